@@ -1,0 +1,118 @@
+package attribution
+
+import (
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// Version is the version of the JSON form of an [Explanation].
+const Version = 1
+
+// Options says how to generate and what to compute. The zero value is the default of every field.
+type Options struct {
+	// Methods are names of registered methods, in the order shown. Default: [DefaultMethods].
+	Methods []string `json:"methods,omitempty"`
+	// MaxTokens is how many tokens to generate at most. Default 16. Ignored with a Continuation.
+	MaxTokens int `json:"max_tokens,omitempty"`
+	// Continuation, if not empty, is explained instead of text that the model chooses.
+	Continuation string `json:"continuation,omitempty"`
+	// Specials says whether begin-of-text is added to the prompt.
+	Specials trace.Specials `json:"specials,omitempty"`
+	// Sampling is how tokens are chosen; greedy by default.
+	Sampling trace.Sampling `json:"sampling,omitzero"`
+	// Alternatives is how many alternatives each token carries. Default 5.
+	Alternatives int `json:"alternatives,omitempty"`
+	// Heads is how attention heads are fused before aggregation; mean by default.
+	Heads trace.Heads `json:"heads,omitzero"`
+	// PerHead, if not nil, explains by that head of each layer over mean-merged lower layers (Abnar and Zuidema 2020,
+	// appendix A.1): R_l^h = Â_l^h R_{l-1}.
+	PerHead *int `json:"per_head,omitempty"`
+	// Residual is the weight r of the residual connection, Â = rownorm((1-r)C + rI), in [0,1]; nil is each method's
+	// own default. Mixings that contain the residual take none.
+	Residual *float64 `json:"residual,omitempty"`
+	// FirstLayer and LastLayer limit aggregation to layers FirstLayer..LastLayer, 0-based and inclusive; LastLayer nil
+	// is the last layer.
+	FirstLayer int  `json:"first_layer,omitempty"`
+	LastLayer  *int `json:"last_layer,omitempty"`
+	// AllLevels computes every layer's flow, not only the top one: L times the work.
+	AllLevels bool `json:"all_levels,omitempty"`
+	// Threshold sets value-zeroing distances below it to 0. Default 0; 1e-5 for parity with Inseq.
+	Threshold float64 `json:"threshold,omitempty"`
+	// OwnRow explains each token by its own row instead of the row that predicts it; it costs one step more.
+	OwnRow bool `json:"own_row,omitempty"`
+	// Lift divides every value by what uniform attention over visible tokens gives at the same place.
+	Lift bool `json:"lift,omitempty"`
+
+	// OnStep, if not nil, is called after every generated token with the explanation so far, which must not be kept
+	// or changed. OnProgress is told of long work between tokens.
+	OnStep     func(*Explanation)   `json:"-"`
+	OnProgress func(trace.Progress) `json:"-"`
+}
+
+// Explanation is the answer: the tokens and, for each method, where every generated token came from. n generated tokens,
+// m prompt tokens.
+type Explanation struct {
+	Version int        `json:"version"`
+	Model   trace.Info `json:"model"`
+	Prompt  Prompt     `json:"prompt"`
+	// Steps are the n generated tokens, in order.
+	Steps []GeneratedToken `json:"steps"`
+	// Order is the names of Methods in the order asked for.
+	Order []string `json:"order"`
+	// Methods has the result of each method by name.
+	Methods map[string]*Result `json:"methods"`
+	// OtherMass has, by method, [n,l]: what rests on generated tokens, 1 - Σ_j M[t,j,l] for methods whose rows sum to 1, and
+	// Σ over generated columns otherwise.
+	OtherMass map[string][]float64 `json:"other_mass"`
+	// Warnings are remarks for the user, one sentence each.
+	Warnings []string `json:"warnings"`
+}
+
+// Prompt is the m tokens that the user gave, column j of every result.
+type Prompt struct {
+	Text string `json:"text"`
+	// IDs, Texts and Offsets are [m]; an offset is the byte range [begin,end) in Text, [0,0] for an added special token.
+	IDs     []int    `json:"ids"`
+	Texts   []string `json:"texts"`
+	Offsets [][2]int `json:"offsets"`
+	// Special is [m]: whether the token is a control token.
+	Special []bool `json:"special"`
+	// BOSAdded is whether a begin-of-text token was put in front.
+	BOSAdded bool `json:"bos_added"`
+}
+
+// GeneratedToken is one token of the answer.
+type GeneratedToken struct {
+	ID          int     `json:"id"`
+	Text        string  `json:"text"`
+	Probability float64 `json:"probability"`
+	Special     bool    `json:"special,omitempty"`
+	Forced      bool    `json:"forced,omitempty"`
+	// Alternatives are the most probable tokens in falling order.
+	Alternatives []Alternative `json:"alternatives"`
+}
+
+// Alternative is a token that might have come instead.
+type Alternative struct {
+	ID          int     `json:"id"`
+	Text        string  `json:"text"`
+	Probability float64 `json:"probability"`
+}
+
+// Result is M[n,m,l] of one method: how much of generated token t comes from prompt token j after layer Layers[k].
+type Result struct {
+	// Options are the settings that made the numbers, by name, for provenance: heads, residual, layers, row.
+	Options map[string]string `json:"options"`
+	// Layers are the layers that the last axis stands for, 0-based; all of them, or the top one alone.
+	Layers []int `json:"layers"`
+	// Shape is [n,m,l] and l is len(Layers).
+	Shape [3]int `json:"shape"`
+	// Data is row-major; see [Result.At].
+	Data []float64 `json:"data"`
+	// Unit says what a value is, for legends: "share of attention", "flow", "lift (1 = uniform attention)".
+	Unit string `json:"unit"`
+}
+
+// At returns M[t,j,k]: generated token t, prompt token j, layer Layers[k]. It panics if an index is out of range.
+func (r *Result) At(t, j, k int) float64 {
+	return r.Data[(t*r.Shape[1]+j)*r.Shape[2]+k]
+}
