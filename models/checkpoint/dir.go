@@ -1,0 +1,234 @@
+package checkpoint
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+)
+
+// The files of a Hugging Face directory that are read.
+const (
+	configFile     = "config.json"
+	generationFile = "generation_config.json"
+	tokenizerFile  = "tokenizer.json"
+	weightsFile    = "model.safetensors"
+)
+
+// Limits in bytes, far above what real checkpoints have.
+const (
+	maxConfig    = 16 << 20
+	maxTokenizer = 256 << 20
+)
+
+// Dir is a model in the layout of Hugging Face: config.json, model.safetensors and, if there, tokenizer.json and
+// generation_config.json. Its fields are not to be modified. It is safe for concurrent use.
+type Dir struct {
+	// Name is the path or name that the directory was opened by.
+	Name string
+	// ConfigJSON is config.json as it is in the file, Config the same decoded: numbers are json.Number.
+	ConfigJSON []byte
+	Config     map[string]any
+	// Generation is generation_config.json decoded like Config; nil if there is none.
+	Generation map[string]any
+	// Weights is the open model.safetensors.
+	Weights *File
+
+	fsys fs.FS
+}
+
+// OpenDir opens a directory on disk. It returns an error that says what is missing, what was found instead and what to do.
+// The caller closes it.
+func OpenDir(path string) (*Dir, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("checkpoint: %s is not a directory; name the one that holds %s and %s", path, configFile, weightsFile)
+	}
+	return FromFS(os.DirFS(path), path)
+}
+
+// FromFS opens the root of a file system as [OpenDir] does; name stands for it in errors.
+func FromFS(fsys fs.FS, name string) (*Dir, error) {
+	d := &Dir{Name: name, fsys: fsys}
+	var err error
+	if d.ConfigJSON, err = d.read(configFile, maxConfig); err != nil {
+		return nil, d.explainMissing(err)
+	}
+	if d.Config, err = d.decode(configFile, d.ConfigJSON); err != nil {
+		return nil, err
+	}
+	if err := d.readGeneration(); err != nil {
+		return nil, err
+	}
+	if err := d.checkRegular(weightsFile, -1); err != nil {
+		return nil, d.explainMissing(err)
+	}
+	d.Weights, err = openFS(fsys, weightsFile, d.path(weightsFile))
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Close closes the weights.
+func (d *Dir) Close() error { return d.Weights.Close() }
+
+// HasTokenizer returns whether there is a tokenizer.json.
+func (d *Dir) HasTokenizer() bool { return d.exists(tokenizerFile) }
+
+// TokenizerJSON returns the bytes of tokenizer.json. It returns an error if there is none.
+func (d *Dir) TokenizerJSON() ([]byte, error) { return d.read(tokenizerFile, maxTokenizer) }
+
+// EOS returns the ids that end a text: eos_token_id of generation_config.json or, if it has none, of config.json; none if
+// neither says. It returns an error if the value is not a token id or a list of them.
+func (d *Dir) EOS() ([]int, error) {
+	const key = "eos_token_id"
+	file, value := generationFile, d.Generation[key]
+	if value == nil {
+		file, value = configFile, d.Config[key]
+	}
+	if value == nil {
+		return nil, nil
+	}
+	list, ok := value.([]any)
+	if !ok {
+		list = []any{value}
+	}
+	var ids []int
+	for _, v := range list {
+		number, _ := v.(json.Number)
+		id, err := strconv.Atoi(number.String())
+		if err != nil || id < 0 {
+			return nil, fmt.Errorf("checkpoint: %s: %s %v is not a token id", d.path(file), key, v)
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// Hash returns what the model is, as 64 hexadecimal digits: the SHA-256 of two SHA-256 sums of 32 bytes each, first that
+// of config.json, then that of model.safetensors, both of the bytes on disk. It reads the weights once.
+func (d *Dir) Hash() (string, error) {
+	config := sha256.Sum256(d.ConfigJSON)
+	weights := sha256.New()
+	if _, err := io.Copy(weights, io.NewSectionReader(d.Weights.r, 0, d.Weights.size)); err != nil {
+		return "", fmt.Errorf("checkpoint: %s: %w", d.Weights.name, err)
+	}
+	both := sha256.Sum256(weights.Sum(config[:]))
+	return hex.EncodeToString(both[:]), nil
+}
+
+func (d *Dir) path(file string) string { return d.Name + "/" + file }
+
+func (d *Dir) exists(file string) bool {
+	_, err := fs.Stat(d.fsys, file)
+	return err == nil
+}
+
+func (d *Dir) readGeneration() error {
+	if !d.exists(generationFile) {
+		return nil
+	}
+	b, err := d.read(generationFile, maxConfig)
+	if err != nil {
+		return err
+	}
+	d.Generation, err = d.decode(generationFile, b)
+	return err
+}
+
+// read returns a whole file of at most limit bytes.
+func (d *Dir) read(file string, limit int64) ([]byte, error) {
+	if err := d.checkRegular(file, limit); err != nil {
+		return nil, err
+	}
+	b, err := fs.ReadFile(d.fsys, file)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %s: %w", d.path(file), err)
+	}
+	return b, nil
+}
+
+// checkRegular returns an error if the file is missing, is a pipe or a directory, or is longer than limit; −1 is no limit.
+func (d *Dir) checkRegular(file string, limit int64) error {
+	info, err := fs.Stat(d.fsys, file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("checkpoint: %s has no %s: %w", d.Name, file, fs.ErrNotExist)
+	}
+	if err != nil {
+		return fmt.Errorf("checkpoint: %s: %w", d.path(file), err)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("checkpoint: %s is not a regular file (%s)", d.path(file), info.Mode().Type())
+	}
+	if limit >= 0 && info.Size() > limit {
+		return fmt.Errorf("checkpoint: %s has %d bytes, the limit is %d", d.path(file), info.Size(), limit)
+	}
+	return nil
+}
+
+// decode reads a JSON object and keeps numbers as they are written.
+func (d *Dir) decode(file string, b []byte) (map[string]any, error) {
+	// json.Unmarshal into a RawMessage checks that nothing follows the value; a Decoder would not.
+	var whole json.RawMessage
+	if err := json.Unmarshal(b, &whole); err != nil {
+		return nil, fmt.Errorf("checkpoint: %s is not valid JSON: %w", d.path(file), err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	var m map[string]any
+	if err := dec.Decode(&m); err != nil || m == nil {
+		return nil, fmt.Errorf("checkpoint: %s is not a JSON object", d.path(file))
+	}
+	return m, nil
+}
+
+// foreignWeights are files that hold weights in other ways, each with what to do about it.
+var foreignWeights = []struct{ file, advice string }{
+	{"model.safetensors.index.json", "sharded checkpoints are not read yet"},
+	{"pytorch_model.bin", "convert it in Python: AutoModelForCausalLM.from_pretrained(DIR).save_pretrained(DIR) writes " + weightsFile},
+	{"pytorch_model.bin.index.json", "convert it in Python: AutoModelForCausalLM.from_pretrained(DIR).save_pretrained(DIR, max_shard_size=\"100GB\") writes " + weightsFile},
+}
+
+// explainMissing adds to the error about a missing file what was found instead.
+func (d *Dir) explainMissing(err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, f := range foreignWeights {
+		if d.exists(f.file) && !d.exists(weightsFile) {
+			return fmt.Errorf("%w; found %s: %s", err, f.file, f.advice)
+		}
+	}
+	entries, readErr := fs.ReadDir(d.fsys, ".")
+	if readErr != nil || len(entries) == 0 {
+		return fmt.Errorf("%w; it is empty", err)
+	}
+	return fmt.Errorf("%w; found %s", err, listed(entries))
+}
+
+// listed names a few entries of a directory, which fs.ReadDir has sorted.
+func listed(entries []fs.DirEntry) string {
+	const most = 8
+	var b bytes.Buffer
+	for i, e := range entries {
+		if i == most {
+			fmt.Fprintf(&b, " and %d more", len(entries)-most)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(e.Name())
+	}
+	return b.String()
+}

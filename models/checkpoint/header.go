@@ -1,0 +1,239 @@
+package checkpoint
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxAxes is more than any model has; it bounds what a hostile shape can cost.
+const maxAxes = 16
+
+// parse fills the tensors and metadata of f from the header, and checks that the tensors tile the data.
+func (f *File) parse(header []byte) error {
+	if !utf8.Valid(header) {
+		return errors.New("header is not valid UTF-8")
+	}
+	var whole json.RawMessage
+	if err := json.Unmarshal(header, &whole); err != nil {
+		return fmt.Errorf("header is not valid JSON: %w", err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(header))
+	dec.UseNumber()
+	f.tensors = make(map[string]entry)
+	err := readObject(dec, func(name string) error {
+		if name == "__metadata__" {
+			return f.parseMetadata(dec)
+		}
+		e, err := parseEntry(dec)
+		if err != nil {
+			return fmt.Errorf("tensor %q: %w", name, err)
+		}
+		f.tensors[name] = e
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return f.checkTiling()
+}
+
+func (f *File) parseMetadata(dec *json.Decoder) error {
+	f.metadata = make(map[string]string)
+	err := readObject(dec, func(key string) error {
+		v, err := readString(dec)
+		f.metadata[key] = v
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("__metadata__: %w", err)
+	}
+	return nil
+}
+
+// parseEntry reads {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}.
+func parseEntry(dec *json.Decoder) (entry, error) {
+	var e entry
+	var shape, offsets []int64
+	seen := 0
+	err := readObject(dec, func(key string) (err error) {
+		seen++
+		switch key {
+		case "dtype":
+			var s string
+			s, err = readString(dec)
+			e.dtype = DType(s)
+		case "shape":
+			shape, err = readNaturals(dec, maxAxes)
+		case "data_offsets":
+			offsets, err = readNaturals(dec, 2)
+		default:
+			return fmt.Errorf("unknown key %q, known are data_offsets, dtype, shape", key)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return entry{}, err
+	}
+	if seen != 3 || len(offsets) != 2 {
+		return entry{}, errors.New("needs dtype, shape and two data_offsets")
+	}
+	e.begin, e.end = offsets[0], offsets[1]
+	return e, e.setShape(shape)
+}
+
+// setShape checks that shape × dtype is what the offsets span. The product is compared with the span as it grows, so it
+// cannot overflow unseen.
+func (e *entry) setShape(shape []int64) error {
+	size, ok := dtypeSizes[e.dtype]
+	if !ok {
+		return fmt.Errorf("dtype %q is unknown, known are %s", e.dtype, strings.Join(knownDTypes(), ", "))
+	}
+	span := e.end - e.begin
+	if span < 0 {
+		return fmt.Errorf("data_offsets [%d,%d] run backwards", e.begin, e.end)
+	}
+	total := int64(size)
+	if slices.Contains(shape, 0) {
+		total = 0
+	}
+	e.shape = make([]int, len(shape))
+	for i, n := range shape {
+		if n > math.MaxInt || (total > 0 && n > span/total) {
+			return e.mismatch(shape)
+		}
+		e.shape[i] = int(n)
+		total *= n
+	}
+	if total != span {
+		return e.mismatch(shape)
+	}
+	if span/int64(size) > math.MaxInt {
+		return fmt.Errorf("%d elements are too many for this machine", span/int64(size))
+	}
+	e.count = int(span / int64(size))
+	return nil
+}
+
+func (e *entry) mismatch(shape []int64) error {
+	return fmt.Errorf("shape %v of %s (%d bytes each) does not fill data_offsets [%d,%d], which span %d bytes",
+		shape, e.dtype, dtypeSizes[e.dtype], e.begin, e.end, e.end-e.begin)
+}
+
+// checkTiling checks that the tensors, in the order of their offsets, follow each other from 0 to the end of the file.
+func (f *File) checkTiling() error {
+	names := f.Names()
+	slices.SortStableFunc(names, func(a, b string) int {
+		x, y := f.tensors[a], f.tensors[b]
+		if x.begin != y.begin {
+			return cmp.Compare(x.begin, y.begin)
+		}
+		return cmp.Compare(x.end, y.end)
+	})
+	data := f.size - f.start
+	var end int64
+	for _, name := range names {
+		e := f.tensors[name]
+		switch {
+		case e.end > data:
+			return fmt.Errorf("tensor %q: data_offsets [%d,%d] run past the end of the data, %d bytes: truncated",
+				name, e.begin, e.end, data)
+		case e.begin < end:
+			return fmt.Errorf("tensor %q: data_offsets [%d,%d] overlap another tensor, which ends at %d", name, e.begin, e.end, end)
+		case e.begin > end:
+			return fmt.Errorf("tensor %q: data_offsets [%d,%d] leave a hole from %d", name, e.begin, e.end, end)
+		}
+		end = e.end
+	}
+	if end != data {
+		return fmt.Errorf("%d bytes after the last tensor, which ends at %d", data-end, end)
+	}
+	return nil
+}
+
+// readObject reads an object and calls value for every key; value reads what the key stands for. A key that comes twice is
+// an error: encoding/json would quietly keep the last one.
+func readObject(dec *json.Decoder, value func(key string) error) error {
+	if err := readDelim(dec, '{'); err != nil {
+		return err
+	}
+	seen := make(map[string]bool)
+	for dec.More() {
+		key, err := readString(dec)
+		if err != nil {
+			return err
+		}
+		if seen[key] {
+			return fmt.Errorf("key %q comes twice", key)
+		}
+		seen[key] = true
+		if err := value(key); err != nil {
+			return err
+		}
+	}
+	return readDelim(dec, '}')
+}
+
+// readNaturals reads an array of at most limit integers, none negative.
+func readNaturals(dec *json.Decoder, limit int) ([]int64, error) {
+	if err := readDelim(dec, '['); err != nil {
+		return nil, err
+	}
+	ns := []int64{}
+	for dec.More() {
+		t, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		number, ok := t.(json.Number)
+		if !ok {
+			return nil, fmt.Errorf("%v is not a number", t)
+		}
+		n, err := strconv.ParseInt(number.String(), 10, 64)
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("%s is not an integer from 0 to %d", number, math.MaxInt64)
+		}
+		if len(ns) == limit {
+			return nil, fmt.Errorf("more than %d numbers", limit)
+		}
+		ns = append(ns, n)
+	}
+	return ns, readDelim(dec, ']')
+}
+
+func readString(dec *json.Decoder) (string, error) {
+	t, err := dec.Token()
+	if err != nil {
+		return "", err
+	}
+	s, ok := t.(string)
+	if !ok {
+		return "", fmt.Errorf("%v is not a string", t)
+	}
+	return s, nil
+}
+
+func readDelim(dec *json.Decoder, want json.Delim) error {
+	t, err := dec.Token()
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return err
+	}
+	if t != want {
+		return fmt.Errorf("%v where %v was expected", t, want)
+	}
+	return nil
+}

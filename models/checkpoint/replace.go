@@ -1,0 +1,60 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// replaceFile lets write fill a new file beside path and then puts it in the place of path. After an error the file is
+// gone and path is as it was.
+func replaceFile(path string, write func(io.Writer) error) error {
+	path, err := regularTarget(path)
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	f, err := createBeside(path)
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	err = errors.Join(write(f), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// regularTarget follows links, and refuses what must not be replaced, such as a device or a directory.
+func regularTarget(path string) (string, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file (%s), it cannot be replaced", path, info.Mode().Type())
+	}
+	return filepath.EvalSymlinks(path)
+}
+
+// createBeside creates a new file in the folder of path, with the permissions that a plain create gives; os.CreateTemp
+// would make it readable by its owner alone.
+func createBeside(path string) (*os.File, error) {
+	dir, base := filepath.Split(path)
+	for n := range 1000 {
+		name := filepath.Join(dir, fmt.Sprintf(".%s.%d-%d.tmp", base, os.Getpid(), n))
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
+	return nil, fmt.Errorf("%s: 1000 unfinished files stand beside it, remove .%s.*.tmp", path, base)
+}
