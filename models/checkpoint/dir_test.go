@@ -1,0 +1,191 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func weights(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, []Tensor{{"w", []int{1}, []float32{1}}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// mapFS makes a file system of names and contents.
+func mapFS(files map[string]string) fstest.MapFS {
+	m := fstest.MapFS{}
+	for name, data := range files {
+		m[name] = &fstest.MapFile{Data: []byte(data)}
+	}
+	return m
+}
+
+// noReaderAt hides ReadAt, as a file inside an archive would.
+type noReaderAt struct{ fs.FS }
+
+func (n noReaderAt) Open(name string) (fs.File, error) {
+	f, err := n.FS.Open(name)
+	return struct{ fs.File }{f}, err
+}
+
+func TestDir(t *testing.T) {
+	files := map[string]string{
+		"config.json":       `{"model_type":"bloom","n_head":4,"eps":1e-05,"big":9007199254740993}`,
+		"model.safetensors": string(weights(t)),
+		"tokenizer.json":    `{"model":{}}`,
+	}
+	disk := t.TempDir()
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(disk, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open := map[string]func() (*Dir, error){
+		"disk":    func() (*Dir, error) { return OpenDir(disk) },
+		"map":     func() (*Dir, error) { return FromFS(mapFS(files), "m") },
+		"archive": func() (*Dir, error) { return FromFS(noReaderAt{mapFS(files)}, "m") },
+	}
+	for name, open := range open {
+		t.Run(name, func(t *testing.T) {
+			d, err := open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := d.Config["big"]; got != json.Number("9007199254740993") {
+				t.Errorf("Config[big] = %v, want the number as written", got)
+			}
+			if string(d.ConfigJSON) != files["config.json"] {
+				t.Errorf("ConfigJSON = %q", d.ConfigJSON)
+			}
+			if got, err := d.Weights.Float32("w"); err != nil || got[0] != 1 {
+				t.Errorf("weight %v, %v, want 1", got, err)
+			}
+			if tok, err := d.TokenizerJSON(); err != nil || !d.HasTokenizer() || string(tok) != files["tokenizer.json"] {
+				t.Errorf("TokenizerJSON() = %q, %v", tok, err)
+			}
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestHash compares with sums made by other tools:
+//
+//	(printf '{}' | sha256sum; sha256sum < model.safetensors) | cut -c1-64 | xxd -r -p | sha256sum
+//
+// where model.safetensors is the ten bytes 02 00 00 00 00 00 00 00 7b 7d, a file without tensors.
+func TestHash(t *testing.T) {
+	d, err := FromFS(mapFS(map[string]string{"config.json": "{}", "model.safetensors": "\x02\x00\x00\x00\x00\x00\x00\x00{}"}), "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "361b064e7705c46808a058807067859dccd49f2397ac5cb83d1e1d98d76efb33"
+	for range 2 {
+		if got, err := d.Hash(); err != nil || got != want {
+			t.Errorf("Hash() = %s, %v, want %s", got, err, want)
+		}
+	}
+}
+
+func TestEOS(t *testing.T) {
+	cases := []struct {
+		name, config, generation string
+		want                     []int
+		err                      string
+	}{
+		{"none", `{}`, ``, nil, ""},
+		{"config", `{"eos_token_id":2}`, ``, []int{2}, ""},
+		{"generation first", `{"eos_token_id":2}`, `{"eos_token_id":[5,7]}`, []int{5, 7}, ""},
+		{"generation null", `{"eos_token_id":2}`, `{"eos_token_id":null}`, []int{2}, ""},
+		{"text", `{"eos_token_id":"x"}`, ``, nil, "m/config.json: eos_token_id x is not a token id"},
+		{"negative", `{}`, `{"eos_token_id":-1}`, nil, "m/generation_config.json: eos_token_id -1"},
+		{"fraction in a list", `{"eos_token_id":[1,1.5]}`, ``, nil, "eos_token_id 1.5"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			files := map[string]string{"config.json": c.config, "model.safetensors": string(weights(t))}
+			if c.generation != "" {
+				files["generation_config.json"] = c.generation
+			}
+			d, err := FromFS(mapFS(files), "m")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := d.EOS()
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("error %v, want %q", err, c.err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("EOS (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDirRefuses(t *testing.T) {
+	const ok = `{"model_type":"gpt2"}`
+	cases := []struct {
+		name  string
+		files map[string]string
+		want  string
+	}{
+		{"empty", nil, "m has no config.json: file does not exist; it is empty"},
+		{"no config", map[string]string{"README.md": "", "model.safetensors": "x"}, "m has no config.json: file does not exist; found README.md, model.safetensors"},
+		{"no weights", map[string]string{"config.json": ok}, "m has no model.safetensors: file does not exist; found config.json"},
+		{"many files", map[string]string{"1": "", "2": "", "3": "", "4": "", "5": "", "6": "", "7": "", "8": "", "9": "", "a": ""}, "7, 8 and 2 more"},
+		{"pickled", map[string]string{"config.json": ok, "pytorch_model.bin": ""}, "found pytorch_model.bin: convert it in Python: AutoModel"},
+		{"sharded", map[string]string{"config.json": ok, "model.safetensors.index.json": "", "pytorch_model.bin": ""},
+			"found model.safetensors.index.json: sharded checkpoints are not read yet"},
+		{"config not JSON", map[string]string{"config.json": "{"}, "m/config.json is not valid JSON: unexpected end"},
+		{"two values", map[string]string{"config.json": "{} {}"}, "m/config.json is not valid JSON"},
+		{"config a list", map[string]string{"config.json": "[]"}, "m/config.json is not a JSON object"},
+		{"config null", map[string]string{"config.json": "null"}, "m/config.json is not a JSON object"},
+		{"config huge", map[string]string{"config.json": strings.Repeat(" ", maxConfig+1)}, "m/config.json has 16777217 bytes, the limit is 16777216"},
+		{"generation not JSON", map[string]string{"config.json": ok, "generation_config.json": "x"}, "m/generation_config.json is not valid JSON"},
+		{"config a folder", map[string]string{"config.json/x": ""}, "m/config.json is not a regular file"},
+		{"weights truncated", map[string]string{"config.json": ok, "model.safetensors": "abc"}, "m/model.safetensors: truncated: 3 bytes"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := FromFS(mapFS(c.files), "m")
+			if err == nil || !strings.HasPrefix(err.Error(), "checkpoint: ") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestDirWithoutTokenizer(t *testing.T) {
+	d, err := FromFS(mapFS(map[string]string{"config.json": "{}", "model.safetensors": string(weights(t))}), "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.TokenizerJSON(); d.HasTokenizer() || err == nil || !strings.Contains(err.Error(), "m has no tokenizer.json") {
+		t.Errorf("TokenizerJSON(): error %v, HasTokenizer %v, want that there is none", err, d.HasTokenizer())
+	}
+}
+
+func TestOpenDirRefuses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	if err := os.WriteFile(path, weights(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenDir(path); err == nil || !strings.Contains(err.Error(), "is not a directory; name the one that holds config.json") {
+		t.Errorf("OpenDir(file): error %v", err)
+	}
+	if _, err := OpenDir(path + "x"); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("OpenDir(missing): error %v", err)
+	}
+}
