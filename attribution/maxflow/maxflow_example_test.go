@@ -1,0 +1,26 @@
+package maxflow_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/headwater-ml/headwater/attribution/maxflow"
+)
+
+// Three tokens, two layers of uniform causal attention with half residual: the flow from the last token.
+func ExampleGraph_Row() {
+	layer := []float64{
+		1, 0, 0,
+		1. / 4, 3. / 4, 0,
+		1. / 6, 1. / 6, 2. / 3,
+	}
+	g := maxflow.New(2, false)
+	g.Extend(append(layer, layer...), 3)
+	flows, err := g.Row(context.Background(), nil, 1, 2, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%.4f\n", flows)
+	// Output: [0.5000 0.3333 0.6667]
+}
