@@ -1,0 +1,71 @@
+package family
+
+import (
+	"github.com/headwater-ml/headwater/models/transformer"
+)
+
+func init() { Register(bloom) }
+
+// bloom is BLOOM: ALiBi, a norm behind the embedding, and a fused projection [H,3,E,in] in which each head's query, key and
+// value lie together.
+var bloom = &Family{
+	Name:          "bloom",
+	Architectures: []string{"BloomForCausalLM"},
+	Prefixes:      []string{"transformer.", ""},
+	Harmless: []string{
+		"attention_softmax_in_fp32", "bias_dropout_fusion", "masked_softmax_fusion", "offset_alibi", "pretraining_tp", "seq_length",
+		"skip_bias_add", "skip_bias_add_qkv", "slow_but_exact", "unk_token_id",
+	},
+	Spec: func(c *Config) (*transformer.Spec, error) {
+		s := &transformer.Spec{
+			Family:        "bloom",
+			Layers:        c.Int("n_layer", "num_hidden_layers"),
+			Heads:         c.Int("n_head", "num_attention_heads"),
+			Width:         c.Int("hidden_size", "n_embed"),
+			Vocab:         c.Int("vocab_size"),
+			Positions:     transformer.ALiBi,
+			EmbeddingNorm: true,
+			NormEpsilon:   c.Float("layer_norm_epsilon", 1e-5),
+			Activation:    transformer.GELUTanh,
+			Biases:        true,
+			TiedHead:      c.Bool("tie_word_embeddings", true),
+			BOS:           c.IntOr(-1, "bos_token_id"),
+			EOS:           c.Ints("eos_token_id"),
+		}
+		s.FeedForward = c.IntOr(4*s.Width, "n_inner")
+		c.Only("apply_residual_connection_post_layernorm", false)
+		if err := headWidth(c, s); err != nil {
+			return nil, err
+		}
+		s.AlibiSlopes = transformer.AlibiSlopes(s.Heads)
+		return s, nil
+	},
+	Weights: append([]Weight{
+		{"embedding", "word_embeddings.weight", AsIs},
+		{"embedding-norm.gain", "word_embeddings_layernorm.weight", AsIs},
+		{"embedding-norm.bias", "word_embeddings_layernorm.bias", AsIs},
+	}, fusedHeads...),
+}
+
+// fusedHeads are the tensors that BLOOM and Falcon name alike.
+var fusedHeads = []Weight{
+	{"blocks.%d.attention-norm.gain", "h.%d.input_layernorm.weight", AsIs},
+	{"blocks.%d.attention-norm.bias", "h.%d.input_layernorm.bias", AsIs},
+	{"blocks.%d.query.weight", "h.%d.self_attention.query_key_value.weight", QueryOfHead},
+	{"blocks.%d.query.bias", "h.%d.self_attention.query_key_value.bias", QueryOfHead},
+	{"blocks.%d.key.weight", "h.%d.self_attention.query_key_value.weight", KeyOfHead},
+	{"blocks.%d.key.bias", "h.%d.self_attention.query_key_value.bias", KeyOfHead},
+	{"blocks.%d.value.weight", "h.%d.self_attention.query_key_value.weight", ValueOfHead},
+	{"blocks.%d.value.bias", "h.%d.self_attention.query_key_value.bias", ValueOfHead},
+	{"blocks.%d.output.weight", "h.%d.self_attention.dense.weight", Transposed},
+	{"blocks.%d.output.bias", "h.%d.self_attention.dense.bias", AsIs},
+	{"blocks.%d.mlp-norm.gain", "h.%d.post_attention_layernorm.weight", AsIs},
+	{"blocks.%d.mlp-norm.bias", "h.%d.post_attention_layernorm.bias", AsIs},
+	{"blocks.%d.up.weight", "h.%d.mlp.dense_h_to_4h.weight", Transposed},
+	{"blocks.%d.up.bias", "h.%d.mlp.dense_h_to_4h.bias", AsIs},
+	{"blocks.%d.down.weight", "h.%d.mlp.dense_4h_to_h.weight", Transposed},
+	{"blocks.%d.down.bias", "h.%d.mlp.dense_4h_to_h.bias", AsIs},
+	{"final-norm.gain", "ln_f.weight", AsIs},
+	{"final-norm.bias", "ln_f.bias", AsIs},
+	{"head", "lm_head.weight", Transposed},
+}

@@ -1,0 +1,106 @@
+// Package family says how checkpoints of each architecture become a [transformer.Spec] and its weights: the names in config.json,
+// the names of the tensors, and the few oddities of each. A family is data; it does not compute.
+//
+// A new one is a file with a [Family] registered from init, and a golden.
+package family
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/headwater-ml/headwater/models/transformer"
+)
+
+// Family is one architecture.
+type Family struct {
+	// Name is config.json's model_type.
+	Name string
+	// Architectures are the values of config.json's architectures that it covers.
+	Architectures []string
+	// Spec reads the configuration. It takes every key that it interprets from c and returns an error for values that it does not
+	// support.
+	Spec func(c *Config) (*transformer.Spec, error)
+	// Harmless are further keys of config.json that change no arithmetic of a forward pass.
+	Harmless []string
+	// Weights maps parameters to tensors, with %d for the layer.
+	Weights []Weight
+	// Prefixes may stand before every tensor name; the first one under which the embedding is found is taken.
+	Prefixes []string
+	// Buffers are parts of tensor names that hold no weights and are left alone.
+	Buffers []string
+}
+
+// Weight says which tensor a parameter comes from.
+type Weight struct {
+	Param, Tensor string
+	Layout        Layout
+}
+
+var families = map[string]*Family{}
+
+// Register makes a family known. It panics if its name is taken.
+func Register(f *Family) {
+	if _, taken := families[f.Name]; taken {
+		panic("family: " + f.Name + " is registered already")
+	}
+	families[f.Name] = f
+}
+
+// Names returns the names of all families, sorted.
+func Names() []string {
+	names := make([]string, 0, len(families))
+	for name := range families {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// Lookup finds the family of a configuration by architectures, or by model_type where there are none. An unknown one is an
+// error that lists the known.
+func Lookup(c *Config) (*Family, error) {
+	architectures := c.Strings("architectures")
+	model := c.String("model_type", "")
+	for _, name := range Names() {
+		f := families[name]
+		if len(architectures) == 0 && model == name || slices.ContainsFunc(architectures, func(a string) bool {
+			return slices.Contains(f.Architectures, a)
+		}) {
+			return f, c.Err()
+		}
+	}
+	var known []string
+	for _, name := range Names() {
+		known = append(known, families[name].Architectures...)
+	}
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("family: %s: architecture %s (model_type %q) is not supported; supported are %s",
+		c.File(), strings.Join(architectures, ", "), model, strings.Join(known, ", "))
+}
+
+// Read returns the family and the spec of a configuration. Every key must be interpreted or known to be harmless: a key
+// that might change arithmetic is never skipped in silence.
+func Read(c *Config) (*Family, *transformer.Spec, error) {
+	f, err := Lookup(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	spec, err := f.Spec(c)
+	if err == nil {
+		err = c.Err()
+	}
+	if err == nil {
+		err = c.Unread(f.Harmless)
+	}
+	if err == nil {
+		err = spec.Check()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, spec, nil
+}

@@ -1,0 +1,81 @@
+package family
+
+import "github.com/headwater-ml/headwater/models/transformer"
+
+func init() { Register(gpt2) }
+
+// gpt2 is GPT-2: learned positions, pre-norm, projections stored [in,out] and query, key and value side by side.
+var gpt2 = &Family{
+	Name:          "gpt2",
+	Architectures: []string{"GPT2LMHeadModel"},
+	Prefixes:      []string{"transformer.", ""},
+	Buffers:       []string{".attn.bias", ".attn.masked_bias"},
+	Harmless: []string{
+		"n_ctx", "reorder_and_upcast_attn", "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",
+		"summary_use_proj",
+	},
+	Spec: func(c *Config) (*transformer.Spec, error) {
+		s := &transformer.Spec{
+			Family:      "gpt2",
+			Layers:      c.Int("n_layer", "num_hidden_layers"),
+			Heads:       c.Int("n_head", "num_attention_heads"),
+			Width:       c.Int("n_embd", "hidden_size"),
+			Vocab:       c.Int("vocab_size"),
+			Context:     c.Int("n_positions", "max_position_embeddings"),
+			Positions:   transformer.LearnedPositions,
+			NormEpsilon: c.Float("layer_norm_epsilon", 1e-5),
+			Activation:  OneOf(c, "activation_function", "gelu_new", activations),
+			Biases:      true,
+			TiedHead:    c.Bool("tie_word_embeddings", true),
+			BOS:         c.IntOr(-1, "bos_token_id"),
+			EOS:         c.Ints("eos_token_id"),
+		}
+		s.FeedForward = c.IntOr(4*s.Width, "n_inner")
+		c.Only("scale_attn_weights", true)
+		c.Only("scale_attn_by_inverse_layer_idx", false)
+		c.Only("add_cross_attention", false)
+		return s, headWidth(c, s)
+	},
+	Weights: []Weight{
+		{"embedding", "wte.weight", AsIs},
+		{"positions", "wpe.weight", AsIs},
+		{"blocks.%d.attention-norm.gain", "h.%d.ln_1.weight", AsIs},
+		{"blocks.%d.attention-norm.bias", "h.%d.ln_1.bias", AsIs},
+		{"blocks.%d.query.weight", "h.%d.attn.c_attn.weight", QuerySide},
+		{"blocks.%d.query.bias", "h.%d.attn.c_attn.bias", QuerySide},
+		{"blocks.%d.key.weight", "h.%d.attn.c_attn.weight", KeySide},
+		{"blocks.%d.key.bias", "h.%d.attn.c_attn.bias", KeySide},
+		{"blocks.%d.value.weight", "h.%d.attn.c_attn.weight", ValueSide},
+		{"blocks.%d.value.bias", "h.%d.attn.c_attn.bias", ValueSide},
+		{"blocks.%d.output.weight", "h.%d.attn.c_proj.weight", AsIs},
+		{"blocks.%d.output.bias", "h.%d.attn.c_proj.bias", AsIs},
+		{"blocks.%d.mlp-norm.gain", "h.%d.ln_2.weight", AsIs},
+		{"blocks.%d.mlp-norm.bias", "h.%d.ln_2.bias", AsIs},
+		{"blocks.%d.up.weight", "h.%d.mlp.c_fc.weight", AsIs},
+		{"blocks.%d.up.bias", "h.%d.mlp.c_fc.bias", AsIs},
+		{"blocks.%d.down.weight", "h.%d.mlp.c_proj.weight", AsIs},
+		{"blocks.%d.down.bias", "h.%d.mlp.c_proj.bias", AsIs},
+		{"final-norm.gain", "ln_f.weight", AsIs},
+		{"final-norm.bias", "ln_f.bias", AsIs},
+		{"head", "lm_head.weight", Transposed},
+	},
+}
+
+// activations are the names of the reference implementation.
+var activations = map[string]transformer.Activation{
+	"gelu": transformer.GELU, "gelu_new": transformer.GELUTanh, "gelu_fast": transformer.GELUTanh,
+	"gelu_pytorch_tanh": transformer.GELUTanh,
+}
+
+// headWidth sets the width of a head where it is the width over the heads.
+func headWidth(c *Config, s *transformer.Spec) error {
+	if c.Err() != nil {
+		return c.Err()
+	}
+	if s.Heads < 1 || s.Width%s.Heads != 0 {
+		c.fail("%d heads do not divide width %d", s.Heads, s.Width)
+		return c.Err()
+	}
+	s.HeadWidth = s.Width / s.Heads
+	return nil
+}
