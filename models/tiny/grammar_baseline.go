@@ -1,0 +1,54 @@
+package tiny
+
+import "slices"
+
+// Chance returns the probability of picking the right answer blindly among it and its alternatives.
+func Chance(a Answer) float64 { return 1 / float64(1+len(a.Alternatives)) }
+
+// LastWord returns the answer of the baseline that looks only at the last word of the fitting sort
+// before the answer: the verb in the number of the last noun, the pronoun for the last person, the last
+// name, color or object mentioned, or in a list the last word itself.
+func (d Document) LastWord(a Answer) string {
+	before := d.Words[:a.Word]
+	right := d.Words[a.Word]
+	switch d.Kind {
+	case Agreement:
+		i := slices.IndexFunc(verbs, func(v verb) bool { return v.singular == right || v.plural == right })
+		_, plural := last(before, nouns, func(n noun, w string) (is, plural bool) {
+			return w == n.singular || w == n.plural, w == n.plural
+		})
+		return verbs[i].form(plural)
+	case Pronoun:
+		name, _ := last(before, names, isWord)
+		female := slices.Contains(females, name) == slices.Contains([]string{"she", "her"}, right)
+		if female {
+			return right
+		}
+		return a.Alternatives[0]
+	case Recall:
+		pool := names
+		switch a.Form {
+		case "what-color", "color":
+			pool = colors
+		case "what-object":
+			pool = lemmas(objects)
+		}
+		word, _ := last(before, pool, isWord)
+		return word
+	}
+	return before[len(before)-1]
+}
+
+// last returns the last of words that belongs to the pool, and what is says of it.
+func last[T any](words []string, pool []T, is func(T, string) (bool, bool)) (string, bool) {
+	for _, w := range slices.Backward(words) {
+		for _, x := range pool {
+			if ok, plural := is(x, w); ok {
+				return w, plural
+			}
+		}
+	}
+	return "", false
+}
+
+func isWord(x, w string) (bool, bool) { return x == w, false }

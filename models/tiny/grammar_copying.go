@@ -1,0 +1,38 @@
+package tiny
+
+import "slices"
+
+// listItems are the words that lists are made of: nouns in both numbers, names and colors.
+var listItems = func() []string {
+	items := slices.Concat(names, colors)
+	for _, n := range nouns {
+		items = append(items, n.singular, n.plural)
+	}
+	return items
+}()
+
+// copying makes a list of n different words and repeats it. In a held-out list every two words are a
+// held-out pair, so that any other word of the list is as unheard-of a successor as the right one; in a
+// training list no two neighbors are.
+func (g *Generator) copying(b *builder, n int) {
+	b.add("list")
+	start := b.add(":") // the word before the first item: every item has one
+	var items []string
+	for i := range n {
+		item := oneThat(b, listItems, func(w string) bool {
+			return !slices.Contains(items, w) && (i == 0 || g.allows(Neighbors, items[i-1], w))
+		})
+		items = append(items, item)
+		b.add(item)
+	}
+	b.add("again", ":")
+	for i, item := range items {
+		b.answer(item, Answer{
+			Form:         "copy",
+			Evidence:     []Evidence{{start + 1 + i, Source}, {start + i, Cue}},
+			Alternatives: slices.Concat(items[:i], items[i+1:]),
+			Attractors:   n - 1,
+		})
+	}
+	b.add(".")
+}

@@ -1,0 +1,263 @@
+package tiny
+
+import (
+	"slices"
+	"strings"
+)
+
+// Corpus weights of [Word]. A tokenizer trained with a minimum count between the two learns every
+// common word as one piece and no rare word as a whole.
+const (
+	commonWeight = 100
+	rareWeight   = 1
+)
+
+// A Word is an entry of the lexicon. The lexicon also holds the punctuation ". : ?", which the
+// grammar writes as words of their own.
+type Word struct {
+	Text string
+	// Weight is how often the word counts in a corpus for training the tokenizer.
+	Weight int
+	// Rare marks a name or noun that the tokenizer should see too seldom to give it one token.
+	Rare bool
+	// Initial marks a word that may begin a document, where it is written without leading space.
+	Initial bool
+	// Pieces is a way to cut a rare word into two or three pieces, the first of which follows the
+	// space; nil for common words. A tokenizer that counts the pieces in place of the word learns
+	// these pieces.
+	Pieces []string
+}
+
+// A noun is a lemma (its singular) with its plural.
+type noun struct {
+	singular, plural string
+}
+
+func (n noun) form(plural bool) string {
+	if plural {
+		return n.plural
+	}
+	return n.singular
+}
+
+// A verb is the pair of forms that agree with a singular and with a plural subject.
+type verb struct {
+	singular, plural string
+}
+
+func (v verb) form(plural bool) string {
+	if plural {
+		return v.plural
+	}
+	return v.singular
+}
+
+// The tables below write a pair of forms as singular/plural, and rare words with bars where the
+// tokenizer may cut them.
+const (
+	objectTable = `key/keys lamp/lamps book/books box/boxes cup/cups ball/balls coin/coins ring/rings
+		hat/hats bag/bags pen/pens knife/knives map/maps clock/clocks drum/drums bell/bells rope/ropes
+		shoe/shoes coat/coats brush/brushes candle/candles basket/baskets mirror/mirrors bottle/bottles
+		tele|scope/tele|scopes um|brella/um|brellas trum|pet/trum|pets lan|tern/lan|terns
+		ket|tle/ket|tles thim|ble/thim|bles whis|tle/whis|tles sad|dle/sad|dles`
+
+	otherNounTable = `cabinet/cabinets door/doors window/windows table/tables chair/chairs
+		shelf/shelves house/houses garden/gardens road/roads bridge/bridges tree/trees river/rivers
+		boat/boats wagon/wagons dog/dogs cat/cats horse/horses bird/birds wolf/wolves boy/boys girl/girls
+		chim|ney/chim|neys ward|robe/ward|robes light|house/light|houses or|chard/or|chards
+		carpen|ter/carpen|ters scare|crow/scare|crows black|smith/black|smiths`
+
+	femaleTable = `mary anna alice emma sarah lucy jane kate rose ruth ella clara grace laura
+		clem|entine jose|phine wilhel|mina pene|lope gene|vieve rosa|lind`
+
+	maleTable = `john peter tom paul james david mark henry jack sam george adam luke simon
+		bar|tholo|mew nathan|iel sebas|tian frede|rick igna|tius theo|dore`
+
+	colorTable = `red blue green yellow black white brown gray pink purple orange silver golden violet
+		crimson tan`
+
+	lexicalVerbTable = `falls/fall opens/open closes/close moves/move shines/shine breaks/break
+		turns/turn shakes/shake burns/burn rolls/roll stands/stand leans/lean slides/slide swings/swing
+		sinks/sink`
+)
+
+// The pools that the grammar draws from.
+var (
+	objects    = nounsOf(objectTable)
+	nouns      = slices.Concat(objects, nounsOf(otherNounTable))
+	females    = wordsOf(femaleTable)
+	males      = wordsOf(maleTable)
+	names      = slices.Concat(females, males)
+	colors     = wordsOf(colorTable)
+	adjectives = wordsOf("old new small big heavy broken rusty dirty clean wet dry cold warm safe")
+
+	prepositions = wordsOf("to near by behind under beside above on with from")
+
+	copula, past, perfect = verb{"is", "are"}, verb{"was", "were"}, verb{"has", "have"}
+
+	lexicalVerbs = verbsOf(lexicalVerbTable)
+	verbs        = slices.Concat([]verb{copula, past, perfect}, lexicalVerbs)
+	participles  = wordsOf("fallen vanished arrived changed faded")
+	places       = wordsOf("here there")
+	adverbs      = wordsOf("often slowly today")
+
+	connectives     = wordsOf("because when after before while")
+	moods           = wordsOf("tired late happy hungry alone angry")
+	deeds           = wordsOf("left slept cried sang ate")
+	wishes          = wordsOf("wanted needed liked")
+	possessiveVerbs = wordsOf("took kept forgot dropped packed sold")
+
+	// functionWords are the words that the rules of the grammar name themselves.
+	functionWords = wordsOf(`the . : ? and that she he her his who what does color list again about for
+		at`)
+)
+
+// A frame is the main clause of a pronoun sentence: a verb, how it takes another person and how it
+// takes a thing, each with the preposition before it ("" for none).
+type frame struct {
+	verb, person, thing string
+	// thingFirst puts the thing, which is then always there, before the person.
+	thingFirst bool
+	// alone says that the clause may do without another person.
+	alone bool
+	// that says that the clause takes "that" and no thing.
+	that bool
+}
+
+var frames = []frame{
+	{verb: "talked", person: "to", thing: "about", alone: true},
+	{verb: "spoke", person: "to", thing: "about", alone: true},
+	{verb: "wrote", person: "to", thing: "about", alone: true},
+	{verb: "argued", person: "with", thing: "about", alone: true},
+	{verb: "walked", person: "with", thing: "to", alone: true},
+	{verb: "traveled", person: "with", thing: "to", alone: true},
+	{verb: "sat", person: "with", thing: "near", alone: true},
+	{verb: "waited", person: "for", thing: "by", alone: true},
+	{verb: "danced", person: "with", thing: "near", alone: true},
+	{verb: "smiled", person: "at", thing: "near"},
+	{verb: "shouted", person: "at", thing: "near"},
+	{verb: "met", thing: "near"},
+	{verb: "called", thing: "about"},
+	{verb: "helped", thing: "with"},
+	{verb: "thanked", thing: "for"},
+	{verb: "followed", thing: "to"},
+	{verb: "visited", thing: "near"},
+	{verb: "asked", thing: "about"},
+	{verb: "joined", thing: "by"},
+	{verb: "watched", thing: "near"},
+	{verb: "lost", person: "near", thingFirst: true, alone: true},
+	{verb: "cleaned", person: "with", thingFirst: true, alone: true},
+	{verb: "opened", person: "for", thingFirst: true, alone: true},
+	{verb: "said", person: "to", that: true, alone: true},
+}
+
+// lexicon holds every word of the grammar, sorted; known is its index by text.
+var (
+	lexicon = buildLexicon()
+	known   = func() map[string]int {
+		index := make(map[string]int, len(lexicon))
+		for i, w := range lexicon {
+			index[w.Text] = i
+		}
+		return index
+	}()
+)
+
+// Words returns every word of the grammar, sorted by bytes. The caller may keep the slice; the
+// Pieces in it are shared and must not be modified.
+func Words() []Word { return slices.Clone(lexicon) }
+
+// UnknownWords returns the words of text that the grammar does not have, each once, in the order
+// in which they come; nil if there are none. Words are what spaces separate and case counts:
+// neither "The" nor "rusty." is a word that the model ever saw.
+func UnknownWords(text string) []string {
+	var unknown []string
+	seen := make(map[string]bool)
+	for w := range strings.FieldsSeq(text) {
+		if _, ok := known[w]; ok || seen[w] {
+			continue
+		}
+		seen[w] = true
+		unknown = append(unknown, w)
+	}
+	return unknown
+}
+
+// Hint returns a sentence that says how to write for the toy model, given what [UnknownWords] found:
+// that it knows lower case only, or that punctuation stands alone, where that would make one of the
+// words known, and otherwise that it knows few words. It is empty if unknown is.
+func Hint(unknown []string) string {
+	if len(unknown) == 0 {
+		return ""
+	}
+	for _, w := range unknown {
+		if _, ok := known[strings.ToLower(w)]; ok {
+			return "the toy grammar model knows lower-case words only"
+		}
+	}
+	for _, w := range unknown {
+		if _, ok := known[strings.ToLower(strings.Trim(w, ".,:;?!"))]; ok {
+			return "the toy grammar model knows lower-case words only, with spaces around . : and ?"
+		}
+	}
+	return "the toy grammar model knows only the few words of its grammar"
+}
+
+func buildLexicon() []Word {
+	byText := make(map[string]Word)
+	add := func(table string, initial bool) {
+		for entry := range strings.FieldsSeq(strings.ReplaceAll(table, "/", " ")) {
+			w := Word{Text: strings.ReplaceAll(entry, "|", ""), Weight: commonWeight, Initial: initial}
+			if strings.Contains(entry, "|") {
+				w.Weight, w.Rare, w.Pieces = rareWeight, true, strings.Split(entry, "|")
+			}
+			if _, ok := byText[w.Text]; !ok {
+				byText[w.Text] = w
+			}
+		}
+	}
+	add("the list", true)
+	add(femaleTable+" "+maleTable, true)
+	for _, table := range []string{objectTable, otherNounTable, colorTable, lexicalVerbTable} {
+		add(table, false)
+	}
+	for _, v := range verbs {
+		add(v.singular+" "+v.plural, false)
+	}
+	for _, f := range frames {
+		add(f.verb, false)
+	}
+	for _, pool := range [][]string{
+		functionWords, adjectives, prepositions, participles, places, adverbs,
+		connectives, moods, deeds, wishes, possessiveVerbs,
+	} {
+		add(strings.Join(pool, " "), false)
+	}
+	all := make([]Word, 0, len(byText))
+	for _, w := range byText {
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b Word) int { return strings.Compare(a.Text, b.Text) })
+	return all
+}
+
+func wordsOf(table string) []string {
+	return strings.Fields(strings.ReplaceAll(table, "|", ""))
+}
+
+func nounsOf(table string) []noun {
+	var ns []noun
+	for _, pair := range wordsOf(table) {
+		singular, plural, _ := strings.Cut(pair, "/")
+		ns = append(ns, noun{singular, plural})
+	}
+	return ns
+}
+
+func verbsOf(table string) []verb {
+	var vs []verb
+	for _, n := range nounsOf(table) {
+		vs = append(vs, verb(n))
+	}
+	return vs
+}
