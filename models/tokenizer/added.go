@@ -1,0 +1,182 @@
+package tokenizer
+
+import (
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+)
+
+// addedTokens finds the added tokens of a text. Those that are to be found in the text as it is come first, and those
+// that are to be found in the normalised text are then looked for between them.
+type addedTokens struct {
+	plain, normalized *matcher
+}
+
+// maxAddedLen is the length of the longest added token, in bytes. It bounds the time that looking for them takes.
+const maxAddedLen = 1024
+
+func newAddedTokens(tokens []addedToken) (*addedTokens, error) {
+	a := &addedTokens{newMatcher(), newMatcher()}
+	seen := make(map[string]bool, len(tokens))
+	for _, t := range tokens {
+		switch {
+		case t.Content == "":
+			return nil, fmt.Errorf("added_tokens: token %d is empty; remove it", t.ID)
+		case len(t.Content) > maxAddedLen:
+			return nil, fmt.Errorf("added_tokens: token %d has %d bytes, the limit is %d", t.ID, len(t.Content), maxAddedLen)
+		case seen[t.Content]:
+			return nil, fmt.Errorf("added_tokens: token %q is there twice", t.Content)
+		}
+		seen[t.Content] = true
+		if t.Normalized {
+			a.normalized.insert(t)
+		} else {
+			a.plain.insert(t)
+		}
+	}
+	return a, nil
+}
+
+// cut yields the parts of text from left to right: an added token with its id, or text between them with id -1.
+func (a *addedTokens) cut(text string, yield func(begin, end, id int)) {
+	a.plain.cut(text, func(begin, end, id int) {
+		if id >= 0 {
+			yield(begin, end, id)
+			return
+		}
+		a.normalized.cut(text[begin:end], func(b, e, id int) { yield(begin+b, begin+e, id) })
+	})
+}
+
+// matcher is a trie of token contents, which finds the leftmost and of those the longest. Node 0 is the root.
+type matcher struct {
+	nodes []node
+}
+
+type node struct {
+	next  map[byte]int
+	token *addedToken
+}
+
+func newMatcher() *matcher { return &matcher{nodes: make([]node, 1)} }
+
+func (m *matcher) insert(t addedToken) {
+	at := 0
+	for i := range len(t.Content) {
+		to, ok := m.nodes[at].next[t.Content[i]]
+		if !ok {
+			to = len(m.nodes)
+			if m.nodes[at].next == nil {
+				m.nodes[at].next = make(map[byte]int)
+			}
+			m.nodes[at].next[t.Content[i]] = to
+			m.nodes = append(m.nodes, node{})
+		}
+		at = to
+	}
+	m.nodes[at].token = &t
+}
+
+// longest returns the longest token at the start of s, or nil.
+func (m *matcher) longest(s string) *addedToken {
+	var found *addedToken
+	at := 0
+	for i := range len(s) {
+		to, ok := m.nodes[at].next[s[i]]
+		if !ok {
+			break
+		}
+		at = to
+		if t := m.nodes[at].token; t != nil {
+			found = t
+		}
+	}
+	return found
+}
+
+// cut yields the tokens in s with their ids and what lies between with id -1. A token that is not a single word, but
+// must be one, is text. As in Hugging Face the search goes on after the content of a token, not after the white space
+// that it took along: a token of white space is found in there once more.
+func (m *matcher) cut(s string, yield func(begin, end, id int)) {
+	if len(m.nodes) == 1 {
+		if s != "" {
+			yield(0, len(s), -1)
+		}
+		return
+	}
+	done, blank := 0, span{}
+	for i := 0; i < len(s); {
+		t := m.longest(s[i:])
+		if t == nil {
+			i++
+			continue
+		}
+		begin, end := i, i+len(t.Content)
+		i = end
+		if t.SingleWord && (wordBefore(s[:begin]) || wordAfter(s[end:])) {
+			continue
+		}
+		if t.LStrip {
+			begin = max(blankBefore(s, begin, min(done, begin)), done)
+		}
+		if t.RStrip {
+			if end < blank.begin || end >= blank.end {
+				blank = span{end, blankAfter(s, end)}
+			}
+			end = blank.end
+		}
+		if begin > end {
+			continue
+		}
+		if done < begin {
+			yield(done, begin, -1)
+		}
+		yield(begin, end, int(t.ID))
+		done = end
+	}
+	if done < len(s) {
+		yield(done, len(s), -1)
+	}
+}
+
+type span struct{ begin, end int }
+
+// blankBefore is where the white space that ends at i begins, not before limit.
+func blankBefore(s string, i, limit int) int {
+	for i > limit {
+		r, size := utf8.DecodeLastRuneInString(s[limit:i])
+		if !unicode.Is(unicode.White_Space, r) {
+			break
+		}
+		i -= size
+	}
+	return i
+}
+
+// blankAfter is where the white space that begins at i ends.
+func blankAfter(s string, i int) int {
+	for i < len(s) {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if !unicode.Is(unicode.White_Space, r) {
+			break
+		}
+		i += size
+	}
+	return i
+}
+
+func wordBefore(s string) bool {
+	r, _ := utf8.DecodeLastRuneInString(s)
+	return s != "" && isWordChar(r)
+}
+
+func wordAfter(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return s != "" && isWordChar(r)
+}
+
+// isWordChar is \w of Unicode (UTS 18, annex C): alphabetic, mark, decimal number, connector, join control.
+func isWordChar(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc,
+		unicode.Other_Alphabetic, unicode.Join_Control, newLetters, newNumbers)
+}

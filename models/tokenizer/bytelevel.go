@@ -1,0 +1,130 @@
+package tokenizer
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// byteChar is the character that stands for each byte in a byte-level vocabulary: a printable one of Latin-1 for itself,
+// the others in order from U+0100 on (GPT-2, encoder.py, bytes_to_unicode). The space is "Ġ".
+var byteChar = func() (table [256]rune) {
+	next := rune(256)
+	for b := range table {
+		switch {
+		case '!' <= b && b <= '~', 0xa1 <= b && b <= 0xac, 0xae <= b:
+			table[b] = rune(b)
+		default:
+			table[b] = next
+			next++
+		}
+	}
+	return table
+}()
+
+// charByte is the inverse of byteChar.
+var charByte = func() map[rune]byte {
+	table := make(map[rune]byte, len(byteChar))
+	for b, r := range byteChar {
+		table[r] = byte(b)
+	}
+	return table
+}()
+
+// contentOf writes bytes as a byte-level vocabulary does.
+func contentOf(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		b.WriteRune(byteChar[s[i]])
+	}
+	return b.String()
+}
+
+// bytesOf is what a token of a byte-level vocabulary spells. A content with a character that stands for no byte (some
+// added tokens) spells itself.
+func bytesOf(content string) string {
+	b := make([]byte, 0, len(content))
+	for _, r := range content {
+		c, ok := charByte[r]
+		if !ok {
+			return content
+		}
+		b = append(b, c)
+	}
+	return string(b)
+}
+
+// byteLevel is the pre_tokenizer ByteLevel. That bytes become characters is left to the model, which knows the bytes.
+type byteLevel struct {
+	addPrefixSpace bool
+	useRegex       bool
+}
+
+func (b byteLevel) split(p piece, yield func(piece)) {
+	if b.addPrefixSpace {
+		p = p.withLeadingSpace()
+	}
+	if b.useRegex {
+		splitWords(p, yield)
+		return
+	}
+	yield(p)
+}
+
+// trimOffsets takes white space off the offsets of every token, as Hugging Face does: by the token's own text, so that a
+// space which the tokenizer put in front of a later piece takes a character with it. Only at the start of the text does
+// addPrefixSpace protect from that.
+func trimOffsets(text string, tokens []token, addPrefixSpace bool) {
+	for i := range tokens {
+		t := &tokens[i]
+		leading, trailing := blanks(t.text)
+		if leading == 1 && addPrefixSpace && (i == 0 || t.Begin == 0) {
+			leading = 0
+		}
+		t.Begin = forward(text, t.Begin, t.End, leading)
+		t.End = max(back(text, t.End, trailing), t.Begin)
+	}
+}
+
+// blanks counts the white space at both ends of a token's text, in characters.
+func blanks(s string) (leading, trailing int) {
+	for rest := s; rest != ""; leading++ {
+		r, size := utf8.DecodeRuneInString(rest)
+		if !isBlank(r) {
+			break
+		}
+		rest = rest[size:]
+	}
+	for rest := s; rest != ""; trailing++ {
+		r, size := utf8.DecodeLastRuneInString(rest)
+		if !isBlank(r) {
+			break
+		}
+		rest = rest[:len(rest)-size]
+	}
+	return leading, trailing
+}
+
+func isBlank(r rune) bool { return r == byteChar[' '] || unicode.Is(unicode.White_Space, r) }
+
+// forward moves n characters from begin towards end.
+func forward(text string, begin, end, n int) int {
+	for ; n > 0 && begin < end; n-- {
+		_, size := utf8.DecodeRuneInString(text[begin:end])
+		begin += size
+	}
+	return begin
+}
+
+// back moves n characters from end towards the start of the text, or not at all if there are not so many.
+func back(text string, end, n int) int {
+	at := end
+	for ; n > 0; n-- {
+		if at == 0 {
+			return end
+		}
+		_, size := utf8.DecodeLastRuneInString(text[:at])
+		at -= size
+	}
+	return at
+}

@@ -1,0 +1,140 @@
+package tokenizer
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// splitWords yields the words of p by GPT-2's rule, which as a pattern is
+//
+//	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+//
+// It is written by hand because Go's regexp has no look-ahead and because this runs in one pass.
+func splitWords(p piece, yield func(piece)) {
+	for i := 0; i < len(p.text); {
+		n := wordLen(p.text[i:])
+		yield(p.slice(i, i+n))
+		i += n
+	}
+}
+
+// wordLen is the length in bytes of the first word of s, which is not empty.
+func wordLen(s string) int {
+	if n := contraction(s); n > 0 {
+		return n
+	}
+	class, size := classAt(s)
+	if s[0] == ' ' && len(s) > 1 {
+		if next, nextSize := classAt(s[1:]); next != space {
+			class, size = next, 1+nextSize
+		}
+	}
+	if class == space {
+		return spacesLen(s)
+	}
+	for size < len(s) {
+		next, n := classAt(s[size:])
+		if next != class {
+			break
+		}
+		size += n
+	}
+	return size
+}
+
+// contraction is the length of an English contraction at the start of s, or 0.
+func contraction(s string) int {
+	if s[0] != '\'' || len(s) < 2 {
+		return 0
+	}
+	switch s[1] {
+	case 's', 't', 'm', 'd':
+		return 2
+	}
+	if len(s) > 2 {
+		switch s[1:3] {
+		case "re", "ve", "ll":
+			return 3
+		}
+	}
+	return 0
+}
+
+// spacesLen is the length of the white space at the start of s, less its last character if a word follows and if
+// something is left then: that one is the word's, or a word by itself.
+func spacesLen(s string) int {
+	n, last := 0, 0
+	for n < len(s) {
+		class, size := classAt(s[n:])
+		if class != space {
+			break
+		}
+		n, last = n+size, size
+	}
+	if n < len(s) && n > last {
+		n -= last
+	}
+	return n
+}
+
+// charClass is what the rule asks of a character.
+type charClass uint8
+
+const (
+	other charClass = iota
+	letter
+	number
+	space
+)
+
+var asciiClass = func() (table [utf8.RuneSelf]charClass) {
+	for r := range table {
+		table[r] = classOf(rune(r))
+	}
+	return table
+}()
+
+// classAt returns the class of the first character of s and its length in bytes. A byte of no valid character is other.
+func classAt(s string) (charClass, int) {
+	if s[0] < utf8.RuneSelf {
+		return asciiClass[s[0]], 1
+	}
+	r, size := utf8.DecodeRuneInString(s)
+	return classOf(r), size
+}
+
+func classOf(r rune) charClass {
+	switch {
+	case unicode.IsLetter(r), unicode.Is(newLetters, r):
+		return letter
+	case unicode.IsNumber(r), unicode.Is(newNumbers, r):
+		return number
+	case unicode.Is(unicode.White_Space, r):
+		return space
+	}
+	return other
+}
+
+// The reference knows Unicode 16, Go 1.26 knows Unicode 15: letters and numbers of the versions between.
+var (
+	newLetters = &unicode.RangeTable{
+		R16: []unicode.Range16{
+			{Lo: 0x1c89, Hi: 0x1c8a, Stride: 1}, {Lo: 0xa7cb, Hi: 0xa7cd, Stride: 1}, {Lo: 0xa7da, Hi: 0xa7dc, Stride: 1},
+		},
+		R32: []unicode.Range32{
+			{Lo: 0x105c0, Hi: 0x105f3, Stride: 1}, {Lo: 0x10d4a, Hi: 0x10d65, Stride: 1}, {Lo: 0x10d6f, Hi: 0x10d85, Stride: 1},
+			{Lo: 0x10ec2, Hi: 0x10ec4, Stride: 1}, {Lo: 0x11380, Hi: 0x11389, Stride: 1}, {Lo: 0x1138b, Hi: 0x1138e, Stride: 3},
+			{Lo: 0x11390, Hi: 0x113b5, Stride: 1}, {Lo: 0x113b7, Hi: 0x113b7, Stride: 1}, {Lo: 0x113d1, Hi: 0x113d3, Stride: 2},
+			{Lo: 0x11bc0, Hi: 0x11be0, Stride: 1}, {Lo: 0x13460, Hi: 0x143fa, Stride: 1}, {Lo: 0x16100, Hi: 0x1611d, Stride: 1},
+			{Lo: 0x16d40, Hi: 0x16d6c, Stride: 1}, {Lo: 0x18cff, Hi: 0x18cff, Stride: 1}, {Lo: 0x1e5d0, Hi: 0x1e5ed, Stride: 1},
+			{Lo: 0x1e5f0, Hi: 0x1e5f0, Stride: 1}, {Lo: 0x2ebf0, Hi: 0x2ee5d, Stride: 1},
+		},
+	}
+	newNumbers = &unicode.RangeTable{
+		R32: []unicode.Range32{
+			{Lo: 0x10d40, Hi: 0x10d49, Stride: 1}, {Lo: 0x116d0, Hi: 0x116e3, Stride: 1}, {Lo: 0x11bf0, Hi: 0x11bf9, Stride: 1},
+			{Lo: 0x16130, Hi: 0x16139, Stride: 1}, {Lo: 0x16d70, Hi: 0x16d79, Stride: 1}, {Lo: 0x1ccf0, Hi: 0x1ccf9, Stride: 1},
+			{Lo: 0x1e5f1, Hi: 0x1e5fa, Stride: 1},
+		},
+	}
+)

@@ -1,0 +1,280 @@
+package tokenizer
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// TrainOptions says what [Train] makes.
+type TrainOptions struct {
+	// VocabSize is how many tokens there are at most: the specials, the 256 bytes, and one for each merge. The smaller it
+	// is, the more words stay in pieces. It must have room for the specials and the bytes.
+	VocabSize int
+	// MinFrequency is how often a pair of neighbours must occur to become a token; 0 is 1. Words that occur less often
+	// are left in pieces that others have, too.
+	MinFrequency int
+	// Specials are the contents of control tokens, in the order of their ids, from 0.
+	Specials []string
+}
+
+// trained are the parts of a trained tokenizer beside its model. Offsets are not trimmed: they tile the text.
+const (
+	trainedPre  = `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}`
+	trainedPost = `{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":false,"use_regex":true}`
+)
+
+// Train makes a byte-level BPE tokenizer of a corpus: pairs of a text and how often it counts, such as sentences with 1
+// each or words with weights (a word inside a sentence begins with its space: " table" is not "table"). A text that comes
+// again counts again. Each text is split by GPT-2's rule; then the most frequent pair of neighbours becomes a token, over
+// and over (Sennrich, Haddow and Birch 2016, §3.2). Of equally frequent pairs it is the one whose left token comes first in
+// the order of strings, then the right one; so equal corpora, in whatever order, give equal tokenizers.
+//
+// The ids are the specials, the bytes in the order of the characters that stand for them, and the merges in their order.
+// A small corpus may give fewer tokens than asked for: see [Tokenizer.VocabSize]. It costs O(n log n) for n bytes of
+// distinct words, and returns an error for options that cannot be met and for negative counts.
+func Train(corpus iter.Seq2[string, int], opts TrainOptions) (*Tokenizer, error) {
+	if corpus == nil {
+		return nil, fmt.Errorf("tokenizer: Train: the corpus is nil")
+	}
+	if least := len(opts.Specials) + len(byteChar); opts.VocabSize < least || opts.VocabSize > math.MaxInt32 {
+		return nil, fmt.Errorf("tokenizer: Train: VocabSize %d is not from %d (%d specials and 256 bytes) to %d",
+			opts.VocabSize, least, len(opts.Specials), math.MaxInt32)
+	}
+	if opts.MinFrequency < 0 {
+		return nil, fmt.Errorf("tokenizer: Train: MinFrequency %d is negative", opts.MinFrequency)
+	}
+	b := newTrainer(opts)
+	if len(b.ids) != len(b.contents) {
+		return nil, fmt.Errorf("tokenizer: Train: Specials %q has one twice, or one that stands for a byte", opts.Specials)
+	}
+	f := trainedFile(opts.Specials)
+	specials, err := newAddedTokens(f.AddedTokens)
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer: Train: %w", err)
+	}
+	if err := b.count(corpus, specials); err != nil {
+		return nil, err
+	}
+	b.run(opts)
+	return b.tokenizer(f)
+}
+
+func trainedFile(specials []string) file {
+	f := file{
+		Version:       "1.0",
+		AddedTokens:   []addedToken{},
+		PreTokenizer:  []byte(trainedPre),
+		PostProcessor: []byte(trainedPost),
+		Decoder:       []byte(trainedPre),
+	}
+	for id, s := range specials {
+		f.AddedTokens = append(f.AddedTokens, addedToken{ID: uint32(id), Content: s, Special: true})
+	}
+	return f
+}
+
+// trainer is a corpus and the tokens made of it so far.
+type trainer struct {
+	contents []string // of each token
+	ids      map[string]int32
+	specials int
+	merges   []mergeText
+	merged   map[pair]bool
+	words    []trainWord
+	pairs    map[pair]*pairStat
+	queue    queue[pairCount]
+}
+
+// trainWord is a word of the corpus, in tokens.
+type trainWord struct {
+	parts []int32
+	count int
+}
+
+// pairStat is how often a pair occurs, and in which words: perhaps twice in one, or no longer.
+type pairStat struct {
+	count int
+	words []int32
+}
+
+func newTrainer(opts TrainOptions) *trainer {
+	b := &trainer{ids: map[string]int32{}, pairs: map[pair]*pairStat{}, merged: map[pair]bool{}, specials: len(opts.Specials)}
+	for _, s := range opts.Specials {
+		b.newToken(s)
+	}
+	chars := slices.Clone(byteChar[:])
+	slices.Sort(chars)
+	for _, r := range chars {
+		b.newToken(string(r))
+	}
+	return b
+}
+
+func (b *trainer) newToken(content string) int32 {
+	id := int32(len(b.contents))
+	b.contents = append(b.contents, content)
+	b.ids[content] = id
+	return id
+}
+
+// count splits the corpus into words, and those into bytes. The words are sorted, so that the corpus' order is forgotten.
+func (b *trainer) count(corpus iter.Seq2[string, int], specials *addedTokens) error {
+	counts := map[string]int{}
+	for text, n := range corpus {
+		if n < 0 {
+			return fmt.Errorf("tokenizer: Train: text %.80q has the count %d, which is negative", text, n)
+		}
+		specials.cut(text, func(begin, end, id int) {
+			if id >= 0 {
+				return
+			}
+			splitWords(piece{text: text[begin:end]}, func(w piece) { counts[w.text] += n })
+		})
+	}
+	total := 0
+	for _, w := range slices.Sorted(maps.Keys(counts)) {
+		n := counts[w]
+		if n < 0 || n > (math.MaxInt-total)/len(w) {
+			return fmt.Errorf("tokenizer: Train: the counts of the corpus add up to more than %d; divide them", math.MaxInt)
+		}
+		total += n * len(w)
+		parts := make([]int32, len(w))
+		for i := range len(w) {
+			parts[i] = b.ids[string(byteChar[w[i]])]
+		}
+		b.words = append(b.words, trainWord{parts, n})
+	}
+	return nil
+}
+
+// run merges until the vocabulary is full or no pair is frequent enough.
+func (b *trainer) run(opts TrainOptions) {
+	for w, word := range b.words {
+		for i := 1; i < len(word.parts); i++ {
+			b.addPair(pair{word.parts[i-1], word.parts[i]}, word.count, int32(w))
+		}
+	}
+	for p, s := range b.pairs {
+		b.offer(p, s.count)
+	}
+	for len(b.contents) < opts.VocabSize && len(b.queue) > 0 {
+		c := b.queue.pop()
+		s := b.pairs[c.pair]
+		if s == nil || s.count > c.count { // merged, or queued again when it became more frequent
+			continue
+		}
+		if s.count < c.count {
+			b.offer(c.pair, s.count)
+			continue
+		}
+		if c.count < max(opts.MinFrequency, 1) {
+			return
+		}
+		b.merge(c.pair, s)
+	}
+}
+
+func (b *trainer) addPair(p pair, n int, word int32) {
+	s := b.pairs[p]
+	if s == nil {
+		s = &pairStat{}
+		b.pairs[p] = s
+	}
+	s.count += n
+	s.words = append(s.words, word)
+}
+
+func (b *trainer) offer(p pair, count int) {
+	if count > 0 {
+		b.queue.push(pairCount{p, count, b.contents[p.left], b.contents[p.right]})
+	}
+}
+
+// merge makes a token of a pair, in every word. A pair that spells a special is left alone, or a text could spell one.
+func (b *trainer) merge(p pair, s *pairStat) {
+	content := b.contents[p.left] + b.contents[p.right]
+	id, known := b.ids[content]
+	if known && int(id) < b.specials {
+		return
+	}
+	if !known {
+		id = b.newToken(content)
+	}
+	if !b.merged[p] { // a pair comes again if one of its tokens does, made of other tokens
+		b.merged[p] = true
+		b.merges = append(b.merges, mergeText{b.contents[p.left], b.contents[p.right]})
+	}
+	words := s.words
+	delete(b.pairs, p)
+	slices.Sort(words)
+	changed := map[pair]bool{}
+	for _, w := range slices.Compact(words) {
+		b.mergeWord(w, p, id, changed)
+	}
+	for q := range changed {
+		if s := b.pairs[q]; s != nil {
+			b.offer(q, s.count)
+		}
+	}
+}
+
+// mergeWord replaces pair p by id in word w, and marks the pairs that became more frequent.
+func (b *trainer) mergeWord(w int32, p pair, id int32, changed map[pair]bool) {
+	word := &b.words[w]
+	old := word.parts
+	parts := make([]int32, 0, len(old))
+	for i := 0; i < len(old); i++ {
+		if i+1 < len(old) && old[i] == p.left && old[i+1] == p.right {
+			parts = append(parts, id)
+			i++
+			continue
+		}
+		parts = append(parts, old[i])
+	}
+	if len(parts) == len(old) {
+		return
+	}
+	for i := 1; i < len(old); i++ {
+		if s := b.pairs[pair{old[i-1], old[i]}]; s != nil {
+			s.count -= word.count
+		}
+	}
+	for i := 1; i < len(parts); i++ {
+		q := pair{parts[i-1], parts[i]}
+		b.addPair(q, word.count, w)
+		changed[q] = true
+	}
+	word.parts = parts
+}
+
+func (b *trainer) tokenizer(f file) (*Tokenizer, error) {
+	m := bpeFile{Type: "BPE", Vocab: make(map[string]uint32, len(b.contents)), Merges: b.merges}
+	for id, content := range b.contents {
+		m.Vocab[content] = uint32(id)
+	}
+	vocab, err := newVocabulary(m.Vocab)
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer: Train: %w", err)
+	}
+	t, err := build(f, m, vocab)
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer: Train: %w", err)
+	}
+	return t, nil
+}
+
+// pairCount is a pair in the queue, with its contents to break ties.
+type pairCount struct {
+	pair
+	count       int
+	left, right string
+}
+
+func (a pairCount) before(b pairCount) bool {
+	return cmp.Or(cmp.Compare(b.count, a.count), strings.Compare(a.left, b.left), strings.Compare(a.right, b.right)) < 0
+}
