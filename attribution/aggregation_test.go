@@ -1,0 +1,86 @@
+package attribution_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/attributiontest"
+)
+
+func TestAggregations(t *testing.T) {
+	names := attribution.AggregationNames()
+	if got := fmt.Sprint(names); got != "[flow layer rollout]" {
+		t.Errorf("AggregationNames() = %s, want flow, layer and rollout", got)
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			a, err := attribution.LookupAggregation(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			attributiontest.Aggregation(t, a)
+		})
+	}
+}
+
+// aggregate returns all levels [L,T,T] of a registered aggregation over rows [L,T,T] that are normalised already.
+func aggregate(t testing.TB, name string, bidirectional bool, L, T int, data []float64) []float64 {
+	t.Helper()
+	a, err := attribution.LookupAggregation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := a.New(attribution.Config{Layers: L, Bidirectional: bidirectional})
+	out, err := s.Extend(context.Background(), nil, attribution.Mixed{L: L, N: T, Data: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Extend must refuse rows that cannot follow, not read past them.
+func TestStatePanics(t *testing.T) {
+	rows := func(first, n int) attribution.Mixed {
+		return attribution.Mixed{First: first, L: 1, N: n, Data: make([]float64, n*(first+n))}
+	}
+	a, _ := attribution.LookupAggregation("rollout")
+	extend := func(s attribution.State, m attribution.Mixed) { _, _ = s.Extend(context.Background(), nil, m) }
+	one := attribution.Config{Layers: 1}
+	for name, f := range map[string]func(){
+		"a gap":         func() { extend(a.New(one), rows(1, 1)) },
+		"other layers":  func() { extend(a.New(attribution.Config{Layers: 2}), rows(0, 1)) },
+		"short data":    func() { m := rows(0, 2); m.Data = m.Data[:3]; extend(a.New(one), m) },
+		"skip too many": func() { m := rows(0, 1); m.Skip = 2; extend(a.New(one), m) },
+		"second bidirectional call": func() {
+			s := a.New(attribution.Config{Layers: 1, Bidirectional: true})
+			extend(s, rows(0, 1))
+			extend(s, rows(1, 1))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		})
+	}
+}
+
+// near fails if got and want differ by more than tol anywhere.
+func near(t *testing.T, what string, got, want []float64, tol float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	for i := range want {
+		if !(math.Abs(got[i]-want[i]) <= tol) {
+			t.Errorf("%s = %v, want %v", what, got, want)
+			return
+		}
+	}
+}

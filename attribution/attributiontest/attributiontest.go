@@ -1,0 +1,284 @@
+// Package attributiontest holds the contract of an aggregation as code. The first test of a new one is one line:
+//
+//	func TestMine(t *testing.T) { attributiontest.Aggregation(t, mine{}) }
+package attributiontest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// tol is the rounding allowed where sums may run in another order: products of a few dozen numbers near 1.
+const tol = 1e-12
+
+// Aggregation checks that a keeps the contract of [attribution.State]: shapes, equal bits on every run, untouched
+// arguments, causal zeros, empty and one-token texts, the same numbers however the rows arrive, one head over merged
+// layers, sums, permuted tokens, NaN and cancelling.
+func Aggregation(t *testing.T, a attribution.Aggregation) {
+	t.Helper()
+	c := contract{a, a.Info()}
+	t.Run("info", c.info)
+	t.Run("empty text", c.empty)
+	t.Run("one token", c.oneToken)
+	t.Run("arguments untouched, equal runs", c.pure)
+	t.Run("causal zeros and sums", c.causal)
+	t.Run("rows one by one", c.incremental)
+	t.Run("skipped rows and top level", c.selections)
+	t.Run("top rows", c.topRows)
+	t.Run("permuted tokens", c.permuted)
+	t.Run("NaN", c.nan)
+	t.Run("cancel", c.cancel)
+}
+
+type contract struct {
+	a    attribution.Aggregation
+	meta attribution.AggregationInfo
+}
+
+func (c contract) info(t *testing.T) {
+	if c.meta.Summary == "" || c.meta.Formula == "" || c.meta.Paper == "" || c.meta.Cost == "" {
+		t.Errorf("Info() = %+v, want summary, formula, paper and cost", c.meta)
+	}
+	if !(c.meta.Residual >= 0 && c.meta.Residual <= 1) {
+		t.Errorf("residual %v, want a weight in [0,1]", c.meta.Residual)
+	}
+}
+
+// extend runs one call and checks its shape.
+func extend(t *testing.T, s attribution.State, cfg attribution.Config, rows attribution.Mixed) []float64 {
+	t.Helper()
+	out, err := s.Extend(context.Background(), []float64{42}, rows)
+	if err != nil {
+		t.Fatalf("Extend: %v", err)
+	}
+	want := 1 + levels(cfg)*(rows.N-rows.Skip)*rows.T()
+	if len(out) != want || out[0] != 42 {
+		t.Fatalf("Extend of %d rows over %d sources appended %d numbers, want %d after what dst had",
+			rows.N-rows.Skip, rows.T(), len(out)-1, want-1)
+	}
+	return out[1:]
+}
+
+func levels(cfg attribution.Config) int {
+	if cfg.TopOnly {
+		return 1
+	}
+	return cfg.Layers
+}
+
+// batch returns the result of all rows at once.
+func (c contract) batch(t *testing.T, cfg attribution.Config, rows attribution.Mixed) []float64 {
+	t.Helper()
+	return extend(t, c.a.New(cfg), cfg, rows)
+}
+
+func (c contract) empty(t *testing.T) {
+	cfg := attribution.Config{Layers: 2}
+	extend(t, c.a.New(cfg), cfg, attribution.Mixed{L: 2})
+}
+
+func (c contract) oneToken(t *testing.T) {
+	for _, cfg := range []attribution.Config{{Layers: 3}, {Layers: 1, TopOnly: true}, {Layers: 2, Bidirectional: true}} {
+		rows := attribution.Mixed{L: cfg.Layers, N: 1, Data: []float64{1, 1, 1}[:cfg.Layers]}
+		for l, x := range c.batch(t, cfg, rows) {
+			if x != 1 {
+				t.Errorf("%+v: one token that mixes with itself only: level %d = %v, want 1", cfg, l, x)
+			}
+		}
+	}
+}
+
+func (c contract) pure(t *testing.T) {
+	cfg := attribution.Config{Layers: 3}
+	rows := random(1, cfg, 9)
+	before := slices.Clone(rows.Data)
+	first, second := c.batch(t, cfg, rows), c.batch(t, cfg, rows)
+	if !slices.Equal(before, rows.Data) {
+		t.Error("Extend changed its argument")
+	}
+	if !slices.Equal(first, second) {
+		t.Error("two runs differ")
+	}
+	cfg.Bidirectional = true
+	rows = random(2, cfg, 9)
+	if !slices.Equal(c.batch(t, cfg, rows), c.batch(t, cfg, rows)) {
+		t.Error("two bidirectional runs differ")
+	}
+}
+
+func (c contract) causal(t *testing.T) {
+	cfg := attribution.Config{Layers: 4}
+	rows := random(3, cfg, 12)
+	out := c.batch(t, cfg, rows)
+	T := rows.T()
+	for i := range cfg.Layers * T {
+		sum := 0.0
+		for j, x := range out[i*T : (i+1)*T] {
+			sum += x
+			if j > i%T && x != 0 {
+				t.Fatalf("level %d target %d takes %v from source %d, which comes later", i/T, i%T, x, j)
+			}
+			if !(x >= 0) || math.IsInf(x, 0) {
+				t.Fatalf("level %d target %d source %d = %v", i/T, i%T, j, x)
+			}
+		}
+		if c.meta.Shares && math.Abs(sum-1) > tol {
+			t.Errorf("level %d target %d: sum %v, want 1", i/T, i%T, sum)
+		}
+	}
+}
+
+func (c contract) incremental(t *testing.T) {
+	cfg := attribution.Config{Layers: 3}
+	rows := random(4, cfg, 70) // more than one machine word of tokens
+	T := rows.T()
+	whole := c.batch(t, cfg, rows)
+	s := c.a.New(cfg)
+	for first := 0; first < T; {
+		n := min(1+first%3, T-first)
+		part := slice(rows, first, n)
+		got := extend(t, s, cfg, part)
+		for l := range cfg.Layers {
+			for k := range n {
+				a := got[(l*n+k)*part.T():][:part.T()]
+				b := whole[(l*T+first+k)*T:][:part.T()]
+				if !slices.Equal(a, b) {
+					t.Fatalf("level %d target %d: %v row by row, %v at once", l, first+k, a, b)
+				}
+			}
+		}
+		first += n
+	}
+}
+
+func (c contract) selections(t *testing.T) {
+	cfg := attribution.Config{Layers: 3}
+	rows := random(5, cfg, 8)
+	T := rows.T()
+	whole := c.batch(t, cfg, rows)
+	cfg.TopOnly, rows.Skip = true, 5
+	if got, want := c.batch(t, cfg, rows), whole[(2*T+5)*T:]; !slices.Equal(got, want) {
+		t.Errorf("top level without the first 5 rows = %v, want %v", got, want)
+	}
+	rows.Skip = rows.N
+	c.batch(t, cfg, rows)
+	if c.meta.AllRows {
+		return
+	}
+	got := c.batch(t, cfg, slice(random(5, attribution.Config{Layers: 3}, 8), 7, 1))
+	if want := whole[(2*T+7)*T:]; !slices.Equal(got, want) {
+		t.Errorf("last row without the earlier ones = %v, want %v", got, want)
+	}
+}
+
+// topRows checks that rows of a head replace those of the level explained and no lower ones.
+func (c contract) topRows(t *testing.T) {
+	cfg := attribution.Config{Layers: 3, TopOnly: true}
+	rows, head := random(6, cfg, 8), random(7, cfg, 8)
+	T := rows.T()
+	rows.Top = rows.Data
+	if same := c.batch(t, cfg, rows); !slices.Equal(same, c.batch(t, cfg, slice(rows, 0, 8))) {
+		t.Error("top rows that equal the others change the result")
+	}
+	rows.Top = head.Data
+	got := c.batch(t, cfg, rows)
+	mixed := slice(rows, 0, 8)
+	copy(mixed.Data[(2*T+7)*T:], head.Data[(2*T+7)*T:]) // last target of the top layer
+	want := c.batch(t, cfg, mixed)
+	if !slices.Equal(got[7*T:], want[7*T:]) {
+		t.Errorf("one head over merged layers = %v, want %v", got[7*T:], want[7*T:])
+	}
+}
+
+// permuted checks that renaming the tokens of a bidirectional text renames those of the result.
+func (c contract) permuted(t *testing.T) {
+	cfg := attribution.Config{Layers: 3, Bidirectional: true}
+	rows := random(8, cfg, 7)
+	T := rows.T()
+	perm := rand.New(rand.NewPCG(9, 9)).Perm(T)
+	other := slice(rows, 0, T)
+	permute := func(dst, src []float64) {
+		for l := range cfg.Layers {
+			for i := range T {
+				for j := range T {
+					dst[(l*T+perm[i])*T+perm[j]] = src[(l*T+i)*T+j]
+				}
+			}
+		}
+	}
+	permute(other.Data, rows.Data)
+	got := c.batch(t, cfg, other)
+	want := make([]float64, len(got))
+	permute(want, c.batch(t, cfg, rows))
+	for i := range want {
+		if math.Abs(got[i]-want[i]) > tol {
+			t.Fatalf("entry %d is %v after permuting the tokens, want %v", i, got[i], want[i])
+		}
+	}
+}
+
+// nan checks that a bad row neither hangs nor reaches the results of earlier targets.
+func (c contract) nan(t *testing.T) {
+	cfg := attribution.Config{Layers: 3}
+	rows := random(10, cfg, 8)
+	T := rows.T()
+	want := c.batch(t, cfg, rows)
+	for l := range cfg.Layers {
+		rows.Row(l, 5)[2], rows.Row(l, 5)[3] = math.NaN(), math.Inf(1)
+	}
+	got := c.batch(t, cfg, rows)
+	for l := range cfg.Layers {
+		if !slices.Equal(got[l*T*T:][:5*T], want[l*T*T:][:5*T]) {
+			t.Errorf("NaN in target 5 changed earlier targets at level %d", l)
+		}
+	}
+}
+
+func (c contract) cancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	cfg := attribution.Config{Layers: 2}
+	if _, err := c.a.New(cfg).Extend(ctx, nil, random(11, cfg, 4)); !errors.Is(err, context.Canceled) {
+		t.Errorf("Extend after cancel returned %v, want an error that wraps %v", err, context.Canceled)
+	}
+}
+
+// random returns the rows of T targets: sharp, with zeros, half residual.
+func random(seed uint64, cfg attribution.Config, T int) attribution.Mixed {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	m := attribution.Mixed{L: cfg.Layers, N: T, Data: make([]float64, cfg.Layers*T*T)}
+	for l := range m.L {
+		for i := range T {
+			row := m.Row(l, i)
+			sum := 0.0
+			for j := range row {
+				if (cfg.Bidirectional || j <= i) && rng.IntN(4) > 0 {
+					row[j] = math.Pow(rng.Float64(), 4)
+					sum += row[j]
+				}
+			}
+			row[i] += sum + 1e-3
+			for j := range row {
+				row[j] /= 2*sum + 1e-3
+			}
+		}
+	}
+	return m
+}
+
+// slice returns a copy of rows first..first+n-1 as they would have arrived, without the top rows.
+func slice(m attribution.Mixed, first, n int) attribution.Mixed {
+	part := attribution.Mixed{First: first, L: m.L, N: n}
+	for l := range m.L {
+		for k := range n {
+			part.Data = append(part.Data, m.Row(l, first+k)[:first+n]...)
+		}
+	}
+	return part
+}

@@ -1,0 +1,61 @@
+package attribution
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/headwater-ml/headwater/attribution/maxflow"
+)
+
+func init() { RegisterAggregation("flow", flow{}) }
+
+// flow asks how much could pass from a target to an input token if attention were the width of pipes:
+//
+//	F_l[t,j] = max-flow from (l,t) to (0,j), edge (k,u)→(k-1,v) of capacity Â_k[u,v]
+//
+// (Abnar and Zuidema 2020, §3), exact. Each pair is a problem of its own and pipes are shared, so a row sums to 1 or
+// more and is no decomposition; the paper divides rows by their sums, which method flow-normalized does. With
+// [Mixed.Top], the edges that leave the source are those of one head.
+//
+// R ≤ F ≤ min(1, Σ_k Â_1[k,j]); with depth the values saturate. One row costs T max-flows a level, so by default only
+// the top level is computed; a state holds L·T²/2 numbers and as many again for the solver.
+type flow struct{}
+
+// Info describes the aggregation.
+func (flow) Info() AggregationInfo {
+	return AggregationInfo{
+		Summary:  "the most that could pass from each input token if attention weights were the widths of pipes",
+		Formula:  "F_l[t,j] = max-flow (l,t)→(0,j) with capacities Â",
+		Paper:    "Abnar and Zuidema 2020, §3",
+		Cost:     "T max-flow problems a token and level; the top level alone unless all levels are asked for",
+		AllRows:  true,
+		Residual: 0.5,
+		TopOnly:  true,
+	}
+}
+
+// New returns the state of an empty text.
+func (flow) New(cfg Config) State {
+	return &flowState{cfg: cfg, graph: maxflow.New(cfg.Layers, cfg.Bidirectional)}
+}
+
+type flowState struct {
+	cfg   Config
+	graph *maxflow.Graph
+}
+
+// Extend adds targets; see [State].
+func (s *flowState) Extend(ctx context.Context, dst []float64, rows Mixed) ([]float64, error) {
+	s.cfg.check("flow", s.graph.Tokens(), rows)
+	s.graph.Extend(rows.Data, rows.N)
+	for l := s.cfg.Layers - s.cfg.levels(); l < s.cfg.Layers; l++ {
+		for n := rows.Skip; n < rows.N; n++ {
+			var err error
+			dst, err = s.graph.Row(ctx, dst, l, rows.First+n, rows.TopRow(l, n))
+			if err != nil {
+				return nil, fmt.Errorf("attribution: flow: layer %d, row %d: %w", l, rows.First+n, err)
+			}
+		}
+	}
+	return dst, nil
+}

@@ -1,0 +1,45 @@
+package attribution
+
+import "context"
+
+func init() { RegisterAggregation("layer", layer{}) }
+
+// layer looks at every layer alone: the result of level l is Â_l, unchanged.
+//
+// Over attention without residual this is raw attention (Abnar and Zuidema 2020, §2); over value zeroing it is the map
+// of Mohebbi et al. 2023. It copies T numbers a layer and token.
+type layer struct{}
+
+// Info describes the aggregation.
+func (layer) Info() AggregationInfo {
+	return AggregationInfo{
+		Summary: "each layer alone: how much a target takes from each source in that layer",
+		Formula: "Â_l",
+		Paper:   "Abnar and Zuidema 2020, §2",
+		Cost:    "nothing",
+		Shares:  true,
+	}
+}
+
+// New returns a state, which remembers nothing: rows need not follow each other.
+func (layer) New(cfg Config) State { return layerState{cfg} }
+
+type layerState struct{ cfg Config }
+
+// Extend appends the rows of every level asked for; see [State].
+func (s layerState) Extend(ctx context.Context, dst []float64, rows Mixed) ([]float64, error) {
+	have := rows.First
+	if s.cfg.Bidirectional {
+		have = 0
+	}
+	s.cfg.check("layer", have, rows)
+	T := rows.T()
+	for l := s.cfg.Layers - s.cfg.levels(); l < s.cfg.Layers; l++ {
+		for n := rows.Skip; n < rows.N; n++ {
+			w := s.cfg.width(rows.First+n, T)
+			dst = append(dst, rows.TopRow(l, n)[:w]...)
+			dst = append(dst, make([]float64, T-w)...)
+		}
+	}
+	return dst, ctx.Err()
+}

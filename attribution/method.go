@@ -1,0 +1,104 @@
+package attribution
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Method is a name for a mixing and an aggregation with their options.
+type Method struct {
+	// Name is what the user says: lower-case words joined by hyphens, or mixing+aggregation for a pair without a name.
+	Name string `json:"name"`
+	// Mixing and Aggregation are registered names.
+	Mixing      string `json:"mixing"`
+	Aggregation string `json:"aggregation"`
+	// Residual is the default residual weight r in Â = rownorm((1-r)C + rI), in [0,1]. 0 means that the method adds
+	// none and that [Options.Residual] does not change it.
+	Residual float64 `json:"residual"`
+	// Normalize divides every row of the result by its sum.
+	Normalize bool `json:"normalize,omitempty"`
+	// Summary says in one sentence what a value means, Formula and Paper say where it comes from, Cost what one more
+	// token costs in plain words.
+	Summary string `json:"summary"`
+	Formula string `json:"formula"`
+	Paper   string `json:"paper"`
+	Cost    string `json:"cost"`
+}
+
+var methods = registry[Method]{kind: "method"}
+
+// RegisterMethod makes a method known by its name. It panics if the name is taken or malformed. Mixing and aggregation
+// may be registered later; they are looked up when the method is.
+func RegisterMethod(m Method) { methods.register(m.Name, m) }
+
+// LookupMethod returns the method of that name. A name "mixing+aggregation" makes a method of any registered pair, with
+// the aggregation's residual if the mixing contains none. The error, a [UsageError], lists the known names.
+func LookupMethod(name string) (Method, error) {
+	mixing, aggregation, pair := strings.Cut(name, "+")
+	if pair {
+		return pairMethod(mixing, aggregation)
+	}
+	m, err := methods.lookup(name)
+	if err != nil {
+		return m, usagef("unknown method %s; known are %s, and any mixing+aggregation of %s and %s", quote(name),
+			list(MethodNames()), list(MixingNames()), list(AggregationNames()))
+	}
+	return m, m.check()
+}
+
+// MethodNames returns the names of all registered methods, sorted.
+func MethodNames() []string { return methods.names() }
+
+// Methods returns all registered methods, sorted by name.
+func Methods() []Method {
+	names := MethodNames()
+	all := make([]Method, len(names))
+	for i, name := range names {
+		all[i], _ = methods.lookup(name)
+	}
+	return all
+}
+
+// DefaultMethods returns the methods of an explanation that asks for none.
+func DefaultMethods() []string { return []string{"rollout", "value-zeroing"} }
+
+// pairMethod returns a method for a pair without a name.
+func pairMethod(mixing, aggregation string) (Method, error) {
+	mi, err := LookupMixing(mixing)
+	if err != nil {
+		return Method{}, err
+	}
+	ag, err := LookupAggregation(aggregation)
+	if err != nil {
+		return Method{}, err
+	}
+	info := ag.Info()
+	m := Method{
+		Name: mixing + "+" + aggregation, Mixing: mixing, Aggregation: aggregation,
+		Summary: fmt.Sprintf("%s; combined as %s", mi.Summary, info.Summary),
+		Formula: info.Formula, Paper: mi.Paper + "; " + info.Paper, Cost: mi.Cost + "; " + info.Cost,
+	}
+	if !mi.IncludesResidual {
+		m.Residual = info.Residual
+	}
+	return m, nil
+}
+
+// check returns an error if the method cannot be computed.
+func (m Method) check() error {
+	mi, err := LookupMixing(m.Mixing)
+	if err != nil {
+		return fmt.Errorf("method %s: %w", m.Name, err)
+	}
+	if _, err := LookupAggregation(m.Aggregation); err != nil {
+		return fmt.Errorf("method %s: %w", m.Name, err)
+	}
+	if !(m.Residual >= 0 && m.Residual <= 1) || m.Residual > 0 && mi.IncludesResidual {
+		return usagef("method %s: residual %v; it must be in [0,1], and 0 over %s, which contains it",
+			m.Name, m.Residual, m.Mixing)
+	}
+	return nil
+}
+
+// list joins names for a message.
+func list(names []string) string { return strings.Join(names, ", ") }

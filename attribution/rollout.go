@@ -1,0 +1,106 @@
+package attribution
+
+import (
+	"context"
+	"fmt"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+func init() { RegisterAggregation("rollout", rollout{}) }
+
+// rollout follows attention through the layers as if it were transport of mass:
+//
+//	R_0 = I,  R_l[t,:] = Â_l[t,:] R_{l-1},  Â_l = rownorm((1-r) C_l + r I)
+//
+// (Abnar and Zuidema 2020, §3; r is ½ in the paper, and 0 for mixings that contain the residual, as Mohebbi et al. 2023
+// do for value zeroing.) With [Mixed.Top], level l is Â_l^h R_{l-1}, one head over merged lower layers (appendix A.1).
+//
+// The result has every prefix R_1..R_L. Rows that sum to 1 keep their sum, and a causal text stays causal. One more
+// token costs L·T²/2 multiplications, a whole text L·T³/6; a state holds (L-1)·T²/2 numbers.
+type rollout struct{}
+
+// Info describes the aggregation.
+func (rollout) Info() AggregationInfo {
+	return AggregationInfo{
+		Summary:  "mass followed down through all layers: how much of a target comes from each input token",
+		Formula:  "R_l = Â_l R_{l-1}, R_0 = I",
+		Paper:    "Abnar and Zuidema 2020, §3",
+		Cost:     "L·T² multiplications a token",
+		AllRows:  true,
+		Residual: 0.5,
+		Shares:   true,
+	}
+}
+
+// New returns the state of an empty text.
+func (rollout) New(cfg Config) State {
+	return &rolloutState{cfg: cfg, prefix: make([][][]float64, cfg.Layers-1)}
+}
+
+// rolloutState keeps row t of R_1..R_{L-1} for every target t: prefix[l][t] is [t+1], or [T] if bidirectional.
+type rolloutState struct {
+	cfg     Config
+	prefix  [][][]float64
+	targets int
+}
+
+// Extend adds targets; see [State].
+func (s *rolloutState) Extend(ctx context.Context, dst []float64, rows Mixed) ([]float64, error) {
+	s.cfg.check("rollout", s.targets, rows)
+	T, wanted := rows.T(), rows.N-rows.Skip
+	base := s.cfg.Layers - s.cfg.levels() // the first level of the result
+	dst, out := grow(dst, s.cfg.levels()*wanted*T)
+	for l := range s.cfg.Layers {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("attribution: rollout: layer %d of %d: %w", l, s.cfg.Layers, err)
+		}
+		s.extendLevel(l, rows)
+		if l < base {
+			continue
+		}
+		for n := rows.Skip; n < rows.N; n++ {
+			s.level(row(out, (l-base)*wanted+n-rows.Skip, T), l, rows, n)
+		}
+	}
+	s.targets += rows.N
+	return dst, nil
+}
+
+// extendLevel keeps R_{l+1} of the new targets for the layer above; the top layer has none.
+func (s *rolloutState) extendLevel(l int, rows Mixed) {
+	if l == len(s.prefix) {
+		return
+	}
+	for n := range rows.N {
+		w := s.cfg.width(rows.First+n, rows.T())
+		r := make([]float64, w)
+		s.product(r, l, rows.Row(l, n)[:w])
+		s.prefix[l] = append(s.prefix[l], r)
+	}
+}
+
+// level fills dst, [T] of zeros, with the result of level l for target First+n.
+func (s *rolloutState) level(dst []float64, l int, rows Mixed, n int) {
+	t := rows.First + n
+	if rows.Top == nil && l < len(s.prefix) {
+		copy(dst, s.prefix[l][t])
+		return
+	}
+	s.product(dst, l, rows.TopRow(l, n)[:s.cfg.width(t, rows.T())])
+}
+
+// product adds to dst, zeros, the row a times R_l, where R_0 = I.
+func (s *rolloutState) product(dst []float64, l int, a []float64) {
+	if l == 0 {
+		copy(dst, a)
+		return
+	}
+	for k, x := range a {
+		if x == 0 {
+			continue
+		}
+		lower := s.prefix[l-1][k]
+		floats.AddScaled(dst[:len(lower)], x, lower)
+	}
+}

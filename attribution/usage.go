@@ -1,0 +1,35 @@
+package attribution
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// ErrUsage is what errors.Is finds in every error that the caller can avoid by asking for something else: an unknown
+// method, an option out of range, an empty prompt. Other errors come from the model, the data or the machine.
+var ErrUsage = errors.New("wrong usage")
+
+// UsageError is an error of the caller; see [ErrUsage].
+type UsageError struct {
+	// Reason names the value, the limit and what to do.
+	Reason string
+}
+
+// Error returns the reason, after the package's name.
+func (e *UsageError) Error() string { return "attribution: " + e.Reason }
+
+// Is makes errors.Is(err, ErrUsage) true.
+func (e *UsageError) Is(target error) bool { return target == ErrUsage }
+
+// usagef returns a usage error.
+func usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
+
+// quote returns s quoted and, if it is long, cut: names come from users and may be anything.
+func quote(s string) string {
+	const limit = 60
+	if len(s) > limit {
+		return strconv.QuoteToASCII(s[:limit]) + "…"
+	}
+	return strconv.Quote(s)
+}
