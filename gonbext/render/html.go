@@ -1,0 +1,365 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
+
+// HTML is a heatmap for a notebook: one block for each generated token, the first one open, with the prompt highlighted by
+// every method, the alternatives, and maps of layers × prompt.
+//
+// A highlighted token takes about 180 bytes, in the folded line 80, and a cell of a map 75. What would go beyond MaxBytes is
+// left out, maps first and from the last token on, and a sentence in its place says so.
+type HTML struct {
+	Heatmap
+	// MaxBytes is about how large the result may become; default 480,000, which notebooks show at once.
+	MaxBytes int
+}
+
+const (
+	defaultMaxBytes = 480_000
+	blockBytes      = 2800 // reserved for a block without highlighted tokens and maps
+)
+
+// chipColumns and mapColumns are how many prompt tokens a line of highlighted ones and a map have at most.
+const (
+	chipColumns    = 160
+	mapColumns     = 40
+	summaryColumns = 24
+)
+
+// maxAlternatives is how many alternatives of a token are shown.
+const maxAlternatives = 20
+
+// The styles of the page, each with its background and its colour.
+const (
+	card   = "background-color:rgb(255,255,255);color:rgb(28,32,38)"
+	soft   = "background-color:rgb(255,255,255);color:rgb(92,98,108)"
+	panel  = "background-color:rgb(246,247,249);color:rgb(28,32,38)"
+	badge  = "background-color:rgb(255,236,179);color:rgb(84,56,0)"
+	strong = "background-color:rgb(28,32,38);color:rgb(255,255,255)"
+)
+
+// WriteTo writes the picture as one div. The only error is that of w.
+func (r HTML) WriteTo(w io.Writer) (int64, error) {
+	b := &page{picture: r.picture(), limit: r.MaxBytes}
+	if b.limit <= 0 {
+		b.limit = defaultMaxBytes
+	}
+	b.write()
+	return b.Buffer.WriteTo(w)
+}
+
+// page is HTML being written.
+type page struct {
+	*picture
+	bytes.Buffer
+	limit int
+}
+
+func (b *page) printf(format string, args ...any) { fmt.Fprintf(b, format, args...) }
+
+func (b *page) write() {
+	b.printf(`<div style="%s;border:1px solid rgb(216,220,226);border-radius:8px;padding:12px 16px;`+
+		`font-family:system-ui,sans-serif;font-size:14px;line-height:1.5;max-width:1100px">`, card)
+	b.head()
+	if len(b.e.Steps) > 0 {
+		b.tokens()
+	}
+	b.legend()
+	b.WriteString("</div>\n")
+}
+
+// head writes title, status, prompt and answer.
+func (b *page) head() {
+	b.printf(`<div style="font-size:16px"><b>Where each generated token comes from</b>`)
+	if b.e.Model.Note != "" {
+		b.printf(` <span style="%s;border-radius:9px;padding:1px 9px;font-size:12px">%s</span>`, badge, escape(b.e.Model.Note, nameLimit))
+	}
+	b.WriteString("</div>")
+	if b.status != "" {
+		b.printf(`<div style="%s">%s</div>`, soft, escape(b.status, 200))
+	}
+	if len(b.e.Prompt.Texts) == 0 && len(b.e.Steps) == 0 {
+		b.printf(`<div style="%s">There is nothing to show yet.</div>`, soft)
+		return
+	}
+	b.printf(`<div style="margin:4px 0 2px 0">%s <b>%s</b></div>`,
+		escape(b.e.Prompt.Text, 2000), escape(strings.TrimPrefix(b.answer(), " "), 2000))
+	b.printf(`<div style="%s;font-size:12px;margin-bottom:8px">%s</div>`, soft, escape(b.promptFacts(), 0))
+	if len(b.e.Steps) == 0 {
+		b.printf(`<div style="%s">No token was generated.</div>`, soft)
+	}
+}
+
+// tokens writes the blocks. Where the limit is near, highlighted prompts come before maps and the first method before others.
+func (b *page) tokens() {
+	n := min(len(b.e.Steps), max(b.limit/2/blockBytes, 1))
+	chips, maps := make([]string, n), make([]string, n)
+	used := b.Len() + n*blockBytes + len(b.views)*2000
+	for t := range n {
+		chips[t] = b.part(func(c *page) { c.highlights(t) })
+		if used+len(chips[t]) > b.limit {
+			chips[t] = b.part(func(c *page) { c.leftOut("The highlighted prompt is") })
+		}
+		used += len(chips[t])
+	}
+	left := make([][]string, n)
+	for i := range b.views {
+		for t := range n {
+			m := b.part(func(c *page) { c.layerMap(i, t) })
+			if used+len(m) > b.limit {
+				left[t] = append(left[t], escape(b.views[i].name, nameLimit))
+				continue
+			}
+			maps[t] += m
+			used += len(m)
+		}
+	}
+	for t := range n {
+		if len(left[t]) > 0 {
+			maps[t] += b.part(func(c *page) { c.leftOut("Layers × prompt of " + strings.Join(left[t], ", ") + " is") })
+		}
+	}
+	for t := range n {
+		b.block(t, chips[t], maps[t])
+	}
+	if left := len(b.e.Steps) - n; left > 0 {
+		b.leftOut(fmt.Sprintf("The last %s generated tokens are", thousands(left)))
+	}
+}
+
+// part returns what f writes.
+func (b *page) part(f func(*page)) string {
+	c := &page{picture: b.picture, limit: b.limit}
+	f(c)
+	return c.String()
+}
+
+// leftOut says what is not shown and why.
+func (b *page) leftOut(what string) {
+	b.printf(`<div style="%s;font-size:12px">%s left out here: the picture would be larger than %s bytes. All numbers are in the explanation.</div>`,
+		soft, what, thousands(b.limit))
+}
+
+// block writes generated token t.
+func (b *page) block(t int, chips, maps string) {
+	open := ""
+	if t == 0 {
+		open = " open"
+	}
+	g := b.e.Steps[t]
+	b.printf(`<details%s style="%s;border-top:1px solid rgb(228,231,236);padding:4px 0"><summary style="%s;cursor:pointer">`, open, card, card)
+	b.summary(t)
+	b.WriteString("</summary>")
+	b.printf(`<div style="padding:4px 0 6px 18px">`)
+	b.WriteString(chips)
+	b.alternatives(g.ID, t)
+	b.WriteString(maps)
+	b.WriteString("</div></details>")
+}
+
+// summary writes the line that is seen when the block is folded: number, token, probability and its main sources.
+func (b *page) summary(t int) {
+	g := b.e.Steps[t]
+	b.printf(`<span style="display:inline-block;width:13em;vertical-align:top"><span style="%s">%d</span> `, soft, t+1)
+	b.printf(`<span style="%s;border-radius:4px;padding:1px 7px;font-weight:bold">%s</span> <span style="%s">%s`, strong,
+		escape(tokenName(g.Text), 0), soft, share(g.Probability))
+	if g.Forced {
+		b.WriteString(", given")
+	}
+	b.WriteString("</span></span>")
+	if len(b.views) == 0 || !b.views[0].has(t) {
+		return
+	}
+	v := &b.views[0]
+	if len(b.e.Prompt.Texts) <= summaryColumns && len(b.e.Prompt.Texts)*len(b.e.Steps) <= 1500 {
+		for j := range b.e.Prompt.Texts {
+			c := v.top.color(v.at(t, j))
+			if v.sinks[j] || b.hidden[j] {
+				c = muted
+			}
+			b.printf(`<span style="%s;padding:1px 3px">%s</span>`, c.style(), escape(b.short(j), 0))
+		}
+		return
+	}
+	b.printf(`<span style="%s">← `, soft)
+	for i, j := range b.columns(t, t+1, 4) {
+		if i > 0 {
+			b.WriteString(" · ")
+		}
+		b.printf("%s %s", escape(b.short(j), 0), v.top.value(v.at(t, j)))
+	}
+	b.WriteString("</span>")
+}
+
+// short is prompt token j in few columns.
+func (b *page) short(j int) string {
+	_, rest := word(b.e.Prompt.Texts[j])
+	return Visible(rest, 16)
+}
+
+// highlights writes one line for each method: the prompt on the colours of its values, and where the row rests.
+func (b *page) highlights(t int) {
+	b.WriteString(`<table style="` + card + `;border-collapse:collapse;margin:0;font-size:14px">`)
+	for i := range b.views {
+		v := &b.views[i]
+		b.printf(`<tr style="%s"><td style="text-align:left;vertical-align:top;padding:5px 12px 5px 0">%s`, card, escape(v.name, nameLimit))
+		if v.wrong == "" {
+			b.printf(`<br><span style="%s;font-size:11px">%s</span>`, soft, v.layer())
+		}
+		b.printf(`</td><td style="text-align:left;vertical-align:top;padding:5px 0;line-height:1.9">`)
+		switch {
+		case v.wrong != "":
+			b.printf(`<span style="%s">%s</span>`, soft, escape(v.wrong, 0))
+		case !v.has(t):
+			b.printf(`<span style="%s">not yet</span>`, soft)
+		default:
+			b.chips(v, t)
+			b.totals(v, t)
+		}
+		b.WriteString("</td></tr>")
+	}
+	b.WriteString("</table>")
+}
+
+// chips writes the prompt with the values of one method; beyond chipColumns, runs of tokens with small values become a count
+// with their sum.
+func (b *page) chips(v *view, t int) {
+	columns := b.columns(t, t+1, chipColumns)
+	numbered := v.largest(t, b.hidden)
+	next := 0
+	for _, j := range append(columns, len(b.e.Prompt.Texts)) {
+		b.omitted(v, t, next, j)
+		if next = j + 1; j < len(b.e.Prompt.Texts) {
+			b.chip(v, t, j, v.at(t, j) >= numbered)
+		}
+	}
+}
+
+// shortestRun is from how many tokens on a remark is shorter than the tokens.
+const shortestRun = 5
+
+// omitted stands for the prompt tokens from j0 to j1.
+func (b *page) omitted(v *view, t, j0, j1 int) {
+	if j1-j0 < shortestRun {
+		for j := j0; j < j1; j++ {
+			b.chip(v, t, j, false)
+		}
+		return
+	}
+	sum := 0.0
+	for j := j0; j < j1; j++ {
+		sum += v.at(t, j)
+	}
+	b.printf(` <span style="%s;border-radius:4px;padding:1px 4px;font-size:12px">… %d tokens, %s</span> `, muted.style(), j1-j0, v.top.value(sum))
+}
+
+// chip writes one prompt token on its colour, with its number if that is among the largest.
+func (b *page) chip(v *view, t, j int, numbered bool) {
+	text, x := b.e.Prompt.Texts[j], v.at(t, j)
+	if j > 0 && !b.continues(j) {
+		b.WriteByte(' ')
+	}
+	c, remark := v.top.color(x), ""
+	switch {
+	case v.sinks[j]:
+		c, remark, numbered = muted, ", sink: not in the colour scale", true
+	case b.hidden[j]:
+		c, remark, numbered = muted, ", hidden by the filter", false
+	}
+	b.printf(`<span style="%s;padding:1px 3px" title="%s = %s%s">%s`, c.style(),
+		escape(text, nameLimit), v.top.value(x), remark, escape(tokenName(text), 0))
+	if numbered {
+		b.printf(`<sub style="font-size:10px"> %s</sub>`, v.top.number(x))
+	}
+	b.WriteString("</span>")
+}
+
+// numberedChips is how many values of a line are written out.
+const numberedChips = 6
+
+// largest returns the value of row t from which on numbers are written: the numberedChips-th largest.
+func (v *view) largest(t int, hidden []bool) float64 {
+	var top [numberedChips]float64
+	for i := range top {
+		top[i] = math.Inf(-1)
+	}
+	for j := range hidden {
+		x := v.at(t, j)
+		if hidden[j] || v.sinks[j] {
+			continue
+		}
+		for i := range top {
+			if x > top[i] {
+				x, top[i] = top[i], x
+			}
+		}
+	}
+	return top[numberedChips-1]
+}
+
+// totals writes where the row of token t rests: a bar for shares, and numbers.
+func (b *page) totals(v *view, t int) {
+	if v.top.lift {
+		return // a sum of ratios means nothing
+	}
+	w := v.mass(t)
+	b.printf(`<div style="%s;font-size:12px;line-height:1.6">`, soft)
+	sequential := v.top.percent && !v.top.signed
+	if sequential && !math.IsNaN(w.generated) {
+		b.bar(w)
+	}
+	if s := v.sinkNames(b.picture, t); s != "" {
+		b.printf("sink %s · ", escape(s, 0))
+	}
+	b.printf("prompt %s", v.top.value(w.prompt))
+	if !math.IsNaN(w.generated) {
+		b.printf(" · generated tokens %s", v.top.value(w.generated))
+	}
+	b.WriteString("</div>")
+}
+
+// bar draws the parts of a row: sink, prompt, generated.
+func (b *page) bar(w mass) {
+	const width = 120
+	for _, part := range []struct {
+		share float64
+		color rgb
+	}{{w.sink, rgb{190, 194, 200}}, {w.prompt, ramp(0.6).background}, {w.generated, rgb{120, 126, 136}}} {
+		if px := int(math.Round(width * min(max(part.share, 0), 1))); px > 0 {
+			b.printf(`<span style="background-color:%v;color:%v;display:inline-block;width:%dpx;height:8px"></span>`, part.color, legible(part.color), px)
+		}
+	}
+	b.WriteByte(' ')
+}
+
+// alternatives writes what might have come at step t and how probable it was, the chosen token marked.
+func (b *page) alternatives(chosen, t int) {
+	alternatives := b.e.Steps[t].Alternatives
+	if len(alternatives) == 0 {
+		return
+	}
+	b.printf(`<table style="%s;border-collapse:collapse;margin:4px 0;font-size:12px"><tr style="%s"><td style="%s;text-align:left;padding:0 12px 0 0" colspan="3">probability of the next token</td></tr>`, card, card, soft)
+	for _, a := range alternatives[:min(len(alternatives), maxAlternatives)] {
+		weight, fill := "normal", rgb{170, 178, 190}
+		if a.ID == chosen {
+			weight, fill = "bold", rgb{28, 32, 38}
+		}
+		px := 0
+		if a.Probability > 0 {
+			px = int(math.Ceil(140 * min(a.Probability, 1)))
+		}
+		b.printf(`<tr style="%s"><td style="text-align:left;padding:0 10px 0 0;font-weight:%s">%s</td>`, card, weight, escape(tokenName(a.Text), 0))
+		b.printf(`<td style="text-align:right;padding:0 8px 0 0">%s</td>`, share(a.Probability))
+		b.printf(`<td style="text-align:left;padding:0"><span style="background-color:%v;color:%v;display:inline-block;width:%dpx;height:9px"></span></td></tr>`,
+			fill, legible(fill), px)
+	}
+	if left := len(alternatives) - maxAlternatives; left > 0 {
+		b.printf(`<tr style="%s"><td style="%s;text-align:left;padding:0" colspan="3">… and %d more</td></tr>`, card, soft, left)
+	}
+	b.WriteString("</table>")
+}

@@ -1,0 +1,69 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+)
+
+// layerMap writes M[t,:,:] of method i, if it has several layers: layers down, the last one on top, prompt tokens across.
+// Cells hold the numbers, so that it can be read without its colours.
+func (b *page) layerMap(i, t int) {
+	v := &b.views[i]
+	if !v.has(t) || len(v.result.Layers) < 2 || v.result.Shape[1] == 0 {
+		return
+	}
+	attribute := ""
+	if i == 0 {
+		attribute = " open"
+	}
+	low, high := v.all.ends()
+	b.printf(`<details%s style="%s;margin:2px 0"><summary style="%s;font-size:12px;cursor:pointer">layers × prompt, %s (%s, colours %s to %s)</summary>`,
+		attribute, card, soft, escape(v.name, nameLimit), escape(v.all.unit, nameLimit), low, high)
+	columns := b.columns(t, t+1, mapColumns)
+	b.printf(`<div style="overflow-x:auto"><table cellpadding="4" style="%s;border-collapse:collapse;margin:0;font-size:11px;line-height:1.3">`, card)
+	b.mapHeader(columns, v)
+	for k := len(v.result.Layers) - 1; k >= 0; k-- {
+		b.mapRow(v, t, k, columns)
+	}
+	b.WriteString("</table></div>")
+	if left := len(b.e.Prompt.Texts) - len(columns); left > 0 {
+		b.printf(`<div style="%s;font-size:12px">The %d of %d prompt tokens with the largest highlighted values; %d are left out. All numbers are in the explanation.</div>`,
+			soft, len(columns), len(b.e.Prompt.Texts), left)
+	}
+	b.WriteString("</details>")
+}
+
+// mapHeader writes the prompt tokens over their columns.
+func (b *page) mapHeader(columns []int, v *view) {
+	b.printf(`<tr style="%s;text-align:right"><td style="%s">layer ↑ &nbsp; prompt →</td>`, card, soft)
+	for _, j := range columns {
+		style := card
+		if v.sinks[j] || b.hidden[j] {
+			style = muted.style()
+		}
+		b.printf(`<td style="%s">%s</td>`, style, escape(b.short(j), 0))
+	}
+	b.WriteString("</tr>")
+}
+
+// mapRow writes the values of one layer.
+func (b *page) mapRow(v *view, t, k int, columns []int) {
+	b.printf(`<tr style="%s;text-align:right"><td>%d</td>`, card, v.result.Layers[k])
+	for _, j := range columns {
+		x := v.result.At(t, j, k)
+		c := v.all.color(x)
+		if v.sinks[j] || b.hidden[j] {
+			c = muted
+		}
+		b.printf(`<td style="%s">%s</td>`, c.style(), cellNumber(v.all, x))
+	}
+	b.WriteString("</tr>")
+}
+
+// cellNumber is the number in a cell: whole percentages from 10 on.
+func cellNumber(s scale, x float64) string {
+	if n := s.number(x); s.percent && len(n) > 3 && strings.Contains(n, ".") {
+		return fmt.Sprintf("%.0f", 100*x)
+	}
+	return s.number(x)
+}

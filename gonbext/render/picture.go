@@ -1,0 +1,265 @@
+package render
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// picture is what all forms of a heatmap show, computed once: n generated tokens, m prompt tokens.
+type picture struct {
+	e      *attribution.Explanation
+	status string
+	hidden []bool // [m], greyed by the filter
+	views  []view
+}
+
+// view is one method in a picture.
+type view struct {
+	name   string
+	result *attribution.Result
+	wrong  string // why there is nothing to show, empty if there is
+	level  int    // the index in result.Layers that highlights the prompt
+	other  []float64
+	sinks  []bool // [m]
+	top    scale  // of the highlighted level
+	all    scale  // of every level
+}
+
+// picture derives what is shown.
+func (h Heatmap) picture() *picture {
+	p := &picture{e: h.Explanation, status: h.Status}
+	if p.e == nil {
+		p.e = &attribution.Explanation{}
+		return p
+	}
+	m := len(p.e.Prompt.Texts)
+	p.hidden = make([]bool, m)
+	for j, text := range p.e.Prompt.Texts {
+		p.hidden[j] = slices.Contains(h.Filter, strings.ToLower(strings.TrimSpace(text)))
+	}
+	for _, name := range h.methods() {
+		p.views = append(p.views, p.view(name, h.Layer))
+	}
+	return p
+}
+
+// view derives one method, with a highlighted layer if it has that one.
+func (p *picture) view(name string, layer *int) view {
+	v := view{name: name, result: p.e.Methods[name], other: p.e.OtherMass[name]}
+	r, m := v.result, len(p.e.Prompt.Texts)
+	switch {
+	case r == nil:
+		v.wrong = "not computed"
+		return v
+	case len(r.Layers) == 0 || r.Shape[1] != m || r.Shape[2] != len(r.Layers) || r.Shape[0] < 0 ||
+		len(r.Data) != r.Shape[0]*r.Shape[1]*r.Shape[2]:
+		v.wrong = fmt.Sprintf("its shape %v with %d values does not fit %d prompt tokens and %d layers",
+			r.Shape, len(r.Data), m, len(r.Layers))
+		return v
+	}
+	v.level = len(r.Layers) - 1
+	if layer != nil {
+		if k := slices.Index(r.Layers, *layer); k >= 0 {
+			v.level = k
+		}
+	}
+	v.sinks = p.sinks(r, v.level)
+	var top, all []float64
+	for i, x := range r.Data {
+		j, k := i/r.Shape[2]%m, i%r.Shape[2]
+		if v.sinks[j] || p.hidden[j] {
+			continue
+		}
+		all = append(all, x)
+		if k == v.level {
+			top = append(top, x)
+		}
+	}
+	v.top, v.all = newScale(r.Unit, top), newScale(r.Unit, all)
+	return v
+}
+
+// sinkShare is the mean share from which on the first token counts as a sink.
+const sinkShare = 0.25
+
+// sinks returns which prompt tokens take mass whatever is generated: control tokens, and the first token if its mean is at
+// least sinkShare and twice any other token's.
+func (p *picture) sinks(r *attribution.Result, level int) []bool {
+	n, m := r.Shape[0], r.Shape[1]
+	sinks := make([]bool, m)
+	copy(sinks, p.e.Prompt.Special)
+	if n == 0 || m < 2 || !strings.HasPrefix(r.Unit, "share") {
+		return sinks
+	}
+	means := make([]float64, m)
+	for t := range n {
+		for j := range m {
+			means[j] += r.At(t, j, level) / float64(n)
+		}
+	}
+	if means[0] >= sinkShare && means[0] >= 2*slices.Max(means[1:]) {
+		sinks[0] = true
+	}
+	return sinks
+}
+
+// has reports whether the view has values for generated token t.
+func (v *view) has(t int) bool { return v.wrong == "" && t < v.result.Shape[0] }
+
+// at returns the highlighted value of prompt token j.
+func (v *view) at(t, j int) float64 { return v.result.At(t, j, v.level) }
+
+// layer names the highlighted layer.
+func (v *view) layer() string { return fmt.Sprintf("layer %d", v.result.Layers[v.level]) }
+
+// mass is where the row of a generated token rests.
+type mass struct {
+	sink, prompt, generated float64
+}
+
+// mass returns the parts of row t at the highlighted level; generated is NaN if the explanation does not say.
+func (v *view) mass(t int) mass {
+	w := mass{generated: math.NaN()}
+	for j, sink := range v.sinks {
+		if sink {
+			w.sink += v.at(t, j)
+			continue
+		}
+		w.prompt += v.at(t, j)
+	}
+	if i := t*v.result.Shape[2] + v.level; i < len(v.other) {
+		w.generated = v.other[i]
+	}
+	return w
+}
+
+// sinkNames lists the sinks of row t with their values: "<bos> 61.0 %".
+func (v *view) sinkNames(p *picture, t int) string {
+	var names []string
+	for j, sink := range v.sinks {
+		if sink {
+			names = append(names, tokenName(p.e.Prompt.Texts[j])+" "+v.top.value(v.at(t, j)))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// nameLimit is how many columns of a token are shown; longer ones are cut with a remark.
+const nameLimit = 40
+
+// tokenName returns a token as a word: visible, without the space that begins it.
+func tokenName(text string) string {
+	_, rest := word(text)
+	return Visible(rest, nameLimit)
+}
+
+// continues reports whether prompt token j is a later part of the word before it.
+func (p *picture) continues(j int) bool {
+	text := p.e.Prompt.Texts[j]
+	if j == 0 || j-1 < len(p.e.Prompt.Special) && p.e.Prompt.Special[j-1] {
+		return false
+	}
+	r, _ := utf8.DecodeRuneInString(text)
+	return r == utf8.RuneError || unicode.In(r, unicode.L, unicode.N, unicode.M)
+}
+
+// columns returns the prompt tokens to show, in prompt order: all if there are at most limit, else the ones with the largest
+// values relative to their scale at any generated token from first to last, in any method. Sinks and hidden tokens come
+// last in that order.
+func (p *picture) columns(first, last, limit int) []int {
+	m := len(p.e.Prompt.Texts)
+	columns := make([]int, m)
+	for j := range columns {
+		columns[j] = j
+	}
+	if m <= limit {
+		return columns
+	}
+	weight := make([]float64, m)
+	for i := range p.views {
+		v := &p.views[i]
+		for t := first; t < last && v.has(t); t++ {
+			for j := range m {
+				if x := math.Abs(v.top.at(v.at(t, j))); !p.hidden[j] && !v.sinks[j] && x > weight[j] {
+					weight[j] = x
+				}
+			}
+		}
+	}
+	sort.SliceStable(columns, func(a, b int) bool { return weight[columns[a]] > weight[columns[b]] })
+	columns = columns[:limit]
+	sort.Ints(columns)
+	return columns
+}
+
+// title says what the picture is of.
+func (p *picture) title() string {
+	s := "Where each generated token comes from"
+	if p.e.Model.Note != "" {
+		s += " · " + Visible(p.e.Model.Note, nameLimit)
+	}
+	return s
+}
+
+// provenance is the line that lets a reader make the picture again.
+func (p *picture) provenance() string {
+	info := p.e.Model
+	s := Visible(info.Name, 60)
+	if info.Hash != "" {
+		s += " " + Visible(info.Hash[:min(len(info.Hash), 12)], 12)
+	}
+	if info.Family != "" {
+		s += fmt.Sprintf(" · %s, %d layers × %d heads × width %d", Visible(info.Family, 20), info.Layers, info.Heads, info.Width)
+	}
+	if info.Backend != "" {
+		s += " · backend " + Visible(info.Backend, 40)
+	}
+	return s
+}
+
+// options lists the settings of a method in the order of their names: "heads mean, residual 0.5".
+func (v *view) options() string {
+	var settings []string
+	for name, value := range v.result.Options {
+		settings = append(settings, Visible(name, 20)+" "+Visible(value, 40))
+	}
+	sort.Strings(settings)
+	return strings.Join(settings, ", ")
+}
+
+// promptFacts describes the prompt and the answer in numbers.
+func (p *picture) promptFacts() string {
+	s := fmt.Sprintf("%d prompt tokens", len(p.e.Prompt.Texts))
+	if p.e.Prompt.BOSAdded {
+		s += ", the first of them begin-of-text that was added"
+	}
+	s += fmt.Sprintf("; %d generated", len(p.e.Steps))
+	forced := 0
+	for _, g := range p.e.Steps {
+		if g.Forced {
+			forced++
+		}
+	}
+	if forced > 0 {
+		s += fmt.Sprintf(", %d of them given by the caller", forced)
+	}
+	return s
+}
+
+// answer returns the generated text, in raw bytes, without control tokens.
+func (p *picture) answer() string {
+	var b strings.Builder
+	for _, g := range p.e.Steps {
+		if !g.Special {
+			b.WriteString(g.Text)
+		}
+	}
+	return b.String()
+}

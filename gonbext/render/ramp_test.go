@@ -1,0 +1,113 @@
+package render
+
+import (
+	"math"
+	"testing"
+)
+
+// minContrast is level AA of WCAG 2.1 for normal text.
+const minContrast = 4.5
+
+func TestRampContrast(t *testing.T) {
+	colors := []color{undefined, muted}
+	for i := -steps; i <= steps; i++ {
+		colors = append(colors, ramp(float64(i)/steps))
+	}
+	for _, c := range colors {
+		if got := contrast(c.background, c.text); got < minContrast {
+			t.Errorf("text %v on %v has contrast %.2f, want %v", c.text, c.background, got, minContrast)
+		}
+	}
+}
+
+// TestContrast uses the examples of WCAG: black on white is 21, #777 on white 4.48.
+func TestContrast(t *testing.T) {
+	if got := contrast(black, white); math.Abs(got-21) > 1e-9 {
+		t.Errorf("contrast(black, white) = %v, want 21", got)
+	}
+	if got := contrast(rgb{0x77, 0x77, 0x77}, white); math.Abs(got-4.48) > 0.005 {
+		t.Errorf("contrast(#777, white) = %.3f, want 4.48", got)
+	}
+}
+
+// lightness is CIE L*, another measure than the one the ramp is made with.
+func lightness(c rgb) float64 { return 116*math.Cbrt(luminance(c)) - 16 }
+
+func TestRampIsEven(t *testing.T) {
+	for name, arm := range map[string][steps + 1]color{"blue": positive, "rust": negative} {
+		first, last := lightness(arm[0].background), lightness(arm[steps].background)
+		if first < 97 || last > 30 {
+			t.Errorf("%s: lightness from %.1f to %.1f, want from 97 or more to 30 or less", name, first, last)
+		}
+		for i := 1; i <= steps; i++ {
+			fall := lightness(arm[i-1].background) - lightness(arm[i].background)
+			even := (first - last) / steps
+			if fall < 0.5*even || fall > 1.6*even {
+				t.Errorf("%s: step %d falls by %.2f in lightness, even would be %.2f", name, i, fall, even)
+			}
+		}
+	}
+}
+
+func TestRampEnds(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		x    float64
+		want color
+	}{
+		{"neutral", 0, positive[0]},
+		{"both arms begin at the same neutral", math.Copysign(0, -1), negative[0]},
+		{"full", 1, positive[steps]},
+		{"beyond", 7, positive[steps]},
+		{"infinite", math.Inf(1), positive[steps]},
+		{"negative", -1, negative[steps]},
+		{"minus infinite", math.Inf(-1), negative[steps]},
+		{"not a number", math.NaN(), undefined},
+	} {
+		if got := ramp(c.x); got != c.want {
+			t.Errorf("%s: ramp(%v) = %v, want %v", c.name, c.x, got, c.want)
+		}
+	}
+}
+
+func TestScale(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		name, unit string
+		values     []float64
+		value      float64 // looked at
+		at         float64
+		low, high  string
+		number     string
+	}{
+		{"share", "share of attention", []float64{0.02, 0.137}, 0.1, 0.5, "0 %", "20 %", "10.0"},
+		{"share at most 1", "share of attention", []float64{0.9}, 0.5, 0.5, "0 %", "100 %", "50.0"},
+		{"number", "flow", []float64{0.3}, 0.25, 0.5, "0", "0.5", "0.25"},
+		{"small share", "share", []float64{0.004}, 0.0025, 0.5, "0 %", "0.5 %", "0.25"},
+		{"small number", "flow", []float64{0.004}, 0.00125, 0.25, "0", "0.005", "0.0013"},
+		{"signed", "score", []float64{-3, 2}, -2.5, -0.5, "-5", "5", "-2.50"},
+		{"lift", "lift (1 = uniform attention)", []float64{0.3, 3}, 2, 0.5, "÷4", "×4", "2.00"},
+		{"lift of nothing", "lift", []float64{1, 3}, 0, -1, "÷4", "×4", "0.00"},
+		{"negative lift", "lift", []float64{1}, -1, nan, "÷2", "×2", "-1.00"},
+		{"empty", "flow", nil, 0.5, 0.5, "0", "1", "0.50"},
+		{"constant zero", "share", []float64{0, 0}, 0, 0, "0 %", "100 %", "0.0"},
+		{"infinity is not in the range", "flow", []float64{inf, 2, nan}, inf, 1, "0", "2", "∞"},
+		{"not a number", "flow", []float64{nan}, nan, nan, "0", "1", "NaN"},
+		{"tiny", "flow", []float64{5e-324}, 0, 0, "0", "1", "0.00"},
+		{"huge", "flow", []float64{1e308}, 1e308, 1, "0", "1e+308", "1.0e+308"},
+		{"no negative zero", "flow", []float64{1}, -0.001, -0.001, "0", "1", "0.00"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newScale(c.unit, c.values)
+			if got := s.at(c.value); got != c.at && !(math.IsNaN(got) && math.IsNaN(c.at)) {
+				t.Errorf("at(%v) = %v, want %v", c.value, got, c.at)
+			}
+			if low, high := s.ends(); low != c.low || high != c.high {
+				t.Errorf("ends = %q, %q, want %q, %q", low, high, c.low, c.high)
+			}
+			if got := s.number(c.value); got != c.number {
+				t.Errorf("number(%v) = %q, want %q", c.value, got, c.number)
+			}
+		})
+	}
+}

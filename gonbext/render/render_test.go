@@ -1,0 +1,324 @@
+package render
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden compares what r writes with testdata/<name of the test>.golden, byte for byte.
+func golden(t *testing.T, r io.WriterTo) {
+	t.Helper()
+	got := written(t, r)
+	path := filepath.Join("testdata", strings.ReplaceAll(t.Name(), "/", "-")+".golden")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; go test -update writes it", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("picture differs from %s (-want +got):\n%s", path, diff)
+	}
+	if again := written(t, r); again != got {
+		t.Error("the same value gave other bytes the second time")
+	}
+}
+
+func written(t *testing.T, r io.WriterTo) string {
+	t.Helper()
+	var b bytes.Buffer
+	n, err := r.WriteTo(&b)
+	if err != nil || n != int64(b.Len()) {
+		t.Fatalf("WriteTo = %d, %v; %d bytes written", n, err, b.Len())
+	}
+	return b.String()
+}
+
+func TestText(t *testing.T) {
+	layer := 2
+	t.Run("plain", func(t *testing.T) { golden(t, Text{Heatmap: Heatmap{Explanation: example()}}) })
+	t.Run("color", func(t *testing.T) { golden(t, Text{Heatmap: Heatmap{Explanation: example()}, Width: 120, Color: true}) })
+	t.Run("narrow", func(t *testing.T) {
+		golden(t, Text{Heatmap: Heatmap{Explanation: example(), Methods: []string{"rollout", "nonsense"}, Layer: &layer,
+			Filter: []string{"the"}, Status: "token 3 of 16"}, Width: 60})
+	})
+}
+
+func TestHTML(t *testing.T) {
+	t.Run("notebook", func(t *testing.T) { golden(t, HTML{Heatmap: Heatmap{Explanation: example()}}) })
+	t.Run("lift", func(t *testing.T) { golden(t, HTML{Heatmap: Heatmap{Explanation: lifted()}}) })
+	t.Run("page", func(t *testing.T) {
+		golden(t, Page{HTML: HTML{Heatmap: Heatmap{Explanation: example(), Filter: []string{"the", "to"}, Methods: []string{"flow"}}}})
+	})
+}
+
+// lifted has one method whose values are ratios, and values without a colour.
+func lifted() *attribution.Explanation {
+	e := example()
+	r := e.Methods["rollout"]
+	r.Unit = "lift (1 = uniform attention)"
+	for i := range r.Data {
+		r.Data[i] = math.Exp2(float64(i%9) - 4)
+	}
+	copy(r.Data, []float64{math.NaN(), 1, 2, 3, 4, 5, 0, 0, 0, 0, 0, math.Inf(1), 1, 1, 1, 1, 1, math.NaN()})
+	e.Prompt.Special = nil
+	e.Order = []string{"rollout"}
+	delete(e.OtherMass, "rollout")
+	return e
+}
+
+func TestWidth(t *testing.T) {
+	for _, width := range []int{60, 72, 80, 100, 120} {
+		for _, line := range strings.Split(written(t, Text{Heatmap: Heatmap{Explanation: long(30)}, Width: width}), "\n") {
+			if Width(line) > width {
+				t.Errorf("width %d: line of %d columns: %q", width, Width(line), line)
+			}
+			if strings.TrimRight(line, " ") != line {
+				t.Errorf("width %d: line ends with a space: %q", width, line)
+			}
+		}
+	}
+}
+
+// long is the example with a prompt of m tokens, wide characters among them.
+func long(m int) *attribution.Explanation {
+	e := example()
+	texts := []string{" the", " keys", " 猫", " 東京", "s", ",", " in"}
+	e.Prompt = attribution.Prompt{Text: strings.Repeat("the keys 猫 東京s, in ", m/len(texts)+1)}
+	for j := range m {
+		e.Prompt.Texts = append(e.Prompt.Texts, texts[j%len(texts)])
+	}
+	for _, name := range e.Order {
+		r := e.Methods[name]
+		r.Shape[1] = m
+		r.Data = make([]float64, r.Shape[0]*m*r.Shape[2])
+		for i := range r.Data {
+			r.Data[i] = float64(i*37%101) / 101 / float64(m)
+		}
+	}
+	return e
+}
+
+func TestNothing(t *testing.T) {
+	noSteps := example()
+	noSteps.Steps = nil
+	for _, r := range noSteps.Methods {
+		r.Shape[0], r.Data = 0, nil
+	}
+	noPrompt := example()
+	noPrompt.Prompt = attribution.Prompt{}
+	wrong := example()
+	wrong.Methods["flow"].Data = wrong.Methods["flow"].Data[1:]
+	behind := example()
+	behind.Methods["flow"].Shape[0], behind.Methods["flow"].Data = 1, behind.Methods["flow"].Data[:7]
+	constant := example()
+	for i := range constant.Methods["flow"].Data {
+		constant.Methods["flow"].Data[i] = 0
+	}
+	for _, c := range []struct {
+		name   string
+		e      *attribution.Explanation
+		texts  string
+		markup string
+	}{
+		{"nil", nil, "There is nothing to show yet.", "There is nothing to show yet."},
+		{"empty", &attribution.Explanation{}, "There is nothing to show yet.", "There is nothing to show yet."},
+		{"no steps", noSteps, "No token was generated.", "No token was generated."},
+		{"no prompt", noPrompt, "flow: its shape [3 7 1] with 21 values does not fit 0 prompt tokens and 1 layers",
+			"its shape [3 7 1] with 21 values does not fit 0 prompt tokens and 1 layers"},
+		{"wrong data", wrong, "flow: its shape [3 7 1] with 20 values", "its shape [3 7 1] with 20 values"},
+		{"rows behind tokens", behind, "rollout  Σ", "not yet"},
+		{"constant zero", constant, "0.00", "0.00"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := written(t, Text{Heatmap: Heatmap{Explanation: c.e}}); !strings.Contains(got, c.texts) {
+				t.Errorf("text lacks %q:\n%s", c.texts, got)
+			}
+			got := written(t, HTML{Heatmap: Heatmap{Explanation: c.e}})
+			if !strings.Contains(got, c.markup) {
+				t.Errorf("HTML lacks %q:\n%s", c.markup, got)
+			}
+			survives(t, got)
+		})
+	}
+}
+
+func TestUnchanged(t *testing.T) {
+	e := example()
+	written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+	written(t, Text{Heatmap: Heatmap{Explanation: e}})
+	if diff := cmp.Diff(example(), e); diff != "" {
+		t.Errorf("rendering changed its explanation:\n%s", diff)
+	}
+}
+
+var (
+	tag         = regexp.MustCompile(`<(/?)([a-zA-Z]+)([^<>]*)>`)
+	attributes  = regexp.MustCompile(`^( (style|title|colspan|cellpadding)="([^"<>]*)"| open)*$`)
+	styles      = regexp.MustCompile(`style="([^"]*)"`)
+	bothColors  = regexp.MustCompile(`^background-color:rgb\(\d+,\d+,\d+\);color:rgb\(\d+,\d+,\d+\)(;|$)`)
+	neverInside = regexp.MustCompile(`(?i)hsl|var\(|url\(|expression|javascript:`)
+)
+
+// survives checks that markup holds nothing that a sanitiser of notebooks removes, and is balanced.
+func survives(t *testing.T, markup string) {
+	t.Helper()
+	allowed := map[string]bool{"div": true, "span": true, "b": true, "br": true, "sub": true, "table": true, "tr": true,
+		"td": true, "details": true, "summary": true}
+	var open []string
+	for _, m := range tag.FindAllStringSubmatch(markup, -1) {
+		name := m[2]
+		if !allowed[name] {
+			t.Fatalf("element %q", m[0])
+		}
+		if !attributes.MatchString(m[3]) {
+			t.Fatalf("attributes of %q", m[0])
+		}
+		switch {
+		case m[1] == "/":
+			if len(open) == 0 || open[len(open)-1] != name {
+				t.Fatalf("%q closes %v", m[0], open)
+			}
+			open = open[:len(open)-1]
+		case name != "br":
+			open = append(open, name)
+		}
+	}
+	if len(open) != 0 {
+		t.Fatalf("not closed: %v", open)
+	}
+	if rest := tag.ReplaceAllString(markup, ""); strings.ContainsAny(rest, "<>\"") {
+		t.Fatal("markup outside of elements")
+	}
+	for _, m := range styles.FindAllStringSubmatch(markup, -1) {
+		s := m[1]
+		if strings.Contains(s, "color") && !bothColors.MatchString(s) {
+			t.Fatalf("style %q does not set both colours first", s)
+		}
+		if neverInside.MatchString(s) {
+			t.Fatalf("style %q", s)
+		}
+	}
+}
+
+func TestSurvivesSanitiser(t *testing.T) {
+	survives(t, written(t, HTML{Heatmap: Heatmap{Explanation: example()}}))
+	survives(t, written(t, HTML{Heatmap: Heatmap{Explanation: lifted(), Filter: []string{"the"}, Status: "<i>"}}))
+	survives(t, written(t, HTML{Heatmap: Heatmap{Explanation: long(500)}}))
+}
+
+func TestHostile(t *testing.T) {
+	const script = `<script>alert("1")</script>'&` + "\x00\x1b[31m\u202e\u200b\xe2\x82\n\t"
+	huge := strings.Repeat("x", 10_000)
+	e := example()
+	for j := range e.Prompt.Texts {
+		e.Prompt.Texts[j] = script
+	}
+	e.Prompt.Texts[3] = huge
+	e.Prompt.Text = script + huge
+	e.Steps[0].Text, e.Steps[1].Text = script, huge
+	e.Steps[0].Alternatives[1].Text = script
+	e.Model.Name, e.Model.Note, e.Model.Family, e.Model.Backend, e.Model.Hash = script, script, script, script, script
+	e.Warnings = []string{script}
+	e.Order = []string{script, "flow"}
+	e.Methods[script] = e.Methods["rollout"]
+	e.Methods[script].Unit = script
+	e.Methods[script].Options = map[string]string{script: script}
+	markup := written(t, HTML{Heatmap: Heatmap{Explanation: e, Status: script}})
+	survives(t, markup)
+	for what, s := range map[string]string{"HTML": markup, "text": written(t, Text{Heatmap: Heatmap{Explanation: e, Status: script}}),
+		"page": written(t, Page{HTML: HTML{Heatmap: Heatmap{Explanation: e}}, Title: script})} {
+		for i, r := range s {
+			if r != '\n' && !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+				t.Fatalf("%s: rune %U at byte %d acts", what, r, i)
+			}
+		}
+		if strings.Contains(s, strings.Repeat("x", 2100)) {
+			t.Errorf("%s holds the whole of a huge token", what)
+		}
+	}
+	if strings.Contains(markup, "<script") {
+		t.Error("a script element reached the HTML")
+	}
+	if !strings.Contains(markup, "… (10,000 bytes)") {
+		t.Error("a cut token carries no remark")
+	}
+}
+
+// sized is an explanation of n tokens over m prompt tokens by two methods in l layers, as large as a real one.
+func sized(n, m, l int) *attribution.Explanation {
+	e := long(m)
+	e.Order = []string{"rollout", "value-zeroing"}
+	e.Steps = nil
+	for range n {
+		e.Steps = append(e.Steps, example().Steps[0])
+	}
+	for i, name := range e.Order {
+		r := e.Methods[name]
+		r.Layers = make([]int, l)
+		for k := range l {
+			r.Layers[k] = k
+		}
+		r.Shape = [3]int{n, m, l}
+		r.Data = make([]float64, n*m*l)
+		for x := range r.Data {
+			r.Data[x] = float64(x*(37+i)%101) / 1010
+		}
+	}
+	return e
+}
+
+func TestSize(t *testing.T) {
+	const ordinary = 500_000
+	for _, c := range []struct {
+		name    string
+		n, m, l int
+		left    string
+	}{
+		{"ordinary", 16, 16, 6, ""},
+		{"deep", 16, 24, 24, "Layers × prompt of value-zeroing is left out here"},
+		{"long prompt", 64, 1000, 6, "The highlighted prompt is left out here"},
+		{"long answer", 2000, 10, 2, "The last 1,915 generated tokens are left out here"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := written(t, HTML{Heatmap: Heatmap{Explanation: sized(c.n, c.m, c.l)}})
+			survives(t, got)
+			if len(got) > ordinary {
+				t.Errorf("%d bytes, limit %d", len(got), ordinary)
+			}
+			if c.left != "" && !strings.Contains(got, c.left) {
+				t.Errorf("does not say %q", c.left)
+			}
+			if c.left == "" && strings.Contains(got, "left out here") {
+				t.Error("an ordinary picture of " + thousands(len(got)) + " bytes leaves something out")
+			}
+		})
+	}
+}
+
+func TestBytesPerCell(t *testing.T) {
+	e := func(m int) *attribution.Explanation { return sized(1, m, 10) }
+	size := func(m int) int { return len(written(t, HTML{Heatmap: Heatmap{Explanation: e(m)}})) }
+	// From 10 to 20 prompt tokens: 2 methods × 10 tokens × 10 layers, 2 × 10 highlighted tokens, 10 in the folded line.
+	const cells, tokens = 200, 20
+	if got, limit := size(20)-size(10), cells*80+tokens*240+10*90; got > limit {
+		t.Errorf("%d bytes for %d cells and %d tokens, limit %d", got, cells, tokens, limit)
+	}
+}

@@ -1,0 +1,158 @@
+package render
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// scale maps the values of one method to colours and numbers. The same range holds for every generated token, and the
+// legend states it.
+type scale struct {
+	unit    string
+	percent bool    // shares: numbers are percentages
+	lift    bool    // ratios: neutral at 1, colours by the logarithm
+	signed  bool    // neutral at 0, colours both ways
+	digits  int     // after the decimal point: enough to tell values in the range apart
+	limit   float64 // the value with the deepest colour, positive; for lifts the factor
+}
+
+// newScale returns a scale for values of a unit, as in [attribution.Result.Unit]. Its limit is the next of 1, 2, 5 ×10^k
+// above the largest finite magnitude, at most 1 for shares; for lifts the next power of 2, at least 2. Without finite
+// values, or where all are next to neutral (below 1e-300), the limit is 1 (2 for lifts).
+func newScale(unit string, values []float64) scale {
+	s := scale{unit: unit, percent: strings.HasPrefix(unit, "share"), lift: strings.HasPrefix(unit, "lift")}
+	largest := 0.0
+	for _, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			continue
+		}
+		s.signed = s.signed || v < 0
+		if s.lift && v > 0 {
+			v = math.Abs(math.Log2(v))
+		}
+		largest = max(largest, math.Abs(v))
+	}
+	switch {
+	case s.lift:
+		s.limit = math.Exp2(min(max(math.Ceil(largest), 1), 10))
+	case largest < 1e-300:
+		s.limit = 1
+	case s.percent && !s.signed:
+		s.limit = min(nice(largest), 1)
+	default:
+		s.limit = nice(largest)
+	}
+	s.digits = digits(s)
+	return s
+}
+
+// maxDigits is how many digits numbers in cells have after the decimal point at most.
+const maxDigits = 5
+
+// digits returns 1 for shares up to 10 % and more and 2 for numbers up to 1 and more; one more for each power of ten below.
+func digits(s scale) int {
+	base, unit := 2, 1.0
+	if s.percent {
+		base, unit = 1, 0.1
+	}
+	d := base
+	for limit := s.limit; limit < unit/2 && d < maxDigits; limit *= 10 {
+		d++
+	}
+	return d
+}
+
+// nice returns the smallest of 1, 2, 5 ×10^k that is at least x; x is positive.
+func nice(x float64) float64 {
+	for k := math.Floor(math.Log10(x)); ; k++ {
+		for _, d := range []float64{1, 2, 5} {
+			v, _ := strconv.ParseFloat(strconv.FormatFloat(d, 'f', 0, 64)+"e"+strconv.Itoa(int(k)), 64)
+			if v >= x {
+				return v
+			}
+		}
+	}
+}
+
+// at returns where v lies on the ramp, in [-1,1], or NaN.
+func (s scale) at(v float64) float64 {
+	if s.lift {
+		if v < 0 {
+			return math.NaN()
+		}
+		return min(max(math.Log2(v)/math.Log2(s.limit), -1), 1)
+	}
+	return min(max(v/s.limit, -1), 1)
+}
+
+// color returns the colour of v.
+func (s scale) color(v float64) color { return ramp(s.at(v)) }
+
+// number writes v short enough for a cell: shares as percentages without the sign.
+func (s scale) number(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "NaN"
+	case math.IsInf(v, 1):
+		return "∞"
+	case math.IsInf(v, -1):
+		return "-∞"
+	case s.percent:
+		return fixed(100*v, s.digits)
+	}
+	switch a := math.Abs(v); {
+	case a >= 1e4:
+		return strconv.FormatFloat(v, 'e', 1, 64)
+	case a >= 10:
+		return fixed(v, 1)
+	}
+	return fixed(v, s.digits)
+}
+
+// value writes v with its unit: "41.2 %", "×2.10", "0.37".
+func (s scale) value(v float64) string {
+	switch {
+	case s.percent:
+		return s.number(v) + " %"
+	case s.lift:
+		return "×" + s.number(v)
+	}
+	return s.number(v)
+}
+
+// ends writes the range: the neutral or lowest value and the limit.
+func (s scale) ends() (low, high string) {
+	switch {
+	case s.lift:
+		return "÷" + trim(s.limit), "×" + trim(s.limit)
+	case s.signed && s.percent:
+		return trim(-100*s.limit) + " %", trim(100*s.limit) + " %"
+	case s.signed:
+		return trim(-s.limit), trim(s.limit)
+	case s.percent:
+		return "0 %", trim(100*s.limit) + " %"
+	}
+	return "0", trim(s.limit)
+}
+
+// diverging reports whether both arms of the ramp are in use.
+func (s scale) diverging() bool { return s.lift || s.signed }
+
+// trim writes a round number without trailing zeros.
+func trim(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+// fixed writes v with d digits, without them from 100 on, and never as a negative zero.
+func fixed(v float64, d int) string {
+	if math.Abs(v) >= 99.95 {
+		d = 0
+	}
+	s := strconv.FormatFloat(v, 'f', d, 64)
+	if strings.Trim(s, "-0.") == "" {
+		return strings.TrimPrefix(s, "-")
+	}
+	return s
+}
+
+// share writes a probability or a mass: "93.1 %".
+func share(v float64) string { return scale{percent: true, digits: 1}.value(v) }

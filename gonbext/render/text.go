@@ -1,0 +1,301 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
+
+// Text is a heatmap for a terminal: for each generated token its probability, the alternatives, and under the prompt tokens
+// a line of numbers for each method. With Color the numbers stand on the colours of the ramp (24-bit ANSI escapes);
+// without, a bar follows each of them.
+type Text struct {
+	Heatmap
+	// Width is the columns of the terminal; default 100, at least 60.
+	Width int
+	// Color turns ANSI colours on.
+	Color bool
+}
+
+// textColumns is how many prompt tokens a text shows at most; the others are summed up.
+const textColumns = 60
+
+// text is a Text being written.
+type text struct {
+	*picture
+	bytes.Buffer
+	width, label int
+	color        bool
+}
+
+// WriteTo writes the picture. The only error is that of w.
+func (r Text) WriteTo(w io.Writer) (int64, error) {
+	t := &text{picture: r.picture(), width: max(r.Width, 60), color: r.Color}
+	if r.Width == 0 {
+		t.width = 100
+	}
+	for _, v := range t.views {
+		t.label = max(t.label, Width(v.label()))
+	}
+	t.head()
+	for i := range t.e.Steps {
+		t.token(i)
+	}
+	t.legend()
+	return t.Buffer.WriteTo(w)
+}
+
+// head writes title, prompt and answer.
+func (t *text) head() {
+	if title := t.title(); Width(title) <= t.width {
+		t.line(t.bold(title))
+	} else {
+		t.wrapped("", title)
+	}
+	if t.status != "" {
+		t.wrapped("", Visible(t.status, 200))
+	}
+	if len(t.e.Prompt.Texts) == 0 && len(t.e.Steps) == 0 {
+		t.line("There is nothing to show yet.")
+		return
+	}
+	t.wrapped("prompt     ", Visible(t.e.Prompt.Text, 2000))
+	t.wrapped("generated  ", Visible(strings.TrimPrefix(t.answer(), " "), 2000))
+	if len(t.e.Steps) == 0 {
+		t.line("No token was generated.")
+	}
+}
+
+// token writes the block of generated token i.
+func (t *text) token(i int) {
+	g := t.e.Steps[i]
+	t.line("")
+	line := fmt.Sprintf("%3d  %s  %s", i+1, t.bold(tokenName(g.Text)), share(g.Probability))
+	if g.Forced {
+		line += "  (given)"
+	}
+	t.line(line)
+	var others []string
+	for _, a := range g.Alternatives {
+		if a.ID != g.ID && len(others) < maxAlternatives {
+			others = append(others, tokenName(a.Text)+" "+share(a.Probability))
+		}
+	}
+	if len(others) > 0 {
+		t.wrapped("     instead: ", strings.Join(others, " · "))
+	}
+	columns := t.columns(i, i+1, textColumns)
+	for len(columns) > 0 {
+		columns = t.band(i, columns)
+	}
+	for k := range t.views {
+		t.totals(&t.views[k], i)
+	}
+}
+
+// band writes as many prompt tokens as fit on a line, with the numbers of each method under them, and returns the rest.
+func (t *text) band(i int, columns []int) []int {
+	indent := 5 + t.label + 2
+	var names []string
+	var widths []int
+	used := indent
+	for _, j := range columns {
+		name := t.heading(j)
+		w := t.column(i, j, name)
+		if len(names) > 0 && used+w+1 > t.width {
+			break
+		}
+		used += w + 1
+		names, widths = append(names, name), append(widths, w)
+	}
+	t.WriteString(strings.Repeat(" ", indent))
+	for c, name := range names {
+		t.WriteString(left(name, widths[c]) + " ")
+	}
+	t.end()
+	for k := range t.views {
+		v := &t.views[k]
+		if !v.has(i) {
+			continue
+		}
+		t.WriteString("     " + right(v.label(), t.label) + "  ")
+		for c, w := range widths {
+			t.number(v, i, columns[c], w)
+		}
+		t.end()
+	}
+	return columns[len(names):]
+}
+
+// heading is prompt token j above its column; ‿ joins a token to the one before it that it continues.
+func (t *text) heading(j int) string {
+	_, rest := word(t.e.Prompt.Texts[j])
+	name := Visible(rest, 16)
+	if t.continues(j) {
+		return "‿" + name
+	}
+	return name
+}
+
+// column returns the width of the column of prompt token j: that of its name or of its longest number with a bar.
+func (t *text) column(i, j int, name string) int {
+	w := max(Width(name), 5)
+	for k := range t.views {
+		if v := &t.views[k]; v.has(i) {
+			w = max(w, Width(v.top.number(v.at(i, j)))+1)
+		}
+	}
+	return w
+}
+
+var bars = []rune(" ▁▂▃▄▅▆▇█")
+
+// number writes one value of a method.
+func (t *text) number(v *view, i, j, width int) {
+	x := v.at(i, j)
+	s := v.top.number(x)
+	switch {
+	case v.sinks[j]:
+		t.WriteString(right("sink", width) + " ")
+		return
+	case t.hidden[j]:
+		t.WriteString(right("·", width) + " ")
+		return
+	case !t.color:
+		t.WriteString(right(s, width-1) + string(bar(v.top.at(x))) + " ")
+		return
+	}
+	c := v.top.color(x)
+	fmt.Fprintf(t, "\x1b[48;2;%d;%d;%dm\x1b[38;2;%d;%d;%dm%s\x1b[0m ", c.background[0], c.background[1], c.background[2],
+		c.text[0], c.text[1], c.text[2], right(s, width-1)+" ")
+}
+
+// label is the name of a method in front of its lines.
+func (v *view) label() string { return Visible(v.name, 24) }
+
+// bar returns the bar of a place on the ramp: its height is the magnitude; NaN has a question mark.
+func bar(x float64) rune {
+	if math.IsNaN(x) {
+		return '?'
+	}
+	return bars[int(math.Round(math.Abs(x)*8))]
+}
+
+// totals writes where the row of token i rests and what the picture leaves out.
+func (t *text) totals(v *view, i int) {
+	if !v.has(i) || v.top.lift { // a sum of ratios means nothing
+		return
+	}
+	w := v.mass(i)
+	parts := []string{"prompt " + v.top.value(w.prompt)}
+	if !math.IsNaN(w.generated) {
+		parts = append(parts, "generated tokens "+v.top.value(w.generated))
+	}
+	if s := v.sinkNames(t.picture, i); s != "" {
+		parts = append([]string{"sink " + s}, parts...)
+	}
+	if columns := t.columns(i, i+1, textColumns); len(columns) < len(t.e.Prompt.Texts) {
+		rest := w.prompt
+		for _, j := range columns {
+			if !v.sinks[j] {
+				rest -= v.at(i, j)
+			}
+		}
+		parts = append(parts, fmt.Sprintf("of it on the %d prompt tokens not shown %s",
+			len(t.e.Prompt.Texts)-len(columns), v.top.value(rest)))
+	}
+	t.wrapped("     "+right(v.label(), t.label)+"  Σ ", strings.Join(parts, " · "))
+}
+
+// legend writes scales, units, provenance and warnings.
+func (t *text) legend() {
+	t.line("")
+	if len(t.e.Prompt.Texts) > 0 {
+		t.wrapped("", "Columns: prompt tokens (sources), in order. Rows: methods. One block for each generated token (target).")
+	}
+	for k := range t.views {
+		v := &t.views[k]
+		if v.wrong != "" {
+			t.wrapped("", Visible(v.name, 40)+": "+v.wrong)
+			continue
+		}
+		low, high := v.top.ends()
+		t.WriteString(right(v.label(), t.label) + "  " + low + " ")
+		t.strip(v.top)
+		t.line(" " + high)
+		t.wrapped(strings.Repeat(" ", t.label+2), Visible(v.top.unit, nameLimit)+", "+v.layer()+"; "+v.options())
+	}
+	if t.e.Model.Name != "" {
+		t.wrapped("model  ", t.provenance())
+	}
+	for _, warning := range t.e.Warnings {
+		t.wrapped("note  ", Visible(warning, 1000))
+	}
+}
+
+// strip draws the ramp of a scale.
+func (t *text) strip(s scale) {
+	low := 0.0
+	if s.diverging() {
+		low = -1
+	}
+	for i := range 9 {
+		x := low + (1-low)*float64(i)/8
+		if !t.color {
+			t.WriteRune(bar(x))
+			continue
+		}
+		c := ramp(x).background
+		fmt.Fprintf(t, "\x1b[48;2;%d;%d;%dm \x1b[0m", c[0], c[1], c[2])
+	}
+}
+
+// line writes one line.
+func (t *text) line(s string) {
+	t.WriteString(s)
+	t.end()
+}
+
+// end ends a line, without spaces before the end.
+func (t *text) end() {
+	trimmed := bytes.TrimRight(t.Bytes(), " ")
+	t.Truncate(len(trimmed))
+	t.WriteByte('\n')
+}
+
+// wrapped writes s after a label, broken at spaces (not between a number and its %) and aligned under its beginning.
+func (t *text) wrapped(label, s string) {
+	if s == "" {
+		return
+	}
+	indent := Width(label)
+	t.WriteString(label)
+	at := indent
+	for i, word := range strings.Fields(strings.ReplaceAll(s, " %", "~%")) {
+		word = strings.ReplaceAll(word, "~%", " %")
+		w := Width(word)
+		if i > 0 && at+1+w > t.width {
+			t.end()
+			t.WriteString(strings.Repeat(" ", indent))
+			at = indent
+		} else if i > 0 {
+			t.WriteByte(' ')
+			at++
+		}
+		t.WriteString(word)
+		at += w
+	}
+	t.end()
+}
+
+func (t *text) bold(s string) string {
+	if !t.color {
+		return s
+	}
+	return "\x1b[1m" + s + "\x1b[0m"
+}
+
+func left(s string, width int) string  { return s + strings.Repeat(" ", max(width-Width(s), 0)) }
+func right(s string, width int) string { return strings.Repeat(" ", max(width-Width(s), 0)) + s }
