@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# What a contributor runs before sending: format, vet, the race detector on what does not import GoMLX, linters.
+set -euo pipefail
+
+unformatted=$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)
+if [ -n "$unformatted" ]; then
+	printf 'not formatted, run gofmt -w on:\n%s\n' "$unformatted" >&2
+	exit 1
+fi
+go vet ./...
+
+# Graph code under the race detector would take minutes and hold no goroutine of ours.
+light=$(go list -f '{{.ImportPath}} {{join .Deps " "}}' ./... | grep -v ' github.com/gomlx/' | cut -d ' ' -f 1)
+go test -race $light
+
+if command -v golangci-lint >/dev/null; then
+	golangci-lint run ./...
+else
+	echo "golangci-lint is not installed: the linters of .golangci.yml were not run"
+fi

@@ -1,0 +1,166 @@
+"""Executes notebooks headlessly, through the real kernel.
+
+    notebooks.py check FILE...             compare with the committed outputs, change nothing
+    notebooks.py write FILE...             execute in place
+    notebooks.py run --out FOLDER FILE...  write executed copies, as notebook and as HTML page
+
+A notebook fails if a cell fails, writes to stderr or contains one of GoNB's complaints that leave a cell's status ok; if its
+outputs exceed 1 MB or name a folder of this machine; and, with check, if its outputs differ from the committed ones.
+"""
+
+import argparse
+import copy
+import difflib
+import json
+import pathlib
+import re
+import sys
+
+import nbclient
+import nbformat
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CELL_SECONDS = 900  # the first cell may build the engine from nothing
+OUTPUT_BYTES = 1_000_000
+KEPT = ROOT / ".cache" / "notebooks"  # executed copies and the log of the kernel
+# GoNB reports a failed !command and an unknown %command in the output alone.
+COMPLAINT = re.compile(r"exit status \d+|unknown or not implemented")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("mode", choices=["check", "write", "run"])
+    parser.add_argument("--out", type=pathlib.Path, help="folder for executed copies")
+    parser.add_argument("files", type=pathlib.Path, nargs="+")
+    args = parser.parse_args()
+    if (args.mode == "run") != (args.out is not None):
+        parser.error("run, and only run, needs --out")
+    for path in args.files:
+        if not path.is_file():
+            parser.error(f"no notebook {path}")
+    failed = False
+    for path in args.files:
+        print(f"{args.mode} {path}", flush=True)
+        for problem in handle(args.mode, path, args.out):
+            failed = True
+            print(f"{path}: {problem}", file=sys.stderr)
+    sys.exit(1 if failed else 0)
+
+
+def handle(mode, path, out):
+    """Executes one notebook and returns what is wrong with it."""
+    committed = nbformat.read(path, as_version=4)
+    notebook = copy.deepcopy(committed)
+    problems = execute(notebook, path)
+    normalise(notebook)
+    save(notebook, KEPT / path.name)
+    problems += inspect(notebook)
+    if problems:
+        return problems
+    if mode == "check":
+        normalise(committed)
+        return differences(committed, notebook)
+    if mode == "write":
+        save(notebook, path)
+        return []
+    save(notebook, out / path.name)
+    save_page(notebook, out / path.with_suffix(".html").name)
+    return []
+
+
+def execute(notebook, path):
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    client = nbclient.NotebookClient(
+        notebook,
+        kernel_name="gonb",
+        timeout=CELL_SECONDS,
+        resources={"metadata": {"path": str(path.parent)}},
+    )
+    log = KEPT / (path.stem + ".log")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with log.open("w") as stderr:  # of the kernel itself; what a cell writes there is one of its outputs
+            client.execute(stderr=stderr)
+    except nbclient.exceptions.CellExecutionError as e:
+        return [f"a cell failed:\n{e}"]
+    except nbclient.exceptions.CellTimeoutError:
+        return [f"a cell took longer than {CELL_SECONDS} s"]
+    except (nbclient.exceptions.DeadKernelError, RuntimeError) as e:
+        return [f"the kernel died, its log is {log}: {e}"]
+    return []
+
+
+def normalise(notebook):
+    """Removes what differs from run to run, so that equal results are equal bytes."""
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {"display_name": "Go (gonb)", "language": "go", "name": "gonb"},
+            "language_info": {"file_extension": ".go", "mimetype": "text/x-go", "name": "go"},
+        }
+    )
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        if cell.cell_type == "code":
+            cell.outputs = merge_streams(cell.outputs)
+
+
+def merge_streams(outputs):
+    """Joins neighbouring pieces of one stream: where it was cut depends on timing."""
+    merged = []
+    for output in outputs:
+        last = merged[-1] if merged else {}
+        if output.output_type == "stream" == last.get("output_type") and output.name == last["name"]:
+            last["text"] += output.text
+            continue
+        merged.append(output)
+    return merged
+
+
+def inspect(notebook):
+    """Returns what is wrong with the outputs themselves. A cell's error is reported by execute."""
+    problems = []
+    for number, cell in enumerate(notebook.cells, 1):
+        for output in cell.get("outputs", []):
+            text = json.dumps(output, ensure_ascii=False)
+            if output.get("name") == "stderr":
+                problems.append(f"cell {number} wrote to stderr:\n{output.text}")
+            elif output.output_type == "stream" and COMPLAINT.search(output.text):
+                problems.append(f"cell {number} complains:\n{output.text}")
+            if str(ROOT) in text:
+                problems.append(f"cell {number}: its output names the folder {ROOT}")
+            if len(text.encode()) > OUTPUT_BYTES:
+                problems.append(f"cell {number}: an output of {len(text.encode())} bytes, the limit is {OUTPUT_BYTES}")
+    return problems
+
+
+def differences(committed, executed):
+    problems = []
+    for number, (want, got) in enumerate(zip(committed.cells, executed.cells), 1):
+        if want == got:
+            continue
+        diff = difflib.unified_diff(lines(want), lines(got), "committed", "executed", lineterm="", n=1)
+        shown = "\n".join(line[:300] for line in list(diff)[:40])
+        problems.append(f"cell {number} differs from what is committed; make notebooks writes it anew:\n{shown}")
+    return problems
+
+
+def lines(cell):
+    return json.dumps(cell, ensure_ascii=False, indent=1, sort_keys=True).splitlines()
+
+
+def save(notebook, path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+
+
+def save_page(notebook, path):
+    import nbconvert  # takes half a second, and only this mode needs it
+
+    page, _ = nbconvert.HTMLExporter().from_notebook_node(notebook)
+    path.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# Installs what demo, test and lab need, into .cache and .venv of this checkout only; as root also the system packages that
+# are missing. A step runs again only when what it depends on has changed, so a second run is quick and needs no network.
+set -euo pipefail
+
+python=$(command -v python3 || true) # the system's, before env.sh puts ours first
+. "$(dirname "$0")/env.sh"
+cd "$root"
+
+die() {
+	echo "setup: $*" >&2
+	exit 1
+}
+
+# step NAME KEY COMMAND...: runs the command unless it has succeeded before with the same key.
+step() {
+	local stamp="$cache/stamps/$1" name=$1 key=$2
+	shift 2
+	if [ "$(cat "$stamp" 2>/dev/null)" = "$key" ]; then
+		return
+	fi
+	echo "setup: $name"
+	rm -f "$stamp"
+	"$@"
+	mkdir -p "$cache/stamps"
+	printf '%s\n' "$key" >"$stamp"
+}
+
+# checksum FILE...: a key for the contents of files and for where the checkout lies, since scripts in .venv name their place.
+checksum() { { printf '%s\n' "$root"; cat "$@"; } | cksum; }
+
+check_go() {
+	command -v go >/dev/null || die "Go 1.26.5 or newer is needed: https://go.dev/dl/"
+	goversion=$(go env GOVERSION) || die "Go 1.26.5 or newer is needed: https://go.dev/dl/"
+}
+
+has_compiler() { printf '#include <stdlib.h>\n' | $(go env CC) -E - >/dev/null 2>&1; }
+
+has_chromium() {
+	command -v chromium || command -v chromium-browser || command -v google-chrome ||
+		[ -e "/Applications/Google Chrome.app" ]
+} >/dev/null
+
+has_venv() { [ -x .venv/bin/python ] || { [ -n "$python" ] && "$python" -c 'import ensurepip, venv'; } 2>/dev/null; }
+
+# system_packages installs what only the system can provide, or names it.
+system_packages() {
+	local missing=()
+	has_venv || missing+=(python3-venv)
+	has_compiler || missing+=(gcc libc6-dev)
+	has_chromium || missing+=(chromium)
+	if [ ${#missing[@]} = 0 ]; then
+		return
+	fi
+	if ! command -v apt-get >/dev/null; then
+		has_venv || die "Python 3.11 or newer with its venv module is needed"
+		has_compiler || echo "setup: no C compiler: everything but XLA works" >&2
+		has_chromium || echo "setup: no Chromium: tests that look at a notebook are skipped" >&2
+		return
+	fi
+	local install="apt-get install -y --no-install-recommends ${missing[*]}"
+	[ "$(id -u)" = 0 ] || die "as root, run: $install"
+	echo "setup: $install"
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get update -qq
+	$install
+	python=$(PATH="${PATH#"$cache/bin:$root/.venv/bin:"}" command -v python3)
+}
+
+go_tools() { (cd internal/tools && GOBIN="$cache/bin" go install tool); }
+
+python_venv() {
+	"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "$python is older than Python 3.11"
+	rm -rf .venv
+	"$python" -m venv .venv
+	.venv/bin/python -m pip install --quiet --requirement internal/setup/requirements.txt
+}
+
+# xla_plugin takes the plugin out of its wheel: 260 MB, which need not lie there twice.
+xla_plugin() {
+	rm -rf "$cache/xla"
+	mkdir -p "$cache/xla"
+	.venv/bin/python -m pip download --quiet --no-deps --require-hashes --dest "$cache/xla" \
+		--requirement internal/setup/requirements-xla.txt
+	.venv/bin/python -m zipfile -e "$cache"/xla/xla_cpu_pjrt-*.whl "$cache/xla"
+	mv "$cache/xla/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so" "$cache/xla/xla_cpu_pjrt.so"
+	rm -rf "$cache"/xla/*.whl "$cache"/xla/*.dist-info "$cache/xla/xla_plugins"
+	export HEADWATER_XLA="$cache/xla/xla_cpu_pjrt.so"
+}
+
+kernelspec() { .venv/bin/python internal/setup/kernelspec.py "$root" "$(go env GOROOT)"; }
+
+check_go
+system_packages
+step "Go tools" "$goversion $(checksum internal/tools/go.mod internal/tools/go.sum)" go_tools
+step "Python packages" "$(checksum internal/setup/requirements.txt)" python_venv
+if [ "$(uname -sm)" = "Linux x86_64" ]; then
+	step "XLA plugin" "$(checksum internal/setup/requirements-xla.txt)" xla_plugin
+else
+	echo "setup: no XLA plugin for $(uname -sm): the pure-Go backend runs everything, slowly"
+fi
+step "Jupyter kernel" "$(go env GOROOT) ${GOEXPERIMENT-} ${HEADWATER_XLA-} $(checksum internal/setup/kernelspec.py)" kernelspec
