@@ -52,6 +52,7 @@ check: setup ## before sending: format, vet, race detector, linters
 
 lab: build ## open JupyterLab with the kernel ready, on this machine only
 	@$(in_env) jupyter lab --ServerApp.ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) \
+		--MappingKernelManager.default_kernel_name=gonb \
 		--LabApp.default_url=/lab/tree/notebooks/00-quickstart.ipynb
 
 train: setup ## train the embedded model anew (up to 90 minutes on 2 cores)

@@ -8,6 +8,7 @@ export JUPYTER_CONFIG_DIR="$cache/jupyter/config"
 export JUPYTER_RUNTIME_DIR="$cache/jupyter/runtime"
 export IPYTHONDIR="$cache/ipython"
 export GOMLX_NO_AUTO_INSTALL=1
+export PIP_DISABLE_PIP_VERSION_CHECK=1
 
 # Go, pip and Chromium want a home to write to; without one they get a place in the checkout.
 if [ ! -d "${HOME:-}" ] || [ ! -w "${HOME:-}" ]; then

@@ -1,0 +1,265 @@
+// Package deps holds the import policy of the project: the picture in CONTRIBUTING as a table, checked against the code.
+//
+// The tables state a policy. A build that breaks one is wrong, not the table: an edge is added only when the layers are
+// meant to change, and the commit that does so says why. A new package needs a row.
+package deps
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/headwater-ml/headwater/"
+
+// allowed says for every package of the project what its code may import beyond the standard library: paths of our own
+// without the module's name, and prefixes of foreign paths. "..." at the end takes all packages below as well. A package
+// may stand here before it exists.
+var allowed = map[string][]string{
+	// What a run recorded; producers and consumers meet here.
+	"attribution/trace": nil,
+
+	// Methods over a trace: no graphs, no notebooks, no drawing.
+	"attribution":                 {"attribution/trace", "attribution/maxflow", gonum},
+	"attribution/maxflow":         {"attribution/trace", gonum},
+	"attribution/evaluate":        {"attribution", "attribution/trace", gonum},
+	"attribution/focus":           {"attribution", "attribution/trace", gonum},
+	"attribution/attributiontest": {"attribution", "attribution/trace", gonum},
+
+	// The model: graphs, weights, tokens. It knows what a trace is, and nothing of attribution.
+	"models/checkpoint":  nil,
+	"models/tokenizer":   {"github.com/dlclark/regexp2", "golang.org/x/text/..."},
+	"models/transformer": {"attribution/trace", gomlx, compute},
+	"models/family":      {"models/transformer"},
+	"models/tiny":        {"models/checkpoint", "models/tokenizer", "models/transformer"},
+	"models/tiny/train": {
+		"models/checkpoint", "models/tiny", "models/tokenizer", "models/transformer", "models/family", gomlx, compute,
+	},
+	"models": {
+		"attribution/trace", "models/checkpoint", "models/family", "models/tiny", "models/tokenizer", "models/transformer",
+		gomlx, compute,
+	},
+	"models/modeltest": {"attribution/trace", "models", "models/family", "models/transformer", gomlx, compute},
+	"models/xla":       {"models", "github.com/gomlx/go-xla/..."},
+
+	// Values to bytes.
+	"gonbext/render":        {"attribution", "attribution/trace"},
+	"gonbext/render/figure": {"attribution", "attribution/trace", "gonbext/render", gonum, "gonum.org/v1/plot/..."},
+
+	// What a cell calls, light; and what serves it.
+	"gonbext": {
+		"attribution", "attribution/trace", "gonbext/engine", "gonbext/render", gonum, "github.com/janpfeifer/gonb/gonbui/...",
+	},
+	"gonbext/engine":        {"attribution", "attribution/trace"},
+	"gonbext/engine/server": {"attribution", "attribution/trace", "gonbext/engine", "gonbext/render/figure"},
+	"gonbext/local":         {"attribution", "attribution/trace", "gonbext/engine", "gonbext/engine/server", "models", "models/xla"},
+
+	// Where layers are joined.
+	"cmd/headwater":  {"attribution/...", "gonbext/...", "models/...", "github.com/spf13/cobra"},
+	"cmd/train-tiny": {"models", "models/tiny", "models/tiny/train", "models/xla"},
+	"internal/deps":  nil,
+	"internal/e2e":   {everything},
+}
+
+const (
+	gonum      = "gonum.org/v1/gonum/..."
+	gomlx      = "github.com/gomlx/gomlx/..."
+	compute    = "github.com/gomlx/compute/..."
+	everything = "..."
+)
+
+// allowedInTests is what any test may import as well, and allowedOutside what the external tests and the examples of a
+// package may, which compile apart from it.
+var (
+	allowedInTests = []string{"github.com/google/go-cmp/cmp/..."}
+	allowedOutside = map[string][]string{
+		"attribution": {"attribution/attributiontest", "models", "models/..."},
+		"gonbext":     {"models", "models/..."},
+		"models":      {"attribution", "models/..."},
+		// A parity test opens real checkpoints.
+		"models/transformer": {"models/checkpoint", "models/family", "models/modeltest", "models/xla"},
+		"models/family":      {"models/modeltest"},
+		"models/tiny/train":  {"models"},
+	}
+)
+
+// forbidden says what must not be linked into a package, directly or through others.
+var forbidden = map[string][]string{
+	"attribution/...":    {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/...", "models/...", "net"},
+	"models":             {"github.com/gomlx/go-xla/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/..."},
+	"models/transformer": {"github.com/gomlx/go-xla/..."},
+	"models/family":      {"github.com/gomlx/go-xla/..."},
+	"gonbext/render":     {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/...", "net", "os/exec"},
+	"gonbext/engine":     {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/..."},
+	"gonbext":            {"github.com/gomlx/...", "gonum.org/v1/plot/...", "models/..."},
+}
+
+// listed is a package as go list describes it.
+type listed struct {
+	ImportPath   string
+	ForTest      string
+	Standard     bool
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+	Deps         []string
+}
+
+func TestImports(t *testing.T) {
+	pkgs := list(t, "CGO_ENABLED=1")
+	for _, path := range slices.Sorted(maps.Keys(pkgs)) {
+		name, ours := strings.CutPrefix(path, module)
+		if !ours {
+			continue
+		}
+		p := pkgs[path]
+		row, ok := allowed[name]
+		if !ok {
+			t.Errorf("%s has no row in the table: say what it may import", name)
+			continue
+		}
+		check(t, pkgs, name, "", p.Imports, row)
+		// A package's own external tests import it.
+		row = slices.Concat(row, allowedInTests, []string{name})
+		check(t, pkgs, name, "'s tests", p.TestImports, row)
+		check(t, pkgs, name, "'s external tests", p.XTestImports, slices.Concat(row, allowedOutside[name]))
+	}
+}
+
+func check(t *testing.T, pkgs map[string]listed, name, whose string, imports, row []string) {
+	t.Helper()
+	for _, path := range imports {
+		if pkgs[path].Standard || path == "C" || matchesAny(row, path) {
+			continue
+		}
+		t.Errorf("%s%s may not import %s; allowed are the standard library and %q", name, whose, path, row)
+	}
+}
+
+func TestForbidden(t *testing.T) {
+	pkgs := list(t, "CGO_ENABLED=1")
+	for _, pattern := range slices.Sorted(maps.Keys(forbidden)) {
+		for _, path := range slices.Sorted(maps.Keys(pkgs)) {
+			if !matches(pattern, path) {
+				continue
+			}
+			for _, dep := range pkgs[path].Deps {
+				if matchesAny(forbidden[pattern], dep) {
+					t.Errorf("%s links %s, which %s must not", path, dep, pattern)
+				}
+			}
+		}
+	}
+}
+
+// Without cgo nothing links XLA, or the project would not build without a C compiler.
+func TestWithoutCgo(t *testing.T) {
+	pkgs := list(t, "CGO_ENABLED=0")
+	for path := range pkgs {
+		if strings.HasPrefix(path, "github.com/gomlx/go-xla/") {
+			t.Errorf("%s is linked without cgo", path)
+		}
+	}
+}
+
+// A pattern that matched everything, or nothing, would make the tables above say nothing.
+func TestMatches(t *testing.T) {
+	cases := []struct {
+		pattern, path string
+		want          bool
+	}{
+		{"models", module + "models", true},
+		{"models", module + "models/xla", false},
+		{"models", "models", false},
+		{"models/...", module + "models", true},
+		{"models/...", module + "models/tiny/train", true},
+		{"models/...", module + "modelsx", false},
+		{gonum, "gonum.org/v1/gonum/mat", true},
+		{gonum, "gonum.org/v1/plot", false},
+		{"net", "net", true},
+		{"net", "net/http", false},
+		{everything, "example.com/x", true},
+	}
+	for _, c := range cases {
+		if got := matches(c.pattern, c.path); got != c.want {
+			t.Errorf("matches(%q, %q) = %v, want %v", c.pattern, c.path, got, c.want)
+		}
+	}
+}
+
+func matchesAny(patterns []string, path string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, path) })
+}
+
+// matches returns whether an import path is meant by a pattern: a foreign one as it is, one of ours without the module's
+// name, and "..." at the end for everything below.
+func matches(pattern, path string) bool {
+	if pattern == everything {
+		return true
+	}
+	first, _, _ := strings.Cut(pattern, "/")
+	if slices.Contains([]string{"attribution", "models", "gonbext", "cmd", "internal"}, first) {
+		pattern = module + pattern
+	}
+	tree, below := strings.CutSuffix(pattern, "/...")
+	return path == tree || below && strings.HasPrefix(path, tree+"/")
+}
+
+// list returns the packages of the module and all that they and their tests link, by import path. Variants that are
+// compiled for a test are left out: their imports stand in TestImports and XTestImports.
+func list(t *testing.T, env string) map[string]listed {
+	t.Helper()
+	touchSources(t)
+	cmd := exec.Command("go", "list", "-deps", "-test",
+		"-json=ImportPath,ForTest,Standard,Imports,TestImports,XTestImports,Deps", module+"...")
+	cmd.Env = append(os.Environ(), env)
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("%v: %s", err, exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	pkgs := make(map[string]listed)
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := dec.Decode(&p); err == io.EOF {
+			return pkgs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if p.ForTest == "" && !strings.HasSuffix(p.ImportPath, ".test") {
+			pkgs[p.ImportPath] = p
+		}
+	}
+}
+
+// touchSources looks at every source file, so that go test runs this test again when one has changed: it does not see what
+// the go command that we start reads.
+func touchSources(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && len(d.Name()) > 2 && d.Name()[0] == '.' {
+			return fs.SkipDir
+		}
+		if filepath.Ext(path) == ".go" || d.Name() == "go.mod" {
+			_, err = os.Stat(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
