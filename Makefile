@@ -2,7 +2,7 @@
 
 # What is shown by make demo, the program behind make train, and flags for go test (GOTEST='-v -run Flow').
 PROMPT    ?= mary has the red key . john has the blue lamp . who has the lamp ?
-TRAIN     ?= ./models/tiny/train
+TRAIN     ?= ./cmd/train-tiny
 GOTEST    ?=
 NOTEBOOKS ?= $(wildcard notebooks/*.ipynb)
 
