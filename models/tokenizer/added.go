@@ -178,5 +178,5 @@ func wordAfter(s string) bool {
 // isWordChar is \w of Unicode (UTS 18, annex C): alphabetic, mark, decimal number, connector, join control.
 func isWordChar(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc,
-		unicode.Other_Alphabetic, unicode.Join_Control, newLetters, newNumbers)
+		unicode.Other_Alphabetic, unicode.Join_Control, newLetters, newNumbers, newMarks)
 }

@@ -82,6 +82,9 @@ func parse(data []byte) (*Tokenizer, error) {
 
 // build puts the parts of a file together. vocab holds the model's tokens.
 func build(f file, m bpeFile, vocab vocabulary) (*Tokenizer, error) {
+	if f.AddedTokens == nil {
+		f.AddedTokens = []addedToken{} // Hugging Face reads no null here
+	}
 	t := &Tokenizer{file: f, vocab: vocab}
 	next := len(m.Vocab)
 	for _, a := range f.AddedTokens {
@@ -109,8 +112,11 @@ func build(f file, m bpeFile, vocab vocabulary) (*Tokenizer, error) {
 	if t.post, err = parsePostProcessor("post_processor", f.PostProcessor, &t.vocab, 0); err != nil {
 		return nil, err
 	}
-	if k := kindOf(f.Decoder); k != "ByteLevel" {
+	if kindOf(f.Decoder) != "ByteLevel" {
 		return nil, unsupportedType("decoder", f.Decoder, "ByteLevel")
+	}
+	if _, err = parseByteLevel(f.Decoder); err != nil {
+		return nil, fmt.Errorf("decoder: %w", err)
 	}
 	m.Vocab, m.Merges = nil, nil
 	if t.file.Model, err = marshal(m); err != nil {
@@ -131,12 +137,9 @@ func errNesting(key string) error {
 func parsePreTokenizer(key string, raw json.RawMessage, depth int) (preTokenizer, error) {
 	switch kindOf(raw) {
 	case "ByteLevel":
-		var p byteLevelFile
-		if err := decodeStrict(raw, &p); err != nil {
+		p, err := parseByteLevel(raw)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
-		}
-		if err := p.check(key); err != nil {
-			return nil, err
 		}
 		return byteLevel{*p.AddPrefixSpace, p.UseRegex == nil || *p.UseRegex}, nil
 	case "Sequence":
@@ -150,11 +153,9 @@ func parsePreTokenizer(key string, raw json.RawMessage, depth int) (preTokenizer
 		if depth == maxNesting {
 			return nil, errNesting(key)
 		}
-		if len(s.Each) > 1 {
-			for i, r := range s.Each {
-				if k := kindOf(r); k != "ByteLevel" {
-					return nil, unsupportedType(fmt.Sprintf("%s.pretokenizers[%d]", key, i), r, "ByteLevel")
-				}
+		for i, r := range s.Each {
+			if k := kindOf(r); k != "ByteLevel" && k != "Sequence" {
+				return nil, unsupportedType(fmt.Sprintf("%s.pretokenizers[%d]", key, i), r, "ByteLevel", "Sequence")
 			}
 		}
 		if len(s.Each) != 1 {
@@ -173,11 +174,15 @@ type byteLevelFile struct {
 	UseRegex       *bool  `json:"use_regex"`
 }
 
-func (b byteLevelFile) check(key string) error {
-	if b.AddPrefixSpace == nil || b.TrimOffsets == nil {
-		return fmt.Errorf("%s: ByteLevel needs add_prefix_space and trim_offsets", key)
+func parseByteLevel(raw json.RawMessage) (byteLevelFile, error) {
+	var b byteLevelFile
+	if err := decodeStrict(raw, &b); err != nil {
+		return b, err
 	}
-	return nil
+	if b.AddPrefixSpace == nil || b.TrimOffsets == nil {
+		return b, errors.New("ByteLevel needs add_prefix_space and trim_offsets")
+	}
+	return b, nil
 }
 
 // kindOf is the type of a part, "" if it has none.

@@ -5,34 +5,36 @@ import "unicode/utf8"
 // piece is a part of the text on its way to the model, with the way back: text[lead:] is the input from byte at on, and
 // the lead bytes in front of it were put there by the tokenizer.
 type piece struct {
-	text string
-	at   int
-	lead int
+	text  string
+	input string // the whole text that is encoded
+	at    int
+	lead  int
 }
 
 // slice returns bytes [i,j) of p.
 func (p piece) slice(i, j int) piece {
-	if i == 0 {
-		return piece{text: p.text[:j], at: p.at, lead: p.lead}
+	p.text = p.text[i:j]
+	if i > 0 {
+		p.at, p.lead = p.at+i-p.lead, 0
 	}
-	return piece{text: p.text[i:j], at: p.at + i - p.lead}
+	return p
 }
 
-// withLeadingSpace puts a space in front of p unless there is one.
+// withLeadingSpace puts a space in front of p unless there is one. An empty piece stays empty.
 func (p piece) withLeadingSpace() piece {
 	if p.text == "" || p.text[0] == ' ' {
 		return p
 	}
-	return piece{text: " " + p.text, at: p.at, lead: 1}
+	p.text, p.lead = " "+p.text, 1
+	return p
 }
 
-// offsets returns the bytes of the input that bytes [i,j) of p stand for, 0 ≤ i < j, widened to whole characters. Bytes
-// put in front stand for the first character, as Hugging Face has it.
+// offsets returns the bytes of the input that bytes [i,j) of p stand for, i < j, widened to whole characters. Bytes put in
+// front stand for the first character, as Hugging Face has it.
 func (p piece) offsets(i, j int) (begin, end int) {
-	s := p.text[p.lead:]
-	begin, _ = character(s, max(i-p.lead, 0))
-	_, end = character(s, max(j-1-p.lead, 0))
-	return p.at + begin, p.at + end
+	begin, _ = character(p.input, p.at+max(i-p.lead, 0))
+	_, end = character(p.input, p.at+max(j-1-p.lead, 0))
+	return begin, end
 }
 
 // character returns the bytes [begin,end) of the character of s that byte i belongs to. A byte of no valid character is

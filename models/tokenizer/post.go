@@ -84,12 +84,9 @@ func parsePostSequence(key string, raw json.RawMessage, vocab *vocabulary, depth
 }
 
 func parseTrim(raw json.RawMessage) (postProcessor, error) {
-	var b byteLevelFile
-	if err := decodeStrict(raw, &b); err != nil {
+	b, err := parseByteLevel(raw)
+	if err != nil {
 		return nil, err
-	}
-	if b.AddPrefixSpace == nil || b.TrimOffsets == nil {
-		return nil, fmt.Errorf("ByteLevel needs add_prefix_space and trim_offsets")
 	}
 	if !*b.TrimOffsets {
 		return noPost{}, nil

@@ -115,7 +115,7 @@ func classOf(r rune) charClass {
 	return other
 }
 
-// The reference knows Unicode 16, Go 1.26 knows Unicode 15: letters and numbers of the versions between.
+// The reference knows Unicode 16, Go 1.26 knows Unicode 15: letters, numbers and marks of the version between.
 var (
 	newLetters = &unicode.RangeTable{
 		R16: []unicode.Range16{
@@ -135,6 +135,15 @@ var (
 			{Lo: 0x10d40, Hi: 0x10d49, Stride: 1}, {Lo: 0x116d0, Hi: 0x116e3, Stride: 1}, {Lo: 0x11bf0, Hi: 0x11bf9, Stride: 1},
 			{Lo: 0x16130, Hi: 0x16139, Stride: 1}, {Lo: 0x16d70, Hi: 0x16d79, Stride: 1}, {Lo: 0x1ccf0, Hi: 0x1ccf9, Stride: 1},
 			{Lo: 0x1e5f1, Hi: 0x1e5fa, Stride: 1},
+		},
+	}
+	newMarks = &unicode.RangeTable{
+		R16: []unicode.Range16{{Lo: 0x897, Hi: 0x897, Stride: 1}},
+		R32: []unicode.Range32{
+			{Lo: 0x10d69, Hi: 0x10d6d, Stride: 1}, {Lo: 0x10efc, Hi: 0x10efc, Stride: 1}, {Lo: 0x113b8, Hi: 0x113c0, Stride: 1},
+			{Lo: 0x113c2, Hi: 0x113c5, Stride: 3}, {Lo: 0x113c7, Hi: 0x113ca, Stride: 1}, {Lo: 0x113cc, Hi: 0x113d0, Stride: 1},
+			{Lo: 0x113d2, Hi: 0x113d2, Stride: 1}, {Lo: 0x113e1, Hi: 0x113e2, Stride: 1}, {Lo: 0x11f5a, Hi: 0x11f5a, Stride: 1},
+			{Lo: 0x1611e, Hi: 0x1612f, Stride: 1}, {Lo: 0x1e5ee, Hi: 0x1e5ef, Stride: 1},
 		},
 	}
 )

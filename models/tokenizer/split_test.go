@@ -39,6 +39,30 @@ func TestClasses(t *testing.T) {
 	}
 }
 
+// TestWordChars compares what counts as part of a word with the reference, for every code point.
+func TestWordChars(t *testing.T) {
+	f, err := os.Open("testdata/words.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var words [0x110000]bool
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var first, last rune
+		if _, err := fmt.Sscanf(s.Text(), "%x %x", &first, &last); err != nil {
+			t.Fatalf("%q: %v", s.Text(), err)
+		}
+		for r := first; r <= last; r++ {
+			words[r] = true
+		}
+	}
+	for r, want := range words {
+		if got := isWordChar(rune(r)); got != want {
+			t.Errorf("isWordChar(%U) = %v, want %v", r, got, want)
+		}
+	}
+}
+
 func TestSplitWords(t *testing.T) {
 	for _, c := range []struct {
 		name, text string

@@ -89,8 +89,9 @@ func Load(path string) (*Tokenizer, error) {
 }
 
 // Encode returns the tokens of text, and with addSpecials the control tokens that the file's post_processor puts around
-// a text. An empty text has no other tokens. It never fails: of a byte that the vocabulary cannot spell (only possible if
-// some of the 256 bytes are missing in it) the unknown token is made, or nothing if the file names none.
+// a text. An empty text has no other tokens. It never fails. If the vocabulary lacks some of the 256 bytes, the unknown
+// token stands for such a byte, or nothing if the file names none; the offsets of its neighbours stay right then, where
+// those of Hugging Face move.
 func (t *Tokenizer) Encode(text string, addSpecials bool) []Encoded {
 	tokens := make([]token, 0, len(text)/4+2)
 	t.added.cut(text, func(begin, end, id int) {
@@ -99,7 +100,7 @@ func (t *Tokenizer) Encode(text string, addSpecials bool) []Encoded {
 			tokens = append(tokens, token{Encoded{id, begin, end, special}, text[begin:end]})
 			return
 		}
-		t.pre.split(piece{text: text[begin:end], at: begin}, func(word piece) {
+		t.pre.split(piece{text: text[begin:end], input: text, at: begin}, func(word piece) {
 			tokens = t.model.tokenize(tokens, word)
 		})
 	})

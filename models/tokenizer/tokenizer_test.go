@@ -1,8 +1,13 @@
 package tokenizer
 
 import (
+	"errors"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // written is the file of a tokenizer.
@@ -13,4 +18,261 @@ func written(t testing.TB, tok *Tokenizer) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+// withParts is gpt2.json with other parts, each old text replaced by the new one that follows it.
+func withParts(t testing.TB, oldNew ...string) string {
+	t.Helper()
+	file := written(t, load(t, "gpt2.json"))
+	for i := 0; i < len(oldNew); i += 2 {
+		if !strings.Contains(file, oldNew[i]) {
+			t.Fatalf("gpt2.json does not contain %q", oldNew[i])
+		}
+		file = strings.Replace(file, oldNew[i], oldNew[i+1], 1)
+	}
+	return file
+}
+
+// endOfText is in the added tokens of gpt2.json.
+const endOfText = `"content": "<|endoftext|>"`
+
+func TestVocabulary(t *testing.T) {
+	tok := load(t, "roberta.json")
+	if got := tok.VocabSize(); got != 1200 {
+		t.Errorf("VocabSize = %d, want 1200", got)
+	}
+	want := []string{"<s>", "<pad>", "</s>", "<unk>", "<mask>"}
+	if diff := cmp.Diff(want, tok.SpecialTokens()); diff != "" {
+		t.Errorf("SpecialTokens (-want +got):\n%s", diff)
+	}
+	for _, c := range []struct {
+		content, spells string
+		special         bool
+	}{{"<mask>", "<mask>", true}, {"Ġthe", " the", false}, {"Ċ", "\n", false}, {"Ã", "\xc3", false}} {
+		id, ok := tok.ID(c.content)
+		if !ok || tok.Content(id) != c.content || tok.TokenText(id) != c.spells || string(tok.TokenBytes(id)) != c.spells {
+			t.Errorf("ID(%q) = %d, %v: content %q spells %q, want %q", c.content, id, ok, tok.Content(id), tok.TokenText(id), c.spells)
+		}
+		if tok.IsSpecial(id) != c.special {
+			t.Errorf("IsSpecial(%d) = %v, want %v", id, !c.special, c.special)
+		}
+	}
+	if _, ok := tok.ID(" the"); ok {
+		t.Error(`ID(" the") was found; contents write the space as Ġ`)
+	}
+	for _, id := range []int{-1, 1200} {
+		if tok.TokenText(id) != "" || tok.Content(id) != "" || tok.IsSpecial(id) {
+			t.Errorf("id %d outside the vocabulary spells something", id)
+		}
+		if _, err := tok.Decode([]int{5, id}, true); err == nil || !strings.Contains(err.Error(), "is not in the vocabulary") {
+			t.Errorf("Decode of id %d: error %v", id, err)
+		}
+	}
+}
+
+// TestAddedTokens has the texts and the results of Hugging Face tokenizers 0.23.3 on the same file.
+func TestAddedTokens(t *testing.T) {
+	added := `"added_tokens": [
+    {"id":1200,"content":"<m>","single_word":false,"lstrip":true,"rstrip":false,"normalized":false,"special":true},
+    {"id":1201,"content":"<r>","single_word":false,"lstrip":false,"rstrip":true,"normalized":false,"special":false},
+    {"id":1202,"content":"zz","single_word":true,"lstrip":false,"rstrip":false,"normalized":false,"special":false},
+    {"id":1203,"content":"zzz","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":false},
+    {"id":1204,"content":"z<","single_word":false,"lstrip":false,"rstrip":false,"normalized":true,"special":false},`
+	tok, err := Parse([]byte(withParts(t, `"added_tokens": [`, added)), "added")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type at struct {
+		id         int
+		begin, end int
+	}
+	for _, c := range []struct {
+		name, text string
+		want       []at // of the added tokens alone
+	}{
+		{"white space before", "a \u3000<m> b", []at{{1200, 1, 8}}},
+		{"white space after", "a <r> \t\nb", []at{{1201, 2, 8}}},
+		{"white space is taken once", "<r>  <m>", []at{{1201, 0, 5}, {1200, 5, 8}}},
+		{"single word", "zz zz.azz zz", []at{{1202, 0, 2}, {1202, 3, 5}, {1202, 10, 12}}},
+		{"no single word before a mark", "zz\u0301 zz_ 1zz", nil},
+		{"longest", "zzzz", []at{{1203, 0, 3}}},
+		{"text as it is goes before normalised text", "z<m>", []at{{1200, 1, 4}}},
+		{"normalised text between", "z< <m>z<", []at{{1204, 0, 2}, {1200, 2, 6}, {1204, 6, 8}}},
+		{"one after the other", "<m><m>", []at{{1200, 0, 3}, {1200, 3, 6}}},
+	} {
+		var got []at
+		for _, e := range tok.Encode(c.text, true) {
+			if e.ID >= 1200 {
+				got = append(got, at{e.ID, e.Begin, e.End})
+			}
+			if e.Special != (e.ID == 1200) {
+				t.Errorf("%s: token %+v of %q has Special %v", c.name, e, c.text, e.Special)
+			}
+		}
+		if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(at{})); diff != "" {
+			t.Errorf("%s: added tokens of %q (-want +got):\n%s", c.name, c.text, diff)
+		}
+	}
+}
+
+// TestPrefixSpace has the results of Hugging Face tokenizers 0.23.3.
+func TestPrefixSpace(t *testing.T) {
+	const pre = `"add_prefix_space": false`
+	tok, err := Parse([]byte(withParts(t, pre, `"add_prefix_space": true`)), "prefix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, text string
+		want       [][2]int
+		first      string
+	}{
+		{"word", "the", [][2]int{{0, 3}}, " the"},
+		{"has a space", " the", [][2]int{{0, 4}}, " the"},
+		{"space stands for the first character", "é", [][2]int{{0, 2}, {0, 2}}, " \xc3"},
+		{"space alone before a line break", "\n", [][2]int{{0, 1}, {0, 1}}, " "},
+		{"empty", "", [][2]int{}, ""},
+	} {
+		encoded := tok.Encode(c.text, true)
+		if diff := cmp.Diff(c.want, offsetsOf(encoded)); diff != "" {
+			t.Errorf("%s: offsets of %q (-want +got):\n%s", c.name, c.text, diff)
+		}
+		if len(encoded) > 0 && tok.TokenText(encoded[0].ID) != c.first {
+			t.Errorf("%s: first token of %q spells %q, want %q", c.name, c.text, tok.TokenText(encoded[0].ID), c.first)
+		}
+	}
+}
+
+func TestTemplate(t *testing.T) {
+	file := withParts(t, `"post_processor": {`, `"post_processor": {"type":"Sequence","processors":[
+		{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true},
+		{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"X","type_id":0}},{"Sequence":{"id":"A","type_id":0}}],
+		 "pair":[],"special_tokens":{"X":{"id":"X","ids":[0],"tokens":["<|endoftext|>"]}}}]},
+	"decoder": {"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true},
+	"truncation": {`, `"decoder": {`, `"padding": {`)
+	tok, err := Parse([]byte(file), "template")
+	if err != nil {
+		t.Fatal(err)
+	}
+	the, _ := tok.ID("Ġthe")
+	want := []Encoded{{0, 0, 0, true}, {the, 1, 4, false}, {the, 5, 8, false}}
+	if diff := cmp.Diff(want, tok.Encode(" the the", true)); diff != "" {
+		t.Errorf("with specials (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want[1:], tok.Encode(" the the", false)); diff != "" {
+		t.Errorf("without specials (-want +got):\n%s", diff)
+	}
+}
+
+// TestLongWord is one word of one letter, where merging by search takes quadratic time: minutes instead of milliseconds.
+func TestLongWord(t *testing.T) {
+	tok := load(t, "gpt2.json")
+	for _, letter := range []string{"a", "e", " ", "=", "\xe2", "日"} {
+		text := strings.Repeat(letter, 200_000/len(letter))
+		start := time.Now()
+		encoded := tok.Encode(text, false)
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%d bytes of %q took %v", len(text), letter, took)
+		}
+		if got, err := tok.DecodeBytes(idsOf(encoded), false); err != nil || string(got) != text {
+			t.Errorf("%d bytes of %q do not come back: %v", len(text), letter, err)
+		}
+	}
+}
+
+// TestConcurrent encodes the same texts at once, with a cold cache, and compares with one after the other.
+func TestConcurrent(t *testing.T) {
+	cases := refCases(t)
+	shared, alone := load(t, "gpt2.json"), load(t, "gpt2.json")
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for _, c := range cases {
+				if got := shared.Encode(c.Text, true); !cmp.Equal(got, alone.Encode(c.Text, true)) {
+					t.Errorf("Encode(%q) differs when others encode", c.Text)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestDecodeReplacesParts(t *testing.T) {
+	for _, c := range []struct{ name, in, want string }{
+		{"valid", "aé日😀", "aé日😀"},
+		{"cut off after two bytes of three", "a\xe6\x97", "a\ufffd"},
+		{"cut off after three bytes of four", "\xf0\x9f\x98z", "\ufffdz"},
+		{"bytes that begin nothing", "\xff\x80\xc0", "\ufffd\ufffd\ufffd"},
+		{"surrogate", "\xed\xa0\x80", "\ufffd\ufffd\ufffd"},
+		{"too long a form", "\xe0\x80\xf0\x80", "\ufffd\ufffd\ufffd\ufffd"},
+		{"beyond the last", "\xf4\x90\x80", "\ufffd\ufffd\ufffd"},
+		{"replacement character itself", "\ufffd", "\ufffd"},
+	} {
+		if got := lossy([]byte(c.in)); got != c.want {
+			t.Errorf("%s: lossy(%q) = %q, want %q", c.name, c.in, got, c.want)
+		}
+	}
+}
+
+func TestLoadMissing(t *testing.T) {
+	if _, err := Load("testdata/none.json"); err == nil || !strings.HasPrefix(err.Error(), "tokenizer: ") {
+		t.Errorf("Load of a missing file: error %v", err)
+	}
+}
+
+func TestUnsupported(t *testing.T) {
+	const preByteLevel = `"pre_tokenizer": {
+    "type": "ByteLevel"`
+	const postByteLevel = `"post_processor": {
+    "type": "ByteLevel"`
+	const decoderByteLevel = `"decoder": {
+    "type": "ByteLevel"`
+	for _, c := range []struct{ key, old, new string }{
+		{"version", `"1.0"`, `"2.0"`},
+		{"normalizer", `"normalizer": null`, `"normalizer": {"type":"NFC"}`},
+		{"pre_tokenizer", preByteLevel, `"pre_tokenizer": {"type":"Metaspace"`},
+		{"pre_tokenizer", preByteLevel, `"pre_tokenizer": {"kind":"ByteLevel"`},
+		{"pre_tokenizer", preByteLevel, `"pre_tokenizer": null, "truncation": {"type":""`},
+		{"pre_tokenizer.pretokenizers[0]", preByteLevel,
+			`"pre_tokenizer": {"type":"Sequence","pretokenizers":[{"type":"Split"},{"type":"ByteLevel"}]}, "truncation": {"x":""`},
+		{"post_processor", postByteLevel, `"post_processor": {"type":"BertProcessing"`},
+		{"decoder", decoderByteLevel, `"decoder": {"type":"WordPiece"`},
+		{"model", `"type": "BPE"`, `"type": "Unigram"`},
+		{"model.dropout", `"dropout": null`, `"dropout": 0.1`},
+		{"model.continuing_subword_prefix", `"continuing_subword_prefix": null`, `"continuing_subword_prefix": "##"`},
+		{"model.end_of_word_suffix", `"end_of_word_suffix": null`, `"end_of_word_suffix": "</w>"`},
+		{"model.byte_fallback", `"byte_fallback": false`, `"byte_fallback": true`},
+	} {
+		_, err := Parse([]byte(withParts(t, c.old, c.new)), "file")
+		var u *UnsupportedError
+		if !errors.As(err, &u) || u.Key != c.key || len(u.Supported) == 0 {
+			t.Errorf("%s: error %v, want an UnsupportedError of that key", c.key, err)
+		}
+	}
+}
+
+func TestMalformed(t *testing.T) {
+	for _, c := range []struct{ name, file, want string }{
+		{"empty", "", "EOF"},
+		{"no tokenizer", `{"version":"1.0"}`, "is this a tokenizer.json?"},
+		{"text after it", withParts(t) + "x", "text after the JSON value"},
+		{"unknown key", withParts(t, `"dropout": null`, `"temperature": 1`), `unknown field "temperature"`},
+		{"no merges", withParts(t, `"merges": [`, `"merges": null, "unk_token": [`), "model:"},
+		{"added token has another id", withParts(t, `"id": 0`, `"id": 7`), "has id 7 in the file, but it gets 0"},
+		{"added token is empty", withParts(t, endOfText, `"content": ""`, `"id": 0`, `"id": 1200`), "is empty"},
+		{"id twice", withParts(t, `"!": 1`, `"!": 2`), "both have id 2"},
+		{"id far away", withParts(t, `"!": 1`, `"!": 4000000000`), "should have ids below"},
+		{"empty token", withParts(t, `"!": 1`, `"": 1`), "is the empty token"},
+		{"merge of three", withParts(t, `"merges": [`, `"merges": ["a b c",`), "model.merges[0]: 3 tokens instead of 2"},
+		{"merge of an unknown token", withParts(t, `"merges": [`, `"merges": [["a","☃"],`), `"☃" is not in vocab`},
+		{"part lacks a field", withParts(t, `"trim_offsets": true,`, ``), "needs add_prefix_space and trim_offsets"},
+	} {
+		_, err := Parse([]byte(c.file), "some.json")
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "tokenizer: some.json: ") {
+			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
+		}
+		if errors.As(err, new(*UnsupportedError)) {
+			t.Errorf("%s: error %v says unsupported, want malformed", c.name, err)
+		}
+	}
 }

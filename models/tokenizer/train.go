@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // TrainOptions says what [Train] makes.
@@ -20,13 +21,9 @@ type TrainOptions struct {
 	MinFrequency int
 	// Specials are the contents of control tokens, in the order of their ids, from 0.
 	Specials []string
+	// BeginWith is the one of Specials that Encode puts before every text when it adds control tokens; none if empty.
+	BeginWith string
 }
-
-// trained are the parts of a trained tokenizer beside its model. Offsets are not trimmed: they tile the text.
-const (
-	trainedPre  = `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}`
-	trainedPost = `{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":false,"use_regex":true}`
-)
 
 // Train makes a byte-level BPE tokenizer of a corpus: pairs of a text and how often it counts, such as sentences with 1
 // each or words with weights (a word inside a sentence begins with its space: " table" is not "table"). A text that comes
@@ -35,8 +32,9 @@ const (
 // the order of strings, then the right one; so equal corpora, in whatever order, give equal tokenizers.
 //
 // The ids are the specials, the bytes in the order of the characters that stand for them, and the merges in their order.
-// A small corpus may give fewer tokens than asked for: see [Tokenizer.VocabSize]. It costs O(n log n) for n bytes of
-// distinct words, and returns an error for options that cannot be met and for negative counts.
+// A small corpus may give fewer tokens than asked for: see [Tokenizer.VocabSize]. Each merge costs
+// time in proportion to the lengths of the distinct words that it is in. Train returns an error for options that cannot be
+// met and for negative counts.
 func Train(corpus iter.Seq2[string, int], opts TrainOptions) (*Tokenizer, error) {
 	if corpus == nil {
 		return nil, fmt.Errorf("tokenizer: Train: the corpus is nil")
@@ -48,11 +46,21 @@ func Train(corpus iter.Seq2[string, int], opts TrainOptions) (*Tokenizer, error)
 	if opts.MinFrequency < 0 {
 		return nil, fmt.Errorf("tokenizer: Train: MinFrequency %d is negative", opts.MinFrequency)
 	}
+	if i := slices.IndexFunc(opts.Specials, func(s string) bool { return !utf8.ValidString(s) }); i >= 0 {
+		return nil, fmt.Errorf("tokenizer: Train: special %q is not valid UTF-8", opts.Specials[i])
+	}
 	b := newTrainer(opts)
 	if len(b.ids) != len(b.contents) {
 		return nil, fmt.Errorf("tokenizer: Train: Specials %q has one twice, or one that stands for a byte", opts.Specials)
 	}
 	f := trainedFile(opts.Specials)
+	if opts.BeginWith != "" {
+		id := slices.Index(opts.Specials, opts.BeginWith)
+		if id < 0 {
+			return nil, fmt.Errorf("tokenizer: Train: BeginWith %q is none of Specials %q", opts.BeginWith, opts.Specials)
+		}
+		f.PostProcessor = beginTemplate(opts.BeginWith, id)
+	}
 	specials, err := newAddedTokens(f.AddedTokens)
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer: Train: %w", err)
@@ -62,20 +70,6 @@ func Train(corpus iter.Seq2[string, int], opts TrainOptions) (*Tokenizer, error)
 	}
 	b.run(opts)
 	return b.tokenizer(f)
-}
-
-func trainedFile(specials []string) file {
-	f := file{
-		Version:       "1.0",
-		AddedTokens:   []addedToken{},
-		PreTokenizer:  []byte(trainedPre),
-		PostProcessor: []byte(trainedPost),
-		Decoder:       []byte(trainedPre),
-	}
-	for id, s := range specials {
-		f.AddedTokens = append(f.AddedTokens, addedToken{ID: uint32(id), Content: s, Special: true})
-	}
-	return f
 }
 
 // trainer is a corpus and the tokens made of it so far.
@@ -250,22 +244,6 @@ func (b *trainer) mergeWord(w int32, p pair, id int32, changed map[pair]bool) {
 		changed[q] = true
 	}
 	word.parts = parts
-}
-
-func (b *trainer) tokenizer(f file) (*Tokenizer, error) {
-	m := bpeFile{Type: "BPE", Vocab: make(map[string]uint32, len(b.contents)), Merges: b.merges}
-	for id, content := range b.contents {
-		m.Vocab[content] = uint32(id)
-	}
-	vocab, err := newVocabulary(m.Vocab)
-	if err != nil {
-		return nil, fmt.Errorf("tokenizer: Train: %w", err)
-	}
-	t, err := build(f, m, vocab)
-	if err != nil {
-		return nil, fmt.Errorf("tokenizer: Train: %w", err)
-	}
-	return t, nil
 }
 
 // pairCount is a pair in the queue, with its contents to break ties.

@@ -118,6 +118,21 @@ func TestTrainNeverSpellsSpecial(t *testing.T) {
 	}
 }
 
+func TestTrainBeginWith(t *testing.T) {
+	tok, err := Train(trainingWords(), TrainOptions{VocabSize: 300, Specials: []string{"<pad>", "<\"s\">"}, BeginWith: "<\"s\">"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if file := written(t, tok); strings.Contains(file, `\u003c`) {
+		t.Error("the file escapes <, which Hugging Face does not")
+	}
+	text := tok.Encode(" the", false)
+	want := append([]Encoded{{ID: 1, Special: true}}, text...)
+	if diff := cmp.Diff(want, tok.Encode(" the", true)); diff != "" {
+		t.Errorf("with control tokens (-want +got):\n%s", diff)
+	}
+}
+
 func TestTrainRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -129,7 +144,9 @@ func TestTrainRefuses(t *testing.T) {
 		{"negative frequency", nil, TrainOptions{VocabSize: 300, MinFrequency: -1}, "MinFrequency -1 is negative"},
 		{"special twice", nil, TrainOptions{VocabSize: 300, Specials: []string{"<s>", "<s>"}}, "has one twice"},
 		{"special is a byte", nil, TrainOptions{VocabSize: 300, Specials: []string{"a"}}, "stands for a byte"},
+		{"special is no text", nil, TrainOptions{VocabSize: 300, Specials: []string{"\xff"}}, "is not valid UTF-8"},
 		{"empty special", nil, TrainOptions{VocabSize: 300, Specials: []string{""}}, "token 0 is empty"},
+		{"begins with no special", nil, TrainOptions{VocabSize: 300, BeginWith: "<s>"}, "is none of Specials"},
 		{"negative count", map[string]int{"a": -1}, TrainOptions{VocabSize: 300}, "count -1, which is negative"},
 		{"counts too high", map[string]int{"ab": 1 << 62}, TrainOptions{VocabSize: 300}, "divide them"},
 	} {

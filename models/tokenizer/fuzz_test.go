@@ -1,0 +1,92 @@
+package tokenizer
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// FuzzEncode checks that the tokens of any bytes tile them: in order, inside the text, and spelling it again.
+func FuzzEncode(f *testing.F) {
+	gpt2, roberta := load(f, "gpt2.json"), load(f, "roberta.json")
+	for i, c := range refCases(f) {
+		if i%8 == 0 {
+			f.Add(c.Text)
+		}
+	}
+	f.Add("a\xff\xe2\x82<|endoftext|>\xac \x80'\xe9s")
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1<<16 {
+			return
+		}
+		encoded := gpt2.Encode(text, true)
+		covered := 0
+		for i, e := range encoded {
+			if e.Begin > covered || e.End < covered || e.Begin >= e.End || e.End > len(text) {
+				t.Fatalf("token %d of %q is [%d,%d) after %d covered bytes", i, text, e.Begin, e.End, covered)
+			}
+			if i > 0 && e.Begin < encoded[i-1].Begin {
+				t.Fatalf("token %d of %q begins at %d, before the one in front", i, text, e.Begin)
+			}
+			covered = e.End
+		}
+		if covered != len(text) {
+			t.Fatalf("tokens of %q cover %d of %d bytes", text, covered, len(text))
+		}
+		for _, e := range roberta.Encode(text, true) {
+			if e.Begin < 0 || e.Begin > e.End || e.End > len(text) {
+				t.Fatalf("token %+v is not inside %q", e, text)
+			}
+		}
+		spelled, err := gpt2.DecodeBytes(idsOf(encoded), false)
+		if err != nil || string(spelled) != text {
+			t.Fatalf("DecodeBytes(Encode(%q)) = %q, %v", text, spelled, err)
+		}
+		decoded, err := gpt2.Decode(idsOf(encoded), false)
+		if err != nil || !utf8.ValidString(decoded) || utf8.ValidString(text) && decoded != text {
+			t.Fatalf("Decode(Encode(%q)) = %q, %v", text, decoded, err)
+		}
+	})
+}
+
+// FuzzParse checks that no file makes it panic, and that a file that is read can be used, written and read again. It
+// starts from small files: large ones take all the time.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(smallFile))
+	f.Add([]byte(strings.Replace(smallFile, `["a","b"]`, `"a b"`, 1)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 1<<18 {
+			return
+		}
+		tok, err := Parse(data, "fuzz")
+		if err != nil {
+			return
+		}
+		encoded := tok.Encode("ab <s> abba\xff", true)
+		if _, err := tok.Decode(idsOf(encoded), false); err != nil {
+			t.Fatal(err)
+		}
+		file := written(t, tok)
+		again, err := Parse([]byte(file), "written")
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, file)
+		}
+		if got := written(t, again); got != file {
+			t.Fatalf("written again:\n%s\nwant\n%s", got, file)
+		}
+	})
+}
+
+// smallFile is a tokenizer of four tokens with every part that can be there.
+const smallFile = `{"version":"1.0","truncation":null,"padding":null,
+"added_tokens":[{"id":3,"content":"<s>","single_word":false,"lstrip":true,"rstrip":true,"normalized":false,"special":true}],
+"normalizer":null,
+"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true}]},
+"post_processor":{"type":"Sequence","processors":[
+ {"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true},
+ {"type":"RobertaProcessing","sep":["<s>",3],"cls":["<s>",3],"trim_offsets":true,"add_prefix_space":false},
+ {"type":"TemplateProcessing","single":[{"Sequence":{"id":"A","type_id":0}},{"SpecialToken":{"id":"s","type_id":0}}],"pair":[],
+  "special_tokens":{"s":{"id":"s","ids":[3],"tokens":["<s>"]}}}]},
+"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true},
+"model":{"type":"BPE","dropout":null,"unk_token":"a","continuing_subword_prefix":"","end_of_word_suffix":null,"fuse_unk":true,
+"byte_fallback":false,"ignore_merges":true,"vocab":{"a":0,"b":1,"ab":2},"merges":[["a","b"]]}}`
