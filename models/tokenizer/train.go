@@ -32,9 +32,9 @@ type TrainOptions struct {
 // the order of strings, then the right one; so equal corpora, in whatever order, give equal tokenizers.
 //
 // The ids are the specials, the bytes in the order of the characters that stand for them, and the merges in their order.
-// A small corpus may give fewer tokens than asked for: see [Tokenizer.VocabSize]. Each merge costs
-// time in proportion to the lengths of the distinct words that it is in. Train returns an error for options that cannot be
-// met and for negative counts.
+// A small corpus may give fewer tokens than asked for: see [Tokenizer.VocabSize]. Each merge costs time in proportion to the
+// lengths of the distinct words that it is in. Train returns an error for options that cannot be met and for negative
+// counts.
 func Train(corpus iter.Seq2[string, int], opts TrainOptions) (*Tokenizer, error) {
 	if corpus == nil {
 		return nil, fmt.Errorf("tokenizer: Train: the corpus is nil")

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// WriteTo writes t as a tokenizer.json, laid out as Hugging Face does. [Load] reads back an equal tokenizer, and equal
-// tokenizers give equal bytes.
+// WriteTo writes t as a tokenizer.json, laid out as Hugging Face does. [Load] reads back a tokenizer that gives the
+// same tokens and writes the same bytes.
 func (t *Tokenizer) WriteTo(w io.Writer) (int64, error) {
 	f := t.file
 	var err error
