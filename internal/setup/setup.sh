@@ -41,7 +41,8 @@ has_chromium() {
 		[ -e "/Applications/Google Chrome.app" ]
 } >/dev/null
 
-has_venv() { [ -x .venv/bin/python ] || { [ -n "$python" ] && "$python" -c 'import ensurepip, venv'; } 2>/dev/null; }
+# Asking Python takes longer than the rest of a second run, so an installed venv is taken as the answer.
+has_venv() { [ -e "$cache/stamps/Python packages" ] || "$python" -c 'import ensurepip, venv' 2>/dev/null; }
 
 # system_packages installs what only the system can provide, or names it.
 system_packages() {
@@ -70,7 +71,7 @@ system_packages() {
 go_tools() { (cd internal/tools && GOBIN="$cache/bin" go install tool); }
 
 python_venv() {
-	"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "$python is older than Python 3.11"
+	"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "Python 3.11 or newer is needed"
 	rm -rf .venv
 	"$python" -m venv .venv
 	.venv/bin/python -m pip install --quiet --requirement internal/setup/requirements.txt
