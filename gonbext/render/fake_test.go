@@ -27,8 +27,8 @@ func example() *attribution.Explanation {
 		OtherMass: map[string][]float64{},
 		Warnings:  []string{"the model never saw the word \"cabinet\"."},
 	}
-	weights := []float64{8, 1, 5, 0.5, 1, 2, 3}
-	units := map[string]string{"rollout": "share of attention", "flow": "flow", "value-zeroing": "share of change"}
+	weights := []float64{1, 5, 0.5, 1, 2, 3}
+	units := map[string]string{"rollout": "share of attention", "flow": "flow", "value-zeroing": "share of change of the block's output"}
 	for i, name := range e.Order {
 		layers := []int{0, 1, 2, 3, 4, 5}
 		if name == "flow" {
@@ -40,8 +40,11 @@ func example() *attribution.Explanation {
 		for t := range n {
 			for j := range m {
 				for k := range l {
-					w := weights[(j*(i+1)+t*2*i)%m] * float64(k+2) / float64(k+2+j%3)
-					r.Data = append(r.Data, w/float64(26+4*t))
+					w := 18 - float64(2*t) // the sink
+					if j > 0 {
+						w = weights[((j-1)*(2*i+1)+t*2*i)%(m-1)] * float64(k+2) / float64(k+2+j%3)
+					}
+					r.Data = append(r.Data, w/float64(34+3*t))
 				}
 			}
 		}

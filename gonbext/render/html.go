@@ -313,10 +313,11 @@ func (b *page) totals(v *view, t int) {
 	if sequential && !math.IsNaN(w.generated) {
 		b.bar(w)
 	}
-	if s := v.sinkNames(b.picture, t); s != "" {
-		b.printf("sink %s · ", escape(s, 0))
+	sinks := v.sinkNames(b.picture, t)
+	if sinks != "" {
+		b.printf("sink %s · ", escape(sinks, 0))
 	}
-	b.printf("prompt %s", v.top.value(w.prompt))
+	b.printf("%s %s", promptName(sinks), v.top.value(w.prompt))
 	if !math.IsNaN(w.generated) {
 		b.printf(" · generated tokens %s", v.top.value(w.generated))
 	}

@@ -42,7 +42,7 @@ func (h Heatmap) picture() *picture {
 	m := len(p.e.Prompt.Texts)
 	p.hidden = make([]bool, m)
 	for j, text := range p.e.Prompt.Texts {
-		p.hidden[j] = slices.Contains(h.Filter, strings.ToLower(strings.TrimSpace(text)))
+		p.hidden[j] = h.Filter.Hides(text)
 	}
 	for _, name := range h.methods() {
 		p.views = append(p.views, p.view(name, h.Layer))
@@ -70,7 +70,7 @@ func (p *picture) view(name string, layer *int) view {
 			v.level = k
 		}
 	}
-	v.sinks = p.sinks(r, v.level)
+	v.sinks = p.sinks(&v)
 	var top, all []float64
 	for i, x := range r.Data {
 		j, k := i/r.Shape[2]%m, i%r.Shape[2]
@@ -86,28 +86,21 @@ func (p *picture) view(name string, layer *int) view {
 	return v
 }
 
-// sinkShare is the mean share from which on the first token counts as a sink.
-const sinkShare = 0.25
-
-// sinks returns which prompt tokens take mass whatever is generated: control tokens, and the first token if its mean is at
-// least sinkShare and twice any other token's.
-func (p *picture) sinks(r *attribution.Result, level int) []bool {
-	n, m := r.Shape[0], r.Shape[1]
-	sinks := make([]bool, m)
-	copy(sinks, p.e.Prompt.Special)
-	if n == 0 || m < 2 || !strings.HasPrefix(r.Unit, "share") {
-		return sinks
+// sinks marks the sinks of a method at a level, [m]. An explanation that does not say what rests on generated tokens or which
+// tokens are special has none.
+func (p *picture) sinks(v *view) []bool {
+	r, marks := v.result, make([]bool, v.result.Shape[1])
+	if len(v.other) < r.Shape[0]*r.Shape[2] || len(p.e.Prompt.Special) < len(marks) {
+		return marks
 	}
-	means := make([]float64, m)
-	for t := range n {
-		for j := range m {
-			means[j] += r.At(t, j, level) / float64(n)
-		}
+	sinks, err := p.e.Sinks(v.name, v.level)
+	if err != nil {
+		return marks // the method and the level are there
 	}
-	if means[0] >= sinkShare && means[0] >= 2*slices.Max(means[1:]) {
-		sinks[0] = true
+	for _, s := range sinks {
+		marks[s.Position] = true
 	}
-	return sinks
+	return marks
 }
 
 // has reports whether the view has values for generated token t.
@@ -149,6 +142,14 @@ func (v *view) sinkNames(p *picture, t int) string {
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// promptName names the prompt without its sinks.
+func promptName(sinks string) string {
+	if sinks == "" {
+		return "prompt"
+	}
+	return "rest of the prompt"
 }
 
 // nameLimit is how many columns of a token are shown; longer ones are cut with a remark.

@@ -11,8 +11,8 @@
 // Tokens are hostile text. They pass through one function, [Visible], which makes control characters, direction marks,
 // zero-width characters and invalid bytes visible, and HTML escapes what it returns.
 //
-// Each picture carries its scale, units, axis titles, totals, warnings and provenance. A prompt token that takes the mass
-// of every row (a sink) is shown as itself, apart, and colours are scaled to the rest.
+// Each picture carries its scale, units, axis titles, totals, warnings and provenance. A sink ([attribution.Sink]) is shown
+// as itself, apart, and colours are scaled to the rest.
 package render
 
 import (
@@ -30,9 +30,9 @@ type Heatmap struct {
 	// Layer is the layer whose values highlight the prompt, 0-based; nil, or a layer that a method has no result for, is
 	// the last one that it has. Maps over layers show every layer.
 	Layer *int
-	// Filter hides prompt tokens from highlighting and from the scale: those whose trimmed, lower-case text is in it. They stay
-	// in the picture, greyed, and in every number.
-	Filter []string
+	// Filter hides prompt tokens from highlighting and from the scale; see [attribution.DefaultFilter]. They stay in the
+	// picture, greyed, and in every number.
+	Filter attribution.Filter
 	// Status is a line shown on top while the explanation grows: "preparing prompt rows, layer 2 of 6".
 	Status string
 }

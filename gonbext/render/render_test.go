@@ -57,7 +57,7 @@ func TestText(t *testing.T) {
 	t.Run("color", func(t *testing.T) { golden(t, Text{Heatmap: Heatmap{Explanation: example()}, Width: 120, Color: true}) })
 	t.Run("narrow", func(t *testing.T) {
 		golden(t, Text{Heatmap: Heatmap{Explanation: example(), Methods: []string{"rollout", "nonsense"}, Layer: &layer,
-			Filter: []string{"the"}, Status: "token 3 of 16"}, Width: 60})
+			Filter: attribution.Filter{"the"}, Status: "token 3 of 16"}, Width: 60})
 	})
 }
 
@@ -65,7 +65,7 @@ func TestHTML(t *testing.T) {
 	t.Run("notebook", func(t *testing.T) { golden(t, HTML{Heatmap: Heatmap{Explanation: example()}}) })
 	t.Run("lift", func(t *testing.T) { golden(t, HTML{Heatmap: Heatmap{Explanation: lifted()}}) })
 	t.Run("page", func(t *testing.T) {
-		golden(t, Page{HTML: HTML{Heatmap: Heatmap{Explanation: example(), Filter: []string{"the", "to"}, Methods: []string{"flow"}}}})
+		golden(t, Page{HTML: HTML{Heatmap: Heatmap{Explanation: example(), Filter: attribution.Filter{"the", "to"}, Methods: []string{"flow"}}}})
 	})
 }
 
@@ -220,7 +220,7 @@ func survives(t *testing.T, markup string) {
 
 func TestSurvivesSanitiser(t *testing.T) {
 	survives(t, written(t, HTML{Heatmap: Heatmap{Explanation: example()}}))
-	survives(t, written(t, HTML{Heatmap: Heatmap{Explanation: lifted(), Filter: []string{"the"}, Status: "<i>"}}))
+	survives(t, written(t, HTML{Heatmap: Heatmap{Explanation: lifted(), Filter: attribution.Filter{"the"}, Status: "<i>"}}))
 	survives(t, written(t, HTML{Heatmap: Heatmap{Explanation: long(500)}}))
 }
 

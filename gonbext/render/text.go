@@ -189,12 +189,13 @@ func (t *text) totals(v *view, i int) {
 		return
 	}
 	w := v.mass(i)
-	parts := []string{"prompt " + v.top.value(w.prompt)}
+	sinks := v.sinkNames(t.picture, i)
+	parts := []string{promptName(sinks) + " " + v.top.value(w.prompt)}
 	if !math.IsNaN(w.generated) {
 		parts = append(parts, "generated tokens "+v.top.value(w.generated))
 	}
-	if s := v.sinkNames(t.picture, i); s != "" {
-		parts = append([]string{"sink " + s}, parts...)
+	if sinks != "" {
+		parts = append([]string{"sink " + sinks}, parts...)
 	}
 	if columns := t.columns(i, i+1, textColumns); len(columns) < len(t.e.Prompt.Texts) {
 		rest := w.prompt
