@@ -1,0 +1,102 @@
+package attribution_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+func TestMethods(t *testing.T) {
+	var names []string
+	for _, m := range attribution.Methods() {
+		names = append(names, m.Name)
+		if m.Summary == "" || m.Formula == "" || m.Paper == "" || m.Cost == "" {
+			t.Errorf("%s is not documented: %+v", m.Name, m)
+		}
+		if _, err := attribution.LookupMethod(m.Name); err != nil {
+			t.Errorf("LookupMethod(%q): %v", m.Name, err)
+		}
+	}
+	want := []string{"flow", "flow-normalized", "raw", "rollout", "value-zeroing", "value-zeroing-rollout"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("methods (-want +got):\n%s", diff)
+	}
+	for _, name := range attribution.DefaultMethods() {
+		if !slices.Contains(names, name) {
+			t.Errorf("default method %q is not registered", name)
+		}
+	}
+}
+
+// Any pair is a method, with a residual exactly where the mixing has none and the aggregation wants one.
+func TestPairs(t *testing.T) {
+	for name, residual := range map[string]float64{
+		"attention+layer": 0, "attention+rollout": .5, "attention+flow": .5,
+		"value-zeroing+layer": 0, "value-zeroing+rollout": 0, "value-zeroing+flow": 0,
+	} {
+		m, err := attribution.LookupMethod(name)
+		if err != nil || m.Name != name || m.Residual != residual || m.Summary == "" || m.Paper == "" {
+			t.Errorf("LookupMethod(%q) = %+v, %v; want residual %v", name, m, err, residual)
+		}
+	}
+}
+
+func TestRegisterPanics(t *testing.T) {
+	for name, f := range map[string]func(){
+		"taken":           func() { attribution.RegisterMethod(attribution.Method{Name: "raw"}) },
+		"no name":         func() { attribution.RegisterMethod(attribution.Method{}) },
+		"a plus":          func() { attribution.RegisterMethod(attribution.Method{Name: "a+b"}) },
+		"upper case":      func() { attribution.RegisterMixing("Norms", attribution.MixingInfo{}) },
+		"mixing taken":    func() { attribution.RegisterMixing("attention", attribution.MixingInfo{}) },
+		"nil aggregation": func() { attribution.RegisterAggregation("mine", nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		})
+	}
+}
+
+// A method with an unknown part, or with a residual over rows that contain it, is refused when it is looked up.
+func TestLookupBroken(t *testing.T) {
+	for name, m := range map[string]attribution.Method{
+		"test-no-mixing":      {Mixing: "test-none", Aggregation: "layer"},
+		"test-no-aggregation": {Mixing: "attention", Aggregation: "test-none"},
+		"test-twice":          {Mixing: "value-zeroing", Aggregation: "rollout", Residual: .5},
+		"test-range":          {Mixing: "attention", Aggregation: "rollout", Residual: 2},
+	} {
+		m.Name = name
+		t.Cleanup(attribution.RegisterForTest(m))
+		if _, err := attribution.LookupMethod(name); !errors.Is(err, attribution.ErrUsage) {
+			t.Errorf("LookupMethod(%q) error %v, want a usage error", name, err)
+		}
+	}
+}
+
+// Names that users type are quoted and cut in errors, and never panic.
+func FuzzLookupMethod(f *testing.F) {
+	for _, name := range []string{"raw", "value-zeroing+flow", "+", "a+b+c", "", "\x00\xff", strings.Repeat("x", 500)} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		m, err := attribution.LookupMethod(name)
+		if err == nil {
+			if m.Name != name {
+				t.Errorf("LookupMethod(%q) has name %q", name, m.Name)
+			}
+			return
+		}
+		if msg := err.Error(); !errors.Is(err, attribution.ErrUsage) || len(msg) > 1000 || strings.ContainsAny(msg, "\x00\x1b\n") {
+			t.Errorf("LookupMethod(%q) error %q", name, msg)
+		}
+	})
+}

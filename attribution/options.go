@@ -1,0 +1,148 @@
+package attribution
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// Limits of options: far above what a picture can show, and low enough that a slip of the finger does not fill memory.
+const (
+	defaultTokens       = 16
+	maxTokens           = 4096
+	defaultAlternatives = 5
+	maxAlternatives     = 1000
+	maxTextBytes        = 1 << 20
+	maxStateBytes       = 4 << 30
+)
+
+// check returns a usage error for the first option that no model and no method can fulfil.
+func (o Options) check() error {
+	if o.MaxTokens < 0 || o.MaxTokens > maxTokens {
+		return usagef("max tokens %d; it must be in [1,%d], or 0 for %d", o.MaxTokens, maxTokens, defaultTokens)
+	}
+	if o.Alternatives < 0 || o.Alternatives > maxAlternatives {
+		return usagef("alternatives %d; it must be in [1,%d], or 0 for %d",
+			o.Alternatives, maxAlternatives, defaultAlternatives)
+	}
+	if o.Specials < trace.SpecialsAuto || o.Specials > trace.SpecialsOff {
+		return usagef("specials %d; it must be auto, on or off", o.Specials)
+	}
+	if len(o.Continuation) > maxTextBytes {
+		return usagef("continuation of %d bytes; at most %d", len(o.Continuation), maxTextBytes)
+	}
+	if err := checkSampling(o.Sampling); err != nil {
+		return err
+	}
+	return o.checkMethods()
+}
+
+// checkSampling returns a usage error for a sampling that is none.
+func checkSampling(s trace.Sampling) error {
+	if !(s.Temperature >= 0) || math.IsInf(s.Temperature, 0) {
+		return usagef("temperature %v; it must be a number of 0 (greedy) or more", s.Temperature)
+	}
+	if s.TopK < 0 {
+		return usagef("top-k %d; it must be 0 (all) or more", s.TopK)
+	}
+	if !(s.TopP >= 0 && s.TopP <= 1) {
+		return usagef("top-p %v; it must be in [0,1], 0 for all", s.TopP)
+	}
+	return nil
+}
+
+// checkMethods checks the options of methods as far as the model does not matter.
+func (o Options) checkMethods() error {
+	if o.Residual != nil && !(*o.Residual >= 0 && *o.Residual <= 1) {
+		return usagef("residual %v; it must be in [0,1]", *o.Residual)
+	}
+	if !(o.Threshold >= 0) || math.IsInf(o.Threshold, 0) {
+		return usagef("threshold %v; it must be a number of 0 or more", o.Threshold)
+	}
+	if o.Heads.Fusion < trace.MeanHeads || o.Heads.Fusion > trace.OneHead {
+		return usagef("heads %v; a method needs one matrix a layer: mean, max, min or a head's number", o.Heads)
+	}
+	if o.PerHead != nil && o.Heads != (trace.Heads{}) {
+		return usagef("per-head %d and heads %v; one head is looked at over lower layers merged by their mean, "+
+			"so give one of the two", *o.PerHead, o.Heads)
+	}
+	if o.Lift && o.Residual != nil && *o.Residual == 1 {
+		return usagef("lift with residual 1; no attention is left to compare with uniform attention")
+	}
+	return nil
+}
+
+// checkHeads returns a usage error if a head is none of H.
+func (o Options) checkHeads(heads int) error {
+	if o.Heads.Fusion == trace.OneHead && (o.Heads.Head < 0 || o.Heads.Head >= heads) {
+		return usagef("head %d; there are %d, from 0 to %d", o.Heads.Head, heads, heads-1)
+	}
+	if o.PerHead != nil && (*o.PerHead < 0 || *o.PerHead >= heads) {
+		return usagef("per-head %d; there are %d heads, from 0 to %d", *o.PerHead, heads, heads-1)
+	}
+	return nil
+}
+
+// layerRange returns the first and last layer asked for, of L.
+func (o Options) layerRange(layers int) (first, last int, err error) {
+	first, last = o.FirstLayer, layers-1
+	if o.LastLayer != nil {
+		last = *o.LastLayer
+	}
+	if first < 0 || last >= layers || first > last {
+		return 0, 0, usagef("layers %d to %d; there are %d, from 0 to %d, and the first comes first",
+			first, last, layers, layers-1)
+	}
+	return first, last, nil
+}
+
+// methods returns the methods asked for, each once and in order.
+func (o Options) methods() ([]Method, error) {
+	names := o.Methods
+	if len(names) == 0 {
+		names = DefaultMethods()
+	}
+	var all []Method
+	seen := map[string]bool{}
+	for _, name := range names {
+		m, err := LookupMethod(name)
+		if err != nil {
+			return nil, err
+		}
+		if !seen[m.Name] {
+			seen[m.Name] = true
+			all = append(all, m)
+		}
+	}
+	return all, nil
+}
+
+// settings returns what made the numbers of a method, by name.
+func (o Options) settings(m planned, first, last int) map[string]string {
+	s := map[string]string{
+		"mixing":      m.Mixing,
+		"aggregation": m.Aggregation,
+		"layers":      fmt.Sprintf("%d-%d", first, last),
+		"residual":    fmt.Sprint(m.job.residual),
+	}
+	if m.mixing.IncludesResidual {
+		s["residual"] = "in the mixing"
+	}
+	if m.mixing.Heads {
+		s["heads"] = o.Heads.String()
+	}
+	if m.mixing.Heads && o.PerHead != nil {
+		s["per_head"] = fmt.Sprint(*o.PerHead)
+	}
+	if m.mixing.Distance && o.Threshold > 0 {
+		s["threshold"] = fmt.Sprint(o.Threshold)
+	}
+	if m.Normalize {
+		s["normalize"] = "rows divided by their sum"
+	}
+	if m.lift {
+		s["lift"] = "divided by uniform attention"
+	}
+	return s
+}

@@ -1,0 +1,216 @@
+package attribution
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// plan is what a set of methods needs: the rows to ask for, each once, and the jobs that combine them.
+type plan struct {
+	opts        Options
+	first, last int // layers
+	asks        []trace.MixingAsk
+	jobs        []*job
+	methods     []planned
+	// warnings are remarks on options that some methods do not take.
+	warnings []string
+}
+
+// planned is a method with what this run makes of it.
+type planned struct {
+	Method
+	mixing MixingInfo
+	job    *job
+	lift   bool
+	// levels are the layers that the result has, and unit is what a value is.
+	levels []int
+	unit   string
+}
+
+// setting is what a plan must know of the text and the model.
+type setting struct {
+	layers, heads            int
+	bidirectional, allLevels bool
+}
+
+// newPlan looks all methods up and checks the options that concern them. Errors are usage errors.
+func newPlan(opts Options, set setting) (*plan, error) {
+	if err := opts.checkMethods(); err != nil {
+		return nil, err
+	}
+	if err := opts.checkHeads(set.heads); err != nil {
+		return nil, err
+	}
+	first, last, err := opts.layerRange(set.layers)
+	if err != nil {
+		return nil, err
+	}
+	all, err := opts.methods()
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{opts: opts, first: first, last: last}
+	for _, m := range all {
+		p.add(m, set)
+	}
+	return p, p.checkOptions()
+}
+
+// add plans one method, with the job of an earlier one if that is the same.
+func (p *plan) add(m Method, set setting) {
+	mixing, _ := LookupMixing(m.Mixing) // LookupMethod has found both
+	aggregation, _ := LookupAggregation(m.Aggregation)
+	info := aggregation.Info()
+	pm := planned{Method: m, mixing: mixing, unit: "flow"}
+	if info.Shares || m.Normalize {
+		pm.unit = "share of " + mixing.Unit
+	}
+	if p.opts.Lift && !mixing.IncludesResidual {
+		pm.lift, pm.unit = true, "lift (1 = uniform attention)"
+	}
+	cfg := Config{
+		Layers: p.last - p.first + 1, Bidirectional: set.bidirectional,
+		TopOnly: info.TopOnly && !set.allLevels,
+	}
+	for l := p.last + 1 - cfg.levels(); l <= p.last; l++ {
+		pm.levels = append(pm.levels, l)
+	}
+	pm.job = p.job(m, mixing, info, cfg, aggregation, pm.lift)
+	p.methods = append(p.methods, pm)
+}
+
+// job returns the job of a method: an old one if it has the same rows, residual and aggregation.
+func (p *plan) job(m Method, mi MixingInfo, info AggregationInfo, cfg Config, a Aggregation, lift bool) *job {
+	j := &job{mixing: m.Mixing, aggregation: m.Aggregation, residual: m.Residual, cfg: cfg, head: -1}
+	if p.opts.Residual != nil && m.Residual > 0 {
+		j.residual = *p.opts.Residual
+	}
+	ask := trace.MixingAsk{Name: m.Mixing, AllRows: info.AllRows}
+	if mi.Heads {
+		ask.Heads = p.opts.Heads
+	}
+	if h := p.opts.PerHead; h != nil && mi.Heads {
+		head := ask
+		head.Heads = trace.Heads{Fusion: trace.OneHead, Head: *h}
+		if info.AllRows {
+			j.head = p.ask(head)
+		} else {
+			ask = head // no lower layers take part
+		}
+	}
+	j.ask = p.ask(ask)
+	for _, old := range p.jobs {
+		if old.ask == j.ask && old.head == j.head && old.aggregation == j.aggregation && old.residual == j.residual {
+			return old
+		}
+	}
+	j.state = a.New(cfg)
+	if lift {
+		j.uniform = a.New(cfg)
+	}
+	p.jobs = append(p.jobs, j)
+	return j
+}
+
+// ask returns the index of an ask in asks, where each mixing with the same heads stands once.
+func (p *plan) ask(a trace.MixingAsk) int {
+	for i, b := range p.asks {
+		if b.Name == a.Name && b.Heads == a.Heads {
+			p.asks[i].AllRows = b.AllRows || a.AllRows
+			return i
+		}
+	}
+	p.asks = append(p.asks, a)
+	return len(p.asks) - 1
+}
+
+// checkOptions sees to options that only some methods take: one that none takes is an error, one that some do not take
+// is a warning.
+func (p *plan) checkOptions() error {
+	for _, o := range []struct {
+		given bool
+		name  string
+		takes func(planned) bool
+		why   string
+	}{
+		{
+			p.opts.Residual != nil, "residual", func(m planned) bool { return m.Residual > 0 },
+			"its rows contain the residual or stay as they are",
+		},
+		{
+			p.opts.Heads != trace.Heads{}, "heads", func(m planned) bool { return m.mixing.Heads },
+			"it has no heads apart",
+		},
+		{
+			p.opts.PerHead != nil, "per-head", func(m planned) bool { return m.mixing.Heads },
+			"it has no heads apart",
+		},
+		{
+			p.opts.Threshold > 0, "threshold", func(m planned) bool { return m.mixing.Distance },
+			"its values are no distances",
+		},
+		{
+			p.opts.Lift, "lift", func(m planned) bool { return m.lift },
+			"uniform attention does not say what its rows would be",
+		},
+	} {
+		if !o.given {
+			continue
+		}
+		for _, m := range p.methods {
+			if !o.takes(m) {
+				p.warnings = append(p.warnings, fmt.Sprintf("%s does not apply to %s: %s.", o.name, m.Name, o.why))
+			}
+		}
+		if !slices.ContainsFunc(p.methods, o.takes) {
+			return usagef("%s applies to none of the methods: %s: %s", o.name, p.methods[0].Name, o.why)
+		}
+	}
+	return nil
+}
+
+// bytes returns about how much memory the states and results need for m prompt tokens and n generated ones.
+func (p *plan) bytes(m, n int) float64 {
+	const perEntry = 16 // one float64 in a state, one in the rows on their way to it
+	sum := 0.0
+	for _, j := range p.jobs {
+		a, _ := LookupAggregation(j.aggregation)
+		if !a.Info().AllRows {
+			continue
+		}
+		need := perEntry * float64(j.cfg.Layers) * float64(m+n) * float64(m+n)
+		sum += need
+		if j.uniform != nil {
+			sum += need
+		}
+	}
+	for _, pm := range p.methods {
+		sum += 8 * float64(len(pm.levels)) * float64(m) * float64(n)
+	}
+	return sum
+}
+
+// extend adds the rows of one step to every job: one entry of rows for each ask, not normalised. Targets before from
+// get no result.
+func (p *plan) extend(ctx context.Context, rows []Mixed, from int) error {
+	for _, j := range p.jobs {
+		if err := j.extend(ctx, rows, from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// zeroWarnings returns a sentence for every mixing with rows that are all zero.
+func (p *plan) zeroWarnings() []string {
+	var all []string
+	for _, j := range p.jobs {
+		if w := j.zeroWarning(p.first); w != "" && !slices.Contains(all, w) {
+			all = append(all, w)
+		}
+	}
+	return all
+}
