@@ -1,8 +1,6 @@
 package attribution
 
-import (
-	"github.com/headwater-ml/headwater/attribution/trace"
-)
+import "github.com/headwater-ml/headwater/attribution/trace"
 
 // Version is the version of the JSON form of an [Explanation].
 const Version = 1
@@ -60,8 +58,8 @@ type Explanation struct {
 	Order []string `json:"order"`
 	// Methods has the result of each method by name.
 	Methods map[string]*Result `json:"methods"`
-	// OtherMass has, by method, [n,l]: what rests on generated tokens, 1 - Σ_j M[t,j,l] for methods whose rows sum to 1, and
-	// Σ over generated columns otherwise.
+	// OtherMass has, by method, [n,l]: what rests on generated tokens, Σ over their columns; it is 1 - Σ_j M[t,j,l] for
+	// methods whose rows sum to 1. It is taken before lift, whose values are no mass.
 	OtherMass map[string][]float64 `json:"other_mass"`
 	// Warnings are remarks for the user, one sentence each.
 	Warnings []string `json:"warnings"`
@@ -110,9 +108,4 @@ type Result struct {
 	Data []float64 `json:"data"`
 	// Unit says what a value is, for legends: "share of attention", "flow", "lift (1 = uniform attention)".
 	Unit string `json:"unit"`
-}
-
-// At returns M[t,j,k]: generated token t, prompt token j, layer Layers[k]. It panics if an index is out of range.
-func (r *Result) At(t, j, k int) float64 {
-	return r.Data[(t*r.Shape[1]+j)*r.Shape[2]+k]
 }

@@ -1,0 +1,287 @@
+package attribution
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// Explain lets a model continue a prompt and says, by every method asked for, where each generated token came from:
+//
+//	M[t,j,l] = R_l on T = m+t tokens, last row, column j < m
+//
+// (the generative reading of attention rollout). Earlier generated tokens take part in the products, only their columns
+// are cut; their share is [Explanation.OtherMass]. In a causal model M is rows m-1..m+n-2 of one pass over all tokens;
+// [Options.OwnRow] takes rows m..m+n-1 instead, the tokens' own.
+//
+// A continuation is encoded on its own and without special tokens, so that it begins exactly where the user says: a
+// leading space is part of it, and most vocabularies spell "are" and " are" differently. Token ids are carried through;
+// no text is decoded and encoded again.
+//
+// [Options.OnStep] sees the explanation grow. If ctx is done, or the model fails on the way, Explain returns what there
+// is so far and an error, which wraps ctx.Err() or the model's. A nil explanation comes with a [UsageError] or with the
+// model's refusal of the prompt.
+func Explain(ctx context.Context, m Model, prompt string, opts Options) (*Explanation, error) {
+	r, err := newRun(m, prompt, opts)
+	if err != nil {
+		return nil, err
+	}
+	for step, err := range m.Steps(ctx, r.ids, r.ask) {
+		if err == nil {
+			err = r.add(ctx, step)
+		}
+		if err != nil {
+			return r.e, r.wrap(ctx, err)
+		}
+	}
+	if !r.complete() {
+		return r.e, r.wrap(ctx, fmt.Errorf("the model stopped after %d of %d tokens", len(r.e.Steps), r.tokens))
+	}
+	return r.e, nil
+}
+
+// run is one explanation in the making.
+type run struct {
+	opts Options
+	plan *plan
+	e    *Explanation
+	ids  []int // of the prompt
+	ask  trace.Ask
+	// tokens is n, as many as are asked for.
+	tokens int
+	// fed is how many tokens the model was fed.
+	fed int
+	// pending is a token whose own row has not come yet.
+	pending *GeneratedToken
+	// ended is whether the latest token ends the text.
+	ended bool
+	// remarks are the warnings that do not change from step to step.
+	remarks []string
+}
+
+// newRun checks everything that can be checked before the model starts.
+func newRun(m Model, prompt string, opts Options) (*run, error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	if prompt == "" {
+		return nil, usagef("the prompt is empty; give some text to continue")
+	}
+	if len(prompt) > maxTextBytes {
+		return nil, usagef("prompt of %d bytes; at most %d", len(prompt), maxTextBytes)
+	}
+	info := m.Info()
+	p, err := newPlan(opts, setting{layers: info.Layers, heads: info.Heads, allLevels: opts.AllLevels})
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := m.Encode(prompt, opts.Specials)
+	if err != nil {
+		return nil, fmt.Errorf("attribution: prompt: %w", err)
+	}
+	if len(tokens) == 0 {
+		return nil, usagef("the prompt %s has no tokens; give some text to continue", quote(prompt))
+	}
+	r := &run{opts: opts, plan: p}
+	if err := r.prepareAsk(m, info, len(tokens)); err != nil {
+		return nil, err
+	}
+	for _, t := range tokens {
+		r.ids = append(r.ids, t.ID)
+	}
+	r.start(info, newPrompt(prompt, tokens))
+	r.remark(m, prompt)
+	return r, nil
+}
+
+// prepareAsk sets what the model is asked for, within its context.
+func (r *run) prepareAsk(m Model, info trace.Info, prompt int) error {
+	r.tokens = r.opts.MaxTokens
+	if r.tokens == 0 {
+		r.tokens = defaultTokens
+		if info.Context > prompt {
+			r.tokens = min(r.tokens, info.Context-prompt)
+		}
+	}
+	r.ask = trace.Ask{
+		Mixings: r.plan.asks, Sampling: r.opts.Sampling, Alternatives: r.opts.Alternatives,
+		OwnRow: r.opts.OwnRow, Progress: r.opts.OnProgress,
+	}
+	if r.ask.Alternatives == 0 {
+		r.ask.Alternatives = defaultAlternatives
+	}
+	if r.opts.Continuation != "" {
+		tokens, err := m.Encode(r.opts.Continuation, trace.SpecialsOff)
+		if err != nil {
+			return fmt.Errorf("attribution: continuation: %w", err)
+		}
+		if len(tokens) == 0 {
+			return usagef("the continuation %s has no tokens", quote(r.opts.Continuation))
+		}
+		for _, t := range tokens {
+			r.ask.Continuation = append(r.ask.Continuation, t.ID)
+		}
+		r.tokens = len(tokens)
+	}
+	r.ask.MaxTokens = r.tokens
+	if info.Context > 0 && prompt+r.tokens > info.Context {
+		return usagef("%d prompt tokens and %d to explain are %d, but the context of %s is %d tokens; shorten one of them",
+			prompt, r.tokens, prompt+r.tokens, quote(info.Name), info.Context)
+	}
+	if need := r.plan.bytes(prompt, r.tokens); need > maxStateBytes {
+		return usagef("%d tokens need about %.1f GiB for the methods asked for, limit %d GiB; take a shorter text or fewer layers",
+			prompt+r.tokens, need/(1<<30), maxStateBytes>>30)
+	}
+	return nil
+}
+
+// newPrompt returns the prompt as an explanation shows it.
+func newPrompt(text string, tokens []trace.Token) Prompt {
+	p := Prompt{Text: text, BOSAdded: tokens[0].Special && tokens[0].Begin == tokens[0].End}
+	for _, t := range tokens {
+		p.IDs = append(p.IDs, t.ID)
+		p.Texts = append(p.Texts, t.Text)
+		p.Offsets = append(p.Offsets, [2]int{t.Begin, t.End})
+		p.Special = append(p.Special, t.Special)
+	}
+	return p
+}
+
+// start makes an explanation without generated tokens.
+func (r *run) start(info trace.Info, prompt Prompt) {
+	r.e = &Explanation{
+		Version: Version, Model: info, Prompt: prompt, Steps: []GeneratedToken{},
+		Methods: map[string]*Result{}, OtherMass: map[string][]float64{}, Warnings: []string{},
+	}
+	for _, m := range r.plan.methods {
+		settings := r.opts.settings(m, r.plan.first, r.plan.last)
+		settings["row"] = "predicting position"
+		if r.opts.OwnRow {
+			settings["row"] = "own row"
+		}
+		r.e.Order = append(r.e.Order, m.Name)
+		r.e.Methods[m.Name] = &Result{
+			Options: settings, Layers: m.levels, Unit: m.unit,
+			Shape: [3]int{0, len(prompt.IDs), len(m.levels)}, Data: []float64{},
+		}
+		r.e.OtherMass[m.Name] = []float64{}
+	}
+}
+
+// remark collects what the user should know before the first token.
+func (r *run) remark(m Model, prompt string) {
+	if r.e.Prompt.BOSAdded {
+		r.remarks = append(r.remarks, fmt.Sprintf("A begin-of-text token, %s, was put before the prompt.",
+			quote(r.e.Prompt.Texts[0])))
+	}
+	if limited, ok := m.(Limited); ok {
+		if words := limited.UnknownWords(prompt + r.opts.Continuation); len(words) > 0 {
+			r.remarks = append(r.remarks, fmt.Sprintf("The model never saw %s; prompts that it knows: %s.",
+				quoteSome(words, 10), quoteSome(limited.Examples(), 3)))
+		}
+	}
+	r.remarks = append(r.remarks, r.plan.warnings...)
+	r.e.Warnings = append(r.e.Warnings, r.remarks...)
+}
+
+// quoteSome returns the first of some texts, quoted and joined.
+func quoteSome(texts []string, most int) string {
+	var some []string
+	for _, s := range texts[:min(len(texts), most)] {
+		some = append(some, quote(s))
+	}
+	if len(texts) > most && most > 3 {
+		some = append(some, fmt.Sprintf("and %d more", len(texts)-most))
+	}
+	return strings.Join(some, ", ")
+}
+
+// add takes one step of the model: rows for the methods and the next token.
+func (r *run) add(ctx context.Context, step trace.Step) error {
+	rows, err := r.plan.read(step, r.fed)
+	if err != nil {
+		return err
+	}
+	r.fed += step.Count
+	from := r.fed - 1 // the row that predicts the next token, or the own row of the one before
+	if r.opts.OwnRow && r.pending == nil {
+		from = r.fed // the prompt's rows explain no token
+	}
+	if err := r.plan.extend(ctx, rows, from); err != nil {
+		return err
+	}
+	var next *GeneratedToken
+	if step.Next != nil {
+		if next, err = newToken(*step.Next); err != nil {
+			return err
+		}
+		r.ended = step.Next.Stop
+	}
+	if r.opts.OwnRow {
+		next, r.pending = r.pending, next
+	}
+	if next != nil {
+		r.append(*next)
+	}
+	return nil
+}
+
+// newToken returns a generated token as an explanation shows it.
+func newToken(p trace.Prediction) (*GeneratedToken, error) {
+	t := &GeneratedToken{
+		ID: p.Token.ID, Text: p.Token.Text, Probability: p.Probability, Special: p.Token.Special, Forced: p.Forced,
+		Alternatives: []Alternative{},
+	}
+	for _, a := range p.Alternatives {
+		t.Alternatives = append(t.Alternatives, Alternative{a.Token.ID, a.Token.Text, a.Probability})
+	}
+	for _, a := range append(t.Alternatives, Alternative{t.ID, t.Text, t.Probability}) {
+		if !(a.Probability >= 0) || math.IsInf(a.Probability, 0) {
+			return nil, fmt.Errorf("the model gives token %d probability %v", a.ID, a.Probability)
+		}
+	}
+	return t, nil
+}
+
+// append adds a token and the latest row of every method.
+func (r *run) append(t GeneratedToken) {
+	e, m := r.e, len(r.ids)
+	e.Steps = append(e.Steps, t)
+	for _, p := range r.plan.methods {
+		shown, mass := p.values(p.job.wanted - 1)
+		T, res := p.job.sources, e.Methods[p.Name]
+		for j := range m {
+			for k := range p.levels {
+				res.Data = append(res.Data, shown[k*T+j])
+			}
+		}
+		res.Shape[0]++
+		for k := range p.levels {
+			other := 0.0
+			for _, x := range mass[k*T+m : (k+1)*T] {
+				other += x
+			}
+			e.OtherMass[p.Name] = append(e.OtherMass[p.Name], other)
+		}
+	}
+	e.Warnings = append(append([]string{}, r.remarks...), r.plan.zeroWarnings()...)
+	if r.opts.OnStep != nil {
+		r.opts.OnStep(e)
+	}
+}
+
+// complete is whether the run reached its end: all tokens, or one that ends the text, and their rows.
+func (r *run) complete() bool {
+	return len(r.e.Steps) == r.tokens || r.ended && r.pending == nil
+}
+
+// wrap makes an error of the model one of this package, of the context if that is done.
+func (r *run) wrap(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("attribution: stopped after %d of %d tokens: %w", len(r.e.Steps), r.tokens, ctx.Err())
+	}
+	return fmt.Errorf("attribution: after %d of %d tokens: %w", len(r.e.Steps), r.tokens, err)
+}

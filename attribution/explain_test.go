@@ -1,0 +1,460 @@
+package attribution_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+func explain(t testing.TB, m attribution.Model, prompt string, opts attribution.Options) *attribution.Explanation {
+	t.Helper()
+	e, err := attribution.Explain(context.Background(), m, prompt, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func result(t testing.TB, e *attribution.Explanation, method string) *attribution.Result {
+	t.Helper()
+	r, err := e.M(method)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// 12: uniform causal attention, two layers, three tokens of prompt and three generated.
+func TestKnown12GenerativeRollout(t *testing.T) {
+	e := explain(t, newFake(2, causal), "w1 w2 w3", attribution.Options{Methods: []string{"rollout"}, MaxTokens: 3})
+	r := result(t, e, "rollout")
+	if r.Shape != [3]int{3, 3, 2} {
+		t.Fatalf("shape %v, want [3 3 2]", r.Shape)
+	}
+	for i, want := range [][]float64{
+		{23. / 72, 17. / 72, 32. / 72},
+		{49. / 192, 37. / 192, 31. / 192},
+		{257. / 1200, 197. / 1200, 167. / 1200},
+	} {
+		near(t, fmt.Sprintf("M[%d]", i), r.Row(i, 1), want, fakeTol)
+	}
+	for i, sum := range []float64{1, 39. / 64, 207. / 400} {
+		near(t, "other mass", []float64{e.OtherMass["rollout"][i*2+1]}, []float64{1 - sum}, fakeTol)
+	}
+}
+
+// sharpFake has random rows that differ from layer to layer, head to head and mixing to mixing.
+func sharpFake(layers int) *fake {
+	const T = 24
+	f := newFake(layers, nil)
+	maps := map[string][]float64{}
+	f.row = func(ask trace.MixingAsk, l, t, s int) float64 {
+		key := ask.Name + ask.Heads.String()
+		if maps[key] == nil {
+			seed := uint64(0)
+			for _, b := range []byte(key) {
+				seed = seed*31 + uint64(b)
+			}
+			maps[key] = sharpAttention(seed, layers, T, false)
+		}
+		return entry(maps[key], T, l, t, s)
+	}
+	return f
+}
+
+// tensor is what the fake's rows are for one pass over T tokens, [L,T,T].
+func (f *fake) tensor(name string, heads trace.Heads, T int) trace.Tensor {
+	rows := f.rows(trace.MixingAsk{Name: name, Heads: heads, AllRows: true}, 0, T)
+	out := trace.Tensor{Name: name, Shape: []int{rows.L, T, T}}
+	for l := range rows.L {
+		for t := range T {
+			out.Data = append(out.Data, rows.Row(l, 0, t)[:T]...)
+		}
+	}
+	return out
+}
+
+var everyMethod = []string{
+	"raw", "rollout", "flow", "flow-normalized", "value-zeroing", "value-zeroing-rollout", "value-zeroing+flow",
+	"attention+layer",
+}
+
+// M is a slice of one pass over all tokens: rows m-1..m+n-2, or m..m+n-1 with the own row.
+func TestExplainEqualsOnePass(t *testing.T) {
+	const L, m, n = 3, 5, 6
+	one := 1
+	for name, opts := range map[string]attribution.Options{
+		"predicting position": {},
+		"own row":             {OwnRow: true},
+		"max":                 {Heads: trace.Heads{Fusion: trace.MaxHeads}},
+		"layers 1-1":          {FirstLayer: 1, LastLayer: &one},
+		"all levels, lift":    {AllLevels: true, Lift: true},
+		"residual, threshold": {Residual: new(float64), Threshold: 0.02},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := sharpFake(L)
+			opts.Methods, opts.MaxTokens = everyMethod, n
+			e := explain(t, f, "w1 w2 w3 w4 w5", opts)
+			whole, err := attribution.Attribute(context.Background(), []trace.Tensor{
+				f.tensor("attention", opts.Heads, m+n), f.tensor("value-zeroing", trace.Heads{}, m+n),
+			}, attribution.Options{
+				Methods: opts.Methods, Residual: opts.Residual, Threshold: opts.Threshold, Lift: opts.Lift,
+				FirstLayer: opts.FirstLayer, LastLayer: opts.LastLayer,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := m - 1
+			if opts.OwnRow {
+				first = m
+			}
+			for _, method := range everyMethod {
+				r, w := result(t, e, method), whole.Methods[method]
+				for k := range r.Shape[2] {
+					level := w.Shape[0] - r.Shape[2] + k
+					for i := range n {
+						row := w.Row(level, first+i)
+						near(t, fmt.Sprintf("%s M[%d,:,%d]", method, i, k), r.Row(i, k), row[:m], fakeTol*max(1, row[0]))
+						if opts.Lift {
+							continue
+						}
+						other := 0.0
+						for _, x := range row[m:] {
+							other += x
+						}
+						near(t, method+" other mass", []float64{e.OtherMass[method][i*r.Shape[2]+k]}, []float64{other}, fakeTol)
+					}
+				}
+			}
+		})
+	}
+}
+
+// One head over merged lower layers: R_2^h = Â_2^h Â_1 with Â_1 of the mean.
+func TestPerHead(t *testing.T) {
+	const m = 4
+	f, head := sharpFake(2), 1
+	opts := attribution.Options{Methods: []string{"raw", "rollout", "flow"}, MaxTokens: 1, PerHead: &head, AllLevels: true}
+	e := explain(t, f, "w1 w2 w3 w4", opts)
+	one := f.tensor("attention", trace.Heads{Fusion: trace.OneHead, Head: 1}, m).Data
+	mean := f.tensor("attention", trace.Heads{}, m).Data
+	half := func(data []float32, l, i, j int) float64 {
+		x := float64(data[(l*m+i)*m+j]) / 2
+		if i == j {
+			x += 0.5
+		}
+		return x
+	}
+	rollout, flow := make([]float64, m), make([]float64, m)
+	for j := range m {
+		for k := range m {
+			rollout[j] += half(one, 1, m-1, k) * half(mean, 0, k, j)
+			flow[j] += min(half(one, 1, m-1, k), half(mean, 0, k, j))
+		}
+	}
+	near(t, "rollout", result(t, e, "rollout").Row(0, 1), rollout, fakeTol)
+	near(t, "flow", result(t, e, "flow").Row(0, 1), flow, fakeTol)
+	for j := range m {
+		near(t, "raw", []float64{result(t, e, "raw").At(0, j, 1)}, []float64{float64(one[(m+m-1)*m+j])}, fakeTol)
+		near(t, "lowest level", []float64{result(t, e, "rollout").At(0, j, 0)}, []float64{half(one, 0, m-1, j)}, fakeTol)
+	}
+}
+
+// Each mixing is asked for once, with all rows only where an aggregation needs the prompt's.
+func TestAsk(t *testing.T) {
+	for _, c := range []struct {
+		methods string
+		want    []trace.MixingAsk
+	}{
+		{"raw", []trace.MixingAsk{{Name: "attention"}}},
+		{"raw,rollout,flow", []trace.MixingAsk{{Name: "attention", AllRows: true}}},
+		{"value-zeroing,rollout", []trace.MixingAsk{{Name: "value-zeroing"}, {Name: "attention", AllRows: true}}},
+		{"value-zeroing,value-zeroing-rollout", []trace.MixingAsk{{Name: "value-zeroing", AllRows: true}}},
+	} {
+		f := newFake(2, causal)
+		explain(t, f, "w1 w2", attribution.Options{Methods: strings.Split(c.methods, ","), MaxTokens: 2})
+		if diff := cmp.Diff(c.want, f.asked.Mixings); diff != "" {
+			t.Errorf("%s: mixings asked for (-want +got):\n%s", c.methods, diff)
+		}
+		if f.asked.MaxTokens != 2 || f.asked.Alternatives != 5 {
+			t.Errorf("asked for %d tokens and %d alternatives, want 2 and 5", f.asked.MaxTokens, f.asked.Alternatives)
+		}
+	}
+}
+
+func TestExplainTokens(t *testing.T) {
+	f := newFake(2, causal)
+	f.unknown = []string{"paris"}
+	var seen []int
+	opts := attribution.Options{
+		Methods: []string{"rollout"}, Continuation: " w7 w3", Specials: trace.SpecialsOn, MaxTokens: 9,
+		OnStep: func(e *attribution.Explanation) { seen = append(seen, len(e.Steps), e.Methods["rollout"].Shape[0]) },
+	}
+	e := explain(t, f, "w1 w2", opts)
+	wantPrompt := attribution.Prompt{
+		Text: "w1 w2", IDs: []int{0, 2, 3}, Texts: []string{"<bos>", "w1", "w2"},
+		Offsets: [][2]int{{0, 0}, {0, 2}, {3, 5}}, Special: []bool{true, false, false}, BOSAdded: true,
+	}
+	if diff := cmp.Diff(wantPrompt, e.Prompt); diff != "" {
+		t.Errorf("prompt (-want +got):\n%s", diff)
+	}
+	wantSteps := []attribution.GeneratedToken{
+		{ID: 8, Text: "w7", Probability: .75, Forced: true, Alternatives: []attribution.Alternative{{8, "w7", .75}}},
+		{ID: 4, Text: "w3", Probability: .75, Forced: true, Alternatives: []attribution.Alternative{{4, "w3", .75}}},
+	}
+	if diff := cmp.Diff(wantSteps, e.Steps); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]int{1, 1, 2, 2}, seen); diff != "" {
+		t.Errorf("OnStep saw (-want +got):\n%s", diff)
+	}
+	wantWarnings := []string{
+		`A begin-of-text token, "<bos>", was put before the prompt.`,
+		`The model never saw "paris"; prompts that it knows: "w1 w2", "w3", "w4".`,
+	}
+	if diff := cmp.Diff(wantWarnings, e.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	wantOptions := map[string]string{
+		"mixing": "attention", "aggregation": "rollout", "layers": "0-1", "residual": "0.5", "heads": "mean",
+		"row": "predicting position",
+	}
+	if diff := cmp.Diff(wantOptions, e.Methods["rollout"].Options); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+}
+
+// Two runs give the same bytes.
+func TestExplainJSON(t *testing.T) {
+	opts := attribution.Options{Methods: everyMethod, MaxTokens: 4}
+	var first []byte
+	for range 2 {
+		b, err := json.Marshal(explain(t, sharpFake(3), "w1 w2 w3", opts))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first != nil && string(first) != string(b) {
+			t.Error("two runs give different JSON")
+		}
+		first = b
+	}
+	var e attribution.Explanation
+	if err := json.Unmarshal(first, &e); err != nil {
+		t.Fatal(err)
+	}
+	if r := result(t, &e, "flow"); r.Shape != [3]int{4, 3, 1} || len(r.Data) != 12 {
+		t.Errorf("flow read back has shape %v and %d numbers", r.Shape, len(r.Data))
+	}
+}
+
+// Text that ends early, with both readings of the row.
+func TestExplainStop(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		f := newFake(1, causal)
+		f.stopAt = 4
+		e := explain(t, f, "w1", attribution.Options{Methods: []string{"raw"}, OwnRow: own})
+		if len(e.Steps) != 2 || e.Steps[1].ID != 4 || e.Methods["raw"].Shape[0] != 2 {
+			t.Errorf("own row %v: steps %v, want tokens 3 and 4", own, e.Steps)
+		}
+	}
+}
+
+// The default number of tokens gives way to a small context.
+func TestExplainDefaultTokens(t *testing.T) {
+	f := newFake(1, causal)
+	f.info.Context = 6
+	if e := explain(t, f, "w1 w2", attribution.Options{Methods: []string{"raw"}}); len(e.Steps) != 4 {
+		t.Errorf("%d tokens, want the 4 that fit a context of 6", len(e.Steps))
+	}
+}
+
+func TestExplainCancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	opts := attribution.Options{Methods: []string{"rollout"}, MaxTokens: 5}
+	opts.OnStep = func(e *attribution.Explanation) {
+		if len(e.Steps) == 2 {
+			cancel()
+		}
+	}
+	e, err := attribution.Explain(ctx, newFake(2, causal), "w1 w2", opts)
+	if !errors.Is(err, context.Canceled) || errors.Is(err, attribution.ErrUsage) {
+		t.Errorf("error %v, want one that wraps %v", err, context.Canceled)
+	}
+	if e == nil || len(e.Steps) != 2 || e.Methods["rollout"].Shape != [3]int{2, 2, 2} {
+		t.Errorf("explanation %+v, want the two tokens made so far", e)
+	}
+}
+
+// A model that breaks its promise is found out.
+func TestExplainModelErrors(t *testing.T) {
+	nan := float32(math.NaN())
+	for _, c := range []struct {
+		name   string
+		change func(*fake)
+		want   string
+	}{
+		{"failure on the way", func(f *fake) { f.failAt = 3 }, "after 2 of 4 tokens: fake: out of order"},
+		{"NaN", func(f *fake) { f.edit = func(s *trace.Step) { s.Rows[0].Data[0] = nan } }, "layer 0 target 0 source 0 is NaN"},
+		{"negative", func(f *fake) { f.edit = func(s *trace.Step) { s.Rows[0].Data[0] = -.5 } }, "source 0 is -0.5"},
+		{"no rows", func(f *fake) { f.edit = func(s *trace.Step) { s.Rows = nil } }, "0 sets of rows, want 1"},
+		{"lost token", func(f *fake) { f.edit = func(s *trace.Step) { s.First++ } }, "fed tokens 1..2 after 0"},
+		{"other targets", func(f *fake) { f.edit = func(s *trace.Step) { s.Rows[0].First = 7 } }, "want 0..1"},
+		{"short data", func(f *fake) { f.edit = func(s *trace.Step) { s.Rows[0].Data = s.Rows[0].Data[1:] } }, "numbers for"},
+		{"probability", func(f *fake) { f.edit = func(s *trace.Step) { s.Next.Probability = math.NaN() } }, "probability NaN"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFake(2, causal)
+			c.change(f)
+			e, err := attribution.Explain(context.Background(), f, "w1 w2",
+				attribution.Options{Methods: []string{"rollout"}, MaxTokens: 4})
+			if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, attribution.ErrUsage) {
+				t.Errorf("error %v, want one about %q", err, c.want)
+			}
+			if e == nil {
+				t.Error("no explanation of what there was")
+			}
+		})
+	}
+}
+
+func TestExplainRefusals(t *testing.T) {
+	ptr := func(x float64) *float64 { return &x }
+	num := func(i int) *int { return &i }
+	for _, c := range []struct {
+		name, prompt string
+		opts         attribution.Options
+		want         string
+	}{
+		{"empty prompt", "", attribution.Options{}, "prompt is empty"},
+		{"prompt without tokens", "  ", attribution.Options{}, "has no tokens"},
+		{"huge prompt", strings.Repeat("w1 ", 400000), attribution.Options{}, "at most 1048576"},
+		{"negative tokens", "w1", attribution.Options{MaxTokens: -1}, "max tokens -1"},
+		{"many tokens", "w1", attribution.Options{MaxTokens: 1 << 40}, "must be in [1,4096]"},
+		{"negative alternatives", "w1", attribution.Options{Alternatives: -1}, "alternatives -1"},
+		{"specials", "w1", attribution.Options{Specials: 9}, "specials 9"},
+		{"temperature", "w1", attribution.Options{Sampling: trace.Sampling{Temperature: math.NaN()}}, "temperature NaN"},
+		{"top-k", "w1", attribution.Options{Sampling: trace.Sampling{TopK: -2}}, "top-k -2"},
+		{"top-p", "w1", attribution.Options{Sampling: trace.Sampling{TopP: 1.5}}, "top-p 1.5"},
+		{
+			"unknown method", "w1", attribution.Options{Methods: []string{"grad"}},
+			`unknown method "grad"; known are flow, flow-normalized, raw, rollout, value-zeroing, value-zeroing-rollout`,
+		},
+		{"unknown mixing", "w1", attribution.Options{Methods: []string{"norms+flow"}}, "known are attention, value-zeroing"},
+		{"unknown aggregation", "w1", attribution.Options{Methods: []string{"attention+sum"}}, "known are flow, layer, rollout"},
+		{"residual", "w1", attribution.Options{Residual: ptr(1.01)}, "residual 1.01; it must be in [0,1]"},
+		{"residual NaN", "w1", attribution.Options{Residual: ptr(math.NaN())}, "residual NaN"},
+		{
+			"residual twice", "w1", attribution.Options{Methods: []string{"value-zeroing-rollout"}, Residual: ptr(.5)},
+			"residual applies to none of the methods: value-zeroing-rollout",
+		},
+		{"head", "w1", attribution.Options{Heads: trace.Heads{Fusion: trace.OneHead, Head: 2}}, "head 2; there are 2, from 0 to 1"},
+		{"each head", "w1", attribution.Options{Heads: trace.Heads{Fusion: trace.EachHead}}, "heads each"},
+		{"per head", "w1", attribution.Options{PerHead: num(-1)}, "per-head -1; there are 2 heads"},
+		{
+			"per head and fusion", "w1",
+			attribution.Options{PerHead: num(0), Heads: trace.Heads{Fusion: trace.MaxHeads}}, "give one of the two",
+		},
+		{
+			"heads of value zeroing", "w1",
+			attribution.Options{Methods: []string{"value-zeroing"}, Heads: trace.Heads{Fusion: trace.MinHeads}},
+			"heads applies to none of the methods",
+		},
+		{"first layer", "w1", attribution.Options{FirstLayer: -1}, "layers -1 to 1; there are 2"},
+		{"last layer", "w1", attribution.Options{LastLayer: num(2)}, "layers 0 to 2; there are 2"},
+		{"layers backwards", "w1", attribution.Options{FirstLayer: 1, LastLayer: num(0)}, "layers 1 to 0"},
+		{"threshold", "w1", attribution.Options{Threshold: -1}, "threshold -1"},
+		{"threshold of attention", "w1", attribution.Options{Methods: []string{"raw"}, Threshold: 1}, "threshold applies to none"},
+		{"lift of value zeroing", "w1", attribution.Options{Methods: []string{"value-zeroing"}, Lift: true}, "lift applies to none"},
+		{"lift without attention", "w1", attribution.Options{Lift: true, Residual: ptr(1)}, "lift with residual 1"},
+		{"context", "w1 w2 w3", attribution.Options{MaxTokens: 6}, "3 prompt tokens and 6 to explain are 9, but the context of \"fake\" is 8 tokens"},
+		{"context of a continuation", "w1 w2 w3", attribution.Options{Continuation: "w1 w1 w1 w1 w1 w1"}, "3 prompt tokens and 6"},
+		{"continuation without tokens", "w1", attribution.Options{Continuation: " "}, "continuation"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFake(2, causal)
+			f.info.Context = 8
+			e, err := attribution.Explain(context.Background(), f, c.prompt, c.opts)
+			if e != nil || err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %v, want one about %q", err, c.want)
+			}
+			var usage *attribution.UsageError
+			if !errors.Is(err, attribution.ErrUsage) || !errors.As(err, &usage) {
+				t.Errorf("error %v is no usage error", err)
+			}
+			if strings.Contains(err.Error(), "attribution: attribution:") || !strings.HasPrefix(err.Error(), "attribution: ") {
+				t.Errorf("error %q does not name the package once", err)
+			}
+		})
+	}
+}
+
+// A text so long that it would fill memory is refused before the model starts.
+func TestExplainMemory(t *testing.T) {
+	f := newFake(12, causal)
+	_, err := attribution.Explain(context.Background(), f, strings.Repeat("w1 ", 9000), attribution.Options{})
+	if !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), "GiB") {
+		t.Errorf("error %v, want a refusal that names the memory", err)
+	}
+}
+
+// A model's own refusal of a text is passed on and is no usage error of this package.
+func TestExplainEncodeError(t *testing.T) {
+	for _, opts := range []attribution.Options{{}, {Continuation: "paris"}} {
+		prompt := "w1"
+		if opts.Continuation == "" {
+			prompt = "paris"
+		}
+		_, err := attribution.Explain(context.Background(), newFake(2, causal), prompt, opts)
+		if err == nil || !strings.Contains(err.Error(), `no word "paris"`) || errors.Is(err, attribution.ErrUsage) {
+			t.Errorf("error %v, want the model's", err)
+		}
+	}
+}
+
+// An option that some of the methods take is used by these and remarked on for the others.
+func TestExplainPartialOptions(t *testing.T) {
+	r := 0.25
+	e := explain(t, newFake(2, causal), "w1 w2", attribution.Options{
+		Methods: []string{"raw", "rollout", "value-zeroing"}, MaxTokens: 1, Residual: &r,
+	})
+	want := []string{
+		"residual does not apply to raw: its rows contain the residual or stay as they are.",
+		"residual does not apply to value-zeroing: its rows contain the residual or stay as they are.",
+	}
+	if diff := cmp.Diff(want, e.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	near(t, "raw", result(t, e, "raw").Row(0, 0), []float64{.5, .5}, fakeTol)
+	near(t, "rollout", result(t, e, "rollout").Row(0, 0), []float64{.375, .625}, fakeTol)
+}
+
+// 20: rows of zeros stay zero and are named, and value zeroing of a token that sees itself only is [1].
+func TestZeroRows(t *testing.T) {
+	f := newFake(3, nil)
+	f.row = func(_ trace.MixingAsk, l, t, s int) float64 { return 1e-9 * on(s == t) * on(l != 1 || t != 2) }
+	e := explain(t, f, "w1 w2 w3", attribution.Options{Methods: []string{"value-zeroing", "value-zeroing-rollout"}, MaxTokens: 2})
+	vz, product := result(t, e, "value-zeroing"), result(t, e, "value-zeroing-rollout")
+	for l, want := range [][]float64{{0, 0, 1}, {0, 0, 0}, {0, 0, 1}} {
+		near(t, "value-zeroing", vz.Row(0, l), want, 0)
+	}
+	for l, want := range [][]float64{{0, 0, 1}, {0, 0, 0}, {0, 0, 0}} {
+		near(t, "value-zeroing-rollout", product.Row(0, l), want, 0)
+	}
+	want := []string{"value-zeroing: 1 rows are all zero and stay so, nothing comes through them: layer 1 position 2."}
+	if diff := cmp.Diff(want, e.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+	if other := e.OtherMass["value-zeroing"]; !cmp.Equal(other, []float64{0, 0, 0, 1, 1, 1}) {
+		t.Errorf("other mass %v, want none of the first token and all of the second", other)
+	}
+}

@@ -1,0 +1,113 @@
+package attribution
+
+import (
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// M returns the result of a method, M[n,m,l]. The error, a [UsageError], lists the methods there are.
+func (e *Explanation) M(method string) (*Result, error) {
+	if r, ok := e.Methods[method]; ok {
+		return r, nil
+	}
+	return nil, usagef("the explanation has no method %s; it has %s", quote(method), list(e.Order))
+}
+
+// At returns M[t,j,k]: generated token t, prompt token j, layer Layers[k]. It panics if an index is out of range.
+func (r *Result) At(t, j, k int) float64 {
+	r.check("token", t, 0)
+	r.check("prompt token", j, 1)
+	r.check("level", k, 2)
+	return r.Data[(t*r.Shape[1]+j)*r.Shape[2]+k]
+}
+
+// Top returns the index k of the last level, the one that most readers want.
+func (r *Result) Top() int { return r.Shape[2] - 1 }
+
+// Row returns M[t,:,k], [m], as a copy. It panics if an index is out of range.
+func (r *Result) Row(t, k int) []float64 {
+	r.check("token", t, 0)
+	r.check("level", k, 2)
+	out := make([]float64, r.Shape[1])
+	for j := range out {
+		out[j] = r.At(t, j, k)
+	}
+	return out
+}
+
+// Matrix returns M[:,:,k], [n,m]: a row for each generated token. It is a copy, empty if n is 0. It panics if k is out of
+// range.
+func (r *Result) Matrix(k int) *mat.Dense {
+	r.check("level", k, 2)
+	var data []float64
+	for t := range r.Shape[0] {
+		data = append(data, r.Row(t, k)...)
+	}
+	return dense(r.Shape[0], r.Shape[1], data)
+}
+
+// LayerMap returns M[t,:,:] with a row for each level and a column for each prompt token, [l,m]: the map of one generated
+// token through the layers. It is a copy. It panics if t is out of range.
+func (r *Result) LayerMap(t int) *mat.Dense {
+	r.check("token", t, 0)
+	var data []float64
+	for k := range r.Shape[2] {
+		data = append(data, r.Row(t, k)...)
+	}
+	return dense(r.Shape[2], r.Shape[1], data)
+}
+
+// dense returns a matrix, the empty one if it has no entries, which gonum does not allow otherwise.
+func dense(rows, columns int, data []float64) *mat.Dense {
+	if len(data) == 0 {
+		return &mat.Dense{}
+	}
+	return mat.NewDense(rows, columns, data)
+}
+
+// check panics if i is no index of that axis.
+func (r *Result) check(what string, i, axis int) {
+	if i < 0 || i >= r.Shape[axis] {
+		panic(fmt.Sprintf("attribution: %s %d of %d", what, i, r.Shape[axis]))
+	}
+}
+
+// Ranked is a prompt token and its value.
+type Ranked struct {
+	// Position is its column j, 0-based.
+	Position int
+	Text     string
+	Value    float64
+}
+
+// TopK returns the k prompt tokens with the highest values for generated token t at the last level of a method, the
+// highest first and the earlier first among equals; fewer if the filter leaves fewer. The filter hides tokens from the
+// ranking and changes no value; nil hides none. It returns a [UsageError] for a method that the explanation does not
+// have, a token out of range or a negative k.
+func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked, error) {
+	r, err := e.M(method)
+	if err != nil {
+		return nil, err
+	}
+	if t < 0 || t >= r.Shape[0] || k < 0 {
+		return nil, usagef("top %d of generated token %d; there are %d tokens, from 0", k, t, r.Shape[0])
+	}
+	var all []Ranked
+	for j, v := range r.Row(t, r.Top()) {
+		if text := e.Prompt.Texts[j]; !filter.Hides(text) {
+			all = append(all, Ranked{j, text, v})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Ranked) int {
+		switch {
+		case a.Value > b.Value:
+			return -1
+		case a.Value < b.Value:
+			return 1
+		}
+		return 0
+	})
+	return all[:min(k, len(all))], nil
+}

@@ -1,0 +1,145 @@
+package attribution_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// small is an explanation of two tokens by two levels over three prompt tokens.
+func small() *attribution.Explanation {
+	return &attribution.Explanation{
+		Prompt: attribution.Prompt{Texts: []string{"The", "Ġand", "Ċ"}, Special: []bool{false, false, false}},
+		Order:  []string{"m"},
+		Methods: map[string]*attribution.Result{"m": {
+			Layers: []int{0, 1}, Shape: [3]int{2, 3, 2}, Options: map[string]string{},
+			Data: []float64{
+				.1, .5, .2, .3, .7, .2, // token 0: prompt tokens × levels
+				.4, .6, .1, .1, .1, .1,
+			},
+		}},
+		OtherMass: map[string][]float64{"m": {0, 0, .4, .2}},
+	}
+}
+
+func TestResultViews(t *testing.T) {
+	r := small().Methods["m"]
+	if got := r.At(1, 0, 1); got != .6 {
+		t.Errorf("At(1,0,1) = %v, want .6", got)
+	}
+	if diff := cmp.Diff([]float64{.1, .2, .7}, r.Row(0, 0)); diff != "" {
+		t.Errorf("Row(0,0) (-want +got):\n%s", diff)
+	}
+	if got, want := r.Matrix(1), mat.NewDense(2, 3, []float64{.5, .3, .2, .6, .1, .1}); !mat.Equal(got, want) {
+		t.Errorf("Matrix(1) = %v, want %v", mat.Formatted(got), mat.Formatted(want))
+	}
+	if got, want := r.LayerMap(0), mat.NewDense(2, 3, []float64{.1, .2, .7, .5, .3, .2}); !mat.Equal(got, want) {
+		t.Errorf("LayerMap(0) = %v, want %v", mat.Formatted(got), mat.Formatted(want))
+	}
+	empty := &attribution.Result{Shape: [3]int{0, 3, 1}}
+	if rows, _ := empty.Matrix(0).Dims(); rows != 0 {
+		t.Errorf("Matrix of no tokens has %d rows", rows)
+	}
+	for name, f := range map[string]func(){
+		"At": func() { r.At(0, 3, 0) }, "Row": func() { r.Row(2, 0) },
+		"Matrix": func() { r.Matrix(2) }, "LayerMap": func() { r.LayerMap(-1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		})
+	}
+}
+
+func TestTopK(t *testing.T) {
+	e := small()
+	got, err := e.TopK(0, "m", 2, nil)
+	want := []attribution.Ranked{{0, "The", .5}, {1, "Ġand", .3}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("TopK: %v (-want +got):\n%s", err, diff)
+	}
+	got, err = e.TopK(1, "m", 9, nil)
+	want = []attribution.Ranked{{0, "The", .6}, {1, "Ġand", .1}, {2, "Ċ", .1}} // equal values in order of position
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("TopK: %v (-want +got):\n%s", err, diff)
+	}
+	got, err = e.TopK(0, "m", 9, attribution.DefaultFilter())
+	want = []attribution.Ranked{{0, "The", .5}} // the value is that of the whole row
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("TopK with filter: %v (-want +got):\n%s", err, diff)
+	}
+	for _, bad := range []func() ([]attribution.Ranked, error){
+		func() ([]attribution.Ranked, error) { return e.TopK(0, "other", 1, nil) },
+		func() ([]attribution.Ranked, error) { return e.TopK(2, "m", 1, nil) },
+		func() ([]attribution.Ranked, error) { return e.TopK(0, "m", -1, nil) },
+	} {
+		if _, err := bad(); !errors.Is(err, attribution.ErrUsage) {
+			t.Errorf("error %v, want a usage error", err)
+		}
+	}
+}
+
+func TestFilter(t *testing.T) {
+	f := attribution.DefaultFilter()
+	for text, want := range map[string]bool{
+		",": true, " .": true, "Ġis": true, "▁And": true, " IS ": true, ":": true, "\n": true, " \n\n": true, "Ċ": true,
+		"his": false, "": false, " ": false, "the": false, "..": false, "\nthe": false, "\xff": false,
+	} {
+		if got := f.Hides(text); got != want {
+			t.Errorf("Hides(%q) = %v, want %v", text, got, want)
+		}
+	}
+	if attribution.Filter(nil).Hides(",") {
+		t.Error("an empty filter hides a comma")
+	}
+}
+
+func TestSinks(t *testing.T) {
+	e := small()
+	got, err := e.Sinks("m", 1)
+	want := []attribution.Sink{{Position: 0, Text: "The", Shares: []float64{.5, .6}}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("Sinks: %v (-want +got):\n%s", err, diff)
+	}
+	if got, err := e.Sinks("m", 0); len(got) != 0 || err != nil {
+		t.Errorf("Sinks(level 0) = %v, %v; want none: no token holds 30 %% of both rows", got, err)
+	}
+	row := e.Methods["m"].Row(0, 1)
+	if diff := cmp.Diff([]float64{0, .3, .2}, attribution.WithoutSinks(row, want)); diff != "" || row[0] != .5 {
+		t.Errorf("WithoutSinks (-want +got):\n%s", diff)
+	}
+	e.Methods["m"].Options["lift"] = "yes"
+	if got, _ := e.Sinks("m", 1); got != nil {
+		t.Errorf("Sinks of lifted values = %v, want none", got)
+	}
+	if _, err := e.Sinks("m", 2); !errors.Is(err, attribution.ErrUsage) {
+		t.Errorf("error %v, want a usage error", err)
+	}
+}
+
+// An ordinary token in the middle is a sink over four rows, and may be evidence over fewer; a special token is one.
+func TestSinksInTheMiddle(t *testing.T) {
+	for _, c := range []struct {
+		rows, sinks int
+		special     bool
+	}{{3, 0, false}, {4, 1, false}, {1, 1, true}} {
+		e := small()
+		e.Prompt.Special[1] = c.special
+		r := e.Methods["m"]
+		r.Shape, r.Data, e.OtherMass["m"] = [3]int{c.rows, 3, 1}, nil, make([]float64, c.rows)
+		for range c.rows {
+			r.Data = append(r.Data, .2, .6, .2)
+		}
+		if got, err := e.Sinks("m", 0); len(got) != c.sinks || err != nil {
+			t.Errorf("%d rows, special %v: sinks %v, %v; want %d", c.rows, c.special, got, err, c.sinks)
+		}
+	}
+}
