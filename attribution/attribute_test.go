@@ -231,6 +231,10 @@ func TestAttributeRenormalizes(t *testing.T) {
 	if !slices.Equal(before, x.Data) {
 		t.Error("the input was changed")
 	}
+	// Each head on its own, so that the mean of two heads does not lean to the longer row.
+	long := func(i, j int) float64 { return toFirst(i, j) * (1 + 8e-4) }
+	a = attribute(t, attribution.Options{Methods: []string{"raw"}}, attentionOf(2, identity, long))
+	near(t, "mean of two heads", a.Methods["raw"].Data, []float64{1, 0, .5, .5}, 1e-9)
 }
 
 func TestAttributeLayersAndProgress(t *testing.T) {

@@ -251,7 +251,7 @@ func (r *run) append(t GeneratedToken) {
 	e, m := r.e, len(r.ids)
 	e.Steps = append(e.Steps, t)
 	for _, p := range r.plan.methods {
-		shown, mass := p.values(p.job.wanted - 1)
+		shown, mass := p.values(0) // the one row that was wanted
 		T, res := p.job.sources, e.Methods[p.Name]
 		for j := range m {
 			for k := range p.levels {

@@ -458,3 +458,55 @@ func TestZeroRows(t *testing.T) {
 		t.Errorf("other mass %v, want none of the first token and all of the second", other)
 	}
 }
+
+// Methods that differ in their residual alone do not share their numbers.
+func TestExplainResiduals(t *testing.T) {
+	t.Cleanup(attribution.RegisterForTest(attribution.Method{
+		Name: "test-quarter", Mixing: "attention", Aggregation: "rollout", Residual: .25,
+	}))
+	e := explain(t, newFake(1, causal), "w1 w2", attribution.Options{Methods: []string{"rollout", "test-quarter"}, MaxTokens: 1})
+	near(t, "rollout", result(t, e, "rollout").Row(0, 0), []float64{.25, .75}, fakeTol)
+	near(t, "test-quarter", result(t, e, "test-quarter").Row(0, 0), []float64{.375, .625}, fakeTol)
+}
+
+// spy is rollout that remembers how many rows of each call had to be computed.
+type spy struct {
+	attribution.Aggregation
+	wanted *[]int
+}
+
+func (s spy) New(cfg attribution.Config) attribution.State {
+	return spyState{s.Aggregation.New(cfg), s.wanted}
+}
+
+type spyState struct {
+	attribution.State
+	wanted *[]int
+}
+
+func (s spyState) Extend(ctx context.Context, dst []float64, rows attribution.Mixed) ([]float64, error) {
+	*s.wanted = append(*s.wanted, rows.N-rows.Skip)
+	return s.State.Extend(ctx, dst, rows)
+}
+
+// Only rows that explain a token are computed: a row of flow is dear, and a prompt has many.
+func TestExplainComputesWhatIsShown(t *testing.T) {
+	rollout, err := attribution.LookupAggregation("rollout")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		own  bool
+		want []int
+	}{{false, []int{1, 1}}, {true, []int{0, 1, 1}}} {
+		var wanted []int
+		remove := attribution.RegisterAggregationForTest("test-spy", spy{rollout, &wanted})
+		explain(t, newFake(2, causal), "w1 w2 w3", attribution.Options{
+			Methods: []string{"attention+test-spy"}, MaxTokens: 2, OwnRow: c.own,
+		})
+		remove()
+		if diff := cmp.Diff(c.want, wanted); diff != "" {
+			t.Errorf("own row %v: rows computed in each step (-want +got):\n%s", c.own, diff)
+		}
+	}
+}

@@ -103,7 +103,8 @@ func (p *plan) job(m Method, mi MixingInfo, info AggregationInfo, cfg Config, a 
 	}
 	j.ask = p.ask(ask)
 	for _, old := range p.jobs {
-		if old.ask == j.ask && old.head == j.head && old.aggregation == j.aggregation && old.residual == j.residual {
+		// Equal asks have equal heads over them.
+		if old.ask == j.ask && old.aggregation == j.aggregation && old.residual == j.residual {
 			return old
 		}
 	}
