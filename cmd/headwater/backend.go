@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/headwater-ml/headwater/models"
+	_ "github.com/headwater-ml/headwater/models/xla" // XLA, where the program is built with cgo
+)
+
+// open opens the model and says what computes it.
+func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error) {
+	line := p.progress()
+	line.show("opening the model")
+	defer line.clear()
+	m, err := models.Open(f.model, models.Options{Backend: f.backend})
+	if err != nil {
+		return nil, err
+	}
+	line.clear()
+	p.say("%s", describeBackend(m.Info().Backend, f.backend))
+	return m, ctx.Err()
+}
+
+// describeBackend says in one line what computes.
+func describeBackend(backend, asked string) string {
+	if backend != "go" {
+		_, plugin, _ := strings.Cut(asked, ":")
+		if plugin == "" {
+			return "backend " + backend
+		}
+		return fmt.Sprintf("backend %s (%s)", backend, plugin)
+	}
+	if buildSetting("GOEXPERIMENT") == "" {
+		return "backend go (slow; built with GOEXPERIMENT=simd on amd64 it is several times faster)"
+	}
+	return "backend go (pure Go, slower than xla on large models)"
+}
+
+// buildSetting returns how the program was built, empty if it does not say.
+func buildSetting(key string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
+}

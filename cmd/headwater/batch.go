@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// promptLine is a line of --input.
+type promptLine struct {
+	Prompt       *string `json:"prompt"`
+	Continuation string  `json:"continuation"`
+}
+
+// explainAll explains the prompts of a file, one result a line, and ends at the first bad one. Results made so far stay.
+func (p *program) explainAll(ctx context.Context, f explainFlags) error {
+	input, name := p.stdin, "standard input"
+	if f.input != "-" {
+		file, err := os.Open(f.input)
+		if err != nil {
+			return fmt.Errorf("input: %w", err)
+		}
+		defer file.Close()
+		input, name = file, f.input
+	}
+	out, err := p.create(f.output)
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	m, err := p.open(ctx, f.modelFlags)
+	if err != nil {
+		return err
+	}
+	made, err := p.explainLines(ctx, m, f.opts, lines(input, name), name, out)
+	if err != nil && made == 0 {
+		return err
+	}
+	if err != nil && f.output != "" {
+		err = fmt.Errorf("%w (%d results before it are in %s)", err, made, f.output)
+	}
+	return errors.Join(out.commit(), err)
+}
+
+// explainLines writes a result for each line and returns how many there are.
+func (p *program) explainLines(
+	ctx context.Context, m attribution.Model, opts attribution.Options, all func(func(line, error) bool), name string, out *output,
+) (made int, err error) {
+	for l, err := range all {
+		if err != nil {
+			return made, err
+		}
+		if len(bytes.TrimSpace(l.text)) == 0 {
+			continue
+		}
+		e, err := p.explainLine(ctx, m, l.text, opts)
+		if err == nil {
+			err = errors.Join(writeJSON(out, e), out.Flush())
+		}
+		if err != nil {
+			return made, fmt.Errorf("%s line %d: %w", name, l.number, err)
+		}
+		made++
+	}
+	return made, nil
+}
+
+// explainLine explains one line.
+func (p *program) explainLine(ctx context.Context, m attribution.Model, text []byte, opts attribution.Options) (*attribution.Explanation, error) {
+	var l promptLine
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&l); err != nil {
+		return nil, fmt.Errorf(`want {"prompt":…} and, if needed, "continuation": %w`, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("there is more after the JSON object")
+	}
+	if l.Prompt == nil {
+		return nil, fmt.Errorf(`it has no "prompt"`)
+	}
+	opts.Continuation = l.Continuation
+	return p.watch(ctx, m, *l.Prompt, opts)
+}

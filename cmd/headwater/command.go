@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/render"
+)
+
+// The exit statuses.
+const (
+	statusOK = iota
+	statusError
+	statusUsage
+)
+
+// maxMessage is how many columns of an error are shown; file names and tokens can be of any length.
+const maxMessage = 2000
+
+// program is one run of the command.
+type program struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// run executes a command line and returns its exit status.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	p := &program{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := p.root()
+	root.SetArgs(append([]string{}, args...)) // not nil, which would mean those of the process
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return statusOK
+	}
+	p.say("%v", err)
+	if errors.Is(err, attribution.ErrUsage) {
+		return statusUsage
+	}
+	return statusError
+}
+
+// say writes one line to standard error, whatever the text holds.
+func (p *program) say(format string, args ...any) {
+	text := strings.ReplaceAll(strings.TrimSpace(fmt.Sprintf(format, args...)), "\n", "; ")
+	fmt.Fprintf(p.stderr, "headwater: %s\n", render.Visible(text, maxMessage))
+}
+
+// root is the command without a subcommand.
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "headwater",
+		Short: "headwater says where every token that a transformer writes came from",
+		Example: `  headwater explain "the keys to the cabinet"
+  headwater explain --format html -o page.html --methods rollout,flow "the keys to the cabinet"
+  headwater examples`,
+		Version:           version(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Args:              knownCommand, SuggestionsMinimumDistance: 2,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SetOut(p.stderr)
+			if err := cmd.Help(); err != nil {
+				return err
+			}
+			return usagef("a command is missing")
+		},
+	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%v; see %s --help", err, cmd.CommandPath())
+	})
+	root.AddCommand(
+		p.explainCommand(), p.versionCommand(),
+	)
+	return root
+}
+
+// knownCommand refuses what is no subcommand.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return usagef("unknown command %q; did you mean %s?", args[0], strings.Join(near, " or "))
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return usagef("unknown command %q; known are %s", args[0], strings.Join(names, ", "))
+}
+
+// noArguments refuses arguments of a command that takes none.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no argument, got %q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
+// usagef returns an error that ends the program with the status of wrong usage.
+func usagef(format string, args ...any) error {
+	return wrongUsage(fmt.Sprintf(format, args...))
+}
+
+// wrongUsage is an [attribution.ErrUsage] of the command line itself.
+type wrongUsage string
+
+func (e wrongUsage) Error() string        { return string(e) }
+func (e wrongUsage) Is(target error) bool { return target == attribution.ErrUsage }
+
+// interruptible returns a context that the first Ctrl-C or termination signal ends; the second one ends the program.
+func interruptible(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render"
+)
+
+// explainFlags are the flags of headwater explain.
+type explainFlags struct {
+	modelFlags
+	opts          attribution.Options
+	input, output string
+	format, color string
+	width         int
+}
+
+func (p *program) explainCommand() *cobra.Command {
+	var f explainFlags
+	cmd := &cobra.Command{
+		Use:   "explain [flags] PROMPT",
+		Short: "let a model continue a prompt and show where each token came from",
+		Long: "Explain lets a model continue a prompt and shows for every token, by each method, which prompt tokens it came from.\n" +
+			"With --input every line of a file is {\"prompt\":…} or {\"prompt\":…,\"continuation\":…}, and every result is a line of JSON.",
+		Example: `  headwater explain "the keys to the cabinet"
+  headwater explain --methods rollout,flow --continuation " is" "the keys to the cabinet"
+  headwater explain --format html -o page.html "the keys to the cabinet"`,
+		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			if f.input != "" {
+				return p.explainAll(ctx, f)
+			}
+			return p.explain(ctx, f, args[0])
+		},
+	}
+	f.add(cmd)
+	methodFlags(cmd, &f.opts, "(default "+strings.Join(attribution.DefaultMethods(), ",")+")")
+	generationFlags(cmd, &f.opts)
+	cmd.Flags().StringVarP(&f.input, "input", "i", "", "explain the prompts of `FILE`, a line of JSON each; - is standard input")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
+	cmd.Flags().StringVar(&f.format, "format", "", "`text|html|json` (default text, with --input json)")
+	cmd.Flags().StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
+	cmd.Flags().IntVar(&f.width, "width", 0, "columns of text, from 60 (default those of the terminal, else 100)")
+	return cmd
+}
+
+// check checks what cobra does not, and sets the defaults that depend on other flags.
+func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
+	switch {
+	case f.input != "" && len(args) > 0:
+		return usagef("explain takes a prompt or --input, not both")
+	case f.input == "" && len(args) == 0:
+		return usagef(`explain needs a prompt, for example: headwater explain "the keys to the cabinet"`)
+	case len(args) > 1:
+		return usagef("explain takes one prompt, got %d arguments; put the prompt in quotes", len(args))
+	case f.input != "" && f.opts.Continuation != "":
+		return usagef(`--continuation does not go with --input: write "continuation" into its lines`)
+	case f.input != "" && f.format != "" && f.format != "json":
+		return usagef("--input writes a line of JSON for each prompt; --format %s does not go with it", f.format)
+	case cmd.Flags().Changed("width") && (f.width < 60 || f.width > 10000):
+		return usagef("--width %d; it must be in [60,10000]", f.width)
+	}
+	if f.format == "" {
+		f.format = "text"
+	}
+	return cmp.Or(
+		oneOf("format", f.format, "text", "html", "json"),
+		oneOf("color", f.color, "auto", "always", "never"),
+		checkSampling(cmd, f.opts),
+	)
+}
+
+// explain explains one prompt. When interrupted it shows what there is.
+func (p *program) explain(ctx context.Context, f explainFlags, prompt string) error {
+	out, err := p.create(f.output)
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	m, err := p.open(ctx, f.modelFlags)
+	if err != nil {
+		return err
+	}
+	e, err := p.watch(ctx, m, prompt, f.opts)
+	if err != nil && !interrupted(ctx, e) {
+		return err
+	}
+	if err != nil {
+		e.Warnings = append(e.Warnings, fmt.Sprintf("Stopped after %d tokens.", len(e.Steps)))
+	}
+	return errors.Join(p.show(out, f, e), out.commit(), err)
+}
+
+// interrupted reports whether an explanation was cut short and has something to show.
+func interrupted(ctx context.Context, e *attribution.Explanation) bool {
+	return ctx.Err() != nil && e != nil && len(e.Steps) > 0
+}
+
+// watch explains a prompt and shows how far it is.
+func (p *program) watch(ctx context.Context, m attribution.Model, prompt string, opts attribution.Options) (*attribution.Explanation, error) {
+	line := p.progress()
+	defer line.clear()
+	opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
+	opts.OnStep = func(e *attribution.Explanation) {
+		line.show("token %d: %s", len(e.Steps), e.Steps[len(e.Steps)-1].Text)
+	}
+	return attribution.Explain(ctx, m, prompt, opts)
+}
+
+// show writes an explanation in the form asked for.
+func (p *program) show(w io.Writer, f explainFlags, e *attribution.Explanation) error {
+	heatmap := render.Heatmap{Explanation: e}
+	var err error
+	switch f.format {
+	case "json":
+		return writeJSON(w, e)
+	case "html":
+		_, err = render.Page{HTML: render.HTML{Heatmap: heatmap}}.WriteTo(w)
+	default:
+		text := render.Text{Heatmap: heatmap, Width: f.width}
+		if f.output == "" || f.output == "-" {
+			text.Color = colored(f.color, p.stdout)
+			if text.Width == 0 {
+				text.Width = columns(p.stdout)
+			}
+		} else {
+			text.Color = f.color == "always"
+		}
+		_, err = text.WriteTo(w)
+	}
+	return err
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"unicode/utf8"
+)
+
+// maxLine is how long a line of input may be, in bytes.
+const maxLine = 64 << 20
+
+// line is a line of an input, without its end.
+type line struct {
+	number int // from 1
+	text   []byte
+	// last is whether the next line is not there yet, so that results should be shown.
+	last bool
+}
+
+// lines yields the lines of r. The error, the last thing that it yields, names the line. text is valid until the next one.
+func lines(r io.Reader, name string) iter.Seq2[line, error] {
+	return func(yield func(line, error) bool) {
+		b := bufio.NewReaderSize(r, 1<<16)
+		var text []byte
+		for number := 1; ; number++ {
+			var err error
+			text, err = readLine(b, text[:0])
+			if errors.Is(err, io.EOF) && len(text) == 0 {
+				return
+			}
+			if err == nil && !utf8.Valid(text) {
+				err = errors.New("it is not valid UTF-8")
+			}
+			if err != nil && !errors.Is(err, io.EOF) {
+				yield(line{}, fmt.Errorf("%s line %d: %w", name, number, err))
+				return
+			}
+			if !yield(line{number, text, b.Buffered() == 0}, nil) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// readLine appends a line to text. The error is io.EOF after the last one, which need not end in a line break.
+func readLine(b *bufio.Reader, text []byte) ([]byte, error) {
+	for {
+		piece, err := b.ReadSlice('\n')
+		if len(text)+len(piece) > maxLine {
+			return text, fmt.Errorf("it is longer than %d MiB", maxLine>>20)
+		}
+		text = append(text, piece...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		text = bytes.TrimSuffix(text, []byte("\n"))
+		if err == nil || len(text) > 0 && errors.Is(err, io.EOF) {
+			return bytes.TrimSuffix(text, []byte("\r")), nil
+		}
+		return text, err
+	}
+}

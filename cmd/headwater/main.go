@@ -1,0 +1,16 @@
+// Command headwater says where every token that a transformer writes came from.
+//
+//	headwater explain "the keys to the cabinet"
+//
+// Its subcommands explain prompts, record and attribute raw tensors, tokenize, and say what there is; headwater help lists
+// them. The exit status is 0, 1 for an error and 2 for wrong usage, with one line on standard error.
+package main
+
+import (
+	"context"
+	"os"
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// modelFlags say which model runs on what.
+type modelFlags struct{ model, backend string }
+
+func (f *modelFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&f.model, "model", "m", "", "the embedded model's name or a `directory` in Hugging Face layout (default tiny)")
+	f.addBackend(cmd)
+}
+
+func (f *modelFlags) addBackend(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.backend, "backend", "", "`go, xla or xla:PATH` of a PJRT plugin (default xla if there is one, else go)")
+}
+
+// methodFlags adds the flags that say what is computed.
+func methodFlags(cmd *cobra.Command, o *attribution.Options, methods string) {
+	f := cmd.Flags()
+	f.Func("methods", "`names` of methods, joined by commas; see headwater methods "+methods, func(s string) error {
+		for name := range strings.SplitSeq(s, ",") {
+			m, err := attribution.LookupMethod(strings.TrimSpace(name))
+			if err != nil {
+				return err
+			}
+			o.Methods = append(o.Methods, m.Name)
+		}
+		return nil
+	})
+	f.Func("heads", "fuse attention heads by `mean|max|min|K`; K is one head's number from 0 (default mean)", func(s string) (err error) {
+		o.Heads, err = trace.ParseHeads(s)
+		return err
+	})
+	f.Func("per-head", "look at head `K` of each layer over lower layers merged by their mean", func(s string) error {
+		return setInt(&o.PerHead, s)
+	})
+	f.Func("residual", "weight `R` of the residual connection, from 0 to 1 (default: each method's own, mostly 0.5)", func(s string) error {
+		r, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return fmt.Errorf("want a number from 0 to 1")
+		}
+		o.Residual = &r
+		return nil
+	})
+	f.Func("layers", "combine layers `A:B` only, from 0 and inclusive; A: and :B leave one end open (default all)", func(s string) error {
+		return setLayers(o, s)
+	})
+	f.Float64Var(&o.Threshold, "threshold", 0, "set value-zeroing distances below `D` to 0")
+	f.BoolVar(&o.Lift, "lift", false, "divide by what uniform attention would give at the same place")
+}
+
+// generationFlags adds the flags that say what is generated and which rows explain it.
+func generationFlags(cmd *cobra.Command, o *attribution.Options) {
+	f := cmd.Flags()
+	f.Func("max-tokens", "generate at most `N` tokens (default 16)", func(s string) error {
+		return setCount(&o.MaxTokens, s)
+	})
+	f.Func("continuation", "explain this `text` instead of one that the model chooses; begin it with a space where one belongs", func(s string) error {
+		if s == "" {
+			return fmt.Errorf("want some text")
+		}
+		o.Continuation = s
+		return nil
+	})
+	specialFlag(cmd, &o.Specials)
+	f.Float64Var(&o.Sampling.Temperature, "temperature", 0, "draw tokens at temperature `T`; 0 takes the most probable one")
+	f.IntVar(&o.Sampling.TopK, "top-k", 0, "draw among the `K` most probable tokens; 0 is all")
+	f.Float64Var(&o.Sampling.TopP, "top-p", 0, "draw among the most probable tokens that have `P` together; 0 is all")
+	f.Uint64Var(&o.Sampling.Seed, "seed", 0, "`number` that drawing begins with; equal ones give equal tokens")
+	f.Func("alternatives", "show the `N` most probable tokens of each place (default 5)", func(s string) error {
+		return setCount(&o.Alternatives, s)
+	})
+	f.BoolVar(&o.AllLevels, "all-levels", false, "compute flow of every layer, not of the top one alone: as many times the work")
+	f.BoolVar(&o.OwnRow, "own-row", false, "explain each token by its own row, not by the row that predicts it")
+}
+
+// specialFlag adds --special.
+func specialFlag(cmd *cobra.Command, s *trace.Specials) {
+	cmd.Flags().Func("special", "begin-of-text before the prompt: `on|off|auto` (default auto, as the tokenizer says)", func(v string) error {
+		switch v {
+		case "on":
+			*s = trace.SpecialsOn
+		case "off":
+			*s = trace.SpecialsOff
+		case "auto":
+			*s = trace.SpecialsAuto
+		default:
+			return fmt.Errorf("known are on, off, auto")
+		}
+		return nil
+	})
+}
+
+// checkSampling refuses settings that would do nothing.
+func checkSampling(cmd *cobra.Command, o attribution.Options) error {
+	for _, name := range []string{"top-k", "top-p", "seed"} {
+		if cmd.Flags().Changed(name) && o.Sampling.Temperature == 0 {
+			return usagef("--%s does nothing without --temperature above 0: the most probable token is taken", name)
+		}
+	}
+	return nil
+}
+
+// setLayers reads A:B, A:, :B or A.
+func setLayers(o *attribution.Options, s string) error {
+	first, last, isRange := strings.Cut(s, ":")
+	if !isRange {
+		last = first
+	}
+	o.FirstLayer, o.LastLayer = 0, nil
+	var start *int
+	if err := setOpen(&start, first); err != nil {
+		return err
+	}
+	if start != nil {
+		o.FirstLayer = *start
+	}
+	if s == "" || s == ":" {
+		return fmt.Errorf("want A:B, A:, :B or A")
+	}
+	return setOpen(&o.LastLayer, last)
+}
+
+// setOpen is setInt, and the empty string leaves it open.
+func setOpen(p **int, s string) error {
+	if s == "" {
+		return nil
+	}
+	return setInt(p, s)
+}
+
+// setInt reads a number from 0.
+func setInt(p **int, s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return fmt.Errorf("%q is not a number from 0", s)
+	}
+	*p = &n
+	return nil
+}
+
+// setCount reads a number from 1.
+func setCount(p *int, s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		return fmt.Errorf("%q is not a number from 1", s)
+	}
+	*p = n
+	return nil
+}
+
+// oneOf returns a usage error if a flag's value is not one of those known.
+func oneOf(flag, value string, known ...string) error {
+	for _, k := range known {
+		if value == k {
+			return nil
+		}
+	}
+	return usagef("--%s %q is unknown; known are %s", flag, value, strings.Join(known, ", "))
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// output is where a result goes: standard output, or a file that appears when it is complete.
+type output struct {
+	*bufio.Writer
+	// path is the file to replace and temp the one that is written, both empty for what is written in place.
+	path, temp string
+	file       *os.File
+}
+
+// outputFlag is what -o says in every command.
+const outputFlag = "write to `FILE`, which appears when it is complete"
+
+// create opens the output that -o names, standard output if that is empty or "-". The caller closes it.
+func (p *program) create(path string) (*output, error) {
+	if path == "" || path == "-" {
+		return &output{Writer: bufio.NewWriter(p.stdout)}, nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return createBeside(path)
+	case err != nil:
+		return nil, fmt.Errorf("output %s: %w", path, err)
+	case info.IsDir():
+		return nil, fmt.Errorf("output %s is a directory; name a file in it", path)
+	case info.Mode().IsRegular():
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return nil, fmt.Errorf("output %s: %w", path, err)
+		}
+		return createBeside(path)
+	}
+	// A device or a pipe cannot be replaced.
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("output: %w", err)
+	}
+	return &output{Writer: bufio.NewWriter(f), file: f}, nil
+}
+
+// createBeside creates an unfinished file in the folder of path.
+func createBeside(path string) (*output, error) {
+	dir, base := filepath.Split(path)
+	if base == "" {
+		return nil, fmt.Errorf("output %s is no file's name", path)
+	}
+	temp := filepath.Join(dir, fmt.Sprintf(".%s.%d.tmp", base, os.Getpid()))
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("output %s: the directory %s does not exist", path, dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("output %s: %w", path, err)
+	}
+	return &output{Writer: bufio.NewWriter(f), path: path, temp: temp, file: f}, nil
+}
+
+// commit ends the output and puts the file in its place.
+func (o *output) commit() error {
+	err := o.Flush()
+	if o.file == nil {
+		return err
+	}
+	err = errors.Join(err, o.file.Close())
+	if err == nil && o.temp != "" {
+		err = os.Rename(o.temp, o.path)
+	}
+	if err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	o.file, o.temp = nil, ""
+	return nil
+}
+
+// abandon removes what was not committed.
+func (o *output) abandon() {
+	if o.file == nil {
+		return
+	}
+	o.file.Close()
+	if o.temp != "" {
+		os.Remove(o.temp)
+	}
+}
+
+// writeJSON writes a value on one line. Text stays readable: < is not written as an escape.
+func writeJSON(w io.Writer, value any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(value)
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"github.com/headwater-ml/headwater/gonbext/render"
+)
+
+// isTerminal reports whether someone watches what is written to w.
+func isTerminal(w any) bool { return columns(w) > 0 }
+
+// columns returns the width of the terminal that w is, 0 if it is none. One that does not tell has 80.
+func columns(w any) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	var size struct{ rows, columns, x, y uint16 }
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size))) //nolint:gosec // the call's own way
+	if errno != 0 {
+		return 0
+	}
+	if size.columns == 0 {
+		return 80
+	}
+	return int(size.columns)
+}
+
+// colored reports whether text for w has colours.
+func colored(choice string, w any) bool {
+	switch choice {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// progress is a line on a terminal that is overwritten by the next one and removed in the end.
+type progress struct {
+	w     io.Writer
+	width int // 0: nobody watches
+	shown bool
+}
+
+func (p *program) progress() *progress { return &progress{w: p.stderr, width: columns(p.stderr)} }
+
+// show replaces the line.
+func (p *progress) show(format string, args ...any) {
+	if p.width == 0 {
+		return
+	}
+	fmt.Fprintf(p.w, "\r%s\x1b[K", render.Visible(fmt.Sprintf(format, args...), max(p.width-1, 10)))
+	p.shown = true
+}
+
+// clear removes the line.
+func (p *progress) clear() {
+	if p.shown {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+	p.shown = false
+}
