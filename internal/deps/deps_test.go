@@ -84,6 +84,8 @@ var (
 		"attribution": {"attribution/attributiontest", "models", "models/..."},
 		"gonbext":     {"models", "models/..."},
 		"models":      {"attribution", "models/..."},
+		// The two ends of one protocol are tested together.
+		"gonbext/engine": {"gonbext/engine/server"},
 		// A parity test opens real checkpoints.
 		"models/transformer": {"models/checkpoint", "models/family", "models/modeltest", "models/xla"},
 		"models/family":      {"models/modeltest"},

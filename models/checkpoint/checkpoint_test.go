@@ -127,8 +127,10 @@ var refusals = []struct {
 	{"not an object", file(`[1]`), "[ where { was expected"},
 	{"null", file(`null`), "where { was expected"},
 	{"not UTF-8", file("{\"\xff\":1}"), "not valid UTF-8"},
-	{"tensor twice", file(`{"w":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"w":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`),
-		`key "w" comes twice`},
+	{
+		"tensor twice", file(`{"w":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"w":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`),
+		`key "w" comes twice`,
+	},
 	{"key twice", file(`{"w":{"dtype":"F32","dtype":"F64","shape":[0],"data_offsets":[0,0]}}`), `tensor "w": key "dtype" comes twice`},
 	{"metadata twice", file(`{"__metadata__":{},"__metadata__":{}}`), `"__metadata__" comes twice`},
 	{"metadata not text", file(`{"__metadata__":{"a":1}}`), "__metadata__: 1 is not a string"},
@@ -152,12 +154,18 @@ var refusals = []struct {
 	{"offsets backwards", file(one(`"F32"`, `[1]`, `[4,0]`), 0, 0, 0, 0), "data_offsets [4,0] run backwards"},
 	{"past the end", file(one(`"F32"`, `[2]`, `[0,8]`), 0, 0, 0, 0), `tensor "w": data_offsets [0,8] run past the end of the data, 4 bytes`},
 	{"far past the end", file(one(`"U8"`, `[9223372036854775807]`, `[0,9223372036854775807]`)), "run past the end"},
-	{"overlap", file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 0, 0, 0),
-		`tensor "b": data_offsets [1,3] overlap another tensor, which ends at 2`},
-	{"same place", file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`, 0, 0),
-		`tensor "b": data_offsets [0,2] overlap`},
-	{"hole", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}`, 0, 0, 0),
-		`tensor "b": data_offsets [2,3] leave a hole from 1`},
+	{
+		"overlap", file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 0, 0, 0),
+		`tensor "b": data_offsets [1,3] overlap another tensor, which ends at 2`,
+	},
+	{
+		"same place", file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`, 0, 0),
+		`tensor "b": data_offsets [0,2] overlap`,
+	},
+	{
+		"hole", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}`, 0, 0, 0),
+		`tensor "b": data_offsets [2,3] leave a hole from 1`,
+	},
 	{"hole at the start", file(one(`"U8"`, `[1]`, `[1,2]`), 0, 0), "leave a hole from 0"},
 	{"rest", file(one(`"U8"`, `[1]`, `[0,1]`), 0, 0, 0), "2 bytes after the last tensor, which ends at 1"},
 }
