@@ -28,8 +28,8 @@ func RegisterXLA(find func() (path string, err error)) {
 	backends.findXLA = find
 }
 
-// openBackend returns the backend of that name: go, xla, xla:PATH, or empty for the best there is.
-func openBackend(name string) (compute.Backend, error) {
+// OpenBackend returns the backend of that name: go, xla, xla:PATH, or empty for the best there is.
+func OpenBackend(name string) (compute.Backend, error) {
 	backends.Lock()
 	defer backends.Unlock()
 	config, err := backendConfig(name)

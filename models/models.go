@@ -104,7 +104,7 @@ func open(dir *checkpoint.Dir, opts Options) (_ *Model, err error) {
 	if err != nil {
 		return nil, err
 	}
-	backend, err := openBackend(opts.Backend)
+	backend, err := OpenBackend(opts.Backend)
 	if err != nil {
 		return nil, err
 	}

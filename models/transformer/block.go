@@ -8,8 +8,6 @@ import (
 
 // Block is one layer in one graph: what a mixing and a tap may read. N targets, S sources.
 type Block struct {
-	// Layer is its number, from 0.
-	Layer int
 	// Input is the residual stream of the targets before the block, [B,N,D].
 	Input *Node
 	// Key and Value are those of the sources, [B,H,S,E].

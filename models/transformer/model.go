@@ -40,7 +40,7 @@ func New(backend compute.Backend, spec *Spec, load func(Param) ([]float32, error
 		Spec: spec, backend: backend, promptStep: slotStep, params: spec.Params(),
 		weights: map[string]*tensors.Tensor{}, execs: map[string]*graph.Exec{},
 	}
-	if backend.Name() == "go" {
+	if m.Backend() == "go" {
 		m.promptStep = 1
 	}
 	for _, p := range m.params {
@@ -61,7 +61,12 @@ func New(backend compute.Backend, spec *Spec, load func(Param) ([]float32, error
 }
 
 // Backend returns the name of what computes: go or xla.
-func (m *Model) Backend() string { return m.backend.Name() }
+func (m *Model) Backend() string {
+	if strings.EqualFold(m.backend.Name(), "Go Backend") { // what package gobackend calls itself
+		return "go"
+	}
+	return m.backend.Name()
+}
 
 // graphFunc builds a graph from its own inputs and the weights.
 type graphFunc func(w Weights, inputs []*graph.Node) []*graph.Node

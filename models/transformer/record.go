@@ -194,9 +194,10 @@ func (m *Model) pairTile(r *blockRecord, mix Mixing, ask trace.MixingAsk, l, at,
 	}
 	prefix := fmt.Sprintf("blocks.%d.", l)
 	out, err := m.run(fmt.Sprintf("tile %s/%s", ask.Name, ask.Heads), prefix, func(w Weights, in []*Node) []*Node {
+		dims := in[4].Shape().Dimensions // one builder serves every layer and every shape of tile
 		b := &Block{
-			Layer: l, Input: in[1], AttentionOutput: in[2], Output: in[3], Attention: in[4], Value: in[5], spec: spec, w: w,
-			visible: visible(in[4].Graph(), in[0], targets, sources),
+			Input: in[1], AttentionOutput: in[2], Output: in[3], Attention: in[4], Value: in[5], spec: spec, w: w,
+			visible: visible(in[4].Graph(), in[0], dims[2], dims[3]),
 		}
 		return []*Node{mix.Mix(b, ask.Heads)}
 	}, tensors.FromScalar(int32(at)), stream(r.input), stream(r.attentionOutput), stream(r.output),

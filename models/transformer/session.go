@@ -56,16 +56,14 @@ func (s *Session) Prompt(ctx context.Context, ids []int, progress func(trace.Pro
 	if err := s.m.checkIDs(ids); err != nil {
 		return nil, err
 	}
-	fed := roundUp(len(ids), s.m.promptStep)
-	if s.m.Spec.Context > 0 {
-		fed = max(len(ids), min(fed, s.m.Spec.Context))
-	}
+	fed := s.m.fed(len(ids))
 	s.length, s.slots = len(ids), max(fed, roundUp(len(ids)+1, slotStep))
 	rec := recording{asks: s.asks, mixes: s.mixes, blocks: s.anyPerPair()}
-	key := fmt.Sprintf("prompt slots=%d %s", s.slots, rec.key())
+	slots := s.slots // the graph is built again for other shapes when this session has grown
+	key := fmt.Sprintf("prompt slots=%d %s", slots, rec.key())
 	out, err := s.m.run(key, "", func(w Weights, in []*graph.Node) []*graph.Node {
 		d := &decoder{spec: s.m.Spec, w: w}
-		return d.prompt(in[0], in[1], s.slots, rec)
+		return d.prompt(in[0], in[1], slots, rec)
 	}, idTensor(ids, fed), tensors.FromScalar(int32(len(ids)-1)))
 	if err != nil {
 		return nil, fmt.Errorf("transformer: %s prompt of %d tokens: %w", s.m.Spec.Family, len(ids), err)

@@ -66,7 +66,7 @@ func (d *decoder) learned(n int) *Node {
 // block builds layer l for the targets x, [B,N,D]. With past it sees the cache's S slots, whose entry at the target's
 // position is replaced by the target's own (N is 1 then); without, the N targets themselves. It returns the cache to keep.
 func (d *decoder) block(l int, x *Node, past *cache) (*Block, cache) {
-	b := &Block{Layer: l, Input: x, spec: d.spec, w: d.w.in(fmt.Sprintf("blocks.%d.", l))}
+	b := &Block{Input: x, spec: d.spec, w: d.w.in(fmt.Sprintf("blocks.%d.", l))}
 	u := layerNorm(x, b.w.in("attention-norm."), d.spec.NormEpsilon)
 	b.query = b.project(u, "query")
 	b.queryContent = func() *Node { return b.heads(b.linear(u, "query")) }

@@ -1,0 +1,127 @@
+package models
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// checkSampling returns an error that names the setting that is out of range.
+func checkSampling(s trace.Sampling) error {
+	switch {
+	case !(s.Temperature >= 0) || math.IsInf(s.Temperature, 1):
+		return fmt.Errorf("models: temperature %v is not a number from 0", s.Temperature)
+	case s.TopK < 0:
+		return fmt.Errorf("models: top-k %d is negative", s.TopK)
+	case !(s.TopP >= 0 && s.TopP <= 1):
+		return fmt.Errorf("models: top-p %v is not in [0,1]", s.TopP)
+	}
+	return nil
+}
+
+// softmax returns the probabilities of logits [V] in float64.
+func softmax(logits []float32) []float64 {
+	top := float64(slices.Max(logits))
+	p := make([]float64, len(logits))
+	sum := 0.0
+	for i, x := range logits {
+		p[i] = math.Exp(float64(x) - top)
+		sum += p[i]
+	}
+	for i := range p {
+		p[i] /= sum
+	}
+	return p
+}
+
+// choose returns a token: the most probable one if the temperature is 0, the lowest id among equals; otherwise one drawn after
+// temperature, top-k and top-p in this order.
+func choose(p []float64, s trace.Sampling, rng *rand.Rand) int {
+	if s.Temperature == 0 {
+		return mostProbable(p, 1)[0]
+	}
+	order := mostProbable(p, len(p))
+	if s.TopK > 0 {
+		order = order[:min(s.TopK, len(order))]
+	}
+	weights := make([]float64, len(order))
+	sum := 0.0
+	for i, id := range order {
+		weights[i] = math.Pow(p[id]/p[order[0]], 1/s.Temperature)
+		sum += weights[i]
+	}
+	if s.TopP > 0 {
+		kept := nucleus(weights, s.TopP*sum)
+		order, weights = order[:kept], weights[:kept]
+	}
+	return order[draw(weights, rng)]
+}
+
+// nucleus returns how many of the falling weights reach mass, at least one.
+func nucleus(weights []float64, mass float64) int {
+	sum := 0.0
+	for i, w := range weights {
+		if sum += w; sum >= mass {
+			return i + 1
+		}
+	}
+	return len(weights)
+}
+
+// draw returns an index with probability in proportion to its weight.
+func draw(weights []float64, rng *rand.Rand) int {
+	sum := 0.0
+	for _, w := range weights {
+		sum += w
+	}
+	x := rng.Float64() * sum
+	for i, w := range weights {
+		if x -= w; x < 0 {
+			return i
+		}
+	}
+	return len(weights) - 1
+}
+
+// mostProbable returns the k most probable tokens in falling order, lower ids first among equals.
+func mostProbable(p []float64, k int) []int {
+	k = min(k, len(p))
+	if k <= 0 {
+		return nil
+	}
+	top := make([]int, 0, k+1)
+	if k == len(p) {
+		for id := range p {
+			top = append(top, id)
+		}
+		slices.SortStableFunc(top, func(a, b int) int { return compareDown(p[a], p[b]) })
+		return top
+	}
+	for id, x := range p {
+		if len(top) == k && x <= p[top[k-1]] {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(top, x, func(other int, x float64) int {
+			if p[other] >= x {
+				return -1
+			}
+			return 1
+		})
+		top = slices.Insert(top, at, id)
+		top = top[:min(k, len(top))]
+	}
+	return top
+}
+
+func compareDown(a, b float64) int {
+	switch {
+	case a > b:
+		return -1
+	case a < b:
+		return 1
+	}
+	return 0
+}

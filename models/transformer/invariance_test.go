@@ -1,0 +1,140 @@
+package transformer_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/transformer"
+)
+
+// changed is the golden's model with some of its weights replaced.
+func (g *golden) changed(t testing.TB, change func(name string, data []float32)) *transformer.Model {
+	t.Helper()
+	m, err := transformer.New(goBackend(t), g.model.Spec, func(p transformer.Param) ([]float32, error) {
+		data := append([]float32(nil), g.params[p.Name]...)
+		change(p.Name, data)
+		return data, nil
+	})
+	must(t, err)
+	return m
+}
+
+// Without content the attention is that of ALiBi alone, in closed form:
+//
+//	A[i,j] = exp(-m(i-j)) (1-exp(-m)) / (1-exp(-m(i+1)))
+func TestAlibiAlone(t *testing.T) {
+	g := openGolden(t, "bloom_h6")
+	m := g.changed(t, func(name string, data []float32) {
+		if strings.Contains(name, ".query.") {
+			clear(data)
+		}
+	})
+	ts, err := m.Trace(context.Background(), g.ids, []trace.Tap{trace.Attention})
+	must(t, err)
+	n := len(g.ids)
+	for h, slope := range m.Spec.AlibiSlopes {
+		for i := range n {
+			for j := 0; j <= i; j++ {
+				s := float64(slope)
+				want := math.Exp(-s*float64(i-j)) * (1 - math.Exp(-s)) / (1 - math.Exp(-s*float64(i+1)))
+				if got := float64(ts[0].Data[(h*n+i)*n+j]); math.Abs(got-want) > 1e-6 {
+					t.Fatalf("head %d: A[%d,%d] = %v, want %v", h, i, j, got, want)
+				}
+			}
+		}
+	}
+}
+
+// The key's bias adds q·b_k, a constant along each row: scores move, attention does not.
+func TestKeyBiasIsInvisible(t *testing.T) {
+	for _, name := range goldens {
+		g := openGolden(t, name)
+		m := g.changed(t, func(name string, data []float32) {
+			if strings.HasSuffix(name, ".key.bias") {
+				for i := range data {
+					data[i] += 0.5
+				}
+			}
+		})
+		taps := []trace.Tap{trace.Attention, trace.Scores}
+		before, err := g.model.Trace(context.Background(), g.ids, taps)
+		must(t, err)
+		after, err := m.Trace(context.Background(), g.ids, taps)
+		must(t, err)
+		check(t, name+": attention", after[0].Data, before[0].Data, tapTol)
+		if d, _ := worst(after[1].Data, before[1].Data); d < 0.01 {
+			t.Errorf("%s: the scores moved by %v only, so the test proves nothing", name, d)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	g := openGolden(t, "gpt2")
+	ctx := context.Background()
+	ask := func(asks ...trace.MixingAsk) error {
+		_, err := g.model.NewSession(asks)
+		return err
+	}
+	trace1 := func(ids []int, taps ...trace.Tap) error {
+		_, err := g.model.Trace(ctx, ids, taps)
+		return err
+	}
+	for _, c := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"unknown mixing", ask(trace.MixingAsk{Name: "norms"}), `mixing "norms" is unknown; known are attention, value-zeroing`},
+		{"head out of range", ask(trace.MixingAsk{Name: "attention", Heads: trace.Heads{Fusion: trace.OneHead, Head: 4}}), "head 4 is not in 0..3"},
+		{"fusion", ask(trace.MixingAsk{Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.EachHead}}), "heads each do not apply"},
+		{"unknown tap", trace1(g.ids, "atention"), `tap "atention" is unknown; known are scores, terms, attention`},
+		{"no tokens", trace1(nil, trace.Logits), "no tokens"},
+		{"id too large", trace1([]int{5, 96}, trace.Logits), "id 96 of token 1 is outside the vocabulary of 96"},
+		{"negative id", trace1([]int{-1}, trace.Logits), "id -1 of token 0 is outside the vocabulary of 96"},
+		{"too long", trace1(make([]int, 65), trace.Logits), "65 tokens are more than the context of 64"},
+	} {
+		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", c.name, c.err, c.want)
+		}
+	}
+}
+
+// A context that is done ends a prompt between tiles and a step before it begins.
+func TestCancelled(t *testing.T) {
+	g := openGolden(t, "bloom")
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := g.model.NewSession([]trace.MixingAsk{{Name: "value-zeroing", AllRows: true}})
+	must(t, err)
+	_, err = s.Prompt(ctx, g.ids, func(p trace.Progress) { cancel() })
+	if err == nil || ctx.Err() == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
+		t.Errorf("Prompt after cancel = %v, want an error that wraps %v", err, context.Canceled)
+	}
+	if _, err := s.Step(ctx, 5); err == nil {
+		t.Error("Step after cancel returns no error")
+	}
+}
+
+func TestSpecCheck(t *testing.T) {
+	good := *openGolden(t, "bloom").model.Spec
+	for _, c := range []struct {
+		name   string
+		change func(s *transformer.Spec)
+		want   string
+	}{
+		{"heads", func(s *transformer.Spec) { s.HeadWidth = 7 }, "4 heads of width 7 do not make up width 32"},
+		{"layers", func(s *transformer.Spec) { s.Layers = 0 }, "layers 0 is not in 1..1024"},
+		{"vocabulary", func(s *transformer.Spec) { s.Vocab = 1 << 30 }, "vocabulary 1073741824 is not in"},
+		{"slopes", func(s *transformer.Spec) { s.AlibiSlopes = nil }, "0 ALiBi slopes for 4 heads"},
+		{"epsilon", func(s *transformer.Spec) { s.NormEpsilon = math.NaN() }, "norm epsilon NaN"},
+		{"end of text", func(s *transformer.Spec) { s.EOS = []int{96} }, "id 96 is outside the vocabulary of 96"},
+	} {
+		s := good
+		c.change(&s)
+		if err := s.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package transformer
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	_ "github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// linearBlock is a block without norm and feed-forward effect, one head of width 2 and W_O = I: its output is x + Σ_s α_s v_s.
+func linearBlock(g *Graph, x []float32, attention [][]float32, value [][]float32) *Block {
+	n := len(attention)
+	weights := map[string]*Node{
+		"output.weight": Const(g, [][]float32{{1, 0}, {0, 1}}),
+		"mlp-norm.gain": Const(g, []float32{1, 1}),
+		"mlp-norm.bias": Const(g, []float32{0, 0}),
+		"up.weight":     Const(g, [][]float32{{1, 2, 3}, {4, 5, 6}}),
+		"down.weight":   Zeros(g, shapes.Make(dtypes.Float32, 3, 2)),
+	}
+	b := &Block{
+		spec: &Spec{Heads: 1, HeadWidth: 2, Width: 2, FeedForward: 3, NormEpsilon: 1e-5, Activation: GELU},
+		w:    func(name string) *Node { return weights[name] },
+	}
+	b.Input = BroadcastToDims(Reshape(Const(g, x), 1, 1, 2), 1, n, 2)
+	b.Attention = Reshape(Const(g, attention), 1, 1, n, len(value))
+	b.Value = Reshape(Const(g, value), 1, 1, len(value), 2)
+	b.visible = visible(g, nil, n, len(value))
+	if n == 1 {
+		b.visible = Ones(g, shapes.Make(dtypes.Float32, 1, 1, 1, len(value)))
+	}
+	b.AttentionOutput = Reshape(b.Context(), 1, n, 2)
+	b.Output = b.After(b.AttentionOutput, b.Input)
+	return b
+}
+
+// valueZeroingOf returns the distances [N][S] of a linear block.
+func valueZeroingOf(t *testing.T, x []float32, attention, value [][]float32) [][]float32 {
+	t.Helper()
+	backend, err := compute.NewWithConfig("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := ExecOnce(backend, func(g *Graph) *Node {
+		return Squeeze(valueZeroing{}.Mix(linearBlock(g, x, attention, value), trace.Heads{}), 0)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Value().([][]float32)
+}
+
+func near(t *testing.T, what string, got, want, tol float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tol) {
+		t.Errorf("%s = %v, want %v", what, got, want)
+	}
+}
+
+// Known answers: x = (1,0) with contributions (0,1) and (1,0), so y = (2,1); and x = 0 with (1,0) and (0,1).
+func TestValueZeroingKnownAnswers(t *testing.T) {
+	one := [][]float32{{1, 1}}
+	got := valueZeroingOf(t, []float32{1, 0}, one, [][]float32{{0, 1}, {1, 0}})
+	near(t, "distance without (0,1)", float64(got[0][0]), 0.105573, 5e-7)
+	near(t, "distance without (1,0)", float64(got[0][1]), 0.051317, 5e-7)
+	sum := float64(got[0][0] + got[0][1])
+	near(t, "share of (0,1)", float64(got[0][0])/sum, 0.672912, 1e-6)
+	near(t, "share of (1,0)", float64(got[0][1])/sum, 0.327088, 1e-6)
+
+	got = valueZeroingOf(t, []float32{0, 0}, one, [][]float32{{1, 0}, {0, 1}})
+	near(t, "distance without (1,0), x = 0", float64(got[0][0]), 0.292893, 5e-7)
+	near(t, "distance without (0,1), x = 0", float64(got[0][1]), 0.292893, 5e-7)
+
+	// The blind spot of the cosine: what is removed is parallel to the output and to what remains.
+	got = valueZeroingOf(t, []float32{1, 0}, one, [][]float32{{3, 0}, {1, 0}})
+	near(t, "distance without a parallel part", float64(got[0][0]), 0, 1e-12)
+}
+
+// A zero value vector changes nothing; a head that attends only itself puts everything on the diagonal; the future is 0.
+func TestValueZeroingStructure(t *testing.T) {
+	value := [][]float32{{1, 2}, {0, 0}, {-1, 0.5}}
+	causal := [][]float32{{1, 0, 0}, {0.5, 0.5, 0}, {0.2, 0.3, 0.5}}
+	got := valueZeroingOf(t, []float32{0.3, -1}, causal, value)
+	for n, row := range got {
+		near(t, "column of a zero value", float64(row[1]), 0, 0)
+		for s := n + 1; s < 3; s++ {
+			near(t, "a source after its target", float64(row[s]), 0, 0)
+		}
+	}
+	if got[0][0] <= 0 {
+		t.Errorf("row 0 = %v, want all of it on source 0", got[0])
+	}
+	identity := [][]float32{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}
+	got = valueZeroingOf(t, []float32{0.3, -1}, identity, [][]float32{{1, 2}, {2, -1}, {-1, 0.5}})
+	for n, row := range got {
+		for s, c := range row {
+			if (c > 0) != (n == s) {
+				t.Errorf("identity attention: C[%d,%d] = %v", n, s, c)
+			}
+		}
+	}
+}
+
+func TestMixingRegistry(t *testing.T) {
+	if _, err := LookupMixing("rolout"); err == nil || !strings.Contains(err.Error(), "attention, value-zeroing") {
+		t.Errorf("LookupMixing of an unknown name = %v, want an error that lists the known ones", err)
+	}
+	if err := (valueZeroing{}).Check(trace.Heads{Fusion: trace.MaxHeads}); err == nil {
+		t.Error("value-zeroing accepts the maximum over heads")
+	}
+	for name, register := range map[string]func(){
+		"nil":   func() { RegisterMixing("new", nil) },
+		"taken": func() { RegisterMixing("attention", attentionMixing{}) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("RegisterMixing: %s does not panic", name)
+				}
+			}()
+			register()
+		}()
+	}
+}
