@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+const (
+	modulePath  = "github.com/headwater-ml/headwater"
+	commandPath = modulePath + "/cmd/headwater"
+)
+
+// binary returns the program to start, built if it is ours.
+func (s Start) binary(ctx context.Context) (string, error) {
+	if s.Binary != "" {
+		return s.Binary, nil
+	}
+	if path := os.Getenv(Variable); path != "" {
+		info, err := os.Stat(path)
+		if err != nil {
+			return "", fmt.Errorf("engine: %s names no program: %w", Variable, err)
+		}
+		if info.IsDir() || info.Mode()&0o111 == 0 {
+			return "", fmt.Errorf("engine: %s names %s, which is no program (%v)", Variable, path, info.Mode())
+		}
+		return path, nil
+	}
+	s.stage("building the engine (the first time takes a minute)")
+	return build(ctx)
+}
+
+// build builds the command headwater from the module that this program was built with and returns its path. Go's cache makes
+// that quick when nothing has changed.
+func build(ctx context.Context) (string, error) {
+	dir, err := moduleDir(ctx)
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("engine: no place for the program: %w", err)
+	}
+	h := fnv.New32a()
+	h.Write([]byte(dir))
+	path := filepath.Join(cache, "headwater", fmt.Sprintf("engine-%08x", h.Sum32()), "headwater")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", fmt.Errorf("engine: %w", err)
+	}
+	// The module is the main module here, so its own go.sum holds, and the notebook's workspace plays no part.
+	env := append(os.Environ(), "GOWORK=off")
+	if runtime.GOARCH == "amd64" && os.Getenv("GOEXPERIMENT") == "" {
+		env = append(env, "GOEXPERIMENT=simd") // GoMLX's Go backend is several times faster with it
+	}
+	if _, err := goTool(ctx, dir, env, "build", "-ldflags=-s -w", "-o", path, commandPath); err != nil {
+		return "", fmt.Errorf("engine: building it in %s: %w", dir, err)
+	}
+	return path, nil
+}
+
+// moduleDir returns where the module's source lies, as seen from the cell's own module (GoNB's temporary one, with the
+// notebook's workspace), the notebook's directory or the working directory.
+func moduleDir(ctx context.Context) (string, error) {
+	var first error
+	for _, dir := range []string{os.Getenv("GONB_TMP_DIR"), os.Getenv("GONB_DIR"), "."} {
+		if dir == "" {
+			continue
+		}
+		out, err := goTool(ctx, dir, os.Environ(), "list", "-m", "-f", "{{.Dir}}", modulePath)
+		if found := strings.TrimSpace(out); err == nil && found != "" {
+			return found, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("engine: interrupted: %w", context.Cause(ctx))
+	}
+	return "", fmt.Errorf("engine: the source of %s was not found (%v): run in a module that requires it, or set %s to the headwater program",
+		modulePath, first, Variable)
+}
+
+// goTool runs the go command and returns its output; the error carries what it printed.
+func goTool(ctx context.Context, dir string, env []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, env, &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		message := strings.TrimSpace(stderr.String())
+		const limit = 2000
+		if len(message) > limit {
+			message = message[:limit] + "…"
+		}
+		return "", fmt.Errorf("go %s: %w: %s", args[0], err, message)
+	}
+	return stdout.String(), nil
+}

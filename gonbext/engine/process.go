@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// maxSocketPath is how long the path of a unix socket may be on every system (104 bytes with the final zero on macOS).
+const maxSocketPath = 103
+
+// SocketFor returns the socket of the engine that belongs to a process: equal for as long as that process lives, and not
+// shared with a later one of the same pid. It makes the directory, for the user alone, if need be, and returns an error if
+// another user could write to it.
+func SocketFor(pid int) (string, error) {
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("headwater-%d", os.Getuid()))
+	if err := privateDir(dir); err != nil {
+		return "", err
+	}
+	h := fnv.New32a()
+	h.Write([]byte(StartOf(pid)))
+	path := filepath.Join(dir, fmt.Sprintf("%d-%08x.sock", pid, h.Sum32()))
+	if len(path) > maxSocketPath {
+		return "", fmt.Errorf("engine: the socket %s is %d bytes long, limit %d: set TMPDIR to a shorter directory",
+			path, len(path), maxSocketPath)
+	}
+	return path, nil
+}
+
+// privateDir makes a directory that only this user can enter and checks that it is one.
+func privateDir(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("engine: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return fmt.Errorf("engine: %w", err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ok || int(stat.Uid) != os.Getuid() {
+		return fmt.Errorf("engine: %s must be a directory of user %d with mode 0700, it is %v: remove it", dir, os.Getuid(), info.Mode())
+	}
+	return nil
+}
+
+// StartOf names when a process began, so that a pid that is used again can be told apart; empty if there is no such process
+// (or it is a zombie, which does nothing any more).
+func StartOf(pid int) string {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err == nil {
+		return startInStat(string(stat))
+	}
+	if _, err := os.Stat("/proc/self/stat"); err == nil {
+		return ""
+	}
+	out, err := exec.Command("ps", "-o", "lstart=", "-p", strconv.Itoa(pid)).Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// startInStat returns field 22 of a line as in proc(5). The name, field 2, is in parentheses and may hold spaces and
+// parentheses.
+func startInStat(stat string) string {
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	const state, start = 3 - 3, 22 - 3
+	if len(fields) <= start || fields[state] == "Z" || fields[state] == "X" {
+		return ""
+	}
+	return fields[start]
+}
+
+// logFile and lockFile belong to the engine of a socket.
+func logFile(socket string) string  { return strings.TrimSuffix(socket, ".sock") + ".log" }
+func lockFile(socket string) string { return strings.TrimSuffix(socket, ".sock") + ".lock" }
+
+// Files returns the files beside the socket that belong to its engine.
+func Files(socket string) []string { return []string{logFile(socket), lockFile(socket)} }

@@ -1,0 +1,107 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/engine"
+)
+
+// explain runs [attribution.Explain] and sends what is new after each token.
+func (s *server) explain(ctx context.Context, w io.Writer, r engine.Request) error {
+	var opts attribution.Options
+	if err := json.Unmarshal(r.Options, &opts); err != nil {
+		return fmt.Errorf("server: options: %w", err)
+	}
+	opts.Continuation = string(r.Continuation)
+	model, err := s.models.get(ctx, r.Model.Name, r.Model.Backend)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	out := &growth{send: func(ev engine.Event) {
+		if err := s.send(w, ev); err != nil {
+			cancel(err) // the client is gone, or the event too long
+		}
+	}}
+	opts.OnProgress = func(p trace.Progress) { out.send(engine.Event{Progress: &p}) }
+	opts.OnStep = func(e *attribution.Explanation) { out.add(e, true) }
+	e, err := attribution.Explain(ctx, model, string(r.Text), opts)
+	if e != nil {
+		out.add(e, false)
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil && ctx.Err() != cause {
+		return cause
+	}
+	return err
+}
+
+// growth sends an explanation as it grows: what was not sent yet, and a result anew if what was sent of it has changed.
+type growth struct {
+	send     func(engine.Event)
+	begun    bool
+	steps    int
+	warnings []string
+	sent     map[string]*sent
+}
+
+// sent is what the client has of one method.
+type sent struct {
+	rows int
+	data []float64
+}
+
+// add sends what e has more than was sent. With step the client shows it.
+func (g *growth) add(e *attribution.Explanation, step bool) {
+	if !g.begun {
+		g.begun, g.sent = true, map[string]*sent{}
+		g.send(engine.Event{Begin: &engine.Begin{Model: e.Model, Prompt: e.Prompt, Order: e.Order}})
+	}
+	for _, name := range e.Order {
+		if r := e.Methods[name]; r != nil {
+			g.method(name, r, e.OtherMass[name])
+		}
+	}
+	ev := engine.Event{Tokens: e.Steps[g.steps:], Step: step}
+	g.steps = len(e.Steps)
+	if !slices.Equal(g.warnings, e.Warnings) {
+		g.warnings = slices.Clone(e.Warnings)
+		ev.Warnings = g.warnings
+	}
+	if step || len(ev.Tokens) > 0 || ev.Warnings != nil {
+		g.send(ev)
+	}
+}
+
+// method sends the new rows of one result.
+func (g *growth) method(name string, r *attribution.Result, other []float64) {
+	old := g.sent[name]
+	if old == nil || len(old.data) > len(r.Data) || !same(old.data, r.Data[:len(old.data)]) {
+		old = &sent{}
+		g.sent[name] = old
+		g.send(engine.Event{Method: &engine.Method{
+			Name: name, Options: r.Options, Layers: r.Layers, Prompt: r.Shape[1], Unit: r.Unit,
+		}})
+	}
+	size, layers := r.Shape[1]*r.Shape[2], r.Shape[2]
+	for ; old.rows < r.Shape[0]; old.rows++ {
+		t := old.rows
+		row := engine.Row{Method: name, Data: r.Data[t*size : (t+1)*size]}
+		if (t+1)*layers <= len(other) {
+			row.Other = other[t*layers : (t+1)*layers]
+		}
+		g.send(engine.Event{Row: &row})
+		old.data = append(old.data, row.Data...)
+	}
+}
+
+// same compares values, NaN equal to itself.
+func same(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(x, y float64) bool { return x == y || x != x && y != y })
+}

@@ -1,0 +1,251 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/gonbext/engine/server"
+)
+
+// The tests of engine.Start are here, because they start engines.
+
+// TestMain makes the test's binary an engine when it is started as one: what the command headwater is in earnest.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		os.Exit(command(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+// command is an engine without models. HEADWATER_TEST_BROKEN makes it fail.
+func command(args []string) int {
+	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
+	socket := flags.String("socket", "", "")
+	watch := flags.Int("watch", 0, "")
+	idle := flags.Duration("idle", 0, "")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	if os.Getenv("HEADWATER_TEST_BROKEN") != "" {
+		fmt.Println("no such backend")
+		return 3
+	}
+	for _, v := range os.Environ() {
+		if strings.HasPrefix(v, "GONB_PIPE") {
+			fmt.Println("it holds the kernel's pipe:", v)
+			return 4
+		}
+	}
+	err := server.Serve(context.Background(), server.Config{Socket: *socket, Watch: *watch, Idle: *idle, Log: os.Stdout,
+		Open: func(context.Context, string, string) (attribution.Model, error) {
+			return nil, errors.New("no models here")
+		}})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
+}
+
+// kernel is a process for an engine to belong to, in a temporary directory of its own.
+func kernel(t *testing.T) (pid int) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "hw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", dir)
+	cmd := exec.Command("sleep", "120")
+	if err := cmd.Start(); err != nil {
+		t.Skip("no sleep command:", err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		os.RemoveAll(dir)
+	})
+	return cmd.Process.Pid
+}
+
+func stopped(t *testing.T, c engine.Client) {
+	t.Helper()
+	if err := c.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConnectStartsOneEngine(t *testing.T) {
+	t.Setenv(engine.Variable, os.Args[0])
+	t.Setenv("GONB_PIPE", "/kernel/pipe")
+	pid := kernel(t)
+	var mu sync.Mutex
+	stages, pids := map[string]int{}, map[int]int{}
+	start := engine.Start{PID: pid, OnStage: func(s string) {
+		mu.Lock()
+		defer mu.Unlock()
+		stages[s]++
+	}}
+	var all sync.WaitGroup
+	for range 4 { // cells of several notebooks that come at once
+		all.Go(func() {
+			c, err := start.Connect(t.Context())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			s, err := c.Info(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			pids[s.PID]++
+		})
+	}
+	all.Wait()
+	c, err := start.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stopped(t, c)
+	if len(pids) != 1 || stages["starting the engine"] != 1 {
+		t.Errorf("engines by clients %v, stages %v; want one engine started once", pids, stages)
+	}
+	info, err := os.Stat(filepath.Dir(c.Socket))
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("directory of the socket: %v, %v; want mode 0700", info.Mode(), err)
+	}
+}
+
+func TestEngineEndsWithTheKernel(t *testing.T) {
+	t.Setenv(engine.Variable, os.Args[0])
+	pid := kernel(t)
+	c, err := engine.Start{PID: pid}.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, _ := os.FindProcess(pid)
+	process.Kill()
+	process.Wait()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		left, _ := os.ReadDir(filepath.Dir(c.Socket))
+		if len(left) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the engine leaves %v", left)
+		}
+	}
+}
+
+func TestConnectFails(t *testing.T) {
+	for _, c := range []struct {
+		name, binary, broken, want string
+	}{
+		{"no such program", "/nowhere/headwater", "", "HEADWATER_ENGINE names no program"},
+		{"a directory", "/", "", "HEADWATER_ENGINE names /, which is no program"},
+		{"it ends at once", os.Args[0], "1", "ended before it was ready (exit status 3); its log ends:\nno such backend"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv(engine.Variable, c.binary)
+			t.Setenv("HEADWATER_TEST_BROKEN", c.broken)
+			_, err := engine.Start{PID: kernel(t)}.Connect(t.Context())
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error = %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestConnectIsCancelled(t *testing.T) {
+	pid := kernel(t)
+	mute := filepath.Join(t.TempDir(), "mute")
+	if err := os.WriteFile(mute, []byte("#!/bin/sh\nexec sleep 5\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := engine.Start{PID: pid, Binary: mute, OnStage: func(string) { cancel() }}.Connect(ctx)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v, want context.Canceled", err)
+	}
+	_, err = engine.Start{PID: pid, Binary: mute, Wait: 50 * time.Millisecond}.Connect(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "mute did not answer within 50ms; its log is empty") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// TestOtherVersion lets an engine of another version answer: it is not replaced, and what it says reaches the user.
+func TestOtherVersion(t *testing.T) {
+	pid := kernel(t)
+	socket, err := engine.SocketFor(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			var r engine.Request
+			engine.Receive(conn, &r)
+			engine.Send(conn, engine.Event{Failure: &engine.Failure{Message: fmt.Sprintf("I speak protocol 7, not %d", r.Version)}})
+			conn.Close()
+		}
+	}()
+	c, err := engine.Start{PID: pid, Binary: "/nowhere"}.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Explain(t.Context(), engine.Model{}, "a", attribution.Options{})
+	if err == nil || err.Error() != "I speak protocol 7, not 1" {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestSocketFor(t *testing.T) {
+	pid := kernel(t)
+	a, err := engine.SocketFor(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := engine.SocketFor(pid); a != b {
+		t.Errorf("two sockets for one process: %s, %s", a, b)
+	}
+	if b, _ := engine.SocketFor(os.Getpid()); a == b {
+		t.Errorf("one socket for two processes: %s", a)
+	}
+	if engine.StartOf(pid) == "" || engine.StartOf(-1) != "" {
+		t.Errorf("StartOf(%d) = %q, of no process %q", pid, engine.StartOf(pid), engine.StartOf(-1))
+	}
+	if err := os.Chmod(filepath.Dir(a), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := engine.SocketFor(pid); err == nil || !strings.Contains(err.Error(), "mode 0700") {
+		t.Errorf("a directory that others can read: %v", err)
+	}
+	t.Setenv("TMPDIR", filepath.Join(os.Getenv("TMPDIR"), strings.Repeat("x", 90)))
+	if err := os.Mkdir(os.Getenv("TMPDIR"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := engine.SocketFor(pid); err == nil || !strings.Contains(err.Error(), "set TMPDIR") {
+		t.Errorf("a long path: %v", err)
+	}
+}

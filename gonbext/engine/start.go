@@ -1,0 +1,195 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Variable is the environment variable that names a binary to start as the engine, instead of building one.
+const Variable = "HEADWATER_ENGINE"
+
+// Start says how to find the engine or to start it. The zero value is right for a notebook's cell.
+type Start struct {
+	// PID is the process that the engine belongs to and ends with; default: the parent, which for a cell is the kernel.
+	PID int
+	// Binary is started with the arguments of [Arguments]; default: what HEADWATER_ENGINE names, else the command headwater,
+	// built first, which takes a moment only if something changed.
+	Binary string
+	// Idle ends an engine that nobody asks for that long; default 2 hours.
+	Idle time.Duration
+	// Wait is how long a started engine may take until it answers; default 1 minute.
+	Wait time.Duration
+	// OnStage, if not nil, is told what takes long, in words for a user: "building the engine".
+	OnStage func(string)
+}
+
+const (
+	defaultIdle = 2 * time.Hour
+	defaultWait = time.Minute
+	poll        = 20 * time.Millisecond
+)
+
+// Arguments are the command line of an engine: what a binary must understand to be one.
+func Arguments(socket string, pid int, idle time.Duration) []string {
+	return []string{"serve", "--socket", socket, "--watch", fmt.Sprint(pid), "--idle", idle.String()}
+}
+
+// Connect returns a client of an engine that answers. Of several processes that come at once, one starts it and the others
+// wait.
+func (s Start) Connect(ctx context.Context) (Client, error) {
+	if s.PID == 0 {
+		s.PID = os.Getppid()
+	}
+	socket, err := SocketFor(s.PID)
+	if err != nil {
+		return Client{}, err
+	}
+	c := Client{Socket: socket}
+	if c.answers(ctx) {
+		return c, nil
+	}
+	unlock, err := lock(ctx, lockFile(socket))
+	if err != nil {
+		return Client{}, err
+	}
+	defer unlock()
+	if c.answers(ctx) {
+		return c, nil
+	}
+	if err := s.launch(ctx, c); err != nil {
+		return Client{}, err
+	}
+	return c, nil
+}
+
+// answers reports whether an engine is there; one that refuses (another version) is, and the request will say why.
+func (c Client) answers(ctx context.Context) bool {
+	_, err := c.Info(ctx)
+	var refused *Error
+	return err == nil || errors.As(err, &refused)
+}
+
+// lock takes the lock on a file, which ends with the process at the latest.
+func lock(ctx context.Context, path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { f.Close() }, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			f.Close()
+			return nil, fmt.Errorf("engine: locking %s: %w", path, err)
+		}
+		if err := pause(ctx); err != nil {
+			f.Close()
+			return nil, err
+		}
+	}
+}
+
+// pause waits a moment.
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("engine: interrupted while waiting for the engine: %w", context.Cause(ctx))
+	case <-time.After(poll):
+		return nil
+	}
+}
+
+// launch starts an engine and waits until it answers.
+func (s Start) launch(ctx context.Context, c Client) error {
+	binary, err := s.binary(ctx)
+	if err != nil {
+		return err
+	}
+	s.stage("starting the engine")
+	exited, err := s.spawn(binary, c.Socket)
+	if err != nil {
+		return err
+	}
+	wait := s.Wait
+	if wait == 0 {
+		wait = defaultWait
+	}
+	deadline := time.Now().Add(wait)
+	for !c.answers(ctx) {
+		select {
+		case err := <-exited:
+			return fmt.Errorf("engine: %s ended before it was ready (%v)%s", filepath.Base(binary), err, lastLines(c.Socket))
+		default:
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("engine: %s did not answer within %v%s", filepath.Base(binary), wait, lastLines(c.Socket))
+		}
+		if err := pause(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spawn starts the engine in a session of its own. Its output goes to a file: a notebook's cell does not end while a child
+// holds its standard output. It must not hold the kernel's pipes either.
+func (s Start) spawn(binary, socket string) (exited <-chan error, err error) {
+	log, err := os.OpenFile(logFile(socket), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	defer log.Close()
+	idle := s.Idle
+	if idle == 0 {
+		idle = defaultIdle
+	}
+	cmd := exec.Command(binary, Arguments(socket, s.PID, idle)...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = without(os.Environ(), "GONB_PIPE")
+	cmd.Dir = filepath.Dir(socket)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("engine: starting %s: %w", binary, err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	return done, nil
+}
+
+// without returns an environment without the variables whose name begins with prefix.
+func without(environ []string, prefix string) []string {
+	var kept []string
+	for _, v := range environ {
+		if !strings.HasPrefix(v, prefix) {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+// lastLines returns the end of the engine's log for an error.
+func lastLines(socket string) string {
+	log, err := os.ReadFile(logFile(socket))
+	if err != nil || len(strings.TrimSpace(string(log))) == 0 {
+		return "; its log is empty"
+	}
+	const lines, limit = 10, 2000
+	log = log[max(0, len(log)-limit):]
+	all := strings.Split(strings.TrimSpace(string(log)), "\n")
+	return "; its log ends:\n" + strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+func (s Start) stage(what string) {
+	if s.OnStage != nil {
+		s.OnStage(what)
+	}
+}
