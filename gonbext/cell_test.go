@@ -1,0 +1,406 @@
+package gonbext_test
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext"
+	"github.com/headwater-ml/headwater/gonbext/engine"
+)
+
+// cells are what the test's binary does when it runs as a cell, by name.
+var cells = map[string]func(){
+	"explain": func() {
+		e := gonbext.Explain("the keys", gonbext.Options{Model: "tiny", MaxTokens: 3})
+		fmt.Println("explained", len(e.Steps))
+	},
+	"try": func() {
+		e, err := gonbext.TryExplain("the keys")
+		fmt.Printf("steps %d, error %v\n", len(e.Steps), err)
+	},
+	"try nothing": func() {
+		e, err := gonbext.TryExplain("the keys")
+		fmt.Printf("%v, error %v\n", e, err)
+	},
+	"two options": func() { gonbext.Explain("a", gonbext.Options{}, gonbext.Options{}) },
+	"trace": func() {
+		r := gonbext.Trace("the keys", trace.Final)
+		fmt.Println(r, r.Tensor(trace.Final).Data)
+	},
+	"unknown tap": func() { gonbext.Trace("the keys", "nonsense") },
+	"show":        func() { gonbext.Show(&gonbext.Explanation{Warnings: []string{"shown"}}) },
+}
+
+// TestMain makes the test's binary a cell when it is started as one.
+func TestMain(m *testing.M) {
+	if name := os.Getenv("HEADWATER_TEST_CELL"); name != "" {
+		cells[name]()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// kernel plays GoNB to cells, of which this process is the parent, and the engine that belongs to it.
+type kernel struct {
+	t   *testing.T
+	dir string
+	// answer is the engine: it gets each request that is not for information.
+	answer func(conn net.Conn, r engine.Request)
+	// shown is called for each display while the cell runs.
+	shown func(cell *os.Process, d protocol.DisplayData)
+}
+
+// result is what a cell leaves.
+type result struct {
+	stdout, stderr string
+	status         int
+	displays       []protocol.DisplayData
+}
+
+// newKernel makes an engine listen where cells look for it.
+func newKernel(t *testing.T, answer func(net.Conn, engine.Request)) *kernel {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "hw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Setenv("TMPDIR", dir)
+	k := &kernel{t: t, dir: dir, answer: answer}
+	socket, err := engine.SocketFor(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go k.serve(conn)
+		}
+	}()
+	return k
+}
+
+func (k *kernel) serve(conn net.Conn) {
+	defer conn.Close()
+	var r engine.Request
+	if err := engine.Receive(conn, &r); err != nil {
+		return
+	}
+	if r.Kind == engine.KindInfo {
+		engine.Send(conn, engine.Event{Status: &engine.Status{}, Done: true})
+		return
+	}
+	k.answer(conn, r)
+}
+
+// run runs a cell to its end, in a notebook or not.
+func (k *kernel) run(name string, notebook bool) result {
+	k.t.Helper()
+	var r result
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(os.Args[0])
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Env = append(os.Environ(), "HEADWATER_TEST_CELL="+name)
+	done := make(chan struct{})
+	if !notebook {
+		close(done)
+	} else {
+		out, back := k.fifo("out"), k.fifo("back")
+		cmd.Env = append(cmd.Env, protocol.GONB_PIPE_ENV+"="+out, protocol.GONB_PIPE_BACK_ENV+"="+back)
+		started := make(chan *os.Process, 1)
+		go func() {
+			defer close(done)
+			k.displays(out, back, started, &r)
+		}()
+		if err := cmd.Start(); err != nil {
+			k.t.Fatal(err)
+		}
+		started <- cmd.Process
+	}
+	if cmd.Process == nil {
+		if err := cmd.Start(); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+	timer := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		k.t.Fatal(err)
+	}
+	k.unblock("out", "back")
+	<-done
+	r.stdout, r.stderr, r.status = stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
+	return r
+}
+
+func (k *kernel) fifo(name string) string {
+	path := filepath.Join(k.dir, name)
+	os.Remove(path)
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		k.t.Fatal(err)
+	}
+	return path
+}
+
+// unblock lets FIFOs be opened that a cell has not opened: opening for both directions waits for nobody.
+func (k *kernel) unblock(names ...string) {
+	for _, name := range names {
+		if f, err := os.OpenFile(filepath.Join(k.dir, name), os.O_RDWR, 0); err == nil {
+			defer f.Close()
+		}
+	}
+}
+
+// displays collects what a cell shows, until it closes its pipe, and acknowledges each sync.
+func (k *kernel) displays(out, back string, started <-chan *os.Process, r *result) {
+	cell := <-started
+	from, err := os.Open(out)
+	if err != nil {
+		k.t.Error(err)
+		return
+	}
+	defer from.Close()
+	to, err := os.OpenFile(back, os.O_WRONLY, 0)
+	if err != nil {
+		k.t.Error(err)
+		return
+	}
+	defer to.Close()
+	decoder, encoder := gob.NewDecoder(from), gob.NewEncoder(to)
+	for {
+		var d protocol.DisplayData
+		if err := decoder.Decode(&d); err != nil {
+			if !errors.Is(err, io.EOF) {
+				k.t.Error("display:", err)
+			}
+			return
+		}
+		if v, ok := d.Data[protocol.MIMECommValue].(protocol.CommValue); ok {
+			encoder.Encode(&protocol.CommValue{Address: protocol.GonbuiSyncAckAddress, Value: v.Value})
+			continue
+		}
+		r.displays = append(r.displays, d)
+		if k.shown != nil {
+			k.shown(cell, d)
+		}
+	}
+}
+
+// saved is what a notebook holds of the displays: the last of each id, in the order in which the ids came.
+func saved(displays []protocol.DisplayData) []map[protocol.MIMEType]any {
+	var ids []string
+	last := map[string]map[protocol.MIMEType]any{}
+	for _, d := range displays {
+		if _, ok := last[d.DisplayID]; !ok {
+			ids = append(ids, d.DisplayID)
+		}
+		last[d.DisplayID] = d.Data
+	}
+	var all []map[protocol.MIMEType]any
+	for _, id := range ids {
+		all = append(all, last[id])
+	}
+	return all
+}
+
+// begin sends an explanation of two prompt tokens, without rows.
+func begin(conn net.Conn) {
+	engine.Send(conn, engine.Event{
+		Begin: &engine.Begin{
+			Model:  trace.Info{Name: "tiny", Note: "toy grammar model", Layers: 1},
+			Prompt: attribution.Prompt{Text: "the keys", Texts: []string{"the", " keys"}, IDs: []int{1, 2}, Special: []bool{false, false}},
+			Order:  []string{"rollout"},
+		},
+		Method: &engine.Method{Name: "rollout", Layers: []int{0}, Prompt: 2, Unit: "share of attention"},
+	})
+}
+
+// step sends one more token.
+func step(conn net.Conn, text string) {
+	engine.Send(conn, engine.Event{
+		Row:    &engine.Row{Method: "rollout", Data: []float64{0.125, 0.25}, Other: []float64{0.625}},
+		Tokens: []attribution.GeneratedToken{{ID: 3, Text: text, Probability: 0.5}},
+		Step:   true,
+	})
+}
+
+func failure(message string) engine.Event {
+	return engine.Event{Failure: &engine.Failure{Message: message}}
+}
+
+func TestExplainInNotebook(t *testing.T) {
+	var got engine.Request
+	tokens := []string{" are", " here", " ."}
+	k := newKernel(t, nil)
+	next := make(chan struct{}, 10)
+	k.shown = func(*os.Process, protocol.DisplayData) { next <- struct{}{} }
+	k.answer = func(conn net.Conn, r engine.Request) {
+		got = r
+		engine.Send(conn, engine.Event{Progress: &trace.Progress{Stage: "preparing prompt rows", Unit: "layer", Done: 1, Total: 6}})
+		<-next // it is on the screen
+		begin(conn)
+		for i, text := range tokens {
+			step(conn, text)
+			if i == 0 {
+				<-next // the first token is on the screen before the second one is made
+			}
+		}
+		engine.Send(conn, engine.Event{Done: true})
+	}
+	r := k.run("explain", true)
+	if r.status != 0 || r.stdout != "explained 3\n" || r.stderr != "" {
+		t.Fatalf("status %d, stdout %q, stderr %q", r.status, r.stdout, r.stderr)
+	}
+	if got.Model.Name != "tiny" || string(got.Text) != "the keys" || !strings.Contains(string(got.Options), `"max_tokens":3`) {
+		t.Errorf("request %+v", got)
+	}
+	if len(r.displays) < 3 || !strings.Contains(fmt.Sprint(r.displays[0].Data), "preparing prompt rows, layer 1 of 6") {
+		t.Fatalf("%d displays, the first: %v; want progress, a token, the result", len(r.displays), r.displays[:1])
+	}
+	if first := fmt.Sprint(r.displays[1].Data); !strings.Contains(first, ">are<") || strings.Contains(first, ">here<") {
+		t.Errorf("the second display is not the first token alone:\n%s", first)
+	}
+	left := saved(r.displays)
+	if len(left) != 1 {
+		t.Fatalf("a notebook saves %d displays, want 1", len(left))
+	}
+	for mime, want := range map[protocol.MIMEType]string{protocol.MIMETextHTML: ">here<", protocol.MIMETextPlain: "2  here  50.0 %"} {
+		if s, _ := left[0][mime].(string); !strings.Contains(s, want) || strings.Contains(s, "generating") || strings.Contains(s, "preparing") {
+			t.Errorf("saved %s lacks %q or keeps progress:\n%s", mime, want, s)
+		}
+	}
+}
+
+// TestSameOutputs runs a cell twice: what a notebook saves must not depend on time or chance.
+func TestSameOutputs(t *testing.T) {
+	k := newKernel(t, func(conn net.Conn, _ engine.Request) {
+		begin(conn)
+		step(conn, " are")
+		engine.Send(conn, engine.Event{Done: true})
+	})
+	a, b := saved(k.run("explain", true).displays), saved(k.run("explain", true).displays)
+	if len(a) != 1 || fmt.Sprint(a) != fmt.Sprint(b) {
+		t.Errorf("saved outputs differ:\n%v\n%v", a, b)
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	hungUp := make(chan struct{})
+	k := newKernel(t, func(conn net.Conn, _ engine.Request) {
+		begin(conn)
+		step(conn, " are")
+		io.Copy(io.Discard, conn)
+		close(hungUp)
+	})
+	k.shown = func(cell *os.Process, d protocol.DisplayData) {
+		if strings.Contains(fmt.Sprint(d.Data), "1 tokens so far") {
+			cell.Signal(os.Interrupt)
+		}
+	}
+	r := k.run("explain", true)
+	if r.status != 1 || r.stdout != "" {
+		t.Errorf("status %d, stdout %q; want 1 and nothing", r.status, r.stdout)
+	}
+	left := saved(r.displays)
+	if len(left) != 2 || !strings.Contains(fmt.Sprint(left[0]), "Interrupted after 1 tokens.") ||
+		!strings.Contains(fmt.Sprint(left[1]), "gonbext: interrupted") {
+		t.Errorf("saved %v\nwant the picture so far with a remark, then one line", left)
+	}
+	select {
+	case <-hungUp:
+	case <-time.After(10 * time.Second):
+		t.Error("the request goes on")
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, c := range []struct {
+		name, cell string
+		events     []engine.Event
+		stdout     string
+		saved      []string
+		status     int
+	}{
+		{"explain", "explain", []engine.Event{{Progress: &trace.Progress{Stage: "x"}}, failure("models: no <b>model</b>\nits log")}, "",
+			[]string{`models: no &lt;b&gt;model&lt;/b&gt;</div><pre>its log</pre>`}, 1},
+		{"two options", "two options", nil, "", []string{"gonbext: 2 Options given, at most one is taken"}, 1},
+		{"unknown tap", "unknown tap", nil, "", []string{"unknown tap &#34;nonsense&#34;; there are [scores terms"}, 1},
+		{"try", "try nothing", []engine.Event{{Progress: &trace.Progress{Stage: "x"}}, failure("models: no model")},
+			"<nil>, error models: no model\n", []string{"map[text/html:]"}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := newKernel(t, func(conn net.Conn, _ engine.Request) {
+				for _, ev := range c.events {
+					engine.Send(conn, ev)
+				}
+			})
+			r := k.run(c.cell, true)
+			left := saved(r.displays)
+			if r.status != c.status || r.stdout != c.stdout || r.stderr != "" || len(left) != len(c.saved) {
+				t.Fatalf("status %d, stdout %q, stderr %q, saved %v", r.status, r.stdout, r.stderr, left)
+			}
+			for i, want := range c.saved {
+				if got := fmt.Sprint(left[i]); !strings.Contains(got, want) {
+					t.Errorf("saved %q, want %q", got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestOutsideOfANotebook(t *testing.T) {
+	k := newKernel(t, func(conn net.Conn, r engine.Request) {
+		if r.Kind == engine.KindTrace {
+			engine.Send(conn, engine.Event{Input: []trace.Token{{ID: 1}}, Tensor: &engine.TensorHead{Name: "final", Axes: "TD", Shape: []int{1, 2}},
+				Piece: []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}})
+			engine.Send(conn, engine.Event{Done: true})
+			return
+		}
+		begin(conn)
+		step(conn, " are")
+		engine.Send(conn, failure("models: the disk is full"))
+	})
+	for _, c := range []struct {
+		cell, stdout, stderr string
+		status               int
+	}{
+		{"explain", "note  It ended after 1 tokens: models: the disk is full.\n", "models: the disk is full\n", 1},
+		{"try", "steps 1, error models: the disk is full\n", "", 0},
+		{"two options", "", "gonbext: 2 Options given, at most one is taken\n", 1},
+		{"trace", "1 tokens\nfinal [1 2] (TD) [1 2]\n", "", 0},
+		{"unknown tap", "", "gonbext: unknown tap \"nonsense\"; there are [scores terms attention value context head-output hidden final logits value-zeroing]\n", 1},
+		{"show", "note  shown\n", "", 0},
+	} {
+		t.Run(c.cell, func(t *testing.T) {
+			r := k.run(c.cell, false)
+			if !strings.HasSuffix(r.stdout, c.stdout) || c.stdout == "" && r.stdout != "" || r.stderr != c.stderr || r.status != c.status {
+				t.Errorf("stdout %q, stderr %q, status %d", r.stdout, r.stderr, r.status)
+			}
+		})
+	}
+}

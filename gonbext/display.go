@@ -1,0 +1,122 @@
+package gonbext
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/janpfeifer/gonb/gonbui"
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"github.com/headwater-ml/headwater/gonbext/render"
+)
+
+// between is the least time between two pictures of something that grows, and liveBytes how large one may be: notebooks
+// choke on many or large messages.
+const (
+	between   = 150 * time.Millisecond
+	liveBytes = 120_000
+)
+
+// display is one place in the output of a cell. Pictures of what grows are shown there and each replaces the one before; the
+// last one is all that a saved notebook holds. Outside of a notebook only the last one is printed. After a final picture the
+// display is a new place.
+type display struct {
+	notebook bool
+	id       string // of the display in the notebook, which is not saved; empty until something is shown
+	latest   time.Time
+	kind     string // of what was shown latest
+	out      io.Writer
+}
+
+func newDisplay() *display { return &display{notebook: gonbui.IsNotebook, out: os.Stdout} }
+
+// live shows a picture of something that grows, unless the one before is of the same kind and too recent. picture is not
+// called in vain.
+func (d *display) live(kind string, picture func() render.Heatmap) {
+	if !d.notebook || kind == d.kind && time.Since(d.latest) < between {
+		return
+	}
+	var b bytes.Buffer
+	render.HTML{Heatmap: picture(), MaxBytes: liveBytes}.WriteTo(&b)
+	d.send(map[protocol.MIMEType]any{protocol.MIMETextHTML: b.String()})
+	d.kind, d.latest = kind, time.Now()
+}
+
+// final shows the picture that stays: as HTML and, for viewers that show none, as text.
+func (d *display) final(h render.Heatmap) {
+	if !d.notebook {
+		render.Text{Heatmap: h, Width: columns(), Color: colors()}.WriteTo(d.out)
+		return
+	}
+	var markup, text bytes.Buffer
+	render.HTML{Heatmap: h}.WriteTo(&markup)
+	render.Text{Heatmap: h}.WriteTo(&text)
+	d.send(map[protocol.MIMEType]any{
+		protocol.MIMETextHTML:  markup.String(),
+		protocol.MIMETextPlain: text.String(),
+	})
+	d.id = ""
+	gonbui.Sync()
+}
+
+// clear empties the display if it shows anything.
+func (d *display) clear() {
+	if d.id != "" {
+		d.send(map[protocol.MIMEType]any{protocol.MIMETextHTML: ""})
+		gonbui.Sync()
+	}
+}
+
+// fail shows an error: its first line, and what follows, such as the end of a log, below.
+func (d *display) fail(err error) {
+	if !d.notebook {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	line, rest, more := strings.Cut(err.Error(), "\n")
+	const box = "background-color:rgb(255,235,230);color:rgb(110,20,10);padding:8px 12px;border-radius:6px"
+	markup := fmt.Sprintf(`<div style="%s">%s</div>`, box, html.EscapeString(render.Visible(line, 2000)))
+	if more {
+		markup += `<pre>` + html.EscapeString(printable(rest)) + `</pre>`
+	}
+	d.send(map[protocol.MIMEType]any{protocol.MIMETextHTML: markup, protocol.MIMETextPlain: line})
+	gonbui.Sync()
+}
+
+// printable makes each line of a text visible.
+func printable(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = render.Visible(line, 500)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// send puts data in the place of the display.
+func (d *display) send(data map[protocol.MIMEType]any) {
+	if d.id == "" {
+		d.id = gonbui.UniqueId()
+	}
+	gonbui.SendData(&protocol.DisplayData{Data: data, DisplayID: d.id})
+}
+
+// colors reports whether standard output is a terminal that wants colours.
+func colors() bool {
+	info, err := os.Stdout.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// columns returns the width of the terminal, as far as the environment says it; 0 if not.
+func columns() int {
+	n, err := strconv.Atoi(os.Getenv("COLUMNS"))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}

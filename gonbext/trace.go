@@ -1,0 +1,102 @@
+package gonbext
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/engine"
+)
+
+// Recording is the raw tensors of one pass over a text of T tokens.
+type Recording struct {
+	// Tokens are the T tokens, begin-of-text included if it was added.
+	Tokens []trace.Token
+	// Tensors has one entry for each tap, in the order asked; shapes are those of the taps in package trace.
+	Tensors []trace.Tensor
+}
+
+// Tensor returns the tensor of a tap. It panics if that tap was not asked for.
+func (r *Recording) Tensor(tap trace.Tap) trace.Tensor {
+	for _, t := range r.Tensors {
+		if t.Name == string(tap) {
+			return t
+		}
+	}
+	panic(fmt.Sprintf("gonbext: the recording has no tensor %q; ask for it when tracing", tap))
+}
+
+// String lists the tensors: "attention [6 8 5 5] (LHTS)".
+func (r *Recording) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d tokens", len(r.Tokens))
+	for _, t := range r.Tensors {
+		fmt.Fprintf(&b, "\n%s %v (%s)", t.Name, t.Shape, t.Axes)
+	}
+	return b.String()
+}
+
+// Trace returns raw tensors of one pass of the embedded model over the prompt, such as [trace.Attention], [L,H,T,S]. On an
+// error it shows one line and ends the program with status 1; see [TryTrace]. For another model see [Options.Trace].
+func Trace(prompt string, taps ...trace.Tap) *Recording { return Options{}.Trace(prompt, taps...) }
+
+// TryTrace is [Trace], with the error returned.
+func TryTrace(prompt string, taps ...trace.Tap) (*Recording, error) {
+	return Options{}.TryTrace(prompt, taps...)
+}
+
+// Trace is [Trace] with the Model, Backend and Specials of the options; the other fields play no part.
+func (o Options) Trace(prompt string, taps ...trace.Tap) *Recording {
+	out := newDisplay()
+	r, err := o.trace(out, prompt, taps)
+	if err != nil {
+		out.fail(err)
+		os.Exit(1)
+	}
+	out.clear()
+	return r
+}
+
+// TryTrace is [Options.Trace], with the error returned.
+func (o Options) TryTrace(prompt string, taps ...trace.Tap) (*Recording, error) {
+	out := newDisplay()
+	defer out.clear()
+	return o.trace(out, prompt, taps)
+}
+
+// trace is TryTrace on a display, which holds a picture of progress afterwards if the engine had to be started.
+func (o Options) trace(out *display, prompt string, taps []trace.Tap) (*Recording, error) {
+	if err := checkTaps(taps); err != nil {
+		return nil, err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	client, err := connect(ctx, out)
+	if err != nil {
+		return nil, err
+	}
+	tensors, tokens, err := client.Trace(ctx, engine.Model{Name: o.Model, Backend: o.Backend},
+		engine.Input{Text: prompt, Specials: o.Specials}, taps...)
+	if err != nil {
+		return nil, err
+	}
+	return &Recording{Tokens: tokens, Tensors: tensors}, nil
+}
+
+// checkTaps returns an error for none and for unknown ones.
+func checkTaps(taps []trace.Tap) error {
+	known := trace.Taps()
+	for _, tap := range taps {
+		if !slices.Contains(known, tap) {
+			return fmt.Errorf("gonbext: unknown tap %.40q; there are %v", string(tap), known)
+		}
+	}
+	if len(taps) == 0 {
+		return fmt.Errorf("gonbext: no tap asked for; there are %v", known)
+	}
+	return nil
+}
