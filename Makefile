@@ -42,6 +42,7 @@ unit: setup
 	$(in_env) go test $(GOTEST) ./...
 
 notebooks-check: build ## execute the notebooks and compare with their committed outputs
+	$(in_env) python internal/setup/notebooks_test.py
 	$(in_env) python internal/setup/notebooks.py check $(or $(NOTEBOOKS),notebooks/*.ipynb)
 
 notebooks: build ## execute the notebooks in place, to commit new outputs

@@ -9,6 +9,7 @@ export JUPYTER_RUNTIME_DIR="$cache/jupyter/runtime"
 export IPYTHONDIR="$cache/ipython"
 export GOMLX_NO_AUTO_INSTALL=1
 export PIP_DISABLE_PIP_VERSION_CHECK=1
+export PYTHONDONTWRITEBYTECODE=1 # no __pycache__ beside sources
 
 # Go, pip and Chromium want a home to write to; without one they get a place in the checkout.
 if [ ! -d "${HOME:-}" ] || [ ! -w "${HOME:-}" ]; then

@@ -11,6 +11,7 @@ outputs exceed 1 MB or name a folder of this machine; and, with check, if its ou
 import argparse
 import copy
 import difflib
+import html
 import json
 import pathlib
 import re
@@ -84,12 +85,23 @@ def execute(notebook, path):
         with log.open("w") as stderr:  # of the kernel itself; what a cell writes there is one of its outputs
             client.execute(stderr=stderr)
     except nbclient.exceptions.CellExecutionError as e:
-        return [f"a cell failed:\n{e}"]
+        return [f"a cell failed:\n{e}\n{displayed(notebook)}"]
     except nbclient.exceptions.CellTimeoutError:
         return [f"a cell took longer than {CELL_SECONDS} s"]
     except (nbclient.exceptions.DeadKernelError, RuntimeError) as e:
         return [f"the kernel died, its log is {log}: {e}"]
     return []
+
+
+def displayed(notebook):
+    """Returns what the last cell that has outputs displayed, as text: an error may be told there alone."""
+    cells = [cell for cell in notebook.cells if cell.get("outputs")]
+    pieces = []
+    for output in cells[-1].outputs if cells else []:
+        data = output.get("data", {})
+        text = re.sub(r"<[^>]*>", " ", data.get("text/html", "")) or data.get("text/plain", "")
+        pieces.append(html.unescape(" ".join(text.split()))[:2000])
+    return "\n".join(filter(None, pieces))
 
 
 def normalise(notebook):

@@ -1,0 +1,77 @@
+"""Tests of the notebook check: what it must find, and what it must not mind."""
+
+import copy
+import unittest
+
+import nbformat.v4 as v4
+from notebooks import OUTPUT_BYTES, ROOT, differences, displayed, inspect, normalise
+
+
+def notebook(*outputs, metadata=None):
+    cell = v4.new_code_cell("fmt.Println(1)", id="a", outputs=list(outputs), execution_count=1, metadata=metadata or {})
+    return v4.new_notebook(cells=[cell])
+
+
+def stream(text, name="stdout"):
+    return v4.new_output("stream", name=name, text=text)
+
+
+def display(**data):
+    return v4.new_output("display_data", data={key.replace("_", "/"): value for key, value in data.items()})
+
+
+class Normalise(unittest.TestCase):
+    def test_equal_runs_are_equal_bytes(self):
+        one = notebook(stream("a\n"), stream("b\n"), metadata={"execution": {"iopub.status.busy": "2026-01-01"}})
+        two = notebook(stream("a\nb\n"))
+        one.metadata["language_info"] = {"name": "go", "version": "go1.26.8"}
+        normalise(one)
+        normalise(two)
+        self.assertEqual(one, two)
+
+    def test_streams_do_not_mix(self):
+        nb = notebook(stream("a"), stream("b", "stderr"), stream("c"), display(text_plain="d"), stream("e"))
+        normalise(nb)
+        self.assertEqual([o.get("text") for o in nb.cells[0].outputs], ["a", "b", "c", None, "e"])
+
+
+class Inspect(unittest.TestCase):
+    def test_finds(self):
+        cases = {
+            "stderr": (stream("oops", "stderr"), "cell 1 wrote to stderr:\noops"),
+            "failed command": (stream("exit status 2\n"), "cell 1 complains"),
+            "unknown magic": (stream('"%x" unknown or not implemented yet.'), "cell 1 complains"),
+            "folder": (display(text_html=f"<p>{ROOT}/x</p>"), "its output names the folder"),
+            "size": (display(text_html="x" * OUTPUT_BYTES), f"the limit is {OUTPUT_BYTES}"),
+        }
+        for name, (output, want) in cases.items():
+            with self.subTest(name):
+                problems = inspect(notebook(output))
+                self.assertEqual(len(problems), 1, problems)
+                self.assertIn(want, problems[0])
+
+    def test_passes(self):
+        self.assertEqual(inspect(notebook(stream("status\n"), display(text_html="<b>x</b>"))), [])
+
+
+class Differences(unittest.TestCase):
+    def test_output(self):
+        committed = notebook(stream("1\n"))
+        self.assertEqual(differences(committed, copy.deepcopy(committed)), [])
+        problems = differences(committed, notebook(stream("2\n")))
+        self.assertEqual(len(problems), 1)
+        self.assertIn('-   "text": "1\\n"\n+   "text": "2\\n"', problems[0])
+
+    def test_never_executed(self):
+        self.assertEqual(len(differences(notebook(), notebook(stream("2\n")))), 1)
+
+
+class Displayed(unittest.TestCase):
+    def test_error_in_html(self):
+        nb = notebook(stream("x"), display(text_html="<div>a &lt; b</div><pre>c</pre>", text_plain="short"))
+        self.assertEqual(displayed(nb), "a < b c")
+        self.assertEqual(displayed(notebook()), "")
+
+
+if __name__ == "__main__":
+    unittest.main()
