@@ -254,13 +254,11 @@ func failure(message string) engine.Event {
 }
 
 func TestExplainInNotebook(t *testing.T) {
-	var got engine.Request
+	requests := make(chan engine.Request, 1)
 	tokens := []string{" are", " here", " ."}
-	k := newKernel(t, nil)
 	next := make(chan struct{}, 10)
-	k.shown = func(*os.Process, protocol.DisplayData) { next <- struct{}{} }
-	k.answer = func(conn net.Conn, r engine.Request) {
-		got = r
+	k := newKernel(t, func(conn net.Conn, r engine.Request) {
+		requests <- r
 		engine.Send(conn, engine.Event{Progress: &trace.Progress{Stage: "preparing prompt rows", Unit: "layer", Done: 1, Total: 6}})
 		<-next // it is on the screen
 		begin(conn)
@@ -271,12 +269,13 @@ func TestExplainInNotebook(t *testing.T) {
 			}
 		}
 		engine.Send(conn, engine.Event{Done: true})
-	}
+	})
+	k.shown = func(*os.Process, protocol.DisplayData) { next <- struct{}{} }
 	r := k.run("explain", true)
 	if r.status != 0 || r.stdout != "explained 3\n" || r.stderr != "" {
 		t.Fatalf("status %d, stdout %q, stderr %q", r.status, r.stdout, r.stderr)
 	}
-	if got.Model.Name != "tiny" || string(got.Text) != "the keys" || !strings.Contains(string(got.Options), `"max_tokens":3`) {
+	if got := <-requests; got.Model.Name != "tiny" || string(got.Text) != "the keys" || !strings.Contains(string(got.Options), `"max_tokens":3`) {
 		t.Errorf("request %+v", got)
 	}
 	if len(r.displays) < 3 || !strings.Contains(fmt.Sprint(r.displays[0].Data), "preparing prompt rows, layer 1 of 6") {

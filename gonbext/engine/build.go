@@ -58,7 +58,7 @@ func build(ctx context.Context) (string, error) {
 	if runtime.GOARCH == "amd64" && os.Getenv("GOEXPERIMENT") == "" {
 		env = append(env, "GOEXPERIMENT=simd") // GoMLX's Go backend is several times faster with it
 	}
-	if _, err := goTool(ctx, dir, env, "build", "-ldflags=-s -w", "-o", path, commandPath); err != nil {
+	if _, err := goTool(ctx, dir, env, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", path, commandPath); err != nil {
 		return "", fmt.Errorf("engine: building it in %s: %w", dir, err)
 	}
 	return path, nil
