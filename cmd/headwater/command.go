@@ -82,10 +82,31 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%v; see %s --help", err, cmd.CommandPath())
 	})
+	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		p.explainCommand(), p.versionCommand(),
+		p.explainCommand(), p.traceCommand(), p.attributeCommand(), p.tokenizeCommand(),
+		p.modelsCommand(), p.methodsCommand(), p.examplesCommand(), p.serveCommand(), p.versionCommand(),
 	)
 	return root
+}
+
+// helpCommand shows the help of a command. Cobra's own does not refuse a command that there is not.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "show the help of a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err == nil && len(rest) > 0 {
+				err = knownCommand(about, rest)
+			}
+			if err != nil {
+				return err
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
 }
 
 // knownCommand refuses what is no subcommand.
@@ -111,6 +132,20 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		return usagef("%s takes no argument, got %q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
 	}
 	return nil
+}
+
+// needFlags returns a usage error that names the flags that are missing.
+func needFlags(cmd *cobra.Command, names ...string) error {
+	var missing []string
+	for _, name := range names {
+		if !cmd.Flags().Changed(name) {
+			missing = append(missing, "--"+name)
+		}
+	}
+	if missing == nil {
+		return nil
+	}
+	return usagef("%s needs %s; see %s --help", cmd.Name(), strings.Join(missing, " and "), cmd.CommandPath())
 }
 
 // usagef returns an error that ends the program with the status of wrong usage.

@@ -49,9 +49,9 @@ func (p *program) explainCommand() *cobra.Command {
 	generationFlags(cmd, &f.opts)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "explain the prompts of `FILE`, a line of JSON each; - is standard input")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
-	cmd.Flags().StringVar(&f.format, "format", "", "`text|html|json` (default text, with --input json)")
+	cmd.Flags().StringVar(&f.format, "format", "", "form of the result: `text|html|json` (default text; json with --input)")
 	cmd.Flags().StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
-	cmd.Flags().IntVar(&f.width, "width", 0, "columns of text, from 60 (default those of the terminal, else 100)")
+	cmd.Flags().IntVar(&f.width, "width", 0, "`columns` of text, from 60 (default those of the terminal, else 100)")
 	return cmd
 }
 
@@ -81,7 +81,7 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	)
 }
 
-// explain explains one prompt. When interrupted it shows what there is.
+// explain explains one prompt. When interrupted it shows what there is so far.
 func (p *program) explain(ctx context.Context, f explainFlags, prompt string) error {
 	out, err := p.create(f.output)
 	if err != nil {
@@ -92,6 +92,11 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 	if err != nil {
 		return err
 	}
+	return p.explainTo(ctx, out, m, f, prompt)
+}
+
+// explainTo explains a prompt with an open model.
+func (p *program) explainTo(ctx context.Context, out *output, m attribution.Model, f explainFlags, prompt string) error {
 	e, err := p.watch(ctx, m, prompt, f.opts)
 	if err != nil && !interrupted(ctx, e) {
 		return err
@@ -99,7 +104,10 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 	if err != nil {
 		e.Warnings = append(e.Warnings, fmt.Sprintf("Stopped after %d tokens.", len(e.Steps)))
 	}
-	return errors.Join(p.show(out, f, e), out.commit(), err)
+	if failed := p.show(out, f, e); failed != nil {
+		return failed
+	}
+	return errors.Join(out.commit(), err)
 }
 
 // interrupted reports whether an explanation was cut short and has something to show.

@@ -15,12 +15,12 @@ import (
 type modelFlags struct{ model, backend string }
 
 func (f *modelFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.model, "model", "m", "", "the embedded model's name or a `directory` in Hugging Face layout (default tiny)")
+	cmd.Flags().StringVarP(&f.model, "model", "m", "", "an embedded model or a directory in Hugging Face layout, its `NAME` or path (default tiny)")
 	f.addBackend(cmd)
 }
 
 func (f *modelFlags) addBackend(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.backend, "backend", "", "`go, xla or xla:PATH` of a PJRT plugin (default xla if there is one, else go)")
+	cmd.Flags().StringVar(&f.backend, "backend", "", "what computes, by `NAME`: go, xla or xla:PATH of a PJRT plugin (default xla if there is one, else go)")
 }
 
 // methodFlags adds the flags that say what is computed.
@@ -36,7 +36,7 @@ func methodFlags(cmd *cobra.Command, o *attribution.Options, methods string) {
 		}
 		return nil
 	})
-	f.Func("heads", "fuse attention heads by `mean|max|min|K`; K is one head's number from 0 (default mean)", func(s string) (err error) {
+	f.Func("heads", "fuse attention heads as `mean|max|min|K`; K is one head's number from 0 (default mean)", func(s string) (err error) {
 		o.Heads, err = trace.ParseHeads(s)
 		return err
 	})
@@ -85,7 +85,7 @@ func generationFlags(cmd *cobra.Command, o *attribution.Options) {
 
 // specialFlag adds --special.
 func specialFlag(cmd *cobra.Command, s *trace.Specials) {
-	cmd.Flags().Func("special", "begin-of-text before the prompt: `on|off|auto` (default auto, as the tokenizer says)", func(v string) error {
+	cmd.Flags().Func("special", "put begin-of-text before the prompt: `on|off|auto` (default auto, as the tokenizer says)", func(v string) error {
 		switch v {
 		case "on":
 			*s = trace.SpecialsOn
@@ -142,7 +142,7 @@ func setOpen(p **int, s string) error {
 func setInt(p **int, s string) error {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 {
-		return fmt.Errorf("%q is not a number from 0", s)
+		return fmt.Errorf("want a number from 0")
 	}
 	*p = &n
 	return nil
@@ -152,7 +152,7 @@ func setInt(p **int, s string) error {
 func setCount(p *int, s string) error {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 {
-		return fmt.Errorf("%q is not a number from 1", s)
+		return fmt.Errorf("want a number from 1")
 	}
 	*p = n
 	return nil

@@ -55,15 +55,26 @@ func createBeside(path string) (*output, error) {
 	if base == "" {
 		return nil, fmt.Errorf("output %s is no file's name", path)
 	}
-	temp := filepath.Join(dir, fmt.Sprintf(".%s.%d.tmp", base, os.Getpid()))
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	f, err := createNew(filepath.Join(dir, "."+base))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("output %s: the directory %s does not exist", path, dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("output %s: %w", path, err)
 	}
-	return &output{Writer: bufio.NewWriter(f), path: path, temp: temp, file: f}, nil
+	return &output{Writer: bufio.NewWriter(f), path: path, temp: f.Name(), file: f}, nil
+}
+
+// createNew creates a file of a name that is not there yet, with the permissions that a plain create gives.
+func createNew(prefix string) (f *os.File, err error) {
+	for n := range 100 {
+		name := fmt.Sprintf("%s.%d-%d.tmp", prefix, os.Getpid(), n)
+		f, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec // the umask decides
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return f, err
 }
 
 // commit ends the output and puts the file in its place.

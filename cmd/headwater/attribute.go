@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/checkpoint"
+)
+
+func (p *program) attributeCommand() *cobra.Command {
+	var opts attribution.Options
+	var input, output string
+	cmd := &cobra.Command{
+		Use:   "attribute --input FILE --methods NAMES -o FILE",
+		Short: "compute methods on attention from any program",
+		Long: "Attribute reads attention [L,H,T,S] or [L,T,S] and, if a method needs it, value-zeroing [L,T,S] from a safetensors file.\n" +
+			"It writes a float64 tensor [L,T,S] for each method, named after it: what comes from each source up to each layer.\n" +
+			"For flow it also writes flow-normalized, whose rows sum to 1. Layers and heads count from 0.",
+		Example: `  headwater attribute --input in.safetensors --methods rollout,flow -o out.safetensors`,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := needFlags(cmd, "input", "methods", "output"); err != nil {
+				return err
+			}
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			return p.attribute(ctx, input, output, opts)
+		},
+	}
+	cmd.Flags().StringVarP(&input, "input", "i", "", "read the safetensors `FILE`")
+	methodFlags(cmd, &opts, "")
+	cmd.Flags().StringVarP(&output, "output", "o", "", outputFlag)
+	return cmd
+}
+
+// attribute computes methods on the tensors of a file.
+func (p *program) attribute(ctx context.Context, input, output string, opts attribution.Options) error {
+	if slices.Contains(opts.Methods, "flow") {
+		opts.Methods = append(opts.Methods, "flow-normalized")
+	}
+	out, err := p.create(output)
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	f, err := checkpoint.Open(input)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	tensors, err := mixingTensors(f, opts.Methods)
+	if err != nil {
+		return err
+	}
+	line := p.progress()
+	defer line.clear()
+	opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
+	a, err := attribution.Attribute(ctx, tensors, opts)
+	if err != nil {
+		return fmt.Errorf("%s: %w", input, err)
+	}
+	line.clear()
+	for _, warning := range a.Warnings {
+		p.say("note: %s", warning)
+	}
+	if err := writeAttribution(out, f, a); err != nil {
+		return err
+	}
+	return out.commit()
+}
+
+// mixingTensors reads the tensors that methods need.
+func mixingTensors(f *checkpoint.File, methods []string) ([]trace.Tensor, error) {
+	var tensors []trace.Tensor
+	for _, name := range methods {
+		m, err := attribution.LookupMethod(name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(tensors, func(t trace.Tensor) bool { return t.Name == m.Mixing }) {
+			continue
+		}
+		if !f.Has(m.Mixing) {
+			return nil, fmt.Errorf("%s has no tensor %q, which method %s needs; it has %s",
+				f.Name(), m.Mixing, name, quoted(f.Names()))
+		}
+		shape, err := f.Shape(m.Mixing)
+		if err != nil {
+			return nil, err
+		}
+		data, err := f.Float32(m.Mixing)
+		if err != nil {
+			return nil, err
+		}
+		tensors = append(tensors, trace.Tensor{Name: m.Mixing, Shape: shape, Data: data})
+	}
+	return tensors, nil
+}
+
+// quoted lists names for a message, the first few.
+func quoted(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	const most = 20
+	var some []string
+	for _, name := range names[:min(len(names), most)] {
+		some = append(some, strconv.Quote(name[:min(len(name), 60)]))
+	}
+	if len(names) > most {
+		some = append(some, fmt.Sprintf("and %d more", len(names)-most))
+	}
+	return strings.Join(some, ", ")
+}
+
+// writeAttribution writes a tensor for each method and, in the metadata, the settings that made it.
+func writeAttribution(out *output, f *checkpoint.File, a *attribution.Attribution) error {
+	about := map[string]string{"version": strconv.Itoa(attribution.Version)}
+	if hash, ok := f.Metadata()["model_hash"]; ok {
+		about["model_hash"] = hash
+	}
+	var tensors []checkpoint.Tensor
+	for _, name := range a.Order {
+		m := a.Methods[name]
+		settings, err := json.Marshal(m.Options)
+		if err != nil {
+			return err
+		}
+		about[name] = string(settings)
+		tensors = append(tensors, checkpoint.Tensor{Name: name, Shape: m.Shape[:], Data: m.Data})
+	}
+	return checkpoint.Write(out, tensors, about)
+}

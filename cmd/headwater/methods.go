@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// methodList is what headwater methods says.
+type methodList struct {
+	Methods      []attribution.Method `json:"methods"`
+	Mixings      []part               `json:"mixings"`
+	Aggregations []part               `json:"aggregations"`
+}
+
+// part is a mixing or an aggregation.
+type part struct {
+	Name    string `json:"name"`
+	Summary string `json:"summary"`
+	Formula string `json:"formula,omitempty"`
+	Paper   string `json:"paper"`
+	Cost    string `json:"cost"`
+}
+
+func (p *program) methodsCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "methods",
+		Short: "list the methods: what a value means, what it costs, where it comes from",
+		Args:  noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			list, err := allMethods()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(p.stdout, list)
+			}
+			return p.writeMethods(list)
+		},
+	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+// allMethods returns everything that is registered, by name.
+func allMethods() (methodList, error) {
+	list := methodList{Methods: attribution.Methods()}
+	for _, name := range attribution.MixingNames() {
+		m, err := attribution.LookupMixing(name)
+		if err != nil {
+			return list, err
+		}
+		list.Mixings = append(list.Mixings, part{name, m.Summary, "", m.Paper, m.Cost})
+	}
+	for _, name := range attribution.AggregationNames() {
+		a, err := attribution.LookupAggregation(name)
+		if err != nil {
+			return list, err
+		}
+		i := a.Info()
+		list.Aggregations = append(list.Aggregations, part{name, i.Summary, i.Formula, i.Paper, i.Cost})
+	}
+	return list, nil
+}
+
+// writeMethods writes a block for each method, then its parts.
+func (p *program) writeMethods(list methodList) error {
+	w := bufio.NewWriter(p.stdout)
+	for _, m := range list.Methods {
+		kind := m.Mixing + " × " + m.Aggregation
+		if m.Residual > 0 {
+			kind += fmt.Sprintf(", residual %g", m.Residual)
+		}
+		fmt.Fprintln(w, m.Name)
+		writeFields(w, [][2]string{
+			{"value", m.Summary}, {"kind", kind}, {"formula", m.Formula}, {"cost", m.Cost}, {"source", m.Paper},
+		})
+	}
+	fmt.Fprintf(w, "Any mixing+aggregation is a method, too, such as value-zeroing+flow.\n\n")
+	for _, group := range []struct {
+		kind  string
+		parts []part
+	}{{"mixing", list.Mixings}, {"aggregation", list.Aggregations}} {
+		for _, part := range group.parts {
+			fmt.Fprintln(w, group.kind, part.Name)
+			writeFields(w, [][2]string{
+				{"value", part.Summary}, {"formula", part.Formula}, {"cost", part.Cost}, {"source", part.Paper},
+			})
+		}
+	}
+	return w.Flush()
+}
+
+// writeFields writes names and values in two columns and an empty line after them, without the empty values.
+func writeFields(w *bufio.Writer, fields [][2]string) {
+	for _, f := range fields {
+		if f[1] != "" {
+			fmt.Fprintf(w, "  %-9s%s\n", f[0], f[1])
+		}
+	}
+	fmt.Fprintln(w)
+}

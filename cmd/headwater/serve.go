@@ -1,0 +1,36 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/gonbext/local"
+)
+
+func (p *program) serveCommand() *cobra.Command {
+	var c local.Config
+	var models modelFlags
+	cmd := &cobra.Command{
+		Use:   "serve --socket PATH",
+		Short: "keep models open for notebooks (they start this by themselves)",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := needFlags(cmd, "socket"); err != nil {
+				return err
+			}
+			if c.Watch < 0 || c.Idle < 0 {
+				return usagef("--watch %d and --idle %v must not be negative", c.Watch, c.Idle)
+			}
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			c.Backend, c.Log = models.backend, p.stderr
+			return local.Serve(ctx, c)
+		},
+	}
+	cmd.Flags().StringVar(&c.Socket, "socket", "", "listen on the unix socket `PATH`")
+	cmd.Flags().IntVar(&c.Watch, "watch", 0, "end with the process of this `ID`; 0 is none")
+	cmd.Flags().DurationVar(&c.Idle, "idle", time.Duration(0), "end when nobody asks for this `time`, such as 2h; 0 is never")
+	models.addBackend(cmd)
+	return cmd
+}

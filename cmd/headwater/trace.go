@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/checkpoint"
+)
+
+// traceFlags are the flags of headwater trace.
+type traceFlags struct {
+	modelFlags
+	text     string
+	specials trace.Specials
+	ids      []int
+	taps     []trace.Tap
+	output   string
+}
+
+func (p *program) traceCommand() *cobra.Command {
+	f := traceFlags{}
+	cmd := &cobra.Command{
+		Use:   "trace (--text TEXT | --ids IDS) --taps TAPS -o FILE",
+		Short: "run a model once and write its raw tensors as safetensors",
+		Long: "Trace runs one text or sequence of ids through a model and writes float32 tensors, each named after its tap, and the ids.\n" +
+			"The tap hidden brings final with it, the residual stream after the last norm. What it writes, headwater attribute reads.",
+		Example: `  headwater trace --text "the keys to the cabinet" --taps attention,hidden,logits -o out.safetensors
+  headwater trace --model path/to/gpt2 --ids 5,6,7 --taps attention,value-zeroing -o out.safetensors`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := needFlags(cmd, "taps", "output"); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("text") == cmd.Flags().Changed("ids") {
+				return usagef("trace needs one of --text and --ids")
+			}
+			if cmd.Flags().Changed("ids") && cmd.Flags().Changed("special") {
+				return usagef("--special goes with --text; of --ids nothing is changed")
+			}
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			return p.trace(ctx, f)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&f.text, "text", "", "run this `text`")
+	cmd.Flags().Func("ids", "run these token `ids`, joined by commas", func(s string) (err error) {
+		f.ids, err = parseIDs(s)
+		return err
+	})
+	specialFlag(cmd, &f.specials)
+	cmd.Flags().Func("taps", "`names` of tensors, joined by commas: "+tapNames(), func(s string) error {
+		for name := range strings.SplitSeq(s, ",") {
+			tap := trace.Tap(strings.TrimSpace(name))
+			if !slices.Contains(trace.Taps(), tap) {
+				return fmt.Errorf("unknown tap %q; known are %s", tap, tapNames())
+			}
+			f.addTap(tap)
+		}
+		return nil
+	})
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
+	return cmd
+}
+
+// addTap adds a tap once. Hidden states come with what the final norm makes of the last one.
+func (f *traceFlags) addTap(tap trace.Tap) {
+	if !slices.Contains(f.taps, tap) {
+		f.taps = append(f.taps, tap)
+	}
+	if tap == trace.Hidden {
+		f.addTap(trace.Final)
+	}
+}
+
+func tapNames() string {
+	var names []string
+	for _, tap := range trace.Taps() {
+		names = append(names, string(tap))
+	}
+	return strings.Join(names, ", ")
+}
+
+// parseIDs reads numbers joined by commas. Whether a model knows them is its business.
+func parseIDs(s string) ([]int, error) {
+	var ids []int
+	for word := range strings.SplitSeq(s, ",") {
+		id, err := strconv.ParseInt(strings.TrimSpace(word), 10, 32)
+		if err != nil || id < 0 {
+			return nil, fmt.Errorf("%q is not a token id, a number from 0", word)
+		}
+		ids = append(ids, int(id))
+	}
+	return ids, nil
+}
+
+// trace runs a model and writes what was recorded.
+func (p *program) trace(ctx context.Context, f traceFlags) error {
+	out, err := p.create(f.output)
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	m, err := p.open(ctx, f.modelFlags)
+	if err != nil {
+		return err
+	}
+	ids, err := f.tokens(m)
+	if err != nil {
+		return err
+	}
+	if err := checkSize(m.Info(), f.taps, len(ids)); err != nil {
+		return err
+	}
+	line := p.progress()
+	defer line.clear()
+	line.show("running %d tokens", len(ids))
+	tensors, err := m.Trace(ctx, ids, f.taps)
+	if err != nil {
+		return err
+	}
+	if err := checkpoint.Write(out, f.file(ids, tensors), metadata(m.Info())); err != nil {
+		return err
+	}
+	return out.commit()
+}
+
+// tokens returns the ids to run.
+func (f traceFlags) tokens(m *models.Model) ([]int, error) {
+	if f.ids != nil {
+		return f.ids, nil
+	}
+	if f.text == "" {
+		return nil, usagef("--text is empty; give some text")
+	}
+	tokens, err := m.Encode(f.text, f.specials)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int
+	for _, t := range tokens {
+		ids = append(ids, t.ID)
+	}
+	return ids, nil
+}
+
+// file returns the tensors of a file: those recorded and ids [T].
+func (f traceFlags) file(ids []int, tensors []trace.Tensor) []checkpoint.Tensor {
+	ids32 := make([]int32, len(ids))
+	for i, id := range ids {
+		ids32[i] = int32(id) //nolint:gosec // below the size of the vocabulary
+	}
+	all := []checkpoint.Tensor{{Name: "ids", Shape: []int{len(ids)}, Data: ids32}}
+	for _, t := range tensors {
+		all = append(all, checkpoint.Tensor{Name: t.Name, Shape: t.Shape, Data: t.Data})
+	}
+	return all
+}
+
+// metadata says where tensors come from.
+func metadata(info trace.Info) map[string]string {
+	return map[string]string{
+		"version": strconv.Itoa(attribution.Version), "model_hash": info.Hash, "family": info.Family,
+	}
+}
+
+// maxTraceBytes is how much a trace may take: far more than is looked at, and less than fills memory by a slip.
+const maxTraceBytes = 4 << 30
+
+// checkSize refuses a trace that would fill memory. Besides what is recorded, the scores of one layer are held a few times.
+func checkSize(info trace.Info, taps []trace.Tap, tokens int) error {
+	L, H, T, D, V := float64(info.Layers), float64(info.Heads), float64(tokens), float64(info.Width), float64(info.Vocab)
+	numbers := 4 * H * T * T
+	for _, tap := range taps {
+		switch tap {
+		case trace.Scores, trace.Attention:
+			numbers += L * H * T * T
+		case trace.Terms:
+			numbers += 3 * L * H * T * T
+		case trace.HeadOutput:
+			numbers += L * H * T * D
+		case trace.Logits:
+			numbers += T * V
+		case trace.ValueZeroing:
+			numbers += L * T * T
+		default:
+			numbers += (L + 1) * T * D
+		}
+	}
+	if numbers*4 > maxTraceBytes {
+		return usagef("these taps of %d tokens need about %.1f GiB, limit %d GiB; take fewer taps or a shorter text",
+			tokens, numbers*4/(1<<30), maxTraceBytes>>30)
+	}
+	return nil
+}
