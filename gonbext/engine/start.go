@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -114,6 +115,7 @@ func (s Start) launch(ctx context.Context, c Client) error {
 	if err != nil {
 		return err
 	}
+	sweep(filepath.Dir(c.Socket))
 	s.stage("starting the engine")
 	exited, err := s.spawn(binary, c.Socket)
 	if err != nil {
@@ -138,6 +140,17 @@ func (s Start) launch(ctx context.Context, c Client) error {
 		}
 	}
 	return nil
+}
+
+// sweep removes what engines of processes that are gone have left in the directory.
+func sweep(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		number, _, _ := strings.Cut(e.Name(), "-")
+		if pid, err := strconv.Atoi(number); err == nil && StartOf(pid) == "" {
+			os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
 }
 
 // spawn starts the engine in a session of its own. Its output goes to a file: a notebook's cell does not end while a child

@@ -274,7 +274,7 @@ func (b *page) chip(v *view, t, j int, numbered bool) {
 	b.printf(`<span style="%s;padding:1px 3px" title="%s = %s%s">%s`, c.style(),
 		escape(text, nameLimit), v.top.value(x), remark, escape(tokenName(text), 0))
 	if numbered {
-		b.printf(`<sub style="font-size:10px"> %s</sub>`, v.top.number(x))
+		b.printf(`<span style="font-size:10px"> %s</span>`, v.top.number(x))
 	}
 	b.WriteString("</span>")
 }
@@ -317,9 +317,9 @@ func (b *page) totals(v *view, t int) {
 	if sinks != "" {
 		b.printf("sink %s · ", escape(sinks, 0))
 	}
-	b.printf("%s %s", promptName(sinks), v.top.value(w.prompt))
+	b.printf("%s %s", promptName(sinks), v.top.sum(w.prompt))
 	if !math.IsNaN(w.generated) {
-		b.printf(" · generated tokens %s", v.top.value(w.generated))
+		b.printf(" · generated tokens %s", v.top.sum(w.generated))
 	}
 	b.WriteString("</div>")
 }
@@ -328,11 +328,13 @@ func (b *page) totals(v *view, t int) {
 func (b *page) bar(w mass) {
 	const width = 120
 	for _, part := range []struct {
+		name  string
 		share float64
 		color rgb
-	}{{w.sink, rgb{190, 194, 200}}, {w.prompt, ramp(0.6).background}, {w.generated, rgb{120, 126, 136}}} {
+	}{{"sink", w.sink, rgb{190, 194, 200}}, {"prompt", w.prompt, ramp(0.6).background}, {"generated tokens", w.generated, rgb{120, 126, 136}}} {
 		if px := int(math.Round(width * min(max(part.share, 0), 1))); px > 0 {
-			b.printf(`<span style="background-color:%v;color:%v;display:inline-block;width:%dpx;height:8px"></span>`, part.color, legible(part.color), px)
+			b.printf(`<span style="background-color:%v;color:%v;display:inline-block;width:%dpx;height:8px" title="%s"></span>`,
+				part.color, legible(part.color), px, part.name)
 		}
 	}
 	b.WriteByte(' ')

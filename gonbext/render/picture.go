@@ -138,7 +138,7 @@ func (v *view) sinkNames(p *picture, t int) string {
 	var names []string
 	for j, sink := range v.sinks {
 		if sink {
-			names = append(names, tokenName(p.e.Prompt.Texts[j])+" "+v.top.value(v.at(t, j)))
+			names = append(names, tokenName(p.e.Prompt.Texts[j])+" "+v.top.sum(v.at(t, j)))
 		}
 	}
 	return strings.Join(names, ", ")

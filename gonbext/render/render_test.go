@@ -180,7 +180,7 @@ var (
 // survives checks that markup holds nothing that a sanitiser of notebooks removes, and is balanced.
 func survives(t *testing.T, markup string) {
 	t.Helper()
-	allowed := map[string]bool{"div": true, "span": true, "b": true, "br": true, "sub": true, "table": true, "tr": true,
+	allowed := map[string]bool{"div": true, "span": true, "b": true, "br": true, "table": true, "tr": true,
 		"td": true, "details": true, "summary": true}
 	var open []string
 	for _, m := range tag.FindAllStringSubmatch(markup, -1) {

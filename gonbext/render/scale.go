@@ -121,6 +121,14 @@ func (s scale) value(v float64) string {
 	return s.number(v)
 }
 
+// sum writes a total or a sink, which the range does not bound: shares from 1 % on with one digit.
+func (s scale) sum(v float64) string {
+	if s.percent && v >= 0.01 {
+		return share(v)
+	}
+	return s.value(v)
+}
+
 // ends writes the range: the neutral or lowest value and the limit.
 func (s scale) ends() (low, high string) {
 	switch {

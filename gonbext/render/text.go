@@ -190,9 +190,9 @@ func (t *text) totals(v *view, i int) {
 	}
 	w := v.mass(i)
 	sinks := v.sinkNames(t.picture, i)
-	parts := []string{promptName(sinks) + " " + v.top.value(w.prompt)}
+	parts := []string{promptName(sinks) + " " + v.top.sum(w.prompt)}
 	if !math.IsNaN(w.generated) {
-		parts = append(parts, "generated tokens "+v.top.value(w.generated))
+		parts = append(parts, "generated tokens "+v.top.sum(w.generated))
 	}
 	if sinks != "" {
 		parts = append([]string{"sink " + sinks}, parts...)
@@ -205,7 +205,7 @@ func (t *text) totals(v *view, i int) {
 			}
 		}
 		parts = append(parts, fmt.Sprintf("of it on the %d prompt tokens not shown %s",
-			len(t.e.Prompt.Texts)-len(columns), v.top.value(rest)))
+			len(t.e.Prompt.Texts)-len(columns), v.top.sum(rest)))
 	}
 	t.wrapped("     "+right(v.label(), t.label)+"  Σ ", strings.Join(parts, " · "))
 }

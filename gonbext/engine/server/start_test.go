@@ -92,6 +92,14 @@ func TestConnectStartsOneEngine(t *testing.T) {
 	pid := kernel(t)
 	var mu sync.Mutex
 	stages, pids := map[string]int{}, map[int]int{}
+	socket, err := engine.SocketFor(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(filepath.Dir(socket), "999999999-0.log") // of a process that cannot be
+	if err := os.WriteFile(left, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	start := engine.Start{PID: pid, OnStage: func(s string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -122,6 +130,9 @@ func TestConnectStartsOneEngine(t *testing.T) {
 	defer stopped(t, c)
 	if len(pids) != 1 || stages["starting the engine"] != 1 {
 		t.Errorf("engines by clients %v, stages %v; want one engine started once", pids, stages)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("files of engines that are gone stay: %v", err)
 	}
 	info, err := os.Stat(filepath.Dir(c.Socket))
 	if err != nil || info.Mode().Perm() != 0o700 {
