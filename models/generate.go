@@ -52,6 +52,9 @@ func (m *Model) newGeneration(ids []int, ask trace.Ask) (*generation, error) {
 		return nil, err
 	}
 	if len(ask.Continuation) > 0 {
+		if err := m.graph.CheckIDs(ask.Continuation); err != nil {
+			return nil, fmt.Errorf("models: continuation: %w", err)
+		}
 		ask.MaxTokens = len(ask.Continuation)
 	}
 	if ask.MaxTokens < 1 {

@@ -58,20 +58,20 @@ const (
 	objectTable = `key/keys lamp/lamps book/books box/boxes cup/cups ball/balls coin/coins ring/rings
 		hat/hats bag/bags pen/pens knife/knives map/maps clock/clocks drum/drums bell/bells rope/ropes
 		shoe/shoes coat/coats brush/brushes candle/candles basket/baskets mirror/mirrors bottle/bottles
-		tele|scope/tele|scopes um|brella/um|brellas trum|pet/trum|pets lan|tern/lan|terns
+		te|lescope/te|lescopes um|brella/um|brellas trum|pet/trum|pets lan|tern/lan|terns
 		ket|tle/ket|tles thim|ble/thim|bles whis|tle/whis|tles sad|dle/sad|dles`
 
 	otherNounTable = `cabinet/cabinets door/doors window/windows table/tables chair/chairs
 		shelf/shelves house/houses garden/gardens road/roads bridge/bridges tree/trees river/rivers
 		boat/boats wagon/wagons dog/dogs cat/cats horse/horses bird/birds wolf/wolves boy/boys girl/girls
-		chim|ney/chim|neys ward|robe/ward|robes light|house/light|houses or|chard/or|chards
+		chim|ney/chim|neys ward|robe/ward|robes lighth|ouse/lighth|ouses or|chard/or|chards
 		carpen|ter/carpen|ters scare|crow/scare|crows black|smith/black|smiths`
 
 	femaleTable = `mary anna alice emma sarah lucy jane kate rose ruth ella clara grace laura
-		clem|entine jose|phine wilhel|mina pene|lope gene|vieve rosa|lind`
+		clem|entine jose|phine wilhel|mina pene|lope gene|vieve rosal|ind`
 
 	maleTable = `john peter tom paul james david mark henry jack sam george adam luke simon
-		bar|tholo|mew nathan|iel sebas|tian frede|rick igna|tius theo|dore`
+		bar|tholo|mew nathan|iel sebas|tian fred|erick ignat|ius theo|dore`
 
 	colorTable = `red blue green yellow black white brown gray pink purple orange silver golden violet
 		crimson tan`

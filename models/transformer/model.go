@@ -115,8 +115,8 @@ func (m *Model) exec(key string, inputs int, names []string, build graphFunc) (*
 	return exec, nil
 }
 
-// checkIDs returns an error if ids is empty, longer than the context, or holds an id outside the vocabulary.
-func (m *Model) checkIDs(ids []int) error {
+// CheckIDs returns an error if ids is empty, longer than the context, or holds an id outside the vocabulary.
+func (m *Model) CheckIDs(ids []int) error {
 	if len(ids) == 0 {
 		return fmt.Errorf("transformer: there are no tokens to run on")
 	}

@@ -53,7 +53,7 @@ func (m *Model) NewSession(asks []trace.MixingAsk) (*Session, error) {
 // Prompt feeds the first tokens of a text, all at once. Mixings that cost a pass per pair are computed layer by layer,
 // and progress, if not nil, is told of each.
 func (s *Session) Prompt(ctx context.Context, ids []int, progress func(trace.Progress)) (*Output, error) {
-	if err := s.m.checkIDs(ids); err != nil {
+	if err := s.m.CheckIDs(ids); err != nil {
 		return nil, err
 	}
 	fed := s.m.fed(len(ids))

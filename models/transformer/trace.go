@@ -33,7 +33,7 @@ var taps = map[trace.Tap]tap{
 
 // Trace runs ids once, T tokens, and returns one tensor for each tap, in the order asked. Sources after their target are 0.
 func (m *Model) Trace(ctx context.Context, ids []int, wanted []trace.Tap) ([]trace.Tensor, error) {
-	if err := m.checkIDs(ids); err != nil {
+	if err := m.CheckIDs(ids); err != nil {
 		return nil, err
 	}
 	var inGraph []trace.Tap

@@ -1,0 +1,192 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/checkpoint"
+	_ "github.com/headwater-ml/headwater/models/xla"
+)
+
+const goldens = "../../models/testdata/goldens/"
+
+var families = []string{"gpt2", "bloom", "bloom_h6", "falcon_rw"}
+
+const (
+	logitsTol  = 2e-5 // against the reference; worst seen 4e-6
+	tapTol     = 1e-5 // attentions and hidden states, also between backends; worst seen 2e-6
+	backendTol = 1e-5 // pure Go against XLA
+)
+
+// open opens a model on a backend and skips where XLA is not to be had.
+func open(t testing.TB, ref, backend string) *models.Model {
+	t.Helper()
+	m, err := models.Open(ref, models.Options{Backend: backend})
+	if err != nil && backend == "xla" {
+		if _, e := models.OpenBackend("xla"); e != nil {
+			t.Skip("no XLA here: ", e)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// recorded reads row 0 of a recorded tensor.
+func recorded(t testing.TB, family, name string) []float32 {
+	t.Helper()
+	f, err := checkpoint.Open(filepath.Join(goldens, family, "golden.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	data, err := f.Float32(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data[:len(data)/2]
+}
+
+// ids reads row 0 of recorded token ids.
+func ids(t testing.TB, family, name string, rows int) []int {
+	t.Helper()
+	f, err := checkpoint.Open(filepath.Join(goldens, family, "golden.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	data, err := f.Int32(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []int
+	for _, id := range data[:len(data)/rows] {
+		out = append(out, int(id))
+	}
+	return out
+}
+
+func compare(t *testing.T, what string, got, want []float32, tol float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s has %d numbers, want %d", what, len(got), len(want))
+	}
+	for i := range got {
+		if d := math.Abs(float64(got[i]) - float64(want[i])); !(d <= tol) {
+			t.Fatalf("%s: element %d = %v, want %v within %v", what, i, got[i], want[i], tol)
+		}
+	}
+}
+
+func TestReferenceParity(t *testing.T) {
+	for _, backend := range []string{"go", "xla"} {
+		for _, family := range families {
+			t.Run(backend+"/"+family, func(t *testing.T) {
+				m := open(t, goldens+family, backend)
+				layers := m.Info().Layers
+				ts, err := m.Trace(context.Background(), ids(t, family, "input_ids", 2), []trace.Tap{trace.Logits, trace.Attention, trace.Hidden, trace.Final})
+				if err != nil {
+					t.Fatal(err)
+				}
+				compare(t, "logits", ts[0].Data, recorded(t, family, "logits"), logitsTol)
+				n, d := len(ts[1].Data)/layers, len(ts[3].Data)
+				for l := range layers {
+					compare(t, fmt.Sprintf("attention %d", l), ts[1].Data[l*n:(l+1)*n], recorded(t, family, fmt.Sprintf("attn.%d", l)), tapTol)
+					compare(t, fmt.Sprintf("hidden %d", l), ts[2].Data[l*d:(l+1)*d], recorded(t, family, fmt.Sprintf("hidden.%d", l)), tapTol)
+				}
+				compare(t, "final", ts[3].Data, recorded(t, family, fmt.Sprintf("hidden.%d", layers)), tapTol)
+			})
+		}
+	}
+}
+
+// TestGreedyParity continues the recorded prompt: the tokens are the reference's. It forbade end-of-text, id 2, so the run here is
+// cut where that would come first.
+func TestGreedyParity(t *testing.T) {
+	for _, backend := range []string{"go", "xla"} {
+		for _, family := range families {
+			t.Run(backend+"/"+family, func(t *testing.T) {
+				m := open(t, goldens+family, backend)
+				all := ids(t, family, "greedy", 1)
+				at := 12
+				for s, err := range m.Steps(context.Background(), all[:12], trace.Ask{MaxTokens: 6}) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if s.Next.Token.ID != all[at] {
+						t.Fatalf("token %d = %d, want %d", at, s.Next.Token.ID, all[at])
+					}
+					at++
+				}
+				if at != len(all) {
+					t.Errorf("%d tokens, want %d", at, len(all))
+				}
+			})
+		}
+	}
+}
+
+// TestBackendsAgree compares every tap of pure Go and XLA, and the rows of a generation on the cache.
+func TestBackendsAgree(t *testing.T) {
+	for _, ref := range append([]string{goldens + "gpt2", goldens + "bloom_h6", goldens + "falcon_rw"}, models.Default) {
+		t.Run(filepath.Base(ref), func(t *testing.T) {
+			xla, plain := open(t, ref, "xla"), open(t, ref, "go")
+			text := []int{5, 17, 33, 8, 90, 41, 6, 77, 23}
+			want, err := plain.Trace(context.Background(), text, trace.Taps())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := xla.Trace(context.Background(), text, trace.Taps())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range want {
+				compare(t, want[i].Name, got[i].Data, want[i].Data, scaled(want[i].Data))
+			}
+			ask := trace.Ask{Continuation: []int{7, 60, 31}, Mixings: []trace.MixingAsk{{Name: "attention", AllRows: true}, {Name: "value-zeroing", AllRows: true}}}
+			compareSteps(t, collect(t, xla, text, ask), collect(t, plain, text, ask))
+		})
+	}
+}
+
+// scaled is the tolerance for numbers of the size of data: float32 carries 24 bits whatever the size.
+func scaled(data []float32) float64 {
+	most := 1.0
+	for _, x := range data {
+		most = max(most, math.Abs(float64(x)))
+	}
+	return backendTol * most
+}
+
+func collect(t *testing.T, m *models.Model, text []int, ask trace.Ask) []trace.Step {
+	t.Helper()
+	var steps []trace.Step
+	for s, err := range m.Steps(context.Background(), text, ask) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+func compareSteps(t *testing.T, got, want []trace.Step) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d steps, want %d", len(got), len(want))
+	}
+	for i := range want {
+		for k := range want[i].Rows {
+			compare(t, fmt.Sprintf("step %d mixing %d", i, k), got[i].Rows[k].Data, want[i].Rows[k].Data, backendTol)
+		}
+		if d := math.Abs(got[i].Next.Probability - want[i].Next.Probability); d > backendTol {
+			t.Errorf("step %d: probability %v, want %v", i, got[i].Next.Probability, want[i].Next.Probability)
+		}
+	}
+}

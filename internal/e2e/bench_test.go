@@ -1,0 +1,213 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/checkpoint"
+)
+
+// benchTokens is how many tokens are generated in each run; the first, which waits for the prompt, is measured apart.
+const benchTokens = 9
+
+// BenchmarkExplain is what a generated token costs with each method, as a multiple of plain generation: a graph without taps in the
+// same program, on the same backend, with the same cache and slots. Both run in turn, and the medians are compared:
+//
+//	x-plain       time of an explained token / time of a plain token
+//	plain-ms      a plain token
+//	prompt-ms     from the prompt to the first explained token, preparation of prompt rows included
+//	plain-prompt-ms  the same without explaining
+func BenchmarkExplain(b *testing.B) {
+	methods := []string{"raw", "rollout", "flow", "value-zeroing", "value-zeroing-rollout"}
+	for _, model := range []struct {
+		name    string
+		open    func(b *testing.B, backend string) *models.Model
+		prompts []int
+	}{
+		{"tiny", func(b *testing.B, backend string) *models.Model { return open(b, "", backend) }, []int{32, 128}},
+		{"gpt2-small-shape", openSmall, []int{64, 128}},
+	} {
+		for _, backend := range []string{"xla", "go"} {
+			b.Run(fmt.Sprintf("%s/%s", model.name, backend), func(b *testing.B) {
+				m := model.open(b, backend)
+				for _, n := range model.prompts {
+					for _, method := range methods {
+						b.Run(fmt.Sprintf("prompt=%d/%s", n, method), func(b *testing.B) { compareCost(b, m, n, method) })
+					}
+				}
+			})
+		}
+	}
+}
+
+// cost is what one run took: to its first token, and each further one.
+type cost struct {
+	prompt time.Duration
+	tokens []time.Duration
+}
+
+func compareCost(b *testing.B, m *models.Model, n int, method string) {
+	fixed := fixedModel{m, n}
+	opts := attribution.Options{Methods: []string{method}, MaxTokens: benchTokens, Sampling: trace.Sampling{Temperature: 1, Seed: 1}}
+	explain := func() cost {
+		var c cost
+		last := time.Now()
+		opts.OnStep = func(*attribution.Explanation) { c.add(&last) }
+		if _, err := attribution.Explain(context.Background(), fixed, "benchmark", opts); err != nil {
+			b.Fatal(err)
+		}
+		return c
+	}
+	plain := func() cost {
+		var c cost
+		last := time.Now()
+		for _, err := range m.Steps(context.Background(), fixed.ids(), trace.Ask{MaxTokens: benchTokens, Alternatives: 5, Sampling: opts.Sampling}) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			c.add(&last)
+		}
+		return c
+	}
+	plain() // compiles
+	explain()
+	var plains, explained []cost
+	for b.Loop() {
+		plains, explained = append(plains, plain()), append(explained, explain())
+	}
+	p, e := medians(plains), medians(explained)
+	b.ReportMetric(e.token/p.token, "x-plain")
+	b.ReportMetric(p.token, "plain-ms")
+	b.ReportMetric(e.prompt, "prompt-ms")
+	b.ReportMetric(p.prompt, "plain-prompt-ms")
+	b.ReportMetric(0, "ns/op") // one round is both runs; the metrics say more
+}
+
+// add notes that a token is there.
+func (c *cost) add(last *time.Time) {
+	now := time.Now()
+	if c.prompt == 0 {
+		c.prompt = now.Sub(*last)
+	} else {
+		c.tokens = append(c.tokens, now.Sub(*last))
+	}
+	*last = now
+}
+
+// medians are in milliseconds.
+func medians(costs []cost) (m struct{ prompt, token float64 }) {
+	var prompts, tokens []time.Duration
+	for _, c := range costs {
+		prompts, tokens = append(prompts, c.prompt), append(tokens, c.tokens...)
+	}
+	median := func(d []time.Duration) float64 {
+		slices.Sort(d)
+		return float64(d[len(d)/2]) / float64(time.Millisecond)
+	}
+	m.prompt, m.token = median(prompts), median(tokens)
+	return m
+}
+
+// fixedModel encodes every text as n fixed tokens and never ends, so that lengths are what the benchmark says.
+type fixedModel struct {
+	*models.Model
+	n int
+}
+
+func (f fixedModel) ids() []int {
+	rng := rand.New(rand.NewPCG(5, uint64(f.n)))
+	ids := make([]int, f.n)
+	for i := range ids {
+		ids[i] = 2 + rng.IntN(f.Info().Vocab-2)
+	}
+	return ids
+}
+
+func (f fixedModel) Encode(string, trace.Specials) ([]trace.Token, error) {
+	var tokens []trace.Token
+	for _, id := range f.ids() {
+		tokens = append(tokens, trace.Token{ID: id, Text: "x"})
+	}
+	return tokens, nil
+}
+
+// openSmall opens a GPT-2 of the small size, 12 layers × 12 heads × width 768, with random weights in half precision.
+func openSmall(b *testing.B, backend string) *models.Model {
+	dir := filepath.Join(os.TempDir(), "headwater-bench-gpt2-small")
+	if _, err := os.Stat(filepath.Join(dir, "model.safetensors")); err != nil {
+		writeSmall(b, dir)
+	}
+	return open(b, dir, backend)
+}
+
+func writeSmall(b *testing.B, dir string) {
+	config := `{"architectures":["GPT2LMHeadModel"],"model_type":"gpt2","n_layer":12,"n_head":12,"n_embd":768,"n_positions":1024,"vocab_size":50257}`
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	var tensors []checkpoint.Tensor
+	for _, w := range smallTensors() {
+		data := make([]checkpoint.Float16, size(w.shape))
+		for i := range data {
+			x := 0.02 * rng.NormFloat64()
+			if w.gain {
+				x = 1
+			}
+			data[i] = checkpoint.NewFloat16(float32(x))
+		}
+		tensors = append(tensors, checkpoint.Tensor{Name: w.name, Shape: w.shape, Data: data})
+	}
+	if err := checkpoint.WriteFile(filepath.Join(dir, "model.safetensors"), tensors, nil); err != nil {
+		b.Fatal(err)
+	}
+}
+
+type smallTensor struct {
+	name  string
+	shape []int
+	gain  bool
+}
+
+// smallTensors lists the tensors of GPT-2 small.
+func smallTensors() []smallTensor {
+	const d = 768
+	ts := []smallTensor{{"wte.weight", []int{50257, d}, false}, {"wpe.weight", []int{1024, d}, false}}
+	norm := func(name string) {
+		ts = append(ts, smallTensor{name + ".weight", []int{d}, true}, smallTensor{name + ".bias", []int{d}, false})
+	}
+	dense := func(name string, in, out int) {
+		ts = append(ts, smallTensor{name + ".weight", []int{in, out}, false}, smallTensor{name + ".bias", []int{out}, false})
+	}
+	for l := range 12 {
+		h := fmt.Sprintf("h.%d.", l)
+		norm(h + "ln_1")
+		dense(h+"attn.c_attn", d, 3*d)
+		dense(h+"attn.c_proj", d, d)
+		norm(h + "ln_2")
+		dense(h+"mlp.c_fc", d, 4*d)
+		dense(h+"mlp.c_proj", 4*d, d)
+	}
+	norm("ln_f")
+	return ts
+}
+
+func size(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}

@@ -1,0 +1,72 @@
+package e2e
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// sliceTol bounds M, which is made of rows of a cache, against one pass; the rows agree to 2e-7 in float32.
+const sliceTol = 2e-6
+
+// TestExplanationIsASlice explains a generation token by token and computes the same from one pass over all tokens: M is the slice
+// of rows m-1..m+n-2, and with OwnRow of rows m..m+n-1 (SPEC §A).
+func TestExplanationIsASlice(t *testing.T) {
+	m := open(t, "", "go")
+	methods := []string{"raw", "rollout", "flow", "flow-normalized", "value-zeroing", "value-zeroing-rollout"}
+	for _, ownRow := range []bool{false, true} {
+		e, err := attribution.Explain(context.Background(), m, "the keys to the cabinet", attribution.Options{
+			Methods: methods, MaxTokens: 5, AllLevels: true, OwnRow: ownRow,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := append([]int{}, e.Prompt.IDs...)
+		for _, s := range e.Steps {
+			text = append(text, s.ID)
+		}
+		taps, err := m.Trace(context.Background(), text, []trace.Tap{trace.Attention, trace.ValueZeroing})
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := attribution.Attribute(context.Background(), taps, attribution.Options{Methods: methods, AllLevels: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := len(e.Prompt.IDs) - 1
+		if ownRow {
+			first++
+		}
+		for _, name := range methods {
+			compareSlice(t, name, e.Methods[name], mapOf(t, whole, name), first, len(text))
+		}
+	}
+}
+
+// mapOf returns [L,T,T] of a method.
+func mapOf(t *testing.T, a *attribution.Attribution, name string) []float64 {
+	t.Helper()
+	if m := a.Methods[name]; m != nil {
+		return m.Data
+	}
+	t.Fatalf("Attribute returns no %s", name)
+	return nil
+}
+
+// compareSlice compares M[n,m,l] with rows first.. of whole [L,T,T].
+func compareSlice(t *testing.T, name string, r *attribution.Result, whole []float64, first, tokens int) {
+	t.Helper()
+	for step := range r.Shape[0] {
+		for j := range r.Shape[1] {
+			for k, layer := range r.Layers {
+				want := whole[(layer*tokens+first+step)*tokens+j]
+				if got := r.At(step, j, k); math.Abs(got-want) > sliceTol {
+					t.Fatalf("%s: M[%d,%d,%d] = %v, the slice of one pass has %v", name, step, j, k, got, want)
+				}
+			}
+		}
+	}
+}

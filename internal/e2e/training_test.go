@@ -1,0 +1,122 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"math"
+	"testing"
+
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/models/family"
+	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/models/tiny/train"
+	"github.com/headwater-ml/headwater/models/tokenizer"
+	"github.com/headwater-ml/headwater/models/transformer"
+)
+
+// report reads what the training of the shipped model recorded.
+func report(t *testing.T) *train.Report {
+	t.Helper()
+	data, err := fs.ReadFile(tiny.Files(), "report.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := new(train.Report)
+	if err := json.Unmarshal(data, r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// lossTol bounds the losses of a repeated start of training, in nats: rounding grows with the steps; worst seen see the report.
+const lossTol = 0.02
+
+// TestTrainingStarts trains the first 50 steps again: the losses are those of the report.
+func TestTrainingStarts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("half a minute of training")
+	}
+	backend, err := models.OpenBackend("xla")
+	if err != nil {
+		t.Skip("no XLA here: ", err)
+	}
+	want := report(t)
+	tok, err := train.Tokenizer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trainer, err := train.NewTrainer(backend, want.Config, tok)
+	if err != nil {
+		t.Fatal(err)
+	}
+	worst := 0.0
+	for step, loss := range want.FirstLosses {
+		got, err := trainer.Step(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if worst = max(worst, math.Abs(got-loss)); worst > lossTol {
+			t.Fatalf("step %d: loss %v, the report has %v", step, got, loss)
+		}
+	}
+	if len(want.FirstLosses) != train.FirstLosses {
+		t.Errorf("the report has %d first losses, want %d", len(want.FirstLosses), train.FirstLosses)
+	}
+	t.Logf("worst difference of a loss in %d steps: %.2g nats", len(want.FirstLosses), worst)
+}
+
+// TestShippedModel measures the embedded weights on held-out combinations: the shares of right answers are those that the project
+// promises, and those of the report.
+func TestShippedModel(t *testing.T) {
+	backend, err := models.OpenBackend("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := report(t)
+	tok, weights := shipped(t)
+	got := &train.Report{Config: want.Config}
+	if err := got.Measure(context.Background(), backend, tok, weights); err != nil {
+		t.Fatal(err)
+	}
+	promised := map[string]float64{"agreement": 0.97, "pronoun": 0.97, "recall": 0.95}
+	for i, s := range got.HeldOut {
+		t.Log(s)
+		if s.Documents < 1000 {
+			t.Errorf("%s: %d held-out documents, want at least 1000", s.Kind, s.Documents)
+		}
+		if s.Right < promised[s.Kind] {
+			t.Errorf("%s: %.3f right on held-out combinations, promised %.2f", s.Kind, s.Right, promised[s.Kind])
+		}
+		if r := want.HeldOut[i]; r.Kind != s.Kind || math.Abs(r.Right-s.Right) > 0.002 { // two answers that are almost equally probable
+			t.Errorf("%s: %.4f right, the report has %.4f for %s", s.Kind, s.Right, r.Right, r.Kind)
+		}
+	}
+}
+
+// shipped returns the tokenizer and the weights of the embedded model.
+func shipped(t *testing.T) (*tokenizer.Tokenizer, func(transformer.Param) ([]float32, error)) {
+	t.Helper()
+	dir, err := checkpoint.FromFS(tiny.Files(), tiny.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, spec, err := family.Read(family.NewConfig("config.json", dir.Config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	load, err := f.Loader("model.safetensors", dir.Weights, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := dir.TokenizerJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok, err := tokenizer.Parse(data, "tokenizer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok, load
+}

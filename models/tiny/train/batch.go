@@ -1,0 +1,129 @@
+package train
+
+import (
+	"math/rand/v2"
+	"strings"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/models/tokenizer"
+)
+
+// The control tokens of the embedded model.
+const (
+	BOS = "<bos>"
+	EOS = "<eos>"
+)
+
+// batch is B rows of T tokens: what is fed, what should follow, and how much each counts.
+type batch struct {
+	rows, length int
+	ids, targets []int32
+	weights      []float32
+}
+
+// shares are how often each kind begins a row: recall takes longest to learn.
+var shares = []struct {
+	kind  tiny.Kind
+	share float64
+}{{tiny.Recall, 0.55}, {tiny.Pronoun, 0.2}, {tiny.Agreement, 0.15}, {tiny.Copying, 0.1}}
+
+// newBatch draws the batch of a step. Rows are filled with whole documents.
+func newBatch(cfg Config, tok *tokenizer.Tokenizer, step int) *batch {
+	rng := rand.New(rand.NewPCG(cfg.Seed, uint64(step)+1))
+	b := &batch{rows: cfg.Batch, length: cfg.Length}
+	size := b.rows * b.length
+	b.ids, b.targets, b.weights = make([]int32, size), make([]int32, size), make([]float32, size)
+	for r := range b.rows {
+		b.fill(r, cfg, tok, rng)
+	}
+	return b
+}
+
+// fill puts documents into row r until two in turn did not fit. A row holds one document at most of the kinds that ask for
+// what was said before, so that its question has one answer.
+func (b *batch) fill(r int, cfg Config, tok *tokenizer.Tokenizer, rng *rand.Rand) {
+	g := tiny.New(tiny.Train)
+	used := map[tiny.Kind]bool{}
+	at, misses := 0, 0
+	for misses < 2 {
+		kind := draw(rng)
+		if used[kind] && (kind == tiny.Recall || kind == tiny.Copying) {
+			kind = tiny.Pronoun
+		}
+		p := encode(tok, g.Document(rng, kind))
+		if at+len(p.ids)-1 > b.length {
+			misses++
+			continue
+		}
+		used[kind] = true
+		for i := range p.ids[:len(p.ids)-1] {
+			k := r*b.length + at + i
+			b.ids[k], b.targets[k] = int32(p.ids[i]), int32(p.ids[i+1])
+			b.weights[k] = float32(cfg.Context)
+			if p.answer[i+1] >= 0 {
+				b.weights[k] = 1
+			}
+		}
+		at += len(p.ids) - 1
+	}
+	for ; at < b.length; at++ { // padding counts nothing
+		b.ids[r*b.length+at] = int32(mustID(tok, EOS))
+	}
+}
+
+func draw(rng *rand.Rand) tiny.Kind {
+	x := rng.Float64()
+	for _, s := range shares {
+		if x -= s.share; x < 0 {
+			return s.kind
+		}
+	}
+	return tiny.Recall
+}
+
+func (b *batch) tensor(data []int32) *tensors.Tensor {
+	return tensors.FromFlatDataAndDimensions(data, b.rows, b.length)
+}
+
+// passage is a document in tokens.
+type passage struct {
+	ids []int
+	// answer is, for each token, which answer of the document it belongs to; -1 for none.
+	answer []int
+}
+
+// encode returns <bos> document <eos>.
+func encode(tok *tokenizer.Tokenizer, d tiny.Document) passage {
+	p := passage{ids: []int{mustID(tok, BOS)}, answer: []int{-1}}
+	for _, e := range tok.Encode(d.Text(), false) {
+		p.ids = append(p.ids, e.ID)
+		p.answer = append(p.answer, -1)
+		for k, a := range d.Answers {
+			if begin, end := d.Span(a.Word); e.Begin >= begin && e.End <= end {
+				p.answer[len(p.answer)-1] = k
+			}
+		}
+	}
+	p.ids, p.answer = append(p.ids, mustID(tok, EOS)), append(p.answer, -1)
+	return p
+}
+
+// mustID returns the id of a token that the trained tokenizer has by construction.
+func mustID(tok *tokenizer.Tokenizer, content string) int {
+	id, ok := tok.ID(content)
+	if !ok {
+		panic("train: the tokenizer has no " + content)
+	}
+	return id
+}
+
+func hasSuffix(s string, suffixes ...string) bool {
+	for _, suffix := range suffixes {
+		if strings.HasSuffix(s, suffix) {
+			return true
+		}
+	}
+	return false
+}

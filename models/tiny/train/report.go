@@ -1,0 +1,64 @@
+package train
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gomlx/compute"
+
+	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/models/tokenizer"
+	"github.com/headwater-ml/headwater/models/transformer"
+)
+
+// Report is what training did, written beside the weights.
+type Report struct {
+	Backend string `json:"backend"`
+	Config  Config `json:"config"`
+	// Parameters is how many numbers the model has, Vocabulary how many tokens.
+	Parameters int `json:"parameters"`
+	Vocabulary int `json:"vocabulary"`
+	// WeightHash is the hexadecimal SHA-256 of model.safetensors.
+	WeightHash string `json:"weight_hash"`
+	// FirstLosses are those of the first 50 steps, in nats; Losses the means of every 100 steps.
+	FirstLosses []float64 `json:"first_losses"`
+	Losses      []float64 `json:"losses"`
+	// HeldOut is measured on combinations that were never trained together, Seen on others.
+	HeldOut []*KindScore `json:"held_out"`
+	Seen    []*KindScore `json:"seen"`
+}
+
+// FirstLosses is how many losses the report keeps one by one.
+const FirstLosses = 50
+
+// TestDocuments is how many held-out documents of each kind are measured, TestSeed the seed that draws them.
+const (
+	TestDocuments = 1000
+	TestSeed      = 7
+)
+
+// Measure fills the scores of the report with those of the weights, which are what is shipped and not what was trained.
+func (r *Report) Measure(ctx context.Context, backend compute.Backend, tok *tokenizer.Tokenizer, weights func(transformer.Param) ([]float32, error)) error {
+	e, err := NewEvaluator(backend, r.Config, tok, weights)
+	if err != nil {
+		return err
+	}
+	r.HeldOut, r.Seen = nil, nil
+	for _, kind := range tiny.Kinds() {
+		heldOut, err := e.Kind(ctx, tiny.HeldOut, kind, TestDocuments, TestSeed)
+		if err != nil {
+			return err
+		}
+		seen, err := e.Kind(ctx, tiny.Train, kind, TestDocuments, TestSeed)
+		if err != nil {
+			return err
+		}
+		r.HeldOut, r.Seen = append(r.HeldOut, heldOut), append(r.Seen, seen)
+	}
+	return nil
+}
+
+// String is one line a kind, for a user who waits.
+func (s *KindScore) String() string {
+	return fmt.Sprintf("%-9s right %.3f  last word %.3f  chance %.3f  (%d answers)", s.Kind, s.Right, s.LastWord, s.Chance, s.Answers)
+}

@@ -1,0 +1,46 @@
+package train
+
+import (
+	"iter"
+
+	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/models/tokenizer"
+)
+
+// Tokenizer trains the byte-level BPE on the words of the grammar: a common word is one token, with and without the space
+// before it; a rare one is two or three.
+func Tokenizer() (*tokenizer.Tokenizer, error) {
+	return tokenizer.Train(words(), tokenizer.TrainOptions{
+		VocabSize: 4096, MinFrequency: 50, Specials: []string{BOS, EOS}, // far more room than the words need
+		BeginWith: BOS,
+	})
+}
+
+// words are the texts that the tokenizer counts.
+func words() iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for _, w := range tiny.Words() {
+			for _, text := range spellings(w) {
+				if !yield(text, common) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// common is how often each spelling counts, any number above MinFrequency.
+const common = 100
+
+// spellings are the pieces of a word that should become tokens.
+func spellings(w tiny.Word) []string {
+	pieces := w.Pieces
+	if len(pieces) == 0 {
+		pieces = []string{w.Text}
+	}
+	texts := append([]string{" " + pieces[0]}, pieces[1:]...)
+	if w.Initial {
+		texts = append(texts, pieces[0])
+	}
+	return texts
+}

@@ -1,0 +1,32 @@
+package train
+
+import (
+	"testing"
+
+	"github.com/headwater-ml/headwater/models/tiny"
+)
+
+func TestTokenizerPieces(t *testing.T) {
+	tok, err := Tokenizer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range tiny.Words() {
+		n := len(tok.Encode("the "+w.Text, false)) - 1
+		if want := max(1, len(w.Pieces)); n != want {
+			t.Errorf("%q is %d tokens, want %d", w.Text, n, want)
+		}
+		if w.Initial {
+			if n := len(tok.Encode(w.Text, false)); n != max(1, len(w.Pieces)) {
+				t.Errorf("initial %q is %d tokens, want %d", w.Text, n, max(1, len(w.Pieces)))
+			}
+		}
+	}
+	if e := tok.Encode("the key", true); len(e) != 3 || tok.TokenText(e[0].ID) != BOS {
+		t.Errorf("Encode with specials = %v, want %s first", e, BOS)
+	}
+	if tok.VocabSize() > 2048 {
+		t.Errorf("VocabSize = %d, want at most 2048", tok.VocabSize())
+	}
+	t.Log(tok.VocabSize())
+}
