@@ -110,7 +110,7 @@ func (k *kernel) serve(conn net.Conn) {
 		return
 	}
 	if r.Kind == engine.KindInfo {
-		engine.Send(conn, engine.Event{Status: &engine.Status{}, Done: true})
+		_ = engine.Send(conn, engine.Event{Status: &engine.Status{}, Done: true})
 		return
 	}
 	k.answer(conn, r)
@@ -160,7 +160,7 @@ func (k *kernel) run(name string, notebook bool) result {
 
 func (k *kernel) fifo(name string) string {
 	path := filepath.Join(k.dir, name)
-	os.Remove(path)
+	_ = os.Remove(path)
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		k.t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func (k *kernel) displays(out, back string, started <-chan *os.Process, r *resul
 			return
 		}
 		if v, ok := d.Data[protocol.MIMECommValue].(protocol.CommValue); ok {
-			encoder.Encode(&protocol.CommValue{Address: protocol.GonbuiSyncAckAddress, Value: v.Value})
+			_ = encoder.Encode(&protocol.CommValue{Address: protocol.GonbuiSyncAckAddress, Value: v.Value})
 			continue
 		}
 		r.displays = append(r.displays, d)
@@ -230,7 +230,7 @@ func saved(displays []protocol.DisplayData) []map[protocol.MIMEType]any {
 
 // begin sends an explanation of two prompt tokens, without rows.
 func begin(conn net.Conn) {
-	engine.Send(conn, engine.Event{
+	_ = engine.Send(conn, engine.Event{
 		Begin: &engine.Begin{
 			Model:  trace.Info{Name: "tiny", Note: "toy grammar model", Layers: 1},
 			Prompt: attribution.Prompt{Text: "the keys", Texts: []string{"the", " keys"}, IDs: []int{1, 2}, Special: []bool{false, false}},
@@ -242,7 +242,7 @@ func begin(conn net.Conn) {
 
 // step sends one more token.
 func step(conn net.Conn, text string) {
-	engine.Send(conn, engine.Event{
+	_ = engine.Send(conn, engine.Event{
 		Row:    &engine.Row{Method: "rollout", Data: []float64{0.125, 0.25}, Other: []float64{0.625}},
 		Tokens: []attribution.GeneratedToken{{ID: 3, Text: text, Probability: 0.5}},
 		Step:   true,
@@ -259,7 +259,7 @@ func TestExplainInNotebook(t *testing.T) {
 	next := make(chan struct{}, 10)
 	k := newKernel(t, func(conn net.Conn, r engine.Request) {
 		requests <- r
-		engine.Send(conn, engine.Event{Progress: &trace.Progress{Stage: "preparing prompt rows", Unit: "layer", Done: 1, Total: 6}})
+		_ = engine.Send(conn, engine.Event{Progress: &trace.Progress{Stage: "preparing prompt rows", Unit: "layer", Done: 1, Total: 6}})
 		<-next // it is on the screen
 		begin(conn)
 		for i, text := range tokens {
@@ -268,7 +268,7 @@ func TestExplainInNotebook(t *testing.T) {
 				<-next // the first token is on the screen before the second one is made
 			}
 		}
-		engine.Send(conn, engine.Event{Done: true})
+		_ = engine.Send(conn, engine.Event{Done: true})
 	})
 	k.shown = func(*os.Process, protocol.DisplayData) { next <- struct{}{} }
 	r := k.run("explain", true)
@@ -300,7 +300,7 @@ func TestSameOutputs(t *testing.T) {
 	k := newKernel(t, func(conn net.Conn, _ engine.Request) {
 		begin(conn)
 		step(conn, " are")
-		engine.Send(conn, engine.Event{Done: true})
+		_ = engine.Send(conn, engine.Event{Done: true})
 	})
 	a, b := saved(k.run("explain", true).displays), saved(k.run("explain", true).displays)
 	if len(a) != 1 || fmt.Sprint(a) != fmt.Sprint(b) {
@@ -313,12 +313,12 @@ func TestInterrupt(t *testing.T) {
 	k := newKernel(t, func(conn net.Conn, _ engine.Request) {
 		begin(conn)
 		step(conn, " are")
-		io.Copy(io.Discard, conn)
+		_, _ = io.Copy(io.Discard, conn)
 		close(hungUp)
 	})
 	k.shown = func(cell *os.Process, d protocol.DisplayData) {
 		if strings.Contains(fmt.Sprint(d.Data), "1 tokens so far") {
-			cell.Signal(os.Interrupt)
+			_ = cell.Signal(os.Interrupt)
 		}
 	}
 	r := k.run("explain", true)
@@ -355,7 +355,7 @@ func TestErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			k := newKernel(t, func(conn net.Conn, _ engine.Request) {
 				for _, ev := range c.events {
-					engine.Send(conn, ev)
+					_ = engine.Send(conn, ev)
 				}
 			})
 			r := k.run(c.cell, true)
@@ -375,14 +375,14 @@ func TestErrors(t *testing.T) {
 func TestOutsideOfANotebook(t *testing.T) {
 	k := newKernel(t, func(conn net.Conn, r engine.Request) {
 		if r.Kind == engine.KindTrace {
-			engine.Send(conn, engine.Event{Input: []trace.Token{{ID: 1}}, Tensor: &engine.TensorHead{Name: "final", Axes: "TD", Shape: []int{1, 2}},
+			_ = engine.Send(conn, engine.Event{Input: []trace.Token{{ID: 1}}, Tensor: &engine.TensorHead{Name: "final", Axes: "TD", Shape: []int{1, 2}},
 				Piece: []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}})
-			engine.Send(conn, engine.Event{Done: true})
+			_ = engine.Send(conn, engine.Event{Done: true})
 			return
 		}
 		begin(conn)
 		step(conn, " are")
-		engine.Send(conn, failure("models: the disk is full"))
+		_ = engine.Send(conn, failure("models: the disk is full"))
 	})
 	for _, c := range []struct {
 		cell, stdout, stderr string

@@ -23,46 +23,48 @@ const (
 	liveBytes = 120_000
 )
 
-// display is one place in the output of a cell. Pictures of what grows are shown there and each replaces the one before; the
-// last one is all that a saved notebook holds. Outside of a notebook only the last one is printed. After a final picture the
-// display is a new place.
+// display is one place in the output of a cell. Pictures of what grows are shown there and each replaces the one
+// before; the last one is all that a saved notebook holds. Outside of a notebook only the last one is printed. After a
+// final picture the display is a new place.
 type display struct {
 	notebook bool
 	id       string // of the display in the notebook, which is not saved; empty until something is shown
 	latest   time.Time
 	kind     string // of what was shown latest
-	out      io.Writer
 }
 
-func newDisplay() *display { return &display{notebook: gonbui.IsNotebook, out: os.Stdout} }
+func newDisplay() *display { return &display{notebook: gonbui.IsNotebook} }
 
-// live shows a picture of something that grows, unless the one before is of the same kind and too recent. picture is not
-// called in vain.
+// live shows a picture of something that grows, unless the one before is of the same kind and too recent. picture is
+// not called in vain.
 func (d *display) live(kind string, picture func() render.Heatmap) {
 	if !d.notebook || kind == d.kind && time.Since(d.latest) < between {
 		return
 	}
-	var b bytes.Buffer
-	render.HTML{Heatmap: picture(), MaxBytes: liveBytes}.WriteTo(&b)
-	d.send(map[protocol.MIMEType]any{protocol.MIMETextHTML: b.String()})
+	markup := drawn(render.HTML{Heatmap: picture(), MaxBytes: liveBytes})
+	d.send(map[protocol.MIMEType]any{protocol.MIMETextHTML: markup})
 	d.kind, d.latest = kind, time.Now()
 }
 
 // final shows the picture that stays: as HTML and, for viewers that show none, as text.
 func (d *display) final(h render.Heatmap) {
 	if !d.notebook {
-		render.Text{Heatmap: h, Width: columns(), Color: colors()}.WriteTo(d.out)
+		fmt.Print(drawn(render.Text{Heatmap: h, Width: columns(), Color: colors()}))
 		return
 	}
-	var markup, text bytes.Buffer
-	render.HTML{Heatmap: h}.WriteTo(&markup)
-	render.Text{Heatmap: h}.WriteTo(&text)
 	d.send(map[protocol.MIMEType]any{
-		protocol.MIMETextHTML:  markup.String(),
-		protocol.MIMETextPlain: text.String(),
+		protocol.MIMETextHTML:  drawn(render.HTML{Heatmap: h}),
+		protocol.MIMETextPlain: drawn(render.Text{Heatmap: h}),
 	})
 	d.id = ""
 	gonbui.Sync()
+}
+
+// drawn returns what a picture writes. A buffer takes everything.
+func drawn(picture io.WriterTo) string {
+	var b bytes.Buffer
+	_, _ = picture.WriteTo(&b)
+	return b.String()
 }
 
 // clear empties the display if it shows anything.

@@ -2,9 +2,9 @@
 //
 //	e := gonbext.Explain("the keys to the cabinet")
 //
-// shows a heatmap that grows token by token and returns the numbers. The model runs in an engine, a process that the first
-// cell starts and later cells find, so a cell links neither models nor backends and compiles quickly. The engine ends with
-// the kernel. Interrupting the cell cancels what it asked for and keeps what is there.
+// shows a heatmap that grows token by token and returns the numbers. The model runs in an engine, a process that the
+// first cell starts and later cells find, so a cell links neither models nor backends and compiles quickly. The engine
+// ends with the kernel. Interrupting the cell cancels what it asked for and keeps what is there.
 //
 // Functions that begin with Try return errors; the others show one line and end the cell with status 1. Outside of a
 // notebook everything works the same and pictures are printed as text.
@@ -25,8 +25,8 @@ import (
 // Explanation is the answer: tokens, and M[n,m,l] for each method, with accessors.
 type Explanation = attribution.Explanation
 
-// Options says what to run and how. The zero value is the default of every field: the embedded model, greedy decoding, the
-// default methods. Fields without a comment here are those of [attribution.Options].
+// Options says what to run and how. The zero value is the default of every field: the embedded model, greedy decoding,
+// the default methods. Fields without a comment here are those of [attribution.Options].
 type Options struct {
 	// Model is a built-in name or the path of a checkpoint; default: the embedded model.
 	Model string
@@ -84,8 +84,8 @@ func Explain(prompt string, opts ...Options) *Explanation {
 	return e
 }
 
-// TryExplain is [Explain], with the error returned. The explanation is nil unless there was a first token: one that failed
-// or was interrupted later is shown as far as it got, with a remark, and returned with the error.
+// TryExplain is [Explain], with the error returned. The explanation is nil unless there was a first token: one that
+// failed or was interrupted later is shown as far as it got, with a remark, and returned with the error.
 func TryExplain(prompt string, opts ...Options) (*Explanation, error) {
 	out := newDisplay()
 	defer out.clear()

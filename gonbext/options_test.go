@@ -10,8 +10,8 @@ import (
 // ours are the fields of Options that say where to run and how to show, not what to compute.
 var ours = map[string]bool{"Model": true, "Backend": true, "Filter": true, "Layer": true}
 
-// TestOptionsAreCarriedOver sets every field and looks for it on the other side: a field that attribution gains must not be
-// forgotten here.
+// TestOptionsAreCarriedOver sets every field and looks for it on the other side: a field that attribution gains must
+// not be forgotten here.
 func TestOptionsAreCarriedOver(t *testing.T) {
 	var o Options
 	in := reflect.ValueOf(&o).Elem()

@@ -40,8 +40,8 @@ func (r *Recording) String() string {
 	return b.String()
 }
 
-// Trace returns raw tensors of one pass of the embedded model over the prompt, such as [trace.Attention], [L,H,T,S]. On an
-// error it shows one line and ends the program with status 1; see [TryTrace]. For another model see [Options.Trace].
+// Trace returns raw tensors of one pass of the embedded model over the prompt, such as [trace.Attention], [L,H,T,S]. On
+// an error it shows one line and ends the program with status 1; see [TryTrace]. For another model see [Options.Trace].
 func Trace(prompt string, taps ...trace.Tap) *Recording { return Options{}.Trace(prompt, taps...) }
 
 // TryTrace is [Trace], with the error returned.

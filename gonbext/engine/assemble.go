@@ -52,8 +52,8 @@ func (a *assembler) take(ev *Event) error {
 	return nil
 }
 
-// begin starts the explanation. A name of a model that is a path stays as the caller wrote it: absolute paths are no business
-// of a picture.
+// begin starts the explanation. A name of a model that is a path stays as the caller wrote it: absolute paths are no
+// business of a picture.
 func (a *assembler) begin(b *Begin) {
 	a.e = &attribution.Explanation{
 		Version: attribution.Version, Model: b.Model, Prompt: b.Prompt, Order: b.Order,

@@ -36,8 +36,8 @@ func (s Start) binary(ctx context.Context) (string, error) {
 	return build(ctx)
 }
 
-// build builds the command headwater from the module that this program was built with and returns its path. Go's cache makes
-// that quick when nothing has changed.
+// build builds the command headwater from the module that this program was built with and returns its path. Go's cache
+// makes that quick when nothing has changed.
 func build(ctx context.Context) (string, error) {
 	dir, err := moduleDir(ctx)
 	if err != nil {
@@ -83,8 +83,8 @@ func moduleDir(ctx context.Context) (string, error) {
 	if ctx.Err() != nil {
 		return "", fmt.Errorf("engine: interrupted: %w", context.Cause(ctx))
 	}
-	return "", fmt.Errorf("engine: the source of %s was not found (%v): run in a module that requires it, or set %s to the headwater program",
-		modulePath, first, Variable)
+	return "", fmt.Errorf("engine: the source of %s was not found (%v): run in a module that requires it, "+
+		"or set %s to the headwater program", modulePath, first, Variable)
 }
 
 // goTool runs the go command and returns its output; the error carries what it printed.

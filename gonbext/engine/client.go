@@ -14,15 +14,17 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Client asks the engine that listens on Socket. Each request has a connection of its own, so a Client is safe for concurrent
-// use and need not be closed.
+// Client asks the engine that listens on Socket. Each request has a connection of its own, so a Client is safe for
+// concurrent use and need not be closed.
 type Client struct {
 	Socket string
 }
 
-// Explain is [attribution.Explain] in the engine: rows arrive token by token, and o.OnStep and o.OnProgress are called as
-// there. If it fails or ctx is done after the first token, the explanation so far is returned with the error.
-func (c Client) Explain(ctx context.Context, m Model, prompt string, o attribution.Options) (*attribution.Explanation, error) {
+// Explain is [attribution.Explain] in the engine: rows arrive token by token, and o.OnStep and o.OnProgress are called
+// as there. If it fails or ctx is done after the first token, the explanation so far is returned with the error.
+func (c Client) Explain(
+	ctx context.Context, m Model, prompt string, o attribution.Options,
+) (*attribution.Explanation, error) {
 	continuation := o.Continuation
 	o.Continuation = ""
 	options, err := json.Marshal(o)
@@ -43,11 +45,13 @@ type Input struct {
 	IDs []int
 }
 
-// Trace records tensors of one pass over the input: one for each tap, in the order asked. The tokens are those of the text;
-// nil for ids.
+// Trace records tensors of one pass over the input: one for each tap, in the order asked. The tokens are those of the
+// text; nil for ids.
 func (c Client) Trace(ctx context.Context, m Model, in Input, taps ...trace.Tap) ([]trace.Tensor, []trace.Token, error) {
 	var t tensors
-	err := c.do(ctx, Request{Kind: KindTrace, Model: m, Text: []byte(in.Text), Specials: in.Specials, IDs: in.IDs, Taps: taps}, t.take)
+	err := c.do(ctx, Request{
+		Kind: KindTrace, Model: m, Text: []byte(in.Text), Specials: in.Specials, IDs: in.IDs, Taps: taps,
+	}, t.take)
 	if err == nil {
 		err = t.complete(len(taps))
 	}

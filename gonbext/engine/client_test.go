@@ -79,7 +79,7 @@ func answering(t *testing.T, events ...engine.Event) engine.Client {
 			return
 		}
 		for _, ev := range events {
-			engine.Send(conn, ev)
+			_ = engine.Send(conn, ev)
 		}
 	}()
 	return engine.Client{Socket: socket}
@@ -107,9 +107,9 @@ func TestModelPaths(t *testing.T) {
 			if err != nil {
 				return
 			}
-			engine.Receive(conn, &got)
-			engine.Send(conn, engine.Event{Begin: &engine.Begin{}, Done: true})
-			io.Copy(io.Discard, conn)
+			_ = engine.Receive(conn, &got)
+			_ = engine.Send(conn, engine.Event{Begin: &engine.Begin{}, Done: true})
+			_, _ = io.Copy(io.Discard, conn)
 		}()
 		_, err = engine.Client{Socket: listener.Addr().String()}.Explain(t.Context(), engine.Model{Name: in}, "a", attribution.Options{})
 		<-done

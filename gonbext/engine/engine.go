@@ -6,8 +6,8 @@
 //	client, err := engine.Start{}.Connect(ctx)
 //	e, err := client.Explain(ctx, engine.Model{}, "the keys to the cabinet", attribution.Options{})
 //
-// [Start] finds the engine that belongs to the parent process, in a notebook the kernel, and otherwise builds and starts
-// one. Package engine/server is the other side.
+// [Start] finds the engine that belongs to the parent process, in a notebook the kernel, and otherwise builds and
+// starts one. Package engine/server is the other side.
 package engine
 
 import (
@@ -58,8 +58,8 @@ type Request struct {
 	Taps []trace.Tap
 	// Specials is about begin-of-text in KindTrace.
 	Specials trace.Specials
-	// Options are the [attribution.Options] of KindExplain as JSON, which keeps pointers to zero apart from nil. Continuation
-	// goes beside them, since JSON would change bytes that are no UTF-8.
+	// Options are the [attribution.Options] of KindExplain as JSON, which keeps pointers to zero apart from nil.
+	// Continuation goes beside them, since JSON would change bytes that are no UTF-8.
 	Options      []byte
 	Continuation []byte
 }
@@ -79,8 +79,8 @@ type Event struct {
 	Step bool
 	// Warnings are all remarks so far.
 	Warnings []string
-	// Input are the tokens that tensors are about; Tensor starts a tensor and Piece is the next part of its data, float32 in
-	// little-endian order.
+	// Input are the tokens that tensors are about; Tensor starts a tensor and Piece is the next part of its data,
+	// float32 in little-endian order.
 	Input  []trace.Token
 	Tensor *TensorHead
 	Piece  []byte
@@ -147,8 +147,8 @@ func (e *Error) Is(target error) bool { return e.Usage && target == attribution.
 // ErrTooLong is a frame beyond MaxFrame.
 var ErrTooLong = errors.New("engine: frame is longer than the limit")
 
-// Send writes v as one frame: its length in 4 bytes, big-endian, then gob. It returns an error that wraps ErrTooLong, before
-// writing anything, if the frame would be longer than MaxFrame.
+// Send writes v as one frame: its length in 4 bytes, big-endian, then gob. It returns an error that wraps ErrTooLong,
+// before writing anything, if the frame would be longer than MaxFrame.
 func Send(w io.Writer, v any) error {
 	var b bytes.Buffer
 	b.Write(make([]byte, 4))
@@ -164,8 +164,8 @@ func Send(w io.Writer, v any) error {
 	return err
 }
 
-// Receive reads one frame into v. Memory grows with what arrives, not with what a frame claims. The error is io.EOF if the
-// stream ends before the frame.
+// Receive reads one frame into v. Memory grows with what arrives, not with what a frame claims. The error is io.EOF if
+// the stream ends before the frame.
 func Receive(r io.Reader, v any) error {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

@@ -15,9 +15,9 @@ import (
 // maxSocketPath is how long the path of a unix socket may be on every system (104 bytes with the final zero on macOS).
 const maxSocketPath = 103
 
-// SocketFor returns the socket of the engine that belongs to a process: equal for as long as that process lives, and not
-// shared with a later one of the same pid. It makes the directory, for the user alone, if need be, and returns an error if
-// another user could write to it.
+// SocketFor returns the socket of the engine that belongs to a process: equal for as long as that process lives, and
+// not shared with a later one of the same pid. It makes the directory, for the user alone, if need be, and returns an
+// error if another user could write to it.
 func SocketFor(pid int) (string, error) {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("headwater-%d", os.Getuid()))
 	if err := privateDir(dir); err != nil {
@@ -44,13 +44,14 @@ func privateDir(dir string) error {
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ok || int(stat.Uid) != os.Getuid() {
-		return fmt.Errorf("engine: %s must be a directory of user %d with mode 0700, it is %v: remove it", dir, os.Getuid(), info.Mode())
+		return fmt.Errorf("engine: %s must be a directory of user %d with mode 0700, it is %v: remove it",
+			dir, os.Getuid(), info.Mode())
 	}
 	return nil
 }
 
-// StartOf names when a process began, so that a pid that is used again can be told apart; empty if there is no such process
-// (or it is a zombie, which does nothing any more).
+// StartOf names when a process began, so that a pid that is used again can be told apart; empty if there is no such
+// process (or it is a zombie, which does nothing any more).
 func StartOf(pid int) string {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err == nil {

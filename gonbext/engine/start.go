@@ -20,8 +20,8 @@ const Variable = "HEADWATER_ENGINE"
 type Start struct {
 	// PID is the process that the engine belongs to and ends with; default: the parent, which for a cell is the kernel.
 	PID int
-	// Binary is started with the arguments of [Arguments]; default: what HEADWATER_ENGINE names, else the command headwater,
-	// built first, which takes a moment only if something changed.
+	// Binary is started with the arguments of [Arguments]; default: what HEADWATER_ENGINE names, else the command
+	// headwater, built first, which takes a moment only if something changed.
 	Binary string
 	// Idle ends an engine that nobody asks for that long; default 2 hours.
 	Idle time.Duration
@@ -35,6 +35,7 @@ const (
 	defaultIdle = 2 * time.Hour
 	defaultWait = time.Minute
 	poll        = 20 * time.Millisecond
+	patience    = 10 * time.Second // with an engine that should answer at once
 )
 
 // Arguments are the command line of an engine: what a binary must understand to be one.
@@ -42,8 +43,8 @@ func Arguments(socket string, pid int, idle time.Duration) []string {
 	return []string{"serve", "--socket", socket, "--watch", fmt.Sprint(pid), "--idle", idle.String()}
 }
 
-// Connect returns a client of an engine that answers. Of several processes that come at once, one starts it and the others
-// wait.
+// Connect returns a client of an engine that answers. Of several processes that come at once, one starts it and the
+// others wait.
 func (s Start) Connect(ctx context.Context) (Client, error) {
 	if s.PID == 0 {
 		s.PID = os.Getppid()
@@ -53,16 +54,16 @@ func (s Start) Connect(ctx context.Context) (Client, error) {
 		return Client{}, err
 	}
 	c := Client{Socket: socket}
-	if c.answers(ctx) {
-		return c, nil
+	if there, err := c.answers(ctx); there || err != nil {
+		return c, err
 	}
 	unlock, err := lock(ctx, lockFile(socket))
 	if err != nil {
 		return Client{}, err
 	}
 	defer unlock()
-	if c.answers(ctx) {
-		return c, nil
+	if there, err := c.answers(ctx); there || err != nil {
+		return c, err
 	}
 	if err := s.launch(ctx, c); err != nil {
 		return Client{}, err
@@ -70,11 +71,21 @@ func (s Start) Connect(ctx context.Context) (Client, error) {
 	return c, nil
 }
 
-// answers reports whether an engine is there; one that refuses (another version) is, and the request will say why.
-func (c Client) answers(ctx context.Context) bool {
-	_, err := c.Info(ctx)
+// answers reports whether an engine is there; one that refuses (another version) is, and the request will say why. One
+// that listens and says nothing is an error.
+func (c Client) answers(ctx context.Context) (bool, error) {
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_, err := c.Info(limited)
 	var refused *Error
-	return err == nil || errors.As(err, &refused)
+	if err == nil || errors.As(err, &refused) {
+		return true, nil
+	}
+	if limited.Err() != nil && ctx.Err() == nil {
+		return false, fmt.Errorf("engine: the engine at %s has not answered for %v: end the process, its log is %s",
+			c.Socket, patience, logFile(c.Socket))
+	}
+	return false, nil
 }
 
 // lock takes the lock on a file, which ends with the process at the latest.
@@ -126,7 +137,10 @@ func (s Start) launch(ctx context.Context, c Client) error {
 		wait = defaultWait
 	}
 	deadline := time.Now().Add(wait)
-	for !c.answers(ctx) {
+	for {
+		if there, err := c.answers(ctx); there || err != nil {
+			return err
+		}
 		select {
 		case err := <-exited:
 			return fmt.Errorf("engine: %s ended before it was ready (%v)%s", filepath.Base(binary), err, lastLines(c.Socket))
@@ -139,7 +153,6 @@ func (s Start) launch(ctx context.Context, c Client) error {
 			return err
 		}
 	}
-	return nil
 }
 
 // sweep removes what engines of processes that are gone have left in the directory.
@@ -148,13 +161,13 @@ func sweep(dir string) {
 	for _, e := range entries {
 		number, _, _ := strings.Cut(e.Name(), "-")
 		if pid, err := strconv.Atoi(number); err == nil && StartOf(pid) == "" {
-			os.Remove(filepath.Join(dir, e.Name()))
+			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}
 }
 
-// spawn starts the engine in a session of its own. Its output goes to a file: a notebook's cell does not end while a child
-// holds its standard output. It must not hold the kernel's pipes either.
+// spawn starts the engine in a session of its own. Its output goes to a file: a notebook's cell does not end while a
+// child holds its standard output. It must not hold the kernel's pipes either.
 func (s Start) spawn(binary, socket string) (exited <-chan error, err error) {
 	log, err := os.OpenFile(logFile(socket), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {

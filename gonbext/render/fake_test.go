@@ -5,8 +5,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// example is an explanation with a sink, three methods (one of them with the top layer alone) and a toy model. Its numbers
-// follow a rule, not a model.
+// example is an explanation with a sink, three methods (one of them with the top layer alone) and a toy model. Its
+// numbers follow a rule, not a model.
 func example() *attribution.Explanation {
 	prompt := []string{"<bos>", "the", " keys", " to", " the", " cab", "inet"}
 	e := &attribution.Explanation{

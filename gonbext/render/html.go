@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// HTML is a heatmap for a notebook: one block for each generated token, the first one open, with the prompt highlighted by
-// every method, the alternatives, and maps of layers × prompt.
+// HTML is a heatmap for a notebook: one block for each generated token, the first one open, with the prompt highlighted
+// by every method, the alternatives, and maps of layers × prompt.
 //
-// A highlighted token takes about 180 bytes, in the folded line 80, and a cell of a map 75. What would go beyond MaxBytes is
-// left out, maps first and from the last token on, and a sentence in its place says so.
+// A highlighted token takes about 180 bytes, in the folded line 80, and a cell of a map 75. What would go beyond
+// MaxBytes is left out, maps first and from the last token on, and a sentence in its place says so.
 type HTML struct {
 	Heatmap
 	// MaxBytes is about how large the result may become; default 480,000, which notebooks show at once.
@@ -77,7 +77,8 @@ func (b *page) write() {
 func (b *page) head() {
 	b.printf(`<div style="font-size:16px"><b>Where each generated token comes from</b>`)
 	if b.e.Model.Note != "" {
-		b.printf(` <span style="%s;border-radius:9px;padding:1px 9px;font-size:12px">%s</span>`, badge, escape(b.e.Model.Note, nameLimit))
+		b.printf(` <span style="%s;border-radius:9px;padding:1px 9px;font-size:12px">%s</span>`,
+			badge, escape(b.e.Model.Note, nameLimit))
 	}
 	b.WriteString("</div>")
 	if b.status != "" {
@@ -95,7 +96,8 @@ func (b *page) head() {
 	}
 }
 
-// tokens writes the blocks. Where the limit is near, highlighted prompts come before maps and the first method before others.
+// tokens writes the blocks. Where the limit is near, highlighted prompts come before maps and the first method before
+// others.
 func (b *page) tokens() {
 	n := min(len(b.e.Steps), max(b.limit/2/blockBytes, 1))
 	chips, maps := make([]string, n), make([]string, n)
@@ -141,7 +143,8 @@ func (b *page) part(f func(*page)) string {
 
 // leftOut says what is not shown and why.
 func (b *page) leftOut(what string) {
-	b.printf(`<div style="%s;font-size:12px">%s left out here: the picture would be larger than %s bytes. All numbers are in the explanation.</div>`,
+	b.printf(`<div style="%s;font-size:12px">%s left out here: the picture would be larger than %s bytes. `+
+		`All numbers are in the explanation.</div>`,
 		soft, what, thousands(b.limit))
 }
 
@@ -152,7 +155,8 @@ func (b *page) block(t int, chips, maps string) {
 		open = " open"
 	}
 	g := b.e.Steps[t]
-	b.printf(`<details%s style="%s;border-top:1px solid rgb(228,231,236);padding:4px 0"><summary style="%s;cursor:pointer">`, open, card, card)
+	b.printf(`<details%s style="%s;border-top:1px solid rgb(228,231,236);padding:4px 0">`+
+		`<summary style="%s;cursor:pointer">`, open, card, card)
 	b.summary(t)
 	b.WriteString("</summary>")
 	b.printf(`<div style="padding:4px 0 6px 18px">`)
@@ -202,151 +206,15 @@ func (b *page) short(j int) string {
 	return Visible(rest, 16)
 }
 
-// highlights writes one line for each method: the prompt on the colours of its values, and where the row rests.
-func (b *page) highlights(t int) {
-	b.WriteString(`<table style="` + card + `;border-collapse:collapse;margin:0;font-size:14px">`)
-	for i := range b.views {
-		v := &b.views[i]
-		b.printf(`<tr style="%s"><td style="text-align:left;vertical-align:top;padding:5px 12px 5px 0">%s`, card, escape(v.name, nameLimit))
-		if v.wrong == "" {
-			b.printf(`<br><span style="%s;font-size:11px">%s</span>`, soft, v.layer())
-		}
-		b.printf(`</td><td style="text-align:left;vertical-align:top;padding:5px 0;line-height:1.9">`)
-		switch {
-		case v.wrong != "":
-			b.printf(`<span style="%s">%s</span>`, soft, escape(v.wrong, 0))
-		case !v.has(t):
-			b.printf(`<span style="%s">not yet</span>`, soft)
-		default:
-			b.chips(v, t)
-			b.totals(v, t)
-		}
-		b.WriteString("</td></tr>")
-	}
-	b.WriteString("</table>")
-}
-
-// chips writes the prompt with the values of one method; beyond chipColumns, runs of tokens with small values become a count
-// with their sum.
-func (b *page) chips(v *view, t int) {
-	columns := b.columns(t, t+1, chipColumns)
-	numbered := v.largest(t, b.hidden)
-	next := 0
-	for _, j := range append(columns, len(b.e.Prompt.Texts)) {
-		b.omitted(v, t, next, j)
-		if next = j + 1; j < len(b.e.Prompt.Texts) {
-			b.chip(v, t, j, v.at(t, j) >= numbered)
-		}
-	}
-}
-
-// shortestRun is from how many tokens on a remark is shorter than the tokens.
-const shortestRun = 5
-
-// omitted stands for the prompt tokens from j0 to j1.
-func (b *page) omitted(v *view, t, j0, j1 int) {
-	if j1-j0 < shortestRun {
-		for j := j0; j < j1; j++ {
-			b.chip(v, t, j, false)
-		}
-		return
-	}
-	sum := 0.0
-	for j := j0; j < j1; j++ {
-		sum += v.at(t, j)
-	}
-	b.printf(` <span style="%s;border-radius:4px;padding:1px 4px;font-size:12px">… %d tokens, %s</span> `, muted.style(), j1-j0, v.top.value(sum))
-}
-
-// chip writes one prompt token on its colour, with its number if that is among the largest.
-func (b *page) chip(v *view, t, j int, numbered bool) {
-	text, x := b.e.Prompt.Texts[j], v.at(t, j)
-	if j > 0 && !b.continues(j) {
-		b.WriteByte(' ')
-	}
-	c, remark := v.top.color(x), ""
-	switch {
-	case v.sinks[j]:
-		c, remark, numbered = muted, ", sink: not in the colour scale", true
-	case b.hidden[j]:
-		c, remark, numbered = muted, ", hidden by the filter", false
-	}
-	b.printf(`<span style="%s;padding:1px 3px" title="%s = %s%s">%s`, c.style(),
-		escape(text, nameLimit), v.top.value(x), remark, escape(tokenName(text), 0))
-	if numbered {
-		b.printf(`<span style="font-size:10px"> %s</span>`, v.top.number(x))
-	}
-	b.WriteString("</span>")
-}
-
-// numberedChips is how many values of a line are written out.
-const numberedChips = 6
-
-// largest returns the value of row t from which on numbers are written: the numberedChips-th largest.
-func (v *view) largest(t int, hidden []bool) float64 {
-	var top [numberedChips]float64
-	for i := range top {
-		top[i] = math.Inf(-1)
-	}
-	for j := range hidden {
-		x := v.at(t, j)
-		if hidden[j] || v.sinks[j] {
-			continue
-		}
-		for i := range top {
-			if x > top[i] {
-				x, top[i] = top[i], x
-			}
-		}
-	}
-	return top[numberedChips-1]
-}
-
-// totals writes where the row of token t rests: a bar for shares, and numbers.
-func (b *page) totals(v *view, t int) {
-	if v.top.lift {
-		return // a sum of ratios means nothing
-	}
-	w := v.mass(t)
-	b.printf(`<div style="%s;font-size:12px;line-height:1.6">`, soft)
-	sequential := v.top.percent && !v.top.signed
-	if sequential && !math.IsNaN(w.generated) {
-		b.bar(w)
-	}
-	sinks := v.sinkNames(b.picture, t)
-	if sinks != "" {
-		b.printf("sink %s · ", escape(sinks, 0))
-	}
-	b.printf("%s %s", promptName(sinks), v.top.sum(w.prompt))
-	if !math.IsNaN(w.generated) {
-		b.printf(" · generated tokens %s", v.top.sum(w.generated))
-	}
-	b.WriteString("</div>")
-}
-
-// bar draws the parts of a row: sink, prompt, generated.
-func (b *page) bar(w mass) {
-	const width = 120
-	for _, part := range []struct {
-		name  string
-		share float64
-		color rgb
-	}{{"sink", w.sink, rgb{190, 194, 200}}, {"prompt", w.prompt, ramp(0.6).background}, {"generated tokens", w.generated, rgb{120, 126, 136}}} {
-		if px := int(math.Round(width * min(max(part.share, 0), 1))); px > 0 {
-			b.printf(`<span style="background-color:%v;color:%v;display:inline-block;width:%dpx;height:8px" title="%s"></span>`,
-				part.color, legible(part.color), px, part.name)
-		}
-	}
-	b.WriteByte(' ')
-}
-
 // alternatives writes what might have come at step t and how probable it was, the chosen token marked.
 func (b *page) alternatives(chosen, t int) {
 	alternatives := b.e.Steps[t].Alternatives
 	if len(alternatives) == 0 {
 		return
 	}
-	b.printf(`<table style="%s;border-collapse:collapse;margin:4px 0;font-size:12px"><tr style="%s"><td style="%s;text-align:left;padding:0 12px 0 0" colspan="3">probability of the next token</td></tr>`, card, card, soft)
+	b.printf(`<table style="%s;border-collapse:collapse;margin:4px 0;font-size:12px"><tr style="%s">`+
+		`<td style="%s;text-align:left;padding:0 12px 0 0" colspan="3">probability of the next token</td></tr>`,
+		card, card, soft)
 	for _, a := range alternatives[:min(len(alternatives), maxAlternatives)] {
 		weight, fill := "normal", rgb{170, 178, 190}
 		if a.ID == chosen {
@@ -356,13 +224,16 @@ func (b *page) alternatives(chosen, t int) {
 		if a.Probability > 0 {
 			px = int(math.Ceil(140 * min(a.Probability, 1)))
 		}
-		b.printf(`<tr style="%s"><td style="text-align:left;padding:0 10px 0 0;font-weight:%s">%s</td>`, card, weight, escape(tokenName(a.Text), 0))
+		b.printf(`<tr style="%s"><td style="text-align:left;padding:0 10px 0 0;font-weight:%s">%s</td>`,
+			card, weight, escape(tokenName(a.Text), 0))
 		b.printf(`<td style="text-align:right;padding:0 8px 0 0">%s</td>`, share(a.Probability))
-		b.printf(`<td style="text-align:left;padding:0"><span style="background-color:%v;color:%v;display:inline-block;width:%dpx;height:9px"></span></td></tr>`,
+		b.printf(`<td style="text-align:left;padding:0"><span style="background-color:%v;color:%v;`+
+			`display:inline-block;width:%dpx;height:9px"></span></td></tr>`,
 			fill, legible(fill), px)
 	}
 	if left := len(alternatives) - maxAlternatives; left > 0 {
-		b.printf(`<tr style="%s"><td style="%s;text-align:left;padding:0" colspan="3">… and %d more</td></tr>`, card, soft, left)
+		b.printf(`<tr style="%s"><td style="%s;text-align:left;padding:0" colspan="3">… and %d more</td></tr>`,
+			card, soft, left)
 	}
 	b.WriteString("</table>")
 }

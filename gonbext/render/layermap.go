@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// layerMap writes M[t,:,:] of method i, if it has several layers: layers down, the last one on top, prompt tokens across.
-// Cells hold the numbers, so that it can be read without its colours.
+// layerMap writes M[t,:,:] of method i, if it has several layers: layers down, the last one on top, prompt tokens
+// across. Cells hold the numbers, so that it can be read without its colours.
 func (b *page) layerMap(i, t int) {
 	v := &b.views[i]
 	if !v.has(t) || len(v.result.Layers) < 2 || v.result.Shape[1] == 0 {
@@ -17,17 +17,20 @@ func (b *page) layerMap(i, t int) {
 		attribute = " open"
 	}
 	low, high := v.all.ends()
-	b.printf(`<details%s style="%s;margin:2px 0"><summary style="%s;font-size:12px;cursor:pointer">layers × prompt, %s (%s, colours %s to %s)</summary>`,
+	b.printf(`<details%s style="%s;margin:2px 0"><summary style="%s;font-size:12px;cursor:pointer">`+
+		`layers × prompt, %s (%s, colours %s to %s)</summary>`,
 		attribute, card, soft, escape(v.name, nameLimit), escape(v.all.unit, nameLimit), low, high)
 	columns := b.columns(t, t+1, mapColumns)
-	b.printf(`<div style="overflow-x:auto"><table cellpadding="4" style="%s;border-collapse:collapse;margin:0;font-size:11px;line-height:1.3">`, card)
+	b.printf(`<div style="overflow-x:auto"><table cellpadding="4" `+
+		`style="%s;border-collapse:collapse;margin:0;font-size:11px;line-height:1.3">`, card)
 	b.mapHeader(columns, v)
 	for k := len(v.result.Layers) - 1; k >= 0; k-- {
 		b.mapRow(v, t, k, columns)
 	}
 	b.WriteString("</table></div>")
 	if left := len(b.e.Prompt.Texts) - len(columns); left > 0 {
-		b.printf(`<div style="%s;font-size:12px">The %d of %d prompt tokens with the largest highlighted values; %d are left out. All numbers are in the explanation.</div>`,
+		b.printf(`<div style="%s;font-size:12px">The %d of %d prompt tokens with the largest highlighted values; `+
+			`%d are left out. All numbers are in the explanation.</div>`,
 			soft, len(columns), len(b.e.Prompt.Texts), left)
 	}
 	b.WriteString("</details>")

@@ -4,8 +4,8 @@ package render
 func (b *page) legend() {
 	b.printf(`<div style="%s;border-radius:6px;padding:8px 12px;margin-top:8px;font-size:12px">`, panel)
 	if len(b.e.Prompt.Texts) > 0 && len(b.views) > 0 {
-		b.printf(`<div style="%s">Each line: the prompt tokens (sources) in order, on the colour of how much of the generated token (target) comes from them. `+
-			`A sink and filtered tokens are grey and not in the scale.</div>`, panel)
+		b.printf(`<div style="%s">Each line: the prompt tokens (sources) in order, on the colour of how much of the `+
+			`generated token (target) comes from them. A sink and filtered tokens are grey and not in the scale.</div>`, panel)
 		b.printf(`<table style="%s;border-collapse:collapse;margin:4px 0;font-size:12px">`, panel)
 		for i := range b.views {
 			b.scaleRow(&b.views[i])
@@ -34,11 +34,13 @@ func (b *page) scaleRow(v *view) {
 	if v.top.diverging() {
 		from = -1
 	}
-	b.printf(`<td style="%s;text-align:right;vertical-align:top;padding:2px 4px 2px 0">%s</td><td style="%s;padding:2px 4px 2px 0;white-space:nowrap">`, panel, low, cell)
+	b.printf(`<td style="%s;text-align:right;vertical-align:top;padding:2px 4px 2px 0">%s</td>`+
+		`<td style="%s;padding:2px 4px 2px 0;white-space:nowrap">`, panel, low, cell)
 	const cells = 13
 	for i := range cells {
 		c := ramp(from + (1-from)*float64(i)/(cells-1))
 		b.printf(`<span style="%s;display:inline-block;width:10px;height:10px"></span>`, c.style())
 	}
-	b.printf(`</td><td style="%s">%s</td><td style="%s">%s, %s<br>%s</td></tr>`, cell, high, cell, escape(v.top.unit, nameLimit), v.layer(), escape(v.options(), 0))
+	b.printf(`</td><td style="%s">%s</td><td style="%s">%s, %s<br>%s</td></tr>`,
+		cell, high, cell, escape(v.top.unit, nameLimit), v.layer(), escape(v.options(), 0))
 }

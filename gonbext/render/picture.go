@@ -86,8 +86,8 @@ func (p *picture) view(name string, layer *int) view {
 	return v
 }
 
-// sinks marks the sinks of a method at a level, [m]. An explanation that does not say what rests on generated tokens or which
-// tokens are special has none.
+// sinks marks the sinks of a method at a level, [m]. An explanation that does not say what rests on generated tokens or
+// which tokens are special has none.
 func (p *picture) sinks(v *view) []bool {
 	r, marks := v.result, make([]bool, v.result.Shape[1])
 	if len(v.other) < r.Shape[0]*r.Shape[2] || len(p.e.Prompt.Special) < len(marks) {
@@ -171,9 +171,9 @@ func (p *picture) continues(j int) bool {
 	return r == utf8.RuneError || unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
-// columns returns the prompt tokens to show, in prompt order: all if there are at most limit, else the ones with the largest
-// values relative to their scale at any generated token from first to last, in any method. Sinks and hidden tokens come
-// last in that order.
+// columns returns the prompt tokens to show, in prompt order: all if there are at most limit, else the ones with the
+// largest values relative to their scale at any generated token from first to last, in any method. Sinks and hidden
+// tokens come last in that order.
 func (p *picture) columns(first, last, limit int) []int {
 	m := len(p.e.Prompt.Texts)
 	columns := make([]int, m)
@@ -217,7 +217,8 @@ func (p *picture) provenance() string {
 		s += " " + Visible(info.Hash[:min(len(info.Hash), 12)], 12)
 	}
 	if info.Family != "" {
-		s += fmt.Sprintf(" · %s, %d layers × %d heads × width %d", Visible(info.Family, 20), info.Layers, info.Heads, info.Width)
+		s += fmt.Sprintf(" · %s, %d layers × %d heads × width %d",
+			Visible(info.Family, 20), info.Layers, info.Heads, info.Width)
 	}
 	if info.Backend != "" {
 		s += " · backend " + Visible(info.Backend, 40)

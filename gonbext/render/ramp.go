@@ -46,8 +46,8 @@ var (
 	negative = arm(rustArm)
 )
 
-// ramp returns the colour of x: 0 is neutral, 1 the deepest blue, -1 the deepest rust; beyond is clamped. NaN is grey. Shares
-// use the positive half alone, signed values both.
+// ramp returns the colour of x: 0 is neutral, 1 the deepest blue, -1 the deepest rust; beyond is clamped. NaN is grey.
+// Shares use the positive half alone, signed values both.
 func ramp(x float64) color {
 	switch {
 	case math.IsNaN(x):

@@ -17,9 +17,9 @@ type scale struct {
 	limit   float64 // the value with the deepest colour, positive; for lifts the factor
 }
 
-// newScale returns a scale for values of a unit, as in [attribution.Result.Unit]. Its limit is the next of 1, 2, 5 ×10^k
-// above the largest finite magnitude, at most 1 for shares; for lifts the next power of 2, at least 2. Without finite
-// values, or where all are next to neutral (below 1e-300), the limit is 1 (2 for lifts).
+// newScale returns a scale for values of a unit, as in [attribution.Result.Unit]. Its limit is the next of 1, 2, 5
+// ×10^k above the largest finite magnitude, at most 1 for shares; for lifts the next power of 2, at least 2. Without
+// finite values, or where all are next to neutral (below 1e-300), the limit is 1 (2 for lifts).
 func newScale(unit string, values []float64) scale {
 	s := scale{unit: unit, percent: strings.HasPrefix(unit, "share"), lift: strings.HasPrefix(unit, "lift")}
 	largest := 0.0
@@ -50,7 +50,8 @@ func newScale(unit string, values []float64) scale {
 // maxDigits is how many digits numbers in cells have after the decimal point at most.
 const maxDigits = 5
 
-// digits returns 1 for shares up to 10 % and more and 2 for numbers up to 1 and more; one more for each power of ten below.
+// digits returns 1 for shares up to 10 % and more and 2 for numbers up to 1 and more; one more for each power of ten
+// below.
 func digits(s scale) int {
 	base, unit := 2, 1.0
 	if s.percent {

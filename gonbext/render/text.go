@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Text is a heatmap for a terminal: for each generated token its probability, the alternatives, and under the prompt tokens
-// a line of numbers for each method. With Color the numbers stand on the colours of the ramp (24-bit ANSI escapes);
-// without, a bar follows each of them.
+// Text is a heatmap for a terminal: for each generated token its probability, the alternatives, and under the prompt
+// tokens a line of numbers for each method. With Color the numbers stand on the colours of the ramp (24-bit ANSI
+// escapes); without, a bar follows each of them.
 type Text struct {
 	Heatmap
 	// Width is the columns of the terminal; default 100, at least 60.

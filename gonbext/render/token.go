@@ -12,11 +12,12 @@ import (
 const maxMarks = 3
 
 // Visible returns s as text that shows every byte of it and does nothing else: newlines as ↵, tabs as ⇥, other control
-// characters as control pictures, spaces at either end and doubled ones as ␣, direction marks, zero-width and unassigned
-// characters as ⟨U+202E⟩, bytes that are no UTF-8 as ⟨E2⟩. Every rune of the result satisfies [unicode.IsPrint].
+// characters as control pictures, spaces at either end and doubled ones as ␣, direction marks, zero-width and
+// unassigned characters as ⟨U+202E⟩, bytes that are no UTF-8 as ⟨E2⟩. Every rune of the result satisfies
+// [unicode.IsPrint].
 //
-// If it would be wider than limit columns it is cut, and a remark says how many bytes there were; the rest is not looked at.
-// A limit of 0 or less is no limit.
+// If it would be wider than limit columns it is cut, and a remark says how many bytes there were; the rest is not
+// looked at. A limit of 0 or less is no limit.
 func Visible(s string, limit int) string {
 	var b strings.Builder
 	columns, marks := 0, 0
@@ -79,8 +80,8 @@ func ignorable(r rune) bool {
 	return r >= 0x180B && r <= 0x180F || r >= 0xFE00 && r <= 0xFE0F || r >= 0xE0000 && r <= 0xE0FFF
 }
 
-// escape returns a token as HTML text that is safe between tags and inside quoted attributes. Every token, prompt, name and
-// warning in HTML passes through it.
+// escape returns a token as HTML text that is safe between tags and inside quoted attributes. Every token, prompt, name
+// and warning in HTML passes through it.
 func escape(s string, limit int) string { return html.EscapeString(Visible(s, limit)) }
 
 // word splits a token into whether it begins a word, which a leading space says, and the rest of it.
@@ -100,8 +101,8 @@ func Width(s string) int {
 	return n
 }
 
-// wide are the ranges of characters that terminals draw two columns wide (East Asian Width W and F, emoji), merged where
-// only narrow unassigned code points lie between.
+// wide are the ranges of characters that terminals draw two columns wide (East Asian Width W and F, emoji), merged
+// where only narrow unassigned code points lie between.
 var wide = [][2]rune{
 	{0x1100, 0x115F}, {0x231A, 0x231B}, {0x23E9, 0x23EC}, {0x25FD, 0x25FE}, {0x2614, 0x2615}, {0x2648, 0x2653},
 	{0x26AA, 0x26AB}, {0x26BD, 0x26BE}, {0x26C4, 0x26C5}, {0x2705, 0x2705}, {0x270A, 0x270B}, {0x2728, 0x2728},

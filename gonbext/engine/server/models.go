@@ -23,8 +23,8 @@ type entry struct {
 	model attribution.Model
 }
 
-// get returns a model, opened at its first use. Others who want it meanwhile wait; if opening fails or is cancelled, the next
-// of them tries again.
+// get returns a model, opened at its first use. Others who want it meanwhile wait; if opening fails or is cancelled,
+// the next of them tries again.
 func (m *models) get(ctx context.Context, name, backend string) (attribution.Model, error) {
 	e := m.entry(key{name, backend})
 	select {

@@ -49,9 +49,9 @@ const watchEvery = time.Second
 // ErrRunning is a socket on which another engine answers.
 var ErrRunning = errors.New("server: an engine answers there already")
 
-// Serve answers requests until ctx is done, the watched process is gone, nothing was asked for Idle, a client sent a stop
-// request, or the process got SIGINT, SIGTERM or SIGHUP; all of these return nil. Requests that are running are cancelled. An error
-// means that it could not listen.
+// Serve answers requests until ctx is done, the watched process is gone, nothing was asked for Idle, a client sent a
+// stop request, or the process got SIGINT, SIGTERM or SIGHUP; all of these return nil. Requests that are running are
+// cancelled. An error means that it could not listen.
 func Serve(ctx context.Context, c Config) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -74,7 +74,7 @@ func Serve(ctx context.Context, c Config) error {
 	s.logf("ends: %v", context.Cause(ctx))
 	if errors.Is(context.Cause(ctx), errGone) {
 		for _, file := range engine.Files(c.Socket) {
-			os.Remove(file)
+			_ = os.Remove(file)
 		}
 	}
 	return nil
@@ -89,7 +89,7 @@ func listen(ctx context.Context, path string) (net.Listener, error) {
 		if info.Mode()&os.ModeSocket == 0 {
 			return nil, fmt.Errorf("server: %s is in the way: it is no socket", path)
 		}
-		os.Remove(path)
+		_ = os.Remove(path)
 	}
 	listener, err := net.Listen("unix", path)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *server) wait() {
 // serve answers the request of one connection.
 func (s *server) serve(ctx context.Context, conn net.Conn) {
 	var r engine.Request
-	hangUp := context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Now()) })
+	hangUp := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })
 	err := engine.Receive(conn, &r)
 	hangUp()
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *server) serve(ctx context.Context, conn net.Conn) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { // the client sends nothing more: this returns when it hangs up
-		io.Copy(io.Discard, conn)
+		_, _ = io.Copy(io.Discard, conn)
 		cancel()
 	}()
 	if err := s.answer(ctx, conn, r, number); err != nil {
@@ -174,7 +174,7 @@ func (s *server) serve(ctx context.Context, conn net.Conn) {
 		s.fail(conn, err)
 		return
 	}
-	s.send(conn, engine.Event{Done: true})
+	_ = s.send(conn, engine.Event{Done: true}) // a client that is gone does not care
 }
 
 // answer runs one request. A panic is an error of that request alone.
@@ -186,8 +186,8 @@ func (s *server) answer(ctx context.Context, w io.Writer, r engine.Request, numb
 		}
 	}()
 	if r.Version != engine.Version && r.Kind != engine.KindStop {
-		return fmt.Errorf("the engine that runs speaks protocol %d and this program %d: restart the kernel, or end the engine with process id %d",
-			engine.Version, r.Version, os.Getpid())
+		return fmt.Errorf("the engine that runs speaks protocol %d and this program %d: "+
+			"restart the kernel, or end the engine with process id %d", engine.Version, r.Version, os.Getpid())
 	}
 	switch r.Kind {
 	case engine.KindExplain:
@@ -274,5 +274,6 @@ func (s *server) watch(ctx context.Context) {
 }
 
 func (s *server) logf(format string, args ...any) {
-	fmt.Fprintf(s.Log, "%s engine %d: %s\n", time.Now().Format(time.RFC3339), os.Getpid(), fmt.Sprintf(format, args...))
+	_, _ = fmt.Fprintf(s.Log, "%s engine %d: %s\n",
+		time.Now().Format(time.RFC3339), os.Getpid(), fmt.Sprintf(format, args...))
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine/server"
 )
 
-// wordModel is a model of one layer that reads words and answers with the words of the prompt, one after another. Every row
-// of attention is uniform. It is not a language model, but it keeps the contract of one.
+// wordModel is a model of one layer that reads words and answers with the words of the prompt, one after another. Every
+// row of attention is uniform. It is not a language model, but it keeps the contract of one.
 type wordModel struct {
 	// gate, if not nil, must yield a value before each step but the first.
 	gate chan struct{}
@@ -110,8 +110,8 @@ func (m *wordModel) Trace(_ context.Context, ids []int, taps []trace.Tap) ([]tra
 	return all, nil
 }
 
-// serve runs an engine on a socket of its own until the test ends and returns a client and a function that waits for its
-// end.
+// serve runs an engine on a socket of its own until the test ends and returns a client and a function that waits for
+// its end.
 func serve(t *testing.T, c server.Config) (engine.Client, func() error) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hw") // t.TempDir may be too long for a socket
@@ -255,8 +255,12 @@ func TestPanicIsAnError(t *testing.T) {
 	if _, err := client.Explain(t.Context(), engine.Model{}, "a b", attribution.Options{MaxTokens: 1}); err != nil {
 		t.Errorf("after a panic: %v", err)
 	}
-	client.Stop(t.Context())
-	wait()
+	if err := client.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := wait(); err != nil {
+		t.Error(err)
+	}
 	if !strings.Contains(log.String(), "server_test.go") {
 		t.Errorf("the log has no stack:\n%s", log.String())
 	}
@@ -378,7 +382,7 @@ func TestRefusals(t *testing.T) {
 		{"cut frame", "ends after 1 of 9 bytes",
 			func(c net.Conn) error {
 				_, err := c.Write([]byte("\x00\x00\x00\x09x"))
-				c.(*net.UnixConn).CloseWrite()
+				_ = c.(*net.UnixConn).CloseWrite()
 				return err
 			}},
 	} {
@@ -425,8 +429,8 @@ func TestEndsWithTheWatchedProcess(t *testing.T) {
 		t.Skip("no sleep command:", err)
 	}
 	_, wait := serve(t, server.Config{Open: one(&wordModel{}), Watch: kernel.Process.Pid})
-	kernel.Process.Kill()
-	kernel.Wait()
+	_ = kernel.Process.Kill()
+	_ = kernel.Wait()
 	if err := wait(); err != nil {
 		t.Error(err)
 	}

@@ -72,8 +72,8 @@ func kernel(t *testing.T) (pid int) {
 		t.Skip("no sleep command:", err)
 	}
 	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
 		os.RemoveAll(dir)
 	})
 	return cmd.Process.Pid
@@ -148,8 +148,8 @@ func TestEngineEndsWithTheKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	process, _ := os.FindProcess(pid)
-	process.Kill()
-	process.Wait()
+	_ = process.Kill()
+	_, _ = process.Wait()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		left, _ := os.ReadDir(filepath.Dir(c.Socket))
 		if len(left) == 0 {
@@ -177,6 +177,18 @@ func TestConnectFails(t *testing.T) {
 				t.Errorf("error = %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+func TestNoSource(t *testing.T) {
+	pid := kernel(t)
+	t.Setenv(engine.Variable, "")
+	t.Setenv("GONB_DIR", "")
+	t.Setenv("GONB_TMP_DIR", "")
+	t.Chdir(t.TempDir())
+	_, err := engine.Start{PID: pid}.Connect(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "run in a module that requires it, or set HEADWATER_ENGINE") {
+		t.Errorf("error = %v", err)
 	}
 }
 
@@ -216,8 +228,8 @@ func TestOtherVersion(t *testing.T) {
 				return
 			}
 			var r engine.Request
-			engine.Receive(conn, &r)
-			engine.Send(conn, engine.Event{Failure: &engine.Failure{Message: fmt.Sprintf("I speak protocol 7, not %d", r.Version)}})
+			_ = engine.Receive(conn, &r)
+			_ = engine.Send(conn, engine.Event{Failure: &engine.Failure{Message: fmt.Sprintf("I speak protocol 7, not %d", r.Version)}})
 			conn.Close()
 		}
 	}()

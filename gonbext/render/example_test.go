@@ -1,0 +1,39 @@
+package render_test
+
+import (
+	"os"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render"
+)
+
+func ExampleText() {
+	e := &attribution.Explanation{
+		Model:  trace.Info{Name: "hand-made"},
+		Prompt: attribution.Prompt{Text: "the keys", Texts: []string{"the", " keys"}, Special: []bool{false, false}},
+		Steps:  []attribution.GeneratedToken{{Text: " are", Probability: 0.93}},
+		Order:  []string{"rollout"},
+		Methods: map[string]*attribution.Result{"rollout": {
+			Layers: []int{0}, Shape: [3]int{1, 2, 1}, Data: []float64{0.25, 0.75}, Unit: "share of attention",
+			Options: map[string]string{"residual": "0.5"},
+		}},
+		OtherMass: map[string][]float64{"rollout": {0}},
+	}
+	render.Text{Heatmap: render.Heatmap{Explanation: e}}.WriteTo(os.Stdout)
+	// Output:
+	// Where each generated token comes from
+	// prompt     the keys
+	// generated  are
+	//
+	//   1  are  93.0 %
+	//               the   keys
+	//      rollout  25.0▂ 75.0▆
+	//      rollout  Σ prompt 100 % · generated tokens 0.0 %
+	//
+	// Columns: prompt tokens (sources), in order. Rows: methods. One block for each generated token
+	// (target).
+	// rollout  0 %  ▁▂▃▄▅▆▇█ 100 %
+	//          share of attention, layer 0; residual 0.5
+	// model  hand-made
+}
