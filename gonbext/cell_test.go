@@ -317,7 +317,7 @@ func TestInterrupt(t *testing.T) {
 		close(hungUp)
 	})
 	k.shown = func(cell *os.Process, d protocol.DisplayData) {
-		if strings.Contains(fmt.Sprint(d.Data), "1 tokens so far") {
+		if strings.Contains(fmt.Sprint(d.Data), "1 token so far") {
 			_ = cell.Signal(os.Interrupt)
 		}
 	}
@@ -326,7 +326,7 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("status %d, stdout %q; want 1 and nothing", r.status, r.stdout)
 	}
 	left := saved(r.displays)
-	if len(left) != 2 || !strings.Contains(fmt.Sprint(left[0]), "Interrupted after 1 tokens.") ||
+	if len(left) != 2 || !strings.Contains(fmt.Sprint(left[0]), "Interrupted after 1 token.") ||
 		!strings.Contains(fmt.Sprint(left[1]), "gonbext: interrupted") {
 		t.Errorf("saved %v\nwant the picture so far with a remark, then one line", left)
 	}
@@ -388,10 +388,10 @@ func TestOutsideOfANotebook(t *testing.T) {
 		cell, stdout, stderr string
 		status               int
 	}{
-		{"explain", "note  It ended after 1 tokens: models: the disk is full.\n", "models: the disk is full\n", 1},
+		{"explain", "note  It ended after 1 token: models: the disk is full.\n", "models: the disk is full\n", 1},
 		{"try", "steps 1, error models: the disk is full\n", "", 0},
 		{"two options", "", "gonbext: 2 Options given, at most one is taken\n", 1},
-		{"trace", "1 tokens\nfinal [1 2] (TD) [1 2]\n", "", 0},
+		{"trace", "1 token\nfinal [1 2] (TD) [1 2]\n", "", 0},
 		{"unknown tap", "", "gonbext: unknown tap \"nonsense\"; there are [scores terms attention value context head-output hidden final logits value-zeroing]\n", 1},
 		{"show", "note  shown\n", "", 0},
 	} {

@@ -117,9 +117,16 @@ func explain(out *display, prompt string, opts []Options) (*Explanation, error) 
 // remark says why an explanation ends early.
 func remark(ctx context.Context, e *Explanation, err error) string {
 	if ctx.Err() != nil {
-		return fmt.Sprintf("Interrupted after %d tokens.", len(e.Steps))
+		return "Interrupted after " + tokens(len(e.Steps)) + "."
 	}
-	return fmt.Sprintf("It ended after %d tokens: %v.", len(e.Steps), err)
+	return fmt.Sprintf("It ended after %s: %v.", tokens(len(e.Steps)), err)
+}
+
+func tokens(n int) string {
+	if n == 1 {
+		return "1 token"
+	}
+	return fmt.Sprintf("%d tokens", n)
 }
 
 // explain asks the engine and shows what comes.
@@ -133,7 +140,7 @@ func (o Options) explain(ctx context.Context, out *display, prompt string) (*Exp
 	ask.OnStep = func(e *Explanation) {
 		latest = e
 		out.live("tokens", func() render.Heatmap {
-			return o.heatmap(e, fmt.Sprintf("generating, %d tokens so far", len(e.Steps)))
+			return o.heatmap(e, "generating, "+tokens(len(e.Steps))+" so far")
 		})
 		if o.OnStep != nil {
 			o.OnStep(e)

@@ -33,7 +33,7 @@ func (r *Recording) Tensor(tap trace.Tap) trace.Tensor {
 // String lists the tensors: "attention [6 8 5 5] (LHTS)".
 func (r *Recording) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d tokens", len(r.Tokens))
+	b.WriteString(tokens(len(r.Tokens)))
 	for _, t := range r.Tensors {
 		fmt.Fprintf(&b, "\n%s %v (%s)", t.Name, t.Shape, t.Axes)
 	}

@@ -54,7 +54,7 @@ func (s Start) Connect(ctx context.Context) (Client, error) {
 		return Client{}, err
 	}
 	c := Client{Socket: socket}
-	if there, err := c.answers(ctx); there || err != nil {
+	if there, err := s.answers(ctx, c); there || err != nil {
 		return c, err
 	}
 	unlock, err := lock(ctx, lockFile(socket))
@@ -62,7 +62,7 @@ func (s Start) Connect(ctx context.Context) (Client, error) {
 		return Client{}, err
 	}
 	defer unlock()
-	if there, err := c.answers(ctx); there || err != nil {
+	if there, err := s.answers(ctx, c); there || err != nil {
 		return c, err
 	}
 	if err := s.launch(ctx, c); err != nil {
@@ -73,7 +73,8 @@ func (s Start) Connect(ctx context.Context) (Client, error) {
 
 // answers reports whether an engine is there; one that refuses (another version) is, and the request will say why. One
 // that listens and says nothing is an error.
-func (c Client) answers(ctx context.Context) (bool, error) {
+func (s Start) answers(ctx context.Context, c Client) (bool, error) {
+	patience := min(patience, s.wait())
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	_, err := c.Info(limited)
@@ -132,13 +133,9 @@ func (s Start) launch(ctx context.Context, c Client) error {
 	if err != nil {
 		return err
 	}
-	wait := s.Wait
-	if wait == 0 {
-		wait = defaultWait
-	}
-	deadline := time.Now().Add(wait)
+	deadline := time.Now().Add(s.wait())
 	for {
-		if there, err := c.answers(ctx); there || err != nil {
+		if there, err := s.answers(ctx, c); there || err != nil {
 			return err
 		}
 		select {
@@ -147,12 +144,19 @@ func (s Start) launch(ctx context.Context, c Client) error {
 		default:
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("engine: %s did not answer within %v%s", filepath.Base(binary), wait, lastLines(c.Socket))
+			return fmt.Errorf("engine: %s did not answer within %v%s", filepath.Base(binary), s.wait(), lastLines(c.Socket))
 		}
 		if err := pause(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+func (s Start) wait() time.Duration {
+	if s.Wait == 0 {
+		return defaultWait
+	}
+	return s.Wait
 }
 
 // sweep removes what engines of processes that are gone have left in the directory.

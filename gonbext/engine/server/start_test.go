@@ -209,6 +209,24 @@ func TestConnectIsCancelled(t *testing.T) {
 	}
 }
 
+// TestEngineThatHangs lets something listen that never answers.
+func TestEngineThatHangs(t *testing.T) {
+	pid := kernel(t)
+	socket, err := engine.SocketFor(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, err = engine.Start{PID: pid, Binary: "/nowhere", Wait: 50 * time.Millisecond}.Connect(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "has not answered for 50ms: end the process") {
+		t.Errorf("error = %v", err)
+	}
+}
+
 // TestOtherVersion lets an engine of another version answer: it is not replaced, and what it says reaches the user.
 func TestOtherVersion(t *testing.T) {
 	pid := kernel(t)
