@@ -16,12 +16,15 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 	line.show("opening the model")
 	defer line.clear()
 	m, err := models.Open(f.model, models.Options{Backend: f.backend})
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
 		return nil, err
 	}
 	line.clear()
 	p.say("%s", describeBackend(m.Info().Backend, f.backend))
-	return m, ctx.Err()
+	return m, nil
 }
 
 // describeBackend says in one line what computes.

@@ -77,7 +77,7 @@ func (p *program) explainLine(ctx context.Context, m attribution.Model, text []b
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&l); err != nil {
-		return nil, fmt.Errorf(`want {"prompt":…} and, if needed, "continuation": %w`, err)
+		return nil, badPromptLine(err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("there is more after the JSON object")
@@ -87,4 +87,16 @@ func (p *program) explainLine(ctx context.Context, m attribution.Model, text []b
 	}
 	opts.Continuation = l.Continuation
 	return p.watch(ctx, m, *l.Prompt, opts)
+}
+
+// badPromptLine says what is wrong with a line in words of the line.
+func badPromptLine(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return fmt.Errorf("%q is a %s; want a string", wrong.Field, wrong.Value)
+	}
+	if wrong != nil {
+		return fmt.Errorf(`it is a %s; want an object {"prompt":…}`, wrong.Value)
+	}
+	return fmt.Errorf(`want {"prompt":…} and, if needed, "continuation": %w`, err)
 }

@@ -45,9 +45,12 @@ func opener(backend string) server.Opener {
 			wanted = backend
 		}
 		m, err := models.Open(name, models.Options{Backend: wanted})
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = ctx.Err()
 		}
-		return m, ctx.Err()
+		if err != nil {
+			return nil, err // not m, which would be a nil model that is not nil
+		}
+		return m, nil
 	}
 }

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/models/checkpoint"
+)
+
+// uniform returns causal uniform attention, [L,H,T,T]: row t is 1/(t+1) up to column t.
+func uniform(layers, heads, tokens int) []float64 {
+	var data []float64
+	for range layers * heads {
+		for t := range tokens {
+			for s := range tokens {
+				x := 0.0
+				if s <= t {
+					x = 1 / float64(t+1)
+				}
+				data = append(data, x)
+			}
+		}
+	}
+	return data
+}
+
+// safetensors writes tensors to a file and returns its path.
+func safetensors(t *testing.T, tensors ...checkpoint.Tensor) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "in.safetensors")
+	if err := checkpoint.WriteFile(path, tensors, nil); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// attributed runs headwater attribute and opens what it wrote.
+func attributed(t *testing.T, input string, args ...string) *checkpoint.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "out.safetensors")
+	mustExecute(t, "", append([]string{"attribute", "--input", input, "-o", path}, args...)...)
+	return openFile(t, path)
+}
+
+func checkClose(t *testing.T, what string, got, want []float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s has %d numbers, want %d", what, len(got), len(want))
+	}
+	for i := range got {
+		if math.Abs(got[i]-want[i]) > 1e-6 { // thirds are rounded to float32 on the way in
+			t.Errorf("%s[%d] = %v, want %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+// Uniform causal attention, T = 4 and L = 2, worked out by hand (r = ½ unless said): Â is ½A + ½I, so its rows are
+// [1], [1/4 3/4], [1/6 1/6 2/3], [1/8 1/8 1/8 5/8], and the rollout is their square.
+func TestAttributeKnown(t *testing.T) {
+	inputs := map[string]string{
+		"heads": safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 3, 4, 4}, Data: uniform(2, 3, 4)}),
+		"fused": safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 4, 4}, Data: uniform(2, 1, 4)}),
+	}
+	first := []float64{1, 0, 0, 0, 1. / 4, 3. / 4, 0, 0, 1. / 6, 1. / 6, 2. / 3, 0, 1. / 8, 1. / 8, 1. / 8, 5. / 8}
+	second := []float64{
+		1, 0, 0, 0,
+		7. / 16, 9. / 16, 0, 0,
+		23. / 72, 17. / 72, 4. / 9, 0,
+		49. / 192, 37. / 192, 31. / 192, 25. / 64, // row 3 of Â: (1 + 1/4 + 1/6 + 5/8)/8 = 49/192, …
+	}
+	for name, input := range inputs {
+		t.Run(name, func(t *testing.T) {
+			f := attributed(t, input, "--methods", "rollout,raw")
+			checkClose(t, "rollout", floats(t, f, "rollout"), append(append([]float64{}, first...), second...))
+			checkClose(t, "raw", floats(t, f, "raw"), uniform(2, 1, 4))
+			// Without a residual the rollout of one layer is that layer; with nothing else it is the identity.
+			f = attributed(t, input, "--methods", "rollout", "--residual", "0", "--layers", "1")
+			checkClose(t, "one layer", floats(t, f, "rollout"), uniform(1, 1, 4))
+			f = attributed(t, input, "--methods", "rollout", "--residual", "1")
+			checkClose(t, "identity", floats(t, f, "rollout")[:5], []float64{1, 0, 0, 0, 0})
+		})
+	}
+}
+
+// Heads: head 0 looks at the first token and head 1 at itself. Layers and heads count from 0.
+func TestAttributeHeads(t *testing.T) {
+	input := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{1, 2, 2, 2}, Data: []float64{1, 0, 1, 0, 1, 0, 0, 1}})
+	cases := map[string][]float64{
+		"mean": {1, 0, 0.5, 0.5}, "max": {1, 0, 0.5, 0.5}, "0": {1, 0, 1, 0}, "1": {1, 0, 0, 1},
+	}
+	for heads, want := range cases {
+		f := attributed(t, input, "--methods", "raw", "--heads", heads)
+		checkClose(t, "heads "+heads, floats(t, f, "raw"), want)
+	}
+}
+
+// Flow comes as it is and normalised, every level of it, in float64.
+func TestAttributeFlow(t *testing.T) {
+	input := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 3, 3}, Data: uniform(2, 1, 3)})
+	f := attributed(t, input, "--methods", "flow")
+	if diff := cmp.Diff([]string{"flow", "flow-normalized"}, f.Names()); diff != "" {
+		t.Errorf("tensors (-want +got):\n%s", diff)
+	}
+	flow, normalized := floats(t, f, "flow"), floats(t, f, "flow-normalized")
+	for l := range 2 {
+		for target := range 3 {
+			at := (l*3 + target) * 3
+			sum := flow[at] + flow[at+1] + flow[at+2]
+			for s := range 3 {
+				if math.Abs(normalized[at+s]-flow[at+s]/sum) > 1e-12 {
+					t.Errorf("layer %d target %d source %d: %v of %v is not %v", l, target, s, flow[at+s], sum, normalized[at+s])
+				}
+			}
+		}
+	}
+	// One layer is a pipe of its own: flow is Â there. From the top of two, target 1 reaches source 0 by 1/4 directly and
+	// by 3/4 through itself, where 1/4 goes on: 1/2.
+	checkClose(t, "flow of layer 0", flow[:9], []float64{1, 0, 0, 1. / 4, 3. / 4, 0, 1. / 6, 1. / 6, 2. / 3})
+	checkClose(t, "flow of target 1", flow[12:15], []float64{1. / 2, 3. / 4, 0})
+	for _, name := range f.Names() {
+		shape, _ := f.Shape(name)
+		dtype, err := f.DType(name)
+		if diff := cmp.Diff([]int{2, 3, 3}, shape); diff != "" || dtype != checkpoint.F64 || err != nil {
+			t.Errorf("%s is %s %v, %v", name, dtype, shape, err)
+		}
+	}
+}
+
+// What trace writes attribute reads, and a decoder's rollout is that of explain, whose rows are the last of it.
+func TestTraceAttribute(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+	mustExecute(t, "", "trace", "--backend", "go", "--text", prompt, "--taps", "attention,value-zeroing", "-o", in)
+	methods := "rollout,flow,raw,value-zeroing,value-zeroing-rollout"
+	_, _, stderr := execute(t, "", "attribute", "-i", in, "--methods", methods, "-o", out)
+	if stderr != "" {
+		t.Errorf("standard error %q; rows from trace need no remark", stderr)
+	}
+	f := openFile(t, out)
+	if a, b := f.Metadata()["model_hash"], openFile(t, in).Metadata()["model_hash"]; a != b || a == "" {
+		t.Errorf("model_hash %q became %q", b, a)
+	}
+	e := explained(t, "--methods", methods, "--all-levels", "--max-tokens", "1", prompt)
+	m := len(e.Prompt.IDs)
+	for name, r := range e.Methods {
+		got := floats(t, f, name) // [L,m,m]
+		for l := range r.Shape[2] {
+			for j := range m {
+				if a, b := got[(l*m+m-1)*m+j], r.At(0, j, l); math.Abs(a-b) > 1e-6 { // prefill and one pass round apart
+					t.Errorf("%s layer %d column %d: attribute %v, explain %v", name, l, j, a, b)
+				}
+			}
+		}
+	}
+	again := filepath.Join(dir, "again")
+	mustExecute(t, "", "attribute", "-i", in, "--methods", methods, "-o", again)
+	if !bytes.Equal(read(t, out), read(t, again)) {
+		t.Errorf("two runs write different bytes")
+	}
+}
+
+// Rows of half precision are taken, and that is said.
+func TestAttributeRenormalized(t *testing.T) {
+	data := uniform(1, 1, 3)
+	data[8] += 5e-4
+	input := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{1, 3, 3}, Data: data})
+	out := filepath.Join(t.TempDir(), "out")
+	status, _, stderr := execute(t, "", "attribute", "-i", input, "--methods", "raw", "-o", out)
+	if status != statusOK || !strings.Contains(stderr, "headwater: note: attention: rows were divided by their sums") {
+		t.Errorf("status %d, %s", status, stderr)
+	}
+	raw := floats(t, openFile(t, out), "raw")
+	if sum := raw[6] + raw[7] + raw[8]; math.Abs(sum-1) > 1e-12 {
+		t.Errorf("the row sums to %v", sum)
+	}
+}
+
+// rawFile writes a safetensors file of that header and so many bytes of data, whatever the header says.
+func rawFile(t *testing.T, header string, data int) string {
+	t.Helper()
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	path := filepath.Join(t.TempDir(), "bad.safetensors")
+	write(t, path, append(append(b, header...), make([]byte, data)...))
+	return path
+}
+
+func TestAttributeRefusals(t *testing.T) {
+	attention := func(shape []int, change func(data []float64)) string {
+		n := 1
+		for _, s := range shape {
+			n *= s
+		}
+		data := uniform(1, 1, 3)
+		for len(data) < n {
+			data = append(data, data...)
+		}
+		if change != nil {
+			change(data)
+		}
+		return safetensors(t, checkpoint.Tensor{Name: "attention", Shape: shape, Data: data[:n]})
+	}
+	set := func(i int, x float64) func([]float64) { return func(data []float64) { data[i] = x } }
+	good := attention([]int{1, 3, 3}, nil)
+	in := func(path string, args ...string) []string {
+		return append([]string{"attribute", "--methods", "rollout", "-o", "OUT", "--input", path}, args...)
+	}
+	entry := func(dtype, shape string, begin, end int) string {
+		return fmt.Sprintf(`{"dtype":%q,"shape":%s,"data_offsets":[%d,%d]}`, dtype, shape, begin, end)
+	}
+	short := filepath.Join(t.TempDir(), "short.safetensors")
+	write(t, short, []byte("abc"))
+	long := filepath.Join(t.TempDir(), "long.safetensors")
+	write(t, long, []byte("\xff\xff\xff\x7f\x00\x00\x00\x00{}"))
+	checkRefusals(t, []refusal{
+		{"nothing", []string{"attribute"}, "", 2, "attribute needs --input and --methods and --output"},
+		{"no methods", []string{"attribute", "-i", good, "-o", "OUT"}, "", 2, "attribute needs --methods"},
+		{"unknown method", in(good, "--methods", "magic"), "", 2, `unknown method "magic"; known are`},
+		{"missing file", in("nope.safetensors"), "", 1, "nope.safetensors: no such file or directory"},
+		{"a folder", in(goldens), "", 1, "goldens"},
+		{"truncated", in(short), "", 1, "short.safetensors"},
+		{"header longer than the file", in(long), "", 1, "long.safetensors"},
+		{"overlap", in(rawFile(t, `{"attention":`+entry("F32", "[1,1,1]", 0, 4)+`,"b":`+entry("F32", "[2]", 2, 10)+`}`, 10)), "", 1, "bad.safetensors"},
+		{"past the end", in(rawFile(t, `{"attention":`+entry("F32", "[1,3,3]", 0, 36)+`}`, 4)), "", 1, "bad.safetensors"},
+		{"unknown dtype", in(rawFile(t, `{"attention":`+entry("Q7", "[1,1,1]", 0, 4)+`}`, 4)), "", 1, "Q7"},
+		{"integers", in(rawFile(t, `{"attention":`+entry("I32", "[1,1,1]", 0, 4)+`}`, 4)), "", 1, "I32"},
+		{"no attention", in(safetensors(t, checkpoint.Tensor{Name: "attn", Shape: []int{1}, Data: []float32{1}})), "", 1,
+			`has no tensor "attention", which method rollout needs; it has "attn"`},
+		{"no value zeroing", in(good, "--methods", "value-zeroing"), "", 1, `has no tensor "value-zeroing", which method value-zeroing needs; it has "attention"`},
+		{"two axes", in(attention([]int{3, 3}, nil)), "", 1, "in.safetensors: attribution: tensor \"attention\": shape [3 3]; want [L,H,T,S] or [L,T,S]"},
+		{"not square", in(attention([]int{1, 3, 2}, nil)), "", 1, "3 targets and 2 sources must be as many"},
+		{"empty", in(attention([]int{1, 0, 0}, nil)), "", 1, "shape [1 0 0]"},
+		{"sums", in(attention([]int{1, 3, 3}, set(4, 0.6))), "", 1, "layer 0 head 0 row 1 sums to 1.1; want 1 within 0.001"},
+		{"NaN", in(attention([]int{1, 3, 3}, set(3, math.NaN()))), "", 1, "layer 0 head 0 row 1 column 0 is NaN"},
+		{"infinite", in(attention([]int{1, 3, 3}, set(3, math.Inf(1)))), "", 1, "row 1 column 0 is +Inf"},
+		{"negative", in(attention([]int{1, 3, 3}, set(3, -0.5))), "", 1, "row 1 column 0 is -0.5; want a number of 0 or more"},
+		{"head that is not there", in(good, "--heads", "1"), "", 2, "head 1; there are 1, from 0 to 0"},
+		{"layer that is not there", in(good, "--layers", "1"), "", 2, "layers 1 to 1; there are 1"},
+		{"residual", in(good, "--residual", "-0.1"), "", 2, "residual -0.1; it must be in [0,1]"},
+		{"no such folder", in(good, "-o", "OUT/x"), "", 1, "does not exist"},
+		{"flag of another command", in(good, "--max-tokens", "3"), "", 2, "unknown flag: --max-tokens"},
+	})
+}

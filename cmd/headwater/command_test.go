@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// goldens are checkpoints of random weights without a tokenizer; see models/testdata.
+const goldens = "../../models/testdata/goldens"
+
+// execute runs a command line as the program would.
+func execute(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	status = run(t.Context(), args, strings.NewReader(stdin), &out, &err)
+	return status, out.String(), err.String()
+}
+
+// mustExecute is execute of what must succeed; it returns standard output.
+func mustExecute(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	status, stdout, stderr := execute(t, stdin, args...)
+	if status != statusOK {
+		t.Fatalf("headwater %q: status %d, %s", args, status, stderr)
+	}
+	return stdout
+}
+
+// refusal is a command line that must fail with one line of error and nothing written.
+type refusal struct {
+	name  string
+	args  []string
+	stdin string
+	// status is 1 or 2; say is a part of the error.
+	status int
+	say    string
+}
+
+// checkRefusals runs them. OUT in an argument is a file that must not exist afterwards, and nothing beside it.
+func checkRefusals(t *testing.T, cases []refusal) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			var args []string
+			for _, a := range c.args {
+				args = append(args, strings.ReplaceAll(a, "OUT", filepath.Join(dir, "out")))
+			}
+			status, stdout, stderr := execute(t, c.stdin, args...)
+			stderr = withoutBackend(stderr)
+			if status != c.status || !strings.Contains(stderr, c.say) {
+				t.Errorf("headwater %q: status %d, error %q; want %d, %q", args, status, stderr, c.status, c.say)
+			}
+			if strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "headwater: ") || strings.Contains(stderr, "goroutine") {
+				t.Errorf("error %q; want one line that begins with headwater:", stderr)
+			}
+			if stdout != "" {
+				t.Errorf("standard output %q; want none", stdout)
+			}
+			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+				t.Errorf("files %v, %v; want none", left, err)
+			}
+		})
+	}
+}
+
+// withoutBackend removes the line that says what computes.
+func withoutBackend(stderr string) string {
+	if line, rest, ok := strings.Cut(stderr, "\n"); ok && strings.HasPrefix(line, "headwater: backend ") {
+		return rest
+	}
+	return stderr
+}
+
+// spellable is a tokenizer of six characters for a golden: its vocabulary of 96 has no room for 256 bytes.
+const spellable = `{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,
+"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true},
+"post_processor":null,"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true},
+"model":{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,
+"fuse_unk":false,"byte_fallback":false,"vocab":{"a":3,"b":4,"Ġ":5,"<":6,">":7,"s":8},"merges":[]}}`
+
+// copyModel makes a directory of a golden, with spellable as its tokenizer and its config.json changed by edit, which may
+// be nil. It returns the path.
+func copyModel(t *testing.T, golden string, edit func(config map[string]any)) string {
+	t.Helper()
+	dir := t.TempDir()
+	var config map[string]any
+	if err := json.Unmarshal(read(t, filepath.Join(goldens, golden, "config.json")), &config); err != nil {
+		t.Fatal(err)
+	}
+	if edit != nil {
+		edit(config)
+	}
+	data, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "config.json"), data)
+	write(t, filepath.Join(dir, "model.safetensors"), read(t, filepath.Join(goldens, golden, "model.safetensors")))
+	write(t, filepath.Join(dir, "tokenizer.json"), []byte(spellable))
+	return dir
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWrongCommands(t *testing.T) {
+	checkRefusals(t, []refusal{
+		{"unknown command", []string{"expose"}, "", 2, `unknown command "expose"; known are attribute, examples, explain, methods, models, `},
+		{"misspelt command", []string{"explian"}, "", 2, `unknown command "explian"; did you mean explain?`},
+		{"unknown flag", []string{"explain", "--modle", "tiny", "a"}, "", 2, "unknown flag: --modle; see headwater explain --help"},
+		{"unknown short flag", []string{"methods", "-x"}, "", 2, "unknown shorthand flag: 'x' in -x"},
+		{"flag without value", []string{"explain", "--format"}, "", 2, "flag needs an argument: --format"},
+		{"help of an unknown command", []string{"help", "expose"}, "", 2, `unknown command "expose"`},
+		{"argument of methods", []string{"methods", "rollout"}, "", 2, `methods takes no argument, got "rollout"`},
+		{"hostile command", []string{"\x1b[31mred\u202e\n\nx"}, "", 2, `unknown command`},
+	})
+}
+
+// Whoever types the name alone is helped, but a script that lost its arguments fails.
+func TestNoCommand(t *testing.T) {
+	status, stdout, stderr := execute(t, "")
+	if status != statusUsage || stdout != "" || !strings.Contains(stderr, "explain") || !strings.HasSuffix(stderr, "headwater: a command is missing\n") {
+		t.Errorf("headwater: status %d, %q, %q", status, stdout, stderr)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{"help"}, {"--help"}, {"help", "trace"}, {"trace", "--help"}, {"explain", "-h"}} {
+		if out := mustExecute(t, "", args...); !strings.Contains(out, "Usage:\n  headwater") {
+			t.Errorf("headwater %q says %q", args, out)
+		}
+	}
+	if a, b := mustExecute(t, "", "help", "trace"), mustExecute(t, "", "trace", "--help"); a != b {
+		t.Errorf("help trace says %q, trace --help %q", a, b)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	a, b := mustExecute(t, "", "version"), mustExecute(t, "", "--version")
+	if a != b || !strings.HasPrefix(a, "headwater ") || strings.Count(a, "\n") != 1 {
+		t.Errorf("version says %q, --version %q", a, b)
+	}
+}
+
+// say keeps hostile text and errors of many lines on one printable line.
+func TestSay(t *testing.T) {
+	var b bytes.Buffer
+	p := program{stderr: &b}
+	p.say("%v", "two\nlines, \x1b[31mred and \u202ebackwards")
+	want := "headwater: two; lines, ␛[31mred and ⟨U+202E⟩backwards\n"
+	if b.String() != want {
+		t.Errorf("say wrote %q, want %q", b.String(), want)
+	}
+}
+
+// A context that is done before anything began ends every command that works, with an error.
+func TestDone(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	out := filepath.Join(t.TempDir(), "out")
+	for _, args := range [][]string{
+		{"explain", "--backend", "go", "-o", out, "the keys"},
+		{"trace", "--backend", "go", "--ids", "1,2", "--taps", "hidden", "-o", out},
+		{"tokenize", "--tokenizer", "../../models/tokenizer/testdata/gpt2.json"},
+	} {
+		var stdout, stderr bytes.Buffer
+		status := run(ctx, args, strings.NewReader(`"a"`), &stdout, &stderr)
+		if status != statusError || stdout.Len() > 0 || !strings.Contains(stderr.String(), context.Canceled.Error()) {
+			t.Errorf("headwater %q: status %d, %q, %q", args, status, stdout.String(), stderr.String())
+		}
+	}
+	if _, err := os.Stat(out); !os.IsNotExist(err) {
+		t.Errorf("there is an output: %v", err)
+	}
+}

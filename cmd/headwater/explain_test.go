@@ -1,0 +1,455 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+)
+
+const prompt = "the keys to the cabinet"
+
+// explained is headwater explain on the embedded model in pure Go, as JSON.
+func explained(t *testing.T, args ...string) *attribution.Explanation {
+	t.Helper()
+	out := mustExecute(t, "", append([]string{"explain", "--backend", "go", "--format", "json"}, args...)...)
+	return parseExplanation(t, []byte(out))
+}
+
+func parseExplanation(t *testing.T, data []byte) *attribution.Explanation {
+	t.Helper()
+	var e attribution.Explanation
+	if err := json.Unmarshal(data, &e); err != nil {
+		t.Fatalf("%v in %s", err, data)
+	}
+	return &e
+}
+
+// The command does what the package does with the options that the flags mean.
+func TestExplainFlags(t *testing.T) {
+	m, err := models.Open("", models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	half, one := 0.25, 1
+	cases := []struct {
+		name string
+		args string
+		opts attribution.Options
+	}{
+		{"default", "", attribution.Options{}},
+		{"max-tokens", "--max-tokens 3", attribution.Options{MaxTokens: 3}},
+		{"methods", "--methods raw,value-zeroing-rollout --methods flow --max-tokens 2", attribution.Options{
+			MaxTokens: 2, Methods: []string{"raw", "value-zeroing-rollout", "flow"}}},
+		{"continuation", "--continuation= is", attribution.Options{Continuation: " is"}},
+		{"no special", "--special off --max-tokens 2", attribution.Options{MaxTokens: 2, Specials: trace.SpecialsOff}},
+		{"special on", "--special on --max-tokens 2", attribution.Options{MaxTokens: 2, Specials: trace.SpecialsOn}},
+		{"sampling", "--temperature 2.5 --top-k 40 --top-p 0.9 --seed 7", attribution.Options{
+			Sampling: trace.Sampling{Temperature: 2.5, TopK: 40, TopP: 0.9, Seed: 7}}},
+		{"alternatives", "--alternatives 2 --max-tokens 1", attribution.Options{MaxTokens: 1, Alternatives: 2}},
+		{"heads", "--heads max --max-tokens 1", attribution.Options{MaxTokens: 1, Heads: trace.Heads{Fusion: trace.MaxHeads}}},
+		{"one head", "--heads 3 --max-tokens 1", attribution.Options{MaxTokens: 1, Heads: trace.Heads{Fusion: trace.OneHead, Head: 3}}},
+		{"per head", "--per-head 1 --max-tokens 1", attribution.Options{MaxTokens: 1, PerHead: &one}},
+		{"residual", "--residual 0.25 --max-tokens 1", attribution.Options{MaxTokens: 1, Residual: &half}},
+		{"layers", "--layers 1:1 --max-tokens 1", attribution.Options{MaxTokens: 1, FirstLayer: 1, LastLayer: &one}},
+		{"one layer", "--layers 1 --max-tokens 1", attribution.Options{MaxTokens: 1, FirstLayer: 1, LastLayer: &one}},
+		{"layers from", "--layers 2: --max-tokens 1", attribution.Options{MaxTokens: 1, FirstLayer: 2}},
+		{"layers to", "--layers :1 --max-tokens 1", attribution.Options{MaxTokens: 1, LastLayer: &one}},
+		{"all levels", "--methods flow --all-levels --max-tokens 1", attribution.Options{
+			MaxTokens: 1, Methods: []string{"flow"}, AllLevels: true}},
+		{"threshold", "--threshold 0.01 --max-tokens 1", attribution.Options{MaxTokens: 1, Threshold: 0.01}},
+		{"own row", "--own-row --max-tokens 1", attribution.Options{MaxTokens: 1, OwnRow: true}},
+		{"lift", "--lift --max-tokens 1", attribution.Options{MaxTokens: 1, Lift: true}},
+	}
+	plain := map[string]string{}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			want, err := attribution.Explain(t.Context(), m, prompt, c.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			args := strings.ReplaceAll(c.args, "= ", "=\x00") // a space that belongs to a value
+			var words []string
+			for _, w := range strings.Fields(args) {
+				words = append(words, strings.ReplaceAll(w, "\x00", " "))
+			}
+			got := explained(t, append(words, prompt)...)
+			if diff := cmp.Diff(roundTrip(t, want), got); diff != "" {
+				t.Errorf("explain %s (-want +got):\n%s", c.args, diff)
+			}
+			// A flag that did nothing would pass as well as one that works. These two say what another does.
+			data := string(mustJSON(t, got))
+			if other, same := plain[data]; same && c.name != "special on" && c.name != "one layer" {
+				t.Errorf("%s gives what %s gives", c.name, other)
+			}
+			plain[data] = c.name
+		})
+	}
+}
+
+func mustJSON(t *testing.T, value any) []byte {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func roundTrip(t *testing.T, e *attribution.Explanation) *attribution.Explanation {
+	return parseExplanation(t, mustJSON(t, e))
+}
+
+// The fields that the JSON form promises, under the names that it promises.
+func TestExplainJSON(t *testing.T) {
+	out := mustExecute(t, "", "explain", "--backend", "go", "--format", "json", "--max-tokens", "2", prompt)
+	var got struct {
+		Version int
+		Model   struct{ Name, Hash string }
+		Prompt  struct {
+			IDs     []int
+			Texts   []string
+			Offsets [][2]int
+		}
+		Steps []struct {
+			ID           *int
+			Text         string
+			Probability  float64
+			Alternatives []struct {
+				ID          *int
+				Text        string
+				Probability float64
+			}
+		}
+		Methods map[string]struct {
+			Options map[string]string
+			Shape   [3]int
+			Data    []float64
+		}
+		OtherMass map[string][]float64 `json:"other_mass"`
+		Warnings  []string
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Version != 1 || got.Model.Name != "tiny" || len(got.Model.Hash) != 64 || got.Warnings == nil {
+		t.Errorf("version %d, model %+v, warnings %v", got.Version, got.Model, got.Warnings)
+	}
+	m := len(got.Prompt.IDs)
+	if m < 5 || len(got.Prompt.Texts) != m || len(got.Prompt.Offsets) != m {
+		t.Fatalf("prompt %+v", got.Prompt)
+	}
+	for j, at := range got.Prompt.Offsets {
+		if text := prompt[at[0]:at[1]]; at[1] > 0 && text != got.Prompt.Texts[j] {
+			t.Errorf("prompt token %d is %q, its offsets say %q", j, got.Prompt.Texts[j], text)
+		}
+	}
+	if len(got.Steps) != 2 || got.Steps[0].ID == nil || len(got.Steps[0].Alternatives) != 5 {
+		t.Errorf("steps %+v", got.Steps)
+	}
+	r := got.Methods["rollout"]
+	if r.Shape != [3]int{2, m, 6} || len(r.Data) != 2*m*6 || r.Options["residual"] != "0.5" {
+		t.Errorf("rollout %v, %d numbers, %v; want [2 %d 6]", r.Shape, len(r.Data), r.Options, m)
+	}
+	for step := range 2 { // rollout rows sum to 1, and other_mass is what rests elsewhere
+		for l := range 6 {
+			sum := got.OtherMass["rollout"][step*6+l]
+			for j := range m {
+				sum += r.Data[(step*m+j)*6+l]
+			}
+			if math.Abs(sum-1) > 1e-6 { // attention is float32
+				t.Errorf("step %d layer %d: prompt and other mass are %v, want 1", step, l, sum)
+			}
+		}
+	}
+}
+
+// Two runs write the same bytes in every form, to standard output and to a file.
+func TestExplainTwice(t *testing.T) {
+	for _, format := range []string{"json", "html", "text"} {
+		t.Run(format, func(t *testing.T) {
+			args := []string{"explain", "--backend", "go", "--max-tokens", "3", "--methods", "rollout,flow,value-zeroing", "--format", format}
+			first := mustExecute(t, "", append(args, prompt)...)
+			if second := mustExecute(t, "", append(args, prompt)...); first != second {
+				t.Errorf("two runs differ")
+			}
+			path := filepath.Join(t.TempDir(), "out")
+			if out := mustExecute(t, "", append(args, "-o", path, prompt)...); out != "" {
+				t.Errorf("standard output %q beside a file", out)
+			}
+			if file := string(read(t, path)); file != first {
+				t.Errorf("the file is not what standard output gets")
+			}
+		})
+	}
+}
+
+// A prompt is shown as text, whatever it holds.
+func TestExplainHostile(t *testing.T) {
+	hostile := "<script>alert(1)</script> \"quoted\" 'x' & \x1b[31m \x00 \u202eback \xff" + strings.Repeat("z", 100)
+	args := []string{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "rollout", hostile}
+	page := mustExecute(t, "", append(args, "--format", "html")...)
+	for _, bad := range []string{"<script", "\x1b", "\x00", "\u202e", "\xff"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+	if !strings.Contains(page, "&lt;script&gt;") {
+		t.Errorf("the page does not show <script>")
+	}
+	text := mustExecute(t, "", args...)
+	for _, bad := range []string{"\x1b", "\x00", "\u202e", "\xff"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("the text holds %q", bad)
+		}
+	}
+	e := explained(t, args[3:]...)
+	if want := strings.ToValidUTF8(hostile, "\ufffd"); e.Prompt.Text != want {
+		t.Errorf("JSON has the prompt %q, want %q", e.Prompt.Text, want)
+	}
+}
+
+// The toy model says what it is and what it does not know.
+func TestExplainUnknownWords(t *testing.T) {
+	for _, format := range []string{"text", "html", "json"} {
+		out := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--width", "200", "--format", format, "The capital of France is")
+		for _, want := range []string{"toy grammar model", "France", prompt} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s does not say %q", format, want)
+			}
+		}
+	}
+}
+
+func TestExplainText(t *testing.T) {
+	out := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--color", "always", prompt)
+	if !strings.Contains(out, "\x1b[48;2;") {
+		t.Errorf("--color always has no colours")
+	}
+	for _, args := range [][]string{{"--color", "never"}, {"--color", "auto"}, nil} {
+		if out := mustExecute(t, "", append([]string{"explain", "--backend", "go", "--max-tokens", "1", prompt}, args...)...); strings.Contains(out, "\x1b") {
+			t.Errorf("%v colours what is no terminal", args)
+		}
+	}
+	for _, width := range []int{60, 140} {
+		out := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--color", "never", "--width", fmt.Sprint(width), prompt)
+		longest := 0
+		for l := range strings.Lines(out) {
+			longest = max(longest, len([]rune(l))-1)
+		}
+		if longest > width || longest < width-30 {
+			t.Errorf("--width %d: the longest line has %d columns", width, longest)
+		}
+	}
+}
+
+// What computes is said once, and it is what was asked for.
+func TestExplainBackend(t *testing.T) {
+	_, _, stderr := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1", prompt)
+	if !strings.HasPrefix(stderr, "headwater: backend go (") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("standard error is %q", stderr)
+	}
+	if got := describeBackend("xla", "xla:/opt/gpu.so"); got != "backend xla (/opt/gpu.so)" {
+		t.Errorf("xla with a path is %q", got)
+	}
+}
+
+func TestExplainRefusals(t *testing.T) {
+	small := copyModel(t, "gpt2", nil)
+	long := strings.Repeat("a", 65)
+	in := func(args ...string) []string {
+		return append([]string{"explain", "--backend", "go", "-o", "OUT"}, args...)
+	}
+	checkRefusals(t, []refusal{
+		{"no prompt", in(), "", 2, "explain needs a prompt"},
+		{"empty prompt", in(""), "", 2, "the prompt is empty"},
+		{"two prompts", in("the", "keys"), "", 2, "explain takes one prompt, got 2 arguments; put the prompt in quotes"},
+		{"prompt without tokens", in("--model", small, "zzz"), "", 1, `the text "zzz" has no tokens`},
+		{"prompt longer than the context", in("--model", small, long), "", 2, `65 prompt tokens and 16 to explain are 81, but the context of`},
+		{"too many tokens for the context", in("--model", small, "--max-tokens", "64", "ab"), "", 2, "is 64 tokens"},
+		{"unknown model", in("--model", "nope", "a"), "", 1, "models: nope is neither a directory nor an embedded model (tiny)"},
+		{"unknown method", in("--methods", "rollout,magic", "a"), "", 2, `unknown method "magic"; known are flow, `},
+		{"empty method", in("--methods", "", "a"), "", 2, `unknown method ""`},
+		{"unknown pair", in("--methods", "attention+magic", "a"), "", 2, `unknown aggregation "magic"; known are flow, layer, rollout`},
+		{"unknown backend", in("--backend", "tpu", "a"), "", 1, `backend "tpu" is unknown; known are go, xla`},
+		{"unknown format", in("--format", "pdf", "a"), "", 2, `--format "pdf" is unknown; known are text, html, json`},
+		{"unknown colours", in("--color", "red", "a"), "", 2, `--color "red" is unknown; known are auto, always, never`},
+		{"narrow", in("--width", "10", "a"), "", 2, "--width 10; it must be in [60,10000]"},
+		{"no tokens", in("--max-tokens", "0", "a"), "", 2, `invalid argument "0" for "--max-tokens" flag: want a number from 1`},
+		{"too many tokens", in("--max-tokens", "5000", "a"), "", 2, "max tokens 5000; it must be in [1,4096]"},
+		{"negative alternatives", in("--alternatives", "-1", "a"), "", 2, "want a number from 1"},
+		{"many alternatives", in("--alternatives", "100000", "a"), "", 2, "alternatives 100000; it must be in [1,1000]"},
+		{"empty continuation", in("--continuation", "", "a"), "", 2, "want some text"},
+		{"unknown special", in("--special", "yes", "a"), "", 2, "known are on, off, auto"},
+		{"heads", in("--heads", "median", "a"), "", 2, `heads "median" is not mean, max, min`},
+		{"each head", in("--heads", "each", "a"), "", 2, "a method needs one matrix a layer"},
+		{"head that is not there", in("--heads", "8", "a"), "", 2, "head 8; there are 8, from 0 to 7"},
+		{"per-head and heads", in("--heads", "max", "--per-head", "1", "a"), "", 2, "give one of the two"},
+		{"negative head", in("--per-head=-1", "a"), "", 2, "want a number from 0"},
+		{"residual", in("--residual", "1.5", "a"), "", 2, "residual 1.5; it must be in [0,1]"},
+		{"residual NaN", in("--residual", "NaN", "a"), "", 2, "residual NaN; it must be in [0,1]"},
+		{"residual word", in("--residual", "half", "a"), "", 2, "want a number from 0 to 1"},
+		{"threshold", in("--threshold", "-1", "a"), "", 2, "threshold -1; it must be a number of 0 or more"},
+		{"no layers", in("--layers", ":", "a"), "", 2, "want A:B, A:, :B or A"},
+		{"empty layers", in("--layers", "", "a"), "", 2, "want A:B, A:, :B or A"},
+		{"layer word", in("--layers", "a:b", "a"), "", 2, "want a number from 0"},
+		{"layers backwards", in("--layers", "3:1", "a"), "", 2, "layers 3 to 1; there are 6, from 0 to 5"},
+		{"layer that is not there", in("--layers", "6", "a"), "", 2, "layers 6 to 6; there are 6, from 0 to 5"},
+		{"temperature", in("--temperature", "-1", "a"), "", 2, "temperature -1; it must be a number of 0 (greedy) or more"},
+		{"top-p", in("--temperature", "1", "--top-p", "2", "a"), "", 2, "top-p 2; it must be in [0,1]"},
+		{"top-k", in("--temperature", "1", "--top-k=-2", "a"), "", 2, "top-k -2; it must be 0 (all) or more"},
+		{"top-k alone", in("--top-k", "3", "a"), "", 2, "--top-k does nothing without --temperature above 0"},
+		{"seed alone", in("--seed", "3", "a"), "", 2, "--seed does nothing without --temperature above 0"},
+		{"no such folder", in("-o", "OUT/page.html", "a"), "", 1, "page.html: the directory "},
+		{"a folder as output", in("-o", goldens, "a"), "", 1, "goldens is a directory; name a file in it"},
+		{"a slash as output", in("-o", "OUT/", "a"), "", 1, "is no file's name"},
+		{"prompt and input", in("--input", "x.jsonl", "a"), "", 2, "explain takes a prompt or --input, not both"},
+		{"no such input", in("--input", "nope.jsonl"), "", 1, "open nope.jsonl: no such file or directory"},
+		{"input as html", in("--input", "-", "--format", "html"), "", 2, "--format html does not go with it"},
+		{"input and continuation", in("--input", "-", "--continuation", "a"), "", 2, `write "continuation" into its lines`},
+		{"input without prompt", in("--input", "-"), `{"continuation":"a"}`, 1, `standard input line 1: it has no "prompt"`},
+		{"input with an empty prompt", in("--input", "-"), "\n" + `{"prompt":""}`, 2, `standard input line 2: attribution: the prompt is empty`},
+		{"input of another type", in("--input", "-"), `{"prompt":7}`, 1, `line 1: "prompt" is a number; want a string`},
+		{"input that is no object", in("--input", "-"), `["a"]`, 1, `line 1: it is a array; want an object`},
+		{"input with an unknown key", in("--input", "-"), `{"prompt":"a","temperature":1}`, 1, `unknown field "temperature"`},
+		{"input with two objects", in("--input", "-"), `{"prompt":"a"}{"prompt":"b"}`, 1, "there is more after the JSON object"},
+		{"input that is no JSON", in("--input", "-"), `the keys`, 1, `line 1: want {"prompt":…}`},
+		{"input that is no UTF-8", in("--input", "-"), "{\"prompt\":\"\xff\"}", 1, "line 1: it is not valid UTF-8"},
+	})
+}
+
+func TestModelRefusals(t *testing.T) {
+	with := func(key string, value any) string {
+		return copyModel(t, "gpt2", func(c map[string]any) { c[key] = value })
+	}
+	broken := copyModel(t, "gpt2", nil)
+	weights := filepath.Join(broken, "model.safetensors")
+	write(t, weights, read(t, weights)[:5000])
+	missing := copyModel(t, "gpt2", nil)
+	if err := os.Remove(filepath.Join(missing, "model.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	in := func(model string) []string {
+		return []string{"explain", "--backend", "go", "-o", "OUT", "--model", model, "ab"}
+	}
+	checkRefusals(t, []refusal{
+		{"another architecture", in(with("architectures", []string{"T5ForConditionalGeneration"})), "", 1, "config.json: architecture "},
+		{"a key that changes arithmetic", in(with("scale_attn_by_inverse_layer_idx", true)), "", 1, "scale_attn_by_inverse_layer_idx"},
+		{"an unknown key", in(with("rope_scaling", map[string]any{"factor": 8})), "", 1, "key rope_scaling is not supported"},
+		{"a shape of another size", in(with("n_embd", 48)), "", 1, "has shape"},
+		{"heads that do not divide", in(with("n_head", 5)), "", 1, "config.json"},
+		{"truncated weights", in(broken), "", 1, "model.safetensors"},
+		{"no weights", in(missing), "", 1, "model.safetensors"},
+		{"no tokenizer", in(filepath.Join(goldens, "gpt2")), "", 1, "gpt2 has no tokenizer.json"},
+		{"a file", in("explain_test.go"), "", 1, "explain_test.go"},
+		{"an empty folder", in(t.TempDir()), "", 1, "config.json"},
+	})
+}
+
+// Every line of a file is explained as it would be alone.
+func TestExplainInput(t *testing.T) {
+	lines := `{"prompt":"the keys to the cabinet"}` + "\r\n\n" + `  {"continuation":" are here","prompt":"the dogs"}`
+	args := []string{"explain", "--backend", "go", "--max-tokens", "2", "--input"}
+	want := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "2", "--format", "json", prompt) +
+		mustExecute(t, "", "explain", "--backend", "go", "--continuation", " are here", "--format", "json", "the dogs")
+	if got := mustExecute(t, lines, append(args, "-")...); got != want {
+		t.Errorf("--input - writes %s, want %s", got, want)
+	}
+	path := filepath.Join(t.TempDir(), "prompts.jsonl")
+	write(t, path, []byte(lines))
+	out := filepath.Join(t.TempDir(), "out.jsonl")
+	mustExecute(t, "", append(args, path, "-o", out)...)
+	if got := string(read(t, out)); got != want {
+		t.Errorf("-o writes %s, want %s", got, want)
+	}
+	if got := mustExecute(t, "", append(args, "-")...); got != "" {
+		t.Errorf("no lines give %q", got)
+	}
+}
+
+// A bad line ends the run; the results before it stay.
+func TestExplainInputBadLine(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out.jsonl")
+	lines := `{"prompt":"the keys"}` + "\n" + `{"prompt":"the dogs"}` + "\n" + `{"prompt":` + "\n" + `{"prompt":"the cats"}`
+	args := []string{"explain", "--backend", "go", "--max-tokens", "1", "--input", "-"}
+	for _, args := range [][]string{args, append(args, "-o", out)} {
+		status, stdout, stderr := execute(t, lines, args...)
+		if status != statusError || !strings.Contains(stderr, "standard input line 3: ") {
+			t.Errorf("%v: status %d, %s", args, status, stderr)
+		}
+		if len(args) > 7 {
+			stdout = string(read(t, out))
+			if want := "(2 results before it are in " + out + ")"; !strings.Contains(stderr, want) {
+				t.Errorf("error %q does not say %q", stderr, want)
+			}
+		}
+		results := strings.Split(strings.TrimSpace(stdout), "\n")
+		if len(results) != 2 || parseExplanation(t, []byte(results[1])).Prompt.Text != "the dogs" {
+			t.Errorf("%v: results %q", args, results)
+		}
+	}
+}
+
+// interrupting is a model during whose third step the user presses Ctrl-C.
+type interrupting struct {
+	attribution.Model
+	cancel context.CancelFunc
+}
+
+func (m interrupting) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[trace.Step, error] {
+	return func(yield func(trace.Step, error) bool) {
+		steps := 0
+		for step, err := range m.Model.Steps(ctx, ids, ask) {
+			if steps++; steps == 3 {
+				m.cancel()
+			}
+			if !yield(step, err) {
+				return
+			}
+		}
+	}
+}
+
+func TestExplainInterrupted(t *testing.T) {
+	tiny, err := models.Open("", models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"json", "text", "html"} {
+		t.Run(format, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var b, stderr bytes.Buffer
+			p := &program{stdout: &b, stderr: &stderr}
+			out, err := p.create("")
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = p.explainTo(ctx, out, interrupting{tiny, cancel}, explainFlags{format: format, opts: attribution.Options{MaxTokens: 12}}, prompt)
+			if err == nil || ctx.Err() == nil {
+				t.Errorf("explainTo returned %v", err)
+			}
+			if !strings.Contains(b.String(), "Stopped after ") {
+				t.Errorf("what there was is %q", b.String())
+			}
+			if format != "json" {
+				return
+			}
+			if e := parseExplanation(t, b.Bytes()); len(e.Steps) < 2 || len(e.Steps) > 3 {
+				t.Errorf("%d steps", len(e.Steps))
+			}
+		})
+	}
+}

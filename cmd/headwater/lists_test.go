@@ -1,0 +1,76 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/models/tiny"
+)
+
+func TestModels(t *testing.T) {
+	gpt2 := filepath.Join(goldens, "gpt2")
+	out := mustExecute(t, "", "models")
+	for _, want := range []string{"NAME", "tiny", "bloom", "toy grammar model", "bloom, falcon, gpt2"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("models does not say %q:\n%s", want, out)
+		}
+	}
+	var list modelList
+	if err := json.Unmarshal([]byte(mustExecute(t, "", "models", "--json", "tiny", gpt2)), &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Models) != 2 || list.Models[0].Name != "tiny" || list.Models[1].Context != 64 || len(list.Families) < 3 {
+		t.Errorf("models --json says %+v", list)
+	}
+	checkRefusals(t, []refusal{{"unknown model", []string{"models", "nope"}, "", 1, "nope is neither a directory"}})
+}
+
+// Every method has its kind, cost and source, in both forms.
+func TestMethods(t *testing.T) {
+	out := mustExecute(t, "", "methods")
+	blocks := map[string]string{}
+	for block := range strings.SplitSeq(out, "\n\n") {
+		name, _, _ := strings.Cut(block, "\n")
+		blocks[name] = block
+	}
+	var list methodList
+	if err := json.Unmarshal([]byte(mustExecute(t, "", "methods", "--json")), &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Methods) != len(attribution.MethodNames()) || len(list.Mixings) < 2 || len(list.Aggregations) < 3 {
+		t.Errorf("methods --json says %+v", list)
+	}
+	for _, m := range list.Methods {
+		block := blocks[m.Name]
+		for _, want := range []string{"kind     " + m.Mixing + " × " + m.Aggregation, "cost     " + m.Cost, "source   " + m.Paper, "value    " + m.Summary} {
+			if m.Cost == "" || m.Paper == "" || !strings.Contains(block, want) {
+				t.Errorf("%s does not say %q:\n%s", m.Name, want, block)
+			}
+		}
+	}
+	for _, p := range append(list.Mixings, list.Aggregations...) {
+		if p.Cost == "" || p.Paper == "" || !strings.Contains(out, p.Name+"\n  value    "+p.Summary) {
+			t.Errorf("part %+v is not complete", p)
+		}
+	}
+}
+
+// Every example has its prompt and what to see.
+func TestExamples(t *testing.T) {
+	out := mustExecute(t, "", "examples")
+	var all []example
+	if err := json.Unmarshal([]byte(mustExecute(t, "", "examples", "--json")), &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != len(tiny.Examples()) || len(all) < 3 {
+		t.Fatalf("%d examples", len(all))
+	}
+	for _, e := range all {
+		if e.See == "" || e.Expected == "" || !strings.Contains(out, "\n"+e.Prompt+"\n  kind     "+e.Kind) || !strings.Contains(out, "see      "+e.See) {
+			t.Errorf("example %+v is not complete", e)
+		}
+	}
+}

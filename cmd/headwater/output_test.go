@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A file appears when it is complete; until then, and if that fails, the old one stays.
+func TestOutput(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "page.html")
+	write(t, path, []byte("old"))
+	link := filepath.Join(dir, "link.html")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	p := &program{}
+	for _, name := range []string{path, link} {
+		out, err := p.create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.WriteString("half"); err != nil {
+			t.Fatal(err)
+		}
+		if err := out.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(read(t, path)); got != "old" {
+			t.Errorf("before it is complete the file is %q", got)
+		}
+		out.abandon()
+	}
+	if got := names(t, dir); len(got) != 2 || string(read(t, path)) != "old" {
+		t.Errorf("after an end without commit there are %v", got)
+	}
+	out, err := p.create(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.WriteString("new")
+	if err := out.commit(); err != nil {
+		t.Fatal(err)
+	}
+	out.abandon() // does nothing any more
+	info, err := os.Lstat(link)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 || string(read(t, path)) != "new" {
+		t.Errorf("through a link: %v, %v, %q", info, err, read(t, path))
+	}
+}
+
+// A device is written, never replaced.
+func TestOutputDevice(t *testing.T) {
+	before, err := os.Lstat(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := (&program{}).create(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.WriteString("gone")
+	if err := out.commit(); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Lstat(os.DevNull)
+	if err != nil || !os.SameFile(before, after) {
+		t.Errorf("%s is another file now: %v", os.DevNull, err)
+	}
+}
+
+func names(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+// The line of progress is one line on a terminal, whatever it holds, and nothing elsewhere.
+func TestProgress(t *testing.T) {
+	var b bytes.Buffer
+	line := &progress{w: &b, width: 30}
+	line.show("token %d: %s", 1, "a\nb\x1b[2J"+string(bytes.Repeat([]byte("z"), 100)))
+	line.clear()
+	line.clear()
+	got := b.String()
+	if bytes.Count([]byte(got), []byte("\n")) != 0 || bytes.Contains([]byte(got), []byte("\x1b[2J")) {
+		t.Errorf("progress wrote %q", got)
+	}
+	if want := "\r\x1b[K"; got[len(got)-len(want):] != want || bytes.Count([]byte(got), []byte("\r")) != 2 {
+		t.Errorf("progress ends with %q", got)
+	}
+	if p := (&program{stderr: &b}); p.progress().width != 0 || isTerminal(&b) {
+		t.Errorf("a buffer is no terminal")
+	}
+}
+
+func TestColored(t *testing.T) {
+	cases := map[string]bool{"always": true, "never": false, "auto": false}
+	for choice, want := range cases {
+		if got := colored(choice, &bytes.Buffer{}); got != want {
+			t.Errorf("colored(%s) = %v, want %v", choice, got, want)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/engine"
+)
+
+// What the engine answers is what the command prints.
+func TestServe(t *testing.T) {
+	dir, err := os.MkdirTemp("", "hw") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	socket := filepath.Join(dir, "s")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	done := make(chan int, 1)
+	var stderr bytes.Buffer
+	go func() {
+		done <- run(ctx, []string{"serve", "--socket", socket, "--backend", "go"}, nil, nil, &stderr)
+	}()
+	client := engine.Client{Socket: socket}
+	for {
+		if _, err := client.Info(ctx); err == nil {
+			break
+		}
+		select {
+		case status := <-done:
+			t.Fatalf("serve ended: %d, %s", status, stderr.String())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	got, err := client.Explain(ctx, engine.Model{}, prompt, attribution.Options{MaxTokens: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(explained(t, "--max-tokens", "2", prompt), roundTrip(t, got)); diff != "" {
+		t.Errorf("engine (-command +engine):\n%s", diff)
+	}
+	if err := client.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+	if status := <-done; status != statusOK {
+		t.Errorf("status %d, %s", status, stderr.String())
+	}
+	if _, err := os.Stat(socket); !os.IsNotExist(err) {
+		t.Errorf("the socket is left: %v", err)
+	}
+}
+
+func TestServeRefusals(t *testing.T) {
+	checkRefusals(t, []refusal{
+		{"no socket", []string{"serve"}, "", 2, "serve needs --socket"},
+		{"idle", []string{"serve", "--socket", "OUT", "--idle", "soon"}, "", 2, `invalid argument "soon" for "--idle" flag`},
+		{"negative", []string{"serve", "--socket", "OUT", "--watch", "-1"}, "", 2, "must not be negative"},
+		{"no such folder", []string{"serve", "--socket", "OUT/s"}, "", 1, "server: "},
+		{"something else is there", []string{"serve", "--socket", "serve.go"}, "", 1, "serve.go is in the way: it is no socket"},
+	})
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/models/tokenizer"
+)
+
+const tokenizers = "../../models/tokenizer/testdata"
+
+// The reference has the tokens of 319 texts, control tokens included, with offsets in characters.
+func TestTokenizeReference(t *testing.T) {
+	type reference struct {
+		IDs     []int    `json:"ids"`
+		Offsets [][2]int `json:"offsets"`
+	}
+	var all []struct {
+		Text          string
+		GPT2, Roberta reference
+	}
+	if err := json.Unmarshal(read(t, filepath.Join(tokenizers, "ref.json")), &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 300 {
+		t.Fatalf("%d texts in the reference", len(all))
+	}
+	for _, kind := range []string{"gpt2", "roberta"} {
+		var input bytes.Buffer
+		for _, r := range all {
+			input.Write(append(mustJSON(t, r.Text), '\n'))
+		}
+		out := mustExecute(t, input.String(), "tokenize", "--tokenizer", filepath.Join(tokenizers, kind+".json"))
+		results := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+		if len(results) != len(all) {
+			t.Fatalf("%s: %d lines, want %d", kind, len(results), len(all))
+		}
+		for i, r := range all {
+			want := r.GPT2
+			if kind == "roberta" {
+				want = r.Roberta
+			}
+			var got reference
+			if err := json.Unmarshal([]byte(results[i]), &got); err != nil {
+				t.Fatal(err)
+			}
+			for k, at := range want.Offsets {
+				want.Offsets[k] = [2]int{bytesOf(r.Text, at[0]), bytesOf(r.Text, at[1])}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s %q (-want +got):\n%s", kind, r.Text, diff)
+			}
+		}
+	}
+}
+
+// bytesOf returns how many bytes the first characters of s have.
+func bytesOf(s string, characters int) int { return len(string([]rune(s)[:characters])) }
+
+func TestTokenizeSpecials(t *testing.T) {
+	args := []string{"tokenize", "--tokenizer", filepath.Join(tokenizers, "roberta.json")}
+	if got, want := mustExecute(t, `""`, args...), `{"ids":[0,2],"offsets":[[0,0],[0,0]]}`+"\n"; got != want {
+		t.Errorf("empty text: %s, want %s", got, want)
+	}
+	if got, want := mustExecute(t, `""`, append(args, "--no-specials")...), `{"ids":[],"offsets":[]}`+"\n"; got != want {
+		t.Errorf("empty text without specials: %s, want %s", got, want)
+	}
+	if got := mustExecute(t, "", args...); got != "" {
+		t.Errorf("no lines: %s", got)
+	}
+}
+
+// A line may be longer than the buffer of any scanner.
+func TestTokenizeLong(t *testing.T) {
+	text := strings.Repeat("the keys ", 100_000)
+	out := mustExecute(t, string(mustJSON(t, text)), "tokenize", "--tokenizer", filepath.Join(tokenizers, "gpt2.json"))
+	var got tokenized
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if last := got.Offsets[len(got.Offsets)-1]; last[1] != len(text) {
+		t.Errorf("the last token ends at %d, the text at %d", last[1], len(text))
+	}
+}
+
+// A program at the other end of two pipes gets each answer before it sends the next line.
+func TestTokenizeInteractive(t *testing.T) {
+	in, send := io.Pipe()
+	receive, out := io.Pipe()
+	done := make(chan int)
+	go func() {
+		status := run(t.Context(), []string{"tokenize", "--tokenizer", filepath.Join(tokenizers, "gpt2.json")}, in, out, io.Discard)
+		out.Close()
+		done <- status
+	}()
+	answers := bufio.NewReader(receive)
+	tok, err := tokenizer.Load(filepath.Join(tokenizers, "gpt2.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"the keys", " to", ""} {
+		if _, err := send.Write(append(mustJSON(t, text), '\n')); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := answers.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := string(mustJSON(t, tokenize(tok, text, true))) + "\n"; answer != want {
+			t.Errorf("%q: %s, want %s", text, answer, want)
+		}
+	}
+	send.Close()
+	if status := <-done; status != statusOK {
+		t.Errorf("status %d", status)
+	}
+}
+
+func TestTokenizeRefusals(t *testing.T) {
+	in := []string{"tokenize", "--tokenizer", filepath.Join(tokenizers, "gpt2.json")}
+	checkRefusals(t, []refusal{
+		{"no tokenizer", []string{"tokenize"}, "", 2, "tokenize needs --tokenizer"},
+		{"missing file", []string{"tokenize", "--tokenizer", "nope.json"}, "", 1, "nope.json"},
+		{"no JSON", []string{"tokenize", "--tokenizer", "main.go"}, "", 1, "main.go"},
+		{"no tokenizer in it", []string{"tokenize", "--tokenizer", filepath.Join(tokenizers, "ref.json")}, "", 1, "ref.json"},
+		{"no string", in, "the keys", 1, `standard input line 1: want a JSON string such as "some text"`},
+		{"a number", in, "7", 1, "line 1: want a JSON string"},
+		{"null", in, "null", 1, "line 1: want a JSON string"},
+		{"an empty line", in, "\n", 1, "line 1: want a JSON string"},
+		{"an open string", in, `"the`, 1, "line 1: want a JSON string"},
+		{"two strings", in, `"a" "b"`, 1, "line 1: want a JSON string"},
+		{"no UTF-8", in, "\"\xff\"", 1, "line 1: it is not valid UTF-8"},
+		{"an argument", append(in, "the keys"), "", 2, "tokenize takes no argument"},
+	})
+	// Lines before a bad one are answered.
+	status, stdout, stderr := execute(t, "\"a\"\n\"b\"\nc\n\"d\"", in...)
+	if status != statusError || strings.Count(stdout, "\n") != 2 || !strings.Contains(stderr, "standard input line 3: ") {
+		t.Errorf("status %d, %q, %q", status, stdout, stderr)
+	}
+}

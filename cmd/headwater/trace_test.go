@@ -1,0 +1,216 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/checkpoint"
+)
+
+// traced runs headwater trace in pure Go and opens what it wrote.
+func traced(t *testing.T, args ...string) *checkpoint.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "trace.safetensors")
+	mustExecute(t, "", append([]string{"trace", "--backend", "go", "-o", path}, args...)...)
+	return openFile(t, path)
+}
+
+func openFile(t *testing.T, path string) *checkpoint.File {
+	t.Helper()
+	f, err := checkpoint.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func floats(t *testing.T, f *checkpoint.File, name string) []float64 {
+	t.Helper()
+	data, err := f.Float64(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+const everyTap = "scores,terms,attention,value,context,head-output,hidden,final,logits,value-zeroing"
+
+// traceTol is float32 rounding over three layers; the worst seen is 2e-6.
+const traceTol = 2e-5
+
+// What is written is what Hugging Face computes on the same ids, under the names and in the shapes of the documentation.
+func TestTraceParity(t *testing.T) {
+	for _, name := range []string{"gpt2", "bloom", "bloom_h6", "falcon_rw"} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(goldens, name)
+			golden := openFile(t, filepath.Join(dir, "golden.safetensors"))
+			ids, err := golden.Int64("input_ids") // [2,12]
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := traced(t, "--model", dir, "--ids", strings.Trim(strings.ReplaceAll(fmt.Sprint(ids[:12]), " ", ","), "[]"), "--taps", everyTap)
+			m, err := models.Open(dir, models.Options{Backend: "go"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkShapes(t, f, m.Info(), 12)
+			got, err := f.Int32("ids")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, id := range got {
+				if int64(id) != ids[i] {
+					t.Errorf("ids[%d] = %d, want %d", i, id, ids[i])
+				}
+			}
+			checkFirst(t, "logits", floats(t, f, "logits"), floats(t, golden, "logits"))
+			L := m.Info().Layers
+			attention, hidden := floats(t, f, "attention"), floats(t, f, "hidden")
+			for l := range L {
+				checkFirst(t, fmt.Sprint("attention ", l), part1(attention, l, L), floats(t, golden, fmt.Sprint("attn.", l)))
+				checkFirst(t, fmt.Sprint("hidden ", l), part1(hidden, l, L+1), floats(t, golden, fmt.Sprint("hidden.", l)))
+			}
+			checkFirst(t, "final", floats(t, f, "final"), floats(t, golden, fmt.Sprint("hidden.", L)))
+			if len(f.Metadata()) != 3 || f.Metadata()["model_hash"] != m.Info().Hash || f.Metadata()["version"] != "1" {
+				t.Errorf("metadata %v", f.Metadata())
+			}
+		})
+	}
+}
+
+// part1 returns entry i of n along the first axis.
+func part1(data []float64, i, n int) []float64 { return data[i*len(data)/n : (i+1)*len(data)/n] }
+
+// checkFirst compares with the first of a batch of two.
+func checkFirst(t *testing.T, what string, got, want []float64) {
+	t.Helper()
+	want = want[:len(want)/2]
+	if len(got) != len(want) {
+		t.Fatalf("%s has %d numbers, want %d", what, len(got), len(want))
+	}
+	for i, x := range got {
+		if !(math.Abs(x-want[i]) <= traceTol) {
+			t.Fatalf("%s[%d] = %v, want %v", what, i, x, want[i])
+		}
+	}
+}
+
+func checkShapes(t *testing.T, f *checkpoint.File, info trace.Info, T int) {
+	t.Helper()
+	L, H, D, V := info.Layers, info.Heads, info.Width, info.Vocab
+	want := map[string][]int{
+		"scores": {L, H, T, T}, "terms": {L, H, 3, T, T}, "attention": {L, H, T, T}, "value": {L, H, T, D / H},
+		"context": {L, H, T, D / H}, "head-output": {L, H, T, D}, "hidden": {L + 1, T, D}, "final": {T, D},
+		"logits": {T, V}, "value-zeroing": {L, T, T}, "ids": {T},
+	}
+	got := map[string][]int{}
+	for _, name := range f.Names() {
+		shape, err := f.Shape(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dtype, err := f.DType(name)
+		if err != nil || dtype != checkpoint.F32 && name != "ids" || name == "ids" && dtype != checkpoint.I32 {
+			t.Errorf("%s is %s, %v", name, dtype, err)
+		}
+		got[name] = shape
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("shapes (-want +got):\n%s", diff)
+	}
+}
+
+// Scores are the sum of their terms.
+func TestTraceTerms(t *testing.T) {
+	f := traced(t, "--model", filepath.Join(goldens, "bloom"), "--ids", "5,6,7", "--taps", "terms,scores")
+	terms, scores := floats(t, f, "terms"), floats(t, f, "scores")
+	for block := range len(scores) / 9 { // [L,H], each 3×3
+		for i := range 9 {
+			sum := 0.0
+			for k := range 3 {
+				sum += terms[(block*3+k)*9+i]
+			}
+			if source, target := i%3, i/3; source <= target && math.Abs(sum-scores[block*9+i]) > 1e-5 {
+				t.Errorf("block %d target %d source %d: terms sum to %v, the score is %v", block, target, source, sum, scores[block*9+i])
+			}
+		}
+	}
+}
+
+// hidden brings final with it, and only what was asked for is written.
+func TestTraceTaps(t *testing.T) {
+	cases := map[string][]string{
+		"hidden":            {"final", "hidden", "ids"},
+		"final, hidden":     {"final", "hidden", "ids"},
+		"logits,logits":     {"ids", "logits"},
+		"value-zeroing":     {"ids", "value-zeroing"},
+		"hidden,attention ": {"attention", "final", "hidden", "ids"},
+	}
+	for taps, want := range cases {
+		f := traced(t, "--text", prompt, "--taps", taps)
+		if diff := cmp.Diff(want, f.Names()); diff != "" {
+			t.Errorf("--taps %q (-want +got):\n%s", taps, diff)
+		}
+	}
+}
+
+// A text gives the same as its ids, and begin-of-text is there unless it is switched off.
+func TestTraceText(t *testing.T) {
+	dir := t.TempDir()
+	text, again, plain := filepath.Join(dir, "text"), filepath.Join(dir, "again"), filepath.Join(dir, "plain")
+	args := []string{"trace", "--backend", "go", "--taps", "attention,logits"}
+	mustExecute(t, "", append(args, "--text", prompt, "-o", text)...)
+	ids, err := openFile(t, text).Int32("ids")
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined := strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ","), "[]")
+	mustExecute(t, "", append(args, "--ids", joined, "-o", again)...)
+	if string(read(t, text)) != string(read(t, again)) {
+		t.Errorf("--text and --ids %s write different files", joined)
+	}
+	mustExecute(t, "", append(args, "--text", prompt, "--special", "off", "-o", plain)...)
+	without, err := openFile(t, plain).Int32("ids")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(ids[1:], without); diff != "" {
+		t.Errorf("--special off (-want +got):\n%s", diff)
+	}
+}
+
+func TestTraceRefusals(t *testing.T) {
+	gpt2 := filepath.Join(goldens, "gpt2")
+	in := func(args ...string) []string {
+		return append([]string{"trace", "--backend", "go", "-o", "OUT", "--model", gpt2}, args...)
+	}
+	checkRefusals(t, []refusal{
+		{"nothing", []string{"trace"}, "", 2, "trace needs --taps and --output"},
+		{"no output", []string{"trace", "--taps", "logits", "--ids", "1"}, "", 2, "trace needs --output"},
+		{"no input", in("--taps", "logits"), "", 2, "trace needs one of --text and --ids"},
+		{"two inputs", in("--taps", "logits", "--ids", "1", "--text", "a"), "", 2, "trace needs one of --text and --ids"},
+		{"an argument", in("--taps", "logits", "the keys"), "", 2, "trace takes no argument"},
+		{"unknown tap", in("--ids", "1", "--taps", "attention,attn"), "", 2, `unknown tap "attn"; known are scores, terms, attention, `},
+		{"no tap", in("--ids", "1", "--taps", ""), "", 2, `unknown tap ""`},
+		{"no ids", in("--taps", "logits", "--ids", ""), "", 2, `"" is not a token id`},
+		{"a word as id", in("--taps", "logits", "--ids", "1,two"), "", 2, `"two" is not a token id`},
+		{"a negative id", in("--taps", "logits", "--ids=-1"), "", 2, `"-1" is not a token id`},
+		{"a huge id", in("--taps", "logits", "--ids", "99999999999"), "", 2, "is not a token id"},
+		{"an id outside the vocabulary", in("--taps", "logits", "--ids", "1,96"), "", 1, "id 96 of token 1 is outside the vocabulary of 96"},
+		{"more than the context", in("--taps", "logits", "--ids", strings.Repeat("1,", 64)+"1"), "", 1, "65 tokens are more than the context of 64"},
+		{"text without a tokenizer", in("--taps", "logits", "--text", "a"), "", 1, "has no tokenizer.json"},
+		{"empty text", in("--taps", "logits", "--text", "", "--model", "tiny"), "", 2, "--text is empty"},
+		{"special of ids", in("--taps", "logits", "--ids", "1", "--special", "on"), "", 2, "--special goes with --text"},
+		{"unknown model", in("--taps", "logits", "--ids", "1", "--model", "nope"), "", 1, "nope is neither a directory"},
+		{"no such folder", in("--taps", "logits", "--ids", "1", "-o", "OUT/x"), "", 1, "does not exist"},
+		{"more than memory", in("--model", "tiny", "--taps", "terms", "--ids", strings.Repeat("1,", 3000)+"1"), "", 2, "need about 5.9 GiB, limit 4 GiB"},
+	})
+}

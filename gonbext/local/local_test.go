@@ -1,0 +1,41 @@
+package local
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/models"
+)
+
+// A request that names no backend gets that of the engine, and one that names one gets it.
+func TestOpener(t *testing.T) {
+	m, err := opener("go")(t.Context(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info := m.Info(); info.Name != models.Default || info.Backend != "go" {
+		t.Errorf("the default model is %s on %s", info.Name, info.Backend)
+	}
+	cases := []struct{ name, model, backend, engine, want string }{
+		{"request's backend", "", "tpu", "go", `backend "tpu" is unknown`},
+		{"engine's backend", "", "", "npu", `backend "npu" is unknown`},
+		{"unknown model", "nope", "", "go", "nope is neither a directory nor an embedded model (tiny)"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := opener(c.engine)(t.Context(), c.model, c.backend); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// A request that is cancelled while its model opens gets an error, not a model.
+func TestOpenerCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if m, err := opener("go")(ctx, "", ""); m != nil || err != context.Canceled {
+		t.Errorf("opener returned %v, %v", m, err)
+	}
+}
