@@ -1,0 +1,203 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/render"
+)
+
+// leastContrast is what WCAG 2.1 asks of ordinary text (1.4.3, level AA).
+const leastContrast = 4.5
+
+// output puts markup on a page as a notebook does, in a theme of the notebook's.
+func output(markup, background, color string) string {
+	return fmt.Sprintf(`<!DOCTYPE html><html><head><meta charset="utf-8"></head><body style="background-color:%s;color:%s"><div id="output">%s</div></body></html>`,
+		background, color, markup)
+}
+
+func written(t *testing.T, r io.WriterTo) string {
+	t.Helper()
+	var b bytes.Buffer
+	if _, err := r.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// explained is an explanation by the embedded model.
+func explained(t *testing.T, opts attribution.Options) *attribution.Explanation {
+	t.Helper()
+	e, err := attribution.Explain(context.Background(), open(t, "", "go"), "the keys to the cabinet", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// pictures are explanations that differ in what is drawn.
+func pictures(t *testing.T) map[string]render.HTML {
+	t.Helper()
+	layer := 2
+	all := explained(t, attribution.Options{MaxTokens: 3, Methods: attribution.MethodNames()})
+	return map[string]render.HTML{
+		"all methods": {Heatmap: render.Heatmap{Explanation: all}},
+		"lift":        {Heatmap: render.Heatmap{Explanation: explained(t, attribution.Options{MaxTokens: 2, Lift: true})}},
+		"filter":      {Heatmap: render.Heatmap{Explanation: all, Filter: attribution.Filter{"the", "to"}, Layer: &layer, Status: "token 3 of 3"}},
+		"short":       {Heatmap: render.Heatmap{Explanation: all}, MaxBytes: 20_000},
+		"nothing":     {},
+		"hostile":     {Heatmap: render.Heatmap{Explanation: hostile(t)}},
+	}
+}
+
+// hostileTexts are tokens that would do something if they were taken for anything but text. What they ask for is no address
+// of a machine; show would see the attempt.
+var hostileTexts = []string{
+	`<script>window.hit="script"</script>`,
+	`<img src="http://hostile.invalid/x.png" onerror="window.hit='error'">`,
+	`" onmouseover="window.hit='over'" style="background-image:url(http://hostile.invalid/y.png)`,
+	`'><svg onload="window.hit='svg'">`,
+	`</td></table></div></details></title><iframe src="http://hostile.invalid/">`,
+	"&lt;b&gt; &amp;#60;",
+	"\x00\x1b[31m\u202eesrever\u200b\xe2\x82",
+	strings.Repeat("<b>", 4000),
+}
+
+// hostile is an explanation in which every text is one of hostileTexts.
+func hostile(t *testing.T) *attribution.Explanation {
+	t.Helper()
+	e := explained(t, attribution.Options{MaxTokens: 4, Methods: []string{"rollout", "flow", "value-zeroing"}})
+	next := 0
+	text := func() string {
+		next++
+		return hostileTexts[(next-1)%len(hostileTexts)]
+	}
+	for j := range e.Prompt.Texts {
+		e.Prompt.Texts[j] = text()
+	}
+	e.Prompt.Text = strings.Join(hostileTexts[:6], " ")
+	for i := range e.Steps {
+		e.Steps[i].Text = text()
+		for k := range e.Steps[i].Alternatives {
+			e.Steps[i].Alternatives[k].Text = text()
+		}
+	}
+	e.Model.Name, e.Model.Note, e.Model.Family = text(), text(), text()
+	e.Warnings = append(e.Warnings, hostileTexts...)
+	return e
+}
+
+// TestPage opens pictures as pages of their own.
+func TestPage(t *testing.T) {
+	b := openBrowser(t)
+	for name, picture := range pictures(t) {
+		t.Run(name, func(t *testing.T) {
+			d := b.show(t, written(t, render.Page{HTML: picture}))
+			checkColors(t, d)
+			checkElements(t, d)
+			if d.Wide > 0 {
+				t.Errorf("the page is %d pixels wider than a window of 1200", d.Wide)
+			}
+			if e := picture.Explanation; e != nil && !strings.Contains(d.Text, e.Order[0]) {
+				t.Errorf("the page does not name %s", e.Order[0])
+			}
+		})
+	}
+}
+
+// TestDarkAndLight shows pictures on the two themes of a notebook: nothing of the theme shines through, so that both look the same.
+func TestDarkAndLight(t *testing.T) {
+	b := openBrowser(t)
+	for name, picture := range pictures(t) {
+		t.Run(name, func(t *testing.T) {
+			markup := written(t, picture)
+			dark := b.show(t, output(markup, "rgb(17,17,17)", "rgb(255,255,255)"))
+			checkColors(t, dark)
+			light := b.show(t, output(markup, "rgb(255,255,255)", "rgb(0,0,0)"))
+			if diff := cmp.Diff(light, dark); diff != "" {
+				t.Errorf("it is drawn in other colours on dark (-light +dark):\n%s", diff)
+			}
+		})
+	}
+}
+
+// checkColors checks that every colour comes with its counterpart and every text can be read.
+func checkColors(t *testing.T, d drawn) {
+	t.Helper()
+	if len(d.Colored) == 0 || len(d.Texts) == 0 {
+		t.Fatalf("nothing is drawn: %d coloured elements, %d texts", len(d.Colored), len(d.Texts))
+	}
+	for _, p := range d.Colored {
+		if !p.Both {
+			t.Errorf("%s sets one of background and colour", p.Text)
+		}
+	}
+	for _, p := range slices.Concat(d.Colored, d.Texts) {
+		if !p.Both {
+			t.Errorf("%q stands on the background of the page", p.Text)
+		}
+		if c := contrast(t, p.Color, p.Background); c < leastContrast {
+			t.Errorf("%q: %s on %s has contrast %.2f, want %v", p.Text, p.Color, p.Background, c, leastContrast)
+		}
+	}
+}
+
+// checkElements checks that the document has the elements of a picture and no others, and that no text acted.
+func checkElements(t *testing.T, d drawn) {
+	t.Helper()
+	known := []string{"b", "br", "details", "div", "span", "summary", "table", "tbody", "td", "tr"}
+	for name := range d.Elements {
+		if !slices.Contains(known, name) {
+			t.Errorf("the document has %d elements %s", d.Elements[name], name)
+		}
+	}
+	if d.Hit != "" {
+		t.Errorf("a text acted: %s", d.Hit)
+	}
+}
+
+// contrast is the contrast ratio of WCAG 2.1 of two colours as a browser writes them.
+func contrast(t *testing.T, a, b string) float64 {
+	t.Helper()
+	la, lb := luminance(t, a), luminance(t, b)
+	return (max(la, lb) + 0.05) / (min(la, lb) + 0.05)
+}
+
+func luminance(t *testing.T, color string) float64 {
+	t.Helper()
+	var c [3]float64
+	if _, err := fmt.Sscanf(color, "rgb(%f, %f, %f)", &c[0], &c[1], &c[2]); err != nil {
+		t.Fatalf("colour %q is not opaque: %v", color, err)
+	}
+	for i, v := range c {
+		if v /= 255; v <= 0.04045 {
+			c[i] = v / 12.92
+		} else {
+			c[i] = math.Pow((v+0.055)/1.055, 2.4)
+		}
+	}
+	return 0.2126*c[0] + 0.7152*c[1] + 0.0722*c[2]
+}
+
+// TestHostileTextIsText looks for the tokens themselves in what a reader sees.
+func TestHostileTextIsText(t *testing.T) {
+	d := openBrowser(t).show(t, output(written(t, render.HTML{Heatmap: render.Heatmap{Explanation: hostile(t)}}), "white", "black"))
+	checkElements(t, d)
+	for _, want := range []string{
+		hostileTexts[0], `<svg onload="window.hit='svg'">`, `</td></table></div></details></title><iframe src="http://hostile.invalid/">`,
+		"&lt;b&gt; &amp;#60;", "␛[31m⟨U+202E⟩esrever⟨U+200B⟩⟨E2⟩⟨82⟩", "(12,000 bytes)",
+	} {
+		if !strings.Contains(d.Text, want) {
+			t.Errorf("a reader does not see %q", want)
+		}
+	}
+}
