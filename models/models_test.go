@@ -230,7 +230,7 @@ func TestChangedCheckpoint(t *testing.T) {
 		{"post-norm residual", "bloom", config(`"apply_residual_connection_post_layernorm": false`, `"apply_residual_connection_post_layernorm": true`), "apply_residual_connection_post_layernorm is true"},
 		{"multi-query", "falcon_rw", config(`"multi_query": false`, `"multi_query": true`), "multi_query is true: only Falcon-RW"},
 		{"heads", "bloom", config(`"n_head": 4`, `"n_head": 5`), "5 heads do not divide width 32"},
-		{"no heads", "bloom", config(`"n_head": 4`, `"n_head": 0`), "0 heads"},
+		{"no heads", "bloom", config(`"n_head": 4`, `"n_head": 0`), "0 heads are not in 1..4096"},
 		{"a width of text", "bloom", config(`"hidden_size": 32`, `"hidden_size": "32"`), "hidden_size is 32, not a number"},
 		{"a huge layer count", "bloom", config(`"n_layer": 3`, `"n_layer": 100000`), "layers 100000 is not in 1..1024"},
 		{"a layer too many", "bloom", config(`"n_layer": 3`, `"n_layer": 4`), "tensor transformer.h.3.input_layernorm.weight is missing"},

@@ -32,6 +32,7 @@ var falcon = &Family{
 		required(c, "parallel_attn", false)
 		required(c, "multi_query", false)
 		c.Only("new_decoder_architecture", false)
+		c.Only("apply_residual_connection_post_layernorm", false)
 		if kv := c.IntOr(s.Heads, "num_kv_heads", "n_head_kv"); kv != s.Heads {
 			c.fail("num_kv_heads %d is not the number of heads %d, which is not supported", kv, s.Heads)
 		}

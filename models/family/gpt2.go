@@ -72,7 +72,11 @@ func headWidth(c *Config, s *transformer.Spec) error {
 	if c.Err() != nil {
 		return c.Err()
 	}
-	if s.Heads < 1 || s.Width%s.Heads != 0 {
+	if s.Heads < 1 || s.Heads > transformer.MaxHeads {
+		c.fail("%d heads are not in 1..%d", s.Heads, transformer.MaxHeads)
+		return c.Err()
+	}
+	if s.Width%s.Heads != 0 {
 		c.fail("%d heads do not divide width %d", s.Heads, s.Width)
 		return c.Err()
 	}

@@ -51,6 +51,9 @@ type Spec struct {
 
 // Sizes that a configuration file cannot exceed: far above every model known, far below what would overflow or fill memory.
 const (
+	// MaxHeads is the most heads that a layer may have.
+	MaxHeads = 1 << 12
+
 	maxLayers = 1024
 	maxWidth  = 1 << 17
 	maxVocab  = 1 << 24
@@ -62,7 +65,7 @@ func (s *Spec) Check() error {
 		name       string
 		value, max int
 	}{
-		{"layers", s.Layers, maxLayers}, {"heads", s.Heads, maxWidth}, {"width", s.Width, maxWidth},
+		{"layers", s.Layers, maxLayers}, {"heads", s.Heads, MaxHeads}, {"width", s.Width, maxWidth},
 		{"head width", s.HeadWidth, maxWidth}, {"feed-forward width", s.FeedForward, 8 * maxWidth}, {"vocabulary", s.Vocab, maxVocab},
 	} {
 		if v.value < 1 || v.value > v.max {
