@@ -95,6 +95,9 @@ func TestScale(t *testing.T) {
 		{"not a number", "flow", []float64{nan}, nan, nan, "0", "1", "NaN"},
 		{"tiny", "flow", []float64{5e-324}, 0, 0, "0", "1", "0.00"},
 		{"huge", "flow", []float64{1e308}, 1e308, 1, "0", "1e+308", "1.0e+308"},
+		{"one but for rounding", "flow", []float64{1 + 0x1p-52}, 0.5, 0.5, "0", "1", "0.50"},
+		{"more than one", "flow", []float64{1.001}, 0.5, 0.25, "0", "2", "0.50"},
+		{"lift of two but for rounding", "lift", []float64{2 + 0x1p-51}, 2, 1, "÷2", "×2", "2.00"},
 		{"no negative zero", "flow", []float64{1}, -0.001, -0.001, "0", "1", "0.00"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

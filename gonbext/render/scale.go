@@ -17,6 +17,10 @@ type scale struct {
 	limit   float64 // the value with the deepest colour, positive; for lifts the factor
 }
 
+// slack is by how much, relatively, the largest value may exceed the limit: rounding on one machine and not on another must
+// not make another scale, as for a flow of 1 whose parts sum to 1.0000000000000002.
+const slack = 1e-6
+
 // newScale returns a scale for values of a unit, as in [attribution.Result.Unit]. Its limit is the next of 1, 2, 5
 // ×10^k above the largest finite magnitude, at most 1 for shares; for lifts the next power of 2, at least 2. Without
 // finite values, or where all are next to neutral (below 1e-300), the limit is 1 (2 for lifts).
@@ -33,6 +37,7 @@ func newScale(unit string, values []float64) scale {
 		}
 		largest = max(largest, math.Abs(v))
 	}
+	largest *= 1 - slack
 	switch {
 	case s.lift:
 		s.limit = math.Exp2(min(max(math.Ceil(largest), 1), 10))
