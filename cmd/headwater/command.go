@@ -44,7 +44,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return statusOK
 	}
-	p.say("%v", err)
+	p.say("%s", strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
 	if errors.Is(err, attribution.ErrUsage) {
 		return statusUsage
 	}

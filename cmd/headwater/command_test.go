@@ -184,7 +184,7 @@ func TestDone(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		status := run(ctx, args, strings.NewReader(`"a"`), &stdout, &stderr)
-		if status != statusError || stdout.Len() > 0 || !strings.Contains(stderr.String(), context.Canceled.Error()) {
+		if status != statusError || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
 			t.Errorf("headwater %q: status %d, %q, %q", args, status, stdout.String(), stderr.String())
 		}
 	}

@@ -22,6 +22,7 @@ type explainFlags struct {
 	input, output string
 	format, color string
 	width         int
+	filter        bool
 }
 
 func (p *program) explainCommand() *cobra.Command {
@@ -30,7 +31,8 @@ func (p *program) explainCommand() *cobra.Command {
 		Use:   "explain [flags] PROMPT",
 		Short: "let a model continue a prompt and show where each token came from",
 		Long: "Explain lets a model continue a prompt and shows for every token, by each method, which prompt tokens it came from.\n" +
-			"With --input every line of a file is {\"prompt\":…} or {\"prompt\":…,\"continuation\":…}, and every result is a line of JSON.",
+			"With --input every line of a file is {\"prompt\":…} or {\"prompt\":…,\"continuation\":…}, and every result is a line of JSON.\n" +
+			"Ctrl-C shows what there is so far; a second one ends at once.",
 		Example: `  headwater explain "the keys to the cabinet"
   headwater explain --methods rollout,flow --continuation " is" "the keys to the cabinet"
   headwater explain --format html -o page.html "the keys to the cabinet"`,
@@ -45,13 +47,14 @@ func (p *program) explainCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	methodFlags(cmd, &f.opts, "(default "+strings.Join(attribution.DefaultMethods(), ",")+")")
+	methodFlags(cmd, &f.opts, " (default "+strings.Join(attribution.DefaultMethods(), ",")+")")
 	generationFlags(cmd, &f.opts)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "explain the prompts of `FILE`, a line of JSON each; - is standard input")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
 	cmd.Flags().StringVar(&f.format, "format", "", "form of the result: `text|html|json` (default text; json with --input)")
 	cmd.Flags().StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
 	cmd.Flags().IntVar(&f.width, "width", 0, "`columns` of text, from 60 (default those of the terminal, else 100)")
+	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as \"and\" in text and html; no number changes")
 	return cmd
 }
 
@@ -121,7 +124,7 @@ func (p *program) watch(ctx context.Context, m attribution.Model, prompt string,
 	defer line.clear()
 	opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
 	opts.OnStep = func(e *attribution.Explanation) {
-		line.show("token %d: %s", len(e.Steps), e.Steps[len(e.Steps)-1].Text)
+		line.show("token %d: %q", len(e.Steps), e.Steps[len(e.Steps)-1].Text)
 	}
 	return attribution.Explain(ctx, m, prompt, opts)
 }
@@ -129,6 +132,9 @@ func (p *program) watch(ctx context.Context, m attribution.Model, prompt string,
 // show writes an explanation in the form asked for.
 func (p *program) show(w io.Writer, f explainFlags, e *attribution.Explanation) error {
 	heatmap := render.Heatmap{Explanation: e}
+	if f.filter {
+		heatmap.Filter = attribution.DefaultFilter()
+	}
 	var err error
 	switch f.format {
 	case "json":

@@ -255,6 +255,18 @@ func TestExplainText(t *testing.T) {
 	}
 }
 
+// The filter greys tokens out and changes nothing else.
+func TestExplainFilter(t *testing.T) {
+	args := []string{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "rollout", "mary has the key . john has the lamp ."}
+	if all, filtered := mustExecute(t, "", args...), mustExecute(t, "", append(args, "--filter")...); strings.Contains(all, "·  ") || !strings.Contains(filtered, "·  ") {
+		t.Errorf("with --filter the text is\n%s\nwithout\n%s", filtered, all)
+	}
+	args = append(args, "--format", "json")
+	if mustExecute(t, "", args...) != mustExecute(t, "", append(args, "--filter")...) {
+		t.Errorf("--filter changes JSON")
+	}
+}
+
 // What computes is said once, and it is what was asked for.
 func TestExplainBackend(t *testing.T) {
 	_, _, stderr := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1", prompt)

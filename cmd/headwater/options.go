@@ -26,7 +26,7 @@ func (f *modelFlags) addBackend(cmd *cobra.Command) {
 // methodFlags adds the flags that say what is computed.
 func methodFlags(cmd *cobra.Command, o *attribution.Options, methods string) {
 	f := cmd.Flags()
-	f.Func("methods", "`names` of methods, joined by commas; see headwater methods "+methods, func(s string) error {
+	f.Func("methods", "`names` of methods, joined by commas; see headwater methods"+methods, func(s string) error {
 		for name := range strings.SplitSeq(s, ",") {
 			m, err := attribution.LookupMethod(strings.TrimSpace(name))
 			if err != nil {
