@@ -30,7 +30,7 @@ type Explanation = attribution.Explanation
 type Options struct {
 	// Model is a built-in name or the path of a checkpoint; default: the embedded model.
 	Model string
-	// Backend is go, xla or xla:path; default: go.
+	// Backend is go, xla or xla:path; default: go for the embedded model, xla for others if it is there.
 	Backend string
 	// Filter hides prompt tokens from highlighting, not from the numbers; see [attribution.DefaultFilter].
 	Filter attribution.Filter

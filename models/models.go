@@ -28,7 +28,8 @@ const Default = "tiny"
 
 // Options says how to open a model. The zero value is the default of every field.
 type Options struct {
-	// Backend is what computes: go, xla, xla:PATH of a PJRT plugin, or empty for xla if it is linked and a plugin is found, else go.
+	// Backend is what computes: go, xla, xla:PATH of a PJRT plugin. Empty is go for an embedded model, which answers before
+	// XLA has started and looks the same on every machine; for others xla if it is linked and a plugin is found, else go.
 	Backend string
 }
 
@@ -53,6 +54,9 @@ func Open(ref string, opts Options) (*Model, error) {
 		dir, err := checkpoint.FromFS(tiny.Files(), tiny.Name)
 		if err != nil {
 			return nil, err
+		}
+		if opts.Backend == "" {
+			opts.Backend = "go"
 		}
 		m, err := open(dir, opts)
 		if err != nil {

@@ -20,7 +20,7 @@ func (f *modelFlags) add(cmd *cobra.Command) {
 }
 
 func (f *modelFlags) addBackend(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.backend, "backend", "", "what computes, by `NAME`: go, xla or xla:PATH of a PJRT plugin (default xla if there is one, else go)")
+	cmd.Flags().StringVar(&f.backend, "backend", "", "what computes, by `NAME`: go, xla or xla:PATH of a PJRT plugin (default go for the embedded model, xla for others if it is there)")
 }
 
 // methodFlags adds the flags that say what is computed.

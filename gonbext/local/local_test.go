@@ -31,6 +31,17 @@ func TestOpener(t *testing.T) {
 	}
 }
 
+// The embedded model computes in pure Go, also where XLA is linked and found: it has answered before XLA has started.
+func TestOpenerEmbedded(t *testing.T) {
+	m, err := opener("")(t.Context(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if backend := m.Info().Backend; backend != "go" {
+		t.Errorf("the embedded model runs on %s", backend)
+	}
+}
+
 // A request that is cancelled while its model opens gets an error, not a model.
 func TestOpenerCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
