@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -180,21 +181,30 @@ func (r *run) remark(m Model, prompt string) {
 	if limited, ok := m.(Limited); ok {
 		if words := limited.UnknownWords(prompt + r.opts.Continuation); len(words) > 0 {
 			r.remarks = append(r.remarks, fmt.Sprintf("The model never saw %s; prompts that it knows: %s.",
-				quoteSome(words, 10), quoteSome(limited.Examples(), 3)))
+				quoteWords(words, 10), quotePrompts(limited.Examples(), 3)))
 		}
 	}
 	r.remarks = append(r.remarks, r.plan.warnings...)
 	r.e.Warnings = append(r.e.Warnings, r.remarks...)
 }
 
-// quoteSome returns the first of some texts, quoted and joined.
-func quoteSome(texts []string, most int) string {
+// quoteWords returns the first of some words of the user's, quoted and joined, and how many more there are.
+func quoteWords(words []string, most int) string {
 	var some []string
-	for _, s := range texts[:min(len(texts), most)] {
-		some = append(some, quote(s))
+	for _, w := range words[:min(len(words), most)] {
+		some = append(some, quote(w))
 	}
-	if len(texts) > most && most > 3 {
-		some = append(some, fmt.Sprintf("and %d more", len(texts)-most))
+	if len(words) > most {
+		some = append(some, fmt.Sprintf("and %d more", len(words)-most))
+	}
+	return strings.Join(some, ", ")
+}
+
+// quotePrompts returns the first prompts of a model's own, quoted and joined. They are not cut: one copies them.
+func quotePrompts(prompts []string, most int) string {
+	var some []string
+	for _, p := range prompts[:min(len(prompts), most)] {
+		some = append(some, strconv.Quote(p))
 	}
 	return strings.Join(some, ", ")
 }

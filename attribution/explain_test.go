@@ -219,7 +219,7 @@ func TestExplainTokens(t *testing.T) {
 	}
 	wantWarnings := []string{
 		`A begin-of-text token, "<bos>", was put before the prompt.`,
-		`The model never saw "paris"; prompts that it knows: "w1 w2", "w3", "w4".`,
+		`The model never saw "paris"; prompts that it knows: "w1 w2", "` + longExample + `", "w4".`,
 	}
 	if diff := cmp.Diff(wantWarnings, e.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)

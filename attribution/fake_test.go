@@ -47,7 +47,10 @@ func newFake(layers int, attention func(t, s int) float64) *fake {
 func (f *fake) Info() trace.Info { return f.info }
 
 func (f *fake) UnknownWords(string) []string { return f.unknown }
-func (f *fake) Examples() []string           { return []string{"w1 w2", "w3", "w4", "w5"} }
+func (f *fake) Examples() []string           { return []string{"w1 w2", longExample, "w4", "w5"} }
+
+// longExample is longer than what is quoted of a user's text.
+var longExample = strings.Repeat("w3 ", 30) + "w3"
 
 func (f *fake) Encode(text string, specials trace.Specials) ([]trace.Token, error) {
 	var tokens []trace.Token
