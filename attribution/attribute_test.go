@@ -351,7 +351,9 @@ func TestAttributeProperties(t *testing.T) {
 
 // One token and one layer: everything rests on the token itself, by every method.
 func TestAttributeOneToken(t *testing.T) {
-	one := func(name string) trace.Tensor { return trace.Tensor{Name: name, Shape: []int{1, 1, 1}, Data: []float32{1}} }
+	one := func(name string) trace.Tensor {
+		return trace.Tensor{Name: name, Shape: []int{1, 1, 1}, Data: []float32{1}}
+	}
 	for _, lift := range []bool{false, true} {
 		a := attribute(t, attribution.Options{Methods: everyMethod, Lift: lift}, one("attention"), one("value-zeroing"))
 		for _, name := range everyMethod {
