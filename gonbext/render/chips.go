@@ -76,7 +76,7 @@ func (b *page) chip(v *view, t, j int, numbered bool) {
 	b.printf(`<span style="%s;padding:1px 3px" title="%s = %s%s">%s`, c.style(),
 		escape(text, nameLimit), v.top.value(x), remark, escape(tokenName(text), 0))
 	if numbered {
-		b.printf(`<span style="font-size:10px"> %s</span>`, v.top.number(x))
+		b.printf(`<span style="font-size:10px">&nbsp;%s</span>`, v.top.number(x))
 	}
 	b.WriteString("</span>")
 }

@@ -34,13 +34,13 @@ func (b *page) scaleRow(v *view) {
 	if v.top.diverging() {
 		from = -1
 	}
-	b.printf(`<td style="%s;text-align:right;vertical-align:top;padding:2px 4px 2px 0">%s</td>`+
+	b.printf(`<td style="%s;text-align:right;vertical-align:top;padding:2px 4px 2px 0;white-space:nowrap">%s</td>`+
 		`<td style="%s;padding:2px 4px 2px 0;white-space:nowrap">`, panel, low, cell)
 	const cells = 13
 	for i := range cells {
 		c := ramp(from + (1-from)*float64(i)/(cells-1))
 		b.printf(`<span style="%s;display:inline-block;width:10px;height:10px"></span>`, c.style())
 	}
-	b.printf(`</td><td style="%s">%s</td><td style="%s">%s, %s<br>%s</td></tr>`,
+	b.printf(`</td><td style="%s;white-space:nowrap">%s</td><td style="%s">%s, %s<br>%s</td></tr>`,
 		cell, high, cell, escape(v.top.unit, nameLimit), v.layer(), escape(v.options(), 0))
 }
