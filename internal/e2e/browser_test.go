@@ -53,7 +53,7 @@ func openBrowser(t *testing.T) *browser {
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)
@@ -102,6 +102,12 @@ type paint struct {
 	Both                    bool
 }
 
+// inspect returns what is drawn below an element of the tab, given as an expression.
+func (b *browser) inspect(t *testing.T, root string) drawn {
+	t.Helper()
+	return evaluate[drawn](t, b, "("+inspect+")("+root+")")
+}
+
 // show opens a document as a file and returns what is drawn. Nothing but the file may be asked for, not even by what the
 // document does later.
 func (b *browser) show(t *testing.T, document string) drawn {
@@ -122,7 +128,7 @@ func (b *browser) show(t *testing.T, document string) drawn {
 		`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`, chromedp.EvalAwaitPromise)); err != nil {
 		t.Fatal(err)
 	}
-	d := evaluate[drawn](t, b, inspect)
+	d := b.inspect(t, `document.querySelector("#output") || document.body`)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if diff := cmp.Diff([]string{address}, b.requests); diff != "" {

@@ -1,6 +1,5 @@
-// What is drawn: the elements, every piece of text with the colours that it is drawn in, and every element with a colour of its own.
-(() => {
-  const root = document.querySelector('#output') || document.body;
+// What is drawn below root: the elements, every piece of text with the colours that it is drawn in, and every element with a colour of its own.
+(root) => {
   root.querySelectorAll('details').forEach((d) => { d.open = true; });
   const elements = {};
   const colored = [];
@@ -31,4 +30,4 @@
     elements, colored, texts, text: root.textContent, hit: window.hit === undefined ? '' : String(window.hit),
     wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   };
-})()
+}

@@ -1,0 +1,211 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/gonbext/render"
+)
+
+// control is an output with a script, which runs in a trusted notebook and nowhere else.
+const control = `<b>control</b><script>window.hit = "control"</script>`
+
+// TestJupyterLab opens a notebook of pictures in JupyterLab itself: each is drawn as on a page of its own, in light and dark,
+// whether the notebook is trusted or not.
+func TestJupyterLab(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a server and three pages of JupyterLab")
+	}
+	b := openBrowser(t)
+	all := pictures(t)
+	names := slices.Sorted(maps.Keys(all))
+	want := map[string]drawn{}
+	for _, name := range names {
+		want[name] = b.show(t, output(written(t, all[name]), "white", "black"))
+	}
+	lab := startLab(t, names, all)
+	for _, c := range []struct {
+		name, theme string
+		trusted     bool
+	}{
+		{"untrusted", "JupyterLab Light", false},
+		{"untrusted, dark", "JupyterLab Dark", false},
+		{"trusted, dark", "JupyterLab Dark", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.trusted {
+				lab.command(t, "jupyter", "trust", "pictures.ipynb")
+			}
+			lab.set(t, "apputils-extension", "themes", fmt.Sprintf(`{"theme":%q}`, c.theme))
+			hit := "undefined"
+			if c.trusted {
+				hit = "control"
+			}
+			lab.open(t, b, page{len(names) + 1, c.theme, hit})
+			for i, name := range names {
+				got := b.inspect(t, fmt.Sprintf("document.querySelectorAll('%s')[%d]", outputs, i))
+				checkColors(t, got)
+				ignore := cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Wide" || p.String() == "Hit" }, cmp.Ignore())
+				if diff := cmp.Diff(want[name], got, ignore); diff != "" {
+					t.Errorf("%s is drawn differently (-alone +notebook):\n%.2000s", name, diff)
+				}
+			}
+		})
+	}
+}
+
+// outputs selects what JupyterLab renders HTML into.
+const outputs = ".jp-OutputArea-output.jp-RenderedHTMLCommon"
+
+// jupyterLab is a server with a home of its own.
+type jupyterLab struct {
+	dir, address string
+}
+
+// startLab serves a folder with the notebook pictures.ipynb and skips where there is no JupyterLab.
+func startLab(t *testing.T, names []string, all map[string]render.HTML) *jupyterLab {
+	t.Helper()
+	if _, err := exec.LookPath("jupyter-lab"); err != nil {
+		t.Skip("no JupyterLab in the PATH; make test sets it up")
+	}
+	dir := t.TempDir()
+	var markups []string
+	for _, name := range names {
+		markups = append(markups, written(t, all[name]))
+	}
+	if err := os.WriteFile(filepath.Join(dir, "pictures.ipynb"), notebook(t, append(markups, control)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	port := freePort(t)
+	lab := &jupyterLab{dir, fmt.Sprintf("http://127.0.0.1:%d/lab/tree/pictures.ipynb?token=headwater", port)}
+	lab.set(t, "notebook-extension", "tracker", `{"windowingMode":"none"}`)
+	lab.set(t, "apputils-extension", "notification", `{"fetchNews":"false","checkForUpdates":false}`)
+	cmd := lab.cmd("jupyter-lab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", fmt.Sprint("--ServerApp.port=", port),
+		"--ServerApp.port_retries=0", "--IdentityProvider.token=headwater", "--LabApp.user_settings_dir=settings", "--LabApp.workspaces_dir=workspaces")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // its kernels, too
+		_ = cmd.Wait()
+	})
+	lab.await(t, fmt.Sprintf("http://127.0.0.1:%d/api", port))
+	return lab
+}
+
+// cmd is a command in the folder, with everything that Jupyter writes below it.
+func (l *jupyterLab) cmd(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = l.dir
+	cmd.Env = append(os.Environ(), "JUPYTER_DATA_DIR="+l.dir+"/data", "JUPYTER_CONFIG_DIR="+l.dir+"/config",
+		"JUPYTER_RUNTIME_DIR="+l.dir+"/runtime", "IPYTHONDIR="+l.dir+"/ipython")
+	return cmd
+}
+
+func (l *jupyterLab) command(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := l.cmd(name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+	}
+}
+
+// set writes the settings of an extension.
+func (l *jupyterLab) set(t *testing.T, extension, plugin, settings string) {
+	t.Helper()
+	dir := filepath.Join(l.dir, "settings", "@jupyterlab", extension)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, plugin+".jupyterlab-settings"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// labWait is how long a server or a page may take to come up, on a machine that does other things.
+const labWait = time.Minute
+
+// await waits until the server answers.
+func (l *jupyterLab) await(t *testing.T, address string) {
+	t.Helper()
+	for deadline := time.Now().Add(labWait); ; time.Sleep(50 * time.Millisecond) {
+		response, err := http.Get(address)
+		if err == nil {
+			response.Body.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("JupyterLab does not answer: %v", err)
+		}
+	}
+}
+
+// page is how far a page of JupyterLab is: how many outputs it shows, in which theme, and what the control says, which tells
+// whether the notebook is trusted.
+type page struct {
+	Outputs    int
+	Theme, Hit string
+}
+
+// open loads the notebook and waits until the page is as wanted.
+func (l *jupyterLab) open(t *testing.T, b *browser, want page) {
+	t.Helper()
+	if err := chromedp.Do(b.ctx, chromedp.Navigate(l.address+"&reset")); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(labWait); ; time.Sleep(100 * time.Millisecond) {
+		got := evaluate[page](t, b, fmt.Sprintf(
+			`({Outputs: document.querySelectorAll('%s').length, Theme: String(document.body.dataset.jpThemeName), Hit: String(window.hit)})`, outputs))
+		if got == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("JupyterLab shows %+v, want %+v", got, want)
+		}
+	}
+}
+
+// notebook is a notebook with an output for each piece of markup.
+func notebook(t *testing.T, markups []string) []byte {
+	t.Helper()
+	type object = map[string]any
+	var cells []object
+	for i, markup := range markups {
+		cells = append(cells, object{
+			"cell_type": "code", "id": fmt.Sprint("cell-", i), "metadata": object{}, "execution_count": i + 1, "source": "",
+			"outputs": []object{{"output_type": "display_data", "metadata": object{}, "data": object{"text/html": markup}}},
+		})
+	}
+	data, err := json.Marshal(object{
+		"nbformat": 4, "nbformat_minor": 5, "cells": cells,
+		"metadata": object{"kernelspec": object{"name": "python3", "display_name": "Python 3", "language": "python"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// freePort returns a port of this machine that nobody listens on.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
