@@ -37,7 +37,12 @@ func written(t *testing.T, r io.WriterTo) string {
 // explained is an explanation by the embedded model.
 func explained(t *testing.T, opts attribution.Options) *attribution.Explanation {
 	t.Helper()
-	e, err := attribution.Explain(context.Background(), open(t, "", "go"), "the keys to the cabinet", opts)
+	return explainedPrompt(t, "the keys to the cabinet", opts)
+}
+
+func explainedPrompt(t *testing.T, prompt string, opts attribution.Options) *attribution.Explanation {
+	t.Helper()
+	e, err := attribution.Explain(context.Background(), open(t, "", "go"), prompt, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

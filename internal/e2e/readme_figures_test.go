@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"image/png"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/models/tiny/train"
+)
+
+var update = flag.Bool("update", false, "write the parts of the README that depend on the embedded model")
+
+// part holds the text between two marks of the README to what it must be, or writes it.
+func part(t *testing.T, name, want string) {
+	t.Helper()
+	const path = "../../README.md"
+	readme := read(t, path)
+	begin, end := fmt.Sprintf("<!-- %s: written by go test ./internal/e2e -run Readme -update -->\n", name), fmt.Sprintf("<!-- end of %s -->\n", name)
+	before, rest, ok := strings.Cut(readme, begin)
+	got, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatalf("the README lacks %s or %s", begin, end)
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got != want {
+		t.Errorf("the README does not say of the embedded model, as -update writes:\n\n%s", want)
+	}
+}
+
+// TestReadmeFigures holds the figures of the embedded model to the report of its training.
+func TestReadmeFigures(t *testing.T) { part(t, "figures", figures(report(t))) }
+
+// figures is the part of the README about a training.
+func figures(r *train.Report) string {
+	var b strings.Builder
+	b.WriteString("| right by argmax | held-out combinations | trained combinations | last word | chance | answers |\n|---|---|---|---|---|---|\n")
+	for i, held := range r.HeldOut {
+		seen := r.Seen[i]
+		row(&b, held.Kind, held.Score, seen.Score)
+		parts, others, name := held.ByForm, seen.ByForm, "%s"
+		if held.Kind == "agreement" {
+			parts, others, name = held.ByAttractors, seen.ByAttractors, "attractors: %s"
+		}
+		for j := range parts {
+			if len(parts) > 1 {
+				row(&b, "– "+fmt.Sprintf(name, parts[j].Name), parts[j].Score, others[j].Score)
+			}
+		}
+	}
+	fmt.Fprintf(&b, "\n%d steps from seed %d on %s; %d parameters, %d tokens in the vocabulary; SHA-256 of the weights %.12s….\n",
+		r.Config.Steps, r.Config.Seed, r.Backend, r.Parameters, r.Vocabulary, r.WeightHash)
+	return b.String()
+}
+
+func row(b *strings.Builder, name string, held, seen train.Score) {
+	fmt.Fprintf(b, "| %s | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %d |\n", name, 100*held.Right, 100*seen.Right,
+		100*held.LastWord, 100*held.Chance, held.Answers)
+}
+
+// The picture of the README.
+const (
+	picturePath   = "../../docs/heatmap.png"
+	picturePrompt = "mary has the red key . john has the blue lamp . who has the lamp ?"
+	pictureWidth  = 1000    // pixels
+	pictureBytes  = 300_000 // at most
+)
+
+// TestReadmePicture holds the description of the picture to what the embedded model says. Its pixels are not compared, because
+// they depend on fonts; the hash of the model in the description tells an old one.
+func TestReadmePicture(t *testing.T) {
+	e := explainedPrompt(t, picturePrompt, attribution.Options{MaxTokens: 1})
+	part(t, "picture", fmt.Sprintf("![The prompt “%s” and its answer “%s”, with the prompt coloured by %s; model %s %.12s](docs/heatmap.png)\n",
+		picturePrompt, strings.TrimSpace(e.Steps[0].Text), strings.Join(e.Order, " and "), e.Model.Name, e.Model.Hash))
+	if *update {
+		draw(t, e)
+	}
+	data, err := os.ReadFile(picturePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := png.DecodeConfig(bytes.NewReader(data))
+	if err != nil || config.Width != pictureWidth || len(data) > pictureBytes {
+		t.Errorf("%s: %d pixels wide and %d bytes, want %d and at most %d: %v", picturePath, config.Width, len(data), pictureWidth, pictureBytes, err)
+	}
+}
+
+// draw writes the picture as a browser shows it.
+func draw(t *testing.T, e *attribution.Explanation) {
+	t.Helper()
+	b := openBrowser(t)
+	resize := func(height int64) {
+		if err := chromedp.Do(b.ctx, chromedp.EmulateViewport(pictureWidth, height)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resize(100)
+	b.show(t, written(t, render.Page{HTML: render.HTML{Heatmap: render.Heatmap{Explanation: e}}, Title: "Headwater"}))
+	resize(evaluate[int64](t, b, "document.documentElement.scrollHeight"))
+	data, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(picturePath, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
