@@ -104,15 +104,15 @@ func (v *view) largest(t int, hidden []bool) float64 {
 	return top[numberedChips-1]
 }
 
-// totals writes where the row of token t rests: a bar for shares, and numbers.
+// totals writes where the row of token t rests: a bar and numbers. Other values than shares have no sum that means something:
+// a flow is the most that could pass from one token alone.
 func (b *page) totals(v *view, t int) {
-	if v.top.lift {
-		return // a sum of ratios means nothing
+	if !v.top.percent {
+		return
 	}
 	w := v.mass(t)
 	b.printf(`<div style="%s;font-size:12px;line-height:1.6">`, soft)
-	sequential := v.top.percent && !v.top.signed
-	if sequential && !math.IsNaN(w.generated) {
+	if !v.top.signed && !math.IsNaN(w.generated) {
 		b.bar(w)
 	}
 	sinks := v.sinkNames(b.picture, t)

@@ -183,13 +183,20 @@ func bar(x float64) rune {
 	return bars[int(math.Round(math.Abs(x)*8))]
 }
 
-// totals writes where the row of token i rests and what the picture leaves out.
+// totals writes where the row of token i rests and what the picture leaves out. Of other values than shares it writes the
+// sinks alone, because no sum of them means something: a flow is the most that could pass from one token alone.
 func (t *text) totals(v *view, i int) {
-	if !v.has(i) || v.top.lift { // a sum of ratios means nothing
+	if !v.has(i) {
 		return
 	}
 	w := v.mass(i)
 	sinks := v.sinkNames(t.picture, i)
+	if !v.top.percent {
+		if sinks != "" {
+			t.wrapped("     "+right(v.label(), t.label)+"    ", "sink "+sinks)
+		}
+		return
+	}
 	parts := []string{promptName(sinks) + " " + v.top.sum(w.prompt)}
 	if !math.IsNaN(w.generated) {
 		parts = append(parts, "generated tokens "+v.top.sum(w.generated))
