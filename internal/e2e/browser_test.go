@@ -42,6 +42,7 @@ func openBrowser(t *testing.T) *browser {
 	}
 	options := []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1200, 900),
+		chromedp.Env("TMPDIR=" + t.TempDir()), // it leaves something there
 		chromedp.Headless, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
 	}
 	for _, flag := range []string{
