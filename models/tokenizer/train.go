@@ -23,6 +23,9 @@ type TrainOptions struct {
 	Specials []string
 	// BeginWith is the one of Specials that Encode puts before every text when it adds control tokens; none if empty.
 	BeginWith string
+	// PrefixSpace puts a space before a text that does not begin with one, so that its first word is the token that the word is
+	// everywhere else.
+	PrefixSpace bool
 }
 
 // Train makes a byte-level BPE tokenizer of a corpus: pairs of a text and how often it counts, such as sentences with 1
@@ -54,6 +57,9 @@ func Train(corpus iter.Seq2[string, int], opts TrainOptions) (*Tokenizer, error)
 		return nil, fmt.Errorf("tokenizer: Train: Specials %q has one twice, or one that stands for a byte", opts.Specials)
 	}
 	f := trainedFile(opts.Specials)
+	if opts.PrefixSpace {
+		f.PreTokenizer = []byte(trainedPrefixed)
+	}
 	if opts.BeginWith != "" {
 		id := slices.Index(opts.Specials, opts.BeginWith)
 		if id < 0 {

@@ -4,8 +4,9 @@ import "fmt"
 
 // trained are the parts of a trained tokenizer beside its model. Offsets are not trimmed: they tile the text.
 const (
-	trainedPre  = `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}`
-	trainedPost = `{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":false,"use_regex":true}`
+	trainedPre      = `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}`
+	trainedPrefixed = `{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true}`
+	trainedPost     = `{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":false,"use_regex":true}`
 )
 
 // trainedFile is the file of a trained tokenizer without its model.
