@@ -57,7 +57,7 @@ type cost struct {
 
 func compareCost(b *testing.B, m *models.Model, n int, method string) {
 	fixed := fixedModel{m, n}
-	opts := attribution.Options{Methods: []string{method}, MaxTokens: benchTokens, Sampling: trace.Sampling{Temperature: 1, Seed: 1}}
+	opts := attribution.Options{Methods: []string{method}, Continuation: continuation}
 	explain := func() cost {
 		var c cost
 		last := time.Now()
@@ -70,7 +70,7 @@ func compareCost(b *testing.B, m *models.Model, n int, method string) {
 	plain := func() cost {
 		var c cost
 		last := time.Now()
-		for _, err := range m.Steps(context.Background(), fixed.ids(), trace.Ask{MaxTokens: benchTokens, Alternatives: 5, Sampling: opts.Sampling}) {
+		for _, err := range m.Steps(context.Background(), randomIDs(m, n), trace.Ask{Continuation: randomIDs(m, benchTokens), Alternatives: 5}) {
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -117,27 +117,34 @@ func medians(costs []cost) (m struct{ prompt, token float64 }) {
 	return m
 }
 
-// fixedModel encodes every text as n fixed tokens and never ends, so that lengths are what the benchmark says.
+// continuation is the text that fixedModel encodes as benchTokens tokens; all others are the prompt.
+const continuation = "continuation"
+
+// fixedModel encodes every prompt as n fixed tokens, so that lengths are what the benchmark says.
 type fixedModel struct {
 	*models.Model
 	n int
 }
 
-func (f fixedModel) ids() []int {
-	rng := rand.New(rand.NewPCG(5, uint64(f.n)))
-	ids := make([]int, f.n)
-	for i := range ids {
-		ids[i] = 2 + rng.IntN(f.Info().Vocab-2)
+func (f fixedModel) Encode(text string, _ trace.Specials) ([]trace.Token, error) {
+	n := f.n
+	if text == continuation {
+		n = benchTokens
 	}
-	return ids
-}
-
-func (f fixedModel) Encode(string, trace.Specials) ([]trace.Token, error) {
 	var tokens []trace.Token
-	for _, id := range f.ids() {
+	for _, id := range randomIDs(f.Model, n) {
 		tokens = append(tokens, trace.Token{ID: id, Text: "x"})
 	}
 	return tokens, nil
+}
+
+func randomIDs(m *models.Model, n int) []int {
+	rng := rand.New(rand.NewPCG(5, uint64(n)))
+	ids := make([]int, n)
+	for i := range ids {
+		ids[i] = rng.IntN(m.Info().Vocab)
+	}
+	return ids
 }
 
 // openSmall opens a GPT-2 of the small size, 12 layers × 12 heads × width 768, with random weights in half precision.
