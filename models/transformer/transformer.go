@@ -138,13 +138,15 @@ func (s *Spec) activate(x *Node) *Node {
 }
 
 // Logits builds the graph from ids [B,T] to the scores of the vocabulary at every position, [B,T,V], without a cache or taps:
-// what a training loop differentiates. It panics like all GoMLX graph code.
-func Logits(spec *Spec, w Weights, ids *Node) *Node {
+// what a training loop differentiates. It also returns the attention of each layer, [B,H,T,T], for losses that look at it. It
+// panics like all GoMLX graph code.
+func Logits(spec *Spec, w Weights, ids *Node) (logits *Node, attention []*Node) {
 	d := &decoder{spec: spec, w: w}
 	x := d.embed(ids)
 	for l := range spec.Layers {
 		b, _ := d.block(l, x, nil)
+		attention = append(attention, b.Attention)
 		x = b.Output
 	}
-	return d.logits(d.final(x))
+	return d.logits(d.final(x)), attention
 }
