@@ -20,12 +20,14 @@
 //	question   = "who has the" [ color ] object "?" name "."
 //	           | "what does" name "have ? the" color object "."
 //	           | "what color is the" object "?" color "."
+//	           | fact                                       in training, one of the facts once more
+//	in training also without colors, "john has the lamp .", and as bare pairs, "john lamp . lamp ? john ."
 //
 //	copying    = "list :" word { word } "again :" word { word } "."                  the same words again
 //
 // The verb agrees with the first noun of its sentence whatever stands between. A pronoun always means
 // the first person of its clause ("said" takes "that", the other frames the other connectives). The
-// names, objects and colors of a recall document differ, and its questions ask about different facts.
+// names, objects and colors of a recall document differ, and so do its questions.
 // The words of a list differ.
 
 package tiny
@@ -183,7 +185,7 @@ func (g *Generator) Document(rng *rand.Rand, kind Kind) Document {
 	case Pronoun:
 		g.pronouns(b)
 	case Recall:
-		g.recall(b, 2+rng.IntN(3), trainingQuestions(rng))
+		g.trainingRecall(b)
 	case Copying:
 		g.copying(b, 2+rng.IntN(7))
 	default:
@@ -234,7 +236,8 @@ func (g *Generator) single(rng *rand.Rand, kind Kind, cell int) Document {
 			persons: 1 + cell%2, male: cell/2%2 == 1, possessive: cell/4%2 == 1, opposite: true, short: true,
 		})
 	case Recall:
-		g.recall(b, 2+cell%3, []question{question(cell / 3 % 3)})
+		facts := 2 + cell%3
+		g.recall(b, fullFacts, facts, []inquiry{{rng.IntN(facts), question(cell / 3 % 3)}})
 	case Copying:
 		g.copying(b, 3+cell%5)
 	default:

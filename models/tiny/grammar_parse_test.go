@@ -191,51 +191,79 @@ func (p *parsed) clause(words []string, start int) error {
 	return nil
 }
 
-// parseRecall reads facts "NAME has the COLOR OBJECT ." and then questions.
+// parseRecall reads facts in one of three wordings, "NAME has the COLOR OBJECT .", "NAME has the OBJECT ." or "NAME OBJECT .",
+// and then questions in the same wording, or full facts once more.
 func parseRecall(words []string) (parsed, error) {
 	var p parsed
+	length := slices.Index(words, ".") + 1 // of a fact
+	if length != 6 && length != 5 && length != 3 {
+		return p, fmt.Errorf("a fact of %d words", length)
+	}
+	objectAt := length - 2
 	var facts []int // where each begins
+	said := map[string]bool{}
 	i := 0
-	for ; i+5 < len(words) && words[i+1] == "has" && words[i] != "who"; i += 6 {
-		if words[i+2] != "the" || words[i+5] != "." {
-			return p, fmt.Errorf("no fact at word %d", i)
+	for ; i+length <= len(words) && words[i+length-1] == "." && words[i] != "who" && !said[words[i]]; i += length {
+		if length > 3 && (words[i+1] != "has" || words[i+2] != "the") {
+			break
 		}
+		if slices.Contains(words[i:i+length], "?") {
+			break
+		}
+		said[words[i]] = true
 		facts = append(facts, i)
 	}
 	for _, f := range facts {
 		for _, o := range facts {
-			p.pairs = append(p.pairs, pair{NameObject, words[f], words[o+4]}, pair{ObjectColor, words[o+4], words[f+3]})
+			p.pairs = append(p.pairs, pair{NameObject, words[f], words[o+objectAt]})
+			if length == 6 {
+				p.pairs = append(p.pairs, pair{ObjectColor, words[o+4], words[f+3]})
+			}
 		}
 	}
+	ask := func(word int, form string, key string, keyAt, answerAt int, cueAt ...int) {
+		e := expected{word: word, form: form, attractors: len(facts) - 1}
+		for _, f := range facts {
+			if words[f+keyAt] == key {
+				e.sources = append(e.sources, f+answerAt)
+				for _, c := range cueAt {
+					e.cues = append(e.cues, f+c)
+				}
+				continue
+			}
+			e.foils = append(e.foils, words[f+answerAt])
+		}
+		p.answers = append(p.answers, e)
+	}
 	for i < len(words) {
+		if length == 6 && said[words[i]] {
+			ask(i+3, "what-color", words[i], 0, 3, 0)
+			ask(i+4, "what-object", words[i], 0, 4, 0, 3)
+			i += 6
+			continue
+		}
 		mark := i + slices.Index(words[i:], "?")
 		if mark < i {
 			return p, fmt.Errorf("no question at word %d", i)
 		}
-		ask := func(word int, form string, key string, keyAt, answerAt int, cueAt ...int) {
-			e := expected{word: word, form: form, attractors: len(facts) - 1}
-			for _, f := range facts {
-				if words[f+keyAt] == key {
-					e.sources = append(e.sources, f+answerAt)
-					for _, c := range cueAt {
-						e.cues = append(e.cues, f+c)
-					}
-					continue
-				}
-				e.foils = append(e.foils, words[f+answerAt])
-			}
-			p.answers = append(p.answers, e)
-		}
 		switch q := strings.Join(words[i:mark], " "); {
+		case length == 3 && mark == i+1 && said[words[i]]:
+			ask(mark+1, "what-object", words[i], 0, 1, 0)
+		case length == 3 && mark == i+1:
+			ask(mark+1, "who", words[i], 1, 0, 1)
 		case strings.HasPrefix(q, "who has the ") && mark == i+4:
-			ask(mark+1, "who", words[mark-1], 4, 0, 4)
-		case strings.HasPrefix(q, "who has the ") && mark == i+5:
+			ask(mark+1, "who", words[mark-1], objectAt, 0, objectAt)
+		case length == 6 && strings.HasPrefix(q, "who has the ") && mark == i+5:
 			ask(mark+1, "who", words[mark-1], 4, 0, 4, 3)
-		case strings.HasPrefix(q, "what color is the ") && mark == i+5:
+		case length == 6 && strings.HasPrefix(q, "what color is the ") && mark == i+5:
 			ask(mark+1, "color", words[mark-1], 4, 3, 4)
 		case strings.HasPrefix(q, "what does ") && words[mark-1] == "have" && words[mark+1] == "the":
-			ask(mark+2, "what-color", words[i+2], 0, 3, 0)
-			ask(mark+3, "what-object", words[i+2], 0, 4, 0, 3)
+			if length == 6 {
+				ask(mark+2, "what-color", words[i+2], 0, 3, 0)
+				ask(mark+3, "what-object", words[i+2], 0, 4, 0, 3)
+				break
+			}
+			ask(mark+2, "what-object", words[i+2], 0, 3, 0)
 		default:
 			return p, fmt.Errorf("unknown question %q", q)
 		}

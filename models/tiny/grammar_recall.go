@@ -1,7 +1,6 @@
 package tiny
 
 import (
-	"math/rand/v2"
 	"slices"
 )
 
@@ -12,6 +11,17 @@ const (
 	askWho   question = iota // who has the lamp ? john
 	askWhat                  // what does john have ? the blue lamp
 	askColor                 // what color is the lamp ? blue
+	again                    // john has the blue lamp: the fact once more, in training only
+)
+
+// A wording is how the facts of a document are put. Only the first is tested; the others are shorter ways to the same answers
+// and make the long way learnable: what a name has is found there one or three words on, not five.
+type wording int
+
+const (
+	fullFacts  wording = iota // john has the blue lamp . who has the lamp ? john
+	shortFacts                // john has the lamp . who has the lamp ? john
+	pairs                     // john lamp . lamp ? john
 )
 
 // A fact is one statement of a recall document with the indices of its words.
@@ -23,34 +33,53 @@ type fact struct {
 // maxRecallWords bounds a recall document, so that it fits in 64 tokens with some names in pieces.
 const maxRecallWords = 48
 
-// longestQuestion counts the words of "what does mary have ? the red key ."
-const longestQuestion = 9
-
-// trainingQuestions draws one to three questions, mostly who.
-func trainingQuestions(rng *rand.Rand) []question {
-	shares := []question{askWho, askWho, askWho, askWho, askWhat, askWhat, askWhat, askColor, askColor}
-	qs := make([]question, 1+rng.IntN(3))
-	for i := range qs {
-		qs[i] = shares[rng.IntN(len(shares))]
-	}
-	return qs
+// An inquiry is a question about one of the facts, by its index.
+type inquiry struct {
+	fact int
+	question
 }
 
-// recall states facts and asks each question about another fact, as far as there are facts and room.
-func (g *Generator) recall(b *builder, n int, questions []question) {
+// trainingRecall draws a document with as many different questions as there is room for: what is learnt from a document grows
+// with its answers. It also grows with the facts, because a model that names any of them blindly is nearly right among few; so
+// short wordings state many.
+func (g *Generator) trainingRecall(b *builder) {
+	w := []wording{fullFacts, shortFacts, pairs, pairs}[b.rng.IntN(4)]
+	n := []int{2, 3, 5}[w] + b.rng.IntN(4)
+	questions := []question{askWho, askWhat}
+	if w == fullFacts {
+		n = min(n, 4)
+		questions = []question{askWho, askWhat, askColor, again}
+	}
+	var all []inquiry
+	for i := range n {
+		for _, q := range questions {
+			all = append(all, inquiry{i, q})
+		}
+	}
+	b.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	g.recall(b, w, n, all)
+}
+
+// recall states n facts and asks the questions, as far as there is room.
+func (g *Generator) recall(b *builder, w wording, n int, inquiries []inquiry) {
 	facts := g.facts(b, n)
 	for i := range facts {
 		f := &facts[i]
 		f.nameIndex = b.add(f.name)
-		f.colorIndex = b.add("has", "the", f.color)
+		switch w {
+		case fullFacts:
+			f.colorIndex = b.add("has", "the", f.color)
+		case shortFacts:
+			b.add("has", "the")
+		}
 		f.objectIndex = b.add(f.object)
 		b.add(".")
 	}
-	for i, asked := range b.rng.Perm(n) {
-		if i == len(questions) || len(b.doc.Words)+longestQuestion > maxRecallWords {
+	for _, q := range inquiries {
+		if len(b.doc.Words)+[]int{9, 8, 4}[w] > maxRecallWords { // the longest question and answer
 			return
 		}
-		ask(b, facts, asked, questions[i])
+		ask(b, w, facts, q)
 	}
 }
 
@@ -90,15 +119,15 @@ func (g *Generator) facts(b *builder, n int) []fact {
 }
 
 // ask appends a question about one fact and its answer.
-func ask(b *builder, facts []fact, asked int, q question) {
-	f := facts[asked]
+func ask(b *builder, w wording, facts []fact, q inquiry) {
+	f := facts[q.fact]
 	recalled := func(form, word string, index int, of func(fact) string, cues ...int) {
 		a := Answer{Form: form, Evidence: []Evidence{{index, Source}}, Attractors: len(facts) - 1}
 		for _, c := range cues {
 			a.Evidence = append(a.Evidence, Evidence{c, Cue})
 		}
 		for i, foil := range facts {
-			if i != asked {
+			if i != q.fact {
 				a.Alternatives = append(a.Alternatives, of(foil))
 			}
 		}
@@ -107,18 +136,33 @@ func ask(b *builder, facts []fact, asked int, q question) {
 	name := func(f fact) string { return f.name }
 	color := func(f fact) string { return f.color }
 	object := func(f fact) string { return f.object }
-	switch q {
+	switch q.question {
 	case askWho:
-		b.add("who", "has", "the")
 		cues := []int{f.objectIndex}
-		if b.chance(0.25) {
+		if w != pairs {
+			b.add("who", "has", "the")
+		}
+		if w == fullFacts && b.chance(0.25) {
 			b.add(f.color)
 			cues = append(cues, f.colorIndex)
 		}
 		b.add(f.object, "?")
 		recalled("who", f.name, f.nameIndex, name, cues...)
 	case askWhat:
-		b.add("what", "does", f.name, "have", "?", "the")
+		switch w {
+		case pairs:
+			b.add(f.name, "?")
+		default:
+			b.add("what", "does", f.name, "have", "?", "the")
+		}
+		if w == fullFacts {
+			recalled("what-color", f.color, f.colorIndex, color, f.nameIndex)
+			recalled("what-object", f.object, f.objectIndex, object, f.nameIndex, f.colorIndex)
+			break
+		}
+		recalled("what-object", f.object, f.objectIndex, object, f.nameIndex)
+	case again:
+		b.add(f.name, "has", "the")
 		recalled("what-color", f.color, f.colorIndex, color, f.nameIndex)
 		recalled("what-object", f.object, f.objectIndex, object, f.nameIndex, f.colorIndex)
 	case askColor:

@@ -68,7 +68,7 @@ const (
 		carpen|ter/carpen|ters scare|crow/scare|crows black|smith/black|smiths`
 
 	femaleTable = `mary anna alice emma sarah lucy jane kate rose ruth ella clara grace laura
-		clem|entine jose|phine wilhel|mina pene|lope gene|vieve rosal|ind`
+		clem|entine jose|phine wilhel|mina pene|lope genev|ieve rosal|ind`
 
 	maleTable = `john peter tom paul james david mark henry jack sam george adam luke simon
 		bar|tholo|mew nathan|iel sebas|tian fred|erick ignat|ius theo|dore`

@@ -79,7 +79,7 @@ func NewEvaluator(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer,
 		e.args = append(e.args, tensors.FromFlatDataAndDimensions(data, p.Shape...))
 	}
 	exec, err := NewExec(backend, func(in []*Node) *Node {
-		logits := transformer.Logits(spec, func(name string) *Node { return in[at[name]] }, in[0])
+		logits, _ := transformer.Logits(spec, func(name string) *Node { return in[at[name]] }, in[0])
 		return ArgMax(logits, -1, dtypes.Int32) // [B,T]
 	})
 	if err != nil {

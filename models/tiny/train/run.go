@@ -73,7 +73,7 @@ func (t *Trainer) all(ctx context.Context, backend compute.Backend, r *Report, p
 			fmt.Fprintf(progress, "step %d of %d: loss %.4f nats\n", step+1, t.cfg.Steps, sum/every)
 			sum = 0
 		}
-		if (step+1)%1000 == 0 {
+		if (step+1)%250 == 0 {
 			if err := t.glance(ctx, backend, progress); err != nil {
 				return err
 			}
@@ -95,6 +95,10 @@ func (t *Trainer) glance(ctx context.Context, backend compute.Backend, progress 
 				return err
 			}
 			fmt.Fprintln(progress, s)
+			for _, form := range s.ByForm {
+				fmt.Fprintf(progress, "  %s %.3f", form.Name, form.Right)
+			}
+			fmt.Fprintln(progress)
 		}
 	}
 	return nil

@@ -7,12 +7,12 @@ import (
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
-// Tokenizer trains the byte-level BPE on the words of the grammar: a common word is one token, with and without the space
-// before it; a rare one is two or three.
+// Tokenizer trains the byte-level BPE on the words of the grammar: a common word is one token, a rare one is two or three. The first
+// word of a text gets the space that the others have, so that a name is the same token wherever it stands.
 func Tokenizer() (*tokenizer.Tokenizer, error) {
 	return tokenizer.Train(words(), tokenizer.TrainOptions{
 		VocabSize: 4096, MinFrequency: 50, Specials: []string{BOS, EOS}, // far more room than the words need
-		BeginWith: BOS,
+		BeginWith: BOS, PrefixSpace: true,
 	})
 }
 
@@ -38,9 +38,5 @@ func spellings(w tiny.Word) []string {
 	if len(pieces) == 0 {
 		pieces = []string{w.Text}
 	}
-	texts := append([]string{" " + pieces[0]}, pieces[1:]...)
-	if w.Initial {
-		texts = append(texts, pieces[0])
-	}
-	return texts
+	return append([]string{" " + pieces[0]}, pieces[1:]...)
 }
