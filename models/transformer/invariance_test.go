@@ -102,6 +102,21 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A text too long for the machine is refused before anything is allocated: BLOOM sets no limit of its own.
+func TestTooLongForMemory(t *testing.T) {
+	g := openGolden(t, "bloom")
+	ids := make([]int, 100_000)
+	s, err := g.model.NewSession(nil)
+	must(t, err)
+	_, prompted := s.Prompt(context.Background(), ids, nil)
+	_, traced := g.model.Trace(context.Background(), ids[:20_000], []trace.Tap{trace.Attention})
+	for name, err := range map[string]error{"prompt of 100000 tokens": prompted, "trace of 20000 tokens": traced} {
+		if err == nil || !strings.Contains(err.Error(), "GiB in one pass, limit 8 GiB") {
+			t.Errorf("%s: error %v, want one that names the limit", name, err)
+		}
+	}
+}
+
 // A context that is done ends a prompt between tiles and a step before it begins.
 func TestCancelled(t *testing.T) {
 	g := openGolden(t, "bloom")

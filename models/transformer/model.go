@@ -131,6 +131,23 @@ func (m *Model) CheckIDs(ids []int) error {
 	return nil
 }
 
+// maxPassBytes bounds what one pass may hold: more is refused, because the system would end the program instead.
+const maxPassBytes = 8 << 30
+
+// passArrays is how many arrays [H,T,T] a pass holds at a time beside those that it returns: scores, mask, softmax, and room to
+// compute them.
+const passArrays = 4
+
+// checkMemory returns an error if a pass over n tokens that returns kept arrays [H,T,T] would hold more than maxPassBytes.
+func (m *Model) checkMemory(n, kept int) error {
+	need := 4 * float64(m.Spec.Heads) * float64(n) * float64(n) * float64(passArrays+kept)
+	if need <= maxPassBytes {
+		return nil
+	}
+	return fmt.Errorf("transformer: attention over %d tokens needs about %.1f GiB in one pass, limit %d GiB; take a shorter text or fewer taps",
+		n, need/(1<<30), maxPassBytes>>30)
+}
+
 // roundUp returns the least multiple of step that is at least n.
 func roundUp(n, step int) int { return (n + step - 1) / step * step }
 

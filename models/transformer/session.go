@@ -56,6 +56,9 @@ func (s *Session) Prompt(ctx context.Context, ids []int, progress func(trace.Pro
 	if err := s.m.CheckIDs(ids); err != nil {
 		return nil, err
 	}
+	if err := s.m.checkMemory(len(ids), s.keptArrays()); err != nil {
+		return nil, err
+	}
 	fed := s.m.fed(len(ids))
 	s.length, s.slots = len(ids), max(fed, roundUp(len(ids)+1, slotStep))
 	rec := recording{asks: s.asks, mixes: s.mixes, blocks: s.anyPerPair()}
@@ -190,6 +193,20 @@ func (s *Session) Close() {
 		t.MustFinalizeAll()
 	}
 	s.cache = nil
+}
+
+// keptArrays is how many arrays [H,T,T] a prompt's pass returns.
+func (s *Session) keptArrays() int {
+	kept := 0
+	for _, ask := range s.asks {
+		if ask.Heads.Fusion == trace.EachHead {
+			kept += s.m.Spec.Layers
+		}
+	}
+	if s.anyPerPair() {
+		kept += s.m.Spec.Layers
+	}
+	return kept
 }
 
 // anyPerPair is whether a mixing needs the blocks themselves.

@@ -80,6 +80,18 @@ func (m *Model) record(ctx context.Context, ids []int, wanted []trace.Tap) ([]tr
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the pass: %w", err)
 	}
+	kept := 0
+	for _, name := range wanted {
+		switch name {
+		case trace.Scores, trace.Attention:
+			kept += m.Spec.Layers
+		case trace.Terms:
+			kept += 3 * m.Spec.Layers
+		}
+	}
+	if err := m.checkMemory(len(ids), kept); err != nil {
+		return nil, err
+	}
 	fed := m.fed(len(ids))
 	out, err := m.run(fmt.Sprintf("trace %v", wanted), "", func(w Weights, in []*Node) []*Node {
 		return (&decoder{spec: m.Spec, w: w}).trace(in[0], wanted)
