@@ -152,8 +152,12 @@ func TestExplainJSON(t *testing.T) {
 		t.Fatalf("prompt %+v", got.Prompt)
 	}
 	for j, at := range got.Prompt.Offsets {
-		if text := prompt[at[0]:at[1]]; at[1] > 0 && text != got.Prompt.Texts[j] {
-			t.Errorf("prompt token %d is %q, its offsets say %q", j, got.Prompt.Texts[j], text)
+		want := got.Prompt.Texts[j]
+		if at[0] == 0 { // the tokenizer puts a space before the first word, which the prompt has not
+			want = strings.TrimPrefix(want, " ")
+		}
+		if text := prompt[at[0]:at[1]]; at[1] > 0 && text != want {
+			t.Errorf("prompt token %d is %q, its offsets say %q", j, want, text)
 		}
 	}
 	if len(got.Steps) != 2 || got.Steps[0].ID == nil || len(got.Steps[0].Alternatives) != 5 {
