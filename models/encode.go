@@ -33,12 +33,14 @@ func (m *Model) Encode(text string, specials trace.Specials) ([]trace.Token, err
 	return tokens, nil
 }
 
-// tokenText is what a token spells, in raw bytes; its number where there is no tokenizer.
+// tokenText is what a token spells, in raw bytes; its number where there is no tokenizer or the vocabulary has a gap.
 func (m *Model) tokenText(id int) string {
-	if m.tokenizer == nil || id >= m.tokenizer.VocabSize() {
-		return fmt.Sprintf("[%d]", id)
+	if m.tokenizer != nil {
+		if text := m.tokenizer.TokenText(id); text != "" {
+			return text
+		}
 	}
-	return m.tokenizer.TokenText(id)
+	return fmt.Sprintf("[%d]", id)
 }
 
 // special is whether a token is control and not text.
