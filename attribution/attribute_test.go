@@ -273,7 +273,9 @@ func TestAttributeRefusals(t *testing.T) {
 	}{
 		{"missing tensor", nil, attribution.Options{}, `needs tensor "attention", [L,T,S]; the input has none`, false},
 		{
-			"wrong tensor", []trace.Tensor{{Name: "logits"}, {Name: "hidden"}}, attribution.Options{},
+			"wrong tensor",
+			[]trace.Tensor{{Name: "logits"}, {Name: "hidden"}},
+			attribution.Options{},
 			`the input has "hidden", "logits"`, false,
 		},
 		{"NaN", []trace.Tensor{with(2, nan)}, attribution.Options{}, "layer 0 head 0 row 1 column 0 is NaN", false},
@@ -286,12 +288,16 @@ func TestAttributeRefusals(t *testing.T) {
 		{"zero", []trace.Tensor{shaped(0, 2, 2)}, attribution.Options{}, "does not fit", false},
 		{"overflow", []trace.Tensor{shaped(1<<32, 1<<32, 4)}, attribution.Options{}, "does not fit", false},
 		{
-			"heads of value zeroing", []trace.Tensor{{Name: "value-zeroing", Shape: []int{1, 2, 1, 1}, Data: []float32{1, 1}}},
-			attribution.Options{Methods: []string{"value-zeroing"}}, "no heads apart", false,
+			"heads of value zeroing",
+			[]trace.Tensor{{Name: "value-zeroing", Shape: []int{1, 2, 1, 1}, Data: []float32{1, 1}}},
+			attribution.Options{Methods: []string{"value-zeroing"}},
+			"no heads apart", false,
 		},
 		{
-			"other size", []trace.Tensor{ok(), {Name: "value-zeroing", Shape: []int{1, 1, 1}, Data: []float32{1}}},
-			attribution.Options{Methods: []string{"raw", "value-zeroing"}}, "another tensor has 1 layers and 2 tokens", false,
+			"other size",
+			[]trace.Tensor{ok(), {Name: "value-zeroing", Shape: []int{1, 1, 1}, Data: []float32{1}}},
+			attribution.Options{Methods: []string{"raw", "value-zeroing"}},
+			"another tensor has 1 layers and 2 tokens", false,
 		},
 		{"unknown method", []trace.Tensor{ok()}, attribution.Options{Methods: []string{"x"}}, "unknown method", true},
 		{"head", []trace.Tensor{ok()}, attribution.Options{PerHead: &head}, "per-head 3; there are 1", true},

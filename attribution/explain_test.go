@@ -346,7 +346,8 @@ func TestExplainRefusals(t *testing.T) {
 		{"top-k", "w1", attribution.Options{Sampling: trace.Sampling{TopK: -2}}, "top-k -2"},
 		{"top-p", "w1", attribution.Options{Sampling: trace.Sampling{TopP: 1.5}}, "top-p 1.5"},
 		{
-			"unknown method", "w1", attribution.Options{Methods: []string{"grad"}},
+			"unknown method", "w1",
+			attribution.Options{Methods: []string{"grad"}},
 			`unknown method "grad"; known are flow, flow-normalized, raw, rollout, value-zeroing, value-zeroing-rollout`,
 		},
 		{"unknown mixing", "w1", attribution.Options{Methods: []string{"norms+flow"}}, "known are attention, value-zeroing"},
@@ -354,7 +355,8 @@ func TestExplainRefusals(t *testing.T) {
 		{"residual", "w1", attribution.Options{Residual: ptr(1.01)}, "residual 1.01; it must be in [0,1]"},
 		{"residual NaN", "w1", attribution.Options{Residual: ptr(math.NaN())}, "residual NaN"},
 		{
-			"residual twice", "w1", attribution.Options{Methods: []string{"value-zeroing-rollout"}, Residual: ptr(.5)},
+			"residual twice", "w1",
+			attribution.Options{Methods: []string{"value-zeroing-rollout"}, Residual: ptr(.5)},
 			"residual applies to none of the methods: value-zeroing-rollout",
 		},
 		{"head", "w1", attribution.Options{Heads: trace.Heads{Fusion: trace.OneHead, Head: 2}}, "head 2; there are 2, from 0 to 1"},
@@ -362,7 +364,8 @@ func TestExplainRefusals(t *testing.T) {
 		{"per head", "w1", attribution.Options{PerHead: num(-1)}, "per-head -1; there are 2 heads"},
 		{
 			"per head and fusion", "w1",
-			attribution.Options{PerHead: num(0), Heads: trace.Heads{Fusion: trace.MaxHeads}}, "give one of the two",
+			attribution.Options{PerHead: num(0), Heads: trace.Heads{Fusion: trace.MaxHeads}},
+			"give one of the two",
 		},
 		{
 			"heads of value zeroing", "w1",

@@ -145,7 +145,7 @@ func (k *kernel) run(name string, notebook bool) result {
 			k.t.Fatal(err)
 		}
 	}
-	timer := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+	timer := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	err := cmd.Wait()
 	var exit *exec.ExitError
@@ -345,12 +345,22 @@ func TestErrors(t *testing.T) {
 		saved      []string
 		status     int
 	}{
-		{"explain", "explain", []engine.Event{{Progress: &trace.Progress{Stage: "x"}}, failure("models: no <b>model</b>\nits log")}, "",
-			[]string{`models: no &lt;b&gt;model&lt;/b&gt;</div><pre>its log</pre>`}, 1},
+		{
+			"explain", "explain",
+			[]engine.Event{{Progress: &trace.Progress{Stage: "x"}}, failure("models: no <b>model</b>\nits log")},
+			"",
+			[]string{`models: no &lt;b&gt;model&lt;/b&gt;</div><pre>its log</pre>`},
+			1,
+		},
 		{"two options", "two options", nil, "", []string{"gonbext: 2 Options given, at most one is taken"}, 1},
 		{"unknown tap", "unknown tap", nil, "", []string{"unknown tap &#34;nonsense&#34;; there are [scores terms"}, 1},
-		{"try", "try nothing", []engine.Event{{Progress: &trace.Progress{Stage: "x"}}, failure("models: no model")},
-			"<nil>, error models: no model\n", []string{"map[text/html:]"}, 0},
+		{
+			"try", "try nothing",
+			[]engine.Event{{Progress: &trace.Progress{Stage: "x"}}, failure("models: no model")},
+			"<nil>, error models: no model\n",
+			[]string{"map[text/html:]"},
+			0,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := newKernel(t, func(conn net.Conn, _ engine.Request) {
@@ -375,8 +385,10 @@ func TestErrors(t *testing.T) {
 func TestOutsideOfANotebook(t *testing.T) {
 	k := newKernel(t, func(conn net.Conn, r engine.Request) {
 		if r.Kind == engine.KindTrace {
-			_ = engine.Send(conn, engine.Event{Input: []trace.Token{{ID: 1}}, Tensor: &engine.TensorHead{Name: "final", Axes: "TD", Shape: []int{1, 2}},
-				Piece: []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}})
+			_ = engine.Send(conn, engine.Event{
+				Input: []trace.Token{{ID: 1}}, Tensor: &engine.TensorHead{Name: "final", Axes: "TD", Shape: []int{1, 2}},
+				Piece: []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40},
+			})
 			_ = engine.Send(conn, engine.Event{Done: true})
 			return
 		}

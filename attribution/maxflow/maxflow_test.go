@@ -342,7 +342,7 @@ func TestPanics(t *testing.T) {
 		"no layers":    func() { maxflow.New(0, false) },
 		"short rows":   func() { maxflow.New(2, false).Extend(make([]float64, 3), 2) },
 		"second batch": func() { g := maxflow.New(1, true); g.Extend([]float64{1}, 1); g.Extend([]float64{1, 0}, 1) },
-		"no such row":  func() { maxflow.New(1, false).Row(context.Background(), nil, 0, 0, nil) },
+		"no such row":  func() { _, _ = maxflow.New(1, false).Row(context.Background(), nil, 0, 0, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

@@ -230,8 +230,10 @@ func TestAttributeRefusals(t *testing.T) {
 		{"past the end", in(rawFile(t, `{"attention":`+entry("F32", "[1,3,3]", 0, 36)+`}`, 4)), "", 1, "bad.safetensors"},
 		{"unknown dtype", in(rawFile(t, `{"attention":`+entry("Q7", "[1,1,1]", 0, 4)+`}`, 4)), "", 1, "Q7"},
 		{"integers", in(rawFile(t, `{"attention":`+entry("I32", "[1,1,1]", 0, 4)+`}`, 4)), "", 1, "I32"},
-		{"no attention", in(safetensors(t, checkpoint.Tensor{Name: "attn", Shape: []int{1}, Data: []float32{1}})), "", 1,
-			`has no tensor "attention", which method rollout needs; it has "attn"`},
+		{
+			"no attention", in(safetensors(t, checkpoint.Tensor{Name: "attn", Shape: []int{1}, Data: []float32{1}})), "", 1,
+			`has no tensor "attention", which method rollout needs; it has "attn"`,
+		},
 		{"no value zeroing", in(good, "--methods", "value-zeroing"), "", 1, `has no tensor "value-zeroing", which method value-zeroing needs; it has "attention"`},
 		{"two axes", in(attention([]int{3, 3}, nil)), "", 1, "in.safetensors: attribution: tensor \"attention\": shape [3 3]; want [L,H,T,S] or [L,T,S]"},
 		{"not square", in(attention([]int{1, 3, 2}, nil)), "", 1, "3 targets and 2 sources must be as many"},

@@ -52,12 +52,14 @@ func TestExplainFlags(t *testing.T) {
 		{"default", "", attribution.Options{}},
 		{"max-tokens", "--max-tokens 3", attribution.Options{MaxTokens: 3}},
 		{"methods", "--methods raw,value-zeroing-rollout --methods flow --max-tokens 2", attribution.Options{
-			MaxTokens: 2, Methods: []string{"raw", "value-zeroing-rollout", "flow"}}},
+			MaxTokens: 2, Methods: []string{"raw", "value-zeroing-rollout", "flow"},
+		}},
 		{"continuation", "--continuation= is", attribution.Options{Continuation: " is"}},
 		{"no special", "--special off --max-tokens 2", attribution.Options{MaxTokens: 2, Specials: trace.SpecialsOff}},
 		{"special on", "--special on --max-tokens 2", attribution.Options{MaxTokens: 2, Specials: trace.SpecialsOn}},
 		{"sampling", "--temperature 2.5 --top-k 40 --top-p 0.9 --seed 7", attribution.Options{
-			Sampling: trace.Sampling{Temperature: 2.5, TopK: 40, TopP: 0.9, Seed: 7}}},
+			Sampling: trace.Sampling{Temperature: 2.5, TopK: 40, TopP: 0.9, Seed: 7},
+		}},
 		{"alternatives", "--alternatives 2 --max-tokens 1", attribution.Options{MaxTokens: 1, Alternatives: 2}},
 		{"heads", "--heads max --max-tokens 1", attribution.Options{MaxTokens: 1, Heads: trace.Heads{Fusion: trace.MaxHeads}}},
 		{"one head", "--heads 3 --max-tokens 1", attribution.Options{MaxTokens: 1, Heads: trace.Heads{Fusion: trace.OneHead, Head: 3}}},
@@ -68,7 +70,8 @@ func TestExplainFlags(t *testing.T) {
 		{"layers from", "--layers 2: --max-tokens 1", attribution.Options{MaxTokens: 1, FirstLayer: 2}},
 		{"layers to", "--layers :1 --max-tokens 1", attribution.Options{MaxTokens: 1, LastLayer: &one}},
 		{"all levels", "--methods flow --all-levels --max-tokens 1", attribution.Options{
-			MaxTokens: 1, Methods: []string{"flow"}, AllLevels: true}},
+			MaxTokens: 1, Methods: []string{"flow"}, AllLevels: true,
+		}},
 		{"threshold", "--threshold 0.01 --max-tokens 1", attribution.Options{MaxTokens: 1, Threshold: 0.01}},
 		{"own row", "--own-row --max-tokens 1", attribution.Options{MaxTokens: 1, OwnRow: true}},
 		{"lift", "--lift --max-tokens 1", attribution.Options{MaxTokens: 1, Lift: true}},

@@ -41,7 +41,9 @@ func TestOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out.WriteString("new")
+	if _, err := out.WriteString("new"); err != nil {
+		t.Fatal(err)
+	}
 	if err := out.commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +64,9 @@ func TestOutputDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out.WriteString("gone")
+	if _, err := out.WriteString("gone"); err != nil {
+		t.Fatal(err)
+	}
 	if err := out.commit(); err != nil {
 		t.Fatal(err)
 	}

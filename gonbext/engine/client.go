@@ -32,8 +32,10 @@ func (c Client) Explain(
 		return nil, fmt.Errorf("engine: options: %w", err)
 	}
 	a := assembler{options: o, name: m.Name}
-	err = c.do(ctx, Request{Kind: KindExplain, Model: m, Text: []byte(prompt), Options: options,
-		Continuation: []byte(continuation)}, a.take)
+	err = c.do(ctx, Request{
+		Kind: KindExplain, Model: m, Text: []byte(prompt), Options: options,
+		Continuation: []byte(continuation),
+	}, a.take)
 	return a.e, err
 }
 

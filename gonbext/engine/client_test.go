@@ -24,8 +24,11 @@ func TestBrokenEngine(t *testing.T) {
 		{"no beginning", []engine.Event{{Step: true}}, "results before it began"},
 		{"done without a beginning", []engine.Event{{Done: true}}, "results before it began"},
 		{"a row of no method", []engine.Event{{Begin: &engine.Begin{}}, {Row: &engine.Row{Method: "x"}}}, `a row of "x", which it did not begin`},
-		{"a short row", []engine.Event{{Begin: &engine.Begin{}}, {Method: method}, {Row: &engine.Row{Method: "rollout", Data: []float64{1}}}},
-			`a row of "rollout" with 1 values, want 2`},
+		{
+			"a short row",
+			[]engine.Event{{Begin: &engine.Begin{}}, {Method: method}, {Row: &engine.Row{Method: "rollout", Data: []float64{1}}}},
+			`a row of "rollout" with 1 values, want 2`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := answering(t, c.events...).Explain(t.Context(), engine.Model{}, "a", attribution.Options{})
@@ -42,8 +45,11 @@ func TestBrokenEngine(t *testing.T) {
 		{"no tensor", []engine.Event{{Done: true}}, "it sent 0 tensors, want 1"},
 		{"a piece of nothing", []engine.Event{{Piece: make([]byte, 4)}}, "4 bytes that belong to no tensor"},
 		{"half a number", []engine.Event{{Tensor: &engine.TensorHead{Shape: []int{1}}, Piece: make([]byte, 3)}}, "3 bytes that belong to no tensor"},
-		{"a short tensor", []engine.Event{{Tensor: &engine.TensorHead{Name: "final", Shape: []int{2, 1}}, Piece: make([]byte, 4)}, {Done: true}},
-			`tensor "final" has 1 values, its shape [2 1] says 2`},
+		{
+			"a short tensor",
+			[]engine.Event{{Tensor: &engine.TensorHead{Name: "final", Shape: []int{2, 1}}, Piece: make([]byte, 4)}, {Done: true}},
+			`tensor "final" has 1 values, its shape [2 1] says 2`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, err := answering(t, c.events...).Trace(t.Context(), engine.Model{}, engine.Input{Text: "a"}, "final")

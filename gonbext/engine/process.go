@@ -71,7 +71,7 @@ func StartOf(pid int) string {
 // parentheses.
 func startInStat(stat string) string {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	const state, start = 3 - 3, 22 - 3
+	const state, start = 0, 19 // fields 3 and 22, counted behind the name
 	if len(fields) <= start || fields[state] == "Z" || fields[state] == "X" {
 		return ""
 	}

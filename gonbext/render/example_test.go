@@ -20,7 +20,7 @@ func ExampleText() {
 		}},
 		OtherMass: map[string][]float64{"rollout": {0}},
 	}
-	render.Text{Heatmap: render.Heatmap{Explanation: e}}.WriteTo(os.Stdout)
+	_, _ = render.Text{Heatmap: render.Heatmap{Explanation: e}}.WriteTo(os.Stdout)
 	// Output:
 	// Where each generated token comes from
 	// prompt     the keys

@@ -11,15 +11,21 @@ func example() *attribution.Explanation {
 	prompt := []string{"<bos>", "the", " keys", " to", " the", " cab", "inet"}
 	e := &attribution.Explanation{
 		Version: attribution.Version,
-		Model: trace.Info{Name: "tiny", Hash: "3f2a9c1d77e04b5a", Note: "toy grammar model", Family: "bloom", Backend: "go",
-			Layers: 6, Heads: 8, Width: 128, Vocab: 512},
-		Prompt: attribution.Prompt{Text: "the keys to the cabinet", Texts: prompt, IDs: []int{1, 5, 6, 7, 5, 8, 9},
-			Special: []bool{true, false, false, false, false, false, false}, BOSAdded: true},
+		Model: trace.Info{
+			Name: "tiny", Hash: "3f2a9c1d77e04b5a", Note: "toy grammar model", Family: "bloom", Backend: "go",
+			Layers: 6, Heads: 8, Width: 128, Vocab: 512,
+		},
+		Prompt: attribution.Prompt{
+			Text: "the keys to the cabinet", Texts: prompt, IDs: []int{1, 5, 6, 7, 5, 8, 9},
+			Special: []bool{true, false, false, false, false, false, false}, BOSAdded: true,
+		},
 		Steps: []attribution.GeneratedToken{
 			{ID: 10, Text: " are", Probability: 0.9312, Alternatives: []attribution.Alternative{
-				{ID: 10, Text: " are", Probability: 0.9312}, {ID: 11, Text: " were", Probability: 0.0413}, {ID: 12, Text: " is", Probability: 0.0121}}},
+				{ID: 10, Text: " are", Probability: 0.9312}, {ID: 11, Text: " were", Probability: 0.0413}, {ID: 12, Text: " is", Probability: 0.0121},
+			}},
 			{ID: 13, Text: " here", Probability: 0.4, Alternatives: []attribution.Alternative{
-				{ID: 14, Text: " old", Probability: 0.42}, {ID: 13, Text: " here", Probability: 0.4}}},
+				{ID: 14, Text: " old", Probability: 0.42}, {ID: 13, Text: " here", Probability: 0.4},
+			}},
 			{ID: 15, Text: " .", Probability: 0.9991},
 		},
 		Order:     []string{"rollout", "flow", "value-zeroing"},
@@ -35,8 +41,10 @@ func example() *attribution.Explanation {
 			layers = []int{5}
 		}
 		n, m, l := len(e.Steps), len(prompt), len(layers)
-		r := &attribution.Result{Unit: units[name], Layers: layers, Shape: [3]int{n, m, l},
-			Options: map[string]string{"heads": "mean", "residual": "0.5", "row": "predicting position"}}
+		r := &attribution.Result{
+			Unit: units[name], Layers: layers, Shape: [3]int{n, m, l},
+			Options: map[string]string{"heads": "mean", "residual": "0.5", "row": "predicting position"},
+		}
 		for t := range n {
 			for j := range m {
 				for k := range l {

@@ -50,7 +50,7 @@ func (r HTML) WriteTo(w io.Writer) (int64, error) {
 		b.limit = defaultMaxBytes
 	}
 	b.write()
-	return b.Buffer.WriteTo(w)
+	return b.WriteTo(w)
 }
 
 // page is HTML being written.

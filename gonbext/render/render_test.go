@@ -56,8 +56,10 @@ func TestText(t *testing.T) {
 	t.Run("plain", func(t *testing.T) { golden(t, Text{Heatmap: Heatmap{Explanation: example()}}) })
 	t.Run("color", func(t *testing.T) { golden(t, Text{Heatmap: Heatmap{Explanation: example()}, Width: 120, Color: true}) })
 	t.Run("narrow", func(t *testing.T) {
-		golden(t, Text{Heatmap: Heatmap{Explanation: example(), Methods: []string{"rollout", "nonsense"}, Layer: &layer,
-			Filter: attribution.Filter{"the"}, Status: "token 3 of 16"}, Width: 60})
+		golden(t, Text{Heatmap: Heatmap{
+			Explanation: example(), Methods: []string{"rollout", "nonsense"}, Layer: &layer,
+			Filter: attribution.Filter{"the"}, Status: "token 3 of 16",
+		}, Width: 60})
 	})
 }
 
@@ -141,8 +143,10 @@ func TestNothing(t *testing.T) {
 		{"nil", nil, "There is nothing to show yet.", "There is nothing to show yet."},
 		{"empty", &attribution.Explanation{}, "There is nothing to show yet.", "There is nothing to show yet."},
 		{"no steps", noSteps, "No token was generated.", "No token was generated."},
-		{"no prompt", noPrompt, "flow: its shape [3 7 1] with 21 values does not fit 0 prompt tokens and 1 layers",
-			"its shape [3 7 1] with 21 values does not fit 0 prompt tokens and 1 layers"},
+		{
+			"no prompt", noPrompt, "flow: its shape [3 7 1] with 21 values does not fit 0 prompt tokens and 1 layers",
+			"its shape [3 7 1] with 21 values does not fit 0 prompt tokens and 1 layers",
+		},
 		{"wrong data", wrong, "flow: its shape [3 7 1] with 20 values", "its shape [3 7 1] with 20 values"},
 		{"rows behind tokens", behind, "rollout  Σ", "not yet"},
 		{"constant zero", constant, "0.00", "0.00"},
@@ -180,8 +184,10 @@ var (
 // survives checks that markup holds nothing that a sanitiser of notebooks removes, and is balanced.
 func survives(t *testing.T, markup string) {
 	t.Helper()
-	allowed := map[string]bool{"div": true, "span": true, "b": true, "br": true, "table": true, "tr": true,
-		"td": true, "details": true, "summary": true}
+	allowed := map[string]bool{
+		"div": true, "span": true, "b": true, "br": true, "table": true, "tr": true,
+		"td": true, "details": true, "summary": true,
+	}
 	var open []string
 	for _, m := range tag.FindAllStringSubmatch(markup, -1) {
 		name := m[2]
@@ -243,8 +249,10 @@ func TestHostile(t *testing.T) {
 	e.Methods[script].Options = map[string]string{script: script}
 	markup := written(t, HTML{Heatmap: Heatmap{Explanation: e, Status: script}})
 	survives(t, markup)
-	for what, s := range map[string]string{"HTML": markup, "text": written(t, Text{Heatmap: Heatmap{Explanation: e, Status: script}}),
-		"page": written(t, Page{HTML: HTML{Heatmap: Heatmap{Explanation: e}}, Title: script})} {
+	for what, s := range map[string]string{
+		"HTML": markup, "text": written(t, Text{Heatmap: Heatmap{Explanation: e, Status: script}}),
+		"page": written(t, Page{HTML: HTML{Heatmap: Heatmap{Explanation: e}}, Title: script}),
+	} {
 		for i, r := range s {
 			if r != '\n' && !unicode.IsPrint(r) || r == unicode.ReplacementChar {
 				t.Fatalf("%s: rune %U at byte %d acts", what, r, i)

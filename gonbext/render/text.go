@@ -44,7 +44,7 @@ func (r Text) WriteTo(w io.Writer) (int64, error) {
 		t.token(i)
 	}
 	t.legend()
-	return t.Buffer.WriteTo(w)
+	return t.WriteTo(w)
 }
 
 // head writes title, prompt and answer.

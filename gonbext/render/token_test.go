@@ -47,8 +47,10 @@ func TestWidthOfText(t *testing.T) {
 }
 
 func FuzzEscape(f *testing.F) {
-	for _, s := range []string{"", " the", "<script>alert(1)</script>", `"' onmouseover=x`, "&amp;", "\xe2\x28\xa1", "\u202eabc",
-		"\x1b[31m", "a\u0301\u0301\u0301\u0301\u0301", strings.Repeat("x", 300), "\u2028", "\U000e0041"} {
+	for _, s := range []string{
+		"", " the", "<script>alert(1)</script>", `"' onmouseover=x`, "&amp;", "\xe2\x28\xa1", "\u202eabc",
+		"\x1b[31m", "a\u0301\u0301\u0301\u0301\u0301", strings.Repeat("x", 300), "\u2028", "\U000e0041",
+	} {
 		f.Add(s, 40)
 	}
 	f.Fuzz(func(t *testing.T, s string, limit int) {

@@ -74,8 +74,10 @@ func TestSplitWords(t *testing.T) {
 		{"line break before a word is its own", "a\nb", []string{"a", "\n", "b"}},
 		{"no-break space is not taken along", "a\u00a0b", []string{"a", "\u00a0", "b"}},
 		{"blanks of several bytes", "\u3000\u3000b", []string{"\u3000", "\u3000", "b"}},
-		{"contractions", "it's we'll they've I'd I'm you're don't", []string{"it", "'s", " we", "'ll", " they", "'ve", " I", "'d",
-			" I", "'m", " you", "'re", " don", "'t"}},
+		{"contractions", "it's we'll they've I'd I'm you're don't", []string{
+			"it", "'s", " we", "'ll", " they", "'ve", " I", "'d",
+			" I", "'m", " you", "'re", " don", "'t",
+		}},
 		{"capitals are no contraction", "IT'S", []string{"IT", "'", "S"}},
 		{"contraction goes before the letters", "'sand", []string{"'s", "and"}},
 		{"quote after a space is no contraction", "a 's", []string{"a", " '", "s"}},

@@ -233,8 +233,10 @@ func TestUnsupported(t *testing.T) {
 		{"pre_tokenizer", preByteLevel, `"pre_tokenizer": {"type":"Metaspace"`},
 		{"pre_tokenizer", preByteLevel, `"pre_tokenizer": {"kind":"ByteLevel"`},
 		{"pre_tokenizer", preByteLevel, `"pre_tokenizer": null, "truncation": {"type":""`},
-		{"pre_tokenizer.pretokenizers[0]", preByteLevel,
-			`"pre_tokenizer": {"type":"Sequence","pretokenizers":[{"type":"Split"},{"type":"ByteLevel"}]}, "truncation": {"x":""`},
+		{
+			"pre_tokenizer.pretokenizers[0]", preByteLevel,
+			`"pre_tokenizer": {"type":"Sequence","pretokenizers":[{"type":"Split"},{"type":"ByteLevel"}]}, "truncation": {"x":""`,
+		},
 		{"post_processor", postByteLevel, `"post_processor": {"type":"BertProcessing"`},
 		{"decoder", decoderByteLevel, `"decoder": {"type":"WordPiece"`},
 		{"model", `"type": "BPE"`, `"type": "Unigram"`},

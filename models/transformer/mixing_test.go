@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	_ "github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/compute/shapes"
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )

@@ -65,8 +65,12 @@ func (s *Spec) Check() error {
 		name       string
 		value, max int
 	}{
-		{"layers", s.Layers, maxLayers}, {"heads", s.Heads, MaxHeads}, {"width", s.Width, maxWidth},
-		{"head width", s.HeadWidth, maxWidth}, {"feed-forward width", s.FeedForward, 8 * maxWidth}, {"vocabulary", s.Vocab, maxVocab},
+		{"layers", s.Layers, maxLayers},
+		{"heads", s.Heads, MaxHeads},
+		{"width", s.Width, maxWidth},
+		{"head width", s.HeadWidth, maxWidth},
+		{"feed-forward width", s.FeedForward, 8 * maxWidth},
+		{"vocabulary", s.Vocab, maxVocab},
 	} {
 		if v.value < 1 || v.value > v.max {
 			return fmt.Errorf("transformer: %s: %s %d is not in 1..%d", s.Family, v.name, v.value, v.max)

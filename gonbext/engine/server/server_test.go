@@ -93,8 +93,10 @@ func step(m, n int, ask trace.Ask) trace.Step {
 		}
 		s.Rows = append(s.Rows, r)
 	}
-	s.Next = &trace.Prediction{Token: trace.Token{ID: n, Text: fmt.Sprintf(" w%d\xe2", n)}, Probability: 0.5,
-		Alternatives: []trace.Alternative{{Token: trace.Token{ID: 7, Text: "x"}, Probability: 0.25}}}
+	s.Next = &trace.Prediction{
+		Token: trace.Token{ID: n, Text: fmt.Sprintf(" w%d\xe2", n)}, Probability: 0.5,
+		Alternatives: []trace.Alternative{{Token: trace.Token{ID: 7, Text: "x"}, Probability: 0.25}},
+	}
 	return s
 }
 
@@ -137,7 +139,7 @@ func serve(t *testing.T, c server.Config) (engine.Client, func() error) {
 	}
 	t.Cleanup(func() {
 		cancel()
-		wait()
+		_ = wait()
 		os.RemoveAll(dir)
 	})
 	client := engine.Client{Socket: c.Socket}
@@ -208,13 +210,15 @@ func TestStreams(t *testing.T) {
 	m := &wordModel{gate: make(chan struct{})}
 	client, _ := serve(t, server.Config{Open: one(m)})
 	var steps []int
-	e, err := client.Explain(t.Context(), engine.Model{}, "a b", attribution.Options{MaxTokens: 3, Methods: []string{"rollout"},
+	e, err := client.Explain(t.Context(), engine.Model{}, "a b", attribution.Options{
+		MaxTokens: 3, Methods: []string{"rollout"},
 		OnStep: func(e *attribution.Explanation) {
 			steps = append(steps, len(e.Steps))
 			if len(e.Steps) < 3 {
 				m.gate <- struct{}{} // the model goes on only after its token was seen here
 			}
-		}})
+		},
+	})
 	if err != nil || len(e.Steps) != 3 {
 		t.Fatalf("%d steps, %v", len(e.Steps), err)
 	}
@@ -227,8 +231,10 @@ func TestCancelMidway(t *testing.T) {
 	m := &wordModel{gate: make(chan struct{}), ended: make(chan struct{})}
 	client, _ := serve(t, server.Config{Open: one(m)})
 	ctx, cancel := context.WithCancel(t.Context())
-	e, err := client.Explain(ctx, engine.Model{}, "a b", attribution.Options{MaxTokens: 5, Methods: []string{"rollout"},
-		OnStep: func(*attribution.Explanation) { cancel() }})
+	e, err := client.Explain(ctx, engine.Model{}, "a b", attribution.Options{
+		MaxTokens: 5, Methods: []string{"rollout"},
+		OnStep: func(*attribution.Explanation) { cancel() },
+	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v, want context.Canceled", err)
 	}
@@ -368,23 +374,33 @@ func TestRefusals(t *testing.T) {
 		name, want string
 		send       func(net.Conn) error
 	}{
-		{"another version", "speaks protocol 1 and this program 99: restart the kernel",
-			func(c net.Conn) error { return engine.Send(c, engine.Request{Version: 99, Kind: engine.KindInfo}) }},
-		{"unknown request", `does not know the request "dance"`,
-			func(c net.Conn) error { return engine.Send(c, engine.Request{Version: engine.Version, Kind: "dance"}) }},
-		{"broken options", "server: options",
+		{
+			"another version", "speaks protocol 1 and this program 99: restart the kernel",
+			func(c net.Conn) error { return engine.Send(c, engine.Request{Version: 99, Kind: engine.KindInfo}) },
+		},
+		{
+			"unknown request", `does not know the request "dance"`,
+			func(c net.Conn) error { return engine.Send(c, engine.Request{Version: engine.Version, Kind: "dance"}) },
+		},
+		{
+			"broken options", "server: options",
 			func(c net.Conn) error {
 				return engine.Send(c, engine.Request{Version: engine.Version, Kind: engine.KindExplain, Options: []byte("{")})
-			}},
-		{"huge frame", "frame is longer than the limit: 4294967295 bytes, limit 67108864",
-			func(c net.Conn) error { _, err := c.Write([]byte{0xff, 0xff, 0xff, 0xff}); return err }},
+			},
+		},
+		{
+			"huge frame", "frame is longer than the limit: 4294967295 bytes, limit 67108864",
+			func(c net.Conn) error { _, err := c.Write([]byte{0xff, 0xff, 0xff, 0xff}); return err },
+		},
 		{"no gob", "decoding a frame", func(c net.Conn) error { _, err := c.Write([]byte("\x00\x00\x00\x03xyz")); return err }},
-		{"cut frame", "ends after 1 of 9 bytes",
+		{
+			"cut frame", "ends after 1 of 9 bytes",
 			func(c net.Conn) error {
 				_, err := c.Write([]byte("\x00\x00\x00\x09x"))
 				_ = c.(*net.UnixConn).CloseWrite()
 				return err
-			}},
+			},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := raw(t, client.Socket, c.send); !strings.Contains(got, c.want) {
@@ -440,12 +456,14 @@ func TestEndsWhenIdle(t *testing.T) {
 	m := &wordModel{gate: make(chan struct{})}
 	const idle = 300 * time.Millisecond
 	client, wait := serve(t, server.Config{Open: one(m), Idle: idle})
-	if _, err := client.Explain(t.Context(), engine.Model{}, "a b", attribution.Options{MaxTokens: 2,
+	if _, err := client.Explain(t.Context(), engine.Model{}, "a b", attribution.Options{
+		MaxTokens: 2,
 		OnStep: func(e *attribution.Explanation) {
 			if len(e.Steps) == 1 {
 				time.AfterFunc(2*idle, func() { m.gate <- struct{}{} }) // busy for longer than the limit
 			}
-		}}); err != nil {
+		},
+	}); err != nil {
 		t.Errorf("a long request: %v", err)
 	}
 	if err := wait(); err != nil {

@@ -48,10 +48,12 @@ func command(args []string) int {
 			return 4
 		}
 	}
-	err := server.Serve(context.Background(), server.Config{Socket: *socket, Watch: *watch, Idle: *idle, Log: os.Stdout,
+	err := server.Serve(context.Background(), server.Config{
+		Socket: *socket, Watch: *watch, Idle: *idle, Log: os.Stdout,
 		Open: func(context.Context, string, string) (attribution.Model, error) {
 			return nil, errors.New("no models here")
-		}})
+		},
+	})
 	if err != nil {
 		fmt.Println(err)
 		return 1

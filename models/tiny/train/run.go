@@ -126,7 +126,9 @@ func write(dir string, spec *transformer.Spec, tok *tokenizer.Tokenizer, weights
 		name string
 		data []byte
 	}{
-		{"model.safetensors", model.Bytes()}, {"tokenizer.json", vocabulary.Bytes()}, {"config.json", encodeJSON(config(spec))},
+		{"model.safetensors", model.Bytes()},
+		{"tokenizer.json", vocabulary.Bytes()},
+		{"config.json", encodeJSON(config(spec))},
 		{"generation_config.json", encodeJSON(map[string]any{"bos_token_id": spec.BOS, "eos_token_id": spec.EOS[0]})},
 		{"report.json", encodeJSON(r)},
 	}

@@ -118,7 +118,7 @@ func TestGuidance(t *testing.T) {
 		for i := range data {
 			data[i] = c.attention(i/n%n, i%n)
 		}
-		out, err := graph.ExecOnce(backend, func(a, e *graph.Node) *graph.Node {
+		out, err := graph.CallOnce(backend, func(a, e *graph.Node) *graph.Node {
 			layers := make([]*graph.Node, 6)
 			for l := range layers {
 				layers[l] = a
