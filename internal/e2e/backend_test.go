@@ -106,8 +106,8 @@ func TestReferenceParity(t *testing.T) {
 	}
 }
 
-// TestGreedyParity continues the recorded prompt: the tokens are the reference's. It forbade end-of-text, id 2, so the run here is
-// cut where that would come first.
+// TestGreedyParity continues the recorded prompt: the tokens are the reference's. It forbade end-of-text, id 2, which greedy decoding
+// reaches in none of them.
 func TestGreedyParity(t *testing.T) {
 	for _, backend := range []string{"go", "xla"} {
 		for _, family := range families {

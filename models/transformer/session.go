@@ -227,7 +227,6 @@ type recording struct {
 	perPairInside bool
 	// blocks returns what pairRows needs of every layer.
 	blocks bool
-	taps   []trace.Tap
 }
 
 // key names the recording.
@@ -236,7 +235,7 @@ func (r recording) key() string {
 	for _, ask := range r.asks {
 		fmt.Fprintf(&b, "%s/%s ", ask.Name, ask.Heads)
 	}
-	return fmt.Sprintf("%sinside=%v blocks=%v taps=%v", b.String(), r.perPairInside, r.blocks, r.taps)
+	return fmt.Sprintf("%sinside=%v blocks=%v", b.String(), r.perPairInside, r.blocks)
 }
 
 // cutRows copies targets first..end-1 and sources 0..end-1 out of data, [L,H,n,s] whose first target is position begin; H is 1
