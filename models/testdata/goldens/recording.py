@@ -1,0 +1,135 @@
+"""What a golden is: a checkpoint of random weights, and what transformers computes on it in float32.
+
+Shapes: B batch, T tokens, D width, V vocabulary, H heads. make_goldens.py and internal/peers/make_variants.py use it.
+"""
+
+import inspect
+import os
+import warnings
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+
+import torch
+import transformers
+from safetensors.torch import save_file
+
+warnings.filterwarnings("ignore")
+torch.set_num_threads(1)
+transformers.utils.logging.disable_progress_bar()
+
+NEW_TOKENS = 6  # of the greedy continuation
+
+
+def build(config_class, model_class, options, seed):
+    """A model whose every parameter is drawn anew: sd 0.2, gains of norms around 1 (Gemma's, which are 1+w, around 0)."""
+    torch.manual_seed(0)
+    config = config_class(**options)
+    config._attn_implementation = "eager"
+    model = model_class(config).eval()
+    random = torch.Generator().manual_seed(seed)
+    gains_around_zero = "Gemma" in model_class.__name__
+    with torch.no_grad():
+        for name, p in model.named_parameters():  # tied parameters come once
+            gain = p.ndim == 1 and name.endswith("weight") and not gains_around_zero
+            p.copy_(torch.randn(p.shape, generator=random) * 0.2 + (1.0 if gain else 0.0))
+    return model
+
+
+def load(model_class, folder, attention="eager", dtype=torch.float32):
+    """The checkpoint again, as a user of transformers loads it."""
+    model = model_class.from_pretrained(folder, attn_implementation=attention, dtype=dtype).eval()
+    return without_second_alibi(model)
+
+
+def without_second_alibi(model):
+    """Eager Falcon adds ALiBi in the mask and again in the block (transformers 4.47 to 5.23): drop the second."""
+    if getattr(model.config, "model_type", "") == "falcon" and model.config.alibi:
+
+        def drop(module, args, kwargs):
+            kwargs["alibi"] = torch.zeros_like(kwargs["alibi"])
+            return args, kwargs
+
+        for block in model.transformer.h:
+            block.self_attention.register_forward_pre_hook(drop, with_kwargs=True)
+    return model
+
+
+def token_ids(vocabulary, batch=2, tokens=12):
+    """Ids [B,T] without the specials 0 to 4."""
+    random = torch.Generator().manual_seed(7)
+    return torch.randint(5, vocabulary, (batch, tokens), generator=random)
+
+
+def record(model, ids, types=False, greedy_cache=True):
+    """The tensors of golden.safetensors; README.md says what they are. types asks for a pass with two token types."""
+    decoder = any(name in type(model).__name__ for name in ("CausalLM", "LMHead"))
+    everything = torch.ones_like(ids)
+    out = {"input_ids": ids.to(torch.int32)}
+    forward(model, ids, everything, out, "")
+
+    padded = everything.clone()
+    positions = {}
+    if decoder:
+        padded[1, :4] = 0
+        if "position_ids" in inspect.signature(model.forward).parameters:
+            positions["position_ids"] = (padded.cumsum(-1) - 1).clamp(min=0)
+    else:
+        padded[1, -4:] = 0
+    out["padmask"] = padded.to(torch.int32)
+    forward(model, ids, padded, out, "pad.", **positions)
+
+    if types:
+        second = everything.clone()
+        second[:, : ids.shape[1] // 2] = 0
+        out["token_type_ids"] = second.to(torch.int32)
+        forward(model, ids, everything, out, "types.", token_type_ids=second)
+    if decoder:
+        with torch.no_grad():
+            grown = model.generate(
+                ids[:1],
+                attention_mask=everything[:1],
+                max_new_tokens=NEW_TOKENS,
+                min_new_tokens=NEW_TOKENS,
+                do_sample=False,
+                pad_token_id=0,
+                use_cache=greedy_cache,
+            )
+        out["greedy"] = grown.to(torch.int32)
+    return out
+
+
+def forward(model, ids, mask, out, prefix, **inputs):
+    """One pass; its results go to out under the prefix."""
+    with torch.no_grad():
+        result = model(input_ids=ids, attention_mask=mask, output_attentions=True, output_hidden_states=True, **inputs)
+    for key, name in (("logits", "logits"), ("pooler_output", "pooled")):
+        if result.get(key) is not None:
+            out[prefix + name] = result[key].float().contiguous()
+    for l, a in enumerate(result.attentions):
+        out[f"{prefix}attn.{l}"] = a.float().contiguous()
+    for l, h in enumerate(result.hidden_states):
+        out[f"{prefix}hidden.{l}"] = h.float().contiguous()
+
+
+def compare(model_class, folder, ids, out):
+    """The worst difference of the recording from float64, of any attention, logits or last hidden state, and from sdpa."""
+    exact = {}
+    forward(load(model_class, folder, dtype=torch.float64), ids, torch.ones_like(ids), exact, "")
+    last = "logits" if "logits" in out else max(k for k in exact if k.startswith("hidden"))
+    attention = max((exact[k] - out[k]).abs().max().item() for k in exact if k.startswith("attn"))
+    result = {last: (exact[last] - out[last]).abs().max().item(), "attention": attention}
+    try:
+        other = load(model_class, folder, attention="sdpa")
+    except ValueError:  # no such path for this architecture
+        return result
+    with torch.no_grad():
+        sdpa = other(input_ids=ids, attention_mask=torch.ones_like(ids), output_hidden_states=True)
+    value = sdpa.logits if last == "logits" else sdpa.hidden_states[-1]
+    result["sdpa"] = (value - out[last]).abs().max().item()
+    return result
+
+
+def save(folder, out):
+    save_file(out, os.path.join(folder, "golden.safetensors"))
