@@ -1,5 +1,5 @@
-// Package checkpoint reads the weights and settings of a model from disk: a safetensors [File], alone or in a Hugging Face
-// directory [Dir]. It also writes safetensors ([Write], [WriteFile]).
+// Package checkpoint reads the weights and settings of a model from disk: safetensors, one [File] or the shards of a
+// large model, alone or in a Hugging Face directory [Dir]. It also writes safetensors ([Write], [WriteFile]).
 //
 //	dir, err := checkpoint.OpenDir("path/to/gpt2")
 //	if err != nil {
@@ -9,16 +9,26 @@
 //	embedding, err := dir.Weights.Float32("wte.weight") // [V,D], flat
 //
 // A file is checked as a whole when it is opened: after that every tensor named in its header lies inside it, none overlap
-// and none is left out. Only the header is read then; a tensor's bytes are read when it is asked for, in small pieces, so
-// that the result is the only large allocation. Sizes that a file claims are compared with the size that it has before
+// and none is left out. Only the header is read then. Sizes that a file claims are compared with the size that it has before
 // anything is allocated.
+//
+// # Memory
+//
+// A file on disk is mapped into memory where the system can (Linux, macOS, the BSDs); elsewhere, and in other file systems,
+// it is read in pieces. Either way a tensor's bytes are touched when it is asked for, a piece of at most 1 MiB at a time, and
+// a mapped piece is given back to the system as soon as it is converted. So a program's peak is what it keeps: the values
+// in the type that it asks for ([File.Float32], [File.Float16], [File.BFloat16]), and nothing beside them if it passes the
+// final place to [File.Float32At] and its siblings.
+//
+// A mapped file that is cut short by another program would end this one with SIGBUS, or give zeros within its last page.
+// Both become an error: pieces are read with faults turned into panics that are recovered, and the size is looked at again
+// after them.
 //
 // This package knows files, not architectures: which tensors a model needs and what a key of config.json means is the work
 // of the package family.
 package checkpoint
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -29,19 +39,26 @@ import (
 	"slices"
 )
 
-// File is an open safetensors file. It is safe for concurrent use.
+// File is open safetensors data: one file or, in a sharded checkpoint, several that are read as one. It is safe for
+// concurrent use.
 type File struct {
 	name     string
-	r        io.ReaderAt
-	closer   io.Closer // nil if there is nothing to close
-	size     int64     // bytes of the whole file
-	start    int64     // where the tensor data begins
+	parts    []*part // sorted by name, one if the data is not sharded
 	tensors  map[string]entry
 	metadata map[string]string
 }
 
+// part is one file on disk or in memory.
+type part struct {
+	name    string
+	storage storage
+	size    int64 // bytes of the whole file
+	start   int64 // where the tensor data begins
+}
+
 // entry is one tensor of the header, checked: end−begin is the size of shape × dtype.
 type entry struct {
+	part       *part
 	dtype      DType
 	shape      []int
 	count      int   // product of shape
@@ -62,100 +79,105 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
-	file, err := fromReaderAt(path, f, info.Size())
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	file.closer = f
-	return file, nil
+	return fromFile(path, f)
 }
 
 // FromBytes reads a safetensors file that is already in memory; name stands for it in errors. The file keeps b.
 func FromBytes(name string, b []byte) (*File, error) {
-	return fromReaderAt(name, bytes.NewReader(b), int64(len(b)))
+	return fromStorage(name, &mapped{data: b}, int64(len(b)))
 }
 
-// openFS opens a safetensors file of a file system. An embedded file or one on disk is read in place.
+// openFS opens a safetensors file of a file system. One on disk is mapped, an embedded one read in place.
 func openFS(fsys fs.FS, path, name string) (*File, error) {
 	f, err := fsys.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
+	return fromFile(name, f)
+}
+
+// fromFile reads and checks an open file, which it closes after an error.
+func fromFile(name string, f fs.File) (*File, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("checkpoint: %w", err), f.Close())
 	}
-	r, ok := f.(io.ReaderAt)
-	if !ok {
-		b, err := io.ReadAll(f)
-		if err := errors.Join(err, f.Close()); err != nil {
-			return nil, fmt.Errorf("checkpoint: %s: %w", name, err)
-		}
-		return FromBytes(name, b)
+	if r, ok := f.(io.ReaderAt); ok {
+		return fromStorage(name, newStorage(f, r, info.Size()), info.Size())
 	}
-	file, err := fromReaderAt(name, r, info.Size())
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
+	b, err := io.ReadAll(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("checkpoint: %s: %w", name, err)
 	}
-	file.closer = f
-	return file, nil
+	return FromBytes(name, b)
 }
 
 // maxHeader is the longest header in bytes, the limit of the reference implementation.
 const maxHeader = 100_000_000
 
-// fromReaderAt reads and checks the header: 8 bytes little-endian length, JSON of that length, tensor data.
-func fromReaderAt(name string, r io.ReaderAt, size int64) (*File, error) {
-	if size < 8 {
-		return nil, fmt.Errorf("checkpoint: %s: truncated: %d bytes, a safetensors file has at least 8", name, size)
+// fromStorage reads and checks the header: 8 bytes little-endian length, JSON of that length, tensor data. It closes the
+// storage after an error.
+func fromStorage(name string, s storage, size int64) (*File, error) {
+	p := &part{name: name, storage: s, size: size}
+	f := &File{name: name, parts: []*part{p}}
+	header, err := p.header()
+	if err == nil {
+		err = f.parse(header)
 	}
-	var prefix [8]byte
-	if err := readFull(r, prefix[:], 0); err != nil {
-		return nil, fmt.Errorf("checkpoint: %s: header length: %w", name, err)
-	}
-	if string(prefix[:]) == "version " {
-		return nil, fmt.Errorf("checkpoint: %s: this is a Git LFS pointer, not the weights: run git lfs pull", name)
-	}
-	length := binary.LittleEndian.Uint64(prefix[:])
-	if length > uint64(size-8) {
-		return nil, fmt.Errorf("checkpoint: %s: header of %d bytes is longer than the file, which has %d after the length: truncated or not safetensors",
-			name, length, size-8)
-	}
-	if length > maxHeader {
-		return nil, fmt.Errorf("checkpoint: %s: header of %d bytes, the limit is %d", name, length, maxHeader)
-	}
-	header := make([]byte, length)
-	if err := readFull(r, header, 8); err != nil {
-		return nil, fmt.Errorf("checkpoint: %s: header: %w", name, err)
-	}
-	f := &File{name: name, r: r, size: size, start: 8 + int64(length)}
-	if err := f.parse(header); err != nil {
-		return nil, fmt.Errorf("checkpoint: %s: %w", name, err)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("checkpoint: %s: %w", name, err), s.Close())
 	}
 	return f, nil
 }
 
-// readFull fills b from offset off. The end of the file inside b is an error, at the end of b it is not.
-func readFull(r io.ReaderAt, b []byte, off int64) error {
-	n, err := r.ReadAt(b, off)
-	if n == len(b) {
-		return nil
+// header returns the JSON text and sets where the tensor data starts.
+func (p *part) header() ([]byte, error) {
+	if p.size < 8 {
+		return nil, fmt.Errorf("truncated: %d bytes, a safetensors file has at least 8", p.size)
 	}
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
+	prefix, err := p.copyOf(0, 8)
+	if err != nil {
+		return nil, fmt.Errorf("header length: %w", err)
 	}
-	return fmt.Errorf("read %d of %d bytes at %d: %w", n, len(b), off, err)
+	if string(prefix) == "version " {
+		return nil, errors.New("this is a Git LFS pointer, not the weights: run git lfs pull")
+	}
+	length := binary.LittleEndian.Uint64(prefix)
+	if length > uint64(p.size-8) {
+		return nil, fmt.Errorf("header of %d bytes is longer than the file, which has %d after the length: truncated or not safetensors",
+			length, p.size-8)
+	}
+	if length > maxHeader {
+		return nil, fmt.Errorf("header of %d bytes, the limit is %d", length, maxHeader)
+	}
+	p.start = 8 + int64(length)
+	header, err := p.copyOf(8, p.start)
+	if err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	return header, nil
 }
 
-// Close closes the file. Tensors cannot be read afterwards.
+// copyOf returns a copy of the bytes from begin to end.
+func (p *part) copyOf(begin, end int64) ([]byte, error) {
+	dst := make([]byte, 0, end-begin)
+	err := p.storage.each(begin, end, chunk, func(b []byte) error {
+		dst = append(dst, b...)
+		return nil
+	})
+	return dst, err
+}
+
+// Close closes the file. Tensors cannot be read afterwards. It waits for calls that are reading.
 func (f *File) Close() error {
-	if f.closer == nil {
-		return nil
+	var err error
+	for _, p := range f.parts {
+		err = errors.Join(err, p.storage.Close())
 	}
-	return f.closer.Close()
+	return err
 }
 
-// Name returns the path or name that the file was opened by.
+// Name returns the path or name that the file was opened by; of a sharded checkpoint, that of its index.
 func (f *File) Name() string { return f.name }
 
 // Names returns the names of the tensors, sorted.
@@ -167,7 +189,8 @@ func (f *File) Has(name string) bool {
 	return ok
 }
 
-// Metadata returns a copy of the free text that the file carries, by key; empty if it has none.
+// Metadata returns a copy of the free text that the file carries, by key; empty if it has none. Where shards differ, the
+// first by name that has a key speaks.
 func (f *File) Metadata() map[string]string {
 	m := make(map[string]string, len(f.metadata))
 	maps.Copy(m, f.metadata)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strconv"
@@ -19,16 +18,19 @@ const (
 	generationFile = "generation_config.json"
 	tokenizerFile  = "tokenizer.json"
 	weightsFile    = "model.safetensors"
+	indexFile      = "model.safetensors.index.json"
 )
 
 // Limits in bytes, far above what real checkpoints have.
 const (
 	maxConfig    = 16 << 20
 	maxTokenizer = 256 << 20
+	maxIndex     = 64 << 20
 )
 
-// Dir is a model in the layout of Hugging Face: config.json, model.safetensors and, if there, tokenizer.json and
-// generation_config.json. Its fields are not to be modified. It is safe for concurrent use.
+// Dir is a model in the layout of Hugging Face: config.json, the weights (model.safetensors or, if that is not there, the
+// shards of model.safetensors.index.json) and, if there, generation_config.json and the tokenizer's files. Its fields are not
+// to be modified. It is safe for concurrent use.
 type Dir struct {
 	// Name is the path or name that the directory was opened by.
 	Name string
@@ -37,7 +39,7 @@ type Dir struct {
 	Config     map[string]any
 	// Generation is generation_config.json decoded like Config; nil if there is none.
 	Generation map[string]any
-	// Weights is the open model.safetensors.
+	// Weights is the open weights, all shards as one.
 	Weights *File
 
 	fsys fs.FS
@@ -66,27 +68,28 @@ func FromFS(fsys fs.FS, name string) (*Dir, error) {
 	if d.Config, err = d.decode(configFile, d.ConfigJSON); err != nil {
 		return nil, err
 	}
-	if err := d.readGeneration(); err != nil {
+	if d.Generation, err = d.readOptional(generationFile); err != nil {
 		return nil, err
 	}
-	if err := d.checkRegular(weightsFile, -1); err != nil {
-		return nil, d.explainMissing(err)
-	}
-	d.Weights, err = openFS(fsys, weightsFile, d.path(weightsFile))
-	if err != nil {
+	if d.Weights, err = d.openWeights(); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
+// openWeights opens the single file or, if there is none, the shards.
+func (d *Dir) openWeights() (*File, error) {
+	if !d.exists(weightsFile) && d.exists(indexFile) {
+		return d.openShards()
+	}
+	if err := d.checkRegular(weightsFile, -1); err != nil {
+		return nil, d.explainMissing(err)
+	}
+	return openFS(d.fsys, weightsFile, d.path(weightsFile))
+}
+
 // Close closes the weights.
 func (d *Dir) Close() error { return d.Weights.Close() }
-
-// HasTokenizer returns whether there is a tokenizer.json.
-func (d *Dir) HasTokenizer() bool { return d.exists(tokenizerFile) }
-
-// TokenizerJSON returns the bytes of tokenizer.json. It returns an error if there is none.
-func (d *Dir) TokenizerJSON() ([]byte, error) { return d.read(tokenizerFile, maxTokenizer) }
 
 // EOS returns the ids that end a text: eos_token_id of generation_config.json or, if it has none, of config.json; none if
 // neither says. It returns an error if the value is not a token id or a list of them.
@@ -115,16 +118,25 @@ func (d *Dir) EOS() ([]int, error) {
 	return ids, nil
 }
 
-// Hash returns what the model is, as 64 hexadecimal digits: the SHA-256 of two SHA-256 sums of 32 bytes each, first that
-// of config.json, then that of model.safetensors, both of the bytes on disk. It reads the weights once.
+// Hash returns what the model is, as 64 hexadecimal digits: the SHA-256 of SHA-256 sums of 32 bytes each, first that of
+// config.json, then those of the files of the weights in the order of their names, all of the bytes on disk. It reads the
+// weights once.
 func (d *Dir) Hash() (string, error) {
 	config := sha256.Sum256(d.ConfigJSON)
-	weights := sha256.New()
-	if _, err := io.Copy(weights, io.NewSectionReader(d.Weights.r, 0, d.Weights.size)); err != nil {
-		return "", fmt.Errorf("checkpoint: %s: %w", d.Weights.name, err)
+	sums := config[:]
+	for _, p := range d.Weights.parts {
+		h := sha256.New()
+		err := p.storage.each(0, p.size, chunk, func(b []byte) error {
+			h.Write(b) // a hash never returns an error
+			return nil
+		})
+		if err != nil {
+			return "", fmt.Errorf("checkpoint: %s: %w", p.name, err)
+		}
+		sums = h.Sum(sums)
 	}
-	both := sha256.Sum256(weights.Sum(config[:]))
-	return hex.EncodeToString(both[:]), nil
+	all := sha256.Sum256(sums)
+	return hex.EncodeToString(all[:]), nil
 }
 
 func (d *Dir) path(file string) string { return d.Name + "/" + file }
@@ -132,18 +144,6 @@ func (d *Dir) path(file string) string { return d.Name + "/" + file }
 func (d *Dir) exists(file string) bool {
 	_, err := fs.Stat(d.fsys, file)
 	return err == nil
-}
-
-func (d *Dir) readGeneration() error {
-	if !d.exists(generationFile) {
-		return nil
-	}
-	b, err := d.read(generationFile, maxConfig)
-	if err != nil {
-		return err
-	}
-	d.Generation, err = d.decode(generationFile, b)
-	return err
 }
 
 // read returns a whole file of at most limit bytes.
@@ -190,45 +190,4 @@ func (d *Dir) decode(file string, b []byte) (map[string]any, error) {
 		return nil, fmt.Errorf("checkpoint: %s is not a JSON object", d.path(file))
 	}
 	return m, nil
-}
-
-// foreignWeights are files that hold weights in other ways, each with what to do about it.
-var foreignWeights = []struct{ file, advice string }{
-	{"model.safetensors.index.json", "sharded checkpoints are not read yet"},
-	{"pytorch_model.bin", "convert it in Python: AutoModelForCausalLM.from_pretrained(DIR).save_pretrained(DIR) writes " + weightsFile},
-	{"pytorch_model.bin.index.json", "convert it in Python: AutoModelForCausalLM.from_pretrained(DIR).save_pretrained(DIR, max_shard_size=\"100GB\") writes " + weightsFile},
-}
-
-// explainMissing adds to the error about a missing file what was found instead.
-func (d *Dir) explainMissing(err error) error {
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for _, f := range foreignWeights {
-		if d.exists(f.file) && !d.exists(weightsFile) {
-			return fmt.Errorf("%w; found %s: %s", err, f.file, f.advice)
-		}
-	}
-	entries, readErr := fs.ReadDir(d.fsys, ".")
-	if readErr != nil || len(entries) == 0 {
-		return fmt.Errorf("%w; it is empty", err)
-	}
-	return fmt.Errorf("%w; found %s", err, listed(entries))
-}
-
-// listed names a few entries of a directory, which fs.ReadDir has sorted.
-func listed(entries []fs.DirEntry) string {
-	const most = 8
-	var b bytes.Buffer
-	for i, e := range entries {
-		if i == most {
-			fmt.Fprintf(&b, " and %d more", len(entries)-most)
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(e.Name())
-	}
-	return b.String()
 }

@@ -145,12 +145,6 @@ func TestDirRefuses(t *testing.T) {
 		{"no config", map[string]string{"README.md": "", "model.safetensors": "x"}, "m has no config.json: file does not exist; found README.md, model.safetensors"},
 		{"no weights", map[string]string{"config.json": ok}, "m has no model.safetensors: file does not exist; found config.json"},
 		{"many files", map[string]string{"1": "", "2": "", "3": "", "4": "", "5": "", "6": "", "7": "", "8": "", "9": "", "a": ""}, "7, 8 and 2 more"},
-		{"pickled", map[string]string{"config.json": ok, "pytorch_model.bin": ""}, "found pytorch_model.bin: convert it in Python: AutoModel"},
-		{
-			"sharded",
-			map[string]string{"config.json": ok, "model.safetensors.index.json": "", "pytorch_model.bin": ""},
-			"found model.safetensors.index.json: sharded checkpoints are not read yet",
-		},
 		{"config not JSON", map[string]string{"config.json": "{"}, "m/config.json is not valid JSON: unexpected end"},
 		{"two values", map[string]string{"config.json": "{} {}"}, "m/config.json is not valid JSON"},
 		{"config a list", map[string]string{"config.json": "[]"}, "m/config.json is not a JSON object"},

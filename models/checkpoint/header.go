@@ -17,7 +17,7 @@ import (
 // maxAxes is more than any model has; it bounds what a hostile shape can cost.
 const maxAxes = 16
 
-// parse fills the tensors and metadata of f from the header, and checks that the tensors tile the data.
+// parse fills the tensors and metadata of f, which has one part, from the header, and checks that the tensors tile the data.
 func (f *File) parse(header []byte) error {
 	if !utf8.Valid(header) {
 		return errors.New("header is not valid UTF-8")
@@ -37,6 +37,7 @@ func (f *File) parse(header []byte) error {
 		if err != nil {
 			return fmt.Errorf("tensor %q: %w", name, err)
 		}
+		e.part = f.parts[0]
 		f.tensors[name] = e
 		return nil
 	})
@@ -141,7 +142,7 @@ func (f *File) checkTiling() error {
 		}
 		return cmp.Compare(x.end, y.end)
 	})
-	data := f.size - f.start
+	data := f.parts[0].size - f.parts[0].start
 	var end int64
 	for _, name := range names {
 		e := f.tensors[name]

@@ -1,0 +1,151 @@
+package checkpoint
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"strconv"
+)
+
+// foreign is a file that holds something in another way, with the Python that converts it. MODEL stands for the class of the
+// model, FILE for the file's name and DIR for the directory, both quoted.
+type foreign struct{ file, python string }
+
+// foreignWeights are patterns of path.Match; the first that is found is told. The pickle formats come first: where a
+// directory has several, PyTorch's is what the others were made from.
+var foreignWeights = []foreign{
+	{"pytorch_model.bin.index.json", saveModel("")},
+	{"pytorch_model.bin", saveModel("")},
+	{"pytorch_model-*.bin", saveModel("")},
+	{"adapter_model.*", `
+	from peft import AutoPeftModelForCausalLM
+	AutoPeftModelForCausalLM.from_pretrained(DIR).merge_and_unload().save_pretrained(DIR)`},
+	{"tf_model.h5", saveModel(", from_tf=True") + "  # transformers before 5"},
+	{"flax_model.msgpack", saveModel(", from_flax=True") + "  # transformers before 5"},
+	{"*.gguf", saveGGUF},
+	{"*.pt", saveState},
+	{"*.pth", saveState},
+	{"*.ckpt", saveState},
+}
+
+// bookkeeping is what training leaves beside the weights in the same formats.
+var bookkeeping = regexp.MustCompile(`^(optimizer|scheduler|scaler|rng_state.*)\.(pt|pth)$`)
+
+func saveModel(option string) string {
+	return `
+	from transformers import MODEL
+	MODEL.from_pretrained(DIR` + option + `).save_pretrained(DIR)`
+}
+
+// saveGGUF makes config.json and the tokenizer too, which such a directory often lacks.
+const saveGGUF = `
+	from transformers import AutoModelForCausalLM, AutoTokenizer
+	AutoModelForCausalLM.from_pretrained(DIR, gguf_file=FILE).save_pretrained(DIR)
+	AutoTokenizer.from_pretrained(DIR, gguf_file=FILE).save_pretrained(DIR)`
+
+const saveState = `
+	import os, torch, safetensors.torch
+	state = torch.load(os.path.join(DIR, FILE), map_location="cpu", weights_only=True)
+	state = {name: tensor.clone().contiguous() for name, tensor in state.items()}
+	safetensors.torch.save_file(state, os.path.join(DIR, "model.safetensors"), metadata={"format": "pt"})`
+
+// foreignTokenizers are the files of tokenizers other than tokenizer.json.
+var foreignTokenizers = []foreign{
+	{"vocab.txt", saveTokenizer},
+	{"merges.txt", saveTokenizer},
+	{"tokenizer.model", saveTokenizer},
+	{"spiece.model", saveTokenizer},
+	{"sentencepiece.bpe.model", saveTokenizer},
+	{"vocab.json", saveTokenizer},
+}
+
+const saveTokenizer = `
+	from transformers import AutoTokenizer
+	AutoTokenizer.from_pretrained(DIR, use_fast=True).save_pretrained(DIR)`
+
+// explainMissing adds to the error about a missing file of the model what was found instead.
+func (d *Dir) explainMissing(err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	entries, readErr := fs.ReadDir(d.fsys, ".")
+	if readErr != nil || len(entries) == 0 {
+		return fmt.Errorf("%w; it is empty", err)
+	}
+	known := foreignWeights
+	if !d.exists(configFile) { // the others cannot be converted without it
+		known = []foreign{{"*.gguf", saveGGUF}}
+	}
+	if file, python := d.conversion(entries, known); file != "" && !d.exists(weightsFile) {
+		return fmt.Errorf("%w; found %s: convert it once in Python:%s", err, file, python)
+	}
+	return fmt.Errorf("%w; found %s", err, listed(entries))
+}
+
+// explainTokenizer adds to the error about a missing tokenizer.json what was found instead.
+func (d *Dir) explainTokenizer(err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	entries, readErr := fs.ReadDir(d.fsys, ".")
+	if readErr != nil {
+		return err
+	}
+	if file, python := d.conversion(entries, foreignTokenizers); file != "" {
+		return fmt.Errorf("%w; found %s: convert it once in Python:%s", err, file, python)
+	}
+	return err
+}
+
+// conversion returns the first foreign file among the entries and the Python that converts it; empty if there is none.
+func (d *Dir) conversion(entries []fs.DirEntry, known []foreign) (file, python string) {
+	for _, f := range known {
+		for _, e := range entries {
+			if ok, _ := path.Match(f.file, e.Name()); ok && !bookkeeping.MatchString(e.Name()) {
+				return e.Name(), d.fillIn(f.python, e.Name())
+			}
+		}
+	}
+	return "", ""
+}
+
+var placeholder = regexp.MustCompile(`\b(DIR|FILE|MODEL)\b`)
+
+// fillIn puts the directory, file and class into Python lines. Go's quoting is understood by Python.
+func (d *Dir) fillIn(python, file string) string {
+	values := map[string]string{"DIR": strconv.QuoteToASCII(d.Name), "FILE": strconv.QuoteToASCII(file), "MODEL": d.class()}
+	return placeholder.ReplaceAllStringFunc(python, func(key string) string { return values[key] })
+}
+
+var className = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,99}$`)
+
+// class returns the model's class in the Python library, so that no head is lost: what config.json names first.
+func (d *Dir) class() string {
+	list, _ := d.Config["architectures"].([]any)
+	if len(list) > 0 {
+		if name, ok := list[0].(string); ok && className.MatchString(name) {
+			return name
+		}
+	}
+	return "AutoModelForCausalLM"
+}
+
+// listed names a few entries of a directory, which fs.ReadDir has sorted.
+func listed(entries []fs.DirEntry) string {
+	const most = 8
+	var b bytes.Buffer
+	for i, e := range entries {
+		if i == most {
+			fmt.Fprintf(&b, " and %d more", len(entries)-most)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(e.Name())
+	}
+	return b.String()
+}

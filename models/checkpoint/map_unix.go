@@ -1,0 +1,35 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package checkpoint
+
+import (
+	"errors"
+	"math"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// mapFile maps the first size bytes of a file for reading.
+func mapFile(f *os.File, size int64) ([]byte, error) {
+	if size <= 0 || size > math.MaxInt {
+		return nil, errors.New("cannot be mapped")
+	}
+	return unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
+}
+
+func unmapFile(data []byte) error { return unix.Munmap(data) }
+
+// releasePages takes the pages of data[begin:end] out of this program's memory. The system keeps them as long as it has
+// room, and a reader that still needs one gets it again.
+func releasePages(data []byte, begin, end int64) error {
+	begin -= begin % int64(os.Getpagesize())
+	return unix.Madvise(data[begin:end], unix.MADV_DONTNEED)
+}
+
+// within returns whether an address lies in data.
+func within(data []byte, addr uintptr) bool {
+	first := uintptr(unsafe.Pointer(unsafe.SliceData(data)))
+	return addr >= first && addr-first < uintptr(len(data))
+}

@@ -1,0 +1,133 @@
+package checkpoint
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Float32 returns the values of a tensor, row-major. F16 and BF16 are exact, F64 is rounded to the nearest float32; NaN and
+// infinity stay what they are. It returns an error if there is no tensor of that name, if it holds no floating-point
+// numbers, or if the file cannot be read.
+func (f *File) Float32(name string) ([]float32, error) { return whole(f, name, floatTypes, toFloat32) }
+
+// Float32At fills dst with the values of a tensor from element first on, counted row-major, converted as [File.Float32]
+// does: a part of a tensor, or all of it, goes to its place without a copy between. It returns an error also if the tensor
+// has fewer than first+len(dst) elements; after one, dst holds anything.
+func (f *File) Float32At(dst []float32, name string, first int) error {
+	return fill(f, dst, name, first, floatTypes, toFloat32)
+}
+
+// Float64 returns the values of a tensor, row-major, exact from every floating-point type. Errors are those of
+// [File.Float32].
+func (f *File) Float64(name string) ([]float64, error) { return whole(f, name, floatTypes, toFloat64) }
+
+// Float16 returns the values of a tensor, row-major, each rounded to the nearest Float16; F64 is rounded to float32 first.
+// Errors are those of [File.Float32], and a finite value of 65520 or more, which would become infinity.
+func (f *File) Float16(name string) ([]Float16, error) { return whole(f, name, floatTypes, toFloat16) }
+
+// Float16At fills dst with the values of a tensor from element first on, as [File.Float32At] does, in the type and with
+// the errors of [File.Float16].
+func (f *File) Float16At(dst []Float16, name string, first int) error {
+	return fill(f, dst, name, first, floatTypes, toFloat16)
+}
+
+// BFloat16 returns the values of a tensor, row-major, each rounded to the nearest BFloat16; F64 is rounded to float32
+// first. Errors are those of [File.Float32], and a finite value too large for the type (more than 3.39e38).
+func (f *File) BFloat16(name string) ([]BFloat16, error) {
+	return whole(f, name, floatTypes, toBFloat16)
+}
+
+// BFloat16At fills dst with the values of a tensor from element first on, as [File.Float32At] does, in the type and with
+// the errors of [File.BFloat16].
+func (f *File) BFloat16At(dst []BFloat16, name string, first int) error {
+	return fill(f, dst, name, first, floatTypes, toBFloat16)
+}
+
+// Int32 returns the values of an I32 tensor, row-major. It returns an error for any other type.
+func (f *File) Int32(name string) ([]int32, error) { return whole(f, name, []DType{I32}, toInt32) }
+
+// Int64 returns the values of an I32 or I64 tensor, row-major. It returns an error for any other type.
+func (f *File) Int64(name string) ([]int64, error) {
+	return whole(f, name, []DType{I32, I64}, toInt64)
+}
+
+// View calls use with the bytes of a tensor as they are in the file: row-major, little-endian, of the type that
+// [File.DType] says, not aligned. Of a file on disk they are the mapped file itself, so nothing is copied. They are valid
+// within the call only, must not be written to, and must be read by Go code on the calling goroutine: only there does a file
+// that is cut short become an error and not the end of the program. use must not call Close. View returns an error if there
+// is no tensor of that name, if the file cannot be read, or the one of use.
+func (f *File) View(name string, use func(data []byte) error) error {
+	e, err := f.lookup(name)
+	if err != nil {
+		return err
+	}
+	if e.begin == e.end {
+		return use(nil)
+	}
+	return e.wrap(name, e.part.storage.each(e.part.start+e.begin, e.part.start+e.end, e.end-e.begin, use))
+}
+
+// chunk is how many bytes of a tensor are read at once; it is a multiple of every element size.
+const chunk = 1 << 20
+
+// whole returns all values of a tensor.
+func whole[V any](f *File, name string, types []DType, convert converter[V]) ([]V, error) {
+	e, err := f.typed(name, types)
+	if err != nil {
+		return nil, err
+	}
+	dst := make([]V, e.count)
+	if err := e.read(name, 0, len(dst), converting(dst, e.dtype, convert)); err != nil {
+		return nil, err
+	}
+	return dst, nil
+}
+
+// fill reads len(dst) values of a tensor.
+func fill[V any](f *File, dst []V, name string, first int, types []DType, convert converter[V]) error {
+	e, err := f.typed(name, types)
+	if err != nil {
+		return err
+	}
+	if first < 0 || first > e.count || len(dst) > e.count-first {
+		return fmt.Errorf("checkpoint: %s: tensor %q has %d elements, not %d from %d on", e.part.name, name, e.count, len(dst), first)
+	}
+	return e.read(name, first, len(dst), converting(dst, e.dtype, convert))
+}
+
+// converting returns a function that converts one piece after the other into dst.
+func converting[V any](dst []V, dtype DType, convert converter[V]) func([]byte) error {
+	size := dtypeSizes[dtype]
+	return func(b []byte) error {
+		n := len(b) / size
+		err := convert(dst[:n], b, dtype)
+		dst = dst[n:]
+		return err
+	}
+}
+
+// typed looks up a tensor and checks that its type is one of types.
+func (f *File) typed(name string, types []DType) (entry, error) {
+	e, err := f.lookup(name)
+	if err != nil {
+		return entry{}, err
+	}
+	if !slices.Contains(types, e.dtype) {
+		return entry{}, fmt.Errorf("checkpoint: %s: tensor %q is %s, not %s", e.part.name, name, e.dtype, described(types))
+	}
+	return e, nil
+}
+
+// read calls use with the bytes of count elements, in pieces.
+func (e entry) read(name string, first, count int, use func([]byte) error) error {
+	size := int64(dtypeSizes[e.dtype])
+	begin := e.part.start + e.begin + int64(first)*size
+	return e.wrap(name, e.part.storage.each(begin, begin+int64(count)*size, chunk, use))
+}
+
+func (e entry) wrap(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("checkpoint: %s: tensor %q: %w", e.part.name, name, err)
+}

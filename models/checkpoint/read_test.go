@@ -1,0 +1,229 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// stored is the same four numbers in every floating-point type; all of them are exact in each.
+var stored = []Tensor{
+	{"f64", []int{2, 2}, []float64{1, -2.5, 0, 384}},
+	{"f32", []int{2, 2}, []float32{1, -2.5, 0, 384}},
+	{"f16", []int{2, 2}, []Float16{0x3c00, 0xc100, 0, 0x5e00}},
+	{"bf16", []int{2, 2}, []BFloat16{0x3f80, 0xc020, 0, 0x43c0}},
+}
+
+// onDisk writes a file and opens it.
+func onDisk(t *testing.T, tensors []Tensor) *File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.safetensors")
+	if err := WriteFile(path, tensors, nil); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// Every type is read as every type, whole and from the middle.
+func TestReadAsEveryType(t *testing.T) {
+	f := onDisk(t, stored)
+	for _, from := range stored {
+		f32, err := f.Float32(from.Name)
+		if diff := cmp.Diff([]float32{1, -2.5, 0, 384}, f32); err != nil || diff != "" {
+			t.Errorf("Float32(%s): error %v (-want +got):\n%s", from.Name, err, diff)
+		}
+		f64, err := f.Float64(from.Name)
+		if diff := cmp.Diff([]float64{1, -2.5, 0, 384}, f64); err != nil || diff != "" {
+			t.Errorf("Float64(%s): error %v (-want +got):\n%s", from.Name, err, diff)
+		}
+		f16, err := f.Float16(from.Name)
+		if diff := cmp.Diff([]Float16{0x3c00, 0xc100, 0, 0x5e00}, f16); err != nil || diff != "" {
+			t.Errorf("Float16(%s): error %v (-want +got):\n%s", from.Name, err, diff)
+		}
+		bf16, err := f.BFloat16(from.Name)
+		if diff := cmp.Diff([]BFloat16{0x3f80, 0xc020, 0, 0x43c0}, bf16); err != nil || diff != "" {
+			t.Errorf("BFloat16(%s): error %v (-want +got):\n%s", from.Name, err, diff)
+		}
+		part32, part16, partB := make([]float32, 2), make([]Float16, 2), make([]BFloat16, 2)
+		err = errors.Join(f.Float32At(part32, from.Name, 1), f.Float16At(part16, from.Name, 1), f.BFloat16At(partB, from.Name, 1))
+		if err != nil || !cmp.Equal(part32, []float32{-2.5, 0}) || !cmp.Equal(part16, []Float16{0xc100, 0}) ||
+			!cmp.Equal(partB, []BFloat16{0xc020, 0}) {
+			t.Errorf("elements 1 and 2 of %s: %v, %#x, %#x, error %v", from.Name, part32, part16, partB, err)
+		}
+	}
+}
+
+func TestReadAtRefuses(t *testing.T) {
+	f := onDisk(t, append([]Tensor{{"ids", []int{1}, []int32{1}}, {"big", []int{2}, []float32{1, 65520}}, {"huge", nil, []float64{3.4e38}}}, stored...))
+	cases := []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"past the end", f.Float32At(make([]float32, 3), "f32", 2), `tensor "f32" has 4 elements, not 3 from 2 on`},
+		{"before the start", f.Float16At(nil, "f32", -1), "not 0 from -1 on"},
+		{"start past the end", f.BFloat16At(nil, "f32", 5), "not 0 from 5 on"},
+		{"start overflows", f.Float32At(make([]float32, 1), "f32", math.MaxInt), "4 elements, not 1 from"},
+		{"nothing at the end", f.Float32At(nil, "f32", 4), ""},
+		{"not floats", f.Float32At(make([]float32, 1), "ids", 0), `"ids" is I32, not a floating-point type`},
+		{"missing", f.Float32At(nil, "x", 0), `no tensor "x"`},
+		{"too large for F16", f.Float16At(make([]Float16, 2), "big", 0), `tensor "big": 65520 is too large for F16`},
+		{"too large for BF16", f.BFloat16At(make([]BFloat16, 1), "huge", 0), "too large for BF16"},
+		{"view of nothing", f.View("x", nil), `no tensor "x"`},
+		{"view that fails", f.View("f32", func([]byte) error { return errors.New("stop") }), `tensor "f32": stop`},
+	}
+	for _, c := range cases {
+		if c.want == "" && c.err != nil || c.want != "" && (c.err == nil || !strings.Contains(c.err.Error(), c.want)) {
+			t.Errorf("%s: error %v, want %q", c.name, c.err, c.want)
+		}
+	}
+}
+
+// Infinity and NaN are values, not overflows.
+func TestReadNarrowKeepsInfinity(t *testing.T) {
+	inf := float32(math.Inf(1))
+	f := onDisk(t, []Tensor{{"w", []int{3}, []float32{inf, -inf, float32(math.NaN())}}})
+	h, err := f.Float16("w")
+	if err != nil || h[0] != 0x7c00 || h[1] != 0xfc00 || !math.IsNaN(float64(h[2].Float32())) {
+		t.Errorf("Float16 = %#x, %v", h, err)
+	}
+	b, err := f.BFloat16("w")
+	if err != nil || b[0] != 0x7f80 || b[1] != 0xff80 || !math.IsNaN(float64(b[2].Float32())) {
+		t.Errorf("BFloat16 = %#x, %v", b, err)
+	}
+}
+
+func TestView(t *testing.T) {
+	tensors := append([]Tensor{{"empty", []int{0}, []float32{}}}, stored...)
+	disk := onDisk(t, tensors)
+	b, err := os.ReadFile(disk.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, err := openFS(mapFS(map[string]string{"x": string(b)}), "x", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]byte{"f16": {0, 0x3c, 0, 0xc1, 0, 0, 0, 0x5e}, "bf16": {0x80, 0x3f, 0x20, 0xc0, 0, 0, 0xc0, 0x43}, "empty": {}}
+	for source, f := range map[string]*File{"disk": disk, "memory": mustBytes(t, b), "archive": archive} {
+		for name, want := range want {
+			got := []byte{}
+			err := f.View(name, func(data []byte) error {
+				got = append(got, data...)
+				return nil
+			})
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("%s: View(%s): error %v (-want +got):\n%s", source, name, err, diff)
+			}
+		}
+	}
+}
+
+// A panic of the caller's is not taken for a fault of the file.
+func TestViewLetsPanicsPass(t *testing.T) {
+	f := onDisk(t, stored)
+	for name, use := range map[string]func([]byte) error{
+		"own":            func([]byte) error { panic("mine") },
+		"nil pointer":    func([]byte) error { var p *int; *p = 1; return nil },
+		"runtime error ": func(b []byte) error { _ = b[len(b)]; return nil },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic came through", name)
+				}
+			}()
+			t.Errorf("%s: View returned %v", name, f.View("f32", use))
+		}()
+	}
+	if _, err := f.Float32("f32"); err != nil {
+		t.Errorf("after the panics: %v", err)
+	}
+}
+
+func TestReadAfterClose(t *testing.T) {
+	f := onDisk(t, stored)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Float32("f32"); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("Float32 after Close: error %v, want fs.ErrClosed", err)
+	}
+}
+
+// Close waits for readers, and readers do not disturb each other when pages are given back.
+func TestReadConcurrently(t *testing.T) {
+	long := make([]float32, 3*chunk/4+5)
+	for i := range long {
+		long[i] = float32(i)
+	}
+	f := onDisk(t, []Tensor{{"w", []int{len(long)}, long}})
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			got, err := f.Float32("w")
+			if err == nil && !cmp.Equal(long, got) {
+				t.Error("other values")
+			}
+			if err != nil && !errors.Is(err, fs.ErrClosed) {
+				t.Error(err)
+			}
+		})
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	wait.Wait()
+}
+
+func BenchmarkRead(b *testing.B) {
+	const n = 16 << 20
+	path := filepath.Join(b.TempDir(), "x.safetensors")
+	err := WriteFile(path, []Tensor{{"f32", []int{n}, make([]float32, n)}, {"bf16", []int{n}, make([]BFloat16, n)}}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	dst32, dst16 := make([]float32, n), make([]BFloat16, n)
+	for _, name := range []string{"f32", "bf16"} {
+		dtype, err := f.DType(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		bytes := int64(n * dtypeSizes[dtype])
+		run := func(to string, read func() error) {
+			b.Run(fmt.Sprintf("from=%s/to=%s", name, to), func(b *testing.B) {
+				b.ReportAllocs()
+				b.SetBytes(bytes)
+				for b.Loop() {
+					if err := read(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+		run("f32", func() error { return f.Float32At(dst32, name, 0) })
+		run("bf16", func() error { return f.BFloat16At(dst16, name, 0) })
+	}
+}

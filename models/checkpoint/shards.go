@@ -1,0 +1,128 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// openShards opens every file that model.safetensors.index.json names. As in the reference, a tensor of a shard that the
+// index does not name is there all the same; one that the index names must be where the index has it.
+func (d *Dir) openShards() (_ *File, err error) {
+	text, err := d.read(indexFile, maxIndex)
+	if err != nil {
+		return nil, err
+	}
+	index, err := parseIndex(text)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %s: %w", d.path(indexFile), err)
+	}
+	all := &File{name: d.path(indexFile), tensors: map[string]entry{}, metadata: map[string]string{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, all.Close())
+		}
+	}()
+	for _, shard := range shards(index) {
+		if err := d.checkRegular(shard, -1); err != nil {
+			return nil, fmt.Errorf("%w; %s names it", err, indexFile)
+		}
+		f, err := openFS(d.fsys, shard, d.path(shard))
+		if err != nil {
+			return nil, err
+		}
+		if err := all.add(f); err != nil {
+			return nil, err
+		}
+	}
+	return all, all.checkIndex(index, d)
+}
+
+// shards returns the names of the files, sorted, each once.
+func shards(index map[string]string) []string {
+	return slices.Compact(slices.Sorted(maps.Values(index)))
+}
+
+// add takes over the one part of another file with its tensors.
+func (f *File) add(shard *File) error {
+	f.parts = append(f.parts, shard.parts...)
+	for _, name := range shard.Names() {
+		if first, ok := f.tensors[name]; ok {
+			return fmt.Errorf("checkpoint: tensor %q is in %s and in %s: these shards are not of one checkpoint",
+				name, first.part.name, shard.name)
+		}
+		f.tensors[name] = shard.tensors[name]
+	}
+	for key, value := range shard.metadata {
+		if _, ok := f.metadata[key]; !ok {
+			f.metadata[key] = value
+		}
+	}
+	return nil
+}
+
+// checkIndex checks that every tensor is in the shard that the index names.
+func (f *File) checkIndex(index map[string]string, d *Dir) error {
+	for _, name := range slices.Sorted(maps.Keys(index)) {
+		want := d.path(index[name])
+		e, ok := f.tensors[name]
+		if !ok {
+			return fmt.Errorf("checkpoint: %s has no tensor %q, where %s says it is; download the shard again", want, name, indexFile)
+		}
+		if e.part.name != want {
+			return fmt.Errorf("checkpoint: tensor %q is in %s, but %s says in %s: the shards are swapped or of different checkpoints",
+				name, e.part.name, indexFile, want)
+		}
+	}
+	return nil
+}
+
+// parseIndex returns the weight_map: the file of every tensor, by name. total_size of the metadata is not compared with the
+// shards, because writers disagree on whether a tied tensor counts.
+func parseIndex(text []byte) (map[string]string, error) {
+	if !utf8.Valid(text) {
+		return nil, errors.New("not valid UTF-8")
+	}
+	var whole json.RawMessage
+	if err := json.Unmarshal(text, &whole); err != nil {
+		return nil, fmt.Errorf("not valid JSON: %w", err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	var index map[string]string
+	err := readObject(dec, func(key string) error {
+		if key != "weight_map" {
+			return dec.Decode(new(json.RawMessage))
+		}
+		index = map[string]string{}
+		if err := readObject(dec, func(name string) error { return readShard(dec, index, name) }); err != nil {
+			return fmt.Errorf("weight_map: %w", err)
+		}
+		return nil
+	})
+	if err == nil && len(index) == 0 {
+		err = errors.New("no weight_map, or an empty one")
+	}
+	return index, err
+}
+
+// readShard reads the file of one tensor: a path within the directory.
+func readShard(dec *json.Decoder, index map[string]string, name string) error {
+	file, err := readString(dec)
+	if err != nil {
+		return fmt.Errorf("tensor %q: %w", name, err)
+	}
+	if !fs.ValidPath(file) || file == "." || strings.Contains(file, `\`) {
+		return fmt.Errorf("tensor %q: file %q does not lie within the directory", name, file)
+	}
+	if !strings.HasSuffix(file, ".safetensors") {
+		return fmt.Errorf("tensor %q: file %q is not safetensors", name, file)
+	}
+	index[name] = file
+	return nil
+}

@@ -1,0 +1,207 @@
+package checkpoint
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func shard(t *testing.T, metadata map[string]string, tensors ...Tensor) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, tensors, metadata); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// sharded is a checkpoint of two files: a.safetensors has w and extra, b.safetensors has v.
+func sharded(t *testing.T) map[string]string {
+	return map[string]string{
+		"config.json":                  "{}",
+		"model.safetensors.index.json": `{"metadata":{"total_size":12},"weight_map":{"w":"a.safetensors","v":"b.safetensors"}}`,
+		"a.safetensors": shard(t, map[string]string{"format": "pt", "from": "a"},
+			Tensor{"w", []int{1}, []float32{1}}, Tensor{"extra", nil, []int64{7}}),
+		"b.safetensors": shard(t, map[string]string{"from": "b", "only": "b"}, Tensor{"v", []int{2}, []BFloat16{0x4040, 0x4080}}),
+	}
+}
+
+func TestShards(t *testing.T) {
+	files := sharded(t)
+	disk := t.TempDir()
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(disk, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, open := range map[string]func() (*Dir, error){
+		"disk":    func() (*Dir, error) { return OpenDir(disk) },
+		"archive": func() (*Dir, error) { return FromFS(noReaderAt{mapFS(files)}, "m") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, err := open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := d.Weights
+			if diff := cmp.Diff([]string{"extra", "v", "w"}, w.Names()); diff != "" {
+				t.Errorf("Names (-want +got):\n%s", diff)
+			}
+			if !strings.HasSuffix(w.Name(), "/model.safetensors.index.json") {
+				t.Errorf("Name() = %q, want the index", w.Name())
+			}
+			if diff := cmp.Diff(map[string]string{"format": "pt", "from": "a", "only": "b"}, w.Metadata()); diff != "" {
+				t.Errorf("Metadata (-want +got):\n%s", diff)
+			}
+			v, err := w.Float32("v")
+			if err != nil || !cmp.Equal(v, []float32{3, 4}) {
+				t.Errorf("v = %v, %v, want [3 4]", v, err)
+			}
+			if extra, err := w.Int64("extra"); err != nil || extra[0] != 7 {
+				t.Errorf("extra = %v, %v, want 7", extra, err)
+			}
+			if _, err := w.Float32("extra"); err == nil || !strings.Contains(err.Error(), "/a.safetensors: tensor \"extra\" is I64") {
+				t.Errorf("error %v, want one that names the shard", err)
+			}
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+			if _, err := w.Float32("v"); name == "disk" && !errors.Is(err, fs.ErrClosed) {
+				t.Errorf("after Close: error %v, want fs.ErrClosed", err)
+			}
+		})
+	}
+}
+
+// The single file goes before the index, as in the reference.
+func TestSingleFileFirst(t *testing.T) {
+	files := sharded(t)
+	files["model.safetensors"] = shard(t, nil, Tensor{"single", nil, []float32{1}})
+	d, err := FromFS(mapFS(files), "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := d.Weights.Names(); !cmp.Equal(got, []string{"single"}) {
+		t.Errorf("Names() = %v, want the tensor of the single file", got)
+	}
+}
+
+// TestShardsHash compares with sums made by other tools:
+//
+//	(printf '{}' | sha256sum; printf '\2\0\0\0\0\0\0\0{}' | sha256sum; printf '\3\0\0\0\0\0\0\0{} ' | sha256sum) |
+//	cut -c1-64 | xxd -r -p | sha256sum
+//
+// The files hold no tensors, so the index, which may not be empty, is not checked against them.
+func TestShardsHash(t *testing.T) {
+	a, errA := FromBytes("a", []byte("\x02\x00\x00\x00\x00\x00\x00\x00{}"))
+	b, errB := FromBytes("b", []byte("\x03\x00\x00\x00\x00\x00\x00\x00{} "))
+	if err := errors.Join(errA, errB); err != nil {
+		t.Fatal(err)
+	}
+	all := &File{tensors: map[string]entry{}, metadata: map[string]string{}}
+	if err := errors.Join(all.add(a), all.add(b)); err != nil {
+		t.Fatal(err)
+	}
+	d := &Dir{ConfigJSON: []byte("{}"), Weights: all}
+	const want = "4d2229a5d9d07c5876e72c91896b6eeccfaae2223f06f44afa74dbaca79fb1d0"
+	if got, err := d.Hash(); err != nil || got != want {
+		t.Errorf("Hash() = %s, %v, want %s", got, err, want)
+	}
+}
+
+func TestShardsRefuse(t *testing.T) {
+	const index = "model.safetensors.index.json"
+	names := func(weightMap string) string { return `{"weight_map":` + weightMap + `}` }
+	cases := []struct {
+		name   string
+		change func(files map[string]string)
+		want   string
+	}{
+		{"missing shard", func(f map[string]string) { delete(f, "b.safetensors") }, "m has no b.safetensors: file does not exist; model.safetensors.index.json names it"},
+		{"truncated shard", func(f map[string]string) { f["b.safetensors"] = f["b.safetensors"][:len(f["b.safetensors"])-1] }, "m/b.safetensors: tensor \"v\": data_offsets [0,4] run past the end"},
+		{"shard a pointer", func(f map[string]string) { f["b.safetensors"] = "version https://git-lfs.github.com/spec/v1\n" }, "m/b.safetensors: this is a Git LFS pointer"},
+		{"shards swapped", func(f map[string]string) {
+			f["a.safetensors"], f["b.safetensors"] = f["b.safetensors"], f["a.safetensors"]
+		}, `tensor "v" is in m/a.safetensors, but model.safetensors.index.json says in m/b.safetensors: the shards are swapped`},
+		{"tensor nowhere", func(f map[string]string) { f[index] = names(`{"x":"a.safetensors"}`) }, `m/a.safetensors has no tensor "x", where model.safetensors.index.json says it is`},
+		{"tensor in two shards", func(f map[string]string) {
+			f["b.safetensors"] = shard(t, nil, Tensor{"v", nil, []float32{1}}, Tensor{"w", nil, []float32{1}})
+		}, `tensor "w" is in m/a.safetensors and in m/b.safetensors`},
+		{"tensor twice in the index", func(f map[string]string) { f[index] = names(`{"w":"a.safetensors","w":"b.safetensors"}`) }, `weight_map: key "w" comes twice`},
+		{"two maps", func(f map[string]string) {
+			f[index] = `{"weight_map":{"w":"a.safetensors"},"weight_map":{"v":"b.safetensors"}}`
+		}, `key "weight_map" comes twice`},
+		{"outside", func(f map[string]string) { f[index] = names(`{"w":"../a.safetensors"}`) }, `tensor "w": file "../a.safetensors" does not lie within the directory`},
+		{"absolute", func(f map[string]string) { f[index] = names(`{"w":"/a.safetensors"}`) }, "does not lie within"},
+		{"roundabout", func(f map[string]string) { f[index] = names(`{"w":"x/../a.safetensors"}`) }, "does not lie within"},
+		{"backslashes", func(f map[string]string) { f[index] = names(`{"w":"..\\a.safetensors"}`) }, "does not lie within"},
+		{"empty name", func(f map[string]string) { f[index] = names(`{"w":""}`) }, "does not lie within"},
+		{"pickle", func(f map[string]string) { f[index] = names(`{"w":"pytorch_model-00001.bin"}`) }, `file "pytorch_model-00001.bin" is not safetensors`},
+		{"file not text", func(f map[string]string) { f[index] = names(`{"w":1}`) }, `tensor "w": 1 is not a string`},
+		{"map not an object", func(f map[string]string) { f[index] = names(`[]`) }, "weight_map: [ where { was expected"},
+		{"no map", func(f map[string]string) { f[index] = `{"metadata":{}}` }, "no weight_map, or an empty one"},
+		{"empty map", func(f map[string]string) { f[index] = names(`{}`) }, "no weight_map, or an empty one"},
+		{"not JSON", func(f map[string]string) { f[index] = `{"weight_map"` }, "index.json: not valid JSON"},
+		{"two values", func(f map[string]string) { f[index] += `{}` }, "index.json: not valid JSON"},
+		{"not UTF-8", func(f map[string]string) { f[index] = names("{\"\xff\":\"a.safetensors\"}") }, "not valid UTF-8"},
+		{"huge", func(f map[string]string) { f[index] = strings.Repeat(" ", maxIndex+1) }, "has 67108865 bytes, the limit is 67108864"},
+		{"shard a folder", func(f map[string]string) { delete(f, "b.safetensors"); f["b.safetensors/x"] = "" }, "b.safetensors is not a regular file"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			files := sharded(t)
+			c.change(files)
+			_, err := FromFS(mapFS(files), "m")
+			if err == nil || !strings.HasPrefix(err.Error(), "checkpoint: ") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// Whatever the index says, only files of the directory are opened, and every tensor can be read.
+func FuzzIndex(f *testing.F) {
+	for _, s := range []string{
+		`{"metadata":{"total_size":12},"weight_map":{"w":"a.safetensors"}}`, `{"weight_map":{"w":"a.safetensors","v":"b.safetensors"}}`,
+		`{"weight_map":{"w":"../a.safetensors"}}`, `{"weight_map":{"w":"a.safetensors","w":"b.safetensors"}}`, `{"weight_map":[]}`, `{`, "null",
+		`{"metadata":[[{}]],"weight_map":{"\u0077":"a.safetensors"}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) > 1<<14 {
+			return
+		}
+		index, err := parseIndex(b)
+		if err != nil {
+			return
+		}
+		for name, file := range index {
+			if !fs.ValidPath(file) || !filepath.IsLocal(file) || !strings.HasSuffix(file, ".safetensors") {
+				t.Fatalf("tensor %q: file %q was accepted", name, file)
+			}
+		}
+		files := sharded(t)
+		files[indexFile] = string(b)
+		d, err := FromFS(mapFS(files), "m")
+		if err != nil {
+			return
+		}
+		for _, name := range d.Weights.Names() {
+			if err := d.Weights.View(name, func([]byte) error { return nil }); err != nil {
+				t.Error(err)
+			}
+		}
+		for name := range index {
+			if !d.Weights.Has(name) {
+				t.Errorf("tensor %q of the index is not there", name)
+			}
+		}
+	})
+}

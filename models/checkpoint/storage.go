@@ -1,0 +1,121 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime/debug"
+	"sync"
+)
+
+// storage is the bytes of one file. It is safe for concurrent use.
+type storage interface {
+	// each calls use with the bytes from begin to end, in order, in pieces of step bytes and a rest. A piece is valid within
+	// the call. It returns an error if the bytes are not all there.
+	each(begin, end, step int64, use func([]byte) error) error
+	io.Closer
+}
+
+// newStorage returns the storage of an open file, which it owns: a mapping if the file is on disk and the system has them.
+func newStorage(f io.Closer, r io.ReaderAt, size int64) storage {
+	if file, ok := f.(*os.File); ok {
+		if data, err := mapFile(file, size); err == nil {
+			return &mapped{data: data, file: file}
+		}
+	}
+	return &readable{r: r, Closer: f}
+}
+
+// readable is a file that is read.
+type readable struct {
+	r io.ReaderAt
+	io.Closer
+}
+
+func (s *readable) each(begin, end, step int64, use func([]byte) error) error {
+	buf := make([]byte, min(step, end-begin))
+	for off := begin; off < end; off += int64(len(buf)) {
+		buf = buf[:min(int64(len(buf)), end-off)]
+		n, err := s.r.ReadAt(buf, off)
+		if n < len(buf) { // the end of the file at the end of buf is no error
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return fmt.Errorf("read %d of %d bytes at %d: %w", n, len(buf), off, err)
+		}
+		if err := use(buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mapped is bytes in memory: a mapped file or, if file is nil, memory that was there already.
+type mapped struct {
+	mu   sync.RWMutex // readers hold it, so that nothing is unmapped under them
+	data []byte
+	file *os.File
+}
+
+func (m *mapped) each(begin, end, step int64, use func([]byte) error) error {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if end > int64(len(m.data)) {
+		return fs.ErrClosed
+	}
+	for off := begin; off < end; off += step {
+		stop := min(off+step, end)
+		if err := m.piece(off, stop, use); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// piece lets use see data[off:stop]. Of a file it then gives the pages back and looks whether it has been cut meanwhile:
+// within the last page that is zeros, beyond it a fault.
+func (m *mapped) piece(off, stop int64, use func([]byte) error) error {
+	data := m.data[off:stop:stop]
+	if m.file == nil {
+		return use(data)
+	}
+	err := guard(data, use)
+	unmapped := releasePages(m.data, off, stop)
+	info, statErr := m.file.Stat()
+	if statErr == nil && info.Size() < int64(len(m.data)) {
+		return fmt.Errorf("the file was cut from %d to %d bytes while it was open: %w", len(m.data), info.Size(), io.ErrUnexpectedEOF)
+	}
+	return errors.Join(err, unmapped, statErr)
+}
+
+// guard calls use with data and returns an error if data cannot be read: the file was cut, or its disk fails. Panics of other
+// kinds pass.
+func guard(data []byte, use func([]byte) error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		r := recover()
+		if r == nil {
+			return
+		}
+		fault, ok := r.(interface{ Addr() uintptr })
+		if !ok || !within(data, fault.Addr()) {
+			panic(r)
+		}
+		err = errors.New("memory fault in the mapped file: it was cut or its disk fails")
+	}()
+	return use(data)
+}
+
+// Close unmaps and closes the file; of memory it only forgets.
+func (m *mapped) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	data := m.data
+	m.data = nil
+	if m.file == nil || data == nil {
+		return nil
+	}
+	return errors.Join(unmapFile(data), m.file.Close())
+}

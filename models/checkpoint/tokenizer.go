@@ -1,0 +1,163 @@
+package checkpoint
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// The files beside tokenizer.json that say how text becomes tokens.
+const (
+	tokenizerConfigFile = "tokenizer_config.json"
+	specialTokensFile   = "special_tokens_map.json"
+	chatTemplateFile    = "chat_template.jinja"
+	chatTemplatesDir    = "additional_chat_templates"
+	defaultTemplate     = "default"
+)
+
+// HasTokenizer returns whether there is a tokenizer.json.
+func (d *Dir) HasTokenizer() bool { return d.exists(tokenizerFile) }
+
+// TokenizerJSON returns the bytes of tokenizer.json. It returns an error if there is none, which says how to make one if the
+// directory has a tokenizer in another format (vocab.txt, merges.txt, tokenizer.model).
+func (d *Dir) TokenizerJSON() ([]byte, error) {
+	b, err := d.read(tokenizerFile, maxTokenizer)
+	return b, d.explainTokenizer(err)
+}
+
+// TokenizerConfig returns tokenizer_config.json decoded like [Dir.Config]; nil if there is none. It returns an error if the
+// file is not a JSON object.
+func (d *Dir) TokenizerConfig() (map[string]any, error) { return d.readOptional(tokenizerConfigFile) }
+
+// SpecialTokens returns the text of the tokens with a role, by key: bos_token, eos_token, unk_token, sep_token, pad_token,
+// cls_token, mask_token and others that end in _token; keys that are null are left out. They stand in
+// tokenizer_config.json; special_tokens_map.json goes before it if it has no added_tokens_decoder, and counts for nothing
+// otherwise, as in the reference. The result is empty if neither file is there. It returns an error if a value is neither
+// text nor an object with a text named content.
+func (d *Dir) SpecialTokens() (map[string]string, error) {
+	config, err := d.TokenizerConfig()
+	if err != nil {
+		return nil, err
+	}
+	tokens := map[string]string{}
+	if err := d.addSpecial(tokens, tokenizerConfigFile, config); err != nil {
+		return nil, err
+	}
+	if _, modern := config["added_tokens_decoder"]; modern {
+		return tokens, nil
+	}
+	legacy, err := d.readOptional(specialTokensFile)
+	if err != nil {
+		return nil, err
+	}
+	return tokens, d.addSpecial(tokens, specialTokensFile, legacy)
+}
+
+// addSpecial puts the tokens of one file into tokens.
+func (d *Dir) addSpecial(tokens map[string]string, file string, values map[string]any) error {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		value := values[key]
+		if _, flag := value.(bool); flag || value == nil || !strings.HasSuffix(key, "_token") { // add_bos_token is a flag
+			continue
+		}
+		object, ok := value.(map[string]any)
+		if ok {
+			value = object["content"]
+		}
+		text, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("checkpoint: %s: %s is neither text nor an object with content", d.path(file), key)
+		}
+		tokens[key] = text
+	}
+	return nil
+}
+
+// ChatTemplate returns the chat template of that name, in Jinja; the empty name is the default one. It returns the empty
+// text if the directory has no templates at all, and an error that lists them if it has, but none of that name.
+// chat_template.jinja and the files of additional_chat_templates go before chat_template in tokenizer_config.json, which is
+// one text or a list of named ones.
+func (d *Dir) ChatTemplate(name string) (string, error) {
+	if name == "" {
+		name = defaultTemplate
+	}
+	templates, err := d.templateFiles()
+	if err == nil && len(templates) == 0 {
+		templates, err = d.configTemplates()
+	}
+	if err != nil || len(templates) == 0 {
+		return "", err
+	}
+	text, ok := templates[name]
+	if !ok {
+		return "", fmt.Errorf("checkpoint: %s has no chat template %q, known are %s",
+			d.Name, name, strings.Join(slices.Sorted(maps.Keys(templates)), ", "))
+	}
+	return text, nil
+}
+
+// templateFiles returns the templates that stand in files of their own, by name.
+func (d *Dir) templateFiles() (map[string]string, error) {
+	files := map[string]string{}
+	if d.exists(chatTemplateFile) {
+		files[defaultTemplate] = chatTemplateFile
+	}
+	more, err := fs.Glob(d.fsys, chatTemplatesDir+"/*.jinja")
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %s: %w", d.path(chatTemplatesDir), err)
+	}
+	for _, file := range more {
+		files[strings.TrimSuffix(path.Base(file), ".jinja")] = file
+	}
+	templates := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		b, err := d.read(files[name], maxConfig)
+		if err != nil {
+			return nil, err
+		}
+		templates[name] = string(b)
+	}
+	return templates, nil
+}
+
+// configTemplates returns the templates of tokenizer_config.json, by name.
+func (d *Dir) configTemplates() (map[string]string, error) {
+	config, err := d.TokenizerConfig()
+	if err != nil {
+		return nil, err
+	}
+	switch value := config["chat_template"].(type) {
+	case nil:
+		return nil, nil
+	case string:
+		return map[string]string{defaultTemplate: value}, nil
+	case []any:
+		templates := map[string]string{}
+		for i, v := range value {
+			object, _ := v.(map[string]any)
+			name, named := object["name"].(string)
+			text, ok := object["template"].(string)
+			if !named || !ok {
+				return nil, fmt.Errorf("checkpoint: %s: chat_template %d has no name or no template", d.path(tokenizerConfigFile), i)
+			}
+			templates[name] = text
+		}
+		return templates, nil
+	}
+	return nil, fmt.Errorf("checkpoint: %s: chat_template is neither text nor a list", d.path(tokenizerConfigFile))
+}
+
+// readOptional decodes a JSON file; nil if there is none.
+func (d *Dir) readOptional(file string) (map[string]any, error) {
+	if !d.exists(file) {
+		return nil, nil
+	}
+	b, err := d.read(file, maxConfig)
+	if err != nil {
+		return nil, err
+	}
+	return d.decode(file, b)
+}

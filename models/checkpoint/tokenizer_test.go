@@ -1,0 +1,104 @@
+package checkpoint
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// withFiles is a directory with config.json, weights and what is given.
+func withFiles(t *testing.T, more map[string]string) *Dir {
+	t.Helper()
+	files := map[string]string{"config.json": "{}", "model.safetensors": string(weights(t))}
+	for name, text := range more {
+		files[name] = text
+	}
+	d, err := FromFS(mapFS(files), "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestSpecialTokens(t *testing.T) {
+	const config, special = "tokenizer_config.json", "special_tokens_map.json"
+	cases := []struct {
+		name  string
+		files map[string]string
+		want  map[string]string
+		err   string
+	}{
+		{"none", nil, map[string]string{}, ""},
+		{
+			"text, object, null and flags",
+			map[string]string{config: `{"bos_token":"<s>","eos_token":{"content":"</s>","lstrip":false},"pad_token":null,"add_bos_token":true,"model_max_length":5}`},
+			map[string]string{"bos_token": "<s>", "eos_token": "</s>"}, "",
+		},
+		{
+			"old style: the map goes first",
+			map[string]string{config: `{"bos_token":"a","unk_token":"u"}`, special: `{"bos_token":"b","additional_special_tokens":["x"]}`},
+			map[string]string{"bos_token": "b", "unk_token": "u"}, "",
+		},
+		{
+			"new style: the map is not read",
+			map[string]string{config: `{"bos_token":"a","added_tokens_decoder":{}}`, special: `{"bos_token":"b","eos_token":"e"}`},
+			map[string]string{"bos_token": "a"}, "",
+		},
+		{"only the map", map[string]string{special: `{"mask_token":{"content":"[MASK]"}}`}, map[string]string{"mask_token": "[MASK]"}, ""},
+		{"number", map[string]string{config: `{"bos_token":1}`}, nil, "m/tokenizer_config.json: bos_token is neither text nor"},
+		{"object without content", map[string]string{special: `{"bos_token":{}}`}, nil, "m/special_tokens_map.json: bos_token is neither"},
+		{"not JSON", map[string]string{config: `{`}, nil, "m/tokenizer_config.json is not valid JSON"},
+		{"map not JSON", map[string]string{special: `{`}, nil, "m/special_tokens_map.json is not valid JSON"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := withFiles(t, c.files).SpecialTokens()
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("error %v, want %q", err, c.err)
+				}
+				return
+			}
+			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+				t.Errorf("error %v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestChatTemplate(t *testing.T) {
+	const config = "tokenizer_config.json"
+	cases := []struct {
+		name     string
+		files    map[string]string
+		template string
+		want     string
+		err      string
+	}{
+		{"none", nil, "", "", ""},
+		{"null", map[string]string{config: `{"chat_template":null}`}, "", "", ""},
+		{"text", map[string]string{config: `{"chat_template":"T"}`}, "", "T", ""},
+		{"text by name", map[string]string{config: `{"chat_template":"T"}`}, "default", "T", ""},
+		{"list", map[string]string{config: `{"chat_template":[{"name":"default","template":"D"},{"name":"rag","template":"R"}]}`}, "rag", "R", ""},
+		{"list's default", map[string]string{config: `{"chat_template":[{"name":"rag","template":"R"},{"name":"default","template":"D"}]}`}, "", "D", ""},
+		{"file first", map[string]string{config: `{"chat_template":"T"}`, "chat_template.jinja": "F"}, "", "F", ""},
+		{
+			"folder", map[string]string{"chat_template.jinja": "F", "additional_chat_templates/tool_use.jinja": "U", "additional_chat_templates/x.txt": ""},
+			"tool_use", "U", "",
+		},
+		{"unknown name", map[string]string{config: `{"chat_template":[{"name":"b","template":""},{"name":"a","template":""}]}`}, "", "", `m has no chat template "default", known are a, b`},
+		{"number", map[string]string{config: `{"chat_template":1}`}, "", "", "m/tokenizer_config.json: chat_template is neither text nor a list"},
+		{"list of text", map[string]string{config: `{"chat_template":["T"]}`}, "", "", "chat_template 0 has no name or no template"},
+		{"config not JSON", map[string]string{config: `{`}, "", "", "m/tokenizer_config.json is not valid JSON"},
+		{"file too long", map[string]string{"chat_template.jinja": strings.Repeat("x", maxConfig+1)}, "", "", "m/chat_template.jinja has 16777217 bytes"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := withFiles(t, c.files).ChatTemplate(c.template)
+			if got != c.want || c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("ChatTemplate(%q) = %q, %v, want %q, error %q", c.template, got, err, c.want, c.err)
+			}
+		})
+	}
+}
