@@ -77,4 +77,5 @@ def main():
         sys.exit(f"not the same with transformers {transformers.__version__}: {' '.join(wrong)}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -22,8 +22,8 @@ transformers.utils.logging.disable_progress_bar()
 NEW_TOKENS = 6  # of the greedy continuation
 
 
-def build(config_class, model_class, options, seed):
-    """A model whose every parameter is drawn anew: sd 0.2, gains of norms around 1 (Gemma's, which are 1+w, around 0)."""
+def build(config_class, model_class, options, seed, deviation=0.2):
+    """A model whose every parameter is drawn anew; gains of norms lie around 1 (Gemma's, which are 1+w, around 0)."""
     torch.manual_seed(0)
     config = config_class(**options)
     config._attn_implementation = "eager"
@@ -33,7 +33,7 @@ def build(config_class, model_class, options, seed):
     with torch.no_grad():
         for name, p in model.named_parameters():  # tied parameters come once
             gain = p.ndim == 1 and name.endswith("weight") and not gains_around_zero
-            p.copy_(torch.randn(p.shape, generator=random) * 0.2 + (1.0 if gain else 0.0))
+            p.copy_(torch.randn(p.shape, generator=random) * deviation + (1.0 if gain else 0.0))
     return model
 
 
