@@ -1,0 +1,426 @@
+package chat
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// filter is what follows a vertical bar.
+type filter func(r *run, v value, a arguments) value
+
+// filters are those that a template may use.
+var filters map[string]filter
+
+func init() {
+	text := func(name string, f func(string) string) filter {
+		return func(r *run, v value, a arguments) value {
+			a.bind(r, name)
+			return r.text(f(r.str(v)))
+		}
+	}
+	filters = map[string]filter{
+		"upper": text("upper", strings.ToUpper), "lower": text("lower", strings.ToLower), "title": text("title", pythonTitle),
+		"capitalize": text("capitalize", capitalize), "string": text("string", func(s string) string { return s }),
+		"safe": text("safe", func(s string) string { return s }),
+		"trim": func(r *run, v value, a arguments) value { return r.strip(r.str(v), a, true, true) },
+		"replace": func(r *run, v value, a arguments) value {
+			return replace(r, r.str(v), a)
+		},
+		"indent": indent, "wordcount": wordCount, "tojson": toJSON,
+		"length": length, "count": length, "default": defaultTo, "d": defaultTo,
+		"abs": abs, "int": toInt, "float": toFloat, "round": round,
+		"list": toList, "first": first, "last": last, "reverse": reverse, "join": joinFilter, "sum": sum,
+		"items": items, "dictsort": dictSort, "sort": sort, "unique": unique, "min": extreme(-1), "max": extreme(1),
+		"attr":   func(r *run, v value, a arguments) value { return attr(r, v, a) },
+		"map":    mapFilter,
+		"select": choose(true, false), "reject": choose(false, false),
+		"selectattr": choose(true, true), "rejectattr": choose(false, true),
+	}
+}
+
+func length(r *run, v value, a arguments) value {
+	a.bind(r, "length")
+	switch v := v.(type) {
+	case undefined:
+		return int64(0)
+	case string:
+		return int64(utf8.RuneCountInString(v))
+	case *dict:
+		return int64(len(v.keys))
+	case *loopInfo:
+		return int64(len(v.items))
+	case *sequence:
+		if v.kind != yieldedKind {
+			return int64(len(v.items))
+		}
+	}
+	r.fail("object of type '%s' has no len()", kindOf(v))
+	return nil
+}
+
+func defaultTo(r *run, v value, a arguments) value {
+	bound := a.bind(r, "default", "default_value", "boolean")
+	_, missing := v.(undefined)
+	if missing || r.truth(or(bound[1], false)) && !r.truth(v) {
+		return or(bound[0], "")
+	}
+	return v
+}
+
+func abs(r *run, v value, a arguments) value {
+	a.bind(r, "abs")
+	if _, f, _, ok := number(r.defined(v)); ok && f >= 0 {
+		return r.sign(v, false)
+	}
+	return r.sign(v, true)
+}
+
+func toInt(r *run, v value, a arguments) value {
+	bound := a.bind(r, "int", "default", "base")
+	otherwise := or(bound[0], int64(0))
+	switch v := v.(type) {
+	case string:
+		s := strings.TrimFunc(v, isSpace)
+		if n, err := strconv.ParseInt(s, int(max(min(r.int(or(bound[1], int64(10))), 36), 2)), 64); err == nil {
+			return n
+		}
+		if f, err := strconv.ParseFloat(s, 64); err == nil && math.Abs(f) < 1<<62 {
+			return int64(f)
+		}
+	case float64:
+		if math.Abs(v) < 1<<62 {
+			return int64(v)
+		}
+	case bool, int64:
+		return r.int(v)
+	}
+	r.defined(v)
+	return otherwise
+}
+
+func toFloat(r *run, v value, a arguments) value {
+	otherwise := or(a.bind(r, "float", "default")[0], 0.0)
+	if s, ok := v.(string); ok {
+		if f, err := strconv.ParseFloat(strings.TrimFunc(s, isSpace), 64); err == nil {
+			return f
+		}
+		return otherwise
+	}
+	if _, f, _, ok := number(r.defined(v)); ok {
+		return f
+	}
+	return otherwise
+}
+
+func round(r *run, v value, a arguments) value {
+	bound := a.bind(r, "round", "precision", "method")
+	_, f, _, ok := number(r.defined(v))
+	if !ok {
+		r.fail("round wants a number, got '%s'", kindOf(v))
+	}
+	scale := math.Pow(10, float64(max(min(r.int(or(bound[0], int64(0))), 300), -300)))
+	switch r.string(or(bound[1], "common")) {
+	case "common":
+		return math.RoundToEven(f*scale) / scale
+	case "ceil":
+		return math.Ceil(f*scale) / scale
+	case "floor":
+		return math.Floor(f*scale) / scale
+	}
+	r.fail("method must be common, ceil or floor")
+	return nil
+}
+
+func toList(r *run, v value, a arguments) value {
+	a.bind(r, "list")
+	return r.list(slices.Clone(r.iterate(v)))
+}
+
+func first(r *run, v value, a arguments) value {
+	a.bind(r, "first")
+	if found := r.iterate(v); len(found) > 0 {
+		return found[0]
+	}
+	return undefined{"No first item, sequence was empty."}
+}
+
+func last(r *run, v value, a arguments) value {
+	a.bind(r, "last")
+	if s, ok := v.(*sequence); ok && s.kind == yieldedKind {
+		r.fail("'generator' object is not reversible")
+	}
+	if found := r.iterate(v); len(found) > 0 {
+		return found[len(found)-1]
+	}
+	return undefined{"No last item, sequence was empty."}
+}
+
+func reverse(r *run, v value, a arguments) value {
+	a.bind(r, "reverse")
+	found := slices.Clone(r.iterate(v))
+	slices.Reverse(found)
+	if _, ok := v.(string); ok {
+		return r.joinStrings("", found)
+	}
+	return r.yield(found)
+}
+
+// yield returns what filters such as select give.
+func (r *run) yield(items []value) value {
+	list := r.list(items)
+	list.kind = yieldedKind
+	return list
+}
+
+func joinFilter(r *run, v value, a arguments) value {
+	bound := a.bind(r, "join", "d", "attribute")
+	get := r.getter(or(bound[1], nil))
+	var parts []value
+	for _, item := range r.iterate(v) {
+		parts = append(parts, r.str(get(item)))
+	}
+	return r.joinStrings(r.str(or(bound[0], "")), parts)
+}
+
+func sum(r *run, v value, a arguments) value {
+	bound := a.bind(r, "sum", "attribute", "start")
+	get, total := r.getter(or(bound[0], nil)), or(bound[1], int64(0))
+	for _, item := range r.iterate(v) {
+		total = r.binary("+", total, get(item))
+	}
+	return total
+}
+
+func items(r *run, v value, a arguments) value {
+	a.bind(r, "items")
+	switch v := v.(type) {
+	case undefined:
+		return r.yield(nil)
+	case *dict:
+		r.alloc(64 * len(v.keys))
+		return r.yield(v.items())
+	}
+	r.fail("Can only get item pairs from a mapping.")
+	return nil
+}
+
+func attr(r *run, v value, a arguments) value {
+	name := r.string(a.bind(r, "attr", "name")[0])
+	if found, ok := r.own(v, name); ok {
+		return found
+	}
+	return undefined{"'" + kindOf(v) + " object' has no attribute '" + name + "'"}
+}
+
+// getter returns a function that looks an attribute up, by a path such as a.b.0; nil is the item itself.
+func (r *run) getter(attribute value) func(value) value {
+	if attribute == nil {
+		return func(v value) value { return v }
+	}
+	path := []value{attribute}
+	if s, ok := attribute.(string); ok {
+		path = nil
+		for part := range strings.SplitSeq(s, ".") {
+			if n, err := strconv.ParseInt(part, 10, 64); err == nil && n >= 0 {
+				path = append(path, n)
+				continue
+			}
+			path = append(path, part)
+		}
+	}
+	return func(v value) value {
+		for _, part := range path {
+			r.step(1)
+			v = r.item(v, part)
+		}
+		return v
+	}
+}
+
+// mapFilter applies a filter to each item, or looks an attribute of each up.
+func mapFilter(r *run, v value, a arguments) value {
+	each := func(item value) value { return item }
+	if len(a.positional) > 0 {
+		name := r.string(a.positional[0])
+		f, ok := filters[name]
+		if !ok {
+			r.fail("No filter named '%s'; known are %s", name, known(filters))
+		}
+		rest := arguments{positional: a.positional[1:], names: a.names, named: a.named}
+		each = func(item value) value { return f(r, item, rest) }
+	} else {
+		bound := a.bind(r, "map", "attribute", "default")
+		get := r.getter(or(bound[0], nil))
+		each = func(item value) value {
+			found := get(item)
+			if _, missing := found.(undefined); missing {
+				return or(bound[1], found)
+			}
+			return found
+		}
+	}
+	var mapped []value
+	r.nested(func() {
+		for _, item := range r.iterate(v) {
+			r.step(1)
+			mapped = append(mapped, each(item))
+		}
+	})
+	return r.yield(mapped)
+}
+
+// choose is select, reject, selectattr and rejectattr.
+func choose(keep, byAttribute bool) filter {
+	return func(r *run, v value, a arguments) value {
+		get, rest := r.getter(nil), a.positional
+		if byAttribute {
+			if len(rest) == 0 {
+				r.fail("the name of an attribute is missing")
+			}
+			get, rest = r.getter(rest[0]), rest[1:]
+		}
+		holds := func(v value) bool { return r.truth(v) }
+		if len(rest) > 0 {
+			name := r.string(rest[0])
+			t, ok := tests[testName(name)]
+			if !ok {
+				r.fail("No test named '%s'; known are %s", name, known(tests))
+			}
+			more := arguments{positional: rest[1:], names: a.names, named: a.named}
+			holds = func(v value) bool { return t(r, v, more) }
+		}
+		var chosen []value
+		for _, item := range r.iterate(v) {
+			r.step(1)
+			if holds(get(item)) == keep {
+				chosen = append(chosen, item)
+			}
+		}
+		return r.yield(chosen)
+	}
+}
+
+// testName returns the name of a test that is written as an operator.
+func testName(s string) string {
+	if name, ok := map[string]string{"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}[s]; ok {
+		return name
+	}
+	return s
+}
+
+// sortKey returns what is compared: strings without case, unless asked otherwise.
+func (r *run) sortKey(caseSensitive bool) func(value) value {
+	return func(v value) value {
+		if s, ok := v.(string); ok && !caseSensitive {
+			return r.text(strings.ToLower(s))
+		}
+		return v
+	}
+}
+
+func (r *run) sorted(found []value, key func(value) value, descending bool) {
+	slices.SortStableFunc(found, func(a, b value) int {
+		order, _ := r.order(key(a), key(b))
+		if descending {
+			return -order
+		}
+		return order
+	})
+}
+
+func sort(r *run, v value, a arguments) value {
+	bound := a.bind(r, "sort", "reverse", "case_sensitive", "attribute")
+	get, fold := r.getter(or(bound[2], nil)), r.sortKey(r.truth(or(bound[1], false)))
+	found := slices.Clone(r.iterate(v))
+	r.sorted(found, func(v value) value { return fold(get(v)) }, r.truth(or(bound[0], false)))
+	return r.list(found)
+}
+
+func dictSort(r *run, v value, a arguments) value {
+	bound := a.bind(r, "dictsort", "case_sensitive", "by", "reverse")
+	d, ok := v.(*dict)
+	if !ok {
+		r.fail("dictsort wants a dict, got '%s'", kindOf(v))
+	}
+	at := slices.Index([]string{"key", "value"}, r.string(or(bound[1], "key")))
+	if at < 0 {
+		r.fail("You can only sort by either 'key' or 'value'")
+	}
+	fold := r.sortKey(r.truth(or(bound[0], false)))
+	pairs := d.items()
+	r.sorted(pairs, func(v value) value { return fold(v.(*sequence).items[at]) }, r.truth(or(bound[2], false)))
+	return r.list(pairs)
+}
+
+func unique(r *run, v value, a arguments) value {
+	bound := a.bind(r, "unique", "case_sensitive", "attribute")
+	get, fold := r.getter(or(bound[1], nil)), r.sortKey(r.truth(or(bound[0], false)))
+	seen := newDict()
+	var kept []value
+	for _, item := range r.iterate(v) {
+		k := fold(get(item))
+		if _, ok := seen.get(k); ok {
+			continue
+		}
+		r.setItem(seen, k, true)
+		kept = append(kept, item)
+	}
+	return r.yield(kept)
+}
+
+func extreme(sign int) filter {
+	return func(r *run, v value, a arguments) value {
+		bound := a.bind(r, "min or max", "case_sensitive", "attribute")
+		get, fold := r.getter(or(bound[1], nil)), r.sortKey(r.truth(or(bound[0], false)))
+		found := r.iterate(v)
+		if len(found) == 0 {
+			return undefined{"No aggregated item, sequence was empty."}
+		}
+		best := found[0]
+		for _, item := range found[1:] {
+			if order, _ := r.order(fold(get(item)), fold(get(best))); cmp.Compare(order, 0) == sign {
+				best = item
+			}
+		}
+		return best
+	}
+}
+
+func wordCount(r *run, v value, a arguments) value {
+	a.bind(r, "wordcount")
+	n, inside := 0, false
+	for _, c := range r.str(v) {
+		word := nameToken.MatchString(string(c))
+		if word && !inside {
+			n++
+		}
+		inside = word
+	}
+	return int64(n)
+}
+
+func indent(r *run, v value, a arguments) value {
+	bound := a.bind(r, "indent", "width", "first", "blank")
+	prefix, ok := or(bound[0], int64(4)).(string)
+	if !ok {
+		prefix = r.str(r.repeat(" ", r.int(or(bound[0], int64(4)))))
+	}
+	blank := r.truth(or(bound[2], false))
+	lines := r.iterate(splitLines(r, r.str(v)+"\n", arguments{}))
+	var b strings.Builder
+	for i, line := range lines {
+		line := line.(string)
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		if i == 0 && r.truth(or(bound[1], false)) || i > 0 && (line != "" || blank) {
+			b.WriteString(r.text(prefix))
+		}
+		b.WriteString(r.text(line))
+	}
+	return b.String()
+}

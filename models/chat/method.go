@@ -1,0 +1,335 @@
+package chat
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// stringMethods are the methods of str that templates may call.
+var stringMethods = map[string]func(*run, string, arguments) value{
+	"strip":      func(r *run, s string, a arguments) value { return r.strip(s, a, true, true) },
+	"lstrip":     func(r *run, s string, a arguments) value { return r.strip(s, a, true, false) },
+	"rstrip":     func(r *run, s string, a arguments) value { return r.strip(s, a, false, true) },
+	"split":      func(r *run, s string, a arguments) value { return r.split(s, a, false) },
+	"rsplit":     func(r *run, s string, a arguments) value { return r.split(s, a, true) },
+	"splitlines": splitLines,
+	"startswith": func(r *run, s string, a arguments) value { return r.affix(s, a, strings.HasPrefix) },
+	"endswith":   func(r *run, s string, a arguments) value { return r.affix(s, a, strings.HasSuffix) },
+	"removeprefix": func(r *run, s string, a arguments) value {
+		return r.text(strings.TrimPrefix(s, r.string(a.bind(r, "removeprefix", "prefix")[0])))
+	},
+	"removesuffix": func(r *run, s string, a arguments) value {
+		return r.text(strings.TrimSuffix(s, r.string(a.bind(r, "removesuffix", "suffix")[0])))
+	},
+	"replace": replace,
+	"join": func(r *run, s string, a arguments) value {
+		return r.joinStrings(s, r.iterate(a.bind(r, "join", "iterable")[0]))
+	},
+	"find": func(r *run, s string, a arguments) value {
+		return find(s, r.string(a.bind(r, "find", "sub")[0]), strings.Index)
+	},
+	"rfind": func(r *run, s string, a arguments) value {
+		return find(s, r.string(a.bind(r, "rfind", "sub")[0]), strings.LastIndex)
+	},
+	"count": func(r *run, s string, a arguments) value {
+		return int64(strings.Count(s, r.string(a.bind(r, "count", "sub")[0])))
+	},
+	"upper":      plain("upper", strings.ToUpper),
+	"lower":      plain("lower", strings.ToLower),
+	"title":      plain("title", pythonTitle),
+	"capitalize": plain("capitalize", capitalize),
+	"isdigit":    every("isdigit", unicode.IsDigit),
+	"isalpha":    every("isalpha", unicode.IsLetter),
+	"isalnum":    every("isalnum", func(c rune) bool { return unicode.IsLetter(c) || unicode.IsNumber(c) }),
+	"isspace":    every("isspace", isSpace),
+	"isupper":    func(_ *run, s string, _ arguments) value { return isUpper(s) },
+	"islower":    func(_ *run, s string, _ arguments) value { return isLower(s) },
+}
+
+// dictMethods are the methods of dict that templates may call and that change nothing.
+var dictMethods = map[string]func(*run, *dict, arguments) value{
+	"items": func(r *run, d *dict, a arguments) value {
+		a.bind(r, "items")
+		r.alloc(64 * len(d.keys))
+		return &sequence{items: d.items(), kind: viewKind}
+	},
+	"keys": func(r *run, d *dict, a arguments) value {
+		a.bind(r, "keys")
+		return &sequence{items: d.keys, kind: viewKind}
+	},
+	"values": func(r *run, d *dict, a arguments) value {
+		a.bind(r, "values")
+		list := r.list(make([]value, len(d.keys)))
+		list.kind = viewKind
+		for i, k := range d.keys {
+			list.items[i], _ = d.get(k)
+		}
+		return list
+	},
+	"get": func(r *run, d *dict, a arguments) value {
+		bound := a.bind(r, "get", "key", "default")
+		if v, ok := d.get(bound[0]); ok {
+			return v
+		}
+		return or(bound[1], nil)
+	},
+}
+
+// listMethods are the methods of list that templates may call and that change nothing.
+var listMethods = map[string]func(*run, *sequence, arguments) value{
+	"index": func(r *run, s *sequence, a arguments) value {
+		v := a.bind(r, "index", "value")[0]
+		for i, item := range s.items {
+			if r.equal(item, v) {
+				return int64(i)
+			}
+		}
+		r.fail("the value of index is not in the list")
+		return nil
+	},
+	"count": func(r *run, s *sequence, a arguments) value {
+		v, n := a.bind(r, "count", "value")[0], int64(0)
+		for _, item := range s.items {
+			if r.equal(item, v) {
+				n++
+			}
+		}
+		return n
+	},
+}
+
+// string returns a value that must be a string.
+func (r *run) string(v value) string {
+	s, ok := v.(string)
+	if !ok {
+		if v == absent {
+			r.fail("an argument is missing, want a str")
+		}
+		r.defined(v)
+		r.fail("want a str, got '%s'", kindOf(v))
+	}
+	return s
+}
+
+// int returns a value that must be an integer.
+func (r *run) int(v value) int64 {
+	i, _, isInt, _ := number(r.defined(v))
+	if !isInt {
+		r.fail("want an int, got '%s'", kindOf(v))
+	}
+	return i
+}
+
+func plain(name string, f func(string) string) func(*run, string, arguments) value {
+	return func(r *run, s string, a arguments) value {
+		a.bind(r, name)
+		return r.text(f(s))
+	}
+}
+
+func every(name string, f func(rune) bool) func(*run, string, arguments) value {
+	return func(r *run, s string, a arguments) value {
+		a.bind(r, name)
+		return s != "" && strings.IndexFunc(s, func(c rune) bool { return !f(c) }) < 0
+	}
+}
+
+// strip removes characters at the ends, white space if none are given.
+func (r *run) strip(s string, a arguments, left, right bool) value {
+	remove := isSpace
+	if chars := or(a.bind(r, "strip", "chars")[0], nil); chars != nil {
+		set := r.string(chars)
+		r.step(len(set) / 16 * (1 + len(s)/bytesPerStep))
+		remove = func(c rune) bool { return strings.ContainsRune(set, c) }
+	}
+	if left {
+		s = strings.TrimLeftFunc(s, remove)
+	}
+	if right {
+		s = strings.TrimRightFunc(s, remove)
+	}
+	return s
+}
+
+// split cuts a string at a separator, at white space if there is none, at most maxsplit times from one end.
+func (r *run) split(s string, a arguments, fromRight bool) value {
+	bound := a.bind(r, "split", "sep", "maxsplit")
+	limit := int(max(min(r.int(or(bound[1], int64(-1))), 1<<30), -1))
+	r.alloc(len(s))
+	var parts []string
+	if sep := or(bound[0], nil); sep == nil {
+		parts = fields(s, limit, fromRight)
+	} else if sep := r.string(sep); sep == "" {
+		r.fail("empty separator")
+	} else {
+		parts = cut(s, sep, limit, fromRight)
+	}
+	items := make([]value, len(parts))
+	for i, part := range parts {
+		items[i] = part
+	}
+	return r.list(items)
+}
+
+// cut splits at a separator.
+func cut(s, sep string, limit int, fromRight bool) []string {
+	if !fromRight || limit < 0 {
+		if limit >= 0 {
+			limit++
+		}
+		return strings.SplitN(s, sep, limit)
+	}
+	parts := strings.Split(s, sep)
+	if first := len(parts) - limit; first > 1 {
+		parts = append([]string{strings.Join(parts[:first], sep)}, parts[first:]...)
+	}
+	return parts
+}
+
+// fields splits at white space.
+func fields(s string, limit int, fromRight bool) []string {
+	if limit < 0 {
+		return strings.FieldsFunc(s, isSpace)
+	}
+	var parts []string
+	for {
+		if fromRight {
+			s = strings.TrimRightFunc(s, isSpace)
+		} else {
+			s = strings.TrimLeftFunc(s, isSpace)
+		}
+		at := strings.IndexFunc(s, isSpace)
+		if fromRight {
+			at = strings.LastIndexFunc(s, isSpace)
+		}
+		if s == "" {
+			return parts
+		}
+		if at < 0 || len(parts) == limit {
+			at = len(s)
+			if fromRight {
+				at = -1
+			}
+		}
+		if !fromRight {
+			parts, s = append(parts, s[:at]), s[at:]
+			continue
+		}
+		_, size := utf8.DecodeRuneInString(s[max(at, 0):])
+		if at < 0 {
+			size = 0
+			at = 0
+		}
+		parts, s = append([]string{s[at+size:]}, parts...), s[:at]
+	}
+}
+
+// splitLines cuts at every line break that Python knows.
+func splitLines(r *run, s string, a arguments) value {
+	keep := r.truth(or(a.bind(r, "splitlines", "keepends")[0], false))
+	r.alloc(len(s))
+	s = strings.ReplaceAll(s, "\r\n", "\uFFFF\n") // a pair is one break
+	var items []value
+	for s != "" {
+		end := strings.IndexFunc(s, func(c rune) bool { return strings.ContainsRune("\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029", c) })
+		line, after := s, ""
+		if end >= 0 {
+			_, size := utf8.DecodeRuneInString(s[end:])
+			line, after = s[:end], s[end+size:]
+			if keep {
+				line = s[:end+size]
+			}
+		}
+		if keep {
+			line = strings.ReplaceAll(line, "\uFFFF\n", "\r\n")
+		} else {
+			line = strings.TrimSuffix(line, "\uFFFF")
+		}
+		items, s = append(items, line), after
+	}
+	return r.list(items)
+}
+
+// affix is startswith and endswith, of one string or any in a tuple.
+func (r *run) affix(s string, a arguments, has func(string, string) bool) value {
+	v := a.bind(r, "startswith or endswith", "prefix")[0]
+	if list, ok := v.(*sequence); ok && list.kind == tupleKind {
+		for _, item := range list.items {
+			if has(s, r.string(item)) {
+				return true
+			}
+		}
+		return false
+	}
+	return has(s, r.string(v))
+}
+
+func replace(r *run, s string, a arguments) value {
+	bound := a.bind(r, "replace", "old", "new", "count")
+	from, to, count := r.string(bound[0]), r.string(bound[1]), or(bound[2], nil)
+	n := int64(-1)
+	if count != nil {
+		n = max(r.int(count), -1)
+	}
+	return r.replace(s, from, to, int(min(n, 1<<30)))
+}
+
+// replace spends what the result takes before it is made.
+func (r *run) replace(s, from, to string, n int) string {
+	hits := strings.Count(s, from)
+	if n >= 0 {
+		hits = min(hits, n)
+	}
+	r.alloc(len(s))
+	if len(to) > 0 && hits > (1<<31)/len(to) {
+		r.alloc(-1)
+	}
+	r.alloc(hits * len(to))
+	return strings.Replace(s, from, to, n)
+}
+
+// joinStrings is Python's str.join.
+func (r *run) joinStrings(sep string, items []value) string {
+	var b strings.Builder
+	for i, item := range items {
+		if i > 0 {
+			b.WriteString(r.text(sep))
+		}
+		b.WriteString(r.text(r.string(item)))
+	}
+	return b.String()
+}
+
+// find returns where a string begins in another, in characters.
+func find(s, part string, index func(string, string) int) value {
+	i := index(s, part)
+	if i < 0 {
+		return int64(-1)
+	}
+	return int64(utf8.RuneCountInString(s[:i]))
+}
+
+func capitalize(s string) string {
+	c, size := utf8.DecodeRuneInString(s)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToTitle(c)) + strings.ToLower(s[size:])
+}
+
+// pythonTitle begins every run of letters with a capital.
+func pythonTitle(s string) string {
+	inside := false
+	return strings.Map(func(c rune) rune {
+		first := !inside
+		inside = unicode.IsLetter(c)
+		if inside && first {
+			return unicode.ToTitle(c)
+		}
+		return unicode.ToLower(c)
+	}, s)
+}
+
+func isUpper(s string) bool { return strings.ToUpper(s) == s && strings.ToLower(s) != s }
+func isLower(s string) bool { return strings.ToLower(s) == s && strings.ToUpper(s) != s }

@@ -1,0 +1,345 @@
+package chat
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// defined fails if a value is not.
+func (r *run) defined(v value) value {
+	if u, ok := v.(undefined); ok {
+		r.fail("%s", u.why)
+	}
+	return v
+}
+
+// number returns a value as an integer, a bool being one, or as a float.
+func number(v value) (i int64, f float64, isInt, ok bool) {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return 1, 1, true, true
+		}
+		return 0, 0, true, true
+	case int64:
+		return v, float64(v), true, true
+	case float64:
+		return 0, v, false, true
+	}
+	return 0, 0, false, false
+}
+
+// binary applies an arithmetic operator.
+func (r *run) binary(operator string, a, b value) value {
+	if operator == "~" {
+		x, y := r.str(a), r.str(b)
+		r.alloc(len(x) + len(y))
+		return x + y
+	}
+	r.defined(a)
+	r.defined(b)
+	x, fx, xInt, xNumber := number(a)
+	y, fy, yInt, yNumber := number(b)
+	switch {
+	case xNumber && yNumber && xInt && yInt:
+		return r.integers(operator, x, y)
+	case xNumber && yNumber:
+		return r.floats(operator, fx, fy)
+	case operator == "+":
+		return r.join(a, b)
+	case operator == "*" && yInt:
+		return r.repeat(a, y)
+	case operator == "*" && xInt:
+		return r.repeat(b, x)
+	}
+	r.fail("unsupported operand type(s) for %s: '%s' and '%s'", operator, kindOf(a), kindOf(b))
+	return nil
+}
+
+// join adds strings and lists.
+func (r *run) join(a, b value) value {
+	switch a := a.(type) {
+	case string:
+		if b, ok := b.(string); ok {
+			r.alloc(len(a) + len(b))
+			return a + b
+		}
+	case *sequence:
+		if b, ok := b.(*sequence); ok && a.kind == b.kind && a.kind <= tupleKind {
+			r.alloc(16 * (len(a.items) + len(b.items)))
+			return &sequence{items: slices.Concat(a.items, b.items), kind: a.kind}
+		}
+	}
+	r.fail("unsupported operand type(s) for +: '%s' and '%s'", kindOf(a), kindOf(b))
+	return nil
+}
+
+// repeat is a string or a list n times.
+func (r *run) repeat(v value, n int64) value {
+	size := 0
+	switch v := v.(type) {
+	case string:
+		size = len(v)
+	case *sequence:
+		size = 16 * len(v.items)
+	}
+	n = max(n, 0)
+	if high, low := bits.Mul64(uint64(size), uint64(n)); high != 0 || low > math.MaxInt32 {
+		r.alloc(-1)
+	}
+	if size == 0 {
+		n = min(n, 1)
+	}
+	r.alloc(size * int(n))
+	switch v := v.(type) {
+	case string:
+		return strings.Repeat(v, int(n))
+	case *sequence:
+		if v.kind <= tupleKind {
+			return &sequence{items: slices.Repeat(v.items, int(n)), kind: v.kind}
+		}
+	}
+	r.fail("a %s cannot be repeated", kindOf(v))
+	return nil
+}
+
+func (r *run) integers(operator string, x, y int64) value {
+	if y == 0 && (operator == "/" || operator == "//" || operator == "%") {
+		r.fail("division by zero")
+	}
+	var result, low int64
+	switch operator {
+	case "+":
+		result = x + y
+		low = (x ^ result) & (y ^ result) // negative if the sign is wrong
+	case "-":
+		result = x - y
+		low = (x ^ y) & (x ^ result)
+	case "*":
+		result = x * y
+		if x != 0 && (result/x != y || x == -1 && y == math.MinInt64) {
+			low = -1
+		}
+	case "/":
+		return float64(x) / float64(y)
+	case "//", "%":
+		quotient, rest := x/y, x%y
+		if rest != 0 && (rest < 0) != (y < 0) {
+			quotient, rest = quotient-1, rest+y
+		}
+		if operator == "%" {
+			return rest
+		}
+		return quotient
+	case "**":
+		return r.power(x, y)
+	}
+	if low < 0 {
+		r.fail("%d %s %d does not fit in 64 bits", x, operator, y)
+	}
+	return result
+}
+
+func (r *run) power(x, y int64) value {
+	if y < 0 {
+		return math.Pow(float64(x), float64(y))
+	}
+	if y > 63 && x != 0 && x != 1 && x != -1 {
+		r.fail("%d ** %d does not fit in 64 bits", x, y)
+	}
+	if y > 63 {
+		y = 62 + y%2
+	}
+	result := value(int64(1))
+	for range y {
+		result = r.integers("*", result.(int64), x)
+	}
+	return result
+}
+
+func (r *run) floats(operator string, x, y float64) value {
+	switch operator {
+	case "+":
+		return x + y
+	case "-":
+		return x - y
+	case "*":
+		return x * y
+	case "**":
+		return math.Pow(x, y)
+	}
+	if y == 0 {
+		r.fail("division by zero")
+	}
+	switch operator {
+	case "/":
+		return x / y
+	case "//":
+		return math.Floor(x / y)
+	}
+	rest := math.Mod(x, y)
+	if rest != 0 && (rest < 0) != (y < 0) {
+		rest += y
+	}
+	return rest
+}
+
+// sign is unary plus and minus.
+func (r *run) sign(v value, negative bool) value {
+	i, f, isInt, ok := number(r.defined(v))
+	switch {
+	case !ok:
+		r.fail("bad operand type for a sign: '%s'", kindOf(v))
+	case isInt && negative:
+		return r.integers("-", 0, i)
+	case isInt:
+		return i
+	case negative:
+		return -f
+	}
+	return f
+}
+
+// compare applies a comparison.
+func (r *run) compare(operator string, a, b value) bool {
+	r.step(1)
+	switch operator {
+	case "==":
+		return r.equal(a, b)
+	case "!=":
+		return !r.equal(a, b)
+	case "in":
+		return r.contains(b, a)
+	case "not in":
+		return !r.contains(b, a)
+	}
+	order, ordered := r.order(a, b)
+	switch operator {
+	case "<":
+		return ordered && order < 0
+	case "<=":
+		return ordered && order <= 0
+	case ">":
+		return ordered && order > 0
+	}
+	return ordered && order >= 0
+}
+
+// equal is Python's ==.
+func (r *run) equal(a, b value) (same bool) {
+	r.step(1)
+	if x, fx, xInt, ok := number(a); ok {
+		y, fy, yInt, ok := number(b)
+		if xInt && yInt {
+			return ok && x == y
+		}
+		return ok && fx == fy
+	}
+	switch a := a.(type) {
+	case nil:
+		return b == nil
+	case string:
+		s, ok := b.(string)
+		if ok && len(a) == len(s) {
+			r.step(len(a) / bytesPerStep)
+		}
+		return ok && a == s
+	case undefined:
+		_, ok := b.(undefined)
+		return ok
+	case *sequence:
+		b, ok := b.(*sequence)
+		if !ok || a.kind != b.kind || len(a.items) != len(b.items) {
+			return false
+		}
+		r.nested(func() { same = slices.EqualFunc(a.items, b.items, r.equal) })
+		return same
+	case *dict:
+		b, ok := b.(*dict)
+		if !ok || len(a.keys) != len(b.keys) {
+			return false
+		}
+		r.nested(func() { same = r.equalDicts(a, b) })
+		return same
+	case *namespace:
+		return a == b
+	case *loopInfo:
+		return a == b
+	}
+	return false
+}
+
+func (r *run) equalDicts(a, b *dict) bool {
+	for _, k := range a.keys {
+		x, _ := a.get(k)
+		y, ok := b.get(k)
+		if !ok || !r.equal(x, y) {
+			return false
+		}
+	}
+	return true
+}
+
+// order compares numbers, strings and lists; ordered is false for not-a-number.
+func (r *run) order(a, b value) (order int, ordered bool) {
+	r.defined(a)
+	r.defined(b)
+	r.step(1)
+	x, fx, xInt, xNumber := number(a)
+	y, fy, yInt, yNumber := number(b)
+	if xNumber && yNumber {
+		if xInt && yInt {
+			return cmp.Compare(x, y), true
+		}
+		return cmp.Compare(fx, fy), !math.IsNaN(fx) && !math.IsNaN(fy)
+	}
+	switch a := a.(type) {
+	case string:
+		if b, ok := b.(string); ok {
+			r.step(min(len(a), len(b)) / bytesPerStep)
+			return strings.Compare(a, b), true
+		}
+	case *sequence:
+		if b, ok := b.(*sequence); ok && a.kind == b.kind {
+			r.nested(func() { order, ordered = r.orderLists(a.items, b.items) })
+			return order, ordered
+		}
+	}
+	r.fail("'<' not supported between instances of '%s' and '%s'", kindOf(a), kindOf(b))
+	return 0, false
+}
+
+func (r *run) orderLists(a, b []value) (order int, ordered bool) {
+	for i := range min(len(a), len(b)) {
+		if !r.equal(a[i], b[i]) {
+			return r.order(a[i], b[i])
+		}
+	}
+	return cmp.Compare(len(a), len(b)), true
+}
+
+// contains is Python's in.
+func (r *run) contains(in, v value) bool {
+	switch in := in.(type) {
+	case string:
+		part, ok := v.(string)
+		if !ok {
+			r.defined(v)
+			r.fail("'in <string>' requires string as left operand, not %s", kindOf(v))
+		}
+		r.step(len(in) / bytesPerStep)
+		return strings.Contains(in, part)
+	case *dict:
+		_, ok := in.get(v)
+		return ok
+	}
+	for _, item := range r.iterate(in) {
+		if r.equal(item, v) {
+			return true
+		}
+	}
+	return false
+}

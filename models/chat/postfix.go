@@ -1,0 +1,267 @@
+package chat
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/nikolalohinski/gonja/v2/tokens"
+)
+
+// postfix reads attributes, items and calls that follow an expression.
+func (p *expressionParser) postfix(e expression) expression {
+	for {
+		switch {
+		case p.accept("."):
+			e = p.attribute(e)
+		case p.accept("["):
+			e = p.item(e)
+		case p.accept("("):
+			e = p.call(e)
+		default:
+			return e
+		}
+	}
+}
+
+func (p *expressionParser) attribute(of expression) expression {
+	if !p.done() && p.rest[0].Type == tokens.Integer {
+		index := p.primary()
+		return func(r *run) value { return r.item(of(r), index(r)) }
+	}
+	name := p.identifier()
+	return func(r *run) value {
+		r.step(1)
+		return r.attribute(of(r), name)
+	}
+}
+
+// item reads [i] and [a:b:c].
+func (p *expressionParser) item(of expression) expression {
+	var bounds [3]expression
+	n := 0
+	for !p.accept("]") {
+		if p.accept(":") {
+			if n++; n == len(bounds) {
+				p.fail("a slice has at most 3 numbers")
+			}
+			continue
+		}
+		if bounds[n] != nil {
+			p.fail("want ] or :, got %q", p.next().Val)
+		}
+		bounds[n] = p.expression()
+	}
+	if n == 0 {
+		index := bounds[0]
+		if index == nil {
+			p.fail("[] needs an index")
+		}
+		return func(r *run) value {
+			r.step(1)
+			v := of(r)
+			return r.item(v, index(r))
+		}
+	}
+	return func(r *run) value {
+		r.step(1)
+		v := of(r)
+		var at [3]value
+		for i, e := range bounds {
+			if e != nil {
+				at[i] = e(r)
+			}
+		}
+		return r.slice(v, at)
+	}
+}
+
+// argumentList reads the arguments of a call after its bracket.
+func (p *expressionParser) argumentList() func(*run) arguments {
+	var positional []expression
+	var names []string
+	var named []expression
+	for first := true; !p.accept(")"); first = false {
+		if !first {
+			p.expect(",")
+			if p.accept(")") {
+				break
+			}
+		}
+		if len(p.rest) > 1 && p.rest[0].Type == tokens.Name && p.rest[1].Val == "=" && p.rest[1].Type == tokens.Operator {
+			names = append(names, p.identifier())
+			p.expect("=")
+			named = append(named, p.expression())
+			continue
+		}
+		if names != nil {
+			p.fail("an argument without a name follows one with a name")
+		}
+		positional = append(positional, p.expression())
+	}
+	return func(r *run) arguments {
+		a := arguments{names: names}
+		for _, e := range positional {
+			a.positional = append(a.positional, e(r))
+		}
+		for _, e := range named {
+			a.named = append(a.named, e(r))
+		}
+		return a
+	}
+}
+
+func (p *expressionParser) call(of expression) expression {
+	list := p.argumentList()
+	return func(r *run) value {
+		r.step(1)
+		f := of(r)
+		return r.call(f, list(r))
+	}
+}
+
+// filtered reads filters and tests that follow an expression.
+func (p *expressionParser) filtered(e expression) expression {
+	for {
+		switch {
+		case p.accept("|"):
+			f, of := p.filter(), e
+			e = func(r *run) value { return f.apply(r, of(r)) }
+		case p.accept("is"):
+			e = p.test(e)
+		case p.accept("("):
+			e = p.call(e)
+		default:
+			return e
+		}
+	}
+}
+
+// filterCall is a filter with its arguments.
+type filterCall struct {
+	name string
+	f    filter
+	args func(*run) arguments
+}
+
+func (f filterCall) apply(r *run, v value) value {
+	r.step(1)
+	if s, ok := v.(string); ok {
+		r.step(len(s) / bytesPerStep)
+	}
+	return f.f(r, v, f.args(r))
+}
+
+// filters reads | a | b.
+func (p *expressionParser) filters() []filterCall {
+	var all []filterCall
+	for p.accept("|") {
+		all = append(all, p.filter())
+	}
+	return all
+}
+
+func (p *expressionParser) filter() filterCall {
+	name := p.identifier()
+	f, ok := filters[name]
+	if !ok {
+		p.fail("filter %q is unknown; known are %s", name, known(filters))
+	}
+	args := func(*run) arguments { return arguments{} }
+	if p.accept("(") {
+		args = p.argumentList()
+	}
+	return filterCall{name, f, args}
+}
+
+// test reads what follows is.
+func (p *expressionParser) test(e expression) expression {
+	negated := p.accept("not")
+	name := p.identifier()
+	t, ok := tests[name]
+	if !ok {
+		p.fail("test %q is unknown; known are %s", name, known(tests))
+	}
+	args := func(*run) arguments { return arguments{} }
+	if p.accept("(") {
+		args = p.argumentList()
+	} else if p.startsArgument() {
+		operand := p.postfix(p.primary())
+		args = func(r *run) arguments { return arguments{positional: []value{operand(r)}} }
+	}
+	return func(r *run) value {
+		r.step(1)
+		v := e(r)
+		return t(r, v, args(r)) != negated
+	}
+}
+
+// startsArgument reports whether the next token begins the argument of a test without brackets.
+func (p *expressionParser) startsArgument() bool {
+	if p.done() || p.at("else", "or", "and") {
+		return false
+	}
+	if p.at("is") {
+		p.fail("tests cannot be chained with is")
+	}
+	return p.rest[0].Type != tokens.Operator || p.at("[", "{")
+}
+
+// unquote reads a string literal by Python's rules.
+func (p *expressionParser) unquote(quoted string) string {
+	s := quoted[1 : len(quoted)-1]
+	if !strings.ContainsRune(s, '\\') {
+		return s
+	}
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '\\')
+		if i < 0 {
+			return b.String() + s
+		}
+		b.WriteString(s[:i])
+		text, n := escape(s[i+1:])
+		if n == 0 {
+			p.fail("escape %q in a string is not understood", s[i:min(len(s), i+6)])
+		}
+		b.WriteString(text)
+		s = s[i+1+n:]
+	}
+}
+
+// escape returns what follows a backslash stands for and its length, 0 if it is malformed.
+func escape(s string) (text string, n int) {
+	c, size := utf8.DecodeRuneInString(s)
+	if i := strings.IndexRune("\n\\'\"abfnrtv", c); i >= 0 {
+		return []string{"", "\\", "'", "\"", "\a", "\b", "\f", "\n", "\r", "\t", "\v"}[i], size
+	}
+	digits, base := 0, 16
+	switch c {
+	case 'x':
+		digits = 2
+	case 'u':
+		digits = 4
+	case 'U':
+		digits = 8
+	case 'N':
+		return "", 0
+	}
+	from := 1
+	if c >= '0' && c <= '7' {
+		from, base = 0, 8
+		for digits < min(3, len(s)) && s[digits] >= '0' && s[digits] <= '7' {
+			digits++
+		}
+	}
+	if digits == 0 {
+		return "\\" + s[:size], size // as Python keeps what it does not know
+	}
+	if from+digits > len(s) {
+		return "", 0
+	}
+	code, err := strconv.ParseUint(s[from:from+digits], base, 32)
+	if err != nil || !utf8.ValidRune(rune(code)) {
+		return "", 0
+	}
+	return string(rune(code)), from + digits
+}
