@@ -65,10 +65,11 @@ var allowed = map[string][]string{
 	"gonbext/local":         {"attribution", "attribution/trace", "gonbext/engine", "gonbext/engine/server", "models", "models/xla"},
 
 	// Where layers are joined.
-	"cmd/headwater":  {"attribution/...", "gonbext/...", "models/...", "github.com/spf13/cobra", "github.com/schollz/progressbar/v3"},
-	"cmd/train-tiny": {"models", "models/tiny", "models/tiny/train", "models/xla"},
-	"internal/deps":  nil,
-	"internal/e2e":   {everything},
+	"cmd/headwater":        {"attribution/...", "gonbext/...", "models/...", "github.com/spf13/cobra", "github.com/schollz/progressbar/v3"},
+	"cmd/train-tiny":       {"models", "models/tiny", "models/tiny/train", "models/xla"},
+	"internal/deps":        nil,
+	"internal/e2e":         {everything},
+	"internal/peers/bench": {"attribution/trace", "models", "models/xla"},
 }
 
 const (
