@@ -50,10 +50,15 @@ type Info struct {
 	Hash string `json:"hash"`
 	// Note is a remark that every picture of it must carry, such as "toy grammar model"; empty for most.
 	Note string `json:"note,omitempty"`
-	// Family is the architecture: bloom, gpt2, falcon.
+	// Family is the architecture: bloom, gpt2, llama.
 	Family string `json:"family"`
-	// Backend is what computes it: go or xla.
+	// Backend is what computes it: go, xla or cuda.
 	Backend string `json:"backend"`
+
+	// Head is what stands behind the last layer.
+	Head Head `json:"head,omitempty"`
+	// Bidirectional is whether every token sees every other, as in an encoder, which reads a text and does not continue it.
+	Bidirectional bool `json:"bidirectional,omitempty"`
 
 	Layers  int `json:"layers"`  // L
 	Heads   int `json:"heads"`   // H
@@ -62,6 +67,23 @@ type Info struct {
 	Context int `json:"context"` // tokens at most; 0: no limit of its own
 }
 
+// Head is what a model makes of its last hidden state.
+type Head string
+
+// The heads.
+const (
+	// NextToken scores the next token.
+	NextToken Head = "next-token"
+	// MaskedToken scores the token at each position, of which some are masked.
+	MaskedToken Head = "masked-token"
+	// Classes scores the classes of the whole text, read at its first token.
+	Classes Head = "classes"
+	// TokenClasses scores the classes of each token.
+	TokenClasses Head = "token-classes"
+	// NoHead is a model that ends with its hidden state.
+	NoHead Head = "none"
+)
+
 // Tap names a tensor that a run can record.
 type Tap string
 
@@ -69,11 +91,12 @@ type Tap string
 const (
 	// Scores is the attention before softmax, masked entries 0: [L,H,T,S].
 	Scores Tap = "scores"
-	// Terms is the three parts whose sum is Scores: content, query-bias, alibi (in this order): [L,H,3,T,S].
+	// Terms is the three parts whose sum is Scores: content, query-bias, alibi (in this order): [L,H,3,T,S]. Where a model caps its
+	// scores, Scores is c·tanh(sum/c).
 	Terms Tap = "terms"
 	// Attention is the softmax of the scores, rows sum to 1: [L,H,T,S].
 	Attention Tap = "attention"
-	// Value is the value vector of each source: [L,H,S,E].
+	// Value is the value vector of each source, once for every head that reads it: [L,H,S,E].
 	Value Tap = "value"
 	// Context is attention × value per head: [L,H,T,E].
 	Context Tap = "context"
@@ -81,9 +104,9 @@ const (
 	HeadOutput Tap = "head-output"
 	// Hidden is the residual stream: before each block, then after the last one and before the final norm: [L+1,T,D].
 	Hidden Tap = "hidden"
-	// Final is the residual stream after the final norm: [T,D].
+	// Final is the residual stream after the final norm, or after the last block where there is none: [T,D].
 	Final Tap = "final"
-	// Logits is the score of every entry of the vocabulary: [T,V].
+	// Logits is the score of every entry of the vocabulary: [T,V]; of every class, [K], or of every class of each token, [T,K].
 	Logits Tap = "logits"
 	// ValueZeroing is the mixing of that name for every target, distances, not normalised: [L,T,S].
 	ValueZeroing Tap = "value-zeroing"
@@ -198,6 +221,9 @@ type Ask struct {
 	Sampling Sampling
 	// Alternatives is how many of the most probable tokens each prediction carries.
 	Alternatives int
+	// Positions, of an encoder, are the targets whose predictions are wanted, in this order. Empty is every masked position, or
+	// the first one, where the class is read, for heads other than MaskedToken. A decoder takes none.
+	Positions []int
 	// OwnRow feeds the last token too: one closing step with its row and without a prediction.
 	OwnRow bool
 	// Progress, if not nil, is told of work that takes long before the first token.
@@ -241,9 +267,15 @@ type Alternative struct {
 	Probability float64
 }
 
-// Prediction is the token that follows the last row of a step.
+// Prediction is the token that follows the last row of a step or, of an encoder, what its head says at a position.
 type Prediction struct {
+	// Token is the token predicted. Of a classifier it is the class: its number and its label. Without a head it is the text's own
+	// token.
 	Token Token
+	// Position is the target row that predicts it.
+	Position int
+	// Class is whether Token is a class, and Unscored whether there is no probability, for want of a head or of a second class.
+	Class, Unscored bool
 	// Probability is the model's own, before temperature and cuts, in [0,1].
 	Probability float64
 	// Alternatives are the most probable tokens, in falling order; the chosen one may be among them.
@@ -254,7 +286,8 @@ type Prediction struct {
 	Stop bool
 }
 
-// Step is one pass through the model.
+// Step is one pass through the model. The first step of an encoder holds all rows and the prediction of the first position asked for;
+// each further one holds the prediction of the next position, with Count 0 and no rows.
 type Step struct {
 	// First is the position of the first token that was fed, Count how many were.
 	First, Count int
