@@ -13,8 +13,14 @@ import (
 // Steps feeds ids at once and then one token after the other: the chosen one, or the next of ask.Continuation. It ends after
 // ask.MaxTokens tokens, after the continuation, or with end-of-text, and yields at most one error, last. A ctx that is done ends it
 // between two passes, or within a long one, with an error that wraps ctx.Err(); what was yielded before stays valid.
+//
+// An encoder reads ids once and yields its predictions at ask.Positions, one a step.
 func (m *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[trace.Step, error] {
 	return func(yield func(trace.Step, error) bool) {
+		if m.spec.Bidirectional {
+			m.read(ctx, ids, ask, yield)
+			return
+		}
 		g, err := m.newGeneration(ids, ask)
 		if err != nil {
 			yield(trace.Step{}, err)
@@ -57,13 +63,19 @@ func (m *Model) newGeneration(ids []int, ask trace.Ask) (*generation, error) {
 		}
 		ask.MaxTokens = len(ask.Continuation)
 	}
+	if len(ask.Positions) > 0 {
+		return nil, fmt.Errorf("models: %s generates, and explains what it generates; positions are chosen of encoders", m.info.Name)
+	}
+	if m.spec.Head != transformer.LanguageHead {
+		return nil, fmt.Errorf("models: %s has no head that scores tokens (its architecture ends in Model), so it cannot generate", m.info.Name)
+	}
 	if ask.MaxTokens < 1 {
 		return nil, fmt.Errorf("models: %d tokens are to be generated; at least 1 is needed", ask.MaxTokens)
 	}
 	if limit := m.spec.Context; limit > 0 && len(ids)+ask.MaxTokens > limit {
 		return nil, fmt.Errorf("models: %d prompt tokens and %d to generate are more than the context of %d", len(ids), ask.MaxTokens, limit)
 	}
-	session, err := m.graph.NewSession(ask.Mixings)
+	session, err := m.graph.NewSession(ask.Mixings, len(ids)+ask.MaxTokens)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +111,7 @@ func (g *generation) next(ctx context.Context) (step trace.Step, more bool, err 
 // predict chooses the next token from its logits, or takes the one that is forced.
 func (g *generation) predict(logits []float32) *trace.Prediction {
 	p := softmax(logits)
-	next := &trace.Prediction{}
+	next := &trace.Prediction{Position: g.session.Length() - 1}
 	id := 0
 	if g.made < len(g.ask.Continuation) {
 		id, next.Forced = g.ask.Continuation[g.made], true

@@ -15,6 +15,8 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/gomlx/compute/dtypes"
+
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 	"github.com/headwater-ml/headwater/models/family"
@@ -112,7 +114,7 @@ func open(dir *checkpoint.Dir, opts Options) (_ *Model, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.graph, err = transformer.New(backend, spec, load); err != nil {
+	if m.graph, err = transformer.New(backend, spec, dtypes.Float32, load); err != nil {
 		return nil, err
 	}
 	m.info = trace.Info{

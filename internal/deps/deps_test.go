@@ -38,7 +38,7 @@ var allowed = map[string][]string{
 	"models/checkpoint":  {"golang.org/x/sys/..."},
 	"models/hub":         {"github.com/gofrs/flock"},
 	"models/chat":        {"github.com/nikolalohinski/gonja/v2/..."},
-	"models/tokenizer":   {"github.com/dlclark/regexp2", "golang.org/x/text/..."},
+	"models/tokenizer":   {"github.com/dlclark/regexp2", "github.com/rivo/uniseg", "golang.org/x/text/..."},
 	"models/transformer": {"attribution/trace", gomlx, compute},
 	"models/family":      {"models/transformer"},
 	"models/tiny":        {"models/checkpoint", "models/tokenizer", "models/transformer"},

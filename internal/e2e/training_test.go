@@ -119,5 +119,9 @@ func shipped(t *testing.T) (*tokenizer.Tokenizer, func(transformer.Param) ([]flo
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tok, load
+	return tok, func(p transformer.Param) ([]float32, error) {
+		data := make([]float32, p.Size())
+		err := load(p, func(first int, values []float32) { copy(data[first:], values) })
+		return data, err
+	}
 }

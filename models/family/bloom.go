@@ -7,10 +7,10 @@ import (
 func init() { Register(bloom) }
 
 // bloom is BLOOM: ALiBi, a norm behind the embedding, and a fused projection [H,3,E,in] in which each head's query, key and
-// value lie together.
+// value lie together: groups of one head.
 var bloom = &Family{
 	Name:          "bloom",
-	Architectures: []string{"BloomForCausalLM"},
+	Architectures: []string{"BloomForCausalLM", "BloomModel"},
 	Prefixes:      []string{"transformer.", ""},
 	Harmless: []string{
 		"attention_softmax_in_fp32", "bias_dropout_fusion", "masked_softmax_fusion", "offset_alibi", "pretraining_tp", "seq_length",
@@ -18,22 +18,20 @@ var bloom = &Family{
 	},
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := &transformer.Spec{
-			Family:        "bloom",
-			Layers:        c.Int("n_layer", "num_hidden_layers"),
-			Heads:         c.Int("n_head", "num_attention_heads"),
-			Width:         c.Int("hidden_size", "n_embed"),
-			Vocab:         c.Int("vocab_size"),
-			Positions:     transformer.ALiBi,
-			EmbeddingNorm: true,
-			NormEpsilon:   c.Float("layer_norm_epsilon", 1e-5),
-			Activation:    transformer.GELUTanh,
-			Biases:        true,
-			TiedHead:      c.Bool("tie_word_embeddings", true),
-			BOS:           c.IntOr(-1, "bos_token_id"),
-			EOS:           c.Ints("eos_token_id"),
+			Family:         "bloom",
+			Layers:         c.Int("n_layer", "num_hidden_layers"),
+			Heads:          c.Int("n_head", "num_attention_heads"),
+			Width:          c.Int("hidden_size", "n_embed"),
+			Vocab:          c.Int("vocab_size"),
+			Positions:      transformer.ALiBi,
+			EmbeddingNorm:  true,
+			NormEpsilon:    c.Float("layer_norm_epsilon", 1e-5),
+			Activation:     transformer.GELUTanh,
+			ProjectionBias: true, OutputBias: true, MLPBias: true,
+			NormedResidual: c.Bool("apply_residual_connection_post_layernorm", false),
 		}
+		decoderHead(c, s, true)
 		s.FeedForward = c.IntOr(4*s.Width, "n_inner")
-		c.Only("apply_residual_connection_post_layernorm", false)
 		if err := headWidth(c, s); err != nil {
 			return nil, err
 		}
@@ -51,12 +49,12 @@ var bloom = &Family{
 var fusedHeads = []Weight{
 	{"blocks.%d.attention-norm.gain", "h.%d.input_layernorm.weight", AsIs},
 	{"blocks.%d.attention-norm.bias", "h.%d.input_layernorm.bias", AsIs},
-	{"blocks.%d.query.weight", "h.%d.self_attention.query_key_value.weight", QueryOfHead},
-	{"blocks.%d.query.bias", "h.%d.self_attention.query_key_value.bias", QueryOfHead},
-	{"blocks.%d.key.weight", "h.%d.self_attention.query_key_value.weight", KeyOfHead},
-	{"blocks.%d.key.bias", "h.%d.self_attention.query_key_value.bias", KeyOfHead},
-	{"blocks.%d.value.weight", "h.%d.self_attention.query_key_value.weight", ValueOfHead},
-	{"blocks.%d.value.bias", "h.%d.self_attention.query_key_value.bias", ValueOfHead},
+	{"blocks.%d.query.weight", "h.%d.self_attention.query_key_value.weight", QueryOfGroup},
+	{"blocks.%d.query.bias", "h.%d.self_attention.query_key_value.bias", QueryOfGroup},
+	{"blocks.%d.key.weight", "h.%d.self_attention.query_key_value.weight", KeyOfGroup},
+	{"blocks.%d.key.bias", "h.%d.self_attention.query_key_value.bias", KeyOfGroup},
+	{"blocks.%d.value.weight", "h.%d.self_attention.query_key_value.weight", ValueOfGroup},
+	{"blocks.%d.value.bias", "h.%d.self_attention.query_key_value.bias", ValueOfGroup},
 	{"blocks.%d.output.weight", "h.%d.self_attention.dense.weight", Transposed},
 	{"blocks.%d.output.bias", "h.%d.self_attention.dense.bias", AsIs},
 	{"blocks.%d.mlp-norm.gain", "h.%d.post_attention_layernorm.weight", AsIs},
@@ -67,5 +65,5 @@ var fusedHeads = []Weight{
 	{"blocks.%d.down.bias", "h.%d.mlp.dense_4h_to_h.bias", AsIs},
 	{"final-norm.gain", "ln_f.weight", AsIs},
 	{"final-norm.bias", "ln_f.bias", AsIs},
-	{"head", "lm_head.weight", Transposed},
+	{"head", "lm_head.weight", AsIs},
 }

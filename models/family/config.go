@@ -16,6 +16,10 @@ type Config struct {
 	values map[string]any
 	taken  map[string]bool
 	err    error
+	// path stands before the keys of an object within, "rope_parameters."; parent and children are nil at the top and at the bottom.
+	path     string
+	parent   *Config
+	children []*Config
 }
 
 // NewConfig returns a reader of the decoded JSON object of file; the name is for messages. Numbers must be json.Number.
@@ -43,9 +47,73 @@ func (c *Config) value(keys ...string) (any, string) {
 }
 
 func (c *Config) fail(format string, args ...any) {
+	if c.parent != nil {
+		c.parent.fail("%s", strings.TrimSuffix(c.path, ".")+": "+fmt.Sprintf(format, args...))
+		return
+	}
 	if c.err == nil {
 		c.err = fmt.Errorf("family: %s: %s", c.file, fmt.Sprintf(format, args...))
 	}
+}
+
+// Null returns whether a key is there and null.
+func (c *Config) Null(key string) bool {
+	v, ok := c.values[key]
+	return ok && v == nil
+}
+
+// FloatOrNull is Float, but 0 for null: null says that there is none, an absent key the default.
+func (c *Config) FloatOrNull(key string, fallback float64) float64 {
+	if c.Null(key) {
+		return 0
+	}
+	return c.Float(key, fallback)
+}
+
+// Has returns whether a key is there and not null. It does not mark it as read.
+func (c *Config) Has(key string) bool { return c.values[key] != nil }
+
+// Object returns the object under a key, whose keys must be read as well; nil for an absent key or null.
+func (c *Config) Object(key string) *Config {
+	v, _ := c.value(key)
+	if v == nil {
+		return nil
+	}
+	values, ok := v.(map[string]any)
+	if !ok {
+		c.fail("%s is %v, not an object", key, v)
+		return nil
+	}
+	child := &Config{file: c.file, values: values, taken: map[string]bool{}, path: c.path + key + ".", parent: c}
+	c.children = append(c.children, child)
+	return child
+}
+
+// ObjectOrEmpty is Object with an empty one for an absent key or null.
+func (c *Config) ObjectOrEmpty(key string) *Config {
+	if o := c.Object(key); o != nil {
+		return o
+	}
+	return &Config{file: c.file, taken: map[string]bool{}, path: c.path + key + ".", parent: c}
+}
+
+// Floats returns a list of numbers; nil for an absent key or null.
+func (c *Config) Floats(key string) []float64 {
+	v, _ := c.value(key)
+	list, ok := v.([]any)
+	if !ok && v != nil {
+		c.fail("%s is %v, not a list", key, v)
+	}
+	out := make([]float64, len(list))
+	for i, x := range list {
+		n, _ := x.(json.Number)
+		f, err := n.Float64()
+		if err != nil {
+			c.fail("%s holds %v, not a number", key, x)
+		}
+		out[i] = f
+	}
+	return out
 }
 
 // Int returns a whole number under the first of the keys that is there; it is required.
@@ -171,12 +239,7 @@ func OneOf[T any](c *Config, key, fallback string, known map[string]T) T {
 	name := c.String(key, fallback)
 	v, ok := known[name]
 	if !ok {
-		names := make([]string, 0, len(known))
-		for k := range known {
-			names = append(names, k)
-		}
-		sort.Strings(names)
-		c.fail("%s %q is not supported; supported are %s", key, name, strings.Join(names, ", "))
+		c.fail("%s %q is not supported; supported are %s", key, name, strings.Join(sortedKeys(known), ", "))
 	}
 	return v
 }
@@ -184,12 +247,12 @@ func OneOf[T any](c *Config, key, fallback string, known map[string]T) T {
 // harmless are keys of every family that change no arithmetic of a forward pass without training: bookkeeping, dropout, generation
 // defaults, what the reference implementation returns or caches.
 var harmless = strings.Fields(`
-	_attn_implementation _commit_hash _name_or_path architectures attention_dropout attn_pdrop auto_map bad_words_ids begin_suppress_tokens
+	_attn_implementation _commit_hash _name_or_path _num_labels architectures attention_dropout attn_pdrop auto_map bad_words_ids begin_suppress_tokens
 	chunk_size_feed_forward custom_pipelines decoder_start_token_id diversity_penalty do_sample dtype early_stopping embd_pdrop
 	encoder_no_repeat_ngram_size exponential_decay_length_penalty finetuning_task forced_bos_token_id forced_eos_token_id
 	gradient_checkpointing hidden_dropout id2label initializer_range is_decoder is_encoder_decoder keys_to_ignore_at_inference label2id
 	length_penalty max_length min_length model_type no_repeat_ngram_size num_beam_groups num_beams num_return_sequences
-	output_attentions output_hidden_states output_scores pad_token_id prefix problem_type pruned_heads remove_invalid_values
+	output_attentions output_hidden_states output_past output_scores pad_token_id prefix problem_type pruned_heads remove_invalid_values
 	repetition_penalty resid_pdrop return_dict return_dict_in_generate sep_token_id skip_special_tokens suppress_tokens
 	task_specific_params temperature tf_legacy_loss tokenizer_class top_k top_p torch_dtype torchscript transformers_version
 	typical_p unk_token_id use_bfloat16 use_cache
@@ -197,16 +260,25 @@ var harmless = strings.Fields(`
 
 // Unread returns an error that names the keys which nobody took and which are not known to be harmless.
 func (c *Config) Unread(more []string) error {
-	var left []string
-	for key := range c.values {
-		if !c.taken[key] && !slices.Contains(harmless, key) && !slices.Contains(more, key) {
-			left = append(left, key)
-		}
-	}
+	left := c.left(more)
 	if len(left) == 0 {
 		return nil
 	}
 	sort.Strings(left)
 	return fmt.Errorf("family: %s: key %s is not supported: it may change the arithmetic, and would be ignored; "+
 		"remove it from the file if you know that it does not", c.file, strings.Join(left, ", "))
+}
+
+// left returns the keys that nobody took, those of objects within included.
+func (c *Config) left(more []string) []string {
+	var left []string
+	for key, value := range c.values {
+		if value != nil && !c.taken[key] && !slices.Contains(harmless, key) && !slices.Contains(more, key) {
+			left = append(left, c.path+key)
+		}
+	}
+	for _, child := range c.children {
+		left = append(left, child.left(nil)...)
+	}
+	return left
 }

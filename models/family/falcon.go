@@ -4,50 +4,75 @@ import "github.com/headwater-ml/headwater/models/transformer"
 
 func init() { Register(falcon) }
 
-// falcon is Falcon-RW: ALiBi rounded through bfloat16 and divided by √E like the content, sequential blocks, and BLOOM's fused
-// projection. The multi-query, parallel and rotary models of the same name are not covered.
+// falcon is all of Falcon. Falcon-RW has ALiBi, rounded through bfloat16 and divided by √E like the content, and sequential blocks.
+// Falcon-7B has rotary positions, parallel blocks with one norm, and one key and value for all heads. Falcon-40B ("new decoder
+// architecture") has groups of heads and two norms. All fuse the projection by groups.
 var falcon = &Family{
 	Name:          "falcon",
-	Architectures: []string{"FalconForCausalLM", "RWForCausalLM"},
+	Architectures: []string{"FalconForCausalLM", "RWForCausalLM", "FalconModel", "RWModel"},
 	Prefixes:      []string{"transformer.", ""},
-	Harmless:      []string{"max_position_embeddings", "num_ln_in_parallel_attn", "rope_parameters", "rope_scaling", "rope_theta"},
+	Harmless:      []string{"ff_factor"}, // the reference reads ffn_hidden_size alone
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := &transformer.Spec{
-			Family:       "falcon",
-			Layers:       c.Int("num_hidden_layers", "n_layer"),
-			Heads:        c.Int("num_attention_heads", "n_head"),
-			Width:        c.Int("hidden_size"),
-			Vocab:        c.Int("vocab_size"),
-			Positions:    transformer.ALiBi,
-			AlibiRounded: true, AlibiScaled: true,
+			Family:      "falcon",
+			Layers:      c.Int("num_hidden_layers", "n_layer"),
+			Heads:       c.Int("num_attention_heads", "n_head"),
+			Width:       c.Int("hidden_size", "n_embed"),
+			Vocab:       c.Int("vocab_size"),
 			NormEpsilon: c.Float("layer_norm_epsilon", 1e-5),
 			Activation:  OneOf(c, "activation", "gelu", activations),
-			Biases:      c.Bool("bias", false),
-			TiedHead:    c.Bool("tie_word_embeddings", true),
-			BOS:         c.IntOr(-1, "bos_token_id"),
-			EOS:         c.Ints("eos_token_id"),
 		}
 		s.FeedForward = c.IntOr(4*s.Width, "ffn_hidden_size")
-		required(c, "alibi", true)
-		required(c, "parallel_attn", false)
-		required(c, "multi_query", false)
-		c.Only("new_decoder_architecture", false)
+		s.ProjectionBias = c.Bool("bias", false)
+		s.OutputBias, s.MLPBias = s.ProjectionBias, s.ProjectionBias
+		decoderHead(c, s, true)
 		c.Only("apply_residual_connection_post_layernorm", false)
-		if kv := c.IntOr(s.Heads, "num_kv_heads", "n_head_kv"); kv != s.Heads {
-			c.fail("num_kv_heads %d is not the number of heads %d, which is not supported", kv, s.Heads)
-		}
 		if err := headWidth(c, s); err != nil {
 			return nil, err
 		}
-		s.AlibiSlopes = transformer.AlibiSlopes(s.Heads)
+		falconBlocks(c, s)
+		falconPositions(c, s)
 		return s, nil
 	},
-	Weights: append([]Weight{{"embedding", "word_embeddings.weight", AsIs}}, fusedHeads...),
+	Weights: append([]Weight{
+		{"embedding", "word_embeddings.weight", AsIs},
+		// The two norms of a parallel block of the new architecture; elsewhere these names do not occur.
+		{"blocks.%d.attention-norm.gain", "h.%d.ln_attn.weight", AsIs},
+		{"blocks.%d.attention-norm.bias", "h.%d.ln_attn.bias", AsIs},
+		{"blocks.%d.mlp-norm.gain", "h.%d.ln_mlp.weight", AsIs},
+		{"blocks.%d.mlp-norm.bias", "h.%d.ln_mlp.bias", AsIs},
+	}, fusedHeads...),
 }
 
-// required takes a truth value whose default in the reference is the unsupported one.
-func required(c *Config, key string, want bool) {
-	if got := c.Bool(key, !want); got != want {
-		c.fail("%s is %v: only Falcon-RW (alibi true, parallel_attn false, multi_query false) is supported", key, got)
+// falconBlocks reads how blocks are built.
+func falconBlocks(c *Config, s *transformer.Spec) {
+	grouped, multiQuery := c.Bool("new_decoder_architecture", false), c.Bool("multi_query", true)
+	groups := c.IntOr(s.Heads, "num_kv_heads", "n_head_kv")
+	norms := c.IntOr(2, "num_ln_in_parallel_attn")
+	switch {
+	case grouped:
+		s.KeyValueHeads = groups
+	case multiQuery:
+		s.KeyValueHeads = 1
 	}
+	if s.KeyValueHeads < 0 || s.KeyValueHeads > 0 && s.Heads%s.KeyValueHeads != 0 {
+		c.fail("num_kv_heads %d does not divide num_attention_heads %d", s.KeyValueHeads, s.Heads)
+	}
+	if parallel := c.Bool("parallel_attn", true); parallel || grouped {
+		s.Order = transformer.Parallel
+		s.SharedNorm = !grouped || norms == 1
+	}
+}
+
+// falconPositions reads the position scheme.
+func falconPositions(c *Config, s *transformer.Spec) {
+	context := c.IntOr(2048, "max_position_embeddings")
+	rotary := rope(c, 10000, 0, s.HeadWidth, context)
+	if c.Bool("alibi", false) {
+		s.Positions, s.AlibiRounded, s.AlibiScaled = transformer.ALiBi, true, true
+		s.AlibiSlopes = transformer.AlibiSlopes(min(max(s.Heads, 1), transformer.MaxHeads))
+		return
+	}
+	s.Positions, s.Rotary, s.Context = transformer.RotaryPositions, rotary, context
+	stretch(s)
 }

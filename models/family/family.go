@@ -24,7 +24,8 @@ type Family struct {
 	Spec func(c *Config) (*transformer.Spec, error)
 	// Harmless are further keys of config.json that change no arithmetic of a forward pass.
 	Harmless []string
-	// Weights maps parameters to tensors, with %d for the layer.
+	// Weights maps parameters to tensors, with %d for the layer. Of several for one parameter the first that a checkpoint has is
+	// taken.
 	Weights []Weight
 	// Prefixes may stand before every tensor name; the first one under which the embedding is found is taken.
 	Prefixes []string

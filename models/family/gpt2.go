@@ -7,7 +7,7 @@ func init() { Register(gpt2) }
 // gpt2 is GPT-2: learned positions, pre-norm, projections stored [in,out] and query, key and value side by side.
 var gpt2 = &Family{
 	Name:          "gpt2",
-	Architectures: []string{"GPT2LMHeadModel"},
+	Architectures: []string{"GPT2LMHeadModel", "GPT2Model"},
 	Prefixes:      []string{"transformer.", ""},
 	Buffers:       []string{".attn.bias", ".attn.masked_bias"},
 	Harmless: []string{
@@ -16,24 +16,23 @@ var gpt2 = &Family{
 	},
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := &transformer.Spec{
-			Family:      "gpt2",
-			Layers:      c.Int("n_layer", "num_hidden_layers"),
-			Heads:       c.Int("n_head", "num_attention_heads"),
-			Width:       c.Int("n_embd", "hidden_size"),
-			Vocab:       c.Int("vocab_size"),
-			Context:     c.Int("n_positions", "max_position_embeddings"),
-			Positions:   transformer.LearnedPositions,
-			NormEpsilon: c.Float("layer_norm_epsilon", 1e-5),
-			Activation:  OneOf(c, "activation_function", "gelu_new", activations),
-			Biases:      true,
-			TiedHead:    c.Bool("tie_word_embeddings", true),
-			BOS:         c.IntOr(-1, "bos_token_id"),
-			EOS:         c.Ints("eos_token_id"),
+			Family:         "gpt2",
+			Layers:         c.Int("n_layer", "num_hidden_layers"),
+			Heads:          c.Int("n_head", "num_attention_heads"),
+			Width:          c.Int("n_embd", "hidden_size"),
+			Vocab:          c.Int("vocab_size"),
+			Context:        c.Int("n_positions", "max_position_embeddings"),
+			Positions:      transformer.LearnedPositions,
+			NormEpsilon:    c.Float("layer_norm_epsilon", 1e-5),
+			Activation:     OneOf(c, "activation_function", "gelu_new", activations),
+			ProjectionBias: true, OutputBias: true, MLPBias: true,
 		}
+		decoderHead(c, s, true)
 		s.FeedForward = c.IntOr(4*s.Width, "n_inner")
-		c.Only("scale_attn_weights", true)
-		c.Only("scale_attn_by_inverse_layer_idx", false)
-		c.Only("add_cross_attention", false)
+		s.ScoreByLayer = c.Bool("scale_attn_by_inverse_layer_idx", false)
+		if !c.Bool("scale_attn_weights", true) {
+			s.ScoreScale = 1
+		}
 		return s, headWidth(c, s)
 	},
 	Weights: []Weight{
@@ -57,29 +56,6 @@ var gpt2 = &Family{
 		{"blocks.%d.down.bias", "h.%d.mlp.c_proj.bias", AsIs},
 		{"final-norm.gain", "ln_f.weight", AsIs},
 		{"final-norm.bias", "ln_f.bias", AsIs},
-		{"head", "lm_head.weight", Transposed},
+		{"head", "lm_head.weight", AsIs},
 	},
-}
-
-// activations are the names of the reference implementation.
-var activations = map[string]transformer.Activation{
-	"gelu": transformer.GELU, "gelu_new": transformer.GELUTanh, "gelu_fast": transformer.GELUTanh,
-	"gelu_pytorch_tanh": transformer.GELUTanh,
-}
-
-// headWidth sets the width of a head where it is the width over the heads.
-func headWidth(c *Config, s *transformer.Spec) error {
-	if c.Err() != nil {
-		return c.Err()
-	}
-	if s.Heads < 1 || s.Heads > transformer.MaxHeads {
-		c.fail("%d heads are not in 1..%d", s.Heads, transformer.MaxHeads)
-		return c.Err()
-	}
-	if s.Width%s.Heads != 0 {
-		c.fail("%d heads do not divide width %d", s.Heads, s.Width)
-		return c.Err()
-	}
-	s.HeadWidth = s.Width / s.Heads
-	return nil
 }

@@ -9,96 +9,170 @@ import (
 // Layout says how a tensor of a checkpoint holds a parameter.
 type Layout int
 
-// The layouts. Projections are [in,out] in the graph.
+// The layouts. Projections are [in,out] in the graph and, but for GPT-2's, [out,in] in checkpoints; a bias has one axis, out. Fused
+// tensors hold several parameters along out.
 const (
 	// AsIs takes the tensor as it is.
 	AsIs Layout = iota
 	// Transposed takes an [out,in] matrix.
 	Transposed
-	// Query, Key and Value, Side by side: the part of a fused [in,3·HE] matrix or [3·HE] bias whose thirds lie one behind
-	// the other (GPT-2).
+	// Query, Key and Value, Side by side: the part of an [in,3·HE] matrix or [3·HE] bias whose thirds lie one behind the other
+	// (GPT-2).
 	QuerySide
 	KeySide
 	ValueSide
-	// Query, Key and Value of a fused [H·3·E,in] matrix or [H·3·E] bias in which each head's query, key and value lie together
-	// (BLOOM, Falcon).
-	QueryOfHead
-	KeyOfHead
-	ValueOfHead
+	// Query, Key and Value of a Group: [G,(H/G+2)·E,in], each group with its queries, its key and its value (Falcon; with G = H also
+	// BLOOM and GPT-NeoX, [H,3E,in]; with G = 1 multi-query attention).
+	QueryOfGroup
+	KeyOfGroup
+	ValueOfGroup
+	// Query, Key and Value Rows: [HE+2·GE,in], all queries, all keys, all values (Phi-3).
+	QueryRows
+	KeyRows
+	ValueRows
+	// Gate and Up Rows: [2F,in] (Phi-3).
+	GateRows
+	UpRows
 )
 
-// shape returns the shape that a tensor must have to hold a parameter of that shape.
-func (y Layout) shape(p []int) []int {
-	out := p[len(p)-1]
-	switch {
-	case y == AsIs:
-		return p
-	case y == Transposed:
-		return []int{p[1], p[0]}
-	case len(p) == 1:
-		return []int{3 * out}
-	case y >= QueryOfHead:
-		return []int{3 * out, p[0]}
-	}
-	return []int{p[0], 3 * out}
-}
-
-// take returns the parameter of shape p that data holds.
-func (y Layout) take(data []float32, p []int, spec *transformer.Spec) []float32 {
-	switch {
-	case y == AsIs:
-		return data
-	case y == Transposed:
-		return transpose(data, p[1], p[0])
-	case y < QueryOfHead:
-		return columns(data, p, int(y-QuerySide))
-	}
-	return perHead(data, p, int(y-QueryOfHead), spec)
-}
-
-// transpose returns the [rows,cols] matrix data as [cols,rows].
-func transpose(data []float32, rows, cols int) []float32 {
-	out := make([]float32, len(data))
-	for r := range rows {
-		for c := range cols {
-			out[c*rows+r] = data[r*cols+c]
-		}
-	}
-	return out
-}
-
-// columns returns third part of the last axis of data, whose parameter has shape p.
-func columns(data []float32, p []int, part int) []float32 {
-	width := p[len(p)-1]
-	out := make([]float32, 0, len(data)/3)
-	for at := part * width; at < len(data); at += 3 * width {
-		out = append(out, data[at:at+width]...)
-	}
-	return out
-}
-
-// perHead returns part (0 query, 1 key, 2 value) of data [H,3,E,in], as [in,HE]; in is 1 for a bias.
-func perHead(data []float32, p []int, part int, spec *transformer.Spec) []float32 {
-	in := 1
-	if len(p) == 2 {
-		in = p[0]
-	}
-	head := spec.HeadWidth * in
-	rows := make([]float32, 0, len(data)/3)
-	for h := range spec.Heads {
-		at := (3*h + part) * head
-		rows = append(rows, data[at:at+head]...)
-	}
-	return transpose(rows, spec.Heads*spec.HeadWidth, in)
+var layoutNames = [...]string{
+	"as is", "transposed", "query side by side", "key side by side", "value side by side", "query of each group", "key of each group",
+	"value of each group", "query rows", "key rows", "value rows", "gate rows", "up rows",
 }
 
 // String names the layout for messages.
 func (y Layout) String() string {
-	if y < AsIs || y > ValueOfHead {
+	if y < AsIs || y > UpRows {
 		return fmt.Sprintf("layout %d", int(y))
 	}
-	return [...]string{
-		"as is", "transposed", "query side by side", "key side by side", "value side by side", "query of each head",
-		"key of each head", "value of each head",
-	}[y]
+	return layoutNames[y]
+}
+
+// span is n places from from on.
+type span struct{ from, n int }
+
+// rows returns where along the out axis of its tensor a parameter with so many outputs lies, in the parameter's order, and how long
+// that axis is.
+func (y Layout) rows(out int, s *transformer.Spec) (at []span, all int) {
+	heads, groups, e := s.Heads, s.Groups(), s.HeadWidth
+	switch y {
+	case QuerySide, KeySide, ValueSide:
+		return []span{{int(y-QuerySide) * out, out}}, 3 * out
+	case QueryOfGroup, KeyOfGroup, ValueOfGroup:
+		queries := heads / groups
+		for g := range groups {
+			begin := g * (queries + 2) * e
+			switch y {
+			case QueryOfGroup:
+				at = append(at, span{begin, queries * e})
+			case KeyOfGroup:
+				at = append(at, span{begin + queries*e, e})
+			default:
+				at = append(at, span{begin + (queries+1)*e, e})
+			}
+		}
+		return at, (heads + 2*groups) * e
+	case QueryRows:
+		return []span{{0, heads * e}}, (heads + 2*groups) * e
+	case KeyRows:
+		return []span{{heads * e, groups * e}}, (heads + 2*groups) * e
+	case ValueRows:
+		return []span{{(heads + groups) * e, groups * e}}, (heads + 2*groups) * e
+	case GateRows:
+		return []span{{0, out}}, 2 * out
+	case UpRows:
+		return []span{{out, out}}, 2 * out
+	}
+	return []span{{0, out}}, out
+}
+
+// shape returns the shape that a tensor must have to hold a parameter of shape p.
+func (y Layout) shape(p []int, s *transformer.Spec) []int {
+	_, all := y.rows(p[len(p)-1], s)
+	switch {
+	case y == AsIs:
+		return p
+	case len(p) == 1:
+		return []int{all}
+	case y.inFirst():
+		return []int{p[0], all}
+	}
+	return []int{all, p[0]}
+}
+
+// inFirst is whether matrices are [in,out], as in the graph.
+func (y Layout) inFirst() bool { return y == AsIs || y >= QuerySide && y <= ValueSide }
+
+// reader fills dst with the values of a tensor from element first on.
+type reader func(dst []float32, first int) error
+
+// pieceSize is how many values are read at a time.
+const pieceSize = 1 << 16
+
+// take reads the parameter of shape p out of its tensor and puts it, piece by piece, where it belongs.
+func (y Layout) take(p []int, s *transformer.Spec, read reader, put func(first int, values []float32)) error {
+	if y == AsIs {
+		n := 1
+		for _, d := range p {
+			n *= d
+		}
+		return takeRow(read, put, 0, 0, n)
+	}
+	out, in := p[len(p)-1], 1
+	if len(p) == 2 {
+		in = p[0]
+	}
+	spans, all := y.rows(out, s)
+	if y.inFirst() {
+		for i := range in {
+			if err := takeRow(read, put, i*all+spans[0].from, i*out, out); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	to := 0
+	for _, sp := range spans {
+		if err := takeColumns(read, put, sp, to, in, out); err != nil {
+			return err
+		}
+		to += sp.n
+	}
+	return nil
+}
+
+// takeRow moves n values that lie one behind the other in both.
+func takeRow(read reader, put func(int, []float32), from, to, n int) error {
+	piece := make([]float32, min(n, pieceSize))
+	for done := 0; done < n; {
+		piece = piece[:min(len(piece), n-done)]
+		if err := read(piece, from+done); err != nil {
+			return err
+		}
+		put(to+done, piece)
+		done += len(piece)
+	}
+	return nil
+}
+
+// takeColumns moves rows of a matrix [...,in] to columns from to on of the matrix [in,out], several at a time so that what is written
+// lies together.
+func takeColumns(read reader, put func(int, []float32), rows span, to, in, out int) error {
+	const together = 64
+	block := make([]float32, min(together, rows.n)*in)
+	column := make([]float32, min(together, rows.n))
+	for done := 0; done < rows.n; {
+		n := min(together, rows.n-done)
+		if err := read(block[:n*in], (rows.from+done)*in); err != nil {
+			return err
+		}
+		for i := range in {
+			for r := range n {
+				column[r] = block[r*in+i]
+			}
+			put(i*out+to+done, column[:n])
+		}
+		done += n
+	}
+	return nil
 }

@@ -10,7 +10,7 @@ import (
 type Block struct {
 	// Input is the residual stream of the targets before the block, [B,N,D].
 	Input *Node
-	// Key and Value are those of the sources, [B,H,S,E].
+	// Key and Value are those of the sources, [B,G,S,E]; head h reads group h·G/H.
 	Key, Value *Node
 	// Scores is the attention before softmax, without the mask, [B,H,N,S].
 	Scores *Node
@@ -21,39 +21,95 @@ type Block struct {
 	// Output is the residual stream after the block, [B,N,D].
 	Output *Node
 
-	spec *Spec
-	w    Weights
-	// query is [B,H,N,E] with its bias; queryContent builds it without.
-	query        *Node
-	queryContent func() *Node
-	// visible is 1 where a target may see a source, [1,1,N,S].
+	spec  *Spec
+	layer int
+	w     Weights
+	// query is [B,H,N,E]; queryContent and queryBias build its part without the bias and that of the bias alone.
+	query                   *Node
+	queryContent, queryBias func() *Node
+	// turning is nil without rotary positions, alibi [B or 1,H,1,S] without ALiBi.
+	turning *turning
+	alibi   *Node
+	// visible is 1 where a target may see a source, [B or 1,1,N,S].
 	visible *Node
 }
 
 // attend fills the block from its query, key and value on.
 func (b *Block) attend() {
 	b.Scores = b.scaledDot(b.query)
-	if b.spec.Positions == ALiBi {
-		b.Scores = Add(b.Scores, b.alibi())
+	if b.alibi != nil {
+		b.Scores = Add(b.Scores, b.alibi)
 	}
+	b.Scores = capped(b.Scores, b.spec.ScoreCap)
 	b.Attention = Softmax(Add(b.Scores, MulScalar(OneMinus(b.visible), masked)), -1)
-	b.AttentionOutput = b.dense(b.joined(b.Context()), "output")
+	b.AttentionOutput = b.outputBias(b.linear(b.joined(b.Context()), "output"))
 	b.Output = b.After(b.AttentionOutput, b.Input)
 }
 
-// After is the rest of the block from the attention output on, both arguments [...,D]:
+// After is the rest of the block from the attention output a on, both arguments [...,D], N a norm and m the feed-forward part:
 //
-//	z = x + a,  x̃ = z + MLP(LN(z))
+//	pre-norm   z = x + a,     x̃ = z + m(N z)   (with norms behind both: z = x + N a, x̃ = z + N m(N z))
+//	post-norm  z = N(x + a),  x̃ = N(z + m(z))
+//	parallel   x̃ = x + a + m(N x)
 //
 // It is what Value Zeroing evaluates again with a changed attention output.
 func (b *Block) After(attentionOutput, x *Node) *Node {
+	switch b.spec.Order {
+	case PostNorm:
+		z := b.norm(Add(x, attentionOutput), "attention-norm")
+		return b.norm(Add(z, b.mlp(z)), "mlp-norm")
+	case Parallel:
+		name := "mlp-norm"
+		if b.spec.SharedNorm {
+			name = "attention-norm"
+		}
+		return Add(Add(x, b.mlp(b.norm(x, name))), attentionOutput)
+	}
+	if b.spec.NormAfter {
+		attentionOutput = b.norm(attentionOutput, "attention-after-norm")
+	}
+	if b.spec.NormedResidual {
+		x = b.norm(x, "attention-norm")
+	}
 	z := Add(x, attentionOutput)
-	u := layerNorm(z, b.w.in("mlp-norm."), b.spec.NormEpsilon)
-	return Add(z, b.dense(b.spec.activate(b.dense(u, "up")), "down"))
+	u := b.norm(z, "mlp-norm")
+	m := b.mlp(u)
+	if b.spec.NormAfter {
+		m = b.norm(m, "mlp-after-norm")
+	}
+	if b.spec.NormedResidual {
+		z = u
+	}
+	return Add(z, m)
+}
+
+// mlp is the feed-forward part: down(f(up x)), or down(f(gate x) · up x).
+func (b *Block) mlp(x *Node) *Node {
+	if b.spec.Gated {
+		return b.mlpDense(Mul(b.spec.Activation.apply(b.mlpDense(x, "gate")), b.mlpDense(x, "up")), "down")
+	}
+	return b.mlpDense(b.spec.Activation.apply(b.mlpDense(x, "up")), "down")
 }
 
 // Context is attention × value per head, [B,H,N,E].
-func (b *Block) Context() *Node { return Einsum("bhns,bhse->bhne", b.Attention, b.Value) }
+func (b *Block) Context() *Node {
+	if b.spec.Groups() == b.spec.Heads {
+		return Einsum("bhns,bhse->bhne", b.Attention, b.Value)
+	}
+	context := Einsum("bgrns,bgse->bgrne", b.grouped(b.Attention), b.Value)
+	dims := b.Attention.Shape().Dimensions
+	return Reshape(context, dims[0], dims[1], dims[2], b.spec.HeadWidth)
+}
+
+// Values is the value vector of each source in every head, [B,H,S,E].
+func (b *Block) Values() *Node {
+	if b.spec.Groups() == b.spec.Heads {
+		return b.Value
+	}
+	dims := b.Value.Shape().Dimensions
+	each := BroadcastToDims(InsertAxes(b.Value, 2), dims[0], dims[1], b.spec.Heads/dims[1], dims[2], dims[3])
+	return Reshape(each, dims[0], b.spec.Heads, dims[2], dims[3])
+}
 
 // HeadOutput is each head's context through its slice of the output projection, without the bias, [B,H,N,D]:
 // Σ_h HeadOutput_h + b_O is the attention output.
@@ -65,21 +121,22 @@ func (b *Block) HeadOutput() *Node {
 
 // OutputWeight is the output projection W_O by head, [H,E,D].
 func (b *Block) OutputWeight() *Node {
-	return Reshape(b.w("output.weight"), b.spec.Heads, b.spec.HeadWidth, b.spec.Width)
+	return Reshape(float(b.w("output.weight")), b.spec.Heads, b.spec.HeadWidth, b.spec.Width)
 }
 
-// Terms are the three parts of the scores, [B,H,3,N,S], masked entries 0; their sum is the exact score:
+// Terms are the three parts of the scores, [B,H,3,N,S], masked entries 0; their sum is the exact score, before it is capped:
 //
 //	content = (W_q u_i)·k_j/√E,  query-bias = b_q·k_j/√E,  alibi = slope·j
+//
+// Under rotary positions both vectors are turned first, and a norm of the query divides both parts by that of their sum.
 func (b *Block) Terms() *Node {
 	content := b.scaledDot(b.queryContent())
 	bias, alibi := ZerosLike(content), ZerosLike(content)
-	if b.spec.Biases {
-		q := Reshape(b.w("query.bias"), 1, b.spec.Heads, 1, b.spec.HeadWidth)
-		bias = b.scaledDot(BroadcastToShape(q, b.query.Shape()))
+	if b.spec.ProjectionBias {
+		bias = b.scaledDot(b.queryBias())
 	}
-	if b.spec.Positions == ALiBi {
-		alibi = BroadcastToShape(b.alibi(), content.Shape())
+	if b.alibi != nil {
+		alibi = BroadcastToShape(b.alibi, content.Shape())
 	}
 	terms := Stack([]*Node{content, bias, alibi}, 2)
 	return Mul(terms, InsertAxes(b.visible, 2))
@@ -88,27 +145,51 @@ func (b *Block) Terms() *Node {
 // MaskedScores is Scores with 0 where the target cannot see the source, [B,H,N,S].
 func (b *Block) MaskedScores() *Node { return Mul(b.Scores, b.visible) }
 
-// Visible is 1 where target n may see source s and 0 elsewhere, [1,N,S].
+// Visible is 1 where a target may see a source and 0 elsewhere, [B or 1,N,S].
 func (b *Block) Visible() *Node { return Squeeze(b.visible, 1) }
 
-// scaledDot returns q·k/√E, [B,H,N,S], for q [B,H,N,E].
+// turned normalises part [B,H,N,E] of the query or key by the RMS of the whole, if the spec says so, and turns it by its position.
+func (b *Block) turned(part, whole *Node, name string) *Node {
+	if b.spec.QueryKeyNorm {
+		gain := alignLast(b.w(name+"-norm.gain"), part)
+		if b.spec.NormOffset != 0 {
+			gain = AddScalar(gain, b.spec.NormOffset)
+		}
+		part = Mul(Mul(part, b.spec.inverseRMS(whole)), gain)
+	}
+	if b.turning != nil {
+		part = b.turning.turn(part)
+	}
+	return part
+}
+
+// scaledDot returns q·k times the spec's scale, [B,H,N,S], for q [B,H,N,E].
 func (b *Block) scaledDot(q *Node) *Node {
-	return MulScalar(Einsum("bhne,bhse->bhns", q, b.Key), 1/math.Sqrt(float64(b.spec.HeadWidth)))
+	scale := b.spec.ScoreScale
+	if scale == 0 {
+		scale = 1 / math.Sqrt(float64(b.spec.HeadWidth))
+	}
+	if b.spec.ScoreByLayer {
+		scale /= float64(b.layer + 1)
+	}
+	if b.spec.Groups() == b.spec.Heads {
+		return MulScalar(Einsum("bhne,bhse->bhns", q, b.Key), scale)
+	}
+	dims := q.Shape().Dimensions
+	scores := Einsum("bgrne,bgse->bgrns", b.grouped(q), b.Key)
+	return MulScalar(Reshape(scores, dims[0], dims[1], dims[2], -1), scale)
 }
 
-// alibi is the position term of every source, [1,H,1,S].
-func (b *Block) alibi() *Node {
-	sources := b.Key.Shape().Dimensions[2]
-	return Reshape(Const(b.Key.Graph(), b.spec.alibi(sources)), 1, b.spec.Heads, 1, sources)
+// grouped splits the heads of x [B,H,...,...] by the group that they read, [B,G,H/G,...,...].
+func (b *Block) grouped(x *Node) *Node {
+	dims, groups := x.Shape().Dimensions, b.spec.Groups()
+	return Reshape(x, dims[0], groups, dims[1]/groups, dims[2], dims[3])
 }
-
-// project returns a projection of u [B,N,D] by head, [B,H,N,E].
-func (b *Block) project(u *Node, name string) *Node { return b.heads(b.dense(u, name)) }
 
 // heads splits [B,N,HE] into [B,H,N,E].
-func (b *Block) heads(x *Node) *Node {
+func (b *Block) heads(x *Node, heads int) *Node {
 	dims := x.Shape().Dimensions
-	return TransposeAllAxes(Reshape(x, dims[0], dims[1], b.spec.Heads, b.spec.HeadWidth), 0, 2, 1, 3)
+	return TransposeAllAxes(Reshape(x, dims[0], dims[1], heads, b.spec.HeadWidth), 0, 2, 1, 3)
 }
 
 // joined is the inverse of heads.
@@ -117,13 +198,28 @@ func (b *Block) joined(x *Node) *Node {
 	return Reshape(TransposeAllAxes(x, 0, 2, 1, 3), dims[0], dims[2], b.spec.Heads*b.spec.HeadWidth)
 }
 
+// norm applies the layer's norm of that name.
+func (b *Block) norm(x *Node, name string) *Node { return b.spec.norm(x, b.w.in(name+".")) }
+
 // linear is x W for the layer's projection of that name, [...,out].
 func (b *Block) linear(x *Node, name string) *Node { return contractLast(x, b.w(name+".weight"), 0) }
 
-// dense is x W + b.
+// dense is x W + b for query, key or value.
 func (b *Block) dense(x *Node, name string) *Node {
-	y := b.linear(x, name)
-	if !b.spec.Biases {
+	return b.biased(b.linear(x, name), name, b.spec.ProjectionBias)
+}
+
+// outputBias adds the bias of the output projection, if there is one.
+func (b *Block) outputBias(x *Node) *Node { return b.biased(x, "output", b.spec.OutputBias) }
+
+// mlpDense is x W + b for a projection of the feed-forward part.
+func (b *Block) mlpDense(x *Node, name string) *Node {
+	return b.biased(b.linear(x, name), name, b.spec.MLPBias)
+}
+
+// biased adds the bias of that name if there is one.
+func (b *Block) biased(y *Node, name string, is bool) *Node {
+	if !is {
 		return y
 	}
 	return Add(y, alignLast(b.w(name+".bias"), y))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
 	_ "github.com/gomlx/compute/gobackend"
 
 	"github.com/headwater-ml/headwater/models/checkpoint"
@@ -13,7 +14,25 @@ import (
 )
 
 // goldens are the checkpoints recorded from the reference implementation; see models/testdata/goldens.
-var goldens = []string{"gpt2", "bloom", "bloom_h6", "falcon_rw"}
+var goldens = []string{
+	"bert", "bert_bare", "bert_cls", "bloom", "bloom_h6", "bloom_postln", "distilbert", "distilbert_bare", "distilbert_cls", "electra",
+	"electra_cls", "electra_disc", "falcon7", "falcon_new", "falcon_rw", "gemma2", "gemma3", "gemma3_global", "gpt2", "gpt_neox",
+	"gpt_neox_seq", "llama", "llama3_rope", "llama_bias", "llama_dynamic", "llama_linear", "llama_yarn", "mistral", "mistral_nowindow",
+	"opt", "opt_350", "phi3", "phi3_cross", "phi3_long", "qwen2", "qwen2_window", "qwen3", "qwen3_tied", "roberta", "roberta_cls",
+}
+
+// eachDecoder runs do on every golden that generates.
+func eachDecoder(t *testing.T, do func(t *testing.T, g *golden)) {
+	for _, name := range goldens {
+		t.Run(name, func(t *testing.T) {
+			g := openGolden(t, name)
+			if g.model.Spec.Bidirectional {
+				t.Skip("an encoder does not generate")
+			}
+			do(t, g)
+		})
+	}
+}
 
 // golden is a tiny random checkpoint and what the reference computes on its first row of ids, T tokens.
 type golden struct {
@@ -34,10 +53,12 @@ func openGolden(t testing.TB, name string) *golden {
 	load, err := f.Loader(name, dir.Weights, spec)
 	must(t, err)
 	g := &golden{params: map[string][]float32{}}
-	g.model, err = transformer.New(goBackend(t), spec, func(p transformer.Param) ([]float32, error) {
-		data, err := load(p)
-		g.params[p.Name] = data
-		return data, err
+	g.model, err = transformer.New(goBackend(t), spec, dtypes.Float32, func(p transformer.Param, put func(int, []float32)) error {
+		g.params[p.Name] = make([]float32, p.Size())
+		return load(p, func(first int, values []float32) {
+			copy(g.params[p.Name][first:], values)
+			put(first, values)
+		})
 	})
 	must(t, err)
 	g.file, err = checkpoint.Open("../testdata/goldens/" + name + "/golden.safetensors")

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
@@ -13,10 +15,11 @@ import (
 // changed is the golden's model with some of its weights replaced.
 func (g *golden) changed(t testing.TB, change func(name string, data []float32)) *transformer.Model {
 	t.Helper()
-	m, err := transformer.New(goBackend(t), g.model.Spec, func(p transformer.Param) ([]float32, error) {
+	m, err := transformer.New(goBackend(t), g.model.Spec, dtypes.Float32, func(p transformer.Param, put func(int, []float32)) error {
 		data := append([]float32(nil), g.params[p.Name]...)
 		change(p.Name, data)
-		return data, nil
+		put(0, data)
+		return nil
 	})
 	must(t, err)
 	return m
@@ -75,7 +78,7 @@ func TestRefusals(t *testing.T) {
 	g := openGolden(t, "gpt2")
 	ctx := context.Background()
 	ask := func(asks ...trace.MixingAsk) error {
-		_, err := g.model.NewSession(asks)
+		_, err := g.model.NewSession(asks, 0)
 		return err
 	}
 	trace1 := func(ids []int, taps ...trace.Tap) error {
@@ -106,7 +109,7 @@ func TestRefusals(t *testing.T) {
 func TestTooLongForMemory(t *testing.T) {
 	g := openGolden(t, "bloom")
 	ids := make([]int, 100_000)
-	s, err := g.model.NewSession(nil)
+	s, err := g.model.NewSession(nil, 0)
 	must(t, err)
 	_, prompted := s.Prompt(context.Background(), ids, nil)
 	_, traced := g.model.Trace(context.Background(), ids[:20_000], []trace.Tap{trace.Attention})
@@ -121,7 +124,7 @@ func TestTooLongForMemory(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	g := openGolden(t, "bloom")
 	ctx, cancel := context.WithCancel(context.Background())
-	s, err := g.model.NewSession([]trace.MixingAsk{{Name: "value-zeroing", AllRows: true}})
+	s, err := g.model.NewSession([]trace.MixingAsk{{Name: "value-zeroing", AllRows: true}}, 0)
 	must(t, err)
 	_, err = s.Prompt(ctx, g.ids, func(p trace.Progress) { cancel() })
 	if err == nil || ctx.Err() == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {

@@ -1,28 +1,43 @@
 package transformer
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/dtypes/bfloat16"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// slotStep is how many cache slots are added at a time: the cost of a step follows the slots, and every new number of slots
-// is one more graph to compile.
+// slotStep is the least number of places that are added at a time to a cache or a prompt where every new size is one more graph to
+// compile.
 const slotStep = 32
 
-// Model is a decoder with its weights on a backend. It is safe for concurrent use.
+// bucket rounds n up to one of few sizes: multiples of slotStep, and of a quarter of the power of two below n where that is more, so
+// that at most a quarter is padding and a text of a thousand tokens meets about a dozen sizes.
+func bucket(n int) int {
+	step := slotStep
+	for 8*step < n {
+		step *= 2
+	}
+	return roundUp(n, step)
+}
+
+// Model is a transformer with its weights on a backend. It is safe for concurrent use.
 type Model struct {
 	// Spec describes it and must not be changed.
 	Spec *Spec
+	// DType is what its matrices are held in.
+	DType dtypes.DType
 
 	backend compute.Backend
-	// promptStep rounds up the length of what is fed at once: 1 where compiling costs nothing, slotStep where every new
-	// shape is compiled.
+	// promptStep is 1 where compiling costs nothing, slotStep where every new shape is compiled and lengths are rounded up.
 	promptStep int
 	weights    map[string]*tensors.Tensor
 	params     []Param
@@ -31,33 +46,71 @@ type Model struct {
 	execs map[string]*graph.Exec
 }
 
-// New puts a decoder on a backend. load returns the array of a parameter, row-major; what it returns is copied.
-func New(backend compute.Backend, spec *Spec, load func(Param) ([]float32, error)) (*Model, error) {
+// Loader calls put with the values of a parameter, piece by piece, each with the index of its first value, row-major. A piece is
+// read before put returns and not kept.
+type Loader func(p Param, put func(first int, values []float32)) error
+
+// New puts a transformer on a backend, its matrices as dtype: float32, or bfloat16 for half the memory; norms and biases are float32
+// always. Each array goes from load to its place without a copy of it between.
+func New(backend compute.Backend, spec *Spec, dtype dtypes.DType, load Loader) (*Model, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
 	}
+	if dtype != dtypes.Float32 && dtype != dtypes.BFloat16 {
+		return nil, fmt.Errorf("transformer: weights as %s are not supported; take float32 or bfloat16", dtype)
+	}
 	m := &Model{
-		Spec: spec, backend: backend, promptStep: slotStep, params: spec.Params(),
+		Spec: spec, DType: dtype, backend: backend, promptStep: slotStep, params: spec.Params(),
 		weights: map[string]*tensors.Tensor{}, execs: map[string]*graph.Exec{},
 	}
 	if m.Backend() == "go" {
 		m.promptStep = 1
 	}
 	for _, p := range m.params {
-		data, err := load(p)
+		t, err := m.load(p, load)
 		if err != nil {
 			return nil, err
-		}
-		if len(data) != p.Size() {
-			return nil, fmt.Errorf("transformer: %s has %d numbers, its shape %v needs %d", p.Name, len(data), p.Shape, p.Size())
-		}
-		t := tensors.FromFlatDataAndDimensions(data, p.Shape...)
-		if err := t.MaterializeOnDevice(backend, true, 0); err != nil {
-			return nil, fmt.Errorf("transformer: %s: %w", p.Name, err)
 		}
 		m.weights[p.Name] = t
 	}
 	return m, nil
+}
+
+// load makes the tensor of a parameter.
+func (m *Model) load(p Param, load Loader) (*tensors.Tensor, error) {
+	dtype := dtypes.Float32
+	if len(p.Shape) > 1 {
+		dtype = m.DType
+	}
+	t, err := tensors.FromShapeForBackend(m.backend, 0, shapes.Make(dtype, p.Shape...))
+	if err != nil {
+		return nil, fmt.Errorf("transformer: %s: %w", p.Name, err)
+	}
+	filled := 0
+	var loaded error
+	err = t.MutableFlatData(func(flat any) {
+		loaded = load(p, func(first int, values []float32) {
+			filled += len(values)
+			switch dst := flat.(type) {
+			case []float32:
+				copy(dst[first:first+len(values)], values)
+			case []bfloat16.BFloat16:
+				for i, v := range values {
+					dst[first+i] = bfloat16.FromBits(uint16(math.Float32bits(roundBFloat16(v)) >> 16))
+				}
+			}
+		})
+	})
+	if err = errors.Join(loaded, err); err != nil {
+		return nil, err
+	}
+	if filled != p.Size() {
+		return nil, fmt.Errorf("transformer: %s has %d numbers, its shape %v needs %d", p.Name, filled, p.Shape, p.Size())
+	}
+	if err := t.ToDevice(m.backend, 0); err != nil {
+		return nil, fmt.Errorf("transformer: %s: %w", p.Name, err)
+	}
+	return t, nil
 }
 
 // Backend returns the name of what computes: go or xla.
@@ -138,14 +191,15 @@ const maxPassBytes = 8 << 30
 // compute them.
 const passArrays = 4
 
-// checkMemory returns an error if a pass over n tokens that returns kept arrays [H,T,T] would hold more than maxPassBytes.
-func (m *Model) checkMemory(n, kept int) error {
-	need := 4 * float64(m.Spec.Heads) * float64(n) * float64(n) * float64(passArrays+kept)
+// checkMemory returns an error if a pass that returns kept arrays [H,T,T] would hold more than maxPassBytes; pairs is T², of all
+// texts together.
+func (m *Model) checkMemory(pairs, kept int) error {
+	need := 4 * float64(m.Spec.Heads) * float64(pairs) * float64(passArrays+kept)
 	if need <= maxPassBytes {
 		return nil
 	}
-	return fmt.Errorf("transformer: attention over %d tokens needs about %.1f GiB in one pass, limit %d GiB; take a shorter text or fewer taps",
-		n, need/(1<<30), maxPassBytes>>30)
+	return fmt.Errorf("transformer: attention over %.0f tokens needs about %.1f GiB in one pass, limit %d GiB; take a shorter text or fewer taps",
+		math.Sqrt(float64(pairs)), need/(1<<30), maxPassBytes>>30)
 }
 
 // roundUp returns the least multiple of step that is at least n.

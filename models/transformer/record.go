@@ -4,33 +4,44 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// prompt builds the pass that feeds ids [1,T] and fills the cache. last is the position of the last real token, so that
-// padding behind it is never read. It returns the logits [V], the cache padded to slots, the mixings, and the blocks.
-func (d *decoder) prompt(ids, last *Node, slots int, rec recording) []*Node {
-	x := d.embed(ids)
+// prompt builds the pass that feeds the targets of d at once and fills the cache. read is the position, an int32 scalar, at which
+// the head looks; padding behind the text is never read. It returns the scores of the head ([V] or [K]; none without a head), the
+// cache padded to slots, the mixings, and the blocks.
+func (d *builder) prompt(read *Node, slots int, rec recording) []*Node {
+	x := d.embed()
 	mixed := make([][]*Node, len(rec.asks))
 	var caches []*Node
 	var blocks []*Block
 	for l := range d.spec.Layers {
 		b, now := d.block(l, x, nil)
-		for _, kv := range []*Node{now.key, now.value} {
-			if missing := slots - kv.Shape().Dimensions[2]; missing > 0 {
-				kv = GrowRight(kv, 2, missing, 0)
+		if !d.spec.Bidirectional {
+			for _, kv := range []*Node{now.key, now.value} {
+				if missing := slots - kv.Shape().Dimensions[2]; missing > 0 {
+					kv = GrowRight(kv, 2, missing, 0)
+				}
+				caches = append(caches, kv)
 			}
-			caches = append(caches, kv)
 		}
 		rec.mix(b, mixed)
 		blocks = append(blocks, b)
 		x = b.Output
 	}
-	x = Reshape(Gather(Squeeze(x, 0), Reshape(last, 1, 1)), d.spec.Width) // [D]
-	out := append([]*Node{d.logits(d.final(x))}, caches...)
+	var out []*Node
+	if d.spec.Head != NoHead {
+		if d.spec.Head != ClassifierHead { // which reads the first token itself
+			x = InsertAxes(Gather(Squeeze(x, 0), Reshape(read, 1, 1)), 0) // [1,1,D]
+		}
+		out = append(out, Reshape(d.head(x), -1))
+	}
+	out = append(out, caches...)
 	out = append(out, stackMixed(mixed)...)
 	if rec.blocks {
 		out = append(out, blockNodes(blocks)...)
@@ -38,9 +49,9 @@ func (d *decoder) prompt(ids, last *Node, slots int, rec recording) []*Node {
 	return out
 }
 
-// step builds the pass that feeds one id [1,1] behind a cache, 2L nodes. It returns the logits [V], the new cache and the mixings.
-func (d *decoder) step(id *Node, past []*Node, rec recording) []*Node {
-	x := d.embed(id)
+// step builds the pass that feeds one id behind a cache, 2L nodes. It returns the logits [V], the new cache and the mixings.
+func (d *builder) step(past []*Node, rec recording) []*Node {
+	x := d.embed()
 	mixed := make([][]*Node, len(rec.asks))
 	var caches []*Node
 	for l := range d.spec.Layers {
@@ -59,8 +70,18 @@ func (r recording) mix(b *Block, mixed [][]*Node) {
 		if m.PerPair() && !r.perPairInside {
 			continue
 		}
-		mixed[i] = append(mixed[i], Mul(m.Mix(b, r.asks[i].Heads), seen(b, r.asks[i].Heads)))
+		rows := Mul(m.Mix(b, r.asks[i].Heads), seen(b, r.asks[i].Heads))
+		if r.last != nil && !r.asks[i].AllRows {
+			rows = oneRow(rows, r.last)
+		}
+		mixed[i] = append(mixed[i], rows)
 	}
+}
+
+// oneRow returns row t of the last two axes of x [...,N,S], [...,1,S].
+func oneRow(x, t *Node) *Node {
+	targets := Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), x.Rank()-2)
+	return ReduceAndKeep(Where(Equal(targets, t), x, ZerosLike(x)), ReduceSum, -2)
 }
 
 // seen is the block's visibility shaped for the rows of a mixing.
@@ -86,7 +107,7 @@ func stackMixed(mixed [][]*Node) []*Node {
 const blockArrays = 5
 
 // blockNodes returns what a mixing needs of every block, stacked over layers and without the batch axis: input, attention output
-// and output [L,T,D], attention [L,H,T,T], value [L,H,T,E].
+// and output [L,T,D], attention [L,H,T,T], value [L,G,T,E].
 func blockNodes(blocks []*Block) []*Node {
 	stack := func(of func(*Block) *Node) *Node {
 		layers := make([]*Node, len(blocks))
@@ -108,7 +129,7 @@ func blockNodes(blocks []*Block) []*Node {
 type blockRecord struct {
 	// length is how many tokens are real, fed how many rows the arrays have.
 	length, fed int
-	// input, attentionOutput and output are [L,fed,D], attention [L,H,fed,fed], value [L,H,fed,E].
+	// input, attentionOutput and output are [L,fed,D], attention [L,H,fed,fed], value [L,G,fed,E].
 	input, attentionOutput, output, attention, value []float32
 }
 
@@ -153,7 +174,7 @@ func (m *Model) pairRows(ctx context.Context, r *blockRecord, ask trace.MixingAs
 			}
 			for t := range n {
 				to := (l*rows.N + at + t - first) * rows.S
-				copy(rows.Data[to:to+at+t+1], tile[t*sources:])
+				copy(rows.Data[to:to+r.sources(spec, at+t+1)], tile[t*sources:])
 			}
 			at += n
 		}
@@ -169,43 +190,54 @@ func (m *Model) tileRows(sources int) int {
 // pairTile computes n targets from position at on of layer l: [n,sources] and sources.
 func (m *Model) pairTile(r *blockRecord, mix Mixing, ask trace.MixingAsk, l, at, n int) ([]float32, int, error) {
 	spec := m.Spec
-	targets, sources := n, at+n
+	targets, sources := n, r.sources(spec, at+n)
 	if m.promptStep > 1 { // round shapes up, so that few graphs are compiled
-		sources = roundUp(at+n, m.promptStep)
+		sources = roundUp(sources, m.promptStep)
 		if n > 1 {
 			targets = m.tileRows(r.length)
 		}
 	}
-	heads := spec.Heads
+	heads, groups := spec.Heads, spec.Groups()
 	stream := func(from []float32) *tensors.Tensor { // [1,targets,D]
 		data := make([]float32, targets*spec.Width)
 		copy(data, from[(l*r.fed+at)*spec.Width:(l*r.fed+at+n)*spec.Width])
 		return tensors.FromFlatDataAndDimensions(data, 1, targets, spec.Width)
 	}
 	attention := make([]float32, heads*targets*sources)
-	value := make([]float32, heads*sources*spec.HeadWidth)
 	for h := range heads {
 		for t := range n {
 			from := ((l*heads+h)*r.fed + at + t) * r.fed
-			copy(attention[(h*targets+t)*sources:], r.attention[from:from+at+t+1])
+			copy(attention[(h*targets+t)*sources:], r.attention[from:from+r.sources(spec, at+t+1)])
 		}
-		from := (l*heads + h) * r.fed * spec.HeadWidth
-		copy(value[h*sources*spec.HeadWidth:(h+1)*sources*spec.HeadWidth], r.value[from:from+min(sources, r.fed)*spec.HeadWidth])
 	}
-	prefix := fmt.Sprintf("blocks.%d.", l)
-	out, err := m.run(fmt.Sprintf("tile %s/%s", ask.Name, ask.Heads), prefix, func(w Weights, in []*Node) []*Node {
-		dims := in[4].Shape().Dimensions // one builder serves every layer and every shape of tile
+	value := make([]float32, groups*sources*spec.HeadWidth)
+	for g := range groups {
+		from := (l*groups + g) * r.fed * spec.HeadWidth
+		copy(value[g*sources*spec.HeadWidth:(g+1)*sources*spec.HeadWidth], r.value[from:from+min(sources, r.fed)*spec.HeadWidth])
+	}
+	window := spec.Window(l)
+	key := fmt.Sprintf("tile %s/%s window=%d", ask.Name, ask.Heads, window)
+	out, err := m.run(key, fmt.Sprintf("blocks.%d.", l), func(w Weights, in []*Node) []*Node {
+		dims := in[5].Shape().Dimensions // one builder serves every layer of its window and every shape of tile
 		b := &Block{
-			Input: in[1], AttentionOutput: in[2], Output: in[3], Attention: in[4], Value: in[5], spec: spec, w: w,
-			visible: visible(in[4].Graph(), in[0], dims[2], dims[3]),
+			Input: in[2], AttentionOutput: in[3], Output: in[4], Attention: in[5], Value: in[6], spec: spec, w: w,
+			visible: visible(in[5].Graph(), in[0], in[1], dims[2], dims[3], window, spec.Bidirectional),
 		}
 		return []*Node{mix.Mix(b, ask.Heads)}
-	}, tensors.FromScalar(int32(at)), stream(r.input), stream(r.attentionOutput), stream(r.output),
+	}, tensors.FromScalar(int32(at)), tensors.FromScalar(int32(r.length)), stream(r.input), stream(r.attentionOutput), stream(r.output),
 		tensors.FromFlatDataAndDimensions(attention, 1, heads, targets, sources),
-		tensors.FromFlatDataAndDimensions(value, 1, heads, sources, spec.HeadWidth))
+		tensors.FromFlatDataAndDimensions(value, 1, groups, sources, spec.HeadWidth))
 	if err != nil {
 		return nil, 0, err
 	}
 	data, err := floats(out[0])
 	return data, sources, err
+}
+
+// sources is how many sources the targets before end may see.
+func (r *blockRecord) sources(spec *Spec, end int) int {
+	if spec.Bidirectional {
+		return r.length
+	}
+	return end
 }

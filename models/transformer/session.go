@@ -3,7 +3,6 @@ package transformer
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -13,27 +12,41 @@ import (
 
 // Session is a text that grows: its keys and values in every layer. It belongs to one goroutine.
 type Session struct {
-	m      *Model
-	asks   []trace.MixingAsk
-	mixes  []Mixing
-	length int
-	slots  int
-	// cache is key and value of every layer in turn, 2L tensors [1,H,slots,E].
+	m     *Model
+	asks  []trace.MixingAsk
+	mixes []Mixing
+	// ids are the tokens so far; slots is how many the cache has room for, and room how many are expected in the end.
+	ids   []int
+	slots int
+	room  int
+	// cache is key and value of every layer in turn, 2L tensors [1,G,slots,E].
 	cache []*tensors.Tensor
 }
 
 // Output is what one pass returns.
 type Output struct {
-	// Logits is [V], those of the last token fed.
+	// Logits is [V], those of the last token fed; nil without a head.
 	Logits []float32
 	// Rows has one entry for each mixing asked for.
 	Rows []trace.Rows
 }
 
-// NewSession starts an empty text. asks are the mixings whose rows every pass returns; an error names one that is unknown or
-// that cannot fuse heads as asked.
-func (m *Model) NewSession(asks []trace.MixingAsk) (*Session, error) {
-	s := &Session{m: m, asks: asks}
+// NewSession starts an empty text that will have about room tokens in the end (0: unknown), so that its cache need not grow.
+// asks are the mixings whose rows every pass returns; an error names one that is unknown or that cannot fuse heads as asked.
+func (m *Model) NewSession(asks []trace.MixingAsk, room int) (*Session, error) {
+	if m.Spec.Bidirectional {
+		return nil, fmt.Errorf("transformer: %s is an encoder: it reads a whole text and does not generate", m.Spec.Family)
+	}
+	mixes, err := m.mixings(asks)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{m: m, asks: asks, mixes: mixes, room: room}, nil
+}
+
+// mixings looks up what is asked for.
+func (m *Model) mixings(asks []trace.MixingAsk) ([]Mixing, error) {
+	var mixes []Mixing
 	for _, ask := range asks {
 		mix, err := LookupMixing(ask.Name)
 		if err != nil {
@@ -45,9 +58,9 @@ func (m *Model) NewSession(asks []trace.MixingAsk) (*Session, error) {
 		if err := mix.Check(ask.Heads); err != nil {
 			return nil, err
 		}
-		s.mixes = append(s.mixes, mix)
+		mixes = append(mixes, mix)
 	}
-	return s, nil
+	return mixes, nil
 }
 
 // Prompt feeds the first tokens of a text, all at once. Mixings that cost a pass per pair are computed layer by layer,
@@ -56,134 +69,99 @@ func (s *Session) Prompt(ctx context.Context, ids []int, progress func(trace.Pro
 	if err := s.m.CheckIDs(ids); err != nil {
 		return nil, err
 	}
-	if err := s.m.checkMemory(len(ids), s.keptArrays()); err != nil {
-		return nil, err
-	}
-	fed := s.m.fed(len(ids))
-	s.length, s.slots = len(ids), max(fed, roundUp(len(ids)+1, slotStep))
-	rec := recording{asks: s.asks, mixes: s.mixes, blocks: s.anyPerPair()}
-	slots := s.slots // the graph is built again for other shapes when this session has grown
-	key := fmt.Sprintf("prompt slots=%d %s", slots, rec.key())
-	out, err := s.m.run(key, "", func(w Weights, in []*graph.Node) []*graph.Node {
-		d := &decoder{spec: s.m.Spec, w: w}
-		return d.prompt(in[0], in[1], slots, rec)
-	}, idTensor(ids, fed), tensors.FromScalar(int32(len(ids)-1)))
-	if err != nil {
-		return nil, fmt.Errorf("transformer: %s prompt of %d tokens: %w", s.m.Spec.Family, len(ids), err)
-	}
-	logits, err := floats(out[0])
+	p := pass{m: s.m, asks: s.asks, mixes: s.mixes, ids: ids, read: len(ids) - 1}
+	p.slots = max(s.m.fed(len(ids)), bucket(max(len(ids)+1, s.room)))
+	out, err := p.run(ctx, progress)
 	if err != nil {
 		return nil, err
 	}
-	s.cache, out = out[1:1+2*s.m.Spec.Layers], out[1+2*s.m.Spec.Layers:]
-	rows, err := s.promptRows(ctx, out, fed, progress)
-	return &Output{Logits: logits, Rows: rows}, err
-}
-
-// promptRows cuts the rows of a prompt out of what its graph returned, and computes those that cost a pass per pair.
-func (s *Session) promptRows(ctx context.Context, out []*tensors.Tensor, fed int, progress func(trace.Progress)) ([]trace.Rows, error) {
-	var record *blockRecord
-	if s.anyPerPair() {
-		var err error
-		if record, err = s.m.readBlocks(out[len(out)-blockArrays:], s.length, fed); err != nil {
-			return nil, err
-		}
-	}
-	all := make([]trace.Rows, len(s.asks))
-	for i, ask := range s.asks {
-		first := 0
-		if !ask.AllRows {
-			first = s.length - 1
-		}
-		if s.mixes[i].PerPair() {
-			rows, err := s.m.pairRows(ctx, record, ask, first, progress)
-			if err != nil {
-				return nil, err
-			}
-			all[i] = rows
-			continue
-		}
-		data, err := floats(out[0])
-		if err != nil {
-			return nil, err
-		}
-		out = out[1:]
-		all[i] = cutRows(data, s.m.Spec, ask.Heads, 0, fed, fed, first, s.length)
-	}
-	return all, nil
+	s.Close()
+	s.cache, s.ids, s.slots = p.cache, append([]int(nil), ids...), p.slots
+	return out, nil
 }
 
 // Step feeds one token more.
 func (s *Session) Step(ctx context.Context, id int) (*Output, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("transformer: stopped at token %d: %w", s.length, err)
+		return nil, fmt.Errorf("transformer: stopped at token %d: %w", s.Length(), err)
 	}
-	if s.m.Spec.Context > 0 && s.length+1 > s.m.Spec.Context {
-		return nil, fmt.Errorf("transformer: %d tokens are more than the context of %d", s.length+1, s.m.Spec.Context)
+	if s.m.Spec.Context > 0 && s.Length()+1 > s.m.Spec.Context {
+		return nil, fmt.Errorf("transformer: %d tokens are more than the context of %d", s.Length()+1, s.m.Spec.Context)
 	}
 	if id < 0 || id >= s.m.Spec.Vocab {
-		return nil, fmt.Errorf("transformer: id %d of token %d is outside the vocabulary of %d", id, s.length, s.m.Spec.Vocab)
+		return nil, fmt.Errorf("transformer: id %d of token %d is outside the vocabulary of %d", id, s.Length(), s.m.Spec.Vocab)
+	}
+	if r := s.m.Spec.Rotary; r != nil && r.LongFrequencies != nil && s.Length() == r.Original {
+		return s.again(ctx, id)
 	}
 	if err := s.grow(); err != nil {
 		return nil, err
 	}
 	rec := recording{asks: s.asks, mixes: s.mixes, perPairInside: true}
-	inputs := append([]*tensors.Tensor{idTensor([]int{id}, 1), tensors.FromScalar(int32(s.length))}, s.cache...)
+	inputs := append([]*tensors.Tensor{idTensor([]int{id}, 1), tensors.FromScalar(int32(s.Length()))}, s.cache...)
 	out, err := s.m.run("step "+rec.key(), "", func(w Weights, in []*graph.Node) []*graph.Node {
-		d := &decoder{spec: s.m.Spec, w: w, position: in[1]}
-		return d.step(in[0], in[2:], rec)
+		d := newBuilder(s.m.Spec, w, text{ids: in[0], first: in[1], length: graph.OnePlus(in[1])})
+		return d.step(in[2:], rec)
 	}, inputs...)
 	if err != nil {
-		return nil, fmt.Errorf("transformer: %s token %d: %w", s.m.Spec.Family, s.length, err)
+		return nil, fmt.Errorf("transformer: %s token %d: %w", s.m.Spec.Family, s.Length(), err)
 	}
-	return s.stepOutput(out)
+	return s.stepOutput(out, id)
+}
+
+// again feeds the whole text with one token more, whose length changes how all of its keys are turned.
+func (s *Session) again(ctx context.Context, id int) (*Output, error) {
+	asks := s.asks
+	defer func() { s.asks = asks }()
+	s.asks = append([]trace.MixingAsk(nil), asks...)
+	for i := range s.asks {
+		s.asks[i].AllRows = false
+	}
+	return s.Prompt(ctx, append(s.ids, id), nil)
 }
 
 // stepOutput takes the new cache and reads the logits and the row of each mixing.
-func (s *Session) stepOutput(out []*tensors.Tensor) (*Output, error) {
+func (s *Session) stepOutput(out []*tensors.Tensor, id int) (*Output, error) {
 	logits, err := floats(out[0])
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range s.cache {
-		t.MustFinalizeAll()
-	}
+	s.Close()
 	s.cache, out = out[1:1+2*s.m.Spec.Layers], out[1+2*s.m.Spec.Layers:]
-	s.length++
+	s.ids = append(s.ids, id)
 	result := &Output{Logits: logits, Rows: make([]trace.Rows, len(s.asks))}
 	for i, ask := range s.asks {
 		data, err := floats(out[i])
 		if err != nil {
 			return nil, err
 		}
-		result.Rows[i] = cutRows(data, s.m.Spec, ask.Heads, s.length-1, 1, s.slots, s.length-1, s.length)
+		result.Rows[i] = cutRows(data, s.m.Spec, ask.Heads, 1, s.slots, s.Length()-1, s.Length())
 	}
 	return result, nil
 }
 
 // Length returns how many tokens the text has.
-func (s *Session) Length() int { return s.length }
+func (s *Session) Length() int { return len(s.ids) }
 
 // grow adds slots to the cache if it is full.
 func (s *Session) grow() error {
-	if s.length < s.slots {
+	if s.Length() < s.slots {
 		return nil
 	}
-	grown, err := s.m.run("grow", "no weights", func(_ Weights, in []*graph.Node) []*graph.Node {
+	slots := bucket(s.slots + 1)
+	added := slots - s.slots
+	grown, err := s.m.run(fmt.Sprintf("grow by %d", added), "no weights", func(_ Weights, in []*graph.Node) []*graph.Node {
 		out := make([]*graph.Node, len(in))
 		for i, x := range in {
-			out[i] = graph.GrowRight(x, 2, slotStep, 0)
+			out[i] = graph.GrowRight(x, 2, added, 0)
 		}
 		return out
 	}, s.cache...)
 	if err != nil {
 		return fmt.Errorf("transformer: growing the cache beyond %d tokens: %w", s.slots, err)
 	}
-	for _, t := range s.cache {
-		t.MustFinalizeAll()
-	}
-	s.cache = grown
-	s.slots += slotStep
+	s.Close()
+	s.cache, s.slots = grown, slots
 	return nil
 }
 
@@ -195,60 +173,17 @@ func (s *Session) Close() {
 	s.cache = nil
 }
 
-// keptArrays is how many arrays [H,T,T] a prompt's pass returns.
-func (s *Session) keptArrays() int {
-	kept := 0
-	for _, ask := range s.asks {
-		if ask.Heads.Fusion == trace.EachHead {
-			kept += s.m.Spec.Layers
-		}
-	}
-	if s.anyPerPair() {
-		kept += s.m.Spec.Layers
-	}
-	return kept
-}
-
-// anyPerPair is whether a mixing needs the blocks themselves.
-func (s *Session) anyPerPair() bool {
-	for _, m := range s.mixes {
-		if m.PerPair() {
-			return true
-		}
-	}
-	return false
-}
-
-// recording is what a graph returns besides logits and cache.
-type recording struct {
-	asks  []trace.MixingAsk
-	mixes []Mixing
-	// perPairInside puts mixings that cost a pass per pair into the graph itself.
-	perPairInside bool
-	// blocks returns what pairRows needs of every layer.
-	blocks bool
-}
-
-// key names the recording.
-func (r recording) key() string {
-	var b strings.Builder
-	for _, ask := range r.asks {
-		fmt.Fprintf(&b, "%s/%s ", ask.Name, ask.Heads)
-	}
-	return fmt.Sprintf("%sinside=%v blocks=%v", b.String(), r.perPairInside, r.blocks)
-}
-
-// cutRows copies targets first..end-1 and sources 0..end-1 out of data, [L,H,n,s] whose first target is position begin; H is 1
-// unless each head was asked for.
-func cutRows(data []float32, spec *Spec, heads trace.Heads, begin, n, s, first, end int) trace.Rows {
+// cutRows copies targets first.. and sources 0..end-1 out of data, [L,H,n,s], whose n targets start at first; H is 1 unless each
+// head was asked for, and the targets beyond end are left out.
+func cutRows(data []float32, spec *Spec, heads trace.Heads, n, s, first, end int) trace.Rows {
 	r := trace.Rows{First: first, L: spec.Layers, H: 1, N: end - first, S: end}
 	if heads.Fusion == trace.EachHead {
 		r.H = spec.Heads
 	}
 	r.Data = make([]float32, 0, r.L*r.H*r.N*r.S)
 	for lh := range r.L * r.H {
-		for t := first; t < end; t++ {
-			at := (lh*n + t - begin) * s
+		for t := range r.N {
+			at := (lh*n + t) * s
 			r.Data = append(r.Data, data[at:at+r.S]...)
 		}
 	}

@@ -7,42 +7,125 @@ type Positions int
 
 // The position schemes.
 const (
-	LearnedPositions Positions = iota // a table added to the embedding (GPT-2)
+	LearnedPositions Positions = iota // a table added to the embedding (GPT-2, OPT, BERT)
 	ALiBi                             // a bias slope·j on the scores of source j (BLOOM, Falcon-RW)
+	RotaryPositions                   // queries and keys turned by their position (Llama, GPT-NeoX, Gemma)
 )
 
-// Activation is the non-linearity of the feed-forward part.
+// Activation is the non-linearity of the feed-forward part or of a head.
 type Activation int
 
 // The activations.
 const (
-	GELU     Activation = iota // x Φ(x), by the error function (Falcon)
-	GELUTanh                   // its tanh approximation (GPT-2, BLOOM)
+	GELU              Activation = iota // x Φ(x), by the error function (Falcon, BERT)
+	GELUTanh                            // its tanh approximation (GPT-2, BLOOM, Gemma)
+	SiLU                                // x σ(x) (Llama)
+	ReLU                                // max(x,0) (OPT)
+	HyperbolicTangent                   // tanh x (BERT's pooler)
 )
 
-// Spec describes a decoder completely; the graph follows it and never asks which family it is building. Sizes are those of
-// the shape legend in the package comment.
+// Order is where a block's norms stand. N is a norm, a attention, m the feed-forward part.
+type Order int
+
+// The orders.
+const (
+	PreNorm  Order = iota // z = x + a(N x),  x̃ = z + m(N z) (GPT-2, Llama)
+	PostNorm              // z = N(x + a(x)),  x̃ = N(z + m(z)) (BERT, OPT-350m)
+	Parallel              // x̃ = x + a(N x) + m(N x), with one norm or two (GPT-NeoX, Falcon-7B)
+)
+
+// Head is what stands behind the last block.
+type Head int
+
+// The heads.
+const (
+	LanguageHead   Head = iota // scores of the next token, or of the token itself in a masked language model
+	ClassifierHead             // scores of the classes of the whole text, read at its first token
+	TokenHead                  // scores of the classes of each token (ELECTRA's discriminator)
+	NoHead                     // none: the model ends with its hidden state
+)
+
+// Spec describes a transformer completely; the graph follows it and never asks which family it is building. Sizes are those of
+// the shape legend in the package comment. The zero value of every field is the plain case.
 type Spec struct {
 	Family string // architecture, for messages only
 
 	Layers, Heads, Width, HeadWidth, FeedForward, Vocab int
+	// KeyValueHeads is G, which divides Heads: that many heads have keys and values, each serving Heads/G queries. 0 is Heads.
+	KeyValueHeads int
 
+	// Bidirectional lets every token see every other (encoders).
+	Bidirectional bool
 	// Context is how many tokens the model can take; 0 where the position scheme sets no limit.
 	Context   int
 	Positions Positions
+	// PositionOffset is how many rows of the position table stand before that of position 0 (OPT 2, RoBERTa 2).
+	PositionOffset int
+	// SkipID is an id, and SkipPosition that it takes no position of its own but the row before that of position 0: RoBERTa's
+	// padding token, wherever it stands.
+	SkipPosition bool
+	SkipID       int
 	// AlibiSlopes is [H], used with ALiBi: the score of source j gets AlibiSlopes[h]·j.
 	AlibiSlopes []float32
 	// AlibiRounded rounds slope·j to bfloat16, and AlibiScaled divides it by √E as the content is (Falcon-RW).
 	AlibiRounded, AlibiScaled bool
+	// Rotary is used with RotaryPositions; LocalRotary instead of it in layers with a window, unless it is nil (Gemma 3).
+	Rotary, LocalRotary *Rotary
+	// Windows is [L] or nil: layer l sees the last Windows[l] tokens, the target among them; 0 is all (Mistral, Gemma).
+	Windows []int
 
-	// EmbeddingNorm puts a layer norm behind the embedding (BLOOM).
+	// TokenTypes is how many rows the table of token types has; 0: there is none. Every token is of type 0 (BERT).
+	TokenTypes int
+	// EmbeddingWidth is the width of the embedding's rows where it is not Width and a projection follows; 0 is Width.
+	EmbeddingWidth int
+	// ProjectTokens puts that projection, without bias, before the positions are added, and one back behind the last norm
+	// (OPT-350m); otherwise it stands behind the embedding's norm and has a bias (ELECTRA).
+	ProjectTokens bool
+	// EmbeddingScale multiplies the embedding (Gemma √D); 0 is 1.
+	EmbeddingScale float64
+	// EmbeddingNorm puts a norm behind the embedding (BLOOM, BERT).
 	EmbeddingNorm bool
-	NormEpsilon   float64
-	Activation    Activation
-	// Biases is whether the projections of attention and feed-forward have biases.
-	Biases bool
-	// TiedHead uses the embedding as output projection.
-	TiedHead bool
+
+	Order Order
+	// SharedNorm is whether one norm serves attention and feed-forward in the parallel order (Falcon-7B).
+	SharedNorm bool
+	// RMS makes norms divide by the root mean square, without mean and bias (Llama). NormOffset is added to their gains (Gemma 1).
+	RMS        bool
+	NormOffset float64
+	// NormAfter puts further norms behind attention and feed-forward, before the residual is added (Gemma).
+	NormAfter bool
+	// NormedResidual adds the residual behind its norm: z = N x + a(N x), x̃ = N z + m(N z) in the pre-norm order.
+	NormedResidual bool
+	// NormEpsilon is added to the variance.
+	NormEpsilon float64
+	// QueryKeyNorm puts an RMS norm over E behind the projections to query and key (Qwen3, Gemma 3).
+	QueryKeyNorm bool
+	// NoFinalNorm leaves out the norm behind the last block (encoders, OPT-350m).
+	NoFinalNorm bool
+
+	Activation Activation
+	// Gated multiplies the activation of one projection by another: m(x) = down(f(gate x) · up x) (Llama).
+	Gated bool
+	// ProjectionBias, OutputBias and MLPBias are whether query, key and value, the output projection, and the feed-forward part
+	// have biases.
+	ProjectionBias, OutputBias, MLPBias bool
+	// ScoreScale multiplies q·k; 0 is 1/√E (Gemma sets its own). ScoreByLayer also divides it by l+1 in layer l (some GPT-2s).
+	ScoreScale   float64
+	ScoreByLayer bool
+	// ScoreCap c makes scores c·tanh(score/c), LogitCap the same of logits; 0 is none (Gemma 2).
+	ScoreCap, LogitCap float64
+
+	Head Head
+	// TiedHead uses the embedding as output projection, HeadBias adds a bias over the vocabulary.
+	TiedHead, HeadBias bool
+	// HeadTransform puts dense, HeadActivation and norm before the output projection (BERT's masked language model).
+	HeadTransform bool
+	// Classes is how many a ClassifierHead or TokenHead scores, Labels their names, which may be missing. ClassifierDense puts a
+	// dense layer with HeadActivation before it.
+	Classes         int
+	Labels          []string
+	ClassifierDense bool
+	HeadActivation  Activation
 
 	// BOS and EOS are the ids that begin and end a text; BOS is -1 where there is none.
 	BOS int
@@ -54,42 +137,80 @@ const (
 	// MaxHeads is the most heads that a layer may have.
 	MaxHeads = 1 << 12
 
-	maxLayers = 1024
-	maxWidth  = 1 << 17
-	maxVocab  = 1 << 24
+	maxLayers  = 1024
+	maxWidth   = 1 << 17
+	maxVocab   = 1 << 24
+	maxClasses = 1 << 16
 )
+
+// Groups returns G, the number of heads that have keys and values.
+func (s *Spec) Groups() int {
+	if s.KeyValueHeads == 0 {
+		return s.Heads
+	}
+	return s.KeyValueHeads
+}
+
+// Embedded returns the width of the embedding's rows.
+func (s *Spec) Embedded() int {
+	if s.EmbeddingWidth == 0 {
+		return s.Width
+	}
+	return s.EmbeddingWidth
+}
+
+// projectsOut is whether a projection to the embedding's width stands behind the final norm (OPT-350m).
+func (s *Spec) projectsOut() bool {
+	return s.Embedded() != s.Width && s.ProjectTokens
+}
+
+// Window returns how many tokens layer l sees, 0 for all.
+func (s *Spec) Window(l int) int {
+	if s.Windows == nil {
+		return 0
+	}
+	return s.Windows[l]
+}
+
+// rotary returns how layer l turns queries and keys; nil if it does not.
+func (s *Spec) rotary(l int) *Rotary {
+	switch {
+	case s.Positions != RotaryPositions:
+		return nil
+	case s.LocalRotary != nil && s.Window(l) > 0:
+		return s.LocalRotary
+	}
+	return s.Rotary
+}
 
 // Check returns an error if the sizes do not fit together, naming the value and the limit.
 func (s *Spec) Check() error {
 	for _, v := range []struct {
-		name       string
-		value, max int
+		name            string
+		value, min, max int
 	}{
-		{"layers", s.Layers, maxLayers},
-		{"heads", s.Heads, MaxHeads},
-		{"width", s.Width, maxWidth},
-		{"head width", s.HeadWidth, maxWidth},
-		{"feed-forward width", s.FeedForward, 8 * maxWidth},
-		{"vocabulary", s.Vocab, maxVocab},
+		{"layers", s.Layers, 1, maxLayers},
+		{"heads", s.Heads, 1, MaxHeads},
+		{"width", s.Width, 1, maxWidth},
+		{"head width", s.HeadWidth, 1, maxWidth},
+		{"feed-forward width", s.FeedForward, 1, 8 * maxWidth},
+		{"vocabulary", s.Vocab, 1, maxVocab},
+		{"key and value heads", s.KeyValueHeads, 0, MaxHeads},
+		{"embedding width", s.EmbeddingWidth, 0, maxWidth},
+		{"context", s.Context, 0, maxVocab},
+		{"position offset", s.PositionOffset, 0, maxVocab},
+		{"token types", s.TokenTypes, 0, maxVocab},
+		{"classes", s.Classes, 0, maxClasses},
+		{"heads × head width", s.Heads * s.HeadWidth, 1, 8 * maxWidth},
 	} {
-		if v.value < 1 || v.value > v.max {
-			return fmt.Errorf("transformer: %s: %s %d is not in 1..%d", s.Family, v.name, v.value, v.max)
+		if v.value < v.min || v.value > v.max {
+			return fmt.Errorf("transformer: %s: %s %d is not in %d..%d", s.Family, v.name, v.value, v.min, v.max)
 		}
 	}
-	if s.Heads*s.HeadWidth != s.Width {
-		return fmt.Errorf("transformer: %s: %d heads of width %d do not make up width %d", s.Family, s.Heads, s.HeadWidth, s.Width)
-	}
-	if s.Context < 0 || s.Context > maxVocab {
-		return fmt.Errorf("transformer: %s: context %d is not in 0..%d", s.Family, s.Context, maxVocab)
-	}
-	if s.Positions == LearnedPositions && s.Context == 0 {
-		return fmt.Errorf("transformer: %s: learned positions need a context of at least 1", s.Family)
-	}
-	if s.Positions == ALiBi && len(s.AlibiSlopes) != s.Heads {
-		return fmt.Errorf("transformer: %s: %d ALiBi slopes for %d heads", s.Family, len(s.AlibiSlopes), s.Heads)
-	}
-	if !(s.NormEpsilon > 0 && s.NormEpsilon < 1) {
-		return fmt.Errorf("transformer: %s: norm epsilon %v is not in (0,1)", s.Family, s.NormEpsilon)
+	for _, check := range []func() error{s.checkHeads, s.checkPositions, s.checkNumbers} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	for _, id := range append([]int{s.BOS}, s.EOS...) {
 		if id < -1 || id >= s.Vocab {
@@ -99,60 +220,61 @@ func (s *Spec) Check() error {
 	return nil
 }
 
-// Param is one array of weights: its name and shape. Projections are [in,out], so that activations multiply from the left.
-type Param struct {
-	Name  string
-	Shape []int
+func (s *Spec) checkHeads() error {
+	if s.Heads%s.Groups() != 0 {
+		return fmt.Errorf("transformer: %s: %d key and value heads do not divide %d heads", s.Family, s.Groups(), s.Heads)
+	}
+	if scored := s.Head == ClassifierHead || s.Head == TokenHead; scored && s.Classes == 0 {
+		return fmt.Errorf("transformer: %s: a classifier needs at least 1 class", s.Family)
+	}
+	return nil
 }
 
-// Size returns how many numbers the array has.
-func (p Param) Size() int {
-	n := 1
-	for _, d := range p.Shape {
-		n *= d
+func (s *Spec) checkPositions() error {
+	if s.Windows != nil && len(s.Windows) != s.Layers {
+		return fmt.Errorf("transformer: %s: windows of %d layers for %d", s.Family, len(s.Windows), s.Layers)
 	}
-	return n
-}
-
-// Params lists every array of weights that the graph of s needs, in a fixed order:
-//
-//	embedding [V,D]   positions [C,D]   embedding-norm.{gain,bias} [D]
-//	blocks.l.attention-norm.{gain,bias} [D]   blocks.l.{query,key,value}.{weight [D,HE],bias [HE]}
-//	blocks.l.output.{weight [HE,D],bias [D]}  blocks.l.mlp-norm.{gain,bias} [D]
-//	blocks.l.up.{weight [D,F],bias [F]}       blocks.l.down.{weight [F,D],bias [D]}
-//	final-norm.{gain,bias} [D]   head [D,V]
-func (s *Spec) Params() []Param {
-	d, f, inner := s.Width, s.FeedForward, s.Heads*s.HeadWidth
-	ps := []Param{{"embedding", []int{s.Vocab, d}}}
-	if s.Positions == LearnedPositions {
-		ps = append(ps, Param{"positions", []int{s.Context, d}})
+	for l, w := range s.Windows {
+		if w < 0 {
+			return fmt.Errorf("transformer: %s: window %d of layer %d is negative", s.Family, w, l)
+		}
 	}
-	norm := func(name string) {
-		ps = append(ps, Param{name + ".gain", []int{d}}, Param{name + ".bias", []int{d}})
-	}
-	if s.EmbeddingNorm {
-		norm("embedding-norm")
-	}
-	for l := range s.Layers {
-		block := fmt.Sprintf("blocks.%d.", l)
-		dense := func(name string, in, out int) {
-			ps = append(ps, Param{block + name + ".weight", []int{in, out}})
-			if s.Biases {
-				ps = append(ps, Param{block + name + ".bias", []int{out}})
+	switch s.Positions {
+	case LearnedPositions:
+		if s.Context == 0 {
+			return fmt.Errorf("transformer: %s: learned positions need a context of at least 1", s.Family)
+		}
+	case ALiBi:
+		if len(s.AlibiSlopes) != s.Heads {
+			return fmt.Errorf("transformer: %s: %d ALiBi slopes for %d heads", s.Family, len(s.AlibiSlopes), s.Heads)
+		}
+	case RotaryPositions:
+		if s.Rotary == nil {
+			return fmt.Errorf("transformer: %s: rotary positions need frequencies", s.Family)
+		}
+		for _, r := range []*Rotary{s.Rotary, s.LocalRotary} {
+			if err := r.check(s); err != nil {
+				return err
 			}
 		}
-		norm(block + "attention-norm")
-		dense("query", d, inner)
-		dense("key", d, inner)
-		dense("value", d, inner)
-		dense("output", inner, d)
-		norm(block + "mlp-norm")
-		dense("up", d, f)
-		dense("down", f, d)
 	}
-	norm("final-norm")
-	if !s.TiedHead {
-		ps = append(ps, Param{"head", []int{d, s.Vocab}})
-	}
-	return ps
+	return nil
 }
+
+func (s *Spec) checkNumbers() error {
+	if !(s.NormEpsilon > 0 && s.NormEpsilon < 1) {
+		return fmt.Errorf("transformer: %s: norm epsilon %v is not in (0,1)", s.Family, s.NormEpsilon)
+	}
+	for _, v := range []struct {
+		name  string
+		value float64
+	}{{"embedding scale", s.EmbeddingScale}, {"score scale", s.ScoreScale}, {"score cap", s.ScoreCap}, {"logit cap", s.LogitCap}} {
+		if !(v.value >= 0 && v.value <= maxScale) {
+			return fmt.Errorf("transformer: %s: %s %v is not in 0..%g", s.Family, v.name, v.value, float64(maxScale))
+		}
+	}
+	return nil
+}
+
+// maxScale bounds factors, so that float32 does not overflow at once.
+const maxScale = 1e6

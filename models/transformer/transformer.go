@@ -28,111 +28,246 @@ func (w Weights) in(prefix string) Weights {
 	return func(name string) *Node { return w(prefix + name) }
 }
 
-// decoder builds one graph.
-type decoder struct {
-	spec *Spec
-	w    Weights
-	// position is where the first target row stands, an int32 scalar; nil is 0.
-	position *Node
+// text is what a graph is fed.
+type text struct {
+	// ids are the targets, [B,N].
+	ids *Node
+	// first is the slot of the first target, an int32 scalar; nil is 0.
+	first *Node
+	// length is how many slots hold tokens, those of this pass included, an int32 scalar.
+	length *Node
+	// positions are those of the targets in their texts, [B,N]; nil where they are the slots.
+	positions *Node
+	// types are those of the targets, [B,N]; nil is type 0.
+	types *Node
+	// real is 1 for the slots that hold a token, [B,S]; nil where all before length do.
+	real *Node
 }
 
-// cache is the keys and values of one layer: [B,H,S,E] each, slots that hold no token yet are anything finite.
+// at returns the positions of the targets, [B or 1,N].
+func (t text) at() *Node {
+	if t.positions != nil {
+		return t.positions
+	}
+	slots := Iota(t.ids.Graph(), shapes.Make(dtypes.Int32, 1, t.ids.Shape().Dimensions[1]), 1)
+	if t.first != nil {
+		slots = Add(slots, t.first)
+	}
+	return slots
+}
+
+// builder builds one graph.
+type builder struct {
+	text
+	spec *Spec
+	w    Weights
+	// turnings are made once for all layers that share them.
+	turnings map[*Rotary]*turning
+}
+
+func newBuilder(spec *Spec, w Weights, t text) *builder {
+	return &builder{text: t, spec: spec, w: w, turnings: map[*Rotary]*turning{}}
+}
+
+// cache is the keys and values of one layer: [B,G,S,E] each, slots that hold no token yet are anything finite.
 type cache struct{ key, value *Node }
 
 // embed returns the residual stream before block 0, [B,N,D].
-func (d *decoder) embed(ids *Node) *Node { // ids [B,N]
-	x := Gather(d.w("embedding"), InsertAxes(ids, -1)) // [B,N,D]
-	if d.spec.Positions == LearnedPositions {
-		x = Add(x, d.learned(ids.Shape().Dimensions[1]))
+func (d *builder) embed() *Node {
+	s := d.spec
+	x := gathered(d.w("embedding"), d.ids) // [B,N,W]
+	if s.EmbeddingScale != 0 {
+		x = MulScalar(x, s.EmbeddingScale)
 	}
-	if d.spec.EmbeddingNorm {
-		x = layerNorm(x, d.w.in("embedding-norm."), d.spec.NormEpsilon)
+	projected := s.Embedded() != s.Width
+	if projected && s.ProjectTokens {
+		x = contractLast(x, d.w("embedding-projection.weight"), 0)
+	}
+	if s.Positions == LearnedPositions {
+		x = Add(x, d.learned())
+	}
+	if s.TokenTypes > 0 {
+		if d.types == nil {
+			x = Add(x, Reshape(SliceAxis(float(d.w("token-types")), 0, AxisRange(0, 1)), 1, 1, -1))
+		} else {
+			x = Add(x, gathered(d.w("token-types"), d.types))
+		}
+	}
+	if s.EmbeddingNorm {
+		x = s.norm(x, d.w.in("embedding-norm."))
+	}
+	if projected && !s.ProjectTokens {
+		x = contractLast(x, d.w("embedding-projection.weight"), 0)
+		x = Add(x, alignLast(d.w("embedding-projection.bias"), x))
 	}
 	return x
 }
 
-// learned returns the rows of the position table for n targets, [1,N,D].
-func (d *decoder) learned(n int) *Node {
+// gathered returns the rows of a table at ids [...], [...,width].
+func gathered(table, ids *Node) *Node { return float(Gather(table, InsertAxes(ids, -1))) }
+
+// learned returns the rows of the position table for the targets, [B or 1,N,W].
+func (d *builder) learned() *Node {
 	table := d.w("positions")
-	at := Iota(table.Graph(), shapes.Make(dtypes.Int32, n, 1), 0) // [N,1]
-	if d.position != nil {
-		at = Add(at, d.position)
-	}
+	at := AddScalar(d.at(), d.spec.PositionOffset)
 	// A padded target may stand beyond the table; its row means nothing, so any row serves.
-	at = Min(at, Scalar(at.Graph(), dtypes.Int32, table.Shape().Dimensions[0]-1))
-	return InsertAxes(Gather(table, at), 0)
+	return gathered(table, MinScalar(at, table.Shape().Dimensions[0]-1))
 }
 
 // block builds layer l for the targets x, [B,N,D]. With past it sees the cache's S slots, whose entry at the target's
-// position is replaced by the target's own (N is 1 then); without, the N targets themselves. It returns the cache to keep.
-func (d *decoder) block(l int, x *Node, past *cache) (*Block, cache) {
-	b := &Block{Input: x, spec: d.spec, w: d.w.in(fmt.Sprintf("blocks.%d.", l))}
-	u := layerNorm(x, b.w.in("attention-norm."), d.spec.NormEpsilon)
-	b.query = b.project(u, "query")
-	b.queryContent = func() *Node { return b.heads(b.linear(u, "query")) }
-	now := cache{key: b.project(u, "key"), value: b.project(u, "value")}
+// slot is replaced by the target's own (N is 1 then); without, the N targets themselves. It returns the cache to keep.
+func (d *builder) block(l int, x *Node, past *cache) (*Block, cache) {
+	b := &Block{Input: x, spec: d.spec, layer: l, w: d.w.in(fmt.Sprintf("blocks.%d.", l)), turning: d.turning(l)}
+	u := x
+	if d.spec.Order != PostNorm {
+		u = d.spec.norm(x, b.w.in("attention-norm."))
+	}
+	whole := b.heads(b.dense(u, "query"), d.spec.Heads)
+	b.query = b.turned(whole, whole, "query")
+	b.queryContent = func() *Node { return b.turned(b.heads(b.linear(u, "query"), d.spec.Heads), whole, "query") }
+	b.queryBias = func() *Node {
+		bias := Reshape(float(b.w("query.bias")), 1, d.spec.Heads, 1, d.spec.HeadWidth)
+		return b.turned(BroadcastToShape(bias, whole.Shape()), whole, "query")
+	}
+	key := b.heads(b.dense(u, "key"), d.spec.Groups())
+	now := cache{key: b.turned(key, key, "key"), value: b.heads(b.dense(u, "value"), d.spec.Groups())}
 	if past != nil {
-		now.key = replaceSlot(past.key, now.key, d.position)
-		now.value = replaceSlot(past.value, now.value, d.position)
+		now.key = replaceSlot(past.key, now.key, d.first)
+		now.value = replaceSlot(past.value, now.value, d.first)
 	}
 	b.Key, b.Value = now.key, now.value
-	b.visible = visible(x.Graph(), d.position, x.Shape().Dimensions[1], b.Key.Shape().Dimensions[2])
+	b.visible = d.visible(b.Key.Shape().Dimensions[2], d.spec.Window(l))
+	if d.spec.Positions == ALiBi {
+		b.alibi = d.alibi(b.Key.Shape().Dimensions[2])
+	}
 	b.attend()
 	return b, now
 }
 
-// visible is 1 where target n may see source s and 0 elsewhere, [1,1,N,S]: sources up to the target's own position, where the first
-// target stands at position (nil is 0).
-func visible(g *Graph, position *Node, n, s int) *Node {
-	target := Iota(g, shapes.Make(dtypes.Int32, 1, 1, n, s), 2)
-	source := Iota(g, shapes.Make(dtypes.Int32, 1, 1, n, s), 3)
-	if position != nil {
-		target = Add(target, position)
+// turning returns how layer l turns queries and keys, nil if it does not.
+func (d *builder) turning(l int) *turning {
+	r := d.spec.rotary(l)
+	if r == nil {
+		return nil
 	}
-	return ConvertDType(LessOrEqual(source, target), dtypes.Float32)
+	if d.turnings[r] == nil {
+		t := r.turning(d.at(), d.length)
+		d.turnings[r] = &t
+	}
+	return d.turnings[r]
 }
 
-// replaceSlot returns old [B,H,S,E] with slot position replaced by now [B,H,1,E].
-func replaceSlot(old, now, position *Node) *Node {
-	slot := Iota(old.Graph(), shapes.Make(dtypes.Int32, 1, 1, old.Shape().Dimensions[2], 1), 2)
-	return Where(BroadcastToShape(Equal(slot, position), shapes.Make(dtypes.Bool, old.Shape().Dimensions...)),
+// visible is 1 where a target may see a source and 0 elsewhere, [B or 1,1,N,S]: real sources up to the target's own slot and within
+// the window, if there is one, or every real source in a bidirectional model.
+func (d *builder) visible(sources, window int) *Node {
+	v := visible(d.ids.Graph(), d.first, d.length, d.ids.Shape().Dimensions[1], sources, window, d.spec.Bidirectional)
+	if d.real != nil {
+		v = Mul(v, InsertAxes(d.real, 1, 1))
+	}
+	return v
+}
+
+// visible is the part of [builder.visible] that is the same for all texts of a batch, [1,1,N,S].
+func visible(g *Graph, first, length *Node, n, s, window int, bidirectional bool) *Node {
+	source := Iota(g, shapes.Make(dtypes.Int32, 1, 1, n, s), 3)
+	if bidirectional {
+		return ConvertDType(LessThan(source, length), dtypes.Float32)
+	}
+	target := Iota(g, shapes.Make(dtypes.Int32, 1, 1, n, s), 2)
+	if first != nil {
+		target = Add(target, first)
+	}
+	v := ConvertDType(LessOrEqual(source, target), dtypes.Float32)
+	if window > 0 {
+		v = Mul(v, ConvertDType(LessThan(Sub(target, source), Scalar(g, dtypes.Int32, window)), dtypes.Float32))
+	}
+	return v
+}
+
+// alibi is the position term of every source, [B or 1,H,1,S].
+func (d *builder) alibi(sources int) *Node {
+	table := Const(d.ids.Graph(), d.spec.alibi(sources)) // [H·S]
+	if d.positions == nil {
+		return Reshape(table, 1, d.spec.Heads, 1, sources)
+	}
+	rows := Transpose(Reshape(table, d.spec.Heads, sources), 0, 1)               // [S,H]
+	return InsertAxes(TransposeAllAxes(gathered(rows, d.positions), 0, 2, 1), 2) // [B,H,1,S]
+}
+
+// replaceSlot returns old [B,G,S,E] with one slot replaced by now [B,G,1,E].
+func replaceSlot(old, now, slot *Node) *Node {
+	slots := Iota(old.Graph(), shapes.Make(dtypes.Int32, 1, 1, old.Shape().Dimensions[2], 1), 2)
+	return Where(BroadcastToShape(Equal(slots, slot), shapes.Make(dtypes.Bool, old.Shape().Dimensions...)),
 		BroadcastToDims(now, old.Shape().Dimensions...), old)
 }
 
-// logits returns the scores of the vocabulary, [...,V], for final [...,D].
-func (d *decoder) logits(final *Node) *Node {
-	if d.spec.TiedHead {
-		return contractLast(final, d.w("embedding"), 1)
+// final returns the residual stream after the final norm, if there is one, and the projection to the embedding's width, if there is
+// one, [...,D or W].
+func (d *builder) final(x *Node) *Node {
+	if !d.spec.NoFinalNorm {
+		x = d.spec.norm(x, d.w.in("final-norm."))
 	}
-	return contractLast(final, d.w("head"), 0)
+	if d.spec.projectsOut() {
+		x = contractLast(x, d.w("head-projection.weight"), 0)
+	}
+	return x
 }
 
-// final returns the residual stream after the final norm, [...,D].
-func (d *decoder) final(x *Node) *Node {
-	return layerNorm(x, d.w.in("final-norm."), d.spec.NormEpsilon)
-}
-
-// layerNorm returns (x-mean)/√(variance+ε)·gain + bias over the last axis.
-func layerNorm(x *Node, w Weights, epsilon float64) *Node {
+// norm normalises the last axis of x and multiplies by the gain g, to which the spec may add:
+//
+//	(x-mean)/√(variance+ε)·g + b,  or with RMS  x/√(mean x²+ε)·g
+func (s *Spec) norm(x *Node, w Weights) *Node {
+	gain := alignLast(w("gain"), x)
+	if s.NormOffset != 0 {
+		gain = AddScalar(gain, s.NormOffset)
+	}
+	if s.RMS {
+		return Mul(Mul(x, s.inverseRMS(x)), gain)
+	}
 	centred := Sub(x, ReduceAndKeep(x, ReduceMean, -1))
 	variance := ReduceAndKeep(Square(centred), ReduceMean, -1)
-	normal := Div(centred, Sqrt(AddScalar(variance, epsilon)))
-	return Add(Mul(normal, alignLast(w("gain"), x)), alignLast(w("bias"), x))
+	normal := Div(centred, Sqrt(AddScalar(variance, s.NormEpsilon)))
+	return Add(Mul(normal, gain), alignLast(w("bias"), x))
+}
+
+// inverseRMS returns 1/√(mean x²+ε) over the last axis, [...,1].
+func (s *Spec) inverseRMS(x *Node) *Node {
+	return Reciprocal(Sqrt(AddScalar(ReduceAndKeep(Square(x), ReduceMean, -1), s.NormEpsilon)))
 }
 
 // alignLast reshapes v [D] to broadcast against the last axis of x.
-func alignLast(v, x *Node) *Node { return ExpandLeftToRank(v, x.Rank()) }
+func alignLast(v, x *Node) *Node { return ExpandLeftToRank(float(v), x.Rank()) }
 
-// contractLast multiplies the last axis of x by axis of the matrix w.
-func contractLast(x, w *Node, axis int) *Node {
-	return DotGeneral(x, []int{x.Rank() - 1}, nil, w, []int{axis}, nil)
+// float returns x in float32.
+func float(x *Node) *Node {
+	if x.DType() == dtypes.Float32 {
+		return x
+	}
+	return ConvertDType(x, dtypes.Float32)
 }
 
-// activate applies the spec's non-linearity.
-func (s *Spec) activate(x *Node) *Node {
-	if s.Activation == GELUTanh {
+// contractLast multiplies the last axis of x by axis of the matrix w. A matrix in half precision meets x in that precision, as its
+// checkpoint was trained, and sums in float32.
+func contractLast(x, w *Node, axis int) *Node {
+	if w.DType() == dtypes.Float32 {
+		return DotGeneral(x, []int{x.Rank() - 1}, nil, w, []int{axis}, nil)
+	}
+	half := Dot(ConvertDType(x, w.DType()), w).WithAccumulatorDType(dtypes.Float32).WithOutputDType(dtypes.Float32)
+	return half.General([]int{x.Rank() - 1}, nil, []int{axis}, nil)
+}
+
+// apply returns f(x), entry by entry.
+func (f Activation) apply(x *Node) *Node {
+	switch f {
+	case GELUTanh:
 		cubic := Mul(x, AddScalar(MulScalar(Square(x), 0.044715), 1))
 		return Mul(MulScalar(x, 0.5), OnePlus(Tanh(MulScalar(cubic, math.Sqrt(2/math.Pi)))))
+	case SiLU:
+		return Mul(x, Sigmoid(x))
+	case ReLU:
+		return Max(x, ZerosLike(x))
+	case HyperbolicTangent:
+		return Tanh(x)
 	}
 	return Mul(MulScalar(x, 0.5), OnePlus(Erf(MulScalar(x, math.Sqrt2/2))))
 }
@@ -141,8 +276,8 @@ func (s *Spec) activate(x *Node) *Node {
 // what a training loop differentiates. It also returns the attention of each layer, [B,H,T,T], for losses that look at it. It
 // panics like all GoMLX graph code.
 func Logits(spec *Spec, w Weights, ids *Node) (logits *Node, attention []*Node) {
-	d := &decoder{spec: spec, w: w}
-	x := d.embed(ids)
+	d := newBuilder(spec, w, text{ids: ids, length: Scalar(ids.Graph(), dtypes.Int32, ids.Shape().Dimensions[1])})
+	x := d.embed()
 	for l := range spec.Layers {
 		b, _ := d.block(l, x, nil)
 		attention = append(attention, b.Attention)

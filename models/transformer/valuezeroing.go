@@ -22,7 +22,7 @@ func init() { RegisterMixing("value-zeroing", valueZeroing{}) }
 type valueZeroing struct{}
 
 func (valueZeroing) Mix(b *Block, heads trace.Heads) *Node {
-	value := TransposeAllAxes(b.Value, 0, 2, 1, 3)         // [B,S,H,E]
+	value := TransposeAllAxes(b.Values(), 0, 2, 1, 3)      // [B,S,H,E]
 	attention := TransposeAllAxes(b.Attention, 0, 2, 3, 1) // [B,N,S,H]
 	projection := b.OutputWeight()                         // [H,E,D]
 	if heads.Fusion == trace.OneHead {

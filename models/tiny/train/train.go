@@ -48,7 +48,7 @@ func Spec(t *tokenizer.Tokenizer) *transformer.Spec {
 	return &transformer.Spec{
 		Family: "bloom", Layers: 6, Heads: 8, Width: 128, HeadWidth: 16, FeedForward: 512, Vocab: t.VocabSize(),
 		Positions: transformer.ALiBi, AlibiSlopes: transformer.AlibiSlopes(8), EmbeddingNorm: true, NormEpsilon: 1e-5,
-		Activation: transformer.GELUTanh, Biases: true, TiedHead: true, BOS: bos, EOS: []int{eos},
+		Activation: transformer.GELUTanh, ProjectionBias: true, OutputBias: true, MLPBias: true, TiedHead: true, BOS: bos, EOS: []int{eos},
 	}
 }
 

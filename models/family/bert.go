@@ -1,0 +1,38 @@
+package family
+
+import "github.com/headwater-ml/headwater/models/transformer"
+
+func init() { Register(bert) }
+
+// bert is BERT: an encoder with norms behind the residual.
+var bert = &Family{
+	Name: "bert",
+	Architectures: []string{
+		"BertForMaskedLM", "BertForPreTraining", "BertForSequenceClassification", "BertModel",
+	},
+	Prefixes: []string{"bert.", ""},
+	Harmless: encoderHarmless,
+	Spec: func(c *Config) (*transformer.Spec, error) {
+		s := encoderSpec(c, "bert", encoderKeys)
+		s.TokenTypes = c.IntOr(2, "type_vocab_size")
+		encoderHead(c, s)
+		s.HeadActivation = s.Activation
+		if s.Head == transformer.ClassifierHead {
+			s.HeadActivation = transformer.HyperbolicTangent
+		}
+		return s, headWidth(c, s)
+	},
+	Weights: append([]Weight{
+		{"head-transform.weight", "cls.predictions.transform.dense.weight", Transposed},
+		{"head-transform.bias", "cls.predictions.transform.dense.bias", AsIs},
+		{"head-norm.gain", "cls.predictions.transform.LayerNorm.weight", AsIs},
+		{"head-norm.bias", "cls.predictions.transform.LayerNorm.bias", AsIs},
+		{"head", "cls.predictions.decoder.weight", AsIs},
+		{"head-bias", "cls.predictions.bias", AsIs},
+		{"head-bias", "cls.predictions.decoder.bias", AsIs},
+		{"classifier-dense.weight", "pooler.dense.weight", Transposed},
+		{"classifier-dense.bias", "pooler.dense.bias", AsIs},
+		{"classifier.weight", "classifier.weight", Transposed},
+		{"classifier.bias", "classifier.bias", AsIs},
+	}, encoderWeights...),
+}

@@ -1,0 +1,56 @@
+package family
+
+import "github.com/headwater-ml/headwater/models/transformer"
+
+func init() { Register(distilBERT) }
+
+// distilBERT is DistilBERT: BERT without token types, with names of its own.
+var distilBERT = &Family{
+	Name: "distilbert",
+	Architectures: []string{
+		"DistilBertForMaskedLM", "DistilBertForSequenceClassification", "DistilBertModel",
+	},
+	Prefixes: []string{"distilbert.", ""},
+	Harmless: []string{"dropout", "qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds", "tie_weights_"}, // the positions are in the file
+	Spec: func(c *Config) (*transformer.Spec, error) {
+		s := encoderSpec(c, "distilbert", keys{"n_layers", "n_heads", "dim", "hidden_dim", "activation"})
+		encoderHead(c, s)
+		s.HeadActivation = s.Activation
+		if s.Head == transformer.ClassifierHead {
+			s.HeadActivation = transformer.ReLU
+		}
+		return s, headWidth(c, s)
+	},
+	Weights: []Weight{
+		{"embedding", "embeddings.word_embeddings.weight", AsIs},
+		{"positions", "embeddings.position_embeddings.weight", AsIs},
+		{"embedding-norm.gain", "embeddings.LayerNorm.weight", AsIs},
+		{"embedding-norm.bias", "embeddings.LayerNorm.bias", AsIs},
+		{"blocks.%d.query.weight", "transformer.layer.%d.attention.q_lin.weight", Transposed},
+		{"blocks.%d.query.bias", "transformer.layer.%d.attention.q_lin.bias", AsIs},
+		{"blocks.%d.key.weight", "transformer.layer.%d.attention.k_lin.weight", Transposed},
+		{"blocks.%d.key.bias", "transformer.layer.%d.attention.k_lin.bias", AsIs},
+		{"blocks.%d.value.weight", "transformer.layer.%d.attention.v_lin.weight", Transposed},
+		{"blocks.%d.value.bias", "transformer.layer.%d.attention.v_lin.bias", AsIs},
+		{"blocks.%d.output.weight", "transformer.layer.%d.attention.out_lin.weight", Transposed},
+		{"blocks.%d.output.bias", "transformer.layer.%d.attention.out_lin.bias", AsIs},
+		{"blocks.%d.attention-norm.gain", "transformer.layer.%d.sa_layer_norm.weight", AsIs},
+		{"blocks.%d.attention-norm.bias", "transformer.layer.%d.sa_layer_norm.bias", AsIs},
+		{"blocks.%d.up.weight", "transformer.layer.%d.ffn.lin1.weight", Transposed},
+		{"blocks.%d.up.bias", "transformer.layer.%d.ffn.lin1.bias", AsIs},
+		{"blocks.%d.down.weight", "transformer.layer.%d.ffn.lin2.weight", Transposed},
+		{"blocks.%d.down.bias", "transformer.layer.%d.ffn.lin2.bias", AsIs},
+		{"blocks.%d.mlp-norm.gain", "transformer.layer.%d.output_layer_norm.weight", AsIs},
+		{"blocks.%d.mlp-norm.bias", "transformer.layer.%d.output_layer_norm.bias", AsIs},
+		{"head-transform.weight", "vocab_transform.weight", Transposed},
+		{"head-transform.bias", "vocab_transform.bias", AsIs},
+		{"head-norm.gain", "vocab_layer_norm.weight", AsIs},
+		{"head-norm.bias", "vocab_layer_norm.bias", AsIs},
+		{"head", "vocab_projector.weight", AsIs},
+		{"head-bias", "vocab_projector.bias", AsIs},
+		{"classifier-dense.weight", "pre_classifier.weight", Transposed},
+		{"classifier-dense.bias", "pre_classifier.bias", AsIs},
+		{"classifier.weight", "classifier.weight", Transposed},
+		{"classifier.bias", "classifier.bias", AsIs},
+	},
+}

@@ -1,0 +1,50 @@
+package family
+
+import "github.com/headwater-ml/headwater/models/transformer"
+
+func init() { Register(electra) }
+
+// electra is ELECTRA: BERT's body with embeddings of another width, a generator that is a masked language model, and a discriminator
+// that scores each token as replaced or not.
+var electra = &Family{
+	Name: "electra",
+	Architectures: []string{
+		"ElectraForMaskedLM", "ElectraForPreTraining", "ElectraForSequenceClassification", "ElectraModel",
+	},
+	Prefixes: []string{"electra.", ""},
+	Harmless: append([]string{
+		"summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj",
+	}, encoderHarmless...),
+	Spec: func(c *Config) (*transformer.Spec, error) {
+		s := encoderSpec(c, "electra", encoderKeys)
+		s.TokenTypes = c.IntOr(2, "type_vocab_size")
+		s.EmbeddingWidth = c.IntOr(128, "embedding_size")
+		encoderHead(c, s)
+		s.HeadActivation = transformer.GELU
+		for _, a := range c.Strings("architectures") {
+			if a == "ElectraForPreTraining" {
+				s.Head, s.HeadTransform, s.TiedHead, s.HeadBias = transformer.TokenHead, false, false, false
+				s.Classes, s.ClassifierDense, s.HeadActivation = 1, true, s.Activation
+			}
+		}
+		return s, headWidth(c, s)
+	},
+	Weights: append([]Weight{
+		{"embedding-projection.weight", "embeddings_project.weight", Transposed},
+		{"embedding-projection.bias", "embeddings_project.bias", AsIs},
+		{"head-transform.weight", "generator_predictions.dense.weight", Transposed},
+		{"head-transform.bias", "generator_predictions.dense.bias", AsIs},
+		{"head-norm.gain", "generator_predictions.LayerNorm.weight", AsIs},
+		{"head-norm.bias", "generator_predictions.LayerNorm.bias", AsIs},
+		{"head", "generator_lm_head.weight", AsIs},
+		{"head-bias", "generator_lm_head.bias", AsIs},
+		{"classifier-dense.weight", "classifier.dense.weight", Transposed},
+		{"classifier-dense.bias", "classifier.dense.bias", AsIs},
+		{"classifier-dense.weight", "discriminator_predictions.dense.weight", Transposed},
+		{"classifier-dense.bias", "discriminator_predictions.dense.bias", AsIs},
+		{"classifier.weight", "classifier.out_proj.weight", Transposed},
+		{"classifier.bias", "classifier.out_proj.bias", AsIs},
+		{"classifier.weight", "discriminator_predictions.dense_prediction.weight", Transposed},
+		{"classifier.bias", "discriminator_predictions.dense_prediction.bias", AsIs},
+	}, encoderWeights...),
+}

@@ -1,0 +1,94 @@
+package family
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/models/transformer"
+)
+
+// keys are what config.json calls the sizes of an encoder.
+type keys struct{ layers, heads, width, feedForward, activation string }
+
+// encoderKeys are those of BERT.
+var encoderKeys = keys{"num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size", "hidden_act"}
+
+// encoderHarmless are keys of every encoder that change no arithmetic here.
+var encoderHarmless = strings.Fields(`
+	attention_probs_dropout_prob classifier_dropout directionality hidden_dropout_prob pooler_fc_size
+	pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type gradient_checkpointing
+`)
+
+// encoderSpec reads what all encoders have in common: every token sees every other, learned positions, norms behind the residual
+// and behind the embedding, biases everywhere.
+func encoderSpec(c *Config, name string, k keys) *transformer.Spec {
+	s := &transformer.Spec{
+		Family:         name,
+		Bidirectional:  true,
+		Layers:         c.Int(k.layers),
+		Heads:          c.Int(k.heads),
+		Width:          c.Int(k.width),
+		FeedForward:    c.Int(k.feedForward),
+		Vocab:          c.Int("vocab_size"),
+		Context:        c.Int("max_position_embeddings"),
+		Positions:      transformer.LearnedPositions,
+		EmbeddingNorm:  true,
+		Order:          transformer.PostNorm,
+		NormEpsilon:    c.Float("layer_norm_eps", 1e-12),
+		NoFinalNorm:    true,
+		Activation:     OneOf(c, k.activation, "gelu", activations),
+		ProjectionBias: true, OutputBias: true, MLPBias: true,
+		BOS: -1,
+	}
+	c.Only("add_cross_attention", false)
+	c.Only("is_decoder", false)
+	if p := c.String("position_embedding_type", "absolute"); p != "absolute" {
+		c.fail("position_embedding_type %q changes the arithmetic and is not supported; only absolute is", p)
+	}
+	c.IntOr(-1, "bos_token_id") // an encoder's special tokens are its tokenizer's business
+	c.Ints("eos_token_id")
+	return s
+}
+
+// encoderHead sets the head by the architecture.
+func encoderHead(c *Config, s *transformer.Spec) {
+	tied := c.Bool("tie_word_embeddings", true)
+	names := c.Strings("architectures")
+	is := func(suffix string) bool {
+		return slices.ContainsFunc(names, func(a string) bool { return strings.HasSuffix(a, suffix) })
+	}
+	switch {
+	case is("ForSequenceClassification"):
+		s.Head, s.ClassifierDense = transformer.ClassifierHead, true
+		classes(c, s)
+	case is("ForMaskedLM"), is("ForPreTraining"):
+		s.HeadTransform, s.TiedHead, s.HeadBias = true, tied, true
+	default:
+		s.Head = transformer.NoHead
+	}
+}
+
+// encoderWeights are the tensors of BERT's body and of those built like it.
+var encoderWeights = []Weight{
+	{"embedding", "embeddings.word_embeddings.weight", AsIs},
+	{"positions", "embeddings.position_embeddings.weight", AsIs},
+	{"token-types", "embeddings.token_type_embeddings.weight", AsIs},
+	{"embedding-norm.gain", "embeddings.LayerNorm.weight", AsIs},
+	{"embedding-norm.bias", "embeddings.LayerNorm.bias", AsIs},
+	{"blocks.%d.query.weight", "encoder.layer.%d.attention.self.query.weight", Transposed},
+	{"blocks.%d.query.bias", "encoder.layer.%d.attention.self.query.bias", AsIs},
+	{"blocks.%d.key.weight", "encoder.layer.%d.attention.self.key.weight", Transposed},
+	{"blocks.%d.key.bias", "encoder.layer.%d.attention.self.key.bias", AsIs},
+	{"blocks.%d.value.weight", "encoder.layer.%d.attention.self.value.weight", Transposed},
+	{"blocks.%d.value.bias", "encoder.layer.%d.attention.self.value.bias", AsIs},
+	{"blocks.%d.output.weight", "encoder.layer.%d.attention.output.dense.weight", Transposed},
+	{"blocks.%d.output.bias", "encoder.layer.%d.attention.output.dense.bias", AsIs},
+	{"blocks.%d.attention-norm.gain", "encoder.layer.%d.attention.output.LayerNorm.weight", AsIs},
+	{"blocks.%d.attention-norm.bias", "encoder.layer.%d.attention.output.LayerNorm.bias", AsIs},
+	{"blocks.%d.up.weight", "encoder.layer.%d.intermediate.dense.weight", Transposed},
+	{"blocks.%d.up.bias", "encoder.layer.%d.intermediate.dense.bias", AsIs},
+	{"blocks.%d.down.weight", "encoder.layer.%d.output.dense.weight", Transposed},
+	{"blocks.%d.down.bias", "encoder.layer.%d.output.dense.bias", AsIs},
+	{"blocks.%d.mlp-norm.gain", "encoder.layer.%d.output.LayerNorm.weight", AsIs},
+	{"blocks.%d.mlp-norm.bias", "encoder.layer.%d.output.LayerNorm.bias", AsIs},
+}

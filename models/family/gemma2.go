@@ -1,0 +1,60 @@
+package family
+
+import (
+	"math"
+	"slices"
+
+	"github.com/headwater-ml/headwater/models/transformer"
+)
+
+func init() { Register(gemma2) }
+
+// gemma2 is Gemma 2: norms on both sides of attention and feed-forward, with 1 added to their gains, embeddings times √D, caps on
+// scores and logits, and a window in every other layer.
+var gemma2 = &Family{
+	Name:          "gemma2",
+	Architectures: []string{"Gemma2ForCausalLM", "Gemma2Model"},
+	Prefixes:      []string{"model.", ""},
+	Buffers:       []string{".rotary_emb.inv_freq"},
+	Harmless:      []string{"cache_implementation", "hidden_act"},
+	Spec: func(c *Config) (*transformer.Spec, error) {
+		s, err := gemmaSpec(c, "gemma2")
+		if err != nil {
+			return nil, err
+		}
+		s.ScoreCap, s.LogitCap = c.FloatOrNull("attn_logit_softcapping", 50), c.FloatOrNull("final_logit_softcapping", 30)
+		s.Windows = windows(s.Layers, c.IntOr(4096, "sliding_window"), layerTypes(c, s.Layers, func(l int) bool { return l%2 == 0 }))
+		s.Rotary = rope(c, 10000, 0, s.HeadWidth, s.Context)
+		stretch(s)
+		return s, nil
+	},
+	Weights: gemmaWeights,
+}
+
+// gemmaSpec reads what Gemma 2 and 3 have in common.
+func gemmaSpec(c *Config, name string) (*transformer.Spec, error) {
+	s, err := llamaSpec(c, name, 4, 256)
+	if err != nil {
+		return nil, err
+	}
+	s.Activation = OneOf(c, "hidden_activation", "gelu_pytorch_tanh", activations)
+	s.NormOffset, s.NormAfter = 1, true
+	s.EmbeddingScale = math.Sqrt(float64(s.Width))
+	if scalar := c.Float("query_pre_attn_scalar", 256); scalar > 0 {
+		s.ScoreScale = 1 / math.Sqrt(scalar)
+	} else {
+		c.fail("query_pre_attn_scalar %v is not above 0", scalar)
+	}
+	s.ProjectionBias = c.Bool("attention_bias", false)
+	s.OutputBias = s.ProjectionBias
+	c.Only("use_bidirectional_attention", false)
+	decoderHead(c, s, true)
+	return s, nil
+}
+
+// gemmaWeights are Llama's tensors with norms on both sides.
+var gemmaWeights = append(slices.DeleteFunc(slices.Clone(llamaWeights), func(w Weight) bool { return w.Param == "blocks.%d.mlp-norm.gain" }),
+	Weight{"blocks.%d.attention-after-norm.gain", "layers.%d.post_attention_layernorm.weight", AsIs},
+	Weight{"blocks.%d.mlp-norm.gain", "layers.%d.pre_feedforward_layernorm.weight", AsIs},
+	Weight{"blocks.%d.mlp-after-norm.gain", "layers.%d.post_feedforward_layernorm.weight", AsIs},
+)

@@ -1,0 +1,65 @@
+package family
+
+import "github.com/headwater-ml/headwater/models/transformer"
+
+func init() { Register(gptNeoX) }
+
+// gptNeoX is GPT-NeoX and Pythia: a part of each head is turned by its position, attention and feed-forward read the same input
+// through a norm each, and the projection is fused like BLOOM's.
+var gptNeoX = &Family{
+	Name:          "gpt_neox",
+	Architectures: []string{"GPTNeoXForCausalLM", "GPTNeoXModel"},
+	Prefixes:      []string{"gpt_neox.", ""},
+	Buffers:       []string{".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"},
+	Harmless:      []string{"attention_probs_dropout_prob", "classifier_dropout", "hidden_dropout_prob"},
+	Spec: func(c *Config) (*transformer.Spec, error) {
+		s := &transformer.Spec{
+			Family:      "gpt_neox",
+			Layers:      c.Int("num_hidden_layers"),
+			Heads:       c.Int("num_attention_heads"),
+			Width:       c.Int("hidden_size"),
+			FeedForward: c.Int("intermediate_size"),
+			Vocab:       c.Int("vocab_size"),
+			Context:     c.IntOr(2048, "max_position_embeddings"),
+			Positions:   transformer.RotaryPositions,
+			NormEpsilon: c.Float("layer_norm_eps", 1e-5),
+			Activation:  OneOf(c, "hidden_act", "gelu", activations),
+			MLPBias:     true,
+		}
+		s.ProjectionBias = c.Bool("attention_bias", true)
+		s.OutputBias = s.ProjectionBias
+		if c.Bool("use_parallel_residual", true) {
+			s.Order = transformer.Parallel
+		}
+		decoderHead(c, s, false)
+		if err := headWidth(c, s); err != nil {
+			return nil, err
+		}
+		s.Rotary = rope(c, c.Float("rotary_emb_base", 10000), c.Float("rotary_pct", 0.25), s.HeadWidth, s.Context)
+		stretch(s)
+		return s, nil
+	},
+	Weights: []Weight{
+		{"embedding", "embed_in.weight", AsIs},
+		{"blocks.%d.attention-norm.gain", "layers.%d.input_layernorm.weight", AsIs},
+		{"blocks.%d.attention-norm.bias", "layers.%d.input_layernorm.bias", AsIs},
+		{"blocks.%d.query.weight", "layers.%d.attention.query_key_value.weight", QueryOfGroup},
+		{"blocks.%d.query.bias", "layers.%d.attention.query_key_value.bias", QueryOfGroup},
+		{"blocks.%d.key.weight", "layers.%d.attention.query_key_value.weight", KeyOfGroup},
+		{"blocks.%d.key.bias", "layers.%d.attention.query_key_value.bias", KeyOfGroup},
+		{"blocks.%d.value.weight", "layers.%d.attention.query_key_value.weight", ValueOfGroup},
+		{"blocks.%d.value.bias", "layers.%d.attention.query_key_value.bias", ValueOfGroup},
+		{"blocks.%d.output.weight", "layers.%d.attention.dense.weight", Transposed},
+		{"blocks.%d.output.bias", "layers.%d.attention.dense.bias", AsIs},
+		{"blocks.%d.mlp-norm.gain", "layers.%d.post_attention_layernorm.weight", AsIs},
+		{"blocks.%d.mlp-norm.bias", "layers.%d.post_attention_layernorm.bias", AsIs},
+		{"blocks.%d.up.weight", "layers.%d.mlp.dense_h_to_4h.weight", Transposed},
+		{"blocks.%d.up.bias", "layers.%d.mlp.dense_h_to_4h.bias", AsIs},
+		{"blocks.%d.down.weight", "layers.%d.mlp.dense_4h_to_h.weight", Transposed},
+		{"blocks.%d.down.bias", "layers.%d.mlp.dense_4h_to_h.bias", AsIs},
+		{"final-norm.gain", "final_layer_norm.weight", AsIs},
+		{"final-norm.bias", "final_layer_norm.bias", AsIs},
+		{"head", "embed_out.weight", AsIs},
+		{"head", "lm_head.weight", AsIs},
+	},
+}

@@ -1,0 +1,254 @@
+package family
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/models/transformer"
+)
+
+// Of 4 heads in 2 groups of width 3: parts of a projection as digits that say where a number belongs.
+const (
+	layoutHeads, layoutGroups, layoutWidth, layoutIn, layoutForward = 4, 2, 3, 5, 7
+
+	queryPart, keyPart, valuePart, gatePart, upPart = 1, 2, 3, 4, 5
+)
+
+// digits is the number of head (or group) h of a part, place e of its width and input i.
+func digits(part, h, e, i int) float32 { return float32(1000*part + 100*h + 10*e + i) }
+
+// outputs lists (h,e) of every output of a part, in the order of the parameter.
+func outputs(part int) (at [][2]int) {
+	heads, width := layoutHeads, layoutWidth
+	switch part {
+	case keyPart, valuePart:
+		heads = layoutGroups
+	case gatePart, upPart:
+		heads, width = 1, layoutForward
+	}
+	for h := range heads {
+		for e := range width {
+			at = append(at, [2]int{h, e})
+		}
+	}
+	return at
+}
+
+// column is one output of a fused tensor: a part with its head and place.
+type column struct{ part, h, e int }
+
+// columnsOf are all outputs of a part.
+func columnsOf(part int) (out []column) {
+	for _, o := range outputs(part) {
+		out = append(out, column{part, o[0], o[1]})
+	}
+	return out
+}
+
+// tensor writes outputs as rows [out,in], or as columns [in,out].
+func tensor(columns []column, inFirst bool) (data []float32) {
+	if inFirst {
+		for i := range layoutIn {
+			for _, c := range columns {
+				data = append(data, digits(c.part, c.h, c.e, i))
+			}
+		}
+		return data
+	}
+	for _, c := range columns {
+		for i := range layoutIn {
+			data = append(data, digits(c.part, c.h, c.e, i))
+		}
+	}
+	return data
+}
+
+// parameter is what a graph needs of a part: [in,out].
+func parameter(part int) []float32 { return tensor(columnsOf(part), true) }
+
+// reading reads from data and counts.
+func reading(data []float32) reader {
+	return func(dst []float32, first int) error {
+		if first < 0 || first+len(dst) > len(data) {
+			return fmt.Errorf("read %d..%d of %d", first, first+len(dst), len(data))
+		}
+		copy(dst, data[first:])
+		return nil
+	}
+}
+
+// takeAll gathers what a layout puts; every place must be written once.
+func takeAll(y Layout, data []float32, shape []int, s *transformer.Spec) ([]float32, error) {
+	got := make([]float32, transformer.Param{Shape: shape}.Size())
+	written := 0
+	err := y.take(shape, s, reading(data), func(first int, values []float32) {
+		written += copy(got[first:], values)
+	})
+	if err == nil && written != len(got) {
+		err = fmt.Errorf("%d numbers were put, want %d", written, len(got))
+	}
+	return got, err
+}
+
+// TestLayouts takes each part out of tensors built by the rule that the reference's code follows.
+func TestLayouts(t *testing.T) {
+	grouped := &transformer.Spec{Heads: layoutHeads, KeyValueHeads: layoutGroups, HeadWidth: layoutWidth, FeedForward: layoutForward}
+	var byGroup []column // [G, H/G queries, key, value, E]
+	for g := range layoutGroups {
+		for h := g * 2; h < g*2+2; h++ {
+			for e := range layoutWidth {
+				byGroup = append(byGroup, column{queryPart, h, e})
+			}
+		}
+		for _, part := range []int{keyPart, valuePart} {
+			for e := range layoutWidth {
+				byGroup = append(byGroup, column{part, g, e})
+			}
+		}
+	}
+	rows := append(append(columnsOf(queryPart), columnsOf(keyPart)...), columnsOf(valuePart)...)
+	gateUp := append(columnsOf(gatePart), columnsOf(upPart)...)
+	for _, c := range []struct {
+		layout  Layout
+		columns []column
+		part    int
+	}{
+		{AsIs, columnsOf(queryPart), queryPart},
+		{Transposed, columnsOf(keyPart), keyPart},
+		{QueryOfGroup, byGroup, queryPart},
+		{KeyOfGroup, byGroup, keyPart},
+		{ValueOfGroup, byGroup, valuePart},
+		{QueryRows, rows, queryPart},
+		{KeyRows, rows, keyPart},
+		{ValueRows, rows, valuePart},
+		{GateRows, gateUp, gatePart},
+		{UpRows, gateUp, upPart},
+	} {
+		t.Run(c.layout.String(), func(t *testing.T) {
+			checkLayout(t, c.layout, grouped, c.columns, c.part)
+		})
+	}
+}
+
+// TestLayoutsOfEveryHead: side by side as in GPT-2, and groups of one head as in BLOOM, where each head has its own key and value.
+func TestLayoutsOfEveryHead(t *testing.T) {
+	each := &transformer.Spec{Heads: layoutGroups, HeadWidth: layoutWidth}
+	part := func(p int) (out []column) { // as many heads as keys have
+		for _, o := range outputs(keyPart) {
+			out = append(out, column{p, o[0], o[1]})
+		}
+		return out
+	}
+	var side, byHead []column
+	for p := queryPart; p <= valuePart; p++ {
+		side = append(side, part(p)...)
+	}
+	for h := range layoutGroups {
+		for p := queryPart; p <= valuePart; p++ {
+			for e := range layoutWidth {
+				byHead = append(byHead, column{p, h, e})
+			}
+		}
+	}
+	for i := range 3 {
+		for _, c := range []struct {
+			layout  Layout
+			columns []column
+		}{{QuerySide + Layout(i), side}, {QueryOfGroup + Layout(i), byHead}} {
+			shape := []int{layoutIn, layoutGroups * layoutWidth}
+			got, err := takeAll(c.layout, tensor(c.columns, c.layout == QuerySide+Layout(i)), shape, each)
+			if err != nil {
+				t.Fatalf("%v: %v", c.layout, err)
+			}
+			if want := tensor(part(queryPart+i), true); !cmp.Equal(got, want) {
+				t.Errorf("%v = %v, want %v", c.layout, got, want)
+			}
+		}
+	}
+}
+
+// TestMultiQuery: one key and value behind all queries (Falcon-7B).
+func TestMultiQuery(t *testing.T) {
+	spec := &transformer.Spec{Heads: layoutHeads, KeyValueHeads: 1, HeadWidth: layoutWidth}
+	columns := columnsOf(queryPart)
+	for _, p := range []int{keyPart, valuePart} {
+		for e := range layoutWidth {
+			columns = append(columns, column{p, 0, e})
+		}
+	}
+	got, err := takeAll(ValueOfGroup, tensor(columns, false), []int{layoutIn, layoutWidth}, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := tensor(columns[len(columns)-layoutWidth:], true); !cmp.Equal(got, want) {
+		t.Errorf("value of the only group = %v, want %v", got, want)
+	}
+}
+
+// checkLayout takes the matrix and the bias of a part, and the shapes of their tensors.
+func checkLayout(t *testing.T, y Layout, s *transformer.Spec, columns []column, part int) {
+	t.Helper()
+	shape, bias := []int{layoutIn, len(outputs(part))}, []int{len(outputs(part))}
+	wantShape := []int{len(columns), layoutIn}
+	if y == AsIs {
+		wantShape = shape
+	}
+	if got := y.shape(shape, s); !cmp.Equal(got, wantShape) {
+		t.Errorf("tensor of shape %v, want %v", got, wantShape)
+	}
+	if got, want := y.shape(bias, s), []int{len(columns)}; !cmp.Equal(got, want) {
+		t.Errorf("bias of shape %v, want %v", got, want)
+	}
+	got, err := takeAll(y, tensor(columns, y == AsIs), shape, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := parameter(part); !cmp.Equal(got, want) {
+		t.Errorf("matrix = %v, want %v", got, want)
+	}
+	var fused, want []float32
+	for _, c := range columns {
+		fused = append(fused, digits(c.part, c.h, c.e, 0))
+	}
+	for _, o := range outputs(part) {
+		want = append(want, digits(part, o[0], o[1], 0))
+	}
+	if got, err := takeAll(y, fused, bias, s); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("bias = %v, %v, want %v", got, err, want)
+	}
+}
+
+// TestLayoutPieces: matrices of more values than are read at a time, and of more rows than are turned at a time.
+func TestLayoutPieces(t *testing.T) {
+	s := &transformer.Spec{Heads: 1, HeadWidth: 1}
+	const in, out = 3, 30_000
+	rows := make([]float32, in*out) // [out,in]
+	want := make([]float32, in*out) // [in,out]
+	for o := range out {
+		for i := range in {
+			rows[o*in+i] = float32(in*o + i)
+			want[i*out+o] = float32(in*o + i)
+		}
+	}
+	if got, err := takeAll(Transposed, rows, []int{in, out}, s); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("transposed of [%d,%d] differs, error %v", out, in, err)
+	}
+	if got, err := takeAll(AsIs, want, []int{in, out}, s); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("as is of [%d,%d] differs, error %v", in, out, err)
+	}
+}
+
+// A tensor that cannot be read ends the taking.
+func TestLayoutReadFails(t *testing.T) {
+	s := &transformer.Spec{Heads: 1, HeadWidth: 2}
+	broken := errors.New("broken")
+	for y := AsIs; y <= UpRows; y++ {
+		err := y.take([]int{2, 2}, s, func([]float32, int) error { return broken }, func(int, []float32) {})
+		if !errors.Is(err, broken) {
+			t.Errorf("%v: error %v, want %v", y, err, broken)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package family
+
+import "github.com/headwater-ml/headwater/models/transformer"
+
+func init() { Register(llama) }
+
+// llama is Llama 1 to 3 and its many descendants.
+var llama = &Family{
+	Name:          "llama",
+	Architectures: []string{"LlamaForCausalLM", "LLaMAForCausalLM", "LlamaModel"},
+	Prefixes:      []string{"model.", ""},
+	Buffers:       []string{".rotary_emb.inv_freq"},
+	Harmless:      []string{"pretraining_tp", "max_sequence_length"},
+	Spec: func(c *Config) (*transformer.Spec, error) {
+		s, err := llamaSpec(c, "llama", 0, 0)
+		if err != nil {
+			return nil, err
+		}
+		s.Activation = OneOf(c, "hidden_act", "silu", activations)
+		s.ProjectionBias, s.MLPBias = c.Bool("attention_bias", false), c.Bool("mlp_bias", false)
+		s.OutputBias = s.ProjectionBias
+		decoderHead(c, s, false)
+		s.Rotary = rope(c, 10000, 0, s.HeadWidth, s.Context)
+		stretch(s)
+		return s, nil
+	},
+	Weights: llamaWeights,
+}
+
+// llamaSpec reads what Llama and those built like it have in common: RMS norms, a gated feed-forward part, rotary positions and
+// groups of heads. groups and width are the family's defaults for num_key_value_heads and head_dim; 0 is as many as there are heads,
+// and D/H.
+func llamaSpec(c *Config, name string, groups, width int) (*transformer.Spec, error) {
+	s := &transformer.Spec{
+		Family:      name,
+		Layers:      c.Int("num_hidden_layers"),
+		Heads:       c.Int("num_attention_heads"),
+		Width:       c.Int("hidden_size"),
+		FeedForward: c.Int("intermediate_size"),
+		Vocab:       c.Int("vocab_size"),
+		Context:     c.Int("max_position_embeddings"),
+		Positions:   transformer.RotaryPositions,
+		RMS:         true,
+		NormEpsilon: c.Float("rms_norm_eps", 1e-6),
+		Gated:       true,
+	}
+	if groups == 0 || c.Null("num_key_value_heads") {
+		groups = s.Heads
+	}
+	if err := headGroups(c, s, groups); err != nil {
+		return nil, err
+	}
+	if s.HeadWidth = c.IntOr(width, "head_dim"); s.HeadWidth == 0 {
+		return s, headWidth(c, s)
+	}
+	return s, nil
+}
+
+// llamaWeights are the tensors of Llama and of those built like it.
+var llamaWeights = []Weight{
+	{"embedding", "embed_tokens.weight", AsIs},
+	{"blocks.%d.attention-norm.gain", "layers.%d.input_layernorm.weight", AsIs},
+	{"blocks.%d.query.weight", "layers.%d.self_attn.q_proj.weight", Transposed},
+	{"blocks.%d.query.bias", "layers.%d.self_attn.q_proj.bias", AsIs},
+	{"blocks.%d.key.weight", "layers.%d.self_attn.k_proj.weight", Transposed},
+	{"blocks.%d.key.bias", "layers.%d.self_attn.k_proj.bias", AsIs},
+	{"blocks.%d.value.weight", "layers.%d.self_attn.v_proj.weight", Transposed},
+	{"blocks.%d.value.bias", "layers.%d.self_attn.v_proj.bias", AsIs},
+	{"blocks.%d.query-norm.gain", "layers.%d.self_attn.q_norm.weight", AsIs},
+	{"blocks.%d.key-norm.gain", "layers.%d.self_attn.k_norm.weight", AsIs},
+	{"blocks.%d.output.weight", "layers.%d.self_attn.o_proj.weight", Transposed},
+	{"blocks.%d.output.bias", "layers.%d.self_attn.o_proj.bias", AsIs},
+	{"blocks.%d.mlp-norm.gain", "layers.%d.post_attention_layernorm.weight", AsIs},
+	{"blocks.%d.gate.weight", "layers.%d.mlp.gate_proj.weight", Transposed},
+	{"blocks.%d.gate.bias", "layers.%d.mlp.gate_proj.bias", AsIs},
+	{"blocks.%d.up.weight", "layers.%d.mlp.up_proj.weight", Transposed},
+	{"blocks.%d.up.bias", "layers.%d.mlp.up_proj.bias", AsIs},
+	{"blocks.%d.down.weight", "layers.%d.mlp.down_proj.weight", Transposed},
+	{"blocks.%d.down.bias", "layers.%d.mlp.down_proj.bias", AsIs},
+	{"final-norm.gain", "norm.weight", AsIs},
+	{"head", "lm_head.weight", AsIs},
+}

@@ -1,0 +1,65 @@
+package family
+
+import "github.com/headwater-ml/headwater/models/transformer"
+
+func init() { Register(opt) }
+
+// opt is OPT: learned positions two rows into their table. OPT-350m puts its norms behind the residual, has none at the end, and
+// embeddings of another width that are projected in and out.
+var opt = &Family{
+	Name:          "opt",
+	Architectures: []string{"OPTForCausalLM", "OPTModel"},
+	Prefixes:      []string{"model.decoder.", "decoder.", ""},
+	Harmless:      []string{"dropout", "init_std", "layerdrop", "activation_dropout"},
+	Spec: func(c *Config) (*transformer.Spec, error) {
+		s := &transformer.Spec{
+			Family:         "opt",
+			Layers:         c.Int("num_hidden_layers"),
+			Heads:          c.Int("num_attention_heads"),
+			Width:          c.Int("hidden_size"),
+			FeedForward:    c.Int("ffn_dim"),
+			Vocab:          c.Int("vocab_size"),
+			Context:        c.Int("max_position_embeddings"),
+			Positions:      transformer.LearnedPositions,
+			PositionOffset: 2,
+			ProjectTokens:  true,
+			NormEpsilon:    1e-5, // the reference has no key for it
+			Activation:     OneOf(c, "activation_function", "relu", activations),
+		}
+		s.EmbeddingWidth = c.IntOr(s.Width, "word_embed_proj_dim")
+		s.ProjectionBias = c.Bool("enable_bias", true)
+		s.OutputBias, s.MLPBias = s.ProjectionBias, s.ProjectionBias
+		s.NoFinalNorm = c.Bool("_remove_final_layer_norm", false)
+		if !c.Bool("do_layer_norm_before", true) {
+			s.Order, s.NoFinalNorm = transformer.PostNorm, true
+		}
+		c.Only("layer_norm_elementwise_affine", true)
+		decoderHead(c, s, true)
+		return s, headWidth(c, s)
+	},
+	Weights: []Weight{
+		{"embedding", "embed_tokens.weight", AsIs},
+		{"embedding-projection.weight", "project_in.weight", Transposed},
+		{"positions", "embed_positions.weight", AsIs},
+		{"blocks.%d.attention-norm.gain", "layers.%d.self_attn_layer_norm.weight", AsIs},
+		{"blocks.%d.attention-norm.bias", "layers.%d.self_attn_layer_norm.bias", AsIs},
+		{"blocks.%d.query.weight", "layers.%d.self_attn.q_proj.weight", Transposed},
+		{"blocks.%d.query.bias", "layers.%d.self_attn.q_proj.bias", AsIs},
+		{"blocks.%d.key.weight", "layers.%d.self_attn.k_proj.weight", Transposed},
+		{"blocks.%d.key.bias", "layers.%d.self_attn.k_proj.bias", AsIs},
+		{"blocks.%d.value.weight", "layers.%d.self_attn.v_proj.weight", Transposed},
+		{"blocks.%d.value.bias", "layers.%d.self_attn.v_proj.bias", AsIs},
+		{"blocks.%d.output.weight", "layers.%d.self_attn.out_proj.weight", Transposed},
+		{"blocks.%d.output.bias", "layers.%d.self_attn.out_proj.bias", AsIs},
+		{"blocks.%d.mlp-norm.gain", "layers.%d.final_layer_norm.weight", AsIs},
+		{"blocks.%d.mlp-norm.bias", "layers.%d.final_layer_norm.bias", AsIs},
+		{"blocks.%d.up.weight", "layers.%d.fc1.weight", Transposed},
+		{"blocks.%d.up.bias", "layers.%d.fc1.bias", AsIs},
+		{"blocks.%d.down.weight", "layers.%d.fc2.weight", Transposed},
+		{"blocks.%d.down.bias", "layers.%d.fc2.bias", AsIs},
+		{"final-norm.gain", "final_layer_norm.weight", AsIs},
+		{"final-norm.bias", "final_layer_norm.bias", AsIs},
+		{"head-projection.weight", "project_out.weight", Transposed},
+		{"head", "lm_head.weight", AsIs},
+	},
+}

@@ -1,0 +1,38 @@
+package family
+
+import "github.com/headwater-ml/headwater/models/transformer"
+
+func init() { Register(qwen2) }
+
+// qwen2 is Qwen2 and Qwen2.5: Llama with biases on query, key and value and, if asked for, a window in the upper layers.
+var qwen2 = &Family{
+	Name:          "qwen2",
+	Architectures: []string{"Qwen2ForCausalLM", "Qwen2Model"},
+	Prefixes:      []string{"model.", ""},
+	Buffers:       []string{".rotary_emb.inv_freq"},
+	Harmless:      []string{"use_mrope"},
+	Spec: func(c *Config) (*transformer.Spec, error) {
+		s, err := llamaSpec(c, "qwen2", 0, 0)
+		if err != nil {
+			return nil, err
+		}
+		s.Activation = OneOf(c, "hidden_act", "silu", activations)
+		s.ProjectionBias = true
+		s.Windows = qwenWindows(c, s.Layers)
+		decoderHead(c, s, false)
+		s.Rotary = rope(c, 10000, 0, s.HeadWidth, s.Context)
+		stretch(s)
+		return s, nil
+	},
+	Weights: llamaWeights,
+}
+
+// qwenWindows reads the windows of Qwen: from max_window_layers on, and only with use_sliding_window.
+func qwenWindows(c *Config, layers int) []int {
+	window, from := c.IntOr(4096, "sliding_window"), c.IntOr(28, "max_window_layers")
+	sliding := layerTypes(c, layers, func(l int) bool { return l >= from })
+	if !c.Bool("use_sliding_window", false) {
+		return nil
+	}
+	return windows(layers, window, sliding)
+}

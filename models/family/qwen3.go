@@ -1,0 +1,29 @@
+package family
+
+import "github.com/headwater-ml/headwater/models/transformer"
+
+func init() { Register(qwen3) }
+
+// qwen3 is Qwen3: Qwen2 without biases and with norms of query and key, each head by itself.
+var qwen3 = &Family{
+	Name:          "qwen3",
+	Architectures: []string{"Qwen3ForCausalLM", "Qwen3Model"},
+	Prefixes:      []string{"model.", ""},
+	Buffers:       []string{".rotary_emb.inv_freq"},
+	Spec: func(c *Config) (*transformer.Spec, error) {
+		s, err := llamaSpec(c, "qwen3", 0, 128)
+		if err != nil {
+			return nil, err
+		}
+		s.Activation = OneOf(c, "hidden_act", "silu", activations)
+		s.QueryKeyNorm = true
+		s.ProjectionBias = c.Bool("attention_bias", false)
+		s.OutputBias = s.ProjectionBias
+		s.Windows = qwenWindows(c, s.Layers)
+		decoderHead(c, s, false)
+		s.Rotary = rope(c, 10000, 0, s.HeadWidth, s.Context)
+		stretch(s)
+		return s, nil
+	},
+	Weights: llamaWeights,
+}

@@ -1,0 +1,46 @@
+package family
+
+import "github.com/headwater-ml/headwater/models/transformer"
+
+func init() { Register(roberta) }
+
+// roberta is RoBERTa: BERT's body, positions that begin behind the padding token's and that this token does not take, and heads of
+// its own.
+var roberta = &Family{
+	Name: "roberta",
+	Architectures: []string{
+		"RobertaForMaskedLM", "RobertaForSequenceClassification", "RobertaModel",
+	},
+	Prefixes: []string{"roberta.", ""},
+	Harmless: encoderHarmless,
+	Spec: func(c *Config) (*transformer.Spec, error) {
+		s := encoderSpec(c, "roberta", encoderKeys)
+		s.TokenTypes = c.IntOr(2, "type_vocab_size")
+		pad := c.IntOr(1, "pad_token_id")
+		if pad < 0 || pad >= s.Context-1 {
+			c.fail("pad_token_id %d leaves no positions of %d", pad, s.Context)
+			return s, nil
+		}
+		s.SkipPosition, s.SkipID, s.PositionOffset = true, pad, pad+1
+		s.Context -= s.PositionOffset
+		encoderHead(c, s)
+		s.HeadActivation = transformer.GELU
+		if s.Head == transformer.ClassifierHead {
+			s.HeadActivation = transformer.HyperbolicTangent
+		}
+		return s, headWidth(c, s)
+	},
+	Weights: append([]Weight{
+		{"head-transform.weight", "lm_head.dense.weight", Transposed},
+		{"head-transform.bias", "lm_head.dense.bias", AsIs},
+		{"head-norm.gain", "lm_head.layer_norm.weight", AsIs},
+		{"head-norm.bias", "lm_head.layer_norm.bias", AsIs},
+		{"head", "lm_head.decoder.weight", AsIs},
+		{"head-bias", "lm_head.bias", AsIs},
+		{"head-bias", "lm_head.decoder.bias", AsIs},
+		{"classifier-dense.weight", "classifier.dense.weight", Transposed},
+		{"classifier-dense.bias", "classifier.dense.bias", AsIs},
+		{"classifier.weight", "classifier.out_proj.weight", Transposed},
+		{"classifier.bias", "classifier.out_proj.bias", AsIs},
+	}, encoderWeights...),
+}

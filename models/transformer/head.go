@@ -1,0 +1,58 @@
+package transformer
+
+import (
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+)
+
+// logits returns the scores of the vocabulary for final [...,D], [...,V]:
+//
+//	W_V t(x) + b,  t the identity or norm(f(W x + b))
+func (d *builder) logits(final *Node) *Node {
+	s, x := d.spec, final
+	if s.HeadTransform {
+		x = s.norm(s.HeadActivation.apply(d.dense(x, "head-transform")), d.w.in("head-norm."))
+	}
+	if s.TiedHead {
+		x = contractLast(x, d.w("embedding"), 1)
+	} else {
+		x = contractLast(x, d.w("head"), 1)
+	}
+	if s.HeadBias {
+		x = Add(x, alignLast(d.w("head-bias"), x))
+	}
+	return capped(x, s.LogitCap)
+}
+
+// classes returns the scores of the classes for x [...,D], [...,K].
+func (d *builder) classes(x *Node) *Node {
+	if d.spec.ClassifierDense {
+		x = d.spec.HeadActivation.apply(d.dense(x, "classifier-dense"))
+	}
+	return d.dense(x, "classifier")
+}
+
+// head returns what the head makes of the residual stream behind the last block, [B,T,D]: [B,T,V], [B,K] or [B,T,K].
+func (d *builder) head(x *Node) *Node {
+	x = d.final(x)
+	switch d.spec.Head {
+	case ClassifierHead:
+		return d.classes(Squeeze(SliceAxis(x, 1, AxisRange(0, 1)), 1))
+	case TokenHead:
+		return d.classes(x)
+	}
+	return d.logits(x)
+}
+
+// dense is x W + b for a layer of the head.
+func (d *builder) dense(x *Node, name string) *Node {
+	y := contractLast(x, d.w(name+".weight"), 0)
+	return Add(y, alignLast(d.w(name+".bias"), y))
+}
+
+// capped is c·tanh(x/c), or x where c is 0.
+func capped(x *Node, c float64) *Node {
+	if c == 0 {
+		return x
+	}
+	return MulScalar(Tanh(MulScalar(x, 1/c)), c)
+}
