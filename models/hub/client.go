@@ -1,0 +1,284 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// client is one call of Resolve.
+type client struct {
+	ref      Ref
+	opts     Options
+	endpoint *url.URL
+	repo     repo
+	http     *http.Client
+	stop     func() // closes its connections
+	reached  bool   // whether the endpoint has answered
+
+	wait func(attempt int) time.Duration // before another attempt
+	disk func(io.Writer) io.Writer       // what writes to a blob; nil is the file itself
+}
+
+// maxAttempts is how often a request is tried without getting further.
+const maxAttempts = 5
+
+func backoff(attempt int) time.Duration { return time.Second << attempt }
+
+// newHTTP returns a client, and a function that closes its connections.
+func newHTTP(endpoint *url.URL, opts Options) (client *http.Client, stop func()) {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DisableCompression = true // sizes and hashes are those of the file as it is
+	t.ResponseHeaderTimeout = opts.Patience
+	t.TLSHandshakeTimeout = opts.Patience
+	t.DialContext = (&net.Dialer{Timeout: opts.Patience}).DialContext
+	client = &http.Client{Transport: &authorized{base: t, endpoint: endpoint, token: opts.Token}, CheckRedirect: checkRedirect}
+	return client, t.CloseIdleConnections
+}
+
+// authorized sends the token to the endpoint and to nobody else, whatever the redirects.
+type authorized struct {
+	base     http.RoundTripper
+	endpoint *url.URL
+	token    string
+}
+
+func (a *authorized) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Del("Authorization")
+	req.Header.Set("User-Agent", "headwater")
+	if a.token != "" && req.URL.Scheme == a.endpoint.Scheme && strings.EqualFold(req.URL.Host, a.endpoint.Host) {
+		req.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	return a.base.RoundTrip(req)
+}
+
+const maxRedirects = 10
+
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return &misdirected{fmt.Sprintf("more than %d redirects", maxRedirects)}
+	}
+	if req.URL.Scheme != "https" && via[0].URL.Scheme == "https" {
+		return &misdirected{"redirected from https to " + req.URL.Scheme}
+	}
+	return nil
+}
+
+// misdirected is the error about a redirect that is not followed.
+type misdirected struct{ reason string }
+
+func (e *misdirected) Error() string { return e.reason }
+
+// do sends a request and returns a response of status 200 or 206. What may go away by itself comes back as transient.
+func (c *client) do(client *http.Client, req *http.Request, what string) (*http.Response, error) {
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, c.failed(req.Context(), req.URL, err)
+	}
+	c.reached = true
+	if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusPartialContent {
+		return resp, nil
+	}
+	if resp.StatusCode/100 == 3 && req.Method == http.MethodHead { // a redirect that describe does not follow
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, c.refused(resp, what)
+}
+
+// failed describes a request without an answer.
+func (c *client) failed(ctx context.Context, to *url.URL, err error) error {
+	if cause := context.Cause(ctx); ctx.Err() != nil && !errors.Is(cause, errSilent) {
+		return fmt.Errorf("hub: %s: %w", c.ref, ctx.Err())
+	}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err // without the address: those of storage hold a signature
+	}
+	var wrong *misdirected
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("hub: %s: %s: %w", c.ref, to.Host, wrong)
+	}
+	var timeout interface{ Timeout() bool }
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		err = fmt.Errorf("%w for %v", errSilent, c.opts.Patience)
+	}
+	return &transient{err: &unreachable{host: to.Host, err: err}}
+}
+
+var errSilent = errors.New("no answer")
+
+// unreachable is the error of a request without an answer.
+type unreachable struct {
+	host string
+	err  error
+}
+
+func (e *unreachable) Error() string {
+	return fmt.Sprintf("the connection to %s fails: %v", e.host, e.err)
+}
+func (e *unreachable) Unwrap() error { return e.err }
+
+// transient is an error that may be gone at the next attempt.
+type transient struct {
+	err   error
+	after time.Duration // that the server asks to wait; 0 if it says nothing
+}
+
+func (e *transient) Error() string { return e.err.Error() }
+func (e *transient) Unwrap() error { return e.err }
+
+// try calls once until it succeeds, fails for good, or has failed transiently maxAttempts times in a row without further
+// returning a higher number than before. An endpoint that never answered is not asked again: there is no network.
+func (c *client) try(ctx context.Context, once func() (progress int64, err error)) error {
+	var best int64
+	for attempt := 1; ; attempt++ {
+		n, err := once()
+		var t *transient
+		if !errors.As(err, &t) {
+			return err
+		}
+		if n > best {
+			best, attempt = n, 1
+		}
+		var away *unreachable
+		if attempt >= maxAttempts || (!c.reached && errors.As(err, &away)) {
+			return err
+		}
+		wait := max(t.after, c.wait(attempt-1))
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("hub: %s: %w", c.ref, ctx.Err())
+		case <-time.After(wait):
+		}
+	}
+}
+
+// maxRetryAfter bounds how long a server can make us wait before one attempt.
+const maxRetryAfter = time.Minute
+
+// refused describes an answer that is an error. what is the file, or empty for the repository.
+func (c *client) refused(resp *http.Response, what string) error {
+	status, code := resp.StatusCode, resp.Header.Get("X-Error-Code")
+	what = strings.TrimSpace(c.ref.String() + " " + what)
+	page := c.endpoint.String() + "/" + c.ref.Repo
+	switch {
+	case code == "GatedRepo" || (status == http.StatusForbidden && code == ""):
+		return fmt.Errorf("hub: %s: access is denied (%d%s): ask for it at %s, then set HF_TOKEN to a token of that account", what, status, said(resp), page)
+	case code == "RevisionNotFound":
+		return fmt.Errorf("hub: %s has no revision %q; look at %s", c.ref.Repo, c.ref.Revision, page)
+	case code == "EntryNotFound":
+		return fmt.Errorf("hub: %s: the Hub lists the file and does not have it (%d)", what, status)
+	case status == http.StatusUnauthorized && c.opts.Token == "":
+		return fmt.Errorf("hub: %s: there is no such model, or it is private or gated (401): look at %s, and set HF_TOKEN to a token that may read it", what, page)
+	case status == http.StatusUnauthorized:
+		return fmt.Errorf("hub: %s: the token was refused (401): look at HF_TOKEN, or make a new one in the settings of %s", what, c.endpoint)
+	case status == http.StatusNotFound:
+		return fmt.Errorf("hub: %s is not at %s (404); if it is private, set HF_TOKEN", what, c.endpoint)
+	}
+	err := fmt.Errorf("hub: %s: %s answers %d%s", what, resp.Request.URL.Host, status, said(resp))
+	if status == http.StatusTooManyRequests || status == http.StatusRequestTimeout || status/100 == 5 {
+		return &transient{err: err, after: retryAfter(resp)}
+	}
+	return err
+}
+
+// said is what the server says about an error, for ours.
+func said(resp *http.Response) string {
+	message := resp.Header.Get("X-Error-Message")
+	if message == "" {
+		return ""
+	}
+	return fmt.Sprintf(" %q", shortened(message))
+}
+
+func retryAfter(resp *http.Response) time.Duration {
+	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return time.Duration(min(int64(seconds), int64(maxRetryAfter/time.Second))) * time.Second
+}
+
+// listing is what the Hub says of a commit.
+type listing struct {
+	commit string
+	files  []string
+	sizes  map[string]int64 // where the Hub gives them
+}
+
+// maxListing is the largest listing in bytes, some hundred thousand files.
+const maxListing = 64 << 20
+
+// list asks for the commit and the files of a revision.
+func (c *client) list(ctx context.Context, revision string) (listing, error) {
+	address := c.endpoint.String() + "/api/models/" + c.ref.Repo + "/revision/" + url.PathEscape(revision) + "?blobs=true"
+	var body []byte
+	err := c.try(ctx, func() (int64, error) {
+		var err error
+		body, err = c.read(ctx, address)
+		return 0, err
+	})
+	if err != nil {
+		return listing{}, err
+	}
+	return c.parseListing(body)
+}
+
+func (c *client) read(ctx context.Context, address string) ([]byte, error) {
+	watch := newWatch(ctx, c.opts.Patience)
+	defer watch.stop()
+	req, err := http.NewRequestWithContext(watch.ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("hub: %s: %w", c.ref, err)
+	}
+	resp, err := c.do(c.http, req, "")
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(watch.reader(resp.Body), maxListing+1))
+	if err != nil {
+		return nil, c.failed(watch.ctx, req.URL, err)
+	}
+	if len(body) > maxListing {
+		return nil, fmt.Errorf("hub: %s: the list of files has more than %d bytes", c.ref, maxListing)
+	}
+	return body, nil
+}
+
+func (c *client) parseListing(body []byte) (listing, error) {
+	var info struct {
+		SHA      string `json:"sha"`
+		Siblings []struct {
+			Name string `json:"rfilename"`
+			Size *int64 `json:"size"`
+		} `json:"siblings"`
+	}
+	if err := json.Unmarshal(body, &info); err != nil {
+		return listing{}, fmt.Errorf("hub: %s: %s does not answer as a Hub does: %w; look at HF_ENDPOINT and the proxy", c.ref, c.endpoint, err)
+	}
+	if !commitName.MatchString(info.SHA) {
+		return listing{}, fmt.Errorf("hub: %s: the Hub gives %q as commit, not 40 hexadecimal digits", c.ref, shortened(info.SHA))
+	}
+	l := listing{commit: info.SHA, sizes: map[string]int64{}}
+	for _, s := range info.Siblings {
+		if !safe(s.Name) {
+			return listing{}, fmt.Errorf("hub: %s: the Hub lists a file named %q, which would lie outside the cache; nothing was written", c.ref, shortened(s.Name))
+		}
+		l.files = append(l.files, s.Name)
+		if s.Size != nil {
+			l.sizes[s.Name] = *s.Size
+		}
+	}
+	return l, nil
+}

@@ -1,0 +1,128 @@
+package hub
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// FromEnvironment returns the options that the Python tools would take: the cache of HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE,
+// HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub or ~/.cache/huggingface/hub, whichever is set first; the endpoint of HF_ENDPOINT;
+// the token of HF_TOKEN, or of the file HF_TOKEN_PATH or HF_HOME/token (none if HF_HUB_DISABLE_IMPLICIT_TOKEN is true); offline
+// if HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is true (1, ON, YES, TRUE); HF_HUB_DOWNLOAD_TIMEOUT in seconds. An empty variable
+// counts as not set. It returns an error if a value cannot be used. It is the only place of this package that reads the
+// environment; Go's own HTTP client reads HTTPS_PROXY and its kin.
+func FromEnvironment() (Options, error) { return fromEnvironment(os.Getenv) }
+
+// maxToken is the longest token in bytes.
+const maxToken = 4096
+
+func fromEnvironment(getenv func(string) string) (Options, error) {
+	home, err := huggingFaceHome(getenv)
+	if err != nil {
+		return Options{}, err
+	}
+	opts := Options{Endpoint: getenv("HF_ENDPOINT")}
+	cache := first(getenv("HF_HUB_CACHE"), getenv("HUGGINGFACE_HUB_CACHE"))
+	if cache == "" {
+		cache = filepath.Join(home, "hub")
+	}
+	if opts.Cache, err = expand(cache, getenv); err != nil {
+		return Options{}, err
+	}
+	opts.Offline = isTrue(first(getenv("HF_HUB_OFFLINE"), getenv("TRANSFORMERS_OFFLINE")))
+	if s := getenv("HF_HUB_DOWNLOAD_TIMEOUT"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 || n > 86400 {
+			return Options{}, fmt.Errorf("hub: HF_HUB_DOWNLOAD_TIMEOUT %q is not a number of seconds from 1 to 86400", shortened(s))
+		}
+		opts.Patience = time.Duration(n) * time.Second
+	}
+	if !isTrue(getenv("HF_HUB_DISABLE_IMPLICIT_TOKEN")) {
+		opts.Token, err = token(getenv, home)
+	}
+	return opts, err
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+func isTrue(s string) bool {
+	switch strings.ToUpper(s) {
+	case "1", "ON", "YES", "TRUE":
+		return true
+	}
+	return false
+}
+
+func huggingFaceHome(getenv func(string) string) (string, error) {
+	if home := getenv("HF_HOME"); home != "" {
+		return expand(home, getenv)
+	}
+	if cache := getenv("XDG_CACHE_HOME"); cache != "" {
+		return expand(filepath.Join(cache, "huggingface"), getenv)
+	}
+	return expand("~/.cache/huggingface", getenv)
+}
+
+// expand replaces ~ at the start and $NAME.
+func expand(path string, getenv func(string) string) (string, error) {
+	if path == "~" || strings.HasPrefix(path, "~/") || strings.HasPrefix(path, `~\`) {
+		home := first(getenv("HOME"), getenv("USERPROFILE"))
+		if home == "" {
+			return "", errors.New("hub: there is no home folder for the cache: set HF_HOME")
+		}
+		path = home + path[1:]
+	}
+	return filepath.Clean(os.Expand(path, getenv)), nil
+}
+
+// token returns the user's token; empty if there is none.
+func token(getenv func(string) string, home string) (string, error) {
+	if t := strings.TrimSpace(first(getenv("HF_TOKEN"), getenv("HUGGING_FACE_HUB_TOKEN"))); t != "" {
+		return checkedToken("HF_TOKEN", t)
+	}
+	path := filepath.Join(home, "token")
+	if p := getenv("HF_TOKEN_PATH"); p != "" {
+		var err error
+		if path, err = expand(p, getenv); err != nil {
+			return "", err
+		}
+	}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxToken) {
+		return "", fmt.Errorf("hub: the token file %s is not a file of at most %d bytes; look at HF_TOKEN_PATH", path, maxToken)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("hub: token: %w", err)
+	}
+	return checkedToken(path, strings.TrimSpace(string(b)))
+}
+
+// checkedToken refuses what cannot stand in a header. The error does not show it.
+func checkedToken(source, t string) (string, error) {
+	for i := range len(t) {
+		if t[i] <= ' ' || t[i] >= 0x7f {
+			return "", fmt.Errorf("hub: the token of %s has a character that no token has, at byte %d", source, i)
+		}
+	}
+	if len(t) > maxToken {
+		return "", fmt.Errorf("hub: the token of %s has %d bytes, the limit is %d", source, len(t), maxToken)
+	}
+	return t, nil
+}

@@ -1,0 +1,248 @@
+package hub
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// repo is a model's part of the cache.
+type repo struct {
+	dir   string // models--ORG--NAME
+	locks string
+}
+
+func newRepo(cache string, ref Ref) repo {
+	name := "models--" + strings.ReplaceAll(ref.Repo, "/", "--")
+	return repo{dir: filepath.Join(cache, name), locks: filepath.Join(cache, ".locks", name)}
+}
+
+func (r repo) snapshot(commit string) string { return filepath.Join(r.dir, "snapshots", commit) }
+func (r repo) blob(etag string) string       { return filepath.Join(r.dir, "blobs", etag) }
+
+func (r repo) file(commit, file string) string {
+	return filepath.Join(r.snapshot(commit), filepath.FromSlash(file))
+}
+
+// commit returns the commit that a revision names in the cache; empty if it names none.
+func (r repo) commit(revision string) (string, error) {
+	if commitName.MatchString(revision) {
+		return revision, nil
+	}
+	path := filepath.Join(r.dir, "refs", filepath.FromSlash(revision))
+	b, err := readAtMost(path, 200)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("hub: %w", err)
+	}
+	commit := strings.TrimSpace(string(b))
+	if !commitName.MatchString(commit) {
+		return "", fmt.Errorf("hub: %s holds %q, which is no commit: remove the file", path, shortened(commit))
+	}
+	return commit, nil
+}
+
+// state is what the cache has of a commit.
+type state struct {
+	found   bool     // whether there is anything
+	missing []string // what a model cannot do without
+	unsure  bool     // whether it may have other files that are not here
+}
+
+func (s state) usable() bool   { return s.found && len(s.missing) == 0 }
+func (s state) complete() bool { return s.usable() && !s.unsure }
+
+// describe is for an error.
+func (s state) describe() string {
+	if !s.found {
+		return "it is not in the cache"
+	}
+	if s.usable() {
+		return "the cache has it, perhaps not the newest"
+	}
+	const most = 4
+	missing := strings.Join(s.missing[:min(most, len(s.missing))], ", ")
+	if len(s.missing) > most {
+		missing += fmt.Sprintf(" and %d more", len(s.missing)-most)
+	}
+	return "the cache lacks " + missing
+}
+
+// inspect says what the cache has of a commit. It writes nothing, so a cache that is read-only will do.
+func (r repo) inspect(commit string) (state, error) {
+	if commit == "" || !isDir(r.snapshot(commit)) {
+		return state{}, nil
+	}
+	s := state{found: true}
+	if !r.has(commit, configFile) {
+		s.missing = append(s.missing, configFile)
+	}
+	weights, err := r.missingWeights(commit)
+	if err != nil {
+		return state{}, err
+	}
+	s.missing = append(s.missing, weights...)
+	s.unsure = !r.knowsRest(commit)
+	return s, nil
+}
+
+// missingWeights returns which files of the weights are not there.
+func (r repo) missingWeights(commit string) ([]string, error) {
+	if r.has(commit, weightsFile) {
+		return nil, nil
+	}
+	if !r.has(commit, indexFile) {
+		return []string{weightsFile}, nil
+	}
+	files, err := r.shards(commit)
+	if err != nil {
+		return nil, fmt.Errorf("hub: %s: %w", r.snapshot(commit), err)
+	}
+	return slices.DeleteFunc(files, func(f string) bool { return r.has(commit, f) }), nil
+}
+
+// shards reads the list of shards in a snapshot.
+func (r repo) shards(commit string) ([]string, error) {
+	b, err := readAtMost(r.file(commit, indexFile), maxIndex)
+	if err != nil {
+		return nil, err
+	}
+	return shards(b)
+}
+
+// knowsRest returns whether every other file that the commit has and that is read is here. What it has is in the listing that
+// newer Python tools leave; without one a tokenizer, or the mark that there is none, must do.
+func (r repo) knowsRest(commit string) bool {
+	if files, ok := r.listing(commit); ok {
+		return !slices.ContainsFunc(small(files), func(f string) bool { return !r.has(commit, f) })
+	}
+	return r.has(commit, tokenizerFile) || isFile(filepath.Join(r.dir, ".no_exist", commit, tokenizerFile))
+}
+
+// listing reads trees/COMMIT.json; false if it is not there or not understood.
+func (r repo) listing(commit string) ([]string, bool) {
+	b, err := readAtMost(filepath.Join(r.dir, "trees", commit+".json"), maxListing)
+	if err != nil {
+		return nil, false
+	}
+	var tree struct {
+		Version int                        `json:"format_version"`
+		Files   map[string]json.RawMessage `json:"files"`
+	}
+	if json.Unmarshal(b, &tree) != nil || tree.Version != 1 {
+		return nil, false
+	}
+	var files []string
+	for f := range tree.Files {
+		if safe(f) {
+			files = append(files, f)
+		}
+	}
+	return files, true
+}
+
+// has returns whether a file is in a snapshot; a link to a blob that is gone is not.
+func (r repo) has(commit, file string) bool { return isFile(r.file(commit, file)) }
+
+// link puts a blob into a snapshot, at once: a link is made beside and renamed.
+func (r repo) link(commit, file, etag string) error {
+	path, blob := r.file(commit, file), r.blob(etag)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	target, err := filepath.Rel(filepath.Dir(path), blob)
+	if err != nil {
+		return err
+	}
+	temp := beside(path)
+	if err := os.Symlink(target, temp); err != nil {
+		// Where links need a right that the user lacks, a second name for the same file does as well.
+		if os.Link(blob, temp) != nil {
+			return err
+		}
+	}
+	return os.Rename(temp, path)
+}
+
+// setRef writes that a revision names a commit.
+func (r repo) setRef(revision, commit string) error {
+	if revision == commit {
+		return nil
+	}
+	path := filepath.Join(r.dir, "refs", filepath.FromSlash(revision))
+	if old, err := readAtMost(path, 200); err == nil && string(old) == commit {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	temp := beside(path)
+	if err := os.WriteFile(temp, []byte(commit), 0o666); err != nil {
+		return errors.Join(err, removeIfThere(temp))
+	}
+	return os.Rename(temp, path)
+}
+
+// markAbsent writes that a commit has no such file.
+func (r repo) markAbsent(commit, file string) error {
+	path := filepath.Join(r.dir, ".no_exist", commit, filepath.FromSlash(file))
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(path, nil, 0o666)
+}
+
+var unfinished atomic.Int64
+
+// beside returns the name of a new file in the folder of path; a process that died may have left one of the same number.
+func beside(path string) string {
+	for {
+		temp := fmt.Sprintf("%s.%d-%d.tmp", path, os.Getpid(), unfinished.Add(1))
+		if _, err := os.Lstat(temp); err != nil {
+			return temp
+		}
+	}
+}
+
+// readAtMost returns a regular file of at most limit bytes.
+func readAtMost(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > limit {
+		return nil, fmt.Errorf("%s is not a file of at most %d bytes", path, limit)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, limit))
+	return b, errors.Join(err, f.Close())
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
