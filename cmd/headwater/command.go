@@ -85,7 +85,7 @@ func (p *program) root() *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
 		p.explainCommand(), p.traceCommand(), p.attributeCommand(), p.tokenizeCommand(),
-		p.modelsCommand(), p.methodsCommand(), p.examplesCommand(), p.serveCommand(), p.versionCommand(),
+		p.modelsCommand(), p.methodsCommand(), p.examplesCommand(), p.downloadCommand(), p.serveCommand(), p.versionCommand(),
 	)
 	return root
 }
