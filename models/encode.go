@@ -9,19 +9,22 @@ import (
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
-// Encode returns the tokens of a text, with the control tokens that specials asks for. It returns an error if that makes no
-// tokens, if begin-of-text is asked for and the model has none, or if the directory has no tokenizer.json.
+// Encode returns the tokens of a text, with the control tokens that specials asks for: those that the tokenizer puts around a
+// text ([CLS] and [SEP] of an encoder), none, or at least one in front: begin-of-text, if the tokenizer puts none there. It
+// returns an error if that makes no tokens, if control tokens are asked for and there are none, if the directory has no
+// tokenizer.json, or if that cannot encode the text.
 func (m *Model) Encode(text string, specials trace.Specials) ([]trace.Token, error) {
 	if m.tokenizer == nil {
 		return nil, fmt.Errorf("models: %s has no tokenizer.json, so it takes token ids and no text", m.info.Name)
 	}
-	encoded := m.tokenizer.Encode(text, specials != trace.SpecialsOff)
-	bos := m.spec.BOS
-	if specials == trace.SpecialsOn && (len(encoded) == 0 || encoded[0].ID != bos) {
-		if bos < 0 {
-			return nil, fmt.Errorf("models: %s has no begin-of-text token to put in front (bos_token_id in config.json)", m.info.Name)
+	encoded, err := m.tokenizer.Encode(text, specials != trace.SpecialsOff)
+	if err != nil {
+		return nil, fmt.Errorf("models: %s: %w", m.info.Name, err)
+	}
+	if specials == trace.SpecialsOn {
+		if encoded, err = m.begin(encoded); err != nil {
+			return nil, err
 		}
-		encoded = slices.Insert(encoded, 0, tokenizer.Encoded{ID: bos, Special: true})
 	}
 	if len(encoded) == 0 {
 		return nil, fmt.Errorf("models: the text %q has no tokens", text)
@@ -31,6 +34,21 @@ func (m *Model) Encode(text string, specials trace.Specials) ([]trace.Token, err
 		tokens[i] = trace.Token{ID: e.ID, Text: m.tokenText(e.ID), Begin: e.Begin, End: e.End, Special: e.Special}
 	}
 	return tokens, nil
+}
+
+// begin puts begin-of-text in front, unless there is a control token already that the tokenizer added.
+func (m *Model) begin(encoded []tokenizer.Encoded) ([]tokenizer.Encoded, error) {
+	added := func(e tokenizer.Encoded) bool { return e.Special && e.End == 0 }
+	bos := m.spec.BOS
+	switch {
+	case len(encoded) > 0 && (added(encoded[0]) || encoded[0].ID == bos):
+		return encoded, nil
+	case bos >= 0:
+		return slices.Insert(encoded, 0, tokenizer.Encoded{ID: bos, Special: true}), nil
+	case slices.ContainsFunc(encoded, added):
+		return encoded, nil
+	}
+	return nil, fmt.Errorf("models: %s has no begin-of-text token to put in front (bos_token_id in config.json)", m.info.Name)
 }
 
 // tokenText is what a token spells, in raw bytes; its number where there is no tokenizer or the vocabulary has a gap.

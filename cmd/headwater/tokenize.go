@@ -61,7 +61,11 @@ func (p *program) tokenize(ctx context.Context, path string, specials bool) erro
 		if err != nil {
 			return errors.Join(out.commit(), fmt.Errorf("standard input line %d: %w", l.number, err))
 		}
-		if err := writeJSON(out, tokenize(t, text, specials)); err != nil {
+		tokens, err := tokenize(t, text, specials)
+		if err != nil {
+			return errors.Join(out.commit(), fmt.Errorf("standard input line %d: %w", l.number, err))
+		}
+		if err := writeJSON(out, tokens); err != nil {
 			return err
 		}
 		if l.last {
@@ -84,11 +88,12 @@ func jsonString(line []byte) (s string, err error) {
 	return "", errors.Join(errors.New(`want a JSON string such as "some text"`), err)
 }
 
-func tokenize(t *tokenizer.Tokenizer, text string, specials bool) tokenized {
+func tokenize(t *tokenizer.Tokenizer, text string, specials bool) (tokenized, error) {
+	encoded, err := t.Encode(text, specials)
 	r := tokenized{IDs: []int{}, Offsets: [][2]int{}}
-	for _, e := range t.Encode(text, specials) {
+	for _, e := range encoded {
 		r.IDs = append(r.IDs, e.ID)
 		r.Offsets = append(r.Offsets, [2]int{e.Begin, e.End})
 	}
-	return r
+	return r, err
 }

@@ -10,13 +10,17 @@ import (
 // that are to be found in the normalised text are then looked for between them.
 type addedTokens struct {
 	plain, normalized *matcher
+	spelled           map[int]string // what normalisation makes of a token, where it is another text
+	special           map[string]bool
 }
 
 // maxAddedLen is the length of the longest added token, in bytes. It bounds the time that looking for them takes.
 const maxAddedLen = 1024
 
-func newAddedTokens(tokens []addedToken) (*addedTokens, error) {
-	a := &addedTokens{newMatcher(), newMatcher()}
+// newAddedTokens takes the added tokens of a file; n is its normalizer or nil. A token of which normalisation leaves
+// nothing is never found.
+func newAddedTokens(tokens []addedToken, n normalizer) (*addedTokens, error) {
+	a := &addedTokens{newMatcher(), newMatcher(), map[int]string{}, map[string]bool{}}
 	seen := make(map[string]bool, len(tokens))
 	for _, t := range tokens {
 		switch {
@@ -28,58 +32,73 @@ func newAddedTokens(tokens []addedToken) (*addedTokens, error) {
 			return nil, fmt.Errorf("added_tokens: token %q is there twice", t.Content)
 		}
 		seen[t.Content] = true
-		if t.Normalized {
-			a.normalized.insert(t)
-		} else {
-			a.plain.insert(t)
+		if t.Special {
+			a.special[t.Content] = true
+		}
+		if !t.Normalized {
+			a.plain.insert(t.Content, t)
+			continue
+		}
+		content, err := normalizeText(n, t.Content)
+		if err != nil {
+			return nil, fmt.Errorf("added_tokens: token %q: %w", t.Content, err)
+		}
+		if len(content) > 4*maxAddedLen {
+			return nil, fmt.Errorf("added_tokens: token %q has %d bytes when normalised, the limit is %d", t.Content, len(content), 4*maxAddedLen)
+		}
+		if content != t.Content {
+			a.spelled[int(t.ID)] = content
+		}
+		if content != "" {
+			a.normalized.insert(content, t)
 		}
 	}
 	return a, nil
 }
 
-// cut yields the parts of text from left to right: an added token with its id, or text between them with id -1.
-func (a *addedTokens) cut(text string, yield func(begin, end, id int)) {
-	a.plain.cut(text, func(begin, end, id int) {
-		if id >= 0 {
-			yield(begin, end, id)
-			return
-		}
-		a.normalized.cut(text[begin:end], func(b, e, id int) { yield(begin+b, begin+e, id) })
-	})
+func normalizeText(n normalizer, text string) (string, error) {
+	if n == nil {
+		return text, nil
+	}
+	p, err := n.normalize(piece{text: text, input: text})
+	return p.text, err
 }
 
 // matcher is a trie of token contents, which finds the leftmost and of those the longest. Node 0 is the root.
 type matcher struct {
 	nodes []node
+	first [256]bool // a content begins with this byte
 }
 
 type node struct {
 	next  map[byte]int
 	token *addedToken
+	size  int // of the content that ends here
 }
 
 func newMatcher() *matcher { return &matcher{nodes: make([]node, 1)} }
 
-func (m *matcher) insert(t addedToken) {
+// insert makes t be found where content stands.
+func (m *matcher) insert(content string, t addedToken) {
 	at := 0
-	for i := range len(t.Content) {
-		to, ok := m.nodes[at].next[t.Content[i]]
+	for i := range len(content) {
+		to, ok := m.nodes[at].next[content[i]]
 		if !ok {
 			to = len(m.nodes)
 			if m.nodes[at].next == nil {
 				m.nodes[at].next = make(map[byte]int)
 			}
-			m.nodes[at].next[t.Content[i]] = to
+			m.nodes[at].next[content[i]] = to
 			m.nodes = append(m.nodes, node{})
 		}
 		at = to
 	}
-	m.nodes[at].token = &t
+	m.nodes[at].token, m.nodes[at].size = &t, len(content)
+	m.first[content[0]] = true
 }
 
-// longest returns the longest token at the start of s, or nil.
-func (m *matcher) longest(s string) *addedToken {
-	var found *addedToken
+// longest returns the longest token at the start of s, or nil, and the length of its content.
+func (m *matcher) longest(s string) (found *addedToken, size int) {
 	at := 0
 	for i := range len(s) {
 		to, ok := m.nodes[at].next[s[i]]
@@ -88,10 +107,10 @@ func (m *matcher) longest(s string) *addedToken {
 		}
 		at = to
 		if t := m.nodes[at].token; t != nil {
-			found = t
+			found, size = t, m.nodes[at].size
 		}
 	}
-	return found
+	return found, size
 }
 
 // cut yields the tokens in s with their ids and what lies between with id -1. A token that is not a single word, but
@@ -106,12 +125,16 @@ func (m *matcher) cut(s string, yield func(begin, end, id int)) {
 	}
 	done, blank := 0, span{}
 	for i := 0; i < len(s); {
-		t := m.longest(s[i:])
+		if !m.first[s[i]] {
+			i++
+			continue
+		}
+		t, size := m.longest(s[i:])
 		if t == nil {
 			i++
 			continue
 		}
-		begin, end := i, i+len(t.Content)
+		begin, end := i, i+size
 		i = end
 		if t.SingleWord && (wordBefore(s[:begin]) || wordAfter(s[end:])) {
 			continue
@@ -173,6 +196,18 @@ func wordBefore(s string) bool {
 func wordAfter(s string) bool {
 	r, _ := utf8.DecodeRuneInString(s)
 	return s != "" && isWordChar(r)
+}
+
+// wordKind is the class of the first character of s and its length: letter for what is part of a word, space, or other.
+func wordKind(s string) (charClass, int) {
+	r, size := decodeRune(s)
+	switch {
+	case isSpace(r):
+		return space, size
+	case isWordChar(r):
+		return letter, size
+	}
+	return other, size
 }
 
 // isWordChar is \w of Unicode (UTS 18, annex C): alphabetic, mark, decimal number, connector, join control.

@@ -24,7 +24,7 @@ func BenchmarkEncode(b *testing.B) {
 			b.SetBytes(int64(len(text.text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				sink = tok.Encode(text.text, true)
+				sink = encode(b, tok, text.text)
 			}
 		})
 	}

@@ -1,18 +1,23 @@
 package tokenizer
 
-// bpe is byte pair encoding over bytes: a word starts as one symbol a byte, and the pair of neighbours with the lowest
+import "strings"
+
+// bpe is byte pair encoding: a word starts as one symbol a byte or a character, and the pair of neighbours with the lowest
 // rank is merged until no pair has a rank; of equal ranks the leftmost first.
 type bpe struct {
-	contents []string // of every id, for the tokens' text
-	symbols  [256]int32
+	file     bpeFile
+	contents []string         // of every id, for the tokens' text
+	symbols  *[256]int32      // of each byte, if the words are bytes
+	chars    map[rune]int32   // of each character, if they are text; prefix and suffix make longer symbols
+	ids      map[string]int32 // of every token of the model
 	merges   map[pair]merge
-	whole    map[string]int32 // ignore_merges: the content of every token, which is a token as a whole; else nil
-	unk      int32            // the token of a byte without a symbol, or noSymbol
-	fuseUnk  bool
+	bytes    *[256]int32 // with byte_fallback: the tokens of bytes
+	unk      int32       // the token of what has no symbol, or noSymbol
+	cut      string      // a character that words can be cut before, or empty
 	cache    wordCache
 }
 
-// noSymbol is the id of a byte that the vocabulary lacks.
+// noSymbol is the id of what the vocabulary lacks.
 const noSymbol = -1
 
 type pair struct{ left, right int32 }
@@ -29,36 +34,84 @@ type part struct {
 	begin, end int32
 }
 
-func (m *bpe) tokenize(dst []token, word piece) []token {
-	for _, p := range m.parts(word.text) {
-		begin, end := word.offsets(int(p.begin), int(p.end))
-		dst = append(dst, token{Encoded{ID: int(p.id), Begin: begin, End: end}, m.contents[p.id]})
+func (m *bpe) tokenize(dst []token, word piece) ([]token, error) {
+	if m.file.IgnoreMerges {
+		if id, ok := m.whole(word.text); ok {
+			return word.append(dst, []part{{id, 0, int32(len(word.text))}}, m.contents), nil
+		}
+	}
+	for begin := 0; begin < len(word.text); {
+		chunk := word.text[begin:]
+		if m.cut != "" {
+			chunk = chunk[:m.chunkLen(chunk)]
+		}
+		parts, err := m.parts(chunk)
+		if err != nil {
+			return dst, err
+		}
+		if begin == 0 && len(chunk) == len(word.text) {
+			return word.append(dst, parts, m.contents), nil
+		}
+		for _, p := range parts {
+			from, to := word.offsets(begin+int(p.begin), begin+int(p.end))
+			dst = append(dst, token{Encoded: Encoded{ID: int(p.id), Begin: from, End: to}, text: m.contents[p.id]})
+		}
+		begin += len(chunk)
+	}
+	return dst, nil
+}
+
+// append appends the tokens of a word.
+func (p piece) append(dst []token, parts []part, contents []string) []token {
+	for _, t := range parts {
+		begin, end := p.offsets(int(t.begin), int(t.end))
+		dst = append(dst, token{Encoded: Encoded{ID: int(t.id), Begin: begin, End: end}, text: contents[t.id]})
 	}
 	return dst
 }
 
+// whole is the token that a word is as a whole.
+func (m *bpe) whole(word string) (int32, bool) {
+	if m.symbols != nil {
+		word = contentOf(word)
+	}
+	id, ok := m.ids[word]
+	return id, ok
+}
+
+// chunkLen is the length of s up to the first place where it can be cut: before a cut character after any other.
+func (m *bpe) chunkLen(s string) int {
+	n := 0
+	for strings.HasPrefix(s[n:], m.cut) {
+		n += len(m.cut)
+	}
+	if i := strings.Index(s[n:], m.cut); i >= 0 {
+		return n + i
+	}
+	return len(s)
+}
+
 // parts returns the tokens of a word. The result may be shared: it must not be changed.
-func (m *bpe) parts(word string) []part {
+func (m *bpe) parts(word string) ([]part, error) {
 	if parts := m.cache.get(word); parts != nil {
-		return parts
+		return parts, nil
 	}
-	parts := m.encode(word)
+	spell := m.spell
+	if m.symbols != nil {
+		spell = m.spellBytes
+	}
+	parts, err := spell(word)
+	if err != nil {
+		return nil, err
+	}
+	parts = m.merge(parts)
 	m.cache.put(word, parts)
-	return parts
+	return parts, nil
 }
 
-func (m *bpe) encode(word string) []part {
-	if m.whole != nil && word != "" {
-		if id, ok := m.whole[contentOf(word)]; ok {
-			return []part{{id, 0, int32(len(word))}}
-		}
-	}
-	return m.merge(m.spell(word))
-}
-
-// spell returns one part for each byte that has a symbol. Of the others the unknown token is made, one for each or, if
-// the file says so, one for a run; without an unknown token they are left out.
-func (m *bpe) spell(word string) []part {
+// spellBytes returns one part for each byte that has a symbol. Of the others the unknown token is made, one for each or, if
+// the file says so, one for a run.
+func (m *bpe) spellBytes(word string) ([]part, error) {
 	parts := make([]part, 0, len(word))
 	inRun := false
 	for i := range len(word) {
@@ -66,14 +119,83 @@ func (m *bpe) spell(word string) []part {
 		switch {
 		case id != noSymbol:
 			parts = append(parts, part{id, begin, end})
-		case m.unk != noSymbol && inRun && m.fuseUnk:
+		case inRun && m.file.FuseUnk:
 			parts[len(parts)-1].end = end
-		case m.unk != noSymbol:
+		default:
 			parts = append(parts, part{m.unk, begin, end})
 		}
 		inRun = id == noSymbol
 	}
-	return parts
+	return parts, nil
+}
+
+// spell returns one part for each character. One without a symbol falls back to its bytes, if the file says so and there
+// are tokens for all of them; else it is unknown, and neighbours may be one unknown token. If there is no unknown token it
+// is left out, and those after it move to its place: so has Hugging Face.
+func (m *bpe) spell(word string) ([]part, error) {
+	s := speller{bpe: m, parts: make([]part, 0, len(word))}
+	for i := 0; i < len(word); {
+		r, size := decodeRune(word[i:])
+		if err := s.char(word[i:i+size], r, i == 0, i+size == len(word)); err != nil {
+			return nil, err
+		}
+		i += size
+	}
+	s.flush()
+	return s.parts, nil
+}
+
+// speller is a word while its symbols are looked up.
+type speller struct {
+	*bpe
+	parts   []part
+	at      int32 // where the next part begins
+	unknown int32 // bytes of an unknown token that may grow
+}
+
+func (s *speller) add(id, size int32) {
+	s.parts = append(s.parts, part{id, s.at, s.at + size})
+	s.at += size
+}
+
+// flush ends the unknown token that may grow.
+func (s *speller) flush() {
+	if s.unknown > 0 {
+		s.add(s.unk, s.unknown)
+		s.unknown = 0
+	}
+}
+
+func (s *speller) char(text string, r rune, first, last bool) error {
+	size := int32(len(text))
+	id, ok := s.chars[r]
+	if prefix, suffix := s.file.prefix(), s.file.suffix(); !first && prefix != "" || last && suffix != "" {
+		if !first {
+			text = prefix + text
+		}
+		if last {
+			text += suffix
+		}
+		id, ok = s.ids[text]
+	}
+	switch {
+	case ok:
+		s.flush()
+		s.add(id, size)
+	case s.bytes != nil && allBytes(s.bytes, text):
+		for i := range len(text) {
+			s.add(s.bytes[text[i]], 1)
+		}
+	case s.file.UnkToken == nil:
+	case s.unk == noSymbol:
+		return errUnknown(text, "model.unk_token", *s.file.UnkToken)
+	default:
+		if !s.file.FuseUnk {
+			s.flush()
+		}
+		s.unknown += size
+	}
+	return nil
 }
 
 // merge merges the parts of a word in place. A list of the parts that are left and a queue of the pairs make it

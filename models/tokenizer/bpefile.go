@@ -1,127 +1,141 @@
 package tokenizer
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
-// bpeFile is the model section of a tokenizer.json of type BPE.
+// bpeFile is a model section of type BPE, without its vocabulary and merges.
 type bpeFile struct {
-	Type                    string            `json:"type"`
-	Dropout                 *float64          `json:"dropout"`
-	UnkToken                *string           `json:"unk_token"`
-	ContinuingSubwordPrefix *string           `json:"continuing_subword_prefix"`
-	EndOfWordSuffix         *string           `json:"end_of_word_suffix"`
-	FuseUnk                 bool              `json:"fuse_unk"`
-	ByteFallback            bool              `json:"byte_fallback"`
-	IgnoreMerges            bool              `json:"ignore_merges"`
-	Vocab                   map[string]uint32 `json:"vocab"`
-	Merges                  []mergeText       `json:"merges"`
+	Type                    string   `json:"type"`
+	Dropout                 *float64 `json:"dropout"`
+	UnkToken                *string  `json:"unk_token"`
+	ContinuingSubwordPrefix *string  `json:"continuing_subword_prefix"`
+	EndOfWordSuffix         *string  `json:"end_of_word_suffix"`
+	FuseUnk                 bool     `json:"fuse_unk"`
+	ByteFallback            bool     `json:"byte_fallback"`
+	IgnoreMerges            bool     `json:"ignore_merges"`
 }
 
-// mergeText is a merge as the file writes it: ["a","b"], or "a b" in older files. nil is the comment "#version" of those.
-type mergeText []string
+// prefix stands before each symbol of a word but the first.
+func (f bpeFile) prefix() string {
+	if f.ContinuingSubwordPrefix == nil {
+		return ""
+	}
+	return *f.ContinuingSubwordPrefix
+}
 
-// UnmarshalJSON reads both forms.
-func (m *mergeText) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] == '[' {
-		return json.Unmarshal(data, (*[]string)(m))
+// suffix stands after the last symbol of a word.
+func (f bpeFile) suffix() string {
+	if f.EndOfWordSuffix == nil {
+		return ""
 	}
-	var line string
-	if err := json.Unmarshal(data, &line); err != nil {
-		return err
+	return *f.EndOfWordSuffix
+}
+
+// newBPEModel makes the model of a file, for words that are text; see [bpe.takeBytes].
+func newBPEModel(m modelFile, vocab *vocabulary) (model, error) {
+	b := &bpe{unk: noSymbol, cache: newWordCache(), contents: vocab.contents(), ids: vocab.modelIDs()}
+	if err := decodeStrict(m.small, &b.file); err != nil {
+		return nil, under("model", err)
 	}
-	if strings.HasPrefix(line, "#version") {
-		*m = nil
-		return nil
+	if d := b.file.Dropout; d != nil && *d != 0 {
+		return nil, &UnsupportedError{"model.dropout", fmt.Sprint(*d), []string{"null", "0: it makes the result random"}}
 	}
-	*m = strings.Split(line, " ")
+	if b.file.UnkToken != nil {
+		b.unk = vocab.modelID(*b.file.UnkToken)
+	}
+	b.chars = make(map[rune]int32)
+	for content, id := range b.ids {
+		if r, size := decodeRune(content); size == len(content) {
+			b.chars[r] = id
+		}
+	}
+	if b.file.ByteFallback {
+		b.bytes = byteTokens(vocab.modelID)
+	}
+	if err := b.rank(m.merges); err != nil {
+		return nil, err
+	}
+	b.cut = b.findCut()
+	return b, nil
+}
+
+// rank ranks the merges by their order. A pair that is named again takes the later rank.
+func (m *bpe) rank(merges []mergeText) error {
+	m.merges = make(map[pair]merge, len(merges))
+	prefix := m.file.prefix()
+	var merged []byte
+	for i, text := range merges {
+		left, ok := m.ids[text[0]]
+		if !ok {
+			return errMerge(i, text[0])
+		}
+		right, ok := m.ids[text[1]]
+		if !ok {
+			return errMerge(i, text[1])
+		}
+		if len(text[1]) < len(prefix) || !utf8.ValidString(text[1][len(prefix):]) {
+			return fmt.Errorf("model.merges[%d]: token %.80q is shorter than continuing_subword_prefix %.80q", i, text[1], prefix)
+		}
+		merged = append(append(merged[:0], text[0]...), text[1][len(prefix):]...)
+		id, ok := m.ids[string(merged)]
+		if !ok {
+			return errMerge(i, string(merged))
+		}
+		m.merges[pair{left, right}] = merge{rank: int32(i), id: id}
+	}
 	return nil
 }
 
-// parseModel reads a model section and refuses whatever would change the result and is not built.
-func parseModel(raw json.RawMessage) (bpeFile, error) {
-	var m bpeFile
-	if k := kindOf(raw); k != "BPE" {
-		return m, unsupportedType("model", raw, "BPE")
-	}
-	if err := decodeStrict(raw, &m); err != nil {
-		return m, fmt.Errorf("model: %w", err)
-	}
-	if m.Vocab == nil || m.Merges == nil {
-		return m, errors.New("model: BPE needs vocab and merges")
-	}
-	if m.Dropout != nil && *m.Dropout != 0 {
-		return m, &UnsupportedError{"model.dropout", fmt.Sprint(*m.Dropout), []string{"null", "0: it makes the result random"}}
-	}
-	if s := m.ContinuingSubwordPrefix; s != nil && *s != "" {
-		return m, &UnsupportedError{"model.continuing_subword_prefix", fmt.Sprintf("%.80q", *s), []string{"null", `""`}}
-	}
-	if s := m.EndOfWordSuffix; s != nil && *s != "" {
-		return m, &UnsupportedError{"model.end_of_word_suffix", fmt.Sprintf("%.80q", *s), []string{"null", `""`}}
-	}
-	if m.ByteFallback {
-		return m, &UnsupportedError{"model.byte_fallback", "true", []string{"false"}}
-	}
-	return m, nil
+func errMerge(i int, content string) error {
+	return fmt.Errorf("model.merges[%d]: token %.80q is not in vocab", i, content)
 }
 
-// newBPE makes the model of a file.
-func newBPE(m bpeFile, vocab *vocabulary) (*bpe, error) {
-	b := &bpe{unk: noSymbol, fuseUnk: m.FuseUnk, cache: newWordCache(), contents: make([]string, len(vocab.entries))}
-	for id, e := range vocab.entries {
-		b.contents[id] = e.content
+// wordMark is the character that stands for the space in vocabularies in the manner of sentencepiece.
+const wordMark = "▁"
+
+// findCut returns the word mark if no merge can join it with what stands before it. A text without a pre-tokenizer is one
+// word of any length; its parts then are the same as those of its words, which the cache knows.
+func (m *bpe) findCut() string {
+	complete := m.unk != noSymbol || m.bytes != nil && !containsNone(m.bytes)
+	if _, ok := m.ids[wordMark]; !ok || !complete || m.file.prefix() != "" || m.file.suffix() != "" {
+		return ""
 	}
-	complete := true
+	for p := range m.merges {
+		if strings.HasPrefix(m.contents[p.right], wordMark) && !strings.HasSuffix(m.contents[p.left], wordMark) {
+			return ""
+		}
+	}
+	return wordMark
+}
+
+func containsNone(ids *[256]int32) bool {
+	for _, id := range ids {
+		if id == noSymbol {
+			return true
+		}
+	}
+	return false
+}
+
+// takeBytes makes the model take words as bytes instead of the characters that stand for them, and reports whether that
+// gives the same: each byte must have a symbol, or there must be an unknown token.
+func (m *bpe) takeBytes() bool {
+	if m.file.prefix() != "" || m.file.suffix() != "" || m.bytes != nil {
+		return false
+	}
+	var symbols [256]int32
 	for c, r := range byteChar {
-		b.symbols[c] = noSymbol
-		if id, ok := m.Vocab[string(r)]; ok {
-			b.symbols[c] = int32(id)
-		} else {
-			complete = false
-		}
-	}
-	if m.UnkToken != nil && !complete {
-		id, ok := m.Vocab[*m.UnkToken]
+		id, ok := m.ids[string(r)]
 		if !ok {
-			return nil, fmt.Errorf("model.unk_token: %q is needed, because vocab lacks some bytes, and is not in vocab", *m.UnkToken)
-		}
-		b.unk = int32(id)
-	}
-	if m.IgnoreMerges {
-		b.whole = make(map[string]int32, len(m.Vocab))
-		for content, id := range m.Vocab {
-			b.whole[content] = int32(id)
-		}
-	}
-	var err error
-	b.merges, err = newMerges(m)
-	return b, err
-}
-
-// newMerges ranks the merges by their order. A pair that is named again takes the later rank.
-func newMerges(m bpeFile) (map[pair]merge, error) {
-	merges := make(map[pair]merge, len(m.Merges))
-	rank := int32(0)
-	for i, text := range m.Merges {
-		if text == nil {
-			continue
-		}
-		if len(text) != 2 {
-			return nil, fmt.Errorf("model.merges[%d]: %d tokens instead of 2", i, len(text))
-		}
-		var ids [3]int32
-		for k, content := range []string{text[0], text[1], text[0] + text[1]} {
-			id, ok := m.Vocab[content]
-			if !ok {
-				return nil, fmt.Errorf("model.merges[%d]: token %.80q is not in vocab", i, content)
+			if id = noSymbol; m.unk == noSymbol {
+				return false
 			}
-			ids[k] = int32(id)
 		}
-		merges[pair{ids[0], ids[1]}] = merge{rank: rank, id: ids[2]}
-		rank++
+		symbols[c] = id
 	}
-	return merges, nil
+	m.symbols, m.cut = &symbols, ""
+	return true
 }

@@ -54,29 +54,39 @@ func bytesOf(content string) string {
 	return string(b)
 }
 
-// byteLevel is the pre_tokenizer ByteLevel. That bytes become characters is left to the model, which knows the bytes.
+// byteLevel is the pre_tokenizer ByteLevel. With spell it writes bytes as their characters; without, that is left to a
+// model that knows the bytes.
 type byteLevel struct {
 	addPrefixSpace bool
 	useRegex       bool
+	spell          bool
 }
 
-func (b byteLevel) split(p piece, yield func(piece)) {
+func (b byteLevel) split(p piece, yield func(piece)) error {
 	if b.addPrefixSpace {
 		p = p.withLeadingSpace()
 	}
-	if b.useRegex {
-		splitWords(p, yield)
-		return
+	word := yield
+	if b.spell {
+		word = func(w piece) { yield(byteLevelText(w)) }
 	}
-	yield(p)
+	if b.useRegex {
+		splitWords(p, word)
+		return nil
+	}
+	word(p)
+	return nil
 }
 
 // trimOffsets takes white space off the offsets of every token, as Hugging Face does: by the token's own text, so that a
 // space which the tokenizer put in front of a later piece takes a character with it. Only at the start of the text does
 // addPrefixSpace protect from that.
-func trimOffsets(text string, tokens []token, addPrefixSpace bool) {
+func trimOffsets(texts [2]string, tokens []token, addPrefixSpace bool) {
 	for i := range tokens {
-		t := &tokens[i]
+		t, text := &tokens[i], texts[0]
+		if t.second {
+			text = texts[1]
+		}
 		leading, trailing := blanks(t.text)
 		if leading == 1 && addPrefixSpace && (i == 0 || t.Begin == 0) {
 			leading = 0

@@ -7,40 +7,56 @@ import (
 )
 
 // Decode returns the text that ids spell, without the control tokens if skipSpecials. It is the text of Hugging Face:
-// bytes that are no character, such as those of a character cut off at the end, become U+FFFD, one for each part of a
-// character that could not be completed. It returns an error for an id outside the vocabulary.
+// bytes that are no character, such as those of a character cut off at the end, become U+FFFD, as many as there. It
+// returns an error for an id outside the vocabulary.
 func (t *Tokenizer) Decode(ids []int, skipSpecials bool) (string, error) {
-	b, err := t.DecodeBytes(ids, skipSpecials)
-	if err != nil {
-		return "", err
-	}
-	return lossy(b), nil
+	return t.decode(ids, skipSpecials, false)
 }
 
-// DecodeBytes is [Tokenizer.Decode] with the bytes as they are: for every text, DecodeBytes(Encode(text)) is text, valid
-// UTF-8 or not, unless the file puts a space in front, lets an added token swallow white space, or lacks bytes.
+// DecodeBytes is [Tokenizer.Decode] with the bytes as they are. For a byte-level tokenizer without a normalizer
+// DecodeBytes(Encode(text)) is text, valid UTF-8 or not, unless the file puts a space in front, lets an added token swallow
+// white space, or lacks bytes.
 func (t *Tokenizer) DecodeBytes(ids []int, skipSpecials bool) ([]byte, error) {
-	var b []byte
+	text, err := t.decode(ids, skipSpecials, true)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(text), nil
+}
+
+// decode gives the decoder what Hugging Face calls the tokens: of an added token its normalised text, which then is no
+// control token's name any more, if it is another.
+func (t *Tokenizer) decode(ids []int, skipSpecials, raw bool) (string, error) {
+	tokens := make([]string, 0, len(ids))
 	for _, id := range ids {
 		if !t.vocab.has(id) {
-			return nil, fmt.Errorf("tokenizer: id %d is not in the vocabulary, which has %d ids from 0", id, t.VocabSize())
+			return "", fmt.Errorf("tokenizer: id %d is not in the vocabulary, which has %d ids from 0", id, t.VocabSize())
 		}
-		e := t.vocab.entries[id]
-		if skipSpecials && e.special {
+		content, ok := t.added.spelled[id]
+		if !ok {
+			content = t.vocab.entries[id].content
+		}
+		if skipSpecials && t.added.special[content] {
 			continue
 		}
-		b = append(b, e.spelled...)
+		tokens = append(tokens, content)
 	}
-	return b, nil
+	return strings.Join(t.decoder.decode(tokens, raw), ""), nil
 }
 
-// TokenText returns what token id spells by itself, in raw bytes: a part of a character is possible, so it need not be
-// valid UTF-8. A control token spells its name. It is empty for an id outside the vocabulary.
+// TokenText returns what token id spells in the middle of a text, in raw bytes: a part of a character is possible, so it
+// need not be valid UTF-8. Where the decoder puts spaces between words, one is in front. A control token spells its name.
+// It is empty for an id outside the vocabulary.
 func (t *Tokenizer) TokenText(id int) string {
 	if !t.vocab.has(id) {
 		return ""
 	}
-	return t.vocab.entries[id].spelled
+	e := t.vocab.entries[id]
+	if e.special {
+		return e.content
+	}
+	text, _ := t.decoder.spell(e.content)
+	return text
 }
 
 // TokenBytes is [Tokenizer.TokenText] as a new slice.

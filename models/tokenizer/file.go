@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -34,7 +35,7 @@ type file struct {
 	PreTokenizer  json.RawMessage `json:"pre_tokenizer"`
 	PostProcessor json.RawMessage `json:"post_processor"`
 	Decoder       json.RawMessage `json:"decoder"`
-	Model         json.RawMessage `json:"model"`
+	Model         json.RawMessage `json:"model"` // only when it is written
 }
 
 // addedToken is a token that is looked for in the text before anything else is done with it.
@@ -60,33 +61,43 @@ func Parse(data []byte, name string) (*Tokenizer, error) {
 
 func parse(data []byte) (*Tokenizer, error) {
 	var f file
-	if err := decodeStrict(data, &f); err != nil {
+	var section json.RawMessage
+	small, err := sections(data, map[string]func(*jsonReader) error{
+		"model": func(r *jsonReader) (err error) {
+			section, err = r.raw()
+			return err
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := decodeStrict(small, &f); err != nil {
 		return nil, err
 	}
 	if f.Version != "1.0" {
 		return nil, &UnsupportedError{Key: "version", Value: fmt.Sprintf("%q", f.Version), Supported: []string{`"1.0"`}}
 	}
-	if isNull(f.Model) {
+	if isNull(section) {
 		return nil, errors.New("model: missing; is this a tokenizer.json?")
 	}
-	m, err := parseModel(f.Model)
+	m, err := readModel(section)
 	if err != nil {
 		return nil, err
 	}
-	vocab, err := newVocabulary(m.Vocab)
-	if err != nil {
-		return nil, err
-	}
-	return build(f, m, vocab)
+	return build(f, m)
 }
 
-// build puts the parts of a file together. vocab holds the model's tokens.
-func build(f file, m bpeFile, vocab vocabulary) (*Tokenizer, error) {
+// build puts the parts of a file together.
+func build(f file, m modelFile) (*Tokenizer, error) {
 	if f.AddedTokens == nil {
 		f.AddedTokens = []addedToken{} // Hugging Face reads no null here
 	}
+	vocab, err := newVocabulary(m)
+	if err != nil {
+		return nil, err
+	}
 	t := &Tokenizer{file: f, vocab: vocab}
-	next := len(m.Vocab)
+	next := len(m.tokens)
 	for _, a := range f.AddedTokens {
 		_, known := t.vocab.ids[a.Content]
 		if err := t.vocab.add(a, next); err != nil {
@@ -96,74 +107,70 @@ func build(f file, m bpeFile, vocab vocabulary) (*Tokenizer, error) {
 			next++
 		}
 	}
-	var err error
-	if t.added, err = newAddedTokens(f.AddedTokens); err != nil {
+	if t.model, err = modelKinds[m.kind](m, &t.vocab); err != nil {
 		return nil, err
 	}
-	if !isNull(f.Normalizer) {
-		return nil, unsupportedType("normalizer", f.Normalizer, "null")
-	}
-	if t.pre, err = parsePreTokenizer("pre_tokenizer", f.PreTokenizer, 0); err != nil {
-		return nil, err
-	}
-	if t.model, err = newBPE(m, &t.vocab); err != nil {
-		return nil, err
-	}
-	if t.post, err = parsePostProcessor("post_processor", f.PostProcessor, &t.vocab, 0); err != nil {
-		return nil, err
-	}
-	if kindOf(f.Decoder) != "ByteLevel" {
-		return nil, unsupportedType("decoder", f.Decoder, "ByteLevel")
-	}
-	if _, err = parseByteLevel(f.Decoder); err != nil {
-		return nil, fmt.Errorf("decoder: %w", err)
-	}
-	m.Vocab, m.Merges = nil, nil
-	if t.file.Model, err = marshal(m); err != nil {
-		return nil, err
-	}
-	return t, nil
+	return t, t.parts()
 }
+
+// parts reads all of the file but its model.
+func (t *Tokenizer) parts() (err error) {
+	if t.normalizer, err = parseNormalizer("normalizer", t.file.Normalizer, 0); err != nil {
+		return err
+	}
+	if t.added, err = newAddedTokens(t.file.AddedTokens, t.normalizer); err != nil {
+		return err
+	}
+	if t.pre, err = parsePreTokenizer("pre_tokenizer", t.file.PreTokenizer, 0); err != nil {
+		return err
+	}
+	t.passBytes()
+	if t.post, err = parsePostProcessor("post_processor", t.file.PostProcessor, &t.vocab, 0); err != nil {
+		return err
+	}
+	if t.decoder, err = parseDecoder("decoder", t.file.Decoder, 0); err != nil {
+		return err
+	}
+	if t.truncation, err = parseTruncation(t.file.Truncation); err != nil {
+		return under("truncation", err)
+	}
+	t.padding, err = parsePadding(t.file.Padding)
+	return under("padding", err)
+}
+
+// passBytes hands words to BPE as bytes, if the last that happens to them is that bytes become characters.
+func (t *Tokenizer) passBytes() {
+	m, ok := t.model.(*bpe)
+	if !ok || len(t.pre) == 0 {
+		return
+	}
+	last := len(t.pre) - 1
+	if b, ok := t.pre[last].(byteLevel); ok && m.takeBytes() {
+		b.spell = false
+		t.pre[last] = b
+	}
+}
+
+// under says in which part of a file an error is. An UnsupportedError gets the part's name in front of its key.
+func under(key string, err error) error {
+	var u *UnsupportedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &u):
+		return &UnsupportedError{key + "." + u.Key, u.Value, u.Supported}
+	}
+	return fmt.Errorf("%s: %w", key, err)
+}
+
+// names are the types that a part can have.
+func names[T any](kinds map[string]T) []string { return slices.Sorted(maps.Keys(kinds)) }
 
 // maxNesting is how deep one Sequence may stand in another.
 const maxNesting = 8
 
 func errNesting(key string) error {
 	return fmt.Errorf("%s: Sequence stands in Sequence more than %d deep", key, maxNesting)
-}
-
-// parsePreTokenizer reads ByteLevel, or a Sequence of that alone: other kinds, and text that is not taken byte by byte,
-// are not built yet.
-func parsePreTokenizer(key string, raw json.RawMessage, depth int) (preTokenizer, error) {
-	switch kindOf(raw) {
-	case "ByteLevel":
-		p, err := parseByteLevel(raw)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
-		}
-		return byteLevel{*p.AddPrefixSpace, p.UseRegex == nil || *p.UseRegex}, nil
-	case "Sequence":
-		var s struct {
-			Type string            `json:"type"`
-			Each []json.RawMessage `json:"pretokenizers"`
-		}
-		if err := decodeStrict(raw, &s); err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
-		}
-		if depth == maxNesting {
-			return nil, errNesting(key)
-		}
-		for i, r := range s.Each {
-			if k := kindOf(r); k != "ByteLevel" && k != "Sequence" {
-				return nil, unsupportedType(fmt.Sprintf("%s.pretokenizers[%d]", key, i), r, "ByteLevel", "Sequence")
-			}
-		}
-		if len(s.Each) != 1 {
-			return nil, &UnsupportedError{key, fmt.Sprintf("a Sequence of %d", len(s.Each)), []string{"a Sequence of one ByteLevel"}}
-		}
-		return parsePreTokenizer(key+".pretokenizers[0]", s.Each[0], depth+1)
-	}
-	return nil, unsupportedType(key, raw, "ByteLevel", "Sequence")
 }
 
 // byteLevelFile is ByteLevel wherever it stands: pre_tokenizer, post_processor or decoder.

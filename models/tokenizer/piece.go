@@ -2,17 +2,32 @@ package tokenizer
 
 import "unicode/utf8"
 
-// piece is a part of the text on its way to the model, with the way back: text[lead:] is the input from byte at on, and
-// the lead bytes in front of it were put there by the tokenizer.
+// piece is a part of the text on its way to the model, with the way back to the text that was given.
+//
+// As long as nothing has changed it, text[lead:] is input[at:], and the lead bytes in front of it were put there by the
+// tokenizer. After a change origins says of every byte of text where it comes from.
 type piece struct {
-	text  string
-	input string // the whole text that is encoded
-	at    int
-	lead  int
+	text    string
+	input   string   // the whole text that is encoded
+	origins []origin // of every byte of text, or nil
+	at      int      // where the part of input begins that this piece stands for
+	lead    int
+	hollow  bool // it stands for no part of input: all of it was put there
 }
+
+// origin is the bytes [begin,end) of the input that a byte of a changed text stands for.
+type origin struct{ begin, end int32 }
 
 // slice returns bytes [i,j) of p.
 func (p piece) slice(i, j int) piece {
+	if p.origins != nil {
+		p.text, p.origins = p.text[i:j], p.origins[i:j]
+		if i < j {
+			p.at = int(p.origins[0].begin)
+			p.hollow = int(p.origins[j-i-1].end) <= p.at
+		}
+		return p
+	}
 	p.text = p.text[i:j]
 	if i > 0 {
 		p.at, p.lead = p.at+i-p.lead, 0
@@ -25,16 +40,31 @@ func (p piece) withLeadingSpace() piece {
 	if p.text == "" || p.text[0] == ' ' {
 		return p
 	}
+	if p.origins != nil || p.lead > 0 {
+		return p.prepend(" ")
+	}
 	p.text, p.lead = " "+p.text, 1
 	return p
 }
 
 // offsets returns the bytes of the input that bytes [i,j) of p stand for, i < j, widened to whole characters. Bytes put in
-// front stand for the first character, as Hugging Face has it.
+// front stand for the first character, and a token that claims more bytes than the piece has (a model may, see
+// [bpe.spell]) keeps the offsets that it has in the piece: so has Hugging Face.
 func (p piece) offsets(i, j int) (begin, end int) {
-	begin, _ = character(p.input, p.at+max(i-p.lead, 0))
-	_, end = character(p.input, p.at+max(j-1-p.lead, 0))
-	return begin, end
+	if j > len(p.text) {
+		return min(i, len(p.input)), min(j, len(p.input))
+	}
+	first, last := p.origin(i), p.origin(j-1)
+	return int(first.begin), int(last.end)
+}
+
+// origin is where byte i of p comes from.
+func (p piece) origin(i int) origin {
+	if p.origins != nil {
+		return p.origins[i]
+	}
+	begin, end := character(p.input, p.at+max(i-p.lead, 0))
+	return origin{int32(begin), int32(end)}
 }
 
 // character returns the bytes [begin,end) of the character of s that byte i belongs to. A byte of no valid character is
@@ -53,4 +83,37 @@ func character(s string, i int) (begin, end int) {
 		break
 	}
 	return i, i + 1
+}
+
+// badByte is added to a byte of no valid character: what follows the last code point names such bytes.
+const badByte = utf8.MaxRune + 1
+
+// decodeRune returns the first character of s, which is not empty, and its length in bytes.
+func decodeRune(s string) (rune, int) {
+	if s[0] < utf8.RuneSelf {
+		return rune(s[0]), 1
+	}
+	r, size := utf8.DecodeRuneInString(s)
+	if r == utf8.RuneError && size == 1 {
+		return badByte + rune(s[0]), 1
+	}
+	return r, size
+}
+
+// appendRune is the inverse of decodeRune.
+func appendRune(b []byte, r rune) []byte {
+	if r >= badByte {
+		return append(b, byte(r-badByte))
+	}
+	return utf8.AppendRune(b, r)
+}
+
+// isASCII is whether all bytes of s are.
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }

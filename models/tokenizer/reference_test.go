@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,12 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// refCase is a text and what Hugging Face tokenizers made of it; see testdata/README.md.
+// refCase is a text and what Hugging Face tokenizers made of it with each of the trained files; see testdata/README.md.
 type refCase struct {
-	Text    string
-	Kind    string
-	GPT2    refResult
-	RoBERTa refResult
+	Text string
+	Kind string
+	Want map[string]refResult // by the name of the file
 }
 
 // refResult has offsets in characters. A decoded text is left out if it is the text itself.
@@ -35,41 +35,48 @@ func load(t testing.TB, name string) *Tokenizer {
 	return tok
 }
 
-func refCases(t testing.TB) []refCase {
+// readJSON reads a compressed file of testdata.
+func readJSON(t testing.TB, name string, v any) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/ref.json")
+	f, err := os.Open(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var cases []refCase
-	if err := json.Unmarshal(data, &cases); err != nil {
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
 		t.Fatal(err)
 	}
+	if err := json.NewDecoder(z).Decode(v); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func refCases(t testing.TB) (cases []refCase) {
+	t.Helper()
+	readJSON(t, "ref.json.gz", &cases)
 	return cases
 }
+
+// kinds are the trained tokenizers of the reference.
+var kinds = []string{"bert_cased", "bert_uncased", "gpt2", "llama2_legacy", "llama2_metaspace", "llama3", "roberta", "unigram"}
 
 func TestReference(t *testing.T) {
 	cases := refCases(t)
 	if len(cases) != 319 {
-		t.Fatalf("ref.json has %d cases, want 319", len(cases))
+		t.Fatalf("ref.json.gz has %d cases, want 319", len(cases))
 	}
-	for _, kind := range []struct {
-		file string
-		want func(refCase) refResult
-	}{
-		{"gpt2.json", func(c refCase) refResult { return c.GPT2 }},
-		{"roberta.json", func(c refCase) refResult { return c.RoBERTa }},
-	} {
-		tok := load(t, kind.file)
+	for _, kind := range kinds {
+		tok := load(t, kind+".json")
 		for _, c := range cases {
-			checkReference(t, kind.file, tok, c.Text, kind.want(c))
+			checkReference(t, kind, tok, c.Text, c.Want[kind])
 		}
 	}
 }
 
 func checkReference(t *testing.T, file string, tok *Tokenizer, text string, want refResult) {
 	t.Helper()
-	encoded := tok.Encode(text, true)
+	encoded := encode(t, tok, text)
 	ids := idsOf(encoded)
 	if diff := cmp.Diff(want.IDs, ids); diff != "" {
 		t.Errorf("%s: ids of %q (-want +got):\n%s", file, text, diff)
@@ -89,6 +96,21 @@ func checkReference(t *testing.T, file string, tok *Tokenizer, text string, want
 			t.Errorf("%s: Decode(%v, %v) = %q, %v, want %q", file, ids, d.skip, got, err, *d.want)
 		}
 	}
+}
+
+// encode returns the tokens of a text with control tokens.
+func encode(t testing.TB, tok *Tokenizer, text string) []Encoded {
+	t.Helper()
+	return encodeWith(t, tok, text, true)
+}
+
+func encodeWith(t testing.TB, tok *Tokenizer, text string, addSpecials bool) []Encoded {
+	t.Helper()
+	encoded, err := tok.Encode(text, addSpecials)
+	if err != nil {
+		t.Fatalf("Encode(%.200q): %v", text, err)
+	}
+	return encoded
 }
 
 func idsOf(encoded []Encoded) []int {
@@ -123,7 +145,8 @@ func byteOffsets(text string, chars [][2]int) [][2]int {
 
 // TestWriteIsHuggingFaces writes what was read: byte for byte the file that Hugging Face wrote.
 func TestWriteIsHuggingFaces(t *testing.T) {
-	for _, name := range []string{"gpt2.json", "roberta.json"} {
+	for _, kind := range kinds {
+		name := kind + ".json"
 		want, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			t.Fatal(err)

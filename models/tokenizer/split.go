@@ -5,11 +5,24 @@ import (
 	"unicode/utf8"
 )
 
-// splitWords yields the words of p by GPT-2's rule, which as a pattern is
-//
-//	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-//
-// It is written by hand because Go's regexp has no look-ahead and because this runs in one pass.
+// The patterns that most byte-level tokenizers split by. They are scanned by hand: that is many times faster than
+// regexp2, and takes one pass.
+const (
+	gpt2Pattern = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+	// llama3Pattern is GPT-4's: capitals in contractions, any mark before a word, three digits at a time, line breaks.
+	llama3Pattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	// qwen2Pattern has one digit at a time.
+	qwen2Pattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+)
+
+// scanners are the patterns that are known, each with what finds the same.
+var scanners = map[string]scanner{
+	gpt2Pattern:   wordLen,
+	llama3Pattern: func(s string) int { return lineWordLen(s, 3) },
+	qwen2Pattern:  func(s string) int { return lineWordLen(s, 1) },
+}
+
+// splitWords yields the words of p by GPT-2's rule, [gpt2Pattern].
 func splitWords(p piece, yield func(piece)) {
 	for i := 0; i < len(p.text); {
 		n := wordLen(p.text[i:])
@@ -75,6 +88,102 @@ func spacesLen(s string) int {
 		n -= last
 	}
 	return n
+}
+
+// lineWordLen is the length in bytes of the first word of s, which is not empty, by [llama3Pattern] and those like it. A
+// number has at most so many digits.
+func lineWordLen(s string, digits int) int {
+	if n := foldedContraction(s); n > 0 {
+		return n
+	}
+	class, size := classAt(s)
+	begin := size // of what follows one character before a word
+	if class == letter {
+		begin = 0
+	}
+	if class != number && s[0] != '\r' && s[0] != '\n' {
+		if n := runLen(s[begin:], letter); n > 0 {
+			return begin + n
+		}
+	}
+	switch {
+	case class == number:
+		for range digits - 1 {
+			if size == len(s) {
+				break
+			}
+			next, n := classAt(s[size:])
+			if next != number {
+				break
+			}
+			size += n
+		}
+		return size
+	case class == other:
+		return marksLen(s)
+	case s[0] == ' ':
+		if n := marksLen(s[1:]); n > 0 {
+			return 1 + n
+		}
+	}
+	if n := linesLen(s); n > 0 {
+		return n
+	}
+	return spacesLen(s)
+}
+
+// foldedContraction is contraction without regard to case. The long s is an s then.
+func foldedContraction(s string) int {
+	if s[0] != '\'' || len(s) < 2 {
+		return 0
+	}
+	if len(s) > 2 && s[1:3] == "ſ" {
+		return 3
+	}
+	lower := [3]byte{s[0], s[1] | 0x20}
+	if len(s) > 2 {
+		lower[2] = s[2] | 0x20
+	}
+	return contraction(string(lower[:min(len(s), 3)]))
+}
+
+// runLen is the length of the characters of a class at the start of s.
+func runLen(s string, class charClass) int {
+	n := 0
+	for n < len(s) {
+		next, size := classAt(s[n:])
+		if next != class {
+			break
+		}
+		n += size
+	}
+	return n
+}
+
+// marksLen is the length of the characters at the start of s that are neither letter, number nor space, and of the line
+// breaks after them.
+func marksLen(s string) int {
+	n := runLen(s, other)
+	for n > 0 && n < len(s) && (s[n] == '\r' || s[n] == '\n') {
+		n++
+	}
+	return n
+}
+
+// linesLen is the length of the white space at the start of s up to its last line break, 0 if it has none.
+func linesLen(s string) int {
+	n, last := 0, 0
+	for n < len(s) {
+		class, size := classAt(s[n:])
+		if class != space {
+			break
+		}
+		if s[n] == '\r' || s[n] == '\n' {
+			last = n + 1
+		}
+		n += size
+	}
+	return last
 }
 
 // charClass is what the rule asks of a character.

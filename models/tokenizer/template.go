@@ -6,16 +6,15 @@ import (
 	"fmt"
 )
 
-// templateFile is the post_processor TemplateProcessing. Pair is about two texts in one, which [Tokenizer.Encode] does
-// not take.
+// templateFile is the post_processor TemplateProcessing: what stands around one text, and around two.
 type templateFile struct {
 	Type          string                      `json:"type"`
 	Single        []templatePiece             `json:"single"`
-	Pair          json.RawMessage             `json:"pair"`
+	Pair          []templatePiece             `json:"pair"`
 	SpecialTokens map[string]templateSpecials `json:"special_tokens"`
 }
 
-// templatePiece is one of the two: the text itself, which is sequence A, or a name in special_tokens.
+// templatePiece is one of the two: a text, which is sequence A or B, or a name in special_tokens.
 type templatePiece struct {
 	Sequence     *templateName `json:"Sequence"`
 	SpecialToken *templateName `json:"SpecialToken"`
@@ -32,45 +31,73 @@ type templateSpecials struct {
 	Tokens []string `json:"tokens"`
 }
 
+// template is what a templateFile says.
+type template struct{ single, pair []templatePart }
+
+// templatePart is a text, by its place among the texts, or control tokens.
+type templatePart struct {
+	text    int // if it is not special
+	tokens  []token
+	typeID  uint32
+	special bool
+}
+
 func parseTemplate(raw json.RawMessage, vocab *vocabulary) (postProcessor, error) {
 	var f templateFile
 	if err := decodeStrict(raw, &f); err != nil {
 		return nil, err
 	}
-	var put around
-	texts := 0
-	for _, p := range f.Single {
+	if f.Single == nil || f.Pair == nil || f.SpecialTokens == nil {
+		return nil, errors.New("TemplateProcessing needs single, pair and special_tokens")
+	}
+	var t template
+	var err error
+	if t.single, err = f.parts(f.Single, vocab, 1); err != nil {
+		return nil, fmt.Errorf("single: %w", err)
+	}
+	if t.pair, err = f.parts(f.Pair, vocab, 2); err != nil {
+		return nil, fmt.Errorf("pair: %w", err)
+	}
+	return t, nil
+}
+
+// maxTemplate is how many pieces a template may have.
+const maxTemplate = 64
+
+func (f templateFile) parts(pieces []templatePiece, vocab *vocabulary, texts int) ([]templatePart, error) {
+	if len(pieces) > maxTemplate {
+		return nil, fmt.Errorf("%d pieces, the limit is %d", len(pieces), maxTemplate)
+	}
+	var parts []templatePart
+	for _, p := range pieces {
 		switch {
-		case p.Sequence != nil && p.SpecialToken == nil && p.Sequence.ID == "A":
-			texts++
+		case p.Sequence != nil && p.SpecialToken == nil:
+			text, ok := map[string]int{"A": 0, "B": 1}[p.Sequence.ID]
+			if !ok || text >= texts {
+				return nil, fmt.Errorf("sequence %.80q is not one of the %d texts, A and B", p.Sequence.ID, texts)
+			}
+			parts = append(parts, templatePart{text: text, typeID: p.Sequence.TypeID})
 		case p.SpecialToken != nil && p.Sequence == nil:
-			tokens, err := f.specials(p.SpecialToken.ID, vocab)
+			tokens, err := f.specials(*p.SpecialToken, vocab)
 			if err != nil {
 				return nil, err
 			}
-			if texts == 0 {
-				put.before = append(put.before, tokens...)
-			} else {
-				put.after = append(put.after, tokens...)
-			}
+			parts = append(parts, templatePart{tokens: tokens, special: true})
 		default:
-			return nil, errors.New("single: a piece is neither sequence A nor a special token")
+			return nil, errors.New("a piece is neither a sequence nor a special token")
 		}
 	}
-	if texts != 1 {
-		return nil, fmt.Errorf("single: has the text %d times instead of once", texts)
-	}
-	return put, nil
+	return parts, nil
 }
 
 // specials are the tokens that a name stands for.
-func (f templateFile) specials(name string, vocab *vocabulary) ([]token, error) {
-	s, ok := f.SpecialTokens[name]
+func (f templateFile) specials(name templateName, vocab *vocabulary) ([]token, error) {
+	s, ok := f.SpecialTokens[name.ID]
 	if !ok {
-		return nil, fmt.Errorf("single: special token %q is not in special_tokens", name)
+		return nil, fmt.Errorf("special token %.80q is not in special_tokens", name.ID)
 	}
 	if len(s.IDs) != len(s.Tokens) {
-		return nil, fmt.Errorf("special_tokens: %q has %d ids and %d tokens", name, len(s.IDs), len(s.Tokens))
+		return nil, fmt.Errorf("special_tokens: %.80q has %d ids and %d tokens", name.ID, len(s.IDs), len(s.Tokens))
 	}
 	tokens := make([]token, len(s.IDs))
 	for i, id := range s.IDs {
@@ -78,6 +105,44 @@ func (f templateFile) specials(name string, vocab *vocabulary) ([]token, error) 
 		if tokens[i], err = control(vocab, s.Tokens[i], id); err != nil {
 			return nil, err
 		}
+		tokens[i].typeID = name.TypeID
 	}
 	return tokens, nil
+}
+
+func (t template) process(_ [2]string, lists [][]token, addSpecials bool) ([][]token, error) {
+	parts := t.single
+	switch len(lists) {
+	case 1:
+	case 2:
+		parts = t.pair
+	default:
+		return nil, fmt.Errorf("TemplateProcessing gets %d lists of tokens, it takes 1 or 2; put it last", len(lists))
+	}
+	all := make([][]token, 0, len(parts))
+	for _, p := range parts {
+		if p.special {
+			if addSpecials {
+				all = append(all, append([]token{}, p.tokens...))
+			}
+			continue
+		}
+		list := append([]token{}, lists[p.text]...) // it may be there twice
+		for i := range list {
+			list[i].typeID = p.typeID
+		}
+		all = append(all, list)
+	}
+	return all, nil
+}
+
+func (t template) added(pair bool) int {
+	parts, n := t.single, 0
+	if pair {
+		parts = t.pair
+	}
+	for _, p := range parts {
+		n += len(p.tokens)
+	}
+	return n
 }

@@ -1,7 +1,10 @@
 package tokenizer
 
 import (
+	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -101,7 +104,7 @@ func TestAddedTokens(t *testing.T) {
 		{"one after the other", "<m><m>", []at{{1200, 0, 3}, {1200, 3, 6}}},
 	} {
 		var got []at
-		for _, e := range tok.Encode(c.text, true) {
+		for _, e := range encode(t, tok, c.text) {
 			if e.ID >= 1200 {
 				got = append(got, at{e.ID, e.Begin, e.End})
 			}
@@ -133,7 +136,7 @@ func TestPrefixSpace(t *testing.T) {
 		{"space alone before a line break", "\n", [][2]int{{0, 1}, {0, 1}}, " "},
 		{"empty", "", [][2]int{}, ""},
 	} {
-		encoded := tok.Encode(c.text, true)
+		encoded := encode(t, tok, c.text)
 		if diff := cmp.Diff(c.want, offsetsOf(encoded)); diff != "" {
 			t.Errorf("%s: offsets of %q (-want +got):\n%s", c.name, c.text, diff)
 		}
@@ -144,22 +147,16 @@ func TestPrefixSpace(t *testing.T) {
 }
 
 func TestTemplate(t *testing.T) {
-	file := withParts(t, `"post_processor": {`, `"post_processor": {"type":"Sequence","processors":[
+	tok := edited(t, "gpt2", "post_processor", `{"type":"Sequence","processors":[
 		{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true},
 		{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"X","type_id":0}},{"Sequence":{"id":"A","type_id":0}}],
-		 "pair":[],"special_tokens":{"X":{"id":"X","ids":[0],"tokens":["<|endoftext|>"]}}}]},
-	"decoder": {"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true},
-	"truncation": {`, `"decoder": {`, `"padding": {`)
-	tok, err := Parse([]byte(file), "template")
-	if err != nil {
-		t.Fatal(err)
-	}
+		 "pair":[],"special_tokens":{"X":{"id":"X","ids":[0],"tokens":["<|endoftext|>"]}}}]}`)
 	the, _ := tok.ID("Ġthe")
 	want := []Encoded{{0, 0, 0, true}, {the, 1, 4, false}, {the, 5, 8, false}}
-	if diff := cmp.Diff(want, tok.Encode(" the the", true)); diff != "" {
+	if diff := cmp.Diff(want, encode(t, tok, " the the")); diff != "" {
 		t.Errorf("with specials (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(want[1:], tok.Encode(" the the", false)); diff != "" {
+	if diff := cmp.Diff(want[1:], encodeWith(t, tok, " the the", false)); diff != "" {
 		t.Errorf("without specials (-want +got):\n%s", diff)
 	}
 }
@@ -170,7 +167,7 @@ func TestLongWord(t *testing.T) {
 	for _, letter := range []string{"a", "e", " ", "=", "\xe2", "日"} {
 		text := strings.Repeat(letter, 200_000/len(letter))
 		start := time.Now()
-		encoded := tok.Encode(text, false)
+		encoded := encodeWith(t, tok, text, false)
 		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("%d bytes of %q took %v", len(text), letter, took)
 		}
@@ -188,7 +185,7 @@ func TestConcurrent(t *testing.T) {
 	for range 4 {
 		group.Go(func() {
 			for _, c := range cases {
-				if got := shared.Encode(c.Text, true); !cmp.Equal(got, alone.Encode(c.Text, true)) {
+				if got := encode(t, shared, c.Text); !cmp.Equal(got, encode(t, alone, c.Text)) {
 					t.Errorf("Encode(%q) differs when others encode", c.Text)
 				}
 			}
@@ -220,32 +217,66 @@ func TestLoadMissing(t *testing.T) {
 	}
 }
 
+// editedFile is a trained tokenizer's file with other parts: pairs of a key, which may be of the model ("model.dropout"),
+// and what stands there.
+func editedFile(t testing.TB, kind string, keyValue ...string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", kind+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file, model map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(data, &file), json.Unmarshal(file["model"], &model)); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(keyValue); i += 2 {
+		if key, ok := strings.CutPrefix(keyValue[i], "model."); ok {
+			model[key] = json.RawMessage(keyValue[i+1])
+			if file["model"], err = json.Marshal(model); err != nil {
+				t.Fatalf("%s: %v", keyValue[i], err)
+			}
+			continue
+		}
+		file[keyValue[i]] = json.RawMessage(keyValue[i+1])
+	}
+	if data, err = json.Marshal(file); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func edited(t testing.TB, kind string, keyValue ...string) *Tokenizer {
+	t.Helper()
+	tok, err := Parse(editedFile(t, kind, keyValue...), kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok
+}
+
 func TestUnsupported(t *testing.T) {
-	const preByteLevel = `"pre_tokenizer": {
-    "type": "ByteLevel"`
-	const postByteLevel = `"post_processor": {
-    "type": "ByteLevel"`
-	const decoderByteLevel = `"decoder": {
-    "type": "ByteLevel"`
-	for _, c := range []struct{ key, old, new string }{
-		{"version", `"1.0"`, `"2.0"`},
-		{"normalizer", `"normalizer": null`, `"normalizer": {"type":"NFC"}`},
-		{"pre_tokenizer", preByteLevel, `"pre_tokenizer": {"type":"Metaspace"`},
-		{"pre_tokenizer", preByteLevel, `"pre_tokenizer": {"kind":"ByteLevel"`},
-		{"pre_tokenizer", preByteLevel, `"pre_tokenizer": null, "truncation": {"type":""`},
-		{
-			"pre_tokenizer.pretokenizers[0]", preByteLevel,
-			`"pre_tokenizer": {"type":"Sequence","pretokenizers":[{"type":"Split"},{"type":"ByteLevel"}]}, "truncation": {"x":""`,
-		},
-		{"post_processor", postByteLevel, `"post_processor": {"type":"BertProcessing"`},
-		{"decoder", decoderByteLevel, `"decoder": {"type":"WordPiece"`},
-		{"model", `"type": "BPE"`, `"type": "Unigram"`},
-		{"model.dropout", `"dropout": null`, `"dropout": 0.1`},
-		{"model.continuing_subword_prefix", `"continuing_subword_prefix": null`, `"continuing_subword_prefix": "##"`},
-		{"model.end_of_word_suffix", `"end_of_word_suffix": null`, `"end_of_word_suffix": "</w>"`},
-		{"model.byte_fallback", `"byte_fallback": false`, `"byte_fallback": true`},
+	for _, c := range []struct{ key, part, value string }{
+		{"version", "version", `"2.0"`},
+		{"normalizer", "normalizer", `{"type":"NFX"}`},
+		{"normalizer.normalizers[1]", "normalizer", `{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Upper"}]}`},
+		{"normalizer.normalizers[0]", "normalizer", `{"type":"Sequence","normalizers":[null]}`},
+		{"pre_tokenizer", "pre_tokenizer", `{"kind":"ByteLevel"}`},
+		{"pre_tokenizer", "pre_tokenizer", `{"type":"FixedLength","length":3}`},
+		{"pre_tokenizer", "pre_tokenizer", `{"type":"UnicodeScripts"}`},
+		{"pre_tokenizer.pretokenizers[0]", "pre_tokenizer", `{"type":"Sequence","pretokenizers":[{"type":"Spit"}]}`},
+		{"pre_tokenizer.behavior", "pre_tokenizer", `{"type":"Punctuation","behavior":"Gone"}`},
+		{"pre_tokenizer.prepend_scheme", "pre_tokenizer", `{"type":"Metaspace","replacement":"_","prepend_scheme":"last"}`},
+		{"pre_tokenizer.pattern.Regex", "pre_tokenizer", `{"type":"Split","pattern":{"Regex":"(a)\\1"},"behavior":"Isolated","invert":false}`},
+		{"post_processor", "post_processor", `{"type":"Post"}`},
+		{"decoder", "decoder", `{"type":"Words"}`},
+		{"decoder.decoders[0]", "decoder", `{"type":"Sequence","decoders":[{"type":"Words"}]}`},
+		{"model", "model.type", `"Trigram"`},
+		{"model.dropout", "model.dropout", `0.1`},
+		{"truncation.strategy", "truncation", `{"max_length":3,"stride":0,"strategy":"Longest"}`},
+		{"truncation.direction", "truncation", `{"max_length":3,"stride":0,"strategy":"OnlyFirst","direction":"Up"}`},
+		{"padding.strategy", "padding", `{"strategy":"Shortest","direction":"Left","pad_id":0,"pad_type_id":0,"pad_token":"x"}`},
 	} {
-		_, err := Parse([]byte(withParts(t, c.old, c.new)), "file")
+		_, err := Parse(editedFile(t, "gpt2", c.part, c.value), "file")
 		var u *UnsupportedError
 		if !errors.As(err, &u) || u.Key != c.key || len(u.Supported) == 0 {
 			t.Errorf("%s: error %v, want an UnsupportedError of that key", c.key, err)
@@ -259,7 +290,7 @@ func TestMalformed(t *testing.T) {
 		{"no tokenizer", `{"version":"1.0"}`, "is this a tokenizer.json?"},
 		{"text after it", withParts(t) + "x", "text after the JSON value"},
 		{"unknown key", withParts(t, `"dropout": null`, `"temperature": 1`), `unknown field "temperature"`},
-		{"no merges", withParts(t, `"merges": [`, `"merges": null, "unk_token": [`), "model:"},
+		{"no merges", withParts(t, `"merges": [`, `"merges": null, "unk_token": [`), "model.merges: not an array"},
 		{"added token has another id", withParts(t, `"id": 0`, `"id": 7`), "has id 7 in the file, but it gets 0"},
 		{"added token is empty", withParts(t, endOfText, `"content": ""`, `"id": 0`, `"id": 1200`), "is empty"},
 		{"id twice", withParts(t, `"!": 1`, `"!": 2`), "both have id 2"},

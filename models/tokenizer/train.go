@@ -67,7 +67,7 @@ func Train(corpus iter.Seq2[string, int], opts TrainOptions) (*Tokenizer, error)
 		}
 		f.PostProcessor = beginTemplate(opts.BeginWith, id)
 	}
-	specials, err := newAddedTokens(f.AddedTokens)
+	specials, err := newAddedTokens(f.AddedTokens, nil)
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer: Train: %w", err)
 	}
@@ -129,7 +129,7 @@ func (b *trainer) count(corpus iter.Seq2[string, int], specials *addedTokens) er
 		if n < 0 {
 			return fmt.Errorf("tokenizer: Train: text %.80q has the count %d, which is negative", text, n)
 		}
-		specials.cut(text, func(begin, end, id int) {
+		specials.plain.cut(text, func(begin, end, id int) {
 			if id >= 0 {
 				return
 			}

@@ -18,7 +18,7 @@ func TestTrainKnownMerges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := [][2]string{
+	want := []mergeText{
 		{"e", "s"},    // 9, before s t by the order of strings
 		{"es", "t"},   // 9
 		{"l", "o"},    // 7; e w 6, e st 9 is done, w e 2+6=8 became w est 6 and w e 2
@@ -26,13 +26,16 @@ func TestTrainKnownMerges(t *testing.T) {
 		{"e", "w"},    // 6, before n e and w est
 		{"ew", "est"}, // 6, before n ew
 	}
-	if diff := cmp.Diff(want, tok.mergeTexts()); diff != "" {
+	if diff := cmp.Diff(want, merges(tok)); diff != "" {
 		t.Errorf("merges (-want +got):\n%s", diff)
 	}
 	if got := tok.VocabSize(); got != 263 {
 		t.Errorf("VocabSize = %d, want 263", got)
 	}
 }
+
+// merges are the merges of a trained tokenizer.
+func merges(t *Tokenizer) []mergeText { return t.model.(*bpe).mergeTexts() }
 
 // trainingWords is a corpus with words of falling weight.
 func trainingWords() iter.Seq2[string, int] {
@@ -83,7 +86,7 @@ func TestTrainWriteParse(t *testing.T) {
 		t.Error("the file of a trained tokenizer, read and written, differs")
 	}
 	for _, c := range refCases(t) {
-		want, got := tok.Encode(c.Text, true), again.Encode(c.Text, true)
+		want, got := encode(t, tok, c.Text), encode(t, again, c.Text)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q, trained and read back (-want +got):\n%s", c.Text, diff)
 		}
@@ -99,10 +102,10 @@ func TestTrainCommonWordsWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(tok.Encode(" the", false)); n != 1 {
+	if n := len(encodeWith(t, tok, " the", false)); n != 1 {
 		t.Errorf("common word \" the\" has %d tokens, want 1", n)
 	}
-	if n := len(tok.Encode(" wardrobe", false)); n < 2 {
+	if n := len(encodeWith(t, tok, " wardrobe", false)); n < 2 {
 		t.Errorf("rare word \" wardrobe\" has %d tokens, want pieces", n)
 	}
 }
@@ -113,8 +116,8 @@ func TestTrainNeverSpellsSpecial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if slices.ContainsFunc(tok.mergeTexts(), func(m [2]string) bool { return m[0]+m[1] == "ab" }) {
-		t.Errorf("merges %v make the special \"ab\"", tok.mergeTexts())
+	if slices.ContainsFunc(merges(tok), func(m mergeText) bool { return m[0]+m[1] == "ab" }) {
+		t.Errorf("merges %v make the special \"ab\"", merges(tok))
 	}
 }
 
@@ -126,9 +129,9 @@ func TestTrainBeginWith(t *testing.T) {
 	if file := written(t, tok); strings.Contains(file, `\u003c`) {
 		t.Error("the file escapes <, which Hugging Face does not")
 	}
-	text := tok.Encode(" the", false)
+	text := encodeWith(t, tok, " the", false)
 	want := append([]Encoded{{ID: 1, Special: true}}, text...)
-	if diff := cmp.Diff(want, tok.Encode(" the", true)); diff != "" {
+	if diff := cmp.Diff(want, encode(t, tok, " the")); diff != "" {
 		t.Errorf("with control tokens (-want +got):\n%s", diff)
 	}
 }

@@ -38,15 +38,15 @@ func beginTemplate(content string, id int) []byte {
 
 // tokenizer is built as [Parse] would from the file.
 func (b *trainer) tokenizer(f file) (*Tokenizer, error) {
-	m := bpeFile{Type: "BPE", Vocab: make(map[string]uint32, len(b.contents)), Merges: b.merges}
-	for id, content := range b.contents {
-		m.Vocab[content] = uint32(id)
-	}
-	vocab, err := newVocabulary(m.Vocab)
+	head, err := marshal(bpeFile{Type: "BPE"})
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer: Train: %w", err)
 	}
-	t, err := build(f, m, vocab)
+	m := modelFile{kind: "BPE", small: head, merges: b.merges}
+	for id, content := range b.contents {
+		m.tokens = append(m.tokens, vocabItem{content, id})
+	}
+	t, err := build(f, m)
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer: Train: %w", err)
 	}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
+	"math"
+	"strconv"
 )
 
 // vocabulary is every token, of the model and added, both ways.
@@ -16,7 +16,6 @@ type vocabulary struct {
 
 type entry struct {
 	content string
-	spelled string // the bytes it stands for in a text
 	inModel bool
 	special bool
 }
@@ -28,24 +27,26 @@ func (v *vocabulary) has(id int) bool {
 // maxHoles is how many ids may be unused, over and above one for each that is used.
 const maxHoles = 1 << 16
 
-// newVocabulary takes the vocabulary of the model. It returns an error for an id given twice, for the empty token, and
-// for ids so far apart that a table by id would be mostly empty.
-func newVocabulary(tokens map[string]uint32) (vocabulary, error) {
-	v := vocabulary{ids: make(map[string]int, len(tokens))}
-	limit := 2*len(tokens) + maxHoles
-	for _, content := range slices.Sorted(maps.Keys(tokens)) {
-		id := int(tokens[content])
-		if content == "" {
-			return v, fmt.Errorf("model.vocab: id %d is the empty token, which spells nothing; remove it", id)
+// newVocabulary takes the vocabulary of a model. Of a token that is there twice, the later one counts. It returns an error
+// for an id given twice, for the empty token, and for ids so far apart that a table by id would be mostly empty.
+func newVocabulary(m modelFile) (vocabulary, error) {
+	v := vocabulary{ids: make(map[string]int, len(m.tokens)), entries: make([]entry, 0, len(m.tokens))}
+	limit := 2*len(m.tokens) + maxHoles
+	for _, t := range m.tokens {
+		if t.content == "" {
+			return v, fmt.Errorf("model.vocab: id %d is the empty token, which spells nothing; remove it", t.id)
 		}
-		if id >= limit {
-			return v, fmt.Errorf("model.vocab: token %q has id %d, but %d tokens should have ids below %d",
-				content, id, len(tokens), limit)
+		if t.id >= limit {
+			return v, fmt.Errorf("model.vocab: token %.80q has id %d, but %d tokens should have ids below %d",
+				t.content, t.id, len(m.tokens), limit)
 		}
-		if v.has(id) {
-			return v, fmt.Errorf("model.vocab: tokens %q and %q both have id %d", v.entries[id].content, content, id)
+		if v.has(t.id) {
+			return v, fmt.Errorf("model.vocab: tokens %.80q and %.80q both have id %d", v.entries[t.id].content, t.content, t.id)
 		}
-		v.set(id, entry{content: content, spelled: bytesOf(content), inModel: true})
+		if old, ok := v.ids[t.content]; ok && m.scores == nil {
+			v.entries[old] = entry{}
+		}
+		v.set(t.id, entry{content: t.content, inModel: true})
 	}
 	return v, nil
 }
@@ -66,14 +67,42 @@ func (v *vocabulary) add(a addedToken, next int) error {
 		id = next
 	}
 	if int(a.ID) != id {
-		return fmt.Errorf("added_tokens: token %q has id %d in the file, but it gets %d (its id in the model, else the next one)",
+		return fmt.Errorf("added_tokens: token %.80q has id %d in the file, but it gets %d (its id in the model, else the next one)",
 			a.Content, a.ID, id)
 	}
 	if !known && v.has(id) {
-		return fmt.Errorf("added_tokens: token %q has id %d, which is %q in model.vocab", a.Content, id, v.entries[id].content)
+		return fmt.Errorf("added_tokens: token %.80q has id %d, which is %.80q in model.vocab", a.Content, id, v.entries[id].content)
 	}
-	v.set(id, entry{content: a.Content, spelled: bytesOf(a.Content), inModel: known, special: a.Special})
+	v.set(id, entry{content: a.Content, inModel: known, special: a.Special})
 	return nil
+}
+
+// modelID is the id of a token of the model, or noSymbol.
+func (v *vocabulary) modelID(content string) int32 {
+	if id, ok := v.ids[content]; ok && v.entries[id].inModel {
+		return int32(id)
+	}
+	return noSymbol
+}
+
+// modelIDs are the ids of all tokens of the model.
+func (v *vocabulary) modelIDs() map[string]int32 {
+	ids := make(map[string]int32, len(v.entries))
+	for id, e := range v.entries {
+		if e.inModel {
+			ids[e.content] = int32(id)
+		}
+	}
+	return ids
+}
+
+// contents are the contents of all ids.
+func (v *vocabulary) contents() []string {
+	contents := make([]string, len(v.entries))
+	for id, e := range v.entries {
+		contents[id] = e.content
+	}
+	return contents
 }
 
 // modelVocab is the vocabulary section of a file, written in the order of the ids.
@@ -98,6 +127,34 @@ func (m modelVocab) MarshalJSON() ([]byte, error) {
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
+}
+
+// scoredToken is a token of Unigram as its file writes it.
+type scoredToken struct {
+	content string
+	score   float64
+}
+
+// MarshalJSON writes ["▁the",-3.5], the number as Rust does.
+func (s scoredToken) MarshalJSON() ([]byte, error) {
+	content, err := marshal(s.content)
+	return fmt.Appendf(nil, "[%s,%s]", content, rustFloat(s.score)), err
+}
+
+// rustFloat writes f with as few digits as give it back: always with a point or an exponent, and with an exponent only
+// where it is below 1e-5 or at least 1e16.
+func rustFloat(f float64) string {
+	if a := math.Abs(f); a != 0 && (a < 1e-5 || a >= 1e16) {
+		s := strconv.FormatFloat(f, 'e', -1, 64)
+		mantissa, exponent, _ := bytes.Cut([]byte(s), []byte("e"))
+		n, _ := strconv.Atoi(string(exponent)) // FormatFloat wrote it
+		return string(mantissa) + "e" + strconv.Itoa(n)
+	}
+	s := strconv.FormatFloat(f, 'f', -1, 64)
+	if f == math.Trunc(f) {
+		s += ".0"
+	}
+	return s
 }
 
 // marshal is json.Marshal without the escapes that HTML needs.

@@ -33,28 +33,50 @@ func (t *Tokenizer) WriteTo(w io.Writer) (int64, error) {
 
 // modelSection is the model with its vocabulary and merges, which the tokenizer keeps in tables only.
 func (t *Tokenizer) modelSection() (json.RawMessage, error) {
-	var head bpeFile
-	if err := json.Unmarshal(t.file.Model, &head); err != nil {
-		return nil, err
+	vocab := modelVocab(t.vocab.entries)
+	switch m := t.model.(type) {
+	case *bpe:
+		return marshal(struct {
+			bpeFile
+			Vocab  modelVocab  `json:"vocab"`
+			Merges []mergeText `json:"merges"`
+		}{m.file, vocab, m.mergeTexts()})
+	case *wordPiece:
+		return marshal(struct {
+			wordPieceFile
+			Vocab modelVocab `json:"vocab"`
+		}{m.file, vocab})
+	case *wordLevel:
+		return marshal(struct {
+			Type     string     `json:"type"`
+			Vocab    modelVocab `json:"vocab"`
+			UnkToken *string    `json:"unk_token"`
+		}{m.file.Type, vocab, m.file.UnkToken})
+	case *unigram:
+		scored := make([]scoredToken, len(m.scores))
+		for id, score := range m.scores {
+			scored[id] = scoredToken{t.vocab.entries[id].content, score}
+		}
+		return marshal(struct {
+			Type         string        `json:"type"`
+			UnkID        *int          `json:"unk_id"`
+			Vocab        []scoredToken `json:"vocab"`
+			ByteFallback bool          `json:"byte_fallback"`
+		}{m.file.Type, m.file.UnkID, scored, m.file.ByteFallback})
 	}
-	return marshal(struct {
-		bpeFile
-		Vocab  modelVocab  `json:"vocab"`
-		Merges [][2]string `json:"merges"`
-	}{head, t.vocab.entries, t.mergeTexts()})
+	panic(fmt.Sprintf("tokenizer: a model of type %T cannot be written", t.model)) // modelKinds has no other
 }
 
 // mergeTexts returns the merges as pairs of contents, by rank.
-func (t *Tokenizer) mergeTexts() [][2]string {
-	m := t.model.(*bpe)
+func (m *bpe) mergeTexts() []mergeText {
 	pairs := make([]pair, 0, len(m.merges))
 	for p := range m.merges {
 		pairs = append(pairs, p)
 	}
 	slices.SortFunc(pairs, func(a, b pair) int { return int(m.merges[a].rank - m.merges[b].rank) })
-	texts := make([][2]string, len(pairs))
+	texts := make([]mergeText, len(pairs))
 	for i, p := range pairs {
-		texts[i] = [2]string{m.contents[p.left], m.contents[p.right]}
+		texts[i] = mergeText{m.contents[p.left], m.contents[p.right]}
 	}
 	return texts
 }

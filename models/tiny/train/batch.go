@@ -107,7 +107,11 @@ func encode(tok *tokenizer.Tokenizer, d tiny.Document) passage {
 	p := passage{ids: []int{mustID(tok, BOS)}, answer: []int{-1}}
 	lastToken := map[int]int{} // of a word
 	word := 0
-	for _, e := range tok.Encode(d.Text(), false) {
+	encoded, err := tok.Encode(d.Text(), false)
+	if err != nil {
+		panic(err) // the vocabulary has all bytes
+	}
+	for _, e := range encoded {
 		for _, end := d.Span(word); e.Begin >= end; _, end = d.Span(word) {
 			word++
 		}

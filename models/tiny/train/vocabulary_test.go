@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
 func TestTokenizerPieces(t *testing.T) {
@@ -11,17 +12,24 @@ func TestTokenizerPieces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	encode := func(text string, addSpecials bool) []tokenizer.Encoded {
+		encoded, err := tok.Encode(text, addSpecials)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return encoded
+	}
 	for _, w := range tiny.Words() {
-		n := len(tok.Encode("the "+w.Text, false)) - 1
+		n := len(encode("the "+w.Text, false)) - 1
 		want := max(1, len(w.Pieces))
 		if n != want {
 			t.Errorf("%q is %d tokens, want %d", w.Text, n, want)
 		}
-		if n := len(tok.Encode(w.Text, false)); n != want {
+		if n := len(encode(w.Text, false)); n != want {
 			t.Errorf("%q at the beginning is %d tokens, want %d", w.Text, n, want)
 		}
 	}
-	if e := tok.Encode("the key", true); len(e) != 3 || tok.TokenText(e[0].ID) != BOS {
+	if e := encode("the key", true); len(e) != 3 || tok.TokenText(e[0].ID) != BOS {
 		t.Errorf("Encode with specials = %v, want %s first", e, BOS)
 	}
 	if tok.VocabSize() > 2048 {

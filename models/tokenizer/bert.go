@@ -1,0 +1,160 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"errors"
+	"unicode"
+	"unicode/utf8"
+)
+
+// bertNormalizer is the normalisation of BERT: control characters go, white space becomes spaces, Chinese characters get
+// spaces around them, accents are stripped, letters become small.
+type bertNormalizer struct {
+	cleanText, handleChinese, stripAccents, lowercase bool
+}
+
+func parseBertNormalizer(raw json.RawMessage) (normalizer, error) {
+	var f struct {
+		Type          string `json:"type"`
+		CleanText     *bool  `json:"clean_text"`
+		HandleChinese *bool  `json:"handle_chinese_chars"`
+		StripAccents  *bool  `json:"strip_accents"` // null: as lowercase
+		Lowercase     *bool  `json:"lowercase"`
+	}
+	if err := decodeStrict(raw, &f); err != nil {
+		return nil, err
+	}
+	if f.CleanText == nil || f.HandleChinese == nil || f.Lowercase == nil {
+		return nil, errors.New("BertNormalizer needs clean_text, handle_chinese_chars and lowercase")
+	}
+	b := bertNormalizer{*f.CleanText, *f.HandleChinese, *f.Lowercase, *f.Lowercase}
+	if f.StripAccents != nil {
+		b.stripAccents = *f.StripAccents
+	}
+	return b, nil
+}
+
+func (b bertNormalizer) normalize(p piece) (piece, error) {
+	if !p.startsInserted() {
+		if text, ok := b.ascii(p.text); ok {
+			p.text = text
+			return p, nil
+		}
+	}
+	if b.cleanText {
+		p = p.mapRunes(cleanRune)
+	}
+	if b.handleChinese {
+		p = spaceChinese(p)
+	}
+	if b.stripAccents {
+		p = nfd.apply(p).filter(func(r rune) bool { return r < 0x300 || !accents.has(r) })
+	}
+	if b.lowercase {
+		p = lowercase(p)
+	}
+	return p, nil
+}
+
+// ascii is the short way: a text that keeps its length comes from where it came before.
+func (b bertNormalizer) ascii(s string) (string, bool) {
+	first := len(s) // the first byte that changes
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= utf8.RuneSelf, b.cleanText && c < ' ' && c != '\t' && c != '\n' && c != '\r', c == 0x7f:
+			return "", false
+		case b.cleanText && c < ' ', b.lowercase && 'A' <= c && c <= 'Z':
+			first = min(first, i)
+		}
+	}
+	if first == len(s) {
+		return s, true
+	}
+	t := []byte(s)
+	for i := first; i < len(t); i++ {
+		switch c := t[i]; {
+		case b.cleanText && c < ' ':
+			t[i] = ' '
+		case b.lowercase && 'A' <= c && c <= 'Z':
+			t[i] = c + 'a' - 'A'
+		}
+	}
+	return string(t), true
+}
+
+// cleanRune is what a character becomes when text is cleaned; -1 if it goes.
+func cleanRune(r rune) rune {
+	switch {
+	case r == '\t', r == '\n', r == '\r', unicode.Is(unicode.White_Space, r) && !controls.has(r):
+		return ' '
+	case r == 0, r >= 0x7f && controls.has(r), r < ' ':
+		return -1
+	}
+	return r
+}
+
+// spaceChinese puts spaces around each Chinese character.
+func spaceChinese(p piece) piece {
+	w := p.rewrite()
+	for i := 0; i < len(p.text); {
+		r, size := decodeRune(p.text[i:])
+		i += size
+		if !isChinese(r) {
+			w.replace(r)
+			continue
+		}
+		w.replace(' ')
+		w.insert(r)
+		w.insert(' ')
+	}
+	return w.changed()
+}
+
+// isChinese is whether r is in the blocks that BERT's code lists. It leaves the end of extension E out.
+func isChinese(r rune) bool {
+	return r >= 0x3400 && (r <= 0x4dbf || 0x4e00 <= r && r <= 0x9fff || 0xf900 <= r && r <= 0xfaff ||
+		0x20000 <= r && r <= 0x2a6df || 0x2a700 <= r && r <= 0x2b81f || 0x2b920 <= r && r <= 0x2ceaf ||
+		0x2f800 <= r && r <= 0x2fa1f)
+}
+
+// bertWords is BertPreTokenizer: words between white space, each punctuation mark by itself.
+type bertWords struct{}
+
+func (bertWords) split(p piece, yield func(piece)) error {
+	begin := 0
+	word := func(end int) {
+		if begin < end {
+			yield(p.slice(begin, end))
+		}
+	}
+	for i := 0; i < len(p.text); {
+		r, size := decodeRune(p.text[i:])
+		switch {
+		case isSpace(r):
+			word(i)
+			begin = i + size
+		case isPunctuation(r):
+			word(i)
+			yield(p.slice(i, i+size))
+			begin = i + size
+		}
+		i += size
+	}
+	word(len(p.text))
+	return nil
+}
+
+func isSpace(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r == ' ' || '\t' <= r && r <= '\r'
+	}
+	return unicode.Is(unicode.White_Space, r)
+}
+
+func isPunctuation(r rune) bool {
+	if r < utf8.RuneSelf {
+		return '!' <= r && r <= '/' || ':' <= r && r <= '@' || '[' <= r && r <= '`' || '{' <= r && r <= '~'
+	}
+	return punctuation.has(r)
+}

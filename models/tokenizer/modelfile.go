@@ -1,0 +1,243 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// modelFile is the model section of a tokenizer.json.
+type modelFile struct {
+	kind   string
+	small  []byte      // an object of all keys but vocab and merges
+	tokens []vocabItem // as the file has them
+	scores []float64   // of tokens, Unigram only
+	merges []mergeText // BPE only
+}
+
+// vocabItem is a token of the vocabulary.
+type vocabItem struct {
+	content string
+	id      int
+}
+
+// mergeText is two tokens that are merged.
+type mergeText [2]string
+
+// modelKinds makes the model of each type from its section. vocab has the tokens of the section and those added.
+var modelKinds = map[string]func(m modelFile, vocab *vocabulary) (model, error){
+	"BPE":       newBPEModel,
+	"Unigram":   newUnigram,
+	"WordLevel": newWordLevel,
+	"WordPiece": newWordPiece,
+}
+
+// readModel reads a model section.
+func readModel(raw json.RawMessage) (modelFile, error) {
+	m := modelFile{}
+	var sawVocab, sawMerges bool
+	small, err := sections(raw, map[string]func(*jsonReader) error{
+		"vocab": func(r *jsonReader) error {
+			m.tokens, m.scores, sawVocab = nil, nil, true
+			return under("model.vocab", m.readVocab(r))
+		},
+		"merges": func(r *jsonReader) error {
+			m.merges, sawMerges = nil, true
+			return m.readMerges(r)
+		},
+	})
+	if err != nil {
+		return m, err
+	}
+	m.small, m.kind = small, kindOf(small)
+	if _, ok := modelKinds[m.kind]; !ok {
+		return m, unsupportedType("model", small, names(modelKinds)...)
+	}
+	switch {
+	case !sawVocab, m.kind == "BPE" && !sawMerges:
+		return m, fmt.Errorf("model: %s needs %s", m.kind, map[bool]string{true: "vocab and merges", false: "vocab"}[m.kind == "BPE"])
+	case m.kind != "BPE" && sawMerges:
+		return m, fmt.Errorf("model: %s has no merges", m.kind)
+	case (m.kind == "Unigram") != (m.scores != nil):
+		return m, fmt.Errorf("model.vocab: %s takes %s", m.kind,
+			map[bool]string{true: "an array of tokens with their scores", false: "an object of tokens with their ids"}[m.kind == "Unigram"])
+	}
+	return m, nil
+}
+
+// readVocab reads tokens with their ids, or in an array with their scores.
+func (m *modelFile) readVocab(r *jsonReader) error {
+	if r.peek() != '[' {
+		return r.object(func(content string) error {
+			id, err := r.id()
+			m.tokens = append(m.tokens, vocabItem{content, id})
+			return err
+		})
+	}
+	m.scores = []float64{}
+	return r.array(func() error {
+		if err := r.expect('['); err != nil {
+			return err
+		}
+		content, err := r.string()
+		if err != nil {
+			return err
+		}
+		if err := r.expect(','); err != nil {
+			return err
+		}
+		text, err := r.number()
+		if err != nil {
+			return err
+		}
+		score, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return fmt.Errorf("score %.40s of token %.80q is too large", text, content)
+		}
+		m.tokens, m.scores = append(m.tokens, vocabItem{content, len(m.tokens)}), append(m.scores, score)
+		return r.expect(']')
+	})
+}
+
+// readMerges reads the merges.
+func (m *modelFile) readMerges(r *jsonReader) error {
+	if r.peek() != '[' {
+		return errors.New("model.merges: not an array")
+	}
+	i := -1
+	return r.array(func() error {
+		i++
+		merge, err := readMerge(r)
+		switch {
+		case err != nil:
+			return fmt.Errorf("model.merges[%d]: %w", i, err)
+		case merge == nil: // a comment
+			return nil
+		case len(merge) != 2:
+			return fmt.Errorf("model.merges[%d]: %d tokens instead of 2", i, len(merge))
+		}
+		m.merges = append(m.merges, mergeText(merge))
+		return nil
+	})
+}
+
+// readMerge reads ["a","b"], or "a b" in older files, where "#version" is a comment: nil.
+func readMerge(r *jsonReader) ([]string, error) {
+	if r.peek() == '"' {
+		line, err := r.string()
+		if err != nil || strings.HasPrefix(line, "#version") {
+			return nil, err
+		}
+		return strings.Split(line, " "), nil
+	}
+	merge := make([]string, 0, 2)
+	err := r.array(func() error {
+		s, err := r.string()
+		merge = append(merge, s)
+		return err
+	})
+	return merge, err
+}
+
+// wordPieceFile is a model section of type WordPiece.
+type wordPieceFile struct {
+	Type      string  `json:"type"`
+	UnkToken  *string `json:"unk_token"`
+	Prefix    *string `json:"continuing_subword_prefix"`
+	MaxLength *int    `json:"max_input_chars_per_word"`
+}
+
+func newWordPiece(m modelFile, vocab *vocabulary) (model, error) {
+	var f wordPieceFile
+	if err := decodeStrict(m.small, &f); err != nil {
+		return nil, under("model", err)
+	}
+	if f.UnkToken == nil || f.Prefix == nil || f.MaxLength == nil {
+		return nil, errors.New("model: WordPiece needs unk_token, continuing_subword_prefix and max_input_chars_per_word")
+	}
+	if *f.MaxLength < 0 {
+		return nil, fmt.Errorf("model.max_input_chars_per_word: %d is negative", *f.MaxLength)
+	}
+	w := &wordPiece{file: f, unk: vocab.modelID(*f.UnkToken), contents: vocab.contents(), cache: newWordCache()}
+	var first, following []trieItem
+	for _, t := range m.tokens {
+		first = append(first, trieItem{t.content, int32(t.id)})
+		if rest, ok := strings.CutPrefix(t.content, *f.Prefix); ok && rest != "" {
+			following = append(following, trieItem{rest, int32(t.id)})
+		}
+	}
+	var err error
+	if w.first, err = newTrie(first); err != nil {
+		return nil, err
+	}
+	w.following, err = newTrie(following)
+	return w, err
+}
+
+// unigramFile is a model section of type Unigram.
+type unigramFile struct {
+	Type         string `json:"type"`
+	UnkID        *int   `json:"unk_id"`
+	ByteFallback bool   `json:"byte_fallback"`
+}
+
+func newUnigram(m modelFile, vocab *vocabulary) (model, error) {
+	var f unigramFile
+	if err := decodeStrict(m.small, &f); err != nil {
+		return nil, under("model", err)
+	}
+	if f.UnkID != nil && (*f.UnkID < 0 || *f.UnkID >= len(m.tokens)) {
+		return nil, fmt.Errorf("model.unk_id: %d is not in vocab, which has %d tokens", *f.UnkID, len(m.tokens))
+	}
+	u := &unigram{file: f, unk: noSymbol, scores: m.scores, contents: vocab.contents(), cache: newWordCache()}
+	if f.UnkID != nil {
+		u.unk = int32(*f.UnkID)
+	}
+	u.unkScore = lowest(m.scores) - unkPenalty
+	ids := make(map[string]int32, len(m.tokens))
+	items := make([]trieItem, 0, len(m.tokens))
+	for _, t := range m.tokens {
+		ids[t.content] = int32(t.id) // of equal tokens the last
+		items = append(items, trieItem{t.content, int32(t.id)})
+	}
+	u.ids = ids
+	if f.ByteFallback {
+		u.bytes = byteTokens(func(content string) int32 {
+			if id, ok := ids[content]; ok {
+				return id
+			}
+			return noSymbol
+		})
+	}
+	var err error
+	u.pieces, err = newTrie(items)
+	return u, err
+}
+
+// byteTokens are the tokens <0x00> to <0xFF> that stand for bytes, noSymbol where there is none.
+func byteTokens(id func(content string) int32) *[256]int32 {
+	var ids [256]int32
+	for b := range ids {
+		ids[b] = id(fmt.Sprintf("<0x%02X>", b))
+	}
+	return &ids
+}
+
+// wordLevelFile is a model section of type WordLevel.
+type wordLevelFile struct {
+	Type     string  `json:"type"`
+	UnkToken *string `json:"unk_token"`
+}
+
+func newWordLevel(m modelFile, vocab *vocabulary) (model, error) {
+	var f wordLevelFile
+	if err := decodeStrict(m.small, &f); err != nil {
+		return nil, under("model", err)
+	}
+	if f.UnkToken == nil {
+		return nil, errors.New("model: WordLevel needs unk_token")
+	}
+	return &wordLevel{file: f, unk: vocab.modelID(*f.UnkToken), ids: vocab.modelIDs(), contents: vocab.contents()}, nil
+}

@@ -1,0 +1,239 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// normalizer changes a piece of text before it is split.
+type normalizer interface {
+	normalize(p piece) (piece, error)
+}
+
+// normalizers is one normalizer after the other.
+type normalizers []normalizer
+
+func (n normalizers) normalize(p piece) (piece, error) {
+	for _, each := range n {
+		var err error
+		if p, err = each.normalize(p); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// change is a normalizer that cannot fail.
+type change func(p piece) piece
+
+func (c change) normalize(p piece) (piece, error) { return c(p), nil }
+
+// normalizerKinds reads the normalizers of each type. Those without fields need no more than their type.
+var normalizerKinds = map[string]func(raw json.RawMessage) (normalizer, error){
+	"BertNormalizer": parseBertNormalizer,
+	"ByteLevel":      bare(change(byteLevelText)),
+	"Lowercase":      bare(change(lowercase)),
+	"NFC":            bare(change(nfc.apply)),
+	"NFD":            bare(change(nfd.apply)),
+	"NFKC":           bare(change(nfkc.apply)),
+	"NFKD":           bare(change(nfkd.apply)),
+	"Nmt":            bare(change(nmt)),
+	"Precompiled":    parsePrecompiled,
+	"Prepend":        parsePrepend,
+	"Replace":        parseReplaceNormalizer,
+	"Sequence":       nil, // see parseNormalizer
+	"Strip":          parseStrip,
+	"StripAccents":   bare(change(stripAccents)),
+}
+
+func bare(n normalizer) func(json.RawMessage) (normalizer, error) {
+	return func(raw json.RawMessage) (normalizer, error) {
+		var only struct {
+			Type string `json:"type"`
+		}
+		return n, decodeStrict(raw, &only)
+	}
+}
+
+// parseNormalizer reads a normalizer; nil if there is none.
+func parseNormalizer(key string, raw json.RawMessage, depth int) (normalizer, error) {
+	if isNull(raw) {
+		return nil, nil
+	}
+	kind := kindOf(raw)
+	if kind == "Sequence" {
+		return parseNormalizers(key, raw, depth)
+	}
+	parse, ok := normalizerKinds[kind]
+	if !ok {
+		return nil, unsupportedType(key, raw, names(normalizerKinds)...)
+	}
+	n, err := parse(raw)
+	return n, under(key, err)
+}
+
+func parseNormalizers(key string, raw json.RawMessage, depth int) (normalizer, error) {
+	var s struct {
+		Type string            `json:"type"`
+		Each []json.RawMessage `json:"normalizers"`
+	}
+	if err := decodeStrict(raw, &s); err != nil {
+		return nil, under(key, err)
+	}
+	if depth == maxNesting {
+		return nil, errNesting(key)
+	}
+	all := make(normalizers, len(s.Each))
+	for i, r := range s.Each {
+		inner := fmt.Sprintf("%s.normalizers[%d]", key, i)
+		if isNull(r) {
+			return nil, unsupportedType(inner, r, names(normalizerKinds)...)
+		}
+		var err error
+		if all[i], err = parseNormalizer(inner, r, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func parsePrepend(raw json.RawMessage) (normalizer, error) {
+	var f struct {
+		Type    string  `json:"type"`
+		Prepend *string `json:"prepend"`
+	}
+	if err := decodeStrict(raw, &f); err != nil {
+		return nil, err
+	}
+	if f.Prepend == nil {
+		return nil, errors.New("Prepend needs prepend")
+	}
+	return change(func(p piece) piece { return p.prepend(*f.Prepend) }), nil
+}
+
+// patternFile is a pattern as a file writes it: one of the two.
+type patternFile struct {
+	String *string `json:"String"`
+	Regex  *string `json:"Regex"`
+}
+
+// replaceFile is Replace, a normalizer and a decoder.
+type replaceFile struct {
+	Type    string       `json:"type"`
+	Pattern *patternFile `json:"pattern"`
+	Content *string      `json:"content"`
+}
+
+// replacer replaces all matches of a pattern.
+type replacer struct {
+	pattern pattern
+	content string
+}
+
+func parseReplace(raw json.RawMessage) (replacer, error) {
+	var f replaceFile
+	if err := decodeStrict(raw, &f); err != nil {
+		return replacer{}, err
+	}
+	if f.Pattern == nil || f.Content == nil {
+		return replacer{}, errors.New("Replace needs pattern and content")
+	}
+	pat, err := parsePattern(*f.Pattern)
+	return replacer{pat, *f.Content}, err
+}
+
+func parseReplaceNormalizer(raw json.RawMessage) (normalizer, error) { return parseReplace(raw) }
+
+func (r replacer) normalize(p piece) (piece, error) { return p.replaceAll(r.pattern, r.content) }
+
+func parseStrip(raw json.RawMessage) (normalizer, error) {
+	var f struct {
+		Type  string `json:"type"`
+		Left  *bool  `json:"strip_left"`
+		Right *bool  `json:"strip_right"`
+	}
+	if err := decodeStrict(raw, &f); err != nil {
+		return nil, err
+	}
+	if f.Left == nil || f.Right == nil {
+		return nil, errors.New("Strip needs strip_left and strip_right")
+	}
+	return change(func(p piece) piece { return strip(p, *f.Left, *f.Right) }), nil
+}
+
+// strip takes the white space at the ends of p away.
+func strip(p piece, left, right bool) piece {
+	begin, end := 0, len(p.text)
+	if left {
+		begin = blankAfter(p.text, 0)
+	}
+	if right {
+		end = blankBefore(p.text, end, begin)
+	}
+	if begin == 0 && end == len(p.text) {
+		return p
+	}
+	w := p.rewrite()
+	for i := 0; i < len(p.text); {
+		r, size := decodeRune(p.text[i:])
+		if i >= begin && i < end {
+			w.replace(r)
+		} else {
+			w.drop(1)
+		}
+		i += size
+	}
+	return w.changed()
+}
+
+// lowercase is the mapping of Unicode without regard to context. Only U+0130 becomes two characters.
+func lowercase(p piece) piece {
+	w := p.rewrite()
+	for i := 0; i < len(p.text); {
+		r, size := decodeRune(p.text[i:])
+		i += size
+		w.replace(lower(r))
+		if r == 'İ' {
+			w.insert('\u0307')
+		}
+	}
+	return w.changed()
+}
+
+// stripAccents drops all marks.
+func stripAccents(p piece) piece {
+	return p.filter(func(r rune) bool { return !marks.has(r) })
+}
+
+// nmt drops control characters and makes a space of what looks like one, as the normalisation for machine translation of
+// sentencepiece does.
+func nmt(p piece) piece {
+	return p.mapRunes(func(r rune) rune {
+		switch {
+		case 0x01 <= r && r <= 0x08, r == 0x0b, 0x0e <= r && r <= 0x1f, r == 0x7f, r == 0x8f, r == 0x9f:
+			return -1
+		case r == '\t', r == '\n', r == '\f', r == '\r', r == 0x1680, 0x200b <= r && r <= 0x200f,
+			r == 0x2028, r == 0x2029, r == 0x2581, r == 0xfeff, r == 0xfffd:
+			return ' '
+		}
+		return r
+	})
+}
+
+// byteLevelText writes each byte as the character that stands for it in a byte-level vocabulary.
+func byteLevelText(p piece) piece {
+	w := p.rewrite()
+	for i := 0; i < len(p.text); {
+		_, size := decodeRune(p.text[i:])
+		for k, c := range []byte(p.text[i : i+size]) {
+			if k == 0 {
+				w.replace(byteChar[c])
+				continue
+			}
+			w.insert(byteChar[c])
+		}
+		i += size
+	}
+	return w.changed()
+}

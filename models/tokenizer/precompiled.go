@@ -1,0 +1,162 @@
+package tokenizer
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+)
+
+// precompiled is the normalizer that sentencepiece compiles its rules into: a trie of texts with what replaces each.
+//
+// The trie is a double array (Aoe 1989; the layout is that of darts-clone): a unit holds the label of its node, whether
+// the node ends a text, and the offset to its children, which stand at the offset xor their label.
+type precompiled struct {
+	units    []uint32
+	replaced string // the replacements, each ended by a zero byte
+}
+
+func parsePrecompiled(raw json.RawMessage) (normalizer, error) {
+	var f struct {
+		Type string `json:"type"`
+		Map  string `json:"precompiled_charsmap"`
+	}
+	if err := decodeStrict(raw, &f); err != nil {
+		return nil, err
+	}
+	data, err := base64.StdEncoding.DecodeString(f.Map)
+	if err != nil {
+		return nil, fmt.Errorf("precompiled_charsmap: %w", err)
+	}
+	if len(data) < 4 {
+		return nil, fmt.Errorf("precompiled_charsmap: %d bytes, want at least 4", len(data))
+	}
+	size, data := binary.LittleEndian.Uint32(data), data[4:]
+	if size%4 != 0 || int64(size) > int64(len(data)) || size == 0 {
+		return nil, fmt.Errorf("precompiled_charsmap: the trie has %d bytes of the %d that follow", size, len(data))
+	}
+	n := &precompiled{make([]uint32, size/4), string(data[size:])}
+	for i := range n.units {
+		n.units[i] = binary.LittleEndian.Uint32(data[4*i:])
+	}
+	if !utf8.ValidString(n.replaced) {
+		return nil, errors.New("precompiled_charsmap: the replacements are not valid UTF-8")
+	}
+	return n, nil
+}
+
+// normalize replaces whole grapheme clusters of less than 6 bytes, and else single characters.
+func (n *precompiled) normalize(p piece) (piece, error) {
+	c := charsmapWork{precompiled: n, changes: make([]charChange, 0, len(p.text))}
+	for rest := p.text; rest != ""; {
+		size := 1
+		if rest[0] >= utf8.RuneSelf || rest[0] == '\r' || len(rest) > 1 && rest[1] >= utf8.RuneSelf {
+			cluster, _, _, _ := uniseg.FirstGraphemeClusterInString(rest, -1)
+			size = len(cluster)
+		}
+		c.cluster(rest[:size])
+		rest = rest[size:]
+	}
+	if !c.modified {
+		return p, nil
+	}
+	w := p.rewrite()
+	for _, c := range c.changes {
+		if c.added > 0 {
+			w.insert(c.r)
+			continue
+		}
+		w.replace(c.r)
+		w.drop(-c.added)
+	}
+	return w.changed(), nil
+}
+
+// charsmapWork is a text while it is normalised.
+type charsmapWork struct {
+	*precompiled
+	changes  []charChange
+	modified bool
+}
+
+// charChange is a new character: added is 1 if it is one more, 0 if it takes the place of an old one, and -n if n more go.
+type charChange struct {
+	r     rune
+	added int
+}
+
+func (c *charsmapWork) cluster(s string) {
+	if len(s) < 6 && c.replace(s) {
+		return
+	}
+	for s != "" {
+		r, size := decodeRune(s)
+		if !c.replace(s[:size]) {
+			c.changes = append(c.changes, charChange{r, 0})
+		}
+		s = s[size:]
+	}
+}
+
+// replace puts the characters that replace s, if there are any: one for one, then what is left of either. Those that are
+// left of s go with the character before, whichever it is; at the start of the text with none.
+func (c *charsmapWork) replace(s string) bool {
+	to, ok := c.lookup(s)
+	if !ok {
+		return false
+	}
+	c.modified = true
+	old := utf8.RuneCountInString(s)
+	for _, r := range to {
+		added := 0
+		if old == 0 {
+			added = 1
+		} else {
+			old--
+		}
+		c.changes = append(c.changes, charChange{r, added})
+	}
+	if n := len(c.changes); n > 0 {
+		c.changes[n-1].added -= old
+	}
+	return true
+}
+
+// lookup is the replacement of the shortest text in the trie that s begins with. That is not the longest, nor s itself,
+// and so has the reference it.
+func (n *precompiled) lookup(s string) (string, bool) {
+	at := uint32(0)
+	at ^= offset(n.units[0])
+	for i := range len(s) {
+		c := uint32(s[i])
+		if c == 0 {
+			break
+		}
+		at ^= c
+		if int64(at) >= int64(len(n.units)) || n.units[at]&(1<<31|0xff) != c {
+			break
+		}
+		unit := n.units[at]
+		at ^= offset(unit)
+		if unit>>8&1 == 0 {
+			continue
+		}
+		if int64(at) >= int64(len(n.units)) {
+			break
+		}
+		value := n.units[at] &^ (1 << 31)
+		if int64(value) > int64(len(n.replaced)) {
+			break
+		}
+		to, _, _ := strings.Cut(n.replaced[value:], "\x00")
+		return to, utf8.ValidString(to)
+	}
+	return "", false
+}
+
+func offset(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }

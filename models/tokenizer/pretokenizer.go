@@ -1,0 +1,341 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// preTokenizers is one after the other, each on the pieces of the one before.
+type preTokenizers []preTokenizer
+
+func (s preTokenizers) split(p piece, yield func(piece)) error {
+	if len(s) == 0 {
+		yield(p)
+		return nil
+	}
+	if len(s) == 1 {
+		return s[0].split(p, yield)
+	}
+	var inner error
+	err := s[0].split(p, func(q piece) {
+		if inner == nil && q.text != "" {
+			inner = s[1:].split(q, yield)
+		}
+	})
+	return errors.Join(err, inner)
+}
+
+// preTokenizerKinds reads the pre-tokenizers of each type.
+var preTokenizerKinds = map[string]func(raw json.RawMessage) (preTokenizer, error){
+	"BertPreTokenizer":   bareSplit(bertWords{}),
+	"ByteLevel":          parseByteLevelSplit,
+	"CharDelimiterSplit": parseDelimiter,
+	"Digits":             parseDigits,
+	"Metaspace":          parseMetaspaceSplit,
+	"Punctuation":        parsePunctuation,
+	"Sequence":           nil, // see parsePreTokenizer
+	"Split":              parseSplit,
+	"Whitespace":         bareSplit(splitter{wordsAndMarks{}, removed, true}),
+	"WhitespaceSplit":    bareSplit(splitter{runeClass(isSpace), removed, false}),
+}
+
+func bareSplit(p preTokenizer) func(json.RawMessage) (preTokenizer, error) {
+	return func(raw json.RawMessage) (preTokenizer, error) {
+		var only struct {
+			Type string `json:"type"`
+		}
+		return p, decodeStrict(raw, &only)
+	}
+}
+
+// parsePreTokenizer reads a pre-tokenizer as a list: a Sequence in a Sequence is the same as one after the other.
+func parsePreTokenizer(key string, raw json.RawMessage, depth int) (preTokenizers, error) {
+	if isNull(raw) && depth == 0 {
+		return nil, nil
+	}
+	kind := kindOf(raw)
+	if kind == "Sequence" {
+		return parsePreTokenizers(key, raw, depth)
+	}
+	parse, ok := preTokenizerKinds[kind]
+	if !ok {
+		return nil, unsupportedType(key, raw, names(preTokenizerKinds)...)
+	}
+	p, err := parse(raw)
+	return preTokenizers{p}, under(key, err)
+}
+
+func parsePreTokenizers(key string, raw json.RawMessage, depth int) (all preTokenizers, err error) {
+	var s struct {
+		Type string            `json:"type"`
+		Each []json.RawMessage `json:"pretokenizers"`
+	}
+	if err := decodeStrict(raw, &s); err != nil {
+		return nil, under(key, err)
+	}
+	if depth == maxNesting {
+		return nil, errNesting(key)
+	}
+	for i, r := range s.Each {
+		p, err := parsePreTokenizer(fmt.Sprintf("%s.pretokenizers[%d]", key, i), r, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p...)
+	}
+	return all, nil
+}
+
+// behavior is what becomes of the matches of a pattern that splits.
+type behavior string
+
+const (
+	removed            behavior = "Removed"
+	isolated           behavior = "Isolated"
+	mergedWithPrevious behavior = "MergedWithPrevious"
+	mergedWithNext     behavior = "MergedWithNext"
+	contiguous         behavior = "Contiguous"
+)
+
+func (b behavior) check() error {
+	switch b {
+	case removed, isolated, mergedWithPrevious, mergedWithNext, contiguous:
+		return nil
+	}
+	return &UnsupportedError{"behavior", fmt.Sprintf("%.80q", string(b)), []string{
+		string(contiguous), string(isolated), string(mergedWithNext), string(mergedWithPrevious), string(removed),
+	}}
+}
+
+// splitter splits at the matches of a pattern, or if inverted between them.
+type splitter struct {
+	pattern
+	behavior behavior
+	invert   bool
+}
+
+func (s splitter) split(p piece, yield func(piece)) error {
+	parts := partition{behavior: s.behavior, yield: func(begin, end int) {
+		if begin < end {
+			yield(p.slice(begin, end))
+		}
+	}}
+	done := 0
+	err := s.find(p.text, func(begin, end int) {
+		if done < begin {
+			parts.add(done, begin, s.invert)
+		}
+		parts.add(begin, end, !s.invert)
+		done = end
+	})
+	if err != nil {
+		return err
+	}
+	if done < len(p.text) {
+		parts.add(done, len(p.text), s.invert)
+	}
+	parts.finish()
+	return nil
+}
+
+// partition joins matches with their neighbours, as a behavior says. The part that may still grow is kept back.
+type partition struct {
+	behavior   behavior
+	yield      func(begin, end int)
+	begin, end int  // of the part kept back
+	kept       bool // there is one
+	match      bool // the last one added was a match
+}
+
+// add takes the next part of the text: a match, or what lies between two.
+func (s *partition) add(begin, end int, match bool) {
+	join := false
+	switch s.behavior {
+	case isolated:
+		s.yield(begin, end)
+		return
+	case removed:
+		if !match {
+			s.yield(begin, end)
+		}
+		return
+	case mergedWithPrevious:
+		join = match && !s.match
+	case mergedWithNext:
+		join = !match && s.match
+	case contiguous:
+		join = match == s.match
+	}
+	if !join || !s.kept {
+		s.finish()
+		s.begin, s.kept = begin, true
+	}
+	s.end, s.match = end, match
+}
+
+func (s *partition) finish() {
+	if s.kept {
+		s.yield(s.begin, s.end)
+	}
+}
+
+// splitFile is the pre_tokenizer Split.
+type splitFile struct {
+	Type     string       `json:"type"`
+	Pattern  *patternFile `json:"pattern"`
+	Behavior behavior     `json:"behavior"`
+	Invert   *bool        `json:"invert"`
+}
+
+func parseSplit(raw json.RawMessage) (preTokenizer, error) {
+	var f splitFile
+	if err := decodeStrict(raw, &f); err != nil {
+		return nil, err
+	}
+	if f.Pattern == nil || f.Invert == nil {
+		return nil, errors.New("Split needs pattern, behavior and invert")
+	}
+	pat, err := parsePattern(*f.Pattern)
+	if err != nil {
+		return nil, err
+	}
+	return splitter{pat, f.Behavior, *f.Invert}, f.Behavior.check()
+}
+
+func parsePunctuation(raw json.RawMessage) (preTokenizer, error) {
+	f := splitFile{Behavior: isolated}
+	if err := decodeStrict(raw, &f); err != nil {
+		return nil, err
+	}
+	if f.Pattern != nil || f.Invert != nil {
+		return nil, errors.New("Punctuation takes no pattern and no invert")
+	}
+	return splitter{runeClass(isPunctuation), f.Behavior, false}, f.Behavior.check()
+}
+
+func parseDigits(raw json.RawMessage) (preTokenizer, error) {
+	var f struct {
+		Type       string `json:"type"`
+		Individual *bool  `json:"individual_digits"`
+	}
+	if err := decodeStrict(raw, &f); err != nil {
+		return nil, err
+	}
+	switch {
+	case f.Individual == nil:
+		return nil, errors.New("Digits needs individual_digits")
+	case *f.Individual:
+		return splitter{runeClass(isNumeric), isolated, false}, nil
+	}
+	return splitter{runeClass(isNumeric), contiguous, false}, nil
+}
+
+func parseDelimiter(raw json.RawMessage) (preTokenizer, error) {
+	var f struct {
+		Type      string `json:"type"`
+		Delimiter string `json:"delimiter"`
+	}
+	if err := decodeStrict(raw, &f); err != nil {
+		return nil, err
+	}
+	if err := oneRune("delimiter", f.Delimiter); err != nil {
+		return nil, err
+	}
+	return splitter{literal(f.Delimiter), removed, false}, nil
+}
+
+func oneRune(key, s string) error {
+	if utf8.RuneCountInString(s) != 1 {
+		return fmt.Errorf("%s: %.80q is not one character", key, s)
+	}
+	return nil
+}
+
+func parseByteLevelSplit(raw json.RawMessage) (preTokenizer, error) {
+	b, err := parseByteLevel(raw)
+	if err != nil {
+		return nil, err
+	}
+	return byteLevel{*b.AddPrefixSpace, b.UseRegex == nil || *b.UseRegex, true}, nil
+}
+
+// wordsAndMarks is the pattern \w+|[^\w\s]+.
+type wordsAndMarks struct{}
+
+func (wordsAndMarks) find(text string, yield func(begin, end int)) error {
+	begin, last := 0, space
+	for i := 0; i < len(text); {
+		kind, size := wordKind(text[i:])
+		if kind != last {
+			if last != space {
+				yield(begin, i)
+			}
+			begin, last = i, kind
+		}
+		i += size
+	}
+	if last != space {
+		yield(begin, len(text))
+	}
+	return nil
+}
+
+// metaspace is Metaspace, a pre_tokenizer and a decoder: a visible character stands for the space.
+type metaspace struct {
+	replacement string
+	prepend     string // always, first or never
+	pieces      bool   // each piece begins with a replacement
+}
+
+func parseMetaspace(raw json.RawMessage) (metaspace, error) {
+	var f struct {
+		Type           string  `json:"type"`
+		Replacement    string  `json:"replacement"`
+		AddPrefixSpace *bool   `json:"add_prefix_space"` // of older files
+		PrependScheme  *string `json:"prepend_scheme"`
+		Split          *bool   `json:"split"`
+		StrRep         *string `json:"str_rep"` // of older files: replacement again
+	}
+	m := metaspace{prepend: "always", pieces: true}
+	if err := decodeStrict(raw, &f); err != nil {
+		return m, err
+	}
+	if err := oneRune("replacement", f.Replacement); err != nil {
+		return m, err
+	}
+	m.replacement = f.Replacement
+	if f.PrependScheme != nil {
+		m.prepend = *f.PrependScheme
+	}
+	if f.Split != nil {
+		m.pieces = *f.Split
+	}
+	switch m.prepend {
+	case "always", "first", "never":
+	default:
+		return m, &UnsupportedError{"prepend_scheme", fmt.Sprintf("%.80q", m.prepend), []string{"always", "first", "never"}}
+	}
+	if f.AddPrefixSpace != nil && !*f.AddPrefixSpace && m.prepend != "never" {
+		return m, fmt.Errorf("add_prefix_space is false and prepend_scheme is %s; say never", m.prepend)
+	}
+	return m, nil
+}
+
+func parseMetaspaceSplit(raw json.RawMessage) (preTokenizer, error) { return parseMetaspace(raw) }
+
+func (m metaspace) split(p piece, yield func(piece)) error {
+	if m.replacement != " " {
+		p, _ = p.replaceAll(literal(" "), m.replacement) // a literal is always found
+	}
+	if m.prepend != "never" && !strings.HasPrefix(p.text, m.replacement) && (m.prepend == "always" || p.at == 0) {
+		p = p.prepend(m.replacement)
+	}
+	if !m.pieces {
+		yield(p)
+		return nil
+	}
+	return splitter{literal(m.replacement), mergedWithNext, false}.split(p, yield)
+}

@@ -1,0 +1,174 @@
+package tokenizer
+
+import "strings"
+
+// rewriter makes the changed text of a piece, character by character, and keeps for every byte where it comes from. It
+// stands before a character of the old text; what is put replaces that character or is new, and old ones can be dropped.
+//
+// A new character comes from where the one before it in the old text does. Characters at the start that come from no
+// part of the input are not replaced, whatever is put: so has Hugging Face.
+type rewriter struct {
+	old     piece
+	pos     int // of the next character of the old text
+	end     int // of what is replaced
+	text    []byte
+	origins []origin
+}
+
+// rewrite begins to change p.
+func (p piece) rewrite() *rewriter {
+	w := &rewriter{old: p, end: len(p.text)}
+	w.text = make([]byte, 0, len(p.text)+8)
+	w.origins = make([]origin, 0, len(p.text)+8)
+	if p.origins != nil {
+		if p.hollow {
+			w.end = 0
+			return w
+		}
+		for w.pos < len(p.text) && p.origins[w.pos].begin == p.origins[w.pos].end {
+			w.pos++
+		}
+		w.copy(0, w.pos)
+	}
+	return w
+}
+
+// changed is the result. What was not replaced stays at the end.
+func (w *rewriter) changed() piece {
+	w.copy(w.end, len(w.old.text))
+	p := w.old
+	p.text, p.origins, p.lead = string(w.text), w.origins, 0
+	return p
+}
+
+// copy takes bytes [i,j) of the old text over.
+func (w *rewriter) copy(i, j int) {
+	w.text = append(w.text, w.old.text[i:j]...)
+	for ; i < j; i++ {
+		w.origins = append(w.origins, w.old.origin(i))
+	}
+}
+
+// replace puts r in the place of the next character.
+func (w *rewriter) replace(r rune) {
+	var o origin
+	if n := len(w.old.text); n > 0 {
+		o = w.old.origin(min(w.pos, n-1))
+	}
+	w.append(r, o)
+	w.drop(1)
+}
+
+// insert puts r before the next character.
+func (w *rewriter) insert(r rune) { w.append(r, w.old.before(w.pos)) }
+
+// before is the origin of what is inserted at byte i: that of the byte before, or no part of the input at the start.
+func (p piece) before(i int) origin {
+	if i < 1 {
+		return origin{int32(p.at), int32(p.at)}
+	}
+	return p.origin(i - 1)
+}
+
+func (w *rewriter) append(r rune, o origin) {
+	n := len(w.text)
+	w.text = appendRune(w.text, r)
+	for range len(w.text) - n {
+		w.origins = append(w.origins, o)
+	}
+}
+
+// drop leaves n characters out.
+func (w *rewriter) drop(n int) {
+	for ; n > 0 && w.pos < w.end; n-- {
+		_, size := decodeRune(w.old.text[w.pos:])
+		w.pos += size
+	}
+}
+
+// mapRunes replaces each character by what f returns for it, or drops it if that is negative.
+func (p piece) mapRunes(f func(rune) rune) piece {
+	w := p.rewrite()
+	for i := 0; i < len(p.text); {
+		r, size := decodeRune(p.text[i:])
+		i += size
+		if r = f(r); r < 0 {
+			w.drop(1)
+			continue
+		}
+		w.replace(r)
+	}
+	return w.changed()
+}
+
+// filter keeps the characters that keep says.
+func (p piece) filter(keep func(rune) bool) piece {
+	return p.mapRunes(func(r rune) rune {
+		if keep(r) {
+			return r
+		}
+		return -1
+	})
+}
+
+// prepend puts s before p, unless p is empty. It comes from where the first character of p does.
+func (p piece) prepend(s string) piece {
+	if p.text == "" {
+		return p
+	}
+	size, before := runeLen(p.text), p.origin(0)
+	after := p.origin(size - 1)
+	if s == "" {
+		after = p.before(0)
+	}
+	origins := make([]origin, 0, len(s)+len(p.text))
+	for i := range len(s) + size {
+		if s != "" && i < runeLen(s) {
+			origins = append(origins, before)
+			continue
+		}
+		origins = append(origins, after)
+	}
+	for i := size; i < len(p.text); i++ {
+		origins = append(origins, p.origin(i))
+	}
+	p.text, p.origins, p.lead = s+p.text, origins, 0
+	return p
+}
+
+func runeLen(s string) int {
+	_, size := decodeRune(s)
+	return size
+}
+
+// replaceAll puts content in the place of every match of pat. It comes from where the last byte of the match does.
+func (p piece) replaceAll(pat pattern, content string) (piece, error) {
+	var text strings.Builder
+	var origins []origin
+	done := 0
+	err := pat.find(p.text, func(begin, end int) {
+		if origins == nil {
+			text.Grow(len(p.text))
+			origins = make([]origin, 0, len(p.text)+len(content))
+		}
+		text.WriteString(p.text[done:begin])
+		for i := done; i < begin; i++ {
+			origins = append(origins, p.origin(i))
+		}
+		text.WriteString(content)
+		o := p.before(end)
+		for range len(content) {
+			origins = append(origins, o)
+		}
+		done = end
+	})
+	if err != nil || origins == nil {
+		return p, err
+	}
+	text.WriteString(p.text[done:])
+	for i := done; i < len(p.text); i++ {
+		origins = append(origins, p.origin(i))
+	}
+	p.text, p.origins, p.lead = text.String(), origins, 0
+	return p, nil
+}

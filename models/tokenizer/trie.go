@@ -1,0 +1,110 @@
+package tokenizer
+
+import (
+	"fmt"
+	"sort"
+)
+
+// trie finds the tokens that a text begins with. The children of a node stand next to each other, sorted by their byte.
+type trie struct {
+	first []int32 // of each node its first child; the next node's first child is after its last
+	label []byte
+	id    []int32 // of the token that ends at the node, or noSymbol
+	roots [256]int32
+}
+
+type trieItem struct {
+	text string
+	id   int32
+}
+
+// maxTrieText is the length of the longest token, in bytes. It bounds the time that looking for tokens takes.
+const maxTrieText = 1024
+
+// newTrie makes a trie of texts. Of equal ones the last counts; an empty one is never found.
+func newTrie(items []trieItem) (*trie, error) {
+	for _, it := range items {
+		if len(it.text) > maxTrieText {
+			return nil, fmt.Errorf("model.vocab: token %.80q has %d bytes, the limit is %d", it.text, len(it.text), maxTrieText)
+		}
+	}
+	sort.SliceStable(items, func(i, j int) bool { return items[i].text < items[j].text })
+	t := &trie{}
+	t.node(0, noSymbol)
+	type group struct{ node, begin, end, depth int } // items[begin:end] pass through node
+	level := []group{{0, 0, len(items), 0}}
+	for len(level) > 0 {
+		var next []group
+		for _, g := range level {
+			t.first[g.node] = int32(len(t.label))
+			for i := g.begin; i < g.end; {
+				if len(items[i].text) == g.depth {
+					i++
+					continue
+				}
+				c, j := items[i].text[g.depth], i+1
+				for j < g.end && items[j].text[g.depth] == c {
+					j++
+				}
+				child := group{len(t.label), i, j, g.depth + 1}
+				id := int32(noSymbol)
+				for k := i; k < j && len(items[k].text) == child.depth; k++ {
+					id = items[k].id
+				}
+				t.node(c, id)
+				next = append(next, child)
+				i = j
+			}
+		}
+		level = next
+	}
+	t.first = append(t.first, int32(len(t.label)))
+	for c := range t.roots {
+		t.roots[c] = t.search(0, byte(c))
+	}
+	return t, nil
+}
+
+func (t *trie) node(label byte, id int32) {
+	t.first, t.label, t.id = append(t.first, 0), append(t.label, label), append(t.id, id)
+}
+
+// search returns the child of node for byte c, or noSymbol.
+func (t *trie) search(node int32, c byte) int32 {
+	low, high := t.first[node], t.first[node+1]
+	for low < high {
+		mid := (low + high) / 2
+		if t.label[mid] < c {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	if low < t.first[node+1] && t.label[low] == c {
+		return low
+	}
+	return noSymbol
+}
+
+// prefixes yields the tokens that s begins with, the shortest first: their length and id.
+func (t *trie) prefixes(s string, yield func(n int, id int32)) {
+	if s == "" {
+		return
+	}
+	node := t.roots[s[0]]
+	for i := 0; node != noSymbol; node = t.search(node, s[i]) {
+		i++
+		if t.id[node] != noSymbol {
+			yield(i, t.id[node])
+		}
+		if i == len(s) {
+			return
+		}
+	}
+}
+
+// longest returns the longest token that s begins with: its length, 0 if there is none, and id.
+func (t *trie) longest(s string) (n int, id int32) {
+	t.prefixes(s, func(length int, found int32) { n, id = length, found })
+	return n, id
+}

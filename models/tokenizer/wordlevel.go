@@ -1,0 +1,26 @@
+package tokenizer
+
+import "fmt"
+
+// wordLevel has a token for each word, and one for all words that it does not know.
+type wordLevel struct {
+	file     wordLevelFile
+	ids      map[string]int32
+	unk      int32 // noSymbol if the vocabulary lacks it
+	contents []string
+}
+
+func (m *wordLevel) tokenize(dst []token, word piece) ([]token, error) {
+	id, ok := m.ids[word.text]
+	if !ok {
+		if id = m.unk; id == noSymbol {
+			return dst, errUnknown(word.text, "model.unk_token", *m.file.UnkToken)
+		}
+	}
+	return word.append(dst, []part{{id, 0, int32(len(word.text))}}, m.contents), nil
+}
+
+// errUnknown is the error for a text that needs an unknown token where there is none.
+func errUnknown(word, key, name string) error {
+	return fmt.Errorf("the vocabulary has no tokens for %.80q, and %s (%.80q) is not in it either", word, key, name)
+}

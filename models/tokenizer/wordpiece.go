@@ -1,0 +1,52 @@
+package tokenizer
+
+import "unicode/utf8"
+
+// wordPiece takes from the start of a word the longest token of the vocabulary, again and again; the tokens inside a word
+// have a prefix (Schuster and Nakajima 2012; BERT). A word that cannot be covered, or that is too long, is unknown.
+type wordPiece struct {
+	file             wordPieceFile
+	first, following *trie
+	unk              int32 // noSymbol if the vocabulary lacks it
+	contents         []string
+	cache            wordCache
+}
+
+func (m *wordPiece) tokenize(dst []token, word piece) ([]token, error) {
+	parts := m.cache.get(word.text)
+	if parts == nil {
+		var err error
+		if parts, err = m.encode(word.text); err != nil {
+			return dst, err
+		}
+		m.cache.put(word.text, parts)
+	}
+	return word.append(dst, parts, m.contents), nil
+}
+
+func (m *wordPiece) encode(word string) ([]part, error) {
+	if utf8.RuneCountInString(word) > *m.file.MaxLength {
+		return m.unknown(word)
+	}
+	var parts []part
+	for begin := 0; begin < len(word); {
+		pieces := m.following
+		if begin == 0 {
+			pieces = m.first
+		}
+		n, id := pieces.longest(word[begin:])
+		if n == 0 {
+			return m.unknown(word)
+		}
+		parts = append(parts, part{id, int32(begin), int32(begin + n)})
+		begin += n
+	}
+	return parts, nil
+}
+
+func (m *wordPiece) unknown(word string) ([]part, error) {
+	if m.unk == noSymbol {
+		return nil, errUnknown(word, "model.unk_token", *m.file.UnkToken)
+	}
+	return []part{{m.unk, 0, int32(len(word))}}, nil
+}
