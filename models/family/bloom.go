@@ -35,7 +35,7 @@ var bloom = &Family{
 		if err := headWidth(c, s); err != nil {
 			return nil, err
 		}
-		s.AlibiSlopes = transformer.AlibiSlopes(s.Heads)
+		s.AlibiSlopes = alibiSlopes(s.Heads)
 		return s, nil
 	},
 	Weights: append([]Weight{

@@ -52,8 +52,17 @@ func (c *Config) fail(format string, args ...any) {
 		return
 	}
 	if c.err == nil {
-		c.err = fmt.Errorf("family: %s: %s", c.file, fmt.Sprintf(format, args...))
+		c.err = fmt.Errorf("family: %s: %s", c.file, short(fmt.Sprintf(format, args...)))
 	}
+}
+
+// short cuts what a file says down to a length that a message may have.
+func short(text string) string {
+	const most = 1000
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // Null returns whether a key is there and null.
@@ -266,7 +275,7 @@ func (c *Config) Unread(more []string) error {
 	}
 	sort.Strings(left)
 	return fmt.Errorf("family: %s: key %s is not supported: it may change the arithmetic, and would be ignored; "+
-		"remove it from the file if you know that it does not", c.file, strings.Join(left, ", "))
+		"remove it from the file if you know that it does not", c.file, short(strings.Join(left, ", ")))
 }
 
 // left returns the keys that nobody took, those of objects within included.

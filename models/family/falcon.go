@@ -70,7 +70,7 @@ func falconPositions(c *Config, s *transformer.Spec) {
 	rotary := rope(c, 10000, 0, s.HeadWidth, context)
 	if c.Bool("alibi", false) {
 		s.Positions, s.AlibiRounded, s.AlibiScaled = transformer.ALiBi, true, true
-		s.AlibiSlopes = transformer.AlibiSlopes(min(max(s.Heads, 1), transformer.MaxHeads))
+		s.AlibiSlopes = alibiSlopes(s.Heads)
 		return
 	}
 	s.Positions, s.Rotary, s.Context = transformer.RotaryPositions, rotary, context

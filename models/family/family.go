@@ -80,7 +80,7 @@ func Lookup(c *Config) (*Family, error) {
 		return nil, err
 	}
 	return nil, fmt.Errorf("family: %s: architecture %s (model_type %q) is not supported; supported are %s",
-		c.File(), strings.Join(architectures, ", "), model, strings.Join(known, ", "))
+		c.File(), short(strings.Join(architectures, ", ")), short(model), strings.Join(known, ", "))
 }
 
 // Read returns the family and the spec of a configuration. Every key must be interpreted or known to be harmless: a key
@@ -91,8 +91,8 @@ func Read(c *Config) (*Family, *transformer.Spec, error) {
 		return nil, nil, err
 	}
 	spec, err := f.Spec(c)
-	if err == nil {
-		err = c.Err()
+	if first := c.Err(); first != nil {
+		err = first // a missing key, and not what follows from it
 	}
 	if err == nil {
 		err = c.Unread(f.Harmless)

@@ -53,8 +53,8 @@ func (r ropeReader) read() *transformer.Rotary {
 		kind = "longrope"
 	}
 	rotated := int(float64(r.width) * r.partial)
-	if !(r.partial > 0 && r.partial <= 1) || rotated < 2 || rotated%2 != 0 {
-		r.fail("%v of a head of width %d is no even number of rotated components", r.partial, r.width)
+	if !(r.partial > 0 && r.partial <= 1) || rotated < 2 || rotated > maxRotated || rotated%2 != 0 {
+		r.fail("%v of a head of width %d is no even number of rotated components up to %d", r.partial, r.width, maxRotated)
 		return nil
 	}
 	if !(r.theta > 1 && r.theta <= 1e12) {
@@ -87,6 +87,9 @@ func (r ropeReader) read() *transformer.Rotary {
 	rotary.Frequencies = rounded(f)
 	return rotary
 }
+
+// maxRotated is far above the width of any head, and below what would fill memory.
+const maxRotated = 1 << 16
 
 // positive returns a required number above 0.
 func (r ropeReader) positive(key string) float64 {

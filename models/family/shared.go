@@ -27,6 +27,11 @@ func headWidth(c *Config, s *transformer.Spec) error {
 	return nil
 }
 
+// alibiSlopes returns the slope of each head, of a number that nobody has checked yet.
+func alibiSlopes(heads int) []float32 {
+	return transformer.AlibiSlopes(min(max(heads, 1), transformer.MaxHeads))
+}
+
 // headGroups reads how many heads have keys and values.
 func headGroups(c *Config, s *transformer.Spec, fallback int) error {
 	s.KeyValueHeads = c.IntOr(fallback, "num_key_value_heads")
@@ -58,12 +63,14 @@ func classes(c *Config, s *transformer.Spec) {
 	s.Classes = 2
 	if names := c.Object("id2label"); names != nil {
 		s.Classes = len(names.values)
-		s.Labels = make([]string, 0, min(s.Classes, 1024))
-		for i := range min(s.Classes, 1024) {
+		for i := range s.Classes {
 			s.Labels = append(s.Labels, names.String(strconv.Itoa(i), ""))
 		}
+		for key := range names.values { // a name of no class changes nothing
+			names.taken[key] = true
+		}
 	}
-	s.Classes = c.IntOr(s.Classes, "num_labels", "_num_labels")
+	s.Classes = c.IntOr(s.Classes, "num_labels")
 }
 
 // windows returns [L] windows of so many tokens in the layers that sliding says, nil if there is none.

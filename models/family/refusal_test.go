@@ -1,0 +1,265 @@
+package family
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// with returns the configuration of a golden with some values replaced. A path is a key, or keys of objects within joined by dots;
+// values are JSON, and the empty text deletes a key.
+func with(t *testing.T, golden string, changes map[string]string) map[string]any {
+	t.Helper()
+	values, err := decode([]byte(goldenConfigs(t, "config.json")[golden]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range slices.Sorted(maps.Keys(changes)) { // an object before its keys
+		value := changes[path]
+		at, key := values, path
+		for {
+			before, after, nested := strings.Cut(key, ".")
+			if !nested {
+				break
+			}
+			if at[before] == nil {
+				at[before] = map[string]any{}
+			}
+			at, key = at[before].(map[string]any), after
+		}
+		if value == "" {
+			delete(at, key)
+			continue
+		}
+		wrapped, err := decode([]byte(`{"value":` + value + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at[key] = wrapped["value"]
+	}
+	return values
+}
+
+// TestRefusals provokes each error text of a configuration.
+func TestRefusals(t *testing.T) {
+	one := func(key, value string) map[string]string { return map[string]string{key: value} }
+	rope := func(kind string, more ...string) map[string]string {
+		changes := map[string]string{"rope_parameters": `{"rope_theta":10000.0,"rope_type":"` + kind + `"}`}
+		for i := 0; i < len(more); i += 2 {
+			changes["rope_parameters."+more[i]] = more[i+1]
+		}
+		return changes
+	}
+	for _, c := range []struct {
+		name, golden string
+		changes      map[string]string
+		want         string
+	}{
+		// Kinds of values.
+		{"missing", "gpt2", map[string]string{"n_embd": "", "hidden_size": ""}, "key n_embd or hidden_size is missing"},
+		{"missing before what follows", "llama", one("hidden_size", ""), "key hidden_size is missing"},
+		{"text for a number", "gpt2", one("n_layer", `"two"`), "n_layer is two, not a number"},
+		{"fraction", "gpt2", one("n_layer", "2.5"), "n_layer is 2.5, not a whole number of 32 bits"},
+		{"33 bits", "gpt2", one("n_layer", "4294967296"), "n_layer is 4294967296, not a whole number of 32 bits"},
+		{"text for a real number", "gpt2", one("layer_norm_epsilon", `"small"`), "layer_norm_epsilon is small, not a number"},
+		{"beyond 64 bits", "gpt2", one("layer_norm_epsilon", "1e999"), "layer_norm_epsilon is 1e999, not a number of 64 bits"},
+		{"number for a truth value", "gpt2", one("scale_attn_weights", "1"), "scale_attn_weights is 1, not true or false"},
+		{"number for a text", "gpt2", one("activation_function", "1"), "activation_function is 1, not a text"},
+		{"text for a list of texts", "gpt2", one("architectures", `"GPT2LMHeadModel"`), "architectures is GPT2LMHeadModel, not a list"},
+		{"list of numbers for texts", "gpt2", one("architectures", `[3]`), "architectures holds 3, not a text"},
+		{"list of texts for ids", "gpt2", one("eos_token_id", `["a"]`), "eos_token_id is a, not a number"},
+		{"number for an object", "llama", one("rope_parameters", `3`), "rope_parameters is 3, not an object"},
+		{"number for a list", "phi3_long", one("rope_parameters.long_factor", `3`), "rope_parameters: long_factor is 3, not a list"},
+		{"list of texts for numbers", "phi3_long", one("rope_parameters.long_factor", `["x"]`), "rope_parameters: long_factor holds x, not a number"},
+
+		// Arithmetic that is not supported.
+		{"unknown key", "llama", one("tanh_residual", "true"), "key tanh_residual is not supported: it may change the arithmetic"},
+		{"unknown keys, sorted", "llama", map[string]string{"zeta": "1", "beta": "1"}, "key beta, zeta is not supported"},
+		{"unknown key within", "llama", one("rope_parameters.foo", "1"), "key rope_parameters.foo is not supported"},
+		{"unknown key of the old style", "llama", map[string]string{"rope_parameters": "", "rope_scaling": `{"type":"linear","factor":2,"foo":1}`},
+			"key rope_scaling.foo is not supported"},
+		{"unknown key of one of two", "gemma3_global", one("rope_parameters.full_attention.foo", "1"), "key rope_parameters.full_attention.foo is not supported"},
+		{"cross attention", "gpt2", one("add_cross_attention", "true"),
+			"add_cross_attention is true, which changes the arithmetic and is not supported; only false is"},
+		{"decoder of an encoder", "bert", one("is_decoder", "true"), "is_decoder is true"},
+		{"relative positions", "bert", one("position_embedding_type", `"relative_key_query"`), `position_embedding_type "relative_key_query" changes the arithmetic`},
+		{"activation", "gpt2", one("activation_function", `"mish"`),
+			`activation_function "mish" is not supported; supported are gelu, gelu_accurate, gelu_fast, gelu_new`},
+		{"both directions", "gemma3", one("use_bidirectional_attention", "true"), "use_bidirectional_attention is true"},
+		{"norm without gain", "opt", one("layer_norm_elementwise_affine", "false"), "layer_norm_elementwise_affine is false"},
+		{"residual behind the norm", "falcon_rw", one("apply_residual_connection_post_layernorm", "true"), "only false is"},
+		{"biases of Phi-3", "phi3", one("mlp_bias", "true"), "mlp_bias is true"},
+
+		// Sizes that do not fit together.
+		{"heads", "gpt2", one("n_head", "5"), "5 heads do not divide width 32"},
+		{"no heads", "bloom", one("n_head", "0"), "0 heads do not divide width 32"},
+		{"groups", "llama", one("num_key_value_heads", "3"), "num_key_value_heads 3 does not divide num_attention_heads 4"},
+		{"no groups", "llama", one("num_key_value_heads", "0"), "num_key_value_heads 0 does not divide num_attention_heads 4"},
+		{"groups of Falcon", "falcon_new", one("num_kv_heads", "3"), "num_kv_heads 3 does not divide num_attention_heads 4"},
+		{"layers", "llama", one("num_hidden_layers", "2147483647"), "layers 2147483647 is not in 1..1024"},
+		{"heads of ALiBi", "bloom", map[string]string{"n_head": "2147483647", "hidden_size": "2147483647"}, "heads 2147483647 is not in 1..4096"},
+		{"width of a head", "llama", one("head_dim", "2147483646"), "is no even number of rotated components up to 65536"},
+		{"classes", "bert_cls", one("num_labels", "100000000"), "classes 100000000 is not in 0..65536"},
+		{"no classes", "bert_cls", map[string]string{"id2label": "{}"}, "a classifier needs at least 1 class"},
+		{"padding", "roberta", one("pad_token_id", "66"), "pad_token_id 66 leaves no positions of 64"},
+		{"end of text", "gpt2", one("eos_token_id", "[2,96]"), "special token id 96 is outside the vocabulary of 96"},
+		{"scale of queries", "gemma2", one("query_pre_attn_scalar", "0"), "query_pre_attn_scalar 0 is not above 0"},
+		{"negative cap", "gemma2", one("attn_logit_softcapping", "-1"), "score cap -1 is not in 0..1e+06"},
+
+		// Windows.
+		{"layer types", "qwen2_window", one("layer_types", `["full_attention","chunked_attention"]`),
+			`layer_types has "chunked_attention"; supported are full_attention, sliding_attention`},
+		{"number of layer types", "qwen2_window", one("layer_types", `["full_attention"]`), "layer_types has 1 entries for 2 layers"},
+
+		// Rotations.
+		{"kind of rotation", "llama", rope("xpos"), `rope_parameters: rope_type "xpos" is not supported; supported are default, dynamic, linear, llama3, longrope, yarn`},
+		{"old kind of rotation", "llama", map[string]string{"rope_parameters": "", "rope_scaling": `{"type":"xpos"}`}, `rope_scaling: rope_type "xpos" is not supported`},
+		{"part of a head", "llama", rope("default", "partial_rotary_factor", "0.5"), "partial_rotary_factor 0.5 changes the arithmetic"},
+		{"odd part", "gpt_neox", one("rope_parameters.partial_rotary_factor", "0.4"), "is no even number of rotated components"},
+		{"more than a head", "gpt_neox", one("rope_parameters.partial_rotary_factor", "2"), "is no even number of rotated components"},
+		{"base", "llama", one("rope_parameters.rope_theta", "0"), "rope_theta 0 is not in 1..1e12"},
+		{"no factor", "llama", rope("linear"), "factor 0 is not in 0..1e9"},
+		{"factor below 1", "llama", rope("linear", "factor", "0.5"), "factor 0.5 is below 1"},
+		{"no trained length", "llama", rope("llama3", "factor", "2", "low_freq_factor", "1", "high_freq_factor", "4", "original_max_position_embeddings", "-1"),
+			"original_max_position_embeddings -1 is below 1"},
+		{"no ramp", "llama", rope("llama3", "factor", "2", "low_freq_factor", "4", "high_freq_factor", "4"), "low_freq_factor and high_freq_factor are both 4"},
+		{"lists of factors", "phi3_long", one("rope_parameters.long_factor", "[1]"), "numbers, not"},
+		{"factor of a frequency", "phi3_long", one("rope_parameters.short_factor", "[1,0,1,1]"), "a factor of 0 is not above 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, _, err := Read(NewConfig("config.json", with(t, c.golden, c.changes)))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+			if err != nil && !strings.Contains(err.Error(), ": ") {
+				t.Errorf("error %v does not say which package it is from", err)
+			}
+		})
+	}
+}
+
+// TestUnknownArchitecture: the error lists what is known.
+func TestUnknownArchitecture(t *testing.T) {
+	_, _, err := read(t, `{"architectures":["T5ForConditionalGeneration"],"model_type":"t5"}`)
+	if err == nil {
+		t.Fatal("an unknown architecture is read")
+	}
+	for _, want := range []string{"architecture T5ForConditionalGeneration", `model_type "t5"`, "BertForMaskedLM, ", "GPT2LMHeadModel", "Qwen3ForCausalLM"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not say %s", err, want)
+		}
+	}
+}
+
+// TestHarmless: keys that change nothing are let pass, null is an absent key, and a file without architectures is known by its
+// model_type.
+func TestHarmless(t *testing.T) {
+	for name, changes := range map[string]map[string]string{
+		"dropout":            {"attn_pdrop": "0.5"},
+		"null":               {"tanh_residual": "null"},
+		"no architectures":   {"architectures": ""},
+		"null architectures": {"architectures": "null"},
+	} {
+		if f, _, err := Read(NewConfig("config.json", with(t, "gpt2", changes))); err != nil || f.Name != "gpt2" {
+			t.Errorf("%s: error %v, want none", name, err)
+		}
+	}
+}
+
+// TestManyLabels: a classifier may have as many classes as it likes, and their names need not be complete.
+func TestManyLabels(t *testing.T) {
+	const n = 3000
+	labels := map[string]string{}
+	for i := range n {
+		labels[fmt.Sprint(i)] = fmt.Sprintf("intent %d", i)
+	}
+	text, err := json.Marshal(labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, spec, err := Read(NewConfig("config.json", with(t, "bert_cls", map[string]string{"id2label": string(text)})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec.Classes != n || len(spec.Labels) != n || spec.Labels[n-1] != "intent 2999" {
+		t.Errorf("%d classes with %d labels, want %d", spec.Classes, len(spec.Labels), n)
+	}
+	_, spec, err = Read(NewConfig("config.json", with(t, "bert_cls", map[string]string{"id2label": `{"1":"good","2":"bad"}`})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec.Classes != 2 || spec.Labels[0] != "" || spec.Labels[1] != "good" {
+		t.Errorf("classes %d with labels %q, want 2 with the name of class 1", spec.Classes, spec.Labels)
+	}
+}
+
+// TestWeightRefusals provokes each error text of a checkpoint whose tensors are not those of its configuration.
+func TestWeightRefusals(t *testing.T) {
+	var gpt2 published
+	for _, c := range readPublished(t) {
+		if c.Name == "openai-community/gpt2" {
+			gpt2 = c
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		config func(config string) string
+		change func(h header)
+		want   string
+	}{
+		{"no embedding", nil, func(h header) { delete(h, "transformer.wte.weight") },
+			"family: model.safetensors: tensor wte.weight is missing, with transformer.  before its name or without"},
+		{"missing", nil, func(h header) { delete(h, "transformer.h.11.mlp.c_fc.bias") }, "tensor transformer.h.11.mlp.c_fc.bias is missing"},
+		{"shape", nil, func(h header) { h["transformer.h.3.mlp.c_fc.weight"] = []int{3072, 768} },
+			"tensor transformer.h.3.mlp.c_fc.weight has shape [3072 768]; config.json makes it [768 3072]"},
+		{"shape of a fused bias", nil, func(h header) { h["transformer.h.3.attn.c_attn.bias"] = []int{768} }, "has shape [768]; config.json makes it [2304]"},
+		{"no head", func(s string) string {
+			return strings.Replace(s, `"vocab_size"`, `"tie_word_embeddings":false,"vocab_size"`, 1)
+		},
+			func(header) {}, "tensor lm_head.weight is missing, and tie_word_embeddings of config.json is false"},
+		{"unknown in a block", nil, func(h header) { h["transformer.h.0.ln_3.weight"] = []int{768} },
+			"tensor transformer.h.0.ln_3.weight has no place in the gpt2 that config.json describes"},
+		{"a layer too many", nil, func(h header) { h["transformer.h.12.ln_1.weight"] = []int{768} }, "tensor transformer.h.12.ln_1.weight has no place"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := string(gpt2.Config)
+			if c.config != nil {
+				text = c.config(text)
+			}
+			f, spec, err := read(t, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tensors := whole(gpt2.Tensors, spec.Layers)
+			c.change(tensors)
+			if _, err := f.Loader("model.safetensors", tensors, spec); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestNames: tensors are found with the prefix and without, buffers are left alone, and the first BERTs call gains gamma.
+func TestNames(t *testing.T) {
+	for _, c := range readPublished(t) {
+		if c.Name != "openai-community/gpt2" && c.Name != "google-bert/bert-base-uncased" {
+			continue
+		}
+		f, spec, err := read(t, string(c.Config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tensors := header{"h.0.attn.bias": {1, 1, 1024, 1024}}
+		for name, shape := range whole(c.Tensors, spec.Layers) {
+			name = strings.TrimPrefix(name, "transformer.")
+			name = strings.Replace(name, "LayerNorm.weight", "LayerNorm.gamma", 1)
+			tensors[strings.Replace(name, "LayerNorm.bias", "LayerNorm.beta", 1)] = shape
+		}
+		if _, err := f.Loader("model.safetensors", tensors, spec); err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+		}
+	}
+}
