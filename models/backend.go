@@ -2,7 +2,7 @@ package models
 
 import (
 	"fmt"
-	"slices"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -10,29 +10,43 @@ import (
 	_ "github.com/gomlx/compute/gobackend" // registers the pure-Go backend
 )
 
+// Plugins say how the native libraries of XLA are found and checked. Paths are absolute.
+type Plugins struct {
+	// FindCPU and FindCUDA return the path of the plugin for CPUs and for NVIDIA GPUs, or an error that says how to get one.
+	FindCPU, FindCUDA func() (path string, err error)
+	// CheckCPU and CheckCUDA refuse a file that cannot be such a plugin on this machine; loading it could end the program.
+	CheckCPU, CheckCUDA func(path string) error
+	// PrepareCUDA sets up what a plugin for GPUs needs before it is loaded.
+	PrepareCUDA func(path string) error
+}
+
 // backends are those that were opened; one of each serves all models of the process.
 var backends = struct {
 	sync.Mutex
 	byConfig map[string]compute.Backend
-	// findXLA returns the path of a PJRT plugin; nil unless models/xla is imported.
-	findXLA func() (string, error)
+	// plugins is nil unless models/xla is imported.
+	plugins *Plugins
 }{byConfig: map[string]compute.Backend{}}
 
-// RegisterXLA tells how a PJRT plugin is found. The package models/xla calls it; it panics on a second call.
-func RegisterXLA(find func() (path string, err error)) {
+// RegisterXLA tells how PJRT plugins are found. The package models/xla calls it; it panics on a second call.
+func RegisterXLA(p Plugins) {
 	backends.Lock()
 	defer backends.Unlock()
-	if backends.findXLA != nil {
+	if backends.plugins != nil {
 		panic("models: RegisterXLA is called twice")
 	}
-	backends.findXLA = find
+	backends.plugins = &p
 }
 
-// OpenBackend returns the backend of that name: go, xla, xla:PATH, or empty for the best there is.
+// Backends lists the kinds of backend that [OpenBackend] takes.
+func Backends() []string { return []string{"go", "xla", "cuda"} }
+
+// OpenBackend returns the backend of that name: go, xla, cuda, xla:PATH or cuda:PATH of a plugin, or empty for the best there is
+// without a GPU: xla if its plugin is found, else go.
 func OpenBackend(name string) (compute.Backend, error) {
 	backends.Lock()
 	defer backends.Unlock()
-	config, err := backendConfig(name)
+	config, err := backendConfig(name, backends.plugins)
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +57,42 @@ func OpenBackend(name string) (compute.Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("models: backend %s: %w", config, err)
 	}
+	if device := b.DeviceDescription(0); isCUDA(config) && strings.Contains(strings.ToLower(device), "cpu") {
+		b.Finalize()
+		return nil, fmt.Errorf("models: backend %s: its plugin computes on %s, which is no GPU: use --backend xla:PATH", config, device)
+	}
 	backends.byConfig[config] = b
 	return b, nil
+}
+
+// BackendName returns the kind of a backend that [OpenBackend] returned: go, xla or cuda.
+func BackendName(b compute.Backend) string {
+	backends.Lock()
+	defer backends.Unlock()
+	for config, opened := range backends.byConfig {
+		if opened == b && isCUDA(config) {
+			return "cuda"
+		}
+	}
+	if strings.EqualFold(b.Name(), "Go Backend") { // what package gobackend calls itself
+		return "go"
+	}
+	return b.Name()
+}
+
+// PluginPath returns the path of the plugin that a backend's name stands for, empty for pure Go. It loads nothing.
+func PluginPath(name string) (string, error) {
+	backends.Lock()
+	defer backends.Unlock()
+	config, err := backendConfig(name, backends.plugins)
+	if err != nil {
+		return "", err
+	}
+	path, _, _ := strings.Cut(strings.TrimPrefix(config, "xla:"), ",")
+	if config == "go" {
+		path = ""
+	}
+	return path, nil
 }
 
 // newBackend calls the library, which panics on some of what it is told.
@@ -54,34 +102,57 @@ func newBackend(config string) (b compute.Backend, err error) {
 			err = fmt.Errorf("%v", r)
 		}
 	}()
+	if isCUDA(config) {
+		path, _, _ := strings.Cut(strings.TrimPrefix(config, "xla:"), ",")
+		if err := backends.plugins.PrepareCUDA(path); err != nil {
+			return nil, err
+		}
+	}
 	return compute.NewWithConfig(config)
 }
 
+// cudaOptions turn off what rounds multiplications to 10 bits, because results are compared with those of other backends, and what
+// takes most of the GPU's memory at once.
+const cudaOptions = ",tf32=false,preallocate=false"
+
+// isCUDA reports whether a configuration is one of [backendConfig] for GPUs.
+func isCUDA(config string) bool { return strings.HasSuffix(config, cudaOptions) }
+
 // backendConfig returns what the library calls the backend.
-func backendConfig(name string) (string, error) {
-	kind, path, _ := strings.Cut(name, ":")
+func backendConfig(name string, plugins *Plugins) (string, error) {
+	kind, path, named := strings.Cut(name, ":")
 	switch {
 	case name == "go":
 		return "go", nil
 	case name == "":
-		if backends.findXLA == nil {
+		if plugins == nil {
 			return "go", nil
 		}
-		found, err := backends.findXLA()
+		found, err := plugins.FindCPU()
 		if err != nil {
 			return "go", nil //nolint:nilerr // no plugin is no error where pure Go will do
 		}
-		return "xla:" + found, nil
-	case kind != "xla":
-		return "", fmt.Errorf("models: backend %q is unknown; known are go, xla and xla:PATH of a PJRT plugin", name)
-	case backends.findXLA == nil || !slices.Contains(compute.List(), "xla"):
-		return "", fmt.Errorf("models: backend xla is not part of this program: build it with cgo (a C compiler) and import models/xla")
-	case path != "":
-		return name, nil
+		return "xla:" + found, plugins.CheckCPU(found)
+	case kind != "xla" && kind != "cuda" || named && path == "":
+		return "", fmt.Errorf("models: backend %q is unknown; known are go, xla, cuda, and xla:PATH and cuda:PATH of a PJRT plugin", name)
+	case plugins == nil:
+		return "", fmt.Errorf("models: backend %s is not part of this program: build it with cgo (a C compiler) and import models/xla", kind)
 	}
-	found, err := backends.findXLA()
+	find, check, options := plugins.FindCPU, plugins.CheckCPU, ""
+	if kind == "cuda" {
+		find, check, options = plugins.FindCUDA, plugins.CheckCUDA, cudaOptions
+	}
+	var err error
+	if path == "" {
+		path, err = find()
+	} else {
+		path, err = filepath.Abs(path)
+	}
+	if err == nil {
+		err = check(path)
+	}
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("models: backend %s: %w", kind, err)
 	}
-	return "xla:" + found, nil
+	return "xla:" + path + options, nil
 }

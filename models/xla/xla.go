@@ -1,65 +1,30 @@
 //go:build cgo && linux && amd64
 
-// Package xla adds the XLA backend to package models when it is imported for its side effect. It links XLA's loader, so it needs
-// cgo; without it the import does nothing and models run in pure Go.
+// Package xla adds the XLA backend to package models, on CPUs and on NVIDIA GPUs, when it is imported for its side effect. It links
+// XLA's loader, so it needs cgo; without it the import does nothing and models run in pure Go.
 //
-// A PJRT plugin is looked for in $HEADWATER_XLA, beside the running program (../xla) and in .cache/xla of the working directory
-// and its parents. Nothing is downloaded.
+// Plugins are found by package models/xla/plugin. Nothing is downloaded.
 package xla
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
-
 	"github.com/gomlx/go-xla/compute/xla"
 
 	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/xla/plugin"
 )
-
-// plugin is the file name of the CPU plugin that the project's setup installs.
-const plugin = "xla_cpu_pjrt.so"
-
-// Env is the environment variable that names a PJRT plugin.
-const Env = "HEADWATER_XLA"
 
 func init() {
 	xla.EnableAutoInstall(false)
-	models.RegisterXLA(Find)
+	models.RegisterXLA(models.Plugins{
+		FindCPU: plugin.Find, CheckCPU: plugin.CheckCPU,
+		FindCUDA: findCUDA, CheckCUDA: plugin.CheckCUDA, PrepareCUDA: plugin.PrepareCUDA,
+	})
 }
 
-// Find returns the absolute path of a PJRT plugin, or an error that says where it was looked for.
-func Find() (string, error) {
-	if path := os.Getenv(Env); path != "" {
-		if _, err := os.Stat(path); err != nil {
-			return "", fmt.Errorf("xla: %s: %w", Env, err)
-		}
-		return filepath.Abs(path)
+// findCUDA is [plugin.FindCUDA] where there is a GPU, for without one no plugin would help.
+func findCUDA() (string, error) {
+	if !plugin.HasGPU() {
+		return "", plugin.ErrNoGPU
 	}
-	for _, path := range candidates() {
-		if _, err := os.Stat(path); err == nil {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("xla: no PJRT plugin: set %s to its path, or run make setup, which puts %s into .cache/xla", Env, plugin)
-}
-
-// candidates are the places where the project's setup puts the plugin.
-func candidates() []string {
-	var paths []string
-	if program, err := os.Executable(); err == nil {
-		paths = append(paths, filepath.Join(filepath.Dir(filepath.Dir(program)), "xla", plugin))
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return paths
-	}
-	for {
-		paths = append(paths, filepath.Join(dir, ".cache", "xla", plugin))
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return paths
-		}
-		dir = parent
-	}
+	return plugin.FindCUDA()
 }

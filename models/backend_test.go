@@ -1,0 +1,98 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fakePlugins finds plugins that are not there and says yes to every path but bad.
+func fakePlugins() *Plugins {
+	check := func(path string) error {
+		if filepath.Base(path) == "bad.so" {
+			return errors.New("plugin: bad")
+		}
+		return nil
+	}
+	return &Plugins{
+		FindCPU: func() (string, error) { return "/p/cpu.so", nil }, CheckCPU: check,
+		FindCUDA: func() (string, error) { return "/p/cuda.so", nil }, CheckCUDA: check,
+		PrepareCUDA: func(string) error { return nil },
+	}
+}
+
+func TestBackendConfig(t *testing.T) {
+	found, none, broken := fakePlugins(), fakePlugins(), fakePlugins()
+	missing := func() (string, error) { return "", errors.New("plugin: none") }
+	none.FindCPU, none.FindCUDA = missing, missing
+	broken.FindCPU = func() (string, error) { return "/p/bad.so", nil }
+	dir, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name    string
+		backend string
+		plugins *Plugins
+		want    string // the configuration, or a part of the error
+	}{
+		{"best", "", found, "xla:/p/cpu.so"},
+		{"best without a plugin", "", none, "go"},
+		{"best without XLA", "", nil, "go"},
+		{"best with a broken plugin", "", broken, "plugin: bad"},
+		{"go", "go", found, "go"},
+		{"go has no options", "go:x", found, `backend "go:x" is unknown; known are go, xla, cuda, and xla:PATH`},
+		{"xla", "xla", found, "xla:/p/cpu.so"},
+		{"xla at a path", "xla:/q/x.so", found, "xla:/q/x.so"},
+		{"xla at a relative path", "xla:x.so", found, "xla:" + dir + "/x.so"},
+		{"xla at a bad path", "xla:/q/bad.so", found, "backend xla: plugin: bad"},
+		{"xla at no path", "xla:", found, `backend "xla:" is unknown`},
+		{"xla without a plugin", "xla", none, "backend xla: plugin: none"},
+		{"cuda", "cuda", found, "xla:/p/cuda.so,tf32=false,preallocate=false"},
+		{"cuda at a path", "cuda:/q/x.so", found, "xla:/q/x.so,tf32=false,preallocate=false"},
+		{"cuda at a bad path", "cuda:/q/bad.so", found, "backend cuda: plugin: bad"},
+		{"cuda without a plugin", "cuda", none, "backend cuda: plugin: none"},
+		{"cuda without XLA", "cuda", nil, "backend cuda is not part of this program: build it with cgo"},
+		{"unknown", "tpu", found, `backend "tpu" is unknown`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := backendConfig(c.backend, c.plugins)
+			if err != nil {
+				got = err.Error()
+			}
+			if err == nil && got != c.want || !strings.Contains(got, c.want) {
+				t.Errorf("backendConfig(%q) = %q; want %q", c.backend, got, c.want)
+			}
+			if err == nil && isCUDA(got) != strings.HasPrefix(c.backend, "cuda") {
+				t.Errorf("%q is CUDA: %v", got, isCUDA(got))
+			}
+		})
+	}
+}
+
+func TestMeasureSpeed(t *testing.T) {
+	got, err := MeasureSpeed(t.Context(), "go", 64)
+	if err != nil || got.Size != 64 || got.GFLOPS <= 0.001 || got.GFLOPS > 1e6 || got.Compile <= 0 {
+		t.Errorf("MeasureSpeed = %+v, %v", got, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := MeasureSpeed(ctx, "go", 64); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want canceled", err)
+	}
+	if _, err := MeasureSpeed(t.Context(), "abacus", 64); err == nil || !strings.Contains(err.Error(), `"abacus" is unknown`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestBackendName(t *testing.T) {
+	b, err := OpenBackend("go")
+	if err != nil || BackendName(b) != "go" {
+		t.Errorf("BackendName = %s, %v; want go", BackendName(b), err)
+	}
+	if path, err := PluginPath("go"); err != nil || path != "" {
+		t.Errorf("PluginPath(go) = %q, %v; want none", path, err)
+	}
+}

