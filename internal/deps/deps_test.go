@@ -46,11 +46,12 @@ var allowed = map[string][]string{
 		"models/checkpoint", "models/tiny", "models/tokenizer", "models/transformer", "models/family", gomlx, compute,
 	},
 	"models": {
-		"attribution/trace", "models/checkpoint", "models/family", "models/tiny", "models/tokenizer", "models/transformer",
+		"attribution/trace", "models/chat", "models/checkpoint", "models/family", "models/hub", "models/tiny", "models/tokenizer", "models/transformer",
 		gomlx, compute,
 	},
-	"models/modeltest": {"attribution/trace", "models", "models/family", "models/transformer", gomlx, compute},
-	"models/xla":       {"models", "github.com/gomlx/go-xla/..."},
+	"models/modeltest":  {"attribution/trace", "models", "models/family", "models/transformer", gomlx, compute},
+	"models/xla":        {"models", "models/xla/plugin", "github.com/gomlx/go-xla/..."},
+	"models/xla/plugin": {"github.com/gomlx/go-xla/installer"},
 
 	// Values to bytes.
 	"gonbext/render":        {"attribution", "attribution/trace"},
