@@ -6,7 +6,8 @@
 // rows comparable: Â = rownorm((1-r)C + rI), where the residual weight r is 0 if the mixing contains the residual.
 //
 // [Explain] runs a [Model] and returns M[n,m,l]: how much of each of n generated tokens comes from each of m prompt
-// tokens after each layer. [Attribute] computes the same methods on attention from any program.
+// tokens after each layer. Of an encoder, which generates nothing, the n tokens are its predictions at n positions of the
+// text. [Attribute] computes the same methods on attention from any program.
 //
 //	e, err := attribution.Explain(ctx, model, "the keys to the cabinet", attribution.Options{MaxTokens: 3})
 //	r, err := e.M("rollout")

@@ -22,6 +22,11 @@ import (
 // leading space is part of it, and most vocabularies spell "are" and " are" differently. Token ids are carried through;
 // no text is decoded and encoded again.
 //
+// An encoder reads the text once and generates nothing. What is explained are its predictions at [Options.Positions], each
+// by the row of its own position over all m tokens of the text, and [Explanation.Maps] has the rows of all:
+//
+//	M[t,j,l] = R_l[position of t, j]
+//
 // [Options.OnStep] sees the explanation grow. If ctx is done, or the model fails on the way, Explain returns what there
 // is so far and an error, which wraps ctx.Err() or the model's. A nil explanation comes with a [UsageError] or with the
 // model's refusal of the prompt.
@@ -32,14 +37,14 @@ func Explain(ctx context.Context, m Model, prompt string, opts Options) (*Explan
 	}
 	for step, err := range m.Steps(ctx, r.ids, r.ask) {
 		if err == nil {
-			err = r.add(ctx, step)
+			err = r.take(ctx, step)
 		}
 		if err != nil {
 			return r.e, r.wrap(ctx, err)
 		}
 	}
 	if !r.complete() {
-		return r.e, r.wrap(ctx, fmt.Errorf("the model stopped after %d of %d tokens", len(r.e.Steps), r.tokens))
+		return r.e, r.wrap(ctx, fmt.Errorf("the model stopped after %s", r.progress()))
 	}
 	return r.e, nil
 }
@@ -51,7 +56,7 @@ type run struct {
 	e    *Explanation
 	ids  []int // of the prompt
 	ask  trace.Ask
-	// tokens is n, as many as are asked for.
+	// tokens is n, as many as are asked for; 0 if an encoder finds its positions itself.
 	tokens int
 	// fed is how many tokens the model was fed.
 	fed int
@@ -61,21 +66,28 @@ type run struct {
 	ended bool
 	// remarks are the warnings that do not change from step to step.
 	remarks []string
+	// read are the rows of an encoder, one entry for each ask.
+	read []Mixed
 }
 
 // newRun checks everything that can be checked before the model starts.
 func newRun(m Model, prompt string, opts Options) (*run, error) {
+	info := m.Info()
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
+	if err := opts.checkFor(info); err != nil {
+		return nil, err
+	}
 	if prompt == "" {
-		return nil, usagef("the prompt is empty; give some text to continue")
+		return nil, usagef("the prompt is empty; give some text to %s", purpose(info))
 	}
 	if len(prompt) > maxTextBytes {
 		return nil, usagef("prompt of %d bytes; at most %d", len(prompt), maxTextBytes)
 	}
-	info := m.Info()
-	p, err := newPlan(opts, setting{layers: info.Layers, heads: info.Heads, allLevels: opts.AllLevels})
+	p, err := newPlan(opts, setting{
+		layers: info.Layers, heads: info.Heads, bidirectional: info.Bidirectional, allLevels: opts.AllLevels,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -84,10 +96,15 @@ func newRun(m Model, prompt string, opts Options) (*run, error) {
 		return nil, fmt.Errorf("attribution: prompt: %w", err)
 	}
 	if len(tokens) == 0 {
-		return nil, usagef("the prompt %s has no tokens; give some text to continue", quote(prompt))
+		return nil, usagef("the prompt %s has no tokens; give some text to %s", quote(prompt), purpose(info))
 	}
 	r := &run{opts: opts, plan: p}
-	if err := r.prepareAsk(m, info, len(tokens)); err != nil {
+	if info.Bidirectional {
+		err = r.prepareReading(info, tokens)
+	} else {
+		err = r.prepareAsk(m, info, len(tokens))
+	}
+	if err != nil {
 		return nil, err
 	}
 	for _, t := range tokens {
@@ -108,11 +125,8 @@ func (r *run) prepareAsk(m Model, info trace.Info, prompt int) error {
 		}
 	}
 	r.ask = trace.Ask{
-		Mixings: r.plan.asks, Sampling: r.opts.Sampling, Alternatives: r.opts.Alternatives,
+		Mixings: r.plan.asks, Sampling: r.opts.Sampling, Alternatives: r.opts.alternatives(),
 		OwnRow: r.opts.OwnRow, Progress: r.opts.OnProgress,
-	}
-	if r.ask.Alternatives == 0 {
-		r.ask.Alternatives = defaultAlternatives
 	}
 	if r.opts.Continuation != "" {
 		tokens, err := m.Encode(r.opts.Continuation, trace.SpecialsOff)
@@ -141,7 +155,7 @@ func (r *run) prepareAsk(m Model, info trace.Info, prompt int) error {
 
 // newPrompt returns the prompt as an explanation shows it.
 func newPrompt(text string, tokens []trace.Token) Prompt {
-	p := Prompt{Text: text, BOSAdded: tokens[0].Special && tokens[0].Begin == tokens[0].End}
+	p := Prompt{Text: text}
 	for _, t := range tokens {
 		p.IDs = append(p.IDs, t.ID)
 		p.Texts = append(p.Texts, t.Text)
@@ -153,15 +167,20 @@ func newPrompt(text string, tokens []trace.Token) Prompt {
 
 // start makes an explanation without generated tokens.
 func (r *run) start(info trace.Info, prompt Prompt) {
+	prompt.BOSAdded = !info.Bidirectional && prompt.Special[0] && prompt.Offsets[0][0] == prompt.Offsets[0][1]
 	r.e = &Explanation{
 		Version: Version, Model: info, Prompt: prompt, Steps: []GeneratedToken{},
 		Methods: map[string]*Result{}, OtherMass: map[string][]float64{}, Warnings: []string{},
 	}
 	for _, m := range r.plan.methods {
 		settings := r.opts.settings(m, r.plan.first, r.plan.last)
-		settings["row"] = "predicting position"
-		if r.opts.OwnRow {
+		switch {
+		case info.Bidirectional:
+			settings["row"] = "position explained"
+		case r.opts.OwnRow:
 			settings["row"] = "own row"
+		default:
+			settings["row"] = "predicting position"
 		}
 		r.e.Order = append(r.e.Order, m.Name)
 		r.e.Methods[m.Name] = &Result{
@@ -209,7 +228,15 @@ func quotePrompts(prompts []string, most int) string {
 	return strings.Join(some, ", ")
 }
 
-// add takes one step of the model: rows for the methods and the next token.
+// take takes one step of the model.
+func (r *run) take(ctx context.Context, step trace.Step) error {
+	if r.e.Model.Bidirectional {
+		return r.addPrediction(ctx, step)
+	}
+	return r.add(ctx, step)
+}
+
+// add takes one step of a decoder: rows for the methods and the next token.
 func (r *run) add(ctx context.Context, step trace.Step) error {
 	rows, err := r.plan.read(step, r.fed)
 	if err != nil {
@@ -234,7 +261,7 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 		next, r.pending = r.pending, next
 	}
 	if next != nil {
-		r.append(*next)
+		r.append(*next, func(*job) int { return 0 }) // the one row that was wanted
 	}
 	return nil
 }
@@ -243,7 +270,7 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 func newToken(p trace.Prediction) (*GeneratedToken, error) {
 	t := &GeneratedToken{
 		ID: p.Token.ID, Text: p.Token.Text, Probability: p.Probability, Special: p.Token.Special, Forced: p.Forced,
-		Alternatives: []Alternative{},
+		Class: p.Class, Unscored: p.Unscored, Alternatives: []Alternative{},
 	}
 	for _, a := range p.Alternatives {
 		t.Alternatives = append(t.Alternatives, Alternative{a.Token.ID, a.Token.Text, a.Probability})
@@ -256,12 +283,12 @@ func newToken(p trace.Prediction) (*GeneratedToken, error) {
 	return t, nil
 }
 
-// append adds a token and the latest row of every method.
-func (r *run) append(t GeneratedToken) {
+// append adds a token and its row of every method, which is that wanted row of the method's job.
+func (r *run) append(t GeneratedToken, wanted func(*job) int) {
 	e, m := r.e, len(r.ids)
 	e.Steps = append(e.Steps, t)
 	for _, p := range r.plan.methods {
-		shown, mass := p.values(0) // the one row that was wanted
+		shown, mass := p.values(wanted(p.job))
 		T, res := p.job.sources, e.Methods[p.Name]
 		for j := range m {
 			for k := range p.levels {
@@ -285,13 +312,31 @@ func (r *run) append(t GeneratedToken) {
 
 // complete is whether the run reached its end: all tokens, or one that ends the text, and their rows.
 func (r *run) complete() bool {
+	if r.tokens == 0 {
+		return len(r.e.Steps) > 0
+	}
 	return len(r.e.Steps) == r.tokens || r.ended && r.pending == nil
+}
+
+// progress says how far the run is: "2 of 5 tokens".
+func (r *run) progress() string {
+	of, what := "", "tokens"
+	if r.tokens > 0 {
+		of = fmt.Sprintf(" of %d", r.tokens)
+	}
+	if r.e.Model.Bidirectional {
+		what = "predictions"
+	}
+	return fmt.Sprintf("%d%s %s", len(r.e.Steps), of, what)
 }
 
 // wrap makes an error of the model one of this package, of the context if that is done.
 func (r *run) wrap(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("attribution: stopped after %d of %d tokens: %w", len(r.e.Steps), r.tokens, ctx.Err())
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("attribution: stopped after %s: %w", r.progress(), ctx.Err())
+	case r.e.Model.Bidirectional && len(r.e.Steps) == 0:
+		return fmt.Errorf("attribution: %w", err) // mostly that there is nothing to predict in this text
 	}
-	return fmt.Errorf("attribution: after %d of %d tokens: %w", len(r.e.Steps), r.tokens, err)
+	return fmt.Errorf("attribution: after %s: %w", r.progress(), err)
 }

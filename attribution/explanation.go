@@ -13,6 +13,10 @@ type Options struct {
 	MaxTokens int `json:"max_tokens,omitempty"`
 	// Continuation, if not empty, is explained instead of text that the model chooses.
 	Continuation string `json:"continuation,omitempty"`
+	// Positions, of an encoder, are the tokens whose predictions are explained, 0-based, in this order and each once.
+	// Default: every masked token, or the first one, where the class is read, for heads other than masked-token.
+	// An encoder takes no MaxTokens, Continuation, Sampling or OwnRow, and a decoder no Positions.
+	Positions []int `json:"positions,omitempty"`
 	// Specials says whether begin-of-text is added to the prompt.
 	Specials trace.Specials `json:"specials,omitempty"`
 	// Sampling is how tokens are chosen; greedy by default.
@@ -47,20 +51,24 @@ type Options struct {
 }
 
 // Explanation is the answer: the tokens and, for each method, where every generated token came from. n generated tokens,
-// m prompt tokens.
+// m prompt tokens. An encoder generates nothing: its n tokens are its predictions at n positions of the text.
 type Explanation struct {
 	Version int        `json:"version"`
 	Model   trace.Info `json:"model"`
 	Prompt  Prompt     `json:"prompt"`
-	// Steps are the n generated tokens, in order.
+	// Steps are the n generated tokens, or the n predictions of an encoder, in order.
 	Steps []GeneratedToken `json:"steps"`
 	// Order is the names of Methods in the order asked for.
 	Order []string `json:"order"`
 	// Methods has the result of each method by name.
 	Methods map[string]*Result `json:"methods"`
 	// OtherMass has, by method, [n,l]: what rests on generated tokens, Σ over their columns; it is 1 - Σ_j M[t,j,l] for
-	// methods whose rows sum to 1. It is taken before lift, whose values are no mass.
+	// methods whose rows sum to 1. It is taken before lift, whose values are no mass. 0 of an encoder.
 	OtherMass map[string][]float64 `json:"other_mass"`
+	// Maps has, of an encoder, every target's row by method, [L,m,m]: row Position of a prediction is its row in Methods.
+	// A method whose map would take too long is missing and one whose map is too large has the top level alone; a
+	// warning says so. Nil of a decoder.
+	Maps map[string]*Map `json:"maps,omitempty"`
 	// Warnings are remarks for the user, one sentence each.
 	Warnings []string `json:"warnings"`
 }
@@ -74,14 +82,20 @@ type Prompt struct {
 	Offsets [][2]int `json:"offsets"`
 	// Special is [m]: whether the token is a control token.
 	Special []bool `json:"special"`
-	// BOSAdded is whether a begin-of-text token was put in front.
+	// BOSAdded is whether a begin-of-text token was put in front; false of an encoder, which always has its own.
 	BOSAdded bool `json:"bos_added"`
 }
 
-// GeneratedToken is one token of the answer.
+// GeneratedToken is one token of the answer, or what the head of an encoder says at a position.
 type GeneratedToken struct {
-	ID          int     `json:"id"`
-	Text        string  `json:"text"`
+	// ID and Text are those of the token; of a class, its number and its label; without a head, the text's own token.
+	ID   int    `json:"id"`
+	Text string `json:"text"`
+	// Position is, of an encoder, the token at which it is predicted, a column of every result; nil of a decoder.
+	Position *int `json:"position,omitempty"`
+	// Class is whether it is a class; Unscored whether there is no probability, for want of a head or of a second class.
+	Class       bool    `json:"class,omitempty"`
+	Unscored    bool    `json:"unscored,omitempty"`
 	Probability float64 `json:"probability"`
 	Special     bool    `json:"special,omitempty"`
 	Forced      bool    `json:"forced,omitempty"`

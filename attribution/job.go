@@ -25,11 +25,8 @@ type job struct {
 
 // extend adds rows; see [plan.extend].
 func (j *job) extend(ctx context.Context, rows []Mixed, from int) (err error) {
-	c := rows[j.ask]
+	c := j.pickRows(rows)
 	c.Skip = min(max(from-c.First, 0), c.N)
-	if j.head >= 0 {
-		c.Top = rows[j.head].Data
-	}
 	mixed, zeros := normalized(c, j.residual)
 	j.countZeros(zeros)
 	j.wanted, j.sources = c.N-c.Skip, c.T()
@@ -38,6 +35,74 @@ func (j *job) extend(ctx context.Context, rows []Mixed, from int) (err error) {
 	}
 	j.base, err = j.uniform.Extend(ctx, j.base[:0], uniform(c, j.residual, j.cfg))
 	return err
+}
+
+// pickRows returns the rows of the job, those of one head over them.
+func (j *job) pickRows(rows []Mixed) Mixed {
+	c := rows[j.ask]
+	if j.head >= 0 {
+		c.Top = rows[j.head].Data
+	}
+	return c
+}
+
+// only computes the result of one target of a bidirectional text, its only wanted row. States yield the results of the last
+// targets, and a bidirectional text has no order: the target changes places with the last one, and so do their columns.
+func (j *job) only(ctx context.Context, rows []Mixed, target int) (err error) {
+	a, err := LookupAggregation(j.aggregation)
+	if err != nil {
+		return err
+	}
+	c := j.pickRows(rows)
+	c.Skip = c.N - 1
+	mixed, zeros := normalized(c, j.residual)
+	if j.zeroCount == 0 { // they are the same for every target
+		j.countZeros(zeros)
+	}
+	j.wanted, j.sources = 1, c.T()
+	if j.result, err = a.New(j.cfg).Extend(ctx, j.result[:0], mixed.exchanged(target)); err != nil {
+		return err
+	}
+	exchangeColumns(j.result, c.T(), target)
+	if j.uniform == nil {
+		return nil
+	}
+	j.base, err = a.New(j.cfg).Extend(ctx, j.base[:0], uniform(c, j.residual, j.cfg)) // the same in every order
+	if err == nil {
+		exchangeColumns(j.base, c.T(), target)
+	}
+	return err
+}
+
+// exchanged returns a copy of the rows of a whole text in which token t has changed places with the last one.
+func (m Mixed) exchanged(t int) Mixed {
+	exchange := func(data []float64) []float64 {
+		out := make([]float64, len(data))
+		for i := range m.L * m.N {
+			from := i
+			switch i % m.N {
+			case t:
+				from = i - t + m.N - 1
+			case m.N - 1:
+				from = i - m.N + 1 + t
+			}
+			copy(row(out, i, m.N), row(data, from, m.N))
+		}
+		exchangeColumns(out, m.N, t)
+		return out
+	}
+	m.Data = exchange(m.Data)
+	if m.Top != nil {
+		m.Top = exchange(m.Top)
+	}
+	return m
+}
+
+// exchangeColumns lets column t of each row of width w change places with the last one.
+func exchangeColumns(data []float64, w, t int) {
+	for i := 0; i < len(data); i += w {
+		data[i+t], data[i+w-1] = data[i+w-1], data[i+t]
+	}
 }
 
 // countZeros remembers rows that were all zero, the first few by place.

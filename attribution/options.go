@@ -38,6 +38,14 @@ func (o Options) check() error {
 	return o.checkMethods()
 }
 
+// alternatives returns how many alternatives each token carries.
+func (o Options) alternatives() int {
+	if o.Alternatives == 0 {
+		return defaultAlternatives
+	}
+	return o.Alternatives
+}
+
 // checkSampling returns a usage error for a sampling that is none.
 func checkSampling(s trace.Sampling) error {
 	if !(s.Temperature >= 0) || math.IsInf(s.Temperature, 0) {

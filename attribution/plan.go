@@ -10,11 +10,12 @@ import (
 
 // plan is what a set of methods needs: the rows to ask for, each once, and the jobs that combine them.
 type plan struct {
-	opts        Options
-	first, last int // layers
-	asks        []trace.MixingAsk
-	jobs        []*job
-	methods     []planned
+	opts          Options
+	first, last   int // layers
+	bidirectional bool
+	asks          []trace.MixingAsk
+	jobs          []*job
+	methods       []planned
 	// warnings are remarks on options that some methods do not take.
 	warnings []string
 }
@@ -52,7 +53,7 @@ func newPlan(opts Options, set setting) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{opts: opts, first: first, last: last}
+	p := &plan{opts: opts, first: first, last: last, bidirectional: set.bidirectional}
 	for _, m := range all {
 		p.add(m, set)
 	}

@@ -44,7 +44,7 @@ func (p *plan) readRows(rows trace.Rows, ask trace.MixingAsk, step trace.Step) (
 	for l := range m.L {
 		for n := range m.N {
 			t := m.First + n
-			src := rows.Row(p.first+l, 0, n)[:t+1] // later sources are hidden by the causal mask
+			src := rows.Row(p.first+l, 0, n)[:Config{Bidirectional: p.bidirectional}.width(t, end)]
 			if s := badRow(src); s >= 0 {
 				return Mixed{}, fmt.Errorf("layer %d target %d source %d is %v; want a number of 0 or more",
 					p.first+l, t, s, src[s])

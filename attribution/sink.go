@@ -1,5 +1,7 @@
 package attribution
 
+import "slices"
+
 // A sink is a prompt token that holds a large share of nearly every row whatever the row is about, mostly the first one.
 const (
 	// sinkShare is the share of a row that makes it count, sinkRows the part of the rows that must.
@@ -24,6 +26,10 @@ type Sink struct {
 // least three quarters of the rows. An ordinary token, neither first nor special, must do so over four rows or more,
 // for otherwise it may be evidence. There are none in lifted results, whose values are no shares. It returns a
 // [UsageError] for a method or level that the explanation does not have.
+//
+// Of an encoder the rows are those of its map, every target's: one prediction says little about the others. A special
+// token, such as the one that ends the text, may be a sink by the predictions' rows as well, unless it is itself
+// explained: that it keeps its own is no sink. The first token is like any other.
 func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 	r, err := e.M(method)
 	if err != nil {
@@ -38,25 +44,57 @@ func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 	}
 	shares := make([]float64, m*n) // [m,n]
 	for t := range n {
-		row := r.Row(t, k)
-		sum := e.OtherMass[method][t*levels+k]
-		for _, x := range row {
-			sum += x
-		}
-		for j, x := range row {
-			if sum > 0 {
-				shares[j*n+t] = x / sum
-			}
-		}
+		addShares(shares, n, t, r.Row(t, k), e.OtherMass[method][t*levels+k])
 	}
+	all := e.mapShares(method, r.Layers[k], m)
 	var sinks []Sink
 	for j := range m {
 		s := shares[j*n : (j+1)*n]
-		if (j == 0 || e.Prompt.Special[j] || n >= sinkLeast) && isSink(s) {
+		is := (j == 0 || e.Prompt.Special[j] || n >= sinkLeast) && isSink(s)
+		if e.Model.Bidirectional {
+			is = e.Prompt.Special[j] && !e.explains(j) && isSink(s) || all != nil && m >= sinkLeast && isSink(all[j*m:(j+1)*m])
+		}
+		if is {
 			sinks = append(sinks, Sink{j, e.Prompt.Texts[j], s})
 		}
 	}
 	return sinks, nil
+}
+
+// addShares fills column t of shares, [m,n], with the parts that sources have of a row, of which other rests elsewhere.
+func addShares(shares []float64, n, t int, row []float64, other float64) {
+	sum := other
+	for _, x := range row {
+		sum += x
+	}
+	for j, x := range row {
+		if sum > 0 {
+			shares[j*n+t] = x / sum
+		}
+	}
+}
+
+// mapShares returns the shares of each source in the rows of all targets after a layer, [T,T], source first; nil if there
+// is no such map of T tokens.
+func (e *Explanation) mapShares(method string, layer, T int) []float64 {
+	m := e.Maps[method]
+	if m == nil || m.Shape != [3]int{len(m.Layers), T, T} || len(m.Data) != len(m.Layers)*T*T {
+		return nil
+	}
+	l := slices.Index(m.Layers, layer)
+	if l < 0 {
+		return nil
+	}
+	shares := make([]float64, T*T)
+	for t := range T {
+		addShares(shares, T, t, m.Row(l, t), 0)
+	}
+	return shares
+}
+
+// explains is whether one of the predictions is made at position j.
+func (e *Explanation) explains(j int) bool {
+	return slices.ContainsFunc(e.Steps, func(g GeneratedToken) bool { return g.Position != nil && *g.Position == j })
 }
 
 // isSink is whether enough rows have a large share.

@@ -1,0 +1,227 @@
+package attribution
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+const (
+	// dearMap is how many values a map may have whose aggregation is dear: with flow each is a max-flow problem, and 64
+	// targets over as many sources take 0.1 to 0.6 s in 12 layers.
+	dearMap = 64 * 64
+	// largeMap is how many values any map may have; beyond, it has the top level alone.
+	largeMap = 1 << 21
+)
+
+// purpose says what a model does with a text.
+func purpose(info trace.Info) string {
+	if info.Bidirectional {
+		return "read"
+	}
+	return "continue"
+}
+
+// checkFor returns a usage error for options that a model of this kind does not take.
+func (o Options) checkFor(info trace.Info) error {
+	name := quote(info.Name)
+	if !info.Bidirectional {
+		if len(o.Positions) > 0 {
+			return usagef("positions %v; %s generates, and every token that it generates is explained; "+
+				"positions are chosen of encoders", o.Positions[:min(len(o.Positions), 10)], name)
+		}
+		return nil
+	}
+	for _, given := range []struct {
+		is   bool
+		what string
+	}{
+		{o.Continuation != "", "a continuation"},
+		{o.MaxTokens > 0, "max tokens " + strconv.Itoa(o.MaxTokens)},
+		{o.Sampling != (trace.Sampling{}), "sampling"},
+		{o.OwnRow, "own row"},
+	} {
+		if given.is {
+			return usagef("%s does not go with %s, an encoder: it reads a text and generates none; "+
+				"what it predicts at a position is explained by that position's row", given.what, name)
+		}
+	}
+	return nil
+}
+
+// prepareReading sets what an encoder is asked for, within its context.
+func (r *run) prepareReading(info trace.Info, tokens []trace.Token) error {
+	T := len(tokens)
+	if info.Context > 0 && T > info.Context {
+		return usagef("%d tokens, but the context of %s is %d tokens; shorten the text", T, quote(info.Name), info.Context)
+	}
+	if err := checkPositions(r.opts.Positions, tokens); err != nil {
+		return err
+	}
+	if need := r.plan.mapBytes(T); need > maxStateBytes {
+		return usagef("%d tokens need about %.1f GiB for the methods asked for, limit %d GiB; take a shorter text or fewer layers",
+			T, need/(1<<30), maxStateBytes>>30)
+	}
+	r.tokens = len(r.opts.Positions)
+	r.ask = trace.Ask{
+		Mixings: slices.Clone(r.plan.asks), Positions: r.opts.Positions, Alternatives: r.opts.alternatives(),
+		Progress: r.opts.OnProgress,
+	}
+	for i := range r.plan.asks { // which rows will be explained the model knows, and the maps need all
+		r.plan.asks[i].AllRows, r.ask.Mixings[i].AllRows = true, true
+	}
+	return nil
+}
+
+// checkPositions returns a usage error for positions that are no token or stand twice.
+func checkPositions(positions []int, tokens []trace.Token) error {
+	seen := map[int]bool{}
+	for _, at := range positions {
+		if at < 0 || at >= len(tokens) {
+			return usagef("position %d; the text has %d tokens, from 0 to %d: %s", at, len(tokens), len(tokens)-1, numbered(tokens))
+		}
+		if seen[at] {
+			return usagef("position %d is given twice; each is explained once", at)
+		}
+		seen[at] = true
+	}
+	return nil
+}
+
+// numbered lists tokens with their positions, the first few.
+func numbered(tokens []trace.Token) string {
+	const most = 24
+	var names []string
+	for i, t := range tokens[:min(len(tokens), most)] {
+		names = append(names, fmt.Sprintf("%d %s", i, quote(t.Text)))
+	}
+	if len(tokens) > most {
+		names = append(names, "…")
+	}
+	return list(names)
+}
+
+// mapBytes returns about how much memory an encoder's rows, states and maps need for T tokens.
+func (p *plan) mapBytes(T int) float64 {
+	const perEntry = 8 * 4 // the rows, normalised, in a state, and the result
+	square := float64(T) * float64(T)
+	sum := 0.0
+	for _, j := range p.jobs {
+		need := perEntry * float64(j.cfg.Layers) * square
+		if j.uniform != nil {
+			need *= 2
+		}
+		sum += need
+	}
+	for _, m := range p.methods {
+		sum += 8 * float64(len(m.levels)) * square
+	}
+	return sum
+}
+
+// addPrediction takes one step of an encoder: all rows with the first prediction, then one prediction after the other.
+func (r *run) addPrediction(ctx context.Context, step trace.Step) error {
+	if r.fed == 0 {
+		if err := r.addRows(ctx, step); err != nil {
+			return err
+		}
+	} else if step.Count != 0 {
+		return fmt.Errorf("the model fed %d more tokens after the whole text", step.Count)
+	}
+	at, err := r.position(step.Next)
+	if err != nil {
+		return err
+	}
+	next, err := newToken(*step.Next)
+	if err != nil {
+		return err
+	}
+	next.Position = &at
+	for _, j := range r.plan.jobs {
+		if r.dear(j) {
+			if err := j.only(ctx, r.read, at); err != nil {
+				return err
+			}
+		}
+	}
+	r.append(*next, func(j *job) int {
+		if r.dear(j) {
+			return 0
+		}
+		return at
+	})
+	return nil
+}
+
+// position returns where a prediction is made, which must be the one asked for.
+func (r *run) position(next *trace.Prediction) (int, error) {
+	if next == nil {
+		return 0, fmt.Errorf("the model made a step without a prediction")
+	}
+	at, n := next.Position, len(r.e.Steps)
+	if at < 0 || at >= len(r.ids) {
+		return 0, fmt.Errorf("the model predicts at position %d of %d", at, len(r.ids))
+	}
+	if r.tokens > 0 && (n >= r.tokens || at != r.opts.Positions[n]) {
+		return 0, fmt.Errorf("the model predicts at position %d, want %v", at, r.opts.Positions)
+	}
+	return at, nil
+}
+
+// addRows takes the rows of the whole text and makes the maps of all that is not dear.
+func (r *run) addRows(ctx context.Context, step trace.Step) (err error) {
+	if r.read, err = r.plan.read(step, 0); err != nil {
+		return err
+	}
+	if r.fed = step.Count; r.fed != len(r.ids) {
+		return fmt.Errorf("the model read %d of %d tokens", r.fed, len(r.ids))
+	}
+	for _, j := range r.plan.jobs {
+		if !r.dear(j) {
+			if err := j.extend(ctx, r.read, 0); err != nil {
+				return err
+			}
+		}
+	}
+	r.e.Maps = map[string]*Map{}
+	for _, m := range r.plan.methods {
+		r.addMap(m)
+	}
+	return nil
+}
+
+// dear is whether a job computes the rows that are explained alone, and makes no map.
+func (r *run) dear(j *job) bool {
+	a, _ := LookupAggregation(j.aggregation)
+	return a.Info().TopOnly && j.cfg.levels()*len(r.ids)*len(r.ids) > dearMap
+}
+
+// addMap adds the map of a method, or says why it is not there or not whole.
+func (r *run) addMap(p planned) {
+	T, K := len(r.ids), len(p.levels)
+	if r.dear(p.job) {
+		r.remarks = append(r.remarks, fmt.Sprintf("%s: there is no map of all %d targets, whose %d values would take too long; "+
+			"the rows of the predictions are there.", p.Name, T, K*T*T))
+		return
+	}
+	first := 0
+	if K > 1 && K*T*T > largeMap {
+		first = K - 1
+		r.remarks = append(r.remarks, fmt.Sprintf("%s: the map of all %d targets has layer %d alone; all %d would be %d numbers.",
+			p.Name, T, p.levels[first], K, K*T*T))
+	}
+	m := &Map{
+		Options: r.opts.settings(p, r.plan.first, r.plan.last), Layers: p.levels[first:], Unit: p.unit,
+		Shape: [3]int{K - first, T, T}, Data: make([]float64, (K-first)*T*T),
+	}
+	for t := range T {
+		shown, _ := p.values(t)
+		for l := range m.Shape[0] {
+			copy(m.Row(l, t), row(shown, first+l, T))
+		}
+	}
+	r.e.Maps[p.Name] = m
+}
