@@ -21,17 +21,21 @@ var goldens = []string{
 	"opt", "opt_350", "phi3", "phi3_cross", "phi3_long", "qwen2", "qwen2_window", "qwen3", "qwen3_tied", "roberta", "roberta_cls",
 }
 
+// eachGolden runs do on every golden.
+func eachGolden(t *testing.T, do func(t *testing.T, g *golden)) {
+	for _, name := range goldens {
+		t.Run(name, func(t *testing.T) { do(t, openGolden(t, name)) })
+	}
+}
+
 // eachDecoder runs do on every golden that generates.
 func eachDecoder(t *testing.T, do func(t *testing.T, g *golden)) {
-	for _, name := range goldens {
-		t.Run(name, func(t *testing.T) {
-			g := openGolden(t, name)
-			if g.model.Spec.Bidirectional {
-				t.Skip("an encoder does not generate")
-			}
-			do(t, g)
-		})
-	}
+	eachGolden(t, func(t *testing.T, g *golden) {
+		if g.model.Spec.Bidirectional {
+			t.Skip("an encoder does not generate")
+		}
+		do(t, g)
+	})
 }
 
 // golden is a tiny random checkpoint and what the reference computes on its first row of ids, T tokens.

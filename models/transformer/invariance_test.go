@@ -51,10 +51,12 @@ func TestAlibiAlone(t *testing.T) {
 	}
 }
 
-// The key's bias adds q·b_k, a constant along each row: scores move, attention does not.
+// The key's bias adds q·b_k, a constant along each row where no rotation comes between: scores move, attention does not.
 func TestKeyBiasIsInvisible(t *testing.T) {
-	for _, name := range goldens {
-		g := openGolden(t, name)
+	eachGolden(t, func(t *testing.T, g *golden) {
+		if s := g.model.Spec; !s.ProjectionBias || s.Positions == transformer.RotaryPositions || s.QueryKeyNorm || s.ScoreCap != 0 {
+			t.Skip("the key has no bias, or what it adds depends on the source")
+		}
 		m := g.changed(t, func(name string, data []float32) {
 			if strings.HasSuffix(name, ".key.bias") {
 				for i := range data {
@@ -67,11 +69,11 @@ func TestKeyBiasIsInvisible(t *testing.T) {
 		must(t, err)
 		after, err := m.Trace(context.Background(), g.ids, taps)
 		must(t, err)
-		check(t, name+": attention", after[0].Data, before[0].Data, tapTol)
+		check(t, "attention", after[0].Data, before[0].Data, tapTol)
 		if d, _ := worst(after[1].Data, before[1].Data); d < 0.01 {
-			t.Errorf("%s: the scores moved by %v only, so the test proves nothing", name, d)
+			t.Errorf("the scores moved by %v only, so the test proves nothing", d)
 		}
-	}
+	})
 }
 
 func TestRefusals(t *testing.T) {
@@ -132,27 +134,5 @@ func TestCancelled(t *testing.T) {
 	}
 	if _, err := s.Step(ctx, 5); err == nil {
 		t.Error("Step after cancel returns no error")
-	}
-}
-
-func TestSpecCheck(t *testing.T) {
-	good := *openGolden(t, "bloom").model.Spec
-	for _, c := range []struct {
-		name   string
-		change func(s *transformer.Spec)
-		want   string
-	}{
-		{"heads", func(s *transformer.Spec) { s.HeadWidth = 7 }, "4 heads of width 7 do not make up width 32"},
-		{"layers", func(s *transformer.Spec) { s.Layers = 0 }, "layers 0 is not in 1..1024"},
-		{"vocabulary", func(s *transformer.Spec) { s.Vocab = 1 << 30 }, "vocabulary 1073741824 is not in"},
-		{"slopes", func(s *transformer.Spec) { s.AlibiSlopes = nil }, "0 ALiBi slopes for 4 heads"},
-		{"epsilon", func(s *transformer.Spec) { s.NormEpsilon = math.NaN() }, "norm epsilon NaN"},
-		{"end of text", func(s *transformer.Spec) { s.EOS = []int{96} }, "id 96 is outside the vocabulary of 96"},
-	} {
-		s := good
-		c.change(&s)
-		if err := s.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
-		}
 	}
 }

@@ -2,6 +2,7 @@ package transformer_test
 
 import (
 	"math"
+	"math/big"
 
 	"github.com/headwater-ml/headwater/models/transformer"
 )
@@ -10,47 +11,126 @@ import (
 // the graph. Slices are [T][...].
 type layer struct {
 	spec   *transformer.Spec
+	index  int
 	weight func(name string) []float32
-	// x is the block's input [T][D]; value is [H][T][E], attention and scores are [H][T][S], terms is content, query-bias and
-	// alibi.
+	// x is the block's input [T][D]; value is [H][T][E], the rest [H][T][S]: content, query-bias and alibi sum to the scores before
+	// they are capped.
 	x                         [][]float64
 	value                     [][][]float64
 	scores, attention         [][][]float64
 	content, queryBias, alibi [][][]float64
 }
 
-func newLayer(spec *transformer.Spec, weight func(string) []float32, x [][]float64) *layer {
-	b := &layer{spec: spec, weight: weight, x: x}
+func newLayer(spec *transformer.Spec, index int, weight func(string) []float32, x [][]float64) *layer {
+	b := &layer{spec: spec, index: index, weight: weight, x: x}
 	n := len(x)
-	u := make([][]float64, n)
+	q, plain, bias, k, v := make([][]float64, n), make([][]float64, n), make([][]float64, n), make([][]float64, n), make([][]float64, n)
 	for t := range n {
-		u[t] = b.norm("attention-norm", x[t])
-	}
-	scale := 1 / math.Sqrt(float64(spec.HeadWidth))
-	for h := range spec.Heads {
-		q, k, v := make([][]float64, n), make([][]float64, n), make([][]float64, n)
-		plain := make([][]float64, n)
-		for t := range n {
-			plain[t] = b.head(h, b.times("query", u[t]))
-			q[t] = b.head(h, b.dense("query", u[t]))
-			k[t] = b.head(h, b.dense("key", u[t]))
-			v[t] = b.head(h, b.dense("value", u[t]))
+		u := x[t]
+		if spec.Order != transformer.PostNorm {
+			u = b.norm("attention-norm", u)
 		}
-		bias := b.head(h, wide(b.weight("query.bias")))
+		plain[t] = b.times("query", u)
+		bias[t] = make([]float64, len(plain[t]))
+		if spec.ProjectionBias {
+			bias[t] = wide(b.weight("query.bias"))
+		}
+		q[t] = plus(plain[t], bias[t])
+		k[t] = b.dense("key", u, spec.ProjectionBias)
+		v[t] = b.dense("value", u, spec.ProjectionBias)
+	}
+	for h := range spec.Heads {
+		g := h / (spec.Heads / spec.Groups())
+		var value [][]float64
 		s, a, c, qb, al := square(n), square(n), square(n), square(n), square(n)
 		for t := range n {
-			for j := 0; j <= t; j++ {
-				c[t][j] = dot(plain[t], k[j]) * scale
-				qb[t][j] = dot(bias, k[j]) * scale
+			value = append(value, b.head(g, v[t]))
+			whole := b.head(h, q[t])
+			content := b.placed("query", b.head(h, plain[t]), whole, t, n)
+			constant := b.placed("query", b.head(h, bias[t]), whole, t, n)
+			for j := range n {
+				if !b.sees(t, j) {
+					continue
+				}
+				key := b.placed("key", b.head(g, k[j]), b.head(g, k[j]), j, n)
+				c[t][j] = dot(content, key) * b.scale()
+				qb[t][j] = dot(constant, key) * b.scale()
 				al[t][j] = b.alibiOf(h, j)
-				s[t][j] = dot(q[t], k[j])*scale + al[t][j]
+				s[t][j] = cap64(c[t][j]+qb[t][j]+al[t][j], spec.ScoreCap)
 			}
-			copy(a[t], softmax(s[t][:t+1]))
+			a[t] = b.softmax(t, s[t])
 		}
-		b.value, b.scores, b.attention = append(b.value, v), append(b.scores, s), append(b.attention, a)
+		b.value, b.scores, b.attention = append(b.value, value), append(b.scores, s), append(b.attention, a)
 		b.content, b.queryBias, b.alibi = append(b.content, c), append(b.queryBias, qb), append(b.alibi, al)
 	}
 	return b
+}
+
+// sees is whether target t may see source s.
+func (b *layer) sees(t, s int) bool {
+	if b.spec.Bidirectional {
+		return true
+	}
+	w := 0
+	if b.spec.Windows != nil {
+		w = b.spec.Windows[b.index]
+	}
+	return s <= t && (w == 0 || t-s < w)
+}
+
+// scale is what multiplies q·k.
+func (b *layer) scale() float64 {
+	scale := b.spec.ScoreScale
+	if scale == 0 {
+		scale = math.Pow(float64(b.spec.HeadWidth), -0.5)
+	}
+	if b.spec.ScoreByLayer {
+		scale /= float64(b.index + 1)
+	}
+	return scale
+}
+
+// placed is a part of the query or key of one head, divided by the root mean square of the whole, and turned by its position in a
+// text of n tokens.
+func (b *layer) placed(name string, part, whole []float64, position, n int) []float64 {
+	y := append([]float64(nil), part...)
+	if b.spec.QueryKeyNorm {
+		rms := math.Sqrt(dot(whole, whole)/float64(len(whole)) + b.spec.NormEpsilon)
+		gain := b.weight(name + "-norm.gain")
+		for e := range y {
+			y[e] = part[e] / rms * (float64(gain[e]) + b.spec.NormOffset)
+		}
+	}
+	if b.spec.Positions != transformer.RotaryPositions {
+		return y
+	}
+	r := b.spec.Rotary
+	if b.spec.LocalRotary != nil && b.spec.Windows != nil && b.spec.Windows[b.index] > 0 {
+		r = b.spec.LocalRotary
+	}
+	return turned(r, y, position, n)
+}
+
+// turned multiplies each pair as a complex number by Scale·e^{i·position·f}.
+func turned(r *transformer.Rotary, x []float64, position, n int) []float64 {
+	y := append([]float64(nil), x...)
+	f, scale, half := r.Frequencies, r.Scale, len(r.Frequencies)
+	if r.LongFrequencies != nil && n > r.Original {
+		f = r.LongFrequencies
+	}
+	if scale == 0 {
+		scale = 1
+	}
+	for i := range half {
+		angle := float64(position) * float64(f[i])
+		if r.Stretch > 0 && n > r.Original {
+			grown := r.Stretch*float64(n)/float64(r.Original) - (r.Stretch - 1)
+			angle /= math.Pow(grown, 2*float64(i)/float64(2*half-2))
+		}
+		z := complex(x[i], x[i+half]) * complex(scale*math.Cos(angle), scale*math.Sin(angle))
+		y[i], y[i+half] = real(z), imag(z)
+	}
+	return y
 }
 
 // alibiOf is slope·j by the published formulas of each family.
@@ -59,72 +139,151 @@ func (b *layer) alibiOf(h, j int) float64 {
 		return 0
 	}
 	bias := float64(b.spec.AlibiSlopes[h]) * float64(j)
+	if b.spec.AlibiRounded {
+		bias = eightBits(eightBits(float64(b.spec.AlibiSlopes[h])) * float64(j))
+	}
 	if b.spec.AlibiScaled {
 		bias /= math.Sqrt(float64(b.spec.HeadWidth))
 	}
 	return bias
 }
 
-// output is the residual stream behind the block at target t, the value of source without zeroed in every head; -1 zeroes none.
-func (b *layer) output(t, without int) []float64 {
-	context := make([]float64, 0, b.spec.Width)
-	for h := range b.spec.Heads {
-		c := make([]float64, b.spec.HeadWidth)
-		for s := 0; s <= t; s++ {
-			if s == without {
-				continue
-			}
-			for e := range c {
-				c[e] += b.attention[h][t][s] * b.value[h][s][e]
-			}
-		}
-		context = append(context, c...)
-	}
-	z := plus(b.x[t], b.dense("output", context))
-	up := b.dense("up", b.norm("mlp-norm", z))
-	for i, x := range up {
-		up[i] = b.activate(x)
-	}
-	return plus(z, b.dense("down", up))
+// eightBits rounds to the 8 significant bits of bfloat16.
+func eightBits(x float64) float64 {
+	y, _ := new(big.Float).SetPrec(8).SetMode(big.ToNearestEven).SetFloat64(x).Float64()
+	return y
 }
 
-func (b *layer) activate(x float64) float64 {
-	if b.spec.Activation == transformer.GELUTanh {
-		return x / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
+// context is attention times value of head h at target t, the value of source without zeroed; -1 zeroes none.
+func (b *layer) context(h, t, without int) []float64 {
+	c := make([]float64, b.spec.HeadWidth)
+	for s, a := range b.attention[h][t] {
+		if s == without {
+			continue
+		}
+		for e := range c {
+			c[e] += a * b.value[h][s][e]
+		}
 	}
-	return x / 2 * (1 + math.Erf(x/math.Sqrt2))
+	return c
+}
+
+// headOutput is a context of head h through its rows of W_O.
+func (b *layer) headOutput(h int, context []float64) []float64 {
+	w, d := b.weight("output.weight"), b.spec.Width
+	y := make([]float64, d)
+	for e, c := range context {
+		for j := range y {
+			y[j] += c * float64(w[(h*b.spec.HeadWidth+e)*d+j])
+		}
+	}
+	return y
+}
+
+// output is the residual stream behind the block at target t, the value of source without zeroed in head only, or in every head
+// where it is -1.
+func (b *layer) output(t, without, only int) []float64 {
+	a := make([]float64, b.spec.Width)
+	for h := range b.spec.Heads {
+		zeroed := without
+		if only >= 0 && only != h {
+			zeroed = -1
+		}
+		a = plus(a, b.headOutput(h, b.context(h, t, zeroed)))
+	}
+	if b.spec.OutputBias {
+		a = plus(a, wide(b.weight("output.bias")))
+	}
+	return b.after(b.x[t], a)
+}
+
+// after is the rest of a block behind its attention.
+func (b *layer) after(x, a []float64) []float64 {
+	s := b.spec
+	switch {
+	case s.Order == transformer.PostNorm:
+		z := b.norm("attention-norm", plus(x, a))
+		return b.norm("mlp-norm", plus(z, b.mlp(z)))
+	case s.Order == transformer.Parallel && s.SharedNorm:
+		return plus(plus(x, a), b.mlp(b.norm("attention-norm", x)))
+	case s.Order == transformer.Parallel:
+		return plus(plus(x, a), b.mlp(b.norm("mlp-norm", x)))
+	case s.NormAfter:
+		z := plus(x, b.norm("attention-after-norm", a))
+		return plus(z, b.norm("mlp-after-norm", b.mlp(b.norm("mlp-norm", z))))
+	case s.NormedResidual:
+		u := b.norm("mlp-norm", plus(b.norm("attention-norm", x), a))
+		return plus(u, b.mlp(u))
+	}
+	z := plus(x, a)
+	return plus(z, b.mlp(b.norm("mlp-norm", z)))
+}
+
+func (b *layer) mlp(x []float64) []float64 {
+	up := b.dense("up", x, b.spec.MLPBias)
+	if !b.spec.Gated {
+		return b.dense("down", activated(b.spec.Activation, up), b.spec.MLPBias)
+	}
+	gate := activated(b.spec.Activation, b.dense("gate", x, b.spec.MLPBias))
+	for i := range up {
+		up[i] *= gate[i]
+	}
+	return b.dense("down", up, b.spec.MLPBias)
+}
+
+func activated(f transformer.Activation, x []float64) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		switch f {
+		case transformer.GELU:
+			y[i] = v * math.Erfc(-v/math.Sqrt2) / 2
+		case transformer.GELUTanh:
+			y[i] = v / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(v+0.044715*v*v*v)))
+		case transformer.SiLU:
+			y[i] = v / (1 + math.Exp(-v))
+		case transformer.ReLU:
+			y[i] = max(v, 0)
+		case transformer.HyperbolicTangent:
+			y[i] = math.Tanh(v)
+		}
+	}
+	return y
 }
 
 func (b *layer) norm(name string, x []float64) []float64 {
+	return norm(b.spec, x, b.weight(name+".gain"), b.weight(name+".bias"))
+}
+
+// norm is the layer norm of Ba et al. 2016, or without mean and bias that of Zhang and Sennrich 2019.
+func norm(spec *transformer.Spec, x []float64, gain, bias []float32) []float64 {
 	mean, variance := 0.0, 0.0
-	for _, v := range x {
-		mean += v / float64(len(x))
+	if !spec.RMS {
+		for _, v := range x {
+			mean += v / float64(len(x))
+		}
 	}
 	for _, v := range x {
 		variance += (v - mean) * (v - mean) / float64(len(x))
 	}
-	gain, bias := b.weight(name+".gain"), b.weight(name+".bias")
 	y := make([]float64, len(x))
 	for i, v := range x {
-		y[i] = (v-mean)/math.Sqrt(variance+b.spec.NormEpsilon)*float64(gain[i]) + float64(bias[i])
+		y[i] = (v - mean) / math.Sqrt(variance+spec.NormEpsilon) * (float64(gain[i]) + spec.NormOffset)
+		if !spec.RMS {
+			y[i] += float64(bias[i])
+		}
 	}
 	return y
 }
 
 // times is x W, dense is x W + b.
 func (b *layer) times(name string, x []float64) []float64 {
-	w := b.weight(name + ".weight")
-	out := len(w) / len(x)
-	y := make([]float64, out)
-	for i, v := range x {
-		for o := range y {
-			y[o] += v * float64(w[i*out+o])
-		}
-	}
-	return y
+	return times(x, b.weight(name+".weight"))
 }
 
-func (b *layer) dense(name string, x []float64) []float64 {
+func (b *layer) dense(name string, x []float64, bias bool) []float64 {
+	if !bias {
+		return b.times(name, x)
+	}
 	return plus(b.times(name, x), wide(b.weight(name+".bias")))
 }
 
@@ -132,19 +291,47 @@ func (b *layer) head(h int, x []float64) []float64 {
 	return x[h*b.spec.HeadWidth : (h+1)*b.spec.HeadWidth]
 }
 
+// softmax is that over the sources which target t may see; the others are 0.
+func (b *layer) softmax(t int, scores []float64) []float64 {
+	y, sum, most := make([]float64, len(scores)), 0.0, math.Inf(-1)
+	for s, v := range scores {
+		if b.sees(t, s) {
+			most = max(most, v)
+		}
+	}
+	for s, v := range scores {
+		if b.sees(t, s) {
+			y[s] = math.Exp(v - most)
+			sum += y[s]
+		}
+	}
+	for s := range y {
+		y[s] /= sum
+	}
+	return y
+}
+
 // cosineDistance is 1 - cos(a,b) by its definition.
 func cosineDistance(a, b []float64) float64 {
 	return 1 - dot(a, b)/math.Sqrt(dot(a, a)*dot(b, b))
 }
 
-func softmax(x []float64) []float64 {
-	y, sum := make([]float64, len(x)), 0.0
-	for i, v := range x {
-		y[i] = math.Exp(v)
-		sum += y[i]
+// cap64 is c·tanh(x/c), x where c is 0.
+func cap64(x, c float64) float64 {
+	if c == 0 {
+		return x
 	}
-	for i := range y {
-		y[i] /= sum
+	return c * math.Tanh(x/c)
+}
+
+// times is x W for W [in,out].
+func times(x []float64, w []float32) []float64 {
+	out := len(w) / len(x)
+	y := make([]float64, out)
+	for i, v := range x {
+		for o := range y {
+			y[o] += v * float64(w[i*out+o])
+		}
 	}
 	return y
 }
@@ -169,6 +356,14 @@ func wide(x []float32) []float64 {
 	y := make([]float64, len(x))
 	for i, v := range x {
 		y[i] = float64(v)
+	}
+	return y
+}
+
+func narrow(x []float64) []float32 {
+	y := make([]float32, len(x))
+	for i, v := range x {
+		y[i] = float32(v)
 	}
 	return y
 }
