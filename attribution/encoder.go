@@ -186,7 +186,6 @@ func (r *run) addRows(ctx context.Context, step trace.Step) (err error) {
 			}
 		}
 	}
-	r.e.Maps = map[string]*Map{}
 	for _, m := range r.plan.methods {
 		r.addMap(m)
 	}
@@ -222,6 +221,9 @@ func (r *run) addMap(p planned) {
 		for l := range m.Shape[0] {
 			copy(m.Row(l, t), row(shown, first+l, T))
 		}
+	}
+	if r.e.Maps == nil {
+		r.e.Maps = map[string]*Map{}
 	}
 	r.e.Maps[p.Name] = m
 }

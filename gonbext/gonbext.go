@@ -40,6 +40,7 @@ type Options struct {
 	Methods      []string
 	MaxTokens    int
 	Continuation string
+	Positions    []int
 	Specials     trace.Specials
 	Sampling     trace.Sampling
 	Alternatives int
@@ -59,10 +60,10 @@ type Options struct {
 // attribution returns the part of the options that says what to compute.
 func (o Options) attribution() attribution.Options {
 	return attribution.Options{
-		Methods: o.Methods, MaxTokens: o.MaxTokens, Continuation: o.Continuation, Specials: o.Specials,
-		Sampling: o.Sampling, Alternatives: o.Alternatives, Heads: o.Heads, PerHead: o.PerHead, Residual: o.Residual,
-		FirstLayer: o.FirstLayer, LastLayer: o.LastLayer, AllLevels: o.AllLevels, Threshold: o.Threshold,
-		OwnRow: o.OwnRow, Lift: o.Lift, OnStep: o.OnStep, OnProgress: o.OnProgress,
+		Methods: o.Methods, MaxTokens: o.MaxTokens, Continuation: o.Continuation, Positions: o.Positions,
+		Specials: o.Specials, Sampling: o.Sampling, Alternatives: o.Alternatives, Heads: o.Heads, PerHead: o.PerHead,
+		Residual: o.Residual, FirstLayer: o.FirstLayer, LastLayer: o.LastLayer, AllLevels: o.AllLevels,
+		Threshold: o.Threshold, OwnRow: o.OwnRow, Lift: o.Lift, OnStep: o.OnStep, OnProgress: o.OnProgress,
 	}
 }
 
@@ -72,7 +73,8 @@ func (o Options) heatmap(e *Explanation, status string) render.Heatmap {
 }
 
 // Explain continues the prompt and shows where each generated token comes from, growing token by token, and returns the
-// numbers. It takes one Options at most. On an error it shows one line and ends the program with status 1; see
+// numbers. An encoder reads the prompt instead, and its predictions are explained: at each masked token, at its class, or at
+// the Positions of the options. It takes one Options at most. On an error it shows one line and ends the program with status 1; see
 // [TryExplain].
 func Explain(prompt string, opts ...Options) *Explanation {
 	out := newDisplay()
@@ -117,9 +119,21 @@ func explain(out *display, prompt string, opts []Options) (*Explanation, error) 
 // remark says why an explanation ends early.
 func remark(ctx context.Context, e *Explanation, err error) string {
 	if ctx.Err() != nil {
-		return "Interrupted after " + tokens(len(e.Steps)) + "."
+		return "Interrupted after " + made(e) + "."
 	}
-	return fmt.Sprintf("It ended after %s: %v.", tokens(len(e.Steps)), err)
+	return fmt.Sprintf("It ended after %s: %v.", made(e), err)
+}
+
+// made counts what an explanation has: generated tokens, or predictions of an encoder.
+func made(e *Explanation) string {
+	switch n := len(e.Steps); {
+	case !e.Model.Bidirectional:
+		return tokens(n)
+	case n == 1:
+		return "1 prediction"
+	default:
+		return fmt.Sprintf("%d predictions", n)
+	}
 }
 
 func tokens(n int) string {
@@ -140,7 +154,7 @@ func (o Options) explain(ctx context.Context, out *display, prompt string) (*Exp
 	ask.OnStep = func(e *Explanation) {
 		latest = e
 		out.live("tokens", func() render.Heatmap {
-			return o.heatmap(e, "generating, "+tokens(len(e.Steps))+" so far")
+			return o.heatmap(e, doing(e)+", "+made(e)+" so far")
 		})
 		if o.OnStep != nil {
 			o.OnStep(e)
@@ -153,6 +167,14 @@ func (o Options) explain(ctx context.Context, out *display, prompt string) (*Exp
 		}
 	}
 	return client.Explain(ctx, engine.Model{Name: o.Model, Backend: o.Backend}, prompt, ask)
+}
+
+// doing says what a model is at.
+func doing(e *Explanation) string {
+	if e.Model.Bidirectional {
+		return "reading"
+	}
+	return "generating"
 }
 
 // connect finds or starts the engine and shows what takes long.

@@ -14,6 +14,9 @@ type assembler struct {
 	options attribution.Options
 	name    string // as the caller wrote it
 	e       *attribution.Explanation
+	// growing is the map whose data is coming, of the method of that name.
+	growing     *attribution.Map
+	growingName string
 }
 
 // take adds one event.
@@ -24,7 +27,7 @@ func (a *assembler) take(ev *Event) error {
 	if ev.Begin != nil {
 		a.begin(ev.Begin)
 	}
-	if a.e == nil && (ev.Method != nil || ev.Row != nil || ev.Tokens != nil || ev.Step || ev.Done) {
+	if a.e == nil && (ev.Method != nil || ev.Row != nil || ev.Map != nil || ev.Tokens != nil || ev.Step || ev.Done) {
 		return fmt.Errorf("engine: it sent results before it began")
 	}
 	if ev.Method != nil {
@@ -35,13 +38,16 @@ func (a *assembler) take(ev *Event) error {
 			return err
 		}
 	}
-	if a.e != nil {
-		for _, t := range ev.Tokens {
-			if t.Alternatives == nil { // gob does not tell empty from nil
-				t.Alternatives = []attribution.Alternative{}
-			}
-			a.e.Steps = append(a.e.Steps, t)
+	if ev.Map != nil {
+		a.startMap(ev.Map)
+	}
+	if len(ev.MapPart) > 0 {
+		if err := a.growMap(ev.MapPart); err != nil {
+			return err
 		}
+	}
+	if a.e != nil {
+		a.tokens(ev.Tokens)
 		if ev.Warnings != nil {
 			a.e.Warnings = ev.Warnings
 		}
@@ -50,6 +56,19 @@ func (a *assembler) take(ev *Event) error {
 		a.options.OnStep(a.e)
 	}
 	return nil
+}
+
+// tokens appends tokens. Gob does not tell an empty slice from nil, nor a pointer to 0.
+func (a *assembler) tokens(tokens []attribution.GeneratedToken) {
+	for _, t := range tokens {
+		if t.Alternatives == nil {
+			t.Alternatives = []attribution.Alternative{}
+		}
+		if t.Position == nil && a.e.Model.Bidirectional {
+			t.Position = new(int)
+		}
+		a.e.Steps = append(a.e.Steps, t)
+	}
 }
 
 // begin starts the explanation. A name of a model that is a path stays as the caller wrote it: absolute paths are no
@@ -88,6 +107,33 @@ func (a *assembler) row(w *Row) error {
 	if len(w.Other) > 0 {
 		a.e.OtherMass[w.Method] = append(a.e.OtherMass[w.Method], w.Other...)
 	}
+	return nil
+}
+
+// startMap starts a map, without data.
+func (a *assembler) startMap(m *Map) {
+	a.growingName, a.growing = m.Name, &attribution.Map{
+		Options: m.Options, Layers: m.Layers, Unit: m.Unit, Shape: [3]int{len(m.Layers), m.Tokens, m.Tokens},
+	}
+}
+
+// growMap appends to the latest map, which becomes part of the explanation when it is whole.
+func (a *assembler) growMap(part []float64) error {
+	if a.growing == nil {
+		return fmt.Errorf("engine: it sent %d values that belong to no map", len(part))
+	}
+	a.growing.Data = append(a.growing.Data, part...)
+	s := a.growing.Shape
+	switch have, want := len(a.growing.Data), s[0]*s[1]*s[2]; {
+	case have > want:
+		return fmt.Errorf("engine: it sent a map of %q with %d values, want %d", a.growingName, have, want)
+	case have < want:
+		return nil
+	}
+	if a.e.Maps == nil {
+		a.e.Maps = map[string]*attribution.Map{}
+	}
+	a.e.Maps[a.growingName], a.growing = a.growing, nil
 	return nil
 }
 

@@ -29,6 +29,14 @@ func TestBrokenEngine(t *testing.T) {
 			[]engine.Event{{Begin: &engine.Begin{}}, {Method: method}, {Row: &engine.Row{Method: "rollout", Data: []float64{1}}}},
 			`a row of "rollout" with 1 values, want 2`,
 		},
+		{"a map before the beginning", []engine.Event{{Map: &engine.Map{}}}, "results before it began"},
+		{"a part of no map", []engine.Event{{Begin: &engine.Begin{}}, {MapPart: []float64{1}}}, "1 values that belong to no map"},
+		{"a part before the beginning", []engine.Event{{MapPart: []float64{1}}}, "1 values that belong to no map"},
+		{
+			"a long map",
+			[]engine.Event{{Begin: &engine.Begin{}}, {Map: &engine.Map{Name: "raw", Layers: []int{0}, Tokens: 1}}, {MapPart: []float64{1, 2}}},
+			`a map of "raw" with 2 values, want 1`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := answering(t, c.events...).Explain(t.Context(), engine.Model{}, "a", attribution.Options{})

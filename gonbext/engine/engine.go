@@ -23,7 +23,7 @@ import (
 )
 
 // Version is the version of the protocol. An engine refuses requests of another one, but for [KindStop].
-const Version = 1
+const Version = 2
 
 // MaxFrame is how many bytes a frame may have; a longer one ends the connection. Tensors travel in several frames.
 const MaxFrame = 64 << 20
@@ -73,6 +73,9 @@ type Event struct {
 	Method *Method
 	// Row is the next row of a result.
 	Row *Row
+	// Map starts the map of a method and MapPart is the next part of its data.
+	Map     *Map
+	MapPart []float64
 	// Tokens are the next generated tokens.
 	Tokens []attribution.GeneratedToken
 	// Step is whether the explanation is now worth showing.
@@ -111,6 +114,15 @@ type Row struct {
 	Method string
 	Data   []float64
 	Other  []float64
+}
+
+// Map is an [attribution.Map] without its data: every target's row of an encoder's text of so many tokens.
+type Map struct {
+	Name    string
+	Options map[string]string
+	Layers  []int
+	Tokens  int
+	Unit    string
 }
 
 // TensorHead is a [trace.Tensor] without its data.

@@ -46,6 +46,7 @@ func (s *server) explain(ctx context.Context, w io.Writer, r engine.Request) err
 type growth struct {
 	send     func(engine.Event)
 	begun    bool
+	mapped   bool
 	steps    int
 	warnings []string
 	sent     map[string]*sent
@@ -62,6 +63,14 @@ func (g *growth) add(e *attribution.Explanation, step bool) {
 	if !g.begun {
 		g.begun, g.sent = true, map[string]*sent{}
 		g.send(engine.Event{Begin: &engine.Begin{Model: e.Model, Prompt: e.Prompt, Order: e.Order}})
+	}
+	if !g.mapped && e.Maps != nil { // they come at once and stay
+		g.mapped = true
+		for _, name := range e.Order {
+			if m := e.Maps[name]; m != nil {
+				g.addMap(name, m)
+			}
+		}
 	}
 	for _, name := range e.Order {
 		if r := e.Methods[name]; r != nil {
@@ -98,6 +107,19 @@ func (g *growth) method(name string, r *attribution.Result, other []float64) {
 		}
 		g.send(engine.Event{Row: &row})
 		old.data = append(old.data, row.Data...)
+	}
+}
+
+// mapPart is how many values of a map one event holds, well below [engine.MaxFrame].
+const mapPart = 1 << 20
+
+// addMap sends a map.
+func (g *growth) addMap(name string, m *attribution.Map) {
+	g.send(engine.Event{Map: &engine.Map{
+		Name: name, Options: m.Options, Layers: m.Layers, Tokens: m.Shape[1], Unit: m.Unit,
+	}})
+	for part := range slices.Chunk(m.Data, mapPart) {
+		g.send(engine.Event{MapPart: part})
 	}
 }
 

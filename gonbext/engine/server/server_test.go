@@ -206,6 +206,68 @@ func TestExplainEqualsDirect(t *testing.T) {
 	}
 }
 
+// reader is an encoder of two layers that predicts at the first token and then at the positions asked for.
+type reader struct{ wordModel }
+
+func (m *reader) Info() trace.Info {
+	return trace.Info{Name: "reader", Head: trace.MaskedToken, Bidirectional: true, Layers: 2, Heads: 1, Width: 1, Vocab: 100}
+}
+
+func (m *reader) Steps(_ context.Context, ids []int, ask trace.Ask) iter.Seq2[trace.Step, error] {
+	return func(yield func(trace.Step, error) bool) {
+		T := len(ids)
+		for i, at := range ask.Positions {
+			s := trace.Step{First: T, Next: &trace.Prediction{Token: trace.Token{ID: i, Text: "\xe2"}, Position: at, Probability: 0.5}}
+			if i == 0 {
+				s.First, s.Count = 0, T
+				for range ask.Mixings {
+					r := trace.Rows{L: 2, H: 1, N: T, S: T}
+					for k := range 2 * T * T {
+						r.Data = append(r.Data, float32(1+k%7))
+					}
+					s.Rows = append(s.Rows, r)
+				}
+			}
+			if !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Predictions, position 0 among them, and maps arrive as they are, also maps that take several events.
+func TestExplainEncoderEqualsDirect(t *testing.T) {
+	client, _ := serve(t, server.Config{Open: one(&reader{})})
+	long := strings.Repeat("a ", 800)
+	for name, opts := range map[string]attribution.Options{
+		"short":     {Methods: []string{"raw", "flow", "value-zeroing"}, Positions: []int{1, 0, 2}},
+		"long":      {Methods: []string{"raw"}, Positions: []int{799}},
+		"no map":    {Methods: []string{"flow"}, Positions: []int{0}},
+		"the first": {Methods: []string{"raw"}, Positions: []int{0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := "a b c"
+			switch name {
+			case "long":
+				text = long
+			case "no map":
+				text = long[:2*70]
+			}
+			want, err := attribution.Explain(t.Context(), &reader{}, text, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := client.Explain(t.Context(), engine.Model{}, text, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("through the socket (-direct +engine):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestStreams(t *testing.T) {
 	m := &wordModel{gate: make(chan struct{})}
 	client, _ := serve(t, server.Config{Open: one(m)})
@@ -375,7 +437,7 @@ func TestRefusals(t *testing.T) {
 		send       func(net.Conn) error
 	}{
 		{
-			"another version", "speaks protocol 1 and this program 99: restart the kernel",
+			"another version", "speaks protocol 2 and this program 99: restart the kernel",
 			func(c net.Conn) error { return engine.Send(c, engine.Request{Version: 99, Kind: engine.KindInfo}) },
 		},
 		{

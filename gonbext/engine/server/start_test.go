@@ -258,7 +258,7 @@ func TestOtherVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.Explain(t.Context(), engine.Model{}, "a", attribution.Options{})
-	if err == nil || err.Error() != "I speak protocol 7, not 1" {
+	if err == nil || err.Error() != fmt.Sprintf("I speak protocol 7, not %d", engine.Version) {
 		t.Errorf("error = %v", err)
 	}
 }
