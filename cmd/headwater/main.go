@@ -12,5 +12,6 @@ import (
 )
 
 func main() {
+	restartForCUDA(os.Args)
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -78,6 +78,11 @@ func Install(ctx context.Context, opts InstallOptions) (Installed, error) {
 			return Installed{}, fmt.Errorf("plugin: %q is no SHA-256: want %d hexadecimal digits", opts.SHA256, 2*sha256.Size)
 		}
 	}
+	if opts.From != "" && !isAddress(opts.From) {
+		if _, err := os.Stat(opts.From); err != nil {
+			return Installed{}, fmt.Errorf("plugin: %w", err)
+		}
+	}
 	if opts.OnProgress == nil {
 		opts.OnProgress = func(string, int64, int64) {}
 	}

@@ -16,44 +16,10 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-
-	"github.com/gomlx/go-xla/installer"
 )
 
 // maxPlugin is how many bytes a plugin, or what it is packed in, may have; those for CPUs have about 260 million.
 const maxPlugin = 2 << 30
-
-// fromGoXLA runs go-xla's installer. It cannot be stopped, so it is left behind when the context ends.
-func fromGoXLA(ctx context.Context, opts InstallOptions, work string) (Installed, error) {
-	opts.OnProgress("fetching the plugin of go-xla", 0, 0)
-	folder := filepath.Join(work, "go-xla")
-	if err := os.Mkdir(folder, 0o755); err != nil { //nolint:gosec // not secret
-		return Installed{}, err
-	}
-	done := make(chan error, 1)
-	go func() {
-		defer func() {
-			if r := recover(); r != nil {
-				done <- fmt.Errorf("go-xla's installer: %v", r)
-			}
-		}()
-		done <- installer.CPUAutoInstall(folder, false, installer.Quiet)
-	}()
-	select {
-	case <-ctx.Done():
-		return Installed{}, ctx.Err()
-	case err := <-done:
-		if err != nil {
-			return Installed{}, err
-		}
-	}
-	found, err := filepath.Glob(filepath.Join(escapeGlob(folder), "pjrt_c_api_cpu_*_plugin.so"))
-	if err != nil || len(found) == 0 {
-		return Installed{}, errors.New("go-xla's installer left no plugin")
-	}
-	version := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(found[0]), "pjrt_c_api_cpu_"), "_plugin.so")
-	return Installed{Path: found[0], Source: SourceGoXLA, Version: version}, nil
-}
 
 // fromWheel has pip fetch the wheel, which honours the user's index, proxy and certificates, and checks its hash.
 func fromWheel(ctx context.Context, opts InstallOptions, work string) (Installed, error) {
@@ -89,18 +55,27 @@ func lastLine(s string) string {
 
 // fromUser takes a file or an address that the user names.
 func fromUser(ctx context.Context, opts InstallOptions, work string) (Installed, error) {
-	file := opts.From
-	if u, err := url.Parse(opts.From); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
-		file = filepath.Join(work, "download")
+	file, shown := opts.From, opts.From
+	if isAddress(opts.From) {
+		u, err := url.Parse(opts.From)
+		if err != nil {
+			return Installed{}, fmt.Errorf("plugin: %w", err)
+		}
+		file, shown = filepath.Join(work, "download"), u.Redacted()
 		if err := download(ctx, opts, file); err != nil {
-			return Installed{}, fmt.Errorf("plugin: %s: %w", u.Redacted(), err)
+			return Installed{}, fmt.Errorf("plugin: %s: %w", shown, err)
 		}
 	}
 	got, err := unpack(ctx, opts, file, work)
 	if err != nil {
-		return Installed{}, fmt.Errorf("plugin: %s: %w", opts.From, err)
+		return Installed{}, fmt.Errorf("plugin: %s: %w", shown, err)
 	}
 	return got, nil
+}
+
+// isAddress reports whether what the user names is to be fetched.
+func isAddress(from string) bool {
+	return strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://")
 }
 
 // download writes what an address has into a file.

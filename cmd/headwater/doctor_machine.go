@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/headwater-ml/headwater/models/xla/plugin"
+)
+
+// machineFacts are what a machine has; bytes are 0 where they are not known.
+type machineFacts struct {
+	CPU   string `json:"cpu,omitempty"`
+	Cores int    `json:"cores"`
+	// Threads is how many cores Go uses at once.
+	Threads int `json:"threads"`
+	// Memory is in bytes: of the machine, or what this process may use if that is less; Available is what is free of it.
+	Memory    int64 `json:"memory"`
+	Available int64 `json:"available"`
+	GPU       bool  `json:"gpu"`
+}
+
+// machine looks at the machine.
+func machine() machineFacts {
+	m := machineFacts{Cores: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0), GPU: plugin.HasGPU()}
+	m.CPU = field("/proc/cpuinfo", "model name")
+	m.Memory, m.Available = kilobytes(field("/proc/meminfo", "MemTotal")), kilobytes(field("/proc/meminfo", "MemAvailable"))
+	if limit, used := groupMemory("/sys/fs/cgroup"); limit > 0 && (m.Memory == 0 || limit < m.Memory) {
+		m.Memory, m.Available = limit, min(m.Available, max(limit-used, 0))
+	}
+	return m
+}
+
+// field returns what stands behind a name and a colon in a file of such lines.
+func field(path, name string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		key, value, ok := strings.Cut(lines.Text(), ":")
+		if ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// kilobytes reads "123 kB" as bytes.
+func kilobytes(s string) int64 {
+	n, err := strconv.ParseInt(strings.TrimSuffix(s, " kB"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n << 10
+}
+
+// groupMemory returns what a container may use and uses, in bytes; the limit is 0 if there is none.
+func groupMemory(dir string) (limit, used int64) {
+	read := func(name string) int64 {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return 0
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+		if err != nil { // "max"
+			return 0
+		}
+		return n
+	}
+	return read("memory.max"), read("memory.current")
+}
+
+// String is one line on a machine.
+func (m machineFacts) String() string {
+	parts := []string{fmt.Sprintf("%d cores", m.Cores)}
+	if m.CPU != "" {
+		parts[0] += " of " + m.CPU
+	}
+	if m.Threads != m.Cores {
+		parts = append(parts, fmt.Sprintf("Go uses %d", m.Threads))
+	}
+	if m.Memory > 0 {
+		parts = append(parts, fmt.Sprintf("memory %.1f GiB, %.1f free", float64(m.Memory)/(1<<30), float64(m.Available)/(1<<30)))
+	}
+	if m.GPU {
+		parts = append(parts, "an NVIDIA GPU")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// settingMeaning is an environment variable that Headwater, or what it is made of, heeds.
+type settingMeaning struct {
+	Name string `json:"name"`
+	Set  bool   `json:"set"`
+	// Shown is its value, or that it is set for one that is secret.
+	Shown   string `json:"shown"`
+	Meaning string `json:"meaning"`
+}
+
+// settings says which variables are heeded, what each is and what it means.
+func settings(lookup func(string) (string, bool)) []settingMeaning {
+	var all []settingMeaning
+	for _, s := range []struct{ name, meaning string }{
+		{plugin.Env, "path of the XLA plugin for CPUs, before all other places"},
+		{plugin.CUDAEnv, "path of the XLA plugin for GPUs, or of the site-packages that hold it"},
+		{"HF_HOME", "folder of Hugging Face's cache (default ~/.cache/huggingface)"},
+		{"HF_HUB_CACHE", "folder of downloaded models (default hub in HF_HOME)"},
+		{"HF_HUB_OFFLINE", "1: never ask the network"},
+		{"HF_TOKEN", "token for models that need one"},
+		{"GOMLX_BACKEND", "not heeded: --backend says what computes"},
+		{"XLA_FLAGS", "options for XLA's compiler"},
+		{"LD_LIBRARY_PATH", "where the system looks for CUDA's libraries first"},
+		{"CUDA_VISIBLE_DEVICES", "which GPUs there are for this program"},
+		{"GOMAXPROCS", "how many cores Go uses at once"},
+		{"HEADWATER_ENGINE", "program that notebooks start in place of headwater"},
+		{"NO_COLOR", "not empty: no colours in text"},
+	} {
+		value, ok := lookup(s.name)
+		shown := value
+		switch {
+		case !ok:
+			shown = "not set"
+		case value == "":
+			shown = "empty"
+		case strings.HasSuffix(s.name, "TOKEN"):
+			shown = "set"
+		}
+		all = append(all, settingMeaning{Name: s.name, Set: ok, Shown: shown, Meaning: s.meaning})
+	}
+	return all
+}

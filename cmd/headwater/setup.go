@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/models/xla/plugin"
+)
+
+func (p *program) setupCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "setup",
+		Short: "install what makes models faster",
+		Args:  knownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usagef("setup needs what to set up; known is xla, as in headwater setup xla")
+		},
+	}
+	cmd.AddCommand(p.setupXLACommand())
+	return cmd
+}
+
+func (p *program) setupXLACommand() *cobra.Command {
+	var opts plugin.InstallOptions
+	cmd := &cobra.Command{
+		Use:   "xla",
+		Short: "install the plugin with which XLA computes on CPUs",
+		Long: "Setup xla installs a PJRT plugin for CPUs, which lets every model run several times faster than in pure Go. It comes from go-xla's\n" +
+			"releases where the network allows, else from the Python package " + plugin.Wheel + " (x86-64 Linux), whose hash is known; with\n" +
+			"--from, from a file that you have. The plugin is native code that runs with your rights.",
+		Example: "  headwater setup xla\n  headwater setup xla --from xla_cpu_pjrt-0.0.1-py3-none-manylinux_2_27_x86_64.whl",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.SHA256 != "" && opts.From == "" {
+				return usagef("--sha256 is the hash of the file of --from, which is missing")
+			}
+			if opts.Source != "" && opts.From != "" {
+				return usagef("--source and --from do not go together: --from is a source")
+			}
+			if opts.Source != "" {
+				if err := oneOf("source", opts.Source, plugin.SourceGoXLA, plugin.SourceWheel); err != nil {
+					return err
+				}
+			}
+			return p.setupXLA(cmd, opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Dir, "dir", "", "install into this `FOLDER` (default headwater/xla in the user's cache)")
+	cmd.Flags().StringVar(&opts.From, "from", "", "take it from `FILE`, or an http address: the wheel, a release of go-xla or the plugin itself")
+	cmd.Flags().StringVar(&opts.SHA256, "sha256", "", "`hash` that the file of --from must have; without it only known files are taken")
+	cmd.Flags().StringVar(&opts.Source, "source", "", "take it from here only: `go-xla|wheel` (default what works first)")
+	return cmd
+}
+
+// setupXLA installs the plugin and says where it is.
+func (p *program) setupXLA(cmd *cobra.Command, opts plugin.InstallOptions) error {
+	ctx, stop := interruptible(cmd)
+	defer stop()
+	line := p.progress()
+	defer line.clear()
+	opts.OnProgress = func(what string, done, total int64) {
+		switch {
+		case total > 0:
+			line.show("%s: %d of %d MB", what, done/1e6, total/1e6)
+		case done > 0:
+			line.show("%s: %d MB", what, done/1e6)
+		default:
+			line.show("%s", what)
+		}
+	}
+	got, err := plugin.Install(ctx, opts)
+	if err != nil {
+		return err
+	}
+	line.clear()
+	checked := "its hash was checked"
+	if !got.Checked {
+		checked = "its source publishes no hash to check"
+	}
+	_, err = fmt.Fprintf(p.stdout, "%s\n  from %s, %s; %d MB, SHA-256 %s\n", got.Path, sourceName(got), checked, got.Bytes/1e6, got.SHA256)
+	if err != nil {
+		return err
+	}
+	if found, err := plugin.Find(); err != nil || found != got.Path {
+		p.say("it is not found by itself there: set %s=%s", plugin.Env, got.Path)
+	}
+	p.say("next: headwater doctor")
+	return nil
+}
+
+// sourceName says where a plugin came from.
+func sourceName(got plugin.Installed) string {
+	switch {
+	case got.Source == "":
+		return "an unknown source"
+	case got.Version == "":
+		return got.Source
+	}
+	return got.Source + " " + got.Version
+}

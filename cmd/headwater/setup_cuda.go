@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/xla/plugin"
+)
+
+// cudaSettings returns the environment that a backend's native libraries need and that this process lacks; none but cuda needs any.
+func cudaSettings(backend string) []string {
+	if kind, _, _ := strings.Cut(backend, ":"); kind != "cuda" {
+		return nil
+	}
+	path, err := models.PluginPath(backend)
+	if err != nil {
+		return nil // opening the backend will say so
+	}
+	return plugin.CUDASettings(path)
+}
+
+// restarted marks a program that was started again, so that it is not a third time.
+const restarted = "HEADWATER_RESTARTED"
+
+// restartForCUDA starts the program again with the environment that --backend cuda needs: the system's loader reads
+// LD_LIBRARY_PATH only when a program starts. It returns if nothing is needed or if that does not work.
+func restartForCUDA(args []string) {
+	settings := cudaSettings(backendArgument(args))
+	if settings == nil || os.Getenv(restarted) != "" {
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return
+	}
+	for _, setting := range append(settings, restarted+"=1") {
+		name, value, _ := strings.Cut(setting, "=")
+		if os.Setenv(name, value) != nil {
+			return
+		}
+	}
+	_ = syscall.Exec(self, args, os.Environ()) //nolint:gosec // this program itself; where it fails the libraries may be found without it
+}
+
+// backendArgument returns what --backend says in a command line, the last one if there are several.
+func backendArgument(args []string) string {
+	found := ""
+	for i, arg := range args {
+		switch value, ok := strings.CutPrefix(arg, "--backend="); {
+		case arg == "--":
+			return found
+		case ok:
+			found = value
+		case arg == "--backend" && i+1 < len(args):
+			found = args[i+1]
+		}
+	}
+	return found
+}
