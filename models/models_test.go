@@ -191,7 +191,7 @@ func TestRefusals(t *testing.T) {
 		{"id", run([]int{1000}, trace.Ask{MaxTokens: 1}), "id 1000 of token 0 is outside the vocabulary of 96"},
 		{"continuation", run(prompt, trace.Ask{Continuation: []int{1, 96, 3}}), "continuation: transformer: id 96 of token 1 is outside"},
 		{"text without tokenizer", encode, "has no tokenizer.json"},
-		{"no directory", missing, "no/such/place is neither a directory nor an embedded model (tiny)"},
+		{"no directory", missing, "no/such/place is neither a directory, nor an embedded model (tiny), nor a name of the Hub"},
 		{"backend", backend, `backend "tpu" is unknown; known are go, xla`},
 		{"xla not linked", noXLA, "backend xla is not part of this program"},
 	} {
@@ -223,14 +223,13 @@ func TestChangedCheckpoint(t *testing.T) {
 		change     func(dir string)
 		want       string
 	}{
-		{"another architecture", "gpt2", config("GPT2LMHeadModel", "MambaForCausalLM"), "architecture MambaForCausalLM (model_type \"gpt2\") is not supported; supported are BloomForCausalLM, FalconForCausalLM, RWForCausalLM, GPT2LMHeadModel"},
-		{"a key that changes arithmetic", "gpt2", config(`"scale_attn_by_inverse_layer_idx": false`, `"scale_attn_by_inverse_layer_idx": true`), "scale_attn_by_inverse_layer_idx is true, which changes the arithmetic"},
+		{"another architecture", "gpt2", config("GPT2LMHeadModel", "MambaForCausalLM"), "architecture MambaForCausalLM (model_type \"gpt2\") is not supported; supported are BertForMaskedLM, BertForPreTraining, "},
+		{"a key that changes arithmetic", "gpt2", config(`"add_cross_attention": false`, `"add_cross_attention": true`), "add_cross_attention is true, which changes the arithmetic"},
 		{"an unknown key", "bloom", config(`"use_cache"`, `"use_hyper_norm"`), "key use_hyper_norm is not supported"},
-		{"an activation", "gpt2", config(`"gelu_new"`, `"relu"`), `activation_function "relu" is not supported; supported are gelu, gelu_fast`},
-		{"post-norm residual", "bloom", config(`"apply_residual_connection_post_layernorm": false`, `"apply_residual_connection_post_layernorm": true`), "apply_residual_connection_post_layernorm is true"},
-		{"multi-query", "falcon_rw", config(`"multi_query": false`, `"multi_query": true`), "multi_query is true: only Falcon-RW"},
+		{"an activation", "gpt2", config(`"gelu_new"`, `"mish"`), `activation_function "mish" is not supported; supported are gelu, gelu_accurate, `},
+		{"multi-query", "falcon_rw", config(`"multi_query": false`, `"multi_query": true`), "query_key_value.weight has shape [96 32]; config.json makes it [48 32]"},
 		{"heads", "bloom", config(`"n_head": 4`, `"n_head": 5`), "5 heads do not divide width 32"},
-		{"no heads", "bloom", config(`"n_head": 4`, `"n_head": 0`), "0 heads are not in 1..4096"},
+		{"no heads", "bloom", config(`"n_head": 4`, `"n_head": 0`), "0 heads"},
 		{"a width of text", "bloom", config(`"hidden_size": 32`, `"hidden_size": "32"`), "hidden_size is 32, not a number"},
 		{"a huge layer count", "bloom", config(`"n_layer": 3`, `"n_layer": 100000`), "layers 100000 is not in 1..1024"},
 		{"a layer too many", "bloom", config(`"n_layer": 3`, `"n_layer": 4`), "tensor transformer.h.3.input_layernorm.weight is missing"},

@@ -2,8 +2,10 @@ package models
 
 import (
 	"context"
+	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/transformer"
 )
 
 // Trace runs ids once, T tokens, and returns one tensor for each tap, in the order asked; see the taps of package trace for
@@ -11,3 +13,23 @@ import (
 func (m *Model) Trace(ctx context.Context, ids []int, taps []trace.Tap) ([]trace.Tensor, error) {
 	return m.graph.Trace(ctx, ids, taps)
 }
+
+// Forward runs several texts in one pass, padded on either side, and returns for each what [Model.Trace] does.
+func (m *Model) Forward(ctx context.Context, batch transformer.Batch, taps []trace.Tap) ([][]trace.Tensor, error) {
+	return m.graph.Forward(ctx, batch, taps)
+}
+
+// WithoutValue runs layer l on x, the residual stream before it of T tokens, [T,D], with the value vector of one source zeroed in
+// every head, and returns the residual stream after it, [T,D]. A source of -1 zeroes none.
+func (m *Model) WithoutValue(ctx context.Context, l int, x []float32, source int) ([]float32, error) {
+	return m.graph.WithoutValue(ctx, l, x, source)
+}
+
+// Spec describes the architecture. It must not be changed.
+func (m *Model) Spec() *transformer.Spec { return m.spec }
+
+// DType is what the weights are held in: float32 or bfloat16.
+func (m *Model) DType() string { return strings.ToLower(m.graph.DType.String()) }
+
+// Ends is whether a token ends a text.
+func (m *Model) Ends(id int) bool { return m.stop[id] }

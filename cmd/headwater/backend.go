@@ -15,7 +15,12 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 	line := p.progress()
 	line.show("opening the model")
 	defer line.clear()
-	m, err := models.Open(f.model, models.Options{Backend: f.backend})
+	bar := p.downloadBar()
+	defer bar.done()
+	m, err := models.OpenContext(ctx, f.model, models.Options{
+		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Progress: bar.show,
+	})
+	bar.done()
 	if err == nil {
 		err = ctx.Err()
 	}

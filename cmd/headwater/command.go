@@ -84,8 +84,8 @@ func (p *program) root() *cobra.Command {
 	})
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		p.explainCommand(), p.traceCommand(), p.attributeCommand(), p.tokenizeCommand(),
-		p.modelsCommand(), p.methodsCommand(), p.examplesCommand(), p.downloadCommand(), p.serveCommand(), p.versionCommand(),
+		p.explainCommand(), p.traceCommand(), p.attributeCommand(), p.tokenizeCommand(), p.certifyCommand(),
+		p.modelsCommand(), p.methodsCommand(), p.examplesCommand(), p.downloadCommand(), p.setupCommand(), p.doctorCommand(), p.serveCommand(), p.versionCommand(),
 	)
 	return root
 }

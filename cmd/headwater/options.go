@@ -12,11 +12,33 @@ import (
 )
 
 // modelFlags say which model runs on what.
-type modelFlags struct{ model, backend string }
+type modelFlags struct {
+	model, backend, dtype string
+	maxMemory             int64 // bytes; 0: what the machine has
+}
 
 func (f *modelFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.model, "model", "m", "", "an embedded model or a directory in Hugging Face layout, its `NAME` or path (default tiny)")
+	cmd.Flags().StringVarP(&f.model, "model", "m", "", "an embedded model, a directory in Hugging Face layout or a name of the Hub such as openai-community/gpt2[@revision], its `NAME` or path (default tiny)")
+	cmd.Flags().StringVar(&f.dtype, "dtype", "", "hold the weights as `TYPE`: float32, or bfloat16 for half the memory and about 2 digits (default float32)")
+	cmd.Flags().Func("max-memory", "use at most `SIZE` for weights and what a run records, such as 8GB or 500MB (default what the machine has left)", func(s string) (err error) {
+		f.maxMemory, err = parseSize(s)
+		return err
+	})
 	f.addBackend(cmd)
+}
+
+// parseSize reads a number of bytes: 8GB, 500MB, 1.5GiB, 4096.
+func parseSize(s string) (int64, error) {
+	number := strings.TrimRight(s, "BGKMTbgikmt ")
+	x, err := strconv.ParseFloat(number, 64)
+	factor, ok := map[string]float64{
+		"": 1, "b": 1, "k": 1e3, "kb": 1e3, "m": 1e6, "mb": 1e6, "g": 1e9, "gb": 1e9, "t": 1e12, "tb": 1e12,
+		"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+	}[strings.ToLower(strings.TrimSpace(s[len(number):]))]
+	if err != nil || !ok || !(x*factor >= 1 && x*factor < 1e18) {
+		return 0, fmt.Errorf("%q is not a size such as 8GB, 500MB or 1.5GiB", s)
+	}
+	return int64(x * factor), nil
 }
 
 func (f *modelFlags) addBackend(cmd *cobra.Command) {

@@ -49,9 +49,10 @@ var allowed = map[string][]string{
 		"attribution/trace", "models/chat", "models/checkpoint", "models/family", "models/hub", "models/tiny", "models/tokenizer", "models/transformer",
 		gomlx, compute,
 	},
-	"models/modeltest":  {"attribution/trace", "models", "models/family", "models/transformer", gomlx, compute},
-	"models/xla":        {"models", "models/xla/plugin", "github.com/gomlx/go-xla/..."},
-	"models/xla/plugin": {"github.com/gomlx/go-xla/installer"},
+	"models/certificate": {"attribution/trace", "models", "models/checkpoint", "models/transformer"},
+	"models/modeltest":   {"attribution/trace", "models", "models/family", "models/transformer", gomlx, compute},
+	"models/xla":         {"models", "models/xla/plugin", "github.com/gomlx/go-xla/..."},
+	"models/xla/plugin":  {"github.com/gomlx/go-xla/installer"},
 
 	// Values to bytes.
 	"gonbext/render":        {"attribution", "attribution/trace"},

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/certificate"
+	"github.com/headwater-ml/headwater/models/checkpoint"
+)
+
+// certifyFlags are the flags of headwater certify.
+type certifyFlags struct {
+	modelFlags
+	golden, text, record, output string
+	ids                          [][]int
+	steps                        int
+	json                         bool
+}
+
+func (p *program) certifyCommand() *cobra.Command {
+	f := certifyFlags{}
+	cmd := &cobra.Command{
+		Use:   "certify [--golden FILE] [--record FILE]",
+		Short: "check the numbers of a model against a recording, its cache, another backend and brute force",
+		Long: "Certify runs what can be checked of a model and prints a table: taps against a recording of another implementation, decoding\n" +
+			"on a cache against one pass, this backend against another, Value Zeroing against zeroing the value, attention against the\n" +
+			"softmax of its terms; each with the worst error, where it is, and the tolerance. It ends with status 1 if one fails.\n" +
+			"With --record it writes such a recording of the model instead.",
+		Example: `  headwater certify
+  headwater certify --model path/to/llama --golden golden.safetensors --json
+  headwater certify --model path/to/llama --record golden.safetensors --ids 5,6,7,8 --ids 9,10,11,12`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.record != "" && (f.golden != "" || f.json) {
+				return usagef("--record writes a recording; --golden and --json check one")
+			}
+			if f.text != "" && f.ids != nil {
+				return usagef("certify takes one of --text and --ids")
+			}
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			if f.record != "" {
+				return p.record(ctx, f)
+			}
+			return p.certify(ctx, f)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&f.golden, "golden", "", "compare with this `FILE`, recorded by another implementation or by --record")
+	cmd.Flags().StringVar(&f.text, "text", "", "check on this `text` where no golden is given (default a sentence)")
+	cmd.Flags().Func("ids", "check on these token `ids`, joined by commas; repeat it for a recording of several texts of one length", func(s string) error {
+		ids, err := parseIDs(s)
+		f.ids = append(f.ids, ids)
+		return err
+	})
+	cmd.Flags().StringVar(&f.record, "record", "", "write what the model computes to this `FILE`")
+	cmd.Flags().IntVar(&f.steps, "max-tokens", 6, "record `N` tokens that a decoder adds")
+	jsonFlag(cmd, &f.json)
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
+	return cmd
+}
+
+// errWrong ends the program with status 1 behind a certificate that says why.
+var errWrong = errors.New("the certificate shows a check that failed")
+
+// certify makes the certificate and writes it.
+func (p *program) certify(ctx context.Context, f certifyFlags) error {
+	out, err := p.create(f.output)
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	opts := certificate.Options{}
+	if f.golden != "" {
+		if opts.Golden, err = certificate.OpenGolden(f.golden); err != nil {
+			return err
+		}
+		defer opts.Golden.Close()
+	}
+	m, err := p.open(ctx, f.modelFlags)
+	if err != nil {
+		return err
+	}
+	texts, err := f.texts(m)
+	if err != nil {
+		return err
+	}
+	if texts != nil {
+		opts.IDs = texts[0]
+	}
+	if other := f.modelFlags; m.Info().Backend == "go" {
+		other.backend = "xla"
+		if _, missing := models.PluginPath("xla"); missing == nil {
+			opts.Other = func() (*models.Model, error) { return p.open(ctx, other) }
+		}
+	} else {
+		other.backend = "go"
+		opts.Other = func() (*models.Model, error) { return p.open(ctx, other) }
+	}
+	line := p.progress()
+	defer line.clear()
+	line.show("checking")
+	c, err := certificate.Run(ctx, m, opts)
+	if err != nil {
+		return err
+	}
+	line.clear()
+	if f.json {
+		err = writeJSON(out, c)
+	} else {
+		_, err = c.WriteTo(out)
+	}
+	if err == nil {
+		err = out.commit()
+	}
+	if err == nil && !c.OK {
+		err = errWrong
+	}
+	return err
+}
+
+// record writes what a model computes.
+func (p *program) record(ctx context.Context, f certifyFlags) error {
+	out, err := p.create(f.record)
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	m, err := p.open(ctx, f.modelFlags)
+	if err != nil {
+		return err
+	}
+	texts, err := f.texts(m)
+	if err != nil {
+		return err
+	}
+	if texts == nil {
+		return usagef("--record needs a text: --text or --ids")
+	}
+	tensors, err := certificate.Record(ctx, m, texts, f.steps)
+	if err != nil {
+		return err
+	}
+	if err := checkpoint.Write(out, tensors, metadata(m.Info())); err != nil {
+		return err
+	}
+	return out.commit()
+}
+
+// texts returns the ids that the user gave; nil for none.
+func (f certifyFlags) texts(m *models.Model) ([][]int, error) {
+	if f.text == "" {
+		return f.ids, nil
+	}
+	tokens, err := m.Encode(f.text, 0)
+	if err != nil {
+		return nil, fmt.Errorf("--text: %w", err)
+	}
+	var ids []int
+	for _, t := range tokens {
+		ids = append(ids, t.ID)
+	}
+	return [][]int{ids}, nil
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/models/certificate"
+)
+
+// A recorded checkpoint gets a certificate, as a table and as JSON; a recording of another model ends with status 1 and says where.
+func TestCertify(t *testing.T) {
+	dir := filepath.Join(goldens, "llama")
+	golden := filepath.Join(dir, "golden.safetensors")
+	table := mustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--golden", golden)
+	for _, want := range []string{"ok     padded logits", "ok     greedy tokens", "ok     Value Zeroing against zeroed values", "All checks passed."} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table lacks %q:\n%s", want, table)
+		}
+	}
+	var c certificate.Certificate
+	text := mustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--golden", golden, "--json")
+	if err := json.Unmarshal([]byte(text), &c); err != nil || !c.OK || len(c.Checks) < 12 || c.Model.Family != "llama" {
+		t.Errorf("certificate %+v, %v", c, err)
+	}
+	status, table, stderr := execute(t, "", "certify", "--backend", "go", "--model", filepath.Join(goldens, "qwen2"), "--golden", golden)
+	if status != statusError || !strings.Contains(table, "WRONG  logits") || !strings.Contains(stderr, "a check that failed") {
+		t.Errorf("another model's recording: status %d\n%s%s", status, table, stderr)
+	}
+}
+
+// What --record writes, --golden passes.
+func TestCertifyRecord(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "golden.safetensors")
+	dir := filepath.Join(goldens, "gpt2")
+	mustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--record", path, "--ids", "5,6,7,8", "--ids", "9,10,11,12")
+	if table := mustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--golden", path); !strings.Contains(table, "ok     logits") {
+		t.Error(table)
+	}
+}
+
+func TestCertifyRefusals(t *testing.T) {
+	model := filepath.Join(goldens, "gpt2")
+	checkRefusals(t, []refusal{
+		{"golden that is not there", []string{"certify", "--golden", "no/such/file"}, "", statusError, "no/such/file"},
+		{"weights as golden", []string{"certify", "--golden", filepath.Join(model, "model.safetensors")}, "", statusError, "a golden?"},
+		{"text and ids", []string{"certify", "--text", "a", "--ids", "1"}, "", statusUsage, "one of --text and --ids"},
+		{"record and golden", []string{"certify", "--record", "OUT", "--golden", "x"}, "", statusUsage, "--record writes"},
+		{"record without text", []string{"certify", "--record", "OUT"}, "", statusUsage, "--record needs a text"},
+		{"texts of two lengths", []string{"certify", "--model", model, "--backend", "go", "--record", "OUT", "--ids", "1", "--ids", "1,2"}, "", statusError, "one length"},
+		{"size", []string{"certify", "--max-memory", "lots"}, "", statusUsage, `"lots" is not a size`},
+		{"memory", []string{"certify", "--model", model, "--max-memory", "1kB"}, "", statusError, "--max-memory"},
+		{"dtype", []string{"certify", "--model", model, "--dtype", "int4"}, "", statusError, "take float32 or bfloat16"},
+		{"id", []string{"certify", "--ids", "1,x"}, "", statusUsage, `"x" is not a token id`},
+	})
+}

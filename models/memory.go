@@ -1,0 +1,93 @@
+package models
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+
+	"github.com/headwater-ml/headwater/models/transformer"
+)
+
+// MemoryError says that something needs more memory than it may have. Nothing was allocated for it.
+type MemoryError struct {
+	// What needs it: "the weights of gpt2 in float32".
+	What string
+	// Need and Limit are bytes; Chosen is whether the limit is [Options.MaxMemory] and not what the machine has left.
+	Need, Limit int64
+	Chosen      bool
+	// Instead says what would fit, or what to do: "bfloat16 needs 0.2 GB".
+	Instead string
+}
+
+// Error implements error.
+func (e *MemoryError) Error() string {
+	limit := "this machine has"
+	if e.Chosen {
+		limit = "the limit is"
+	}
+	return fmt.Sprintf("models: %s: %s, and %s %s; %s", e.What, gigabytes(e.Need), limit, gigabytes(e.Limit), e.Instead)
+}
+
+// gigabytes returns a size as people read it.
+func gigabytes(n int64) string {
+	if n < 1e8 {
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
+
+// limit returns how many bytes may be taken, and whether the user said so.
+func (o Options) limit() (bytes int64, chosen bool) {
+	if o.MaxMemory > 0 {
+		return o.MaxMemory, true
+	}
+	return availableMemory() / 10 * 9, false
+}
+
+// checkWeights returns a *MemoryError if the weights of spec do not fit.
+func (o Options) checkWeights(name string, spec *transformer.Spec, dtype dtypes.DType) error {
+	limit, chosen := o.limit()
+	need := weightBytes(spec, dtype)
+	if need <= limit {
+		return nil
+	}
+	instead := fmt.Sprintf("a limit of at least %s (--max-memory) would do on a larger machine", gigabytes(need))
+	if half := weightBytes(spec, dtypes.BFloat16); half <= limit {
+		instead = fmt.Sprintf("in bfloat16 (--dtype bfloat16) they need %s", gigabytes(half))
+	}
+	return &MemoryError{
+		What: fmt.Sprintf("the weights of %s in %s", name, strings.ToLower(dtype.String())), Need: need, Limit: limit, Chosen: chosen,
+		Instead: instead,
+	}
+}
+
+// weightBytes is how much the parameters of a spec take.
+func weightBytes(spec *transformer.Spec, dtype dtypes.DType) int64 {
+	bytes := int64(0)
+	for _, p := range spec.Params() {
+		bytes += int64(p.Size()) * int64(dtype.Memory())
+	}
+	return bytes
+}
+
+// unknownMemory is what a machine is taken to have whose memory cannot be read: 64 GiB.
+const unknownMemory = 64 << 30
+
+// availableMemory returns how many bytes can be taken without the system having to end something: MemAvailable of Linux.
+func availableMemory() int64 {
+	f, err := os.Open("/proc/meminfo")
+	if err != nil {
+		return unknownMemory
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		kib := int64(0)
+		if n, _ := fmt.Sscanf(lines.Text(), "MemAvailable: %d kB", &kib); n == 1 {
+			return kib << 10
+		}
+	}
+	return unknownMemory
+}

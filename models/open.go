@@ -1,0 +1,80 @@
+package models
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+
+	"github.com/headwater-ml/headwater/models/hub"
+	"github.com/headwater-ml/headwater/models/tiny"
+)
+
+// Options says how to open a model. The zero value is the default of every field.
+type Options struct {
+	// Backend is what computes: go, xla, cuda, xla:PATH or cuda:PATH of a PJRT plugin. Empty is go for an embedded model, which answers
+	// before XLA has started and looks the same on every machine; for others xla if it is linked and a plugin is found, else go.
+	Backend string
+	// DType is what the weights are held in: float32, or bfloat16 for half the memory and numbers that agree to about 2 digits. Empty is
+	// float32, whatever the file has: its numbers are those of the reference. Scores, norms and taps are float32 always.
+	DType string
+	// MaxMemory is how many bytes weights and what a run records may take; 0 is what the machine has left, of which a tenth is kept back.
+	MaxMemory int64
+	// Hub says where a model of the Hub is looked for; nil is as the user has set up the Python tools, by the environment.
+	Hub *hub.Options
+	// Progress, if not nil, is told how far a download is. With Hub its own counts.
+	Progress func(hub.Progress)
+}
+
+// dtype is the element type of weights.
+func (o Options) dtype() (dtypes.DType, error) {
+	switch o.DType {
+	case "", "float32", "f32":
+		return dtypes.Float32, nil
+	case "bfloat16", "bf16":
+		return dtypes.BFloat16, nil
+	}
+	return dtypes.InvalidDType, fmt.Errorf("models: weights as %q are not supported; take float32 or bfloat16", o.DType)
+}
+
+// find returns the directory that ref names: a path, or the folder of the Hub's cache.
+func find(ctx context.Context, ref string, opts Options) (string, error) {
+	_, err := os.Stat(ref)
+	if err == nil {
+		return ref, nil
+	}
+	if !os.IsNotExist(err) {
+		return "", fmt.Errorf("models: %w", err)
+	}
+	if _, invalid := hub.ParseRef(ref); invalid != nil || looksLikePath(ref) {
+		return "", fmt.Errorf("models: %s is neither a directory, nor an embedded model (%s), nor a name of the Hub such as openai-community/gpt2: %w",
+			ref, tiny.Name, fs.ErrNotExist)
+	}
+	where, err := opts.hub()
+	if err != nil {
+		return "", err
+	}
+	dir, err := hub.Resolve(ctx, ref, where)
+	if err != nil && !strings.Contains(ref, "/") {
+		return "", fmt.Errorf("models: %s is neither a directory nor an embedded model (%s); as a name of the Hub: %w", ref, tiny.Name, err)
+	}
+	return dir, err
+}
+
+// looksLikePath is whether ref can only be meant as a path.
+func looksLikePath(ref string) bool {
+	return strings.HasPrefix(ref, ".") || strings.HasPrefix(ref, "/") || strings.HasPrefix(ref, "~") || strings.HasSuffix(ref, "/")
+}
+
+// hub returns where models of the Hub are looked for.
+func (o Options) hub() (hub.Options, error) {
+	if o.Hub != nil {
+		return *o.Hub, nil
+	}
+	where, err := hub.FromEnvironment()
+	where.Progress = o.Progress
+	return where, err
+}

@@ -1,0 +1,77 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/headwater-ml/headwater/models/chat"
+	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/models/tokenizer"
+)
+
+// openText reads what the directory says of text: its tokenizer, which may be missing because ids can be run without it, the ids that
+// end a text, the one that masks a token, and the form of a conversation.
+func (m *Model) openText(dir *checkpoint.Dir) error {
+	if dir.HasTokenizer() {
+		data, err := dir.TokenizerJSON()
+		if err != nil {
+			return err
+		}
+		if m.tokenizer, err = tokenizer.Parse(data, dir.Name+"/tokenizer.json"); err != nil {
+			return err
+		}
+		if m.tokenizer.VocabSize() > m.spec.Vocab {
+			return fmt.Errorf("models: %s: tokenizer.json has %d tokens, the embedding has %d", dir.Name, m.tokenizer.VocabSize(), m.spec.Vocab)
+		}
+	}
+	eos, err := dir.EOS()
+	if err != nil {
+		return err
+	}
+	m.stop = map[int]bool{}
+	for _, id := range append(eos, m.spec.EOS...) {
+		m.stop[id] = true
+	}
+	specials, err := dir.SpecialTokens()
+	if err != nil {
+		return err
+	}
+	m.mask = m.maskID(specials["mask_token"])
+	m.chatErr = fmt.Errorf("models: %s: %w", dir.Name, chat.ErrNone)
+	template, err := dir.ChatTemplate("")
+	if err == nil && template != "" {
+		m.chat, m.chatErr = chat.New(template, specials)
+	}
+	if err != nil {
+		m.chatErr = err
+	}
+	return nil
+}
+
+// maskID returns the id of the mask token, by its name in the tokenizer's configuration or by those that encoders use; -1 if there is
+// none.
+func (m *Model) maskID(named string) int {
+	if m.tokenizer == nil {
+		return -1
+	}
+	for _, text := range []string{named, "[MASK]", "<mask>"} {
+		if id, ok := m.tokenizer.ID(text); ok && text != "" {
+			return id
+		}
+	}
+	return -1
+}
+
+// Chat returns the text that the model was trained to see when a user says something and it is its turn to answer. The text holds the
+// control tokens already. It returns an error if the checkpoint has no chat template, or one that does not parse, end, or take the
+// conversation.
+func (m *Model) Chat(user string) (string, error) {
+	if m.chat == nil {
+		return "", m.chatErr
+	}
+	text, err := m.chat.Render([]chat.Message{{Role: "user", Content: user}}, chat.Options{AddGenerationPrompt: true})
+	if errors.Is(err, chat.ErrRefused) || err == nil {
+		return text, err
+	}
+	return "", fmt.Errorf("models: %s: %w", m.info.Name, err)
+}

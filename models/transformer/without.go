@@ -1,0 +1,38 @@
+package transformer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// WithoutValue runs layer l on x, the residual stream before it of T tokens, [T,D], with the value vector of one source zeroed in
+// every head, and returns the residual stream after it, [T,D]: what Value Zeroing means, computed the long way round. A source of -1
+// zeroes none. It returns an error for a layer, a source or a size that there is not.
+func (m *Model) WithoutValue(ctx context.Context, l int, x []float32, source int) ([]float32, error) {
+	spec := m.Spec
+	n := len(x) / spec.Width
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("transformer: stopped before layer %d: %w", l, err)
+	}
+	if l < 0 || l >= spec.Layers || len(x) != n*spec.Width || n == 0 || source < -1 || source >= n {
+		return nil, fmt.Errorf("transformer: layer %d of %d, source %d, %d numbers of width %d do not fit", l, spec.Layers, source, len(x), spec.Width)
+	}
+	out, err := m.run(fmt.Sprintf("without value, layer %d", l), "", func(w Weights, in []*Node) []*Node {
+		ids := Zeros(in[0].Graph(), shapes.Make(dtypes.Int32, 1, in[0].Shape().Dimensions[1])) // only their number matters
+		d := newBuilder(spec, w, text{ids: ids, length: in[1]})
+		b, _ := d.block(l, in[0], nil)
+		slots := Iota(ids.Graph(), shapes.Make(dtypes.Int32, 1, 1, ids.Shape().Dimensions[1], 1), 2)
+		b.Value = Mul(b.Value, ConvertDType(NotEqual(slots, in[2]), dtypes.Float32))
+		b.attend()
+		return []*Node{b.Output}
+	}, tensors.FromFlatDataAndDimensions(x, 1, n, spec.Width), tensors.FromScalar(int32(n)), tensors.FromScalar(int32(source)))
+	if err != nil {
+		return nil, fmt.Errorf("transformer: layer %d without source %d: %w", l, source, err)
+	}
+	return floats(out[0])
+}
