@@ -111,16 +111,19 @@ func (b *page) totals(v *view, t int) {
 		return
 	}
 	w := v.mass(t)
+	sinks := v.sinkNames(b.picture, t)
+	if !b.divided(sinks) {
+		return
+	}
 	b.printf(`<div style="%s;font-size:12px;line-height:1.6">`, soft)
 	if !v.top.signed && !math.IsNaN(w.generated) {
 		b.bar(w)
 	}
-	sinks := v.sinkNames(b.picture, t)
 	if sinks != "" {
 		b.printf("sink %s · ", escape(sinks, 0))
 	}
-	b.printf("%s %s", promptName(sinks), v.top.sum(w.prompt))
-	if !math.IsNaN(w.generated) {
+	b.printf("%s %s", b.promptName(sinks), v.top.sum(w.prompt))
+	if !math.IsNaN(w.generated) && !b.e.Model.Bidirectional {
 		b.printf(" · generated tokens %s", v.top.sum(w.generated))
 	}
 	b.WriteString("</div>")
@@ -135,7 +138,7 @@ func (b *page) bar(w mass) {
 		color rgb
 	}{
 		{"sink", w.sink, rgb{190, 194, 200}},
-		{"prompt", w.prompt, ramp(0.6).background},
+		{b.words.text, w.prompt, ramp(0.6).background},
 		{"generated tokens", w.generated, rgb{120, 126, 136}},
 	} {
 		if px := int(math.Round(width * min(max(part.share, 0), 1))); px > 0 {

@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"fmt"
+	"html"
 	"io"
 	"math"
 	"strings"
@@ -75,7 +76,7 @@ func (b *page) write() {
 
 // head writes title, status, prompt and answer.
 func (b *page) head() {
-	b.printf(`<div style="font-size:16px"><b>Where each generated token comes from</b>`)
+	b.printf(`<div style="font-size:16px"><b>%s</b>`, b.words.title)
 	if b.e.Model.Note != "" {
 		b.printf(` <span style="%s;border-radius:9px;padding:1px 9px;font-size:12px">%s</span>`,
 			badge, escape(b.e.Model.Note, nameLimit))
@@ -88,11 +89,14 @@ func (b *page) head() {
 		b.printf(`<div style="%s">There is nothing to show yet.</div>`, soft)
 		return
 	}
-	b.printf(`<div style="margin:4px 0 2px 0">%s <b>%s</b></div>`,
-		escape(b.e.Prompt.Text, 2000), escape(strings.TrimPrefix(b.answer(), " "), 2000))
-	b.printf(`<div style="%s;font-size:12px;margin-bottom:8px">%s</div>`, soft, escape(b.promptFacts(), 0))
+	answer := b.answer()
+	if b.e.Model.Bidirectional && answer != "" {
+		answer = "→ " + answer
+	}
+	b.printf(`<div style="margin:4px 0 2px 0">%s <b>%s</b></div>`, escape(b.e.Prompt.Text, 2000), html.EscapeString(answer))
+	b.printf(`<div style="%s;font-size:12px;margin-bottom:8px">%s</div>`, soft, escape(b.facts(), 0))
 	if len(b.e.Steps) == 0 {
-		b.printf(`<div style="%s">No token was generated.</div>`, soft)
+		b.printf(`<div style="%s">%s</div>`, soft, b.words.nothing)
 	}
 }
 
@@ -105,7 +109,7 @@ func (b *page) tokens() {
 	for t := range n {
 		chips[t] = b.part(func(c *page) { c.highlights(t) })
 		if used+len(chips[t]) > b.limit {
-			chips[t] = b.part(func(c *page) { c.leftOut("The highlighted prompt is") })
+			chips[t] = b.part(func(c *page) { c.leftOut("The highlighted " + b.words.text + " is") })
 		}
 		used += len(chips[t])
 	}
@@ -123,15 +127,16 @@ func (b *page) tokens() {
 	}
 	for t := range n {
 		if len(left[t]) > 0 {
-			maps[t] += b.part(func(c *page) { c.leftOut("Layers × prompt of " + strings.Join(left[t], ", ") + " is") })
+			maps[t] += b.part(func(c *page) { c.leftOut("Layers × " + b.words.text + " of " + strings.Join(left[t], ", ") + " is") })
 		}
 	}
 	for t := range n {
 		b.block(t, chips[t], maps[t])
 	}
 	if left := len(b.e.Steps) - n; left > 0 {
-		b.leftOut(fmt.Sprintf("The last %s generated tokens are", thousands(left)))
+		b.leftOut(fmt.Sprintf("The last %s %s are", thousands(left), b.words.shown))
 	}
+	b.targetMaps(used)
 }
 
 // part returns what f writes.
@@ -169,9 +174,15 @@ func (b *page) block(t int, chips, maps string) {
 // summary writes the line that is seen when the block is folded: number, token, probability and its main sources.
 func (b *page) summary(t int) {
 	g := b.e.Steps[t]
-	b.printf(`<span style="display:inline-block;width:13em;vertical-align:top"><span style="%s">%d</span> `, soft, t+1)
+	where, what, chance := b.said(g)
+	width := 13
+	if where != "" {
+		width = 20
+	}
+	b.printf(`<span style="display:inline-block;width:%dem;vertical-align:top"><span style="%s">%d</span> %s`,
+		width, soft, t+1, html.EscapeString(where))
 	b.printf(`<span style="%s;border-radius:4px;padding:1px 7px;font-weight:bold">%s</span> <span style="%s">%s`, strong,
-		escape(tokenName(g.Text), 0), soft, share(g.Probability))
+		html.EscapeString(what), soft, chance)
 	if g.Forced {
 		b.WriteString(", given")
 	}
@@ -213,8 +224,8 @@ func (b *page) alternatives(chosen, t int) {
 		return
 	}
 	b.printf(`<table style="%s;border-collapse:collapse;margin:4px 0;font-size:12px"><tr style="%s">`+
-		`<td style="%s;text-align:left;padding:0 12px 0 0" colspan="3">probability of the next token</td></tr>`,
-		card, card, soft)
+		`<td style="%s;text-align:left;padding:0 12px 0 0" colspan="3">%s</td></tr>`,
+		card, card, soft, b.words.chance)
 	for _, a := range alternatives[:min(len(alternatives), maxAlternatives)] {
 		weight, fill := "normal", rgb{170, 178, 190}
 		if a.ID == chosen {

@@ -18,8 +18,8 @@ func (b *page) layerMap(i, t int) {
 	}
 	low, high := v.all.ends()
 	b.printf(`<details%s style="%s;margin:2px 0"><summary style="%s;font-size:12px;cursor:pointer">`+
-		`layers × prompt, %s (%s, colours %s to %s)</summary>`,
-		attribute, card, soft, escape(v.name, nameLimit), escape(v.all.unit, nameLimit), low, high)
+		`layers × %s, %s (%s, colours %s to %s)</summary>`,
+		attribute, card, soft, b.words.text, escape(v.name, nameLimit), escape(v.all.unit, nameLimit), low, high)
 	columns := b.columns(t, t+1, mapColumns)
 	b.printf(`<div style="overflow-x:auto"><table cellpadding="4" `+
 		`style="%s;border-collapse:collapse;margin:0;font-size:11px;line-height:1.3">`, card)
@@ -29,16 +29,16 @@ func (b *page) layerMap(i, t int) {
 	}
 	b.WriteString("</table></div>")
 	if left := len(b.e.Prompt.Texts) - len(columns); left > 0 {
-		b.printf(`<div style="%s;font-size:12px">The %d of %d prompt tokens with the largest highlighted values; `+
+		b.printf(`<div style="%s;font-size:12px">The %d of %d %s with the largest highlighted values; `+
 			`%d are left out. All numbers are in the explanation.</div>`,
-			soft, len(columns), len(b.e.Prompt.Texts), left)
+			soft, len(columns), len(b.e.Prompt.Texts), b.words.tokens, left)
 	}
 	b.WriteString("</details>")
 }
 
 // mapHeader writes the prompt tokens over their columns.
 func (b *page) mapHeader(columns []int, v *view) {
-	b.printf(`<tr style="%s;text-align:right"><td style="%s">layer ↑ &nbsp; prompt →</td>`, card, soft)
+	b.printf(`<tr style="%s;text-align:right"><td style="%s">layer ↑ &nbsp; %s →</td>`, card, soft, b.words.text)
 	for _, j := range columns {
 		style := card
 		if v.sinks[j] || b.hidden[j] {

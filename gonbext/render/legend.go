@@ -4,8 +4,7 @@ package render
 func (b *page) legend() {
 	b.printf(`<div style="%s;border-radius:6px;padding:8px 12px;margin-top:8px;font-size:12px">`, panel)
 	if len(b.e.Prompt.Texts) > 0 && len(b.views) > 0 {
-		b.printf(`<div style="%s">Each line: the prompt tokens (sources) in order, on the colour of how much of the `+
-			`generated token (target) comes from them. A sink and filtered tokens are grey and not in the scale.</div>`, panel)
+		b.printf(`<div style="%s">%s</div>`, panel, b.words.lines)
 		b.printf(`<table style="%s;border-collapse:collapse;margin:4px 0;font-size:12px">`, panel)
 		for i := range b.views {
 			b.scaleRow(&b.views[i])

@@ -15,6 +15,7 @@ import (
 // picture is what all forms of a heatmap show, computed once: n generated tokens, m prompt tokens.
 type picture struct {
 	e      *attribution.Explanation
+	words  words
 	status string
 	hidden []bool // [m], greyed by the filter
 	views  []view
@@ -37,6 +38,9 @@ func (h Heatmap) picture() *picture {
 	p := &picture{e: h.Explanation, status: h.Status}
 	if p.e == nil {
 		p.e = &attribution.Explanation{}
+	}
+	p.words = wordsFor(p.e.Model)
+	if h.Explanation == nil {
 		return p
 	}
 	m := len(p.e.Prompt.Texts)
@@ -144,13 +148,17 @@ func (v *view) sinkNames(p *picture, t int) string {
 	return strings.Join(names, ", ")
 }
 
-// promptName names the prompt without its sinks.
-func promptName(sinks string) string {
+// promptName names the text that was given without its sinks.
+func (p *picture) promptName(sinks string) string {
 	if sinks == "" {
-		return "prompt"
+		return p.words.text
 	}
-	return "rest of the prompt"
+	return "rest of the " + p.words.text
 }
+
+// divided reports whether a row of shares has parts to name: sinks, or what rests on generated tokens. All of an encoder's
+// row rests on its text.
+func (p *picture) divided(sinks string) bool { return sinks != "" || !p.e.Model.Bidirectional }
 
 // nameLimit is how many columns of a token are shown; longer ones are cut with a remark.
 const nameLimit = 40
@@ -164,7 +172,7 @@ func tokenName(text string) string {
 // continues reports whether prompt token j is a later part of the word before it.
 func (p *picture) continues(j int) bool {
 	text := p.e.Prompt.Texts[j]
-	if j == 0 || j-1 < len(p.e.Prompt.Special) && p.e.Prompt.Special[j-1] {
+	if j == 0 || p.special(j-1) {
 		return false
 	}
 	r, _ := utf8.DecodeRuneInString(text)
@@ -202,7 +210,7 @@ func (p *picture) columns(first, last, limit int) []int {
 
 // title says what the picture is of.
 func (p *picture) title() string {
-	s := "Where each generated token comes from"
+	s := p.words.title
 	if p.e.Model.Note != "" {
 		s += " · " + Visible(p.e.Model.Note, nameLimit)
 	}
@@ -234,34 +242,4 @@ func (v *view) options() string {
 	}
 	sort.Strings(settings)
 	return strings.Join(settings, ", ")
-}
-
-// promptFacts describes the prompt and the answer in numbers.
-func (p *picture) promptFacts() string {
-	s := fmt.Sprintf("%d prompt tokens", len(p.e.Prompt.Texts))
-	if p.e.Prompt.BOSAdded {
-		s += ", the first of them begin-of-text that was added"
-	}
-	s += fmt.Sprintf("; %d generated", len(p.e.Steps))
-	forced := 0
-	for _, g := range p.e.Steps {
-		if g.Forced {
-			forced++
-		}
-	}
-	if forced > 0 {
-		s += fmt.Sprintf(", %d of them given by the caller", forced)
-	}
-	return s
-}
-
-// answer returns the generated text, in raw bytes, without control tokens.
-func (p *picture) answer() string {
-	var b strings.Builder
-	for _, g := range p.e.Steps {
-		if !g.Special {
-			b.WriteString(g.Text)
-		}
-	}
-	return b.String()
 }

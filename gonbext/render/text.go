@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -61,10 +62,10 @@ func (t *text) head() {
 		t.line("There is nothing to show yet.")
 		return
 	}
-	t.wrapped("prompt     ", Visible(t.e.Prompt.Text, 2000))
-	t.wrapped("generated  ", Visible(strings.TrimPrefix(t.answer(), " "), 2000))
+	t.wrapped(left(t.words.text, 11), Visible(t.e.Prompt.Text, 2000))
+	t.wrapped(left(t.words.answer, 11), t.answer())
 	if len(t.e.Steps) == 0 {
-		t.line("No token was generated.")
+		t.line(t.words.nothing)
 	}
 }
 
@@ -72,7 +73,11 @@ func (t *text) head() {
 func (t *text) token(i int) {
 	g := t.e.Steps[i]
 	t.line("")
-	line := fmt.Sprintf("%3d  %s  %s", i+1, t.bold(tokenName(g.Text)), share(g.Probability))
+	where, what, chance := t.said(g)
+	if t.e.Model.Bidirectional && !g.Class {
+		what = strconv.Quote(what)
+	}
+	line := fmt.Sprintf("%3d  %s%s  %s", i+1, where, t.bold(what), chance)
 	if g.Forced {
 		line += "  (given)"
 	}
@@ -197,8 +202,11 @@ func (t *text) totals(v *view, i int) {
 		}
 		return
 	}
-	parts := []string{promptName(sinks) + " " + v.top.sum(w.prompt)}
-	if !math.IsNaN(w.generated) {
+	if !t.divided(sinks) {
+		return
+	}
+	parts := []string{t.promptName(sinks) + " " + v.top.sum(w.prompt)}
+	if !math.IsNaN(w.generated) && !t.e.Model.Bidirectional {
 		parts = append(parts, "generated tokens "+v.top.sum(w.generated))
 	}
 	if sinks != "" {
@@ -211,8 +219,8 @@ func (t *text) totals(v *view, i int) {
 				rest -= v.at(i, j)
 			}
 		}
-		parts = append(parts, fmt.Sprintf("of it on the %d prompt tokens not shown %s",
-			len(t.e.Prompt.Texts)-len(columns), v.top.sum(rest)))
+		parts = append(parts, fmt.Sprintf("of it on the %d %s not shown %s",
+			len(t.e.Prompt.Texts)-len(columns), t.words.tokens, v.top.sum(rest)))
 	}
 	t.wrapped("     "+right(v.label(), t.label)+"  Σ ", strings.Join(parts, " · "))
 }
@@ -221,7 +229,7 @@ func (t *text) totals(v *view, i int) {
 func (t *text) legend() {
 	t.line("")
 	if len(t.e.Prompt.Texts) > 0 {
-		t.wrapped("", "Columns: prompt tokens (sources), in order. Rows: methods. One block for each generated token (target).")
+		t.wrapped("", t.words.columns)
 	}
 	for k := range t.views {
 		v := &t.views[k]

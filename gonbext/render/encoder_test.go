@@ -1,0 +1,240 @@
+package render
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// encoded is an explanation by an encoder with that head: two predictions of a masked-token head, at a mask and at a word, one
+// of each other. Its last token draws much of every row. Its numbers follow a rule, not a model.
+func encoded(head trace.Head) *attribution.Explanation {
+	texts := []string{"[CLS]", "the", " man", " lost", "[MASK]", " key", "s", " .", "[SEP]"}
+	at := func(i int) *int { return &i }
+	e := &attribution.Explanation{
+		Version: attribution.Version,
+		Model: trace.Info{
+			Name: "reader", Hash: "77e04b5a3f2a9c1d", Family: "bert", Backend: "go", Head: head, Bidirectional: true,
+			Layers: 4, Heads: 2, Width: 32, Vocab: 96,
+		},
+		Prompt: attribution.Prompt{
+			Text: "the man lost [MASK] keys.", Texts: texts, IDs: []int{2, 5, 6, 7, 4, 8, 9, 10, 3},
+			Offsets: [][2]int{{0, 0}, {0, 3}, {4, 7}, {8, 12}, {13, 19}, {20, 23}, {23, 24}, {24, 25}, {0, 0}},
+			Special: []bool{true, false, false, false, true, false, false, false, true},
+		},
+		Order: []string{"rollout", "flow"}, Methods: map[string]*attribution.Result{}, OtherMass: map[string][]float64{},
+		Maps: map[string]*attribution.Map{},
+	}
+	switch head {
+	case trace.MaskedToken:
+		e.Steps = []attribution.GeneratedToken{
+			{ID: 11, Text: " his", Position: at(4), Probability: 0.624, Alternatives: []attribution.Alternative{
+				{ID: 11, Text: " his", Probability: 0.624}, {ID: 12, Text: " the", Probability: 0.211}, {ID: 13, Text: " her", Probability: 0.05},
+			}},
+			{ID: 8, Text: " key", Position: at(5), Probability: 0.973},
+		}
+	case trace.Classes:
+		e.Steps = []attribution.GeneratedToken{{ID: 1, Text: "POSITIVE", Position: at(0), Class: true, Probability: 0.98, Alternatives: []attribution.Alternative{
+			{ID: 1, Text: "POSITIVE", Probability: 0.98}, {ID: 0, Text: "NEGATIVE", Probability: 0.02},
+		}}}
+	case trace.TokenClasses:
+		e.Steps = []attribution.GeneratedToken{{Text: "original", Position: at(3), Class: true, Probability: 0.9}}
+	case trace.NoHead:
+		e.Steps = []attribution.GeneratedToken{{ID: 8, Text: " key", Position: at(5), Unscored: true}}
+	}
+	e.Maps["rollout"] = ruled(len(texts), []int{0, 1, 2, 3}, "share of attention")
+	e.Maps["flow"] = ruled(len(texts), []int{3}, "flow")
+	for name, m := range e.Maps {
+		L, T := m.Shape[0], m.Shape[1]
+		r := &attribution.Result{
+			Unit: m.Unit, Layers: m.Layers, Shape: [3]int{len(e.Steps), T, L},
+			Options: map[string]string{"heads": "mean", "residual": "0.5", "row": "position explained"},
+		}
+		for _, g := range e.Steps {
+			for j := range T {
+				for l := range L {
+					r.Data = append(r.Data, m.Row(l, *g.Position)[j])
+				}
+			}
+		}
+		e.Methods[name] = r
+		e.OtherMass[name] = make([]float64, len(e.Steps)*L)
+	}
+	return e
+}
+
+// ruled is a map of T tokens whose last one draws 40 % of every row and whose other shares follow a rule.
+func ruled(T int, layers []int, unit string) *attribution.Map {
+	m := &attribution.Map{Unit: unit, Layers: layers, Shape: [3]int{len(layers), T, T}}
+	for l := range layers {
+		for t := range T {
+			sum := 0.0
+			weights := make([]float64, T-1)
+			for j := range weights {
+				weights[j] = float64(1 + (j*(3+l)+t*5)%7)
+				if j == t {
+					weights[j] *= 2
+				}
+				sum += weights[j]
+			}
+			for _, w := range weights {
+				m.Data = append(m.Data, 0.6*w/sum)
+			}
+			m.Data = append(m.Data, 0.4)
+		}
+	}
+	return m
+}
+
+func TestEncoder(t *testing.T) {
+	t.Run("text", func(t *testing.T) { golden(t, Text{Heatmap: Heatmap{Explanation: encoded(trace.MaskedToken)}}) })
+	t.Run("class", func(t *testing.T) { golden(t, Text{Heatmap: Heatmap{Explanation: encoded(trace.Classes)}}) })
+	t.Run("notebook", func(t *testing.T) {
+		h := HTML{Heatmap: Heatmap{Explanation: encoded(trace.MaskedToken)}}
+		golden(t, h)
+		survives(t, written(t, h))
+	})
+}
+
+// What the head of an encoder says reads as what it is, in both forms.
+func TestEncoderHeads(t *testing.T) {
+	value := encoded(trace.Classes)
+	value.Steps[0] = attribution.GeneratedToken{Text: "-0.37", Position: new(int), Class: true, Unscored: true}
+	nowhere := encoded(trace.MaskedToken)
+	nowhere.Steps[0].Position = nil
+	far := 99
+	outside := encoded(trace.MaskedToken)
+	outside.Steps[0].Position = &far
+	for _, c := range []struct {
+		name         string
+		e            *attribution.Explanation
+		title        string
+		line, markup string
+	}{
+		{"masked token", encoded(trace.MaskedToken), "Where each prediction comes from", "  1  [MASK] at 4 → \"his\"  62.4 %\n", `</span> [MASK] at 4 → <span `},
+		{"word", encoded(trace.MaskedToken), "predicted  his · key", "  2  key at 5 → \"key\"  97.3 %\n", `</span> key at 5 → <span `},
+		{"class", encoded(trace.Classes), "Where the class comes from", "  1  class POSITIVE  98.0 %\n", `</span> class <span `},
+		{"value", value, "predicted  -0.37", "  1  value -0.37\n", `</span> value <span `},
+		{"class of a token", encoded(trace.TokenClasses), "predicted  original", "  1  lost at 3 → original  90.0 %\n", `</span> lost at 3 → <span `},
+		{"no head", encoded(trace.NoHead), "What each hidden state is made of", "  1  token 5 \"key\"\n", `</span> token 5 <span `},
+		{"no position", nowhere, "Where each", "  1  \"his\"  62.4 %\n", ">his<"},
+		{"a position outside", outside, "Where each", "  1  position 99 → \"his\"", "position 99 → <span "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text, markup := written(t, Text{Heatmap: Heatmap{Explanation: c.e}}), written(t, HTML{Heatmap: Heatmap{Explanation: c.e}})
+			survives(t, markup)
+			for _, want := range []string{c.title, c.line} {
+				if !strings.Contains(text, want) {
+					t.Errorf("text lacks %q:\n%s", want, text)
+				}
+			}
+			if !strings.Contains(markup, c.markup) {
+				t.Errorf("HTML lacks %q:\n%s", c.markup, markup)
+			}
+			for _, s := range []string{text, markup} {
+				for _, wrong := range []string{"enerated", "prompt", "NaN", "begin-of-text"} {
+					if strings.Contains(s, wrong) {
+						t.Errorf("a picture of an encoder says %q:\n%s", wrong, s)
+					}
+				}
+			}
+		})
+	}
+}
+
+// The end that draws every row is apart; without it a row needs no total.
+func TestEncoderTotals(t *testing.T) {
+	e := encoded(trace.MaskedToken)
+	for what, r := range map[string]string{"text": written(t, Text{Heatmap: Heatmap{Explanation: e}}), "HTML": written(t, HTML{Heatmap: Heatmap{Explanation: e}})} {
+		if !strings.Contains(r, "sink [SEP] 40.0 % · rest of the text 60.0 %") {
+			t.Errorf("%s does not show the sink:\n%s", what, r)
+		}
+	}
+	for name, m := range e.Maps { // the same without the sink, which no row looks at now
+		T := m.Shape[1]
+		for i := T - 1; i < len(m.Data); i += T {
+			m.Data[i] = 0
+		}
+		r := e.Methods[name]
+		for i := range r.Data {
+			if i/r.Shape[2]%T == T-1 {
+				r.Data[i] = 0
+			}
+		}
+	}
+	for what, r := range map[string]string{"text": written(t, Text{Heatmap: Heatmap{Explanation: e}}), "HTML": written(t, HTML{Heatmap: Heatmap{Explanation: e}})} {
+		if strings.Contains(r, "sink [SEP]") || strings.Contains(r, "Σ") || strings.Contains(r, "text 60.0 %") {
+			t.Errorf("%s shows totals that say nothing:\n%s", what, r)
+		}
+	}
+}
+
+// Maps of all targets: as many cells as there are pairs, the rows explained in bold; none where it would be too large to read
+// or is not whole.
+func TestTargetMaps(t *testing.T) {
+	e := encoded(trace.MaskedToken)
+	markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+	for _, want := range []string{
+		"targets × sources, rollout (share of attention, layer 3, colours 0 % to 50 %)", "targets × sources, flow (flow, layer 3",
+		"<b>[MASK]&nbsp;4</b>", "<b>key&nbsp;5</b>", "<td>[SEP]&nbsp;8</td>",
+	} {
+		if !strings.Contains(markup, want) {
+			t.Errorf("lacks %q", want)
+		}
+	}
+	layer := 1
+	if got := written(t, HTML{Heatmap: Heatmap{Explanation: e, Layer: &layer}}); !strings.Contains(got, "rollout (share of attention, layer 1,") {
+		t.Error("the map is not that of the highlighted layer")
+	}
+	small := written(t, HTML{Heatmap: Heatmap{Explanation: e}, MaxBytes: 24_000})
+	if !strings.Contains(small, "Targets × sources of flow is left out here: the picture would be larger than 24,000 bytes.") {
+		t.Errorf("a small picture keeps the map of %d bytes", len(small))
+	}
+	for name, change := range map[string]func(*attribution.Map){
+		"cut":    func(m *attribution.Map) { m.Data = m.Data[1:] },
+		"shape":  func(m *attribution.Map) { m.Shape[1]-- },
+		"layers": func(m *attribution.Map) { m.Layers = nil },
+		"others": func(m *attribution.Map) { m.Layers = []int{7, 8, 9, 10} },
+	} {
+		e := encoded(trace.MaskedToken)
+		change(e.Maps["rollout"])
+		if got := written(t, HTML{Heatmap: Heatmap{Explanation: e}}); strings.Contains(got, "targets × sources, rollout") {
+			t.Errorf("%s: a map that is not whole is drawn", name)
+		}
+	}
+	long := encoded(trace.MaskedToken)
+	for len(long.Prompt.Texts) < mapColumns+1 {
+		long.Prompt.Texts = append(long.Prompt.Texts, " x")
+	}
+	T := len(long.Prompt.Texts)
+	long.Maps["rollout"] = ruled(T, []int{3}, "share of attention")
+	long.Methods["rollout"] = &attribution.Result{Unit: "share of attention", Layers: []int{3}, Shape: [3]int{2, T, 1}, Data: make([]float64, 2*T)}
+	got := written(t, HTML{Heatmap: Heatmap{Explanation: long}})
+	if !strings.Contains(got, "Targets × sources of rollout is left out here: it has 41 tokens, and a map that can be read has 40 at most.") {
+		t.Errorf("no remark on a map of %d tokens:\n%s", T, got)
+	}
+	survives(t, got)
+}
+
+// An encoder's tokens, classes and positions are hostile text, too.
+func TestEncoderHostile(t *testing.T) {
+	const script = `<script>alert("1")</script>'&` + "\x00\x1b[31m\u202e"
+	for _, head := range []trace.Head{trace.MaskedToken, trace.Classes, trace.TokenClasses, trace.NoHead} {
+		e := encoded(head)
+		for j := range e.Prompt.Texts {
+			e.Prompt.Texts[j] = script
+		}
+		e.Steps[0].Text = script
+		e.Maps[script], e.Methods[script], e.Order = e.Maps["rollout"], e.Methods["rollout"], []string{script}
+		markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+		survives(t, markup)
+		text := written(t, Text{Heatmap: Heatmap{Explanation: e}})
+		for _, bad := range []string{"<script", "\x1b", "\x00", "\u202e"} {
+			if strings.Contains(markup, bad) || bad != "<script" && strings.Contains(text, bad) {
+				t.Errorf("%s: %q acts", head, bad)
+			}
+		}
+	}
+}

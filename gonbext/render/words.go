@@ -1,0 +1,155 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// words are what a picture says of a text that a model continues, and of one that it reads.
+type words struct {
+	title   string // what the picture is of
+	text    string // the text that was given
+	answer  string // what the model said to it
+	nothing string // that it said nothing
+	tokens  string // the columns
+	shown   string // what there is a block for
+	chance  string // the heading of the alternatives
+	columns string // the legend of a text
+	lines   string // the legend of a page
+}
+
+// generating are the words for a decoder.
+var generating = words{
+	title:   "Where each generated token comes from",
+	text:    "prompt",
+	answer:  "generated",
+	nothing: "No token was generated.",
+	tokens:  "prompt tokens",
+	shown:   "generated tokens",
+	chance:  "probability of the next token",
+	columns: "Columns: prompt tokens (sources), in order. Rows: methods. One block for each generated token (target).",
+	lines: "Each line: the prompt tokens (sources) in order, on the colour of how much of the generated token (target) comes " +
+		"from them. A sink and filtered tokens are grey and not in the scale.",
+}
+
+// reading are the words for an encoder.
+var reading = words{
+	title:   "Where each prediction comes from",
+	text:    "text",
+	answer:  "predicted",
+	nothing: "Nothing was predicted.",
+	tokens:  "tokens",
+	shown:   "predictions",
+	chance:  "probability at this position",
+	columns: "Columns: tokens of the text (sources), in order. Rows: methods. One block for each position explained (target).",
+	lines: "Each line: the tokens of the text (sources) in order, on the colour of how much of the position explained (target) " +
+		"comes from them. A sink and filtered tokens are grey and not in the scale.",
+}
+
+// wordsFor returns the words for a model.
+func wordsFor(info trace.Info) words {
+	if !info.Bidirectional {
+		return generating
+	}
+	w := reading
+	switch info.Head {
+	case trace.Classes:
+		w.title, w.chance = "Where the class comes from", "probability of each class"
+	case trace.TokenClasses:
+		w.chance = "probability of each class at this position"
+	case trace.NoHead:
+		w.title, w.answer = "What each hidden state is made of", ""
+	}
+	return w
+}
+
+// said is what the model says in one step, in three parts: `[MASK] at 5 → `, `his`, `62.0 %`. The first is empty for a
+// generated token, the last where there is no probability.
+func (p *picture) said(g attribution.GeneratedToken) (where, what, chance string) {
+	what, chance = tokenName(g.Text), share(g.Probability)
+	if g.Unscored {
+		chance = ""
+	}
+	if !p.e.Model.Bidirectional || g.Position == nil {
+		return "", what, chance
+	}
+	at := *g.Position
+	switch {
+	case g.Class && p.e.Model.Head != trace.TokenClasses && g.Unscored:
+		return "value ", what, chance
+	case g.Class && p.e.Model.Head != trace.TokenClasses:
+		return "class ", what, chance
+	case g.Unscored && !g.Class:
+		return fmt.Sprintf("token %d ", at), what, chance
+	case at < 0 || at >= len(p.e.Prompt.Texts):
+		return fmt.Sprintf("position %d → ", at), what, chance
+	}
+	return fmt.Sprintf("%s at %d → ", tokenName(p.e.Prompt.Texts[at]), at), what, chance
+}
+
+// answer returns what the model said, visible: the generated text without control tokens, or all predictions.
+func (p *picture) answer() string {
+	if !p.e.Model.Bidirectional {
+		var b strings.Builder
+		for _, g := range p.e.Steps {
+			if !g.Special {
+				b.WriteString(g.Text)
+			}
+		}
+		return Visible(strings.TrimPrefix(b.String(), " "), 2000)
+	}
+	var all []string
+	for _, g := range p.e.Steps {
+		if g.Class || !g.Unscored {
+			all = append(all, tokenName(g.Text))
+		}
+	}
+	return Visible(strings.Join(all, " · "), 2000)
+}
+
+// facts describes the text and the answer in numbers.
+func (p *picture) facts() string {
+	m, n := len(p.e.Prompt.Texts), len(p.e.Steps)
+	if p.e.Model.Bidirectional {
+		s := fmt.Sprintf("%d tokens", m)
+		if added := p.added(); len(added) > 0 {
+			s += ", of which the tokenizer added " + strings.Join(added, " and ")
+		}
+		if n == 1 {
+			return s + "; 1 prediction"
+		}
+		return s + fmt.Sprintf("; %d predictions", n)
+	}
+	s := fmt.Sprintf("%d prompt tokens", m)
+	if p.e.Prompt.BOSAdded {
+		s += ", the first of them begin-of-text that was added"
+	}
+	s += fmt.Sprintf("; %d generated", n)
+	forced := 0
+	for _, g := range p.e.Steps {
+		if g.Forced {
+			forced++
+		}
+	}
+	if forced > 0 {
+		s += fmt.Sprintf(", %d of them given by the caller", forced)
+	}
+	return s
+}
+
+// added are the names of the control tokens that stand for no byte of the text.
+func (p *picture) added() []string {
+	var names []string
+	for j, text := range p.e.Prompt.Texts {
+		if p.special(j) && j < len(p.e.Prompt.Offsets) && p.e.Prompt.Offsets[j][0] == p.e.Prompt.Offsets[j][1] {
+			names = append(names, tokenName(text))
+		}
+	}
+	return names
+}
+
+// special reports whether prompt token j is a control token.
+func (p *picture) special(j int) bool { return j < len(p.e.Prompt.Special) && p.e.Prompt.Special[j] }
