@@ -63,6 +63,9 @@ func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (*Output,
 		return nil, err
 	}
 	spec, fed := p.m.Spec, p.m.fed(len(p.ids))
+	if spec.Head == NoHead && spec.Bidirectional && len(p.asks) == 0 {
+		return &Output{}, nil // a graph must return something
+	}
 	rec := recording{asks: p.asks, mixes: p.mixes, blocks: p.anyPerPair()}
 	slots := p.slots // a builder serves later passes of the same key as well, so it keeps nothing of this one
 	key := fmt.Sprintf("prompt slots=%d %s", slots, rec.key())

@@ -52,7 +52,8 @@ func (m *Model) Trace(ctx context.Context, ids []int, wanted []trace.Tap) ([]tra
 }
 
 // Forward runs a batch in one pass and returns for each text what [Model.Trace] does; padding is cut off. It returns an error for an
-// empty batch, for ids that the model cannot take, and for padding on the left of an encoder's texts, whose positions it would move.
+// empty batch, for ids that the model cannot take, for padding on the left of an encoder's texts, whose positions it would move, and
+// for token types with the tap value-zeroing, which takes every token as type 0.
 func (m *Model) Forward(ctx context.Context, batch Batch, wanted []trace.Tap) ([][]trace.Tensor, error) {
 	if len(batch.IDs) == 0 {
 		return nil, fmt.Errorf("transformer: the batch has no texts")
@@ -67,6 +68,9 @@ func (m *Model) Forward(ctx context.Context, batch Batch, wanted []trace.Tap) ([
 	}
 	if err := m.checkTypes(batch); err != nil {
 		return nil, err
+	}
+	if batch.Types != nil && slices.Contains(wanted, trace.ValueZeroing) {
+		return nil, fmt.Errorf("transformer: value-zeroing takes every token as type 0; leave out the types or the tap")
 	}
 	inGraph, err := m.inGraph(wanted)
 	if err != nil {
@@ -157,7 +161,9 @@ func (m *Model) record(ctx context.Context, batch Batch, wanted []trace.Tap) ([]
 		return nil, err
 	}
 	typed := batch.Types != nil // nothing else of the batch is kept in the graph
-	out, err := m.run(fmt.Sprintf("trace %v typed=%v", wanted, typed), "", func(w Weights, in []*Node) []*Node {
+	inputs := m.batchInputs(batch, longest, m.fed(longest))
+	key := fmt.Sprintf("trace %v typed=%v of %d inputs", wanted, typed, len(inputs))
+	out, err := m.run(key, "", func(w Weights, in []*Node) []*Node {
 		t := text{ids: in[0], length: in[1]}
 		if in = in[2:]; typed {
 			t.types, in = in[0], in[1:]
@@ -167,7 +173,7 @@ func (m *Model) record(ctx context.Context, batch Batch, wanted []trace.Tap) ([]
 			t.real = in[1]
 		}
 		return newBuilder(m.Spec, w, t).trace(wanted)
-	}, m.batchInputs(batch, longest, m.fed(longest))...)
+	}, inputs...)
 	if err != nil {
 		return nil, fmt.Errorf("transformer: %s pass of %d texts of up to %d tokens: %w", m.Spec.Family, len(texts), longest, err)
 	}

@@ -1,0 +1,22 @@
+package transformer
+
+import (
+	"maps"
+	"slices"
+)
+
+// Bucket is the size that a prompt or cache of n tokens gets.
+func Bucket(n int) int { return bucket(n) }
+
+// RoundUp makes the model round lengths up as it does where every new shape is compiled.
+func (m *Model) RoundUp() { m.promptStep = slotStep }
+
+// Slots returns for how many tokens the session's cache has room.
+func (s *Session) Slots() int { return s.slots }
+
+// Graphs returns what the model built graphs for, sorted.
+func (m *Model) Graphs() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.execs))
+}
