@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -9,6 +10,10 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
+
+// ErrNothingMasked is what errors.Is finds in the refusal of a text in which a model that fills in missing tokens finds none
+// missing.
+var ErrNothingMasked = errors.New("the text has no masked token")
 
 // heads are what trace calls the heads of a decoder and of an encoder.
 func (m *Model) head() trace.Head {
@@ -76,8 +81,8 @@ func (m *Model) positions(ids []int, ask trace.Ask) ([]int, error) {
 	}
 	if masked == nil {
 		mask := m.tokenText(m.mask)
-		return nil, fmt.Errorf("models: %s fills in missing tokens, and the text has no %s: write %s where one is missing, "+
-			"or say which positions to explain", m.info.Name, mask, mask)
+		return nil, fmt.Errorf("models: %s fills in missing tokens, and %w: write %s where one is missing, "+
+			"or say which positions to explain", m.info.Name, ErrNothingMasked, mask)
 	}
 	return masked, nil
 }

@@ -16,6 +16,7 @@ import (
 type promptLine struct {
 	Prompt       *string `json:"prompt"`
 	Continuation string  `json:"continuation"`
+	Positions    []int   `json:"positions"`
 }
 
 // explainAll explains the prompts of a file, one result a line, and ends at the first bad one. Results made so far stay.
@@ -85,18 +86,21 @@ func (p *program) explainLine(ctx context.Context, m attribution.Model, text []b
 	if l.Prompt == nil {
 		return nil, fmt.Errorf(`it has no "prompt"`)
 	}
-	opts.Continuation = l.Continuation
+	opts.Continuation, opts.Positions = l.Continuation, l.Positions
 	return p.watch(ctx, m, *l.Prompt, opts)
 }
 
 // badPromptLine says what is wrong with a line in words of the line.
 func badPromptLine(err error) error {
 	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Field != "" {
+	if errors.As(err, &wrong) && wrong.Field == "positions" {
+		return fmt.Errorf(`"positions" has a %s; want a list of numbers from 0`, wrong.Value)
+	}
+	if wrong != nil && wrong.Field != "" {
 		return fmt.Errorf("%q is a %s; want a string", wrong.Field, wrong.Value)
 	}
 	if wrong != nil {
 		return fmt.Errorf(`it is a %s; want an object {"prompt":…}`, wrong.Value)
 	}
-	return fmt.Errorf(`want {"prompt":…} and, if needed, "continuation": %w`, err)
+	return fmt.Errorf(`want {"prompt":…} and, if needed, "continuation" or "positions": %w`, err)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/models"
 )
 
 // explainFlags are the flags of headwater explain.
@@ -31,11 +33,14 @@ func (p *program) explainCommand() *cobra.Command {
 		Use:   "explain [flags] PROMPT",
 		Short: "let a model continue a prompt and show where each token came from",
 		Long: "Explain lets a model continue a prompt and shows for every token, by each method, which prompt tokens it came from.\n" +
-			"With --input every line of a file is {\"prompt\":…} or {\"prompt\":…,\"continuation\":…}, and every result is a line of JSON.\n" +
+			"An encoder reads the prompt instead and is explained at each [MASK], at its class, or at every --position.\n" +
+			"With --input every line of a file is {\"prompt\":…} and, if needed, \"continuation\":… or \"positions\":[…], and every result\n" +
+			"is a line of JSON.\n" +
 			"Ctrl-C shows what there is so far; a second one ends at once.",
 		Example: `  headwater explain "the keys to the cabinet"
   headwater explain --methods rollout,flow --continuation " is" "the keys to the cabinet"
-  headwater explain --format html -o page.html "the keys to the cabinet"`,
+  headwater explain --format html -o page.html "the keys to the cabinet"
+  headwater explain --model google-bert/bert-base-uncased "the keys to the [MASK] are on the table"`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interruptible(cmd)
@@ -69,6 +74,8 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 		return usagef("explain takes one prompt, got %d arguments; put the prompt in quotes", len(args))
 	case f.input != "" && f.opts.Continuation != "":
 		return usagef(`--continuation does not go with --input: write "continuation" into its lines`)
+	case f.input != "" && len(f.opts.Positions) > 0:
+		return usagef(`--position does not go with --input: write "positions" into its lines`)
 	case f.input != "" && f.format != "" && f.format != "json":
 		return usagef("--input writes a line of JSON for each prompt; --format %s does not go with it", f.format)
 	case cmd.Flags().Changed("width") && (f.width < 60 || f.width > 10000):
@@ -105,12 +112,20 @@ func (p *program) explainTo(ctx context.Context, out *output, m attribution.Mode
 		return err
 	}
 	if err != nil {
-		e.Warnings = append(e.Warnings, fmt.Sprintf("Stopped after %d tokens.", len(e.Steps)))
+		e.Warnings = append(e.Warnings, fmt.Sprintf("Stopped after %d %s.", len(e.Steps), made(e)))
 	}
 	if failed := p.show(out, f, e); failed != nil {
 		return failed
 	}
 	return errors.Join(out.commit(), err)
+}
+
+// made is what an explanation has of a model.
+func made(e *attribution.Explanation) string {
+	if e.Model.Bidirectional {
+		return "predictions"
+	}
+	return "tokens"
 }
 
 // interrupted reports whether an explanation was cut short and has something to show.
@@ -126,7 +141,24 @@ func (p *program) watch(ctx context.Context, m attribution.Model, prompt string,
 	opts.OnStep = func(e *attribution.Explanation) {
 		line.show("token %d: %q", len(e.Steps), e.Steps[len(e.Steps)-1].Text)
 	}
-	return attribution.Explain(ctx, m, prompt, opts)
+	e, err := attribution.Explain(ctx, m, prompt, opts)
+	if errors.Is(err, models.ErrNothingMasked) {
+		err = usagef("%v (--position N); its tokens are %s", err, numbered(e.Prompt.Texts))
+	}
+	return e, err
+}
+
+// numbered lists tokens with their positions, the first few.
+func numbered(texts []string) string {
+	const most = 24
+	var names []string
+	for j, text := range texts[:min(len(texts), most)] {
+		names = append(names, fmt.Sprintf("%d %s", j, strconv.Quote(render.Visible(strings.TrimPrefix(text, " "), 20))))
+	}
+	if len(texts) > most {
+		names = append(names, "…")
+	}
+	return strings.Join(names, ", ")
 }
 
 // show writes an explanation in the form asked for.

@@ -93,6 +93,9 @@ func generationFlags(cmd *cobra.Command, o *attribution.Options) {
 		o.Continuation = s
 		return nil
 	})
+	f.Func("position", "of an encoder, explain the tokens at these `numbers` from 0, joined by commas (default every [MASK], or where the class is read)", func(s string) error {
+		return addPositions(o, s)
+	})
 	specialFlag(cmd, &o.Specials)
 	f.Float64Var(&o.Sampling.Temperature, "temperature", 0, "draw tokens at temperature `T`; 0 takes the most probable one")
 	f.IntVar(&o.Sampling.TopK, "top-k", 0, "draw among the `K` most probable tokens; 0 is all")
@@ -103,6 +106,18 @@ func generationFlags(cmd *cobra.Command, o *attribution.Options) {
 	})
 	f.BoolVar(&o.AllLevels, "all-levels", false, "compute flow of every layer, not of the top one alone: as many times the work")
 	f.BoolVar(&o.OwnRow, "own-row", false, "explain each token by its own row, not by the row that predicts it")
+}
+
+// addPositions reads numbers from 0, joined by commas.
+func addPositions(o *attribution.Options, s string) error {
+	for number := range strings.SplitSeq(s, ",") {
+		at, err := strconv.Atoi(strings.TrimSpace(number))
+		if err != nil || at < 0 {
+			return fmt.Errorf("want numbers from 0, joined by commas")
+		}
+		o.Positions = append(o.Positions, at)
+	}
+	return nil
 }
 
 // specialFlag adds --special.

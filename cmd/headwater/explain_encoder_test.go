@@ -1,0 +1,147 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+)
+
+// readable is a tokenizer of a few words for an encoder among the goldens; the words are spelled with ## where one goes on.
+const readable = `{"version":"1.0","truncation":null,"padding":null,
+"added_tokens":[{"id":4,"content":"[MASK]","single_word":false,"lstrip":true,"rstrip":false,"normalized":false,"special":true},
+{"id":2,"content":"[CLS]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},
+{"id":3,"content":"[SEP]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}],
+"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true},
+"pre_tokenizer":{"type":"BertPreTokenizer"},
+"post_processor":{"type":"BertProcessing","sep":["[SEP]",3],"cls":["[CLS]",2]},
+"decoder":{"type":"WordPiece","prefix":"##","cleanup":true},
+"model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":100,
+"vocab":{"[PAD]":0,"[UNK]":1,"[CLS]":2,"[SEP]":3,"[MASK]":4,"the":5,"key":6,"##s":7,"to":8,"cabinet":9,"are":10,"here":11}}}`
+
+// reader makes a directory of an encoder among the goldens with readable as its tokenizer.
+func reader(t *testing.T, golden string) string {
+	t.Helper()
+	dir := copyModel(t, golden, nil)
+	write(t, filepath.Join(dir, "tokenizer.json"), []byte(readable))
+	return dir
+}
+
+// Every head of an encoder is explained, and the command does what the package does.
+func TestExplainEncoders(t *testing.T) {
+	for _, c := range []struct {
+		name, golden, args, prompt string
+		opts                       attribution.Options
+		positions                  []int
+		says                       []string // of the first prediction, as text
+	}{
+		{"mask", "bert", "", "the keys to the [MASK]", attribution.Options{}, []int{6}, []string{"[MASK] at 6 → ", "Where each prediction comes from", "sink"}},
+		{"two masks", "distilbert", "--methods raw,flow,value-zeroing-rollout", "the [MASK] to the [MASK]", attribution.Options{Methods: []string{"raw", "flow", "value-zeroing-rollout"}}, []int{2, 5}, []string{"[MASK] at 2 → ", "[MASK] at 5 → "}},
+		{"positions", "bert", "--position 3,1 --position 0", "the keys", attribution.Options{Positions: []int{3, 1, 0}}, []int{3, 1, 0}, []string{"s at 3 → ", "the at 1 → ", "[CLS] at 0 → "}},
+		{"without specials", "electra", "--special off --position 0", "the keys", attribution.Options{Positions: []int{0}, Specials: trace.SpecialsOff}, []int{0}, []string{"the at 0 → "}},
+		{"class", "bert_cls", "--alternatives 2", "the keys are here", attribution.Options{Alternatives: 2}, []int{0}, []string{"class LABEL_", "Where the class comes from", "instead: LABEL_"}},
+		{"class of a distilled model", "distilbert_cls", "--lift", "the keys", attribution.Options{Lift: true}, []int{0}, []string{"class ", "lift"}},
+		{"class of tokens", "electra_disc", "--position 2", "the keys", attribution.Options{Positions: []int{2}}, []int{2}, []string{"key at 2 → "}},
+		{"no head", "bert_bare", "--position 4", "the keys to", attribution.Options{Positions: []int{4}}, []int{4}, []string{`token 4 "to"`, "What each hidden state is made of"}},
+		{"no head, first token", "distilbert_bare", "", "the keys", attribution.Options{}, []int{0}, []string{`token 0 "[CLS]"`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := reader(t, c.golden)
+			m, err := models.Open(dir, models.Options{Backend: "go"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := attribution.Explain(t.Context(), m, c.prompt, c.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			args := append([]string{"--model", dir}, strings.Fields(c.args)...)
+			got := explained(t, append(args, c.prompt)...)
+			if diff := cmp.Diff(roundTrip(t, want), got); diff != "" {
+				t.Errorf("explain %s (-want +got):\n%s", c.args, diff)
+			}
+			var at []int
+			for _, g := range got.Steps {
+				at = append(at, *g.Position)
+			}
+			if diff := cmp.Diff(c.positions, at); diff != "" {
+				t.Errorf("positions (-want +got):\n%s", diff)
+			}
+			text := mustExecute(t, "", append(append([]string{"explain", "--backend", "go", "--color", "never"}, args...), c.prompt)...)
+			page := mustExecute(t, "", append(append([]string{"explain", "--backend", "go", "--format", "html"}, args...), c.prompt)...)
+			for _, say := range c.says {
+				if !strings.Contains(text, say) {
+					t.Errorf("the text lacks %q:\n%s", say, text)
+				}
+			}
+			if !strings.Contains(page, "targets × sources, ") {
+				t.Error("the page has no map of all targets")
+			}
+			for what, s := range map[string]string{"text": text, "page": page} {
+				for _, wrong := range []string{"generated", "begin-of-text", "prompt"} {
+					if strings.Contains(s, wrong) {
+						t.Errorf("the %s says %q", what, wrong)
+					}
+				}
+			}
+		})
+	}
+}
+
+// What an encoder cannot do is refused, with what to do instead.
+func TestExplainEncoderRefusals(t *testing.T) {
+	bert := reader(t, "bert")
+	in := func(args ...string) []string {
+		return append([]string{"explain", "--backend", "go", "-o", "OUT", "--model", bert}, args...)
+	}
+	checkRefusals(t, []refusal{
+		{
+			"nothing masked", in("the keys"), "", 2,
+			`fills in missing tokens, and the text has no masked token: write [MASK] where one is missing, or say which positions to explain ` +
+				`(--position N); its tokens are 0 "[CLS]", 1 "the", 2 "key", 3 "s", 4 "[SEP]"`,
+		},
+		{"a position outside", in("--position", "9", "the keys"), "", 2, "position 9; the text has 5 tokens, from 0 to 4: 0 \"[CLS]\""},
+		{"a position twice", in("--position", "1,1", "the keys"), "", 2, "position 1 is given twice"},
+		{"a word as position", in("--position", "keys", "the keys"), "", 2, "want numbers from 0, joined by commas"},
+		{"a negative position", in("--position=-1", "the keys"), "", 2, "want numbers from 0"},
+		{"no position", in("--position", "", "the keys"), "", 2, "want numbers from 0"},
+		{"continuation", in("--continuation", " are", "the [MASK]"), "", 2, "a continuation does not go with"},
+		{"max tokens", in("--max-tokens", "2", "the [MASK]"), "", 2, "max tokens 2 does not go with"},
+		{"sampling", in("--temperature", "1", "the [MASK]"), "", 2, "sampling does not go with"},
+		{"own row", in("--own-row", "the [MASK]"), "", 2, "own row does not go with"},
+		{"longer than the context", in(strings.Repeat("the ", 100)), "", 2, "102 tokens, but the context of"},
+		{"positions of a decoder", []string{"explain", "--backend", "go", "-o", "OUT", "--position", "1", "the keys"}, "", 2, `positions [1]; "tiny" generates`},
+		{"input and position", in("--input", "-", "--position", "1"), "", 2, `write "positions" into its lines`},
+		{"positions of another type", in("--input", "-"), `{"prompt":"the keys","positions":"1"}`, 1, `"positions" has a string; want a list of numbers from 0`},
+		{"positions that are no numbers", in("--input", "-"), `{"prompt":"the keys","positions":["a"]}`, 1, `"positions" has a string; want a list`},
+		{"a part of a position", in("--input", "-"), `{"prompt":"the keys","positions":[1.5]}`, 1, `"positions" has a number 1.5; want a list`},
+	})
+}
+
+// Lines of a file say their own positions.
+func TestExplainEncoderInput(t *testing.T) {
+	bert := reader(t, "bert")
+	args := []string{"explain", "--backend", "go", "--model", bert}
+	want := mustExecute(t, "", append(args, "--format", "json", "--position", "2,1", "the keys")...) +
+		mustExecute(t, "", append(args, "--format", "json", "the [MASK]")...)
+	lines := `{"prompt":"the keys","positions":[2,1]}` + "\n" + `{"prompt":"the [MASK]"}`
+	if got := mustExecute(t, lines, append(args, "--input", "-")...); got != want {
+		t.Errorf("--input writes %s, want %s", got, want)
+	}
+	var first struct {
+		Steps []map[string]any
+		Maps  map[string]struct{ Shape [3]int }
+	}
+	if err := json.Unmarshal([]byte(strings.SplitAfter(want, "\n")[0]), &first); err != nil {
+		t.Fatal(err)
+	}
+	if at := first.Steps[1]["position"]; at != 1.0 || first.Maps["rollout"].Shape != [3]int{3, 5, 5} {
+		t.Errorf("position %v, maps %v", at, first.Maps)
+	}
+}
