@@ -11,7 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// batchTol bounds what a text's neighbours and padding may change: sums run in another order. Worst seen 0.
+// batchTol bounds what a text's neighbours and padding may change: sums run in another order. Worst seen 6e-6.
 const batchTol = 1e-5
 
 // allTaps are those that a model has.

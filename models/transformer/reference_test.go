@@ -13,6 +13,8 @@ type layer struct {
 	spec   *transformer.Spec
 	index  int
 	weight func(name string) []float32
+	// half rounds what meets a matrix to bfloat16.
+	half bool
 	// x is the block's input [T][D]; value is [H][T][E], the rest [H][T][S]: content, query-bias and alibi sum to the scores before
 	// they are capped.
 	x                         [][]float64
@@ -21,8 +23,8 @@ type layer struct {
 	content, queryBias, alibi [][][]float64
 }
 
-func newLayer(spec *transformer.Spec, index int, weight func(string) []float32, x [][]float64) *layer {
-	b := &layer{spec: spec, index: index, weight: weight, x: x}
+func newLayer(spec *transformer.Spec, index int, weight func(string) []float32, x [][]float64, half bool) *layer {
+	b := &layer{spec: spec, index: index, weight: weight, x: x, half: half}
 	n := len(x)
 	q, plain, bias, k, v := make([][]float64, n), make([][]float64, n), make([][]float64, n), make([][]float64, n), make([][]float64, n)
 	for t := range n {
@@ -154,6 +156,15 @@ func eightBits(x float64) float64 {
 	return y
 }
 
+// halved rounds each number to bfloat16.
+func halved(x []float64) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = eightBits(v)
+	}
+	return y
+}
+
 // context is attention times value of head h at target t, the value of source without zeroed; -1 zeroes none.
 func (b *layer) context(h, t, without int) []float64 {
 	c := make([]float64, b.spec.HeadWidth)
@@ -189,7 +200,11 @@ func (b *layer) output(t, without, only int) []float64 {
 		if only >= 0 && only != h {
 			zeroed = -1
 		}
-		a = plus(a, b.headOutput(h, b.context(h, t, zeroed)))
+		c := b.context(h, t, zeroed)
+		if b.half {
+			c = halved(c)
+		}
+		a = plus(a, b.headOutput(h, c))
 	}
 	if b.spec.OutputBias {
 		a = plus(a, wide(b.weight("output.bias")))
@@ -277,6 +292,9 @@ func norm(spec *transformer.Spec, x []float64, gain, bias []float32) []float64 {
 
 // times is x W, dense is x W + b.
 func (b *layer) times(name string, x []float64) []float64 {
+	if b.half {
+		x = halved(x)
+	}
 	return times(x, b.weight(name+".weight"))
 }
 

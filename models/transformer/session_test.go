@@ -94,7 +94,7 @@ func TestSessionAcrossSizes(t *testing.T) {
 			must(t, err)
 			sizes := map[int]bool{s.Slots(): true}
 			for {
-				check(t, fmt.Sprintf("logits behind %d tokens", s.Length()), out.Logits, at(full[0], s.Length()-1), longTol)
+				check(t, fmt.Sprintf("logits behind %d tokens", s.Length()), out.Logits, at(full[0], s.Length()-1), logitsTol)
 				if s.Length() == len(ids) {
 					break
 				}
@@ -108,9 +108,6 @@ func TestSessionAcrossSizes(t *testing.T) {
 		})
 	}
 }
-
-// longTol is logitsTol for texts of some hundred tokens, whose ALiBi terms are of magnitude 80.
-const longTol = 1e-4
 
 // TestCrossing: the step over the length that Phi-3 was trained for computes the text anew with its long frequencies; it returns the
 // row of its token alone, and both it and the steps behind it are those of a full pass.

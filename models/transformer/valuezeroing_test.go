@@ -85,18 +85,18 @@ func (g *golden) layers(t testing.TB) []*layer {
 	t.Helper()
 	ts, err := g.model.Trace(context.Background(), g.ids, []trace.Tap{trace.Hidden})
 	must(t, err)
-	return naive(g.model.Spec, g.params, ts[0].Data, len(g.ids))
+	return naive(g.model.Spec, g.params, ts[0].Data, len(g.ids), false)
 }
 
 // naive computes every block from hidden states [L+1,T,D].
-func naive(spec *transformer.Spec, params map[string][]float32, hidden []float32, n int) (out []*layer) {
+func naive(spec *transformer.Spec, params map[string][]float32, hidden []float32, n int, half bool) (out []*layer) {
 	d := spec.Width
 	for l := range spec.Layers {
 		x := make([][]float64, n)
 		for i := range x {
 			x[i] = wide(hidden[(l*n+i)*d : (l*n+i+1)*d])
 		}
-		out = append(out, newLayer(spec, l, func(name string) []float32 { return params[fmt.Sprintf("blocks.%d.%s", l, name)] }, x))
+		out = append(out, newLayer(spec, l, func(name string) []float32 { return params[fmt.Sprintf("blocks.%d.%s", l, name)] }, x, half))
 	}
 	return out
 }
