@@ -11,7 +11,7 @@ export PROMPT
 in_env    := internal/setup/env
 headwater := .cache/bin/headwater
 
-.PHONY: help setup build demo test vet unit notebooks-check notebooks check lab train bench clean
+.PHONY: help setup build demo test minilm vet unit notebooks-check notebooks check lab train bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -33,7 +33,10 @@ demo: build ## explain a prompt with the embedded model: terminal, HTML page, no
 	@echo "executed notebook  out/00-quickstart.ipynb, as a page out/00-quickstart.html"
 	@echo "next               make lab, or .cache/bin/headwater explain \"...\""
 
-test: setup vet unit notebooks-check ## run everything that continuous integration runs
+test: setup minilm vet unit notebooks-check ## run everything that continuous integration runs
+
+minilm: setup # a real checkpoint for the tests: 84 MB
+	@$(in_env) internal/peers/minilm.sh
 
 vet: setup
 	$(in_env) go vet ./...

@@ -1,0 +1,46 @@
+package e2e
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/certificate"
+)
+
+// whole are the goldens that make every check on XLA: one of each kind of block and head. Each costs half a dozen graphs to compile.
+var whole = []string{"bert", "bloom_h6", "distilbert_cls", "falcon7", "gemma2", "gpt2", "llama3_rope", "opt_350", "qwen3"}
+
+// TestCertificates holds XLA to every recording, and to pure Go.
+func TestCertificates(t *testing.T) {
+	files, err := filepath.Glob(goldens + "*/golden.safetensors")
+	if err != nil || len(files) < 40 {
+		t.Fatalf("%d goldens, %v", len(files), err)
+	}
+	for _, file := range files {
+		dir := filepath.Dir(file)
+		name := filepath.Base(dir)
+		t.Run(name, func(t *testing.T) {
+			m := open(t, dir, "xla")
+			g, err := certificate.OpenGolden(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			c, err := certificate.Run(context.Background(), m, certificate.Options{
+				Golden: g, RecordingOnly: !slices.Contains(whole, name),
+				Other: func() (*models.Model, error) { return models.Open(dir, models.Options{Backend: "go"}) },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, k := range c.Checks {
+				if !k.Passed() {
+					t.Errorf("%s: worst %g at %s, at most %g", k.Name, k.Worst, k.Where, k.Tolerance)
+				}
+			}
+		})
+	}
+}
