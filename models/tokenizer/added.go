@@ -17,8 +17,7 @@ type addedTokens struct {
 // maxAddedLen is the length of the longest added token, in bytes. It bounds the time that looking for them takes.
 const maxAddedLen = 1024
 
-// newAddedTokens takes the added tokens of a file; n is its normalizer or nil. A token of which normalisation leaves
-// nothing is never found.
+// newAddedTokens takes the added tokens of a file; n is its normalizer or nil.
 func newAddedTokens(tokens []addedToken, n normalizer) (*addedTokens, error) {
 	a := &addedTokens{newMatcher(), newMatcher(), map[int]string{}, map[string]bool{}}
 	seen := make(map[string]bool, len(tokens))
@@ -49,9 +48,10 @@ func newAddedTokens(tokens []addedToken, n normalizer) (*addedTokens, error) {
 		if content != t.Content {
 			a.spelled[int(t.ID)] = content
 		}
-		if content != "" {
-			a.normalized.insert(content, t)
+		if content == "" { // Hugging Face finds it between all bytes then, and may crash
+			return nil, fmt.Errorf("added_tokens: normalisation leaves nothing of token %q; set normalized to false", t.Content)
 		}
+		a.normalized.insert(content, t)
 	}
 	return a, nil
 }
@@ -148,7 +148,7 @@ func (m *matcher) cut(s string, yield func(begin, end, id int)) {
 			}
 			end = blank.end
 		}
-		if begin > end {
+		if begin >= end { // an empty one is dropped, and a negative one is a crash there
 			continue
 		}
 		if done < begin {

@@ -43,6 +43,10 @@ func newBPEModel(m modelFile, vocab *vocabulary) (model, error) {
 	if d := b.file.Dropout; d != nil && *d != 0 {
 		return nil, &UnsupportedError{"model.dropout", fmt.Sprint(*d), []string{"null", "0: it makes the result random"}}
 	}
+	if b.file.ByteFallback && b.file.prefix()+b.file.suffix() != "" {
+		// Its bytes would be counted with those of the word, and offsets lead out of the text.
+		return nil, &UnsupportedError{"model.byte_fallback", "true with continuing_subword_prefix or end_of_word_suffix", []string{"one of them"}}
+	}
 	if b.file.UnkToken != nil {
 		b.unk = vocab.modelID(*b.file.UnkToken)
 	}

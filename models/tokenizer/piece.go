@@ -48,12 +48,8 @@ func (p piece) withLeadingSpace() piece {
 }
 
 // offsets returns the bytes of the input that bytes [i,j) of p stand for, i < j, widened to whole characters. Bytes put in
-// front stand for the first character, and a token that claims more bytes than the piece has (a model may, see
-// [bpe.spell]) keeps the offsets that it has in the piece: so has Hugging Face.
+// front stand for the first character, as Hugging Face has it.
 func (p piece) offsets(i, j int) (begin, end int) {
-	if j > len(p.text) {
-		return min(i, len(p.input)), min(j, len(p.input))
-	}
 	first, last := p.origin(i), p.origin(j-1)
 	return int(first.begin), int(last.end)
 }

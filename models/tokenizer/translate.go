@@ -390,6 +390,9 @@ func (s *classItems) escape(t *translator, alone bool) (negated bool, err error)
 			return false, t.refuse(`\w without regard to case`)
 		}
 		s.text.WriteString(wordClass())
+		if alone { // Oniguruma has another table for Latin-1, and does not use it in classes
+			s.text.WriteString("\u00b2\u00b3\u00b9\u00bc-\u00be")
+		}
 		s.count += 2
 		return false, nil
 	case 'h':
@@ -591,10 +594,8 @@ var wordClass = sync.OnceValue(func() string {
 			s.WriteString(runText(r))
 		}
 	}
-	for _, t := range []*unicode.RangeTable{unicode.Other_Alphabetic} {
-		for _, r := range tableRuns(t) {
-			s.WriteString(runText(r))
-		}
+	for _, r := range tableRuns(unicode.Other_Alphabetic) {
+		s.WriteString(runText(r))
 	}
 	return s.String()
 })
