@@ -44,3 +44,35 @@ func TestCertificates(t *testing.T) {
 		})
 	}
 }
+
+// TestVariants holds pure Go to the checkpoints of other sizes, number types, shards and prefixes that internal/peers/make_variants.py
+// makes, where somebody has made some.
+func TestVariants(t *testing.T) {
+	files, err := filepath.Glob("../../.cache/variants/*/*/golden.safetensors")
+	if err != nil || len(files) == 0 {
+		t.Skip("there are none: internal/peers/python internal/peers/make_variants.py .cache/variants/1 1")
+	}
+	for _, file := range files {
+		dir := filepath.Dir(file)
+		t.Run(filepath.Base(filepath.Dir(dir))+"/"+filepath.Base(dir), func(t *testing.T) {
+			g, err := certificate.OpenGolden(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			m := open(t, dir, "go")
+			c, err := certificate.Run(context.Background(), m, certificate.Options{Golden: g})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, k := range c.Checks {
+				if k.Name == "greedy tokens" && m.Spec().Window(0) == 1 {
+					continue // the reference's cache of a window of one token keeps more than that
+				}
+				if !k.Passed() {
+					t.Errorf("%s: worst %g at %s, at most %g", k.Name, k.Worst, k.Where, k.Tolerance)
+				}
+			}
+		})
+	}
+}

@@ -16,12 +16,19 @@ func init() { RegisterMixing("value-zeroing", valueZeroing{}) }
 //	C[t,s] = 1 - cos(x̃_t without s, x̃_t)
 //	x̃_t without s = After(a_t - Σ_h α^h[t,s] v^h_s W_O^h, x_t)
 //
-// Removing the contribution of s from the attention output equals zeroing its value, so the rest of the block is all that
-// is evaluated again; it is compared before the final norm. The distance is the stable form ‖a/|a| - b/|b|‖²/2, because 1-cos
+// Removing the contribution of s from the context equals zeroing its value, so the rest of the block is all that is evaluated again; it is compared before the final norm. The distance is the stable form ‖a/|a| - b/|b|‖²/2, because 1-cos
 // cancels in float32. Head k alone zeroes the value in that head only.
 type valueZeroing struct{}
 
 func (valueZeroing) Mix(b *Block, heads trace.Heads) *Node {
+	without := b.After(b.withoutSource(heads), InsertAxes(b.Input, 2))
+	return Mul(cosineDistance(without, InsertAxes(b.Output, 2)), b.Visible())
+}
+
+// withoutSource is the attention output of every target without that of each source, [B,N,S,D]. Over all heads the source is taken out
+// of the context, before the projection: what a target takes from its only source is then left as exactly nothing, and not as a
+// rounding error that a norm behind the projection would blow up.
+func (b *Block) withoutSource(heads trace.Heads) *Node {
 	value := TransposeAllAxes(b.Values(), 0, 2, 1, 3)      // [B,S,H,E]
 	attention := TransposeAllAxes(b.Attention, 0, 2, 3, 1) // [B,N,S,H]
 	projection := b.OutputWeight()                         // [H,E,D]
@@ -31,11 +38,15 @@ func (valueZeroing) Mix(b *Block, heads trace.Heads) *Node {
 		projection = SliceAxis(projection, 0, only)
 	}
 	dims := attention.Shape().Dimensions
-	weighted := Mul(InsertAxes(value, 1), InsertAxes(attention, -1))                                  // [B,N,S,H,E]
-	weighted = Reshape(weighted, dims[0], dims[1], dims[2], dims[3]*b.spec.HeadWidth)                 // [B,N,S,HE]
-	removed := contractLast(weighted, Reshape(projection, dims[3]*b.spec.HeadWidth, b.spec.Width), 0) // [B,N,S,D]
-	without := b.After(Sub(InsertAxes(b.AttentionOutput, 2), removed), InsertAxes(b.Input, 2))
-	return Mul(cosineDistance(without, InsertAxes(b.Output, 2)), b.Visible())
+	inner := dims[3] * b.spec.HeadWidth
+	projection = Reshape(projection, inner, b.spec.Width)
+	weighted := Mul(InsertAxes(value, 1), InsertAxes(attention, -1)) // [B,N,S,H,E]
+	weighted = Reshape(weighted, dims[0], dims[1], dims[2], inner)   // [B,N,S,HE]
+	if heads.Fusion == trace.OneHead {
+		return Sub(InsertAxes(b.AttentionOutput, 2), contractLast(weighted, projection, 0))
+	}
+	context := InsertAxes(b.joined(b.Context()), 2) // [B,N,1,HE]
+	return b.outputBias(contractLast(Sub(context, weighted), projection, 0))
 }
 
 func (valueZeroing) Check(heads trace.Heads) error {
