@@ -27,9 +27,9 @@ type Sink struct {
 // for otherwise it may be evidence. There are none in lifted results, whose values are no shares. It returns a
 // [UsageError] for a method or level that the explanation does not have.
 //
-// Of an encoder the rows are those of its map, every target's: one prediction says little about the others. A special
-// token, such as the one that ends the text, may be a sink by the predictions' rows as well, unless it is itself
-// explained: that it keeps its own is no sink. The first token is like any other.
+// Of an encoder only special tokens are sinks, by the rows of its map, every target's, or by those of its predictions; by
+// the latter not if it is itself explained, for what a token keeps of itself says nothing of other rows. A word that every
+// position reads is what the text is about, as far as one can tell.
 func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 	r, err := e.M(method)
 	if err != nil {
@@ -52,7 +52,7 @@ func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 		s := shares[j*n : (j+1)*n]
 		is := (j == 0 || e.Prompt.Special[j] || n >= sinkLeast) && isSink(s)
 		if e.Model.Bidirectional {
-			is = e.Prompt.Special[j] && !e.explains(j) && isSink(s) || all != nil && m >= sinkLeast && isSink(all[j*m:(j+1)*m])
+			is = e.Prompt.Special[j] && (!e.explains(j) && isSink(s) || all != nil && isSink(all[j*m:(j+1)*m]))
 		}
 		if is {
 			sinks = append(sinks, Sink{j, e.Prompt.Texts[j], s})

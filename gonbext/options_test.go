@@ -1,10 +1,12 @@
 package gonbext
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // ours are the fields of Options that say where to run and how to show, not what to compute.
@@ -68,5 +70,28 @@ func fill(t *testing.T, v reflect.Value, n int) {
 		v.Set(reflect.MakeFunc(v.Type(), func([]reflect.Value) []reflect.Value { return nil }))
 	default:
 		t.Fatalf("a field of type %v: teach the test", v.Type())
+	}
+}
+
+// A remark on what was interrupted counts what the model makes.
+func TestRemarkCounts(t *testing.T) {
+	steps := func(n int, encoder bool) *Explanation {
+		return &Explanation{Model: trace.Info{Bidirectional: encoder}, Steps: make([]attribution.GeneratedToken, n)}
+	}
+	for _, c := range []struct {
+		e                *Explanation
+		made, doing, end string
+	}{
+		{steps(1, false), "1 token", "generating", "It ended after 1 token: no disk."},
+		{steps(2, false), "2 tokens", "generating", "It ended after 2 tokens: no disk."},
+		{steps(1, true), "1 prediction", "reading", "It ended after 1 prediction: no disk."},
+		{steps(3, true), "3 predictions", "reading", "It ended after 3 predictions: no disk."},
+	} {
+		if made(c.e) != c.made || doing(c.e) != c.doing {
+			t.Errorf("%s, %s; want %s, %s", doing(c.e), made(c.e), c.doing, c.made)
+		}
+		if got := remark(t.Context(), c.e, errors.New("no disk")); got != c.end {
+			t.Errorf("remark %q, want %q", got, c.end)
+		}
 	}
 }

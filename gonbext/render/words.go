@@ -61,7 +61,7 @@ func wordsFor(info trace.Info) words {
 	case trace.TokenClasses:
 		w.chance = "probability of each class at this position"
 	case trace.NoHead:
-		w.title, w.answer = "What each hidden state is made of", ""
+		w.title, w.answer, w.shown = "What each hidden state is made of", "", "hidden states"
 	}
 	return w
 }
@@ -118,10 +118,11 @@ func (p *picture) facts() string {
 		if added := p.added(); len(added) > 0 {
 			s += ", of which the tokenizer added " + strings.Join(added, " and ")
 		}
+		shown := p.words.shown
 		if n == 1 {
-			return s + "; 1 prediction"
+			shown = strings.TrimSuffix(shown, "s")
 		}
-		return s + fmt.Sprintf("; %d predictions", n)
+		return s + fmt.Sprintf("; %d %s", n, shown)
 	}
 	s := fmt.Sprintf("%d prompt tokens", m)
 	if p.e.Prompt.BOSAdded {
