@@ -103,6 +103,17 @@ func (y Layout) shape(p []int, s *transformer.Spec) []int {
 // inFirst is whether matrices are [in,out], as in the graph.
 func (y Layout) inFirst() bool { return y == AsIs || y >= QuerySide && y <= ValueSide }
 
+// scratch is what pieces pass through, kept from one parameter to the next so that loading leaves nothing to be collected.
+type scratch struct{ piece, column []float32 }
+
+// sized returns n values of *s, which grows if it must.
+func sized(s *[]float32, n int) []float32 {
+	if cap(*s) < n {
+		*s = make([]float32, n)
+	}
+	return (*s)[:n]
+}
+
 // reader fills dst with the values of a tensor from element first on.
 type reader func(dst []float32, first int) error
 
@@ -110,13 +121,13 @@ type reader func(dst []float32, first int) error
 const pieceSize = 1 << 16
 
 // take reads the parameter of shape p out of its tensor and puts it, piece by piece, where it belongs.
-func (y Layout) take(p []int, s *transformer.Spec, read reader, put func(first int, values []float32)) error {
+func (y Layout) take(p []int, s *transformer.Spec, tmp *scratch, read reader, put func(first int, values []float32)) error {
 	if y == AsIs {
 		n := 1
 		for _, d := range p {
 			n *= d
 		}
-		return takeRow(read, put, 0, 0, n)
+		return tmp.takeRow(read, put, 0, 0, n)
 	}
 	out, in := p[len(p)-1], 1
 	if len(p) == 2 {
@@ -125,7 +136,7 @@ func (y Layout) take(p []int, s *transformer.Spec, read reader, put func(first i
 	spans, all := y.rows(out, s)
 	if y.inFirst() {
 		for i := range in {
-			if err := takeRow(read, put, i*all+spans[0].from, i*out, out); err != nil {
+			if err := tmp.takeRow(read, put, i*all+spans[0].from, i*out, out); err != nil {
 				return err
 			}
 		}
@@ -133,7 +144,7 @@ func (y Layout) take(p []int, s *transformer.Spec, read reader, put func(first i
 	}
 	to := 0
 	for _, sp := range spans {
-		if err := takeColumns(read, put, sp, to, in, out); err != nil {
+		if err := tmp.takeColumns(read, put, sp, to, in, out); err != nil {
 			return err
 		}
 		to += sp.n
@@ -142,8 +153,8 @@ func (y Layout) take(p []int, s *transformer.Spec, read reader, put func(first i
 }
 
 // takeRow moves n values that lie one behind the other in both.
-func takeRow(read reader, put func(int, []float32), from, to, n int) error {
-	piece := make([]float32, min(n, pieceSize))
+func (t *scratch) takeRow(read reader, put func(int, []float32), from, to, n int) error {
+	piece := sized(&t.piece, min(n, pieceSize))
 	for done := 0; done < n; {
 		piece = piece[:min(len(piece), n-done)]
 		if err := read(piece, from+done); err != nil {
@@ -157,10 +168,10 @@ func takeRow(read reader, put func(int, []float32), from, to, n int) error {
 
 // takeColumns moves rows of a matrix [...,in] to columns from to on of the matrix [in,out], several at a time so that what is written
 // lies together.
-func takeColumns(read reader, put func(int, []float32), rows span, to, in, out int) error {
+func (t *scratch) takeColumns(read reader, put func(int, []float32), rows span, to, in, out int) error {
 	const together = 64
-	block := make([]float32, min(together, rows.n)*in)
-	column := make([]float32, min(together, rows.n))
+	block := sized(&t.piece, min(together, rows.n)*in)
+	column := sized(&t.column, min(together, rows.n))
 	for done := 0; done < rows.n; {
 		n := min(together, rows.n-done)
 		if err := read(block[:n*in], (rows.from+done)*in); err != nil {

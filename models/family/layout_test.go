@@ -84,7 +84,7 @@ func reading(data []float32) reader {
 func takeAll(y Layout, data []float32, shape []int, s *transformer.Spec) ([]float32, error) {
 	got := make([]float32, transformer.Param{Shape: shape}.Size())
 	written := 0
-	err := y.take(shape, s, reading(data), func(first int, values []float32) {
+	err := y.take(shape, s, &scratch{}, reading(data), func(first int, values []float32) {
 		written += copy(got[first:], values)
 	})
 	if err == nil && written != len(got) {
@@ -246,7 +246,7 @@ func TestLayoutReadFails(t *testing.T) {
 	s := &transformer.Spec{Heads: 1, HeadWidth: 2}
 	broken := errors.New("broken")
 	for y := AsIs; y <= UpRows; y++ {
-		err := y.take([]int{2, 2}, s, func([]float32, int) error { return broken }, func(int, []float32) {})
+		err := y.take([]int{2, 2}, s, &scratch{}, func([]float32, int) error { return broken }, func(int, []float32) {})
 		if !errors.Is(err, broken) {
 			t.Errorf("%v: error %v, want %v", y, err, broken)
 		}

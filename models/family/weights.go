@@ -15,7 +15,7 @@ type Tensors interface {
 	Float32At(dst []float32, name string, first int) error
 }
 
-// Loader returns a function that reads the parameters of spec from the tensors of file. It returns an error at once if a tensor
+// Loader returns a function that reads the parameters of spec from the tensors of file, one at a time. It returns an error at once if a tensor
 // is missing, has another shape than the configuration says, or lies within a block and would be read by nobody.
 func (f *Family) Loader(file string, tensors Tensors, spec *transformer.Spec) (transformer.Loader, error) {
 	c := &contents{family: f, file: file, names: map[string]bool{}, read: map[string]bool{}}
@@ -43,10 +43,11 @@ func (f *Family) Loader(file string, tensors Tensors, spec *transformer.Spec) (t
 	if err := c.unread(tensors.Names()); err != nil {
 		return nil, err
 	}
+	tmp := &scratch{}
 	return func(p transformer.Param, put func(int, []float32)) error {
 		w := sources[p.Name]
 		read := func(dst []float32, first int) error { return tensors.Float32At(dst, w.Tensor, first) }
-		return w.Layout.take(p.Shape, spec, read, put)
+		return w.Layout.take(p.Shape, spec, tmp, read, put)
 	}, nil
 }
 
@@ -89,12 +90,19 @@ func (c *contents) find(param string) (Weight, error) {
 			}
 		}
 	}
-	last := ws[len(ws)-1].Tensor
+	var missing []string
+	for _, w := range ws {
+		if c.family.inBlock(w.Tensor) {
+			w.Tensor = c.prefix + w.Tensor
+		}
+		missing = append(missing, w.Tensor)
+	}
+	names := strings.Join(missing, " or ")
 	if param == "head" {
 		return Weight{}, fmt.Errorf("family: %s: tensor %s is missing, and tie_word_embeddings of config.json is false, "+
-			"so that the embedding cannot serve", c.file, last)
+			"so that the embedding cannot serve", c.file, names)
 	}
-	return Weight{}, fmt.Errorf("family: %s: tensor %s is missing", c.file, c.prefix+last)
+	return Weight{}, fmt.Errorf("family: %s: tensor %s is missing", c.file, names)
 }
 
 // oldName is what the first checkpoints called the gain and the bias of a norm.
