@@ -41,7 +41,7 @@ func TestExplainEncoders(t *testing.T) {
 		positions                  []int
 		says                       []string // of the first prediction, as text
 	}{
-		{"mask", "bert", "", "the keys to the [MASK]", attribution.Options{}, []int{6}, []string{"[MASK] at 6 → ", "Where each prediction comes from", "sink"}},
+		{"mask", "bert", "", "the keys to the [MASK]", attribution.Options{}, []int{6}, []string{"[MASK] at 6 → ", "Where each prediction comes from"}},
 		{"two masks", "distilbert", "--methods raw,flow,value-zeroing-rollout", "the [MASK] to the [MASK]", attribution.Options{Methods: []string{"raw", "flow", "value-zeroing-rollout"}}, []int{2, 5}, []string{"[MASK] at 2 → ", "[MASK] at 5 → "}},
 		{"positions", "bert", "--position 3,1 --position 0", "the keys", attribution.Options{Positions: []int{3, 1, 0}}, []int{3, 1, 0}, []string{"s at 3 → ", "the at 1 → ", "[CLS] at 0 → "}},
 		{"without specials", "electra", "--special off --position 0", "the keys", attribution.Options{Positions: []int{0}, Specials: trace.SpecialsOff}, []int{0}, []string{"the at 0 → "}},
