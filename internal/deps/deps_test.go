@@ -50,7 +50,7 @@ var allowed = map[string][]string{
 		gomlx, compute,
 	},
 	"models/certificate": {"attribution/trace", "models", "models/checkpoint", "models/transformer"},
-	"models/modeltest":   {"attribution/trace", "models", "models/family", "models/transformer", gomlx, compute},
+	"models/modeltest":   {"attribution/trace", "models/checkpoint", "models/family", "models/transformer", gomlx, compute},
 	"models/xla":         {"models", "models/xla/plugin", "github.com/gomlx/go-xla/..."},
 	"models/xla/plugin":  {"github.com/gomlx/go-xla/installer"},
 

@@ -213,6 +213,7 @@ func TestWeightRefusals(t *testing.T) {
 		{"no embedding", nil, func(h header) { delete(h, "transformer.wte.weight") },
 			"family: model.safetensors: tensor wte.weight is missing, with transformer.  before its name or without"},
 		{"missing", nil, func(h header) { delete(h, "transformer.h.11.mlp.c_fc.bias") }, "tensor transformer.h.11.mlp.c_fc.bias is missing"},
+		{"missing beside the blocks", nil, func(h header) { delete(h, "transformer.wpe.weight") }, "tensor wpe.weight is missing"},
 		{"shape", nil, func(h header) { h["transformer.h.3.mlp.c_fc.weight"] = []int{3072, 768} },
 			"tensor transformer.h.3.mlp.c_fc.weight has shape [3072 768]; config.json makes it [768 3072]"},
 		{"shape of a fused bias", nil, func(h header) { h["transformer.h.3.attn.c_attn.bias"] = []int{768} }, "has shape [768]; config.json makes it [2304]"},

@@ -5,11 +5,9 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
 	_ "github.com/gomlx/compute/gobackend"
 
-	"github.com/headwater-ml/headwater/models/checkpoint"
-	"github.com/headwater-ml/headwater/models/family"
+	"github.com/headwater-ml/headwater/models/modeltest"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -40,50 +38,17 @@ func eachDecoder(t *testing.T, do func(t *testing.T, g *golden)) {
 
 // golden is a tiny random checkpoint and what the reference computes on its first row of ids, T tokens.
 type golden struct {
+	*modeltest.Golden
 	model *transformer.Model
 	// params has the weights by parameter name.
 	params map[string][]float32
-	file   *checkpoint.File
 	ids    []int
 }
 
 func openGolden(t testing.TB, name string) *golden {
 	t.Helper()
-	dir, err := checkpoint.OpenDir("../testdata/goldens/" + name)
-	must(t, err)
-	defer dir.Close()
-	f, spec, err := family.Read(family.NewConfig(name, dir.Config))
-	must(t, err)
-	load, err := f.Loader(name, dir.Weights, spec)
-	must(t, err)
-	g := &golden{params: map[string][]float32{}}
-	g.model, err = transformer.New(goBackend(t), spec, dtypes.Float32, func(p transformer.Param, put func(int, []float32)) error {
-		g.params[p.Name] = make([]float32, p.Size())
-		return load(p, func(first int, values []float32) {
-			copy(g.params[p.Name][first:], values)
-			put(first, values)
-		})
-	})
-	must(t, err)
-	g.file, err = checkpoint.Open("../testdata/goldens/" + name + "/golden.safetensors")
-	must(t, err)
-	t.Cleanup(func() { g.file.Close() })
-	shape, err := g.file.Shape("input_ids")
-	must(t, err)
-	ids, err := g.file.Int32("input_ids")
-	must(t, err)
-	for _, id := range ids[:shape[1]] {
-		g.ids = append(g.ids, int(id))
-	}
-	return g
-}
-
-// first returns the part of a recorded tensor that belongs to row 0 of the batch of two.
-func (g *golden) first(t testing.TB, name string) []float32 {
-	t.Helper()
-	data, err := g.file.Float32(name)
-	must(t, err)
-	return data[:len(data)/2]
+	g := modeltest.OpenGolden(t, "../testdata/goldens/"+name)
+	return &golden{Golden: g, model: g.Model, params: g.Params, ids: g.IDs}
 }
 
 func goBackend(t testing.TB) compute.Backend {

@@ -7,167 +7,23 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/modeltest"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// The reference itself is within 5e-6 (logits) and 1.3e-6 (attentions) of its own float64 result on these checkpoints.
 const (
-	logitsTol = 2e-5 // worst seen 8e-6, of magnitude 10
-	tapTol    = 1e-5 // attentions and hidden states; worst seen 7e-6, of magnitude 10, where both are 5e-6 from float64
+	logitsTol = modeltest.LogitsTol
+	tapTol    = modeltest.TapTol
 )
 
 // TestParity compares the batch of two texts that the reference recorded, as it is, padded, and with token types.
 func TestParity(t *testing.T) {
-	for _, name := range goldens {
-		t.Run(name, func(t *testing.T) {
-			g := openGolden(t, name)
-			for _, pass := range []string{"", "pad.", "types."} {
-				if g.file.Has(pass + "hidden.0") {
-					t.Run(pass, func(t *testing.T) { g.compare(t, pass) })
-				}
-			}
-		})
-	}
+	eachGolden(t, func(t *testing.T, g *golden) { g.Parity(t) })
 }
 
-// compare runs one recorded pass.
-func (g *golden) compare(t *testing.T, pass string) {
-	batch, begins := g.batch(t, pass)
-	wanted := []trace.Tap{trace.Attention, trace.Hidden, trace.Final}
-	if g.file.Has("logits") {
-		wanted = append(wanted, trace.Logits)
-	}
-	texts, err := g.model.Forward(context.Background(), batch, wanted)
-	must(t, err)
-	layers := g.model.Spec.Layers
-	for i, ts := range texts {
-		begin, n := begins[i], len(batch.IDs[i])
-		for l := range layers {
-			size := len(ts[0].Data) / layers
-			want := g.part(t, fmt.Sprintf("%sattn.%d", pass, l), i, begin, n, 2, 3)
-			check(t, fmt.Sprintf("text %d: attention of layer %d", i, l), ts[0].Data[l*size:(l+1)*size], want, tapTol)
-			size = len(ts[1].Data) / (layers + 1)
-			want = g.part(t, fmt.Sprintf("%shidden.%d", pass, l), i, begin, n, 1)
-			check(t, fmt.Sprintf("text %d: hidden state %d", i, l), ts[1].Data[l*size:(l+1)*size], want, tapTol)
-		}
-		// The reference's last hidden state is after the final norm.
-		check(t, "final", ts[2].Data, g.part(t, fmt.Sprintf("%shidden.%d", pass, layers), i, begin, n, 1), tapTol)
-		if len(ts) == 4 {
-			axes := []int{1}
-			if g.model.Spec.Head == transformer.ClassifierHead {
-				axes = nil
-			}
-			check(t, "logits", ts[3].Data, g.part(t, pass+"logits", i, begin, n, axes...), logitsTol)
-		}
-	}
-}
-
-// batch returns the texts of a recorded pass without their padding, and the slot where each begins.
-func (g *golden) batch(t *testing.T, pass string) (b transformer.Batch, begins []int) {
-	ids, err := g.file.Int32("input_ids")
-	must(t, err)
-	mask := make([]int32, len(ids))
-	for i := range mask {
-		mask[i] = 1
-	}
-	if pass == "pad." {
-		mask, err = g.file.Int32("padmask")
-		must(t, err)
-		b.PadLeft = !g.model.Spec.Bidirectional
-	}
-	var types []int32
-	if pass == "types." {
-		types, err = g.file.Int32("token_type_ids")
-		must(t, err)
-	}
-	shape, err := g.file.Shape("input_ids")
-	must(t, err)
-	n := shape[1]
-	for i := range shape[0] {
-		var text, kinds []int
-		begin := -1
-		for k := i * n; k < (i+1)*n; k++ {
-			if mask[k] == 0 {
-				continue
-			}
-			if begin < 0 {
-				begin = k - i*n
-			}
-			text = append(text, int(ids[k]))
-			if types != nil {
-				kinds = append(kinds, int(types[k]))
-			}
-		}
-		b.IDs, begins = append(b.IDs, text), append(begins, begin)
-		if types != nil {
-			b.Types = append(b.Types, kinds)
-		}
-	}
-	return b, begins
-}
-
-// part returns text i of a recorded tensor, cut to n places from begin on along some axes.
-func (g *golden) part(t *testing.T, name string, i, begin, n int, axes ...int) []float32 {
-	data, err := g.file.Float32(name)
-	must(t, err)
-	shape, err := g.file.Shape(name)
-	must(t, err)
-	size := len(data) / shape[0]
-	return cutAxes(data[i*size:(i+1)*size], shape[1:], axes, begin, n)
-}
-
-// cutAxes keeps n places from begin on along those axes, counted with the batch axis that data has no more.
-func cutAxes(data []float32, shape, axes []int, begin, n int) []float32 {
-	if len(shape) == 0 {
-		return data
-	}
-	inner := len(data) / shape[0]
-	var rest []int
-	from, to := 0, shape[0]
-	for _, a := range axes {
-		if a == 1 {
-			from, to = begin, begin+n
-		} else {
-			rest = append(rest, a-1)
-		}
-	}
-	var out []float32
-	for k := from; k < to; k++ {
-		out = append(out, cutAxes(data[k*inner:(k+1)*inner], shape[1:], rest, begin, n)...)
-	}
-	return out
-}
-
-// TestGreedy follows the recorded greedy tokens on the cache: each must be the most probable one. The reference forbade the
-// end-of-text id, which it reached in none of them.
+// TestGreedy follows the recorded greedy tokens on the cache.
 func TestGreedy(t *testing.T) {
-	eachDecoder(t, func(t *testing.T, g *golden) {
-		recorded, err := g.file.Int32("greedy")
-		must(t, err)
-		s, err := g.model.NewSession(nil, 0)
-		must(t, err)
-		defer s.Close()
-		out, err := s.Prompt(context.Background(), g.ids, nil)
-		must(t, err)
-		for i, want := range recorded[len(g.ids):] {
-			out.Logits[2] = -1e30 // end-of-text, as in the recording
-			if got := argmax(out.Logits); got != int(want) {
-				t.Fatalf("token %d = %d, want %d", i, got, want)
-			}
-			out, err = s.Step(context.Background(), int(want))
-			must(t, err)
-		}
-	})
-}
-
-func argmax(x []float32) int {
-	best := 0
-	for i := range x {
-		if x[i] > x[best] {
-			best = i
-		}
-	}
-	return best
+	eachDecoder(t, func(t *testing.T, g *golden) { g.Greedy(t) })
 }
 
 // TestCacheEqualsFull feeds a text in several splits of prompt and single steps: logits, attention and Value Zeroing rows must be

@@ -1,0 +1,167 @@
+package modeltest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/models/family"
+	"github.com/headwater-ml/headwater/models/transformer"
+)
+
+// Family checks that f, which must be registered, keeps the contract of a family on a golden: it is found by each of its
+// architectures; every key is read or refused, and config.v4.json, where it is there, says the same; every parameter has a tensor, and
+// a tensor that is missing, of another shape or unknown is an error that names it; the model computes what the reference does, with
+// every tap, padded and on the cache.
+func Family(t *testing.T, f *family.Family, dir string) {
+	t.Helper()
+	d, err := checkpoint.OpenDir(dir)
+	must(t, err)
+	defer d.Close()
+	read, spec, err := family.Read(family.NewConfig(dir, d.Config))
+	must(t, err)
+	if read != f {
+		t.Fatalf("%s is read by family %s, not by %s", dir, read.Name, f.Name)
+	}
+	c := familyContract{family: f, dir: dir, checkpoint: d, spec: spec}
+	t.Run("names", c.names)
+	t.Run("keys", c.keys)
+	t.Run("version 4", c.version4)
+	t.Run("tensors", c.tensors)
+	g := OpenGolden(t, dir)
+	t.Run("parity", g.Parity)
+	if !spec.Bidirectional && spec.Head == transformer.LanguageHead {
+		t.Run("greedy", g.Greedy)
+	}
+}
+
+type familyContract struct {
+	family     *family.Family
+	dir        string
+	checkpoint *checkpoint.Dir
+	spec       *transformer.Spec
+}
+
+func (c familyContract) names(t *testing.T) {
+	if c.family.Name == "" || !slices.Contains(family.Names(), c.family.Name) {
+		t.Errorf("the family's name %q is not among %v", c.family.Name, family.Names())
+	}
+	if len(c.family.Architectures) == 0 {
+		t.Error("the family has no architectures")
+	}
+	for _, a := range c.family.Architectures {
+		found, err := family.Lookup(family.NewConfig(c.dir, map[string]any{"architectures": []any{a}}))
+		if err != nil || found != c.family {
+			t.Errorf("architecture %s is not found as %s: %v", a, c.family.Name, err)
+		}
+	}
+	if c.spec.Family == "" {
+		t.Error("the spec does not say its family")
+	}
+}
+
+// keys adds a key that nobody knows, and takes away each that is required.
+func (c familyContract) keys(t *testing.T) {
+	const unknown = "arithmetic_of_tomorrow"
+	values := map[string]any{unknown: true}
+	for key, value := range c.checkpoint.Config {
+		values[key] = value
+	}
+	if _, _, err := family.Read(family.NewConfig(c.dir, values)); err == nil || !strings.Contains(err.Error(), unknown) {
+		t.Errorf("an unknown key is not refused by name: error %v", err)
+	}
+	delete(values, unknown)
+	for key, value := range c.checkpoint.Config {
+		if _, is := value.(json.Number); !is {
+			continue
+		}
+		values[key] = "text"
+		if _, _, err := family.Read(family.NewConfig(c.dir, values)); err != nil && !strings.Contains(err.Error(), key) {
+			t.Errorf("a text for %s: error %v does not name the key", key, err)
+		}
+		values[key] = value
+	}
+}
+
+// version4 reads the configuration in the words of transformers 4.
+func (c familyContract) version4(t *testing.T) {
+	data, err := os.ReadFile(c.dir + "/config.v4.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("there is no config.v4.json")
+	}
+	must(t, err)
+	values := map[string]any{}
+	decoder := json.NewDecoder(strings.NewReader(string(data)))
+	decoder.UseNumber()
+	must(t, decoder.Decode(&values))
+	_, spec, err := family.Read(family.NewConfig("config.v4.json", values))
+	must(t, err)
+	if !reflect.DeepEqual(spec, c.spec) {
+		t.Errorf("config.v4.json is read as %+v, config.json as %+v", *spec, *c.spec)
+	}
+}
+
+// tensors changes the checkpoint's tensors one at a time.
+func (c familyContract) tensors(t *testing.T) {
+	if _, err := c.family.Loader(c.dir, c.checkpoint.Weights, c.spec); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range c.checkpoint.Weights.Names() {
+		without := edited{Tensors: c.checkpoint.Weights, missing: name}
+		_, missing := c.family.Loader(c.dir, without, c.spec)
+		_, longer := c.family.Loader(c.dir, edited{Tensors: c.checkpoint.Weights, longer: name}, c.spec)
+		if (missing == nil) != (longer == nil) {
+			t.Errorf("tensor %s: its absence gives error %v, another shape %v", name, missing, longer)
+		}
+		if missing != nil && !strings.Contains(missing.Error(), lastPart(name)) || longer != nil && !strings.Contains(longer.Error(), name) {
+			t.Errorf("tensor %s: errors %v and %v do not name it", name, missing, longer)
+		}
+		if missing == nil && c.inLayer(name) {
+			t.Errorf("tensor %s of a layer is read by nobody", name)
+		}
+	}
+}
+
+// inLayer is whether a tensor belongs to a layer, as its number says.
+func (c familyContract) inLayer(name string) bool {
+	for l := range c.spec.Layers {
+		if strings.Contains(name, fmt.Sprintf(".%d.", l)) {
+			return true
+		}
+	}
+	return false
+}
+
+// lastPart is a tensor's name without what may stand before it.
+func lastPart(name string) string {
+	parts := strings.Split(name, ".")
+	return strings.Join(parts[max(0, len(parts)-2):], ".")
+}
+
+// edited is tensors of which one is missing or longer than it should be.
+type edited struct {
+	family.Tensors
+	missing, longer string
+}
+
+// Names leaves out the missing one.
+func (e edited) Names() []string {
+	return slices.DeleteFunc(slices.Clone(e.Tensors.Names()), func(name string) bool { return name == e.missing })
+}
+
+// Shape makes the longer one a row longer.
+func (e edited) Shape(name string) ([]int, error) {
+	shape, err := e.Tensors.Shape(name)
+	if err == nil && name == e.longer && len(shape) > 0 {
+		shape = slices.Clone(shape)
+		shape[0]++
+	}
+	return shape, err
+}

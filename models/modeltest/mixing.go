@@ -1,0 +1,228 @@
+package modeltest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/transformer"
+)
+
+const (
+	// textLength is how many tokens a mixing is tried on: more than any window of the samples.
+	textLength = 9
+	// stepTol bounds what a step's row may differ from a prompt's, whose sums run in another order.
+	stepTol = 1e-5
+)
+
+// Mixing checks that m, which must be registered under name, keeps the contract of [transformer.Mixing] on several small models:
+// shapes, finite numbers of at least 0, zeros where a target cannot see a source, equal bits on every run, one-token texts, rows that
+// do not depend on later tokens nor on whether a prompt or a step computed them, logits that recording leaves alone, one head as it is
+// among all, and a refusal of the fusions that Check refuses.
+func Mixing(t *testing.T, name string, m transformer.Mixing) {
+	t.Helper()
+	registered, err := transformer.LookupMixing(name)
+	must(t, err)
+	if !reflect.DeepEqual(registered, m) {
+		t.Fatalf("%s is registered as %v, not as %v", name, registered, m)
+	}
+	for _, s := range samples() {
+		t.Run(s.name, func(t *testing.T) {
+			c := mixingContract{sample: s, model: s.open(t), name: name, mixing: m}
+			t.Run("fusions", c.fusions)
+			t.Run("values", c.values)
+			t.Run("equal runs", c.equalRuns)
+			t.Run("one token", c.oneToken)
+			t.Run("later tokens", c.laterTokens)
+			t.Run("steps", c.steps)
+			t.Run("logits", c.logits)
+			t.Run("one head", c.oneHead)
+		})
+	}
+}
+
+type mixingContract struct {
+	sample
+	model  *transformer.Model
+	name   string
+	mixing transformer.Mixing
+}
+
+// allHeads are the ways to make one matrix of all heads.
+var allHeads = []trace.Heads{
+	{Fusion: trace.MeanHeads}, {Fusion: trace.MaxHeads}, {Fusion: trace.MinHeads}, {Fusion: trace.EachHead}, {Fusion: trace.OneHead, Head: 1},
+}
+
+// each runs do for every fusion that the mixing accepts.
+func (c mixingContract) each(t *testing.T, do func(t *testing.T, heads trace.Heads)) {
+	for _, heads := range allHeads {
+		if c.mixing.Check(heads) == nil {
+			t.Run(heads.String(), func(t *testing.T) { do(t, heads) })
+		}
+	}
+}
+
+// run feeds a text at once and returns its rows and logits.
+func (c mixingContract) run(t *testing.T, ids []int, heads trace.Heads) *transformer.Output {
+	t.Helper()
+	out, err := c.model.Read(context.Background(), ids, len(ids)-1, []trace.MixingAsk{{Name: c.name, Heads: heads}}, nil)
+	must(t, err)
+	return out
+}
+
+func (c mixingContract) fusions(t *testing.T) {
+	accepted := 0
+	for _, heads := range allHeads {
+		_, err := c.model.Read(context.Background(), c.ids(2), 0, []trace.MixingAsk{{Name: c.name, Heads: heads}}, nil)
+		refused := c.mixing.Check(heads)
+		if (err == nil) != (refused == nil) {
+			t.Errorf("heads %s: Check returns %v, a pass %v", heads, refused, err)
+		}
+		if refused == nil {
+			accepted++
+		}
+	}
+	if accepted == 0 {
+		t.Error("Check refuses every way to fuse heads")
+	}
+}
+
+// values checks the shape of rows, their range, and where they must be 0.
+func (c mixingContract) values(t *testing.T) {
+	c.each(t, func(t *testing.T, heads trace.Heads) {
+		rows := c.run(t, c.ids(textLength), heads).Rows[0]
+		c.shape(t, rows, heads, 0, textLength, textLength)
+		sum := 0.0
+		for l := range rows.L {
+			for h := range rows.H {
+				for target := range rows.N {
+					for source, x := range rows.Row(l, h, target) {
+						where := fmt.Sprintf("layer %d head %d target %d source %d: %v", l, h, target, source, x)
+						if !(x >= 0) || math.IsInf(float64(x), 1) {
+							t.Errorf("%s, want a finite number of at least 0", where)
+						}
+						if x != 0 && !c.sees(l, target, source) {
+							t.Errorf("%s, want 0: the target cannot see it", where)
+						}
+						sum += float64(x)
+					}
+				}
+			}
+		}
+		if sum == 0 {
+			t.Error("all rows are 0")
+		}
+	})
+}
+
+// shape checks the sizes of rows n targets from first on, over so many sources.
+func (c mixingContract) shape(t *testing.T, rows trace.Rows, heads trace.Heads, first, n, sources int) {
+	t.Helper()
+	h := 1
+	if heads.Fusion == trace.EachHead {
+		h = c.spec.Heads
+	}
+	want := []int{c.spec.Layers, h, first, n, sources, c.spec.Layers * h * n * sources}
+	if got := []int{rows.L, rows.H, rows.First, rows.N, rows.S, len(rows.Data)}; !reflect.DeepEqual(got, want) {
+		t.Fatalf("rows have layers, heads, first, targets, sources, numbers %v, want %v", got, want)
+	}
+}
+
+func (c mixingContract) equalRuns(t *testing.T) {
+	c.each(t, func(t *testing.T, heads trace.Heads) {
+		ids := c.ids(textLength)
+		near(t, "the same text again", c.run(t, ids, heads).Rows[0].Data, c.run(t, ids, heads).Rows[0].Data, 0)
+	})
+}
+
+func (c mixingContract) oneToken(t *testing.T) {
+	c.each(t, func(t *testing.T, heads trace.Heads) {
+		rows := c.run(t, c.ids(1), heads).Rows[0]
+		c.shape(t, rows, heads, 0, 1, 1)
+		for _, x := range rows.Data {
+			if !(x >= 0) || math.IsInf(float64(x), 1) {
+				t.Errorf("the only row is %v, want finite numbers of at least 0", rows.Data)
+			}
+		}
+	})
+}
+
+// laterTokens compares the rows of a text with those of its beginning.
+func (c mixingContract) laterTokens(t *testing.T) {
+	if c.spec.Bidirectional {
+		t.Skip("an encoder's tokens see later ones")
+	}
+	c.each(t, func(t *testing.T, heads trace.Heads) {
+		ids := c.ids(textLength)
+		whole := c.run(t, ids, heads).Rows[0]
+		for n := 1; n < textLength; n += 3 {
+			part := c.run(t, ids[:n], heads).Rows[0]
+			for l := range part.L {
+				for h := range part.H {
+					for target := range n {
+						near(t, fmt.Sprintf("layer %d head %d target %d of %d", l, h, target, n), part.Row(l, h, target), whole.Row(l, h, target)[:n], stepTol)
+					}
+				}
+			}
+		}
+	})
+}
+
+// steps compares the row of every step, and of a prompt that is asked for its last row alone, with those of one prompt.
+func (c mixingContract) steps(t *testing.T) {
+	if c.spec.Bidirectional {
+		t.Skip("an encoder does not generate")
+	}
+	c.each(t, func(t *testing.T, heads trace.Heads) {
+		ids := c.ids(textLength)
+		whole := c.run(t, ids, heads).Rows[0]
+		s, err := c.model.NewSession([]trace.MixingAsk{{Name: c.name, Heads: heads}}, 0)
+		must(t, err)
+		defer s.Close()
+		out, err := s.Prompt(context.Background(), ids[:3], nil)
+		must(t, err)
+		for n := 3; ; n++ {
+			rows := out.Rows[0]
+			c.shape(t, rows, heads, n-1, 1, n)
+			for l := range rows.L {
+				for h := range rows.H {
+					near(t, fmt.Sprintf("layer %d head %d, row of token %d", l, h, n-1), rows.Row(l, h, 0), whole.Row(l, h, n-1)[:n], stepTol)
+				}
+			}
+			if n == textLength {
+				return
+			}
+			out, err = s.Step(context.Background(), ids[n])
+			must(t, err)
+		}
+	})
+}
+
+func (c mixingContract) logits(t *testing.T) {
+	ids := c.ids(textLength)
+	plain, err := c.model.Read(context.Background(), ids, textLength-1, nil, nil)
+	must(t, err)
+	c.each(t, func(t *testing.T, heads trace.Heads) {
+		near(t, "logits while rows are recorded", c.run(t, ids, heads).Logits, plain.Logits, stepTol)
+	})
+}
+
+// oneHead compares each head alone with its part of all heads kept apart.
+func (c mixingContract) oneHead(t *testing.T) {
+	if c.mixing.Check(trace.Heads{Fusion: trace.EachHead}) != nil || c.mixing.Check(trace.Heads{Fusion: trace.OneHead}) != nil {
+		t.Skip("the mixing does not keep heads apart")
+	}
+	ids := c.ids(textLength)
+	each := c.run(t, ids, trace.Heads{Fusion: trace.EachHead}).Rows[0]
+	for h := range c.spec.Heads {
+		one := c.run(t, ids, trace.Heads{Fusion: trace.OneHead, Head: h}).Rows[0]
+		for l := range one.L {
+			for target := range one.N {
+				near(t, fmt.Sprintf("layer %d head %d target %d", l, h, target), one.Row(l, 0, target), each.Row(l, h, target), stepTol)
+			}
+		}
+	}
+}

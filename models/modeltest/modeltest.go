@@ -1,0 +1,46 @@
+// Package modeltest holds the contracts of a mixing and of a family as code. The first test of a new one is one line:
+//
+//	func TestMine(t *testing.T) { modeltest.Mixing(t, "mine", mine{}) }
+//	func TestOurs(t *testing.T) { modeltest.Family(t, ours, "testdata/ours") }
+//
+// A mixing is tried on small random models; a family on goldens, the folders that models/testdata/goldens/make_goldens.py records
+// from the reference implementation.
+package modeltest
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gomlx/compute"
+	_ "github.com/gomlx/compute/gobackend" // what the contracts run on
+)
+
+// backend returns the pure-Go backend.
+func backend(t testing.TB) compute.Backend {
+	t.Helper()
+	b, err := compute.NewWithConfig("go")
+	must(t, err)
+	return b
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// near fails the test if a number is further than tol from the one expected, or not a number.
+func near(t testing.TB, what string, got, want []float32, tol float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d numbers, want %d", what, len(got), len(want))
+		return
+	}
+	for i := range got {
+		if d := math.Abs(float64(got[i]) - float64(want[i])); !(d <= tol) {
+			t.Errorf("%s: element %d of %d = %v, want %v: %g apart, at most %g", what, i, len(got), got[i], want[i], d, tol)
+			return
+		}
+	}
+}
