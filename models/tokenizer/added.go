@@ -78,7 +78,8 @@ type node struct {
 
 func newMatcher() *matcher { return &matcher{nodes: make([]node, 1)} }
 
-// insert makes t be found where content stands.
+// insert makes t be found where content stands. Of two tokens with one content the later is found (there it is a matter of
+// chance).
 func (m *matcher) insert(content string, t addedToken) {
 	at := 0
 	for i := range len(content) {

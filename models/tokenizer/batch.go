@@ -117,11 +117,10 @@ func (t *Tokenizer) encodeInput(in Input, truncation *Truncation, specials bool)
 	if err != nil {
 		return Encoding{}, err
 	}
-	var e Encoding
-	for _, tok := range tokens {
-		e.Tokens = append(e.Tokens, tok.Encoded)
-		e.TypeIDs = append(e.TypeIDs, int(tok.typeID))
-		e.Mask = append(e.Mask, true)
+	n := len(tokens)
+	e := Encoding{make([]Encoded, n), make([]int, n), make([]bool, n)}
+	for i, tok := range tokens {
+		e.Tokens[i], e.TypeIDs[i], e.Mask[i] = tok.Encoded, int(tok.typeID), true
 	}
 	return e, nil
 }

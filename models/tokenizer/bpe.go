@@ -35,11 +35,6 @@ type part struct {
 }
 
 func (m *bpe) tokenize(dst []token, word piece) ([]token, error) {
-	if m.file.IgnoreMerges {
-		if id, ok := m.whole(word.text); ok {
-			return word.append(dst, []part{{id, 0, int32(len(word.text))}}, m.contents), nil
-		}
-	}
 	for begin := 0; begin < len(word.text); {
 		chunk := word.text[begin:]
 		if m.cut != "" {
@@ -96,6 +91,20 @@ func (m *bpe) parts(word string) ([]part, error) {
 	if parts := m.cache.get(word); parts != nil {
 		return parts, nil
 	}
+	parts, err := m.encode(word)
+	if err != nil {
+		return nil, err
+	}
+	m.cache.put(word, parts)
+	return parts, nil
+}
+
+func (m *bpe) encode(word string) ([]part, error) {
+	if m.file.IgnoreMerges {
+		if id, ok := m.whole(word); ok {
+			return []part{{id, 0, int32(len(word))}}, nil
+		}
+	}
 	spell := m.spell
 	if m.symbols != nil {
 		spell = m.spellBytes
@@ -104,9 +113,7 @@ func (m *bpe) parts(word string) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts = m.merge(parts)
-	m.cache.put(word, parts)
-	return parts, nil
+	return m.merge(parts), nil
 }
 
 // spellBytes returns one part for each byte that has a symbol. Of the others the unknown token is made, one for each or, if

@@ -104,7 +104,7 @@ const wordMark = "▁"
 // word of any length; its parts then are the same as those of its words, which the cache knows.
 func (m *bpe) findCut() string {
 	complete := m.unk != noSymbol || m.bytes != nil && !containsNone(m.bytes)
-	if _, ok := m.ids[wordMark]; !ok || !complete || m.file.prefix() != "" || m.file.suffix() != "" {
+	if _, ok := m.ids[wordMark]; !ok || !complete || m.file.IgnoreMerges || m.file.prefix() != "" || m.file.suffix() != "" {
 		return ""
 	}
 	for p := range m.merges {

@@ -1,14 +1,28 @@
 package tokenizer
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"unicode/utf8"
 )
 
-// FuzzEncode checks that the tokens of any bytes tile them: in order, inside the text, and spelling it again.
+// FuzzEncode checks that the tokens of any bytes stay inside the text with every kind of tokenizer, and that those of a
+// byte-level one tile it: in order, and spelling it again.
 func FuzzEncode(f *testing.F) {
-	gpt2, roberta := load(f, "gpt2.json"), load(f, "roberta.json")
+	var all []*Tokenizer
+	for _, kind := range kinds {
+		all = append(all, load(f, kind+".json"))
+	}
+	e := extra(f)
+	for _, x := range e.Tokenizers[:len(e.Tokenizers)-60] { // those with names of their own
+		tok, err := Parse(e.file(f, x), x.Name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		all = append(all, tok)
+		f.Add(x.Cases[0].Text)
+	}
 	for i, c := range refCases(f) {
 		if i%8 == 0 {
 			f.Add(c.Text)
@@ -16,37 +30,56 @@ func FuzzEncode(f *testing.F) {
 	}
 	f.Add("a\xff\xe2\x82<|endoftext|>\xac \x80'\xe9s")
 	f.Fuzz(func(t *testing.T, text string) {
-		if len(text) > 1<<16 {
+		if len(text) > 1<<12 {
 			return
 		}
-		encoded := encode(t, gpt2, text)
-		covered := 0
-		for i, e := range encoded {
-			if e.Begin > covered || e.End < covered || e.Begin >= e.End || e.End > len(text) {
-				t.Fatalf("token %d of %q is [%d,%d) after %d covered bytes", i, text, e.Begin, e.End, covered)
-			}
-			if i > 0 && e.Begin < encoded[i-1].Begin {
-				t.Fatalf("token %d of %q begins at %d, before the one in front", i, text, e.Begin)
-			}
-			covered = e.End
+		for _, tok := range all {
+			checkInside(t, tok, text)
 		}
-		if covered != len(text) {
-			t.Fatalf("tokens of %q cover %d of %d bytes", text, covered, len(text))
+		checkTiles(t, all[2], text) // gpt2
+	})
+}
+
+// checkInside checks what holds for every tokenizer.
+func checkInside(t *testing.T, tok *Tokenizer, text string) {
+	t.Helper()
+	encoded := encode(t, tok, text)
+	for _, e := range encoded {
+		if e.Begin < 0 || e.Begin > e.End || e.End > len(text) {
+			t.Fatalf("token %+v is not inside %q", e, text)
 		}
-		for _, e := range encode(t, roberta, text) {
-			if e.Begin < 0 || e.Begin > e.End || e.End > len(text) {
-				t.Fatalf("token %+v is not inside %q", e, text)
-			}
-		}
-		spelled, err := gpt2.DecodeBytes(idsOf(encoded), false)
-		if err != nil || string(spelled) != text {
-			t.Fatalf("DecodeBytes(Encode(%q)) = %q, %v", text, spelled, err)
-		}
-		decoded, err := gpt2.Decode(idsOf(encoded), false)
-		if err != nil || !utf8.ValidString(decoded) || utf8.ValidString(text) && decoded != text {
+	}
+	for _, skip := range []bool{true, false} {
+		if decoded, err := tok.Decode(idsOf(encoded), skip); err != nil || !utf8.ValidString(decoded) {
 			t.Fatalf("Decode(Encode(%q)) = %q, %v", text, decoded, err)
 		}
-	})
+	}
+}
+
+func checkTiles(t *testing.T, tok *Tokenizer, text string) {
+	t.Helper()
+	encoded := encode(t, tok, text)
+	covered := 0
+	for i, e := range encoded {
+		if e.Begin > covered || e.End < covered || e.Begin >= e.End || e.End > len(text) {
+			t.Fatalf("token %d of %q is [%d,%d) after %d covered bytes", i, text, e.Begin, e.End, covered)
+		}
+		if i > 0 && e.Begin < encoded[i-1].Begin {
+			t.Fatalf("token %d of %q begins at %d, before the one in front", i, text, e.Begin)
+		}
+		covered = e.End
+	}
+	if covered != len(text) {
+		t.Fatalf("tokens of %q cover %d of %d bytes", text, covered, len(text))
+	}
+	spelled, err := tok.DecodeBytes(idsOf(encoded), false)
+	if err != nil || string(spelled) != text {
+		t.Fatalf("DecodeBytes(Encode(%q)) = %q, %v", text, spelled, err)
+	}
+	decoded, err := tok.Decode(idsOf(encoded), false)
+	if err != nil || !utf8.ValidString(decoded) || utf8.ValidString(text) && decoded != text {
+		t.Fatalf("Decode(Encode(%q)) = %q, %v", text, decoded, err)
+	}
 }
 
 // FuzzParse checks that no file makes it panic, and that a file that is read can be used, written and read again. It
@@ -54,18 +87,40 @@ func FuzzEncode(f *testing.F) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(smallFile))
 	f.Add([]byte(strings.Replace(smallFile, `["a","b"]`, `"a b"`, 1)))
+	for _, m := range []string{
+		`{"type":"WordPiece","unk_token":"a","continuing_subword_prefix":"##","max_input_chars_per_word":9,"vocab":{"a":0,"##b":1,"ab":2}}`,
+		`{"type":"Unigram","unk_id":0,"vocab":[["a",-1.5],["b",-2],["ab",-3e-7]],"byte_fallback":true}`,
+		`{"type":"WordLevel","vocab":{"a":0,"b":1,"ab":2},"unk_token":"a"}`,
+	} {
+		f.Add([]byte(smallFile[:strings.Index(smallFile, `"model":`)] + `"model":` + m + "}"))
+	}
+	e := extra(f)
+	for _, x := range e.Tokenizers { // their parts, with the model of smallFile
+		x.File["model"] = json.RawMessage(smallFile[strings.Index(smallFile, `"model":`)+len(`"model":`) : len(smallFile)-1])
+		delete(x.File, "post_processor")
+		delete(x.File, "added_tokens")
+		data, err := json.Marshal(x.File)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) > 1<<18 {
+		if len(data) > 1<<14 {
 			return
 		}
 		tok, err := Parse(data, "fuzz")
 		if err != nil {
 			return
 		}
-		encoded := encode(t, tok, "ab <s> abba\xff")
-		if _, err := tok.Decode(idsOf(encoded), false); err != nil {
-			t.Fatal(err)
+		encoded, err := tok.Encode("ab <s> abba\xff e\u0301 \u00c9!", true)
+		if err == nil {
+			if _, err := tok.Decode(idsOf(encoded), false); err != nil {
+				t.Fatal(err)
+			}
 		}
+		pair := "b"
+		_, _ = tok.EncodeBatch([]Input{{Text: "ab"}, {Text: "a b", Pair: &pair}}, BatchOptions{}) // may be refused
 		file := written(t, tok)
 		again, err := Parse([]byte(file), "written")
 		if err != nil {

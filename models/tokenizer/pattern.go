@@ -85,6 +85,22 @@ func (s scanner) find(text string, yield func(begin, end int)) error {
 	return nil
 }
 
+// spaceRuns matches two spaces or more.
+type spaceRuns struct{}
+
+func (spaceRuns) find(text string, yield func(begin, end int)) error {
+	for at := 0; ; {
+		i := strings.Index(text[at:], "  ")
+		if i < 0 {
+			return nil
+		}
+		begin := at + i
+		for at = begin + 2; at < len(text) && text[at] == ' '; at++ {
+		}
+		yield(begin, at)
+	}
+}
+
 // regex is a regular expression of the reference, as translated by [translate].
 type regex struct {
 	*regexp2.Regexp

@@ -141,8 +141,12 @@ func runeLen(s string) int {
 	return size
 }
 
-// replaceAll puts content in the place of every match of pat. It comes from where the last byte of the match does.
+// replaceAll puts content in the place of every match of pat; in an empty text nothing matches. It comes from where the last
+// byte of the match does.
 func (p piece) replaceAll(pat pattern, content string) (piece, error) {
+	if p.text == "" {
+		return p, nil
+	}
 	var text strings.Builder
 	var origins []origin
 	done := 0

@@ -16,10 +16,11 @@ const (
 )
 
 // scanners are the patterns that are known, each with what finds the same.
-var scanners = map[string]scanner{
-	gpt2Pattern:   wordLen,
-	llama3Pattern: func(s string) int { return lineWordLen(s, 3) },
-	qwen2Pattern:  func(s string) int { return lineWordLen(s, 1) },
+var scanners = map[string]pattern{
+	gpt2Pattern:   scanner(wordLen),
+	llama3Pattern: scanner(func(s string) int { return lineWordLen(s, 3) }),
+	qwen2Pattern:  scanner(func(s string) int { return lineWordLen(s, 1) }),
+	" {2,}":       spaceRuns{}, // sentencepiece's removal of extra white space
 }
 
 // splitWords yields the words of p by GPT-2's rule, [gpt2Pattern].
@@ -140,11 +141,17 @@ func foldedContraction(s string) int {
 	if len(s) > 2 && s[1:3] == "ſ" {
 		return 3
 	}
-	lower := [3]byte{s[0], s[1] | 0x20}
-	if len(s) > 2 {
-		lower[2] = s[2] | 0x20
+	switch s[1] | 0x20 {
+	case 's', 't', 'm', 'd':
+		return 2
 	}
-	return contraction(string(lower[:min(len(s), 3)]))
+	if len(s) > 2 {
+		switch [2]byte{s[1] | 0x20, s[2] | 0x20} {
+		case [2]byte{'r', 'e'}, [2]byte{'v', 'e'}, [2]byte{'l', 'l'}:
+			return 3
+		}
+	}
+	return 0
 }
 
 // runLen is the length of the characters of a class at the start of s.
