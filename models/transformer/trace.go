@@ -32,7 +32,8 @@ var taps = map[trace.Tap]tap{
 	trace.Logits:     {axes: "TV", end: (*builder).head}, // TK or K of a classifier
 }
 
-// Batch is several texts for one pass; shorter ones are padded to the longest.
+// Batch is several texts for one pass; shorter ones are padded to the longest. Where a rotation changes with the length of the text
+// (Phi-3's long models, dynamic scaling), that of the longest counts for all, as in the reference.
 type Batch struct {
 	IDs [][]int
 	// Types are the token types of each text, nil for type 0 everywhere.
