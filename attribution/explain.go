@@ -91,6 +91,12 @@ func newRun(m Model, prompt string, opts Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if opts.Chat {
+		if prompt, err = conversation(m, prompt); err != nil {
+			return nil, err
+		}
+		opts.Specials = trace.SpecialsOff // the form has them
+	}
 	tokens, err := m.Encode(prompt, opts.Specials)
 	if err != nil {
 		return nil, fmt.Errorf("attribution: prompt: %w", err)
@@ -113,6 +119,22 @@ func newRun(m Model, prompt string, opts Options) (*run, error) {
 	r.start(info, newPrompt(prompt, tokens))
 	r.remark(m, prompt)
 	return r, nil
+}
+
+// conversation returns what the model sees when a user says the prompt.
+func conversation(m Model, prompt string) (string, error) {
+	c, ok := m.(Conversational)
+	if !ok {
+		return "", usagef("%s knows no form of conversation; explain the prompt as it is", quote(m.Info().Name))
+	}
+	text, err := c.Chat(prompt)
+	if err != nil {
+		return "", fmt.Errorf("attribution: chat: %w", err)
+	}
+	if len(text) > maxTextBytes {
+		return "", usagef("conversation of %d bytes; at most %d", len(text), maxTextBytes)
+	}
+	return text, nil
 }
 
 // prepareAsk sets what the model is asked for, within its context.

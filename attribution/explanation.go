@@ -19,6 +19,9 @@ type Options struct {
 	Positions []int `json:"positions,omitempty"`
 	// Specials says whether begin-of-text is added to the prompt.
 	Specials trace.Specials `json:"specials,omitempty"`
+	// Chat takes the prompt for what a user says, in the form of conversation that the model was trained on, and explains the answer.
+	// The control tokens of that form are prompt tokens like others, flagged as special.
+	Chat bool `json:"chat,omitempty"`
 	// Sampling is how tokens are chosen; greedy by default.
 	Sampling trace.Sampling `json:"sampling,omitzero"`
 	// Alternatives is how many alternatives each token carries. Default 5.

@@ -30,3 +30,9 @@ type Limited interface {
 	UnknownWords(text string) []string
 	Examples() []string
 }
+
+// Conversational is a model that was trained on conversations: Chat returns the text that it was trained to see when a user says
+// something and it is its turn to answer, control tokens included.
+type Conversational interface {
+	Chat(user string) (string, error)
+}

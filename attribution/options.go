@@ -26,6 +26,9 @@ func (o Options) check() error {
 		return usagef("alternatives %d; it must be in [1,%d], or 0 for %d",
 			o.Alternatives, maxAlternatives, defaultAlternatives)
 	}
+	if o.Chat && o.Specials != trace.SpecialsAuto {
+		return usagef("chat and specials; the form of a conversation has its own control tokens")
+	}
 	if o.Specials < trace.SpecialsAuto || o.Specials > trace.SpecialsOff {
 		return usagef("specials %d; it must be auto, on or off", o.Specials)
 	}

@@ -28,10 +28,15 @@ type Explanation = attribution.Explanation
 // Options says what to run and how. The zero value is the default of every field: the embedded model, greedy decoding,
 // the default methods. Fields without a comment here are those of [attribution.Options].
 type Options struct {
-	// Model is a built-in name or the path of a checkpoint; default: the embedded model.
+	// Model is a built-in name, the path of a checkpoint or a name of the Hub such as openai-community/gpt2; default: the embedded
+	// model.
 	Model string
-	// Backend is go, xla or xla:path; default: go for the embedded model, xla for others if it is there.
+	// Backend is go, xla, cuda, xla:path or cuda:path; default: go for the embedded model, xla for others if it is there.
 	Backend string
+	// DType is what weights are held in: float32, or bfloat16 for half the memory; default float32.
+	DType string
+	// MaxMemory is how many bytes the model and what it records may take; 0 is what the machine has left.
+	MaxMemory int64
 	// Filter hides prompt tokens from highlighting, not from the numbers; see [attribution.DefaultFilter].
 	Filter attribution.Filter
 	// Layer is the layer whose values highlight the prompt, 0-based; nil is the last one.
@@ -42,6 +47,7 @@ type Options struct {
 	Continuation string
 	Positions    []int
 	Specials     trace.Specials
+	Chat         bool
 	Sampling     trace.Sampling
 	Alternatives int
 	Heads        trace.Heads
@@ -61,10 +67,15 @@ type Options struct {
 func (o Options) attribution() attribution.Options {
 	return attribution.Options{
 		Methods: o.Methods, MaxTokens: o.MaxTokens, Continuation: o.Continuation, Positions: o.Positions,
-		Specials: o.Specials, Sampling: o.Sampling, Alternatives: o.Alternatives, Heads: o.Heads, PerHead: o.PerHead,
+		Specials: o.Specials, Chat: o.Chat, Sampling: o.Sampling, Alternatives: o.Alternatives, Heads: o.Heads, PerHead: o.PerHead,
 		Residual: o.Residual, FirstLayer: o.FirstLayer, LastLayer: o.LastLayer, AllLevels: o.AllLevels,
 		Threshold: o.Threshold, OwnRow: o.OwnRow, Lift: o.Lift, OnStep: o.OnStep, OnProgress: o.OnProgress,
 	}
+}
+
+// engineModel is the model as the engine is asked for it.
+func (o Options) engineModel() engine.Model {
+	return engine.Model{Name: o.Model, Backend: o.Backend, DType: o.DType, MaxMemory: o.MaxMemory}
 }
 
 // heatmap returns the picture of an explanation.
@@ -166,7 +177,7 @@ func (o Options) explain(ctx context.Context, out *display, prompt string) (*Exp
 			o.OnProgress(p)
 		}
 	}
-	return client.Explain(ctx, engine.Model{Name: o.Model, Backend: o.Backend}, prompt, ask)
+	return client.Explain(ctx, o.engineModel(), prompt, ask)
 }
 
 // doing says what a model is at.

@@ -49,7 +49,7 @@ func TryTrace(prompt string, taps ...trace.Tap) (*Recording, error) {
 	return Options{}.TryTrace(prompt, taps...)
 }
 
-// Trace is [Trace] with the Model, Backend and Specials of the options; the other fields play no part.
+// Trace is [Trace] with the Model, Backend, DType, MaxMemory and Specials of the options; the other fields play no part.
 func (o Options) Trace(prompt string, taps ...trace.Tap) *Recording {
 	out := newDisplay()
 	r, err := o.trace(out, prompt, taps)
@@ -79,7 +79,7 @@ func (o Options) trace(out *display, prompt string, taps []trace.Tap) (*Recordin
 	if err != nil {
 		return nil, err
 	}
-	tensors, tokens, err := client.Trace(ctx, engine.Model{Name: o.Model, Backend: o.Backend},
+	tensors, tokens, err := client.Trace(ctx, o.engineModel(),
 		engine.Input{Text: prompt, Specials: o.Specials}, taps...)
 	if err != nil {
 		return nil, err

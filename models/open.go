@@ -58,10 +58,10 @@ func find(ctx context.Context, ref string, opts Options) (string, error) {
 		return "", err
 	}
 	dir, err := hub.Resolve(ctx, ref, where)
-	if err != nil && !strings.Contains(ref, "/") {
+	if err != nil {
 		return "", fmt.Errorf("models: %s is neither a directory nor an embedded model (%s); as a name of the Hub: %w", ref, tiny.Name, err)
 	}
-	return dir, err
+	return dir, nil
 }
 
 // looksLikePath is whether ref can only be meant as a path.

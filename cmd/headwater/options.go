@@ -97,6 +97,7 @@ func generationFlags(cmd *cobra.Command, o *attribution.Options) {
 		return addPositions(o, s)
 	})
 	specialFlag(cmd, &o.Specials)
+	f.BoolVar(&o.Chat, "chat", false, "take the prompt for what a user says, put it into the model's chat template, and explain the answer")
 	f.Float64Var(&o.Sampling.Temperature, "temperature", 0, "draw tokens at temperature `T`; 0 takes the most probable one")
 	f.IntVar(&o.Sampling.TopK, "top-k", 0, "draw among the `K` most probable tokens; 0 is all")
 	f.Float64Var(&o.Sampling.TopP, "top-p", 0, "draw among the most probable tokens that have `P` together; 0 is all")

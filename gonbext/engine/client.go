@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -113,9 +114,13 @@ func (c Client) do(ctx context.Context, r Request, take func(*Event) error) erro
 	return err
 }
 
-// absolute makes a model's path independent of the working directory, which the engine does not share.
+// absolute makes a model's path independent of the working directory, which the engine does not share. What names no file and does not
+// begin like a path is left as it is: it may be a name of the Hub.
 func absolute(name string) string {
 	if !strings.ContainsRune(name, filepath.Separator) && name != "." && name != ".." {
+		return name
+	}
+	if _, err := os.Stat(name); err != nil && !strings.HasPrefix(name, ".") {
 		return name
 	}
 	if path, err := filepath.Abs(name); err == nil {

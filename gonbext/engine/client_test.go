@@ -100,11 +100,18 @@ func answering(t *testing.T, events ...engine.Event) engine.Client {
 }
 
 func TestModelPaths(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("dir/model", 0o700); err != nil {
+		t.Fatal(err)
+	}
 	abs, err := filepath.Abs("dir/model")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for in, want := range map[string]string{"": "", "tiny": "tiny", "./dir/model": abs, "dir/model": abs, "/a/b": "/a/b"} {
+	for in, want := range map[string]string{
+		"": "", "tiny": "tiny", "./dir/model": abs, "dir/model": abs, "/a/b": "/a/b", "org/name@main": "org/name@main",
+		"./nothing": filepath.Join(filepath.Dir(filepath.Dir(abs)), "nothing"),
+	} {
 		var got engine.Request
 		dir, err := os.MkdirTemp("", "hw")
 		if err != nil {

@@ -41,10 +41,14 @@ const (
 
 // Model says which model a request is about. Empty fields are the engine's defaults.
 type Model struct {
-	// Name is a built-in name or a path; a path that contains a separator is made absolute by the client.
+	// Name is a built-in name, a path, or a name of the Hub such as openai-community/gpt2; a path is made absolute by the client.
 	Name string
-	// Backend is go, xla or xla:path.
+	// Backend is go, xla, cuda, xla:path or cuda:path.
 	Backend string
+	// DType is what the weights are held in, float32 or bfloat16.
+	DType string
+	// MaxMemory is how many bytes the model and what it records may take; 0 is what the machine has left.
+	MaxMemory int64
 }
 
 // Request is the one frame that a client sends.

@@ -7,12 +7,16 @@ package local
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/engine/server"
 	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/hub"
 	_ "github.com/headwater-ml/headwater/models/xla" // XLA, where the program is built with cgo
 )
 
@@ -40,11 +44,14 @@ func Serve(ctx context.Context, c Config) error {
 
 // opener returns what opens a model; backend is for requests that name none.
 func opener(backend string) server.Opener {
-	return func(ctx context.Context, name, wanted string) (attribution.Model, error) {
-		if wanted == "" {
-			wanted = backend
+	return func(ctx context.Context, which engine.Model, progress func(trace.Progress)) (attribution.Model, error) {
+		if which.Backend == "" {
+			which.Backend = backend
 		}
-		m, err := models.Open(name, models.Options{Backend: wanted})
+		m, err := models.OpenContext(ctx, which.Name, models.Options{
+			Backend: which.Backend, DType: which.DType, MaxMemory: which.MaxMemory,
+			Progress: func(p hub.Progress) { progress(downloading(p)) },
+		})
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -52,5 +59,13 @@ func opener(backend string) server.Opener {
 			return nil, err // not m, which would be a nil model that is not nil
 		}
 		return m, nil
+	}
+}
+
+// downloading says how far a download is, in megabytes.
+func downloading(p hub.Progress) trace.Progress {
+	return trace.Progress{
+		Stage: fmt.Sprintf("downloading %s, file %d of %d", p.File, p.Number, p.Count), Unit: "MB",
+		Done: int(p.Done / 1e6), Total: int((p.Size + 999_999) / 1e6),
 	}
 }

@@ -19,7 +19,7 @@ func (s *server) explain(ctx context.Context, w io.Writer, r engine.Request) err
 		return fmt.Errorf("server: options: %w", err)
 	}
 	opts.Continuation = string(r.Continuation)
-	model, err := s.models.get(ctx, r.Model.Name, r.Model.Backend)
+	model, err := s.models.get(ctx, r.Model, s.progress(w))
 	if err != nil {
 		return err
 	}
@@ -40,6 +40,11 @@ func (s *server) explain(ctx context.Context, w io.Writer, r engine.Request) err
 		return cause
 	}
 	return err
+}
+
+// progress returns what tells the client how far a piece of work is. A client that is gone is noticed by the next event.
+func (s *server) progress(w io.Writer) func(trace.Progress) {
+	return func(p trace.Progress) { _ = s.send(w, engine.Event{Progress: &p}) }
 }
 
 // growth sends an explanation as it grows: what was not sent yet, and a result anew if what was sent of it has changed.

@@ -6,16 +6,16 @@ import (
 	"sync"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
 // models are the models that have been asked for. It is safe for concurrent use.
 type models struct {
 	open Opener
 	mu   sync.Mutex
-	all  map[key]*entry
+	all  map[engine.Model]*entry
 }
-
-type key struct{ name, backend string }
 
 // entry is a model; turn holds one token for whoever may open it.
 type entry struct {
@@ -23,10 +23,10 @@ type entry struct {
 	model attribution.Model
 }
 
-// get returns a model, opened at its first use. Others who want it meanwhile wait; if opening fails or is cancelled,
+// get returns a model, opened at its first use, of which progress is told. Others who want it meanwhile wait; if opening fails or is cancelled,
 // the next of them tries again.
-func (m *models) get(ctx context.Context, name, backend string) (attribution.Model, error) {
-	e := m.entry(key{name, backend})
+func (m *models) get(ctx context.Context, which engine.Model, progress func(trace.Progress)) (attribution.Model, error) {
+	e := m.entry(which)
 	select {
 	case e.turn <- struct{}{}:
 		defer func() { <-e.turn }()
@@ -36,7 +36,7 @@ func (m *models) get(ctx context.Context, name, backend string) (attribution.Mod
 	if e.model != nil {
 		return e.model, nil
 	}
-	model, err := m.open(ctx, name, backend)
+	model, err := m.open(ctx, which, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -46,11 +46,11 @@ func (m *models) get(ctx context.Context, name, backend string) (attribution.Mod
 	return model, nil
 }
 
-func (m *models) entry(k key) *entry {
+func (m *models) entry(k engine.Model) *entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.all == nil {
-		m.all = map[key]*entry{}
+		m.all = map[engine.Model]*entry{}
 	}
 	e := m.all[k]
 	if e == nil {
@@ -69,7 +69,7 @@ func (m *models) names() []string {
 		if e.model == nil {
 			continue
 		}
-		name := k.name
+		name := k.Name
 		if name == "" {
 			name = e.model.Info().Name
 		}

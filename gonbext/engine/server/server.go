@@ -19,12 +19,13 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// Opener opens a model. Empty strings are defaults; name is a built-in name or a path. A model that also is an
+// Opener opens a model; empty fields are defaults. progress is told of what takes long, such as a download. A model that also is an
 // [attribution.Tracer] can be traced.
-type Opener func(ctx context.Context, name, backend string) (attribution.Model, error)
+type Opener func(ctx context.Context, which engine.Model, progress func(trace.Progress)) (attribution.Model, error)
 
 // Config says what to serve and for how long.
 type Config struct {

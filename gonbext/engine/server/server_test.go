@@ -158,7 +158,7 @@ func eventually(t *testing.T, what func() bool) {
 
 // one opens the same model for every name.
 func one(m attribution.Model) server.Opener {
-	return func(context.Context, string, string) (attribution.Model, error) { return m, nil }
+	return func(context.Context, engine.Model, func(trace.Progress)) (attribution.Model, error) { return m, nil }
 }
 
 func TestExplainEqualsDirect(t *testing.T) {
@@ -345,7 +345,8 @@ func TestUsageErrorStaysOne(t *testing.T) {
 func TestModelsStayOpen(t *testing.T) {
 	var mu sync.Mutex
 	opened := map[string]int{}
-	client, _ := serve(t, server.Config{Open: func(_ context.Context, name, backend string) (attribution.Model, error) {
+	client, _ := serve(t, server.Config{Open: func(_ context.Context, which engine.Model, _ func(trace.Progress)) (attribution.Model, error) {
+		name, backend := which.Name, which.Backend
 		mu.Lock()
 		defer mu.Unlock()
 		opened[name+"/"+backend]++

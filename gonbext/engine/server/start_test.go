@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/engine/server"
 )
@@ -50,7 +51,7 @@ func command(args []string) int {
 	}
 	err := server.Serve(context.Background(), server.Config{
 		Socket: *socket, Watch: *watch, Idle: *idle, Log: os.Stdout,
-		Open: func(context.Context, string, string) (attribution.Model, error) {
+		Open: func(context.Context, engine.Model, func(trace.Progress)) (attribution.Model, error) {
 			return nil, errors.New("no models here")
 		},
 	})

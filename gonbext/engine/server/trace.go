@@ -17,7 +17,7 @@ const pieceValues = 1 << 20
 
 // trace records tensors and sends them piece by piece.
 func (s *server) trace(ctx context.Context, w io.Writer, r engine.Request) error {
-	model, err := s.models.get(ctx, r.Model.Name, r.Model.Backend)
+	model, err := s.models.get(ctx, r.Model, s.progress(w))
 	if err != nil {
 		return err
 	}

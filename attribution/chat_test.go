@@ -1,0 +1,49 @@
+package attribution_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// talker is a model with a form of conversation.
+type talker struct {
+	*fake
+	refuse error
+}
+
+func (m talker) Chat(user string) (string, error) { return "w0 " + user + " w4", m.refuse }
+
+func TestChat(t *testing.T) {
+	m := talker{fake: newFake(2, func(t, s int) float64 { return 1 / float64(t+1) })}
+	opts := attribution.Options{Methods: []string{"rollout"}, MaxTokens: 1, Chat: true}
+	e, err := attribution.Explain(context.Background(), m, "w1 w2", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Prompt.Text != "w0 w1 w2 w4" || len(e.Prompt.IDs) != 4 || e.Prompt.BOSAdded {
+		t.Errorf("prompt %+v, want the conversation and nothing added", e.Prompt)
+	}
+	for name, c := range map[string]struct {
+		model attribution.Model
+		opts  attribution.Options
+		usage bool
+		say   string
+	}{
+		"no form of conversation":  {m.fake, opts, true, "knows no form of conversation"},
+		"a template that refuses":  {talker{m.fake, errors.New("roles must alternate")}, opts, false, "roles must alternate"},
+		"special tokens on top":    {m, attribution.Options{Chat: true, Specials: trace.SpecialsOn}, true, "control tokens"},
+		"a continuation is no end": {m, attribution.Options{Chat: true, Continuation: "w99"}, false, `no word "w99"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := attribution.Explain(context.Background(), c.model, "w1", c.opts)
+			if err == nil || errors.Is(err, attribution.ErrUsage) != c.usage || !strings.Contains(err.Error(), c.say) {
+				t.Errorf("error %v, want one with %q, usage %v", err, c.say, c.usage)
+			}
+		})
+	}
+}
