@@ -38,7 +38,7 @@ func TestReadmeCommands(t *testing.T) {
 	ran := 0
 	for _, m := range regexp.MustCompile(`(?m)^headwater .*$`).FindAllString(read(t, "../../README.md"), -1) {
 		line, _, _ := strings.Cut(m, "  #")
-		if strings.Contains(line, "path/to") {
+		if strings.Contains(line, "path/to") || strings.Contains(line, "openai-community/") {
 			continue
 		}
 		ran++
