@@ -64,14 +64,14 @@ var allowed = map[string][]string{
 	},
 	"gonbext/engine":        {"attribution", "attribution/trace"},
 	"gonbext/engine/server": {"attribution", "attribution/trace", "gonbext/engine", "gonbext/render/figure"},
-	"gonbext/local":         {"attribution", "attribution/trace", "gonbext/engine", "gonbext/engine/server", "models", "models/xla"},
+	"gonbext/local":         {"attribution", "attribution/trace", "gonbext/engine", "gonbext/engine/server", "models", "models/hub", "models/xla"},
 
 	// Where layers are joined.
 	"cmd/headwater":        {"attribution/...", "gonbext/...", "models/...", "github.com/spf13/cobra", "github.com/schollz/progressbar/v3"},
 	"cmd/train-tiny":       {"models", "models/tiny", "models/tiny/train", "models/xla"},
 	"internal/deps":        nil,
 	"internal/e2e":         {everything},
-	"internal/peers/bench": {"attribution/trace", "models", "models/xla"},
+	"internal/peers/bench": {"attribution/trace", "models", "models/hub", "models/xla"},
 }
 
 const (
