@@ -161,18 +161,24 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// TestLongWord is one word of one letter, where merging by search takes quadratic time: minutes instead of milliseconds.
+// TestLongWord is one word of one letter, where merging or covering by search takes quadratic time: minutes instead of
+// milliseconds.
 func TestLongWord(t *testing.T) {
-	tok := load(t, "gpt2.json")
-	for _, letter := range []string{"a", "e", " ", "=", "\xe2", "日"} {
-		text := strings.Repeat(letter, 200_000/len(letter))
-		start := time.Now()
-		encoded := encodeWith(t, tok, text, false)
-		if took := time.Since(start); took > 5*time.Second {
-			t.Errorf("%d bytes of %q took %v", len(text), letter, took)
-		}
-		if got, err := tok.DecodeBytes(idsOf(encoded), false); err != nil || string(got) != text {
-			t.Errorf("%d bytes of %q do not come back: %v", len(text), letter, err)
+	for _, kind := range kinds {
+		tok := load(t, kind+".json")
+		for _, letter := range []string{"a", "e", " ", "=", "\xe2", "日", "\u0301"} {
+			text := strings.Repeat(letter, 50_000/len(letter))
+			start := time.Now()
+			encoded := encodeWith(t, tok, text, false)
+			if took := time.Since(start); took > 20*time.Second {
+				t.Errorf("%s: %d bytes of %q took %v", kind, len(text), letter, took)
+			}
+			if kind != "gpt2" {
+				continue
+			}
+			if got, err := tok.DecodeBytes(idsOf(encoded), false); err != nil || string(got) != text {
+				t.Errorf("%d bytes of %q do not come back: %v", len(text), letter, err)
+			}
 		}
 	}
 }
@@ -298,6 +304,24 @@ func TestMalformed(t *testing.T) {
 		{"empty token", withParts(t, `"!": 1`, `"": 1`), "is the empty token"},
 		{"merge of three", withParts(t, `"merges": [`, `"merges": ["a b c",`), "model.merges[0]: 3 tokens instead of 2"},
 		{"merge of an unknown token", withParts(t, `"merges": [`, `"merges": [["a","☃"],`), `"☃" is not in vocab`},
+		{"no UTF-8", "{\"version\":\"1.0\xff\"}", "not valid UTF-8"},
+		{"unigram without ids", string(editedFile(t, "gpt2", "model.vocab", `[["a",1]]`)), "an object of tokens with their ids"},
+		{"unknown id is not there", string(editedFile(t, "unigram", "model.unk_id", "505")), "model.unk_id: 505 is not in vocab"},
+		{"negative length", string(editedFile(t, "bert_cased", "model.max_input_chars_per_word", "-1")), "-1 is negative"},
+		{"merges of WordPiece", string(editedFile(t, "bert_cased", "model.merges", "[]")), "WordPiece has no merges"},
+		{"score too large", string(editedFile(t, "unigram", "model.vocab", `[["a",1e999]]`)), "score 1e999"},
+		{"token too long", string(editedFile(t, "bert_cased", "added_tokens", "[]", "model.vocab", `{"`+strings.Repeat("a", 1025)+`":0}`)), "1025 bytes, the limit is 1024"},
+		{"charsmap is cut off", string(editedFile(t, "unigram", "normalizer", `{"type":"Precompiled","precompiled_charsmap":"AAQAAA=="}`)), "precompiled_charsmap"},
+		{"template without its token", string(editedFile(t, "gpt2", "post_processor",
+			`{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"Q","type_id":0}}],"pair":[],"special_tokens":{}}`)), `"Q" is not in special_tokens`},
+		{"template of a text that is not there", string(editedFile(t, "gpt2", "post_processor",
+			`{"type":"TemplateProcessing","single":[{"Sequence":{"id":"B","type_id":0}}],"pair":[],"special_tokens":{}}`)), `"B" is not one of the 1 texts`},
+		{"metaspace of two minds", string(editedFile(t, "unigram", "pre_tokenizer",
+			`{"type":"Metaspace","replacement":"_","add_prefix_space":false}`)), "say never"},
+		{"added token that normalisation empties", string(editedFile(t, "gpt2", "normalizer", `{"type":"Strip","strip_left":true,"strip_right":true}`,
+			"added_tokens", `[{"id":1200,"content":" ","normalized":true}]`)), "normalisation leaves nothing"},
+		{"open group", string(editedFile(t, "gpt2", "pre_tokenizer",
+			`{"type":"Split","pattern":{"Regex":"(a"},"behavior":"Removed","invert":false}`)), "a group is not closed"},
 		{"part lacks a field", withParts(t, `"trim_offsets": true,`, ``), "needs add_prefix_space and trim_offsets"},
 	} {
 		_, err := Parse([]byte(c.file), "some.json")
@@ -307,5 +331,30 @@ func TestMalformed(t *testing.T) {
 		if errors.As(err, new(*UnsupportedError)) {
 			t.Errorf("%s: error %v says unsupported, want malformed", c.name, err)
 		}
+	}
+}
+
+// TestUnknown encodes what a vocabulary has no tokens for, not even an unknown one: an error, as in Hugging Face.
+func TestUnknown(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		tok  *Tokenizer
+	}{
+		{"WordPiece", edited(t, "bert_cased", "model.unk_token", `"[NONE]"`)},
+		{"Unigram", edited(t, "unigram", "model.unk_id", `null`)},
+		{"BPE", edited(t, "llama2_legacy", "model.unk_token", `"[NONE]"`, "model.byte_fallback", "false")},
+	} {
+		_, err := c.tok.Encode("the ䷀", true)
+		if err == nil || !strings.Contains(err.Error(), "model.unk_") || !strings.HasPrefix(err.Error(), "tokenizer: ") {
+			t.Errorf("%s: error %v, want one that names the unknown token", c.name, err)
+		}
+	}
+}
+
+// TestTimeout has a pattern that takes time without end.
+func TestTimeout(t *testing.T) {
+	tok := edited(t, "gpt2", "pre_tokenizer", `{"type":"Split","pattern":{"Regex":"(\\w|\\w\\w)+!"},"behavior":"Removed","invert":false}`)
+	if _, err := tok.Encode(strings.Repeat("a", 200), true); err == nil || !strings.Contains(err.Error(), `(\\w|`) {
+		t.Errorf("error %v, want one that names the pattern", err)
 	}
 }
