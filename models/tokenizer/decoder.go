@@ -151,15 +151,12 @@ func (c ctc) decode(tokens []string, _ bool) []string {
 }
 
 func (c ctc) spell(token string) (string, bool) {
-	token = replaceToken(token, *c.PadToken, "")
+	token = strings.ReplaceAll(token, *c.PadToken, "")
 	if *c.Cleanup {
-		token = replaceToken(cleanup(token), *c.WordDelimiter, " ")
+		token = strings.ReplaceAll(cleanup(token), *c.WordDelimiter, " ")
 	}
 	return token, false
 }
-
-// replaceToken replaces old; an empty one is between all characters.
-func replaceToken(s, old, with string) string { return strings.ReplaceAll(s, old, with) }
 
 // decoderKinds reads the decoders of each type.
 var decoderKinds = map[string]func(raw json.RawMessage) (decoder, error){
@@ -239,9 +236,9 @@ func parseBPEDecoder(raw json.RawMessage) (decoder, error) {
 	}
 	return eachToken(func(token string, at, last int) string {
 		if at == last {
-			return replaceToken(token, *f.Suffix, "")
+			return strings.ReplaceAll(token, *f.Suffix, "")
 		}
-		return replaceToken(token, *f.Suffix, " ")
+		return strings.ReplaceAll(token, *f.Suffix, " ")
 	}), nil
 }
 
