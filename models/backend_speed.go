@@ -76,7 +76,7 @@ func multiplication(b compute.Backend, size int) (func() error, error) {
 		return nil, err
 	}
 	return func() error {
-		out, err := exec.Exec(left, right)
+		out, err := exec.Call(left, right)
 		if err != nil {
 			return err
 		}

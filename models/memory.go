@@ -68,7 +68,7 @@ func (o Options) checkWeights(name string, spec *transformer.Spec, dtype dtypes.
 func weightBytes(spec *transformer.Spec, dtype dtypes.DType) int64 {
 	bytes := int64(0)
 	for _, p := range spec.Params() {
-		bytes += int64(p.Size()) * int64(dtype.Memory())
+		bytes += int64(p.Size()) * int64(dtype.Size())
 	}
 	return bytes
 }

@@ -41,7 +41,7 @@ func field(path, name string) string {
 	if err != nil {
 		return ""
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		key, value, ok := strings.Cut(lines.Text(), ":")

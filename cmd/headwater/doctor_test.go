@@ -135,8 +135,11 @@ func TestProbeApart(t *testing.T) {
 func TestCompare(t *testing.T) {
 	result := func(text string, p float64) *probeResult { return &probeResult{Check: &checkResult{text, p}} }
 	d := diagnosis{Backends: []backendFacts{
-		{Name: "go", Measured: result("john", .9)}, {Name: "xla", Measured: result("john", .90001)},
-		{Name: "cuda", Measured: result("john", .91)}, {Name: "other", Measured: result("mary", .9)}, {Name: "none"},
+		{Name: "go", Measured: result("john", .9)},
+		{Name: "xla", Measured: result("john", .90001)},
+		{Name: "cuda", Measured: result("john", .91)},
+		{Name: "other", Measured: result("mary", .9)},
+		{Name: "none"},
 	}}
 	d.compare()
 	var wrong []string

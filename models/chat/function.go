@@ -21,10 +21,10 @@ const maxRange = 100_000
 
 func rangeOf(r *run, a arguments) value {
 	bounds := [3]int64{0, 0, 1}
-	switch n := len(a.positional); {
-	case n == 1:
+	switch n := len(a.positional); n {
+	case 1:
 		bounds[1] = r.int(a.positional[0])
-	case n == 2 || n == 3:
+	case 2, 3:
 		for i, v := range a.positional {
 			bounds[i] = r.int(v)
 		}

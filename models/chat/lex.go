@@ -215,8 +215,11 @@ func (l *lexer) token(s string, open *[]byte) error {
 		kind    tokens.Type
 		pattern *regexp.Regexp
 	}{
-		{tokens.Float, floatToken}, {tokens.Integer, integerToken}, {tokens.Name, nameToken},
-		{tokens.String, stringToken}, {tokens.Operator, operatorToken},
+		{tokens.Float, floatToken},
+		{tokens.Integer, integerToken},
+		{tokens.Name, nameToken},
+		{tokens.String, stringToken},
+		{tokens.Operator, operatorToken},
 	} {
 		val := t.pattern.FindString(s)
 		if val == "" {

@@ -33,17 +33,20 @@ func TestSpecialTokens(t *testing.T) {
 		{
 			"text, object, null and flags",
 			map[string]string{config: `{"bos_token":"<s>","eos_token":{"content":"</s>","lstrip":false},"pad_token":null,"add_bos_token":true,"model_max_length":5}`},
-			map[string]string{"bos_token": "<s>", "eos_token": "</s>"}, "",
+			map[string]string{"bos_token": "<s>", "eos_token": "</s>"},
+			"",
 		},
 		{
 			"old style: the map goes first",
 			map[string]string{config: `{"bos_token":"a","unk_token":"u"}`, special: `{"bos_token":"b","additional_special_tokens":["x"]}`},
-			map[string]string{"bos_token": "b", "unk_token": "u"}, "",
+			map[string]string{"bos_token": "b", "unk_token": "u"},
+			"",
 		},
 		{
 			"new style: the map is not read",
 			map[string]string{config: `{"bos_token":"a","added_tokens_decoder":{}}`, special: `{"bos_token":"b","eos_token":"e"}`},
-			map[string]string{"bos_token": "a"}, "",
+			map[string]string{"bos_token": "a"},
+			"",
 		},
 		{"only the map", map[string]string{special: `{"mask_token":{"content":"[MASK]"}}`}, map[string]string{"mask_token": "[MASK]"}, ""},
 		{"number", map[string]string{config: `{"bos_token":1}`}, nil, "m/tokenizer_config.json: bos_token is neither text nor"},
@@ -84,7 +87,8 @@ func TestChatTemplate(t *testing.T) {
 		{"list's default", map[string]string{config: `{"chat_template":[{"name":"rag","template":"R"},{"name":"default","template":"D"}]}`}, "", "D", ""},
 		{"file first", map[string]string{config: `{"chat_template":"T"}`, "chat_template.jinja": "F"}, "", "F", ""},
 		{
-			"folder", map[string]string{"chat_template.jinja": "F", "additional_chat_templates/tool_use.jinja": "U", "additional_chat_templates/x.txt": ""},
+			"folder",
+			map[string]string{"chat_template.jinja": "F", "additional_chat_templates/tool_use.jinja": "U", "additional_chat_templates/x.txt": ""},
 			"tool_use", "U", "",
 		},
 		{"unknown name", map[string]string{config: `{"chat_template":[{"name":"b","template":""},{"name":"a","template":""}]}`}, "", "", `m has no chat template "default", known are a, b`},

@@ -79,15 +79,22 @@ func TestRefusals(t *testing.T) {
 		{"unknown key", "llama", one("tanh_residual", "true"), "key tanh_residual is not supported: it may change the arithmetic"},
 		{"unknown keys, sorted", "llama", map[string]string{"zeta": "1", "beta": "1"}, "key beta, zeta is not supported"},
 		{"unknown key within", "llama", one("rope_parameters.foo", "1"), "key rope_parameters.foo is not supported"},
-		{"unknown key of the old style", "llama", map[string]string{"rope_parameters": "", "rope_scaling": `{"type":"linear","factor":2,"foo":1}`},
-			"key rope_scaling.foo is not supported"},
+		{
+			"unknown key of the old style", "llama",
+			map[string]string{"rope_parameters": "", "rope_scaling": `{"type":"linear","factor":2,"foo":1}`},
+			"key rope_scaling.foo is not supported",
+		},
 		{"unknown key of one of two", "gemma3_global", one("rope_parameters.full_attention.foo", "1"), "key rope_parameters.full_attention.foo is not supported"},
-		{"cross attention", "gpt2", one("add_cross_attention", "true"),
-			"add_cross_attention is true, which changes the arithmetic and is not supported; only false is"},
+		{
+			"cross attention", "gpt2", one("add_cross_attention", "true"),
+			"add_cross_attention is true, which changes the arithmetic and is not supported; only false is",
+		},
 		{"decoder of an encoder", "bert", one("is_decoder", "true"), "is_decoder is true"},
 		{"relative positions", "bert", one("position_embedding_type", `"relative_key_query"`), `position_embedding_type "relative_key_query" changes the arithmetic`},
-		{"activation", "gpt2", one("activation_function", `"mish"`),
-			`activation_function "mish" is not supported; supported are gelu, gelu_accurate, gelu_fast, gelu_new`},
+		{
+			"activation", "gpt2", one("activation_function", `"mish"`),
+			`activation_function "mish" is not supported; supported are gelu, gelu_accurate, gelu_fast, gelu_new`,
+		},
 		{"both directions", "gemma3", one("use_bidirectional_attention", "true"), "use_bidirectional_attention is true"},
 		{"norm without gain", "opt", one("layer_norm_elementwise_affine", "false"), "layer_norm_elementwise_affine is false"},
 		{"residual behind the norm", "falcon_rw", one("apply_residual_connection_post_layernorm", "true"), "only false is"},
@@ -110,8 +117,10 @@ func TestRefusals(t *testing.T) {
 		{"negative cap", "gemma2", one("attn_logit_softcapping", "-1"), "score cap -1 is not in 0..1e+06"},
 
 		// Windows.
-		{"layer types", "qwen2_window", one("layer_types", `["full_attention","chunked_attention"]`),
-			`layer_types has "chunked_attention"; supported are full_attention, sliding_attention`},
+		{
+			"layer types", "qwen2_window", one("layer_types", `["full_attention","chunked_attention"]`),
+			`layer_types has "chunked_attention"; supported are full_attention, sliding_attention`,
+		},
 		{"number of layer types", "qwen2_window", one("layer_types", `["full_attention"]`), "layer_types has 1 entries for 2 layers"},
 
 		// Rotations.
@@ -123,8 +132,10 @@ func TestRefusals(t *testing.T) {
 		{"base", "llama", one("rope_parameters.rope_theta", "0"), "rope_theta 0 is not in 1..1e12"},
 		{"no factor", "llama", rope("linear"), "factor 0 is not in 0..1e9"},
 		{"factor below 1", "llama", rope("linear", "factor", "0.5"), "factor 0.5 is below 1"},
-		{"no trained length", "llama", rope("llama3", "factor", "2", "low_freq_factor", "1", "high_freq_factor", "4", "original_max_position_embeddings", "-1"),
-			"original_max_position_embeddings -1 is below 1"},
+		{
+			"no trained length", "llama", rope("llama3", "factor", "2", "low_freq_factor", "1", "high_freq_factor", "4", "original_max_position_embeddings", "-1"),
+			"original_max_position_embeddings -1 is below 1",
+		},
 		{"no ramp", "llama", rope("llama3", "factor", "2", "low_freq_factor", "4", "high_freq_factor", "4"), "low_freq_factor and high_freq_factor are both 4"},
 		{"lists of factors", "phi3_long", one("rope_parameters.long_factor", "[1]"), "numbers, not"},
 		{"factor of a frequency", "phi3_long", one("rope_parameters.short_factor", "[1,0,1,1]"), "a factor of 0 is not above 0"},
@@ -210,19 +221,27 @@ func TestWeightRefusals(t *testing.T) {
 		change func(h header)
 		want   string
 	}{
-		{"no embedding", nil, func(h header) { delete(h, "transformer.wte.weight") },
-			"family: model.safetensors: tensor wte.weight is missing, with transformer.  before its name or without"},
+		{
+			"no embedding", nil, func(h header) { delete(h, "transformer.wte.weight") },
+			"family: model.safetensors: tensor wte.weight is missing, with transformer.  before its name or without",
+		},
 		{"missing", nil, func(h header) { delete(h, "transformer.h.11.mlp.c_fc.bias") }, "tensor transformer.h.11.mlp.c_fc.bias is missing"},
 		{"missing beside the blocks", nil, func(h header) { delete(h, "transformer.wpe.weight") }, "tensor wpe.weight is missing"},
-		{"shape", nil, func(h header) { h["transformer.h.3.mlp.c_fc.weight"] = []int{3072, 768} },
-			"tensor transformer.h.3.mlp.c_fc.weight has shape [3072 768]; config.json makes it [768 3072]"},
-		{"shape of a fused bias", nil, func(h header) { h["transformer.h.3.attn.c_attn.bias"] = []int{768} }, "has shape [768]; config.json makes it [2304]"},
-		{"no head", func(s string) string {
-			return strings.Replace(s, `"vocab_size"`, `"tie_word_embeddings":false,"vocab_size"`, 1)
+		{
+			"shape", nil, func(h header) { h["transformer.h.3.mlp.c_fc.weight"] = []int{3072, 768} },
+			"tensor transformer.h.3.mlp.c_fc.weight has shape [3072 768]; config.json makes it [768 3072]",
 		},
-			func(header) {}, "tensor lm_head.weight is missing, and tie_word_embeddings of config.json is false"},
-		{"unknown in a block", nil, func(h header) { h["transformer.h.0.ln_3.weight"] = []int{768} },
-			"tensor transformer.h.0.ln_3.weight has no place in the gpt2 that config.json describes"},
+		{"shape of a fused bias", nil, func(h header) { h["transformer.h.3.attn.c_attn.bias"] = []int{768} }, "has shape [768]; config.json makes it [2304]"},
+		{
+			"no head", func(s string) string {
+				return strings.Replace(s, `"vocab_size"`, `"tie_word_embeddings":false,"vocab_size"`, 1)
+			},
+			func(header) {}, "tensor lm_head.weight is missing, and tie_word_embeddings of config.json is false",
+		},
+		{
+			"unknown in a block", nil, func(h header) { h["transformer.h.0.ln_3.weight"] = []int{768} },
+			"tensor transformer.h.0.ln_3.weight has no place in the gpt2 that config.json describes",
+		},
 		{"a layer too many", nil, func(h header) { h["transformer.h.12.ln_1.weight"] = []int{768} }, "tensor transformer.h.12.ln_1.weight has no place"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

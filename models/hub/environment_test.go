@@ -35,8 +35,10 @@ func TestFromEnvironment(t *testing.T) {
 		{"no token file", map[string]string{"HF_TOKEN_PATH": "~/none"}, Options{Cache: at(".cache", "huggingface", "hub")}, ""},
 		{"no token", map[string]string{"HF_HUB_DISABLE_IMPLICIT_TOKEN": "yes", "HF_TOKEN": "hf_env"}, Options{Cache: at(".cache", "huggingface", "hub")}, ""},
 		{
-			"offline and slow", map[string]string{"HF_HUB_OFFLINE": "True", "HF_HUB_DOWNLOAD_TIMEOUT": "60", "HF_ENDPOINT": "https://mirror", "HF_HUB_CACHE": "/c", "HF_TOKEN": "t"},
-			Options{Cache: "/c", Offline: true, Patience: time.Minute, Endpoint: "https://mirror", Token: "t"}, "",
+			"offline and slow",
+			map[string]string{"HF_HUB_OFFLINE": "True", "HF_HUB_DOWNLOAD_TIMEOUT": "60", "HF_ENDPOINT": "https://mirror", "HF_HUB_CACHE": "/c", "HF_TOKEN": "t"},
+			Options{Cache: "/c", Offline: true, Patience: time.Minute, Endpoint: "https://mirror", Token: "t"},
+			"",
 		},
 		{"transformers offline", map[string]string{"TRANSFORMERS_OFFLINE": "1", "HF_HUB_CACHE": "/c", "HF_TOKEN": "t"}, Options{Cache: "/c", Offline: true, Token: "t"}, ""},
 		{"not offline", map[string]string{"HF_HUB_OFFLINE": "0", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_CACHE": "/c", "HF_TOKEN": "t"}, Options{Cache: "/c", Token: "t"}, ""},

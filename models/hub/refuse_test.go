@@ -58,10 +58,12 @@ func TestRefusals(t *testing.T) {
 		{"name that leads up", "", func(h *fakeHub, _ *Options) { h.commits[commitA]["../../evil"] = "x" }, `lists a file named "../../evil"`},
 		{"absolute name", "", func(h *fakeHub, _ *Options) { h.commits[commitA]["/etc/evil"] = "x" }, `lists a file named "/etc/evil"`},
 		{"name with backslash", "", func(h *fakeHub, _ *Options) { h.commits[commitA][`..\evil`] = "x" }, "lists a file named"},
-		{"only a pickle", "", func(h *fakeHub, _ *Options) { delete(h.commits[commitA], "model.safetensors") },
+		{
+			"only a pickle", "", func(h *fakeHub, _ *Options) { delete(h.commits[commitA], "model.safetensors") },
 			`hub: org/name: it has no model.safetensors, only pytorch_model.bin: convert it once in Python, and name the folder in place of the model:
 	from transformers import AutoModelForCausalLM, AutoTokenizer
-	AutoModelForCausalLM.from_pretrained("org/name", revision="main")`},
+	AutoModelForCausalLM.from_pretrained("org/name", revision="main")`,
+		},
 		{"no weights", "", func(h *fakeHub, _ *Options) {
 			delete(h.commits[commitA], "model.safetensors")
 			delete(h.commits[commitA], "pytorch_model.bin")

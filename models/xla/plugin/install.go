@@ -105,7 +105,7 @@ func Install(ctx context.Context, opts InstallOptions) (Installed, error) {
 	if err != nil {
 		return Installed{}, fmt.Errorf("plugin: %w; name another folder", err)
 	}
-	defer os.RemoveAll(work) //nolint:errcheck // the next run removes it
+	defer os.RemoveAll(work) // if it fails, the next run removes it
 	opts.Dir = dir
 	got, err := fetch(ctx, opts, work)
 	if err != nil {
@@ -126,7 +126,7 @@ func removeLeftovers(dir string) {
 	for _, e := range entries {
 		info, err := e.Info()
 		if err == nil && strings.HasPrefix(e.Name(), workPrefix) && time.Since(info.ModTime()) > 24*time.Hour {
-			os.RemoveAll(filepath.Join(dir, e.Name())) //nolint:errcheck // it takes room, no more
+			os.RemoveAll(filepath.Join(dir, e.Name())) // it takes room, no more
 		}
 	}
 }
@@ -207,7 +207,7 @@ func hashFile(path string) (sum string, size int64, err error) {
 	if err != nil {
 		return "", 0, fmt.Errorf("plugin: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	h := sha256.New()
 	if size, err = io.Copy(h, f); err != nil {
 		return "", 0, fmt.Errorf("plugin: %s: %w", path, err)

@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -255,11 +254,11 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	data := wheel(t, wheelName, fake(t))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Write(data[:10])                   //nolint:errcheck // the test sees it
-		w.(http.Flusher).Flush()             // the client has begun
-		cancel()                             // the user has not the patience
-		<-t.Context().Done()                 // never the rest
-		io.WriteString(w, string(data[10:])) //nolint:errcheck // nobody reads it
+		w.Write(data[:10])       //nolint:errcheck // the test sees it
+		w.(http.Flusher).Flush() // the client has begun
+		cancel()                 // the user has not the patience
+		<-t.Context().Done()     // never the rest
+		w.Write(data[10:])       //nolint:errcheck // nobody reads it
 	}))
 	dir := filepath.Join(home, "to")
 	_, err := Install(ctx, InstallOptions{Dir: dir, From: server.URL + "/plugin.whl", SHA256: hash(data)})

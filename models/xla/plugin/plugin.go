@@ -178,7 +178,7 @@ func Check(path string) error {
 	if err != nil {
 		return fmt.Errorf("plugin: %s is no readable shared library (%d bytes): %w", path, info.Size(), err)
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	if f.Type != elf.ET_DYN || f.Machine != elf.EM_X86_64 {
 		return fmt.Errorf("plugin: %s is a %v for %v, want a shared library for x86-64", path, f.Type, f.Machine)
 	}

@@ -88,7 +88,7 @@ func download(ctx context.Context, opts InstallOptions, file string) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // it was only read
+	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("the server says %s", response.Status)
 	}
@@ -102,7 +102,7 @@ func save(ctx context.Context, file string, from io.Reader, progress func(done i
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // closed below where it matters
+	defer f.Close()
 	var done int64
 	buffer := make([]byte, 1<<20)
 	for {
@@ -140,7 +140,7 @@ func unpack(ctx context.Context, opts InstallOptions, file, work string) (Instal
 	if err != nil {
 		return Installed{}, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	magic := make([]byte, 4)
 	if _, err := io.ReadFull(f, magic); err != nil {
 		return Installed{}, fmt.Errorf("it has %d bytes", size)
