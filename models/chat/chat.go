@@ -1,8 +1,9 @@
 // Package chat renders the chat template of a checkpoint: the text that a model was trained to see for a conversation.
 //
-//	t, err := chat.Open(os.DirFS(dir))                 // or chat.New(template, specials)
+//	t, err := chat.New(template, map[string]string{"bos_token": "<s>", "eos_token": "</s>"})
 //	text, err := t.Render([]chat.Message{{Role: "user", Content: "hi"}}, chat.Options{AddGenerationPrompt: true})
 //
+// Where the template and the special tokens of a checkpoint stand, the package checkpoint knows (Dir.ChatTemplate, Dir.SpecialTokens).
 // The text is the one of transformers' apply_chat_template, byte for byte, on everything recorded in testdata. It holds the special
 // tokens already, so it is tokenized without adding them again.
 //
