@@ -3,6 +3,8 @@ package transformer
 import (
 	"math"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
 )
 
@@ -18,7 +20,7 @@ type Block struct {
 	Attention *Node
 	// AttentionOutput is Σ_h context_h W_O^h + b_O, [B,N,D].
 	AttentionOutput *Node
-	// Output is the residual stream after the block, [B,N,D].
+	// Output is the residual stream after the block, [B,N,D]; nil for a mixing that is [SharesOutput].
 	Output *Node
 
 	spec  *Spec
@@ -32,9 +34,25 @@ type Block struct {
 	alibi   *Node
 	// visible is 1 where a target may see a source, [B or 1,1,N,S].
 	visible *Node
+	// own is set where the only target stands behind a cache.
+	own *ownSlot
 }
 
-// attend fills the block from its query, key and value on.
+// ownSlot is what a target contributes to the sources that it sees, apart from those before it, so that the cache is read where it lies
+// and never copied.
+type ownSlot struct {
+	cache       // of the target, [1,G,1,E]
+	past  cache // [1,G,S,E]
+	slot  *Node // where the target stands, an int32 scalar
+}
+
+// at is 1 in the target's slot, [1,1,1,S].
+func (o *ownSlot) at() *Node {
+	slots := Iota(o.slot.Graph(), shapes.Make(dtypes.Int32, 1, 1, 1, o.past.key.Shape().Dimensions[2]), 3)
+	return ConvertDType(Equal(slots, o.slot), dtypes.Float32)
+}
+
+// attend fills the block from its query, key and value up to its attention output.
 func (b *Block) attend() {
 	b.Scores = b.scaledDot(b.query)
 	if b.alibi != nil {
@@ -43,7 +61,26 @@ func (b *Block) attend() {
 	b.Scores = capped(b.Scores, b.spec.ScoreCap)
 	b.Attention = Softmax(Add(b.Scores, MulScalar(OneMinus(b.visible), masked)), -1)
 	b.AttentionOutput = b.outputBias(b.linear(b.joined(b.Context()), "output"))
-	b.Output = b.After(b.AttentionOutput, b.Input)
+}
+
+// finish computes the output, unless it is there.
+func (b *Block) finish() {
+	if b.Output == nil {
+		b.Output = b.After(b.AttentionOutput, b.Input)
+	}
+}
+
+// AfterEach is the rest of the block from each of the attention outputs changed, [B,N,S,D], on; see [Block.After]. If the block has no
+// output yet, it is computed among them: the weights are then read once for all.
+func (b *Block) AfterEach(changed *Node) *Node {
+	x := InsertAxes(b.Input, 2)
+	if b.Output != nil {
+		return b.After(changed, x)
+	}
+	sources := changed.Shape().Dimensions[2]
+	all := b.After(Concatenate([]*Node{changed, InsertAxes(b.AttentionOutput, 2)}, 2), x) // [B,N,S+1,D]
+	b.Output = Squeeze(SliceAxis(all, 2, AxisRange(sources)), 2)
+	return SliceAxis(all, 2, AxisRange(0, sources))
 }
 
 // After is the rest of the block from the attention output a on, both arguments [...,D], N a norm and m the feed-forward part:
@@ -93,11 +130,23 @@ func (b *Block) mlp(x *Node) *Node {
 
 // Context is attention × value per head, [B,H,N,E].
 func (b *Block) Context() *Node {
-	if b.spec.Groups() == b.spec.Heads {
-		return Einsum("bhns,bhse->bhne", b.Attention, b.Value)
+	if b.own == nil {
+		return b.weighted(b.Attention, b.Value)
 	}
-	context := Einsum("bgrns,bgse->bgrne", b.grouped(b.Attention), b.Value)
-	dims := b.Attention.Shape().Dimensions
+	at := b.own.at()
+	own := b.grouped(ReduceAndKeep(Mul(b.Attention, at), ReduceSum, -1)) // [1,G,H/G,1,1]
+	own = Mul(own, InsertAxes(b.own.value, 2))                           // [1,G,H/G,1,E]
+	past := b.weighted(Mul(b.Attention, OneMinus(at)), b.own.past.value) // [1,H,1,E]
+	return Add(past, Reshape(own, past.Shape().Dimensions...))
+}
+
+// weighted is attention [B,H,N,S] × value [B,G,S,E], [B,H,N,E].
+func (b *Block) weighted(attention, value *Node) *Node {
+	if b.spec.Groups() == b.spec.Heads {
+		return Einsum("bhns,bhse->bhne", attention, value)
+	}
+	context := Einsum("bgrns,bgse->bgrne", b.grouped(attention), value)
+	dims := attention.Shape().Dimensions
 	return Reshape(context, dims[0], dims[1], dims[2], b.spec.HeadWidth)
 }
 
@@ -172,12 +221,48 @@ func (b *Block) scaledDot(q *Node) *Node {
 	if b.spec.ScoreByLayer {
 		scale /= float64(b.layer + 1)
 	}
+	if b.own == nil {
+		return MulScalar(b.dot(q, b.Key), scale)
+	}
+	// A product with one key is not written as one of matrices, which libraries that XLA calls do not take in this shape.
+	own := b.grouped(q) // [1,G,H/G,1,E]
+	own = ReduceSum(Mul(own, InsertAxes(b.own.key, 2)), -1)
+	own = Reshape(own, 1, b.spec.Heads, 1, 1)
+	past, at := b.dot(q, b.own.past.key), b.own.at()
+	return MulScalar(Add(Mul(past, OneMinus(at)), Mul(own, at)), scale)
+}
+
+// dot is q [B,H,N,E] · key [B,G,S,E], [B,H,N,S].
+func (b *Block) dot(q, key *Node) *Node {
 	if b.spec.Groups() == b.spec.Heads {
-		return MulScalar(Einsum("bhne,bhse->bhns", q, b.Key), scale)
+		return Einsum("bhne,bhse->bhns", q, key)
 	}
 	dims := q.Shape().Dimensions
-	scores := Einsum("bgrne,bgse->bgrns", b.grouped(q), b.Key)
-	return MulScalar(Reshape(scores, dims[0], dims[1], dims[2], -1), scale)
+	scores := Einsum("bgrne,bgse->bgrns", b.grouped(q), key)
+	return Reshape(scores, dims[0], dims[1], dims[2], -1)
+}
+
+// projections are query, key and value of every target, [B,N,HE or GE], and what the query is made of.
+type projections struct{ query, key, value, queryContent, queryBias *Node }
+
+// project projects u, [B,N,D].
+func (b *Block) project(u *Node, fused bool) (p projections) {
+	inner, group := b.spec.Heads*b.spec.HeadWidth, b.spec.Groups()*b.spec.HeadWidth
+	if !fused {
+		p = projections{query: b.dense(u, "query"), key: b.dense(u, "key"), value: b.dense(u, "value")}
+		return p
+	}
+	content := b.linear(u, "qkv")
+	all := b.biased(content, "qkv", b.spec.ProjectionBias)
+	part := func(x *Node, from, to int) *Node { return SliceAxis(x, -1, AxisRange(from, to)) }
+	p = projections{
+		query: part(all, 0, inner), key: part(all, inner, inner+group), value: part(all, inner+group, inner+2*group),
+		queryContent: part(content, 0, inner),
+	}
+	if b.spec.ProjectionBias {
+		p.queryBias = part(float(b.w("qkv.bias")), 0, inner)
+	}
+	return p
 }
 
 // grouped splits the heads of x [B,H,...,...] by the group that they read, [B,G,H/G,...,...].

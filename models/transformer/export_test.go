@@ -18,5 +18,5 @@ func (s *Session) Slots() int { return s.slots }
 func (m *Model) Graphs() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Sorted(maps.Keys(m.execs))
+	return slices.Sorted(maps.Keys(m.graphs))
 }

@@ -25,6 +25,12 @@ type Mixing interface {
 	PerPair() bool
 }
 
+// SharesOutput is what a mixing is that calls [Block.AfterEach] before it reads [Block.Output], which may be nil until then.
+type SharesOutput interface {
+	Mixing
+	SharesOutput()
+}
+
 var mixings = struct {
 	sync.RWMutex
 	byName map[string]Mixing

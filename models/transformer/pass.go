@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -20,14 +22,13 @@ type pass struct {
 	ids   []int
 	// read is the position at which the head looks.
 	read int
-	// slots is how many a cache is made for; cache is what was made, 2L tensors, none of an encoder.
-	slots int
-	cache []*tensors.Tensor
+	// keep is called with the keys and values of every layer, [1,G,fed,E]; nil of an encoder.
+	keep func(l int, key, value *tensors.Tensor) error
 }
 
 // Read feeds a whole text, of T tokens, at once and returns the scores of the head at one position and the rows of every target:
 // how an encoder is explained. Asks are as in [Model.NewSession]; their AllRows does not matter. It returns an error for ids that
-// the model cannot take and a position outside the text.
+// the model cannot take and a position outside the text, and a [MemoryError].
 func (m *Model) Read(ctx context.Context, ids []int, position int, asks []trace.MixingAsk, progress func(trace.Progress)) (*Output, error) {
 	if err := m.CheckIDs(ids); err != nil {
 		return nil, err
@@ -44,153 +45,179 @@ func (m *Model) Read(ctx context.Context, ids []int, position int, asks []trace.
 		return nil, err
 	}
 	p := pass{m: m, asks: asks, mixes: mixes, ids: ids, read: position}
-	defer p.free()
 	return p.run(ctx, progress)
 }
 
-func (p *pass) free() {
-	for _, t := range p.cache {
-		t.MustFinalizeAll()
-	}
-}
-
-// run executes the pass.
+// run executes the pass, a layer after the other.
 func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (*Output, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the prompt: %w", err)
 	}
-	if err := p.m.checkMemory(len(p.ids)*len(p.ids), p.keptArrays()); err != nil {
+	if err := p.m.checkMemory(Need{Tokens: len(p.ids), Asks: p.asks}); err != nil {
 		return nil, err
 	}
-	spec, fed := p.m.Spec, p.m.fed(len(p.ids))
-	if spec.Head == NoHead && spec.Bidirectional && len(p.asks) == 0 {
-		return &Output{}, nil // a graph must return something
-	}
-	rec := recording{asks: p.asks, mixes: p.mixes, blocks: p.anyPerPair()}
-	slots := p.slots // a builder serves later passes of the same key as well, so it keeps nothing of this one
-	key := fmt.Sprintf("prompt slots=%d %s", slots, rec.key())
-	out, err := p.m.run(key, "", func(w Weights, in []*Node) []*Node {
-		rec := rec
-		rec.last = AddScalar(in[1], -1)
-		d := newBuilder(spec, w, text{ids: in[0], length: in[1], positions: optional(in[3:])})
-		return d.prompt(in[2], slots, rec)
-	}, p.inputs(fed)...)
+	out, err := p.layers(ctx, progress)
 	if err != nil {
-		return nil, fmt.Errorf("transformer: %s prompt of %d tokens: %w", spec.Family, len(p.ids), err)
+		return nil, fmt.Errorf("transformer: %s prompt of %d tokens: %w", p.m.Spec.Family, len(p.ids), err)
 	}
-	result := &Output{}
-	if spec.Head != NoHead {
-		if result.Logits, err = floats(out[0]); err != nil {
+	return out, nil
+}
+
+func (p *pass) layers(ctx context.Context, progress func(trace.Progress)) (*Output, error) {
+	spec, fed := p.m.Spec, p.m.fed(len(p.ids))
+	feed := p.m.oneText(p.ids, fed)
+	x, err := feed.embed()
+	if err != nil {
+		return nil, err
+	}
+	out := &Output{Rows: p.emptyRows()}
+	for l := range spec.Layers {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("stopped at layer %d: %w", l, err)
+		}
+		if x, err = p.layer(ctx, feed, l, x, out, progress); err != nil {
 			return nil, err
 		}
-		out = out[1:]
 	}
-	if !spec.Bidirectional {
-		p.cache, out = out[:2*spec.Layers], out[2*spec.Layers:]
+	defer free(x)
+	if spec.Head == NoHead {
+		return out, nil
 	}
-	result.Rows, err = p.rows(ctx, out, fed, progress)
-	return result, err
-}
-
-// inputs are the ids [1,fed], the length, the position read, and the positions if they are not the slots.
-func (p *pass) inputs(fed int) []*tensors.Tensor {
-	in := []*tensors.Tensor{idTensor(p.ids, fed), tensors.FromScalar(int32(len(p.ids))), tensors.FromScalar(int32(p.read))}
-	if p.m.Spec.SkipPosition {
-		in = append(in, tensors.FromFlatDataAndDimensions(p.m.Spec.positions(p.ids, fed), 1, fed))
-	}
-	return in
-}
-
-// optional returns the first of nodes, nil if there is none.
-func optional(nodes []*Node) *Node {
-	if len(nodes) == 0 {
-		return nil
-	}
-	return nodes[0]
-}
-
-// positions returns the positions of ids, filled up to n: those of [Spec.SkipID] are -1 and count for nothing.
-func (s *Spec) positions(ids []int, n int) []int32 {
-	at := make([]int32, n)
-	next := int32(0)
-	for i, id := range ids {
-		if s.SkipPosition && id == s.SkipID {
-			at[i] = -1
-			continue
+	ends, err := feed.end(x, "head", func(d *builder, x *Node, in []*Node) []*Node {
+		if spec.Head != ClassifierHead { // which reads the first token itself
+			x = InsertAxes(Gather(Squeeze(x, 0), Reshape(in[0], 1, 1)), 0) // [1,1,D]
 		}
-		at[i] = next
-		next++
+		return []*Node{Reshape(d.head(x), -1)}
+	}, tensors.FromScalar(int32(p.read)))
+	if err != nil {
+		return nil, err
 	}
-	return at
+	defer free(ends...)
+	out.Logits, err = floats(ends[0])
+	return out, err
 }
 
-// rows cuts the rows out of what the graph returned, and computes those that cost a pass per pair.
-func (p *pass) rows(ctx context.Context, out []*tensors.Tensor, fed int, progress func(trace.Progress)) ([]trace.Rows, error) {
-	var record *blockRecord
+// layer runs layer l on x, keeps its keys and values and fills in its rows. It returns the residual stream behind it.
+func (p *pass) layer(ctx context.Context, feed *texts, l int, x *tensors.Tensor, out *Output, progress func(trace.Progress)) (*tensors.Tensor, error) {
+	var pairs *pairLayer
 	if p.anyPerPair() {
-		var err error
-		if record, err = p.m.readBlocks(out[len(out)-blockArrays:], len(p.ids), fed); err != nil {
+		pairs = &pairLayer{p: p, l: l}
+		if err := read(x, func(data []float32) { pairs.x = slices.Clone(data) }); err != nil {
 			return nil, err
 		}
 	}
-	all := make([]trace.Rows, len(p.asks))
-	for i, ask := range p.asks {
-		first, targets := 0, fed
-		if !ask.AllRows {
-			first, targets = len(p.ids)-1, 1
+	asks, mixes := p.asks, p.mixes
+	x, made, err := feed.block(l, x, describe(asks), func(d *builder, b *Block, now cache) []*Node {
+		return append([]*Node{now.key, now.value}, wholeRows(d, b, asks, mixes)...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer free(made...)
+	if p.keep != nil {
+		if err := p.keep(l, made[0], made[1]); err != nil {
+			return nil, err
 		}
-		if p.mixes[i].PerPair() {
-			rows, err := p.m.pairRows(ctx, record, ask, first, progress)
-			if err != nil {
+	}
+	rows := made[2:]
+	for i, ask := range asks {
+		switch {
+		case mixes[i].PerPair():
+			if progress != nil && out.Rows[i].N > 1 {
+				progress(trace.Progress{Stage: "preparing prompt rows", Unit: "layer", Done: l + 1, Total: p.m.Spec.Layers})
+			}
+			if err := pairs.read(made[0], made[1]); err != nil {
 				return nil, err
 			}
-			all[i] = rows
-			continue
+			if err := pairs.rows(ctx, ask, mixes[i], &out.Rows[i]); err != nil {
+				return nil, fmt.Errorf("%s: %w", ask.Name, err)
+			}
+		default:
+			if err := putRows(&out.Rows[i], l, rows[0]); err != nil {
+				return nil, err
+			}
+			rows = rows[1:]
 		}
-		data, err := floats(out[0])
-		if err != nil {
-			return nil, err
-		}
-		out = out[1:]
-		all[i] = cutRows(data, p.m.Spec, ask.Heads, targets, fed, first, len(p.ids))
 	}
-	return all, nil
+	return x, nil
 }
 
-// keptArrays is how many arrays [H,T,T] the pass returns.
-func (p *pass) keptArrays() int {
-	kept := 0
-	for _, ask := range p.asks {
-		if ask.Heads.Fusion == trace.EachHead && ask.AllRows {
-			kept += p.m.Spec.Layers
-		}
+// emptyRows are the rows that the pass fills in.
+func (p *pass) emptyRows() []trace.Rows {
+	all := make([]trace.Rows, len(p.asks))
+	for i, ask := range p.asks {
+		all[i] = p.m.Spec.emptyRows(ask, len(p.ids))
 	}
-	if p.anyPerPair() {
-		kept += p.m.Spec.Layers
-	}
-	return kept
+	return all
 }
 
-// anyPerPair is whether a mixing needs the blocks themselves.
+// emptyRows are those of a text of n tokens, 0.
+func (s *Spec) emptyRows(ask trace.MixingAsk, n int) trace.Rows {
+	r := trace.Rows{First: 0, L: s.Layers, H: 1, N: n, S: n}
+	if !ask.AllRows {
+		r.First, r.N = n-1, 1
+	}
+	if ask.Heads.Fusion == trace.EachHead {
+		r.H = s.Heads
+	}
+	r.Data = make([]float32, r.L*r.H*r.N*r.S)
+	return r
+}
+
+// putRows copies layers l.. of r out of rows, [layers,1,n,s] or [layers,1,H,n,s], whose last targets and sources may be padding.
+func putRows(r *trace.Rows, l int, rows *tensors.Tensor) error {
+	dims := rows.Shape().Dimensions
+	n, s := dims[len(dims)-2], dims[len(dims)-1]
+	return read(rows, func(data []float32) {
+		for k := range dims[0] * r.H {
+			for t := range r.N {
+				to := ((l*r.H+k)*r.N + t) * r.S
+				copy(r.Data[to:to+r.S], data[(k*n+t)*s:])
+			}
+		}
+	})
+}
+
+// anyPerPair is whether a mixing is computed in tiles.
 func (p *pass) anyPerPair() bool { return slices.ContainsFunc(p.mixes, Mixing.PerPair) }
 
-// recording is what a graph returns besides logits and cache.
-type recording struct {
-	asks  []trace.MixingAsk
-	mixes []Mixing
-	// perPairInside puts mixings that cost a pass per pair into the graph itself.
-	perPairInside bool
-	// blocks returns what pairRows needs of every layer.
-	blocks bool
-	// last is the slot of the last token: asks for its row alone return [.., 1, S]. It is nil in a step, which has one row.
-	last *Node
-}
-
-// key names the recording.
-func (r recording) key() string {
+// describe names asks.
+func describe(asks []trace.MixingAsk) string {
 	var b strings.Builder
-	for _, ask := range r.asks {
+	for _, ask := range asks {
 		fmt.Fprintf(&b, "%s/%s all=%v ", ask.Name, ask.Heads, ask.AllRows)
 	}
-	return fmt.Sprintf("%sinside=%v blocks=%v", b.String(), r.perPairInside, r.blocks)
+	return b.String()
+}
+
+// wholeRows returns the rows of every mixing that is not computed in tiles, [1,1,(H,)N,S]; N is 1 where the last token's row is all that
+// is asked for.
+func wholeRows(d *builder, b *Block, asks []trace.MixingAsk, mixes []Mixing) []*Node {
+	var all []*Node
+	for i, m := range mixes {
+		if m.PerPair() {
+			continue
+		}
+		rows := visibleRows(b, m, asks[i].Heads)
+		if !asks[i].AllRows {
+			rows = oneRow(rows, AddScalar(d.length, -1))
+		}
+		all = append(all, InsertAxes(rows, 0))
+	}
+	return all
+}
+
+// visibleRows are the rows of a mixing, 0 where a target cannot see a source, [B,(H,)N,S].
+func visibleRows(b *Block, m Mixing, heads trace.Heads) *Node {
+	seen := b.Visible()
+	if heads.Fusion == trace.EachHead {
+		seen = b.visible
+	}
+	return Mul(m.Mix(b, heads), seen)
+}
+
+// oneRow returns row t of the last two axes of x [...,N,S], [...,1,S].
+func oneRow(x, t *Node) *Node {
+	targets := Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), x.Rank()-2)
+	return ReduceAndKeep(Where(Equal(targets, t), x, ZerosLike(x)), ReduceSum, -2)
 }

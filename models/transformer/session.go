@@ -2,7 +2,9 @@ package transformer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -19,8 +21,7 @@ type Session struct {
 	ids   []int
 	slots int
 	room  int
-	// cache is key and value of every layer in turn, 2L tensors [1,G,slots,E].
-	cache []*tensors.Tensor
+	cache *store
 }
 
 // Output is what one pass returns.
@@ -69,15 +70,27 @@ func (s *Session) Prompt(ctx context.Context, ids []int, progress func(trace.Pro
 	if err := s.m.CheckIDs(ids); err != nil {
 		return nil, err
 	}
-	p := pass{m: s.m, asks: s.asks, mixes: s.mixes, ids: ids, read: len(ids) - 1}
-	p.slots = max(s.m.fed(len(ids)), bucket(max(len(ids)+1, s.room)))
+	kept := s.m.newStore(s.slotsFor(len(ids)))
+	p := pass{m: s.m, asks: s.asks, mixes: s.mixes, ids: ids, read: len(ids) - 1, keep: func(_ int, key, value *tensors.Tensor) error {
+		return errors.Join(kept.add(key, len(ids)), kept.add(value, len(ids)))
+	}}
 	out, err := p.run(ctx, progress)
 	if err != nil {
+		kept.free()
 		return nil, err
 	}
 	s.Close()
-	s.cache, s.ids, s.slots = p.cache, append([]int(nil), ids...), p.slots
+	s.cache, s.ids, s.slots = kept, append([]int(nil), ids...), kept.slots
 	return out, nil
+}
+
+// slotsFor returns how many slots a cache gets that begins with n tokens.
+func (s *Session) slotsFor(n int) int {
+	size := bucket
+	if s.room > n && slices.ContainsFunc(s.mixes, Mixing.PerPair) {
+		size = pairBucket
+	}
+	return size(max(n+1, s.room))
 }
 
 // Step feeds one token more.
@@ -97,15 +110,16 @@ func (s *Session) Step(ctx context.Context, id int) (*Output, error) {
 	if err := s.grow(); err != nil {
 		return nil, err
 	}
-	rec := recording{asks: s.asks, mixes: s.mixes, perPairInside: true}
-	inputs := append([]*tensors.Tensor{idTensor([]int{id}, 1), tensors.FromScalar(int32(s.Length()))}, s.cache...)
-	out, err := s.m.run("step "+rec.key(), "", func(w Weights, in []*graph.Node) []*graph.Node {
-		d := newBuilder(s.m.Spec, w, text{ids: in[0], first: in[1], length: graph.OnePlus(in[1])})
-		return d.step(in[2:], rec)
+	spec, asks, mixes := s.m.Spec, s.asks, s.mixes
+	inputs := append([]*tensors.Tensor{idTensor([]int{id}, 1), tensors.FromScalar(int32(s.Length()))}, s.cache.all...)
+	out, err := s.m.run("step "+describe(asks), allWeights, func(w Weights, in []*graph.Node) []*graph.Node {
+		d := newBuilder(spec, w, text{ids: in[0], first: in[1], length: graph.OnePlus(in[1])})
+		return d.step(in[2:], asks, mixes)
 	}, inputs...)
 	if err != nil {
 		return nil, fmt.Errorf("transformer: %s token %d: %w", s.m.Spec.Family, s.Length(), err)
 	}
+	defer free(out...)
 	return s.stepOutput(out, id)
 }
 
@@ -120,23 +134,24 @@ func (s *Session) again(ctx context.Context, id int) (*Output, error) {
 	return s.Prompt(ctx, append(s.ids, id), nil)
 }
 
-// stepOutput takes the new cache and reads the logits and the row of each mixing.
+// stepOutput keeps the key and value of the token and reads the logits and the row of each mixing.
 func (s *Session) stepOutput(out []*tensors.Tensor, id int) (*Output, error) {
 	logits, err := floats(out[0])
 	if err != nil {
 		return nil, err
 	}
-	s.Close()
-	s.cache, out = out[1:1+2*s.m.Spec.Layers], out[1+2*s.m.Spec.Layers:]
-	s.ids = append(s.ids, id)
 	result := &Output{Logits: logits, Rows: make([]trace.Rows, len(s.asks))}
 	for i, ask := range s.asks {
-		data, err := floats(out[i])
-		if err != nil {
+		ask.AllRows = false
+		result.Rows[i] = s.m.Spec.emptyRows(ask, s.Length()+1)
+		if err := putRows(&result.Rows[i], 0, out[2+i]); err != nil {
 			return nil, err
 		}
-		result.Rows[i] = cutRows(data, s.m.Spec, ask.Heads, 1, s.slots, s.Length()-1, s.Length())
 	}
+	if err := s.cache.put(out[1], s.Length()); err != nil {
+		return nil, err
+	}
+	s.ids = append(s.ids, id)
 	return result, nil
 }
 
@@ -148,44 +163,45 @@ func (s *Session) grow() error {
 	if s.Length() < s.slots {
 		return nil
 	}
-	slots := bucket(s.slots + 1)
-	added := slots - s.slots
-	grown, err := s.m.run(fmt.Sprintf("grow by %d", added), "no weights", func(_ Weights, in []*graph.Node) []*graph.Node {
-		out := make([]*graph.Node, len(in))
-		for i, x := range in {
-			out[i] = graph.GrowRight(x, 2, added, 0)
-		}
-		return out
-	}, s.cache...)
+	grown, err := s.cache.grown(bucket(s.slots+1), s.Length())
 	if err != nil {
 		return fmt.Errorf("transformer: growing the cache beyond %d tokens: %w", s.slots, err)
 	}
 	s.Close()
-	s.cache, s.slots = grown, slots
+	s.cache, s.slots = grown, grown.slots
 	return nil
 }
 
 // Close frees the cache. The session must not be used afterwards.
 func (s *Session) Close() {
-	for _, t := range s.cache {
-		t.MustFinalizeAll()
+	if s.cache != nil {
+		s.cache.free()
 	}
 	s.cache = nil
 }
 
-// cutRows copies targets first.. and sources 0..end-1 out of data, [L,H,n,s], whose n targets start at first; H is 1 unless each
-// head was asked for, and the targets beyond end are left out.
-func cutRows(data []float32, spec *Spec, heads trace.Heads, n, s, first, end int) trace.Rows {
-	r := trace.Rows{First: first, L: spec.Layers, H: 1, N: end - first, S: end}
-	if heads.Fusion == trace.EachHead {
-		r.H = spec.Heads
-	}
-	r.Data = make([]float32, 0, r.L*r.H*r.N*r.S)
-	for lh := range r.L * r.H {
-		for t := range r.N {
-			at := (lh*n + t) * s
-			r.Data = append(r.Data, data[at:at+r.S]...)
+// step builds the pass that feeds one id behind the cache past, 2L nodes. It returns the logits [V], the new keys and values
+// [2L,1,G,1,E], and the row of every mixing, [L,1,(H,)1,S].
+func (d *builder) step(past []*graph.Node, asks []trace.MixingAsk, mixes []Mixing) []*graph.Node {
+	x := d.embed()
+	rows := make([][]*graph.Node, len(asks))
+	var kept []*graph.Node
+	for l := range d.spec.Layers {
+		b, now := d.blockBehind(l, x, cache{key: past[2*l], value: past[2*l+1]})
+		kept = append(kept, now.key, now.value)
+		for _, shares := range []bool{true, false} {
+			for i, m := range mixes {
+				if _, ok := m.(SharesOutput); ok == shares {
+					rows[i] = append(rows[i], visibleRows(b, m, asks[i].Heads))
+				}
+			}
+			b.finish() // of what shared it, the rest may read it
 		}
+		x = b.Output
 	}
-	return r
+	out := []*graph.Node{d.logits(d.final(graph.Reshape(x, d.spec.Width))), graph.Stack(kept, 0)}
+	for _, layers := range rows {
+		out = append(out, graph.Stack(layers, 0))
+	}
+	return out
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// tap is how one tensor is recorded: its axes, and what a block and the end of the model give; a tap with both has a layer more.
+// tap is how one tensor is recorded: its axes, and what a block or the end of the model gives.
 type tap struct {
 	axes  string
 	block func(b *Block) *Node            // [B,...] in each layer
@@ -27,9 +27,18 @@ var taps = map[trace.Tap]tap{
 	trace.Value:      {axes: "LHSE", block: (*Block).Values},
 	trace.Context:    {axes: "LHTE", block: (*Block).Context},
 	trace.HeadOutput: {axes: "LHTD", block: (*Block).HeadOutput},
-	trace.Hidden:     {axes: "LTD", block: func(b *Block) *Node { return b.Input }, end: func(_ *builder, x *Node) *Node { return x }},
-	trace.Final:      {axes: "TD", end: (*builder).final},
+	trace.Hidden:     {axes: "LTD"}, // what goes from graph to graph
+	trace.Final:      {axes: "TD", end: finalTap},
 	trace.Logits:     {axes: "TV", end: (*builder).head}, // TK or K of a classifier
+}
+
+// finalTap is the residual stream behind the final norm. Without one it is multiplied by 1, because the pure-Go backend cannot run a graph
+// that only returns what it was given.
+func finalTap(d *builder, x *Node) *Node {
+	if final := d.final(x); final != x {
+		return final
+	}
+	return MulScalar(x, 1)
 }
 
 // Batch is several texts for one pass; shorter ones are padded to the longest. Where a rotation changes with the length of the text
@@ -77,6 +86,12 @@ func (m *Model) Forward(ctx context.Context, batch Batch, wanted []trace.Tap) ([
 	if err != nil {
 		return nil, err
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("transformer: stopped before the pass: %w", err)
+	}
+	if err := m.checkMemory(Need{Tokens: batch.longest(), Texts: len(batch.IDs), Taps: wanted}); err != nil {
+		return nil, err
+	}
 	recorded, err := m.record(ctx, batch, inGraph)
 	if err != nil {
 		return nil, err
@@ -85,7 +100,8 @@ func (m *Model) Forward(ctx context.Context, batch Batch, wanted []trace.Tap) ([
 	for i, ids := range batch.IDs {
 		for _, name := range wanted {
 			if name != trace.ValueZeroing {
-				out[i], recorded[i] = append(out[i], recorded[i][0]), recorded[i][1:]
+				at := slices.IndexFunc(recorded[i], func(t trace.Tensor) bool { return t.Name == string(name) })
+				out[i] = append(out[i], recorded[i][at])
 				continue
 			}
 			read, err := m.Read(ctx, ids, 0, []trace.MixingAsk{{Name: string(name)}}, nil)
@@ -130,7 +146,7 @@ func (m *Model) inGraph(wanted []trace.Tap) ([]trace.Tap, error) {
 		if name == trace.Logits && m.Spec.Head == NoHead {
 			return nil, fmt.Errorf("transformer: the %s model has no head, so there are no logits; take final", m.Spec.Family)
 		}
-		if _, ok := taps[name]; ok {
+		if _, ok := taps[name]; ok && !slices.Contains(in, name) {
 			in = append(in, name)
 		}
 	}
@@ -145,66 +161,153 @@ func unknownTap(name trace.Tap) error {
 	return fmt.Errorf("transformer: tap %q is unknown; known are %s", name, strings.Join(known, ", "))
 }
 
-// record runs the graph of one pass over a batch that returns taps, for each text one tensor for each tap.
+// record runs one pass over a batch and returns taps, for each text one tensor for each tap. What a layer records is on the host before
+// the next one runs.
 func (m *Model) record(ctx context.Context, batch Batch, wanted []trace.Tap) ([][]trace.Tensor, error) {
-	texts := make([][]trace.Tensor, len(batch.IDs))
 	if len(wanted) == 0 {
-		return texts, nil
+		return make([][]trace.Tensor, len(batch.IDs)), nil
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("transformer: stopped before the pass: %w", err)
+	r := &recorder{m: m, batch: batch, wanted: wanted, longest: batch.longest()}
+	r.out = make([][]trace.Tensor, len(batch.IDs))
+	if err := r.run(ctx); err != nil {
+		return nil, fmt.Errorf("transformer: %s pass of %d texts of up to %d tokens: %w", m.Spec.Family, len(batch.IDs), r.longest, err)
 	}
-	longest := 0
-	for _, ids := range batch.IDs {
-		longest = max(longest, len(ids))
-	}
-	if err := m.checkMemory(len(batch.IDs)*longest*longest, m.Spec.keptArrays(wanted)); err != nil {
-		return nil, err
-	}
-	typed := batch.Types != nil // nothing else of the batch is kept in the graph
-	inputs := m.batchInputs(batch, longest, m.fed(longest))
-	key := fmt.Sprintf("trace %v typed=%v of %d inputs", wanted, typed, len(inputs))
-	out, err := m.run(key, "", func(w Weights, in []*Node) []*Node {
-		t := text{ids: in[0], length: in[1]}
-		if in = in[2:]; typed {
-			t.types, in = in[0], in[1:]
-		}
-		t.positions = optional(in)
-		if len(in) > 1 {
-			t.real = in[1]
-		}
-		return newBuilder(m.Spec, w, t).trace(wanted)
-	}, inputs...)
-	if err != nil {
-		return nil, fmt.Errorf("transformer: %s pass of %d texts of up to %d tokens: %w", m.Spec.Family, len(texts), longest, err)
-	}
-	for k, name := range wanted {
-		data, err := floats(out[k])
-		if err != nil {
-			return nil, err
-		}
-		dims := out[k].Shape().Dimensions
-		size := len(data) / dims[0]
-		for i, ids := range batch.IDs {
-			begin := batch.begin(i, longest)
-			texts[i] = append(texts[i], m.cutTensor(name, dims[1:], data[i*size:(i+1)*size], begin, begin+len(ids)))
-		}
-	}
-	return texts, nil
+	return r.out, nil
 }
 
-// keptArrays is how many arrays [H,T,T] a pass that records taps returns.
-func (s *Spec) keptArrays(wanted []trace.Tap) int {
-	kept := 0
-	for _, name := range wanted {
-		switch name {
-		case trace.Scores, trace.Attention:
-			kept += s.Layers
-		case trace.Terms:
-			kept += 3 * s.Layers
+// recorder is a pass that records taps.
+type recorder struct {
+	m       *Model
+	batch   Batch
+	longest int
+	wanted  []trace.Tap
+	// out is what was recorded, a tensor for each text and tap.
+	out [][]trace.Tensor
+}
+
+func (r *recorder) run(ctx context.Context) error {
+	feed := r.m.batchInputs(r.batch, r.longest, r.m.fed(r.longest))
+	x, err := feed.embed()
+	if err != nil {
+		return err
+	}
+	var inLayers, atEnd []trace.Tap
+	for _, name := range r.wanted {
+		if taps[name].block != nil {
+			inLayers = append(inLayers, name)
+		}
+		if taps[name].end != nil {
+			atEnd = append(atEnd, name)
 		}
 	}
-	return kept
+	for l := range r.m.Spec.Layers {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("stopped at layer %d: %w", l, err)
+		}
+		if err := r.keepHidden(l, x); err != nil {
+			return err
+		}
+		var made []*tensors.Tensor
+		x, made, err = feed.block(l, x, fmt.Sprintf("taps %v", inLayers), func(_ *builder, b *Block, _ cache) []*Node {
+			var all []*Node
+			for _, name := range inLayers {
+				all = append(all, taps[name].block(b))
+			}
+			return all
+		})
+		if err == nil {
+			err = r.keep(inLayers, l, made)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	defer free(x)
+	if err := r.keepHidden(r.m.Spec.Layers, x); err != nil || len(atEnd) == 0 {
+		return err
+	}
+	made, err := feed.end(x, fmt.Sprintf("taps %v", atEnd), func(d *builder, x *Node, _ []*Node) []*Node {
+		var all []*Node
+		for _, name := range atEnd {
+			all = append(all, taps[name].end(d, x))
+		}
+		return all
+	})
+	if err != nil {
+		return err
+	}
+	return r.keep(atEnd, r.m.Spec.Layers, made)
+}
+
+// keepHidden copies hidden state l, [B,N,D], if it is wanted.
+func (r *recorder) keepHidden(l int, x *tensors.Tensor) error {
+	if !slices.Contains(r.wanted, trace.Hidden) {
+		return nil
+	}
+	return r.copy([]trace.Tap{trace.Hidden}, l, []*tensors.Tensor{x})
+}
+
+// keep copies taps of layer l, [B,...] each, and frees them.
+func (r *recorder) keep(names []trace.Tap, l int, made []*tensors.Tensor) error {
+	defer free(made...)
+	return r.copy(names, l, made)
+}
+
+func (r *recorder) copy(names []trace.Tap, l int, made []*tensors.Tensor) error {
+	for i, name := range names {
+		dims := made[i].Shape().Dimensions
+		err := read(made[i], func(data []float32) {
+			size := len(data) / dims[0]
+			for k := range r.batch.IDs {
+				r.put(k, name, l, dims[1:], data[k*size:(k+1)*size])
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put copies what tap name of text k is in layer l, without the padding; dims are the sizes of data.
+func (r *recorder) put(k int, name trace.Tap, l int, dims []int, data []float32) {
+	begin := r.batch.begin(k, r.longest)
+	axes, layers := r.m.axes(name), 0
+	if strings.HasPrefix(axes, "L") {
+		axes, layers = axes[1:], r.m.Spec.Layers
+		if name == trace.Hidden {
+			layers++
+		}
+	}
+	from, keep := make([]int, len(dims)), slices.Clone(dims)
+	size := 1
+	for i, axis := range axes {
+		if axis == 'T' || axis == 'S' {
+			from[i], keep[i] = begin, len(r.batch.IDs[k])
+		}
+		size *= keep[i]
+	}
+	to := r.tensor(k, name, layers, keep, size)
+	if layers > 0 {
+		to = to[l*size:]
+	}
+	cut(to, data, dims, from, keep)
+}
+
+// tensor returns the numbers of tap name of text k, which are made at first use: so many layers, 0 for a tap without, of size numbers
+// of that shape.
+func (r *recorder) tensor(k int, name trace.Tap, layers int, shape []int, size int) []float32 {
+	for i := range r.out[k] {
+		if r.out[k][i].Name == string(name) {
+			return r.out[k][i].Data
+		}
+	}
+	t := trace.Tensor{Name: string(name), Axes: r.m.axes(name), Shape: shape, Data: make([]float32, max(1, layers)*size)}
+	if layers > 0 {
+		t.Shape = append([]int{layers}, shape...)
+	}
+	r.out[k] = append(r.out[k], t)
+	return t.Data
 }
 
 // begin is the slot of the first token of text i.
@@ -215,9 +318,17 @@ func (b Batch) begin(i, longest int) int {
 	return longest - len(b.IDs[i])
 }
 
-// batchInputs are ids [B,fed], the length of the longest text and, where they do not follow from these, types, positions and 1 for
-// every slot that holds a token, [B,fed] each.
-func (m *Model) batchInputs(batch Batch, longest, fed int) []*tensors.Tensor {
+// longest is the length of the longest text.
+func (b Batch) longest() int {
+	longest := 0
+	for _, ids := range b.IDs {
+		longest = max(longest, len(ids))
+	}
+	return longest
+}
+
+// batchInputs are what the graphs of a batch are fed, each text filled up to fed slots.
+func (m *Model) batchInputs(batch Batch, longest, fed int) *texts {
 	n := len(batch.IDs)
 	ids, types, positions, real := make([]int32, n*fed), make([]int32, n*fed), make([]int32, n*fed), make([]float32, n*fed)
 	for i, text := range batch.IDs {
@@ -230,85 +341,46 @@ func (m *Model) batchInputs(batch Batch, longest, fed int) []*tensors.Tensor {
 			}
 		}
 	}
-	in := []*tensors.Tensor{tensors.FromFlatDataAndDimensions(ids, n, fed), tensors.FromScalar(int32(longest))}
-	if batch.Types != nil {
-		in = append(in, tensors.FromFlatDataAndDimensions(types, n, fed))
+	t := &texts{m: m, kind: textsKind{types: batch.Types != nil, positions: n > 1 || m.Spec.SkipPosition, real: n > 1}}
+	t.inputs = []*tensors.Tensor{tensors.FromFlatDataAndDimensions(ids, n, fed), tensors.FromScalar(int32(longest))}
+	if t.kind.types {
+		t.inputs = append(t.inputs, tensors.FromFlatDataAndDimensions(types, n, fed))
 	}
-	if n > 1 || m.Spec.SkipPosition {
-		in = append(in, tensors.FromFlatDataAndDimensions(positions, n, fed))
+	if t.kind.positions {
+		t.inputs = append(t.inputs, tensors.FromFlatDataAndDimensions(positions, n, fed))
 	}
-	if n > 1 {
-		in = append(in, tensors.FromFlatDataAndDimensions(real, n, fed))
+	if t.kind.real {
+		t.inputs = append(t.inputs, tensors.FromFlatDataAndDimensions(real, n, fed))
 	}
-	return in
-}
-
-// trace builds the pass that returns taps, [B,L,...] or [B,...].
-func (d *builder) trace(wanted []trace.Tap) []*Node {
-	x := d.embed()
-	layers := make([][]*Node, len(wanted))
-	for l := range d.spec.Layers {
-		b, _ := d.block(l, x, nil)
-		for i, name := range wanted {
-			if of := taps[name].block; of != nil {
-				layers[i] = append(layers[i], of(b))
-			}
-		}
-		x = b.Output
-	}
-	out := make([]*Node, len(wanted))
-	for i, name := range wanted {
-		of := taps[name]
-		switch {
-		case of.block == nil:
-			out[i] = of.end(d, x)
-			continue
-		case of.end != nil:
-			layers[i] = append(layers[i], of.end(d, x))
-		}
-		out[i] = Stack(layers[i], 1)
-	}
-	return out
-}
-
-// fed is how many rows are computed for n tokens.
-func (m *Model) fed(n int) int {
-	fed := n
-	if m.promptStep > 1 {
-		fed = bucket(n)
-	}
-	if m.Spec.Context > 0 {
-		fed = max(n, min(fed, m.Spec.Context))
-	}
-	return fed
-}
-
-// cutTensor makes a tensor of data, whose sizes are dims, and keeps the places begin..end-1 of the axes T and S.
-func (m *Model) cutTensor(name trace.Tap, dims []int, data []float32, begin, end int) trace.Tensor {
-	axes := taps[name].axes
-	if name == trace.Logits {
-		axes = map[Head]string{LanguageHead: "TV", TokenHead: "TK", ClassifierHead: "K"}[m.Spec.Head]
-	}
-	t := trace.Tensor{Name: string(name), Axes: axes, Shape: slices.Clone(dims)}
-	from := make([]int, len(dims))
-	for i, axis := range axes {
-		if axis == 'T' || axis == 'S' {
-			from[i], t.Shape[i] = begin, end-begin
-		}
-	}
-	t.Data = cut(nil, data, dims, from, t.Shape)
 	return t
 }
 
-// cut appends the places from..from+keep-1 of every axis of data, whose sizes are dims.
-func cut(dst, data []float32, dims, from, keep []int) []float32 {
-	if slices.Equal(dims, keep) {
-		return append(dst, data...)
+// axes are those of a tap; of logits they depend on the head.
+func (m *Model) axes(name trace.Tap) string {
+	if name != trace.Logits {
+		return taps[name].axes
 	}
-	inner := len(data) / dims[0]
+	switch m.Spec.Head {
+	case TokenHead:
+		return "TK"
+	case ClassifierHead:
+		return "K"
+	}
+	return "TV"
+}
+
+// cut copies the places from..from+keep-1 of every axis of data, whose sizes are dims, to the beginning of dst, and returns how many.
+func cut(dst, data []float32, dims, from, keep []int) int {
+	if slices.Equal(dims, keep) {
+		return copy(dst, data)
+	}
+	inner, n := len(data)/dims[0], 0
 	for i := range keep[0] {
 		at := (from[0] + i) * inner
-		dst = cut(dst, data[at:at+inner], dims[1:], from[1:], keep[1:])
+		if len(dims) == 1 {
+			return copy(dst, data[from[0]:from[0]+keep[0]])
+		}
+		n += cut(dst[n:], data[at:at+inner], dims[1:], from[1:], keep[1:])
 	}
-	return dst
+	return n
 }

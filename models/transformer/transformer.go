@@ -11,6 +11,7 @@ package transformer
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -61,12 +62,14 @@ type builder struct {
 	text
 	spec *Spec
 	w    Weights
+	// fused is whether query, key and value are one array, as [Model] holds them.
+	fused bool
 	// turnings are made once for all layers that share them.
 	turnings map[*Rotary]*turning
 }
 
 func newBuilder(spec *Spec, w Weights, t text) *builder {
-	return &builder{text: t, spec: spec, w: w, turnings: map[*Rotary]*turning{}}
+	return &builder{text: t, spec: spec, w: w, fused: true, turnings: map[*Rotary]*turning{}}
 }
 
 // cache is the keys and values of one layer: [B,G,S,E] each, slots that hold no token yet are anything finite.
@@ -114,34 +117,61 @@ func (d *builder) learned() *Node {
 	return gathered(table, MinScalar(at, table.Shape().Dimensions[0]-1))
 }
 
-// block builds layer l for the targets x, [B,N,D]. With past it sees the cache's S slots, whose entry at the target's
-// slot is replaced by the target's own (N is 1 then); without, the N targets themselves. It returns the cache to keep.
-func (d *builder) block(l int, x *Node, past *cache) (*Block, cache) {
+// block builds layer l for the targets x, [B,N,D], which see each other. It also returns their keys and values.
+func (d *builder) block(l int, x *Node) (*Block, cache) {
+	b, now := d.open(l, x)
+	b.Key, b.Value = now.key, now.value
+	d.attend(b)
+	b.finish()
+	return b, now
+}
+
+// blockOver builds layer l for targets x, [1,N,D], that stand from slot d.first on among sources whose keys and values are known.
+func (d *builder) blockOver(l int, x *Node, sources cache) *Block {
+	b, _ := d.open(l, x)
+	b.Key, b.Value = sources.key, sources.value
+	d.attend(b)
+	b.finish()
+	return b
+}
+
+// blockBehind builds layer l for one target x, [1,1,D], that stands in slot d.first of the past, whose entry there is its own; what past
+// has in that slot is not read. It also returns the target's key and value, [1,G,1,E]. The block has no output yet: see [Block.finish].
+func (d *builder) blockBehind(l int, x *Node, past cache) (*Block, cache) {
+	b, now := d.open(l, x)
+	b.own = &ownSlot{cache: now, past: past, slot: d.first}
+	b.Key, b.Value = replaceSlot(past.key, now.key, d.first), replaceSlot(past.value, now.value, d.first)
+	d.attend(b)
+	return b, now
+}
+
+// open begins a block: its input, its query, and the keys and values of its targets.
+func (d *builder) open(l int, x *Node) (*Block, cache) {
 	b := &Block{Input: x, spec: d.spec, layer: l, w: d.w.in(fmt.Sprintf("blocks.%d.", l)), turning: d.turning(l)}
 	u := x
 	if d.spec.Order != PostNorm {
 		u = d.spec.norm(x, b.w.in("attention-norm."))
 	}
-	whole := b.heads(b.dense(u, "query"), d.spec.Heads)
+	p := b.project(u, d.fused)
+	whole := b.heads(p.query, d.spec.Heads)
 	b.query = b.turned(whole, whole, "query")
-	b.queryContent = func() *Node { return b.turned(b.heads(b.linear(u, "query"), d.spec.Heads), whole, "query") }
+	b.queryContent = func() *Node { return b.turned(b.heads(p.queryContent, d.spec.Heads), whole, "query") }
 	b.queryBias = func() *Node {
-		bias := Reshape(float(b.w("query.bias")), 1, d.spec.Heads, 1, d.spec.HeadWidth)
+		bias := Reshape(p.queryBias, 1, d.spec.Heads, 1, d.spec.HeadWidth)
 		return b.turned(BroadcastToShape(bias, whole.Shape()), whole, "query")
 	}
-	key := b.heads(b.dense(u, "key"), d.spec.Groups())
-	now := cache{key: b.turned(key, key, "key"), value: b.heads(b.dense(u, "value"), d.spec.Groups())}
-	if past != nil {
-		now.key = replaceSlot(past.key, now.key, d.first)
-		now.value = replaceSlot(past.value, now.value, d.first)
-	}
-	b.Key, b.Value = now.key, now.value
-	b.visible = d.visible(b.Key.Shape().Dimensions[2], d.spec.Window(l))
+	key := b.heads(p.key, d.spec.Groups())
+	return b, cache{key: b.turned(key, key, "key"), value: b.heads(p.value, d.spec.Groups())}
+}
+
+// attend computes the attention of a block whose keys and values are there.
+func (d *builder) attend(b *Block) {
+	sources := b.Key.Shape().Dimensions[2]
+	b.visible = d.visible(sources, d.spec.Window(b.layer))
 	if d.spec.Positions == ALiBi {
-		b.alibi = d.alibi(b.Key.Shape().Dimensions[2])
+		b.alibi = d.alibi(sources)
 	}
 	b.attend()
-	return b, now
 }
 
 // turning returns how layer l turns queries and keys, nil if it does not.
@@ -247,13 +277,17 @@ func float(x *Node) *Node {
 }
 
 // contractLast multiplies the last axis of x by axis of the matrix w. A matrix in half precision meets x in that precision, as its
-// checkpoint was trained, and sums in float32.
+// checkpoint was trained, and sums in float32. The product is one of two matrices, which is what libraries are fast at.
 func contractLast(x, w *Node, axis int) *Node {
+	dims := slices.Clone(x.Shape().Dimensions)
+	last := len(dims) - 1
+	rows := Reshape(x, -1, dims[last])
+	dims[last] = w.Shape().Dimensions[1-axis]
 	if w.DType() == dtypes.Float32 {
-		return DotGeneral(x, []int{x.Rank() - 1}, nil, w, []int{axis}, nil)
+		return Reshape(DotGeneral(rows, []int{1}, nil, w, []int{axis}, nil), dims...)
 	}
-	half := Dot(ConvertDType(x, w.DType()), w).WithAccumulatorDType(dtypes.Float32).WithOutputDType(dtypes.Float32)
-	return half.General([]int{x.Rank() - 1}, nil, []int{axis}, nil)
+	half := Dot(ConvertDType(rows, w.DType()), w).WithAccumulatorDType(dtypes.Float32).WithOutputDType(dtypes.Float32)
+	return Reshape(half.General([]int{1}, nil, []int{axis}, nil), dims...)
 }
 
 // apply returns f(x), entry by entry.
@@ -277,9 +311,10 @@ func (f Activation) apply(x *Node) *Node {
 // panics like all GoMLX graph code.
 func Logits(spec *Spec, w Weights, ids *Node) (logits *Node, attention []*Node) {
 	d := newBuilder(spec, w, text{ids: ids, length: Scalar(ids.Graph(), dtypes.Int32, ids.Shape().Dimensions[1])})
+	d.fused = false
 	x := d.embed()
 	for l := range spec.Layers {
-		b, _ := d.block(l, x, nil)
+		b, _ := d.block(l, x)
 		attention = append(attention, b.Attention)
 		x = b.Output
 	}

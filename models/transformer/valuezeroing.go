@@ -16,12 +16,13 @@ func init() { RegisterMixing("value-zeroing", valueZeroing{}) }
 //	C[t,s] = 1 - cos(x̃_t without s, x̃_t)
 //	x̃_t without s = After(a_t - Σ_h α^h[t,s] v^h_s W_O^h, x_t)
 //
-// Removing the contribution of s from the context equals zeroing its value, so the rest of the block is all that is evaluated again; it is compared before the final norm. The distance is the stable form ‖a/|a| - b/|b|‖²/2, because 1-cos
-// cancels in float32. Head k alone zeroes the value in that head only.
+// Removing the contribution of s from the context equals zeroing its value, so the rest of the block is all that is evaluated again;
+// it is compared before the final norm. The distance is the stable form ‖a/|a| - b/|b|‖²/2, because 1-cos cancels in float32. Head k
+// alone zeroes the value in that head only.
 type valueZeroing struct{}
 
 func (valueZeroing) Mix(b *Block, heads trace.Heads) *Node {
-	without := b.After(b.withoutSource(heads), InsertAxes(b.Input, 2))
+	without := b.AfterEach(b.withoutSource(heads))
 	return Mul(cosineDistance(without, InsertAxes(b.Output, 2)), b.Visible())
 }
 
@@ -57,6 +58,8 @@ func (valueZeroing) Check(heads trace.Heads) error {
 }
 
 func (valueZeroing) PerPair() bool { return true }
+
+func (valueZeroing) SharesOutput() {}
 
 // cosineDistance is 1 - cos(a,b) over the last axis as ‖a/|a| - b/|b|‖²/2, in [0,2].
 func cosineDistance(a, b *Node) *Node {

@@ -22,13 +22,15 @@ func (m *Model) WithoutValue(ctx context.Context, l int, x []float32, source int
 	if l < 0 || l >= spec.Layers || len(x) != n*spec.Width || n == 0 || source < -1 || source >= n {
 		return nil, fmt.Errorf("transformer: layer %d of %d, source %d, %d numbers of width %d do not fit", l, spec.Layers, source, len(x), spec.Width)
 	}
-	out, err := m.run(fmt.Sprintf("without value, layer %d", l), "", func(w Weights, in []*Node) []*Node {
+	out, err := m.run(fmt.Sprintf("without value, layer %d", l), ofLayer(l), func(w Weights, in []*Node) []*Node {
 		ids := Zeros(in[0].Graph(), shapes.Make(dtypes.Int32, 1, in[0].Shape().Dimensions[1])) // only their number matters
 		d := newBuilder(spec, w, text{ids: ids, length: in[1]})
-		b, _ := d.block(l, in[0], nil)
+		b, _ := d.block(l, in[0])
 		slots := Iota(ids.Graph(), shapes.Make(dtypes.Int32, 1, 1, ids.Shape().Dimensions[1], 1), 2)
 		b.Value = Mul(b.Value, ConvertDType(NotEqual(slots, in[2]), dtypes.Float32))
 		b.attend()
+		b.Output = nil
+		b.finish()
 		return []*Node{b.Output}
 	}, tensors.FromFlatDataAndDimensions(x, 1, n, spec.Width), tensors.FromScalar(int32(n)), tensors.FromScalar(int32(source)))
 	if err != nil {

@@ -1,0 +1,162 @@
+package transformer
+
+import (
+	"fmt"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// defaultMaxBytes bounds what one pass may hold: more is refused, because the system would end the program instead.
+const defaultMaxBytes = 8 << 30
+
+// Need is what a pass is to do, so that its memory can be estimated.
+type Need struct {
+	// Tokens is how many the longest text has, Texts how many texts there are; 0 is 1.
+	Tokens, Texts int
+	// Taps are recorded, Asks are the mixings whose rows are returned.
+	Taps []trace.Tap
+	Asks []trace.MixingAsk
+}
+
+// MemoryError says that a pass would need more memory than it may take. Nothing has been computed.
+type MemoryError struct {
+	// What is what needs it, and Tokens how many tokens a text has.
+	What   string
+	Tokens int
+	// Need and Limit are bytes.
+	Need, Limit int64
+	// HeadMean is what the pass would need with the mean over heads in place of each head, 0 if it keeps no heads apart.
+	HeadMean int64
+}
+
+// Error says what is needed, what there is, and what would make it fit.
+func (e *MemoryError) Error() string {
+	advice := "take a shorter text or fewer taps"
+	if e.HeadMean > 0 {
+		advice = "use head-mean: " + gib(e.HeadMean)
+	}
+	return fmt.Sprintf("transformer: %s for %s tokens: %s in one pass, limit %s; %s", e.What, thousands(e.Tokens), gib(e.Need), gib(e.Limit), advice)
+}
+
+// gib writes bytes in GiB, to one place where it matters.
+func gib(n int64) string {
+	x := float64(n) / (1 << 30)
+	if x >= 10 || x == float64(int(x)) {
+		return fmt.Sprintf("%.0f GiB", x)
+	}
+	return fmt.Sprintf("%.1f GiB", x)
+}
+
+// thousands writes n with commas.
+func thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}
+
+// passArrays is how many arrays [B,H,T,T] a layer holds at a time beside those that it returns: scores, mask, softmax, and room to
+// compute them.
+const passArrays = 4
+
+// Estimate returns about how many bytes a pass needs besides the weights, what it returns included. A layer is computed and fetched
+// after the other, so it is what is returned, and the working memory of one layer.
+func (m *Model) Estimate(n Need) int64 {
+	returned, layer := m.Spec.estimate(n)
+	if total := returned + layer; total < maxEstimate {
+		return int64(total)
+	}
+	return maxEstimate
+}
+
+const maxEstimate = 1 << 62
+
+// estimate returns the bytes of what a pass returns, and of what it holds while it computes a layer.
+func (s *Spec) estimate(n Need) (returned, layer float64) {
+	texts, t, layers := float64(max(1, n.Texts)), float64(n.Tokens), float64(s.Layers)
+	pairs, stream := 4*texts*float64(s.Heads)*t*t, 4*texts*t*float64(s.Width) // bytes of [B,H,T,T] and of [B,T,D]
+	layer = passArrays*pairs + stream*10 + 2*4*texts*t*float64(s.FeedForward)
+	add := func(bytes, times float64) { // bytes a layer: on the device, then on the host
+		returned += times * bytes
+		layer += bytes
+	}
+	for _, tap := range n.Taps {
+		switch tap {
+		case trace.Scores, trace.Attention:
+			add(pairs, layers)
+		case trace.Terms:
+			add(3*pairs, layers)
+		case trace.HeadOutput:
+			add(stream*float64(s.Heads), layers)
+		case trace.ValueZeroing:
+			returned += layers * pairs / float64(s.Heads)
+		case trace.Logits:
+			add(4*texts*t*float64(s.Vocab), 1)
+		default:
+			add(stream, layers+1)
+		}
+	}
+	for _, ask := range n.Asks {
+		rows := pairs / float64(s.Heads)
+		if ask.Heads.Fusion == trace.EachHead {
+			rows = pairs
+		}
+		if !ask.AllRows {
+			rows /= max(1, t)
+		}
+		add(rows, layers)
+	}
+	return returned, layer
+}
+
+// checkMemory returns a [MemoryError] if a pass would need more than it may take.
+func (m *Model) checkMemory(n Need) error {
+	limit := m.MaxBytes
+	if limit <= 0 {
+		limit = defaultMaxBytes
+	}
+	need := m.Estimate(n)
+	if need <= limit {
+		return nil
+	}
+	e := &MemoryError{What: what(n), Tokens: n.Tokens, Need: need, Limit: limit}
+	if smaller, ok := headMean(n); ok {
+		e.HeadMean = m.Estimate(smaller)
+	}
+	return e
+}
+
+// what names the largest thing that a pass returns.
+func what(n Need) string {
+	for _, tap := range []trace.Tap{trace.Terms, trace.Scores, trace.Attention} {
+		for _, t := range n.Taps {
+			if t == tap {
+				return string(tap) + " taps"
+			}
+		}
+	}
+	if len(n.Asks) > 0 {
+		return n.Asks[0].Name + " rows"
+	}
+	return "attention"
+}
+
+// headMean returns the same with the mean over heads, and whether there is anything to average: rows of each head, or the tap of
+// attention, which the rows of its mixing say as well.
+func headMean(n Need) (Need, bool) {
+	smaller, found := Need{Tokens: n.Tokens, Texts: n.Texts}, false
+	for _, ask := range n.Asks {
+		if ask.Heads.Fusion == trace.EachHead {
+			ask.Heads, found = trace.Heads{}, true
+		}
+		smaller.Asks = append(smaller.Asks, ask)
+	}
+	for _, tap := range n.Taps {
+		if tap == trace.Attention {
+			smaller.Asks, found = append(smaller.Asks, trace.MixingAsk{Name: string(tap), AllRows: true}), true
+			continue
+		}
+		smaller.Taps = append(smaller.Taps, tap)
+	}
+	return smaller, found
+}

@@ -1,0 +1,131 @@
+package transformer
+
+import (
+	"context"
+	"fmt"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// pairLayer computes the rows of mixings that cost a pass for every pair of target and source, in one layer of a prompt: a tile of
+// targets after the other, over the sources that they can see, so that no array [T,S,D] is ever held whole.
+type pairLayer struct {
+	p *pass
+	l int
+	// x is the residual stream before the layer, [fed,D]; key and value are [G,fed,E].
+	x, key, value []float32
+}
+
+// read takes the keys and values of the layer, [1,G,fed,E] each.
+func (a *pairLayer) read(key, value *tensors.Tensor) (err error) {
+	if a.key != nil {
+		return nil
+	}
+	if a.key, err = floats(key); err != nil {
+		return err
+	}
+	a.value, err = floats(value)
+	return err
+}
+
+// rows fills in the rows of a mixing in this layer.
+func (a *pairLayer) rows(ctx context.Context, ask trace.MixingAsk, mix Mixing, rows *trace.Rows) error {
+	length := len(a.p.ids)
+	for at := rows.First; at < length; {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("stopped at layer %d: %w", a.l, err)
+		}
+		n := min(a.p.m.tileRows(length), length-at)
+		if err := a.tile(ask, mix, at, n, rows); err != nil {
+			return fmt.Errorf("layer %d, targets %d to %d: %w", a.l, at, at+n-1, err)
+		}
+		at += n
+	}
+	return nil
+}
+
+// tileFloats limits the largest array of a tile, [N,S,F]: 64 MiB.
+const tileFloats = 16 << 20
+
+// tileRows returns how many targets fill a tile over so many sources.
+func (m *Model) tileRows(sources int) int {
+	return max(1, min(slotStep, tileFloats/(bucket(sources)*m.Spec.FeedForward)))
+}
+
+// tile computes n targets from position at on.
+func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace.Rows) error {
+	m, length := a.p.m, len(a.p.ids)
+	spec := m.Spec
+	targets, seen := n, at+n
+	if spec.Bidirectional {
+		seen = length
+	}
+	sources := seen
+	if m.promptStep > 1 { // round shapes up, so that few graphs are compiled
+		sources = bucket(seen)
+		if n > 1 {
+			targets = m.tileRows(length)
+		}
+	}
+	x, err := m.filled([]int{1, targets, spec.Width}, func(data []float32) {
+		copy(data, a.x[at*spec.Width:min((at+targets)*spec.Width, len(a.x))])
+	})
+	if err != nil {
+		return err
+	}
+	inputs := []*tensors.Tensor{x, tensors.FromScalar(int32(at)), tensors.FromScalar(int32(length))}
+	for _, from := range [][]float32{a.key, a.value} {
+		t, err := m.filled([]int{1, spec.Groups(), sources, spec.HeadWidth}, func(data []float32) { copySlots(data, from, spec.Groups(), seen*spec.HeadWidth) })
+		if err != nil {
+			return err
+		}
+		inputs = append(inputs, t)
+	}
+	defer free(inputs...)
+	l := a.l
+	out, err := m.run(fmt.Sprintf("tile %s %s", spec.kind(l), describe([]trace.MixingAsk{ask})), ofLayer(l), func(w Weights, in []*Node) []*Node {
+		ids := Squeeze(SliceAxis(in[0], 2, AxisRange(0, 1)), 2) // only their number matters
+		d := newBuilder(spec, w, text{ids: ids, first: in[1], length: in[2]})
+		return []*Node{InsertAxes(visibleRows(d.blockOver(l, in[0], cache{key: in[3], value: in[4]}), mix, ask.Heads), 0)}
+	}, inputs...)
+	if err != nil {
+		return err
+	}
+	defer free(out...)
+	return a.put(rows, out[0], at, n, min(sources, rows.S))
+}
+
+// put copies n targets from position at on into rows; tile is [1,1,(H,)N,S], of which so many sources count.
+func (a *pairLayer) put(rows *trace.Rows, tile *tensors.Tensor, at, n, sources int) error {
+	dims := tile.Shape().Dimensions
+	targets, s := dims[len(dims)-2], dims[len(dims)-1]
+	return read(tile, func(data []float32) {
+		for h := range rows.H {
+			for t := range n {
+				to := ((a.l*rows.H+h)*rows.N + at + t - rows.First) * rows.S
+				from := (h*targets + t) * s
+				copy(rows.Data[to:], data[from:from+sources])
+			}
+		}
+	})
+}
+
+// filled makes a tensor that the host fills.
+func (m *Model) filled(dims []int, fill func(data []float32)) (*tensors.Tensor, error) {
+	t, err := m.zeros(dims...)
+	if err != nil {
+		return nil, err
+	}
+	return t, t.MutableFlatData(func(flat any) { fill(flat.([]float32)) })
+}
+
+// copySlots copies the first n numbers of each of so many rows of src into dst, whose rows may be of another length.
+func copySlots(dst, src []float32, rows, n int) {
+	to, from := len(dst)/rows, len(src)/rows
+	for r := range rows {
+		copy(dst[r*to:r*to+n], src[r*from:])
+	}
+}

@@ -1,0 +1,164 @@
+package transformer
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// graphFunc builds a graph from its own inputs and the weights.
+type graphFunc func(w Weights, inputs []*graph.Node) []*graph.Node
+
+// compiled is a graph for every shape of its inputs that was met.
+type compiled struct {
+	exec *graph.Exec
+
+	mu     sync.Mutex
+	shapes map[string]bool
+}
+
+// Which weights a graph gets; those of one layer are named by [ofLayer].
+const (
+	allWeights  = ""
+	noWeights   = "none"
+	endsWeights = "ends" // all but those of the layers
+)
+
+// ofLayer names the weights of layer l.
+func ofLayer(l int) string { return fmt.Sprintf("blocks.%d.", l) }
+
+// takes reports whether a graph with those weights gets the array of that name.
+func takes(which, name string) bool {
+	if which == endsWeights {
+		return !strings.HasPrefix(name, "blocks.")
+	}
+	return strings.HasPrefix(name, which)
+}
+
+// run executes the graph that build describes on inputs and the weights named. Graphs are kept by key, so key must say everything that
+// build depends on besides the shapes of its inputs; layers that it does not tell apart share one.
+func (m *Model) run(key, which string, build graphFunc, inputs ...*tensors.Tensor) ([]*tensors.Tensor, error) {
+	var names []string
+	args := make([]any, 0, len(inputs)+len(m.weights))
+	for _, t := range inputs {
+		args = append(args, t)
+	}
+	for _, w := range m.weights {
+		if takes(which, w.name) {
+			names = append(names, w.name)
+			args = append(args, w.tensor)
+		}
+	}
+	c, err := m.compiled(key, names, build, len(inputs))
+	if err != nil {
+		return nil, err
+	}
+	if err := m.compile(c, sizesOf(inputs), args); err != nil {
+		return nil, err
+	}
+	return c.exec.Call(args...)
+}
+
+// compiled returns the graph of key, made at first use.
+func (m *Model) compiled(key string, names []string, build graphFunc, inputs int) (*compiled, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c, ok := m.graphs[key]; ok {
+		return c, nil
+	}
+	canonical := func(_ *graph.Graph, nodes []*graph.Node) []*graph.Node {
+		at := make(map[string]*graph.Node, len(names))
+		for i, name := range names {
+			at[name] = nodes[inputs+i]
+		}
+		return build(func(name string) *graph.Node { return at[name] }, nodes[:inputs])
+	}
+	exec, err := graph.NewExecCanonical(m.backend, canonical, inputs+len(names), 1, false, true, true)
+	if err != nil {
+		return nil, fmt.Errorf("transformer: %s: %w", key, err)
+	}
+	exec.SetMaxCache(-1)
+	c := &compiled{exec: exec, shapes: map[string]bool{}}
+	m.graphs[key] = c
+	return c, nil
+}
+
+// compile compiles a graph for the shapes of args, unless it is. sizes names those that differ from call to call.
+func (m *Model) compile(c *compiled, sizes string, args []any) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.shapes[sizes] {
+		return nil
+	}
+	var all []shapes.Shape
+	for _, a := range args {
+		all = append(all, a.(*tensors.Tensor).Shape())
+	}
+	begin := time.Now()
+	if _, err := c.exec.Compile(all...); err != nil {
+		return err
+	}
+	c.shapes[sizes] = true
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stats.Graphs++
+	m.stats.Compiling += time.Since(begin)
+	return nil
+}
+
+// sizesOf names the shapes of inputs.
+func sizesOf(inputs []*tensors.Tensor) string {
+	var b []byte
+	for _, t := range inputs {
+		for _, d := range t.Shape().Dimensions {
+			b = append(strconv.AppendInt(b, int64(d), 10), ',')
+		}
+		b = append(b, ' ')
+	}
+	return string(b)
+}
+
+// Stats says what a model did besides computing.
+type Stats struct {
+	// Graphs is how many graphs were compiled, one for every use and shape, and Compiling the time that this took.
+	Graphs    int
+	Compiling time.Duration
+}
+
+// Stats returns what has been compiled so far.
+func (m *Model) Stats() Stats {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.stats
+}
+
+// read calls use with the numbers of a float32 tensor, which are valid in it only.
+func read(t *tensors.Tensor, use func(data []float32)) error {
+	if t.DType() != dtypes.Float32 {
+		return fmt.Errorf("transformer: a graph returned %s, not float32", t.DType())
+	}
+	return t.ConstFlatData(func(flat any) { use(flat.([]float32)) })
+}
+
+// floats copies a float32 tensor to the host.
+func floats(t *tensors.Tensor) ([]float32, error) {
+	var out []float32
+	err := read(t, func(data []float32) { out = append(out, data...) })
+	return out, err
+}
+
+// free gives tensors back at once.
+func free(all ...*tensors.Tensor) {
+	for _, t := range all {
+		if t != nil {
+			t.MustFinalizeAll()
+		}
+	}
+}
