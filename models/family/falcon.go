@@ -66,13 +66,10 @@ func falconBlocks(c *Config, s *transformer.Spec) {
 
 // falconPositions reads the position scheme.
 func falconPositions(c *Config, s *transformer.Spec) {
-	context := c.IntOr(2048, "max_position_embeddings")
-	rotary := rope(c, 10000, 0, s.HeadWidth, context)
-	if c.Bool("alibi", false) {
-		s.Positions, s.AlibiRounded, s.AlibiScaled = transformer.ALiBi, true, true
-		s.AlibiSlopes = alibiSlopes(s.Heads)
-		return
+	s.Positions, s.Context = transformer.RotaryPositions, c.IntOr(2048, "max_position_embeddings")
+	rotate(c, s, 10000, 0)
+	if c.Bool("alibi", false) { // then the keys of the rotation are there and mean nothing
+		s.Positions, s.Context, s.Rotary = transformer.ALiBi, 0, nil
+		s.AlibiSlopes, s.AlibiRounded, s.AlibiScaled = alibiSlopes(s.Heads), true, true
 	}
-	s.Positions, s.Rotary, s.Context = transformer.RotaryPositions, rotary, context
-	stretch(s)
 }

@@ -24,8 +24,7 @@ var gemma2 = &Family{
 		}
 		s.ScoreCap, s.LogitCap = c.FloatOrNull("attn_logit_softcapping", 50), c.FloatOrNull("final_logit_softcapping", 30)
 		s.Windows = windows(s.Layers, c.IntOr(4096, "sliding_window"), layerTypes(c, s.Layers, func(l int) bool { return l%2 == 0 }))
-		s.Rotary = rope(c, 10000, 0, s.HeadWidth, s.Context)
-		stretch(s)
+		rotate(c, s, 10000, 0)
 		return s, nil
 	},
 	Weights: gemmaWeights,
@@ -33,11 +32,12 @@ var gemma2 = &Family{
 
 // gemmaSpec reads what Gemma 2 and 3 have in common.
 func gemmaSpec(c *Config, name string) (*transformer.Spec, error) {
-	s, err := llamaSpec(c, name, 4, 256)
+	s, err := llamaSpec(c, llamaLike{
+		name: name, groups: 4, headWidth: 256, activationKey: "hidden_activation", activation: "gelu_pytorch_tanh", tied: true,
+	})
 	if err != nil {
 		return nil, err
 	}
-	s.Activation = OneOf(c, "hidden_activation", "gelu_pytorch_tanh", activations)
 	s.NormOffset, s.NormAfter = 1, true
 	s.EmbeddingScale = math.Sqrt(float64(s.Width))
 	if scalar := c.Float("query_pre_attn_scalar", 256); scalar > 0 {
@@ -48,7 +48,6 @@ func gemmaSpec(c *Config, name string) (*transformer.Spec, error) {
 	s.ProjectionBias = c.Bool("attention_bias", false)
 	s.OutputBias = s.ProjectionBias
 	c.Only("use_bidirectional_attention", false)
-	decoderHead(c, s, true)
 	return s, nil
 }
 

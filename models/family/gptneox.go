@@ -35,8 +35,7 @@ var gptNeoX = &Family{
 		if err := headWidth(c, s); err != nil {
 			return nil, err
 		}
-		s.Rotary = rope(c, c.Float("rotary_emb_base", 10000), c.Float("rotary_pct", 0.25), s.HeadWidth, s.Context)
-		stretch(s)
+		rotate(c, s, c.Float("rotary_emb_base", 10000), c.Float("rotary_pct", 0.25))
 		return s, nil
 	},
 	Weights: []Weight{

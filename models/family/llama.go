@@ -1,6 +1,10 @@
 package family
 
-import "github.com/headwater-ml/headwater/models/transformer"
+import (
+	"cmp"
+
+	"github.com/headwater-ml/headwater/models/transformer"
+)
 
 func init() { Register(llama) }
 
@@ -12,27 +16,34 @@ var llama = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Harmless:      []string{"pretraining_tp", "max_sequence_length"},
 	Spec: func(c *Config) (*transformer.Spec, error) {
-		s, err := llamaSpec(c, "llama", 0, 0)
+		s, err := llamaSpec(c, llamaLike{name: "llama"})
 		if err != nil {
 			return nil, err
 		}
-		s.Activation = OneOf(c, "hidden_act", "silu", activations)
 		s.ProjectionBias, s.MLPBias = c.Bool("attention_bias", false), c.Bool("mlp_bias", false)
 		s.OutputBias = s.ProjectionBias
-		decoderHead(c, s, false)
-		s.Rotary = rope(c, 10000, 0, s.HeadWidth, s.Context)
-		stretch(s)
+		rotate(c, s, 10000, 0)
 		return s, nil
 	},
 	Weights: llamaWeights,
 }
 
+// llamaLike is an architecture built like Llama: what it takes where config.json says nothing.
+type llamaLike struct {
+	name          string
+	groups        int     // num_key_value_heads; 0 is as many as there are heads
+	headWidth     int     // head_dim; 0 is D/H
+	epsilon       float64 // rms_norm_eps; 0 is 1e-6
+	activationKey string  // which key has the activation; empty is hidden_act
+	activation    string  // empty is silu
+	tied          bool    // tie_word_embeddings
+}
+
 // llamaSpec reads what Llama and those built like it have in common: RMS norms, a gated feed-forward part, rotary positions and
-// groups of heads. groups and width are the family's defaults for num_key_value_heads and head_dim; 0 is as many as there are heads,
-// and D/H.
-func llamaSpec(c *Config, name string, groups, width int) (*transformer.Spec, error) {
+// groups of heads. How positions turn is left to [rotate].
+func llamaSpec(c *Config, like llamaLike) (*transformer.Spec, error) {
 	s := &transformer.Spec{
-		Family:      name,
+		Family:      like.name,
 		Layers:      c.Int("num_hidden_layers"),
 		Heads:       c.Int("num_attention_heads"),
 		Width:       c.Int("hidden_size"),
@@ -41,16 +52,19 @@ func llamaSpec(c *Config, name string, groups, width int) (*transformer.Spec, er
 		Context:     c.Int("max_position_embeddings"),
 		Positions:   transformer.RotaryPositions,
 		RMS:         true,
-		NormEpsilon: c.Float("rms_norm_eps", 1e-6),
+		NormEpsilon: c.Float("rms_norm_eps", cmp.Or(like.epsilon, 1e-6)),
+		Activation:  OneOf(c, cmp.Or(like.activationKey, "hidden_act"), cmp.Or(like.activation, "silu"), activations),
 		Gated:       true,
 	}
+	decoderHead(c, s, like.tied)
+	groups := like.groups
 	if groups == 0 || c.Null("num_key_value_heads") {
 		groups = s.Heads
 	}
 	if err := headGroups(c, s, groups); err != nil {
 		return nil, err
 	}
-	if s.HeadWidth = c.IntOr(width, "head_dim"); s.HeadWidth == 0 {
+	if s.HeadWidth = c.IntOr(like.headWidth, "head_dim"); s.HeadWidth == 0 {
 		return s, headWidth(c, s)
 	}
 	return s, nil

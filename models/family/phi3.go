@@ -12,21 +12,15 @@ var phi3 = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Harmless:      []string{"full_attn_mod", "interpolate_factor"}, // of Phi-4-mini; nobody reads them
 	Spec: func(c *Config) (*transformer.Spec, error) {
-		s, err := llamaSpec(c, "phi3", 0, 0)
+		s, err := llamaSpec(c, llamaLike{name: "phi3", epsilon: 1e-5})
 		if err != nil {
 			return nil, err
 		}
-		if !c.Has("rms_norm_eps") {
-			s.NormEpsilon = 1e-5
-		}
-		s.Activation = OneOf(c, "hidden_act", "silu", activations)
 		s.Windows = windows(s.Layers, c.IntOr(0, "sliding_window"), layerTypes(c, s.Layers, func(int) bool { return true }))
 		c.Only("attention_bias", false)
 		c.Only("mlp_bias", false)
 		c.Only("lm_head_bias", false)
-		decoderHead(c, s, false)
-		s.Rotary = rope(c, 10000, 1, s.HeadWidth, s.Context)
-		stretch(s)
+		rotate(c, s, 10000, 1)
 		return s, nil
 	},
 	Weights: []Weight{

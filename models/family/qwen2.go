@@ -12,16 +12,13 @@ var qwen2 = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Harmless:      []string{"use_mrope"},
 	Spec: func(c *Config) (*transformer.Spec, error) {
-		s, err := llamaSpec(c, "qwen2", 0, 0)
+		s, err := llamaSpec(c, llamaLike{name: "qwen2"})
 		if err != nil {
 			return nil, err
 		}
-		s.Activation = OneOf(c, "hidden_act", "silu", activations)
 		s.ProjectionBias = true
 		s.Windows = qwenWindows(c, s.Layers)
-		decoderHead(c, s, false)
-		s.Rotary = rope(c, 10000, 0, s.HeadWidth, s.Context)
-		stretch(s)
+		rotate(c, s, 10000, 0)
 		return s, nil
 	},
 	Weights: llamaWeights,

@@ -11,18 +11,15 @@ var qwen3 = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Spec: func(c *Config) (*transformer.Spec, error) {
-		s, err := llamaSpec(c, "qwen3", 0, 128)
+		s, err := llamaSpec(c, llamaLike{name: "qwen3", headWidth: 128})
 		if err != nil {
 			return nil, err
 		}
-		s.Activation = OneOf(c, "hidden_act", "silu", activations)
 		s.QueryKeyNorm = true
 		s.ProjectionBias = c.Bool("attention_bias", false)
 		s.OutputBias = s.ProjectionBias
 		s.Windows = qwenWindows(c, s.Layers)
-		decoderHead(c, s, false)
-		s.Rotary = rope(c, 10000, 0, s.HeadWidth, s.Context)
-		stretch(s)
+		rotate(c, s, 10000, 0)
 		return s, nil
 	},
 	Weights: llamaWeights,

@@ -21,8 +21,9 @@ func rope(c *Config, theta, partial float64, width, context int) *transformer.Ro
 	return r.read()
 }
 
-// stretch makes the context as long as dynamic scaling is meant for.
-func stretch(s *transformer.Spec) {
+// rotate sets the rotation that [rope] reads, and makes the context as long as dynamic scaling is meant for.
+func rotate(c *Config, s *transformer.Spec, theta, partial float64) {
+	s.Rotary = rope(c, theta, partial, s.HeadWidth, s.Context)
 	if s.Rotary != nil && s.Rotary.Stretch > 0 {
 		s.Context = int(min(float64(s.Context)*s.Rotary.Stretch, 1<<24))
 	}
