@@ -15,11 +15,7 @@ var bert = &Family{
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := encoderSpec(c, "bert", encoderKeys)
 		s.TokenTypes = c.IntOr(2, "type_vocab_size")
-		encoderHead(c, s)
-		s.HeadActivation = s.Activation
-		if s.Head == transformer.ClassifierHead {
-			s.HeadActivation = transformer.HyperbolicTangent
-		}
+		encoderHead(c, s, s.Activation, transformer.HyperbolicTangent)
 		return s, headWidth(c, s)
 	},
 	Weights: append([]Weight{

@@ -14,11 +14,7 @@ var distilBERT = &Family{
 	Harmless: []string{"dropout", "qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds", "tie_weights_"}, // the positions are in the file
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := encoderSpec(c, "distilbert", keys{"n_layers", "n_heads", "dim", "hidden_dim", "activation"})
-		encoderHead(c, s)
-		s.HeadActivation = s.Activation
-		if s.Head == transformer.ClassifierHead {
-			s.HeadActivation = transformer.ReLU
-		}
+		encoderHead(c, s, s.Activation, transformer.ReLU)
 		return s, headWidth(c, s)
 	},
 	Weights: []Weight{

@@ -19,8 +19,7 @@ var electra = &Family{
 		s := encoderSpec(c, "electra", encoderKeys)
 		s.TokenTypes = c.IntOr(2, "type_vocab_size")
 		s.EmbeddingWidth = c.IntOr(128, "embedding_size")
-		encoderHead(c, s)
-		s.HeadActivation = transformer.GELU
+		encoderHead(c, s, transformer.GELU, transformer.GELU)
 		for _, a := range c.Strings("architectures") {
 			if a == "ElectraForPreTraining" {
 				s.Head, s.HeadTransform, s.TiedHead, s.HeadBias = transformer.TokenHead, false, false, false

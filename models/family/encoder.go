@@ -50,8 +50,10 @@ func encoderSpec(c *Config, name string, k keys) *transformer.Spec {
 	return s
 }
 
-// encoderHead sets the head by the architecture.
-func encoderHead(c *Config, s *transformer.Spec) {
+// encoderHead sets the head by the architecture, and what stands between its two layers: of a masked language model masked, of a
+// classifier class.
+func encoderHead(c *Config, s *transformer.Spec, masked, class transformer.Activation) {
+	s.HeadActivation = masked
 	tied := c.Bool("tie_word_embeddings", true)
 	names := c.Strings("architectures")
 	is := func(suffix string) bool {
@@ -59,7 +61,7 @@ func encoderHead(c *Config, s *transformer.Spec) {
 	}
 	switch {
 	case is("ForSequenceClassification"):
-		s.Head, s.ClassifierDense = transformer.ClassifierHead, true
+		s.Head, s.ClassifierDense, s.HeadActivation = transformer.ClassifierHead, true, class
 		classes(c, s)
 	case is("ForMaskedLM"), is("ForPreTraining"):
 		s.HeadTransform, s.TiedHead, s.HeadBias = true, tied, true

@@ -23,11 +23,7 @@ var roberta = &Family{
 		}
 		s.SkipPosition, s.SkipID, s.PositionOffset = true, pad, pad+1
 		s.Context -= s.PositionOffset
-		encoderHead(c, s)
-		s.HeadActivation = transformer.GELU
-		if s.Head == transformer.ClassifierHead {
-			s.HeadActivation = transformer.HyperbolicTangent
-		}
+		encoderHead(c, s, transformer.GELU, transformer.HyperbolicTangent)
 		return s, headWidth(c, s)
 	},
 	Weights: append([]Weight{
