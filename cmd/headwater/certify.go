@@ -10,6 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/certificate"
 	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/models/golden"
 )
 
 // certifyFlags are the flags of headwater certify.
@@ -76,7 +77,7 @@ func (p *program) certify(ctx context.Context, f certifyFlags) error {
 	defer out.abandon()
 	opts := certificate.Options{}
 	if f.golden != "" {
-		if opts.Golden, err = certificate.OpenGolden(f.golden); err != nil {
+		if opts.Golden, err = golden.Open(f.golden); err != nil {
 			return err
 		}
 		defer opts.Golden.Close()

@@ -49,8 +49,9 @@ var allowed = map[string][]string{
 		"attribution/trace", "models/chat", "models/checkpoint", "models/family", "models/hub", "models/tiny", "models/tokenizer", "models/transformer",
 		gomlx, compute,
 	},
-	"models/certificate": {"attribution/trace", "models", "models/checkpoint", "models/transformer"},
-	"models/modeltest":   {"attribution/trace", "models/checkpoint", "models/family", "models/transformer", gomlx, compute},
+	"models/golden":      {"models/checkpoint", "models/transformer"},
+	"models/certificate": {"attribution/trace", "models", "models/checkpoint", "models/golden", "models/transformer"},
+	"models/modeltest":   {"attribution/trace", "models/checkpoint", "models/family", "models/golden", "models/transformer", gomlx, compute},
 	"models/xla":         {"models", "models/xla/plugin", "github.com/gomlx/go-xla/..."},
 	"models/xla/plugin":  {"github.com/gomlx/go-xla/installer"},
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/certificate"
+	"github.com/headwater-ml/headwater/models/golden"
 )
 
 // whole are the goldens that make every check on XLA: one of each kind of block and head. Each costs half a dozen graphs to compile.
@@ -24,7 +25,7 @@ func TestCertificates(t *testing.T) {
 		name := filepath.Base(dir)
 		t.Run(name, func(t *testing.T) {
 			m := open(t, dir, "xla")
-			g, err := certificate.OpenGolden(file)
+			g, err := golden.Open(file)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +56,7 @@ func TestVariants(t *testing.T) {
 	for _, file := range files {
 		dir := filepath.Dir(file)
 		t.Run(filepath.Base(filepath.Dir(dir))+"/"+filepath.Base(dir), func(t *testing.T) {
-			g, err := certificate.OpenGolden(file)
+			g, err := golden.Open(file)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,10 +1,11 @@
 // Package certificate checks a running model against everything that its numbers can be held to, and says how far off the worst of
 // them is:
 //
-//	c, err := certificate.Run(ctx, m, certificate.Options{Golden: golden})
+//	recording, err := golden.Open("golden.safetensors")
+//	c, err := certificate.Run(ctx, m, certificate.Options{Golden: recording})
 //	c.WriteTo(os.Stdout)
 //
-// A golden is what another implementation computed, or what [Record] wrote of a model that is trusted. Without one the checks remain
+// A [golden.Golden] is what another implementation computed, or what [Record] wrote of a model that is trusted. Without one the checks remain
 // that a model must pass on its own: the same numbers with a cache as without, on every backend, of Value Zeroing as of zeroing the
 // value, and of attention as of the softmax of its terms.
 //
@@ -22,6 +23,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/golden"
 )
 
 // Tolerances of a check.
@@ -35,7 +37,7 @@ const (
 // Options says what to check with.
 type Options struct {
 	// Golden is what another implementation computed; nil if there is none.
-	Golden *Golden
+	Golden *golden.Golden
 	// IDs is the text of the checks that need no golden, [T]; empty is that of the golden, or a text of the model's own choice.
 	IDs []int
 	// RecordingOnly leaves out the checks that need no golden.
@@ -84,7 +86,7 @@ type Certificate struct {
 // a check that fails is no error.
 func Run(ctx context.Context, m *models.Model, opts Options) (*Certificate, error) {
 	r := &run{ctx: ctx, m: m, opts: opts, half: m.DType() != "float32"}
-	if r.ids = opts.IDs; r.ids == nil {
+	if r.ids = opts.IDs; len(r.ids) == 0 {
 		r.ids = r.text()
 	}
 	c := &Certificate{Model: m.Info(), DType: m.DType(), Tokens: len(r.ids), OK: true}

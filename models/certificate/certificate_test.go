@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/models/golden"
 )
 
 const goldens = "../testdata/goldens/"
@@ -32,7 +34,7 @@ func TestGoldens(t *testing.T) {
 	for _, file := range dirs {
 		name := filepath.Base(filepath.Dir(file))
 		t.Run(name, func(t *testing.T) {
-			g, err := OpenGolden(file)
+			g, err := golden.Open(file)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +67,7 @@ func TestWrongNumbers(t *testing.T) {
 	} {
 		t.Run(c.tensor, func(t *testing.T) {
 			path := changed(t, "llama", c.tensor, 3+8*boolInt(strings.HasPrefix(c.tensor, "pad."))*32)
-			g, err := OpenGolden(path)
+			g, err := golden.Open(path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,6 +108,27 @@ func boolInt(b bool) int {
 // changed copies a golden with 0.01 added to one element of a tensor.
 func changed(t *testing.T, name, tensor string, at int) string {
 	t.Helper()
+	all := recorded(t, name)
+	for _, a := range all {
+		if a.Name == tensor {
+			a.Data.([]float32)[at] += 0.01
+		}
+	}
+	return write(t, all)
+}
+
+// replaced copies a golden with another tensor in the place of one.
+func replaced(t *testing.T, name, tensor string, with checkpoint.Tensor) string {
+	t.Helper()
+	all := recorded(t, name)
+	with.Name = tensor
+	all[slices.IndexFunc(all, func(a checkpoint.Tensor) bool { return a.Name == tensor })] = with
+	return write(t, all)
+}
+
+// recorded returns the tensors of a golden.
+func recorded(t *testing.T, name string) []checkpoint.Tensor {
+	t.Helper()
 	f, err := checkpoint.Open(goldens + name + "/golden.safetensors")
 	if err != nil {
 		t.Fatal(err)
@@ -125,12 +148,9 @@ func changed(t *testing.T, name, tensor string, at int) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n == tensor {
-			data[at] += 0.01
-		}
 		all = append(all, checkpoint.Tensor{Name: n, Shape: shape, Data: data})
 	}
-	return write(t, all)
+	return all
 }
 
 func write(t *testing.T, all []checkpoint.Tensor) string {
@@ -151,7 +171,7 @@ func TestRecord(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, err := OpenGolden(write(t, tensors))
+			g, err := golden.Open(write(t, tensors))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +186,7 @@ func TestRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := OpenGolden(write(t, tensors))
+	g, err := golden.Open(write(t, tensors))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,11 +199,52 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-func TestOpenGoldenRefuses(t *testing.T) {
-	if _, err := OpenGolden(filepath.Join(t.TempDir(), "none")); !os.IsNotExist(unwrapped(err)) {
+// TestBrokenGoldens: a recording that is not one of the model, or that does not hold together, is an error or a failed check.
+func TestBrokenGoldens(t *testing.T) {
+	ints := func(shape ...int) checkpoint.Tensor { return zeros(shape, []int32(nil)) }
+	floats := func(shape ...int) checkpoint.Tensor { return zeros(shape, []float32(nil)) }
+	for _, c := range []struct {
+		name, tensor string
+		value        checkpoint.Tensor
+		err          string // empty: a check fails
+	}{
+		{"greedy of nothing", "greedy", ints(0, 20), "greedy has shape [0 20]"},
+		{"greedy shorter than its text", "greedy", ints(1, 3), "greedy has 3 tokens"},
+		{"padmask of nothing", "padmask", ints(0, 12), "padmask has shape [0 12]"},
+		{"padding of the first text", "padmask", ints(2, 12), "padmask leaves no token of text 0"},
+		{"number in place of logits", "logits", floats(), "logits has shape []"},
+		{"hidden state without width", "hidden.1", floats(2, 12, 0), "hidden.1 has shape [2 12 0]"},
+		{"hidden state of another width", "hidden.1", floats(2, 12, 3), ""},
+		{"one axis more", "attn.0", floats(2, 4, 12, 12, 1), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, err := golden.Open(replaced(t, "llama", c.tensor, c.value))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			cert, err := Run(context.Background(), open(t, "llama"), Options{Golden: g, RecordingOnly: true})
+			if c.err == "" && (err != nil || cert.OK) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("error %v, want %q", err, c.err)
+			}
+		})
+	}
+}
+
+// zeros is a tensor of a shape.
+func zeros[V any](shape []int, _ []V) checkpoint.Tensor {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return checkpoint.Tensor{Shape: shape, Data: make([]V, n)}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	if _, err := golden.Open(filepath.Join(t.TempDir(), "none")); !os.IsNotExist(unwrapped(err)) {
 		t.Errorf("missing file: %v", err)
 	}
-	if _, err := OpenGolden(goldens + "gpt2/model.safetensors"); err == nil || !strings.Contains(err.Error(), "is a golden") && !strings.Contains(err.Error(), "a golden?") {
+	if _, err := golden.Open(goldens + "gpt2/model.safetensors"); err == nil || !strings.Contains(err.Error(), "is a golden") && !strings.Contains(err.Error(), "a golden?") {
 		t.Errorf("weights as a golden: %v", err)
 	}
 }

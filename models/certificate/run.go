@@ -34,7 +34,7 @@ const sentence = "The keys to the cabinet are on the table, and nobody has seen 
 // text returns the ids of the checks that need no golden: the first text of the golden, a sentence, or ids spread over the vocabulary.
 func (r *run) text() []int {
 	if r.opts.Golden != nil {
-		if texts, err := r.opts.Golden.ids(); err == nil {
+		if texts, err := r.opts.Golden.Texts(); err == nil {
 			return texts[0]
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 	"github.com/headwater-ml/headwater/models/family"
+	"github.com/headwater-ml/headwater/models/golden"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -27,9 +28,8 @@ type Golden struct {
 	// Params has the weights by parameter name.
 	Params map[string][]float32
 	// IDs is the first text of the batch.
-	IDs []int
-	// File is the recording; see models/testdata/goldens/README.md.
-	File *checkpoint.File
+	IDs       []int
+	recording *golden.Golden
 }
 
 // OpenGolden opens a golden's folder on the pure-Go backend. It fails the test if it cannot.
@@ -51,13 +51,12 @@ func OpenGolden(t testing.TB, dir string) *Golden {
 		})
 	})
 	must(t, err)
-	g.File, err = checkpoint.Open(dir + "/golden.safetensors")
+	g.recording, err = golden.Open(dir + "/golden.safetensors")
 	must(t, err)
-	t.Cleanup(func() { g.File.Close() })
-	ids := g.ints(t, "input_ids")
-	for _, id := range ids[:len(ids)/2] {
-		g.IDs = append(g.IDs, int(id))
-	}
+	t.Cleanup(func() { g.recording.Close() })
+	texts, err := g.recording.Texts()
+	must(t, err)
+	g.IDs = texts[0]
 	return g
 }
 
@@ -65,23 +64,22 @@ func OpenGolden(t testing.TB, dir string) *Golden {
 // as it is, padded, and with token types.
 func (g *Golden) Parity(t *testing.T) {
 	t.Helper()
-	passes := 0
-	for _, pass := range []struct{ name, prefix string }{{"plain", ""}, {"padded", "pad."}, {"types", "types."}} {
-		if g.File.Has(pass.prefix + "hidden.0") {
-			passes++
-			t.Run(pass.name, func(t *testing.T) { g.compare(t, pass.prefix) })
-		}
+	passes := g.recording.Passes()
+	for _, pass := range passes {
+		name := map[string]string{"": "plain", "pad.": "padded", "types.": "types"}[pass]
+		t.Run(name, func(t *testing.T) { g.compare(t, pass) })
 	}
-	if passes < 2 {
-		t.Errorf("the golden has %d passes, want a plain and a padded one", passes)
+	if len(passes) < 2 {
+		t.Errorf("the golden has the passes %q, want a plain and a padded one", passes)
 	}
 }
 
 // compare runs one recorded pass: "" is the batch as it is, "pad." padded, "types." with token types.
 func (g *Golden) compare(t *testing.T, pass string) {
-	batch, begins := g.batch(t, pass)
+	batch, begins, err := g.recording.Batch(pass, g.Model.Spec.Bidirectional)
+	must(t, err)
 	wanted := []trace.Tap{trace.Attention, trace.Hidden, trace.Final}
-	if g.File.Has("logits") {
+	if g.recording.Has("logits") {
 		wanted = append(wanted, trace.Logits)
 	}
 	texts, err := g.Model.Forward(context.Background(), batch, wanted)
@@ -89,18 +87,20 @@ func (g *Golden) compare(t *testing.T, pass string) {
 	layers := g.Model.Spec.Layers
 	for i, taps := range texts {
 		part := func(name string, axes ...int) []float32 {
-			return g.part(t, pass+name, i, begins[i], len(batch.IDs[i]), axes...)
+			want, err := g.recording.Part(pass+name, i, begins[i], len(batch.IDs[i]), axes...)
+			must(t, err)
+			return want
 		}
 		for l := range layers {
-			near(t, fmt.Sprintf("text %d: attention of layer %d", i, l), slice(taps[0].Data, l, layers), part(fmt.Sprintf("attn.%d", l), 2, 3), TapTol)
-			near(t, fmt.Sprintf("text %d: hidden state %d", i, l), slice(taps[1].Data, l, layers+1), part(fmt.Sprintf("hidden.%d", l), 1), TapTol)
+			near(t, fmt.Sprintf("text %d: attention of layer %d", i, l), slice(taps[0].Data, l, layers), part(fmt.Sprintf("attn.%d", l), 1, 2), TapTol)
+			near(t, fmt.Sprintf("text %d: hidden state %d", i, l), slice(taps[1].Data, l, layers+1), part(fmt.Sprintf("hidden.%d", l), 0), TapTol)
 		}
 		// The reference's last hidden state is behind the final norm.
-		near(t, fmt.Sprintf("text %d: final", i), taps[2].Data, part(fmt.Sprintf("hidden.%d", layers), 1), TapTol)
+		near(t, fmt.Sprintf("text %d: final", i), taps[2].Data, part(fmt.Sprintf("hidden.%d", layers), 0), TapTol)
 		if len(taps) < 4 {
 			continue
 		}
-		axes := []int{1}
+		axes := []int{0}
 		if g.Model.Spec.Head == transformer.ClassifierHead {
 			axes = nil
 		}
@@ -112,107 +112,30 @@ func (g *Golden) compare(t *testing.T, pass string) {
 // id, 2.
 func (g *Golden) Greedy(t *testing.T) {
 	t.Helper()
-	recorded := g.ints(t, "greedy")
+	recorded, err := g.recording.Rows("greedy")
+	must(t, err)
 	s, err := g.Model.NewSession(nil, 0)
 	must(t, err)
 	defer s.Close()
 	out, err := s.Prompt(context.Background(), g.IDs, nil)
 	must(t, err)
-	for i, want := range recorded[len(g.IDs):] {
+	for i, want := range recorded[0][len(g.IDs):] {
 		best := -1
 		for id, x := range out.Logits {
 			if id != 2 && (best < 0 || x > out.Logits[best]) {
 				best = id
 			}
 		}
-		if best != int(want) {
+		if best != want {
 			t.Fatalf("token %d = %d, want %d", i, best, want)
 		}
-		out, err = s.Step(context.Background(), int(want))
+		out, err = s.Step(context.Background(), want)
 		must(t, err)
 	}
-}
-
-// batch returns the texts of a recorded pass without their padding, and the slot where each begins.
-func (g *Golden) batch(t *testing.T, pass string) (b transformer.Batch, begins []int) {
-	t.Helper()
-	ids := g.ints(t, "input_ids")
-	mask, types := make([]int32, len(ids)), []int32(nil)
-	for i := range mask {
-		mask[i] = 1
-	}
-	switch pass {
-	case "pad.":
-		mask = g.ints(t, "padmask")
-		b.PadLeft = !g.Model.Spec.Bidirectional
-	case "types.":
-		types = g.ints(t, "token_type_ids")
-	}
-	n := len(ids) / 2
-	for i := range 2 {
-		var text, kinds []int
-		begin := -1
-		for k := i * n; k < (i+1)*n; k++ {
-			if mask[k] == 0 {
-				continue
-			}
-			if begin < 0 {
-				begin = k - i*n
-			}
-			text = append(text, int(ids[k]))
-			if types != nil {
-				kinds = append(kinds, int(types[k]))
-			}
-		}
-		b.IDs, begins = append(b.IDs, text), append(begins, begin)
-		if types != nil {
-			b.Types = append(b.Types, kinds)
-		}
-	}
-	return b, begins
-}
-
-// ints reads a recorded tensor of ids.
-func (g *Golden) ints(t testing.TB, name string) []int32 {
-	t.Helper()
-	ids, err := g.File.Int32(name)
-	must(t, err)
-	return ids
-}
-
-// part returns text i of a recorded tensor, cut to n places from begin on along some axes.
-func (g *Golden) part(t testing.TB, name string, i, begin, n int, axes ...int) []float32 {
-	t.Helper()
-	data, err := g.File.Float32(name)
-	must(t, err)
-	shape, err := g.File.Shape(name)
-	must(t, err)
-	return cut(slice(data, i, shape[0]), shape[1:], axes, begin, n)
 }
 
 // slice returns part i of n equal ones.
 func slice(data []float32, i, n int) []float32 {
 	size := len(data) / n
 	return data[i*size : (i+1)*size]
-}
-
-// cut keeps n places from begin on along those axes, counted with the batch axis that data has no more.
-func cut(data []float32, shape, axes []int, begin, n int) []float32 {
-	if len(shape) == 0 {
-		return data
-	}
-	var rest []int
-	from, to := 0, shape[0]
-	for _, a := range axes {
-		if a == 1 {
-			from, to = begin, begin+n
-		} else {
-			rest = append(rest, a-1)
-		}
-	}
-	var out []float32
-	for k := from; k < to; k++ {
-		out = append(out, cut(slice(data, k, shape[0]), shape[1:], rest, begin, n)...)
-	}
-	return out
 }
