@@ -1,9 +1,7 @@
 package models
 
 import (
-	"bufio"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
@@ -44,8 +42,15 @@ func (o Options) limit() (bytes int64, chosen bool) {
 	if o.MaxMemory > 0 {
 		return o.MaxMemory, true
 	}
-	return availableMemory() / 10 * 9, false
+	total, available := MachineMemory()
+	if total == 0 {
+		available = unknownMemory
+	}
+	return available / 10 * 9, false
 }
+
+// unknownMemory is what a machine is taken to have whose memory cannot be read: 64 GiB.
+const unknownMemory = 64 << 30
 
 // checkWeights returns a *MemoryError if the weights of spec do not fit.
 func (o Options) checkWeights(name string, spec *transformer.Spec, dtype dtypes.DType) error {
@@ -71,23 +76,4 @@ func weightBytes(spec *transformer.Spec, dtype dtypes.DType) int64 {
 		bytes += int64(p.Size()) * int64(dtype.Size())
 	}
 	return bytes
-}
-
-// unknownMemory is what a machine is taken to have whose memory cannot be read: 64 GiB.
-const unknownMemory = 64 << 30
-
-// availableMemory returns how many bytes can be taken without the system having to end something: MemAvailable of Linux.
-func availableMemory() int64 {
-	f, err := os.Open("/proc/meminfo")
-	if err != nil {
-		return unknownMemory
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		kib := int64(0)
-		if n, _ := fmt.Sscanf(lines.Text(), "MemAvailable: %d kB", &kib); n == 1 {
-			return kib << 10
-		}
-	}
-	return unknownMemory
 }

@@ -4,11 +4,10 @@ import (
 	"bufio"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 
+	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/xla/plugin"
 )
 
@@ -28,10 +27,7 @@ type machineFacts struct {
 func machine() machineFacts {
 	m := machineFacts{Cores: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0), GPU: plugin.HasGPU()}
 	m.CPU = field("/proc/cpuinfo", "model name")
-	m.Memory, m.Available = kilobytes(field("/proc/meminfo", "MemTotal")), kilobytes(field("/proc/meminfo", "MemAvailable"))
-	if limit, used := groupMemory("/sys/fs/cgroup"); limit > 0 && (m.Memory == 0 || limit < m.Memory) {
-		m.Memory, m.Available = limit, min(m.Available, max(limit-used, 0))
-	}
+	m.Memory, m.Available = models.MachineMemory()
 	return m
 }
 
@@ -50,31 +46,6 @@ func field(path, name string) string {
 		}
 	}
 	return ""
-}
-
-// kilobytes reads "123 kB" as bytes.
-func kilobytes(s string) int64 {
-	n, err := strconv.ParseInt(strings.TrimSuffix(s, " kB"), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n << 10
-}
-
-// groupMemory returns what a container may use and uses, in bytes; the limit is 0 if there is none.
-func groupMemory(dir string) (limit, used int64) {
-	read := func(name string) int64 {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			return 0
-		}
-		n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
-		if err != nil { // "max"
-			return 0
-		}
-		return n
-	}
-	return read("memory.max"), read("memory.current")
 }
 
 // String is one line on a machine.

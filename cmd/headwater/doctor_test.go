@@ -153,19 +153,6 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func TestGroupMemory(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "memory.max"), []byte("1073741824\n"))
-	write(t, filepath.Join(dir, "memory.current"), []byte("1048576\n"))
-	if limit, used := groupMemory(dir); limit != 1<<30 || used != 1<<20 {
-		t.Errorf("groupMemory = %d, %d", limit, used)
-	}
-	write(t, filepath.Join(dir, "memory.max"), []byte("max\n"))
-	if limit, _ := groupMemory(dir); limit != 0 {
-		t.Errorf("no limit is %d", limit)
-	}
-}
-
 func TestSettings(t *testing.T) {
 	env := map[string]string{"HF_TOKEN": "hf_secret", "XLA_FLAGS": "", "HF_HOME": "/h"}
 	got := map[string]string{}

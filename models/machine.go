@@ -1,0 +1,69 @@
+package models
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// MachineMemory returns how many bytes of memory this machine has, and how many of them can be taken without the system having to end
+// something: those of Linux, or of the control group (container) that this process is in if they are less. Both are 0 where that
+// cannot be read.
+func MachineMemory() (total, available int64) {
+	system := kilobytes("/proc/meminfo")
+	total, available = system["MemTotal"], system["MemAvailable"]
+	if limit, used := groupMemory("/sys/fs/cgroup"); limit > 0 && (total == 0 || limit < total) {
+		total, available = limit, min(available, max(limit-used, 0))
+	}
+	return total, available
+}
+
+// kilobytes reads a file of lines such as "MemTotal: 123 kB", and returns bytes.
+func kilobytes(path string) map[string]int64 {
+	sizes := map[string]int64{}
+	for name, value := range fields(path) {
+		if n, err := strconv.ParseInt(strings.TrimSuffix(value, " kB"), 10, 64); err == nil {
+			sizes[strings.TrimSuffix(name, ":")] = n << 10
+		}
+	}
+	return sizes
+}
+
+// groupMemory returns what a control group may use and uses, in bytes; the limit is 0 if there is none. What it uses to cache files is
+// not counted, because it gives that up when it must.
+func groupMemory(dir string) (limit, used int64) {
+	number := func(text string) int64 {
+		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+		if err != nil { // "max", or nothing
+			return 0
+		}
+		return n
+	}
+	read := func(name string) int64 {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return 0
+		}
+		return number(string(data))
+	}
+	stat := fields(filepath.Join(dir, "memory.stat"))
+	cached := number(stat["inactive_file"]) + number(stat["active_file"])
+	return read("memory.max"), max(read("memory.current")-cached, 0)
+}
+
+// fields reads a file of lines that begin with a name and a space; it is empty if the file cannot be read.
+func fields(path string) map[string]string {
+	values := map[string]string{}
+	f, err := os.Open(path)
+	if err != nil {
+		return values
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		values[name] = strings.TrimSpace(value)
+	}
+	return values
+}
