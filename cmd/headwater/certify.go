@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/certificate"
 	"github.com/headwater-ml/headwater/models/checkpoint"
@@ -39,8 +39,14 @@ func (p *program) certifyCommand() *cobra.Command {
 			if f.record != "" && (f.golden != "" || f.json) {
 				return usagef("--record writes a recording; --golden and --json check one")
 			}
+			if f.record != "" && f.output != "" {
+				return usagef("--record names the file; --output is for the table of a check")
+			}
 			if f.text != "" && f.ids != nil {
 				return usagef("certify takes one of --text and --ids")
+			}
+			if f.record == "" && len(f.ids) > 1 {
+				return usagef("--ids is there %d times; a check takes one text, a --record several", len(f.ids))
 			}
 			ctx, stop := interruptible(cmd)
 			defer stop()
@@ -93,13 +99,12 @@ func (p *program) certify(ctx context.Context, f certifyFlags) error {
 	if texts != nil {
 		opts.IDs = texts[0]
 	}
-	if other := f.modelFlags; m.Info().Backend == "go" {
+	other := f.modelFlags
+	other.backend = "go"
+	if m.Info().Backend == "go" {
 		other.backend = "xla"
-		if _, missing := models.PluginPath("xla"); missing == nil {
-			opts.Other = func() (*models.Model, error) { return p.open(ctx, other) }
-		}
-	} else {
-		other.backend = "go"
+	}
+	if _, missing := models.PluginPath(other.backend); missing == nil {
 		opts.Other = func() (*models.Model, error) { return p.open(ctx, other) }
 	}
 	line := p.progress()
@@ -157,13 +162,6 @@ func (f certifyFlags) texts(m *models.Model) ([][]int, error) {
 	if f.text == "" {
 		return f.ids, nil
 	}
-	tokens, err := m.Encode(f.text, 0)
-	if err != nil {
-		return nil, fmt.Errorf("--text: %w", err)
-	}
-	var ids []int
-	for _, t := range tokens {
-		ids = append(ids, t.ID)
-	}
-	return [][]int{ids}, nil
+	ids, err := encode(m, f.text, trace.SpecialsAuto)
+	return [][]int{ids}, err
 }

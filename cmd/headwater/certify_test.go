@@ -47,6 +47,8 @@ func TestCertifyRefusals(t *testing.T) {
 		{"weights as golden", []string{"certify", "--golden", filepath.Join(model, "model.safetensors")}, "", statusError, "a golden?"},
 		{"text and ids", []string{"certify", "--text", "a", "--ids", "1"}, "", statusUsage, "one of --text and --ids"},
 		{"record and golden", []string{"certify", "--record", "OUT", "--golden", "x"}, "", statusUsage, "--record writes"},
+		{"record with a table", []string{"certify", "--record", "OUT", "--ids", "1", "-o", "x"}, "", statusUsage, "--record names the file"},
+		{"check of two texts", []string{"certify", "--ids", "1", "--ids", "2"}, "", statusUsage, "a check takes one text"},
 		{"record without text", []string{"certify", "--record", "OUT"}, "", statusUsage, "--record needs a text"},
 		{"texts of two lengths", []string{"certify", "--model", model, "--backend", "go", "--record", "OUT", "--ids", "1", "--ids", "1,2"}, "", statusError, "one length"},
 		{"size", []string{"certify", "--max-memory", "lots"}, "", statusUsage, `"lots" is not a size`},

@@ -141,15 +141,17 @@ func (f traceFlags) tokens(m *models.Model) ([]int, error) {
 	if f.text == "" {
 		return nil, usagef("--text is empty; give some text")
 	}
-	tokens, err := m.Encode(f.text, f.specials)
-	if err != nil {
-		return nil, err
-	}
+	return encode(m, f.text, f.specials)
+}
+
+// encode returns the ids of a text.
+func encode(m *models.Model, text string, specials trace.Specials) ([]int, error) {
+	tokens, err := m.Encode(text, specials)
 	var ids []int
 	for _, t := range tokens {
 		ids = append(ids, t.ID)
 	}
-	return ids, nil
+	return ids, err
 }
 
 // file returns the tensors of a file: those recorded and ids [T].
