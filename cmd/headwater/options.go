@@ -42,7 +42,7 @@ func parseSize(s string) (int64, error) {
 }
 
 func (f *modelFlags) addBackend(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.backend, "backend", "", "what computes, by `NAME`: go, xla or xla:PATH of a PJRT plugin (default go for the embedded model, xla for others if it is there)")
+	cmd.Flags().StringVar(&f.backend, "backend", "", "what computes, by `NAME`: go, xla, cuda, or xla:PATH or cuda:PATH of a PJRT plugin (default go for the embedded model, xla for others if it is there)")
 }
 
 // methodFlags adds the flags that say what is computed.
