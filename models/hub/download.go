@@ -58,8 +58,9 @@ func (c *client) listedShards(l listing) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hub: %s: %w", c.ref, err)
 	}
+	listed := slices.Sorted(slices.Values(l.files)) // both may be long
 	for _, f := range files {
-		if !slices.Contains(l.files, f) {
+		if _, ok := slices.BinarySearch(listed, f); !ok {
 			return nil, fmt.Errorf("hub: %s: %s names %s, which the repository does not have", c.ref, indexFile, f)
 		}
 	}
