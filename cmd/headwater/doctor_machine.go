@@ -85,6 +85,7 @@ func settings(lookup func(string) (string, bool)) []settingMeaning {
 		{"HF_HUB_CACHE", "folder of downloaded models (default hub in HF_HOME)"},
 		{"HF_HUB_OFFLINE", "1: never ask the network"},
 		{"HF_TOKEN", "token for models that need one"},
+		{"HF_ENDPOINT", "address of the Hub (default https://huggingface.co)"},
 		{"GOMLX_BACKEND", "not heeded: --backend says what computes"},
 		{"XLA_FLAGS", "options for XLA's compiler"},
 		{"LD_LIBRARY_PATH", "where the system looks for CUDA's libraries first"},
