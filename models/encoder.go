@@ -15,7 +15,7 @@ import (
 // missing.
 var ErrNothingMasked = errors.New("the text has no masked token")
 
-// heads are what trace calls the heads of a decoder and of an encoder.
+// head is what package trace calls the model's head.
 func (m *Model) head() trace.Head {
 	switch m.spec.Head {
 	case transformer.ClassifierHead:
