@@ -1,0 +1,105 @@
+package models_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/models"
+)
+
+// maxPeak is the most memory that opening may take, in units of the weights in the chosen type; the program itself, about 40 MB, is in
+// it. Seen with 632 MB: 1.07, and 1.14 of half of that as bfloat16.
+const maxPeak = 1.2
+
+// TestPeakMemory opens a model in a process of its own and asks the system for the most memory that it ever had.
+func TestPeakMemory(t *testing.T) {
+	if dtype := os.Getenv("MODELS_PEAK"); dtype != "" {
+		openForPeak(t, os.Getenv("MODELS_DIR"), dtype)
+		return
+	}
+	if runtime.GOOS != "linux" || testing.Short() {
+		t.Skip("reads /proc of Linux, for some seconds")
+	}
+	dir := t.TempDir()
+	count := sparseModel(t, dir)
+	for dtype, limit := range map[string]float64{"float32": maxPeak * 4 * float64(count), "bfloat16": maxPeak * 2 * float64(count)} {
+		t.Run(dtype, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPeakMemory$", "-test.v")
+			cmd.Env = append(os.Environ(), "MODELS_PEAK="+dtype, "MODELS_DIR="+dir)
+			out, err := cmd.CombinedOutput()
+			_, rest, ok := strings.Cut(string(out), "VmHWM:")
+			if err != nil || !ok {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			kB, err := strconv.Atoi(strings.Fields(rest)[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			peak := float64(kB) * 1024
+			t.Logf("peak %.0f MB, %.2f of the weights", peak/1e6, peak/limit*maxPeak)
+			if peak > limit {
+				t.Errorf("peak of %.0f MB, want at most %.0f", peak/1e6, limit/1e6)
+			}
+		})
+	}
+}
+
+// openForPeak opens a model, keeps it and prints what /proc says.
+func openForPeak(t *testing.T, dir, dtype string) {
+	m, err := models.Open(dir, models.Options{Backend: "go", DType: dtype, MaxMemory: math.MaxInt64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println(string(status))
+	runtime.KeepAlive(m)
+}
+
+// sparseModel writes a GPT-2 whose weights are zeros that take no room on disk, and returns how many it has.
+func sparseModel(t *testing.T, dir string) (count int) {
+	t.Helper()
+	const L, D, V, T = 6, 1024, 80_000, 64
+	shapes := map[string][]int{"wte.weight": {V, D}, "wpe.weight": {T, D}, "ln_f.weight": {D}, "ln_f.bias": {D}}
+	for l := range L {
+		for name, shape := range map[string][]int{
+			"ln_1": {D}, "attn.c_attn": {D, 3 * D}, "attn.c_proj": {D, D}, "ln_2": {D}, "mlp.c_fc": {D, 4 * D}, "mlp.c_proj": {4 * D, D},
+		} {
+			shapes[fmt.Sprintf("h.%d.%s.weight", l, name)] = shape
+			shapes[fmt.Sprintf("h.%d.%s.bias", l, name)] = shape[len(shape)-1:]
+		}
+	}
+	header := map[string]any{}
+	for name, shape := range shapes {
+		begin := 4 * count
+		size := 1
+		for _, d := range shape {
+			size *= d
+		}
+		count += size
+		header[name] = map[string]any{"dtype": "F32", "shape": shape, "data_offsets": []int{begin, 4 * count}}
+	}
+	text, err := json.Marshal(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prefix := []byte{byte(len(text)), byte(len(text) >> 8), byte(len(text) >> 16), 0, 0, 0, 0, 0}
+	path := filepath.Join(dir, "model.safetensors")
+	write(t, path, append(prefix, text...))
+	if err := os.Truncate(path, int64(8+len(text)+4*count)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "config.json"), fmt.Appendf(nil, `{"architectures":["GPT2LMHeadModel"],"model_type":"gpt2",
+		"n_layer":%d,"n_head":16,"n_embd":%d,"vocab_size":%d,"n_positions":%d}`, L, D, V, T))
+	return count
+}
