@@ -17,8 +17,7 @@
 // A file on disk is mapped into memory where the system can (Linux, macOS, the BSDs); elsewhere, and in other file systems,
 // it is read in pieces. Either way a tensor's bytes are touched when it is asked for, a piece of at most 1 MiB at a time, and
 // a mapped piece is given back to the system as soon as it is converted. So a program's peak is what it keeps: the values
-// in the type that it asks for ([File.Float32], [File.Float16], [File.BFloat16]), and nothing beside them if it passes the
-// final place to [File.Float32At] and its siblings.
+// of [File.Float32], or what it makes of the pieces that it asks for with [File.Float32At].
 //
 // A mapped file that is cut short by another program would end this one with SIGBUS, or give zeros within its last page.
 // Both become an error: pieces are read with faults turned into panics that are recovered, and the size is looked at again
