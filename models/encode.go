@@ -15,7 +15,7 @@ import (
 // tokenizer.json, or if that cannot encode the text.
 func (m *Model) Encode(text string, specials trace.Specials) ([]trace.Token, error) {
 	if m.tokenizer == nil {
-		return nil, fmt.Errorf("models: %s has no tokenizer.json, so it takes token ids and no text", m.info.Name)
+		return nil, m.textErr
 	}
 	encoded, err := m.tokenizer.Encode(text, specials != trace.SpecialsOff)
 	if err != nil {
@@ -31,6 +31,9 @@ func (m *Model) Encode(text string, specials trace.Specials) ([]trace.Token, err
 	}
 	tokens := make([]trace.Token, len(encoded))
 	for i, e := range encoded {
+		if e.ID >= m.spec.Vocab {
+			return nil, fmt.Errorf("models: %s has no embedding of %q, token %d of %d: leave it out of the text", m.info.Name, m.tokenText(e.ID), e.ID, m.spec.Vocab)
+		}
 		tokens[i] = trace.Token{ID: e.ID, Text: m.tokenText(e.ID), Begin: e.Begin, End: e.End, Special: e.Special}
 	}
 	return tokens, nil

@@ -59,7 +59,10 @@ func (o Options) checkWeights(name string, spec *transformer.Spec, dtype dtypes.
 	if need <= limit {
 		return nil
 	}
-	instead := fmt.Sprintf("a limit of at least %s (--max-memory) would do on a larger machine", gigabytes(need))
+	instead := "take a machine with more memory or a smaller model"
+	if chosen {
+		instead = "give a limit above " + gigabytes(need) + " (--max-memory), which takes what is recorded in as well"
+	}
 	if half := weightBytes(spec, dtypes.BFloat16); half <= limit {
 		instead = fmt.Sprintf("in bfloat16 (--dtype bfloat16) they need %s", gigabytes(half))
 	}
@@ -67,6 +70,12 @@ func (o Options) checkWeights(name string, spec *transformer.Spec, dtype dtypes.
 		What: fmt.Sprintf("the weights of %s in %s", name, strings.ToLower(dtype.String())), Need: need, Limit: limit, Chosen: chosen,
 		Instead: instead,
 	}
+}
+
+// passBytes is what is left for one pass beside the weights: at least 1, because 0 is the default of [transformer.Model].
+func (o Options) passBytes(spec *transformer.Spec, dtype dtypes.DType) int64 {
+	limit, _ := o.limit()
+	return max(1, limit-weightBytes(spec, dtype))
 }
 
 // weightBytes is how much the parameters of a spec take.

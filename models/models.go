@@ -33,7 +33,8 @@ type Model struct {
 	info      trace.Info
 	spec      *transformer.Spec
 	graph     *transformer.Model
-	tokenizer *tokenizer.Tokenizer // nil if the directory has none
+	tokenizer *tokenizer.Tokenizer // nil with textErr, which says why
+	textErr   error
 	stop      map[int]bool
 	mask      int            // the id that stands for a missing token; -1: none
 	chat      *chat.Template // nil with chatErr, which says why
@@ -121,6 +122,7 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 	if m.graph, err = transformer.New(backend, spec, dtype, load); err != nil {
 		return nil, err
 	}
+	m.graph.MaxBytes = opts.passBytes(spec, dtype)
 	m.info = trace.Info{
 		Name: name, Hash: hash, Family: spec.Family, Backend: BackendName(backend), Head: m.head(), Bidirectional: spec.Bidirectional,
 		Layers: spec.Layers, Heads: spec.Heads, Width: spec.Width, Vocab: spec.Vocab, Context: spec.Context,

@@ -12,17 +12,17 @@ import (
 // openText reads what the directory says of text: its tokenizer, which may be missing because ids can be run without it, the ids that
 // end a text, the one that masks a token, and the form of a conversation.
 func (m *Model) openText(dir *checkpoint.Dir) error {
-	if dir.HasTokenizer() {
-		data, err := dir.TokenizerJSON()
-		if err != nil {
-			return err
-		}
-		if m.tokenizer, err = tokenizer.Parse(data, dir.Name+"/tokenizer.json"); err != nil {
-			return err
-		}
-		if m.tokenizer.VocabSize() > m.spec.Vocab {
-			return fmt.Errorf("models: %s: tokenizer.json has %d tokens, the embedding has %d", dir.Name, m.tokenizer.VocabSize(), m.spec.Vocab)
-		}
+	data, err := dir.TokenizerJSON()
+	if err != nil && dir.HasTokenizer() {
+		return err
+	}
+	if err != nil {
+		m.textErr = fmt.Errorf("models: %s takes token ids (headwater trace --ids) and no text: %w", dir.Name, err)
+	} else if m.tokenizer, err = tokenizer.Parse(data, dir.Name+"/tokenizer.json"); err != nil {
+		return err
+	}
+	if err := m.checkVocabulary(dir.Name); err != nil {
+		return err
 	}
 	eos, err := dir.EOS()
 	if err != nil {
@@ -44,6 +44,21 @@ func (m *Model) openText(dir *checkpoint.Dir) error {
 	}
 	if err != nil {
 		m.chatErr = err
+	}
+	return nil
+}
+
+// checkVocabulary returns an error if the tokenizer is of another model: if it makes tokens of text that the embedding lacks. Control
+// tokens may lie beyond it, as that for images does in the text models of Gemma 3; [Model.Encode] refuses them.
+func (m *Model) checkVocabulary(name string) error {
+	if m.tokenizer == nil {
+		return nil
+	}
+	for id := m.spec.Vocab; id < m.tokenizer.VocabSize(); id++ {
+		if !m.tokenizer.IsSpecial(id) {
+			return fmt.Errorf("models: %s: tokenizer.json has %d tokens, the embedding has %d: the two are of different models",
+				name, m.tokenizer.VocabSize(), m.spec.Vocab)
+		}
 	}
 	return nil
 }

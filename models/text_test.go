@@ -3,6 +3,7 @@ package models_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,12 +11,14 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// withTemplate is a directory with the embedded model and a chat template.
-func withTemplate(t *testing.T, template string) *models.Model {
+// copyTiny returns a new directory with the embedded model.
+func copyTiny(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	files := tiny.Files()
@@ -26,6 +29,13 @@ func withTemplate(t *testing.T, template string) *models.Model {
 		}
 		write(t, filepath.Join(dir, name), data)
 	}
+	return dir
+}
+
+// withTemplate is a directory with the embedded model and a chat template.
+func withTemplate(t *testing.T, template string) *models.Model {
+	t.Helper()
+	dir := copyTiny(t)
 	write(t, filepath.Join(dir, "tokenizer_config.json"), []byte(`{"bos_token": "<bos>"}`))
 	if template != "" {
 		write(t, filepath.Join(dir, "chat_template.jinja"), []byte(template))
@@ -82,7 +92,7 @@ func TestMemory(t *testing.T) {
 		opts models.Options
 		say  string
 	}{
-		"neither": {models.Options{MaxMemory: 1000}, "--max-memory"},
+		"neither": {models.Options{MaxMemory: 1000}, "give a limit above 0.2 MB (--max-memory)"},
 		"half":    {models.Options{MaxMemory: 100_000}, "in bfloat16 (--dtype bfloat16) they need"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,5 +106,88 @@ func TestMemory(t *testing.T) {
 	m, err := models.Open(dir, models.Options{Backend: "go", DType: "bf16", MaxMemory: 1 << 30})
 	if err != nil || m.DType() != "bfloat16" {
 		t.Errorf("bfloat16 within a limit: %v", err)
+	}
+}
+
+// TestMemoryOfRun: the limit holds for what a run records as well.
+func TestMemoryOfRun(t *testing.T) {
+	batch := transformer.Batch{IDs: [][]int{make([]int, 60)}}
+	for name, c := range map[string]struct {
+		limit int64
+		fits  bool
+	}{
+		"weights only":  {180_000, false},
+		"both":          {100 << 20, true},
+		"of the system": {0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := models.Open("testdata/goldens/gpt2", models.Options{Backend: "go", MaxMemory: c.limit})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = m.Forward(context.Background(), batch, []trace.Tap{trace.Attention})
+			var memory *transformer.MemoryError
+			if c.fits != (err == nil) || errors.As(err, &memory) == c.fits {
+				t.Errorf("Forward = %v, want it to fit: %v", err, c.fits)
+			}
+		})
+	}
+}
+
+// TestNoTokenizer: the error says what takes ids, and how the file is made from what is there.
+func TestNoTokenizer(t *testing.T) {
+	for name, c := range map[string]struct{ file, say string }{
+		"nothing": {"", "headwater trace --ids"},
+		"vocab":   {"vocab.txt", "AutoTokenizer.from_pretrained("},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := copyTiny(t)
+			if err := os.Remove(filepath.Join(dir, "tokenizer.json")); err != nil {
+				t.Fatal(err)
+			}
+			if c.file != "" {
+				write(t, filepath.Join(dir, c.file), []byte("the"))
+			}
+			m, err := models.Open(dir, models.Options{Backend: "go"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.Encode("the", trace.SpecialsAuto); err == nil || !strings.Contains(err.Error(), c.say) {
+				t.Errorf("Encode = %v, want an error with %q", err, c.say)
+			}
+		})
+	}
+}
+
+// TestTokensBeyondEmbedding: a control token beyond the embedding, as that for images of Gemma 3, is refused where a text has it; others
+// show that the tokenizer is of another model.
+func TestTokensBeyondEmbedding(t *testing.T) {
+	open := func(special bool) (*models.Model, error) {
+		dir := copyTiny(t)
+		path := filepath.Join(dir, "tokenizer.json")
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const list = `"added_tokens": [`
+		token := fmt.Sprintf(`{"id":929,"content":"<image>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":%v},`, special)
+		if !strings.Contains(string(data), list) {
+			t.Fatalf("%s has no %s", path, list)
+		}
+		write(t, path, []byte(strings.Replace(string(data), list, list+token, 1)))
+		return models.Open(dir, models.Options{Backend: "go"})
+	}
+	if _, err := open(false); err == nil || !strings.Contains(err.Error(), "has 930 tokens, the embedding has 929") {
+		t.Errorf("a token of text beyond the embedding: %v, want an error with both sizes", err)
+	}
+	m, err := open(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Encode("the keys", trace.SpecialsAuto); err != nil {
+		t.Errorf("a text without the control token: %v", err)
+	}
+	if _, err := m.Encode("the <image> keys", trace.SpecialsAuto); err == nil || !strings.Contains(err.Error(), `no embedding of "<image>"`) {
+		t.Errorf("a text with it: %v, want an error that names it", err)
 	}
 }
