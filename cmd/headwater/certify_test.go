@@ -53,7 +53,7 @@ func TestCertifyRefusals(t *testing.T) {
 		{"texts of two lengths", []string{"certify", "--model", model, "--backend", "go", "--record", "OUT", "--ids", "1", "--ids", "1,2"}, "", statusError, "one length"},
 		{"size", []string{"certify", "--max-memory", "lots"}, "", statusUsage, `"lots" is not a size`},
 		{"memory", []string{"certify", "--model", model, "--max-memory", "1kB"}, "", statusError, "--max-memory"},
-		{"dtype", []string{"certify", "--model", model, "--dtype", "int4"}, "", statusError, "take float32 or bfloat16"},
+		{"dtype", []string{"certify", "--model", model, "--dtype", "int4"}, "", statusUsage, "known are float32, bfloat16"},
 		{"id", []string{"certify", "--ids", "1,x"}, "", statusUsage, `"x" is not a token id`},
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -51,9 +52,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return statusError
 }
 
+// oneLine joins lines. Python that an error shows on lines of its own remains Python.
+var oneLine = strings.NewReplacer(":\n\t", ": ", "\n\t", "; ", "\n", "; ")
+
 // say writes one line to standard error, whatever the text holds.
 func (p *program) say(format string, args ...any) {
-	text := strings.ReplaceAll(strings.TrimSpace(fmt.Sprintf(format, args...)), "\n", "; ")
+	text := oneLine.Replace(strings.TrimSpace(fmt.Sprintf(format, args...)))
 	fmt.Fprintf(p.stderr, "headwater: %s\n", render.Visible(text, maxMessage))
 }
 
@@ -80,7 +84,11 @@ func (p *program) root() *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%v; see %s --help", err, cmd.CommandPath())
+		text := err.Error()
+		if number := (*strconv.NumError)(nil); errors.As(err, &number) {
+			text = strings.Replace(text, number.Error(), "want a number in range", 1)
+		}
+		return usagef("%s; see %s --help", text, cmd.CommandPath())
 	})
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(

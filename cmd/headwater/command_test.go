@@ -192,3 +192,13 @@ func TestDone(t *testing.T) {
 		t.Errorf("there is an output: %v", err)
 	}
 }
+
+// TestSayPython: Python that an error proposes can be copied from its one line.
+func TestSayPython(t *testing.T) {
+	var out strings.Builder
+	p := &program{stderr: &out}
+	p.say("found m.bin: convert it:\n\timport a\n\ta.b()\nand go on")
+	if want := "headwater: found m.bin: convert it: import a; a.b(); and go on\n"; out.String() != want {
+		t.Errorf("say wrote %q, want %q", out.String(), want)
+	}
+}

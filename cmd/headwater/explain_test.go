@@ -330,6 +330,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"top-p", in("--temperature", "1", "--top-p", "2", "a"), "", 2, "top-p 2; it must be in [0,1]"},
 		{"top-k", in("--temperature", "1", "--top-k=-2", "a"), "", 2, "top-k -2; it must be 0 (all) or more"},
 		{"top-k alone", in("--top-k", "3", "a"), "", 2, "--top-k does nothing without --temperature above 0"},
+		{"seed no number", in("--seed", "x", "a"), "", 2, "invalid argument \"x\" for \"--seed\" flag: want a number in range"},
 		{"seed alone", in("--seed", "3", "a"), "", 2, "--seed does nothing without --temperature above 0"},
 		{"no such folder", in("-o", "OUT/page.html", "a"), "", 1, "page.html: the directory "},
 		{"a folder as output", in("-o", goldens, "a"), "", 1, "goldens is a directory; name a file in it"},

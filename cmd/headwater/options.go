@@ -18,8 +18,14 @@ type modelFlags struct {
 }
 
 func (f *modelFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.model, "model", "m", "", "an embedded model, a directory in Hugging Face layout or a name of the Hub such as openai-community/gpt2[@revision], its `NAME` or path (default tiny)")
-	cmd.Flags().StringVar(&f.dtype, "dtype", "", "hold the weights as `TYPE`: float32, or bfloat16 for half the memory and about 2 digits (default float32)")
+	cmd.Flags().StringVarP(&f.model, "model", "m", "", "the `MODEL`: an embedded one, a directory in Hugging Face layout or a name of the Hub such as openai-community/gpt2[@revision] (default tiny)")
+	cmd.Flags().Func("dtype", "hold the weights as `TYPE`: float32, or bfloat16 for half the memory and about 2 digits (default float32)", func(s string) error {
+		if s != "float32" && s != "bfloat16" {
+			return fmt.Errorf("known are float32, bfloat16")
+		}
+		f.dtype = s
+		return nil
+	})
 	cmd.Flags().Func("max-memory", "use at most `SIZE` for weights and what a run records, such as 8GB or 500MB (default what the machine has left)", func(s string) (err error) {
 		f.maxMemory, err = parseSize(s)
 		return err

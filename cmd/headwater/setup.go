@@ -82,8 +82,11 @@ func (p *program) setupXLA(cmd *cobra.Command, opts plugin.InstallOptions) error
 	if err != nil {
 		return err
 	}
-	if found, err := plugin.Find(); err != nil || found != got.Path {
+	switch found, err := plugin.Find(); {
+	case err != nil:
 		p.say("it is not found by itself there: set %s=%s", plugin.Env, got.Path)
+	case found != got.Path:
+		p.say("here %s is used before it; to use the new one set %s=%s", found, plugin.Env, got.Path)
 	}
 	p.say("next: headwater doctor")
 	return nil
