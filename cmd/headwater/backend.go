@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime/debug"
 	"strings"
 
 	"github.com/headwater-ml/headwater/models"
 	_ "github.com/headwater-ml/headwater/models/xla" // XLA, where the program is built with cgo
+	"github.com/headwater-ml/headwater/models/xla/plugin"
 )
 
 // open opens the model and says what computes it.
@@ -28,6 +30,11 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 		return nil, err
 	}
 	line.clear()
+	if f.backend == "" && m.Info().Backend == "go" && os.Getenv(plugin.Env) != "" && m.Info().Note == "" {
+		if _, err := plugin.Find(); err != nil {
+			p.say("xla is not used: %v", err)
+		}
+	}
 	p.say("%s", describeBackend(m.Info().Backend, f.backend))
 	return m, nil
 }

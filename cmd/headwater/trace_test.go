@@ -214,3 +214,16 @@ func TestTraceRefusals(t *testing.T) {
 		{"more than memory", in("--model", "tiny", "--taps", "terms", "--ids", strings.Repeat("1,", 3000)+"1"), "", 2, "need about 5.9 GiB, limit 4 GiB"},
 	})
 }
+
+// TestPluginThatIsNotThere: a plugin that the environment names and that is not there is not passed over in silence.
+func TestPluginThatIsNotThere(t *testing.T) {
+	t.Setenv("HEADWATER_XLA", filepath.Join(t.TempDir(), "no.so"))
+	out := filepath.Join(t.TempDir(), "out.safetensors")
+	status, _, stderr := execute(t, "", "trace", "--model", filepath.Join(goldens, "gpt2"), "--ids", "1,2", "--taps", "logits", "-o", out)
+	if status != statusOK || !strings.Contains(stderr, "xla is not used: plugin: HEADWATER_XLA") {
+		t.Errorf("status %d, stderr %q; want one that names the variable", status, stderr)
+	}
+	if _, _, stderr = execute(t, "", "trace", "--ids", "1,2", "--taps", "logits", "-o", out); strings.Contains(stderr, "HEADWATER_XLA") {
+		t.Errorf("stderr %q of the embedded model, which does not ask for XLA", stderr)
+	}
+}
