@@ -40,10 +40,10 @@ func (m *Model) openText(dir *checkpoint.Dir) error {
 	m.chatErr = fmt.Errorf("models: %s: the model has no chat template: it was not trained on conversations, or its files do not say how", dir.Name)
 	template, err := dir.ChatTemplate("")
 	if err == nil && template != "" {
-		m.chat, m.chatErr = chat.New(template, specials)
+		m.chat, err = chat.New(template, specials)
 	}
 	if err != nil {
-		m.chatErr = err
+		m.chatErr = fmt.Errorf("models: %s: %w", dir.Name, err)
 	}
 	return nil
 }

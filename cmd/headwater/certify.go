@@ -42,6 +42,9 @@ func (p *program) certifyCommand() *cobra.Command {
 			if f.record != "" && f.output != "" {
 				return usagef("--record names the file; --output is for the table of a check")
 			}
+			if f.record == "" && cmd.Flags().Changed("max-tokens") {
+				return usagef("--max-tokens is for a --record")
+			}
 			if f.text != "" && f.ids != nil {
 				return usagef("certify takes one of --text and --ids")
 			}

@@ -29,6 +29,8 @@ HF_HOME, HF_HUB_CACHE, HF_TOKEN, HF_TOKEN_PATH, HF_ENDPOINT and HF_HUB_OFFLINE a
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, refs []string) error {
+			ctx, stop := interruptible(cmd)
+			defer stop()
 			for _, ref := range refs {
 				opts, err := hub.FromEnvironment()
 				if err != nil {
@@ -37,7 +39,7 @@ HF_HOME, HF_HUB_CACHE, HF_TOKEN, HF_TOKEN_PATH, HF_ENDPOINT and HF_HUB_OFFLINE a
 				opts.Update = update
 				bar := p.downloadBar()
 				opts.Progress = bar.show
-				dir, err := hub.Resolve(cmd.Context(), ref, opts)
+				dir, err := hub.Resolve(ctx, ref, opts)
 				bar.done()
 				if err != nil {
 					return err

@@ -91,6 +91,9 @@ func Read(c *Config) (*Family, *transformer.Spec, error) {
 		return nil, nil, err
 	}
 	spec, err := f.Spec(c)
+	if pruned := c.Object("pruned_heads"); pruned != nil && len(pruned.values) > 0 {
+		c.fail("pruned_heads is not empty: heads that were cut out of single layers are not supported")
+	}
 	if first := c.Err(); first != nil {
 		err = first // a missing key, and not what follows from it
 	}
