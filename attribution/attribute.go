@@ -36,7 +36,7 @@ type Map struct {
 func (m *Map) Row(l, t int) []float64 { return row(m.Data, l*m.Shape[1]+t, m.Shape[2]) }
 
 // Attribute computes methods on rows from any program: for each mixing that they need, a tensor of that name,
-// "attention" [L,H,T,S] or [L,T,S] with rows that sum to 1, "value-zeroing" [L,T,S] with distances. S is T, and all
+// "attention" [L,H,T,S] or [L,T,S] with rows that sum to 1 (or "attention-mean", if there is no other), "value-zeroing" [L,T,S] with distances. S is T, and all
 // tensors have the same L and T. Others are ignored. It returns every level, [L,T,T], of every method, flow included.
 //
 // Of the options, those that say how to generate are ignored; heads fuse [L,H,T,S], and [L,T,S] counts as one head.

@@ -47,12 +47,17 @@ func newInput(tensors []trace.Tensor, opts Options) (*input, error) {
 			continue
 		}
 		i := slices.IndexFunc(tensors, func(t trace.Tensor) bool { return t.Name == m.Mixing })
+		if i < 0 { // the mean over its heads serves as well
+			i = slices.IndexFunc(tensors, func(t trace.Tensor) bool { return t.Name == m.Mixing+"-mean" })
+		}
 		if i < 0 {
 			return nil, fmt.Errorf("attribution: method %s needs tensor %q, [L,T,S]; the input has %s",
 				m.Name, m.Mixing, tensorNames(tensors))
 		}
-		if err := in.add(tensors[i]); err != nil {
-			return nil, fmt.Errorf("attribution: tensor %q: %w", m.Mixing, err)
+		t := tensors[i]
+		t.Name = m.Mixing
+		if err := in.add(t); err != nil {
+			return nil, fmt.Errorf("attribution: tensor %q: %w", tensors[i].Name, err)
 		}
 	}
 	return in, nil

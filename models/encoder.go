@@ -42,7 +42,7 @@ func (m *Model) read(ctx context.Context, ids []int, ask trace.Ask, yield func(t
 	for i, at := range positions {
 		out, err := m.graph.Read(ctx, ids, at, asks, ask.Progress)
 		if err != nil {
-			yield(trace.Step{}, err)
+			yield(trace.Step{}, withFlag(err))
 			return
 		}
 		step := trace.Step{First: len(ids), Rows: out.Rows, Next: m.scored(ids, at, out.Logits, ask.Alternatives)}

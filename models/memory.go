@@ -1,6 +1,7 @@
 package models
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -27,6 +28,15 @@ func (e *MemoryError) Error() string {
 		limit = "the limit is"
 	}
 	return fmt.Sprintf("models: %s: %s, and %s %s; %s", e.What, gigabytes(e.Need), limit, gigabytes(e.Limit), e.Instead)
+}
+
+// withFlag names the flag that would make a refused pass fit.
+func withFlag(err error) error {
+	var pass *transformer.MemoryError
+	if errors.As(err, &pass) {
+		return fmt.Errorf("%w, or allow more (--max-memory)", err)
+	}
+	return err
 }
 
 // gigabytes returns a size as people read it.

@@ -65,7 +65,11 @@ func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) 
 	if err != nil {
 		return nil, err
 	}
-	return open(dir, ref, opts)
+	m, err := open(dir, ref, opts)
+	if err != nil && path != ref {
+		return nil, fmt.Errorf("%w (%s lies in the cache of the Hub: if a file there is broken, delete it and open the model again)", err, path)
+	}
+	return m, err
 }
 
 // openTiny opens the embedded model.

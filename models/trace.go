@@ -11,12 +11,14 @@ import (
 // Trace runs ids once, T tokens, and returns one tensor for each tap, in the order asked; see the taps of package trace for
 // their shapes. It returns an error for an unknown tap, listing the known ones, and for ids that the model cannot take.
 func (m *Model) Trace(ctx context.Context, ids []int, taps []trace.Tap) ([]trace.Tensor, error) {
-	return m.graph.Trace(ctx, ids, taps)
+	tensors, err := m.graph.Trace(ctx, ids, taps)
+	return tensors, withFlag(err)
 }
 
 // Forward runs several texts in one pass, padded on either side, and returns for each what [Model.Trace] does.
 func (m *Model) Forward(ctx context.Context, batch transformer.Batch, taps []trace.Tap) ([][]trace.Tensor, error) {
-	return m.graph.Forward(ctx, batch, taps)
+	texts, err := m.graph.Forward(ctx, batch, taps)
+	return texts, withFlag(err)
 }
 
 // WithoutValue runs layer l on x, the residual stream before it of T tokens, [T,D], with the value vector of one source zeroed in

@@ -96,6 +96,8 @@ const (
 	Terms Tap = "terms"
 	// Attention is the softmax of the scores, rows sum to 1: [L,H,T,S].
 	Attention Tap = "attention"
+	// AttentionMean is the mean of Attention over the heads: [L,T,S].
+	AttentionMean Tap = "attention-mean"
 	// Value is the value vector of each source, once for every head that reads it: [L,H,S,E].
 	Value Tap = "value"
 	// Context is attention × value per head: [L,H,T,E].
@@ -114,7 +116,7 @@ const (
 
 // Taps lists every tap in a fixed order, the one in which they are documented.
 func Taps() []Tap {
-	return []Tap{Scores, Terms, Attention, Value, Context, HeadOutput, Hidden, Final, Logits, ValueZeroing}
+	return []Tap{Scores, Terms, Attention, AttentionMean, Value, Context, HeadOutput, Hidden, Final, Logits, ValueZeroing}
 }
 
 // Tensor is a named array of float32, row-major.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,7 +31,7 @@ func (p *program) tokenizeCommand() *cobra.Command {
 			return p.tokenize(cmd.Context(), path, !noSpecials)
 		},
 	}
-	cmd.Flags().StringVar(&path, "tokenizer", "", "the tokenizer.json `FILE`")
+	cmd.Flags().StringVar(&path, "tokenizer", "", "the tokenizer.json, or the directory of a model: a `FILE`")
 	cmd.Flags().BoolVar(&noSpecials, "no-specials", false, "do not add control tokens such as begin-of-text")
 	return cmd
 }
@@ -42,6 +44,9 @@ type tokenized struct {
 
 // tokenize writes the tokens of each line of standard input. After a bad one it ends; what was written stays.
 func (p *program) tokenize(ctx context.Context, path string, specials bool) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, "tokenizer.json")
+	}
 	t, err := tokenizer.Load(path)
 	if err != nil {
 		return err

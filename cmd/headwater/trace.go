@@ -117,9 +117,6 @@ func (p *program) trace(ctx context.Context, f traceFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := checkSize(m.Info(), f.taps, len(ids)); err != nil {
-		return err
-	}
 	line := p.progress()
 	defer line.clear()
 	line.show("running %d tokens", len(ids))
@@ -172,34 +169,4 @@ func metadata(info trace.Info) map[string]string {
 	return map[string]string{
 		"version": strconv.Itoa(attribution.Version), "model_hash": info.Hash, "family": info.Family,
 	}
-}
-
-// maxTraceBytes is how much a trace may take: far more than is looked at, and less than fills memory by a slip.
-const maxTraceBytes = 4 << 30
-
-// checkSize refuses a trace that would fill memory. Besides what is recorded, the scores of one layer are held a few times.
-func checkSize(info trace.Info, taps []trace.Tap, tokens int) error {
-	L, H, T, D, V := float64(info.Layers), float64(info.Heads), float64(tokens), float64(info.Width), float64(info.Vocab)
-	numbers := 4 * H * T * T
-	for _, tap := range taps {
-		switch tap {
-		case trace.Scores, trace.Attention:
-			numbers += L * H * T * T
-		case trace.Terms:
-			numbers += 3 * L * H * T * T
-		case trace.HeadOutput:
-			numbers += L * H * T * D
-		case trace.Logits:
-			numbers += T * V
-		case trace.ValueZeroing:
-			numbers += L * T * T
-		default:
-			numbers += (L + 1) * T * D
-		}
-	}
-	if numbers*4 > maxTraceBytes {
-		return usagef("these taps of %d tokens need about %.1f GiB, limit %d GiB; take fewer taps or a shorter text",
-			tokens, numbers*4/(1<<30), maxTraceBytes>>30)
-	}
-	return nil
 }

@@ -194,6 +194,9 @@ func TestRecord(t *testing.T) {
 	if c, err := Run(context.Background(), open(t, "qwen2"), Options{Golden: g}); err != nil || c.OK {
 		t.Errorf("another model passes: %v", err)
 	}
+	if _, err := Run(context.Background(), open(t, "opt"), Options{Golden: g}); err == nil || !strings.Contains(err.Error(), "not of a model with 2 layers") {
+		t.Errorf("a model of other depth: %v", err)
+	}
 	if _, err := Record(context.Background(), m, [][]int{{1}, {1, 2}}, 1); err == nil {
 		t.Error("texts of two lengths are recorded")
 	}

@@ -40,12 +40,15 @@ func (r *run) recorded(pass, name string) ([]Check, error) {
 	if scored {
 		taps = append(taps, trace.Logits)
 	}
+	if g.Has(fmt.Sprintf("%shidden.%d", pass, info.Layers+1)) || !g.Has(fmt.Sprintf("%shidden.%d", pass, info.Layers)) {
+		return nil, fmt.Errorf("%s is not of a model with %d layers: it is the recording of another one", g.Name(), info.Layers)
+	}
 	texts, err := r.m.Forward(r.ctx, batch, taps)
 	if err != nil {
 		return nil, err
 	}
-	attention, hidden := compared(name+"attention", r.tolerance(TapTolerance)), compared(name+"hidden states", r.tolerance(TapTolerance))
-	logits := compared(name+"logits", r.tolerance(LogitsTolerance))
+	attention, hidden := compared(name+"attention", r.against(TapTolerance)), compared(name+"hidden states", r.against(TapTolerance))
+	logits := compared(name+"logits", r.against(LogitsTolerance))
 	for i, ts := range texts {
 		begin, n := begins[i], len(batch.IDs[i])
 		for l := range info.Layers {

@@ -20,10 +20,14 @@ type run struct {
 	half bool
 }
 
+// against is the tolerance against a recording, between that of two computations with the same weights.
+func (r *run) against(single float64) float64 { return r.tolerance(single, HalfTolerance) }
+func (r *run) between(single float64) float64 { return r.tolerance(single, HalfSameTolerance) }
+
 // tolerance is that of the weights' type.
-func (r *run) tolerance(single float64) float64 {
+func (r *run) tolerance(single, half float64) float64 {
 	if r.half {
-		return HalfTolerance
+		return half
 	}
 	return single
 }
@@ -78,9 +82,9 @@ func (r *run) cached() ([]Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	probabilities := compared(name+": probabilities", r.tolerance(TapTolerance))
-	attention := compared(name+": attention", r.tolerance(TapTolerance))
-	zeroing := compared(name+": Value Zeroing", r.tolerance(TapTolerance))
+	probabilities := compared(name+": probabilities", r.between(TapTolerance))
+	attention := compared(name+": attention", r.between(TapTolerance))
+	zeroing := compared(name+": Value Zeroing", r.between(TapTolerance))
 	prompt := max(1, len(r.ids)/2)
 	ask := trace.Ask{Mixings: asks, Continuation: r.ids[prompt:]}
 	for step, err := range r.m.Steps(r.ctx, r.ids[:prompt], ask) {
@@ -164,7 +168,7 @@ func (r *run) backends() ([]Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := compared(fmt.Sprintf("every tap on %s against %s", here.Backend, there.Backend), r.tolerance(LogitsTolerance))
+	c := compared(fmt.Sprintf("every tap on %s against %s", here.Backend, there.Backend), r.between(LogitsTolerance))
 	for i := range got {
 		c.array(got[i].Name, got[i].Data, want[i].Data, got[i].Axes, got[i].Shape)
 	}
@@ -191,7 +195,7 @@ func (r *run) valueZeroing() ([]Check, error) {
 	}
 	hidden, tap := ts[0], ts[1]
 	width := hidden.Shape[2]
-	c := compared("Value Zeroing against zeroed values", r.tolerance(TapTolerance))
+	c := compared("Value Zeroing against zeroed values", r.between(TapTolerance))
 	for _, l := range sampled(r.m.Info().Layers, 4) {
 		clean, err := r.m.WithoutValue(r.ctx, l, layer(hidden, l), -1)
 		if err != nil {
@@ -238,7 +242,7 @@ func (r *run) softmaxOfTerms() ([]Check, error) {
 	}
 	terms, attention, spec := ts[0], ts[1], r.m.Spec()
 	n := len(r.ids)
-	c := compared("attention against the softmax of its terms", r.tolerance(TapTolerance))
+	c := compared("attention against the softmax of its terms", r.between(TapTolerance))
 	for lh := range spec.Layers * spec.Heads {
 		for t := range n {
 			want := softmaxRow(spec, lh/spec.Heads, terms.Data[lh*3*n*n:(lh+1)*3*n*n], t, n)

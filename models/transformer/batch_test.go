@@ -112,7 +112,7 @@ func TestBatchRefusals(t *testing.T) {
 		{"no types", forward("gpt2", transformer.Batch{IDs: two, Types: [][]int{{0, 0}, {0}}}, trace.Hidden), "type 0 of token 0 is not in 0..-1"},
 		{"types of rows", forward("bert", transformer.Batch{IDs: two, Types: [][]int{{0, 1}, {0}}}, trace.ValueZeroing), "value-zeroing takes every token as type 0"},
 		{"no head", forward("bert_bare", transformer.Batch{IDs: two}, trace.Logits), "the bert model has no head, so there are no logits; take final"},
-		{"memory", forward("bloom", transformer.Batch{IDs: many}, trace.Attention), "GiB in one pass, limit 8 GiB"},
+		{"memory", forward("bloom", transformer.Batch{IDs: many}, trace.Attention), "GB in one pass, limit 8.6 GB"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.name, c.err, c.want)

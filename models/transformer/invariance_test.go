@@ -116,7 +116,7 @@ func TestTooLongForMemory(t *testing.T) {
 	_, prompted := s.Prompt(context.Background(), ids, nil)
 	_, traced := g.model.Trace(context.Background(), ids[:20_000], []trace.Tap{trace.Attention})
 	for name, err := range map[string]error{"prompt of 100000 tokens": prompted, "trace of 20000 tokens": traced} {
-		if err == nil || !strings.Contains(err.Error(), "GiB in one pass, limit 8 GiB") {
+		if err == nil || !strings.Contains(err.Error(), "GB in one pass, limit 8.6 GB") {
 			t.Errorf("%s: error %v, want one that names the limit", name, err)
 		}
 	}
