@@ -269,6 +269,9 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 	if r.opts.OwnRow && r.pending == nil {
 		from = r.fed // the prompt's rows explain no token
 	}
+	if r.opts.OnProgress != nil && step.Count >= longPrompt {
+		r.opts.OnProgress(trace.Progress{Stage: "combining the layers of the prompt's rows", Unit: "step", Done: 1, Total: 1})
+	}
 	if err := r.plan.extend(ctx, rows, from); err != nil {
 		return err
 	}
