@@ -258,6 +258,10 @@ func (r *run) take(ctx context.Context, step trace.Step) error {
 	return r.add(ctx, step)
 }
 
+// longPrompt is how many tokens a prompt has whose rows take long enough to combine to be worth a word: rollout of a thousand tokens takes
+// a second a layer.
+const longPrompt = 512
+
 // add takes one step of a decoder: rows for the methods and the next token.
 func (r *run) add(ctx context.Context, step trace.Step) error {
 	rows, err := r.plan.read(step, r.fed)

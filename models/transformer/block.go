@@ -34,6 +34,7 @@ type Block struct {
 	alibi   *Node
 	// visible is 1 where a target may see a source, [B or 1,1,N,S].
 	visible *Node
+	product product
 	// own is set where the only target stands behind a cache.
 	own *ownSlot
 }
@@ -122,10 +123,33 @@ func (b *Block) After(attentionOutput, x *Node) *Node {
 
 // mlp is the feed-forward part: down(f(up x)), or down(f(gate x) · up x).
 func (b *Block) mlp(x *Node) *Node {
+	if b.product.outFirst {
+		return b.mlpColumns(x)
+	}
 	if b.spec.Gated {
 		return b.mlpDense(Mul(b.spec.Activation.apply(b.mlpDense(x, "gate")), b.mlpDense(x, "up")), "down")
 	}
 	return b.mlpDense(b.spec.Activation.apply(b.mlpDense(x, "up")), "down")
+}
+
+// mlpColumns is mlp with the activations in columns, so that what lies between two products need not be turned.
+func (b *Block) mlpColumns(x *Node) *Node {
+	dims := x.Shape().Dimensions
+	rows := Reshape(x, -1, dims[len(dims)-1])
+	dense := func(x *Node, axis int, name string) *Node { // [out,m]
+		y := b.product.columns(x, axis, b.w(name+".weight"))
+		if !b.spec.MLPBias {
+			return y
+		}
+		return Add(y, InsertAxes(float(b.w(name+".bias")), -1))
+	}
+	up := dense(rows, 1, "up")
+	if b.spec.Gated {
+		up = Mul(b.spec.Activation.apply(dense(rows, 1, "gate")), up)
+	} else {
+		up = b.spec.Activation.apply(up)
+	}
+	return Reshape(Transpose(dense(up, 0, "down"), 0, 1), dims...)
 }
 
 // Context is attention × value per head, [B,H,N,E].
@@ -134,29 +158,40 @@ func (b *Block) Context() *Node {
 		return b.weighted(b.Attention, b.Value)
 	}
 	at := b.own.at()
-	own := b.grouped(ReduceAndKeep(Mul(b.Attention, at), ReduceSum, -1)) // [1,G,H/G,1,1]
-	own = Mul(own, InsertAxes(b.own.value, 2))                           // [1,G,H/G,1,E]
-	past := b.weighted(Mul(b.Attention, OneMinus(at)), b.own.past.value) // [1,H,1,E]
-	return Add(past, Reshape(own, past.Shape().Dimensions...))
+	own := ReduceAndKeep(Mul(b.Attention, at), ReduceSum, -1) // [1,H,1,1]
+	return Add(b.weighted(Mul(b.Attention, OneMinus(at)), b.own.past.value), b.weighted(own, b.own.value))
+}
+
+// narrow is whether kv [B,G,S,E] has one source or one component, so that what it is multiplied with is no product of matrices; the
+// libraries that XLA calls do not take all of those for one.
+func (b *Block) narrow(kv *Node) bool {
+	dims := kv.Shape().Dimensions
+	return dims[2] == 1 || dims[3] == 1
 }
 
 // weighted is attention [B,H,N,S] × value [B,G,S,E], [B,H,N,E].
 func (b *Block) weighted(attention, value *Node) *Node {
-	if b.spec.Groups() == b.spec.Heads {
-		return Einsum("bhns,bhse->bhne", attention, value)
+	if b.narrow(value) {
+		return ReduceSum(Mul(InsertAxes(attention, -1), InsertAxes(b.each(value), 2)), 3)
 	}
-	context := Einsum("bgrns,bgse->bgrne", b.grouped(attention), value)
+	if b.spec.Groups() == b.spec.Heads {
+		return b.Einsum("bhns,bhse->bhne", attention, value)
+	}
+	context := b.Einsum("bgrns,bgse->bgrne", b.grouped(attention), value)
 	dims := attention.Shape().Dimensions
 	return Reshape(context, dims[0], dims[1], dims[2], b.spec.HeadWidth)
 }
 
 // Values is the value vector of each source in every head, [B,H,S,E].
-func (b *Block) Values() *Node {
+func (b *Block) Values() *Node { return b.each(b.Value) }
+
+// each gives every head what its group has: [B,H,S,E] of [B,G,S,E].
+func (b *Block) each(kv *Node) *Node {
 	if b.spec.Groups() == b.spec.Heads {
-		return b.Value
+		return kv
 	}
-	dims := b.Value.Shape().Dimensions
-	each := BroadcastToDims(InsertAxes(b.Value, 2), dims[0], dims[1], b.spec.Heads/dims[1], dims[2], dims[3])
+	dims := kv.Shape().Dimensions
+	each := BroadcastToDims(InsertAxes(kv, 2), dims[0], dims[1], b.spec.Heads/dims[1], dims[2], dims[3])
 	return Reshape(each, dims[0], b.spec.Heads, dims[2], dims[3])
 }
 
@@ -164,13 +199,20 @@ func (b *Block) Values() *Node {
 // Σ_h HeadOutput_h + b_O is the attention output.
 func (b *Block) HeadOutput() *Node {
 	context := TransposeAllAxes(b.Context(), 1, 0, 2, 3) // [H,B,N,E]
-	byHead := Einsum("hbne,hed->hbnd", context, b.OutputWeight())
+	if b.spec.HeadWidth == 1 {                           // see narrow
+		return TransposeAllAxes(Mul(context, InsertAxes(b.OutputWeight(), 1)), 1, 0, 2, 3)
+	}
+	byHead := b.Einsum("hbne,hed->hbnd", context, b.OutputWeight())
 	return TransposeAllAxes(byHead, 1, 0, 2, 3)
 }
 
 // OutputWeight is the output projection W_O by head, [H,E,D].
 func (b *Block) OutputWeight() *Node {
-	return Reshape(float(b.w("output.weight")), b.spec.Heads, b.spec.HeadWidth, b.spec.Width)
+	w := float(b.w("output.weight"))
+	if b.product.outFirst {
+		w = Transpose(w, 0, 1)
+	}
+	return Reshape(w, b.spec.Heads, b.spec.HeadWidth, b.spec.Width)
 }
 
 // Terms are the three parts of the scores, [B,H,3,N,S], masked entries 0; their sum is the exact score, before it is capped:
@@ -224,22 +266,27 @@ func (b *Block) scaledDot(q *Node) *Node {
 	if b.own == nil {
 		return MulScalar(b.dot(q, b.Key), scale)
 	}
-	// A product with one key is not written as one of matrices, which libraries that XLA calls do not take in this shape.
-	own := b.grouped(q) // [1,G,H/G,1,E]
-	own = ReduceSum(Mul(own, InsertAxes(b.own.key, 2)), -1)
-	own = Reshape(own, 1, b.spec.Heads, 1, 1)
-	past, at := b.dot(q, b.own.past.key), b.own.at()
+	past, own, at := b.dot(q, b.own.past.key), b.dot(q, b.own.key), b.own.at()
 	return MulScalar(Add(Mul(past, OneMinus(at)), Mul(own, at)), scale)
 }
 
 // dot is q [B,H,N,E] · key [B,G,S,E], [B,H,N,S].
 func (b *Block) dot(q, key *Node) *Node {
+	if b.narrow(key) {
+		return ReduceSum(Mul(InsertAxes(q, 3), InsertAxes(b.each(key), 2)), -1)
+	}
 	if b.spec.Groups() == b.spec.Heads {
-		return Einsum("bhne,bhse->bhns", q, key)
+		return b.Einsum("bhne,bhse->bhns", q, key)
 	}
 	dims := q.Shape().Dimensions
-	scores := Einsum("bgrne,bgse->bgrns", b.grouped(q), key)
+	scores := b.Einsum("bgrne,bgse->bgrns", b.grouped(q), key)
 	return Reshape(scores, dims[0], dims[1], dims[2], -1)
+}
+
+// Einsum is graph.Einsum for use in a mixing: a product of matrices that stands alone. XLA on a CPU ends the program over some of those
+// that do not; see package models/xla.
+func (b *Block) Einsum(equation string, x, y *Node) *Node {
+	return b.product.isolated(Einsum(equation, b.product.isolated(x), b.product.isolated(y)))
 }
 
 // projections are query, key and value of every target, [B,N,HE or GE], and what the query is made of.
@@ -287,7 +334,9 @@ func (b *Block) joined(x *Node) *Node {
 func (b *Block) norm(x *Node, name string) *Node { return b.spec.norm(x, b.w.in(name+".")) }
 
 // linear is x W for the layer's projection of that name, [...,out].
-func (b *Block) linear(x *Node, name string) *Node { return contractLast(x, b.w(name+".weight"), 0) }
+func (b *Block) linear(x *Node, name string) *Node {
+	return b.product.layer(x, b.w(name+".weight"))
+}
 
 // dense is x W + b for query, key or value.
 func (b *Block) dense(x *Node, name string) *Node {

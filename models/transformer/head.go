@@ -8,19 +8,39 @@ import (
 //
 //	W_V t(x) + b,  t the identity or norm(f(W x + b))
 func (d *builder) logits(final *Node) *Node {
-	s, x := d.spec, final
-	if s.HeadTransform {
-		x = s.norm(s.HeadActivation.apply(d.dense(x, "head-transform")), d.w.in("head-norm."))
-	}
-	if s.TiedHead {
-		x = contractLast(x, d.w("embedding"), 1)
-	} else {
-		x = contractLast(x, d.w("head"), 1)
-	}
-	if s.HeadBias {
+	x := d.product.with(d.transformed(final), d.table(), 1)
+	if d.spec.HeadBias {
 		x = Add(x, alignLast(d.w("head-bias"), x))
 	}
-	return capped(x, s.LogitCap)
+	return capped(x, d.spec.LogitCap)
+}
+
+// logitColumns is logits for final [B,N,D] with a column for each target, [V,B·N].
+func (d *builder) logitColumns(final *Node) *Node {
+	x := d.transformed(final)
+	p := d.product
+	p.last = !d.spec.HeadBias && d.spec.LogitCap == 0
+	x = p.columns(Reshape(x, -1, d.spec.Embedded()), 1, d.table())
+	if d.spec.HeadBias {
+		x = Add(x, InsertAxes(float(d.w("head-bias")), -1))
+	}
+	return capped(x, d.spec.LogitCap)
+}
+
+// transformed is what stands before the output projection.
+func (d *builder) transformed(x *Node) *Node {
+	if !d.spec.HeadTransform {
+		return x
+	}
+	return d.spec.norm(d.spec.HeadActivation.apply(d.dense(x, "head-transform")), d.w.in("head-norm."))
+}
+
+// table is the output projection, [V,W].
+func (d *builder) table() *Node {
+	if d.spec.TiedHead {
+		return d.w("embedding")
+	}
+	return d.w("head")
 }
 
 // classes returns the scores of the classes for x [...,D], [...,K].
@@ -45,7 +65,7 @@ func (d *builder) head(x *Node) *Node {
 
 // dense is x W + b for a layer of the head.
 func (d *builder) dense(x *Node, name string) *Node {
-	y := contractLast(x, d.w(name+".weight"), 0)
+	y := d.product.with(x, d.w(name+".weight"), 0)
 	return Add(y, alignLast(d.w(name+".bias"), y))
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
@@ -76,7 +77,7 @@ func New(backend compute.Backend, spec *Spec, dtype dtypes.DType, load Loader) (
 	if m.Backend() == "go" {
 		m.promptStep = 1
 	}
-	for _, a := range fused(m.params) {
+	for _, a := range fused(m.params, m.outFirst()) {
 		t, err := m.load(a, load)
 		if err != nil {
 			return nil, err
@@ -86,12 +87,28 @@ func New(backend compute.Backend, spec *Spec, dtype dtypes.DType, load Loader) (
 	return m, nil
 }
 
+// outFirst is whether the matrices of layers are held [out,in]: where XLA computes on a CPU, which then multiplies them with few columns
+// of activations and reads them in order, as the library it calls is fastest at.
+func (m *Model) outFirst() bool { return onCPU(m.backend) }
+
+// builder builds a graph of the model.
+func (m *Model) builder(w Weights, t text) *builder {
+	d := newBuilder(m.Spec, w, t)
+	d.fused = true
+	if m.outFirst() {
+		d.product = product{outFirst: true, alone: graph.GreaterThan(t.length, graph.ZerosLike(t.length))}
+	}
+	return d
+}
+
 // Backend returns the name of what computes: go or xla.
-func (m *Model) Backend() string {
-	if strings.EqualFold(m.backend.Name(), "Go Backend") { // what package gobackend calls itself
+func (m *Model) Backend() string { return backendName(m.backend) }
+
+func backendName(b compute.Backend) string {
+	if strings.EqualFold(b.Name(), "Go Backend") { // what package gobackend calls itself
 		return "go"
 	}
-	return m.backend.Name()
+	return b.Name()
 }
 
 // CheckIDs returns an error if ids is empty, longer than the context, or holds an id outside the vocabulary.

@@ -110,10 +110,10 @@ func (s *Session) Step(ctx context.Context, id int) (*Output, error) {
 	if err := s.grow(); err != nil {
 		return nil, err
 	}
-	spec, asks, mixes := s.m.Spec, s.asks, s.mixes
+	model, asks, mixes := s.m, s.asks, s.mixes
 	inputs := append([]*tensors.Tensor{idTensor([]int{id}, 1), tensors.FromScalar(int32(s.Length()))}, s.cache.all...)
 	out, err := s.m.run("step "+describe(asks), allWeights, func(w Weights, in []*graph.Node) []*graph.Node {
-		d := newBuilder(spec, w, text{ids: in[0], first: in[1], length: graph.OnePlus(in[1])})
+		d := model.builder(w, text{ids: in[0], first: in[1], length: graph.OnePlus(in[1])})
 		return d.step(in[2:], asks, mixes)
 	}, inputs...)
 	if err != nil {

@@ -48,11 +48,11 @@ func (m *Model) oneText(ids []int, fed int) *texts {
 
 // run executes a graph over the texts; what and which say which, as in [Model.run].
 func (t *texts) run(what, which string, build func(d *builder, in []*Node) []*Node, more ...*tensors.Tensor) ([]*tensors.Tensor, error) {
-	spec, kind := t.m.Spec, t.kind // nothing else of this pass may stay in the graph
+	m, kind := t.m, t.kind // nothing else of this pass may stay in the graph
 	inputs := append(append([]*tensors.Tensor(nil), t.inputs...), more...)
 	return t.m.run(fmt.Sprintf("%s %+v", what, kind), which, func(w Weights, in []*Node) []*Node {
 		of, rest := kind.nodes(in)
-		return build(newBuilder(spec, w, of), rest)
+		return build(m.builder(w, of), rest)
 	}, inputs...)
 }
 

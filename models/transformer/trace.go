@@ -3,8 +3,10 @@ package transformer
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
 	"github.com/gomlx/gomlx/core/tensors"
@@ -21,16 +23,15 @@ type tap struct {
 
 // taps are those that the graph of one pass returns. Value Zeroing is a mixing and computed in tiles.
 var taps = map[trace.Tap]tap{
-	trace.Scores:        {axes: "LHTS", block: (*Block).MaskedScores},
-	trace.Terms:         {axes: "LH3TS", block: (*Block).Terms},
-	trace.Attention:     {axes: "LHTS", block: func(b *Block) *Node { return b.Attention }},
-	trace.AttentionMean: {axes: "LTS", block: func(b *Block) *Node { return fuse(b.Attention, trace.Heads{}) }},
-	trace.Value:         {axes: "LHSE", block: (*Block).Values},
-	trace.Context:       {axes: "LHTE", block: (*Block).Context},
-	trace.HeadOutput:    {axes: "LHTD", block: (*Block).HeadOutput},
-	trace.Hidden:        {axes: "LTD"}, // what goes from graph to graph
-	trace.Final:         {axes: "TD", end: finalTap},
-	trace.Logits:        {axes: "TV", end: (*builder).head}, // TK or K of a classifier
+	trace.Scores:     {axes: "LHTS", block: (*Block).MaskedScores},
+	trace.Terms:      {axes: "LH3TS", block: (*Block).Terms},
+	trace.Attention:  {axes: "LHTS", block: func(b *Block) *Node { return b.Attention }},
+	trace.Value:      {axes: "LHSE", block: (*Block).Values},
+	trace.Context:    {axes: "LHTE", block: (*Block).Context},
+	trace.HeadOutput: {axes: "LHTD", block: (*Block).HeadOutput},
+	trace.Hidden:     {axes: "LTD"}, // what goes from graph to graph
+	trace.Final:      {axes: "TD", end: finalTap},
+	trace.Logits:     {axes: "TV", end: headTap}, // TK or K of a classifier
 }
 
 // finalTap is the residual stream behind the final norm. Without one it is multiplied by 1, because the pure-Go backend cannot run a graph
@@ -40,6 +41,15 @@ func finalTap(d *builder, x *Node) *Node {
 		return final
 	}
 	return MulScalar(x, 1)
+}
+
+// headTap is what the head makes of every target. The scores of a vocabulary come in columns, [V,B·N], where products are fastest that
+// way: they are turned while they are copied to the host.
+func headTap(d *builder, x *Node) *Node {
+	if d.spec.Head == LanguageHead && d.product.outFirst {
+		return d.logitColumns(d.final(x))
+	}
+	return d.head(x)
 }
 
 // Batch is several texts for one pass; shorter ones are padded to the longest. Where a rotation changes with the length of the text
@@ -258,6 +268,10 @@ func (r *recorder) copy(names []trace.Tap, l int, made []*tensors.Tensor) error 
 	for i, name := range names {
 		dims := made[i].Shape().Dimensions
 		err := read(made[i], func(data []float32) {
+			if name == trace.Logits && r.m.Spec.Head == LanguageHead && len(dims) == 2 {
+				r.putColumns(name, data)
+				return
+			}
 			size := len(data) / dims[0]
 			for k := range r.batch.IDs {
 				r.put(k, name, l, dims[1:], data[k*size:(k+1)*size])
@@ -293,6 +307,39 @@ func (r *recorder) put(k int, name trace.Tap, l int, dims []int, data []float32)
 		to = to[l*size:]
 	}
 	cut(to, data, dims, from, keep)
+}
+
+// putColumns copies scores [V,B·N] of every text, without the padding.
+func (r *recorder) putColumns(name trace.Tap, data []float32) {
+	v, texts := r.m.Spec.Vocab, len(r.batch.IDs)
+	columns := len(data) / v
+	for k, ids := range r.batch.IDs {
+		to := r.tensor(k, name, 0, []int{len(ids), v}, len(ids)*v)
+		turn(to, data[k*columns/texts+r.batch.begin(k, r.longest):], len(ids), v, columns)
+	}
+}
+
+// turn copies the first n columns of src, [rows, ...] with so many numbers from row to row, into dst, [n,rows]. The rows are shared out
+// among the processors and taken in blocks that a cache holds.
+func turn(dst, src []float32, n, rows, stride int) {
+	const block = 16
+	workers := runtime.GOMAXPROCS(0)
+	var all sync.WaitGroup
+	for w := range workers {
+		begin, end := w*rows/workers, (w+1)*rows/workers
+		all.Go(func() {
+			for at := begin; at < end; at += block {
+				till := min(at+block, end)
+				for t := range n {
+					row := dst[t*rows : (t+1)*rows]
+					for i := at; i < till; i++ {
+						row[i] = src[i*stride+t]
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // tensor returns the numbers of tap name of text k, which are made at first use: so many layers, 0 for a tap without, of size numbers

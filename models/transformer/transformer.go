@@ -11,7 +11,6 @@ package transformer
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -63,13 +62,14 @@ type builder struct {
 	spec *Spec
 	w    Weights
 	// fused is whether query, key and value are one array, as [Model] holds them.
-	fused bool
+	fused   bool
+	product product
 	// turnings are made once for all layers that share them.
 	turnings map[*Rotary]*turning
 }
 
 func newBuilder(spec *Spec, w Weights, t text) *builder {
-	return &builder{text: t, spec: spec, w: w, fused: true, turnings: map[*Rotary]*turning{}}
+	return &builder{text: t, spec: spec, w: w, turnings: map[*Rotary]*turning{}}
 }
 
 // cache is the keys and values of one layer: [B,G,S,E] each, slots that hold no token yet are anything finite.
@@ -84,7 +84,7 @@ func (d *builder) embed() *Node {
 	}
 	projected := s.Embedded() != s.Width
 	if projected && s.ProjectTokens {
-		x = contractLast(x, d.w("embedding-projection.weight"), 0)
+		x = d.product.with(x, d.w("embedding-projection.weight"), 0)
 	}
 	if s.Positions == LearnedPositions {
 		x = Add(x, d.learned())
@@ -100,7 +100,7 @@ func (d *builder) embed() *Node {
 		x = s.norm(x, d.w.in("embedding-norm."))
 	}
 	if projected && !s.ProjectTokens {
-		x = contractLast(x, d.w("embedding-projection.weight"), 0)
+		x = d.product.with(x, d.w("embedding-projection.weight"), 0)
 		x = Add(x, alignLast(d.w("embedding-projection.bias"), x))
 	}
 	return x
@@ -147,7 +147,7 @@ func (d *builder) blockBehind(l int, x *Node, past cache) (*Block, cache) {
 
 // open begins a block: its input, its query, and the keys and values of its targets.
 func (d *builder) open(l int, x *Node) (*Block, cache) {
-	b := &Block{Input: x, spec: d.spec, layer: l, w: d.w.in(fmt.Sprintf("blocks.%d.", l)), turning: d.turning(l)}
+	b := &Block{Input: x, spec: d.spec, layer: l, product: d.product, w: d.w.in(fmt.Sprintf("blocks.%d.", l)), turning: d.turning(l)}
 	u := x
 	if d.spec.Order != PostNorm {
 		u = d.spec.norm(x, b.w.in("attention-norm."))
@@ -238,7 +238,7 @@ func (d *builder) final(x *Node) *Node {
 		x = d.spec.norm(x, d.w.in("final-norm."))
 	}
 	if d.spec.projectsOut() {
-		x = contractLast(x, d.w("head-projection.weight"), 0)
+		x = d.product.with(x, d.w("head-projection.weight"), 0)
 	}
 	return x
 }
@@ -276,20 +276,6 @@ func float(x *Node) *Node {
 	return ConvertDType(x, dtypes.Float32)
 }
 
-// contractLast multiplies the last axis of x by axis of the matrix w. A matrix in half precision meets x in that precision, as its
-// checkpoint was trained, and sums in float32. The product is one of two matrices, which is what libraries are fast at.
-func contractLast(x, w *Node, axis int) *Node {
-	dims := slices.Clone(x.Shape().Dimensions)
-	last := len(dims) - 1
-	rows := Reshape(x, -1, dims[last])
-	dims[last] = w.Shape().Dimensions[1-axis]
-	if w.DType() == dtypes.Float32 {
-		return Reshape(DotGeneral(rows, []int{1}, nil, w, []int{axis}, nil), dims...)
-	}
-	half := Dot(ConvertDType(rows, w.DType()), w).WithAccumulatorDType(dtypes.Float32).WithOutputDType(dtypes.Float32)
-	return Reshape(half.General([]int{1}, nil, []int{axis}, nil), dims...)
-}
-
 // apply returns f(x), entry by entry.
 func (f Activation) apply(x *Node) *Node {
 	switch f {
@@ -311,7 +297,10 @@ func (f Activation) apply(x *Node) *Node {
 // panics like all GoMLX graph code.
 func Logits(spec *Spec, w Weights, ids *Node) (logits *Node, attention []*Node) {
 	d := newBuilder(spec, w, text{ids: ids, length: Scalar(ids.Graph(), dtypes.Int32, ids.Shape().Dimensions[1])})
-	d.fused = false
+	if onCPU(ids.Graph().Backend()) {
+		first := Reshape(Slice(ids, AxisRange(0, 1), AxisRange(0, 1)))
+		d.product = product{alone: GreaterOrEqual(first, ZerosLike(first)), trained: true}
+	}
 	x := d.embed()
 	for l := range spec.Layers {
 		b, _ := d.block(l, x)

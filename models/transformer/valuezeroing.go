@@ -32,22 +32,19 @@ func (valueZeroing) Mix(b *Block, heads trace.Heads) *Node {
 func (b *Block) withoutSource(heads trace.Heads) *Node {
 	value := TransposeAllAxes(b.Values(), 0, 2, 1, 3)      // [B,S,H,E]
 	attention := TransposeAllAxes(b.Attention, 0, 2, 3, 1) // [B,N,S,H]
-	projection := b.OutputWeight()                         // [H,E,D]
 	if heads.Fusion == trace.OneHead {
 		only := AxisRange(heads.Head, heads.Head+1)
 		value, attention = SliceAxis(value, 2, only), SliceAxis(attention, 3, only)
-		projection = SliceAxis(projection, 0, only)
+		projection := Squeeze(SliceAxis(b.OutputWeight(), 0, only), 0)   // [E,D]
+		weighted := Mul(InsertAxes(value, 1), InsertAxes(attention, -1)) // [B,N,S,1,E]
+		removed := b.product.with(Squeeze(weighted, 3), projection, 0)   // [B,N,S,D]
+		return Sub(InsertAxes(b.AttentionOutput, 2), removed)
 	}
 	dims := attention.Shape().Dimensions
-	inner := dims[3] * b.spec.HeadWidth
-	projection = Reshape(projection, inner, b.spec.Width)
-	weighted := Mul(InsertAxes(value, 1), InsertAxes(attention, -1)) // [B,N,S,H,E]
-	weighted = Reshape(weighted, dims[0], dims[1], dims[2], inner)   // [B,N,S,HE]
-	if heads.Fusion == trace.OneHead {
-		return Sub(InsertAxes(b.AttentionOutput, 2), contractLast(weighted, projection, 0))
-	}
-	context := InsertAxes(b.joined(b.Context()), 2) // [B,N,1,HE]
-	return b.outputBias(contractLast(Sub(context, weighted), projection, 0))
+	weighted := Mul(InsertAxes(value, 1), InsertAxes(attention, -1))                  // [B,N,S,H,E]
+	weighted = Reshape(weighted, dims[0], dims[1], dims[2], dims[3]*b.spec.HeadWidth) // [B,N,S,HE]
+	context := InsertAxes(b.joined(b.Context()), 2)                                   // [B,N,1,HE]
+	return b.outputBias(b.linear(Sub(context, weighted), "output"))
 }
 
 func (valueZeroing) Check(heads trace.Heads) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
@@ -22,11 +23,14 @@ type weight struct {
 type array struct {
 	name  string
 	parts []Param
+	// outFirst is whether it is held [out,in].
+	outFirst bool
 }
 
 // fused returns the arrays that params are held in. Query, key and value of a layer share one, because one wide product is faster than
 // three narrow ones: blocks.l.qkv.{weight [D,HE+2GE],bias [HE+2GE]}.
-func fused(params []Param) []array {
+// With outFirst the matrices of layers are held [out,in]; see [builder.outFirst].
+func fused(params []Param, outFirst bool) []array {
 	var all []array
 	at := map[string]int{}
 	for _, p := range params {
@@ -37,7 +41,7 @@ func fused(params []Param) []array {
 		i, ok := at[name]
 		if !ok {
 			i = len(all)
-			at[name], all = i, append(all, array{name: name})
+			at[name], all = i, append(all, array{name: name, outFirst: outFirst && len(p.Shape) == 2 && strings.HasPrefix(name, "blocks.")})
 		}
 		all[i].parts = append(all[i].parts, p)
 	}
@@ -50,6 +54,9 @@ func (a array) shape() []int {
 	last := len(shape) - 1
 	for _, p := range a.parts[1:] {
 		shape[last] += p.Shape[last]
+	}
+	if a.outFirst {
+		slices.Reverse(shape)
 	}
 	return shape
 }
@@ -67,10 +74,10 @@ func (m *Model) load(a array, load Loader) (*tensors.Tensor, error) {
 	}
 	var loaded error
 	err = t.MutableFlatData(func(flat any) {
-		row, column := shape[len(shape)-1], 0
+		to := place{flat: flat, row: shape[len(shape)-1], outFirst: a.outFirst}
 		for _, p := range a.parts {
-			loaded = errors.Join(loaded, fill(flat, p, row, column, load))
-			column += p.Shape[len(p.Shape)-1]
+			loaded = errors.Join(loaded, to.fill(p, load))
+			to.column += p.Shape[len(p.Shape)-1]
 		}
 	})
 	if err = errors.Join(loaded, err); err != nil {
@@ -82,18 +89,22 @@ func (m *Model) load(a array, load Loader) (*tensors.Tensor, error) {
 	return t, nil
 }
 
-// fill loads p into rows of flat, which have row numbers each, from a column on.
-func fill(flat any, p Param, row, column int, load Loader) error {
+// place is where a parameter goes: flat has rows of so many numbers, and the parameter begins at a column; if outFirst, its columns are
+// rows of flat, from that one on.
+type place struct {
+	flat        any
+	row, column int
+	outFirst    bool
+}
+
+// fill loads p.
+func (to place) fill(p Param, load Loader) error {
 	filled, width := 0, p.Shape[len(p.Shape)-1]
 	err := load(p, func(first int, values []float32) {
 		filled += len(values)
-		if row == width { // nothing beside it
-			put(flat, first, values)
-			return
-		}
 		for len(values) > 0 {
 			n := min(len(values), width-first%width)
-			put(flat, first/width*row+column+first%width, values[:n])
+			to.put(first/width, first%width, values[:n])
 			first, values = first+n, values[n:]
 		}
 	})
@@ -103,14 +114,24 @@ func fill(flat any, p Param, row, column int, load Loader) error {
 	return err
 }
 
-// put writes values into flat from at on, in the precision of flat.
-func put(flat any, at int, values []float32) {
-	switch dst := flat.(type) {
+// put writes values of one row of the parameter from a column on, in the precision of flat.
+func (to place) put(row, column int, values []float32) {
+	at, step := row*to.row+to.column+column, 1
+	if to.outFirst {
+		at, step = (to.column+column)*to.row+row, to.row
+	}
+	switch dst := to.flat.(type) {
 	case []float32:
-		copy(dst[at:at+len(values)], values)
+		if step == 1 {
+			copy(dst[at:at+len(values)], values)
+			return
+		}
+		for i, v := range values {
+			dst[at+i*step] = v
+		}
 	case []bfloat16.BFloat16:
 		for i, v := range values {
-			dst[at+i] = bfloat16.FromBits(uint16(math.Float32bits(roundBFloat16(v)) >> 16))
+			dst[at+i*step] = bfloat16.FromBits(uint16(math.Float32bits(roundBFloat16(v)) >> 16))
 		}
 	}
 }

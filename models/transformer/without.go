@@ -24,7 +24,7 @@ func (m *Model) WithoutValue(ctx context.Context, l int, x []float32, source int
 	}
 	out, err := m.run(fmt.Sprintf("without value, layer %d", l), ofLayer(l), func(w Weights, in []*Node) []*Node {
 		ids := Zeros(in[0].Graph(), shapes.Make(dtypes.Int32, 1, in[0].Shape().Dimensions[1])) // only their number matters
-		d := newBuilder(spec, w, text{ids: ids, length: in[1]})
+		d := m.builder(w, text{ids: ids, length: in[1]})
 		b, _ := d.block(l, in[0])
 		slots := Iota(ids.Graph(), shapes.Make(dtypes.Int32, 1, 1, ids.Shape().Dimensions[1], 1), 2)
 		b.Value = Mul(b.Value, ConvertDType(NotEqual(slots, in[2]), dtypes.Float32))

@@ -16,7 +16,7 @@ import (
 func init() {
 	xla.EnableAutoInstall(false)
 	models.RegisterXLA(models.Plugins{
-		FindCPU: plugin.Find, CheckCPU: plugin.CheckCPU,
+		FindCPU: plugin.Find, CheckCPU: checkCPU,
 		FindCUDA: findCUDA, CheckCUDA: plugin.CheckCUDA, PrepareCUDA: plugin.PrepareCUDA,
 	})
 }
