@@ -33,18 +33,17 @@ type MemoryError struct {
 func (e *MemoryError) Error() string {
 	advice := "take a shorter text or fewer taps"
 	if e.HeadMean > 0 {
-		advice = "use head-mean: " + gib(e.HeadMean)
+		advice = "the mean over heads (attention-mean) needs " + gigabytes(e.HeadMean)
 	}
-	return fmt.Sprintf("transformer: %s for %s tokens: %s in one pass, limit %s; %s", e.What, thousands(e.Tokens), gib(e.Need), gib(e.Limit), advice)
+	return fmt.Sprintf("transformer: %s for %s tokens: %s in one pass, limit %s; %s", e.What, thousands(e.Tokens), gigabytes(e.Need), gigabytes(e.Limit), advice)
 }
 
-// gib writes bytes in GiB, to one place where it matters.
-func gib(n int64) string {
-	x := float64(n) / (1 << 30)
-	if x >= 10 || x == float64(int(x)) {
-		return fmt.Sprintf("%.0f GiB", x)
+// gigabytes writes bytes as people read them.
+func gigabytes(n int64) string {
+	if n < 1e8 {
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 	}
-	return fmt.Sprintf("%.1f GiB", x)
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
 // thousands writes n with commas.
@@ -88,6 +87,8 @@ func (s *Spec) estimate(n Need) (returned, layer float64) {
 			add(3*pairs, layers)
 		case trace.HeadOutput:
 			add(stream*float64(s.Heads), layers)
+		case trace.AttentionMean:
+			add(pairs/float64(s.Heads), layers)
 		case trace.ValueZeroing:
 			returned += layers * pairs / float64(s.Heads)
 		case trace.Logits:
@@ -142,7 +143,7 @@ func what(n Need) string {
 }
 
 // headMean returns the same with the mean over heads, and whether there is anything to average: rows of each head, or the tap of
-// attention, which the rows of its mixing say as well.
+// attention.
 func headMean(n Need) (Need, bool) {
 	smaller, found := Need{Tokens: n.Tokens, Texts: n.Texts}, false
 	for _, ask := range n.Asks {
@@ -153,8 +154,7 @@ func headMean(n Need) (Need, bool) {
 	}
 	for _, tap := range n.Taps {
 		if tap == trace.Attention {
-			smaller.Asks, found = append(smaller.Asks, trace.MixingAsk{Name: string(tap), AllRows: true}), true
-			continue
+			tap, found = trace.AttentionMean, true
 		}
 		smaller.Taps = append(smaller.Taps, tap)
 	}

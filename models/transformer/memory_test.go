@@ -60,16 +60,16 @@ func TestMemoryError(t *testing.T) {
 		want string
 	}{
 		{transformer.MemoryError{What: "attention taps", Tokens: 4096, Need: 12 << 30, Limit: 8 << 30, HeadMean: 3 << 29},
-			"transformer: attention taps for 4,096 tokens: 12 GiB in one pass, limit 8 GiB; use head-mean: 1.5 GiB"},
+			"transformer: attention taps for 4,096 tokens: 12.9 GB in one pass, limit 8.6 GB; the mean over heads (attention-mean) needs 1.6 GB"},
 		{transformer.MemoryError{What: "attention", Tokens: 1234567, Need: 12 << 40, Limit: 1 << 29},
-			"transformer: attention for 1,234,567 tokens: 12288 GiB in one pass, limit 0.5 GiB; take a shorter text or fewer taps"},
+			"transformer: attention for 1,234,567 tokens: 13194.1 GB in one pass, limit 0.5 GB; take a shorter text or fewer taps"},
 	} {
 		if got := c.err.Error(); got != c.want {
 			t.Errorf("error %q, want %q", got, c.want)
 		}
 	}
 	_, err = g.model.Read(context.Background(), make([]int, 5000), 0, []trace.MixingAsk{{Name: "attention"}}, nil)
-	if err == nil || !strings.Contains(err.Error(), "attention rows for 5,000 tokens") || strings.Contains(err.Error(), "head-mean") {
+	if err == nil || !strings.Contains(err.Error(), "attention rows for 5,000 tokens") || strings.Contains(err.Error(), "attention-mean") {
 		t.Errorf("Read of 5,000 tokens: error %v, want one that does not advise what is done already", err)
 	}
 }

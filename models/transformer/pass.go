@@ -63,6 +63,9 @@ func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (*Output,
 	return out, nil
 }
 
+// longPrompt is how many tokens a prompt has whose reading is worth a word.
+const longPrompt = 512
+
 func (p *pass) layers(ctx context.Context, progress func(trace.Progress)) (*Output, error) {
 	spec, fed := p.m.Spec, p.m.fed(len(p.ids))
 	feed := p.m.oneText(p.ids, fed)
@@ -74,6 +77,9 @@ func (p *pass) layers(ctx context.Context, progress func(trace.Progress)) (*Outp
 	for l := range spec.Layers {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("stopped at layer %d: %w", l, err)
+		}
+		if progress != nil && len(p.ids) >= longPrompt {
+			progress(trace.Progress{Stage: "reading the prompt", Unit: "layer", Done: l + 1, Total: spec.Layers})
 		}
 		if x, err = p.layer(ctx, feed, l, x, out, progress); err != nil {
 			return nil, err

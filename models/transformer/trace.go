@@ -23,15 +23,16 @@ type tap struct {
 
 // taps are those that the graph of one pass returns. Value Zeroing is a mixing and computed in tiles.
 var taps = map[trace.Tap]tap{
-	trace.Scores:     {axes: "LHTS", block: (*Block).MaskedScores},
-	trace.Terms:      {axes: "LH3TS", block: (*Block).Terms},
-	trace.Attention:  {axes: "LHTS", block: func(b *Block) *Node { return b.Attention }},
-	trace.Value:      {axes: "LHSE", block: (*Block).Values},
-	trace.Context:    {axes: "LHTE", block: (*Block).Context},
-	trace.HeadOutput: {axes: "LHTD", block: (*Block).HeadOutput},
-	trace.Hidden:     {axes: "LTD"}, // what goes from graph to graph
-	trace.Final:      {axes: "TD", end: finalTap},
-	trace.Logits:     {axes: "TV", end: headTap}, // TK or K of a classifier
+	trace.Scores:        {axes: "LHTS", block: (*Block).MaskedScores},
+	trace.Terms:         {axes: "LH3TS", block: (*Block).Terms},
+	trace.Attention:     {axes: "LHTS", block: func(b *Block) *Node { return b.Attention }},
+	trace.AttentionMean: {axes: "LTS", block: func(b *Block) *Node { return fuse(b.Attention, trace.Heads{}) }},
+	trace.Value:         {axes: "LHSE", block: (*Block).Values},
+	trace.Context:       {axes: "LHTE", block: (*Block).Context},
+	trace.HeadOutput:    {axes: "LHTD", block: (*Block).HeadOutput},
+	trace.Hidden:        {axes: "LTD"}, // what goes from graph to graph
+	trace.Final:         {axes: "TD", end: finalTap},
+	trace.Logits:        {axes: "TV", end: headTap}, // TK or K of a classifier
 }
 
 // finalTap is the residual stream behind the final norm. Without one it is multiplied by 1, because the pure-Go backend cannot run a graph

@@ -1,0 +1,89 @@
+package transformer
+
+import (
+	"slices"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+)
+
+// product is how a graph multiplies activations by weights. A matrix in half precision meets activations in that precision, as its
+// checkpoint was trained, and sums in float32. A product is always one of two matrices, which is what libraries are fast at.
+type product struct {
+	// outFirst is whether the matrices of layers are held [out,in] and not [in,out].
+	outFirst bool
+	// alone is true at run time, or nil; see [product.isolated].
+	alone *Node
+	// trained is whether weights are isolated as well, so that what autodiff makes of a product is.
+	trained bool
+	// last is whether nothing follows but the end of the graph.
+	last bool
+}
+
+// onCPU is whether XLA computes in the memory of the host.
+func onCPU(b compute.Backend) bool { return backendName(b) != "go" && b.HasSharedBuffers() }
+
+// manyRows is how many rows of activations make x·W faster than (W·x)ᵀ, which has to be turned: between 80 and 256 on a processor with
+// AVX-512.
+const manyRows = 192
+
+// with multiplies the last axis of x [...,K] by axis of the matrix w.
+func (p product) with(x, w *Node, axis int) *Node {
+	dims := slices.Clone(x.Shape().Dimensions)
+	last := len(dims) - 1
+	rows := Reshape(x, -1, dims[last])
+	dims[last] = w.Shape().Dimensions[1-axis]
+	if p.outFirst && axis == 1 && rows.Shape().Dimensions[0] < manyRows {
+		return Reshape(Transpose(p.columns(rows, 1, w), 0, 1), dims...)
+	}
+	return Reshape(p.dot(rows, 1, w, axis), dims...)
+}
+
+// layer multiplies the last axis of x by a matrix of a layer.
+func (p product) layer(x, w *Node) *Node {
+	if p.outFirst {
+		return p.with(x, w, 1)
+	}
+	return p.with(x, w, 0)
+}
+
+// columns is w [out,in] times x, of which axis is in, [out,m].
+func (p product) columns(x *Node, axis int, w *Node) *Node { return p.dot(w, 1, x, axis) }
+
+// dot sums x over axis with y over another: [x's other axis, y's other axis].
+func (p product) dot(x *Node, xAxis int, y *Node, yAxis int) *Node {
+	half := x.DType() != y.DType()
+	if half {
+		dtype := dtypes.Float32
+		for _, n := range []*Node{x, y} {
+			if n.DType() != dtypes.Float32 {
+				dtype = n.DType()
+			}
+		}
+		x, y = ConvertDType(x, dtype), ConvertDType(y, dtype)
+		if p.alone != nil { // a CPU, which has no products in half precision
+			x, y, half = float(p.isolated(x)), float(p.isolated(y)), false // isolated, or the rounding would be left out
+		}
+	}
+	d := Dot(p.isolated(x), p.isolated(y))
+	if half {
+		d = d.WithAccumulatorDType(dtypes.Float32).WithOutputDType(dtypes.Float32)
+	}
+	result := d.General([]int{xAxis}, nil, []int{yAxis}, nil)
+	if p.last {
+		return result
+	}
+	return p.isolated(result)
+}
+
+// isolated is x, chosen by alone, unless it is an input of the graph. XLA on a CPU hands products of matrices to oneDNN together with the
+// arithmetic around them, and ends the program over combinations that oneDNN does not know; a choice it leaves out. Without alone it is
+// x itself.
+func (p product) isolated(x *Node) *Node {
+	if p.alone == nil || x.Type() == NodeTypeParameter && !p.trained {
+		return x
+	}
+	return Where(BroadcastToShape(p.alone, shapes.Make(dtypes.Bool, x.Shape().Dimensions...)), x, ZerosLike(x))
+}
