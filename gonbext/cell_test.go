@@ -404,7 +404,7 @@ func TestOutsideOfANotebook(t *testing.T) {
 		{"try", "steps 1, error models: the disk is full\n", "", 0},
 		{"two options", "", "gonbext: 2 Options given, at most one is taken\n", 1},
 		{"trace", "1 token\nfinal [1 2] (TD) [1 2]\n", "", 0},
-		{"unknown tap", "", "gonbext: unknown tap \"nonsense\"; there are [scores terms attention value context head-output hidden final logits value-zeroing]\n", 1},
+		{"unknown tap", "", "gonbext: unknown tap \"nonsense\"; there are [scores terms attention attention-mean value context head-output hidden final logits value-zeroing]\n", 1},
 		{"show", "note  shown\n", "", 0},
 	} {
 		t.Run(c.cell, func(t *testing.T) {
