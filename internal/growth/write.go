@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+)
+
+// figure is one quantity over the length of the prompt.
+type figure struct {
+	name, title, unit string
+	of                func(measurement) float64
+}
+
+var figures = []figure{
+	{"first", "from the prompt to the first explained token", "s", func(m measurement) float64 { return m.First }},
+	{"next", "one more explained token", "s", func(m measurement) float64 { return m.Next }},
+	{"memory", "memory of the process", "MB", func(m measurement) float64 { return float64(m.Bytes) / 1e6 }},
+}
+
+// write writes the page and its pictures.
+func write(dir string, all []measurement) error {
+	var page strings.Builder
+	fmt.Fprintf(&page, "# How cost grows with the prompt\n\n"+
+		"Time and memory of generating and explaining %d tokens behind prompts of 64 to 2,048 tokens: the embedded model (6 layers, 8 heads, width\n"+
+		"128) on %s, medians of %d processes on two cores of a 2.5 GHz Xeon with AVX-512, graphs compiled before. `raw` stands for plain\n"+
+		"generation: its rows come with the pass. Exponents are the slope of a line through the logarithms from 256 tokens on. A method that took\n"+
+		"more than %.0f s at a length ends there. Written by `go run ./internal/growth`.\n", generated, all[0].Backend, rounds, patience.Seconds())
+	for _, f := range figures {
+		if err := draw(filepath.Join(dir, "growth-"+f.name+".svg"), f, all); err != nil {
+			return err
+		}
+		page.WriteString(f.table(all))
+	}
+	return os.WriteFile(filepath.Join(dir, "growth.md"), []byte(page.String()), 0o644)
+}
+
+// points returns length and value of a method.
+func (f figure) points(all []measurement, method string) plotter.XYs {
+	var xy plotter.XYs
+	for _, m := range all {
+		if m.Method == method {
+			xy = append(xy, plotter.XY{X: float64(m.Tokens), Y: f.of(m)})
+		}
+	}
+	return xy
+}
+
+// exponent is the slope of the logarithms from 256 tokens on, NaN for fewer than two points.
+func exponent(xy plotter.XYs) float64 {
+	var x, y []float64
+	for _, p := range xy {
+		if p.X >= 256 {
+			x, y = append(x, math.Log(p.X)), append(y, math.Log(p.Y))
+		}
+	}
+	if len(x) < 2 {
+		return math.NaN()
+	}
+	_, slope := stat.LinearRegression(x, y, nil, false)
+	return slope
+}
+
+// table returns the section of a figure.
+func (f figure) table(all []measurement) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n## %s%s\n\n![%s against the length of the prompt, both axes logarithmic](growth-%s.svg)\n\n| %s |",
+		strings.ToUpper(f.title[:1]), f.title[1:], f.title, f.name, f.unit)
+	for _, n := range lengths {
+		fmt.Fprintf(&b, " %d |", n)
+	}
+	b.WriteString(" exponent |\n|---|" + strings.Repeat("---|", len(lengths)+1) + "\n")
+	for _, method := range methods {
+		xy := f.points(all, method)
+		fmt.Fprintf(&b, "| `%s` |", method)
+		for i := range lengths {
+			if i < len(xy) {
+				fmt.Fprintf(&b, " %.3g |", xy[i].Y)
+			} else {
+				b.WriteString(" – |")
+			}
+		}
+		fmt.Fprintf(&b, " %.2f |\n", exponent(xy))
+	}
+	return b.String()
+}
+
+// draw writes the picture of a figure.
+func draw(path string, f figure, all []measurement) error {
+	p := plot.New()
+	p.Title.Text = strings.ToUpper(f.title[:1]) + f.title[1:]
+	p.X.Label.Text, p.Y.Label.Text = "prompt tokens", f.unit
+	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
+	p.X.Tick.Marker, p.Y.Tick.Marker = lengthTicks{}, plot.LogTicks{Prec: -1}
+	p.Legend.Top, p.Legend.Left = true, true
+	p.Add(plotter.NewGrid())
+	for i, method := range methods {
+		xy := f.points(all, method)
+		line, dots, err := plotter.NewLinePoints(xy)
+		if err != nil {
+			return err
+		}
+		line.Color, dots.Color = plotutil.Color(i), plotutil.Color(i)
+		dots.Shape = plotutil.Shape(i)
+		p.Add(line, dots)
+		p.Legend.Add(fmt.Sprintf("%s, exponent %.2f", method, exponent(xy)), line, dots)
+	}
+	return p.Save(16*vg.Centimeter, 10*vg.Centimeter, path)
+}
+
+// lengthTicks marks the lengths that were measured.
+type lengthTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (lengthTicks) Ticks(_, _ float64) []plot.Tick {
+	var ticks []plot.Tick
+	for _, n := range lengths {
+		ticks = append(ticks, plot.Tick{Value: float64(n), Label: fmt.Sprint(n)})
+	}
+	return ticks
+}
