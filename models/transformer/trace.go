@@ -2,6 +2,7 @@ package transformer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -194,7 +195,27 @@ type recorder struct {
 	longest int
 	wanted  []trace.Tap
 	// out is what was recorded, a tensor for each text and tap.
-	out [][]trace.Tensor
+	out     [][]trace.Tensor
+	copying job
+}
+
+// job is work that another goroutine does, one piece at a time.
+type job struct{ done chan error }
+
+// start begins a piece; the one before must have been waited for.
+func (j *job) start(do func() error) {
+	j.done = make(chan error, 1)
+	go func() { j.done <- do() }()
+}
+
+// wait returns the error of the piece that was started last, nil if there is none or it was waited for.
+func (j *job) wait() error {
+	if j.done == nil {
+		return nil
+	}
+	err := <-j.done
+	j.done = nil
+	return err
 }
 
 func (r *recorder) run(ctx context.Context) error {
@@ -212,6 +233,7 @@ func (r *recorder) run(ctx context.Context) error {
 			atEnd = append(atEnd, name)
 		}
 	}
+	defer r.copying.wait() //nolint:errcheck // an error that is not waited for below follows another
 	for l := range r.m.Spec.Layers {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped at layer %d: %w", l, err)
@@ -227,14 +249,15 @@ func (r *recorder) run(ctx context.Context) error {
 			}
 			return all
 		})
-		if err == nil {
-			err = r.keep(inLayers, l, made)
-		}
-		if err != nil {
+		if err = errors.Join(err, r.copying.wait()); err != nil {
 			return err
 		}
+		r.copying.start(func() error { return r.keep(inLayers, l, made) }) // while the next layer runs
 	}
 	defer free(x)
+	if err := r.copying.wait(); err != nil {
+		return err
+	}
 	if err := r.keepHidden(r.m.Spec.Layers, x); err != nil || len(atEnd) == 0 {
 		return err
 	}
@@ -255,6 +278,9 @@ func (r *recorder) run(ctx context.Context) error {
 func (r *recorder) keepHidden(l int, x *tensors.Tensor) error {
 	if !slices.Contains(r.wanted, trace.Hidden) {
 		return nil
+	}
+	if err := r.copying.wait(); err != nil {
+		return err
 	}
 	return r.copy([]trace.Tap{trace.Hidden}, l, []*tensors.Tensor{x})
 }
