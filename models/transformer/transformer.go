@@ -254,10 +254,23 @@ func (s *Spec) norm(x *Node, w Weights) *Node {
 	if s.RMS {
 		return Mul(Mul(x, s.inverseRMS(x)), gain)
 	}
-	centred := Sub(x, ReduceAndKeep(x, ReduceMean, -1))
-	variance := ReduceAndKeep(Square(centred), ReduceMean, -1)
-	normal := Div(centred, Sqrt(AddScalar(variance, s.NormEpsilon)))
-	return Add(Mul(normal, gain), alignLast(w("bias"), x))
+	return fusedOnGo(x, func() *Node {
+		return BackendFusedLayerNorm(x, []int{-1}, s.NormEpsilon, Reshape(gain, -1), float(w("bias")))
+	}, func() *Node {
+		centred := Sub(x, ReduceAndKeep(x, ReduceMean, -1))
+		variance := ReduceAndKeep(Square(centred), ReduceMean, -1)
+		normal := Div(centred, Sqrt(AddScalar(variance, s.NormEpsilon)))
+		return Add(Mul(normal, gain), alignLast(w("bias"), x))
+	})
+}
+
+// fusedOnGo is what fused makes in pure Go, in one pass over the memory, and plain elsewhere, where the compiler fuses; autodiff sees plain.
+func fusedOnGo(x *Node, fused, plain func() *Node) *Node {
+	if backendName(x.Graph().Backend()) != "go" || x.DType() != dtypes.Float32 {
+		return plain()
+	}
+	result, _ := InternalFusedOpCaller(fused, plain, true)
+	return result
 }
 
 // inverseRMS returns 1/√(mean x²+ε) over the last axis, [...,1].
@@ -278,6 +291,13 @@ func float(x *Node) *Node {
 
 // apply returns f(x), entry by entry.
 func (f Activation) apply(x *Node) *Node {
+	if f == GELU || f == GELUTanh {
+		return fusedOnGo(x, func() *Node { return BackendFusedGelu(x, f == GELU) }, func() *Node { return f.plain(x) })
+	}
+	return f.plain(x)
+}
+
+func (f Activation) plain(x *Node) *Node {
 	switch f {
 	case GELUTanh:
 		cubic := Mul(x, AddScalar(MulScalar(Square(x), 0.044715), 1))
