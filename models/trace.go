@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/transformer"
@@ -32,6 +33,12 @@ func (m *Model) Spec() *transformer.Spec { return m.spec }
 
 // DType is what the weights are held in: float32 or bfloat16.
 func (m *Model) DType() string { return strings.ToLower(m.graph.DType.String()) }
+
+// Compiled returns how many graphs were compiled for the model so far, one for every use and shape, and how long that took.
+func (m *Model) Compiled() (graphs int, took time.Duration) {
+	stats := m.graph.Stats()
+	return stats.Graphs, stats.Compiling
+}
 
 // Ends is whether a token ends a text.
 func (m *Model) Ends(id int) bool { return m.stop[id] }

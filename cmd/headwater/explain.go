@@ -102,7 +102,17 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 	if err != nil {
 		return err
 	}
+	defer p.sayCompiled(m)
 	return p.explainTo(ctx, out, m, f, prompt)
+}
+
+// sayCompiled says once what a run waited for that is not its work.
+func (p *program) sayCompiled(m *models.Model) {
+	graphs, took := m.Compiled()
+	if m.Info().Backend == "go" || graphs == 0 {
+		return
+	}
+	p.say("%d graphs were compiled in %.1f s of this; a notebook or --input compiles them once", graphs, took.Seconds())
 }
 
 // explainTo explains a prompt with an open model.

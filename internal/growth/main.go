@@ -28,7 +28,7 @@ import (
 const (
 	generated = 8                // tokens explained behind the prompt
 	rounds    = 3                // measurements of each kind, of which the median counts
-	patience  = 90 * time.Second // a length that takes longer than this is the last of its method
+	patience  = 60 * time.Second // a length at which a process may take longer than this is left out
 )
 
 var (
@@ -141,7 +141,8 @@ func everything(backend string) ([]measurement, error) {
 			all = append(all, median(some))
 			log.Printf("%-14s %5d tokens  %8.3f s  %8.4f s a token  %6.0f MB", method, n, all[len(all)-1].First, all[len(all)-1].Next,
 				float64(all[len(all)-1].Bytes)/1e6)
-			if time.Since(begin) > patience {
+			const steepest = 8 // doubling the length costs no more: T³
+			if steepest*time.Since(begin) > rounds*patience {
 				break
 			}
 		}

@@ -32,8 +32,8 @@ func write(dir string, all []measurement) error {
 	fmt.Fprintf(&page, "# How cost grows with the prompt\n\n"+
 		"Time and memory of generating and explaining %d tokens behind prompts of 64 to 2,048 tokens: the embedded model (6 layers, 8 heads, width\n"+
 		"128) on %s, medians of %d processes on two cores of a 2.5 GHz Xeon with AVX-512, graphs compiled before. `raw` stands for plain\n"+
-		"generation: its rows come with the pass. Exponents are the slope of a line through the logarithms from 256 tokens on. A method that took\n"+
-		"more than %.0f s at a length ends there. Written by `go run ./internal/growth`.\n", generated, all[0].Backend, rounds, patience.Seconds())
+		"generation: its rows come with the pass. Exponents are the slope of a line through the logarithms from 256 tokens on. A length at which\n"+
+		"a process might take more than %.0f s is left out. Written by `go run ./internal/growth`.\n", generated, all[0].Backend, rounds, patience.Seconds())
 	for _, f := range figures {
 		if err := draw(filepath.Join(dir, "growth-"+f.name+".svg"), f, all); err != nil {
 			return err
