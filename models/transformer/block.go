@@ -263,11 +263,12 @@ func (b *Block) scaledDot(q *Node) *Node {
 	if b.spec.ScoreByLayer {
 		scale /= float64(b.layer + 1)
 	}
+	q = MulScalar(q, scale) // and not the scores, which are more
 	if b.own == nil {
-		return MulScalar(b.dot(q, b.Key), scale)
+		return b.dot(q, b.Key)
 	}
 	past, own, at := b.dot(q, b.own.past.key), b.dot(q, b.own.key), b.own.at()
-	return MulScalar(Add(Mul(past, OneMinus(at)), Mul(own, at)), scale)
+	return Add(Mul(past, OneMinus(at)), Mul(own, at))
 }
 
 // dot is q [B,H,N,E] · key [B,G,S,E], [B,H,N,S].

@@ -13,11 +13,11 @@ import (
 )
 
 // fastProducts makes XLA on a CPU multiply matrices by oneDNN, which has code for the processor at hand (AVX-512), where its own library
-// has what it was compiled for: half to twice as fast.
-const fastProducts = "--xla_cpu_use_onednn=true --xla_cpu_experimental_onednn_fusion_type=LIBRARY_FUSION_TYPE_DOT"
+// has what it was compiled for: half to twice as fast. The rest may use all 512 bits as well, a tenth faster.
+const fastProducts = "--xla_cpu_use_onednn=true --xla_cpu_experimental_onednn_fusion_type=LIBRARY_FUSION_TYPE_DOT --xla_cpu_prefer_vector_width=512"
 
 // needed are what a plugin must contain for fastProducts: XLA ends the program over a flag that it does not know.
-var needed = []string{"xla_cpu_use_onednn", "xla_cpu_experimental_onednn_fusion_type", "LIBRARY_FUSION_TYPE_DOT", "__onednn_fusion"}
+var needed = []string{"xla_cpu_use_onednn", "xla_cpu_prefer_vector_width", "xla_cpu_experimental_onednn_fusion_type", "LIBRARY_FUSION_TYPE_DOT", "__onednn_fusion"}
 
 var tuned sync.Map // path of a plugin -> bool
 
