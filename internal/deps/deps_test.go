@@ -72,6 +72,7 @@ var allowed = map[string][]string{
 	"cmd/train-tiny":       {"models", "models/tiny", "models/tiny/train", "models/xla"},
 	"internal/deps":        nil,
 	"internal/e2e":         {everything},
+	"internal/growth":      {"attribution", "models", "models/xla", gonum, "gonum.org/v1/plot/..."},
 	"internal/peers/bench": {"attribution/trace", "models", "models/hub", "models/xla"},
 }
 
