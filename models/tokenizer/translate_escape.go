@@ -1,0 +1,137 @@
+package tokenizer
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// escape translates what follows a backslash outside of a class.
+func (t *translator) escape() error {
+	switch {
+	case t.rest == "":
+		return t.malformed("it ends in a backslash")
+	case t.take("A"):
+		t.out.WriteString(`\A`)
+		return nil
+	case t.take("z"):
+		t.out.WriteString(`\z`)
+		return nil
+	case t.take("Z"):
+		t.out.WriteString(`(?=\n?\z)`)
+		return nil
+	case strings.ContainsRune("bB", rune(t.rest[0])):
+		return t.refuse("a word boundary")
+	}
+	s := classItems{fold: t.fold}
+	negated, err := s.escape(t, true)
+	if err != nil {
+		return err
+	}
+	s.write(&t.out, negated)
+	return nil
+}
+
+// escape reads what follows a backslash. Alone, outside of a class, it may be a class that is negated as a whole.
+func (s *classItems) escape(t *translator, alone bool) (negated bool, err error) {
+	r := t.next()
+	switch r {
+	case 's':
+		s.text.WriteString(`\s`)
+		s.count += 2
+		return false, nil
+	case 'S':
+		s.text.WriteString(`\S`)
+		s.count += 2
+		return false, nil
+	case 'd':
+		return false, s.category(t, "Nd")
+	case 'w':
+		if s.fold {
+			return false, t.refuse(`\w without regard to case`)
+		}
+		s.text.WriteString(wordClass())
+		if alone { // Oniguruma has another table for Latin-1, and does not use it in classes
+			s.text.WriteString("\u00b2\u00b3\u00b9\u00bc-\u00be")
+		}
+		s.count += 2
+		return false, nil
+	case 'h':
+		s.text.WriteString("0-9a-fA-F")
+		s.count += 2
+		return false, nil
+	case 'D', 'W', 'H':
+		if !alone {
+			return false, t.refuse("a negated class in a class")
+		}
+		t.rest = string(unicode.ToLower(r)) + t.rest
+		_, err := s.escape(t, true)
+		return true, err
+	case 'p', 'P':
+		return s.property(t, r == 'P', alone)
+	}
+	if s.last, err = t.escaped(r); err != nil || !alone {
+		return false, err
+	}
+	return false, s.add(t, s.last, s.last)
+}
+
+// escaped is the character that r after a backslash stands for.
+func (t *translator) escaped(r rune) (rune, error) {
+	switch r {
+	case 'n':
+		return '\n', nil
+	case 'r':
+		return '\r', nil
+	case 't':
+		return '\t', nil
+	case 'f':
+		return '\f', nil
+	case 'v':
+		return '\v', nil
+	case 'a':
+		return '\a', nil
+	case 'e':
+		return 0x1b, nil
+	case 'x':
+		return t.hexEscape()
+	case 'u':
+		return t.hexDigits(4)
+	}
+	if unicode.IsLetter(r) || unicode.IsDigit(r) {
+		return 0, t.refuse(fmt.Sprintf(`\%c`, r))
+	}
+	return r, nil
+}
+
+// hexEscape reads HH or {H..} after \x.
+func (t *translator) hexEscape() (rune, error) {
+	if t.take("{") {
+		body, rest, ok := strings.Cut(t.rest, "}")
+		n, err := strconv.ParseUint(body, 16, 32)
+		if !ok || err != nil || !utf8.ValidRune(rune(n)) {
+			return 0, t.malformed(`\x{..} is not a character`)
+		}
+		t.rest = rest
+		return rune(n), nil
+	}
+	r, err := t.hexDigits(2)
+	if err == nil && r >= utf8.RuneSelf {
+		return 0, t.refuse(fmt.Sprintf(`the byte \x%x`, r))
+	}
+	return r, err
+}
+
+func (t *translator) hexDigits(n int) (rune, error) {
+	if len(t.rest) < n {
+		return 0, t.malformed(fmt.Sprintf("an escape needs %d hexadecimal digits", n))
+	}
+	v, err := strconv.ParseUint(t.rest[:n], 16, 32)
+	if err != nil || !utf8.ValidRune(rune(v)) {
+		return 0, t.malformed(fmt.Sprintf("an escape needs %d hexadecimal digits of a character", n))
+	}
+	t.rest = t.rest[n:]
+	return rune(v), nil
+}

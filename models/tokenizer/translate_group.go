@@ -1,0 +1,71 @@
+package tokenizer
+
+import "strings"
+
+// group translates a group after its opening parenthesis.
+func (t *translator) group(depth int) error {
+	fold, dotAll := t.fold, t.dotAll
+	defer func() { t.fold, t.dotAll = fold, dotAll }()
+	switch {
+	case t.take("?:"):
+		t.out.WriteString("(?:")
+	case t.take("?="):
+		t.out.WriteString("(?=")
+	case t.take("?!"):
+		t.out.WriteString("(?!")
+	case t.take("?<="):
+		t.out.WriteString("(?<=")
+	case t.take("?<!"):
+		t.out.WriteString("(?<!")
+	case t.take("?>"):
+		t.out.WriteString("(?>")
+	case strings.HasPrefix(t.rest, "?"):
+		return t.options(depth)
+	default:
+		t.out.WriteString("(?:") // no one asks what it matched
+	}
+	return t.closeGroup(depth)
+}
+
+func (t *translator) closeGroup(depth int) error {
+	if err := t.alternatives(depth + 1); err != nil {
+		return err
+	}
+	if !t.take(")") {
+		return t.malformed("a group is not closed")
+	}
+	t.out.WriteByte(')')
+	return nil
+}
+
+// options translates (?i:...) and its like. (?i) alone holds to the end of the group, alternatives included, so it is
+// taken only where the group begins.
+func (t *translator) options(depth int) error {
+	on := true
+	for t.rest = t.rest[1:]; t.rest != ""; {
+		switch t.next() {
+		case '-':
+			on = false
+		case 'i':
+			t.fold = on
+		case 'm':
+			t.dotAll = on
+		case ':':
+			t.out.WriteString("(?:")
+			return t.closeGroup(depth)
+		case ')':
+			if t.out.Len() > 0 {
+				return t.refuse("an option in the middle")
+			}
+			t.out.WriteString("(?:")
+			if err := t.alternatives(depth + 1); err != nil {
+				return err
+			}
+			t.out.WriteByte(')')
+			return nil
+		default:
+			return t.refuse("a group of this kind")
+		}
+	}
+	return t.malformed("a group is not closed")
+}

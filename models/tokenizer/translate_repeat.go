@@ -1,0 +1,76 @@
+package tokenizer
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// maxRepeat is the largest count of a quantifier.
+const maxRepeat = 100_000
+
+// quantifier translates what follows the element that the output has from byte start on.
+func (t *translator) quantifier(start int) error {
+	var q string
+	switch {
+	case t.take("*"):
+		q = "*"
+	case t.take("+"):
+		q = "+"
+	case t.take("?"):
+		q = "?"
+	case strings.HasPrefix(t.rest, "{"):
+		var err error
+		if q, err = t.counts(); err != nil || q == "" {
+			return err
+		}
+	default:
+		return nil
+	}
+	counted := q[0] == '{'
+	switch {
+	case strings.HasPrefix(t.rest, "+") && !counted:
+		t.take("+")
+		element := t.out.String()
+		t.out.Reset()
+		fmt.Fprintf(&t.out, "%s(?>%s%s)", element[:start], element[start:], q)
+	case strings.HasPrefix(t.rest, "?") && (!counted || strings.Contains(q, ",")):
+		t.take("?")
+		t.out.WriteString(q + "?")
+	default:
+		t.out.WriteString(q)
+	}
+	if t.rest != "" && strings.ContainsRune("*+?", rune(t.rest[0])) {
+		return t.refuse("a quantifier of a quantifier")
+	}
+	return nil
+}
+
+// counts reads {n}, {n,}, {n,m} or {,m}; empty if there is no such thing: then the brace is a character.
+func (t *translator) counts() (string, error) {
+	body, _, ok := strings.Cut(t.rest[1:], "}")
+	low, high, ranged := strings.Cut(body, ",")
+	if !ok || low == "" && high == "" || !digits(low) || !digits(high) {
+		return "", nil
+	}
+	t.rest = t.rest[len(body)+2:]
+	bounds := [2]int{}
+	for i, s := range []string{low, high} {
+		n, err := strconv.Atoi("0" + s)
+		if err != nil || n > maxRepeat {
+			return "", t.malformed(fmt.Sprintf("the count %.20s is more than %d", s, maxRepeat))
+		}
+		bounds[i] = n
+	}
+	switch {
+	case !ranged:
+		return fmt.Sprintf("{%d}", bounds[0]), nil
+	case high == "":
+		return fmt.Sprintf("{%d,}", bounds[0]), nil
+	case bounds[1] < bounds[0]:
+		return "", t.refuse("counts in the wrong order")
+	}
+	return fmt.Sprintf("{%d,%d}", bounds[0], bounds[1]), nil
+}
+
+func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }

@@ -1,0 +1,101 @@
+package tokenizer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// property reads {L} after \p.
+func (s *classItems) property(t *translator, negated, alone bool) (bool, error) {
+	name, rest, ok := strings.Cut(t.rest, "}")
+	if !ok || !strings.HasPrefix(name, "{") {
+		return false, t.malformed(`\p needs {..}`)
+	}
+	t.rest, name = rest, name[1:]
+	if n, ok := strings.CutPrefix(name, "^"); ok {
+		name, negated = n, !negated
+	}
+	if negated && !alone {
+		return false, t.refuse("a negated class in a class")
+	}
+	return negated, s.category(t, name)
+}
+
+// category adds a category or script of Unicode.
+func (s *classItems) category(t *translator, name string) error {
+	extra, ok := newInClass[name]
+	if !ok {
+		return t.refuse(fmt.Sprintf(`\p{%.40s}`, name))
+	}
+	if s.fold && !slices.Contains([]string{"N", "Nd", "Nl", "No", "P", "S", "Z", "Zs"}, name) {
+		return t.refuse(fmt.Sprintf(`\p{%s} without regard to case`, name))
+	}
+	s.count += 2
+	if name == "Mn" { // one code point left the category
+		for _, r := range tableRuns(unicode.Mn) {
+			if r.first != 0x1171e {
+				s.text.WriteString(runText(r))
+				continue
+			}
+			if r.last > r.first {
+				s.text.WriteString(runText(runeRun{r.first + 1, r.last}))
+			}
+		}
+	} else {
+		s.text.WriteString(`\p{` + name + `}`)
+	}
+	for _, r := range newRuneSet(extra) {
+		s.text.WriteString(runText(r))
+	}
+	return nil
+}
+
+// wordClass is \w, for a class: letters, marks, decimal and letter numbers, connectors, and what else is alphabetic.
+var wordClass = sync.OnceValue(func() string {
+	var s strings.Builder
+	for _, name := range []string{"L", "M", "Nd", "Nl", "Pc"} {
+		s.WriteString(`\p{` + name + `}`)
+		for _, r := range newRuneSet(newInClass[name]) {
+			s.WriteString(runText(r))
+		}
+	}
+	for _, r := range tableRuns(unicode.Other_Alphabetic) {
+		s.WriteString(runText(r))
+	}
+	return s.String()
+})
+
+// tableRuns are the runs of a table.
+func tableRuns(t *unicode.RangeTable) (runs runeSet) {
+	for _, r := range t.R16 {
+		for c := rune(r.Lo); c <= rune(r.Hi); c += rune(r.Stride) {
+			runs = runs.with(c)
+		}
+	}
+	for _, r := range t.R32 {
+		for c := rune(r.Lo); c <= rune(r.Hi); c += rune(r.Stride) {
+			runs = runs.with(c)
+		}
+	}
+	return runs
+}
+
+// with appends a code point that comes after all others.
+func (s runeSet) with(r rune) runeSet {
+	if n := len(s); n > 0 && s[n-1].last == r-1 {
+		s[n-1].last = r
+		return s
+	}
+	return append(s, runeRun{r, r})
+}
+
+// runText writes a run as a class does. Every character is escaped, so none has a meaning of its own.
+func runText(r runeRun) string {
+	if r.first == r.last {
+		return fmt.Sprintf(`\x{%x}`, r.first)
+	}
+	return fmt.Sprintf(`\x{%x}-\x{%x}`, r.first, r.last)
+}
