@@ -2,6 +2,7 @@
 // docs/growth.md with its pictures:
 //
 //	go run ./internal/growth
+//	go run ./internal/growth -redraw	# from the figures that the page gives
 //
 // Every measurement is a process of its own, so that its memory is its own too. The model is the embedded one, whose positions set no
 // limit, on XLA if it is there.
@@ -42,8 +43,8 @@ type measurement struct {
 	Tokens int
 	// First is the time from the prompt to the first explained token, Next that of one more, in seconds.
 	First, Next float64
-	// Bytes is the most memory that the process held.
-	Bytes int64
+	// Memory is the most that the process held, in MB.
+	Memory float64
 	// Backend computed it.
 	Backend string
 }
@@ -54,6 +55,7 @@ func main() {
 	tokens := flag.Int("tokens", 64, "length of the prompt of -one")
 	backend := flag.String("backend", "xla", "what computes")
 	out := flag.String("out", "docs", "folder to write")
+	redraw := flag.Bool("redraw", false, "measure nothing: write and draw again what the page in -out says")
 	flag.Parse()
 	if *one != "" {
 		m, err := measure(*one, *tokens, *backend)
@@ -65,13 +67,23 @@ func main() {
 		}
 		return
 	}
-	all, err := everything(*backend)
-	if err == nil {
-		err = write(*out, all)
-	}
-	if err != nil {
+	if err := run(*backend, *out, *redraw); err != nil {
 		log.Fatal("growth: ", err)
 	}
+}
+
+// run measures, or reads what was measured, and writes it.
+func run(backend, out string, redraw bool) (err error) {
+	var all []measurement
+	if redraw {
+		all, err = recorded(out)
+	} else {
+		all, err = everything(backend)
+	}
+	if err != nil {
+		return err
+	}
+	return write(out, all)
 }
 
 // measure explains one prompt twice; the second time counts, when all graphs are compiled.
@@ -140,7 +152,7 @@ func everything(backend string) ([]measurement, error) {
 			}
 			all = append(all, median(some))
 			log.Printf("%-14s %5d tokens  %8.3f s  %8.4f s a token  %6.0f MB", method, n, all[len(all)-1].First, all[len(all)-1].Next,
-				float64(all[len(all)-1].Bytes)/1e6)
+				all[len(all)-1].Memory)
 			const steepest = 8 // doubling the length costs no more: T³
 			if steepest*time.Since(begin) > rounds*patience {
 				break
@@ -163,24 +175,24 @@ func process(self, method string, n int, backend string) (measurement, error) {
 		return m, fmt.Errorf("%s, %d tokens: %w", method, n, err)
 	}
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		m.Bytes = usage.Maxrss << 10
+		m.Memory = float64(usage.Maxrss<<10) / 1e6
 	}
 	return m, nil
 }
 
 // median returns the median of each figure.
 func median(some []measurement) measurement {
-	of := func(figure func(measurement) float64) float64 {
+	of := func(f figure) float64 {
 		var x []float64
 		for _, m := range some {
-			x = append(x, figure(m))
+			x = append(x, *f.of(&m))
 		}
 		slices.Sort(x)
 		return x[len(x)/2]
 	}
 	m := some[0]
-	m.First = of(func(m measurement) float64 { return m.First })
-	m.Next = of(func(m measurement) float64 { return m.Next })
-	m.Bytes = int64(of(func(m measurement) float64 { return float64(m.Bytes) }))
+	for _, f := range figures {
+		*f.of(&m) = of(f)
+	}
 	return m
 }
