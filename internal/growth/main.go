@@ -53,7 +53,7 @@ func main() {
 	log.SetFlags(0)
 	one := flag.String("one", "", "measure this `method` once and print it as JSON")
 	tokens := flag.Int("tokens", 64, "length of the prompt of -one")
-	backend := flag.String("backend", "xla", "what computes")
+	backend := flag.String("backend", "xla", "go, xla, cuda, or xla:PATH or cuda:PATH of a PJRT plugin")
 	out := flag.String("out", "docs", "folder to write")
 	redraw := flag.Bool("redraw", false, "measure nothing: write and draw again what the page in -out says")
 	flag.Parse()

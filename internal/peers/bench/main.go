@@ -46,7 +46,7 @@ type reply struct {
 
 func main() {
 	ref := flag.String("model", "", "directory of the checkpoint")
-	backend := flag.String("backend", "", "go, xla or xla:PATH of a PJRT plugin")
+	backend := flag.String("backend", "", "go, xla, cuda, or xla:PATH or cuda:PATH of a PJRT plugin")
 	flag.Parse()
 	m, err := models.Open(*ref, models.Options{Backend: *backend})
 	if err == nil {
