@@ -147,6 +147,9 @@ func (r *run) addPrediction(ctx context.Context, step trace.Step) error {
 			}
 		}
 	}
+	if err := r.score(ctx, slices.Clone(r.ids), at, *next); err != nil {
+		return err
+	}
 	r.append(*next, func(j *job) int {
 		if r.dear(j) {
 			return 0
@@ -187,7 +190,9 @@ func (r *run) addRows(ctx context.Context, step trace.Step) (err error) {
 		}
 	}
 	for _, m := range r.plan.methods {
-		r.addMap(m)
+		if m.scorer == nil { // a scorer asks the model for every row
+			r.addMap(m)
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,6 +69,13 @@ type run struct {
 	remarks []string
 	// read are the rows of an encoder, one entry for each ask.
 	read []Mixed
+	// model is what scorers ask, nil without any; contrast is what they compare with; scores are their latest, one entry for each
+	// method of the plan.
+	model    Model
+	contrast *int
+	scores   []*Scores
+	// text are the ids so far, of the prompt and of what is explained.
+	text []int
 }
 
 // newRun checks everything that can be checked before the model starts.
@@ -113,9 +121,13 @@ func newRun(m Model, prompt string, opts Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.prepareScoring(m); err != nil {
+		return nil, err
+	}
 	for _, t := range tokens {
 		r.ids = append(r.ids, t.ID)
 	}
+	r.text = slices.Clone(r.ids)
 	r.start(info, newPrompt(prompt, tokens))
 	r.remark(m, prompt)
 	return r, nil
@@ -197,6 +209,8 @@ func (r *run) start(info trace.Info, prompt Prompt) {
 	for _, m := range r.plan.methods {
 		settings := r.opts.settings(m, r.plan.first, r.plan.last)
 		switch {
+		case m.scorer != nil:
+			settings["row"] = "prediction"
 		case info.Bidirectional:
 			settings["row"] = "position explained"
 		case r.opts.OwnRow:
@@ -289,9 +303,14 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 	if r.opts.OwnRow {
 		next, r.pending = r.pending, next
 	}
-	if next != nil {
-		r.append(*next, func(*job) int { return 0 }) // the one row that was wanted
+	if next == nil {
+		return nil
 	}
+	if err := r.score(ctx, slices.Clone(r.text), len(r.text)-1, *next); err != nil {
+		return err
+	}
+	r.append(*next, func(*job) int { return 0 }) // the one row that was wanted
+	r.text = append(r.text, next.ID)
 	return nil
 }
 
@@ -316,9 +335,9 @@ func newToken(p trace.Prediction) (*GeneratedToken, error) {
 func (r *run) append(t GeneratedToken, wanted func(*job) int) {
 	e, m := r.e, len(r.ids)
 	e.Steps = append(e.Steps, t)
-	for _, p := range r.plan.methods {
-		shown, mass := p.values(wanted(p.job))
-		T, res := p.job.sources, e.Methods[p.Name]
+	for i, p := range r.plan.methods {
+		shown, mass := r.latest(i, wanted)
+		T, res := len(mass)/len(p.levels), e.Methods[p.Name]
 		for j := range m {
 			for k := range p.levels {
 				res.Data = append(res.Data, shown[k*T+j])

@@ -42,6 +42,11 @@ type Options struct {
 	AllLevels bool `json:"all_levels,omitempty"`
 	// Threshold sets value-zeroing distances below it to 0. Default 0; 1e-5 for parity with Inseq.
 	Threshold float64 `json:"threshold,omitempty"`
+	// Contrast, for scorers, is the text of one token or the name of a class: what is explained is why the prediction came and not
+	// that. It goes for every token explained.
+	Contrast string `json:"contrast,omitempty"`
+	// Scoring says how scorers work.
+	Scoring Scoring `json:"scoring,omitzero"`
 	// OwnRow explains each token by its own row instead of the row that predicts it; it costs one step more.
 	OwnRow bool `json:"own_row,omitempty"`
 	// Lift divides every value by what uniform attention over visible tokens gives at the same place.
@@ -123,6 +128,10 @@ type Result struct {
 	Shape [3]int `json:"shape"`
 	// Data is row-major; see [Result.At].
 	Data []float64 `json:"data"`
+	// Explained, of a scorer, is the number whose parts or changes the values are, [n]; Residue is what they should add up to and do
+	// not, nil where they need not. Generated columns count.
+	Explained []float64 `json:"explained,omitempty"`
+	Residue   []float64 `json:"residue,omitempty"`
 	// Unit says what a value is, for legends: "share of attention", "flow", "lift (1 = uniform attention)".
 	Unit string `json:"unit"`
 }

@@ -3,19 +3,27 @@ package attribution
 // RegisterAggregationForTest registers an aggregation and returns what removes it again.
 func RegisterAggregationForTest(name string, a Aggregation) func() {
 	RegisterAggregation(name, a)
-	return func() {
-		aggregations.mu.Lock()
-		defer aggregations.mu.Unlock()
-		delete(aggregations.plugins, name)
-	}
+	return func() { aggregations.drop(name) }
 }
 
 // RegisterForTest registers a method and returns what removes it again.
 func RegisterForTest(m Method) func() {
 	RegisterMethod(m)
+	return func() { methods.drop(m.Name) }
+}
+
+// RegisterScorerForTest registers a scorer with its method and returns what removes them again.
+func RegisterScorerForTest(name string, s Scorer) func() {
+	RegisterScorer(name, s)
 	return func() {
-		methods.mu.Lock()
-		defer methods.mu.Unlock()
-		delete(methods.plugins, m.Name)
+		scorers.drop(name)
+		methods.drop(name)
 	}
+}
+
+// drop removes a plugin.
+func (r *registry[P]) drop(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.plugins, name)
 }

@@ -43,6 +43,9 @@ func newInput(tensors []trace.Tensor, opts Options) (*input, error) {
 	}
 	in := &input{heads: 1, tensors: map[string]rowTensor{}}
 	for _, m := range methods {
+		if m.Scorer != "" {
+			return nil, usagef("%s asks the model again, and there are only rows here; explain a prompt with it", m.Name)
+		}
 		if _, done := in.tensors[m.Mixing]; done {
 			continue
 		}

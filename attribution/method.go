@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// Method is a name for a mixing and an aggregation with their options.
+// Method is a name for a mixing and an aggregation with their options, or for a scorer.
 type Method struct {
 	// Name is what the user says: lower-case words joined by hyphens, or mixing+aggregation for a pair without a name.
 	Name string `json:"name"`
-	// Mixing and Aggregation are registered names.
-	Mixing      string `json:"mixing"`
-	Aggregation string `json:"aggregation"`
+	// Mixing and Aggregation are registered names; both are empty if Scorer is one.
+	Mixing      string `json:"mixing,omitempty"`
+	Aggregation string `json:"aggregation,omitempty"`
+	Scorer      string `json:"scorer,omitempty"`
 	// Residual is the default residual weight r in Â = rownorm((1-r)C + rI), in [0,1]. 0 means that the method adds
 	// none and that [Options.Residual] does not change it.
 	Residual float64 `json:"residual"`
@@ -27,7 +28,7 @@ type Method struct {
 
 var methods = registry[Method]{kind: "method"}
 
-// RegisterMethod makes a method known by its name. It panics if the name is taken or malformed. Mixing and aggregation
+// RegisterMethod makes a method known by its name. It panics if the name is taken or malformed. Mixing, aggregation and scorer
 // may be registered later; they are looked up when the method is.
 func RegisterMethod(m Method) { methods.register(m.Name, m) }
 
@@ -86,6 +87,13 @@ func pairMethod(mixing, aggregation string) (Method, error) {
 
 // check returns an error if the method cannot be computed.
 func (m Method) check() error {
+	if m.Scorer != "" {
+		_, err := LookupScorer(m.Scorer)
+		if err == nil && (m.Mixing != "" || m.Aggregation != "" || m.Residual != 0 || m.Normalize) {
+			err = usagef("method %s: scorer %s takes no mixing, aggregation, residual or normalisation", m.Name, m.Scorer)
+		}
+		return err
+	}
 	mi, err := LookupMixing(m.Mixing)
 	if err != nil {
 		return fmt.Errorf("method %s: %w", m.Name, err)

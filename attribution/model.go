@@ -31,6 +31,11 @@ type Limited interface {
 	Examples() []string
 }
 
+// Classifier is a model whose head knows classes: Class returns the number of the one of that name or number. The error lists them.
+type Classifier interface {
+	Class(name string) (int, error)
+}
+
 // Conversational is a model that was trained on conversations: Chat returns the text that it was trained to see when a user says
 // something and it is its turn to answer, control tokens included.
 type Conversational interface {

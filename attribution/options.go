@@ -38,6 +38,9 @@ func (o Options) check() error {
 	if err := checkSampling(o.Sampling); err != nil {
 		return err
 	}
+	if len(o.Contrast) > maxTextBytes {
+		return usagef("contrast of %d bytes; it must be one token", len(o.Contrast))
+	}
 	return o.checkMethods()
 }
 
@@ -131,6 +134,9 @@ func (o Options) methods() ([]Method, error) {
 
 // settings returns what made the numbers of a method, by name.
 func (o Options) settings(m planned, first, last int) map[string]string {
+	if m.scorer != nil {
+		return o.scoredSettings(m)
+	}
 	s := map[string]string{
 		"mixing":      m.Mixing,
 		"aggregation": m.Aggregation,

@@ -25,6 +25,7 @@ type planned struct {
 	Method
 	mixing MixingInfo
 	job    *job
+	scorer Scorer // instead of a job
 	lift   bool
 	// levels are the layers that the result has, and unit is what a value is.
 	levels []int
@@ -62,6 +63,13 @@ func newPlan(opts Options, set setting) (*plan, error) {
 
 // add plans one method, with the job of an earlier one if that is the same.
 func (p *plan) add(m Method, set setting) {
+	if m.Scorer != "" {
+		scorer, _ := LookupScorer(m.Scorer) // LookupMethod has found it
+		p.methods = append(p.methods, planned{
+			Method: m, scorer: scorer, levels: []int{set.layers - 1}, unit: p.opts.scoredUnit(scorer.Info()),
+		})
+		return
+	}
 	mixing, _ := LookupMixing(m.Mixing) // LookupMethod has found both
 	aggregation, _ := LookupAggregation(m.Aggregation)
 	info := aggregation.Info()
@@ -153,6 +161,18 @@ func (p *plan) checkOptions() error {
 		{
 			p.opts.Threshold > 0, "threshold", func(m planned) bool { return m.mixing.Distance },
 			"its values are no distances",
+		},
+		{
+			p.opts.FirstLayer > 0 || p.opts.LastLayer != nil, "layers", func(m planned) bool { return m.scorer == nil },
+			"it asks the whole model",
+		},
+		{
+			p.opts.Contrast != "", "contrast", func(m planned) bool { return m.scorer != nil },
+			"its rows are the same whatever is predicted",
+		},
+		{
+			p.opts.Scoring != (Scoring{}), "scoring", func(m planned) bool { return m.scorer != nil },
+			"it is no scorer",
 		},
 		{
 			p.opts.Lift, "lift", func(m planned) bool { return m.lift },

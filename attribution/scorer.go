@@ -99,6 +99,8 @@ func RegisterScorer(name string, s Scorer) {
 		panic("attribution: scorer " + name + " is nil")
 	}
 	scorers.register(name, s)
+	i := s.Info()
+	RegisterMethod(Method{Name: name, Scorer: name, Summary: i.Summary, Formula: i.Formula, Paper: i.Paper, Cost: i.Cost})
 }
 
 // LookupScorer returns the scorer of that name. The error, a [UsageError], lists [ScorerNames].

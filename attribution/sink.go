@@ -24,7 +24,7 @@ type Sink struct {
 
 // Sinks returns the sinks of a method at level k, in order of position: prompt tokens that hold more than 30 % of at
 // least three quarters of the rows. An ordinary token, neither first nor special, must do so over four rows or more,
-// for otherwise it may be evidence. There are none in lifted results, whose values are no shares. It returns a
+// for otherwise it may be evidence. There are none in lifted results and those of scorers, whose values are no shares. It returns a
 // [UsageError] for a method or level that the explanation does not have.
 //
 // Of an encoder only special tokens are sinks, by the rows of its map, every target's, or by those of its predictions; by
@@ -39,7 +39,7 @@ func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 	if k < 0 || k >= levels {
 		return nil, usagef("level %d of %s; there are %d, from 0", k, quote(method), levels)
 	}
-	if r.Options["lift"] != "" || n == 0 {
+	if r.Options["lift"] != "" || r.Options["scorer"] != "" || n == 0 {
 		return nil, nil
 	}
 	shares := make([]float64, m*n) // [m,n]

@@ -1,0 +1,157 @@
+package attribution
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// scoredUnit returns what a value of a scorer is.
+func (o Options) scoredUnit(info ScorerInfo) string {
+	if info.Unit != "" {
+		return info.Unit
+	}
+	return "change of the " + string(o.quantity(info))
+}
+
+// quantity returns what a scorer explains.
+func (o Options) quantity(info ScorerInfo) trace.Quantity {
+	if o.Scoring.Quantity != "" || len(info.Quantities) == 0 {
+		return o.Scoring.Quantity
+	}
+	return info.Quantities[0]
+}
+
+// scoredSettings returns what made the numbers of a scorer, by name.
+func (o Options) scoredSettings(m planned) map[string]string {
+	info := m.scorer.Info()
+	s := map[string]string{"scorer": m.Scorer}
+	if q := o.quantity(info); q != "" {
+		s["quantity"] = string(q)
+	}
+	if o.Contrast != "" {
+		s["contrast"] = o.Contrast
+	}
+	for name, n := range map[string]int{"steps": o.Scoring.Steps, "samples": o.Scoring.Samples} {
+		if n > 0 {
+			s[name] = fmt.Sprint(n)
+		}
+	}
+	if info.Replaces && o.Scoring.Replacement != "" {
+		s["replacement"] = o.Scoring.Replacement
+	}
+	if o.Scoring.Seed > 0 {
+		s["seed"] = fmt.Sprint(o.Scoring.Seed)
+	}
+	return s
+}
+
+// prepareScoring checks what concerns scorers, and looks the contrast up.
+func (r *run) prepareScoring(m Model) error {
+	if !slices.ContainsFunc(r.plan.methods, func(p planned) bool { return p.scorer != nil }) {
+		return nil
+	}
+	info := m.Info()
+	if info.Head == trace.NoHead {
+		return usagef("%s has no head, so there is no prediction to score; methods that read attention do without one: %s",
+			quote(info.Name), list(DefaultMethods()))
+	}
+	r.model = m
+	if r.opts.Contrast == "" {
+		return nil
+	}
+	id, err := contrast(m, r.opts.Contrast)
+	r.contrast = &id
+	return err
+}
+
+// contrast returns the token or class that a user names.
+func contrast(m Model, text string) (int, error) {
+	info := m.Info()
+	if info.Head == trace.Classes || info.Head == trace.TokenClasses {
+		c, ok := m.(Classifier)
+		if !ok {
+			return 0, usagef("contrast %s: the classes of %s have no names", quote(text), quote(info.Name))
+		}
+		id, err := c.Class(text)
+		if err != nil {
+			return 0, usagef("contrast: %v", err)
+		}
+		return id, nil
+	}
+	tokens, err := m.Encode(text, trace.SpecialsOff)
+	if err != nil {
+		return 0, fmt.Errorf("attribution: contrast: %w", err)
+	}
+	if len(tokens) != 1 {
+		return 0, usagef("contrast %s is %d tokens: %s; give one, and mind the space that most vocabularies begin a word with",
+			quote(text), len(tokens), numbered(tokens))
+	}
+	return tokens[0].ID, nil
+}
+
+// score asks every scorer about a prediction at the last token of a decoder's text, or at position at of an encoder's.
+func (r *run) score(ctx context.Context, ids []int, at int, t GeneratedToken) error {
+	if r.model == nil {
+		return nil
+	}
+	r.scores = make([]*Scores, len(r.plan.methods))
+	for i, m := range r.plan.methods {
+		if m.scorer == nil {
+			continue
+		}
+		q := trace.Query{IDs: ids, Objective: trace.Objective{
+			Quantity: r.opts.quantity(m.scorer.Info()), Position: at, Token: t.ID, Contrast: r.contrast,
+		}}
+		s, err := m.scorer.Score(ctx, r.model, q, r.opts.Scoring)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
+		}
+		if err := s.check(len(ids)); err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
+		}
+		r.scores[i] = s
+	}
+	if r.contrast != nil && *r.contrast == t.ID {
+		r.warn(fmt.Sprintf("%s is the contrast itself where it is predicted: its scores there say nothing.", quote(t.Text)))
+	}
+	return nil
+}
+
+// check returns an error if scores are not those of n tokens, each a number.
+func (s *Scores) check(n int) error {
+	if len(s.Values) != n {
+		return fmt.Errorf("%d values for %d tokens", len(s.Values), n)
+	}
+	for j, x := range s.Values {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("token %d has value %v", j, x)
+		}
+	}
+	return nil
+}
+
+// warn adds a remark, once.
+func (r *run) warn(remark string) {
+	if !slices.Contains(r.remarks, remark) {
+		r.remarks = append(r.remarks, remark)
+	}
+}
+
+// latest returns the row of method i for a prediction, as shown and as mass, [K,T].
+func (r *run) latest(i int, wanted func(*job) int) (shown, mass []float64) {
+	p := r.plan.methods[i]
+	if p.scorer == nil {
+		return p.values(wanted(p.job))
+	}
+	res := r.e.Methods[p.Name]
+	s := r.scores[i]
+	res.Explained = append(res.Explained, s.Value)
+	if s.Residue != nil {
+		res.Residue = append(res.Residue, *s.Residue)
+	}
+	return s.Values, s.Values
+}

@@ -1,0 +1,193 @@
+package attribution_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// countingScorer gives token j of a query the value j + 100·token, minus 1000·contrast, and remembers the queries.
+type countingScorer struct {
+	queries *[]trace.Query
+	spoil   float64 // instead of the first value, if it is not 0
+	err     error
+}
+
+func (countingScorer) Info() attribution.ScorerInfo {
+	return attribution.ScorerInfo{
+		Summary: "a count", Formula: "j", Paper: "none", Cost: "nothing", Quantities: []trace.Quantity{trace.LogProbability, trace.Logit}, Signed: true,
+	}
+}
+
+func (c countingScorer) Score(_ context.Context, _ attribution.Model, q trace.Query, _ attribution.Scoring) (*attribution.Scores, error) {
+	*c.queries = append(*c.queries, q)
+	residue := 0.25
+	s := &attribution.Scores{Value: float64(q.Token), Residue: &residue}
+	for j := range q.IDs {
+		x := float64(j + 100*q.Token)
+		if q.Contrast != nil {
+			x -= 1000 * float64(*q.Contrast)
+		}
+		s.Values = append(s.Values, x)
+	}
+	if c.spoil != 0 {
+		s.Values[0] = c.spoil
+	}
+	return s, c.err
+}
+
+// useScorer registers a counting scorer for one test and returns the queries that it will see.
+func useScorer(t *testing.T, c countingScorer) *[]trace.Query {
+	t.Helper()
+	c.queries = new([]trace.Query)
+	t.Cleanup(attribution.RegisterScorerForTest("test-count", c))
+	return c.queries
+}
+
+// A scorer sees the text up to the prediction and the token that was predicted; its values for generated tokens are apart.
+func TestExplainScored(t *testing.T) {
+	queries := useScorer(t, countingScorer{})
+	e, err := attribution.Explain(context.Background(), newFake(3, evenly), "w1 w2 w3",
+		attribution.Options{Methods: []string{"test-count", "raw"}, MaxTokens: 2, Contrast: "w7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	contrast := 8
+	objective := trace.Objective{Quantity: trace.LogProbability, Position: 2, Token: 5, Contrast: &contrast}
+	want := []trace.Query{{IDs: []int{2, 3, 4}, Objective: objective}}
+	objective.Position, objective.Token = 3, 6
+	want = append(want, trace.Query{IDs: []int{2, 3, 4, 5}, Objective: objective})
+	if diff := cmp.Diff(want, *queries); diff != "" {
+		t.Errorf("queries (-want +got):\n%s", diff)
+	}
+	r := e.Methods["test-count"]
+	near(t, "values", r.Data, []float64{-7500, -7499, -7498, -7400, -7399, -7398}, 0)
+	near(t, "explained", r.Explained, []float64{5, 6}, 0)
+	near(t, "residue", r.Residue, []float64{.25, .25}, 0)
+	near(t, "other", e.OtherMass["test-count"], []float64{0, -7397}, 0)
+	if diff := cmp.Diff([]int{2}, r.Layers); diff != "" || r.Shape != [3]int{2, 3, 1} || r.Unit != "change of the log-probability" {
+		t.Errorf("layers %v, shape %v, unit %q", r.Layers, r.Shape, r.Unit)
+	}
+	wantOptions := map[string]string{"scorer": "test-count", "quantity": "log-probability", "contrast": "w7", "row": "prediction"}
+	if diff := cmp.Diff(wantOptions, r.Options); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+	if sinks, err := e.Sinks("test-count", 0); err != nil || sinks != nil {
+		t.Errorf("Sinks = %v, %v; a score is no share", sinks, err)
+	}
+	if !strings.Contains(fmt.Sprint(e.Warnings), "contrast does not apply to raw") {
+		t.Errorf("warnings %q; want one that raw takes no contrast", e.Warnings)
+	}
+}
+
+// The own row of a token comes a step after its prediction, which is what a scorer explains.
+func TestScoredOwnRow(t *testing.T) {
+	queries := useScorer(t, countingScorer{})
+	if _, err := attribution.Explain(context.Background(), newFake(1, evenly), "w1 w2",
+		attribution.Options{Methods: []string{"test-count"}, MaxTokens: 2, OwnRow: true}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, q := range *queries {
+		got = append(got, fmt.Sprint(q.IDs, q.Position, q.Token))
+	}
+	if diff := cmp.Diff([]string{"[2 3] 1 4", "[2 3 4] 2 5"}, got); diff != "" {
+		t.Errorf("queries (-want +got):\n%s", diff)
+	}
+}
+
+// An encoder's prediction is explained over the whole text, at its position, and has no map.
+func TestScoredEncoder(t *testing.T) {
+	queries := useScorer(t, countingScorer{})
+	e, err := attribution.Explain(context.Background(), newEncoder(2, evenly), "w1 ? w2",
+		attribution.Options{Methods: []string{"test-count", "raw"}, Scoring: attribution.Scoring{Quantity: trace.Logit}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(*queries); len(*queries) != 1 || !strings.Contains(got, "{logit 2 3 <nil>}") {
+		t.Errorf("queries %s; want one of position 2, token 3", got)
+	}
+	if r := e.Methods["test-count"]; r.Shape != [3]int{1, 5, 1} || e.Maps["test-count"] != nil || e.Maps["raw"] == nil {
+		t.Errorf("shape %v, maps %v", r.Shape, e.Maps)
+	}
+}
+
+// classes is a model that tells two classes apart.
+type classes struct{ *fakeEncoder }
+
+func (classes) Class(name string) (int, error) {
+	if name == "NEGATIVE" {
+		return 0, nil
+	}
+	return 0, errors.New("no class of that name; there are NEGATIVE, POSITIVE")
+}
+
+func TestScoredClass(t *testing.T) {
+	queries := useScorer(t, countingScorer{})
+	m := classes{newEncoder(2, evenly)}
+	m.info.Head = trace.Classes
+	opts := attribution.Options{Methods: []string{"test-count"}, Contrast: "NEGATIVE"}
+	if _, err := attribution.Explain(context.Background(), m, "w1 w2", opts); err != nil || *(*queries)[0].Contrast != 0 {
+		t.Errorf("error %v, queries %v", err, *queries)
+	}
+	opts.Contrast = "neutral"
+	if _, err := attribution.Explain(context.Background(), m, "w1 w2", opts); !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), "NEGATIVE, POSITIVE") {
+		t.Errorf("error %v; want the classes there are", err)
+	}
+}
+
+func TestScoredRefusals(t *testing.T) {
+	count := []string{"test-count"}
+	last := 0
+	for name, c := range map[string]struct {
+		scorer countingScorer
+		model  attribution.Model
+		opts   attribution.Options
+		want   string
+		usage  bool
+	}{
+		"two tokens":   {opts: attribution.Options{Methods: count, Contrast: "w1 w2"}, want: "is 2 tokens: 0 \"w1\", 1 \"w2\"; give one", usage: true},
+		"no such word": {opts: attribution.Options{Methods: count, Contrast: "x"}, want: "contrast: fake: no word"},
+		"rows alone":   {opts: attribution.Options{Methods: []string{"rollout"}, Contrast: "w1"}, want: "contrast applies to none of the methods: rollout", usage: true},
+		"layers":       {opts: attribution.Options{Methods: count, LastLayer: &last}, want: "layers applies to none of the methods: test-count", usage: true},
+		"no head": {model: func() attribution.Model {
+			m := newEncoder(1, evenly)
+			m.info.Head = trace.NoHead
+			return m
+		}(), opts: attribution.Options{Methods: count}, want: "has no head", usage: true},
+		"not a number": {scorer: countingScorer{spoil: math.NaN()}, opts: attribution.Options{Methods: count}, want: "test-count: token 0 has value NaN"},
+		"a failure":    {scorer: countingScorer{err: errors.New("no gradient")}, opts: attribution.Options{Methods: count}, want: "test-count: no gradient"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			useScorer(t, c.scorer)
+			m := c.model
+			if m == nil {
+				m = newFake(2, evenly)
+			}
+			_, err := attribution.Explain(context.Background(), m, "w1 w2", c.opts)
+			if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, attribution.ErrUsage) != c.usage {
+				t.Errorf("error %v; want %q, usage %v", err, c.want, c.usage)
+			}
+		})
+	}
+}
+
+// Rows from elsewhere come without the model that a scorer asks.
+func TestAttributeScored(t *testing.T) {
+	useScorer(t, countingScorer{})
+	in := []trace.Tensor{{Name: "attention", Axes: "LTS", Shape: []int{1, 1, 1}, Data: []float32{1}}}
+	if _, err := attribution.Attribute(context.Background(), in, attribution.Options{Methods: []string{"test-count"}}); !errors.Is(err, attribution.ErrUsage) {
+		t.Errorf("error %v, want a usage error", err)
+	}
+}
+
+// evenly is attention to every token before and the target itself.
+func evenly(t, _ int) float64 { return 1 / float64(t+1) }

@@ -1,0 +1,41 @@
+package models
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// Class returns the number of the class of that label, letter case aside, or of that number. The error lists the first labels.
+func (m *Model) Class(name string) (int, error) {
+	const most = 20
+	classes := m.spec.Classes
+	switch m.head() {
+	case trace.Classes:
+	case trace.TokenClasses:
+		if classes == 1 {
+			classes = 2 // original and replaced
+		}
+	default:
+		return 0, fmt.Errorf("models: %s tells no classes apart", m.info.Name)
+	}
+	var labels []string
+	for id := range classes {
+		label := m.class(id).Text
+		if classes == 2 && m.spec.Classes == 1 {
+			label = [...]string{"original", "replaced"}[id]
+		}
+		if strings.EqualFold(label, name) || strconv.Itoa(id) == name {
+			return id, nil
+		}
+		if id < most {
+			labels = append(labels, label)
+		}
+	}
+	if classes > most {
+		labels = append(labels, "…")
+	}
+	return 0, fmt.Errorf("models: %s has no class %.60q; it has %s", m.info.Name, name, strings.Join(labels, ", "))
+}
