@@ -42,6 +42,17 @@ type Options struct {
 	AllLevels bool `json:"all_levels,omitempty"`
 	// Threshold sets value-zeroing distances below it to 0. Default 0; 1e-5 for parity with Inseq.
 	Threshold float64 `json:"threshold,omitempty"`
+	// LocalLift divides each layer's rows by uniform attention before the residual is added. It is one factor for a row, so it acts only
+	// as another weight of the residual, which falls with the position.
+	LocalLift bool `json:"local_lift,omitempty"`
+	// MeasuredResidual weighs the residual of every target and layer by what the model does there, 1 minus its mixing ratio (Kobayashi
+	// et al. 2021), instead of by one number.
+	MeasuredResidual bool `json:"measured_residual,omitempty"`
+	// DropSink takes the first source out of every row, and divides the rest by its sum, before layers are combined.
+	DropSink bool `json:"drop_sink,omitempty"`
+	// Discard, in [0,1), sets that part of the lowest entries to 0 before the residual is added: of an encoder's whole map, the first
+	// entry spared, as vit-explain has it; of a decoder each row's own, which do not change when the text grows.
+	Discard float64 `json:"discard,omitempty"`
 	// Contrast, for scorers, is the text of one token or the name of a class: what is explained is why the prediction came and not
 	// that. It goes for every token explained.
 	Contrast string `json:"contrast,omitempty"`

@@ -42,6 +42,9 @@ func newInput(tensors []trace.Tensor, opts Options) (*input, error) {
 		return nil, err
 	}
 	in := &input{heads: 1, tensors: map[string]rowTensor{}}
+	if opts.MeasuredResidual {
+		methods = append(methods, Method{Name: "with a measured residual", Mixing: mixingRatio})
+	}
 	for _, m := range methods {
 		if m.Scorer != "" {
 			return nil, usagef("%s asks the model again, and there are only rows here; explain a prompt with it", m.Name)

@@ -9,10 +9,10 @@ import (
 // job is one aggregation over the rows of one mixing. Methods that differ only in what is done with its result share it.
 type job struct {
 	mixing, aggregation string
-	residual            float64
+	rule                rule
 	cfg                 Config
-	// ask and head are indices of the plan's asks: the rows, and those of one head over them, -1 if none.
-	ask, head int
+	// ask, head and ratios are indices of the plan's asks: the rows, those of one head over them and measured weights, -1 if none.
+	ask, head, ratios int
 	// uniform is the same aggregation over uniform attention, nil without lift.
 	state, uniform State
 	// result is [K,wanted,sources] of the latest rows; base is the same for uniform attention.
@@ -25,25 +25,28 @@ type job struct {
 
 // extend adds rows; see [plan.extend].
 func (j *job) extend(ctx context.Context, rows []Mixed, from int) (err error) {
-	c := j.pickRows(rows)
+	c, ratios := j.pickRows(rows)
 	c.Skip = min(max(from-c.First, 0), c.N)
-	mixed, zeros := normalized(c, j.residual)
+	mixed, zeros := j.rule.apply(c, ratios, j.cfg)
 	j.countZeros(zeros)
 	j.wanted, j.sources = c.N-c.Skip, c.T()
 	if j.result, err = j.state.Extend(ctx, j.result[:0], mixed); err != nil || j.uniform == nil {
 		return err
 	}
-	j.base, err = j.uniform.Extend(ctx, j.base[:0], uniform(c, j.residual, j.cfg))
+	j.base, err = j.extendBase(ctx, c, c.T()-1)
 	return err
 }
 
-// pickRows returns the rows of the job, those of one head over them.
-func (j *job) pickRows(rows []Mixed) Mixed {
-	c := rows[j.ask]
+// pickRows returns the rows of the job, those of one head over them, and the measured weights of mixing.
+func (j *job) pickRows(rows []Mixed) (c Mixed, ratios *Mixed) {
+	c = rows[j.ask]
 	if j.head >= 0 {
 		c.Top = rows[j.head].Data
 	}
-	return c
+	if j.ratios >= 0 {
+		ratios = &rows[j.ratios]
+	}
+	return c, ratios
 }
 
 // only computes the result of one target of a bidirectional text, its only wanted row. States yield the results of the last
@@ -53,9 +56,9 @@ func (j *job) only(ctx context.Context, rows []Mixed, target int) (err error) {
 	if err != nil {
 		return err
 	}
-	c := j.pickRows(rows)
+	c, ratios := j.pickRows(rows)
 	c.Skip = c.N - 1
-	mixed, zeros := normalized(c, j.residual)
+	mixed, zeros := j.rule.apply(c, ratios, j.cfg)
 	if j.zeroCount == 0 { // they are the same for every target
 		j.countZeros(zeros)
 	}
@@ -67,8 +70,8 @@ func (j *job) only(ctx context.Context, rows []Mixed, target int) (err error) {
 	if j.uniform == nil {
 		return nil
 	}
-	j.base, err = a.New(j.cfg).Extend(ctx, j.base[:0], uniform(c, j.residual, j.cfg)) // the same in every order
-	if err == nil {
+	j.uniform = a.New(j.cfg)
+	if j.base, err = j.extendBase(ctx, c, target); err == nil {
 		exchangeColumns(j.base, c.T(), target)
 	}
 	return err

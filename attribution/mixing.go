@@ -48,6 +48,10 @@ func LookupMixing(name string) (MixingInfo, error) { return mixings.lookup(name)
 // MixingNames returns the names of all mixings, sorted.
 func MixingNames() []string { return mixings.names() }
 
+// mixingRatio is the mixing whose rows have, in the target's own column, how much of it comes from other tokens: what
+// [Options.MeasuredResidual] takes.
+const mixingRatio = "mixing-ratio"
+
 // sumTol is how far the sum of a row of attention may be from 1 in [Attribute]: half precision.
 const sumTol = 1e-3
 

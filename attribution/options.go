@@ -81,8 +81,25 @@ func (o Options) checkMethods() error {
 		return usagef("per-head %d and heads %v; one head is looked at over lower layers merged by their mean, "+
 			"so give one of the two", *o.PerHead, o.Heads)
 	}
-	if o.Lift && o.Residual != nil && *o.Residual == 1 {
+	if !(o.Discard >= 0 && o.Discard < 1) {
+		return usagef("discard %v; it must be in [0,1), the part of the entries that are set to 0", o.Discard)
+	}
+	if o.MeasuredResidual && o.Residual != nil {
+		return usagef("residual %v and a measured residual; give one of the two", *o.Residual)
+	}
+	return o.checkLift()
+}
+
+// checkLift checks what goes with lift.
+func (o Options) checkLift() error {
+	switch {
+	case !o.Lift:
+	case o.Residual != nil && *o.Residual == 1:
 		return usagef("lift with residual 1; no attention is left to compare with uniform attention")
+	case o.MeasuredResidual:
+		return usagef("lift with a measured residual; uniform attention has none to be measured")
+	case o.Discard > 0:
+		return usagef("lift with discard %v; uniform attention has no lowest entries", o.Discard)
 	}
 	return nil
 }
@@ -141,10 +158,22 @@ func (o Options) settings(m planned, first, last int) map[string]string {
 		"mixing":      m.Mixing,
 		"aggregation": m.Aggregation,
 		"layers":      fmt.Sprintf("%d-%d", first, last),
-		"residual":    fmt.Sprint(m.job.residual),
+		"residual":    fmt.Sprint(m.job.rule.residual),
 	}
 	if m.mixing.IncludesResidual {
 		s["residual"] = "in the mixing"
+	}
+	if m.job.rule.measured {
+		s["residual"] = "measured"
+	}
+	if o.DropSink {
+		s["sink"] = "first source taken out"
+	}
+	if o.Discard > 0 {
+		s["discard"] = fmt.Sprint(o.Discard)
+	}
+	if m.job.rule.local {
+		s["local lift"] = "rows divided by uniform attention before the residual"
 	}
 	if m.mixing.Heads {
 		s["heads"] = o.Heads.String()

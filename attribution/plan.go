@@ -77,7 +77,7 @@ func (p *plan) add(m Method, set setting) {
 	if info.Shares || m.Normalize {
 		pm.unit = "share of " + mixing.Unit
 	}
-	if p.opts.Lift && !mixing.IncludesResidual {
+	if p.opts.Lift && mixing.Sums {
 		pm.lift, pm.unit = true, "lift (1 = uniform attention)"
 	}
 	cfg := Config{
@@ -93,11 +93,16 @@ func (p *plan) add(m Method, set setting) {
 
 // job returns the job of a method: an old one if it has the same rows, residual and aggregation.
 func (p *plan) job(m Method, mi MixingInfo, info AggregationInfo, cfg Config, a Aggregation, lift bool) *job {
-	j := &job{mixing: m.Mixing, aggregation: m.Aggregation, residual: m.Residual, cfg: cfg, head: -1}
+	j := &job{mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1, ratios: -1}
+	j.rule = rule{residual: m.Residual, dropSink: p.opts.DropSink, local: p.opts.LocalLift && m.Residual > 0, discard: p.opts.Discard}
 	if p.opts.Residual != nil && m.Residual > 0 {
-		j.residual = *p.opts.Residual
+		j.rule.residual = *p.opts.Residual
 	}
 	ask := trace.MixingAsk{Name: m.Mixing, AllRows: info.AllRows}
+	if p.opts.MeasuredResidual && m.Residual > 0 {
+		j.rule.measured, j.rule.residual = true, 0
+		j.ratios = p.ask(trace.MixingAsk{Name: mixingRatio, AllRows: info.AllRows})
+	}
 	if mi.Heads {
 		ask.Heads = p.opts.Heads
 	}
@@ -113,7 +118,7 @@ func (p *plan) job(m Method, mi MixingInfo, info AggregationInfo, cfg Config, a 
 	j.ask = p.ask(ask)
 	for _, old := range p.jobs {
 		// Equal asks have equal heads over them.
-		if old.ask == j.ask && old.aggregation == j.aggregation && old.residual == j.residual {
+		if old.ask == j.ask && old.aggregation == j.aggregation && old.rule == j.rule {
 			return old
 		}
 	}
@@ -151,6 +156,22 @@ func (p *plan) checkOptions() error {
 			"its rows contain the residual or stay as they are",
 		},
 		{
+			p.opts.MeasuredResidual, "measured residual", func(m planned) bool { return m.Residual > 0 },
+			"its rows contain the residual or stay as they are",
+		},
+		{
+			p.opts.LocalLift, "local lift", func(m planned) bool { return m.Residual > 0 },
+			"it is a factor of the whole row, which matters only beside a residual that is added",
+		},
+		{
+			p.opts.DropSink, "drop sink", func(m planned) bool { return m.scorer == nil },
+			"it combines no rows",
+		},
+		{
+			p.opts.Discard > 0, "discard", func(m planned) bool { return m.scorer == nil },
+			"it combines no rows",
+		},
+		{
 			p.opts.Heads != trace.Heads{}, "heads", func(m planned) bool { return m.mixing.Heads },
 			"it has no heads apart",
 		},
@@ -176,7 +197,7 @@ func (p *plan) checkOptions() error {
 		},
 		{
 			p.opts.Lift, "lift", func(m planned) bool { return m.lift },
-			"uniform attention does not say what its rows would be",
+			"only attention says what its rows would be if they were uniform",
 		},
 	} {
 		if !o.given {

@@ -1,0 +1,63 @@
+package attribution
+
+import (
+	"context"
+	"sync"
+)
+
+// maxBaselines is how many numbers baselines keeps: 64 MiB.
+const maxBaselines = 8 << 20
+
+// baselines are rows of dear aggregations over uniform attention. They depend on the place alone and not on the text, so each is
+// computed once for a process.
+var baselines = struct {
+	sync.Mutex
+	rows    map[baselineKey][]float64 // [K,T]
+	numbers int
+}{rows: map[baselineKey][]float64{}}
+
+// baselineKey is what such a row depends on: the last target of tokens.
+type baselineKey struct {
+	aggregation   string
+	layers        int
+	levels        int
+	bidirectional bool
+	rule          rule
+	tokens, last  int // last is the token that stands at the end
+}
+
+// extendBase adds uniform attention in place of the rows c to the job's baseline and returns the results, [K,N-Skip,T]. Token last has
+// changed places with the last one.
+func (j *job) extendBase(ctx context.Context, c Mixed, last int) ([]float64, error) {
+	mixed, _ := j.rule.apply(uniform(c, j.cfg), nil, j.cfg)
+	if last < c.T()-1 {
+		mixed = mixed.exchanged(last)
+	}
+	a, err := LookupAggregation(j.aggregation)
+	if err != nil {
+		return nil, err
+	}
+	if !a.Info().TopOnly || c.N-c.Skip != 1 {
+		return j.uniform.Extend(ctx, j.base[:0], mixed)
+	}
+	key := baselineKey{j.aggregation, j.cfg.Layers, j.cfg.levels(), j.cfg.Bidirectional, j.rule, c.T(), last}
+	baselines.Lock()
+	known, ok := baselines.rows[key]
+	baselines.Unlock()
+	if ok {
+		mixed.Skip = mixed.N
+		_, err := j.uniform.Extend(ctx, nil, mixed)
+		return append(j.base[:0], known...), err
+	}
+	out, err := j.uniform.Extend(ctx, j.base[:0], mixed)
+	if err != nil {
+		return nil, err
+	}
+	baselines.Lock()
+	defer baselines.Unlock()
+	if _, ok := baselines.rows[key]; !ok && baselines.numbers+len(out) <= maxBaselines {
+		baselines.rows[key] = append([]float64(nil), out...)
+		baselines.numbers += len(out)
+	}
+	return out, nil
+}

@@ -1,0 +1,155 @@
+package attribution_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// layerOf returns the tensor of one layer, [1,T,T].
+func layerOf(name string, rows ...[]float32) trace.Tensor {
+	x := trace.Tensor{Name: name, Shape: []int{1, len(rows), len(rows)}}
+	for _, r := range rows {
+		x.Data = append(x.Data, r...)
+	}
+	return x
+}
+
+// What is done to rows before the residual is added, by hand.
+func TestPreparedRows(t *testing.T) {
+	decoder := layerOf("attention", []float32{1, 0, 0}, []float32{.75, .25, 0}, []float32{.5, .375, .125})
+	encoder := layerOf("attention", []float32{.125, .875}, []float32{.375, .625})
+	for _, c := range []struct {
+		name, reason string
+		in           []trace.Tensor
+		opts         attribution.Options
+		want         [][]float64
+	}{
+		{
+			"drop sink", "the rest of each row is divided by its sum; the first token has nothing else", []trace.Tensor{decoder},
+			attribution.Options{DropSink: true}, [][]float64{{1, 0, 0}, {0, 1, 0}, {0, .375, .625}},
+		},
+		{
+			"local lift", "the residual of row i weighs 1/(i+2) instead of ½", []trace.Tensor{decoder},
+			attribution.Options{LocalLift: true}, [][]float64{{1, 0, 0}, {.5, .5, 0}, {.375, .28125, .34375}},
+		},
+		{
+			"discard of a decoder", "each row loses ⌊(i+1)/2⌋ entries, then ½ is added and the row divided by ¾ or ⅞", []trace.Tensor{decoder},
+			attribution.Options{Discard: .5}, [][]float64{{1, 0, 0}, {3. / 7, 4. / 7, 0}, {4. / 15, 3. / 15, 8. / 15}},
+		},
+		{
+			"discard of an encoder", "of the two lowest of four, the first is spared", []trace.Tensor{encoder},
+			attribution.Options{Discard: .5}, [][]float64{{.5625, .4375}, {0, 1}},
+		},
+		{
+			"sink and discard of an encoder", "rows become [0 1] and [0 1]", []trace.Tensor{encoder},
+			attribution.Options{DropSink: true, Discard: .25}, [][]float64{{.5, .5}, {0, 1}},
+		},
+		{
+			"measured residual", "mixing ratios 0, ¼ and ½", []trace.Tensor{decoder, layerOf("mixing-ratio", []float32{0, 0, 0}, []float32{0, .25, 0}, []float32{0, 0, .5})},
+			attribution.Options{MeasuredResidual: true}, [][]float64{{1, 0, 0}, {.1875, .8125, 0}, {.25, .1875, .5625}},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.opts.Methods = []string{"rollout"}
+			m := attribute(t, c.opts, c.in...).Methods["rollout"]
+			for i, want := range c.want {
+				near(t, fmt.Sprintf("row %d (%s)", i, c.reason), m.Row(0, i), want, 1e-15)
+			}
+		})
+	}
+}
+
+// Rows that come one at a time are prepared as those that come at once.
+func TestPreparedIncrementally(t *testing.T) {
+	const L, m, n = 3, 6, 4
+	data := sharpAttention(5, L, m+n, false)
+	f := newFake(L, nil)
+	f.row = func(ask trace.MixingAsk, l, t, s int) float64 {
+		if ask.Name == "mixing-ratio" {
+			if s == t {
+				return float64(t+l) / 20
+			}
+			return 0
+		}
+		return data[(l*(m+n)+t)*(m+n)+s]
+	}
+	var ratios []float32
+	for l := range L {
+		for t := range m + n {
+			for s := range m + n {
+				ratios = append(ratios, float32(f.row(trace.MixingAsk{Name: "mixing-ratio"}, l, t, s)))
+			}
+		}
+	}
+	shape := []int{L, m + n, m + n}
+	in := []trace.Tensor{{Name: "attention", Shape: shape, Data: toFloat32(data)}, {Name: "mixing-ratio", Shape: shape, Data: ratios}}
+	for name, opts := range map[string]attribution.Options{
+		"sink": {DropSink: true}, "discard": {Discard: .6}, "local": {LocalLift: true}, "measured": {MeasuredResidual: true},
+		"all": {DropSink: true, Discard: .3, LocalLift: true, MeasuredResidual: true}, "lift": {DropSink: true, LocalLift: true, Lift: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts.Methods = []string{"rollout", "flow"}
+			whole := attribute(t, opts, in...)
+			opts.MaxTokens = n
+			e, err := attribution.Explain(context.Background(), f, "w0 w1 w2 w3 w4 w5", opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, method := range opts.Methods {
+				r := e.Methods[method]
+				for k := range n {
+					near(t, fmt.Sprintf("%s of token %d", method, k), r.Row(k, r.Top()), whole.Methods[method].Row(L-1, m-1+k)[:m], 1e-6)
+				}
+			}
+		})
+	}
+}
+
+// The baseline of lifted flow is kept for a process; what is kept is what was computed.
+func TestBaselineIsKept(t *testing.T) {
+	lifted := func() []float64 {
+		e, err := attribution.Explain(context.Background(), newFake(3, evenly), "w1 w2 w3 w4",
+			attribution.Options{Methods: []string{"flow"}, Lift: true, MaxTokens: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Methods["flow"].Data
+	}
+	first := lifted()
+	if diff := cmp.Diff(first, lifted()); diff != "" {
+		t.Errorf("the second run differs (-first +second):\n%s", diff)
+	}
+	for _, x := range first {
+		near(t, "lift of uniform attention", []float64{x}, []float64{1}, 1e-6)
+	}
+}
+
+func TestPreparedRefusals(t *testing.T) {
+	one := 1.
+	for _, c := range []struct {
+		opts attribution.Options
+		want string
+	}{
+		{attribution.Options{Discard: 1}, "discard 1; it must be in [0,1)"},
+		{attribution.Options{Discard: -.1}, "discard -0.1; it must be in [0,1)"},
+		{attribution.Options{MeasuredResidual: true, Residual: &one}, "residual 1 and a measured residual"},
+		{attribution.Options{MeasuredResidual: true, Lift: true}, "lift with a measured residual"},
+		{attribution.Options{Discard: .5, Lift: true}, "lift with discard 0.5"},
+		{attribution.Options{MeasuredResidual: true, Methods: []string{"raw"}}, "measured residual applies to none"},
+		{attribution.Options{LocalLift: true, Methods: []string{"value-zeroing"}}, "local lift applies to none"},
+		{attribution.Options{Lift: true, Methods: []string{"value-zeroing"}}, "lift applies to none of the methods: value-zeroing: only attention says"},
+	} {
+		_, err := attribution.Explain(context.Background(), newFake(1, evenly), "w1", c.opts)
+		if !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
+	}
+}
