@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
-	"unsafe"
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 )
@@ -19,15 +17,14 @@ func columns(w any) int {
 	if !ok {
 		return 0
 	}
-	var size struct{ rows, columns, x, y uint16 }
-	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size))) //nolint:gosec // the call's own way
-	if errno != 0 {
+	width, ok := terminalWidth(f)
+	switch {
+	case !ok:
 		return 0
-	}
-	if size.columns == 0 {
+	case width == 0:
 		return 80
 	}
-	return int(size.columns)
+	return width
 }
 
 // colored reports whether text for w has colours.

@@ -7,9 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // maxSocketPath is how long the path of a unix socket may be on every system (104 bytes with the final zero on macOS).
@@ -19,6 +19,9 @@ const maxSocketPath = 103
 // not shared with a later one of the same pid. It makes the directory, for the user alone, if need be, and returns an
 // error if another user could write to it.
 func SocketFor(pid int) (string, error) {
+	if !supported {
+		return "", fmt.Errorf("engine: notebooks need Unix (Linux, macOS, or WSL on Windows), and this is %s: the command headwater works here without them", runtime.GOOS)
+	}
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("headwater-%d", os.Getuid()))
 	if err := privateDir(dir); err != nil {
 		return "", err
@@ -42,8 +45,7 @@ func privateDir(dir string) error {
 	if err != nil {
 		return fmt.Errorf("engine: %w", err)
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ok || int(stat.Uid) != os.Getuid() {
+	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ownedByUser(info) {
 		return fmt.Errorf("engine: %s must be a directory of user %d with mode 0700, it is %v: remove it",
 			dir, os.Getuid(), info.Mode())
 	}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -96,11 +95,11 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
+		held, err := tryLock(f)
+		if held {
 			return func() { f.Close() }, nil
 		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+		if err != nil {
 			f.Close()
 			return nil, fmt.Errorf("engine: locking %s: %w", path, err)
 		}
@@ -186,7 +185,7 @@ func (s Start) spawn(binary, socket string) (exited <-chan error, err error) {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = without(os.Environ(), "GONB_PIPE")
 	cmd.Dir = filepath.Dir(socket)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = ownSession()
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("engine: starting %s: %w", binary, err)
 	}
