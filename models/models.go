@@ -27,8 +27,8 @@ import (
 // Default is the name of the model that [Open] takes for the empty reference: the embedded toy grammar model.
 const Default = "tiny"
 
-// Model is an open model. It satisfies attribution.Model, attribution.Tracer, attribution.Limited and attribution.Conversational,
-// and is safe for concurrent use.
+// Model is an open model. It satisfies attribution.Model, attribution.Tracer, attribution.Limited, attribution.Conversational,
+// attribution.Predictor and attribution.Replacer, and is safe for concurrent use.
 type Model struct {
 	info      trace.Info
 	spec      *transformer.Spec
@@ -37,6 +37,7 @@ type Model struct {
 	textErr   error
 	stop      map[int]bool
 	mask      int            // the id that stands for a missing token; -1: none
+	standIns  map[string]int // by kind; see Replacement
 	chat      *chat.Template // nil with chatErr, which says why
 	chatErr   error
 	grammar   bool // whether it knows the words of the toy grammar only

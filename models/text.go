@@ -37,6 +37,7 @@ func (m *Model) openText(dir *checkpoint.Dir) error {
 		return err
 	}
 	m.mask = m.maskID(specials["mask_token"])
+	m.standIns = m.findStandIns(dir, specials, append(eos, m.spec.EOS...))
 	m.chatErr = fmt.Errorf("models: %s: the model has no chat template: it was not trained on conversations, or its files do not say how", dir.Name)
 	template, err := dir.ChatTemplate("")
 	if err == nil && template != "" {

@@ -16,6 +16,10 @@ type Need struct {
 	// Taps are recorded, Asks are the mixings whose rows are returned.
 	Taps []trace.Tap
 	Asks []trace.MixingAsk
+	// Head is whether the head reads one position of each text.
+	Head bool
+	// Gradient is whether a number of each text is differentiated, AttentionGradient whether by the attention of every layer as well.
+	Gradient, AttentionGradient bool
 }
 
 // MemoryError says that a pass would need more memory than it may take. Nothing has been computed.
@@ -57,6 +61,9 @@ func thousands(n int) string {
 // passArrays is how many arrays [B,H,T,T] a layer holds at a time beside those that it returns: scores, mask, softmax, and room to
 // compute them.
 const passArrays = 4
+
+// backwardArrays is what a layer holds on the way back, in units of what it does on the way there.
+const backwardArrays = 3
 
 // Estimate returns about how many bytes a pass needs besides the weights, what it returns included. A layer is computed and fetched
 // after the other, so it is what is returned, and the working memory of one layer.
@@ -106,6 +113,16 @@ func (s *Spec) estimate(n Need) (returned, layer float64) {
 			rows /= max(1, t)
 		}
 		add(rows, layers)
+	}
+	if n.Head {
+		add(4*texts*float64(s.scored()), 1)
+	}
+	if n.Gradient { // hidden states wait for the way back, on which a layer holds its forward pass and as much again
+		returned += (layers + 2) * stream
+		layer *= backwardArrays
+	}
+	if n.AttentionGradient {
+		add(2*pairs, layers)
 	}
 	return returned, layer
 }

@@ -36,14 +36,8 @@ var taps = map[trace.Tap]tap{
 	trace.Logits:        {axes: "TV", end: headTap}, // TK or K of a classifier
 }
 
-// finalTap is the residual stream behind the final norm. Without one it is multiplied by 1, because the pure-Go backend cannot run a graph
-// that only returns what it was given.
-func finalTap(d *builder, x *Node) *Node {
-	if final := d.final(x); final != x {
-		return final
-	}
-	return MulScalar(x, 1)
-}
+// finalTap is the residual stream behind the final norm.
+func finalTap(d *builder, x *Node) *Node { return other(d.final(x), x) }
 
 // headTap is what the head makes of every target. The scores of a vocabulary come in columns, [V,B·N], where products are fastest that
 // way: they are turned while they are copied to the host.

@@ -76,9 +76,11 @@ func newBuilder(spec *Spec, w Weights, t text) *builder {
 type cache struct{ key, value *Node }
 
 // embed returns the residual stream before block 0, [B,N,D].
-func (d *builder) embed() *Node {
+func (d *builder) embed() *Node { return d.embedded(gathered(d.w("embedding"), d.ids)) }
+
+// embedded is what embed makes of rows of the embedding, [B,N,W].
+func (d *builder) embedded(x *Node) *Node {
 	s := d.spec
-	x := gathered(d.w("embedding"), d.ids) // [B,N,W]
 	if s.EmbeddingScale != 0 {
 		x = MulScalar(x, s.EmbeddingScale)
 	}

@@ -1,0 +1,93 @@
+package models_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/transformer"
+)
+
+// TestPredictIsWhatIsGenerated: the probability of the next token is that of the step which makes it.
+func TestPredictIsWhatIsGenerated(t *testing.T) {
+	m := open(t, models.Default)
+	steps := generate(t, m, prompt, trace.Ask{MaxTokens: 3})
+	ids, queries := append([]int(nil), prompt...), []trace.Query(nil)
+	for _, s := range steps {
+		o := trace.Objective{Quantity: trace.Probability, Position: len(ids) - 1, Token: s.Next.Token.ID}
+		queries = append(queries, trace.Query{IDs: append([]int(nil), ids...), Objective: o})
+		ids = append(ids, s.Next.Token.ID)
+	}
+	for _, texts := range []int{0, 2} {
+		got, err := m.PredictIn(context.Background(), queries, transformer.Batching{Texts: texts})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range steps {
+			if d := math.Abs(got[i] - s.Next.Probability); d > 1e-5 { // a cache and a batch sum in other orders; worst seen 4e-7
+				t.Errorf("token %d: probability %v, the step has %v", i, got[i], s.Next.Probability)
+			}
+		}
+	}
+}
+
+// TestPredictErrors: a refusal names the model and, of memory, the flag.
+func TestPredictErrors(t *testing.T) {
+	m := open(t, "testdata/goldens/gpt2")
+	ctx, q := context.Background(), trace.Query{IDs: prompt, Objective: trace.Objective{Quantity: trace.Logit, Token: 96}}
+	_, err := m.Predict(ctx, []trace.Query{q})
+	if want := "models: testdata/goldens/gpt2: query 0: transformer: token 96 is not in 0..95, the vocabulary"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if _, err := m.Embed(ctx, []int{96}); err == nil || !strings.HasPrefix(err.Error(), "models: testdata/goldens/gpt2: transformer: id 96") {
+		t.Errorf("Embed of 96: error %v", err)
+	}
+	_, err = models.Open("testdata/goldens/gpt2", models.Options{Backend: "go", MaxMemory: 1})
+	var weights *models.MemoryError
+	if !errors.As(err, &weights) {
+		t.Fatalf("error %v, want a MemoryError", err)
+	}
+	small, err := models.Open("testdata/goldens/gpt2", models.Options{Backend: "go", MaxMemory: weights.Need + 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Token = 3
+	_, err = small.Predict(ctx, []trace.Query{q})
+	var refused *transformer.MemoryError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "--max-memory") {
+		t.Errorf("error %v, want a MemoryError that names the flag", err)
+	}
+}
+
+// TestReplacement: what stands for a token taken away, as the files of a checkpoint say.
+func TestReplacement(t *testing.T) {
+	for _, c := range []struct {
+		name, ref, config string
+		want              map[string]int
+	}{
+		{"embedded", models.Default, "", map[string]int{"end": 1}},
+		{"without tokenizer", "testdata/goldens/bert", "", map[string]int{"pad": 0}},
+		{"named in tokenizer_config.json", "", `{"unk_token":"!","pad_token":{"content":"<bos>"},"mask_token":"#","eos_token":"<bos>"}`,
+			map[string]int{"unknown": 2, "pad": 0, "mask": 4, "end": 1}}, // generation_config.json goes first
+		{"not in the vocabulary", "", `{"unk_token":"<none>","pad_token":null}`, map[string]int{"end": 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.ref == "" {
+				c.ref = copyTiny(t)
+				write(t, filepath.Join(c.ref, "tokenizer_config.json"), []byte(c.config))
+			}
+			m := open(t, c.ref)
+			for _, kind := range []string{"mask", "unknown", "pad", "end", "nothing"} {
+				id, ok := m.Replacement(kind)
+				if want, has := c.want[kind]; ok != has || id != want {
+					t.Errorf("%s: %d, %v, want %d, %v", kind, id, ok, want, has)
+				}
+			}
+		})
+	}
+}

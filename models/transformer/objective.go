@@ -1,0 +1,119 @@
+package transformer
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// scored returns how many entries a head of that spec scores: those of the vocabulary or the classes. One score for each token, as
+// ELECTRA's discriminator has, is that of the second of two classes; see [twoScores].
+func (s *Spec) scored() int {
+	switch s.Head {
+	case ClassifierHead:
+		return s.Classes
+	case TokenHead:
+		return max(2, s.Classes)
+	}
+	return s.Vocab
+}
+
+// twoScores are those of a discriminator whose one score x has the probability 1/(1+exp(-x)): the softmax of 0 and x.
+func (s *Spec) twoScores(scores []float32) []float32 {
+	if s.Head == TokenHead && s.Classes == 1 {
+		return []float32{0, scores[0]}
+	}
+	return scores
+}
+
+// checkObjective returns an error if a text of n tokens does not have what o asks for.
+func (s *Spec) checkObjective(o trace.Objective, n int) error {
+	if s.Head == NoHead {
+		return fmt.Errorf("transformer: the %s model has no head, so nothing is predicted", s.Family)
+	}
+	if _, err := trace.ParseQuantity(string(o.Quantity)); err != nil {
+		return err
+	}
+	if s.Head != ClassifierHead && (o.Position < 0 || o.Position >= n) {
+		return fmt.Errorf("transformer: position %d is not in 0..%d", o.Position, n-1)
+	}
+	asked, what := []int{o.Token}, "the vocabulary"
+	if o.Contrast != nil {
+		asked = append(asked, *o.Contrast)
+	}
+	if s.Head != LanguageHead {
+		what = "the classes"
+	}
+	for i, id := range asked {
+		if id < 0 || id >= s.scored() {
+			return fmt.Errorf("transformer: %s %d is not in 0..%d, %s", []string{"token", "contrast"}[i], id, s.scored()-1, what)
+		}
+	}
+	if s.scored() == 1 && o.Quantity != trace.Logit {
+		return fmt.Errorf("transformer: the %s model scores one class, whose %s is always the same; take %s", s.Family, o.Quantity, trace.Logit)
+	}
+	return nil
+}
+
+// value returns the number that o asks of the scores of its position, computed in float64.
+func (s *Spec) value(o trace.Objective, scores []float32) float64 {
+	scores = s.twoScores(scores)
+	of := func(id int) float64 { return float64(scores[id]) }
+	if o.Quantity != trace.Logit {
+		most, sum := softmaxSum(scores)
+		shift := most + math.Log(sum)
+		of = func(id int) float64 { return float64(scores[id]) - shift }
+		if o.Quantity == trace.Probability {
+			of = func(id int) float64 { return math.Exp(float64(scores[id])-most) / sum }
+		}
+	}
+	if o.Contrast == nil {
+		return of(o.Token)
+	}
+	if o.Quantity != trace.Probability { // what moves all scores is left out before it costs digits
+		return float64(scores[o.Token]) - float64(scores[*o.Contrast])
+	}
+	return of(o.Token) - of(*o.Contrast)
+}
+
+// slope puts the derivative of [Spec.value] with respect to each of the scores into dst, which is as long:
+//
+//	logit e_a,  log-probability e_a - p,  probability p_a (e_a - p),  each less that of the contrast
+func (s *Spec) slope(o trace.Objective, scores, dst []float32) {
+	two := s.twoScores(scores)
+	d := make([]float64, len(two))
+	most, sum := softmaxSum(two)
+	add := func(id int, sign float64) {
+		factor := sign
+		if o.Quantity == trace.Probability {
+			factor *= math.Exp(float64(two[id])-most) / sum
+		}
+		d[id] += factor
+		if o.Quantity == trace.Logit {
+			return
+		}
+		for i, x := range two {
+			d[i] -= factor * math.Exp(float64(x)-most) / sum
+		}
+	}
+	add(o.Token, 1)
+	if o.Contrast != nil {
+		add(*o.Contrast, -1)
+	}
+	for i := range dst {
+		dst[i] = float32(d[len(two)-len(dst)+i])
+	}
+}
+
+// softmaxSum returns the largest score and the sum of exp(score - largest).
+func softmaxSum(scores []float32) (most, sum float64) {
+	most = math.Inf(-1)
+	for _, x := range scores {
+		most = max(most, float64(x))
+	}
+	for _, x := range scores {
+		sum += math.Exp(float64(x) - most)
+	}
+	return most, sum
+}

@@ -1,0 +1,158 @@
+package transformer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// Predict returns the number that each query asks for, in float64 from the scores of the head, which are computed at the positions asked
+// for only. Texts of all lengths run in batches; what stands beside a text changes a number by no more than rounding does, and the same
+// queries give the same bits. It returns an error that names the query whose text, position, token or contrast the model does not have,
+// a [MemoryError] if one text alone would not fit, and one that wraps ctx.Err() within a layer.
+func (m *Model) Predict(ctx context.Context, queries []trace.Query, how Batching) ([]float64, error) {
+	values, answered := make([]float64, len(queries)), 0
+	batches, err := m.queryBatches(queries, how, func(tokens, texts int) Need { return Need{Tokens: tokens, Texts: texts, Head: true} })
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range batches {
+		if err := b.predict(ctx, values); err != nil {
+			return nil, fmt.Errorf("transformer: %s pass of %d texts of up to %d tokens: %w", m.Spec.Family, len(b.at), b.longest, err)
+		}
+		if answered += len(b.at); how.Done != nil {
+			how.Done(answered)
+		}
+	}
+	return values, nil
+}
+
+// predict puts the values of the batch in their places.
+func (b *queryBatch) predict(ctx context.Context, values []float64) error {
+	feed := b.texts()
+	x, err := b.embed(feed)
+	if err != nil {
+		return err
+	}
+	for l := range b.m.Spec.Layers {
+		if err := ctx.Err(); err != nil {
+			free(x)
+			return fmt.Errorf("stopped at layer %d: %w", l, err)
+		}
+		next, err := feed.through(l, x)
+		free(x)
+		if err != nil {
+			return err
+		}
+		x = next
+	}
+	defer free(x)
+	return b.scores(feed, x, func(i int, scores []float32) {
+		if i < len(b.at) {
+			values[b.at[i]] = b.m.Spec.value(b.queries[i].Objective, scores)
+		}
+	})
+}
+
+// embed returns the residual stream before block 0, [B,N,D].
+func (b *queryBatch) embed(feed *texts) (*tensors.Tensor, error) {
+	rows, err := b.given()
+	if err != nil {
+		return nil, err
+	}
+	if rows == nil {
+		return feed.embed()
+	}
+	defer free(rows)
+	return feed.embedded(rows)
+}
+
+// scores calls use with what the head makes of each query's position, [K], from the residual stream x behind the last block.
+func (b *queryBatch) scores(feed *texts, x *tensors.Tensor, use func(i int, scores []float32)) error {
+	out, err := feed.end(x, "scores", func(d *builder, x *Node, in []*Node) []*Node { return []*Node{d.headAt(x, in[0])} }, b.positions())
+	if err != nil {
+		return err
+	}
+	defer free(out...)
+	return read(out[0], func(data []float32) {
+		size := len(data) / len(b.queries)
+		for i := range b.queries {
+			use(i, data[i*size:(i+1)*size])
+		}
+	})
+}
+
+// headAt is what the head makes of one target of each text, at positions [B], of x [B,N,D]: [B,K].
+func (d *builder) headAt(x, positions *Node) *Node {
+	dims := x.Shape().Dimensions
+	targets := Iota(x.Graph(), shapes.Make(dtypes.Int32, dims...), 1)
+	at := Equal(targets, BroadcastToDims(InsertAxes(positions, -1, -1), dims...))
+	one := ReduceAndKeep(Where(at, x, ZerosLike(x)), ReduceSum, 1) // [B,1,D]
+	return Reshape(d.head(one), dims[0], -1)
+}
+
+// embedded returns the residual stream before block 0, [B,N,D], of rows of the embedding, [B,N,W].
+func (t *texts) embedded(rows *tensors.Tensor) (*tensors.Tensor, error) {
+	out, err := t.run("embedded", endsWeights, func(d *builder, in []*Node) []*Node {
+		return []*Node{other(d.embedded(in[0]), in[0])}
+	}, rows)
+	if err != nil {
+		return nil, err
+	}
+	return out[0], nil
+}
+
+// other returns x, or, where x is what the graph was given, a copy: the pure-Go backend cannot run a graph that only returns what it was
+// given.
+func other(x, given *Node) *Node {
+	if x != given {
+		return x
+	}
+	return MulScalar(x, 1)
+}
+
+// through returns the residual stream behind layer l of that before it, x, which it keeps.
+func (t *texts) through(l int, x *tensors.Tensor) (*tensors.Tensor, error) {
+	out, err := t.run("through "+t.m.Spec.kind(l), ofLayer(l), func(d *builder, in []*Node) []*Node {
+		b, _ := d.block(l, in[0])
+		return []*Node{b.Output}
+	}, x)
+	if err != nil {
+		return nil, fmt.Errorf("layer %d: %w", l, err)
+	}
+	return out[0], nil
+}
+
+// Embed returns the rows of the embedding that ids name, [T,W], before positions are added, scaled or normalised; W is the width of the
+// residual stream unless [Spec.EmbeddingWidth] is another. It returns an error for ids that the model cannot take.
+func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
+	if err := m.CheckIDs(ids); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("transformer: stopped before the embedding: %w", err)
+	}
+	rows, err := m.oneText(ids, m.fed(len(ids))).rows()
+	if err != nil {
+		return nil, fmt.Errorf("transformer: embedding of %d tokens: %w", len(ids), err)
+	}
+	defer free(rows)
+	var out []float32
+	err = read(rows, func(data []float32) { out = append(out, data[:len(ids)*m.Spec.Embedded()]...) })
+	return out, err
+}
+
+// rows returns the rows of the embedding, [B,N,W].
+func (t *texts) rows() (*tensors.Tensor, error) {
+	out, err := t.run("rows", endsWeights, func(d *builder, _ []*Node) []*Node { return []*Node{gathered(d.w("embedding"), d.ids)} })
+	if err != nil {
+		return nil, err
+	}
+	return out[0], nil
+}

@@ -1,0 +1,165 @@
+package transformer
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// Batching says how many queries run at once. The zero value is the default of every field.
+type Batching struct {
+	// Texts is how many texts one pass takes at most; 0 is 16, and fewer of long ones. It takes fewer where they would not fit the
+	// memory.
+	Texts int
+	// Done, if not nil, is told after each pass how many queries are answered.
+	Done func(answered int)
+}
+
+// A pass takes so many texts unless it is told otherwise, and so many tokens: more are not faster, and stop later when they are to stop.
+const (
+	batchTexts  = 16
+	batchTokens = 4096
+)
+
+// queryBatch is queries that run in one pass.
+type queryBatch struct {
+	m *Model
+	// queries may be followed by copies of the first, so that few shapes are compiled; at has the place of each that counts.
+	queries []trace.Query
+	at      []int
+	// longest is the length of the longest text, and fed that of all with their padding.
+	longest, fed int
+}
+
+// checkQuery returns an error that names what the model cannot do.
+func (m *Model) checkQuery(q trace.Query) error {
+	if err := m.CheckIDs(q.IDs); err != nil {
+		return err
+	}
+	if err := m.Spec.checkObjective(q.Objective, len(q.IDs)); err != nil {
+		return err
+	}
+	if q.Embeddings == nil {
+		return nil
+	}
+	width := m.Spec.Embedded()
+	if len(q.Embeddings) != len(q.IDs)*width {
+		return fmt.Errorf("transformer: %d numbers of embedding for %d tokens of width %d", len(q.Embeddings), len(q.IDs), width)
+	}
+	for i, x := range q.Embeddings {
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+			return fmt.Errorf("transformer: the embedding of token %d has the number %v", i/width, x)
+		}
+	}
+	return nil
+}
+
+// queryBatches shares queries out among passes: each takes texts of about one length, whose rotations are alike, with embeddings of
+// their own or without. need is what a pass over texts of so many tokens needs.
+func (m *Model) queryBatches(queries []trace.Query, how Batching, need func(tokens, texts int) Need) ([]queryBatch, error) {
+	if how.Texts < 0 {
+		return nil, fmt.Errorf("transformer: %d texts at once; take 1 or more, or 0 for the default", how.Texts)
+	}
+	order := make([]int, len(queries))
+	for i, q := range queries {
+		if err := m.checkQuery(q); err != nil {
+			return nil, fmt.Errorf("query %d: %w", i, err)
+		}
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		a, b := queries[i], queries[j]
+		return cmp.Or(cmp.Compare(m.alike(a), m.alike(b)), cmp.Compare(len(a.IDs), len(b.IDs)))
+	})
+	var all []queryBatch
+	for len(order) > 0 {
+		first := m.alike(queries[order[0]])
+		group := slices.IndexFunc(order, func(i int) bool { return m.alike(queries[i]) != first })
+		if group < 0 {
+			group = len(order)
+		}
+		n, err := m.together(len(queries[order[group-1]].IDs), how, need)
+		if err != nil {
+			return nil, err
+		}
+		n = min(n, group)
+		all, order = append(all, m.queryBatch(queries, order[:n], how)), order[n:]
+	}
+	return all, nil
+}
+
+// alike is the same number for queries that may run together.
+func (m *Model) alike(q trace.Query) int {
+	n := len(q.IDs)
+	size := bucket(n)
+	for _, r := range []*Rotary{m.Spec.Rotary, m.Spec.LocalRotary} {
+		if r != nil && n > r.Original && (r.Stretch > 0 || r.LongFrequencies != nil) {
+			size = -n // the length of a text turns its keys, and the longest would turn all
+		}
+	}
+	if q.Embeddings != nil {
+		return 2*size + 1
+	}
+	return 2 * size
+}
+
+// together returns how many queries of up to so many tokens run in one pass.
+func (m *Model) together(tokens int, how Batching, need func(tokens, texts int) Need) (int, error) {
+	n := cmp.Or(how.Texts, max(1, min(batchTexts, batchTokens/tokens)))
+	for n > 1 && m.checkMemory(need(tokens, n)) != nil {
+		n /= 2
+	}
+	return n, m.checkMemory(need(tokens, n))
+}
+
+// queryBatch makes a batch of the queries at those places.
+func (m *Model) queryBatch(queries []trace.Query, at []int, how Batching) queryBatch {
+	b := queryBatch{m: m, at: at}
+	for _, i := range at {
+		b.queries = append(b.queries, queries[i])
+		b.longest = max(b.longest, len(queries[i].IDs))
+	}
+	b.fed = m.fed(b.longest)
+	for most := cmp.Or(how.Texts, batchTexts); m.promptStep > 1 && len(b.queries) < most && len(b.queries)&(len(b.queries)-1) != 0; {
+		b.queries = append(b.queries, b.queries[0])
+	}
+	return b
+}
+
+// texts are what the graphs of the pass are fed.
+func (b *queryBatch) texts() *texts {
+	var batch Batch
+	for _, q := range b.queries {
+		batch.IDs = append(batch.IDs, q.IDs)
+	}
+	return b.m.batchInputs(batch, b.longest, b.fed)
+}
+
+// given returns the embeddings that the queries have, [B,N,W], nil if they have none.
+func (b *queryBatch) given() (*tensors.Tensor, error) {
+	if b.queries[0].Embeddings == nil {
+		return nil, nil
+	}
+	width := b.m.Spec.Embedded()
+	return b.m.filled([]int{len(b.queries), b.fed, width}, func(data []float32) {
+		for i, q := range b.queries {
+			copy(data[i*b.fed*width:], q.Embeddings)
+		}
+	})
+}
+
+// positions are where the head reads, [B].
+func (b *queryBatch) positions() *tensors.Tensor {
+	at := make([]int32, len(b.queries))
+	for i, q := range b.queries {
+		if b.m.Spec.Head != ClassifierHead {
+			at[i] = int32(q.Position)
+		}
+	}
+	return tensors.FromFlatDataAndDimensions(at, len(at))
+}
