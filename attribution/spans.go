@@ -1,0 +1,314 @@
+package attribution
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Span is a part of the prompt: some of its tokens, which need not touch.
+type Span struct {
+	// Text is how the span is shown; Begin and End are the bytes [Begin,End) of the prompt from its first token to its last.
+	Text       string
+	Begin, End int
+	// Tokens are columns of a result, in rising order, at least one.
+	Tokens []int
+}
+
+// Words returns the words of the prompt: a word is a run of letters, digits and marks, with apostrophes, hyphens and the points of numbers inside, and a token
+// belongs to the word in which its first letter or digit lies. Tokens without any, and control tokens, stand alone. Scripts without
+// spaces have no words in this sense but whole phrases; give spans there.
+func (p *Prompt) Words() []Span { return p.divide(wordOf(p.Text)) }
+
+// Sentences returns the sentences of the prompt: one ends behind ".", "!", "?" or their like, with the quotation marks and brackets that
+// follow, before white space, and at a line break. Control tokens stand alone.
+func (p *Prompt) Sentences() []Span { return p.divide(sentenceOf(p.Text)) }
+
+// Spans returns the parts of the prompt that ranges of its bytes [begin,end) name, in the order of their first tokens, and every other
+// token alone. A token belongs to the first range that it
+// touches with a character that is no white space. It returns a [UsageError] for a range that
+// is empty, outside the text or holds no token, and for two that overlap.
+func (p *Prompt) Spans(ranges ...[2]int) ([]Span, error) {
+	of := make([]int, len(p.Text))
+	for i := range of {
+		of[i] = -1
+	}
+	for k, r := range ranges {
+		if r[0] < 0 || r[1] > len(p.Text) || r[0] >= r[1] {
+			return nil, usagef("span %d to %d; the text has bytes 0 to %d, and the first comes before the last", r[0], r[1], len(p.Text))
+		}
+		for i := r[0]; i < r[1]; i++ {
+			if of[i] >= 0 {
+				other := ranges[of[i]]
+				return nil, usagef("spans %d to %d and %d to %d overlap", other[0], other[1], r[0], r[1])
+			}
+			of[i] = k
+		}
+	}
+	spans := p.divide(of)
+	for k, r := range ranges {
+		if !slices.ContainsFunc(p.Offsets, func(o [2]int) bool { return p.partOf(o, of) == k }) {
+			return nil, usagef("span %d to %d, %s, holds the beginning of no token", r[0], r[1], quote(p.Text[r[0]:r[1]]))
+		}
+	}
+	return spans, nil
+}
+
+// divide returns the parts of the prompt; of has for each byte of the text the number of its part, -1 for none.
+func (p *Prompt) divide(of []int) []Span {
+	var spans []Span
+	at := map[int]int{} // part to index of spans
+	for j, offset := range p.Offsets {
+		part := p.partOf(offset, of)
+		if i, ok := at[part]; ok && part >= 0 && !p.Special[j] {
+			s := &spans[i]
+			s.Tokens, s.End = append(s.Tokens, j), max(s.End, offset[1])
+			s.Text = strings.TrimSpace(p.Text[s.Begin:s.End])
+			continue
+		}
+		s := Span{p.Texts[j], offset[0], offset[1], []int{j}}
+		if part >= 0 && !p.Special[j] {
+			at[part] = len(spans)
+			if text := strings.TrimSpace(s.Text); text != "" {
+				s.Text = text
+			}
+		}
+		spans = append(spans, s)
+	}
+	return spans
+}
+
+// partOf returns the part in which a token lies: that of its first byte, white space aside, which belongs to any.
+func (p *Prompt) partOf(offset [2]int, of []int) int {
+	begin, end := offset[0], min(offset[1], len(of))
+	for at, r := range p.Text[begin:max(begin, end)] {
+		if !unicode.IsSpace(r) && of[begin+at] >= 0 {
+			return of[begin+at]
+		}
+	}
+	if begin < end && strings.TrimSpace(p.Text[begin:end]) == "" {
+		return of[begin]
+	}
+	return -1
+}
+
+// wordOf returns for each byte of a text the number of its word, -1 outside words.
+func wordOf(text string) []int {
+	of := make([]int, len(text))
+	word, inside := -1, false
+	runes := []rune(text)
+	at := 0
+	for i, r := range runes {
+		size := utf8.RuneLen(r)
+		if r == utf8.RuneError {
+			_, size = utf8.DecodeRuneInString(text[at:])
+		}
+		is := inWord(r) || inside && i+1 < len(runes) && joins(runes[i-1], r, runes[i+1])
+		if is && !inside {
+			word++
+		}
+		inside = is
+		for range size {
+			of[at] = -1
+			if is {
+				of[at] = word
+			}
+			at++
+		}
+	}
+	return of
+}
+
+// inWord is whether a character makes a word on its own.
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_' }
+
+// joins is whether a mark between two characters of words makes them one: an apostrophe or hyphen, or the point of a number.
+func joins(before, mark, after rune) bool {
+	if strings.ContainsRune(".,", mark) {
+		return unicode.IsDigit(before) && unicode.IsDigit(after)
+	}
+	return strings.ContainsRune("'’-‐", mark) && inWord(after)
+}
+
+// sentenceOf returns for each byte of a text the number of its sentence, -1 for white space between sentences.
+func sentenceOf(text string) []int {
+	of := make([]int, len(text))
+	sentence, ended, between := 0, false, true
+	for at, r := range text {
+		_, size := utf8.DecodeRuneInString(text[at:])
+		space := unicode.IsSpace(r)
+		if !between && (space && ended || r == '\n') {
+			sentence, between = sentence+1, true
+		}
+		if !space {
+			between = false
+			ended = strings.ContainsRune(".!?…。！？", r) || ended && strings.ContainsRune("\"'”’»)]}", r)
+		}
+		for i := range size {
+			of[at+i] = sentence
+			if between {
+				of[at+i] = -1
+			}
+		}
+	}
+	return of
+}
+
+// Grouped returns a copy in which the prompt is made of spans: the columns of each result are put together. Shares and scores are added
+// up. Values that are no parts of a whole, such as flow and lift, give the highest of a span, for several sinks of a flow share pipes
+// and no sum of theirs is a flow. Rows of maps are those of targets, of which a span has the mean. Ids are those of first tokens. It
+// returns a [UsageError] unless every token of the prompt is in exactly one span.
+func (e *Explanation) Grouped(spans []Span) (*Explanation, error) {
+	if err := e.checkSpans(spans); err != nil {
+		return nil, err
+	}
+	g := *e
+	g.Prompt = Prompt{Text: e.Prompt.Text, BOSAdded: e.Prompt.BOSAdded}
+	in := make([]int, len(e.Prompt.IDs)) // token to span
+	for i, s := range spans {
+		first := s.Tokens[0]
+		g.Prompt.IDs = append(g.Prompt.IDs, e.Prompt.IDs[first])
+		g.Prompt.Texts = append(g.Prompt.Texts, s.Text)
+		g.Prompt.Offsets = append(g.Prompt.Offsets, [2]int{s.Begin, s.End})
+		g.Prompt.Special = append(g.Prompt.Special, e.Prompt.Special[first] && len(s.Tokens) == 1)
+		for _, j := range s.Tokens {
+			in[j] = i
+		}
+	}
+	g.Steps = slices.Clone(e.Steps)
+	for i, s := range g.Steps {
+		if s.Position != nil {
+			at := in[*s.Position]
+			g.Steps[i].Position = &at
+		}
+	}
+	g.Methods = map[string]*Result{}
+	for name, r := range e.Methods {
+		g.Methods[name] = r.grouped(spans)
+	}
+	if e.Maps != nil {
+		g.Maps = map[string]*Map{}
+		for name, m := range e.Maps {
+			g.Maps[name] = m.grouped(spans)
+		}
+	}
+	return &g, nil
+}
+
+// checkSpans returns a usage error unless every token is in one span.
+func (e *Explanation) checkSpans(spans []Span) error {
+	m := len(e.Prompt.IDs)
+	seen := make([]bool, m)
+	for i, s := range spans {
+		if len(s.Tokens) == 0 {
+			return usagef("span %d, %s, has no tokens", i, quote(s.Text))
+		}
+		for _, j := range s.Tokens {
+			if j < 0 || j >= m {
+				return usagef("span %d, %s, has token %d; the prompt has %d, from 0", i, quote(s.Text), j, m)
+			}
+			if seen[j] {
+				return usagef("token %d is in two spans", j)
+			}
+			seen[j] = true
+		}
+	}
+	if j := slices.Index(seen, false); j >= 0 {
+		return usagef("token %d, %s, is in no span", j, quote(e.Prompt.Texts[j]))
+	}
+	return nil
+}
+
+// together returns how values of a result are put together, and in which words.
+func together(options map[string]string) (f func(a, b float64) float64, name string) {
+	a, err := LookupAggregation(options["aggregation"])
+	parts := options["scorer"] != "" || options["normalize"] != "" || err == nil && a.Info().Shares
+	if options["lift"] == "" && parts {
+		return func(a, b float64) float64 { return a + b }, "sum of tokens"
+	}
+	return func(a, b float64) float64 { return max(a, b) }, "highest of tokens"
+}
+
+// withGrouping returns a copy of settings that says how values were put together.
+func withGrouping(options map[string]string, name string) map[string]string {
+	out := map[string]string{"spans": name}
+	for k, v := range options {
+		out[k] = v
+	}
+	return out
+}
+
+// grouped returns the result over spans.
+func (r *Result) grouped(spans []Span) *Result {
+	f, name := together(r.Options)
+	n, m, L := r.Shape[0], r.Shape[1], r.Shape[2]
+	g := *r
+	g.Options = withGrouping(r.Options, name)
+	g.Shape = [3]int{n, len(spans), L}
+	g.Data = make([]float64, 0, n*len(spans)*L)
+	for t := range n {
+		for _, s := range spans {
+			for k := range L {
+				x := r.Data[(t*m+s.Tokens[0])*L+k]
+				for _, j := range s.Tokens[1:] {
+					x = f(x, r.Data[(t*m+j)*L+k])
+				}
+				g.Data = append(g.Data, x)
+			}
+		}
+	}
+	return &g
+}
+
+// grouped returns the map over spans.
+func (m *Map) grouped(spans []Span) *Map {
+	f, name := together(m.Options)
+	g := *m
+	n := len(spans)
+	g.Options = withGrouping(m.Options, fmt.Sprintf("%s, mean of targets", name))
+	g.Shape = [3]int{m.Shape[0], n, n}
+	g.Data = make([]float64, m.Shape[0]*n*n)
+	for l := range m.Shape[0] {
+		for i, target := range spans {
+			out := g.Row(l, i)
+			for _, t := range target.Tokens {
+				from := m.Row(l, t)
+				for k, source := range spans {
+					x := from[source.Tokens[0]]
+					for _, j := range source.Tokens[1:] {
+						x = f(x, from[j])
+					}
+					out[k] += x / float64(len(target.Tokens))
+				}
+			}
+		}
+	}
+	return &g
+}
+
+// Visibility returns, for level l, the mean of each column over the targets that see it, [T]: how much a source gives to those that could
+// take from it,
+//
+//	v_j = Σ_{t≥j} M[t,j] / (T-j)
+//
+// in a decoder, and the mean of the column in an encoder. Without it early tokens stand out in column sums because more targets see them.
+// It panics if l is out of range.
+func (m *Map) Visibility(l int, bidirectional bool) []float64 {
+	T := m.Shape[1]
+	v := make([]float64, m.Shape[2])
+	for t := range T {
+		for j, x := range m.Row(l, t)[:Config{Bidirectional: bidirectional}.width(t, T)] {
+			v[j] += x
+		}
+	}
+	for j := range v {
+		seen := T
+		if !bidirectional {
+			seen -= j
+		}
+		v[j] /= float64(seen)
+	}
+	return v
+}

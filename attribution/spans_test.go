@@ -1,0 +1,154 @@
+package attribution_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// promptOf returns a prompt of tokens, cut at bars; those in angle brackets are control tokens that are not in the text.
+func promptOf(cut string) attribution.Prompt {
+	var p attribution.Prompt
+	for i, text := range strings.Split(cut, "|") {
+		special := strings.HasPrefix(text, "<")
+		p.IDs, p.Texts, p.Special = append(p.IDs, 100+i), append(p.Texts, text), append(p.Special, special)
+		if special {
+			p.Offsets = append(p.Offsets, [2]int{})
+			continue
+		}
+		p.Offsets = append(p.Offsets, [2]int{len(p.Text), len(p.Text) + len(text)})
+		p.Text += text
+	}
+	return p
+}
+
+// shown returns spans as text: what each says and its tokens.
+func shown(spans []attribution.Span) string {
+	var all []string
+	for _, s := range spans {
+		all = append(all, fmt.Sprintf("%s%v", s.Text, s.Tokens))
+	}
+	return strings.Join(all, " ")
+}
+
+func TestWordsAndSentences(t *testing.T) {
+	for _, c := range []struct{ name, cut, words, sentences string }{
+		{"subwords", "<s>|The| cab|inet| is| un|lock|ed|.", "<s>[0] The[1] cabinet[2 3] is[4] unlocked[5 6 7] .[8]", "<s>[0] The cabinet is unlocked.[1 2 3 4 5 6 7 8]"},
+		{"inner marks", "don|'t| well|-|known| '|tis", "don't[0 1] well-known[2 3 4]  '[5] tis[6]", "don't well-known 'tis[0 1 2 3 4 5 6]"},
+		{"marks in a token", "(the| key|),| 3.1|4", "(the[0] key[1] ),[2] 3.14[3 4]", "(the key), 3.14[0 1 2 3 4]"},
+		{"sentences", "Hi|.| \"You|?\"| No", "Hi[0] .[1] \"You[2] ?\"[3] No[4]", "Hi.[0 1] \"You?\"[2 3] No[4]"},
+		{"line break", "a|\n|\n|b", "a[0] \n[1] \n[2] b[3]", "a[0] \n[1] \n[2] b[3]"},
+		{"full stop inside", "v1|.2| ok", "v1.2[0 1] ok[2]", "v1.2 ok[0 1 2]"},
+		{"several scripts", "日|本|語|。|はい", "日本語[0 1 2] 。[3] はい[4]", "日本語。はい[0 1 2 3 4]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := promptOf(c.cut)
+			if got := shown(p.Words()); got != c.words {
+				t.Errorf("words %q, want %q", got, c.words)
+			}
+			if got := shown(p.Sentences()); got != c.sentences {
+				t.Errorf("sentences %q, want %q", got, c.sentences)
+			}
+		})
+	}
+}
+
+func TestSpans(t *testing.T) {
+	p := promptOf("the| keys| to| the| cabinet")
+	spans, err := p.Spans([2]int{12, 23}, [2]int{0, 8})
+	if got := shown(spans); err != nil || got != "the keys[0 1]  to[2] the cabinet[3 4]" {
+		t.Errorf("spans %q, %v", got, err)
+	}
+	for want, ranges := range map[string][][2]int{
+		"span 0 to 40; the text has bytes 0 to 23": {{0, 40}},
+		"span 3 to 3":                                       {{3, 3}},
+		"spans 0 to 8 and 4 to 12 overlap":                  {{0, 8}, {4, 12}},
+		`span 5 to 6, "e", holds the beginning of no token`: {{0, 5}, {5, 6}},
+	} {
+		if _, err := p.Spans(ranges...); !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("Spans(%v) error %v, want %q", ranges, err, want)
+		}
+	}
+}
+
+// Shares add up, flow gives the highest, and the share outside the prompt stays.
+func TestGrouped(t *testing.T) {
+	at := 2
+	e := &attribution.Explanation{
+		Prompt: promptOf("a|b| c"), Steps: []attribution.GeneratedToken{{ID: 1}, {ID: 2, Position: &at}}, Order: []string{"rollout", "flow"},
+		Methods: map[string]*attribution.Result{
+			"rollout": {Options: map[string]string{"aggregation": "rollout"}, Layers: []int{0, 1}, Shape: [3]int{2, 3, 2}, Data: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
+			"flow":    {Options: map[string]string{"aggregation": "flow"}, Layers: []int{1}, Shape: [3]int{2, 3, 1}, Data: []float64{1, 2, 3, 6, 5, 4}},
+			"score":   {Options: map[string]string{"scorer": "x"}, Layers: []int{1}, Shape: [3]int{1, 3, 1}, Data: []float64{1, -2, 3}},
+		},
+		Maps: map[string]*attribution.Map{"rollout": {Options: map[string]string{"aggregation": "rollout"}, Shape: [3]int{1, 3, 3}, Data: []float64{1, 0, 0, .25, .75, 0, .5, .25, .25}}},
+	}
+	before := fmt.Sprint(e.Methods["rollout"].Data, e.Prompt, *e.Steps[1].Position)
+	g, err := e.Grouped(e.Prompt.Words())
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "rollout", g.Methods["rollout"].Data, []float64{4, 6, 5, 6, 16, 18, 11, 12}, 0)
+	near(t, "flow", g.Methods["flow"].Data, []float64{2, 3, 6, 4}, 0)
+	near(t, "score", g.Methods["score"].Data, []float64{-1, 3}, 0)
+	near(t, "map", g.Maps["rollout"].Data, []float64{1, 0, .75, .25}, 0)
+	if got := fmt.Sprint(g.Prompt.Texts, g.Prompt.IDs, g.Prompt.Offsets, *g.Steps[1].Position, g.Methods["flow"].Shape, g.Methods["flow"].Options["spans"]); got != "[ab c] [100 102] [[0 2] [2 4]] 1 [2 2 1]highest of tokens" {
+		t.Errorf("prompt %s", got)
+	}
+	if diff := cmp.Diff(before, fmt.Sprint(e.Methods["rollout"].Data, e.Prompt, *e.Steps[1].Position)); diff != "" {
+		t.Errorf("the original changed (-before +after):\n%s", diff)
+	}
+	for want, spans := range map[string][]attribution.Span{
+		`token 1, "b", is in no span`: {{Tokens: []int{0, 2}}},
+		"token 0 is in two spans":     {{Tokens: []int{0, 1, 2}}, {Tokens: []int{0}}},
+		"has token 3":                 {{Tokens: []int{3}}},
+		"has no tokens":               {{}},
+	} {
+		if _, err := e.Grouped(spans); !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// N3: a column's mean over the targets that see it.
+func TestVisibility(t *testing.T) {
+	m := &attribution.Map{Shape: [3]int{1, 3, 3}, Data: []float64{1, 0, 0, .5, .5, 0, .3, .3, .4}}
+	near(t, "decoder", m.Visibility(0, false), []float64{.6, .4, .4}, 1e-15)
+	near(t, "encoder", m.Visibility(0, true), []float64{.6, .8 / 3, .4 / 3}, 1e-15)
+}
+
+// Any text can be cut into words and sentences; no token is lost and none is in two.
+func FuzzWords(f *testing.F) {
+	for _, s := range []string{"", "a b", "don't", "\xff\xfe a.", "日本。 x", "<s>|a|\n", strings.Repeat("-'", 9)} {
+		f.Add(s, uint(3))
+	}
+	f.Fuzz(func(t *testing.T, text string, step uint) {
+		if len(text) > 1000 {
+			t.Skip()
+		}
+		p := attribution.Prompt{Text: text}
+		for begin := 0; begin < len(text); { // tokens of some bytes, which may cut a character
+			end := min(len(text), begin+1+int(step%5))
+			p.IDs, p.Texts = append(p.IDs, 0), append(p.Texts, text[begin:end])
+			p.Offsets, p.Special = append(p.Offsets, [2]int{begin, end}), append(p.Special, false)
+			begin = end
+		}
+		e := &attribution.Explanation{Prompt: p}
+		for _, spans := range [][]attribution.Span{p.Words(), p.Sentences()} {
+			if _, err := e.Grouped(spans); err != nil {
+				t.Errorf("%q: %v", text, err)
+			}
+			for _, s := range spans {
+				if utf8.ValidString(text) && step%5 == 0 && s.Begin > s.End {
+					t.Errorf("%q: span %v", text, s)
+				}
+			}
+		}
+	})
+}
