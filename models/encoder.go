@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -31,6 +32,10 @@ func (m *Model) head() trace.Head {
 	return trace.NextToken
 }
 
+// headPositions is how many predictions of an encoder are made at a time: enough that the weights of its head, the largest of the
+// model, are not read for each, and few enough that their scores need little memory and the first does not wait for the last.
+const headPositions = 32
+
 // read yields the steps of an encoder: all rows with the first prediction, then one prediction after the other.
 func (m *Model) read(ctx context.Context, ids []int, ask trace.Ask, yield func(trace.Step, error) bool) {
 	positions, err := m.positions(ids, ask)
@@ -38,21 +43,30 @@ func (m *Model) read(ctx context.Context, ids []int, ask trace.Ask, yield func(t
 		yield(trace.Step{}, err)
 		return
 	}
-	asks := ask.Mixings
-	for i, at := range positions {
-		out, err := m.graph.Read(ctx, ids, at, asks, ask.Progress)
+	reading, err := m.graph.Read(ctx, ids, ask.Mixings, ask.Progress)
+	if err != nil {
+		yield(trace.Step{}, withFlag(err))
+		return
+	}
+	defer reading.Close()
+	step := trace.Step{Count: len(ids), Rows: reading.Rows}
+	for some := range slices.Chunk(positions, headPositions) {
+		logits, err := reading.Logits(some...)
 		if err != nil {
-			yield(trace.Step{}, withFlag(err))
+			yield(trace.Step{}, err)
 			return
 		}
-		step := trace.Step{First: len(ids), Rows: out.Rows, Next: m.scored(ids, at, out.Logits, ask.Alternatives)}
-		if i == 0 {
-			step.First, step.Count = 0, len(ids)
+		for i, at := range some {
+			if err := ctx.Err(); err != nil {
+				yield(trace.Step{}, fmt.Errorf("models: stopped at position %d: %w", at, err))
+				return
+			}
+			step.Next = m.scored(ids, at, logits[i], ask.Alternatives)
+			if !yield(step, nil) {
+				return
+			}
+			step = trace.Step{First: len(ids)}
 		}
-		if !yield(step, nil) {
-			return
-		}
-		asks = nil
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -14,7 +15,8 @@ import (
 const (
 	// textLength is how many tokens a mixing is tried on: more than any window of the samples.
 	textLength = 9
-	// stepTol bounds what a step's row may differ from a prompt's, whose sums run in another order.
+	// stepTol bounds what a step's row may differ from a prompt's, whose sums run in another order, as a part of its largest number
+	// where that is above 1.
 	stepTol = 1e-5
 )
 
@@ -65,18 +67,31 @@ func (c mixingContract) each(t *testing.T, do func(t *testing.T, heads trace.Hea
 	}
 }
 
-// run feeds a text at once and returns its rows and logits.
-func (c mixingContract) run(t *testing.T, ids []int, heads trace.Heads) *transformer.Output {
+// run feeds a text at once and returns its rows and the logits of its last token.
+func (c mixingContract) run(t *testing.T, ids []int, asks ...trace.MixingAsk) *transformer.Output {
 	t.Helper()
-	out, err := c.model.Read(context.Background(), ids, len(ids)-1, []trace.MixingAsk{{Name: c.name, Heads: heads}}, nil)
+	reading, err := c.model.Read(context.Background(), ids, asks, nil)
 	must(t, err)
-	return out
+	defer reading.Close()
+	logits, err := reading.Logits(len(ids) - 1)
+	must(t, err)
+	return &transformer.Output{Logits: logits[0], Rows: reading.Rows}
+}
+
+// rows are the rows of the mixing for a text.
+func (c mixingContract) rows(t *testing.T, ids []int, heads trace.Heads) trace.Rows {
+	t.Helper()
+	return c.run(t, ids, c.ask(heads)).Rows[0]
+}
+
+func (c mixingContract) ask(heads trace.Heads) trace.MixingAsk {
+	return trace.MixingAsk{Name: c.name, Heads: heads}
 }
 
 func (c mixingContract) fusions(t *testing.T) {
 	accepted := 0
 	for _, heads := range allHeads {
-		_, err := c.model.Read(context.Background(), c.ids(2), 0, []trace.MixingAsk{{Name: c.name, Heads: heads}}, nil)
+		_, err := c.model.Read(context.Background(), c.ids(2), []trace.MixingAsk{c.ask(heads)}, nil)
 		refused := c.mixing.Check(heads)
 		if (err == nil) != (refused == nil) {
 			t.Errorf("heads %s: Check returns %v, a pass %v", heads, refused, err)
@@ -93,7 +108,7 @@ func (c mixingContract) fusions(t *testing.T) {
 // values checks the shape of rows, their range, and where they must be 0.
 func (c mixingContract) values(t *testing.T) {
 	c.each(t, func(t *testing.T, heads trace.Heads) {
-		rows := c.run(t, c.ids(textLength), heads).Rows[0]
+		rows := c.rows(t, c.ids(textLength), heads)
 		c.shape(t, rows, heads, 0, textLength, textLength)
 		sum := 0.0
 		for l := range rows.L {
@@ -134,13 +149,13 @@ func (c mixingContract) shape(t *testing.T, rows trace.Rows, heads trace.Heads, 
 func (c mixingContract) equalRuns(t *testing.T) {
 	c.each(t, func(t *testing.T, heads trace.Heads) {
 		ids := c.ids(textLength)
-		near(t, "the same text again", c.run(t, ids, heads).Rows[0].Data, c.run(t, ids, heads).Rows[0].Data, 0)
+		near(t, "the same text again", c.rows(t, ids, heads).Data, c.rows(t, ids, heads).Data, 0)
 	})
 }
 
 func (c mixingContract) oneToken(t *testing.T) {
 	c.each(t, func(t *testing.T, heads trace.Heads) {
-		rows := c.run(t, c.ids(1), heads).Rows[0]
+		rows := c.rows(t, c.ids(1), heads)
 		c.shape(t, rows, heads, 0, 1, 1)
 		for _, x := range rows.Data {
 			if !(x >= 0) || math.IsInf(float64(x), 1) {
@@ -157,13 +172,13 @@ func (c mixingContract) laterTokens(t *testing.T) {
 	}
 	c.each(t, func(t *testing.T, heads trace.Heads) {
 		ids := c.ids(textLength)
-		whole := c.run(t, ids, heads).Rows[0]
+		whole := c.rows(t, ids, heads)
 		for n := 1; n < textLength; n += 3 {
-			part := c.run(t, ids[:n], heads).Rows[0]
+			part := c.rows(t, ids[:n], heads)
 			for l := range part.L {
 				for h := range part.H {
 					for target := range n {
-						near(t, fmt.Sprintf("layer %d head %d target %d of %d", l, h, target, n), part.Row(l, h, target), whole.Row(l, h, target)[:n], stepTol)
+						nearRow(t, fmt.Sprintf("layer %d head %d target %d of %d", l, h, target, n), part.Row(l, h, target), whole.Row(l, h, target)[:n])
 					}
 				}
 			}
@@ -178,7 +193,7 @@ func (c mixingContract) steps(t *testing.T) {
 	}
 	c.each(t, func(t *testing.T, heads trace.Heads) {
 		ids := c.ids(textLength)
-		whole := c.run(t, ids, heads).Rows[0]
+		whole := c.rows(t, ids, heads)
 		s, err := c.model.NewSession([]trace.MixingAsk{{Name: c.name, Heads: heads}}, 0)
 		must(t, err)
 		defer s.Close()
@@ -189,7 +204,7 @@ func (c mixingContract) steps(t *testing.T) {
 			c.shape(t, rows, heads, n-1, 1, n)
 			for l := range rows.L {
 				for h := range rows.H {
-					near(t, fmt.Sprintf("layer %d head %d, row of token %d", l, h, n-1), rows.Row(l, h, 0), whole.Row(l, h, n-1)[:n], stepTol)
+					nearRow(t, fmt.Sprintf("layer %d head %d, row of token %d", l, h, n-1), rows.Row(l, h, 0), whole.Row(l, h, n-1)[:n])
 				}
 			}
 			if n == textLength {
@@ -203,10 +218,9 @@ func (c mixingContract) steps(t *testing.T) {
 
 func (c mixingContract) logits(t *testing.T) {
 	ids := c.ids(textLength)
-	plain, err := c.model.Read(context.Background(), ids, textLength-1, nil, nil)
-	must(t, err)
+	plain := c.run(t, ids)
 	c.each(t, func(t *testing.T, heads trace.Heads) {
-		near(t, "logits while rows are recorded", c.run(t, ids, heads).Logits, plain.Logits, stepTol)
+		near(t, "logits while rows are recorded", c.run(t, ids, c.ask(heads)).Logits, plain.Logits, stepTol)
 	})
 }
 
@@ -216,13 +230,19 @@ func (c mixingContract) oneHead(t *testing.T) {
 		t.Skip("the mixing does not keep heads apart")
 	}
 	ids := c.ids(textLength)
-	each := c.run(t, ids, trace.Heads{Fusion: trace.EachHead}).Rows[0]
+	each := c.rows(t, ids, trace.Heads{Fusion: trace.EachHead})
 	for h := range c.spec.Heads {
-		one := c.run(t, ids, trace.Heads{Fusion: trace.OneHead, Head: h}).Rows[0]
+		one := c.rows(t, ids, trace.Heads{Fusion: trace.OneHead, Head: h})
 		for l := range one.L {
 			for target := range one.N {
-				near(t, fmt.Sprintf("layer %d head %d target %d", l, h, target), one.Row(l, 0, target), each.Row(l, h, target), stepTol)
+				nearRow(t, fmt.Sprintf("layer %d head %d target %d", l, h, target), one.Row(l, 0, target), each.Row(l, h, target))
 			}
 		}
 	}
+}
+
+// nearRow is near for a row of any scale.
+func nearRow(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	near(t, what, got, want, stepTol*float64(max(1, slices.Max(want))))
 }

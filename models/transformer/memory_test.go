@@ -68,7 +68,7 @@ func TestMemoryError(t *testing.T) {
 			t.Errorf("error %q, want %q", got, c.want)
 		}
 	}
-	_, err = g.model.Read(context.Background(), make([]int, 5000), 0, []trace.MixingAsk{{Name: "attention"}}, nil)
+	_, err = g.model.Read(context.Background(), make([]int, 5000), []trace.MixingAsk{{Name: "attention"}}, nil)
 	if err == nil || !strings.Contains(err.Error(), "attention rows for 5,000 tokens") || strings.Contains(err.Error(), "attention-mean") {
 		t.Errorf("Read of 5,000 tokens: error %v, want one that does not advise what is done already", err)
 	}

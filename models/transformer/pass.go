@@ -20,36 +20,26 @@ type pass struct {
 	asks  []trace.MixingAsk
 	mixes []Mixing
 	ids   []int
-	// read is the position at which the head looks.
-	read int
 	// keep is called with the keys and values of every layer, [1,G,fed,E]; nil of an encoder.
 	keep func(l int, key, value *tensors.Tensor) error
 }
 
-// Read feeds a whole text, of T tokens, at once and returns the scores of the head at one position and the rows of every target:
-// how an encoder is explained. Asks are as in [Model.NewSession]; their AllRows does not matter. It returns an error for ids that
-// the model cannot take and a position outside the text, and a [MemoryError].
-func (m *Model) Read(ctx context.Context, ids []int, position int, asks []trace.MixingAsk, progress func(trace.Progress)) (*Output, error) {
-	if err := m.CheckIDs(ids); err != nil {
-		return nil, err
-	}
-	if position < 0 || position >= len(ids) {
-		return nil, fmt.Errorf("transformer: position %d is not in 0..%d", position, len(ids)-1)
-	}
-	asks = slices.Clone(asks)
-	for i := range asks {
-		asks[i].AllRows = true
-	}
-	mixes, err := m.mixings(asks)
+// output executes the pass and returns what the head says at its end.
+func (p *pass) output(ctx context.Context, progress func(trace.Progress)) (*Output, error) {
+	r, err := p.run(ctx, progress)
 	if err != nil {
 		return nil, err
 	}
-	p := pass{m: m, asks: asks, mixes: mixes, ids: ids, read: position}
-	return p.run(ctx, progress)
+	defer r.Close()
+	logits, err := r.Logits(len(p.ids) - 1)
+	if err != nil {
+		return nil, err
+	}
+	return &Output{Logits: logits[0], Rows: r.Rows}, nil
 }
 
 // run executes the pass, a layer after the other.
-func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (*Output, error) {
+func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (*Reading, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the prompt: %w", err)
 	}
@@ -66,45 +56,31 @@ func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (*Output,
 // longPrompt is how many tokens a prompt has whose reading is worth a word.
 const longPrompt = 512
 
-func (p *pass) layers(ctx context.Context, progress func(trace.Progress)) (*Output, error) {
-	spec, fed := p.m.Spec, p.m.fed(len(p.ids))
-	feed := p.m.oneText(p.ids, fed)
+func (p *pass) layers(ctx context.Context, progress func(trace.Progress)) (*Reading, error) {
+	layers := p.m.Spec.Layers
+	feed := p.m.oneText(p.ids, p.m.fed(len(p.ids)))
 	x, err := feed.embed()
 	if err != nil {
 		return nil, err
 	}
-	out := &Output{Rows: p.emptyRows()}
-	for l := range spec.Layers {
+	out := &Reading{Rows: p.emptyRows(), feed: feed, length: len(p.ids)}
+	for l := range layers {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("stopped at layer %d: %w", l, err)
 		}
 		if progress != nil && len(p.ids) >= longPrompt {
-			progress(trace.Progress{Stage: "reading the prompt", Unit: "layer", Done: l + 1, Total: spec.Layers})
+			progress(trace.Progress{Stage: "reading the prompt", Unit: "layer", Done: l + 1, Total: layers})
 		}
-		if x, err = p.layer(ctx, feed, l, x, out, progress); err != nil {
+		if x, err = p.layer(ctx, feed, l, x, out.Rows, progress); err != nil {
 			return nil, err
 		}
 	}
-	defer free(x)
-	if spec.Head == NoHead {
-		return out, nil
-	}
-	ends, err := feed.end(x, "head", func(d *builder, x *Node, in []*Node) []*Node {
-		if spec.Head != ClassifierHead { // which reads the first token itself
-			x = InsertAxes(Gather(Squeeze(x, 0), Reshape(in[0], 1, 1)), 0) // [1,1,D]
-		}
-		return []*Node{Reshape(d.head(x), -1)}
-	}, tensors.FromScalar(int32(p.read)))
-	if err != nil {
-		return nil, err
-	}
-	defer free(ends...)
-	out.Logits, err = floats(ends[0])
-	return out, err
+	out.x = x
+	return out, nil
 }
 
 // layer runs layer l on x, keeps its keys and values and fills in its rows. It returns the residual stream behind it.
-func (p *pass) layer(ctx context.Context, feed *texts, l int, x *tensors.Tensor, out *Output, progress func(trace.Progress)) (*tensors.Tensor, error) {
+func (p *pass) layer(ctx context.Context, feed *texts, l int, x *tensors.Tensor, all []trace.Rows, progress func(trace.Progress)) (*tensors.Tensor, error) {
 	var pairs *pairLayer
 	if p.anyPerPair() {
 		pairs = &pairLayer{p: p, l: l}
@@ -129,17 +105,17 @@ func (p *pass) layer(ctx context.Context, feed *texts, l int, x *tensors.Tensor,
 	for i, ask := range asks {
 		switch {
 		case mixes[i].PerPair():
-			if progress != nil && out.Rows[i].N > 1 {
+			if progress != nil && all[i].N > 1 {
 				progress(trace.Progress{Stage: "preparing prompt rows", Unit: "layer", Done: l + 1, Total: p.m.Spec.Layers})
 			}
 			if err := pairs.read(made[0], made[1]); err != nil {
 				return nil, err
 			}
-			if err := pairs.rows(ctx, ask, mixes[i], &out.Rows[i]); err != nil {
+			if err := pairs.rows(ctx, ask, mixes[i], &all[i]); err != nil {
 				return nil, fmt.Errorf("%s: %w", ask.Name, err)
 			}
 		default:
-			if err := putRows(&out.Rows[i], l, rows[0]); err != nil {
+			if err := putRows(&all[i], l, rows[0]); err != nil {
 				return nil, err
 			}
 			rows = rows[1:]

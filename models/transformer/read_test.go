@@ -10,6 +10,17 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
+// readAt reads a text and asks the head at one position.
+func readAt(t testing.TB, m *transformer.Model, ids []int, position int, asks []trace.MixingAsk) *transformer.Output {
+	t.Helper()
+	r, err := m.Read(context.Background(), ids, asks, nil)
+	must(t, err)
+	defer r.Close()
+	logits, err := r.Logits(position)
+	must(t, err)
+	return &transformer.Output{Logits: logits[0], Rows: r.Rows}
+}
+
 // TestRead: at every position the head says what the tap of logits says there; a classifier says the same at each.
 func TestRead(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
@@ -19,8 +30,7 @@ func TestRead(t *testing.T) {
 			want = g.take(t, trace.Logits)
 		}
 		for position := range g.ids {
-			out, err := g.model.Read(context.Background(), g.ids, position, nil, nil)
-			must(t, err)
+			out := readAt(t, g.model, g.ids, position, nil)
 			where := fmt.Sprintf("position %d", position)
 			switch head {
 			case transformer.NoHead:
@@ -34,6 +44,29 @@ func TestRead(t *testing.T) {
 				}
 			default:
 				check(t, where, out.Logits, at(want[trace.Logits], position), tapTol)
+			}
+		}
+	})
+}
+
+// TestLogitsOfPositions: asked at several positions at once, in any order and twice at one, the head says what it says when the text
+// is read for each, also where the number of positions is rounded up.
+func TestLogitsOfPositions(t *testing.T) {
+	eachGolden(t, func(t *testing.T, g *golden) {
+		rounding := g.changed(t, func(string, []float32) {})
+		rounding.RoundUp()
+		positions := []int{len(g.ids) - 1, 0, 3, 0}
+		for what, m := range map[string]*transformer.Model{"as many": g.model, "rounded up": rounding} {
+			r, err := m.Read(context.Background(), g.ids, nil, nil)
+			must(t, err)
+			defer r.Close()
+			got, err := r.Logits(positions...)
+			must(t, err)
+			if len(got) != len(positions) {
+				t.Fatalf("%s: scores at %d positions, want %d", what, len(got), len(positions))
+			}
+			for i, at := range positions {
+				check(t, fmt.Sprintf("%s, position %d", what, at), got[i], readAt(t, g.model, g.ids, at, nil).Logits, tapTol)
 			}
 		}
 	})
@@ -69,8 +102,15 @@ func TestReadRows(t *testing.T) {
 
 func TestReadRefusals(t *testing.T) {
 	g := openGolden(t, "bert")
-	read := func(ids []int, position int, asks ...trace.MixingAsk) error {
-		_, err := g.model.Read(context.Background(), ids, position, asks, nil)
+	read := func(ids []int, asks ...trace.MixingAsk) error {
+		_, err := g.model.Read(context.Background(), ids, asks, nil)
+		return err
+	}
+	r, err := g.model.Read(context.Background(), g.ids, nil, nil)
+	must(t, err)
+	defer r.Close()
+	ask := func(positions ...int) error {
+		_, err := r.Logits(positions...)
 		return err
 	}
 	_, generating := g.model.NewSession(nil, 0)
@@ -79,11 +119,11 @@ func TestReadRefusals(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"before the text", read(g.ids, -1), "position -1 is not in 0..11"},
-		{"behind the text", read(g.ids, 12), "position 12 is not in 0..11"},
-		{"no tokens", read(nil, 0), "there are no tokens to run on"},
-		{"id", read([]int{96}, 0), "id 96 of token 0 is outside the vocabulary of 96"},
-		{"mixing", read(g.ids, 0, trace.MixingAsk{Name: "norms"}), `mixing "norms" is unknown`},
+		{"before the text", ask(-1), "position -1 is not in 0..11"},
+		{"behind the text", ask(0, 12), "position 12 is not in 0..11"},
+		{"no tokens", read(nil), "there are no tokens to run on"},
+		{"id", read([]int{96}), "id 96 of token 0 is outside the vocabulary of 96"},
+		{"mixing", read(g.ids, trace.MixingAsk{Name: "norms"}), `mixing "norms" is unknown`},
 		{"generation", generating, "bert is an encoder: it reads a whole text and does not generate"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
@@ -92,7 +132,7 @@ func TestReadRefusals(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := g.model.Read(ctx, g.ids, 0, nil, nil); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
+	if _, err := g.model.Read(ctx, g.ids, nil, nil); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
 		t.Errorf("Read after cancel = %v, want an error that wraps %v", err, context.Canceled)
 	}
 }
@@ -101,7 +141,7 @@ func TestReadRefusals(t *testing.T) {
 func TestReadDoesNotChangeItsAsks(t *testing.T) {
 	g := openGolden(t, "bert")
 	asks := []trace.MixingAsk{{Name: "attention"}}
-	_, err := g.model.Read(context.Background(), g.ids, 0, asks, nil)
+	_, err := g.model.Read(context.Background(), g.ids, asks, nil)
 	must(t, err)
 	if asks[0].AllRows {
 		t.Error("Read has changed the caller's asks")

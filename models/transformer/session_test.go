@@ -193,11 +193,7 @@ func TestRoundedUp(t *testing.T) {
 			{Name: "value-zeroing", AllRows: true}, {Name: "value-zeroing"},
 		}
 		if g.model.Spec.Bidirectional {
-			a, err := g.model.Read(context.Background(), g.ids, 3, asks, nil)
-			must(t, err)
-			b, err := rounding.Read(context.Background(), g.ids, 3, asks, nil)
-			must(t, err)
-			sameOutput(t, "read", b, a)
+			sameOutput(t, "read", readAt(t, rounding, g.ids, 3, asks), readAt(t, g.model, g.ids, 3, asks))
 			return
 		}
 		sameSteps(t, g, rounding, asks)

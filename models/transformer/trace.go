@@ -111,10 +111,11 @@ func (m *Model) Forward(ctx context.Context, batch Batch, wanted []trace.Tap) ([
 				out[i] = append(out[i], recorded[i][at])
 				continue
 			}
-			read, err := m.Read(ctx, ids, 0, []trace.MixingAsk{{Name: string(name)}}, nil)
+			read, err := m.Read(ctx, ids, []trace.MixingAsk{{Name: string(name)}}, nil)
 			if err != nil {
 				return nil, err
 			}
+			read.Close()
 			rows := read.Rows[0]
 			out[i] = append(out[i], trace.Tensor{Name: string(name), Axes: "LTS", Shape: []int{rows.L, rows.N, rows.S}, Data: rows.Data})
 		}

@@ -19,9 +19,7 @@ const (
 func (g *golden) rows(t testing.TB, asks ...trace.MixingAsk) []trace.Rows {
 	t.Helper()
 	if g.model.Spec.Bidirectional {
-		out, err := g.model.Read(context.Background(), g.ids, 0, asks, nil)
-		must(t, err)
-		return out.Rows
+		return readAt(t, g.model, g.ids, 0, asks).Rows
 	}
 	for i := range asks {
 		asks[i].AllRows = true
@@ -59,8 +57,7 @@ func TestReadEqualsPrompt(t *testing.T) {
 	eachDecoder(t, func(t *testing.T, g *golden) {
 		asks := []trace.MixingAsk{{Name: "value-zeroing", AllRows: true}, {Name: "attention", AllRows: true}}
 		want := prompt(t, g.model, asks, g.ids)
-		got, err := g.model.Read(context.Background(), g.ids, len(g.ids)-1, asks, nil)
-		must(t, err)
+		got := readAt(t, g.model, g.ids, len(g.ids)-1, asks)
 		check(t, "logits", got.Logits, want.Logits, tapTol)
 		for i := range asks {
 			check(t, asks[i].Name, got.Rows[i].Data, want.Rows[i].Data, rowTol)

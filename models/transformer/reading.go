@@ -1,0 +1,99 @@
+package transformer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// Reading is a text, of T tokens, that went through all layers once: how an encoder is explained. It belongs to one goroutine.
+type Reading struct {
+	// Rows has one entry for each mixing asked for.
+	Rows []trace.Rows
+
+	feed   *texts
+	length int
+	// x is the residual stream behind the last block, [1,fed,D].
+	x *tensors.Tensor
+}
+
+// Read feeds a whole text at once and returns the rows of every target. Asks are as in [Model.NewSession]; their AllRows does not
+// matter. It returns an error for ids that the model cannot take, and a [MemoryError].
+func (m *Model) Read(ctx context.Context, ids []int, asks []trace.MixingAsk, progress func(trace.Progress)) (*Reading, error) {
+	if err := m.CheckIDs(ids); err != nil {
+		return nil, err
+	}
+	asks = slices.Clone(asks)
+	for i := range asks {
+		asks[i].AllRows = true
+	}
+	mixes, err := m.mixings(asks)
+	if err != nil {
+		return nil, err
+	}
+	p := pass{m: m, asks: asks, mixes: mixes, ids: ids}
+	return p.run(ctx, progress)
+}
+
+// Logits returns the scores of the head at each of K positions, [V] each, or [classes] of a classifier, which says the same wherever it
+// is asked; nil without a head. The weights of the head are read once for all, and K·V numbers are held. It returns an error for a
+// position outside the text.
+func (r *Reading) Logits(positions ...int) ([][]float32, error) {
+	m := r.feed.m
+	for _, at := range positions {
+		if at < 0 || at >= r.length {
+			return nil, fmt.Errorf("transformer: position %d is not in 0..%d", at, r.length-1)
+		}
+	}
+	all := make([][]float32, len(positions))
+	if m.Spec.Head == NoHead || len(positions) == 0 {
+		return all, nil
+	}
+	whole := m.Spec.Head == ClassifierHead // reads the first token itself
+	ends, err := r.feed.end(r.x, "head", func(d *builder, x *Node, in []*Node) []*Node {
+		if !whole {
+			x = InsertAxes(Gather(Squeeze(x, 0), in[0]), 0) // [1,K,D]
+		}
+		return []*Node{d.head(x)}
+	}, m.rowNumbers(positions))
+	if err != nil {
+		return nil, fmt.Errorf("transformer: %s head at %d positions: %w", m.Spec.Family, len(positions), err)
+	}
+	defer free(ends...)
+	dims := ends[0].Shape().Dimensions
+	width := dims[len(dims)-1]
+	err = read(ends[0], func(data []float32) {
+		for i := range all {
+			from := i * width
+			if whole {
+				from = 0
+			}
+			all[i] = slices.Clone(data[from : from+width])
+		}
+	})
+	return all, err
+}
+
+// rowNumbers returns positions as [K,1], filled up with 0 where every number of them would be one more graph to compile.
+func (m *Model) rowNumbers(positions []int) *tensors.Tensor {
+	k := len(positions)
+	if m.promptStep > 1 && k > 1 {
+		k = bucket(k)
+	}
+	flat := make([]int32, k)
+	for i, at := range positions {
+		flat[i] = int32(at)
+	}
+	return tensors.FromFlatDataAndDimensions(flat, k, 1)
+}
+
+// Close frees what the head reads. Rows and logits stay valid.
+func (r *Reading) Close() {
+	free(r.x)
+	r.x = nil
+}
