@@ -95,3 +95,16 @@ func TestStats(t *testing.T) {
 		t.Error("compiling took no time")
 	}
 }
+
+// TestTilesShareAGraph: where shapes are compiled, the last tile of a text's rows is as large as the others, also if one row is left.
+func TestTilesShareAGraph(t *testing.T) {
+	m := openGolden(t, "bert").changed(t, func(string, []float32) {})
+	m.RoundUp()
+	for _, n := range []int{33, 34, 64} {
+		_, err := m.Read(context.Background(), make([]int, n), []trace.MixingAsk{{Name: "value-zeroing"}}, nil)
+		must(t, err)
+		if got := m.Stats().Graphs; got != 3 { // the embedding, a block and a tile
+			t.Errorf("%d graphs after a text of %d tokens, want 3", got, n)
+		}
+	}
+}

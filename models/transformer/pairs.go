@@ -66,7 +66,7 @@ func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace
 	sources := seen
 	if m.promptStep > 1 { // round shapes up, so that few graphs are compiled
 		sources = bucket(seen)
-		if n > 1 {
+		if rows.N > 1 { // also of a remainder of one
 			targets = m.tileRows(length)
 		}
 	}
