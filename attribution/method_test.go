@@ -22,7 +22,8 @@ func TestMethods(t *testing.T) {
 			t.Errorf("LookupMethod(%q): %v", m.Name, err)
 		}
 	}
-	want := []string{"flow", "flow-normalized", "raw", "rollout", "value-zeroing", "value-zeroing-rollout"}
+	want := append([]string{"flow", "flow-normalized", "raw", "rollout", "value-zeroing", "value-zeroing-rollout"}, builtInScorers...)
+	slices.Sort(want)
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("methods (-want +got):\n%s", diff)
 	}

@@ -42,17 +42,17 @@ type Scores struct {
 
 // Scoring says how scorers work. The zero value is the default of every field.
 type Scoring struct {
-	// Quantity is what is explained; the scorer's own choice by default.
+	// Quantity is what is explained. Default: the query's, and the scorer's own choice, the first of [ScorerInfo.Quantities], if that has none.
 	Quantity trace.Quantity `json:"quantity,omitempty"`
-	// Steps is the number of points of an integral over inputs. Default 32.
+	// Steps is the number of points of an integral over inputs, in [1,1024]. Default 32.
 	Steps int `json:"steps,omitempty"`
 	// Replacement is what stands for a token taken away: mask, unknown, pad, end, delete, zero (its embedding), or a token of the model.
-	// Default: the first of mask, unknown, delete that the model has.
+	// Default: the first of mask, unknown, delete that the model has; zero for integrated gradients, which cannot delete.
 	Replacement string `json:"replacement,omitempty"`
-	// Samples is how many random replacements each estimate takes, and Seed starts the random source.
+	// Samples is how many random replacements each estimate takes, in [1,16384], default 256; Seed starts the random source.
 	Samples int    `json:"samples,omitempty"`
 	Seed    uint64 `json:"seed,omitempty"`
-	// Batch is how many texts the model runs at once. Default 16.
+	// Batch is how many texts the model runs at once, in [1,1024]. Default 16.
 	Batch int `json:"batch,omitempty"`
 }
 

@@ -1,6 +1,7 @@
-// Package attributiontest holds the contract of an aggregation as code. The first test of a new one is one line:
+// Package attributiontest holds the contracts of an aggregation and of a scorer as code. The first test of a new one is one line:
 //
 //	func TestMine(t *testing.T) { attributiontest.Aggregation(t, mine{}) }
+//	func TestOther(t *testing.T) { attributiontest.Scorer(t, other{}, attributiontest.NewModel(1)) }
 package attributiontest
 
 import (

@@ -1,0 +1,134 @@
+package attribution
+
+import (
+	"context"
+	"fmt"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+func init() { RegisterScorer("alti-logit", altiLogit{}) }
+
+// altiLogit follows what the predicting token read in each layer, as far as it went into the logit, down to the input:
+//
+//	s_j = Σ_l Σ_s Δ_l[s] M_{l-1}[s,j],  M_0 = I,  M_l = C_l M_{l-1}
+//
+// (Ferrando et al. 2023, §3, equation 11). Δ_l[s] is the part of the logit that attention wrote from source s in layer l, the scale of
+// the final norm that of this text; C_l are the rows of the mixing alti, which contain the residual. With a contrast, Δ are parts of the
+// difference of two logits. As in the paper, what the feed-forward parts, the biases and the token's own embedding wrote is nobody's: it
+// is the residue, which often is most of the logit.
+//
+// Values are [T]. It costs a pass for the parts and one with the mixing's rows for all positions, and L·T² multiplications.
+type altiLogit struct{}
+
+// Info describes the scorer.
+func (altiLogit) Info() ScorerInfo {
+	return ScorerInfo{
+		Summary:    "what attention wrote into the logit in each layer, followed down to the input by the mixing alti",
+		Formula:    "s_j = Σ_l Σ_s Δ_l[s] M_{l-1}[s,j], M_l = C_l M_{l-1}, M_0 = I",
+		Paper:      "Ferrando et al. 2023, §3, equation 11",
+		Cost:       "two passes through the model a token, without its cache, one of them with the rows of alti",
+		Unit:       "part of the logit",
+		Needs:      "the parts of a logit, and the mixing alti",
+		Signed:     true,
+		Quantities: []trace.Quantity{trace.Logit},
+	}
+}
+
+// Score returns the parts of the logit; see [Scorer].
+func (a altiLogit) Score(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Scores, error) {
+	x, err := newQuestion(ctx, "alti-logit", a.Info(), m, q, opts)
+	if err != nil {
+		return nil, err
+	}
+	if x.q.Embeddings != nil {
+		return nil, usagef("alti-logit asks for rows of the text's own embeddings; leave the query's out")
+	}
+	d, err := offered[LogitDecomposer](x, "takes a logit apart")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := x.rows(ctx, "alti")
+	if err != nil {
+		return nil, err
+	}
+	terms, err := d.LogitTerms(ctx, x.q)
+	if err != nil {
+		return nil, x.fail(ctx, err)
+	}
+	if err := x.checkTerms(terms); err != nil {
+		return nil, err
+	}
+	return parts(terms.Value, below(terms, rows)), nil
+}
+
+// below returns Σ_l Δ_l M_{l-1}, [T], from the top down: what layer l and all above it read is one row, which the layer under it mixes.
+func below(terms *trace.LogitTerms, rows Mixed) []float64 {
+	T := terms.S
+	sum := make([]float64, T)
+	for l := terms.L - 1; l >= 0; l-- {
+		if l < terms.L-1 {
+			mixed := make([]float64, T)
+			for s, v := range sum {
+				floats.AddScaled(mixed, v, rows.Row(l, s))
+			}
+			sum = mixed
+		}
+		floats.Add(sum, row(terms.Attention, l, T))
+	}
+	return sum
+}
+
+// checkTerms returns an error if the parts have other sizes than the text, or are no numbers.
+func (x *question) checkTerms(t *trace.LogitTerms) error {
+	T, L := len(x.q.IDs), x.info.Layers
+	if t == nil {
+		return x.blame("no parts")
+	}
+	if t.L != L || t.S != T || len(t.Attention) != L*T {
+		return x.blame("parts of %d layers and %d sources, %d in all; want %d layers and %d sources", t.L, t.S, len(t.Attention), L, T)
+	}
+	for i, v := range t.Attention {
+		if err := x.finite(fmt.Sprintf("a part from token %d (id %d) in layer %d of", i%T, x.q.IDs[i%T], i/T), v); err != nil {
+			return err
+		}
+	}
+	return x.finite("logit", t.Value)
+}
+
+// rows returns the rows of a mixing that contains the residual for every target of the question, each divided by its sum.
+func (x *question) rows(ctx context.Context, mixing string) (Mixed, error) {
+	T, L := len(x.q.IDs), x.info.Layers
+	if need := 12 * float64(L) * float64(T) * float64(T); need > maxStateBytes {
+		return Mixed{}, usagef("%s: the rows of %d tokens in %d layers need %.1f GiB, limit %d GiB; take a shorter text",
+			x.scorer, T, L, need/(1<<30), maxStateBytes>>30)
+	}
+	ask := trace.Ask{Mixings: []trace.MixingAsk{{Name: mixing, AllRows: true}}}
+	if x.info.Bidirectional {
+		ask.Positions = []int{x.q.Position}
+	} else {
+		ask.MaxTokens = 1
+	}
+	p := plan{last: L - 1, bidirectional: x.info.Bidirectional, asks: ask.Mixings}
+	for step, err := range x.m.Steps(ctx, x.q.IDs, ask) {
+		if err != nil {
+			return Mixed{}, x.fail(ctx, err)
+		}
+		rows, err := p.read(step, 0)
+		if err != nil {
+			return Mixed{}, x.fail(ctx, err)
+		}
+		if rows[0].N != T {
+			return Mixed{}, x.blame("the rows of %d tokens of %d", rows[0].N, T)
+		}
+		for l := range L {
+			for t := range T {
+				divideBySum(rows[0].Row(l, t))
+			}
+		}
+		return rows[0], nil
+	}
+	return Mixed{}, x.blame("no rows of %s", mixing)
+}

@@ -1,0 +1,223 @@
+package attributiontest
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// The sizes of a [Model].
+const (
+	words  = 12 // V
+	width  = 4  // D
+	heads  = 2  // H
+	narrow = 2  // E
+)
+
+// Model is a decoder of one layer without norm or feed-forward part, in float64, that answers all that a scorer may ask, so exactly that
+// a test can know the answer:
+//
+//	x_s = e_s + p_s,  A_ts = softmax_s(x_t W_Q · x_s W_K / √E),  y_t = x_t + Σ_h Σ_s A_ts x_s W_V W_O,  logits = y_t U
+//
+// Its tokens are the words w0 to w11, and its text may be 64 tokens long. It is safe for concurrent use.
+type Model struct {
+	embedding, position [][]float64 // [V,D], [64,D]
+	query, key, value   [][]float64 // [H,D·E] each
+	output              [][]float64 // [H,E·D]
+	head                []float64   // [D·V]
+}
+
+// NewModel returns a model with random weights, the same for the same seed.
+func NewModel(seed uint64) *Model {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	random := func(rows, columns int) [][]float64 {
+		all := make([][]float64, rows)
+		for i := range all {
+			all[i] = make([]float64, columns)
+			for j := range all[i] {
+				all[i][j] = float64(float32(rng.NormFloat64()))
+			}
+		}
+		return all
+	}
+	return &Model{
+		embedding: random(words, width), position: random(64, width),
+		query: random(heads, width*narrow), key: random(heads, width*narrow), value: random(heads, width*narrow),
+		output: random(heads, narrow*width), head: random(1, width*words)[0],
+	}
+}
+
+// Info describes the model.
+func (m *Model) Info() trace.Info {
+	return trace.Info{
+		Name: "exact", Family: "test", Head: trace.NextToken, Layers: 1, Heads: heads, Width: width, Vocab: words, Context: len(m.position),
+	}
+}
+
+// Encode reads words.
+func (m *Model) Encode(text string, _ trace.Specials) ([]trace.Token, error) {
+	var tokens []trace.Token
+	for word := range strings.FieldsSeq(text) {
+		id, err := strconv.Atoi(strings.TrimPrefix(word, "w"))
+		if err != nil || id < 0 || id >= words || !strings.HasPrefix(word, "w") {
+			return nil, fmt.Errorf("attributiontest: no word %q", word)
+		}
+		tokens = append(tokens, token(id))
+	}
+	if tokens == nil {
+		return nil, fmt.Errorf("attributiontest: a text without words")
+	}
+	return tokens, nil
+}
+
+func token(id int) trace.Token { return trace.Token{ID: id, Text: fmt.Sprintf("w%d", id)} }
+
+// Replacement has w0 for mask and w1 for unknown.
+func (m *Model) Replacement(kind string) (id int, ok bool) {
+	id = slices.Index([]string{"mask", "unknown"}, kind)
+	return max(id, 0), id >= 0
+}
+
+// Steps predicts greedily, with the rows of attention, heads averaged, and of alti.
+func (m *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[trace.Step, error] {
+	return func(yield func(trace.Step, error) bool) {
+		ids, fed := slices.Clone(ids), 0
+		for made := range max(ask.MaxTokens, len(ask.Continuation)) {
+			if err := ctx.Err(); err != nil {
+				yield(trace.Step{}, err)
+				return
+			}
+			p := m.run(trace.Query{IDs: ids}, len(ids)-1)
+			step := trace.Step{First: fed, Count: len(ids) - fed, Next: p.prediction(ask.Alternatives)}
+			if len(ask.Continuation) > 0 {
+				step.Next.Token = token(ask.Continuation[made])
+			}
+			for _, a := range ask.Mixings {
+				rows, err := m.rows(ids, fed, a)
+				if err != nil {
+					yield(trace.Step{}, err)
+					return
+				}
+				step.Rows = append(step.Rows, rows)
+			}
+			fed, ids = len(ids), append(ids, step.Next.Token.ID)
+			if !yield(step, nil) {
+				return
+			}
+		}
+	}
+}
+
+// prediction returns the most probable token and its alternatives.
+func (p *pass) prediction(alternatives int) *trace.Prediction {
+	probability := p.softmax()
+	order := make([]int, words)
+	for id := range order {
+		order[id] = id
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		if probability[a] > probability[b] {
+			return -1
+		}
+		return 1
+	})
+	next := &trace.Prediction{Token: token(order[0]), Position: p.t, Probability: probability[order[0]]}
+	for _, id := range order[:min(alternatives, words)] {
+		next.Alternatives = append(next.Alternatives, trace.Alternative{Token: token(id), Probability: probability[id]})
+	}
+	return next
+}
+
+// rows returns the rows of a mixing from target first on, or the last alone.
+func (m *Model) rows(ids []int, first int, ask trace.MixingAsk) (trace.Rows, error) {
+	if !ask.AllRows {
+		first = len(ids) - 1
+	}
+	r := trace.Rows{First: first, L: 1, H: 1, N: len(ids) - first, S: len(ids)}
+	for t := first; t < len(ids); t++ {
+		p := m.run(trace.Query{IDs: ids}, t)
+		for s := range ids {
+			c := 0.0
+			switch ask.Name {
+			case "attention":
+				for h := range heads {
+					c += p.attention[h][s] / heads
+				}
+			case "alti":
+				c = p.alti(s)
+			default:
+				return r, fmt.Errorf("attributiontest: no mixing %q; there are alti and attention", ask.Name)
+			}
+			r.Data = append(r.Data, float32(c))
+		}
+	}
+	return r, nil
+}
+
+// alti is how much nearer to y the part of a source brings it: max(0, ‖y‖₁ - ‖y - part‖₁).
+func (p *pass) alti(s int) float64 {
+	whole, rest := 0.0, 0.0
+	for d, part := range p.part(s) {
+		whole += math.Abs(p.y[d])
+		rest += math.Abs(p.y[d] - part)
+	}
+	return max(0, whole-rest)
+}
+
+// Predict returns the number that each query asks for.
+func (m *Model) Predict(ctx context.Context, queries []trace.Query) ([]float64, error) {
+	var all []float64
+	for _, q := range queries {
+		all = append(all, m.run(q, q.Position).value(q.Objective))
+	}
+	return all, ctx.Err()
+}
+
+// Embed returns the embeddings of ids, [T,D].
+func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
+	var all []float32
+	for _, id := range ids {
+		for _, x := range m.embedding[id] {
+			all = append(all, float32(x))
+		}
+	}
+	return all, ctx.Err()
+}
+
+// Gradients returns the gradients of queries by any of the rules.
+func (m *Model) Gradients(ctx context.Context, queries []trace.Query, rule trace.Backward) ([]trace.Gradient, error) {
+	var all []trace.Gradient
+	for _, q := range queries {
+		all = append(all, m.run(q, q.Position).backward(q, rule))
+	}
+	return all, ctx.Err()
+}
+
+// LogitTerms returns the parts of a logit, which are exact in a model without norm.
+func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerms, error) {
+	p := m.run(q, q.Position)
+	terms := &trace.LogitTerms{
+		Value: p.value(q.Objective), L: 1, S: len(q.IDs), MLP: []float64{0}, AttentionBias: []float64{0},
+		Embedding: dot(p.x[p.t], p.unembedding(q.Objective)),
+	}
+	for s := range q.IDs {
+		terms.Attention = append(terms.Attention, dot(p.read(s), p.unembedding(q.Objective)))
+	}
+	return terms, ctx.Err()
+}
+
+// Decompose returns the parts of a logit by token, the positions' among them; there is nothing else.
+func (m *Model) Decompose(ctx context.Context, q trace.Query) (parts []float64, rest float64, err error) {
+	p := m.run(q, q.Position)
+	for s := range q.IDs {
+		parts = append(parts, dot(p.part(s), p.unembedding(q.Objective)))
+	}
+	return parts, 0, ctx.Err()
+}

@@ -1,0 +1,241 @@
+package attributiontest
+
+import (
+	"math"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// pass is what a [Model] computes of one target.
+type pass struct {
+	m         *Model
+	t         int
+	x         [][]float64   // [T,D], the inputs
+	query     [][]float64   // [H,E], of the target
+	key       [][][]float64 // [H,T,E]
+	values    [][][]float64 // [H,T,E]
+	attention [][]float64   // [H,T]
+	y, logits []float64     // [D], [V]
+}
+
+// run computes target t of a query's text.
+func (m *Model) run(q trace.Query, t int) *pass {
+	p := &pass{m: m, t: t, logits: make([]float64, words)}
+	for s, id := range q.IDs {
+		x := make([]float64, width)
+		for d := range x {
+			x[d] = m.embedding[id][d] + m.position[s][d]
+			if q.Embeddings != nil {
+				x[d] = float64(q.Embeddings[s*width+d]) + m.position[s][d]
+			}
+		}
+		p.x = append(p.x, x)
+	}
+	for h := range heads {
+		p.attend(h)
+	}
+	p.y = append([]float64{}, p.x[t]...)
+	for s := range p.x {
+		add(p.y, 1, p.read(s))
+	}
+	for id := range p.logits {
+		p.logits[id] = dot(p.y, p.unembedding(trace.Objective{Token: id}))
+	}
+	return p
+}
+
+// attend computes query, keys, values and attention of a head.
+func (p *pass) attend(h int) {
+	q := times(p.x[p.t], p.m.query[h])
+	var keys, values [][]float64
+	a, sum := make([]float64, len(p.x)), 0.0
+	for s, x := range p.x {
+		keys, values = append(keys, times(x, p.m.key[h])), append(values, times(x, p.m.value[h]))
+		if s <= p.t {
+			a[s] = math.Exp(dot(q, keys[s]) / math.Sqrt(narrow))
+			sum += a[s]
+		}
+	}
+	for s := range a {
+		a[s] /= sum
+	}
+	p.query, p.key, p.values, p.attention = append(p.query, q), append(p.key, keys), append(p.values, values), append(p.attention, a)
+}
+
+// read returns what the target reads from source s, Σ_h A v W_O, [D].
+func (p *pass) read(s int) []float64 {
+	out := make([]float64, width)
+	for h := range heads {
+		add(out, p.attention[h][s], times(p.values[h][s], p.m.output[h]))
+	}
+	return out
+}
+
+// part returns what source s adds to y, the residual stream included.
+func (p *pass) part(s int) []float64 {
+	out := p.read(s)
+	if s == p.t {
+		add(out, 1, p.x[s])
+	}
+	return out
+}
+
+// unembedding returns the column of U of a token, less that of the contrast, [D].
+func (p *pass) unembedding(o trace.Objective) []float64 {
+	u := make([]float64, width)
+	for d := range u {
+		u[d] = p.m.head[d*words+o.Token]
+		if o.Contrast != nil {
+			u[d] -= p.m.head[d*words+*o.Contrast]
+		}
+	}
+	return u
+}
+
+func (p *pass) softmax() []float64 {
+	all, sum := make([]float64, words), 0.0
+	for id, z := range p.logits {
+		all[id] = math.Exp(z)
+		sum += all[id]
+	}
+	for id := range all {
+		all[id] /= sum
+	}
+	return all
+}
+
+// value returns the number that an objective asks for.
+func (p *pass) value(o trace.Objective) float64 {
+	of := func(id int) float64 {
+		switch o.Quantity {
+		case trace.Probability:
+			return p.softmax()[id]
+		case trace.LogProbability:
+			return math.Log(p.softmax()[id])
+		}
+		return p.logits[id]
+	}
+	if o.Contrast != nil {
+		return of(o.Token) - of(*o.Contrast)
+	}
+	return of(o.Token)
+}
+
+// logitGradient returns ∂value/∂logits, [V].
+func (p *pass) logitGradient(o trace.Objective) []float64 {
+	out, probability := make([]float64, words), p.softmax()
+	addOf := func(id int, sign float64) {
+		switch o.Quantity {
+		case trace.Probability:
+			add(out, -sign*probability[id], probability)
+			out[id] += sign * probability[id]
+		case trace.LogProbability:
+			add(out, -sign, probability)
+			out[id] += sign
+		default:
+			out[id] += sign
+		}
+	}
+	addOf(o.Token, 1)
+	if o.Contrast != nil {
+		addOf(*o.Contrast, -1)
+	}
+	return out
+}
+
+// backward returns the gradient. By the rule of relevance the factors of q·k and of A·v get half each.
+func (p *pass) backward(q trace.Query, rule trace.Backward) trace.Gradient {
+	T, o := len(p.x), q.Objective
+	share := 1.0
+	if rule == trace.RelevanceGradient {
+		share = 0.5
+	}
+	dy := make([]float64, width)
+	for id, g := range p.logitGradient(o) {
+		add(dy, g, p.unembedding(trace.Objective{Token: id}))
+	}
+	dx, dA := make([][]float64, T), make([]float32, heads*T*T)
+	for s := range dx {
+		dx[s] = make([]float64, width)
+	}
+	add(dx[p.t], 1, dy)
+	for h := range heads {
+		for s, g := range p.backwardHead(h, dy, dx, share) {
+			dA[(h*T+p.t)*T+s] = float32(g)
+		}
+	}
+	out := trace.Gradient{Value: p.value(o)}
+	for _, x := range dx {
+		for _, g := range x {
+			out.Data = append(out.Data, float32(g))
+		}
+	}
+	if rule == trace.WithAttention {
+		out.Attention, out.AttentionData = make([]float32, heads*T*T), dA
+		for t := range T { // of which only the target's reaches the prediction
+			for h, head := range p.m.run(q, t).attention {
+				for s, a := range head {
+					out.Attention[(h*T+t)*T+s] = float32(a)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// backwardHead adds what comes back through a head to dx, [T,D], and returns the gradient of its attention, [T].
+func (p *pass) backwardHead(h int, dy []float64, dx [][]float64, share float64) []float64 {
+	a, dContext := p.attention[h], timesTransposed(dy, p.m.output[h], narrow)
+	dA, mean := make([]float64, len(a)), 0.0
+	for s := range a {
+		dA[s] = dot(dContext, p.values[h][s])
+		mean += a[s] * dA[s]
+		dv := make([]float64, narrow)
+		add(dv, share*a[s], dContext)
+		add(dx[s], 1, timesTransposed(dv, p.m.value[h], width))
+	}
+	dq := make([]float64, narrow)
+	for s := range a {
+		dScore := share * a[s] * (dA[s] - mean) / math.Sqrt(narrow)
+		add(dq, share*dScore, p.key[h][s])
+		dk := make([]float64, narrow)
+		add(dk, share*dScore, p.query[h])
+		add(dx[s], 1, timesTransposed(dk, p.m.key[h], width))
+	}
+	add(dx[p.t], 1, timesTransposed(dq, p.m.query[h], width))
+	return dA
+}
+
+// times returns x W, x [n] and W [n,k].
+func times(x, w []float64) []float64 {
+	k := len(w) / len(x)
+	out := make([]float64, k)
+	for i, v := range x {
+		add(out, v, w[i*k:(i+1)*k])
+	}
+	return out
+}
+
+// timesTransposed returns W x, x [k] and W [n,k].
+func timesTransposed(x, w []float64, n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = dot(x, w[i*len(x):(i+1)*len(x)])
+	}
+	return out
+}
+
+func dot(a, b []float64) float64 {
+	sum := 0.0
+	for i, x := range a {
+		sum += x * b[i]
+	}
+	return sum
+}
+
+// add adds c·b to a.
+func add(a []float64, c float64, b []float64) {
+	for i, x := range b {
+		a[i] += c * x
+	}
+}

@@ -1,0 +1,209 @@
+package attributiontest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// modelTol is the rounding of a model in float32 beside the largest value.
+const modelTol = 1e-4
+
+// Scorer checks that s keeps the contract of [attribution.Scorer] over a model that offers what it needs, [NewModel] for one: a value for
+// each token and no NaN, equal bits on every run and on two at once, an untouched query, texts of one token, every quantity that it says
+// it explains and no other, contrasts that change places, queries that ask nothing, models that offer nothing, and cancelling.
+func Scorer(t *testing.T, s attribution.Scorer, m attribution.Model) {
+	t.Helper()
+	c := scorerContract{s, m, s.Info()}
+	t.Run("info", c.facts)
+	t.Run("values", c.values)
+	t.Run("quantities", c.quantities)
+	t.Run("query untouched, equal runs", c.pure)
+	t.Run("contrast", c.contrast)
+	t.Run("queries that ask nothing", c.refusals)
+	t.Run("a model that offers nothing", c.bare)
+	t.Run("cancel", c.cancel)
+}
+
+type scorerContract struct {
+	s    attribution.Scorer
+	m    attribution.Model
+	info attribution.ScorerInfo
+}
+
+// query asks about the last of T random tokens.
+func (c scorerContract) query(T int) trace.Query {
+	rng := rand.New(rand.NewPCG(uint64(T), 2))
+	info := c.m.Info()
+	q := trace.Query{Objective: trace.Objective{Position: T - 1, Token: 1}}
+	for range T {
+		q.IDs = append(q.IDs, rng.IntN(info.Vocab))
+	}
+	if info.Head == trace.Classes {
+		q.Position = 0
+	}
+	return q
+}
+
+// score asks for scores and checks their shape.
+func (c scorerContract) score(t *testing.T, q trace.Query, opts attribution.Scoring) *attribution.Scores {
+	t.Helper()
+	got, err := c.s.Score(context.Background(), c.m, q, opts)
+	if err != nil {
+		t.Fatalf("Score: %v", err)
+	}
+	if len(got.Values) != len(q.IDs) {
+		t.Fatalf("%d values for %d tokens", len(got.Values), len(q.IDs))
+	}
+	numbers := append(slices.Clone(got.Values), got.Value)
+	if got.Residue != nil {
+		numbers = append(numbers, *got.Residue)
+	}
+	for _, x := range numbers {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			t.Fatalf("%d tokens: values, value and residue %v; want numbers", len(q.IDs), numbers)
+		}
+		if x < 0 && !c.info.Signed && slices.Contains(got.Values, x) {
+			t.Fatalf("value %v of a scorer that is not signed", x)
+		}
+	}
+	return got
+}
+
+func (c scorerContract) facts(t *testing.T) {
+	i := c.info
+	if i.Summary == "" || i.Formula == "" || i.Paper == "" || i.Cost == "" || i.Needs == "" || len(i.Quantities) == 0 {
+		t.Errorf("Info() = %+v, want summary, formula, paper, cost, needs and quantities", i)
+	}
+	for n, q := range i.Quantities {
+		if _, err := trace.ParseQuantity(string(q)); err != nil || slices.Contains(i.Quantities[:n], q) {
+			t.Errorf("quantities %v; want each once, and of %v", i.Quantities, trace.Quantities())
+		}
+	}
+}
+
+func (c scorerContract) values(t *testing.T) {
+	for _, T := range []int{1, 2, 6} {
+		c.score(t, c.query(T), attribution.Scoring{Samples: 8})
+	}
+}
+
+// quantities checks that those of Info are explained, the first by default, and others refused.
+func (c scorerContract) quantities(t *testing.T) {
+	q := c.query(4)
+	for i, quantity := range c.info.Quantities {
+		got := c.score(t, q, attribution.Scoring{Samples: 8, Quantity: quantity})
+		if i == 0 && !slices.Equal(got.Values, c.score(t, q, attribution.Scoring{Samples: 8}).Values) {
+			t.Errorf("%s is the first quantity and not the default", quantity)
+		}
+	}
+	for _, quantity := range append(trace.Quantities(), "surprise") {
+		if slices.Contains(c.info.Quantities, quantity) {
+			continue
+		}
+		_, err := c.s.Score(context.Background(), c.m, q, attribution.Scoring{Quantity: quantity})
+		if !errors.Is(err, attribution.ErrUsage) {
+			t.Errorf("quantity %s: error %v; want wrong usage", quantity, err)
+		}
+	}
+}
+
+func (c scorerContract) pure(t *testing.T) {
+	q := c.query(6)
+	other := 2
+	q.Contrast = &other
+	ids := slices.Clone(q.IDs)
+	opts := attribution.Scoring{Samples: 8}
+	first := c.score(t, q, opts)
+	if !slices.Equal(ids, q.IDs) || other != 2 {
+		t.Error("Score changed its query")
+	}
+	runs := make([]*attribution.Scores, 2)
+	var group sync.WaitGroup
+	for i := range runs {
+		group.Go(func() {
+			runs[i], _ = c.s.Score(context.Background(), c.m, q, opts)
+		})
+	}
+	group.Wait()
+	for _, run := range runs {
+		if run == nil || !slices.Equal(first.Values, run.Values) || first.Value != run.Value {
+			t.Fatalf("two runs differ: %+v and %+v", first, run)
+		}
+	}
+}
+
+// contrast checks that why A and not B is minus why B and not A, and that why A and not A has an answer.
+func (c scorerContract) contrast(t *testing.T) {
+	q := c.query(6)
+	other := 0
+	q.Contrast = &other
+	opts := attribution.Scoring{Samples: 8}
+	if slices.Contains(c.info.Quantities, trace.Logit) {
+		opts.Quantity = trace.Logit
+	}
+	why := c.score(t, q, opts)
+	swapped := q
+	swapped.Token, swapped.Contrast = other, &q.Token
+	not := c.score(t, swapped, opts)
+	same := q
+	same.Contrast = &q.Token
+	c.score(t, same, opts)
+	if !c.info.Signed || opts.Quantity == "" {
+		return
+	}
+	largest := 0.0
+	for _, x := range append(slices.Clone(why.Values), why.Value) {
+		largest = max(largest, math.Abs(x))
+	}
+	for j, x := range why.Values {
+		if math.Abs(x+not.Values[j]) > modelTol*largest {
+			t.Fatalf("token %d: %v for %d and not %d, %v the other way; want minus that", j, x, q.Token, other, not.Values[j])
+		}
+	}
+	if math.Abs(why.Value+not.Value) > modelTol*largest {
+		t.Errorf("value %v for %d and not %d, %v the other way", why.Value, q.Token, other, not.Value)
+	}
+}
+
+func (c scorerContract) refusals(t *testing.T) {
+	for name, change := range map[string]func(q *trace.Query){
+		"no tokens":             func(q *trace.Query) { q.IDs = nil },
+		"position after":        func(q *trace.Query) { q.Position = len(q.IDs) },
+		"position before":       func(q *trace.Query) { q.Position = -1 },
+		"token below zero":      func(q *trace.Query) { q.Token = -1 },
+		"contrast below zero":   func(q *trace.Query) { q.Contrast = new(int); *q.Contrast = -1 },
+		"embeddings of nothing": func(q *trace.Query) { q.Embeddings = make([]float32, len(q.IDs)+1) },
+	} {
+		q := c.query(3)
+		change(&q)
+		if _, err := c.s.Score(context.Background(), c.m, q, attribution.Scoring{Samples: 8}); !errors.Is(err, attribution.ErrUsage) {
+			t.Errorf("%s: error %v; want wrong usage", name, err)
+		}
+	}
+}
+
+// bare is a model of which nothing is known but that it is one.
+type bare struct{ attribution.Model }
+
+func (c scorerContract) bare(t *testing.T) {
+	if _, err := c.s.Score(context.Background(), bare{c.m}, c.query(3), attribution.Scoring{Samples: 8}); err != nil && !errors.Is(err, attribution.ErrUsage) {
+		t.Errorf("error %v; want wrong usage, or none if nothing is missing", err)
+	}
+}
+
+func (c scorerContract) cancel(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(fmt.Errorf("no more"))
+	if _, err := c.s.Score(ctx, c.m, c.query(4), attribution.Scoring{Samples: 8}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Score after cancel returned %v, want an error that wraps %v", err, context.Canceled)
+	}
+}

@@ -1,0 +1,152 @@
+package attribution
+
+import (
+	"context"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+func init() {
+	RegisterScorer("chefer", chefer{})
+	RegisterScorer("gradient-rollout", gradientRollout{})
+}
+
+// chefer follows attention through the layers where more of it would raise the number:
+//
+//	R_0 = I,  R_l = R_{l-1} + Ā_l R_{l-1},  Ā_l = mean_h max(0, ∂f/∂A_l^h ⊙ A_l^h),  s = R_L[t,:]
+//
+// (Chefer et al. 2021, Generic Attention-model Explainability, equations 5 and 6; self-attention alone). t is the position that
+// predicts. The 1 on the diagonal is the residual connection, so that a token's own value is 1 or more: a ranking puts it first.
+// f is the logit.
+//
+// Values are [T], not negative. It costs one pass forward and one back, which return attention and its gradient, 2·L·H·T² numbers; and
+// L·T² multiplications.
+type chefer struct{}
+
+// Info describes the scorer.
+func (chefer) Info() ScorerInfo {
+	return ScorerInfo{
+		Summary:    "attention followed through all layers where more of it would raise the prediction",
+		Formula:    "R_l = R_{l-1} + Ā_l R_{l-1}, Ā = mean_h max(0, ∇A ⊙ A), R_0 = I",
+		Paper:      "Chefer et al. 2021 (generic), equations 5 and 6",
+		Cost:       "one pass forward and one back a token, with L·H·T² numbers of attention and as many of its gradient",
+		Unit:       "relevance (1 = the token's own)",
+		Needs:      "gradients of attention",
+		Quantities: trace.Quantities(),
+	}
+}
+
+// Score returns the row of relevance; see [Scorer].
+func (c chefer) Score(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Scores, error) {
+	x, err := newQuestion(ctx, "chefer", c.Info(), m, q, opts)
+	if err != nil {
+		return nil, err
+	}
+	g, err := x.attention(ctx)
+	if err != nil {
+		return nil, err
+	}
+	T := len(x.q.IDs)
+	r := make([]float64, T)
+	r[x.target()] = 1
+	for l := x.info.Layers - 1; l >= 0; l-- { // the row of R_L, from the left: e_t (I + Ā_L) … (I + Ā_1)
+		mixed := make([]float64, T)
+		for t, v := range r {
+			floats.AddScaled(mixed, v, x.weighted(g, l, t, func(a float64) float64 { return max(0, a) }))
+		}
+		floats.Add(r, mixed)
+	}
+	return &Scores{Values: r, Value: g.Value}, nil
+}
+
+// gradientRollout is rollout over attention that is weighted by its gradient:
+//
+//	R_0 = I,  R_l = Â_l R_{l-1},  Â_l = rownorm(½ max(0, mean_h(A_l^h ⊙ ∂f/∂A_l^h)) + ½ I),  s = R_L[t,:]
+//
+// (Gildenblat's vit-explain, VITAttentionGradRollout). Its code divides columns by the sums of rows; here rows are divided. It also
+// drops the lowest 90 % of the entries by default; here none. The product with the gradient is far below 1, so that the diagonal, which
+// is the token's own, has most of the sum. f is the logit; t is the position that predicts.
+//
+// Values are [T] and sum to 1. It costs what chefer does.
+type gradientRollout struct{}
+
+// Info describes the scorer.
+func (gradientRollout) Info() ScorerInfo {
+	return ScorerInfo{
+		Summary:    "rollout over attention times its gradient, where that is positive",
+		Formula:    "R_l = Â_l R_{l-1}, Â = rownorm(½ max(0, mean_h(A ⊙ ∇A)) + ½ I), R_0 = I",
+		Paper:      "Gildenblat, vit-explain (VITAttentionGradRollout)",
+		Cost:       "one pass forward and one back a token, with L·H·T² numbers of attention and as many of its gradient",
+		Unit:       "share of attention × gradient",
+		Needs:      "gradients of attention",
+		Quantities: trace.Quantities(),
+	}
+}
+
+// Score returns the row of the rollout; see [Scorer].
+func (c gradientRollout) Score(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Scores, error) {
+	x, err := newQuestion(ctx, "gradient-rollout", c.Info(), m, q, opts)
+	if err != nil {
+		return nil, err
+	}
+	g, err := x.attention(ctx)
+	if err != nil {
+		return nil, err
+	}
+	T := len(x.q.IDs)
+	r := make([]float64, T)
+	r[x.target()] = 1
+	for l := x.info.Layers - 1; l >= 0; l-- {
+		mixed := make([]float64, T)
+		for t, v := range r {
+			fused := x.weighted(g, l, t, func(a float64) float64 { return a })
+			for s := range fused {
+				fused[s] = max(0, fused[s])
+			}
+			normalizeRow(fused, t, 0.5)
+			floats.AddScaled(mixed, v, fused)
+		}
+		r = mixed
+	}
+	return &Scores{Values: r, Value: g.Value}, nil
+}
+
+// weighted returns the mean over heads of attention × gradient of target t in layer l, [T], each product passed through clamp.
+func (x *question) weighted(g trace.Gradient, l, t int, clamp func(float64) float64) []float64 {
+	T, H := len(x.q.IDs), x.info.Heads
+	out := make([]float64, T)
+	for h := range H {
+		at := ((l*H+h)*T + t) * T
+		for s := range out {
+			out[s] += clamp(float64(g.Attention[at+s]) * float64(g.AttentionData[at+s]))
+		}
+	}
+	for s := range out {
+		out[s] /= float64(H)
+	}
+	return out
+}
+
+// attention returns the gradient with attention, [L,H,T,T], each number finite.
+func (x *question) attention(ctx context.Context) (trace.Gradient, error) {
+	T, L, H := len(x.q.IDs), x.info.Layers, x.info.Heads
+	if need := 8 * float64(L) * float64(H) * float64(T) * float64(T); need > maxStateBytes {
+		return trace.Gradient{}, usagef("%s: attention of %d tokens in %d layers and %d heads and its gradient need %.1f GiB, limit %d GiB; "+
+			"take a shorter text", x.scorer, T, L, H, need/(1<<30), maxStateBytes>>30)
+	}
+	g, err := x.gradient(ctx, trace.WithAttention)
+	if err != nil {
+		return g, err
+	}
+	for _, data := range [][]float32{g.Attention, g.AttentionData} {
+		if len(data) != L*H*T*T {
+			return g, x.blame("%d numbers of attention; want %d for %d layers, %d heads and %d tokens", len(data), L*H*T*T, L, H, T)
+		}
+		if i := badNumber(data); i >= 0 {
+			return g, x.blame("attention %v from token %d to token %d (id %d) in layer %d", data[i], i/T%T, i%T, x.q.IDs[i%T], i/(H*T*T))
+		}
+	}
+	return g, nil
+}

@@ -1,0 +1,62 @@
+package attribution
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+func init() { RegisterScorer("decompx", decompX{}) }
+
+// decompX carries the part of every token through all layers, as a vector of its own, up to the logit:
+//
+//	x_l[t] = Σ_j x_l[t←j],  s_j = U_w · x_L[t←j]
+//
+// (Modarressi et al. 2023, §3): attention moves parts with its weights, norms keep the scale that they have for the whole vector,
+// activations become the slope f(v)/v, and biases are shared by size. The model does it; the residue is what it gives to none.
+//
+// Values are [T]. It costs about T times the products of one pass, T·L·T·D·F.
+type decompX struct{}
+
+// Info describes the scorer.
+func (decompX) Info() ScorerInfo {
+	return ScorerInfo{
+		Summary:    "each token's own vector carried through all layers, norms and feed-forward parts up to the logit",
+		Formula:    "s_j = U_w · x_L[t←j], Σ_j x_l[t←j] = x_l[t]",
+		Paper:      "Modarressi et al. 2023, §3",
+		Cost:       "about T times the arithmetic of one pass a token",
+		Unit:       "part of the logit",
+		Needs:      "the parts of the residual stream",
+		Signed:     true,
+		Quantities: []trace.Quantity{trace.Logit},
+	}
+}
+
+// Score returns the parts of the logit; see [Scorer].
+func (d decompX) Score(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Scores, error) {
+	x, err := newQuestion(ctx, "decompx", d.Info(), m, q, opts)
+	if err != nil {
+		return nil, err
+	}
+	model, err := offered[VectorDecomposer](x, "carries every token's part through all layers")
+	if err != nil {
+		return nil, err
+	}
+	values, rest, err := model.Decompose(ctx, x.q)
+	if err != nil {
+		return nil, x.fail(ctx, err)
+	}
+	if len(values) != len(x.q.IDs) {
+		return nil, x.blame("%d parts for %d tokens", len(values), len(x.q.IDs))
+	}
+	for j, v := range values {
+		if err := x.finite(fmt.Sprintf("as the part of token %d (id %d)", j, x.q.IDs[j]), v); err != nil {
+			return nil, err
+		}
+	}
+	if err := x.finite("rest", rest); err != nil {
+		return nil, err
+	}
+	return &Scores{Values: values, Value: total(values) + rest, Residue: &rest}, nil
+}

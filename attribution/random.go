@@ -1,0 +1,53 @@
+package attribution
+
+import (
+	"context"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+func init() { RegisterScorer("random", randomScorer{}) }
+
+// randomScorer gives each token a random number:
+//
+//	s_j ~ U[0,1)
+//
+// It is what every evaluation prints beside the rest: a method that does no better says nothing. The numbers are those of
+// [Scoring.Seed], other ones for another text or position, the same on every run.
+//
+// Values are [T]. It costs one pass forward, for the value that they do not explain.
+type randomScorer struct{}
+
+// Info describes the scorer.
+func (randomScorer) Info() ScorerInfo {
+	return ScorerInfo{
+		Summary:    "random numbers, which say nothing: the line that a method must be above",
+		Formula:    "s_j ~ U[0,1)",
+		Paper:      "none; the random line of DeYoung et al. 2020, §5",
+		Cost:       "one pass through the model a token",
+		Unit:       "random number",
+		Needs:      "predictions of other texts",
+		Quantities: []trace.Quantity{trace.Probability, trace.LogProbability, trace.Logit},
+	}
+}
+
+// Score returns random numbers; see [Scorer].
+func (r randomScorer) Score(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Scores, error) {
+	x, err := newQuestion(ctx, "random", r.Info(), m, q, opts)
+	if err != nil {
+		return nil, err
+	}
+	f, err := x.predict(ctx, 1, func(int) trace.Query { return x.q })
+	if err != nil {
+		return nil, err
+	}
+	if err := x.finite("value", f[0]); err != nil {
+		return nil, err
+	}
+	s := &Scores{Values: make([]float64, len(x.q.IDs)), Value: f[0]}
+	source := x.random()
+	for j := range s.Values {
+		s.Values[j] = source.Float64()
+	}
+	return s, nil
+}

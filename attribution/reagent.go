@@ -1,0 +1,251 @@
+package attribution
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+func init() { RegisterScorer("reagent", reagent{}) }
+
+const (
+	// replacedShare is how many of the tokens a replaced text has others for, about.
+	replacedShare = 0.3
+	// plausible is how many tokens the model offers for each place.
+	plausible = 32
+	// sureDelta is the largest change of probability that is told from a certain one: its log-odds are 14.5.
+	sureDelta = 1 - 1e-6
+)
+
+// reagent replaces random sets of tokens by others that could stand there, again and again, and asks what that costs:
+//
+//	u(R) = logit((1 + p(x) - p(x with R replaced)) / 2),  s_j = mean of u(R) over R ∋ j - mean of u(R) over R ∌ j
+//
+// (Zhao and Shan 2024, ReAGent, §3). As in the paper a set is about three tenths of the tokens, and a change of probability counts by
+// its log-odds, for the tokens replaced and against the others. Departures:
+//
+//   - Others come from the model explained and not from RoBERTa: of a decoder, from its predictions after what stands before, and at the
+//     first token from all its vocabulary; of an encoder, from its predictions with that token masked. The 32 most probable compete.
+//   - Sets are parts of random orders, so that every token is replaced equally often, and there are [Scoring.Samples] of them, the last
+//     order completed; the paper stops when the most important tokens alone keep the prediction among the first three.
+//   - Values are differences of means that begin at 0, not sums that begin at random numbers and go through softmax. The order is the
+//     same in the limit, and more samples bring values closer to it instead of one token closer to 1.
+//
+// The token at which an encoder is asked is never replaced and has 0. Values are [T], nats. It costs a pass for each token and Samples
+// passes, a batch at a time.
+type reagent struct{}
+
+// Info describes the scorer.
+func (reagent) Info() ScorerInfo {
+	return ScorerInfo{
+		Summary:    "what the prediction loses when the token is among those replaced by others that could stand there",
+		Formula:    "s_j = E[u(R) | j ∈ R] - E[u(R) | j ∉ R], u(R) = logit((1 + p(x) - p(x with R replaced)) / 2)",
+		Paper:      "Zhao and Shan 2024, §3",
+		Cost:       "samples passes through the model a token, 256 by default, and one for each token of the text",
+		Unit:       "log-odds of the loss",
+		Needs:      "predictions of other texts, and a head that predicts tokens",
+		Signed:     true,
+		Quantities: []trace.Quantity{trace.Probability},
+	}
+}
+
+// Score returns the differences; see [Scorer].
+func (a reagent) Score(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Scores, error) {
+	x, err := newQuestion(ctx, "reagent", a.Info(), m, q, opts)
+	if err != nil {
+		return nil, err
+	}
+	if x.q.Embeddings != nil {
+		return nil, usagef("reagent puts other tokens in; leave the query's embeddings out")
+	}
+	if _, err := offered[Predictor](x, "predicts other texts"); err != nil {
+		return nil, err
+	}
+	others, err := x.others(ctx)
+	if err != nil {
+		return nil, err
+	}
+	source := x.random()
+	sets := replacedSets(source, others, x.opts.Samples)
+	f, err := x.predict(ctx, 1+len(sets), func(i int) trace.Query {
+		q := x.q
+		if i == 0 {
+			return q
+		}
+		q.IDs = slices.Clone(q.IDs)
+		for _, j := range sets[i-1] {
+			q.IDs[j] = others[j].draw(source)
+		}
+		return q
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range f {
+		if err := x.finite(fmt.Sprintf("for text %d of %d the value", i, len(f)), v); err != nil {
+			return nil, err
+		}
+	}
+	return &Scores{Values: x.differences(sets, f), Value: f[0]}, nil
+}
+
+// replacedSets returns random orders of the tokens that have others, cut into sets of about replacedShare, n of them and the rest of
+// the last order.
+func replacedSets(source *rand.Rand, others []candidates, n int) [][]int {
+	var free []int
+	for j, c := range others {
+		if len(c.ids) > 0 {
+			free = append(free, j)
+		}
+	}
+	if len(free) == 0 {
+		return nil
+	}
+	most := math.Ceil(replacedShare * float64(len(free)))
+	blocks := int(math.Ceil(float64(len(free)) / most))
+	var sets [][]int
+	for len(sets) < n {
+		order := slices.Clone(free)
+		source.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		for b := range blocks { // sizes differ by one at most
+			sets = append(sets, order[b*len(order)/blocks:(b+1)*len(order)/blocks])
+		}
+	}
+	return sets
+}
+
+// differences returns for each token the mean of u over the sets with it less that over the sets without; f[0] is p(x).
+func (x *question) differences(sets [][]int, f []float64) []float64 {
+	T := len(x.q.IDs)
+	with, count := make([]float64, T), make([]float64, T)
+	all := 0.0
+	for i, set := range sets {
+		delta := f[0] - f[i+1]
+		if x.q.Contrast != nil {
+			delta /= 2 // a difference of two probabilities is in [-1,1]
+		}
+		u := 2 * math.Atanh(max(-sureDelta, min(delta, sureDelta)))
+		all += u
+		for _, j := range set {
+			with[j] += u
+			count[j]++
+		}
+	}
+	out := make([]float64, T)
+	for j := range out {
+		if count[j] > 0 {
+			out[j] = with[j] / count[j]
+		}
+		if without := float64(len(sets)) - count[j]; count[j] > 0 && without > 0 {
+			out[j] -= (all - with[j]) / without
+		}
+	}
+	return out
+}
+
+// candidates are tokens that could stand at a place, and their weights: sums of the weights up to each.
+type candidates struct {
+	ids  []int
+	sums []float64
+}
+
+// draw returns one of them, as often as it has weight.
+func (c candidates) draw(source *rand.Rand) int {
+	u := source.Float64() * c.sums[len(c.sums)-1]
+	i, _ := slices.BinarySearchFunc(c.sums, u, func(sum, u float64) int {
+		if sum <= u {
+			return -1
+		}
+		return 1
+	})
+	return c.ids[min(i, len(c.ids)-1)]
+}
+
+// others returns for each token of the question which others the model would take there; none where it is not to be replaced.
+func (x *question) others(ctx context.Context) ([]candidates, error) {
+	if !x.tokens() {
+		return nil, usagef("reagent needs a model whose head predicts tokens; the head of %s is %s", quote(x.info.Name), x.info.Head)
+	}
+	if x.info.Bidirectional {
+		return x.maskedOthers(ctx)
+	}
+	return x.nextOthers(ctx)
+}
+
+// nextOthers returns what a decoder predicts after what stands before each token. It says so on the way through the text, which it
+// leaves at a token that ends texts; then it goes on from there.
+func (x *question) nextOthers(ctx context.Context) ([]candidates, error) {
+	ids := x.q.IDs
+	all := make([]candidates, len(ids))
+	all[0] = anyOther(ids[0], x.info.Vocab)
+	for at := 1; at < len(ids); {
+		before := at
+		ask := trace.Ask{Continuation: slices.Clone(ids[at:]), MaxTokens: len(ids) - at, Alternatives: plausible}
+		for step, err := range x.m.Steps(ctx, slices.Clone(ids[:at]), ask) {
+			if err != nil {
+				return nil, x.fail(ctx, err)
+			}
+			if step.Next == nil || at >= len(ids) {
+				return nil, x.blame("a step that nobody asked for, at token %d of %d", at, len(ids))
+			}
+			all[at] = otherThan(ids[at], step.Next.Alternatives)
+			at++
+		}
+		if at == before {
+			return nil, x.blame("no step at token %d", at)
+		}
+	}
+	return all, nil
+}
+
+// maskedOthers returns what an encoder predicts for each token when that is masked, of all but the one that is asked about.
+func (x *question) maskedOthers(ctx context.Context) ([]candidates, error) {
+	mask, ok := x.special("mask")
+	if !ok {
+		return nil, usagef("reagent masks one token after the other, and %s has no mask", quote(x.info.Name))
+	}
+	all := make([]candidates, len(x.q.IDs))
+	for j, id := range x.q.IDs {
+		if j == x.q.Position {
+			continue
+		}
+		ids := slices.Clone(x.q.IDs)
+		ids[j] = mask
+		for step, err := range x.m.Steps(ctx, ids, trace.Ask{Positions: []int{j}, Alternatives: plausible}) {
+			if err != nil {
+				return nil, x.fail(ctx, err)
+			}
+			if step.Next == nil {
+				return nil, x.blame("no prediction of token %d", j)
+			}
+			all[j] = otherThan(id, step.Next.Alternatives)
+		}
+	}
+	return all, nil
+}
+
+// otherThan returns the alternatives to a token, by their probability.
+func otherThan(id int, alternatives []trace.Alternative) (c candidates) {
+	sum := 0.0
+	for _, a := range alternatives {
+		if a.Token.ID != id && a.Probability > 0 {
+			sum += a.Probability
+			c.ids, c.sums = append(c.ids, a.Token.ID), append(c.sums, sum)
+		}
+	}
+	return c
+}
+
+// anyOther returns all tokens of a vocabulary but one, alike.
+func anyOther(id, vocab int) (c candidates) {
+	for other := range vocab {
+		if other != id {
+			c.ids, c.sums = append(c.ids, other), append(c.sums, float64(len(c.ids)+1))
+		}
+	}
+	return c
+}

@@ -1,0 +1,122 @@
+package attribution
+
+import (
+	"context"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// The kinds of replacement that every model has: no token at all, and an embedding of zeros.
+const (
+	deleteKind = "delete"
+	zeroKind   = "zero"
+)
+
+// replacementKinds are those that a [Replacer] may have.
+var replacementKinds = []string{"mask", "unknown", "pad", "end"}
+
+// replacement is what stands for a token that is taken away: nothing, zeros or a token.
+type replacement struct {
+	delete, zero bool
+	id           int
+	// row is the embedding that stands in, [D], and inputs those of the whole text, [T,D]; nil where the token's id does.
+	row, inputs []float32
+}
+
+// replacement returns what kind names. The error, a usage error, lists what the model has.
+func (x *question) replacement(kind string) (*replacement, error) {
+	switch {
+	case kind == deleteKind:
+		return &replacement{delete: true}, nil
+	case kind == zeroKind:
+		return &replacement{zero: true}, nil
+	case slices.Contains(replacementKinds, kind):
+		if id, ok := x.special(kind); ok {
+			return &replacement{id: id}, nil
+		}
+		return nil, usagef("replacement %s: %s has no such token; it has %s, and any of its own tokens will do",
+			quote(kind), quote(x.info.Name), list(x.kinds()))
+	}
+	tokens, err := x.m.Encode(kind, trace.SpecialsOff)
+	if err != nil || len(tokens) != 1 {
+		return nil, usagef("replacement %s is none of %s, nor is it one token of %s", quote(kind),
+			list(append(slices.Clone(replacementKinds), deleteKind, zeroKind)), quote(x.info.Name))
+	}
+	return &replacement{id: tokens[0].ID}, nil
+}
+
+// special returns the model's token of a kind, if it has one.
+func (x *question) special(kind string) (int, bool) {
+	if r, ok := x.m.(Replacer); ok {
+		return r.Replacement(kind)
+	}
+	return 0, false
+}
+
+// kinds lists the replacements that the model has.
+func (x *question) kinds() []string {
+	var has []string
+	for _, kind := range replacementKinds {
+		if _, ok := x.special(kind); ok {
+			has = append(has, kind)
+		}
+	}
+	return append(has, deleteKind, zeroKind)
+}
+
+// takeAway returns what the options put in a token's place: by default mask, unknown or nothing.
+func (x *question) takeAway(ctx context.Context) (*replacement, error) {
+	kind := x.opts.Replacement
+	if kind == "" {
+		kind = x.kinds()[0] // mask or unknown, if it has one
+		if kind != "mask" && kind != "unknown" {
+			kind = deleteKind
+		}
+	}
+	r, err := x.replacement(kind)
+	if err != nil || r.delete || !r.zero && x.q.Embeddings == nil {
+		return r, err
+	}
+	if r.inputs, err = x.inputs(ctx); err != nil {
+		return nil, err
+	}
+	r.row = make([]float32, len(r.inputs)/len(x.q.IDs))
+	if r.zero {
+		return r, nil
+	}
+	if r.row, err = x.embed(ctx, []int{r.id}); err == nil && len(r.row)*len(x.q.IDs) != len(r.inputs) {
+		err = x.blame("an embedding of width %d for %d numbers of %d tokens", len(r.row), len(r.inputs), len(x.q.IDs))
+	}
+	return r, err
+}
+
+// removable is whether token j can be taken away: a text keeps one token, and an encoder the one at which it is asked.
+func (r *replacement) removable(x *question, j int) bool {
+	if !r.delete {
+		return true
+	}
+	return len(x.q.IDs) > 1 && (j != x.q.Position || !x.info.Bidirectional || x.info.Head == trace.Classes)
+}
+
+// without returns the question without token j. A decoder without its last token predicts at the one before.
+func (r *replacement) without(x *question, j int) trace.Query {
+	q := x.q
+	switch {
+	case r.delete:
+		q.IDs = slices.Delete(slices.Clone(q.IDs), j, j+1)
+		if D := len(q.Embeddings) / len(x.q.IDs); D > 0 {
+			q.Embeddings = slices.Delete(slices.Clone(q.Embeddings), j*D, (j+1)*D)
+		}
+		if j < q.Position || q.Position == len(q.IDs) {
+			q.Position--
+		}
+	case r.row != nil:
+		q.Embeddings = slices.Clone(r.inputs)
+		copy(q.Embeddings[j*len(r.row):], r.row)
+	default:
+		q.IDs = slices.Clone(q.IDs)
+		q.IDs[j] = r.id
+	}
+	return q
+}
