@@ -1,0 +1,118 @@
+package attribution_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/attributiontest"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// Occlusion is what running each text by hand says.
+func TestOcclusion(t *testing.T) {
+	ctx := context.Background()
+	m := attributiontest.NewModel(6)
+	text := []int{3, 8, 2, 8}
+	q := ids(text...)
+	q.Quantity = trace.Probability
+	e, _ := m.Embed(ctx, text)
+	predict := func(q trace.Query) float64 {
+		f, err := m.Predict(ctx, []trace.Query{q})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f[0]
+	}
+	for kind, without := range map[string]func(j int) trace.Query{
+		"":        func(j int) trace.Query { return replaced(q, j, 0) }, // w0 is the mask
+		"mask":    func(j int) trace.Query { return replaced(q, j, 0) },
+		"unknown": func(j int) trace.Query { return replaced(q, j, 1) },
+		"w7":      func(j int) trace.Query { return replaced(q, j, 7) },
+		"delete": func(j int) trace.Query {
+			p := q
+			p.Position = 2
+			p.IDs = [][]int{{8, 2, 8}, {3, 2, 8}, {3, 8, 8}, {3, 8, 2}}[j]
+			return p
+		},
+		"zero": func(j int) trace.Query {
+			p := q
+			p.Embeddings = slices.Clone(e)
+			clear(p.Embeddings[4*j : 4*j+4])
+			return p
+		},
+	} {
+		got := score(t, "occlusion", m, q, attribution.Scoring{Replacement: kind})
+		want := make([]float64, len(text))
+		for j := range want {
+			want[j] = predict(q) - predict(without(j))
+		}
+		near(t, "without by "+kind, got.Values, want, 0)
+		near(t, "value", []float64{got.Value}, []float64{predict(q)}, 0)
+	}
+}
+
+// replaced returns q with another token at j.
+func replaced(q trace.Query, j, id int) trace.Query {
+	q.IDs = slices.Clone(q.IDs)
+	q.IDs[j] = id
+	return q
+}
+
+// asked lists the texts and positions that a model was asked about after the first.
+func asked(a answering) []string {
+	var all []string
+	for _, batch := range *a.queries {
+		for _, q := range batch {
+			all = append(all, fmt.Sprint(q.IDs, q.Position, q.Embeddings))
+		}
+	}
+	return all[1:]
+}
+
+// What is deleted moves the position; the last token of a text and the one at which an encoder is asked stay.
+func TestOcclusionDeletes(t *testing.T) {
+	embedded := ids(1, 2)
+	embedded.Embeddings = []float32{1, 2, 3, 4}
+	middle := ids(1, 2, 3)
+	middle.Position = 1
+	encoder, classifier := newAnswering(1), newAnswering(1)
+	encoder.info.Bidirectional, classifier.info.Bidirectional = true, true
+	encoder.info.Head, classifier.info.Head = trace.MaskedToken, trace.Classes
+	first := ids(1, 2, 3)
+	first.Position = 0
+	for name, c := range map[string]struct {
+		m    answering
+		q    trace.Query
+		opts attribution.Scoring
+		want string
+	}{
+		"decoder":             {newAnswering(1), ids(1, 2, 3), attribution.Scoring{}, "[[2 3] 1 [] [1 3] 1 [] [1 2] 1 []]"},
+		"encoder":             {encoder, middle, attribution.Scoring{}, "[[2 3] 0 [] [1 2] 1 []]"},
+		"classifier":          {classifier, first, attribution.Scoring{}, "[[2 3] 0 [] [1 3] 0 [] [1 2] 0 []]"},
+		"one token":           {newAnswering(1), ids(1), attribution.Scoring{}, "[]"},
+		"embeddings":          {newAnswering(1), embedded, attribution.Scoring{}, "[[2] 0 [3 4] [1] 0 [1 2]]"},
+		"embeddings replaced": {newAnswering(1), embedded, attribution.Scoring{Replacement: "w4"}, "[[1 2] 1 [5 1 3 4] [1 2] 1 [1 2 5 1]]"},
+		"embeddings of zeros": {newAnswering(1), embedded, attribution.Scoring{Replacement: "zero"}, "[[1 2] 1 [0 0 3 4] [1 2] 1 [1 2 0 0]]"},
+	} {
+		got := score(t, "occlusion", c.m, c.q, c.opts)
+		if texts := fmt.Sprint(asked(c.m)); texts != c.want {
+			t.Errorf("%s: asked about %s, want %s", name, texts, c.want)
+		}
+		if len(got.Values) != len(c.q.IDs) {
+			t.Errorf("%s: %d values", name, len(got.Values))
+		}
+	}
+	// A value is that of its own token, also beside one that stays.
+	encoder.queries = new([][]trace.Query)
+	encoder.predict = func(q trace.Query) float64 {
+		sum := 0.0
+		for _, id := range q.IDs {
+			sum += float64(id)
+		}
+		return sum
+	}
+	near(t, "values beside one that stays", score(t, "occlusion", encoder, middle, attribution.Scoring{}).Values, []float64{1, 0, 3}, 0)
+}
