@@ -28,7 +28,7 @@ import (
 const Default = "tiny"
 
 // Model is an open model. It satisfies attribution.Model, attribution.Tracer, attribution.Limited, attribution.Conversational,
-// attribution.Predictor and attribution.Replacer, and is safe for concurrent use.
+// attribution.Predictor, attribution.Differentiable and attribution.Replacer, and is safe for concurrent use.
 type Model struct {
 	info      trace.Info
 	spec      *transformer.Spec
@@ -62,15 +62,20 @@ func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) 
 	if err != nil {
 		return nil, err
 	}
+	m, err := openDir(path, ref, opts)
+	if err != nil && path != ref {
+		return nil, fmt.Errorf("%w (%s lies in the cache of the Hub: if a file there is broken, headwater download %s fetches it again)", err, path, ref)
+	}
+	return m, err
+}
+
+// openDir opens the directory at path, which the user calls name.
+func openDir(path, name string, opts Options) (*Model, error) {
 	dir, err := checkpoint.OpenDir(path)
 	if err != nil {
 		return nil, err
 	}
-	m, err := open(dir, ref, opts)
-	if err != nil && path != ref {
-		return nil, fmt.Errorf("%w (%s lies in the cache of the Hub: if a file there is broken, delete it and open the model again)", err, path)
-	}
-	return m, err
+	return open(dir, name, opts)
 }
 
 // openTiny opens the embedded model.

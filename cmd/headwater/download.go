@@ -17,7 +17,8 @@ func (p *program) downloadCommand() *cobra.Command {
 		Use:   "download MODEL...",
 		Short: "bring models of the Hugging Face Hub into the cache, and print where they are",
 		Long: `Brings what headwater reads of a model (settings, tokenizer, chat templates, safetensors) into the cache that the Python tools use,
-and prints its directory. A model that is complete there is not asked for again. What was interrupted goes on where it stopped.
+and prints its directory. What is there already is compared with its hashes, and fetched again where it is broken; nothing is asked of
+the Hub if it is complete. What was interrupted goes on where it stopped.
 
 HF_HOME, HF_HUB_CACHE, HF_TOKEN, HF_TOKEN_PATH, HF_ENDPOINT and HF_HUB_OFFLINE are honoured.`,
 		Example: `  headwater download openai-community/gpt2
@@ -36,7 +37,7 @@ HF_HOME, HF_HUB_CACHE, HF_TOKEN, HF_TOKEN_PATH, HF_ENDPOINT and HF_HUB_OFFLINE a
 				if err != nil {
 					return err
 				}
-				opts.Update = update
+				opts.Update, opts.Check = update, true
 				bar := p.downloadBar()
 				opts.Progress = bar.show
 				dir, err := hub.Resolve(ctx, ref, opts)
@@ -62,7 +63,7 @@ const barPeriod = 100 * time.Millisecond
 type downloadBar struct {
 	p     *program
 	width int // 0: nobody watches
-	file  string
+	at    hub.Progress
 	bar   *progressbar.ProgressBar
 }
 
@@ -70,7 +71,7 @@ func (p *program) downloadBar() *downloadBar { return &downloadBar{p: p, width: 
 
 // show is for hub.Options.Progress.
 func (b *downloadBar) show(at hub.Progress) {
-	if at.File != b.file {
+	if at.File != b.at.File || at.Checking != b.at.Checking {
 		b.begin(at)
 	}
 	if b.bar != nil {
@@ -80,14 +81,19 @@ func (b *downloadBar) show(at hub.Progress) {
 
 func (b *downloadBar) begin(at hub.Progress) {
 	b.done()
-	b.file = at.File
-	name := render.Visible(at.File, 40)
+	b.at = at
+	what := fmt.Sprintf("%s (%d of %d)", render.Visible(at.File, 40), at.Number, at.Count)
+	if at.Checking {
+		what = "checking " + render.Visible(at.File, 40)
+	}
 	if b.width == 0 {
-		b.p.say("downloading %s (%d of %d), %.1f MB", name, at.Number, at.Count, float64(at.Size)/1e6)
+		if !at.Checking {
+			b.p.say("downloading %s, %.1f MB", what, float64(at.Size)/1e6)
+		}
 		return
 	}
 	b.bar = progressbar.NewOptions64(max(at.Size, 1),
-		progressbar.OptionSetDescription(fmt.Sprintf("%s (%d of %d)", name, at.Number, at.Count)),
+		progressbar.OptionSetDescription(what),
 		progressbar.OptionSetWriter(b.p.stderr), progressbar.OptionShowBytes(true), progressbar.OptionShowTotalBytes(true),
 		progressbar.OptionSetWidth(max(10, min(40, b.width-75))), progressbar.OptionThrottle(barPeriod),
 		progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))
@@ -98,5 +104,5 @@ func (b *downloadBar) done() {
 	if b.bar != nil {
 		_ = b.bar.Clear()
 	}
-	b.bar, b.file = nil, ""
+	b.bar, b.at = nil, hub.Progress{}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -62,6 +63,24 @@ func TestDownload(t *testing.T) {
 	}
 }
 
+// A file that was damaged in the cache is fetched again, and alone.
+func TestDownloadRepairs(t *testing.T) {
+	weights := strings.Repeat("w", 1_500_000)
+	dir := oneModelHub(t, map[string]string{"config.json": "{}", "model.safetensors": weights})
+	mustExecute(t, "", "download", "org/name")
+	path := filepath.Join(dir, "model.safetensors")
+	if err := os.Truncate(path, 1000); err != nil {
+		t.Fatal(err)
+	}
+	const want = "headwater: downloading model.safetensors (2 of 2), 1.5 MB\n"
+	if status, stdout, stderr := execute(t, "", "download", "org/name"); status != statusOK || stdout != dir+"\n" || stderr != want {
+		t.Errorf("status %d, %q, %q, want the directory and %q", status, stdout, stderr, want)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != weights {
+		t.Errorf("the file has %d bytes, %v, want those of the Hub", len(text), err)
+	}
+}
+
 func TestDownloadRefuses(t *testing.T) {
 	oneModelHub(t, map[string]string{"config.json": "{}"})
 	for name, c := range map[string]struct {
@@ -88,7 +107,13 @@ func TestDownloadBar(t *testing.T) {
 	for done := int64(0); done <= 4; done += 2 {
 		bar.show(hub.Progress{File: "a\x1b[31m.safetensors", Done: done, Size: 4, Number: 1, Count: 2})
 	}
+	for done := range int64(3) {
+		bar.show(hub.Progress{File: "a\x1b[31m.safetensors", Done: done, Size: 4, Checking: true})
+	}
 	bar.done()
+	if !strings.Contains(b.String(), "checking a") {
+		t.Errorf("drawn %q, want that the file is checked", b.String())
+	}
 	if !strings.Contains(b.String(), "(1 of 2)") || strings.Contains(b.String(), "\x1b[31m") {
 		t.Errorf("drawn %q, want the number, and the name without its escapes", b.String())
 	}

@@ -188,8 +188,9 @@ func (c *client) fetch(ctx context.Context, r remote) (err error) {
 		return c.diskError(r.file, err)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	// A blob of another size was damaged after it was made.
-	if info, err := os.Stat(c.repo.blob(r.etag)); err != nil || info.Size() != r.size {
+	blob := c.repo.blob(r.etag)
+	// A blob of another size was damaged after it was made; one of that size only the check finds.
+	if info, err := os.Stat(blob); err != nil || info.Size() != r.size || !c.repo.check.hashes(blob, r.etag, r.file) {
 		if err := c.makeBlob(ctx, r); err != nil {
 			return err
 		}

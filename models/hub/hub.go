@@ -19,6 +19,9 @@
 // for without If-Range, whose answer depends on the storage behind the Hub and not on the Hub. The name of a revision is
 // written when all is there.
 //
+// What becomes of a file later is noticed by [Options.Check] alone: it reads what is there, compares it with the hash that the blob is
+// named by, and fetches again what differs. The command headwater download does so.
+//
 // The token is sent to the host of the endpoint alone, not to those that it redirects to, subdomains included.
 //
 // # Layout
@@ -61,20 +64,24 @@ type Options struct {
 	Offline bool
 	// Update asks the Hub which commit the revision names now, even if an earlier one is complete.
 	Update bool
+	// Check holds every file that is in the cache to its hash, which reads it whole, and fetches again what is broken.
+	Check bool
 	// Patience is how long a server may be silent; 0 is 10 seconds.
 	Patience time.Duration
-	// Progress, if not nil, is called while files are downloaded, from the goroutine that called [Resolve].
+	// Progress, if not nil, is called while files are downloaded or checked, from the goroutine that called [Resolve].
 	Progress func(Progress)
 }
 
-// Progress is how far the download of one file has come.
+// Progress is how far the download of one file, or its check, has come.
 type Progress struct {
 	// File is its name in the repository.
 	File string
 	// Done of Size bytes are there. What an earlier call left counts; a restart takes it back.
 	Done, Size int64
-	// Number is which file of Count it is, from 1. Count grows once, when the list of shards is read.
+	// Number is which file of Count it is, from 1; both are 0 while it is checked. Count grows once, when the list of shards is read.
 	Number, Count int
+	// Checking is whether the file is in the cache and read to be checked.
+	Checking bool
 }
 
 // Ref is the name of a model at a revision.
@@ -147,7 +154,7 @@ func shortened(s string) string {
 // (a cache that another program filled by single files), the Hub is asked once, and the directory is used as it is where it
 // cannot be reached.
 //
-// It returns an error that says what is missing and what to do: offline, without network, without access, for a name, revision
+// It returns an error that says what is missing or broken and what to do: offline, without network, without access, for a name, revision
 // or file that is not there, for bytes that are not those that the Hub promised, and for a full disk. When ctx ends, the error
 // wraps ctx.Err(). After an error the next call goes on where this one stopped. It is safe for concurrent use, also by several
 // processes.
@@ -169,9 +176,15 @@ func (c *client) resolve(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if c.opts.Check {
+		c.repo.check = &check{ctx: ctx, report: c.opts.Progress, passed: map[string]bool{}}
+	}
 	have, err := c.repo.inspect(commit)
 	if err != nil {
 		return "", err
+	}
+	if ctx.Err() != nil { // what was not checked to its end looks broken
+		return "", fmt.Errorf("hub: %s: %w", c.ref, ctx.Err())
 	}
 	if have.complete() && !c.opts.Update {
 		return c.repo.snapshot(commit), nil
@@ -184,7 +197,7 @@ func (c *client) resolve(ctx context.Context) (string, error) {
 			c.ref, have.describe(), c.repo.dir)
 	}
 	revision := c.ref.Revision
-	if have.usable() && !c.opts.Update {
+	if (have.usable() || len(have.broken) > 0) && !c.opts.Update {
 		revision = commit // the rest of what is there, not of something newer
 	}
 	dir, err := c.download(ctx, revision)

@@ -44,6 +44,17 @@ func small(files []string) []string {
 	return out
 }
 
+// weightFiles returns which files of a snapshot are weights, or the list of their shards, sorted.
+func weightFiles(files []string) []string {
+	var out []string
+	for _, f := range slices.Sorted(slices.Values(files)) {
+		if f == indexFile || strings.HasSuffix(f, ".safetensors") {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // checkWeights returns whether the weights are one file, or an error if there are none that can be read.
 func checkWeights(files []string) (single bool, err error) {
 	if slices.Contains(files, weightsFile) {

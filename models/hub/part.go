@@ -59,15 +59,17 @@ func (s *stoppable) Read(b []byte) (int, error) {
 	return s.r.Read(b)
 }
 
-// begin starts the hash: SHA-256 of the content, or what git computes.
-func (p *part) begin() {
-	p.n = 0
-	if len(p.r.etag) == 2*sha256.Size {
-		p.sum = sha256.New()
-		return
+// begin starts the hash.
+func (p *part) begin() { p.n, p.sum = 0, newSum(p.r.etag, p.r.size) }
+
+// newSum starts the hash of the kind that etag is, of so many bytes: SHA-256 of the content, or what git computes.
+func newSum(etag string, size int64) gohash.Hash {
+	if len(etag) == 2*sha256.Size {
+		return sha256.New()
 	}
-	p.sum = sha1.New()
-	fmt.Fprintf(p.sum, "blob %d\x00", p.r.size) // a hash never returns an error
+	sum := sha1.New()
+	fmt.Fprintf(sum, "blob %d\x00", size) // a hash never returns an error
+	return sum
 }
 
 // Write appends bytes and hashes those that were written.

@@ -17,6 +17,7 @@ import (
 type repo struct {
 	dir   string // models--ORG--NAME
 	locks string
+	check *check // nil if files are taken as they are
 }
 
 func newRepo(cache string, ref Ref) repo {
@@ -55,10 +56,11 @@ func (r repo) commit(revision string) (string, error) {
 type state struct {
 	found   bool     // whether there is anything
 	missing []string // what a model cannot do without
+	broken  []string // what has other bytes than the Hub had
 	unsure  bool     // whether it may have other files that are not here
 }
 
-func (s state) usable() bool   { return s.found && len(s.missing) == 0 }
+func (s state) usable() bool   { return s.found && len(s.missing) == 0 && len(s.broken) == 0 }
 func (s state) complete() bool { return s.usable() && !s.unsure }
 
 // describe is for an error.
@@ -69,12 +71,24 @@ func (s state) describe() string {
 	if s.usable() {
 		return "the cache has it, perhaps not the newest"
 	}
-	const most = 4
-	missing := strings.Join(s.missing[:min(most, len(s.missing))], ", ")
-	if len(s.missing) > most {
-		missing += fmt.Sprintf(" and %d more", len(s.missing)-most)
+	var wrong []string
+	if len(s.missing) > 0 {
+		wrong = append(wrong, "lacks "+some(s.missing))
 	}
-	return "the cache lacks " + missing
+	if len(s.broken) > 0 {
+		wrong = append(wrong, "has other bytes than the Hub in "+some(s.broken))
+	}
+	return "the cache " + strings.Join(wrong, " and ")
+}
+
+// some lists files, the first few.
+func some(files []string) string {
+	const most = 4
+	text := strings.Join(files[:min(most, len(files))], ", ")
+	if len(files) > most {
+		text += fmt.Sprintf(" and %d more", len(files)-most)
+	}
+	return text
 }
 
 // inspect says what the cache has of a commit. It writes nothing, so a cache that is read-only will do.
@@ -92,7 +106,37 @@ func (r repo) inspect(commit string) (state, error) {
 	}
 	s.missing = append(s.missing, weights...)
 	s.unsure = !r.knowsRest(commit)
+	s.broken = r.broken(commit)
+	s.missing = slices.DeleteFunc(s.missing, func(f string) bool { return slices.Contains(s.broken, f) })
 	return s, nil
+}
+
+// broken returns which files of a snapshot, of those that are read, do not pass the check, sorted.
+func (r repo) broken(commit string) (files []string) {
+	if r.check == nil {
+		return nil
+	}
+	root := r.snapshot(commit)
+	all, _ := listed(root) // what cannot be listed is missing
+	for _, f := range append(small(all), weightFiles(all)...) {
+		if isFile(r.file(commit, f)) && !r.has(commit, f) {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// listed returns the files below a folder, in the notation of the Hub.
+func listed(root string) (files []string, err error) {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		file, err := filepath.Rel(root, path)
+		files = append(files, filepath.ToSlash(file))
+		return err
+	})
+	return files, err
 }
 
 // missingWeights returns which files of the weights are not there.
@@ -150,8 +194,11 @@ func (r repo) listing(commit string) ([]string, bool) {
 	return files, true
 }
 
-// has returns whether a file is in a snapshot; a link to a blob that is gone is not.
-func (r repo) has(commit, file string) bool { return isFile(r.file(commit, file)) }
+// has returns whether a file is in a snapshot and passes the check; a link to a blob that is gone is not.
+func (r repo) has(commit, file string) bool {
+	path := r.file(commit, file)
+	return isFile(path) && r.check.passes(path, file)
+}
 
 // link puts a blob into a snapshot, at once: a link is made beside and renamed.
 func (r repo) link(commit, file, etag string) error {

@@ -1,0 +1,64 @@
+package hub
+
+import (
+	"context"
+	"encoding/hex"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// check holds files of the cache to the hashes that their blobs are named by. A nil check lets everything pass.
+type check struct {
+	ctx    context.Context
+	report func(Progress)
+	passed map[string]bool // by blob
+}
+
+// passes returns whether a file of a snapshot, at path, has the bytes that its blob is named for. Of one that is no link to a blob, as
+// other programs may leave, nothing can be said, so it passes.
+func (k *check) passes(path, file string) bool {
+	if k == nil {
+		return true
+	}
+	blob, err := os.Readlink(path)
+	if err != nil {
+		return true
+	}
+	passed, known := k.passed[blob]
+	if !known {
+		passed = k.hashes(path, filepath.Base(blob), file)
+		k.passed[blob] = passed
+	}
+	return passed
+}
+
+// hashes returns whether the file at path, of that name in the repository, has the bytes that etag is the hash of. One that cannot be
+// read has not.
+func (k *check) hashes(path, etag, file string) bool {
+	if k == nil || !hash.MatchString(etag) {
+		return true
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	sum := newSum(etag, info.Size())
+	at := Progress{File: file, Size: info.Size(), Checking: true}
+	for buf := make([]byte, 1<<20); ; {
+		n, err := (&stoppable{k.ctx, f}).Read(buf)
+		sum.Write(buf[:n])
+		at.Done += int64(n)
+		if k.report != nil && n > 0 {
+			k.report(at)
+		}
+		if err != nil {
+			return err == io.EOF && hex.EncodeToString(sum.Sum(nil)) == etag
+		}
+	}
+}
