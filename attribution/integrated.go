@@ -99,24 +99,17 @@ func (x *question) integrate(ctx context.Context, e, base []float32) (*Scores, e
 		return q
 	}
 	values, ends := make([]float64, len(x.q.IDs)), make([]float64, 0, 2)
-	var failed error
-	err := x.gradients(ctx, len(at), point, trace.TrueGradient, func(k int, g trace.Gradient) {
+	err := x.gradients(ctx, len(at), point, trace.TrueGradient, func(k int, g trace.Gradient) error {
 		if k >= n {
 			ends = append(ends, g.Value)
-			return
+			return nil
 		}
 		dots, err := x.dots(way, g.Data)
-		if err != nil {
-			failed = err
-			return
-		}
 		for j, d := range dots {
 			values[j] += weight[k] * d
 		}
+		return err
 	})
-	if err == nil {
-		err = failed
-	}
 	if err != nil {
 		return nil, err
 	}

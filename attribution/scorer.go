@@ -20,7 +20,8 @@ type Scorer interface {
 // ScorerInfo describes a scorer.
 type ScorerInfo struct {
 	// Summary says in one sentence what a value means; Formula and Paper say where it comes from; Cost what one more token costs, in
-	// plain words; Unit is what a value is, for legends; Needs what the model must offer, in plain words.
+	// plain words; Unit is what a value is, for legends, "change of the" quantity if it is empty; Needs what the model must offer, in
+	// plain words.
 	Summary, Formula, Paper, Cost, Unit, Needs string
 	// Signed is whether values below zero mean something: the token spoke against the prediction.
 	Signed bool

@@ -210,7 +210,7 @@ func TestScorerBadModels(t *testing.T) {
 		"wider than embeddings": {"gradient-x-input", gradient(trace.Gradient{Data: make([]float32, 9)}), "embeddings of 6 numbers and gradients of 9"},
 		"wider on the way":      {"integrated-gradients", gradient(trace.Gradient{Data: make([]float32, 9)}), "embeddings of 6 numbers and gradients of 9"},
 		"a value that is none":  {"gradient", gradient(trace.Gradient{Data: make([]float32, 6), Value: nan}), "the model returned value NaN"},
-		"an embedding of NaN":   {"integrated-gradients", with(func(a *answering) { a.embedding = func(int) []float32 { return []float32{inf} } }), "embeddings of 3 numbers for 3 tokens"},
+		"an embedding of NaN":   {"integrated-gradients", with(func(a *answering) { a.embedding = func(int) []float32 { return []float32{inf} } }), "an embedding of id 5 with +Inf"},
 		"attention":             {"chefer", gradient(attention(1*18 + 9 + 2*3 + 1)), "attention +Inf from token 2 to token 1 (id 6) in layer 1"},
 		"no attention":          {"gradient-rollout", gradient(trace.Gradient{Data: make([]float32, 6)}), "0 numbers of attention; want 36 for 2 layers, 2 heads and 3 tokens"},
 		"NaN without a token": {"occlusion", with(func(a *answering) {

@@ -55,6 +55,17 @@ func (s Scoring) filled() Scoring {
 	return s
 }
 
+// PrepareScoring is what a scorer does first: it returns the query and the options as the scorer works on them, checked, copied and with
+// every default filled in. The error, a [UsageError], names what is wrong: a query without tokens, a position or token out of range,
+// embeddings that are no [T,D] of numbers, a quantity that info does not have, an option out of range.
+func PrepareScoring(scorer string, info ScorerInfo, m Model, q trace.Query, opts Scoring) (trace.Query, Scoring, error) {
+	x, err := newQuestion(context.Background(), scorer, info, m, q, opts)
+	if err != nil {
+		return trace.Query{}, Scoring{}, err
+	}
+	return x.q, x.opts, nil
+}
+
 // question is what one call of a scorer asks of a model: the query and the options checked, with what was left open filled in.
 type question struct {
 	scorer string
@@ -87,7 +98,10 @@ func newQuestion(ctx context.Context, scorer string, has ScorerInfo, m Model, q 
 		contrast := *q.Contrast
 		x.q.Contrast = &contrast
 	}
-	return x, x.check()
+	if err := x.check(); err != nil {
+		return nil, err
+	}
+	return x, nil
 }
 
 // quantities lists what a scorer explains, for a message.
@@ -200,8 +214,8 @@ func (x *question) predict(ctx context.Context, n int, query func(i int) trace.Q
 	return all, nil
 }
 
-// gradients calls each with the gradient of each of n queries, [T,D] and finite, in order.
-func (x *question) gradients(ctx context.Context, n int, query func(i int) trace.Query, rule trace.Backward, each func(i int, g trace.Gradient)) error {
+// gradients calls each with the gradient of each of n queries, [T,D] and finite, in order, and returns its first error.
+func (x *question) gradients(ctx context.Context, n int, query func(i int) trace.Query, rule trace.Backward, each func(i int, g trace.Gradient) error) error {
 	m, err := offered[Differentiable](x, "can be differentiated")
 	if err != nil {
 		return err
@@ -225,7 +239,9 @@ func (x *question) gradients(ctx context.Context, n int, query func(i int) trace
 			if err := x.finite("value", g.Value); err != nil {
 				return err
 			}
-			each(done, g)
+			if err := each(done, g); err != nil {
+				return err
+			}
 			done++
 		}
 	}
@@ -251,11 +267,14 @@ func (x *question) finite(what string, v float64) error {
 
 // gradient returns the gradient of the question itself.
 func (x *question) gradient(ctx context.Context, rule trace.Backward) (g trace.Gradient, err error) {
-	err = x.gradients(ctx, 1, func(int) trace.Query { return x.q }, rule, func(_ int, only trace.Gradient) { g = only })
+	err = x.gradients(ctx, 1, func(int) trace.Query { return x.q }, rule, func(_ int, only trace.Gradient) error {
+		g = only
+		return nil
+	})
 	return g, err
 }
 
-// embed returns the embeddings of the question, [T,D], those of ids unless the query has its own. They must not be changed.
+// embed returns the rows of the embedding of ids, [n,D] and finite.
 func (x *question) embed(ctx context.Context, ids []int) ([]float32, error) {
 	m, err := offered[Differentiable](x, "can be differentiated")
 	if err != nil {
@@ -265,8 +284,11 @@ func (x *question) embed(ctx context.Context, ids []int) ([]float32, error) {
 	if err != nil {
 		return nil, x.fail(ctx, err)
 	}
-	if i := badNumber(e); i >= 0 || len(e) == 0 || len(e)%len(ids) != 0 {
-		return nil, x.blame("embeddings of %d numbers for %d tokens, the first that is no number at %d", len(e), len(ids), i)
+	if len(e) == 0 || len(e)%len(ids) != 0 {
+		return nil, x.blame("embeddings of %d numbers for %d tokens", len(e), len(ids))
+	}
+	if i := badNumber(e); i >= 0 {
+		return nil, x.blame("an embedding of id %d with %v", ids[i/(len(e)/len(ids))], e[i])
 	}
 	return e, nil
 }
