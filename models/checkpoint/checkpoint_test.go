@@ -242,15 +242,6 @@ func TestReadAfterTruncation(t *testing.T) {
 		"values": func() error { _, err := f.Float32("w"); return err },
 		// The cut is within a page: what is behind it there reads as zeros.
 		"last page": func() error { return f.Float32At(make([]float32, 10), "w", (200000-72)/4) },
-		"bytes": func() error {
-			return f.View("w", func(b []byte) error {
-				sum := 0
-				for _, x := range b {
-					sum += int(x)
-				}
-				return nil
-			})
-		},
 		"file that is read": func() error {
 			disk, err := os.Open(path)
 			if err != nil {

@@ -9,7 +9,7 @@ import (
 type DType string
 
 // The element types whose values this package reads. A file may hold others (U8, I16, F8_E4M3 and so on): they count as
-// part of the file, and reading their values is an error; [File.View] gives their bytes.
+// part of the file, and reading their values is an error.
 const (
 	F64  DType = "F64"
 	F32  DType = "F32"

@@ -29,22 +29,6 @@ func (f *File) Int64(name string) ([]int64, error) {
 	return whole(f, name, []DType{I32, I64}, toInt64)
 }
 
-// View calls use with the bytes of a tensor as they are in the file: row-major, little-endian, of the type that
-// [File.DType] says, not aligned. Of a file on disk they are the mapped file itself, so nothing is copied. They are valid
-// within the call only, must not be written to, and must be read by Go code on the calling goroutine: only there does a file
-// that is cut short become an error and not the end of the program. use must not call Close. View returns an error if there
-// is no tensor of that name, if the file cannot be read, or the one of use.
-func (f *File) View(name string, use func(data []byte) error) error {
-	e, err := f.lookup(name)
-	if err != nil {
-		return err
-	}
-	if e.begin == e.end {
-		return use(nil)
-	}
-	return e.wrap(name, e.part.storage.each(e.part.start+e.begin, e.part.start+e.end, e.end-e.begin, use))
-}
-
 // chunk is how many bytes of a tensor are read at once; it is a multiple of every element size.
 const chunk = 1 << 20
 

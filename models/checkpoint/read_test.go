@@ -73,8 +73,6 @@ func TestReadAtRefuses(t *testing.T) {
 		{"nothing at the end", f.Float32At(nil, "f32", 4), ""},
 		{"not floats", f.Float32At(make([]float32, 1), "ids", 0), `"ids" is I32, not a floating-point type`},
 		{"missing", f.Float32At(nil, "x", 0), `no tensor "x"`},
-		{"view of nothing", f.View("x", nil), `no tensor "x"`},
-		{"view that fails", f.View("f32", func([]byte) error { return errors.New("stop") }), `tensor "f32": stop`},
 	}
 	for _, c := range cases {
 		if c.want == "" && c.err != nil || c.want != "" && (c.err == nil || !strings.Contains(c.err.Error(), c.want)) {
@@ -83,9 +81,9 @@ func TestReadAtRefuses(t *testing.T) {
 	}
 }
 
-func TestView(t *testing.T) {
-	tensors := append([]Tensor{{"empty", []int{0}, []float32{}}}, stored...)
-	disk := onDisk(t, tensors)
+// The bytes are those of the file wherever it is: mapped, in memory, or read.
+func TestReadFromEverySource(t *testing.T) {
+	disk := onDisk(t, append([]Tensor{{"empty", []int{0}, []float32{}}}, stored...))
 	b, err := os.ReadFile(disk.Name())
 	if err != nil {
 		t.Fatal(err)
@@ -94,23 +92,17 @@ func TestView(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string][]byte{"f16": {0, 0x3c, 0, 0xc1, 0, 0, 0, 0x5e}, "bf16": {0x80, 0x3f, 0x20, 0xc0, 0, 0, 0xc0, 0x43}, "empty": {}}
 	for source, f := range map[string]*File{"disk": disk, "memory": mustBytes(t, b), "archive": archive} {
-		for name, want := range want {
-			got := []byte{}
-			err := f.View(name, func(data []byte) error {
-				got = append(got, data...)
-				return nil
-			})
-			if diff := cmp.Diff(want, got); err != nil || diff != "" {
-				t.Errorf("%s: View(%s): error %v (-want +got):\n%s", source, name, err, diff)
+		for name, want := range map[string][]float32{"empty": {}, "f16": {1, -2.5, 0, 384}, "f64": {1, -2.5, 0, 384}} {
+			if got, err := f.Float32(name); err != nil || !cmp.Equal(want, got) {
+				t.Errorf("%s: %s = %v, %v, want %v", source, name, got, err, want)
 			}
 		}
 	}
 }
 
-// A panic of the caller's is not taken for a fault of the file.
-func TestViewLetsPanicsPass(t *testing.T) {
+// A panic of what reads is not taken for a fault of the file.
+func TestReadLetsPanicsPass(t *testing.T) {
 	f := onDisk(t, stored)
 	for name, use := range map[string]func([]byte) error{
 		"own":            func([]byte) error { panic("mine") },
@@ -123,7 +115,7 @@ func TestViewLetsPanicsPass(t *testing.T) {
 					t.Errorf("%s: no panic came through", name)
 				}
 			}()
-			t.Errorf("%s: View returned %v", name, f.View("f32", use))
+			t.Errorf("%s: each returned %v", name, f.parts[0].storage.each(0, 8, 8, use))
 		}()
 	}
 	if _, err := f.Float32("f32"); err != nil {

@@ -194,7 +194,11 @@ func FuzzIndex(f *testing.F) {
 			return
 		}
 		for _, name := range d.Weights.Names() {
-			if err := d.Weights.View(name, func([]byte) error { return nil }); err != nil {
+			_, err := d.Weights.Float32(name)
+			if name == "extra" {
+				_, err = d.Weights.Int64(name)
+			}
+			if err != nil {
 				t.Error(err)
 			}
 		}
