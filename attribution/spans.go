@@ -122,7 +122,9 @@ func wordOf(text string) []int {
 }
 
 // inWord is whether a character makes a word on its own.
-func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_' }
+func inWord(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_'
+}
 
 // joins is whether a mark between two characters of words makes them one: an apostrophe or hyphen, or the point of a number.
 func joins(before, mark, after rune) bool {

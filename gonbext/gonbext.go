@@ -59,8 +59,14 @@ type Options struct {
 	Threshold    float64
 	OwnRow       bool
 	Lift         bool
-	OnStep       func(*Explanation)
-	OnProgress   func(trace.Progress)
+
+	LocalLift, DropSink, MeasuredResidual bool
+	Discard                               float64
+	Contrast                              string
+	Scoring                               attribution.Scoring
+
+	OnStep     func(*Explanation)
+	OnProgress func(trace.Progress)
 }
 
 // attribution returns the part of the options that says what to compute.
@@ -69,7 +75,8 @@ func (o Options) attribution() attribution.Options {
 		Methods: o.Methods, MaxTokens: o.MaxTokens, Continuation: o.Continuation, Positions: o.Positions,
 		Specials: o.Specials, Chat: o.Chat, Sampling: o.Sampling, Alternatives: o.Alternatives, Heads: o.Heads, PerHead: o.PerHead,
 		Residual: o.Residual, FirstLayer: o.FirstLayer, LastLayer: o.LastLayer, AllLevels: o.AllLevels,
-		Threshold: o.Threshold, OwnRow: o.OwnRow, Lift: o.Lift, OnStep: o.OnStep, OnProgress: o.OnProgress,
+		Threshold: o.Threshold, OwnRow: o.OwnRow, Lift: o.Lift, LocalLift: o.LocalLift, DropSink: o.DropSink,
+		MeasuredResidual: o.MeasuredResidual, Discard: o.Discard, Contrast: o.Contrast, Scoring: o.Scoring, OnStep: o.OnStep, OnProgress: o.OnProgress,
 	}
 }
 

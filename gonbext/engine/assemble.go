@@ -104,6 +104,7 @@ func (a *assembler) row(w *Row) error {
 	}
 	r.Data = append(r.Data, w.Data...)
 	r.Shape[0]++
+	r.Explained, r.Residue = append(r.Explained, w.Explained...), append(r.Residue, w.Residue...)
 	if len(w.Other) > 0 {
 		a.e.OtherMass[w.Method] = append(a.e.OtherMass[w.Method], w.Other...)
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // Version is the version of the protocol. An engine refuses requests of another one, but for [KindStop].
-const Version = 2
+const Version = 3
 
 // MaxFrame is how many bytes a frame may have; a longer one ends the connection. Tensors travel in several frames.
 const MaxFrame = 64 << 20
@@ -113,11 +113,13 @@ type Method struct {
 	Unit    string
 }
 
-// Row is M[t,:,:] of the next generated token, [m,l], and what rests on generated tokens, [l] or empty.
+// Row is M[t,:,:] of the next generated token, [m,l], what rests on generated tokens, [l] or empty, and of a scorer the number that it
+// explains and what its values leave of it, one number each or none.
 type Row struct {
-	Method string
-	Data   []float64
-	Other  []float64
+	Method             string
+	Data               []float64
+	Other              []float64
+	Explained, Residue []float64
 }
 
 // Map is an [attribution.Map] without its data: every target's row of an encoder's text of so many tokens.

@@ -110,9 +110,18 @@ func (g *growth) method(name string, r *attribution.Result, other []float64) {
 		if (t+1)*layers <= len(other) {
 			row.Other = other[t*layers : (t+1)*layers]
 		}
+		row.Explained, row.Residue = at(r.Explained, t), at(r.Residue, t)
 		g.send(engine.Event{Row: &row})
 		old.data = append(old.data, row.Data...)
 	}
+}
+
+// at returns entry t of values that may be missing, as a slice.
+func at(values []float64, t int) []float64 {
+	if t >= len(values) {
+		return nil
+	}
+	return values[t : t+1]
 }
 
 // mapPart is how many values of a map one event holds, well below [engine.MaxFrame].

@@ -438,7 +438,7 @@ func TestRefusals(t *testing.T) {
 		send       func(net.Conn) error
 	}{
 		{
-			"another version", "speaks protocol 2 and this program 99: restart the kernel",
+			"another version", "speaks protocol 3 and this program 99: restart the kernel",
 			func(c net.Conn) error { return engine.Send(c, engine.Request{Version: 99, Kind: engine.KindInfo}) },
 		},
 		{
