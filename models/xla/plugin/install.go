@@ -226,7 +226,7 @@ func Record(path string) (Installed, error) {
 	if sum == PluginSHA256 {
 		now.Source, now.Version, now.Checked = SourceWheel, Wheel, true
 	}
-	data, err := os.ReadFile(filepath.Join(filepath.Dir(path), recordFile))
+	data, err := readRecord(filepath.Join(filepath.Dir(path), recordFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return now, nil
 	}
@@ -245,6 +245,30 @@ func Record(path string) (Installed, error) {
 	}
 	then.Path = path
 	return then, nil
+}
+
+// maxRecord is the largest record in bytes: two paths of the system's longest fit.
+const maxRecord = 16 << 10
+
+// readRecord reads the file of a record, which another program may have put there.
+func readRecord(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file; run headwater setup xla", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
+	if err == nil && len(data) > maxRecord {
+		err = fmt.Errorf("%s has more than %d bytes; run headwater setup xla", path, maxRecord)
+	}
+	return data, err
 }
 
 // allowed reports whether a hash is the one asked for, or a known one.

@@ -299,3 +299,37 @@ func TestRecord(t *testing.T) {
 	_, err = Record(path)
 	checkError(t, err, "the record beside")
 }
+
+// A record is read up to its limit, whatever lies in its place.
+func TestRecordLimit(t *testing.T) {
+	record := `{"path":"` + File + `","sha256":"` + hash(fake(t)) + `","source":"wheel"`
+	for name, c := range map[string]struct {
+		size int64 // of the file
+		want string
+	}{
+		"as large as it may be": {maxRecord, ""},
+		"a byte too large":      {maxRecord + 1, "plugin.json has more than 16384 bytes; run headwater setup xla"},
+		"far too large":         {1 << 40, "plugin.json has more than 16384 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := alone(t)
+			path := write(t, filepath.Join(home, File), fake(t))
+			beside := write(t, filepath.Join(home, recordFile), []byte(record+strings.Repeat(" ", maxRecord-len(record)-1)+"}"))
+			if err := os.Truncate(beside, c.size); err != nil {
+				t.Skip("no such file can be made here: ", err)
+			}
+			got, err := Record(path)
+			checkError(t, err, c.want)
+			if err == nil && got.Source != SourceWheel {
+				t.Errorf("Record = %+v, want the source of the record", got)
+			}
+		})
+	}
+	home := alone(t)
+	path := write(t, filepath.Join(home, File), fake(t))
+	if err := os.Mkdir(filepath.Join(home, recordFile), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Record(path)
+	checkError(t, err, "plugin.json is not a regular file")
+}
