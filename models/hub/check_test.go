@@ -168,6 +168,11 @@ func TestCheckCannotRepair(t *testing.T) {
 				t.Fatal(err)
 			}
 			refused("hub: org/name: the cache lacks model.safetensors and has other bytes than the Hub in tokenizer_config.json")
+			_, opts, dir = downloaded(t, shardedModel())
+			opts.Check = true
+			c.change(&opts)
+			truncate(t, filepath.Join(dir, "model.safetensors.index.json"), 20)
+			refused("hub: org/name: the cache has other bytes than the Hub in model.safetensors.index.json")
 		})
 	}
 }

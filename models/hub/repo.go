@@ -111,7 +111,7 @@ func (r repo) inspect(commit string) (state, error) {
 	return s, nil
 }
 
-// broken returns which files of a snapshot, of those that are read, do not pass the check, sorted.
+// broken returns which files of a snapshot, of those that are read, do not pass the check.
 func (r repo) broken(commit string) (files []string) {
 	if r.check == nil {
 		return nil
@@ -144,8 +144,11 @@ func (r repo) missingWeights(commit string) ([]string, error) {
 	if r.has(commit, weightsFile) {
 		return nil, nil
 	}
-	if !r.has(commit, indexFile) {
+	if !isFile(r.file(commit, indexFile)) {
 		return []string{weightsFile}, nil
+	}
+	if !r.has(commit, indexFile) {
+		return []string{indexFile}, nil
 	}
 	files, err := r.shards(commit)
 	if err != nil {

@@ -54,13 +54,16 @@ func (r *Reading) Logits(positions ...int) ([][]float32, error) {
 	if m.Spec.Head == NoHead || len(positions) == 0 {
 		return all, nil
 	}
-	whole := m.Spec.Head == ClassifierHead // reads the first token itself
+	whole, asked := m.Spec.Head == ClassifierHead, positions
+	if whole { // it reads the first token itself
+		asked = positions[:1]
+	}
 	ends, err := r.feed.end(r.x, "head", func(d *builder, x *Node, in []*Node) []*Node {
 		if !whole {
 			x = InsertAxes(Gather(Squeeze(x, 0), in[0]), 0) // [1,K,D]
 		}
 		return []*Node{d.head(x)}
-	}, m.rowNumbers(positions))
+	}, m.rowNumbers(asked))
 	if err != nil {
 		return nil, fmt.Errorf("transformer: %s head at %d positions: %w", m.Spec.Family, len(positions), err)
 	}
