@@ -36,20 +36,8 @@ func (p *program) certifyCommand() *cobra.Command {
   headwater certify --model path/to/llama --record golden.safetensors --ids 5,6,7,8 --ids 9,10,11,12`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.record != "" && (f.golden != "" || f.json) {
-				return usagef("--record writes a recording; --golden and --json check one")
-			}
-			if f.record != "" && f.output != "" {
-				return usagef("--record names the file; --output is for the table of a check")
-			}
-			if f.record == "" && cmd.Flags().Changed("max-tokens") {
-				return usagef("--max-tokens is for a --record")
-			}
-			if f.text != "" && f.ids != nil {
-				return usagef("certify takes one of --text and --ids")
-			}
-			if f.record == "" && len(f.ids) > 1 {
-				return usagef("--ids is there %d times; a check takes one text, a --record several", len(f.ids))
+			if err := f.check(cmd); err != nil {
+				return err
 			}
 			ctx, stop := interruptible(cmd)
 			defer stop()
@@ -72,6 +60,40 @@ func (p *program) certifyCommand() *cobra.Command {
 	jsonFlag(cmd, &f.json)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
 	return cmd
+}
+
+// maxSteps is how many tokens a recording may have at most.
+const maxSteps = 4096
+
+// check returns a usage error for flags that do not go together.
+func (f certifyFlags) check(cmd *cobra.Command) error {
+	text, ids := cmd.Flags().Changed("text"), f.ids != nil
+	switch {
+	case text && ids:
+		return usagef("certify takes one of --text and --ids")
+	case text && f.text == "":
+		return usagef("--text is empty; give some text")
+	case f.record == "" && len(f.ids) > 1:
+		return usagef("--ids is there %d times; a check takes one text, a --record several", len(f.ids))
+	case f.record == "" && cmd.Flags().Changed("max-tokens"):
+		return usagef("--max-tokens is for a --record")
+	case f.record == "":
+		return nil
+	case f.golden != "" || f.json:
+		return usagef("--record writes a recording; --golden and --json check one")
+	case f.output != "":
+		return usagef("--record names the file; --output is for the table of a check")
+	case !text && !ids:
+		return usagef("--record needs a text: --text or --ids")
+	case f.steps < 0 || f.steps > maxSteps:
+		return usagef("--max-tokens %d: want a number from 0 to %d", f.steps, maxSteps)
+	}
+	for _, other := range f.ids {
+		if len(other) != len(f.ids[0]) {
+			return usagef("--ids of %d and of %d tokens; a recording is made of texts of one length", len(f.ids[0]), len(other))
+		}
+	}
+	return nil
 }
 
 // errWrong ends the program with status 1 behind a certificate that says why.
@@ -147,8 +169,8 @@ func (p *program) record(ctx context.Context, f certifyFlags) error {
 	if err != nil {
 		return err
 	}
-	if texts == nil {
-		return usagef("--record needs a text: --text or --ids")
+	if info := m.Info(); info.Head == trace.NextToken && info.Context > 0 && len(texts[0])+f.steps > info.Context {
+		return usagef("%d tokens and --max-tokens %d are more than the context of %d of %s; take fewer", len(texts[0]), f.steps, info.Context, info.Name)
 	}
 	tensors, err := certificate.Record(ctx, m, texts, f.steps)
 	if err != nil {
@@ -162,9 +184,18 @@ func (p *program) record(ctx context.Context, f certifyFlags) error {
 
 // texts returns the ids that the user gave; nil for none.
 func (f certifyFlags) texts(m *models.Model) ([][]int, error) {
-	if f.text == "" {
-		return f.ids, nil
+	texts := f.ids
+	if f.text != "" {
+		ids, err := encode(m, f.text, trace.SpecialsAuto)
+		if err != nil {
+			return nil, err
+		}
+		texts = [][]int{ids}
 	}
-	ids, err := encode(m, f.text, trace.SpecialsAuto)
-	return [][]int{ids}, err
+	for _, ids := range texts {
+		if err := checkIDs(m.Info(), ids); err != nil {
+			return nil, err
+		}
+	}
+	return texts, nil
 }

@@ -2,26 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
-)
-
-// The exit statuses.
-const (
-	statusOK = iota
-	statusError
-	statusUsage
 )
 
 // maxMessage is how many columns of an error are shown; file names and tokens can be of any length.
@@ -46,10 +36,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return statusOK
 	}
 	p.say("%s", strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
-	if errors.Is(err, attribution.ErrUsage) {
-		return statusUsage
-	}
-	return statusError
+	return statusOf(err)
 }
 
 // oneLine joins lines. Python that an error shows on lines of its own remains Python.
@@ -66,6 +53,7 @@ func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "headwater",
 		Short: "headwater says where every token that a transformer writes came from",
+		Long:  "headwater says where every token that a transformer writes came from\n\n" + statusHelp,
 		Example: `  headwater explain "the keys to the cabinet"
   headwater explain --format html -o page.html --methods rollout,flow "the keys to the cabinet"
   headwater examples`,
@@ -83,13 +71,7 @@ func (p *program) root() *cobra.Command {
 		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		text := err.Error()
-		if number := (*strconv.NumError)(nil); errors.As(err, &number) {
-			text = strings.Replace(text, number.Error(), "want a number in range", 1)
-		}
-		return usagef("%s; see %s --help", text, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
 		p.explainCommand(), p.traceCommand(), p.attributeCommand(), p.tokenizeCommand(), p.certifyCommand(),
@@ -131,6 +113,9 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
+	if names == nil {
+		return usagef("%s has no commands, got %q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
+	}
 	return usagef("unknown command %q; known are %s", args[0], strings.Join(names, ", "))
 }
 
@@ -155,17 +140,6 @@ func needFlags(cmd *cobra.Command, names ...string) error {
 	}
 	return usagef("%s needs %s; see %s --help", cmd.Name(), strings.Join(missing, " and "), cmd.CommandPath())
 }
-
-// usagef returns an error that ends the program with the status of wrong usage.
-func usagef(format string, args ...any) error {
-	return wrongUsage(fmt.Sprintf(format, args...))
-}
-
-// wrongUsage is an [attribution.ErrUsage] of the command line itself.
-type wrongUsage string
-
-func (e wrongUsage) Error() string        { return string(e) }
-func (e wrongUsage) Is(target error) bool { return target == attribution.ErrUsage }
 
 // interruptible returns a context that the first Ctrl-C or termination signal ends; the second one ends the program.
 func interruptible(cmd *cobra.Command) (context.Context, context.CancelFunc) {

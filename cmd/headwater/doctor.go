@@ -91,9 +91,9 @@ func (p *program) doctorCommand() *cobra.Command {
 			defer stop()
 			switch {
 			case f.size < 16 || f.size > 16384:
-				return usagef("--size %d; it must be in [16,16384]", f.size)
+				return usagef("--size %d: want a number from 16 to 16384", f.size)
 			case f.timeout <= 0:
-				return usagef("--timeout %v must be positive", f.timeout)
+				return usagef("--timeout %v: want a time above 0", f.timeout)
 			case f.probe != "":
 				return p.probe(ctx, f)
 			}

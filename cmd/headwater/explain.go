@@ -79,7 +79,7 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	case f.input != "" && f.format != "" && f.format != "json":
 		return usagef("--input writes a line of JSON for each prompt; --format %s does not go with it", f.format)
 	case cmd.Flags().Changed("width") && (f.width < 60 || f.width > 10000):
-		return usagef("--width %d; it must be in [60,10000]", f.width)
+		return usagef("--width %d: want a number from 60 to 10000", f.width)
 	}
 	if f.format == "" {
 		f.format = "text"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
 )
 
 // modelFlags say which model runs on what.
@@ -42,13 +44,22 @@ func parseSize(s string) (int64, error) {
 		"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
 	}[strings.ToLower(strings.TrimSpace(s[len(number):]))]
 	if err != nil || !ok || !(x*factor >= 1 && x*factor < 1e18) {
-		return 0, fmt.Errorf("%q is not a size such as 8GB, 500MB or 1.5GiB", s)
+		return 0, fmt.Errorf("want a size such as 8GB, 500MB or 1.5GiB")
 	}
 	return int64(x * factor), nil
 }
 
 func (f *modelFlags) addBackend(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.backend, "backend", "", "what computes, by `NAME`: go, xla, cuda, or xla:PATH or cuda:PATH of a PJRT plugin (default go for the embedded model, xla for others if it is there)")
+	const names = "go, xla, cuda, and xla:PATH and cuda:PATH of a PJRT plugin"
+	usage := "what computes, by `NAME`: " + names + " (default go for the embedded model, xla for others if it is there)"
+	cmd.Flags().Func("backend", usage, func(s string) error {
+		kind, path, named := strings.Cut(s, ":")
+		if s != "" && (!slices.Contains(models.Backends(), kind) || named && (path == "" || kind == "go")) {
+			return fmt.Errorf("known are %s", names)
+		}
+		f.backend = s
+		return nil
+	})
 }
 
 // methodFlags adds the flags that say what is computed.
@@ -66,7 +77,10 @@ func methodFlags(cmd *cobra.Command, o *attribution.Options, methods string) {
 	})
 	f.Func("heads", "fuse attention heads as `mean|max|min|K`; K is one head's number from 0 (default mean)", func(s string) (err error) {
 		o.Heads, err = trace.ParseHeads(s)
-		return err
+		if err != nil || o.Heads.Fusion == trace.EachHead { // methods need one matrix a layer
+			return fmt.Errorf("want mean, max, min or the number of a head, from 0")
+		}
+		return nil
 	})
 	f.Func("per-head", "look at head `K` of each layer over lower layers merged by their mean", func(s string) error {
 		return setInt(&o.PerHead, s)
@@ -209,5 +223,5 @@ func oneOf(flag, value string, known ...string) error {
 			return nil
 		}
 	}
-	return usagef("--%s %q is unknown; known are %s", flag, value, strings.Join(known, ", "))
+	return usagef("--%s %.60q is unknown; known are %s", flag, value, strings.Join(known, ", "))
 }

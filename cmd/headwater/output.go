@@ -56,7 +56,7 @@ func createBeside(path string) (*output, error) {
 		return nil, fmt.Errorf("output %s is no file's name", path)
 	}
 	f, err := createNew(filepath.Join(dir, "."+base))
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, missing := os.Stat(filepath.Clean(dir)); errors.Is(missing, fs.ErrNotExist) {
 		return nil, fmt.Errorf("output %s: the directory %s does not exist", path, dir)
 	}
 	if err != nil {

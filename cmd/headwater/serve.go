@@ -19,8 +19,11 @@ func (p *program) serveCommand() *cobra.Command {
 			if err := needFlags(cmd, "socket"); err != nil {
 				return err
 			}
-			if c.Watch < 0 || c.Idle < 0 {
-				return usagef("--watch %d and --idle %v must not be negative", c.Watch, c.Idle)
+			switch {
+			case c.Watch < 0:
+				return usagef("--watch %d: want the number of a process, or 0", c.Watch)
+			case c.Idle < 0:
+				return usagef("--idle %v: want a time of 0 or more", c.Idle)
 			}
 			ctx, stop := interruptible(cmd)
 			defer stop()

@@ -61,8 +61,8 @@ func TestServe(t *testing.T) {
 func TestServeRefusals(t *testing.T) {
 	checkRefusals(t, []refusal{
 		{"no socket", []string{"serve"}, "", 2, "serve needs --socket"},
-		{"idle", []string{"serve", "--socket", "OUT", "--idle", "soon"}, "", 2, `invalid argument "soon" for "--idle" flag`},
-		{"negative", []string{"serve", "--socket", "OUT", "--watch", "-1"}, "", 2, "must not be negative"},
+		{"idle", []string{"serve", "--socket", "OUT", "--idle", "soon"}, "", 2, `--idle "soon": want a time such as 90s or 2h`},
+		{"negative", []string{"serve", "--socket", "OUT", "--watch", "-1"}, "", 2, "--watch -1: want the number of a process"},
 		{"no such folder", []string{"serve", "--socket", "OUT/s"}, "", 1, "server: "},
 		{"something else is there", []string{"serve", "--socket", "serve.go"}, "", 1, "serve.go is in the way: it is no socket"},
 	})

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -34,6 +36,9 @@ func (p *program) setupXLACommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opts.SHA256 != "" && opts.From == "" {
 				return usagef("--sha256 is the hash of the file of --from, which is missing")
+			}
+			if sum, err := hex.DecodeString(opts.SHA256); opts.SHA256 != "" && (err != nil || len(sum) != sha256.Size) {
+				return usagef("--sha256 %.60q: want the %d hexadecimal digits of a SHA-256", opts.SHA256, 2*sha256.Size)
 			}
 			if opts.Source != "" && opts.From != "" {
 				return usagef("--source and --from do not go together: --from is a source")

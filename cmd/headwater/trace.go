@@ -114,6 +114,9 @@ func (p *program) trace(ctx context.Context, f traceFlags) error {
 		return err
 	}
 	ids, err := f.tokens(m)
+	if err == nil {
+		err = f.fits(m.Info(), ids)
+	}
 	if err != nil {
 		return err
 	}
@@ -128,6 +131,27 @@ func (p *program) trace(ctx context.Context, f traceFlags) error {
 		return err
 	}
 	return out.commit()
+}
+
+// fits returns a usage error for what a model cannot be asked for.
+func (f traceFlags) fits(info trace.Info, ids []int) error {
+	if info.Head == trace.NoHead && slices.Contains(f.taps, trace.Logits) {
+		return usagef("--taps logits: %s has no head that makes them; take final, what a head would read", info.Name)
+	}
+	return checkIDs(info, ids)
+}
+
+// checkIDs returns a usage error for tokens that a model cannot take.
+func checkIDs(info trace.Info, ids []int) error {
+	if info.Context > 0 && len(ids) > info.Context {
+		return usagef("%d tokens are more than the context of %d of %s; take a shorter text", len(ids), info.Context, info.Name)
+	}
+	for i, id := range ids {
+		if id >= info.Vocab {
+			return usagef("id %d of token %d is outside the vocabulary of %d of %s; ids are from 0 to %d", id, i, info.Vocab, info.Name, info.Vocab-1)
+		}
+	}
+	return nil
 }
 
 // tokens returns the ids to run.

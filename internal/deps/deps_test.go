@@ -68,7 +68,7 @@ var allowed = map[string][]string{
 	"gonbext/local":         {"attribution", "attribution/trace", "gonbext/engine", "gonbext/engine/server", "models", "models/hub", "models/xla"},
 
 	// Where layers are joined.
-	"cmd/headwater":        {"attribution/...", "gonbext/...", "models/...", "github.com/spf13/cobra", "github.com/schollz/progressbar/v3"},
+	"cmd/headwater":        {"attribution/...", "gonbext/...", "models/...", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3"},
 	"cmd/train-tiny":       {"models", "models/tiny", "models/tiny/train", "models/xla"},
 	"internal/deps":        nil,
 	"internal/e2e":         {everything},

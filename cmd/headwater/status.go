@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// The exit statuses. Wrong usage is what cannot be asked for, whatever the files and the machine are like: a command, a flag or a
+// value that there is not, values that exclude each other, and those that do not fit the kind of model, its sizes or the text. A line
+// of --input asks as a command line does. Everything else is an error: what is named is missing or malformed, be it a file, a line,
+// a model or a plugin; the network or the memory does not suffice; a check failed; somebody interrupted.
+const (
+	statusOK = iota
+	statusError
+	statusUsage
+)
+
+// statusHelp is the rule for users.
+const statusHelp = "The exit status is 0, 2 if the command line asks for what cannot be (an unknown flag, a position that the text has not), and 1 for any\n" +
+	"other error: a file, a model or a plugin that is missing or malformed, the network, too little memory, a check that failed."
+
+// statusOf returns the status that an error ends the program with.
+func statusOf(err error) int {
+	switch {
+	case err == nil:
+		return statusOK
+	case errors.Is(err, attribution.ErrUsage):
+		return statusUsage
+	}
+	return statusError
+}
+
+// usagef returns an error that ends the program with the status of wrong usage.
+func usagef(format string, args ...any) error {
+	return wrongUsage(fmt.Sprintf(format, args...))
+}
+
+// wrongUsage is an [attribution.ErrUsage] of the command line itself.
+type wrongUsage string
+
+func (e wrongUsage) Error() string        { return string(e) }
+func (e wrongUsage) Is(target error) bool { return target == attribution.ErrUsage }
+
+// wants says what the values of the flags are that cobra reads, by their type.
+var wants = map[string]string{
+	"bool": "true or false", "int": "a whole number", "uint64": "a whole number from 0", "float64": "a number", "duration": "a time such as 90s or 2h",
+}
+
+// flagError says which value of which flag is wrong and what it wants.
+func flagError(cmd *cobra.Command, err error) error {
+	text := err.Error()
+	if wrong := (*pflag.InvalidValueError)(nil); errors.As(err, &wrong) {
+		flag := wrong.GetFlag()
+		reason := errors.Unwrap(wrong).Error()
+		if want, ok := wants[flag.Value.Type()]; ok {
+			reason = "want " + want
+		}
+		if method := (*attribution.UsageError)(nil); errors.As(err, &method) {
+			reason = method.Reason
+		}
+		text = fmt.Sprintf("--%s %.60q: %s", flag.Name, wrong.GetValue(), reason)
+	}
+	return usagef("%s; see %s --help", text, cmd.CommandPath())
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestStatuses holds every command to the rule of status.go, with the mistakes that are at its border.
+func TestStatuses(t *testing.T) {
+	gpt2, bare := filepath.Join(goldens, "gpt2"), filepath.Join(goldens, "bert_bare")
+	recording := filepath.Join(gpt2, "golden.safetensors")
+	many := strings.Repeat("1,", 64) + "1"
+	explain := func(args ...string) []string {
+		return append([]string{"explain", "--backend", "go", "-o", "OUT"}, args...)
+	}
+	trace := func(args ...string) []string {
+		return append([]string{"trace", "--backend", "go", "-o", "OUT", "--taps"}, args...)
+	}
+	certify := func(args ...string) []string { return append([]string{"certify", "--backend", "go"}, args...) }
+	checkRefusals(t, []refusal{
+		// What cannot be asked for.
+		{"backend", explain("--backend", "foo", "a"), "", 2, `--backend "foo": known are go, xla, cuda, and xla:PATH`},
+		{"backend without its path", explain("--backend", "xla:", "a"), "", 2, `--backend "xla:": known are go`},
+		{"backend of an engine", []string{"serve", "--socket", "OUT", "--backend", "foo"}, "", 2, `--backend "foo"`},
+		{"backend of a trace", trace("hidden", "--ids", "1", "--backend", "go:x"), "", 2, `--backend "go:x"`},
+		{"truth", []string{"methods", "--json=maybe"}, "", 2, `--json "maybe": want true or false; see headwater methods --help`},
+		{"number", explain("--width", "x", "a"), "", 2, `--width "x": want a whole number; see headwater explain --help`},
+		{"fraction", explain("--threshold", "x", "a"), "", 2, `--threshold "x": want a number;`},
+		{"number beyond all", []string{"doctor", "--size", strings.Repeat("9", 30)}, "", 2, `want a whole number`},
+		{"long value", trace("hidden", "--ids", strings.Repeat("1,", 5000)+"x"), "", 2, `"x" is not a token id, a number from 0; see headwater trace --help`},
+		{"command of a command", []string{"help", "explain", "foo"}, "", 2, `explain has no commands, got "foo"; see headwater explain --help`},
+		{"hash", []string{"setup", "xla", "--from", "/nope", "--sha256", "00"}, "", 2, `--sha256 "00": want the 64 hexadecimal digits`},
+		{"time", []string{"serve", "--socket", "OUT", "--idle", "-1s"}, "", 2, "--idle -1s: want a time of 0 or more"},
+		{"head of a model", explain("--heads", "99", "a"), "", 2, "head 99; there are 8, from 0 to 7"},
+		{"id of a model", trace("hidden", "--ids", "1,929"), "", 2, "id 929 of token 1 is outside the vocabulary of 929 of tiny; ids are from 0 to 928"},
+		{"context of a model", trace("hidden", "--model", gpt2, "--ids", many), "", 2, "65 tokens are more than the context of 64"},
+		{"head that a model lacks", trace("hidden,logits", "--model", bare, "--ids", "1"), "", 2, "has no head that makes them; take final"},
+		{"id of a check", certify("--ids", "929"), "", 2, "id 929 of token 0 is outside"},
+		{"context of a check", certify("--model", gpt2, "--ids", many), "", 2, "65 tokens are more than the context"},
+		{"empty text of a check", certify("--text", ""), "", 2, "--text is empty; give some text"},
+		{"recording without a text", certify("--record", "OUT", "--model", "/nope"), "", 2, "--record needs a text: --text or --ids"},
+		{"tokens of a recording", certify("--record", "OUT", "--ids", "1", "--max-tokens", "100000000"), "", 2, "--max-tokens 100000000: want a number from 0 to 4096"},
+		{"negative tokens of a recording", certify("--record", "OUT", "--ids", "1", "--max-tokens", "-3"), "", 2, "--max-tokens -3: want a number from 0"},
+		{"context of a recording", certify("--record", "OUT", "--model", gpt2, "--ids", "1,2", "--max-tokens", "63"), "", 2, "2 tokens and --max-tokens 63 are more than the context of 64"},
+		{"lengths of a recording", certify("--record", "OUT", "--ids", "1,2", "--ids", "1"), "", 2, "--ids of 2 and of 1 tokens"},
+		{"a line that asks for what cannot be", explain("--input", "-"), `{"prompt":"a","positions":[1]}`, 2, `standard input line 1: attribution: positions [1]; "tiny" generates`},
+		{"value before file", explain("--input", "/nope", "--heads", "foo"), "", 2, `--heads "foo"`},
+
+		// What fails.
+		{"plugin", explain("--backend", "xla:/nope.so", "a"), "", 1, "/nope.so"},
+		{"model", explain("--model", "a/b/c", "a"), "", 1, "a/b/c is neither a directory"},
+		{"limit of memory", explain("--max-memory", "1KB", "a"), "", 1, "the limit is 0.0 MB; give a limit above 5.2 MB (--max-memory)"},
+		{"file of prompts", explain("--input", "/nope"), "", 1, "/nope: no such file"},
+		{"a malformed line", explain("--input", "-"), `{"prompt":7}`, 1, `line 1: "prompt" is a number`},
+		{"folder of an output", trace("hidden", "--ids", "1", "-o", "OUT/x/y"), "", 1, "does not exist"},
+		{"folder that takes no file", explain("-o", "/proc/headwater", "a"), "", 1, "output /proc/headwater: open /proc/"},
+		{"recording", certify("--golden", "/nope"), "", 1, "/nope: no such file"},
+		{"recording of another model", certify("--golden", recording), "", 1, "it is the recording of another one"},
+		{"no recording", certify("--golden", "status.go"), "", 1, "status.go"},
+		{"tensors", []string{"attribute", "--input", "/nope", "--methods", "rollout", "-o", "OUT"}, "", 1, "/nope: no such file"},
+		{"tensors of another program", []string{"attribute", "--input", recording, "--methods", "rollout", "-o", "OUT"}, "", 1, `has no tensor "attention"`},
+		{"tokenizer", []string{"tokenize", "--tokenizer", "status.go"}, "", 1, "status.go"},
+		{"text of a model without a tokenizer", trace("hidden", "--model", gpt2, "--text", "a"), "", 1, "takes token ids (headwater trace --ids) and no text"},
+		{"models", []string{"models", "status.go"}, "", 1, "status.go is not a directory"},
+		{"plugin to install", []string{"setup", "xla", "--dir", "OUT", "--from", "/nope"}, "", 1, "/nope: no such file"},
+		{"socket", []string{"serve", "--socket", "/nope/s"}, "", 1, "/nope/s"},
+	})
+}
