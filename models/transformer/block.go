@@ -32,6 +32,8 @@ type Block struct {
 	// turning is nil without rotary positions, alibi [B or 1,H,1,S] without ALiBi.
 	turning *turning
 	alibi   *Node
+	// first is the slot of the first target, an int32 scalar; nil is 0.
+	first *Node
 	// visible is 1 where a target may see a source, [B or 1,1,N,S].
 	visible *Node
 	product product

@@ -92,9 +92,9 @@ func TestRefusals(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"unknown mixing", ask(trace.MixingAsk{Name: "norms"}), `mixing "norms" is unknown; known are attention, value-zeroing`},
+		{"unknown mixing", ask(trace.MixingAsk{Name: "norm"}), `mixing "norm" is unknown; known are alti, attention, globenc`},
 		{"head out of range", ask(trace.MixingAsk{Name: "attention", Heads: trace.Heads{Fusion: trace.OneHead, Head: 4}}), "head 4 is not in 0..3"},
-		{"fusion", ask(trace.MixingAsk{Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.EachHead}}), "heads each do not apply"},
+		{"fusion", ask(trace.MixingAsk{Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.MinHeads}}), "heads min do not apply"},
 		{"unknown tap", trace1(g.ids, "atention"), `tap "atention" is unknown; known are scores, terms, attention`},
 		{"no tokens", trace1(nil, trace.Logits), "no tokens"},
 		{"id too large", trace1([]int{5, 96}, trace.Logits), "id 96 of token 1 is outside the vocabulary of 96"},

@@ -43,12 +43,18 @@ func linearBlock(g *Graph, x []float32, attention [][]float32, value [][]float32
 // valueZeroingOf returns the distances [N][S] of a linear block.
 func valueZeroingOf(t *testing.T, x []float32, attention, value [][]float32) [][]float32 {
 	t.Helper()
+	return mixed(t, valueZeroing{}, x, attention, value)
+}
+
+// mixed returns the rows [N][S] of a mixing over a linear block.
+func mixed(t *testing.T, m Mixing, x []float32, attention, value [][]float32) [][]float32 {
+	t.Helper()
 	backend, err := compute.NewWithConfig("go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	out, err := ExecOnce(backend, func(g *Graph) *Node {
-		return Squeeze(valueZeroing{}.Mix(linearBlock(g, x, attention, value), trace.Heads{}), 0)
+		return Squeeze(m.Mix(linearBlock(g, x, attention, value), trace.Heads{}), 0)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -82,6 +88,46 @@ func TestValueZeroingKnownAnswers(t *testing.T) {
 	near(t, "distance without a parallel part", float64(got[0][0]), 0, 1e-12)
 }
 
+// Known answers: orthonormal values give attention itself, a zero one nothing however much it is attended to; the residual is added to
+// the target's own.
+func TestNormsKnownAnswers(t *testing.T) {
+	attention := [][]float32{{1, 0}, {0.3, 0.7}}
+	got := mixed(t, norms{upTo: attentionPart}, []float32{5, -3}, attention, [][]float32{{1, 0}, {0, 1}})
+	for n, row := range attention {
+		for s, a := range row {
+			near(t, "norm of an orthonormal value", float64(got[n][s]), float64(a), 1e-7)
+		}
+	}
+	got = mixed(t, norms{upTo: attentionPart}, []float32{5, -3}, attention, [][]float32{{0, 0}, {0, 1}})
+	near(t, "norm of a zero value", float64(got[1][0]), 0, 0)
+	for _, upTo := range []part{residualPart, normPart, blockPart} { // of a pre-norm block all the same
+		got = mixed(t, norms{upTo: upTo}, []float32{2.4, 0}, attention, [][]float32{{1, 0}, {0, 1}})
+		near(t, "own norm with residual", float64(got[1][1]), 2.5, 1e-6) // |(2.4, 0.7)|
+		near(t, "other norm with residual", float64(got[1][0]), 0.3, 1e-7)
+	}
+}
+
+// Known answers: orthogonal unit vectors share equally; what points against the sum is cut off at 0; and of the sum itself all counts.
+func TestALTIKnownAnswers(t *testing.T) {
+	one, nothing := [][]float32{{1, 1}}, []float32{0, 0}
+	got := mixed(t, alti{}, nothing, one, [][]float32{{1, 0}, {0, 1}})
+	near(t, "orthogonal unit vectors", float64(got[0][0]), 1, 1e-7)
+	near(t, "orthogonal unit vectors", float64(got[0][1]), 1, 1e-7)
+	got = mixed(t, alti{}, nothing, one, [][]float32{{-1, -1}, {2, 2}}) // y = (1,1)
+	near(t, "against the sum", float64(got[0][0]), 0, 0)
+	near(t, "beyond the sum", float64(got[0][1]), 0, 1e-6) // |y| = |y - 2y|
+	got = mixed(t, alti{}, nothing, one, [][]float32{{0, 0}, {1, -3}})
+	near(t, "the whole sum", float64(got[0][1]), 4, 1e-6)
+}
+
+// The ratio of a target that attends to another with weight ½, both values of length 2 at right angles, and x along its own: 1/(1+3).
+func TestMixingRatioKnownAnswers(t *testing.T) {
+	got := mixed(t, mixingRatio{}, []float32{0, 2}, [][]float32{{1, 0}, {0.5, 0.5}}, [][]float32{{2, 0}, {0, 2}})
+	near(t, "ratio of the first target", float64(got[0][0]), 0, 0)
+	near(t, "ratio of the second target", float64(got[1][1]), 0.25, 1e-7)
+	near(t, "its other column", float64(got[1][0]), 0, 0)
+}
+
 // A zero value vector changes nothing; a head that attends only itself puts everything on the diagonal; the future is 0.
 func TestValueZeroingStructure(t *testing.T) {
 	value := [][]float32{{1, 2}, {0, 0}, {-1, 0.5}}
@@ -108,11 +154,13 @@ func TestValueZeroingStructure(t *testing.T) {
 }
 
 func TestMixingRegistry(t *testing.T) {
-	if _, err := LookupMixing("rolout"); err == nil || !strings.Contains(err.Error(), "attention, value-zeroing") {
+	if _, err := LookupMixing("rolout"); err == nil || !strings.Contains(err.Error(), "alti, attention, globenc, mixing-ratio, norms, ") {
 		t.Errorf("LookupMixing of an unknown name = %v, want an error that lists the known ones", err)
 	}
-	if err := (valueZeroing{}).Check(trace.Heads{Fusion: trace.MaxHeads}); err == nil {
-		t.Error("value-zeroing accepts the maximum over heads")
+	for _, m := range []Mixing{valueZeroing{}, norms{}, alti{}, mixingRatio{}} {
+		if err := m.Check(trace.Heads{Fusion: trace.MaxHeads}); err == nil || !strings.Contains(err.Error(), "heads max do not apply") {
+			t.Errorf("%T of the maximum over heads: error %v", m, err)
+		}
 	}
 	for name, register := range map[string]func(){
 		"nil":   func() { RegisterMixing("new", nil) },

@@ -149,7 +149,7 @@ func (d *builder) blockBehind(l int, x *Node, past cache) (*Block, cache) {
 
 // open begins a block: its input, its query, and the keys and values of its targets.
 func (d *builder) open(l int, x *Node) (*Block, cache) {
-	b := &Block{Input: x, spec: d.spec, layer: l, product: d.product, w: d.w.in(fmt.Sprintf("blocks.%d.", l)), turning: d.turning(l)}
+	b := &Block{Input: x, spec: d.spec, layer: l, first: d.first, product: d.product, w: d.w.in(fmt.Sprintf("blocks.%d.", l)), turning: d.turning(l)}
 	u := x
 	if d.spec.Order != PostNorm {
 		u = d.spec.norm(x, b.w.in("attention-norm."))

@@ -67,6 +67,7 @@ func TestVariants(t *testing.T) {
 			g := openGolden(t, c.golden)
 			v := g.variant(t, c.change)
 			v.checkBlocks(t)
+			v.checkContributions(t)
 			before, after := g.take(t, trace.Hidden)[trace.Hidden], v.take(t, trace.Hidden)[trace.Hidden]
 			if d, _ := worst(after.Data, before.Data); d < 1e-3 {
 				t.Errorf("hidden states move by %g only, so the test proves nothing", d)
