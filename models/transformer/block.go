@@ -37,6 +37,8 @@ type Block struct {
 	// visible is 1 where a target may see a source, [B or 1,1,N,S].
 	visible *Node
 	product product
+	// finalNorm is the norm behind the last layer, nil in the others and where there is none.
+	finalNorm func(x *Node) *Node
 	// own is set where the only target stands behind a cache.
 	own *ownSlot
 }
@@ -121,6 +123,15 @@ func (b *Block) After(attentionOutput, x *Node) *Node {
 		z = u
 	}
 	return Add(z, m)
+}
+
+// FinalNorm is x [...,D], which stands behind the block, through the final norm in the last layer, if there is one, and x itself elsewhere.
+// It is there for a mixing that is [ReadsFinalNorm].
+func (b *Block) FinalNorm(x *Node) *Node {
+	if b.finalNorm == nil {
+		return x
+	}
+	return b.finalNorm(x)
 }
 
 // mlp is the feed-forward part: down(f(up x)), or down(f(gate x) · up x).

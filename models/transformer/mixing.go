@@ -31,6 +31,19 @@ type SharesOutput interface {
 	SharesOutput()
 }
 
+// ReadsFinalNorm is what a mixing is that may call [Block.FinalNorm]. It must be PerPair.
+type ReadsFinalNorm interface {
+	Mixing
+	// ReadsFinalNorm is whether it does.
+	ReadsFinalNorm() bool
+}
+
+// readsFinalNorm is whether a mixing reads the norm behind layer l.
+func (s *Spec) readsFinalNorm(m Mixing, l int) bool {
+	reads, ok := m.(ReadsFinalNorm)
+	return ok && reads.ReadsFinalNorm() && l == s.Layers-1 && !s.NoFinalNorm
+}
+
 var mixings = struct {
 	sync.RWMutex
 	byName map[string]Mixing

@@ -86,6 +86,12 @@ func TestValueZeroingKnownAnswers(t *testing.T) {
 	// The blind spot of the cosine: what is removed is parallel to the output and to what remains.
 	got = valueZeroingOf(t, []float32{1, 0}, one, [][]float32{{3, 0}, {1, 0}})
 	near(t, "distance without a parallel part", float64(got[0][0]), 0, 1e-12)
+	got = mixed(t, valueZeroing{euclidean: true}, []float32{1, 0}, one, [][]float32{{3, 0}, {1, 0}})
+	near(t, "Euclidean distance without a parallel part", float64(got[0][0]), 3, 1e-6)
+
+	got = mixed(t, valueZeroing{euclidean: true}, []float32{1, 0}, one, [][]float32{{0, 1}, {1, 0}})
+	near(t, "Euclidean distance without (0,1)", float64(got[0][0]), 1, 1e-6)
+	near(t, "Euclidean distance without (1,0)", float64(got[0][1]), 1, 1e-6)
 }
 
 // Known answers: orthonormal values give attention itself, a zero one nothing however much it is attended to; the residual is added to

@@ -38,7 +38,7 @@ func (a *pairLayer) rows(ctx context.Context, ask trace.MixingAsk, mix Mixing, r
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped at layer %d: %w", a.l, err)
 		}
-		n := min(a.p.m.tileRows(length), length-at)
+		n := min(a.targets(ask), length-at)
 		if err := a.tile(ask, mix, at, n, rows); err != nil {
 			return fmt.Errorf("layer %d, targets %d to %d: %w", a.l, at, at+n-1, err)
 		}
@@ -51,8 +51,18 @@ func (a *pairLayer) rows(ctx context.Context, ask trace.MixingAsk, mix Mixing, r
 const tileFloats = 16 << 20
 
 // tileRows returns how many targets fill a tile over so many sources.
-func (m *Model) tileRows(sources int) int {
-	return max(1, min(slotStep, tileFloats/(bucket(sources)*m.Spec.FeedForward)))
+func (m *Model) tileRows(sources int) int { return rowsOfTile(bucket(sources) * m.Spec.FeedForward) }
+
+// rowsOfTile returns how many targets of so many numbers each fill a tile.
+func rowsOfTile(floats int) int { return max(1, min(slotStep, tileFloats/floats)) }
+
+// targets is [Model.tileRows], or fewer where each head is computed apart.
+func (a *pairLayer) targets(ask trace.MixingAsk) int {
+	floats := bucket(len(a.p.ids)) * a.p.m.Spec.FeedForward
+	if ask.Heads.Fusion == trace.EachHead {
+		floats *= a.p.m.Spec.Heads
+	}
+	return rowsOfTile(floats)
 }
 
 // tile computes n targets from position at on.
@@ -67,7 +77,7 @@ func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace
 	if m.promptStep > 1 { // round shapes up, so that few graphs are compiled
 		sources = bucket(seen)
 		if rows.N > 1 { // also of a remainder of one
-			targets = m.tileRows(length)
+			targets = a.targets(ask)
 		}
 	}
 	x, err := m.filled([]int{1, targets, spec.Width}, func(data []float32) {
@@ -86,7 +96,11 @@ func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace
 	}
 	defer free(inputs...)
 	l := a.l
-	out, err := m.run(fmt.Sprintf("tile %s %s", spec.kind(l), describe([]trace.MixingAsk{ask})), ofLayer(l), func(w Weights, in []*Node) []*Node {
+	kind, weights := spec.kind(l), ofLayer(l)
+	if spec.readsFinalNorm(mix, l) {
+		kind, weights = kind+" last", weights+" "+finalNorm
+	}
+	out, err := m.run(fmt.Sprintf("tile %s %s", kind, describe([]trace.MixingAsk{ask})), weights, func(w Weights, in []*Node) []*Node {
 		ids := Squeeze(SliceAxis(in[0], 2, AxisRange(0, 1)), 2) // only their number matters
 		d := m.builder(w, text{ids: ids, first: in[1], length: in[2]})
 		return []*Node{InsertAxes(visibleRows(d.blockOver(l, in[0], cache{key: in[3], value: in[4]}), mix, ask.Heads), 0)}

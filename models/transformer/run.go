@@ -24,7 +24,7 @@ type compiled struct {
 	shapes map[string]bool
 }
 
-// Which weights a graph gets; those of one layer are named by [ofLayer].
+// Which weights a graph gets; those of one layer are named by [ofLayer]. Names joined by spaces are all of them.
 const (
 	allWeights  = ""
 	noWeights   = "none"
@@ -39,7 +39,12 @@ func takes(which, name string) bool {
 	if which == endsWeights {
 		return !strings.HasPrefix(name, "blocks.")
 	}
-	return strings.HasPrefix(name, which)
+	for prefix := range strings.SplitSeq(which, " ") {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // run executes the graph that build describes on inputs and the weights named. Graphs are kept by key, so key must say everything that

@@ -150,6 +150,9 @@ func (d *builder) blockBehind(l int, x *Node, past cache) (*Block, cache) {
 // open begins a block: its input, its query, and the keys and values of its targets.
 func (d *builder) open(l int, x *Node) (*Block, cache) {
 	b := &Block{Input: x, spec: d.spec, layer: l, first: d.first, product: d.product, w: d.w.in(fmt.Sprintf("blocks.%d.", l)), turning: d.turning(l)}
+	if l == d.spec.Layers-1 && !d.spec.NoFinalNorm {
+		b.finalNorm = func(x *Node) *Node { return d.spec.norm(x, d.w.in(finalNorm)) }
+	}
 	u := x
 	if d.spec.Order != PostNorm {
 		u = d.spec.norm(x, b.w.in("attention-norm."))
@@ -233,11 +236,14 @@ func replaceSlot(old, now, slot *Node) *Node {
 		BroadcastToDims(now, old.Shape().Dimensions...), old)
 }
 
+// finalNorm is where the weights of the norm behind the last layer stand.
+const finalNorm = "final-norm."
+
 // final returns the residual stream after the final norm, if there is one, and the projection to the embedding's width, if there is
 // one, [...,D or W].
 func (d *builder) final(x *Node) *Node {
 	if !d.spec.NoFinalNorm {
-		x = d.spec.norm(x, d.w.in("final-norm."))
+		x = d.spec.norm(x, d.w.in(finalNorm))
 	}
 	if d.spec.projectsOut() {
 		x = d.product.with(x, d.w("head-projection.weight"), 0)

@@ -27,25 +27,67 @@ func (g *golden) rows(t testing.TB, asks ...trace.MixingAsk) []trace.Rows {
 	return prompt(t, g.model, asks, g.ids).Rows
 }
 
+// zeroing is a kind of Value Zeroing.
+type zeroing struct {
+	name string
+	// euclidean is the distance; finalNorm is whether the last layer is compared behind the final norm.
+	euclidean, finalNorm bool
+}
+
+var zeroings = []zeroing{
+	{"value-zeroing", false, false},
+	{"value-zeroing-euclidean", true, false},
+	{"value-zeroing-final-norm", false, true},
+	{"value-zeroing-euclidean-final-norm", true, true},
+}
+
+// distance is that of a changed output from the whole one, and of what size numbers are that it is computed from.
+func (z zeroing) distance(changed, whole []float64) (distance, scale float64) {
+	if z.euclidean {
+		return length2(minus(changed, whole)), max(1, length2(whole))
+	}
+	return cosineDistance(changed, whole), 1
+}
+
+// zeroed is what a target's output is compared as: in the last layer behind the final norm, if asked and there is one.
+func (g *golden) zeroed(l int, x []float64, finalNorm bool) []float64 {
+	spec := g.model.Spec
+	if !finalNorm || spec.NoFinalNorm || l < spec.Layers-1 {
+		return x
+	}
+	return norm(spec, x, g.params["final-norm.gain"], g.params["final-norm.bias"])
+}
+
 func TestValueZeroingBruteForce(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
 		const one = 1 // the head whose values alone are zeroed
-		rows := g.rows(t, trace.MixingAsk{Name: "value-zeroing"},
-			trace.MixingAsk{Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.OneHead, Head: one}})
-		for l, b := range g.layers(t) {
-			for target := range g.ids {
-				whole := b.output(target, -1, -1)
-				for i, head := range []int{-1, one} {
-					want := make([]float32, len(g.ids))
-					for s := range g.ids {
-						if b.sees(target, s) {
-							want[s] = float32(cosineDistance(b.output(target, s, head), whole))
+		for _, kind := range zeroings {
+			rows := g.rows(t, trace.MixingAsk{Name: kind.name},
+				trace.MixingAsk{Name: kind.name, Heads: trace.Heads{Fusion: trace.OneHead, Head: one}},
+				trace.MixingAsk{Name: kind.name, Heads: trace.Heads{Fusion: trace.EachHead}})
+			for l, b := range g.layers(t) {
+				for target := range g.ids {
+					whole := g.zeroed(l, b.output(target, -1, -1), kind.finalNorm)
+					compare := func(got []float32, head int) {
+						want, scale := make([]float32, len(g.ids)), 1.0
+						for s := range g.ids {
+							if b.sees(target, s) {
+								var d float64
+								d, scale = kind.distance(g.zeroed(l, b.output(target, s, head), kind.finalNorm), whole)
+								want[s] = float32(d)
+							}
+						}
+						where := fmt.Sprintf("%s: layer %d target %d head %d", kind.name, l, target, head)
+						check(t, where, got, want, scale*distanceTol)
+						if head < 0 {
+							check(t, where+" normalised", normalised(got), normalised(want), normalisedTol)
 						}
 					}
-					where := fmt.Sprintf("layer %d target %d head %d", l, target, head)
-					got := rows[i].Row(l, 0, target)
-					check(t, where, got, want, distanceTol)
-					check(t, where+" normalised", normalised(got), normalised(want), normalisedTol)
+					compare(rows[0].Row(l, 0, target), -1)
+					compare(rows[1].Row(l, 0, target), one)
+					for h := range g.model.Spec.Heads {
+						compare(rows[2].Row(l, h, target), h)
+					}
 				}
 			}
 		}
