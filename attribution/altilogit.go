@@ -3,6 +3,7 @@ package attribution
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -67,16 +68,13 @@ func (a altiLogit) Score(ctx context.Context, m Model, q trace.Query, opts Scori
 // below returns Σ_l Δ_l M_{l-1}, [T], from the top down: what layer l and all above it read is one row, which the layer under it mixes.
 func below(terms *trace.LogitTerms, rows Mixed) []float64 {
 	T := terms.S
-	sum := make([]float64, T)
+	var sum []float64
 	for l := terms.L - 1; l >= 0; l-- {
-		if l < terms.L-1 {
-			mixed := make([]float64, T)
-			for s, v := range sum {
-				floats.AddScaled(mixed, v, rows.Row(l, s))
-			}
-			sum = mixed
+		mixed := slices.Clone(row(terms.Attention, l, T))
+		for s, v := range sum {
+			floats.AddScaled(mixed, v, rows.Row(l, s))
 		}
-		floats.Add(sum, row(terms.Attention, l, T))
+		sum = mixed
 	}
 	return sum
 }

@@ -89,15 +89,16 @@ func TestReAGent(t *testing.T) {
 			t.Errorf("others that stood there: %v; want what the model offers, and never the token itself", seen)
 		}
 	}
-	// The contrast's probability is part of the change, which then is in [-2,2].
-	m := newPlanted()
-	m.predict = func(q trace.Query) float64 { return 2*on(q.IDs[2] == 7) - 1 }
-	got := score(t, "reagent", m, func() trace.Query {
-		q := ids(3, 4, 7, 8)
-		q.Contrast = new(int)
-		return q
-	}(), attribution.Scoring{Samples: 20})
-	near(t, "the planted token", got.Values[2:3], []float64{math.Log((2 - 1e-6) / 1e-6)}, 1e-9)
+	// A difference of two probabilities changes by 2 at most: 1.2 counts as 0.6, whose log-odds are ln(1.6/0.4). A change to the limit
+	// stops short of it.
+	q := ids(3, 4, 7, 8)
+	q.Contrast = new(int)
+	for to, want := range map[float64]float64{-0.4: math.Log(4), -1.2: math.Log((2 - 1e-6) / 1e-6)} {
+		m := newPlanted()
+		m.predict = func(q trace.Query) float64 { return to + (0.8-to)*on(q.IDs[2] == 7) }
+		got := score(t, "reagent", m, q, attribution.Scoring{Samples: 20})
+		near(t, "the planted token", got.Values[2:3], []float64{want}, 1e-9)
+	}
 }
 
 // A text is gone through in one run, and from the next token on where an end of texts stops it.

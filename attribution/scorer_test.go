@@ -101,6 +101,21 @@ func TestScorerCancelled(t *testing.T) {
 	}
 }
 
+// A model that writes to what it is asked writes to a copy.
+func TestScorerCopies(t *testing.T) {
+	m := newAnswering(1)
+	m.predict = func(q trace.Query) float64 {
+		q.IDs[0], q.Embeddings[0], *q.Contrast = 9, 9, 9
+		return 0
+	}
+	q, other := ids(1, 2), 3
+	q.Embeddings, q.Contrast = []float32{1, 2, 3, 4}, &other
+	score(t, "random", m, q, attribution.Scoring{})
+	if s := fmt.Sprint(q.IDs, q.Embeddings, other); s != "[1 2] [1 2 3 4] 3" {
+		t.Errorf("the caller's query is %s now", s)
+	}
+}
+
 func TestScorerRefusals(t *testing.T) {
 	exact := attributiontest.NewModel(1)
 	class := newAnswering(1)
