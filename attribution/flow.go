@@ -40,22 +40,43 @@ func (flow) New(cfg Config) State {
 }
 
 type flowState struct {
-	cfg   Config
-	graph *maxflow.Graph
+	cfg    Config
+	graph  *maxflow.Graph
+	levels []float64 // of one target, [K,T]
 }
 
 // Extend adds targets; see [State].
 func (s *flowState) Extend(ctx context.Context, dst []float64, rows Mixed) ([]float64, error) {
 	s.cfg.check("flow", s.graph.Tokens(), rows)
 	s.graph.Extend(rows.Data, rows.N)
-	for l := s.cfg.Layers - s.cfg.levels(); l < s.cfg.Layers; l++ {
-		for n := rows.Skip; n < rows.N; n++ {
-			var err error
-			dst, err = s.graph.Row(ctx, dst, l, rows.First+n, rows.TopRow(l, n))
-			if err != nil {
-				return nil, fmt.Errorf("attribution: flow: layer %d, row %d: %w", l, rows.First+n, err)
-			}
+	K, T := s.cfg.levels(), rows.T()
+	dst, added := grow(dst, K*(rows.N-rows.Skip)*T)
+	for n := rows.Skip; n < rows.N; n++ {
+		if err := s.row(ctx, rows, n); err != nil {
+			return nil, fmt.Errorf("attribution: flow: row %d: %w", rows.First+n, err)
+		}
+		for k := range K {
+			copy(added[(k*(rows.N-rows.Skip)+n-rows.Skip)*T:], s.levels[k*T:(k+1)*T])
 		}
 	}
 	return dst, nil
+}
+
+// row computes the levels of one target, [K,T].
+func (s *flowState) row(ctx context.Context, rows Mixed, n int) (err error) {
+	s.levels = s.levels[:0]
+	if !s.cfg.TopOnly && rows.Top == nil {
+		s.levels, err = s.graph.Levels(ctx, s.levels, rows.First+n)
+		return err
+	}
+	for l := s.cfg.Layers - s.cfg.levels(); l < s.cfg.Layers; l++ {
+		var top []float64
+		if rows.Top != nil {
+			top = rows.TopRow(l, n)
+		}
+		if s.levels, err = s.graph.Row(ctx, s.levels, l, rows.First+n, top); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,16 +1,24 @@
 // Package maxflow computes exact maximum flow through layered networks such as attention flow needs (Abnar and Zuidema
-// 2020, §3): nodes (l,i) for positions i at levels 0..L, and from each (l+1,i) an edge to each (l,j) of the level below
-// whose capacity is row i, column j of layer l. The source is one node at the top, the sink one at the bottom.
+// 2020, §3), and the minimum cut, which says where the flow is narrow. Nodes are (l,i) for tokens i at levels 0..L; edge
+// (l,u,v) leads from (l+1,u) down to (l,v), and its capacity is row u, column v of layer l. The source is one node at
+// some level, the sink one at level 0.
 //
 //	g := maxflow.New(2, false)
 //	g.Extend(rows, 3)                             // [2,3,3]
 //	flows, err := g.Row(ctx, nil, 1, 2, nil)      // from token 2 after layer 1 to each input token
+//	cut, err := g.MinCut(ctx, 1, 2, 0, nil)       // the edges that limit the flow from token 2 to input token 0
 //
-// The network grows by tokens, and nothing is built again when it does. Capacities are finite and not negative.
+// The network grows by tokens; what was built for earlier ones stays.
 //
-// The solver is Dinic's (1970), with sets of nodes as bits: one word holds the open edges of a node to 64 nodes of the
-// next level, so a breadth-first search is a few ANDs and ORs a node. Residuals of 1e-15 and less count as closed;
-// on attention maps the result is exact to about 1e-14.
+// A pair is settled by the first of three steps that can. Up to two layers there are closed forms. Then a flow whose
+// paths stop in one token at most between source and sink is found in a few passes over the tokens ([stops]); it uses that
+// a token's edge to itself, its own edge, is wide, as under a residual, and where it equals what leaves the source or
+// enters the sink there cannot be more. Else it is where Dinic's algorithm (1970) begins, with sets of tokens as bits and
+// a distance of its own: waiting in a column, along own edges, is free, and changing it is one step ([solver]). So
+// searches are a few ORs a node, and paths few and short however many layers there are.
+//
+// None of this assumes a residual; without one the solver does all the work. Residual capacities of 1e-15 and less count
+// as closed; on attention maps the result is exact to about 1e-14.
 package maxflow
 
 import (
@@ -22,19 +30,15 @@ const (
 	// closed is the residual up to which an edge counts as full. It must be far below the accuracy wanted (1e-12 is off
 	// by 4e-12) and above the rounding of sums near 1.
 	closed = 1e-15
-	// slack is how near to the bound a flow must be to be the bound: the rounding of a few dozen sums near 1.
+	// slack is how near to a bound a flow must be to be the bound: the rounding of a few dozen sums near 1.
 	slack = 1e-14
 )
 
 // Graph is a layered network. It is not safe for concurrent use.
 type Graph struct {
-	layers        int
-	bidirectional bool
-	tokens        int
-	// capacity[l][i] is row i of layer l: [i+1], or [T] if bidirectional. open[l][i] has the bits of its edges.
-	capacity [][][]float64
-	open     [][][]uint64
-	solver   solver
+	network
+	stops  stops
+	solver solver
 }
 
 // New returns a network of L layers without tokens. Unless it is bidirectional, a token has edges to itself and earlier
@@ -43,16 +47,18 @@ func New(layers int, bidirectional bool) *Graph {
 	if layers < 1 {
 		panic(fmt.Sprintf("maxflow: %d layers", layers))
 	}
-	return &Graph{
-		layers: layers, bidirectional: bidirectional,
-		capacity: make([][][]float64, layers), open: make([][][]uint64, layers),
-	}
+	g := &Graph{network: network{layers: layers, bidirectional: bidirectional}}
+	g.stops.network, g.solver.network = &g.network, &g.network
+	return g
 }
 
 // Tokens returns T, the number of tokens so far.
 func (g *Graph) Tokens() int { return g.tokens }
 
 // Extend adds n tokens with their edges in every layer: rows is [L,n,T] with T the number of tokens then; it is copied.
+// What is no capacity (negative, NaN, infinite) counts as 0, and so does what a row of a causal network has after its
+// own token. One token costs O(L·T).
+//
 // It panics if rows has another length, or if a bidirectional network is extended twice.
 func (g *Graph) Extend(rows []float64, n int) {
 	T := g.tokens + n
@@ -62,117 +68,84 @@ func (g *Graph) Extend(rows []float64, n int) {
 	if g.bidirectional && g.tokens > 0 && n > 0 {
 		panic("maxflow: a bidirectional network grows once")
 	}
-	for l := range g.layers {
-		for k := range n {
-			i := g.tokens + k
-			row := append([]float64(nil), rows[(l*n+k)*T:][:g.width(i, T)]...)
-			g.capacity[l] = append(g.capacity[l], row)
-			g.open[l] = append(g.open[l], bitsOf(row))
-		}
-	}
-	g.tokens = T
-}
-
-// width returns how many of T tokens token i has edges to.
-func (g *Graph) width(i, T int) int {
-	if g.bidirectional {
-		return T
-	}
-	return i + 1
-}
-
-// bitsOf returns one bit an edge: whether it can carry anything.
-func bitsOf(row []float64) []uint64 {
-	bits := make([]uint64, (len(row)+63)/64)
-	for v, c := range row {
-		if c > closed {
-			bits[v/64] |= 1 << (v % 64)
-		}
-	}
-	return bits
+	g.grow(rows, n)
+	g.stops.grow()
+	g.solver.grow()
 }
 
 // Row appends to dst the maximum flow from token i after layer l to each of the T input tokens, each on its own: flows to
 // two sinks may use the same edges, so the row need not sum to 1. Layers count from 0. If top is not nil, [T], it
 // replaces row i of layer l, the edges that leave the source.
 //
-// It looks at ctx once for each sink and returns an error that wraps ctx.Err(). It panics if l or i is out of range.
+// It costs T maximum flows of O(L·T) where a bound certifies them, as for most pairs of smooth maps, and several times
+// that where it does not. It looks at ctx once for each sink and returns an error that wraps ctx.Err(). It panics if l or
+// i is out of range.
 func (g *Graph) Row(ctx context.Context, dst []float64, l, i int, top []float64) ([]float64, error) {
-	if l < 0 || l >= g.layers || i < 0 || i >= g.tokens {
-		panic(fmt.Sprintf("maxflow: no token %d of %d after layer %d of %d", i, g.tokens, l, g.layers))
-	}
-	q := query{l: l, i: i, top: g.capacity[l][i], topOpen: g.open[l][i]}
+	g.check(l, i, 0)
 	if top != nil {
-		q.top = top[:g.width(i, g.tokens)]
-		q.topOpen = bitsOf(q.top)
+		defer g.replace(l, i, g.replace(l, i, top))
 	}
 	for j := range g.tokens {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("maxflow: sink %d of %d: %w", j, g.tokens, err)
 		}
-		q.j = j
-		dst = append(dst, g.value(q))
+		dst = append(dst, g.value(l, i, j))
 	}
 	return dst, nil
 }
 
-// query is one flow: from token i after layer l to input token j.
-type query struct {
-	l, i, j int
-	top     []float64 // what leaves the source
-	topOpen []uint64
+// value returns the flow of one pair.
+func (g *Graph) value(l, i, j int) float64 {
+	p, flow, simple := g.pair(l, i, j)
+	if simple {
+		return flow
+	}
+	g.stops.begin(p)
+	for k := 1; k < l; k++ {
+		g.stops.addLayer(k)
+	}
+	return g.flow(p)
 }
 
-// value returns the flow of q: in closed form where there is one, else by the solver.
-func (g *Graph) value(q query) float64 {
-	if !g.bidirectional && q.j > q.i {
-		return 0
+// Levels appends to dst, [L,T], the maximum flow from token i after each layer to each input token. The numbers are those
+// of [Graph.Row] at each layer, and so are errors and panics; it costs less than the rows, which share their passes.
+func (g *Graph) Levels(ctx context.Context, dst []float64, i int) ([]float64, error) {
+	g.check(0, i, 0)
+	T, first := g.tokens, len(dst)
+	dst = append(dst, make([]float64, g.layers*T)...)
+	for j := range T {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("maxflow: sink %d of %d: %w", j, T, err)
+		}
+		for l := range g.layers {
+			p, flow, simple := g.pair(l, i, j)
+			if l == 1 {
+				g.stops.begin(p)
+			}
+			if l > 1 {
+				g.stops.addLayer(l - 1)
+			}
+			if !simple {
+				flow = g.flow(p)
+			}
+			dst[first+l*T+j] = flow
+		}
 	}
-	if q.l == 0 {
-		return q.top[q.j]
-	}
-	if !g.bidirectional && q.j == q.i {
-		return g.onePath(q)
-	}
-	lo, hi := g.region(q)
-	if q.l == 1 {
-		return g.twoLayers(q, lo, hi)
-	}
-	// All flow leaves the source and enters the sink.
-	var out, in float64
-	for u := lo; u <= hi; u++ {
-		out += q.top[u]
-		in += g.capacity[0][u][q.j]
-	}
-	bound := min(out, in)
-	if bound <= closed {
-		return bound
-	}
-	return g.solver.solve(g, q, lo, hi, bound)
+	return dst, nil
 }
 
-// region returns the first and last token that a path from i to j can pass.
-func (g *Graph) region(q query) (lo, hi int) {
-	if g.bidirectional {
-		return 0, g.tokens - 1
+// check panics if there is no such pair.
+func (g *Graph) check(l, i, j int) {
+	if l < 0 || l >= g.layers || min(i, j) < 0 || max(i, j) >= g.tokens {
+		panic(fmt.Sprintf("maxflow: no flow from token %d after layer %d to %d in %d layers of %d tokens",
+			i, l, j, g.layers, g.tokens))
 	}
-	return q.j, q.i
 }
 
-// onePath returns the flow of a causal token to itself: one path stays in its column.
-func (g *Graph) onePath(q query) float64 {
-	least := q.top[q.i]
-	for l := range q.l {
-		least = min(least, g.capacity[l][q.i][q.i])
-	}
-	return least
-}
-
-// twoLayers returns the flow through two layers: the paths share no edge.
-func (g *Graph) twoLayers(q query, lo, hi int) float64 {
-	sum := 0.0
-	for u := lo; u <= hi; u++ {
-		sum += min(q.top[u], g.capacity[0][u][q.j])
-	}
-	return sum
+// replace gives row i of layer l other capacities and returns those that it had.
+func (g *Graph) replace(l, i int, row []float64) []float64 {
+	had := append([]float64(nil), g.row(l, i)...)
+	g.setRow(l, i, row[:len(had)])
+	g.solver.setRow(l, i)
+	return had
 }

@@ -1,0 +1,91 @@
+package maxflow
+
+// finish is push from a node one step from the sink: from the nodes of its column over an edge into column j.
+func (s *solver) finish(k, u int, limit float64) float64 {
+	sent := s.finishDown(k, u, limit)
+	if limit-sent > closed {
+		sent += s.finishUp(k, u, limit-sent)
+	}
+	if limit-sent > closed {
+		s.bury(k, u, 1)
+	}
+	return sent
+}
+
+// finishDown sends at most limit from the nodes of column u from level k down.
+func (s *solver) finishDown(k, u int, limit float64) float64 {
+	word, bit := s.j>>6, uint64(1)<<(s.j&63)
+	room, falls := s.ownRoom[u*s.layers:], s.at[0]
+	sent, most := 0.0, limit
+	for x := k; ; x-- {
+		if s.down[(u*s.layers+x-1)*s.words+word]&falls[(x-1)*s.words+word]&bit != 0 {
+			got := s.fall(x-1, min(most, s.room[s.index(x-1, u, s.j)]))
+			if got > 0 {
+				s.send(x-1, u, s.j, got)
+				s.hold(u, k, x, got)
+				sent += got
+				most -= got
+			}
+		}
+		if x == 1 || most <= closed || room[x-1] <= closed {
+			return sent
+		}
+		if r := room[x-1]; r < most {
+			most = r
+		}
+	}
+}
+
+// finishUp sends at most limit from the nodes of column u from level k up; from level k only what column j takes back.
+func (s *solver) finishUp(k, u int, limit float64) float64 {
+	word, bit := s.j>>6, uint64(1)<<(s.j&63)
+	falls := s.at[0]
+	sent, most := 0.0, limit
+	for x := k; x <= s.l; x++ {
+		at := u*s.layers + x
+		if x > k {
+			flow := s.own[at-1] - s.ownRoom[at-1]
+			if flow <= closed {
+				break
+			}
+			most = min(most, flow)
+			if s.down[(at-1)*s.words+word]&falls[(x-1)*s.words+word]&bit != 0 {
+				got := s.fall(x-1, min(most, s.room[s.index(x-1, u, s.j)]))
+				if got > 0 {
+					s.send(x-1, u, s.j, got)
+					s.unhold(u, x, k, got)
+					sent += got
+					most -= got
+				}
+			}
+		}
+		if most > closed && x < s.l && s.up[at*s.words+word]&falls[(x+1)*s.words+word]&bit != 0 {
+			edge := s.index(x, s.j, u)
+			if got := s.fall(x+1, min(most, s.capacity[edge]-s.room[edge])); got > 0 {
+				s.unsend(x, s.j, u, got)
+				s.unhold(u, x, k, got)
+				sent += got
+				most -= got
+			}
+		}
+		if most <= closed {
+			break
+		}
+	}
+	return sent
+}
+
+// fall lets at most limit fall down column j from level k into the sink.
+func (s *solver) fall(k int, limit float64) float64 {
+	for _, r := range s.ownRoom[s.j*s.layers:][:k] {
+		if r < limit {
+			limit = r
+		}
+	}
+	if limit <= closed {
+		put(s.level(s.dead, k), s.j, true)
+		return 0
+	}
+	s.hold(s.j, k, 0, limit)
+	return limit
+}

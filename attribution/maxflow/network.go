@@ -1,0 +1,80 @@
+package maxflow
+
+import "math"
+
+// block is how many rows one tile of columns holds.
+const block = 64
+
+// network is the capacities. Edge (l,u,v) leads from token u at level l+1 to token v at level l; that of a token to itself
+// is its own edge. Everything is stored token by token, so that growing appends.
+type network struct {
+	layers, tokens int
+	bidirectional  bool
+	// capacity has row u of layer l, [width(u)], at start[u]+l*width(u).
+	start    []int
+	capacity []float64
+	// own is [T,L]: own edges. middle is [T,L]: the least of those in layers 1..l, infinite for l = 0.
+	own, middle []float64
+	// tiles[b] is [T,L,block]: the columns of rows 64b..64b+63.
+	tiles [][]float64
+}
+
+// width returns how many tokens token u has edges to.
+func (n *network) width(u int) int {
+	if n.bidirectional {
+		return n.tokens
+	}
+	return u + 1
+}
+
+// index returns where the capacity of edge (l,u,v) is.
+func (n *network) index(l, u, v int) int { return n.start[u] + l*n.width(u) + v }
+
+// row returns row u of layer l, [width].
+func (n *network) row(l, u int) []float64 {
+	at, w := n.index(l, u, 0), n.width(u)
+	return n.capacity[at : at+w : at+w]
+}
+
+// column returns the capacities of edges (l,u,v) for the tokens u of tile b, [block].
+func (n *network) column(l, v, b int) []float64 {
+	at := (v*n.layers + l) * block
+	return n.tiles[b][at : at+block : at+block]
+}
+
+// grow adds count tokens; see [Graph.Extend].
+func (n *network) grow(rows []float64, count int) {
+	first := n.tokens
+	n.tokens += count
+	n.own = append(n.own, make([]float64, count*n.layers)...)
+	n.middle = append(n.middle, make([]float64, count*n.layers)...)
+	for k := range count {
+		u := first + k
+		n.start = append(n.start, len(n.capacity))
+		n.capacity = append(n.capacity, make([]float64, n.layers*n.width(u))...)
+		if u%block == 0 {
+			n.tiles = append(n.tiles, make([]float64, n.width(u+block-1)*n.layers*block))
+		}
+		for l := range n.layers {
+			n.setRow(l, u, rows[(l*count+k)*n.tokens:][:n.width(u)])
+		}
+	}
+}
+
+// setRow gives row u of layer l its capacities.
+func (n *network) setRow(l, u int, capacities []float64) {
+	row, tile := n.row(l, u), n.tiles[u/block][l*block+u%block:]
+	for v, c := range capacities {
+		if !(c >= 0) || math.IsInf(c, 1) {
+			c = 0
+		}
+		row[v] = c
+		tile[v*n.layers*block] = c
+	}
+	own, middle := n.own[u*n.layers:(u+1)*n.layers], n.middle[u*n.layers:(u+1)*n.layers]
+	own[l] = row[u]
+	middle[0] = math.Inf(1)
+	for k := 1; k < n.layers; k++ {
+		middle[k] = min(middle[k-1], own[k])
+	}
+}

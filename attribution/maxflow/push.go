@@ -1,0 +1,129 @@
+package maxflow
+
+import "math/bits"
+
+// push sends at most limit, more than closed, from node (k,u), d steps from the sink, to the sink by shortest paths, and
+// returns how much went.
+func (s *solver) push(k, u, d int, limit float64) float64 {
+	switch d {
+	case 0:
+		return s.fall(k, limit)
+	case 1:
+		return s.finish(k, u, limit)
+	}
+	sent := s.pushDown(k, u, d, limit)
+	if limit-sent > closed {
+		sent += s.pushUp(k, u, d, limit-sent)
+	}
+	if limit-sent > closed {
+		s.bury(k, u, d)
+	}
+	return sent
+}
+
+// pushDown spreads at most limit from the nodes of column u from level k down.
+func (s *solver) pushDown(k, u, d int, limit float64) float64 {
+	W, word, bit := s.words, u>>6, uint64(1)<<(u&63)
+	at, room := s.at[d], s.ownRoom[u*s.layers:]
+	sent, most := 0.0, limit // most is what can fall as far as level x, and is not sent
+	for x, n := k, k*W+word; ; x, n = x-1, n-W {
+		if s.spent[n]&bit == 0 {
+			if got := s.spread(x, u, d, most); got > 0 {
+				s.hold(u, k, x, got)
+				sent += got
+				most -= got
+			}
+			if most <= closed {
+				return sent
+			}
+			s.spent[n] |= bit
+		}
+		if x == 1 || (at[n-W]&^s.dead[n-W])&bit == 0 || room[x-1] <= closed {
+			return sent
+		}
+		if r := room[x-1]; r < most {
+			most = r
+		}
+	}
+}
+
+// pushUp spreads at most limit from the nodes of column u above level k, by taking back what waits.
+func (s *solver) pushUp(k, u, d int, limit float64) float64 {
+	W, word, bit := s.words, u>>6, uint64(1)<<(u&63)
+	at, room, own := s.at[d], s.ownRoom[u*s.layers:], s.own[u*s.layers:]
+	sent, most := 0.0, limit
+	for x, n := k+1, (k+1)*W+word; x <= s.l; x, n = x+1, n+W {
+		flow := own[x-1] - room[x-1]
+		if flow <= closed || (at[n]&^s.dead[n])&bit == 0 {
+			break
+		}
+		most = min(most, flow)
+		if s.spent[n]&bit != 0 {
+			continue
+		}
+		if got := s.spread(x, u, d, most); got > 0 {
+			s.unhold(u, x, k, got)
+			sent += got
+			most -= got
+		}
+		if most <= closed {
+			break
+		}
+		s.spent[n] |= bit
+	}
+	return sent
+}
+
+// spread sends at most limit from node (x,u) along edges that lead one step nearer.
+func (s *solver) spread(x, u, d int, limit float64) float64 {
+	W, next, rest := s.words, s.at[d-1], limit
+	down, room := s.set(s.down, x-1, u), s.room[s.index(x-1, u, 0):]
+	for w := s.w0; w <= s.w1; w++ {
+		n := (x-1)*W + w
+		for c := down[w] & next[n] &^ s.dead[n]; c != 0; c &= c - 1 {
+			v := w<<6 + bits.TrailingZeros64(c)
+			most := rest
+			if r := room[v]; r < most {
+				most = r
+			}
+			if got := s.push(x-1, v, d-1, most); got > 0 {
+				s.send(x-1, u, v, got)
+				if rest -= got; rest <= closed {
+					return limit - rest
+				}
+			}
+		}
+	}
+	if x >= s.l { // no edge leads to the source
+		return limit - rest
+	}
+	up := s.set(s.up, x, u)
+	for w := s.w0; w <= s.w1; w++ {
+		n := (x+1)*W + w
+		for c := up[w] & next[n] &^ s.dead[n]; c != 0; c &= c - 1 {
+			v := w<<6 + bits.TrailingZeros64(c)
+			at := s.index(x, v, u)
+			if got := s.push(x+1, v, d-1, min(rest, s.capacity[at]-s.room[at])); got > 0 {
+				s.unsend(x, v, u, got)
+				if rest -= got; rest <= closed {
+					return limit - rest
+				}
+			}
+		}
+	}
+	return limit - rest
+}
+
+// bury marks node (k,u), from which no more can be sent, and all it reaches in its column as dead.
+func (s *solver) bury(k, u, d int) {
+	W, bit := s.words, uint64(1)<<(u&63)
+	at, room, own := s.at[d], s.ownRoom[u*s.layers:], s.own[u*s.layers:]
+	n := k*W + u>>6
+	s.dead[n] |= bit
+	for x, n := k-1, n-W; x > 0 && room[x] > closed && at[n]&bit != 0; x, n = x-1, n-W {
+		s.dead[n] |= bit
+	}
+	for x, n := k+1, n+W; x <= s.l && own[x-1]-room[x-1] > closed && at[n]&bit != 0; x, n = x+1, n+W {
+		s.dead[n] |= bit
+	}
+}

@@ -1,0 +1,175 @@
+package maxflow
+
+import "math/bits"
+
+// residual is what the flow of one pair leaves open. Between pairs there is no flow.
+//
+// A bit is set exactly while its amount is more than closed: a bit without an amount would be a phantom edge, which a
+// search follows and along which nothing can be pushed.
+type residual struct {
+	*network
+	// room is what edges still take, where the network has their capacities; own edges have theirs in ownRoom, [T,L].
+	room, ownRoom []float64
+	// Sets of tokens, [T,L,words]. Row (k,u) of down has the v for which edge (k,u,v) has room, and of sent those for
+	// which it carries flow; row (k,v) of into has the u for which edge (k,u,v) has room, and of up those for which it
+	// carries flow. Own edges are not in them but, [L,words], in ownDown and ownSent.
+	down, sent, into, up []uint64
+	ownDown, ownSent     []uint64
+	words                int
+	// touched are the edges to reset, own ones apart; some may stand there twice.
+	touched []edge
+}
+
+type edge struct{ k, u, v int32 }
+
+// set returns row (k,u) of a table of sets.
+func (r *residual) set(table []uint64, k, u int) []uint64 {
+	at := (u*r.layers + k) * r.words
+	return table[at : at+r.words : at+r.words]
+}
+
+// grow takes up the tokens that the network has got.
+func (r *residual) grow() {
+	had := len(r.ownRoom) / r.layers
+	for r.words*64 < r.tokens {
+		r.widen(max(2*r.words, (r.tokens+63)/64))
+	}
+	for _, table := range r.tables() {
+		*table = append(*table, make([]uint64, (r.tokens-had)*r.layers*r.words)...)
+	}
+	r.room = append(r.room, r.capacity[len(r.room):]...)
+	r.ownRoom = append(r.ownRoom, r.own[len(r.ownRoom):]...)
+	for u := had; u < r.tokens; u++ {
+		for k := range r.layers {
+			r.setRow(k, u)
+		}
+	}
+}
+
+// tables returns the tables with a row for each token and layer.
+func (r *residual) tables() []*[]uint64 { return []*[]uint64{&r.down, &r.sent, &r.into, &r.up} }
+
+// widen gives all sets more words.
+func (r *residual) widen(words int) {
+	if r.words == 0 {
+		r.ownDown, r.ownSent = make([]uint64, r.layers), make([]uint64, r.layers)
+		r.words = 1
+	}
+	for _, table := range append(r.tables(), &r.ownDown, &r.ownSent) {
+		wide := make([]uint64, len(*table)/r.words*words)
+		for i := 0; i < len(*table); i += r.words {
+			copy(wide[i/r.words*words:], (*table)[i:i+r.words])
+		}
+		*table = wide
+	}
+	r.words = words
+}
+
+// setRow takes over row u of layer k.
+func (r *residual) setRow(k, u int) {
+	row := r.row(k, u)
+	copy(r.room[r.index(k, u, 0):], row)
+	r.ownRoom[u*r.layers+k] = row[u]
+	put(r.ownDown[k*r.words:], u, row[u] > closed)
+	for v, c := range row {
+		if v != u {
+			put(r.set(r.down, k, u), v, c > closed)
+			put(r.set(r.into, k, v), u, c > closed)
+		}
+	}
+}
+
+// put adds u to a set or takes it away.
+func put(set []uint64, u int, in bool) {
+	set[u>>6] &^= 1 << (u & 63)
+	if in {
+		set[u>>6] |= 1 << (u & 63)
+	}
+}
+
+// send puts amount on edge (k,u,v).
+func (r *residual) send(k, u, v int, amount float64) {
+	at := r.index(k, u, v)
+	room := r.room[at] - amount
+	r.room[at] = room
+	uv, vu := (u*r.layers+k)*r.words+v>>6, (v*r.layers+k)*r.words+u>>6
+	bu, bv := uint64(1)<<(u&63), uint64(1)<<(v&63)
+	if room <= closed {
+		r.down[uv] &^= bv
+		r.into[vu] &^= bu
+	}
+	if r.up[vu]&bu == 0 {
+		r.touched = append(r.touched, edge{int32(k), int32(u), int32(v)})
+		if r.capacity[at]-room > closed {
+			r.up[vu] |= bu
+			r.sent[uv] |= bv
+		}
+	}
+}
+
+// unsend takes amount back from edge (k,u,v).
+func (r *residual) unsend(k, u, v int, amount float64) {
+	at := r.index(k, u, v)
+	room := r.room[at] + amount
+	r.room[at] = room
+	put(r.set(r.down, k, u), v, room > closed)
+	put(r.set(r.into, k, v), u, room > closed)
+	if r.capacity[at]-room <= closed {
+		put(r.set(r.up, k, v), u, false)
+		put(r.set(r.sent, k, u), v, false)
+	}
+}
+
+// hold lets amount fall down column u from level top to level bottom.
+func (r *residual) hold(u, top, bottom int, amount float64) {
+	at := u * r.layers
+	rooms := r.ownRoom[at+bottom : at+top]
+	own := r.own[at+bottom:][:len(rooms)]
+	for t, had := range rooms {
+		room := had - amount
+		rooms[t] = room
+		if room <= closed {
+			put(r.ownDown[(bottom+t)*r.words:], u, false)
+		}
+		if own[t]-had <= closed {
+			put(r.ownSent[(bottom+t)*r.words:], u, own[t]-room > closed)
+		}
+	}
+}
+
+// unhold takes back amount that fell down column u from level top to level bottom.
+func (r *residual) unhold(u, top, bottom int, amount float64) {
+	for k := bottom; k < top; k++ {
+		at := u*r.layers + k
+		r.ownRoom[at] += amount
+		put(r.ownDown[k*r.words:], u, r.ownRoom[at] > closed)
+		put(r.ownSent[k*r.words:], u, r.own[at]-r.ownRoom[at] > closed)
+	}
+}
+
+// reset takes all flow away from tokens lo..hi.
+func (r *residual) reset(lo, hi int) {
+	for _, e := range r.touched {
+		k, u, v := int(e.k), int(e.u), int(e.v)
+		at := r.index(k, u, v)
+		c := r.capacity[at]
+		r.room[at] = c
+		uv, vu := (u*r.layers+k)*r.words+v>>6, (v*r.layers+k)*r.words+u>>6
+		bu, bv := uint64(1)<<(u&63), uint64(1)<<(v&63)
+		r.up[vu] &^= bu
+		r.sent[uv] &^= bv
+		if c > closed {
+			r.down[uv] |= bv
+			r.into[vu] |= bu
+		}
+	}
+	r.touched = r.touched[:0]
+	copy(r.ownRoom[lo*r.layers:(hi+1)*r.layers], r.own[lo*r.layers:])
+	for i, x := range r.ownSent {
+		r.ownSent[i] = 0
+		for ; x != 0; x &= x - 1 {
+			k, u := i/r.words, i%r.words*64+bits.TrailingZeros64(x)
+			put(r.ownDown[k*r.words:], u, r.own[u*r.layers+k] > closed)
+		}
+	}
+}
