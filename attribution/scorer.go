@@ -60,7 +60,7 @@ type Scoring struct {
 // Differentiable is a model that can be differentiated.
 type Differentiable interface {
 	Model
-	// Embed returns the rows of the embedding of ids, [T,D], before positions are added, scaled or normalised.
+	// Embed returns the rows of the embedding of ids, [T,D], that [trace.Query.Embeddings] stand for.
 	Embed(ctx context.Context, ids []int) ([]float32, error)
 	// Gradients returns the gradient of each query, by a rule. Queries are of equal length.
 	Gradients(ctx context.Context, queries []trace.Query, rule trace.Backward) ([]trace.Gradient, error)

@@ -45,7 +45,8 @@ type Query struct {
 	// IDs are the T tokens of the text.
 	IDs []int
 	// Embeddings, [T,D], stand for the rows of the embedding that the ids name, before positions are added, scaled or normalised;
-	// nil for those rows themselves. The ids then only count.
+	// nil for those rows themselves. The ids then only count. Where a model normalises each row by itself (BLOOM), they stand behind
+	// that norm: before it a row's length means nothing, so that gradient × input is 0 and a path from zeros does not begin.
 	Embeddings []float32
 	Objective
 }
@@ -75,14 +76,14 @@ const (
 )
 
 // LogitTerms are the parts whose sum is a logit, or a difference of two, that one target's residual stream makes: everything that was
-// added to it goes through the final norm, whose scale is that of the text, and the head.
+// added to it goes through the norms on its way, whose scale is that of the text, and the head.
 type LogitTerms struct {
 	// Value is the logit or difference, the sum of all that follows.
 	Value float64
 	// Embedding is the part of the target's input, Bias that of the head's bias and the final norm's.
 	Embedding, Bias float64
 	// Attention is the part of what the target reads from each source in each layer, [L,S]; MLP that of each layer's feed-forward
-	// part, and AttentionBias that of each layer's output bias, [L].
+	// part, and AttentionBias that of each layer's output bias and of the biases of norms that its residual stream goes through, [L].
 	Attention          []float64
 	MLP, AttentionBias []float64
 	// L, S are the sizes.
