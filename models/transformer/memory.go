@@ -20,6 +20,8 @@ type Need struct {
 	Head bool
 	// Gradient is whether a number of each text is differentiated, AttentionGradient whether by the attention of every layer as well.
 	Gradient, AttentionGradient bool
+	// Parts is whether the parts of every token are carried through the layers; see [Model.Decompose].
+	Parts bool
 }
 
 // MemoryError says that a pass would need more memory than it may take. Nothing has been computed.
@@ -64,6 +66,9 @@ const passArrays = 4
 
 // backwardArrays is what a layer holds on the way back, in units of what it does on the way there.
 const backwardArrays = 3
+
+// partArrays is how many arrays [N,K,D] a tile of parts holds at a time.
+const partArrays = 6
 
 // Estimate returns about how many bytes a pass needs besides the weights, what it returns included. A layer is computed and fetched
 // after the other, so it is what is returned, and the working memory of one layer.
@@ -124,6 +129,11 @@ func (s *Spec) estimate(n Need) (returned, layer float64) {
 	if n.AttentionGradient {
 		add(2*pairs, layers)
 	}
+	if n.Parts { // those of the stream and the values, and a tile: its own, and what the feed-forward part makes of them
+		values, own := float64(s.Groups()*s.HeadWidth), float64(s.partedTargets(n.Tokens))
+		returned += 4 * t * t * (float64(s.Width) + 2*values)
+		layer += 4 * own * t * (partArrays*float64(s.Width) + float64(s.Heads*s.HeadWidth) + 4*float64(s.FeedForward))
+	}
 	return returned, layer
 }
 
@@ -155,6 +165,9 @@ func what(n Need) string {
 	}
 	if len(n.Asks) > 0 {
 		return n.Asks[0].Name + " rows"
+	}
+	if n.Parts {
+		return "the parts of every token"
 	}
 	return "attention"
 }

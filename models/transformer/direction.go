@@ -1,0 +1,165 @@
+package transformer
+
+import (
+	"math"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+)
+
+// direction is a linear reading of a vector x of the residual stream that makes a logit: logit = x·along + constant. It is carried back
+// through the model; what is not linear on the way is held as the text makes it.
+type direction struct {
+	along    *Node // [1,1,D]
+	constant *Node // a scalar
+}
+
+// add adds the reading of v [...,D], which stands beside x in a sum, to the constant.
+func (r direction) add(v *Node) direction {
+	r.constant = Add(r.constant, r.read(v))
+	return r
+}
+
+// read is v·along, a scalar.
+func (r direction) read(v *Node) *Node {
+	return ReduceAllSum(Mul(r.along, ExpandLeftToRank(float(v), r.along.Rank())))
+}
+
+// beforeNorm takes a reading of the norm of x back to one of x, 1/σ being a factor:
+//
+//	y = (x-mean x)/σ·g + b:  y·d = x·(g·d - mean(g·d))/σ + b·d,  or with RMS  x·(g·d)/σ
+func (s *Spec) beforeNorm(r direction, x *Node, w Weights) direction {
+	if !s.RMS {
+		r = r.add(w("bias"))
+	}
+	along := Mul(r.along, s.gain(x, w))
+	if !s.RMS {
+		along = centred(along)
+	}
+	r.along = Mul(along, s.inverseSpread(x))
+	return r
+}
+
+// beforeNorm is [Spec.beforeNorm] of the layer's norm of that name.
+func (b *Block) beforeNorm(r direction, x *Node, name string) direction {
+	return b.spec.beforeNorm(r, x, b.w.in(name+"."))
+}
+
+// gain is what a norm multiplies by, to broadcast against the last axis of x.
+func (s *Spec) gain(x *Node, w Weights) *Node {
+	gain := alignLast(w("gain"), x)
+	if s.NormOffset != 0 {
+		gain = AddScalar(gain, s.NormOffset)
+	}
+	return gain
+}
+
+// inverseSpread is 1/σ of x, what a norm scales by, [...,1].
+func (s *Spec) inverseSpread(x *Node) *Node {
+	if !s.RMS {
+		x = centred(x)
+	}
+	return s.inverseRMS(x)
+}
+
+// centred is x less its mean over the last axis.
+func centred(x *Node) *Node { return Sub(x, ReduceAndKeep(x, ReduceMean, -1)) }
+
+// slope returns f(x)/x, entry by entry, the slope of the line from the origin to f(x) (Modarressi et al. 2023, eq. 10); at 0 its limit.
+func (f Activation) slope(x *Node) *Node {
+	switch f {
+	case GELUTanh:
+		cubic := Mul(x, AddScalar(MulScalar(Square(x), 0.044715), 1))
+		return MulScalar(OnePlus(Tanh(MulScalar(cubic, math.Sqrt(2/math.Pi)))), 0.5)
+	case SiLU:
+		return Sigmoid(x)
+	case ReLU:
+		return ConvertDType(GreaterThan(x, ZerosLike(x)), x.DType())
+	case HyperbolicTangent:
+		return tanhSlope(x)
+	}
+	return MulScalar(OnePlus(Erf(MulScalar(x, math.Sqrt2/2))), 0.5)
+}
+
+// tanhSlope is tanh(x)/x, 1-x²/3 near 0.
+func tanhSlope(x *Node) *Node {
+	const near = 1e-2 // where the next term, 2x⁴/15, is below the last digit of 1
+	small := LessThan(Abs(x), MulScalar(OnesLike(x), near))
+	return Where(small, OneMinus(MulScalar(Square(x), 1.0/3)), Div(Tanh(x), Where(small, OnesLike(x), x)))
+}
+
+// capSlope is capped(x)/x.
+func capSlope(x *Node, c float64) *Node {
+	if c == 0 {
+		return OnesLike(x)
+	}
+	return tanhSlope(MulScalar(x, 1/c))
+}
+
+// beforeHead returns the reading of the residual stream x behind the last block, [1,1,D], that makes Σ_i weights_i·logit_i, of the scores
+// ids [N] of the head and weights [N]: activations and the cap of logits are lines through the origin, [Activation.slope].
+func (d *builder) beforeHead(x, ids, weights *Node) direction {
+	y := d.final(x) // [1,1,W]
+	inner := d.hidden(y)
+	rows, bias := d.outputRows(ids)                                                            // [N,W], [N]
+	scores := Add(ReduceSum(Mul(rows, ExpandLeftToRank(Reshape(inner.out, -1), 2)), -1), bias) // [N]
+	weights = Mul(weights, capSlope(scores, d.spec.LogitCap))
+	r := direction{
+		along:    Reshape(ReduceSum(Mul(rows, InsertAxes(weights, -1)), 0), 1, 1, -1),
+		constant: ReduceAllSum(Mul(bias, weights)),
+	}
+	if inner.dense != "" {
+		if inner.norm != "" {
+			r = d.spec.beforeNorm(r, inner.active, d.w.in(inner.norm))
+		}
+		r.along = Mul(r.along, d.spec.HeadActivation.slope(inner.before))
+		r = r.add(d.w(inner.dense + ".bias"))
+		r.along = d.product.with(r.along, float(d.w(inner.dense+".weight")), 1)
+	}
+	if d.spec.projectsOut() {
+		r.along = d.product.with(r.along, float(d.w("head-projection.weight")), 1)
+	}
+	if !d.spec.NoFinalNorm {
+		r = d.spec.beforeNorm(r, x, d.w.in("final-norm."))
+	}
+	return r
+}
+
+// hiddenLayer is the layer of a head that stands before its output projection: a dense layer, an activation, and a norm.
+type hiddenLayer struct {
+	// dense is the prefix of its weights, empty where there is no such layer, and norm that of its norm's, empty without one.
+	dense, norm string
+	// before and active stand before and behind the activation, and out at the end, [...,W].
+	before, active, out *Node
+}
+
+// hidden returns that layer of y, what stands behind the final norm.
+func (d *builder) hidden(y *Node) hiddenLayer {
+	h := hiddenLayer{out: y}
+	switch {
+	case d.spec.Head == LanguageHead && d.spec.HeadTransform:
+		h.dense, h.norm = "head-transform", "head-norm."
+	case d.spec.Head != LanguageHead && d.spec.ClassifierDense:
+		h.dense = "classifier-dense"
+	default:
+		return h
+	}
+	h.before = d.dense(y, h.dense)
+	h.active = d.spec.HeadActivation.apply(h.before)
+	h.out = h.active
+	if h.norm != "" {
+		h.out = d.spec.norm(h.active, d.w.in(h.norm))
+	}
+	return h
+}
+
+// outputRows are rows of the output projection, [N,W], and their biases, [N].
+func (d *builder) outputRows(ids *Node) (rows, bias *Node) {
+	if d.spec.Head != LanguageHead {
+		return gathered(Transpose(d.w("classifier.weight"), 0, 1), ids), gathered(d.w("classifier.bias"), ids)
+	}
+	rows = gathered(d.table(), ids)
+	if d.spec.HeadBias {
+		return rows, gathered(d.w("head-bias"), ids)
+	}
+	return rows, ZerosLike(ReduceSum(rows, -1))
+}

@@ -1,0 +1,298 @@
+package transformer
+
+import (
+	"context"
+	"fmt"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// LogitTerms takes the query's logit, or difference of two, apart into what was added to the residual stream of its target t (Ferrando et
+// al. 2023, §3):
+//
+//	logit = w·N(x_0 + Σ_l (Σ_s Σ_h α^h[t,s] v^h_s W_O^h + b_O + m_l)) + b
+//
+// N is what the stream passes on its way to the logit, each norm divided by the deviation that the text gives it, so that it is linear.
+// The paper has models whose one such norm is the last. Here so are the norms behind a part (Gemma 2 and 3), those that the stream
+// passes in every layer (BERT, OPT-350m, BLOOM with residuals behind the norm), the hidden layer of a head (BERT's transform, a
+// classifier's pooler) and the cap of logits, these two as lines through the origin of slope f(x)/x, which is DecompX's rule. In every
+// model a term is the direct path: what later layers make of it is theirs. A value has its bias, as in the paper; the biases of norms
+// that stand in a layer on the way are in its AttentionBias, those of the head in Bias.
+//
+// The sum is the logit of the text up to rounding, that of activations included where weights are bfloat16. It costs one pass, and for
+// each layer about what one token costs. The text may have tokens after the target; a decoder does not see them. It returns an error for
+// a quantity other than [trace.Logit], a text, position, token or contrast that the model does not have, and a model without a head, a
+// [MemoryError], and one that wraps ctx.Err() within a layer. What is infinite or NaN in the model is so in its parts.
+func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerms, error) {
+	if err := m.checkParted(q); err != nil {
+		return nil, err
+	}
+	if err := m.checkMemory(Need{Tokens: len(q.IDs), Taps: []trace.Tap{trace.Value}}); err != nil {
+		return nil, err
+	}
+	p := &termsPass{m: m, q: q}
+	defer p.free()
+	terms, err := p.run(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("transformer: %s parts of a logit of %d tokens: %w", m.Spec.Family, len(q.IDs), err)
+	}
+	return terms, nil
+}
+
+// checkParted returns an error for a query whose number has no parts.
+func (m *Model) checkParted(q trace.Query) error {
+	if q.Quantity != trace.Logit {
+		return fmt.Errorf("transformer: the quantity %q is no sum of parts; take %s", q.Quantity, trace.Logit)
+	}
+	return m.checkQuery(q)
+}
+
+// target is where the head reads.
+func (m *Model) target(q trace.Query) int {
+	if m.Spec.Head == ClassifierHead {
+		return 0
+	}
+	return q.Position
+}
+
+// asked returns which scores of the head o wants, [2], and what each counts. A discriminator has one score, that of its second class.
+func (s *Spec) asked(o trace.Objective) (ids []int32, weights []float32) {
+	ids, weights = []int32{int32(o.Token), 0}, []float32{1, 0}
+	if o.Contrast != nil {
+		ids[1], weights[1] = int32(*o.Contrast), -1
+	}
+	if s.Head == TokenHead && s.Classes == 1 {
+		for i, id := range ids {
+			weights[i] *= float32(id)
+			ids[i] = 0
+		}
+	}
+	return ids, weights
+}
+
+// termsPass is a pass that keeps what the target read, and a way back.
+type termsPass struct {
+	m      *Model
+	q      trace.Query
+	layers []targetLayer
+	// x is the residual stream behind the last layer, [1,fed,D].
+	x *tensors.Tensor
+}
+
+// targetLayer is what one layer did to the target: its input and attention output, [1,1,D], attention [1,H,1,S], and the values of all
+// sources, [1,G,S,E].
+type targetLayer struct{ input, output, attention, value *tensors.Tensor }
+
+func (k targetLayer) free() { free(k.input, k.output, k.attention, k.value) }
+
+func (p *termsPass) free() {
+	free(p.x)
+	for _, k := range p.layers {
+		k.free()
+	}
+}
+
+func (p *termsPass) run(ctx context.Context) (*trace.LogitTerms, error) {
+	b := p.m.queryBatch([]trace.Query{p.q}, []int{0}, Batching{Texts: 1})
+	feed := b.texts()
+	var err error
+	if p.x, err = b.embed(feed); err != nil {
+		return nil, err
+	}
+	at := tensors.FromScalar(int32(p.m.target(p.q)))
+	defer free(at)
+	for l := range p.m.Spec.Layers {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("stopped at layer %d: %w", l, err)
+		}
+		if err := p.layer(feed, l, at); err != nil {
+			return nil, fmt.Errorf("layer %d: %w", l, err)
+		}
+	}
+	return p.back(ctx, feed, at)
+}
+
+// layer runs layer l on x and keeps what the target had of it.
+func (p *termsPass) layer(feed *texts, l int, at *tensors.Tensor) error {
+	out, err := feed.run("terms "+p.m.Spec.kind(l), ofLayer(l), func(d *builder, in []*Node) []*Node {
+		b, now := d.block(l, in[0])
+		return []*Node{b.Output, oneRow(b.Input, in[1]), oneRow(b.AttentionOutput, in[1]), oneRow(b.Attention, in[1]), now.value}
+	}, p.x, at)
+	if err != nil {
+		return err
+	}
+	free(p.x)
+	p.x = out[0]
+	p.layers = append(p.layers, targetLayer{input: out[1], output: out[2], attention: out[3], value: out[4]})
+	return nil
+}
+
+// back reads the terms of every layer, the last first, along the direction that makes the logit.
+func (p *termsPass) back(ctx context.Context, feed *texts, at *tensors.Tensor) (*trace.LogitTerms, error) {
+	layers, n := p.m.Spec.Layers, len(p.q.IDs)
+	terms := &trace.LogitTerms{
+		L: layers, S: n,
+		Attention: make([]float64, layers*n), MLP: make([]float64, layers), AttentionBias: make([]float64, layers),
+	}
+	along, err := p.head(feed, at, terms)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { free(along) }()
+	for l := layers - 1; l >= 0; l-- {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("stopped on the way back at layer %d: %w", l, err)
+		}
+		next, err := p.layerBack(l, along, terms)
+		if err != nil {
+			return nil, fmt.Errorf("layer %d, on the way back: %w", l, err)
+		}
+		free(along)
+		along = next
+	}
+	if terms.Embedding, err = dotted(p.layers[0].input, along); err != nil {
+		return nil, err
+	}
+	terms.Value = terms.Embedding + terms.Bias
+	for l := range layers {
+		for _, x := range terms.Attention[l*n : (l+1)*n] {
+			terms.Value += x
+		}
+		terms.Value += terms.MLP[l] + terms.AttentionBias[l]
+	}
+	return terms, nil
+}
+
+// head returns the direction on the residual stream behind the last layer, [1,1,D], and puts the constant into terms.
+func (p *termsPass) head(feed *texts, at *tensors.Tensor, terms *trace.LogitTerms) (*tensors.Tensor, error) {
+	ids, weights := p.m.Spec.asked(p.q.Objective)
+	out, err := feed.end(p.x, "direction", func(d *builder, x *Node, in []*Node) []*Node {
+		r := d.beforeHead(oneRow(x, in[0]), in[1], in[2])
+		return []*Node{r.along, r.constant}
+	}, at, tensors.FromFlatDataAndDimensions(ids, 2), tensors.FromFlatDataAndDimensions(weights, 2))
+	if err != nil {
+		return nil, err
+	}
+	defer free(out[1])
+	return out[0], read(out[1], func(data []float32) { terms.Bias = float64(data[0]) })
+}
+
+// layerBack puts the terms of layer l into terms, of the direction behind it, and returns that before it.
+func (p *termsPass) layerBack(l int, along *tensors.Tensor, terms *trace.LogitTerms) (*tensors.Tensor, error) {
+	k := p.layers[l]
+	length := tensors.FromScalar(int32(len(p.q.IDs)))
+	defer free(length)
+	out, err := p.m.run("terms back", ofLayer(l), func(w Weights, in []*Node) []*Node {
+		d := p.m.builder(w, text{length: in[0]})
+		b := &Block{Input: in[1], AttentionOutput: in[2], Attention: in[3], Value: in[4], spec: d.spec, layer: l, product: d.product, w: w.in(ofLayer(l))}
+		t := b.termsAlong(in[5])
+		return []*Node{t.input.along, t.sources, t.mlp, t.input.constant}
+	}, length, k.input, k.output, k.attention, k.value, along)
+	if err != nil {
+		return nil, err
+	}
+	defer free(out[1:]...)
+	number := func(t *tensors.Tensor, to *float64) error {
+		return read(t, func(data []float32) { *to = float64(data[0]) })
+	}
+	if err := read(out[1], func(data []float32) {
+		for s := range terms.S {
+			terms.Attention[l*terms.S+s] = float64(data[s])
+		}
+	}); err != nil {
+		return nil, err
+	}
+	if err := number(out[2], &terms.MLP[l]); err != nil {
+		return nil, err
+	}
+	return out[0], number(out[3], &terms.AttentionBias[l])
+}
+
+// blockTerms are what one target's layer added to the logit.
+type blockTerms struct {
+	// input is the direction before the layer, with the biases of the layer as its constant.
+	input direction
+	// sources is what the target read from each, [S], and mlp the feed-forward part, a scalar.
+	sources, mlp *Node
+}
+
+// termsAlong reads the terms of a layer for one target, along a direction behind it, [1,1,D]: [Block.After] the other way round.
+func (b *Block) termsAlong(along *Node) blockTerms {
+	r := direction{along: along, constant: ScalarZero(along.Graph(), along.DType())}
+	x, a := b.Input, b.AttentionOutput
+	switch b.spec.Order {
+	case PostNorm:
+		z := b.norm(Add(x, a), "attention-norm")
+		m := b.mlp(z)
+		r = b.beforeNorm(r, Add(z, m), "mlp-norm")
+		mlp := r.read(m)
+		r = b.beforeNorm(r, Add(x, a), "attention-norm")
+		return b.attentionTerms(blockTerms{input: r, mlp: mlp}, r)
+	case Parallel:
+		name := "mlp-norm"
+		if b.spec.SharedNorm {
+			name = "attention-norm"
+		}
+		return b.attentionTerms(blockTerms{input: r, mlp: r.read(b.mlp(b.norm(x, name)))}, r)
+	}
+	residual, behind := x, a
+	if b.spec.NormAfter {
+		behind = b.norm(a, "attention-after-norm")
+	}
+	if b.spec.NormedResidual {
+		residual = b.norm(x, "attention-norm")
+	}
+	z := Add(residual, behind)
+	m := b.mlp(b.norm(z, "mlp-norm"))
+	if b.spec.NormAfter {
+		m = b.norm(m, "mlp-after-norm")
+	}
+	mlp := r.read(m)
+	if b.spec.NormedResidual {
+		r = b.beforeNorm(r, z, "mlp-norm")
+	}
+	// Behind z the directions on the residual and on the attention output part; the biases of both count once.
+	attention := r
+	if b.spec.NormAfter {
+		attention = b.beforeNorm(r, a, "attention-after-norm")
+		r.constant = attention.constant
+	}
+	if b.spec.NormedResidual {
+		r = b.beforeNorm(r, x, "attention-norm")
+	}
+	return b.attentionTerms(blockTerms{input: r, mlp: mlp}, attention)
+}
+
+// attentionTerms fills in what the target read from each source, Σ_h α^h[t,s] v^h_s·(W_O^h d), of the direction on the attention output,
+// and the output bias.
+func (b *Block) attentionTerms(t blockTerms, on direction) blockTerms {
+	axis := 1 // W_O is [HE,D]
+	if b.product.outFirst {
+		axis = 0
+	}
+	heads := b.product.with(on.along, float(b.w("output.weight")), axis) // [1,1,HE]
+	heads = Reshape(heads, 1, b.spec.Heads, 1, b.spec.HeadWidth)         // [1,H,1,E]
+	each := ReduceSum(Mul(b.Values(), heads), -1)                        // [1,H,S]
+	each = Mul(each, Squeeze(b.Attention, 2))                            // [1,H,S]
+	t.sources = Squeeze(ReduceSum(each, 1), 0)                           // [S]
+	if b.spec.OutputBias {
+		t.input.constant = Add(t.input.constant, on.read(b.w("output.bias")))
+	}
+	return t
+}
+
+// dotted is the dot product of two tensors of one size, summed in float64.
+func dotted(a, b *tensors.Tensor) (sum float64, err error) {
+	x, err := floats(a)
+	if err != nil {
+		return 0, err
+	}
+	return sum, read(b, func(y []float32) {
+		for i := range x {
+			sum += float64(x[i]) * float64(y[i])
+		}
+	})
+}

@@ -1,0 +1,201 @@
+package transformer
+
+import (
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+)
+
+// parted is vectors, [1,N,D], and the parts whose sum each of them is, one for every token, [1,N,K,D].
+type parted struct{ whole, parts *Node }
+
+// plus is the sum of two.
+func (v parted) plus(u parted) parted {
+	return parted{whole: Add(v.whole, u.whole), parts: Add(v.parts, u.parts)}
+}
+
+// share adds a bias [D] to parts, [...,K,D], by AbsDot (Modarressi et al. 2023, eq. 5 and 6), p what it is added to:
+//
+//	p_k + ω_k b,  ω_k = |p_k·b| / Σ_j |p_j·b|
+//
+// A bias that stands at right angles to all parts goes to none of them.
+func share(parts, bias *Node) *Node {
+	along := ReduceAndKeep(Mul(parts, alignLast(bias, parts)), ReduceSum, -1) // [...,K,1]
+	return Add(parts, Mul(absShares(along), alignLast(bias, parts)))
+}
+
+// absShares is |x| divided by its sum over the K of [...,K,1], 0 where that is 0.
+func absShares(x *Node) *Node {
+	x = Abs(x)
+	return Div(x, MaxScalar(ReduceAndKeep(x, ReduceSum, -2), 1e-30))
+}
+
+// normParts is a norm of v: linear in the parts, the spread of the whole being held, and its bias shared.
+func (s *Spec) normParts(v parted, w Weights) parted {
+	parts := s.normed(v.parts, InsertAxes(v.whole, -2), w)
+	if !s.RMS {
+		parts = share(parts, w("bias"))
+	}
+	return parted{whole: s.norm(v.whole, w), parts: parts}
+}
+
+// normParts is [Spec.normParts] of the layer's norm of that name.
+func (b *Block) normParts(v parted, name string) parted {
+	return b.spec.normParts(v, b.w.in(name+"."))
+}
+
+// denseParts is x W + b of parts, for a projection of the feed-forward part. Parts are of 32 bits, whatever the weights are.
+func (b *Block) denseParts(parts *Node, name string) *Node {
+	parts = b.product.layer(parts, float(b.w(name+".weight")))
+	if b.spec.MLPBias {
+		parts = share(parts, b.w(name+".bias"))
+	}
+	return parts
+}
+
+// mlpParts is the feed-forward part of v. An activation is the line from the origin to its value, θ = f(x)/x (eq. 10), and a product of
+// two projections gives each half, which is what the Shapley value gives the parts of both:
+//
+//	m = down(θ·up x),  m_k = down(θ·up_k)
+//	m = down(θ·gate x·up x),  m_k = down(θ·(gate_k·up x + gate x·up_k)/2)
+func (b *Block) mlpParts(v parted) parted {
+	activation := b.spec.Activation
+	dense := func(name string) parted {
+		return parted{whole: b.mlpDense(v.whole, name), parts: b.denseParts(v.parts, name)}
+	}
+	up := dense("up")
+	hidden := parted{}
+	if b.spec.Gated {
+		gate := dense("gate")
+		slope, active := activation.slope(gate.whole), activation.apply(gate.whole)
+		hidden.whole = Mul(active, up.whole)
+		hidden.parts = MulScalar(Add(
+			Mul(gate.parts, InsertAxes(Mul(slope, up.whole), -2)),
+			Mul(up.parts, InsertAxes(active, -2))), 0.5)
+	} else {
+		hidden.whole = activation.apply(up.whole)
+		hidden.parts = Mul(up.parts, InsertAxes(activation.slope(up.whole), -2))
+	}
+	return parted{whole: b.mlpDense(hidden.whole, "down"), parts: b.denseParts(hidden.parts, "down")}
+}
+
+// valueParts are the values of the parts of the layer's input x, without the bias, [1,N,K,GE].
+func (b *Block) valueParts(x parted) *Node {
+	if b.spec.Order != PostNorm {
+		x = b.normParts(x, "attention-norm")
+	}
+	inner, group := b.spec.Heads*b.spec.HeadWidth, b.spec.Groups()*b.spec.HeadWidth
+	axis := 1
+	if b.product.outFirst {
+		axis = 0
+	}
+	w := SliceAxis(b.w("qkv.weight"), axis, AxisRange(inner+group, inner+2*group))
+	return b.product.layer(x.parts, float(w))
+}
+
+// attentionParts is the attention output with its parts, Σ_s α^h[t,s] v^h_{s,k} W_O^h, of the values' parts [S,K,GE]. The biases of value
+// and output are one (Modarressi et al. 2023, A.1), since attention sums to 1.
+func (b *Block) attentionParts(values *Node) parted {
+	groups, width := b.spec.Groups(), b.spec.HeadWidth
+	dims := values.Shape().Dimensions
+	attention := b.grouped(b.Attention) // [1,G,H/G,N,S]
+	n := attention.Shape().Dimensions[3]
+	mixed := b.Einsum("grns,skge->nkgre", Squeeze(attention, 0), Reshape(values, dims[0], dims[1], groups, width))
+	mixed = Reshape(mixed, 1, n, dims[1], b.spec.Heads*width)
+	parts := b.product.layer(mixed, float(b.w("output.weight"))) // [1,N,K,D]
+	if bias := b.attentionBias(); bias != nil {
+		parts = share(parts, bias)
+	}
+	return parted{whole: b.AttentionOutput, parts: parts}
+}
+
+// attentionBias is b_V W_O + b_O, [D], nil if there is neither.
+func (b *Block) attentionBias() *Node {
+	var sum *Node
+	if b.spec.OutputBias {
+		sum = float(b.w("output.bias"))
+	}
+	if b.spec.ProjectionBias {
+		inner, group := b.spec.Heads*b.spec.HeadWidth, b.spec.Groups()*b.spec.HeadWidth
+		value := SliceAxis(float(b.w("qkv.bias")), 0, AxisRange(inner+group, inner+2*group))
+		each := b.joined(b.each(Reshape(value, 1, b.spec.Groups(), 1, b.spec.HeadWidth))) // [1,1,HE]
+		moved := Reshape(b.product.layer(each, float(b.w("output.weight"))), -1)
+		if sum == nil {
+			return moved
+		}
+		return Add(sum, moved)
+	}
+	return sum
+}
+
+// afterParts is [Block.After] of an attention output and an input with their parts.
+func (b *Block) afterParts(a, x parted) parted {
+	switch b.spec.Order {
+	case PostNorm:
+		z := b.normParts(x.plus(a), "attention-norm")
+		return b.normParts(z.plus(b.mlpParts(z)), "mlp-norm")
+	case Parallel:
+		name := "mlp-norm"
+		if b.spec.SharedNorm {
+			name = "attention-norm"
+		}
+		return x.plus(b.mlpParts(b.normParts(x, name))).plus(a)
+	}
+	if b.spec.NormAfter {
+		a = b.normParts(a, "attention-after-norm")
+	}
+	if b.spec.NormedResidual {
+		x = b.normParts(x, "attention-norm")
+	}
+	z := x.plus(a)
+	u := b.normParts(z, "mlp-norm")
+	m := b.mlpParts(u)
+	if b.spec.NormAfter {
+		m = b.normParts(m, "mlp-after-norm")
+	}
+	if b.spec.NormedResidual {
+		z = u
+	}
+	return z.plus(m)
+}
+
+// scoreParts are the parts of scores ids [N] of the head, [N,K], of the residual stream behind the last block at one target, x.whole
+// [1,1,D] and x.parts [1,1,K,D].
+func (d *builder) scoreParts(x parted, ids *Node) *Node {
+	y := x
+	if !d.spec.NoFinalNorm {
+		y = d.spec.normParts(x, d.w.in("final-norm."))
+	}
+	y.whole = d.final(x.whole)
+	if d.spec.projectsOut() {
+		y.parts = d.product.with(y.parts, float(d.w("head-projection.weight")), 0)
+	}
+	inner := d.hidden(y.whole)
+	if inner.dense != "" {
+		y.parts = share(d.product.with(y.parts, float(d.w(inner.dense+".weight")), 0), d.w(inner.dense+".bias"))
+		y.parts = Mul(y.parts, InsertAxes(d.spec.HeadActivation.slope(inner.before), -2))
+		if inner.norm != "" {
+			y = d.spec.normParts(parted{whole: inner.active, parts: y.parts}, d.w.in(inner.norm))
+		}
+	}
+	rows, bias := d.outputRows(ids)                                         // [N,W], [N]
+	parts := Squeeze(y.parts, 0, 1)                                         // [K,W]
+	scores := ReduceSum(Mul(InsertAxes(rows, 1), InsertAxes(parts, 0)), -1) // [N,K]
+	if along := d.outputBiasAlong(); along != nil {
+		shares := absShares(ReduceAndKeep(Mul(parts, InsertAxes(along, 0)), ReduceSum, -1)) // [K,1]
+		scores = Add(scores, Mul(InsertAxes(bias, -1), Transpose(shares, 0, 1)))
+	}
+	whole := Add(ReduceSum(Mul(rows, Reshape(inner.out, 1, -1)), -1), bias) // [N]
+	return Mul(scores, InsertAxes(capSlope(whole, d.spec.LogitCap), -1))
+}
+
+// outputBiasAlong is W b, [W], of the output projection and its bias, over all scores: a vector's dot product with it is that of its
+// scores with the bias. It is nil if there is no bias.
+func (d *builder) outputBiasAlong() *Node {
+	bias, table, axis := "classifier.bias", d.w("classifier.weight"), 1
+	if d.spec.Head == LanguageHead {
+		if !d.spec.HeadBias {
+			return nil
+		}
+		bias, table, axis = "head-bias", d.table(), 0
+	}
+	return Reshape(d.product.with(InsertAxes(float(d.w(bias)), 0), table, axis), -1)
+}
