@@ -8,9 +8,12 @@ import (
 
 // What an explanation needs is what a model offers, though neither package knows the other.
 var (
-	_ attribution.Model     = (*models.Model)(nil)
-	_ attribution.Tracer    = (*models.Model)(nil)
-	_ attribution.Limited   = (*models.Model)(nil)
-	_ attribution.Predictor = (*models.Model)(nil)
-	_ attribution.Replacer  = (*models.Model)(nil)
+	_ attribution.Model            = (*models.Model)(nil)
+	_ attribution.Tracer           = (*models.Model)(nil)
+	_ attribution.Limited          = (*models.Model)(nil)
+	_ attribution.Predictor        = (*models.Model)(nil)
+	_ attribution.Differentiable   = (*models.Model)(nil)
+	_ attribution.Replacer         = (*models.Model)(nil)
+	_ attribution.LogitDecomposer  = (*models.Model)(nil)
+	_ attribution.VectorDecomposer = (*models.Model)(nil)
 )
