@@ -115,8 +115,8 @@ func TestEncoderHeads(t *testing.T) {
 	}{
 		{"masked token", encoded(trace.MaskedToken), "Where each prediction comes from", "  1  [MASK] at 4 → \"his\"  62.4 %\n", `</span> [MASK] at 4 → <span `},
 		{"word", encoded(trace.MaskedToken), "predicted  his · key", "  2  key at 5 → \"key\"  97.3 %\n", `</span> key at 5 → <span `},
-		{"class", encoded(trace.Classes), "Where the class comes from", "  1  class POSITIVE  98.0 %\n", `</span> class <span `},
-		{"value", value, "predicted  -0.37", "  1  value -0.37\n", `</span> value <span `},
+		{"class", encoded(trace.Classes), "Where the class comes from", "  1  [CLS] at 0 → class POSITIVE  98.0 %\n", `</span> [CLS] at 0 → class <span `},
+		{"value", value, "predicted  -0.37", "  1  [CLS] at 0 → value -0.37\n", `</span> [CLS] at 0 → value <span `},
 		{"class of a token", encoded(trace.TokenClasses), "predicted  original", "  1  lost at 3 → original  90.0 %\n", `</span> lost at 3 → <span `},
 		{"no head", encoded(trace.NoHead), "What each hidden state is made of", "  1  token 5 \"key\"\n", `</span> token 5 <span `},
 		{"no position", nowhere, "Where each", "  1  \"his\"  62.4 %\n", ">his<"},

@@ -58,6 +58,8 @@ func wordsFor(info trace.Info) words {
 	switch info.Head {
 	case trace.Classes:
 		w.title, w.chance = "Where the class comes from", "probability of each class"
+		w.columns = "Columns: tokens of the text (sources), in order. Rows: methods. The position at which the class is read is the target."
+		w.lines = strings.Replace(w.lines, "position explained (target)", "position at which the class is read (target)", 1)
 	case trace.TokenClasses:
 		w.chance = "probability of each class at this position"
 	case trace.NoHead:
@@ -66,7 +68,7 @@ func wordsFor(info trace.Info) words {
 	return w
 }
 
-// said is what the model says in one step, in three parts: `[MASK] at 5 → `, `his`, `62.0 %`. The first is empty for a
+// said is what the model says in one step, in three parts: `[MASK] at 5 → `, `his`, `62.0 %`, or `[CLS] at 0 → class `, `POSITIVE`, `98.0 %`. The first is empty for a
 // generated token, the last where there is no probability.
 func (p *picture) said(g attribution.GeneratedToken) (where, what, chance string) {
 	what, chance = tokenName(g.Text), share(g.Probability)
@@ -77,17 +79,19 @@ func (p *picture) said(g attribution.GeneratedToken) (where, what, chance string
 		return "", what, chance
 	}
 	at := *g.Position
+	from := fmt.Sprintf("position %d → ", at)
+	if at >= 0 && at < len(p.e.Prompt.Texts) {
+		from = fmt.Sprintf("%s at %d → ", tokenName(p.e.Prompt.Texts[at]), at)
+	}
 	switch {
 	case g.Class && p.e.Model.Head != trace.TokenClasses && g.Unscored:
-		return "value ", what, chance
+		from += "value "
 	case g.Class && p.e.Model.Head != trace.TokenClasses:
-		return "class ", what, chance
+		from += "class "
 	case g.Unscored && !g.Class:
-		return fmt.Sprintf("token %d ", at), what, chance
-	case at < 0 || at >= len(p.e.Prompt.Texts):
-		return fmt.Sprintf("position %d → ", at), what, chance
+		from = fmt.Sprintf("token %d ", at)
 	}
-	return fmt.Sprintf("%s at %d → ", tokenName(p.e.Prompt.Texts[at]), at), what, chance
+	return from, what, chance
 }
 
 // answer returns what the model said, visible: the generated text without control tokens, or all predictions.
