@@ -135,15 +135,14 @@ func (b *page) bar(w mass) {
 	for _, part := range []struct {
 		name  string
 		share float64
-		color rgb
+		color color
 	}{
-		{"sink", w.sink, rgb{190, 194, 200}},
-		{b.words.text, w.prompt, ramp(0.6).background},
-		{"generated tokens", w.generated, rgb{120, 126, 136}},
+		{"sink", w.sink, sinkBar},
+		{b.words.text, w.prompt, ramp(0.6)},
+		{"generated tokens", w.generated, generatedBar},
 	} {
 		if px := int(math.Round(width * min(max(part.share, 0), 1))); px > 0 {
-			b.printf(`<span style="background-color:%v;color:%v;display:inline-block;width:%dpx;height:8px" title="%s"></span>`,
-				part.color, legible(part.color), px, part.name)
+			b.printf(`<span style="%s;display:inline-block;width:%dpx;height:8px" title="%s"></span>`, part.color.style(), px, part.name)
 		}
 	}
 	b.WriteByte(' ')

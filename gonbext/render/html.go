@@ -44,6 +44,9 @@ const (
 	strong = "background-color:rgb(28,32,38);color:rgb(255,255,255)"
 )
 
+// The bars of what was chosen, of what might have been, of a sink, and of generated tokens.
+var chosenBar, otherBar, sinkBar, generatedBar = solid(rgb{28, 32, 38}), solid(rgb{170, 178, 190}), solid(rgb{190, 194, 200}), solid(rgb{120, 126, 136})
+
 // WriteTo writes the picture as one div. The only error is that of w.
 func (r HTML) WriteTo(w io.Writer) (int64, error) {
 	b := &page{picture: r.picture(), limit: r.MaxBytes}
@@ -176,7 +179,10 @@ func (b *page) summary(t int) {
 	g := b.e.Steps[t]
 	where, what, chance := b.said(g)
 	width := 13
-	if where != "" {
+	switch {
+	case g.Class:
+		width = 24
+	case where != "":
 		width = 20
 	}
 	b.printf(`<span style="display:inline-block;width:%dem;vertical-align:top"><span style="%s">%d</span> %s`,
@@ -227,9 +233,9 @@ func (b *page) alternatives(chosen, t int) {
 		`<td style="%s;text-align:left;padding:0 12px 0 0" colspan="3">%s</td></tr>`,
 		card, card, soft, b.words.chance)
 	for _, a := range alternatives[:min(len(alternatives), maxAlternatives)] {
-		weight, fill := "normal", rgb{170, 178, 190}
+		weight, fill := "normal", otherBar
 		if a.ID == chosen {
-			weight, fill = "bold", rgb{28, 32, 38}
+			weight, fill = "bold", chosenBar
 		}
 		px := 0
 		if a.Probability > 0 {
@@ -238,9 +244,8 @@ func (b *page) alternatives(chosen, t int) {
 		b.printf(`<tr style="%s"><td style="text-align:left;padding:0 10px 0 0;font-weight:%s">%s</td>`,
 			card, weight, escape(tokenName(a.Text), 0))
 		b.printf(`<td style="text-align:right;padding:0 8px 0 0">%s</td>`, share(a.Probability))
-		b.printf(`<td style="text-align:left;padding:0"><span style="background-color:%v;color:%v;`+
-			`display:inline-block;width:%dpx;height:9px"></span></td></tr>`,
-			fill, legible(fill), px)
+		b.printf(`<td style="text-align:left;padding:0"><span style="%s;display:inline-block;width:%dpx;height:9px"></span></td></tr>`,
+			fill.style(), px)
 	}
 	if left := len(alternatives) - maxAlternatives; left > 0 {
 		b.printf(`<tr style="%s"><td style="%s;text-align:left;padding:0" colspan="3">… and %d more</td></tr>`,

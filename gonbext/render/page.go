@@ -6,7 +6,8 @@ import (
 	"io"
 )
 
-// Page is a heatmap as a file of its own: the HTML of a notebook in a document with a title and its character set.
+// Page is a heatmap as a file of its own: the HTML of a notebook in a document with a title, its character set, and a style sheet that
+// turns it dark where the reader's system is.
 type Page struct {
 	HTML
 	// Title is the title of the document; default: the prompt.
@@ -22,15 +23,19 @@ func (r Page) WriteTo(w io.Writer) (int64, error) {
 	if title == "" {
 		title = "Headwater"
 	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `<!DOCTYPE html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>%s</title></head>
-<body style="%s;margin:16px">
-`, escape(title, 120), panel)
-	if _, err := r.HTML.WriteTo(&b); err != nil {
+	var body, b bytes.Buffer
+	fmt.Fprintf(&body, "<body style=\"%s;margin:16px\">\n", panel)
+	if _, err := r.HTML.WriteTo(&body); err != nil {
 		return 0, err
 	}
-	b.WriteString("</body>\n</html>\n")
+	fmt.Fprintf(&b, `<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>%s</title>
+<style>
+%s
+</style></head>
+%s</body>
+</html>
+`, escape(title, 120), darkSheet(body.String()), body.Bytes())
 	return b.WriteTo(w)
 }

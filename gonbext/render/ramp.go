@@ -46,6 +46,9 @@ var (
 	negative = arm(rustArm)
 )
 
+// solid is a bar of one colour.
+func solid(background rgb) color { return color{background, legible(background)} }
+
 // ramp returns the colour of x: 0 is neutral, 1 the deepest blue, -1 the deepest rust; beyond is clamped. NaN is grey.
 // Shares use the positive half alone, signed values both.
 func ramp(x float64) color {

@@ -6,7 +6,7 @@
 //
 // The HTML is made of tables, spans, details and inline styles with integer rgb() colours only, which the sanitisers of
 // notebooks leave alone; every element that sets a background also sets a text colour, so it reads the same in light
-// and dark themes. There is no script, style sheet, image, id or class in it.
+// and dark themes. There is no script, style sheet, image, id or class in it. A [Page] around it has a style sheet, for dark systems.
 //
 // Tokens are hostile text. They pass through one function, [Visible], which makes control characters, direction marks,
 // zero-width characters and invalid bytes visible, and HTML escapes what it returns.
