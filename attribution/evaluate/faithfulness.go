@@ -1,0 +1,170 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// Bins are the parts of a text that comprehensiveness and sufficiency take, 0 to 1 (DeYoung et al. 2020, §5).
+var Bins = []float64{.01, .05, .1, .2, .5}
+
+// Faithfulness is what taking tokens away, by falling score, does to the value f that is watched, a probability unless said otherwise.
+type Faithfulness struct {
+	// Whole is f(x), and None is f of the text without any token that can be taken away.
+	Whole float64 `json:"whole"`
+	None  float64 `json:"none"`
+	// Deletion is f without the first 0, 1, … tokens of the ranking, and Insertion with these alone, both [n+1] for n tokens.
+	Deletion  []float64 `json:"deletion"`
+	Insertion []float64 `json:"insertion"`
+	// DeletionArea and InsertionArea are the means of the curves: low and high are good.
+	DeletionArea  float64 `json:"deletion_area"`
+	InsertionArea float64 `json:"insertion_area"`
+	// AOPC is the mean over k = 1..n of f(x) - f(x without the first k): high is good. NAOPC is the same between the worst ranking, 0, and
+	// the best, 1, for this text and model; NaN unless it was asked for or if all rankings are equal.
+	AOPC  float64 `json:"aopc"`
+	NAOPC Value   `json:"naopc"`
+	// Comprehensiveness is the mean over the bins of f(x) - f(x without them), high is good; Sufficiency of f(x) - f(them alone), low is good.
+	Comprehensiveness float64 `json:"comprehensiveness"`
+	Sufficiency       float64 `json:"sufficiency"`
+	// NormalizedComprehensiveness and NormalizedSufficiency are between what no token and all tokens give, in [0,1], high is good; NaN where
+	// the text without tokens does as well as the whole.
+	NormalizedComprehensiveness Value `json:"normalized_comprehensiveness"`
+	NormalizedSufficiency       Value `json:"normalized_sufficiency"`
+	// SoftComprehensiveness and SoftSufficiency are the normalised ones with parts of every token's embedding taken away instead of whole
+	// tokens; NaN unless draws were asked for.
+	SoftComprehensiveness Value `json:"soft_comprehensiveness"`
+	SoftSufficiency       Value `json:"soft_sufficiency"`
+}
+
+// Remover is a text of which tokens can be taken away; [attribution.Removal] is one.
+type Remover interface {
+	Removable() []int
+	Predict(ctx context.Context, sets [][]int) ([]float64, error)
+	Soft(ctx context.Context, keep []float64, draws int) (float64, error)
+}
+
+var _ Remover = (*attribution.Removal)(nil)
+
+// Faithful measures a ranking of the tokens of a text, the scores' size in falling order:
+//
+//	AOPC = 1/n Σ_{k=1..n} f(x) - f(x without top k)                              (Samek et al. 2017, §III)
+//	comprehensiveness = 1/|B| Σ_{b∈B} f(x) - f(x without top ⌈bn⌉)              (DeYoung et al. 2020, §5)
+//	sufficiency       = 1/|B| Σ_{b∈B} f(x) - f(top ⌈bn⌉ alone)
+//
+// The normalised ones take the place of each difference: with S(r) = 1 - max(0, f(x) - f(r)) and 0 the text without tokens,
+//
+//	NC = max(0, f(x) - f(x without r)) / (1 - S(0))      NS = (S(r) - S(0)) / (1 - S(0))
+//
+// in [0,1] (Carton et al. 2020, §3). The soft ones (Zhao and Aletras 2023, §3) keep elements of token j's embedding with probability s_j
+// for sufficiency and 1 - s_j for comprehensiveness, s the scores' size between its lowest, 0, and its highest, 1; draws is how many
+// masks each takes, 0 for none.
+//
+// scores are [T], those of tokens that cannot be taken away do not count. It costs 2n + 1 passes, and 2·draws for the soft ones. It returns
+// an error of the model, and one if no token can be taken away.
+func Faithful(ctx context.Context, text Remover, scores []float64, draws int) (*Faithfulness, error) {
+	tokens := text.Removable()
+	n := len(tokens)
+	if n == 0 {
+		return nil, fmt.Errorf("evaluate: no token can be taken away; the text needs two or more")
+	}
+	if last := tokens[n-1]; last >= len(scores) {
+		return nil, fmt.Errorf("evaluate: %d scores for a text whose token %d can be taken away", len(scores), last)
+	}
+	order := falling(sizes(scores), tokens)
+	var sets [][]int
+	for k := range n + 1 {
+		sets = append(sets, order[:k], order[k:])
+	}
+	values, err := text.Predict(ctx, sets)
+	if err != nil {
+		return nil, err
+	}
+	f := &Faithfulness{Whole: values[0], None: values[1], NAOPC: nothing, SoftComprehensiveness: nothing, SoftSufficiency: nothing}
+	for k := range n + 1 {
+		f.Deletion = append(f.Deletion, values[2*k])
+		f.Insertion = append(f.Insertion, values[2*k+1])
+	}
+	f.DeletionArea, f.InsertionArea = mean(f.Deletion), mean(f.Insertion)
+	f.AOPC = f.Whole - mean(f.Deletion[1:])
+	f.takeBins(n)
+	if draws > 0 {
+		return f, f.soften(ctx, text, scores, draws)
+	}
+	return f, nil
+}
+
+// takeBins fills in what bins of n tokens give.
+func (f *Faithfulness) takeBins(n int) {
+	for _, b := range Bins {
+		k := int(math.Ceil(b * float64(n)))
+		f.Comprehensiveness += (f.Whole - f.Deletion[k]) / float64(len(Bins))
+		f.Sufficiency += (f.Whole - f.Insertion[k]) / float64(len(Bins))
+		f.NormalizedComprehensiveness += f.normalizedC(f.Deletion[k]) / Value(len(Bins))
+		f.NormalizedSufficiency += f.normalizedS(f.Insertion[k]) / Value(len(Bins))
+	}
+}
+
+// loss is 1 - S(0), what the text loses without any token.
+func (f *Faithfulness) loss() float64 { return max(0, f.Whole-f.None) }
+
+// normalizedC is NC of what is left without a part.
+func (f *Faithfulness) normalizedC(without float64) Value {
+	if f.loss() == 0 {
+		return nothing
+	}
+	return Value(min(1, max(0, f.Whole-without)/f.loss()))
+}
+
+// normalizedS is NS of a part alone.
+func (f *Faithfulness) normalizedS(alone float64) Value {
+	if f.loss() == 0 {
+		return nothing
+	}
+	return Value(min(1, max(0, 1-max(0, f.Whole-alone)/f.loss())))
+}
+
+// soften fills in the soft measures.
+func (f *Faithfulness) soften(ctx context.Context, text Remover, scores []float64, draws int) error {
+	keep := unitScale(sizes(scores))
+	alone, err := text.Soft(ctx, keep, draws)
+	if err != nil {
+		return err
+	}
+	for j := range keep {
+		keep[j] = 1 - keep[j]
+	}
+	without, err := text.Soft(ctx, keep, draws)
+	if err != nil {
+		return err
+	}
+	f.SoftSufficiency, f.SoftComprehensiveness = f.normalizedS(alone), f.normalizedC(without)
+	return nil
+}
+
+// sizes returns the absolute values.
+func sizes(scores []float64) []float64 {
+	out := make([]float64, len(scores))
+	for i, s := range scores {
+		out[i] = math.Abs(s)
+	}
+	return out
+}
+
+// unitScale returns values between the lowest, 0, and the highest, 1; all ½ if they are equal.
+func unitScale(values []float64) []float64 {
+	low, high := values[0], values[0]
+	for _, v := range values {
+		low, high = min(low, v), max(high, v)
+	}
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = .5
+		if high > low {
+			out[i] = (v - low) / (high - low)
+		}
+	}
+	return out
+}

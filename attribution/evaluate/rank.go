@@ -1,0 +1,67 @@
+package evaluate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Spearman returns the rank correlation of two rows of equal length: the linear correlation of their ranks, equal values having the mean
+// of theirs. ok is false if one of them is constant, which has no ranks, or has fewer than two values. It panics if the lengths differ.
+//
+//	Spearman([1 1 2], [1 2 3]) = √3/2
+func Spearman(x, y []float64) (rho float64, ok bool) {
+	if len(x) != len(y) {
+		panic(fmt.Sprintf("evaluate: correlation of %d and %d values", len(x), len(y)))
+	}
+	a, b := ranks(x), ranks(y)
+	mean := float64(len(x)-1) / 2
+	var ab, aa, bb float64
+	for i := range a {
+		p, q := a[i]-mean, b[i]-mean
+		ab, aa, bb = ab+p*q, aa+p*p, bb+q*q
+	}
+	if aa == 0 || bb == 0 {
+		return 0, false
+	}
+	return ab / math.Sqrt(aa*bb), true
+}
+
+// ranks returns the rank of each value from 0, equal values having the mean of theirs.
+func ranks(x []float64) []float64 {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return compare(x[i], x[j]) })
+	out := make([]float64, len(x))
+	for first := 0; first < len(order); {
+		end := first + 1
+		for end < len(order) && x[order[end]] == x[order[first]] {
+			end++
+		}
+		for _, i := range order[first:end] {
+			out[i] = float64(first+end-1) / 2
+		}
+		first = end
+	}
+	return out
+}
+
+// compare orders numbers.
+func compare(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// falling returns the tokens by falling score, the earlier first among equals.
+func falling(scores []float64, tokens []int) []int {
+	order := slices.Clone(tokens)
+	slices.SortStableFunc(order, func(i, j int) int { return compare(scores[j], scores[i]) })
+	return order
+}

@@ -1,0 +1,155 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// Measure is a number by which methods are compared.
+type Measure struct {
+	Name string `json:"name"`
+	// Lower is whether a lower number is better.
+	Lower bool `json:"lower,omitempty"`
+}
+
+// Measures are all that [Run] knows, in the order in which a report has them; correlations with references follow.
+func Measures() []Measure {
+	return []Measure{
+		{"average precision", false}, {"reciprocal rank", false}, {"rank", true}, {"share on evidence", false},
+		{"AOPC", false}, {"NAOPC", false}, {"comprehensiveness", false}, {"sufficiency", true},
+		{"normalised comprehensiveness", false}, {"normalised sufficiency", false},
+		{"soft comprehensiveness", false}, {"soft sufficiency", false}, {"deletion area", true}, {"insertion area", false},
+	}
+}
+
+// Report is what a run found.
+type Report struct {
+	// Methods are the lines: those measured, in the order asked for, random, and chance where there is evidence.
+	Methods  []string  `json:"methods"`
+	Measures []Measure `json:"measures"`
+	// Groups are those of the cases, in the order in which they come, and "all" if there are several.
+	Groups []string `json:"groups"`
+	// Table is [group][method][measure].
+	Table [][][]Summary `json:"table"`
+	// Agreement is that of the methods over all cases.
+	Agreement Agreement `json:"agreement"`
+	// Cases is how many were measured, and Chosen of how many the model would have chosen the token explained.
+	Cases  int `json:"cases"`
+	Chosen int `json:"chosen"`
+}
+
+// newReport summarises results.
+func newReport(opts Options, results []*Result) *Report {
+	r := &Report{Methods: slices.Clone(opts.Methods), Cases: len(results)}
+	has := map[string]bool{}
+	for _, x := range results {
+		if !slices.Contains(r.Groups, x.Group) {
+			r.Groups = append(r.Groups, x.Group)
+		}
+		if x.Chosen {
+			r.Chosen++
+		}
+		for _, measures := range x.Measures {
+			for name := range measures {
+				has[name] = true
+			}
+		}
+		if x.Measures[ChanceLine] != nil && !slices.Contains(r.Methods, ChanceLine) {
+			r.Methods = append(r.Methods, ChanceLine)
+		}
+	}
+	known := Measures()
+	for _, reference := range opts.References {
+		known = append(known, Measure{Name: "correlation with " + reference})
+	}
+	for _, m := range known {
+		if has[m.Name] {
+			r.Measures = append(r.Measures, m)
+		}
+	}
+	if len(r.Groups) > 1 {
+		r.Groups = append(r.Groups, "all")
+	}
+	for i, group := range r.Groups {
+		r.Table = append(r.Table, r.summarize(results, group, len(r.Groups) > 1 && i == len(r.Groups)-1))
+	}
+	r.agree(opts.Methods, results)
+	return r
+}
+
+// summarize returns the table of one group, or of all cases.
+func (r *Report) summarize(results []*Result, group string, all bool) [][]Summary {
+	table := make([][]Summary, len(r.Methods))
+	for i, method := range r.Methods {
+		for _, measure := range r.Measures {
+			var values []float64
+			for _, x := range results {
+				if v, ok := x.Measures[method][measure.Name]; ok && (all || x.Group == group) {
+					values = append(values, float64(v))
+				}
+			}
+			table[i] = append(table[i], Summarize(values))
+		}
+	}
+	return table
+}
+
+// agree fills in how alike the methods are.
+func (r *Report) agree(methods []string, results []*Result) {
+	scores := make([][][]float64, len(methods))
+	for i, name := range methods {
+		for _, x := range results {
+			scores[i] = append(scores[i], sizes(x.Scores[name]))
+		}
+	}
+	r.Agreement = Agree(methods, scores)
+}
+
+// At returns a summary by names. ok is false if the report does not have it.
+func (r *Report) At(group, method, measure string) (s Summary, ok bool) {
+	g, m := slices.Index(r.Groups, group), slices.Index(r.Methods, method)
+	k := slices.IndexFunc(r.Measures, func(x Measure) bool { return x.Name == measure })
+	if g < 0 || m < 0 || k < 0 {
+		return Summary{}, false
+	}
+	return r.Table[g][m][k], true
+}
+
+// Randomize explains the cases by a model and by one of the same shape with random weights, and returns for each method the rank correlation
+// of the sizes of their scores (Adebayo et al. 2018, §3.1): a method that shows what the model does has a correlation near 0, one that
+// shows the text, or the positions, has a high one. The random line says how far from 0 chance goes.
+func Randomize(ctx context.Context, m, random attribution.Model, cases []Case, opts Options) (map[string]Summary, error) {
+	if a, b := m.Info(), random.Info(); a.Layers != b.Layers || a.Vocab != b.Vocab || a.Hash == b.Hash {
+		return nil, fmt.Errorf("evaluate: the models must have one shape and other weights: %s has %d layers and %d tokens, %s %d and %d",
+			a.Name, a.Layers, a.Vocab, b.Name, b.Layers, b.Vocab)
+	}
+	opts.Methods, opts.Faithful, opts.References, opts.Done = opts.methods(), false, nil, nil
+	other := opts
+	other.Explain.Scoring.Seed++ // or the random line would agree with itself
+	first, second := map[string][][]float64{}, map[string][][]float64{}
+	for i, c := range cases {
+		a, err := opts.measure(ctx, m, i, c)
+		if err != nil {
+			return nil, fmt.Errorf("evaluate: case %d of %d: %w", i, len(cases), err)
+		}
+		if c.Continuation == "" && !m.Info().Bidirectional {
+			c.Continuation = a.Token
+		}
+		b, err := other.measure(ctx, random, i, c)
+		if err != nil {
+			return nil, fmt.Errorf("evaluate: case %d of %d with random weights: %w", i, len(cases), err)
+		}
+		for _, name := range opts.Methods {
+			first[name] = append(first[name], sizes(a.Scores[name]))
+			second[name] = append(second[name], sizes(b.Scores[name]))
+		}
+	}
+	out := map[string]Summary{}
+	for _, name := range opts.Methods {
+		out[name] = Summarize(Correlations(first[name], second[name]))
+	}
+	return out, nil
+}

@@ -1,0 +1,210 @@
+package evaluate_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// reader is a model of one layer whose last token attends to the letter that stands before each "!", and predicts by it: the
+// probability is one half for each such letter that is left, as far as two.
+type reader struct {
+	name string
+	flat bool // attends to everything alike
+}
+
+func (r reader) Info() trace.Info {
+	return trace.Info{Name: r.name, Hash: r.name, Layers: 1, Heads: 1, Vocab: 128, Head: trace.NextToken}
+}
+
+func (r reader) Encode(s string, _ trace.Specials) ([]trace.Token, error) {
+	var tokens []trace.Token
+	for i := range len(s) {
+		tokens = append(tokens, trace.Token{ID: int(s[i]), Text: s[i : i+1], Begin: i, End: i + 1})
+	}
+	return tokens, nil
+}
+
+// marked returns the positions of the letters before "!".
+func marked(ids []int) (at []int) {
+	for i := range ids[:max(0, len(ids)-1)] {
+		if ids[i+1] == '!' {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+func (r reader) Steps(_ context.Context, ids []int, ask trace.Ask) iter.Seq2[trace.Step, error] {
+	return func(yield func(trace.Step, error) bool) {
+		T := len(ids)
+		rows := trace.Rows{First: T - 1, L: 1, H: 1, N: 1, S: T, Data: make([]float32, T)}
+		read := marked(ids)
+		if r.flat || len(read) == 0 {
+			read = []int{0, 1, 2}
+		}
+		for _, i := range read {
+			rows.Data[i] = 1 / float32(len(read))
+		}
+		token := trace.Token{ID: 'x', Text: "x"}
+		if len(ask.Continuation) > 0 {
+			token = trace.Token{ID: ask.Continuation[0], Text: string(rune(ask.Continuation[0]))}
+		}
+		p := &trace.Prediction{Token: token, Position: T - 1, Probability: .5, Alternatives: []trace.Alternative{{Token: trace.Token{ID: 'x'}, Probability: .5}}}
+		if yield(trace.Step{Count: T, Rows: slices.Repeat([]trace.Rows{rows}, len(ask.Mixings)), Next: p}, nil) && ask.MaxTokens > 1 {
+			rows = trace.Rows{First: T, L: 1, H: 1, N: 1, S: T + 1, Data: make([]float32, T+1)}
+			yield(trace.Step{First: T, Count: 1, Rows: slices.Repeat([]trace.Rows{rows}, len(ask.Mixings)), Next: p}, nil)
+		}
+	}
+}
+
+func (r reader) Replacement(kind string) (int, bool) { return '_', kind == "mask" }
+
+func (r reader) Predict(_ context.Context, queries []trace.Query) ([]float64, error) {
+	var out []float64
+	for _, q := range queries {
+		n := 0
+		for _, i := range marked(q.IDs) {
+			if q.IDs[i] != '_' {
+				n++
+			}
+		}
+		out = append(out, min(1, float64(n)/2))
+	}
+	return out, nil
+}
+
+var cases = []evaluate.Case{
+	{Group: "one", Prompt: "ab!cde", Evidence: [][2]int{{1, 2}}},
+	{Group: "two", Prompt: "a!bcd!e", Continuation: "y", Evidence: [][2]int{{0, 1}, {4, 5}}},
+}
+
+var options = evaluate.Options{Methods: []string{"raw"}, Faithful: true, Beam: 4, References: []string{"occlusion"}}
+
+func TestRun(t *testing.T) {
+	report, err := evaluate.Run(t.Context(), reader{name: "r"}, cases, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"raw", "random", "chance"}, report.Methods); diff != "" || report.Cases != 2 || report.Chosen != 1 {
+		t.Errorf("methods (-want +got):\n%s%d cases, %d chosen", diff, report.Cases, report.Chosen)
+	}
+	if diff := cmp.Diff([]string{"one", "two", "all"}, report.Groups); diff != "" {
+		t.Errorf("groups (-want +got):\n%s", diff)
+	}
+	for _, c := range []struct {
+		group, method, measure string
+		want                   float64
+	}{
+		{"all", "raw", "average precision", 1},
+		{"all", "raw", "share on evidence", 1},
+		{"one", "raw", "rank", 1},
+		{"two", "raw", "rank", 1.5},
+		{"one", "chance", "share on evidence", 1. / 6},
+		{"two", "chance", "rank", 4},
+		{"all", "raw", "NAOPC", 1},
+		{"one", "raw", "AOPC", .5},       // the evidence first, and then nothing is left to lose
+		{"two", "raw", "AOPC", 1 - .5/7}, // half is left behind the first
+		{"one", "raw", "comprehensiveness", .5},
+		{"two", "raw", "comprehensiveness", (3*.5 + 2*1) / 5.}, // 20 % of 7 are 2 tokens
+		{"one", "raw", "normalised comprehensiveness", 1},
+	} {
+		s, ok := report.At(c.group, c.method, c.measure)
+		if !ok {
+			t.Errorf("no %s of %s in %s", c.measure, c.method, c.group)
+		}
+		near(t, c.group+" "+c.method+" "+c.measure, s.Mean, c.want, 1e-12)
+	}
+	near(t, "agreement with itself", report.Agreement.Spearman[0][0].Mean, 1, 1e-12)
+	// The "!" matters as much as what stands before it: ranks of one in six against two in six, and two in seven against four.
+	s, _ := report.At("all", "raw", "correlation with occlusion")
+	near(t, "correlation with occlusion", s.Mean, (math.Sqrt(.4)+math.Sqrt(.3))/2, 1e-12)
+}
+
+// A run that was stopped goes on where it was, and ends with the same report.
+func TestRunResumes(t *testing.T) {
+	whole, err := evaluate.Run(t.Context(), reader{name: "r"}, cases, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := options
+	var lines []byte
+	stop := errors.New("the disk is full")
+	opts.OnResult = func(r *evaluate.Result) (err error) {
+		if lines, err = json.Marshal(r); err == nil {
+			err = stop
+		}
+		return err
+	}
+	if part, err := evaluate.Run(t.Context(), reader{name: "r"}, cases, opts); !errors.Is(err, stop) || part.Cases != 0 {
+		t.Errorf("error %v, %d cases", err, part.Cases)
+	}
+	var first evaluate.Result
+	if err := json.Unmarshal(lines, &first); err != nil {
+		t.Fatal(err)
+	}
+	fresh := 0
+	opts.Done, opts.OnResult = map[int]*evaluate.Result{0: &first}, func(*evaluate.Result) error { fresh++; return nil }
+	rest, err := evaluate.Run(t.Context(), reader{name: "r"}, cases, opts)
+	if err != nil || fresh != 1 {
+		t.Errorf("error %v, %d cases computed", err, fresh)
+	}
+	a, _ := json.Marshal(whole)
+	b, _ := json.Marshal(rest)
+	if diff := cmp.Diff(string(a), string(b)); diff != "" {
+		t.Errorf("resumed (-whole +resumed):\n%s", diff)
+	}
+}
+
+// Attention that is the same with other weights agrees with itself; attention that is not does not.
+func TestRandomize(t *testing.T) {
+	got, err := evaluate.Randomize(t.Context(), reader{name: "a"}, reader{name: "b"}, cases, evaluate.Options{Methods: []string{"raw"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "same", got["raw"].Mean, 1, 1e-12)
+	got, err = evaluate.Randomize(t.Context(), reader{name: "a"}, reader{name: "b", flat: true}, cases, evaluate.Options{Methods: []string{"raw"}})
+	if err != nil || got["raw"].Mean > .5 || got["random"].Mean > .99 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := evaluate.Randomize(t.Context(), reader{name: "a"}, reader{name: "a"}, cases, evaluate.Options{}); err == nil {
+		t.Error("one model twice gives no error")
+	}
+}
+
+func TestRunRefusals(t *testing.T) {
+	for want, c := range map[string]struct {
+		c    evaluate.Case
+		opts evaluate.Options
+	}{
+		"case 0 of 1: attribution: the prompt is empty": {},
+		"no token of the prompt lies in the evidence":   {c: evaluate.Case{Prompt: "abc", Evidence: [][2]int{{7, 9}}}},
+		"2 predictions are explained, want one":         {c: evaluate.Case{Prompt: "abc", Continuation: "de"}},
+		"unknown method":                                {c: evaluate.Case{Prompt: "abc"}, opts: evaluate.Options{Methods: []string{"best"}}},
+	} {
+		if c.opts.Methods == nil {
+			c.opts.Methods = []string{"raw"}
+		}
+		if _, err := evaluate.Run(t.Context(), reader{name: "r"}, []evaluate.Case{c.c}, c.opts); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := evaluate.Run(ctx, reader{name: "r"}, cases, options); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that it was cancelled", err)
+	}
+}
+
+var _ attribution.Predictor = reader{}

@@ -1,0 +1,29 @@
+package evaluate
+
+import (
+	"encoding/json"
+	"math"
+)
+
+// Value is a number, or NaN where there is none, which is null in JSON.
+type Value float64
+
+// nothing is the value that there is not.
+var nothing = Value(math.NaN())
+
+// MarshalJSON writes the number, or null.
+func (v Value) MarshalJSON() ([]byte, error) {
+	if x := float64(v); !math.IsNaN(x) {
+		return json.Marshal(x)
+	}
+	return []byte("null"), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (v *Value) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*v = Value(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(b, (*float64)(v))
+}

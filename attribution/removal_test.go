@@ -1,0 +1,68 @@
+package attribution_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// replacer is a fake with a mask.
+type replacer struct{ *fake }
+
+func (replacer) Replacement(kind string) (int, bool) { return 9, kind == "mask" }
+
+// Several tokens are taken out at once, and the position that predicts goes with them.
+func TestRemovalWithout(t *testing.T) {
+	q := trace.Query{IDs: []int{1, 2, 3, 4}, Objective: trace.Objective{Position: 3, Token: 5}}
+	for _, c := range []struct {
+		kind   string
+		tokens []int
+		ids    string
+		at     int
+	}{
+		{"mask", []int{2, 0}, "[9 2 9 4]", 3},
+		{"mask", []int{0, 1, 2, 3}, "[9 9 9 9]", 3},
+		{"w6", []int{3}, "[1 2 3 7]", 3},
+		{"delete", []int{0, 2}, "[2 4]", 1},
+		{"delete", []int{3}, "[1 2 3]", 2},
+		{"delete", []int{3, 1, 2}, "[1]", 0},
+		{"delete", []int{0, 1, 2, 3}, "[4]", 0},
+		{"delete", nil, "[1 2 3 4]", 3},
+	} {
+		r, err := attribution.NewRemoval(t.Context(), replacer{newFake(1, evenly)}, q, attribution.Scoring{Replacement: c.kind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := r.Without(c.tokens...)
+		if fmt.Sprint(got.IDs) != c.ids || got.Position != c.at || got.Quantity != trace.Probability {
+			t.Errorf("%s %v: ids %v, position %d, %s; want %s, %d", c.kind, c.tokens, got.IDs, got.Position, got.Quantity, c.ids, c.at)
+		}
+	}
+	if diff := cmp.Diff([]int{1, 2, 3, 4}, q.IDs); diff != "" {
+		t.Errorf("the query changed (-want +got):\n%s", diff)
+	}
+	if _, err := attribution.NewRemoval(t.Context(), replacer{newFake(1, evenly)}, q, attribution.Scoring{Replacement: "unknown"}); !errors.Is(err, attribution.ErrUsage) {
+		t.Errorf("error %v, want a usage error", err)
+	}
+}
+
+// An encoder is asked at its position, which cannot be deleted.
+func TestRemovable(t *testing.T) {
+	m := newEncoder(1, evenly)
+	q := trace.Query{IDs: []int{1, 2, 3}, Objective: trace.Objective{Position: 1}}
+	r, err := attribution.NewRemoval(t.Context(), m, q, attribution.Scoring{Replacement: "delete"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int{0, 2}, r.Removable()); diff != "" {
+		t.Errorf("removable (-want +got):\n%s", diff)
+	}
+	if got := r.Without(0, 2); fmt.Sprint(got.IDs, got.Position) != "[2] 0" {
+		t.Errorf("ids %v, position %d", got.IDs, got.Position)
+	}
+}
