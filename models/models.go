@@ -125,6 +125,9 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 	if err != nil {
 		return nil, err
 	}
+	if opts.Shuffle != 0 {
+		load, hash = shuffled(load, opts.Shuffle), fmt.Sprintf("%s, shuffled by seed %d", hash, opts.Shuffle)
+	}
 	backend, err := OpenBackend(opts.Backend)
 	if err != nil {
 		return nil, err

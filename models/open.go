@@ -23,6 +23,9 @@ type Options struct {
 	DType string
 	// MaxMemory is how many bytes weights and what a run records may take; 0 is what the machine has left, of which a tenth is kept back.
 	MaxMemory int64
+	// Shuffle, if it is not 0, is the seed by which the entries of every matrix change places: a model of this shape that has learnt nothing,
+	// to see which methods notice. Its hash is another.
+	Shuffle uint64
 	// Hub says where a model of the Hub is looked for; nil is as the user has set up the Python tools, by the environment.
 	Hub *hub.Options
 	// Progress, if not nil, is told how far a download is. With Hub its own counts.

@@ -1,0 +1,34 @@
+package models
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+
+	"github.com/headwater-ml/headwater/models/transformer"
+)
+
+// shuffled returns a loader whose matrices have their entries in random order, each matrix in its own: nothing that was learnt is left but
+// how large weights are (Adebayo et al. 2018, §3.1). Norms and biases stay, without which numbers might grow without bound.
+func shuffled(load transformer.Loader, seed uint64) transformer.Loader {
+	return func(p transformer.Param, put func(first int, values []float32)) error {
+		if len(p.Shape) < 2 {
+			return load(p, put)
+		}
+		var all []float32
+		if err := load(p, func(first int, values []float32) {
+			if need := first + len(values); need > len(all) {
+				all = append(all, make([]float32, need-len(all))...)
+			}
+			copy(all[first:], values)
+		}); err != nil {
+			return err
+		}
+		h := fnv.New64a()
+		fmt.Fprint(h, p.Name)
+		rng := rand.New(rand.NewPCG(seed, h.Sum64()))
+		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		put(0, all)
+		return nil
+	}
+}
