@@ -5,96 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
 	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/headwater-ml/headwater/attribution/maxflow"
+	"github.com/headwater-ml/headwater/internal/flowmaps"
 )
 
 // flowTol is the error allowed against independent solvers; the worst seen is 6e-15.
 const flowTol = 1e-12
 
-// maps is L layers of T rows, [L,T,T].
-type maps struct {
-	name          string
-	L, T          int
-	bidirectional bool
-	data          []float64
-}
-
-func (m maps) at(l, i, j int) float64 { return m.data[(l*m.T+i)*m.T+j] }
-
-// newMaps fills rows with weight(l,i,j) for visible j, normalises them and adds ½ residual if asked.
-func newMaps(name string, L, T int, bidirectional, residual bool, weight func(l, i, j int) float64) maps {
-	m := maps{name: name, L: L, T: T, bidirectional: bidirectional, data: make([]float64, L*T*T)}
-	for l := range L {
-		for i := range T {
-			row := m.data[(l*T+i)*T:][:T]
-			sum := 0.0
-			for j := range row {
-				if bidirectional || j <= i {
-					row[j] = weight(l, i, j)
-					sum += row[j]
-				}
-			}
-			for j := range row {
-				if sum > 0 {
-					row[j] /= sum
-				}
-				if residual {
-					row[j] /= 2
-				}
-			}
-			if residual {
-				row[i] += 0.5
-			}
-		}
-	}
-	return m
-}
-
-// gamma has weights of Marsaglia and Tsang's gamma distribution of that shape: the smaller, the sharper.
-func gamma(seed uint64, shape float64) func(l, i, j int) float64 {
-	rng := rand.New(rand.NewPCG(seed, 1))
-	return func(int, int, int) float64 { return sampleGamma(rng, shape) }
-}
-
-func sampleGamma(rng *rand.Rand, shape float64) float64 {
-	if shape < 1 {
-		return sampleGamma(rng, shape+1) * math.Pow(rng.Float64(), 1/shape)
-	}
-	d := shape - 1.0/3
-	for {
-		x := rng.NormFloat64()
-		v := math.Pow(1+x/math.Sqrt(9*d), 3)
-		if v > 0 && math.Log(rng.Float64()) < x*x/2+d-d*v+d*math.Log(v) {
-			return d * v
-		}
-	}
-}
-
-// sink puts 90 % on token 0, previous 70 % on the token before; the rest is sharp noise.
-func sink(seed uint64) func(l, i, j int) float64 {
-	return mostly(seed, 0.9, func(int) int { return 0 })
-}
-func previous(seed uint64) func(l, i, j int) float64 { return mostly(seed, 0.7, before) }
-func before(i int) int                               { return max(i-1, 0) }
-
-func mostly(seed uint64, share float64, where func(i int) int) func(l, i, j int) float64 {
-	noise := gamma(seed, 0.3)
-	return func(l, i, j int) float64 {
-		w := (1 - share) * noise(l, i, j)
-		if j == where(i) {
-			w += share
-		}
-		return w
-	}
-}
-
-func (m maps) graph() *maxflow.Graph {
-	g := maxflow.New(m.L, m.bidirectional)
-	g.Extend(m.data, m.T)
+func graph(m flowmaps.Maps) *maxflow.Graph {
+	g := maxflow.New(m.L, m.Bidirectional)
+	g.Extend(m.Data, m.T)
 	return g
 }
 
@@ -107,21 +34,40 @@ func row(t testing.TB, g *maxflow.Graph, l, i int) []float64 {
 	return r
 }
 
-// TestExact compares every pair of small networks with Edmonds and Karp's algorithm in exact fractions.
+// small returns networks of up to five tokens and layers whose weights are 0 to 3 before rows are divided by their sums, so
+// that there are zeros and ties.
+func small(seed uint64) flowmaps.Maps {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	L, T := 1+int(seed%5), 1+rng.IntN(5)
+	return flowmaps.Fill("small", L, T, seed%2 == 1, seed%3 > 0, func(_, _ int, row []float64) {
+		for j := range row {
+			row[j] = float64(rng.IntN(4))
+		}
+	})
+}
+
+// sharp returns maps without residual, whose own edges are as narrow as others.
+func sharp(L, T int, bidirectional bool, seed uint64) flowmaps.Maps {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	return flowmaps.Fill("no residual", L, T, bidirectional, false, func(_, _ int, row []float64) {
+		for j := range row {
+			row[j] = math.Exp(3 * rng.NormFloat64())
+		}
+	})
+}
+
+// TestExact compares every pair of small networks with exact fractions.
 func TestExact(t *testing.T) {
-	for seed := range uint64(40) {
-		rng := rand.New(rand.NewPCG(seed, 7))
-		L, T := 1+int(seed%5), 1+rng.IntN(5)
-		weight := func(int, int, int) float64 { return float64(rng.IntN(4)) } // zeros and ties
-		m := newMaps("small", L, T, seed%2 == 1, seed%3 > 0, weight)
-		g := m.graph()
-		for l := range L {
-			for i := range T {
+	for seed := range uint64(60) {
+		m := small(seed)
+		g := graph(m)
+		for l := range m.L {
+			for i := range m.T {
 				got := row(t, g, l, i)
-				for j := range T {
-					want, _ := edmondsKarp(m, l, i, j).Float64()
-					if math.Abs(got[j]-want) > flowTol {
-						t.Errorf("seed %d: L=%d T=%d flow (%d,%d)→%d = %.17g, want %.17g", seed, L, T, l, i, j, got[j], want)
+				for j := range m.T {
+					exact, _ := exactFlow(m, l, i, j)
+					if want, _ := exact.Float64(); !(math.Abs(got[j]-want) <= flowTol) {
+						t.Errorf("seed %d: L=%d T=%d flow (%d,%d)→%d = %.17g, want %.17g", seed, m.L, m.T, l, i, j, got[j], want)
 					}
 				}
 			}
@@ -129,211 +75,193 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// edmondsKarp augments along shortest paths until there is none, in fractions of the float64 capacities.
-func edmondsKarp(m maps, l, i, j int) *big.Rat {
-	n := (l + 2) * m.T
-	room := make([]*big.Rat, n*n)
-	for k := range room {
-		room[k] = new(big.Rat)
+// TestPairs compares random pairs of all kinds with a plain Dinic. HEADWATER_FLOW_PAIRS is how many; with 10000 and more, big
+// networks are among them. Big and sharp maps are where phantom edges once hid.
+func TestPairs(t *testing.T) {
+	pairs := 300
+	if s := os.Getenv("HEADWATER_FLOW_PAIRS"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatalf("HEADWATER_FLOW_PAIRS: %v", err)
+		}
+		pairs = n
 	}
-	for k := range l + 1 {
-		for u := range m.T {
-			for v := range m.T {
-				room[((k+1)*m.T+u)*n+k*m.T+v].SetFloat64(m.at(k, u, v))
+	type size struct{ L, T, weight int }
+	sizes := []size{{3, 20, 6}, {4, 33, 4}, {6, 70, 4}, {12, 64, 4}}
+	if pairs >= 10000 {
+		sizes = append(sizes, size{24, 64, 2}, size{12, 130, 2}, size{24, 128, 1}, size{12, 256, 1})
+	}
+	shares, total := 0, 0
+	for _, s := range sizes {
+		shares += s.weight * 2 * (len(flowmaps.Kinds) + 1)
+	}
+	worst := 0.0
+	for n, s := range sizes {
+		for b, bidirectional := range []bool{false, true} {
+			all := []flowmaps.Maps{sharp(s.L, s.T, bidirectional, uint64(n))}
+			for k, kind := range flowmaps.Kinds {
+				all = append(all, flowmaps.New(kind, s.L, s.T, bidirectional, uint64(100*n+10*b+k)))
+			}
+			for _, m := range all {
+				count := 1 + pairs*s.weight/shares
+				worst = max(worst, comparePairs(t, m, count, uint64(n)))
+				total += count
 			}
 		}
 	}
-	source, sink, total := (l+1)*m.T+i, j, new(big.Rat)
-	for {
-		from := shortestPath(room, n, source, sink)
-		if from[sink] < 0 {
-			return total
-		}
-		least := new(big.Rat).SetInt64(1 << 40)
-		for v := sink; v != source; v = from[v] {
-			if r := room[from[v]*n+v]; r.Cmp(least) < 0 {
-				least.Set(r)
+	t.Logf("%d pairs, worst error %.2g", total, worst)
+}
+
+// comparePairs returns the worst error of some pairs, several from each of some tokens; the first is the last token after
+// the last layer.
+func comparePairs(t *testing.T, m flowmaps.Maps, count int, seed uint64) (worst float64) {
+	const each = 8
+	rng := rand.New(rand.NewPCG(seed, 5))
+	g, reference := graph(m), newPlain(m)
+	l, i := m.L-1, m.T-1
+	for ; count > 0; count -= each {
+		flows := row(t, g, l, i)
+		for range min(count, each) {
+			j := rng.IntN(m.T)
+			want := reference.flow(l, i, j)
+			worst = max(worst, math.Abs(flows[j]-want))
+			if !(math.Abs(flows[j]-want) <= flowTol) {
+				t.Errorf("%s L=%d T=%d bidirectional=%v: flow (%d,%d)→%d = %.17g, want %.17g",
+					m.Name, m.L, m.T, m.Bidirectional, l, i, j, flows[j], want)
 			}
 		}
-		for v := sink; v != source; v = from[v] {
-			room[from[v]*n+v].Sub(room[from[v]*n+v], least)
-			room[v*n+from[v]].Add(room[v*n+from[v]], least)
-		}
-		total.Add(total, least)
+		l, i = rng.IntN(m.L), rng.IntN(m.T)
 	}
-}
-
-// shortestPath returns the predecessor of every node, -1 where the source does not reach.
-func shortestPath(room []*big.Rat, n, source, sink int) []int {
-	from := make([]int, n)
-	for v := range from {
-		from[v] = -1
-	}
-	from[source] = source
-	for queue := []int{source}; len(queue) > 0 && from[sink] < 0; queue = queue[1:] {
-		for v := range n {
-			if from[v] < 0 && room[queue[0]*n+v].Sign() > 0 {
-				from[v] = queue[0]
-				queue = append(queue, v)
-			}
-		}
-	}
-	return from
-}
-
-// TestLarge compares pairs of big and sharp networks, where phantom edges once hid, with a plain Dinic.
-func TestLarge(t *testing.T) {
-	sets := []maps{
-		newMaps("sharp", 12, 64, false, true, gamma(1, 0.1)),
-		newMaps("middle", 6, 64, false, true, gamma(2, 0.4)),
-		newMaps("smooth", 12, 64, false, true, gamma(3, 2)),
-		newMaps("previous", 12, 64, false, true, previous(4)),
-		newMaps("sink", 12, 64, false, true, sink(5)),
-		newMaps("sink", 6, 64, false, true, sink(6)),
-		newMaps("sink", 12, 130, false, true, sink(7)),
-		newMaps("sharp", 24, 70, false, true, gamma(8, 0.1)),
-		newMaps("no residual", 8, 66, false, false, gamma(9, 0.2)),
-		newMaps("bidirectional sharp", 6, 40, true, true, gamma(10, 0.1)),
-		newMaps("bidirectional sink", 6, 66, true, true, sink(11)),
-		newMaps("bidirectional, no residual", 5, 30, true, false, gamma(12, 0.3)),
-	}
-	for _, m := range sets {
-		t.Run(fmt.Sprintf("%s/L=%d/n=%d", m.name, m.L, m.T), func(t *testing.T) {
-			g, worst := m.graph(), 0.0
-			for _, i := range []int{m.T - 1, m.T / 2} {
-				got := row(t, g, m.L-1, i)
-				for j := 0; j < m.T; j += m.T/7 + 1 {
-					want := plainDinic(m, m.L-1, i, j)
-					worst = max(worst, math.Abs(got[j]-want))
-					if !(math.Abs(got[j]-want) <= flowTol) {
-						t.Errorf("flow %d→%d = %.17g, want %.17g", i, j, got[j], want)
-					}
-				}
-			}
-			t.Logf("worst %g", worst)
-		})
-	}
-}
-
-// plainDinic is the textbook algorithm on a list of edges, residual tolerance 1e-17.
-func plainDinic(m maps, l, i, j int) float64 {
-	const eps = 1e-17
-	d := &dinic{head: make([][]int, (l+2)*m.T)}
-	for k := range l + 1 {
-		for u := range m.T {
-			for v := range m.T {
-				if c := m.at(k, u, v); c > 0 {
-					d.add((k+1)*m.T+u, k*m.T+v, c)
-				}
-			}
-		}
-	}
-	total := 0.0
-	for d.levels((l+1)*m.T+i, j, eps) {
-		d.next = make([]int, len(d.head))
-		for {
-			p := d.augment((l+1)*m.T+i, j, math.Inf(1), eps)
-			if p <= eps {
-				break
-			}
-			total += p
-		}
-	}
-	return total
-}
-
-type dinic struct {
-	head [][]int
-	to   []int
-	room []float64
-	dist []int
-	next []int
-}
-
-func (d *dinic) add(u, v int, c float64) {
-	d.head[u] = append(d.head[u], len(d.to))
-	d.head[v] = append(d.head[v], len(d.to)+1)
-	d.to = append(d.to, v, u)
-	d.room = append(d.room, c, 0)
-}
-
-func (d *dinic) levels(s, t int, eps float64) bool {
-	d.dist = make([]int, len(d.head))
-	d.dist[s] = 1
-	for queue := []int{s}; len(queue) > 0; queue = queue[1:] {
-		for _, e := range d.head[queue[0]] {
-			if d.room[e] > eps && d.dist[d.to[e]] == 0 {
-				d.dist[d.to[e]] = d.dist[queue[0]] + 1
-				queue = append(queue, d.to[e])
-			}
-		}
-	}
-	return d.dist[t] > 0
-}
-
-func (d *dinic) augment(u, t int, limit, eps float64) float64 {
-	if u == t {
-		return limit
-	}
-	for ; d.next[u] < len(d.head[u]); d.next[u]++ {
-		e := d.head[u][d.next[u]]
-		if d.room[e] <= eps || d.dist[d.to[e]] != d.dist[u]+1 {
-			continue
-		}
-		if p := d.augment(d.to[e], t, min(limit, d.room[e]), eps); p > eps {
-			d.room[e] -= p
-			d.room[e^1] += p
-			return p
-		}
-	}
-	return 0
+	return worst
 }
 
 // TestGrowth adds tokens one by one, across the border of a word, and compares with all at once, bit for bit.
 func TestGrowth(t *testing.T) {
-	m := newMaps("sharp", 4, 70, false, true, gamma(1, 0.2))
-	grown, whole := maxflow.New(m.L, false), m.graph()
-	for i := range m.T {
-		var rows []float64
-		for l := range m.L {
-			rows = append(rows, m.data[(l*m.T+i)*m.T:][:i+1]...)
+	for _, kind := range []string{"gamma0.1", "gamma0.4", "previous"} {
+		m := flowmaps.New(kind, 4, 140, false, 1)
+		grown, whole := maxflow.New(m.L, false), graph(m)
+		for i := range m.T {
+			var rows []float64
+			for l := range m.L {
+				rows = append(rows, m.Data[(l*m.T+i)*m.T:][:i+1]...)
+			}
+			grown.Extend(rows, 1)
+			if i%10 != 9 {
+				continue
+			}
+			got, want := row(t, grown, m.L-1, i), row(t, whole, m.L-1, i)[:i+1]
+			if !slices.Equal(got, want) {
+				t.Fatalf("%s: flow from %d = %v after growth, %v at once", kind, i, got, want)
+			}
 		}
-		grown.Extend(rows, 1)
-		if i%10 != 9 {
-			continue
-		}
-		got, want := row(t, grown, m.L-1, i), row(t, whole, m.L-1, i)[:i+1]
-		for j := range want {
-			if got[j] != want[j] {
-				t.Fatalf("flow %d→%d = %v after growth, %v at once", i, j, got[j], want[j])
+	}
+}
+
+// TestLevels compares all levels at once with row after row, bit for bit.
+func TestLevels(t *testing.T) {
+	for seed, bidirectional := range []bool{false, true} {
+		for _, kind := range flowmaps.Kinds {
+			for _, L := range []int{1, 2, 7} {
+				m := flowmaps.New(kind, L, 30, bidirectional, uint64(seed))
+				g := graph(m)
+				for _, i := range []int{0, 17, 29} {
+					got, err := g.Levels(context.Background(), []float64{42}, i)
+					if err != nil {
+						t.Fatal(err)
+					}
+					want := []float64{42}
+					for l := range L {
+						want = append(want, row(t, g, l, i)...)
+					}
+					if !slices.Equal(got, want) {
+						t.Fatalf("%s, bidirectional %v, L=%d: levels of %d = %v, rows %v", kind, bidirectional, L, i, got, want)
+					}
+				}
 			}
 		}
 	}
 }
 
 func TestTopRow(t *testing.T) {
-	m := newMaps("sharp", 4, 12, false, true, gamma(1, 0.2))
-	other := newMaps("other", 4, 12, false, true, gamma(2, 0.2))
-	g := m.graph()
-	top := other.data[(2*12+9)*12:][:12]
+	m, other := flowmaps.New("gamma0.1", 4, 12, false, 1), flowmaps.New("gamma0.1", 4, 12, false, 2)
+	g := graph(m)
+	before := row(t, g, 2, 9)
+	top := other.Data[(2*12+9)*12:][:12]
 	got, err := g.Row(context.Background(), nil, 2, 9, top)
 	if err != nil {
 		t.Fatal(err)
 	}
-	copy(m.data[(2*12+9)*12:][:12], top)
-	for j, want := range row(t, m.graph(), 2, 9) {
-		if got[j] != want {
-			t.Errorf("flow to %d with another top row = %v, want %v", j, got[j], want)
-		}
+	if after := row(t, g, 2, 9); !slices.Equal(after, before) {
+		t.Errorf("another top row stayed: %v, before %v", after, before)
+	}
+	copy(m.Data[(2*12+9)*12:][:12], top)
+	if want := row(t, graph(m), 2, 9); !slices.Equal(got, want) {
+		t.Errorf("flow with another top row = %v, want %v", got, want)
 	}
 }
 
+// TestBadNumbers checks that what is no capacity counts as 0 and that nothing hangs.
+func TestBadNumbers(t *testing.T) {
+	m := flowmaps.New("gamma0.4", 5, 20, false, 1)
+	clean := flowmaps.New("gamma0.4", 5, 20, false, 1)
+	rng := rand.New(rand.NewPCG(1, 2))
+	bad := []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1}
+	for range 60 {
+		at := rng.IntN(len(m.Data))
+		m.Data[at], clean.Data[at] = bad[rng.IntN(len(bad))], 0
+	}
+	if got, want := row(t, graph(m), 4, 19), row(t, graph(clean), 4, 19); !slices.Equal(got, want) {
+		t.Errorf("flow with bad numbers = %v, with zeros %v", got, want)
+	}
+	huge := flowmaps.Fill("huge", 3, 6, false, false, func(_, _ int, row []float64) {})
+	for i := range huge.Data {
+		huge.Data[i] *= math.MaxFloat64
+	}
+	row(t, graph(huge), 2, 5)
+}
+
+// cancelled is a context that is done when it has been looked at some times.
+type cancelled struct {
+	context.Context
+	looks int
+}
+
+func (c *cancelled) Err() error {
+	if c.looks--; c.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
 func TestCancel(t *testing.T) {
-	m := newMaps("sharp", 4, 12, false, true, gamma(1, 0.2))
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := m.graph().Row(ctx, nil, 3, 11, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("Row after cancel returned %v", err)
+	g := graph(flowmaps.New("gamma0.1", 4, 12, false, 1))
+	for _, looks := range []int{0, 5} {
+		if _, err := g.Row(&cancelled{context.Background(), looks}, nil, 3, 11, nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("Row after cancel returned %v", err)
+		}
+		if _, err := g.Levels(&cancelled{context.Background(), looks}, nil, 11); !errors.Is(err, context.Canceled) {
+			t.Errorf("Levels after cancel returned %v", err)
+		}
+	}
+	if _, err := g.MinCut(&cancelled{context.Background(), 0}, 3, 11, 0, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("MinCut after cancel returned %v", err)
+	}
+}
+
+// TestCancelLong cancels a row over 512 tokens, of the kind that takes longest, in the middle.
+func TestCancelLong(t *testing.T) {
+	if os.Getenv("HEADWATER_FLOW_PAIRS") == "" {
+		t.Skip("takes seconds; HEADWATER_FLOW_PAIRS is not set")
+	}
+	g := graph(flowmaps.New("sink90", 12, 512, false, 1))
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	_, err := g.Levels(ctx, nil, 511)
+	if late := time.Since(deadline); !errors.Is(err, context.DeadlineExceeded) || late > 100*time.Millisecond {
+		t.Errorf("Levels returned %v, %v after the deadline, want 100ms at most", err, late)
+	} else {
+		t.Logf("returned %v after the deadline", late)
 	}
 }
 
@@ -343,6 +271,9 @@ func TestPanics(t *testing.T) {
 		"short rows":   func() { maxflow.New(2, false).Extend(make([]float64, 3), 2) },
 		"second batch": func() { g := maxflow.New(1, true); g.Extend([]float64{1}, 1); g.Extend([]float64{1, 0}, 1) },
 		"no such row":  func() { _, _ = maxflow.New(1, false).Row(context.Background(), nil, 0, 0, nil) },
+		"no such token": func() {
+			_, _ = graph(flowmaps.New("uniform", 1, 2, false, 1)).MinCut(context.Background(), 0, 0, 2, nil)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -355,20 +286,55 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// BenchmarkRow is one row at the top level, all sinks: what one generated token costs.
+// BenchmarkRow is one row at the top level, all sinks: what one generated token costs; BenchmarkLevels is all levels of it.
 func BenchmarkRow(b *testing.B) {
-	for _, m := range []maps{
-		newMaps("gamma0.1", 12, 64, false, true, gamma(1, 0.1)),
-		newMaps("gamma0.4", 12, 64, false, true, gamma(2, 0.4)),
-		newMaps("gamma2.0", 12, 64, false, true, gamma(3, 2)),
-		newMaps("previous", 12, 64, false, true, previous(4)),
-		newMaps("sink90", 12, 64, false, true, sink(5)),
-	} {
-		b.Run(fmt.Sprintf("%s/L=%d/n=%d", m.name, m.L, m.T), func(b *testing.B) {
-			g, dst := m.graph(), make([]float64, 0, m.T)
-			b.ReportAllocs()
+	benchmark(b, func(g *maxflow.Graph, dst []float64, m flowmaps.Maps) []float64 {
+		dst, _ = g.Row(context.Background(), dst, m.L-1, m.T-1, nil)
+		return dst
+	})
+}
+
+func BenchmarkLevels(b *testing.B) {
+	benchmark(b, func(g *maxflow.Graph, dst []float64, m flowmaps.Maps) []float64 {
+		dst, _ = g.Levels(context.Background(), dst, m.T-1)
+		return dst
+	})
+}
+
+func benchmark(b *testing.B, run func(g *maxflow.Graph, dst []float64, m flowmaps.Maps) []float64) {
+	for _, kind := range flowmaps.Kinds {
+		for _, T := range []int{64, 128} {
+			b.Run(fmt.Sprintf("%s/L=12/n=%d", kind, T), func(b *testing.B) {
+				m := flowmaps.New(kind, 12, T, false, 1)
+				g, dst := graph(m), []float64(nil)
+				b.ReportAllocs()
+				for b.Loop() {
+					dst = run(g, dst[:0], m)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkExtend is one more token.
+func BenchmarkExtend(b *testing.B) {
+	for _, T := range []int{64, 128, 256} {
+		b.Run(fmt.Sprintf("L=12/n=%d", T), func(b *testing.B) {
+			m := flowmaps.New("gamma0.4", 12, T, false, 1)
+			g := graph(m)
+			var last []float64
 			for b.Loop() {
-				dst, _ = g.Row(context.Background(), dst[:0], m.L-1, m.T-1, nil)
+				if g.Tokens() == T+32 {
+					b.StopTimer()
+					g = graph(m)
+					b.StartTimer()
+				}
+				n := g.Tokens() + 1
+				last = append(last[:0], make([]float64, 12*n)...)
+				for l := range 12 {
+					copy(last[l*n:], m.Data[((l+1)*T-1)*T:][:T])
+				}
+				g.Extend(last, 1)
 			}
 		})
 	}
