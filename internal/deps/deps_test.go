@@ -72,6 +72,8 @@ var allowed = map[string][]string{
 	"cmd/train-tiny":       {"models", "models/tiny", "models/tiny/train", "models/xla"},
 	"internal/deps":        nil,
 	"internal/e2e":         {everything},
+	"internal/flowbench":   {"attribution", "attribution/maxflow", "attribution/trace", "internal/flowmaps", "models"},
+	"internal/flowmaps":    nil,
 	"internal/growth":      {"attribution", "models", "models/xla", gonum, "gonum.org/v1/plot/..."},
 	"internal/peers/bench": {"attribution/trace", "models", "models/hub", "models/xla"},
 }
@@ -88,9 +90,10 @@ const (
 var (
 	allowedInTests = []string{"github.com/google/go-cmp/cmp/..."}
 	allowedOutside = map[string][]string{
-		"attribution": {"attribution/attributiontest", "models", "models/..."},
-		"gonbext":     {"models", "models/..."},
-		"models":      {"attribution", "models/..."},
+		"attribution":         {"attribution/attributiontest", "models", "models/..."},
+		"attribution/maxflow": {"internal/flowmaps"},
+		"gonbext":             {"models", "models/..."},
+		"models":              {"attribution", "models/..."},
 		// The two ends of one protocol are tested together.
 		"gonbext/engine": {"gonbext/engine/server"},
 		// A parity test opens real checkpoints.
