@@ -145,15 +145,10 @@ func (b *Block) normed(part, whole *Node, name string) *Node {
 
 // normed is [Spec.norm] of whole, of which part is a part, without the bias: (part - its mean)/√(variance of the whole + ε)·g.
 func (s *Spec) normed(part, whole *Node, w Weights) *Node {
-	gain := alignLast(w("gain"), part)
-	if s.NormOffset != 0 {
-		gain = AddScalar(gain, s.NormOffset)
+	if !s.RMS {
+		part = centred(part)
 	}
-	if s.RMS {
-		return Mul(Mul(part, s.inverseRMS(whole)), gain)
-	}
-	part = Sub(part, ReduceAndKeep(part, ReduceMean, -1))
-	return Mul(Mul(part, s.inverseRMS(Sub(whole, ReduceAndKeep(whole, ReduceMean, -1)))), gain)
+	return Mul(Mul(part, s.inverseSpread(whole)), s.gain(part, w))
 }
 
 // perTarget makes x [B,N,D] fit [B,K,N,S,D].

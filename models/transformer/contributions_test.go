@@ -96,25 +96,7 @@ func (b *layer) contribution(t, s, head int) []float64 {
 
 // linearised is (part - mean part)/σ(whole) ⊙ γ, or part/rms(whole) ⊙ γ.
 func (b *layer) linearised(name string, part, whole []float64) []float64 {
-	gain, mean, variance := b.weight(name+".gain"), 0.0, b.spec.NormEpsilon
-	center := func(x []float64) (m float64) {
-		if !b.spec.RMS {
-			for _, v := range x {
-				m += v / float64(len(x))
-			}
-		}
-		return m
-	}
-	mean = center(whole)
-	for _, v := range whole {
-		variance += (v - mean) * (v - mean) / float64(len(whole))
-	}
-	mean = center(part)
-	y := make([]float64, len(part))
-	for i, v := range part {
-		y[i] = (v - mean) / math.Sqrt(variance) * (float64(gain[i]) + b.spec.NormOffset)
-	}
-	return y
+	return linear(b.spec, part, whole, b.weight(name+".gain"))
 }
 
 func length2(x []float64) float64 { return math.Sqrt(dot(x, x)) }
