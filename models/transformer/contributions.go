@@ -25,16 +25,27 @@ func (b *Block) Contributions(heads trace.Heads) *Node {
 		return b.contributionsOfOne(attention, value)
 	}
 	moved := b.moved(value, w) // [B,K,S,D]
-	f := func(h int) *Node {   // of one head, [B,1,N,S,D]
-		at := AxisRange(h, h+1)
-		return Mul(InsertAxes(SliceAxis(attention, 1, at), -1), InsertAxes(SliceAxis(moved, 1, at), 2))
-	}
 	if !together {
 		return Mul(InsertAxes(attention, -1), InsertAxes(moved, 2))
 	}
-	sum := f(0)
-	for h := 1; h < b.spec.Heads; h++ {
-		sum = Add(sum, f(h))
+	return b.headSum(attention, moved)
+}
+
+// headSum is Σ_h attention_h × moved_h, [B,1,N,S,D] of [B,H,N,S] and [B,H,S,D]. As a product it is twice as fast in pure Go; a compiler sums
+// as it goes, without an array for each head.
+func (b *Block) headSum(attention, moved *Node) *Node {
+	if backendName(attention.Graph().Backend()) == "go" {
+		return InsertAxes(Einsum("bhns,bhsd->bnsd", attention, moved), 1)
+	}
+	var sum *Node
+	for h := range b.spec.Heads {
+		at := AxisRange(h, h+1)
+		f := Mul(InsertAxes(SliceAxis(attention, 1, at), -1), InsertAxes(SliceAxis(moved, 1, at), 2)) // [B,1,N,S,D]
+		if sum == nil {
+			sum = f
+			continue
+		}
+		sum = Add(sum, f)
 	}
 	return sum
 }

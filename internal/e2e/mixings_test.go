@@ -1,0 +1,48 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+)
+
+// TestMixingsOnBackends compares rows in pure Go with those of XLA, of a prompt and of a step behind it, over models with norms before and
+// behind the attention, and parallel to it with one key for all heads; heads are taken apart in one of them.
+func TestMixingsOnBackends(t *testing.T) {
+	together := mixings("alti", "globenc", "mixing-ratio", "norms", "value-zeroing-euclidean-final-norm")
+	apart := mixings("norms-residual", "value-zeroing")
+	for i := range apart {
+		apart[i].Heads.Fusion = trace.EachHead
+	}
+	for _, c := range []struct {
+		golden string
+		asks   []trace.MixingAsk
+	}{{"gpt2", append(apart, together...)}, {"opt_350", together}, {"falcon7", together}} {
+		t.Run(c.golden, func(t *testing.T) {
+			mixingsAgree(t, open(t, goldens+c.golden, "xla"), open(t, goldens+c.golden, "go"), c.asks)
+		})
+	}
+}
+
+// mixings ask for mixings by name, of every target.
+func mixings(names ...string) (asks []trace.MixingAsk) {
+	for _, name := range names {
+		asks = append(asks, trace.MixingAsk{Name: name, AllRows: true})
+	}
+	return asks
+}
+
+func mixingsAgree(t *testing.T, xla, plain *models.Model, asks []trace.MixingAsk) {
+	t.Helper()
+	text := []int{5, 17, 33, 8, 90, 41, 6, 77, 23}
+	ask := trace.Ask{Mixings: asks, Continuation: []int{7, 60}}
+	want := collect(t, plain, text, ask)
+	for i, step := range collect(t, xla, text, ask) {
+		for k, rows := range step.Rows {
+			data := want[i].Rows[k].Data
+			compare(t, fmt.Sprintf("step %d %s/%s", i, asks[k].Name, asks[k].Heads), rows.Data, data, scaled(data))
+		}
+	}
+}
