@@ -1,0 +1,65 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/certificate"
+	"github.com/headwater-ml/headwater/models/golden"
+)
+
+// sampleModel is the checkpoint whose certificate the README shows, from the root of the repository.
+const sampleModel = "models/testdata/goldens/llama3_rope"
+
+// sampleChecks begin the rows that it shows.
+var sampleChecks = []string{
+	"attention  ", "hidden states", "logits", "cached decode against one pass: attention", "cached decode against one pass: Value Zeroing",
+	"every tap on", "Value Zeroing against", "attention against",
+}
+
+// rounded are the figures of a certificate that another machine rounds differently: the worst error and where it is.
+var rounded = regexp.MustCompile(`worst \S+|, at .*`)
+
+// TestReadmeCertificate holds the certificate of the README to what the command prints, but for rounding.
+func TestReadmeCertificate(t *testing.T) {
+	const dir = "../../" + sampleModel
+	m := open(t, dir, "xla")
+	g, err := golden.Open(dir + "/golden.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	c, err := certificate.Run(context.Background(), m, certificate.Options{
+		Golden: g, Other: func() (*models.Model, error) { return models.Open(dir, models.Options{Backend: "go"}) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table bytes.Buffer
+	if _, err := c.WriteTo(&table); err != nil {
+		t.Fatal(err)
+	}
+	sample := "```\n$ headwater certify --model " + sampleModel + " --golden " + sampleModel + "/golden.safetensors\n" + shortened(table.String()) + "```\n"
+	partBut(t, "certificate", strings.ReplaceAll(sample, "../../", ""), rounded)
+}
+
+// shortened is a certificate without the rows that are not in sampleChecks; a line stands for those that are left out in one place.
+func shortened(table string) string {
+	var kept []string
+	for line := range strings.Lines(table) {
+		check, isRow := strings.CutPrefix(line, "ok     ")
+		shown := !isRow || slices.ContainsFunc(sampleChecks, func(name string) bool { return strings.HasPrefix(check, name) })
+		switch {
+		case shown:
+			kept = append(kept, line)
+		case kept[len(kept)-1] != "…\n":
+			kept = append(kept, "…\n")
+		}
+	}
+	return strings.Join(kept, "")
+}
