@@ -169,6 +169,34 @@ func TestPerHead(t *testing.T) {
 	}
 }
 
+// A mixing whose heads are taken together offers one of them alone, and no other fusion; one without heads apart offers none.
+func TestOneHead(t *testing.T) {
+	one, methods := trace.Heads{Fusion: trace.OneHead, Head: 1}, []string{"norms", "alti", "value-zeroing-euclidean"}
+	f := newFake(2, causal)
+	e := explain(t, f, "w1 w2", attribution.Options{Methods: methods, Heads: one, MaxTokens: 1})
+	want := []trace.MixingAsk{{Name: "norms", Heads: one}, {Name: "alti", AllRows: true}, {Name: "value-zeroing-euclidean", Heads: one}}
+	if diff := cmp.Diff(want, f.asked.Mixings); diff != "" {
+		t.Errorf("mixings asked for (-want +got):\n%s", diff)
+	}
+	if got := e.Methods["norms"].Options["heads"]; got != "1" {
+		t.Errorf("the settings of norms say heads %q, want 1", got)
+	}
+	head := 1
+	explain(t, f, "w1 w2", attribution.Options{Methods: []string{"norms-residual+rollout"}, PerHead: &head, MaxTokens: 1})
+	want = []trace.MixingAsk{{Name: "norms-residual", Heads: one, AllRows: true}, {Name: "norms-residual", AllRows: true}}
+	if diff := cmp.Diff(want, f.asked.Mixings); diff != "" {
+		t.Errorf("mixings asked for, one head over all (-want +got):\n%s", diff)
+	}
+	_, err := attribution.Explain(context.Background(), f, "w1", attribution.Options{Methods: []string{"norms"}, Heads: trace.Heads{Fusion: trace.MaxHeads}})
+	if !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), "heads applies to none of the methods: norms") {
+		t.Errorf("the maximum over heads of norms: error %v", err)
+	}
+	_, err = attribution.Attribute(context.Background(), []trace.Tensor{layerOf("norms", []float32{1})}, attribution.Options{Methods: []string{"norms"}, Heads: trace.Heads{Fusion: trace.OneHead}})
+	if !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), "of all heads together") {
+		t.Errorf("one head of rows of all: error %v", err)
+	}
+}
+
 // Each mixing is asked for once, with all rows only where an aggregation needs the prompt's.
 func TestAsk(t *testing.T) {
 	for _, c := range []struct {
@@ -350,7 +378,7 @@ func TestExplainRefusals(t *testing.T) {
 			attribution.Options{Methods: []string{"grad"}},
 			`unknown method "grad"; known are `,
 		},
-		{"unknown mixing", "w1", attribution.Options{Methods: []string{"norms+flow"}}, "known are attention, value-zeroing"},
+		{"unknown mixing", "w1", attribution.Options{Methods: []string{"norm+flow"}}, "known are alti, attention, globenc, norms"},
 		{"unknown aggregation", "w1", attribution.Options{Methods: []string{"attention+sum"}}, "known are flow, layer, rollout"},
 		{"residual", "w1", attribution.Options{Residual: ptr(1.01)}, "residual 1.01; it must be in [0,1]"},
 		{"residual NaN", "w1", attribution.Options{Residual: ptr(math.NaN())}, "residual NaN"},

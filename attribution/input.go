@@ -52,6 +52,9 @@ func newInput(tensors []trace.Tensor, opts Options) (*input, error) {
 		if _, done := in.tensors[m.Mixing]; done {
 			continue
 		}
+		if mi, _ := LookupMixing(m.Mixing); mi.OneHead && (opts.PerHead != nil || mi.takes(opts.Heads)) {
+			return nil, usagef("one head of %s, whose rows here are of all heads together; explain a prompt with it", m.Name)
+		}
 		i := slices.IndexFunc(tensors, func(t trace.Tensor) bool { return t.Name == m.Mixing })
 		if i < 0 { // the mean over its heads serves as well
 			i = slices.IndexFunc(tensors, func(t trace.Tensor) bool { return t.Name == m.Mixing+"-mean" })

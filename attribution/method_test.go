@@ -22,7 +22,10 @@ func TestMethods(t *testing.T) {
 			t.Errorf("LookupMethod(%q): %v", m.Name, err)
 		}
 	}
-	want := append([]string{"flow", "flow-normalized", "raw", "rollout", "value-zeroing", "value-zeroing-rollout"}, builtInScorers...)
+	want := append([]string{
+		"flow", "flow-normalized", "raw", "rollout", "alti", "globenc", "norms", "norms-residual", "norms-residual-norm",
+		"value-zeroing", "value-zeroing-euclidean", "value-zeroing-final-norm", "value-zeroing-rollout",
+	}, builtInScorers...)
 	slices.Sort(want)
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("methods (-want +got):\n%s", diff)
@@ -39,6 +42,7 @@ func TestPairs(t *testing.T) {
 	for name, residual := range map[string]float64{
 		"attention+layer": 0, "attention+rollout": .5, "attention+flow": .5,
 		"value-zeroing+layer": 0, "value-zeroing+rollout": 0, "value-zeroing+flow": 0,
+		"norms+layer": 0, "norms+rollout": .5, "norms-residual+rollout": 0, "alti+flow": 0,
 	} {
 		m, err := attribution.LookupMethod(name)
 		if err != nil || m.Name != name || m.Residual != residual || m.Summary == "" || m.Paper == "" {

@@ -10,13 +10,15 @@ import (
 type rule struct {
 	residual float64
 	// measured says that the residual weights come with the rows instead.
-	measured        bool
+	measured bool
+	// scaled says that C has a unit of its own and is divided by its sums first.
+	scaled          bool
 	dropSink, local bool
 	discard         float64
 }
 
 // apply returns Â and the rows that stay all zero: those of C where r is 0. C need not be normalised: the identity is added before the
-// division, which matters for heads fused by maximum or minimum, whose rows do not sum to 1. ratios has, for measured residuals, 1-r of
+// division, which matters for heads fused by maximum or minimum, whose rows do not sum to 1, unless it has a unit of its own. ratios has, for measured residuals, 1-r of
 // target t in column t of its row. The arguments are not modified.
 func (r rule) apply(c Mixed, ratios *Mixed, cfg Config) (Mixed, []place) {
 	zeros := r.applyTo(&c, &c.Data, ratios, cfg)
@@ -55,6 +57,9 @@ func (r rule) prepare(data []float64, c *Mixed, cfg Config) {
 		for n := range c.N {
 			change(row(data, n, c.T()), cfg.width(c.First+n, c.T()))
 		}
+	}
+	if r.scaled {
+		each(func(x []float64, _ int) { divideBySum(x) })
 	}
 	if r.dropSink {
 		each(dropSink)

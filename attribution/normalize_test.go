@@ -56,10 +56,16 @@ func TestPreparedRows(t *testing.T) {
 			"measured residual", "mixing ratios 0, ¼ and ½", []trace.Tensor{decoder, layerOf("mixing-ratio", []float32{0, 0, 0}, []float32{0, .25, 0}, []float32{0, 0, .5})},
 			attribution.Options{MeasuredResidual: true}, [][]float64{{1, 0, 0}, {.1875, .8125, 0}, {.25, .1875, .5625}},
 		},
+		{
+			"a unit of its own", "rows are divided by 4 and 8 before ½ is added", []trace.Tensor{layerOf("norms", []float32{4, 0}, []float32{6, 2})},
+			attribution.Options{Methods: []string{"norms+rollout"}}, [][]float64{{1, 0}, {.375, .625}},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.opts.Methods = []string{"rollout"}
-			m := attribute(t, c.opts, c.in...).Methods["rollout"]
+			if c.opts.Methods == nil {
+				c.opts.Methods = []string{"rollout"}
+			}
+			m := attribute(t, c.opts, c.in...).Methods[c.opts.Methods[0]]
 			for i, want := range c.want {
 				near(t, fmt.Sprintf("row %d (%s)", i, c.reason), m.Row(0, i), want, 1e-15)
 			}

@@ -175,10 +175,10 @@ func (o Options) settings(m planned, first, last int) map[string]string {
 	if m.job.rule.local {
 		s["local lift"] = "rows divided by uniform attention before the residual"
 	}
-	if m.mixing.Heads {
+	if m.mixing.takes(o.Heads) {
 		s["heads"] = o.Heads.String()
 	}
-	if m.mixing.Heads && o.PerHead != nil {
+	if o.PerHead != nil && m.mixing.takes(trace.Heads{Fusion: trace.OneHead}) {
 		s["per_head"] = fmt.Sprint(*o.PerHead)
 	}
 	if m.mixing.Distance && o.Threshold > 0 {

@@ -94,7 +94,7 @@ func (p *plan) add(m Method, set setting) {
 // job returns the job of a method: an old one if it has the same rows, residual and aggregation.
 func (p *plan) job(m Method, mi MixingInfo, info AggregationInfo, cfg Config, a Aggregation, lift bool) *job {
 	j := &job{mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1, ratios: -1}
-	j.rule = rule{residual: m.Residual, dropSink: p.opts.DropSink, local: p.opts.LocalLift && m.Residual > 0, discard: p.opts.Discard}
+	j.rule = rule{residual: m.Residual, scaled: mi.scaled(), dropSink: p.opts.DropSink, local: p.opts.LocalLift && m.Residual > 0, discard: p.opts.Discard}
 	if p.opts.Residual != nil && m.Residual > 0 {
 		j.rule.residual = *p.opts.Residual
 	}
@@ -103,10 +103,10 @@ func (p *plan) job(m Method, mi MixingInfo, info AggregationInfo, cfg Config, a 
 		j.rule.measured, j.rule.residual = true, 0
 		j.ratios = p.ask(trace.MixingAsk{Name: mixingRatio, AllRows: info.AllRows})
 	}
-	if mi.Heads {
+	if mi.takes(p.opts.Heads) {
 		ask.Heads = p.opts.Heads
 	}
-	if h := p.opts.PerHead; h != nil && mi.Heads {
+	if h := p.opts.PerHead; h != nil && mi.takes(trace.Heads{Fusion: trace.OneHead}) {
 		head := ask
 		head.Heads = trace.Heads{Fusion: trace.OneHead, Head: *h}
 		if info.AllRows {
@@ -172,11 +172,11 @@ func (p *plan) checkOptions() error {
 			"it combines no rows",
 		},
 		{
-			p.opts.Heads != trace.Heads{}, "heads", func(m planned) bool { return m.mixing.Heads },
-			"it has no heads apart",
+			p.opts.Heads != trace.Heads{}, "heads", func(m planned) bool { return m.mixing.takes(p.opts.Heads) },
+			"it has no heads to be taken like that",
 		},
 		{
-			p.opts.PerHead != nil, "per-head", func(m planned) bool { return m.mixing.Heads },
+			p.opts.PerHead != nil, "per-head", func(m planned) bool { return m.mixing.takes(trace.Heads{Fusion: trace.OneHead}) },
 			"it has no heads apart",
 		},
 		{

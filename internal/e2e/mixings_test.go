@@ -2,10 +2,15 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/transformer"
 )
 
 // TestMixingsOnBackends compares rows in pure Go with those of XLA, of a prompt and of a step behind it, over models with norms before and
@@ -44,5 +49,17 @@ func mixingsAgree(t *testing.T, xla, plain *models.Model, asks []trace.MixingAsk
 			data := want[i].Rows[k].Data
 			compare(t, fmt.Sprintf("step %d %s/%s", i, asks[k].Name, asks[k].Heads), rows.Data, data, scaled(data))
 		}
+	}
+}
+
+// TestMixingsAreKnown: what attribution knows of mixings and what models compute are the same, but for the mixing ratio, which no method
+// may name.
+func TestMixingsAreKnown(t *testing.T) {
+	computed := slices.DeleteFunc(transformer.MixingNames(), func(name string) bool { return name == "mixing-ratio" })
+	if diff := cmp.Diff(computed, attribution.MixingNames()); diff != "" {
+		t.Errorf("mixings (-computed +known):\n%s", diff)
+	}
+	if _, err := transformer.LookupMixing("mixing-ratio"); err != nil {
+		t.Error(err)
 	}
 }

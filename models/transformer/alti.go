@@ -11,7 +11,7 @@ import (
 func init() { RegisterMixing("alti", alti{}) }
 
 // alti is how much nearer to the output of the attention each source's vector brings it, in the sum of absolute values (Ferrando et al.
-// 2022, §3.1):
+// 2022, §3):
 //
 //	C[t,s] = max(0, ‖y_t‖₁ - ‖y_t - T_t(x_s)‖₁),  T_t(x_s) = g(f[t,s] + δ_ts x_t),  y_t = Σ_s T_t(x_s)
 //

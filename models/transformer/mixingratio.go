@@ -10,7 +10,7 @@ import (
 
 func init() { RegisterMixing("mixing-ratio", mixingRatio{}) }
 
-// mixingRatio is how much of a target comes from other tokens than itself, by the lengths of the two parts (Kobayashi et al. 2021, §3.3):
+// mixingRatio is how much of a target comes from other tokens than itself, by the lengths of the two parts (Kobayashi et al. 2021, mixing ratio):
 //
 //	C[t,t] = r_t = ‖Σ_{s≠t} g f[t,s]‖ / (‖Σ_{s≠t} g f[t,s]‖ + ‖g(f[t,t] + x_t)‖),  C[t,s] = 0 elsewhere
 //

@@ -17,7 +17,7 @@ func init() {
 
 // norms is the length of the vector that a target gets from each source, followed so far into the block:
 //
-//	norms                ‖f[t,s]‖,  f[t,s] = Σ_h α^h[t,s] v^h_s W_O^h   (Kobayashi et al. 2020, eq. 4)
+//	norms                ‖f[t,s]‖,  f[t,s] = Σ_h α^h[t,s] v^h_s W_O^h   (Kobayashi et al. 2020, §3)
 //	norms-residual       ‖f[t,s] + δ_ts x_t‖
 //	norms-residual-norm  ‖g(f[t,s] + δ_ts x_t)‖,  g(u) = (u - mean u)/σ(x_t + a_t) ⊙ γ   (Kobayashi et al. 2021, §3)
 //	globenc              ‖g₂(g(f[t,s] + δ_ts x_t))‖, g₂ the norm behind the feed-forward part   (Modarressi et al. 2022, §3)
