@@ -13,23 +13,11 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// readable is a tokenizer of a few words for an encoder among the goldens; the words are spelled with ## where one goes on.
-const readable = `{"version":"1.0","truncation":null,"padding":null,
-"added_tokens":[{"id":4,"content":"[MASK]","single_word":false,"lstrip":true,"rstrip":false,"normalized":false,"special":true},
-{"id":2,"content":"[CLS]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},
-{"id":3,"content":"[SEP]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}],
-"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true},
-"pre_tokenizer":{"type":"BertPreTokenizer"},
-"post_processor":{"type":"BertProcessing","sep":["[SEP]",3],"cls":["[CLS]",2]},
-"decoder":{"type":"WordPiece","prefix":"##","cleanup":true},
-"model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":100,
-"vocab":{"[PAD]":0,"[UNK]":1,"[CLS]":2,"[SEP]":3,"[MASK]":4,"the":5,"key":6,"##s":7,"to":8,"cabinet":9,"are":10,"here":11}}}`
-
-// reader makes a directory of an encoder among the goldens with readable as its tokenizer.
+// reader makes a directory of an encoder among the goldens with a tokenizer of a few words; ## begins what goes on with a word.
 func reader(t *testing.T, golden string) string {
 	t.Helper()
 	dir := copyModel(t, golden, nil)
-	write(t, filepath.Join(dir, "tokenizer.json"), []byte(readable))
+	write(t, filepath.Join(dir, "tokenizer.json"), read(t, "testdata/words.json"))
 	return dir
 }
 

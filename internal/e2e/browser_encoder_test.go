@@ -11,29 +11,17 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render"
 )
 
-// words is a tokenizer of a few words for the encoders among the goldens, which have none of their own.
-const words = `{"version":"1.0","truncation":null,"padding":null,
-"added_tokens":[{"id":4,"content":"[MASK]","single_word":false,"lstrip":true,"rstrip":false,"normalized":false,"special":true},
-{"id":2,"content":"[CLS]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},
-{"id":3,"content":"[SEP]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}],
-"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true},
-"pre_tokenizer":{"type":"BertPreTokenizer"},
-"post_processor":{"type":"BertProcessing","sep":["[SEP]",3],"cls":["[CLS]",2]},
-"decoder":{"type":"WordPiece","prefix":"##","cleanup":true},
-"model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":100,
-"vocab":{"[PAD]":0,"[UNK]":1,"[CLS]":2,"[SEP]":3,"[MASK]":4,"the":5,"key":6,"##s":7,"to":8,"cabinet":9,"are":10,"here":11}}}`
-
-// encoded is an explanation by an encoder among the goldens.
+// encoded is an explanation by an encoder among the goldens, which have no tokenizer of their own.
 func encoded(t *testing.T, golden, text string, opts attribution.Options) *attribution.Explanation {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{"config.json", "model.safetensors"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(read(t, filepath.Join(goldens, golden, name))), 0o600); err != nil {
+	for name, from := range map[string]string{
+		"config.json": goldens + golden + "/config.json", "model.safetensors": goldens + golden + "/model.safetensors",
+		"tokenizer.json": "../../cmd/headwater/testdata/words.json",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(read(t, from)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := os.WriteFile(filepath.Join(dir, "tokenizer.json"), []byte(words), 0o600); err != nil {
-		t.Fatal(err)
 	}
 	opts.Methods = []string{"rollout", "flow", "value-zeroing"}
 	e, err := attribution.Explain(context.Background(), open(t, dir, "go"), text, opts)
