@@ -30,6 +30,19 @@ func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
 	return rows, m.queryError(err)
 }
 
+// Gradients returns what each query asks for, how it changes with the embedding of the text and, by the rule WithAttention, with the
+// attention of every layer, about three times the work of [Model.Predict]; see [transformer.Model.Gradients]. Texts may be of different
+// lengths. Errors are those of [Model.Predict].
+func (m *Model) Gradients(ctx context.Context, queries []trace.Query, rule trace.Backward) ([]trace.Gradient, error) {
+	return m.GradientsIn(ctx, queries, rule, transformer.Batching{})
+}
+
+// GradientsIn is [Model.Gradients] in batches of a size of one's choice, with word of how far it is.
+func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule trace.Backward, how transformer.Batching) ([]trace.Gradient, error) {
+	gradients, err := m.graph.Gradients(ctx, queries, rule, how)
+	return gradients, m.queryError(err)
+}
+
 // queryError adds the flag that allows more memory, and the package.
 func (m *Model) queryError(err error) error {
 	if err == nil {

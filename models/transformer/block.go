@@ -37,6 +37,8 @@ type Block struct {
 	// visible is 1 where a target may see a source, [B or 1,1,N,S].
 	visible *Node
 	product product
+	// relevance is whether the graph is differentiated for relevance.
+	relevance relevance
 	// finalNorm is the norm behind the last layer, nil in the others and where there is none.
 	finalNorm func(x *Node) *Node
 	// own is set where the only target stands behind a cache.
@@ -63,7 +65,7 @@ func (b *Block) attend() {
 	if b.alibi != nil {
 		b.Scores = Add(b.Scores, b.alibi)
 	}
-	b.Scores = capped(b.Scores, b.spec.ScoreCap)
+	b.Scores = b.relevance.capped(b.Scores, b.spec.ScoreCap)
 	b.Attention = Softmax(Add(b.Scores, MulScalar(OneMinus(b.visible), masked)), -1)
 	b.AttentionOutput = b.outputBias(b.linear(b.joined(b.Context()), "output"))
 }
@@ -140,9 +142,9 @@ func (b *Block) mlp(x *Node) *Node {
 		return b.mlpColumns(x)
 	}
 	if b.spec.Gated {
-		return b.mlpDense(Mul(b.spec.Activation.apply(b.mlpDense(x, "gate")), b.mlpDense(x, "up")), "down")
+		return b.mlpDense(b.relevance.product(Mul(b.activated(b.mlpDense(x, "gate")), b.mlpDense(x, "up"))), "down")
 	}
-	return b.mlpDense(b.spec.Activation.apply(b.mlpDense(x, "up")), "down")
+	return b.mlpDense(b.activated(b.mlpDense(x, "up")), "down")
 }
 
 // mlpColumns is mlp with the activations in columns, so that what lies between two products need not be turned.
@@ -158,9 +160,9 @@ func (b *Block) mlpColumns(x *Node) *Node {
 	}
 	up := dense(rows, 1, "up")
 	if b.spec.Gated {
-		up = Mul(b.spec.Activation.apply(dense(rows, 1, "gate")), up)
+		up = b.relevance.product(Mul(b.activated(dense(rows, 1, "gate")), up))
 	} else {
-		up = b.spec.Activation.apply(up)
+		up = b.activated(up)
 	}
 	return Reshape(Transpose(dense(up, 0, "down"), 0, 1), dims...)
 }
@@ -168,7 +170,7 @@ func (b *Block) mlpColumns(x *Node) *Node {
 // Context is attention × value per head, [B,H,N,E].
 func (b *Block) Context() *Node {
 	if b.own == nil {
-		return b.weighted(b.Attention, b.Value)
+		return b.relevance.product(b.weighted(b.Attention, b.Value))
 	}
 	at := b.own.at()
 	own := ReduceAndKeep(Mul(b.Attention, at), ReduceSum, -1) // [1,H,1,1]
@@ -259,7 +261,7 @@ func (b *Block) turned(part, whole *Node, name string) *Node {
 		if b.spec.NormOffset != 0 {
 			gain = AddScalar(gain, b.spec.NormOffset)
 		}
-		part = Mul(Mul(part, b.spec.inverseRMS(whole)), gain)
+		part = Mul(Mul(part, b.relevance.scale(b.spec.inverseRMS(whole))), gain)
 	}
 	if b.turning != nil {
 		part = b.turning.turn(part)
@@ -278,7 +280,7 @@ func (b *Block) scaledDot(q *Node) *Node {
 	}
 	q = MulScalar(q, scale) // and not the scores, which are more
 	if b.own == nil {
-		return b.dot(q, b.Key)
+		return b.relevance.product(b.dot(q, b.Key))
 	}
 	past, own, at := b.dot(q, b.own.past.key), b.dot(q, b.own.key), b.own.at()
 	return Add(Mul(past, OneMinus(at)), Mul(own, at))
@@ -345,7 +347,12 @@ func (b *Block) joined(x *Node) *Node {
 }
 
 // norm applies the layer's norm of that name.
-func (b *Block) norm(x *Node, name string) *Node { return b.spec.norm(x, b.w.in(name+".")) }
+func (b *Block) norm(x *Node, name string) *Node {
+	return b.relevance.norm(b.spec, x, b.w.in(name+"."))
+}
+
+// activated applies the activation of the feed-forward part.
+func (b *Block) activated(x *Node) *Node { return b.relevance.activated(b.spec.Activation, x) }
 
 // linear is x W for the layer's projection of that name, [...,out].
 func (b *Block) linear(x *Node, name string) *Node {

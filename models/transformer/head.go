@@ -12,7 +12,7 @@ func (d *builder) logits(final *Node) *Node {
 	if d.spec.HeadBias {
 		x = Add(x, alignLast(d.w("head-bias"), x))
 	}
-	return capped(x, d.spec.LogitCap)
+	return d.relevance.capped(x, d.spec.LogitCap)
 }
 
 // logitColumns is logits for final [B,N,D] with a column for each target, [V,B·N].
@@ -32,7 +32,7 @@ func (d *builder) transformed(x *Node) *Node {
 	if !d.spec.HeadTransform {
 		return x
 	}
-	return d.spec.norm(d.spec.HeadActivation.apply(d.dense(x, "head-transform")), d.w.in("head-norm."))
+	return d.norm(d.relevance.activated(d.spec.HeadActivation, d.dense(x, "head-transform")), "head-norm.")
 }
 
 // table is the output projection, [V,W].
@@ -46,7 +46,7 @@ func (d *builder) table() *Node {
 // classes returns the scores of the classes for x [...,D], [...,K].
 func (d *builder) classes(x *Node) *Node {
 	if d.spec.ClassifierDense {
-		x = d.spec.HeadActivation.apply(d.dense(x, "classifier-dense"))
+		x = d.relevance.activated(d.spec.HeadActivation, d.dense(x, "classifier-dense"))
 	}
 	return d.dense(x, "classifier")
 }

@@ -169,6 +169,9 @@ func what(n Need) string {
 	if n.Parts {
 		return "the parts of every token"
 	}
+	if n.Gradient {
+		return "the gradient"
+	}
 	return "attention"
 }
 

@@ -18,6 +18,8 @@ type product struct {
 	alone *Node
 	// trained is whether weights are isolated as well, so that what autodiff makes of a product is.
 	trained bool
+	// straight is whether rounding to half precision is differentiated as if it were none.
+	straight bool
 	// last is whether nothing follows but the end of the graph.
 	last bool
 }
@@ -62,6 +64,9 @@ func (p product) dot(x *Node, xAxis int, y *Node, yAxis int) *Node {
 				dtype = n.DType()
 			}
 		}
+		if p.straight {
+			return p.dot(p.rounded(x, dtype), xAxis, p.rounded(y, dtype), yAxis)
+		}
 		x, y = ConvertDType(x, dtype), ConvertDType(y, dtype)
 		if p.alone != nil { // a CPU, which has no products in half precision
 			x, y, half = float(p.isolated(x)), float(p.isolated(y)), false // isolated, or the rounding would be left out
@@ -76,6 +81,14 @@ func (p product) dot(x *Node, xAxis int, y *Node, yAxis int) *Node {
 		return result
 	}
 	return p.isolated(result)
+}
+
+// rounded is x rounded to the numbers of dtype and in float32, whose derivative is that of x.
+func (p product) rounded(x *Node, dtype dtypes.DType) *Node {
+	if x.DType() == dtype {
+		return float(x)
+	}
+	return Add(x, StopGradient(Sub(float(p.isolated(ConvertDType(x, dtype))), x))) // exactly: the two are within a factor of 2
 }
 
 // isolated is x, chosen by alone, unless it is an input of the graph. XLA on a CPU hands products of matrices to oneDNN together with the

@@ -64,6 +64,8 @@ type builder struct {
 	// fused is whether query, key and value are one array, as [Model] holds them.
 	fused   bool
 	product product
+	// relevance is whether the graph is differentiated for relevance.
+	relevance relevance
 	// turnings are made once for all layers that share them.
 	turnings map[*Rotary]*turning
 }
@@ -99,7 +101,7 @@ func (d *builder) embedded(x *Node) *Node {
 		}
 	}
 	if s.EmbeddingNorm {
-		x = s.norm(x, d.w.in("embedding-norm."))
+		x = d.norm(x, "embedding-norm.")
 	}
 	if projected && !s.ProjectTokens {
 		x = d.product.with(x, d.w("embedding-projection.weight"), 0)
@@ -149,13 +151,13 @@ func (d *builder) blockBehind(l int, x *Node, past cache) (*Block, cache) {
 
 // open begins a block: its input, its query, and the keys and values of its targets.
 func (d *builder) open(l int, x *Node) (*Block, cache) {
-	b := &Block{Input: x, spec: d.spec, layer: l, first: d.first, product: d.product, w: d.w.in(fmt.Sprintf("blocks.%d.", l)), turning: d.turning(l)}
+	b := &Block{Input: x, spec: d.spec, layer: l, first: d.first, product: d.product, relevance: d.relevance, w: d.w.in(fmt.Sprintf("blocks.%d.", l)), turning: d.turning(l)}
 	if l == d.spec.Layers-1 && !d.spec.NoFinalNorm {
 		b.finalNorm = func(x *Node) *Node { return d.spec.norm(x, d.w.in(finalNorm)) }
 	}
 	u := x
 	if d.spec.Order != PostNorm {
-		u = d.spec.norm(x, b.w.in("attention-norm."))
+		u = b.norm(x, "attention-norm")
 	}
 	p := b.project(u, d.fused)
 	whole := b.heads(p.query, d.spec.Heads)
@@ -243,12 +245,17 @@ const finalNorm = "final-norm."
 // one, [...,D or W].
 func (d *builder) final(x *Node) *Node {
 	if !d.spec.NoFinalNorm {
-		x = d.spec.norm(x, d.w.in(finalNorm))
+		x = d.norm(x, finalNorm)
 	}
 	if d.spec.projectsOut() {
 		x = d.product.with(x, d.w("head-projection.weight"), 0)
 	}
 	return x
+}
+
+// norm is the norm whose weights stand below a prefix.
+func (d *builder) norm(x *Node, prefix string) *Node {
+	return d.relevance.norm(d.spec, x, d.w.in(prefix))
 }
 
 // norm normalises the last axis of x and multiplies by the gain g, to which the spec may add:

@@ -1,0 +1,100 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+)
+
+// questions are some of texts of different lengths, of all quantities.
+func questions(t *testing.T, family string) (queries []trace.Query) {
+	text, contrast := ids(t, family, "input_ids", 2), 0
+	for i, quantity := range trace.Quantities() {
+		o := trace.Objective{Quantity: quantity, Position: 5, Token: 1}
+		if i > 0 {
+			o.Contrast = &contrast
+		}
+		queries = append(queries, trace.Query{IDs: text[:12-2*i], Objective: o})
+	}
+	return queries
+}
+
+// differentiated are goldens that have all kinds of blocks and heads among them: graphs of the way back take XLA seconds to compile.
+var differentiated = []string{"bert", "bloom", "distilbert_cls", "electra_disc", "gemma2", "gpt2", "gpt_neox", "opt_350", "phi3", "qwen3"}
+
+// TestGradientsAgree: pure Go and XLA predict and differentiate alike, by every rule, texts of different lengths in one batch.
+func TestGradientsAgree(t *testing.T) {
+	ctx := context.Background()
+	for _, family := range differentiated {
+		t.Run(family, func(t *testing.T) {
+			xla, plain := open(t, goldens+family, "xla"), open(t, goldens+family, "go")
+			queries := questions(t, family)
+			want, err := plain.Predict(ctx, queries)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := xla.Predict(ctx, queries)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range want {
+				if d := math.Abs(got[i] - want[i]); !(d <= backendTol) {
+					t.Errorf("query %d: %v, pure Go %v", i, got[i], want[i])
+				}
+			}
+			for _, rule := range []trace.Backward{trace.TrueGradient, trace.RelevanceGradient, trace.WithAttention} {
+				want, got := gradients(t, plain, queries, rule), gradients(t, xla, queries, rule)
+				for i := range queries {
+					where := fmt.Sprintf("rule %d query %d", rule, i)
+					compare(t, where, got[i].Data, want[i].Data, scaled(want[i].Data))
+					compare(t, where+" attention", got[i].Attention, want[i].Attention, tapTol)
+					compare(t, where+" its gradient", got[i].AttentionData, want[i].AttentionData, scaled(want[i].AttentionData))
+				}
+			}
+		})
+	}
+}
+
+func gradients(t *testing.T, m *models.Model, queries []trace.Query, rule trace.Backward) []trace.Gradient {
+	t.Helper()
+	all, err := m.Gradients(context.Background(), queries, rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestGradientsInHalf: with bfloat16 weights XLA rounds as pure Go does, and sends back what it does; a sum that falls on the other side
+// of a rounding moves an entry by 2^-8.
+func TestGradientsInHalf(t *testing.T) {
+	const cost = 0.02 // of the size of all together
+	for _, family := range []string{"bert", "gemma2", "gpt2"} {
+		t.Run(family, func(t *testing.T) {
+			var of [2][]trace.Gradient
+			for i, backend := range []string{"xla", "go"} {
+				open(t, goldens+family, backend)
+				m, err := models.Open(goldens+family, models.Options{Backend: backend, DType: "bfloat16"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, rule := range []trace.Backward{trace.TrueGradient, trace.RelevanceGradient} {
+					of[i] = append(of[i], gradients(t, m, questions(t, family), rule)...)
+				}
+			}
+			for k, want := range of[1] {
+				size, off := 0.0, 0.0
+				for i, x := range want.Data {
+					size += float64(x) * float64(x)
+					off += math.Pow(float64(of[0][k].Data[i]-x), 2)
+				}
+				if !(math.Sqrt(off/size) < cost) {
+					t.Errorf("gradient %d: %g of its size apart, want at most %g", k, math.Sqrt(off/size), cost)
+				}
+			}
+		})
+	}
+}

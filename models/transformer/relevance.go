@@ -1,0 +1,64 @@
+package transformer
+
+import (
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+)
+
+// relevance is whether a graph is built such that its gradient times its input is the relevance of AttnLRP (Achtibat et al. 2024, §3).
+// Its numbers are the same; what is differentiated is not:
+//
+//	norm        (x-mean x)/σ·g + b:  1/σ is a constant, in norms of queries and keys as well (identity rule)
+//	activation  f(x) = x·(f(x)/x):   the second factor is a constant, also of capped scores (identity rule)
+//	product     of two activations, q·k, attention × value and gate · up:  half of the gradient for each (uniform rule)
+//
+// Linear layers (ε-rule, ε→0) and softmax (its Taylor expansion) are differentiated as they are. Biases, positions, and in softmax the
+// constant of the expansion keep what they are due, so relevances sum to a logit less all of that.
+type relevance bool
+
+// norm is [Spec.norm].
+func (r relevance) norm(s *Spec, x *Node, w Weights) *Node {
+	if !r {
+		return s.norm(x, w)
+	}
+	y := x
+	if !s.RMS {
+		y = centred(x)
+	}
+	y = Mul(Mul(y, StopGradient(s.inverseSpread(x))), s.gain(x, w))
+	if s.RMS {
+		return y
+	}
+	return Add(y, alignLast(w("bias"), y))
+}
+
+// scale is x, what a vector is scaled by.
+func (r relevance) scale(x *Node) *Node {
+	if !r {
+		return x
+	}
+	return StopGradient(x)
+}
+
+// activated is f(x).
+func (r relevance) activated(f Activation, x *Node) *Node {
+	if !r {
+		return f.apply(x)
+	}
+	return Mul(x, StopGradient(f.slope(x)))
+}
+
+// capped is [capped].
+func (r relevance) capped(x *Node, c float64) *Node {
+	if !r || c == 0 {
+		return capped(x, c)
+	}
+	return Mul(x, StopGradient(capSlope(x, c)))
+}
+
+// product is x, a product of two activations.
+func (r relevance) product(x *Node) *Node {
+	if !r {
+		return x
+	}
+	return IdentityWithCustomGradient(x, func(_, v *Node) *Node { return MulScalar(v, 0.5) })
+}
