@@ -41,6 +41,9 @@ func (o Options) check() error {
 	if len(o.Contrast) > maxTextBytes {
 		return usagef("contrast of %d bytes; it must be one token", len(o.Contrast))
 	}
+	if err := o.Scoring.check(); err != nil {
+		return err
+	}
 	return o.checkMethods()
 }
 

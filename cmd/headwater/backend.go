@@ -20,7 +20,7 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 	bar := p.downloadBar()
 	defer bar.done()
 	m, err := models.OpenContext(ctx, f.model, models.Options{
-		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Progress: bar.show,
+		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Shuffle: f.shuffle, Progress: bar.show,
 	})
 	bar.done()
 	if err == nil {

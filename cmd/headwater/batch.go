@@ -21,15 +21,11 @@ type promptLine struct {
 
 // explainAll explains the prompts of a file, one result a line, and ends at the first bad one. Results made so far stay.
 func (p *program) explainAll(ctx context.Context, f explainFlags) error {
-	input, name := p.stdin, "standard input"
-	if f.input != "-" {
-		file, err := os.Open(f.input)
-		if err != nil {
-			return fmt.Errorf("input: %w", err)
-		}
-		defer file.Close()
-		input, name = file, f.input
+	input, name, err := p.openInput(f.input)
+	if err != nil {
+		return err
 	}
+	defer input.Close()
 	out, err := p.create(f.output)
 	if err != nil {
 		return err
@@ -47,6 +43,18 @@ func (p *program) explainAll(ctx context.Context, f explainFlags) error {
 		err = fmt.Errorf("%w (%d results before it are in %s)", err, made, f.output)
 	}
 	return errors.Join(out.commit(), err)
+}
+
+// openInput opens the file that -i names, standard input if that is "-", and says what it is called. The caller closes it.
+func (p *program) openInput(path string) (io.ReadCloser, string, error) {
+	if path == "-" {
+		return io.NopCloser(p.stdin), "standard input", nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, "", fmt.Errorf("input: %w", err)
+	}
+	return file, path, nil
 }
 
 // explainLines writes a result for each line and returns how many there are.

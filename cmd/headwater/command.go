@@ -74,7 +74,7 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		p.explainCommand(), p.traceCommand(), p.attributeCommand(), p.tokenizeCommand(), p.certifyCommand(),
+		p.explainCommand(), p.traceCommand(), p.attributeCommand(), p.tokenizeCommand(), p.certifyCommand(), p.benchCommand(),
 		p.modelsCommand(), p.methodsCommand(), p.examplesCommand(), p.downloadCommand(), p.setupCommand(), p.doctorCommand(), p.serveCommand(), p.versionCommand(),
 	)
 	return root

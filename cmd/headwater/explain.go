@@ -54,6 +54,7 @@ func (p *program) explainCommand() *cobra.Command {
 	f.add(cmd)
 	methodFlags(cmd, &f.opts, " (default "+strings.Join(attribution.DefaultMethods(), ",")+")")
 	generationFlags(cmd, &f.opts)
+	scorerFlags(cmd, &f.opts)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "explain the prompts of `FILE`, a line of JSON each; - is standard input")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
 	cmd.Flags().StringVar(&f.format, "format", "", "form of the result: `text|html|json` (default text; json with --input)")

@@ -17,6 +17,7 @@ import (
 type modelFlags struct {
 	model, backend, dtype string
 	maxMemory             int64 // bytes; 0: what the machine has
+	shuffle               uint64
 }
 
 func (f *modelFlags) add(cmd *cobra.Command) {
@@ -97,7 +98,25 @@ func methodFlags(cmd *cobra.Command, o *attribution.Options, methods string) {
 		return setLayers(o, s)
 	})
 	f.Float64Var(&o.Threshold, "threshold", 0, "set value-zeroing distances below `D` to 0")
-	f.BoolVar(&o.Lift, "lift", false, "divide by what uniform attention would give at the same place")
+	f.BoolVar(&o.Lift, "lift", false, "divide by what uniform attention would give at the same place; for raw, rollout and flow")
+	f.BoolVar(&o.LocalLift, "local-lift", false, "divide each layer's rows by uniform attention before the residual is added")
+	f.BoolVar(&o.MeasuredResidual, "measured-residual", false, "weigh the residual of each token and layer by the model's own mixing ratio")
+	f.BoolVar(&o.DropSink, "drop-sink", false, "take the first source out of every row before layers are combined")
+	f.Float64Var(&o.Discard, "discard", 0, "set the lowest `PART` of the entries, from 0 to below 1, to 0 before the residual is added")
+}
+
+// scorerFlags adds the flags that say how scorers work.
+func scorerFlags(cmd *cobra.Command, o *attribution.Options) {
+	f := cmd.Flags()
+	f.StringVar(&o.Contrast, "contrast", "", "let scorers explain why the prediction came and not this `token` or class; begin it with a space where one belongs")
+	f.Func("quantity", "let scorers explain the `logit|probability|log-probability` (default each scorer's own)", func(s string) (err error) {
+		o.Scoring.Quantity, err = trace.ParseQuantity(s)
+		return err
+	})
+	f.IntVar(&o.Scoring.Steps, "steps", 0, "take `N` points of the integral of integrated gradients (default 32)")
+	f.IntVar(&o.Scoring.Samples, "samples", 0, "draw `N` random replacements in reagent (default 256)")
+	f.StringVar(&o.Scoring.Replacement, "replacement", "", "`what` stands for a token that occlusion and its like take away: mask, unknown, pad, end, delete, zero or a token (default the first of mask, unknown and delete that the model has)")
+	f.IntVar(&o.Scoring.Batch, "batch", 0, "let scorers run `N` texts at once (default 16)")
 }
 
 // generationFlags adds the flags that say what is generated and which rows explain it.

@@ -1,0 +1,372 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/tiny"
+)
+
+// benchFlags are the flags of headwater bench methods.
+type benchFlags struct {
+	modelFlags
+	opts             evaluate.Options
+	input, output    string
+	resume           string
+	cases, timed     int
+	seed             uint64
+	noContrast, json bool
+	faithful, soft   bool
+	randomized       bool
+}
+
+// maxBenchCases is how many cases of a kind one run takes.
+const maxBenchCases = 5000
+
+func (p *program) benchCommand() *cobra.Command {
+	bench := &cobra.Command{
+		Use:   "bench",
+		Short: "measure how far methods can be believed",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return usagef("bench measures methods: headwater bench methods")
+		},
+	}
+	bench.AddCommand(p.benchMethodsCommand())
+	return bench
+}
+
+func (p *program) benchMethodsCommand() *cobra.Command {
+	f := benchFlags{}
+	cmd := &cobra.Command{
+		Use:   "methods [--methods NAMES] [--input FILE]",
+		Short: "score methods on sentences whose evidence is known",
+		Long: "Methods explains held-out sentences of the embedded model's grammar, which says what decides each answer, and compares every\n" +
+			"method's scores with that evidence: average precision, rank and share, by kind, beside random scores and chance, with 95 %\n" +
+			"confidence; and what a token costs. Scorers compare the answer with its foil. With --input it takes cases of yours, a line of\n" +
+			`JSON each: {"group":…,"prompt":…,"continuation":…,"contrast":…,"position":…,"evidence":[[begin,end],…]}, in bytes of the prompt.` + "\n" +
+			"Evidence says what should matter. A model may carry it through other positions, so a low score does not prove a method wrong.",
+		Example: `  headwater bench methods --cases 20
+  headwater bench methods --methods rollout,value-zeroing,gradient-x-input --faithful
+  headwater bench methods --model path/to/gpt2 --input cases.jsonl --json -o report.json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			return p.bench(ctx, f)
+		},
+	}
+	f.add(cmd)
+	methodFlags(cmd, &f.opts.Explain, " (default all)")
+	scorerFlags(cmd, &f.opts.Explain)
+	cmd.Flags().StringVarP(&f.input, "input", "i", "", "take the cases of this `FILE`, a line of JSON each; - is standard input")
+	cmd.Flags().IntVar(&f.cases, "cases", 50, "take `N` sentences of each kind of the grammar")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "`number` that the sentences are drawn with; equal ones give equal sentences")
+	cmd.Flags().BoolVar(&f.noContrast, "no-contrast", false, "let scorers explain the answer alone, without its foil")
+	cmd.Flags().BoolVar(&f.faithful, "faithful", false, "also measure what the answer loses without the tokens that each method names")
+	cmd.Flags().BoolVar(&f.soft, "soft", false, "with --faithful, take parts of embeddings away as well, 8 draws each")
+	cmd.Flags().BoolVar(&f.randomized, "randomized", false, "also compare with the same model after its weights were shuffled, which a method should notice")
+	cmd.Flags().IntVar(&f.timed, "timed", 8, "measure the time of `N` sentences; 0 is none")
+	cmd.Flags().StringVar(&f.resume, "resume", "", "keep results in this `FILE`, case by case, and go on where it ends")
+	jsonFlag(cmd, &f.json)
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
+	return cmd
+}
+
+// check returns a usage error for flags that do not go together.
+func (f *benchFlags) check(cmd *cobra.Command) error {
+	switch {
+	case f.cases < 1 || f.cases > maxBenchCases:
+		return usagef("--cases %d: want a number from 1 to %d", f.cases, maxBenchCases)
+	case f.timed < 0:
+		return usagef("--timed %d: want a number from 0", f.timed)
+	case f.opts.Explain.Contrast != "":
+		return usagef("--contrast is each case's own here: name it in the cases of --input")
+	case f.soft && !f.faithful:
+		return usagef("--soft is a part of --faithful")
+	case f.input == "" && f.model != "" && f.model != models.Default:
+		return usagef("--model %s knows no grammar: give cases of your own by --input", f.model)
+	case f.input != "" && (cmd.Flags().Changed("cases") || cmd.Flags().Changed("seed")):
+		return usagef("--cases and --seed are for the sentences of the grammar, and --input gives others")
+	}
+	return nil
+}
+
+// benchReport is what headwater bench methods --json writes.
+type benchReport struct {
+	Model trace.Info `json:"model"`
+	*evaluate.Report
+	// Randomized is the correlation of each method with itself after the weights were shuffled.
+	Randomized map[string]evaluate.Summary `json:"randomized,omitempty"`
+	// Cost is what a token costs by each method; it is a measurement and differs from run to run.
+	Cost map[string]cost `json:"cost,omitempty"`
+}
+
+// bench measures and writes.
+func (p *program) bench(ctx context.Context, f benchFlags) (err error) {
+	out, err := p.create(f.output)
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	m, err := p.open(ctx, f.modelFlags)
+	if err != nil {
+		return err
+	}
+	cases, err := p.benchCases(f, m)
+	if err != nil {
+		return err
+	}
+	opts := f.options()
+	line := p.progress()
+	defer line.clear()
+	opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
+	kept, err := openKept(f.resume, m.Info(), cases, opts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, kept.Close()) }()
+	opts.Done, opts.OnResult = kept.done, kept.add
+	report := benchReport{Model: m.Info()}
+	if report.Report, err = evaluate.Run(ctx, m, cases, opts); err != nil {
+		return err
+	}
+	if f.randomized {
+		if report.Randomized, err = p.randomize(ctx, f, m, cases, opts); err != nil {
+			return err
+		}
+	}
+	if f.timed > 0 {
+		line.show("measuring time")
+		if report.Cost, err = costs(ctx, m, spread(cases, f.timed), opts); err != nil {
+			return err
+		}
+	}
+	line.clear()
+	if f.json {
+		err = writeJSON(out, report)
+	} else {
+		err = report.write(out)
+	}
+	if err != nil {
+		return err
+	}
+	return out.commit()
+}
+
+// options are those of the evaluation.
+func (f *benchFlags) options() evaluate.Options {
+	opts := f.opts
+	opts.Methods, opts.Explain.Methods = opts.Explain.Methods, nil
+	if len(opts.Methods) == 0 {
+		for _, m := range attribution.Methods() {
+			opts.Methods = append(opts.Methods, m.Name)
+		}
+	}
+	opts.Faithful, opts.Scoring = f.faithful, opts.Explain.Scoring
+	if f.soft {
+		opts.Draws = 8
+	}
+	return opts
+}
+
+// randomize compares with shuffled weights.
+func (p *program) randomize(ctx context.Context, f benchFlags, m *models.Model, cases []evaluate.Case, opts evaluate.Options) (map[string]evaluate.Summary, error) {
+	f.shuffle = 1
+	other, err := p.open(ctx, f.modelFlags)
+	if err != nil {
+		return nil, err
+	}
+	return evaluate.Randomize(ctx, m, other, cases, opts)
+}
+
+// benchCases returns the cases of a file or of the grammar.
+func (p *program) benchCases(f benchFlags, m attribution.Model) ([]evaluate.Case, error) {
+	if f.input == "" {
+		return grammarCases(m, f.cases, f.seed, !f.noContrast), nil
+	}
+	input, name, err := p.openInput(f.input)
+	if err != nil {
+		return nil, err
+	}
+	defer input.Close()
+	var cases []evaluate.Case
+	for l, err := range lines(input, name) {
+		if err != nil {
+			return nil, err
+		}
+		if len(strings.TrimSpace(string(l.text))) == 0 {
+			continue
+		}
+		var c evaluate.Case
+		d := json.NewDecoder(strings.NewReader(string(l.text)))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&c); err != nil {
+			return nil, fmt.Errorf("%s line %d: %w", name, l.number, err)
+		}
+		if f.noContrast {
+			c.Contrast = ""
+		}
+		cases = append(cases, c)
+	}
+	if len(cases) == 0 {
+		return nil, fmt.Errorf("%s has no cases", name)
+	}
+	return cases, nil
+}
+
+// grammarCases are the first answers of held-out sentences, n of each kind, whose answers are one token; with contrast the first foil that
+// is one token, too.
+func grammarCases(m attribution.Model, n int, seed uint64, contrast bool) []evaluate.Case {
+	var cases []evaluate.Case
+	for _, kind := range tiny.Kinds() {
+		taken := 0
+		for _, d := range tiny.New(tiny.HeldOut).Test(kind, min(2*n+20, tiny.MaxTest), seed) {
+			a := d.Answers[0]
+			if taken == n || !oneToken(m, " "+d.Words[a.Word]) {
+				continue
+			}
+			taken++
+			c := evaluate.Case{Group: kind.String(), Prompt: d.Prompt(a), Continuation: " " + d.Words[a.Word]}
+			foil := slices.IndexFunc(a.Alternatives, func(word string) bool { return oneToken(m, " "+word) })
+			if contrast && foil >= 0 {
+				c.Contrast = " " + a.Alternatives[foil]
+			}
+			for _, e := range a.Evidence {
+				begin, end := d.BareSpan(e.Word)
+				c.Evidence = append(c.Evidence, [2]int{begin, end})
+			}
+			cases = append(cases, c)
+		}
+	}
+	return cases
+}
+
+// oneToken is whether a text is one token.
+func oneToken(m attribution.Model, text string) bool {
+	tokens, err := m.Encode(text, trace.SpecialsOff)
+	return err == nil && len(tokens) == 1
+}
+
+// spread returns n of the cases, evenly.
+func spread(cases []evaluate.Case, n int) []evaluate.Case {
+	n = min(n, len(cases))
+	var some []evaluate.Case
+	for i := range n {
+		some = append(some, cases[i*len(cases)/n])
+	}
+	return some
+}
+
+// write writes tables for people.
+func (r benchReport) write(w io.Writer) error {
+	fmt.Fprintf(w, "%d cases on %s (%s); the model would have chosen the answer in %d.\n", r.Cases, r.Model.Name, r.Model.Backend, r.Chosen)
+	if r.Model.Note != "" {
+		fmt.Fprintf(w, "%s\n", r.Model.Note)
+	}
+	for k, measure := range r.Measures {
+		better := "high is good"
+		if measure.Lower {
+			better = "low is good"
+		}
+		fmt.Fprintf(w, "\n%s (%s; mean and 95 %% confidence)\n\n", measure.Name, better)
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintf(t, "method\t%s\n", strings.Join(r.Groups, "\t"))
+		for _, i := range r.order(k) {
+			fmt.Fprint(t, r.Methods[i])
+			for g := range r.Groups {
+				fmt.Fprintf(t, "\t%s", cell(r.Table[g][i][k]))
+			}
+			fmt.Fprintln(t)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	if err := r.writeRandomized(w); err != nil {
+		return err
+	}
+	return r.writeCost(w)
+}
+
+// order returns the methods by measure k over all cases, the best first, without those that do not have it.
+func (r benchReport) order(k int) []int {
+	all := len(r.Groups) - 1
+	var order []int
+	for i := range r.Methods {
+		if r.Table[all][i][k].N > 0 {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		a, b := r.Table[all][i][k].Mean, r.Table[all][j][k].Mean
+		if r.Measures[k].Lower {
+			a, b = b, a
+		}
+		switch {
+		case a > b:
+			return -1
+		case a < b:
+			return 1
+		}
+		return 0
+	})
+	return order
+}
+
+// cell writes a summary.
+func cell(s evaluate.Summary) string {
+	if s.N == 0 {
+		return "–"
+	}
+	text := fmt.Sprintf("%.3f [%.3f, %.3f]", s.Mean, s.Low, s.High)
+	if s.Skipped > 0 {
+		text += fmt.Sprintf(" (%d without)", s.Skipped)
+	}
+	return text
+}
+
+// writeRandomized writes how alike methods are with shuffled weights.
+func (r benchReport) writeRandomized(w io.Writer) error {
+	if r.Randomized == nil {
+		return nil
+	}
+	fmt.Fprint(w, "\nrank correlation with the scores after the weights were shuffled (near 0 is good)\n\n")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, name := range r.Methods {
+		if s, ok := r.Randomized[name]; ok {
+			fmt.Fprintf(t, "%s\t%s\n", name, cell(s))
+		}
+	}
+	return t.Flush()
+}
+
+// writeCost writes what a token costs.
+func (r benchReport) writeCost(w io.Writer) error {
+	if r.Cost == nil {
+		return nil
+	}
+	fmt.Fprint(w, "\ncost of explaining one token behind its prompt (medians of this run on this machine)\n\n")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "method\tms\tof plain generation\n")
+	for _, name := range slices.Concat([]string{plainLine}, r.Methods) {
+		if c, ok := r.Cost[name]; ok {
+			fmt.Fprintf(t, "%s\t%.2f\t%.1f×\n", name, c.Milliseconds, c.Multiple)
+		}
+	}
+	return t.Flush()
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A line for every method asked for, random and chance; numbers of every kind; equal numbers in a second run.
+func TestBenchMethods(t *testing.T) {
+	args := []string{"bench", "methods", "--methods", "raw,occlusion", "--cases", "2", "--timed", "0"}
+	table := mustExecute(t, "", args...)
+	for _, want := range []string{"8 cases on tiny (go)", "agreement", "copying", "average precision (high is good", "occlusion  ", "random  ", "chance  "} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table lacks %q:\n%s", want, table)
+		}
+	}
+	if again := mustExecute(t, "", args...); again != table {
+		t.Errorf("the second run differs:\n%s\n%s", table, again)
+	}
+	var r benchReport
+	text := mustExecute(t, "", append(args, "--json", "--faithful", "--randomized", "--timed", "1")...)
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		t.Fatal(err)
+	}
+	if s, ok := r.At("all", "occlusion", "AOPC"); !ok || s.N != 8 {
+		t.Errorf("AOPC of occlusion %+v, %v", s, ok)
+	}
+	if s, ok := r.At("all", "chance", "average precision"); !ok || !(s.Mean > .1 && s.Mean < .6) {
+		t.Errorf("chance %+v, %v", s, ok)
+	}
+	if r.Randomized["raw"].N != 8 || !(r.Cost["raw"].Milliseconds > 0) || r.Cost[plainLine].Multiple != 1 {
+		t.Errorf("randomized %+v, cost %+v", r.Randomized, r.Cost)
+	}
+}
+
+// A run that is stopped goes on from its file, drops a line that was cut, and refuses the file of another run.
+func TestBenchResume(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.jsonl")
+	args := []string{"bench", "methods", "--methods", "raw", "--cases", "1", "--timed", "0", "--resume", file}
+	table := mustExecute(t, "", args...)
+	whole := read(t, file)
+	lines := strings.SplitAfter(string(whole), "\n")
+	if len(lines) != 6 { // a head, four cases and nothing
+		t.Fatalf("%d lines:\n%s", len(lines), whole)
+	}
+	write(t, file, []byte(lines[0]+lines[1]+lines[2][:20]))
+	if again := mustExecute(t, "", args...); again != table || string(read(t, file)) != string(whole) {
+		t.Errorf("the resumed run differs:\n%s\n%s", table, again)
+	}
+	if status, _, stderr := execute(t, "", append(args, "--seed", "2")...); status != statusError || !strings.Contains(stderr, "it is of another run") {
+		t.Errorf("another run: status %d, %s", status, stderr)
+	}
+	if after := read(t, file); string(after) != string(whole) {
+		t.Error("the file of another run was changed")
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBenchInput(t *testing.T) {
+	cases := `{"group":"mine","prompt":"the keys to the cabinet","continuation":" are","evidence":[[4,8]]}` + "\n"
+	if table := mustExecute(t, cases, "bench", "methods", "--methods", "raw", "-i", "-", "--timed", "0"); !strings.Contains(table, "mine") || !strings.Contains(table, "1 cases on tiny") {
+		t.Error(table)
+	}
+	checkRefusals(t, []refusal{
+		{"no subcommand", []string{"bench"}, "", statusUsage, "headwater bench methods"},
+		{"cases", []string{"bench", "methods", "--cases", "0"}, "", statusUsage, "--cases 0: want"},
+		{"soft alone", []string{"bench", "methods", "--soft"}, "", statusUsage, "part of --faithful"},
+		{"grammar of another model", []string{"bench", "methods", "--model", filepath.Join(goldens, "gpt2")}, "", statusUsage, "knows no grammar"},
+		{"both", []string{"bench", "methods", "-i", "-", "--cases", "3"}, "", statusUsage, "--input gives others"},
+		{"no cases", []string{"bench", "methods", "-i", "-"}, "\n", statusError, "standard input has no cases"},
+		{"no such field", []string{"bench", "methods", "-i", "-"}, `{"promt":"x"}`, statusError, "line 1"},
+		{"evidence elsewhere", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, `{"prompt":"the keys","evidence":[[50,60]]}`, statusError, "no token of the prompt lies in the evidence"},
+		{"unknown method", []string{"bench", "methods", "--methods", "best"}, "", statusUsage, "unknown method"},
+	})
+}
