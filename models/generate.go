@@ -75,7 +75,11 @@ func (m *Model) newGeneration(ids []int, ask trace.Ask) (*generation, error) {
 	if limit := m.spec.Context; limit > 0 && len(ids)+ask.MaxTokens > limit {
 		return nil, fmt.Errorf("models: %d prompt tokens and %d to generate are more than the context of %d", len(ids), ask.MaxTokens, limit)
 	}
-	session, err := m.graph.NewSession(ask.Mixings, len(ids)+ask.MaxTokens)
+	room := len(ids) + ask.MaxTokens
+	if !ask.OwnRow {
+		room-- // the last token is not fed
+	}
+	session, err := m.graph.NewSession(ask.Mixings, room)
 	if err != nil {
 		return nil, err
 	}

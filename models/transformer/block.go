@@ -78,15 +78,20 @@ func (b *Block) finish() {
 }
 
 // AfterEach is the rest of the block from each of the attention outputs changed, [B,N,S,D], on; see [Block.After]. If the block has no
-// output yet, it is computed among them: the weights are then read once for all.
+// output yet, it is computed among them, so that the weights are read once for all: in the place of the last source behind a cache, which
+// is free there (see [Session.spare]), and in one more elsewhere.
 func (b *Block) AfterEach(changed *Node) *Node {
 	x := InsertAxes(b.Input, 2)
 	if b.Output != nil {
 		return b.After(changed, x)
 	}
 	sources := changed.Shape().Dimensions[2]
-	all := b.After(Concatenate([]*Node{changed, InsertAxes(b.AttentionOutput, 2)}, 2), x) // [B,N,S+1,D]
-	b.Output = Squeeze(SliceAxis(all, 2, AxisRange(sources)), 2)
+	others := changed
+	if b.own != nil {
+		others = SliceAxis(changed, 2, AxisRange(0, sources-1))
+	}
+	all := b.After(Concatenate([]*Node{others, InsertAxes(b.AttentionOutput, 2)}, 2), x)
+	b.Output = Squeeze(SliceAxis(all, 2, AxisRange(-1)), 2)
 	return SliceAxis(all, 2, AxisRange(0, sources))
 }
 

@@ -31,6 +31,11 @@ type SharesOutput interface {
 	SharesOutput()
 }
 
+func sharesOutput(m Mixing) bool {
+	_, ok := m.(SharesOutput)
+	return ok
+}
+
 // ReadsFinalNorm is what a mixing is that may call [Block.FinalNorm]. It must be PerPair.
 type ReadsFinalNorm interface {
 	Mixing

@@ -90,7 +90,16 @@ func (s *Session) slotsFor(n int) int {
 	if s.room > n && slices.ContainsFunc(s.mixes, Mixing.PerPair) {
 		size = pairBucket
 	}
-	return size(max(n+1, s.room))
+	return size(max(n+1, s.room) + s.spare())
+}
+
+// spare is how many slots stay free behind the text: one where mixings share the block's output, which takes its place among theirs. A
+// product of one column more costs a sixth more where that begins another vector, as behind 80 or 144 slots.
+func (s *Session) spare() int {
+	if slices.ContainsFunc(s.mixes, sharesOutput) {
+		return 1
+	}
+	return 0
 }
 
 // Step feeds one token more.
@@ -158,9 +167,9 @@ func (s *Session) stepOutput(out []*tensors.Tensor, id int) (*Output, error) {
 // Length returns how many tokens the text has.
 func (s *Session) Length() int { return len(s.ids) }
 
-// grow adds slots to the cache if it is full.
+// grow adds slots to the cache if it has none for another token.
 func (s *Session) grow() error {
-	if s.Length() < s.slots {
+	if s.Length()+s.spare() < s.slots {
 		return nil
 	}
 	grown, err := s.cache.grown(bucket(s.slots+1), s.Length())
@@ -191,7 +200,7 @@ func (d *builder) step(past []*graph.Node, asks []trace.MixingAsk, mixes []Mixin
 		kept = append(kept, now.key, now.value)
 		for _, shares := range []bool{true, false} {
 			for i, m := range mixes {
-				if _, ok := m.(SharesOutput); ok == shares {
+				if sharesOutput(m) == shares {
 					rows[i] = append(rows[i], visibleRows(b, m, asks[i].Heads))
 				}
 			}

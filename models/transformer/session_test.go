@@ -75,6 +75,41 @@ func TestSessionRoom(t *testing.T) {
 	}
 }
 
+// TestSpareSlot: where Value Zeroing puts the block's own output in place of the last source, no token ever stands there. Logits and rows
+// over the end of a cache of 32 slots are those of a full pass.
+func TestSpareSlot(t *testing.T) {
+	eachDecoder(t, func(t *testing.T, g *golden) {
+		if r := g.model.Spec.Rotary; r != nil && r.LongFrequencies != nil {
+			t.Skip("cached keys stay as they were turned, as in the reference")
+		}
+		asks := []trace.MixingAsk{{Name: "value-zeroing"}, {Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.OneHead, Head: 1}}}
+		ids := slices.Concat(g.ids, g.ids, g.ids)[:33]
+		if c := g.model.Spec.Context; c > 0 && c < len(ids) {
+			t.Skipf("its texts have at most %d tokens", c)
+		}
+		s, err := g.model.NewSession(asks, 31)
+		must(t, err)
+		defer s.Close()
+		_, err = s.Prompt(context.Background(), ids[:29], nil)
+		must(t, err)
+		for s.Length() < len(ids) {
+			out, err := s.Step(context.Background(), ids[s.Length()])
+			must(t, err)
+			n := s.Length()
+			if want := map[bool]int{true: 32, false: 64}[n <= 31]; s.Slots() != want {
+				t.Errorf("%d slots behind %d tokens, want %d", s.Slots(), n, want)
+			}
+			full := prompt(t, g.model, asks, ids[:n])
+			check(t, fmt.Sprintf("logits of %d tokens", n), out.Logits, full.Logits, logitsTol)
+			for i, rows := range out.Rows {
+				for l := range rows.L {
+					check(t, fmt.Sprintf("%d: %s of %d tokens", i, asks[i].Name, n), rows.Row(l, 0, 0), full.Rows[i].Row(l, 0, 0), rowTol)
+				}
+			}
+		}
+	})
+}
+
 // TestSessionAcrossSizes: logits behind 250 to 330 tokens, over two sizes of cache, are those of a full pass.
 func TestSessionAcrossSizes(t *testing.T) {
 	for _, name := range []string{"bloom", "falcon_rw"} { // whose texts may be that long
