@@ -36,7 +36,7 @@ func (s *stops) holdsJ(amount float64) bool {
 	for u := s.lo; u <= s.hi && amount > room; u++ {
 		if s.most[u] > 0 {
 			_, _, intoJ := s.amount(u)
-			amount -= min(intoJ, s.capacity[s.index(1, u, s.j)])
+			amount -= min(intoJ, s.edge(1, u, s.j))
 		}
 	}
 	return amount <= room

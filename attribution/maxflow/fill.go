@@ -53,7 +53,7 @@ func (s *solver) over(u int, amount float64) {
 	clear(went)
 	rest := amount
 	for k := s.l; k > 0 && rest > 0; k-- {
-		if c := min(s.capacity[s.index(k, s.i, u)], rest); c > 0 {
+		if c := min(s.edge(k, s.i, u), rest); c > 0 {
 			s.send(k, s.i, u, c)
 			came[k] = c
 			rest -= c
@@ -61,7 +61,7 @@ func (s *solver) over(u int, amount float64) {
 	}
 	rest = amount
 	for k := 0; k < s.l && rest > 0; k++ {
-		if c := min(s.capacity[s.index(k, u, s.j)], rest); c > 0 {
+		if c := min(s.edge(k, u, s.j), rest); c > 0 {
 			s.send(k, u, s.j, c)
 			went[k] = c
 			rest -= c

@@ -14,23 +14,31 @@ func (s *solver) finish(k, u int, limit float64) float64 {
 
 // finishDown sends at most limit from the nodes of column u from level k down.
 func (s *solver) finishDown(k, u int, limit float64) float64 {
-	word, bit := s.j>>6, uint64(1)<<(s.j&63)
-	room, falls := s.ownRoom[u*s.layers:], s.at[0]
+	W, word, bit := s.words, s.j>>6, uint64(1)<<(s.j&63)
+	own, falls, dead, down := s.ownRoom[u*s.layers:], s.at[0], s.dead, s.down[u*s.layers*W:]
+	room, at, width := s.room[u], s.index(k-1, u, s.j), s.width(u)
 	sent, most := 0.0, limit
-	for x := k; ; x-- {
-		if s.down[(u*s.layers+x-1)*s.words+word]&falls[(x-1)*s.words+word]&bit != 0 {
-			got := s.fall(x-1, min(most, s.room[s.index(x-1, u, s.j)]))
-			if got > 0 {
-				s.send(x-1, u, s.j, got)
+	for x, n := k, (k-1)*W+word; ; x, n, at = x-1, n-W, at-width {
+		if down[n]&falls[n]&^dead[n]&bit != 0 {
+			m := most
+			if r := room[at]; r < m {
+				m = r
+			}
+			if got := s.fall(x-1, m); got > 0 {
+				s.sendAt(at, x-1, u, s.j, got)
 				s.hold(u, k, x, got)
 				sent += got
 				most -= got
 			}
 		}
-		if x == 1 || most <= closed || room[x-1] <= closed {
+		if x == 1 || most <= closed {
 			return sent
 		}
-		if r := room[x-1]; r < most {
+		r := own[x-1]
+		if r <= closed {
+			return sent
+		}
+		if r < most {
 			most = r
 		}
 	}
@@ -49,8 +57,8 @@ func (s *solver) finishUp(k, u int, limit float64) float64 {
 				break
 			}
 			most = min(most, flow)
-			if s.down[(at-1)*s.words+word]&falls[(x-1)*s.words+word]&bit != 0 {
-				got := s.fall(x-1, min(most, s.room[s.index(x-1, u, s.j)]))
+			if n := (x-1)*s.words + word; s.down[(at-1)*s.words+word]&falls[n]&^s.dead[n]&bit != 0 {
+				got := s.fall(x-1, min(most, s.room[u][s.index(x-1, u, s.j)]))
 				if got > 0 {
 					s.send(x-1, u, s.j, got)
 					s.unhold(u, x, k, got)
@@ -60,8 +68,7 @@ func (s *solver) finishUp(k, u int, limit float64) float64 {
 			}
 		}
 		if most > closed && x < s.l && s.up[at*s.words+word]&falls[(x+1)*s.words+word]&bit != 0 {
-			edge := s.index(x, s.j, u)
-			if got := s.fall(x+1, min(most, s.capacity[edge]-s.room[edge])); got > 0 {
+			if got := s.fall(x+1, min(most, s.carried(x, s.j, u))); got > 0 {
 				s.unsend(x, s.j, u, got)
 				s.unhold(u, x, k, got)
 				sent += got
@@ -77,14 +84,15 @@ func (s *solver) finishUp(k, u int, limit float64) float64 {
 
 // fall lets at most limit fall down column j from level k into the sink.
 func (s *solver) fall(k int, limit float64) float64 {
-	for _, r := range s.ownRoom[s.j*s.layers:][:k] {
+	for y, r := range s.ownRoom[s.j*s.layers:][:k] {
 		if r < limit {
-			limit = r
+			if limit = r; r <= closed {
+				for k = y + 1; k <= s.l; k++ {
+					put(s.level(s.dead, k), s.j, true)
+				}
+				return 0
+			}
 		}
-	}
-	if limit <= closed {
-		put(s.level(s.dead, k), s.j, true)
-		return 0
 	}
 	s.hold(s.j, k, 0, limit)
 	return limit

@@ -10,9 +10,8 @@ const block = 64
 type network struct {
 	layers, tokens int
 	bidirectional  bool
-	// capacity has row u of layer l, [width(u)], at start[u]+l*width(u).
-	start    []int
-	capacity []float64
+	// capacity[u] is [L,width(u)]: the edges of token u.
+	capacity [][]float64
 	// own is [T,L]: own edges. middle is [T,L]: the least of those in layers 1..l, infinite for l = 0.
 	own, middle []float64
 	// tiles[b] is [T,L,block]: the columns of rows 64b..64b+63.
@@ -27,13 +26,16 @@ func (n *network) width(u int) int {
 	return u + 1
 }
 
-// index returns where the capacity of edge (l,u,v) is.
-func (n *network) index(l, u, v int) int { return n.start[u] + l*n.width(u) + v }
+// index returns where edge (l,u,v) is among those of token u.
+func (n *network) index(l, u, v int) int { return l*n.width(u) + v }
+
+// edge returns the capacity of edge (l,u,v).
+func (n *network) edge(l, u, v int) float64 { return n.capacity[u][n.index(l, u, v)] }
 
 // row returns row u of layer l, [width].
 func (n *network) row(l, u int) []float64 {
 	at, w := n.index(l, u, 0), n.width(u)
-	return n.capacity[at : at+w : at+w]
+	return n.capacity[u][at : at+w : at+w]
 }
 
 // column returns the capacities of edges (l,u,v) for the tokens u of tile b, [block].
@@ -50,8 +52,7 @@ func (n *network) grow(rows []float64, count int) {
 	n.middle = append(n.middle, make([]float64, count*n.layers)...)
 	for k := range count {
 		u := first + k
-		n.start = append(n.start, len(n.capacity))
-		n.capacity = append(n.capacity, make([]float64, n.layers*n.width(u))...)
+		n.capacity = append(n.capacity, make([]float64, n.layers*n.width(u)))
 		if u%block == 0 {
 			n.tiles = append(n.tiles, make([]float64, n.width(u+block-1)*n.layers*block))
 		}

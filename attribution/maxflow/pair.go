@@ -49,7 +49,7 @@ func (g *Graph) twoLayers(p pair) float64 {
 	sum := 0.0
 	top := g.row(1, p.i)
 	for u := p.lo; u <= p.hi; u++ {
-		sum += min(top[u], g.capacity[g.index(0, u, p.j)])
+		sum += min(top[u], g.edge(0, u, p.j))
 	}
 	return sum
 }

@@ -77,7 +77,8 @@ func (s *solver) pushUp(k, u, d int, limit float64) float64 {
 // spread sends at most limit from node (x,u) along edges that lead one step nearer.
 func (s *solver) spread(x, u, d int, limit float64) float64 {
 	W, next, rest := s.words, s.at[d-1], limit
-	down, room := s.set(s.down, x-1, u), s.room[s.index(x-1, u, 0):]
+	first := s.index(x-1, u, 0)
+	down, room := s.set(s.down, x-1, u), s.room[u][first:]
 	for w := s.w0; w <= s.w1; w++ {
 		n := (x-1)*W + w
 		for c := down[w] & next[n] &^ s.dead[n]; c != 0; c &= c - 1 {
@@ -87,7 +88,7 @@ func (s *solver) spread(x, u, d int, limit float64) float64 {
 				most = r
 			}
 			if got := s.push(x-1, v, d-1, most); got > 0 {
-				s.send(x-1, u, v, got)
+				s.sendAt(first+v, x-1, u, v, got)
 				if rest -= got; rest <= closed {
 					return limit - rest
 				}
@@ -102,8 +103,7 @@ func (s *solver) spread(x, u, d int, limit float64) float64 {
 		n := (x+1)*W + w
 		for c := up[w] & next[n] &^ s.dead[n]; c != 0; c &= c - 1 {
 			v := w<<6 + bits.TrailingZeros64(c)
-			at := s.index(x, v, u)
-			if got := s.push(x+1, v, d-1, min(rest, s.capacity[at]-s.room[at])); got > 0 {
+			if got := s.push(x+1, v, d-1, min(rest, s.carried(x, v, u))); got > 0 {
 				s.unsend(x, v, u, got)
 				if rest -= got; rest <= closed {
 					return limit - rest

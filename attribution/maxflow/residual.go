@@ -9,7 +9,8 @@ import "math/bits"
 type residual struct {
 	*network
 	// room is what edges still take, where the network has their capacities; own edges have theirs in ownRoom, [T,L].
-	room, ownRoom []float64
+	room    [][]float64
+	ownRoom []float64
 	// Sets of tokens, [T,L,words]. Row (k,u) of down has the v for which edge (k,u,v) has room, and of sent those for
 	// which it carries flow; row (k,v) of into has the u for which edge (k,u,v) has room, and of up those for which it
 	// carries flow. Own edges are not in them but, [L,words], in ownDown and ownSent.
@@ -37,7 +38,9 @@ func (r *residual) grow() {
 	for _, table := range r.tables() {
 		*table = append(*table, make([]uint64, (r.tokens-had)*r.layers*r.words)...)
 	}
-	r.room = append(r.room, r.capacity[len(r.room):]...)
+	for u := had; u < r.tokens; u++ {
+		r.room = append(r.room, append([]float64(nil), r.capacity[u]...))
+	}
 	r.ownRoom = append(r.ownRoom, r.own[len(r.ownRoom):]...)
 	for u := had; u < r.tokens; u++ {
 		for k := range r.layers {
@@ -68,7 +71,7 @@ func (r *residual) widen(words int) {
 // setRow takes over row u of layer k.
 func (r *residual) setRow(k, u int) {
 	row := r.row(k, u)
-	copy(r.room[r.index(k, u, 0):], row)
+	copy(r.room[u][r.index(k, u, 0):], row)
 	r.ownRoom[u*r.layers+k] = row[u]
 	put(r.ownDown[k*r.words:], u, row[u] > closed)
 	for v, c := range row {
@@ -87,21 +90,29 @@ func put(set []uint64, u int, in bool) {
 	}
 }
 
-// send puts amount on edge (k,u,v).
-func (r *residual) send(k, u, v int, amount float64) {
+// carried returns the flow on edge (k,u,v).
+func (r *residual) carried(k, u, v int) float64 {
 	at := r.index(k, u, v)
-	room := r.room[at] - amount
-	r.room[at] = room
+	return r.capacity[u][at] - r.room[u][at]
+}
+
+// send puts amount on edge (k,u,v).
+func (r *residual) send(k, u, v int, amount float64) { r.sendAt(r.index(k, u, v), k, u, v, amount) }
+
+// sendAt is send for an edge whose index is known.
+func (r *residual) sendAt(at, k, u, v int, amount float64) {
+	room := r.room[u][at] - amount
+	r.room[u][at] = room
 	uv, vu := (u*r.layers+k)*r.words+v>>6, (v*r.layers+k)*r.words+u>>6
 	bu, bv := uint64(1)<<(u&63), uint64(1)<<(v&63)
 	if room <= closed {
 		r.down[uv] &^= bv
 		r.into[vu] &^= bu
 	}
-	if r.up[vu]&bu == 0 {
+	if up := &r.up[vu]; *up&bu == 0 {
 		r.touched = append(r.touched, edge{int32(k), int32(u), int32(v)})
-		if r.capacity[at]-room > closed {
-			r.up[vu] |= bu
+		if amount > closed || r.capacity[u][at]-room > closed {
+			*up |= bu
 			r.sent[uv] |= bv
 		}
 	}
@@ -110,11 +121,11 @@ func (r *residual) send(k, u, v int, amount float64) {
 // unsend takes amount back from edge (k,u,v).
 func (r *residual) unsend(k, u, v int, amount float64) {
 	at := r.index(k, u, v)
-	room := r.room[at] + amount
-	r.room[at] = room
+	room := r.room[u][at] + amount
+	r.room[u][at] = room
 	put(r.set(r.down, k, u), v, room > closed)
 	put(r.set(r.into, k, v), u, room > closed)
-	if r.capacity[at]-room <= closed {
+	if r.capacity[u][at]-room <= closed {
 		put(r.set(r.up, k, v), u, false)
 		put(r.set(r.sent, k, u), v, false)
 	}
@@ -152,8 +163,8 @@ func (r *residual) reset(lo, hi int) {
 	for _, e := range r.touched {
 		k, u, v := int(e.k), int(e.u), int(e.v)
 		at := r.index(k, u, v)
-		c := r.capacity[at]
-		r.room[at] = c
+		c := r.capacity[u][at]
+		r.room[u][at] = c
 		uv, vu := (u*r.layers+k)*r.words+v>>6, (v*r.layers+k)*r.words+u>>6
 		bu, bv := uint64(1)<<(u&63), uint64(1)<<(v&63)
 		r.up[vu] &^= bu

@@ -128,7 +128,7 @@ func portion(amount, room float64) (fits, share float64) {
 // amount returns the flow over column u, and of it what column i holds before and column j after.
 func (s *stops) amount(u int) (q, fromI, intoJ float64) {
 	q = s.most[u]
-	x, d := min(s.row(s.l, s.i)[u], q), min(s.capacity[s.index(0, u, s.j)], q)
+	x, d := min(s.row(s.l, s.i)[u], q), min(s.edge(0, u, s.j), q)
 	both := s.fit.shareBoth * (q - max(x, d))
 	fromI = s.fit.shareFromI*max(0, d-x) + both
 	intoJ = s.fit.shareIntoJ*max(0, x-d) + both
