@@ -15,10 +15,10 @@ func init() { RegisterAggregation("flow", flow{}) }
 //
 // (Abnar and Zuidema 2020, §3), exact. Each pair is a problem of its own and pipes are shared, so a row sums to 1 or
 // more and is no decomposition; the paper divides rows by their sums, which method flow-normalized does. With
-// [Mixed.Top], the edges that leave the source are those of one head.
+// [Mixed.Top], the edges that leave the source are those of one head. [MinCut] says which edges limit a flow.
 //
-// R ≤ F ≤ min(1, Σ_k Â_1[k,j]); with depth the values saturate. One row costs T max-flows a level, so by default only
-// the top level is computed; a state holds L·T²/2 numbers and as many again for the solver.
+// R ≤ F ≤ min(1, Σ_k Â_1[k,j]); with depth the values saturate. One row costs T max-flows a level, of which levels share
+// some of the work; by default only the top level is computed. A state holds three times the L·T²/2 numbers.
 type flow struct{}
 
 // Info describes the aggregation.

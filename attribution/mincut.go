@@ -1,0 +1,104 @@
+package attribution
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/headwater-ml/headwater/attribution/maxflow"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// Cut is where the flow from a target to an input token is narrowest: edges that are all full, and without which nothing
+// would flow.
+type Cut struct {
+	// Target and Source are the ends of the flow: a target after layer Layer and an input token.
+	Target int `json:"target"`
+	Source int `json:"source"`
+	Layer  int `json:"layer"`
+	// Flow is what flows, the value of method flow, and up to rounding the sum of the widths of Edges.
+	Flow float64 `json:"flow"`
+	// Edges are in the order of the flow: by layer from the top down, then by target and source.
+	Edges []CutEdge `json:"edges"`
+}
+
+// CutEdge is the edge from a target after a layer to a source before it.
+type CutEdge struct {
+	// Layer is the model's, 0-based.
+	Layer  int `json:"layer"`
+	Target int `json:"target"`
+	Source int `json:"source"`
+	// Width is Â_layer[target,source], the residual included.
+	Width float64 `json:"width"`
+}
+
+// MinCut says what limits the flow from a target to an input token: the edges of the narrowest cut between them,
+//
+//	F[t,j] = min over cuts of Σ Â_l[u,v] over the edges (l,u,v) that it cuts
+//
+// (Ford and Fulkerson 1956; the flow is that of Abnar and Zuidema 2020, §3). Of several cuts that are equally narrow it is the
+// one nearest the target; see [maxflow.Graph.MinCut]. So the edges of the last layer alone say that the target itself passes on
+// no more than flows; edges further down are where other tokens stand in between.
+//
+// inputs and opts are as for [Attribute], of one method that aggregates by flow, by default flow itself; the flow starts after the last
+// of the layers asked for. It costs one maximum flow when the rows are prepared. It returns a [UsageError] for options, target or
+// source that are wrong, another error for data that are, and one that wraps ctx.Err() if ctx is done.
+func MinCut(ctx context.Context, inputs []trace.Tensor, opts Options, target, source int) (*Cut, error) {
+	if len(opts.Methods) == 0 {
+		opts.Methods = []string{"flow"}
+	}
+	in, err := newInput(inputs, opts)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPlan(opts, setting{layers: in.layers, heads: in.heads, bidirectional: in.bidirectional})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.checkCut(in.tokens, target, source); err != nil {
+		return nil, err
+	}
+	rows := make([]Mixed, len(p.asks))
+	for i, ask := range p.asks {
+		rows[i] = Mixed{L: p.last - p.first + 1, N: in.tokens, Data: in.fuse(ask, p)}
+	}
+	j := p.jobs[0]
+	mixed, ratios := j.pickRows(rows)
+	mixed, _ = j.rule.apply(mixed, ratios, j.cfg)
+	return mixed.cut(ctx, p, target, source)
+}
+
+// checkCut checks that there is one method, which is a flow, and that the tokens exist.
+func (p *plan) checkCut(tokens, target, source int) error {
+	if len(p.methods) != 1 || p.methods[0].Aggregation != "flow" {
+		return usagef("a cut is that of one method that aggregates by flow, not of %s and what else is asked for; name flow",
+			p.methods[0].Name)
+	}
+	if p.opts.Lift {
+		return usagef("a cut has no lift: its edges are as wide as they are; leave lift out")
+	}
+	for _, t := range []int{target, source} {
+		if t < 0 || t >= tokens {
+			return usagef("token %d of a cut; the text has tokens 0..%d", t, tokens-1)
+		}
+	}
+	return nil
+}
+
+// cut returns the minimum cut below the last layer of whole texts' rows.
+func (m Mixed) cut(ctx context.Context, p *plan, target, source int) (*Cut, error) {
+	g := maxflow.New(m.L, p.bidirectional)
+	g.Extend(m.Data, m.N)
+	var top []float64
+	if m.Top != nil {
+		top = m.TopRow(m.L-1, target)
+	}
+	found, err := g.MinCut(ctx, m.L-1, target, source, top)
+	if err != nil {
+		return nil, fmt.Errorf("attribution: %w", err)
+	}
+	c := &Cut{Target: target, Source: source, Layer: p.last, Flow: found.Flow, Edges: []CutEdge{}}
+	for _, e := range found.Edges {
+		c.Edges = append(c.Edges, CutEdge{p.first + e.Layer, e.Target, e.Source, e.Capacity})
+	}
+	return c, nil
+}
