@@ -2,7 +2,7 @@ package attribution
 
 // What methods cost whose mixing is made of what a token reads from each source.
 const (
-	normsCost        = "a product by the output projection for each source in every layer, about as much again as a token over 64 of them"
+	normsCost        = "a product by the output projection for each source in every layer; over 64 of them the embedded model takes twice as long for a token"
 	normsRolloutCost = "as norms, and before the first token T²/2 vectors a layer for the prompt's rows"
 )
 

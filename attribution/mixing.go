@@ -21,7 +21,7 @@ func init() {
 
 // registerNorms registers the mixings made of the vectors that a target gets from each source.
 func registerNorms() {
-	const cost = "a product by the output projection for every source that a target sees, a tenth of what value zeroing takes"
+	const cost = "a product by the output projection for every source that a target sees, a small part of what value zeroing takes"
 	RegisterMixing("norms", MixingInfo{
 		Summary: "how long the vector is that a target reads from each source: attention times the value's length behind the output projection",
 		Paper:   "Kobayashi et al. 2020, §3",

@@ -30,7 +30,8 @@ func init() {
 // it, linear in the same way, and then meets x_t. Where the residual is added behind its norm (some BLOOMs), that is x_t, and the
 // second norm, which the stream goes through, is g.
 //
-// One head alone is its own f; each head apart is [B,H,N,S]. All heads together, which is the mean's name here, are summed as the model sums them.
+// One head alone is its own f; each head apart is [B,H,N,S]. All heads together, which go by the name of the mean, are summed as the model
+// sums them.
 type norms struct{ upTo part }
 
 func (m norms) Mix(b *Block, heads trace.Heads) *Node {
