@@ -27,7 +27,6 @@ const benchTokens = 9
 //	prompt-ms     from the prompt to the first explained token, preparation of prompt rows included
 //	plain-prompt-ms  the same without explaining
 func BenchmarkExplain(b *testing.B) {
-	methods := []string{"raw", "rollout", "flow", "value-zeroing", "value-zeroing-rollout"}
 	for _, model := range []struct {
 		name    string
 		open    func(b *testing.B, backend string) *models.Model
@@ -39,9 +38,12 @@ func BenchmarkExplain(b *testing.B) {
 		for _, backend := range []string{"xla", "go"} {
 			b.Run(fmt.Sprintf("%s/%s", model.name, backend), func(b *testing.B) {
 				m := model.open(b, backend)
-				for _, n := range model.prompts {
-					for _, method := range methods {
-						b.Run(fmt.Sprintf("prompt=%d/%s", n, method), func(b *testing.B) { compareCost(b, m, n, method) })
+				for i, n := range model.prompts {
+					for _, method := range attribution.Methods() {
+						if method.Scorer != "" && i > 0 { // they cost passes through the model, whatever the length
+							continue
+						}
+						b.Run(fmt.Sprintf("prompt=%d/%s", n, method.Name), func(b *testing.B) { compareCost(b, m, n, method.Name) })
 					}
 				}
 			})
