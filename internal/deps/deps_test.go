@@ -41,13 +41,14 @@ var allowed = map[string][]string{
 	"models/tokenizer":   {"github.com/dlclark/regexp2", "github.com/rivo/uniseg", "golang.org/x/text/..."},
 	"models/transformer": {"attribution/trace", gomlx, compute},
 	"models/family":      {"models/transformer"},
+	"models/planted":     {"models/checkpoint"},
 	"models/tiny":        {"models/checkpoint", "models/tokenizer", "models/transformer"},
 	"models/tiny/train": {
 		"models/checkpoint", "models/tiny", "models/tokenizer", "models/transformer", "models/family", gomlx, compute,
 	},
 	"models": {
-		"attribution/trace", "models/chat", "models/checkpoint", "models/family", "models/hub", "models/tiny", "models/tokenizer", "models/transformer",
-		gomlx, compute,
+		"attribution/trace", "models/chat", "models/checkpoint", "models/family", "models/hub", "models/planted", "models/tiny",
+		"models/tokenizer", "models/transformer", gomlx, compute,
 	},
 	"models/golden":      {"models/checkpoint", "models/transformer"},
 	"models/certificate": {"attribution/trace", "models", "models/checkpoint", "models/golden", "models/transformer"},
@@ -65,7 +66,7 @@ var allowed = map[string][]string{
 	},
 	"gonbext/engine":        {"attribution", "attribution/trace"},
 	"gonbext/engine/server": {"attribution", "attribution/trace", "gonbext/engine", "gonbext/render/figure"},
-	"gonbext/local":         {"attribution", "attribution/trace", "gonbext/engine", "gonbext/engine/server", "models", "models/hub", "models/xla"},
+	"gonbext/local":         {"attribution", "attribution/trace", "gonbext/engine", "gonbext/engine/server", "models", "models/hub", "models/transformer"},
 
 	// Where layers are joined.
 	"cmd/headwater":        {"attribution/...", "gonbext/...", "models/...", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3"},
@@ -75,6 +76,7 @@ var allowed = map[string][]string{
 	"internal/flowbench":   {"attribution", "attribution/maxflow", "attribution/trace", "internal/flowmaps", "models"},
 	"internal/flowmaps":    nil,
 	"internal/growth":      {"attribution", "models", "models/xla", gonum, "gonum.org/v1/plot/..."},
+	"internal/methodpage":  {"attribution/evaluate", "attribution/trace", "gonum.org/v1/plot/..."},
 	"internal/peers/bench": {"attribution/trace", "models", "models/hub", "models/xla"},
 }
 
@@ -99,6 +101,7 @@ var (
 		// A parity test opens real checkpoints.
 		"models/transformer": {"models/checkpoint", "models/family", "models/modeltest", "models/xla"},
 		"models/family":      {"models/modeltest"},
+		"models/planted":     {"attribution/trace", "models"},
 		"models/tiny/train":  {"models"},
 	}
 )

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"image/color"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/headwater-ml/headwater/attribution/evaluate"
+)
+
+// draw writes the picture: average precision of each method, a mark for each kind and a bar of confidence over all.
+func (r *report) draw(path string) error {
+	const measure = "average precision"
+	names := r.order(measure, false)
+	slices.Reverse(names) // the best on top
+	p := plot.New()
+	p.Title.Text = "How well each method ranks the evidence"
+	p.X.Label.Text = "average precision, mean and 95 % confidence"
+	p.X.Min, p.X.Max = 0, 1
+	p.NominalY(names...)
+	p.Legend.Left, p.Legend.Top = false, false
+	p.Add(plotter.NewGrid())
+	for g, group := range r.Groups {
+		if group == r.all() {
+			continue
+		}
+		var xy plotter.XYs
+		for y, name := range names {
+			s, _ := r.At(group, name, measure)
+			xy = append(xy, plotter.XY{X: s.Mean, Y: float64(y)})
+		}
+		marks, err := plotter.NewScatter(xy)
+		if err != nil {
+			return err
+		}
+		marks.Color, marks.Shape, marks.Radius = plotutil.Color(g), plotutil.Shape(g), vg.Points(2.5)
+		p.Add(marks)
+		p.Legend.Add(group, marks)
+	}
+	all := struct {
+		plotter.XYs
+		plotter.XErrors
+	}{}
+	for y, name := range names {
+		s, _ := r.At(r.all(), name, measure)
+		all.XYs = append(all.XYs, plotter.XY{X: s.Mean, Y: float64(y)})
+		all.XErrors = append(all.XErrors, struct{ Low, High float64 }{s.Mean - s.Low, s.High - s.Mean})
+	}
+	bars, err := plotter.NewXErrorBars(all)
+	if err != nil {
+		return err
+	}
+	bars.Width = vg.Points(1.5)
+	dots, err := plotter.NewScatter(all.XYs)
+	if err != nil {
+		return err
+	}
+	dots.Shape, dots.Radius = draw.CircleGlyph{}, vg.Points(4)
+	p.Add(bars, dots)
+	p.Legend.Add("all", dots)
+	if s, ok := r.At(r.all(), evaluate.ChanceLine, measure); ok {
+		chance, err := plotter.NewLine(plotter.XYs{{X: s.Mean, Y: -.5}, {X: s.Mean, Y: float64(len(names)) - .5}})
+		if err != nil {
+			return err
+		}
+		chance.Color, chance.Dashes = color.Gray{128}, []vg.Length{vg.Points(4), vg.Points(3)}
+		p.Add(chance)
+		p.Legend.Add("chance over all", chance)
+	}
+	return p.Save(18*vg.Centimeter, vg.Length(len(names))*0.62*vg.Centimeter+2.5*vg.Centimeter, path)
+}
