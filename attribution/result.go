@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -84,7 +85,7 @@ type Ranked struct {
 
 // TopK returns the k prompt tokens with the highest values for generated token t at the last level of a method, the
 // highest first and the earlier first among equals; fewer if the filter leaves fewer. The filter hides tokens from the
-// ranking and changes no value; nil hides none. It returns a [UsageError] for a method that the explanation does not
+// ranking and changes no value; nil hides none. Of a signed row they are those that speak most for the prediction. It returns a [UsageError] for a method that the explanation does not
 // have, a token out of range or a negative k.
 func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked, error) {
 	r, err := e.M(method)
@@ -110,4 +111,36 @@ func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked
 		return 0
 	})
 	return all[:min(k, len(all))], nil
+}
+
+// Covered returns which part of a row the tokens hold that [Explanation.TopK] returns for the same arguments, in [0,1]:
+//
+//	c = Σ_{j in top} |M[t,j]| / (Σ_j |M[t,j]| + |o|)
+//
+// Sizes count, whatever the signs, and o is what rests on generated tokens, of a signed row the sum of what does. 0 of a row of zeros. It
+// returns a [UsageError] as TopK does, and for values that are no parts of a whole, such as flow and lift.
+func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float64, error) {
+	top, err := e.TopK(t, method, k, filter)
+	if err != nil {
+		return 0, err
+	}
+	r, other := e.Methods[method], e.OtherMass[method]
+	i := t*r.Shape[2] + r.Top()
+	switch {
+	case !addUp(r.Options):
+		return 0, usagef("the values of %s, %s, are no parts of a whole, so none cover it", quote(method), r.Unit)
+	case i >= len(other):
+		return 0, usagef("the explanation does not say what of %s rests on generated tokens", quote(method))
+	}
+	all, held := math.Abs(other[i]), 0.0
+	for _, x := range r.Row(t, r.Top()) {
+		all += math.Abs(x)
+	}
+	for _, x := range top {
+		held += math.Abs(x.Value)
+	}
+	if all == 0 {
+		return 0, nil
+	}
+	return min(held/all, 1), nil // sums in another order may round up
 }

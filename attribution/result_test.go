@@ -2,6 +2,8 @@ package attribution_test
 
 import (
 	"errors"
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,6 +85,46 @@ func TestTopK(t *testing.T) {
 	} {
 		if _, err := bad(); !errors.Is(err, attribution.ErrUsage) {
 			t.Errorf("error %v, want a usage error", err)
+		}
+	}
+}
+
+func TestCovered(t *testing.T) {
+	e := small()
+	share := &attribution.Result{Options: map[string]string{"normalize": "yes"}, Layers: []int{0, 1}, Shape: [3]int{2, 3, 2}, Data: e.Methods["m"].Data}
+	scored := &attribution.Result{Options: map[string]string{"scorer": "x"}, Layers: []int{1}, Shape: [3]int{2, 3, 1}, Data: []float64{2, -3, 1, 0, 0, 0}}
+	e.Methods = map[string]*attribution.Result{
+		"m": share, "scored": scored, "untold": share,
+		"flow": {Options: map[string]string{"aggregation": "flow"}, Unit: "flow", Layers: []int{1}, Shape: scored.Shape, Data: scored.Data},
+		"lift": {Options: map[string]string{"aggregation": "rollout", "lift": "yes"}, Layers: []int{1}, Shape: scored.Shape, Data: scored.Data},
+	}
+	e.OtherMass = map[string][]float64{"m": {0, 0, .4, .2}, "scored": {-2, 0}, "flow": {0, 0}, "lift": {0, 0}}
+	for _, c := range []struct {
+		name   string
+		t      int
+		method string
+		k      int
+		filter attribution.Filter
+		want   float64
+	}{
+		{"two of three", 0, "m", 2, nil, .8},
+		{"all, and generated tokens", 1, "m", 9, nil, .8},
+		{"none", 0, "m", 0, nil, 0},
+		{"filtered tokens are of the row", 0, "m", 9, attribution.DefaultFilter(), .5},
+		{"sizes of signed values", 0, "scored", 2, nil, 3. / 8}, // 2 and 1 of 2+3+1 and of -2 on generated tokens
+		{"signed, all", 0, "scored", 3, nil, 6. / 8},
+		{"a row of zeros", 1, "scored", 3, nil, 0},
+	} {
+		got, err := e.Covered(c.t, c.method, c.k, c.filter)
+		if err != nil || math.Abs(got-c.want) > 1e-15 {
+			t.Errorf("%s: covered %v, %v; want %v", c.name, got, err, c.want)
+		}
+	}
+	for method, want := range map[string]string{
+		"flow": "are no parts of a whole", "lift": "are no parts of a whole", "untold": "does not say", "other": "has no method",
+	} {
+		if _, err := e.Covered(0, method, 1, nil); !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", method, err, want)
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package attribution
 
-import "slices"
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
 
 // A sink is a prompt token that holds a large share of nearly every row whatever the row is about, mostly the first one.
 const (
@@ -29,7 +33,8 @@ type Sink struct {
 //
 // Of an encoder only special tokens are sinks, by the rows of its map, every target's, or by those of its predictions; by
 // the latter not if it is itself explained, for what a token keeps of itself says nothing of other rows. A word that every
-// position reads is what the text is about, as far as one can tell.
+// position reads is what the text is about, as far as one can tell. Nor is a span of several words a sink, see
+// [Explanation.Grouped].
 func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 	r, err := e.M(method)
 	if err != nil {
@@ -50,7 +55,7 @@ func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 	var sinks []Sink
 	for j := range m {
 		s := shares[j*n : (j+1)*n]
-		is := (j == 0 || e.Prompt.Special[j] || n >= sinkLeast) && isSink(s)
+		is := (j == 0 || e.Prompt.Special[j] || n >= sinkLeast) && isSink(s) && !(r.Options["spans"] != "" && severalWords(e.Prompt.Texts[j]))
 		if e.Model.Bidirectional {
 			is = e.Prompt.Special[j] && (!e.explains(j) && isSink(s) || all != nil && isSink(all[j*m:(j+1)*m]))
 		}
@@ -90,6 +95,11 @@ func (e *Explanation) mapShares(method string, layer, T int) []float64 {
 		addShares(shares, T, t, m.Row(l, t), 0)
 	}
 	return shares
+}
+
+// severalWords is whether there is white space inside a text.
+func severalWords(text string) bool {
+	return strings.ContainsFunc(strings.TrimSpace(text), unicode.IsSpace)
 }
 
 // explains is whether one of the predictions is made at position j.

@@ -31,13 +31,29 @@ func (p *Prompt) Sentences() []Span { return p.divide(sentenceOf(p.Text)) }
 // touches with a character that is no white space. It returns a [UsageError] for a range that
 // is empty, outside the text or holds no token, and for two that overlap.
 func (p *Prompt) Spans(ranges ...[2]int) ([]Span, error) {
-	of := make([]int, len(p.Text))
+	of, err := rangeOf(p.Text, ranges)
+	if err != nil {
+		return nil, err
+	}
+	spans := p.divide(of)
+	for k, r := range ranges {
+		if !slices.ContainsFunc(p.Offsets, func(o [2]int) bool { return p.partOf(o, of) == k }) {
+			return nil, usagef("span %d to %d, %s, holds the beginning of no token", r[0], r[1], quote(p.Text[r[0]:r[1]]))
+		}
+	}
+	return spans, nil
+}
+
+// rangeOf returns for each byte of a text the number of its range, -1 outside them. It returns a usage error for a range that is empty or
+// outside the text, and for two that overlap.
+func rangeOf(text string, ranges [][2]int) ([]int, error) {
+	of := make([]int, len(text))
 	for i := range of {
 		of[i] = -1
 	}
 	for k, r := range ranges {
-		if r[0] < 0 || r[1] > len(p.Text) || r[0] >= r[1] {
-			return nil, usagef("span %d to %d; the text has bytes 0 to %d, and the first comes before the last", r[0], r[1], len(p.Text))
+		if r[0] < 0 || r[1] > len(text) || r[0] >= r[1] {
+			return nil, usagef("span %d to %d; the text has bytes 0 to %d, and the first comes before the last", r[0], r[1], len(text))
 		}
 		for i := r[0]; i < r[1]; i++ {
 			if of[i] >= 0 {
@@ -47,13 +63,7 @@ func (p *Prompt) Spans(ranges ...[2]int) ([]Span, error) {
 			of[i] = k
 		}
 	}
-	spans := p.divide(of)
-	for k, r := range ranges {
-		if !slices.ContainsFunc(p.Offsets, func(o [2]int) bool { return p.partOf(o, of) == k }) {
-			return nil, usagef("span %d to %d, %s, holds the beginning of no token", r[0], r[1], quote(p.Text[r[0]:r[1]]))
-		}
-	}
-	return spans, nil
+	return of, nil
 }
 
 // divide returns the parts of the prompt; of has for each byte of the text the number of its part, -1 for none.
@@ -225,12 +235,16 @@ func (e *Explanation) checkSpans(spans []Span) error {
 
 // together returns how values of a result are put together, and in which words.
 func together(options map[string]string) (f func(a, b float64) float64, name string) {
-	a, err := LookupAggregation(options["aggregation"])
-	parts := options["scorer"] != "" || options["normalize"] != "" || err == nil && a.Info().Shares
-	if options["lift"] == "" && parts {
+	if addUp(options) {
 		return func(a, b float64) float64 { return a + b }, "sum of tokens"
 	}
 	return func(a, b float64) float64 { return max(a, b) }, "highest of tokens"
+}
+
+// addUp is whether values of a result are parts of a whole.
+func addUp(options map[string]string) bool {
+	a, err := LookupAggregation(options["aggregation"])
+	return options["lift"] == "" && (options["scorer"] != "" || options["normalize"] != "" || err == nil && a.Info().Shares)
 }
 
 // withGrouping returns a copy of settings that says how values were put together.
