@@ -11,11 +11,12 @@
 // The network grows by tokens; what was built for earlier ones stays.
 //
 // A pair is settled by the first of three steps that can. Up to two layers there are closed forms. Then a flow whose
-// paths stop in one token at most between source and sink is found in a few passes over the tokens ([stops]); it uses that
-// a token's edge to itself, its own edge, is wide, as under a residual, and where it equals what leaves the source or
-// enters the sink there cannot be more. Else it is where Dinic's algorithm (1970) begins, with sets of tokens as bits and
-// a distance of its own: waiting in a column, along own edges, is free, and changing it is one step ([solver]). So
-// searches are a few ORs a node, and paths few and short however many layers there are.
+// paths stop in one token at most between source and sink is found in a few passes over the tokens (type stops); it uses
+// that a token's edge to itself, its own edge, is wide, as under a residual. Where it equals what leaves the source or
+// enters the sink, if need be with paths of a second stop (type transport), there cannot be more. Else it is where
+// Dinic's algorithm (1970) begins, with sets of tokens as bits and a distance of its own: waiting in a column, along own
+// edges, is free, and changing it is one step (type solver). So searches are a few ORs a node, and paths few and short
+// however many layers there are.
 //
 // None of this assumes a residual; without one the solver does all the work. Residual capacities of 1e-15 and less count
 // as closed; on attention maps the result is exact to about 1e-14.
@@ -85,6 +86,7 @@ func (g *Graph) Row(ctx context.Context, dst []float64, l, i int, top []float64)
 	if top != nil {
 		defer g.replace(l, i, g.replace(l, i, top))
 	}
+	g.stops.second.forget()
 	for j := range g.tokens {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("maxflow: sink %d of %d: %w", j, g.tokens, err)
@@ -113,6 +115,7 @@ func (g *Graph) Levels(ctx context.Context, dst []float64, i int) ([]float64, er
 	g.check(0, i, 0)
 	T, first := g.tokens, len(dst)
 	dst = append(dst, make([]float64, g.layers*T)...)
+	g.stops.second.forget()
 	for j := range T {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("maxflow: sink %d of %d: %w", j, T, err)

@@ -5,8 +5,8 @@ package maxflow
 type pair struct {
 	l, i, j int
 	lo, hi  int
-	// out is what leaves the source, and bound the lesser of it and what enters the sink: no flow is more.
-	out, bound float64
+	// out is what leaves the source and in what enters the sink; no flow is more than bound, the lesser.
+	out, in, bound float64
 }
 
 // pair returns a pair, and its flow if there is a closed form.
@@ -25,17 +25,16 @@ func (g *Graph) pair(l, i, j int) (p pair, flow float64, simple bool) {
 	case l == 1:
 		return p, g.twoLayers(p), true
 	}
-	in := 0.0
 	top := g.row(l, i)
 	for b := p.lo / block; b <= p.hi/block; b++ {
 		first, end := p.tile(b)
 		last := g.column(0, j, b)[first-b*block:]
 		for t, c := range top[first:end] {
 			p.out += c
-			in += last[t]
+			p.in += last[t]
 		}
 	}
-	p.bound = min(p.out, in)
+	p.bound = min(p.out, p.in)
 	return p, p.bound, p.bound <= closed
 }
 

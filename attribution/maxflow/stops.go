@@ -24,6 +24,8 @@ type stops struct {
 	// holdI is what column i holds from the top layer to the last, holdJ what column j does.
 	holdI, holdJ float64
 	fit          fit
+	// second is what a second stop adds.
+	second transport
 }
 
 // fit is how much of fromI, intoJ and both, direct among them, columns i and j can hold, and which share that is.
@@ -37,6 +39,7 @@ func (s *stops) grow() {
 	for len(s.q) < s.tokens {
 		n := max(s.tokens, 2*len(s.q))
 		s.q, s.wanted, s.most = make([]float64, n), make([]float64, n), make([]float64, n)
+		s.second.grow(n, s.layers)
 	}
 }
 
