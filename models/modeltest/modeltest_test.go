@@ -50,6 +50,7 @@ func column(rows *Node) *Node {
 
 // faults are mixings that break the contract, by the part of it that must notice.
 var faults = []faulty{
+	{fault: "fusions", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { return ReduceAllSum(rows) }},
 	{fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { return Neg(rows) }},
 	{fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { return Div(rows, ZerosLike(rows)) }},
 	{fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { return ZerosLike(rows) }},

@@ -103,7 +103,7 @@ func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace
 	out, err := m.run(fmt.Sprintf("tile %s %s", kind, describe([]trace.MixingAsk{ask})), weights, func(w Weights, in []*Node) []*Node {
 		ids := Squeeze(SliceAxis(in[0], 2, AxisRange(0, 1)), 2) // only their number matters
 		d := m.builder(w, text{ids: ids, first: in[1], length: in[2]})
-		return []*Node{InsertAxes(visibleRows(d.blockOver(l, in[0], cache{key: in[3], value: in[4]}), mix, ask.Heads), 0)}
+		return []*Node{InsertAxes(visibleRows(d.blockOver(l, in[0], cache{key: in[3], value: in[4]}), mix, ask), 0)}
 	}, inputs...)
 	if err != nil {
 		return err

@@ -180,7 +180,7 @@ func wholeRows(d *builder, b *Block, asks []trace.MixingAsk, mixes []Mixing) []*
 		if m.PerPair() {
 			continue
 		}
-		rows := visibleRows(b, m, asks[i].Heads)
+		rows := visibleRows(b, m, asks[i])
 		if !asks[i].AllRows {
 			rows = oneRow(rows, AddScalar(d.length, -1))
 		}
@@ -189,13 +189,29 @@ func wholeRows(d *builder, b *Block, asks []trace.MixingAsk, mixes []Mixing) []*
 	return all
 }
 
-// visibleRows are the rows of a mixing, 0 where a target cannot see a source, [B,(H,)N,S].
-func visibleRows(b *Block, m Mixing, heads trace.Heads) *Node {
-	seen := b.Visible()
-	if heads.Fusion == trace.EachHead {
-		seen = b.visible
+// visibleRows are the rows of a mixing, 0 where a target cannot see a source, [B,(H,)N,S]. It panics, as graph code does, with the name of
+// a mixing that panics or returns something else: numbers that fit by broadcasting would be taken for rows.
+func visibleRows(b *Block, m Mixing, ask trace.MixingAsk) *Node {
+	defer func() {
+		if p := recover(); p != nil {
+			panic(fmt.Errorf("mixing %s: %v", ask.Name, p))
+		}
+	}()
+	seen, axes := b.visible, "[B,H,N,S]"
+	want := b.Attention.Shape()
+	if ask.Heads.Fusion != trace.EachHead {
+		seen, axes = b.Visible(), "[B,N,S]"
+		dims := want.Dimensions
+		want = shapes.Make(want.DType, dims[0], dims[2], dims[3])
 	}
-	return Mul(m.Mix(b, heads), seen)
+	rows := m.Mix(b, ask.Heads)
+	if rows == nil {
+		panic(fmt.Errorf("Mix returns nil, want %s %v", axes, want))
+	}
+	if !rows.Shape().Equal(want) {
+		panic(fmt.Errorf("Mix returns %v, want %v: %s, heads %s", rows.Shape(), want, axes, ask.Heads))
+	}
+	return Mul(rows, seen)
 }
 
 // oneRow returns row t of the last two axes of x [...,N,S], [...,1,S].

@@ -201,7 +201,7 @@ func (d *builder) step(past []*graph.Node, asks []trace.MixingAsk, mixes []Mixin
 		for _, shares := range []bool{true, false} {
 			for i, m := range mixes {
 				if sharesOutput(m) == shares {
-					rows[i] = append(rows[i], visibleRows(b, m, asks[i].Heads))
+					rows[i] = append(rows[i], visibleRows(b, m, asks[i]))
 				}
 			}
 			b.finish() // of what shared it, the rest may read it
