@@ -30,7 +30,10 @@ func (j *job) extend(ctx context.Context, rows []Mixed, from int) (err error) {
 	mixed, zeros := j.rule.apply(c, ratios, j.cfg)
 	j.countZeros(zeros)
 	j.wanted, j.sources = c.N-c.Skip, c.T()
-	if j.result, err = j.state.Extend(ctx, j.result[:0], mixed); err != nil || j.uniform == nil {
+	if j.result, err = j.state.Extend(ctx, j.result[:0], mixed); err != nil {
+		return err
+	}
+	if err := j.checkResult(); err != nil || j.uniform == nil {
 		return err
 	}
 	j.base, err = j.extendBase(ctx, c, c.T()-1)
@@ -66,6 +69,9 @@ func (j *job) only(ctx context.Context, rows []Mixed, target int) (err error) {
 	if j.result, err = a.New(j.cfg).Extend(ctx, j.result[:0], mixed.exchanged(target)); err != nil {
 		return err
 	}
+	if err := j.checkResult(); err != nil {
+		return err
+	}
 	exchangeColumns(j.result, c.T(), target)
 	if j.uniform == nil {
 		return nil
@@ -75,6 +81,21 @@ func (j *job) only(ctx context.Context, rows []Mixed, target int) (err error) {
 		exchangeColumns(j.base, c.T(), target)
 	}
 	return err
+}
+
+// checkResult returns an error unless the latest result is [K,wanted,sources], each a number of 0 or more.
+func (j *job) checkResult() error {
+	K := j.cfg.levels()
+	if want := K * j.wanted * j.sources; len(j.result) != want {
+		return fmt.Errorf("aggregation %s returned %d numbers, want %d: %d levels, %d targets, %d sources",
+			j.aggregation, len(j.result), want, K, j.wanted, j.sources)
+	}
+	if i := badRow(j.result); i >= 0 {
+		s := i % j.sources
+		return fmt.Errorf("aggregation %s returned %v at level %d of %d for source %d; want a number of 0 or more",
+			j.aggregation, j.result[i], i/j.sources/j.wanted, K, s)
+	}
+	return nil
 }
 
 // exchanged returns a copy of the rows of a whole text in which token t has changed places with the last one.

@@ -110,7 +110,7 @@ func (r *run) score(ctx context.Context, ids []int, at int, t GeneratedToken) er
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
-		if err := s.check(len(ids)); err != nil {
+		if err := s.check(len(ids), m.scorer.Info().Signed); err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
 		r.scores[i] = s
@@ -121,14 +121,20 @@ func (r *run) score(ctx context.Context, ids []int, at int, t GeneratedToken) er
 	return nil
 }
 
-// check returns an error if scores are not those of n tokens, each a number.
-func (s *Scores) check(n int) error {
+// check returns an error if scores are not those of n tokens, each a number, and none below zero unless they are signed.
+func (s *Scores) check(n int, signed bool) error {
+	if s == nil {
+		return fmt.Errorf("neither scores nor an error")
+	}
 	if len(s.Values) != n {
 		return fmt.Errorf("%d values for %d tokens", len(s.Values), n)
 	}
 	for j, x := range s.Values {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return fmt.Errorf("token %d has value %v", j, x)
+		}
+		if x < 0 && !signed {
+			return fmt.Errorf("token %d has value %v, and the scorer says that its values have no sign", j, x)
 		}
 	}
 	return nil
