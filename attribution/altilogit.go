@@ -99,9 +99,9 @@ func (x *question) checkTerms(t *trace.LogitTerms) error {
 // rows returns the rows of a mixing that contains the residual for every target of the question, each divided by its sum.
 func (x *question) rows(ctx context.Context, mixing string) (Mixed, error) {
 	T, L := len(x.q.IDs), x.info.Layers
-	if need := 12 * float64(L) * float64(T) * float64(T); need > maxStateBytes {
-		return Mixed{}, usagef("%s: the rows of %d tokens in %d layers need %.1f GiB, limit %d GiB; take a shorter text",
-			x.scorer, T, L, need/(1<<30), maxStateBytes>>30)
+	what := fmt.Sprintf("%s of %d tokens in %d layers", x.scorer, T, L)
+	if err := checkBudget(x.m, 12*float64(L)*float64(T)*float64(T), what, "take a shorter text"); err != nil {
+		return Mixed{}, err
 	}
 	ask := trace.Ask{Mixings: []trace.MixingAsk{{Name: mixing, AllRows: true}}}
 	if x.info.Bidirectional {

@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"context"
+	"fmt"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -132,9 +133,9 @@ func (x *question) weighted(g trace.Gradient, l, t int, clamp func(float64) floa
 // attention returns the gradient with attention, [L,H,T,T], each number finite.
 func (x *question) attention(ctx context.Context) (trace.Gradient, error) {
 	T, L, H := len(x.q.IDs), x.info.Layers, x.info.Heads
-	if need := 8 * float64(L) * float64(H) * float64(T) * float64(T); need > maxStateBytes {
-		return trace.Gradient{}, usagef("%s: attention of %d tokens in %d layers and %d heads and its gradient need %.1f GiB, limit %d GiB; "+
-			"take a shorter text", x.scorer, T, L, H, need/(1<<30), maxStateBytes>>30)
+	what := fmt.Sprintf("%s, attention of %d tokens in %d layers and %d heads and its gradient,", x.scorer, T, L, H)
+	if err := checkBudget(x.m, 8*float64(L)*float64(H)*float64(T)*float64(T), what, "take a shorter text"); err != nil {
+		return trace.Gradient{}, err
 	}
 	g, err := x.gradient(ctx, trace.WithAttention)
 	if err != nil {

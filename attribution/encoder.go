@@ -53,7 +53,7 @@ func (o Options) checkFor(info trace.Info) error {
 }
 
 // prepareReading sets what an encoder is asked for, within its context.
-func (r *run) prepareReading(info trace.Info, tokens []trace.Token) error {
+func (r *run) prepareReading(m Model, info trace.Info, tokens []trace.Token) error {
 	T := len(tokens)
 	if info.Context > 0 && T > info.Context {
 		return usagef("%d tokens, but the context of %s is %d tokens; shorten the text", T, quote(info.Name), info.Context)
@@ -61,9 +61,8 @@ func (r *run) prepareReading(info trace.Info, tokens []trace.Token) error {
 	if err := checkPositions(r.opts.Positions, tokens); err != nil {
 		return err
 	}
-	if need := r.plan.mapBytes(T); need > maxStateBytes {
-		return usagef("%d tokens need about %.1f GiB for the methods asked for, limit %d GiB; take a shorter text or fewer layers",
-			T, need/(1<<30), maxStateBytes>>30)
+	if err := checkBudget(m, r.plan.mapBytes(T), fmt.Sprintf("%d tokens: what the methods keep", T), "take a shorter text or fewer layers"); err != nil {
+		return err
 	}
 	r.tokens = len(r.opts.Positions)
 	r.ask = trace.Ask{

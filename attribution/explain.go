@@ -114,7 +114,7 @@ func newRun(m Model, prompt string, opts Options) (*run, error) {
 	}
 	r := &run{opts: opts, plan: p}
 	if info.Bidirectional {
-		err = r.prepareReading(info, tokens)
+		err = r.prepareReading(m, info, tokens)
 	} else {
 		err = r.prepareAsk(m, info, len(tokens))
 	}
@@ -180,11 +180,8 @@ func (r *run) prepareAsk(m Model, info trace.Info, prompt int) error {
 		return usagef("%d prompt tokens and %d to explain are %d, but the context of %s is %d tokens; shorten one of them",
 			prompt, r.tokens, prompt+r.tokens, quote(info.Name), info.Context)
 	}
-	if need := r.plan.bytes(prompt, r.tokens); need > maxStateBytes {
-		return usagef("%d tokens need about %.1f GiB for the methods asked for, limit %d GiB; take a shorter text or fewer layers",
-			prompt+r.tokens, need/(1<<30), maxStateBytes>>30)
-	}
-	return nil
+	return checkBudget(m, r.plan.bytes(prompt, r.tokens), fmt.Sprintf("%d tokens: what the methods keep", prompt+r.tokens),
+		"take a shorter text or fewer layers")
 }
 
 // newPrompt returns the prompt as an explanation shows it.

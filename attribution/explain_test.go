@@ -433,7 +433,7 @@ func TestExplainRefusals(t *testing.T) {
 func TestExplainMemory(t *testing.T) {
 	f := newFake(12, causal)
 	_, err := attribution.Explain(context.Background(), f, strings.Repeat("w1 ", 9000), attribution.Options{})
-	if !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), "GiB") {
+	if !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), "GB, limit 4.0 GB") {
 		t.Errorf("error %v, want a refusal that names the memory", err)
 	}
 }

@@ -14,7 +14,6 @@ const (
 	defaultAlternatives = 5
 	maxAlternatives     = 1000
 	maxTextBytes        = 1 << 20
-	maxStateBytes       = 4 << 30
 )
 
 // check returns a usage error for the first option that no model and no method can fulfil.

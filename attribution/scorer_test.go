@@ -160,8 +160,8 @@ func TestScorerRefusals(t *testing.T) {
 		"no mask":              {scorer: "reagent", model: encoder, want: "\"fake\" has no mask"},
 		"other tokens' rows":   {scorer: "alti-logit", model: exact, query: embedded, want: "leave the query's out"},
 		"others than embedded": {scorer: "reagent", model: exact, query: embedded, want: "leave the query's embeddings out"},
-		"too large":            {scorer: "chefer", model: wide, query: ids(make([]int, 4096)...), want: "need 1152.0 GiB, limit 4 GiB"},
-		"too many rows":        {scorer: "alti-logit", model: wide, query: ids(make([]int, 4096)...), want: "limit 4 GiB"},
+		"too large":            {scorer: "chefer", model: wide, query: ids(make([]int, 4096)...), want: "needs about 1237.0 GB, limit 4.0 GB"},
+		"too many rows":        {scorer: "alti-logit", model: wide, query: ids(make([]int, 4096)...), want: "limit 4.0 GB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.model == nil {

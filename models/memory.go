@@ -96,3 +96,6 @@ func weightBytes(spec *transformer.Spec, dtype dtypes.DType) int64 {
 	}
 	return bytes
 }
+
+// Budget returns how many bytes a run may hold beside the weights: what MaxMemory or the machine leaves.
+func (m *Model) Budget() int64 { return m.graph.MaxBytes }
