@@ -3,10 +3,10 @@
 //	m, err := models.Open("tiny", models.Options{})
 //	e, err := attribution.Explain(ctx, m, "the keys to the cabinet", attribution.Options{})
 //
-// A model is the embedded one, "tiny", a directory in the layout of Hugging Face (config.json, model.safetensors, tokenizer.json),
-// or a name of the Hub such as openai-community/gpt2@main, which is looked up in the user's cache and downloaded if it is not
-// complete there. It computes in pure Go; importing github.com/headwater-ml/headwater/models/xla for its side effect adds XLA, which
-// is then used where a plugin is found.
+// A model is an embedded one ("tiny", or a circuit of package planted), a directory in the layout of Hugging Face (config.json,
+// model.safetensors, tokenizer.json), or a name of the Hub such as openai-community/gpt2@main, which is looked up in the user's cache and
+// downloaded if it is not complete there. It computes in pure Go; importing github.com/headwater-ml/headwater/models/xla for its side
+// effect adds XLA, which is then used where a plugin is found.
 //
 // The package never draws, and asks the network for nothing but a model that is named and not there.
 package models
@@ -14,11 +14,13 @@ package models
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/chat"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 	"github.com/headwater-ml/headwater/models/family"
+	"github.com/headwater-ml/headwater/models/planted"
 	"github.com/headwater-ml/headwater/models/tiny"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 	"github.com/headwater-ml/headwater/models/transformer"
@@ -43,8 +45,8 @@ type Model struct {
 	grammar   bool // whether it knows the words of the toy grammar only
 }
 
-// Builtin are the names of the embedded models.
-func Builtin() []string { return []string{tiny.Name} }
+// Builtin are the names of the embedded models: the one that was trained, and circuits with weights set by hand.
+func Builtin() []string { return append([]string{tiny.Name}, planted.Names()...) }
 
 // Open is [OpenContext] without a way to stop it.
 func Open(ref string, opts Options) (*Model, error) {
@@ -57,6 +59,9 @@ func Open(ref string, opts Options) (*Model, error) {
 func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) {
 	if ref == "" || ref == tiny.Name {
 		return openTiny(opts)
+	}
+	if slices.Contains(planted.Names(), ref) {
+		return openPlanted(ref, opts)
 	}
 	path, err := find(ctx, ref, opts)
 	if err != nil {
@@ -92,6 +97,27 @@ func openTiny(opts Options) (*Model, error) {
 		return nil, err
 	}
 	m.info.Note, m.grammar = tiny.Note, true
+	return m, nil
+}
+
+// openPlanted opens a circuit.
+func openPlanted(name string, opts Options) (*Model, error) {
+	c, err := planted.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := checkpoint.FromFS(c.Files(), name)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Backend == "" {
+		opts.Backend = "go"
+	}
+	m, err := open(dir, name, opts)
+	if err != nil {
+		return nil, err
+	}
+	m.info.Note = planted.Note
 	return m, nil
 }
 

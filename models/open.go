@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/models/hub"
+	"github.com/headwater-ml/headwater/models/planted"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
@@ -50,6 +51,10 @@ func find(ctx context.Context, ref string, opts Options) (string, error) {
 		return ref, nil
 	}
 	if !os.IsNotExist(err) {
+		return "", fmt.Errorf("models: %w", err)
+	}
+	if strings.HasPrefix(ref, planted.Prefix) {
+		_, err := planted.Lookup(ref)
 		return "", fmt.Errorf("models: %w", err)
 	}
 	if _, invalid := hub.ParseRef(ref); invalid != nil || looksLikePath(ref) {

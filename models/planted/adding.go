@@ -1,0 +1,90 @@
+package planted
+
+import "math/rand/v2"
+
+// late is how far back the second piece of evidence stands in circuits that read two.
+const late = 5
+
+// Support and Doubt are what a word adds to the logit of "yes" where the circuit planted-sum reads it: 2 places before the last word a
+// number from 16 to 20, and 5 places before it one from -4 to -1. They panic for a word that is not in the vocabulary.
+func Support(word string) float64 { return strength + float64(known(word)%5) }
+
+// Doubt is described at [Support].
+func Doubt(word string) float64 { return -1 - float64(known(word)%4) }
+
+// known is feature, of a word that must be known.
+func known(word string) int {
+	f := feature(word)
+	if f < 0 {
+		panic("planted: " + word + " is not in the vocabulary")
+	}
+	return f
+}
+
+// sum adds two numbers. Both heads go by position, so that the logit is a linear function of the embedding: what each token adds is the
+// same by every definition.
+var sum = &Circuit{
+	Name: Prefix + "sum",
+	Rule: `the logit of "yes" is the sum of two numbers: one for the word 2 places before the last, from 16 to 20, and one for the word ` +
+		"5 places before it, from -4 to -1",
+	wire: func() *network {
+		n := newNetwork()
+		heads := n.block(2).heads
+		for i, part := range []struct {
+			back   int
+			weight func(string) float64
+		}{{near, Support}, {late, Doubt}} {
+			heads[i].back(n, part.back)
+			heads[i].weigh(n, n.answer+area(feature(yes)), func(w string) float64 { return part.weight(w) / strength })
+		}
+		return n
+	},
+	draw: func(rng *rand.Rand, text []string) ([]int, string) {
+		for i := range text {
+			text[i] = pick(rng, words)
+		}
+		return pair(text), yes
+	},
+}
+
+// conjunction is an and of two conditions, by the one hidden unit max(0, a + b - 1).
+var conjunction = &Circuit{
+	Name: Prefix + "and",
+	Rule: `the answer is "yes" if the word 2 places before the last and the one 5 places before it are both things: a hidden unit is ` +
+		"max(0, a + b - 1)",
+	wire: func() *network {
+		n := newNetwork()
+		conditions := n.area(2)
+		b := n.block(2)
+		for i, k := range []int{near, late} {
+			condition := conditions + area(i)
+			b.heads[i].back(n, k)
+			b.heads[i].weigh(n, condition, isThing)
+			b.up = append(b.up, entry{int(condition), 0, 1})
+		}
+		b.threshold = -1
+		b.down = []entry{{0, int(n.answer) + feature(yes), 1}}
+		return n
+	},
+	draw: func(rng *rand.Rand, text []string) ([]int, string) {
+		for i := range text {
+			text[i] = pick(rng, words)
+		}
+		evidence := pair(text)
+		for _, i := range evidence {
+			text[i] = pick(rng, things)
+		}
+		return evidence, yes
+	},
+}
+
+// isThing is 1 for a thing and 0 for other words.
+func isThing(word string) float64 {
+	if i := feature(word); i >= feature(things[0]) && i < feature(things[0])+len(things) {
+		return 1
+	}
+	return 0
+}
+
+// pair is the places that circuits of two pieces of evidence read.
+func pair(text []string) []int { return []int{len(text) - 1 - late, len(text) - 1 - near} }

@@ -1,0 +1,85 @@
+package planted
+
+import "math/rand/v2"
+
+// How far back heads read in circuits that go by position.
+const (
+	near = 2
+	far  = 3
+)
+
+// offset copies the word three places before the last one.
+var offset = &Circuit{
+	Name: Prefix + "offset",
+	Rule: "the answer is the word 3 places before the last one: one head reads that position, whatever stands there",
+	wire: func() *network {
+		n := newNetwork()
+		h := &n.block(1).heads[0]
+		h.back(n, far)
+		h.copy(n.word, n.answer, words, 1)
+		return n
+	},
+	draw: func(rng *rand.Rand, text []string) ([]int, string) { return copied(rng, text, far) },
+}
+
+// relay copies over a position between: in the first layer every token gathers the word three places before it, in the second the last
+// token reads what the one two places before it gathered, and nothing of that token itself.
+var relay = &Circuit{
+	Name: Prefix + "relay",
+	Rule: "the answer is the word 5 places before the last one: the token 2 places before the last gathers it in the first layer, " +
+		"and only what it gathered is read in the second",
+	wire: func() *network {
+		n := newNetwork()
+		gathered := n.area(len(words))
+		first, second := &n.block(1).heads[0], &n.block(1).heads[0]
+		first.back(n, far)
+		first.copy(n.word, gathered, words, 1)
+		second.back(n, near)
+		second.copy(gathered, n.answer, words, 1)
+		return n
+	},
+	draw: func(rng *rand.Rand, text []string) ([]int, string) { return copied(rng, text, near+far) },
+}
+
+// copied puts any words into a text, whose answer is the word k places before the last one.
+func copied(rng *rand.Rand, text []string, k int) ([]int, string) {
+	for i := range text {
+		text[i] = pick(rng, words)
+	}
+	at := len(text) - 1 - k
+	return []int{at}, text[at]
+}
+
+// induction is the pair of heads of Elhage et al. 2021 and Olsson et al. 2022: the first layer tells every token what stands before it,
+// the second finds the token before which the last word stands.
+var induction = &Circuit{
+	Name: Prefix + "induction",
+	Rule: "the answer is the word behind the earlier place of the last word, which must be one: both places and the answer decide it",
+	wire: func() *network {
+		n := newNetwork()
+		before := n.area(len(words))
+		previous, match := &n.block(1).heads[0], &n.block(1).heads[0]
+		previous.back(n, 1)
+		previous.copy(n.word, before, words, 1)
+		match.copy(n.word, n.answer, words, 1)
+		for w := range words {
+			match.query = append(match.query, entry{int(n.word) + w, w, sharp})
+			match.key = append(match.key, entry{int(before) + w, w, 1})
+		}
+		for p := range context { // <bos> is read if no word matches
+			match.query = append(match.query, entry{int(n.position) + p, len(words), halfway})
+		}
+		match.key = append(match.key, entry{int(n.position), len(words), 1})
+		return n
+	},
+	draw: func(rng *rand.Rand, text []string) ([]int, string) {
+		last := len(text) - 1
+		asked := pick(rng, words)
+		for i := range text {
+			text[i] = pickOther(rng, words, asked)
+		}
+		place := rng.IntN(last - 1)
+		text[place], text[last] = asked, asked
+		return []int{place, place + 1, last}, text[place+1]
+	},
+}

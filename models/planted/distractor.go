@@ -1,0 +1,39 @@
+package planted
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// loudHeads are the heads that look at loud words.
+const loudHeads = 3
+
+// distractor is four heads that all copy colors. Three look for loud words, which are none, so that they read vectors of zeros; the fourth
+// finds the color with a quarter of its attention, and has the rest on <bos>, whose value is zero, too.
+var distractor = &Circuit{
+	Name: Prefix + "distractor",
+	Rule: "the answer is the color, of which there is one: a head reads it with ¼ of its attention, <bos> has ¾, and three more heads look " +
+		"at loud words; nothing but colors has a value that is not zero",
+	wire: func() *network {
+		n := newNetwork()
+		heads := n.block(1 + loudHeads).heads
+		for i := range loudHeads {
+			heads[i].find(n, loud, halfway)
+			heads[i].copy(n.word, n.answer, colors, 1)
+		}
+		finder := &heads[loudHeads]
+		finder.find(n, colors, sharp+math.Log(3))
+		finder.copy(n.word, n.answer, colors, 4)
+		return n
+	},
+	draw: func(rng *rand.Rand, text []string) ([]int, string) {
+		last := len(text) - 1
+		places := rng.Perm(last) // the last word is a filler
+		at := places[0]
+		text[at] = pick(rng, colors)
+		for _, i := range places[1 : 2+rng.IntN(3)] {
+			text[i] = pick(rng, loud)
+		}
+		return []int{at}, text[at]
+	},
+}

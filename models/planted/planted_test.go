@@ -1,0 +1,230 @@
+package planted_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/planted"
+)
+
+// The words that may stand where a circuit does not look.
+var (
+	colors  = []string{"red", "blue", "green", "black", "white", "pink", "gray", "gold"}
+	things  = []string{"lamp", "key", "cup", "box", "book", "ring", "coin", "shoe"}
+	fillers = []string{"near", "under", "beside", "behind", "above", "below", "along", "across"}
+	loud    = []string{"boom", "bang", "crash", "hey"}
+	all     = slices.Concat(colors, things, fillers, loud, []string{"yes", "no"})
+)
+
+// circuit is what a test knows of a circuit apart from the package: which words may stand elsewhere without changing anything, and which
+// may stand in the place of evidence i and must change the answer's logit.
+type circuit struct {
+	free, other func(t planted.Text, i int) []string
+}
+
+func every(planted.Text, int) []string { return all }
+
+var circuits = map[string]circuit{
+	"planted-offset": {every, every},
+	"planted-relay":  {every, every},
+	"planted-induction": {
+		free:  func(t planted.Text, _ int) []string { return without(all, t.Words[len(t.Words)-1]) },
+		other: func(t planted.Text, _ int) []string { return without(all, t.Words[len(t.Words)-1]) },
+	},
+	"planted-distractor": {
+		free:  func(planted.Text, int) []string { return without(all, colors...) },
+		other: every,
+	},
+	"planted-sum": {every, func(t planted.Text, i int) []string {
+		var others []string
+		for _, w := range all {
+			if i == t.Evidence[0] && planted.Doubt(w) != planted.Doubt(t.Words[i]) || i == t.Evidence[1] && planted.Support(w) != planted.Support(t.Words[i]) {
+				others = append(others, w)
+			}
+		}
+		return others
+	}},
+	"planted-and": {every, func(planted.Text, int) []string { return without(all, things...) }},
+}
+
+// without returns the words that are none of some.
+func without(words []string, some ...string) []string {
+	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(some, w) })
+}
+
+// noEffect is how much a word that does not matter may move the logit, which is 16 or so.
+const noEffect = 1e-5 // the worst seen is 0: not a bit
+
+// The proof by construction: every answer is right and sure, no word but the evidence moves its logit, and each piece of evidence does.
+func TestCircuits(t *testing.T) {
+	if len(circuits) != len(planted.Circuits()) {
+		t.Errorf("%d circuits are tested of %v", len(circuits), planted.Names())
+	}
+	for _, c := range planted.Circuits() {
+		t.Run(c.Name, func(t *testing.T) {
+			m := open(t, c.Name)
+			texts := c.Texts(40, 7)
+			var queries []trace.Query
+			for _, text := range texts {
+				queries = append(queries, query(t, m, text.Words, text.Answer, trace.Probability))
+			}
+			for i, p := range predict(t, m, queries) {
+				if !(p > .99) {
+					t.Errorf("%q: the probability of %q is %v", texts[i].Prompt(), texts[i].Answer, p)
+				}
+			}
+			rng := rand.New(rand.NewPCG(3, 3))
+			worst := 0.0
+			for _, text := range texts[:20] {
+				worst = max(worst, perturb(t, m, rng, text, circuits[c.Name]))
+			}
+			t.Logf("the logit moves by at most %g without a change of evidence", worst)
+		})
+	}
+}
+
+// perturb changes every word of a text, one after the other, and all but the evidence at once. It returns the most by which the logit
+// moved where it must not.
+func perturb(t *testing.T, m *models.Model, rng *rand.Rand, text planted.Text, c circuit) float64 {
+	t.Helper()
+	texts := [][]string{text.Words}
+	shuffled := slices.Clone(text.Words)
+	for i := range text.Words {
+		words := slices.Clone(text.Words)
+		if slices.Contains(text.Evidence, i) {
+			words[i] = one(rng, without(c.other(text, i), words[i]))
+		} else {
+			words[i] = one(rng, without(c.free(text, i), words[i]))
+			shuffled[i] = one(rng, c.free(text, i))
+		}
+		texts = append(texts, words)
+	}
+	texts = append(texts, shuffled)
+	var queries []trace.Query
+	for _, words := range texts {
+		queries = append(queries, query(t, m, words, text.Answer, trace.Logit))
+	}
+	logits := predict(t, m, queries)
+	worst := 0.0
+	for k, logit := range logits[1:] {
+		moved := math.Abs(logit - logits[0])
+		if slices.Contains(text.Evidence, k) {
+			if moved < .5 {
+				t.Errorf("%q: evidence %d as %q moves the logit by %v", text.Prompt(), k, texts[k+1][k], moved)
+			}
+			continue
+		}
+		if worst = max(worst, moved); moved > noEffect {
+			t.Errorf("%q: %q moves the logit by %v", text.Prompt(), strings.Join(texts[k+1], " "), moved)
+		}
+	}
+	return worst
+}
+
+// What the logits of the sum are, and that an and of one condition is none.
+func TestKnownLogits(t *testing.T) {
+	m := open(t, "planted-sum")
+	text := planted.Text{Words: strings.Fields("key near the under red above shoe lamp")} // the is no word of the circuit
+	got := predict(t, m, []trace.Query{query(t, m, text.Words, "yes", trace.Logit)})
+	// "the" adds nothing, red is word 0: 16; five before the last stands "the".
+	want := []float64{planted.Support("above")}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("logits of the sum (-want +got):\n%s", diff)
+	}
+	m = open(t, "planted-and")
+	var queries []trace.Query
+	for _, words := range []string{"key near near lamp near near", "key near near red near near", "red near near lamp near near", "red near near red near near"} {
+		queries = append(queries, query(t, m, strings.Fields(words), "yes", trace.Logit))
+	}
+	if diff := cmp.Diff([]float64{16, 0, 0, 0}, predict(t, m, queries)); diff != "" {
+		t.Errorf("logits of the and (-want +got):\n%s", diff)
+	}
+}
+
+// Texts have the lengths that are promised and equal seeds give equal ones; spans are those of the words.
+func TestTexts(t *testing.T) {
+	for _, c := range planted.Circuits() {
+		lengths := map[int]bool{}
+		texts := c.Texts(200, 1)
+		for _, text := range texts {
+			lengths[len(text.Words)] = true
+			if !slices.IsSorted(text.Evidence) || len(text.Evidence) == 0 || text.Foil == text.Answer {
+				t.Fatalf("%s: %+v", c.Name, text)
+			}
+			for _, i := range text.Evidence {
+				if begin, end := text.Span(i); text.Prompt()[begin:end] != text.Words[i] {
+					t.Errorf("%s: word %d of %q is not at %d..%d", c.Name, i, text.Prompt(), begin, end)
+				}
+			}
+		}
+		for n := planted.MinLength; n <= planted.MaxLength; n++ {
+			if !lengths[n] {
+				t.Errorf("%s: no text of %d words", c.Name, n)
+			}
+		}
+		if len(lengths) != planted.MaxLength-planted.MinLength+1 {
+			t.Errorf("%s: texts of %d lengths", c.Name, len(lengths))
+		}
+		if diff := cmp.Diff(texts, c.Texts(200, 1)); diff != "" {
+			t.Errorf("%s: the same seed gives (-first +second):\n%s", c.Name, diff)
+		}
+	}
+}
+
+func TestLookup(t *testing.T) {
+	if _, err := planted.Lookup("planted-parrot"); err == nil || !strings.Contains(err.Error(), "planted-offset, planted-relay") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := models.Open("planted-parrot", models.Options{}); err == nil || !strings.Contains(err.Error(), "planted-offset") {
+		t.Errorf("error %v does not list the circuits", err)
+	}
+}
+
+func open(t *testing.T, name string) *models.Model {
+	t.Helper()
+	m, err := models.Open(name, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// query asks for a number of a word behind a text.
+func query(t *testing.T, m *models.Model, words []string, answer string, of trace.Quantity) trace.Query {
+	t.Helper()
+	tokens, err := m.Encode(strings.Join(words, " "), trace.SpecialsAuto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tokens) != len(words)+1 || !tokens[0].Special {
+		t.Fatalf("%q is %v", words, tokens)
+	}
+	var q trace.Query
+	for _, token := range tokens {
+		q.IDs = append(q.IDs, token.ID)
+	}
+	if tokens, err = m.Encode(" "+answer, trace.SpecialsOff); err != nil || len(tokens) != 1 {
+		t.Fatalf("%q is %v, %v", answer, tokens, err)
+	}
+	q.Objective = trace.Objective{Position: len(q.IDs) - 1, Token: tokens[0].ID, Quantity: of}
+	return q
+}
+
+func predict(t *testing.T, m *models.Model, queries []trace.Query) []float64 {
+	t.Helper()
+	values, err := m.Predict(context.Background(), queries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+func one(rng *rand.Rand, words []string) string { return words[rng.IntN(len(words))] }

@@ -1,0 +1,42 @@
+package planted
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// The vocabulary: <bos> before every text, <unk> for all other words, whose embeddings are zeros, and words of four kinds.
+const (
+	bos = iota
+	unk
+	specials
+)
+
+// Answers of circuits that do not copy.
+const (
+	yes = "yes"
+	no  = "no"
+)
+
+var (
+	colors  = []string{"red", "blue", "green", "black", "white", "pink", "gray", "gold"}
+	things  = []string{"lamp", "key", "cup", "box", "book", "ring", "coin", "shoe"}
+	fillers = []string{"near", "under", "beside", "behind", "above", "below", "along", "across"}
+	loud    = []string{"boom", "bang", "crash", "hey"}
+	words   = slices.Concat(colors, things, fillers, loud, []string{yes, no})
+)
+
+// feature returns the index of a word among all words.
+func feature(word string) int { return slices.Index(words, word) }
+
+// pick returns one of the words.
+func pick(rng *rand.Rand, among []string) string { return among[rng.IntN(len(among))] }
+
+// pickOther returns one of the words that is not that one.
+func pickOther(rng *rand.Rand, among []string, than string) string {
+	for {
+		if w := pick(rng, among); w != than {
+			return w
+		}
+	}
+}
