@@ -33,6 +33,9 @@ type Options struct {
 	Faithful    bool
 	Draws, Beam int
 	Scoring     attribution.Scoring
+	// Ties is how near two scores must be, as a part of the largest, to count as equal where they are compared with evidence, because
+	// rounding is no ranking. Default 0: only equal ones do.
+	Ties float64
 	// References are methods that the size of every method's scores is correlated with, such as occlusion.
 	References []string
 	// Done are results of an earlier run of the same cases and options, by index of the case: they are not computed again.
@@ -116,7 +119,7 @@ func (o Options) measure(ctx context.Context, m attribution.Model, i int, c Case
 		r.Scores[name] = res.Row(0, res.Top())
 		r.Measures[name] = map[string]Value{}
 	}
-	if err := r.align(e.Prompt, c); err != nil {
+	if err := r.align(e.Prompt, c, o.Ties); err != nil {
 		return nil, err
 	}
 	if o.Faithful {
@@ -155,7 +158,7 @@ func (o Options) explain(ctx context.Context, m attribution.Model, c Case) (*att
 }
 
 // align compares every method's scores with the evidence, if there is any.
-func (r *Result) align(p attribution.Prompt, c Case) error {
+func (r *Result) align(p attribution.Prompt, c Case, ties float64) error {
 	if len(c.Evidence) == 0 {
 		return nil
 	}
@@ -171,11 +174,27 @@ func (r *Result) align(p attribution.Prompt, c Case) error {
 		return fmt.Errorf("no token of the prompt lies in the evidence %v", c.Evidence)
 	}
 	for name, scores := range r.Scores {
-		Align(sizes(scores), cue).addTo(r.Measures[name])
+		Align(tied(sizes(scores), ties), cue).addTo(r.Measures[name])
 	}
 	r.Measures[ChanceLine] = map[string]Value{}
 	Chance(len(cue), n).addTo(r.Measures[ChanceLine])
 	return nil
+}
+
+// tied returns scores, none negative, with those made equal that follow one another in falling order by no more than a part of the largest.
+func tied(scores []float64, part float64) []float64 {
+	out := slices.Clone(scores)
+	all := make([]int, len(scores))
+	for j := range all {
+		all[j] = j
+	}
+	order := falling(scores, all)
+	for k, j := range order[1:] {
+		if before := order[k]; scores[before]-scores[j] <= part*scores[order[0]] {
+			out[j] = out[before]
+		}
+	}
+	return out
 }
 
 // addTo adds the measures by name.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -22,6 +23,7 @@ import (
 type reader struct {
 	name string
 	flat bool // attends to everything alike
+	tilt bool // attends a little more to the first of two
 }
 
 func (r reader) Info() trace.Info {
@@ -56,6 +58,10 @@ func (r reader) Steps(_ context.Context, ids []int, ask trace.Ask) iter.Seq2[tra
 		}
 		for _, i := range read {
 			rows.Data[i] = 1 / float32(len(read))
+		}
+		if r.tilt {
+			rows.Data[read[0]] += .001
+			rows.Data[read[1]] -= .001
 		}
 		token := trace.Token{ID: 'x', Text: "x"}
 		if len(ask.Continuation) > 0 {
@@ -180,6 +186,23 @@ func TestRandomize(t *testing.T) {
 	}
 	if _, err := evaluate.Randomize(t.Context(), reader{name: "a"}, reader{name: "a"}, cases, evaluate.Options{}); err == nil {
 		t.Error("one model twice gives no error")
+	}
+}
+
+// Scores that are near each other share their rank if that is asked for.
+func TestRunTies(t *testing.T) {
+	second := []evaluate.Case{{Prompt: "ab!cd!e", Evidence: [][2]int{{4, 5}}}} // d, behind b
+	all := 0.
+	for rank := 1.; rank <= 7; rank++ {
+		all += 1 / rank / 7
+	}
+	for ties, want := range map[float64]float64{0: 1. / 2, .001: 1. / 2, .01: (1 + 1./2) / 2, 1: all} {
+		report, err := evaluate.Run(t.Context(), reader{name: "r", tilt: true}, second, evaluate.Options{Methods: []string{"raw"}, Ties: ties})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _ := report.At("", "raw", "average precision")
+		near(t, fmt.Sprint("average precision with ties of ", ties), s.Mean, want, 1e-12)
 	}
 }
 
