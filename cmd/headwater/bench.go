@@ -16,6 +16,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/planted"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
@@ -30,6 +31,7 @@ type benchFlags struct {
 	noContrast, json bool
 	faithful, soft   bool
 	randomized       bool
+	planted          bool
 }
 
 // maxBenchCases is how many cases of a kind one run takes.
@@ -56,9 +58,12 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 			"method's scores with that evidence: average precision, rank and share, by kind, beside random scores and chance, with 95 %\n" +
 			"confidence; and what a token costs. Scorers compare the answer with its foil. With --input it takes cases of yours, a line of\n" +
 			`JSON each: {"group":…,"prompt":…,"continuation":…,"contrast":…,"position":…,"evidence":[[begin,end],…]}, in bytes of the prompt.` + "\n" +
-			"Evidence says what should matter. A model may carry it through other positions, so a low score does not prove a method wrong.",
+			"With --planted it takes circuits whose weights are set by hand, of which it is certain what decides an answer; --model planted-sum\n" +
+			"is one of them. Of a trained model evidence says what should matter: it may carry that through other positions, so a low score does\n" +
+			"not prove a method wrong.",
 		Example: `  headwater bench methods --cases 20
   headwater bench methods --methods rollout,value-zeroing,gradient-x-input --faithful
+  headwater bench methods --planted
   headwater bench methods --model path/to/gpt2 --input cases.jsonl --json -o report.json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -74,7 +79,8 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 	methodFlags(cmd, &f.opts.Explain, " (default all)")
 	scorerFlags(cmd, &f.opts.Explain)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "take the cases of this `FILE`, a line of JSON each; - is standard input")
-	cmd.Flags().IntVar(&f.cases, "cases", 50, "take `N` sentences of each kind of the grammar")
+	cmd.Flags().BoolVar(&f.planted, "planted", false, "take the planted circuits, each a model with a group of cases, instead of one model")
+	cmd.Flags().IntVar(&f.cases, "cases", 50, "take `N` sentences of each kind of the grammar, or of each circuit")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "`number` that the sentences are drawn with; equal ones give equal sentences")
 	cmd.Flags().BoolVar(&f.noContrast, "no-contrast", false, "let scorers explain the answer alone, without its foil")
 	cmd.Flags().BoolVar(&f.faithful, "faithful", false, "also measure what the answer loses without the tokens that each method names")
@@ -98,10 +104,14 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 		return usagef("--contrast is each case's own here: name it in the cases of --input")
 	case f.soft && !f.faithful:
 		return usagef("--soft is a part of --faithful")
-	case f.input == "" && f.model != "" && f.model != models.Default:
+	case f.planted && (f.input != "" || cmd.Flags().Changed("model")):
+		return usagef("--planted brings its own models and cases, without --model and --input; --model %s is one of them alone", planted.Names()[0])
+	case f.planted && (f.randomized || f.timed > 0 && cmd.Flags().Changed("timed")):
+		return usagef("--randomized and --timed are measured on one model: name a circuit, as in --model %s", planted.Names()[0])
+	case f.input == "" && f.model != "" && f.model != models.Default && !f.circuit():
 		return usagef("--model %s knows no grammar: give cases of your own by --input", f.model)
 	case f.input != "" && (cmd.Flags().Changed("cases") || cmd.Flags().Changed("seed")):
-		return usagef("--cases and --seed are for the sentences of the grammar, and --input gives others")
+		return usagef("--cases and --seed are for sentences that are drawn, and --input gives others")
 	}
 	return nil
 }
@@ -123,26 +133,23 @@ func (p *program) bench(ctx context.Context, f benchFlags) (err error) {
 		return err
 	}
 	defer out.abandon()
-	m, err := p.open(ctx, f.modelFlags)
+	parts, err := p.benchParts(ctx, f)
 	if err != nil {
 		return err
 	}
-	cases, err := p.benchCases(f, m)
-	if err != nil {
-		return err
-	}
+	m, cases, info := parts[0].model, joined(parts), describe(parts)
 	opts := f.options()
 	line := p.progress()
 	defer line.clear()
 	opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
-	kept, err := openKept(f.resume, m.Info(), cases, opts)
+	kept, err := openKept(f.resume, info, cases, opts)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, kept.Close()) }()
 	opts.Done, opts.OnResult = kept.done, kept.add
-	report := benchReport{Model: m.Info()}
-	if report.Report, err = evaluate.Run(ctx, m, cases, opts); err != nil {
+	report := benchReport{Model: info}
+	if report.Report, err = measure(ctx, parts, opts); err != nil {
 		return err
 	}
 	if f.randomized {
@@ -150,7 +157,7 @@ func (p *program) bench(ctx context.Context, f benchFlags) (err error) {
 			return err
 		}
 	}
-	if f.timed > 0 {
+	if f.timed > 0 && !f.planted {
 		line.show("measuring time")
 		if report.Cost, err = costs(ctx, m, spread(cases, f.timed), opts); err != nil {
 			return err
@@ -181,6 +188,9 @@ func (f *benchFlags) options() evaluate.Options {
 	if f.soft {
 		opts.Draws = 8
 	}
+	if f.planted || f.circuit() {
+		opts.Ties = plantedTies
+	}
 	return opts
 }
 
@@ -194,8 +204,11 @@ func (p *program) randomize(ctx context.Context, f benchFlags, m *models.Model, 
 	return evaluate.Randomize(ctx, m, other, cases, opts)
 }
 
-// benchCases returns the cases of a file or of the grammar.
+// benchCases returns the cases of a file, of a circuit or of the grammar.
 func (p *program) benchCases(f benchFlags, m attribution.Model) ([]evaluate.Case, error) {
+	if f.circuit() {
+		return plantedCases(f.model, f.cases, f.seed, !f.noContrast)
+	}
 	if f.input == "" {
 		return grammarCases(m, f.cases, f.seed, !f.noContrast), nil
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/headwater-ml/headwater/models/planted"
 )
 
 // A line for every method asked for, random and chance; numbers of every kind; equal numbers in a second run.
@@ -33,6 +35,33 @@ func TestBenchMethods(t *testing.T) {
 	}
 	if r.Randomized["raw"].N != 8 || !(r.Cost["raw"].Milliseconds > 0) || r.Cost[plainLine].Multiple != 1 {
 		t.Errorf("randomized %+v, cost %+v", r.Randomized, r.Cost)
+	}
+}
+
+// Every planted circuit is a group of its own, of models that are always right; one alone gives the numbers that it gives among them.
+func TestBenchPlanted(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.jsonl")
+	args := []string{"bench", "methods", "--methods", "raw,attn-lrp", "--cases", "3", "--json"}
+	var r, alone benchReport
+	text := mustExecute(t, "", append(args, "--planted", "--resume", file)...)
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		t.Fatal(err)
+	}
+	if n := 3 * len(planted.Names()); r.Cases != n || r.Chosen != n || len(r.Groups) != len(planted.Names())+1 || r.Cost != nil {
+		t.Errorf("%d cases, %d chosen, groups %v, cost %v", r.Cases, r.Chosen, r.Groups, r.Cost)
+	}
+	if again := mustExecute(t, "", append(args, "--planted", "--resume", file)...); again != text {
+		t.Errorf("what was kept gives another report:\n%s\n%s", text, again)
+	}
+	text = mustExecute(t, "", append(args, "--model", "planted-relay", "--timed", "0")...)
+	if err := json.Unmarshal([]byte(text), &alone); err != nil {
+		t.Fatal(err)
+	}
+	for method, want := range map[string]bool{"raw": false, "attn-lrp": true} {
+		s, ok := r.At("relay", method, "average precision")
+		if one, _ := alone.At("relay", method, "average precision"); !ok || s != one || (s.Mean == 1) != want {
+			t.Errorf("%s on relay has %+v among the circuits and %+v alone", method, s, one)
+		}
 	}
 }
 
@@ -71,6 +100,10 @@ func TestBenchInput(t *testing.T) {
 		{"cases", []string{"bench", "methods", "--cases", "0"}, "", statusUsage, "--cases 0: want"},
 		{"soft alone", []string{"bench", "methods", "--soft"}, "", statusUsage, "part of --faithful"},
 		{"grammar of another model", []string{"bench", "methods", "--model", filepath.Join(goldens, "gpt2")}, "", statusUsage, "knows no grammar"},
+		{"planted and a model", []string{"bench", "methods", "--planted", "--model", "tiny"}, "", statusUsage, "--planted brings its own models"},
+		{"planted and shuffled", []string{"bench", "methods", "--planted", "--randomized"}, "", statusUsage, "measured on one model"},
+		{"planted and timed", []string{"bench", "methods", "--planted", "--timed", "2"}, "", statusUsage, "measured on one model"},
+		{"no circuit", []string{"explain", "--model", "planted-parrot", "a"}, "", statusError, "there is no circuit"},
 		{"both", []string{"bench", "methods", "-i", "-", "--cases", "3"}, "", statusUsage, "--input gives others"},
 		{"no cases", []string{"bench", "methods", "-i", "-"}, "\n", statusError, "standard input has no cases"},
 		{"no such field", []string{"bench", "methods", "-i", "-"}, `{"promt":"x"}`, statusError, "line 1"},

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/planted"
+)
+
+// benchPart is a model and cases that it is asked.
+type benchPart struct {
+	model *models.Model
+	cases []evaluate.Case
+}
+
+// benchParts opens what is measured: the planted circuits, or one model.
+func (p *program) benchParts(ctx context.Context, f benchFlags) ([]benchPart, error) {
+	names := []string{f.model}
+	if f.planted {
+		names = planted.Names()
+	}
+	var parts []benchPart
+	for _, name := range names {
+		f.model = name
+		m, err := p.open(ctx, f.modelFlags)
+		if err != nil {
+			return nil, err
+		}
+		cases, err := p.benchCases(f, m)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, benchPart{m, cases})
+	}
+	return parts, nil
+}
+
+// circuit is whether the model is one of the planted ones, and its own texts are its cases.
+func (f *benchFlags) circuit() bool {
+	return f.input == "" && slices.Contains(planted.Names(), f.model)
+}
+
+// plantedTies makes equal what differs by rounding: a circuit has many scores that are 0 or the same by construction, and the derivative of
+// its norms, which do nothing else, leaves some 1e-10 of the largest.
+const plantedTies = 1e-6
+
+// plantedCases are n texts of the circuit of that name; with contrast each has its foil.
+func plantedCases(name string, n int, seed uint64, contrast bool) ([]evaluate.Case, error) {
+	c, err := planted.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	var cases []evaluate.Case
+	for _, t := range c.Texts(n, seed) {
+		e := evaluate.Case{Group: strings.TrimPrefix(c.Name, planted.Prefix), Prompt: t.Prompt(), Continuation: " " + t.Answer}
+		if contrast {
+			e.Contrast = " " + t.Foil
+		}
+		for _, i := range t.Evidence {
+			begin, end := t.Span(i)
+			e.Evidence = append(e.Evidence, [2]int{begin, end})
+		}
+		cases = append(cases, e)
+	}
+	return cases, nil
+}
+
+// joined are the cases of all parts.
+func joined(parts []benchPart) []evaluate.Case {
+	var cases []evaluate.Case
+	for _, part := range parts {
+		cases = append(cases, part.cases...)
+	}
+	return cases
+}
+
+// describe describes the model, or all models together.
+func describe(parts []benchPart) trace.Info {
+	info := parts[0].model.Info()
+	if len(parts) == 1 {
+		return info
+	}
+	h := sha256.New()
+	for _, part := range parts {
+		h.Write([]byte(part.model.Info().Hash)) // a hash never returns an error
+	}
+	return trace.Info{Name: "planted circuits", Hash: hex.EncodeToString(h.Sum(nil)), Family: info.Family, Backend: info.Backend, Note: info.Note}
+}
+
+// measure asks each model its cases and reports on all together: what the models before it gave counts as done.
+func measure(ctx context.Context, parts []benchPart, opts evaluate.Options) (report *evaluate.Report, err error) {
+	done, keep, show, total := map[int]*evaluate.Result{}, opts.OnResult, opts.OnProgress, len(joined(parts))
+	maps.Copy(done, opts.Done)
+	opts.Done = done
+	opts.OnResult = func(r *evaluate.Result) error {
+		done[r.Case] = r
+		return keep(r)
+	}
+	opts.OnProgress = func(at trace.Progress) {
+		at.Total = total
+		show(at)
+	}
+	for i, part := range parts {
+		if report, err = evaluate.Run(ctx, part.model, joined(parts[:i+1]), opts); err != nil {
+			return nil, err
+		}
+	}
+	return report, nil
+}
