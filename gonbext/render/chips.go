@@ -1,6 +1,9 @@
 package render
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // highlights writes one line for each method: the prompt on the colours of its values, and where the row rests.
 func (b *page) highlights(t int) {
@@ -10,7 +13,7 @@ func (b *page) highlights(t int) {
 		b.printf(`<tr style="%s"><td style="text-align:left;vertical-align:top;padding:5px 12px 5px 0">%s`,
 			card, escape(v.name, nameLimit))
 		if v.wrong == "" {
-			b.printf(`<br><span style="%s;font-size:11px">%s</span>`, soft, v.layer())
+			b.printf(`<br><span style="%s;font-size:11px">%s</span>`, soft, v.unit())
 		}
 		b.printf(`</td><td style="text-align:left;vertical-align:top;padding:5px 0;line-height:1.9">`)
 		switch {
@@ -36,7 +39,7 @@ func (b *page) chips(v *view, t int) {
 	for _, j := range append(columns, len(b.e.Prompt.Texts)) {
 		b.omitted(v, t, next, j)
 		if next = j + 1; j < len(b.e.Prompt.Texts) {
-			b.chip(v, t, j, v.at(t, j) >= numbered)
+			b.chip(v, t, j, math.Abs(v.at(t, j)) >= numbered)
 		}
 	}
 }
@@ -56,8 +59,16 @@ func (b *page) omitted(v *view, t, j0, j1 int) {
 	for j := j0; j < j1; j++ {
 		sum += v.at(t, j)
 	}
-	b.printf(` <span style="%s;border-radius:4px;padding:1px 4px;font-size:12px">… %d tokens, %s</span> `,
-		muted.style(), j1-j0, v.top.value(sum))
+	b.printf(` <span style="%s;border-radius:4px;padding:1px 4px;font-size:12px">… %d %s, %s</span> `,
+		muted.style(), j1-j0, b.omittedName(), v.top.value(sum))
+}
+
+// omittedName is what a remark counts.
+func (p *picture) omittedName() string {
+	if divided(p.e) {
+		return "spans"
+	}
+	return "tokens"
 }
 
 // chip writes one prompt token on its colour, with its number if that is among the largest.
@@ -74,9 +85,9 @@ func (b *page) chip(v *view, t, j int, numbered bool) {
 		c, remark, numbered = muted, ", hidden by the filter", false
 	}
 	b.printf(`<span style="%s;padding:1px 3px" title="%s = %s%s">%s`, c.style(),
-		escape(text, nameLimit), v.top.value(x), remark, escape(tokenName(text), 0))
+		escape(text, nameLimit), v.rows[t].value(x), remark, escape(b.fullName(j), 0))
 	if numbered {
-		b.printf(`<span style="font-size:10px">&nbsp;%s</span>`, v.top.number(x))
+		b.printf(`<span style="font-size:10px">&nbsp;%s</span>`, v.rows[t].number(x))
 	}
 	b.WriteString("</span>")
 }
@@ -84,49 +95,39 @@ func (b *page) chip(v *view, t, j int, numbered bool) {
 // numberedChips is how many values of a line are written out.
 const numberedChips = 6
 
-// largest returns the value of row t from which on numbers are written: the numberedChips-th largest.
+// largest returns the size in row t from which on numbers are written: the numberedChips-th largest, or one that is not written as 0 if there
+// is such a one.
 func (v *view) largest(t int, hidden []bool) float64 {
-	var top [numberedChips]float64
-	for i := range top {
-		top[i] = math.Inf(-1)
-	}
-	for j := range hidden {
-		x := v.at(t, j)
-		if hidden[j] || v.sinks[j] {
-			continue
+	ranked := v.rankedOf(t, numberedChips, hidden)
+	least := math.Inf(-1)
+	for i, j := range ranked {
+		x := math.Abs(v.at(t, j))
+		if i > 0 && v.rows[t].vanishes(x) {
+			return least
 		}
-		for i := range top {
-			if x > top[i] {
-				x, top[i] = top[i], x
-			}
-		}
+		least = x
 	}
-	return top[numberedChips-1]
+	return least
 }
 
-// totals writes where the row of token t rests: a bar and numbers. Other values than shares have no sum that means something:
-// a flow is the most that could pass from one token alone.
+// totals writes what the row of token t explains, and where it rests: a bar and numbers. Other values than shares have no sum that means
+// something: a flow is the most that could pass from one token alone.
 func (b *page) totals(v *view, t int) {
+	if scored := b.scored(v, t); scored != "" {
+		b.printf(`<div style="%s;font-size:12px;line-height:1.6">%s</div>`, soft, escape(scored, 0))
+	}
 	if !v.top.percent {
 		return
 	}
-	w := v.mass(t)
-	sinks := v.sinkNames(b.picture, t)
-	if !b.divided(sinks) {
+	whole, parts := b.rests(v, t, 0)
+	if len(parts) == 0 {
 		return
 	}
 	b.printf(`<div style="%s;font-size:12px;line-height:1.6">`, soft)
-	if !v.top.signed && !math.IsNaN(w.generated) {
+	if w := v.mass(t); whole && !v.top.signed && !math.IsNaN(w.generated) {
 		b.bar(w)
 	}
-	if sinks != "" {
-		b.printf("sink %s · ", escape(sinks, 0))
-	}
-	b.printf("%s %s", b.promptName(sinks), v.top.sum(w.prompt))
-	if !math.IsNaN(w.generated) && !b.e.Model.Bidirectional {
-		b.printf(" · generated tokens %s", v.top.sum(w.generated))
-	}
-	b.WriteString("</div>")
+	b.printf("%s</div>", escape(strings.Join(parts, " · "), 0))
 }
 
 // bar draws the parts of a row: sink, prompt, generated.

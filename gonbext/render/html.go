@@ -197,6 +197,9 @@ func (b *page) summary(t int) {
 		return
 	}
 	v := &b.views[0]
+	if against := v.contrast(); against != "" {
+		b.printf(`<span style="%s">rather than %s </span> `, soft, escape(against, 0))
+	}
 	if len(b.e.Prompt.Texts) <= summaryColumns && len(b.e.Prompt.Texts)*len(b.e.Steps) <= 1500 {
 		for j := range b.e.Prompt.Texts {
 			c := v.top.color(v.at(t, j))
@@ -212,15 +215,9 @@ func (b *page) summary(t int) {
 		if i > 0 {
 			b.WriteString(" · ")
 		}
-		b.printf("%s %s", escape(b.short(j), 0), v.top.value(v.at(t, j)))
+		b.printf("%s %s", escape(b.short(j), 0), v.rows[t].value(v.at(t, j)))
 	}
 	b.WriteString("</span>")
-}
-
-// short is prompt token j in few columns.
-func (b *page) short(j int) string {
-	_, rest := word(b.e.Prompt.Texts[j])
-	return Visible(rest, 16)
 }
 
 // alternatives writes what might have come at step t and how probable it was, the chosen token marked.

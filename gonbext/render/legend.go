@@ -41,5 +41,5 @@ func (b *page) scaleRow(v *view) {
 		b.printf(`<span style="%s;display:inline-block;width:10px;height:10px"></span>`, c.style())
 	}
 	b.printf(`</td><td style="%s;white-space:nowrap">%s</td><td style="%s">%s, %s<br>%s</td></tr>`,
-		cell, high, cell, escape(v.top.unit, nameLimit), v.layer(), escape(v.options(), 0))
+		cell, high, cell, escape(v.top.unit, nameLimit), escape(v.reading(), 0), escape(v.options(), 0))
 }

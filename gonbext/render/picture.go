@@ -28,9 +28,10 @@ type view struct {
 	wrong  string // why there is nothing to show, empty if there is
 	level  int    // the index in result.Layers that highlights the prompt
 	other  []float64
-	sinks  []bool // [m]
-	top    scale  // of the highlighted level
-	all    scale  // of every level
+	sinks  []bool  // [m]
+	top    scale   // of the highlighted level
+	rows   []scale // [n], top with digits enough for each row
+	all    scale   // of every level
 }
 
 // picture derives what is shown.
@@ -39,7 +40,7 @@ func (h Heatmap) picture() *picture {
 	if p.e == nil {
 		p.e = &attribution.Explanation{}
 	}
-	p.words = wordsFor(p.e.Model)
+	p.words = wordsFor(p.e)
 	if h.Explanation == nil {
 		return p
 	}
@@ -87,6 +88,13 @@ func (p *picture) view(name string, layer *int) view {
 		}
 	}
 	v.top, v.all = newScale(r.Unit, top), newScale(r.Unit, all)
+	for t := range r.Shape[0] {
+		largest := 0.0
+		for _, j := range v.rankedOf(t, 1, p.hidden) {
+			largest = math.Abs(v.at(t, j))
+		}
+		v.rows = append(v.rows, v.top.upTo(largest))
+	}
 	return v
 }
 
@@ -113,8 +121,13 @@ func (v *view) has(t int) bool { return v.wrong == "" && t < v.result.Shape[0] }
 // at returns the highlighted value of prompt token j.
 func (v *view) at(t, j int) float64 { return v.result.At(t, j, v.level) }
 
-// layer names the highlighted layer.
-func (v *view) layer() string { return fmt.Sprintf("layer %d", v.result.Layers[v.level]) }
+// layer names what the highlighted values are of: a layer, or of a scorer the whole model.
+func (v *view) layer() string {
+	if v.scorer() {
+		return "whole model"
+	}
+	return fmt.Sprintf("layer %d", v.result.Layers[v.level])
+}
 
 // mass is where the row of a generated token rests.
 type mass struct {
@@ -148,6 +161,29 @@ func (v *view) sinkNames(p *picture, t int) string {
 	return strings.Join(names, ", ")
 }
 
+// rests lists where a row of shares rests, the whole of it if it is divided, and how much its k strongest tokens hold.
+func (p *picture) rests(v *view, t, k int) (whole bool, parts []string) {
+	w, sinks, held := v.mass(t), v.sinkNames(p, t), v.held(p, t, k)
+	if !p.divided(sinks) {
+		if held != "" {
+			parts = append(parts, held)
+		}
+		return false, parts
+	}
+	if sinks != "" {
+		parts = append(parts, "sink "+sinks)
+	}
+	prompt := p.promptName(sinks) + " " + v.top.sum(w.prompt)
+	if held != "" {
+		prompt += " (" + held + ")"
+	}
+	parts = append(parts, prompt)
+	if !math.IsNaN(w.generated) && !p.e.Model.Bidirectional {
+		parts = append(parts, "generated tokens "+v.top.sum(w.generated))
+	}
+	return true, parts
+}
+
 // promptName names the text that was given without its sinks.
 func (p *picture) promptName(sinks string) string {
 	if sinks == "" {
@@ -169,14 +205,55 @@ func tokenName(text string) string {
 	return Visible(rest, nameLimit)
 }
 
+// fullName returns the text of prompt token j; a span, which may be a sentence, is cut later than a token.
+func (p *picture) fullName(j int) string {
+	if divided(p.e) {
+		return Visible(p.e.Prompt.Texts[j], 6*nameLimit)
+	}
+	return tokenName(p.e.Prompt.Texts[j])
+}
+
+// short is prompt token j in few columns. The whole of a span stands in the prompt, so that its cut needs no remark.
+func (p *picture) short(j int) string {
+	_, rest := word(p.e.Prompt.Texts[j])
+	if !divided(p.e) {
+		return Visible(rest, 16)
+	}
+	const limit = 24
+	name := Visible(rest, 6*nameLimit)
+	if Width(name) <= limit {
+		return name
+	}
+	columns := 0
+	for i, r := range name {
+		if columns += runeWidth(r); columns >= limit {
+			return strings.TrimRight(name[:i], " ") + "…"
+		}
+	}
+	return name
+}
+
 // continues reports whether prompt token j is a later part of the word before it.
 func (p *picture) continues(j int) bool {
 	text := p.e.Prompt.Texts[j]
-	if j == 0 || p.special(j-1) {
+	if j == 0 || p.special(j-1) || p.apart(j) {
 		return false
 	}
 	r, _ := utf8.DecodeRuneInString(text)
 	return r == utf8.RuneError || unicode.In(r, unicode.L, unicode.N, unicode.M)
+}
+
+// apart reports whether white space parts column j of spans from the one before. A span's own text has none at its ends, and a token's
+// begins with it.
+func (p *picture) apart(j int) bool {
+	if !divided(p.e) || len(p.e.Prompt.Offsets) <= j {
+		return false
+	}
+	text, end, begin := p.e.Prompt.Text, p.e.Prompt.Offsets[j-1][1], p.e.Prompt.Offsets[j][0]
+	if end < 1 || end > begin || begin >= len(text) {
+		return true
+	}
+	return strings.ContainsFunc(text[end-1:begin+1], unicode.IsSpace)
 }
 
 // columns returns the prompt tokens to show, in prompt order: all if there are at most limit, else the ones with the
@@ -238,7 +315,7 @@ func (p *picture) provenance() string {
 func (v *view) options() string {
 	var settings []string
 	for name, value := range v.result.Options {
-		settings = append(settings, Visible(name, 20)+" "+Visible(value, 40))
+		settings = append(settings, Visible(name, 20)+" "+Visible(value, 60))
 	}
 	sort.Strings(settings)
 	return strings.Join(settings, ", ")

@@ -70,6 +70,43 @@ func TestRampEnds(t *testing.T) {
 	}
 }
 
+// A value outside a cell has no unit of its own: it can be read alone.
+func TestSmallValues(t *testing.T) {
+	s := newScale("score", []float64{-3e-5, 2e-5})
+	for v, want := range map[float64]string{-2.55e-5: "-2.55e-05", 1.2e-6: "+1.2e-06", 0: "0", math.NaN(): "NaN"} {
+		if got := s.value(v); got != want {
+			t.Errorf("value(%v) = %q, want %q", v, got, want)
+		}
+	}
+	for limit, want := range map[float64]string{0.1: "", 0.05: "×10⁻³", 0.001: "×10⁻³", 0.0005: "×10⁻⁶", 1e-12: "×10⁻¹²", 300: ""} {
+		if got := newScale("score", []float64{limit}).times(); got != want {
+			t.Errorf("unit of numbers up to %v: %q, want %q", limit, got, want)
+		}
+	}
+}
+
+// A row of small values has more digits than the scale, which is that of the largest row.
+func TestScaleUpTo(t *testing.T) {
+	signed := newScale("score", []float64{-3, 2})
+	for _, c := range []struct {
+		name    string
+		s       scale
+		largest float64
+		want    string
+	}{
+		{"as large", signed, 3, "+0.04"},
+		{"a fiftieth", signed, 0.06, "+0.043"},
+		{"nothing", signed, 0, "+0.04"},
+		{"next to nothing", signed, 1e-9, "+0.04"},
+		{"shares", newScale("share", []float64{0.5}), 0.06, "4.3"},
+		{"in a unit of its own", newScale("score", []float64{-0.03}), 0.002, "+43.0"},
+	} {
+		if got := c.s.upTo(c.largest).number(0.043); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
 func TestScale(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {
@@ -84,8 +121,16 @@ func TestScale(t *testing.T) {
 		{"share at most 1", "share of attention", []float64{0.9}, 0.5, 0.5, "0 %", "100 %", "50.0"},
 		{"number", "flow", []float64{0.3}, 0.25, 0.5, "0", "0.5", "0.25"},
 		{"small share", "share", []float64{0.004}, 0.0025, 0.5, "0 %", "0.5 %", "0.25"},
-		{"small number", "flow", []float64{0.004}, 0.00125, 0.25, "0", "0.005", "0.0013"},
+		{"small number", "flow", []float64{0.004}, 0.00125, 0.25, "0", "0.005", "1.25"},
+		{"tens of thousandths", "flow", []float64{0.04}, 0.0125, 0.25, "0", "0.05", "12.5"},
+		{"a thousandth", "flow", []float64{0.001}, 0.001, 1, "0", "0.001", "1.00"},
+		{"a tenth", "flow", []float64{0.1}, 0.0125, 0.125, "0", "0.1", "0.013"},
 		{"signed", "score", []float64{-3, 2}, -2.5, -0.5, "-5", "5", "-2.50"},
+		{"signed, above zero", "score", []float64{-3, 2}, 2.5, 0.5, "-5", "5", "+2.50"},
+		{"signed, written as zero", "score", []float64{-3, 2}, 0.001, 0.0002, "-5", "5", "0.00"},
+		{"signed and less than one", "score", []float64{-0.3}, 0.0125, 0.025, "-0.5", "0.5", "+0.013"},
+		{"signed and small", "score", []float64{-3e-5, 2e-5}, -2.5e-5, -0.5, "-5e-05", "5e-05", "-25.0"},
+		{"signed shares", "share", []float64{-0.3}, 0.1, 0.2, "-50 %", "50 %", "+10.0"},
 		{"lift", "lift (1 = uniform attention)", []float64{0.3, 3}, 2, 0.5, "÷4", "×4", "2.00"},
 		{"lift of nothing", "lift", []float64{1, 3}, 0, -1, "÷4", "×4", "0.00"},
 		{"negative lift", "lift", []float64{1}, -1, nan, "÷2", "×2", "-1.00"},

@@ -13,6 +13,7 @@ type scale struct {
 	percent bool    // shares: numbers are percentages
 	lift    bool    // ratios: neutral at 1, colours by the logarithm
 	signed  bool    // neutral at 0, colours both ways
+	power   int     // numbers in cells are in units of 10^power, a multiple of 3, so that small ranges are not all 0.00
 	digits  int     // after the decimal point: enough to tell values in the range apart
 	limit   float64 // the value with the deepest colour, positive; for lifts the factor
 }
@@ -48,25 +49,65 @@ func newScale(unit string, values []float64) scale {
 	default:
 		s.limit = nice(largest)
 	}
+	if !s.percent && !s.lift && s.limit < smallest {
+		for ; s.scaled(s.limit) < 1-slack; s.power -= 3 {
+		}
+	}
 	s.digits = digits(s)
 	return s
+}
+
+// smallest is the range below which numbers in cells have a unit of their own, and values a power of ten.
+const smallest = 0.1
+
+// scaled returns v in the unit of numbers in cells.
+func (s scale) scaled(v float64) float64 {
+	if s.percent {
+		return 100 * v
+	}
+	return v * math.Pow10(-s.power)
+}
+
+// superscripts are the digits of exponents.
+var superscripts = strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹")
+
+// times is the unit of numbers in cells: "×10⁻³", or nothing for 1.
+func (s scale) times() string {
+	if s.power == 0 {
+		return ""
+	}
+	return "×10" + superscripts.Replace(strconv.Itoa(s.power))
 }
 
 // maxDigits is how many digits numbers in cells have after the decimal point at most.
 const maxDigits = 5
 
 // digits returns 1 for shares up to 10 % and more and 2 for numbers up to 1 and more; one more for each power of ten
-// below.
+// below. Small differences of signed values count, so that they have one more from 1 down.
 func digits(s scale) int {
-	base, unit := 2, 1.0
-	if s.percent {
-		base, unit = 1, 0.1
+	base, least := 2, 0.5
+	switch {
+	case s.percent:
+		base, least = 1, 5
+	case s.signed:
+		least = 1
 	}
 	d := base
-	for limit := s.limit; limit < unit/2 && d < maxDigits; limit *= 10 {
+	for limit := s.scaled(s.limit); limit < least && d < maxDigits; limit *= 10 {
 		d++
 	}
 	return d
+}
+
+// upTo returns the scale with digits for a row whose largest size it is, if its values have signs: those of another row may be ten times as
+// large, and what speaks for and against is to be told apart in every row.
+func (s scale) upTo(largest float64) scale {
+	if s.signed && !s.percent && largest > s.limit*1e-6 && largest < s.limit {
+		row := s
+		row.limit = nice(largest * (1 - slack))
+		s.digits = digits(row)
+	}
+	return s
 }
 
 // nice returns the smallest of 1, 2, 5 ×10^k that is at least x; x is positive.
@@ -95,7 +136,7 @@ func (s scale) at(v float64) float64 {
 // color returns the colour of v.
 func (s scale) color(v float64) color { return ramp(s.at(v)) }
 
-// number writes v short enough for a cell: shares as percentages without the sign.
+// number writes v short enough for a cell: shares as percentages without that sign, signed values with theirs.
 func (s scale) number(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -105,15 +146,30 @@ func (s scale) number(v float64) string {
 	case math.IsInf(v, -1):
 		return "-∞"
 	case s.percent:
-		return fixed(100*v, s.digits)
+		return s.plus(v) + fixed(s.scaled(v), s.digits)
 	}
-	switch a := math.Abs(v); {
+	x := s.scaled(v)
+	text := fixed(x, s.digits)
+	switch a := math.Abs(x); {
 	case a >= 1e4:
-		return strconv.FormatFloat(v, 'e', 1, 64)
+		text = strconv.FormatFloat(x, 'e', 1, 64)
 	case a >= 10:
-		return fixed(v, 1)
+		text = fixed(x, 1)
 	}
-	return fixed(v, s.digits)
+	return s.plus(v) + text
+}
+
+// plus is the sign of a positive number on a scale with signs, unless it is written as 0.
+func (s scale) plus(v float64) string {
+	if s.signed && v > 0 && !s.vanishes(v) {
+		return "+"
+	}
+	return ""
+}
+
+// vanishes reports whether v is written as 0 in a cell.
+func (s scale) vanishes(v float64) bool {
+	return strings.Trim(fixed(s.scaled(v), s.digits), "-0.") == ""
 }
 
 // value writes v with its unit: "41.2 %", "×2.10", "0.37".
@@ -123,6 +179,8 @@ func (s scale) value(v float64) string {
 		return s.number(v) + " %"
 	case s.lift:
 		return "×" + s.number(v)
+	case s.power != 0 && !math.IsNaN(v) && !math.IsInf(v, 0):
+		return s.plus(v) + strconv.FormatFloat(v, 'g', 3, 64)
 	}
 	return s.number(v)
 }

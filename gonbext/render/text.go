@@ -18,6 +18,8 @@ type Text struct {
 	Width int
 	// Color turns ANSI colours on.
 	Color bool
+	// Top, if above 0, shows of each row that many of its strongest tokens, the strongest first, instead of all in order.
+	Top int
 }
 
 // textColumns is how many prompt tokens a text shows at most; the others are summed up.
@@ -27,13 +29,13 @@ const textColumns = 60
 type text struct {
 	*picture
 	bytes.Buffer
-	width, label int
-	color        bool
+	width, label, top int
+	color             bool
 }
 
 // WriteTo writes the picture. The only error is that of w.
 func (r Text) WriteTo(w io.Writer) (int64, error) {
-	t := &text{picture: r.picture(), width: max(r.Width, 60), color: r.Color}
+	t := &text{picture: r.picture(), width: max(r.Width, 60), top: r.Top, color: r.Color}
 	if r.Width == 0 {
 		t.width = 100
 	}
@@ -91,9 +93,10 @@ func (t *text) token(i int) {
 	if len(others) > 0 {
 		t.wrapped("     instead: ", strings.Join(others, " · "))
 	}
-	columns := t.columns(i, i+1, textColumns)
-	for len(columns) > 0 {
-		columns = t.band(i, columns)
+	if t.top <= 0 {
+		for columns := t.columns(i, i+1, textColumns); len(columns) > 0; {
+			columns = t.band(i, columns)
+		}
 	}
 	for k := range t.views {
 		t.totals(&t.views[k], i)
@@ -136,8 +139,7 @@ func (t *text) band(i int, columns []int) []int {
 
 // heading is prompt token j above its column; ‿ joins a token to the one before it that it continues.
 func (t *text) heading(j int) string {
-	_, rest := word(t.e.Prompt.Texts[j])
-	name := Visible(rest, 16)
+	name := t.short(j)
 	if t.continues(j) {
 		return "‿" + name
 	}
@@ -149,7 +151,7 @@ func (t *text) column(i, j int, name string) int {
 	w := max(Width(name), 5)
 	for k := range t.views {
 		if v := &t.views[k]; v.has(i) {
-			w = max(w, Width(v.top.number(v.at(i, j)))+1)
+			w = max(w, Width(v.rows[i].number(v.at(i, j)))+1)
 		}
 	}
 	return w
@@ -160,7 +162,7 @@ var bars = []rune(" ▁▂▃▄▅▆▇█")
 // number writes one value of a method.
 func (t *text) number(v *view, i, j, width int) {
 	x := v.at(i, j)
-	s := v.top.number(x)
+	s := v.rows[i].number(x)
 	switch {
 	case v.sinks[j]:
 		t.WriteString(right("sink", width) + " ")
@@ -177,8 +179,8 @@ func (t *text) number(v *view, i, j, width int) {
 		c.text[0], c.text[1], c.text[2], right(s, width-1)+" ")
 }
 
-// label is the name of a method in front of its lines.
-func (v *view) label() string { return Visible(v.name, 24) }
+// label is the name of a method in front of its lines, with the unit of its numbers.
+func (v *view) label() string { return strings.TrimSpace(Visible(v.name, 24) + " " + v.top.times()) }
 
 // bar returns the bar of a place on the ramp: its height is the magnitude; NaN has a question mark.
 func bar(x float64) rune {
@@ -188,32 +190,48 @@ func bar(x float64) rune {
 	return bars[int(math.Round(math.Abs(x)*8))]
 }
 
-// totals writes where the row of token i rests and what the picture leaves out. Of other values than shares it writes the
-// sinks alone, because no sum of them means something: a flow is the most that could pass from one token alone.
+// totals writes what is strongest in the row of token i, if that is asked for, what it explains, where it rests and what the picture
+// leaves out.
 func (t *text) totals(v *view, i int) {
 	if !v.has(i) {
 		return
 	}
-	w := v.mass(i)
-	sinks := v.sinkNames(t.picture, i)
+	name := "     " + right(v.label(), t.label)
+	if t.top > 0 {
+		t.wrapped(name+"  ", joined(t.strongest(v, i)))
+	}
+	t.wrapped(name+"    ", t.scored(v, i))
+	t.rowEnd(v, i, name)
+}
+
+// strongest lists the strongest tokens of a row with their values.
+func (t *text) strongest(v *view, i int) (names []string) {
+	for _, j := range v.ranked(t.picture, i, t.top) {
+		value := v.rows[i].value(v.at(i, j))
+		if v.top.power != 0 {
+			value = v.rows[i].number(v.at(i, j)) // the label has their unit
+		}
+		names = append(names, t.place(j)+" "+value)
+	}
+	return names
+}
+
+// rowEnd writes where a row rests, and what of it the picture leaves out. Of other values than shares it writes the sinks alone, because no
+// sum of them means something: a flow is the most that could pass from one token alone.
+func (t *text) rowEnd(v *view, i int, label string) {
 	if !v.top.percent {
-		if sinks != "" {
-			t.wrapped("     "+right(v.label(), t.label)+"    ", "sink "+sinks)
+		if sinks := v.sinkNames(t.picture, i); sinks != "" {
+			t.wrapped(label+"    ", "sink "+sinks)
 		}
 		return
 	}
-	if !t.divided(sinks) {
-		return
+	whole, parts := t.rests(v, i, t.top)
+	mark := " "
+	if whole {
+		mark = "Σ"
 	}
-	parts := []string{t.promptName(sinks) + " " + v.top.sum(w.prompt)}
-	if !math.IsNaN(w.generated) && !t.e.Model.Bidirectional {
-		parts = append(parts, "generated tokens "+v.top.sum(w.generated))
-	}
-	if sinks != "" {
-		parts = append([]string{"sink " + sinks}, parts...)
-	}
-	if columns := t.columns(i, i+1, textColumns); len(columns) < len(t.e.Prompt.Texts) {
-		rest := w.prompt
+	if columns := t.columns(i, i+1, textColumns); whole && t.top <= 0 && len(columns) < len(t.e.Prompt.Texts) {
+		rest := v.mass(i).prompt
 		for _, j := range columns {
 			if !v.sinks[j] {
 				rest -= v.at(i, j)
@@ -222,13 +240,28 @@ func (t *text) totals(v *view, i int) {
 		parts = append(parts, fmt.Sprintf("of it on the %d %s not shown %s",
 			len(t.e.Prompt.Texts)-len(columns), t.words.tokens, v.top.sum(rest)))
 	}
-	t.wrapped("     "+right(v.label(), t.label)+"  Σ ", strings.Join(parts, " · "))
+	t.wrapped(label+"  "+mark+" ", joined(parts))
+}
+
+// joined joins parts of a line, which is not broken inside of short ones.
+func joined(parts []string) string {
+	const short = 30
+	for i, part := range parts {
+		if Width(part) <= short {
+			parts[i] = strings.ReplaceAll(part, " ", tie)
+		}
+	}
+	return strings.Join(parts, " · ")
 }
 
 // legend writes scales, units, provenance and warnings.
 func (t *text) legend() {
 	t.line("")
-	if len(t.e.Prompt.Texts) > 0 {
+	switch {
+	case len(t.e.Prompt.Texts) == 0:
+	case t.top > 0:
+		t.wrapped("", fmt.Sprintf("Each line: the strongest %s (sources) of a method, %d at most, the strongest first.", t.words.tokens, t.top))
+	default:
 		t.wrapped("", t.words.columns)
 	}
 	for k := range t.views {
@@ -241,7 +274,7 @@ func (t *text) legend() {
 		t.WriteString(right(v.label(), t.label) + "  " + low + " ")
 		t.strip(v.top)
 		t.line(" " + high)
-		t.wrapped(strings.Repeat(" ", t.label+2), Visible(v.top.unit, nameLimit)+", "+v.layer()+"; "+v.options())
+		t.wrapped(strings.Repeat(" ", t.label+2), Visible(v.top.unit, nameLimit)+", "+v.reading()+"; "+v.options())
 	}
 	if t.e.Model.Name != "" {
 		t.wrapped("model  ", t.provenance())
@@ -281,6 +314,9 @@ func (t *text) end() {
 	t.WriteByte('\n')
 }
 
+// tie stands for a space at which lines are not broken; Visible lets none through.
+const tie = "\x00"
+
 // wrapped writes s after a label, broken at spaces (not between a number and its %) and aligned under its beginning.
 func (t *text) wrapped(label, s string) {
 	if s == "" {
@@ -289,8 +325,8 @@ func (t *text) wrapped(label, s string) {
 	indent := Width(label)
 	t.WriteString(label)
 	at := indent
-	for i, word := range strings.Fields(strings.ReplaceAll(s, " %", "~%")) {
-		word = strings.ReplaceAll(word, "~%", " %")
+	for i, word := range strings.Fields(strings.ReplaceAll(s, " %", tie+"%")) {
+		word = strings.ReplaceAll(word, tie, " ")
 		w := Width(word)
 		if i > 0 && at+1+w > t.width {
 			t.end()

@@ -49,8 +49,30 @@ var reading = words{
 		"comes from them. A sink and filtered tokens are grey and not in the scale.",
 }
 
-// wordsFor returns the words for a model.
-func wordsFor(info trace.Info) words {
+// wordsFor returns the words for an explanation.
+func wordsFor(e *attribution.Explanation) words {
+	w := wordsForModel(e.Model)
+	if divided(e) {
+		spans := strings.NewReplacer("prompt tokens (sources)", "spans of the prompt (sources)", "tokens of the text (sources)", "spans of the text (sources)",
+			"filtered tokens are", "filtered spans are")
+		w.columns, w.lines = spans.Replace(w.columns), spans.Replace(w.lines)
+		w.tokens = "spans of the " + w.text
+	}
+	return w
+}
+
+// divided reports whether the columns of an explanation are spans of several tokens.
+func divided(e *attribution.Explanation) bool {
+	for _, r := range e.Methods {
+		if r != nil && r.Options["spans"] != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// wordsForModel returns the words for a model.
+func wordsForModel(info trace.Info) words {
 	if !info.Bidirectional {
 		return generating
 	}
@@ -118,7 +140,7 @@ func (p *picture) answer() string {
 func (p *picture) facts() string {
 	m, n := len(p.e.Prompt.Texts), len(p.e.Steps)
 	if p.e.Model.Bidirectional {
-		s := fmt.Sprintf("%d tokens", m)
+		s := fmt.Sprintf("%d %s", m, p.words.tokens)
 		if added := p.added(); len(added) > 0 {
 			s += ", of which the tokenizer added " + strings.Join(added, " and ")
 		}
@@ -128,7 +150,7 @@ func (p *picture) facts() string {
 		}
 		return s + fmt.Sprintf("; %d %s", n, shown)
 	}
-	s := fmt.Sprintf("%d prompt tokens", m)
+	s := fmt.Sprintf("%d %s", m, p.words.tokens)
 	if p.e.Prompt.BOSAdded {
 		s += ", the first of them begin-of-text that was added"
 	}

@@ -1,0 +1,88 @@
+package render
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// scorer reports whether a method is a scorer, whose values are of the whole model and of one prediction.
+func (v *view) scorer() bool { return v.wrong == "" && v.result.Options["scorer"] != "" }
+
+// contrast names what a prediction is held against, empty without.
+func (v *view) contrast() string {
+	if v.wrong != "" || v.result.Options["contrast"] == "" {
+		return ""
+	}
+	return tokenName(v.result.Options["contrast"])
+}
+
+// unit is what stands below the name of a method: what its values are of, and the unit of its numbers.
+func (v *view) unit() string {
+	if times := v.top.times(); times != "" {
+		return v.layer() + ", " + times
+	}
+	return v.layer()
+}
+
+// reading says in a legend what the values are of, what their signs mean, and the unit of its numbers.
+func (v *view) reading() string {
+	s := v.layer()
+	against := v.contrast()
+	switch {
+	case against != "" && v.top.signed:
+		s += ", + for the token explained and - for " + against
+	case against != "":
+		s += ", why the token explained and not " + against
+	case v.scorer() && v.top.signed:
+		s += ", + for the token explained and - against it"
+	}
+	if times := v.top.times(); times != "" {
+		s += ", numbers " + times
+	}
+	return s
+}
+
+// scored says what the values of a scorer explain in row t and what its parts leave of it: "john rather than mary: logit difference 8.56,
+// parts add up to 5.98". It is empty for other methods.
+func (p *picture) scored(v *view, t int) string {
+	if !v.scorer() || t >= len(p.e.Steps) {
+		return ""
+	}
+	against, what := v.contrast(), Visible(v.result.Options["quantity"], 20)
+	s := ""
+	if against != "" {
+		s = tokenName(p.e.Steps[t].Text) + " rather than " + against
+		what += " difference"
+	}
+	if t >= len(v.result.Explained) || v.result.Options["quantity"] == "" {
+		return s
+	}
+	if s != "" {
+		s += ": "
+	}
+	explained := v.result.Explained[t]
+	s += what + " " + figure(explained)
+	w := v.mass(t)
+	if t >= len(v.result.Residue) || math.IsNaN(w.generated) {
+		return s
+	}
+	sum := w.sink + w.prompt + w.generated
+	s += ", parts add up to " + figure(sum)
+	if whole := sum + v.result.Residue[t]; figure(whole) != figure(explained) {
+		s += fmt.Sprintf(" of %s", figure(whole)) // a difference to another text, as of integrated gradients
+	}
+	return s
+}
+
+// figure writes a number of a model in three digits or more.
+func figure(x float64) string {
+	if a := math.Abs(x); a >= 0.1 && a < 1e6 {
+		digits := 2
+		if a < 1 {
+			digits = 3
+		}
+		return strconv.FormatFloat(x, 'f', digits, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64)
+}

@@ -1,0 +1,194 @@
+package render
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// scoredExample is the example with scorers: one of small values without parts, one whose parts leave a residue, one that explains a
+// difference to another text, held against " is", and a method that is none.
+func scoredExample() *attribution.Explanation {
+	e := example()
+	e.Order = []string{"small", "parts", "way", "rollout"}
+	unit := map[string]string{"small": "change of the logit", "parts": "part of the logit", "way": "change of the probability"}
+	base := []float64{-1.5, 0.25, 4, -0.002, 0, 0.5, -3.25} // sum -0.002
+	for name, size := range map[string]float64{"small": 1e-3, "parts": 1, "way": 0.1} {
+		r := &attribution.Result{
+			Unit: unit[name], Layers: []int{5}, Shape: [3]int{3, 7, 1}, Explained: []float64{8.5637, 7, -2.25},
+			Options: map[string]string{"scorer": name, "quantity": "logit", "contrast": " is", "row": "prediction"},
+		}
+		for t := range 3 {
+			for j := range 7 {
+				r.Data = append(r.Data, size*base[(j+2*t)%7])
+			}
+			e.OtherMass[name] = append(e.OtherMass[name], 0)
+		}
+		e.Methods[name] = r
+	}
+	e.OtherMass["parts"] = []float64{8, 7.002, -2}
+	e.Methods["parts"].Residue = []float64{0.5657, 0, -0.248}
+	e.Methods["way"].Residue = []float64{0.9, 0.5, 1e-9}
+	e.Methods["way"].Options["quantity"] = "probability"
+	e.Methods["way"].Explained = []float64{0.9312, 0.4, 0.9991}
+	return e
+}
+
+// groupedExample is the example by words, of which "cabinet" is two tokens.
+func groupedExample(t *testing.T, by string) *attribution.Explanation {
+	t.Helper()
+	e := example()
+	e.Prompt.Offsets = [][2]int{{0, 0}, {0, 3}, {3, 8}, {8, 11}, {11, 15}, {15, 19}, {19, 23}}
+	for name, aggregation := range map[string]string{"rollout": "rollout", "flow": "flow", "value-zeroing": "layer"} {
+		e.Methods[name].Options["aggregation"] = aggregation
+	}
+	d, err := attribution.ParseDivision(by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := e.Divided(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestScored(t *testing.T) {
+	h := Heatmap{Explanation: scoredExample()}
+	t.Run("text", func(t *testing.T) { golden(t, Text{Heatmap: h}) })
+	t.Run("narrow", func(t *testing.T) { golden(t, Text{Heatmap: h, Width: 60}) })
+	t.Run("top", func(t *testing.T) { golden(t, Text{Heatmap: h, Top: 2}) })
+	t.Run("notebook", func(t *testing.T) { golden(t, HTML{Heatmap: h}) })
+}
+
+func TestGroupedPicture(t *testing.T) {
+	t.Run("text", func(t *testing.T) { golden(t, Text{Heatmap: Heatmap{Explanation: groupedExample(t, "word")}}) })
+	t.Run("notebook", func(t *testing.T) { golden(t, HTML{Heatmap: Heatmap{Explanation: groupedExample(t, "0:8,12:23")}}) })
+}
+
+// What a row of a scorer says, derived by hand.
+func TestScoredRows(t *testing.T) {
+	p := Heatmap{Explanation: scoredExample()}.picture()
+	for i, want := range []struct{ layer, first, last string }{
+		{"whole model", "are rather than is: logit difference 8.56", ". rather than is: logit difference -2.25"},
+		// -0.002 + 8 = 7.998, and 0.5657 more is what is explained
+		{"whole model", "are rather than is: logit difference 8.56, parts add up to 8.00", ". rather than is: logit difference -2.25, parts add up to -2.00"},
+		// -0.0002 of a way of 0.8998, which is not the 0.9312 explained
+		{"whole model", "are rather than is: probability difference 0.931, parts add up to -0.0002 of 0.900", ". rather than is: probability difference 0.999, parts add up to -0.0002 of -0.0002"},
+		{"layer 5", "", ""},
+	} {
+		v := &p.views[i]
+		if v.layer() != want.layer || p.scored(v, 0) != want.first || p.scored(v, 2) != want.last {
+			t.Errorf("%s: %q, %q, %q; want %q, %q, %q", v.name, v.layer(), p.scored(v, 0), p.scored(v, 2), want.layer, want.first, want.last)
+		}
+	}
+	e := scoredExample()
+	e.Methods["parts"].Explained, e.Methods["parts"].Residue = nil, nil // of another program
+	delete(e.Methods["small"].Options, "contrast")
+	e.OtherMass = nil
+	p = Heatmap{Explanation: e}.picture()
+	for i, want := range []string{"logit 8.56", "are rather than is", "are rather than is: probability difference 0.931"} {
+		if got := p.scored(&p.views[i], 0); got != want {
+			t.Errorf("%s says %q, want %q", p.views[i].name, got, want)
+		}
+	}
+}
+
+// Numbers stand beside the largest sizes of a signed row, below zero too, and beside none that would be written as 0.
+func TestNumbersOfSignedRow(t *testing.T) {
+	p := Heatmap{Explanation: scoredExample(), Methods: []string{"parts"}}.picture()
+	b := &page{picture: p}
+	b.chips(&p.views[0], 0)
+	var numbered []string
+	for _, part := range strings.Split(b.String(), "&nbsp;")[1:] {
+		number, _, _ := strings.Cut(part, "<")
+		numbered = append(numbered, number)
+	}
+	if got := strings.Join(numbered, " "); got != "-1.50 +0.25 +4.00 +0.50 -3.25" { // neither -0.002 nor 0
+		t.Errorf("numbers %q", got)
+	}
+}
+
+func TestRanked(t *testing.T) {
+	e := scoredExample()
+	e.Methods["parts"].Data[1] = math.NaN()
+	p := Heatmap{Explanation: e, Methods: []string{"parts", "rollout"}, Filter: attribution.Filter{"to"}}.picture()
+	if got := p.views[0].ranked(p, 0, 3); len(got) != 3 || got[0] != 2 || got[1] != 6 || got[2] != 0 {
+		t.Errorf("ranked %v, want keys, inet and <bos>", got)
+	}
+	if got := p.views[0].ranked(p, 0, 99); len(got) != 5 { // without what is no number and what is hidden
+		t.Errorf("%d ranked of all, want 5", len(got))
+	}
+	if got := p.views[1].ranked(p, 0, 99); len(got) != 5 { // without the sink and what is hidden
+		t.Errorf("%d ranked of rollout, want 5", len(got))
+	}
+}
+
+// A sentence is not cut as a token is, words of a span are not joined, and the picture speaks of spans.
+func TestGroupedNames(t *testing.T) {
+	e := groupedExample(t, "0:8,12:23")
+	markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+	for _, want := range []string{">the keys", ">the cabinet", "4 spans of the prompt, ", "the spans of the prompt (sources) in order", "by 0:8,12:23", "spans sum of tokens", "spans highest of tokens"} {
+		if !strings.Contains(markup, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(markup, "prompt tokens") || strings.Contains(markup, "</span><span style=\"background-color:rgb(223,239,250);color:rgb(0,0,0);padding:1px 3px\" title=\"the cabinet") {
+		t.Error("a page of spans speaks of prompt tokens or joins them")
+	}
+	if got := written(t, Text{Heatmap: Heatmap{Explanation: groupedExample(t, "word")}}); strings.Contains(got, "‿") || !strings.Contains(got, "cabinet") {
+		t.Errorf("words are shown as parts of words:\n%s", got)
+	}
+	e.Prompt.Texts[1] = strings.Repeat("a long sentence ", 100)
+	if got := (Heatmap{Explanation: e}).picture().short(1); Width(got) > 25 || !strings.HasSuffix(got, "…") {
+		t.Errorf("short name %q", got)
+	}
+}
+
+// The text of a contrast is as hostile as a token.
+func TestHostileContrast(t *testing.T) {
+	const script = `<script>alert("1")</script>'&` + "\x00\x1b[31m\u202e\u200b\xe2\x82\n\t"
+	for name, contrast := range map[string]string{"script": script, "huge": strings.Repeat("x", 10_000)} {
+		e := scoredExample()
+		for _, r := range e.Methods {
+			if r.Options["contrast"] != "" {
+				r.Options["contrast"], r.Options["quantity"], r.Options["by"], r.Options["spans"] = contrast, contrast, contrast, contrast
+			}
+		}
+		markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+		survives(t, markup)
+		for what, s := range map[string]string{
+			"HTML": markup, "text": written(t, Text{Heatmap: Heatmap{Explanation: e}}), "top": written(t, Text{Heatmap: Heatmap{Explanation: e}, Top: 3}),
+		} {
+			if !strings.Contains(s, "rather than ") {
+				t.Errorf("%s of %s does not name the contrast", what, name)
+			}
+			for i, r := range s {
+				if r != '\n' && !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+					t.Fatalf("%s of %s: rune %U at byte %d acts", what, name, r, i)
+				}
+			}
+			if strings.Contains(s, "<script") && what == "HTML" || strings.Contains(s, strings.Repeat("x", 100)) {
+				t.Errorf("%s of %s has the contrast as it is", what, name)
+			}
+		}
+	}
+}
+
+// Lines of scorers and of spans keep to the width.
+func TestWidthOfScored(t *testing.T) {
+	for _, width := range []int{60, 72, 100} {
+		for _, top := range []int{0, 3} {
+			for _, e := range []*attribution.Explanation{scoredExample(), groupedExample(t, "word"), groupedExample(t, "0:8,12:23")} {
+				for _, line := range strings.Split(written(t, Text{Heatmap: Heatmap{Explanation: e}, Width: width, Top: top}), "\n") {
+					if Width(line) > width || strings.TrimRight(line, " ") != line {
+						t.Errorf("width %d: line of %d columns: %q", width, Width(line), line)
+					}
+				}
+			}
+		}
+	}
+}
