@@ -35,7 +35,7 @@ func (p *program) explainAll(ctx context.Context, f explainFlags) error {
 	if err != nil {
 		return err
 	}
-	made, err := p.explainLines(ctx, m, f.opts, lines(input, name), name, out)
+	made, err := p.explainLines(ctx, m, f, lines(input, name), name, out)
 	if err != nil && made == 0 {
 		return err
 	}
@@ -59,7 +59,7 @@ func (p *program) openInput(path string) (io.ReadCloser, string, error) {
 
 // explainLines writes a result for each line and returns how many there are.
 func (p *program) explainLines(
-	ctx context.Context, m attribution.Model, opts attribution.Options, all func(func(line, error) bool), name string, out *output,
+	ctx context.Context, m attribution.Model, f explainFlags, all func(func(line, error) bool), name string, out *output,
 ) (made int, err error) {
 	for l, err := range all {
 		if err != nil {
@@ -68,7 +68,7 @@ func (p *program) explainLines(
 		if len(bytes.TrimSpace(l.text)) == 0 {
 			continue
 		}
-		e, err := p.explainLine(ctx, m, l.text, opts)
+		e, err := p.explainLine(ctx, m, l.text, f)
 		if err == nil {
 			err = errors.Join(writeJSON(out, e), out.Flush())
 		}
@@ -81,7 +81,7 @@ func (p *program) explainLines(
 }
 
 // explainLine explains one line.
-func (p *program) explainLine(ctx context.Context, m attribution.Model, text []byte, opts attribution.Options) (*attribution.Explanation, error) {
+func (p *program) explainLine(ctx context.Context, m attribution.Model, text []byte, f explainFlags) (*attribution.Explanation, error) {
 	var l promptLine
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
@@ -94,8 +94,9 @@ func (p *program) explainLine(ctx context.Context, m attribution.Model, text []b
 	if l.Prompt == nil {
 		return nil, fmt.Errorf(`it has no "prompt"`)
 	}
+	opts := f.opts
 	opts.Continuation, opts.Positions = l.Continuation, l.Positions
-	return p.watch(ctx, m, *l.Prompt, opts)
+	return p.watch(ctx, m, *l.Prompt, opts, f.by)
 }
 
 // badPromptLine says what is wrong with a line in words of the line.

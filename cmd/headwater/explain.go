@@ -23,8 +23,9 @@ type explainFlags struct {
 	opts          attribution.Options
 	input, output string
 	format, color string
-	width         int
+	width, top    int
 	filter        bool
+	by            attribution.Division
 }
 
 func (p *program) explainCommand() *cobra.Command {
@@ -39,6 +40,7 @@ func (p *program) explainCommand() *cobra.Command {
 			"Ctrl-C shows what there is so far; a second one ends at once.",
 		Example: `  headwater explain "the keys to the cabinet"
   headwater explain --methods rollout,flow --continuation " is" "the keys to the cabinet"
+  headwater explain --methods attn-lrp --contrast " is" --by word --top 3 "the keys to the cabinet"
   headwater explain --format html -o page.html "the keys to the cabinet"
   headwater explain --model google-bert/bert-base-uncased "the keys to the [MASK] are on the table"`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
@@ -60,6 +62,10 @@ func (p *program) explainCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.format, "format", "", "form of the result: `text|html|json` (default text; json with --input)")
 	cmd.Flags().StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
 	cmd.Flags().IntVar(&f.width, "width", 0, "`columns` of text, from 60 (default those of the terminal, else 100)")
+	cmd.Flags().Func("top", "show in text only the `K` strongest prompt tokens of each method, the strongest first", func(s string) error {
+		return setCount(&f.top, s)
+	})
+	byFlag(cmd, &f.by)
 	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as \"and\" in text and html; no number changes")
 	return cmd
 }
@@ -79,6 +85,8 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 		return usagef(`--position does not go with --input: write "positions" into its lines`)
 	case f.input != "" && f.format != "" && f.format != "json":
 		return usagef("--input writes a line of JSON for each prompt; --format %s does not go with it", f.format)
+	case f.top > 0 && f.format != "" && f.format != "text" || f.top > 0 && f.input != "":
+		return usagef("--top is for text; html and json have all tokens")
 	case cmd.Flags().Changed("width") && (f.width < 60 || f.width > 10000):
 		return usagef("--width %d: want a number from 60 to 10000", f.width)
 	}
@@ -89,7 +97,16 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 		oneOf("format", f.format, "text", "html", "json"),
 		oneOf("color", f.color, "auto", "always", "never"),
 		checkSampling(cmd, f.opts),
+		f.checkBy(args),
 	)
+}
+
+// checkBy returns a usage error if spans do not fit the prompt, as far as that is known before it is put into a conversation.
+func (f *explainFlags) checkBy(args []string) error {
+	if f.opts.Chat || len(args) == 0 {
+		return nil
+	}
+	return f.by.Fits(args[0])
 }
 
 // explain explains one prompt. When interrupted it shows what there is so far.
@@ -118,7 +135,7 @@ func (p *program) sayCompiled(m *models.Model) {
 
 // explainTo explains a prompt with an open model.
 func (p *program) explainTo(ctx context.Context, out *output, m attribution.Model, f explainFlags, prompt string) error {
-	e, err := p.watch(ctx, m, prompt, f.opts)
+	e, err := p.watch(ctx, m, prompt, f.opts, f.by)
 	if err != nil && !interrupted(ctx, e) {
 		return err
 	}
@@ -144,19 +161,31 @@ func interrupted(ctx context.Context, e *attribution.Explanation) bool {
 	return ctx.Err() != nil && e != nil && len(e.Steps) > 0
 }
 
-// watch explains a prompt and shows how far it is.
-func (p *program) watch(ctx context.Context, m attribution.Model, prompt string, opts attribution.Options) (*attribution.Explanation, error) {
+// watch explains a prompt by parts of it and shows how far it is. Parts that do not fit its tokens end it at the first of them.
+func (p *program) watch(ctx context.Context, m attribution.Model, prompt string, opts attribution.Options, by attribution.Division) (*attribution.Explanation, error) {
 	line := p.progress()
 	defer line.clear()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
 	opts.OnStep = func(e *attribution.Explanation) {
 		line.show("token %d: %q", len(e.Steps), e.Steps[len(e.Steps)-1].Text)
+		if _, err := by.Of(&e.Prompt); err != nil {
+			stop(err)
+		}
 	}
 	e, err := attribution.Explain(ctx, m, prompt, opts)
 	if errors.Is(err, models.ErrNothingMasked) {
 		err = usagef("%v (--position N); its tokens are %s", err, numbered(e.Prompt.Texts))
 	}
-	return e, err
+	if e == nil {
+		return nil, err
+	}
+	divided, wrong := e.Divided(by)
+	if wrong != nil {
+		return nil, fmt.Errorf("--by: %w", wrong)
+	}
+	return divided, err
 }
 
 // numbered lists tokens with their positions, the first few.
@@ -185,7 +214,7 @@ func (p *program) show(w io.Writer, f explainFlags, e *attribution.Explanation) 
 	case "html":
 		_, err = render.Page{HTML: render.HTML{Heatmap: heatmap}}.WriteTo(w)
 	default:
-		text := render.Text{Heatmap: heatmap, Width: f.width}
+		text := render.Text{Heatmap: heatmap, Width: f.width, Top: f.top}
 		if f.output == "" || f.output == "-" {
 			text.Color = colored(f.color, p.stdout)
 			if text.Width == 0 {

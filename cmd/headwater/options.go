@@ -148,6 +148,16 @@ func generationFlags(cmd *cobra.Command, o *attribution.Options) {
 	f.BoolVar(&o.OwnRow, "own-row", false, "explain each token by its own row, not by the row that predicts it")
 }
 
+// byFlag adds --by.
+func byFlag(cmd *cobra.Command, by *attribution.Division) {
+	cmd.Flags().Func("by", "put prompt tokens together by `word|sentence|BEGIN:END,BEGIN:END`, bytes of the prompt from 0 and END not included: shares and scores are added up, of flow and lift the highest counts (default tokens)", func(s string) (err error) {
+		if *by, err = attribution.ParseDivision(s); err != nil || s == "" {
+			return fmt.Errorf("want word, sentence, or bytes as BEGIN:END,BEGIN:END, counted from 0 and END not included")
+		}
+		return nil
+	})
+}
+
 // addPositions reads numbers from 0, joined by commas.
 func addPositions(o *attribution.Options, s string) error {
 	for number := range strings.SplitSeq(s, ",") {

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+const told = "mary has the red key . john has the blue lamp . who has the lamp ?"
+
+// --by puts columns together as the package does, says so, and changes nothing else; lines of --input too.
+func TestExplainBy(t *testing.T) {
+	args := []string{"--max-tokens", "2", "--methods", "rollout,flow,attn-lrp", "--contrast", " mary"}
+	plain := explained(t, append(args, told)...)
+	for _, by := range []string{"word", "sentence", "0:20,22:46"} {
+		d, err := attribution.ParseDivision(by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := plain.Divided(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := explained(t, append(args, "--by", by, told)...)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("--by %s (-want +got):\n%s", by, diff)
+		}
+		if o := got.Methods["flow"].Options; o["by"] != by || o["spans"] != "highest of tokens" {
+			t.Errorf("--by %s: options %v", by, o)
+		}
+		line := mustExecute(t, `{"prompt":"`+told+`"}`, append([]string{"explain", "--backend", "go", "--by", by, "--input", "-"}, args...)...)
+		if diff := cmp.Diff(got, parseExplanation(t, []byte(line))); diff != "" {
+			t.Errorf("--by %s of a line (-want +got):\n%s", by, diff)
+		}
+	}
+	// Of three sentences, what john has answers the question, and mary's speaks against.
+	got := explained(t, append(args, "--by", "sentence", told)...).Methods["attn-lrp"].Row(0, 0)
+	if len(got) != 4 || !(got[2] > 1) || !(got[1] < 0) {
+		t.Errorf("sentences have %v", got)
+	}
+}
+
+func TestExplainByText(t *testing.T) {
+	args := []string{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "attn-lrp,rollout", "--contrast", " mary", told}
+	for _, c := range []struct {
+		name  string
+		args  string
+		has   []string
+		hasNo []string
+	}{
+		{"contrast", "", []string{
+			"john rather than mary: logit difference ", ", parts add up to ", "+ for the token explained and - for mary", "whole model", " (top 3 hold ",
+		}, []string{"logit, layer"}},
+		{"sentences", "--by sentence", []string{"john has the blue lamp .", "spans of the prompt (sources)", "by sentence"}, []string{"prompt tokens (sources)"}},
+		{"top", "--top 2", []string{"attn-lrp  john +", " · mary -", " (top 2 hold ", "2 at most, the strongest first"}, []string{"Columns:"}},
+		{"page", "--format html --by 0:20", []string{"mary has the red key", "rather than mary", "by 0:20"}, []string{"prompt tokens"}},
+	} {
+		out := mustExecute(t, "", append(args, strings.Fields(c.args)...)...)
+		for _, want := range c.has {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s lacks %q:\n%s", c.name, want, out)
+			}
+		}
+		for _, wrong := range c.hasNo {
+			if strings.Contains(out, wrong) {
+				t.Errorf("%s says %q:\n%s", c.name, wrong, out)
+			}
+		}
+	}
+}
+
+func TestExplainByRefusals(t *testing.T) {
+	in := func(args ...string) []string {
+		return append([]string{"explain", "--backend", "go", "-o", "OUT"}, args...)
+	}
+	line := `{"prompt":"the keys"}`
+	checkRefusals(t, []refusal{
+		{"no parts", in("--by", "", "a"), "", 2, `--by "": want word, sentence, or bytes as BEGIN:END,BEGIN:END`},
+		{"unknown parts", in("--by", "letters", "a"), "", 2, `--by "letters": want word, sentence, or bytes`},
+		{"backwards", in("--by", "4:2", "the keys"), "", 2, `--by "4:2": want word, sentence, or bytes`},
+		{"outside the text", in("--by", "0:9", "the keys"), "", 2, "span 0 to 9; the text has bytes 0 to 8"},
+		{"overlap", in("--by", "0:3,2:5", "the keys"), "", 2, "spans 0 to 3 and 2 to 5 overlap"},
+		{"of no token", in("--by", "3:4", "the keys"), "", 2, `--by: attribution: span 3 to 4, " ", holds the beginning of no token`},
+		{"outside a line", in("--by", "0:9", "--input", "-"), line, 2, "line 1: --by: attribution: span 0 to 9; the text has bytes 0 to 8"},
+		{"no top", in("--top", "0", "a"), "", 2, `--top "0": want a number from 1`},
+		{"top of a page", in("--top", "3", "--format", "html", "a"), "", 2, "--top is for text; html and json have all tokens"},
+		{"top of lines", in("--top", "3", "--input", "-"), line, 2, "--top is for text"},
+	})
+}
