@@ -45,7 +45,6 @@ func (g *Graph) MinCut(ctx context.Context, l, i, j int, top []float64) (Cut, er
 	if p.lo > p.hi {
 		return Cut{}, nil
 	}
-	g.stops.second.forget()
 	cut := Cut{Flow: g.value(l, i, j)}
 	s := &g.solver
 	s.start(p)

@@ -1,19 +1,24 @@
 package maxflow
 
-// fill is the flow of one stop as it is put into the network, by layer, [L+1].
+// fill is the flow of stops while it is put into the network.
 type fill struct {
-	// leaving is what leaves column i by a layer and entering what enters column j, after the first and before the last
-	// edge; came and went are the same of one column u.
-	leaving, entering, came, went []float64
+	// leaving, [L+1], is what leaves column i by a layer and entering what enters column j.
+	leaving, entering []float64
+	// came and went, [T,L+1], are what enters and leaves column u by a middle layer.
+	came, went []float64
 }
 
-// begin puts the flow of one stop into the network and returns how much it is.
+// begin puts the flow of a pair's stops into the network and returns how much it is.
 //
 // Columns u are entered as early and left as late as possible: then columns i and j hold little, and column u holds what
 // it can, as every flow over it is at most its least own edge.
 func (s *solver) begin(f *stops) float64 {
-	// In the middle layers, own edges of i and j may be narrower than outside; here they count as if they were everywhere.
-	f.fitInto(min(f.row(f.l, f.i)[f.i], f.least(f.i)), min(f.own[f.j*f.layers], f.least(f.j)))
+	if f.second.used {
+		s.move(f.second.moves)
+	} else {
+		// In the middle layers, own edges of i and j may be narrower than outside; here they count as if they were everywhere.
+		f.fitInto(min(f.row(f.l, f.i)[f.i], f.least(f.i)), min(f.own[f.j*f.layers], f.least(f.j)))
+	}
 	clear(s.fill.leaving)
 	clear(s.fill.entering)
 	total := s.direct(0, f.holdI) + s.direct(f.l, f.holdJ)
@@ -21,9 +26,12 @@ func (s *solver) begin(f *stops) float64 {
 		total += s.direct(l, f.fit.shareBoth*f.row(l, f.i)[f.j])
 	}
 	for u := f.lo; u <= f.hi; u++ {
-		if q, _, _ := f.amount(u); q > closed {
-			s.over(u, q)
-			total += q
+		if u == f.i || u == f.j {
+			continue
+		}
+		if x, fromI, d, intoJ := f.through(u); max(x+fromI, d+intoJ) > closed {
+			s.over(u, x, fromI, d, intoJ)
+			total += x + fromI
 		}
 	}
 	left, entered := 0.0, 0.0
@@ -36,6 +44,15 @@ func (s *solver) begin(f *stops) float64 {
 	return total
 }
 
+// move sends from column to column.
+func (s *solver) move(moves []move) {
+	for _, m := range moves {
+		s.send(m.l, m.u, m.w, m.amount)
+		s.fill.went[m.u*(s.layers+1)+m.l] += m.amount
+		s.fill.came[m.w*(s.layers+1)+m.l] += m.amount
+	}
+}
+
 // direct sends amount by edge (k,i,j) and returns it.
 func (s *solver) direct(k int, amount float64) float64 {
 	if amount > 0 {
@@ -46,35 +63,41 @@ func (s *solver) direct(k int, amount float64) float64 {
 	return amount
 }
 
-// over sends amount from column i over column u to column j.
-func (s *solver) over(u int, amount float64) {
-	came, went := s.fill.came, s.fill.went
-	clear(came)
-	clear(went)
-	rest := amount
-	for k := s.l; k > 0 && rest > 0; k-- {
-		if c := min(s.edge(k, s.i, u), rest); c > 0 {
+// over lets column u be entered by the top layer, x, and from column i, and left by the last layer, d, and for column j; what
+// moves has been sent.
+func (s *solver) over(u int, x, fromI, d, intoJ float64) {
+	first := u * (s.layers + 1)
+	came, went := s.fill.came[first:first+s.layers+1], s.fill.went[first:first+s.layers+1]
+	if x > 0 {
+		s.send(s.l, s.i, u, x)
+	}
+	for k := s.l - 1; k > 0 && fromI > 0; k-- {
+		if c := min(s.edge(k, s.i, u), fromI); c > 0 {
 			s.send(k, s.i, u, c)
-			came[k] = c
-			rest -= c
+			came[k] += c
+			s.fill.leaving[k] += c
+			fromI -= c
 		}
 	}
-	rest = amount
-	for k := 0; k < s.l && rest > 0; k++ {
-		if c := min(s.edge(k, u, s.j), rest); c > 0 {
+	if d > 0 {
+		s.send(0, u, s.j, d)
+	}
+	for k := 1; k < s.l && intoJ > 0; k++ {
+		if c := min(s.edge(k, u, s.j), intoJ); c > 0 {
 			s.send(k, u, s.j, c)
-			went[k] = c
-			rest -= c
+			went[k] += c
+			s.fill.entering[k] += c
+			intoJ -= c
 		}
 	}
-	held := came[s.l]
+	held := x
 	for k := s.l - 1; k > 0; k-- {
 		held -= went[k]
 		if held > closed {
 			s.hold(u, k+1, k, held)
 		}
 		held += came[k]
-		s.fill.leaving[k] += came[k]
-		s.fill.entering[k] += went[k]
 	}
+	clear(came)
+	clear(went)
 }

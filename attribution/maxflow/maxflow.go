@@ -86,7 +86,6 @@ func (g *Graph) Row(ctx context.Context, dst []float64, l, i int, top []float64)
 	if top != nil {
 		defer g.replace(l, i, g.replace(l, i, top))
 	}
-	g.stops.second.forget()
 	for j := range g.tokens {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("maxflow: sink %d of %d: %w", j, g.tokens, err)
@@ -115,7 +114,6 @@ func (g *Graph) Levels(ctx context.Context, dst []float64, i int) ([]float64, er
 	g.check(0, i, 0)
 	T, first := g.tokens, len(dst)
 	dst = append(dst, make([]float64, g.layers*T)...)
-	g.stops.second.forget()
 	for j := range T {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("maxflow: sink %d of %d: %w", j, T, err)

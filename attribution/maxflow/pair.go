@@ -5,8 +5,8 @@ package maxflow
 type pair struct {
 	l, i, j int
 	lo, hi  int
-	// out is what leaves the source and in what enters the sink; no flow is more than bound, the lesser.
-	out, in, bound float64
+	// bound is the lesser of what leaves the source and what enters the sink: no flow is more.
+	bound float64
 }
 
 // pair returns a pair, and its flow if there is a closed form.
@@ -25,16 +25,16 @@ func (g *Graph) pair(l, i, j int) (p pair, flow float64, simple bool) {
 	case l == 1:
 		return p, g.twoLayers(p), true
 	}
-	top := g.row(l, i)
+	out, in, top := 0.0, 0.0, g.row(l, i)
 	for b := p.lo / block; b <= p.hi/block; b++ {
 		first, end := p.tile(b)
 		last := g.column(0, j, b)[first-b*block:]
 		for t, c := range top[first:end] {
-			p.out += c
-			p.in += last[t]
+			out += c
+			in += last[t]
 		}
 	}
-	p.bound = min(p.out, p.in)
+	p.bound = min(out, in)
 	return p, p.bound, p.bound <= closed
 }
 

@@ -24,13 +24,13 @@ func (s *solver) grow() {
 	if n := (s.layers + 2) * s.words; len(s.seen) != n {
 		s.at, s.seen, s.spent, s.dead = nil, make([]uint64, n), make([]uint64, n), make([]uint64, n)
 	}
-	if f := &s.fill; f.came == nil {
-		n := s.layers + 1
-		f.leaving, f.entering, f.came, f.went = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	if f, n := &s.fill, s.tokens*(s.layers+1); len(f.came) < n {
+		f.leaving, f.entering = make([]float64, s.layers+1), make([]float64, s.layers+1)
+		f.came, f.went = make([]float64, 2*n), make([]float64, 2*n)
 	}
 }
 
-// solve returns the flow of p; its flow of one stop, if not nil, is where it begins.
+// solve returns the flow of p; that of its stops, if not nil, is where it begins.
 func (s *solver) solve(p pair, known *stops) float64 {
 	s.start(p)
 	defer s.reset(p.lo, p.hi)

@@ -128,12 +128,18 @@ func portion(amount, room float64) (fits, share float64) {
 	return room, room / amount
 }
 
-// amount returns the flow over column u, and of it what column i holds before and column j after.
-func (s *stops) amount(u int) (q, fromI, intoJ float64) {
-	q = s.most[u]
-	x, d := min(s.row(s.l, s.i)[u], q), min(s.edge(0, u, s.j), q)
+// through returns how column u is entered, by the top layer and from column i, and left, by the last layer and for column j.
+// Columns i and j are not.
+func (s *stops) through(u int) (x, fromI, d, intoJ float64) {
+	top, last := s.row(s.l, s.i)[u], s.edge(0, u, s.j)
+	if t := &s.second; t.used {
+		return top - t.give[u], t.fromI[u], last - t.take[u], t.intoJ[u]
+	}
+	q := s.most[u]
+	x, d = min(top, q), min(last, q)
 	both := s.fit.shareBoth * (q - max(x, d))
 	fromI = s.fit.shareFromI*max(0, d-x) + both
 	intoJ = s.fit.shareIntoJ*max(0, x-d) + both
-	return min(x, d) + fromI + intoJ - both, fromI, intoJ
+	all := min(x, d) + fromI + intoJ - both
+	return all - fromI, fromI, all - intoJ, intoJ
 }

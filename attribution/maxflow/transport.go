@@ -7,6 +7,8 @@ package maxflow
 // still enter above that layer. It can take what could still leave by the last layer and, of what column j could still
 // hold, what could still leave below that layer.
 type transport struct {
+	// used is whether the flow of the pair at hand has a second stop.
+	used bool
 	// give, take and room, [T], are for each column what it has left of the top and of the last layer, and what its own edges
 	// hold beside.
 	give, take, room []float64
@@ -14,10 +16,15 @@ type transport struct {
 	early, late [][]float64
 	// fromI and intoJ, [T], are how much enters a column from i and leaves it for j, with the flow of one stop.
 	fromI, intoJ []float64
-	// supply and demand are what columns i and j can hold.
-	supply, demand float64
-	// tried and closed, [L], count for the pairs of a row so far, by the layer of the source.
-	tried, closed []int
+	// supply and demand are what columns i and j could still hold, heldI and heldJ what they hold for this.
+	supply, demand, heldI, heldJ float64
+	moves                        []move
+}
+
+// move is an amount on edge (l,u,w).
+type move struct {
+	l, u, w int
+	amount  float64
 }
 
 // grow makes room for n tokens in so many layers.
@@ -25,55 +32,30 @@ func (t *transport) grow(n, layers int) {
 	for _, s := range []*[]float64{&t.give, &t.take, &t.room, &t.fromI, &t.intoJ} {
 		*s = make([]float64, n)
 	}
-	t.tried, t.closed = make([]int, layers), make([]int, layers)
 	t.early, t.late = make([][]float64, layers), make([][]float64, layers)
 	for l := range layers {
 		t.early[l], t.late[l] = make([]float64, n), make([]float64, n)
 	}
 }
 
-// worthwhile returns whether to try a pair of a row. On sharp maps a second stop seldom closes the gap, and costs a tenth of
-// what the solver does; so it is tried less where it has failed. Only earlier pairs of the same source count, so a pair has
-// the same steps whether its row is asked for alone or among levels.
-func (t *transport) worthwhile(p pair) bool {
-	const first, often, seldom = 8, 4, 8
-	return t.tried[p.l] < first || t.closed[p.l]*often >= t.tried[p.l] || p.j%seldom == 0
-}
-
-// forget begins a row.
-func (t *transport) forget() {
-	clear(t.tried)
-	clear(t.closed)
-}
-
-// closes returns whether two stops can carry what is missing beside the flow of one stop.
-func (s *stops) closes(missing float64) bool {
+// transport adds a second stop to the flow of one stop, as long as it is not enough, and returns how much more flows.
+func (s *stops) transport(enough float64) (sent float64) {
 	t, f := &s.second, &s.fit
-	top, last := s.row(s.l, s.i), s.own[s.j*s.layers]
-	t.supply = max(0, top[s.i]-s.holdI-f.fromI-f.both)
-	t.demand = max(0, last-s.holdJ-f.intoJ-f.both)
-	missing -= slack
-	// Most often there is not enough to give or to take.
-	if missing > t.supply+s.out-top[s.i]-top[s.j]-s.straight-f.intoJ+slack ||
-		missing > t.demand+s.in-last-s.edge(0, s.i, s.j)-s.straight-f.fromI+slack {
-		return false
-	}
-	if !t.worthwhile(s.pair) {
-		return false
-	}
-	t.tried[s.l]++
+	t.supply = max(0, s.row(s.l, s.i)[s.i]-s.holdI-f.fromI-f.both)
+	t.demand = max(0, s.own[s.j*s.layers]-s.holdJ-f.intoJ-f.both)
+	t.heldI, t.heldJ = 0, 0
+	t.moves = t.moves[:0]
 	s.prepare()
-	for u := s.lo; u <= s.hi && missing > 0; u++ {
-		missing -= s.transportFrom(u)
+	t.used = true
+	for u := s.lo; u <= s.hi && sent < enough; u++ {
+		for l := s.l - 1; l > 0; l-- {
+			sent += s.transportFrom(l, u)
+		}
 	}
-	if missing > 0 {
-		return false
-	}
-	t.closed[s.l]++
-	return true
+	return sent
 }
 
-// prepare fills the columns of a transport.
+// prepare fills what a transport knows of columns.
 func (s *stops) prepare() {
 	t := &s.second
 	for b := s.lo / block; b <= s.hi/block; b++ {
@@ -88,17 +70,15 @@ func (s *stops) prepare() {
 		}
 		top, last := s.row(s.l, s.i), s.column(0, s.j, b)
 		for u := first; u < end; u++ {
-			q, fromI, intoJ := s.amount(u)
+			x, fromI, d, intoJ := s.through(u)
 			t.fromI[u], t.intoJ[u] = fromI, intoJ
-			t.give[u], t.take[u], t.room[u] = top[u]-(q-fromI), last[u-b*block]-(q-intoJ), s.least(u)-q
-			if u == s.i || u == s.j {
-				t.room[u] = 0
-			}
+			t.give[u], t.take[u], t.room[u] = top[u]-x, last[u-b*block]-d, s.least(u)-x-fromI
 		}
 	}
+	t.room[s.i], t.room[s.j] = 0, 0
 }
 
-// sum is x + y.
+// sum makes dst the sum of x and y.
 func sum(dst, x, y []float64) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	for t := range dst {
@@ -106,40 +86,40 @@ func sum(dst, x, y []float64) {
 	}
 }
 
-// transportFrom sends what column u has to give and returns how much that was.
-func (s *stops) transportFrom(u int) (sent float64) {
+// transportFrom sends by layer l what column u has to give and returns how much that was.
+func (s *stops) transportFrom(l, u int) float64 {
 	t := &s.second
-	for l := s.l - 1; l > 0; l-- {
-		rest := min(t.give[u]+max(0, min(t.early[l][u]-t.fromI[u], t.supply)), t.room[u])
-		if rest <= closed {
+	most := min(t.give[u]+max(0, min(t.early[l][u]-t.fromI[u], t.supply)), t.room[u])
+	if most <= closed {
+		return 0
+	}
+	rest, row, late := most, s.row(l, u), t.late[l]
+	row = row[:min(len(row), s.hi+1)]
+	for w := s.lo; w < len(row) && rest > closed; w++ {
+		y := min(rest, row[w], t.room[w])
+		if n := t.take[w]; n < y {
+			y = min(y, n+max(0, min(late[w]-t.intoJ[w], t.demand)))
+		}
+		if y <= 0 || w == u {
 			continue
 		}
-		most, row, late := rest, s.row(l, u), t.late[l]
-		row = row[:min(len(row), s.hi+1)]
-		for w := s.lo; w < len(row) && rest > closed; w++ {
-			y := min(rest, row[w], t.room[w])
-			if n := t.take[w]; n < y {
-				y = min(y, n+max(0, min(late[w]-t.intoJ[w], t.demand)))
-			}
-			if y <= 0 || w == u {
-				continue
-			}
-			rest -= y
-			t.room[w] -= y
-			if t.take[w] -= y; t.take[w] < 0 { // the rest leaves by column j
-				t.demand += t.take[w]
-				t.intoJ[w] -= t.take[w]
-				t.take[w] = 0
-			}
+		t.moves = append(t.moves, move{l, u, w, y})
+		rest -= y
+		t.room[w] -= y
+		if t.take[w] -= y; t.take[w] < 0 { // the rest leaves for column j
+			t.demand += t.take[w]
+			t.heldJ -= t.take[w]
+			t.intoJ[w] -= t.take[w]
+			t.take[w] = 0
 		}
-		got := most - rest
-		sent += got
-		t.room[u] -= got
-		if t.give[u] -= got; t.give[u] < 0 { // the rest has come by column i
-			t.supply += t.give[u]
-			t.fromI[u] -= t.give[u]
-			t.give[u] = 0
-		}
+	}
+	sent := most - rest
+	t.room[u] -= sent
+	if t.give[u] -= sent; t.give[u] < 0 { // the rest has come from column i
+		t.supply += t.give[u]
+		t.heldI -= t.give[u]
+		t.fromI[u] -= t.give[u]
+		t.give[u] = 0
 	}
 	return sent
 }
