@@ -75,6 +75,32 @@ func TestExact(t *testing.T) {
 	}
 }
 
+// TestSmall compares every pair of many small networks, with zeros, ties and a few wide edges, with a plain Dinic: where the
+// certificate could be wrong, columns are few and narrow.
+func TestSmall(t *testing.T) {
+	for seed := range uint64(800) {
+		rng := rand.New(rand.NewPCG(seed, 77))
+		L, T, weights := 3+int(seed%6), 2+rng.IntN(8), 5+rng.IntN(4)
+		m := flowmaps.Fill("small", L, T, rng.IntN(2) == 0, rng.IntN(4) > 0, func(_, _ int, row []float64) {
+			for j := range row {
+				row[j] = float64(max(0, rng.IntN(weights)-3))
+				if rng.IntN(6) == 0 {
+					row[j] *= 20
+				}
+			}
+		})
+		g, reference, l := graph(m), newPlain(m), 2+rng.IntN(L-2)
+		for i := range T {
+			for j, got := range row(t, g, l, i) {
+				if want := reference.flow(l, i, j); !(math.Abs(got-want) <= flowTol) {
+					t.Errorf("seed %d: L=%d T=%d bidirectional=%v: flow (%d,%d)→%d = %.17g, want %.17g",
+						seed, L, T, m.Bidirectional, l, i, j, got, want)
+				}
+			}
+		}
+	}
+}
+
 // TestPairs compares random pairs of all kinds with a plain Dinic. HEADWATER_FLOW_PAIRS is how many; with 10000 and more, big
 // networks are among them. Big and sharp maps are where phantom edges once hid.
 func TestPairs(t *testing.T) {
