@@ -45,10 +45,19 @@ func TestMethods(t *testing.T) {
 	}
 	for _, m := range list.Methods {
 		block := blocks[m.Name]
-		for _, want := range []string{"kind     " + m.Mixing + " × " + m.Aggregation, "cost     " + m.Cost, "source   " + m.Paper, "value    " + m.Summary} {
+		kind := m.Mixing + " × " + m.Aggregation
+		if m.Scorer != "" {
+			kind = "scorer of a prediction"
+		}
+		for _, want := range []string{"kind     " + kind, "needs    ", "cost     " + m.Cost, "source   " + m.Paper, "value    " + m.Summary} {
 			if m.Cost == "" || m.Paper == "" || !strings.Contains(block, want) {
 				t.Errorf("%s does not say %q:\n%s", m.Name, want, block)
 			}
+		}
+	}
+	for _, s := range list.Scorers {
+		if s.Needs == "" || s.Cost == "" || s.Paper == "" {
+			t.Errorf("scorer %+v is not complete", s)
 		}
 	}
 	for _, p := range append(list.Mixings, list.Aggregations...) {

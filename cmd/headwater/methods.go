@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,15 +15,17 @@ type methodList struct {
 	Methods      []attribution.Method `json:"methods"`
 	Mixings      []part               `json:"mixings"`
 	Aggregations []part               `json:"aggregations"`
+	Scorers      []part               `json:"scorers"`
 }
 
-// part is a mixing or an aggregation.
+// part is a mixing, an aggregation or a scorer.
 type part struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
 	Formula string `json:"formula,omitempty"`
 	Paper   string `json:"paper"`
 	Cost    string `json:"cost"`
+	Needs   string `json:"needs,omitempty"`
 }
 
 func (p *program) methodsCommand() *cobra.Command {
@@ -54,7 +57,7 @@ func allMethods() (methodList, error) {
 		if err != nil {
 			return list, err
 		}
-		list.Mixings = append(list.Mixings, part{name, m.Summary, "", m.Paper, m.Cost})
+		list.Mixings = append(list.Mixings, part{Name: name, Summary: m.Summary, Paper: m.Paper, Cost: m.Cost})
 	}
 	for _, name := range attribution.AggregationNames() {
 		a, err := attribution.LookupAggregation(name)
@@ -62,7 +65,15 @@ func allMethods() (methodList, error) {
 			return list, err
 		}
 		i := a.Info()
-		list.Aggregations = append(list.Aggregations, part{name, i.Summary, i.Formula, i.Paper, i.Cost})
+		list.Aggregations = append(list.Aggregations, part{Name: name, Summary: i.Summary, Formula: i.Formula, Paper: i.Paper, Cost: i.Cost})
+	}
+	for _, name := range attribution.ScorerNames() {
+		s, err := attribution.LookupScorer(name)
+		if err != nil {
+			return list, err
+		}
+		i := s.Info()
+		list.Scorers = append(list.Scorers, part{name, i.Summary, i.Formula, i.Paper, i.Cost, i.Needs})
 	}
 	return list, nil
 }
@@ -71,13 +82,10 @@ func allMethods() (methodList, error) {
 func (p *program) writeMethods(list methodList) error {
 	w := bufio.NewWriter(p.stdout)
 	for _, m := range list.Methods {
-		kind := m.Mixing + " × " + m.Aggregation
-		if m.Residual > 0 {
-			kind += fmt.Sprintf(", residual %g", m.Residual)
-		}
+		kind, needs := kindOf(m)
 		fmt.Fprintln(w, m.Name)
 		writeFields(w, [][2]string{
-			{"value", m.Summary}, {"kind", kind}, {"formula", m.Formula}, {"cost", m.Cost}, {"source", m.Paper},
+			{"value", m.Summary}, {"kind", kind}, {"formula", m.Formula}, {"cost", m.Cost}, {"needs", needs}, {"source", m.Paper},
 		})
 	}
 	fmt.Fprintf(w, "Any mixing+aggregation is a method, too, such as value-zeroing+flow.\n\n")
@@ -93,6 +101,31 @@ func (p *program) writeMethods(list methodList) error {
 		}
 	}
 	return w.Flush()
+}
+
+// kindOf says what a method is made of, and what it needs of a model.
+func kindOf(m attribution.Method) (kind, needs string) {
+	if m.Scorer != "" {
+		s, err := attribution.LookupScorer(m.Scorer)
+		if err != nil {
+			return "scorer", ""
+		}
+		i := s.Info()
+		kind = "scorer of a prediction"
+		if i.Signed {
+			kind += ", with signs"
+		}
+		var quantities []string
+		for _, q := range i.Quantities {
+			quantities = append(quantities, string(q))
+		}
+		return kind + ": " + strings.Join(quantities, ", "), i.Needs
+	}
+	kind = m.Mixing + " × " + m.Aggregation
+	if m.Residual > 0 {
+		kind += fmt.Sprintf(", residual %g", m.Residual)
+	}
+	return kind, "the rows of " + m.Mixing
 }
 
 // writeFields writes names and values in two columns and an empty line after them, without the empty values.
