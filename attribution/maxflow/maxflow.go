@@ -79,7 +79,7 @@ func (g *Graph) Extend(rows []float64, n int) {
 // replaces row i of layer l, the edges that leave the source.
 //
 // It costs T maximum flows of O(L·T) where a bound certifies them, as for most pairs of smooth maps, and several times
-// that where it does not. It looks at ctx once for each sink and returns an error that wraps ctx.Err(). It panics if l or
+// that where it does not. It looks at ctx once for each flow and returns an error that wraps ctx.Err(). It panics if l or
 // i is out of range.
 func (g *Graph) Row(ctx context.Context, dst []float64, l, i int, top []float64) ([]float64, error) {
 	g.check(l, i, 0)
@@ -115,10 +115,10 @@ func (g *Graph) Levels(ctx context.Context, dst []float64, i int) ([]float64, er
 	T, first := g.tokens, len(dst)
 	dst = append(dst, make([]float64, g.layers*T)...)
 	for j := range T {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("maxflow: sink %d of %d: %w", j, T, err)
-		}
 		for l := range g.layers {
+			if err := ctx.Err(); err != nil {
+				return nil, fmt.Errorf("maxflow: sink %d of %d: %w", j, T, err)
+			}
 			p, flow, simple := g.pair(l, i, j)
 			if l == 1 {
 				g.stops.begin(p)
