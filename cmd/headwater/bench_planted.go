@@ -27,9 +27,13 @@ func (p *program) benchParts(ctx context.Context, f benchFlags) ([]benchPart, er
 		names = planted.Names()
 	}
 	var parts []benchPart
-	for _, name := range names {
+	for i, name := range names {
 		f.model = name
-		m, err := p.open(ctx, f.modelFlags)
+		open := p.open
+		if i > 0 {
+			open = openSilently // the first one has said what computes
+		}
+		m, err := open(ctx, f.modelFlags)
 		if err != nil {
 			return nil, err
 		}
@@ -42,14 +46,19 @@ func (p *program) benchParts(ctx context.Context, f benchFlags) ([]benchPart, er
 	return parts, nil
 }
 
+// openSilently opens one more model.
+func openSilently(ctx context.Context, f modelFlags) (*models.Model, error) {
+	return models.OpenContext(ctx, f.model, models.Options{Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Shuffle: f.shuffle})
+}
+
 // circuit is whether the model is one of the planted ones, and its own texts are its cases.
 func (f *benchFlags) circuit() bool {
 	return f.input == "" && slices.Contains(planted.Names(), f.model)
 }
 
 // plantedTies makes equal what differs by rounding: a circuit has many scores that are 0 or the same by construction, and the derivative of
-// its norms, which do nothing else, leaves some 1e-10 of the largest.
-const plantedTies = 1e-6
+// its norms, which do nothing else, leaves up to 1e-13 of the largest.
+const plantedTies = 1e-9
 
 // plantedCases are n texts of the circuit of that name; with contrast each has its foil.
 func plantedCases(name string, n int, seed uint64, contrast bool) ([]evaluate.Case, error) {

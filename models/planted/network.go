@@ -5,7 +5,7 @@ const (
 	// context is how many positions there are, <bos> among them.
 	context = 32
 	// unit is u, what one feature is in the residual stream; behind a norm it is 1.
-	unit = 1.0 / (1 << 14)
+	unit = 1.0 / (1 << 20)
 	// epsilon is that of norms, whose root is ½, and gain makes the norm of u 1.
 	epsilon = 0.25
 	gain    = 0.5 / unit

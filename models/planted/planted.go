@@ -9,8 +9,8 @@
 // do over many heads, and their attention is not all or nothing, as it is here. Where attention is all, its gradient is 0.
 //
 // A circuit is a GPT-2 in the layout of Hugging Face, made in memory. Its residual stream has named features, one for each word, position
-// or copy, each held as a pair of numbers u and -u with u = 2⁻¹⁴. Pairs make the mean of the stream 0, and their squares vanish in float32
-// beside a norm's epsilon of ¼: every norm is a multiplication by 2¹⁴, to the last bit, and none couples what it should not. Scores of
+// or copy, each held as a pair of numbers u and -u with u = 2⁻²⁰. Pairs make the mean of the stream 0, and their squares vanish in float32
+// beside a norm's epsilon of ¼: every norm is a multiplication by 2²⁰, to the last bit, and none couples what it should not. Scores of
 // attention differ by 128 or more, so that its softmax is 1 and 0 in float32, where a circuit does not share it by design.
 package planted
 
