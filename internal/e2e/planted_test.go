@@ -1,0 +1,244 @@
+package e2e
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/planted"
+)
+
+// verdict is where a method ranks the evidence of one text, by the size of its scores.
+type verdict string
+
+const (
+	found  verdict = "found"  // every piece above all other tokens
+	partly verdict = "partly" // the first one above all others, but not every one
+	tied   verdict = "tied"   // the best piece equal to the best other token
+	behind verdict = "behind" // another token above every piece
+)
+
+// plantedTol is what makes scores equal, as a part of the largest: the derivative of norms leaves up to 1e-13 where nothing else does, and
+// the least effect that is none of rounding is 1e-7, of a word on the probability of an answer that is nearly 1 without it.
+const plantedTol = 1e-9
+
+// judge compares scores of <bos> and the words of a text, [T], with its evidence.
+func judge(scores []float64, evidence []int) verdict {
+	best, worst, other := 0.0, math.Inf(1), 0.0
+	for j, s := range scores {
+		s = math.Abs(s)
+		if slices.Contains(evidence, j-1) {
+			best, worst = max(best, s), min(worst, s)
+		} else {
+			other = max(other, s)
+		}
+	}
+	near := plantedTol * max(best, other)
+	switch {
+	case worst > other+near:
+		return found
+	case best > other+near:
+		return partly
+	case best >= other-near:
+		return tied
+	}
+	return behind
+}
+
+// verdicts are what each method says on every text of each circuit, and why. The order is that of planted.Circuits: offset, relay,
+// induction, distractor, sum, and.
+var verdicts = []struct {
+	methods  string
+	verdicts [6]verdict
+	reason   string
+}{
+	{
+		"raw", [6]verdict{found, behind, partly, behind, found, found},
+		"one layer's attention names the relay and not what that gathered, in induction the answer alone, and where three heads of four " +
+			"read values of zero, their tokens",
+	},
+	{
+		"rollout flow flow-normalized", [6]verdict{tied, tied, tied, behind, behind, behind},
+		"the residual of ½ gives the last token as much as what it reads, in every layer, although no head reads its own word: of two " +
+			"layers 4 tokens have ¼ each; heads that share evidence are halves of a half. Values are not seen at all (distractor)",
+	},
+	{
+		"value-zeroing value-zeroing-euclidean value-zeroing-final-norm norms", [6]verdict{found, behind, partly, found, found, found},
+		"a value of zero counts for nothing, and the token's own, which no head reads, neither; but it is one layer, which stops at the relay",
+	},
+	{
+		"value-zeroing-rollout", [6]verdict{found, found, partly, found, found, found},
+		"no residual is added, and only values move an output: it follows the route exactly. In induction it goes on from the answer to " +
+			"the place before it, which told the answer where it stands, and loses the answer itself: " +
+			"as it does not read itself and no residual counts, its row is the token before it",
+	},
+	{
+		"norms-residual norms-residual-norm globenc alti", [6]verdict{behind, behind, partly, behind, behind, behind},
+		"the last token keeps its word and its position, two features beside the one that it reads, and they count although nothing reads " +
+			"them; in induction the last token is evidence itself",
+	},
+	{
+		"alti-logit", [6]verdict{found, behind, partly, found, found, tied},
+		"only what is written into the logit counts, but below the last layer it is followed by alti, which gives the relay most of its own " +
+			"stream. In the and all of the logit is written by the feed-forward part, which is nobody's: every score is 0",
+	},
+	{
+		"gradient-x-input attn-lrp decompx", [6]verdict{found, found, partly, found, found, found},
+		"what adds to the logit is found through any layers. In induction that is the answer alone: attention is all or nothing, so that its " +
+			"derivative is 0, and decompx holds it fixed: what said where to look has no part",
+	},
+	{
+		"gradient", [6]verdict{tied, tied, partly, found, partly, found},
+		"the derivative by the last token's feature of the answer is as steep as that by the word of the evidence, although no embedding has " +
+			"that feature: only the input says so. Where other words would add as much in the evidence's place, or attention moves, that is steeper",
+	},
+	{
+		"chefer", [6]verdict{found, found, partly, found, partly, found},
+		"attention times its gradient goes through layers, and the identity gives the last token a 1. It drops what is negative, and so the " +
+			"word that speaks against the answer",
+	},
+	{
+		"gradient-rollout", [6]verdict{found, found, partly, found, partly, found},
+		"as chefer: beside logits of 16, half of the identity is little",
+	},
+	{
+		"occlusion", [6]verdict{found, found, found, found, found, found},
+		"taking a token away is what evidence is defined by, if each alone is needed",
+	},
+	{
+		"integrated-gradients", [6]verdict{found, found, found, found, found, found},
+		"on the way from an embedding of zeros attention is not yet all or nothing, so that what says where to look gets its part, and in " +
+			"induction the most: the probability jumps where attention does",
+	},
+}
+
+// Which evidence each method finds is known, too, and why.
+func TestPlantedVerdicts(t *testing.T) {
+	var methods []string
+	for _, v := range verdicts {
+		methods = append(methods, strings.Fields(v.methods)...)
+	}
+	for c, circuit := range planted.Circuits() {
+		t.Run(circuit.Name, func(t *testing.T) {
+			m := openPlanted(t, circuit.Name)
+			for _, text := range circuit.Texts(6, 5) {
+				e := explainPlanted(t, m, text, attribution.Options{Methods: methods})
+				for _, v := range verdicts {
+					for _, method := range strings.Fields(v.methods) {
+						scores := e.Methods[method].Row(0, e.Methods[method].Top())
+						if got := judge(scores, text.Evidence); got != v.verdicts[c] {
+							t.Errorf("%s on %q: evidence %v is %s, want %s: %s\n%.4g", method, text.Prompt(), text.Evidence, got, v.verdicts[c], v.reason, scores)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// What each definition must give for a logit that is a sum of two numbers, and for one that is max(0, a + b - 1) of two conditions.
+func TestPlantedValues(t *testing.T) {
+	for _, c := range []struct {
+		circuit, method string
+		// want are the scores of the two words, of which the first stands farther back.
+		want   func(first, second float64) [2]float64
+		tol    float64
+		reason string
+	}{
+		{"planted-sum", "gradient-x-input", itself, 1e-5, "the logit is linear in the embedding"},
+		{"planted-sum", "integrated-gradients", itself, 1e-5, "the derivative is the same all the way"},
+		{"planted-sum", "occlusion", itself, 1e-5, "without a word its number is missing"},
+		{"planted-sum", "alti-logit", itself, 1e-5, "attention wrote both numbers into the logit"},
+		{"planted-sum", "decompx", itself, 1e-5, "attention is a number, and there are no biases"},
+		{"planted-sum", "attn-lrp", times(.5, .5), 1e-5, "half of attention × value is the attention's, which goes to positions and is lost where softmax is flat"},
+		{"planted-and", "gradient-x-input", times(16, 16), 1e-5, "both slopes are 16, so that the scores add up to twice the logit"},
+		{"planted-and", "occlusion", times(16, 16), 1e-5, "without either nothing is left: what both do together is counted twice"},
+		{"planted-and", "integrated-gradients", times(8, 8), .5, "the slope is 16 on the second half of the way; 32 points meet its edge roughly"},
+		{"planted-and", "decompx", times(8, 8), 1e-5, "the bias of -1 is shared by size, half each"},
+		{"planted-and", "attn-lrp", times(8, 8), 1e-5, "half of 16 each; what attention loses and what the bias takes cancel"},
+		{"planted-and", "alti-logit", times(0, 0), 1e-5, "the feed-forward part wrote all of it"},
+	} {
+		m := openPlanted(t, c.circuit)
+		circuit, err := planted.Lookup(c.circuit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range circuit.Texts(4, 9) {
+			opts := attribution.Options{Methods: []string{c.method}, Scoring: attribution.Scoring{Quantity: trace.Logit}}
+			scores := explainPlanted(t, m, text, opts).Methods[c.method].Row(0, 0)
+			first, second := 1., 1.
+			if c.circuit == "planted-sum" {
+				first, second = planted.Doubt(text.Words[text.Evidence[0]]), planted.Support(text.Words[text.Evidence[1]])
+			}
+			want := make([]float64, len(scores))
+			both := c.want(first, second)
+			want[text.Evidence[0]+1], want[text.Evidence[1]+1] = both[0], both[1]
+			for j := range scores {
+				if !(math.Abs(scores[j]-want[j]) <= c.tol) {
+					t.Errorf("%s of %q: token %d has %v, want %v: %s", c.method, text.Prompt(), j, scores[j], want[j], c.reason)
+				}
+			}
+		}
+	}
+}
+
+func itself(first, second float64) [2]float64 { return [2]float64{first, second} }
+
+// times returns multiples of both.
+func times(a, b float64) func(first, second float64) [2]float64 {
+	return func(first, second float64) [2]float64 { return [2]float64{a * first, b * second} }
+}
+
+// Without the residual, which no head of the relay reads, rollout and flow name the evidence and nothing else; with half of it, the last
+// token, the relay and what both of them gathered have a quarter each.
+func TestPlantedResidual(t *testing.T) {
+	m := openPlanted(t, "planted-relay")
+	relay, err := planted.Lookup("planted-relay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, residual := range []float64{0, .5} {
+		for _, text := range relay.Texts(4, 2) {
+			last := len(text.Words)
+			want := make([]float64, last+1)
+			for _, j := range []int{last, last - 2, last - 3, last - 5} {
+				want[j] = .25
+			}
+			if residual == 0 {
+				want = make([]float64, last+1)
+				want[last-5] = 1
+			}
+			e := explainPlanted(t, m, text, attribution.Options{Methods: []string{"rollout", "flow-normalized"}, Residual: &residual})
+			for name, r := range e.Methods {
+				for j, got := range r.Row(0, r.Top()) {
+					if math.Abs(got-want[j]) > 1e-9 {
+						t.Errorf("%s with residual %v of %q: token %d has %v, want %v", name, residual, text.Prompt(), j, got, want[j])
+					}
+				}
+			}
+		}
+	}
+}
+
+func openPlanted(t *testing.T, name string) *models.Model {
+	t.Helper()
+	m, err := models.Open(name, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func explainPlanted(t *testing.T, m *models.Model, text planted.Text, opts attribution.Options) *attribution.Explanation {
+	t.Helper()
+	opts.MaxTokens, opts.Continuation = 1, " "+text.Answer
+	e, err := attribution.Explain(t.Context(), m, text.Prompt(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
