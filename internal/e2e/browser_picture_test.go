@@ -60,8 +60,32 @@ func pictures(t *testing.T) map[string]render.HTML {
 		"filter":      {Heatmap: render.Heatmap{Explanation: all, Filter: attribution.Filter{"the", "to"}, Layer: &layer, Status: "token 3 of 3"}},
 		"short":       {Heatmap: render.Heatmap{Explanation: all}, MaxBytes: 20_000},
 		"nothing":     {},
+		"contrast":    {Heatmap: render.Heatmap{Explanation: contrasted(t)}},
+		"sentences":   {Heatmap: render.Heatmap{Explanation: divided(t, contrasted(t), "sentence")}},
 		"hostile":     {Heatmap: render.Heatmap{Explanation: hostile(t)}},
 	}
+}
+
+// contrasted is an explanation by scorers, of whose values some speak against the prediction.
+func contrasted(t *testing.T) *attribution.Explanation {
+	t.Helper()
+	return explainedPrompt(t, "mary has the red key . john has the blue lamp . who has the lamp ?", attribution.Options{
+		MaxTokens: 2, Methods: []string{"gradient-x-input", "occlusion", "attn-lrp", "integrated-gradients", "rollout"}, Contrast: " mary",
+	})
+}
+
+// divided is an explanation by parts of its prompt.
+func divided(t *testing.T, e *attribution.Explanation, by string) *attribution.Explanation {
+	t.Helper()
+	d, err := attribution.ParseDivision(by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err = e.Divided(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 // hostileTexts are tokens that would do something if they were taken for anything but text. What they ask for is no address
@@ -80,7 +104,7 @@ var hostileTexts = []string{
 // hostile is an explanation in which every text is one of hostileTexts.
 func hostile(t *testing.T) *attribution.Explanation {
 	t.Helper()
-	e := explained(t, attribution.Options{MaxTokens: 4, Methods: []string{"rollout", "flow", "value-zeroing"}})
+	e := explained(t, attribution.Options{MaxTokens: 4, Methods: []string{"attn-lrp", "rollout", "flow", "value-zeroing"}, Contrast: " is"})
 	next := 0
 	text := func() string {
 		next++
@@ -97,6 +121,7 @@ func hostile(t *testing.T) *attribution.Explanation {
 		}
 	}
 	e.Model.Name, e.Model.Note, e.Model.Family = text(), text(), text()
+	e.Methods["attn-lrp"].Options["contrast"] = hostileTexts[0]
 	e.Warnings = append(e.Warnings, hostileTexts...)
 	return e
 }
@@ -199,7 +224,7 @@ func TestHostileTextIsText(t *testing.T) {
 	checkElements(t, d)
 	for _, want := range []string{
 		hostileTexts[0], `<svg onload="window.hit='svg'">`, `</td></table></div></details></title><iframe src="http://hostile.invalid/">`,
-		"&lt;b&gt; &amp;#60;", "␛[31m⟨U+202E⟩esrever⟨U+200B⟩⟨E2⟩⟨82⟩", "(12,000 bytes)",
+		"rather than " + hostileTexts[0], "&lt;b&gt; &amp;#60;", "␛[31m⟨U+202E⟩esrever⟨U+200B⟩⟨E2⟩⟨82⟩", "(12,000 bytes)",
 	} {
 		if !strings.Contains(d.Text, want) {
 			t.Errorf("a reader does not see %q", want)

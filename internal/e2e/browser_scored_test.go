@@ -1,0 +1,43 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/gonbext/render"
+)
+
+// TestScoredPage opens the pages of scorers, by tokens and by sentences: each says what it explains and what speaks against it, in both
+// schemes.
+func TestScoredPage(t *testing.T) {
+	b := openBrowser(t)
+	e := contrasted(t)
+	for name, c := range map[string]struct {
+		html render.HTML
+		says []string
+	}{
+		"tokens": {render.HTML{Heatmap: render.Heatmap{Explanation: e}}, []string{
+			"rather than mary", "john rather than mary: logit difference ", ", parts add up to ", "whole model, ×10⁻³", "layer 5",
+			"+ for the token explained and - for mary", "(top 3 hold ", "18 prompt tokens",
+		}},
+		"sentences": {render.HTML{Heatmap: render.Heatmap{Explanation: divided(t, e, "sentence")}}, []string{
+			"john has the blue lamp .", "4 spans of the prompt, the first of them begin-of-text", "by sentence", "spans of the prompt (sources)",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			light, dark := b.schemes(t, written(t, render.Page{HTML: c.html}))
+			for _, say := range c.says {
+				if !strings.Contains(light.Text, say) {
+					t.Errorf("the page lacks %q:\n%s", say, light.Text)
+				}
+			}
+			for _, d := range []drawn{light, dark} {
+				checkColors(t, d)
+				checkElements(t, d)
+				if d.Wide > 0 {
+					t.Errorf("the page is %d pixels wider than a window of 1200", d.Wide)
+				}
+			}
+		})
+	}
+}
