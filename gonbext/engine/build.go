@@ -22,6 +22,9 @@ func (s Start) binary(ctx context.Context) (string, error) {
 	if s.Binary != "" {
 		return s.Binary, nil
 	}
+	if s.isOwn() {
+		return os.Executable()
+	}
 	if path := os.Getenv(Variable); path != "" {
 		info, err := os.Stat(path)
 		if err != nil {

@@ -109,7 +109,7 @@ func (c Client) do(ctx context.Context, r Request, take func(*Event) error) erro
 	case ctx.Err() != nil:
 		return fmt.Errorf("engine: %s interrupted: %w", r.Kind, context.Cause(ctx))
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("engine: it ended in the middle of %q; its log is %s", r.Kind, logFile(c.Socket))
+		return fmt.Errorf("engine: it ended in the middle of %q%s", r.Kind, lastLines(c.Socket))
 	}
 	return err
 }

@@ -7,7 +7,7 @@
 //	e, err := client.Explain(ctx, engine.Model{}, "the keys to the cabinet", attribution.Options{})
 //
 // [Start] finds the engine that belongs to the parent process, in a notebook the kernel, and otherwise builds and
-// starts one. Package engine/server is the other side.
+// starts one, or starts this program again where package gonbext/local is part of it. Package engine/server is the other side.
 package engine
 
 import (

@@ -18,7 +18,10 @@ const maxSocketPath = 103
 // SocketFor returns the socket of the engine that belongs to a process: equal for as long as that process lives, and
 // not shared with a later one of the same pid. It makes the directory, for the user alone, if need be, and returns an
 // error if another user could write to it.
-func SocketFor(pid int) (string, error) {
+func SocketFor(pid int) (string, error) { return socketFor(pid, "") }
+
+// socketFor is SocketFor for an engine of its own code, which key names.
+func socketFor(pid int, key string) (string, error) {
 	if !supported {
 		return "", fmt.Errorf("engine: notebooks need Unix (Linux, macOS, or WSL on Windows), and this is %s: the command headwater works here without them", runtime.GOOS)
 	}
@@ -28,7 +31,11 @@ func SocketFor(pid int) (string, error) {
 	}
 	h := fnv.New32a()
 	h.Write([]byte(StartOf(pid)))
-	path := filepath.Join(dir, fmt.Sprintf("%d-%08x.sock", pid, h.Sum32()))
+	name := fmt.Sprintf("%d-%08x", pid, h.Sum32())
+	if key != "" {
+		name += "-" + key
+	}
+	path := filepath.Join(dir, name+".sock")
 	if len(path) > maxSocketPath {
 		return "", fmt.Errorf("engine: the socket %s is %d bytes long, limit %d: set TMPDIR to a shorter directory",
 			path, len(path), maxSocketPath)
@@ -78,6 +85,12 @@ func startInStat(stat string) string {
 		return ""
 	}
 	return fields[start]
+}
+
+// owner returns what the names of all sockets of engines begin with that belong to the same process.
+func owner(socket string) string {
+	parts := strings.SplitN(strings.TrimSuffix(filepath.Base(socket), ".sock"), "-", 3)
+	return strings.Join(parts[:min(len(parts), 2)], "-")
 }
 
 // logFile and lockFile belong to the engine of a socket.

@@ -19,8 +19,8 @@ const Variable = "HEADWATER_ENGINE"
 type Start struct {
 	// PID is the process that the engine belongs to and ends with; default: the parent, which for a cell is the kernel.
 	PID int
-	// Binary is started with the arguments of [Arguments]; default: what HEADWATER_ENGINE names, else the command
-	// headwater, built first, which takes a moment only if something changed.
+	// Binary is started with the arguments of [Arguments]; default: this program itself, if it called [SetOwn], else what
+	// HEADWATER_ENGINE names, else the command headwater, built first, which takes a moment only if something changed.
 	Binary string
 	// Idle ends an engine that nobody asks for that long; default 2 hours.
 	Idle time.Duration
@@ -45,10 +45,7 @@ func Arguments(socket string, pid int, idle time.Duration) []string {
 // Connect returns a client of an engine that answers. Of several processes that come at once, one starts it and the
 // others wait.
 func (s Start) Connect(ctx context.Context) (Client, error) {
-	if s.PID == 0 {
-		s.PID = os.Getppid()
-	}
-	socket, err := SocketFor(s.PID)
+	socket, err := s.find()
 	if err != nil {
 		return Client{}, err
 	}
@@ -127,6 +124,7 @@ func (s Start) launch(ctx context.Context, c Client) error {
 		return err
 	}
 	sweep(filepath.Dir(c.Socket))
+	stopOthers(ctx, c.Socket)
 	s.stage("starting the engine")
 	exited, err := s.spawn(binary, c.Socket)
 	if err != nil {
@@ -181,7 +179,11 @@ func (s Start) spawn(binary, socket string) (exited <-chan error, err error) {
 	if idle == 0 {
 		idle = defaultIdle
 	}
-	cmd := exec.Command(binary, Arguments(socket, s.PID, idle)...)
+	arguments := Arguments
+	if s.isOwn() {
+		arguments = own.Arguments
+	}
+	cmd := exec.Command(binary, arguments(socket, s.PID, idle)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = without(os.Environ(), "GONB_PIPE")
 	cmd.Dir = filepath.Dir(socket)
@@ -205,15 +207,19 @@ func without(environ []string, prefix string) []string {
 	return kept
 }
 
-// lastLines returns the end of the engine's log for an error.
+// lastLines returns the end of the engine's log for an error: what follows a panic, or the last lines.
 func lastLines(socket string) string {
-	log, err := os.ReadFile(logFile(socket))
-	if err != nil || len(strings.TrimSpace(string(log))) == 0 {
+	data, err := os.ReadFile(logFile(socket))
+	log := strings.TrimSpace(string(data))
+	if err != nil || log == "" {
 		return "; its log is empty"
 	}
 	const lines, limit = 10, 2000
-	log = log[max(0, len(log)-limit):]
-	all := strings.Split(strings.TrimSpace(string(log)), "\n")
+	if at := strings.LastIndex("\n"+log, "\npanic: "); at >= 0 {
+		all := strings.SplitN(log[at:min(len(log), at+limit)], "\n", lines+1)
+		return "; its log ends:\n" + strings.Join(all[:min(len(all), lines)], "\n")
+	}
+	all := strings.Split(log[max(0, len(log)-limit):], "\n")
 	return "; its log ends:\n" + strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 

@@ -2,7 +2,42 @@
 //
 //	err := local.Serve(ctx, local.Config{Socket: path, Watch: pid})
 //
-// It links the whole model code, XLA too where there is cgo. A notebook's cell needs none of it; see package gonbext.
+// # Plugins in a notebook
+//
+// A program that imports this package is its own engine. So a cell of a notebook can declare a mixing, an aggregation or a scorer, and
+// later cells use it like any other:
+//
+//	import "github.com/headwater-ml/headwater/gonbext/local"
+//
+//	type mine struct{}
+//
+//	func (mine) Mix(b *transformer.Block, heads trace.Heads) *graph.Node { … }
+//	func (mine) Check(heads trace.Heads) error { return nil }
+//	func (mine) PerPair() bool { return false }
+//
+//	func init_mine() { local.RegisterMixing("mine", attribution.MixingInfo{Unit: "…"}, mine{}) }
+//
+//	%%
+//	gonbext.Explain("the keys to the cabinet", gonbext.Options{Methods: []string{"mine+rollout"}})
+//
+// An aggregation and a scorer are registered with package attribution; a cell with no mixing of its own imports this package by a blank
+// import, of which GoNB keeps one at most from cell to cell. Without the import the engine is the command headwater, which knows
+// nothing of the cell.
+//
+// What happens: [gonbext.Explain] starts the cell's own binary once more, with a flag that package flag reads. GoNB puts flag.Parse at the
+// top of a cell's main, behind all init functions, and there the process becomes the engine, so that nothing of the cell's body runs in it. It
+// does run what comes before main, in both processes: an init function, or a variable whose value is computed, should do no more than
+// register. In a cell that writes a main of its own without flag.Parse, what stands before the first call of gonbext runs in both, too;
+// [Main] as its first line avoids that.
+//
+// The engine stays as long as the declarations that init functions reach are the same; models stay open meanwhile. A cell that changes
+// one of them gets a new engine, and the old one ends: models are opened anew. The same holds for source files of modules that the
+// workspace has beside this one; this module itself is taken as it was when the engine started.
+//
+// A cell that links the models takes about a quarter of a second longer than one that does not, and XLA, which is linked by a blank import of
+// models/xla, two seconds more; without it models run in pure Go, which needs GOEXPERIMENT=simd in the kernel's environment to be quick.
+//
+// A program that is no cell has an engine of its own as well, which ends with it; calling models and attribution directly is simpler there.
 package local
 
 import (
@@ -17,8 +52,15 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine/server"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/hub"
-	_ "github.com/headwater-ml/headwater/models/xla" // XLA, where the program is built with cgo
+	"github.com/headwater-ml/headwater/models/transformer"
 )
+
+// RegisterMixing makes a mixing known to both sides: its facts to package attribution and its graph code to the models. It is for an
+// init function, in a cell one whose name begins with init_, and panics if the name is taken or malformed or m is nil.
+func RegisterMixing(name string, info attribution.MixingInfo, m transformer.Mixing) {
+	attribution.RegisterMixing(name, info)
+	transformer.RegisterMixing(name, m)
+}
 
 // Config says what to serve and for how long. All but Socket may be left out.
 type Config struct {

@@ -13,7 +13,9 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -183,7 +185,7 @@ func (s *server) answer(ctx context.Context, w io.Writer, r engine.Request, numb
 	defer func() {
 		if p := recover(); p != nil {
 			s.logf("panic in %s: %v\n%s", r.Kind, p, debug.Stack())
-			err = fmt.Errorf("the engine met a bug and gave up this request: %v", p)
+			err = fmt.Errorf("the engine met a bug in %s and gave up this request: %v", panicked(), p)
 		}
 	}()
 	if r.Version != engine.Version && r.Kind != engine.KindStop {
@@ -204,6 +206,23 @@ func (s *server) answer(ctx context.Context, w io.Writer, r engine.Request, numb
 		return nil
 	}
 	return fmt.Errorf("the engine does not know the request %.40q", string(r.Kind))
+}
+
+// panicked returns the function that panicked, for a deferred function that recovers: a plugin's, perhaps.
+func panicked() string {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs[:])])
+	began := false
+	for {
+		f, more := frames.Next()
+		if began && !strings.HasPrefix(f.Function, "runtime.") {
+			return f.Function
+		}
+		began = began || f.Function == "runtime.gopanic"
+		if !more {
+			return "code unknown"
+		}
+	}
 }
 
 // send writes an event.

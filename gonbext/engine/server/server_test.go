@@ -313,11 +313,14 @@ func TestCancelMidway(t *testing.T) {
 	}
 }
 
+// thrower is the function that panics over a prompt of thirteen words.
+const thrower = "github.com/headwater-ml/headwater/gonbext/engine/server_test.(*wordModel)."
+
 func TestPanicIsAnError(t *testing.T) {
 	var log strings.Builder
 	client, wait := serve(t, server.Config{Open: one(&wordModel{}), Log: &log})
 	_, err := client.Explain(t.Context(), engine.Model{}, strings.Repeat("x ", 13), attribution.Options{MaxTokens: 1})
-	if err == nil || !strings.Contains(err.Error(), "thirteen words") || strings.Contains(err.Error(), "goroutine") {
+	if err == nil || !strings.Contains(err.Error(), "thirteen words") || !strings.Contains(err.Error(), "a bug in "+thrower) || strings.Contains(err.Error(), "goroutine") {
 		t.Errorf("error = %v, want the panic without a stack", err)
 	}
 	if _, err := client.Explain(t.Context(), engine.Model{}, "a b", attribution.Options{MaxTokens: 1}); err != nil {

@@ -1,0 +1,156 @@
+package local
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// cellKey names the code of the plugins of a notebook's cell: equal in all cells until one of them declares a plugin anew. It is empty
+// in a program that is no cell.
+func cellKey() (string, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("local: %w", err)
+	}
+	dir := os.Getenv("GONB_TMP_DIR")
+	if dir == "" || !sameFolder(dir, filepath.Dir(program)) {
+		return "", nil
+	}
+	source, err := cellSource(dir)
+	if err != nil {
+		return "", err
+	}
+	declared, err := reached(source)
+	if err != nil {
+		return "", err
+	}
+	files, err := ownModules(dir)
+	if err != nil {
+		return "", err
+	}
+	h := fnv.New32a()
+	for _, s := range append(declared, files...) {
+		fmt.Fprintf(h, "%s\x00", s)
+	}
+	return fmt.Sprintf("%08x", h.Sum32()), nil
+}
+
+// sameFolder reports whether two paths are one folder, whatever links lead there.
+func sameFolder(a, b string) bool {
+	x, errA := os.Stat(a)
+	y, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(x, y)
+}
+
+// cellSource returns the file that GoNB has put together from the cell and what earlier cells declare.
+func cellSource(dir string) ([]byte, error) {
+	source, err := os.ReadFile(filepath.Join(dir, "main.go"))
+	if os.IsNotExist(err) {
+		source, err = os.ReadFile(filepath.Join(dir, "main_test.go")) // of a cell of tests
+	}
+	if err != nil {
+		return nil, fmt.Errorf("local: the source of the cell: %w", err)
+	}
+	return source, nil
+}
+
+// reached returns the declarations of a file that its init functions reach, sorted: those are what plugins are made of, and not the
+// helpers and texts of later cells. A variable whose value calls something is reached, too. Names are compared wherever they stand, so
+// there may be too many.
+func reached(source []byte) ([]string, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), "main.go", source, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, fmt.Errorf("local: the source of the cell: %w", err)
+	}
+	named := map[string][]ast.Node{}
+	var next []ast.Node
+	declare := func(node ast.Node, runs bool, names ...string) {
+		for _, name := range names {
+			named[name] = append(named[name], node)
+		}
+		if runs {
+			next = append(next, node)
+		}
+	}
+	for _, d := range file.Decls {
+		eachDeclaration(d, declare)
+	}
+	seen := map[ast.Node]bool{}
+	var texts []string
+	for len(next) > 0 {
+		node := next[len(next)-1]
+		next = next[:len(next)-1]
+		if seen[node] {
+			continue
+		}
+		seen[node] = true
+		texts = append(texts, string(source[node.Pos()-file.FileStart:node.End()-file.FileStart]))
+		ast.Inspect(node, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				next = append(next, named[id.Name]...)
+			}
+			return true
+		})
+	}
+	slices.Sort(texts) // GoNB has no fixed order for variables without a name
+	return texts, nil
+}
+
+// eachDeclaration calls declare for each part of a declaration that can stand alone, with the names under which it is found, which for
+// a method is that of its type, and whether it runs before main.
+func eachDeclaration(d ast.Decl, declare func(node ast.Node, runs bool, names ...string)) {
+	if f, ok := d.(*ast.FuncDecl); ok {
+		name := f.Name.Name
+		if f.Recv != nil && len(f.Recv.List) > 0 {
+			name = typeName(f.Recv.List[0].Type)
+		}
+		declare(f, f.Recv == nil && name == "init", name)
+		return
+	}
+	group, ok := d.(*ast.GenDecl)
+	if !ok {
+		return
+	}
+	for _, spec := range group.Specs {
+		switch s := spec.(type) {
+		case *ast.TypeSpec:
+			declare(s, false, s.Name.Name)
+		case *ast.ValueSpec:
+			var node ast.Node = s
+			if group.Tok == token.CONST {
+				node = group // the value of one may rest on those before it
+			}
+			for _, id := range s.Names {
+				declare(node, group.Tok == token.VAR && calls(s), id.Name)
+			}
+		}
+	}
+}
+
+// typeName returns the name of a receiver's type.
+func typeName(e ast.Expr) string {
+	name := ""
+	ast.Inspect(e, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && name == "" {
+			name = id.Name
+		}
+		return name == ""
+	})
+	return name
+}
+
+// calls reports whether something is called in a declaration.
+func calls(s *ast.ValueSpec) (found bool) {
+	ast.Inspect(s, func(n ast.Node) bool {
+		_, call := n.(*ast.CallExpr)
+		found = found || call
+		return !found
+	})
+	return found
+}

@@ -1,0 +1,65 @@
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// A source file of a module that is added, changed or taken away is noticed, and nothing else is.
+func TestSourceStates(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	states := func() []string {
+		t.Helper()
+		all, err := sourceStates(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	write("a.go", "package a")
+	before := states()
+	for _, c := range []struct {
+		name, file, text string
+		changes          bool
+	}{
+		{"hidden folder", ".git/b.go", "package b", false},
+		{"another kind of file", "notes.txt", "a", false},
+		{"file below", "sub/c.go", "package c", true},
+		{"longer file", "a.go", "package a // longer", true},
+	} {
+		write(c.file, c.text)
+		after := states()
+		if changed := !slices.Equal(before, after); changed != c.changes {
+			t.Errorf("%s: change noticed: %v, want %v", c.name, changed, c.changes)
+		}
+		before = after
+	}
+	if err := os.Remove(filepath.Join(dir, "a.go")); err != nil {
+		t.Fatal(err)
+	}
+	if slices.Equal(before, states()) {
+		t.Error("a file that is gone is not noticed")
+	}
+	if _, err := sourceStates(filepath.Join(dir, "nowhere")); err == nil {
+		t.Error("no error for a folder that is not there")
+	}
+}
+
+// The test's binary has no module but this one and released ones.
+func TestOwnModules(t *testing.T) {
+	if states, err := ownModules("/nowhere"); err != nil || len(states) > 0 {
+		t.Errorf("modules %v, %v; want none, without asking the go command", states, err)
+	}
+}

@@ -1,0 +1,70 @@
+package local
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/headwater-ml/headwater/gonbext/engine"
+)
+
+func init() {
+	flag.Func(engineFlag, "be the engine of a notebook: `PID,TIME,SOCKET` (gonbext sets it)", func(value string) error {
+		serveAndExit(value)
+		return nil
+	})
+	engine.SetOwn(engine.Own{Divert: Main, Key: cellKey, Arguments: engineArguments})
+}
+
+// engineFlag makes the process an engine when package flag parses it: after every init, before the body of a cell.
+const engineFlag = "headwater-engine"
+
+// engineArguments are the command line of this program as an engine.
+func engineArguments(socket string, pid int, idle time.Duration) []string {
+	return []string{fmt.Sprintf("-%s=%d,%v,%s", engineFlag, pid, idle, socket)}
+}
+
+// Main serves and ends the process if it was started as an engine, and otherwise returns at once. A program whose main neither calls
+// flag.Parse nor asks gonbext for something first begins with it.
+func Main() {
+	if len(os.Args) != 2 {
+		return
+	}
+	if value, ok := strings.CutPrefix(os.Args[1], "-"+engineFlag+"="); ok {
+		serveAndExit(value)
+	}
+}
+
+// serveAndExit is the engine.
+func serveAndExit(value string) {
+	c, err := parseEngine(value)
+	if err == nil {
+		c.Log = os.Stderr
+		err = Serve(context.Background(), c)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// parseEngine reads the value of the flag.
+func parseEngine(value string) (c Config, err error) {
+	parts := strings.SplitN(value, ",", 3)
+	if len(parts) != 3 || parts[2] == "" {
+		return c, fmt.Errorf("local: -%s=%s: want PID,TIME,SOCKET", engineFlag, value)
+	}
+	c.Socket = parts[2]
+	if c.Watch, err = strconv.Atoi(parts[0]); err != nil || c.Watch < 0 {
+		return c, fmt.Errorf("local: -%s=%s: %q is no number of a process", engineFlag, value, parts[0])
+	}
+	if c.Idle, err = time.ParseDuration(parts[1]); err != nil || c.Idle < 0 {
+		return c, fmt.Errorf("local: -%s=%s: %q is no time of 0 or more", engineFlag, value, parts[1])
+	}
+	return c, nil
+}

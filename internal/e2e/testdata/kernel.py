@@ -1,0 +1,56 @@
+"""Runs cells in the real kernel: kernel.py FOLDER <cells >answers, both JSON.
+
+A cell is {"source", "interrupt": what it must show to be interrupted, "restart": whether the kernel is started anew before}.
+An answer is {"text": what it printed and, of each display, what it showed last, "status": ok or error}.
+"""
+
+import html
+import json
+import re
+import sys
+
+from jupyter_client.manager import start_new_kernel
+
+SECONDS = 300  # a cell may take on a machine that does other things
+
+
+def main():
+    cells = json.load(sys.stdin)
+    manager, client = start_new_kernel(startup_timeout=SECONDS, kernel_name="gonb", cwd=sys.argv[1], stderr=sys.stderr)
+    try:
+        json.dump([run(manager, client, cell) for cell in cells], sys.stdout)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel()
+
+
+def run(manager, client, cell):
+    if cell.get("restart"):
+        manager.restart_kernel()
+        client.wait_for_ready(timeout=SECONDS)
+    request = client.execute(cell["source"])
+    shown, status, interrupt = {}, "ok", cell.get("interrupt")
+    while True:
+        message = client.get_iopub_msg(timeout=SECONDS)
+        if message["parent_header"].get("msg_id") != request:
+            continue
+        kind, content = message["msg_type"], message["content"]
+        if kind == "status" and content["execution_state"] == "idle":
+            return {"text": "\n".join(shown.values()), "status": status}
+        if kind == "error":
+            status = "error"
+        if kind == "stream":
+            shown[len(shown)] = content["text"]
+        if kind in ("display_data", "update_display_data"):
+            shown[content.get("transient", {}).get("display_id") or len(shown)] = plain(content["data"])
+            if interrupt and interrupt in plain(content["data"]):
+                interrupt = None
+                manager.interrupt_kernel()
+
+
+def plain(data):
+    text = re.sub(r"<[^>]*>", " ", data.get("text/html", "")) or data.get("text/plain", "")
+    return html.unescape(" ".join(text.split()))
+
+
+main()
