@@ -65,7 +65,7 @@ func (b *page) omitted(v *view, t, j0, j1 int) {
 
 // omittedName is what a remark counts.
 func (p *picture) omittedName() string {
-	if divided(p.e) {
+	if grouped(p.e) {
 		return "spans"
 	}
 	return "tokens"
@@ -98,7 +98,7 @@ const numberedChips = 6
 // largest returns the size in row t from which on numbers are written: the numberedChips-th largest, or one that is not written as 0 if there
 // is such a one.
 func (v *view) largest(t int, hidden []bool) float64 {
-	ranked := v.rankedOf(t, numberedChips, hidden)
+	ranked := v.ranked(t, numberedChips, hidden)
 	least := math.Inf(-1)
 	for i, j := range ranked {
 		x := math.Abs(v.at(t, j))

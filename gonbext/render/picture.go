@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution"
 )
@@ -90,7 +88,7 @@ func (p *picture) view(name string, layer *int) view {
 	v.top, v.all = newScale(r.Unit, top), newScale(r.Unit, all)
 	for t := range r.Shape[0] {
 		largest := 0.0
-		for _, j := range v.rankedOf(t, 1, p.hidden) {
+		for _, j := range v.ranked(t, 1, p.hidden) {
 			largest = math.Abs(v.at(t, j))
 		}
 		v.rows = append(v.rows, v.top.upTo(largest))
@@ -127,133 +125,6 @@ func (v *view) layer() string {
 		return "whole model"
 	}
 	return fmt.Sprintf("layer %d", v.result.Layers[v.level])
-}
-
-// mass is where the row of a generated token rests.
-type mass struct {
-	sink, prompt, generated float64
-}
-
-// mass returns the parts of row t at the highlighted level; generated is NaN if the explanation does not say.
-func (v *view) mass(t int) mass {
-	w := mass{generated: math.NaN()}
-	for j, sink := range v.sinks {
-		if sink {
-			w.sink += v.at(t, j)
-			continue
-		}
-		w.prompt += v.at(t, j)
-	}
-	if i := t*v.result.Shape[2] + v.level; i < len(v.other) {
-		w.generated = v.other[i]
-	}
-	return w
-}
-
-// sinkNames lists the sinks of row t with their values: "<bos> 61.0 %".
-func (v *view) sinkNames(p *picture, t int) string {
-	var names []string
-	for j, sink := range v.sinks {
-		if sink {
-			names = append(names, tokenName(p.e.Prompt.Texts[j])+" "+v.top.sum(v.at(t, j)))
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
-// rests lists where a row of shares rests, the whole of it if it is divided, and how much its k strongest tokens hold.
-func (p *picture) rests(v *view, t, k int) (whole bool, parts []string) {
-	w, sinks, held := v.mass(t), v.sinkNames(p, t), v.held(p, t, k)
-	if !p.divided(sinks) {
-		if held != "" {
-			parts = append(parts, held)
-		}
-		return false, parts
-	}
-	if sinks != "" {
-		parts = append(parts, "sink "+sinks)
-	}
-	prompt := p.promptName(sinks) + " " + v.top.sum(w.prompt)
-	if held != "" {
-		prompt += " (" + held + ")"
-	}
-	parts = append(parts, prompt)
-	if !math.IsNaN(w.generated) && !p.e.Model.Bidirectional {
-		parts = append(parts, "generated tokens "+v.top.sum(w.generated))
-	}
-	return true, parts
-}
-
-// promptName names the text that was given without its sinks.
-func (p *picture) promptName(sinks string) string {
-	if sinks == "" {
-		return p.words.text
-	}
-	return "rest of the " + p.words.text
-}
-
-// divided reports whether a row of shares has parts to name: sinks, or what rests on generated tokens. All of an encoder's
-// row rests on its text.
-func (p *picture) divided(sinks string) bool { return sinks != "" || !p.e.Model.Bidirectional }
-
-// nameLimit is how many columns of a token are shown; longer ones are cut with a remark.
-const nameLimit = 40
-
-// tokenName returns a token as a word: visible, without the space that begins it.
-func tokenName(text string) string {
-	_, rest := word(text)
-	return Visible(rest, nameLimit)
-}
-
-// fullName returns the text of prompt token j; a span, which may be a sentence, is cut later than a token.
-func (p *picture) fullName(j int) string {
-	if divided(p.e) {
-		return Visible(p.e.Prompt.Texts[j], 6*nameLimit)
-	}
-	return tokenName(p.e.Prompt.Texts[j])
-}
-
-// short is prompt token j in few columns. The whole of a span stands in the prompt, so that its cut needs no remark.
-func (p *picture) short(j int) string {
-	_, rest := word(p.e.Prompt.Texts[j])
-	if !divided(p.e) {
-		return Visible(rest, 16)
-	}
-	const limit = 24
-	name := Visible(rest, 6*nameLimit)
-	if Width(name) <= limit {
-		return name
-	}
-	columns := 0
-	for i, r := range name {
-		if columns += runeWidth(r); columns >= limit {
-			return strings.TrimRight(name[:i], " ") + "…"
-		}
-	}
-	return name
-}
-
-// continues reports whether prompt token j is a later part of the word before it.
-func (p *picture) continues(j int) bool {
-	text := p.e.Prompt.Texts[j]
-	if j == 0 || p.special(j-1) || p.apart(j) {
-		return false
-	}
-	r, _ := utf8.DecodeRuneInString(text)
-	return r == utf8.RuneError || unicode.In(r, unicode.L, unicode.N, unicode.M)
-}
-
-// apart reports whether white space parts column j of spans from the one before. A span's own text has none at its ends, and a token's
-// begins with it.
-func (p *picture) apart(j int) bool {
-	if !divided(p.e) || len(p.e.Prompt.Offsets) <= j {
-		return false
-	}
-	text, end, begin := p.e.Prompt.Text, p.e.Prompt.Offsets[j-1][1], p.e.Prompt.Offsets[j][0]
-	if end < 1 || end > begin || begin >= len(text) {
-		return true
-	}
-	return strings.ContainsFunc(text[end-1:begin+1], unicode.IsSpace)
 }
 
 // columns returns the prompt tokens to show, in prompt order: all if there are at most limit, else the ones with the

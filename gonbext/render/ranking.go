@@ -6,9 +6,9 @@ import (
 	"sort"
 )
 
-// rankedOf returns the k prompt tokens with the largest sizes in row t at the highlighted level, the largest first and the earlier first
+// ranked returns the k prompt tokens with the largest sizes in row t at the highlighted level, the largest first and the earlier first
 // among equals; sinks, hidden tokens and what is no number are left out.
-func (v *view) rankedOf(t, k int, hidden []bool) []int {
+func (v *view) ranked(t, k int, hidden []bool) []int {
 	var all []int
 	for j := range hidden {
 		if !hidden[j] && !v.sinks[j] && !math.IsNaN(v.at(t, j)) {
@@ -18,9 +18,6 @@ func (v *view) rankedOf(t, k int, hidden []bool) []int {
 	sort.SliceStable(all, func(a, b int) bool { return math.Abs(v.at(t, all[a])) > math.Abs(v.at(t, all[b])) })
 	return all[:min(k, len(all))]
 }
-
-// ranked is rankedOf in a picture.
-func (v *view) ranked(p *picture, t, k int) []int { return v.rankedOf(t, k, p.hidden) }
 
 // heldTop is of how many tokens a picture says how much they hold.
 const heldTop = 3
@@ -32,7 +29,7 @@ func (v *view) held(p *picture, t, k int) string {
 		k = heldTop
 	}
 	w := v.mass(t)
-	ranked := v.ranked(p, t, k+1)
+	ranked := v.ranked(t, k+1, p.hidden)
 	if len(ranked) <= k || math.IsNaN(w.generated) {
 		return ""
 	}

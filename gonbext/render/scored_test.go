@@ -116,13 +116,13 @@ func TestRanked(t *testing.T) {
 	e := scoredExample()
 	e.Methods["parts"].Data[1] = math.NaN()
 	p := Heatmap{Explanation: e, Methods: []string{"parts", "rollout"}, Filter: attribution.Filter{"to"}}.picture()
-	if got := p.views[0].ranked(p, 0, 3); len(got) != 3 || got[0] != 2 || got[1] != 6 || got[2] != 0 {
+	if got := p.views[0].ranked(0, 3, p.hidden); len(got) != 3 || got[0] != 2 || got[1] != 6 || got[2] != 0 {
 		t.Errorf("ranked %v, want keys, inet and <bos>", got)
 	}
-	if got := p.views[0].ranked(p, 0, 99); len(got) != 5 { // without what is no number and what is hidden
+	if got := p.views[0].ranked(0, 99, p.hidden); len(got) != 5 { // without what is no number and what is hidden
 		t.Errorf("%d ranked of all, want 5", len(got))
 	}
-	if got := p.views[1].ranked(p, 0, 99); len(got) != 5 { // without the sink and what is hidden
+	if got := p.views[1].ranked(0, 99, p.hidden); len(got) != 5 { // without the sink and what is hidden
 		t.Errorf("%d ranked of rollout, want 5", len(got))
 	}
 }

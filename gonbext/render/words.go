@@ -52,7 +52,7 @@ var reading = words{
 // wordsFor returns the words for an explanation.
 func wordsFor(e *attribution.Explanation) words {
 	w := wordsForModel(e.Model)
-	if divided(e) {
+	if grouped(e) {
 		spans := strings.NewReplacer("prompt tokens (sources)", "spans of the prompt (sources)", "tokens of the text (sources)", "spans of the text (sources)",
 			"filtered tokens are", "filtered spans are")
 		w.columns, w.lines = spans.Replace(w.columns), spans.Replace(w.lines)
@@ -61,8 +61,8 @@ func wordsFor(e *attribution.Explanation) words {
 	return w
 }
 
-// divided reports whether the columns of an explanation are spans of several tokens.
-func divided(e *attribution.Explanation) bool {
+// grouped reports whether the columns of an explanation are spans of several tokens.
+func grouped(e *attribution.Explanation) bool {
 	for _, r := range e.Methods {
 		if r != nil && r.Options["spans"] != "" {
 			return true
