@@ -41,6 +41,9 @@ type Options struct {
 	Filter attribution.Filter
 	// Layer is the layer whose values highlight the prompt, 0-based; nil is the last one.
 	Layer *int
+	// By puts prompt tokens together: "word", "sentence", or bytes of the prompt as "0:8,12:23"; "" leaves tokens. The picture, what OnStep
+	// sees and what is returned are of these parts; see [attribution.ParseDivision] and [attribution.Explanation.Grouped].
+	By string
 
 	Methods      []string
 	MaxTokens    int
@@ -163,13 +166,24 @@ func tokens(n int) string {
 
 // explain asks the engine and shows what comes.
 func (o Options) explain(ctx context.Context, out *display, prompt string) (*Explanation, error) {
+	by, err := o.division(prompt)
+	if err != nil {
+		return nil, err
+	}
 	client, err := connect(ctx, out)
 	if err != nil {
 		return nil, err
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var latest *Explanation
 	ask := o.attribution()
 	ask.OnStep = func(e *Explanation) {
+		e, err := e.Divided(by)
+		if err != nil {
+			stop() // what is wrong comes again with the result
+			return
+		}
 		latest = e
 		out.live("tokens", func() render.Heatmap {
 			return o.heatmap(e, doing(e)+", "+made(e)+" so far")
@@ -184,7 +198,24 @@ func (o Options) explain(ctx context.Context, out *display, prompt string) (*Exp
 			o.OnProgress(p)
 		}
 	}
-	return client.Explain(ctx, o.engineModel(), prompt, ask)
+	e, err := client.Explain(ctx, o.engineModel(), prompt, ask)
+	if err != nil && (e == nil || len(e.Steps) == 0) {
+		return e, o.hint(err)
+	}
+	divided, wrong := e.Divided(by)
+	if wrong != nil {
+		return nil, wrong
+	}
+	return divided, o.hint(err)
+}
+
+// division is what By says, as far as it fits the prompt. That of a chat becomes known when the model has it in its form of conversation.
+func (o Options) division(prompt string) (attribution.Division, error) {
+	by, err := attribution.ParseDivision(o.By)
+	if err == nil && !o.Chat {
+		err = by.Fits(prompt)
+	}
+	return by, err
 }
 
 // doing says what a model is at.

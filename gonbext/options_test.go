@@ -10,7 +10,7 @@ import (
 )
 
 // ours are the fields of Options that say where to run and how to show, not what to compute.
-var ours = map[string]bool{"Model": true, "Backend": true, "DType": true, "MaxMemory": true, "Filter": true, "Layer": true}
+var ours = map[string]bool{"Model": true, "Backend": true, "DType": true, "MaxMemory": true, "Filter": true, "Layer": true, "By": true}
 
 // TestOptionsAreCarriedOver sets every field and looks for it on the other side: a field that attribution gains must
 // not be forgotten here.

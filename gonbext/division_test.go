@@ -1,0 +1,114 @@
+package gonbext_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext"
+	"github.com/headwater-ml/headwater/gonbext/engine"
+)
+
+func init() {
+	by := func(parts string) func() {
+		return func() {
+			seen := 0
+			e, err := gonbext.TryExplain("the keys", gonbext.Options{By: parts, MaxTokens: 2, OnStep: func(e *gonbext.Explanation) {
+				seen += len(e.Prompt.Texts)
+			}})
+			if err != nil {
+				fmt.Println(err, errors.Is(err, attribution.ErrUsage))
+				return
+			}
+			r := e.Methods["rollout"]
+			fmt.Println(seen, e.Prompt.Texts, r.Data, r.Options["by"], r.Options["spans"])
+		}
+	}
+	cells["by word"], cells["by letter"], cells["by more than there is"], cells["by a space"] = by("word"), by("letter"), by("0:9"), by("3:4")
+}
+
+// beginInPieces sends an explanation of "the keys" in three tokens, without rows.
+func beginInPieces(conn net.Conn) {
+	_ = engine.Send(conn, engine.Event{
+		Begin: &engine.Begin{
+			Model: trace.Info{Name: "tiny", Layers: 1},
+			Prompt: attribution.Prompt{
+				Text: "the keys", Texts: []string{"the", " key", "s"}, IDs: []int{1, 2, 3},
+				Special: make([]bool, 3), Offsets: [][2]int{{0, 3}, {3, 7}, {7, 8}},
+			},
+			Order: []string{"rollout"},
+		},
+		Method: &engine.Method{
+			Name: "rollout", Layers: []int{0}, Prompt: 3, Unit: "share of attention", Options: map[string]string{"aggregation": "rollout"},
+		},
+	})
+}
+
+// pieces answers with two tokens, the second when the first is on the screen.
+func pieces(next chan struct{}) func(net.Conn, engine.Request) {
+	return func(conn net.Conn, _ engine.Request) {
+		beginInPieces(conn)
+		for i, text := range []string{" are", " here"} {
+			_ = engine.Send(conn, engine.Event{
+				Row:    &engine.Row{Method: "rollout", Data: []float64{0.125, 0.25, 0.5}, Other: []float64{0.125}},
+				Tokens: []attribution.GeneratedToken{{ID: 3, Text: text, Probability: 0.5}},
+				Step:   true,
+			})
+			if i == 0 {
+				<-next
+			}
+		}
+		_ = engine.Send(conn, engine.Event{Done: true})
+	}
+}
+
+// What grows is divided as the result is, and OnStep sees the same.
+func TestBy(t *testing.T) {
+	next := make(chan struct{}, 10)
+	k := newKernel(t, pieces(next))
+	var live []string
+	k.shown = func(_ *os.Process, d protocol.DisplayData) {
+		live = append(live, fmt.Sprint(d.Data))
+		next <- struct{}{}
+	}
+	r := k.run("by word", true)
+	if want := "4 [the keys] [0.125 0.75 0.125 0.75] word sum of tokens\n"; r.stdout != want || r.status != 0 {
+		t.Errorf("status %d, stdout %q, want %q", r.status, r.stdout, want)
+	}
+	for i, shown := range live {
+		if !strings.Contains(shown, "2 spans of the prompt") || !strings.Contains(shown, ">keys<") {
+			t.Errorf("display %d is not of words:\n%s", i, shown)
+		}
+	}
+	if len(live) < 2 || !strings.Contains(live[0], "1 token so far") {
+		t.Errorf("%d displays, want one of the first token", len(live))
+	}
+}
+
+// Parts that there cannot be are refused before the engine is asked, and those that fit no token at the first one.
+func TestByRefusals(t *testing.T) {
+	for cell, want := range map[string]string{
+		"by letter":             `division "letter": want word, sentence`,
+		"by more than there is": "span 0 to 9; the text has bytes 0 to 8",
+		"by a space":            "holds the beginning of no token",
+	} {
+		next := make(chan struct{}, 1)
+		next <- struct{}{}
+		k := newKernel(t, func(conn net.Conn, r engine.Request) {
+			if cell != "by a space" {
+				t.Errorf("%s reaches the engine", cell)
+			}
+			pieces(next)(conn, r)
+		})
+		if r := k.run(cell, false); !strings.Contains(r.stdout, want) || !strings.HasSuffix(r.stdout, " true\n") {
+			t.Errorf("%s says %q, want %q and a usage error", cell, r.stdout, want)
+		}
+	}
+}
