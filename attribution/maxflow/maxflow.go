@@ -78,8 +78,8 @@ func (g *Graph) Extend(rows []float64, n int) {
 // two sinks may use the same edges, so the row need not sum to 1. Layers count from 0. If top is not nil, [T], it
 // replaces row i of layer l, the edges that leave the source.
 //
-// It costs T maximum flows of O(L·T) where a bound certifies them, as for most pairs of smooth maps, and several times
-// that where it does not. It looks at ctx once for each flow and returns an error that wraps ctx.Err(). It panics if l or
+// It costs T maximum flows, each O(L·T) where one stop is enough, as for most pairs of smooth maps, and several to a hundred
+// times that where the solver has to find it. It looks at ctx once for each flow and returns an error that wraps ctx.Err(). It panics if l or
 // i is out of range.
 func (g *Graph) Row(ctx context.Context, dst []float64, l, i int, top []float64) ([]float64, error) {
 	g.check(l, i, 0)
