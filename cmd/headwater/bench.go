@@ -119,6 +119,8 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 // benchReport is what headwater bench methods --json writes.
 type benchReport struct {
 	Model trace.Info `json:"model"`
+	// Rules say of planted circuits what decides their answers, by group.
+	Rules map[string]string `json:"rules,omitempty"`
 	*evaluate.Report
 	// Randomized is the correlation of each method with itself after the weights were shuffled.
 	Randomized map[string]evaluate.Summary `json:"randomized,omitempty"`
@@ -148,7 +150,7 @@ func (p *program) bench(ctx context.Context, f benchFlags) (err error) {
 	}
 	defer func() { err = errors.Join(err, kept.Close()) }()
 	opts.Done, opts.OnResult = kept.done, kept.add
-	report := benchReport{Model: info}
+	report := benchReport{Model: info, Rules: rules(parts)}
 	if report.Report, err = measure(ctx, parts, opts); err != nil {
 		return err
 	}
@@ -290,6 +292,11 @@ func (r benchReport) write(w io.Writer) error {
 	fmt.Fprintf(w, "%d cases on %s (%s); the model would have chosen the answer in %d.\n", r.Cases, r.Model.Name, r.Model.Backend, r.Chosen)
 	if r.Model.Note != "" {
 		fmt.Fprintf(w, "%s\n", r.Model.Note)
+	}
+	for _, group := range r.Groups {
+		if rule, ok := r.Rules[group]; ok {
+			fmt.Fprintf(w, "  %s: %s\n", group, rule)
+		}
 	}
 	for k, measure := range r.Measures {
 		better := "high is good"

@@ -68,7 +68,7 @@ func plantedCases(name string, n int, seed uint64, contrast bool) ([]evaluate.Ca
 	}
 	var cases []evaluate.Case
 	for _, t := range c.Texts(n, seed) {
-		e := evaluate.Case{Group: strings.TrimPrefix(c.Name, planted.Prefix), Prompt: t.Prompt(), Continuation: " " + t.Answer}
+		e := evaluate.Case{Group: groupOf(c), Prompt: t.Prompt(), Continuation: " " + t.Answer}
 		if contrast {
 			e.Contrast = " " + t.Foil
 		}
@@ -102,6 +102,25 @@ func describe(parts []benchPart) trace.Info {
 	}
 	return trace.Info{Name: "planted circuits", Hash: hex.EncodeToString(h.Sum(nil)), Family: info.Family, Backend: info.Backend, Note: info.Note}
 }
+
+// rules are those of the circuits whose own texts are measured, by group; nil if there are none.
+func rules(parts []benchPart) map[string]string {
+	var all map[string]string
+	for _, part := range parts {
+		c, err := planted.Lookup(part.model.Info().Name)
+		if err != nil {
+			continue
+		}
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[groupOf(c)] = c.Rule
+	}
+	return all
+}
+
+// groupOf is what the cases of a circuit are summarised as.
+func groupOf(c *planted.Circuit) string { return strings.TrimPrefix(c.Name, planted.Prefix) }
 
 // measure asks each model its cases and reports on all together: what the models before it gave counts as done.
 func measure(ctx context.Context, parts []benchPart, opts evaluate.Options) (report *evaluate.Report, err error) {

@@ -47,8 +47,8 @@ func TestBenchPlanted(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		t.Fatal(err)
 	}
-	if n := 3 * len(planted.Names()); r.Cases != n || r.Chosen != n || len(r.Groups) != len(planted.Names())+1 || r.Cost != nil {
-		t.Errorf("%d cases, %d chosen, groups %v, cost %v", r.Cases, r.Chosen, r.Groups, r.Cost)
+	if n := 3 * len(planted.Names()); r.Cases != n || r.Chosen != n || len(r.Groups) != len(planted.Names())+1 || r.Cost != nil || !strings.Contains(r.Rules["sum"], "two numbers") {
+		t.Errorf("%d cases, %d chosen, groups %v, cost %v, rules %v", r.Cases, r.Chosen, r.Groups, r.Cost, r.Rules)
 	}
 	if again := mustExecute(t, "", append(args, "--planted", "--resume", file)...); again != text {
 		t.Errorf("what was kept gives another report:\n%s\n%s", text, again)
