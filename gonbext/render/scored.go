@@ -31,11 +31,11 @@ func (v *view) reading() string {
 	against := v.contrast()
 	switch {
 	case against != "" && v.top.signed:
-		s += ", + for the token explained and - for " + against
+		s += ", + for the prediction and - for " + against
 	case against != "":
-		s += ", why the token explained and not " + against
+		s += ", why the prediction and not " + against
 	case v.scorer() && v.top.signed:
-		s += ", + for the token explained and - against it"
+		s += ", + for the prediction and - against it"
 	}
 	if times := v.top.times(); times != "" {
 		s += ", numbers " + times

@@ -18,7 +18,7 @@ func TestScoredPage(t *testing.T) {
 	}{
 		"tokens": {render.HTML{Heatmap: render.Heatmap{Explanation: e}}, []string{
 			"rather than mary", "john rather than mary: logit difference ", ", parts add up to ", "whole model, ×10⁻³", "layer 5",
-			"+ for the token explained and - for mary", "(top 3 hold ", "18 prompt tokens",
+			"+ for the prediction and - for mary", "(top 3 hold ", "18 prompt tokens",
 		}},
 		"sentences": {render.HTML{Heatmap: render.Heatmap{Explanation: divided(t, e, "sentence")}}, []string{
 			"john has the blue lamp .", "4 spans of the prompt, the first of them begin-of-text", "by sentence", "spans of the prompt (sources)",
