@@ -3,6 +3,8 @@ package attribution
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"sync"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -72,12 +74,36 @@ func (s *rolloutState) extendLevel(l int, rows Mixed) {
 	if l == len(s.prefix) {
 		return
 	}
-	for n := range rows.N {
-		w := s.cfg.width(rows.First+n, rows.T())
+	have, T := len(s.prefix[l]), rows.T()
+	s.prefix[l] = append(s.prefix[l], make([][]float64, rows.N)...)
+	inParallel(rows.N, rows.N*T*T/2, func(n int) {
+		w := s.cfg.width(rows.First+n, T)
 		r := make([]float64, w)
 		s.product(r, l, rows.Row(l, n)[:w])
-		s.prefix[l] = append(s.prefix[l], r)
+		s.prefix[l][have+n] = r
+	})
+}
+
+// inParallel calls f for 0..n-1, on all processors if there are so many operations that it pays.
+func inParallel(n, operations int, f func(i int)) {
+	workers := min(runtime.GOMAXPROCS(0), n)
+	if operations < 1<<20 {
+		workers = 1
 	}
+	var wait sync.WaitGroup
+	for k := range workers {
+		work := func() {
+			for i := k; i < n; i += workers { // in turn, because later rows are longer
+				f(i)
+			}
+		}
+		if k == workers-1 {
+			work()
+		} else {
+			wait.Go(work)
+		}
+	}
+	wait.Wait()
 }
 
 // level fills dst, [T] of zeros, with the result of level l for target First+n.
