@@ -124,7 +124,7 @@ func write(t *testing.T, path string, data []byte) {
 
 func TestWrongCommands(t *testing.T) {
 	checkRefusals(t, []refusal{
-		{"unknown command", []string{"expose"}, "", 2, `unknown command "expose"; known are attribute, certify, doctor, download, examples, explain, `},
+		{"unknown command", []string{"expose"}, "", 2, `unknown command "expose"; known are attribute, bench, certify, doctor, download, examples, explain, `},
 		{"misspelt command", []string{"explian"}, "", 2, `unknown command "explian"; did you mean explain?`},
 		{"unknown flag", []string{"explain", "--modle", "tiny", "a"}, "", 2, "unknown flag: --modle; see headwater explain --help"},
 		{"unknown short flag", []string{"methods", "-x"}, "", 2, "unknown shorthand flag: 'x' in -x"},
