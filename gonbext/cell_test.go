@@ -37,6 +37,10 @@ var cells = map[string]func(){
 		e, err := gonbext.TryExplain("the keys")
 		fmt.Printf("%v, error %v\n", e, err)
 	},
+	"own method": func() {
+		attribution.RegisterMixing("mine", attribution.MixingInfo{})
+		gonbext.Explain("the keys", gonbext.Options{Methods: []string{"mine+rollout"}})
+	},
 	"two options": func() { gonbext.Explain("a", gonbext.Options{}, gonbext.Options{}) },
 	"trace": func() {
 		r := gonbext.Trace("the keys", trace.Final)
@@ -350,6 +354,20 @@ func TestErrors(t *testing.T) {
 			[]engine.Event{{Progress: &trace.Progress{Stage: "x"}}, failure("models: no <b>model</b>\nits log")},
 			"",
 			[]string{`models: no &lt;b&gt;model&lt;/b&gt;</div><pre>its log</pre>`},
+			1,
+		},
+		{
+			"a method of the cell's own", "own method",
+			[]engine.Event{{Failure: &engine.Failure{Message: "attribution: unknown mixing \"mine\"", Usage: true}}},
+			"",
+			[]string{"this program knows it and the engine does not, so import gonbext/local"},
+			1,
+		},
+		{
+			"another error about it", "own method",
+			[]engine.Event{{Failure: &engine.Failure{Message: "attribution: the prompt is empty", Usage: true}}},
+			"",
+			[]string{"the prompt is empty</div>"},
 			1,
 		},
 		{"two options", "two options", nil, "", []string{"gonbext: 2 Options given, at most one is taken"}, 1},
