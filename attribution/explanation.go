@@ -1,6 +1,10 @@
 package attribution
 
-import "github.com/headwater-ml/headwater/attribution/trace"
+import (
+	"fmt"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
 
 // Version is the version of the JSON form of an [Explanation].
 const Version = 1
@@ -145,4 +149,16 @@ type Result struct {
 	Residue   []float64 `json:"residue,omitempty"`
 	// Unit says what a value is, for legends: "share of attention", "flow", "lift (1 = uniform attention)".
 	Unit string `json:"unit"`
+}
+
+// Made says how much of the explanation there is: "1 token", "2 tokens", "2 predictions".
+func (e *Explanation) Made() string {
+	what := "token"
+	if e.Model.Bidirectional {
+		what = "prediction"
+	}
+	if n := len(e.Steps); n != 1 {
+		return fmt.Sprintf("%d %ss", n, what)
+	}
+	return "1 " + what
 }

@@ -140,28 +140,9 @@ func explain(out *display, prompt string, opts []Options) (*Explanation, error) 
 // remark says why an explanation ends early.
 func remark(ctx context.Context, e *Explanation, err error) string {
 	if ctx.Err() != nil {
-		return "Interrupted after " + made(e) + "."
+		return "Interrupted after " + e.Made() + "."
 	}
-	return fmt.Sprintf("It ended after %s: %v.", made(e), err)
-}
-
-// made counts what an explanation has: generated tokens, or predictions of an encoder.
-func made(e *Explanation) string {
-	switch n := len(e.Steps); {
-	case !e.Model.Bidirectional:
-		return tokens(n)
-	case n == 1:
-		return "1 prediction"
-	default:
-		return fmt.Sprintf("%d predictions", n)
-	}
-}
-
-func tokens(n int) string {
-	if n == 1 {
-		return "1 token"
-	}
-	return fmt.Sprintf("%d tokens", n)
+	return fmt.Sprintf("It ended after %s: %v.", e.Made(), err)
 }
 
 // explain asks the engine and shows what comes.
@@ -186,7 +167,7 @@ func (o Options) explain(ctx context.Context, out *display, prompt string) (*Exp
 		}
 		latest = e
 		out.live("tokens", func() render.Heatmap {
-			return o.heatmap(e, doing(e)+", "+made(e)+" so far")
+			return o.heatmap(e, doing(e)+", "+e.Made()+" so far")
 		})
 		if o.OnStep != nil {
 			o.OnStep(e)

@@ -87,8 +87,8 @@ func TestRemarkCounts(t *testing.T) {
 		{steps(1, true), "1 prediction", "reading", "It ended after 1 prediction: no disk."},
 		{steps(3, true), "3 predictions", "reading", "It ended after 3 predictions: no disk."},
 	} {
-		if made(c.e) != c.made || doing(c.e) != c.doing {
-			t.Errorf("%s, %s; want %s, %s", doing(c.e), made(c.e), c.doing, c.made)
+		if c.e.Made() != c.made || doing(c.e) != c.doing {
+			t.Errorf("%s, %s; want %s, %s", doing(c.e), c.e.Made(), c.doing, c.made)
 		}
 		if got := remark(t.Context(), c.e, errors.New("no disk")); got != c.end {
 			t.Errorf("remark %q, want %q", got, c.end)

@@ -100,3 +100,11 @@ func checkTaps(taps []trace.Tap) error {
 	}
 	return nil
 }
+
+// tokens counts them: "1 token", "2 tokens".
+func tokens(n int) string {
+	if n == 1 {
+		return "1 token"
+	}
+	return fmt.Sprintf("%d tokens", n)
+}

@@ -140,20 +140,12 @@ func (p *program) explainTo(ctx context.Context, out *output, m attribution.Mode
 		return err
 	}
 	if err != nil {
-		e.Warnings = append(e.Warnings, fmt.Sprintf("Stopped after %d %s.", len(e.Steps), made(e)))
+		e.Warnings = append(e.Warnings, "Stopped after "+e.Made()+".")
 	}
 	if failed := p.show(out, f, e); failed != nil {
 		return failed
 	}
 	return errors.Join(out.commit(), err)
-}
-
-// made is what an explanation has of a model.
-func made(e *attribution.Explanation) string {
-	if e.Model.Bidirectional {
-		return "predictions"
-	}
-	return "tokens"
 }
 
 // interrupted reports whether an explanation was cut short and has something to show.
