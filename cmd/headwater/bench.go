@@ -84,6 +84,17 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "`number` that the sentences are drawn with; equal ones give equal sentences")
 	cmd.Flags().BoolVar(&f.noContrast, "no-contrast", false, "let scorers explain the answer alone, without its foil")
 	cmd.Flags().BoolVar(&f.faithful, "faithful", false, "also measure what the answer loses without the tokens that each method names")
+	cmd.Flags().IntVar(&f.opts.Beam, "naopc", 0, "with --faithful, also measure between the worst and the best ranking of each text, found by a beam of `N` sets beyond ten tokens")
+	cmd.Flags().Func("references", "also correlate every method with these `names` of methods, joined by commas, such as occlusion,gradient", func(s string) error {
+		for name := range strings.SplitSeq(s, ",") {
+			m, err := attribution.LookupMethod(strings.TrimSpace(name))
+			if err != nil {
+				return err
+			}
+			f.opts.References = append(f.opts.References, m.Name)
+		}
+		return nil
+	})
 	cmd.Flags().BoolVar(&f.soft, "soft", false, "with --faithful, take parts of embeddings away as well, 8 draws each")
 	cmd.Flags().BoolVar(&f.randomized, "randomized", false, "also compare with the same model after its weights were shuffled, which a method should notice")
 	cmd.Flags().IntVar(&f.timed, "timed", 8, "measure the time of `N` sentences; 0 is none")
@@ -102,6 +113,10 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 		return usagef("--timed %d: want a number from 0", f.timed)
 	case f.opts.Explain.Contrast != "":
 		return usagef("--contrast is each case's own here: name it in the cases of --input")
+	case f.opts.Beam < 0 || f.opts.Beam > 1000:
+		return usagef("--naopc %d: want a number of sets from 1 to 1000, or 0 for none", f.opts.Beam)
+	case f.opts.Beam > 0 && !f.faithful:
+		return usagef("--naopc is a part of --faithful")
 	case f.soft && !f.faithful:
 		return usagef("--soft is a part of --faithful")
 	case f.planted && (f.input != "" || cmd.Flags().Changed("model")):

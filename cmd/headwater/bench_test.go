@@ -23,17 +23,20 @@ func TestBenchMethods(t *testing.T) {
 		t.Errorf("the second run differs:\n%s\n%s", table, again)
 	}
 	var r benchReport
-	text := mustExecute(t, "", append(args, "--json", "--faithful", "--randomized", "--timed", "1")...)
+	text := mustExecute(t, "", append(args, "--cases", "1", "--json", "--faithful", "--references", "gradient", "--randomized", "--timed", "1")...)
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		t.Fatal(err)
 	}
-	if s, ok := r.At("all", "occlusion", "AOPC"); !ok || s.N != 8 {
+	if s, ok := r.At("all", "occlusion", "AOPC"); !ok || s.N != 4 {
 		t.Errorf("AOPC of occlusion %+v, %v", s, ok)
+	}
+	if s, ok := r.At("all", "occlusion", "correlation with gradient"); !ok || s.N != 4 {
+		t.Errorf("correlation with gradient %+v, %v", s, ok)
 	}
 	if s, ok := r.At("all", "chance", "average precision"); !ok || !(s.Mean > .1 && s.Mean < .6) {
 		t.Errorf("chance %+v, %v", s, ok)
 	}
-	if r.Randomized["raw"].N != 8 || !(r.Cost["raw"].Milliseconds > 0) || r.Cost[plainLine].Multiple != 1 {
+	if r.Randomized["raw"].N != 4 || !(r.Cost["raw"].Milliseconds > 0) || r.Cost[plainLine].Multiple != 1 {
 		t.Errorf("randomized %+v, cost %+v", r.Randomized, r.Cost)
 	}
 }
@@ -95,10 +98,21 @@ func TestBenchInput(t *testing.T) {
 	if table := mustExecute(t, cases, "bench", "methods", "--methods", "raw", "-i", "-", "--timed", "0"); !strings.Contains(table, "mine") || !strings.Contains(table, "1 cases on tiny") {
 		t.Error(table)
 	}
+	var r benchReport
+	text := mustExecute(t, cases, "bench", "methods", "--methods", "occlusion", "-i", "-", "--timed", "0", "--faithful", "--naopc", "1", "--json")
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		t.Fatal(err)
+	}
+	if s, ok := r.At("mine", "occlusion", "NAOPC"); !ok || !(s.Mean > .5 && s.Mean <= 1) {
+		t.Errorf("NAOPC of occlusion %+v, %v", s, ok)
+	}
 	checkRefusals(t, []refusal{
 		{"no subcommand", []string{"bench"}, "", statusUsage, "headwater bench methods"},
 		{"cases", []string{"bench", "methods", "--cases", "0"}, "", statusUsage, "--cases 0: want"},
 		{"soft alone", []string{"bench", "methods", "--soft"}, "", statusUsage, "part of --faithful"},
+		{"beam alone", []string{"bench", "methods", "--naopc", "3"}, "", statusUsage, "part of --faithful"},
+		{"beam", []string{"bench", "methods", "--naopc", "-1"}, "", statusUsage, "--naopc -1: want"},
+		{"no such reference", []string{"bench", "methods", "--references", "truth"}, "", statusUsage, "unknown method"},
 		{"grammar of another model", []string{"bench", "methods", "--model", filepath.Join(goldens, "gpt2")}, "", statusUsage, "knows no grammar"},
 		{"planted and a model", []string{"bench", "methods", "--planted", "--model", "tiny"}, "", statusUsage, "--planted brings its own models"},
 		{"planted and shuffled", []string{"bench", "methods", "--planted", "--randomized"}, "", statusUsage, "measured on one model"},
