@@ -21,9 +21,11 @@ func (r *report) draw(path string) error {
 	p := plot.New()
 	p.Title.Text = "How well each method ranks the evidence"
 	p.X.Label.Text = "average precision, mean and 95 % confidence"
-	p.X.Min, p.X.Max = 0, 1
+	p.X.Min, p.X.Max = 0, 1.05 // room for the last label
 	p.NominalY(names...)
-	p.Legend.Left, p.Legend.Top = false, false
+	p.Y.Padding = vg.Points(24) // the reader's font may be wider than the one that is measured here
+	p.Y.Tick.Label.Font.Size = vg.Points(9)
+	p.Legend.TextStyle.Font.Size, p.Legend.Padding, p.Legend.XOffs = vg.Points(9), vg.Points(4), -vg.Points(14)
 	p.Add(plotter.NewGrid())
 	for g, group := range r.Groups {
 		if group == r.all() {
@@ -38,7 +40,7 @@ func (r *report) draw(path string) error {
 		if err != nil {
 			return err
 		}
-		marks.Color, marks.Shape, marks.Radius = plotutil.Color(g), plotutil.Shape(g), vg.Points(2.5)
+		marks.Color, marks.Shape, marks.Radius = plotutil.DarkColors[g%len(plotutil.DarkColors)], plotutil.Shape(g), vg.Points(3)
 		p.Add(marks)
 		p.Legend.Add(group, marks)
 	}
@@ -60,7 +62,7 @@ func (r *report) draw(path string) error {
 	if err != nil {
 		return err
 	}
-	dots.Shape, dots.Radius = draw.CircleGlyph{}, vg.Points(4)
+	dots.Shape, dots.Radius = draw.CircleGlyph{}, vg.Points(3.5)
 	p.Add(bars, dots)
 	p.Legend.Add("all", dots)
 	if s, ok := r.At(r.all(), evaluate.ChanceLine, measure); ok {
@@ -70,7 +72,7 @@ func (r *report) draw(path string) error {
 		}
 		chance.Color, chance.Dashes = color.Gray{128}, []vg.Length{vg.Points(4), vg.Points(3)}
 		p.Add(chance)
-		p.Legend.Add("chance over all", chance)
+		p.Legend.Add("chance", chance)
 	}
 	return p.Save(18*vg.Centimeter, vg.Length(len(names))*0.62*vg.Centimeter+2.5*vg.Centimeter, path)
 }

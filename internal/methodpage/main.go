@@ -99,8 +99,8 @@ func (r *report) page(machine string) string {
 	fmt.Fprintf(&b, "# Which method to believe\n\n"+
 		"Every method of `headwater methods`, scored on %d held-out sentences of the embedded model's grammar, %d of each kind. The grammar says which\n"+
 		"words decide an answer: the subject of a verb across nouns of the other number, the person that a pronoun stands for, the fact that a question\n"+
-		"asks for and the word that finds it, the place in a list that is repeated. Scorers explain the answer against its foil. The model is right in %d of\n"+
-		"the %d.\n\n", r.Cases, n, r.Chosen, r.Cases)
+		"asks for and the word that finds it, the place in a list that is repeated. Scorers explain the answer against its foil. The model would have said just this word in\n"+
+		"%d of the %d; in agreement any verb of the number is right.\n\n", r.Cases, n, r.Chosen, r.Cases)
 	b.WriteString(limits)
 	fmt.Fprintf(&b, "\nMeasured with `%s` on %s.\n", command(n), machine)
 	b.WriteString("\n## Where the evidence stands in the ranking\n\n![Average precision of the evidence by method, for each kind and over all, with chance and random lines](methods.svg)\n\n" +
@@ -129,12 +129,12 @@ const limits = `What this shows: whether a method points at the words that must 
 not: that the model reads them there. Attention may carry a word's content to another position in a lower layer and read it from
 that position above, so a method that names the carrier is not wrong about the model; rows of one layer suffer most from this. One head of this
 model (layer 3, head 6) was shown where evidence stands while training began, which favours methods that read attention. It is one small model:
-for models whose circuits are set by hand, where the right answer is exact, see ` + "`headwater bench methods --model planted`" + `.
+for models whose circuits are set by hand, where the right answer is exact, see ` + "`headwater bench methods --planted`" + `.
 `
 
 // command is what was run.
 func command(n int) string {
-	return fmt.Sprintf("headwater bench methods --cases %d --faithful --randomized --json -o report.json", n)
+	return fmt.Sprintf("headwater bench methods --backend xla --cases %d --faithful --randomized --json -o report.json", n)
 }
 
 // table returns a measure by method and group.
