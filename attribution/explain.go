@@ -377,9 +377,12 @@ func (r *run) progress() string {
 
 // wrap makes an error of the model one of this package, of the context if that is done.
 func (r *run) wrap(ctx context.Context, err error) error {
+	_, isUsage := err.(*UsageError) //nolint:errorlint // one that came as it is, and not one in another's words
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("attribution: stopped after %s: %w", r.progress(), ctx.Err())
+	case len(r.e.Steps) == 0 && isUsage:
+		return err
 	case r.e.Model.Bidirectional && len(r.e.Steps) == 0:
 		return fmt.Errorf("attribution: %w", err) // mostly that there is nothing to predict in this text
 	}

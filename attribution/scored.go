@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -107,6 +108,9 @@ func (r *run) score(ctx context.Context, ids []int, at int, t GeneratedToken) er
 			Quantity: r.opts.quantity(m.scorer.Info()), Position: at, Token: t.ID, Contrast: r.contrast,
 		}}
 		s, err := m.scorer.Score(ctx, r.model, q, r.opts.Scoring)
+		if usage := (*UsageError)(nil); errors.As(err, &usage) {
+			return usage // which names the scorer
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}

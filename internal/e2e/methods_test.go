@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+)
+
+// counted encodes every text as a token for each letter, by its place in the vocabulary: the goldens have no tokenizers.
+type counted struct{ *models.Model }
+
+func (c counted) Encode(text string, _ trace.Specials) ([]trace.Token, error) {
+	var tokens []trace.Token
+	for i := range len(text) {
+		tokens = append(tokens, trace.Token{ID: 5 + int(text[i])%(c.Info().Vocab-5), Text: text[i : i+1], Begin: i, End: i + 1})
+	}
+	return tokens, nil
+}
+
+// Every method explains every family, decoders and encoders, whole and by head: a number for each token of the prompt, and no refusal but
+// of scorers where there is no head to score.
+func TestMethodsOnFamilies(t *testing.T) {
+	goldens := filepath.Join("..", "..", "models", "testdata", "goldens")
+	entries, err := os.ReadDir(goldens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		tried++
+		t.Run(entry.Name(), func(t *testing.T) {
+			m, err := models.Open(filepath.Join(goldens, entry.Name()), models.Options{Backend: "go"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var opts attribution.Options
+			head := m.Info().Head
+			_, masks := m.Replacement("mask")
+			for _, method := range attribution.Methods() {
+				if method.Name == "reagent" && head != trace.NextToken && !(head == trace.MaskedToken && masks) {
+					continue // it asks the model which tokens could stand in
+				}
+				if method.Scorer == "" || head != trace.NoHead {
+					opts.Methods = append(opts.Methods, method.Name)
+				}
+			}
+			if head != trace.NoHead {
+				opts.Scoring = attribution.Scoring{Steps: 3, Samples: 6}
+			}
+			opts.MaxTokens = 2
+			if m.Info().Bidirectional {
+				opts.MaxTokens, opts.Positions = 0, []int{2}
+			}
+			if head == trace.Classes {
+				opts.Positions = []int{0}
+			}
+			e, err := attribution.Explain(t.Context(), counted{m}, "heads", opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, r := range e.Methods {
+				moved := false
+				for _, x := range r.Data {
+					if math.IsNaN(x) || math.IsInf(x, 0) {
+						t.Fatalf("%s: %v", name, r.Data)
+					}
+					moved = moved || x != 0
+				}
+				if !moved || r.Shape[1] != 5 {
+					t.Errorf("%s: shape %v, all values 0: %v", name, r.Shape, !moved)
+				}
+			}
+		})
+	}
+	if tried < 22 {
+		t.Errorf("%d goldens", tried)
+	}
+}
