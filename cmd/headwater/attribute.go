@@ -18,27 +18,76 @@ import (
 func (p *program) attributeCommand() *cobra.Command {
 	var opts attribution.Options
 	var input, output string
+	var cut []int // target and source
 	cmd := &cobra.Command{
 		Use:   "attribute --input FILE --methods NAMES -o FILE",
 		Short: "compute methods on attention from any program",
 		Long: "Attribute reads attention [L,H,T,S] or [L,T,S] and, if a method needs it, value-zeroing [L,T,S] from a safetensors file.\n" +
 			"It writes a float64 tensor [L,T,S] for each method, named after it: what comes from each source up to each layer.\n" +
-			"For flow it also writes flow-normalized, whose rows sum to 1. Layers and heads count from 0.",
-		Example: `  headwater attribute --input in.safetensors --methods rollout,flow -o out.safetensors`,
-		Args:    noArguments,
+			"For flow it also writes flow-normalized, whose rows sum to 1. Layers and heads count from 0.\n" +
+			"With --cut it writes instead which edges limit the flow from a token to an input token.",
+		Example: `  headwater attribute --input in.safetensors --methods rollout,flow -o out.safetensors
+  headwater attribute --input in.safetensors --cut 5:2`,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			if cut != nil {
+				if err := needFlags(cmd, "input"); err != nil {
+					return err
+				}
+				return p.cut(ctx, input, output, opts, cut[0], cut[1])
+			}
 			if err := needFlags(cmd, "input", "methods", "output"); err != nil {
 				return err
 			}
-			ctx, stop := interruptible(cmd)
-			defer stop()
 			return p.attribute(ctx, input, output, opts)
 		},
 	}
 	cmd.Flags().StringVarP(&input, "input", "i", "", "read the safetensors `FILE`")
 	methodFlags(cmd, &opts, "")
+	cmd.Flags().Func("cut", "say which edges limit the flow from a token to an input token, by their `numbers` TARGET:SOURCE from 0", func(s string) (err error) {
+		target, source, ok := strings.Cut(s, ":")
+		t, err1 := strconv.Atoi(target)
+		j, err2 := strconv.Atoi(source)
+		if cut = []int{t, j}; !ok || err1 != nil || err2 != nil || t < 0 || j < 0 {
+			return fmt.Errorf("want TARGET:SOURCE, two numbers from 0")
+		}
+		return nil
+	})
 	cmd.Flags().StringVarP(&output, "output", "o", "", outputFlag)
 	return cmd
+}
+
+// cut writes the edges that limit a flow, a line each.
+func (p *program) cut(ctx context.Context, input, output string, opts attribution.Options, target, source int) error {
+	out, err := p.create(output)
+	if err != nil {
+		return err
+	}
+	defer out.abandon()
+	f, err := checkpoint.Open(input)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	methods := opts.Methods
+	if len(methods) == 0 {
+		methods = []string{"flow"}
+	}
+	tensors, err := mixingTensors(f, methods)
+	if err != nil {
+		return err
+	}
+	c, err := attribution.MinCut(ctx, tensors, opts, target, source)
+	if err != nil {
+		return fmt.Errorf("%s: %w", input, err)
+	}
+	fmt.Fprintf(out, "flow from token %d after layer %d to input token %d: %.6f, limited by\n", c.Target, c.Layer, c.Source, c.Flow)
+	for _, e := range c.Edges {
+		fmt.Fprintf(out, "layer %d: token %d looks at %d, %.6f\n", e.Layer, e.Target, e.Source, e.Width)
+	}
+	return out.commit()
 }
 
 // attribute computes methods on the tensors of a file.

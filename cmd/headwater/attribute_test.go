@@ -249,3 +249,19 @@ func TestAttributeRefusals(t *testing.T) {
 		{"flag of another command", in(good, "--max-tokens", "3"), "", 2, "unknown flag: --max-tokens"},
 	})
 }
+
+// The narrowest place of a flow, by the numbers of the library's example.
+func TestAttributeCut(t *testing.T) {
+	input := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 1, 3, 3}, Data: uniform(2, 1, 3)})
+	want := "flow from token 2 after layer 1 to input token 0: 0.500000, limited by\n" +
+		"layer 1: token 2 looks at 0, 0.166667\nlayer 1: token 2 looks at 1, 0.166667\nlayer 0: token 2 looks at 0, 0.166667\n"
+	if got := mustExecute(t, "", "attribute", "--input", input, "--cut", "2:0"); got != want {
+		t.Errorf("cut:\n%swant:\n%s", got, want)
+	}
+	checkRefusals(t, []refusal{
+		{"no pair", []string{"attribute", "--input", input, "--cut", "2"}, "", statusUsage, "want TARGET:SOURCE"},
+		{"no such token", []string{"attribute", "--input", input, "--cut", "2:7"}, "", statusUsage, "token 7 of a cut"},
+		{"no flow", []string{"attribute", "--input", input, "--methods", "rollout", "--cut", "2:0"}, "", statusUsage, "one method that aggregates by flow"},
+		{"no file", []string{"attribute", "--cut", "2:0"}, "", statusUsage, "--input"},
+	})
+}
