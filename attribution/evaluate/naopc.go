@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -108,7 +109,7 @@ func beamExtreme(ctx context.Context, text Remover, tokens []int, beam int, sign
 		for i := range next {
 			next[i].sum += sign * f[i]
 		}
-		slices.SortStableFunc(next, func(a, b way) int { return compare(a.sum, b.sum) })
+		slices.SortStableFunc(next, func(a, b way) int { return cmp.Compare(a.sum, b.sum) })
 		ways = next[:min(len(next), beam)]
 	}
 	return sign * ways[0].sum / float64(len(tokens)), nil

@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -33,7 +34,7 @@ func ranks(x []float64) []float64 {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return compare(x[i], x[j]) })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
 	out := make([]float64, len(x))
 	for first := 0; first < len(order); {
 		end := first + 1
@@ -48,20 +49,9 @@ func ranks(x []float64) []float64 {
 	return out
 }
 
-// compare orders numbers.
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
 // falling returns the tokens by falling score, the earlier first among equals.
 func falling(scores []float64, tokens []int) []int {
 	order := slices.Clone(tokens)
-	slices.SortStableFunc(order, func(i, j int) int { return compare(scores[j], scores[i]) })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(scores[j], scores[i]) })
 	return order
 }

@@ -60,8 +60,26 @@ func (p *program) attributeCommand() *cobra.Command {
 }
 
 // cut writes the edges that limit a flow, a line each.
-func (p *program) cut(ctx context.Context, input, output string, opts attribution.Options, target, source int) error {
-	out, err := p.create(output)
+func (p *program) cut(ctx context.Context, input, path string, opts attribution.Options, target, source int) error {
+	if len(opts.Methods) == 0 {
+		opts.Methods = []string{"flow"}
+	}
+	return p.onTensors(input, path, opts.Methods, func(out *output, _ *checkpoint.File, tensors []trace.Tensor) error {
+		c, err := attribution.MinCut(ctx, tensors, opts, target, source)
+		if err != nil {
+			return fmt.Errorf("%s: %w", input, err)
+		}
+		fmt.Fprintf(out, "flow from token %d after layer %d to input token %d: %.6f, limited by\n", c.Target, c.Layer, c.Source, c.Flow)
+		for _, e := range c.Edges {
+			fmt.Fprintf(out, "layer %d: token %d looks at %d, %.6f\n", e.Layer, e.Target, e.Source, e.Width)
+		}
+		return nil
+	})
+}
+
+// onTensors gives use what methods need of a file, and a result to write, which is kept if use has no error.
+func (p *program) onTensors(input, path string, methods []string, use func(*output, *checkpoint.File, []trace.Tensor) error) error {
+	out, err := p.create(path)
 	if err != nil {
 		return err
 	}
@@ -71,59 +89,35 @@ func (p *program) cut(ctx context.Context, input, output string, opts attributio
 		return err
 	}
 	defer f.Close()
-	methods := opts.Methods
-	if len(methods) == 0 {
-		methods = []string{"flow"}
-	}
 	tensors, err := mixingTensors(f, methods)
 	if err != nil {
 		return err
 	}
-	c, err := attribution.MinCut(ctx, tensors, opts, target, source)
-	if err != nil {
-		return fmt.Errorf("%s: %w", input, err)
-	}
-	fmt.Fprintf(out, "flow from token %d after layer %d to input token %d: %.6f, limited by\n", c.Target, c.Layer, c.Source, c.Flow)
-	for _, e := range c.Edges {
-		fmt.Fprintf(out, "layer %d: token %d looks at %d, %.6f\n", e.Layer, e.Target, e.Source, e.Width)
+	if err := use(out, f, tensors); err != nil {
+		return err
 	}
 	return out.commit()
 }
 
 // attribute computes methods on the tensors of a file.
-func (p *program) attribute(ctx context.Context, input, output string, opts attribution.Options) error {
+func (p *program) attribute(ctx context.Context, input, path string, opts attribution.Options) error {
 	if slices.Contains(opts.Methods, "flow") {
 		opts.Methods = append(opts.Methods, "flow-normalized")
 	}
-	out, err := p.create(output)
-	if err != nil {
-		return err
-	}
-	defer out.abandon()
-	f, err := checkpoint.Open(input)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	tensors, err := mixingTensors(f, opts.Methods)
-	if err != nil {
-		return err
-	}
-	line := p.progress()
-	defer line.clear()
-	opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
-	a, err := attribution.Attribute(ctx, tensors, opts)
-	if err != nil {
-		return fmt.Errorf("%s: %w", input, err)
-	}
-	line.clear()
-	for _, warning := range a.Warnings {
-		p.say("note: %s", warning)
-	}
-	if err := writeAttribution(out, f, a); err != nil {
-		return err
-	}
-	return out.commit()
+	return p.onTensors(input, path, opts.Methods, func(out *output, f *checkpoint.File, tensors []trace.Tensor) error {
+		line := p.progress()
+		defer line.clear()
+		opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
+		a, err := attribution.Attribute(ctx, tensors, opts)
+		if err != nil {
+			return fmt.Errorf("%s: %w", input, err)
+		}
+		line.clear()
+		for _, warning := range a.Warnings {
+			p.say("note: %s", warning)
+		}
+		return writeAttribution(out, f, a)
+	})
 }
 
 // mixingTensors reads the tensors that methods need.
