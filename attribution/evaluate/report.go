@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -116,6 +117,33 @@ func (r *Report) At(group, method, measure string) (s Summary, ok bool) {
 		return Summary{}, false
 	}
 	return r.Table[g][m][k], true
+}
+
+// Ranked returns the methods by a measure over all cases, the best first, without those that do not have it; none for a measure that the
+// report does not have.
+func (r *Report) Ranked(measure string) []string {
+	k := slices.IndexFunc(r.Measures, func(m Measure) bool { return m.Name == measure })
+	if k < 0 || len(r.Groups) == 0 {
+		return nil
+	}
+	all := r.Table[len(r.Groups)-1]
+	var order []int
+	for i := range r.Methods {
+		if all[i][k].N > 0 {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		if r.Measures[k].Lower {
+			i, j = j, i
+		}
+		return cmp.Compare(all[j][k].Mean, all[i][k].Mean)
+	})
+	var names []string
+	for _, i := range order {
+		names = append(names, r.Methods[i])
+	}
+	return names
 }
 
 // Randomize explains the cases by a model and by one of the same shape with random weights, and returns for each method the rank correlation

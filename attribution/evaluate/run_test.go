@@ -132,6 +132,14 @@ func TestRun(t *testing.T) {
 		}
 		near(t, c.group+" "+c.method+" "+c.measure, s.Mean, c.want, 1e-12)
 	}
+	for _, measure := range []string{"average precision", "rank"} { // high is good, and low
+		if got := report.Ranked(measure); len(got) != 3 || got[0] != "raw" {
+			t.Errorf("ranked by %s %v; want raw first", measure, got)
+		}
+	}
+	if got := report.Ranked("AOPC"); len(got) != 2 || report.Ranked("beauty") != nil {
+		t.Errorf("ranked by AOPC %v; chance has none, and nobody has what is not measured", got)
+	}
 	near(t, "agreement with itself", report.Agreement.Spearman[0][0].Mean, 1, 1e-12)
 	// The "!" matters as much as what stands before it: ranks of one in six against two in six, and two in seven against four.
 	s, _ := report.At("all", "raw", "correlation with occlusion")

@@ -313,7 +313,7 @@ func (r benchReport) write(w io.Writer) error {
 			fmt.Fprintf(w, "  %s: %s\n", group, rule)
 		}
 	}
-	for k, measure := range r.Measures {
+	for _, measure := range r.Measures {
 		better := "high is good"
 		if measure.Lower {
 			better = "low is good"
@@ -321,10 +321,11 @@ func (r benchReport) write(w io.Writer) error {
 		fmt.Fprintf(w, "\n%s (%s; mean and 95 %% confidence)\n\n", measure.Name, better)
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprintf(t, "method\t%s\n", strings.Join(r.Groups, "\t"))
-		for _, i := range r.order(k) {
-			fmt.Fprint(t, r.Methods[i])
-			for g := range r.Groups {
-				fmt.Fprintf(t, "\t%s", cell(r.Table[g][i][k]))
+		for _, name := range r.Ranked(measure.Name) {
+			fmt.Fprint(t, name)
+			for _, group := range r.Groups {
+				s, _ := r.At(group, name, measure.Name)
+				fmt.Fprintf(t, "\t%s", cell(s))
 			}
 			fmt.Fprintln(t)
 		}
@@ -336,31 +337,6 @@ func (r benchReport) write(w io.Writer) error {
 		return err
 	}
 	return r.writeCost(w)
-}
-
-// order returns the methods by measure k over all cases, the best first, without those that do not have it.
-func (r benchReport) order(k int) []int {
-	all := len(r.Groups) - 1
-	var order []int
-	for i := range r.Methods {
-		if r.Table[all][i][k].N > 0 {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		a, b := r.Table[all][i][k].Mean, r.Table[all][j][k].Mean
-		if r.Measures[k].Lower {
-			a, b = b, a
-		}
-		switch {
-		case a > b:
-			return -1
-		case a < b:
-			return 1
-		}
-		return 0
-	})
-	return order
 }
 
 // cell writes a summary.

@@ -16,7 +16,7 @@ import (
 // draw writes the picture: average precision of each method, a mark for each kind and a bar of confidence over all.
 func (r *report) draw(path string) error {
 	const measure = "average precision"
-	names := r.order(measure, false)
+	names := r.Ranked(measure)
 	slices.Reverse(names) // the best on top
 	p := plot.New()
 	p.Title.Text = "How well each method ranks the evidence"

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -61,37 +62,6 @@ func write(path, machine, dir string) error {
 // all is the last group, over all cases.
 func (r *report) all() string { return r.Groups[len(r.Groups)-1] }
 
-// order returns the methods by a measure over all cases, the best first, without those that do not have it.
-func (r *report) order(measure string, lower bool) []string {
-	type line struct {
-		name string
-		mean float64
-	}
-	var lines []line
-	for _, name := range r.Methods {
-		if s, ok := r.At(r.all(), name, measure); ok && s.N > 0 {
-			lines = append(lines, line{name, s.Mean})
-		}
-	}
-	slices.SortStableFunc(lines, func(a, b line) int {
-		if lower {
-			a, b = b, a
-		}
-		switch {
-		case a.mean > b.mean:
-			return -1
-		case a.mean < b.mean:
-			return 1
-		}
-		return 0
-	})
-	var names []string
-	for _, l := range lines {
-		names = append(names, l.name)
-	}
-	return names
-}
-
 // page is the text of docs/methods.md.
 func (r *report) page(machine string) string {
 	var b strings.Builder
@@ -106,9 +76,9 @@ func (r *report) page(machine string) string {
 	b.WriteString("\n## Where the evidence stands in the ranking\n\n![Average precision of the evidence by method, for each kind and over all, with chance and random lines](methods.svg)\n\n" +
 		"Average precision: the mean over the evidence of how many of the tokens down to it in the ranking are evidence. 95 % confidence in brackets. Signed\n" +
 		"scores count by their size. `ms` is the time to explain one token behind its prompt, `×` as a multiple of generating it.\n\n")
-	b.WriteString(r.table("average precision", false, true))
+	b.WriteString(r.table("average precision", true))
 	b.WriteString("\n## Share of the scores on the evidence\n\nWhat part of a row's sum lies on the evidence, which ranks do not see.\n\n")
-	b.WriteString(r.table("share on evidence", false, false))
+	b.WriteString(r.table("share on evidence", false))
 	if _, ok := r.At(r.all(), r.Methods[0], "AOPC"); ok {
 		b.WriteString("\n## What the answer loses\n\nThe fall of the answer's probability when tokens are taken away in the method's order, averaged over how many (AOPC, high is good); " +
 			"when the first 1 to\n50 % are (comprehensiveness, high is good); when only these are left (sufficiency, low is good).\n\n")
@@ -138,7 +108,7 @@ func command(n int) string {
 }
 
 // table returns a measure by method and group.
-func (r *report) table(measure string, lower, cost bool) string {
+func (r *report) table(measure string, cost bool) string {
 	var b strings.Builder
 	b.WriteString("| method |")
 	for _, g := range r.Groups {
@@ -150,7 +120,7 @@ func (r *report) table(measure string, lower, cost bool) string {
 		columns += 2
 	}
 	b.WriteString("\n" + strings.Repeat("|---", columns) + "|\n")
-	for _, name := range r.order(measure, lower) {
+	for _, name := range r.Ranked(measure) {
 		fmt.Fprintf(&b, "| %s |", method(name))
 		for _, g := range r.Groups {
 			s, _ := r.At(g, name, measure)
@@ -187,7 +157,7 @@ func (r *report) faithfulness() string {
 	var b strings.Builder
 	measures := []string{"AOPC", "comprehensiveness", "sufficiency"}
 	fmt.Fprintf(&b, "| method | %s |\n|---|---|---|---|\n", strings.Join(measures, " | "))
-	for _, name := range r.order(measures[0], false) {
+	for _, name := range r.Ranked(measures[0]) {
 		fmt.Fprintf(&b, "| %s |", method(name))
 		for _, m := range measures {
 			s, _ := r.At(r.all(), name, m)
@@ -205,14 +175,7 @@ func (r *report) randomized() string {
 	names := slices.Clone(r.Methods)
 	names = slices.DeleteFunc(names, func(n string) bool { _, ok := r.Randomized[n]; return !ok })
 	slices.SortStableFunc(names, func(a, b string) int {
-		x, y := r.Randomized[a].Mean, r.Randomized[b].Mean
-		switch {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
+		return cmp.Compare(r.Randomized[a].Mean, r.Randomized[b].Mean)
 	})
 	for _, name := range names {
 		fmt.Fprintf(&b, "| %s | %s |\n", method(name), cell(r.Randomized[name]))
