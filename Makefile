@@ -4,6 +4,8 @@
 PROMPT    ?= mary has the red key . john has the blue lamp . who has the lamp ?
 TRAIN     ?= ./cmd/train-tiny
 GOTEST    ?=
+MUTATIONS ?= 50000
+SEED      ?= 1
 NOTEBOOKS ?= $(wildcard notebooks/*.ipynb)
 
 export PROMPT
@@ -11,7 +13,7 @@ export PROMPT
 in_env    := internal/setup/env
 headwater := .cache/bin/headwater
 
-.PHONY: help setup build demo test minilm vet unit notebooks-check notebooks check lab train bench clean
+.PHONY: help setup build demo test minilm vet unit notebooks-check notebooks check fuzz lab train bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -53,6 +55,9 @@ notebooks: build ## execute the notebooks in place, to commit new outputs
 
 check: setup ## before sending: format, vet, race detector, linters
 	@$(in_env) internal/setup/check.sh
+
+fuzz: setup ## run the command on MUTATIONS damaged inputs (50000), from seed SEED (1): half an hour or more
+	HEADWATER_MUTATIONS=$(MUTATIONS) HEADWATER_MUTATION_SEED=$(SEED) $(in_env) go test -count 1 -timeout 0 -v -run TestMutations ./internal/e2e/mutation
 
 lab: build ## open JupyterLab with the kernel ready, on this machine only
 	@$(in_env) jupyter lab --ServerApp.ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) \
