@@ -14,8 +14,8 @@ const maxNear = 64
 // result is empty if none is near.
 //
 // Case does not count, and _ and spaces are read as hyphens. Near is a name that one slip for every
-// three letters turns into another, where a slip is one letter too many, missing, wrong or swapped
-// with the next one (optimal string alignment, Boytsov 2011, §2.1). If there is none, near is a
+// three letters of the shorter one turns into another, where a slip is one letter too many, missing,
+// wrong or swapped with the next one (optimal string alignment, Boytsov 2011, §2.1). If there is none, near is a
 // name that begins with the unknown one, of three letters or more.
 func Nearest(name string, known []string) []string {
 	if len(name) > maxNear {
@@ -26,7 +26,7 @@ func Nearest(name string, known []string) []string {
 	var near []string
 	best := len(name)/3 + 1
 	for _, k := range known {
-		d := slips(name, plain(k), min(best, max(len(name), len(k))/3))
+		d := slips(name, plain(k), min(best, min(len(name), len(k))/3))
 		if d < 0 {
 			continue
 		}

@@ -26,6 +26,8 @@ func TestNearest(t *testing.T) {
 		{"va", nil, "a beginning of two letters says nothing"},
 		{"xyz", nil, "nothing is near"},
 		{"", nil, "nothing was said"},
+		{"rollo", []string{"rollout"}, "a beginning, two slips being too many for five letters"},
+		{"rawflow", nil, "three slips in four letters"},
 		{"fxyw", nil, "two slips in four letters"},
 		{strings.Repeat("rollout", 100_000), nil, "too long to be a slip"},
 	} {
