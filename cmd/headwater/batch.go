@@ -41,6 +41,10 @@ func (p *program) openInput(ctx context.Context, path string) (io.ReadCloser, st
 	if err != nil {
 		return nil, "", fmt.Errorf("input: %w", err)
 	}
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		file.Close()
+		return nil, "", fmt.Errorf("input %s is a directory; name a file with a line of JSON for each prompt", path)
+	}
 	return file, path, nil
 }
 

@@ -43,6 +43,7 @@ func (p *program) benchCommand() *cobra.Command {
 	bench := &cobra.Command{
 		Use:   "bench",
 		Short: "measure how far methods can be believed",
+		Args:  knownCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return usagef("bench measures methods: headwater bench methods")
 		},

@@ -108,6 +108,7 @@ func TestBenchInput(t *testing.T) {
 	}
 	checkRefusals(t, []refusal{
 		{"no subcommand", []string{"bench"}, "", statusUsage, "headwater bench methods"},
+		{"misspelt subcommand", []string{"bench", "method"}, "", statusUsage, `unknown command "method"; did you mean methods? known are methods`},
 		{"cases", []string{"bench", "methods", "--cases", "0"}, "", statusUsage, `--cases "0": want`},
 		{"soft alone", []string{"bench", "methods", "--soft"}, "", statusUsage, "part of --faithful"},
 		{"beam alone", []string{"bench", "methods", "--naopc", "3"}, "", statusUsage, "part of --faithful"},

@@ -336,6 +336,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"a slash as output", in("-o", "OUT/", "a"), "", 1, "is no file's name"},
 		{"prompt and input", in("--input", "x.jsonl", "a"), "", 2, "explain takes a prompt or --input, not both"},
 		{"no such input", in("--input", "nope.jsonl"), "", 1, "open nope.jsonl: no such file or directory"},
+		{"a folder as input", in("--input", goldens), "", 1, "goldens is a directory; name a file with a line of JSON"},
 		{"input as html", in("--input", "-", "--format", "html"), "", 2, "--format html does not go with it"},
 		{"input and continuation", in("--input", "-", "--continuation", "a"), "", 2, `write "continuation" into its lines`},
 		{"input without prompt", in("--input", "-"), `{"continuation":"a"}`, 1, `standard input line 1: it has no "prompt"`},
