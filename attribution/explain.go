@@ -81,7 +81,7 @@ type run struct {
 // newRun checks everything that can be checked before the model starts.
 func newRun(m Model, prompt string, opts Options) (*run, error) {
 	info := m.Info()
-	if err := opts.check(); err != nil {
+	if err := opts.Check(); err != nil {
 		return nil, err
 	}
 	if err := opts.checkFor(info); err != nil {

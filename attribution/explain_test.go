@@ -224,7 +224,7 @@ func TestExplainTokens(t *testing.T) {
 	f.unknown = []string{"paris"}
 	var seen []int
 	opts := attribution.Options{
-		Methods: []string{"rollout"}, Continuation: " w7 w3", Specials: trace.SpecialsOn, MaxTokens: 9,
+		Methods: []string{"rollout"}, Continuation: " w7 w3", Specials: trace.SpecialsOn,
 		OnStep: func(e *attribution.Explanation) { seen = append(seen, len(e.Steps), e.Methods["rollout"].Shape[0]) },
 	}
 	e := explain(t, f, "w1 w2", opts)
@@ -373,12 +373,28 @@ func TestExplainRefusals(t *testing.T) {
 		{"temperature", "w1", attribution.Options{Sampling: trace.Sampling{Temperature: math.NaN()}}, "temperature NaN"},
 		{"top-k", "w1", attribution.Options{Sampling: trace.Sampling{TopK: -2}}, "top-k -2"},
 		{"top-p", "w1", attribution.Options{Sampling: trace.Sampling{TopP: 1.5}}, "top-p 1.5"},
+		{"hot", "w1", attribution.Options{Sampling: trace.Sampling{Temperature: 1e308}}, "temperature 1e+308; it must be in [0,100]"},
+		{"large top-k", "w1", attribution.Options{Sampling: trace.Sampling{Temperature: 1, TopK: math.MaxInt}}, "it must be in [1,1000000], or 0 for all"},
+		{"greedy top-k", "w1", attribution.Options{Sampling: trace.Sampling{TopK: 2}}, "top-k 2; it does nothing without a temperature above 0"},
+		{"greedy top-p", "w1", attribution.Options{Sampling: trace.Sampling{TopP: .5}}, "top-p 0.5; it does nothing"},
+		{"greedy seed", "w1", attribution.Options{Sampling: trace.Sampling{Seed: 3}}, "seed 3; it does nothing"},
+		{"tokens of a continuation", "w1", attribution.Options{Continuation: "w2", MaxTokens: 1}, "max tokens 1 and a continuation; every token of a continuation is explained"},
+		{"sampling of a continuation", "w1", attribution.Options{Continuation: "w2", Sampling: trace.Sampling{Temperature: 1}}, "sampling and a continuation"},
+		{"large threshold", "w1", attribution.Options{Threshold: math.MaxFloat64}, "it must be in [0,1000000], 0 for none"},
+		{"all levels of rollout", "w1", attribution.Options{AllLevels: true, Methods: []string{"rollout", "occlusion"}}, "all levels applies to none of the methods: rollout"},
+		{"own row of a scorer", "w1", attribution.Options{OwnRow: true, Methods: []string{"occlusion"}}, "own row applies to none of the methods: occlusion"},
+		{"steps without an integral", "w1", attribution.Options{Scoring: attribution.Scoring{Steps: 4}, Methods: []string{"occlusion"}}, "steps applies to none of the methods: occlusion: it computes no integral"},
+		{"samples without draws", "w1", attribution.Options{Scoring: attribution.Scoring{Samples: 4}, Methods: []string{"occlusion"}}, "samples applies to none"},
+		{"replacement of nothing", "w1", attribution.Options{Scoring: attribution.Scoring{Replacement: "zero"}, Methods: []string{"gradient"}}, "replacement applies to none"},
+		{"near method", "w1", attribution.Options{Methods: []string{"Rolout"}}, `unknown method "Rolout"; did you mean rollout? known are `},
+		{"near mixing", "w1", attribution.Options{Methods: []string{"atention+flow"}}, `unknown mixing "atention"; did you mean attention? known are `},
+		{"near aggregation", "w1", attribution.Options{Methods: []string{"attention+folw"}}, `unknown aggregation "folw"; did you mean flow? known are `},
 		{
 			"unknown method", "w1",
 			attribution.Options{Methods: []string{"grad"}},
-			`unknown method "grad"; known are `,
+			`unknown method "grad"; did you mean gradient or gradient-rollout? known are alti, `,
 		},
-		{"unknown mixing", "w1", attribution.Options{Methods: []string{"norm+flow"}}, "known are alti, attention, globenc, norms"},
+		{"unknown mixing", "w1", attribution.Options{Methods: []string{"norm+flow"}}, "did you mean norms? known are alti, attention, globenc, norms"},
 		{"unknown aggregation", "w1", attribution.Options{Methods: []string{"attention+sum"}}, "known are flow, layer, rollout"},
 		{"residual", "w1", attribution.Options{Residual: ptr(1.01)}, "residual 1.01; it must be in [0,1]"},
 		{"residual NaN", "w1", attribution.Options{Residual: ptr(math.NaN())}, "residual NaN"},

@@ -13,9 +13,10 @@ const Version = 1
 type Options struct {
 	// Methods are names of registered methods, in the order shown. Default: [DefaultMethods].
 	Methods []string `json:"methods,omitempty"`
-	// MaxTokens is how many tokens to generate at most. Default 16. Ignored with a Continuation.
+	// MaxTokens is how many tokens to generate at most. Default 16. Excludes a Continuation.
 	MaxTokens int `json:"max_tokens,omitempty"`
-	// Continuation, if not empty, is explained instead of text that the model chooses.
+	// Continuation, if not empty, is explained instead of text that the model chooses; it excludes MaxTokens
+	// and Sampling.
 	Continuation string `json:"continuation,omitempty"`
 	// Positions, of an encoder, are the tokens whose predictions are explained, 0-based, in this order and each once.
 	// Default: every masked token, or the first one, where the class is read, for heads other than masked-token.
@@ -42,7 +43,8 @@ type Options struct {
 	// is the last layer.
 	FirstLayer int  `json:"first_layer,omitempty"`
 	LastLayer  *int `json:"last_layer,omitempty"`
-	// AllLevels computes every layer's flow, not only the top one: L times the work.
+	// AllLevels computes every layer's flow, not only the top one: L times the work. One of the methods must
+	// aggregate by flow; the others have every layer anyway.
 	AllLevels bool `json:"all_levels,omitempty"`
 	// Threshold sets value-zeroing distances below it to 0. Default 0; 1e-5 for parity with Inseq.
 	Threshold float64 `json:"threshold,omitempty"`

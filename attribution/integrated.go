@@ -34,6 +34,7 @@ func (integratedGradients) Info() ScorerInfo {
 		Signed:     true,
 		Quantities: []trace.Quantity{trace.Probability, trace.LogProbability, trace.Logit},
 		Replaces:   true,
+		Integrates: true,
 	}
 }
 

@@ -3,6 +3,8 @@ package attribution
 import (
 	"fmt"
 	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // Method is a name for a mixing and an aggregation with their options, or for a scorer.
@@ -41,8 +43,8 @@ func LookupMethod(name string) (Method, error) {
 	}
 	m, err := methods.lookup(name)
 	if err != nil {
-		return m, usagef("unknown method %s; known are %s, and any mixing+aggregation of %s and %s", quote(name),
-			list(MethodNames()), list(MixingNames()), list(AggregationNames()))
+		return m, usagef("unknown method %s; %s, and any mixing+aggregation of %s and %s", quote(name),
+			trace.KnownAre(name, MethodNames()), list(MixingNames()), list(AggregationNames()))
 	}
 	return m, m.check()
 }

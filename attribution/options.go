@@ -2,7 +2,6 @@ package attribution
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
@@ -14,10 +13,20 @@ const (
 	defaultAlternatives = 5
 	maxAlternatives     = 1000
 	maxTextBytes        = 1 << 20
+
+	// Above 100 tokens are drawn evenly, whatever the model says: logits are some tens apart.
+	maxTemperature = 100
+	// The largest vocabularies have some 300,000 tokens.
+	maxTopK = 1_000_000
+	// A distance of value zeroing is at most 2 by the angle; a Euclidean one is a length of the
+	// residual stream, thousands in models with a few large components.
+	maxThreshold = 1e6
 )
 
-// check returns a usage error for the first option that no model and no method can fulfil.
-func (o Options) check() error {
+// Check returns a [UsageError] for the first option that no model and no method can fulfil: a number
+// out of its range, options that exclude each other. [Explain] checks them too, and then those that
+// depend on the model and the methods; whoever passes options on may want to know before.
+func (o Options) Check() error {
 	if o.MaxTokens < 0 || o.MaxTokens > maxTokens {
 		return usagef("max tokens %d; it must be in [1,%d], or 0 for %d", o.MaxTokens, maxTokens, defaultTokens)
 	}
@@ -37,6 +46,9 @@ func (o Options) check() error {
 	if err := checkSampling(o.Sampling); err != nil {
 		return err
 	}
+	if err := o.checkContinuation(); err != nil {
+		return err
+	}
 	if len(o.Contrast) > maxTextBytes {
 		return usagef("contrast of %d bytes; it must be one token", len(o.Contrast))
 	}
@@ -54,16 +66,42 @@ func (o Options) alternatives() int {
 	return o.Alternatives
 }
 
-// checkSampling returns a usage error for a sampling that is none.
-func checkSampling(s trace.Sampling) error {
-	if !(s.Temperature >= 0) || math.IsInf(s.Temperature, 0) {
-		return usagef("temperature %v; it must be a number of 0 (greedy) or more", s.Temperature)
+// checkContinuation returns a usage error for options that a continuation leaves nothing to do.
+func (o Options) checkContinuation() error {
+	switch {
+	case o.Continuation == "":
+	case o.MaxTokens > 0:
+		return usagef("max tokens %d and a continuation; every token of a continuation is explained, "+
+			"and no other is generated: give one of the two", o.MaxTokens)
+	case o.Sampling != (trace.Sampling{}):
+		return usagef("sampling and a continuation; a continuation says which tokens come, " +
+			"and none is drawn: give one of the two")
 	}
-	if s.TopK < 0 {
-		return usagef("top-k %d; it must be 0 (all) or more", s.TopK)
+	return nil
+}
+
+// checkSampling returns a usage error for settings that are out of range or do nothing.
+func checkSampling(s trace.Sampling) error {
+	if !(s.Temperature >= 0 && s.Temperature <= maxTemperature) {
+		return usagef("temperature %v; it must be in [0,%d], 0 for the most probable token", s.Temperature, maxTemperature)
+	}
+	if s.TopK < 0 || s.TopK > maxTopK {
+		return usagef("top-k %d; it must be in [1,%d], or 0 for all", s.TopK, maxTopK)
 	}
 	if !(s.TopP >= 0 && s.TopP <= 1) {
 		return usagef("top-p %v; it must be in [0,1], 0 for all", s.TopP)
+	}
+	if s.Temperature > 0 {
+		return nil
+	}
+	const greedy = "it does nothing without a temperature above 0: the most probable token is taken and none is drawn"
+	switch {
+	case s.TopK > 0:
+		return usagef("top-k %d; %s", s.TopK, greedy)
+	case s.TopP > 0:
+		return usagef("top-p %v; %s", s.TopP, greedy)
+	case s.Seed > 0:
+		return usagef("seed %d; %s", s.Seed, greedy)
 	}
 	return nil
 }
@@ -73,8 +111,8 @@ func (o Options) checkMethods() error {
 	if o.Residual != nil && !(*o.Residual >= 0 && *o.Residual <= 1) {
 		return usagef("residual %v; it must be in [0,1]", *o.Residual)
 	}
-	if !(o.Threshold >= 0) || math.IsInf(o.Threshold, 0) {
-		return usagef("threshold %v; it must be a number of 0 or more", o.Threshold)
+	if !(o.Threshold >= 0 && o.Threshold <= maxThreshold) {
+		return usagef("threshold %v; it must be in [0,%d], 0 for none", o.Threshold, int(maxThreshold))
 	}
 	if o.Heads.Fusion < trace.MeanHeads || o.Heads.Fusion > trace.OneHead {
 		return usagef("heads %v; a method needs one matrix a layer: mean, max, min or a head's number", o.Heads)

@@ -142,6 +142,14 @@ func (p *plan) ask(a trace.MixingAsk) int {
 	return len(p.asks) - 1
 }
 
+// info describes the scorer; the zero value if the method is none.
+func (m planned) info() ScorerInfo {
+	if m.scorer == nil {
+		return ScorerInfo{}
+	}
+	return m.scorer.Info()
+}
+
 // checkOptions sees to options that only some methods take: one that none takes is an error, one that some do not take
 // is a warning.
 func (p *plan) checkOptions() error {
@@ -196,6 +204,22 @@ func (p *plan) checkOptions() error {
 			"it is no scorer",
 		},
 		{
+			p.opts.Scoring.Replacement != "", "replacement", func(m planned) bool { return m.info().Replaces },
+			"it replaces no token",
+		},
+		{
+			p.opts.Scoring.Steps > 0, "steps", func(m planned) bool { return m.info().Integrates },
+			"it computes no integral",
+		},
+		{
+			p.opts.Scoring.Samples > 0, "samples", func(m planned) bool { return m.info().Samples },
+			"it draws no samples",
+		},
+		{
+			p.opts.OwnRow, "own row", func(m planned) bool { return m.scorer == nil },
+			"it explains a prediction and has no rows",
+		},
+		{
 			p.opts.Lift, "lift", func(m planned) bool { return m.lift },
 			"only attention says what its rows would be if they were uniform",
 		},
@@ -212,7 +236,21 @@ func (p *plan) checkOptions() error {
 			return usagef("%s applies to none of the methods: %s: %s", o.name, p.methods[0].Name, o.why)
 		}
 	}
-	return nil
+	return p.checkAllLevels()
+}
+
+// checkAllLevels returns a usage error if every method has all levels anyway. It is no warning if only
+// some have: what was asked for is what they give.
+func (p *plan) checkAllLevels() error {
+	topOnly := func(m planned) bool {
+		a, err := LookupAggregation(m.Aggregation)
+		return m.scorer == nil && err == nil && a.Info().TopOnly
+	}
+	if !p.opts.AllLevels || slices.ContainsFunc(p.methods, topOnly) {
+		return nil
+	}
+	return usagef("all levels applies to none of the methods: %s: it is for flow, whose layers below the top "+
+		"are computed on request; rows of others have every layer anyway, and scorers have none", p.methods[0].Name)
 }
 
 // bytes returns about how much memory the states and results need for m prompt tokens and n generated ones.

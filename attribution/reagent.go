@@ -49,6 +49,7 @@ func (reagent) Info() ScorerInfo {
 		Unit:       "log-odds of the loss",
 		Needs:      "predictions of other texts, and a head that predicts tokens",
 		Signed:     true,
+		Samples:    true,
 		Quantities: []trace.Quantity{trace.Probability},
 	}
 }

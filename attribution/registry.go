@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // registry is a set of named plugins of one kind. It is safe for concurrent use.
@@ -30,13 +32,14 @@ func (r *registry[P]) register(name string, p P) {
 	r.plugins[name] = p
 }
 
-// lookup returns the plugin of that name or a usage error that lists the known names.
+// lookup returns the plugin of that name or a usage error that proposes a near name and lists the
+// known ones.
 func (r *registry[P]) lookup(name string) (P, error) {
 	r.mu.RLock()
 	p, ok := r.plugins[name]
 	r.mu.RUnlock()
 	if !ok {
-		return p, usagef("unknown %s %s; known are %s", r.kind, quote(name), strings.Join(r.names(), ", "))
+		return p, usagef("unknown %s %s; %s", r.kind, quote(name), trace.KnownAre(name, r.names()))
 	}
 	return p, nil
 }

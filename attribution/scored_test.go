@@ -92,7 +92,7 @@ func TestExplainScored(t *testing.T) {
 func TestScoredOwnRow(t *testing.T) {
 	queries := useScorer(t, countingScorer{})
 	if _, err := attribution.Explain(context.Background(), newFake(1, evenly), "w1 w2",
-		attribution.Options{Methods: []string{"test-count"}, MaxTokens: 2, OwnRow: true}); err != nil {
+		attribution.Options{Methods: []string{"test-count", "raw"}, MaxTokens: 2, OwnRow: true}); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

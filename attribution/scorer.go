@@ -27,8 +27,10 @@ type ScorerInfo struct {
 	Signed bool
 	// Quantities are those that can be explained, the default first.
 	Quantities []trace.Quantity
-	// Replaces is whether tokens are replaced, as [Scoring.Replacement] says.
-	Replaces bool
+	// Replaces is whether tokens are replaced, as [Scoring.Replacement] says; Integrates whether there is an integral
+	// of [Scoring.Steps] points; Samples whether there are [Scoring.Samples] random draws. An option that no scorer of an
+	// explanation takes is refused.
+	Replaces, Integrates, Samples bool
 }
 
 // Scores is what a scorer found.

@@ -138,7 +138,7 @@ func TestScorerRefusals(t *testing.T) {
 		opts   attribution.Scoring
 		want   string
 	}{
-		"unknown scorer":       {scorer: "gradients", want: "unknown scorer \"gradients\"; known are alti-logit, attn-lrp"},
+		"unknown scorer":       {scorer: "gradients", want: "unknown scorer \"gradients\"; did you mean gradient? known are alti-logit, attn-lrp"},
 		"unknown quantity":     {scorer: "gradient", opts: attribution.Scoring{Quantity: "loss"}, want: "gradient does not explain quantity \"loss\"; it explains logit, probability, log-probability"},
 		"quantity of another":  {scorer: "attn-lrp", opts: attribution.Scoring{Quantity: trace.Probability}, want: "it explains logit"},
 		"steps":                {scorer: "gradient", opts: attribution.Scoring{Steps: 1025}, want: "steps 1025; it must be in [1,1024], or 0 for 32"},

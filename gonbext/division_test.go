@@ -3,6 +3,7 @@ package gonbext_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"strings"
@@ -30,6 +31,15 @@ func init() {
 			r := e.Methods["rollout"]
 			fmt.Println(seen, e.Prompt.Texts, r.Data, r.Options["by"], r.Options["spans"])
 		}
+	}
+	cells["a layer that is not there"] = func() {
+		layer := 1
+		_, err := gonbext.TryExplain("the keys", gonbext.Options{Layer: &layer})
+		fmt.Println(err, errors.Is(err, attribution.ErrUsage))
+	}
+	cells["no number"] = func() {
+		_, err := gonbext.TryExplain("the keys", gonbext.Options{Threshold: math.NaN()})
+		fmt.Println(err, errors.Is(err, attribution.ErrUsage))
 	}
 	cells["by word"], cells["by letter"], cells["by more than there is"], cells["by a space"] = by("word"), by("letter"), by("0:9"), by("3:4")
 }
@@ -92,17 +102,21 @@ func TestBy(t *testing.T) {
 	}
 }
 
-// Parts that there cannot be are refused before the engine is asked, and those that fit no token at the first one.
+// Parts and numbers that there cannot be are refused before the engine is asked; parts that fit no token and a layer that no result
+// has, at the first one.
 func TestByRefusals(t *testing.T) {
 	for cell, want := range map[string]string{
 		"by letter":             `division "letter": want word, sentence`,
 		"by more than there is": "span 0 to 9; the text has bytes 0 to 8",
 		"by a space":            "holds the beginning of no token",
+		"no number":             "threshold NaN; it must be in [0,1000000]",
+
+		"a layer that is not there": "layer 1; tiny has layers 0 to 0, and the results have [0]",
 	} {
 		next := make(chan struct{}, 1)
 		next <- struct{}{}
 		k := newKernel(t, func(conn net.Conn, r engine.Request) {
-			if cell != "by a space" {
+			if cell != "by a space" && cell != "a layer that is not there" {
 				t.Errorf("%s reaches the engine", cell)
 			}
 			pieces(next)(conn, r)

@@ -13,8 +13,10 @@ package gonbext
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -39,7 +41,7 @@ type Options struct {
 	MaxMemory int64
 	// Filter hides prompt tokens from highlighting, not from the numbers; see [attribution.DefaultFilter].
 	Filter attribution.Filter
-	// Layer is the layer whose values highlight the prompt, 0-based; nil is the last one.
+	// Layer is the layer whose values highlight the prompt, 0-based; nil is the last one. One of the methods must have it.
 	Layer *int
 	// By puts prompt tokens together: "word", "sentence", or bytes of the prompt as "0:8,12:23"; "" leaves tokens. The picture, what OnStep
 	// sees and what is returned are of these parts; see [attribution.ParseDivision] and [attribution.Explanation.Grouped].
@@ -161,7 +163,7 @@ func (o Options) explain(ctx context.Context, out *display, prompt string) (*Exp
 	ask := o.attribution()
 	ask.OnStep = func(e *Explanation) {
 		e, err := e.Divided(by)
-		if err != nil {
+		if err != nil || o.checkLayer(e) != nil {
 			stop() // what is wrong comes again with the result
 			return
 		}
@@ -184,10 +186,31 @@ func (o Options) explain(ctx context.Context, out *display, prompt string) (*Exp
 		return e, o.hint(err)
 	}
 	divided, wrong := e.Divided(by)
+	if wrong == nil {
+		wrong = o.checkLayer(divided)
+	}
 	if wrong != nil {
 		return nil, wrong
 	}
 	return divided, o.hint(err)
+}
+
+// checkLayer returns a usage error if no result has the layer that is to highlight the prompt.
+func (o Options) checkLayer(e *Explanation) error {
+	if o.Layer == nil {
+		return nil
+	}
+	layers := map[int]bool{}
+	for _, r := range e.Methods {
+		for _, l := range r.Layers {
+			layers[l] = true
+		}
+	}
+	if layers[*o.Layer] {
+		return nil
+	}
+	return &attribution.UsageError{Reason: fmt.Sprintf("layer %d; %s has layers 0 to %d, and the results have %v",
+		*o.Layer, e.Model.Name, e.Model.Layers-1, slices.Sorted(maps.Keys(layers)))}
 }
 
 // division is what By says, as far as it fits the prompt. That of a chat becomes known when the model has it in its form of conversation.

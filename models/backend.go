@@ -8,6 +8,8 @@ import (
 
 	"github.com/gomlx/compute"
 	_ "github.com/gomlx/compute/gobackend" // registers the pure-Go backend
+
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // Plugins say how the native libraries of XLA are found and checked. Paths are absolute.
@@ -134,7 +136,12 @@ func backendConfig(name string, plugins *Plugins) (string, error) {
 		}
 		return "xla:" + found, plugins.CheckCPU(found)
 	case kind != "xla" && kind != "cuda" || named && path == "":
-		return "", fmt.Errorf("models: backend %q is unknown; known are go, xla, cuda, and xla:PATH and cuda:PATH of a PJRT plugin", name)
+		near := trace.DidYouMean(kind, Backends())
+		if kind == "go" {
+			near = "" // the name is right, and has no PATH
+		}
+		return "", fmt.Errorf("models: backend %.60q is unknown; %sknown are go, xla, cuda, "+
+			"and xla:PATH and cuda:PATH of a PJRT plugin", name, near)
 	case plugins == nil:
 		return "", fmt.Errorf("models: backend %s is not part of this program: build it with cgo (a C compiler) and import models/xla", kind)
 	}

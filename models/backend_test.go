@@ -55,7 +55,8 @@ func TestBackendConfig(t *testing.T) {
 		{"cuda at a bad path", "cuda:/q/bad.so", found, "backend cuda: plugin: bad"},
 		{"cuda without a plugin", "cuda", none, "backend cuda: plugin: none"},
 		{"cuda without XLA", "cuda", nil, "backend cuda is not part of this program: build it with cgo"},
-		{"unknown", "tpu", found, `backend "tpu" is unknown`},
+		{"unknown", "tpu", found, `backend "tpu" is unknown; known are go, xla, cuda`},
+		{"misspelt", "cuad:/q/x.so", found, `backend "cuad:/q/x.so" is unknown; did you mean cuda? known are go, xla, cuda`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := backendConfig(c.backend, c.plugins)

@@ -37,5 +37,6 @@ func (m *Model) Class(name string) (int, error) {
 	if classes > most {
 		labels = append(labels, "…")
 	}
-	return 0, fmt.Errorf("models: %s has no class %.60q; it has %s", m.info.Name, name, strings.Join(labels, ", "))
+	return 0, fmt.Errorf("models: %s has no class %.60q; %sit has %s",
+		m.info.Name, name, trace.DidYouMean(name, labels), strings.Join(labels, ", "))
 }

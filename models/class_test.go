@@ -15,6 +15,7 @@ func TestClass(t *testing.T) {
 		{"bert_cls", "LABEL_1", 1, ""},
 		{"bert_cls", "label_0", 0, ""},
 		{"bert_cls", "1", 1, ""},
+		{"bert_cls", "LABEL_10", 0, `has no class "LABEL_10"; did you mean LABEL_0 or LABEL_1? it has LABEL_0, LABEL_1`},
 		{"bert_cls", "neutral", 0, `has no class "neutral"; it has LABEL_0, LABEL_1`},
 		{"electra_disc", "replaced", 1, ""},
 		{"electra_disc", "2", 0, "it has original, replaced"},

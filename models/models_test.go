@@ -176,6 +176,8 @@ func TestRefusals(t *testing.T) {
 	}
 	_, encode := m.Encode("text", trace.SpecialsAuto)
 	_, missing := models.Open("no/such/place", models.Options{})
+	_, circuit := models.Open("planted-sun", models.Options{})
+	_, near := models.Open("./tinny", models.Options{})
 	_, backend := models.Open("testdata/goldens/gpt2", models.Options{Backend: "tpu"})
 	_, noXLA := models.Open("testdata/goldens/gpt2", models.Options{Backend: "xla"})
 	for _, c := range []struct {
@@ -192,6 +194,9 @@ func TestRefusals(t *testing.T) {
 		{"continuation", run(prompt, trace.Ask{Continuation: []int{1, 96, 3}}), "continuation: transformer: id 96 of token 1 is outside"},
 		{"text without tokenizer", encode, "has no tokenizer.json"},
 		{"no directory", missing, "no/such/place is neither a directory, nor an embedded model (tiny), nor a name of the Hub"},
+		{"misspelt circuit", circuit, `there is no circuit "planted-sun"; there are planted-offset, planted-relay, planted-induction, ` +
+			"planted-distractor, planted-sum, planted-and; did you mean planted-sum?"},
+		{"no embedded model", near, "nor a name of the Hub such as openai-community/gpt2: "},
 		{"backend", backend, `backend "tpu" is unknown; known are go, xla`},
 		{"xla not linked", noXLA, "backend xla is not part of this program"},
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/hub"
 	"github.com/headwater-ml/headwater/models/planted"
 	"github.com/headwater-ml/headwater/models/tiny"
@@ -55,11 +56,11 @@ func find(ctx context.Context, ref string, opts Options) (string, error) {
 	}
 	if strings.HasPrefix(ref, planted.Prefix) {
 		_, err := planted.Lookup(ref)
-		return "", fmt.Errorf("models: %w", err)
+		return "", fmt.Errorf("models: %w%s", err, meant(ref))
 	}
 	if _, invalid := hub.ParseRef(ref); invalid != nil || looksLikePath(ref) {
-		return "", fmt.Errorf("models: %s is neither a directory, nor an embedded model (%s), nor a name of the Hub such as openai-community/gpt2: %w",
-			ref, tiny.Name, fs.ErrNotExist)
+		return "", fmt.Errorf("models: %s is neither a directory, nor an embedded model (%s), nor a name of the Hub such as openai-community/gpt2%s: %w",
+			ref, tiny.Name, meant(ref), fs.ErrNotExist)
 	}
 	where, err := opts.hub()
 	if err != nil {
@@ -67,9 +68,18 @@ func find(ctx context.Context, ref string, opts Options) (string, error) {
 	}
 	dir, err := hub.Resolve(ctx, ref, where)
 	if err != nil {
-		return "", fmt.Errorf("models: %s is neither a directory nor an embedded model (%s); as a name of the Hub: %w", ref, tiny.Name, err)
+		return "", fmt.Errorf("models: %s is neither a directory nor an embedded model (%s)%s; as a name of the Hub: %w",
+			ref, tiny.Name, meant(ref), err)
 	}
 	return dir, nil
+}
+
+// meant asks whether an embedded model was meant whose name is near; "" if none is.
+func meant(ref string) string {
+	if near := strings.TrimSpace(trace.DidYouMean(ref, Builtin())); near != "" {
+		return "; " + near
+	}
+	return ""
 }
 
 // looksLikePath is whether ref can only be meant as a path.

@@ -141,6 +141,12 @@ func (o Options) explain(ctx context.Context, m attribution.Model, c Case) (*att
 	opts.Methods = slices.Concat(o.Methods, o.References)
 	opts.MaxTokens, opts.Continuation, opts.Contrast = 1, c.Continuation, c.Contrast
 	opts.OnStep, opts.OnProgress, opts.Positions = nil, nil, nil
+	if c.Continuation != "" {
+		opts.MaxTokens = 0
+	}
+	if !slices.ContainsFunc(opts.Methods, replaces) {
+		opts.Scoring.Replacement = "" // it is that of the tokens which Faithful takes away
+	}
 	if m.Info().Bidirectional {
 		opts.MaxTokens = 0
 		if c.Position != nil {
@@ -155,6 +161,16 @@ func (o Options) explain(ctx context.Context, m attribution.Model, c Case) (*att
 		return nil, fmt.Errorf("%d predictions are explained, want one: give a continuation of one token, or the position of an encoder", len(e.Steps))
 	}
 	return e, nil
+}
+
+// replaces is whether a method of that name replaces tokens.
+func replaces(name string) bool {
+	m, err := attribution.LookupMethod(name)
+	if err != nil || m.Scorer == "" {
+		return false
+	}
+	s, err := attribution.LookupScorer(m.Scorer)
+	return err == nil && s.Info().Replaces
 }
 
 // align compares every method's scores with the evidence, if there is any.

@@ -20,12 +20,14 @@ func Quantities() []Quantity { return []Quantity{Logit, Probability, LogProbabil
 
 // ParseQuantity reads the name of a quantity. The error lists the known ones.
 func ParseQuantity(s string) (Quantity, error) {
+	var known []string
 	for _, q := range Quantities() {
 		if string(q) == s {
 			return q, nil
 		}
+		known = append(known, string(q))
 	}
-	return "", fmt.Errorf("trace: quantity %q is unknown; known are %v", s, Quantities())
+	return "", fmt.Errorf("trace: quantity %.60q is unknown; %s", s, KnownAre(s, known))
 }
 
 // Objective is a number that a model computes from a text: a quantity of a token or class, at one position.

@@ -160,7 +160,8 @@ func ParseHeads(s string) (Heads, error) {
 	}
 	k, err := strconv.Atoi(s)
 	if err != nil || k < 0 {
-		return Heads{}, fmt.Errorf("trace: heads %q is not mean, max, min, each or a head's number from 0", s)
+		return Heads{}, fmt.Errorf("trace: heads %.60q: %swant mean, max, min, each or a head's number from 0",
+			s, DidYouMean(s, []string{"mean", "max", "min", "each"}))
 	}
 	return Heads{Fusion: OneHead, Head: k}, nil
 }

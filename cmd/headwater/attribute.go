@@ -32,6 +32,9 @@ func (p *program) attributeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
+			if err := rowsOnly(opts.Methods); err != nil {
+				return err
+			}
 			if cut != nil {
 				if err := needFlags(cmd, "input"); err != nil {
 					return err
@@ -48,15 +51,34 @@ func (p *program) attributeCommand() *cobra.Command {
 	methodFlags(cmd, &opts, "")
 	cmd.Flags().Func("cut", "say which edges limit the flow from a token to an input token, by their `numbers` TARGET:SOURCE from 0", func(s string) (err error) {
 		target, source, ok := strings.Cut(s, ":")
-		t, err1 := strconv.Atoi(target)
-		j, err2 := strconv.Atoi(source)
-		if cut = []int{t, j}; !ok || err1 != nil || err2 != nil || t < 0 || j < 0 {
-			return fmt.Errorf("want TARGET:SOURCE, two numbers from 0")
+		cut = make([]int, 2)
+		if !ok || setWhole(&cut[0], target, 0, maxIndex) != nil || setWhole(&cut[1], source, 0, maxIndex) != nil {
+			return fmt.Errorf("want TARGET:SOURCE, two whole numbers from 0 to %d", maxIndex)
 		}
 		return nil
 	})
 	cmd.Flags().StringVarP(&output, "output", "o", "", outputFlag)
 	return cmd
+}
+
+// rowsOnly refuses methods that ask the model again, for gradients or other texts: a file has rows alone.
+func rowsOnly(methods []string) error {
+	for _, name := range methods {
+		m, err := attribution.LookupMethod(name)
+		if err != nil {
+			return err
+		}
+		if m.Scorer == "" {
+			continue
+		}
+		s, err := attribution.LookupScorer(m.Scorer)
+		if err != nil {
+			return err
+		}
+		return usagef("--methods %s: it asks the model again (it needs %s), and a file has only what was recorded; "+
+			"headwater explain --methods %s takes a prompt and a model", name, s.Info().Needs, name)
+	}
+	return nil
 }
 
 // cut writes the edges that limit a flow, a line each.

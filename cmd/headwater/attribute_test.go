@@ -244,7 +244,7 @@ func TestAttributeRefusals(t *testing.T) {
 		{"negative", in(attention([]int{1, 3, 3}, set(3, -0.5))), "", 1, "row 1 column 0 is -0.5; want a number of 0 or more"},
 		{"head that is not there", in(good, "--heads", "1"), "", 2, "head 1; there are 1, from 0 to 0"},
 		{"layer that is not there", in(good, "--layers", "1"), "", 2, "layers 1 to 1; there are 1"},
-		{"residual", in(good, "--residual", "-0.1"), "", 2, "residual -0.1; it must be in [0,1]"},
+		{"residual", in(good, "--residual", "-0.1"), "", 2, "want a number from 0 to 1"},
 		{"no such folder", in(good, "-o", "OUT/x"), "", 1, "does not exist"},
 		{"flag of another command", in(good, "--max-tokens", "3"), "", 2, "unknown flag: --max-tokens"},
 	})

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,16 +11,10 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// promptLine is a line of --input.
-type promptLine struct {
-	Prompt       *string `json:"prompt"`
-	Continuation string  `json:"continuation"`
-	Positions    []int   `json:"positions"`
-}
-
-// explainAll explains the prompts of a file, one result a line, and ends at the first bad one. Results made so far stay.
+// explainAll explains the prompts of a file, one result a line, and ends at the first bad one. Results
+// made so far stay: on standard output, or in the part of a file.
 func (p *program) explainAll(ctx context.Context, f explainFlags) error {
-	input, name, err := p.openInput(f.input)
+	input, name, err := p.openInput(ctx, f.input)
 	if err != nil {
 		return err
 	}
@@ -35,81 +28,139 @@ func (p *program) explainAll(ctx context.Context, f explainFlags) error {
 	if err != nil {
 		return err
 	}
-	made, err := p.explainLines(ctx, m, f, lines(input, name), name, out)
-	if err != nil && made == 0 {
-		return err
-	}
-	if err != nil && f.output != "" {
-		err = fmt.Errorf("%w (%d results before it are in %s)", err, made, f.output)
-	}
-	return errors.Join(out.commit(), err)
+	return out.finish(p.explainLines(ctx, m, f, lines(input, name), name, out))
 }
 
 // openInput opens the file that -i names, standard input if that is "-", and says what it is called. The caller closes it.
-func (p *program) openInput(path string) (io.ReadCloser, string, error) {
+// Reading ends with ctx.
+func (p *program) openInput(ctx context.Context, path string) (io.ReadCloser, string, error) {
 	if path == "-" {
-		return io.NopCloser(p.stdin), "standard input", nil
+		return io.NopCloser(&impatient{ctx: ctx, r: p.stdin}), "standard input", nil
 	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, "", fmt.Errorf("input: %w", err)
 	}
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		file.Close()
+		return nil, "", fmt.Errorf("input %s is a directory; name a file with a line of JSON for each prompt", path)
+	}
 	return file, path, nil
 }
 
-// explainLines writes a result for each line and returns how many there are.
+// impatient reads until ctx is done: a terminal or a pipe may never answer.
+type impatient struct {
+	ctx  context.Context
+	r    io.Reader
+	rest []byte
+	err  error
+}
+
+// Read reads what there is. After the end of ctx somebody may still wait for r, who has a buffer of
+// their own.
+func (i *impatient) Read(b []byte) (int, error) {
+	if len(i.rest) == 0 && i.err == nil {
+		type piece struct {
+			data []byte
+			err  error
+		}
+		got := make(chan piece, 1)
+		go func() {
+			data := make([]byte, 1<<16)
+			n, err := i.r.Read(data)
+			got <- piece{data[:n], err}
+		}()
+		select {
+		case p := <-got:
+			i.rest, i.err = p.data, p.err
+		case <-i.ctx.Done():
+			return 0, i.ctx.Err()
+		}
+	}
+	n := copy(b, i.rest)
+	if i.rest = i.rest[n:]; len(i.rest) > 0 || n > 0 {
+		return n, nil
+	}
+	return 0, i.err
+}
+
+// explainLines writes a result for each line, and each is kept when it is there.
 func (p *program) explainLines(
 	ctx context.Context, m attribution.Model, f explainFlags, all func(func(line, error) bool), name string, out *output,
-) (made int, err error) {
+) error {
+	made := 0
 	for l, err := range all {
 		if err != nil {
-			return made, err
+			return err
 		}
 		if len(bytes.TrimSpace(l.text)) == 0 {
 			continue
 		}
 		e, err := p.explainLine(ctx, m, l.text, f)
 		if err == nil {
-			err = errors.Join(writeJSON(out, e), out.Flush())
+			made++
+			err = errors.Join(writeJSON(out, e), out.keep(count(made, "result")))
 		}
 		if err != nil {
-			return made, fmt.Errorf("%s line %d: %w", name, l.number, err)
+			return fmt.Errorf("%s line %d: %w", name, l.number, err)
 		}
-		made++
 	}
-	return made, nil
+	return nil
 }
 
-// explainLine explains one line.
+// count says how many of something there are: "1 result", "2 results".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// explainLine explains one line. Its own keys stand for flags; --max-tokens goes for the lines without
+// a continuation, all of which is explained.
 func (p *program) explainLine(ctx context.Context, m attribution.Model, text []byte, f explainFlags) (*attribution.Explanation, error) {
-	var l promptLine
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&l); err != nil {
-		return nil, badPromptLine(err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("there is more after the JSON object")
-	}
-	if l.Prompt == nil {
-		return nil, fmt.Errorf(`it has no "prompt"`)
+	l, err := readPromptLine(text)
+	if err != nil {
+		return nil, err
 	}
 	opts := f.opts
 	opts.Continuation, opts.Positions = l.Continuation, l.Positions
-	return p.watch(ctx, m, *l.Prompt, opts, f.by)
+	if opts.Continuation != "" {
+		opts.MaxTokens = 0
+	}
+	return p.watch(ctx, m, l.Prompt, opts, f.by)
 }
 
-// badPromptLine says what is wrong with a line in words of the line.
-func badPromptLine(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Field == "positions" {
-		return fmt.Errorf(`"positions" has a %s; want a list of numbers from 0`, wrong.Value)
+// promptLine is a line of --input.
+type promptLine struct {
+	Prompt, Continuation string
+	Positions            []int
+}
+
+// readPromptLine reads a line. What is there must say something: an empty continuation does not, as
+// --continuation "" does not.
+func readPromptLine(text []byte) (l promptLine, err error) {
+	o, err := readObject(text, "prompt", "continuation", "positions")
+	if err != nil {
+		return l, err
 	}
-	if wrong != nil && wrong.Field != "" {
-		return fmt.Errorf("%q is a %s; want a string", wrong.Field, wrong.Value)
+	if !o.has("prompt") {
+		return l, errors.New(`it has no "prompt"`)
 	}
-	if wrong != nil {
-		return fmt.Errorf(`it is a %s; want an object {"prompt":…}`, wrong.Value)
+	if l.Prompt, err = o.text("prompt"); err != nil {
+		return l, err
 	}
-	return fmt.Errorf(`want {"prompt":…} and, if needed, "continuation" or "positions": %w`, err)
+	if l.Continuation, err = o.text("continuation"); err != nil {
+		return l, err
+	}
+	if o.has("continuation") && l.Continuation == "" {
+		return l, usagef(`"continuation" is empty; leave it out to let the model continue`)
+	}
+	if l.Positions, err = o.numbers("positions", maxIndex); err != nil {
+		return l, err
+	}
+	if o.has("positions") && len(l.Positions) == 0 {
+		return l, usagef(`"positions" is empty; leave it out for those that the model chooses`)
+	}
+	return l, nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -37,10 +36,14 @@ type benchFlags struct {
 // maxBenchCases is how many cases of a kind one run takes.
 const maxBenchCases = 5000
 
+// maxBeam is how many sets the search for the best ranking keeps.
+const maxBeam = 1000
+
 func (p *program) benchCommand() *cobra.Command {
 	bench := &cobra.Command{
 		Use:   "bench",
 		Short: "measure how far methods can be believed",
+		Args:  knownCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return usagef("bench measures methods: headwater bench methods")
 		},
@@ -80,11 +83,13 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 	scorerFlags(cmd, &f.opts.Explain)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "take the cases of this `FILE`, a line of JSON each; - is standard input")
 	cmd.Flags().BoolVar(&f.planted, "planted", false, "take the planted circuits, each a model with a group of cases, instead of one model")
-	cmd.Flags().IntVar(&f.cases, "cases", 50, "take `N` sentences of each kind of the grammar, or of each circuit")
-	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "`number` that the sentences are drawn with; equal ones give equal sentences")
+	f.cases, f.timed = 50, 8
+	wholeFlag(cmd.Flags(), &f.cases, "cases", 1, maxBenchCases, "take `N` sentences of each kind of the grammar, or of each circuit", "50")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "`number` that the sentences are drawn with, from 0 to 18446744073709551615; equal ones give equal sentences")
 	cmd.Flags().BoolVar(&f.noContrast, "no-contrast", false, "let scorers explain the answer alone, without its foil")
 	cmd.Flags().BoolVar(&f.faithful, "faithful", false, "also measure what the answer loses without the tokens that each method names")
-	cmd.Flags().IntVar(&f.opts.Beam, "naopc", 0, "with --faithful, also measure between the worst and the best ranking of each text, found by a beam of `N` sets beyond ten tokens")
+	wholeFlag(cmd.Flags(), &f.opts.Beam, "naopc", 0, maxBeam,
+		"with --faithful, also measure between the worst and the best ranking of each text, found by a beam of `N` sets beyond ten tokens", "0, none")
 	cmd.Flags().Func("references", "also correlate every method with these `names` of methods, joined by commas, such as occlusion,gradient", func(s string) error {
 		for name := range strings.SplitSeq(s, ",") {
 			m, err := attribution.LookupMethod(strings.TrimSpace(name))
@@ -97,7 +102,7 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 	})
 	cmd.Flags().BoolVar(&f.soft, "soft", false, "with --faithful, take parts of embeddings away as well, 8 draws each")
 	cmd.Flags().BoolVar(&f.randomized, "randomized", false, "also compare with the same model after its weights were shuffled, which a method should notice")
-	cmd.Flags().IntVar(&f.timed, "timed", 8, "measure the time of `N` sentences; 0 is none")
+	wholeFlag(cmd.Flags(), &f.timed, "timed", 0, maxBenchCases, "measure the time of `N` sentences", "8")
 	cmd.Flags().StringVar(&f.resume, "resume", "", "keep results in this `FILE`, case by case, and go on where it ends")
 	jsonFlag(cmd, &f.json)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
@@ -107,14 +112,8 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 // check returns a usage error for flags that do not go together.
 func (f *benchFlags) check(cmd *cobra.Command) error {
 	switch {
-	case f.cases < 1 || f.cases > maxBenchCases:
-		return usagef("--cases %d: want a number from 1 to %d", f.cases, maxBenchCases)
-	case f.timed < 0:
-		return usagef("--timed %d: want a number from 0", f.timed)
 	case f.opts.Explain.Contrast != "":
 		return usagef("--contrast is each case's own here: name it in the cases of --input")
-	case f.opts.Beam < 0 || f.opts.Beam > 1000:
-		return usagef("--naopc %d: want a number of sets from 1 to 1000, or 0 for none", f.opts.Beam)
 	case f.opts.Beam > 0 && !f.faithful:
 		return usagef("--naopc is a part of --faithful")
 	case f.soft && !f.faithful:
@@ -222,14 +221,14 @@ func (p *program) randomize(ctx context.Context, f benchFlags, m *models.Model, 
 }
 
 // benchCases returns the cases of a file, of a circuit or of the grammar.
-func (p *program) benchCases(f benchFlags, m attribution.Model) ([]evaluate.Case, error) {
+func (p *program) benchCases(ctx context.Context, f benchFlags, m attribution.Model) ([]evaluate.Case, error) {
 	if f.circuit() {
 		return plantedCases(f.model, f.cases, f.seed, !f.noContrast)
 	}
 	if f.input == "" {
 		return grammarCases(m, f.cases, f.seed, !f.noContrast), nil
 	}
-	input, name, err := p.openInput(f.input)
+	input, name, err := p.openInput(ctx, f.input)
 	if err != nil {
 		return nil, err
 	}
@@ -242,10 +241,8 @@ func (p *program) benchCases(f benchFlags, m attribution.Model) ([]evaluate.Case
 		if len(strings.TrimSpace(string(l.text))) == 0 {
 			continue
 		}
-		var c evaluate.Case
-		d := json.NewDecoder(strings.NewReader(string(l.text)))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&c); err != nil {
+		c, err := readCase(l.text)
+		if err != nil {
 			return nil, fmt.Errorf("%s line %d: %w", name, l.number, err)
 		}
 		if f.noContrast {

@@ -166,7 +166,10 @@ func costs(ctx context.Context, m attribution.Model, cases []evaluate.Case, opts
 func once(ctx context.Context, m attribution.Model, c evaluate.Case, method string, opts evaluate.Options) error {
 	if method != plainLine {
 		o := opts.Explain
-		o.Methods, o.MaxTokens, o.Continuation = []string{method}, 1, c.Continuation
+		o.Methods, o.Continuation = []string{method}, c.Continuation
+		if c.Continuation == "" {
+			o.MaxTokens = 1
+		}
 		if info := m.Info(); info.Bidirectional {
 			o.MaxTokens = 0
 			if c.Position != nil {

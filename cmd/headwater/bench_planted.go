@@ -37,7 +37,7 @@ func (p *program) benchParts(ctx context.Context, f benchFlags) ([]benchPart, er
 		if err != nil {
 			return nil, err
 		}
-		cases, err := p.benchCases(f, m)
+		cases, err := p.benchCases(ctx, f, m)
 		if err != nil {
 			return nil, err
 		}

@@ -108,10 +108,11 @@ func TestBenchInput(t *testing.T) {
 	}
 	checkRefusals(t, []refusal{
 		{"no subcommand", []string{"bench"}, "", statusUsage, "headwater bench methods"},
-		{"cases", []string{"bench", "methods", "--cases", "0"}, "", statusUsage, "--cases 0: want"},
+		{"misspelt subcommand", []string{"bench", "method"}, "", statusUsage, `unknown command "method"; did you mean methods? known are methods`},
+		{"cases", []string{"bench", "methods", "--cases", "0"}, "", statusUsage, `--cases "0": want`},
 		{"soft alone", []string{"bench", "methods", "--soft"}, "", statusUsage, "part of --faithful"},
 		{"beam alone", []string{"bench", "methods", "--naopc", "3"}, "", statusUsage, "part of --faithful"},
-		{"beam", []string{"bench", "methods", "--naopc", "-1"}, "", statusUsage, "--naopc -1: want"},
+		{"beam", []string{"bench", "methods", "--naopc", "-1"}, "", statusUsage, `--naopc "-1": want`},
 		{"no such reference", []string{"bench", "methods", "--references", "truth"}, "", statusUsage, "unknown method"},
 		{"grammar of another model", []string{"bench", "methods", "--model", filepath.Join(goldens, "gpt2")}, "", statusUsage, "knows no grammar"},
 		{"planted and a model", []string{"bench", "methods", "--planted", "--model", "tiny"}, "", statusUsage, "--planted brings its own models"},
@@ -120,7 +121,12 @@ func TestBenchInput(t *testing.T) {
 		{"no circuit", []string{"explain", "--model", "planted-parrot", "a"}, "", statusError, "there is no circuit"},
 		{"both", []string{"bench", "methods", "-i", "-", "--cases", "3"}, "", statusUsage, "--input gives others"},
 		{"no cases", []string{"bench", "methods", "-i", "-"}, "\n", statusError, "standard input has no cases"},
-		{"no such field", []string{"bench", "methods", "-i", "-"}, `{"promt":"x"}`, statusError, "line 1"},
+		{"no such field", []string{"bench", "methods", "-i", "-"}, `{"promt":"x"}`, statusError, `line 1: unknown key "promt"; did you mean prompt? known are "group"`},
+		{"field of another type", []string{"bench", "methods", "-i", "-"}, `{"prompt":7}`, statusError, `line 1: "prompt" is a number; want a string`},
+		{"field twice", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","prompt":"b"}`, statusError, `line 1: key "prompt" is there twice`},
+		{"no pair", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","evidence":[[1]]}`, statusError, `"evidence" has [1] as number 1; want [begin,end]`},
+		{"no list of pairs", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","evidence":3}`, statusError, `"evidence" is a number; want a list of [begin,end]`},
+		{"negative position", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","position":-1}`, statusUsage, `"position" has -1 as number 1; want whole numbers from 0`},
 		{"evidence elsewhere", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, `{"prompt":"the keys","evidence":[[50,60]]}`, statusError, "no token of the prompt lies in the evidence"},
 		{"unknown method", []string{"bench", "methods", "--methods", "best"}, "", statusUsage, "unknown method"},
 	})

@@ -6,11 +6,15 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 )
 
@@ -35,8 +39,37 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return statusOK
 	}
-	p.say("%s", strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
+	p.say("%s", cutNames(strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted")))
 	return statusOf(err)
+}
+
+// Names in errors come from users and files and can be of any length. What is longer than longQuote in
+// quotes, or than longWord without a space, such as a path, is cut, so that what follows can be read.
+const (
+	longQuote = 100
+	longWord  = 300
+)
+
+var (
+	quotes = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
+	words  = regexp.MustCompile(`\S+`)
+)
+
+// cutNames cuts the long names of an error: of a quoted one the beginning remains, of a path also the
+// end.
+func cutNames(text string) string {
+	text = quotes.ReplaceAllStringFunc(text, func(quoted string) string {
+		if len(quoted) <= longQuote {
+			return quoted
+		}
+		return strings.ToValidUTF8(quoted[:60], "") + `…"`
+	})
+	return words.ReplaceAllStringFunc(text, func(word string) string {
+		if len(word) <= longWord {
+			return word
+		}
+		return strings.ToValidUTF8(word[:100], "") + "…" + strings.ToValidUTF8(word[len(word)-60:], "")
+	})
 }
 
 // oneLine joins lines. Python that an error shows on lines of its own remains Python.
@@ -61,7 +94,7 @@ func (p *program) root() *cobra.Command {
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		Args:              knownCommand, SuggestionsMinimumDistance: 2,
+		Args:              knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(p.stderr)
 			if err := cmd.Help(); err != nil {
@@ -104,9 +137,6 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		return usagef("unknown command %q; did you mean %s?", args[0], strings.Join(near, " or "))
-	}
 	var names []string
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
@@ -114,15 +144,15 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if names == nil {
-		return usagef("%s has no commands, got %q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
+		return usagef("%s has no commands, got %.60q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
 	}
-	return usagef("unknown command %q; known are %s", args[0], strings.Join(names, ", "))
+	return usagef("unknown command %.60q; %s", args[0], trace.KnownAre(args[0], names))
 }
 
 // noArguments refuses arguments of a command that takes none.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef("%s takes no argument, got %q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
+		return usagef("%s takes no argument, got %.60q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
 	}
 	return nil
 }
@@ -141,9 +171,43 @@ func needFlags(cmd *cobra.Command, names ...string) error {
 	return usagef("%s needs %s; see %s --help", cmd.Name(), strings.Join(missing, " and "), cmd.CommandPath())
 }
 
-// interruptible returns a context that the first Ctrl-C or termination signal ends; the second one ends the program.
+// interruptible returns a context that ends with the first Ctrl-C, termination or hangup of the
+// terminal. The second one ends the program at once, and keeps what is complete of its outputs.
 func interruptible(cmd *cobra.Command) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
+	ctx, cancel := context.WithCancel(cmd.Context())
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it, and means that
+		ends = append(ends, syscall.SIGHUP)
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, ends...)
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-done:
+			return
+		}
+		select {
+		case s := <-signals:
+			unfinished.rescue()
+			endBy(s)
+		case <-done:
+		}
+	}()
+	return ctx, sync.OnceFunc(func() {
+		signal.Stop(signals)
+		close(done)
+		cancel()
+	})
+}
+
+// endBy ends the program as the signal does by itself, so that a shell sees what it was.
+func endBy(s os.Signal) {
+	signal.Reset(s)
+	if self, err := os.FindProcess(os.Getpid()); err == nil && self.Signal(s) == nil {
+		time.Sleep(time.Second) // the signal is on its way
+	}
+	os.Exit(statusError)
 }

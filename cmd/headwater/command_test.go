@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -58,6 +59,9 @@ func checkRefusals(t *testing.T, cases []refusal) {
 			}
 			if strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "headwater: ") || strings.Contains(stderr, "goroutine") {
 				t.Errorf("error %q; want one line that begins with headwater:", stderr)
+			}
+			if long := regexp.MustCompile(`[^ ]{400}`).FindString(stderr); long != "" || strings.Contains(stderr, "unmarshal") || strings.Contains(stderr, "Go struct") {
+				t.Errorf("error %q; want no long word and no word of Go", stderr)
 			}
 			if stdout != "" {
 				t.Errorf("standard output %q; want none", stdout)
@@ -125,9 +129,16 @@ func write(t *testing.T, path string, data []byte) {
 func TestWrongCommands(t *testing.T) {
 	checkRefusals(t, []refusal{
 		{"unknown command", []string{"expose"}, "", 2, `unknown command "expose"; known are attribute, bench, certify, doctor, download, examples, explain, `},
-		{"misspelt command", []string{"explian"}, "", 2, `unknown command "explian"; did you mean explain?`},
-		{"unknown flag", []string{"explain", "--modle", "tiny", "a"}, "", 2, "unknown flag: --modle; see headwater explain --help"},
-		{"unknown short flag", []string{"methods", "-x"}, "", 2, "unknown shorthand flag: 'x' in -x"},
+		{"misspelt command", []string{"explian"}, "", 2, `unknown command "explian"; did you mean explain? known are attribute, `},
+		{"misspelt command of a command", []string{"setup", "xlaa"}, "", 2, `unknown command "xlaa"; did you mean xla? known are xla`},
+		{"misspelt tap", []string{"trace", "--taps", "hiden", "--ids", "1", "-o", "OUT"}, "", 2, `unknown tap "hiden"; did you mean hidden? known are scores, `},
+		{"misspelt source", []string{"setup", "xla", "--source", "wheels"}, "", 2, `--source "wheels" is unknown; did you mean wheel? known are go-xla, wheel`},
+		{"long flag", []string{"explain", "--" + strings.Repeat("f", 5000)}, "", 2, "; see headwater explain --help"},
+		{"gradients of a file", []string{"attribute", "--input", "nope", "--methods", "attn-lrp", "-o", "OUT"}, "", 2, "--methods attn-lrp: it asks the model again (it needs gradients"},
+		{"gradients of a cut", []string{"attribute", "--input", "nope", "--methods", "occlusion", "--cut", "1:0"}, "", 2, "--methods occlusion: it asks the model again"},
+		{"check without a check", []string{"doctor", "--quick", "--check"}, "", 2, "--check does nothing with --quick"},
+		{"unknown flag", []string{"explain", "--modle", "tiny", "a"}, "", 2, "unknown flag: --modle; did you mean --model?; see headwater explain --help"},
+		{"unknown short flag", []string{"methods", "-x"}, "", 2, "unknown flag: -x; see headwater methods"},
 		{"flag without value", []string{"explain", "--format"}, "", 2, "flag needs an argument: --format"},
 		{"help of an unknown command", []string{"help", "expose"}, "", 2, `unknown command "expose"`},
 		{"argument of methods", []string{"methods", "rollout"}, "", 2, `methods takes no argument, got "rollout"`},

@@ -89,12 +89,12 @@ func (p *program) doctorCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			switch {
-			case f.size < 16 || f.size > 16384:
-				return usagef("--size %d: want a number from 16 to 16384", f.size)
-			case f.timeout <= 0:
-				return usagef("--timeout %v: want a time above 0", f.timeout)
-			case f.probe != "":
+			for _, name := range []string{"check", "size", "timeout"} {
+				if f.quick && cmd.Flags().Changed(name) {
+					return usagef("--%s does nothing with --quick, which loads no plugin and measures nothing", name)
+				}
+			}
+			if f.probe != "" {
 				return p.probe(ctx, f)
 			}
 			return p.doctor(ctx, f)
@@ -103,12 +103,22 @@ func (p *program) doctorCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.json, "json", false, "write JSON")
 	cmd.Flags().BoolVar(&f.check, "check", false, "let the embedded model answer on every backend and compare")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "load no plugin and measure nothing")
-	cmd.Flags().IntVar(&f.size, "size", 1024, "rows and columns of the matrices that are multiplied, `N`")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 2*time.Minute, "give up on a backend after this `time`")
+	f.size, f.timeout = 1024, 2*time.Minute
+	wholeFlag(cmd.Flags(), &f.size, "size", 16, 16384, "rows and columns of the matrices that are multiplied, `N`", "1024")
+	cmd.Flags().Func("timeout", "give up on a backend after this `time`, from 1ms to 24h (default 2m)", func(s string) (err error) {
+		f.timeout, err = time.ParseDuration(s)
+		if err != nil || f.timeout < time.Millisecond || f.timeout > maxTimeout {
+			return errors.New("want a time from 1ms to 24h, such as 90s or 2h")
+		}
+		return nil
+	})
 	cmd.Flags().StringVar(&f.probe, "probe", "", "compute on this `BACKEND` and say how it went, as JSON")
 	cmd.Flags().Lookup("probe").Hidden = true // what doctor calls in a process of its own
 	return cmd
 }
+
+// maxTimeout is how long a backend may take to answer: compiling takes minutes at most.
+const maxTimeout = 24 * time.Hour
 
 // doctor looks, and writes what it finds.
 func (p *program) doctor(ctx context.Context, f doctorFlags) error {

@@ -20,6 +20,7 @@ const asProgram = "HEADWATER_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
+		actAsProgram()
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
@@ -212,8 +213,8 @@ func TestSetupRefusals(t *testing.T) {
 		{"hash alone", []string{"setup", "xla", "--sha256", "0"}, "", 2, "the file of --from, which is missing"},
 		{"two sources", []string{"setup", "xla", "--source", "wheel", "--from", "x"}, "", 2, "do not go together"},
 		{"unknown source", []string{"setup", "xla", "--source", "conda"}, "", 2, `--source "conda" is unknown; known are go-xla, wheel`},
-		{"size", []string{"doctor", "--size", "3"}, "", 2, "--size 3: want a number from 16 to 16384"},
-		{"timeout", []string{"doctor", "--timeout", "0s"}, "", 2, "--timeout 0s: want a time above 0"},
+		{"size", []string{"doctor", "--size", "3"}, "", 2, `--size "3": want a whole number from 16 to 16384`},
+		{"timeout", []string{"doctor", "--timeout", "0s"}, "", 2, `--timeout "0s": want a time from 1ms to 24h`},
 		{"argument", []string{"doctor", "xla"}, "", 2, "doctor takes no argument"},
 	})
 }

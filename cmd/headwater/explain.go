@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,13 +59,11 @@ func (p *program) explainCommand() *cobra.Command {
 	generationFlags(cmd, &f.opts)
 	scorerFlags(cmd, &f.opts)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "explain the prompts of `FILE`, a line of JSON each; - is standard input")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag+partialFlag)
 	cmd.Flags().StringVar(&f.format, "format", "", "form of the result: `text|html|json` (default text; json with --input)")
 	cmd.Flags().StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
-	cmd.Flags().IntVar(&f.width, "width", 0, "`columns` of text, from 60 (default those of the terminal, else 100)")
-	cmd.Flags().Func("top", "show in text only the `K` strongest prompt tokens of each method, the strongest first", func(s string) error {
-		return setCount(&f.top, s)
-	})
+	wholeFlag(cmd.Flags(), &f.width, "width", 60, 10000, "`columns` of text", "those of the terminal, else 100")
+	wholeFlag(cmd.Flags(), &f.top, "top", 1, maxTop, "show in text only the strongest prompt tokens of each method, `K` of them, the strongest first", "")
 	byFlag(cmd, &f.by)
 	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as \"and\" in text and html; no number changes")
 	return cmd
@@ -85,20 +84,36 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 		return usagef(`--position does not go with --input: write "positions" into its lines`)
 	case f.input != "" && f.format != "" && f.format != "json":
 		return usagef("--input writes a line of JSON for each prompt; --format %s does not go with it", f.format)
-	case f.top > 0 && f.format != "" && f.format != "text" || f.top > 0 && f.input != "":
-		return usagef("--top is for text; html and json have all tokens")
-	case cmd.Flags().Changed("width") && (f.width < 60 || f.width > 10000):
-		return usagef("--width %d: want a number from 60 to 10000", f.width)
-	}
-	if f.format == "" {
+	case f.format == "" && f.input != "":
+		f.format = "json"
+	case f.format == "":
 		f.format = "text"
 	}
 	return cmp.Or(
 		oneOf("format", f.format, "text", "html", "json"),
 		oneOf("color", f.color, "auto", "always", "never"),
+		f.checkForm(cmd),
 		checkSampling(cmd, f.opts),
 		f.checkBy(args),
 	)
+}
+
+// checkForm refuses flags that the form of the result has no use for.
+func (f *explainFlags) checkForm(cmd *cobra.Command) error {
+	for _, flag := range []struct {
+		name, why string
+		forms     []string
+	}{
+		{"top", "html and json have all tokens", []string{"text"}},
+		{"width", "html and json have no columns", []string{"text"}},
+		{"color", "html has its own colours, and json has none", []string{"text"}},
+		{"filter", "json has the numbers of all tokens", []string{"text", "html"}},
+	} {
+		if cmd.Flags().Changed(flag.name) && !slices.Contains(flag.forms, f.format) {
+			return usagef("--%s is for %s: %s", flag.name, strings.Join(flag.forms, " and "), flag.why)
+		}
+	}
+	return nil
 }
 
 // checkBy returns a usage error if spans do not fit the prompt, as far as that is known before it is put into a conversation.
@@ -143,9 +158,12 @@ func (p *program) explainTo(ctx context.Context, out *output, m attribution.Mode
 		e.Warnings = append(e.Warnings, "Stopped after "+e.Made()+".")
 	}
 	if failed := p.show(out, f, e); failed != nil {
-		return failed
+		return out.finish(failed)
 	}
-	return errors.Join(out.commit(), err)
+	if err != nil {
+		err = errors.Join(out.keep(e.Made()), err)
+	}
+	return out.finish(err)
 }
 
 // interrupted reports whether an explanation was cut short and has something to show.

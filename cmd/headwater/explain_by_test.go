@@ -85,8 +85,8 @@ func TestExplainByRefusals(t *testing.T) {
 		{"overlap", in("--by", "0:3,2:5", "the keys"), "", 2, "spans 0 to 3 and 2 to 5 overlap"},
 		{"of no token", in("--by", "3:4", "the keys"), "", 2, `--by: attribution: span 3 to 4, " ", holds the beginning of no token`},
 		{"outside a line", in("--by", "0:9", "--input", "-"), line, 2, "line 1: --by: attribution: span 0 to 9; the text has bytes 0 to 8"},
-		{"no top", in("--top", "0", "a"), "", 2, `--top "0": want a number from 1`},
-		{"top of a page", in("--top", "3", "--format", "html", "a"), "", 2, "--top is for text; html and json have all tokens"},
+		{"no top", in("--top", "0", "a"), "", 2, `--top "0": want a whole number from 1 to 1000000`},
+		{"top of a page", in("--top", "3", "--format", "html", "a"), "", 2, "--top is for text: html and json have all tokens"},
 		{"top of lines", in("--top", "3", "--input", "-"), line, 2, "--top is for text"},
 	})
 }

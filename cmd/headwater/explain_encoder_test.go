@@ -96,9 +96,9 @@ func TestExplainEncoderRefusals(t *testing.T) {
 		},
 		{"a position outside", in("--position", "9", "the keys"), "", 2, "position 9; the text has 5 tokens, from 0 to 4: 0 \"[CLS]\""},
 		{"a position twice", in("--position", "1,1", "the keys"), "", 2, "position 1 is given twice"},
-		{"a word as position", in("--position", "keys", "the keys"), "", 2, "want numbers from 0, joined by commas"},
-		{"a negative position", in("--position=-1", "the keys"), "", 2, "want numbers from 0"},
-		{"no position", in("--position", "", "the keys"), "", 2, "want numbers from 0"},
+		{"a word as position", in("--position", "keys", "the keys"), "", 2, "want whole numbers from 0 to 1000000, joined by commas"},
+		{"a negative position", in("--position=-1", "the keys"), "", 2, "want whole numbers from 0"},
+		{"no position", in("--position", "", "the keys"), "", 2, "want whole numbers from 0"},
 		{"continuation", in("--continuation", " are", "the [MASK]"), "", 2, "a continuation does not go with"},
 		{"max tokens", in("--max-tokens", "2", "the [MASK]"), "", 2, "max tokens 2 does not go with"},
 		{"sampling", in("--temperature", "1", "the [MASK]"), "", 2, "sampling does not go with"},
@@ -106,9 +106,9 @@ func TestExplainEncoderRefusals(t *testing.T) {
 		{"longer than the context", in(strings.Repeat("the ", 100)), "", 2, "102 tokens, but the context of"},
 		{"positions of a decoder", []string{"explain", "--backend", "go", "-o", "OUT", "--position", "1", "the keys"}, "", 2, `positions [1]; "tiny" generates`},
 		{"input and position", in("--input", "-", "--position", "1"), "", 2, `write "positions" into its lines`},
-		{"positions of another type", in("--input", "-"), `{"prompt":"the keys","positions":"1"}`, 1, `"positions" has a string; want a list of numbers from 0`},
-		{"positions that are no numbers", in("--input", "-"), `{"prompt":"the keys","positions":["a"]}`, 1, `"positions" has a string; want a list`},
-		{"a part of a position", in("--input", "-"), `{"prompt":"the keys","positions":[1.5]}`, 1, `"positions" has a number 1.5; want a list`},
+		{"positions of another type", in("--input", "-"), `{"prompt":"the keys","positions":"1"}`, 1, `"positions" is a string; want a list of whole numbers from 0 to 1000000`},
+		{"positions that are no numbers", in("--input", "-"), `{"prompt":"the keys","positions":["a"]}`, 1, `"positions" has "a" as number 1; want whole numbers from 0`},
+		{"a part of a position", in("--input", "-"), `{"prompt":"the keys","positions":[1.5]}`, 1, `"positions" has 1.5 as number 1; want whole numbers`},
 	})
 }
 

@@ -13,5 +13,6 @@ import (
 
 func main() {
 	restartForCUDA(os.Args)
+	ignoreFileLimit()
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -23,8 +24,8 @@ type modelFlags struct {
 func (f *modelFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.model, "model", "m", "", "the `MODEL`: an embedded one, a directory in Hugging Face layout or a name of the Hub such as openai-community/gpt2[@revision] (default tiny)")
 	cmd.Flags().Func("dtype", "hold the weights as `TYPE`: float32, or bfloat16 for half the memory and about 2 digits (default float32)", func(s string) error {
-		if s != "float32" && s != "bfloat16" {
-			return fmt.Errorf("known are float32, bfloat16")
+		if known := []string{"float32", "bfloat16"}; !slices.Contains(known, s) {
+			return errors.New(trace.KnownAre(s, known))
 		}
 		f.dtype = s
 		return nil
@@ -56,7 +57,11 @@ func (f *modelFlags) addBackend(cmd *cobra.Command) {
 	cmd.Flags().Func("backend", usage, func(s string) error {
 		kind, path, named := strings.Cut(s, ":")
 		if s != "" && (!slices.Contains(models.Backends(), kind) || named && (path == "" || kind == "go")) {
-			return fmt.Errorf("known are %s", names)
+			near := ""
+			if !slices.Contains(models.Backends(), kind) {
+				near = trace.DidYouMean(kind, models.Backends())
+			}
+			return fmt.Errorf("%sknown are %s", near, names)
 		}
 		f.backend = s
 		return nil
@@ -78,17 +83,18 @@ func methodFlags(cmd *cobra.Command, o *attribution.Options, methods string) {
 	})
 	f.Func("heads", "fuse attention heads as `mean|max|min|K`; K is one head's number from 0 (default mean)", func(s string) (err error) {
 		o.Heads, err = trace.ParseHeads(s)
-		if err != nil || o.Heads.Fusion == trace.EachHead { // methods need one matrix a layer
-			return fmt.Errorf("want mean, max, min or the number of a head, from 0")
+		if err != nil || s == "" || o.Heads.Fusion == trace.EachHead || o.Heads.Head > maxIndex { // methods need one matrix a layer
+			near := trace.DidYouMean(s, []string{"mean", "max", "min"})
+			return fmt.Errorf("%swant mean, max, min or the number of a head, from 0 to %d", near, maxIndex)
 		}
 		return nil
 	})
 	f.Func("per-head", "look at head `K` of each layer over lower layers merged by their mean", func(s string) error {
-		return setInt(&o.PerHead, s)
+		return setIndex(&o.PerHead, s)
 	})
 	f.Func("residual", "weight `R` of the residual connection, from 0 to 1 (default: each method's own, mostly 0.5)", func(s string) error {
 		r, err := strconv.ParseFloat(s, 64)
-		if err != nil {
+		if err != nil || !(r >= 0 && r <= 1) {
 			return fmt.Errorf("want a number from 0 to 1")
 		}
 		o.Residual = &r
@@ -97,12 +103,12 @@ func methodFlags(cmd *cobra.Command, o *attribution.Options, methods string) {
 	f.Func("layers", "combine layers `A:B` only, from 0 and inclusive; A: and :B leave one end open (default all)", func(s string) error {
 		return setLayers(o, s)
 	})
-	f.Float64Var(&o.Threshold, "threshold", 0, "set value-zeroing distances below `D` to 0")
+	realFlag(f, &o.Threshold, "threshold", maxThreshold, false, "set value-zeroing distances below `D` to 0", "0, none")
 	f.BoolVar(&o.Lift, "lift", false, "divide by what uniform attention would give at the same place; for raw, rollout and flow")
 	f.BoolVar(&o.LocalLift, "local-lift", false, "divide each layer's rows by uniform attention before the residual is added")
 	f.BoolVar(&o.MeasuredResidual, "measured-residual", false, "weigh the residual of each token and layer by the model's own mixing ratio")
 	f.BoolVar(&o.DropSink, "drop-sink", false, "take the first source out of every row before layers are combined")
-	f.Float64Var(&o.Discard, "discard", 0, "set the lowest `PART` of the entries, from 0 to below 1, to 0 before the residual is added")
+	realFlag(f, &o.Discard, "discard", 1, true, "before the residual is added, set the lowest entries to 0, this `PART` of all", "0, none")
 }
 
 // scorerFlags adds the flags that say how scorers work.
@@ -113,18 +119,16 @@ func scorerFlags(cmd *cobra.Command, o *attribution.Options) {
 		o.Scoring.Quantity, err = trace.ParseQuantity(s)
 		return err
 	})
-	f.IntVar(&o.Scoring.Steps, "steps", 0, "take `N` points of the integral of integrated gradients (default 32)")
-	f.IntVar(&o.Scoring.Samples, "samples", 0, "draw `N` random replacements in reagent (default 256)")
+	wholeFlag(f, &o.Scoring.Steps, "steps", 1, maxSteps, "take `N` points of the integral of integrated gradients", "32")
+	wholeFlag(f, &o.Scoring.Samples, "samples", 1, maxSamples, "draw `N` random replacements in reagent", "256")
 	f.StringVar(&o.Scoring.Replacement, "replacement", "", "`what` stands for a token that occlusion and its like take away: mask, unknown, pad, end, delete, zero or a token (default the first of mask, unknown and delete that the model has)")
-	f.IntVar(&o.Scoring.Batch, "batch", 0, "let scorers run `N` texts at once (default 16)")
+	wholeFlag(f, &o.Scoring.Batch, "batch", 1, maxBatch, "let scorers run `N` texts at once", "16")
 }
 
 // generationFlags adds the flags that say what is generated and which rows explain it.
 func generationFlags(cmd *cobra.Command, o *attribution.Options) {
 	f := cmd.Flags()
-	f.Func("max-tokens", "generate at most `N` tokens (default 16)", func(s string) error {
-		return setCount(&o.MaxTokens, s)
-	})
+	wholeFlag(f, &o.MaxTokens, "max-tokens", 1, maxTokens, "generate at most `N` tokens", "16")
 	f.Func("continuation", "explain this `text` instead of one that the model chooses; begin it with a space where one belongs", func(s string) error {
 		if s == "" {
 			return fmt.Errorf("want some text")
@@ -137,13 +141,11 @@ func generationFlags(cmd *cobra.Command, o *attribution.Options) {
 	})
 	specialFlag(cmd, &o.Specials)
 	f.BoolVar(&o.Chat, "chat", false, "take the prompt for what a user says, put it into the model's chat template, and explain the answer")
-	f.Float64Var(&o.Sampling.Temperature, "temperature", 0, "draw tokens at temperature `T`; 0 takes the most probable one")
-	f.IntVar(&o.Sampling.TopK, "top-k", 0, "draw among the `K` most probable tokens; 0 is all")
-	f.Float64Var(&o.Sampling.TopP, "top-p", 0, "draw among the most probable tokens that have `P` together; 0 is all")
-	f.Uint64Var(&o.Sampling.Seed, "seed", 0, "`number` that drawing begins with; equal ones give equal tokens")
-	f.Func("alternatives", "show the `N` most probable tokens of each place (default 5)", func(s string) error {
-		return setCount(&o.Alternatives, s)
-	})
+	realFlag(f, &o.Sampling.Temperature, "temperature", maxTemperature, false, "draw tokens at temperature `T`", "0, which takes the most probable one")
+	wholeFlag(f, &o.Sampling.TopK, "top-k", 0, maxTopK, "draw among the `K` most probable tokens", "0, which is all")
+	realFlag(f, &o.Sampling.TopP, "top-p", 1, false, "draw among the most probable tokens that have `P` together", "0, which is all")
+	f.Uint64Var(&o.Sampling.Seed, "seed", 0, "`number` that drawing begins with, from 0 to 18446744073709551615; equal ones give equal tokens")
+	wholeFlag(f, &o.Alternatives, "alternatives", 1, maxAlternatives, "show the `N` most probable tokens of each place", "5")
 	f.BoolVar(&o.AllLevels, "all-levels", false, "compute flow of every layer, not of the top one alone: as many times the work")
 	f.BoolVar(&o.OwnRow, "own-row", false, "explain each token by its own row, not by the row that predicts it")
 }
@@ -152,7 +154,8 @@ func generationFlags(cmd *cobra.Command, o *attribution.Options) {
 func byFlag(cmd *cobra.Command, by *attribution.Division) {
 	cmd.Flags().Func("by", "put prompt tokens together by `word|sentence|BEGIN:END,BEGIN:END`, bytes of the prompt from 0 and END not included: shares and scores are added up, of flow and lift the highest counts (default tokens)", func(s string) (err error) {
 		if *by, err = attribution.ParseDivision(s); err != nil || s == "" {
-			return fmt.Errorf("want word, sentence, or bytes as BEGIN:END,BEGIN:END, counted from 0 and END not included")
+			return fmt.Errorf("%swant word, sentence, or bytes as BEGIN:END,BEGIN:END, counted from 0 and END not included",
+				trace.DidYouMean(s, []string{"word", "sentence"}))
 		}
 		return nil
 	})
@@ -161,9 +164,9 @@ func byFlag(cmd *cobra.Command, by *attribution.Division) {
 // addPositions reads numbers from 0, joined by commas.
 func addPositions(o *attribution.Options, s string) error {
 	for number := range strings.SplitSeq(s, ",") {
-		at, err := strconv.Atoi(strings.TrimSpace(number))
-		if err != nil || at < 0 {
-			return fmt.Errorf("want numbers from 0, joined by commas")
+		at := 0
+		if err := setWhole(&at, strings.TrimSpace(number), 0, maxIndex); err != nil {
+			return fmt.Errorf("want whole numbers from 0 to %d, joined by commas", maxIndex)
 		}
 		o.Positions = append(o.Positions, at)
 	}
@@ -181,7 +184,7 @@ func specialFlag(cmd *cobra.Command, s *trace.Specials) {
 		case "auto":
 			*s = trace.SpecialsAuto
 		default:
-			return fmt.Errorf("known are on, off, auto")
+			return errors.New(trace.KnownAre(v, []string{"on", "off", "auto"}))
 		}
 		return nil
 	})
@@ -217,32 +220,12 @@ func setLayers(o *attribution.Options, s string) error {
 	return setOpen(&o.LastLayer, last)
 }
 
-// setOpen is setInt, and the empty string leaves it open.
+// setOpen is setIndex, and the empty string leaves it open.
 func setOpen(p **int, s string) error {
 	if s == "" {
 		return nil
 	}
-	return setInt(p, s)
-}
-
-// setInt reads a number from 0.
-func setInt(p **int, s string) error {
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 0 {
-		return fmt.Errorf("want a number from 0")
-	}
-	*p = &n
-	return nil
-}
-
-// setCount reads a number from 1.
-func setCount(p *int, s string) error {
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 {
-		return fmt.Errorf("want a number from 1")
-	}
-	*p = n
-	return nil
+	return setIndex(p, s)
 }
 
 // oneOf returns a usage error if a flag's value is not one of those known.
@@ -252,5 +235,5 @@ func oneOf(flag, value string, known ...string) error {
 			return nil
 		}
 	}
-	return usagef("--%s %.60q is unknown; known are %s", flag, value, strings.Join(known, ", "))
+	return usagef("--%s %.60q is unknown; %s", flag, value, trace.KnownAre(value, known))
 }

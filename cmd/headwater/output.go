@@ -8,45 +8,111 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
 )
 
-// output is where a result goes: standard output, or a file that appears when it is complete.
+// output is where a result goes: standard output, or a file that appears under its name when it is
+// complete. Until then it is written beside that name, so that an older file stays.
+//
+// What was complete before an error or a signal is kept under another name, path.partial: no file
+// that has the name asked for is ever a part.
 type output struct {
-	*bufio.Writer
-	// path is the file to replace and temp the one that is written, both empty for what is written in place.
+	*bufio.Writer // of a sink
+	sink          *sink
+	// path is the file to replace and temp the one that is written, both empty for what is written
+	// in place.
 	path, temp string
-	file       *os.File
+}
+
+// sink writes to a file and remembers how much of it is complete. It is locked, because a signal may
+// end the output while something writes.
+type sink struct {
+	mu   sync.Mutex
+	w    io.Writer
+	file *os.File // nil for standard output, and after the end
+	name string   // for messages
+	size int64    // bytes written
+	// whole bytes are complete results, which are these, such as "3 results"; "" is none.
+	whole   int64
+	results string
+	failed  error // the first error of a write
 }
 
 // outputFlag is what -o says in every command.
 const outputFlag = "write to `FILE`, which appears when it is complete"
 
-// create opens the output that -o names, standard output if that is empty or "-". The caller closes it.
+// partialFlag is what -o says beside it where parts are results.
+const partialFlag = "; what an error or Ctrl-C leaves is in FILE.partial"
+
+// partialEnd is what a file's name ends in that has a part of what was asked for.
+const partialEnd = ".partial"
+
+// Write writes, and turns an error into one that names the output and says what to do.
+func (s *sink) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed != nil {
+		return 0, s.failed
+	}
+	n, err := s.w.Write(b)
+	s.size += int64(n)
+	if err != nil {
+		s.failed = fmt.Errorf("%s: %w", s.name, plainly(err))
+		if errors.Is(err, syscall.ENOSPC) {
+			s.failed = fmt.Errorf("%w; free some space, or write to another disk", s.failed)
+		}
+		err = s.failed
+	}
+	return n, err
+}
+
+// plainly returns an error of a file without the operation and the name of the unfinished file,
+// which mean nothing to a user.
+func plainly(err error) error {
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		return path.Err
+	}
+	if link := (*os.LinkError)(nil); errors.As(err, &link) {
+		return link.Err
+	}
+	return err
+}
+
+// create opens the output that -o names, standard output if that is empty or "-". The caller ends it
+// with commit or finish, and with abandon where that may not be reached.
 func (p *program) create(path string) (*output, error) {
 	if path == "" || path == "-" {
-		return &output{Writer: bufio.NewWriter(p.stdout)}, nil
+		return newOutput(&sink{w: p.stdout, name: "standard output"}), nil
 	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return createBeside(path)
 	case err != nil:
-		return nil, fmt.Errorf("output %s: %w", path, err)
+		return nil, fmt.Errorf("output %s: %w", path, plainly(err))
 	case info.IsDir():
 		return nil, fmt.Errorf("output %s is a directory; name a file in it", path)
 	case info.Mode().IsRegular():
 		if path, err = filepath.EvalSymlinks(path); err != nil {
-			return nil, fmt.Errorf("output %s: %w", path, err)
+			return nil, fmt.Errorf("output %s: %w", path, plainly(err))
 		}
 		return createBeside(path)
 	}
 	// A device or a pipe cannot be replaced.
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
-		return nil, fmt.Errorf("output: %w", err)
+		return nil, fmt.Errorf("output %s: %w", path, plainly(err))
 	}
-	return &output{Writer: bufio.NewWriter(f), file: f}, nil
+	return newOutput(&sink{w: f, file: f, name: "output " + path}), nil
+}
+
+func newOutput(s *sink) *output {
+	return &output{Writer: bufio.NewWriter(s), sink: s}
 }
 
 // createBeside creates an unfinished file in the folder of path.
@@ -60,9 +126,12 @@ func createBeside(path string) (*output, error) {
 		return nil, fmt.Errorf("output %s: the directory %s does not exist", path, dir)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("output %s: %w", path, err)
+		return nil, fmt.Errorf("output %s: no file can be created there: %w", path, plainly(err))
 	}
-	return &output{Writer: bufio.NewWriter(f), path: path, temp: f.Name(), file: f}, nil
+	o := newOutput(&sink{w: f, file: f, name: "output " + path})
+	o.path, o.temp = path, f.Name()
+	unfinished.add(o)
+	return o, nil
 }
 
 // createNew creates a file of a name that is not there yet, with the permissions that a plain create gives.
@@ -77,31 +146,150 @@ func createNew(prefix string) (f *os.File, err error) {
 	return f, err
 }
 
-// commit ends the output and puts the file in its place.
-func (o *output) commit() error {
-	err := o.Flush()
-	if o.file == nil {
+// keep says that all that was written is complete, and what it is, such as "3 results".
+func (o *output) keep(what string) error {
+	if err := o.Flush(); err != nil {
 		return err
 	}
-	err = errors.Join(err, o.file.Close())
-	if err == nil && o.temp != "" {
-		err = os.Rename(o.temp, o.path)
-	}
-	if err != nil {
-		return fmt.Errorf("output: %w", err)
-	}
-	o.file, o.temp = nil, ""
+	o.sink.mu.Lock()
+	defer o.sink.mu.Unlock()
+	o.sink.whole, o.sink.results = o.sink.size, what
 	return nil
 }
 
-// abandon removes what was not committed.
+// commit ends the output and puts the file in its place.
+func (o *output) commit() error {
+	return o.finish(nil)
+}
+
+// finish ends the output. Without an error the file is put in its place. With one, what keep was told
+// of is put under the name of a part, and the error says so.
+func (o *output) finish(err error) error {
+	flushed := o.Flush()
+	o.sink.mu.Lock()
+	defer o.sink.mu.Unlock()
+	defer o.end()
+	s := o.sink
+	if s.failed != nil {
+		err = s.failed // whatever failed later failed for that
+	} else if err == nil {
+		err = flushed
+	}
+	if s.file == nil {
+		return err
+	}
+	if err != nil {
+		return o.part(err)
+	}
+	if err := s.file.Close(); err != nil {
+		return o.part(fmt.Errorf("%s: %w", s.name, plainly(err)))
+	}
+	if o.temp == "" {
+		return nil
+	}
+	if err := os.Rename(o.temp, o.path); err != nil {
+		return o.part(fmt.Errorf("%s: %w", s.name, plainly(err)))
+	}
+	o.temp = ""
+	return nil
+}
+
+// part puts what is complete under the name of a part, and returns the error with what became of it.
+// The sink is locked.
+func (o *output) part(err error) error {
+	if o.temp == "" || o.sink.results == "" {
+		return err
+	}
+	what, partial := o.sink.results, o.path+partialEnd
+	o.sink.file.Close() // the second time it does nothing
+	if err := os.Truncate(o.temp, o.sink.whole); err != nil {
+		return fmt.Errorf("%w; %s before it could not be kept: %w", err, what, plainly(err))
+	}
+	if failed := os.Rename(o.temp, partial); failed != nil {
+		return fmt.Errorf("%w; %s before it could not be kept in %s: %w", err, what, partial, plainly(failed))
+	}
+	o.temp = ""
+	err = fmt.Errorf("%w; what was complete, %s, is in %s", err, what, partial)
+	if _, missing := os.Stat(o.path); missing == nil {
+		err = fmt.Errorf("%w, and %s is as it was", err, o.path)
+	}
+	return err
+}
+
+// abandon removes what was not committed. After finish it does nothing.
 func (o *output) abandon() {
-	if o.file == nil {
+	o.sink.mu.Lock()
+	defer o.sink.mu.Unlock()
+	o.end()
+}
+
+// end closes and removes what is still there. The sink is locked.
+func (o *output) end() {
+	if o.sink.file == nil {
 		return
 	}
-	o.file.Close()
+	o.sink.file.Close() // the second time it does nothing
+	o.sink.file = nil
+	if o.sink.failed == nil {
+		o.sink.failed = fmt.Errorf("%s has ended", o.sink.name)
+	}
 	if o.temp != "" {
 		os.Remove(o.temp)
+	}
+	unfinished.remove(o)
+}
+
+// unfinished are the files that are being written: what a signal that ends the program at once must
+// not leave behind. It is one for the process, as signals are.
+var unfinished outputs
+
+// outputs is a set of outputs. It is safe for concurrent use.
+type outputs struct {
+	mu  sync.Mutex
+	all []*output
+}
+
+// add adds a file. While there is one, standard error that nobody reads any more must not end the
+// program, as a broken pipe does unless it is ignored: the file may still become complete.
+func (u *outputs) add(o *output) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.all) == 0 {
+		signal.Ignore(syscall.SIGPIPE)
+	}
+	u.all = append(u.all, o)
+}
+
+func (u *outputs) remove(o *output) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	before := len(u.all)
+	u.all = slices.DeleteFunc(u.all, func(other *output) bool { return other == o })
+	if before > 0 && len(u.all) == 0 {
+		signal.Reset(syscall.SIGPIPE)
+	}
+}
+
+// rescueTime is how long the program waits for a write that is under way before it ends at once.
+const rescueTime = time.Second
+
+// rescue keeps what is complete of every file and removes the rest, because the program ends now. A
+// disk that does not answer keeps it no longer than rescueTime.
+func (u *outputs) rescue() {
+	u.mu.Lock()
+	all := slices.Clone(u.all)
+	u.mu.Unlock()
+	for _, o := range all {
+		end := time.Now().Add(rescueTime)
+		for !o.sink.mu.TryLock() {
+			if time.Now().After(end) {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+		_ = o.part(nil) // there is no time to say it
+		o.end()
+		o.sink.mu.Unlock()
 	}
 }
 

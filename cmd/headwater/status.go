@@ -3,11 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // The exit statuses. Wrong usage is what cannot be asked for, whatever the files and the machine are like: a command, a flag or a
@@ -48,7 +50,7 @@ func (e wrongUsage) Is(target error) bool { return target == attribution.ErrUsag
 
 // wants says what the values of the flags are that cobra reads, by their type.
 var wants = map[string]string{
-	"bool": "true or false", "int": "a whole number", "uint64": "a whole number from 0", "float64": "a number", "duration": "a time such as 90s or 2h",
+	"bool": "true or false", "int": "a whole number", "uint64": "a whole number from 0 to 18446744073709551615", "float64": "a number", "duration": "a time such as 90s or 2h",
 }
 
 // flagError says which value of which flag is wrong and what it wants.
@@ -65,5 +67,27 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 		text = fmt.Sprintf("--%s %.60q: %s", flag.Name, wrong.GetValue(), reason)
 	}
+	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+		text = fmt.Sprintf("unknown flag: --%.60s", unknown.GetSpecifiedName())
+		if letters := unknown.GetSpecifiedShortnames(); letters != "" {
+			text = fmt.Sprintf("unknown flag: -%s", unknown.GetSpecifiedName())
+			if len(letters) > 1 {
+				text += fmt.Sprintf(" in -%.60s", letters)
+			}
+		} else if near := nearFlag(cmd, unknown.GetSpecifiedName()); near != "" {
+			text += "; " + near
+		}
+	}
 	return usagef("%s; see %s --help", text, cmd.CommandPath())
+}
+
+// nearFlag asks whether a flag of the command was meant whose name is near; "" if none is.
+func nearFlag(cmd *cobra.Command, name string) string {
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, "--"+f.Name)
+		}
+	})
+	return strings.TrimSpace(trace.DidYouMean("--"+name, known))
 }

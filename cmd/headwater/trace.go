@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,7 +62,7 @@ func (p *program) traceCommand() *cobra.Command {
 		for name := range strings.SplitSeq(s, ",") {
 			tap := trace.Tap(strings.TrimSpace(name))
 			if !slices.Contains(trace.Taps(), tap) {
-				return fmt.Errorf("unknown tap %q; known are %s", tap, tapNames())
+				return fmt.Errorf("unknown tap %.60q; %s", tap, trace.KnownAre(string(tap), tapList()))
 			}
 			f.addTap(tap)
 		}
@@ -81,12 +82,14 @@ func (f *traceFlags) addTap(tap trace.Tap) {
 	}
 }
 
-func tapNames() string {
+func tapNames() string { return strings.Join(tapList(), ", ") }
+
+func tapList() []string {
 	var names []string
 	for _, tap := range trace.Taps() {
 		names = append(names, string(tap))
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // parseIDs reads numbers joined by commas. Whether a model knows them is its business.
@@ -95,7 +98,7 @@ func parseIDs(s string) ([]int, error) {
 	for word := range strings.SplitSeq(s, ",") {
 		id, err := strconv.ParseInt(strings.TrimSpace(word), 10, 32)
 		if err != nil || id < 0 {
-			return nil, fmt.Errorf("%q is not a token id, a number from 0", word)
+			return nil, fmt.Errorf("%.60q is not a token id, a whole number from 0 to %d", word, math.MaxInt32)
 		}
 		ids = append(ids, int(id))
 	}

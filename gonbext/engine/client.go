@@ -26,6 +26,9 @@ type Client struct {
 func (c Client) Explain(
 	ctx context.Context, m Model, prompt string, o attribution.Options,
 ) (*attribution.Explanation, error) {
+	if err := o.Check(); err != nil {
+		return nil, err // JSON would refuse NaN in its own words
+	}
 	continuation := o.Continuation
 	o.Continuation = ""
 	options, err := json.Marshal(o)

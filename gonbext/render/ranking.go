@@ -29,6 +29,7 @@ func (v *view) held(p *picture, t, k int) string {
 		k = heldTop
 	}
 	w := v.mass(t)
+	k = min(k, len(p.hidden)) // any number means all
 	ranked := v.ranked(t, k+1, p.hidden)
 	if len(ranked) <= k || math.IsNaN(w.generated) {
 		return ""

@@ -2,6 +2,7 @@ package render
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -175,6 +176,16 @@ func TestHostileContrast(t *testing.T) {
 				t.Errorf("%s of %s has the contrast as it is", what, name)
 			}
 		}
+	}
+}
+
+// Any number of strongest tokens is all of them.
+func TestTopOfAll(t *testing.T) {
+	e := scoredExample()
+	want := strings.ReplaceAll(written(t, Text{Heatmap: Heatmap{Explanation: e}, Top: 1000}), "1000", "N")
+	got := written(t, Text{Heatmap: Heatmap{Explanation: e}, Top: math.MaxInt})
+	if got = strings.ReplaceAll(got, strconv.Itoa(math.MaxInt), "N"); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") {
+		t.Errorf("the largest number shows\n%s\nwant\n%s", got, want)
 	}
 }
 

@@ -92,10 +92,10 @@ func TestRefusals(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"unknown mixing", ask(trace.MixingAsk{Name: "norm"}), `mixing "norm" is unknown; known are alti, attention, globenc`},
+		{"unknown mixing", ask(trace.MixingAsk{Name: "norm"}), `mixing "norm" is unknown; did you mean norms? known are alti, attention, globenc`},
 		{"head out of range", ask(trace.MixingAsk{Name: "attention", Heads: trace.Heads{Fusion: trace.OneHead, Head: 4}}), "head 4 is not in 0..3"},
 		{"fusion", ask(trace.MixingAsk{Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.MinHeads}}), "heads min do not apply"},
-		{"unknown tap", trace1(g.ids, "atention"), `tap "atention" is unknown; known are scores, terms, attention`},
+		{"unknown tap", trace1(g.ids, "atention"), `tap "atention" is unknown; did you mean attention? known are scores, terms, attention`},
 		{"no tokens", trace1(nil, trace.Logits), "no tokens"},
 		{"id too large", trace1([]int{5, 96}, trace.Logits), "id 96 of token 1 is outside the vocabulary of 96"},
 		{"negative id", trace1([]int{-1}, trace.Logits), "id -1 of token 0 is outside the vocabulary of 96"},

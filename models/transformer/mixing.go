@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"strings"
 	"sync"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
@@ -74,7 +73,7 @@ func LookupMixing(name string) (Mixing, error) {
 	if m, ok := mixings.byName[name]; ok {
 		return m, nil
 	}
-	return nil, fmt.Errorf("transformer: mixing %q is unknown; known are %s", name, strings.Join(mixingNames(), ", "))
+	return nil, fmt.Errorf("transformer: mixing %.60q is unknown; %s", name, trace.KnownAre(name, mixingNames()))
 }
 
 // MixingNames returns the names of all mixings, sorted.

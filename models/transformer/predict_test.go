@@ -168,7 +168,7 @@ func TestPredictRefusals(t *testing.T) {
 		{"contrast", "gpt2", with(func(q *trace.Query) { q.Contrast = &far }), "contrast 96 is not in 0..95, the vocabulary"},
 		{"class", "bert_cls", with(func(q *trace.Query) { q.Token = 3 }), "token 3 is not in 0..2, the classes"},
 		{"discriminator", "electra_disc", with(func(q *trace.Query) { q.Token = 2 }), "token 2 is not in 0..1, the classes"},
-		{"quantity", "gpt2", with(func(q *trace.Query) { q.Quantity = "odds" }), `quantity "odds" is unknown; known are [logit probability log-probability]`},
+		{"quantity", "gpt2", with(func(q *trace.Query) { q.Quantity = "odds" }), `quantity "odds" is unknown; known are logit, probability, log-probability`},
 		{"no head", "bert_bare", with(func(*trace.Query) {}), "the bert model has no head, so nothing is predicted"},
 		{"short embeddings", "gpt2", with(func(q *trace.Query) { q.Embeddings = make([]float32, 33) }), "33 numbers of embedding for 2 tokens of width 32"},
 		{"no number", "gpt2", with(func(q *trace.Query) {

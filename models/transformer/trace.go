@@ -166,7 +166,7 @@ func unknownTap(name trace.Tap) error {
 	for _, t := range trace.Taps() {
 		known = append(known, string(t))
 	}
-	return fmt.Errorf("transformer: tap %q is unknown; known are %s", name, strings.Join(known, ", "))
+	return fmt.Errorf("transformer: tap %.60q is unknown; %s", name, trace.KnownAre(string(name), known))
 }
 
 // record runs one pass over a batch and returns taps, for each text one tensor for each tap. What a layer records is on the host before

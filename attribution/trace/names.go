@@ -1,0 +1,101 @@
+package trace
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxNear is how many bytes a name may have that is compared with others: the time grows with the
+// product of the lengths, and longer names are no slip of the finger.
+const maxNear = 64
+
+// Nearest returns the known names, two at most, that are most like a name which is not known: what
+// the user probably meant. They are equally near, in the order of known, which is not modified. The
+// result is empty if none is near.
+//
+// Case does not count, and _ and spaces are read as hyphens. Near is a name that one slip for every
+// three letters of the shorter one turns into another, where a slip is one letter too many, missing,
+// wrong or swapped with the next one (optimal string alignment, Boytsov 2011, §2.1). If there is none, near is a
+// name that begins with the unknown one, of three letters or more.
+func Nearest(name string, known []string) []string {
+	if len(name) > maxNear {
+		return nil
+	}
+	const most = 2
+	name = plain(name)
+	var near []string
+	best := len(name)/3 + 1
+	for _, k := range known {
+		d := slips(name, plain(k), min(best, min(len(name), len(k))/3))
+		if d < 0 {
+			continue
+		}
+		if d < best {
+			best, near = d, nil
+		}
+		if len(near) < most && !slices.Contains(near, k) {
+			near = append(near, k)
+		}
+	}
+	if near != nil || len(name) < 3 {
+		return near
+	}
+	for _, k := range known {
+		if len(near) < most && strings.HasPrefix(plain(k), name) && !slices.Contains(near, k) {
+			near = append(near, k)
+		}
+	}
+	return near
+}
+
+// KnownAre returns the end of an error about a name which is not known: "did you mean rollout?
+// known are flow, rollout". The question is missing where no known name is near; see [Nearest].
+func KnownAre(name string, known []string) string {
+	return DidYouMean(name, known) + "known are " + strings.Join(known, ", ")
+}
+
+// DidYouMean returns "did you mean rollout? " with the names that are [Nearest], and "" if there
+// are none.
+func DidYouMean(name string, known []string) string {
+	near := Nearest(name, known)
+	if near == nil {
+		return ""
+	}
+	return "did you mean " + strings.Join(near, " or ") + "? "
+}
+
+// plain returns a name without what does not count.
+func plain(name string) string {
+	return strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(name))
+}
+
+// slips returns how many slips turn a into b, -1 if that is more than most.
+func slips(a, b string, most int) int {
+	if len(a)-len(b) > most || len(b)-len(a) > most {
+		return -1
+	}
+	// Three rows of the table of distances: before[j], row[j] and next[j] are those of the first
+	// i-2, i-1 and i letters of a and the first j of b.
+	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		next[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				next[j] = min(next[j], before[j-2]+1)
+			}
+		}
+		before, row, next = row, next, before
+	}
+	if row[len(b)] > most {
+		return -1
+	}
+	return row[len(b)]
+}

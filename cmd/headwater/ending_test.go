@@ -1,0 +1,300 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// command is this test's binary as the program, so that signals and limits are real.
+func command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(stop)
+	cmd := exec.CommandContext(ctx, self, args...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	return cmd
+}
+
+// actAsProgram does what main does before it runs the program, and what a test asks of its process.
+func actAsProgram() {
+	ignoreFileLimit()
+	if limit, err := strconv.ParseUint(os.Getenv(fileLimit), 10, 64); err == nil {
+		limitFiles(limit)
+	}
+	if path := os.Getenv(stuck); path != "" {
+		runStuck(path)
+	}
+}
+
+// promptLines are n lines of --input.
+func promptLines(n int) string {
+	return strings.Repeat(`{"prompt":"the keys to the cabinet"}`+"\n", n)
+}
+
+// results returns the explanations of a file, each of which must be whole.
+func results(t *testing.T, path string) (all []*attribution.Explanation) {
+	t.Helper()
+	text := string(read(t, path))
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		t.Errorf("%s ends in the middle of a line", path)
+	}
+	for l := range strings.Lines(text) {
+		all = append(all, parseExplanation(t, []byte(l)))
+	}
+	return all
+}
+
+// A signal in the middle of a file of prompts leaves what was complete, under the name of a part, the
+// file of an earlier run as it was, and nothing else. The second signal ends the program that does
+// not come to an end: here it waits for its next line.
+func TestSignals(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(s.String(), func(t *testing.T) {
+			if signal.Ignored(s) {
+				t.Skip("this test runs where that signal is ignored (nohup, or in the background of a script)")
+			}
+			dir := t.TempDir()
+			out := filepath.Join(dir, "results.jsonl")
+			write(t, out, []byte("complete\n"))
+			cmd := command(t, "explain", "--backend", "go", "--max-tokens", "1", "--input", "-", "-o", out)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			stdin, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(stdin, promptLines(3)); err != nil {
+				t.Fatal(err)
+			}
+			waitForLines(t, dir, 3)
+			if err := cmd.Process.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+			err = cmd.Wait()
+			if cmd.ProcessState.ExitCode() != statusError {
+				t.Errorf("it ended with %v, %s", err, stderr.String())
+			}
+			if got := len(results(t, out+".partial")); got != 3 {
+				t.Errorf("%d results in the part, want 3", got)
+			}
+			if got := names(t, dir); !slices.Equal(got, []string{"results.jsonl", "results.jsonl.partial"}) || string(read(t, out)) != "complete\n" {
+				t.Errorf("left are %v", got)
+			}
+			want := "interrupted; what was complete, 3 results, is in " + out + ".partial, and " + out + " is as it was\n"
+			if !strings.HasSuffix(stderr.String(), want) {
+				t.Errorf("error %q; want %q", stderr.String(), want)
+			}
+		})
+	}
+}
+
+// waitForLines waits until the unfinished file in a folder has n lines.
+func waitForLines(t *testing.T, dir string, n int) {
+	t.Helper()
+	for end := time.Now().Add(50 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		for _, name := range names(t, dir) {
+			if data, err := os.ReadFile(filepath.Join(dir, name)); err == nil && strings.HasSuffix(name, ".tmp") && bytes.Count(data, []byte("\n")) >= n {
+				return
+			}
+		}
+	}
+	t.Fatalf("no %d lines in %v", n, names(t, dir))
+}
+
+// stuck is the environment variable that makes the program be one that the first signal does not end.
+const stuck = "HEADWATER_TEST_STUCK"
+
+// runStuck writes two results and a half, and waits for ever.
+func runStuck(path string) {
+	p := &program{}
+	out, err := p.create(path)
+	if err != nil {
+		panic(err)
+	}
+	root := p.root()
+	root.SetContext(context.Background())
+	_, stop := interruptible(root)
+	defer stop()
+	fmt.Fprint(out, "one\ntwo\n")
+	if err := out.keep("2 results"); err != nil {
+		panic(err)
+	}
+	fmt.Fprint(out, "thr")
+	out.Flush()
+	fmt.Fprintln(os.Stdout, "ready")
+	time.Sleep(time.Minute)
+}
+
+// The second signal ends the program at once. What was complete is there, and no other file.
+func TestSecondSignal(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out")
+	cmd := command(t)
+	cmd.Env = append(cmd.Env, stuck+"="+path)
+	cmd.Stderr = t.Output()
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(stdout, make([]byte, len("ready\n"))); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	for cmd.ProcessState == nil && time.Since(begin) < 50*time.Second { // two of them may count as one
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		time.Sleep(50 * time.Millisecond)
+		if err := cmd.Process.Signal(syscall.Signal(0)); err != nil || ended(cmd.Process.Pid) {
+			break
+		}
+	}
+	_ = cmd.Wait()
+	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() || status.Signal() != syscall.SIGTERM {
+		t.Errorf("it ended with %v, want the signal", cmd.ProcessState)
+	}
+	if got := names(t, dir); !slices.Equal(got, []string{"out.partial"}) || string(read(t, path+".partial")) != "one\ntwo\n" {
+		t.Errorf("left are %v", got)
+	}
+}
+
+// ended is whether a child has ended and waits to be asked how.
+func ended(pid int) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && strings.Contains(string(data), ") Z ")
+}
+
+// Standard error that nobody reads any more does not end a program that writes a file.
+func TestBrokenStandardError(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "page.html")
+	cmd := command(t, "explain", "--backend", "go", "--max-tokens", "1", "--format", "html", "-o", out, prompt)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	cmd.Stderr = w
+	if err := cmd.Run(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	w.Close()
+	if got := names(t, dir); !slices.Equal(got, []string{"page.html"}) {
+		t.Errorf("left are %v", got)
+	}
+}
+
+// fileLimit is the environment variable with the size that a file of the program may have.
+const fileLimit = "HEADWATER_TEST_FILE_LIMIT"
+
+// limitFiles sets the limit, as ulimit -f does.
+func limitFiles(bytes uint64) {
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: bytes, Max: bytes}); err != nil {
+		panic(err)
+	}
+}
+
+// A file that cannot grow: what was complete is there, the message names it and says how much.
+func TestFileTooLarge(t *testing.T) {
+	dir := t.TempDir()
+	whole, out := filepath.Join(dir, "whole.jsonl"), filepath.Join(dir, "results.jsonl")
+	args := []string{"explain", "--backend", "go", "--max-tokens", "1", "--input", "-", "-o"}
+	mustExecute(t, promptLines(5), append(args, whole)...)
+	limit := len(read(t, whole)) * 7 / 10 // three lines and a half
+	write(t, out, []byte("complete\n"))
+	cmd := command(t, append(args, out)...)
+	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", fileLimit, limit))
+	cmd.Stdin = strings.NewReader(promptLines(5))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	err := cmd.Run()
+	if cmd.ProcessState.ExitCode() != statusError {
+		t.Errorf("it ended with %v", err)
+	}
+	want := "headwater: output " + out + ": file too large; what was complete, 3 results, is in " + out + ".partial, and " + out + " is as it was\n"
+	if !strings.HasSuffix(stderr.String(), want) {
+		t.Errorf("error %q; want %q", stderr.String(), want)
+	}
+	if got := len(results(t, out+".partial")); got != 3 {
+		t.Errorf("%d results in the part, want 3", got)
+	}
+	if got := names(t, dir); !slices.Equal(got, []string{"results.jsonl", "results.jsonl.partial", "whole.jsonl"}) || string(read(t, out)) != "complete\n" {
+		t.Errorf("left are %v", got)
+	}
+
+	// The others write one result: without it there is no file.
+	for _, args := range [][]string{
+		{"explain", "--backend", "go", "--max-tokens", "1", "--format", "html", prompt},
+		{"trace", "--backend", "go", "--ids", "1,2,3", "--taps", "hidden,logits"},
+		{"certify", "--backend", "go", "--json"},
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "out")
+		cmd := command(t, append(args, "-o", path)...)
+		cmd.Env = append(cmd.Env, fileLimit+"=1000")
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		err := cmd.Run()
+		if cmd.ProcessState.ExitCode() != statusError || !strings.Contains(stderr.String(), "output "+path+": file too large\n") {
+			t.Errorf("%s: %v, %s", args[0], err, stderr.String())
+		}
+		if got := names(t, dir); len(got) > 0 {
+			t.Errorf("%s leaves %v", args[0], got)
+		}
+	}
+}
+
+// A full device is named, and so is standard output.
+func TestDiskFull(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("there is no /dev/full")
+	}
+	const advice = ": no space left on device; free some space, or write to another disk\n"
+	_, _, stderr := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "-o", "/dev/full", prompt)
+	if !strings.HasSuffix(stderr, "headwater: output /dev/full"+advice) {
+		t.Errorf("error %q", stderr)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	for _, input := range []string{"", promptLines(3)} {
+		args := []string{"explain", "--backend", "go", "--max-tokens", "1"}
+		if input == "" {
+			args = append(args, prompt)
+		} else {
+			args = append(args, "--input", "-")
+		}
+		var stderr bytes.Buffer
+		status := run(t.Context(), args, strings.NewReader(input), full, &stderr)
+		if status != statusError || !strings.HasSuffix(stderr.String(), "headwater: standard output"+advice) {
+			t.Errorf("%q: status %d, error %q", args, status, stderr.String())
+		}
+	}
+}

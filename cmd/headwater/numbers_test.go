@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// numeric are values for flags that are numbers in some way: those that are no numbers, and those
+// that are too large for anything.
+var numeric = []string{
+	"", "x", "1x", "NaN", "nan", "Inf", "-Inf", "-1", "9223372036854775807", "9223372036854775808", "-9223372036854775808",
+	"1e308", "1e400", strings.Repeat("9", 400),
+}
+
+// Every flag that takes a number says which, in its help and in its refusal; a flag that is added
+// without a range is found here.
+func TestNumbersHaveRanges(t *testing.T) {
+	// What is a number in another way, and what says so.
+	others := map[string]string{
+		"heads": "number of a head, from 0 to 1000000", "layers": "from 0 to 1000000", "per-head": "from 0 to 1000000",
+		"position": "from 0 to 1000000", "residual": "from 0 to 1", "cut": "from 0 to 1000000", "ids": "from 0 to 2147483647",
+		"by": "counted from 0", "max-memory": "such as 8GB",
+	}
+	seen := map[string]bool{}
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+		if c.Name() == "serve" {
+			return // its flags are those of a program that starts it
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			want, other := others[f.Name]
+			ranged := strings.Contains(f.Usage, ", from ")
+			if !other && !ranged {
+				switch f.Value.Type() {
+				case "int", "int64", "uint64", "float64", "duration":
+					t.Errorf("%s --%s is a number without a range in its help: %s", c.Name(), f.Name, f.Usage)
+				}
+				return
+			}
+			seen[f.Name] = true
+			if !other {
+				want = "from "
+			}
+			for _, value := range []string{"x", "NaN", strings.Repeat("9", 400)} {
+				if err := c.Flags().Set(f.Name, value); err == nil {
+					t.Errorf("%s --%s %.20s is taken", c.Name(), f.Name, value)
+				} else if text := flagError(c, err).Error(); !strings.Contains(text, want) || len(text) > 400 {
+					t.Errorf("%s --%s %.20s: %s; want %q", c.Name(), f.Name, value, text, want)
+				}
+			}
+		})
+	}
+	visit((&program{}).root())
+	for name := range others {
+		if !seen[name] {
+			t.Errorf("there is no --%s", name)
+		}
+	}
+	if len(seen) < 25 {
+		t.Errorf("%d flags are numbers; the others were not found", len(seen))
+	}
+}
+
+// The ranges of flags are those of the library: it takes their ends and refuses what is beyond.
+func TestRanges(t *testing.T) {
+	sampling := func(change func(*trace.Sampling)) attribution.Options {
+		s := trace.Sampling{Temperature: 1}
+		change(&s)
+		return attribution.Options{Sampling: s}
+	}
+	for name, c := range map[string]struct {
+		most float64
+		with func(x float64) attribution.Options
+	}{
+		"max-tokens":   {maxTokens, func(x float64) attribution.Options { return attribution.Options{MaxTokens: int(x)} }},
+		"alternatives": {maxAlternatives, func(x float64) attribution.Options { return attribution.Options{Alternatives: int(x)} }},
+		"steps": {maxSteps, func(x float64) attribution.Options {
+			return attribution.Options{Scoring: attribution.Scoring{Steps: int(x)}}
+		}},
+		"samples": {maxSamples, func(x float64) attribution.Options {
+			return attribution.Options{Scoring: attribution.Scoring{Samples: int(x)}}
+		}},
+		"batch": {maxBatch, func(x float64) attribution.Options {
+			return attribution.Options{Scoring: attribution.Scoring{Batch: int(x)}}
+		}},
+		"threshold":   {maxThreshold, func(x float64) attribution.Options { return attribution.Options{Threshold: x} }},
+		"residual":    {1, func(x float64) attribution.Options { return attribution.Options{Residual: &x} }},
+		"temperature": {maxTemperature, func(x float64) attribution.Options { return sampling(func(s *trace.Sampling) { s.Temperature = x }) }},
+		"top-k":       {maxTopK, func(x float64) attribution.Options { return sampling(func(s *trace.Sampling) { s.TopK = int(x) }) }},
+		"top-p":       {1, func(x float64) attribution.Options { return sampling(func(s *trace.Sampling) { s.TopP = x }) }},
+	} {
+		if err := c.with(c.most).Check(); err != nil {
+			t.Errorf("%s: the library refuses the end of the range: %v", name, err)
+		}
+		for _, beyond := range []float64{c.most + 1, -1} {
+			if err := c.with(beyond).Check(); err == nil {
+				t.Errorf("%s: the library takes %v", name, beyond)
+			}
+		}
+	}
+	if (attribution.Options{Discard: 1}).Check() == nil || (attribution.Options{Discard: math.Nextafter(1, 0)}).Check() != nil {
+		t.Errorf("discard ends elsewhere in the library")
+	}
+}
+
+// No number makes a command panic, and none is taken as something else.
+func TestExtremeNumbers(t *testing.T) {
+	var cases []refusal
+	for _, flag := range []string{
+		"top", "width", "max-tokens", "alternatives", "temperature", "top-k", "top-p", "seed", "threshold", "discard", "residual",
+		"per-head", "heads", "layers", "position", "steps", "samples", "batch", "max-memory", "by",
+	} {
+		for _, value := range numeric {
+			if flag == "seed" && (value == "9223372036854775807" || value == "9223372036854775808") {
+				continue // any is one
+			}
+			cases = append(cases, refusal{
+				flag + " " + fmt.Sprintf("%.12s", value), []string{"explain", "--backend", "go", "-o", "OUT", "--" + flag + "=" + value, "a"},
+				"", statusUsage, "--" + flag + " " + fmt.Sprintf("%.60q", value) + ": ",
+			})
+		}
+	}
+	checkRefusals(t, cases)
+	// The largest numbers that are taken.
+	for flag, most := range map[string]int{"top": maxTop, "width": 10000, "alternatives": maxAlternatives} {
+		mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--methods", "raw", "--"+flag, strconv.Itoa(most), prompt)
+	}
+}
