@@ -26,7 +26,8 @@ import (
 type Explanation = attribution.Explanation
 
 // Options says what to run and how. The zero value is the default of every field: the embedded model, greedy decoding,
-// the default methods. Fields without a comment here are those of [attribution.Options].
+// the default methods. Fields without a comment here are those of [attribution.Options]; MaxTokens beside a Continuation, which
+// is ignored there, is an error here.
 type Options struct {
 	// Model is a built-in name, the path of a checkpoint or a name of the Hub such as openai-community/gpt2; default: the embedded
 	// model.
@@ -39,7 +40,9 @@ type Options struct {
 	MaxMemory int64
 	// Filter hides prompt tokens from highlighting, not from the numbers; see [attribution.DefaultFilter].
 	Filter attribution.Filter
-	// Layer is the layer whose values highlight the prompt, 0-based; nil is the last one.
+	// Layer is the layer whose values highlight the prompt, 0-based; nil is the last one. One that the
+	// model does not have, or that is not between FirstLayer and LastLayer, is an error. A method that has
+	// the last layer alone, such as flow without AllLevels, shows that.
 	Layer *int
 	// By puts prompt tokens together: "word", "sentence", or bytes of the prompt as "0:8,12:23"; "" leaves tokens. The picture, what OnStep
 	// sees and what is returned are of these parts; see [attribution.ParseDivision] and [attribution.Explanation.Grouped].
@@ -147,6 +150,9 @@ func remark(ctx context.Context, e *Explanation, err error) string {
 
 // explain asks the engine and shows what comes.
 func (o Options) explain(ctx context.Context, out *display, prompt string) (*Explanation, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	by, err := o.division(prompt)
 	if err != nil {
 		return nil, err
@@ -160,7 +166,7 @@ func (o Options) explain(ctx context.Context, out *display, prompt string) (*Exp
 	var latest *Explanation
 	ask := o.attribution()
 	ask.OnStep = func(e *Explanation) {
-		e, err := e.Divided(by)
+		e, err := o.shown(e, by)
 		if err != nil {
 			stop() // what is wrong comes again with the result
 			return
@@ -183,11 +189,20 @@ func (o Options) explain(ctx context.Context, out *display, prompt string) (*Exp
 	if err != nil && (e == nil || len(e.Steps) == 0) {
 		return e, o.hint(err)
 	}
-	divided, wrong := e.Divided(by)
+	divided, wrong := o.shown(e, by)
 	if wrong != nil {
 		return nil, wrong
 	}
 	return divided, o.hint(err)
+}
+
+// shown is an explanation as it is shown and returned: of the parts of the prompt that the options ask for.
+// The error is about options that do not fit the model or its tokens.
+func (o Options) shown(e *Explanation, by attribution.Division) (*Explanation, error) {
+	if err := o.checkLayer(e); err != nil {
+		return nil, err
+	}
+	return e.Divided(by)
 }
 
 // division is what By says, as far as it fits the prompt. That of a chat becomes known when the model has it in its form of conversation.
