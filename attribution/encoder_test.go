@@ -342,7 +342,7 @@ func TestExplainEncoderRefusals(t *testing.T) {
 		{"own row", "w1", attribution.Options{OwnRow: true}, "own row does not go with"},
 		{"empty text", "", attribution.Options{}, "give some text to read"},
 		{"position after the text", "w1 w2", attribution.Options{Positions: []int{4}}, `position 4; the text has 4 tokens, from 0 to 3: 0 "<bos>", 1 "w1", 2 "w2", 3 "<end>"`},
-		{"negative position", "w1", attribution.Options{Positions: []int{-1}}, "position -1; the text has 3 tokens"},
+		{"negative position", "w1", attribution.Options{Positions: []int{-1}}, "position -1; positions count from 0"},
 		{"long text", someWords(40), attribution.Options{Positions: []int{99}}, `23 "w22", …`},
 		{"a position twice", "w1 w2", attribution.Options{Positions: []int{1, 2, 1}}, "position 1 is given twice"},
 		{"context", someWords(50), attribution.Options{}, `52 tokens, but the context of "reader" is 51 tokens; shorten the text`},

@@ -405,7 +405,7 @@ func TestExplainRefusals(t *testing.T) {
 		},
 		{"head", "w1", attribution.Options{Heads: trace.Heads{Fusion: trace.OneHead, Head: 2}}, "head 2; there are 2, from 0 to 1"},
 		{"each head", "w1", attribution.Options{Heads: trace.Heads{Fusion: trace.EachHead}}, "heads each"},
-		{"per head", "w1", attribution.Options{PerHead: num(-1)}, "per-head -1; there are 2 heads"},
+		{"per head", "w1", attribution.Options{PerHead: num(-1)}, "per-head -1; heads count from 0"},
 		{
 			"per head and fusion", "w1",
 			attribution.Options{PerHead: num(0), Heads: trace.Heads{Fusion: trace.MaxHeads}},
@@ -416,7 +416,7 @@ func TestExplainRefusals(t *testing.T) {
 			attribution.Options{Methods: []string{"value-zeroing"}, Heads: trace.Heads{Fusion: trace.MinHeads}},
 			"heads applies to none of the methods",
 		},
-		{"first layer", "w1", attribution.Options{FirstLayer: -1}, "layers -1 to 1; there are 2"},
+		{"first layer", "w1", attribution.Options{FirstLayer: -1}, "first layer -1; layers count from 0"},
 		{"last layer", "w1", attribution.Options{LastLayer: num(2)}, "layers 0 to 2; there are 2"},
 		{"layers backwards", "w1", attribution.Options{FirstLayer: 1, LastLayer: num(0)}, "layers 1 to 0"},
 		{"threshold", "w1", attribution.Options{Threshold: -1}, "threshold -1"},

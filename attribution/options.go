@@ -55,7 +55,34 @@ func (o Options) Check() error {
 	if err := o.Scoring.check(); err != nil {
 		return err
 	}
+	if err := o.checkPlaces(); err != nil {
+		return err
+	}
 	return o.checkMethods()
+}
+
+// checkPlaces returns a usage error for layers, heads and positions that no model has.
+func (o Options) checkPlaces() error {
+	switch {
+	case o.FirstLayer < 0:
+		return usagef("first layer %d; layers count from 0", o.FirstLayer)
+	case o.LastLayer != nil && *o.LastLayer < o.FirstLayer:
+		return usagef("layers %d to %d; the last one must be at least the first", o.FirstLayer, *o.LastLayer)
+	case o.PerHead != nil && *o.PerHead < 0:
+		return usagef("per-head %d; heads count from 0", *o.PerHead)
+	case o.Heads.Fusion == trace.OneHead && o.Heads.Head < 0:
+		return usagef("head %d; heads count from 0", o.Heads.Head)
+	// Each position is another token of the text, and a text has at most as many tokens as bytes, a
+	// few control tokens apart.
+	case len(o.Positions) > maxTextBytes:
+		return usagef("%d positions; at most %d", len(o.Positions), maxTextBytes)
+	}
+	for _, p := range o.Positions {
+		if p < 0 {
+			return usagef("position %d; positions count from 0", p)
+		}
+	}
+	return nil
 }
 
 // alternatives returns how many alternatives each token carries.

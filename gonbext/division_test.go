@@ -111,7 +111,7 @@ func TestByRefusals(t *testing.T) {
 		"by a space":            "holds the beginning of no token",
 		"no number":             "threshold NaN; it must be in [0,1000000]",
 
-		"a layer that is not there": "layer 1; tiny has layers 0 to 0, and the results have [0]",
+		"a layer that is not there": `Layer 1; "tiny" has 1, from 0 to 0`,
 	} {
 		next := make(chan struct{}, 1)
 		next <- struct{}{}

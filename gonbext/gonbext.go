@@ -13,10 +13,8 @@ package gonbext
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"os/signal"
-	"slices"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -28,7 +26,8 @@ import (
 type Explanation = attribution.Explanation
 
 // Options says what to run and how. The zero value is the default of every field: the embedded model, greedy decoding,
-// the default methods. Fields without a comment here are those of [attribution.Options].
+// the default methods. Fields without a comment here are those of [attribution.Options]; MaxTokens beside a Continuation, which
+// is ignored there, is an error here.
 type Options struct {
 	// Model is a built-in name, the path of a checkpoint or a name of the Hub such as openai-community/gpt2; default: the embedded
 	// model.
@@ -41,7 +40,9 @@ type Options struct {
 	MaxMemory int64
 	// Filter hides prompt tokens from highlighting, not from the numbers; see [attribution.DefaultFilter].
 	Filter attribution.Filter
-	// Layer is the layer whose values highlight the prompt, 0-based; nil is the last one. One of the methods must have it.
+	// Layer is the layer whose values highlight the prompt, 0-based; nil is the last one. One that the
+	// model does not have, or that no method has, is an error. Beside other methods, one that has the last
+	// layer alone, such as flow without AllLevels, shows that.
 	Layer *int
 	// By puts prompt tokens together: "word", "sentence", or bytes of the prompt as "0:8,12:23"; "" leaves tokens. The picture, what OnStep
 	// sees and what is returned are of these parts; see [attribution.ParseDivision] and [attribution.Explanation.Grouped].
@@ -149,6 +150,9 @@ func remark(ctx context.Context, e *Explanation, err error) string {
 
 // explain asks the engine and shows what comes.
 func (o Options) explain(ctx context.Context, out *display, prompt string) (*Explanation, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	by, err := o.division(prompt)
 	if err != nil {
 		return nil, err
@@ -162,8 +166,8 @@ func (o Options) explain(ctx context.Context, out *display, prompt string) (*Exp
 	var latest *Explanation
 	ask := o.attribution()
 	ask.OnStep = func(e *Explanation) {
-		e, err := e.Divided(by)
-		if err != nil || o.checkLayer(e) != nil {
+		e, err := o.shown(e, by)
+		if err != nil {
 			stop() // what is wrong comes again with the result
 			return
 		}
@@ -185,32 +189,20 @@ func (o Options) explain(ctx context.Context, out *display, prompt string) (*Exp
 	if err != nil && (e == nil || len(e.Steps) == 0) {
 		return e, o.hint(err)
 	}
-	divided, wrong := e.Divided(by)
-	if wrong == nil {
-		wrong = o.checkLayer(divided)
-	}
+	divided, wrong := o.shown(e, by)
 	if wrong != nil {
 		return nil, wrong
 	}
 	return divided, o.hint(err)
 }
 
-// checkLayer returns a usage error if no result has the layer that is to highlight the prompt.
-func (o Options) checkLayer(e *Explanation) error {
-	if o.Layer == nil {
-		return nil
+// shown is an explanation as it is shown and returned: of the parts of the prompt that the options ask for.
+// The error is about options that do not fit the model or its tokens.
+func (o Options) shown(e *Explanation, by attribution.Division) (*Explanation, error) {
+	if err := o.checkLayer(e); err != nil {
+		return nil, err
 	}
-	layers := map[int]bool{}
-	for _, r := range e.Methods {
-		for _, l := range r.Layers {
-			layers[l] = true
-		}
-	}
-	if layers[*o.Layer] {
-		return nil
-	}
-	return &attribution.UsageError{Reason: fmt.Sprintf("layer %d; %s has layers 0 to %d, and the results have %v",
-		*o.Layer, e.Model.Name, e.Model.Layers-1, slices.Sorted(maps.Keys(layers)))}
+	return e.Divided(by)
 }
 
 // division is what By says, as far as it fits the prompt. That of a chat becomes known when the model has it in its form of conversation.

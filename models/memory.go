@@ -97,5 +97,26 @@ func weightBytes(spec *transformer.Spec, dtype dtypes.DType) int64 {
 	return bytes
 }
 
+// WeightBytes returns how many bytes the weights take.
+func (m *Model) WeightBytes() int64 { return weightBytes(m.spec, m.graph.DType) }
+
+// WithMaxMemory returns the model held to another limit, on the same weights and compiled graphs: bytes
+// for the weights and what is recorded, as [Options.MaxMemory]; 0 is what the machine has left beside
+// the weights, which are there already. m does not change. The error is a [*MemoryError] if the weights
+// alone take more.
+func (m *Model) WithMaxMemory(bytes int64) (*Model, error) {
+	opts := Options{MaxMemory: bytes}
+	pass, chosen := opts.limit()
+	if chosen {
+		if err := opts.checkWeights(m.info.Name, m.spec, m.graph.DType); err != nil {
+			return nil, err
+		}
+		pass -= m.WeightBytes()
+	}
+	view := *m
+	view.graph = m.graph.WithMaxBytes(max(1, pass))
+	return &view, nil
+}
+
 // Budget returns how many bytes a run may hold beside the weights: what MaxMemory or the machine leaves.
 func (m *Model) Budget() int64 { return m.graph.MaxBytes }

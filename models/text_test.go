@@ -191,3 +191,38 @@ func TestTokensBeyondEmbedding(t *testing.T) {
 		t.Errorf("a text with it: %v, want an error that names it", err)
 	}
 }
+
+// TestWithMaxMemory: a model can be held to another limit without reading its weights again.
+func TestWithMaxMemory(t *testing.T) {
+	m, err := models.Open("testdata/goldens/gpt2", models.Options{Backend: "go", MaxMemory: 180_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights := m.WeightBytes()
+	var refused *models.MemoryError
+	if _, err := m.WithMaxMemory(weights - 1); !errors.As(err, &refused) ||
+		refused.Need != weights || refused.Limit != weights-1 || !refused.Chosen {
+		t.Errorf("a limit below the weights: error %v, want a MemoryError", err)
+	}
+	batch := transformer.Batch{IDs: [][]int{make([]int, 60)}}
+	for _, limit := range []int64{100 << 20, 0} {
+		wide, err := m.WithMaxMemory(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := limit - weights; limit > 0 && wide.Budget() != want {
+			t.Errorf("limit %d leaves %d bytes, want %d", limit, wide.Budget(), want)
+		}
+		if _, err := wide.Forward(t.Context(), batch, []trace.Tap{trace.Attention}); err != nil {
+			t.Errorf("limit %d: %v", limit, err)
+		}
+	}
+	var small *transformer.MemoryError
+	_, err = m.Forward(t.Context(), batch, []trace.Tap{trace.Attention})
+	if !errors.As(err, &small) {
+		t.Errorf("the model itself: error %v, want it to keep its limit", err)
+	}
+	if graphs, _ := m.Compiled(); graphs == 0 {
+		t.Error("the graphs are not shared")
+	}
+}

@@ -20,7 +20,8 @@ func (p *program) downloadCommand() *cobra.Command {
 and prints its directory. What is there already is compared with its hashes, and fetched again where it is broken; nothing is asked of
 the Hub if it is complete. What was interrupted goes on where it stopped.
 
-HF_HOME, HF_HUB_CACHE, HF_TOKEN, HF_TOKEN_PATH, HF_ENDPOINT and HF_HUB_OFFLINE are honoured.`,
+HF_HOME, HF_HUB_CACHE, HF_TOKEN, HF_TOKEN_PATH, HF_ENDPOINT and HF_HUB_OFFLINE are honoured. A server that sends fewer than
+HEADWATER_MIN_SPEED bytes a second (1024 if it is not set, 0 for no limit) is given up; what came is kept.`,
 		Example: `  headwater download openai-community/gpt2
   headwater download EleutherAI/pythia-70m@step1000`,
 		Args: func(cmd *cobra.Command, args []string) error {

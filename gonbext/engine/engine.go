@@ -17,16 +17,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // Version is the version of the protocol. An engine refuses requests of another one, but for [KindStop].
-const Version = 3
+const Version = 4
 
 // MaxFrame is how many bytes a frame may have; a longer one ends the connection. Tensors travel in several frames.
 const MaxFrame = 64 << 20
+
+// MaxRequest is how many bytes the frame of a request may have. It is less than [MaxFrame], because
+// numbers and names take up to 16 times as much memory as they take in a frame.
+const MaxRequest = 8 << 20
 
 // Kind says what a request asks for.
 type Kind string
@@ -56,6 +61,9 @@ type Request struct {
 	Version int
 	Kind    Kind
 	Model   Model
+	// Alive is how often the client wants a sign of life while the engine works; 0: never. It is an
+	// empty frame, which [Receive] skips.
+	Alive time.Duration
 	// Text is the prompt, in raw bytes; IDs, if not nil, are used in its place by KindTrace.
 	Text []byte
 	IDs  []int
@@ -162,43 +170,77 @@ func (e *Error) Error() string { return e.Message }
 // Is reports usage errors.
 func (e *Error) Is(target error) bool { return e.Usage && target == attribution.ErrUsage }
 
-// ErrTooLong is a frame beyond MaxFrame.
+// ErrTooLong is a frame beyond its limit.
 var ErrTooLong = errors.New("engine: frame is longer than the limit")
 
-// Send writes v as one frame: its length in 4 bytes, big-endian, then gob. It returns an error that wraps ErrTooLong,
-// before writing anything, if the frame would be longer than MaxFrame.
-func Send(w io.Writer, v any) error {
+// Send writes v as one frame: its length in 4 bytes, big-endian, then gob, in one call of w.Write. It
+// returns an error that wraps ErrTooLong, before writing anything, if the frame would be longer than
+// MaxFrame.
+func Send(w io.Writer, v any) error { return send(w, v, MaxFrame) }
+
+// send is Send with a limit.
+func send(w io.Writer, v any, limit int) error {
 	var b bytes.Buffer
-	b.Write(make([]byte, 4))
+	b.Write(make([]byte, headBytes))
 	if err := gob.NewEncoder(&b).Encode(v); err != nil {
 		return fmt.Errorf("engine: encoding a frame: %w", err)
 	}
-	n := b.Len() - 4
-	if n > MaxFrame {
-		return fmt.Errorf("%w: %d bytes, limit %d", ErrTooLong, n, MaxFrame)
+	n := b.Len() - headBytes
+	if n > limit {
+		return fmt.Errorf("%w: %d bytes, limit %d", ErrTooLong, n, limit)
 	}
 	binary.BigEndian.PutUint32(b.Bytes(), uint32(n))
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-// Receive reads one frame into v. Memory grows with what arrives, not with what a frame claims. The error is io.EOF if
-// the stream ends before the frame.
-func Receive(r io.Reader, v any) error {
-	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return err
+// headBytes is how many bytes the length of a frame takes.
+const headBytes = 4
+
+// SignOfLife is a frame of no bytes, which says that the sender works. [Receive] skips it.
+var SignOfLife [headBytes]byte
+
+// Receive reads one frame into v and skips signs of life before it. Memory grows with what arrives, not
+// with what a frame claims. The error is io.EOF if the stream ends before the frame.
+func Receive(r io.Reader, v any) error { return receive(r, v, MaxFrame) }
+
+// ReceiveRequest is [Receive] for the one frame of a client, with the limit [MaxRequest]. The request is
+// not checked; see [Request.Check].
+func ReceiveRequest(r io.Reader) (q Request, err error) {
+	err = receive(r, &q, MaxRequest)
+	return q, err
+}
+
+// receive is Receive with a limit.
+func receive(r io.Reader, v any, limit int64) error {
+	n := int64(0)
+	for n == 0 {
+		var head [headBytes]byte
+		if got, err := io.ReadFull(r, head[:]); err != nil {
+			if got > 0 {
+				return cut(int64(got), headBytes, err)
+			}
+			return err
+		}
+		n = int64(binary.BigEndian.Uint32(head[:]))
 	}
-	n := int64(binary.BigEndian.Uint32(head[:]))
-	if n > MaxFrame {
-		return fmt.Errorf("%w: %d bytes, limit %d", ErrTooLong, n, MaxFrame)
+	if n > limit {
+		return fmt.Errorf("%w: %d bytes, limit %d", ErrTooLong, n, limit)
 	}
 	var b bytes.Buffer
 	if got, err := io.CopyN(&b, r, n); err != nil {
-		return fmt.Errorf("engine: the frame ends after %d of %d bytes: %w", got, n, io.ErrUnexpectedEOF)
+		return cut(got, n, err)
 	}
 	if err := gob.NewDecoder(&b).Decode(v); err != nil {
 		return fmt.Errorf("engine: decoding a frame: %w", err)
 	}
 	return nil
+}
+
+// cut describes a frame that ends early: the stream ended, or err says why.
+func cut(got, want int64, err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("engine: the frame ends after %d of %d bytes: %w", got, want, err)
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,9 +60,13 @@ func stopOthers(ctx context.Context, socket string) {
 		if other == socket {
 			continue
 		}
-		limited, cancel := context.WithTimeout(ctx, time.Second)
-		_ = Client{Socket: other}.Stop(limited)
-		cancel()
+		// One that is stopped finds the request when it goes on. Its files stay until then, so that it
+		// is asked again.
+		var silent *SilentError
+		err := Client{Socket: other, Patience: time.Second}.Stop(ctx)
+		if errors.As(err, &silent) {
+			continue
+		}
 		for _, file := range Files(other) {
 			_ = os.Remove(file)
 		}

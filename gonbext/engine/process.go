@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // maxSocketPath is how long the path of a unix socket may be on every system (104 bytes with the final zero on macOS).
@@ -62,18 +63,35 @@ func privateDir(dir string) error {
 // StartOf names when a process began, so that a pid that is used again can be told apart; empty if there is no such
 // process (or it is a zombie, which does nothing any more).
 func StartOf(pid int) string {
+	start, _ := startOf(pid)
+	return start
+}
+
+// Lives reports whether the process is there that began at start, which [StartOf] has returned. It is
+// true if that cannot be found out, for want of a file descriptor, say.
+func Lives(pid int, start string) bool {
+	now, err := startOf(pid)
+	return err != nil || now != "" && now == start
+}
+
+// startOf is StartOf, with an error if it cannot be found out.
+func startOf(pid int) (string, error) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err == nil {
-		return startInStat(string(stat))
+		return startInStat(string(stat)), nil
 	}
-	if _, err := os.Stat("/proc/self/stat"); err == nil {
-		return ""
+	if _, there := os.Stat("/proc/self/stat"); there == nil {
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			return "", nil
+		}
+		return "", err
 	}
 	out, err := exec.Command("ps", "-o", "lstart=", "-p", strconv.Itoa(pid)).Output()
-	if err != nil {
-		return ""
+	var exit *exec.ExitError
+	if errors.As(err, &exit) { // there is no such process
+		return "", nil
 	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(string(out)), err
 }
 
 // startInStat returns field 22 of a line as in proc(5). The name, field 2, is in parentheses and may hold spaces and

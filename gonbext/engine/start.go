@@ -35,6 +35,8 @@ const (
 	defaultWait = time.Minute
 	poll        = 20 * time.Millisecond
 	patience    = 10 * time.Second // with an engine that should answer at once
+
+	lockPatience = 15 * time.Minute // with another program that builds or starts it
 )
 
 // Arguments are the command line of an engine: what a binary must understand to be one.
@@ -53,7 +55,7 @@ func (s Start) Connect(ctx context.Context) (Client, error) {
 	if there, err := s.answers(ctx, c); there || err != nil {
 		return c, err
 	}
-	unlock, err := lock(ctx, lockFile(socket))
+	unlock, err := s.lock(ctx, lockFile(socket))
 	if err != nil {
 		return Client{}, err
 	}
@@ -67,38 +69,45 @@ func (s Start) Connect(ctx context.Context) (Client, error) {
 	return c, nil
 }
 
-// answers reports whether an engine is there; one that refuses (another version) is, and the request will say why. One
-// that listens and says nothing is an error.
+// answers reports whether an engine is there; one that refuses (another version) is, and the request
+// will say why. One that listens and says nothing is an error.
 func (s Start) answers(ctx context.Context, c Client) (bool, error) {
-	patience := min(patience, s.wait())
-	limited, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	_, err := c.Info(limited)
+	c.Patience = min(patience, s.wait())
+	_, err := c.Info(ctx)
 	var refused *Error
 	if err == nil || errors.As(err, &refused) {
 		return true, nil
 	}
-	if limited.Err() != nil && ctx.Err() == nil {
-		return false, fmt.Errorf("engine: the engine at %s has not answered for %v: end the process, its log is %s",
-			c.Socket, patience, logFile(c.Socket))
+	var silent *SilentError
+	if errors.As(err, &silent) && ctx.Err() == nil {
+		return false, fmt.Errorf("%w; its log is %s", silent, logFile(c.Socket))
 	}
 	return false, nil
 }
 
-// lock takes the lock on a file, which ends with the process at the latest.
-func lock(ctx context.Context, path string) (unlock func(), err error) {
+// lock takes the lock on a file, which ends with the process at the latest. To build an engine takes
+// minutes at most, so that it does not wait longer than lockPatience for another cell that starts one.
+func (s Start) lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
+	began, told := time.Now(), false
 	for {
 		held, err := tryLock(f)
 		if held {
 			return func() { f.Close() }, nil
 		}
+		if err == nil && time.Since(began) > lockPatience {
+			err = fmt.Errorf("another program has held it for %v: end it, or restart the kernel", lockPatience)
+		}
 		if err != nil {
 			f.Close()
 			return nil, fmt.Errorf("engine: locking %s: %w", path, err)
+		}
+		if !told && time.Since(began) > time.Second {
+			told = true
+			s.stage("waiting for another cell that starts the engine")
 		}
 		if err := pause(ctx); err != nil {
 			f.Close()
@@ -161,7 +170,11 @@ func sweep(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		number, _, _ := strings.Cut(e.Name(), "-")
-		if pid, err := strconv.Atoi(number); err == nil && StartOf(pid) == "" {
+		pid, err := strconv.Atoi(number)
+		if err != nil {
+			continue
+		}
+		if start, err := startOf(pid); err == nil && start == "" {
 			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}

@@ -43,6 +43,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -80,10 +81,49 @@ type Config struct {
 // Serve answers requests until ctx is done, the watched process is gone, nothing was asked for Idle or a client says stop;
 // all of these return nil. An error means that it could not listen. See [server.Serve].
 func Serve(ctx context.Context, c Config) error {
+	total, _ := models.MachineMemory()
 	return server.Serve(ctx, server.Config{
 		Socket: c.Socket, Watch: c.Watch, Idle: c.Idle, Open: opener(c.Backend), Log: c.Log,
+		Name: namer(c.Backend), Bytes: total / 2, // the other half is for what runs record
 	})
 }
+
+// namer returns what writes a model in one way: without the defaults, and short for the data type.
+func namer(backend string) func(engine.Model) engine.Model {
+	return func(which engine.Model) engine.Model {
+		if which.Name == "" {
+			which.Name = models.Default
+		}
+		if which.Backend == "" {
+			which.Backend = backend
+		}
+		switch which.DType {
+		case "", "f32":
+			which.DType = "float32"
+		case "bf16":
+			which.DType = "bfloat16"
+		}
+		return which
+	}
+}
+
+// loaded is a model whose limit of memory each request brings.
+type loaded struct{ *models.Model }
+
+// Within is [models.Model.WithMaxMemory].
+func (m loaded) Within(maxMemory int64) (attribution.Model, error) {
+	view, err := m.WithMaxMemory(maxMemory)
+	if err != nil {
+		return nil, err // not view, which would be a nil model that is not nil
+	}
+	return view, nil
+}
+
+// noMemory is an error about a machine on which other models take the memory.
+type noMemory struct{ error }
+
+func (e noMemory) Unwrap() error        { return e.error }
+func (e noMemory) Is(target error) bool { return target == server.ErrMemory }
 
 // opener returns what opens a model; backend is for requests that name none.
 func opener(backend string) server.Opener {
@@ -98,10 +138,14 @@ func opener(backend string) server.Opener {
 		if err == nil {
 			err = ctx.Err()
 		}
-		if err != nil {
-			return nil, err // not m, which would be a nil model that is not nil
+		var memory *models.MemoryError
+		if errors.As(err, &memory) && !memory.Chosen {
+			err = noMemory{err}
 		}
-		return m, nil
+		if err != nil {
+			return nil, err
+		}
+		return loaded{m}, nil
 	}
 }
 

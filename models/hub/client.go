@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,8 +25,10 @@ type client struct {
 	stop     func() // closes its connections
 	reached  bool   // whether the endpoint has answered
 
-	wait func(attempt int) time.Duration // before another attempt
-	disk func(io.Writer) io.Writer       // what writes to a blob; nil is the file itself
+	window       time.Duration                   // over which the speed is averaged
+	lockPatience time.Duration                   // with another download that does not move
+	wait         func(attempt int) time.Duration // before another attempt
+	disk         func(io.Writer) io.Writer       // what writes to a blob; nil is the file itself
 }
 
 // maxAttempts is how often a request is tried without getting further.
@@ -39,10 +42,14 @@ func newHTTP(endpoint *url.URL, opts Options) (client *http.Client, stop func())
 	t.DisableCompression = true // sizes and hashes are those of the file as it is
 	t.ResponseHeaderTimeout = opts.Patience
 	t.TLSHandshakeTimeout = opts.Patience
+	t.MaxResponseHeaderBytes = maxHeaders
 	t.DialContext = (&net.Dialer{Timeout: opts.Patience}).DialContext
 	client = &http.Client{Transport: &authorized{base: t, endpoint: endpoint, token: opts.Token}, CheckRedirect: checkRedirect}
 	return client, t.CloseIdleConnections
 }
+
+// maxHeaders is the most bytes of the headers of an answer: a hundred times what a Hub sends.
+const maxHeaders = 256 << 10
 
 // authorized sends the token to the endpoint and to nobody else, whatever the redirects.
 type authorized struct {
@@ -97,7 +104,12 @@ func (c *client) do(client *http.Client, req *http.Request, what string) (*http.
 
 // failed describes a request without an answer.
 func (c *client) failed(ctx context.Context, to *url.URL, err error) error {
-	if cause := context.Cause(ctx); ctx.Err() != nil && !errors.Is(cause, errSilent) {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, errLate) { // another attempt would take as long
+		late := fmt.Errorf("%w than %v", errLate, wholePatience(c.opts.Patience))
+		return &unreachable{host: to.Host, err: late}
+	}
+	if ctx.Err() != nil && !errors.Is(cause, errSilent) {
 		return fmt.Errorf("hub: %s: %w", c.ref, ctx.Err())
 	}
 	var wrapped *url.Error
@@ -115,7 +127,16 @@ func (c *client) failed(ctx context.Context, to *url.URL, err error) error {
 	return &transient{err: &unreachable{host: to.Host, err: err}}
 }
 
-var errSilent = errors.New("no answer")
+var (
+	errSilent = errors.New("no answer")
+	errLate   = errors.New("the whole answer takes longer")
+)
+
+// whole returns the context of a request that is not about the bytes of a file, which must be over in good
+// time however steadily its answer drips.
+func (c *client) whole(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, wholePatience(c.opts.Patience), errLate)
+}
 
 // unreachable is the error of a request without an answer.
 type unreachable struct {
@@ -138,17 +159,19 @@ func (e *transient) Error() string { return e.err.Error() }
 func (e *transient) Unwrap() error { return e.err }
 
 // try calls once until it succeeds, fails for good, or has failed transiently maxAttempts times in a row without further
-// returning a higher number than before. An endpoint that never answered is not asked again: there is no network.
-func (c *client) try(ctx context.Context, once func() (progress int64, err error)) error {
-	var best int64
+// returning a number that is higher than best, or than the one that was best later, by what the lowest speed brings in that time. An
+// endpoint that never answered is not asked again: there is no network.
+func (c *client) try(ctx context.Context, best int64, once func() (progress int64, err error)) error {
+	since := time.Now()
 	for attempt := 1; ; attempt++ {
 		n, err := once()
 		var t *transient
 		if !errors.As(err, &t) {
 			return err
 		}
-		if n > best {
-			best, attempt = n, 1
+		// A server that sends a byte and hangs up each time would be asked for ever.
+		if now := time.Now(); n > best && c.enough(n-best, now.Sub(since)) {
+			best, since, attempt = n, now, 1
 		}
 		var away *unreachable
 		if attempt >= maxAttempts || (!c.reached && errors.As(err, &away)) {
@@ -223,7 +246,7 @@ const maxListing = 64 << 20
 func (c *client) list(ctx context.Context, revision string) (listing, error) {
 	address := c.endpoint.String() + "/api/models/" + c.ref.Repo + "/revision/" + url.PathEscape(revision) + "?blobs=true"
 	var body []byte
-	err := c.try(ctx, func() (int64, error) {
+	err := c.try(ctx, 0, func() (int64, error) {
 		var err error
 		body, err = c.read(ctx, address)
 		return 0, err
@@ -235,6 +258,8 @@ func (c *client) list(ctx context.Context, revision string) (listing, error) {
 }
 
 func (c *client) read(ctx context.Context, address string) ([]byte, error) {
+	ctx, done := c.whole(ctx)
+	defer done()
 	watch := newWatch(ctx, c.opts.Patience)
 	defer watch.stop()
 	req, err := http.NewRequestWithContext(watch.ctx, http.MethodGet, address, nil)
@@ -258,27 +283,75 @@ func (c *client) read(ctx context.Context, address string) ([]byte, error) {
 
 func (c *client) parseListing(body []byte) (listing, error) {
 	var info struct {
-		SHA      string `json:"sha"`
-		Siblings []struct {
-			Name string `json:"rfilename"`
-			Size *int64 `json:"size"`
-		} `json:"siblings"`
+		SHA      string   `json:"sha"`
+		Siblings siblings `json:"siblings"`
 	}
-	if err := json.Unmarshal(body, &info); err != nil {
-		return listing{}, fmt.Errorf("hub: %s: %s does not answer as a Hub does: %w; look at HF_ENDPOINT and the proxy", c.ref, c.endpoint, err)
+	err := json.Unmarshal(body, &info)
+	var outside *unsafeName
+	if errors.As(err, &outside) {
+		return listing{}, fmt.Errorf("hub: %s: the Hub lists a file named %q, which would lie outside the cache; nothing was written",
+			c.ref, shortened(outside.name))
+	}
+	if err != nil {
+		return listing{}, fmt.Errorf("hub: %s: %s does not answer as a Hub does: %s; look at HF_ENDPOINT and the proxy",
+			c.ref, c.endpoint, notJSON(err))
 	}
 	if !commitName.MatchString(info.SHA) {
 		return listing{}, fmt.Errorf("hub: %s: the Hub gives %q as commit, not 40 hexadecimal digits", c.ref, shortened(info.SHA))
 	}
 	l := listing{commit: info.SHA, sizes: map[string]int64{}}
 	for _, s := range info.Siblings {
-		if !safe(s.Name) {
-			return listing{}, fmt.Errorf("hub: %s: the Hub lists a file named %q, which would lie outside the cache; nothing was written", c.ref, shortened(s.Name))
-		}
 		l.files = append(l.files, s.Name)
 		if s.Size != nil {
 			l.sizes[s.Name] = *s.Size
 		}
 	}
 	return l, nil
+}
+
+// siblings are the files of a listing.
+type siblings []sibling
+
+type sibling struct {
+	Name string `json:"rfilename"`
+	Size *int64 `json:"size"`
+}
+
+// UnmarshalJSON reads one file after the other and stops at the first that has no name, or one that cannot
+// be written: entries of three bytes would take ten times as much memory as the text.
+func (s *siblings) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return &json.UnmarshalTypeError{Value: "value that is no list", Field: "siblings"}
+	}
+	for d.More() {
+		var one sibling
+		if err := d.Decode(&one); err != nil {
+			return err
+		}
+		if !safe(one.Name) {
+			return &unsafeName{one.Name}
+		}
+		*s = append(*s, one)
+	}
+	return nil
+}
+
+// unsafeName is the error about a file that would lie outside the cache.
+type unsafeName struct{ name string }
+
+func (e *unsafeName) Error() string {
+	return "the file " + shortened(e.name) + " would lie outside the cache"
+}
+
+// notJSON says what is wrong with a text that should be JSON of some form.
+func notJSON(err error) string {
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return fmt.Sprintf("%q is a %s", shortened(kind.Field), shortened(kind.Value))
+	}
+	return shortened(strings.TrimPrefix(err.Error(), "json: "))
 }

@@ -132,7 +132,9 @@ func (c *client) describe(ctx context.Context, r *remote) error {
 		}
 		return checkRedirect(req, via)
 	}
-	return c.try(ctx, func() (int64, error) {
+	return c.try(ctx, 0, func() (int64, error) {
+		ctx, done := c.whole(ctx)
+		defer done()
 		req, err := http.NewRequestWithContext(ctx, http.MethodHead, c.address(*r), nil)
 		if err != nil {
 			return 0, fmt.Errorf("hub: %s: %w", c.ref, err)
@@ -181,11 +183,8 @@ func (c *client) fetch(ctx context.Context, r remote) (err error) {
 		}
 	}
 	lock := flock.New(filepath.Join(c.repo.locks, r.etag+".lock"), flock.SetPermissions(0o664))
-	if _, err := lock.TryLockContext(ctx, 50*time.Millisecond); err != nil {
-		if ctx.Err() != nil {
-			return fmt.Errorf("hub: %s: waiting for another download of %s: %w", c.ref, r.file, ctx.Err())
-		}
-		return c.diskError(r.file, err)
+	if err := c.lock(ctx, lock, r); err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	blob := c.repo.blob(r.etag)
@@ -201,9 +200,42 @@ func (c *client) fetch(ctx context.Context, r remote) (err error) {
 	return nil
 }
 
+// lockPatience is how long another download may hold a file without a byte more of it: longer than it
+// takes to read a hundred gigabytes that an earlier call left.
+const lockPatience = 10 * time.Minute
+
+// lock waits for the lock on a file, as long as the download that holds it moves.
+func (c *client) lock(ctx context.Context, lock *flock.Flock, r remote) error {
+	there := int64(-1)
+	for since := time.Now(); ; {
+		held, err := lock.TryLock()
+		if err != nil {
+			return c.diskError(r.file, err)
+		}
+		if held {
+			return nil
+		}
+		if info, err := os.Stat(c.repo.blob(r.etag) + incomplete); err == nil && info.Size() != there {
+			there, since = info.Size(), time.Now()
+		}
+		if time.Since(since) > c.lockPatience {
+			return fmt.Errorf("hub: %s: another program holds %s and has downloaded nothing for %v: end it, and try again",
+				c.ref, r.file, c.lockPatience)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("hub: %s: waiting for another download of %s: %w", c.ref, r.file, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// incomplete is what the name of a blob ends with that is not whole.
+const incomplete = ".incomplete"
+
 // makeBlob downloads the content of a file. Bytes that an earlier call left and that turn out wrong are fetched again once.
 func (c *client) makeBlob(ctx context.Context, r remote) error {
-	p, err := openPart(ctx, c.repo.blob(r.etag)+".incomplete", r)
+	p, err := openPart(ctx, c.repo.blob(r.etag)+incomplete, r)
 	if err != nil {
 		return c.diskError(r.file, err)
 	}

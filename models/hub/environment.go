@@ -14,10 +14,13 @@ import (
 // FromEnvironment returns the options that the Python tools would take: the cache of HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE,
 // HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub or ~/.cache/huggingface/hub, whichever is set first; the endpoint of HF_ENDPOINT;
 // the token of HF_TOKEN, or of the file HF_TOKEN_PATH or HF_HOME/token (none if HF_HUB_DISABLE_IMPLICIT_TOKEN is true); offline
-// if HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is true (1, ON, YES, TRUE); HF_HUB_DOWNLOAD_TIMEOUT in seconds. An empty variable
-// counts as not set. It returns an error if a value cannot be used. It is the only place of this package that reads the
+// if HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is true (1, ON, YES, TRUE); HF_HUB_DOWNLOAD_TIMEOUT in seconds. Those tools have no
+// lowest speed; it is HEADWATER_MIN_SPEED in bytes a second, 0 for none. An empty variable counts as not set. It returns an error if a value cannot be used. It is the only place of this package that reads the
 // environment; Go's own HTTP client reads HTTPS_PROXY and its kin.
 func FromEnvironment() (Options, error) { return fromEnvironment(os.Getenv) }
+
+// speedVariable sets [Options.MinSpeed].
+const speedVariable = "HEADWATER_MIN_SPEED"
 
 // maxToken is the longest token in bytes.
 const maxToken = 4096
@@ -42,6 +45,17 @@ func fromEnvironment(getenv func(string) string) (Options, error) {
 			return Options{}, fmt.Errorf("hub: HF_HUB_DOWNLOAD_TIMEOUT %q is not a number of seconds from 1 to 86400", shortened(s))
 		}
 		opts.Patience = time.Duration(n) * time.Second
+	}
+	if s := getenv(speedVariable); s != "" {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || n < 0 {
+			return Options{}, fmt.Errorf("hub: %s %q is not a number of bytes a second, 0 for no limit",
+				speedVariable, shortened(s))
+		}
+		opts.MinSpeed = n
+		if n == 0 {
+			opts.MinSpeed = -1
+		}
 	}
 	if !isTrue(getenv("HF_HUB_DISABLE_IMPLICIT_TOKEN")) {
 		opts.Token, err = token(getenv, home)

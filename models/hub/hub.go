@@ -68,6 +68,10 @@ type Options struct {
 	Check bool
 	// Patience is how long a server may be silent; 0 is 10 seconds.
 	Patience time.Duration
+	// MinSpeed is how many bytes a second a file must come with, on average over a minute; a slower
+	// download ends with an error, and a later call goes on where it stopped. 0 is 1024, and a negative
+	// number no limit.
+	MinSpeed int64
 	// Progress, if not nil, is called while files are downloaded or checked, from the goroutine that called [Resolve].
 	Progress func(Progress)
 }
@@ -155,7 +159,7 @@ func shortened(s string) string {
 // cannot be reached.
 //
 // It returns an error that says what is missing or broken and what to do: offline, without network, without access, for a name, revision
-// or file that is not there, for bytes that are not those that the Hub promised, and for a full disk. When ctx ends, the error
+// or file that is not there, for bytes that are not those that the Hub promised, for a download that is too slow, and for a full disk. When ctx ends, the error
 // wraps ctx.Err(). After an error the next call goes on where this one stopped. It is safe for concurrent use, also by several
 // processes.
 func Resolve(ctx context.Context, ref string, opts Options) (dir string, err error) {
@@ -221,11 +225,15 @@ func newClient(ref Ref, opts Options) (*client, error) {
 	if opts.Patience == 0 {
 		opts.Patience = 10 * time.Second
 	}
+	if opts.MinSpeed == 0 {
+		opts.MinSpeed = defaultMinSpeed
+	}
 	endpoint, err := url.Parse(strings.TrimRight(opts.Endpoint, "/"))
 	if err != nil || endpoint.Host == "" || (endpoint.Scheme != "https" && endpoint.Scheme != "http") {
 		return nil, fmt.Errorf("hub: endpoint %q is not an address such as %s; look at HF_ENDPOINT", shortened(opts.Endpoint), DefaultEndpoint)
 	}
 	c := &client{ref: ref, opts: opts, endpoint: endpoint, repo: newRepo(opts.Cache, ref), wait: backoff}
+	c.window, c.lockPatience = speedWindow, lockPatience
 	c.http, c.stop = newHTTP(endpoint, opts)
 	return c, nil
 }

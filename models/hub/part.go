@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"time"
 )
 
 // part is a blob that is being filled.
@@ -108,7 +109,7 @@ func (p *part) finish(path string) error {
 // receive fills p to its size.
 func (c *client) receive(ctx context.Context, p *part) error {
 	c.report(p)
-	return c.try(ctx, func() (int64, error) {
+	return c.try(ctx, p.n, func() (int64, error) {
 		if p.n == p.r.size {
 			return p.n, nil
 		}
@@ -169,6 +170,7 @@ func (c *client) position(resp *http.Response, p *part) error {
 func (c *client) copy(watch *watch, resp *http.Response, p *part) error {
 	body := io.LimitReader(&stoppable{watch.ctx, watch.reader(resp.Body)}, p.r.size-p.n+1)
 	buf := make([]byte, 1<<18)
+	pace := pace{least: c.opts.MinSpeed, window: c.window, since: time.Now()}
 	for {
 		n, err := body.Read(buf)
 		if p.n+int64(n) > p.r.size {
@@ -179,6 +181,10 @@ func (c *client) copy(watch *watch, resp *http.Response, p *part) error {
 				return c.diskError(p.r.file, err)
 			}
 			c.report(p)
+		}
+		var tooSlow *slow
+		if p.n < p.r.size && errors.As(pace.add(n, time.Now()), &tooSlow) {
+			return c.tooSlow(p, resp.Request.URL.Host, tooSlow)
 		}
 		if err == io.EOF && p.n < p.r.size {
 			err = io.ErrUnexpectedEOF

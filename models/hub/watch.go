@@ -14,12 +14,17 @@ type watch struct {
 	patience time.Duration
 }
 
+// newWatch returns the watch of one request, which is to be done with its headers in good time.
 func newWatch(ctx context.Context, patience time.Duration) *watch {
 	ctx, cancel := context.WithCancelCause(ctx)
-	// The headers have a limit of their own, several redirects one after the other.
-	timer := time.AfterFunc((maxRedirects+1)*patience, func() { cancel(errSilent) })
+	timer := time.AfterFunc(wholePatience(patience), func() { cancel(errSilent) })
 	return &watch{ctx: ctx, cancel: cancel, timer: timer, patience: patience}
 }
+
+// wholePatience is how long a request may take until its headers are there, and one that is about a file
+// or a repository, and not for its bytes, in all: the headers of each redirect have a limit of their own,
+// and there are several of them one after the other.
+func wholePatience(patience time.Duration) time.Duration { return (maxRedirects + 1) * patience }
 
 func (w *watch) stop() {
 	w.timer.Stop()

@@ -46,6 +46,11 @@ type Model struct {
 	// set before the model is used.
 	MaxBytes int64
 
+	*loaded
+}
+
+// loaded is what a model and the views of it that [Model.WithMaxBytes] returns have in common.
+type loaded struct {
 	backend compute.Backend
 	// promptStep is 1 where compiling costs nothing, slotStep where every new shape is compiled and lengths are rounded up.
 	promptStep int
@@ -71,8 +76,11 @@ func New(backend compute.Backend, spec *Spec, dtype dtypes.DType, load Loader) (
 		return nil, fmt.Errorf("transformer: weights as %s are not supported; take float32 or bfloat16", dtype)
 	}
 	m := &Model{
-		Spec: spec, DType: dtype, backend: backend, promptStep: slotStep, params: spec.Params(),
-		graphs: map[string]*compiled{},
+		Spec: spec, DType: dtype,
+		loaded: &loaded{
+			backend: backend, promptStep: slotStep, params: spec.Params(),
+			graphs: map[string]*compiled{},
+		},
 	}
 	if m.Backend() == "go" {
 		m.promptStep = 1
@@ -85,6 +93,14 @@ func New(backend compute.Backend, spec *Spec, dtype dtypes.DType, load Loader) (
 		m.weights = append(m.weights, weight{a.name, t})
 	}
 	return m, nil
+}
+
+// WithMaxBytes returns a model on the same weights and compiled graphs, whose passes may take so many
+// bytes beside the weights; see [Model.MaxBytes]. m does not change.
+func (m *Model) WithMaxBytes(bytes int64) *Model {
+	view := *m
+	view.MaxBytes = bytes
+	return &view
 }
 
 // outFirst is whether the matrices of layers are held [out,in]: where XLA computes on a CPU, which then multiplies them with few columns

@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 
@@ -14,15 +12,20 @@ import (
 
 // explain runs [attribution.Explain] and sends what is new after each token.
 func (s *server) explain(ctx context.Context, w io.Writer, r engine.Request) error {
-	var opts attribution.Options
-	if err := json.Unmarshal(r.Options, &opts); err != nil {
-		return fmt.Errorf("server: options: %w", err)
-	}
-	opts.Continuation = string(r.Continuation)
-	model, err := s.models.get(ctx, r.Model, s.progress(w))
+	opts, err := r.ExplainOptions()
 	if err != nil {
 		return err
 	}
+	for _, name := range opts.Methods { // before a model is opened, or downloaded
+		if _, err := attribution.LookupMethod(name); err != nil {
+			return err
+		}
+	}
+	model, release, err := s.model(ctx, w, r.Model)
+	if err != nil {
+		return err
+	}
+	defer release()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out := &growth{send: func(ev engine.Event) {
@@ -40,6 +43,29 @@ func (s *server) explain(ctx context.Context, w io.Writer, r engine.Request) err
 		return cause
 	}
 	return err
+}
+
+// model returns a model, and the function to call when the request no longer uses it. It waits for a
+// place, because models and what they compute take memory.
+func (s *server) model(
+	ctx context.Context, w io.Writer, which engine.Model,
+) (attribution.Model, func(), error) {
+	give, err := s.place(ctx, w)
+	if err != nil {
+		return nil, nil, err
+	}
+	opened := false
+	defer func() {
+		if !opened { // an error, or a panic of the opener
+			give()
+		}
+	}()
+	model, leave, err := s.models.get(ctx, which, s.progress(w))
+	if err != nil {
+		return nil, nil, err
+	}
+	opened = true
+	return model, func() { leave(); give() }, nil
 }
 
 // progress returns what tells the client how far a piece of work is. A client that is gone is noticed by the next event.

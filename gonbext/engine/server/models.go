@@ -2,6 +2,9 @@ package server
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"sort"
 	"sync"
 
@@ -10,54 +13,209 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// models are the models that have been asked for. It is safe for concurrent use.
-type models struct {
-	open Opener
-	mu   sync.Mutex
-	all  map[engine.Model]*entry
+// Weighted is a model that knows how many bytes its weights take.
+type Weighted interface {
+	WeightBytes() int64
 }
 
-// entry is a model; turn holds one token for whoever may open it.
+// Limitable is a model whose limit of memory belongs to a request and not to the weights.
+type Limitable interface {
+	// Within returns the model as a request with that [engine.Model.MaxMemory] may use it, on the same
+	// weights. It returns an error if the weights alone take more.
+	Within(maxMemory int64) (attribution.Model, error)
+}
+
+// ErrMemory is what errors.Is finds in the error of an [Opener] if the model would fit once others have
+// left.
+var ErrMemory = errors.New("server: not enough memory is left")
+
+// models are the models that are open: at most so many, and the weights together at most so many bytes,
+// if more than one is open. The least recently used one that no request uses leaves. It is safe for
+// concurrent use.
+type models struct {
+	open  Opener
+	name  func(engine.Model) engine.Model // the same for every way to name one model
+	most  int
+	bytes int64 // 0: no limit
+
+	mu      sync.Mutex
+	all     map[engine.Model]*entry
+	opening int // how many are being opened
+	clock   int // counts uses
+}
+
+// entry is a model that is open, or that requests wait for; without either it leaves the map. turn
+// holds one token for whoever may open it.
 type entry struct {
 	turn  chan struct{}
-	model attribution.Model
+	model attribution.Model // nil until it is open
+	bytes int64             // of its weights, 0 if it does not say
+	users int               // requests that use it or wait for it
+	used  int               // the clock at its latest use
 }
 
-// get returns a model, opened at its first use, of which progress is told. Others who want it meanwhile wait; if opening fails or is cancelled,
-// the next of them tries again.
-func (m *models) get(ctx context.Context, which engine.Model, progress func(trace.Progress)) (attribution.Model, error) {
-	e := m.entry(which)
+// get returns a model, opened at its first use, of which progress is told, held to the memory that which
+// allows. Others who want it meanwhile wait; if opening fails or is cancelled, the next of them tries
+// again, and nothing is kept. The caller calls release when it no longer uses the model.
+func (m *models) get(
+	ctx context.Context, which engine.Model, progress func(trace.Progress),
+) (_ attribution.Model, release func(), err error) {
+	key := which
+	if m.name != nil {
+		key = m.name(which)
+	}
+	key.MaxMemory = 0 // one model, whatever the limit
+	e := m.enter(key)
+	leave := func() { m.leave(key, e) }
+	defer func() {
+		if release == nil { // an error, or a panic of the opener
+			leave()
+		}
+	}()
 	select {
 	case e.turn <- struct{}{}:
 		defer func() { <-e.turn }()
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, nil, context.Cause(ctx)
 	}
-	if e.model != nil {
-		return e.model, nil
+	if e.model == nil {
+		if err := m.fill(ctx, e, which, progress); err != nil {
+			return nil, nil, err
+		}
 	}
-	model, err := m.open(ctx, which, progress)
-	if err != nil {
-		return nil, err
+	model := e.model
+	if l, ok := model.(Limitable); ok {
+		if model, err = l.Within(which.MaxMemory); err != nil {
+			return nil, nil, err
+		}
 	}
-	m.mu.Lock()
-	e.model = model // written under both locks, read under either
-	m.mu.Unlock()
-	return model, nil
+	return model, leave, nil
 }
 
-func (m *models) entry(k engine.Model) *entry {
+// enter counts a user of a model.
+func (m *models) enter(key engine.Model) *entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.all == nil {
 		m.all = map[engine.Model]*entry{}
 	}
-	e := m.all[k]
+	e := m.all[key]
 	if e == nil {
 		e = &entry{turn: make(chan struct{}, 1)}
-		m.all[k] = e
+		m.all[key] = e
 	}
+	e.users++
 	return e
+}
+
+// leave takes a user away.
+func (m *models) leave(key engine.Model, e *entry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e.users--
+	m.clock++
+	e.used = m.clock
+	if e.users == 0 && e.model == nil {
+		delete(m.all, key)
+	}
+}
+
+// fill opens a model. Others leave as far as they must.
+func (m *models) fill(
+	ctx context.Context, e *entry, which engine.Model, progress func(trace.Progress),
+) error {
+	if err := m.makeRoom(); err != nil {
+		return err
+	}
+	defer m.opened()
+	model, err := m.open(ctx, which, progress)
+	for errors.Is(err, ErrMemory) && m.evict() { // at most once for each model
+		model, err = m.open(ctx, which, progress)
+	}
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	e.model = model // written under both locks, read under either
+	if w, ok := model.(Weighted); ok {
+		e.bytes = w.WeightBytes()
+	}
+	m.mu.Unlock()
+	for m.bytes > 0 && m.weights() > m.bytes && m.evict() {
+	}
+	return nil
+}
+
+// makeRoom reserves the place of a model that is to be opened, until opened is called.
+func (m *models) makeRoom() error {
+	for !m.reserve() {
+		if !m.evict() {
+			return fmt.Errorf("server: the engine holds %d models, and requests use all of them: "+
+				"wait until one ends", m.most)
+		}
+	}
+	return nil
+}
+
+// reserve takes a place if there is one.
+func (m *models) reserve() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.opening
+	for _, e := range m.all {
+		if e.model != nil {
+			n++
+		}
+	}
+	if n >= m.most {
+		return false
+	}
+	m.opening++
+	return true
+}
+
+// opened gives the place back that makeRoom has reserved: the model that is open by now counts itself.
+func (m *models) opened() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.opening--
+}
+
+// weights returns how many bytes the weights of all models take.
+func (m *models) weights() (bytes int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.all {
+		bytes += e.bytes
+	}
+	return bytes
+}
+
+// evict lets the least recently used model go that no request uses. It reports whether there was one.
+func (m *models) evict() bool {
+	if !m.forget() {
+		return false
+	}
+	debug.FreeOSMemory() // what asks how much memory is left sees it
+	return true
+}
+
+// forget is evict without waiting for the memory.
+func (m *models) forget() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var oldest *entry
+	var key engine.Model
+	for k, e := range m.all {
+		if e.model != nil && e.users == 0 && (oldest == nil || e.used < oldest.used) {
+			oldest, key = e, k
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	delete(m.all, key)
+	return true
 }
 
 // names returns the names of the open models, sorted.

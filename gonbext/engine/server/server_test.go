@@ -441,7 +441,7 @@ func TestRefusals(t *testing.T) {
 		send       func(net.Conn) error
 	}{
 		{
-			"another version", "speaks protocol 3 and this program 99: restart the kernel",
+			"another version", "speaks protocol 4 and this program 99: restart the kernel",
 			func(c net.Conn) error { return engine.Send(c, engine.Request{Version: 99, Kind: engine.KindInfo}) },
 		},
 		{
@@ -449,13 +449,13 @@ func TestRefusals(t *testing.T) {
 			func(c net.Conn) error { return engine.Send(c, engine.Request{Version: engine.Version, Kind: "dance"}) },
 		},
 		{
-			"broken options", "server: options",
+			"broken options", "the options, 1 bytes, cannot be read",
 			func(c net.Conn) error {
 				return engine.Send(c, engine.Request{Version: engine.Version, Kind: engine.KindExplain, Options: []byte("{")})
 			},
 		},
 		{
-			"huge frame", "frame is longer than the limit: 4294967295 bytes, limit 67108864",
+			"huge frame", "frame is longer than the limit: 4294967295 bytes, limit 8388608",
 			func(c net.Conn) error { _, err := c.Write([]byte{0xff, 0xff, 0xff, 0xff}); return err },
 		},
 		{"no gob", "decoding a frame", func(c net.Conn) error { _, err := c.Write([]byte("\x00\x00\x00\x03xyz")); return err }},

@@ -17,10 +17,11 @@ const pieceValues = 1 << 20
 
 // trace records tensors and sends them piece by piece.
 func (s *server) trace(ctx context.Context, w io.Writer, r engine.Request) error {
-	model, err := s.models.get(ctx, r.Model, s.progress(w))
+	model, release, err := s.model(ctx, w, r.Model)
 	if err != nil {
 		return err
 	}
+	defer release()
 	tracer, ok := model.(attribution.Tracer)
 	if !ok {
 		return fmt.Errorf("server: model %q returns no tensors", model.Info().Name)

@@ -1,0 +1,100 @@
+package gonbext_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext"
+	"github.com/headwater-ml/headwater/gonbext/engine"
+)
+
+func init() {
+	one, four, minus := 1, 4, -1
+	for name, o := range map[string]gonbext.Options{
+		"both":           {MaxTokens: 3, Continuation: " are"},
+		"tokens":         {MaxTokens: -5},
+		"alternatives":   {Alternatives: -1},
+		"memory":         {MaxMemory: -1},
+		"layer below":    {Layer: &minus},
+		"layer beyond":   {Layer: &one},
+		"layer outside":  {Layer: &four, LastLayer: &one},
+		"layer too low":  {Layer: &one, FirstLayer: 2},
+		"NaN":            {Threshold: math.NaN()},
+		"temperature":    {Sampling: trace.Sampling{Temperature: -1}},
+		"position":       {Positions: []int{-1}},
+		"misspelt":       {Methods: []string{"rolout"}},
+		"long name":      {Model: strings.Repeat("x", 5000)},
+		"long data type": {DType: strings.Repeat("x", 100)},
+	} {
+		cells["wrong "+name] = func() {
+			e, err := gonbext.TryExplain("the keys", o)
+			fmt.Println(e == nil, errors.Is(err, attribution.ErrUsage), err)
+		}
+	}
+	cells["layer of the model"] = func() { gonbext.Explain("the keys", gonbext.Options{Layer: &one}) }
+}
+
+// TestWrongOptions: each is one line that says what is wrong, and most of them need no engine.
+func TestWrongOptions(t *testing.T) {
+	_, misspelt := attribution.LookupMethod("rolout")
+	for name, c := range map[string]struct {
+		want  string
+		asked bool // whether the engine is asked
+	}{
+		"both":           {"attribution: max tokens 3 and a continuation", false},
+		"tokens":         {"attribution: max tokens -5; it must be in [1,4096]", false},
+		"alternatives":   {"attribution: alternatives -1", false},
+		"memory":         {"gonbext: MaxMemory -1 bytes", false},
+		"layer below":    {"gonbext: Layer -1; layers count from 0", false},
+		"layer beyond":   {`gonbext: Layer 1; "tiny" has 1, from 0 to 0`, true},
+		"layer outside":  {"gonbext: Layer 4; the last layer that is combined is LastLayer 1", false},
+		"layer too low":  {"gonbext: Layer 1; the first layer that is combined is FirstLayer 2", false},
+		"NaN":            {"attribution: threshold NaN", false},
+		"temperature":    {"attribution: temperature -1", false},
+		"position":       {"attribution: position -1", false},
+		"misspelt":       {misspelt.Error() + "\n", true},
+		"long name":      {"engine: model name of 5000 bytes; at most 4096", false},
+		"long data type": {"engine: name of a data type of 100 bytes; at most 64", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := make(chan struct{}, 1)
+			k := newKernel(t, func(conn net.Conn, r engine.Request) {
+				asked <- struct{}{}
+				if name == "misspelt" {
+					_ = engine.Send(conn, engine.Event{Failure: &engine.Failure{Message: misspelt.Error(), Usage: true}})
+					return
+				}
+				begin(conn)
+				step(conn, " are")
+				_ = engine.Send(conn, engine.Event{Done: true})
+			})
+			r := k.run("wrong "+name, false)
+			if !strings.HasPrefix(r.stdout, "true true "+c.want) || strings.Count(r.stdout, "\n") != 1 || r.status != 0 {
+				t.Errorf("status %d, says %.300q, want %q", r.status, r.stdout, c.want)
+			}
+			if (len(asked) > 0) != c.asked {
+				t.Errorf("the engine was asked: %v, want %v", len(asked) > 0, c.asked)
+			}
+		})
+	}
+}
+
+// A layer that the model does not have is one line, and no picture stays.
+func TestLayerOfTheModel(t *testing.T) {
+	k := newKernel(t, func(conn net.Conn, _ engine.Request) {
+		begin(conn)
+		step(conn, " are")
+		_ = engine.Send(conn, engine.Event{Done: true})
+	})
+	r := k.run("layer of the model", true)
+	left := saved(r.displays)
+	if r.status != 1 || len(left) != 1 || !strings.Contains(fmt.Sprint(left[0]), "Layer 1; &#34;tiny&#34; has 1, from 0 to 0</div>") {
+		t.Errorf("status %d, saved %v", r.status, left)
+	}
+}

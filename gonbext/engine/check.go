@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// Limits of a request: far above what a cell asks for. A client that goes beyond them is refused
+// before the engine opens a model.
+const (
+	maxName  = 4096    // bytes of a model's name or a backend, as long as a path may be
+	maxDType = 64      // bytes
+	maxText  = 1 << 20 // bytes of a prompt or a continuation; package attribution has the same limit
+	maxIDs   = maxText // a text has at most as many tokens as bytes
+)
+
+// Check returns an error for the first field that no engine can take: a negative number, one that is
+// NaN or infinite, a text or a name beyond its limit, an unknown tap. The options of KindExplain are
+// checked as [attribution.Options.Check] does it. errors.Is finds [attribution.ErrUsage] in the error.
+// It is the only check of what comes from the socket, and a [Client] makes it before it asks.
+func (r Request) Check() error {
+	switch r.Kind {
+	case KindExplain:
+		if err := r.checkModel(); err != nil {
+			return err
+		}
+		_, err := r.ExplainOptions()
+		return err
+	case KindTrace:
+		if err := r.checkModel(); err != nil {
+			return err
+		}
+		return r.checkTrace()
+	}
+	return nil // KindInfo and KindStop use no field, and the server refuses other kinds
+}
+
+// checkModel checks the model and the text.
+func (r Request) checkModel() error {
+	for _, f := range []struct {
+		what  string
+		bytes int
+		most  int
+	}{
+		{"model name", len(r.Model.Name), maxName},
+		{"backend name", len(r.Model.Backend), maxName},
+		{"name of a data type", len(r.Model.DType), maxDType},
+		{"prompt", len(r.Text), maxText},
+		{"continuation", len(r.Continuation), maxText},
+	} {
+		if f.bytes > f.most {
+			return usagef("%s of %d bytes; at most %d", f.what, f.bytes, f.most)
+		}
+	}
+	if r.Model.MaxMemory < 0 {
+		return usagef("max memory %d bytes; it must be positive, or 0 for what the machine has left",
+			r.Model.MaxMemory)
+	}
+	return nil
+}
+
+// checkTrace checks what belongs to KindTrace.
+func (r Request) checkTrace() error {
+	if len(r.IDs) > maxIDs {
+		return usagef("%d token ids; at most %d", len(r.IDs), maxIDs)
+	}
+	for i, id := range r.IDs {
+		if id < 0 {
+			return usagef("token id %d at place %d; ids count from 0", id, i)
+		}
+	}
+	if r.Specials < trace.SpecialsAuto || r.Specials > trace.SpecialsOff {
+		return usagef("specials %d; it must be auto, on or off", r.Specials)
+	}
+	known := trace.Taps()
+	if len(r.Taps) > len(known) {
+		return usagef("%d taps; there are %d, and each is recorded once", len(r.Taps), len(known))
+	}
+	for _, tap := range r.Taps {
+		if !slices.Contains(known, tap) {
+			return usagef("unknown tap %.60q; known are %v", string(tap), known)
+		}
+	}
+	return nil
+}
+
+// ExplainOptions returns the options of KindExplain, with the continuation. The error is that of
+// [attribution.Options.Check], or says which option cannot be read.
+func (r Request) ExplainOptions() (attribution.Options, error) {
+	var o attribution.Options
+	d := json.NewDecoder(bytes.NewReader(r.Options))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&o); err != nil {
+		return attribution.Options{}, unreadable(err, len(r.Options))
+	}
+	o.Continuation = string(r.Continuation)
+	if err := o.Check(); err != nil {
+		return attribution.Options{}, err
+	}
+	return o, nil
+}
+
+// unreadable says what is wrong with options that are no JSON of the right form.
+func unreadable(err error, size int) error {
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return usagef("option %.60q cannot be a %.60s", kind.Field, kind.Value)
+	}
+	const unknown = "json: unknown field "
+	if name, found := strings.CutPrefix(err.Error(), unknown); found {
+		return usagef("the engine knows no option %.60s: it is not of the same version, restart the kernel",
+			name)
+	}
+	return usagef("the options, %d bytes, cannot be read", size)
+}
+
+// usageError is an error that the caller can avoid; errors.Is finds [attribution.ErrUsage] in it.
+type usageError struct{ reason string }
+
+func (e *usageError) Error() string        { return "engine: " + e.reason }
+func (e *usageError) Is(target error) bool { return target == attribution.ErrUsage }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }

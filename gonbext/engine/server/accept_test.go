@@ -1,0 +1,119 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/engine"
+)
+
+// broken is a listener that fails with each of its errors, then gives one connection, then fails with
+// the last one for good.
+type broken struct {
+	net.Listener
+	errs []error
+	conn net.Conn
+	last error
+	n    int
+}
+
+func (b *broken) Accept() (net.Conn, error) {
+	b.n++
+	switch {
+	case b.n <= len(b.errs):
+		return nil, &net.OpError{Op: "accept", Net: "unix", Err: os.NewSyscallError("accept4", b.errs[b.n-1])}
+	case b.n == len(b.errs)+1:
+		return b.conn, nil
+	}
+	return nil, b.last
+}
+
+// TestAcceptGoesOn: errors that pass do not end the engine, and one that stays does, with an error.
+func TestAcceptGoesOn(t *testing.T) {
+	here, there := net.Pipe()
+	defer there.Close()
+	var log strings.Builder
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	s := newServer(Config{Log: &log}, cancel)
+	gone := errors.New("the listener is gone")
+	listener := &broken{conn: here, last: gone, errs: []error{
+		syscall.EMFILE, syscall.ECONNABORTED, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EINTR,
+	}}
+	done := make(chan error, 1)
+	go func() { done <- s.accept(ctx, listener) }()
+	var ev engine.Event
+	go func() { _ = engine.Send(there, engine.Request{Version: engine.Version, Kind: engine.KindInfo}) }()
+	if err := engine.Receive(there, &ev); err != nil || ev.Status == nil {
+		t.Errorf("after errors that pass: %+v, %v", ev, err)
+	}
+	select {
+	case err := <-done:
+		if !errors.Is(err, gone) {
+			t.Errorf("error %v, want %v", err, gone)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it asks a listener that is gone for ever")
+	}
+	if n := strings.Count(log.String(), "trying again"); n != 1 {
+		t.Errorf("%d lines, want 1:\n%s", n, log.String())
+	}
+}
+
+// A listener that fails for as long as the engine runs does not keep it from ending, nor the processor
+// busy.
+func TestAcceptEnds(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s := newServer(Config{}, cancel)
+	errs := make([]error, 10_000)
+	for i := range errs {
+		errs[i] = syscall.EMFILE
+	}
+	listener := &broken{errs: errs}
+	time.AfterFunc(200*time.Millisecond, func() { cancel(nil) })
+	if err := s.accept(ctx, listener); err != nil || listener.n > 10 {
+		t.Errorf("%d attempts, %v; want few", listener.n, err)
+	}
+}
+
+// TestFailuresAreNotKept: nothing stays of models that cannot be opened, or whose opening was cancelled.
+func TestFailuresAreNotKept(t *testing.T) {
+	m := models{most: 2, open: func(ctx context.Context, which engine.Model, _ func(trace.Progress)) (attribution.Model, error) {
+		if which.Backend == "slow" {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return nil, errors.New("no such model")
+	}}
+	for i := range 20 {
+		if _, _, err := m.get(t.Context(), engine.Model{Name: fmt.Sprint(i)}, nil); err == nil {
+			t.Fatal("a model came")
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	done := make(chan error)
+	for range 5 { // one opens it, the others wait
+		go func() {
+			_, _, err := m.get(ctx, engine.Model{Backend: "slow"}, nil)
+			done <- err
+		}()
+	}
+	for range 5 {
+		if err := <-done; err == nil {
+			t.Error("a model came")
+		}
+	}
+	if len(m.all) != 0 || m.opening != 0 {
+		t.Errorf("%d entries stay, %d are being opened", len(m.all), m.opening)
+	}
+}

@@ -1,0 +1,63 @@
+package hub
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	// defaultMinSpeed is a fifth of what a telephone line brings. At this speed a model of 100 MB takes a
+	// day.
+	defaultMinSpeed = 1024
+	// speedWindow is over how long the speed is averaged, so that a pause does not end a download.
+	speedWindow = time.Minute
+)
+
+// pace holds one download of a file to the lowest speed.
+type pace struct {
+	least  int64 // bytes a second; negative: no limit
+	window time.Duration
+	since  time.Time // when the window began
+	bytes  int64     // in this window
+}
+
+// slow is the error about a download below the lowest speed.
+type slow struct {
+	bytes  int64 // that came
+	window time.Duration
+	least  int64
+}
+
+func (e *slow) Error() string {
+	return fmt.Sprintf("%.1f bytes a second came in the last %v, the limit is %d",
+		float64(e.bytes)/e.window.Seconds(), e.window.Round(time.Millisecond), e.least)
+}
+
+// add counts bytes that have come by now. It returns a *slow at the end of a window with too few.
+func (p *pace) add(n int, now time.Time) error {
+	if p.least < 0 {
+		return nil
+	}
+	p.bytes += int64(n)
+	took := now.Sub(p.since)
+	if took < p.window {
+		return nil
+	}
+	if float64(p.bytes) < float64(p.least)*took.Seconds() {
+		return &slow{bytes: p.bytes, window: took, least: p.least}
+	}
+	p.since, p.bytes = now, 0
+	return nil
+}
+
+// enough is whether so many bytes in that time are not below the lowest speed.
+func (c *client) enough(bytes int64, took time.Duration) bool {
+	return float64(bytes) >= float64(c.opts.MinSpeed)*took.Seconds()
+}
+
+// tooSlow describes a download that is ended; what is there stays.
+func (c *client) tooSlow(p *part, host string, err *slow) error {
+	return fmt.Errorf("hub: %s %s: %s is too slow: %w: %d of %d bytes are kept; try again later to go on from "+
+		"there, or set %s to fewer bytes a second (0: no limit)",
+		c.ref, p.r.file, host, err, p.n, p.r.size, speedVariable)
+}
