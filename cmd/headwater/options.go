@@ -102,7 +102,8 @@ func methodFlags(cmd *cobra.Command, o *attribution.Options, methods string) {
 	f.BoolVar(&o.LocalLift, "local-lift", false, "divide each layer's rows by uniform attention before the residual is added")
 	f.BoolVar(&o.MeasuredResidual, "measured-residual", false, "weigh the residual of each token and layer by the model's own mixing ratio")
 	f.BoolVar(&o.DropSink, "drop-sink", false, "take the first source out of every row before layers are combined")
-	f.Float64Var(&o.Discard, "discard", 0, "set the lowest `PART` of the entries, from 0 to below 1, to 0 before the residual is added")
+	f.Float64Var(&o.Discard, "discard", 0, "set the lowest `PART` of the entries, from 0 to below 1, to 0 before the residual is added: of each row of a decoder, of the whole map of an encoder")
+	f.BoolVar(&o.DiscardWhole, "discard-whole", false, "let --discard take the whole map in a decoder too, zeros above the diagonal included; not while it generates")
 }
 
 // scorerFlags adds the flags that say how scorers work.
