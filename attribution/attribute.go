@@ -46,7 +46,7 @@ func (m *Map) Row(l, t int) []float64 { return row(m.Data, l*m.Shape[1]+t, m.Sha
 //
 // It returns a [UsageError] for options that are wrong, another error for data that are: shapes, numbers that are
 // negative, NaN or infinite, rows that do not sum to 1. If ctx is done the error wraps ctx.Err(). [Options.OnProgress]
-// is told of every row of a decoder's text. Flow costs L·T² max-flow problems.
+// is told of every row of a decoder's text, or once with [Options.DiscardWhole]. Flow costs L·T² max-flow problems.
 func Attribute(ctx context.Context, inputs []trace.Tensor, opts Options) (*Attribution, error) {
 	in, err := newInput(inputs, opts)
 	if err != nil {
@@ -84,10 +84,11 @@ func newAttribution(p *plan, in *input) *Attribution {
 	return a
 }
 
-// compute extends the plan's jobs row by row, or all at once if the text is bidirectional.
+// compute extends the plan's jobs row by row, or all at once if the text is bidirectional or its whole
+// maps are needed.
 func (a *Attribution) compute(ctx context.Context, p *plan, in *input, fused [][]float64) error {
 	count := 1
-	if in.bidirectional {
+	if in.bidirectional || p.opts.DiscardWhole {
 		count = in.tokens
 	}
 	for first := 0; first < in.tokens; first += count {

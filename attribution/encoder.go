@@ -33,6 +33,11 @@ func (o Options) checkFor(info trace.Info) error {
 			return usagef("positions %v; %s generates, and every token that it generates is explained; "+
 				"positions are chosen of encoders", o.Positions[:min(len(o.Positions), 10)], name)
 		}
+		if o.DiscardWhole {
+			return usagef("discard whole; %s generates, and what is discarded of the whole map is known only "+
+				"at the end of the text; leave it out to discard row by row, or record the rows of the whole "+
+				"text and attribute them", name)
+		}
 		return nil
 	}
 	for _, given := range []struct {

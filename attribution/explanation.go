@@ -56,9 +56,16 @@ type Options struct {
 	MeasuredResidual bool `json:"measured_residual,omitempty"`
 	// DropSink takes the first source out of every row, and divides the rest by its sum, before layers are combined.
 	DropSink bool `json:"drop_sink,omitempty"`
-	// Discard, in [0,1), sets that part of the lowest entries to 0 before the residual is added: of an encoder's whole map, the first
-	// entry spared, as vit-explain has it; of a decoder each row's own, which do not change when the text grows.
+	// Discard, ρ in [0,1), sets the lowest entries of each layer to 0 before the residual is added. In a
+	// decoder it does so row by row, the lowest ⌊ρ(i+1)⌋ of the i+1 entries of row i, so that rows do not
+	// change when the text grows. In an encoder it takes the whole map, the lowest ⌊ρT²⌋ of T² entries,
+	// as vit-explain has it. The first entry, of the row or of the map, always stays.
 	Discard float64 `json:"discard,omitempty"`
+	// DiscardWhole lets Discard take the whole map in a decoder too: the lowest ⌊ρT²⌋ of T² entries. As in
+	// vit-explain the T(T-1)/2 zeros above the diagonal are among them, so a ρ up to (T-1)/2T changes
+	// nothing. Every row then depends on all others, so it needs the rows of the whole text: [Attribute]
+	// and [MinCut] take it, and [Explain] refuses it for a decoder. In an encoder it changes nothing.
+	DiscardWhole bool `json:"discard_whole,omitempty"`
 	// Contrast, for scorers, is the text of one token or the name of a class: what is explained is why the prediction came and not
 	// that. It goes for every token explained.
 	Contrast string `json:"contrast,omitempty"`

@@ -28,6 +28,8 @@ func TestMinCutIsFlow(t *testing.T) {
 		"layers":        {tensorOf(3, 4, 9, false), attribution.Options{FirstLayer: 1, LastLayer: &last}},
 		"bidirectional": {tensorOf(4, 4, 9, true), attribution.Options{}},
 		"one head":      {heads, attribution.Options{PerHead: &head}},
+		"discard":       {tensorOf(5, 4, 9, false), attribution.Options{Discard: .6}},
+		"discard whole": {tensorOf(5, 4, 9, false), attribution.Options{Discard: .8, DiscardWhole: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := c.opts

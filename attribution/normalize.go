@@ -15,6 +15,8 @@ type rule struct {
 	scaled          bool
 	dropSink, local bool
 	discard         float64
+	// whole says that discard takes the whole map of a decoder, whose rows then come all at once.
+	whole bool
 }
 
 // apply returns Â and the rows that stay all zero: those of C where r is 0. C need not be normalised: the identity is added before the
@@ -66,7 +68,7 @@ func (r rule) prepare(data []float64, c *Mixed, cfg Config) {
 	}
 	switch {
 	case r.discard == 0:
-	case cfg.Bidirectional:
+	case cfg.Bidirectional || r.whole:
 		discardLowest(data, r.discard)
 	default:
 		each(func(x []float64, visible int) { discardLowest(x[:visible], r.discard) })

@@ -49,6 +49,23 @@ func TestPreparedRows(t *testing.T) {
 			attribution.Options{Discard: .5}, [][]float64{{.5625, .4375}, {0, 1}},
 		},
 		{
+			"whole map of a decoder", "⌊.8·9⌋ = 7 entries go: three above the diagonal, ⅛, ¼, ⅜ and ½", []trace.Tensor{decoder},
+			attribution.Options{Discard: .8, DiscardWhole: true}, [][]float64{{1, 0, 0}, {3. / 7, 4. / 7, 0}, {0, 0, 1}},
+		},
+		{
+			"little of the whole map of a decoder", "⌊.3·9⌋ = 2 entries go, both above the diagonal", []trace.Tensor{decoder},
+			attribution.Options{Discard: .3, DiscardWhole: true},
+			[][]float64{{1, 0, 0}, {.375, .625, 0}, {.25, .1875, .5625}},
+		},
+		{
+			"sink and whole map of a decoder", "rows become [1 0 0], [0 1 0], [0 ¾ ¼]; of these 0 to ¾ go", []trace.Tensor{decoder},
+			attribution.Options{DropSink: true, Discard: .78, DiscardWhole: true}, [][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+		},
+		{
+			"whole map of an encoder", "as without saying so", []trace.Tensor{encoder},
+			attribution.Options{Discard: .5, DiscardWhole: true}, [][]float64{{.5625, .4375}, {0, 1}},
+		},
+		{
 			"sink and discard of an encoder", "rows become [0 1] and [0 1]", []trace.Tensor{encoder},
 			attribution.Options{DropSink: true, Discard: .25}, [][]float64{{.5, .5}, {0, 1}},
 		},
@@ -145,6 +162,8 @@ func TestPreparedRefusals(t *testing.T) {
 		want string
 	}{
 		{attribution.Options{Discard: 1}, "discard 1; it must be in [0,1)"},
+		{attribution.Options{DiscardWhole: true}, "discard whole without discard"},
+		{attribution.Options{Discard: .5, DiscardWhole: true}, "known only at the end of the text"},
 		{attribution.Options{Discard: -.1}, "discard -0.1; it must be in [0,1)"},
 		{attribution.Options{MeasuredResidual: true, Residual: &one}, "residual 1 and a measured residual"},
 		{attribution.Options{MeasuredResidual: true, Lift: true}, "lift with a measured residual"},

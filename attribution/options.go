@@ -151,6 +151,9 @@ func (o Options) checkMethods() error {
 	if !(o.Discard >= 0 && o.Discard < 1) {
 		return usagef("discard %v; it must be in [0,1), the part of the entries that are set to 0", o.Discard)
 	}
+	if o.DiscardWhole && o.Discard == 0 {
+		return usagef("discard whole without discard; say which part of the entries is set to 0")
+	}
 	if o.MeasuredResidual && o.Residual != nil {
 		return usagef("residual %v and a measured residual; give one of the two", *o.Residual)
 	}
@@ -238,6 +241,9 @@ func (o Options) settings(m planned, first, last int) map[string]string {
 	}
 	if o.Discard > 0 {
 		s["discard"] = fmt.Sprint(o.Discard)
+	}
+	if o.DiscardWhole {
+		s["discard"] += " of the whole map"
 	}
 	if m.job.rule.local {
 		s["local lift"] = "rows divided by uniform attention before the residual"

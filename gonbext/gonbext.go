@@ -68,6 +68,7 @@ type Options struct {
 
 	LocalLift, DropSink, MeasuredResidual bool
 	Discard                               float64
+	DiscardWhole                          bool
 	Contrast                              string
 	Scoring                               attribution.Scoring
 
@@ -82,7 +83,7 @@ func (o Options) attribution() attribution.Options {
 		Specials: o.Specials, Chat: o.Chat, Sampling: o.Sampling, Alternatives: o.Alternatives, Heads: o.Heads, PerHead: o.PerHead,
 		Residual: o.Residual, FirstLayer: o.FirstLayer, LastLayer: o.LastLayer, AllLevels: o.AllLevels,
 		Threshold: o.Threshold, OwnRow: o.OwnRow, Lift: o.Lift, LocalLift: o.LocalLift, DropSink: o.DropSink,
-		MeasuredResidual: o.MeasuredResidual, Discard: o.Discard, Contrast: o.Contrast, Scoring: o.Scoring, OnStep: o.OnStep, OnProgress: o.OnProgress,
+		MeasuredResidual: o.MeasuredResidual, Discard: o.Discard, DiscardWhole: o.DiscardWhole, Contrast: o.Contrast, Scoring: o.Scoring, OnStep: o.OnStep, OnProgress: o.OnProgress,
 	}
 }
 

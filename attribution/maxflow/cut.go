@@ -31,8 +31,9 @@ type Edge struct {
 // leaves the source is the flow, within 1e-14, these edges are the cut. Edges of capacity 0 are not listed, and a flow of 0
 // may have no edges.
 //
-// It costs one maximum flow without a certificate. It looks at ctx once at the beginning and returns an error that wraps
-// ctx.Err(). It panics if l, i or j is out of range.
+// It costs two maximum flows, one of them without the short cuts. It looks at ctx in every phase of
+// them and returns an error that wraps ctx.Err(), or one that says that the capacities are too large or
+// too far apart for float64. It panics if l, i or j is out of range.
 func (g *Graph) MinCut(ctx context.Context, l, i, j int, top []float64) (Cut, error) {
 	g.check(l, i, j)
 	if err := ctx.Err(); err != nil {
@@ -45,18 +46,53 @@ func (g *Graph) MinCut(ctx context.Context, l, i, j int, top []float64) (Cut, er
 	if p.lo > p.hi {
 		return Cut{}, nil
 	}
-	cut := Cut{Flow: g.value(l, i, j)}
+	flow, err := g.value(ctx, l, i, j)
+	if err != nil {
+		return Cut{}, fmt.Errorf("maxflow: cut: %w", err)
+	}
+	edges, width, err := g.cutEdges(ctx, p)
+	if err == nil && !p.proves(width, flow) {
+		err = fmt.Errorf("found a flow of %v and a cut of %v, which should be equal: "+
+			"the capacities are too large or too far apart for float64", flow, width)
+	}
+	if err != nil {
+		return Cut{}, fmt.Errorf("maxflow: cut: %w", err)
+	}
+	return Cut{Flow: flow, Edges: edges}, nil
+}
+
+// cutEdges returns the edges of the minimum cut of p that is nearest the source, and how wide they are
+// together.
+func (g *Graph) cutEdges(ctx context.Context, p pair) ([]Edge, float64, error) {
 	s := &g.solver
 	s.start(p)
 	defer s.reset(p.lo, p.hi)
-	total := s.augment(0, math.Inf(1))
-	side := s.reached()
-	if total >= g.leaves(p)-slack {
-		clear(side)
-		put(s.level(side, l+1), i, true)
+	total, end, err := s.augment(ctx, 0, math.Inf(1)) // on to the end, where the residual is a cut
+	if err != nil {
+		return nil, 0, err
 	}
-	cut.Edges = s.leaving(side)
-	return cut, nil
+	if end == atCut {
+		edges, width := s.leaving(s.nearest(total, g.leaves(p), s.reached()))
+		if p.proves(width, total) {
+			return edges, width, nil
+		}
+	}
+	c := certain{network: &g.network, pair: p}
+	if total, err = c.solve(ctx); err != nil {
+		return nil, 0, err
+	}
+	c.search(closed)
+	edges, width := s.leaving(s.nearest(total, g.leaves(p), c.side(s.words)))
+	return edges, width, nil
+}
+
+// nearest returns the source alone where all that can leave it flows, else side.
+func (s *solver) nearest(total, leaves float64, side []uint64) []uint64 {
+	if total >= leaves-slack {
+		clear(side)
+		put(s.level(side, s.l+1), s.i, true)
+	}
+	return side
 }
 
 // leaves returns what can leave the source of p.
@@ -104,9 +140,9 @@ func (s *solver) reached() []uint64 {
 	return side
 }
 
-// leaving returns the edges from a side to the rest of what lies between source and sink.
-func (s *solver) leaving(side []uint64) []Edge {
-	var edges []Edge
+// leaving returns the edges from a side to the rest of what lies between source and sink, and how wide
+// they are together.
+func (s *solver) leaving(side []uint64) (edges []Edge, width float64) {
 	for k := s.l; k >= 0; k-- {
 		first, last := s.lo, s.hi
 		if k == 0 {
@@ -117,11 +153,12 @@ func (s *solver) leaving(side []uint64) []Edge {
 			for v, c := range s.row(k, u) {
 				if v >= first && v <= last && c > 0 && below[v/64]>>(v%64)&1 == 0 {
 					edges = append(edges, Edge{Layer: k, Target: u, Source: v, Capacity: c})
+					width += c
 				}
 			}
 		})
 	}
-	return edges
+	return edges, width
 }
 
 // each calls f for every token of a set, ascending.

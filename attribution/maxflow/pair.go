@@ -1,5 +1,10 @@
 package maxflow
 
+import (
+	"context"
+	"math"
+)
+
 // pair is one question: how much flows from token i after layer l, node (l+1,i), to input token j, node (0,j). Only tokens
 // lo..hi can lie between.
 type pair struct {
@@ -38,6 +43,13 @@ func (g *Graph) pair(l, i, j int) (p pair, flow float64, simple bool) {
 	return p, p.bound, p.bound <= closed
 }
 
+// proves returns whether a cut is as wide as a flow, up to tolerance. Nothing that flows is more than
+// the width of any cut, so then it is the maximum.
+func (p *pair) proves(width, flow float64) bool {
+	allowed := max(tolerance, tolerancePerToken*float64(p.hi-p.lo+1)) * max(1, flow)
+	return math.Abs(width-flow) <= allowed
+}
+
 // tile returns the tokens of tile b that can lie between, first..end-1.
 func (p *pair) tile(b int) (first, end int) {
 	return max(p.lo, b*block), min(p.hi+1, (b+1)*block)
@@ -55,13 +67,13 @@ func (g *Graph) twoLayers(p pair) float64 {
 
 // flow returns the flow of a pair over whose middle layers stops has passed. A token's flow to itself, in bidirectional
 // networks, is left to the solver: the columns that would hold before and after are one.
-func (g *Graph) flow(p pair) float64 {
+func (g *Graph) flow(ctx context.Context, p pair) (float64, error) {
 	if p.i == p.j {
-		return g.solver.solve(p, nil)
+		return g.solver.solve(ctx, p, nil)
 	}
 	g.stops.measure(p)
 	if g.stops.reachesBound() {
-		return p.bound
+		return p.bound, nil
 	}
-	return g.solver.solve(p, &g.stops)
+	return g.solver.solve(ctx, p, &g.stops)
 }

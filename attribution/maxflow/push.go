@@ -74,9 +74,10 @@ func (s *solver) pushUp(k, u, d int, limit float64) float64 {
 	return sent
 }
 
-// spread sends at most limit from node (x,u) along edges that lead one step nearer.
+// spread sends at most limit from node (x,u) along edges that lead one step nearer. It adds up what
+// went: limit less the rest would be rounded as limit is, and a little flow would become nothing.
 func (s *solver) spread(x, u, d int, limit float64) float64 {
-	W, next, rest := s.words, s.at[d-1], limit
+	W, next, rest, sent := s.words, s.at[d-1], limit, 0.0
 	first := s.index(x-1, u, 0)
 	down, room := s.set(s.down, x-1, u), s.room[u][first:]
 	for w := s.w0; w <= s.w1; w++ {
@@ -89,14 +90,15 @@ func (s *solver) spread(x, u, d int, limit float64) float64 {
 			}
 			if got := s.push(x-1, v, d-1, most); got > 0 {
 				s.sendAt(first+v, x-1, u, v, got)
+				sent += got
 				if rest -= got; rest <= closed {
-					return limit - rest
+					return sent
 				}
 			}
 		}
 	}
 	if x >= s.l { // no edge leads to the source
-		return limit - rest
+		return sent
 	}
 	up := s.set(s.up, x, u)
 	for w := s.w0; w <= s.w1; w++ {
@@ -105,13 +107,14 @@ func (s *solver) spread(x, u, d int, limit float64) float64 {
 			v := w<<6 + bits.TrailingZeros64(c)
 			if got := s.push(x+1, v, d-1, min(rest, s.carried(x, v, u))); got > 0 {
 				s.unsend(x, v, u, got)
+				sent += got
 				if rest -= got; rest <= closed {
-					return limit - rest
+					return sent
 				}
 			}
 		}
 	}
-	return limit - rest
+	return sent
 }
 
 // bury marks node (k,u), from which no more can be sent, and all it reaches in its column as dead.

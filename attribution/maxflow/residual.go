@@ -5,7 +5,7 @@ import "math/bits"
 // residual is what the flow of one pair leaves open. Between pairs there is no flow.
 //
 // A bit is set exactly while its amount is more than closed: a bit without an amount would be a phantom edge, which a
-// search follows and along which nothing can be pushed.
+// search follows and along which nothing can be pushed. The amount is the one that push takes, as it is rounded.
 type residual struct {
 	*network
 	// room is what edges still take, where the network has their capacities; own edges have theirs in ownRoom, [T,L].
@@ -16,7 +16,9 @@ type residual struct {
 	// carries flow. Own edges are not in them but, [L,words], in ownDown and ownSent.
 	down, sent, into, up []uint64
 	ownDown, ownSent     []uint64
-	words                int
+	// ownShut, [L,words], has the own edges taken out of ownDown since the last reset.
+	ownShut []uint64
+	words   int
 	// touched are the edges to reset, own ones apart; some may stand there twice.
 	touched []edge
 }
@@ -56,9 +58,10 @@ func (r *residual) tables() []*[]uint64 { return []*[]uint64{&r.down, &r.sent, &
 func (r *residual) widen(words int) {
 	if r.words == 0 {
 		r.ownDown, r.ownSent = make([]uint64, r.layers), make([]uint64, r.layers)
+		r.ownShut = make([]uint64, r.layers)
 		r.words = 1
 	}
-	for _, table := range append(r.tables(), &r.ownDown, &r.ownSent) {
+	for _, table := range append(r.tables(), &r.ownDown, &r.ownSent, &r.ownShut) {
 		wide := make([]uint64, len(*table)/r.words*words)
 		for i := 0; i < len(*table); i += r.words {
 			copy(wide[i/r.words*words:], (*table)[i:i+r.words])
@@ -111,7 +114,8 @@ func (r *residual) sendAt(at, k, u, v int, amount float64) {
 	}
 	if up := &r.up[vu]; *up&bu == 0 {
 		r.touched = append(r.touched, edge{int32(k), int32(u), int32(v)})
-		if amount > closed || r.capacity[u][at]-room > closed {
+		// amount may be more than closed and what the edge carries, as it is rounded, may not.
+		if r.capacity[u][at]-room > closed {
 			*up |= bu
 			r.sent[uv] |= bv
 		}
@@ -141,6 +145,7 @@ func (r *residual) hold(u, top, bottom int, amount float64) {
 		rooms[t] = room
 		if room <= closed {
 			put(r.ownDown[(bottom+t)*r.words:], u, false)
+			put(r.ownShut[(bottom+t)*r.words:], u, true)
 		}
 		if own[t]-had <= closed {
 			put(r.ownSent[(bottom+t)*r.words:], u, own[t]-room > closed)
@@ -169,6 +174,9 @@ func (r *residual) reset(lo, hi int) {
 		bu, bv := uint64(1)<<(u&63), uint64(1)<<(v&63)
 		r.up[vu] &^= bu
 		r.sent[uv] &^= bv
+		// Cleared first: what was taken back may have made the room more than c by rounding.
+		r.down[uv] &^= bv
+		r.into[vu] &^= bu
 		if c > closed {
 			r.down[uv] |= bv
 			r.into[vu] |= bu
@@ -176,8 +184,10 @@ func (r *residual) reset(lo, hi int) {
 	}
 	r.touched = r.touched[:0]
 	copy(r.ownRoom[lo*r.layers:(hi+1)*r.layers], r.own[lo*r.layers:])
-	for i, x := range r.ownSent {
-		r.ownSent[i] = 0
+	// Not those in ownSent: an edge of 1.5e-15 that carries half of it has no bit in either set.
+	clear(r.ownSent)
+	for i, x := range r.ownShut {
+		r.ownShut[i] = 0
 		for ; x != 0; x &= x - 1 {
 			k, u := i/r.words, i%r.words*64+bits.TrailingZeros64(x)
 			put(r.ownDown[k*r.words:], u, r.own[u*r.layers+k] > closed)

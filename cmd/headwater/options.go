@@ -108,7 +108,11 @@ func methodFlags(cmd *cobra.Command, o *attribution.Options, methods string) {
 	f.BoolVar(&o.LocalLift, "local-lift", false, "divide each layer's rows by uniform attention before the residual is added")
 	f.BoolVar(&o.MeasuredResidual, "measured-residual", false, "weigh the residual of each token and layer by the model's own mixing ratio")
 	f.BoolVar(&o.DropSink, "drop-sink", false, "take the first source out of every row before layers are combined")
-	realFlag(f, &o.Discard, "discard", 1, true, "before the residual is added, set the lowest entries to 0, this `PART` of all", "0, none")
+	realFlag(f, &o.Discard, "discard", 1, true,
+		"before the residual is added, set the lowest entries to 0, this `PART` of each row in a decoder, of the whole map in an encoder",
+		"0, none")
+	f.BoolVar(&o.DiscardWhole, "discard-whole", false,
+		"let --discard take the whole map in a decoder too, zeros above the diagonal included; not while it generates")
 }
 
 // scorerFlags adds the flags that say how scorers work.
