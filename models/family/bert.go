@@ -18,6 +18,10 @@ var bert = &Family{
 		encoderHead(c, s, s.Activation, transformer.HyperbolicTangent)
 		return s, headWidth(c, s)
 	},
+	Unused: func(s *transformer.Spec, tensor string) bool {
+		// The head adds decoder.bias. Only where the head is tied is this the same tensor.
+		return !s.TiedHead && tensor == "cls.predictions.bias"
+	},
 	Weights: append([]Weight{
 		{"head-transform.weight", "cls.predictions.transform.dense.weight", Transposed},
 		{"head-transform.bias", "cls.predictions.transform.dense.bias", AsIs},

@@ -291,3 +291,12 @@ func (c *Config) left(more []string) []string {
 	}
 	return left
 }
+
+// cut cuts a name down to a length that a message may have.
+func cut(name string) string {
+	const most = 200
+	if len(name) <= most {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "") + "…"
+}

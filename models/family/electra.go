@@ -1,6 +1,10 @@
 package family
 
-import "github.com/headwater-ml/headwater/models/transformer"
+import (
+	"strings"
+
+	"github.com/headwater-ml/headwater/models/transformer"
+)
 
 func init() { Register(electra) }
 
@@ -27,6 +31,13 @@ var electra = &Family{
 			}
 		}
 		return s, headWidth(c, s)
+	},
+	Unused: func(s *transformer.Spec, tensor string) bool {
+		// A checkpoint may have the head of another task beside its own.
+		if s.Head == transformer.TokenHead {
+			return strings.HasPrefix(tensor, "classifier.")
+		}
+		return strings.HasPrefix(tensor, "discriminator_predictions.")
 	},
 	Weights: append([]Weight{
 		{"embedding-projection.weight", "embeddings_project.weight", Transposed},

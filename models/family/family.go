@@ -24,9 +24,12 @@ type Family struct {
 	Spec func(c *Config) (*transformer.Spec, error)
 	// Harmless are further keys of config.json that change no arithmetic of a forward pass.
 	Harmless []string
-	// Weights maps parameters to tensors, with %d for the layer. Of several for one parameter the first that a checkpoint has is
-	// taken.
+	// Weights maps parameters to tensors, with %d for the layer. A checkpoint may have several for one
+	// parameter if they are equal; the first of them is read.
 	Weights []Weight
+	// Unused returns whether a model of that spec does not read a tensor of Weights, although the
+	// checkpoint may have it: the head of another task, or a bias that is not the head's. Nil is none.
+	Unused func(s *transformer.Spec, tensor string) bool
 	// Prefixes may stand before every tensor name; the first one under which the embedding is found is taken.
 	Prefixes []string
 	// Buffers are parts of tensor names that hold no weights and are left alone.

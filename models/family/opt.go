@@ -10,6 +10,7 @@ var opt = &Family{
 	Name:          "opt",
 	Architectures: []string{"OPTForCausalLM", "OPTModel"},
 	Prefixes:      []string{"model.decoder.", "decoder.", ""},
+	Buffers:       []string{"decoder.version"},
 	Harmless:      []string{"dropout", "init_std", "layerdrop", "activation_dropout"},
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := &transformer.Spec{

@@ -223,7 +223,7 @@ func TestWeightRefusals(t *testing.T) {
 	}{
 		{
 			"no embedding", nil, func(h header) { delete(h, "transformer.wte.weight") },
-			"family: model.safetensors: tensor wte.weight is missing, with transformer.  before its name or without",
+			"family: model.safetensors: tensor wte.weight is missing, with transformer. before its name or without",
 		},
 		{"missing", nil, func(h header) { delete(h, "transformer.h.11.mlp.c_fc.bias") }, "tensor transformer.h.11.mlp.c_fc.bias is missing"},
 		{"missing beside the blocks", nil, func(h header) { delete(h, "transformer.wpe.weight") }, "tensor wpe.weight is missing"},

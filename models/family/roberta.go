@@ -26,6 +26,10 @@ var roberta = &Family{
 		encoderHead(c, s, transformer.GELU, transformer.HyperbolicTangent)
 		return s, headWidth(c, s)
 	},
+	Unused: func(s *transformer.Spec, tensor string) bool {
+		// The head adds decoder.bias. Only where the head is tied is this the same tensor.
+		return !s.TiedHead && tensor == "lm_head.bias"
+	},
 	Weights: append([]Weight{
 		{"head-transform.weight", "lm_head.dense.weight", Transposed},
 		{"head-transform.bias", "lm_head.dense.bias", AsIs},
