@@ -14,7 +14,7 @@ var bert = &Family{
 	Harmless: encoderHarmless,
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := encoderSpec(c, "bert", encoderKeys)
-		s.TokenTypes = c.IntOr(2, "type_vocab_size")
+		s.TokenTypes = c.SizeOr(2, "TokenTypes", "type_vocab_size")
 		encoderHead(c, s, s.Activation, transformer.HyperbolicTangent)
 		return s, headWidth(c, s)
 	},

@@ -21,8 +21,8 @@ var electra = &Family{
 	}, encoderHarmless...),
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := encoderSpec(c, "electra", encoderKeys)
-		s.TokenTypes = c.IntOr(2, "type_vocab_size")
-		s.EmbeddingWidth = c.IntOr(128, "embedding_size")
+		s.TokenTypes = c.SizeOr(2, "TokenTypes", "type_vocab_size")
+		s.EmbeddingWidth = c.SizeOr(128, "EmbeddingWidth", "embedding_size")
 		encoderHead(c, s, transformer.GELU, transformer.GELU)
 		for _, a := range c.Strings("architectures") {
 			if a == "ElectraForPreTraining" {

@@ -5,6 +5,7 @@
 package family
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -82,8 +83,8 @@ func Lookup(c *Config) (*Family, error) {
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	return nil, fmt.Errorf("family: %s: architecture %s (model_type %q) is not supported; supported are %s",
-		c.File(), short(strings.Join(architectures, ", ")), short(model), strings.Join(known, ", "))
+	return nil, fmt.Errorf("family: %s: architectures %s (model_type %s) is not supported; supported are %s",
+		c.File(), firstOf(len(architectures), 3, func(i int) string { return shown(architectures[i]) }), shown(model), strings.Join(known, ", "))
 }
 
 // Read returns the family and the spec of a configuration. Every key must be interpreted or known to be harmless: a key
@@ -97,6 +98,9 @@ func Read(c *Config) (*Family, *transformer.Spec, error) {
 	if pruned := c.Object("pruned_heads"); pruned != nil && len(pruned.values) > 0 {
 		c.fail("pruned_heads is not empty: heads that were cut out of single layers are not supported")
 	}
+	if spec != nil {
+		c.checkIDs(spec)
+	}
 	if first := c.Err(); first != nil {
 		err = first // a missing key, and not what follows from it
 	}
@@ -104,10 +108,45 @@ func Read(c *Config) (*Family, *transformer.Spec, error) {
 		err = c.Unread(f.Harmless)
 	}
 	if err == nil {
-		err = spec.Check()
+		err = c.check(spec)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	return f, spec, nil
+}
+
+// checkIDs keeps an error if an id that begins or ends a text is not in the vocabulary; -1 is none.
+func (c *Config) checkIDs(s *transformer.Spec) {
+	outside := func(id int) bool { return id < -1 || id >= s.Vocab }
+	for _, key := range []struct {
+		name  string
+		wrong bool
+	}{{"bos_token_id", outside(s.BOS)}, {"eos_token_id", slices.ContainsFunc(s.EOS, outside)}} {
+		if key.wrong {
+			c.fail("%s is %s; ids must be from 0 to %d, because of %s", key.name, shown(c.values[key.name]), s.Vocab-1, c.source("Vocab"))
+		}
+	}
+}
+
+// check returns the error of [transformer.Spec.Check] with the keys that the fields come from.
+func (c *Config) check(s *transformer.Spec) error {
+	err := s.Check()
+	var wrong *transformer.SpecError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	var keys []string
+	for _, field := range wrong.Fields {
+		if c.origin[field] == "" {
+			continue
+		}
+		if key := c.source(field); !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return fmt.Errorf("family: %s: %s", c.file, wrong.Problem)
+	}
+	return fmt.Errorf("family: %s: %s: %s", c.file, strings.Join(keys, ", "), wrong.Problem)
 }

@@ -61,19 +61,19 @@ func TestRefusals(t *testing.T) {
 		// Kinds of values.
 		{"missing", "gpt2", map[string]string{"n_embd": "", "hidden_size": ""}, "key n_embd or hidden_size is missing"},
 		{"missing before what follows", "llama", one("hidden_size", ""), "key hidden_size is missing"},
-		{"text for a number", "gpt2", one("n_layer", `"two"`), "n_layer is two, not a number"},
-		{"fraction", "gpt2", one("n_layer", "2.5"), "n_layer is 2.5, not a whole number of 32 bits"},
-		{"33 bits", "gpt2", one("n_layer", "4294967296"), "n_layer is 4294967296, not a whole number of 32 bits"},
-		{"text for a real number", "gpt2", one("layer_norm_epsilon", `"small"`), "layer_norm_epsilon is small, not a number"},
-		{"beyond 64 bits", "gpt2", one("layer_norm_epsilon", "1e999"), "layer_norm_epsilon is 1e999, not a number of 64 bits"},
-		{"number for a truth value", "gpt2", one("scale_attn_weights", "1"), "scale_attn_weights is 1, not true or false"},
-		{"number for a text", "gpt2", one("activation_function", "1"), "activation_function is 1, not a text"},
-		{"text for a list of texts", "gpt2", one("architectures", `"GPT2LMHeadModel"`), "architectures is GPT2LMHeadModel, not a list"},
-		{"list of numbers for texts", "gpt2", one("architectures", `[3]`), "architectures holds 3, not a text"},
-		{"list of texts for ids", "gpt2", one("eos_token_id", `["a"]`), "eos_token_id is a, not a number"},
-		{"number for an object", "llama", one("rope_parameters", `3`), "rope_parameters is 3, not an object"},
-		{"number for a list", "phi3_long", one("rope_parameters.long_factor", `3`), "rope_parameters: long_factor is 3, not a list"},
-		{"list of texts for numbers", "phi3_long", one("rope_parameters.long_factor", `["x"]`), "rope_parameters: long_factor holds x, not a number"},
+		{"text for a number", "gpt2", one("n_layer", `"two"`), `n_layer is "two"; it must be a whole number from 1 to 1024`},
+		{"fraction", "gpt2", one("n_layer", "2.5"), "n_layer is 2.5; it must be a whole number from 1 to 1024, written without a point and an exponent"},
+		{"33 bits", "gpt2", one("n_layer", "4294967296"), "n_layer is 4294967296; it must be a whole number from 1 to 1024"},
+		{"text for a real number", "gpt2", one("layer_norm_epsilon", `"small"`), `layer_norm_epsilon is "small"; it must be a number`},
+		{"beyond 64 bits", "gpt2", one("layer_norm_epsilon", "1e999"), "layer_norm_epsilon is 1e999; it must be a number of at most 64 bits"},
+		{"number for a truth value", "gpt2", one("scale_attn_weights", "1"), "scale_attn_weights is 1; it must be true or false"},
+		{"number for a text", "gpt2", one("activation_function", "1"), "activation_function is 1; it must be a text"},
+		{"text for a list of texts", "gpt2", one("architectures", `"GPT2LMHeadModel"`), `architectures is "GPT2LMHeadModel"; it must be a list of texts`},
+		{"list of numbers for texts", "gpt2", one("architectures", `[3]`), "architectures[0] is 3; it must be a text"},
+		{"list of texts for ids", "gpt2", one("eos_token_id", `["a"]`), `eos_token_id[0] is "a"; it must be a whole number of at most 32 bits`},
+		{"number for an object", "llama", one("rope_parameters", `3`), "rope_parameters is 3; it must be an object"},
+		{"number for a list", "phi3_long", one("rope_parameters.long_factor", `3`), "rope_parameters.long_factor is 3; it must be a list of numbers"},
+		{"list of texts for numbers", "phi3_long", one("rope_parameters.long_factor", `["x"]`), `rope_parameters.long_factor[0] is "x"; it must be a number of at most 64 bits`},
 
 		// Arithmetic that is not supported.
 		{"unknown key", "llama", one("tanh_residual", "true"), "key tanh_residual is not supported: it may change the arithmetic"},
@@ -90,7 +90,7 @@ func TestRefusals(t *testing.T) {
 			"add_cross_attention is true, which changes the arithmetic and is not supported; only false is",
 		},
 		{"decoder of an encoder", "bert", one("is_decoder", "true"), "is_decoder is true"},
-		{"relative positions", "bert", one("position_embedding_type", `"relative_key_query"`), `position_embedding_type "relative_key_query" changes the arithmetic`},
+		{"relative positions", "bert", one("position_embedding_type", `"relative_key_query"`), `position_embedding_type is "relative_key_query"; it must be "absolute": others change the arithmetic and are not supported`},
 		{
 			"activation", "gpt2", one("activation_function", `"mish"`),
 			`activation_function "mish" is not supported; supported are gelu, gelu_accurate, gelu_fast, gelu_new`,
@@ -101,44 +101,44 @@ func TestRefusals(t *testing.T) {
 		{"biases of Phi-3", "phi3", one("mlp_bias", "true"), "mlp_bias is true"},
 
 		// Sizes that do not fit together.
-		{"heads", "gpt2", one("n_head", "5"), "5 heads do not divide width 32"},
-		{"no heads", "bloom", one("n_head", "0"), "0 heads do not divide width 32"},
-		{"groups", "llama", one("num_key_value_heads", "3"), "num_key_value_heads 3 does not divide num_attention_heads 4"},
-		{"no groups", "llama", one("num_key_value_heads", "0"), "num_key_value_heads 0 does not divide num_attention_heads 4"},
-		{"groups of Falcon", "falcon_new", one("num_kv_heads", "3"), "num_kv_heads 3 does not divide num_attention_heads 4"},
-		{"layers", "llama", one("num_hidden_layers", "2147483647"), "layers 2147483647 is not in 1..1024"},
-		{"heads of ALiBi", "bloom", map[string]string{"n_head": "2147483647", "hidden_size": "2147483647"}, "heads 2147483647 is not in 1..4096"},
-		{"width of a head", "llama", one("head_dim", "2147483646"), "is no even number of rotated components up to 65536"},
-		{"classes", "bert_cls", one("num_labels", "100000000"), "classes 100000000 is not in 0..65536"},
-		{"no classes", "bert_cls", map[string]string{"id2label": "{}"}, "a classifier needs at least 1 class"},
-		{"padding", "roberta", one("pad_token_id", "66"), "pad_token_id 66 leaves no positions of 64"},
-		{"end of text", "gpt2", one("eos_token_id", "[2,96]"), "special token id 96 is outside the vocabulary of 96"},
-		{"scale of queries", "gemma2", one("query_pre_attn_scalar", "0"), "query_pre_attn_scalar 0 is not above 0"},
-		{"negative cap", "gemma2", one("attn_logit_softcapping", "-1"), "score cap -1 is not in 0..1e+06"},
+		{"heads", "gpt2", one("n_head", "5"), "n_embd (32) must be a multiple of the number of heads, n_head (5)"},
+		{"no heads", "bloom", one("n_head", "0"), "n_head is 0; it must be a whole number from 1 to 4096"},
+		{"groups", "llama", one("num_key_value_heads", "3"), "num_key_value_heads (3) must divide the number of heads, num_attention_heads (4); where it is missing it is 4"},
+		{"no groups", "llama", one("num_key_value_heads", "0"), "num_key_value_heads is 0; it must be a whole number from 1 to 4096"},
+		{"groups of Falcon", "falcon_new", one("num_kv_heads", "3"), "num_kv_heads (3) must divide the number of heads, num_attention_heads (4)"},
+		{"layers", "llama", one("num_hidden_layers", "2147483647"), "num_hidden_layers is 2147483647; it must be a whole number from 1 to 1024"},
+		{"heads of ALiBi", "bloom", map[string]string{"n_head": "2147483647", "hidden_size": "2147483647"}, "n_head is 2147483647; it must be a whole number from 1 to 4096"},
+		{"width of a head", "llama", one("head_dim", "2147483646"), "head_dim is 2147483646; it must be a whole number from 1 to 131072"},
+		{"classes", "bert_cls", one("num_labels", "100000000"), "num_labels is 100000000; it must be a whole number from 1 to 65536"},
+		{"no classes", "bert_cls", map[string]string{"id2label": "{}"}, "id2label has 0 names; it must have from 1 to 65536"},
+		{"padding", "roberta", one("pad_token_id", "66"), "pad_token_id is 66; it must be from 0 to 62, because positions begin after it, and there are as many as max_position_embeddings (64)"},
+		{"end of text", "gpt2", one("eos_token_id", "[2,96]"), "eos_token_id is [2, 96]; ids must be from 0 to 95, because of vocab_size (96)"},
+		{"scale of queries", "gemma2", one("query_pre_attn_scalar", "0"), "query_pre_attn_scalar is 0; it must be a number above 0 and at most 1e+09"},
+		{"negative cap", "gemma2", one("attn_logit_softcapping", "-1"), "attn_logit_softcapping is -1; it must be a number above 0 and at most 1e+06"},
 
 		// Windows.
 		{
 			"layer types", "qwen2_window", one("layer_types", `["full_attention","chunked_attention"]`),
-			`layer_types has "chunked_attention"; supported are full_attention, sliding_attention`,
+			`layer_types[1] is "chunked_attention"; supported are full_attention, sliding_attention`,
 		},
-		{"number of layer types", "qwen2_window", one("layer_types", `["full_attention"]`), "layer_types has 1 entries for 2 layers"},
+		{"number of layer types", "qwen2_window", one("layer_types", `["full_attention"]`), "layer_types has 1 entries; it must have one for each of the layers, num_hidden_layers (2)"},
 
 		// Rotations.
-		{"kind of rotation", "llama", rope("xpos"), `rope_parameters: rope_type "xpos" is not supported; supported are default, dynamic, linear, llama3, longrope, yarn`},
-		{"old kind of rotation", "llama", map[string]string{"rope_parameters": "", "rope_scaling": `{"type":"xpos"}`}, `rope_scaling: rope_type "xpos" is not supported`},
-		{"part of a head", "llama", rope("default", "partial_rotary_factor", "0.5"), "partial_rotary_factor 0.5 changes the arithmetic"},
-		{"odd part", "gpt_neox", one("rope_parameters.partial_rotary_factor", "0.4"), "is no even number of rotated components"},
-		{"more than a head", "gpt_neox", one("rope_parameters.partial_rotary_factor", "2"), "is no even number of rotated components"},
-		{"base", "llama", one("rope_parameters.rope_theta", "0"), "rope_theta 0 is not in 1..1e12"},
-		{"no factor", "llama", rope("linear"), "factor 0 is not in 0..1e9"},
-		{"factor below 1", "llama", rope("linear", "factor", "0.5"), "factor 0.5 is below 1"},
+		{"kind of rotation", "llama", rope("xpos"), `rope_parameters.rope_type "xpos" is not supported; supported are default, dynamic, linear, llama3, longrope, yarn`},
+		{"old kind of rotation", "llama", map[string]string{"rope_parameters": "", "rope_scaling": `{"type":"xpos"}`}, `rope_scaling.type "xpos" is not supported; supported are default, dynamic, linear, llama3, longrope, yarn`},
+		{"part of a head", "llama", rope("default", "partial_rotary_factor", "0.5"), "rope_parameters.partial_rotary_factor is 0.5, which changes the arithmetic and is not supported for this architecture; only 1 is"},
+		{"odd part", "gpt_neox", one("rope_parameters.partial_rotary_factor", "0.4"), "rope_parameters.partial_rotary_factor is 0.4, so that 3 components of each head are turned by its position; their number must be even and from 2 to 65536; a head has 8, from hidden_size (32)"},
+		{"more than a head", "gpt_neox", one("rope_parameters.partial_rotary_factor", "2"), "rope_parameters.partial_rotary_factor is 2; it must be a number above 0 and at most 1"},
+		{"base", "llama", one("rope_parameters.rope_theta", "0"), "rope_parameters.rope_theta is 0; it must be a number above 1 and at most 1e+12"},
+		{"no factor", "llama", rope("linear"), "key rope_parameters.factor is missing; it must be a number from 1 to 1e+06"},
+		{"factor below 1", "llama", rope("linear", "factor", "0.5"), "rope_parameters.factor is 0.5; it must be a number from 1 to 1e+06"},
 		{
 			"no trained length", "llama", rope("llama3", "factor", "2", "low_freq_factor", "1", "high_freq_factor", "4", "original_max_position_embeddings", "-1"),
-			"original_max_position_embeddings -1 is below 1",
+			"rope_parameters.original_max_position_embeddings is -1; it must be a whole number from 1",
 		},
-		{"no ramp", "llama", rope("llama3", "factor", "2", "low_freq_factor", "4", "high_freq_factor", "4"), "low_freq_factor and high_freq_factor are both 4"},
-		{"lists of factors", "phi3_long", one("rope_parameters.long_factor", "[1]"), "numbers, not"},
-		{"factor of a frequency", "phi3_long", one("rope_parameters.short_factor", "[1,0,1,1]"), "a factor of 0 is not above 0"},
+		{"no ramp", "llama", rope("llama3", "factor", "2", "low_freq_factor", "4", "high_freq_factor", "4"), "rope_parameters.low_freq_factor and rope_parameters.high_freq_factor are both 4; they must differ"},
+		{"lists of factors", "phi3_long", one("rope_parameters.long_factor", "[1]"), "rope_parameters.short_factor and rope_parameters.long_factor have 4 and 1 numbers; they must have 4, one for each pair of components of a head that is turned"},
+		{"factor of a frequency", "phi3_long", one("rope_parameters.short_factor", "[1,0,1,1]"), "rope_parameters.short_factor[1] is 0; it must be above 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, err := Read(NewConfig("config.json", with(t, c.golden, c.changes)))
@@ -158,7 +158,7 @@ func TestUnknownArchitecture(t *testing.T) {
 	if err == nil {
 		t.Fatal("an unknown architecture is read")
 	}
-	for _, want := range []string{"architecture T5ForConditionalGeneration", `model_type "t5"`, "BertForMaskedLM, ", "GPT2LMHeadModel", "Qwen3ForCausalLM"} {
+	for _, want := range []string{`architectures "T5ForConditionalGeneration"`, `model_type "t5"`, "BertForMaskedLM, ", "GPT2LMHeadModel", "Qwen3ForCausalLM"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not say %s", err, want)
 		}
