@@ -104,8 +104,12 @@ func parseIndex(text []byte) (map[string]string, error) {
 		}
 		return nil
 	})
-	if err == nil && len(index) == 0 {
-		err = errors.New("no weight_map, or an empty one")
+	switch {
+	case err != nil:
+	case index == nil:
+		err = errors.New("key weight_map is missing; it must name the file of each tensor")
+	case len(index) == 0:
+		err = errors.New("weight_map is empty; it must name the file of each tensor")
 	}
 	return index, err
 }

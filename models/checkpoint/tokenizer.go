@@ -85,8 +85,10 @@ func (d *Dir) ChatTemplate(name string) (string, error) {
 	if name == "" {
 		name = defaultTemplate
 	}
+	where := d.path(chatTemplatesDir)
 	templates, err := d.templateFiles()
 	if err == nil && len(templates) == 0 {
+		where = d.path(tokenizerConfigFile) + ": chat_template"
 		templates, err = d.configTemplates()
 	}
 	if err != nil || len(templates) == 0 {
@@ -94,8 +96,8 @@ func (d *Dir) ChatTemplate(name string) (string, error) {
 	}
 	text, ok := templates[name]
 	if !ok {
-		return "", fmt.Errorf("checkpoint: %s has no chat template %s, known are %s",
-			d.Name, quoted(name), listedNames(slices.Sorted(maps.Keys(templates))))
+		return "", fmt.Errorf("checkpoint: %s has no template %s, known are %s",
+			where, quoted(name), listedNames(slices.Sorted(maps.Keys(templates))))
 	}
 	return text, nil
 }

@@ -91,7 +91,7 @@ func TestChatTemplate(t *testing.T) {
 			map[string]string{"chat_template.jinja": "F", "additional_chat_templates/tool_use.jinja": "U", "additional_chat_templates/x.txt": ""},
 			"tool_use", "U", "",
 		},
-		{"unknown name", map[string]string{config: `{"chat_template":[{"name":"b","template":""},{"name":"a","template":""}]}`}, "", "", `m has no chat template "default", known are a, b`},
+		{"unknown name", map[string]string{config: `{"chat_template":[{"name":"b","template":""},{"name":"a","template":""}]}`}, "", "", `m/tokenizer_config.json: chat_template has no template "default", known are a, b`},
 		{"number", map[string]string{config: `{"chat_template":1}`}, "", "", "m/tokenizer_config.json: chat_template is 1; it must be a text or a list"},
 		{"list of text", map[string]string{config: `{"chat_template":["T"]}`}, "", "", "chat_template[0] is"},
 		{"config not JSON", map[string]string{config: `{`}, "", "", "m/tokenizer_config.json: not valid JSON"},

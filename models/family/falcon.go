@@ -10,6 +10,7 @@ func init() { Register(falcon) }
 var falcon = &Family{
 	Name:          "falcon",
 	Architectures: []string{"FalconForCausalLM", "RWForCausalLM", "FalconModel", "RWModel"},
+	ModelTypes:    []string{"RefinedWeb", "RefinedWebModel"},
 	Prefixes:      []string{"transformer.", ""},
 	Harmless:      []string{"ff_factor"}, // the reference reads ffn_hidden_size alone
 	Spec: func(c *Config) (*transformer.Spec, error) {

@@ -20,6 +20,8 @@ type Family struct {
 	Name string
 	// Architectures are the values of config.json's architectures that it covers.
 	Architectures []string
+	// ModelTypes are further values of model_type that go with these architectures.
+	ModelTypes []string
 	// Spec reads the configuration. It takes every key that it interprets from c and returns an error for values that it does not
 	// support.
 	Spec func(c *Config) (*transformer.Spec, error)
@@ -64,27 +66,36 @@ func Names() []string {
 }
 
 // Lookup finds the family of a configuration by architectures, or by model_type where there are none. An unknown one is an
-// error that lists the known.
+// error that lists the known, and so are two that do not belong together.
 func Lookup(c *Config) (*Family, error) {
 	architectures := c.Strings("architectures")
 	model := c.String("model_type", "")
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	names := "architectures [" + firstOf(len(architectures), 3, func(i int) string { return shown(architectures[i]) }) + "]"
 	for _, name := range Names() {
 		f := families[name]
-		if len(architectures) == 0 && model == name || slices.ContainsFunc(architectures, func(a string) bool {
-			return slices.Contains(f.Architectures, a)
-		}) {
-			return f, c.Err()
+		switch {
+		case len(architectures) == 0 && model == name:
+			return f, nil
+		case !slices.ContainsFunc(architectures, func(a string) bool { return slices.Contains(f.Architectures, a) }):
+		case model != "" && model != f.Name && !slices.Contains(f.ModelTypes, model):
+			// The reference goes by model_type, so that it would build another model.
+			return nil, fmt.Errorf("family: %s: model_type is %s; it must be %q to go with %s", c.file, shown(model), f.Name, names)
+		default:
+			return f, nil
 		}
 	}
 	var known []string
 	for _, name := range Names() {
 		known = append(known, families[name].Architectures...)
 	}
-	if err := c.Err(); err != nil {
-		return nil, err
+	what := fmt.Sprintf("%s (model_type %s) is not supported", names, shown(model))
+	if len(architectures) == 0 {
+		what = fmt.Sprintf("key architectures is missing or empty, and model_type %s is not supported", shown(model))
 	}
-	return nil, fmt.Errorf("family: %s: architectures %s (model_type %s) is not supported; supported are %s",
-		c.File(), firstOf(len(architectures), 3, func(i int) string { return shown(architectures[i]) }), shown(model), strings.Join(known, ", "))
+	return nil, fmt.Errorf("family: %s: %s; supported are %s", c.file, what, strings.Join(known, ", "))
 }
 
 // Read returns the family and the spec of a configuration. Every key must be interpreted or known to be harmless: a key
@@ -98,6 +109,7 @@ func Read(c *Config) (*Family, *transformer.Spec, error) {
 	if pruned := c.Object("pruned_heads"); pruned != nil && len(pruned.values) > 0 {
 		c.fail("pruned_heads is not empty: heads that were cut out of single layers are not supported")
 	}
+	c.IntOrNull(-1, "pad_token_id") // changes nothing, but must be an id
 	if spec != nil {
 		c.checkIDs(spec)
 	}

@@ -2,6 +2,8 @@ package family_test
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -218,7 +220,8 @@ func refusal(message, file string, keys map[string]bool) string {
 		return fmt.Sprintf("has %d bytes", len(message))
 	case goTerms.MatchString(said):
 		return "has a term of the implementation: " + goTerms.FindString(said)
-	case strings.Contains(message, "not valid JSON"), strings.Contains(message, "not a JSON object"), strings.Contains(message, " is missing"):
+	case strings.Contains(message, "not valid JSON"), strings.Contains(message, "not a JSON object"), strings.Contains(message, "not valid UTF-8"),
+		strings.Contains(message, "the header, which has no tensors"), strings.Contains(message, " is missing"):
 		return ""
 	}
 	if keys[""] && strings.Contains(message, `""`) {
@@ -324,7 +327,7 @@ func readMutant(text string, weights []byte) (problem string, refused bool) {
 		}
 		problem = refusal(err.Error(), "m/config.json", keys)
 	} else {
-		problem = refusal(err.Error(), "m/config.json", keysOf(text))
+		problem = refusal(err.Error(), "m/config.json", keysOf(text, nil))
 	}
 	if problem != "" {
 		problem += ": " + err.Error()
@@ -363,11 +366,95 @@ func addKeys(to map[string]bool, v any) {
 	}
 }
 
-// keysOf returns what looks like a key in a text.
-func keysOf(text string) map[string]bool {
+// keysOf returns what looks like a key in a text, and further keys.
+func keysOf(text string, more map[string]bool) map[string]bool {
 	keys := map[string]bool{}
+	maps.Copy(keys, more)
 	for _, found := range regexp.MustCompile(`"([^"]*)"\s*:`).FindAllStringSubmatch(text, -1) {
 		keys[found[1]] = true
 	}
 	return keys
+}
+
+// otherFiles are the files of a directory beside config.json, small.
+var otherFiles = map[string]string{
+	"generation_config.json": `{"bos_token_id":1,"eos_token_id":[2,3],"max_length":20,"transformers_version":"5.0"}`,
+	"tokenizer_config.json": `{"added_tokens_decoder":{"0":{"content":"<pad>","special":true}},"bos_token":"<s>",
+		"eos_token":{"content":"</s>","lstrip":false},"unk_token":null,"add_bos_token":true,
+		"chat_template":[{"name":"default","template":"{{ x }}"},{"name":"tool","template":"T"}],"model_max_length":512}`,
+	"special_tokens_map.json":      `{"bos_token":"<s>","eos_token":{"content":"</s>"},"additional_special_tokens":["<a>"]}`,
+	"model.safetensors.index.json": `{"metadata":{"total_size":8},"weight_map":{"a.weight":"one.safetensors","b.weight":"two.safetensors"}}`,
+	"one.safetensors":              `{"__metadata__":{"format":"pt"},"a.weight":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}`,
+	"two.safetensors":              `{"b.weight":{"dtype":"BF16","shape":[4],"data_offsets":[0,8]}}`,
+}
+
+// safetensors is a file of 8 bytes of data with a header.
+func safetensors(header string) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	return append(append(b, header...), make([]byte, 8)...)
+}
+
+// TestMutantFiles does to the files beside config.json what TestMutants does to it.
+func TestMutantFiles(t *testing.T) {
+	keys := map[string]bool{}
+	trees := map[string]*tree{}
+	for name, text := range otherFiles {
+		d := json.NewDecoder(strings.NewReader(text))
+		d.UseNumber()
+		trees[name] = parseTree(t, d)
+		trees[name].keys(keys)
+	}
+	m := mutation{random: rand.New(rand.NewPCG(*seed, 1)), pool: slices.Sorted(maps.Keys(keys))}
+	names := slices.Sorted(maps.Keys(trees))
+	told := 0
+	for i := range *mutants {
+		name := names[m.random.IntN(len(names))]
+		files := fstest.MapFS{"config.json": {Data: []byte("{}")}}
+		for file, text := range otherFiles {
+			if file == "special_tokens_map.json" && name != file { // it does not count beside added_tokens_decoder
+				continue
+			}
+			files[file] = &fstest.MapFile{Data: []byte(text)}
+		}
+		if name == "special_tokens_map.json" {
+			delete(files, "tokenizer_config.json")
+		}
+		text := m.mutant(trees[name])
+		files[name] = &fstest.MapFile{Data: []byte(text)}
+		for _, file := range []string{"one.safetensors", "two.safetensors"} {
+			files[file].Data = safetensors(string(files[file].Data))
+		}
+		if problem := readFiles(files, name, keysOf(text, keys)); problem != "" && told < 30 {
+			told++
+			t.Errorf("mutant %d of seed %d, of %s: %s\n%.400s", i, *seed, name, problem, text)
+		}
+	}
+}
+
+// readFiles reads a directory of which one file is changed, and returns what is wrong with that.
+func readFiles(files fstest.MapFS, changed string, keys map[string]bool) (problem string) {
+	defer func() {
+		if r := recover(); r != nil {
+			problem = fmt.Sprintf("panic: %v", r)
+		}
+	}()
+	read := func() error {
+		d, err := checkpoint.FromFS(files, "m")
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		_, eos := d.EOS()
+		_, special := d.SpecialTokens()
+		_, template := d.ChatTemplate("")
+		return cmp.Or(eos, special, template)
+	}
+	err := read()
+	if err == nil {
+		return ""
+	}
+	if problem := refusal(err.Error(), changed, keys); problem != "" {
+		return problem + ": " + err.Error()
+	}
+	return ""
 }

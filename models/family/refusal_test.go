@@ -75,6 +75,45 @@ func TestRefusals(t *testing.T) {
 		{"number for a list", "phi3_long", one("rope_parameters.long_factor", `3`), "rope_parameters.long_factor is 3; it must be a list of numbers"},
 		{"list of texts for numbers", "phi3_long", one("rope_parameters.long_factor", `["x"]`), `rope_parameters.long_factor[0] is "x"; it must be a number of at most 64 bits`},
 
+		{"boolean for a number", "gpt2", one("n_layer", "true"), "n_layer is true; it must be a whole number"},
+		{"null for a number", "llama", one("rms_norm_eps", "null"), "rms_norm_eps is null; it must be a number above 0 and below 1, or the key left out"},
+		{"null for a required number", "llama", one("hidden_size", "null"), "hidden_size is null; it must be a whole number from 1 to 131072"},
+		{"exponent", "llama", one("hidden_size", "1e2"), "hidden_size is 1e2; it must be a whole number from 1 to 131072, written without a point"},
+		{"letter case", "gpt2", map[string]string{"n_embd": "", "N_Embd": "32"}, "key n_embd or hidden_size is missing; it must be a whole number from 1 to 131072; it has N_Embd, but"},
+		{"two names", "gpt2", one("num_hidden_layers", "5"), "n_layer is 3, but num_hidden_layers is 5; both mean the same"},
+		{"text of a number", "gpt2", one("eos_token_id", `"3"`), `eos_token_id is "3"; it must be a whole number or a list of them`},
+		{"width", "llama", one("hidden_size", "0"), "hidden_size is 0; it must be a whole number from 1 to 131072"},
+		{"context", "llama", one("max_position_embeddings", "0"), "max_position_embeddings is 0; it must be a whole number from 1"},
+		{"head width", "llama", one("head_dim", "0"), "head_dim is 0; it must be a whole number from 1"},
+		{"no head width", "qwen3", one("head_dim", "null"), "head_dim is null; it must be a whole number from 1"},
+		{"feed-forward width", "gpt2", one("n_inner", "0"), "n_inner is 0; it must be a whole number from 1"},
+		{"token types", "bert", one("type_vocab_size", "0"), "type_vocab_size is 0; it must be a whole number from 1"},
+		{"norm", "falcon7", one("layer_norm_epsilon", "-1"), "layer_norm_epsilon is -1; it must be a number above 0 and below 1"},
+		{"label", "bert_cls", one("id2label", `{"a":"x"}`), `id2label has the key "a"; its keys must be numbers of classes`},
+		{"label that is no text", "bert_cls", one("id2label", `{"0":1}`), `id2label.0 is 1; it must be a text`},
+		{"all heads", "llama", map[string]string{"head_dim": "65536", "num_attention_heads": "4096", "num_key_value_heads": "1"}, "num_attention_heads (4096), head_dim (65536)"},
+		{"model type", "llama", one("model_type", `"mistral"`), `model_type is "mistral"; it must be "llama" to go with architectures ["LlamaForCausalLM"]`},
+
+		// Values that mean something else to the reference than they seem to.
+		{"window", "mistral", one("sliding_window", "0"), "sliding_window is 0; it must be a whole number from 1"},
+		{"negative window", "phi3", one("sliding_window", "-1"), "sliding_window is -1; it must be a whole number from 1"},
+		{"no window", "gemma2", one("sliding_window", "null"), "layer_types[0] is sliding_attention, but sliding_window is null"},
+		{"windows not used", "qwen2_window", one("use_sliding_window", "false"), "layer_types[1] is sliding_attention, but use_sliding_window is not true"},
+		{"layer types of Mistral", "mistral", one("layer_types", `["sliding_attention","full_attention","sliding_attention"]`), `layer_types[1] is "full_attention"; it must be sliding_attention in all layers`},
+		{"pattern", "gemma3", map[string]string{"layer_types": "", "_sliding_window_pattern": "2"}, "_sliding_window_pattern is 2; it must be 6"},
+		{"no pattern", "gemma3", one("sliding_window_pattern", "0"), "sliding_window_pattern is 0; it must be a whole number from 1"},
+		{"cap", "gemma2", one("final_logit_softcapping", "0.0"), "final_logit_softcapping is 0.0; it must be a number above 0"},
+		{"both rotations", "llama", one("rope_scaling", `{"type":"linear","factor":2}`), "rope_parameters and rope_scaling are both there and differ"},
+		{"norm of DistilBERT", "distilbert", one("layer_norm_eps", "0.001"), "layer_norm_eps (0.001); the reference does not look at it and takes 1e-12"},
+		{"padding of another kind", "llama", one("pad_token_id", `"0"`), `pad_token_id is "0"; it must be a whole number`},
+		{"base of GPT-NeoX", "gpt_neox", one("rope_theta", "500"), "rope_theta is 500; it must be 10000, the value or the default of rotary_emb_base"},
+		{"part of GPT-NeoX", "gpt_neox", one("partial_rotary_factor", "0.5"), "partial_rotary_factor is 0.5; it must be 0.25"},
+		{"scale of YaRN", "llama_yarn", one("rope_parameters.attention_factor", "0"), "rope_parameters.attention_factor is 0; it must be a number above 0"},
+		{"old blocks with two norms", "falcon7", one("num_ln_in_parallel_attn", "2"), "num_ln_in_parallel_attn is 2; it must be 1"},
+		{"new blocks one after the other", "falcon_new", one("parallel_attn", "false"), "parallel_attn is false; it must be true"},
+		{"norms of new blocks", "falcon_new", one("num_ln_in_parallel_attn", "3"), "num_ln_in_parallel_attn is 3; it must be 1 or 2"},
+		{"keys of old blocks", "falcon_rw", one("num_kv_heads", "2"), "num_kv_heads (2) must be the number of heads"},
+
 		// Arithmetic that is not supported.
 		{"unknown key", "llama", one("tanh_residual", "true"), "key tanh_residual is not supported: it may change the arithmetic"},
 		{"unknown keys, sorted", "llama", map[string]string{"zeta": "1", "beta": "1"}, "key beta, zeta is not supported"},
@@ -158,7 +197,7 @@ func TestUnknownArchitecture(t *testing.T) {
 	if err == nil {
 		t.Fatal("an unknown architecture is read")
 	}
-	for _, want := range []string{`architectures "T5ForConditionalGeneration"`, `model_type "t5"`, "BertForMaskedLM, ", "GPT2LMHeadModel", "Qwen3ForCausalLM"} {
+	for _, want := range []string{`architectures ["T5ForConditionalGeneration"]`, `model_type "t5"`, "BertForMaskedLM, ", "GPT2LMHeadModel", "Qwen3ForCausalLM"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not say %s", err, want)
 		}
@@ -172,11 +211,60 @@ func TestHarmless(t *testing.T) {
 		"dropout":            {"attn_pdrop": "0.5"},
 		"null":               {"tanh_residual": "null"},
 		"no architectures":   {"architectures": ""},
+		"no model type":      {"model_type": ""},
 		"null architectures": {"architectures": "null"},
 	} {
 		if f, _, err := Read(NewConfig("config.json", with(t, "gpt2", changes))); err != nil || f.Name != "gpt2" {
 			t.Errorf("%s: error %v, want none", name, err)
 		}
+	}
+}
+
+// TestLoaderKeys: what transformers and tools beside it write for themselves is let pass; what changes the
+// weights is not.
+func TestLoaderKeys(t *testing.T) {
+	changes := map[string]string{"tie_encoder_decoder": "false", "unsloth_fixed": "true"}
+	for _, key := range strings.Fields(`_name_or_path _model_name_or_path name_or_path _commit_hash _attn_implementation
+		_attn_implementation_internal _attn_implementation_autoset transformers_version _auto_class _experts_implementation`) {
+		changes[key] = `"x"`
+	}
+	for _, golden := range []string{"gemma2", "bert", "falcon7"} {
+		if _, _, err := Read(NewConfig("config.json", with(t, golden, changes))); err != nil {
+			t.Errorf("%s: %v", golden, err)
+		}
+		refused := with(t, golden, map[string]string{"quantization_config": `{"quant_method":"gptq"}`})
+		if _, _, err := Read(NewConfig("config.json", refused)); err == nil || !strings.Contains(err.Error(), "key quantization_config is not supported") {
+			t.Errorf("%s: error %v, want one about quantization_config", golden, err)
+		}
+	}
+}
+
+// TestNullWindow: null is no window, where the reference has a meaning for it.
+func TestNullWindow(t *testing.T) {
+	for golden, changes := range map[string]map[string]string{
+		"mistral":      {"sliding_window": "null"},
+		"phi3":         {"sliding_window": "null"},
+		"qwen2_window": {"sliding_window": "null", "layer_types": ""},
+		"qwen2":        {"sliding_window": "0", "use_sliding_window": "false"},
+	} {
+		_, spec, err := Read(NewConfig("config.json", with(t, golden, changes)))
+		if err != nil {
+			t.Errorf("%s: %v", golden, err)
+		} else if spec.Windows != nil {
+			t.Errorf("%s has windows %v, want none", golden, spec.Windows)
+		}
+	}
+}
+
+// TestLabelsOfAnotherNumber: num_labels counts where id2label has another number of names, as in the
+// reference.
+func TestLabelsOfAnotherNumber(t *testing.T) {
+	_, spec, err := Read(NewConfig("config.json", with(t, "bert_cls", map[string]string{"num_labels": "5"})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec.Classes != 5 || spec.Labels != nil {
+		t.Errorf("%d classes with labels %q, want 5 without", spec.Classes, spec.Labels)
 	}
 }
 
