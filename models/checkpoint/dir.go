@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -102,16 +101,21 @@ func (d *Dir) EOS() ([]int, error) {
 	if value == nil {
 		return nil, nil
 	}
-	list, ok := value.([]any)
-	if !ok {
+	list, many := value.([]any)
+	if !many {
 		list = []any{value}
 	}
 	var ids []int
-	for _, v := range list {
+	for i, v := range list {
 		number, _ := v.(json.Number)
 		id, err := strconv.Atoi(number.String())
 		if err != nil || id < 0 {
-			return nil, fmt.Errorf("checkpoint: %s: %s %v is not a token id", d.path(file), key, v)
+			entry := key
+			if many {
+				entry = fmt.Sprintf("%s[%d]", key, i)
+			}
+			return nil, fmt.Errorf("checkpoint: %s: %s is %s; it must be a token id, which is a whole number from 0",
+				d.path(file), entry, shown(v))
 		}
 		ids = append(ids, id)
 	}
@@ -178,16 +182,9 @@ func (d *Dir) checkRegular(file string, limit int64) error {
 
 // decode reads a JSON object and keeps numbers as they are written.
 func (d *Dir) decode(file string, b []byte) (map[string]any, error) {
-	// json.Unmarshal into a RawMessage checks that nothing follows the value; a Decoder would not.
-	var whole json.RawMessage
-	if err := json.Unmarshal(b, &whole); err != nil {
-		return nil, fmt.Errorf("checkpoint: %s is not valid JSON: %w", d.path(file), err)
-	}
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.UseNumber()
-	var m map[string]any
-	if err := dec.Decode(&m); err != nil || m == nil {
-		return nil, fmt.Errorf("checkpoint: %s is not a JSON object", d.path(file))
+	m, err := decodeObject(b)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %s: %w", d.path(file), err)
 	}
 	return m, nil
 }

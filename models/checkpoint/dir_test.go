@@ -109,9 +109,9 @@ func TestEOS(t *testing.T) {
 		{"config", `{"eos_token_id":2}`, ``, []int{2}, ""},
 		{"generation first", `{"eos_token_id":2}`, `{"eos_token_id":[5,7]}`, []int{5, 7}, ""},
 		{"generation null", `{"eos_token_id":2}`, `{"eos_token_id":null}`, []int{2}, ""},
-		{"text", `{"eos_token_id":"x"}`, ``, nil, "m/config.json: eos_token_id x is not a token id"},
-		{"negative", `{}`, `{"eos_token_id":-1}`, nil, "m/generation_config.json: eos_token_id -1"},
-		{"fraction in a list", `{"eos_token_id":[1,1.5]}`, ``, nil, "eos_token_id 1.5"},
+		{"text", `{"eos_token_id":"x"}`, ``, nil, "m/config.json: eos_token_id is \"x\"; it must be a token id"},
+		{"negative", `{}`, `{"eos_token_id":-1}`, nil, "m/generation_config.json: eos_token_id is -1"},
+		{"fraction in a list", `{"eos_token_id":[1,1.5]}`, ``, nil, "eos_token_id[1] is 1.5"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -145,12 +145,12 @@ func TestDirRefuses(t *testing.T) {
 		{"no config", map[string]string{"README.md": "", "model.safetensors": "x"}, "m has no config.json: file does not exist; found README.md, model.safetensors"},
 		{"no weights", map[string]string{"config.json": ok}, "m has no model.safetensors: file does not exist; found config.json"},
 		{"many files", map[string]string{"1": "", "2": "", "3": "", "4": "", "5": "", "6": "", "7": "", "8": "", "9": "", "a": ""}, "7, 8 and 2 more"},
-		{"config not JSON", map[string]string{"config.json": "{"}, "m/config.json is not valid JSON: unexpected end"},
-		{"two values", map[string]string{"config.json": "{} {}"}, "m/config.json is not valid JSON"},
-		{"config a list", map[string]string{"config.json": "[]"}, "m/config.json is not a JSON object"},
-		{"config null", map[string]string{"config.json": "null"}, "m/config.json is not a JSON object"},
+		{"config not JSON", map[string]string{"config.json": "{"}, "m/config.json: not valid JSON in line 1: the text ends too early"},
+		{"two values", map[string]string{"config.json": "{} {}"}, "m/config.json: not valid JSON in line 1"},
+		{"config a list", map[string]string{"config.json": "[]"}, "m/config.json: not a JSON object"},
+		{"config null", map[string]string{"config.json": "null"}, "m/config.json: not a JSON object"},
 		{"config huge", map[string]string{"config.json": strings.Repeat(" ", maxConfig+1)}, "m/config.json has 16777217 bytes, the limit is 16777216"},
-		{"generation not JSON", map[string]string{"config.json": ok, "generation_config.json": "x"}, "m/generation_config.json is not valid JSON"},
+		{"generation not JSON", map[string]string{"config.json": ok, "generation_config.json": "x"}, "m/generation_config.json: not valid JSON"},
 		{"config a folder", map[string]string{"config.json/x": ""}, "m/config.json is not a regular file"},
 		{"weights truncated", map[string]string{"config.json": ok, "model.safetensors": "abc"}, "m/model.safetensors: truncated: 3 bytes"},
 	}
@@ -184,5 +184,32 @@ func TestOpenDirRefuses(t *testing.T) {
 	}
 	if _, err := OpenDir(path + "x"); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("OpenDir(missing): error %v", err)
+	}
+}
+
+// TestJSONErrors: what is wrong with a config.json is told with the line, the key before it and what
+// stands there, and a key that comes twice is refused.
+func TestJSONErrors(t *testing.T) {
+	for _, c := range []struct{ name, config, want string }{
+		{"twice", "{\"a\": 1, \"a\": 2}", `key "a" comes twice`},
+		{"twice within", "{\"o\": {\"a\": 1, \"a\": 1}}", `key "a" comes twice`},
+		{"twice in a list", "{\"o\": [{\"a\": 1, \"a\": 1}]}", `key "a" comes twice`},
+		{"NaN", "{\"a\": 1,\n \"rope_theta\": NaN}", `in line 2, after the key "rope_theta": NaN is not a JSON number`},
+		{"infinity", "{\"rms_norm_eps\": Infinity}", `after the key "rms_norm_eps": Infinity is not a JSON number`},
+		{"minus infinity", "{\"rms_norm_eps\": -Infinity}", `after the key "rms_norm_eps": -Infinity is not a JSON number`},
+		{"comma", "{\"a\": 1,}", `after the key "a": unexpected "}"`},
+		{"cut", "{\"a\": 1, \"b\": [2,", `after the key "b": the text ends too early`},
+		{"deep", "{\"a\":" + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + "}", "more than 10000 lists and objects"},
+		{"long key", "{\"" + strings.Repeat("k", 1000) + "\": x}", `unexpected "x}"`},
+		{"text", `"config"`, `not a JSON object, but "config"`},
+		{"list", `[[1]]`, `not a JSON object, but a list that begins with a list`},
+	} {
+		_, err := FromFS(fstest.MapFS{"config.json": {Data: []byte(c.config)}}, "m")
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "m/config.json") {
+			t.Errorf("%s: error %v, want one with %q and the file", c.name, err, c.want)
+		}
+		if err != nil && len(err.Error()) > 1200 {
+			t.Errorf("%s: error of %d bytes", c.name, len(err.Error()))
+		}
 	}
 }

@@ -6,12 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // maxAxes is more than any model has; it bounds what a hostile shape can cost.
@@ -19,12 +16,11 @@ const maxAxes = 16
 
 // parse fills the tensors and metadata of f, which has one part, from the header, and checks that the tensors tile the data.
 func (f *File) parse(header []byte) error {
-	if !utf8.Valid(header) {
-		return errors.New("header is not valid UTF-8")
+	if err := validText(header); err != nil {
+		return fmt.Errorf("header: %w", err)
 	}
-	var whole json.RawMessage
-	if err := json.Unmarshal(header, &whole); err != nil {
-		return fmt.Errorf("header is not valid JSON: %w", err)
+	if err := checkJSON(header); err != nil {
+		return fmt.Errorf("header: %w", err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(header))
 	dec.UseNumber()
@@ -35,7 +31,7 @@ func (f *File) parse(header []byte) error {
 		}
 		e, err := parseEntry(dec)
 		if err != nil {
-			return fmt.Errorf("tensor %q: %w", name, err)
+			return fmt.Errorf("tensor %s: %w", quoted(name), err)
 		}
 		e.part = f.parts[0]
 		f.tensors[name] = e
@@ -52,7 +48,10 @@ func (f *File) parseMetadata(dec *json.Decoder) error {
 	err := readObject(dec, func(key string) error {
 		v, err := readString(dec)
 		f.metadata[key] = v
-		return err
+		if err != nil {
+			return fmt.Errorf("%s: %w", quoted(key), err)
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("__metadata__: %w", err)
@@ -77,7 +76,7 @@ func parseEntry(dec *json.Decoder) (entry, error) {
 		case "data_offsets":
 			offsets, err = readNaturals(dec, 2)
 		default:
-			return fmt.Errorf("unknown key %q, known are data_offsets, dtype, shape", key)
+			return fmt.Errorf("unknown key %s, known are data_offsets, dtype, shape", quoted(key))
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
@@ -99,7 +98,7 @@ func parseEntry(dec *json.Decoder) (entry, error) {
 func (e *entry) setShape(shape []int64) error {
 	size, ok := dtypeSizes[e.dtype]
 	if !ok {
-		return fmt.Errorf("dtype %q is unknown, known are %s", e.dtype, strings.Join(knownDTypes(), ", "))
+		return fmt.Errorf("dtype %s is unknown, known are %s", quoted(string(e.dtype)), strings.Join(knownDTypes(), ", "))
 	}
 	span := e.end - e.begin
 	if span < 0 {
@@ -148,93 +147,21 @@ func (f *File) checkTiling() error {
 		e := f.tensors[name]
 		switch {
 		case e.end > data:
-			return fmt.Errorf("tensor %q: data_offsets [%d,%d] run past the end of the data, %d bytes: truncated",
-				name, e.begin, e.end, data)
+			return fmt.Errorf("tensor %s: data_offsets [%d,%d] run past the end of the data, %d bytes: truncated",
+				quoted(name), e.begin, e.end, data)
 		case e.begin < end:
-			return fmt.Errorf("tensor %q: data_offsets [%d,%d] overlap another tensor, which ends at %d", name, e.begin, e.end, end)
+			return fmt.Errorf("tensor %s: data_offsets [%d,%d] overlap another tensor, which ends at %d", quoted(name), e.begin, e.end, end)
 		case e.begin > end:
-			return fmt.Errorf("tensor %q: data_offsets [%d,%d] leave a hole from %d", name, e.begin, e.end, end)
+			return fmt.Errorf("tensor %s: data_offsets [%d,%d] leave a hole from %d", quoted(name), e.begin, e.end, end)
 		}
 		end = e.end
 	}
 	if end != data {
-		return fmt.Errorf("%d bytes after the last tensor, which ends at %d", data-end, end)
-	}
-	return nil
-}
-
-// readObject reads an object and calls value for every key; value reads what the key stands for. A key that comes twice is
-// an error: encoding/json would quietly keep the last one.
-func readObject(dec *json.Decoder, value func(key string) error) error {
-	if err := readDelim(dec, '{'); err != nil {
-		return err
-	}
-	seen := make(map[string]bool)
-	for dec.More() {
-		key, err := readString(dec)
-		if err != nil {
-			return err
+		last := "the header, which has no tensors,"
+		if len(names) > 0 {
+			last = fmt.Sprintf("tensor %s, the last, which ends at %d", quoted(names[len(names)-1]), end)
 		}
-		if seen[key] {
-			return fmt.Errorf("key %q comes twice", key)
-		}
-		seen[key] = true
-		if err := value(key); err != nil {
-			return err
-		}
-	}
-	return readDelim(dec, '}')
-}
-
-// readNaturals reads an array of at most limit integers, none negative.
-func readNaturals(dec *json.Decoder, limit int) ([]int64, error) {
-	if err := readDelim(dec, '['); err != nil {
-		return nil, err
-	}
-	ns := []int64{}
-	for dec.More() {
-		t, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		number, ok := t.(json.Number)
-		if !ok {
-			return nil, fmt.Errorf("%v is not a number", t)
-		}
-		n, err := strconv.ParseInt(number.String(), 10, 64)
-		if err != nil || n < 0 {
-			return nil, fmt.Errorf("%s is not an integer from 0 to %d", number, math.MaxInt64)
-		}
-		if len(ns) == limit {
-			return nil, fmt.Errorf("more than %d numbers", limit)
-		}
-		ns = append(ns, n)
-	}
-	return ns, readDelim(dec, ']')
-}
-
-func readString(dec *json.Decoder) (string, error) {
-	t, err := dec.Token()
-	if err != nil {
-		return "", err
-	}
-	s, ok := t.(string)
-	if !ok {
-		return "", fmt.Errorf("%v is not a string", t)
-	}
-	return s, nil
-}
-
-func readDelim(dec *json.Decoder, want json.Delim) error {
-	t, err := dec.Token()
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
-		return err
-	}
-	if t != want {
-		return fmt.Errorf("%v where %v was expected", t, want)
+		return fmt.Errorf("%d bytes after %s", data-end, last)
 	}
 	return nil
 }

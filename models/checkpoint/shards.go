@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // openShards opens every file that model.safetensors.index.json names. As in the reference, a tensor of a shard that the
@@ -54,8 +53,8 @@ func (f *File) add(shard *File) error {
 	f.parts = append(f.parts, shard.parts...)
 	for _, name := range shard.Names() {
 		if first, ok := f.tensors[name]; ok {
-			return fmt.Errorf("checkpoint: tensor %q is in %s and in %s: these shards are not of one checkpoint",
-				name, first.part.name, shard.name)
+			return fmt.Errorf("checkpoint: tensor %s is in %s and in %s: these shards are not of one checkpoint",
+				quoted(name), first.part.name, shard.name)
 		}
 		f.tensors[name] = shard.tensors[name]
 	}
@@ -73,11 +72,11 @@ func (f *File) checkIndex(index map[string]string, d *Dir) error {
 		want := d.path(index[name])
 		e, ok := f.tensors[name]
 		if !ok {
-			return fmt.Errorf("checkpoint: %s has no tensor %q, where %s says it is; download the shard again", want, name, indexFile)
+			return fmt.Errorf("checkpoint: %s has no tensor %s, where %s says it is; download the shard again", want, quoted(name), indexFile)
 		}
 		if e.part.name != want {
-			return fmt.Errorf("checkpoint: tensor %q is in %s, but %s says in %s: the shards are swapped or of different checkpoints",
-				name, e.part.name, indexFile, want)
+			return fmt.Errorf("checkpoint: tensor %s is in %s, but %s says in %s: the shards are swapped or of different checkpoints",
+				quoted(name), e.part.name, indexFile, want)
 		}
 	}
 	return nil
@@ -86,14 +85,14 @@ func (f *File) checkIndex(index map[string]string, d *Dir) error {
 // parseIndex returns the weight_map: the file of every tensor, by name. total_size of the metadata is not compared with the
 // shards, because writers disagree on whether a tied tensor counts.
 func parseIndex(text []byte) (map[string]string, error) {
-	if !utf8.Valid(text) {
-		return nil, errors.New("not valid UTF-8")
+	if err := validText(text); err != nil {
+		return nil, err
 	}
-	var whole json.RawMessage
-	if err := json.Unmarshal(text, &whole); err != nil {
-		return nil, fmt.Errorf("not valid JSON: %w", err)
+	if err := checkJSON(text); err != nil {
+		return nil, err
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
 	var index map[string]string
 	err := readObject(dec, func(key string) error {
 		if key != "weight_map" {
@@ -105,8 +104,12 @@ func parseIndex(text []byte) (map[string]string, error) {
 		}
 		return nil
 	})
-	if err == nil && len(index) == 0 {
-		err = errors.New("no weight_map, or an empty one")
+	switch {
+	case err != nil:
+	case index == nil:
+		err = errors.New("key weight_map is missing; it must name the file of each tensor")
+	case len(index) == 0:
+		err = errors.New("weight_map is empty; it must name the file of each tensor")
 	}
 	return index, err
 }
@@ -115,13 +118,13 @@ func parseIndex(text []byte) (map[string]string, error) {
 func readShard(dec *json.Decoder, index map[string]string, name string) error {
 	file, err := readString(dec)
 	if err != nil {
-		return fmt.Errorf("tensor %q: %w", name, err)
+		return fmt.Errorf("tensor %s: %w", quoted(name), err)
 	}
 	if !fs.ValidPath(file) || file == "." || strings.Contains(file, `\`) {
-		return fmt.Errorf("tensor %q: file %q does not lie within the directory", name, file)
+		return fmt.Errorf("tensor %s: file %s does not lie within the directory", quoted(name), quoted(file))
 	}
 	if !strings.HasSuffix(file, ".safetensors") {
-		return fmt.Errorf("tensor %q: file %q is not safetensors", name, file)
+		return fmt.Errorf("tensor %s: file %s is not safetensors", quoted(name), quoted(file))
 	}
 	index[name] = file
 	return nil

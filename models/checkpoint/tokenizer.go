@@ -69,7 +69,8 @@ func (d *Dir) addSpecial(tokens map[string]string, file string, values map[strin
 		}
 		text, ok := value.(string)
 		if !ok {
-			return fmt.Errorf("checkpoint: %s: %s is neither text nor an object with content", d.path(file), key)
+			return fmt.Errorf("checkpoint: %s: %s is %s; it must be a text or an object with a text named content",
+				d.path(file), strings.Trim(quoted(key), `"`), shown(values[key]))
 		}
 		tokens[key] = text
 	}
@@ -84,8 +85,10 @@ func (d *Dir) ChatTemplate(name string) (string, error) {
 	if name == "" {
 		name = defaultTemplate
 	}
+	where := d.path(chatTemplatesDir)
 	templates, err := d.templateFiles()
 	if err == nil && len(templates) == 0 {
+		where = d.path(tokenizerConfigFile) + ": chat_template"
 		templates, err = d.configTemplates()
 	}
 	if err != nil || len(templates) == 0 {
@@ -93,8 +96,8 @@ func (d *Dir) ChatTemplate(name string) (string, error) {
 	}
 	text, ok := templates[name]
 	if !ok {
-		return "", fmt.Errorf("checkpoint: %s has no chat template %q, known are %s",
-			d.Name, name, strings.Join(slices.Sorted(maps.Keys(templates)), ", "))
+		return "", fmt.Errorf("checkpoint: %s has no template %s, known are %s",
+			where, quoted(name), listedNames(slices.Sorted(maps.Keys(templates))))
 	}
 	return text, nil
 }
@@ -141,13 +144,15 @@ func (d *Dir) configTemplates() (map[string]string, error) {
 			name, named := object["name"].(string)
 			text, ok := object["template"].(string)
 			if !named || !ok {
-				return nil, fmt.Errorf("checkpoint: %s: chat_template %d has no name or no template", d.path(tokenizerConfigFile), i)
+				return nil, fmt.Errorf("checkpoint: %s: chat_template[%d] is %s; it must be an object with two texts, name and template",
+					d.path(tokenizerConfigFile), i, shown(v))
 			}
 			templates[name] = text
 		}
 		return templates, nil
 	}
-	return nil, fmt.Errorf("checkpoint: %s: chat_template is neither text nor a list", d.path(tokenizerConfigFile))
+	return nil, fmt.Errorf("checkpoint: %s: chat_template is %s; it must be a text or a list of named ones",
+		d.path(tokenizerConfigFile), shown(config["chat_template"]))
 }
 
 // readOptional decodes a JSON file; nil if there is none.
@@ -160,4 +165,17 @@ func (d *Dir) readOptional(file string) (map[string]any, error) {
 		return nil, err
 	}
 	return d.decode(file, b)
+}
+
+// listedNames joins the first names of many.
+func listedNames(names []string) string {
+	const most = 5
+	var list []string
+	for _, name := range names[:min(len(names), most)] {
+		list = append(list, strings.Trim(quoted(name), `"`))
+	}
+	if len(names) > most {
+		list = append(list, "…")
+	}
+	return strings.Join(list, ", ")
 }

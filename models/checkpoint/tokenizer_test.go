@@ -49,10 +49,10 @@ func TestSpecialTokens(t *testing.T) {
 			"",
 		},
 		{"only the map", map[string]string{special: `{"mask_token":{"content":"[MASK]"}}`}, map[string]string{"mask_token": "[MASK]"}, ""},
-		{"number", map[string]string{config: `{"bos_token":1}`}, nil, "m/tokenizer_config.json: bos_token is neither text nor"},
-		{"object without content", map[string]string{special: `{"bos_token":{}}`}, nil, "m/special_tokens_map.json: bos_token is neither"},
-		{"not JSON", map[string]string{config: `{`}, nil, "m/tokenizer_config.json is not valid JSON"},
-		{"map not JSON", map[string]string{special: `{`}, nil, "m/special_tokens_map.json is not valid JSON"},
+		{"number", map[string]string{config: `{"bos_token":1}`}, nil, "m/tokenizer_config.json: bos_token is 1; it must be a text"},
+		{"object without content", map[string]string{special: `{"bos_token":{}}`}, nil, "m/special_tokens_map.json: bos_token is an object; it must be a text"},
+		{"not JSON", map[string]string{config: `{`}, nil, "m/tokenizer_config.json: not valid JSON"},
+		{"map not JSON", map[string]string{special: `{`}, nil, "m/special_tokens_map.json: not valid JSON"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -91,10 +91,10 @@ func TestChatTemplate(t *testing.T) {
 			map[string]string{"chat_template.jinja": "F", "additional_chat_templates/tool_use.jinja": "U", "additional_chat_templates/x.txt": ""},
 			"tool_use", "U", "",
 		},
-		{"unknown name", map[string]string{config: `{"chat_template":[{"name":"b","template":""},{"name":"a","template":""}]}`}, "", "", `m has no chat template "default", known are a, b`},
-		{"number", map[string]string{config: `{"chat_template":1}`}, "", "", "m/tokenizer_config.json: chat_template is neither text nor a list"},
-		{"list of text", map[string]string{config: `{"chat_template":["T"]}`}, "", "", "chat_template 0 has no name or no template"},
-		{"config not JSON", map[string]string{config: `{`}, "", "", "m/tokenizer_config.json is not valid JSON"},
+		{"unknown name", map[string]string{config: `{"chat_template":[{"name":"b","template":""},{"name":"a","template":""}]}`}, "", "", `m/tokenizer_config.json: chat_template has no template "default", known are a, b`},
+		{"number", map[string]string{config: `{"chat_template":1}`}, "", "", "m/tokenizer_config.json: chat_template is 1; it must be a text or a list"},
+		{"list of text", map[string]string{config: `{"chat_template":["T"]}`}, "", "", "chat_template[0] is"},
+		{"config not JSON", map[string]string{config: `{`}, "", "", "m/tokenizer_config.json: not valid JSON"},
 		{"file too long", map[string]string{"chat_template.jinja": strings.Repeat("x", maxConfig+1)}, "", "", "m/chat_template.jinja has 16777217 bytes"},
 	}
 	for _, c := range cases {

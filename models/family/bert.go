@@ -14,9 +14,13 @@ var bert = &Family{
 	Harmless: encoderHarmless,
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := encoderSpec(c, "bert", encoderKeys)
-		s.TokenTypes = c.IntOr(2, "type_vocab_size")
+		s.TokenTypes = c.SizeOr(2, "TokenTypes", "type_vocab_size")
 		encoderHead(c, s, s.Activation, transformer.HyperbolicTangent)
 		return s, headWidth(c, s)
+	},
+	Unused: func(s *transformer.Spec, tensor string) bool {
+		// The head adds decoder.bias. Only where the head is tied is this the same tensor.
+		return !s.TiedHead && tensor == "cls.predictions.bias"
 	},
 	Weights: append([]Weight{
 		{"head-transform.weight", "cls.predictions.transform.dense.weight", Transposed},

@@ -12,6 +12,7 @@ var bloom = &Family{
 	Name:          "bloom",
 	Architectures: []string{"BloomForCausalLM", "BloomModel"},
 	Prefixes:      []string{"transformer.", ""},
+	Buffers:       []string{".self_attention.scale_mask_softmax.causal_mask"},
 	Harmless: []string{
 		"attention_softmax_in_fp32", "bias_dropout_fusion", "masked_softmax_fusion", "offset_alibi", "pretraining_tp", "seq_length",
 		"skip_bias_add", "skip_bias_add_qkv", "slow_but_exact", "unk_token_id",
@@ -19,19 +20,19 @@ var bloom = &Family{
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := &transformer.Spec{
 			Family:         "bloom",
-			Layers:         c.Int("n_layer", "num_hidden_layers"),
-			Heads:          c.Int("n_head", "num_attention_heads"),
-			Width:          c.Int("hidden_size", "n_embed"),
-			Vocab:          c.Int("vocab_size"),
+			Layers:         c.Size("Layers", "n_layer", "num_hidden_layers"),
+			Heads:          c.Size("Heads", "n_head", "num_attention_heads"),
+			Width:          c.Size("Width", "hidden_size", "n_embed"),
+			Vocab:          c.Size("Vocab", "vocab_size"),
 			Positions:      transformer.ALiBi,
 			EmbeddingNorm:  true,
-			NormEpsilon:    c.Float("layer_norm_epsilon", 1e-5),
+			NormEpsilon:    c.Epsilon("layer_norm_epsilon", 1e-5),
 			Activation:     transformer.GELUTanh,
 			ProjectionBias: true, OutputBias: true, MLPBias: true,
 			NormedResidual: c.Bool("apply_residual_connection_post_layernorm", false),
 		}
 		decoderHead(c, s, true)
-		s.FeedForward = c.IntOr(4*s.Width, "n_inner")
+		s.FeedForward = c.SizeOrNull(4*s.Width, "FeedForward", "n_inner")
 		if err := headWidth(c, s); err != nil {
 			return nil, err
 		}

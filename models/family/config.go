@@ -4,18 +4,28 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
+
+	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// Config is a config.json being read. It notes the keys that were taken and keeps the first error, so that a family reads
-// straight down.
+// Config is a config.json being read. It notes the keys that were taken and which key a size of the
+// model comes from, and keeps the first error, so that a family reads straight down. Every error names
+// the file, the key, the value as it stands in the file, and what is allowed.
+//
+// A null is an error like any other value of a wrong kind, as in the reference, except where a method
+// says otherwise.
 type Config struct {
 	file   string
 	values map[string]any
 	taken  map[string]bool
 	err    error
+	// origin is, for a field of the spec, the key that it was read from; at the top only.
+	origin map[string]string
 	// path stands before the keys of an object within, "rope_parameters."; parent and children are nil at the top and at the bottom.
 	path     string
 	parent   *Config
@@ -24,7 +34,7 @@ type Config struct {
 
 // NewConfig returns a reader of the decoded JSON object of file; the name is for messages. Numbers must be json.Number.
 func NewConfig(file string, values map[string]any) *Config {
-	return &Config{file: file, values: values, taken: map[string]bool{}}
+	return &Config{file: file, values: values, taken: map[string]bool{}, origin: map[string]string{}}
 }
 
 // File returns the name for messages.
@@ -33,36 +43,144 @@ func (c *Config) File() string { return c.file }
 // Err returns the first error so far.
 func (c *Config) Err() error { return c.err }
 
-// value returns the value of the first key that is there and not null, and marks all of them as read.
+// root returns the reader of the whole file.
+func (c *Config) root() *Config {
+	for c.parent != nil {
+		c = c.parent
+	}
+	return c
+}
+
+// name returns a key with those of the objects around it: rope_parameters.factor.
+func (c *Config) name(key string) string { return c.path + key }
+
+// fail keeps an error, if it is the first. The message begins with the key that it is about.
+func (c *Config) fail(format string, args ...any) {
+	r := c.root()
+	if r.err == nil {
+		r.err = fmt.Errorf("family: %s: %s", r.file, short(fmt.Sprintf(format, args...)))
+	}
+}
+
+// refuse keeps the error that the value of a key is not what it must be.
+func (c *Config) refuse(key string, value any, must string) {
+	c.fail("%s is %s; it must be %s", c.name(key), shown(value), must)
+}
+
+// short cuts what a file says down to a length that a message may have.
+func short(text string) string { return cutTo(text, 1000) }
+
+// cut cuts a name down to a length that a message may have.
+func cut(name string) string { return cutTo(name, 200) }
+
+func cutTo(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// shown is a value as it stands in the file, cut if it is long: a text in quotes, a list or an object
+// with its first entries.
+func shown(v any) string {
+	const most, entries = 60, 3
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return fmt.Sprintf("%q", cutTo(v, most))
+	case json.Number:
+		return cutTo(v.String(), most)
+	case []any:
+		return "[" + firstOf(len(v), entries, func(i int) string { return shownInside(v[i]) }) + "]"
+	case map[string]any:
+		keys := sortedKeys(v)
+		return "{" + firstOf(len(v), entries, func(i int) string {
+			return fmt.Sprintf("%q: %s", cutTo(keys[i], most), shownInside(v[keys[i]]))
+		}) + "}"
+	}
+	return cutTo(fmt.Sprint(v), most)
+}
+
+// shownInside is a value within a list or an object.
+func shownInside(v any) string {
+	switch v.(type) {
+	case []any:
+		return "[…]"
+	case map[string]any:
+		return "{…}"
+	}
+	return shown(v)
+}
+
+// firstOf joins the first entries of n.
+func firstOf(n, most int, entry func(int) string) string {
+	var b strings.Builder
+	for i := range min(n, most) {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(entry(i))
+	}
+	if n > most {
+		b.WriteString(", …")
+	}
+	return b.String()
+}
+
+// value returns the value of the first key that is there and not null, and that key, and marks all of
+// them as read. Keys that are there with different values are an error: one would be ignored.
 func (c *Config) value(keys ...string) (any, string) {
 	var found any
 	key := keys[0]
 	for _, k := range keys {
 		c.taken[k] = true
-		if v := c.values[k]; found == nil && v != nil {
+		v := c.values[k]
+		switch {
+		case v == nil:
+		case found == nil:
 			found, key = v, k
+		case !reflect.DeepEqual(v, found):
+			c.fail("%s is %s, but %s is %s; both mean the same, so remove one", c.name(key), shown(found), c.name(k), shown(v))
 		}
 	}
 	return found, key
 }
 
-func (c *Config) fail(format string, args ...any) {
-	if c.parent != nil {
-		c.parent.fail("%s", strings.TrimSuffix(c.path, ".")+": "+fmt.Sprintf(format, args...))
-		return
+// given is [Config.value], with an error if the only value is a null. ok is false if there is none.
+func (c *Config) given(must string, keys ...string) (v any, key string, ok bool) {
+	v, key = c.value(keys...)
+	if v == nil {
+		for _, k := range keys {
+			if c.Null(k) {
+				c.refuse(k, nil, must+", or the key left out")
+			}
+		}
 	}
-	if c.err == nil {
-		c.err = fmt.Errorf("family: %s: %s", c.file, short(fmt.Sprintf(format, args...)))
-	}
+	return v, key, v != nil
 }
 
-// short cuts what a file says down to a length that a message may have.
-func short(text string) string {
-	const most = 1000
-	if len(text) <= most {
-		return text
+// missing keeps the error that a required key is not there.
+func (c *Config) missing(must string, keys ...string) {
+	var names []string
+	for _, k := range keys {
+		if c.Null(k) {
+			c.refuse(k, nil, must)
+			return
+		}
+		names = append(names, c.name(k))
 	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	hint := ""
+	similar := ""
+	for k := range c.values {
+		if (similar == "" || k < similar) && slices.ContainsFunc(keys, func(key string) bool { return strings.EqualFold(key, k) }) {
+			similar = k
+		}
+	}
+	if similar != "" {
+		hint = fmt.Sprintf("; it has %s, but upper and lower case differ", c.name(similar))
+	}
+	c.fail("key %s is missing; it must be %s%s", strings.Join(names, " or "), must, hint)
 }
 
 // Null returns whether a key is there and null.
@@ -74,6 +192,7 @@ func (c *Config) Null(key string) bool {
 // FloatOrNull is Float, but 0 for null: null says that there is none, an absent key the default.
 func (c *Config) FloatOrNull(key string, fallback float64) float64 {
 	if c.Null(key) {
+		c.taken[key] = true
 		return 0
 	}
 	return c.Float(key, fallback)
@@ -90,10 +209,10 @@ func (c *Config) Object(key string) *Config {
 	}
 	values, ok := v.(map[string]any)
 	if !ok {
-		c.fail("%s is %v, not an object", key, v)
+		c.refuse(key, v, "an object")
 		return nil
 	}
-	child := &Config{file: c.file, values: values, taken: map[string]bool{}, path: c.path + key + ".", parent: c}
+	child := c.child(key, values)
 	c.children = append(c.children, child)
 	return child
 }
@@ -103,7 +222,11 @@ func (c *Config) ObjectOrEmpty(key string) *Config {
 	if o := c.Object(key); o != nil {
 		return o
 	}
-	return &Config{file: c.file, taken: map[string]bool{}, path: c.path + key + ".", parent: c}
+	return c.child(key, nil)
+}
+
+func (c *Config) child(key string, values map[string]any) *Config {
+	return &Config{file: c.file, values: values, taken: map[string]bool{}, path: c.name(key) + ".", parent: c}
 }
 
 // Floats returns a list of numbers; nil for an absent key or null.
@@ -111,49 +234,138 @@ func (c *Config) Floats(key string) []float64 {
 	v, _ := c.value(key)
 	list, ok := v.([]any)
 	if !ok && v != nil {
-		c.fail("%s is %v, not a list", key, v)
+		c.refuse(key, v, "a list of numbers")
 	}
 	out := make([]float64, len(list))
 	for i, x := range list {
-		n, _ := x.(json.Number)
+		n, ok := x.(json.Number)
 		f, err := n.Float64()
-		if err != nil {
-			c.fail("%s holds %v, not a number", key, x)
+		if !ok || err != nil {
+			c.refuse(entry(key, i), x, "a number of at most 64 bits")
+			return nil
 		}
 		out[i] = f
 	}
 	return out
 }
 
+// entry is the name of an entry of a list.
+func entry(key string, i int) string { return fmt.Sprintf("%s[%d]", key, i) }
+
 // Int returns a whole number under the first of the keys that is there; it is required.
 func (c *Config) Int(keys ...string) int {
 	v, key := c.value(keys...)
 	if v == nil {
-		c.fail("key %s is missing", strings.Join(keys, " or "))
+		c.missing(wholeNumber(math.MinInt32, math.MaxInt32), keys...)
 		return 0
 	}
-	return c.integer(v, key)
+	return c.integer(v, key, math.MinInt32, math.MaxInt32)
 }
 
-// IntOr is Int with a default for an absent key or null.
+// IntOr is Int with a default for an absent key.
 func (c *Config) IntOr(fallback int, keys ...string) int {
+	v, key, ok := c.given(wholeNumber(math.MinInt32, math.MaxInt32), keys...)
+	if !ok {
+		return fallback
+	}
+	return c.integer(v, key, math.MinInt32, math.MaxInt32)
+}
+
+// IntOrNull is IntOr with the same default for null.
+func (c *Config) IntOrNull(fallback int, keys ...string) int {
 	v, key := c.value(keys...)
 	if v == nil {
 		return fallback
 	}
-	return c.integer(v, key)
+	return c.integer(v, key, math.MinInt32, math.MaxInt32)
 }
 
-func (c *Config) integer(v any, key string) int {
-	n, ok := v.(json.Number)
+// AtLeast is IntOr for a number that has a least value.
+func (c *Config) AtLeast(least, fallback int, keys ...string) int {
+	v, key, ok := c.given(wholeNumber(least, math.MaxInt32), keys...)
 	if !ok {
-		c.fail("%s is %v, not a number", key, v)
-		return 0
+		return fallback
+	}
+	return c.integer(v, key, least, math.MaxInt32)
+}
+
+// Size returns what a size of the spec is, from 1 to [transformer.MaxSize] of its field, under the first
+// of the keys that is there; it is required. After an error the result is 1.
+func (c *Config) Size(field string, keys ...string) int {
+	v, key := c.value(keys...)
+	c.from(field, key)
+	if v == nil {
+		c.missing(wholeNumber(1, transformer.MaxSize(field)), keys...)
+		return 1
+	}
+	return c.integer(v, key, 1, transformer.MaxSize(field))
+}
+
+// SizeOr is Size with a default for an absent key.
+func (c *Config) SizeOr(fallback int, field string, keys ...string) int {
+	v, key, ok := c.given(wholeNumber(1, transformer.MaxSize(field)), keys...)
+	c.from(field, key)
+	if !ok {
+		return fallback
+	}
+	return c.integer(v, key, 1, transformer.MaxSize(field))
+}
+
+// SizeOrNull is SizeOr with the same default for null.
+func (c *Config) SizeOrNull(fallback int, field string, keys ...string) int {
+	v, key := c.value(keys...)
+	c.from(field, key)
+	if v == nil {
+		return fallback
+	}
+	return c.integer(v, key, 1, transformer.MaxSize(field))
+}
+
+// from notes which key a field of the spec is read from.
+func (c *Config) from(field, key string) { c.root().origin[field] = c.name(key) }
+
+// source returns the key that a field of the spec was read from with its value: n_head (12).
+func (c *Config) source(field string) string {
+	r := c.root()
+	key := r.origin[field]
+	at := r.values
+	rest := key
+	for {
+		before, after, inside := strings.Cut(rest, ".")
+		next, isObject := at[before].(map[string]any)
+		if !inside || !isObject {
+			break
+		}
+		at, rest = next, after
+	}
+	if v, ok := at[rest]; ok {
+		return fmt.Sprintf("%s (%s)", key, shown(v))
+	}
+	return key + " (not in the file)"
+}
+
+// wholeNumber says what a whole number must be.
+func wholeNumber(least, most int) string {
+	if least == math.MinInt32 {
+		return "a whole number of at most 32 bits"
+	}
+	if most == math.MaxInt32 {
+		return fmt.Sprintf("a whole number from %d", least)
+	}
+	return fmt.Sprintf("a whole number from %d to %d", least, most)
+}
+
+// integer returns a whole number; after an error 1 or, if that is too small, the least.
+func (c *Config) integer(v any, key string, least, most int) int {
+	must := wholeNumber(least, most)
+	n, ok := v.(json.Number)
+	if ok && strings.ContainsAny(n.String(), ".eE") {
+		must += ", written without a point and an exponent"
 	}
 	i, err := n.Int64()
-	if err != nil || i > math.MaxInt32 || i < math.MinInt32 {
-		c.fail("%s is %v, not a whole number of 32 bits", key, v)
-		return 0
+	if !ok || err != nil || i < int64(least) || i > int64(most) {
+		c.refuse(key, v, must)
+		return max(1, least)
 	}
 	return int(i)
 }
@@ -167,53 +379,104 @@ func (c *Config) Ints(key string) []int {
 	case []any:
 		ids := make([]int, len(v))
 		for i, x := range v {
-			ids[i] = c.integer(x, key)
+			n, ok := x.(json.Number)
+			id, err := n.Int64()
+			if !ok || err != nil || id < math.MinInt32 || id > math.MaxInt32 {
+				c.refuse(entry(key, i), x, wholeNumber(math.MinInt32, math.MaxInt32))
+				return nil
+			}
+			ids[i] = int(id)
 		}
 		return ids
 	}
-	return []int{c.integer(v, key)}
+	if _, ok := v.(json.Number); !ok {
+		c.refuse(key, v, "a whole number or a list of them")
+		return nil
+	}
+	return []int{c.integer(v, key, math.MinInt32, math.MaxInt32)}
 }
 
-// Float returns a number, or the default for an absent key or null.
+// Float returns a number, or the default for an absent key.
 func (c *Config) Float(key string, fallback float64) float64 {
-	v, _ := c.value(key)
-	if v == nil {
+	v, _, ok := c.given("a number", key)
+	if !ok {
 		return fallback
 	}
+	return c.float(v, key)
+}
+
+func (c *Config) float(v any, key string) float64 {
 	n, ok := v.(json.Number)
 	if !ok {
-		c.fail("%s is %v, not a number", key, v)
-		return fallback
+		c.refuse(key, v, "a number")
+		return 1
 	}
 	f, err := n.Float64()
 	if err != nil {
-		c.fail("%s is %v, not a number of 64 bits", key, v)
+		c.refuse(key, v, "a number of at most 64 bits")
+		return 1
 	}
 	return f
 }
 
-// Bool returns a truth value, or the default for an absent key or null.
+// Above returns a number above a limit and not above another, or the default for an absent key, which
+// need not lie between them. After an error the result is the upper limit.
+func (c *Config) Above(limit, most float64, key string, fallback float64) float64 {
+	v, _, ok := c.given(between(limit, most), key)
+	if !ok {
+		return fallback
+	}
+	f := c.float(v, key)
+	if !(f > limit && f <= most) {
+		c.refuse(key, v, between(limit, most))
+		return most
+	}
+	return f
+}
+
+// between says what a number must be.
+func between(limit, most float64) string {
+	return fmt.Sprintf("a number above %v and at most %v", limit, most)
+}
+
+// Epsilon returns what norms add to the variance, above 0 and below 1, or the default for an absent key.
+func (c *Config) Epsilon(key string, fallback float64) float64 {
+	const must = "a number above 0 and below 1"
+	c.from("NormEpsilon", key)
+	v, _, ok := c.given(must, key)
+	if !ok {
+		return fallback
+	}
+	f := c.float(v, key)
+	if !(f > 0 && f < 1) {
+		c.refuse(key, v, must)
+		return fallback
+	}
+	return f
+}
+
+// Bool returns a truth value, or the default for an absent key.
 func (c *Config) Bool(key string, fallback bool) bool {
-	v, _ := c.value(key)
-	if v == nil {
+	v, _, ok := c.given("true or false", key)
+	if !ok {
 		return fallback
 	}
 	b, ok := v.(bool)
 	if !ok {
-		c.fail("%s is %v, not true or false", key, v)
+		c.refuse(key, v, "true or false")
 	}
 	return b
 }
 
-// String returns a text, or the default for an absent key or null.
+// String returns a text, or the default for an absent key.
 func (c *Config) String(key, fallback string) string {
-	v, _ := c.value(key)
-	if v == nil {
+	v, _, ok := c.given("a text", key)
+	if !ok {
 		return fallback
 	}
 	s, ok := v.(string)
 	if !ok {
-		c.fail("%s is %v, not a text", key, v)
+		c.refuse(key, v, "a text")
 	}
 	return s
 }
@@ -223,23 +486,29 @@ func (c *Config) Strings(key string) []string {
 	v, _ := c.value(key)
 	list, ok := v.([]any)
 	if !ok && v != nil {
-		c.fail("%s is %v, not a list", key, v)
+		c.refuse(key, v, "a list of texts")
 	}
 	var out []string
-	for _, x := range list {
+	for i, x := range list {
 		s, ok := x.(string)
 		if !ok {
-			c.fail("%s holds %v, not a text", key, x)
+			c.refuse(entry(key, i), x, "a text")
+			return nil
 		}
 		out = append(out, s)
 	}
 	return out
 }
 
-// Only takes a truth value that must have the one supported value, which is also its default.
+// Only takes a truth value that must have the one supported value, which is also its default. Null is
+// false.
 func (c *Config) Only(key string, want bool) {
+	if !want && c.Null(key) {
+		c.taken[key] = true
+		return
+	}
 	if got := c.Bool(key, want); got != want {
-		c.fail("%s is %v, which changes the arithmetic and is not supported; only %v is", key, got, want)
+		c.fail("%s is %v, which changes the arithmetic and is not supported; only %v is", c.name(key), got, want)
 	}
 }
 
@@ -248,23 +517,38 @@ func OneOf[T any](c *Config, key, fallback string, known map[string]T) T {
 	name := c.String(key, fallback)
 	v, ok := known[name]
 	if !ok {
-		c.fail("%s %q is not supported; supported are %s", key, name, strings.Join(sortedKeys(known), ", "))
+		c.fail("%s %s is not supported; supported are %s", c.name(key), shown(name), strings.Join(sortedKeys(known), ", "))
 	}
 	return v
 }
 
-// harmless are keys of every family that change no arithmetic of a forward pass without training: bookkeeping, dropout, generation
-// defaults, what the reference implementation returns or caches.
+// harmless are keys of every family that change no arithmetic of a forward pass without training:
+// bookkeeping of transformers (versions 4.30 to 5) and of tools beside it, dropout, generation defaults,
+// what the reference implementation returns or caches.
 var harmless = strings.Fields(`
-	_attn_implementation _commit_hash _name_or_path _num_labels architectures attention_dropout attn_pdrop auto_map bad_words_ids begin_suppress_tokens
-	chunk_size_feed_forward custom_pipelines decoder_start_token_id diversity_penalty do_sample dtype early_stopping embd_pdrop
-	encoder_no_repeat_ngram_size exponential_decay_length_penalty finetuning_task forced_bos_token_id forced_eos_token_id
-	gradient_checkpointing hidden_dropout id2label initializer_range is_decoder is_encoder_decoder keys_to_ignore_at_inference label2id
-	length_penalty max_length min_length model_type no_repeat_ngram_size num_beam_groups num_beams num_return_sequences
-	output_attentions output_hidden_states output_past output_scores pad_token_id prefix problem_type remove_invalid_values
-	repetition_penalty resid_pdrop return_dict return_dict_in_generate sep_token_id skip_special_tokens suppress_tokens
-	task_specific_params temperature tf_legacy_loss tokenizer_class top_k top_p torch_dtype torchscript transformers_version
-	typical_p unk_token_id use_bfloat16 use_cache
+	_attn_implementation _attn_implementation_autoset _attn_implementation_internal _auto_class _commit_hash
+	_experts_implementation _experts_implementation_internal _flash_attn_2_enabled _from_auto _from_model_config _model_name_or_path
+	_name_or_path _num_labels _output_attentions _post_init_done
+	architectures attention_dropout attn_implementation attn_pdrop auto_map
+	base_model_fsdp_plan base_model_pp_plan base_model_tp_plan
+	chunk_size_feed_forward cross_attention_hidden_size custom_pipelines dtype embd_pdrop experts_implementation
+	finetuning_task gradient_checkpointing hidden_dropout id2label ignore_keys_at_rope_validation initializer_range is_decoder
+	is_encoder_decoder keys_to_ignore_at_inference label2id model_type name_or_path num_labels
+	output_attentions output_hidden_states output_past pad_token_id prefix problem_type
+	resid_pdrop return_dict sep_token_id skip_special_tokens task_specific_params tf_legacy_loss tie_encoder_decoder
+	tokenizer_class torch_dtype torchscript transformers.js_config transformers_version
+	unk_token_id unsloth_fixed unsloth_version use_bfloat16 use_cache use_return_dict xla_device
+
+	assistant_confidence_threshold assistant_early_exit assistant_ensemble_weight assistant_lookbehind bad_words_ids
+	begin_suppress_tokens cache_config cache_implementation compile_config constraints continuous_batching_config
+	decoder_start_token_id disable_compile diversity_penalty do_sample dola_layers early_stopping encoder_no_repeat_ngram_size
+	encoder_repetition_penalty epsilon_cutoff eta_cutoff exponential_decay_length_penalty force_words_ids forced_bos_token_id
+	forced_eos_token_id generation_config guidance_scale is_assistant length_penalty low_memory max_cache_len max_length
+	max_matching_ngram_size max_new_tokens max_time min_length min_new_tokens min_p no_repeat_ngram_size num_assistant_tokens
+	num_assistant_tokens_schedule num_beam_groups num_beams num_return_sequences output_logits output_scores penalty_alpha
+	prefill_chunk_size prompt_lookup_num_tokens remove_invalid_values renormalize_logits repetition_penalty
+	return_dict_in_generate return_legacy_cache sequence_bias stop_strings suppress_tokens target_lookbehind temperature
+	token_healing top_h top_k top_p typical_p watermarking_config
 `)
 
 // Unread returns an error that names the keys which nobody took and which are not known to be harmless.
@@ -274,8 +558,19 @@ func (c *Config) Unread(more []string) error {
 		return nil
 	}
 	sort.Strings(left)
+	names := firstOf(len(left), 10, func(i int) string { return plainKey(left[i]) })
 	return fmt.Errorf("family: %s: key %s is not supported: it may change the arithmetic, and would be ignored; "+
-		"remove it from the file if you know that it does not", c.file, short(strings.Join(left, ", ")))
+		"remove it from the file if you know that it does not", c.file, names)
+}
+
+// plainKey is a key for a message: in quotes where it is no plain word, and cut if it is long.
+func plainKey(key string) string {
+	const most = 80
+	odd := func(r rune) bool { return r <= ' ' || r == '"' || r == ',' || !strconv.IsPrint(r) }
+	if key == "" || strings.ContainsFunc(key, odd) {
+		return strconv.Quote(cutTo(key, most))
+	}
+	return cutTo(key, most)
 }
 
 // left returns the keys that nobody took, those of objects within included.

@@ -14,6 +14,9 @@ var distilBERT = &Family{
 	Harmless: []string{"dropout", "qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds", "tie_weights_"}, // the positions are in the file
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := encoderSpec(c, "distilbert", keys{"n_layers", "n_heads", "dim", "hidden_dim", "activation"})
+		if s.NormEpsilon != distilEpsilon {
+			c.fail("%s; the reference does not look at it and takes %v: remove the key", c.source("NormEpsilon"), distilEpsilon)
+		}
 		encoderHead(c, s, s.Activation, transformer.ReLU)
 		return s, headWidth(c, s)
 	},
@@ -50,3 +53,6 @@ var distilBERT = &Family{
 		{"classifier.bias", "classifier.bias", AsIs},
 	},
 }
+
+// distilEpsilon is what norms of DistilBERT add to the variance, whatever the file says.
+const distilEpsilon = 1e-12

@@ -1,6 +1,10 @@
 package family
 
-import "github.com/headwater-ml/headwater/models/transformer"
+import (
+	"strings"
+
+	"github.com/headwater-ml/headwater/models/transformer"
+)
 
 func init() { Register(electra) }
 
@@ -17,8 +21,8 @@ var electra = &Family{
 	}, encoderHarmless...),
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := encoderSpec(c, "electra", encoderKeys)
-		s.TokenTypes = c.IntOr(2, "type_vocab_size")
-		s.EmbeddingWidth = c.IntOr(128, "embedding_size")
+		s.TokenTypes = c.SizeOr(2, "TokenTypes", "type_vocab_size")
+		s.EmbeddingWidth = c.SizeOr(128, "EmbeddingWidth", "embedding_size")
 		encoderHead(c, s, transformer.GELU, transformer.GELU)
 		for _, a := range c.Strings("architectures") {
 			if a == "ElectraForPreTraining" {
@@ -27,6 +31,13 @@ var electra = &Family{
 			}
 		}
 		return s, headWidth(c, s)
+	},
+	Unused: func(s *transformer.Spec, tensor string) bool {
+		// A checkpoint may have the head of another task beside its own.
+		if s.Head == transformer.TokenHead {
+			return strings.HasPrefix(tensor, "classifier.")
+		}
+		return strings.HasPrefix(tensor, "discriminator_predictions.")
 	},
 	Weights: append([]Weight{
 		{"embedding-projection.weight", "embeddings_project.weight", Transposed},

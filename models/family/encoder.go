@@ -25,16 +25,16 @@ func encoderSpec(c *Config, name string, k keys) *transformer.Spec {
 	s := &transformer.Spec{
 		Family:         name,
 		Bidirectional:  true,
-		Layers:         c.Int(k.layers),
-		Heads:          c.Int(k.heads),
-		Width:          c.Int(k.width),
-		FeedForward:    c.Int(k.feedForward),
-		Vocab:          c.Int("vocab_size"),
-		Context:        c.Int("max_position_embeddings"),
+		Layers:         c.Size("Layers", k.layers),
+		Heads:          c.Size("Heads", k.heads),
+		Width:          c.Size("Width", k.width),
+		FeedForward:    c.Size("FeedForward", k.feedForward),
+		Vocab:          c.Size("Vocab", "vocab_size"),
+		Context:        c.Size("Context", "max_position_embeddings"),
 		Positions:      transformer.LearnedPositions,
 		EmbeddingNorm:  true,
 		Order:          transformer.PostNorm,
-		NormEpsilon:    c.Float("layer_norm_eps", 1e-12),
+		NormEpsilon:    c.Epsilon("layer_norm_eps", 1e-12),
 		NoFinalNorm:    true,
 		Activation:     OneOf(c, k.activation, "gelu", activations),
 		ProjectionBias: true, OutputBias: true, MLPBias: true,
@@ -43,9 +43,9 @@ func encoderSpec(c *Config, name string, k keys) *transformer.Spec {
 	c.Only("add_cross_attention", false)
 	c.Only("is_decoder", false)
 	if p := c.String("position_embedding_type", "absolute"); p != "absolute" {
-		c.fail("position_embedding_type %q changes the arithmetic and is not supported; only absolute is", p)
+		c.refuse("position_embedding_type", p, `"absolute": others change the arithmetic and are not supported`)
 	}
-	c.IntOr(-1, "bos_token_id") // an encoder's special tokens are its tokenizer's business
+	c.IntOrNull(-1, "bos_token_id") // an encoder's special tokens are its tokenizer's business
 	c.Ints("eos_token_id")
 	return s
 }

@@ -10,19 +10,20 @@ func init() { Register(falcon) }
 var falcon = &Family{
 	Name:          "falcon",
 	Architectures: []string{"FalconForCausalLM", "RWForCausalLM", "FalconModel", "RWModel"},
+	ModelTypes:    []string{"RefinedWeb", "RefinedWebModel"},
 	Prefixes:      []string{"transformer.", ""},
 	Harmless:      []string{"ff_factor"}, // the reference reads ffn_hidden_size alone
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := &transformer.Spec{
 			Family:      "falcon",
-			Layers:      c.Int("num_hidden_layers", "n_layer"),
-			Heads:       c.Int("num_attention_heads", "n_head"),
-			Width:       c.Int("hidden_size", "n_embed"),
-			Vocab:       c.Int("vocab_size"),
-			NormEpsilon: c.Float("layer_norm_epsilon", 1e-5),
+			Layers:      c.Size("Layers", "num_hidden_layers", "n_layer"),
+			Heads:       c.Size("Heads", "num_attention_heads", "n_head"),
+			Width:       c.Size("Width", "hidden_size", "n_embed"),
+			Vocab:       c.Size("Vocab", "vocab_size"),
+			NormEpsilon: c.Epsilon("layer_norm_epsilon", 1e-5),
 			Activation:  OneOf(c, "activation", "gelu", activations),
 		}
-		s.FeedForward = c.IntOr(4*s.Width, "ffn_hidden_size")
+		s.FeedForward = c.SizeOrNull(4*s.Width, "FeedForward", "ffn_hidden_size")
 		s.ProjectionBias = c.Bool("bias", false)
 		s.OutputBias, s.MLPBias = s.ProjectionBias, s.ProjectionBias
 		decoderHead(c, s, true)
@@ -44,21 +45,37 @@ var falcon = &Family{
 	}, fusedHeads...),
 }
 
-// falconBlocks reads how blocks are built.
+// falconBlocks reads how blocks are built. Combinations for which the reference has no weights or no
+// code are errors.
 func falconBlocks(c *Config, s *transformer.Spec) {
 	grouped, multiQuery := c.Bool("new_decoder_architecture", false), c.Bool("multi_query", true)
-	groups := c.IntOr(s.Heads, "num_kv_heads", "n_head_kv")
-	norms := c.IntOr(2, "num_ln_in_parallel_attn")
+	groups := c.SizeOrNull(s.Heads, "KeyValueHeads", "num_kv_heads", "n_head_kv")
+	parallel := c.Bool("parallel_attn", true)
+	fallback := 1
+	if grouped {
+		fallback = 2
+	}
+	norms := c.IntOrNull(fallback, "num_ln_in_parallel_attn")
+	switch {
+	case grouped && s.Heads%groups != 0:
+		c.fail("%s must divide the number of heads, %s", c.source("KeyValueHeads"), c.source("Heads"))
+	case !grouped && !multiQuery && groups != s.Heads:
+		c.fail("%s must be the number of heads, %s, where multi_query and new_decoder_architecture are false",
+			c.source("KeyValueHeads"), c.source("Heads"))
+	case grouped && !parallel:
+		c.fail("parallel_attn is false; it must be true where new_decoder_architecture is")
+	case grouped && norms != 1 && norms != 2:
+		c.fail("num_ln_in_parallel_attn is %d; it must be 1 or 2", norms)
+	case !grouped && parallel && norms == 2:
+		c.fail("num_ln_in_parallel_attn is 2; it must be 1 where new_decoder_architecture is false")
+	}
 	switch {
 	case grouped:
 		s.KeyValueHeads = groups
 	case multiQuery:
 		s.KeyValueHeads = 1
 	}
-	if s.KeyValueHeads < 0 || s.KeyValueHeads > 0 && s.Heads%s.KeyValueHeads != 0 {
-		c.fail("num_kv_heads %d does not divide num_attention_heads %d", s.KeyValueHeads, s.Heads)
-	}
-	if parallel := c.Bool("parallel_attn", true); parallel || grouped {
+	if parallel {
 		s.Order = transformer.Parallel
 		s.SharedNorm = !grouped || norms == 1
 	}
@@ -66,7 +83,7 @@ func falconBlocks(c *Config, s *transformer.Spec) {
 
 // falconPositions reads the position scheme.
 func falconPositions(c *Config, s *transformer.Spec) {
-	s.Positions, s.Context = transformer.RotaryPositions, c.IntOr(2048, "max_position_embeddings")
+	s.Positions, s.Context = transformer.RotaryPositions, c.SizeOr(2048, "Context", "max_position_embeddings")
 	rotate(c, s, 10000, 0)
 	if c.Bool("alibi", false) { // then the keys of the rotation are there and mean nothing
 		s.Positions, s.Context, s.Rotary = transformer.ALiBi, 0, nil

@@ -5,6 +5,7 @@
 package family
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -19,14 +20,19 @@ type Family struct {
 	Name string
 	// Architectures are the values of config.json's architectures that it covers.
 	Architectures []string
+	// ModelTypes are further values of model_type that go with these architectures.
+	ModelTypes []string
 	// Spec reads the configuration. It takes every key that it interprets from c and returns an error for values that it does not
 	// support.
 	Spec func(c *Config) (*transformer.Spec, error)
 	// Harmless are further keys of config.json that change no arithmetic of a forward pass.
 	Harmless []string
-	// Weights maps parameters to tensors, with %d for the layer. Of several for one parameter the first that a checkpoint has is
-	// taken.
+	// Weights maps parameters to tensors, with %d for the layer. A checkpoint may have several for one
+	// parameter if they are equal; the first of them is read.
 	Weights []Weight
+	// Unused returns whether a model of that spec does not read a tensor of Weights, although the
+	// checkpoint may have it: the head of another task, or a bias that is not the head's. Nil is none.
+	Unused func(s *transformer.Spec, tensor string) bool
 	// Prefixes may stand before every tensor name; the first one under which the embedding is found is taken.
 	Prefixes []string
 	// Buffers are parts of tensor names that hold no weights and are left alone.
@@ -60,27 +66,36 @@ func Names() []string {
 }
 
 // Lookup finds the family of a configuration by architectures, or by model_type where there are none. An unknown one is an
-// error that lists the known.
+// error that lists the known, and so are two that do not belong together.
 func Lookup(c *Config) (*Family, error) {
 	architectures := c.Strings("architectures")
 	model := c.String("model_type", "")
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	names := "architectures [" + firstOf(len(architectures), 3, func(i int) string { return shown(architectures[i]) }) + "]"
 	for _, name := range Names() {
 		f := families[name]
-		if len(architectures) == 0 && model == name || slices.ContainsFunc(architectures, func(a string) bool {
-			return slices.Contains(f.Architectures, a)
-		}) {
-			return f, c.Err()
+		switch {
+		case len(architectures) == 0 && model == name:
+			return f, nil
+		case !slices.ContainsFunc(architectures, func(a string) bool { return slices.Contains(f.Architectures, a) }):
+		case model != "" && model != f.Name && !slices.Contains(f.ModelTypes, model):
+			// The reference goes by model_type, so that it would build another model.
+			return nil, fmt.Errorf("family: %s: model_type is %s; it must be %q to go with %s", c.file, shown(model), f.Name, names)
+		default:
+			return f, nil
 		}
 	}
 	var known []string
 	for _, name := range Names() {
 		known = append(known, families[name].Architectures...)
 	}
-	if err := c.Err(); err != nil {
-		return nil, err
+	what := fmt.Sprintf("%s (model_type %s) is not supported", names, shown(model))
+	if len(architectures) == 0 {
+		what = fmt.Sprintf("key architectures is missing or empty, and model_type %s is not supported", shown(model))
 	}
-	return nil, fmt.Errorf("family: %s: architecture %s (model_type %q) is not supported; supported are %s",
-		c.File(), short(strings.Join(architectures, ", ")), short(model), strings.Join(known, ", "))
+	return nil, fmt.Errorf("family: %s: %s; supported are %s", c.file, what, strings.Join(known, ", "))
 }
 
 // Read returns the family and the spec of a configuration. Every key must be interpreted or known to be harmless: a key
@@ -94,6 +109,10 @@ func Read(c *Config) (*Family, *transformer.Spec, error) {
 	if pruned := c.Object("pruned_heads"); pruned != nil && len(pruned.values) > 0 {
 		c.fail("pruned_heads is not empty: heads that were cut out of single layers are not supported")
 	}
+	c.IntOrNull(-1, "pad_token_id") // changes nothing, but must be an id
+	if spec != nil {
+		c.checkIDs(spec)
+	}
 	if first := c.Err(); first != nil {
 		err = first // a missing key, and not what follows from it
 	}
@@ -101,10 +120,45 @@ func Read(c *Config) (*Family, *transformer.Spec, error) {
 		err = c.Unread(f.Harmless)
 	}
 	if err == nil {
-		err = spec.Check()
+		err = c.check(spec)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	return f, spec, nil
+}
+
+// checkIDs keeps an error if an id that begins or ends a text is not in the vocabulary; -1 is none.
+func (c *Config) checkIDs(s *transformer.Spec) {
+	outside := func(id int) bool { return id < -1 || id >= s.Vocab }
+	for _, key := range []struct {
+		name  string
+		wrong bool
+	}{{"bos_token_id", outside(s.BOS)}, {"eos_token_id", slices.ContainsFunc(s.EOS, outside)}} {
+		if key.wrong {
+			c.fail("%s is %s; ids must be from 0 to %d, because of %s", key.name, shown(c.values[key.name]), s.Vocab-1, c.source("Vocab"))
+		}
+	}
+}
+
+// check returns the error of [transformer.Spec.Check] with the keys that the fields come from.
+func (c *Config) check(s *transformer.Spec) error {
+	err := s.Check()
+	var wrong *transformer.SpecError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	var keys []string
+	for _, field := range wrong.Fields {
+		if c.origin[field] == "" {
+			continue
+		}
+		if key := c.source(field); !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return fmt.Errorf("family: %s: %s", c.file, wrong.Problem)
+	}
+	return fmt.Errorf("family: %s: %s: %s", c.file, strings.Join(keys, ", "), wrong.Problem)
 }

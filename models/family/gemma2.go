@@ -22,8 +22,8 @@ var gemma2 = &Family{
 		if err != nil {
 			return nil, err
 		}
-		s.ScoreCap, s.LogitCap = c.FloatOrNull("attn_logit_softcapping", 50), c.FloatOrNull("final_logit_softcapping", 30)
-		s.Windows = windows(s.Layers, c.IntOr(4096, "sliding_window"), layerTypes(c, s.Layers, func(l int) bool { return l%2 == 0 }))
+		s.ScoreCap, s.LogitCap = softCap(c, "attn_logit_softcapping", 50), softCap(c, "final_logit_softcapping", 30)
+		s.Windows = gemmaWindows(c, s.Layers, func(l int) bool { return l%2 == 0 })
 		rotate(c, s, 10000, 0)
 		return s, nil
 	},
@@ -40,15 +40,28 @@ func gemmaSpec(c *Config, name string) (*transformer.Spec, error) {
 	}
 	s.NormOffset, s.NormAfter = 1, true
 	s.EmbeddingScale = math.Sqrt(float64(s.Width))
-	if scalar := c.Float("query_pre_attn_scalar", 256); scalar > 0 {
-		s.ScoreScale = 1 / math.Sqrt(scalar)
-	} else {
-		c.fail("query_pre_attn_scalar %v is not above 0", scalar)
-	}
+	s.ScoreScale = 1 / math.Sqrt(c.Above(0, maxScalar, "query_pre_attn_scalar", 256))
 	s.ProjectionBias = c.Bool("attention_bias", false)
 	s.OutputBias = s.ProjectionBias
 	c.Only("use_bidirectional_attention", false)
 	return s, nil
+}
+
+// maxScalar is far above every query_pre_attn_scalar known, which is about the width of a head.
+const maxScalar = 1e9
+
+// softCap reads the cap of scores or logits; 0 for null, which is none.
+func softCap(c *Config, key string, fallback float64) float64 {
+	if c.Null(key) {
+		return c.FloatOrNull(key, 0)
+	}
+	return c.Above(0, transformer.MaxScale, key, fallback)
+}
+
+// gemmaWindows reads the windows of Gemma.
+func gemmaWindows(c *Config, layers int, sliding func(l int) bool) []int {
+	window := slidingWindow(c, 4096)
+	return windows(layers, window, layerTypes(c, layers, window, sliding, "sliding_window is null"))
 }
 
 // gemmaWeights are Llama's tensors with norms on both sides.

@@ -18,26 +18,43 @@ var gemma3 = &Family{
 			return nil, err
 		}
 		s.QueryKeyNorm = true
-		s.LogitCap = c.FloatOrNull("final_logit_softcapping", 0)
-		pattern := max(1, c.IntOr(6, "sliding_window_pattern", "_sliding_window_pattern"))
-		s.Windows = windows(s.Layers, c.IntOr(4096, "sliding_window"),
-			layerTypes(c, s.Layers, func(l int) bool { return (l+1)%pattern != 0 }))
+		s.LogitCap = gemma3Cap(c)
+		pattern := c.AtLeast(1, 6, "sliding_window_pattern")
+		// The reference writes this key and does not read it; without layer_types it must be what is read.
+		if noted := c.AtLeast(1, pattern, "_sliding_window_pattern"); noted != pattern && !c.Has("layer_types") {
+			c.fail("_sliding_window_pattern is %d; it must be %d, which sliding_window_pattern or its default says", noted, pattern)
+		}
+		s.Windows = gemmaWindows(c, s.Layers, func(l int) bool { return (l+1)%pattern != 0 })
 		s.Rotary, s.LocalRotary = gemma3Rope(c, s)
 		return s, nil
 	},
 	Weights: gemmaWeights,
 }
 
+// gemma3Cap reads the cap of logits, which is none unless the file says so.
+func gemma3Cap(c *Config) float64 {
+	if !c.Has("final_logit_softcapping") {
+		c.taken["final_logit_softcapping"] = true
+		return 0
+	}
+	return softCap(c, "final_logit_softcapping", 0)
+}
+
 // gemma3Rope reads the rotation of the layers that see all and of those with a window: {"rope_parameters": {"full_attention": …,
 // "sliding_attention": …}}, or rope_theta with rope_scaling, and rope_local_base_freq.
 func gemma3Rope(c *Config, s *transformer.Spec) (full, local *transformer.Rotary) {
-	base := c.Float("rope_local_base_freq", 10000)
+	base := c.Above(1, maxTheta, "rope_local_base_freq", 10000)
 	both := c.Object("rope_parameters")
 	read := func(o *Config, theta float64) *transformer.Rotary {
 		return ropeReader{Config: o, theta: theta, width: s.HeadWidth, context: s.Context}.read()
 	}
+	c.from("LocalRotary", "rope_local_base_freq")
 	if both == nil {
-		return rope(c, 1000000, 0, s.HeadWidth, s.Context), read(c.ObjectOrEmpty("local rope"), base)
+		return rope(c, 1000000, 0, s.HeadWidth, s.Context), read(c.ObjectOrEmpty("rope_parameters"), base)
 	}
-	return read(both.ObjectOrEmpty("full_attention"), 1000000), read(both.ObjectOrEmpty("sliding_attention"), base)
+	if old := c.ObjectOrEmpty("rope_scaling"); len(old.values) > 0 {
+		c.fail("rope_parameters and rope_scaling are both there; remove the one that the model was not trained with")
+	}
+	global := c.Above(1, maxTheta, "rope_theta", 1000000)
+	return read(both.ObjectOrEmpty(fullAttention), global), read(both.ObjectOrEmpty(slidingAttention), base)
 }

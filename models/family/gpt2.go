@@ -17,18 +17,18 @@ var gpt2 = &Family{
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := &transformer.Spec{
 			Family:         "gpt2",
-			Layers:         c.Int("n_layer", "num_hidden_layers"),
-			Heads:          c.Int("n_head", "num_attention_heads"),
-			Width:          c.Int("n_embd", "hidden_size"),
-			Vocab:          c.Int("vocab_size"),
-			Context:        c.Int("n_positions", "max_position_embeddings"),
+			Layers:         c.Size("Layers", "n_layer", "num_hidden_layers"),
+			Heads:          c.Size("Heads", "n_head", "num_attention_heads"),
+			Width:          c.Size("Width", "n_embd", "hidden_size"),
+			Vocab:          c.Size("Vocab", "vocab_size"),
+			Context:        c.Size("Context", "n_positions", "max_position_embeddings"),
 			Positions:      transformer.LearnedPositions,
-			NormEpsilon:    c.Float("layer_norm_epsilon", 1e-5),
+			NormEpsilon:    c.Epsilon("layer_norm_epsilon", 1e-5),
 			Activation:     OneOf(c, "activation_function", "gelu_new", activations),
 			ProjectionBias: true, OutputBias: true, MLPBias: true,
 		}
 		decoderHead(c, s, true)
-		s.FeedForward = c.IntOr(4*s.Width, "n_inner")
+		s.FeedForward = c.SizeOrNull(4*s.Width, "FeedForward", "n_inner")
 		s.ScoreByLayer = c.Bool("scale_attn_by_inverse_layer_idx", false)
 		if !c.Bool("scale_attn_weights", true) {
 			s.ScoreScale = 1

@@ -15,14 +15,14 @@ var gptNeoX = &Family{
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := &transformer.Spec{
 			Family:      "gpt_neox",
-			Layers:      c.Int("num_hidden_layers"),
-			Heads:       c.Int("num_attention_heads"),
-			Width:       c.Int("hidden_size"),
-			FeedForward: c.Int("intermediate_size"),
-			Vocab:       c.Int("vocab_size"),
-			Context:     c.IntOr(2048, "max_position_embeddings"),
+			Layers:      c.Size("Layers", "num_hidden_layers"),
+			Heads:       c.Size("Heads", "num_attention_heads"),
+			Width:       c.Size("Width", "hidden_size"),
+			FeedForward: c.Size("FeedForward", "intermediate_size"),
+			Vocab:       c.Size("Vocab", "vocab_size"),
+			Context:     c.SizeOr(2048, "Context", "max_position_embeddings"),
 			Positions:   transformer.RotaryPositions,
-			NormEpsilon: c.Float("layer_norm_eps", 1e-5),
+			NormEpsilon: c.Epsilon("layer_norm_eps", 1e-5),
 			Activation:  OneOf(c, "hidden_act", "gelu", activations),
 			MLPBias:     true,
 		}
@@ -35,7 +35,10 @@ var gptNeoX = &Family{
 		if err := headWidth(c, s); err != nil {
 			return nil, err
 		}
-		rotate(c, s, c.Float("rotary_emb_base", 10000), c.Float("rotary_pct", 0.25))
+		theta, part := c.Above(1, maxTheta, "rotary_emb_base", 10000), c.Above(0, 1, "rotary_pct", 0.25)
+		sameAs(c, "rope_theta", theta, "rotary_emb_base")
+		sameAs(c, "partial_rotary_factor", part, "rotary_pct")
+		rotate(c, s, theta, part)
 		return s, nil
 	},
 	Weights: []Weight{
@@ -61,4 +64,12 @@ var gptNeoX = &Family{
 		{"head", "embed_out.weight", AsIs},
 		{"head", "lm_head.weight", AsIs},
 	},
+}
+
+// sameAs reads a key that the reference does not look at because it has another name for it: the values
+// must be the same.
+func sameAs(c *Config, key string, want float64, counts string) {
+	if got := c.Float(key, want); got != want {
+		c.fail("%s is %v; it must be %v, the value or the default of %s, which is what counts", key, got, want, counts)
+	}
 }

@@ -44,15 +44,15 @@ type llamaLike struct {
 func llamaSpec(c *Config, like llamaLike) (*transformer.Spec, error) {
 	s := &transformer.Spec{
 		Family:      like.name,
-		Layers:      c.Int("num_hidden_layers"),
-		Heads:       c.Int("num_attention_heads"),
-		Width:       c.Int("hidden_size"),
-		FeedForward: c.Int("intermediate_size"),
-		Vocab:       c.Int("vocab_size"),
-		Context:     c.Int("max_position_embeddings"),
+		Layers:      c.Size("Layers", "num_hidden_layers"),
+		Heads:       c.Size("Heads", "num_attention_heads"),
+		Width:       c.Size("Width", "hidden_size"),
+		FeedForward: c.Size("FeedForward", "intermediate_size"),
+		Vocab:       c.Size("Vocab", "vocab_size"),
+		Context:     c.Size("Context", "max_position_embeddings"),
 		Positions:   transformer.RotaryPositions,
 		RMS:         true,
-		NormEpsilon: c.Float("rms_norm_eps", cmp.Or(like.epsilon, 1e-6)),
+		NormEpsilon: c.Epsilon("rms_norm_eps", cmp.Or(like.epsilon, 1e-6)),
 		Activation:  OneOf(c, cmp.Or(like.activationKey, "hidden_act"), cmp.Or(like.activation, "silu"), activations),
 		Gated:       true,
 	}
@@ -64,10 +64,12 @@ func llamaSpec(c *Config, like llamaLike) (*transformer.Spec, error) {
 	if err := headGroups(c, s, groups); err != nil {
 		return nil, err
 	}
-	if s.HeadWidth = c.IntOr(like.headWidth, "head_dim"); s.HeadWidth == 0 {
+	if like.headWidth == 0 && !c.Has("head_dim") {
+		c.taken["head_dim"] = true
 		return s, headWidth(c, s)
 	}
-	return s, nil
+	s.HeadWidth = c.SizeOr(like.headWidth, "HeadWidth", "head_dim")
+	return s, c.Err()
 }
 
 // llamaWeights are the tensors of Llama and of those built like it.

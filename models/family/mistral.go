@@ -15,12 +15,8 @@ var mistral = &Family{
 		if err != nil {
 			return nil, err
 		}
-		window := 4096
-		if c.Null("sliding_window") {
-			window = 0
-		}
-		window = c.IntOr(window, "sliding_window")
-		s.Windows = windows(s.Layers, window, layerTypes(c, s.Layers, func(int) bool { return true }))
+		window := slidingWindow(c, 4096)
+		s.Windows = windows(s.Layers, window, sameInAll(c, window))
 		rotate(c, s, 10000, 0)
 		return s, nil
 	},

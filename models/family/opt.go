@@ -10,23 +10,24 @@ var opt = &Family{
 	Name:          "opt",
 	Architectures: []string{"OPTForCausalLM", "OPTModel"},
 	Prefixes:      []string{"model.decoder.", "decoder.", ""},
+	Buffers:       []string{"decoder.version"},
 	Harmless:      []string{"dropout", "init_std", "layerdrop", "activation_dropout"},
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := &transformer.Spec{
 			Family:         "opt",
-			Layers:         c.Int("num_hidden_layers"),
-			Heads:          c.Int("num_attention_heads"),
-			Width:          c.Int("hidden_size"),
-			FeedForward:    c.Int("ffn_dim"),
-			Vocab:          c.Int("vocab_size"),
-			Context:        c.Int("max_position_embeddings"),
+			Layers:         c.Size("Layers", "num_hidden_layers"),
+			Heads:          c.Size("Heads", "num_attention_heads"),
+			Width:          c.Size("Width", "hidden_size"),
+			FeedForward:    c.Size("FeedForward", "ffn_dim"),
+			Vocab:          c.Size("Vocab", "vocab_size"),
+			Context:        c.Size("Context", "max_position_embeddings"),
 			Positions:      transformer.LearnedPositions,
 			PositionOffset: 2,
 			ProjectTokens:  true,
 			NormEpsilon:    1e-5, // the reference has no key for it
 			Activation:     OneOf(c, "activation_function", "relu", activations),
 		}
-		s.EmbeddingWidth = c.IntOr(s.Width, "word_embed_proj_dim")
+		s.EmbeddingWidth = c.SizeOrNull(s.Width, "EmbeddingWidth", "word_embed_proj_dim")
 		s.ProjectionBias = c.Bool("enable_bias", true)
 		s.OutputBias, s.MLPBias = s.ProjectionBias, s.ProjectionBias
 		s.NoFinalNorm = c.Bool("_remove_final_layer_norm", false)

@@ -16,7 +16,8 @@ var phi3 = &Family{
 		if err != nil {
 			return nil, err
 		}
-		s.Windows = windows(s.Layers, c.IntOr(0, "sliding_window"), layerTypes(c, s.Layers, func(int) bool { return true }))
+		window := slidingWindow(c, 0)
+		s.Windows = windows(s.Layers, window, sameInAll(c, window))
 		c.Only("attention_bias", false)
 		c.Only("mlp_bias", false)
 		c.Only("lm_head_bias", false)

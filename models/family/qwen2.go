@@ -26,10 +26,12 @@ var qwen2 = &Family{
 
 // qwenWindows reads the windows of Qwen: from max_window_layers on, and only with use_sliding_window.
 func qwenWindows(c *Config, layers int) []int {
-	window, from := c.IntOr(4096, "sliding_window"), c.IntOr(28, "max_window_layers")
-	sliding := layerTypes(c, layers, func(l int) bool { return l >= from })
-	if !c.Bool("use_sliding_window", false) {
-		return nil
+	from := c.IntOr(28, "max_window_layers")
+	window, null := 0, "use_sliding_window is not true"
+	if c.Bool("use_sliding_window", false) {
+		window, null = slidingWindow(c, 4096), "sliding_window is null"
+	} else {
+		c.IntOrNull(0, "sliding_window") // not used then
 	}
-	return windows(layers, window, sliding)
+	return windows(layers, window, layerTypes(c, layers, window, func(l int) bool { return window > 0 && l >= from }, null))
 }

@@ -61,19 +61,58 @@ func TestRefusals(t *testing.T) {
 		// Kinds of values.
 		{"missing", "gpt2", map[string]string{"n_embd": "", "hidden_size": ""}, "key n_embd or hidden_size is missing"},
 		{"missing before what follows", "llama", one("hidden_size", ""), "key hidden_size is missing"},
-		{"text for a number", "gpt2", one("n_layer", `"two"`), "n_layer is two, not a number"},
-		{"fraction", "gpt2", one("n_layer", "2.5"), "n_layer is 2.5, not a whole number of 32 bits"},
-		{"33 bits", "gpt2", one("n_layer", "4294967296"), "n_layer is 4294967296, not a whole number of 32 bits"},
-		{"text for a real number", "gpt2", one("layer_norm_epsilon", `"small"`), "layer_norm_epsilon is small, not a number"},
-		{"beyond 64 bits", "gpt2", one("layer_norm_epsilon", "1e999"), "layer_norm_epsilon is 1e999, not a number of 64 bits"},
-		{"number for a truth value", "gpt2", one("scale_attn_weights", "1"), "scale_attn_weights is 1, not true or false"},
-		{"number for a text", "gpt2", one("activation_function", "1"), "activation_function is 1, not a text"},
-		{"text for a list of texts", "gpt2", one("architectures", `"GPT2LMHeadModel"`), "architectures is GPT2LMHeadModel, not a list"},
-		{"list of numbers for texts", "gpt2", one("architectures", `[3]`), "architectures holds 3, not a text"},
-		{"list of texts for ids", "gpt2", one("eos_token_id", `["a"]`), "eos_token_id is a, not a number"},
-		{"number for an object", "llama", one("rope_parameters", `3`), "rope_parameters is 3, not an object"},
-		{"number for a list", "phi3_long", one("rope_parameters.long_factor", `3`), "rope_parameters: long_factor is 3, not a list"},
-		{"list of texts for numbers", "phi3_long", one("rope_parameters.long_factor", `["x"]`), "rope_parameters: long_factor holds x, not a number"},
+		{"text for a number", "gpt2", one("n_layer", `"two"`), `n_layer is "two"; it must be a whole number from 1 to 1024`},
+		{"fraction", "gpt2", one("n_layer", "2.5"), "n_layer is 2.5; it must be a whole number from 1 to 1024, written without a point and an exponent"},
+		{"33 bits", "gpt2", one("n_layer", "4294967296"), "n_layer is 4294967296; it must be a whole number from 1 to 1024"},
+		{"text for a real number", "gpt2", one("layer_norm_epsilon", `"small"`), `layer_norm_epsilon is "small"; it must be a number`},
+		{"beyond 64 bits", "gpt2", one("layer_norm_epsilon", "1e999"), "layer_norm_epsilon is 1e999; it must be a number of at most 64 bits"},
+		{"number for a truth value", "gpt2", one("scale_attn_weights", "1"), "scale_attn_weights is 1; it must be true or false"},
+		{"number for a text", "gpt2", one("activation_function", "1"), "activation_function is 1; it must be a text"},
+		{"text for a list of texts", "gpt2", one("architectures", `"GPT2LMHeadModel"`), `architectures is "GPT2LMHeadModel"; it must be a list of texts`},
+		{"list of numbers for texts", "gpt2", one("architectures", `[3]`), "architectures[0] is 3; it must be a text"},
+		{"list of texts for ids", "gpt2", one("eos_token_id", `["a"]`), `eos_token_id[0] is "a"; it must be a whole number of at most 32 bits`},
+		{"number for an object", "llama", one("rope_parameters", `3`), "rope_parameters is 3; it must be an object"},
+		{"number for a list", "phi3_long", one("rope_parameters.long_factor", `3`), "rope_parameters.long_factor is 3; it must be a list of numbers"},
+		{"list of texts for numbers", "phi3_long", one("rope_parameters.long_factor", `["x"]`), `rope_parameters.long_factor[0] is "x"; it must be a number of at most 64 bits`},
+
+		{"boolean for a number", "gpt2", one("n_layer", "true"), "n_layer is true; it must be a whole number"},
+		{"null for a number", "llama", one("rms_norm_eps", "null"), "rms_norm_eps is null; it must be a number above 0 and below 1, or the key left out"},
+		{"null for a required number", "llama", one("hidden_size", "null"), "hidden_size is null; it must be a whole number from 1 to 131072"},
+		{"exponent", "llama", one("hidden_size", "1e2"), "hidden_size is 1e2; it must be a whole number from 1 to 131072, written without a point"},
+		{"letter case", "gpt2", map[string]string{"n_embd": "", "N_Embd": "32"}, "key n_embd or hidden_size is missing; it must be a whole number from 1 to 131072; it has N_Embd, but"},
+		{"two names", "gpt2", one("num_hidden_layers", "5"), "n_layer is 3, but num_hidden_layers is 5; both mean the same"},
+		{"text of a number", "gpt2", one("eos_token_id", `"3"`), `eos_token_id is "3"; it must be a whole number or a list of them`},
+		{"width", "llama", one("hidden_size", "0"), "hidden_size is 0; it must be a whole number from 1 to 131072"},
+		{"context", "llama", one("max_position_embeddings", "0"), "max_position_embeddings is 0; it must be a whole number from 1"},
+		{"head width", "llama", one("head_dim", "0"), "head_dim is 0; it must be a whole number from 1"},
+		{"no head width", "qwen3", one("head_dim", "null"), "head_dim is null; it must be a whole number from 1"},
+		{"feed-forward width", "gpt2", one("n_inner", "0"), "n_inner is 0; it must be a whole number from 1"},
+		{"token types", "bert", one("type_vocab_size", "0"), "type_vocab_size is 0; it must be a whole number from 1"},
+		{"norm", "falcon7", one("layer_norm_epsilon", "-1"), "layer_norm_epsilon is -1; it must be a number above 0 and below 1"},
+		{"label", "bert_cls", one("id2label", `{"a":"x"}`), `id2label has the key "a"; its keys must be numbers of classes`},
+		{"label that is no text", "bert_cls", one("id2label", `{"0":1}`), `id2label.0 is 1; it must be a text`},
+		{"all heads", "llama", map[string]string{"head_dim": "65536", "num_attention_heads": "4096", "num_key_value_heads": "1"}, "num_attention_heads (4096), head_dim (65536)"},
+		{"model type", "llama", one("model_type", `"mistral"`), `model_type is "mistral"; it must be "llama" to go with architectures ["LlamaForCausalLM"]`},
+
+		// Values that mean something else to the reference than they seem to.
+		{"window", "mistral", one("sliding_window", "0"), "sliding_window is 0; it must be a whole number from 1"},
+		{"negative window", "phi3", one("sliding_window", "-1"), "sliding_window is -1; it must be a whole number from 1"},
+		{"no window", "gemma2", one("sliding_window", "null"), "layer_types[0] is sliding_attention, but sliding_window is null"},
+		{"windows not used", "qwen2_window", one("use_sliding_window", "false"), "layer_types[1] is sliding_attention, but use_sliding_window is not true"},
+		{"layer types of Mistral", "mistral", one("layer_types", `["sliding_attention","full_attention","sliding_attention"]`), `layer_types[1] is "full_attention"; it must be sliding_attention in all layers`},
+		{"pattern", "gemma3", map[string]string{"layer_types": "", "_sliding_window_pattern": "2"}, "_sliding_window_pattern is 2; it must be 6"},
+		{"no pattern", "gemma3", one("sliding_window_pattern", "0"), "sliding_window_pattern is 0; it must be a whole number from 1"},
+		{"cap", "gemma2", one("final_logit_softcapping", "0.0"), "final_logit_softcapping is 0.0; it must be a number above 0"},
+		{"both rotations", "llama", one("rope_scaling", `{"type":"linear","factor":2}`), "rope_parameters and rope_scaling are both there and differ"},
+		{"norm of DistilBERT", "distilbert", one("layer_norm_eps", "0.001"), "layer_norm_eps (0.001); the reference does not look at it and takes 1e-12"},
+		{"padding of another kind", "llama", one("pad_token_id", `"0"`), `pad_token_id is "0"; it must be a whole number`},
+		{"base of GPT-NeoX", "gpt_neox", one("rope_theta", "500"), "rope_theta is 500; it must be 10000, the value or the default of rotary_emb_base"},
+		{"part of GPT-NeoX", "gpt_neox", one("partial_rotary_factor", "0.5"), "partial_rotary_factor is 0.5; it must be 0.25"},
+		{"scale of YaRN", "llama_yarn", one("rope_parameters.attention_factor", "0"), "rope_parameters.attention_factor is 0; it must be a number above 0"},
+		{"old blocks with two norms", "falcon7", one("num_ln_in_parallel_attn", "2"), "num_ln_in_parallel_attn is 2; it must be 1"},
+		{"new blocks one after the other", "falcon_new", one("parallel_attn", "false"), "parallel_attn is false; it must be true"},
+		{"norms of new blocks", "falcon_new", one("num_ln_in_parallel_attn", "3"), "num_ln_in_parallel_attn is 3; it must be 1 or 2"},
+		{"keys of old blocks", "falcon_rw", one("num_kv_heads", "2"), "num_kv_heads (2) must be the number of heads"},
 
 		// Arithmetic that is not supported.
 		{"unknown key", "llama", one("tanh_residual", "true"), "key tanh_residual is not supported: it may change the arithmetic"},
@@ -90,7 +129,7 @@ func TestRefusals(t *testing.T) {
 			"add_cross_attention is true, which changes the arithmetic and is not supported; only false is",
 		},
 		{"decoder of an encoder", "bert", one("is_decoder", "true"), "is_decoder is true"},
-		{"relative positions", "bert", one("position_embedding_type", `"relative_key_query"`), `position_embedding_type "relative_key_query" changes the arithmetic`},
+		{"relative positions", "bert", one("position_embedding_type", `"relative_key_query"`), `position_embedding_type is "relative_key_query"; it must be "absolute": others change the arithmetic and are not supported`},
 		{
 			"activation", "gpt2", one("activation_function", `"mish"`),
 			`activation_function "mish" is not supported; supported are gelu, gelu_accurate, gelu_fast, gelu_new`,
@@ -101,44 +140,44 @@ func TestRefusals(t *testing.T) {
 		{"biases of Phi-3", "phi3", one("mlp_bias", "true"), "mlp_bias is true"},
 
 		// Sizes that do not fit together.
-		{"heads", "gpt2", one("n_head", "5"), "5 heads do not divide width 32"},
-		{"no heads", "bloom", one("n_head", "0"), "0 heads do not divide width 32"},
-		{"groups", "llama", one("num_key_value_heads", "3"), "num_key_value_heads 3 does not divide num_attention_heads 4"},
-		{"no groups", "llama", one("num_key_value_heads", "0"), "num_key_value_heads 0 does not divide num_attention_heads 4"},
-		{"groups of Falcon", "falcon_new", one("num_kv_heads", "3"), "num_kv_heads 3 does not divide num_attention_heads 4"},
-		{"layers", "llama", one("num_hidden_layers", "2147483647"), "layers 2147483647 is not in 1..1024"},
-		{"heads of ALiBi", "bloom", map[string]string{"n_head": "2147483647", "hidden_size": "2147483647"}, "heads 2147483647 is not in 1..4096"},
-		{"width of a head", "llama", one("head_dim", "2147483646"), "is no even number of rotated components up to 65536"},
-		{"classes", "bert_cls", one("num_labels", "100000000"), "classes 100000000 is not in 0..65536"},
-		{"no classes", "bert_cls", map[string]string{"id2label": "{}"}, "a classifier needs at least 1 class"},
-		{"padding", "roberta", one("pad_token_id", "66"), "pad_token_id 66 leaves no positions of 64"},
-		{"end of text", "gpt2", one("eos_token_id", "[2,96]"), "special token id 96 is outside the vocabulary of 96"},
-		{"scale of queries", "gemma2", one("query_pre_attn_scalar", "0"), "query_pre_attn_scalar 0 is not above 0"},
-		{"negative cap", "gemma2", one("attn_logit_softcapping", "-1"), "score cap -1 is not in 0..1e+06"},
+		{"heads", "gpt2", one("n_head", "5"), "n_embd (32) must be a multiple of the number of heads, n_head (5)"},
+		{"no heads", "bloom", one("n_head", "0"), "n_head is 0; it must be a whole number from 1 to 4096"},
+		{"groups", "llama", one("num_key_value_heads", "3"), "num_key_value_heads (3) must divide the number of heads, num_attention_heads (4); where it is missing it is 4"},
+		{"no groups", "llama", one("num_key_value_heads", "0"), "num_key_value_heads is 0; it must be a whole number from 1 to 4096"},
+		{"groups of Falcon", "falcon_new", one("num_kv_heads", "3"), "num_kv_heads (3) must divide the number of heads, num_attention_heads (4)"},
+		{"layers", "llama", one("num_hidden_layers", "2147483647"), "num_hidden_layers is 2147483647; it must be a whole number from 1 to 1024"},
+		{"heads of ALiBi", "bloom", map[string]string{"n_head": "2147483647", "hidden_size": "2147483647"}, "n_head is 2147483647; it must be a whole number from 1 to 4096"},
+		{"width of a head", "llama", one("head_dim", "2147483646"), "head_dim is 2147483646; it must be a whole number from 1 to 131072"},
+		{"classes", "bert_cls", one("num_labels", "100000000"), "num_labels is 100000000; it must be a whole number from 1 to 65536"},
+		{"no classes", "bert_cls", map[string]string{"id2label": "{}"}, "id2label has 0 names; it must have from 1 to 65536"},
+		{"padding", "roberta", one("pad_token_id", "66"), "pad_token_id is 66; it must be from 0 to 62, because positions begin after it, and there are as many as max_position_embeddings (64)"},
+		{"end of text", "gpt2", one("eos_token_id", "[2,96]"), "eos_token_id is [2, 96]; ids must be from 0 to 95, because of vocab_size (96)"},
+		{"scale of queries", "gemma2", one("query_pre_attn_scalar", "0"), "query_pre_attn_scalar is 0; it must be a number above 0 and at most 1e+09"},
+		{"negative cap", "gemma2", one("attn_logit_softcapping", "-1"), "attn_logit_softcapping is -1; it must be a number above 0 and at most 1e+06"},
 
 		// Windows.
 		{
 			"layer types", "qwen2_window", one("layer_types", `["full_attention","chunked_attention"]`),
-			`layer_types has "chunked_attention"; supported are full_attention, sliding_attention`,
+			`layer_types[1] is "chunked_attention"; supported are full_attention, sliding_attention`,
 		},
-		{"number of layer types", "qwen2_window", one("layer_types", `["full_attention"]`), "layer_types has 1 entries for 2 layers"},
+		{"number of layer types", "qwen2_window", one("layer_types", `["full_attention"]`), "layer_types has 1 entries; it must have one for each of the layers, num_hidden_layers (2)"},
 
 		// Rotations.
-		{"kind of rotation", "llama", rope("xpos"), `rope_parameters: rope_type "xpos" is not supported; supported are default, dynamic, linear, llama3, longrope, yarn`},
-		{"old kind of rotation", "llama", map[string]string{"rope_parameters": "", "rope_scaling": `{"type":"xpos"}`}, `rope_scaling: rope_type "xpos" is not supported`},
-		{"part of a head", "llama", rope("default", "partial_rotary_factor", "0.5"), "partial_rotary_factor 0.5 changes the arithmetic"},
-		{"odd part", "gpt_neox", one("rope_parameters.partial_rotary_factor", "0.4"), "is no even number of rotated components"},
-		{"more than a head", "gpt_neox", one("rope_parameters.partial_rotary_factor", "2"), "is no even number of rotated components"},
-		{"base", "llama", one("rope_parameters.rope_theta", "0"), "rope_theta 0 is not in 1..1e12"},
-		{"no factor", "llama", rope("linear"), "factor 0 is not in 0..1e9"},
-		{"factor below 1", "llama", rope("linear", "factor", "0.5"), "factor 0.5 is below 1"},
+		{"kind of rotation", "llama", rope("xpos"), `rope_parameters.rope_type "xpos" is not supported; supported are default, dynamic, linear, llama3, longrope, yarn`},
+		{"old kind of rotation", "llama", map[string]string{"rope_parameters": "", "rope_scaling": `{"type":"xpos"}`}, `rope_scaling.type "xpos" is not supported; supported are default, dynamic, linear, llama3, longrope, yarn`},
+		{"part of a head", "llama", rope("default", "partial_rotary_factor", "0.5"), "rope_parameters.partial_rotary_factor is 0.5, which changes the arithmetic and is not supported for this architecture; only 1 is"},
+		{"odd part", "gpt_neox", one("rope_parameters.partial_rotary_factor", "0.4"), "rope_parameters.partial_rotary_factor is 0.4, so that 3 components of each head are turned by its position; their number must be even and from 2 to 65536; a head has 8, from hidden_size (32)"},
+		{"more than a head", "gpt_neox", one("rope_parameters.partial_rotary_factor", "2"), "rope_parameters.partial_rotary_factor is 2; it must be a number above 0 and at most 1"},
+		{"base", "llama", one("rope_parameters.rope_theta", "0"), "rope_parameters.rope_theta is 0; it must be a number above 1 and at most 1e+12"},
+		{"no factor", "llama", rope("linear"), "key rope_parameters.factor is missing; it must be a number from 1 to 1e+06"},
+		{"factor below 1", "llama", rope("linear", "factor", "0.5"), "rope_parameters.factor is 0.5; it must be a number from 1 to 1e+06"},
 		{
 			"no trained length", "llama", rope("llama3", "factor", "2", "low_freq_factor", "1", "high_freq_factor", "4", "original_max_position_embeddings", "-1"),
-			"original_max_position_embeddings -1 is below 1",
+			"rope_parameters.original_max_position_embeddings is -1; it must be a whole number from 1",
 		},
-		{"no ramp", "llama", rope("llama3", "factor", "2", "low_freq_factor", "4", "high_freq_factor", "4"), "low_freq_factor and high_freq_factor are both 4"},
-		{"lists of factors", "phi3_long", one("rope_parameters.long_factor", "[1]"), "numbers, not"},
-		{"factor of a frequency", "phi3_long", one("rope_parameters.short_factor", "[1,0,1,1]"), "a factor of 0 is not above 0"},
+		{"no ramp", "llama", rope("llama3", "factor", "2", "low_freq_factor", "4", "high_freq_factor", "4"), "rope_parameters.low_freq_factor and rope_parameters.high_freq_factor are both 4; they must differ"},
+		{"lists of factors", "phi3_long", one("rope_parameters.long_factor", "[1]"), "rope_parameters.short_factor and rope_parameters.long_factor have 4 and 1 numbers; they must have 4, one for each pair of components of a head that is turned"},
+		{"factor of a frequency", "phi3_long", one("rope_parameters.short_factor", "[1,0,1,1]"), "rope_parameters.short_factor[1] is 0; it must be above 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, err := Read(NewConfig("config.json", with(t, c.golden, c.changes)))
@@ -158,7 +197,7 @@ func TestUnknownArchitecture(t *testing.T) {
 	if err == nil {
 		t.Fatal("an unknown architecture is read")
 	}
-	for _, want := range []string{"architecture T5ForConditionalGeneration", `model_type "t5"`, "BertForMaskedLM, ", "GPT2LMHeadModel", "Qwen3ForCausalLM"} {
+	for _, want := range []string{`architectures ["T5ForConditionalGeneration"]`, `model_type "t5"`, "BertForMaskedLM, ", "GPT2LMHeadModel", "Qwen3ForCausalLM"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not say %s", err, want)
 		}
@@ -172,11 +211,60 @@ func TestHarmless(t *testing.T) {
 		"dropout":            {"attn_pdrop": "0.5"},
 		"null":               {"tanh_residual": "null"},
 		"no architectures":   {"architectures": ""},
+		"no model type":      {"model_type": ""},
 		"null architectures": {"architectures": "null"},
 	} {
 		if f, _, err := Read(NewConfig("config.json", with(t, "gpt2", changes))); err != nil || f.Name != "gpt2" {
 			t.Errorf("%s: error %v, want none", name, err)
 		}
+	}
+}
+
+// TestLoaderKeys: what transformers and tools beside it write for themselves is let pass; what changes the
+// weights is not.
+func TestLoaderKeys(t *testing.T) {
+	changes := map[string]string{"tie_encoder_decoder": "false", "unsloth_fixed": "true"}
+	for _, key := range strings.Fields(`_name_or_path _model_name_or_path name_or_path _commit_hash _attn_implementation
+		_attn_implementation_internal _attn_implementation_autoset transformers_version _auto_class _experts_implementation`) {
+		changes[key] = `"x"`
+	}
+	for _, golden := range []string{"gemma2", "bert", "falcon7"} {
+		if _, _, err := Read(NewConfig("config.json", with(t, golden, changes))); err != nil {
+			t.Errorf("%s: %v", golden, err)
+		}
+		refused := with(t, golden, map[string]string{"quantization_config": `{"quant_method":"gptq"}`})
+		if _, _, err := Read(NewConfig("config.json", refused)); err == nil || !strings.Contains(err.Error(), "key quantization_config is not supported") {
+			t.Errorf("%s: error %v, want one about quantization_config", golden, err)
+		}
+	}
+}
+
+// TestNullWindow: null is no window, where the reference has a meaning for it.
+func TestNullWindow(t *testing.T) {
+	for golden, changes := range map[string]map[string]string{
+		"mistral":      {"sliding_window": "null"},
+		"phi3":         {"sliding_window": "null"},
+		"qwen2_window": {"sliding_window": "null", "layer_types": ""},
+		"qwen2":        {"sliding_window": "0", "use_sliding_window": "false"},
+	} {
+		_, spec, err := Read(NewConfig("config.json", with(t, golden, changes)))
+		if err != nil {
+			t.Errorf("%s: %v", golden, err)
+		} else if spec.Windows != nil {
+			t.Errorf("%s has windows %v, want none", golden, spec.Windows)
+		}
+	}
+}
+
+// TestLabelsOfAnotherNumber: num_labels counts where id2label has another number of names, as in the
+// reference.
+func TestLabelsOfAnotherNumber(t *testing.T) {
+	_, spec, err := Read(NewConfig("config.json", with(t, "bert_cls", map[string]string{"num_labels": "5"})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec.Classes != 5 || spec.Labels != nil {
+		t.Errorf("%d classes with labels %q, want 5 without", spec.Classes, spec.Labels)
 	}
 }
 
@@ -223,7 +311,7 @@ func TestWeightRefusals(t *testing.T) {
 	}{
 		{
 			"no embedding", nil, func(h header) { delete(h, "transformer.wte.weight") },
-			"family: model.safetensors: tensor wte.weight is missing, with transformer.  before its name or without",
+			"family: model.safetensors: tensor wte.weight is missing, with transformer. before its name or without",
 		},
 		{"missing", nil, func(h header) { delete(h, "transformer.h.11.mlp.c_fc.bias") }, "tensor transformer.h.11.mlp.c_fc.bias is missing"},
 		{"missing beside the blocks", nil, func(h header) { delete(h, "transformer.wpe.weight") }, "tensor wpe.weight is missing"},

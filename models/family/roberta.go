@@ -15,16 +15,21 @@ var roberta = &Family{
 	Harmless: encoderHarmless,
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := encoderSpec(c, "roberta", encoderKeys)
-		s.TokenTypes = c.IntOr(2, "type_vocab_size")
+		s.TokenTypes = c.SizeOr(2, "TokenTypes", "type_vocab_size")
 		pad := c.IntOr(1, "pad_token_id")
 		if pad < 0 || pad >= s.Context-1 {
-			c.fail("pad_token_id %d leaves no positions of %d", pad, s.Context)
-			return s, nil
+			c.fail("pad_token_id is %d; it must be from 0 to %d, because positions begin after it, and there are as many as %s", pad, s.Context-2,
+				c.source("Context"))
+			return s, c.Err()
 		}
 		s.SkipPosition, s.SkipID, s.PositionOffset = true, pad, pad+1
 		s.Context -= s.PositionOffset
 		encoderHead(c, s, transformer.GELU, transformer.HyperbolicTangent)
 		return s, headWidth(c, s)
+	},
+	Unused: func(s *transformer.Spec, tensor string) bool {
+		// The head adds decoder.bias. Only where the head is tied is this the same tensor.
+		return !s.TiedHead && tensor == "lm_head.bias"
 	},
 	Weights: append([]Weight{
 		{"head-transform.weight", "lm_head.dense.weight", Transposed},

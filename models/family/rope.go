@@ -1,7 +1,11 @@
 package family
 
 import (
+	"encoding/json"
+	"fmt"
 	"math"
+	"reflect"
+	"slices"
 
 	"github.com/headwater-ml/headwater/models/transformer"
 )
@@ -10,15 +14,35 @@ import (
 // and {"rope_theta": …, "rope_scaling": {"type": …}}. theta and partial are the family's defaults, partial 0 where all of a head is
 // turned whatever the file says. context is how many positions the model was made for, width that of a head.
 func rope(c *Config, theta, partial float64, width, context int) *transformer.Rotary {
-	r := ropeReader{Config: c.ObjectOrEmpty("rope_scaling"), width: width, context: context, theta: c.Float("rope_theta", theta), partial: partial}
+	r := ropeReader{width: width, context: context, theta: c.Above(1, maxTheta, "rope_theta", theta), partial: partial}
 	if r.partial != 0 {
-		r.partial = c.Float("partial_rotary_factor", partial)
+		r.partial = c.Above(0, 1, "partial_rotary_factor", partial)
 	}
-	r.original = c.IntOr(0, "original_max_position_embeddings")
-	if v5 := c.Object("rope_parameters"); v5 != nil {
-		r.Config = v5
-	}
+	c.from("Rotary", "rope_theta")
+	r.original = c.AtLeast(1, 0, "original_max_position_embeddings")
+	r.Config = ropeObject(c)
 	return r.read()
+}
+
+// ropeObject returns the object of the rotation, in the new or the old style. With both the reference
+// takes the old one, which nobody would expect.
+func ropeObject(c *Config) *Config {
+	now, before := c.Object("rope_parameters"), c.Object("rope_scaling")
+	switch {
+	case now != nil && before != nil && len(now.values) > 0 && len(before.values) > 0:
+		if !reflect.DeepEqual(now.values, before.values) {
+			c.fail("rope_parameters and rope_scaling are both there and differ; remove the one that the model was not trained with")
+		}
+		c.children = slices.DeleteFunc(c.children, func(child *Config) bool { return child == before })
+		return now
+	case now != nil && len(now.values) > 0:
+		return now
+	case before != nil:
+		return before
+	case now != nil:
+		return now
+	}
+	return c.ObjectOrEmpty("rope_parameters")
 }
 
 // rotate sets the rotation that [rope] reads, and makes the context as long as dynamic scaling is meant for.
@@ -36,30 +60,33 @@ type ropeReader struct {
 	partial  float64 // 0: not read
 	width    int
 	context  int
-	original int // what the configuration itself says, before the object
+	original int // what the configuration itself says, before the object; 0 if nothing
 }
 
+// maxTheta is far above every base known.
+const maxTheta = 1e12
+
 func (r ropeReader) read() *transformer.Rotary {
-	r.theta = r.Float("rope_theta", r.theta)
+	r.theta = r.Above(1, maxTheta, "rope_theta", r.theta)
 	if r.partial != 0 {
-		r.partial = r.Float("partial_rotary_factor", r.partial)
-	} else if p := r.Float("partial_rotary_factor", 1); p != 1 {
-		r.fail("partial_rotary_factor %v changes the arithmetic and is not supported for this architecture", p)
-		return nil
+		r.partial = r.Above(0, 1, "partial_rotary_factor", r.partial)
 	} else {
 		r.partial = 1
+		if p := r.Float("partial_rotary_factor", 1); p != 1 {
+			r.fail("%s is %v, which changes the arithmetic and is not supported for this architecture; only 1 is",
+				r.name("partial_rotary_factor"), p)
+		}
 	}
 	kind := r.String("rope_type", r.String("type", "default"))
 	if kind == "su" || kind == "yarn" && r.Has("short_factor") { // what Phi-3's files called it first
 		kind = "longrope"
 	}
 	rotated := int(float64(r.width) * r.partial)
-	if !(r.partial > 0 && r.partial <= 1) || rotated < 2 || rotated > maxRotated || rotated%2 != 0 {
-		r.fail("%v of a head of width %d is no even number of rotated components up to %d", r.partial, r.width, maxRotated)
-		return nil
+	if rotated < 2 || rotated > maxRotated || rotated%2 != 0 {
+		r.fail("%s is %v, so that %d components of each head are turned by its position; their number must be even and from 2 to %d; "+
+			"a head has %d, from %s", r.name("partial_rotary_factor"), r.partial, rotated, maxRotated, r.width, r.source("HeadWidth"))
 	}
-	if !(r.theta > 1 && r.theta <= 1e12) {
-		r.fail("rope_theta %v is not in 1..1e12", r.theta)
+	if r.root().Err() != nil { // what follows needs sizes that hold together
 		return nil
 	}
 	f := transformer.RotaryFrequencies(r.theta, rotated)
@@ -67,14 +94,14 @@ func (r ropeReader) read() *transformer.Rotary {
 	switch kind {
 	case "default":
 	case "linear":
-		r.IntOr(0, "original_max_position_embeddings")
+		r.AtLeast(1, 0, "original_max_position_embeddings")
 		factor := r.factor()
 		for i := range f {
 			f[i] /= factor
 		}
 	case "dynamic":
 		rotary.Stretch, rotary.Original = r.factor(), r.context
-		r.IntOr(0, "original_max_position_embeddings")
+		r.AtLeast(1, 0, "original_max_position_embeddings")
 	case "llama3":
 		r.llama3(f)
 	case "yarn":
@@ -82,7 +109,7 @@ func (r ropeReader) read() *transformer.Rotary {
 	case "longrope":
 		return r.long(f)
 	default:
-		r.fail("rope_type %q is not supported; supported are default, dynamic, linear, llama3, longrope, yarn", kind)
+		r.fail("%s %s is not supported; supported are default, dynamic, linear, llama3, longrope, yarn", r.kindKey(), shown(kind))
 		return nil
 	}
 	rotary.Frequencies = rounded(f)
@@ -92,38 +119,56 @@ func (r ropeReader) read() *transformer.Rotary {
 // maxRotated is far above the width of any head, and below what would fill memory.
 const maxRotated = 1 << 16
 
-// positive returns a required number above 0.
-func (r ropeReader) positive(key string) float64 {
-	v := r.Float(key, 0)
-	if !(v > 0 && v <= 1e9) {
-		r.fail("%s %v is not in 0..1e9", key, v)
-		return 1
+// kindKey is the key that says the kind of the rotation.
+func (r ropeReader) kindKey() string {
+	if r.Has("rope_type") {
+		return r.name("rope_type")
 	}
-	return v
+	return r.name("type")
 }
 
-// factor is how many times longer texts may be than those of training.
-func (r ropeReader) factor() float64 {
-	f := r.positive("factor")
-	if f < 1 {
-		r.fail("factor %v is below 1", f)
+// maxFactor is far above every factor known.
+const maxFactor = 1e6
+
+// required returns a required number from least to maxFactor; 0 is left out if least is 0.
+func (r ropeReader) required(key string, least float64) float64 {
+	must := fmt.Sprintf("a number from %v to %v", least, maxFactor)
+	if least == 0 {
+		must = between(0, maxFactor)
+	}
+	v, _ := r.value(key)
+	if v == nil {
+		r.missing(must, key)
+		return 1
+	}
+	f := r.float(v, key)
+	if !(f >= least && f > 0 && f <= maxFactor) {
+		r.refuse(key, v, must)
 		return 1
 	}
 	return f
 }
 
+// optional returns a number above 0; ok is false for an absent key or null.
+func (r ropeReader) optional(key string) (f float64, ok bool) {
+	if r.Null(key) || !r.Has(key) {
+		r.taken[key] = true
+		return 0, false
+	}
+	return r.Above(0, maxFactor, key, 1), true
+}
+
+// factor is how many times longer texts may be than those of training.
+func (r ropeReader) factor() float64 { return r.required("factor", 1) }
+
 // trained is how many positions the model had before it was stretched.
 func (r ropeReader) trained() int {
-	n := r.IntOr(r.original, "original_max_position_embeddings")
+	n := r.context
+	if !r.Null("original_max_position_embeddings") {
+		n = r.AtLeast(1, r.context, "original_max_position_embeddings")
+	}
 	if r.original > 0 {
 		n = r.original
-	}
-	if n == 0 {
-		n = r.context
-	}
-	if n < 1 {
-		r.fail("original_max_position_embeddings %d is below 1", n)
-		return 1
 	}
 	return n
 }
@@ -131,9 +176,9 @@ func (r ropeReader) trained() int {
 // llama3 divides frequencies that turn less than once in the trained context by the factor, leaves those that turn often, and
 // goes from one to the other between (Llama 3.1).
 func (r ropeReader) llama3(f []float64) {
-	factor, low, high, n := r.factor(), r.positive("low_freq_factor"), r.positive("high_freq_factor"), float64(r.trained())
+	factor, low, high, n := r.factor(), r.required("low_freq_factor", 0), r.required("high_freq_factor", 0), float64(r.trained())
 	if low == high {
-		r.fail("low_freq_factor and high_freq_factor are both %v", low)
+		r.fail("%s and %s are both %v; they must differ", r.name("low_freq_factor"), r.name("high_freq_factor"), low)
 		return
 	}
 	for i, x := range f {
@@ -152,7 +197,7 @@ func (r ropeReader) llama3(f []float64) {
 func (r ropeReader) yarn(f []float64) float64 {
 	factor, n, width := r.factor(), float64(r.trained()), float64(2*len(f))
 	component := func(turns float64) float64 { return width * math.Log(n/(turns*2*math.Pi)) / (2 * math.Log(r.theta)) }
-	low, high := component(or(r.Float("beta_fast", 0), 32)), component(or(r.Float("beta_slow", 0), 1))
+	low, high := component(r.beta("beta_fast", 32)), component(r.beta("beta_slow", 1))
 	if r.Bool("truncate", true) {
 		low, high = math.Floor(low), math.Ceil(high)
 	}
@@ -170,10 +215,10 @@ func (r ropeReader) yarn(f []float64) float64 {
 		}
 		return 0.1*m*math.Log(factor) + 1
 	}
-	m, all := r.Float("mscale", 0), r.Float("mscale_all_dim", 0)
-	given := r.Float("attention_factor", 0)
+	m, all := r.beta("mscale", 0), r.beta("mscale_all_dim", 0)
+	given, ok := r.optional("attention_factor")
 	switch {
-	case given != 0:
+	case ok:
 		return given
 	case m != 0 && all != 0:
 		return scale(m) / scale(all)
@@ -181,12 +226,13 @@ func (r ropeReader) yarn(f []float64) float64 {
 	return scale(1)
 }
 
-// or returns x, or the default where x is 0.
-func or(x, fallback float64) float64 {
-	if x == 0 {
+// beta returns a number from 0, or the default for an absent key, null or 0.
+func (r ropeReader) beta(key string, fallback float64) float64 {
+	if v := r.values[key]; v == nil || v == json.Number("0") || v == json.Number("0.0") {
+		r.taken[key] = true
 		return fallback
 	}
-	return x
+	return r.Above(0, maxFactor, key, fallback)
 }
 
 // long divides each frequency by its own factor, with one list for texts up to the trained length and one for longer (Phi-3).
@@ -194,31 +240,32 @@ func (r ropeReader) long(f []float64) *transformer.Rotary {
 	n := r.trained()
 	short, long := r.Floats("short_factor"), r.Floats("long_factor")
 	if len(short) != len(f) || len(long) != len(f) {
-		r.fail("short_factor and long_factor have %d and %d numbers, not %d", len(short), len(long), len(f))
+		r.fail("%s and %s have %d and %d numbers; they must have %d, one for each pair of components of a head that is turned",
+			r.name("short_factor"), r.name("long_factor"), len(short), len(long), len(f))
 		return nil
 	}
-	divided := func(by []float64) []float32 {
+	divided := func(key string, by []float64) []float32 {
 		out := make([]float64, len(f))
 		for i := range f {
 			if !(by[i] > 0) {
-				r.fail("a factor of %v is not above 0", by[i])
+				r.fail("%s[%d] is %v; it must be above 0", r.name(key), i, by[i])
 			}
 			out[i] = f[i] / by[i]
 		}
 		return rounded(out)
 	}
-	factor := r.Float("factor", 0)
-	if factor == 0 {
+	factor, ok := r.optional("factor")
+	if !ok {
 		factor = float64(r.context) / float64(n)
 	}
-	scale := r.Float("attention_factor", 0)
-	if scale == 0 {
+	scale, ok := r.optional("attention_factor")
+	if !ok {
 		scale = 1
 		if factor > 1 {
 			scale = math.Sqrt(1 + math.Log(factor)/math.Log(float64(n)))
 		}
 	}
-	return &transformer.Rotary{Frequencies: divided(short), LongFrequencies: divided(long), Original: n, Scale: scale}
+	return &transformer.Rotary{Frequencies: divided("short_factor", short), LongFrequencies: divided("long_factor", long), Original: n, Scale: scale}
 }
 
 // rounded returns x in float32.

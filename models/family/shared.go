@@ -1,7 +1,6 @@
 package family
 
 import (
-	"fmt"
 	"slices"
 	"sort"
 	"strconv"
@@ -21,10 +20,13 @@ var activations = map[string]transformer.Activation{
 // headWidth sets the width of a head where it is the width over the heads.
 func headWidth(c *Config, s *transformer.Spec) error {
 	if s.Heads < 1 || s.Width%s.Heads != 0 {
-		return fmt.Errorf("family: %s: %d heads do not divide width %d", c.File(), s.Heads, s.Width)
+		c.fail("%s must be a multiple of the number of heads, %s", c.source("Width"), c.source("Heads"))
+		return c.Err()
 	}
 	s.HeadWidth = s.Width / s.Heads
-	return nil
+	root := c.root()
+	root.origin["HeadWidth"] = root.origin["Width"]
+	return c.Err()
 }
 
 // alibiSlopes returns the slope of each head, of a number that nobody has checked yet.
@@ -34,11 +36,11 @@ func alibiSlopes(heads int) []float32 {
 
 // headGroups reads how many heads have keys and values.
 func headGroups(c *Config, s *transformer.Spec, fallback int) error {
-	s.KeyValueHeads = c.IntOr(fallback, "num_key_value_heads")
+	s.KeyValueHeads = c.SizeOrNull(fallback, "KeyValueHeads", "num_key_value_heads")
 	if s.KeyValueHeads < 1 || s.Heads%s.KeyValueHeads != 0 {
-		return fmt.Errorf("family: %s: num_key_value_heads %d does not divide num_attention_heads %d", c.File(), s.KeyValueHeads, s.Heads)
+		c.fail("%s must divide the number of heads, %s; where it is missing it is %d", c.source("KeyValueHeads"), c.source("Heads"), fallback)
 	}
-	return nil
+	return c.Err()
 }
 
 // decoderHead sets the head of a decoder, which a model that ends in Model has none of, and the ids that begin and end a text.
@@ -47,7 +49,9 @@ func decoderHead(c *Config, s *transformer.Spec, tied bool) {
 	if bare(c) {
 		s.Head = transformer.NoHead
 	}
-	s.BOS, s.EOS = c.IntOr(-1, "bos_token_id"), c.Ints("eos_token_id")
+	s.BOS, s.EOS = c.IntOrNull(-1, "bos_token_id"), c.Ints("eos_token_id")
+	c.from("BOS", "bos_token_id")
+	c.from("EOS", "eos_token_id")
 	c.Only("add_cross_attention", false)
 }
 
@@ -58,19 +62,46 @@ func bare(c *Config) bool {
 	})
 }
 
-// classes reads how many classes a classifier has and what they are called.
+// classes reads how many classes a classifier has and what they are called. Where num_labels is another
+// number than id2label has names, it counts, and the names are nobody's, as in the reference.
 func classes(c *Config, s *transformer.Spec) {
 	s.Classes = 2
 	if names := c.Object("id2label"); names != nil {
+		c.from("Classes", "id2label")
 		s.Classes = len(names.values)
 		for i := range s.Classes {
 			s.Labels = append(s.Labels, names.String(strconv.Itoa(i), ""))
 		}
-		for key := range names.values { // a name of no class changes nothing
+		for key, name := range names.values { // a name of no class changes nothing
+			if _, err := strconv.Atoi(key); err != nil {
+				c.fail("id2label has the key %s; its keys must be numbers of classes, as \"0\"", shown(key))
+				break
+			}
+			if _, text := name.(string); !text {
+				names.refuse(key, name, "a text")
+				break
+			}
 			names.taken[key] = true
 		}
+		if most := transformer.MaxSize("Classes"); s.Classes < 1 || s.Classes > most {
+			c.fail("id2label has %d names; it must have from 1 to %d", s.Classes, most)
+		}
 	}
-	s.Classes = c.IntOr(s.Classes, "num_labels")
+	if !c.Has("id2label") || c.Has("num_labels") {
+		if n := c.SizeOrNull(s.Classes, "Classes", "num_labels"); n != s.Classes {
+			s.Classes, s.Labels = n, nil
+		}
+	}
+}
+
+// slidingWindow reads how many tokens a layer with a window sees; 0 for null, which is all.
+func slidingWindow(c *Config, fallback int) int {
+	c.from("Windows", "sliding_window")
+	if c.Null("sliding_window") {
+		c.taken["sliding_window"] = true
+		return 0
+	}
+	return c.AtLeast(1, fallback, "sliding_window")
 }
 
 // windows returns [L] windows of so many tokens in the layers that sliding says, nil if there is none.
@@ -91,21 +122,51 @@ func windows(layers, window int, sliding func(l int) bool) []int {
 	return w
 }
 
-// layerTypes reads which layers have a window: layer_types if it is there, otherwise as the default says.
-func layerTypes(c *Config, layers int, byDefault func(l int) bool) func(l int) bool {
+// The values of layer_types.
+const (
+	fullAttention    = "full_attention"
+	slidingAttention = "sliding_attention"
+)
+
+// layerTypes reads which layers have a window: layer_types if it is there, otherwise as the default
+// says. A layer cannot have one where there is no window, null says the reason.
+func layerTypes(c *Config, layers, window int, byDefault func(l int) bool, null string) func(l int) bool {
 	types := c.Strings("layer_types")
 	if types == nil {
-		return byDefault
+		types = make([]string, min(max(layers, 0), transformer.MaxSize("Layers")))
+		for l := range types {
+			types[l] = fullAttention
+			if byDefault(l) {
+				types[l] = slidingAttention
+			}
+		}
+	} else if len(types) != layers {
+		c.fail("layer_types has %d entries; it must have one for each of the layers, %s", len(types), c.source("Layers"))
 	}
-	if len(types) != layers {
-		c.fail("layer_types has %d entries for %d layers", len(types), layers)
-	}
-	for _, t := range types {
-		if t != "full_attention" && t != "sliding_attention" {
-			c.fail("layer_types has %q; supported are full_attention, sliding_attention", t)
+	for l, t := range types {
+		if t != fullAttention && t != slidingAttention {
+			c.fail("layer_types[%d] is %s; supported are %s, %s", l, shown(t), fullAttention, slidingAttention)
+		}
+		if t == slidingAttention && window == 0 {
+			c.fail("layer_types[%d] is %s, but %s", l, t, null)
 		}
 	}
-	return func(l int) bool { return l < len(types) && types[l] == "sliding_attention" }
+	return func(l int) bool { return l < len(types) && types[l] == slidingAttention }
+}
+
+// sameInAll reads layer_types of an architecture whose reference does not look at it: it must say what
+// the reference does, the same in all layers.
+func sameInAll(c *Config, window int) func(l int) bool {
+	want := fullAttention
+	if window > 0 {
+		want = slidingAttention
+	}
+	for l, t := range c.Strings("layer_types") {
+		if t != want {
+			c.fail("layer_types[%d] is %s; it must be %s in all layers, as this architecture has it with sliding_window %d", l, shown(t), want, window)
+		}
+	}
+	return func(int) bool { return window > 0 }
 }
 
 // sortedKeys returns the keys of known, sorted.

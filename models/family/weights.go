@@ -15,10 +15,12 @@ type Tensors interface {
 	Float32At(dst []float32, name string, first int) error
 }
 
-// Loader returns a function that reads the parameters of spec from the tensors of file, one at a time. It returns an error at once if a tensor
-// is missing, has another shape than the configuration says, or lies within a block and would be read by nobody.
+// Loader returns a function that reads the parameters of spec from the tensors of file, one at a
+// time. It returns an error at once if a tensor is missing, has another shape than the configuration
+// says, or would be ignored although it looks like a weight of the model. If two tensors are for one
+// parameter, it reads and compares them, and returns an error unless they are equal.
 func (f *Family) Loader(file string, tensors Tensors, spec *transformer.Spec) (transformer.Loader, error) {
-	c := &contents{family: f, file: file, names: map[string]bool{}, read: map[string]bool{}}
+	c := &contents{family: f, spec: spec, file: file, tensors: tensors, names: map[string]bool{}, read: map[string]bool{}}
 	for _, name := range tensors.Names() {
 		c.names[name] = true
 	}
@@ -27,20 +29,17 @@ func (f *Family) Loader(file string, tensors Tensors, spec *transformer.Spec) (t
 	}
 	sources := map[string]Weight{} // by parameter
 	for _, p := range spec.Params() {
-		w, err := c.find(p.Name)
+		w, err := c.source(p)
 		if err != nil {
 			return nil, err
 		}
-		got, err := tensors.Shape(w.Tensor)
-		if err != nil {
-			return nil, err
-		}
-		if want := w.Layout.shape(p.Shape, spec); !slices.Equal(got, want) {
-			return nil, fmt.Errorf("family: %s: tensor %s has shape %v; config.json makes it %v", file, w.Tensor, got, want)
-		}
-		sources[p.Name], c.read[w.Tensor] = w, true
+		sources[p.Name] = w
 	}
 	if err := c.unread(tensors.Names()); err != nil {
+		return nil, err
+	}
+	// Last, because it may read the tensors.
+	if err := c.compareDoubles(); err != nil {
 		return nil, err
 	}
 	tmp := &scratch{}
@@ -53,11 +52,20 @@ func (f *Family) Loader(file string, tensors Tensors, spec *transformer.Spec) (t
 
 // contents is a checkpoint whose tensors are being found.
 type contents struct {
-	family *Family
-	file   string
-	names  map[string]bool
-	read   map[string]bool
-	prefix string
+	family  *Family
+	spec    *transformer.Spec
+	file    string
+	tensors Tensors
+	names   map[string]bool
+	read    map[string]bool
+	prefix  string
+	doubles []double
+}
+
+// double is two tensors that stand for one parameter, so that one of them would be ignored.
+type double struct {
+	first, second string
+	tied          bool // the embedding, and a head that is tied to it
 }
 
 // findPrefix finds what stands before the tensor names of the body.
@@ -73,22 +81,74 @@ func (c *contents) findPrefix() error {
 		}
 	}
 	return fmt.Errorf("family: %s: tensor %s is missing, with %s before its name or without", c.file, ws[0].Tensor,
-		strings.Join(c.family.Prefixes, " "))
+		strings.TrimSpace(strings.Join(c.family.Prefixes, " ")))
 }
 
-// find returns where a parameter comes from. A head stands beside the body, so its tensors may go without the prefix.
-func (c *contents) find(param string) (Weight, error) {
-	ws, err := c.family.sources(param)
+// source returns the tensor of a parameter. It checks its shape, and notes other tensors that are for
+// the same parameter.
+func (c *contents) source(p transformer.Param) (Weight, error) {
+	found, err := c.find(p.Name)
 	if err != nil {
 		return Weight{}, err
 	}
-	for _, w := range ws {
-		for _, name := range []string{c.prefix + w.Tensor, w.Tensor, oldName(c.prefix + w.Tensor), oldName(w.Tensor)} {
-			if c.names[name] {
-				w.Tensor = name
-				return w, nil
-			}
+	w := found[0]
+	if err := c.checkShape(w, p); err != nil {
+		return Weight{}, err
+	}
+	c.read[w.Tensor] = true
+	for _, other := range found[1:] {
+		if err := c.checkShape(other, p); err != nil {
+			return Weight{}, err
 		}
+		if pair := (double{first: w.Tensor, second: other.Tensor}); !slices.Contains(c.doubles, pair) {
+			c.doubles = append(c.doubles, pair)
+		}
+		c.read[other.Tensor] = true
+	}
+	if p.Name == "embedding" && c.spec.TiedHead && c.spec.Head == transformer.LanguageHead {
+		return w, c.tiedHead(w, p)
+	}
+	return w, nil
+}
+
+// tiedHead notes the tensors of a head that is tied to the embedding. Writers may save them all the
+// same; a head that differs from the embedding is one that was not tied when the model was trained.
+func (c *contents) tiedHead(embedding Weight, p transformer.Param) error {
+	heads, err := c.family.sources("head")
+	if err != nil {
+		return nil // the family has no untied head
+	}
+	for _, head := range c.present(heads) {
+		if err := c.checkShape(head, p); err != nil {
+			return err
+		}
+		c.doubles = append(c.doubles, double{first: embedding.Tensor, second: head.Tensor, tied: true})
+		c.read[head.Tensor] = true
+	}
+	return nil
+}
+
+// checkShape returns an error if a tensor does not have the shape that its parameter needs.
+func (c *contents) checkShape(w Weight, p transformer.Param) error {
+	got, err := c.tensors.Shape(w.Tensor)
+	if err != nil {
+		return err
+	}
+	if want := w.Layout.shape(p.Shape, c.spec); !slices.Equal(got, want) {
+		return fmt.Errorf("family: %s: tensor %s has shape %v; config.json makes it %v", c.file, w.Tensor, got, want)
+	}
+	return nil
+}
+
+// find returns the tensors of the file that a parameter may come from, at least one.
+func (c *contents) find(param string) ([]Weight, error) {
+	all, err := c.family.sources(param)
+	if err != nil {
+		return nil, err
+	}
+	ws := slices.DeleteFunc(slices.Clone(all), func(w Weight) bool { return c.unused(w.Tensor) })
+	if found := c.present(ws); len(found) > 0 {
+		return found, nil
 	}
 	var missing []string
 	for _, w := range ws {
@@ -99,10 +159,85 @@ func (c *contents) find(param string) (Weight, error) {
 	}
 	names := strings.Join(missing, " or ")
 	if param == "head" {
-		return Weight{}, fmt.Errorf("family: %s: tensor %s is missing, and tie_word_embeddings of config.json is false, "+
+		return nil, fmt.Errorf("family: %s: tensor %s is missing, and tie_word_embeddings of config.json is false, "+
 			"so that the embedding cannot serve", c.file, names)
 	}
-	return Weight{}, fmt.Errorf("family: %s: tensor %s is missing", c.file, names)
+	if others := c.present(all); len(others) > 0 {
+		return nil, fmt.Errorf("family: %s: tensor %s is missing; the file has %s, which this model does not read: "+
+			"architectures or tie_word_embeddings of config.json belong to another model", c.file, names, others[0].Tensor)
+	}
+	return nil, fmt.Errorf("family: %s: tensor %s is missing", c.file, names)
+}
+
+// present returns those of ws that the file has, under each name that it may have there. A head
+// stands beside the body, so its tensors may go without the prefix.
+func (c *contents) present(ws []Weight) []Weight {
+	prefixes := append([]string{c.prefix, ""}, c.family.Prefixes...)
+	var found []Weight
+	for _, w := range ws {
+		for _, prefix := range prefixes {
+			for _, name := range []string{prefix + w.Tensor, oldName(prefix + w.Tensor)} {
+				known := slices.ContainsFunc(found, func(f Weight) bool { return f.Tensor == name })
+				if c.names[name] && !known {
+					found = append(found, Weight{w.Param, name, w.Layout})
+				}
+			}
+		}
+	}
+	return found
+}
+
+// unused is whether a model of this spec does not read a tensor of the family's table.
+func (c *contents) unused(tensor string) bool {
+	return c.family.Unused != nil && c.family.Unused(c.spec, tensor)
+}
+
+// compareDoubles returns an error if two tensors that stand for one parameter differ.
+func (c *contents) compareDoubles() error {
+	for _, d := range c.doubles {
+		equal, err := c.equal(d.first, d.second)
+		if err != nil {
+			return err
+		}
+		if equal {
+			continue
+		}
+		if d.tied {
+			return fmt.Errorf("family: %s: tensor %s differs from the embedding %s, but tie_word_embeddings of config.json is "+
+				"true (its default here): one of the two would be ignored; set tie_word_embeddings to false if the model has "+
+				"a head of its own, or remove %s", c.file, d.second, d.first, d.second)
+		}
+		return fmt.Errorf("family: %s: tensors %s and %s differ and are for the same parameter: one of the two would be "+
+			"ignored; remove the one that the model was not trained with", c.file, d.first, d.second)
+	}
+	return nil
+}
+
+// equal returns whether two tensors of one shape have the same values. It reads both in pieces of
+// [pieceSize] values, so the loop ends with the tensor, whose size the reader of the file has checked.
+func (c *contents) equal(a, b string) (bool, error) {
+	shape, err := c.tensors.Shape(a)
+	if err != nil {
+		return false, err
+	}
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	x, y := make([]float32, min(n, pieceSize)), make([]float32, min(n, pieceSize))
+	for first := 0; first < n; first += pieceSize {
+		size := min(pieceSize, n-first)
+		if err := c.tensors.Float32At(x[:size], a, first); err != nil {
+			return false, err
+		}
+		if err := c.tensors.Float32At(y[:size], b, first); err != nil {
+			return false, err
+		}
+		if !slices.Equal(x[:size], y[:size]) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // oldName is what the first checkpoints called the gain and the bias of a norm.
@@ -142,18 +277,56 @@ func (f *Family) sources(param string) ([]Weight, error) {
 	return found, nil
 }
 
-// unread returns an error if a tensor of a block was not read: a weight that the graph does not know would change the numbers.
+// unread returns an error if a tensor was not read that looks like a weight of the model: a weight that
+// the graph does not know would change the numbers.
 func (c *contents) unread(names []string) error {
 	for _, name := range names {
-		if c.read[name] || !c.family.inBlock(strings.TrimPrefix(name, c.prefix)) {
-			continue
-		}
-		if !slices.ContainsFunc(c.family.Buffers, func(b string) bool { return strings.HasSuffix(name, b) }) {
-			return fmt.Errorf("family: %s: tensor %s has no place in the %s that config.json describes", c.file, name, c.family.Name)
+		if !c.read[name] && c.ofModel(name) && !c.ignorable(name) {
+			return fmt.Errorf("family: %s: tensor %s has no place in the %s that config.json describes: it would be ignored, "+
+				"and may change the numbers", c.file, cut(name), c.family.Name)
 		}
 	}
 	return nil
 }
+
+// ofModel is whether a tensor that was not read looks like a weight of this model: it lies in a layer or
+// under the prefix of the body, is in the family's table for the body, or is the bias or the weight that
+// belongs to a tensor that was read.
+func (c *contents) ofModel(name string) bool {
+	plain := strings.TrimPrefix(name, c.prefix)
+	switch {
+	case c.family.inBlock(plain), c.prefix != "" && plain != name:
+		return true
+	case slices.ContainsFunc(c.family.Weights, func(w Weight) bool {
+		return w.Tensor == plain && !strings.HasPrefix(w.Param, "head") && !strings.HasPrefix(w.Param, "classifier")
+	}):
+		return true
+	}
+	if stem, ok := strings.CutSuffix(name, ".bias"); ok {
+		return c.read[stem+".weight"] || c.isHead(stem+".weight")
+	}
+	stem, ok := strings.CutSuffix(name, ".weight")
+	return ok && c.read[stem+".bias"]
+}
+
+// isHead is whether the model has a head of the vocabulary that is called so in the family's table.
+func (c *contents) isHead(name string) bool {
+	heads, err := c.family.sources("head")
+	return err == nil && c.spec.Head == transformer.LanguageHead &&
+		slices.ContainsFunc(heads, func(w Weight) bool { return w.Tensor == name })
+}
+
+// ignorable is whether a tensor is known to change nothing that is computed here: a buffer, or the
+// pooler of an encoder whose head does not read it.
+func (c *contents) ignorable(name string) bool {
+	plain := strings.TrimPrefix(name, c.prefix)
+	return strings.HasPrefix(plain, "pooler.") || c.unused(plain) ||
+		slices.ContainsFunc(slices.Concat(buffers, c.family.Buffers), func(b string) bool { return strings.HasSuffix(name, b) })
+}
+
+// buffers are ends of names of tensors that hold no weights, in every family: the numbers 0, 1, 2 … of
+// positions, and token types that are all 0.
+var buffers = []string{"embeddings.position_ids", "embeddings.token_type_ids"}
 
 // inBlock is whether a tensor belongs to a layer.
 func (f *Family) inBlock(name string) bool {

@@ -13,10 +13,11 @@ import (
 
 // goldens are the checkpoints recorded from the reference implementation; see models/testdata/goldens.
 var goldens = []string{
-	"bert", "bert_bare", "bert_cls", "bloom", "bloom_h6", "bloom_postln", "distilbert", "distilbert_bare", "distilbert_cls", "electra",
+	"bert", "bert_bare", "bert_cls", "bert_untied", "bloom", "bloom_h6", "bloom_postln", "distilbert", "distilbert_bare", "distilbert_cls", "electra",
 	"electra_cls", "electra_disc", "falcon7", "falcon_new", "falcon_rw", "gemma2", "gemma3", "gemma3_global", "gpt2", "gpt_neox",
 	"gpt_neox_seq", "llama", "llama3_rope", "llama_bias", "llama_dynamic", "llama_linear", "llama_yarn", "mistral", "mistral_nowindow",
 	"opt", "opt_350", "phi3", "phi3_cross", "phi3_long", "qwen2", "qwen2_window", "qwen3", "qwen3_tied", "roberta", "roberta_cls",
+	"roberta_untied",
 }
 
 // eachGolden runs do on every golden.

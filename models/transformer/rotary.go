@@ -27,29 +27,29 @@ type Rotary struct {
 // Width returns R, how many components of a head are turned.
 func (r *Rotary) Width() int { return 2 * len(r.Frequencies) }
 
-// check returns an error if r, which may be nil, does not fit the heads of s.
-func (r *Rotary) check(s *Spec) error {
+// check returns what does not fit the heads of s in r, which may be nil; the empty text if it fits.
+func (r *Rotary) check(s *Spec) string {
 	if r == nil {
-		return nil
+		return ""
 	}
 	if r.Width() < 2 || r.Width() > s.HeadWidth {
-		return fmt.Errorf("transformer: %s: rotary width %d is not in 2..%d, the width of a head", s.Family, r.Width(), s.HeadWidth)
+		return fmt.Sprintf("rotary width %d is not in 2..%d, the width of a head", r.Width(), s.HeadWidth)
 	}
 	if r.LongFrequencies != nil && len(r.LongFrequencies) != len(r.Frequencies) {
-		return fmt.Errorf("transformer: %s: %d long rotary frequencies for %d", s.Family, len(r.LongFrequencies), len(r.Frequencies))
+		return fmt.Sprintf("%d long rotary frequencies for %d", len(r.LongFrequencies), len(r.Frequencies))
 	}
 	for _, f := range slices.Concat(r.Frequencies, r.LongFrequencies) {
-		if !(math.Abs(float64(f)) <= maxScale) {
-			return fmt.Errorf("transformer: %s: rotary frequency %v is not a number up to %g", s.Family, f, float64(maxScale))
+		if !(math.Abs(float64(f)) <= MaxScale) {
+			return fmt.Sprintf("rotary frequency %v is not a number up to %g", f, float64(MaxScale))
 		}
 	}
-	if r.Original < 0 || r.Original == 0 && r.Stretch > 0 || r.Width() == 2 && r.Stretch > 0 || !(r.Stretch >= 0 && r.Stretch <= maxScale) {
-		return fmt.Errorf("transformer: %s: rotary stretch %v of width %d from %d tokens on is not supported", s.Family, r.Stretch, r.Width(), r.Original)
+	if r.Original < 0 || r.Original == 0 && r.Stretch > 0 || r.Width() == 2 && r.Stretch > 0 || !(r.Stretch >= 0 && r.Stretch <= MaxScale) {
+		return fmt.Sprintf("rotary stretch %v of width %d from %d tokens on is not supported", r.Stretch, r.Width(), r.Original)
 	}
-	if !(r.Scale >= 0 && r.Scale <= maxScale) {
-		return fmt.Errorf("transformer: %s: rotary scale %v is not in 0..%g", s.Family, r.Scale, float64(maxScale))
+	if !(r.Scale >= 0 && r.Scale <= MaxScale) {
+		return fmt.Sprintf("rotary scale %v is not in 0..%g", r.Scale, float64(MaxScale))
 	}
-	return nil
+	return ""
 }
 
 // RotaryFrequencies returns θ^(-2i/width) for i < width/2, the frequencies of Su et al. 2021, computed in float64 and rounded once.

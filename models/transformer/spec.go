@@ -1,6 +1,9 @@
 package transformer
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Positions is how a model knows the order of its tokens.
 type Positions int
@@ -183,38 +186,78 @@ func (s *Spec) rotary(l int) *Rotary {
 	return s.Rotary
 }
 
-// Check returns an error if the sizes do not fit together, naming the value and the limit.
-func (s *Spec) Check() error {
-	for _, v := range []struct {
-		name            string
-		value, min, max int
-	}{
-		{"layers", s.Layers, 1, maxLayers},
-		{"heads", s.Heads, 1, MaxHeads},
-		{"width", s.Width, 1, maxWidth},
-		{"head width", s.HeadWidth, 1, maxWidth},
-		{"feed-forward width", s.FeedForward, 1, 8 * maxWidth},
-		{"vocabulary", s.Vocab, 1, maxVocab},
-		{"key and value heads", s.KeyValueHeads, 0, MaxHeads},
-		{"embedding width", s.EmbeddingWidth, 0, maxWidth},
-		{"context", s.Context, 0, maxVocab},
-		{"position offset", s.PositionOffset, 0, maxVocab},
-		{"token types", s.TokenTypes, 0, maxVocab},
-		{"classes", s.Classes, 0, maxClasses},
-		{"heads × head width", s.Heads * s.HeadWidth, 1, 8 * maxWidth},
-	} {
-		if v.value < v.min || v.value > v.max {
-			return fmt.Errorf("transformer: %s: %s %d is not in %d..%d", s.Family, v.name, v.value, v.min, v.max)
+// SpecError says which fields of a [Spec] do not hold together. [Spec.Check] returns it.
+type SpecError struct {
+	// Family is that of the spec.
+	Family string
+	// Fields are the names of the fields, the first is the one to look at first.
+	Fields []string
+	// Problem is the value and the limit, without the name of the family.
+	Problem string
+}
+
+// Error returns the problem with the name of the family.
+func (e *SpecError) Error() string { return "transformer: " + e.Family + ": " + e.Problem }
+
+// wrong returns a SpecError about fields, separated by blanks.
+func (s *Spec) wrong(fields, format string, args ...any) error {
+	return &SpecError{Family: s.Family, Fields: strings.Fields(fields), Problem: fmt.Sprintf(format, args...)}
+}
+
+// sizes are the sizes of a spec with the least and the most that they may be.
+var sizes = []struct {
+	field, name string
+	min, max    int
+	of          func(s *Spec) int
+}{
+	{"Layers", "layers", 1, maxLayers, func(s *Spec) int { return s.Layers }},
+	{"Heads", "heads", 1, MaxHeads, func(s *Spec) int { return s.Heads }},
+	{"Width", "width", 1, maxWidth, func(s *Spec) int { return s.Width }},
+	{"HeadWidth", "head width", 1, maxWidth, func(s *Spec) int { return s.HeadWidth }},
+	{"FeedForward", "feed-forward width", 1, 8 * maxWidth, func(s *Spec) int { return s.FeedForward }},
+	{"Vocab", "vocabulary", 1, maxVocab, func(s *Spec) int { return s.Vocab }},
+	{"KeyValueHeads", "key and value heads", 0, MaxHeads, func(s *Spec) int { return s.KeyValueHeads }},
+	{"EmbeddingWidth", "embedding width", 0, maxWidth, func(s *Spec) int { return s.EmbeddingWidth }},
+	{"Context", "context", 0, maxVocab, func(s *Spec) int { return s.Context }},
+	{"PositionOffset", "position offset", 0, maxVocab, func(s *Spec) int { return s.PositionOffset }},
+	{"TokenTypes", "token types", 0, maxVocab, func(s *Spec) int { return s.TokenTypes }},
+	{"Classes", "classes", 0, maxClasses, func(s *Spec) int { return s.Classes }},
+}
+
+// MaxSize returns the most that a size of a [Spec] may be, by the name of its field: Layers, Heads,
+// Width, HeadWidth, FeedForward, Vocab, KeyValueHeads, EmbeddingWidth, Context, PositionOffset,
+// TokenTypes or Classes. It panics if there is no size of that name.
+func MaxSize(field string) int {
+	for _, size := range sizes {
+		if size.field == field {
+			return size.max
 		}
+	}
+	panic("transformer: " + field + " is not a size of a Spec")
+}
+
+// Check returns a [*SpecError] if the sizes do not fit together. It names the value and the limit.
+func (s *Spec) Check() error {
+	for _, size := range sizes {
+		if v := size.of(s); v < size.min || v > size.max {
+			return s.wrong(size.field, "%s %d is not in %d..%d", size.name, v, size.min, size.max)
+		}
+	}
+	if inner := s.Heads * s.HeadWidth; inner > 8*maxWidth {
+		return s.wrong("Heads HeadWidth Width", "heads × head width %d is not in %d..%d", inner, 1, 8*maxWidth)
 	}
 	for _, check := range []func() error{s.checkHeads, s.checkPositions, s.checkNumbers} {
 		if err := check(); err != nil {
 			return err
 		}
 	}
-	for _, id := range append([]int{s.BOS}, s.EOS...) {
+	for i, id := range append([]int{s.BOS}, s.EOS...) {
 		if id < -1 || id >= s.Vocab {
-			return fmt.Errorf("transformer: %s: special token id %d is outside the vocabulary of %d", s.Family, id, s.Vocab)
+			field := "EOS"
+			if i == 0 {
+				field = "BOS"
+			}
+			return s.wrong(field+" Vocab", "special token id %d is outside the vocabulary of %d", id, s.Vocab)
 		}
 	}
 	return nil
@@ -222,40 +265,41 @@ func (s *Spec) Check() error {
 
 func (s *Spec) checkHeads() error {
 	if s.Heads%s.Groups() != 0 {
-		return fmt.Errorf("transformer: %s: %d key and value heads do not divide %d heads", s.Family, s.Groups(), s.Heads)
+		return s.wrong("KeyValueHeads Heads", "%d key and value heads do not divide %d heads", s.Groups(), s.Heads)
 	}
 	if scored := s.Head == ClassifierHead || s.Head == TokenHead; scored && s.Classes == 0 {
-		return fmt.Errorf("transformer: %s: a classifier needs at least 1 class", s.Family)
+		return s.wrong("Classes", "a classifier needs at least 1 class")
 	}
 	return nil
 }
 
 func (s *Spec) checkPositions() error {
 	if s.Windows != nil && len(s.Windows) != s.Layers {
-		return fmt.Errorf("transformer: %s: windows of %d layers for %d", s.Family, len(s.Windows), s.Layers)
+		return s.wrong("Windows Layers", "windows of %d layers for %d", len(s.Windows), s.Layers)
 	}
 	for l, w := range s.Windows {
 		if w < 0 {
-			return fmt.Errorf("transformer: %s: window %d of layer %d is negative", s.Family, w, l)
+			return s.wrong("Windows", "window %d of layer %d is negative", w, l)
 		}
 	}
 	switch s.Positions {
 	case LearnedPositions:
 		if s.Context == 0 {
-			return fmt.Errorf("transformer: %s: learned positions need a context of at least 1", s.Family)
+			return s.wrong("Context", "learned positions need a context of at least 1")
 		}
 	case ALiBi:
 		if len(s.AlibiSlopes) != s.Heads {
-			return fmt.Errorf("transformer: %s: %d ALiBi slopes for %d heads", s.Family, len(s.AlibiSlopes), s.Heads)
+			return s.wrong("AlibiSlopes Heads", "%d ALiBi slopes for %d heads", len(s.AlibiSlopes), s.Heads)
 		}
 	case RotaryPositions:
 		if s.Rotary == nil {
-			return fmt.Errorf("transformer: %s: rotary positions need frequencies", s.Family)
+			return s.wrong("Rotary", "rotary positions need frequencies")
 		}
-		for _, r := range []*Rotary{s.Rotary, s.LocalRotary} {
-			if err := r.check(s); err != nil {
-				return err
-			}
+		if problem := s.Rotary.check(s); problem != "" {
+			return s.wrong("Rotary HeadWidth", "%s", problem)
+		}
+		if problem := s.LocalRotary.check(s); problem != "" {
+			return s.wrong("LocalRotary HeadWidth", "%s", problem)
 		}
 	}
 	return nil
@@ -263,18 +307,23 @@ func (s *Spec) checkPositions() error {
 
 func (s *Spec) checkNumbers() error {
 	if !(s.NormEpsilon > 0 && s.NormEpsilon < 1) {
-		return fmt.Errorf("transformer: %s: norm epsilon %v is not in (0,1)", s.Family, s.NormEpsilon)
+		return s.wrong("NormEpsilon", "norm epsilon %v is not in (0,1)", s.NormEpsilon)
 	}
 	for _, v := range []struct {
-		name  string
-		value float64
-	}{{"embedding scale", s.EmbeddingScale}, {"score scale", s.ScoreScale}, {"score cap", s.ScoreCap}, {"logit cap", s.LogitCap}} {
-		if !(v.value >= 0 && v.value <= maxScale) {
-			return fmt.Errorf("transformer: %s: %s %v is not in 0..%g", s.Family, v.name, v.value, float64(maxScale))
+		field, name string
+		value       float64
+	}{
+		{"EmbeddingScale", "embedding scale", s.EmbeddingScale},
+		{"ScoreScale", "score scale", s.ScoreScale},
+		{"ScoreCap", "score cap", s.ScoreCap},
+		{"LogitCap", "logit cap", s.LogitCap},
+	} {
+		if !(v.value >= 0 && v.value <= MaxScale) {
+			return s.wrong(v.field, "%s %v is not in 0..%g", v.name, v.value, float64(MaxScale))
 		}
 	}
 	return nil
 }
 
-// maxScale bounds factors, so that float32 does not overflow at once.
-const maxScale = 1e6
+// MaxScale is the most that a factor of a spec may be, so that float32 does not overflow at once.
+const MaxScale = 1e6
