@@ -26,9 +26,8 @@ const (
 // wholeFlag adds a flag that takes a whole number from least to most. The usage gets the range and,
 // unless it is empty, what the number is by default.
 func wholeFlag(f *pflag.FlagSet, p *int, name string, least, most int, usage, byDefault string) {
-	f.Func(name, fmt.Sprintf("%s, from %d to %d%s", usage, least, most, defaultIs(byDefault)), func(s string) error {
-		return setWhole(p, s, least, most)
-	})
+	usage = fmt.Sprintf("%s, from %d to %d%s", usage, least, most, defaultIs(byDefault))
+	f.Func(name, usage, func(s string) error { return setWhole(p, s, least, most) })
 }
 
 // setWhole reads a whole number from least to most.
@@ -52,7 +51,9 @@ func setIndex(p **int, s string) error {
 }
 
 // realFlag adds a flag that takes a number from 0 to most, or to below most.
-func realFlag(f *pflag.FlagSet, p *float64, name string, most float64, below bool, usage, byDefault string) {
+func realFlag(
+	f *pflag.FlagSet, p *float64, name string, most float64, below bool, usage, byDefault string,
+) {
 	limits := fmt.Sprintf("from 0 to %.0f", most)
 	if below {
 		limits = fmt.Sprintf("from 0 to below %.0f", most)

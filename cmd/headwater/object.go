@@ -39,7 +39,8 @@ func readObject(text []byte, known ...string) (object, error) {
 		}
 		key, _ := t.(string) // an object has no other keys
 		if !slices.Contains(known, key) {
-			return nil, fmt.Errorf("unknown key %.60q; %sknown are %s", key, trace.DidYouMean(key, known), quotedKeys(known))
+			return nil, fmt.Errorf("unknown key %.60q; %sknown are %s",
+				key, trace.DidYouMean(key, known), quotedKeys(known))
 		}
 		if _, twice := o[key]; twice {
 			return nil, fmt.Errorf("key %q is there twice", key)
@@ -77,7 +78,8 @@ func (o object) numbers(key string, most int) ([]int, error) {
 	}
 	var all []json.RawMessage
 	if o[key][0] != '[' {
-		return nil, fmt.Errorf("%q is %s; want a list of whole numbers from 0 to %d", key, kindOfJSON(o[key]), most)
+		return nil, fmt.Errorf("%q is %s; want a list of whole numbers from 0 to %d",
+			key, kindOfJSON(o[key]), most)
 	}
 	if err := json.Unmarshal(o[key], &all); err != nil {
 		return nil, err
@@ -90,7 +92,8 @@ func (o object) wholes(key string, all []json.RawMessage, most int) ([]int, erro
 	numbers := make([]int, len(all))
 	for i, v := range all {
 		n, err := strconv.Atoi(string(v))
-		wrong := fmt.Sprintf("%q has %.60s as number %d; want whole numbers from 0 to %d", key, v, i+1, most)
+		wrong := fmt.Sprintf("%q has %.60s as number %d; want whole numbers from 0 to %d",
+			key, v, i+1, most)
 		switch {
 		case err != nil && !errors.Is(err, strconv.ErrRange):
 			return nil, errors.New(wrong)
@@ -170,11 +173,13 @@ func wholeCharacters(text []byte) error {
 		switch u := unit(i); {
 		case u >= 0xd800 && u < 0xdc00:
 			if low := unit(i + 6); low < 0xdc00 || low > 0xdfff {
-				return fmt.Errorf("%s at byte %d is the first half of a character; the second one must follow it", text[i:i+6], i+1)
+				return fmt.Errorf("%s at byte %d is the first half of a character; "+
+					"the second one must follow it", text[i:i+6], i+1)
 			}
 			i += 11
 		case u >= 0xdc00 && u <= 0xdfff:
-			return fmt.Errorf("%s at byte %d is the second half of a character; the first one must stand before it", text[i:i+6], i+1)
+			return fmt.Errorf("%s at byte %d is the second half of a character; "+
+				"the first one must stand before it", text[i:i+6], i+1)
 		default:
 			i++ // what is escaped is no beginning of another escape
 		}

@@ -206,7 +206,8 @@ func (o *output) part(err error) error {
 		return fmt.Errorf("%w; %s before it could not be kept: %w", err, what, plainly(err))
 	}
 	if failed := os.Rename(o.temp, partial); failed != nil {
-		return fmt.Errorf("%w; %s before it could not be kept in %s: %w", err, what, partial, plainly(failed))
+		return fmt.Errorf("%w; %s before it could not be kept in %s: %w",
+			err, what, partial, plainly(failed))
 	}
 	o.temp = ""
 	err = fmt.Errorf("%w; what was complete, %s, is in %s", err, what, partial)
