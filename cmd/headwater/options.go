@@ -113,9 +113,9 @@ func scorerFlags(cmd *cobra.Command, o *attribution.Options) {
 		o.Scoring.Quantity, err = trace.ParseQuantity(s)
 		return err
 	})
-	f.IntVar(&o.Scoring.Steps, "steps", 0, "take `N` points of the integral of integrated gradients (default 32)")
+	f.IntVar(&o.Scoring.Steps, "steps", 0, "take `N` points of the integral of integrated gradients, between its two ends (default 32)")
 	f.IntVar(&o.Scoring.Samples, "samples", 0, "draw `N` random replacements in reagent (default 256)")
-	f.StringVar(&o.Scoring.Replacement, "replacement", "", "`what` stands for a token that occlusion and its like take away: mask, unknown, pad, end, delete, zero or a token (default the first of mask, unknown and delete that the model has)")
+	f.StringVar(&o.Scoring.Replacement, "replacement", "", "`what` stands for a token that occlusion and its like take away: mask, unknown, pad, end, delete, zero or a token (default the first of mask, unknown and delete that the model has); at every place at once it is the baseline of integrated gradients (default the first of mask, unknown, end and pad that is not nearly zero)")
 	f.IntVar(&o.Scoring.Batch, "batch", 0, "let scorers run `N` texts at once (default 16)")
 }
 
