@@ -74,6 +74,9 @@ type run struct {
 	model    Model
 	contrast *int
 	scores   []*Scores
+	// missing are the residues of scorers that should have none, one entry for each method of the
+	// plan, nil without scorers.
+	missing []incomplete
 	// text are the ids so far, of the prompt and of what is explained.
 	text []int
 }
@@ -350,6 +353,7 @@ func (r *run) append(t GeneratedToken, wanted func(*job) int) {
 		}
 	}
 	e.Warnings = append(append([]string{}, r.remarks...), r.plan.zeroWarnings()...)
+	e.Warnings = append(e.Warnings, r.residueWarnings()...)
 	if r.opts.OnStep != nil {
 		r.opts.OnStep(e)
 	}

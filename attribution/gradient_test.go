@@ -1,9 +1,7 @@
 package attribution_test
 
 import (
-	"fmt"
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -45,7 +43,7 @@ func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 // residue; the gradient's norms are those of w_j.
 func TestKnown26Linear(t *testing.T) {
 	m, q := newLinear(), ids(2, 4, 6)
-	logit := attribution.Scoring{Quantity: trace.Logit}
+	logit := attribution.Scoring{Quantity: trace.Logit, Replacement: "zero"}
 	want := []float64{0.5*2 - 2, 3*4 + 4, -1*6 + 0.25}
 	f := want[0] + want[1] + want[2] + 3
 
@@ -74,52 +72,9 @@ func TestGradientEmbeddings(t *testing.T) {
 	q := ids(2, 4, 6)
 	q.Embeddings = []float32{1, 1, 1, 1, 2, 8}
 	want := []float64{-1.5, 7, 0}
-	logit := attribution.Scoring{Quantity: trace.Logit}
+	logit := attribution.Scoring{Quantity: trace.Logit, Replacement: "zero"}
 	near(t, "gradient × input", score(t, "gradient-x-input", newLinear(), q, logit).Values, want, 0)
 	near(t, "integrated gradients", score(t, "integrated-gradients", newLinear(), q, logit).Values, want, 1e-12)
-}
-
-// The integral of a logistic function along a straight line from a to b is (σ(b)-σ(a))/(b-a), for every component alike.
-func TestIntegratedGradients(t *testing.T) {
-	m, q := newLinear(), ids(1, 0, 3)
-	parts := []float64{0.5 - 2, 4, -3 + 0.25} // w_j·e_j
-	b := parts[0] + parts[1] + parts[2] + 3
-	got := score(t, "integrated-gradients", m, q, attribution.Scoring{})
-	mean := (sigmoid(b) - sigmoid(3)) / (b - 3)
-	want := []float64{parts[0] * mean, parts[1] * mean, parts[2] * mean}
-	near(t, "from zeros", got.Values, want, 1e-7) // gradients are float32
-	near(t, "value", []float64{got.Value}, []float64{sigmoid(b)}, 0)
-	near(t, "residue", []float64{*got.Residue}, []float64{0}, 1e-7)
-
-	// One point is the middle, and the residue is what that misses.
-	got = score(t, "integrated-gradients", m, q, attribution.Scoring{Steps: 1})
-	middle := sigmoid((b+3)/2) * (1 - sigmoid((b+3)/2))
-	near(t, "one point", got.Values, []float64{parts[0] * middle, parts[1] * middle, parts[2] * middle}, 1e-7)
-	near(t, "its residue", []float64{*got.Residue}, []float64{sigmoid(b) - sigmoid(3) - middle*(b-3)}, 1e-7)
-
-	// From masks, id 9, or another token of the model, w4 with id 5: e - e' is (id - id', 0).
-	for name, id := range map[string]float64{"mask": 9, "w4": 5} {
-		a := 0.5*id - 2 + 3*id + 4 - id + 0.25 + 3
-		mean = (sigmoid(b) - sigmoid(a)) / (b - a)
-		want = []float64{0.5 * (1 - id) * mean, 3 * (0 - id) * mean, -1 * (3 - id) * mean}
-		got = score(t, "integrated-gradients", m, q, attribution.Scoring{Replacement: name, Steps: 64})
-		near(t, "from "+name, got.Values, want, 1e-6)
-	}
-}
-
-// Gauss and Legendre's points on the way: two of them, besides both ends, are at ½ ± 1/(2√3).
-func TestIntegratedGradientsPoints(t *testing.T) {
-	m := newLinear()
-	score(t, "integrated-gradients", m, ids(8, 0, 0), attribution.Scoring{Steps: 2})
-	var at []float64
-	for _, q := range (*m.queries)[0] {
-		at = append(at, float64(q.Embeddings[0])/8)
-		if fmt.Sprint(q.IDs) != "[8 0 0]" {
-			t.Errorf("ids %v; want those of the text", q.IDs)
-		}
-	}
-	slices.Sort(at)
-	near(t, "points", at, []float64{0, 0.5 - 0.5/math.Sqrt(3), 0.5 + 0.5/math.Sqrt(3), 1}, 1e-7)
 }
 
 // Of a product a·b, the true gradient × input counts a·b twice, and relevance gives each factor half; a bias is nobody's.

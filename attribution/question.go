@@ -160,7 +160,8 @@ func (x *question) predict(ctx context.Context, n int, query func(i int) trace.Q
 	return all, nil
 }
 
-// gradients calls each with the gradient of each of n queries, [T,D] and finite, in order, and returns its first error.
+// gradients calls each with the gradient of each of n queries, in order, and returns its first error.
+// What the model returns is not checked.
 func (x *question) gradients(ctx context.Context, n int, query func(i int) trace.Query, rule trace.Backward, each func(i int, g trace.Gradient) error) error {
 	m, err := offered[Differentiable](x, "can be differentiated")
 	if err != nil {
@@ -179,12 +180,6 @@ func (x *question) gradients(ctx context.Context, n int, query func(i int) trace
 			return x.blame("%d gradients for %d texts", len(all), len(batch))
 		}
 		for _, g := range all {
-			if _, err := x.width(g.Data); err != nil {
-				return x.blame("a gradient of %v", err)
-			}
-			if err := x.finite("value", g.Value); err != nil {
-				return err
-			}
 			if err := each(done, g); err != nil {
 				return err
 			}
@@ -211,11 +206,14 @@ func (x *question) finite(what string, v float64) error {
 	return nil
 }
 
-// gradient returns the gradient of the question itself.
+// gradient returns the gradient of the question itself, [T,D] and finite.
 func (x *question) gradient(ctx context.Context, rule trace.Backward) (g trace.Gradient, err error) {
 	err = x.gradients(ctx, 1, func(int) trace.Query { return x.q }, rule, func(_ int, only trace.Gradient) error {
 		g = only
-		return nil
+		if _, err := x.width(g.Data); err != nil {
+			return x.blame("a gradient of %v", err)
+		}
+		return x.finite("value", g.Value)
 	})
 	return g, err
 }

@@ -61,6 +61,7 @@ func (r *run) prepareScoring(m Model) error {
 			quote(info.Name), list(DefaultMethods()))
 	}
 	r.model = m
+	r.missing = make([]incomplete, len(r.plan.methods))
 	if r.opts.Contrast == "" {
 		return nil
 	}
@@ -159,9 +160,15 @@ func (r *run) latest(i int, wanted func(*job) int) (shown, mass []float64) {
 	}
 	res := r.e.Methods[p.Name]
 	s := r.scores[i]
+	if s.Replacement != "" {
+		res.Options["replacement"] = s.Replacement
+	}
 	res.Explained = append(res.Explained, s.Value)
 	if s.Residue != nil {
 		res.Residue = append(res.Residue, *s.Residue)
+		if p.scorer.Info().Complete {
+			r.missing[i].add(len(r.e.Steps)-1, missing(total(s.Values), *s.Residue, s.Value))
+		}
 	}
 	return s.Values, s.Values
 }

@@ -31,6 +31,10 @@ type ScorerInfo struct {
 	// of [Scoring.Steps] points; Samples whether there are [Scoring.Samples] random draws. An option that no scorer of an
 	// explanation takes is refused.
 	Replaces, Integrates, Samples bool
+	// Complete is whether the values should add up to a change of the prediction, so that the residue
+	// is an error of the estimate and not a part that belongs to no token. An explanation warns of a
+	// residue above 5 % of that change.
+	Complete bool
 }
 
 // Scores is what a scorer found.
@@ -41,16 +45,23 @@ type Scores struct {
 	Value float64
 	// Residue is what the values should add up to and do not, for scorers whose values are parts of something; nil for others.
 	Residue *float64
+	// Replacement is what the scorer took for [Scoring.Replacement] if that was left open: the name of
+	// a kind. Empty if it says nothing.
+	Replacement string
 }
 
 // Scoring says how scorers work. The zero value is the default of every field.
 type Scoring struct {
 	// Quantity is what is explained. Default: the query's, and the scorer's own choice, the first of [ScorerInfo.Quantities], if that has none.
 	Quantity trace.Quantity `json:"quantity,omitempty"`
-	// Steps is the number of points of an integral over inputs, in [1,1024]. Default 32.
+	// Steps is the number of points of an integral over inputs, both ends not counted, in [1,1024].
+	// Default 32.
 	Steps int `json:"steps,omitempty"`
 	// Replacement is what stands for a token taken away: mask, unknown, pad, end, delete, zero (its embedding), or a token of the model.
-	// Default: the first of mask, unknown, delete that the model has; zero for integrated gradients, which cannot delete.
+	// Default: the first of mask, unknown, delete that the model has; for integrated gradients, which
+	// need a token at every place, the first of mask, unknown, end, pad whose embedding is not nearly
+	// zero, and zero if there is none. Zero is undefined or unreliable for them where the first
+	// operation is a norm.
 	Replacement string `json:"replacement,omitempty"`
 	// Samples is how many random replacements each estimate takes, in [1,16384], default 256; Seed starts the random source.
 	Samples int    `json:"samples,omitempty"`

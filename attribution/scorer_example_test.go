@@ -70,6 +70,6 @@ func ExampleScorer() {
 	}
 	// Output:
 	// gradient-x-input: [-4.25 -0.02 -0.61] of -2.63
-	// integrated-gradients: [-3.90 0.50 -0.47] of -2.63
+	// integrated-gradients: [3.90 2.28 -4.07] of -2.63
 	// occlusion: [2.17 7.58 -4.73] of -2.63
 }

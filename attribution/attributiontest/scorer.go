@@ -64,6 +64,9 @@ func (c scorerContract) score(t *testing.T, q trace.Query, opts attribution.Scor
 		t.Fatalf("%d values for %d tokens", len(got.Values), len(q.IDs))
 	}
 	numbers := append(slices.Clone(got.Values), got.Value)
+	if c.info.Complete && got.Residue == nil {
+		t.Fatal("no residue of values that should be complete")
+	}
 	if got.Residue != nil {
 		numbers = append(numbers, *got.Residue)
 	}

@@ -123,9 +123,10 @@ func scorerFlags(cmd *cobra.Command, o *attribution.Options) {
 		o.Scoring.Quantity, err = trace.ParseQuantity(s)
 		return err
 	})
-	wholeFlag(f, &o.Scoring.Steps, "steps", 1, maxSteps, "take `N` points of the integral of integrated gradients", "32")
+	wholeFlag(f, &o.Scoring.Steps, "steps", 1, maxSteps,
+		"take `N` points of the integral of integrated gradients, between its two ends", "32")
 	wholeFlag(f, &o.Scoring.Samples, "samples", 1, maxSamples, "draw `N` random replacements in reagent", "256")
-	f.StringVar(&o.Scoring.Replacement, "replacement", "", "`what` stands for a token that occlusion and its like take away: mask, unknown, pad, end, delete, zero or a token (default the first of mask, unknown and delete that the model has)")
+	f.StringVar(&o.Scoring.Replacement, "replacement", "", "`what` stands for a token that occlusion and its like take away: mask, unknown, pad, end, delete, zero or a token (default the first of mask, unknown and delete that the model has); at every place at once it is the baseline of integrated gradients (default the first of mask, unknown, end and pad that is not nearly zero)")
 	wholeFlag(f, &o.Scoring.Batch, "batch", 1, maxBatch, "let scorers run `N` texts at once", "16")
 }
 
