@@ -38,8 +38,10 @@ func (r Request) Check() error {
 			return err
 		}
 		return r.checkTrace()
+	case KindInfo, KindStop:
+		return nil // they use no other field
 	}
-	return nil // KindInfo and KindStop use no field, and the server refuses other kinds
+	return usagef("the engine does not know the request %.40q", string(r.Kind))
 }
 
 // checkModel checks the model and the text.

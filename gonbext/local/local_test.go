@@ -2,10 +2,13 @@ package local
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/gonbext/engine/server"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -49,5 +52,58 @@ func TestOpenerCancelled(t *testing.T) {
 	cancel()
 	if m, err := opener("go")(ctx, engine.Model{}, nil); m != nil || err != context.Canceled {
 		t.Errorf("opener returned %v, %v", m, err)
+	}
+}
+
+// TestNamer: one model has one name, with the defaults of the engine filled in.
+func TestNamer(t *testing.T) {
+	name := namer("go")
+	want := engine.Model{Name: models.Default, Backend: "go", DType: "float32"}
+	for _, m := range []engine.Model{
+		{}, {Name: "tiny"}, {DType: "f32"}, {Backend: "go"}, {Name: "tiny", DType: "float32", Backend: "go"},
+	} {
+		if got := name(m); got != want {
+			t.Errorf("%+v is named %+v, want %+v", m, got, want)
+		}
+	}
+	for _, m := range []engine.Model{{Name: "other"}, {Backend: "xla"}, {DType: "bf16"}} {
+		if got := name(m); got == want {
+			t.Errorf("%+v is named as the default", m)
+		}
+	}
+}
+
+// TestLimitOfARequest: a model that is open is held to the limit of each request.
+func TestLimitOfARequest(t *testing.T) {
+	m, err := opener("go")(t.Context(), engine.Model{MaxMemory: 1 << 30}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights := m.(server.Weighted).WeightBytes()
+	within := m.(server.Limitable).Within
+	if view, err := within(weights - 1); view != nil || err == nil || errors.Is(err, server.ErrMemory) {
+		t.Errorf("below the weights: %v, %v; want an error about the limit", view, err)
+	}
+	view, err := within(weights + 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := view.(attribution.Budgeted).Budget(); got != 1000 {
+		t.Errorf("%d bytes are left beside the weights, want 1000", got)
+	}
+	if _, ok := view.(attribution.Tracer); !ok {
+		t.Error("a limited model cannot be traced")
+	}
+}
+
+// TestErrorAboutMemory: that a machine is full now is another error than that a limit is too low.
+func TestErrorAboutMemory(t *testing.T) {
+	err := error(noMemory{&models.MemoryError{What: "the weights"}})
+	var memory *models.MemoryError
+	if !errors.Is(err, server.ErrMemory) || !errors.As(err, &memory) || err.Error() != memory.Error() {
+		t.Errorf("error %v", err)
+	}
+	if _, err := opener("go")(t.Context(), engine.Model{MaxMemory: 1}, nil); err == nil || errors.Is(err, server.ErrMemory) {
+		t.Errorf("a limit of one byte: %v", err)
 	}
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"sort"
 	"sync"
@@ -30,18 +29,17 @@ type Limitable interface {
 var ErrMemory = errors.New("server: not enough memory is left")
 
 // models are the models that are open: at most so many, and the weights together at most so many bytes,
-// if more than one is open. The least recently used one that no request uses leaves. It is safe for
-// concurrent use.
+// if more than one is open. The least recently used one that no request uses leaves; what requests use
+// stays until they end, and there are at most maxRunning of them. It is safe for concurrent use.
 type models struct {
 	open  Opener
 	name  func(engine.Model) engine.Model // the same for every way to name one model
 	most  int
 	bytes int64 // 0: no limit
 
-	mu      sync.Mutex
-	all     map[engine.Model]*entry
-	opening int // how many are being opened
-	clock   int // counts uses
+	mu    sync.Mutex
+	all   map[engine.Model]*entry
+	clock int // counts uses
 }
 
 // entry is a model that is open, or that requests wait for; without either it leaves the map. turn
@@ -111,23 +109,21 @@ func (m *models) enter(key engine.Model) *entry {
 // leave takes a user away.
 func (m *models) leave(key engine.Model, e *entry) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	e.users--
 	m.clock++
 	e.used = m.clock
 	if e.users == 0 && e.model == nil {
 		delete(m.all, key)
 	}
+	m.mu.Unlock()
+	m.trim() // one that is too many may have been in use until now
 }
 
-// fill opens a model. Others leave as far as they must.
+// fill opens a model. Others leave when it is there, so that a name that is no model costs nothing; if
+// there is no memory for it, they leave before.
 func (m *models) fill(
 	ctx context.Context, e *entry, which engine.Model, progress func(trace.Progress),
 ) error {
-	if err := m.makeRoom(); err != nil {
-		return err
-	}
-	defer m.opened()
 	model, err := m.open(ctx, which, progress)
 	for errors.Is(err, ErrMemory) && m.evict() { // at most once for each model
 		model, err = m.open(ctx, which, progress)
@@ -141,54 +137,28 @@ func (m *models) fill(
 		e.bytes = w.WeightBytes()
 	}
 	m.mu.Unlock()
-	for m.bytes > 0 && m.weights() > m.bytes && m.evict() {
-	}
+	m.trim()
 	return nil
 }
 
-// makeRoom reserves the place of a model that is to be opened, until opened is called.
-func (m *models) makeRoom() error {
-	for !m.reserve() {
-		if !m.evict() {
-			return fmt.Errorf("server: the engine holds %d models, and requests use all of them: "+
-				"wait until one ends", m.most)
-		}
+// trim lets models go until the rest are within the limits.
+func (m *models) trim() {
+	for m.tooMany() && m.evict() {
 	}
-	return nil
 }
 
-// reserve takes a place if there is one.
-func (m *models) reserve() bool {
+// tooMany reports whether the models that are open exceed a limit.
+func (m *models) tooMany() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.opening
+	n, bytes := 0, int64(0)
 	for _, e := range m.all {
 		if e.model != nil {
 			n++
+			bytes += e.bytes
 		}
 	}
-	if n >= m.most {
-		return false
-	}
-	m.opening++
-	return true
-}
-
-// opened gives the place back that makeRoom has reserved: the model that is open by now counts itself.
-func (m *models) opened() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.opening--
-}
-
-// weights returns how many bytes the weights of all models take.
-func (m *models) weights() (bytes int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, e := range m.all {
-		bytes += e.bytes
-	}
-	return bytes
+	return n > m.most || m.bytes > 0 && n > 1 && bytes > m.bytes
 }
 
 // evict lets the least recently used model go that no request uses. It reports whether there was one.

@@ -364,26 +364,57 @@ func TestModelsLeave(t *testing.T) {
 	}
 }
 
+// TestModelInUseStays: a model that is too many leaves when no request uses it any more.
 func TestModelInUseStays(t *testing.T) {
 	m := &wordModel{gate: make(chan struct{})}
 	client, _ := serve(t, server.Config{Models: 1, Open: one(m)})
-	_, err := client.Explain(t.Context(), engine.Model{Name: "a"}, "a", attribution.Options{
-		MaxTokens: 2, OnStep: func(e *attribution.Explanation) {
-			if len(e.Steps) > 1 {
-				return
-			}
-			_, err := client.Explain(t.Context(), engine.Model{Name: "b"}, "a", attribution.Options{})
-			if err == nil || !strings.Contains(err.Error(), "holds 1 models, and requests use all of them") {
-				t.Errorf("another model: error %v", err)
-			}
+	held := func(want ...string) {
+		t.Helper()
+		s, err := client.Info(t.Context())
+		if diff := cmp.Diff(want, s.Models); err != nil || diff != "" {
+			t.Errorf("models (-want +got), %v:\n%s", err, diff)
+		}
+	}
+	ask := func(name string, step func(*attribution.Explanation), tokens int) {
+		t.Helper()
+		_, err := client.Explain(t.Context(), engine.Model{Name: name}, "a", attribution.Options{
+			MaxTokens: tokens, OnStep: step,
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	ask("a", func(e *attribution.Explanation) {
+		if len(e.Steps) == 1 {
+			ask("b", nil, 1) // it opens beside a
+			held("a")
 			m.gate <- struct{}{}
+		}
+	}, 2)
+	held("a")
+	ask("b", nil, 1)
+	held("b")
+}
+
+// TestMisspeltModel: a name that is no model lets no other go.
+func TestMisspeltModel(t *testing.T) {
+	client, _ := serve(t, server.Config{
+		Models: 1,
+		Open: func(_ context.Context, which engine.Model, _ func(trace.Progress)) (attribution.Model, error) {
+			if which.Name != "good" {
+				return nil, errors.New("models: no such model")
+			}
+			return &wordModel{}, nil
 		},
 	})
-	if err != nil {
-		t.Error(err)
+	for _, name := range []string{"good", "god"} {
+		_, err := client.Explain(t.Context(), engine.Model{Name: name}, "a", attribution.Options{MaxTokens: 1})
+		if (err != nil) != (name == "god") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
-	if _, err := client.Explain(t.Context(), engine.Model{Name: "b"}, "a", attribution.Options{MaxTokens: 1}); err != nil {
-		t.Errorf("afterwards: %v", err)
+	if s, err := client.Info(t.Context()); err != nil || len(s.Models) != 1 {
+		t.Errorf("status %+v, %v, want the good model", s, err)
 	}
 }
 

@@ -1,0 +1,142 @@
+package server_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/engine"
+)
+
+func init() {
+	limitFiles = func(n uint64) error {
+		return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: n, Max: n})
+	}
+}
+
+// engineProcess starts the test's binary as an engine and returns a client and its process.
+func engineProcess(t *testing.T) (engine.Client, int) {
+	t.Helper()
+	t.Setenv(engine.Variable, os.Args[0])
+	c, err := engine.Start{PID: kernel(t)}.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(s.PID, syscall.SIGKILL) })
+	return c, s.PID
+}
+
+// TestStoppedEngine: an engine that is stopped is named by its process after a bounded time, while it is
+// idle and while it works, and goes on as if nothing had been.
+func TestStoppedEngine(t *testing.T) {
+	t.Setenv("HEADWATER_TEST_SLOW", "3s")
+	c, pid := engineProcess(t)
+	hasty := engine.Client{Socket: c.Socket, Patience: time.Second}
+	want := fmt.Sprintf("the engine, process %d, has not answered for 1s: it is stopped or hangs; "+
+		"restart the kernel, and end process %[1]d", pid)
+	ask := func() error {
+		_, err := hasty.Explain(t.Context(), engine.Model{}, "a", attribution.Options{})
+		return err
+	}
+	signal := func(s syscall.Signal) {
+		t.Helper()
+		if err := syscall.Kill(pid, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const later = 1500 * time.Millisecond // than its patience
+	time.AfterFunc(later, func() { signal(syscall.SIGSTOP) })
+	began := time.Now()
+	var silent *engine.SilentError
+	if err := ask(); !errors.As(err, &silent) || silent.PID != pid || err.Error() != "engine: "+want {
+		t.Errorf("stopped while it works: error %v, want %q", err, want)
+	}
+	if took := time.Since(began); took < later {
+		t.Errorf("the engine is given up after %v, before it was stopped", took)
+	}
+	if _, err := hasty.Info(t.Context()); !errors.As(err, &silent) || silent.PID != pid {
+		t.Errorf("stopped while it is idle: error %v, want %q", err, want)
+	}
+	signal(syscall.SIGCONT)
+	eventually(t, func() bool { _, err := hasty.Info(t.Context()); return err == nil })
+	if err := ask(); err == nil || err.Error() != "no models here" { // after three times its patience
+		t.Errorf("a request that takes long: error %v, want the opener's", err)
+	}
+}
+
+// TestTooManyFiles lets an engine run out of file descriptors: it does not end, and serves again when
+// some are free.
+func TestTooManyFiles(t *testing.T) {
+	t.Setenv("HEADWATER_TEST_FILES", "24")
+	c, pid := engineProcess(t)
+	var open []net.Conn
+	for range 40 {
+		conn, err := net.Dial("unix", c.Socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, conn)
+	}
+	log := strings.TrimSuffix(c.Socket, ".sock") + ".log"
+	eventually(t, func() bool {
+		text, _ := os.ReadFile(log)
+		return strings.Contains(string(text), "too many open files; trying again")
+	})
+	time.Sleep(1200 * time.Millisecond) // it looks at its kernel meanwhile, which takes a file
+	for _, conn := range open {
+		conn.Close()
+	}
+	s, err := c.Info(t.Context())
+	if err != nil || s.PID != pid {
+		t.Errorf("afterwards: %+v, %v, want process %d", s, err, pid)
+	}
+	if text, _ := os.ReadFile(log); strings.Count(string(text), "trying again") > 3 {
+		t.Errorf("the log has a line for every attempt:\n%s", text)
+	}
+}
+
+// TestRemovedSocket: engines whose socket is removed or replaced end, and leave what is there by then.
+func TestRemovedSocket(t *testing.T) {
+	c, first := engineProcess(t)
+	pids := []int{first}
+	for range 3 {
+		if err := os.Remove(c.Socket); err != nil {
+			t.Fatal(err)
+		}
+		pid, _ := strconv.Atoi(strings.SplitN(filepath.Base(c.Socket), "-", 2)[0])
+		again, err := engine.Start{PID: pid}.Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := again.Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, s.PID)
+		t.Cleanup(func() { _ = syscall.Kill(s.PID, syscall.SIGKILL) })
+	}
+	last := pids[len(pids)-1]
+	eventually(t, func() bool {
+		for _, pid := range pids[:len(pids)-1] {
+			if engine.StartOf(pid) != "" {
+				return false
+			}
+		}
+		return true
+	})
+	if s, err := c.Info(t.Context()); err != nil || s.PID != last {
+		t.Errorf("the last engine: %+v, %v, want process %d", s, err, last)
+	}
+}
