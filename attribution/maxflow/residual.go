@@ -174,12 +174,12 @@ func (r *residual) reset(lo, hi int) {
 		bu, bv := uint64(1)<<(u&63), uint64(1)<<(v&63)
 		r.up[vu] &^= bu
 		r.sent[uv] &^= bv
-		// Cleared first: what was taken back may have made the room more than c by rounding.
-		r.down[uv] &^= bv
-		r.into[vu] &^= bu
 		if c > closed {
 			r.down[uv] |= bv
 			r.into[vu] |= bu
+		} else { // what was taken back may have made the room more than c by rounding
+			r.down[uv] &^= bv
+			r.into[vu] &^= bu
 		}
 	}
 	r.touched = r.touched[:0]
