@@ -104,7 +104,8 @@ func (r *residual) send(k, u, v int, amount float64) { r.sendAt(r.index(k, u, v)
 
 // sendAt is send for an edge whose index is known.
 func (r *residual) sendAt(at, k, u, v int, amount float64) {
-	room := r.room[u][at] - amount
+	had := r.room[u][at]
+	room := had - amount
 	r.room[u][at] = room
 	uv, vu := (u*r.layers+k)*r.words+v>>6, (v*r.layers+k)*r.words+u>>6
 	bu, bv := uint64(1)<<(u&63), uint64(1)<<(v&63)
@@ -114,8 +115,9 @@ func (r *residual) sendAt(at, k, u, v int, amount float64) {
 	}
 	if up := &r.up[vu]; *up&bu == 0 {
 		r.touched = append(r.touched, edge{int32(k), int32(u), int32(v)})
-		// amount may be more than closed and what the edge carries, as it is rounded, may not.
-		if r.capacity[u][at]-room > closed {
+		// amount may be more than closed and what the edge carries, as it is rounded, may not. It is at
+		// least what room has lost, and the capacity is further away.
+		if had-room > closed || r.capacity[u][at]-room > closed {
 			*up |= bu
 			r.sent[uv] |= bv
 		}
@@ -125,7 +127,7 @@ func (r *residual) sendAt(at, k, u, v int, amount float64) {
 // unsend takes amount back from edge (k,u,v).
 func (r *residual) unsend(k, u, v int, amount float64) {
 	at := r.index(k, u, v)
-	room := r.room[u][at] + amount
+	room := min(r.room[u][at]+amount, r.capacity[u][at]) // not more by rounding
 	r.room[u][at] = room
 	put(r.set(r.down, k, u), v, room > closed)
 	put(r.set(r.into, k, v), u, room > closed)
@@ -174,9 +176,6 @@ func (r *residual) reset(lo, hi int) {
 		bu, bv := uint64(1)<<(u&63), uint64(1)<<(v&63)
 		r.up[vu] &^= bu
 		r.sent[uv] &^= bv
-		// Cleared first: what was taken back may have made the room more than c by rounding.
-		r.down[uv] &^= bv
-		r.into[vu] &^= bu
 		if c > closed {
 			r.down[uv] |= bv
 			r.into[vu] |= bu

@@ -80,7 +80,7 @@ func Wild(most int, seed uint64) Maps {
 			case "denormal":
 				row[j] = math.Ldexp(rng.Float64(), -1000-rng.IntN(80))
 			default:
-				row[j] = math.Exp(scale * rng.NormFloat64())
+				row[j] = math.Exp(min(scale*rng.NormFloat64(), 690)) // no infinity
 			}
 		}
 		if name == "one-hot" || name != "equal" && kind < 4 && rng.IntN(2) == 0 {
@@ -88,7 +88,7 @@ func Wild(most int, seed uint64) Maps {
 		}
 		for j := range row {
 			if rounded {
-				row[j] = float64(float32(row[j]))
+				row[j] = float64(float32(min(row[j], math.MaxFloat32)))
 			}
 		}
 	})
