@@ -40,11 +40,12 @@ func (m *Model) openText(dir *checkpoint.Dir) error {
 	m.standIns = m.findStandIns(dir, specials, append(eos, m.spec.EOS...))
 	m.chatErr = fmt.Errorf("models: %s: the model has no chat template: it was not trained on conversations, or its files do not say how", dir.Name)
 	template, err := dir.ChatTemplate("")
-	if err == nil && template != "" {
-		m.chat, err = chat.New(template, specials)
-	}
 	if err != nil {
-		m.chatErr = fmt.Errorf("models: %s: %w", dir.Name, err)
+		m.chatErr = fmt.Errorf("models: %w", err)
+	} else if template != "" {
+		if m.chat, err = chat.New(template, specials); err != nil {
+			m.chatErr = fmt.Errorf("models: %s: %w", dir.ChatTemplateSource(), err)
+		}
 	}
 	return nil
 }

@@ -102,6 +102,17 @@ func (d *Dir) ChatTemplate(name string) (string, error) {
 	return text, nil
 }
 
+// ChatTemplateSource returns where the default chat template stands, for messages: the path of a file, or
+// that of tokenizer_config.json with the key.
+func (d *Dir) ChatTemplateSource() string {
+	for _, file := range []string{chatTemplatesDir + "/" + defaultTemplate + ".jinja", chatTemplateFile} {
+		if d.exists(file) {
+			return d.path(file)
+		}
+	}
+	return d.path(tokenizerConfigFile) + ": chat_template"
+}
+
 // templateFiles returns the templates that stand in files of their own, by name.
 func (d *Dir) templateFiles() (map[string]string, error) {
 	files := map[string]string{}

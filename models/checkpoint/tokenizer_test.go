@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -67,6 +68,30 @@ func TestSpecialTokens(t *testing.T) {
 				t.Errorf("error %v (-want +got):\n%s", err, diff)
 			}
 		})
+	}
+}
+
+// TestChatTemplateSource: the file that ChatTemplate reads is named.
+func TestChatTemplateSource(t *testing.T) {
+	for want, files := range map[string][]string{
+		"m/tokenizer_config.json: chat_template":    {"tokenizer_config.json"},
+		"m/chat_template.jinja":                     {"tokenizer_config.json", "chat_template.jinja", "additional_chat_templates/tool.jinja"},
+		"m/additional_chat_templates/default.jinja": {"additional_chat_templates/default.jinja", "chat_template.jinja"},
+	} {
+		fsys := fstest.MapFS{"config.json": {Data: []byte("{}")}, "model.safetensors": {Data: weights(t)}}
+		for _, file := range files {
+			fsys[file] = &fstest.MapFile{Data: []byte("{}")}
+		}
+		d, err := FromFS(fsys, "m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.ChatTemplateSource(); got != want {
+			t.Errorf("ChatTemplateSource = %s, want %s", got, want)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
