@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -28,7 +29,8 @@ func Measures() []Measure {
 
 // Report is what a run found.
 type Report struct {
-	// Methods are the lines: those measured, in the order asked for, random, and chance where there is evidence.
+	// Methods are the lines: those measured, in the order asked for, random, the two that rank by position, and chance where there is
+	// evidence.
 	Methods  []string  `json:"methods"`
 	Measures []Measure `json:"measures"`
 	// Groups are those of the cases, in the order in which they come, and "all" if there are several.
@@ -37,29 +39,52 @@ type Report struct {
 	Table [][][]Summary `json:"table"`
 	// Agreement is that of the methods over all cases.
 	Agreement Agreement `json:"agreement"`
-	// Cases is how many were measured, and Chosen of how many the model would have chosen the token explained.
-	Cases  int `json:"cases"`
-	Chosen int `json:"chosen"`
+	// Cases is how many were scored, and Chosen of how many of them the model would have chosen the token explained. Unproven were not
+	// scored because their changes do not prove their evidence, and Selection are those by which layers were chosen.
+	Cases     int `json:"cases"`
+	Chosen    int `json:"chosen"`
+	Unproven  int `json:"unproven"`
+	Selection int `json:"selection"`
+	// Proofs are what changes of the text did, by group; empty if no case has changes.
+	Proofs []Proofs `json:"proofs,omitempty"`
+	// Layers are the methods of one layer, layer by layer.
+	Layers []Layers `json:"layers,omitempty"`
 }
 
 // newReport summarises results.
-func newReport(opts Options, results []*Result) *Report {
-	r := &Report{Methods: slices.Clone(opts.Methods), Cases: len(results)}
+func newReport(opts Options, all []*Result) *Report {
+	r := &Report{Methods: slices.Clone(opts.Methods)}
+	var results, judged []*Result // scored, and all but those for choosing layers
 	has := map[string]bool{}
-	for _, x := range results {
+	for _, x := range all {
+		if x.Selection {
+			if x.Proof == nil || x.Proof.Proven() {
+				r.Selection++
+			}
+			continue
+		}
+		judged = append(judged, x)
 		if !slices.Contains(r.Groups, x.Group) {
 			r.Groups = append(r.Groups, x.Group)
 		}
+		if !x.scored() {
+			r.Unproven++
+			continue
+		}
+		results = append(results, x)
 		if x.Chosen {
 			r.Chosen++
 		}
-		for _, measures := range x.Measures {
+		for line, measures := range x.Measures {
 			for name := range measures {
-				has[name] = true
+				has[name], has[line] = true, true
 			}
 		}
-		if x.Measures[ChanceLine] != nil && !slices.Contains(r.Methods, ChanceLine) {
-			r.Methods = append(r.Methods, ChanceLine)
+	}
+	r.Cases = len(results)
+	for _, line := range []string{EarliestLine, LatestLine, ChanceLine} {
+		if has[line] {
+			r.Methods = append(r.Methods, line)
 		}
 	}
 	known := Measures()
@@ -74,21 +99,33 @@ func newReport(opts Options, results []*Result) *Report {
 	if len(r.Groups) > 1 {
 		r.Groups = append(r.Groups, "all")
 	}
-	for i, group := range r.Groups {
-		r.Table = append(r.Table, r.summarize(results, group, len(r.Groups) > 1 && i == len(r.Groups)-1))
+	for _, group := range r.Groups {
+		r.Table = append(r.Table, r.summarize(results, group))
+		if some := r.of(group, judged); slices.ContainsFunc(some, func(x *Result) bool { return x.Proof != nil }) {
+			r.Proofs = append(r.Proofs, proofsOf(group, some))
+		}
+	}
+	if len(r.Groups) > 0 {
+		r.Layers = layersOf(r, results)
 	}
 	r.agree(opts.Methods, results)
 	return r
 }
 
-// summarize returns the table of one group, or of all cases.
-func (r *Report) summarize(results []*Result, group string, all bool) [][]Summary {
+// of returns the results of a group.
+func (r *Report) of(group string, results []*Result) []*Result {
+	return slices.DeleteFunc(slices.Clone(results), func(x *Result) bool { return !x.in(group, r.Groups) })
+}
+
+// summarize returns the table of one group.
+func (r *Report) summarize(results []*Result, group string) [][]Summary {
 	table := make([][]Summary, len(r.Methods))
+	some := r.of(group, results)
 	for i, method := range r.Methods {
 		for _, measure := range r.Measures {
 			var values []float64
-			for _, x := range results {
-				if v, ok := x.Measures[method][measure.Name]; ok && (all || x.Group == group) {
+			for _, x := range some {
+				if v, ok := x.Measures[method][measure.Name]; ok {
 					values = append(values, float64(v))
 				}
 			}
@@ -98,15 +135,27 @@ func (r *Report) summarize(results []*Result, group string, all bool) [][]Summar
 	return table
 }
 
-// agree fills in how alike the methods are.
+// agree fills in how alike the methods rank the words of the texts.
 func (r *Report) agree(methods []string, results []*Result) {
 	scores := make([][][]float64, len(methods))
 	for i, name := range methods {
 		for _, x := range results {
-			scores[i] = append(scores[i], sizes(x.Scores[name]))
+			scores[i] = append(scores[i], sizes(at(x.Scores[name], x.Words)))
 		}
 	}
 	r.Agreement = Agree(methods, scores)
+}
+
+// PickedLayer returns the layer that is scored of a method of one layer, over all cases. ok is false for other methods, and if the
+// cases are of models that do not agree.
+func (r *Report) PickedLayer(method string) (layer int, ok bool) {
+	for _, l := range r.Layers {
+		if l.Method == method {
+			layer = l.Picked[len(l.Picked)-1]
+			return layer, layer >= 0
+		}
+	}
+	return 0, false
 }
 
 // At returns a summary by names. ok is false if the report does not have it.
@@ -148,31 +197,44 @@ func (r *Report) Ranked(measure string) []string {
 
 // Randomize explains the cases by a model and by one of the same shape with random weights, and returns for each method the rank correlation
 // of the sizes of their scores (Adebayo et al. 2018, §3.1): a method that shows what the model does has a correlation near 0, one that
-// shows the text, or the positions, has a high one. The random line says how far from 0 chance goes.
+// shows the text, or the positions, has a high one. The random line says how far from 0 chance goes. Only words count, no control tokens.
+//
+// What the model without random weights gave is taken from opts.Done where it is there; cases that are not scored are left out. Methods of
+// one layer are compared in the layer that is scored.
 func Randomize(ctx context.Context, m, random attribution.Model, cases []Case, opts Options) (map[string]Summary, error) {
 	if a, b := m.Info(), random.Info(); a.Layers != b.Layers || a.Vocab != b.Vocab || a.Hash == b.Hash {
 		return nil, fmt.Errorf("evaluate: the models must have one shape and other weights: %s has %d layers and %d tokens, %s %d and %d",
 			a.Name, a.Layers, a.Vocab, b.Name, b.Layers, b.Vocab)
 	}
-	opts.Methods, opts.Faithful, opts.References, opts.Done = opts.methods(), false, nil, nil
+	done := map[int]*Result{}
+	maps.Copy(done, opts.Done)
+	opts.Methods, opts.Faithful, opts.References, opts.Done = opts.methods(), false, nil, done
+	opts.OnResult = func(r *Result) error {
+		done[r.Case] = r
+		return nil
+	}
+	if _, err := Run(ctx, m, cases, opts); err != nil {
+		return nil, err
+	}
 	other := opts
 	other.Explain.Scoring.Seed++ // or the random line would agree with itself
 	first, second := map[string][][]float64{}, map[string][][]float64{}
 	for i, c := range cases {
-		a, err := opts.measure(ctx, m, i, c)
-		if err != nil {
-			return nil, fmt.Errorf("evaluate: case %d of %d: %w", i, len(cases), err)
+		a := done[i]
+		if !a.scored() {
+			continue
 		}
 		if c.Continuation == "" && !m.Info().Bidirectional {
 			c.Continuation = a.Token
 		}
-		b, err := other.measure(ctx, random, i, c)
+		c.Changes = nil // proven already, of the model as it is
+		b, err := other.measure(ctx, random, i, c, a.Picked)
 		if err != nil {
 			return nil, fmt.Errorf("evaluate: case %d of %d with random weights: %w", i, len(cases), err)
 		}
 		for _, name := range opts.Methods {
-			first[name] = append(first[name], sizes(a.Scores[name]))
-			second[name] = append(second[name], sizes(b.Scores[name]))
+			first[name] = append(first[name], sizes(at(a.Scores[name], a.Words)))
+			second[name] = append(second[name], sizes(at(b.Scores[name], a.Words)))
 		}
 	}
 	out := map[string]Summary{}

@@ -21,6 +21,11 @@ type Case struct {
 	Position *int `json:"position,omitempty"`
 	// Evidence are the bytes [begin,end) of the prompt that are known to decide the prediction.
 	Evidence [][2]int `json:"evidence,omitempty"`
+	// Changes prove the evidence: only a case in which they do is scored ([Proof]). Without any the
+	// evidence is believed.
+	Changes []Change `json:"changes,omitempty"`
+	// Selection marks a case by which the layer of methods of one layer is chosen; it is not scored.
+	Selection bool `json:"selection,omitempty"`
 }
 
 // Options says what to measure. The zero value measures the default methods against the evidence of each case.
@@ -33,6 +38,9 @@ type Options struct {
 	Faithful    bool
 	Draws, Beam int
 	Scoring     attribution.Scoring
+	// Least is how much of the prediction a change must move to decide it, as a part of it; see
+	// [Move.Decides]. Default ½.
+	Least float64
 	// Ties is how near two scores must be, as a part of the largest, to count as equal where they are compared with evidence, because
 	// rounding is no ranking. Default 0: only equal ones do.
 	Ties float64
@@ -53,40 +61,86 @@ type Result struct {
 	Token       string  `json:"token"`
 	Probability float64 `json:"probability"`
 	Chosen      bool    `json:"chosen"`
+	// Model is the hash of the model, and Selection whether the case is one for choosing layers.
+	Model     string `json:"model"`
+	Selection bool   `json:"selection,omitempty"`
+	// Proof is what the case's changes showed, nil if it has none. Without proof nothing is measured.
+	Proof *Proof `json:"proof,omitempty"`
+	// Words are the prompt tokens that are text: no control token can be evidence, so none is ranked or
+	// taken away. Ranked are those compared with the evidence, without words of form that decide.
+	Words  []int `json:"words,omitempty"`
+	Ranked []int `json:"ranked,omitempty"`
+	// ByLayer is the average precision of methods of one layer in each of Layers, by method; Picked is
+	// the layer scored, and LayerChosen whether cases with Selection chose it: it is the last otherwise.
+	Layers      []int              `json:"layers,omitempty"`
+	ByLayer     map[string][]Value `json:"by_layer,omitempty"`
+	Picked      map[string]int     `json:"picked,omitempty"`
+	LayerChosen bool               `json:"layer_chosen,omitempty"`
 	// Scores are the prompt's, [m], by method.
-	Scores map[string][]float64 `json:"scores"`
+	Scores map[string][]float64 `json:"scores,omitempty"`
 	// Measures are by method and name; see [Measures].
-	Measures map[string]map[string]Value `json:"measures"`
+	Measures map[string]map[string]Value `json:"measures,omitempty"`
 }
 
-// Chance is the name of the line that has what scores without any knowledge get, beside the methods.
-const ChanceLine = "chance"
+// scored is whether the case counts: its evidence is proven or believed, and it chose no layer.
+func (r *Result) scored() bool { return !r.Selection && (r.Proof == nil || r.Proof.Proven()) }
 
-// RandomLine is the method that every report has: random scores.
-const RandomLine = "random"
+// in is whether the case is of a group of a report, whose last one is all of them.
+func (r *Result) in(group string, groups []string) bool {
+	return r.Group == group || len(groups) > 1 && group == groups[len(groups)-1]
+}
 
-// Run measures methods on cases, one after the other. It returns a [attribution.UsageError] for options and cases that are wrong, naming the
-// case, an error of the model, and one that wraps ctx.Err(); the report then has the cases before it.
+// Lines that stand beside the methods, of scores that know nothing of the text.
+const (
+	// ChanceLine is the mean over all orders of the tokens.
+	ChanceLine = "chance"
+	// RandomLine is the method that every report has: random scores.
+	RandomLine = "random"
+	// EarliestLine and LatestLine rank by position: evidence that stands early, or late, needs no method.
+	EarliestLine = "earliest first"
+	LatestLine   = "latest first"
+)
+
+// Run measures methods on cases, first those with Selection, one after the other. It returns a
+// [attribution.UsageError] for options and cases that are wrong, naming the case, an error of the model,
+// and one that wraps ctx.Err(); the report then has the cases before it.
+//
+// A case with changes is proven first, which costs two passes for each, and only then explained. Of
+// methods of one layer the scores are those of one layer, chosen by the cases with Selection:
+// the one with the highest average precision over all of them, whatever their group.
 func Run(ctx context.Context, m attribution.Model, cases []Case, opts Options) (*Report, error) {
 	opts.Methods = opts.methods()
-	var results []*Result
-	for i, c := range cases {
-		r := opts.Done[i]
-		if r == nil {
-			var err error
-			if r, err = opts.measure(ctx, m, i, c); err != nil {
-				return newReport(opts, results), fmt.Errorf("evaluate: case %d of %d: %w", i, len(cases), err)
+	results := make([]*Result, len(cases))
+	done := func() []*Result {
+		return slices.DeleteFunc(slices.Clone(results), func(r *Result) bool { return r == nil })
+	}
+	model := m.Info().Hash
+	var picked map[string]int
+	measured := 0
+	for _, selection := range []bool{true, false} {
+		for i, c := range cases {
+			if c.Selection != selection {
+				continue
 			}
-			if opts.OnResult != nil {
-				if err := opts.OnResult(r); err != nil {
-					return newReport(opts, results), err
+			r := opts.Done[i]
+			if r == nil {
+				var err error
+				if r, err = opts.measure(ctx, m, i, c, picked); err != nil {
+					return newReport(opts, done()), fmt.Errorf("evaluate: case %d of %d: %w", i, len(cases), err)
+				}
+				if opts.OnResult != nil {
+					if err := opts.OnResult(r); err != nil {
+						return newReport(opts, done()), err
+					}
 				}
 			}
+			results[i] = r
+			measured++
+			if opts.OnProgress != nil {
+				opts.OnProgress(trace.Progress{Stage: "measuring methods", Unit: "case", Done: measured, Total: len(cases)})
+			}
 		}
-		results = append(results, r)
-		if opts.OnProgress != nil {
-			opts.OnProgress(trace.Progress{Stage: "measuring methods", Unit: "case", Done: i + 1, Total: len(cases)})
-		}
+		picked = pick(model, opts.Methods, done())
 	}
 	return newReport(opts, results), nil
 }
@@ -103,24 +157,29 @@ func (o Options) methods() []string {
 	return names
 }
 
-// measure explains one case by every method and measures the result.
-func (o Options) measure(ctx context.Context, m attribution.Model, i int, c Case) (*Result, error) {
+// measure proves and explains one case, and measures the result. picked are the layers of methods of one
+// layer, the last one if it says nothing.
+func (o Options) measure(ctx context.Context, m attribution.Model, i int, c Case, picked map[string]int) (*Result, error) {
+	r := &Result{Case: i, Group: c.Group, Model: m.Info().Hash, Selection: c.Selection}
+	if len(c.Changes) > 0 {
+		if err := o.prove(ctx, m, c, r); err != nil || !r.Proof.Proven() {
+			return r, err
+		}
+	}
+	if c.Selection {
+		o.Methods = slices.DeleteFunc(slices.Clone(o.Methods), func(name string) bool { return !oneLayer(name) })
+		o.References, o.Faithful = nil, false
+		if len(o.Methods) == 0 {
+			return r, nil
+		}
+	}
 	e, err := o.explain(ctx, m, c)
 	if err != nil {
 		return nil, err
 	}
-	step := e.Steps[0]
-	r := &Result{
-		Case: i, Group: c.Group, Token: step.Text, Probability: step.Probability, Scores: map[string][]float64{}, Measures: map[string]map[string]Value{},
-	}
-	r.Chosen = len(step.Alternatives) > 0 && step.Alternatives[0].ID == step.ID
-	for _, name := range o.Methods {
-		res := e.Methods[name]
-		r.Scores[name] = res.Row(0, res.Top())
-		r.Measures[name] = map[string]Value{}
-	}
-	if err := r.align(e.Prompt, c, o.Ties); err != nil {
-		return nil, err
+	r.describe(e)
+	if err := o.align(e, c, r, picked); err != nil || c.Selection {
+		return r, err
 	}
 	if o.Faithful {
 		if err := o.remove(ctx, m, e, r); err != nil {
@@ -128,18 +187,66 @@ func (o Options) measure(ctx context.Context, m attribution.Model, i int, c Case
 		}
 	}
 	for _, reference := range o.References {
+		res := e.Methods[reference]
 		for _, name := range o.Methods {
-			r.Measures[name]["correlation with "+reference] = correlation(r.Scores[name], e.Methods[reference])
+			r.Measures[name]["correlation with "+reference] = r.correlation(r.Scores[name], res.Row(0, res.Top()))
 		}
 	}
 	return r, nil
+}
+
+// describe fills in what was explained, and which tokens are text.
+func (r *Result) describe(e *attribution.Explanation) {
+	step := e.Steps[0]
+	r.Token, r.Probability = step.Text, step.Probability
+	r.Chosen = len(step.Alternatives) > 0 && step.Alternatives[0].ID == step.ID
+	r.Words = nil
+	for j, special := range e.Prompt.Special {
+		if !special {
+			r.Words = append(r.Words, j)
+		}
+	}
+}
+
+// prove fills in what the changes of a case show of the token that is explained.
+func (o Options) prove(ctx context.Context, m attribution.Model, c Case, r *Result) error {
+	p, ok := m.(attribution.Predictor)
+	if head := m.Info().Head; !ok || head != trace.NextToken && head != trace.MaskedToken {
+		return fmt.Errorf("the changes of a case need a model that predicts tokens of other texts, and %s does not", m.Info().Name)
+	}
+	o.Methods, o.References = []string{"raw"}, nil // one pass, to learn what is explained
+	e, err := o.explain(ctx, m, c)
+	if err != nil {
+		return err
+	}
+	r.describe(e)
+	x := prover{model: p, c: c, prompt: e.Prompt, specials: o.Explain.Specials, position: position(e), answer: e.Steps[0].ID, least: o.Least}
+	if o.Explain.Chat {
+		x.specials = trace.SpecialsOff // the conversation has them
+	}
+	if x.least == 0 {
+		x.least = defaultLeast
+	}
+	r.Proof, err = x.prove(ctx)
+	return err
+}
+
+// position is the target whose prediction is explained.
+func position(e *attribution.Explanation) int {
+	if at := e.Steps[0].Position; at != nil {
+		return *at
+	}
+	return len(e.Prompt.IDs) - 1
 }
 
 // explain explains the case's prediction by the methods and references.
 func (o Options) explain(ctx context.Context, m attribution.Model, c Case) (*attribution.Explanation, error) {
 	opts := o.Explain
 	opts.Methods = slices.Concat(o.Methods, o.References)
-	opts.MaxTokens, opts.Continuation, opts.Contrast = 1, c.Continuation, c.Contrast
+	opts.MaxTokens, opts.Continuation, opts.Contrast = 1, c.Continuation, ""
+	if slices.ContainsFunc(opts.Methods, isScorer) { // it is an error without any
+		opts.Contrast = c.Contrast
+	}
 	opts.OnStep, opts.OnProgress, opts.Positions = nil, nil, nil
 	if c.Continuation != "" {
 		opts.MaxTokens = 0
@@ -173,28 +280,125 @@ func replaces(name string) bool {
 	return err == nil && s.Info().Replaces
 }
 
-// align compares every method's scores with the evidence, if there is any.
-func (r *Result) align(p attribution.Prompt, c Case, ties float64) error {
-	if len(c.Evidence) == 0 {
-		return nil
+// align takes every method's scores, of one layer those picked, and compares them with the evidence, if
+// there is any.
+func (o Options) align(e *attribution.Explanation, c Case, r *Result, picked map[string]int) error {
+	cue, err := r.cues(e.Prompt, c)
+	if err != nil {
+		return err
 	}
-	cue, n := make([]bool, len(p.IDs)), 0
-	for j, o := range p.Offsets {
-		for _, e := range c.Evidence {
-			if o[0] < e[1] && e[0] < o[1] && !cue[j] {
-				cue[j], n = true, n+1
+	r.Scores, r.Measures = map[string][]float64{}, map[string]map[string]Value{}
+	for _, name := range o.Methods {
+		res := e.Methods[name]
+		level := res.Top()
+		if oneLayer(name) {
+			level = r.pickLevel(name, res, picked)
+			if cue != nil {
+				r.alignLayers(name, res, cue, o.Ties)
 			}
 		}
+		r.Scores[name], r.Measures[name] = res.Row(0, level), map[string]Value{}
 	}
-	if n == 0 {
-		return fmt.Errorf("no token of the prompt lies in the evidence %v", c.Evidence)
+	if c.Selection {
+		r.Scores, r.Measures = nil, nil
+		return nil
+	}
+	r.addPositions(len(e.Prompt.IDs))
+	if cue == nil {
+		return nil
+	}
+	n := 0
+	for _, is := range cue {
+		if is {
+			n++
+		}
 	}
 	for name, scores := range r.Scores {
-		Align(tied(sizes(scores), ties), cue).addTo(r.Measures[name])
+		cues := Align(tied(sizes(at(scores, r.Ranked)), o.Ties), cue)
+		if name == EarliestLine || name == LatestLine {
+			cues.Dot = nothing // ranks are no shares
+		}
+		cues.addTo(r.Measures[name])
 	}
 	r.Measures[ChanceLine] = map[string]Value{}
 	Chance(len(cue), n).addTo(r.Measures[ChanceLine])
 	return nil
+}
+
+// isScorer is whether a method asks the model about one prediction.
+func isScorer(name string) bool {
+	m, err := attribution.LookupMethod(name)
+	return err == nil && m.Scorer != ""
+}
+
+// cues fills in which tokens are ranked, and returns which of them are evidence; nil without evidence.
+func (r *Result) cues(p attribution.Prompt, c Case) ([]bool, error) {
+	var form [][2]int
+	if r.Proof != nil {
+		form = r.Proof.deciding()
+	}
+	touches := func(j int, spans [][2]int) bool {
+		return slices.ContainsFunc(spans, func(s [2]int) bool { return overlaps(p.Offsets[j], s) })
+	}
+	var cue []bool
+	for _, j := range r.Words {
+		is := touches(j, c.Evidence)
+		if is || !touches(j, form) {
+			r.Ranked, cue = append(r.Ranked, j), append(cue, is)
+		}
+	}
+	if len(c.Evidence) == 0 {
+		return nil, nil
+	}
+	if !slices.Contains(cue, true) {
+		return nil, fmt.Errorf("no token of the prompt lies in the evidence %v", c.Evidence)
+	}
+	return cue, nil
+}
+
+// pickLevel notes which layer of a method of one layer is scored, and returns its level.
+func (r *Result) pickLevel(name string, res *attribution.Result, picked map[string]int) int {
+	level := res.Top()
+	if layer, ok := picked[name]; ok {
+		if k := slices.Index(res.Layers, layer); k >= 0 {
+			level, r.LayerChosen = k, true
+		}
+	}
+	if r.Picked == nil {
+		r.Picked = map[string]int{}
+	}
+	r.Picked[name], r.Layers = res.Layers[level], res.Layers
+	return level
+}
+
+// alignLayers compares every layer of a method with the evidence.
+func (r *Result) alignLayers(name string, res *attribution.Result, cue []bool, ties float64) {
+	if r.ByLayer == nil {
+		r.ByLayer = map[string][]Value{}
+	}
+	for k := range res.Layers {
+		cues := Align(tied(sizes(at(res.Row(0, k), r.Ranked)), ties), cue)
+		r.ByLayer[name] = append(r.ByLayer[name], Value(cues.AveragePrecision))
+	}
+}
+
+// addPositions adds the lines that rank n tokens by position.
+func (r *Result) addPositions(n int) {
+	early, late := make([]float64, n), make([]float64, n)
+	for j := range n {
+		early[j], late[j] = float64(n-j), float64(j+1)
+	}
+	r.Scores[EarliestLine], r.Scores[LatestLine] = early, late
+	r.Measures[EarliestLine], r.Measures[LatestLine] = map[string]Value{}, map[string]Value{}
+}
+
+// at returns the scores of some tokens.
+func at(scores []float64, tokens []int) []float64 {
+	out := make([]float64, len(tokens))
+	for i, j := range tokens {
+		out[i] = scores[j]
+	}
+	return out
 }
 
 // tied returns scores, none negative, with those made equal that follow one another in falling order by no more than a part of the largest.
@@ -219,18 +423,25 @@ func (c Cues) addTo(m map[string]Value) {
 	m["rank"], m["share on evidence"] = Value(c.Rank), c.Dot
 }
 
+// textOnly is a Remover whose control tokens stay where they are.
+type textOnly struct {
+	Remover
+	words []int
+}
+
+func (t textOnly) Removable() []int {
+	return slices.DeleteFunc(t.Remover.Removable(), func(j int) bool { return !slices.Contains(t.words, j) })
+}
+
 // remove takes tokens away by every method's ranking.
 func (o Options) remove(ctx context.Context, m attribution.Model, e *attribution.Explanation, r *Result) error {
-	step := e.Steps[0]
-	position := len(e.Prompt.IDs) - 1
-	if step.Position != nil {
-		position = *step.Position
-	}
-	text, err := attribution.NewRemoval(ctx, m, trace.Query{IDs: e.Prompt.IDs, Objective: trace.Objective{Position: position, Token: step.ID}}, o.Scoring)
+	objective := trace.Objective{Position: position(e), Token: e.Steps[0].ID}
+	removal, err := attribution.NewRemoval(ctx, m, trace.Query{IDs: e.Prompt.IDs, Objective: objective}, o.Scoring)
 	if err != nil {
 		return err
 	}
-	for _, name := range o.Methods {
+	text := textOnly{removal, r.Words}
+	for _, name := range slices.Concat(o.Methods, []string{EarliestLine, LatestLine}) {
 		f, err := Faithful(ctx, text, r.Scores[name], o.Draws)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -258,9 +469,9 @@ func (f *Faithfulness) addTo(m map[string]Value, o Options) {
 	}
 }
 
-// correlation returns the rank correlation of the sizes of scores with a reference's.
-func correlation(scores []float64, reference *attribution.Result) Value {
-	if rho, ok := Spearman(sizes(scores), sizes(reference.Row(0, reference.Top()))); ok {
+// correlation returns the rank correlation of the sizes of two rows, over the words of the text.
+func (r *Result) correlation(a, b []float64) Value {
+	if rho, ok := Spearman(sizes(at(a, r.Words)), sizes(at(b, r.Words))); ok {
 		return Value(rho)
 	}
 	return nothing

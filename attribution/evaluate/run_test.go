@@ -103,7 +103,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"raw", "random", "chance"}, report.Methods); diff != "" || report.Cases != 2 || report.Chosen != 1 {
+	if diff := cmp.Diff([]string{"raw", "random", "earliest first", "latest first", "chance"}, report.Methods); diff != "" || report.Cases != 2 || report.Chosen != 1 {
 		t.Errorf("methods (-want +got):\n%s%d cases, %d chosen", diff, report.Cases, report.Chosen)
 	}
 	if diff := cmp.Diff([]string{"one", "two", "all"}, report.Groups); diff != "" {
@@ -133,11 +133,11 @@ func TestRun(t *testing.T) {
 		near(t, c.group+" "+c.method+" "+c.measure, s.Mean, c.want, 1e-12)
 	}
 	for _, measure := range []string{"average precision", "rank"} { // high is good, and low
-		if got := report.Ranked(measure); len(got) != 3 || got[0] != "raw" {
+		if got := report.Ranked(measure); len(got) != 5 || got[0] != "raw" {
 			t.Errorf("ranked by %s %v; want raw first", measure, got)
 		}
 	}
-	if got := report.Ranked("AOPC"); len(got) != 2 || report.Ranked("beauty") != nil {
+	if got := report.Ranked("AOPC"); len(got) != 4 || report.Ranked("beauty") != nil {
 		t.Errorf("ranked by AOPC %v; chance has none, and nobody has what is not measured", got)
 	}
 	near(t, "agreement with itself", report.Agreement.Spearman[0][0].Mean, 1, 1e-12)

@@ -16,7 +16,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/planted"
-	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 // benchFlags are the flags of headwater bench methods.
@@ -58,12 +57,19 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 		Use:   "methods [--methods NAMES] [--input FILE]",
 		Short: "score methods on sentences whose evidence is known",
 		Long: "Methods explains held-out sentences of the embedded model's grammar, which says what decides each answer, and compares every\n" +
-			"method's scores with that evidence: average precision, rank and share, by kind, beside random scores and chance, with 95 %\n" +
-			"confidence; and what a token costs. Scorers compare the answer with its foil. With --input it takes cases of yours, a line of\n" +
-			`JSON each: {"group":…,"prompt":…,"continuation":…,"contrast":…,"position":…,"evidence":[[begin,end],…]}, in bytes of the prompt.` + "\n" +
+			"method's scores with that evidence: average precision, rank and share, by kind, with 95 % confidence, beside random scores,\n" +
+			"chance, and the words from the first to the last and back; and what a token costs. Control tokens are not ranked. Scorers\n" +
+			"compare the answer with its foil.\n\n" +
+			"Evidence is proven by intervention: each word is changed, and only sentences in which each piece of evidence moves the answer\n" +
+			"and no other word does are scored. Methods of one layer are scored in the layer that did best on other sentences, as many of\n" +
+			"each kind but 50 at most; all layers are printed.\n\n" +
+			"With --input it takes cases of yours, a line of JSON each, in bytes of the prompt:\n" +
+			`{"group":…,"prompt":…,"continuation":…,"contrast":…,"position":…,"evidence":[[begin,end],…],"selection":…,` + "\n" +
+			`"changes":[{"span":[begin,end],"text":…,"answer":…},…]}` + "\n" +
+			"A change puts a text of as many tokens in the place of a span, and answer is the token that is then right, if one is. Cases with\n" +
+			"selection choose the layers and are not scored; without any, methods of one layer are scored in the last one.\n\n" +
 			"With --planted it takes circuits whose weights are set by hand, of which it is certain what decides an answer; --model planted-sum\n" +
-			"is one of them. Of a trained model evidence says what should matter: it may carry that through other positions, so a low score does\n" +
-			"not prove a method wrong.",
+			"is one of them. A trained model may carry evidence through other positions, so a low score does not prove a method wrong.",
 		Example: `  headwater bench methods --cases 20
   headwater bench methods --methods rollout,value-zeroing,gradient-x-input --faithful
   headwater bench methods --planted
@@ -154,6 +160,7 @@ func (p *program) bench(ctx context.Context, f benchFlags) (err error) {
 		return err
 	}
 	m, cases, info := parts[0].model, joined(parts), describe(parts)
+	scored := slices.DeleteFunc(slices.Clone(cases), func(c evaluate.Case) bool { return c.Selection })
 	opts := f.options()
 	line := p.progress()
 	defer line.clear()
@@ -175,7 +182,7 @@ func (p *program) bench(ctx context.Context, f benchFlags) (err error) {
 	}
 	if f.timed > 0 && !f.planted {
 		line.show("measuring time")
-		if report.Cost, err = costs(ctx, m, spread(cases, f.timed), opts); err != nil {
+		if report.Cost, err = costs(ctx, m, spread(scored, f.timed), opts); err != nil {
 			return err
 		}
 	}
@@ -205,7 +212,7 @@ func (f *benchFlags) options() evaluate.Options {
 		opts.Draws = 8
 	}
 	if f.planted || f.circuit() {
-		opts.Ties = plantedTies
+		opts.Ties, opts.Least = plantedTies, plantedLeast
 	}
 	return opts
 }
@@ -218,75 +225,6 @@ func (p *program) randomize(ctx context.Context, f benchFlags, m *models.Model, 
 		return nil, err
 	}
 	return evaluate.Randomize(ctx, m, other, cases, opts)
-}
-
-// benchCases returns the cases of a file, of a circuit or of the grammar.
-func (p *program) benchCases(ctx context.Context, f benchFlags, m attribution.Model) ([]evaluate.Case, error) {
-	if f.circuit() {
-		return plantedCases(f.model, f.cases, f.seed, !f.noContrast)
-	}
-	if f.input == "" {
-		return grammarCases(m, f.cases, f.seed, !f.noContrast), nil
-	}
-	input, name, err := p.openInput(ctx, f.input)
-	if err != nil {
-		return nil, err
-	}
-	defer input.Close()
-	var cases []evaluate.Case
-	for l, err := range lines(input, name) {
-		if err != nil {
-			return nil, err
-		}
-		if len(strings.TrimSpace(string(l.text))) == 0 {
-			continue
-		}
-		c, err := readCase(l.text)
-		if err != nil {
-			return nil, fmt.Errorf("%s line %d: %w", name, l.number, err)
-		}
-		if f.noContrast {
-			c.Contrast = ""
-		}
-		cases = append(cases, c)
-	}
-	if len(cases) == 0 {
-		return nil, fmt.Errorf("%s has no cases", name)
-	}
-	return cases, nil
-}
-
-// grammarCases are the first answers of held-out sentences, n of each kind, whose answers are one token; with contrast the first foil that
-// is one token, too.
-func grammarCases(m attribution.Model, n int, seed uint64, contrast bool) []evaluate.Case {
-	var cases []evaluate.Case
-	for _, kind := range tiny.Kinds() {
-		taken := 0
-		for _, d := range tiny.New(tiny.HeldOut).Test(kind, min(2*n+20, tiny.MaxTest), seed) {
-			a := d.Answers[0]
-			if taken == n || !oneToken(m, " "+d.Words[a.Word]) {
-				continue
-			}
-			taken++
-			c := evaluate.Case{Group: kind.String(), Prompt: d.Prompt(a), Continuation: " " + d.Words[a.Word]}
-			foil := slices.IndexFunc(a.Alternatives, func(word string) bool { return oneToken(m, " "+word) })
-			if contrast && foil >= 0 {
-				c.Contrast = " " + a.Alternatives[foil]
-			}
-			for _, e := range a.Evidence {
-				begin, end := d.BareSpan(e.Word)
-				c.Evidence = append(c.Evidence, [2]int{begin, end})
-			}
-			cases = append(cases, c)
-		}
-	}
-	return cases
-}
-
-// oneToken is whether a text is one token.
-func oneToken(m attribution.Model, text string) bool {
-	tokens, err := m.Encode(text, trace.SpecialsOff)
-	return err == nil && len(tokens) == 1
 }
 
 // spread returns n of the cases, evenly.
@@ -302,6 +240,9 @@ func spread(cases []evaluate.Case, n int) []evaluate.Case {
 // write writes tables for people.
 func (r benchReport) write(w io.Writer) error {
 	fmt.Fprintf(w, "%d cases on %s (%s); the model would have chosen the answer in %d.\n", r.Cases, r.Model.Name, r.Model.Backend, r.Chosen)
+	if r.Unproven > 0 {
+		fmt.Fprintf(w, "%d more are not scored: changing words does not prove their evidence.\n", r.Unproven)
+	}
 	if r.Model.Note != "" {
 		fmt.Fprintf(w, "%s\n", r.Model.Note)
 	}
@@ -309,6 +250,9 @@ func (r benchReport) write(w io.Writer) error {
 		if rule, ok := r.Rules[group]; ok {
 			fmt.Fprintf(w, "  %s: %s\n", group, rule)
 		}
+	}
+	if err := r.writeProofs(w); err != nil {
+		return err
 	}
 	for _, measure := range r.Measures {
 		better := "high is good"
@@ -319,7 +263,7 @@ func (r benchReport) write(w io.Writer) error {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprintf(t, "method\t%s\n", strings.Join(r.Groups, "\t"))
 		for _, name := range r.Ranked(measure.Name) {
-			fmt.Fprint(t, name)
+			fmt.Fprint(t, r.withLayer(name))
 			for _, group := range r.Groups {
 				s, _ := r.At(group, name, measure.Name)
 				fmt.Fprintf(t, "\t%s", cell(s))
@@ -329,6 +273,9 @@ func (r benchReport) write(w io.Writer) error {
 		if err := t.Flush(); err != nil {
 			return err
 		}
+	}
+	if err := r.writeLayers(w); err != nil {
+		return err
 	}
 	if err := r.writeRandomized(w); err != nil {
 		return err

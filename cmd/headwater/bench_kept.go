@@ -52,7 +52,7 @@ func openKept(path string, info trace.Info, cases []evaluate.Case, opts evaluate
 // headOf says which run it is.
 func headOf(info trace.Info, cases []evaluate.Case, opts evaluate.Options) (keptHead, error) {
 	text, err := json.Marshal([]any{
-		info.Hash, info.Backend, cases, opts.Methods, opts.Explain, opts.Faithful, opts.Draws, opts.Beam, opts.Ties, opts.Scoring, opts.References,
+		info.Hash, info.Backend, cases, opts.Methods, opts.Explain, opts.Faithful, opts.Draws, opts.Beam, opts.Ties, opts.Least, opts.Scoring, opts.References,
 	})
 	sum := sha256.Sum256(text)
 	return keptHead{hex.EncodeToString(sum[:])}, err

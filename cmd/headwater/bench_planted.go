@@ -60,7 +60,12 @@ func (f *benchFlags) circuit() bool {
 // its norms, which do nothing else, leaves up to 1e-13 of the largest.
 const plantedTies = 1e-9
 
-// plantedCases are n texts of the circuit of that name; with contrast each has its foil.
+// plantedLeast is how much of an answer's logit a word of evidence moves at least, as a part of it: of the sum 1 of 19. No other word
+// moves it by more than rounding.
+const plantedLeast = 0.01
+
+// plantedCases are n texts of the circuit of that name, and as many others that choose layers but 50 at most; with contrast each has its
+// foil. One other word in the place of each word proves the evidence.
 func plantedCases(name string, n int, seed uint64, contrast bool) ([]evaluate.Case, error) {
 	c, err := planted.Lookup(name)
 	if err != nil {
@@ -68,17 +73,30 @@ func plantedCases(name string, n int, seed uint64, contrast bool) ([]evaluate.Ca
 	}
 	var cases []evaluate.Case
 	for _, t := range c.Texts(n, seed) {
-		e := evaluate.Case{Group: groupOf(c), Prompt: t.Prompt(), Continuation: " " + t.Answer}
-		if contrast {
-			e.Contrast = " " + t.Foil
-		}
-		for _, i := range t.Evidence {
-			begin, end := t.Span(i)
-			e.Evidence = append(e.Evidence, [2]int{begin, end})
-		}
+		cases = append(cases, plantedCase(c, t, contrast))
+	}
+	for _, t := range c.Texts(min(n, maxSelection), otherSeed(seed)) {
+		e := plantedCase(c, t, contrast)
+		e.Selection = true
 		cases = append(cases, e)
 	}
 	return cases, nil
+}
+
+// plantedCase is one text of a circuit.
+func plantedCase(c *planted.Circuit, t planted.Text, contrast bool) evaluate.Case {
+	e := evaluate.Case{Group: groupOf(c), Prompt: t.Prompt(), Continuation: " " + t.Answer}
+	if contrast {
+		e.Contrast = " " + t.Foil
+	}
+	for i := range t.Words {
+		begin, end := t.Span(i)
+		if slices.Contains(t.Evidence, i) {
+			e.Evidence = append(e.Evidence, [2]int{begin, end})
+		}
+		e.Changes = append(e.Changes, evaluate.Change{Span: [2]int{begin, end}, Text: c.Others(t, i)[0]})
+	}
+	return e
 }
 
 // joined are the cases of all parts.

@@ -2,19 +2,28 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/planted"
+	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 // A line for every method asked for, random and chance; numbers of every kind; equal numbers in a second run.
 func TestBenchMethods(t *testing.T) {
 	args := []string{"bench", "methods", "--methods", "raw,occlusion", "--cases", "2", "--timed", "0"}
 	table := mustExecute(t, "", args...)
-	for _, want := range []string{"8 cases on tiny (go)", "agreement", "copying", "average precision (high is good", "occlusion  ", "random  ", "chance  "} {
+	for _, want := range []string{
+		"cases on tiny (go)", "proof of the evidence", "2 of 2", "agreement", "copying", "average precision (high is good",
+		"raw, layer 3", "occlusion  ", "random  ", "chance  ", "earliest first  ", "latest first  ", "best in hindsight, not a score",
+	} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table lacks %q:\n%s", want, table)
 		}
@@ -27,16 +36,20 @@ func TestBenchMethods(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		t.Fatal(err)
 	}
-	if s, ok := r.At("all", "occlusion", "AOPC"); !ok || s.N != 4 {
+	n := r.Cases
+	if len(r.Proofs) != 5 || r.Proofs[4].Cases != 4 || n+r.Unproven != 4 || n < 3 {
+		t.Fatalf("%d cases, %d unproven, proofs %+v", n, r.Unproven, r.Proofs)
+	}
+	if s, ok := r.At("all", "occlusion", "AOPC"); !ok || s.N != n {
 		t.Errorf("AOPC of occlusion %+v, %v", s, ok)
 	}
-	if s, ok := r.At("all", "occlusion", "correlation with gradient"); !ok || s.N != 4 {
+	if s, ok := r.At("all", "occlusion", "correlation with gradient"); !ok || s.N != n {
 		t.Errorf("correlation with gradient %+v, %v", s, ok)
 	}
 	if s, ok := r.At("all", "chance", "average precision"); !ok || !(s.Mean > .1 && s.Mean < .6) {
 		t.Errorf("chance %+v, %v", s, ok)
 	}
-	if r.Randomized["raw"].N != 4 || !(r.Cost["raw"].Milliseconds > 0) || r.Cost[plainLine].Multiple != 1 {
+	if r.Randomized["raw"].N != n || !(r.Cost["raw"].Milliseconds > 0) || r.Cost[plainLine].Multiple != 1 {
 		t.Errorf("randomized %+v, cost %+v", r.Randomized, r.Cost)
 	}
 }
@@ -53,6 +66,11 @@ func TestBenchPlanted(t *testing.T) {
 	if n := 3 * len(planted.Names()); r.Cases != n || r.Chosen != n || len(r.Groups) != len(planted.Names())+1 || r.Cost != nil || !strings.Contains(r.Rules["sum"], "two numbers") {
 		t.Errorf("%d cases, %d chosen, groups %v, cost %v, rules %v", r.Cases, r.Chosen, r.Groups, r.Cost, r.Rules)
 	}
+	for _, p := range r.Proofs {
+		if p.Proven != p.Cases || p.Evidence.Deciding != p.Evidence.Words || p.Others.Deciding != 0 || p.Others.Most > 1e-5 {
+			t.Errorf("%s is not proven: %+v", p.Group, p)
+		}
+	}
 	if again := mustExecute(t, "", append(args, "--planted", "--resume", file)...); again != text {
 		t.Errorf("what was kept gives another report:\n%s\n%s", text, again)
 	}
@@ -68,6 +86,96 @@ func TestBenchPlanted(t *testing.T) {
 	}
 }
 
+// Sentences of the grammar are as many that choose layers as are scored, no text twice; each word has changes, each piece of evidence is
+// a token, and the lists ask for several of their places.
+func TestGrammarCases(t *testing.T) {
+	m, err := models.Open("tiny", models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 12
+	cases := grammarCases(m, n, 3, true)
+	prompts, count, places := map[string]bool{}, map[string]int{}, map[int]bool{}
+	for _, c := range cases {
+		if prompts[c.Prompt] {
+			t.Errorf("%q comes twice", c.Prompt)
+		}
+		prompts[c.Prompt] = true
+		count[fmt.Sprint(c.Group, " ", c.Selection)]++
+		tokens, err := m.Encode(c.Prompt, trace.SpecialsOff)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range c.Evidence {
+			inside := 0
+			for _, token := range tokens {
+				if token.Begin < e[1] && e[0] < token.End {
+					inside++
+				}
+			}
+			if inside != 1 {
+				t.Errorf("%q: evidence %v is %d tokens", c.Prompt, e, inside)
+			}
+		}
+		changed := map[[2]int]bool{}
+		for _, change := range c.Changes {
+			changed[change.Span] = true
+			if fits, err := change.Fits(m, c.Prompt, trace.SpecialsAuto); err != nil || !fits {
+				t.Errorf("%q: %+v does not fit: %v", c.Prompt, change, err)
+			}
+		}
+		if words := len(strings.Fields(c.Prompt)); len(changed) < words-2 { // some in pieces have no match
+			t.Errorf("%q: %d of %d words are changed", c.Prompt, len(changed), words)
+		}
+		if c.Group == "copying" {
+			places[c.Evidence[0][0]] = true
+		}
+	}
+	for _, kind := range tiny.Kinds() {
+		if a, b := count[fmt.Sprint(kind, " ", false)], count[fmt.Sprint(kind, " ", true)]; a != n || b != n {
+			t.Errorf("%v: %d are scored and %d choose layers, want %d each", kind, a, b, n)
+		}
+	}
+	if len(places) < n/2 {
+		t.Errorf("lists are asked for places %v only", places)
+	}
+}
+
+// A list is copied by place: the word before the one that is copied, which was its cue once, decides nothing, and no case with it is
+// scored.
+func TestOldCuesAreNotProven(t *testing.T) {
+	m, err := models.Open("tiny", models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := slices.DeleteFunc(grammarCases(m, 8, 1, true), func(c evaluate.Case) bool { return c.Selection || c.Group != "copying" })
+	opts := evaluate.Options{Methods: []string{"raw"}}
+	right, err := evaluate.Run(t.Context(), m, cases, opts)
+	if err != nil || right.Cases < 7 {
+		t.Fatalf("%d of 8 are proven, %v", right.Cases, err)
+	}
+	var old []evaluate.Case
+	for _, c := range cases {
+		end := c.Evidence[0][0] - 1
+		begin := strings.LastIndexByte(c.Prompt[:end], ' ') + 1
+		if c.Prompt[begin:end] == ":" { // of the first word; it says that a list begins, and decides with some words in its place
+			continue
+		}
+		c.Evidence = append(c.Evidence, [2]int{begin, end})
+		old = append(old, c)
+	}
+	opts.OnResult = func(r *evaluate.Result) error {
+		if !strings.Contains(r.Proof.Reason, "decides nothing") {
+			t.Errorf("%q: reason %q", old[r.Case].Prompt, r.Proof.Reason)
+		}
+		return nil
+	}
+	wrong, err := evaluate.Run(t.Context(), m, old, opts)
+	if err != nil || len(old) < 4 || wrong.Cases != 0 || wrong.Unproven != len(old) {
+		t.Errorf("with the cue %d of %d are scored, %v", wrong.Cases, len(old), err)
+	}
+}
+
 // A run that is stopped goes on from its file, drops a line that was cut, and refuses the file of another run.
 func TestBenchResume(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.jsonl")
@@ -75,7 +183,7 @@ func TestBenchResume(t *testing.T) {
 	table := mustExecute(t, "", args...)
 	whole := read(t, file)
 	lines := strings.SplitAfter(string(whole), "\n")
-	if len(lines) != 6 { // a head, four cases and nothing
+	if len(lines) != 10 { // a head, four cases, four that choose layers, and nothing
 		t.Fatalf("%d lines:\n%s", len(lines), whole)
 	}
 	write(t, file, []byte(lines[0]+lines[1]+lines[2][:20]))
@@ -124,7 +232,10 @@ func TestBenchInput(t *testing.T) {
 		{"no such field", []string{"bench", "methods", "-i", "-"}, `{"promt":"x"}`, statusError, `line 1: unknown key "promt"; did you mean prompt? known are "group"`},
 		{"field of another type", []string{"bench", "methods", "-i", "-"}, `{"prompt":7}`, statusError, `line 1: "prompt" is a number; want a string`},
 		{"field twice", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","prompt":"b"}`, statusError, `line 1: key "prompt" is there twice`},
-		{"no pair", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","evidence":[[1]]}`, statusError, `"evidence" has [1] as number 1; want [begin,end]`},
+		{"no pair", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","evidence":[[1]]}`, statusError, `"evidence, number 1" is [1]; want [begin,end]`},
+		{"a change without its text", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","changes":[{"span":[0,1]}]}`, statusError, `"changes", number 1: it needs a "span" and a "text"`},
+		{"a change with another key", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","changes":[{"span":[0,1],"text":"b","Form":true}]}`, statusError, `unknown key "Form"`},
+		{"selection", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","selection":1}`, statusError, `"selection" is a number; want true or false`},
 		{"no list of pairs", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","evidence":3}`, statusError, `"evidence" is a number; want a list of [begin,end]`},
 		{"negative position", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","position":-1}`, statusUsage, `"position" has -1 as number 1; want whole numbers from 0`},
 		{"evidence elsewhere", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, `{"prompt":"the keys","evidence":[[50,60]]}`, statusError, "no token of the prompt lies in the evidence"},

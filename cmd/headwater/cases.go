@@ -10,7 +10,8 @@ import (
 
 // readCase reads a line of headwater bench methods --input.
 func readCase(text []byte) (c evaluate.Case, err error) {
-	o, err := readObject(text, "group", "prompt", "continuation", "contrast", "position", "evidence")
+	o, err := readObject(text, "group", "prompt", "continuation", "contrast", "position", "evidence",
+		"changes", "selection")
 	if err != nil {
 		return c, err
 	}
@@ -32,30 +33,96 @@ func readCase(text []byte) (c evaluate.Case, err error) {
 		}
 		c.Position = &at[0]
 	}
-	c.Evidence, err = o.spans("evidence", maxIndex<<4)
+	if c.Selection, err = o.truth("selection"); err != nil {
+		return c, err
+	}
+	if c.Evidence, err = o.spans("evidence", maxIndex<<4); err != nil {
+		return c, err
+	}
+	c.Changes, err = o.changes("changes")
+	return c, err
+}
+
+// changes returns the list of changes of a key; nil if it is missing.
+func (o object) changes(key string) ([]evaluate.Change, error) {
+	all, err := o.list(key, "objects such as {\"span\":[0,4],\"text\":\"john\"}")
+	if err != nil || all == nil {
+		return nil, err
+	}
+	changes := make([]evaluate.Change, len(all))
+	for i, v := range all {
+		if changes[i], err = readChange(v); err != nil {
+			return nil, fmt.Errorf("%q, number %d: %w", key, i+1, err)
+		}
+	}
+	return changes, nil
+}
+
+// readChange reads one change of a case.
+func readChange(text []byte) (c evaluate.Change, err error) {
+	o, err := readObject(text, "span", "text", "answer", "form")
+	if err != nil {
+		return c, err
+	}
+	if !o.has("span") || !o.has("text") {
+		return c, errors.New(`it needs a "span" and a "text"`)
+	}
+	if c.Span, err = o.span("span", o["span"], maxIndex<<4); err != nil {
+		return c, err
+	}
+	if c.Text, err = o.text("text"); err != nil {
+		return c, err
+	}
+	if c.Answer, err = o.text("answer"); err != nil {
+		return c, err
+	}
+	c.Form, err = o.truth("form")
 	return c, err
 }
 
 // spans returns the list of [begin,end] of a key, numbers from 0 to most; nil if it is missing.
 func (o object) spans(key string, most int) ([][2]int, error) {
-	if !o.has(key) {
-		return nil, nil
-	}
-	var all []json.RawMessage
-	if o[key][0] != '[' || json.Unmarshal(o[key], &all) != nil {
-		return nil, fmt.Errorf("%q is %s; want a list of [begin,end]", key, kindOfJSON(o[key]))
+	all, err := o.list(key, "[begin,end]")
+	if err != nil || all == nil {
+		return nil, err
 	}
 	spans := make([][2]int, len(all))
 	for i, v := range all {
-		var ends []json.RawMessage
-		if v[0] != '[' || json.Unmarshal(v, &ends) != nil || len(ends) != 2 {
-			return nil, fmt.Errorf("%q has %.60s as number %d; want [begin,end], bytes of the prompt from 0", key, v, i+1)
-		}
-		n, err := o.wholes(key, ends, most)
-		if err != nil {
+		if spans[i], err = o.span(fmt.Sprintf("%s, number %d", key, i+1), v, most); err != nil {
 			return nil, err
 		}
-		spans[i] = [2]int(n)
 	}
 	return spans, nil
+}
+
+// span returns [begin,end], two numbers from 0 to most.
+func (o object) span(name string, v json.RawMessage, most int) (span [2]int, err error) {
+	var ends []json.RawMessage
+	if v[0] != '[' || json.Unmarshal(v, &ends) != nil || len(ends) != 2 {
+		return span, fmt.Errorf("%q is %.60s; want [begin,end], bytes of the prompt from 0", name, v)
+	}
+	n, err := o.wholes(name, ends, most)
+	if err != nil {
+		return span, err
+	}
+	return [2]int(n), nil
+}
+
+// list returns the entries of a list, which is one of what want says; nil if it is missing.
+func (o object) list(key, want string) (all []json.RawMessage, err error) {
+	if !o.has(key) {
+		return nil, nil
+	}
+	if o[key][0] != '[' || json.Unmarshal(o[key], &all) != nil {
+		return nil, fmt.Errorf("%q is %s; want a list of %s", key, kindOfJSON(o[key]), want)
+	}
+	return all, nil
+}
+
+// truth returns true or false; false if the key is missing.
+func (o object) truth(key string) (is bool, err error) {
+	if o.has(key) && json.Unmarshal(o[key], &is) != nil {
+		return false, fmt.Errorf("%q is %s; want true or false", key, kindOfJSON(o[key]))
+	}
+	return is, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"image/color"
 	"slices"
 
@@ -22,7 +23,13 @@ func (r *report) draw(path string) error {
 	p.Title.Text = "How well each method ranks the evidence"
 	p.X.Label.Text = "average precision, mean and 95 % confidence"
 	p.X.Min, p.X.Max = 0, 1.05 // room for the last label
-	p.NominalY(names...)
+	labels := slices.Clone(names)
+	for i, name := range names {
+		if layer, ok := r.PickedLayer(name); ok {
+			labels[i] = fmt.Sprintf("%s, layer %d", name, layer)
+		}
+	}
+	p.NominalY(labels...)
 	p.Y.Padding = vg.Points(24) // the reader's font may be wider than the one that is measured here
 	p.Y.Tick.Label.Font.Size = vg.Points(9)
 	p.Legend.TextStyle.Font.Size, p.Legend.Padding, p.Legend.XOffs = vg.Points(9), vg.Points(4), -vg.Points(14)

@@ -65,42 +65,170 @@ func (r *report) all() string { return r.Groups[len(r.Groups)-1] }
 // page is the text of docs/methods.md.
 func (r *report) page(machine string) string {
 	var b strings.Builder
-	n := r.Cases / max(1, len(r.Groups)-1)
+	n := (r.Cases + r.Unproven) / max(1, len(r.Groups)-1)
 	fmt.Fprintf(&b, "# Which method to believe\n\n"+
-		"Every method of `headwater methods`, scored on %d held-out sentences of the embedded model's grammar, %d of each kind. The grammar says which\n"+
-		"words decide an answer: the subject of a verb across nouns of the other number, the person that a pronoun stands for, the fact that a question\n"+
-		"asks for and the word that finds it, the place in a list that is repeated. Scorers explain the answer against its foil. The model would have said just this word in\n"+
-		"%d of the %d; in agreement any verb of the number is right.\n\n", r.Cases, n, r.Chosen, r.Cases)
+		"Every method of `headwater methods`, scored on %d held-out sentences of the embedded model's grammar, of %d of each kind. The grammar says\n"+
+		"which words decide an answer: the subject of a verb across nouns of the other number, the person that a pronoun stands for, the fact that a\n"+
+		"question asks for with the words that link the two, the word at the same place of a list. Scorers explain the answer against its foil.\n"+
+		"The model would have said just this word in %d of the %d; in agreement any verb of the number is right.\n\n", r.Cases, n, r.Chosen, r.Cases)
 	b.WriteString(limits)
 	fmt.Fprintf(&b, "\nMeasured with `%s` on %s.\n", command(n), machine)
-	b.WriteString("\n## Where the evidence stands in the ranking\n\n![Average precision of the evidence by method, for each kind and over all, with chance and random lines](methods.svg)\n\n" +
-		"Average precision: the mean over the evidence of how many of the tokens down to it in the ranking are evidence. 95 % confidence in brackets. Signed\n" +
-		"scores count by their size. `ms` is the time to explain one token behind its prompt, `×` as a multiple of generating it.\n\n")
+	b.WriteString("\n## What follows\n\n" + r.conclusions() + "\nWhat does not follow:\n\n" + cautions)
+	b.WriteString(r.proof())
+	b.WriteString("\n## Where the evidence stands in the ranking\n\n![Average precision of the evidence by method, for each kind and over all, with the lines of chance, random scores and position](methods.svg)\n\n" +
+		"Average precision: the mean over the evidence of how many of the words down to it in the ranking are evidence. 95 % confidence in brackets. Signed\n" +
+		"scores count by their size. Control tokens, and words of form that decide, are not ranked. A method of one layer is scored in the layer\n" +
+		"that did best on other sentences. *Lines* in italics know nothing of the text: *chance* is the mean over all orders, *earliest first* and\n" +
+		"*latest first* rank by position. `ms` is the time to explain one token behind its prompt, `×` as a multiple of generating it.\n\n")
 	b.WriteString(r.table("average precision", true))
-	b.WriteString("\n## Share of the scores on the evidence\n\nWhat part of a row's sum lies on the evidence, which ranks do not see.\n\n")
+	b.WriteString(r.layers())
+	b.WriteString("\n## Share of the scores on the evidence\n\nWhat part of a row's sum over the ranked words lies on the evidence, which ranks do not see.\n\n")
 	b.WriteString(r.table("share on evidence", false))
 	if _, ok := r.At(r.all(), r.Methods[0], "AOPC"); ok {
-		b.WriteString("\n## What the answer loses\n\nThe fall of the answer's probability when tokens are taken away in the method's order, averaged over how many (AOPC, high is good); " +
-			"when the first 1 to\n50 % are (comprehensiveness, high is good); when only these are left (sufficiency, low is good).\n\n")
+		b.WriteString("\n## What the answer loses\n\nThe fall of the answer's probability when words are taken away in the method's order, averaged over how many (AOPC, high is good); " +
+			"when the first 1 to\n50 % are (comprehensiveness, high is good); when only these are left (sufficiency, low is good). Control tokens stay.\n\n")
 		b.WriteString(r.faithfulness())
 	}
 	if r.Randomized != nil {
 		b.WriteString("\n## Does it notice that the weights are random?\n\nRank correlation of a method's scores with those for the same model after the entries of every matrix were shuffled. " +
-			"Near 0 is good: a method that\nstays the same shows the text or the positions, not the model.\n\n")
+			"Near 0 is good: a method that\nstays the same shows the text or the positions, not the model. Methods of one layer are compared in the layer that is scored.\n\n")
 		b.WriteString(r.randomized())
 	}
-	b.WriteString("\n## Do methods agree?\n\nMean rank correlation of the sizes of their scores over all cases.\n\n")
+	b.WriteString("\n## Do methods agree?\n\nMean rank correlation of the sizes of their scores of words over all cases.\n\n")
 	b.WriteString(r.agreement())
 	return b.String()
 }
 
 // limits says what the tables do not show.
-const limits = `What this shows: whether a method points at the words that must decide the answer, since without them nobody could give it. What it does
-not: that the model reads them there. Attention may carry a word's content to another position in a lower layer and read it from
-that position above, so a method that names the carrier is not wrong about the model; rows of one layer suffer most from this. One head of this
-model (layer 3, head 6) was shown where evidence stands while training began, which favours methods that read attention. It is one small model:
-for models whose circuits are set by hand, where the right answer is exact, see ` + "`headwater bench methods --planted`" + `.
+const limits = `What this shows: whether a method points at the words that decide the answer, which is proven for each sentence by changing its words. What it
+does not: that the model reads them there. Attention may carry a word's content to another position in a lower layer and read it from
+that position above, so a method that names the carrier is not wrong about the model. One head of this model (layer 3, head 6) was shown where
+evidence stands while training began: the attention of layer 3 is no natural find. It is one small model: for
+models whose circuits are set by hand, where the right answer is exact, see ` + "`headwater bench methods --planted`" + `.
 `
+
+// cautions says what the tables might be taken for and do not show.
+const cautions = `- That attention of the right layer suffices in other models. Here one head of that layer was taught to look at the evidence, and the layer was
+  found on sentences whose evidence is known. Without such sentences nobody knows which layer to read; the last one is a bad guess.
+- That scorers beat methods that read attention, or the reverse: how the two compare depends on the layer.
+- That a method is wrong about how positions mix. Rollout and flow say where information could have come from, and most could have come from
+  the first words.
+- How methods do where evidence is redundant. A sentence counts only if each piece of its evidence is needed, one at a time; that is what
+  occlusion looks for, too, and it favours occlusion.
+`
+
+// lines are what knows nothing of the text.
+var lines = []string{evaluate.ChanceLine, evaluate.RandomLine, evaluate.EarliestLine, evaluate.LatestLine}
+
+// conclusions says what the numbers bear out, from the numbers.
+func (r *report) conclusions() string {
+	const measure = "average precision"
+	best, line := evaluate.Summary{}, ""
+	for _, name := range lines {
+		if s, ok := r.At(r.all(), name, measure); ok && s.N > 0 && (line == "" || s.Mean > best.Mean) {
+			best, line = s, name
+		}
+	}
+	var above, near, below []string
+	for _, name := range r.Ranked(measure) {
+		switch s, _ := r.At(r.all(), name, measure); {
+		case slices.Contains(lines, name):
+		case s.Low > best.High:
+			above = append(above, r.method(name))
+		case s.High >= best.Low:
+			near = append(near, r.method(name))
+		default:
+			below = append(below, r.method(name))
+		}
+	}
+	var b strings.Builder
+	point := func(text string, names []string) {
+		if len(names) > 0 {
+			fmt.Fprintf(&b, "- %s: %s.\n", text, strings.Join(names, ", "))
+		}
+	}
+	fmt.Fprintf(&b, "- The best that a ranking without any knowledge of the text reaches is %s, by %s.\n", cell(best), r.method(line))
+	point("Better than that, with intervals that do not overlap", above)
+	point("Not told apart from it", near)
+	point("Worse than it", below)
+	for _, g := range r.Groups {
+		for _, name := range []string{evaluate.EarliestLine, evaluate.LatestLine} {
+			if s, ok := r.At(g, name, measure); ok && g != r.all() && s.Mean > .9 {
+				fmt.Fprintf(&b, "- In %s, %s reaches %.2f: position suffices there, and that kind tells little about methods.\n", g, r.method(name), s.Mean)
+			}
+		}
+	}
+	if len(r.Layers) > 0 && len(r.Layers[0].Layers) > 1 {
+		b.WriteString("- Of methods of one layer, which layer matters more than which method: ")
+		var spans []string
+		for _, l := range r.Layers {
+			row := l.Table[len(l.Table)-1]
+			low, high, last := row[0].Mean, row[0].Mean, row[len(row)-1].Mean
+			for _, s := range row {
+				low, high = min(low, s.Mean), max(high, s.Mean)
+			}
+			spans = append(spans, fmt.Sprintf("`%s` has %.2f to %.2f, %.2f in the last layer", l.Method, low, high, last))
+		}
+		b.WriteString(strings.Join(spans, "; ") + ".\n")
+	}
+	return b.String()
+}
+
+// proof returns the section of what changing words did.
+func (r *report) proof() string {
+	if len(r.Proofs) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n## Is the evidence evidence?\n\n"+
+		"Each word of each sentence is replaced by another of its kind, and the model is asked again. A piece of evidence *decides* if the answer that is\n"+
+		"right then is preferred, or, where none is right, if at least half of the preference for the answer over its foil is lost; what is lost stands\n"+
+		"beside it as a share (mean, lowest and highest; above 1 the other answer is preferred) and for evidence in logits. A sentence is scored if all of\n"+
+		"its evidence decides and no other word does. %d of %d are not. Words of form, such as a question mark, say what kind of answer is wanted and\n"+
+		"have no word of their kind: each is replaced by several others, and where it decides with all of them, it is not ranked.\n\n", r.Unproven, r.Cases+r.Unproven)
+	b.WriteString("| | scored | evidence that decides | lost | logits | other words that decide | lost | words of form that decide |\n|---|---|---|---|---|---|---|---|\n")
+	for _, p := range r.Proofs {
+		fmt.Fprintf(&b, "| %s | %d of %d | %s | %s | %s | %s | %s | %s |\n", p.Group, p.Proven, p.Cases, deciding(p.Evidence), lost(p.Evidence),
+			logits(p.Evidence), deciding(p.Others), lost(p.Others), deciding(p.Forms))
+	}
+	return b.String()
+}
+
+// deciding, lost and logits are cells of the table of changes.
+func deciding(m evaluate.Moves) string { return fmt.Sprintf("%d of %d", m.Deciding, m.Words) }
+
+func lost(m evaluate.Moves) string {
+	return fmt.Sprintf("%.2f (%.2f to %.2f)", m.Loss.Mean, m.Least, m.Most)
+}
+
+func logits(m evaluate.Moves) string { return fmt.Sprintf("%.1f", m.Logits.Mean) }
+
+// layers returns the section of methods of one layer.
+func (r *report) layers() string {
+	if len(r.Layers) == 0 || len(r.Layers[0].Layers) < 2 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n### Layer by layer\n\nAverage precision over all cases of methods of one layer. **Bold** is the layer that is scored above: the best on %d other\n"+
+		"sentences of all kinds. The best layer of this table itself is known in hindsight only and no score of a method.\n\n| method |", r.Selection)
+	for _, l := range r.Layers[0].Layers {
+		fmt.Fprintf(&b, " layer %d |", l)
+	}
+	b.WriteString(" best in hindsight |\n|---" + strings.Repeat("|---", len(r.Layers[0].Layers)+1) + "|\n")
+	for _, l := range r.Layers {
+		last := len(l.Table) - 1
+		fmt.Fprintf(&b, "| `%s` |", l.Method)
+		for k, s := range l.Table[last] {
+			text := cell(s)
+			if l.Layers[k] == l.Picked[last] {
+				text = "**" + text + "**"
+			}
+			fmt.Fprintf(&b, " %s |", text)
+		}
+		fmt.Fprintf(&b, " layer %d |\n", l.Best[last])
+	}
+	return b.String()
+}
 
 // command is what was run.
 func command(n int) string {
@@ -121,7 +249,7 @@ func (r *report) table(measure string, cost bool) string {
 	}
 	b.WriteString("\n" + strings.Repeat("|---", columns) + "|\n")
 	for _, name := range r.Ranked(measure) {
-		fmt.Fprintf(&b, "| %s |", method(name))
+		fmt.Fprintf(&b, "| %s |", r.method(name))
 		for _, g := range r.Groups {
 			s, _ := r.At(g, name, measure)
 			fmt.Fprintf(&b, " %s |", cell(s))
@@ -136,10 +264,13 @@ func (r *report) table(measure string, cost bool) string {
 	return b.String()
 }
 
-// method writes a method's name; lines that are none are set apart.
-func method(name string) string {
-	if name == evaluate.ChanceLine {
-		return "*chance*"
+// method writes a method's name, with the layer that is scored if it has one; lines are set apart.
+func (r *report) method(name string) string {
+	if slices.Contains(lines, name) {
+		return "*" + name + "*"
+	}
+	if layer, ok := r.PickedLayer(name); ok {
+		return fmt.Sprintf("`%s`, layer %d", name, layer)
 	}
 	return "`" + name + "`"
 }
@@ -158,7 +289,7 @@ func (r *report) faithfulness() string {
 	measures := []string{"AOPC", "comprehensiveness", "sufficiency"}
 	fmt.Fprintf(&b, "| method | %s |\n|---|---|---|---|\n", strings.Join(measures, " | "))
 	for _, name := range r.Ranked(measures[0]) {
-		fmt.Fprintf(&b, "| %s |", method(name))
+		fmt.Fprintf(&b, "| %s |", r.method(name))
 		for _, m := range measures {
 			s, _ := r.At(r.all(), name, m)
 			fmt.Fprintf(&b, " %s |", cell(s))
@@ -178,7 +309,7 @@ func (r *report) randomized() string {
 		return cmp.Compare(r.Randomized[a].Mean, r.Randomized[b].Mean)
 	})
 	for _, name := range names {
-		fmt.Fprintf(&b, "| %s | %s |\n", method(name), cell(r.Randomized[name]))
+		fmt.Fprintf(&b, "| %s | %s |\n", r.method(name), cell(r.Randomized[name]))
 	}
 	return b.String()
 }

@@ -1,6 +1,9 @@
 package planted
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // late is how far back the second piece of evidence stands in circuits that read two.
 const late = 5
@@ -45,6 +48,15 @@ var sum = &Circuit{
 		}
 		return pair(text), yes
 	},
+	fits: func(t Text, i int, w string) bool {
+		switch old := t.Words[i]; i {
+		case t.Evidence[0]:
+			return Doubt(w) != Doubt(old)
+		case t.Evidence[1]:
+			return Support(w) != Support(old)
+		}
+		return true
+	},
 }
 
 // conjunction is an and of two conditions, by the one hidden unit max(0, a + b - 1).
@@ -76,6 +88,7 @@ var conjunction = &Circuit{
 		}
 		return evidence, yes
 	},
+	fits: func(t Text, i int, w string) bool { return !slices.Contains(t.Evidence, i) || isThing(w) == 0 },
 }
 
 // isThing is 1 for a thing and 0 for other words.

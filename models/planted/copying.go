@@ -82,4 +82,6 @@ var induction = &Circuit{
 		text[place], text[last] = asked, asked
 		return []int{place, place + 1, last}, text[place+1]
 	},
+	// The last word must stand in one earlier place, or in none.
+	fits: func(t Text, _ int, w string) bool { return w != t.Words[len(t.Words)-1] },
 }

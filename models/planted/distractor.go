@@ -3,6 +3,7 @@ package planted
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // loudHeads are the heads that look at loud words.
@@ -35,5 +36,9 @@ var distractor = &Circuit{
 			text[i] = pick(rng, loud)
 		}
 		return []int{at}, text[at]
+	},
+	// A second color would be copied, too.
+	fits: func(t Text, i int, w string) bool {
+		return slices.Contains(t.Evidence, i) || !slices.Contains(colors, w)
 	},
 }

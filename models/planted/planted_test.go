@@ -179,6 +179,24 @@ func TestTexts(t *testing.T) {
 	}
 }
 
+// The words that the package offers in the place of others are those that the tests know to fit.
+func TestOthers(t *testing.T) {
+	for _, c := range planted.Circuits() {
+		for _, text := range c.Texts(30, 4) {
+			for i, w := range text.Words {
+				want := circuits[c.Name].free(text, i)
+				if slices.Contains(text.Evidence, i) {
+					want = circuits[c.Name].other(text, i)
+				}
+				want = slices.Sorted(slices.Values(without(want, w)))
+				if got := slices.Sorted(slices.Values(c.Others(text, i))); !slices.Equal(got, want) || len(got) == 0 {
+					t.Fatalf("%s: in the place of word %d of %q may stand %v, want %v", c.Name, i, text.Prompt(), got, want)
+				}
+			}
+		}
+	}
+}
+
 func TestLookup(t *testing.T) {
 	if _, err := planted.Lookup("planted-parrot"); err == nil || !strings.Contains(err.Error(), "planted-offset, planted-relay") {
 		t.Errorf("error %v", err)

@@ -71,17 +71,21 @@ const (
 	// Source is the word that decides the answer: the subject of a verb, the person whom a pronoun
 	// means, the occurrence of the answer that is recalled or copied.
 	Source Role = iota
-	// Cue is the word by which the source is found: the word of the fact that the question names, the
-	// word before the one being copied, a pronoun that already agrees.
+	// Cue is the word by which the source is found: the word of the fact that the question names, a
+	// pronoun that already agrees. A list has none: what is copied next follows from its place alone.
 	Cue
+	// Query is the word of a question that the cue repeats.
+	Query
 )
+
+var roleNames = [...]string{"source", "cue", "query"}
 
 // String returns the name of the role in lower case.
 func (r Role) String() string {
-	if r == Source {
-		return "source"
+	if int(r) < len(roleNames) {
+		return roleNames[r]
 	}
-	return "cue"
+	return fmt.Sprintf("Role(%d)", uint8(r))
 }
 
 // Evidence is one word that an answer rests on.
@@ -97,7 +101,7 @@ type Answer struct {
 	// Form says what is asked: "singular" or "plural" for agreement, "subject" or "possessive" for
 	// pronouns, "who", "what-color", "what-object" or "color" for recall, "copy" for copying.
 	Form string
-	// Evidence holds the words that the answer rests on, sources first.
+	// Evidence holds the words that the answer rests on, sources first and queries last.
 	Evidence []Evidence
 	// Alternatives are wrong answers that make a minimal pair with the right one: the same verb in the
 	// other number, the other pronoun, the foils of a recall question, the other words of a list.

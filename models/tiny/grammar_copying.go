@@ -15,8 +15,7 @@ var listItems = func() []string {
 // held-out pair, so that any other word of the list is as unheard-of a successor as the right one; in a
 // training list no two neighbors are.
 func (g *Generator) copying(b *builder, n int) {
-	b.add("list")
-	start := b.add(":") // the word before the first item: every item has one
+	first := b.add("list", ":") + 1
 	var items []string
 	for i := range n {
 		item := oneThat(b, listItems, func(w string) bool {
@@ -29,7 +28,7 @@ func (g *Generator) copying(b *builder, n int) {
 	for i, item := range items {
 		b.answer(item, Answer{
 			Form:         "copy",
-			Evidence:     []Evidence{{start + 1 + i, Source}, {start + i, Cue}},
+			Evidence:     []Evidence{{first + i, Source}},
 			Alternatives: slices.Concat(items[:i], items[i+1:]),
 			Attractors:   n - 1,
 		})

@@ -63,11 +63,12 @@ type parsed struct {
 	pairs   []pair
 }
 
-// expected is an answer found in the text; sources and cues are indices of words.
+// expected is an answer found in the text; sources, cues and queries are indices of words.
 type expected struct {
 	word           int
 	form           string
 	sources, cues  []int
+	queries        []int
 	foils          []string
 	attractors     int
 	attractorWords []string
@@ -221,8 +222,8 @@ func parseRecall(words []string) (parsed, error) {
 			}
 		}
 	}
-	ask := func(word int, form string, key string, keyAt, answerAt int, cueAt ...int) {
-		e := expected{word: word, form: form, attractors: len(facts) - 1}
+	ask := func(word int, form string, key string, keyAt, answerAt int, queries []int, cueAt ...int) {
+		e := expected{word: word, form: form, queries: queries, attractors: len(facts) - 1}
 		for _, f := range facts {
 			if words[f+keyAt] == key {
 				e.sources = append(e.sources, f+answerAt)
@@ -237,8 +238,8 @@ func parseRecall(words []string) (parsed, error) {
 	}
 	for i < len(words) {
 		if length == 6 && said[words[i]] {
-			ask(i+3, "what-color", words[i], 0, 3, 0)
-			ask(i+4, "what-object", words[i], 0, 4, 0, 3)
+			ask(i+3, "what-color", words[i], 0, 3, []int{i}, 0)
+			ask(i+4, "what-object", words[i], 0, 4, []int{i, i + 3}, 0, 3)
 			i += 6
 			continue
 		}
@@ -248,22 +249,22 @@ func parseRecall(words []string) (parsed, error) {
 		}
 		switch q := strings.Join(words[i:mark], " "); {
 		case length == 3 && mark == i+1 && said[words[i]]:
-			ask(mark+1, "what-object", words[i], 0, 1, 0)
+			ask(mark+1, "what-object", words[i], 0, 1, []int{i}, 0)
 		case length == 3 && mark == i+1:
-			ask(mark+1, "who", words[i], 1, 0, 1)
+			ask(mark+1, "who", words[i], 1, 0, []int{i}, 1)
 		case strings.HasPrefix(q, "who has the ") && mark == i+4:
-			ask(mark+1, "who", words[mark-1], objectAt, 0, objectAt)
+			ask(mark+1, "who", words[mark-1], objectAt, 0, []int{mark - 1}, objectAt)
 		case length == 6 && strings.HasPrefix(q, "who has the ") && mark == i+5:
-			ask(mark+1, "who", words[mark-1], 4, 0, 4, 3)
+			ask(mark+1, "who", words[mark-1], 4, 0, []int{mark - 1}, 4)
 		case length == 6 && strings.HasPrefix(q, "what color is the ") && mark == i+5:
-			ask(mark+1, "color", words[mark-1], 4, 3, 4)
+			ask(mark+1, "color", words[mark-1], 4, 3, []int{mark - 1}, 4)
 		case strings.HasPrefix(q, "what does ") && words[mark-1] == "have" && words[mark+1] == "the":
 			if length == 6 {
-				ask(mark+2, "what-color", words[i+2], 0, 3, 0)
-				ask(mark+3, "what-object", words[i+2], 0, 4, 0, 3)
+				ask(mark+2, "what-color", words[i+2], 0, 3, []int{i + 2}, 0)
+				ask(mark+3, "what-object", words[i+2], 0, 4, []int{i + 2, mark + 2}, 0, 3)
 				break
 			}
-			ask(mark+2, "what-object", words[i+2], 0, 3, 0)
+			ask(mark+2, "what-object", words[i+2], 0, 3, []int{i + 2}, 0)
 		default:
 			return p, fmt.Errorf("unknown question %q", q)
 		}
@@ -288,7 +289,7 @@ func parseList(words []string) (parsed, error) {
 		if words[again+2+i] != w {
 			return p, fmt.Errorf("copied %q for %q", words[again+2+i], w)
 		}
-		e := expected{word: again + 2 + i, form: "copy", sources: []int{2 + i}, cues: []int{1 + i}, attractors: n - 1}
+		e := expected{word: again + 2 + i, form: "copy", sources: []int{2 + i}, attractors: n - 1}
 		for j, foil := range items {
 			if j != i {
 				e.foils = append(e.foils, foil)

@@ -126,6 +126,9 @@ func ask(b *builder, w wording, facts []fact, q inquiry) {
 		for _, c := range cues {
 			a.Evidence = append(a.Evidence, Evidence{c, Cue})
 		}
+		for _, c := range cues {
+			a.Evidence = append(a.Evidence, Evidence{lastIndex(b.doc.Words, b.doc.Words[c]), Query})
+		}
 		for i, foil := range facts {
 			if i != q.fact {
 				a.Alternatives = append(a.Alternatives, of(foil))
@@ -138,16 +141,14 @@ func ask(b *builder, w wording, facts []fact, q inquiry) {
 	object := func(f fact) string { return f.object }
 	switch q.question {
 	case askWho:
-		cues := []int{f.objectIndex}
 		if w != pairs {
 			b.add("who", "has", "the")
 		}
 		if w == fullFacts && b.chance(0.25) {
-			b.add(f.color)
-			cues = append(cues, f.colorIndex)
+			b.add(f.color) // no cue: the objects differ, so that nobody needs it
 		}
 		b.add(f.object, "?")
-		recalled("who", f.name, f.nameIndex, name, cues...)
+		recalled("who", f.name, f.nameIndex, name, f.objectIndex)
 	case askWhat:
 		switch w {
 		case pairs:
@@ -170,4 +171,13 @@ func ask(b *builder, w wording, facts []fact, q inquiry) {
 		recalled("color", f.color, f.colorIndex, color, f.objectIndex)
 	}
 	b.add(".")
+}
+
+// lastIndex returns where a word stands last; it must be there.
+func lastIndex(words []string, w string) int {
+	i := len(words) - 1
+	for words[i] != w {
+		i--
+	}
+	return i
 }

@@ -53,7 +53,7 @@ func TestAnswersFollowFromTheText(t *testing.T) {
 		}
 		for i, a := range d.Answers {
 			got := expected{
-				word: a.Word, form: a.Form, sources: words(a, Source), cues: words(a, Cue),
+				word: a.Word, form: a.Form, sources: words(a, Source), cues: words(a, Cue), queries: words(a, Query),
 				foils: a.Alternatives, attractors: a.Attractors, attractorWords: want[i].attractorWords,
 			}
 			if fmt.Sprint(got) != fmt.Sprint(want[i]) {

@@ -128,7 +128,9 @@ func encode(tok *tokenizer.Tokenizer, d tiny.Document) passage {
 	for _, a := range d.Answers {
 		last := -1
 		for _, e := range a.Evidence {
-			last = max(last, e.Word)
+			if e.Role != tiny.Query { // it says what is asked, and the answer stands elsewhere
+				last = max(last, e.Word)
+			}
 		}
 		p.evidence = append(p.evidence, lastToken[last])
 	}

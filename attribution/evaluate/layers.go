@@ -1,0 +1,123 @@
+package evaluate
+
+import (
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// layerMeasure is the measure by which a layer is picked.
+const layerMeasure = "average precision"
+
+// oneLayer is whether a method's rows are those of one layer, so that somebody must say of which.
+func oneLayer(name string) bool {
+	m, err := attribution.LookupMethod(name)
+	return err == nil && m.Scorer == "" && m.Aggregation == "layer"
+}
+
+// Layers is how well a method of one layer finds the evidence, layer by layer.
+type Layers struct {
+	Method string `json:"method"`
+	// Layers are the layers, 0-based and rising.
+	Layers []int `json:"layers"`
+	// Table is [group][layer]: average precision over the cases that are scored.
+	Table [][]Summary `json:"table"`
+	// Picked is [group]: the layer that is scored, chosen by the cases with Selection; -1 if the cases
+	// of the group do not agree, as those of several models. Chosen says whether there were such cases:
+	// otherwise it is the last layer.
+	Picked []int `json:"picked"`
+	Chosen bool  `json:"chosen"`
+	// Best is [group]: the layer with the highest mean in Table. It is known in hindsight only, and no
+	// score of a method.
+	Best []int `json:"best"`
+}
+
+// pick returns, for each method of one layer, the layer with the highest mean average precision over
+// the results with Selection of one model, the lower among equals.
+func pick(model string, methods []string, results []*Result) map[string]int {
+	picked := map[string]int{}
+	for _, name := range methods {
+		var chosen []*Result
+		for _, r := range results {
+			if r.Selection && r.Model == model && r.ByLayer[name] != nil {
+				chosen = append(chosen, r)
+			}
+		}
+		if len(chosen) > 0 {
+			layers, means := byLayer(name, chosen)
+			picked[name] = layers[best(means)]
+		}
+	}
+	return picked
+}
+
+// byLayer summarises a method's average precision by layer.
+func byLayer(method string, results []*Result) (layers []int, means []Summary) {
+	values := map[int][]float64{}
+	for _, r := range results {
+		for k, v := range r.ByLayer[method] {
+			layers = append(layers, r.Layers[k])
+			values[r.Layers[k]] = append(values[r.Layers[k]], float64(v))
+		}
+	}
+	slices.Sort(layers)
+	layers = slices.Compact(layers)
+	for _, l := range layers {
+		means = append(means, Summarize(values[l]))
+	}
+	return layers, means
+}
+
+// best returns the index of the highest mean, the first among equals.
+func best(means []Summary) int {
+	at := 0
+	for k, s := range means {
+		if s.N > 0 && (means[at].N == 0 || s.Mean > means[at].Mean) {
+			at = k
+		}
+	}
+	return at
+}
+
+// layersOf returns the tables of the methods of one layer.
+func layersOf(r *Report, results []*Result) []Layers {
+	var all []Layers
+	for _, name := range r.Methods {
+		of := func(group string) (some []*Result) {
+			for _, x := range results {
+				if x.ByLayer[name] != nil && x.in(group, r.Groups) {
+					some = append(some, x)
+				}
+			}
+			return some
+		}
+		everything := of(r.Groups[len(r.Groups)-1])
+		if len(everything) == 0 {
+			continue
+		}
+		t := Layers{Method: name}
+		t.Layers, _ = byLayer(name, everything)
+		for _, group := range r.Groups {
+			some := of(group)
+			row := make([]Summary, len(t.Layers))
+			layers, means := byLayer(name, some)
+			for k, l := range layers {
+				row[slices.Index(t.Layers, l)] = means[k]
+			}
+			t.Table = append(t.Table, row)
+			picked, at := -1, -1
+			if len(some) > 0 {
+				picked, at = some[0].Picked[name], t.Layers[best(row)]
+			}
+			for _, x := range some {
+				t.Chosen = t.Chosen || x.LayerChosen
+				if x.Picked[name] != picked {
+					picked = -1
+				}
+			}
+			t.Picked, t.Best = append(t.Picked, picked), append(t.Best, at)
+		}
+		all = append(all, t)
+	}
+	return all
+}

@@ -1,0 +1,333 @@
+package evaluate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// Change is a prompt with one span replaced: an intervention that shows whether the words there decide
+// the prediction. The changed prompt must have as many tokens as the prompt, and differ from it in the
+// tokens of the span alone ([Change.Fits]): otherwise everything after the span would move, too.
+//
+// Two examples for a language model. "When Mary and John went out, John gave a drink to" is continued
+// by " Mary"; with " Mary" for the second " John", " John" is right. "The capital of France is" is
+// continued by " Paris"; with " Italy" for " France", " Rome" is right.
+type Change struct {
+	// Span is the bytes [begin,end) of the prompt in whose place Text stands.
+	Span [2]int `json:"span"`
+	Text string `json:"text"`
+	// Answer is the token that is right after the change; empty if the change leaves no right one.
+	Answer string `json:"answer,omitempty"`
+	// Form marks a word that only says what kind of answer is wanted, such as a question mark. It is
+	// no evidence, whatever it does. If every change of it moves the prediction, it is not ranked.
+	Form bool `json:"form,omitempty"`
+}
+
+// maxChanges is how many changes a case may have: several for each word of a long text. Each is a pass
+// through the model.
+const maxChanges = 10_000
+
+// defaultLeast is [Options.Least] if it is 0: half the way from the prediction to indifference.
+const defaultLeast = 0.5
+
+// The roles of a change.
+const (
+	EvidenceRole = "evidence" // the span touches evidence: the change must move the prediction
+	OtherRole    = "other"    // no evidence: the change must not
+	FormRole     = "form"     // see [Change.Form]: it may or may not
+)
+
+// Move is what one change did.
+type Move struct {
+	Change
+	// Role is one of [EvidenceRole], [OtherRole] and [FormRole].
+	Role string `json:"role"`
+	// Before and After are the logit of the prediction minus that of the change's Answer, or else of the
+	// case's Contrast, for the prompt and for the changed one. With neither they are the probability.
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+	// Logits is whether they are differences of logits, and not probabilities.
+	Logits bool `json:"logits,omitempty"`
+	// Decides is whether the change moved the prediction: with an Answer, whether the model now prefers
+	// that; otherwise whether After differs from Before by [Options.Least] of it or more.
+	Decides bool `json:"decides"`
+}
+
+// Loss returns how much of Before is lost, if that is above 0: 1 is indifference, and above 1 another
+// token is preferred.
+func (m Move) Loss() float64 { return (m.Before - m.After) / m.Before }
+
+// Proof is what the changes of a case showed.
+type Proof struct {
+	Moves []Move `json:"moves"`
+	// Reason says why the evidence is not proven, empty if it is: every change of evidence moves the
+	// prediction, every piece of evidence has a change, and no change of another word moves it.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Proven is whether the evidence decides the prediction and the other words do not.
+func (p *Proof) Proven() bool { return p.Reason == "" }
+
+// Fits is whether the changed prompt has as many tokens as the prompt and differs from it in the tokens
+// of the span alone. It returns an error of the tokenizer, and one for a span outside of the prompt.
+func (c Change) Fits(m attribution.Model, prompt string, specials trace.Specials) (bool, error) {
+	before, err := m.Encode(prompt, specials)
+	if err != nil {
+		return false, err
+	}
+	_, fits, err := c.encode(m, prompt, before, specials)
+	return fits, err
+}
+
+// encode returns the ids of the changed prompt, and whether they fit those before the change.
+func (c Change) encode(
+	m attribution.Model, prompt string, before []trace.Token, specials trace.Specials,
+) (ids []int, fits bool, err error) {
+	begin, end := c.Span[0], c.Span[1]
+	if begin < 0 || begin >= end || end > len(prompt) {
+		return nil, false, fmt.Errorf(
+			"a change of bytes %d to %d of a prompt of %d bytes: want 0 ≤ begin < end ≤ %d",
+			begin, end, len(prompt), len(prompt))
+	}
+	after, err := m.Encode(prompt[:begin]+c.Text+prompt[end:], specials)
+	if err != nil {
+		return nil, false, err
+	}
+	fits = len(after) == len(before)
+	for i, t := range after {
+		ids = append(ids, t.ID)
+		if fits && t.ID != before[i].ID && !overlaps([2]int{before[i].Begin, before[i].End}, c.Span) {
+			fits = false
+		}
+	}
+	return ids, fits, nil
+}
+
+// overlaps is whether two ranges of bytes have one in common.
+func overlaps(a, b [2]int) bool { return a[0] < b[1] && b[0] < a[1] }
+
+// prover asks a model about the changes of one case.
+type prover struct {
+	model    attribution.Predictor
+	c        Case
+	prompt   attribution.Prompt
+	specials trace.Specials
+	position int // of the target
+	answer   int // the token explained
+	least    float64
+}
+
+// prove runs every change of the case.
+func (p prover) prove(ctx context.Context) (*Proof, error) {
+	if len(p.c.Changes) > maxChanges {
+		return nil, fmt.Errorf("%d changes; at most %d", len(p.c.Changes), maxChanges)
+	}
+	queries, before, err := p.queries()
+	if err != nil {
+		return nil, err
+	}
+	values, err := p.model.Predict(ctx, queries)
+	if err != nil {
+		return nil, err
+	}
+	if len(values) != len(queries) {
+		return nil, fmt.Errorf("the model returned %d numbers for %d texts", len(values), len(queries))
+	}
+	proof := &Proof{}
+	for k, c := range p.c.Changes {
+		m := Move{Change: c, Role: p.role(c), Before: values[before[k]], After: values[k]}
+		m.Logits = c.Answer != "" || p.c.Contrast != ""
+		m.Decides = math.Abs(m.Before-m.After) >= p.least*math.Abs(m.Before)
+		if c.Answer != "" {
+			m.Decides = m.After < 0
+		}
+		proof.Moves = append(proof.Moves, m)
+	}
+	proof.Reason = p.reason(proof.Moves)
+	return proof, nil
+}
+
+// queries returns one for each changed prompt, and after them those of the prompt itself, one for each
+// number asked; before[k] is that of change k.
+func (p prover) queries() (queries []trace.Query, before []int, err error) {
+	tokens := make([]trace.Token, len(p.prompt.IDs))
+	for i, o := range p.prompt.Offsets {
+		tokens[i] = trace.Token{ID: p.prompt.IDs[i], Begin: o[0], End: o[1]}
+	}
+	var whole []trace.Query
+	at := map[string]int{} // in whole, by what the answer is compared with
+	for k, c := range p.c.Changes {
+		against := cmp.Or(c.Answer, p.c.Contrast)
+		o, err := p.objective(against)
+		if err != nil {
+			return nil, nil, fmt.Errorf("change %d: %w", k, err)
+		}
+		ids, fits, err := c.encode(p.model, p.prompt.Text, tokens, p.specials)
+		if err != nil {
+			return nil, nil, fmt.Errorf("change %d: %w", k, err)
+		}
+		if !fits {
+			return nil, nil, fmt.Errorf("change %d: with %.60q for %.60q the prompt has %d tokens and had %d, or tokens outside"+
+				" of the span differ; take a word of as many tokens", k, c.Text, p.prompt.Text[c.Span[0]:c.Span[1]],
+				len(ids), len(tokens))
+		}
+		queries = append(queries, trace.Query{IDs: ids, Objective: o})
+		if _, ok := at[against]; !ok {
+			at[against] = len(whole)
+			whole = append(whole, trace.Query{IDs: p.prompt.IDs, Objective: o})
+		}
+		before = append(before, len(p.c.Changes)+at[against])
+	}
+	return append(queries, whole...), before, nil
+}
+
+// objective is the number that a change may move: of the answer against another token, if one is named.
+func (p prover) objective(against string) (trace.Objective, error) {
+	o := trace.Objective{Quantity: trace.Probability, Position: p.position, Token: p.answer}
+	if against == "" {
+		return o, nil
+	}
+	tokens, err := p.model.Encode(against, trace.SpecialsOff)
+	if err != nil {
+		return o, err
+	}
+	if len(tokens) != 1 {
+		return o, fmt.Errorf("%.60q is %d tokens; a change is judged by one, mind the space before a word",
+			against, len(tokens))
+	}
+	o.Quantity, o.Contrast = trace.Logit, &tokens[0].ID
+	return o, nil
+}
+
+// role says what a change must do.
+func (p prover) role(c Change) string {
+	switch {
+	case slices.ContainsFunc(p.c.Evidence, func(e [2]int) bool { return overlaps(e, c.Span) }):
+		return EvidenceRole
+	case c.Form:
+		return FormRole
+	}
+	return OtherRole
+}
+
+// reason returns why moves are no proof, empty if they are one.
+func (p prover) reason(moves []Move) string {
+	text := func(span [2]int) string { return fmt.Sprintf("%.60q", p.prompt.Text[span[0]:span[1]]) }
+	for _, m := range moves {
+		switch {
+		case m.Before <= 0:
+			return "the model prefers another answer before any change"
+		case m.Role == EvidenceRole && !m.Decides:
+			return fmt.Sprintf("evidence %s decides nothing: with %.60q a share of %.2f is lost", text(m.Span), m.Text, m.Loss())
+		case m.Role == OtherRole && m.Decides:
+			return fmt.Sprintf("%s is no evidence and decides: with %.60q a share of %.2f is lost", text(m.Span), m.Text, m.Loss())
+		}
+	}
+	for _, e := range p.c.Evidence {
+		if !slices.ContainsFunc(moves, func(m Move) bool { return overlaps(e, m.Span) }) {
+			return fmt.Sprintf("evidence %s has no change", text(e))
+		}
+	}
+	return ""
+}
+
+// deciding returns the spans of words of [FormRole] that every change shows to decide.
+func (p *Proof) deciding() [][2]int {
+	var spans [][2]int
+	for _, m := range p.Moves {
+		if m.Role != FormRole || slices.Contains(spans, m.Span) {
+			continue
+		}
+		if !slices.ContainsFunc(p.Moves, func(x Move) bool { return x.Span == m.Span && !x.Decides }) {
+			spans = append(spans, m.Span)
+		}
+	}
+	return spans
+}
+
+// Moves are changes of one role, over many cases.
+type Moves struct {
+	// Words is how many words were changed, and Deciding how many of them every change shows to decide.
+	Words    int `json:"words"`
+	Deciding int `json:"deciding"`
+	// Loss is [Move.Loss] by word, the least of its changes; Logits is Before - After of the same
+	// change, where it is a difference of logits. Least and Most are the extremes of Loss.
+	Loss   Summary `json:"loss"`
+	Logits Summary `json:"logits"`
+	Least  float64 `json:"least"`
+	Most   float64 `json:"most"`
+}
+
+// Proofs are those of the cases of one group, those for choosing layers left out.
+type Proofs struct {
+	Group string `json:"group"`
+	// Cases is how many have changes, and Proven how many of them are proven and scored.
+	Cases  int `json:"cases"`
+	Proven int `json:"proven"`
+	// Evidence, Others and Forms are what the changes of each role did, in all cases in which the model
+	// preferred the answer before the change.
+	Evidence Moves `json:"evidence"`
+	Others   Moves `json:"others"`
+	Forms    Moves `json:"forms"`
+}
+
+// proofsOf summarises the proofs of results.
+func proofsOf(group string, results []*Result) Proofs {
+	p := Proofs{Group: group}
+	for _, r := range results {
+		if r.Proof == nil {
+			continue
+		}
+		p.Cases++
+		if r.Proof.Proven() {
+			p.Proven++
+		}
+	}
+	p.Evidence, p.Others, p.Forms = movesOf(EvidenceRole, results), movesOf(OtherRole, results), movesOf(FormRole, results)
+	return p
+}
+
+// movesOf summarises the changes of one role.
+func movesOf(role string, results []*Result) Moves {
+	var all Moves
+	var losses, logits []float64
+	for _, r := range results {
+		if r.Proof == nil {
+			continue
+		}
+		for i, m := range r.Proof.Moves {
+			same := func(x Move) bool { return x.Span == m.Span }
+			if m.Role != role || m.Before <= 0 || slices.ContainsFunc(r.Proof.Moves[:i], same) {
+				continue
+			}
+			least, decides := m, true
+			for _, x := range r.Proof.Moves {
+				if same(x) {
+					decides = decides && x.Decides
+					if x.Loss() < least.Loss() {
+						least = x
+					}
+				}
+			}
+			all.Words++
+			if decides {
+				all.Deciding++
+			}
+			losses = append(losses, least.Loss())
+			if least.Logits {
+				logits = append(logits, least.Before-least.After)
+			}
+		}
+	}
+	all.Loss, all.Logits = Summarize(losses), Summarize(logits)
+	if len(losses) > 0 {
+		all.Least, all.Most = slices.Min(losses), slices.Max(losses)
+	}
+	return all
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/tiny"
+)
+
+// benchCases returns the cases of a file, of a circuit or of the grammar.
+func (p *program) benchCases(ctx context.Context, f benchFlags, m attribution.Model) ([]evaluate.Case, error) {
+	if f.circuit() {
+		return plantedCases(f.model, f.cases, f.seed, !f.noContrast)
+	}
+	if f.input == "" {
+		return grammarCases(m, f.cases, f.seed, !f.noContrast), nil
+	}
+	input, name, err := p.openInput(ctx, f.input)
+	if err != nil {
+		return nil, err
+	}
+	defer input.Close()
+	var cases []evaluate.Case
+	for l, err := range lines(input, name) {
+		if err != nil {
+			return nil, err
+		}
+		if len(strings.TrimSpace(string(l.text))) == 0 {
+			continue
+		}
+		c, err := readCase(l.text)
+		if err != nil {
+			return nil, fmt.Errorf("%s line %d: %w", name, l.number, err)
+		}
+		if f.noContrast {
+			c.Contrast = ""
+		}
+		cases = append(cases, c)
+	}
+	if len(cases) == 0 {
+		return nil, fmt.Errorf("%s has no cases", name)
+	}
+	return cases, nil
+}
+
+// maxSelection is how many sentences of each kind choose the layers at most.
+const maxSelection = 50
+
+// otherSeed is the seed of the sentences that choose layers: far from any that a user takes next.
+func otherSeed(seed uint64) uint64 { return math.MaxUint64 - seed }
+
+// grammarCases are held-out sentences whose answers and pieces of evidence are one token each: n of each
+// kind to score, and after them others that choose layers.
+func grammarCases(m attribution.Model, n int, seed uint64, contrast bool) []evaluate.Case {
+	var cases []evaluate.Case
+	prompts := map[string]bool{}
+	for _, selection := range []bool{false, true} {
+		if selection {
+			n, seed = min(n, maxSelection), otherSeed(seed)
+		}
+		for _, kind := range tiny.Kinds() {
+			taken := 0
+			for i, d := range tiny.New(tiny.HeldOut).Test(kind, min(3*n+20, tiny.MaxTest), seed) {
+				// A list asks for each of its places, other documents ask once.
+				c, ok := grammarCase(m, d, d.Answers[i%len(d.Answers)], contrast)
+				if taken == n || !ok || prompts[c.Prompt] {
+					continue
+				}
+				taken++
+				prompts[c.Prompt], c.Selection = true, selection
+				cases = append(cases, c)
+			}
+		}
+	}
+	return cases
+}
+
+// grammarCase is an answer of a document with its evidence and the changes that prove it; with contrast
+// its foil is the first that is one token. ok is false if the answer or a piece of evidence is not one
+// token, or no such word can take the place of a piece of evidence.
+func grammarCase(m attribution.Model, d tiny.Document, a tiny.Answer, contrast bool) (c evaluate.Case, ok bool) {
+	c = evaluate.Case{Group: d.Kind.String(), Prompt: d.Prompt(a), Continuation: " " + d.Words[a.Word]}
+	if !oneToken(m, c.Continuation) {
+		return c, false
+	}
+	foil := slices.IndexFunc(a.Alternatives, func(word string) bool { return oneToken(m, " "+word) })
+	if contrast && foil >= 0 {
+		c.Contrast = " " + a.Alternatives[foil]
+	}
+	for _, e := range a.Evidence {
+		begin, end := d.BareSpan(e.Word)
+		c.Evidence = append(c.Evidence, [2]int{begin, end})
+	}
+	for _, change := range d.Changes(a) {
+		begin, end := d.BareSpan(change.Word)
+		span := [2]int{begin, end}
+		found := grammarChanges(m, c.Prompt, span, change)
+		if slices.Contains(c.Evidence, span) && (len(found) == 0 || !oneToken(m, " "+d.Words[change.Word])) {
+			return c, false
+		}
+		c.Changes = append(c.Changes, found...)
+	}
+	return c, true
+}
+
+// grammarChanges are those of one word that leave the number of tokens as it is: all of a word of form,
+// which is needed only if none of them does as well, and the first of other words.
+func grammarChanges(m attribution.Model, prompt string, span [2]int, change tiny.Change) []evaluate.Change {
+	var found []evaluate.Change
+	for _, s := range change.With {
+		c := evaluate.Change{Span: span, Text: s.Word, Form: change.Form}
+		if s.Answer != "" {
+			if c.Answer = " " + s.Answer; !oneToken(m, c.Answer) {
+				continue
+			}
+		}
+		if fits, err := c.Fits(m, prompt, trace.SpecialsAuto); err != nil || !fits {
+			continue
+		}
+		if found = append(found, c); !change.Form {
+			break
+		}
+	}
+	return found
+}
+
+// oneToken is whether a text is one token.
+func oneToken(m attribution.Model, text string) bool {
+	tokens, err := m.Encode(text, trace.SpecialsOff)
+	return err == nil && len(tokens) == 1
+}
