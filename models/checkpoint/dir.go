@@ -114,7 +114,8 @@ func (d *Dir) EOS() ([]int, error) {
 			if many {
 				entry = fmt.Sprintf("%s[%d]", key, i)
 			}
-			return nil, fmt.Errorf("checkpoint: %s: %s is %s; it must be a token id, which is a whole number from 0",
+			return nil, fmt.Errorf("checkpoint: %s: %s is %s; it must be a token id, which is a "+
+				"whole number from 0",
 				d.path(file), entry, shown(v))
 		}
 		ids = append(ids, id)

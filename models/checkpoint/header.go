@@ -98,7 +98,8 @@ func parseEntry(dec *json.Decoder) (entry, error) {
 func (e *entry) setShape(shape []int64) error {
 	size, ok := dtypeSizes[e.dtype]
 	if !ok {
-		return fmt.Errorf("dtype %s is unknown, known are %s", quoted(string(e.dtype)), strings.Join(knownDTypes(), ", "))
+		return fmt.Errorf("dtype %s is unknown, known are %s", quoted(string(e.dtype)),
+			strings.Join(knownDTypes(), ", "))
 	}
 	span := e.end - e.begin
 	if span < 0 {
@@ -147,19 +148,23 @@ func (f *File) checkTiling() error {
 		e := f.tensors[name]
 		switch {
 		case e.end > data:
-			return fmt.Errorf("tensor %s: data_offsets [%d,%d] run past the end of the data, %d bytes: truncated",
+			return fmt.Errorf("tensor %s: data_offsets [%d,%d] run past the end of the data, %d "+
+				"bytes: truncated",
 				quoted(name), e.begin, e.end, data)
 		case e.begin < end:
-			return fmt.Errorf("tensor %s: data_offsets [%d,%d] overlap another tensor, which ends at %d", quoted(name), e.begin, e.end, end)
+			return fmt.Errorf("tensor %s: data_offsets [%d,%d] overlap another tensor, which "+
+				"ends at %d", quoted(name), e.begin, e.end, end)
 		case e.begin > end:
-			return fmt.Errorf("tensor %s: data_offsets [%d,%d] leave a hole from %d", quoted(name), e.begin, e.end, end)
+			return fmt.Errorf("tensor %s: data_offsets [%d,%d] leave a hole from %d", quoted(name),
+				e.begin, e.end, end)
 		}
 		end = e.end
 	}
 	if end != data {
 		last := "the header, which has no tensors,"
 		if len(names) > 0 {
-			last = fmt.Sprintf("tensor %s, the last, which ends at %d", quoted(names[len(names)-1]), end)
+			last = fmt.Sprintf("tensor %s, the last, which ends at %d", quoted(names[len(names)-1]),
+				end)
 		}
 		return fmt.Errorf("%d bytes after %s", data-end, last)
 	}

@@ -12,8 +12,9 @@ import (
 	"unicode/utf8"
 )
 
-// decodeObject decodes a JSON object and keeps numbers as they are written. A key that comes twice is an
-// error: Python keeps the last, and whoever wrote the other would not learn that it does nothing.
+// decodeObject decodes a JSON object and keeps numbers as they are written. A key that comes twice
+// is an error: Python keeps the last, and whoever wrote the other would not learn that it does
+// nothing.
 func decodeObject(text []byte) (map[string]any, error) {
 	if err := checkJSON(text); err != nil {
 		return nil, err
@@ -31,8 +32,8 @@ func decodeObject(text []byte) (map[string]any, error) {
 	return object, nil
 }
 
-// decodeValue decodes one value. Nothing else of the text is read more often than once, and the text,
-// which [checkJSON] has seen, is nested at most 10000 deep.
+// decodeValue decodes one value. Nothing else of the text is read more often than once, and the
+// text, which [checkJSON] has seen, is nested at most 10000 deep.
 func decodeValue(dec *json.Decoder) (any, error) {
 	t, err := dec.Token()
 	if err != nil {
@@ -47,7 +48,8 @@ func decodeValue(dec *json.Decoder) (any, error) {
 				return nil, err
 			}
 			if _, twice := object[key]; twice {
-				return nil, fmt.Errorf("key %s comes twice; remove the one that does not count", quoted(key))
+				return nil, fmt.Errorf("key %s comes twice; remove the one that does not count",
+					quoted(key))
 			}
 			if object[key], err = decodeValue(dec); err != nil {
 				return nil, err
@@ -70,8 +72,8 @@ func decodeValue(dec *json.Decoder) (any, error) {
 	return t, nil
 }
 
-// checkJSON returns an error that says where a text is not one JSON value: the line, the last key before
-// it, and what stands there.
+// checkJSON returns an error that says where a text is not one JSON value: the line, the last key
+// before it, and what stands there.
 func checkJSON(text []byte) error {
 	var whole json.RawMessage
 	err := json.Unmarshal(text, &whole)
@@ -96,11 +98,13 @@ func checkJSON(text []byte) error {
 	}
 	rest := text[at:]
 	for _, word := range []string{"-Infinity", "NaN", "Infinity"} {
-		if begin := max(0, at-strings.Count(word, "-")); bytes.HasPrefix(text[begin:], []byte(word)) {
+		if begin := max(0, at-strings.Count(word, "-")); bytes.HasPrefix(text[begin:],
+			[]byte(word)) {
 			return fmt.Errorf("%s: %s is not a JSON number; write a number", where, word)
 		}
 	}
-	return fmt.Errorf("%s: unexpected %s", where, quoted(strings.ToValidUTF8(string(rest[:min(len(rest), 20)]), "\uFFFD")))
+	return fmt.Errorf("%s: unexpected %s", where,
+		quoted(strings.ToValidUTF8(string(rest[:min(len(rest), 20)]), "\uFFFD")))
 }
 
 // keyPattern is a key with its colon.
@@ -135,7 +139,8 @@ func shown(v any) string {
 	case json.Number:
 		return strings.Trim(quoted(v.String()), `"`)
 	case json.Delim:
-		return map[json.Delim]string{'{': "an object", '[': "a list", '}': "the end of the object", ']': "the end of the list"}[v]
+		return map[json.Delim]string{'{': "an object", '[': "a list", '}': "the end of the object",
+			']': "the end of the list"}[v]
 	case []any:
 		if len(v) == 0 {
 			return "an empty list"
@@ -154,8 +159,8 @@ func shownInside(v any) string {
 	return shown(v)
 }
 
-// readObject reads an object and calls value for every key; value reads what the key stands for. A key that comes twice is
-// an error: encoding/json would quietly keep the last one.
+// readObject reads an object and calls value for every key; value reads what the key stands for. A
+// key that comes twice is an error: encoding/json would quietly keep the last one.
 func readObject(dec *json.Decoder, value func(key string) error) error {
 	if err := readDelim(dec, '{'); err != nil {
 		return err

@@ -53,7 +53,8 @@ func (f *File) add(shard *File) error {
 	f.parts = append(f.parts, shard.parts...)
 	for _, name := range shard.Names() {
 		if first, ok := f.tensors[name]; ok {
-			return fmt.Errorf("checkpoint: tensor %s is in %s and in %s: these shards are not of one checkpoint",
+			return fmt.Errorf("checkpoint: tensor %s is in %s and in %s: these shards are not of "+
+				"one checkpoint",
 				quoted(name), first.part.name, shard.name)
 		}
 		f.tensors[name] = shard.tensors[name]
@@ -72,10 +73,12 @@ func (f *File) checkIndex(index map[string]string, d *Dir) error {
 		want := d.path(index[name])
 		e, ok := f.tensors[name]
 		if !ok {
-			return fmt.Errorf("checkpoint: %s has no tensor %s, where %s says it is; download the shard again", want, quoted(name), indexFile)
+			return fmt.Errorf("checkpoint: %s has no tensor %s, where %s says it is; download "+
+				"the shard again", want, quoted(name), indexFile)
 		}
 		if e.part.name != want {
-			return fmt.Errorf("checkpoint: tensor %s is in %s, but %s says in %s: the shards are swapped or of different checkpoints",
+			return fmt.Errorf("checkpoint: tensor %s is in %s, but %s says in %s: the shards are "+
+				"swapped or of different checkpoints",
 				quoted(name), e.part.name, indexFile, want)
 		}
 	}
@@ -121,7 +124,8 @@ func readShard(dec *json.Decoder, index map[string]string, name string) error {
 		return fmt.Errorf("tensor %s: %w", quoted(name), err)
 	}
 	if !fs.ValidPath(file) || file == "." || strings.Contains(file, `\`) {
-		return fmt.Errorf("tensor %s: file %s does not lie within the directory", quoted(name), quoted(file))
+		return fmt.Errorf("tensor %s: file %s does not lie within the directory", quoted(name),
+			quoted(file))
 	}
 	if !strings.HasSuffix(file, ".safetensors") {
 		return fmt.Errorf("tensor %s: file %s is not safetensors", quoted(name), quoted(file))

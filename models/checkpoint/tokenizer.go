@@ -69,7 +69,8 @@ func (d *Dir) addSpecial(tokens map[string]string, file string, values map[strin
 		}
 		text, ok := value.(string)
 		if !ok {
-			return fmt.Errorf("checkpoint: %s: %s is %s; it must be a text or an object with a text named content",
+			return fmt.Errorf("checkpoint: %s: %s is %s; it must be a text or an object with a "+
+				"text named content",
 				d.path(file), strings.Trim(quoted(key), `"`), shown(values[key]))
 		}
 		tokens[key] = text
@@ -102,10 +103,11 @@ func (d *Dir) ChatTemplate(name string) (string, error) {
 	return text, nil
 }
 
-// ChatTemplateSource returns where the default chat template stands, for messages: the path of a file, or
-// that of tokenizer_config.json with the key.
+// ChatTemplateSource returns where the default chat template stands, for messages: the path of a
+// file, or that of tokenizer_config.json with the key.
 func (d *Dir) ChatTemplateSource() string {
-	for _, file := range []string{chatTemplatesDir + "/" + defaultTemplate + ".jinja", chatTemplateFile} {
+	for _, file := range []string{chatTemplatesDir + "/" + defaultTemplate + ".jinja",
+		chatTemplateFile} {
 		if d.exists(file) {
 			return d.path(file)
 		}
@@ -155,14 +157,16 @@ func (d *Dir) configTemplates() (map[string]string, error) {
 			name, named := object["name"].(string)
 			text, ok := object["template"].(string)
 			if !named || !ok {
-				return nil, fmt.Errorf("checkpoint: %s: chat_template[%d] is %s; it must be an object with two texts, name and template",
+				return nil, fmt.Errorf("checkpoint: %s: chat_template[%d] is %s; it must be an "+
+					"object with two texts, name and template",
 					d.path(tokenizerConfigFile), i, shown(v))
 			}
 			templates[name] = text
 		}
 		return templates, nil
 	}
-	return nil, fmt.Errorf("checkpoint: %s: chat_template is %s; it must be a text or a list of named ones",
+	return nil, fmt.Errorf("checkpoint: %s: chat_template is %s; it must be a text or a list of "+
+		"named ones",
 		d.path(tokenizerConfigFile), shown(config["chat_template"]))
 }
 

@@ -14,11 +14,11 @@ import (
 )
 
 // Config is a config.json being read. It notes the keys that were taken and which key a size of the
-// model comes from, and keeps the first error, so that a family reads straight down. Every error names
-// the file, the key, the value as it stands in the file, and what is allowed.
+// model comes from, and keeps the first error, so that a family reads straight down. Every error
+// names the file, the key, the value as it stands in the file, and what is allowed.
 //
-// A null is an error like any other value of a wrong kind, as in the reference, except where a method
-// says otherwise.
+// A null is an error like any other value of a wrong kind, as in the reference, except where a
+// method says otherwise.
 type Config struct {
 	file   string
 	values map[string]any
@@ -34,7 +34,8 @@ type Config struct {
 
 // NewConfig returns a reader of the decoded JSON object of file; the name is for messages. Numbers must be json.Number.
 func NewConfig(file string, values map[string]any) *Config {
-	return &Config{file: file, values: values, taken: map[string]bool{}, origin: map[string]string{}}
+	return &Config{file: file, values: values, taken: map[string]bool{},
+		origin: map[string]string{}}
 }
 
 // File returns the name for messages.
@@ -80,8 +81,8 @@ func cutTo(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// shown is a value as it stands in the file, cut if it is long: a text in quotes, a list or an object
-// with its first entries.
+// shown is a value as it stands in the file, cut if it is long: a text in quotes, a list or an
+// object with its first entries.
 func shown(v any) string {
 	const most, entries = 60, 3
 	switch v := v.(type) {
@@ -128,8 +129,8 @@ func firstOf(n, most int, entry func(int) string) string {
 	return b.String()
 }
 
-// value returns the value of the first key that is there and not null, and that key, and marks all of
-// them as read. Keys that are there with different values are an error: one would be ignored.
+// value returns the value of the first key that is there and not null, and that key, and marks all
+// of them as read. Keys that are there with different values are an error: one would be ignored.
 func (c *Config) value(keys ...string) (any, string) {
 	var found any
 	key := keys[0]
@@ -141,7 +142,8 @@ func (c *Config) value(keys ...string) (any, string) {
 		case found == nil:
 			found, key = v, k
 		case !reflect.DeepEqual(v, found):
-			c.fail("%s is %s, but %s is %s; both mean the same, so remove one", c.name(key), shown(found), c.name(k), shown(v))
+			c.fail("%s is %s, but %s is %s; both mean the same, so remove one", c.name(key),
+				shown(found), c.name(k), shown(v))
 		}
 	}
 	return found, key
@@ -173,7 +175,8 @@ func (c *Config) missing(must string, keys ...string) {
 	hint := ""
 	similar := ""
 	for k := range c.values {
-		if (similar == "" || k < similar) && slices.ContainsFunc(keys, func(key string) bool { return strings.EqualFold(key, k) }) {
+		if (similar == "" || k < similar) && slices.ContainsFunc(keys,
+			func(key string) bool { return strings.EqualFold(key, k) }) {
 			similar = k
 		}
 	}
@@ -226,7 +229,8 @@ func (c *Config) ObjectOrEmpty(key string) *Config {
 }
 
 func (c *Config) child(key string, values map[string]any) *Config {
-	return &Config{file: c.file, values: values, taken: map[string]bool{}, path: c.name(key) + ".", parent: c}
+	return &Config{file: c.file, values: values, taken: map[string]bool{}, path: c.name(key) + ".",
+		parent: c}
 }
 
 // Floats returns a list of numbers; nil for an absent key or null.
@@ -289,8 +293,8 @@ func (c *Config) AtLeast(least, fallback int, keys ...string) int {
 	return c.integer(v, key, least, math.MaxInt32)
 }
 
-// Size returns what a size of the spec is, from 1 to [transformer.MaxSize] of its field, under the first
-// of the keys that is there; it is required. After an error the result is 1.
+// Size returns what a size of the spec is, from 1 to [transformer.MaxSize] of its field, under the
+// first of the keys that is there; it is required. After an error the result is 1.
 func (c *Config) Size(field string, keys ...string) int {
 	v, key := c.value(keys...)
 	c.from(field, key)
@@ -419,8 +423,8 @@ func (c *Config) float(v any, key string) float64 {
 	return f
 }
 
-// Above returns a number above a limit and not above another, or the default for an absent key, which
-// need not lie between them. After an error the result is the upper limit.
+// Above returns a number above a limit and not above another, or the default for an absent key,
+// which need not lie between them. After an error the result is the upper limit.
 func (c *Config) Above(limit, most float64, key string, fallback float64) float64 {
 	v, _, ok := c.given(between(limit, most), key)
 	if !ok {
@@ -439,7 +443,8 @@ func between(limit, most float64) string {
 	return fmt.Sprintf("a number above %v and at most %v", limit, most)
 }
 
-// Epsilon returns what norms add to the variance, above 0 and below 1, or the default for an absent key.
+// Epsilon returns what norms add to the variance, above 0 and below 1, or the default for an absent
+// key.
 func (c *Config) Epsilon(key string, fallback float64) float64 {
 	const must = "a number above 0 and below 1"
 	c.from("NormEpsilon", key)
@@ -500,15 +505,16 @@ func (c *Config) Strings(key string) []string {
 	return out
 }
 
-// Only takes a truth value that must have the one supported value, which is also its default. Null is
-// false.
+// Only takes a truth value that must have the one supported value, which is also its default. Null
+// is false.
 func (c *Config) Only(key string, want bool) {
 	if !want && c.Null(key) {
 		c.taken[key] = true
 		return
 	}
 	if got := c.Bool(key, want); got != want {
-		c.fail("%s is %v, which changes the arithmetic and is not supported; only %v is", c.name(key), got, want)
+		c.fail("%s is %v, which changes the arithmetic and is not supported; only %v is",
+			c.name(key), got, want)
 	}
 }
 
@@ -517,37 +523,52 @@ func OneOf[T any](c *Config, key, fallback string, known map[string]T) T {
 	name := c.String(key, fallback)
 	v, ok := known[name]
 	if !ok {
-		c.fail("%s %s is not supported; supported are %s", c.name(key), shown(name), strings.Join(sortedKeys(known), ", "))
+		c.fail("%s %s is not supported; supported are %s", c.name(key), shown(name),
+			strings.Join(sortedKeys(known), ", "))
 	}
 	return v
 }
 
 // harmless are keys of every family that change no arithmetic of a forward pass without training:
-// bookkeeping of transformers (versions 4.30 to 5) and of tools beside it, dropout, generation defaults,
-// what the reference implementation returns or caches.
+// bookkeeping of transformers (versions 4.30 to 5) and of tools beside it, dropout, generation
+// defaults, what the reference implementation returns or caches.
 var harmless = strings.Fields(`
-	_attn_implementation _attn_implementation_autoset _attn_implementation_internal _auto_class _commit_hash
-	_experts_implementation _experts_implementation_internal _flash_attn_2_enabled _from_auto _from_model_config _model_name_or_path
+	_attn_implementation _attn_implementation_autoset _attn_implementation_internal _auto_class
+	_commit_hash
+	_experts_implementation _experts_implementation_internal _flash_attn_2_enabled _from_auto
+	_from_model_config _model_name_or_path
 	_name_or_path _num_labels _output_attentions _post_init_done
 	architectures attention_dropout attn_implementation attn_pdrop auto_map
 	base_model_fsdp_plan base_model_pp_plan base_model_tp_plan
-	chunk_size_feed_forward cross_attention_hidden_size custom_pipelines dtype embd_pdrop experts_implementation
-	finetuning_task gradient_checkpointing hidden_dropout id2label ignore_keys_at_rope_validation initializer_range is_decoder
+	chunk_size_feed_forward cross_attention_hidden_size custom_pipelines dtype embd_pdrop
+	experts_implementation
+	finetuning_task gradient_checkpointing hidden_dropout id2label ignore_keys_at_rope_validation
+	initializer_range is_decoder
 	is_encoder_decoder keys_to_ignore_at_inference label2id model_type name_or_path num_labels
 	output_attentions output_hidden_states output_past pad_token_id prefix problem_type
-	resid_pdrop return_dict sep_token_id skip_special_tokens task_specific_params tf_legacy_loss tie_encoder_decoder
+	resid_pdrop return_dict sep_token_id skip_special_tokens task_specific_params tf_legacy_loss
+	tie_encoder_decoder
 	tokenizer_class torch_dtype torchscript transformers.js_config transformers_version
 	unk_token_id unsloth_fixed unsloth_version use_bfloat16 use_cache use_return_dict xla_device
 
-	assistant_confidence_threshold assistant_early_exit assistant_ensemble_weight assistant_lookbehind bad_words_ids
-	begin_suppress_tokens cache_config cache_implementation compile_config constraints continuous_batching_config
-	decoder_start_token_id disable_compile diversity_penalty do_sample dola_layers early_stopping encoder_no_repeat_ngram_size
-	encoder_repetition_penalty epsilon_cutoff eta_cutoff exponential_decay_length_penalty force_words_ids forced_bos_token_id
-	forced_eos_token_id generation_config guidance_scale is_assistant length_penalty low_memory max_cache_len max_length
-	max_matching_ngram_size max_new_tokens max_time min_length min_new_tokens min_p no_repeat_ngram_size num_assistant_tokens
-	num_assistant_tokens_schedule num_beam_groups num_beams num_return_sequences output_logits output_scores penalty_alpha
-	prefill_chunk_size prompt_lookup_num_tokens remove_invalid_values renormalize_logits repetition_penalty
-	return_dict_in_generate return_legacy_cache sequence_bias stop_strings suppress_tokens target_lookbehind temperature
+	assistant_confidence_threshold assistant_early_exit assistant_ensemble_weight
+	assistant_lookbehind bad_words_ids
+	begin_suppress_tokens cache_config cache_implementation compile_config constraints
+	continuous_batching_config
+	decoder_start_token_id disable_compile diversity_penalty do_sample dola_layers early_stopping
+	encoder_no_repeat_ngram_size
+	encoder_repetition_penalty epsilon_cutoff eta_cutoff exponential_decay_length_penalty
+	force_words_ids forced_bos_token_id
+	forced_eos_token_id generation_config guidance_scale is_assistant length_penalty low_memory
+	max_cache_len max_length
+	max_matching_ngram_size max_new_tokens max_time min_length min_new_tokens min_p
+	no_repeat_ngram_size num_assistant_tokens
+	num_assistant_tokens_schedule num_beam_groups num_beams num_return_sequences output_logits
+	output_scores penalty_alpha
+	prefill_chunk_size prompt_lookup_num_tokens remove_invalid_values renormalize_logits
+	repetition_penalty
+	return_dict_in_generate return_legacy_cache sequence_bias stop_strings suppress_tokens
+	target_lookbehind temperature
 	token_healing top_h top_k top_p typical_p watermarking_config
 `)
 

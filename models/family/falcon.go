@@ -45,8 +45,8 @@ var falcon = &Family{
 	}, fusedHeads...),
 }
 
-// falconBlocks reads how blocks are built. Combinations for which the reference has no weights or no
-// code are errors.
+// falconBlocks reads how blocks are built. Combinations for which the reference has no weights or
+// no code are errors.
 func falconBlocks(c *Config, s *transformer.Spec) {
 	grouped, multiQuery := c.Bool("new_decoder_architecture", false), c.Bool("multi_query", true)
 	groups := c.SizeOrNull(s.Heads, "KeyValueHeads", "num_kv_heads", "n_head_kv")
@@ -58,9 +58,11 @@ func falconBlocks(c *Config, s *transformer.Spec) {
 	norms := c.IntOrNull(fallback, "num_ln_in_parallel_attn")
 	switch {
 	case grouped && s.Heads%groups != 0:
-		c.fail("%s must divide the number of heads, %s", c.source("KeyValueHeads"), c.source("Heads"))
+		c.fail("%s must divide the number of heads, %s", c.source("KeyValueHeads"),
+			c.source("Heads"))
 	case !grouped && !multiQuery && groups != s.Heads:
-		c.fail("%s must be the number of heads, %s, where multi_query and new_decoder_architecture are false",
+		c.fail("%s must be the number of heads, %s, where multi_query and "+
+			"new_decoder_architecture are false",
 			c.source("KeyValueHeads"), c.source("Heads"))
 	case grouped && !parallel:
 		c.fail("parallel_attn is false; it must be true where new_decoder_architecture is")
@@ -83,7 +85,8 @@ func falconBlocks(c *Config, s *transformer.Spec) {
 
 // falconPositions reads the position scheme.
 func falconPositions(c *Config, s *transformer.Spec) {
-	s.Positions, s.Context = transformer.RotaryPositions, c.SizeOr(2048, "Context", "max_position_embeddings")
+	s.Positions, s.Context = transformer.RotaryPositions, c.SizeOr(2048, "Context",
+		"max_position_embeddings")
 	rotate(c, s, 10000, 0)
 	if c.Bool("alibi", false) { // then the keys of the rotation are there and mean nothing
 		s.Positions, s.Context, s.Rotary = transformer.ALiBi, 0, nil

@@ -27,11 +27,12 @@ type Family struct {
 	Spec func(c *Config) (*transformer.Spec, error)
 	// Harmless are further keys of config.json that change no arithmetic of a forward pass.
 	Harmless []string
-	// Weights maps parameters to tensors, with %d for the layer. A checkpoint may have several for one
-	// parameter if they are equal; the first of them is read.
+	// Weights maps parameters to tensors, with %d for the layer. A checkpoint may have several for
+	// one parameter if they are equal; the first of them is read.
 	Weights []Weight
 	// Unused returns whether a model of that spec does not read a tensor of Weights, although the
-	// checkpoint may have it: the head of another task, or a bias that is not the head's. Nil is none.
+	// checkpoint may have it: the head of another task, or a bias that is not the head's. Nil is
+	// none.
 	Unused func(s *transformer.Spec, tensor string) bool
 	// Prefixes may stand before every tensor name; the first one under which the embedding is found is taken.
 	Prefixes []string
@@ -73,16 +74,19 @@ func Lookup(c *Config) (*Family, error) {
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	names := "architectures [" + firstOf(len(architectures), 3, func(i int) string { return shown(architectures[i]) }) + "]"
+	names := "architectures [" + firstOf(len(architectures), 3,
+		func(i int) string { return shown(architectures[i]) }) + "]"
 	for _, name := range Names() {
 		f := families[name]
 		switch {
 		case len(architectures) == 0 && model == name:
 			return f, nil
-		case !slices.ContainsFunc(architectures, func(a string) bool { return slices.Contains(f.Architectures, a) }):
+		case !slices.ContainsFunc(architectures,
+			func(a string) bool { return slices.Contains(f.Architectures, a) }):
 		case model != "" && model != f.Name && !slices.Contains(f.ModelTypes, model):
 			// The reference goes by model_type, so that it would build another model.
-			return nil, fmt.Errorf("family: %s: model_type is %s; it must be %q to go with %s", c.file, shown(model), f.Name, names)
+			return nil, fmt.Errorf("family: %s: model_type is %s; it must be %q to go with %s",
+				c.file, shown(model), f.Name, names)
 		default:
 			return f, nil
 		}
@@ -93,9 +97,11 @@ func Lookup(c *Config) (*Family, error) {
 	}
 	what := fmt.Sprintf("%s (model_type %s) is not supported", names, shown(model))
 	if len(architectures) == 0 {
-		what = fmt.Sprintf("key architectures is missing or empty, and model_type %s is not supported", shown(model))
+		what = fmt.Sprintf("key architectures is missing or empty, and model_type %s is not "+
+			"supported", shown(model))
 	}
-	return nil, fmt.Errorf("family: %s: %s; supported are %s", c.file, what, strings.Join(known, ", "))
+	return nil, fmt.Errorf("family: %s: %s; supported are %s", c.file, what, strings.Join(known,
+		", "))
 }
 
 // Read returns the family and the spec of a configuration. Every key must be interpreted or known to be harmless: a key
@@ -136,7 +142,8 @@ func (c *Config) checkIDs(s *transformer.Spec) {
 		wrong bool
 	}{{"bos_token_id", outside(s.BOS)}, {"eos_token_id", slices.ContainsFunc(s.EOS, outside)}} {
 		if key.wrong {
-			c.fail("%s is %s; ids must be from 0 to %d, because of %s", key.name, shown(c.values[key.name]), s.Vocab-1, c.source("Vocab"))
+			c.fail("%s is %s; ids must be from 0 to %d, because of %s", key.name,
+				shown(c.values[key.name]), s.Vocab-1, c.source("Vocab"))
 		}
 	}
 }

@@ -20,9 +20,12 @@ var gemma3 = &Family{
 		s.QueryKeyNorm = true
 		s.LogitCap = gemma3Cap(c)
 		pattern := c.AtLeast(1, 6, "sliding_window_pattern")
-		// The reference writes this key and does not read it; without layer_types it must be what is read.
-		if noted := c.AtLeast(1, pattern, "_sliding_window_pattern"); noted != pattern && !c.Has("layer_types") {
-			c.fail("_sliding_window_pattern is %d; it must be %d, which sliding_window_pattern or its default says", noted, pattern)
+		// The reference writes this key and does not read it; without layer_types it must be what
+		// is read.
+		if noted := c.AtLeast(1, pattern,
+			"_sliding_window_pattern"); noted != pattern && !c.Has("layer_types") {
+			c.fail("_sliding_window_pattern is %d; it must be %d, which sliding_window_pattern "+
+				"or its default says", noted, pattern)
 		}
 		s.Windows = gemmaWindows(c, s.Layers, func(l int) bool { return (l+1)%pattern != 0 })
 		s.Rotary, s.LocalRotary = gemma3Rope(c, s)
@@ -50,11 +53,14 @@ func gemma3Rope(c *Config, s *transformer.Spec) (full, local *transformer.Rotary
 	}
 	c.from("LocalRotary", "rope_local_base_freq")
 	if both == nil {
-		return rope(c, 1000000, 0, s.HeadWidth, s.Context), read(c.ObjectOrEmpty("rope_parameters"), base)
+		return rope(c, 1000000, 0, s.HeadWidth, s.Context), read(c.ObjectOrEmpty("rope_parameters"),
+			base)
 	}
 	if old := c.ObjectOrEmpty("rope_scaling"); len(old.values) > 0 {
-		c.fail("rope_parameters and rope_scaling are both there; remove the one that the model was not trained with")
+		c.fail("rope_parameters and rope_scaling are both there; remove the one that the model " +
+			"was not trained with")
 	}
 	global := c.Above(1, maxTheta, "rope_theta", 1000000)
-	return read(both.ObjectOrEmpty(fullAttention), global), read(both.ObjectOrEmpty(slidingAttention), base)
+	return read(both.ObjectOrEmpty(fullAttention), global),
+		read(both.ObjectOrEmpty(slidingAttention), base)
 }

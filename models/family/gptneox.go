@@ -35,7 +35,8 @@ var gptNeoX = &Family{
 		if err := headWidth(c, s); err != nil {
 			return nil, err
 		}
-		theta, part := c.Above(1, maxTheta, "rotary_emb_base", 10000), c.Above(0, 1, "rotary_pct", 0.25)
+		theta, part := c.Above(1, maxTheta, "rotary_emb_base", 10000), c.Above(0, 1, "rotary_pct",
+			0.25)
 		sameAs(c, "rope_theta", theta, "rotary_emb_base")
 		sameAs(c, "partial_rotary_factor", part, "rotary_pct")
 		rotate(c, s, theta, part)
@@ -66,10 +67,11 @@ var gptNeoX = &Family{
 	},
 }
 
-// sameAs reads a key that the reference does not look at because it has another name for it: the values
-// must be the same.
+// sameAs reads a key that the reference does not look at because it has another name for it: the
+// values must be the same.
 func sameAs(c *Config, key string, want float64, counts string) {
 	if got := c.Float(key, want); got != want {
-		c.fail("%s is %v; it must be %v, the value or the default of %s, which is what counts", key, got, want, counts)
+		c.fail("%s is %v; it must be %v, the value or the default of %s, which is what counts", key,
+			got, want, counts)
 	}
 }

@@ -16,7 +16,7 @@ var mistral = &Family{
 			return nil, err
 		}
 		window := slidingWindow(c, 4096)
-		s.Windows = windows(s.Layers, window, sameInAll(c, window))
+		s.Windows = windows(s.Layers, window, sameInAll(c, s.Layers, window))
 		rotate(c, s, 10000, 0)
 		return s, nil
 	},

@@ -1,6 +1,10 @@
 package family
 
-import "github.com/headwater-ml/headwater/models/transformer"
+import (
+	"slices"
+
+	"github.com/headwater-ml/headwater/models/transformer"
+)
 
 func init() { Register(phi3) }
 
@@ -17,10 +21,11 @@ var phi3 = &Family{
 			return nil, err
 		}
 		window := slidingWindow(c, 0)
-		s.Windows = windows(s.Layers, window, sameInAll(c, window))
+		s.Windows = windows(s.Layers, window, sameInAll(c, s.Layers, window))
 		c.Only("attention_bias", false)
 		c.Only("mlp_bias", false)
 		c.Only("lm_head_bias", false)
+		phi3Kind(c)
 		rotate(c, s, 10000, 1)
 		return s, nil
 	},
@@ -38,4 +43,23 @@ var phi3 = &Family{
 		{"final-norm.gain", "norm.weight", AsIs},
 		{"head", "lm_head.weight", AsIs},
 	},
+}
+
+// phi3Kind refuses kinds of rotation that the reference refuses for this architecture. What Phi-3's
+// files called it first, su and yarn, is longrope too.
+func phi3Kind(c *Config) {
+	for _, object := range []string{"rope_parameters", "rope_scaling"} {
+		values, _ := c.values[object].(map[string]any)
+		for _, key := range []string{"rope_type", "type"} {
+			kind, ok := values[key].(string)
+			if ok && !slices.Contains([]string{"default", "longrope", "su", "yarn"}, kind) {
+				c.fail("%s.%s is %s; it must be default or longrope for this architecture", object,
+					key, shown(kind))
+			}
+			if kind == "yarn" && values["short_factor"] == nil {
+				c.fail("%s.%s is %s, so that the key %s.short_factor is missing", object, key,
+					shown(kind), object)
+			}
+		}
+	}
 }

@@ -33,5 +33,6 @@ func qwenWindows(c *Config, layers int) []int {
 	} else {
 		c.IntOrNull(0, "sliding_window") // not used then
 	}
-	return windows(layers, window, layerTypes(c, layers, window, func(l int) bool { return window > 0 && l >= from }, null))
+	return windows(layers, window, layerTypes(c, layers, window,
+		func(l int) bool { return window > 0 && l >= from }, null))
 }

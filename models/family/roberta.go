@@ -18,7 +18,8 @@ var roberta = &Family{
 		s.TokenTypes = c.SizeOr(2, "TokenTypes", "type_vocab_size")
 		pad := c.IntOr(1, "pad_token_id")
 		if pad < 0 || pad >= s.Context-1 {
-			c.fail("pad_token_id is %d; it must be from 0 to %d, because positions begin after it, and there are as many as %s", pad, s.Context-2,
+			c.fail("pad_token_id is %d; it must be from 0 to %d, because positions begin after "+
+				"it, and there are as many as %s", pad, s.Context-2,
 				c.source("Context"))
 			return s, c.Err()
 		}

@@ -14,7 +14,8 @@ import (
 // and {"rope_theta": …, "rope_scaling": {"type": …}}. theta and partial are the family's defaults, partial 0 where all of a head is
 // turned whatever the file says. context is how many positions the model was made for, width that of a head.
 func rope(c *Config, theta, partial float64, width, context int) *transformer.Rotary {
-	r := ropeReader{width: width, context: context, theta: c.Above(1, maxTheta, "rope_theta", theta), partial: partial}
+	r := ropeReader{width: width, context: context, theta: c.Above(1, maxTheta, "rope_theta",
+		theta), partial: partial}
 	if r.partial != 0 {
 		r.partial = c.Above(0, 1, "partial_rotary_factor", partial)
 	}
@@ -24,16 +25,18 @@ func rope(c *Config, theta, partial float64, width, context int) *transformer.Ro
 	return r.read()
 }
 
-// ropeObject returns the object of the rotation, in the new or the old style. With both the reference
-// takes the old one, which nobody would expect.
+// ropeObject returns the object of the rotation, in the new or the old style. With both the
+// reference takes the old one, which nobody would expect.
 func ropeObject(c *Config) *Config {
 	now, before := c.Object("rope_parameters"), c.Object("rope_scaling")
 	switch {
 	case now != nil && before != nil && len(now.values) > 0 && len(before.values) > 0:
 		if !reflect.DeepEqual(now.values, before.values) {
-			c.fail("rope_parameters and rope_scaling are both there and differ; remove the one that the model was not trained with")
+			c.fail("rope_parameters and rope_scaling are both there and differ; remove the one " +
+				"that the model was not trained with")
 		}
-		c.children = slices.DeleteFunc(c.children, func(child *Config) bool { return child == before })
+		c.children = slices.DeleteFunc(c.children,
+			func(child *Config) bool { return child == before })
 		return now
 	case now != nil && len(now.values) > 0:
 		return now
@@ -73,7 +76,8 @@ func (r ropeReader) read() *transformer.Rotary {
 	} else {
 		r.partial = 1
 		if p := r.Float("partial_rotary_factor", 1); p != 1 {
-			r.fail("%s is %v, which changes the arithmetic and is not supported for this architecture; only 1 is",
+			r.fail("%s is %v, which changes the arithmetic and is not supported for this "+
+				"architecture; only 1 is",
 				r.name("partial_rotary_factor"), p)
 		}
 	}
@@ -83,8 +87,10 @@ func (r ropeReader) read() *transformer.Rotary {
 	}
 	rotated := int(float64(r.width) * r.partial)
 	if rotated < 2 || rotated > maxRotated || rotated%2 != 0 {
-		r.fail("%s is %v, so that %d components of each head are turned by its position; their number must be even and from 2 to %d; "+
-			"a head has %d, from %s", r.name("partial_rotary_factor"), r.partial, rotated, maxRotated, r.width, r.source("HeadWidth"))
+		r.fail("%s is %v, so that %d components of each head are turned by its position; their "+
+			"number must be even and from 2 to %d; "+
+			"a head has %d, from %s", r.name("partial_rotary_factor"), r.partial, rotated,
+			maxRotated, r.width, r.source("HeadWidth"))
 	}
 	if r.root().Err() != nil { // what follows needs sizes that hold together
 		return nil
@@ -109,7 +115,8 @@ func (r ropeReader) read() *transformer.Rotary {
 	case "longrope":
 		return r.long(f)
 	default:
-		r.fail("%s %s is not supported; supported are default, dynamic, linear, llama3, longrope, yarn", r.kindKey(), shown(kind))
+		r.fail("%s %s is not supported; supported are default, dynamic, linear, llama3, "+
+			"longrope, yarn", r.kindKey(), shown(kind))
 		return nil
 	}
 	rotary.Frequencies = rounded(f)
@@ -176,9 +183,11 @@ func (r ropeReader) trained() int {
 // llama3 divides frequencies that turn less than once in the trained context by the factor, leaves those that turn often, and
 // goes from one to the other between (Llama 3.1).
 func (r ropeReader) llama3(f []float64) {
-	factor, low, high, n := r.factor(), r.required("low_freq_factor", 0), r.required("high_freq_factor", 0), float64(r.trained())
+	factor, low, high, n := r.factor(), r.required("low_freq_factor", 0),
+		r.required("high_freq_factor", 0), float64(r.trained())
 	if low == high {
-		r.fail("%s and %s are both %v; they must differ", r.name("low_freq_factor"), r.name("high_freq_factor"), low)
+		r.fail("%s and %s are both %v; they must differ", r.name("low_freq_factor"),
+			r.name("high_freq_factor"), low)
 		return
 	}
 	for i, x := range f {
@@ -240,7 +249,8 @@ func (r ropeReader) long(f []float64) *transformer.Rotary {
 	n := r.trained()
 	short, long := r.Floats("short_factor"), r.Floats("long_factor")
 	if len(short) != len(f) || len(long) != len(f) {
-		r.fail("%s and %s have %d and %d numbers; they must have %d, one for each pair of components of a head that is turned",
+		r.fail("%s and %s have %d and %d numbers; they must have %d, one for each pair of "+
+			"components of a head that is turned",
 			r.name("short_factor"), r.name("long_factor"), len(short), len(long), len(f))
 		return nil
 	}
@@ -265,7 +275,8 @@ func (r ropeReader) long(f []float64) *transformer.Rotary {
 			scale = math.Sqrt(1 + math.Log(factor)/math.Log(float64(n)))
 		}
 	}
-	return &transformer.Rotary{Frequencies: divided("short_factor", short), LongFrequencies: divided("long_factor", long), Original: n, Scale: scale}
+	return &transformer.Rotary{Frequencies: divided("short_factor", short),
+		LongFrequencies: divided("long_factor", long), Original: n, Scale: scale}
 }
 
 // rounded returns x in float32.

@@ -20,7 +20,8 @@ var activations = map[string]transformer.Activation{
 // headWidth sets the width of a head where it is the width over the heads.
 func headWidth(c *Config, s *transformer.Spec) error {
 	if s.Heads < 1 || s.Width%s.Heads != 0 {
-		c.fail("%s must be a multiple of the number of heads, %s", c.source("Width"), c.source("Heads"))
+		c.fail("%s must be a multiple of the number of heads, %s", c.source("Width"),
+			c.source("Heads"))
 		return c.Err()
 	}
 	s.HeadWidth = s.Width / s.Heads
@@ -38,7 +39,8 @@ func alibiSlopes(heads int) []float32 {
 func headGroups(c *Config, s *transformer.Spec, fallback int) error {
 	s.KeyValueHeads = c.SizeOrNull(fallback, "KeyValueHeads", "num_key_value_heads")
 	if s.KeyValueHeads < 1 || s.Heads%s.KeyValueHeads != 0 {
-		c.fail("%s must divide the number of heads, %s; where it is missing it is %d", c.source("KeyValueHeads"), c.source("Heads"), fallback)
+		c.fail("%s must divide the number of heads, %s; where it is missing it is %d",
+			c.source("KeyValueHeads"), c.source("Heads"), fallback)
 	}
 	return c.Err()
 }
@@ -62,8 +64,9 @@ func bare(c *Config) bool {
 	})
 }
 
-// classes reads how many classes a classifier has and what they are called. Where num_labels is another
-// number than id2label has names, it counts, and the names are nobody's, as in the reference.
+// classes reads how many classes a classifier has and what they are called. Where num_labels is
+// another number than id2label has names, it counts, and the names are nobody's, as in the
+// reference.
 func classes(c *Config, s *transformer.Spec) {
 	s.Classes = 2
 	if names := c.Object("id2label"); names != nil {
@@ -74,7 +77,8 @@ func classes(c *Config, s *transformer.Spec) {
 		}
 		for key, name := range names.values { // a name of no class changes nothing
 			if _, err := strconv.Atoi(key); err != nil {
-				c.fail("id2label has the key %s; its keys must be numbers of classes, as \"0\"", shown(key))
+				c.fail("id2label has the key %s; its keys must be numbers of classes, as \"0\"",
+					shown(key))
 				break
 			}
 			if _, text := name.(string); !text {
@@ -130,7 +134,8 @@ const (
 
 // layerTypes reads which layers have a window: layer_types if it is there, otherwise as the default
 // says. A layer cannot have one where there is no window, null says the reason.
-func layerTypes(c *Config, layers, window int, byDefault func(l int) bool, null string) func(l int) bool {
+func layerTypes(c *Config, layers, window int, byDefault func(l int) bool,
+	null string) func(l int) bool {
 	types := c.Strings("layer_types")
 	if types == nil {
 		types = make([]string, min(max(layers, 0), transformer.MaxSize("Layers")))
@@ -141,11 +146,13 @@ func layerTypes(c *Config, layers, window int, byDefault func(l int) bool, null 
 			}
 		}
 	} else if len(types) != layers {
-		c.fail("layer_types has %d entries; it must have one for each of the layers, %s", len(types), c.source("Layers"))
+		c.fail("layer_types has %d entries; it must have one for each of the layers, %s",
+			len(types), c.source("Layers"))
 	}
 	for l, t := range types {
 		if t != fullAttention && t != slidingAttention {
-			c.fail("layer_types[%d] is %s; supported are %s, %s", l, shown(t), fullAttention, slidingAttention)
+			c.fail("layer_types[%d] is %s; supported are %s, %s", l, shown(t), fullAttention,
+				slidingAttention)
 		}
 		if t == slidingAttention && window == 0 {
 			c.fail("layer_types[%d] is %s, but %s", l, t, null)
@@ -154,16 +161,22 @@ func layerTypes(c *Config, layers, window int, byDefault func(l int) bool, null 
 	return func(l int) bool { return l < len(types) && types[l] == slidingAttention }
 }
 
-// sameInAll reads layer_types of an architecture whose reference does not look at it: it must say what
-// the reference does, the same in all layers.
-func sameInAll(c *Config, window int) func(l int) bool {
+// sameInAll reads layer_types of an architecture whose reference does not look at it: it must say
+// what the reference does, the same in all layers.
+func sameInAll(c *Config, layers, window int) func(l int) bool {
 	want := fullAttention
 	if window > 0 {
 		want = slidingAttention
 	}
-	for l, t := range c.Strings("layer_types") {
+	types := c.Strings("layer_types")
+	if types != nil && len(types) != layers {
+		c.fail("layer_types has %d entries; it must have one for each of the layers, %s",
+			len(types), c.source("Layers"))
+	}
+	for l, t := range types {
 		if t != want {
-			c.fail("layer_types[%d] is %s; it must be %s in all layers, as this architecture has it with sliding_window %d", l, shown(t), want, window)
+			c.fail("layer_types[%d] is %s; it must be %s in all layers, as this architecture has "+
+				"it with sliding_window %d", l, shown(t), want, window)
 		}
 	}
 	return func(int) bool { return window > 0 }

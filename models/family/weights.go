@@ -16,11 +16,13 @@ type Tensors interface {
 }
 
 // Loader returns a function that reads the parameters of spec from the tensors of file, one at a
-// time. It returns an error at once if a tensor is missing, has another shape than the configuration
-// says, or would be ignored although it looks like a weight of the model. If two tensors are for one
-// parameter, it reads and compares them, and returns an error unless they are equal.
+// time. It returns an error at once if a tensor is missing, has another shape than the
+// configuration says, or would be ignored although it looks like a weight of the model. If two
+// tensors are for one parameter, it reads and compares them, and returns an error unless they are
+// equal.
 func (f *Family) Loader(file string, tensors Tensors, spec *transformer.Spec) (transformer.Loader, error) {
-	c := &contents{family: f, spec: spec, file: file, tensors: tensors, names: map[string]bool{}, read: map[string]bool{}}
+	c := &contents{family: f, spec: spec, file: file, tensors: tensors, names: map[string]bool{},
+		read: map[string]bool{}}
 	for _, name := range tensors.Names() {
 		c.names[name] = true
 	}
@@ -84,8 +86,8 @@ func (c *contents) findPrefix() error {
 		strings.TrimSpace(strings.Join(c.family.Prefixes, " ")))
 }
 
-// source returns the tensor of a parameter. It checks its shape, and notes other tensors that are for
-// the same parameter.
+// source returns the tensor of a parameter. It checks its shape, and notes other tensors that are
+// for the same parameter.
 func (c *contents) source(p transformer.Param) (Weight, error) {
 	found, err := c.find(p.Name)
 	if err != nil {
@@ -100,7 +102,8 @@ func (c *contents) source(p transformer.Param) (Weight, error) {
 		if err := c.checkShape(other, p); err != nil {
 			return Weight{}, err
 		}
-		if pair := (double{first: w.Tensor, second: other.Tensor}); !slices.Contains(c.doubles, pair) {
+		if pair := (double{first: w.Tensor, second: other.Tensor}); !slices.Contains(c.doubles,
+			pair) {
 			c.doubles = append(c.doubles, pair)
 		}
 		c.read[other.Tensor] = true
@@ -122,7 +125,8 @@ func (c *contents) tiedHead(embedding Weight, p transformer.Param) error {
 		if err := c.checkShape(head, p); err != nil {
 			return err
 		}
-		c.doubles = append(c.doubles, double{first: embedding.Tensor, second: head.Tensor, tied: true})
+		c.doubles = append(c.doubles, double{first: embedding.Tensor, second: head.Tensor,
+			tied: true})
 		c.read[head.Tensor] = true
 	}
 	return nil
@@ -135,7 +139,8 @@ func (c *contents) checkShape(w Weight, p transformer.Param) error {
 		return err
 	}
 	if want := w.Layout.shape(p.Shape, c.spec); !slices.Equal(got, want) {
-		return fmt.Errorf("family: %s: tensor %s has shape %v; config.json makes it %v", c.file, w.Tensor, got, want)
+		return fmt.Errorf("family: %s: tensor %s has shape %v; config.json makes it %v", c.file,
+			w.Tensor, got, want)
 	}
 	return nil
 }
@@ -159,12 +164,15 @@ func (c *contents) find(param string) ([]Weight, error) {
 	}
 	names := strings.Join(missing, " or ")
 	if param == "head" {
-		return nil, fmt.Errorf("family: %s: tensor %s is missing, and tie_word_embeddings of config.json is false, "+
+		return nil, fmt.Errorf("family: %s: tensor %s is missing, and tie_word_embeddings of "+
+			"config.json is false, "+
 			"so that the embedding cannot serve", c.file, names)
 	}
 	if others := c.present(all); len(others) > 0 {
-		return nil, fmt.Errorf("family: %s: tensor %s is missing; the file has %s, which this model does not read: "+
-			"architectures or tie_word_embeddings of config.json belong to another model", c.file, names, others[0].Tensor)
+		return nil, fmt.Errorf("family: %s: tensor %s is missing; the file has %s, which this "+
+			"model does not read: "+
+			"architectures or tie_word_embeddings of config.json belong to another model", c.file,
+			names, others[0].Tensor)
 	}
 	return nil, fmt.Errorf("family: %s: tensor %s is missing", c.file, names)
 }
@@ -203,18 +211,23 @@ func (c *contents) compareDoubles() error {
 			continue
 		}
 		if d.tied {
-			return fmt.Errorf("family: %s: tensor %s differs from the embedding %s, but tie_word_embeddings of config.json is "+
-				"true (its default here): one of the two would be ignored; set tie_word_embeddings to false if the model has "+
+			return fmt.Errorf("family: %s: tensor %s differs from the embedding %s, but "+
+				"tie_word_embeddings of config.json is "+
+				"true (its default here): one of the two would be ignored; set "+
+				"tie_word_embeddings to false if the model has "+
 				"a head of its own, or remove %s", c.file, d.second, d.first, d.second)
 		}
-		return fmt.Errorf("family: %s: tensors %s and %s differ and are for the same parameter: one of the two would be "+
-			"ignored; remove the one that the model was not trained with", c.file, d.first, d.second)
+		return fmt.Errorf("family: %s: tensors %s and %s differ and are for the same parameter: "+
+			"one of the two would be "+
+			"ignored; remove the one that the model was not trained with", c.file, d.first,
+			d.second)
 	}
 	return nil
 }
 
 // equal returns whether two tensors of one shape have the same values. It reads both in pieces of
-// [pieceSize] values, so the loop ends with the tensor, whose size the reader of the file has checked.
+// [pieceSize] values, so the loop ends with the tensor, whose size the reader of the file has
+// checked.
 func (c *contents) equal(a, b string) (bool, error) {
 	shape, err := c.tensors.Shape(a)
 	if err != nil {
@@ -277,28 +290,30 @@ func (f *Family) sources(param string) ([]Weight, error) {
 	return found, nil
 }
 
-// unread returns an error if a tensor was not read that looks like a weight of the model: a weight that
-// the graph does not know would change the numbers.
+// unread returns an error if a tensor was not read that looks like a weight of the model: a weight
+// that the graph does not know would change the numbers.
 func (c *contents) unread(names []string) error {
 	for _, name := range names {
 		if !c.read[name] && c.ofModel(name) && !c.ignorable(name) {
-			return fmt.Errorf("family: %s: tensor %s has no place in the %s that config.json describes: it would be ignored, "+
+			return fmt.Errorf("family: %s: tensor %s has no place in the %s that config.json "+
+				"describes: it would be ignored, "+
 				"and may change the numbers", c.file, cut(name), c.family.Name)
 		}
 	}
 	return nil
 }
 
-// ofModel is whether a tensor that was not read looks like a weight of this model: it lies in a layer or
-// under the prefix of the body, is in the family's table for the body, or is the bias or the weight that
-// belongs to a tensor that was read.
+// ofModel is whether a tensor that was not read looks like a weight of this model: it lies in a
+// layer or under the prefix of the body, is in the family's table for the body, or is the bias or
+// the weight that belongs to a tensor that was read.
 func (c *contents) ofModel(name string) bool {
 	plain := strings.TrimPrefix(name, c.prefix)
 	switch {
 	case c.family.inBlock(plain), c.prefix != "" && plain != name:
 		return true
 	case slices.ContainsFunc(c.family.Weights, func(w Weight) bool {
-		return w.Tensor == plain && !strings.HasPrefix(w.Param, "head") && !strings.HasPrefix(w.Param, "classifier")
+		return w.Tensor == plain && !strings.HasPrefix(w.Param,
+			"head") && !strings.HasPrefix(w.Param, "classifier")
 	}):
 		return true
 	}
@@ -321,11 +336,12 @@ func (c *contents) isHead(name string) bool {
 func (c *contents) ignorable(name string) bool {
 	plain := strings.TrimPrefix(name, c.prefix)
 	return strings.HasPrefix(plain, "pooler.") || c.unused(plain) ||
-		slices.ContainsFunc(slices.Concat(buffers, c.family.Buffers), func(b string) bool { return strings.HasSuffix(name, b) })
+		slices.ContainsFunc(slices.Concat(buffers, c.family.Buffers),
+			func(b string) bool { return strings.HasSuffix(name, b) })
 }
 
-// buffers are ends of names of tensors that hold no weights, in every family: the numbers 0, 1, 2 … of
-// positions, and token types that are all 0.
+// buffers are ends of names of tensors that hold no weights, in every family: the numbers 0, 1, 2 …
+// of positions, and token types that are all 0.
 var buffers = []string{"embeddings.position_ids", "embeddings.token_type_ids"}
 
 // inBlock is whether a tensor belongs to a layer.

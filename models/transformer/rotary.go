@@ -33,10 +33,12 @@ func (r *Rotary) check(s *Spec) string {
 		return ""
 	}
 	if r.Width() < 2 || r.Width() > s.HeadWidth {
-		return fmt.Sprintf("rotary width %d is not in 2..%d, the width of a head", r.Width(), s.HeadWidth)
+		return fmt.Sprintf("rotary width %d is not in 2..%d, the width of a head", r.Width(),
+			s.HeadWidth)
 	}
 	if r.LongFrequencies != nil && len(r.LongFrequencies) != len(r.Frequencies) {
-		return fmt.Sprintf("%d long rotary frequencies for %d", len(r.LongFrequencies), len(r.Frequencies))
+		return fmt.Sprintf("%d long rotary frequencies for %d", len(r.LongFrequencies),
+			len(r.Frequencies))
 	}
 	for _, f := range slices.Concat(r.Frequencies, r.LongFrequencies) {
 		if !(math.Abs(float64(f)) <= MaxScale) {
@@ -44,7 +46,8 @@ func (r *Rotary) check(s *Spec) string {
 		}
 	}
 	if r.Original < 0 || r.Original == 0 && r.Stretch > 0 || r.Width() == 2 && r.Stretch > 0 || !(r.Stretch >= 0 && r.Stretch <= MaxScale) {
-		return fmt.Sprintf("rotary stretch %v of width %d from %d tokens on is not supported", r.Stretch, r.Width(), r.Original)
+		return fmt.Sprintf("rotary stretch %v of width %d from %d tokens on is not supported",
+			r.Stretch, r.Width(), r.Original)
 	}
 	if !(r.Scale >= 0 && r.Scale <= MaxScale) {
 		return fmt.Sprintf("rotary scale %v is not in 0..%g", r.Scale, float64(MaxScale))

@@ -201,7 +201,8 @@ func (e *SpecError) Error() string { return "transformer: " + e.Family + ": " + 
 
 // wrong returns a SpecError about fields, separated by blanks.
 func (s *Spec) wrong(fields, format string, args ...any) error {
-	return &SpecError{Family: s.Family, Fields: strings.Fields(fields), Problem: fmt.Sprintf(format, args...)}
+	return &SpecError{Family: s.Family, Fields: strings.Fields(fields), Problem: fmt.Sprintf(format,
+		args...)}
 }
 
 // sizes are the sizes of a spec with the least and the most that they may be.
@@ -214,12 +215,16 @@ var sizes = []struct {
 	{"Heads", "heads", 1, MaxHeads, func(s *Spec) int { return s.Heads }},
 	{"Width", "width", 1, maxWidth, func(s *Spec) int { return s.Width }},
 	{"HeadWidth", "head width", 1, maxWidth, func(s *Spec) int { return s.HeadWidth }},
-	{"FeedForward", "feed-forward width", 1, 8 * maxWidth, func(s *Spec) int { return s.FeedForward }},
+	{"FeedForward", "feed-forward width", 1, 8 * maxWidth,
+		func(s *Spec) int { return s.FeedForward }},
 	{"Vocab", "vocabulary", 1, maxVocab, func(s *Spec) int { return s.Vocab }},
-	{"KeyValueHeads", "key and value heads", 0, MaxHeads, func(s *Spec) int { return s.KeyValueHeads }},
-	{"EmbeddingWidth", "embedding width", 0, maxWidth, func(s *Spec) int { return s.EmbeddingWidth }},
+	{"KeyValueHeads", "key and value heads", 0, MaxHeads,
+		func(s *Spec) int { return s.KeyValueHeads }},
+	{"EmbeddingWidth", "embedding width", 0, maxWidth,
+		func(s *Spec) int { return s.EmbeddingWidth }},
 	{"Context", "context", 0, maxVocab, func(s *Spec) int { return s.Context }},
-	{"PositionOffset", "position offset", 0, maxVocab, func(s *Spec) int { return s.PositionOffset }},
+	{"PositionOffset", "position offset", 0, maxVocab,
+		func(s *Spec) int { return s.PositionOffset }},
 	{"TokenTypes", "token types", 0, maxVocab, func(s *Spec) int { return s.TokenTypes }},
 	{"Classes", "classes", 0, maxClasses, func(s *Spec) int { return s.Classes }},
 }
@@ -244,7 +249,8 @@ func (s *Spec) Check() error {
 		}
 	}
 	if inner := s.Heads * s.HeadWidth; inner > 8*maxWidth {
-		return s.wrong("Heads HeadWidth Width", "heads × head width %d is not in %d..%d", inner, 1, 8*maxWidth)
+		return s.wrong("Heads HeadWidth Width", "heads × head width %d is not in %d..%d", inner, 1,
+			8*maxWidth)
 	}
 	for _, check := range []func() error{s.checkHeads, s.checkPositions, s.checkNumbers} {
 		if err := check(); err != nil {
@@ -257,7 +263,8 @@ func (s *Spec) Check() error {
 			if i == 0 {
 				field = "BOS"
 			}
-			return s.wrong(field+" Vocab", "special token id %d is outside the vocabulary of %d", id, s.Vocab)
+			return s.wrong(field+" Vocab", "special token id %d is outside the vocabulary of %d",
+				id, s.Vocab)
 		}
 	}
 	return nil
@@ -265,7 +272,8 @@ func (s *Spec) Check() error {
 
 func (s *Spec) checkHeads() error {
 	if s.Heads%s.Groups() != 0 {
-		return s.wrong("KeyValueHeads Heads", "%d key and value heads do not divide %d heads", s.Groups(), s.Heads)
+		return s.wrong("KeyValueHeads Heads", "%d key and value heads do not divide %d heads",
+			s.Groups(), s.Heads)
 	}
 	if scored := s.Head == ClassifierHead || s.Head == TokenHead; scored && s.Classes == 0 {
 		return s.wrong("Classes", "a classifier needs at least 1 class")
@@ -289,7 +297,8 @@ func (s *Spec) checkPositions() error {
 		}
 	case ALiBi:
 		if len(s.AlibiSlopes) != s.Heads {
-			return s.wrong("AlibiSlopes Heads", "%d ALiBi slopes for %d heads", len(s.AlibiSlopes), s.Heads)
+			return s.wrong("AlibiSlopes Heads", "%d ALiBi slopes for %d heads", len(s.AlibiSlopes),
+				s.Heads)
 		}
 	case RotaryPositions:
 		if s.Rotary == nil {

@@ -1,4 +1,4 @@
-package family_test
+package modeltest_test
 
 import (
 	"bytes"
