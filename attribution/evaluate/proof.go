@@ -75,14 +75,18 @@ type Proof struct {
 func (p *Proof) Proven() bool { return p.Reason == "" }
 
 // Fits is whether the changed prompt has as many tokens as the prompt and differs from it in the tokens
-// of the span alone. It returns an error of the tokenizer, and one for a span outside of the prompt.
+// of the span alone, and whether the change's answer, if it has one, is one token. It returns an error
+// of the tokenizer, and one for a span outside of the prompt.
 func (c Change) Fits(m attribution.Model, prompt string, specials trace.Specials) (bool, error) {
 	before, err := m.Encode(prompt, specials)
 	if err != nil {
 		return false, err
 	}
-	_, fits, err := c.encode(m, prompt, before, specials)
-	return fits, err
+	if _, fits, err := c.encode(m, prompt, before, specials); err != nil || !fits || c.Answer == "" {
+		return fits, err
+	}
+	answer, err := m.Encode(c.Answer, trace.SpecialsOff)
+	return len(answer) == 1, err
 }
 
 // encode returns the ids of the changed prompt, and whether they fit those before the change.

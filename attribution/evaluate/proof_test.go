@@ -329,9 +329,13 @@ func TestChangeRefusals(t *testing.T) {
 	if _, err := evaluate.Run(t.Context(), mute, []evaluate.Case{proved()}, evaluate.Options{Methods: []string{"raw"}}); err == nil || !strings.Contains(err.Error(), "predicts tokens of other texts") {
 		t.Errorf("error %v of a model that does not predict", err)
 	}
-	for text, want := range map[string]bool{"A": true, "AB": false} {
-		if fits, err := (evaluate.Change{Span: [2]int{0, 1}, Text: text}).Fits(letters{"R"}, "PQ=RS?", trace.SpecialsAuto); fits != want || err != nil {
-			t.Errorf("%q fits: %v, %v", text, fits, err)
+	for _, c := range []struct {
+		text, answer string
+		want         bool
+	}{{"A", "", true}, {"A", "B", true}, {"A", "BC", false}, {"AB", "", false}, {"", "", false}} {
+		change := evaluate.Change{Span: [2]int{0, 1}, Text: c.text, Answer: c.answer}
+		if fits, err := change.Fits(letters{"R"}, "PQ=RS?", trace.SpecialsAuto); fits != c.want || err != nil {
+			t.Errorf("%+v fits: %v, %v", change, fits, err)
 		}
 	}
 }

@@ -118,9 +118,7 @@ func grammarChanges(m attribution.Model, prompt string, span [2]int, change tiny
 	for _, s := range change.With {
 		c := evaluate.Change{Span: span, Text: s.Word, Form: change.Form}
 		if s.Answer != "" {
-			if c.Answer = " " + s.Answer; !oneToken(m, c.Answer) {
-				continue
-			}
+			c.Answer = " " + s.Answer
 		}
 		if fits, err := c.Fits(m, prompt, trace.SpecialsAuto); err != nil || !fits {
 			continue

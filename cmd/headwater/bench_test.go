@@ -206,6 +206,15 @@ func TestBenchInput(t *testing.T) {
 	if table := mustExecute(t, cases, "bench", "methods", "--methods", "raw", "-i", "-", "--timed", "0"); !strings.Contains(table, "mine") || !strings.Contains(table, "1 cases on tiny") {
 		t.Error(table)
 	}
+	proven := `{"group":"mine","prompt":"the keys to the cabinet","continuation":" are","contrast":" is","evidence":[[4,8]],` +
+		`"changes":[{"span":[4,8],"text":"key","answer":" is"},{"span":[16,23],"text":"cabinets"}]}` + "\n"
+	wrong := strings.Replace(proven, "[[4,8]]", "[[4,8],[16,23]]", 1)
+	table := mustExecute(t, proven+wrong, "bench", "methods", "--methods", "raw", "-i", "-", "--timed", "0")
+	for _, want := range []string{"1 more are not scored", "1 of 2", "2 of 3: ", "0 of 1: "} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table lacks %q:\n%s", want, table)
+		}
+	}
 	var r benchReport
 	text := mustExecute(t, cases, "bench", "methods", "--methods", "occlusion", "-i", "-", "--timed", "0", "--faithful", "--naopc", "1", "--json")
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
@@ -229,6 +238,7 @@ func TestBenchInput(t *testing.T) {
 		{"both", []string{"bench", "methods", "-i", "-", "--cases", "3"}, "", statusUsage, "--input gives others"},
 		{"no cases", []string{"bench", "methods", "-i", "-"}, "\n", statusError, "standard input has no cases"},
 		{"no such field", []string{"bench", "methods", "-i", "-"}, `{"promt":"x"}`, statusError, "line 1"},
+		{"a change of another length", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, strings.Replace(proven, `"key"`, `"old key"`, 1), statusError, "take a word of as many tokens"},
 		{"evidence elsewhere", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, `{"prompt":"the keys","evidence":[[50,60]]}`, statusError, "no token of the prompt lies in the evidence"},
 		{"unknown method", []string{"bench", "methods", "--methods", "best"}, "", statusUsage, "unknown method"},
 	})

@@ -86,3 +86,22 @@ func TestDraw(t *testing.T) {
 		}
 	}
 }
+
+// The README keeps everything around its table.
+func TestBetween(t *testing.T) {
+	got, err := between([]byte("above\n"+begin+"before the change\n"+end+"below\n"), known().summary("a machine"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(got)
+	if !strings.HasPrefix(text, "above\n"+begin+"| average precision of the evidence | a | b | all, 95 % confidence | cost |\n") ||
+		!strings.HasSuffix(text, end+"below\n") || strings.Contains(text, "before the change") {
+		t.Error(text)
+	}
+	if want := "| `rollout` | 0.56 | 0.56 | 0.56 [0.50, 0.60] | – |\n"; !strings.Contains(text, want) {
+		t.Errorf("%s\nlacks %q", text, want)
+	}
+	if _, err := between([]byte("above\n"+begin+"before the change\n"), ""); err == nil || !strings.Contains(err.Error(), "end of methods") {
+		t.Errorf("error %v without the line at the end", err)
+	}
+}
