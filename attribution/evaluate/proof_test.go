@@ -19,10 +19,10 @@ import (
 // begin is the control token of letters.
 const begin = 1
 
-// letters is a model of single letters after a control token. It continues a text that has a "?" by the
-// letter after its first "=", with a logit of 8, and gives every other token 0; without a "?" it gives
-// all tokens 0. Layer l pays 0.6 of its attention to the control token and the rest to the first letter
-// layers[l] of the text.
+// letters is a model of single letters after a control token. It continues a text that has a "?" by
+// the letter after its first "=", with a logit of 8, and gives every other token 0; without a "?"
+// it gives all tokens 0. Layer l pays 0.6 of its attention to the control token and the rest to the
+// first letter layers[l] of the text.
 type letters struct{ layers string }
 
 func (m letters) Info() trace.Info {
@@ -189,7 +189,8 @@ func TestProofLeast(t *testing.T) {
 	}
 }
 
-// Control tokens, and words of form that decide, are no evidence and have no rank, whatever attention they get.
+// Control tokens, and words of form that decide, are no evidence and have no rank, whatever
+// attention they get.
 func TestRankedTokens(t *testing.T) {
 	var got *evaluate.Result
 	opts := evaluate.Options{Methods: []string{"raw"}, Faithful: true, Beam: 2, OnResult: func(r *evaluate.Result) error {
@@ -245,8 +246,8 @@ func marks(group string, letter int, selection bool) evaluate.Case {
 	}
 }
 
-// The layer that is scored is the one that is best over all kinds of other cases, not the best of the cases that are scored, nor that of
-// each kind.
+// The layer that is scored is the one that is best over all kinds of other cases, not the best of
+// the cases that are scored, nor that of each kind.
 func TestPickedLayer(t *testing.T) {
 	m := letters{"PQR"}
 	cases := []evaluate.Case{

@@ -86,8 +86,8 @@ func TestBenchPlanted(t *testing.T) {
 	}
 }
 
-// Sentences of the grammar are as many that choose layers as are scored, no text twice; each word has changes, each piece of evidence is
-// a token, and the lists ask for several of their places.
+// Sentences of the grammar are as many that choose layers as are scored, no text twice; each word
+// has changes, each piece of evidence is a token, and the lists ask for several of their places.
 func TestGrammarCases(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{})
 	if err != nil {
@@ -141,8 +141,8 @@ func TestGrammarCases(t *testing.T) {
 	}
 }
 
-// A list is copied by place: the word before the one that is copied, which was its cue once, decides nothing, and no case with it is
-// scored.
+// A list is copied by place: the word before the one that is copied, which was its cue once,
+// decides nothing, and no case with it is scored.
 func TestOldCuesAreNotProven(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{})
 	if err != nil {

@@ -1,4 +1,5 @@
-// Command methodpage writes docs/methods.md, its picture and the table in the README from what headwater bench methods --json measured:
+// Command methodpage writes docs/methods.md, its picture and the table in the README from what
+// headwater bench methods --json measured:
 //
 //	headwater bench methods --backend xla --cases 25 --faithful --randomized --json -o report.json
 //	go run ./internal/methodpage -report report.json -machine "two cores of a 2.5 GHz Xeon" -dir docs -readme README.md

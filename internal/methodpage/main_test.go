@@ -9,7 +9,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 )
 
-// known is a report by hand: "earliest first" reaches 0.50 [0.45, 0.55] over all, and 0.95 in kind b.
+// known is a report by hand: "earliest first" reaches 0.50 [0.45, 0.55] over all, and 0.95 in kind
+// b.
 func known() *report {
 	at := func(mean, low, high float64) []evaluate.Summary {
 		return []evaluate.Summary{{Mean: mean, Low: low, High: high, N: 4}}
