@@ -22,18 +22,18 @@ type Layers struct {
 	Layers []int `json:"layers"`
 	// Table is [group][layer]: average precision over the cases that are scored.
 	Table [][]Summary `json:"table"`
-	// Picked is [group]: the layer that is scored, chosen by the cases with Selection; -1 if the cases
-	// of the group do not agree, as those of several models. Chosen says whether there were such cases:
-	// otherwise it is the last layer.
+	// Picked is [group]: the layer that is scored, chosen by the cases with Selection; -1 if the
+	// cases of the group do not agree, as those of several models. Chosen says whether there were
+	// such cases: otherwise it is the last layer.
 	Picked []int `json:"picked"`
 	Chosen bool  `json:"chosen"`
-	// Best is [group]: the layer with the highest mean in Table. It is known in hindsight only, and no
-	// score of a method.
+	// Best is [group]: the layer with the highest mean in Table. It is known in hindsight only, and
+	// no score of a method.
 	Best []int `json:"best"`
 }
 
-// pick returns, for each method of one layer, the layer with the highest mean average precision over
-// the results with Selection of one model, the lower among equals.
+// pick returns, for each method of one layer, the layer with the highest mean average precision
+// over the results with Selection of one model, the lower among equals.
 func pick(model string, methods []string, results []*Result) map[string]int {
 	picked := map[string]int{}
 	for _, name := range methods {

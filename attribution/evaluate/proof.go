@@ -11,26 +11,28 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Change is a prompt with one span replaced: an intervention that shows whether the words there decide
-// the prediction. The changed prompt must have as many tokens as the prompt, and differ from it in the
-// tokens of the span alone ([Change.Fits]): otherwise everything after the span would move, too.
+// Change is a prompt with one span replaced: an intervention that shows whether the words there
+// decide the prediction. The changed prompt must have as many tokens as the prompt, and differ from
+// it in the tokens of the span alone ([Change.Fits]): otherwise everything after the span would
+// move, too.
 //
-// Two examples for a language model. "When Mary and John went out, John gave a drink to" is continued
-// by " Mary"; with " Mary" for the second " John", " John" is right. "The capital of France is" is
-// continued by " Paris"; with " Italy" for " France", " Rome" is right.
+// Two examples for a language model. "When Mary and John went out, John gave a drink to" is
+// continued by " Mary"; with " Mary" for the second " John", " John" is right. "The capital of
+// France is" is continued by " Paris"; with " Italy" for " France", " Rome" is right.
 type Change struct {
 	// Span is the bytes [begin,end) of the prompt in whose place Text stands.
 	Span [2]int `json:"span"`
 	Text string `json:"text"`
 	// Answer is the token that is right after the change; empty if the change leaves no right one.
 	Answer string `json:"answer,omitempty"`
-	// Form marks a word that only says what kind of answer is wanted, such as a question mark. It is
-	// no evidence, whatever it does. If every change of it moves the prediction, it is not ranked.
+	// Form marks a word that only says what kind of answer is wanted, such as a question mark. It
+	// is no evidence, whatever it does. If every change of it moves the prediction, it is not
+	// ranked.
 	Form bool `json:"form,omitempty"`
 }
 
-// maxChanges is how many changes a case may have: several for each word of a long text. Each is a pass
-// through the model.
+// maxChanges is how many changes a case may have: several for each word of a long text. Each is a
+// pass through the model.
 const maxChanges = 10_000
 
 // defaultLeast is [Options.Least] if it is 0: half the way from the prediction to indifference.
@@ -48,41 +50,47 @@ type Move struct {
 	Change
 	// Role is one of [EvidenceRole], [OtherRole] and [FormRole].
 	Role string `json:"role"`
-	// Before and After are the logit of the prediction minus that of the change's Answer, or else of the
-	// case's Contrast, for the prompt and for the changed one. With neither they are the probability.
+	// Before and After are the logit of the prediction minus that of the change's Answer, or else
+	// of the case's Contrast, for the prompt and for the changed one. With neither they are the
+	// probability.
 	Before float64 `json:"before"`
 	After  float64 `json:"after"`
 	// Logits is whether they are differences of logits, and not probabilities.
 	Logits bool `json:"logits,omitempty"`
-	// Decides is whether the change moved the prediction: with an Answer, whether the model now prefers
-	// that; otherwise whether After differs from Before by [Options.Least] of it or more.
+	// Decides is whether the change moved the prediction: with an Answer, whether the model now
+	// prefers that; otherwise whether After differs from Before by [Options.Least] of it or more.
 	Decides bool `json:"decides"`
 }
 
-// Loss returns how much of Before is lost, if that is above 0: 1 is indifference, and above 1 another
-// token is preferred.
+// Loss returns how much of Before is lost, if that is above 0: 1 is indifference, and above 1
+// another token is preferred.
 func (m Move) Loss() float64 { return (m.Before - m.After) / m.Before }
 
 // Proof is what the changes of a case showed.
 type Proof struct {
 	Moves []Move `json:"moves"`
-	// Reason says why the evidence is not proven, empty if it is: every change of evidence moves the
-	// prediction, every piece of evidence has a change, and no change of another word moves it.
+	// Reason says why the evidence is not proven, empty if it is: every change of evidence moves
+	// the prediction, every piece of evidence has a change, and no change of another word moves it.
 	Reason string `json:"reason,omitempty"`
 }
 
 // Proven is whether the evidence decides the prediction and the other words do not.
 func (p *Proof) Proven() bool { return p.Reason == "" }
 
-// Fits is whether the changed prompt has as many tokens as the prompt and differs from it in the tokens
-// of the span alone. It returns an error of the tokenizer, and one for a span outside of the prompt.
+// Fits is whether the changed prompt has as many tokens as the prompt and differs from it in the
+// tokens of the span alone, and whether the change's answer, if it has one, is one token. It
+// returns an error of the tokenizer, and one for a span outside of the prompt.
 func (c Change) Fits(m attribution.Model, prompt string, specials trace.Specials) (bool, error) {
 	before, err := m.Encode(prompt, specials)
 	if err != nil {
 		return false, err
 	}
 	_, fits, err := c.encode(m, prompt, before, specials)
-	return fits, err
+	if err != nil || !fits || c.Answer == "" {
+		return fits, err
+	}
+	answer, err := m.Encode(c.Answer, trace.SpecialsOff)
+	return len(answer) == 1, err
 }
 
 // encode returns the ids of the changed prompt, and whether they fit those before the change.
@@ -102,8 +110,8 @@ func (c Change) encode(
 	fits = len(after) == len(before)
 	for i, t := range after {
 		ids = append(ids, t.ID)
-		if fits && t.ID != before[i].ID && !overlaps([2]int{before[i].Begin, before[i].End}, c.Span) {
-			fits = false
+		if fits && t.ID != before[i].ID {
+			fits = overlaps([2]int{before[i].Begin, before[i].End}, c.Span)
 		}
 	}
 	return ids, fits, nil
@@ -153,8 +161,8 @@ func (p prover) prove(ctx context.Context) (*Proof, error) {
 	return proof, nil
 }
 
-// queries returns one for each changed prompt, and after them those of the prompt itself, one for each
-// number asked; before[k] is that of change k.
+// queries returns one for each changed prompt, and after them those of the prompt itself, one for
+// each number asked; before[k] is that of change k.
 func (p prover) queries() (queries []trace.Query, before []int, err error) {
 	tokens := make([]trace.Token, len(p.prompt.IDs))
 	for i, o := range p.prompt.Offsets {
@@ -173,9 +181,10 @@ func (p prover) queries() (queries []trace.Query, before []int, err error) {
 			return nil, nil, fmt.Errorf("change %d: %w", k, err)
 		}
 		if !fits {
-			return nil, nil, fmt.Errorf("change %d: with %.60q for %.60q the prompt has %d tokens and had %d, or tokens outside"+
-				" of the span differ; take a word of as many tokens", k, c.Text, p.prompt.Text[c.Span[0]:c.Span[1]],
-				len(ids), len(tokens))
+			old := p.prompt.Text[c.Span[0]:c.Span[1]]
+			return nil, nil, fmt.Errorf("change %d: with %.60q for %.60q the prompt has %d tokens and"+
+				" had %d, or tokens outside of the span differ; take a word of as many tokens",
+				k, c.Text, old, len(ids), len(tokens))
 		}
 		queries = append(queries, trace.Query{IDs: ids, Objective: o})
 		if _, ok := at[against]; !ok {
@@ -187,7 +196,8 @@ func (p prover) queries() (queries []trace.Query, before []int, err error) {
 	return append(queries, whole...), before, nil
 }
 
-// objective is the number that a change may move: of the answer against another token, if one is named.
+// objective is the number that a change may move: of the answer against another token, if one is
+// named.
 func (p prover) objective(against string) (trace.Objective, error) {
 	o := trace.Objective{Quantity: trace.Probability, Position: p.position, Token: p.answer}
 	if against == "" {
@@ -224,9 +234,11 @@ func (p prover) reason(moves []Move) string {
 		case m.Before <= 0:
 			return "the model prefers another answer before any change"
 		case m.Role == EvidenceRole && !m.Decides:
-			return fmt.Sprintf("evidence %s decides nothing: with %.60q a share of %.2f is lost", text(m.Span), m.Text, m.Loss())
+			return fmt.Sprintf("evidence %s decides nothing: with %.60q a share of %.2f is lost",
+				text(m.Span), m.Text, m.Loss())
 		case m.Role == OtherRole && m.Decides:
-			return fmt.Sprintf("%s is no evidence and decides: with %.60q a share of %.2f is lost", text(m.Span), m.Text, m.Loss())
+			return fmt.Sprintf("%s is no evidence and decides: with %.60q a share of %.2f is lost",
+				text(m.Span), m.Text, m.Loss())
 		}
 	}
 	for _, e := range p.c.Evidence {
@@ -244,7 +256,8 @@ func (p *Proof) deciding() [][2]int {
 		if m.Role != FormRole || slices.Contains(spans, m.Span) {
 			continue
 		}
-		if !slices.ContainsFunc(p.Moves, func(x Move) bool { return x.Span == m.Span && !x.Decides }) {
+		spared := func(x Move) bool { return x.Span == m.Span && !x.Decides }
+		if !slices.ContainsFunc(p.Moves, spared) {
 			spans = append(spans, m.Span)
 		}
 	}
@@ -253,7 +266,8 @@ func (p *Proof) deciding() [][2]int {
 
 // Moves are changes of one role, over many cases.
 type Moves struct {
-	// Words is how many words were changed, and Deciding how many of them every change shows to decide.
+	// Words is how many words were changed, and Deciding how many of them every change shows to
+	// decide.
 	Words    int `json:"words"`
 	Deciding int `json:"deciding"`
 	// Loss is [Move.Loss] by word, the least of its changes; Logits is Before - After of the same
@@ -270,8 +284,8 @@ type Proofs struct {
 	// Cases is how many have changes, and Proven how many of them are proven and scored.
 	Cases  int `json:"cases"`
 	Proven int `json:"proven"`
-	// Evidence, Others and Forms are what the changes of each role did, in all cases in which the model
-	// preferred the answer before the change.
+	// Evidence, Others and Forms are what the changes of each role did, in all cases in which the
+	// model preferred the answer before the change.
 	Evidence Moves `json:"evidence"`
 	Others   Moves `json:"others"`
 	Forms    Moves `json:"forms"`
@@ -289,7 +303,8 @@ func proofsOf(group string, results []*Result) Proofs {
 			p.Proven++
 		}
 	}
-	p.Evidence, p.Others, p.Forms = movesOf(EvidenceRole, results), movesOf(OtherRole, results), movesOf(FormRole, results)
+	p.Evidence, p.Others = movesOf(EvidenceRole, results), movesOf(OtherRole, results)
+	p.Forms = movesOf(FormRole, results)
 	return p
 }
 

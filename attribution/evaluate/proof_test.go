@@ -19,10 +19,10 @@ import (
 // begin is the control token of letters.
 const begin = 1
 
-// letters is a model of single letters after a control token. It continues a text that has a "?" by the
-// letter after its first "=", with a logit of 8, and gives every other token 0; without a "?" it gives
-// all tokens 0. Layer l pays 0.6 of its attention to the control token and the rest to the first letter
-// layers[l] of the text.
+// letters is a model of single letters after a control token. It continues a text that has a "?" by
+// the letter after its first "=", with a logit of 8, and gives every other token 0; without a "?"
+// it gives all tokens 0. Layer l pays 0.6 of its attention to the control token and the rest to the
+// first letter layers[l] of the text.
 type letters struct{ layers string }
 
 func (m letters) Info() trace.Info {
@@ -189,7 +189,8 @@ func TestProofLeast(t *testing.T) {
 	}
 }
 
-// Control tokens, and words of form that decide, are no evidence and have no rank, whatever attention they get.
+// Control tokens, and words of form that decide, are no evidence and have no rank, whatever
+// attention they get.
 func TestRankedTokens(t *testing.T) {
 	var got *evaluate.Result
 	opts := evaluate.Options{Methods: []string{"raw"}, Faithful: true, Beam: 2, OnResult: func(r *evaluate.Result) error {
@@ -245,8 +246,8 @@ func marks(group string, letter int, selection bool) evaluate.Case {
 	}
 }
 
-// The layer that is scored is the one that is best over all kinds of other cases, not the best of the cases that are scored, nor that of
-// each kind.
+// The layer that is scored is the one that is best over all kinds of other cases, not the best of
+// the cases that are scored, nor that of each kind.
 func TestPickedLayer(t *testing.T) {
 	m := letters{"PQR"}
 	cases := []evaluate.Case{
@@ -329,9 +330,13 @@ func TestChangeRefusals(t *testing.T) {
 	if _, err := evaluate.Run(t.Context(), mute, []evaluate.Case{proved()}, evaluate.Options{Methods: []string{"raw"}}); err == nil || !strings.Contains(err.Error(), "predicts tokens of other texts") {
 		t.Errorf("error %v of a model that does not predict", err)
 	}
-	for text, want := range map[string]bool{"A": true, "AB": false} {
-		if fits, err := (evaluate.Change{Span: [2]int{0, 1}, Text: text}).Fits(letters{"R"}, "PQ=RS?", trace.SpecialsAuto); fits != want || err != nil {
-			t.Errorf("%q fits: %v, %v", text, fits, err)
+	for _, c := range []struct {
+		text, answer string
+		want         bool
+	}{{"A", "", true}, {"A", "B", true}, {"A", "BC", false}, {"AB", "", false}, {"", "", false}} {
+		change := evaluate.Change{Span: [2]int{0, 1}, Text: c.text, Answer: c.answer}
+		if fits, err := change.Fits(letters{"R"}, "PQ=RS?", trace.SpecialsAuto); fits != c.want || err != nil {
+			t.Errorf("%+v fits: %v, %v", change, fits, err)
 		}
 	}
 }

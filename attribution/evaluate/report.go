@@ -29,8 +29,8 @@ func Measures() []Measure {
 
 // Report is what a run found.
 type Report struct {
-	// Methods are the lines: those measured, in the order asked for, random, the two that rank by position, and chance where there is
-	// evidence.
+	// Methods are the lines: those measured, in the order asked for, random, the two that rank by
+	// position, and chance where there is evidence.
 	Methods  []string  `json:"methods"`
 	Measures []Measure `json:"measures"`
 	// Groups are those of the cases, in the order in which they come, and "all" if there are several.
@@ -39,8 +39,9 @@ type Report struct {
 	Table [][][]Summary `json:"table"`
 	// Agreement is that of the methods over all cases.
 	Agreement Agreement `json:"agreement"`
-	// Cases is how many were scored, and Chosen of how many of them the model would have chosen the token explained. Unproven were not
-	// scored because their changes do not prove their evidence, and Selection are those by which layers were chosen.
+	// Cases is how many were scored, and Chosen of how many of them the model would have chosen the
+	// token explained. Unproven were not scored because their changes do not prove their evidence,
+	// and Selection are those by which layers were chosen.
 	Cases     int `json:"cases"`
 	Chosen    int `json:"chosen"`
 	Unproven  int `json:"unproven"`
@@ -146,8 +147,8 @@ func (r *Report) agree(methods []string, results []*Result) {
 	r.Agreement = Agree(methods, scores)
 }
 
-// PickedLayer returns the layer that is scored of a method of one layer, over all cases. ok is false for other methods, and if the
-// cases are of models that do not agree.
+// PickedLayer returns the layer that is scored of a method of one layer, over all cases. ok is
+// false for other methods, and if the cases are of models that do not agree.
 func (r *Report) PickedLayer(method string) (layer int, ok bool) {
 	for _, l := range r.Layers {
 		if l.Method == method {
@@ -195,12 +196,14 @@ func (r *Report) Ranked(measure string) []string {
 	return names
 }
 
-// Randomize explains the cases by a model and by one of the same shape with random weights, and returns for each method the rank correlation
-// of the sizes of their scores (Adebayo et al. 2018, §3.1): a method that shows what the model does has a correlation near 0, one that
-// shows the text, or the positions, has a high one. The random line says how far from 0 chance goes. Only words count, no control tokens.
+// Randomize explains the cases by a model and by one of the same shape with random weights, and
+// returns for each method the rank correlation of the sizes of their scores (Adebayo et al. 2018,
+// §3.1): a method that shows what the model does has a correlation near 0, one that shows the text,
+// or the positions, has a high one. The random line says how far from 0 chance goes. Only words
+// count, no control tokens.
 //
-// What the model without random weights gave is taken from opts.Done where it is there; cases that are not scored are left out. Methods of
-// one layer are compared in the layer that is scored.
+// What the model without random weights gave is taken from opts.Done where it is there; cases that
+// are not scored are left out. Methods of one layer are compared in the layer that is scored.
 func Randomize(ctx context.Context, m, random attribution.Model, cases []Case, opts Options) (map[string]Summary, error) {
 	if a, b := m.Info(), random.Info(); a.Layers != b.Layers || a.Vocab != b.Vocab || a.Hash == b.Hash {
 		return nil, fmt.Errorf("evaluate: the models must have one shape and other weights: %s has %d layers and %d tokens, %s %d and %d",

@@ -24,7 +24,8 @@ type Case struct {
 	// Changes prove the evidence: only a case in which they do is scored ([Proof]). Without any the
 	// evidence is believed.
 	Changes []Change `json:"changes,omitempty"`
-	// Selection marks a case by which the layer of methods of one layer is chosen; it is not scored.
+	// Selection marks a case by which the layer of methods of one layer is chosen; it is not
+	// scored.
 	Selection bool `json:"selection,omitempty"`
 }
 
@@ -64,14 +65,17 @@ type Result struct {
 	// Model is the hash of the model, and Selection whether the case is one for choosing layers.
 	Model     string `json:"model"`
 	Selection bool   `json:"selection,omitempty"`
-	// Proof is what the case's changes showed, nil if it has none. Without proof nothing is measured.
+	// Proof is what the case's changes showed, nil if it has none. Without proof nothing is
+	// measured.
 	Proof *Proof `json:"proof,omitempty"`
-	// Words are the prompt tokens that are text: no control token can be evidence, so none is ranked or
-	// taken away. Ranked are those compared with the evidence, without words of form that decide.
+	// Words are the prompt tokens that are text: no control token can be evidence, so none is
+	// ranked or taken away. Ranked are those compared with the evidence, without words of form that
+	// decide.
 	Words  []int `json:"words,omitempty"`
 	Ranked []int `json:"ranked,omitempty"`
-	// ByLayer is the average precision of methods of one layer in each of Layers, by method; Picked is
-	// the layer scored, and LayerChosen whether cases with Selection chose it: it is the last otherwise.
+	// ByLayer is the average precision of methods of one layer in each of Layers, by method; Picked
+	// is the layer scored, and LayerChosen whether cases with Selection chose it: it is the last
+	// otherwise.
 	Layers      []int              `json:"layers,omitempty"`
 	ByLayer     map[string][]Value `json:"by_layer,omitempty"`
 	Picked      map[string]int     `json:"picked,omitempty"`
@@ -96,14 +100,15 @@ const (
 	ChanceLine = "chance"
 	// RandomLine is the method that every report has: random scores.
 	RandomLine = "random"
-	// EarliestLine and LatestLine rank by position: evidence that stands early, or late, needs no method.
+	// EarliestLine and LatestLine rank by position: evidence that stands early, or late, needs no
+	// method.
 	EarliestLine = "earliest first"
 	LatestLine   = "latest first"
 )
 
 // Run measures methods on cases, first those with Selection, one after the other. It returns a
-// [attribution.UsageError] for options and cases that are wrong, naming the case, an error of the model,
-// and one that wraps ctx.Err(); the report then has the cases before it.
+// [attribution.UsageError] for options and cases that are wrong, naming the case, an error of the
+// model, and one that wraps ctx.Err(); the report then has the cases before it.
 //
 // A case with changes is proven first, which costs two passes for each, and only then explained. Of
 // methods of one layer the scores are those of one layer, chosen by the cases with Selection:
@@ -126,7 +131,8 @@ func Run(ctx context.Context, m attribution.Model, cases []Case, opts Options) (
 			if r == nil {
 				var err error
 				if r, err = opts.measure(ctx, m, i, c, picked); err != nil {
-					return newReport(opts, done()), fmt.Errorf("evaluate: case %d of %d: %w", i, len(cases), err)
+					err = fmt.Errorf("evaluate: case %d of %d: %w", i, len(cases), err)
+					return newReport(opts, done()), err
 				}
 				if opts.OnResult != nil {
 					if err := opts.OnResult(r); err != nil {
@@ -137,7 +143,9 @@ func Run(ctx context.Context, m attribution.Model, cases []Case, opts Options) (
 			results[i] = r
 			measured++
 			if opts.OnProgress != nil {
-				opts.OnProgress(trace.Progress{Stage: "measuring methods", Unit: "case", Done: measured, Total: len(cases)})
+				at := trace.Progress{Stage: "measuring methods", Unit: "case", Done: measured}
+				at.Total = len(cases)
+				opts.OnProgress(at)
 			}
 		}
 		picked = pick(model, opts.Methods, done())
@@ -157,9 +165,11 @@ func (o Options) methods() []string {
 	return names
 }
 
-// measure proves and explains one case, and measures the result. picked are the layers of methods of one
-// layer, the last one if it says nothing.
-func (o Options) measure(ctx context.Context, m attribution.Model, i int, c Case, picked map[string]int) (*Result, error) {
+// measure proves and explains one case, and measures the result. picked are the layers of methods
+// of one layer, the last one if it says nothing.
+func (o Options) measure(
+	ctx context.Context, m attribution.Model, i int, c Case, picked map[string]int,
+) (*Result, error) {
 	r := &Result{Case: i, Group: c.Group, Model: m.Info().Hash, Selection: c.Selection}
 	if len(c.Changes) > 0 {
 		if err := o.prove(ctx, m, c, r); err != nil || !r.Proof.Proven() {
@@ -167,7 +177,8 @@ func (o Options) measure(ctx context.Context, m attribution.Model, i int, c Case
 		}
 	}
 	if c.Selection {
-		o.Methods = slices.DeleteFunc(slices.Clone(o.Methods), func(name string) bool { return !oneLayer(name) })
+		other := func(name string) bool { return !oneLayer(name) }
+		o.Methods = slices.DeleteFunc(slices.Clone(o.Methods), other)
 		o.References, o.Faithful = nil, false
 		if len(o.Methods) == 0 {
 			return r, nil
@@ -188,8 +199,9 @@ func (o Options) measure(ctx context.Context, m attribution.Model, i int, c Case
 	}
 	for _, reference := range o.References {
 		res := e.Methods[reference]
+		row := res.Row(0, res.Top())
 		for _, name := range o.Methods {
-			r.Measures[name]["correlation with "+reference] = r.correlation(r.Scores[name], res.Row(0, res.Top()))
+			r.Measures[name]["correlation with "+reference] = r.correlation(r.Scores[name], row)
 		}
 	}
 	return r, nil
@@ -212,7 +224,8 @@ func (r *Result) describe(e *attribution.Explanation) {
 func (o Options) prove(ctx context.Context, m attribution.Model, c Case, r *Result) error {
 	p, ok := m.(attribution.Predictor)
 	if head := m.Info().Head; !ok || head != trace.NextToken && head != trace.MaskedToken {
-		return fmt.Errorf("the changes of a case need a model that predicts tokens of other texts, and %s does not", m.Info().Name)
+		return fmt.Errorf("the changes of a case need a model that predicts tokens of other texts,"+
+			" and %s does not", m.Info().Name)
 	}
 	o.Methods, o.References = []string{"raw"}, nil // one pass, to learn what is explained
 	e, err := o.explain(ctx, m, c)
@@ -220,7 +233,10 @@ func (o Options) prove(ctx context.Context, m attribution.Model, c Case, r *Resu
 		return err
 	}
 	r.describe(e)
-	x := prover{model: p, c: c, prompt: e.Prompt, specials: o.Explain.Specials, position: position(e), answer: e.Steps[0].ID, least: o.Least}
+	x := prover{
+		model: p, c: c, prompt: e.Prompt, specials: o.Explain.Specials,
+		position: position(e), answer: e.Steps[0].ID, least: o.Least,
+	}
 	if o.Explain.Chat {
 		x.specials = trace.SpecialsOff // the conversation has them
 	}
@@ -280,8 +296,8 @@ func replaces(name string) bool {
 	return err == nil && s.Info().Replaces
 }
 
-// align takes every method's scores, of one layer those picked, and compares them with the evidence, if
-// there is any.
+// align takes every method's scores, of one layer those picked, and compares them with the
+// evidence, if there is any.
 func (o Options) align(e *attribution.Explanation, c Case, r *Result, picked map[string]int) error {
 	cue, err := r.cues(e.Prompt, c)
 	if err != nil {
@@ -331,7 +347,8 @@ func isScorer(name string) bool {
 	return err == nil && m.Scorer != ""
 }
 
-// cues fills in which tokens are ranked, and returns which of them are evidence; nil without evidence.
+// cues fills in which tokens are ranked, and returns which of them are evidence; nil without
+// evidence.
 func (r *Result) cues(p attribution.Prompt, c Case) ([]bool, error) {
 	var form [][2]int
 	if r.Proof != nil {
@@ -430,13 +447,15 @@ type textOnly struct {
 }
 
 func (t textOnly) Removable() []int {
-	return slices.DeleteFunc(t.Remover.Removable(), func(j int) bool { return !slices.Contains(t.words, j) })
+	other := func(j int) bool { return !slices.Contains(t.words, j) }
+	return slices.DeleteFunc(t.Remover.Removable(), other)
 }
 
 // remove takes tokens away by every method's ranking.
 func (o Options) remove(ctx context.Context, m attribution.Model, e *attribution.Explanation, r *Result) error {
-	objective := trace.Objective{Position: position(e), Token: e.Steps[0].ID}
-	removal, err := attribution.NewRemoval(ctx, m, trace.Query{IDs: e.Prompt.IDs, Objective: objective}, o.Scoring)
+	q := trace.Query{IDs: e.Prompt.IDs}
+	q.Position, q.Token = position(e), e.Steps[0].ID
+	removal, err := attribution.NewRemoval(ctx, m, q, o.Scoring)
 	if err != nil {
 		return err
 	}

@@ -55,8 +55,8 @@ const maxSelection = 50
 // otherSeed is the seed of the sentences that choose layers: far from any that a user takes next.
 func otherSeed(seed uint64) uint64 { return math.MaxUint64 - seed }
 
-// grammarCases are held-out sentences whose answers and pieces of evidence are one token each: n of each
-// kind to score, and after them others that choose layers.
+// grammarCases are held-out sentences whose answers and pieces of evidence are one token each: n of
+// each kind to score, and after them others that choose layers.
 func grammarCases(m attribution.Model, n int, seed uint64, contrast bool) []evaluate.Case {
 	var cases []evaluate.Case
 	prompts := map[string]bool{}
@@ -81,9 +81,9 @@ func grammarCases(m attribution.Model, n int, seed uint64, contrast bool) []eval
 	return cases
 }
 
-// grammarCase is an answer of a document with its evidence and the changes that prove it; with contrast
-// its foil is the first that is one token. ok is false if the answer or a piece of evidence is not one
-// token, or no such word can take the place of a piece of evidence.
+// grammarCase is an answer of a document with its evidence and the changes that prove it; with
+// contrast its foil is the first that is one token. ok is false if the answer or a piece of
+// evidence is not one token, or no such word can take the place of a piece of evidence.
 func grammarCase(m attribution.Model, d tiny.Document, a tiny.Answer, contrast bool) (c evaluate.Case, ok bool) {
 	c = evaluate.Case{Group: d.Kind.String(), Prompt: d.Prompt(a), Continuation: " " + d.Words[a.Word]}
 	if !oneToken(m, c.Continuation) {
@@ -109,16 +109,14 @@ func grammarCase(m attribution.Model, d tiny.Document, a tiny.Answer, contrast b
 	return c, true
 }
 
-// grammarChanges are those of one word that leave the number of tokens as it is: all of a word of form,
-// which is needed only if none of them does as well, and the first of other words.
+// grammarChanges are those of one word that leave the number of tokens as it is: all of a word of
+// form, which is needed only if none of them does as well, and the first of other words.
 func grammarChanges(m attribution.Model, prompt string, span [2]int, change tiny.Change) []evaluate.Change {
 	var found []evaluate.Change
 	for _, s := range change.With {
 		c := evaluate.Change{Span: span, Text: s.Word, Form: change.Form}
 		if s.Answer != "" {
-			if c.Answer = " " + s.Answer; !oneToken(m, c.Answer) {
-				continue
-			}
+			c.Answer = " " + s.Answer
 		}
 		if fits, err := c.Fits(m, prompt, trace.SpecialsAuto); err != nil || !fits {
 			continue

@@ -60,12 +60,13 @@ func (f *benchFlags) circuit() bool {
 // its norms, which do nothing else, leaves up to 1e-13 of the largest.
 const plantedTies = 1e-9
 
-// plantedLeast is how much of an answer's logit a word of evidence moves at least, as a part of it: of the sum 1 of 19. No other word
-// moves it by more than rounding.
+// plantedLeast is how much of an answer's logit a word of evidence moves at least, as a part of it:
+// of the sum 1 of 19. No other word moves it by more than rounding.
 const plantedLeast = 0.01
 
-// plantedCases are n texts of the circuit of that name, and as many others that choose layers but 50 at most; with contrast each has its
-// foil. One other word in the place of each word proves the evidence.
+// plantedCases are n texts of the circuit of that name, and as many others that choose layers but
+// 50 at most; with contrast each has its foil. One other word in the place of each word proves the
+// evidence.
 func plantedCases(name string, n int, seed uint64, contrast bool) ([]evaluate.Case, error) {
 	c, err := planted.Lookup(name)
 	if err != nil {

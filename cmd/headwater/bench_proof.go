@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
@@ -50,7 +51,7 @@ func logits(m evaluate.Moves) string {
 
 // writeLayers writes every layer of methods of one layer.
 func (r benchReport) writeLayers(w io.Writer) error {
-	if len(r.Layers) == 0 || len(r.Layers[0].Layers) < 2 {
+	if len(r.Layers) == 0 || len(r.Layers[0].Layers) < 2 || !everywhere(r.Layers[0]) {
 		return nil
 	}
 	fmt.Fprint(w, "\naverage precision of methods of one layer, by layer, over all cases; * is the layer scored")
@@ -77,4 +78,10 @@ func (r benchReport) writeLayers(w io.Writer) error {
 		fmt.Fprintf(t, "\tlayer %d\n", l.Best[last])
 	}
 	return t.Flush()
+}
+
+// everywhere is whether all cases have all layers, as those of one model do.
+func everywhere(l evaluate.Layers) bool {
+	row := l.Table[len(l.Table)-1]
+	return !slices.ContainsFunc(row, func(s evaluate.Summary) bool { return s.N != row[0].N })
 }

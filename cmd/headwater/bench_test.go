@@ -86,8 +86,8 @@ func TestBenchPlanted(t *testing.T) {
 	}
 }
 
-// Sentences of the grammar are as many that choose layers as are scored, no text twice; each word has changes, each piece of evidence is
-// a token, and the lists ask for several of their places.
+// Sentences of the grammar are as many that choose layers as are scored, no text twice; each word
+// has changes, each piece of evidence is a token, and the lists ask for several of their places.
 func TestGrammarCases(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{})
 	if err != nil {
@@ -141,8 +141,8 @@ func TestGrammarCases(t *testing.T) {
 	}
 }
 
-// A list is copied by place: the word before the one that is copied, which was its cue once, decides nothing, and no case with it is
-// scored.
+// A list is copied by place: the word before the one that is copied, which was its cue once,
+// decides nothing, and no case with it is scored.
 func TestOldCuesAreNotProven(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{})
 	if err != nil {
@@ -206,6 +206,15 @@ func TestBenchInput(t *testing.T) {
 	if table := mustExecute(t, cases, "bench", "methods", "--methods", "raw", "-i", "-", "--timed", "0"); !strings.Contains(table, "mine") || !strings.Contains(table, "1 cases on tiny") {
 		t.Error(table)
 	}
+	proven := `{"group":"mine","prompt":"the keys to the cabinet","continuation":" are","contrast":" is","evidence":[[4,8]],` +
+		`"changes":[{"span":[4,8],"text":"key","answer":" is"},{"span":[16,23],"text":"cabinets"}]}` + "\n"
+	wrong := strings.Replace(proven, "[[4,8]]", "[[4,8],[16,23]]", 1)
+	table := mustExecute(t, proven+wrong, "bench", "methods", "--methods", "raw", "-i", "-", "--timed", "0")
+	for _, want := range []string{"1 more are not scored", "1 of 2", "2 of 3: ", "0 of 1: "} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table lacks %q:\n%s", want, table)
+		}
+	}
 	var r benchReport
 	text := mustExecute(t, cases, "bench", "methods", "--methods", "occlusion", "-i", "-", "--timed", "0", "--faithful", "--naopc", "1", "--json")
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
@@ -238,6 +247,7 @@ func TestBenchInput(t *testing.T) {
 		{"selection", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","selection":1}`, statusError, `"selection" is a number; want true or false`},
 		{"no list of pairs", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","evidence":3}`, statusError, `"evidence" is a number; want a list of [begin,end]`},
 		{"negative position", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a","position":-1}`, statusUsage, `"position" has -1 as number 1; want whole numbers from 0`},
+		{"a change of another length", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, strings.Replace(proven, `"key"`, `"old key"`, 1), statusError, "take a word of as many tokens"},
 		{"evidence elsewhere", []string{"bench", "methods", "--methods", "raw", "-i", "-"}, `{"prompt":"the keys","evidence":[[50,60]]}`, statusError, "no token of the prompt lies in the evidence"},
 		{"unknown method", []string{"bench", "methods", "--methods", "best"}, "", statusUsage, "unknown method"},
 	})

@@ -1,7 +1,8 @@
-// Command methodpage writes docs/methods.md and its picture from what headwater bench methods --json measured:
+// Command methodpage writes docs/methods.md, its picture and the table in the README from what
+// headwater bench methods --json measured:
 //
-//	headwater bench methods --cases 100 --faithful --randomized --json -o report.json
-//	go run ./internal/methodpage -report report.json -machine "2 cores of a 2.5 GHz Xeon" -dir docs
+//	headwater bench methods --backend xla --cases 25 --faithful --randomized --json -o report.json
+//	go run ./internal/methodpage -report report.json -machine "two cores of a 2.5 GHz Xeon" -dir docs -readme README.md
 package main
 
 import (
@@ -33,15 +34,16 @@ func main() {
 	path := flag.String("report", "", "the `file` that headwater bench methods --json wrote")
 	machine := flag.String("machine", "", "what it was measured on, for the page")
 	dir := flag.String("dir", "docs", "the `folder` of the page")
+	readme := flag.String("readme", "README.md", "the `file` whose table is written; empty for none")
 	flag.Parse()
-	if err := write(*path, *machine, *dir); err != nil {
+	if err := write(*path, *machine, *dir, *readme); err != nil {
 		fmt.Fprintf(os.Stderr, "methodpage: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-// write reads the report and writes page and picture.
-func write(path, machine, dir string) error {
+// write reads the report and writes page, picture and table.
+func write(path, machine, dir, readme string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -56,7 +58,63 @@ func write(path, machine, dir string) error {
 	if err := r.draw(filepath.Join(dir, "methods.svg")); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "methods.md"), []byte(r.page(machine)), 0o644)
+	if err := os.WriteFile(filepath.Join(dir, "methods.md"), []byte(r.page(machine)), 0o644); err != nil || readme == "" {
+		return err
+	}
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		return err
+	}
+	text, err = between(text, r.summary(machine))
+	if err != nil {
+		return fmt.Errorf("%s: %w", readme, err)
+	}
+	return os.WriteFile(readme, text, 0o644)
+}
+
+// The lines around what is written in the README.
+const (
+	begin = "<!-- methods: written by internal/methodpage -->\n"
+	end   = "<!-- end of methods -->\n"
+)
+
+// between puts content in the place of what stands between the lines.
+func between(text []byte, content string) ([]byte, error) {
+	before, rest, ok := strings.Cut(string(text), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		return nil, fmt.Errorf("want the lines %q and %q", begin, end)
+	}
+	return []byte(before + begin + content + end + after), nil
+}
+
+// summary is what the README has: a table without intervals of kinds, and what follows.
+func (r *report) summary(machine string) string {
+	const measure = "average precision"
+	var b strings.Builder
+	fmt.Fprintf(&b, "| average precision of the evidence | %s, 95 %% confidence | cost |\n|---%s|---|\n", strings.Join(r.Groups, " | "),
+		strings.Repeat("|---", len(r.Groups)))
+	for _, name := range r.Ranked(measure) {
+		fmt.Fprintf(&b, "| %s |", r.method(name))
+		for _, g := range r.Groups {
+			s, _ := r.At(g, name, measure)
+			text := fmt.Sprintf("%.2f", s.Mean)
+			if g == r.all() {
+				text = cell(s)
+			}
+			fmt.Fprintf(&b, " %s |", text)
+		}
+		if c, ok := r.Cost[name]; ok {
+			fmt.Fprintf(&b, " %.1f× |\n", c.Multiple)
+		} else {
+			b.WriteString(" – |\n")
+		}
+	}
+	n := (r.Cases + r.Unproven) / max(1, len(r.Groups)-1)
+	fmt.Fprintf(&b, "\n%d sentences whose evidence is proven, of %d of each kind; lines in italics know nothing of the text; the cost is that of a token with its\n"+
+		"prompt, as a multiple of generating it (`%s`, %s).\n\n", r.Cases, n, command(n), machine)
+	b.WriteString(r.conclusions())
+	return b.String()
 }
 
 // all is the last group, over all cases.

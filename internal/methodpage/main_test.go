@@ -9,7 +9,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 )
 
-// known is a report by hand: "earliest first" reaches 0.50 [0.45, 0.55] over all, and 0.95 in kind b.
+// known is a report by hand: "earliest first" reaches 0.50 [0.45, 0.55] over all, and 0.95 in kind
+// b.
 func known() *report {
 	at := func(mean, low, high float64) []evaluate.Summary {
 		return []evaluate.Summary{{Mean: mean, Low: low, High: high, N: 4}}
@@ -84,5 +85,24 @@ func TestDraw(t *testing.T) {
 		if !strings.Contains(pictures[0], want) {
 			t.Errorf("the picture lacks %q", want)
 		}
+	}
+}
+
+// The README keeps everything around its table.
+func TestBetween(t *testing.T) {
+	got, err := between([]byte("above\n"+begin+"before the change\n"+end+"below\n"), known().summary("a machine"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(got)
+	if !strings.HasPrefix(text, "above\n"+begin+"| average precision of the evidence | a | b | all, 95 % confidence | cost |\n") ||
+		!strings.HasSuffix(text, end+"below\n") || strings.Contains(text, "before the change") {
+		t.Error(text)
+	}
+	if want := "| `rollout` | 0.56 | 0.56 | 0.56 [0.50, 0.60] | – |\n"; !strings.Contains(text, want) {
+		t.Errorf("%s\nlacks %q", text, want)
+	}
+	if _, err := between([]byte("above\n"+begin+"before the change\n"), ""); err == nil || !strings.Contains(err.Error(), "end of methods") {
+		t.Errorf("error %v without the line at the end", err)
 	}
 }

@@ -37,7 +37,8 @@ type Circuit struct {
 	wire func() *network
 	// draw puts what the circuit needs into a text of fillers and returns its evidence, rising, and answer.
 	draw func(rng *rand.Rand, words []string) (evidence []int, answer string)
-	// fits is whether w in the place of word i shows what that word does; nil is whether it is another word.
+	// fits is whether w in the place of word i shows what that word does; nil is whether it is
+	// another word.
 	fits func(t Text, i int, w string) bool
 }
 
@@ -115,8 +116,9 @@ func (t *Text) foil() string {
 	return no
 }
 
-// Others returns the words that show, in the place of word i of a text of the circuit, whether it is evidence: in the place of
-// evidence each changes the answer or its logit, and elsewhere none does. There is always one. It panics if there is no word i.
+// Others returns the words that show, in the place of word i of a text of the circuit, whether it
+// is evidence: in the place of evidence each changes the answer or its logit, and elsewhere none
+// does. There is always one. It panics if there is no word i.
 func (c *Circuit) Others(t Text, i int) []string {
 	var others []string
 	begin := feature(t.Words[i]) + 1 // so that not every change takes the first word

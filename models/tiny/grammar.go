@@ -72,7 +72,8 @@ const (
 	// means, the occurrence of the answer that is recalled or copied.
 	Source Role = iota
 	// Cue is the word by which the source is found: the word of the fact that the question names, a
-	// pronoun that already agrees. A list has none: what is copied next follows from its place alone.
+	// pronoun that already agrees. A list has none: what is copied next follows from its place
+	// alone.
 	Cue
 	// Query is the word of a question that the cue repeats.
 	Query

@@ -8,8 +8,8 @@ type Change struct {
 	Word int
 	// With are the words that may stand there, the best first. There may be none.
 	With []Substitute
-	// Form is whether the grammar leaves no choice in this place, as for "the" or "?". With are then
-	// other such words, and the sentence may be lost with the old one.
+	// Form is whether the grammar leaves no choice in this place, as for "the" or "?". With are
+	// then other such words, and the sentence may be lost with the old one.
 	Form bool
 }
 
@@ -22,13 +22,13 @@ type Substitute struct {
 
 // Changes returns a change for each word before the answer, of a document of [Generator.Test].
 //
-// Evidence changes so that another answer is right, if one word can do that: a subject takes the other
-// number, a person the other gender, what is recalled or copied becomes a new word, and a question asks
-// for another fact. The cue of a fact becomes a new word, and then no answer is right.
-// Other words change in a way that might mislead a model and leaves the answer right: other nouns take
-// the other number and other persons the other gender, first of all. All new words are of the same
-// kind as the old ones and, first of all those that do, combine with the others in the same way
-// ([Relation.HeldOut]).
+// Evidence changes so that another answer is right, if one word can do that: a subject takes the
+// other number, a person the other gender, what is recalled or copied becomes a new word, and a
+// question asks for another fact. The cue of a fact becomes a new word, and then no answer is
+// right. Other words change in a way that might mislead a model and leaves the answer right: other
+// nouns take the other number and other persons the other gender, first of all. All new words are
+// of the same kind as the old ones and, first of all those that do, combine with the others in the
+// same way ([Relation.HeldOut]).
 func (d Document) Changes(a Answer) []Change {
 	var changes []Change
 	for i := range d.Words[:a.Word] {
@@ -76,9 +76,9 @@ func (d Document) change(a Answer, i int) Change {
 	return Change{Word: i, With: with}
 }
 
-// otherQuestions returns the words that make a question ask for another fact: those of the other facts
-// in the place of its cue. If the question names two parts of a fact, they contradict each other
-// then, and no answer is right.
+// otherQuestions returns the words that make a question ask for another fact: those of the other
+// facts in the place of its cue. If the question names two parts of a fact, they contradict each
+// other then, and no answer is right.
 func (d Document) otherQuestions(a Answer, i int) []Substitute {
 	source, cue, cues := a.Evidence[0].Word, 0, 0
 	for _, e := range a.Evidence {
@@ -119,8 +119,8 @@ func (d Document) unused(w string, pool []string) []string {
 	return append(alike, rest...)
 }
 
-// mostClasses is a number of classes that every partition's divides: words of one class here are of one
-// class in every relation.
+// mostClasses is a number of classes that every partition's divides: words of one class here are of
+// one class in every relation.
 const mostClasses = 8
 
 // nounForms are the nouns in both numbers.
@@ -137,8 +137,8 @@ func inOtherNumber(w string) string {
 	return nounForms[i^1]
 }
 
-// choices are the pools from which the grammar chooses freely; of verbs of main clauses those that take
-// persons and things in the same way.
+// choices are the pools from which the grammar chooses freely; of verbs of main clauses those that
+// take persons and things in the same way.
 var choices = func() [][]string {
 	var singulars, plurals []string
 	for _, n := range nouns {
@@ -170,8 +170,8 @@ func kin(w string) []string {
 	return choices[i]
 }
 
-// formWords stand for each other in places where the grammar leaves no choice: a word is needed there
-// only if none of them does as well.
+// formWords stand for each other in places where the grammar leaves no choice: a word is needed
+// there only if none of them does as well.
 var formWords = wordsOf("the . and about")
 
 // without returns the words but one.

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Every word has changes, and what they say of the answer is what the parser of the test reads from the
-// changed text.
+// Every word has changes, and what they say of the answer is what the parser of the test reads from
+// the changed text.
 func TestChanges(t *testing.T) {
 	for _, k := range Kinds() {
 		forms := 0
