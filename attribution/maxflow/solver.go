@@ -113,7 +113,7 @@ func (s *solver) augment(ctx context.Context, total, bound float64) (float64, en
 
 // maxPhases is how many phases a flow may take: as many as there are nodes between source and sink,
 // which is the limit of Dinic's algorithm where every edge is a step, and some for small networks. The
-// most that maps of all scales take is a tenth of it; see TestWild.
+// most that 100 000 maps of all scales took is 0.13 of it; see TestWild.
 func (s *solver) maxPhases() int { return 64 + (s.l+2)*(s.hi-s.lo+1) }
 
 // closes returns whether the cut that a search without success has found proves that total is the
