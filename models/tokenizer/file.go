@@ -145,9 +145,9 @@ func (t *Tokenizer) passBytes() {
 		return
 	}
 	last := len(t.pre) - 1
-	if b, ok := t.pre[last].(byteLevel); ok && m.takeBytes() {
+	if b, ok := t.pre[last].preTokenizer.(byteLevel); ok && m.takeBytes() {
 		b.spell = false
-		t.pre[last] = b
+		t.pre[last].preTokenizer = b
 	}
 }
 

@@ -24,11 +24,11 @@ var (
 )
 
 // apply brings p into the form.
-func (f normalForm) apply(p piece) piece {
+func (f normalForm) apply(p piece, m *meter) (piece, error) {
 	if f.form.IsNormalString(p.text) && !p.startsInserted() {
-		return p
+		return p, m.step(len(p.text))
 	}
-	return f.rewrite(p)
+	return f.rewrite(p, m)
 }
 
 // startsInserted is whether the first character of p comes from no part of the input.
@@ -45,8 +45,8 @@ type mark struct {
 }
 
 // rewrite decomposes p and sorts the marks after each starter, then composes (Unicode standard annex 15).
-func (f normalForm) rewrite(p piece) piece {
-	w := p.rewrite()
+func (f normalForm) rewrite(p piece, m *meter) (piece, error) {
+	w := p.rewrite(m)
 	var run []mark // a starter, if there is one, and the marks that follow it
 	for i := 0; i < len(p.text); {
 		r, size := decodeRune(p.text[i:])

@@ -36,15 +36,15 @@ func (p piece) slice(i, j int) piece {
 }
 
 // withLeadingSpace puts a space in front of p unless there is one. An empty piece stays empty.
-func (p piece) withLeadingSpace() piece {
+func (p piece) withLeadingSpace(m *meter) (piece, error) {
 	if p.text == "" || p.text[0] == ' ' {
-		return p
+		return p, nil
 	}
 	if p.origins != nil || p.lead > 0 {
-		return p.prepend(" ")
+		return p.prepend(m, " ")
 	}
 	p.text, p.lead = " "+p.text, 1
-	return p
+	return p, m.grow(1)
 }
 
 // offsets returns the bytes of the input that bytes [i,j) of p stand for, i < j, widened to whole characters. Bytes put in

@@ -21,6 +21,10 @@ type precompiled struct {
 	replaced string // the replacements, each ended by a zero byte
 }
 
+// maxReplacement is the length of the longest replacement, in bytes; that of Unicode has 33. It
+// bounds the time to look one up.
+const maxReplacement = 1024
+
 func parsePrecompiled(raw json.RawMessage) (normalizer, error) {
 	var f struct {
 		Type string `json:"type"`
@@ -41,6 +45,11 @@ func parsePrecompiled(raw json.RawMessage) (normalizer, error) {
 		return nil, fmt.Errorf("precompiled_charsmap: the trie has %d bytes of the %d that follow", size, len(data))
 	}
 	n := &precompiled{make([]uint32, size/4), string(data[size:])}
+	for to := range strings.SplitSeq(n.replaced, "\x00") {
+		if len(to) > maxReplacement {
+			return nil, fmt.Errorf("precompiled_charsmap: the replacement %.40q has %d bytes, the limit is %d", to, len(to), maxReplacement)
+		}
+	}
 	for i := range n.units {
 		n.units[i] = binary.LittleEndian.Uint32(data[4*i:])
 	}
@@ -51,8 +60,8 @@ func parsePrecompiled(raw json.RawMessage) (normalizer, error) {
 }
 
 // normalize replaces whole grapheme clusters of less than 6 bytes, and else single characters.
-func (n *precompiled) normalize(p piece) (piece, error) {
-	c := charsmapWork{precompiled: n, changes: make([]charChange, 0, len(p.text))}
+func (n *precompiled) normalize(p piece, m *meter) (piece, error) {
+	c := charsmapWork{precompiled: n, most: len(p.text) + m.room(), changes: make([]charChange, 0, len(p.text))}
 	for rest := p.text; rest != ""; {
 		size := 1
 		if rest[0] >= utf8.RuneSelf || rest[0] == '\r' || len(rest) > 1 && rest[1] >= utf8.RuneSelf {
@@ -63,9 +72,9 @@ func (n *precompiled) normalize(p piece) (piece, error) {
 		rest = rest[size:]
 	}
 	if !c.modified {
-		return p, nil
+		return p, m.step(len(p.text))
 	}
-	w := p.rewrite()
+	w := p.rewrite(m)
 	for _, c := range c.changes {
 		if c.added > 0 {
 			w.insert(c.r)
@@ -74,13 +83,14 @@ func (n *precompiled) normalize(p piece) (piece, error) {
 		w.replace(c.r)
 		w.drop(-c.added)
 	}
-	return w.changed(), nil
+	return w.changed()
 }
 
 // charsmapWork is a text while it is normalised.
 type charsmapWork struct {
 	*precompiled
 	changes  []charChange
+	most     int // changes, which are at least a byte each; beyond it the text is too large anyway
 	modified bool
 }
 
@@ -113,6 +123,9 @@ func (c *charsmapWork) replace(s string) bool {
 	c.modified = true
 	old := utf8.RuneCountInString(s)
 	for _, r := range to {
+		if len(c.changes) > c.most {
+			break
+		}
 		added := 0
 		if old == 0 {
 			added = 1
