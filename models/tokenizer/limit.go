@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"errors"
 	"fmt"
-	"math"
 )
 
 // A tokenizer.json can make any amount of text out of a few bytes: nine steps that each replace
@@ -17,13 +16,13 @@ const (
 	largeGrowth = 32 << 20
 	manyGrowth  = 4
 	// smallGrowth is what any text may grow by, in bytes. A prefix may be longer than a short text.
-	smallGrowth = 64 << 10
+	smallGrowth = 16 << 10
 	// A step is about a byte that is read or written, or an instruction of a regular expression.
 	// Trained files take less than 100 steps for a byte, the most of them in regular expressions.
 	maxSteps   = 1024
-	smallSteps = 4 << 20
-	// maxText is the size of the longest text, in bytes: offsets are kept in 32 bits.
-	maxText = math.MaxInt32
+	smallSteps = 512 << 10
+	// maxText is the size of the longest text, in bytes: an origin has 29 bits for an offset.
+	maxText = 1<<29 - 1
 	// maxParts is how many parts a section may have. Files with more than 20 are rare.
 	maxParts = 256
 )
@@ -61,7 +60,7 @@ type meter struct {
 	maxSteps     int
 }
 
-// newMeter is the budget of a text of n bytes. n is at most 2 GiB, so no sum here overflows.
+// newMeter is the budget of a text of n bytes. n is at most 1 GiB, so no sum here overflows.
 func newMeter(n int) *meter {
 	return &meter{
 		input:    n,

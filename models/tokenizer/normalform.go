@@ -33,7 +33,7 @@ func (f normalForm) apply(p piece, m *meter) (piece, error) {
 
 // startsInserted is whether the first character of p comes from no part of the input.
 func (p piece) startsInserted() bool {
-	return p.hollow || len(p.origins) > 0 && p.origins[0].begin == p.origins[0].end
+	return p.hollow || len(p.origins) > 0 && p.origins[0].begin() == p.origins[0].end()
 }
 
 // mark is a character on its way to its place: its canonical combining class, and how many old characters it adds (0 if

@@ -252,21 +252,6 @@ type namedID struct {
 	id      uint32
 }
 
-// UnmarshalJSON reads the two.
-func (n *namedID) UnmarshalJSON(data []byte) error {
-	var both []json.RawMessage
-	if err := json.Unmarshal(data, &both); err != nil {
-		return err
-	}
-	if len(both) != 2 {
-		return fmt.Errorf("a token and its id are 2 values, not %d", len(both))
-	}
-	if err := json.Unmarshal(both[0], &n.content); err != nil {
-		return err
-	}
-	return json.Unmarshal(both[1], &n.id)
-}
-
 func parseBertProcessing(raw json.RawMessage, vocab *vocabulary) ([]postProcessor, error) {
 	var f struct {
 		Type string   `json:"type"`

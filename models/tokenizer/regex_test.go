@@ -135,10 +135,10 @@ func TestRegexSteps(t *testing.T) {
 	for _, c := range []struct{ name, source, text string }{
 		{"exponential", `(\w|\w\w)+!`, strings.Repeat("a", 200)},
 		{"nested loops", `((a*)*)*b`, strings.Repeat("a", 200)},
-		{"look-ahead to the end", `(?=.*b)a`, strings.Repeat("a", 50_000)},
-		{"look-behind to the start", `(?<=b.*)a`, strings.Repeat("a", 50_000)},
-		{"empty turns", `(?:(?:){0,9}|a?)*c`, strings.Repeat("a", 50_000)},
-		{"long loop at every place", `(?:a|b)*c`, strings.Repeat("a", 100_000)},
+		{"look-ahead to the end", `(?=.*b)a`, strings.Repeat("a", 5_000)},
+		{"look-behind to the start", `(?<=b.*)a`, strings.Repeat("a", 5_000)},
+		{"empty turns", `(?:(?:){0,9}|a?)*c`, strings.Repeat("a", 5_000)},
+		{"long loop at every place", `(?:a|b)*c`, strings.Repeat("a", 10_000)},
 	} {
 		re, err := newRegex(c.source)
 		if err != nil {

@@ -30,7 +30,7 @@ func (p piece) rewrite(m *meter) *rewriter {
 			w.end = 0
 			return w
 		}
-		for w.pos < len(p.text) && p.origins[w.pos].begin == p.origins[w.pos].end {
+		for w.pos < len(p.text) && p.origins[w.pos].begin() == p.origins[w.pos].end() {
 			w.pos++
 		}
 		w.copy(0, w.pos)
@@ -74,7 +74,7 @@ func (w *rewriter) insert(r rune) { w.append(r, w.old.before(w.pos)) }
 // before is the origin of what is inserted at byte i: that of the byte before, or no part of the input at the start.
 func (p piece) before(i int) origin {
 	if i < 1 {
-		return origin{int32(p.at), int32(p.at)}
+		return newOrigin(p.at, p.at)
 	}
 	return p.origin(i - 1)
 }
@@ -177,8 +177,12 @@ func (p piece) replaceAll(m *meter, pat pattern, content string) (piece, error) 
 			return
 		}
 		if origins == nil {
-			text.Grow(len(p.text))
-			origins = make([]origin, 0, len(p.text)+len(content))
+			size := len(p.text) + len(content)
+			if l, ok := pat.(literal); ok { // then the size is known
+				size = len(p.text) + min(strings.Count(p.text, string(l))*(len(content)-len(l)), 2*m.room())
+			}
+			text.Grow(size)
+			origins = make([]origin, 0, size)
 		}
 		text.WriteString(p.text[done:begin])
 		for i := done; i < begin; i++ {

@@ -100,7 +100,7 @@ func Load(path string) (*Tokenizer, error) {
 
 // Encode returns the tokens of text, and with addSpecials the control tokens that the file's post_processor puts around
 // a text. An empty text has no other tokens. It returns an error if the text needs an unknown token that the file does not
-// have, a [LimitError] if the file makes too much work of the text, and for texts of 2 GiB.
+// have, a [LimitError] if the file makes too much work of the text, and for texts of 512 MiB.
 func (t *Tokenizer) Encode(text string, addSpecials bool) ([]Encoded, error) {
 	encoded := make([]Encoded, 0, min(len(text)/4+2, maxGuess))
 	err := t.chunks(text, addSpecials, func(tokens []token) bool {
