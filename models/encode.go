@@ -17,9 +17,9 @@ func (m *Model) Encode(text string, specials trace.Specials) ([]trace.Token, err
 	if m.tokenizer == nil {
 		return nil, m.textErr
 	}
-	encoded, err := m.tokenizer.Encode(text, specials != trace.SpecialsOff)
+	encoded, err := m.encode(text, specials != trace.SpecialsOff)
 	if err != nil {
-		return nil, fmt.Errorf("models: %s: %w", m.info.Name, err)
+		return nil, err
 	}
 	if specials == trace.SpecialsOn {
 		if encoded, err = m.begin(encoded); err != nil {
@@ -37,6 +37,30 @@ func (m *Model) Encode(text string, specials trace.Specials) ([]trace.Token, err
 		tokens[i] = trace.Token{ID: e.ID, Text: m.tokenText(e.ID), Begin: e.Begin, End: e.End, Special: e.Special}
 	}
 	return tokens, nil
+}
+
+// maxEncoded is how many tokens of a text a model without a largest context takes.
+const maxEncoded = 1 << 22
+
+// encode returns the tokens of a text. It ends with an error where there are far more of them than
+// the model can take; those who ask for a few too many say so with their number.
+func (m *Model) encode(text string, addSpecials bool) ([]tokenizer.Encoded, error) {
+	limit := maxEncoded
+	if context := m.spec.Context; context > 0 {
+		limit = min(limit, 4*context+1<<16)
+	}
+	var encoded []tokenizer.Encoded
+	for e, err := range m.tokenizer.Each(text, addSpecials) {
+		if err != nil {
+			return nil, fmt.Errorf("models: %s: %w", m.info.Name, err)
+		}
+		if len(encoded) == limit {
+			return nil, fmt.Errorf("models: %s: the text of %d bytes has more than %d tokens, the first of them up to byte %d; "+
+				"the context of the model is %d: give a shorter text", m.info.Name, len(text), limit, encoded[limit-1].End, m.spec.Context)
+		}
+		encoded = append(encoded, e)
+	}
+	return encoded, nil
 }
 
 // begin puts begin-of-text in front, unless there is a control token already that the tokenizer added.

@@ -11,7 +11,7 @@ import (
 )
 
 // maxLine is how long a line of input may be, in bytes.
-const maxLine = 64 << 20
+const maxLine = 32 << 20
 
 // line is a line of an input, without its end.
 type line struct {
@@ -51,7 +51,8 @@ func readLine(b *bufio.Reader, text []byte) ([]byte, error) {
 	for {
 		piece, err := b.ReadSlice('\n')
 		if len(text)+len(piece) > maxLine {
-			return text, fmt.Errorf("it is longer than %d MiB", maxLine>>20)
+			return text, fmt.Errorf("it has more than %d bytes, the limit is %d (%d MiB); split it into lines",
+				maxLine, maxLine, maxLine>>20)
 		}
 		text = append(text, piece...)
 		if errors.Is(err, bufio.ErrBufferFull) {

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
-	"strings"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -36,12 +40,6 @@ func (p *program) tokenizeCommand() *cobra.Command {
 	return cmd
 }
 
-// tokenized is a line of output.
-type tokenized struct {
-	IDs     []int    `json:"ids"`
-	Offsets [][2]int `json:"offsets"`
-}
-
 // tokenize writes the tokens of each line of standard input. After a bad one it ends; what was written stays.
 func (p *program) tokenize(ctx context.Context, path string, specials bool) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -66,11 +64,11 @@ func (p *program) tokenize(ctx context.Context, path string, specials bool) erro
 		if err != nil {
 			return errors.Join(out.commit(), fmt.Errorf("standard input line %d: %w", l.number, err))
 		}
-		tokens, err := tokenize(t, text, specials)
+		tokens, err := tokenize(ctx, t, text, specials)
 		if err != nil {
 			return errors.Join(out.commit(), fmt.Errorf("standard input line %d: %w", l.number, err))
 		}
-		if err := writeJSON(out, tokens); err != nil {
+		if err := tokens.write(out.Writer); err != nil {
 			return err
 		}
 		if l.last {
@@ -84,7 +82,7 @@ func (p *program) tokenize(ctx context.Context, path string, specials bool) erro
 
 // jsonString reads a JSON string; null and numbers are none.
 func jsonString(line []byte) (s string, err error) {
-	if strings.HasPrefix(strings.TrimSpace(string(line)), `"`) {
+	if bytes.HasPrefix(bytes.TrimLeft(line, " \t\r\n"), []byte(`"`)) {
 		err = json.Unmarshal(line, &s)
 		if err == nil {
 			return s, nil
@@ -93,12 +91,100 @@ func jsonString(line []byte) (s string, err error) {
 	return "", errors.Join(errors.New(`want a JSON string such as "some text"`), err)
 }
 
-func tokenize(t *tokenizer.Tokenizer, text string, specials bool) (tokenized, error) {
-	encoded, err := t.Encode(text, specials)
-	r := tokenized{IDs: []int{}, Offsets: [][2]int{}}
-	for _, e := range encoded {
-		r.IDs = append(r.IDs, e.ID)
-		r.Offsets = append(r.Offsets, [2]int{e.Begin, e.End})
+// tokenized is a line of output before it is written: the ids and the offsets as differences, in
+// about 5 bytes a token. The line is written only when all of it is right, and a text of 20 MB may
+// have as many tokens.
+type tokenized struct {
+	ids, offsets packed
+}
+
+// packed are numbers, each in as few bytes as it needs. They are in blocks, so that they never move.
+type packed struct {
+	blocks [][]byte
+}
+
+// packedBlock is the size of a block in bytes.
+const packedBlock = 1 << 16
+
+func (p *packed) add(n int) {
+	last := len(p.blocks) - 1
+	if last < 0 || len(p.blocks[last])+binary.MaxVarintLen64 > packedBlock {
+		size := packedBlock
+		if last < 0 {
+			size = 64 // most texts are short
+		}
+		p.blocks = append(p.blocks, make([]byte, 0, size))
+		last++
 	}
-	return r, err
+	p.blocks[last] = binary.AppendVarint(p.blocks[last], int64(n))
+}
+
+func (p *packed) all() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for _, block := range p.blocks {
+			for len(block) > 0 {
+				n, size := binary.Varint(block)
+				if !yield(int(n)) {
+					return
+				}
+				block = block[size:]
+			}
+		}
+	}
+}
+
+func tokenize(ctx context.Context, t *tokenizer.Tokenizer, text string, specials bool) (tokenized, error) {
+	var r tokenized
+	last, n := 0, 0
+	for e, err := range t.Each(text, specials) {
+		if n++; err == nil && n%(1<<12) == 0 {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return tokenized{}, err
+		}
+		r.ids.add(e.ID)
+		r.offsets.add(e.Begin - last)
+		r.offsets.add(e.End - e.Begin)
+		last = e.Begin
+	}
+	return r, nil
+}
+
+// write writes a line {"ids":[...],"offsets":[[b,e],...]}. Errors of the buffered writer stay with it.
+func (r *tokenized) write(w *bufio.Writer) error {
+	var text []byte
+	separator := `{"ids":[`
+	for id := range r.ids.all() {
+		text = strconv.AppendInt(append(text[:0], separator...), int64(id), 10)
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+		separator = ","
+	}
+	if separator != "," {
+		text = append(text[:0], separator...)
+	} else {
+		text = text[:0]
+	}
+	text = append(text, `],"offsets":[`...)
+	at, begins, first := 0, true, true
+	for n := range r.offsets.all() {
+		if begins {
+			if !first {
+				text = append(text, ',')
+			}
+			at += n
+			text = append(strconv.AppendInt(append(text, '['), int64(at), 10), ',')
+		} else {
+			text = append(strconv.AppendInt(text, int64(at+n), 10), ']')
+			if _, err := w.Write(text); err != nil {
+				return err
+			}
+			text = text[:0]
+		}
+		begins, first = !begins, false
+	}
+	_, err := w.Write(append(text, "]}\n"...))
+	return err
 }

@@ -17,124 +17,93 @@ type addedTokens struct {
 // maxAddedLen is the length of the longest added token, in bytes. It bounds the time that looking for them takes.
 const maxAddedLen = 1024
 
-// newAddedTokens takes the added tokens of a file; n is its normalizer or nil.
-func newAddedTokens(tokens []addedToken, n normalizer) (*addedTokens, error) {
-	a := &addedTokens{newMatcher(), newMatcher(), map[int]string{}, map[string]bool{}}
+// newAddedTokens takes the added tokens of a file and its normalizer.
+func newAddedTokens(tokens []addedToken, n normalizers) (*addedTokens, error) {
+	a := &addedTokens{spelled: map[int]string{}, special: map[string]bool{}}
+	var plain, normalized []trieItem
 	seen := make(map[string]bool, len(tokens))
+	total := 0
 	for _, t := range tokens {
 		switch {
 		case t.Content == "":
 			return nil, fmt.Errorf("added_tokens: token %d is empty; remove it", t.ID)
 		case len(t.Content) > maxAddedLen:
-			return nil, fmt.Errorf("added_tokens: token %d has %d bytes, the limit is %d", t.ID, len(t.Content), maxAddedLen)
+			return nil, fmt.Errorf("added_tokens: token %d (%.40q...) has %d bytes, the limit is %d", t.ID, t.Content, len(t.Content), maxAddedLen)
 		case seen[t.Content]:
-			return nil, fmt.Errorf("added_tokens: token %q is there twice", t.Content)
+			return nil, fmt.Errorf("added_tokens: token %.80q is there twice", t.Content)
 		}
 		seen[t.Content] = true
+		total += len(t.Content)
+	}
+	m := newMeter(total) // one budget for all of them
+	for i, t := range tokens {
 		if t.Special {
 			a.special[t.Content] = true
 		}
 		if !t.Normalized {
-			a.plain.insert(t.Content, t)
+			plain = append(plain, trieItem{t.Content, int32(i)})
 			continue
 		}
-		content, err := normalizeText(n, t.Content)
+		p, err := n.normalize(piece{text: t.Content, input: t.Content}, m)
 		if err != nil {
-			return nil, fmt.Errorf("added_tokens: token %q: %w", t.Content, err)
+			return nil, fmt.Errorf("added_tokens: token %.80q: %w", t.Content, err)
 		}
+		content := p.text
 		if len(content) > 4*maxAddedLen {
-			return nil, fmt.Errorf("added_tokens: token %q has %d bytes when normalised, the limit is %d", t.Content, len(content), 4*maxAddedLen)
+			return nil, fmt.Errorf("added_tokens: token %.80q has %d bytes when normalised, the limit is %d", t.Content, len(content), 4*maxAddedLen)
 		}
 		if content != t.Content {
 			a.spelled[int(t.ID)] = content
 		}
 		if content == "" { // Hugging Face finds it between all bytes then, and may crash
-			return nil, fmt.Errorf("added_tokens: normalisation leaves nothing of token %q; set normalized to false", t.Content)
+			return nil, fmt.Errorf("added_tokens: normalisation leaves nothing of token %.80q; set normalized to false", t.Content)
 		}
-		a.normalized.insert(content, t)
+		normalized = append(normalized, trieItem{content, int32(i)})
 	}
+	a.plain, a.normalized = newMatcher(plain, tokens), newMatcher(normalized, tokens)
 	return a, nil
 }
 
-func normalizeText(n normalizer, text string) (string, error) {
-	if n == nil {
-		return text, nil
-	}
-	p, err := n.normalize(piece{text: text, input: text})
-	return p.text, err
-}
-
-// matcher is a trie of token contents, which finds the leftmost and of those the longest. Node 0 is the root.
+// matcher finds the leftmost token and of those the longest. Of two tokens with one content the later is found (there it
+// is a matter of chance).
 type matcher struct {
-	nodes []node
-	first [256]bool // a content begins with this byte
+	trie   *trie // the ids are places in tokens
+	tokens []addedToken
+	empty  bool
 }
 
-type node struct {
-	next  map[byte]int
-	token *addedToken
-	size  int // of the content that ends here
+func newMatcher(items []trieItem, tokens []addedToken) *matcher {
+	return &matcher{makeTrie(items), tokens, len(items) == 0}
 }
 
-func newMatcher() *matcher { return &matcher{nodes: make([]node, 1)} }
-
-// insert makes t be found where content stands. Of two tokens with one content the later is found (there it is a matter of
-// chance).
-func (m *matcher) insert(content string, t addedToken) {
-	at := 0
-	for i := range len(content) {
-		to, ok := m.nodes[at].next[content[i]]
-		if !ok {
-			to = len(m.nodes)
-			if m.nodes[at].next == nil {
-				m.nodes[at].next = make(map[byte]int)
-			}
-			m.nodes[at].next[content[i]] = to
-			m.nodes = append(m.nodes, node{})
-		}
-		at = to
-	}
-	m.nodes[at].token, m.nodes[at].size = &t, len(content)
-	m.first[content[0]] = true
-}
-
-// longest returns the longest token at the start of s, or nil, and the length of its content.
-func (m *matcher) longest(s string) (found *addedToken, size int) {
-	at := 0
-	for i := range len(s) {
-		to, ok := m.nodes[at].next[s[i]]
-		if !ok {
-			break
-		}
-		at = to
-		if t := m.nodes[at].token; t != nil {
-			found, size = t, m.nodes[at].size
-		}
-	}
-	return found, size
-}
+// addedPlace is where added tokens stand in the file.
+var addedPlace = place{"added_tokens", "tokens to look for in the text"}
 
 // cut yields the tokens in s with their ids and what lies between with id -1. A token that is not a single word, but
 // must be one, is text. As in Hugging Face the search goes on after the content of a token, not after the white space
 // that it took along: a token of white space is found in there once more.
-func (m *matcher) cut(s string, yield func(begin, end, id int)) {
-	if len(m.nodes) == 1 {
+func (m *matcher) cut(s string, work *meter, yield func(begin, end, id int)) error {
+	if m.empty {
 		if s != "" {
 			yield(0, len(s), -1)
 		}
-		return
+		return nil
 	}
 	done, blank := 0, span{}
 	for i := 0; i < len(s); {
-		if !m.first[s[i]] {
+		if m.trie.roots[s[i]] == noSymbol {
 			i++
 			continue
 		}
-		t, size := m.longest(s[i:])
-		if t == nil {
+		size, found, walked := m.trie.longest(s[i:])
+		if err := work.step(walked); err != nil {
+			return addedPlace.blame(err)
+		}
+		if size == 0 {
 			i++
 			continue
 		}
+		t := &m.tokens[found]
 		begin, end := i, i+size
 		i = end
 		if t.SingleWord && (wordBefore(s[:begin]) || wordAfter(s[end:])) {
@@ -161,6 +130,7 @@ func (m *matcher) cut(s string, yield func(begin, end, id int)) {
 	if done < len(s) {
 		yield(done, len(s), -1)
 	}
+	return nil
 }
 
 type span struct{ begin, end int }

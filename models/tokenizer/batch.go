@@ -93,12 +93,16 @@ func (t *Tokenizer) encodeInput(in Input, truncation *Truncation, specials bool)
 	texts := [2]string{in.Text}
 	lists := make([][]token, 1, 2)
 	var err error
-	if lists[0], err = t.tokens(in.Text, false); err != nil {
+	m := newMeter(len(in.Text))
+	if lists[0], err = t.tokens(in.Text, false, m); err != nil {
 		return Encoding{}, err
 	}
 	if in.Pair != nil {
 		texts[1] = *in.Pair
-		second, err := t.tokens(*in.Pair, true)
+		if m, err = m.with(len(*in.Pair)); err != nil {
+			return Encoding{}, err
+		}
+		second, err := t.tokens(*in.Pair, true, m)
 		if err != nil {
 			return Encoding{}, err
 		}
@@ -113,7 +117,7 @@ func (t *Tokenizer) encodeInput(in Input, truncation *Truncation, specials bool)
 			return Encoding{}, fmt.Errorf("truncation: %w", err)
 		}
 	}
-	tokens, err := t.finish(texts, lists, specials)
+	tokens, err := t.finish(texts, lists, specials, m)
 	if err != nil {
 		return Encoding{}, err
 	}

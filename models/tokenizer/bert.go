@@ -34,26 +34,28 @@ func parseBertNormalizer(raw json.RawMessage) (normalizer, error) {
 	return b, nil
 }
 
-func (b bertNormalizer) normalize(p piece) (piece, error) {
+func (b bertNormalizer) normalize(p piece, m *meter) (_ piece, err error) {
 	if !p.startsInserted() {
 		if text, ok := b.ascii(p.text); ok {
 			p.text = text
-			return p, nil
+			return p, m.step(len(text))
 		}
 	}
 	if b.cleanText {
-		p = p.mapRunes(cleanRune)
+		p, err = p.mapRunes(m, cleanRune)
 	}
-	if b.handleChinese {
-		p = spaceChinese(p)
+	if b.handleChinese && err == nil {
+		p, err = spaceChinese(p, m)
 	}
-	if b.stripAccents {
-		p = nfd.apply(p).filter(func(r rune) bool { return r < 0x300 || !accents.has(r) })
+	if b.stripAccents && err == nil {
+		if p, err = nfd.apply(p, m); err == nil {
+			p, err = p.filter(m, func(r rune) bool { return r < 0x300 || !accents.has(r) })
+		}
 	}
-	if b.lowercase {
-		p = lowercase(p)
+	if b.lowercase && err == nil {
+		p, err = lowercase(p, m)
 	}
-	return p, nil
+	return p, err
 }
 
 // ascii is the short way: a text that keeps its length comes from where it came before.
@@ -95,8 +97,8 @@ func cleanRune(r rune) rune {
 }
 
 // spaceChinese puts spaces around each Chinese character.
-func spaceChinese(p piece) piece {
-	w := p.rewrite()
+func spaceChinese(p piece, m *meter) (piece, error) {
+	w := p.rewrite(m)
 	for i := 0; i < len(p.text); {
 		r, size := decodeRune(p.text[i:])
 		i += size
@@ -121,7 +123,7 @@ func isChinese(r rune) bool {
 // bertWords is BertPreTokenizer: words between white space, each punctuation mark by itself.
 type bertWords struct{}
 
-func (bertWords) split(p piece, yield func(piece)) error {
+func (bertWords) split(p piece, _ *meter, yield func(piece)) error {
 	begin := 0
 	word := func(end int) {
 		if begin < end {

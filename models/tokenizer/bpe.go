@@ -1,6 +1,9 @@
 package tokenizer
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // bpe is byte pair encoding: a word starts as one symbol a byte or a character, and the pair of neighbours with the lowest
 // rank is merged until no pair has a rank; of equal ranks the leftmost first.
@@ -34,7 +37,7 @@ type part struct {
 	begin, end int32
 }
 
-func (m *bpe) tokenize(dst []token, word piece) ([]token, error) {
+func (m *bpe) tokenize(w *encodeWork, word piece) error {
 	for begin := 0; begin < len(word.text); {
 		chunk := word.text[begin:]
 		if m.cut != "" {
@@ -42,27 +45,23 @@ func (m *bpe) tokenize(dst []token, word piece) ([]token, error) {
 		}
 		parts, err := m.parts(chunk)
 		if err != nil {
-			return dst, err
+			return err
 		}
-		if begin == 0 && len(chunk) == len(word.text) {
-			return word.append(dst, parts, m.contents), nil
-		}
-		for _, p := range parts {
-			from, to := word.offsets(begin+int(p.begin), begin+int(p.end))
-			dst = append(dst, token{Encoded: Encoded{ID: int(p.id), Begin: from, End: to}, text: m.contents[p.id]})
-		}
+		w.add(word, int32(begin), parts, m.contents, noSymbol)
 		begin += len(chunk)
 	}
-	return dst, nil
+	return nil
 }
 
-// append appends the tokens of a word.
-func (p piece) append(dst []token, parts []part, contents []string) []token {
-	for _, t := range parts {
-		begin, end := p.offsets(int(t.begin), int(t.end))
-		dst = append(dst, token{Encoded: Encoded{ID: int(t.id), Begin: begin, End: end}, text: contents[t.id]})
-	}
-	return dst
+// maxWord is the length of the longest word, in bytes. BPE and Unigram need about 50 bytes of memory
+// for each byte of a word. Only a text without white space has such words, or one that a file does
+// not split.
+const maxWord = 8 << 20
+
+// errWord is the error for a word that is too long.
+func errWord(word string) error {
+	return fmt.Errorf("the text has a word of %d bytes, %.40q..., the limit is %d; split the text, "+
+		"or let the pre_tokenizer of tokenizer.json split it", len(word), word, maxWord)
 }
 
 // whole is the token that a word is as a whole.
@@ -100,6 +99,9 @@ func (m *bpe) parts(word string) ([]part, error) {
 }
 
 func (m *bpe) encode(word string) ([]part, error) {
+	if len(word) > maxWord {
+		return nil, errWord(word)
+	}
 	if m.file.IgnoreMerges {
 		if id, ok := m.whole(word); ok {
 			return []part{{id, 0, int32(len(word))}}, nil

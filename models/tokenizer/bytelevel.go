@@ -62,38 +62,51 @@ type byteLevel struct {
 	spell          bool
 }
 
-func (b byteLevel) split(p piece, yield func(piece)) error {
+func (b byteLevel) split(p piece, m *meter, yield func(piece)) (err error) {
 	if b.addPrefixSpace {
-		p = p.withLeadingSpace()
+		if p, err = p.withLeadingSpace(m); err != nil {
+			return err
+		}
 	}
 	word := yield
 	if b.spell {
-		word = func(w piece) { yield(byteLevelText(w)) }
+		word = func(w piece) {
+			if err == nil {
+				w, err = byteLevelText(w, m)
+			}
+			if err == nil {
+				yield(w)
+			}
+		}
 	}
 	if b.useRegex {
 		splitWords(p, word)
-		return nil
+		return err
 	}
 	word(p)
-	return nil
+	return err
 }
 
 // trimOffsets takes white space off the offsets of every token, as Hugging Face does: by the token's own text, so that a
 // space which the tokenizer put in front of a later piece takes a character with it. Only at the start of the text does
-// addPrefixSpace protect from that.
-func trimOffsets(texts [2]string, tokens []token, addPrefixSpace bool) {
+// addPrefixSpace protect from that. The first of the tokens is number first of its list.
+func trimOffsets(texts [2]string, tokens []token, addPrefixSpace bool, first int, m *meter) error {
 	for i := range tokens {
 		t, text := &tokens[i], texts[0]
 		if t.second {
 			text = texts[1]
 		}
 		leading, trailing := blanks(t.text)
-		if leading == 1 && addPrefixSpace && (i == 0 || t.Begin == 0) {
+		if err := m.step(1 + leading + trailing); err != nil {
+			return err
+		}
+		if leading == 1 && addPrefixSpace && (first+i == 0 || t.Begin == 0) {
 			leading = 0
 		}
 		t.Begin = forward(text, t.Begin, t.End, leading)
 		t.End = max(back(text, t.End, trailing), t.Begin)
 	}
+	return nil
 }
 
 // blanks counts the white space at both ends of a token's text, in characters.

@@ -8,7 +8,8 @@ import (
 
 // Decode returns the text that ids spell, without the control tokens if skipSpecials. It is the text of Hugging Face:
 // bytes that are no character, such as those of a character cut off at the end, become U+FFFD, as many as there. It
-// returns an error for an id outside the vocabulary.
+// returns an error for an id outside the vocabulary, and a [LimitError] if the decoder of the file
+// makes too much work of the ids.
 func (t *Tokenizer) Decode(ids []int, skipSpecials bool) (string, error) {
 	return t.decode(ids, skipSpecials, false)
 }
@@ -28,6 +29,7 @@ func (t *Tokenizer) DecodeBytes(ids []int, skipSpecials bool) ([]byte, error) {
 // control token's name any more, if it is another.
 func (t *Tokenizer) decode(ids []int, skipSpecials, raw bool) (string, error) {
 	tokens := make([]string, 0, len(ids))
+	n := 0
 	for _, id := range ids {
 		if !t.vocab.has(id) {
 			return "", fmt.Errorf("tokenizer: id %d is not in the vocabulary, which has %d ids from 0", id, t.VocabSize())
@@ -39,14 +41,29 @@ func (t *Tokenizer) decode(ids []int, skipSpecials, raw bool) (string, error) {
 		if skipSpecials && t.added.special[content] {
 			continue
 		}
+		if n += len(content); n > maxDecoded+maxTokenBytes*len(ids) {
+			return "", fmt.Errorf("tokenizer: the tokens of %d ids spell more than %d bytes; decode fewer at a time",
+				len(ids), maxDecoded+maxTokenBytes*len(ids))
+		}
 		tokens = append(tokens, content)
 	}
-	return strings.Join(t.decoder.decode(tokens, raw), ""), nil
+	tokens, err := t.decoder.decode(tokens, raw, newMeter(n+len(tokens)))
+	if err != nil {
+		return "", fmt.Errorf("tokenizer: %w", err)
+	}
+	return strings.Join(tokens, ""), nil
 }
+
+// The tokens of a text are short in the mean, even where some spell a thousand bytes.
+const (
+	maxTokenBytes = 512     // bytes of a token in the mean
+	maxDecoded    = 1 << 20 // bytes of any text
+)
 
 // TokenText returns what token id spells in the middle of a text, in raw bytes: a part of a character is possible, so it
 // need not be valid UTF-8. Where the decoder puts spaces between words, one is in front. A control token spells its name.
-// It is empty for an id outside the vocabulary.
+// It is empty for an id outside the vocabulary, and the name of the token where the decoder makes too
+// much work of it.
 func (t *Tokenizer) TokenText(id int) string {
 	if !t.vocab.has(id) {
 		return ""
@@ -55,8 +72,7 @@ func (t *Tokenizer) TokenText(id int) string {
 	if e.special {
 		return e.content
 	}
-	text, _ := t.decoder.spell(e.content)
-	return text
+	return t.decoder.spell(e.content, tokenMeter(len(e.content)))
 }
 
 // TokenBytes is [Tokenizer.TokenText] as a new slice.

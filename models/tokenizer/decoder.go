@@ -13,71 +13,124 @@ import (
 // decoder makes text of tokens.
 type decoder interface {
 	// decode returns texts, which are the text when put together. With raw, bytes that are no character stay.
-	decode(tokens []string, raw bool) []string
+	decode(tokens []string, raw bool, m *meter) ([]string, error)
 	// spell returns what a token spells in the middle of a text, as raw bytes; done if no other decoder should touch it.
-	spell(token string) (text string, done bool)
+	spell(token string, m *meter) (text string, done bool, err error)
 }
 
-// decoders is one decoder after the other.
-type decoders []decoder
+// decoders is one decoder after the other. A Sequence in a Sequence is the same.
+type decoders []decoderPart
 
-func (d decoders) decode(tokens []string, raw bool) []string {
+type decoderPart struct {
+	place
+	decoder
+}
+
+func (d decoders) decode(tokens []string, raw bool, m *meter) ([]string, error) {
 	for _, each := range d {
-		tokens = each.decode(tokens, raw)
+		before := bytesIn(tokens)
+		err := m.step(before + pieceSteps*len(tokens))
+		if err == nil {
+			tokens, err = each.decoder.decode(tokens, raw, m)
+		}
+		if err == nil {
+			err = m.grow(bytesIn(tokens) - before)
+		}
+		if err != nil {
+			return nil, each.blame(err)
+		}
 	}
-	return tokens
+	return tokens, nil
 }
 
-func (d decoders) spell(token string) (_ string, done bool) {
+// spell gives the token back as it is when it does not stay in its budget.
+func (d decoders) spell(token string, m *meter) string {
+	text := token
 	for _, each := range d {
-		if token, done = each.spell(token); done {
+		before := len(text)
+		err := m.step(pieceSteps + before)
+		done := false
+		if err == nil {
+			text, done, err = each.decoder.spell(text, m)
+		}
+		if err == nil {
+			err = m.grow(len(text) - before)
+		}
+		if err != nil {
+			return token
+		}
+		if done {
 			break
 		}
 	}
-	return token, done
+	return text
+}
+
+// bytesIn is how many bytes all tokens have.
+func bytesIn(tokens []string) int {
+	n := 0
+	for _, t := range tokens {
+		n += len(t)
+	}
+	return n
 }
 
 // spaced is a file without decoder: there is a space between tokens.
 type spaced struct{}
 
-func (spaced) decode(tokens []string, _ bool) []string { return []string{strings.Join(tokens, " ")} }
+func (spaced) decode(tokens []string, _ bool, _ *meter) ([]string, error) {
+	return []string{strings.Join(tokens, " ")}, nil
+}
 
-func (spaced) spell(token string) (string, bool) { return " " + token, false }
+func (spaced) spell(token string, _ *meter) (string, bool, error) { return " " + token, false, nil }
 
 // eachToken is a decoder that changes each token by itself. at is its place, last the place of the last; a token that is
 // asked for alone is in the middle.
-type eachToken func(token string, at, last int) string
+type eachToken func(token string, at, last int, m *meter) (string, error)
 
-func (f eachToken) decode(tokens []string, _ bool) []string {
+func (f eachToken) decode(tokens []string, _ bool, m *meter) ([]string, error) {
 	decoded := make([]string, len(tokens))
+	room := m.room()
 	for i, t := range tokens {
-		decoded[i] = f(t, i, len(tokens)-1)
+		var err error
+		if decoded[i], err = f(t, i, len(tokens)-1, m); err != nil {
+			return nil, err
+		}
+		// decoders counts the growth of all tokens in the end; here it must only not get far.
+		if room -= len(decoded[i]) - len(t); room < 0 {
+			return nil, m.grow(m.room() - room)
+		}
 	}
-	return decoded
+	return decoded, nil
 }
 
-func (f eachToken) spell(token string) (string, bool) { return f(token, 1, 2), false }
+func (f eachToken) spell(token string, m *meter) (string, bool, error) {
+	text, err := f(token, 1, 2, m)
+	return text, false, err
+}
 
 // byteLevelDecoder reads the characters that stand for bytes.
 type byteLevelDecoder struct{}
 
-func (byteLevelDecoder) decode(tokens []string, raw bool) []string {
+func (byteLevelDecoder) decode(tokens []string, raw bool, _ *meter) ([]string, error) {
 	var b []byte
 	for _, t := range tokens {
 		b = append(b, bytesOf(t)...)
 	}
 	if raw {
-		return []string{string(b)}
+		return []string{string(b)}, nil
 	}
-	return []string{lossy(b)}
+	return []string{lossy(b)}, nil
 }
 
-func (byteLevelDecoder) spell(token string) (string, bool) { return bytesOf(token), true }
+func (byteLevelDecoder) spell(token string, _ *meter) (string, bool, error) {
+	return bytesOf(token), true, nil
+}
 
 // byteFallback reads tokens such as <0x0A>. A run of them that is no text becomes as many U+FFFD.
 type byteFallback struct{}
 
-func (byteFallback) decode(tokens []string, raw bool) []string {
+func (byteFallback) decode(tokens []string, raw bool, _ *meter) ([]string, error) {
 	decoded := make([]string, 0, len(tokens))
 	var run []byte
 	flush := func() {
@@ -99,14 +152,14 @@ func (byteFallback) decode(tokens []string, raw bool) []string {
 		decoded = append(decoded, t)
 	}
 	flush()
-	return decoded
+	return decoded, nil
 }
 
-func (byteFallback) spell(token string) (string, bool) {
+func (byteFallback) spell(token string, _ *meter) (string, bool, error) {
 	if c, ok := fallbackByte(token); ok {
-		return string([]byte{c}), false
+		return string([]byte{c}), false, nil
 	}
-	return token, false
+	return token, false, nil
 }
 
 // fallbackByte is the byte of a token <0xHH>. As Rust reads numbers, the first digit may be a plus sign.
@@ -125,9 +178,11 @@ func fallbackByte(token string) (byte, bool) {
 // fuse makes one token of all.
 type fuse struct{}
 
-func (fuse) decode(tokens []string, _ bool) []string { return []string{strings.Join(tokens, "")} }
+func (fuse) decode(tokens []string, _ bool, _ *meter) ([]string, error) {
+	return []string{strings.Join(tokens, "")}, nil
+}
 
-func (fuse) spell(token string) (string, bool) { return token, true }
+func (fuse) spell(token string, _ *meter) (string, bool, error) { return token, true, nil }
 
 // ctc drops repeated tokens, and the one that keeps apart what is really twice.
 type ctc struct {
@@ -137,25 +192,32 @@ type ctc struct {
 	Cleanup       *bool   `json:"cleanup"`
 }
 
-func (c ctc) decode(tokens []string, _ bool) []string {
+func (c ctc) decode(tokens []string, _ bool, m *meter) ([]string, error) {
 	var decoded []string
 	for i, t := range tokens {
 		if i > 0 && t == tokens[i-1] {
 			continue
 		}
-		if t, _ = c.spell(t); t != "" {
+		t, _, err := c.spell(t, m)
+		if err != nil {
+			return nil, err
+		}
+		if t != "" {
 			decoded = append(decoded, t)
 		}
 	}
-	return decoded
+	return decoded, nil
 }
 
-func (c ctc) spell(token string) (string, bool) {
+func (c ctc) spell(token string, m *meter) (string, bool, error) {
 	token = strings.ReplaceAll(token, *c.PadToken, "")
 	if *c.Cleanup {
-		token = strings.ReplaceAll(cleanup(token), *c.WordDelimiter, " ")
+		if err := m.step(len(cleanups) * len(token)); err != nil {
+			return "", false, err
+		}
+		token = strings.ReplaceAll(cleanup(token), *c.WordDelimiter, " ") // at most 1 more for each byte, and 1
 	}
-	return token, false
+	return token, false, nil
 }
 
 // decoderKinds reads the decoders of each type.
@@ -181,9 +243,10 @@ func bareDecoder(d decoder) func(json.RawMessage) (decoder, error) {
 	}
 }
 
-func parseDecoder(key string, raw json.RawMessage, depth int) (decoder, error) {
+// parseDecoder reads a decoder as a list.
+func parseDecoder(key string, raw json.RawMessage, depth int) (decoders, error) {
 	if isNull(raw) && depth == 0 {
-		return spaced{}, nil
+		return decoders{{place{key, "null"}, spaced{}}}, nil
 	}
 	kind := kindOf(raw)
 	if kind == "Sequence" {
@@ -194,10 +257,10 @@ func parseDecoder(key string, raw json.RawMessage, depth int) (decoder, error) {
 		return nil, unsupportedType(key, raw, names(decoderKinds)...)
 	}
 	d, err := parse(raw)
-	return d, under(key, err)
+	return decoders{{place{key, kind}, d}}, under(key, err)
 }
 
-func parseDecoders(key string, raw json.RawMessage, depth int) (decoder, error) {
+func parseDecoders(key string, raw json.RawMessage, depth int) (all decoders, err error) {
 	var s struct {
 		Type string            `json:"type"`
 		Each []json.RawMessage `json:"decoders"`
@@ -208,11 +271,13 @@ func parseDecoders(key string, raw json.RawMessage, depth int) (decoder, error) 
 	if depth == maxNesting {
 		return nil, errNesting(key)
 	}
-	all := make(decoders, len(s.Each))
 	for i, r := range s.Each {
-		var err error
-		if all[i], err = parseDecoder(fmt.Sprintf("%s.decoders[%d]", key, i), r, depth+1); err != nil {
+		d, err := parseDecoder(fmt.Sprintf("%s.decoders[%d]", key, i), r, depth+1)
+		if err != nil {
 			return nil, err
+		}
+		if all = append(all, d...); len(all) > maxParts {
+			return nil, errParts(key, len(all))
 		}
 	}
 	return all, nil
@@ -234,11 +299,11 @@ func parseBPEDecoder(raw json.RawMessage) (decoder, error) {
 	if f.Suffix == nil {
 		return nil, errors.New("BPEDecoder needs suffix")
 	}
-	return eachToken(func(token string, at, last int) string {
+	return eachToken(func(token string, at, last int, _ *meter) (string, error) {
 		if at == last {
-			return strings.ReplaceAll(token, *f.Suffix, "")
+			return strings.ReplaceAll(token, *f.Suffix, ""), nil
 		}
-		return strings.ReplaceAll(token, *f.Suffix, " ")
+		return strings.ReplaceAll(token, *f.Suffix, " "), nil // at most 1 more for each byte, and 1
 	}), nil
 }
 
@@ -258,23 +323,18 @@ func parseMetaspaceDecoder(raw json.RawMessage) (decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return eachToken(func(token string, at, _ int) string {
+	return eachToken(func(token string, at, _ int, _ *meter) (string, error) {
 		if at == 0 && m.prepend != "never" {
-			return strings.ReplaceAll(token, m.replacement, "")
+			return strings.ReplaceAll(token, m.replacement, ""), nil
 		}
-		return strings.ReplaceAll(token, m.replacement, " ")
+		return strings.ReplaceAll(token, m.replacement, " "), nil
 	}), nil
 }
 
 func parseReplaceDecoder(raw json.RawMessage) (decoder, error) {
 	r, err := parseReplace(raw)
-	return eachToken(func(token string, _, _ int) string {
-		// A pattern that takes too long on a token leaves it as it is.
-		p, err := piece{text: token, input: token}.replaceAll(r.pattern, r.content)
-		if err != nil {
-			return token
-		}
-		return p.text
+	return eachToken(func(token string, _, _ int, m *meter) (string, error) {
+		return r.text(token, m)
 	}), err
 }
 
@@ -294,14 +354,14 @@ func parseStripDecoder(raw json.RawMessage) (decoder, error) {
 	if f.Start == nil || f.Stop == nil {
 		return nil, errors.New("Strip needs start and stop")
 	}
-	return eachToken(func(token string, _, _ int) string {
+	return eachToken(func(token string, _, _ int, _ *meter) (string, error) {
 		for i := uint(0); i < *f.Start && strings.HasPrefix(token, f.Content); i++ {
 			token = token[len(f.Content):]
 		}
 		for i := uint(0); i < *f.Stop && strings.HasSuffix(token, f.Content); i++ {
 			token = token[:len(token)-len(f.Content)]
 		}
-		return token
+		return token, nil
 	}), nil
 }
 
@@ -317,7 +377,7 @@ func parseWordPieceDecoder(raw json.RawMessage) (decoder, error) {
 	if f.Prefix == nil || f.Cleanup == nil {
 		return nil, errors.New("WordPiece needs prefix and cleanup")
 	}
-	return eachToken(func(token string, at, _ int) string {
+	return eachToken(func(token string, at, _ int, m *meter) (string, error) {
 		if at > 0 {
 			rest, inWord := strings.CutPrefix(token, *f.Prefix)
 			if token = rest; !inWord {
@@ -325,9 +385,12 @@ func parseWordPieceDecoder(raw json.RawMessage) (decoder, error) {
 			}
 		}
 		if *f.Cleanup {
+			if err := m.step(len(cleanups) * len(token)); err != nil {
+				return "", err
+			}
 			token = cleanup(token)
 		}
-		return token
+		return token, nil
 	}), nil
 }
 

@@ -1,11 +1,9 @@
 package tokenizer
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -75,7 +73,7 @@ func parse(data []byte) (*Tokenizer, error) {
 		return nil, err
 	}
 	if f.Version != "1.0" {
-		return nil, &UnsupportedError{Key: "version", Value: fmt.Sprintf("%q", f.Version), Supported: []string{`"1.0"`}}
+		return nil, &UnsupportedError{Key: "version", Value: fmt.Sprintf("%.80q", f.Version), Supported: []string{`"1.0"`}}
 	}
 	if isNull(section) {
 		return nil, errors.New("model: missing; is this a tokenizer.json?")
@@ -145,22 +143,32 @@ func (t *Tokenizer) passBytes() {
 		return
 	}
 	last := len(t.pre) - 1
-	if b, ok := t.pre[last].(byteLevel); ok && m.takeBytes() {
+	if b, ok := t.pre[last].preTokenizer.(byteLevel); ok && m.takeBytes() {
 		b.spell = false
-		t.pre[last] = b
+		t.pre[last].preTokenizer = b
 	}
 }
 
-// under says in which part of a file an error is. An UnsupportedError gets the part's name in front of its key.
+// under says where in a file an error is: its key goes in front of that of the error.
 func under(key string, err error) error {
 	var u *UnsupportedError
-	switch {
+	switch k, isKey := err.(*keyError); {
 	case err == nil:
 		return nil
+	case isKey:
+		return &keyError{joinKeys(key, k.key), k.err}
 	case errors.As(err, &u):
-		return &UnsupportedError{key + "." + u.Key, u.Value, u.Supported}
+		return &UnsupportedError{joinKeys(key, u.Key), u.Value, u.Supported}
 	}
-	return fmt.Errorf("%s: %w", key, err)
+	return &keyError{key, err}
+}
+
+// joinKeys is a key in another one. That of an item of a list is [3].
+func joinKeys(key, inner string) string {
+	if strings.HasPrefix(inner, "[") {
+		return key + inner
+	}
+	return key + "." + inner
 }
 
 // names are the types that a part can have.
@@ -192,17 +200,6 @@ func parseByteLevel(raw json.RawMessage) (byteLevelFile, error) {
 	return b, nil
 }
 
-// kindOf is the type of a part, "" if it has none.
-func kindOf(raw json.RawMessage) string {
-	var k struct {
-		Type string `json:"type"`
-	}
-	if json.Unmarshal(raw, &k) != nil {
-		return ""
-	}
-	return k.Type
-}
-
 func unsupportedType(key string, raw json.RawMessage, supported ...string) error {
 	slices.Sort(supported)
 	value := "a part without a type"
@@ -216,16 +213,3 @@ func unsupportedType(key string, raw json.RawMessage, supported ...string) error
 }
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
-
-// decodeStrict reads one JSON value. A key that v does not have is an error: it could change the result.
-func decodeStrict(data []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("there is text after the JSON value")
-	}
-	return nil
-}

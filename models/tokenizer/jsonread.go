@@ -16,7 +16,7 @@ type jsonReader struct {
 	at   int
 }
 
-var errJSONEnd = errors.New("unexpected end of JSON input (EOF)")
+var errJSONEnd = errors.New("the JSON ends in the middle (EOF)")
 
 // peek returns the next byte that is not white space, 0 at the end.
 func (r *jsonReader) peek() byte {
@@ -92,9 +92,15 @@ func (r *jsonReader) string() (string, error) {
 			if plain {
 				return string(r.data[begin : r.at-1]), nil
 			}
+			quoted := r.data[begin-1 : r.at]
+			if half, ok := loneSurrogate(quoted); ok {
+				return "", fmt.Errorf("byte %d of the JSON: %s in a string is half of a character; write both halves", begin, half)
+			}
 			var s string
-			err := json.Unmarshal(r.data[begin-1:r.at], &s)
-			return s, err
+			if json.Unmarshal(quoted, &s) != nil {
+				return "", fmt.Errorf("byte %d of the JSON: the string %s has a backslash that means nothing", begin, short(quoted))
+			}
+			return s, nil
 		case c == '\\':
 			plain = false
 			r.at++
@@ -113,8 +119,8 @@ func (r *jsonReader) number() (string, error) {
 		r.at++
 	}
 	text := r.data[begin:r.at]
-	if !json.Valid(text) {
-		return "", fmt.Errorf("byte %d of the JSON: not a number", begin)
+	if !json.Valid(text) || len(text) == 0 {
+		return "", fmt.Errorf("byte %d of the JSON: %s is not a number", begin, short(r.data[begin:min(len(r.data), begin+20)]))
 	}
 	return string(text), nil
 }
@@ -127,9 +133,23 @@ func (r *jsonReader) id() (int, error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
-		return 0, fmt.Errorf("id %s is not a number from 0 to %d", text, uint32(1<<32-1))
+		return 0, fmt.Errorf("id %.40s is not a number from 0 to %d", text, uint32(1<<32-1))
 	}
 	return int(n), nil
+}
+
+// skipString takes a string unread and reports whether it ends. Whoever reads the value reads it.
+func (r *jsonReader) skipString() bool {
+	for r.at++; r.at < len(r.data); r.at++ {
+		switch r.data[r.at] {
+		case '"':
+			r.at++
+			return true
+		case '\\':
+			r.at++
+		}
+	}
+	return false
 }
 
 // raw takes any value as it is. Brackets and strings are followed, the rest is left to whoever reads it.
@@ -139,8 +159,8 @@ func (r *jsonReader) raw() (json.RawMessage, error) {
 	for r.at < len(r.data) {
 		switch c := r.data[r.at]; c {
 		case '"':
-			if _, err := r.string(); err != nil {
-				return nil, err
+			if !r.skipString() {
+				return nil, errJSONEnd
 			}
 			r.at--
 		case '{', '[':
@@ -149,11 +169,11 @@ func (r *jsonReader) raw() (json.RawMessage, error) {
 			depth--
 		case ',':
 			if depth == 0 {
-				return r.data[begin:r.at], nil
+				return bytes.TrimRight(r.data[begin:r.at], " \t\r\n"), nil
 			}
 		}
 		if depth < 0 {
-			return r.data[begin:r.at], nil
+			return bytes.TrimRight(r.data[begin:r.at], " \t\r\n"), nil
 		}
 		r.at++
 		if depth == 0 {
@@ -165,16 +185,20 @@ func (r *jsonReader) raw() (json.RawMessage, error) {
 	if depth > 0 || begin == r.at {
 		return nil, errJSONEnd
 	}
-	return r.data[begin:r.at], nil
+	return bytes.TrimRight(r.data[begin:r.at], " \t\r\n"), nil
 }
 
 // end returns an error unless all is read.
 func (r *jsonReader) end() error {
 	if r.peek(); r.at < len(r.data) {
-		return errors.New("there is text after the JSON value")
+		return errAfter
 	}
 	return nil
 }
+
+// maxSection is how many bytes a section may have beside vocabularies, merges and added tokens. The
+// largest there are, with a map of characters, have about 1 MB.
+const maxSection = 8 << 20
 
 // sections reads the object data: what large has for a key reads its value, and all others come back as an object. That
 // is not checked: decodeStrict does.
@@ -191,6 +215,9 @@ func sections(data []byte, large map[string]func(*jsonReader) error) (small []by
 		value, err := r.raw()
 		if err != nil {
 			return err
+		}
+		if key != "added_tokens" && len(value) > maxSection {
+			return under(cutKey(key), fmt.Errorf("%d bytes, the limit is %d; is this a tokenizer.json?", len(value), maxSection))
 		}
 		name, err := marshal(key)
 		if err != nil {

@@ -34,6 +34,9 @@ var modelKinds = map[string]func(m modelFile, vocab *vocabulary) (model, error){
 	"WordPiece": newWordPiece,
 }
 
+// modelPlace is where a model of some kind stands in the file.
+func modelPlace(kind string) place { return place{"model", kind} }
+
 // readModel reads a model section.
 func readModel(raw json.RawMessage) (modelFile, error) {
 	m := modelFile{}

@@ -24,16 +24,16 @@ var (
 )
 
 // apply brings p into the form.
-func (f normalForm) apply(p piece) piece {
+func (f normalForm) apply(p piece, m *meter) (piece, error) {
 	if f.form.IsNormalString(p.text) && !p.startsInserted() {
-		return p
+		return p, m.step(len(p.text))
 	}
-	return f.rewrite(p)
+	return f.rewrite(p, m)
 }
 
 // startsInserted is whether the first character of p comes from no part of the input.
 func (p piece) startsInserted() bool {
-	return p.hollow || len(p.origins) > 0 && p.origins[0].begin == p.origins[0].end
+	return p.hollow || len(p.origins) > 0 && p.origins[0].begin() == p.origins[0].end()
 }
 
 // mark is a character on its way to its place: its canonical combining class, and how many old characters it adds (0 if
@@ -45,8 +45,8 @@ type mark struct {
 }
 
 // rewrite decomposes p and sorts the marks after each starter, then composes (Unicode standard annex 15).
-func (f normalForm) rewrite(p piece) piece {
-	w := p.rewrite()
+func (f normalForm) rewrite(p piece, m *meter) (piece, error) {
+	w := p.rewrite(m)
 	var run []mark // a starter, if there is one, and the marks that follow it
 	for i := 0; i < len(p.text); {
 		r, size := decodeRune(p.text[i:])

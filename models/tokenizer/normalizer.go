@@ -4,30 +4,39 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // normalizer changes a piece of text before it is split.
 type normalizer interface {
-	normalize(p piece) (piece, error)
+	normalize(p piece, m *meter) (piece, error)
 }
 
-// normalizers is one normalizer after the other.
-type normalizers []normalizer
+// normalizers is one normalizer after the other. A Sequence in a Sequence is the same.
+type normalizers []normalizerPart
 
-func (n normalizers) normalize(p piece) (piece, error) {
+type normalizerPart struct {
+	place
+	normalizer
+}
+
+func (n normalizers) normalize(p piece, m *meter) (piece, error) {
 	for _, each := range n {
-		var err error
-		if p, err = each.normalize(p); err != nil {
-			return p, err
+		err := m.step(1)
+		if err == nil {
+			p, err = each.normalizer.normalize(p, m)
+		}
+		if err != nil {
+			return p, each.blame(err)
 		}
 	}
 	return p, nil
 }
 
-// change is a normalizer that cannot fail.
-type change func(p piece) piece
+// change is a normalizer that is a function.
+type change func(p piece, m *meter) (piece, error)
 
-func (c change) normalize(p piece) (piece, error) { return c(p), nil }
+func (c change) normalize(p piece, m *meter) (piece, error) { return c(p, m) }
 
 // normalizerKinds reads the normalizers of each type. Those without fields need no more than their type.
 var normalizerKinds = map[string]func(raw json.RawMessage) (normalizer, error){
@@ -56,9 +65,9 @@ func bare(n normalizer) func(json.RawMessage) (normalizer, error) {
 	}
 }
 
-// parseNormalizer reads a normalizer; nil if there is none.
-func parseNormalizer(key string, raw json.RawMessage, depth int) (normalizer, error) {
-	if isNull(raw) {
+// parseNormalizer reads a normalizer as a list.
+func parseNormalizer(key string, raw json.RawMessage, depth int) (normalizers, error) {
+	if isNull(raw) && depth == 0 {
 		return nil, nil
 	}
 	kind := kindOf(raw)
@@ -70,10 +79,10 @@ func parseNormalizer(key string, raw json.RawMessage, depth int) (normalizer, er
 		return nil, unsupportedType(key, raw, names(normalizerKinds)...)
 	}
 	n, err := parse(raw)
-	return n, under(key, err)
+	return normalizers{{place{key, kind}, n}}, under(key, err)
 }
 
-func parseNormalizers(key string, raw json.RawMessage, depth int) (normalizer, error) {
+func parseNormalizers(key string, raw json.RawMessage, depth int) (all normalizers, err error) {
 	var s struct {
 		Type string            `json:"type"`
 		Each []json.RawMessage `json:"normalizers"`
@@ -84,15 +93,13 @@ func parseNormalizers(key string, raw json.RawMessage, depth int) (normalizer, e
 	if depth == maxNesting {
 		return nil, errNesting(key)
 	}
-	all := make(normalizers, len(s.Each))
 	for i, r := range s.Each {
-		inner := fmt.Sprintf("%s.normalizers[%d]", key, i)
-		if isNull(r) {
-			return nil, unsupportedType(inner, r, names(normalizerKinds)...)
-		}
-		var err error
-		if all[i], err = parseNormalizer(inner, r, depth+1); err != nil {
+		n, err := parseNormalizer(fmt.Sprintf("%s.normalizers[%d]", key, i), r, depth+1)
+		if err != nil {
 			return nil, err
+		}
+		if all = append(all, n...); len(all) > maxParts {
+			return nil, errParts(key, len(all))
 		}
 	}
 	return all, nil
@@ -109,7 +116,7 @@ func parsePrepend(raw json.RawMessage) (normalizer, error) {
 	if f.Prepend == nil {
 		return nil, errors.New("Prepend needs prepend")
 	}
-	return change(func(p piece) piece { return p.prepend(*f.Prepend) }), nil
+	return change(func(p piece, m *meter) (piece, error) { return p.prepend(m, *f.Prepend) }), nil
 }
 
 // patternFile is a pattern as a file writes it: one of the two.
@@ -145,7 +152,32 @@ func parseReplace(raw json.RawMessage) (replacer, error) {
 
 func parseReplaceNormalizer(raw json.RawMessage) (normalizer, error) { return parseReplace(raw) }
 
-func (r replacer) normalize(p piece) (piece, error) { return p.replaceAll(r.pattern, r.content) }
+func (r replacer) normalize(p piece, m *meter) (piece, error) {
+	return p.replaceAll(m, r.pattern, r.content)
+}
+
+// text replaces all matches in a text whose offsets no one asks for. Its caller counts the growth.
+func (r replacer) text(s string, m *meter) (string, error) {
+	var b strings.Builder
+	var over error
+	done, room := 0, m.room()
+	err := r.pattern.find(s, m, func(begin, end int) {
+		if room -= len(r.content) - (end - begin); room < 0 && over == nil {
+			over = m.grow(m.room() - room)
+		}
+		if over != nil {
+			return
+		}
+		b.WriteString(s[done:begin])
+		b.WriteString(r.content)
+		done = end
+	})
+	if err = errors.Join(over, err); err != nil || s == "" {
+		return s, err
+	}
+	b.WriteString(s[done:])
+	return b.String(), nil
+}
 
 func parseStrip(raw json.RawMessage) (normalizer, error) {
 	var f struct {
@@ -159,11 +191,11 @@ func parseStrip(raw json.RawMessage) (normalizer, error) {
 	if f.Left == nil || f.Right == nil {
 		return nil, errors.New("Strip needs strip_left and strip_right")
 	}
-	return change(func(p piece) piece { return strip(p, *f.Left, *f.Right) }), nil
+	return change(func(p piece, m *meter) (piece, error) { return strip(p, m, *f.Left, *f.Right) }), nil
 }
 
 // strip takes the white space at the ends of p away.
-func strip(p piece, left, right bool) piece {
+func strip(p piece, m *meter, left, right bool) (piece, error) {
 	begin, end := 0, len(p.text)
 	if left {
 		begin = blankAfter(p.text, 0)
@@ -172,9 +204,9 @@ func strip(p piece, left, right bool) piece {
 		end = blankBefore(p.text, end, begin)
 	}
 	if begin == 0 && end == len(p.text) {
-		return p
+		return p, m.step(len(p.text))
 	}
-	w := p.rewrite()
+	w := p.rewrite(m)
 	for i := 0; i < len(p.text); {
 		r, size := decodeRune(p.text[i:])
 		if i >= begin && i < end {
@@ -188,8 +220,8 @@ func strip(p piece, left, right bool) piece {
 }
 
 // lowercase is the mapping of Unicode without regard to context. Only U+0130 becomes two characters.
-func lowercase(p piece) piece {
-	w := p.rewrite()
+func lowercase(p piece, m *meter) (piece, error) {
+	w := p.rewrite(m)
 	for i := 0; i < len(p.text); {
 		r, size := decodeRune(p.text[i:])
 		i += size
@@ -202,14 +234,14 @@ func lowercase(p piece) piece {
 }
 
 // stripAccents drops all marks.
-func stripAccents(p piece) piece {
-	return p.filter(func(r rune) bool { return !marks.has(r) })
+func stripAccents(p piece, m *meter) (piece, error) {
+	return p.filter(m, func(r rune) bool { return !marks.has(r) })
 }
 
 // nmt drops control characters and makes a space of what looks like one, as the normalisation for machine translation of
 // sentencepiece does.
-func nmt(p piece) piece {
-	return p.mapRunes(func(r rune) rune {
+func nmt(p piece, m *meter) (piece, error) {
+	return p.mapRunes(m, func(r rune) rune {
 		switch {
 		case 0x01 <= r && r <= 0x08, r == 0x0b, 0x0e <= r && r <= 0x1f, r == 0x7f, r == 0x8f, r == 0x9f:
 			return -1
@@ -222,8 +254,8 @@ func nmt(p piece) piece {
 }
 
 // byteLevelText writes each byte as the character that stands for it in a byte-level vocabulary.
-func byteLevelText(p piece) piece {
-	w := p.rewrite()
+func byteLevelText(p piece, m *meter) (piece, error) {
+	w := p.rewrite(m)
 	for i := 0; i < len(p.text); {
 		_, size := decodeRune(p.text[i:])
 		for k, c := range []byte(p.text[i : i+size]) {

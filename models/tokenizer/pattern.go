@@ -4,16 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
-	"unicode/utf8"
-
-	"github.com/dlclark/regexp2"
 )
 
 // pattern finds what a text is split at or what is replaced in it.
 type pattern interface {
 	// find yields the matches from left to right. An empty match that touches the one before is none.
-	find(text string, yield func(begin, end int)) error
+	find(text string, m *meter, yield func(begin, end int)) error
 }
 
 // parsePattern makes the pattern that a file names.
@@ -36,7 +32,7 @@ func parsePattern(f patternFile) (pattern, error) {
 // literal matches itself.
 type literal string
 
-func (l literal) find(text string, yield func(begin, end int)) error {
+func (l literal) find(text string, _ *meter, yield func(begin, end int)) error {
 	for at := 0; ; {
 		i := strings.Index(text[at:], string(l))
 		if i < 0 {
@@ -50,7 +46,7 @@ func (l literal) find(text string, yield func(begin, end int)) error {
 // everyGap matches the empty text before each character and at the end.
 type everyGap struct{}
 
-func (everyGap) find(text string, yield func(begin, end int)) error {
+func (everyGap) find(text string, _ *meter, yield func(begin, end int)) error {
 	for i := 0; i < len(text); i += runeLen(text[i:]) {
 		yield(i, i)
 	}
@@ -61,7 +57,7 @@ func (everyGap) find(text string, yield func(begin, end int)) error {
 // runeClass matches each character of a class.
 type runeClass func(rune) bool
 
-func (c runeClass) find(text string, yield func(begin, end int)) error {
+func (c runeClass) find(text string, _ *meter, yield func(begin, end int)) error {
 	for i := 0; i < len(text); {
 		r, size := decodeRune(text[i:])
 		if c(r) {
@@ -76,7 +72,7 @@ func (c runeClass) find(text string, yield func(begin, end int)) error {
 // not empty; there always is one.
 type scanner func(s string) int
 
-func (s scanner) find(text string, yield func(begin, end int)) error {
+func (s scanner) find(text string, _ *meter, yield func(begin, end int)) error {
 	for i := 0; i < len(text); {
 		n := s(text[i:])
 		yield(i, i+n)
@@ -88,7 +84,7 @@ func (s scanner) find(text string, yield func(begin, end int)) error {
 // spaceRuns matches two spaces or more.
 type spaceRuns struct{}
 
-func (spaceRuns) find(text string, yield func(begin, end int)) error {
+func (spaceRuns) find(text string, _ *meter, yield func(begin, end int)) error {
 	for at := 0; ; {
 		i := strings.Index(text[at:], "  ")
 		if i < 0 {
@@ -101,18 +97,14 @@ func (spaceRuns) find(text string, yield func(begin, end int)) error {
 	}
 }
 
-// regex is a regular expression of the reference, as translated by [translate].
+// regex is a regular expression of the reference: translated by [translate], then compiled.
 type regex struct {
-	*regexp2.Regexp
+	*program
 	source string
 }
 
-// Limits that keep a pattern from running for ever.
-const (
-	maxPattern   = 1 << 14         // bytes of a pattern
-	matchTimeout = 2 * time.Second // for one match
-	findTimeout  = 20 * time.Second
-)
+// maxPattern is how many bytes a pattern may have.
+const maxPattern = 1 << 14
 
 func newRegex(source string) (regex, error) {
 	if len(source) > maxPattern {
@@ -122,51 +114,31 @@ func newRegex(source string) (regex, error) {
 	if err != nil {
 		return regex{}, err
 	}
-	re, err := regexp2.Compile(translated, regexp2.None)
+	p, err := compile(translated)
 	if err != nil {
 		return regex{}, fmt.Errorf("regular expression %.200q: %w", source, err)
 	}
-	re.MatchTimeout = matchTimeout
-	return regex{re, source}, nil
+	return regex{p, source}, nil
 }
 
-// find returns an error if the search takes too long: patterns exist that take time without end.
-func (r regex) find(text string, yield func(begin, end int)) error {
-	runes, at := runesOf(text)
-	begun := time.Now()
-	for from, last := 0, -1; from <= len(runes); {
-		m, err := r.FindRunesMatchStartingAt(runes, from)
-		if err != nil || time.Since(begun) > findTimeout {
-			return fmt.Errorf("regular expression %.200q takes too long on a text of %d bytes; split the text", r.source, len(text))
-		}
-		if m == nil {
+// find returns an error if the search takes too many steps: patterns exist that take steps without end.
+func (r regex) find(text string, m *meter, yield func(begin, end int)) error {
+	w := matchWork{text: text, meter: m, marks: make([]int, r.marks)}
+	for from, last := 0, -1; from <= len(text); {
+		begin, end, err := w.search(r.program, from)
+		switch {
+		case err != nil:
+			return fmt.Errorf("regular expression %.200q on a text of %d bytes: %w", r.source, len(text), err)
+		case begin < 0:
 			return nil
-		}
-		begin, end := m.Index, m.Index+m.Length
-		if begin == end && end == last {
-			from++
+		case begin == end && end == last && end == len(text):
+			return nil
+		case begin == end && end == last:
+			from += runeLen(text[from:])
 			continue
 		}
-		yield(at(begin), at(end))
+		yield(begin, end)
 		from, last = end, end
 	}
 	return nil
-}
-
-// runesOf returns the characters of text, and where in text the one with a given index begins.
-func runesOf(text string) ([]rune, func(int) int) {
-	if isASCII(text) {
-		runes := make([]rune, len(text))
-		for i := range len(text) {
-			runes[i] = rune(text[i])
-		}
-		return runes, func(i int) int { return i }
-	}
-	n := utf8.RuneCountInString(text)
-	runes, at := make([]rune, 0, n), make([]int, 0, n+1)
-	for i, r := range text {
-		runes, at = append(runes, r), append(at, i)
-	}
-	at = append(at, len(text))
-	return runes, func(i int) int { return at[i] }
 }

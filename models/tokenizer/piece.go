@@ -15,16 +15,23 @@ type piece struct {
 	hollow  bool // it stands for no part of input: all of it was put there
 }
 
-// origin is the bytes [begin,end) of the input that a byte of a changed text stands for.
-type origin struct{ begin, end int32 }
+// origin is the bytes [begin,end) of the input that a byte of a changed text stands for: a character,
+// or nothing. There is one for each byte, so it is small: 29 bits for begin, 3 for the length.
+type origin uint32
+
+func newOrigin(begin, end int) origin { return origin(begin<<3 | (end - begin)) } //nolint:gosec // see maxText
+
+func (o origin) begin() int { return int(o >> 3) }
+
+func (o origin) end() int { return int(o>>3 + o&7) }
 
 // slice returns bytes [i,j) of p.
 func (p piece) slice(i, j int) piece {
 	if p.origins != nil {
 		p.text, p.origins = p.text[i:j], p.origins[i:j]
 		if i < j {
-			p.at = int(p.origins[0].begin)
-			p.hollow = int(p.origins[j-i-1].end) <= p.at
+			p.at = p.origins[0].begin()
+			p.hollow = p.origins[j-i-1].end() <= p.at
 		}
 		return p
 	}
@@ -36,22 +43,22 @@ func (p piece) slice(i, j int) piece {
 }
 
 // withLeadingSpace puts a space in front of p unless there is one. An empty piece stays empty.
-func (p piece) withLeadingSpace() piece {
+func (p piece) withLeadingSpace(m *meter) (piece, error) {
 	if p.text == "" || p.text[0] == ' ' {
-		return p
+		return p, nil
 	}
 	if p.origins != nil || p.lead > 0 {
-		return p.prepend(" ")
+		return p.prepend(m, " ")
 	}
 	p.text, p.lead = " "+p.text, 1
-	return p
+	return p, m.grow(1)
 }
 
 // offsets returns the bytes of the input that bytes [i,j) of p stand for, i < j, widened to whole characters. Bytes put in
 // front stand for the first character, as Hugging Face has it.
 func (p piece) offsets(i, j int) (begin, end int) {
 	first, last := p.origin(i), p.origin(j-1)
-	return int(first.begin), int(last.end)
+	return first.begin(), last.end()
 }
 
 // origin is where byte i of p comes from.
@@ -59,8 +66,7 @@ func (p piece) origin(i int) origin {
 	if p.origins != nil {
 		return p.origins[i]
 	}
-	begin, end := character(p.input, p.at+max(i-p.lead, 0))
-	return origin{int32(begin), int32(end)}
+	return newOrigin(character(p.input, p.at+max(i-p.lead, 0)))
 }
 
 // character returns the bytes [begin,end) of the character of s that byte i belongs to. A byte of no valid character is

@@ -4,42 +4,66 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // postProcessor finishes the tokens of a text, or of each of a pair, in place where it can. It may return any number of
 // lists: in the end they are one.
 type postProcessor interface {
-	process(texts [2]string, lists [][]token, addSpecials bool) ([][]token, error)
+	process(texts [2]string, lists [][]token, addSpecials bool, m *meter) ([][]token, error)
 	// added is how many control tokens there are for one text or a pair.
 	added(pair bool) int
 }
 
 // finish applies the post_processor and puts the lists together.
-func (t *Tokenizer) finish(texts [2]string, lists [][]token, addSpecials bool) ([]token, error) {
-	lists, err := t.post.process(texts, lists, addSpecials)
+func (t *Tokenizer) finish(texts [2]string, lists [][]token, addSpecials bool, m *meter) ([]token, error) {
+	lists, err := t.post.process(texts, lists, addSpecials, m)
 	if err != nil {
-		return nil, fmt.Errorf("post_processor: %w", err)
+		return nil, err
 	}
 	if len(lists) == 1 {
 		return lists[0], nil
 	}
-	var all []token
+	all := make([]token, 0, countTokens(lists))
 	for _, l := range lists {
 		all = append(all, l...)
 	}
 	return all, nil
 }
 
-// postProcessors is one post_processor after the other; none if the file has none.
-type postProcessors []postProcessor
+// postProcessors is one post_processor after the other; none if the file has none. A Sequence in a
+// Sequence is the same.
+type postProcessors []postPart
 
-func (s postProcessors) process(texts [2]string, lists [][]token, addSpecials bool) (_ [][]token, err error) {
+type postPart struct {
+	place
+	postProcessor
+}
+
+// tokenSteps is about how many steps of a byte a token takes when it is copied.
+const tokenSteps = 8
+
+func (s postProcessors) process(texts [2]string, lists [][]token, addSpecials bool, m *meter) ([][]token, error) {
 	for _, p := range s {
-		if lists, err = p.process(texts, lists, addSpecials); err != nil {
-			return nil, err
+		before := countTokens(lists)
+		err := m.step(tokenSteps * (before + 1))
+		if err == nil {
+			lists, err = p.postProcessor.process(texts, lists, addSpecials, m)
+		}
+		if err != nil {
+			return nil, p.blame(err)
 		}
 	}
 	return lists, nil
+}
+
+// countTokens is how many tokens all lists have.
+func countTokens(lists [][]token) int {
+	n := 0
+	for _, l := range lists {
+		n += len(l)
+	}
+	return n
 }
 
 func (s postProcessors) added(pair bool) int {
@@ -50,12 +74,63 @@ func (s postProcessors) added(pair bool) int {
 	return n
 }
 
+// finishPlan is what the post_processors do to one text, when its tokens come a few at a time.
+type finishPlan struct {
+	stream        bool // they can: the text is there once
+	before, after []token
+	trims         []trimAt
+}
+
+// trimAt is a trim of the tokens of the text, the first of which is number at of its list then.
+type trimAt struct {
+	trim
+	place
+	at int
+}
+
+// plan processes a list of one mark instead of a text, and looks what becomes of it.
+func (s postProcessors) plan(addSpecials bool, m *meter) (finishPlan, error) {
+	const mark = -1
+	var plan finishPlan
+	lists := [][]token{{{Encoded: Encoded{ID: mark}}}}
+	for _, p := range s {
+		if t, ok := p.postProcessor.(trim); ok {
+			for _, l := range lists {
+				if at := slices.IndexFunc(l, func(t token) bool { return t.ID == mark }); at >= 0 {
+					plan.trims = append(plan.trims, trimAt{t, p.place, at})
+				}
+			}
+		}
+		var err error
+		if lists, err = (postProcessors{p}).process([2]string{}, lists, addSpecials, m); err != nil {
+			return plan, err
+		}
+	}
+	marks := 0
+	for _, l := range lists {
+		for _, t := range l {
+			switch {
+			case t.ID == mark:
+				marks++
+			case marks == 0:
+				plan.before = append(plan.before, t)
+			default:
+				plan.after = append(plan.after, t)
+			}
+		}
+	}
+	plan.stream = marks == 1
+	return plan, nil
+}
+
 // trim is the post_processor ByteLevel with trim_offsets.
 type trim struct{ addPrefixSpace bool }
 
-func (p trim) process(texts [2]string, lists [][]token, _ bool) ([][]token, error) {
+func (p trim) process(texts [2]string, lists [][]token, _ bool, m *meter) ([][]token, error) {
 	for _, l := range lists {
-		trimOffsets(texts, l, p.addPrefixSpace)
+		if err := trimOffsets(texts, l, p.addPrefixSpace, 0, m); err != nil {
+			return nil, err
+		}
 	}
 	return lists, nil
 }
@@ -69,7 +144,7 @@ type around struct {
 	roberta  bool
 }
 
-func (p around) process(_ [2]string, lists [][]token, addSpecials bool) ([][]token, error) {
+func (p around) process(_ [2]string, lists [][]token, addSpecials bool, _ *meter) ([][]token, error) {
 	if p.roberta {
 		for _, l := range lists {
 			for i := range l {
@@ -105,7 +180,7 @@ func (p around) added(pair bool) int {
 }
 
 // postProcessorKinds reads the post-processors of each type.
-var postProcessorKinds = map[string]func(raw json.RawMessage, vocab *vocabulary) (postProcessor, error){
+var postProcessorKinds = map[string]func(raw json.RawMessage, vocab *vocabulary) ([]postProcessor, error){
 	"BertProcessing":     parseBertProcessing,
 	"ByteLevel":          parseTrim,
 	"RobertaProcessing":  parseRoberta,
@@ -113,9 +188,10 @@ var postProcessorKinds = map[string]func(raw json.RawMessage, vocab *vocabulary)
 	"TemplateProcessing": parseTemplate,
 }
 
-func parsePostProcessor(key string, raw json.RawMessage, vocab *vocabulary, depth int) (postProcessor, error) {
+// parsePostProcessor reads a post_processor as a list.
+func parsePostProcessor(key string, raw json.RawMessage, vocab *vocabulary, depth int) (postProcessors, error) {
 	if isNull(raw) && depth == 0 {
-		return postProcessors{}, nil
+		return nil, nil
 	}
 	kind := kindOf(raw)
 	if kind == "Sequence" {
@@ -125,11 +201,18 @@ func parsePostProcessor(key string, raw json.RawMessage, vocab *vocabulary, dept
 	if !ok {
 		return nil, unsupportedType(key, raw, names(postProcessorKinds)...)
 	}
-	p, err := parse(raw, vocab)
-	return p, under(key, err)
+	each, err := parse(raw, vocab)
+	if err != nil {
+		return nil, under(key, err)
+	}
+	var all postProcessors
+	for _, p := range each {
+		all = append(all, postPart{place{key, kind}, p})
+	}
+	return all, nil
 }
 
-func parsePostProcessors(key string, raw json.RawMessage, vocab *vocabulary, depth int) (postProcessor, error) {
+func parsePostProcessors(key string, raw json.RawMessage, vocab *vocabulary, depth int) (all postProcessors, err error) {
 	var s struct {
 		Type string            `json:"type"`
 		Each []json.RawMessage `json:"processors"`
@@ -140,25 +223,27 @@ func parsePostProcessors(key string, raw json.RawMessage, vocab *vocabulary, dep
 	if depth == maxNesting {
 		return nil, errNesting(key)
 	}
-	all := make(postProcessors, len(s.Each))
 	for i, r := range s.Each {
-		var err error
-		if all[i], err = parsePostProcessor(fmt.Sprintf("%s.processors[%d]", key, i), r, vocab, depth+1); err != nil {
+		p, err := parsePostProcessor(fmt.Sprintf("%s.processors[%d]", key, i), r, vocab, depth+1)
+		if err != nil {
 			return nil, err
+		}
+		if all = append(all, p...); len(all) > maxParts {
+			return nil, errParts(key, len(all))
 		}
 	}
 	return all, nil
 }
 
-func parseTrim(raw json.RawMessage, _ *vocabulary) (postProcessor, error) {
+func parseTrim(raw json.RawMessage, _ *vocabulary) ([]postProcessor, error) {
 	b, err := parseByteLevel(raw)
 	if err != nil {
 		return nil, err
 	}
 	if !*b.TrimOffsets {
-		return postProcessors{}, nil
+		return nil, nil
 	}
-	return trim{*b.AddPrefixSpace}, nil
+	return []postProcessor{trim{*b.AddPrefixSpace}}, nil
 }
 
 // namedID is a token with its id as RobertaProcessing writes it: ["</s>", 2].
@@ -167,22 +252,7 @@ type namedID struct {
 	id      uint32
 }
 
-// UnmarshalJSON reads the two.
-func (n *namedID) UnmarshalJSON(data []byte) error {
-	var both []json.RawMessage
-	if err := json.Unmarshal(data, &both); err != nil {
-		return err
-	}
-	if len(both) != 2 {
-		return fmt.Errorf("a token and its id are 2 values, not %d", len(both))
-	}
-	if err := json.Unmarshal(both[0], &n.content); err != nil {
-		return err
-	}
-	return json.Unmarshal(both[1], &n.id)
-}
-
-func parseBertProcessing(raw json.RawMessage, vocab *vocabulary) (postProcessor, error) {
+func parseBertProcessing(raw json.RawMessage, vocab *vocabulary) ([]postProcessor, error) {
 	var f struct {
 		Type string   `json:"type"`
 		Sep  *namedID `json:"sep"`
@@ -194,10 +264,11 @@ func parseBertProcessing(raw json.RawMessage, vocab *vocabulary) (postProcessor,
 	if f.Sep == nil || f.Cls == nil {
 		return nil, errors.New("BertProcessing needs sep and cls")
 	}
-	return newAround(*f.Cls, *f.Sep, vocab)
+	put, err := newAround(*f.Cls, *f.Sep, vocab)
+	return []postProcessor{put}, err
 }
 
-func parseRoberta(raw json.RawMessage, vocab *vocabulary) (postProcessor, error) {
+func parseRoberta(raw json.RawMessage, vocab *vocabulary) ([]postProcessor, error) {
 	var f struct {
 		Type           string   `json:"type"`
 		Sep            *namedID `json:"sep"`
@@ -214,9 +285,9 @@ func parseRoberta(raw json.RawMessage, vocab *vocabulary) (postProcessor, error)
 	put, err := newAround(*f.Cls, *f.Sep, vocab)
 	put.roberta = true
 	if !*f.TrimOffsets {
-		return put, err
+		return []postProcessor{put}, err
 	}
-	return postProcessors{trim{*f.AddPrefixSpace}, put}, err
+	return []postProcessor{trim{*f.AddPrefixSpace}, put}, err
 }
 
 func newAround(cls, sep namedID, vocab *vocabulary) (put around, err error) {

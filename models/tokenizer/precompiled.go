@@ -21,6 +21,10 @@ type precompiled struct {
 	replaced string // the replacements, each ended by a zero byte
 }
 
+// maxReplacement is the length of the longest replacement, in bytes; that of Unicode has 33. It
+// bounds the time to look one up.
+const maxReplacement = 1024
+
 func parsePrecompiled(raw json.RawMessage) (normalizer, error) {
 	var f struct {
 		Type string `json:"type"`
@@ -31,7 +35,7 @@ func parsePrecompiled(raw json.RawMessage) (normalizer, error) {
 	}
 	data, err := base64.StdEncoding.DecodeString(f.Map)
 	if err != nil {
-		return nil, fmt.Errorf("precompiled_charsmap: %w", err)
+		return nil, errors.New("precompiled_charsmap: it is not base64")
 	}
 	if len(data) < 4 {
 		return nil, fmt.Errorf("precompiled_charsmap: %d bytes, want at least 4", len(data))
@@ -41,6 +45,11 @@ func parsePrecompiled(raw json.RawMessage) (normalizer, error) {
 		return nil, fmt.Errorf("precompiled_charsmap: the trie has %d bytes of the %d that follow", size, len(data))
 	}
 	n := &precompiled{make([]uint32, size/4), string(data[size:])}
+	for to := range strings.SplitSeq(n.replaced, "\x00") {
+		if len(to) > maxReplacement {
+			return nil, fmt.Errorf("precompiled_charsmap: the replacement %.40q has %d bytes, the limit is %d", to, len(to), maxReplacement)
+		}
+	}
 	for i := range n.units {
 		n.units[i] = binary.LittleEndian.Uint32(data[4*i:])
 	}
@@ -51,8 +60,8 @@ func parsePrecompiled(raw json.RawMessage) (normalizer, error) {
 }
 
 // normalize replaces whole grapheme clusters of less than 6 bytes, and else single characters.
-func (n *precompiled) normalize(p piece) (piece, error) {
-	c := charsmapWork{precompiled: n, changes: make([]charChange, 0, len(p.text))}
+func (n *precompiled) normalize(p piece, m *meter) (piece, error) {
+	c := charsmapWork{precompiled: n, piece: p, meter: m}
 	for rest := p.text; rest != ""; {
 		size := 1
 		if rest[0] >= utf8.RuneSelf || rest[0] == '\r' || len(rest) > 1 && rest[1] >= utf8.RuneSelf {
@@ -62,26 +71,51 @@ func (n *precompiled) normalize(p piece) (piece, error) {
 		c.cluster(rest[:size])
 		rest = rest[size:]
 	}
-	if !c.modified {
-		return p, nil
+	if c.rewriter == nil {
+		return p, m.step(len(p.text))
 	}
-	w := p.rewrite()
-	for _, c := range c.changes {
-		if c.added > 0 {
-			w.insert(c.r)
-			continue
-		}
-		w.replace(c.r)
-		w.drop(-c.added)
-	}
-	return w.changed(), nil
+	c.flush()
+	return c.changed()
 }
 
-// charsmapWork is a text while it is normalised.
+// charsmapWork is a text while it is normalised. There is a rewriter from the first change on.
 type charsmapWork struct {
 	*precompiled
-	changes  []charChange
-	modified bool
+	piece
+	meter *meter
+	*rewriter
+	done   int        // bytes of the text that are done with
+	last   charChange // not yet put, because what is left of the next text goes with it
+	isLast bool       // there is one
+}
+
+// put puts the last change and keeps c.
+func (c *charsmapWork) put(change charChange) {
+	c.flush()
+	c.last, c.isLast = change, true
+}
+
+func (c *charsmapWork) flush() {
+	if !c.isLast {
+		return
+	}
+	c.isLast = false
+	if c.last.added > 0 {
+		c.insert(c.last.r)
+		return
+	}
+	c.rewriter.replace(c.last.r)
+	c.drop(-c.last.added)
+}
+
+// start makes the rewriter and puts what is done as it is.
+func (c *charsmapWork) start() {
+	c.rewriter = c.piece.rewrite(c.meter)
+	for i := 0; i < c.done; {
+		r, size := decodeRune(c.piece.text[i:])
+		c.put(charChange{r, 0})
+		i += size
+	}
 }
 
 // charChange is a new character: added is 1 if it is one more, 0 if it takes the place of an old one, and -n if n more go.
@@ -91,26 +125,32 @@ type charChange struct {
 }
 
 func (c *charsmapWork) cluster(s string) {
-	if len(s) < 6 && c.replace(s) {
+	if len(s) < 6 && c.take(s) {
 		return
 	}
 	for s != "" {
 		r, size := decodeRune(s)
-		if !c.replace(s[:size]) {
-			c.changes = append(c.changes, charChange{r, 0})
+		if !c.take(s[:size]) {
+			if c.rewriter != nil {
+				c.put(charChange{r, 0})
+			}
+			c.done += size
 		}
 		s = s[size:]
 	}
 }
 
-// replace puts the characters that replace s, if there are any: one for one, then what is left of either. Those that are
+// take puts the characters that replace s, if there are any: one for one, then what is left of either. Those that are
 // left of s go with the character before, whichever it is; at the start of the text with none.
-func (c *charsmapWork) replace(s string) bool {
+func (c *charsmapWork) take(s string) bool {
 	to, ok := c.lookup(s)
 	if !ok {
 		return false
 	}
-	c.modified = true
+	if c.rewriter == nil {
+		c.start()
+	}
+	c.done += len(s)
 	old := utf8.RuneCountInString(s)
 	for _, r := range to {
 		added := 0
@@ -119,10 +159,10 @@ func (c *charsmapWork) replace(s string) bool {
 		} else {
 			old--
 		}
-		c.changes = append(c.changes, charChange{r, added})
+		c.put(charChange{r, added})
 	}
-	if n := len(c.changes); n > 0 {
-		c.changes[n-1].added -= old
+	if c.isLast {
+		c.last.added -= old
 	}
 	return true
 }

@@ -9,23 +9,37 @@ import (
 )
 
 // preTokenizers is one after the other, each on the pieces of the one before.
-type preTokenizers []preTokenizer
+type preTokenizers []preTokenizerPart
 
-func (s preTokenizers) split(p piece, yield func(piece)) error {
+type preTokenizerPart struct {
+	place
+	preTokenizer
+}
+
+// pieceSteps is about how many steps of a byte a piece takes besides its bytes.
+const pieceSteps = 8
+
+func (s preTokenizers) split(p piece, m *meter, yield func(piece)) error {
 	if len(s) == 0 {
 		yield(p)
 		return nil
 	}
+	if err := m.step(pieceSteps + len(p.text)); err != nil {
+		return s[0].blame(err)
+	}
 	if len(s) == 1 {
-		return s[0].split(p, yield)
+		return s[0].blame(s[0].split(p, m, yield))
 	}
 	var inner error
-	err := s[0].split(p, func(q piece) {
+	err := s[0].split(p, m, func(q piece) {
 		if inner == nil && q.text != "" {
-			inner = s[1:].split(q, yield)
+			inner = s[1:].split(q, m, yield)
 		}
 	})
-	return errors.Join(err, inner)
+	if err != nil {
+		return s[0].blame(err)
+	}
+	return inner
 }
 
 // preTokenizerKinds reads the pre-tokenizers of each type.
@@ -65,7 +79,7 @@ func parsePreTokenizer(key string, raw json.RawMessage, depth int) (preTokenizer
 		return nil, unsupportedType(key, raw, names(preTokenizerKinds)...)
 	}
 	p, err := parse(raw)
-	return preTokenizers{p}, under(key, err)
+	return preTokenizers{{place{key, kind}, p}}, under(key, err)
 }
 
 func parsePreTokenizers(key string, raw json.RawMessage, depth int) (all preTokenizers, err error) {
@@ -84,7 +98,9 @@ func parsePreTokenizers(key string, raw json.RawMessage, depth int) (all preToke
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, p...)
+		if all = append(all, p...); len(all) > maxParts {
+			return nil, errParts(key, len(all))
+		}
 	}
 	return all, nil
 }
@@ -117,14 +133,14 @@ type splitter struct {
 	invert   bool
 }
 
-func (s splitter) split(p piece, yield func(piece)) error {
+func (s splitter) split(p piece, m *meter, yield func(piece)) error {
 	parts := partition{behavior: s.behavior, yield: func(begin, end int) {
 		if begin < end {
 			yield(p.slice(begin, end))
 		}
 	}}
 	done := 0
-	err := s.find(p.text, func(begin, end int) {
+	err := s.find(p.text, m, func(begin, end int) {
 		if done < begin {
 			parts.add(done, begin, s.invert)
 		}
@@ -265,7 +281,7 @@ func parseByteLevelSplit(raw json.RawMessage) (preTokenizer, error) {
 // wordsAndMarks is the pattern \w+|[^\w\s]+.
 type wordsAndMarks struct{}
 
-func (wordsAndMarks) find(text string, yield func(begin, end int)) error {
+func (wordsAndMarks) find(text string, _ *meter, yield func(begin, end int)) error {
 	begin, last := 0, space
 	for i := 0; i < len(text); {
 		kind, size := wordKind(text[i:])
@@ -326,16 +342,20 @@ func parseMetaspace(raw json.RawMessage) (metaspace, error) {
 
 func parseMetaspaceSplit(raw json.RawMessage) (preTokenizer, error) { return parseMetaspace(raw) }
 
-func (m metaspace) split(p piece, yield func(piece)) error {
+func (m metaspace) split(p piece, work *meter, yield func(piece)) (err error) {
 	if m.replacement != " " {
-		p, _ = p.replaceAll(literal(" "), m.replacement) // a literal is always found
+		if p, err = p.replaceAll(work, literal(" "), m.replacement); err != nil {
+			return err
+		}
 	}
 	if m.prepend != "never" && !strings.HasPrefix(p.text, m.replacement) && (m.prepend == "always" || p.at == 0) {
-		p = p.prepend(m.replacement)
+		if p, err = p.prepend(work, m.replacement); err != nil {
+			return err
+		}
 	}
 	if !m.pieces {
 		yield(p)
 		return nil
 	}
-	return splitter{literal(m.replacement), mergedWithNext, false}.split(p, yield)
+	return splitter{literal(m.replacement), mergedWithNext, false}.split(p, work, yield)
 }

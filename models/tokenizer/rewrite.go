@@ -1,6 +1,9 @@
 package tokenizer
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // rewriter makes the changed text of a piece, character by character, and keeps for every byte where it comes from. It
 // stands before a character of the old text; what is put replaces that character or is new, and old ones can be dropped.
@@ -13,11 +16,13 @@ type rewriter struct {
 	end     int // of what is replaced
 	text    []byte
 	origins []origin
+	meter   *meter
+	most    int // bytes that text may have; beyond it nothing is put, and changed is an error
 }
 
 // rewrite begins to change p.
-func (p piece) rewrite() *rewriter {
-	w := &rewriter{old: p, end: len(p.text)}
+func (p piece) rewrite(m *meter) *rewriter {
+	w := &rewriter{old: p, end: len(p.text), meter: m, most: len(p.text) + m.room()}
 	w.text = make([]byte, 0, len(p.text)+8)
 	w.origins = make([]origin, 0, len(p.text)+8)
 	if p.origins != nil {
@@ -25,7 +30,7 @@ func (p piece) rewrite() *rewriter {
 			w.end = 0
 			return w
 		}
-		for w.pos < len(p.text) && p.origins[w.pos].begin == p.origins[w.pos].end {
+		for w.pos < len(p.text) && p.origins[w.pos].begin() == p.origins[w.pos].end() {
 			w.pos++
 		}
 		w.copy(0, w.pos)
@@ -34,11 +39,15 @@ func (p piece) rewrite() *rewriter {
 }
 
 // changed is the result. What was not replaced stays at the end.
-func (w *rewriter) changed() piece {
+func (w *rewriter) changed() (piece, error) {
 	w.copy(w.end, len(w.old.text))
 	p := w.old
+	err := errors.Join(w.meter.step(len(w.old.text)+len(w.text)), w.meter.grow(len(w.text)-len(w.old.text)))
+	if err != nil {
+		return p, err
+	}
 	p.text, p.origins, p.lead = string(w.text), w.origins, 0
-	return p
+	return p, nil
 }
 
 // copy takes bytes [i,j) of the old text over.
@@ -65,13 +74,16 @@ func (w *rewriter) insert(r rune) { w.append(r, w.old.before(w.pos)) }
 // before is the origin of what is inserted at byte i: that of the byte before, or no part of the input at the start.
 func (p piece) before(i int) origin {
 	if i < 1 {
-		return origin{int32(p.at), int32(p.at)}
+		return newOrigin(p.at, p.at)
 	}
 	return p.origin(i - 1)
 }
 
 func (w *rewriter) append(r rune, o origin) {
 	n := len(w.text)
+	if n > w.most {
+		return
+	}
 	w.text = appendRune(w.text, r)
 	for range len(w.text) - n {
 		w.origins = append(w.origins, o)
@@ -87,8 +99,8 @@ func (w *rewriter) drop(n int) {
 }
 
 // mapRunes replaces each character by what f returns for it, or drops it if that is negative.
-func (p piece) mapRunes(f func(rune) rune) piece {
-	w := p.rewrite()
+func (p piece) mapRunes(m *meter, f func(rune) rune) (piece, error) {
+	w := p.rewrite(m)
 	for i := 0; i < len(p.text); {
 		r, size := decodeRune(p.text[i:])
 		i += size
@@ -102,8 +114,8 @@ func (p piece) mapRunes(f func(rune) rune) piece {
 }
 
 // filter keeps the characters that keep says.
-func (p piece) filter(keep func(rune) bool) piece {
-	return p.mapRunes(func(r rune) rune {
+func (p piece) filter(m *meter, keep func(rune) bool) (piece, error) {
+	return p.mapRunes(m, func(r rune) rune {
 		if keep(r) {
 			return r
 		}
@@ -112,9 +124,12 @@ func (p piece) filter(keep func(rune) bool) piece {
 }
 
 // prepend puts s before p, unless p is empty. It comes from where the first character of p does.
-func (p piece) prepend(s string) piece {
+func (p piece) prepend(m *meter, s string) (piece, error) {
 	if p.text == "" {
-		return p
+		return p, nil
+	}
+	if err := errors.Join(m.step(len(s)+len(p.text)), m.grow(len(s))); err != nil {
+		return p, err
 	}
 	size, before := runeLen(p.text), p.origin(0)
 	after := p.origin(size - 1)
@@ -133,7 +148,7 @@ func (p piece) prepend(s string) piece {
 		origins = append(origins, p.origin(i))
 	}
 	p.text, p.origins, p.lead = s+p.text, origins, 0
-	return p
+	return p, nil
 }
 
 func runeLen(s string) int {
@@ -143,17 +158,31 @@ func runeLen(s string) int {
 
 // replaceAll puts content in the place of every match of pat; in an empty text nothing matches. It comes from where the last
 // byte of the match does.
-func (p piece) replaceAll(pat pattern, content string) (piece, error) {
+func (p piece) replaceAll(m *meter, pat pattern, content string) (piece, error) {
 	if p.text == "" {
 		return p, nil
+	}
+	if err := m.step(len(p.text)); err != nil {
+		return p, err
 	}
 	var text strings.Builder
 	var origins []origin
 	done := 0
-	err := pat.find(p.text, func(begin, end int) {
+	var over error // after it nothing more is put; there is a match for each byte at most, and one
+	err := pat.find(p.text, m, func(begin, end int) {
+		if over == nil {
+			over = errors.Join(m.step(len(content)), m.grow(len(content)-(end-begin)))
+		}
+		if over != nil {
+			return
+		}
 		if origins == nil {
-			text.Grow(len(p.text))
-			origins = make([]origin, 0, len(p.text)+len(content))
+			size := len(p.text) + len(content)
+			if l, ok := pat.(literal); ok { // then the size is known
+				size = len(p.text) + min(strings.Count(p.text, string(l))*(len(content)-len(l)), 2*m.room())
+			}
+			text.Grow(size)
+			origins = make([]origin, 0, size)
 		}
 		text.WriteString(p.text[done:begin])
 		for i := done; i < begin; i++ {
@@ -166,7 +195,7 @@ func (p piece) replaceAll(pat pattern, content string) (piece, error) {
 		}
 		done = end
 	})
-	if err != nil || origins == nil {
+	if err = errors.Join(over, err); err != nil || origins == nil {
 		return p, err
 	}
 	text.WriteString(p.text[done:])

@@ -6,7 +6,7 @@ import (
 )
 
 // The patterns that most byte-level tokenizers split by. They are scanned by hand: that is many times faster than
-// regexp2, and takes one pass.
+// [program], and takes one pass.
 const (
 	gpt2Pattern = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 	// llama3Pattern is GPT-4's: capitals in contractions, any mark before a word, three digits at a time, line breaks.

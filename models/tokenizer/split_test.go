@@ -117,7 +117,7 @@ func TestScanners(t *testing.T) {
 		}
 		for _, text := range texts {
 			if diff := cmp.Diff(matches(t, re, text), matches(t, scanned, text)); diff != "" {
-				t.Fatalf("matches of %s in %q (-regexp2 +scanned):\n%s", source, text, diff)
+				t.Fatalf("matches of %s in %q (-regex +scanned):\n%s", source, text, diff)
 			}
 		}
 	}
@@ -125,7 +125,7 @@ func TestScanners(t *testing.T) {
 
 func matches(t *testing.T, p pattern, text string) (found []string) {
 	t.Helper()
-	if err := p.find(text, func(begin, end int) { found = append(found, text[begin:end]) }); err != nil {
+	if err := p.find(text, newMeter(len(text)), func(begin, end int) { found = append(found, text[begin:end]) }); err != nil {
 		t.Fatal(err)
 	}
 	return found
@@ -211,8 +211,9 @@ func TestNormalForms(t *testing.T) {
 				continue
 			}
 			for _, text := range []string{string(r), "a" + string(r) + "\u0323\u0301", "\u1100" + string(r)} {
-				if got := f.rewrite(piece{text: text, input: text}).text; got != f.form.String(text) {
-					t.Fatalf("form %v of %+q = %+q, want %+q", f.form, text, got, f.form.String(text))
+				got, err := f.rewrite(piece{text: text, input: text}, newMeter(len(text)))
+				if err != nil || got.text != f.form.String(text) {
+					t.Fatalf("form %v of %+q = %+q, %v, want %+q", f.form, text, got.text, err, f.form.String(text))
 				}
 			}
 		}

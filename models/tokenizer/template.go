@@ -42,7 +42,7 @@ type templatePart struct {
 	special bool
 }
 
-func parseTemplate(raw json.RawMessage, vocab *vocabulary) (postProcessor, error) {
+func parseTemplate(raw json.RawMessage, vocab *vocabulary) ([]postProcessor, error) {
 	var f templateFile
 	if err := decodeStrict(raw, &f); err != nil {
 		return nil, err
@@ -58,17 +58,22 @@ func parseTemplate(raw json.RawMessage, vocab *vocabulary) (postProcessor, error
 	if t.pair, err = f.parts(f.Pair, vocab, 2); err != nil {
 		return nil, fmt.Errorf("pair: %w", err)
 	}
-	return t, nil
+	return []postProcessor{t}, nil
 }
 
-// maxTemplate is how many pieces a template may have.
-const maxTemplate = 64
+const (
+	// maxTemplate is how many pieces a template may have.
+	maxTemplate = 64
+	// maxControls is how many control tokens a template may put around a text.
+	maxControls = 1024
+)
 
 func (f templateFile) parts(pieces []templatePiece, vocab *vocabulary, texts int) ([]templatePart, error) {
 	if len(pieces) > maxTemplate {
-		return nil, fmt.Errorf("%d pieces, the limit is %d", len(pieces), maxTemplate)
+		return nil, fmt.Errorf("%d pieces, the limit is %d; leave some out", len(pieces), maxTemplate)
 	}
 	var parts []templatePart
+	controls := 0
 	for _, p := range pieces {
 		switch {
 		case p.Sequence != nil && p.SpecialToken == nil:
@@ -81,6 +86,9 @@ func (f templateFile) parts(pieces []templatePiece, vocab *vocabulary, texts int
 			tokens, err := f.specials(*p.SpecialToken, vocab)
 			if err != nil {
 				return nil, err
+			}
+			if controls += len(tokens); controls > maxControls {
+				return nil, fmt.Errorf("%d control tokens up to %.80q, the limit is %d; leave some out", controls, p.SpecialToken.ID, maxControls)
 			}
 			parts = append(parts, templatePart{tokens: tokens, special: true})
 		default:
@@ -99,6 +107,9 @@ func (f templateFile) specials(name templateName, vocab *vocabulary) ([]token, e
 	if len(s.IDs) != len(s.Tokens) {
 		return nil, fmt.Errorf("special_tokens: %.80q has %d ids and %d tokens", name.ID, len(s.IDs), len(s.Tokens))
 	}
+	if len(s.IDs) > maxControls {
+		return nil, fmt.Errorf("special_tokens: %.80q has %d ids, the limit is %d", name.ID, len(s.IDs), maxControls)
+	}
 	tokens := make([]token, len(s.IDs))
 	for i, id := range s.IDs {
 		var err error
@@ -110,7 +121,7 @@ func (f templateFile) specials(name templateName, vocab *vocabulary) ([]token, e
 	return tokens, nil
 }
 
-func (t template) process(_ [2]string, lists [][]token, addSpecials bool) ([][]token, error) {
+func (t template) process(_ [2]string, lists [][]token, addSpecials bool, m *meter) ([][]token, error) {
 	parts := t.single
 	switch len(lists) {
 	case 1:
@@ -120,6 +131,7 @@ func (t template) process(_ [2]string, lists [][]token, addSpecials bool) ([][]t
 		return nil, fmt.Errorf("TemplateProcessing gets %d lists of tokens, it takes 1 or 2; put it last", len(lists))
 	}
 	all := make([][]token, 0, len(parts))
+	var used [2]bool
 	for _, p := range parts {
 		if p.special {
 			if addSpecials {
@@ -127,6 +139,12 @@ func (t template) process(_ [2]string, lists [][]token, addSpecials bool) ([][]t
 			}
 			continue
 		}
+		if used[p.text] { // each token more is memory for more than a byte
+			if err := m.grow(len(lists[p.text])); err != nil {
+				return nil, err
+			}
+		}
+		used[p.text] = true
 		list := append([]token{}, lists[p.text]...) // it may be there twice
 		for i := range list {
 			list[i].typeID = p.typeID

@@ -23,14 +23,13 @@
 // the whole character, as in Hugging Face, so neighbouring tokens may overlap there. A text need not be valid UTF-8: each
 // byte that is not part of a character is one character of its own, neither letter, digit nor space.
 //
-// Time and memory grow with the length of the text (BPE: times its logarithm), whatever the text and the file. Only a
-// regular expression of the file can take longer, and it is stopped after seconds with an error.
+// Time and memory grow with the length of the text (BPE: times its logarithm), whatever the text and the file. What a file
+// makes of a text is counted, its bytes and its steps, and more than any text needs is a [LimitError].
 package tokenizer
 
 import (
 	"fmt"
 	"io"
-	"math"
 	"os"
 )
 
@@ -39,11 +38,11 @@ type Tokenizer struct {
 	file       file // all of the file but its vocabulary and merges
 	vocab      vocabulary
 	added      *addedTokens
-	normalizer normalizer // nil if there is none
+	normalizer normalizers
 	pre        preTokenizers
 	model      model
-	post       postProcessor
-	decoder    decoder
+	post       postProcessors
+	decoder    decoders
 	truncation *Truncation // of the file, or nil
 	padding    *Padding
 }
@@ -62,11 +61,11 @@ type Encoded struct {
 type (
 	// preTokenizer yields the words of a piece of text, from left to right. One that is empty is none.
 	preTokenizer interface {
-		split(p piece, yield func(piece)) error
+		split(p piece, m *meter, yield func(piece)) error
 	}
-	// model appends the tokens of a word.
+	// model adds the tokens of a word to w.
 	model interface {
-		tokenize(dst []token, word piece) ([]token, error)
+		tokenize(w *encodeWork, word piece) error
 	}
 )
 
@@ -80,7 +79,7 @@ type token struct {
 }
 
 // maxFile is the size of the largest file that is read, in bytes. The largest in use have about 35 MB.
-const maxFile = 256 << 20
+const maxFile = 128 << 20
 
 // Load reads the tokenizer.json at path.
 func Load(path string) (*Tokenizer, error) {
@@ -101,89 +100,23 @@ func Load(path string) (*Tokenizer, error) {
 
 // Encode returns the tokens of text, and with addSpecials the control tokens that the file's post_processor puts around
 // a text. An empty text has no other tokens. It returns an error if the text needs an unknown token that the file does not
-// have, if a regular expression of the file takes too long, and for texts of 2 GiB.
+// have, a [LimitError] if the file makes too much work of the text, and for texts of 512 MiB.
 func (t *Tokenizer) Encode(text string, addSpecials bool) ([]Encoded, error) {
-	tokens, err := t.tokens(text, false)
+	encoded := make([]Encoded, 0, min(len(text)/4+2, maxGuess))
+	err := t.chunks(text, addSpecials, func(tokens []token) bool {
+		for _, tok := range tokens {
+			encoded = append(encoded, tok.Encoded)
+		}
+		return true
+	})
 	if err != nil {
-		return nil, fmt.Errorf("tokenizer: %w", err)
-	}
-	if tokens, err = t.finish([2]string{text}, [][]token{tokens}, addSpecials); err != nil {
-		return nil, fmt.Errorf("tokenizer: %w", err)
-	}
-	encoded := make([]Encoded, len(tokens))
-	for i, tok := range tokens {
-		encoded[i] = tok.Encoded
+		return nil, err
 	}
 	return encoded, nil
 }
 
-// tokens returns the tokens of a text before they are finished.
-func (t *Tokenizer) tokens(text string, second bool) ([]token, error) {
-	if len(text) > math.MaxInt32 {
-		return nil, fmt.Errorf("the text has %d bytes, the limit is %d; split it", len(text), math.MaxInt32)
-	}
-	w := encodeWork{t, make([]token, 0, len(text)/4+2), nil}
-	t.added.plain.cut(text, func(begin, end, id int) {
-		p := piece{text: text[begin:end], input: text, at: begin}
-		if id >= 0 {
-			w.addToken(p, id)
-			return
-		}
-		w.normalized(p)
-	})
-	if second {
-		for i := range w.tokens {
-			w.tokens[i].second, w.tokens[i].typeID = true, 1
-		}
-	}
-	return w.tokens, w.err
-}
-
-// encodeWork is a text on its way. After an error nothing more is done.
-type encodeWork struct {
-	*Tokenizer
-	tokens []token
-	err    error
-}
-
-// addToken adds an added token that stands where p is.
-func (w *encodeWork) addToken(p piece, id int) {
-	begin, end := p.offsets(0, len(p.text))
-	special := w.vocab.entries[id].special
-	w.tokens = append(w.tokens, token{Encoded: Encoded{id, begin, end, special}, text: p.text})
-}
-
-// normalized adds the tokens of a part of the text as it was given.
-func (w *encodeWork) normalized(p piece) {
-	if w.normalizer != nil && w.err == nil {
-		p, w.err = w.normalizer.normalize(p)
-	}
-	if w.err != nil || p.text == "" {
-		return
-	}
-	w.added.normalized.cut(p.text, func(begin, end, id int) {
-		if id >= 0 {
-			w.addToken(p.slice(begin, end), id)
-			return
-		}
-		w.words(p.slice(begin, end))
-	})
-}
-
-// words adds the tokens of a part of the normalised text.
-func (w *encodeWork) words(p piece) {
-	if w.err != nil {
-		return
-	}
-	err := w.pre.split(p, func(word piece) {
-		if w.err == nil && word.text != "" {
-			w.tokens, w.err = w.model.tokenize(w.tokens, word)
-		}
-	})
-	if w.err == nil {
-		w.err = err
-	}
-}
+// maxGuess is for how many tokens memory is set aside before they are there.
+const maxGuess = 1 << 16
 
 // VocabSize is the highest id plus one, the number of rows that an embedding needs.
 func (t *Tokenizer) VocabSize() int { return len(t.vocab.entries) }

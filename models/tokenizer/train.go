@@ -129,12 +129,15 @@ func (b *trainer) count(corpus iter.Seq2[string, int], specials *addedTokens) er
 		if n < 0 {
 			return fmt.Errorf("tokenizer: Train: text %.80q has the count %d, which is negative", text, n)
 		}
-		specials.plain.cut(text, func(begin, end, id int) {
+		err := specials.plain.cut(text, newMeter(len(text)), func(begin, end, id int) {
 			if id >= 0 {
 				return
 			}
 			splitWords(piece{text: text[begin:end]}, func(w piece) { counts[w.text] += n })
 		})
+		if err != nil {
+			return fmt.Errorf("tokenizer: Train: %w", err)
+		}
 	}
 	total := 0
 	for _, w := range slices.Sorted(maps.Keys(counts)) {

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// translate rewrites a regular expression of Oniguruma, which the reference uses, for regexp2. Both search by
+// translate rewrites a regular expression of Oniguruma, which the reference uses, for [compile]. Both search by
 // backtracking; what differs are classes (another version of Unicode, another \w), case folding, line anchors and
 // possessive quantifiers. What is not known to mean the same is refused.
 func translate(source string) (string, error) {
@@ -25,14 +26,18 @@ func translate(source string) (string, error) {
 	return t.out.String(), nil
 }
 
+// maxTranslated is how many bytes a translated pattern may have, about. A class of all letters has 5000.
+const maxTranslated = 1 << 20
+
 // maxGroups is how deep groups may be nested.
 const maxGroups = 50
 
 type translator struct {
 	source, rest string
-	out          strings.Builder
+	out          bytes.Buffer
 	fold         bool // letters match in either case
 	dotAll       bool
+	behind       int // how many look-behinds are open
 }
 
 // refuse is the error for what is valid, perhaps, and not translated.
@@ -81,6 +86,9 @@ func (t *translator) alternatives(depth int) error {
 // term translates one element and its quantifier.
 func (t *translator) term(depth int) error {
 	before := t.out.Len()
+	if before > maxTranslated {
+		return t.malformed(fmt.Sprintf("it has too many classes: written out it has more than %d bytes", maxTranslated))
+	}
 	if err := t.element(depth); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode"
@@ -30,7 +31,7 @@ func (t *translator) class() error {
 	}
 }
 
-// classItems are the members of a class, written for regexp2.
+// classItems are the members of a class, written for [compile].
 type classItems struct {
 	text   strings.Builder
 	single rune // the member, if there is just one
@@ -99,7 +100,7 @@ func (s *classItems) add(t *translator, first, last rune) error {
 }
 
 // write writes the class, or the character if it is one.
-func (s *classItems) write(out *strings.Builder, negated bool) {
+func (s *classItems) write(out *bytes.Buffer, negated bool) {
 	switch {
 	case negated:
 		out.WriteString("[^" + s.text.String() + "]")

@@ -14,9 +14,11 @@ func (t *translator) group(depth int) error {
 	case t.take("?!"):
 		t.out.WriteString("(?!")
 	case t.take("?<="):
-		t.out.WriteString("(?<=")
+		return t.lookBehind("(?<=", depth)
 	case t.take("?<!"):
-		t.out.WriteString("(?<!")
+		return t.lookBehind("(?<!", depth)
+	case strings.HasPrefix(t.rest, "?>") && t.behind > 0:
+		return t.refuse("an atomic group in a look-behind")
 	case t.take("?>"):
 		t.out.WriteString("(?>")
 	case strings.HasPrefix(t.rest, "?"):
@@ -24,6 +26,15 @@ func (t *translator) group(depth int) error {
 	default:
 		t.out.WriteString("(?:") // no one asks what it matched
 	}
+	return t.closeGroup(depth)
+}
+
+// lookBehind translates a group that ends where the match is. An atomic group in it is refused: which
+// way such a group takes depends on the direction of the search.
+func (t *translator) lookBehind(open string, depth int) error {
+	t.behind++
+	defer func() { t.behind-- }()
+	t.out.WriteString(open)
 	return t.closeGroup(depth)
 }
 

@@ -31,9 +31,12 @@ func (t *translator) quantifier(start int) error {
 	switch {
 	case strings.HasPrefix(t.rest, "+") && !counted:
 		t.take("+")
-		element := t.out.String()
-		t.out.Reset()
-		fmt.Fprintf(&t.out, "%s(?>%s%s)", element[:start], element[start:], q)
+		if t.behind > 0 {
+			return t.refuse("a possessive quantifier in a look-behind")
+		}
+		element := string(t.out.Bytes()[start:])
+		t.out.Truncate(start)
+		fmt.Fprintf(&t.out, "(?>%s%s)", element, q)
 	case strings.HasPrefix(t.rest, "?") && (!counted || strings.Contains(q, ",")):
 		t.take("?")
 		t.out.WriteString(q + "?")

@@ -68,6 +68,25 @@ var wordClass = sync.OnceValue(func() string {
 	return s.String()
 })
 
+// propertyRuns are the characters of a category or script as Go knows them.
+func propertyRuns(name string) (runeSet, bool) {
+	if runs, ok := knownRuns.Load(name); ok {
+		return runs.(runeSet), true
+	}
+	table, ok := unicode.Categories[name]
+	if !ok {
+		if table, ok = unicode.Scripts[name]; !ok {
+			return nil, false
+		}
+	}
+	runs := tableRuns(table)
+	knownRuns.Store(name, runs)
+	return runs, true
+}
+
+// knownRuns are the results of propertyRuns, by name. There are as many as names in newInClass.
+var knownRuns sync.Map
+
 // tableRuns are the runs of a table.
 func tableRuns(t *unicode.RangeTable) (runs runeSet) {
 	for _, r := range t.R16 {

@@ -28,6 +28,11 @@ func newTrie(items []trieItem) (*trie, error) {
 			return nil, fmt.Errorf("model.vocab: token %.80q has %d bytes, the limit is %d", it.text, len(it.text), maxTrieText)
 		}
 	}
+	return makeTrie(items), nil
+}
+
+// makeTrie is newTrie for texts of any length.
+func makeTrie(items []trieItem) *trie {
 	sort.SliceStable(items, func(i, j int) bool { return items[i].text < items[j].text })
 	t := &trie{}
 	t.node(0, noSymbol)
@@ -62,7 +67,7 @@ func newTrie(items []trieItem) (*trie, error) {
 	for c := range t.roots {
 		t.roots[c] = t.search(0, byte(c))
 	}
-	return t, nil
+	return t
 }
 
 func (t *trie) node(label byte, id int32) {
@@ -86,10 +91,11 @@ func (t *trie) search(node int32, c byte) int32 {
 	return noSymbol
 }
 
-// prefixes yields the tokens that s begins with, the shortest first: their length and id.
-func (t *trie) prefixes(s string, yield func(n int, id int32)) {
+// prefixes yields the tokens that s begins with, the shortest first: their length and id. It returns
+// how many bytes of s it looked at.
+func (t *trie) prefixes(s string, yield func(n int, id int32)) (walked int) {
 	if s == "" {
-		return
+		return 0
 	}
 	node := t.roots[s[0]]
 	for i := 0; node != noSymbol; node = t.search(node, s[i]) {
@@ -97,14 +103,16 @@ func (t *trie) prefixes(s string, yield func(n int, id int32)) {
 		if t.id[node] != noSymbol {
 			yield(i, t.id[node])
 		}
-		if i == len(s) {
-			return
+		if walked = i; i == len(s) {
+			break
 		}
 	}
+	return walked + 1
 }
 
-// longest returns the longest token that s begins with: its length, 0 if there is none, and id.
-func (t *trie) longest(s string) (n int, id int32) {
-	t.prefixes(s, func(length int, found int32) { n, id = length, found })
-	return n, id
+// longest returns the longest token that s begins with: its length, 0 if there is none, and id. It
+// looked at so many bytes of s.
+func (t *trie) longest(s string) (n int, id int32, walked int) {
+	walked = t.prefixes(s, func(length int, found int32) { n, id = length, found })
+	return n, id, walked
 }

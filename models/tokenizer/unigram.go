@@ -30,23 +30,17 @@ func lowest(scores []float64) float64 {
 	return low
 }
 
-func (m *unigram) tokenize(dst []token, word piece) ([]token, error) {
+func (m *unigram) tokenize(w *encodeWork, word piece) error {
 	parts := m.cache.get(word.text)
 	if parts == nil {
 		var err error
-		if parts, err = m.encode(word.text); err != nil {
-			return dst, err
+		if parts, err = m.encode(word.text, w.meter); err != nil {
+			return err
 		}
 		m.cache.put(word.text, parts)
 	}
-	n := len(dst)
-	dst = word.append(dst, parts, m.contents)
-	for i, p := range parts {
-		if p.id == m.unk {
-			dst[n+i].text = word.text[p.begin:p.end]
-		}
-	}
-	return dst, nil
+	w.add(word, 0, parts, m.contents, m.unk)
+	return nil
 }
 
 // step is the best way to cover a word up to some byte: its last token, and where that begins, -1 for no way.
@@ -63,7 +57,10 @@ func (s *step) better(score float64, begin int, id int32) {
 	}
 }
 
-func (m *unigram) encode(word string) ([]part, error) {
+func (m *unigram) encode(word string, work *meter) ([]part, error) {
+	if len(word) > maxWord {
+		return nil, errWord(word)
+	}
 	best := make([]step, len(word)+1)
 	for i := range best {
 		best[i].begin = -1
@@ -71,10 +68,13 @@ func (m *unigram) encode(word string) ([]part, error) {
 	best[0].score = 0
 	for begin := 0; begin < len(word); {
 		here, size, covered := best[begin].score, runeLen(word[begin:]), false
-		m.pieces.prefixes(word[begin:], func(n int, id int32) {
+		walked := m.pieces.prefixes(word[begin:], func(n int, id int32) {
 			best[begin+n].better(here+m.scores[id], begin, id)
 			covered = covered || n == size
 		})
+		if err := work.step(walked); err != nil {
+			return nil, modelPlace("Unigram").blame(err)
+		}
 		if !covered {
 			if m.unk == noSymbol {
 				return nil, errUnknown(word, "model.unk_id", "null")

@@ -10,14 +10,15 @@ type wordLevel struct {
 	contents []string
 }
 
-func (m *wordLevel) tokenize(dst []token, word piece) ([]token, error) {
+func (m *wordLevel) tokenize(w *encodeWork, word piece) error {
 	id, ok := m.ids[word.text]
 	if !ok {
 		if id = m.unk; id == noSymbol {
-			return dst, errUnknown(word.text, "model.unk_token", *m.file.UnkToken)
+			return errUnknown(word.text, "model.unk_token", *m.file.UnkToken)
 		}
 	}
-	return word.append(dst, []part{{id, 0, int32(len(word.text))}}, m.contents), nil
+	w.add(word, 0, []part{{id, 0, int32(len(word.text))}}, m.contents, noSymbol)
+	return nil
 }
 
 // errUnknown is the error for a text that needs an unknown token where there is none.

@@ -12,19 +12,20 @@ type wordPiece struct {
 	cache            wordCache
 }
 
-func (m *wordPiece) tokenize(dst []token, word piece) ([]token, error) {
+func (m *wordPiece) tokenize(w *encodeWork, word piece) error {
 	parts := m.cache.get(word.text)
 	if parts == nil {
 		var err error
-		if parts, err = m.encode(word.text); err != nil {
-			return dst, err
+		if parts, err = m.encode(word.text, w.meter); err != nil {
+			return err
 		}
 		m.cache.put(word.text, parts)
 	}
-	return word.append(dst, parts, m.contents), nil
+	w.add(word, 0, parts, m.contents, noSymbol)
+	return nil
 }
 
-func (m *wordPiece) encode(word string) ([]part, error) {
+func (m *wordPiece) encode(word string, work *meter) ([]part, error) {
 	if utf8.RuneCountInString(word) > *m.file.MaxLength {
 		return m.unknown(word)
 	}
@@ -34,7 +35,10 @@ func (m *wordPiece) encode(word string) ([]part, error) {
 		if begin == 0 {
 			pieces = m.first
 		}
-		n, id := pieces.longest(word[begin:])
+		n, id, walked := pieces.longest(word[begin:])
+		if err := work.step(walked); err != nil {
+			return nil, modelPlace("WordPiece").blame(err)
+		}
 		if n == 0 {
 			return m.unknown(word)
 		}

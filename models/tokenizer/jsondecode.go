@@ -1,0 +1,288 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// keyError is an error at a place of the file: "normalizer.normalizers[3].content".
+type keyError struct {
+	key string
+	err error
+}
+
+func (e *keyError) Error() string { return e.key + ": " + e.err.Error() }
+
+func (e *keyError) Unwrap() error { return e.err }
+
+// decodeStrict reads one JSON value into what v points to, which is a structure of the kinds that
+// [jsonReader.value] has. A key that v does not have is an error: it could change the result. Of a
+// key that is there twice the later value counts, as in the reference; its earlier one is read and
+// forgotten. Errors name the key, and speak of JSON alone.
+func decodeStrict(data []byte, v any) error {
+	r := &jsonReader{data: data}
+	if err := r.value(reflect.ValueOf(v).Elem()); err != nil {
+		return err
+	}
+	return r.end()
+}
+
+var rawType = reflect.TypeFor[json.RawMessage]()
+
+// value reads the next value into v: text, true or false, a number, a list, an object, or whatever
+// it is as it stands. null leaves a pointer nil, a list without items and a text empty.
+func (r *jsonReader) value(v reflect.Value) error {
+	if v.Type() == rawType {
+		raw, err := r.raw()
+		if err != nil {
+			return err
+		}
+		v.SetBytes(slices.Clone(raw))
+		return nil
+	}
+	v.SetZero()
+	if r.null() {
+		return nil
+	}
+	if n, ok := v.Addr().Interface().(*namedID); ok {
+		return n.read(r)
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return r.value(v.Elem())
+	case reflect.String:
+		s, err := r.text("text")
+		v.SetString(s)
+		return err
+	case reflect.Bool:
+		b, err := r.bool()
+		v.SetBool(b)
+		return err
+	case reflect.Slice:
+		return r.items(v)
+	case reflect.Map:
+		return r.entries(v)
+	case reflect.Struct:
+		return r.fields(v)
+	}
+	return r.numberInto(v)
+}
+
+// null takes the word null, if it is next.
+func (r *jsonReader) null() bool {
+	if r.peek(); !strings.HasPrefix(string(r.data[r.at:min(len(r.data), r.at+4)]), "null") {
+		return false
+	}
+	r.at += 4
+	return true
+}
+
+// text reads a string where one has to be, and says what it would be otherwise.
+func (r *jsonReader) text(want string) (string, error) {
+	if r.peek() != '"' {
+		return "", r.not(want)
+	}
+	return r.string()
+}
+
+func (r *jsonReader) bool() (bool, error) {
+	r.peek()
+	for word, b := range map[string]bool{"true": true, "false": false} {
+		if strings.HasPrefix(string(r.data[r.at:min(len(r.data), r.at+len(word))]), word) {
+			r.at += len(word)
+			return b, nil
+		}
+	}
+	return false, r.not("true or false")
+}
+
+// not is the error for a value that should be something else.
+func (r *jsonReader) not(want string) error {
+	raw, err := r.raw()
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s is not %s", short(raw), want)
+}
+
+// short is a JSON value for an error, cut if it is long.
+func short(raw []byte) string {
+	const most = 60
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(raw[:min(len(raw), 4*most)]), "?")), " ")
+	if runes := []rune(text); len(runes) > most || len(raw) > 4*most {
+		text = string(runes[:min(len(runes), most)]) + "..."
+	}
+	return text
+}
+
+func (r *jsonReader) items(v reflect.Value) error {
+	if r.peek() != '[' {
+		return r.not("a list")
+	}
+	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	return r.array(func() error {
+		item := reflect.New(v.Type().Elem()).Elem()
+		if err := r.value(item); err != nil {
+			return under(fmt.Sprintf("[%d]", v.Len()), err)
+		}
+		v.Set(reflect.Append(v, item))
+		return nil
+	})
+}
+
+func (r *jsonReader) entries(v reflect.Value) error {
+	if r.peek() != '{' {
+		return r.not("an object")
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	return r.object(func(key string) error {
+		item := reflect.New(v.Type().Elem()).Elem()
+		err := r.value(item)
+		v.SetMapIndex(reflect.ValueOf(key), item)
+		return under(cutKey(key), err)
+	})
+}
+
+// fields reads an object into the fields of v, by the names that their tags say.
+func (r *jsonReader) fields(v reflect.Value) error {
+	if r.peek() != '{' {
+		return r.not("an object")
+	}
+	return r.object(func(key string) error {
+		var known []string
+		for i := range v.NumField() {
+			name := v.Type().Field(i).Tag.Get("json")
+			if name == "" {
+				name = v.Type().Field(i).Name
+			}
+			if name == key {
+				return under(key, r.value(v.Field(i)))
+			}
+			known = append(known, name)
+		}
+		return fmt.Errorf("unknown field %s (known are %s)", strconv.Quote(cutKey(key)), strings.Join(known, ", "))
+	})
+}
+
+// cutKey is a key for an error.
+func cutKey(key string) string {
+	if runes := []rune(key); len(runes) > 40 {
+		return string(runes[:40]) + "..."
+	}
+	return key
+}
+
+// numberInto reads a number that fits v.
+func (r *jsonReader) numberInto(v reflect.Value) error {
+	if c := r.peek(); c != '-' && (c < '0' || c > '9') {
+		return r.not("a number")
+	}
+	text, err := r.number()
+	if err != nil {
+		return err
+	}
+	switch v.Kind() {
+	case reflect.Float64:
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return fmt.Errorf("%.40s is too large a number", text)
+		}
+		v.SetFloat(f)
+	case reflect.Int:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return fmt.Errorf("%.40s is not a whole number from %d to %d", text, int64(-1<<63), int64(1<<63-1))
+		}
+		v.SetInt(n)
+	case reflect.Uint, reflect.Uint32:
+		n, err := strconv.ParseUint(text, 10, v.Type().Bits())
+		if err != nil {
+			return fmt.Errorf("%.40s is not a whole number from 0 to %d", text, uint64(1)<<(v.Type().Bits()-1)-1+uint64(1)<<(v.Type().Bits()-1))
+		}
+		v.SetUint(n)
+	default:
+		panic("tokenizer: no number is read into " + v.Type().String()) // the types are those of this package
+	}
+	return nil
+}
+
+// read reads the two.
+func (n *namedID) read(r *jsonReader) error {
+	if r.peek() != '[' {
+		return r.not(`a token and its id, as ["</s>", 2]`)
+	}
+	i := 0
+	err := r.array(func() error {
+		i++
+		switch i {
+		case 1:
+			return under("[0]", r.value(reflect.ValueOf(&n.content).Elem()))
+		case 2:
+			return under("[1]", r.value(reflect.ValueOf(&n.id).Elem()))
+		}
+		_, err := r.raw()
+		return err
+	})
+	if err == nil && i != 2 {
+		return fmt.Errorf("a token and its id are 2 values, not %d", i)
+	}
+	return err
+}
+
+// kindOf is the type of a part, "" if it has none.
+func kindOf(raw json.RawMessage) string {
+	kind := ""
+	r := &jsonReader{data: raw}
+	if r.peek() != '{' {
+		return ""
+	}
+	err := r.object(func(key string) (err error) {
+		if key == "type" && r.peek() == '"' {
+			kind, err = r.string()
+			return err
+		}
+		_, err = r.raw()
+		return err
+	})
+	if err != nil {
+		return ""
+	}
+	return kind
+}
+
+// loneSurrogate is whether a JSON string, with its quotes, has half of a character written as \uD800
+// to \uDFFF. The reference refuses it; encoding/json would make U+FFFD of each.
+func loneSurrogate(quoted []byte) (string, bool) {
+	for i := 0; i < len(quoted); i++ {
+		if quoted[i] != '\\' {
+			continue
+		}
+		high, ok := escapedUnit(quoted[i:])
+		if i++; !ok || high < 0xd800 || high > 0xdfff {
+			continue
+		}
+		if low, ok := escapedUnit(quoted[i+5:]); high < 0xdc00 && ok && low >= 0xdc00 && low <= 0xdfff {
+			i += 10
+			continue
+		}
+		return string(quoted[i-1 : i+5]), true
+	}
+	return "", false
+}
+
+// escapedUnit reads \uXXXX at the start of s.
+func escapedUnit(s []byte) (uint64, bool) {
+	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(s[2:6]), 16, 32)
+	return n, err == nil
+}
+
+var errAfter = errors.New("there is text after the JSON value")

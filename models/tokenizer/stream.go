@@ -1,0 +1,209 @@
+package tokenizer
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+)
+
+// Each yields the tokens of [Tokenizer.Encode] one after the other, from left to right. A caller
+// that wants no more of them may end the loop. It holds a few thousand tokens at a time, so that
+// the memory for a text of n bytes is about 10·n where a normalizer changes the text, and less
+// where none does; a post_processor that repeats the text or leaves it out takes the memory of all
+// tokens. The last value yielded may be an error, those of [Tokenizer.Encode].
+func (t *Tokenizer) Each(text string, addSpecials bool) iter.Seq2[Encoded, error] {
+	return func(yield func(Encoded, error) bool) {
+		err := t.chunks(text, addSpecials, func(tokens []token) bool {
+			for _, tok := range tokens {
+				if !yield(tok.Encoded, nil) {
+					return false
+				}
+			}
+			return true
+		})
+		if err != nil && !errors.Is(err, errEnded) {
+			yield(Encoded{}, err)
+		}
+	}
+}
+
+// errEnded is the error of a loop that its caller ended.
+var errEnded = errors.New("tokenizer: the caller wants no more tokens")
+
+// chunkTokens is how many tokens are finished at a time.
+const chunkTokens = 4096
+
+// chunks yields the finished tokens of a text in chunks that are valid until the next one.
+func (t *Tokenizer) chunks(text string, addSpecials bool, yield func([]token) bool) error {
+	m := newMeter(len(text))
+	plan, err := t.post.plan(addSpecials, m)
+	if err != nil {
+		return fmt.Errorf("tokenizer: %w", err)
+	}
+	if !plan.stream {
+		tokens, err := t.whole(text, addSpecials, m)
+		if err != nil {
+			return fmt.Errorf("tokenizer: %w", err)
+		}
+		if !yield(tokens) {
+			return errEnded
+		}
+		return nil
+	}
+	if !yield(plan.before) {
+		return errEnded
+	}
+	done := 0
+	w := encodeWork{Tokenizer: t, meter: m, tokens: make([]token, 0, min(len(text)/4+2, chunkTokens))}
+	w.flush = func() error {
+		for _, trim := range plan.trims {
+			if err := trimOffsets([2]string{text}, w.tokens, trim.addPrefixSpace, trim.at+done, m); err != nil {
+				return trim.blame(err)
+			}
+		}
+		done += len(w.tokens)
+		if !yield(w.tokens) {
+			return errEnded
+		}
+		w.tokens = w.tokens[:0]
+		return nil
+	}
+	if err := w.run(text); err != nil {
+		if errors.Is(err, errEnded) {
+			return err
+		}
+		return fmt.Errorf("tokenizer: %w", err)
+	}
+	if !yield(plan.after) {
+		return errEnded
+	}
+	return nil
+}
+
+// whole returns the finished tokens of a text, for a post_processor that needs them all at once.
+func (t *Tokenizer) whole(text string, addSpecials bool, m *meter) ([]token, error) {
+	tokens, err := t.tokens(text, false, m)
+	if err != nil {
+		return nil, err
+	}
+	return t.finish([2]string{text}, [][]token{tokens}, addSpecials, m)
+}
+
+// tokens returns the tokens of a text before they are finished.
+func (t *Tokenizer) tokens(text string, second bool, m *meter) ([]token, error) {
+	w := encodeWork{Tokenizer: t, meter: m, tokens: make([]token, 0, len(text)/4+2)}
+	if err := w.run(text); err != nil {
+		return nil, err
+	}
+	if second {
+		for i := range w.tokens {
+			w.tokens[i].second, w.tokens[i].typeID = true, 1
+		}
+	}
+	return w.tokens, nil
+}
+
+// encodeWork is a text on its way. After an error nothing more is done.
+type encodeWork struct {
+	*Tokenizer
+	meter  *meter
+	tokens []token
+	flush  func() error // takes the tokens away when there are many; nil to keep them
+	err    error
+}
+
+// run adds the tokens of a text.
+func (w *encodeWork) run(text string) error {
+	if len(text) > maxText {
+		return errTextSize(len(text))
+	}
+	err := w.added.plain.cut(text, w.meter, func(begin, end, id int) {
+		p := piece{text: text[begin:end], input: text, at: begin}
+		if id >= 0 {
+			w.addToken(p, id)
+			return
+		}
+		w.normalized(p)
+	})
+	if w.err == nil {
+		w.err = err
+	}
+	if w.err == nil && w.flush != nil {
+		w.err = w.flush()
+	}
+	return w.err
+}
+
+// full gives the tokens away if there are many.
+func (w *encodeWork) full() {
+	if w.flush != nil && len(w.tokens) >= chunkTokens && w.err == nil {
+		w.err = w.flush()
+	}
+}
+
+// addToken adds an added token that stands where p is.
+func (w *encodeWork) addToken(p piece, id int) {
+	if w.err != nil {
+		return
+	}
+	begin, end := p.offsets(0, len(p.text))
+	special := w.vocab.entries[id].special
+	w.tokens = append(w.tokens, token{Encoded: Encoded{id, begin, end, special}, text: p.text})
+	w.full()
+}
+
+// normalized adds the tokens of a part of the text as it was given.
+func (w *encodeWork) normalized(p piece) {
+	if w.err == nil && len(w.normalizer) > 0 {
+		p, w.err = w.normalizer.normalize(p, w.meter)
+	}
+	if w.err != nil || p.text == "" {
+		return
+	}
+	err := w.added.normalized.cut(p.text, w.meter, func(begin, end, id int) {
+		if id >= 0 {
+			w.addToken(p.slice(begin, end), id)
+			return
+		}
+		w.words(p.slice(begin, end))
+	})
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// words adds the tokens of a part of the normalised text.
+func (w *encodeWork) words(p piece) {
+	if w.err != nil {
+		return
+	}
+	err := w.pre.split(p, w.meter, func(word piece) {
+		if w.err == nil && word.text != "" {
+			if err := w.model.tokenize(w, word); w.err == nil {
+				w.err = err
+			}
+		}
+	})
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// add adds the tokens of a word that begins at byte at of p. A token unk is called what it stands
+// for in the word.
+func (w *encodeWork) add(p piece, at int32, parts []part, contents []string, unk int32) {
+	for _, t := range parts {
+		i, j := int(at+t.begin), int(at+t.end)
+		begin, end := p.offsets(i, j)
+		text := contents[t.id]
+		if t.id == unk {
+			text = p.text[i:j]
+		}
+		w.tokens = append(w.tokens, token{Encoded: Encoded{ID: int(t.id), Begin: begin, End: end}, text: text})
+		if len(w.tokens) >= chunkTokens {
+			if w.full(); w.err != nil {
+				return
+			}
+		}
+	}
+}
