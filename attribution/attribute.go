@@ -48,19 +48,22 @@ func (m *Map) Row(l, t int) []float64 { return row(m.Data, l*m.Shape[1]+t, m.Sha
 // negative, NaN or infinite, rows that do not sum to 1. If ctx is done the error wraps ctx.Err(). [Options.OnProgress]
 // is told of every row of a decoder's text, or once with [Options.DiscardWhole]. Flow costs L·T² max-flow problems.
 func Attribute(ctx context.Context, inputs []trace.Tensor, opts Options) (*Attribution, error) {
-	in, err := newInput(inputs, opts)
-	if err != nil {
-		return nil, err
-	}
-	p, err := newPlan(opts, setting{
-		layers: in.layers, heads: in.heads, bidirectional: in.bidirectional, allLevels: true,
-	})
+	return AttributeInput(ctx, inMemory(inputs), opts)
+}
+
+// AttributeInput is [Attribute] on tensors that are read from where they are, one head of one layer at a time, [T,T], twice in
+// all. So it needs memory for what it makes of them only, and refuses with a [MemoryError] before it reads anything if that is
+// more than the input's budget. An error of reading is wrapped.
+func AttributeInput(ctx context.Context, from Input, opts Options) (*Attribution, error) {
+	in, p, err := newInputPlan(ctx, from, opts, true)
 	if err != nil {
 		return nil, err
 	}
 	fused := make([][]float64, len(p.asks)) // [L,T,T] each
 	for i, ask := range p.asks {
-		fused[i] = in.fuse(ask, p)
+		if fused[i], err = in.fuse(ctx, ask, p); err != nil {
+			return nil, err
+		}
 	}
 	a := newAttribution(p, in)
 	if err := a.compute(ctx, p, in, fused); err != nil {
@@ -68,6 +71,98 @@ func Attribute(ctx context.Context, inputs []trace.Tensor, opts Options) (*Attri
 	}
 	a.Warnings = append(append(in.warnings, p.warnings...), p.zeroWarnings()...)
 	return a, nil
+}
+
+// newInputPlan checks the tensors that opts need, and plans what is made of them. Whether that fits in memory is known from
+// shapes alone, for a decoder's text; one of an encoder needs more, and is seen only in the numbers.
+func newInputPlan(ctx context.Context, from Input, opts Options, allLevels bool) (*input, *plan, error) {
+	in, err := newInput(from.Tensors, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	set := setting{layers: in.layers, heads: in.heads, allLevels: allLevels}
+	if err := from.checkLayers(in, opts); err != nil {
+		return nil, nil, err
+	}
+	p, err := newPlan(opts, set)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := from.check(p, in.tokens); err != nil {
+		return nil, nil, err
+	}
+	if err := in.checkNumbers(ctx); err != nil || !in.bidirectional {
+		return in, p, err
+	}
+	set.bidirectional = true
+	if p, err = newPlan(opts, set); err != nil {
+		return nil, nil, err
+	}
+	return in, p, from.check(p, in.tokens)
+}
+
+// manyLayers is more than any model has, and few enough that a plan for them is small.
+const manyLayers = 1 << 12
+
+// checkLayers returns a [MemoryError] if there are very many layers whose fused rows alone do not fit. A plan has something for
+// each layer, so this comes before it: a file may claim any number of them.
+func (in Input) checkLayers(x *input, opts Options) error {
+	first, last, err := opts.layerRange(x.layers)
+	if err != nil || last-first < manyLayers {
+		return err
+	}
+	need := perLayer(x.tokens) * float64(last-first+1)
+	return in.checkNeed(need, fmt.Sprintf("what the methods keep of %d tokens in %d layers", x.tokens, last-first+1))
+}
+
+// perLayer is how many bytes the fused rows of a layer need, and the lists that have an entry for each of them.
+func perLayer(tokens int) float64 { return 8*float64(tokens)*float64(tokens) + 24*float64(tokens) + 64 }
+
+// check returns a [MemoryError] if a plan needs more than the input's budget for T tokens.
+func (in Input) check(p *plan, tokens int) error {
+	var names []string
+	for _, m := range p.methods {
+		names = append(names, m.Name)
+	}
+	what := fmt.Sprintf("%s of %d tokens in %d layers", list(names), tokens, p.last-p.first+1)
+	return in.checkNeed(p.inputBytes(tokens), what)
+}
+
+// checkNeed returns a [MemoryError] if something needs more than the budget.
+func (in Input) checkNeed(need float64, what string) error {
+	if in.Budget <= 0 {
+		return nil
+	}
+	b := budget{left: in.Budget, limit: in.Budget, chosen: in.Chosen}
+	if in.Limit > 0 {
+		b.limit = in.Limit
+	}
+	return b.check(need, what, "take fewer layers or methods, or a shorter text")
+}
+
+// inputBytes returns how many bytes the rows of an input, states and results need for T tokens: one head that is being read,
+// the fused rows, what the jobs make of them and the maps.
+func (p *plan) inputBytes(tokens int) float64 {
+	square := float64(tokens) * float64(tokens)
+	layers := float64(p.last - p.first + 1)
+	sum := 4*square + perLayer(tokens)*layers*float64(len(p.asks))
+	for _, j := range p.jobs {
+		state := 0.0
+		if a, _ := LookupAggregation(j.aggregation); a.Info().AllRows {
+			state = 3 * perLayer(tokens) * layers / 2 // flow keeps three numbers for each pair that is seen; others keep fewer
+		}
+		if p.bidirectional { // all rows at once: those of every pair, two copies of them, and the result
+			state = 2*state + (2*layers+float64(j.cfg.levels()))*8*square
+		}
+		if j.uniform != nil {
+			state *= 2
+		}
+		sum += state
+	}
+	for _, m := range p.methods {
+		sum += 8 * float64(len(m.levels)) * square
+	}
+	return sum
 }
 
 // newAttribution returns an attribution of zeros.

@@ -361,7 +361,8 @@ func TestExplainEncoderRefusals(t *testing.T) {
 		t.Errorf("a decoder: error %v", err)
 	}
 	_, err = attribution.Explain(context.Background(), newEncoder(12, nil), someWords(5000), attribution.Options{})
-	if !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), "GB, limit 4.0 GB") {
+	var refused *attribution.MemoryError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "GB, the limit is 4.0 GB;") {
 		t.Errorf("a huge text: error %v, want a refusal that names the memory", err)
 	}
 }

@@ -449,7 +449,8 @@ func TestExplainRefusals(t *testing.T) {
 func TestExplainMemory(t *testing.T) {
 	f := newFake(12, causal)
 	_, err := attribution.Explain(context.Background(), f, strings.Repeat("w1 ", 9000), attribution.Options{})
-	if !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), "GB, limit 4.0 GB") {
+	var refused *attribution.MemoryError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "GB, the limit is 4.0 GB;") {
 		t.Errorf("error %v, want a refusal that names the memory", err)
 	}
 }

@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -11,13 +12,70 @@ import (
 // renormalizedTol is how far the sum of a row may be from 1 without a warning: float32 rounding over long rows.
 const renormalizedTol = 1e-5
 
-// input is the tensors that the methods need, checked.
+// TensorReader is a tensor that stays where it is, such as in a file, and is read piece by piece.
+type TensorReader struct {
+	// Name is its mixing.
+	Name string
+	// Shape is as for [Attribute], outermost axis first.
+	Shape []int
+	// Read fills dst with the numbers from element first on, counted row-major. It is not called with more than T·T numbers.
+	Read func(dst []float32, first int) error
+
+	wrong error // what is wrong with its shape, if that is known before it is read
+}
+
+// Input is what [AttributeInput] works on.
+type Input struct {
+	// Tensors are those of [Attribute], read when they are needed.
+	Tensors []TensorReader
+	// Budget is how many bytes may be taken; 0 sets no limit.
+	Budget int64
+	// Limit is the limit in bytes that Budget is what is left of, for messages; 0 is Budget itself. Chosen is whether somebody
+	// chose it.
+	Limit  int64
+	Chosen bool
+}
+
+// inMemory is an input without a limit.
+func inMemory(tensors []trace.Tensor) Input {
+	var in Input
+	for _, t := range tensors {
+		in.Tensors = append(in.Tensors, TensorReader{
+			Name: t.Name, Shape: t.Shape, wrong: fits(t.Shape, len(t.Data)),
+			Read: func(dst []float32, first int) error {
+				copy(dst, t.Data[first:])
+				return nil
+			},
+		})
+	}
+	return in
+}
+
+// fits returns an error unless a shape, of whatever sizes, is that of n numbers.
+func fits(shape []int, n int) error {
+	rest := n
+	for _, size := range shape {
+		if size < 1 || rest%size != 0 {
+			return fmt.Errorf("shape %v does not fit %d numbers; want positive sizes whose product that is", shape, n)
+		}
+		rest /= size
+	}
+	if rest != 1 {
+		return fmt.Errorf("shape %v does not fit %d numbers", shape, n)
+	}
+	return nil
+}
+
+// input is the tensors that the methods need. Their shapes are checked; their numbers are by checkNumbers.
 type input struct {
 	layers, tokens int
 	// heads is H of the mixings that have heads.
-	heads         int
+	heads int
+	// bidirectional is whether any target takes something from a later source. It is known after checkNumbers.
 	bidirectional bool
 	tensors       map[string]rowTensor // by mixing
+	order         []string             // of tensors
+	buffer        []float32            // [T,T], one head
 	warnings      []string
 }
 
@@ -26,17 +84,19 @@ type rowTensor struct {
 	mixing  MixingInfo
 	name    string
 	l, h, t int
-	data    []float32
+	read    func(dst []float32, first int) error
 }
 
-// row returns row t of head h in layer l, [T].
-func (r rowTensor) row(l, h, t int) []float32 {
-	i := ((l*r.h+h)*r.t + t) * r.t
-	return r.data[i : i+r.t]
+// head reads the rows of head h in layer l into dst, [T,T].
+func (r rowTensor) head(dst []float32, l, h int) error {
+	if err := r.read(dst, (l*r.h+h)*r.t*r.t); err != nil {
+		return fmt.Errorf("attribution: tensor %q: layer %d head %d: %w", r.name, l, h, err)
+	}
+	return nil
 }
 
-// newInput finds and checks the tensors that the methods of opts need.
-func newInput(tensors []trace.Tensor, opts Options) (*input, error) {
+// newInput finds the tensors that the methods of opts need, and checks their shapes. It reads no numbers.
+func newInput(tensors []TensorReader, opts Options) (*input, error) {
 	methods, err := opts.methods()
 	if err != nil {
 		return nil, err
@@ -55,17 +115,15 @@ func newInput(tensors []trace.Tensor, opts Options) (*input, error) {
 		if mi, _ := LookupMixing(m.Mixing); mi.OneHead && (opts.PerHead != nil || mi.takes(opts.Heads)) {
 			return nil, usagef("one head of %s, whose rows here are of all heads together; explain a prompt with it", m.Name)
 		}
-		i := slices.IndexFunc(tensors, func(t trace.Tensor) bool { return t.Name == m.Mixing })
+		i := slices.IndexFunc(tensors, func(t TensorReader) bool { return t.Name == m.Mixing })
 		if i < 0 { // the mean over its heads serves as well
-			i = slices.IndexFunc(tensors, func(t trace.Tensor) bool { return t.Name == m.Mixing+"-mean" })
+			i = slices.IndexFunc(tensors, func(t TensorReader) bool { return t.Name == m.Mixing+"-mean" })
 		}
 		if i < 0 {
 			return nil, fmt.Errorf("attribution: method %s needs tensor %q, [L,T,S]; the input has %s",
 				m.Name, m.Mixing, tensorNames(tensors))
 		}
-		t := tensors[i]
-		t.Name = m.Mixing
-		if err := in.add(t); err != nil {
+		if err := in.add(m.Mixing, tensors[i]); err != nil {
 			return nil, fmt.Errorf("attribution: tensor %q: %w", tensors[i].Name, err)
 		}
 	}
@@ -73,7 +131,7 @@ func newInput(tensors []trace.Tensor, opts Options) (*input, error) {
 }
 
 // tensorNames returns the names of tensors for a message, sorted.
-func tensorNames(tensors []trace.Tensor) string {
+func tensorNames(tensors []TensorReader) string {
 	if len(tensors) == 0 {
 		return "none"
 	}
@@ -85,10 +143,15 @@ func tensorNames(tensors []trace.Tensor) string {
 	return list(names)
 }
 
-// add checks one tensor.
-func (in *input) add(t trace.Tensor) error {
-	r := rowTensor{name: t.Name, data: t.Data, h: 1}
-	r.mixing, _ = LookupMixing(t.Name)
+// add checks the shape of the tensor that has the rows of a mixing.
+func (in *input) add(mixing string, t TensorReader) error {
+	if len(t.Shape) == 3 || len(t.Shape) == 4 { // another number of axes is worth its own message
+		if t.wrong != nil {
+			return t.wrong
+		}
+	}
+	r := rowTensor{name: t.Name, read: t.Read, h: 1}
+	r.mixing, _ = LookupMixing(mixing)
 	switch s := t.Shape; {
 	case len(s) == 3:
 		r.l, r.t = s[0], s[1]
@@ -109,61 +172,112 @@ func (in *input) add(t trace.Tensor) error {
 	if r.mixing.Heads {
 		in.heads = r.h
 	}
-	if err := in.checkRows(r); err != nil {
-		return err
-	}
-	in.tensors[t.Name] = r
+	in.tensors[mixing] = r
+	in.order = append(in.order, mixing)
 	return nil
 }
 
-// checkShape checks that rows are square, that there are any and that the data are as many as the shape says.
+// checkShape checks that rows are square, that there are any and that their places can be counted.
 func (r rowTensor) checkShape(shape []int) error {
-	rest := len(r.data)
 	for _, n := range shape {
-		if n < 1 || rest%n != 0 {
-			return fmt.Errorf("shape %v does not fit %d numbers; want positive sizes whose product that is",
-				shape, len(r.data))
+		if n < 1 {
+			return fmt.Errorf("shape %v; want positive sizes", shape)
 		}
-		rest /= n
-	}
-	if rest != 1 {
-		return fmt.Errorf("shape %v does not fit %d numbers", shape, len(r.data))
 	}
 	if s := shape[len(shape)-1]; s != r.t {
 		return fmt.Errorf("shape %v; %d targets and %d sources must be as many", shape, r.t, s)
 	}
+	if float64(r.l)*float64(r.h)*float64(r.t)*float64(r.t) > maxNeed {
+		return fmt.Errorf("shape %v has too many numbers to be counted", shape)
+	}
 	return nil
 }
 
-// checkRows checks every number and the sums of rows that must have one, and looks above the diagonal.
-func (in *input) checkRows(r rowTensor) error {
-	worst, where := 0.0, ""
-	for l := range r.l {
-		for h := range r.h {
-			for t := range r.t {
-				row := r.row(l, h, t)
-				if s := badRow(row); s >= 0 {
-					return fmt.Errorf("layer %d head %d row %d column %d is %v; want a number of 0 or more", l, h, t, s, row[s])
-				}
-				in.bidirectional = in.bidirectional || slices.ContainsFunc(row[t+1:], func(x float32) bool { return x != 0 })
-				if !r.mixing.Sums {
-					continue
-				}
-				sum := sumOf(row)
-				if math.Abs(sum-1) > sumTol {
-					return fmt.Errorf("layer %d head %d row %d sums to %.6g; want 1 within %g", l, h, t, sum, sumTol)
-				}
-				if off := math.Abs(sum - 1); off > worst {
-					worst, where = off, fmt.Sprintf("layer %d head %d row %d sums to %.6f", l, h, t, sum)
+// checkNumbers reads every tensor once and checks every number, the sums of rows that must have one, and what stands above
+// the diagonal. It looks at ctx once a head, so that a file of any size can be given up.
+func (in *input) checkNumbers(ctx context.Context) error {
+	in.buffer = make([]float32, in.tokens*in.tokens)
+	for _, mixing := range in.order {
+		c := rowCheck{r: in.tensors[mixing]}
+		if err := c.all(ctx, in.buffer); err != nil {
+			return err
+		}
+		in.bidirectional = in.bidirectional || c.later > 0
+		in.warnings = append(in.warnings, c.warnings()...)
+	}
+	return nil
+}
+
+// rowCheck is what is seen of a tensor while its numbers are checked.
+type rowCheck struct {
+	r rowTensor
+	// worst is how far the sum of a row is from 1 at most, and where.
+	worst float64
+	where string
+	// rows are those that have a source after their target, of which later take something from one; first says where.
+	rows, later int
+	first       string
+}
+
+// all checks every head of every layer; buffer is [T,T].
+func (c *rowCheck) all(ctx context.Context, buffer []float32) error {
+	for l := range c.r.l {
+		for h := range c.r.h {
+			if err := ctx.Err(); err != nil {
+				return fmt.Errorf("attribution: tensor %q: stopped at layer %d of %d: %w", c.r.name, l, c.r.l, err)
+			}
+			if err := c.r.head(buffer, l, h); err != nil {
+				return err
+			}
+			for t := range c.r.t {
+				if err := c.row(buffer[t*c.r.t:][:c.r.t], l, h, t); err != nil {
+					return fmt.Errorf("attribution: tensor %q: %w", c.r.name, err)
 				}
 			}
 		}
 	}
-	if worst > renormalizedTol {
-		in.warnings = append(in.warnings, fmt.Sprintf("%s: rows were divided by their sums, off from 1 by up to %.2g (%s).",
-			r.name, worst, where))
+	return nil
+}
+
+// row checks the row of one target.
+func (c *rowCheck) row(row []float32, l, h, t int) error {
+	if s := badRow(row); s >= 0 {
+		return fmt.Errorf("layer %d head %d row %d column %d is %v; want a number of 0 or more", l, h, t, s, row[s])
+	}
+	if t+1 < len(row) {
+		c.rows++
+		if s := slices.IndexFunc(row[t+1:], func(x float32) bool { return x != 0 }); s >= 0 {
+			if c.later++; c.later == 1 {
+				c.first = fmt.Sprintf("layer %d head %d row %d column %d is %v", l, h, t, t+1+s, row[t+1+s])
+			}
+		}
+	}
+	if !c.r.mixing.Sums {
+		return nil
+	}
+	sum := sumOf(row)
+	off := math.Abs(sum - 1)
+	if off > sumTol {
+		return fmt.Errorf("layer %d head %d row %d sums to %.6g; want 1 within %g", l, h, t, sum, sumTol)
+	}
+	if off > c.worst {
+		c.worst, c.where = off, fmt.Sprintf("layer %d head %d row %d sums to %.6f", l, h, t, sum)
 	}
 	return nil
+}
+
+// warnings are remarks on what was seen.
+func (c *rowCheck) warnings() (all []string) {
+	if c.worst > renormalizedTol {
+		all = append(all, fmt.Sprintf("%s: rows were divided by their sums, off from 1 by up to %.2g (%s).",
+			c.r.name, c.worst, c.where))
+	}
+	// In an encoder's text nearly every row has something there. Few such rows are more likely a slip of who wrote them.
+	if c.later > 0 && c.later < c.rows/2 {
+		all = append(all, fmt.Sprintf("%s: %d of %d rows take something from a later token, so the text is taken for an encoder's; "+
+			"the first is %s.", c.r.name, c.later, c.rows, c.first))
+	}
+	return all
 }
 
 // sumOf returns the sum of a row.
@@ -175,29 +289,34 @@ func sumOf(row []float32) float64 {
 	return sum
 }
 
-// fuse returns one matrix a layer of the plan's range, [L,T,T], of the heads asked for.
-func (in *input) fuse(ask trace.MixingAsk, p *plan) []float64 {
+// fuse returns one matrix a layer of the plan's range, [L,T,T], of the heads asked for. It reads one head at a time.
+func (in *input) fuse(ctx context.Context, ask trace.MixingAsk, p *plan) ([]float64, error) {
 	r := in.tensors[ask.Name]
 	threshold := p.threshold(ask.Name)
 	out := make([]float64, (p.last-p.first+1)*r.t*r.t)
-	head := make([]float64, r.t)
+	x := make([]float64, r.t)
 	for l := p.first; l <= p.last; l++ {
-		for t := range r.t {
-			dst := row(out, (l-p.first)*r.t+t, r.t)
-			for h := range r.h {
-				if ask.Heads.Fusion == trace.OneHead && h != ask.Heads.Head {
-					continue
-				}
-				clear(head)
-				copyRow(head, r.row(l, h, t), threshold)
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("attribution: tensor %q: stopped at layer %d: %w", r.name, l, err)
+		}
+		for h := range r.h {
+			if ask.Heads.Fusion == trace.OneHead && h != ask.Heads.Head {
+				continue
+			}
+			if err := r.head(in.buffer, l, h); err != nil {
+				return nil, err
+			}
+			for t := range r.t {
+				clear(x)
+				copyRow(x, in.buffer[t*r.t:][:r.t], threshold)
 				if r.mixing.Sums {
-					divideBySum(head)
+					divideBySum(x)
 				}
-				fuseHead(dst, head, ask.Heads.Fusion, h, r.h)
+				fuseHead(row(out, (l-p.first)*r.t+t, r.t), x, ask.Heads.Fusion, h, r.h)
 			}
 		}
 	}
-	return out
+	return out, nil
 }
 
 // fuseHead adds head h of H to dst, the fusion of those before it.

@@ -43,14 +43,15 @@ type CutEdge struct {
 // of the layers asked for. It costs one maximum flow when the rows are prepared. It returns a [UsageError] for options, target or
 // source that are wrong, another error for data that are, and one that wraps ctx.Err() if ctx is done.
 func MinCut(ctx context.Context, inputs []trace.Tensor, opts Options, target, source int) (*Cut, error) {
+	return MinCutInput(ctx, inMemory(inputs), opts, target, source)
+}
+
+// MinCutInput is [MinCut] on tensors that are read from where they are, as [AttributeInput] does.
+func MinCutInput(ctx context.Context, from Input, opts Options, target, source int) (*Cut, error) {
 	if len(opts.Methods) == 0 {
 		opts.Methods = []string{"flow"}
 	}
-	in, err := newInput(inputs, opts)
-	if err != nil {
-		return nil, err
-	}
-	p, err := newPlan(opts, setting{layers: in.layers, heads: in.heads, bidirectional: in.bidirectional})
+	in, p, err := newInputPlan(ctx, from, opts, false)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,11 @@ func MinCut(ctx context.Context, inputs []trace.Tensor, opts Options, target, so
 	}
 	rows := make([]Mixed, len(p.asks))
 	for i, ask := range p.asks {
-		rows[i] = Mixed{L: p.last - p.first + 1, N: in.tokens, Data: in.fuse(ask, p)}
+		fused, err := in.fuse(ctx, ask, p)
+		if err != nil {
+			return nil, err
+		}
+		rows[i] = Mixed{L: p.last - p.first + 1, N: in.tokens, Data: fused}
 	}
 	j := p.jobs[0]
 	mixed, ratios := j.pickRows(rows)

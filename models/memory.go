@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/models/transformer"
@@ -12,7 +13,7 @@ import (
 
 // MemoryError says that something needs more memory than it may have. Nothing was allocated for it.
 type MemoryError struct {
-	// What needs it: "the weights of gpt2 in float32".
+	// What needs it: "the program and the weights of gpt2 in float32".
 	What string
 	// Need and Limit are bytes; Chosen is whether the limit is [Options.MaxMemory] and not what the machine has left.
 	Need, Limit int64
@@ -23,11 +24,11 @@ type MemoryError struct {
 
 // Error implements error.
 func (e *MemoryError) Error() string {
-	limit := "this machine has"
+	limit := "this machine has " + gigabytes(e.Limit)
 	if e.Chosen {
-		limit = "the limit is"
+		limit = "the limit is " + gigabytes(e.Limit) + " (given)"
 	}
-	return fmt.Sprintf("models: %s: %s, and %s %s; %s", e.What, gigabytes(e.Need), limit, gigabytes(e.Limit), e.Instead)
+	return fmt.Sprintf("models: %s: %s, and %s; %s", e.What, gigabytes(e.Need), limit, e.Instead)
 }
 
 // withFlag names the flag that would make a refused pass fit.
@@ -44,48 +45,76 @@ func gigabytes(n int64) string {
 	if n < 1e8 {
 		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 	}
+	if n < 1e9 {
+		return fmt.Sprintf("%.0f MB", float64(n)/1e6)
+	}
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
-// limit returns how many bytes may be taken, and whether the user said so.
-func (o Options) limit() (bytes int64, chosen bool) {
-	if o.MaxMemory > 0 {
-		return o.MaxMemory, true
+// Limit is how many bytes this process may hold.
+type Limit struct {
+	// Bytes is the limit, and Chosen whether somebody chose it; otherwise it is what the machine has left.
+	Bytes  int64
+	Chosen bool
+	// Program is what the process takes before there is any model: code, Go's runtime and the backend.
+	Program int64
+}
+
+// Left is what the program leaves of the limit, in bytes: 1 or more.
+func (l Limit) Left() int64 { return max(1, l.Bytes-l.Program) }
+
+// LimitMemory returns the limit of a process that opens no model: the bytes chosen, or, for 0, nine tenths of what the machine
+// has left.
+func LimitMemory(chosen int64) Limit {
+	if chosen > 0 {
+		return Limit{Bytes: chosen, Chosen: true, Program: programBytes}
 	}
 	total, available := MachineMemory()
 	if total == 0 {
 		available = unknownMemory
 	}
-	return available / 10 * 9, false
+	return Limit{Bytes: available / 10 * 9, Program: programBytes}
 }
 
 // unknownMemory is what a machine is taken to have whose memory cannot be read: 64 GiB.
 const unknownMemory = 64 << 30
 
-// checkWeights returns a *MemoryError if the weights of spec do not fit.
-func (o Options) checkWeights(name string, spec *transformer.Spec, dtype dtypes.DType) error {
-	limit, chosen := o.limit()
-	need := weightBytes(spec, dtype)
-	if need <= limit {
+// What a process holds besides weights and what a run takes, as resident memory on Linux.
+const (
+	// programBytes is for code and Go's runtime; seen 45 MB with the embedded model on the pure-Go backend.
+	programBytes = 64 << 20
+	// xlaBytes is what the plugin of XLA adds: its code, its threads, and graphs while they are compiled.
+	xlaBytes = 192 << 20
+)
+
+// limit returns what a process with a model on a backend may take.
+func (o Options) limit(backend compute.Backend) Limit {
+	l := LimitMemory(o.MaxMemory)
+	if BackendName(backend) != "go" {
+		l.Program += xlaBytes
+	}
+	return l
+}
+
+// checkWeights returns a *MemoryError if the program and the weights of spec do not fit.
+func (l Limit) checkWeights(name string, spec *transformer.Spec, dtype dtypes.DType) error {
+	weights := weightBytes(spec, dtype)
+	need := l.Program + weights
+	if need < l.Bytes {
 		return nil
 	}
 	instead := "take a machine with more memory or a smaller model"
-	if chosen {
+	if l.Chosen {
 		instead = "give a limit above " + gigabytes(need) + " (--max-memory), which takes what is recorded in as well"
 	}
-	if half := weightBytes(spec, dtypes.BFloat16); half <= limit {
+	if half := l.Program + weightBytes(spec, dtypes.BFloat16); half < l.Bytes {
 		instead = fmt.Sprintf("in bfloat16 (--dtype bfloat16) they need %s", gigabytes(half))
 	}
 	return &MemoryError{
-		What: fmt.Sprintf("the weights of %s in %s", name, strings.ToLower(dtype.String())), Need: need, Limit: limit, Chosen: chosen,
-		Instead: instead,
+		What: fmt.Sprintf("the program (%s) and the weights of %s in %s (%s)",
+			gigabytes(l.Program), name, strings.ToLower(dtype.String()), gigabytes(weights)),
+		Need: need, Limit: l.Bytes, Chosen: l.Chosen, Instead: instead,
 	}
-}
-
-// passBytes is what is left for one pass beside the weights: at least 1, because 0 is the default of [transformer.Model].
-func (o Options) passBytes(spec *transformer.Spec, dtype dtypes.DType) int64 {
-	limit, _ := o.limit()
-	return max(1, limit-weightBytes(spec, dtype))
 }
 
 // weightBytes is how much the parameters of a spec take.
@@ -101,22 +130,37 @@ func weightBytes(spec *transformer.Spec, dtype dtypes.DType) int64 {
 func (m *Model) WeightBytes() int64 { return weightBytes(m.spec, m.graph.DType) }
 
 // WithMaxMemory returns the model held to another limit, on the same weights and compiled graphs: bytes
-// for the weights and what is recorded, as [Options.MaxMemory]; 0 is what the machine has left beside
-// the weights, which are there already. m does not change. The error is a [*MemoryError] if the weights
-// alone take more.
+// of this process in all, as [Options.MaxMemory]; 0 is what the machine has left beside the program and
+// the weights, which are there already. m does not change. The error is a [*MemoryError] if the program
+// and the weights alone take more.
 func (m *Model) WithMaxMemory(bytes int64) (*Model, error) {
-	opts := Options{MaxMemory: bytes}
-	pass, chosen := opts.limit()
-	if chosen {
-		if err := opts.checkWeights(m.info.Name, m.spec, m.graph.DType); err != nil {
+	limit := LimitMemory(bytes)
+	limit.Program = m.limit.Program
+	if limit.Chosen {
+		if err := limit.checkWeights(m.info.Name, m.spec, m.graph.DType); err != nil {
 			return nil, err
 		}
-		pass -= m.WeightBytes()
+	} else {
+		limit.Bytes += m.graph.Beside
 	}
 	view := *m
-	view.graph = m.graph.WithMaxBytes(max(1, pass))
+	view.limit = limit
+	view.graph = m.graph.WithMaxBytes(max(1, limit.Bytes-m.graph.Beside))
+	view.graph.Chosen = limit.Chosen
 	return &view, nil
 }
 
-// Budget returns how many bytes a run may hold beside the weights: what MaxMemory or the machine leaves.
+// Budget returns how many bytes a run may hold beside the program and the weights: what MaxMemory or the machine leaves.
 func (m *Model) Budget() int64 { return m.graph.MaxBytes }
+
+// MemoryLimit returns the limit in bytes that [Model.Budget] is what is left of, and whether it is [Options.MaxMemory].
+func (m *Model) MemoryLimit() (bytes int64, chosen bool) { return m.limit.Bytes, m.limit.Chosen }
+
+// UnusedHeap returns how many bytes the pure-Go backend has taken from Go's heap for weights beyond what they fill: it rounds
+// sizes up to 2ⁿ or 3·2ⁿ. No memory stands behind them, but Go counts them; 0 with other backends.
+func (m *Model) UnusedHeap() int64 {
+	if m.info.Backend != "go" {
+		return 0
+	}
+	return m.graph.RoundedBytes() - weightBytes(m.spec, m.graph.DType)
+}

@@ -42,7 +42,10 @@ type Model struct {
 	standIns  map[string]int // by kind; see Replacement
 	chat      *chat.Template // nil with chatErr, which says why
 	chatErr   error
-	grammar   bool // whether it knows the words of the toy grammar only
+	limit     Limit
+	allowNaN  bool           // whether numbers may be NaN or infinite
+	nonFinite []*WeightError // with allowNaN
+	grammar   bool           // whether it knows the words of the toy grammar only
 }
 
 // Builtin are the names of the embedded models: the one that was trained, and circuits with weights set by hand.
@@ -136,7 +139,8 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 	if err != nil {
 		return nil, err
 	}
-	load, err := f.Loader(dir.Weights.Name(), dir.Weights, spec)
+	weights := &finiteWeights{File: dir.Weights, dtype: dtype, allow: opts.AllowNaN}
+	load, err := f.Loader(dir.Weights.Name(), weights, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +148,12 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 	if err := m.openText(dir); err != nil {
 		return nil, err
 	}
-	if err := opts.checkWeights(name, spec, dtype); err != nil {
+	backend, err := OpenBackend(opts.Backend)
+	if err != nil {
+		return nil, err
+	}
+	m.limit = opts.limit(backend)
+	if err := m.limit.checkWeights(name, spec, dtype); err != nil {
 		return nil, err
 	}
 	hash, err := dir.Hash()
@@ -154,14 +163,12 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 	if opts.Shuffle != 0 {
 		load, hash = shuffled(load, opts.Shuffle), fmt.Sprintf("%s, shuffled by seed %d", hash, opts.Shuffle)
 	}
-	backend, err := OpenBackend(opts.Backend)
-	if err != nil {
-		return nil, err
-	}
 	if m.graph, err = transformer.New(backend, spec, dtype, load); err != nil {
 		return nil, err
 	}
-	m.graph.MaxBytes = opts.passBytes(spec, dtype)
+	m.nonFinite, m.allowNaN = weights.found, opts.AllowNaN
+	m.graph.Beside = m.limit.Program + weightBytes(spec, dtype)
+	m.graph.MaxBytes, m.graph.Chosen = max(1, m.limit.Bytes-m.graph.Beside), m.limit.Chosen
 	m.info = trace.Info{
 		Name: name, Hash: hash, Family: spec.Family, Backend: BackendName(backend), Head: m.head(), Bidirectional: spec.Bidirectional,
 		Layers: spec.Layers, Heads: spec.Heads, Width: spec.Width, Vocab: spec.Vocab, Context: spec.Context,

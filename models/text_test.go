@@ -88,12 +88,13 @@ func TestChatRefusals(t *testing.T) {
 // TestMemory: weights that do not fit are refused before they are read, and the error says what would fit.
 func TestMemory(t *testing.T) {
 	dir := "testdata/goldens/gpt2" // 42 thousand numbers
+	program := models.LimitMemory(1).Program
 	for name, c := range map[string]struct {
 		opts models.Options
 		say  string
 	}{
-		"neither": {models.Options{MaxMemory: 1000}, "give a limit above 0.2 MB (--max-memory)"},
-		"half":    {models.Options{MaxMemory: 100_000}, "in bfloat16 (--dtype bfloat16) they need"},
+		"neither": {models.Options{MaxMemory: 1000}, "give a limit above 67.3 MB (--max-memory)"},
+		"half":    {models.Options{MaxMemory: program + 100_000}, "in bfloat16 (--dtype bfloat16) they need"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := models.Open(dir, c.opts)
@@ -116,8 +117,8 @@ func TestMemoryOfRun(t *testing.T) {
 		limit int64
 		fits  bool
 	}{
-		"weights only":  {180_000, false},
-		"both":          {100 << 20, true},
+		"weights only":  {models.LimitMemory(1).Program + 180_000, false},
+		"both":          {200 << 20, true},
 		"of the system": {0, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -10,16 +11,31 @@ import (
 )
 
 // Trace runs ids once, T tokens, and returns one tensor for each tap, in the order asked; see the taps of package trace for
-// their shapes. It returns an error for an unknown tap, listing the known ones, and for ids that the model cannot take.
+// their shapes. It returns an error for an unknown tap, listing the known ones, for ids that the model cannot take, and a
+// [*ResultError] for a number that is NaN or infinite, unless [Options.AllowNaN] is set.
 func (m *Model) Trace(ctx context.Context, ids []int, taps []trace.Tap) ([]trace.Tensor, error) {
 	tensors, err := m.graph.Trace(ctx, ids, taps)
-	return tensors, withFlag(err)
+	if err != nil {
+		return nil, withFlag(err)
+	}
+	if err := m.checkResults(tensors); err != nil {
+		return nil, err
+	}
+	return tensors, nil
 }
 
 // Forward runs several texts in one pass, padded on either side, and returns for each what [Model.Trace] does.
 func (m *Model) Forward(ctx context.Context, batch transformer.Batch, taps []trace.Tap) ([][]trace.Tensor, error) {
 	texts, err := m.graph.Forward(ctx, batch, taps)
-	return texts, withFlag(err)
+	if err != nil {
+		return nil, withFlag(err)
+	}
+	for i, tensors := range texts {
+		if err := m.checkResults(tensors); err != nil {
+			return nil, fmt.Errorf("text %d: %w", i, err)
+		}
+	}
+	return texts, nil
 }
 
 // WithoutValue runs layer l on x, the residual stream before it of T tokens, [T,D], with the value vector of one source zeroed in

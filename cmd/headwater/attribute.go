@@ -12,13 +12,20 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
+// attributeFlags are the flags of headwater attribute.
+type attributeFlags struct {
+	opts          attribution.Options
+	input, output string
+	cut           []int // target and source; nil without --cut
+	maxMemory     int64 // bytes; 0: what the machine has
+}
+
 func (p *program) attributeCommand() *cobra.Command {
-	var opts attribution.Options
-	var input, output string
-	var cut []int // target and source
+	var f attributeFlags
 	cmd := &cobra.Command{
 		Use:   "attribute --input FILE --methods NAMES -o FILE",
 		Short: "compute methods on attention from any program",
@@ -32,32 +39,33 @@ func (p *program) attributeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			if err := rowsOnly(opts.Methods); err != nil {
+			if err := rowsOnly(f.opts.Methods); err != nil {
 				return err
 			}
-			if cut != nil {
+			if f.cut != nil {
 				if err := needFlags(cmd, "input"); err != nil {
 					return err
 				}
-				return p.cut(ctx, input, output, opts, cut[0], cut[1])
+				return p.cut(ctx, f)
 			}
 			if err := needFlags(cmd, "input", "methods", "output"); err != nil {
 				return err
 			}
-			return p.attribute(ctx, input, output, opts)
+			return p.attribute(ctx, f)
 		},
 	}
-	cmd.Flags().StringVarP(&input, "input", "i", "", "read the safetensors `FILE`")
-	methodFlags(cmd, &opts, "")
+	cmd.Flags().StringVarP(&f.input, "input", "i", "", "read the safetensors `FILE`")
+	methodFlags(cmd, &f.opts, "")
 	cmd.Flags().Func("cut", "say which edges limit the flow from a token to an input token, by their `numbers` TARGET:SOURCE from 0", func(s string) (err error) {
 		target, source, ok := strings.Cut(s, ":")
-		cut = make([]int, 2)
-		if !ok || setWhole(&cut[0], target, 0, maxIndex) != nil || setWhole(&cut[1], source, 0, maxIndex) != nil {
+		f.cut = make([]int, 2)
+		if !ok || setWhole(&f.cut[0], target, 0, maxIndex) != nil || setWhole(&f.cut[1], source, 0, maxIndex) != nil {
 			return fmt.Errorf("want TARGET:SOURCE, two whole numbers from 0 to %d", maxIndex)
 		}
 		return nil
 	})
-	cmd.Flags().StringVarP(&output, "output", "o", "", outputFlag)
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
+	maxMemoryFlag(cmd, &f.maxMemory, "what is made of the tensors")
 	return cmd
 }
 
@@ -82,14 +90,14 @@ func rowsOnly(methods []string) error {
 }
 
 // cut writes the edges that limit a flow, a line each.
-func (p *program) cut(ctx context.Context, input, path string, opts attribution.Options, target, source int) error {
-	if len(opts.Methods) == 0 {
-		opts.Methods = []string{"flow"}
+func (p *program) cut(ctx context.Context, f attributeFlags) error {
+	if len(f.opts.Methods) == 0 {
+		f.opts.Methods = []string{"flow"}
 	}
-	return p.onTensors(input, path, opts.Methods, func(out *output, _ *checkpoint.File, tensors []trace.Tensor) error {
-		c, err := attribution.MinCut(ctx, tensors, opts, target, source)
+	return p.onTensors(f, func(out *output, _ *checkpoint.File, in attribution.Input) error {
+		c, err := attribution.MinCutInput(ctx, in, f.opts, f.cut[0], f.cut[1])
 		if err != nil {
-			return fmt.Errorf("%s: %w", input, err)
+			return fmt.Errorf("%s: %w", f.input, err)
 		}
 		fmt.Fprintf(out, "flow from token %d after layer %d to input token %d: %.6f, limited by\n", c.Target, c.Layer, c.Source, c.Flow)
 		for _, e := range c.Edges {
@@ -100,57 +108,60 @@ func (p *program) cut(ctx context.Context, input, path string, opts attribution.
 }
 
 // onTensors gives use what methods need of a file, and a result to write, which is kept if use has no error.
-func (p *program) onTensors(input, path string, methods []string, use func(*output, *checkpoint.File, []trace.Tensor) error) error {
-	out, err := p.create(path)
+func (p *program) onTensors(f attributeFlags, use func(*output, *checkpoint.File, attribution.Input) error) error {
+	out, err := p.create(f.output)
 	if err != nil {
 		return err
 	}
 	defer out.abandon()
-	f, err := checkpoint.Open(input)
+	file, err := checkpoint.Open(f.input)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	tensors, err := mixingTensors(f, methods)
+	defer file.Close()
+	tensors, err := mixingTensors(file, f.opts.Methods)
 	if err != nil {
 		return err
 	}
-	if err := use(out, f, tensors); err != nil {
-		return err
+	limit := models.LimitMemory(f.maxMemory)
+	in := attribution.Input{Tensors: tensors, Budget: limit.Left(), Limit: limit.Bytes, Chosen: limit.Chosen}
+	collectWithin(limit.Left())
+	if err := use(out, file, in); err != nil {
+		return withMemoryFlag(err)
 	}
 	return out.commit()
 }
 
 // attribute computes methods on the tensors of a file.
-func (p *program) attribute(ctx context.Context, input, path string, opts attribution.Options) error {
-	if slices.Contains(opts.Methods, "flow") {
-		opts.Methods = append(opts.Methods, "flow-normalized")
+func (p *program) attribute(ctx context.Context, f attributeFlags) error {
+	if slices.Contains(f.opts.Methods, "flow") {
+		f.opts.Methods = append(f.opts.Methods, "flow-normalized")
 	}
-	return p.onTensors(input, path, opts.Methods, func(out *output, f *checkpoint.File, tensors []trace.Tensor) error {
+	return p.onTensors(f, func(out *output, file *checkpoint.File, in attribution.Input) error {
 		line := p.progress()
 		defer line.clear()
-		opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
-		a, err := attribution.Attribute(ctx, tensors, opts)
+		f.opts.OnProgress = func(at trace.Progress) { line.show("%v", at) }
+		a, err := attribution.AttributeInput(ctx, in, f.opts)
 		if err != nil {
-			return fmt.Errorf("%s: %w", input, err)
+			return fmt.Errorf("%s: %w", f.input, err)
 		}
 		line.clear()
 		for _, warning := range a.Warnings {
 			p.say("note: %s", warning)
 		}
-		return writeAttribution(out, f, a)
+		return writeAttribution(out, file, a)
 	})
 }
 
-// mixingTensors reads the tensors that methods need.
-func mixingTensors(f *checkpoint.File, methods []string) ([]trace.Tensor, error) {
-	var tensors []trace.Tensor
+// mixingTensors returns the tensors that methods need, which are read from the file when their numbers are.
+func mixingTensors(f *checkpoint.File, methods []string) ([]attribution.TensorReader, error) {
+	var tensors []attribution.TensorReader
 	for _, name := range methods {
 		m, err := attribution.LookupMethod(name)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(tensors, func(t trace.Tensor) bool { return t.Name == m.Mixing }) {
+		if slices.ContainsFunc(tensors, func(t attribution.TensorReader) bool { return t.Name == m.Mixing }) {
 			continue
 		}
 		if !f.Has(m.Mixing) {
@@ -161,11 +172,10 @@ func mixingTensors(f *checkpoint.File, methods []string) ([]trace.Tensor, error)
 		if err != nil {
 			return nil, err
 		}
-		data, err := f.Float32(m.Mixing)
-		if err != nil {
-			return nil, err
-		}
-		tensors = append(tensors, trace.Tensor{Name: m.Mixing, Shape: shape, Data: data})
+		tensors = append(tensors, attribution.TensorReader{
+			Name: m.Mixing, Shape: shape,
+			Read: func(dst []float32, first int) error { return f.Float32At(dst, m.Mixing, first) },
+		})
 	}
 	return tensors, nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,6 +30,7 @@ type program struct {
 
 // run executes a command line and returns its exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1)) // which --max-memory sets for this run alone
 	p := &program{stdin: stdin, stdout: stdout, stderr: stderr}
 	root := p.root()
 	root.SetArgs(append([]string{}, args...)) // not nil, which would mean those of the process

@@ -19,6 +19,7 @@ type modelFlags struct {
 	model, backend, dtype string
 	maxMemory             int64 // bytes; 0: what the machine has
 	shuffle               uint64
+	allowNaN              bool
 }
 
 func (f *modelFlags) add(cmd *cobra.Command) {
@@ -30,11 +31,18 @@ func (f *modelFlags) add(cmd *cobra.Command) {
 		f.dtype = s
 		return nil
 	})
-	cmd.Flags().Func("max-memory", "use at most `SIZE` for weights and what a run records, such as 8GB or 500MB (default what the machine has left)", func(s string) (err error) {
-		f.maxMemory, err = parseSize(s)
+	maxMemoryFlag(cmd, &f.maxMemory, "weights and what a run records")
+	f.addBackend(cmd)
+}
+
+// maxMemoryFlag adds --max-memory; what says what takes the memory besides the program.
+func maxMemoryFlag(cmd *cobra.Command, to *int64, what string) {
+	usage := "let the program take at most `SIZE` of memory in all, with " + what +
+		", such as 8GB or 500MB (default what the machine has left)"
+	cmd.Flags().Func("max-memory", usage, func(s string) (err error) {
+		*to, err = parseSize(s)
 		return err
 	})
-	f.addBackend(cmd)
 }
 
 // parseSize reads a number of bytes: 8GB, 500MB, 1.5GiB, 4096.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -68,6 +69,7 @@ func (p *program) traceCommand() *cobra.Command {
 		}
 		return nil
 	})
+	cmd.Flags().BoolVar(&f.allowNaN, "allow-nan", false, "run a model whose weights or results are NaN or infinite, and say where they are")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
 	return cmd
 }
@@ -114,7 +116,7 @@ func (p *program) trace(ctx context.Context, f traceFlags) error {
 	defer out.abandon()
 	m, err := p.open(ctx, f.modelFlags)
 	if err != nil {
-		return err
+		return withNaNFlag(err)
 	}
 	ids, err := f.tokens(m)
 	if err == nil {
@@ -128,12 +130,39 @@ func (p *program) trace(ctx context.Context, f traceFlags) error {
 	line.show("running %d tokens", len(ids))
 	tensors, err := m.Trace(ctx, ids, f.taps)
 	if err != nil {
-		return err
+		return withNaNFlag(err)
 	}
+	line.clear()
+	p.sayNonFinite(m, tensors)
 	if err := checkpoint.Write(out, f.file(ids, tensors), metadata(m.Info())); err != nil {
 		return err
 	}
 	return out.commit()
+}
+
+// withNaNFlag names the flag that lets such a model run, which only headwater trace has.
+func withNaNFlag(err error) error {
+	weight, result := (*models.WeightError)(nil), (*models.ResultError)(nil)
+	if errors.As(err, &weight) || errors.As(err, &result) {
+		return fmt.Errorf("%w (--allow-nan writes the tensors all the same)", err)
+	}
+	return err
+}
+
+// sayNonFinite says which weights and results of --allow-nan are NaN or infinite, the first few.
+func (p *program) sayNonFinite(m *models.Model, tensors []trace.Tensor) {
+	const most = 5
+	for i, e := range m.NonFinite() {
+		if i == most {
+			p.say("note: %d more tensors have weights that are not finite", len(m.NonFinite())-most)
+			break
+		}
+		p.say("note: %v", e)
+	}
+	if e := models.FirstNonFinite(tensors); e != nil {
+		e.Model = m.Info().Name
+		p.say("note: %v", e)
+	}
 }
 
 // fits returns a usage error for what a model cannot be asked for.

@@ -179,6 +179,16 @@ func (f *File) Close() error {
 // Name returns the path or name that the file was opened by; of a sharded checkpoint, that of its index.
 func (f *File) Name() string { return f.name }
 
+// FileOf returns the name of the file that holds a tensor: that of a shard, or [File.Name]. It is empty if there is no tensor
+// of that name.
+func (f *File) FileOf(name string) string {
+	e, err := f.lookup(name)
+	if err != nil {
+		return ""
+	}
+	return e.part.name
+}
+
 // Names returns the names of the tensors, sorted.
 func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.tensors)) }
 

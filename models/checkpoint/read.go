@@ -21,6 +21,12 @@ func (f *File) Float32At(dst []float32, name string, first int) error {
 // [File.Float32].
 func (f *File) Float64(name string) ([]float64, error) { return whole(f, name, floatTypes, toFloat64) }
 
+// Float64At fills dst with the values of a tensor from element first on, as [File.Float32At] does, exact from every
+// floating-point type.
+func (f *File) Float64At(dst []float64, name string, first int) error {
+	return fill(f, dst, name, first, floatTypes, toFloat64)
+}
+
 // Int32 returns the values of an I32 tensor, row-major. It returns an error for any other type.
 func (f *File) Int32(name string) ([]int32, error) { return whole(f, name, []DType{I32}, toInt32) }
 

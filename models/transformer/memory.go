@@ -31,6 +31,10 @@ type MemoryError struct {
 	Tokens int
 	// Need and Limit are bytes.
 	Need, Limit int64
+	// Beside is how many bytes are held besides, so that Limit and Beside are the limit of the process; 0: not known. Chosen is
+	// whether somebody chose that limit.
+	Beside int64
+	Chosen bool
 	// HeadMean is what the pass would need with the mean over heads in place of each head, 0 if it keeps no heads apart.
 	HeadMean int64
 }
@@ -41,13 +45,23 @@ func (e *MemoryError) Error() string {
 	if e.HeadMean > 0 {
 		advice = "the mean over heads (attention-mean) needs " + gigabytes(e.HeadMean)
 	}
-	return fmt.Sprintf("transformer: %s for %s tokens: %s in one pass, limit %s; %s", e.What, thousands(e.Tokens), gigabytes(e.Need), gigabytes(e.Limit), advice)
+	limit := "limit " + gigabytes(e.Limit)
+	if e.Beside > 0 {
+		limit = fmt.Sprintf("beside %s for the program and the weights; the limit is %s", gigabytes(e.Beside), gigabytes(e.Limit+e.Beside))
+	}
+	if e.Chosen {
+		limit += " (given)"
+	}
+	return fmt.Sprintf("transformer: %s for %s tokens: %s in one pass, %s; %s", e.What, thousands(e.Tokens), gigabytes(e.Need), limit, advice)
 }
 
 // gigabytes writes bytes as people read them.
 func gigabytes(n int64) string {
 	if n < 1e8 {
 		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	if n < 1e9 {
+		return fmt.Sprintf("%.0f MB", float64(n)/1e6)
 	}
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
@@ -148,7 +162,7 @@ func (m *Model) checkMemory(n Need) error {
 	if need <= limit {
 		return nil
 	}
-	e := &MemoryError{What: what(n), Tokens: n.Tokens, Need: need, Limit: limit}
+	e := &MemoryError{What: what(n), Tokens: n.Tokens, Need: need, Limit: limit, Beside: m.Beside, Chosen: m.Chosen}
 	if smaller, ok := headMean(n); ok {
 		e.HeadMean = m.Estimate(smaller)
 	}
@@ -193,4 +207,26 @@ func headMean(n Need) (Need, bool) {
 		smaller.Taps = append(smaller.Taps, tap)
 	}
 	return smaller, found
+}
+
+// RoundedBytes returns how many bytes the buffers of the weights have where sizes are rounded up as the pure-Go backend does:
+// to a power of two, or to one and a half of one.
+func (m *Model) RoundedBytes() int64 {
+	sum := int64(0)
+	for _, w := range m.weights {
+		size := int64(w.tensor.Shape().Size()) * int64(w.tensor.DType().Size())
+		power := int64(1)
+		for 2*power <= size {
+			power *= 2
+		}
+		switch {
+		case size == power:
+		case size <= power+power/2:
+			power += power / 2
+		default:
+			power *= 2
+		}
+		sum += power
+	}
+	return sum
 }

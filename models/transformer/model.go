@@ -45,6 +45,10 @@ type Model struct {
 	// MaxBytes is how much memory one pass may take besides the weights; more is refused with a [MemoryError]. 0 is 8 GiB. It may be
 	// set before the model is used.
 	MaxBytes int64
+	// Beside is how many bytes the process holds besides, and Chosen whether somebody chose the limit that MaxBytes and Beside are
+	// together. Both are for messages.
+	Beside int64
+	Chosen bool
 
 	*loaded
 }

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/models/checkpoint"
+)
+
+// sparseAttention writes a file that claims attention of a shape and has nothing but holes, and returns its path.
+func sparseAttention(t *testing.T, shape ...int) string {
+	t.Helper()
+	bytes := 4
+	for _, n := range shape {
+		bytes *= n
+	}
+	header, err := json.Marshal(map[string]any{"attention": map[string]any{"dtype": "F32", "shape": shape, "data_offsets": []int{0, bytes}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "sparse.safetensors")
+	begin := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
+	if err := os.WriteFile(path, begin, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, int64(len(begin)+bytes)); err != nil {
+		t.Skipf("no file of %d bytes here: %v", bytes, err)
+	}
+	return path
+}
+
+// A file of 40 GB that takes no room on disk is refused, with what it would need and what there is, whatever its shape; where
+// only its rows count it is read a head at a time.
+func TestAttributeSparse(t *testing.T) {
+	output := filepath.Join(t.TempDir(), "out.safetensors")
+	for _, c := range []struct {
+		name  string
+		shape []int
+		say   []string
+	}{
+		{"a long text", []int{1, 1, 100_000, 100_000}, []string{"rollout of 100000 tokens in 1 layers needs about 32", "the limit is 1.0 GB (given), of which 933 MB are left for it", "(--max-memory)"}},
+		{"many layers", []int{10_000_000_000, 1, 1, 1}, []string{"what the methods keep of 1 tokens in 10000000000 layers needs about", "(--max-memory)"}},
+		{"many heads", []int{10, 1_000_000, 31, 31}, []string{`tensor "attention": layer 0 head 0 row 0 sums to 0; want 1`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			input := sparseAttention(t, c.shape...)
+			status, _, stderr := execute(t, "", "attribute", "--input", input, "--methods", "rollout", "--max-memory", "1GB", "-o", output)
+			if status != statusError {
+				t.Errorf("status %d, want %d", status, statusError)
+			}
+			for _, say := range append(c.say, input) {
+				if !strings.Contains(stderr, say) {
+					t.Errorf("stderr %q lacks %q", stderr, say)
+				}
+			}
+			status, _, stderr = execute(t, "", "attribute", "--input", input, "--cut", "0:0", "--max-memory", "1GB")
+			if status != statusError || !strings.Contains(stderr, c.say[len(c.say)-1]) {
+				t.Errorf("--cut: status %d, stderr %q", status, stderr)
+			}
+		})
+	}
+}
+
+// nanModel writes the golden GPT-2 with one weight that is NaN and returns its folder.
+func nanModel(t *testing.T) string {
+	t.Helper()
+	from, dir := filepath.Join(goldens, "gpt2"), t.TempDir()
+	for _, name := range []string{"config.json", "model.safetensors"} {
+		data, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "model.safetensors" {
+			f := openFile(t, filepath.Join(from, name))
+			data = withNaN(t, f, data)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// withNaN sets the first number of the first layer's attention weights to NaN.
+func withNaN(t *testing.T, f *checkpoint.File, data []byte) []byte {
+	t.Helper()
+	for _, name := range f.Names() {
+		if !strings.HasSuffix(name, "h.0.attn.c_attn.weight") {
+			continue
+		}
+		var header map[string]struct {
+			Offsets []int `json:"data_offsets"`
+		}
+		length := int(binary.LittleEndian.Uint64(data))
+		if err := json.NewDecoder(bytes.NewReader(data[8 : 8+length])).Decode(&header); err != nil {
+			t.Fatal(err)
+		}
+		at := 8 + length + header[name].Offsets[0]
+		binary.LittleEndian.PutUint32(data[at:], math.Float32bits(float32(math.NaN())))
+		return data
+	}
+	t.Fatal("no such weights")
+	return nil
+}
+
+// A model with a weight that is NaN is refused by every command, which names it; trace goes on if it is told to, and says so.
+func TestNaNWeight(t *testing.T) {
+	dir, out := nanModel(t), filepath.Join(t.TempDir(), "out.safetensors")
+	weight := fmt.Sprintf(`%s: tensor "transformer.h.0.attn.c_attn.weight": element [0,0] is NaN`, filepath.Join(dir, "model.safetensors"))
+	trace := []string{"trace", "--model", dir, "--backend", "go", "--ids", "1,2,3", "--taps", "hidden,attention", "-o", out}
+	for _, args := range [][]string{
+		trace,
+		{"certify", "--model", dir, "--backend", "go", "--ids", "1,2,3"},
+		{"certify", "--model", dir, "--backend", "go", "--ids", "1,2,3", "--record", out},
+		{"explain", "--model", dir, "--backend", "go", "a"},
+	} {
+		status, stdout, stderr := execute(t, "", args...)
+		if status != statusError || stdout != "" || !strings.Contains(stderr, weight) {
+			t.Errorf("%s: status %d, stdout %q, stderr %q; want the weight", args[0], status, stdout, stderr)
+		}
+		if flag := strings.Contains(stderr, "--allow-nan"); flag != (args[0] == "trace") {
+			t.Errorf("%s names the flag: %v: %q", args[0], flag, stderr)
+		}
+		if _, err := os.Stat(out); err == nil {
+			t.Fatalf("%s wrote %s", args[0], out)
+		}
+	}
+	status, _, stderr := execute(t, "", append(trace, "--allow-nan")...)
+	if status != statusOK || !strings.Contains(stderr, "note: models: "+weight) || !strings.Contains(stderr, "tap attention in layer 0: element [0,0,0,0] of [L,H,T,S] is NaN") {
+		t.Errorf("with --allow-nan: status %d, stderr %q", status, stderr)
+	}
+	if hidden := floats(t, openFile(t, out), "hidden"); !math.IsNaN(hidden[len(hidden)-1]) {
+		t.Errorf("the last hidden state is %v, want NaN", hidden[len(hidden)-1])
+	}
+}

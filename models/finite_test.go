@@ -1,0 +1,165 @@
+package models_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/models/transformer"
+)
+
+// brokenModel copies the golden checkpoint of GPT-2, whose tensors change may replace, with more of them, and returns its folder.
+func brokenModel(t *testing.T, change func(x *checkpoint.Tensor), more ...checkpoint.Tensor) string {
+	t.Helper()
+	from, dir := "testdata/goldens/gpt2", t.TempDir()
+	config, err := os.ReadFile(filepath.Join(from, "config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "config.json"), config)
+	f, err := checkpoint.Open(filepath.Join(from, "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all := more
+	for _, name := range f.Names() {
+		data, err := f.Float32(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shape, err := f.Shape(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := checkpoint.Tensor{Name: name, Shape: shape, Data: data}
+		change(&x)
+		all = append(all, x)
+	}
+	if err := checkpoint.WriteFile(filepath.Join(dir, "model.safetensors"), all, nil); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// at returns a change that sets element i of the tensor whose name ends with suffix.
+func at(suffix string, i int, v float32) func(*checkpoint.Tensor) {
+	return func(x *checkpoint.Tensor) {
+		if strings.HasSuffix(x.Name, suffix) {
+			x.Data.([]float32)[i] = v
+		}
+	}
+}
+
+// A weight that no result could rest on is refused when a model is opened, with its place in the file.
+func TestNonFiniteWeights(t *testing.T) {
+	const wide = 96 // columns of c_attn.weight, [32,96]
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	asFloat64 := func(x *checkpoint.Tensor) {
+		if strings.HasSuffix(x.Name, "h.1.mlp.c_fc.bias") {
+			data := make([]float64, len(x.Data.([]float32)))
+			data[7] = -1e300
+			x.Data = data
+		}
+	}
+	for _, c := range []struct {
+		name, dtype, tensor string
+		change              func(*checkpoint.Tensor)
+		index               []int
+		say                 string
+	}{
+		{"NaN", "", "h.0.attn.c_attn.weight", at("h.0.attn.c_attn.weight", 3*wide+5, nan), []int{3, 5}, "element [3,5] is NaN"},
+		{"infinity", "", "ln_f.weight", at("ln_f.weight", 31, inf), []int{31}, "element [31] is +Inf"},
+		{"minus infinity in bfloat16", "bfloat16", "ln_f.bias", at("ln_f.bias", 0, -inf), []int{0}, "element [0] is -Inf"},
+		{"too large for float32", "", "h.1.mlp.c_fc.bias", asFloat64, []int{7}, "element [7] is -1e+300, which is infinite in float32"},
+		{"too large for bfloat16", "bfloat16", "wte.weight", at("wte.weight", 0, math.MaxFloat32), []int{0, 0},
+			"element [0,0] is 3.4028234663852886e+38, which is infinite in bfloat16"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := brokenModel(t, c.change)
+			opts := models.Options{Backend: "go", DType: c.dtype}
+			_, err := models.Open(dir, opts)
+			var broken *models.WeightError
+			if !errors.As(err, &broken) {
+				t.Fatalf("Open: error %v, want a WeightError", err)
+			}
+			if !strings.HasSuffix(broken.Tensor, c.tensor) || !slices.Equal(broken.Index, c.index) {
+				t.Errorf("%s %v, want %s %v", broken.Tensor, broken.Index, c.tensor, c.index)
+			}
+			if broken.File != filepath.Join(dir, "model.safetensors") || !strings.Contains(err.Error(), c.say) {
+				t.Errorf("error %v, want the file and %q", err, c.say)
+			}
+			opts.AllowNaN = true
+			m, err := models.Open(dir, opts)
+			if err != nil {
+				t.Fatalf("with AllowNaN: %v", err)
+			}
+			if found := m.NonFinite(); len(found) != 1 || found[0].Error() != broken.Error() {
+				t.Errorf("NonFinite = %v, want %v alone", found, broken)
+			}
+			if _, err := m.Trace(context.Background(), []int{0, 1, 2}, []trace.Tap{trace.Logits}); err != nil {
+				t.Errorf("Trace with AllowNaN: %v", err)
+			}
+		})
+	}
+}
+
+// The largest number that a type holds is no fault, nor is a tensor that nobody reads.
+func TestFiniteWeights(t *testing.T) {
+	largest := math.Float32frombits(0x7f7f_7fff) // rounds to the largest bfloat16
+	for name, c := range map[string]struct {
+		dtype  string
+		change func(*checkpoint.Tensor)
+	}{
+		"largest of float32":  {"", at("wte.weight", 0, math.MaxFloat32)},
+		"largest of bfloat16": {"bfloat16", at("wte.weight", 0, largest)},
+		"bias in bfloat16":    {"bfloat16", at("ln_f.bias", 0, math.MaxFloat32)}, // it stays float32
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := models.Open(brokenModel(t, c.change), models.Options{Backend: "go", DType: c.dtype}); err != nil {
+				t.Errorf("Open: %v", err)
+			}
+		})
+	}
+	mask := checkpoint.Tensor{Name: "transformer.h.0.attn.masked_bias", Shape: []int{1}, Data: []float32{float32(math.Inf(-1))}}
+	dir := brokenModel(t, func(*checkpoint.Tensor) {}, mask)
+	if _, err := models.Open(dir, models.Options{Backend: "go"}); err != nil {
+		t.Errorf("a mask that is infinite: %v", err)
+	}
+}
+
+// Weights that are finite can still give numbers that are not; the tap and the layer say from where on.
+func TestNonFiniteResults(t *testing.T) {
+	dir := brokenModel(t, func(x *checkpoint.Tensor) {
+		if strings.HasSuffix(x.Name, "h.1.mlp.c_proj.weight") {
+			for i := range x.Data.([]float32) {
+				x.Data.([]float32)[i] = 3e38
+			}
+		}
+	})
+	m, err := models.Open(dir, models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	taps := []trace.Tap{trace.Logits, trace.Hidden, trace.Attention}
+	_, err = m.Trace(context.Background(), []int{0, 1, 2}, taps)
+	var wrong *models.ResultError
+	if !errors.As(err, &wrong) {
+		t.Fatalf("Trace: error %v, want a ResultError", err)
+	}
+	// Hidden state 2 is what layer 1 makes; the attention of layer 1 is before it, and that of layer 2 after it.
+	if wrong.Tap != trace.Hidden || len(wrong.Index) != 3 || wrong.Index[0] != 2 || !strings.Contains(err.Error(), "tap hidden in layer 2: element [2,0,") {
+		t.Errorf("error %v, want hidden state 2", err)
+	}
+	if _, err := m.Forward(context.Background(), transformer.Batch{IDs: [][]int{{0, 1, 2}}}, taps); !errors.As(err, &wrong) {
+		t.Errorf("Forward: error %v, want a ResultError", err)
+	}
+}
