@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -69,11 +70,24 @@ func (d *Dir) addSpecial(tokens map[string]string, file string, values map[strin
 		}
 		text, ok := value.(string)
 		if !ok {
-			return fmt.Errorf("checkpoint: %s: %s is neither text nor an object with content", d.path(file), key)
+			return fmt.Errorf("checkpoint: %s: %s is neither text nor an object with a text named content, but %s",
+				d.path(file), key, jsonShort(values[key]))
 		}
 		tokens[key] = text
 	}
 	return nil
+}
+
+// jsonShort is a decoded value as JSON, cut if it is long.
+func jsonShort(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil { // what was read from JSON can be written
+		return "another value"
+	}
+	if runes := []rune(string(text)); len(runes) > 60 {
+		return string(runes[:60]) + "..."
+	}
+	return string(text)
 }
 
 // ChatTemplate returns the chat template of that name, in Jinja; the empty name is the default one. It returns the empty
@@ -141,13 +155,15 @@ func (d *Dir) configTemplates() (map[string]string, error) {
 			name, named := object["name"].(string)
 			text, ok := object["template"].(string)
 			if !named || !ok {
-				return nil, fmt.Errorf("checkpoint: %s: chat_template %d has no name or no template", d.path(tokenizerConfigFile), i)
+				return nil, fmt.Errorf("checkpoint: %s: chat_template[%d] has no name or no template: it is %s",
+					d.path(tokenizerConfigFile), i, jsonShort(v))
 			}
 			templates[name] = text
 		}
 		return templates, nil
 	}
-	return nil, fmt.Errorf("checkpoint: %s: chat_template is neither text nor a list", d.path(tokenizerConfigFile))
+	return nil, fmt.Errorf("checkpoint: %s: chat_template is neither text nor a list, but %s",
+		d.path(tokenizerConfigFile), jsonShort(config["chat_template"]))
 }
 
 // readOptional decodes a JSON file; nil if there is none.

@@ -49,7 +49,7 @@ func TestSpecialTokens(t *testing.T) {
 			"",
 		},
 		{"only the map", map[string]string{special: `{"mask_token":{"content":"[MASK]"}}`}, map[string]string{"mask_token": "[MASK]"}, ""},
-		{"number", map[string]string{config: `{"bos_token":1}`}, nil, "m/tokenizer_config.json: bos_token is neither text nor"},
+		{"number", map[string]string{config: `{"bos_token":1}`}, nil, "m/tokenizer_config.json: bos_token is neither text nor an object with a text named content, but 1"},
 		{"object without content", map[string]string{special: `{"bos_token":{}}`}, nil, "m/special_tokens_map.json: bos_token is neither"},
 		{"not JSON", map[string]string{config: `{`}, nil, "m/tokenizer_config.json is not valid JSON"},
 		{"map not JSON", map[string]string{special: `{`}, nil, "m/special_tokens_map.json is not valid JSON"},
@@ -93,7 +93,7 @@ func TestChatTemplate(t *testing.T) {
 		},
 		{"unknown name", map[string]string{config: `{"chat_template":[{"name":"b","template":""},{"name":"a","template":""}]}`}, "", "", `m has no chat template "default", known are a, b`},
 		{"number", map[string]string{config: `{"chat_template":1}`}, "", "", "m/tokenizer_config.json: chat_template is neither text nor a list"},
-		{"list of text", map[string]string{config: `{"chat_template":["T"]}`}, "", "", "chat_template 0 has no name or no template"},
+		{"list of text", map[string]string{config: `{"chat_template":["T"]}`}, "", "", `chat_template[0] has no name or no template: it is "T"`},
 		{"config not JSON", map[string]string{config: `{`}, "", "", "m/tokenizer_config.json is not valid JSON"},
 		{"file too long", map[string]string{"chat_template.jinja": strings.Repeat("x", maxConfig+1)}, "", "", "m/chat_template.jinja has 16777217 bytes"},
 	}
