@@ -195,23 +195,27 @@ func TestTokensBeyondEmbedding(t *testing.T) {
 
 // TestWithMaxMemory: a model can be held to another limit without reading its weights again.
 func TestWithMaxMemory(t *testing.T) {
-	m, err := models.Open("testdata/goldens/gpt2", models.Options{Backend: "go", MaxMemory: 180_000})
+	m, err := models.Open("testdata/goldens/gpt2", models.Options{Backend: "go", MaxMemory: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
-	weights := m.WeightBytes()
+	limit, _ := m.MemoryLimit()
+	held := limit - m.Budget() // the program and the weights
+	if m, err = m.WithMaxMemory(held + 10_000); err != nil {
+		t.Fatal(err)
+	}
 	var refused *models.MemoryError
-	if _, err := m.WithMaxMemory(weights - 1); !errors.As(err, &refused) ||
-		refused.Need != weights || refused.Limit != weights-1 || !refused.Chosen {
+	if _, err := m.WithMaxMemory(held - 1); !errors.As(err, &refused) ||
+		refused.Need != held || refused.Limit != held-1 || !refused.Chosen {
 		t.Errorf("a limit below the weights: error %v, want a MemoryError", err)
 	}
 	batch := transformer.Batch{IDs: [][]int{make([]int, 60)}}
-	for _, limit := range []int64{100 << 20, 0} {
+	for _, limit := range []int64{held + 100<<20, 0} {
 		wide, err := m.WithMaxMemory(limit)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := limit - weights; limit > 0 && wide.Budget() != want {
+		if want := limit - held; limit > 0 && wide.Budget() != want {
 			t.Errorf("limit %d leaves %d bytes, want %d", limit, wide.Budget(), want)
 		}
 		if _, err := wide.Forward(t.Context(), batch, []trace.Tap{trace.Attention}); err != nil {

@@ -79,12 +79,12 @@ func TestLimitOfARequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	weights := m.(server.Weighted).WeightBytes()
+	held := 1<<30 - m.(attribution.Budgeted).Budget() // the program and the weights
 	within := m.(server.Limitable).Within
-	if view, err := within(weights - 1); view != nil || err == nil || errors.Is(err, server.ErrMemory) {
+	if view, err := within(held - 1); view != nil || err == nil || errors.Is(err, server.ErrMemory) {
 		t.Errorf("below the weights: %v, %v; want an error about the limit", view, err)
 	}
-	view, err := within(weights + 1000)
+	view, err := within(held + 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

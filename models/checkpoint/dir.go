@@ -23,7 +23,7 @@ const (
 // Limits in bytes, far above what real checkpoints have.
 const (
 	maxConfig    = 16 << 20
-	maxTokenizer = 256 << 20
+	maxTokenizer = 128 << 20
 	maxIndex     = 64 << 20
 )
 

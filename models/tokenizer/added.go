@@ -17,6 +17,10 @@ type addedTokens struct {
 // maxAddedLen is the length of the longest added token, in bytes. It bounds the time that looking for them takes.
 const maxAddedLen = 1024
 
+// addedSteps is how many steps the normalizer may take for a byte of the added tokens. A normalizer of
+// ten parts takes about 30.
+const addedSteps = 128
+
 // newAddedTokens takes the added tokens of a file and its normalizer.
 func newAddedTokens(tokens []addedToken, n normalizers) (*addedTokens, error) {
 	a := &addedTokens{spelled: map[int]string{}, special: map[string]bool{}}
@@ -35,7 +39,8 @@ func newAddedTokens(tokens []addedToken, n normalizers) (*addedTokens, error) {
 		seen[t.Content] = true
 		total += len(t.Content)
 	}
-	m := newMeter(total) // one budget for all of them
+	m := newMeter(total) // one budget for all of them: a file may have 100000
+	m.maxSteps = smallSteps + addedSteps*total
 	for i, t := range tokens {
 		if t.Special {
 			a.special[t.Content] = true

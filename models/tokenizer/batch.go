@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // Input is a text, or a pair of texts that a model takes together.
@@ -59,8 +58,13 @@ type Encoding struct {
 	Mask []bool
 }
 
-// maxPadded is the largest number of tokens to pad to.
-const maxPadded = 1 << 24
+const (
+	// maxPadded is the largest number of tokens to pad to.
+	maxPadded = 1 << 20
+	// A batch may have so many tokens of padding in all, or so many for each input.
+	maxPadding      = 1 << 22
+	maxPaddingInput = 1 << 13
+)
 
 // EncodeBatch returns the tokens of each input, cut and padded. It returns an error where [Tokenizer.Encode] does, and if
 // an input cannot be cut or padded as it should.
@@ -208,18 +212,40 @@ func pad(batch []Encoding, p Padding) error {
 	if length < 0 || length > maxPadded || p.MultipleOf > maxPadded {
 		return fmt.Errorf("length %d (a multiple of %d) is not from 0 to %d", length, p.MultipleOf, maxPadded)
 	}
+	total := 0
+	for _, e := range batch {
+		total += max(length-len(e.Tokens), 0) // below 2^20 each
+	}
+	if most := max(maxPadding, maxPaddingInput*len(batch)); total > most {
+		return fmt.Errorf("%d inputs padded to length %d have %d tokens of padding, the limit is %d; pad to a smaller length",
+			len(batch), length, total, most)
+	}
 	for i := range batch {
 		e := &batch[i]
 		n := max(length-len(e.Tokens), 0)
-		at := len(e.Tokens)
-		if p.Left {
-			at = 0
-		}
-		e.Tokens = slices.Insert(e.Tokens, at, slices.Repeat([]Encoded{{ID: p.ID, Special: true}}, n)...)
-		e.TypeIDs = slices.Insert(e.TypeIDs, at, slices.Repeat([]int{p.TypeID}, n)...)
-		e.Mask = slices.Insert(e.Mask, at, make([]bool, n)...)
+		e.Tokens = fill(e.Tokens, n, Encoded{ID: p.ID, Special: true}, p.Left)
+		e.TypeIDs = fill(e.TypeIDs, n, p.TypeID, p.Left)
+		e.Mask = fill(e.Mask, n, false, p.Left)
 	}
 	return nil
+}
+
+// fill puts value n times at the end of s, or at its start if left.
+func fill[T any](s []T, n int, value T, left bool) []T {
+	if n == 0 {
+		return s
+	}
+	filled := make([]T, 0, len(s)+n)
+	if !left {
+		filled = append(filled, s...)
+	}
+	for range n {
+		filled = append(filled, value)
+	}
+	if left {
+		filled = append(filled, s...)
+	}
+	return filled
 }
 
 // parseTruncation reads the section truncation; nil if there is none.

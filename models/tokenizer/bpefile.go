@@ -34,11 +34,22 @@ func (f bpeFile) suffix() string {
 	return *f.EndOfWordSuffix
 }
 
+// maxAffix is the length of the longest prefix and suffix of symbols, in bytes. Each character of a word
+// is looked up with them.
+const maxAffix = 64
+
 // newBPEModel makes the model of a file, for words that are text; see [bpe.takeBytes].
 func newBPEModel(m modelFile, vocab *vocabulary) (model, error) {
 	b := &bpe{unk: noSymbol, cache: newWordCache(), contents: vocab.contents(), ids: vocab.modelIDs()}
 	if err := decodeStrict(m.small, &b.file); err != nil {
 		return nil, under("model", err)
+	}
+	for key, affix := range map[string]string{
+		"continuing_subword_prefix": b.file.prefix(), "end_of_word_suffix": b.file.suffix(),
+	} {
+		if len(affix) > maxAffix {
+			return nil, fmt.Errorf("model.%s: %.40q... has %d bytes, the limit is %d", key, affix, len(affix), maxAffix)
+		}
 	}
 	if d := b.file.Dropout; d != nil && *d != 0 {
 		return nil, &UnsupportedError{"model.dropout", fmt.Sprint(*d), []string{"null", "0: it makes the result random"}}

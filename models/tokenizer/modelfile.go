@@ -75,8 +75,11 @@ func (m *modelFile) readVocab(r *jsonReader) error {
 	if r.peek() != '[' {
 		return r.object(func(content string) error {
 			id, err := r.id()
+			if err != nil {
+				return fmt.Errorf("token %.80q: %w", content, err)
+			}
 			m.tokens = append(m.tokens, vocabItem{content, id})
-			return err
+			return nil
 		})
 	}
 	m.scores = []float64{}

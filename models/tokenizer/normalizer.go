@@ -221,6 +221,9 @@ func strip(p piece, m *meter, left, right bool) (piece, error) {
 
 // lowercase is the mapping of Unicode without regard to context. Only U+0130 becomes two characters.
 func lowercase(p piece, m *meter) (piece, error) {
+	if p.keeps(lower) {
+		return p, m.step(len(p.text))
+	}
 	w := p.rewrite(m)
 	for i := 0; i < len(p.text); {
 		r, size := decodeRune(p.text[i:])

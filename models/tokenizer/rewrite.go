@@ -100,6 +100,9 @@ func (w *rewriter) drop(n int) {
 
 // mapRunes replaces each character by what f returns for it, or drops it if that is negative.
 func (p piece) mapRunes(m *meter, f func(rune) rune) (piece, error) {
+	if p.keeps(f) {
+		return p, m.step(len(p.text))
+	}
 	w := p.rewrite(m)
 	for i := 0; i < len(p.text); {
 		r, size := decodeRune(p.text[i:])
@@ -111,6 +114,21 @@ func (p piece) mapRunes(m *meter, f func(rune) rune) (piece, error) {
 		w.replace(r)
 	}
 	return w.changed()
+}
+
+// keeps is whether f changes nothing, so that p need not be written anew.
+func (p piece) keeps(f func(rune) rune) bool {
+	if p.startsInserted() {
+		return false
+	}
+	for i := 0; i < len(p.text); {
+		r, size := decodeRune(p.text[i:])
+		if f(r) != r {
+			return false
+		}
+		i += size
+	}
+	return true
 }
 
 // filter keeps the characters that keep says.

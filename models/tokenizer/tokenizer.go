@@ -88,12 +88,16 @@ func Load(path string) (*Tokenizer, error) {
 		return nil, fmt.Errorf("tokenizer: %w", err)
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && info.Size() > maxFile {
+		return nil, fmt.Errorf("tokenizer: %s: the file has %d bytes, the limit is %d; is it a tokenizer.json?", path, info.Size(), maxFile)
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer: %w", err)
 	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("tokenizer: %s: file has more than %d bytes; is it a tokenizer.json?", path, maxFile)
+	if len(data) > maxFile { // a pipe has no size
+		return nil, fmt.Errorf("tokenizer: %s: more than %d bytes; is it a tokenizer.json?", path, maxFile)
 	}
 	return Parse(data, path)
 }
