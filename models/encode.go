@@ -45,9 +45,10 @@ const maxEncoded = 1 << 22
 // encode returns the tokens of a text. It ends with an error where there are far more of them than
 // the model can take; those who ask for a few too many say so with their number.
 func (m *Model) encode(text string, addSpecials bool) ([]tokenizer.Encoded, error) {
-	limit := maxEncoded
+	limit, takes := maxEncoded, "tokens are kept in memory"
 	if context := m.spec.Context; context > 0 {
 		limit = min(limit, 4*context+1<<16)
+		takes = fmt.Sprintf("the context of the model is %d", context)
 	}
 	var encoded []tokenizer.Encoded
 	for e, err := range m.tokenizer.Each(text, addSpecials) {
@@ -55,8 +56,8 @@ func (m *Model) encode(text string, addSpecials bool) ([]tokenizer.Encoded, erro
 			return nil, fmt.Errorf("models: %s: %w", m.info.Name, err)
 		}
 		if len(encoded) == limit {
-			return nil, fmt.Errorf("models: %s: the text of %d bytes has more than %d tokens, the first of them up to byte %d; "+
-				"the context of the model is %d: give a shorter text", m.info.Name, len(text), limit, encoded[limit-1].End, m.spec.Context)
+			return nil, fmt.Errorf("models: %s: the text of %d bytes has %d tokens up to byte %d alone, and %s: give a shorter text",
+				m.info.Name, len(text), limit, encoded[limit-1].End, takes)
 		}
 		encoded = append(encoded, e)
 	}

@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -157,5 +160,39 @@ func TestTokenizeRefusals(t *testing.T) {
 	status, stdout, stderr := execute(t, "\"a\"\n\"b\"\nc\n\"d\"", in...)
 	if status != statusError || strings.Count(stdout, "\n") != 2 || !strings.Contains(stderr, "standard input line 3: ") {
 		t.Errorf("status %d, %q, %q", status, stdout, stderr)
+	}
+}
+
+// TestTokenizeMemory: a long line takes a few bytes for each of its own, also where each of them is a
+// token. Tokens were kept whole once, at 300 bytes each.
+func TestTokenizeMemory(t *testing.T) {
+	const size = 4 << 20
+	for _, c := range []struct{ kind, word string }{{"gpt2", "the keys "}, {"gpt2", "~ x "}, {"bert_cased", "a b ! "}, {"llama3", "x9 "}} {
+		input := string(mustJSON(t, strings.Repeat(c.word, size/len(c.word)))) + "\n"
+		p := &program{stdin: strings.NewReader(input), stdout: io.Discard}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := p.tokenize(t.Context(), filepath.Join(tokenizers, c.kind+".json"), true); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		if made := after.TotalAlloc - before.TotalAlloc; made > 25*size {
+			t.Errorf("%s: a line of %d bytes took %d MiB in all", c.kind, size, made>>20)
+		} else {
+			t.Logf("%s: %d MiB in all", c.kind, made>>20)
+		}
+	}
+}
+
+// TestTokenizeStops: a long line ends when the command is to end.
+func TestTokenizeStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	tok, err := tokenizer.Load(filepath.Join(tokenizers, "gpt2.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tokenize(ctx, tok, strings.Repeat("a b ", 1<<16), true); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
 	}
 }

@@ -39,8 +39,8 @@ func newAddedTokens(tokens []addedToken, n normalizers) (*addedTokens, error) {
 		seen[t.Content] = true
 		total += len(t.Content)
 	}
-	m := newMeter(total) // one budget for all of them: a file may have 100000
-	m.maxSteps = smallSteps + addedSteps*total
+	// One budget of steps for all of them, as a file may have 100000, and one of bytes for each.
+	m := &meter{maxSteps: smallSteps + addedSteps*total, maxGrown: 8 * maxAddedLen}
 	for i, t := range tokens {
 		if t.Special {
 			a.special[t.Content] = true
@@ -49,6 +49,7 @@ func newAddedTokens(tokens []addedToken, n normalizers) (*addedTokens, error) {
 			plain = append(plain, trieItem{t.Content, int32(i)})
 			continue
 		}
+		m.input, m.grown = len(t.Content), 0
 		p, err := n.normalize(piece{text: t.Content, input: t.Content}, m)
 		if err != nil {
 			return nil, fmt.Errorf("added_tokens: token %.80q: %w", t.Content, err)
