@@ -19,7 +19,7 @@ const maxAddedLen = 1024
 
 // addedSteps is how many steps the normalizer may take for a byte of the added tokens. A normalizer of
 // ten parts takes about 30.
-const addedSteps = 128
+const addedSteps = 64
 
 // newAddedTokens takes the added tokens of a file and its normalizer.
 func newAddedTokens(tokens []addedToken, n normalizers) (*addedTokens, error) {
