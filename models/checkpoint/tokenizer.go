@@ -70,7 +70,8 @@ func (d *Dir) addSpecial(tokens map[string]string, file string, values map[strin
 		}
 		text, ok := value.(string)
 		if !ok {
-			return fmt.Errorf("checkpoint: %s: %s is neither text nor an object with a text named content, but %s",
+			return fmt.Errorf("checkpoint: %s: %s is neither text nor an object with a text "+
+				"named content, but %s",
 				d.path(file), key, jsonShort(values[key]))
 		}
 		tokens[key] = text
@@ -155,7 +156,8 @@ func (d *Dir) configTemplates() (map[string]string, error) {
 			name, named := object["name"].(string)
 			text, ok := object["template"].(string)
 			if !named || !ok {
-				return nil, fmt.Errorf("checkpoint: %s: chat_template[%d] has no name or no template: it is %s",
+				return nil, fmt.Errorf("checkpoint: %s: chat_template[%d] has no name or no "+
+					"template: it is %s",
 					d.path(tokenizerConfigFile), i, jsonShort(v))
 			}
 			templates[name] = text
