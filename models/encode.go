@@ -56,7 +56,8 @@ func (m *Model) encode(text string, addSpecials bool) ([]tokenizer.Encoded, erro
 			return nil, fmt.Errorf("models: %s: %w", m.info.Name, err)
 		}
 		if len(encoded) == limit {
-			return nil, fmt.Errorf("models: %s: the text of %d bytes has %d tokens up to byte %d alone, and %s: give a shorter text",
+			return nil, fmt.Errorf("models: %s: the text of %d bytes has %d tokens up to byte "+
+				"%d alone, and %s: give a shorter text",
 				m.info.Name, len(text), limit, encoded[limit-1].End, takes)
 		}
 		encoded = append(encoded, e)

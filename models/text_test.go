@@ -232,19 +232,22 @@ func TestWithMaxMemory(t *testing.T) {
 	}
 }
 
-// TestEncodeLong: a text that is far too long is refused before all of it is tokenized. The embedded
+// TestEncodeLong: a text that is far too long is refused before all of it is tokenized. The
+// embedded
 // model sets no limit; what bounds it is the memory for tokens.
 func TestEncodeLong(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tokens, err := m.Encode(strings.Repeat("the key ", 5000), trace.SpecialsOff); err != nil || len(tokens) < 10_000 {
+	if tokens, err := m.Encode(strings.Repeat("the key ", 5000),
+		trace.SpecialsOff); err != nil || len(tokens) < 10_000 {
 		t.Errorf("a text of 10000 words: %d tokens, error %v", len(tokens), err)
 	}
 	const size = 24 << 20
 	_, err = m.Encode(strings.Repeat("~ ", size/2), trace.SpecialsOff)
-	if err == nil || !strings.Contains(err.Error(), "the text of 25165824 bytes has 4194304 tokens up to byte ") ||
+	if err == nil || !strings.Contains(err.Error(),
+		"the text of 25165824 bytes has 4194304 tokens up to byte ") ||
 		!strings.Contains(err.Error(), "give a shorter text") {
 		t.Errorf("a text of 24 MiB: error %v", err)
 	}

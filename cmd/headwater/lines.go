@@ -51,7 +51,8 @@ func readLine(b *bufio.Reader, text []byte) ([]byte, error) {
 	for {
 		piece, err := b.ReadSlice('\n')
 		if len(text)+len(piece) > maxLine {
-			return text, fmt.Errorf("it has more than %d bytes, the limit is %d (%d MiB); split it into lines",
+			return text, fmt.Errorf("it has more than %d bytes, the limit is %d (%d MiB); split "+
+				"it into lines",
 				maxLine, maxLine, maxLine>>20)
 		}
 		text = append(text, piece...)

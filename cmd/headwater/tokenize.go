@@ -98,7 +98,8 @@ type tokenized struct {
 	ids, offsets packed
 }
 
-// packed are numbers, each in as few bytes as it needs. They are in blocks, so that they never move.
+// packed are numbers, each in as few bytes as it needs. They are in blocks, so that they never
+// move.
 type packed struct {
 	blocks [][]byte
 }
@@ -133,7 +134,8 @@ func (p *packed) all() iter.Seq[int] {
 	}
 }
 
-func tokenize(ctx context.Context, t *tokenizer.Tokenizer, text string, specials bool) (tokenized, error) {
+func tokenize(ctx context.Context, t *tokenizer.Tokenizer, text string, specials bool) (tokenized,
+	error) {
 	var r tokenized
 	last, n := 0, 0
 	for e, err := range t.Each(text, specials) {
@@ -151,7 +153,8 @@ func tokenize(ctx context.Context, t *tokenizer.Tokenizer, text string, specials
 	return r, nil
 }
 
-// write writes a line {"ids":[...],"offsets":[[b,e],...]}. Errors of the buffered writer stay with it.
+// write writes a line {"ids":[...],"offsets":[[b,e],...]}. Errors of the buffered writer stay with
+// it.
 func (r *tokenized) write(w *bufio.Writer) error {
 	var text []byte
 	separator := `{"ids":[`

@@ -163,16 +163,19 @@ func TestTokenizeRefusals(t *testing.T) {
 	}
 }
 
-// TestTokenizeMemory: a long line takes a few bytes for each of its own, also where each of them is a
+// TestTokenizeMemory: a long line takes a few bytes for each of its own, also where each of them is
+// a
 // token. Tokens were kept whole once, at 300 bytes each.
 func TestTokenizeMemory(t *testing.T) {
 	const size = 4 << 20
-	for _, c := range []struct{ kind, word string }{{"gpt2", "the keys "}, {"gpt2", "~ x "}, {"bert_cased", "a b ! "}, {"llama3", "x9 "}} {
+	for _, c := range []struct{ kind, word string }{{"gpt2", "the keys "}, {"gpt2", "~ x "},
+		{"bert_cased", "a b ! "}, {"llama3", "x9 "}} {
 		input := string(mustJSON(t, strings.Repeat(c.word, size/len(c.word)))) + "\n"
 		p := &program{stdin: strings.NewReader(input), stdout: io.Discard}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if err := p.tokenize(t.Context(), filepath.Join(tokenizers, c.kind+".json"), true); err != nil {
+		if err := p.tokenize(t.Context(), filepath.Join(tokenizers, c.kind+".json"),
+			true); err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)
@@ -192,7 +195,8 @@ func TestTokenizeStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tokenize(ctx, tok, strings.Repeat("a b ", 1<<16), true); !errors.Is(err, context.Canceled) {
+	if _, err := tokenize(ctx, tok, strings.Repeat("a b ", 1<<16), true); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 }

@@ -17,7 +17,8 @@ type addedTokens struct {
 // maxAddedLen is the length of the longest added token, in bytes. It bounds the time that looking for them takes.
 const maxAddedLen = 1024
 
-// addedSteps is how many steps the normalizer may take for a byte of the added tokens. A normalizer of
+// addedSteps is how many steps the normalizer may take for a byte of the added tokens. A normalizer
+// of
 // ten parts takes about 30.
 const addedSteps = 64
 
@@ -32,7 +33,8 @@ func newAddedTokens(tokens []addedToken, n normalizers) (*addedTokens, error) {
 		case t.Content == "":
 			return nil, fmt.Errorf("added_tokens: token %d is empty; remove it", t.ID)
 		case len(t.Content) > maxAddedLen:
-			return nil, fmt.Errorf("added_tokens: token %d (%.40q...) has %d bytes, the limit is %d", t.ID, t.Content, len(t.Content), maxAddedLen)
+			return nil, fmt.Errorf("added_tokens: token %d (%.40q...) has %d bytes, the limit "+
+				"is %d", t.ID, t.Content, len(t.Content), maxAddedLen)
 		case seen[t.Content]:
 			return nil, fmt.Errorf("added_tokens: token %.80q is there twice", t.Content)
 		}
@@ -56,13 +58,15 @@ func newAddedTokens(tokens []addedToken, n normalizers) (*addedTokens, error) {
 		}
 		content := p.text
 		if len(content) > 4*maxAddedLen {
-			return nil, fmt.Errorf("added_tokens: token %.80q has %d bytes when normalised, the limit is %d", t.Content, len(content), 4*maxAddedLen)
+			return nil, fmt.Errorf("added_tokens: token %.80q has %d bytes when normalised, the "+
+				"limit is %d", t.Content, len(content), 4*maxAddedLen)
 		}
 		if content != t.Content {
 			a.spelled[int(t.ID)] = content
 		}
 		if content == "" { // Hugging Face finds it between all bytes then, and may crash
-			return nil, fmt.Errorf("added_tokens: normalisation leaves nothing of token %.80q; set normalized to false", t.Content)
+			return nil, fmt.Errorf("added_tokens: normalisation leaves nothing of token %.80q; "+
+				"set normalized to false", t.Content)
 		}
 		normalized = append(normalized, trieItem{content, int32(i)})
 	}
@@ -70,7 +74,8 @@ func newAddedTokens(tokens []addedToken, n normalizers) (*addedTokens, error) {
 	return a, nil
 }
 
-// matcher finds the leftmost token and of those the longest. Of two tokens with one content the later is found (there it
+// matcher finds the leftmost token and of those the longest. Of two tokens with one content the
+// later is found (there it
 // is a matter of chance).
 type matcher struct {
 	trie   *trie // the ids are places in tokens

@@ -217,7 +217,8 @@ func pad(batch []Encoding, p Padding) error {
 		total += max(length-len(e.Tokens), 0) // below 2^20 each
 	}
 	if most := max(maxPadding, maxPaddingInput*len(batch)); total > most {
-		return fmt.Errorf("%d inputs padded to length %d have %d tokens of padding, the limit is %d; pad to a smaller length",
+		return fmt.Errorf("%d inputs padded to length %d have %d tokens of padding, the limit "+
+			"is %d; pad to a smaller length",
 			len(batch), length, total, most)
 	}
 	for i := range batch {

@@ -53,14 +53,16 @@ func (m *bpe) tokenize(w *encodeWork, word piece) error {
 	return nil
 }
 
-// maxWord is the length of the longest word, in bytes. BPE and Unigram need about 50 bytes of memory
+// maxWord is the length of the longest word, in bytes. BPE and Unigram need about 50 bytes of
+// memory
 // for each byte of a word. Only a text without white space has such words, or one that a file does
 // not split.
 const maxWord = 8 << 20
 
 // errWord is the error for a word that is too long.
 func errWord(word string) error {
-	return fmt.Errorf("the text has a word of %d bytes, %.40q..., the limit is %d; split the text, "+
+	return fmt.Errorf("the text has a word of %d bytes, %.40q..., the limit is %d; split the "+
+		"text, "+
 		"or let the pre_tokenizer of tokenizer.json split it", len(word), word, maxWord)
 }
 

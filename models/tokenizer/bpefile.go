@@ -34,7 +34,8 @@ func (f bpeFile) suffix() string {
 	return *f.EndOfWordSuffix
 }
 
-// maxAffix is the length of the longest prefix and suffix of symbols, in bytes. Each character of a word
+// maxAffix is the length of the longest prefix and suffix of symbols, in bytes. Each character of a
+// word
 // is looked up with them.
 const maxAffix = 64
 
@@ -48,7 +49,8 @@ func newBPEModel(m modelFile, vocab *vocabulary) (model, error) {
 		"continuing_subword_prefix": b.file.prefix(), "end_of_word_suffix": b.file.suffix(),
 	} {
 		if len(affix) > maxAffix {
-			return nil, fmt.Errorf("model.%s: %.40q... has %d bytes, the limit is %d", key, affix, len(affix), maxAffix)
+			return nil, fmt.Errorf("model.%s: %.40q... has %d bytes, the limit is %d", key, affix,
+				len(affix), maxAffix)
 		}
 	}
 	if d := b.file.Dropout; d != nil && *d != 0 {

@@ -42,7 +42,8 @@ func (t *Tokenizer) decode(ids []int, skipSpecials, raw bool) (string, error) {
 			continue
 		}
 		if n += len(content); n > maxDecoded+maxTokenBytes*len(ids) {
-			return "", fmt.Errorf("tokenizer: the tokens of %d ids spell more than %d bytes; decode fewer at a time",
+			return "", fmt.Errorf("tokenizer: the tokens of %d ids spell more than %d bytes; "+
+				"decode fewer at a time",
 				len(ids), maxDecoded+maxTokenBytes*len(ids))
 		}
 		tokens = append(tokens, content)
@@ -62,7 +63,8 @@ const (
 
 // TokenText returns what token id spells in the middle of a text, in raw bytes: a part of a character is possible, so it
 // need not be valid UTF-8. Where the decoder puts spaces between words, one is in front. A control token spells its name.
-// It is empty for an id outside the vocabulary, and the name of the token where the decoder makes too
+// It is empty for an id outside the vocabulary, and the name of the token where the decoder makes
+// too
 // much work of it.
 func (t *Tokenizer) TokenText(id int) string {
 	if !t.vocab.has(id) {

@@ -215,7 +215,8 @@ func (c ctc) spell(token string, m *meter) (string, bool, error) {
 		if err := m.step(len(cleanups) * len(token)); err != nil {
 			return "", false, err
 		}
-		token = strings.ReplaceAll(cleanup(token), *c.WordDelimiter, " ") // at most 1 more for each byte, and 1
+		token = strings.ReplaceAll(cleanup(token), *c.WordDelimiter,
+			" ") // at most 1 more for each byte, and 1
 	}
 	return token, false, nil
 }

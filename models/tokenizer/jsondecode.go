@@ -114,7 +114,8 @@ func (r *jsonReader) not(want string) error {
 // short is a JSON value for an error, cut if it is long.
 func short(raw []byte) string {
 	const most = 60
-	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(raw[:min(len(raw), 4*most)]), "?")), " ")
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(raw[:min(len(raw), 4*most)]),
+		"?")), " ")
 	if runes := []rune(text); len(runes) > most || len(raw) > 4*most {
 		text = string(runes[:min(len(runes), most)]) + "..."
 	}
@@ -166,7 +167,8 @@ func (r *jsonReader) fields(v reflect.Value) error {
 			}
 			known = append(known, name)
 		}
-		return fmt.Errorf("unknown field %s (known are %s)", strconv.Quote(cutKey(key)), strings.Join(known, ", "))
+		return fmt.Errorf("unknown field %s (known are %s)", strconv.Quote(cutKey(key)),
+			strings.Join(known, ", "))
 	})
 }
 
@@ -197,13 +199,15 @@ func (r *jsonReader) numberInto(v reflect.Value) error {
 	case reflect.Int:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return fmt.Errorf("%.40s is not a whole number from %d to %d", text, int64(-1<<63), int64(1<<63-1))
+			return fmt.Errorf("%.40s is not a whole number from %d to %d", text, int64(-1<<63),
+				int64(1<<63-1))
 		}
 		v.SetInt(n)
 	case reflect.Uint, reflect.Uint32:
 		n, err := strconv.ParseUint(text, 10, v.Type().Bits())
 		if err != nil {
-			return fmt.Errorf("%.40s is not a whole number from 0 to %d", text, uint64(1)<<(v.Type().Bits()-1)-1+uint64(1)<<(v.Type().Bits()-1))
+			return fmt.Errorf("%.40s is not a whole number from 0 to %d", text,
+				uint64(1)<<(v.Type().Bits()-1)-1+uint64(1)<<(v.Type().Bits()-1))
 		}
 		v.SetUint(n)
 	default:
@@ -256,7 +260,8 @@ func kindOf(raw json.RawMessage) string {
 	return kind
 }
 
-// loneSurrogate is whether a JSON string, with its quotes, has half of a character written as \uD800
+// loneSurrogate is whether a JSON string, with its quotes, has half of a character written as
+// \uD800
 // to \uDFFF. The reference refuses it; encoding/json would make U+FFFD of each.
 func loneSurrogate(quoted []byte) (string, bool) {
 	for i := 0; i < len(quoted); i++ {

@@ -94,11 +94,13 @@ func (r *jsonReader) string() (string, error) {
 			}
 			quoted := r.data[begin-1 : r.at]
 			if half, ok := loneSurrogate(quoted); ok {
-				return "", fmt.Errorf("byte %d of the JSON: %s in a string is half of a character; write both halves", begin, half)
+				return "", fmt.Errorf("byte %d of the JSON: %s in a string is half of a "+
+					"character; write both halves", begin, half)
 			}
 			var s string
 			if json.Unmarshal(quoted, &s) != nil {
-				return "", fmt.Errorf("byte %d of the JSON: the string %s has a backslash that means nothing", begin, short(quoted))
+				return "", fmt.Errorf("byte %d of the JSON: the string %s has a backslash that "+
+					"means nothing", begin, short(quoted))
 			}
 			return s, nil
 		case c == '\\':
@@ -120,7 +122,8 @@ func (r *jsonReader) number() (string, error) {
 	}
 	text := r.data[begin:r.at]
 	if !json.Valid(text) || len(text) == 0 {
-		return "", fmt.Errorf("byte %d of the JSON: %s is not a number", begin, short(r.data[begin:min(len(r.data), begin+20)]))
+		return "", fmt.Errorf("byte %d of the JSON: %s is not a number", begin,
+			short(r.data[begin:min(len(r.data), begin+20)]))
 	}
 	return string(text), nil
 }
@@ -217,7 +220,9 @@ func sections(data []byte, large map[string]func(*jsonReader) error) (small []by
 			return err
 		}
 		if key != "added_tokens" && len(value) > maxSection {
-			return under(cutKey(key), fmt.Errorf("%d bytes, the limit is %d; is this a tokenizer.json?", len(value), maxSection))
+			return under(cutKey(key),
+				fmt.Errorf("%d bytes, the limit is %d; is this a tokenizer.json?", len(value),
+					maxSection))
 		}
 		name, err := marshal(key)
 		if err != nil {

@@ -84,7 +84,8 @@ func errTextSize(n int) error {
 	return fmt.Errorf("the text has %d bytes, the limit is %d; split it", n, maxText)
 }
 
-// tokenMeter is the budget to spell a token of n bytes. It is small: there may be one for each token
+// tokenMeter is the budget to spell a token of n bytes. It is small: there may be one for each
+// token
 // of a text.
 func tokenMeter(n int) *meter {
 	return &meter{input: n, maxGrown: 1<<10 + maxGrowth*n, maxSteps: 1<<13 + maxSteps*n}
@@ -97,7 +98,8 @@ func (m *meter) grow(n int) error {
 	}
 	m.grown += n
 	if m.grown > m.maxGrown {
-		return &LimitError{What: "bytes put into it", Value: m.grown, Limit: m.maxGrown, Input: m.input}
+		return &LimitError{What: "bytes put into it", Value: m.grown, Limit: m.maxGrown,
+			Input: m.input}
 	}
 	return nil
 }

@@ -28,16 +28,21 @@ var grownTexts = []struct {
 	part       string // that the error names
 }{
 	{"nine times ten", "bert_cased", []string{"normalizer", sequence("normalizers",
-		times(9, `{"type":"Replace","pattern":{"String":"a"},"content":"aaaaaaaaaa"}`))}, "(Replace)"},
+		times(9,
+			`{"type":"Replace","pattern":{"String":"a"},"content":"aaaaaaaaaa"}`))}, "(Replace)"},
 	{"at every place", "bert_cased", []string{"normalizer", sequence("normalizers",
-		times(9, `{"type":"Replace","pattern":{"Regex":""},"content":"aaaaaaaaaa"}`))}, "(Replace)"},
+		times(9,
+			`{"type":"Replace","pattern":{"Regex":""},"content":"aaaaaaaaaa"}`))}, "(Replace)"},
 	{"between all characters", "gpt2", []string{"normalizer", sequence("normalizers",
-		times(9, `{"type":"Replace","pattern":{"String":""},"content":"aaaaaaaaaa"}`))}, "(Replace)"},
+		times(9,
+			`{"type":"Replace","pattern":{"String":""},"content":"aaaaaaaaaa"}`))}, "(Replace)"},
 	{"a large replacement", "gpt2", []string{"normalizer",
-		`{"type":"Replace","pattern":{"String":""},"content":"` + strings.Repeat("a", 1<<20) + `"}`}, "normalizer (Replace)"},
+		`{"type":"Replace","pattern":{"String":""},"content":"` + strings.Repeat("a",
+			1<<20) + `"}`}, "normalizer (Replace)"},
 	{"prefixes", "gpt2", []string{"normalizer", sequence("normalizers",
 		times(200, `{"type":"Prepend","prepend":"`+strings.Repeat("b", 1000)+`"}`))}, "(Prepend)"},
-	{"doubled bytes", "gpt2", []string{"normalizer", sequence("normalizers", times(200, `{"type":"ByteLevel"}`))}, "(ByteLevel)"},
+	{"doubled bytes", "gpt2", []string{"normalizer", sequence("normalizers", times(200,
+		`{"type":"ByteLevel"}`))}, "(ByteLevel)"},
 	{"doubled pieces", "gpt2", []string{"pre_tokenizer", sequence("pretokenizers", times(100,
 		`{"type":"Metaspace","replacement":"a","prepend_scheme":"always"},{"type":"Metaspace","replacement":"b","prepend_scheme":"always"}`))},
 		"(Metaspace)"},
@@ -61,13 +66,15 @@ func TestGrownTexts(t *testing.T) {
 			if !errors.As(err, &limit) || !errors.Is(err, ErrLimit) {
 				t.Fatalf("error %v, want a LimitError", err)
 			}
-			if !strings.Contains(limit.Part, c.part) || limit.Value <= limit.Limit || limit.Input != 27 {
+			if !strings.Contains(limit.Part,
+				c.part) || limit.Value <= limit.Limit || limit.Input != 27 {
 				t.Errorf("error %+v, want one of %s", limit, c.part)
 			}
 			if made := after.TotalAlloc - before.TotalAlloc; made > 50<<20 {
 				t.Errorf("it took %d MiB", made>>20)
 			}
-			if _, again := tok.Encode("a banana and another banana", true); again == nil || again.Error() != err.Error() {
+			if _, again := tok.Encode("a banana and another banana",
+				true); again == nil || again.Error() != err.Error() {
 				t.Errorf("errors %v and %v differ", err, again)
 			}
 			t.Log(err)
@@ -78,11 +85,17 @@ func TestGrownTexts(t *testing.T) {
 // TestGrownDecoded decodes where the decoder makes gigabytes of a few ids.
 func TestGrownDecoded(t *testing.T) {
 	for _, c := range []struct{ name, decoder, part string }{
-		{"replaced", sequence("decoders", times(9, `{"type":"Replace","pattern":{"String":"a"},"content":"aaaaaaaaaa"}`)), "(Replace)"},
-		{"doubled", sequence("decoders", times(200, `{"type":"BPEDecoder","suffix":""}`)), "(BPEDecoder)"},
-		{"spaced", sequence("decoders", times(200, `{"type":"CTC","pad_token":"x","word_delimiter_token":"","cleanup":true}`)), "(CTC)"},
-		{"a large replacement", `{"type":"Replace","pattern":{"String":""},"content":"` + strings.Repeat("a", 1<<20) + `"}`, "decoder (Replace)"},
-		{"a pattern without end", `{"type":"Replace","pattern":{"Regex":"((a|aa|.)*)*!"},"content":"b"}`, "decoder (Replace)"},
+		{"replaced", sequence("decoders", times(9,
+			`{"type":"Replace","pattern":{"String":"a"},"content":"aaaaaaaaaa"}`)), "(Replace)"},
+		{"doubled", sequence("decoders", times(200, `{"type":"BPEDecoder","suffix":""}`)),
+			"(BPEDecoder)"},
+		{"spaced", sequence("decoders", times(200,
+			`{"type":"CTC","pad_token":"x","word_delimiter_token":"","cleanup":true}`)), "(CTC)"},
+		{"a large replacement",
+			`{"type":"Replace","pattern":{"String":""},"content":"` + strings.Repeat("a",
+				1<<20) + `"}`, "decoder (Replace)"},
+		{"a pattern without end",
+			`{"type":"Replace","pattern":{"Regex":"((a|aa|.)*)*!"},"content":"b"}`, "decoder (Replace)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tok := edited(t, "gpt2", "decoder", c.decoder, "added_tokens",
@@ -97,12 +110,15 @@ func TestGrownDecoded(t *testing.T) {
 			}
 		})
 	}
-	tok := edited(t, "gpt2", "added_tokens", `[{"id":0,"content":"<|endoftext|>"},{"id":1200,"content":"`+strings.Repeat("a", 1024)+`"}]`)
+	tok := edited(t, "gpt2", "added_tokens",
+		`[{"id":0,"content":"<|endoftext|>"},{"id":1200,"content":"`+strings.Repeat("a",
+			1024)+`"}]`)
 	ids := make([]int, 100_000)
 	for i := range ids {
 		ids[i] = 1200
 	}
-	if _, err := tok.Decode(ids, true); err == nil || !strings.Contains(err.Error(), "decode fewer") {
+	if _, err := tok.Decode(ids, true); err == nil || !strings.Contains(err.Error(),
+		"decode fewer") {
 		t.Errorf("Decode of 100000 long tokens: error %v", err)
 	}
 }
@@ -131,7 +147,8 @@ func TestRoomForTexts(t *testing.T) {
 // TestTooManyParts has files that are refused when they are read.
 func TestTooManyParts(t *testing.T) {
 	nested := func(list, inner string, n int) string {
-		return strings.Repeat(`{"type":"Sequence","`+list+`":[`, n) + inner + strings.Repeat("]}", n)
+		return strings.Repeat(`{"type":"Sequence","`+list+`":[`, n) + inner + strings.Repeat("]}",
+			n)
 	}
 	ids, names := times(2000, "0"), times(2000, `"x"`)
 	for _, c := range []struct {
@@ -139,21 +156,31 @@ func TestTooManyParts(t *testing.T) {
 		keyValue []string
 		want     string
 	}{
-		{"normalizers", []string{"normalizer", sequence("normalizers", times(1000, `{"type":"NFC"}`))}, "normalizer: 257 parts, the limit is 256"},
-		{"pre-tokenizers", []string{"pre_tokenizer", sequence("pretokenizers", times(1000, `{"type":"Whitespace"}`))}, "pre_tokenizer: 257 parts"},
-		{"decoders", []string{"decoder", sequence("decoders", times(1000, `{"type":"Fuse"}`))}, "decoder: 257 parts"},
+		{"normalizers", []string{"normalizer", sequence("normalizers", times(1000,
+			`{"type":"NFC"}`))}, "normalizer: 257 parts, the limit is 256"},
+		{"pre-tokenizers", []string{"pre_tokenizer", sequence("pretokenizers", times(1000,
+			`{"type":"Whitespace"}`))}, "pre_tokenizer: 257 parts"},
+		{"decoders", []string{"decoder", sequence("decoders", times(1000, `{"type":"Fuse"}`))},
+			"decoder: 257 parts"},
 		{"post-processors", []string{"post_processor", sequence("processors",
-			times(1000, `{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true}`))}, "post_processor: 257 parts"},
-		{"many in each of many", []string{"normalizer", sequence("normalizers", times(100, sequence("normalizers", times(100, `{"type":"NFC"}`))))},
+			times(1000,
+				`{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true}`))}, "post_processor: 257 parts"},
+		{"many in each of many", []string{"normalizer", sequence("normalizers", times(100,
+			sequence("normalizers", times(100, `{"type":"NFC"}`))))},
 			"normalizer: 300 parts"},
-		{"deep", []string{"normalizer", nested("normalizers", `{"type":"NFC"}`, 100)}, "more than 8 deep"},
+		{"deep", []string{"normalizer", nested("normalizers", `{"type":"NFC"}`, 100)},
+			"more than 8 deep"},
 		{"very deep", []string{"normalizer", nested("normalizers", "", 5000)}, "more than 8 deep"},
-		{"control tokens", []string{"post_processor", `{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x","type_id":0}}],
+		{"control tokens", []string{"post_processor",
+			`{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x","type_id":0}}],
 			"pair":[],"special_tokens":{"x":{"id":"x","ids":[` + ids + `],"tokens":[` + names + `]}}}`}, "has 2000 ids, the limit is 1024"},
-		{"a long token", []string{"model.vocab", `{"` + strings.Repeat("a", 5000) + `":0}`, "model.merges", "[]", "added_tokens", "[]"},
+		{"a long token", []string{"model.vocab", `{"` + strings.Repeat("a", 5000) + `":0}`,
+			"model.merges", "[]", "added_tokens", "[]"},
 			"has 5000 bytes, the limit is 4096"},
-		{"a long prefix", []string{"model.continuing_subword_prefix", `"` + strings.Repeat("a", 100) + `"`}, "has 100 bytes, the limit is 64"},
-		{"a long section", []string{"decoder", `{"type":"` + strings.Repeat("a", maxSection) + `"}`}, "decoder: 8388619 bytes, the limit is 8388608"},
+		{"a long prefix", []string{"model.continuing_subword_prefix", `"` + strings.Repeat("a",
+			100) + `"`}, "has 100 bytes, the limit is 64"},
+		{"a long section", []string{"decoder", `{"type":"` + strings.Repeat("a",
+			maxSection) + `"}`}, "decoder: 8388619 bytes, the limit is 8388608"},
 	} {
 		_, err := Parse(editedFile(t, "gpt2", c.keyValue...), "some.json")
 		if err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 1000 {
@@ -161,13 +188,16 @@ func TestTooManyParts(t *testing.T) {
 		}
 	}
 	for _, length := range []string{"4294967295", "1048577"} {
-		tok := edited(t, "gpt2", "padding", `{"strategy":{"Fixed":`+length+`},"direction":"Left","pad_id":0,"pad_type_id":0,"pad_token":"x"}`)
-		if _, err := tok.EncodeBatch([]Input{{Text: "a"}}, BatchOptions{}); err == nil || !strings.Contains(err.Error(), "padding: length "+length) {
+		tok := edited(t, "gpt2", "padding",
+			`{"strategy":{"Fixed":`+length+`},"direction":"Left","pad_id":0,"pad_type_id":0,"pad_token":"x"}`)
+		if _, err := tok.EncodeBatch([]Input{{Text: "a"}},
+			BatchOptions{}); err == nil || !strings.Contains(err.Error(), "padding: length "+length) {
 			t.Errorf("padded to %s: error %v", length, err)
 		}
 	}
 	many := make([]Input, 600)
-	_, err := load(t, "gpt2.json").EncodeBatch(many, BatchOptions{Padding: &Padding{Length: 1 << 20}})
+	_, err := load(t, "gpt2.json").EncodeBatch(many,
+		BatchOptions{Padding: &Padding{Length: 1 << 20}})
 	if err == nil || !strings.Contains(err.Error(), "600 inputs padded to length 1048576") {
 		t.Errorf("600 inputs padded: error %v", err)
 	}
@@ -178,7 +208,8 @@ func TestLongWordRefused(t *testing.T) {
 	text := strings.Repeat("a", maxWord+1)
 	for _, kind := range []string{"gpt2", "unigram"} {
 		_, err := load(t, kind+".json").Encode(text, true)
-		if err == nil || len(err.Error()) > 400 || !strings.Contains(err.Error(), "bytes") || !strings.Contains(err.Error(), "the limit is 8388608") {
+		if err == nil || len(err.Error()) > 400 || !strings.Contains(err.Error(),
+			"bytes") || !strings.Contains(err.Error(), "the limit is 8388608") {
 			t.Errorf("%s: error %.400v", kind, err)
 		}
 	}
@@ -189,14 +220,21 @@ func TestLongWordRefused(t *testing.T) {
 func TestJSONErrors(t *testing.T) {
 	long := `"` + strings.Repeat("x", 5000) + `"`
 	for _, c := range []struct{ name, file, want string }{
-		{"a list for a text", string(editedFile(t, "gpt2", "version", `["1.0"]`)), `version: ["1.0"] is not text`},
-		{"a text for a list", string(editedFile(t, "gpt2", "added_tokens", `"x"`)), `added_tokens: "x" is not a list`},
-		{"a number in a list", string(editedFile(t, "gpt2", "added_tokens", `[{"id":0,"content":"<|endoftext|>"},7]`)), "added_tokens[1]: 7 is not an object"},
-		{"a text for a flag", string(editedFile(t, "gpt2", "added_tokens", `[{"id":0,"content":"x","special":"yes"}]`)),
+		{"a list for a text", string(editedFile(t, "gpt2", "version", `["1.0"]`)),
+			`version: ["1.0"] is not text`},
+		{"a text for a list", string(editedFile(t, "gpt2", "added_tokens", `"x"`)),
+			`added_tokens: "x" is not a list`},
+		{"a number in a list", string(editedFile(t, "gpt2", "added_tokens",
+			`[{"id":0,"content":"<|endoftext|>"},7]`)), "added_tokens[1]: 7 is not an object"},
+		{"a text for a flag", string(editedFile(t, "gpt2", "added_tokens",
+			`[{"id":0,"content":"x","special":"yes"}]`)),
 			`added_tokens[0].special: "yes" is not true or false`},
-		{"a broken number", string(editedFile(t, "gpt2", "added_tokens", `[{"id":1.5,"content":"x"}]`)), "added_tokens[0].id: 1.5 is not a whole number"},
-		{"a negative id", string(editedFile(t, "gpt2", "added_tokens", `[{"id":-1,"content":"x"}]`)), "added_tokens[0].id: -1 is not a whole number"},
-		{"deep", string(editedFile(t, "gpt2", "normalizer", `{"type":"Sequence","normalizers":[{"type":"Replace","pattern":{"String":5},"content":""}]}`)),
+		{"a broken number", string(editedFile(t, "gpt2", "added_tokens",
+			`[{"id":1.5,"content":"x"}]`)), "added_tokens[0].id: 1.5 is not a whole number"},
+		{"a negative id", string(editedFile(t, "gpt2", "added_tokens",
+			`[{"id":-1,"content":"x"}]`)), "added_tokens[0].id: -1 is not a whole number"},
+		{"deep", string(editedFile(t, "gpt2", "normalizer",
+			`{"type":"Sequence","normalizers":[{"type":"Replace","pattern":{"String":5},"content":""}]}`)),
 			"normalizer.normalizers[0].pattern.String: 5 is not text"},
 		{"a pair of three", string(editedFile(t, "roberta", "post_processor",
 			`{"type":"RobertaProcessing","sep":["</s>",2,3],"cls":["<s>",0],"trim_offsets":true,"add_prefix_space":false}`)),
@@ -205,16 +243,23 @@ func TestJSONErrors(t *testing.T) {
 			`{"type":"RobertaProcessing","sep":[2,"</s>"],"cls":["<s>",0],"trim_offsets":true,"add_prefix_space":false}`)),
 			"post_processor.sep[0]: 2 is not text"},
 		{"an id as a text", withParts(t, `"!": 1`, `"!": "1"`), `model.vocab: token "!": byte`},
-		{"a long value", string(editedFile(t, "gpt2", "added_tokens", long)), "added_tokens: \"xxxxxxxxxx"},
-		{"a long key", string(editedFile(t, "gpt2", "decoder", `{"type":"ByteLevel",`+long+`:1}`)), "decoder: unknown field \"xxxxxxxxxx"},
+		{"a long value", string(editedFile(t, "gpt2", "added_tokens", long)),
+			"added_tokens: \"xxxxxxxxxx"},
+		{"a long key", string(editedFile(t, "gpt2", "decoder", `{"type":"ByteLevel",`+long+`:1}`)),
+			"decoder: unknown field \"xxxxxxxxxx"},
 		{"a long version", string(editedFile(t, "gpt2", "version", long)), "version: \"xxxxxxxx"},
-		{"another case", string(editedFile(t, "gpt2", "normalizer", `{"type":"Prepend","Prepend":"x"}`)), `unknown field "Prepend"`},
+		{"another case", string(editedFile(t, "gpt2", "normalizer",
+			`{"type":"Prepend","Prepend":"x"}`)), `unknown field "Prepend"`},
 		{"cut off", withParts(t)[:5000], "the JSON ends in the middle"},
-		{"half a character", string(editedFile(t, "gpt2", "normalizer", `{"type":"Prepend","prepend":"a\ud83db"}`)),
+		{"half a character", string(editedFile(t, "gpt2", "normalizer",
+			`{"type":"Prepend","prepend":"a\ud83db"}`)),
 			`normalizer.prepend: byte`},
-		{"half a character in the vocabulary", withParts(t, `"!": 1`, `"\uDC00": 1`), `\uDC00 in a string is half of a character`},
-		{"halves the wrong way round", string(editedFile(t, "gpt2", "normalizer", `{"type":"Prepend","prepend":"\ude00\ud83d"}`)), `half of a character`},
-		{"a bad escape", string(editedFile(t, "gpt2", "normalizer", `{"type":"NFC"}`))[:1] + `"version":"1.0\x"}`, "a backslash that means nothing"},
+		{"half a character in the vocabulary", withParts(t, `"!": 1`, `"\uDC00": 1`),
+			`\uDC00 in a string is half of a character`},
+		{"halves the wrong way round", string(editedFile(t, "gpt2", "normalizer",
+			`{"type":"Prepend","prepend":"\ude00\ud83d"}`)), `half of a character`},
+		{"a bad escape", string(editedFile(t, "gpt2", "normalizer",
+			`{"type":"NFC"}`))[:1] + `"version":"1.0\x"}`, "a backslash that means nothing"},
 	} {
 		_, err := Parse([]byte(c.file), "dir/tokenizer.json")
 		if err == nil {
@@ -222,7 +267,8 @@ func TestJSONErrors(t *testing.T) {
 			continue
 		}
 		text := err.Error()
-		if !strings.Contains(text, c.want) || !strings.HasPrefix(text, "tokenizer: dir/tokenizer.json: ") || len(text) > 500 {
+		if !strings.Contains(text, c.want) || !strings.HasPrefix(text,
+			"tokenizer: dir/tokenizer.json: ") || len(text) > 500 {
 			t.Errorf("%s: error %.600s, want %q", c.name, text, c.want)
 		}
 		for _, word := range []string{"Go ", "unmarshal", "struct", ": json: ", "type file"} {
@@ -233,13 +279,15 @@ func TestJSONErrors(t *testing.T) {
 	}
 }
 
-// TestTwice: of a key that is there twice the later value counts, and nothing of the earlier one, as
+// TestTwice: of a key that is there twice the later value counts, and nothing of the earlier one,
+// as
 // in the reference, which reads sections into maps.
 func TestTwice(t *testing.T) {
 	const once = `{"type":"Replace","pattern":{"Regex":"a"},"content":"b"}`
 	const twice = `{"type":"NFX","content":"x","pattern":{"String":"c"},"pattern":{"Regex":"a"},"type":"Replace","content":"b"}`
 	tok := edited(t, "gpt2", "normalizer", once)
-	file := strings.Replace(string(editedFile(t, "gpt2", "normalizer", `"HERE"`)), `"HERE"`, twice, 1)
+	file := strings.Replace(string(editedFile(t, "gpt2", "normalizer", `"HERE"`)), `"HERE"`, twice,
+		1)
 	again, err := Parse([]byte(file), "twice")
 	if err != nil {
 		t.Fatal(err)
@@ -248,12 +296,15 @@ func TestTwice(t *testing.T) {
 	if diff := cmp.Diff(encode(t, tok, text), encode(t, again, text)); diff != "" {
 		t.Errorf("tokens (-once +twice):\n%s", diff)
 	}
-	whole := strings.Replace(string(editedFile(t, "gpt2")), `{`, `{"version":"0.1","normalizer":{"type":"Gone"},`, 1)
+	whole := strings.Replace(string(editedFile(t, "gpt2")), `{`,
+		`{"version":"0.1","normalizer":{"type":"Gone"},`, 1)
 	if _, err := Parse([]byte(whole), "twice"); err != nil {
 		t.Errorf("sections that are there twice: %v", err)
 	}
-	surrogates := edited(t, "gpt2", "normalizer", `{"type":"Prepend","prepend":"\ud83d\ude00\\ud83d"}`)
-	if p, err := surrogates.normalizer.normalize(piece{text: "a", input: "a"}, newMeter(1)); err != nil || p.text != `😀\ud83da` {
+	surrogates := edited(t, "gpt2", "normalizer",
+		`{"type":"Prepend","prepend":"\ud83d\ude00\\ud83d"}`)
+	if p, err := surrogates.normalizer.normalize(piece{text: "a", input: "a"},
+		newMeter(1)); err != nil || p.text != `😀\ud83da` {
 		t.Errorf("both halves of a character: %q, %v", p.text, err)
 	}
 }
@@ -269,7 +320,8 @@ func TestEach(t *testing.T) {
 	twice := `{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A","type_id":0}},{"Sequence":{"id":"A","type_id":1}}],"pair":[],"special_tokens":{}}`
 	trim := `{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true}`
 	toks = append(toks, edited(t, "gpt2", "post_processor", twice),
-		edited(t, "roberta", "post_processor", `{"type":"Sequence","processors":[`+trim+`,{"type":"BertProcessing","sep":["</s>",2],"cls":["<s>",0]},`+trim+`]}`))
+		edited(t, "roberta", "post_processor",
+			`{"type":"Sequence","processors":[`+trim+`,{"type":"BertProcessing","sep":["</s>",2],"cls":["<s>",0]},`+trim+`]}`))
 	for i, tok := range toks {
 		for _, text := range []string{text, "a", ""} {
 			m := newMeter(len(text))
@@ -281,7 +333,8 @@ func TestEach(t *testing.T) {
 			n := 0
 			for e, err := range tok.Each(text, true) {
 				if err != nil || e != want[n].Encoded || e != got[n] {
-					t.Fatalf("tokenizer %d: token %d is %v, %v, want %v", i, n, e, err, want[n].Encoded)
+					t.Fatalf("tokenizer %d: token %d is %v, %v, want %v", i, n, e, err,
+						want[n].Encoded)
 				}
 				n++
 			}
@@ -310,7 +363,8 @@ func TestLoadTooLarge(t *testing.T) {
 	if err := os.Truncate(path, maxFile+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "134217729 bytes, the limit is 134217728") {
+	if _, err := Load(path); err == nil || !strings.Contains(err.Error(),
+		"134217729 bytes, the limit is 134217728") {
 		t.Errorf("error %v", err)
 	}
 }

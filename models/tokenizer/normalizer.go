@@ -191,7 +191,10 @@ func parseStrip(raw json.RawMessage) (normalizer, error) {
 	if f.Left == nil || f.Right == nil {
 		return nil, errors.New("Strip needs strip_left and strip_right")
 	}
-	return change(func(p piece, m *meter) (piece, error) { return strip(p, m, *f.Left, *f.Right) }), nil
+	return change(func(p piece, m *meter) (piece, error) {
+		return strip(p, m, *f.Left,
+			*f.Right)
+	}), nil
 }
 
 // strip takes the white space at the ends of p away.

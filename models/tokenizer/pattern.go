@@ -121,14 +121,16 @@ func newRegex(source string) (regex, error) {
 	return regex{p, source}, nil
 }
 
-// find returns an error if the search takes too many steps: patterns exist that take steps without end.
+// find returns an error if the search takes too many steps: patterns exist that take steps without
+// end.
 func (r regex) find(text string, m *meter, yield func(begin, end int)) error {
 	w := matchWork{text: text, meter: m, marks: make([]int, r.marks)}
 	for from, last := 0, -1; from <= len(text); {
 		begin, end, err := w.search(r.program, from)
 		switch {
 		case err != nil:
-			return fmt.Errorf("regular expression %.200q on a text of %d bytes: %w", r.source, len(text), err)
+			return fmt.Errorf("regular expression %.200q on a text of %d bytes: %w", r.source,
+				len(text), err)
 		case begin < 0:
 			return nil
 		case begin == end && end == last && end == len(text):

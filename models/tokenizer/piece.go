@@ -15,11 +15,15 @@ type piece struct {
 	hollow  bool // it stands for no part of input: all of it was put there
 }
 
-// origin is the bytes [begin,end) of the input that a byte of a changed text stands for: a character,
+// origin is the bytes [begin,end) of the input that a byte of a changed text stands for: a
+// character,
 // or nothing. There is one for each byte, so it is small: 29 bits for begin, 3 for the length.
 type origin uint32
 
-func newOrigin(begin, end int) origin { return origin(begin<<3 | (end - begin)) } //nolint:gosec // see maxText
+func newOrigin(begin,
+	end int) origin {
+	return origin(begin<<3 | (end - begin))
+} //nolint:gosec // see maxText
 
 func (o origin) begin() int { return int(o >> 3) }
 

@@ -16,7 +16,8 @@ type postProcessor interface {
 }
 
 // finish applies the post_processor and puts the lists together.
-func (t *Tokenizer) finish(texts [2]string, lists [][]token, addSpecials bool, m *meter) ([]token, error) {
+func (t *Tokenizer) finish(texts [2]string, lists [][]token, addSpecials bool, m *meter) ([]token,
+	error) {
 	lists, err := t.post.process(texts, lists, addSpecials, m)
 	if err != nil {
 		return nil, err
@@ -43,7 +44,8 @@ type postPart struct {
 // tokenSteps is about how many steps of a byte a token takes when it is copied.
 const tokenSteps = 8
 
-func (s postProcessors) process(texts [2]string, lists [][]token, addSpecials bool, m *meter) ([][]token, error) {
+func (s postProcessors) process(texts [2]string, lists [][]token, addSpecials bool,
+	m *meter) ([][]token, error) {
 	for _, p := range s {
 		before := countTokens(lists)
 		err := m.step(tokenSteps * (before + 1))
@@ -102,7 +104,8 @@ func (s postProcessors) plan(addSpecials bool, m *meter) (finishPlan, error) {
 			}
 		}
 		var err error
-		if lists, err = (postProcessors{p}).process([2]string{}, lists, addSpecials, m); err != nil {
+		if lists, err = (postProcessors{p}).process([2]string{}, lists, addSpecials,
+			m); err != nil {
 			return plan, err
 		}
 	}
@@ -144,7 +147,8 @@ type around struct {
 	roberta  bool
 }
 
-func (p around) process(_ [2]string, lists [][]token, addSpecials bool, _ *meter) ([][]token, error) {
+func (p around) process(_ [2]string, lists [][]token, addSpecials bool, _ *meter) ([][]token,
+	error) {
 	if p.roberta {
 		for _, l := range lists {
 			for i := range l {
@@ -180,7 +184,8 @@ func (p around) added(pair bool) int {
 }
 
 // postProcessorKinds reads the post-processors of each type.
-var postProcessorKinds = map[string]func(raw json.RawMessage, vocab *vocabulary) ([]postProcessor, error){
+var postProcessorKinds = map[string]func(raw json.RawMessage, vocab *vocabulary) ([]postProcessor,
+	error){
 	"BertProcessing":     parseBertProcessing,
 	"ByteLevel":          parseTrim,
 	"RobertaProcessing":  parseRoberta,
@@ -189,7 +194,8 @@ var postProcessorKinds = map[string]func(raw json.RawMessage, vocab *vocabulary)
 }
 
 // parsePostProcessor reads a post_processor as a list.
-func parsePostProcessor(key string, raw json.RawMessage, vocab *vocabulary, depth int) (postProcessors, error) {
+func parsePostProcessor(key string, raw json.RawMessage, vocab *vocabulary,
+	depth int) (postProcessors, error) {
 	if isNull(raw) && depth == 0 {
 		return nil, nil
 	}
@@ -212,7 +218,8 @@ func parsePostProcessor(key string, raw json.RawMessage, vocab *vocabulary, dept
 	return all, nil
 }
 
-func parsePostProcessors(key string, raw json.RawMessage, vocab *vocabulary, depth int) (all postProcessors, err error) {
+func parsePostProcessors(key string, raw json.RawMessage, vocab *vocabulary,
+	depth int) (all postProcessors, err error) {
 	var s struct {
 		Type string            `json:"type"`
 		Each []json.RawMessage `json:"processors"`

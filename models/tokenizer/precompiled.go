@@ -47,7 +47,8 @@ func parsePrecompiled(raw json.RawMessage) (normalizer, error) {
 	n := &precompiled{make([]uint32, size/4), string(data[size:])}
 	for to := range strings.SplitSeq(n.replaced, "\x00") {
 		if len(to) > maxReplacement {
-			return nil, fmt.Errorf("precompiled_charsmap: the replacement %.40q has %d bytes, the limit is %d", to, len(to), maxReplacement)
+			return nil, fmt.Errorf("precompiled_charsmap: the replacement %.40q has %d bytes, "+
+				"the limit is %d", to, len(to), maxReplacement)
 		}
 	}
 	for i := range n.units {
@@ -140,7 +141,8 @@ func (c *charsmapWork) cluster(s string) {
 	}
 }
 
-// take puts the characters that replace s, if there are any: one for one, then what is left of either. Those that are
+// take puts the characters that replace s, if there are any: one for one, then what is left of
+// either. Those that are
 // left of s go with the character before, whichever it is; at the start of the text with none.
 func (c *charsmapWork) take(s string) bool {
 	to, ok := c.lookup(s)

@@ -35,13 +35,15 @@ const (
 )
 
 type inst struct {
-	op       opcode
-	lazy     bool // opRepeat
-	negated  bool // opLook
-	behind   bool // opLook
-	set      *charSet
-	x, y     int
-	min, max int // opRepeat: characters, max < 0 for any number; behind: the length of sub in characters
+	op      opcode
+	lazy    bool // opRepeat
+	negated bool // opLook
+	behind  bool // opLook
+	set     *charSet
+	x, y    int
+	// opRepeat: so many characters, max < 0 for any number; behind: the length of sub in
+	// characters.
+	min, max int
 	sub      []inst
 }
 
@@ -64,7 +66,8 @@ func compile(pattern string) (*program, error) {
 	return &program{insts, c.marks}, err
 }
 
-// regexNode is a part of a pattern. A list is one after the other; its alternatives are tried in order.
+// regexNode is a part of a pattern. A list is one after the other; its alternatives are tried in
+// order.
 type regexNode struct {
 	op       opcode
 	list     []*regexNode // of opJump (one after the other) and opSplit (alternatives)
@@ -88,7 +91,8 @@ func (c *compiler) take(prefix string) bool {
 	return ok
 }
 
-// alternatives reads up to the end of a group. Groups are nested at most as deep as translate allows.
+// alternatives reads up to the end of a group. Groups are nested at most as deep as translate
+// allows.
 func (c *compiler) alternatives() (*regexNode, error) {
 	all := &regexNode{op: opSplit}
 	one := &regexNode{op: opJump}
@@ -214,7 +218,8 @@ func (c *compiler) program(n *regexNode) (insts []inst, err error) {
 // write appends the instructions of n. Targets are places in dst.
 func (c *compiler) write(dst []inst, n *regexNode) (_ []inst, err error) {
 	if c.count++; c.count > maxInsts {
-		return nil, fmt.Errorf("it has more than %d instructions; its counts are too large", maxInsts)
+		return nil, fmt.Errorf("it has more than %d instructions; its counts are too large",
+			maxInsts)
 	}
 	switch n.op {
 	case opJump:
@@ -266,7 +271,8 @@ func (c *compiler) writeAlternatives(dst []inst, list []*regexNode) (_ []inst, e
 func (c *compiler) writeLoop(dst []inst, n *regexNode) (_ []inst, err error) {
 	body := n.list[0]
 	if body.op == opSet {
-		return append(dst, inst{op: opRepeat, set: body.set, min: n.min, max: n.max, lazy: n.lazy}), nil
+		return append(dst, inst{op: opRepeat, set: body.set, min: n.min, max: n.max,
+			lazy: n.lazy}), nil
 	}
 	for range n.min {
 		if dst, err = c.write(dst, body); err != nil {
@@ -377,7 +383,10 @@ func (s *charSet) has(r rune) bool {
 	case r <= 0xffff:
 		in = s.bits != nil && s.bits[r>>6]>>(r&63)&1 != 0
 	default:
-		i, _ := slices.BinarySearchFunc(s.high, r, func(run runeRun, r rune) int { return int(run.last - r) })
+		i, _ := slices.BinarySearchFunc(s.high, r, func(run runeRun,
+			r rune) int {
+			return int(run.last - r)
+		})
 		in = i < len(s.high) && s.high[i].first <= r
 	}
 	return in != s.negated
@@ -500,10 +509,12 @@ type matchWork struct {
 
 // frame is another way that a search may go if the one it is on fails.
 type frame struct {
-	kind  frameKind
-	pc    int // of the instruction to go on with; a register for a mark
-	pos   int // in the text; what was in the register
-	least int // of a greedy repeat, where its shortest match ends; of a lazy one, how many more it may take
+	kind frameKind
+	pc   int // of the instruction to go on with; a register for a mark
+	pos  int // in the text; what was in the register
+	// least is where the shortest match of a greedy repeat ends, or how many more a lazy one may
+	// take.
+	least int
 }
 
 type frameKind uint8
@@ -519,7 +530,8 @@ const (
 const maxFrames = 1 << 21
 
 // errFrames is the error for a search that keeps too many ways open.
-var errFrames = fmt.Errorf("%w: more than %d ways to go on have to be remembered; split the text", ErrLimit, maxFrames)
+var errFrames = fmt.Errorf("%w: more than %d ways to go on have to be remembered; split the text",
+	ErrLimit, maxFrames)
 
 // search returns the first match from a byte on; begin < 0 if there is none.
 func (w *matchWork) search(p *program, from int) (begin, end int, err error) {

@@ -40,7 +40,10 @@ func TestRegexLikeAnother(t *testing.T) {
 				continue // it took too long there, or failed
 			}
 			var got [][2]int
-			err = mine.find(text, newMeter(len(text)), func(begin, end int) { got = append(got, [2]int{begin, end}) })
+			err = mine.find(text, newMeter(len(text)), func(begin, end int) {
+				got = append(got,
+					[2]int{begin, end})
+			})
 			if err != nil && errors.Is(err, ErrLimit) {
 				continue
 			}
@@ -107,13 +110,16 @@ func randomPattern(r *rand.Rand, depth int) (string, bool) {
 			s.WriteString(pick("^", "$", `\A`, `\z`, ""))
 			one = true
 		default:
-			s.WriteString(pick("a", "b", " ", `\s`, `\S`, `\p{L}`, `\P{L}`, `\p{N}`, `\w`, ".", "[ab]", "[^a1]",
+			s.WriteString(pick("a", "b", " ", `\s`, `\S`, `\p{L}`, `\P{L}`, `\p{N}`, `\w`, ".",
+				"[ab]", "[^a1]",
 				`[^\s\p{L}\p{N}]`, `[\p{Han}é]`, "é", "日", `\n`, "1", `[\x{1f600}-\x{1f64f}b]`))
 		}
 		if !one {
-			q := pick("", "", "", "+", "{2}", "{1,3}", "{2,}", "+?", "++", "*", "?", "*?", "??", "*+", "?+", "{0,2}?")
+			q := pick("", "", "", "+", "{2}", "{1,3}", "{2,}", "+?", "++", "*", "?", "*?", "??",
+				"*+", "?+", "{0,2}?")
 			s.WriteString(q)
-			one = strings.HasPrefix(q, "*") || strings.HasPrefix(q, "?") || strings.HasPrefix(q, "{0")
+			one = strings.HasPrefix(q, "*") || strings.HasPrefix(q, "?") || strings.HasPrefix(q,
+				"{0")
 		}
 		empty = empty && one
 	}
@@ -121,7 +127,8 @@ func randomPattern(r *rand.Rand, depth int) (string, bool) {
 }
 
 func randomText(r *rand.Rand) string {
-	chars := []string{"a", "b", "A", " ", " ", "\n", "1", "é", "日", "😀", "\u0301", ".", "\u00a0", "\U0001f600"}
+	chars := []string{"a", "b", "A", " ", " ", "\n", "1", "é", "日", "😀", "\u0301", ".", "\u00a0",
+		"\U0001f600"}
 	var s strings.Builder
 	for range r.IntN(10) {
 		s.WriteString(chars[r.IntN(len(chars))])

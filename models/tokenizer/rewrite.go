@@ -42,7 +42,8 @@ func (p piece) rewrite(m *meter) *rewriter {
 func (w *rewriter) changed() (piece, error) {
 	w.copy(w.end, len(w.old.text))
 	p := w.old
-	err := errors.Join(w.meter.step(len(w.old.text)+len(w.text)), w.meter.grow(len(w.text)-len(w.old.text)))
+	err := errors.Join(w.meter.step(len(w.old.text)+len(w.text)),
+		w.meter.grow(len(w.text)-len(w.old.text)))
 	if err != nil {
 		return p, err
 	}
@@ -197,7 +198,8 @@ func (p piece) replaceAll(m *meter, pat pattern, content string) (piece, error) 
 		if origins == nil {
 			size := len(p.text) + len(content)
 			if l, ok := pat.(literal); ok { // then the size is known
-				size = len(p.text) + min(strings.Count(p.text, string(l))*(len(content)-len(l)), 2*m.room())
+				size = len(p.text) + min(strings.Count(p.text, string(l))*(len(content)-len(l)),
+					2*m.room())
 			}
 			text.Grow(size)
 			origins = make([]origin, 0, size)

@@ -125,7 +125,10 @@ func TestScanners(t *testing.T) {
 
 func matches(t *testing.T, p pattern, text string) (found []string) {
 	t.Helper()
-	if err := p.find(text, newMeter(len(text)), func(begin, end int) { found = append(found, text[begin:end]) }); err != nil {
+	if err := p.find(text, newMeter(len(text)), func(begin, end int) {
+		found = append(found,
+			text[begin:end])
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return found
@@ -213,7 +216,8 @@ func TestNormalForms(t *testing.T) {
 			for _, text := range []string{string(r), "a" + string(r) + "\u0323\u0301", "\u1100" + string(r)} {
 				got, err := f.rewrite(piece{text: text, input: text}, newMeter(len(text)))
 				if err != nil || got.text != f.form.String(text) {
-					t.Fatalf("form %v of %+q = %+q, %v, want %+q", f.form, text, got.text, err, f.form.String(text))
+					t.Fatalf("form %v of %+q = %+q, %v, want %+q", f.form, text, got.text, err,
+						f.form.String(text))
 				}
 			}
 		}

@@ -54,10 +54,12 @@ func (t *Tokenizer) chunks(text string, addSpecials bool, yield func([]token) bo
 		return errEnded
 	}
 	done := 0
-	w := encodeWork{Tokenizer: t, meter: m, tokens: make([]token, 0, min(len(text)/4+2, chunkTokens))}
+	w := encodeWork{Tokenizer: t, meter: m, tokens: make([]token, 0, min(len(text)/4+2,
+		chunkTokens))}
 	w.flush = func() error {
 		for _, trim := range plan.trims {
-			if err := trimOffsets([2]string{text}, w.tokens, trim.addPrefixSpace, trim.at+done, m); err != nil {
+			if err := trimOffsets([2]string{text}, w.tokens, trim.addPrefixSpace, trim.at+done,
+				m); err != nil {
 				return trim.blame(err)
 			}
 		}
@@ -199,7 +201,8 @@ func (w *encodeWork) add(p piece, at int32, parts []part, contents []string, unk
 		if t.id == unk {
 			text = p.text[i:j]
 		}
-		w.tokens = append(w.tokens, token{Encoded: Encoded{ID: int(t.id), Begin: begin, End: end}, text: text})
+		w.tokens = append(w.tokens, token{Encoded: Encoded{ID: int(t.id), Begin: begin, End: end},
+			text: text})
 		if len(w.tokens) >= chunkTokens {
 			if w.full(); w.err != nil {
 				return

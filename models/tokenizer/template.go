@@ -70,7 +70,8 @@ const (
 
 func (f templateFile) parts(pieces []templatePiece, vocab *vocabulary, texts int) ([]templatePart, error) {
 	if len(pieces) > maxTemplate {
-		return nil, fmt.Errorf("%d pieces, the limit is %d; leave some out", len(pieces), maxTemplate)
+		return nil, fmt.Errorf("%d pieces, the limit is %d; leave some out", len(pieces),
+			maxTemplate)
 	}
 	var parts []templatePart
 	controls := 0
@@ -88,7 +89,8 @@ func (f templateFile) parts(pieces []templatePiece, vocab *vocabulary, texts int
 				return nil, err
 			}
 			if controls += len(tokens); controls > maxControls {
-				return nil, fmt.Errorf("%d control tokens up to %.80q, the limit is %d; leave some out", controls, p.SpecialToken.ID, maxControls)
+				return nil, fmt.Errorf("%d control tokens up to %.80q, the limit is %d; leave "+
+					"some out", controls, p.SpecialToken.ID, maxControls)
 			}
 			parts = append(parts, templatePart{tokens: tokens, special: true})
 		default:
@@ -108,7 +110,8 @@ func (f templateFile) specials(name templateName, vocab *vocabulary) ([]token, e
 		return nil, fmt.Errorf("special_tokens: %.80q has %d ids and %d tokens", name.ID, len(s.IDs), len(s.Tokens))
 	}
 	if len(s.IDs) > maxControls {
-		return nil, fmt.Errorf("special_tokens: %.80q has %d ids, the limit is %d", name.ID, len(s.IDs), maxControls)
+		return nil, fmt.Errorf("special_tokens: %.80q has %d ids, the limit is %d", name.ID,
+			len(s.IDs), maxControls)
 	}
 	tokens := make([]token, len(s.IDs))
 	for i, id := range s.IDs {
@@ -121,7 +124,8 @@ func (f templateFile) specials(name templateName, vocab *vocabulary) ([]token, e
 	return tokens, nil
 }
 
-func (t template) process(_ [2]string, lists [][]token, addSpecials bool, m *meter) ([][]token, error) {
+func (t template) process(_ [2]string, lists [][]token, addSpecials bool, m *meter) ([][]token,
+	error) {
 	parts := t.single
 	switch len(lists) {
 	case 1:

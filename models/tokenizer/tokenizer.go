@@ -23,8 +23,10 @@
 // the whole character, as in Hugging Face, so neighbouring tokens may overlap there. A text need not be valid UTF-8: each
 // byte that is not part of a character is one character of its own, neither letter, digit nor space.
 //
-// Time and memory grow with the length of the text (BPE: times its logarithm), whatever the text and the file. What a file
-// makes of a text is counted, its bytes and its steps, and more than any text needs is a [LimitError].
+// Time and memory grow with the length of the text (BPE: times its logarithm), whatever the text
+// and the file. What a file
+// makes of a text is counted, its bytes and its steps, and more than any text needs is a
+// [LimitError].
 package tokenizer
 
 import (
@@ -90,14 +92,16 @@ func Load(path string) (*Tokenizer, error) {
 	defer f.Close()
 	info, err := f.Stat()
 	if err == nil && info.Size() > maxFile {
-		return nil, fmt.Errorf("tokenizer: %s: the file has %d bytes, the limit is %d; is it a tokenizer.json?", path, info.Size(), maxFile)
+		return nil, fmt.Errorf("tokenizer: %s: the file has %d bytes, the limit is %d; is it a "+
+			"tokenizer.json?", path, info.Size(), maxFile)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer: %w", err)
 	}
 	if len(data) > maxFile { // a pipe has no size
-		return nil, fmt.Errorf("tokenizer: %s: more than %d bytes; is it a tokenizer.json?", path, maxFile)
+		return nil, fmt.Errorf("tokenizer: %s: more than %d bytes; is it a tokenizer.json?", path,
+			maxFile)
 	}
 	return Parse(data, path)
 }

@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// translate rewrites a regular expression of Oniguruma, which the reference uses, for [compile]. Both search by
+// translate rewrites a regular expression of Oniguruma, which the reference uses, for [compile].
+// Both search by
 // backtracking; what differs are classes (another version of Unicode, another \w), case folding, line anchors and
 // possessive quantifiers. What is not known to mean the same is refused.
 func translate(source string) (string, error) {
@@ -26,7 +27,8 @@ func translate(source string) (string, error) {
 	return t.out.String(), nil
 }
 
-// maxTranslated is how many bytes a translated pattern may have, about. A class of all letters has 5000.
+// maxTranslated is how many bytes a translated pattern may have, about. A class of all letters has
+// 5000.
 const maxTranslated = 1 << 20
 
 // maxGroups is how deep groups may be nested.
@@ -87,7 +89,8 @@ func (t *translator) alternatives(depth int) error {
 func (t *translator) term(depth int) error {
 	before := t.out.Len()
 	if before > maxTranslated {
-		return t.malformed(fmt.Sprintf("it has too many classes: written out it has more than %d bytes", maxTranslated))
+		return t.malformed(fmt.Sprintf("it has too many classes: written out it has more than "+
+			"%d bytes", maxTranslated))
 	}
 	if err := t.element(depth); err != nil {
 		return err

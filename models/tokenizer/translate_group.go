@@ -29,7 +29,8 @@ func (t *translator) group(depth int) error {
 	return t.closeGroup(depth)
 }
 
-// lookBehind translates a group that ends where the match is. An atomic group in it is refused: which
+// lookBehind translates a group that ends where the match is. An atomic group in it is refused:
+// which
 // way such a group takes depends on the direction of the search.
 func (t *translator) lookBehind(open string, depth int) error {
 	t.behind++

@@ -91,7 +91,8 @@ func (t *trie) search(node int32, c byte) int32 {
 	return noSymbol
 }
 
-// prefixes yields the tokens that s begins with, the shortest first: their length and id. It returns
+// prefixes yields the tokens that s begins with, the shortest first: their length and id. It
+// returns
 // how many bytes of s it looked at.
 func (t *trie) prefixes(s string, yield func(n int, id int32)) (walked int) {
 	if s == "" {

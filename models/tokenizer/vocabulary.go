@@ -27,7 +27,8 @@ func (v *vocabulary) has(id int) bool {
 // maxHoles is how many ids may be unused, over and above one for each that is used.
 const maxHoles = 1 << 16
 
-// maxContent is the length of the longest token, in bytes. It bounds what a text of many tokens spells.
+// maxContent is the length of the longest token, in bytes. It bounds what a text of many tokens
+// spells.
 const maxContent = 1 << 12
 
 // newVocabulary takes the vocabulary of a model. Of a token that is there twice, the later one counts. It returns an error
@@ -40,7 +41,8 @@ func newVocabulary(m modelFile) (vocabulary, error) {
 			return v, fmt.Errorf("model.vocab: id %d is the empty token, which spells nothing; remove it", t.id)
 		}
 		if len(t.content) > maxContent {
-			return v, fmt.Errorf("model.vocab: token %.40q... has %d bytes, the limit is %d", t.content, len(t.content), maxContent)
+			return v, fmt.Errorf("model.vocab: token %.40q... has %d bytes, the limit is %d",
+				t.content, len(t.content), maxContent)
 		}
 		if t.id >= limit {
 			return v, fmt.Errorf("model.vocab: token %.80q has id %d, but %d tokens should have ids below %d",
