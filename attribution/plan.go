@@ -255,7 +255,9 @@ func (p *plan) checkAllLevels() error {
 
 // bytes returns about how much memory the states and results need for m prompt tokens and n generated ones.
 func (p *plan) bytes(m, n int) float64 {
-	const perEntry = 16 // one float64 in a state, one in the rows on their way to it
+	// The model's rows, their float64, these normalised, and what a state keeps of them: at most three float64 of every pair
+	// that is seen, half of all.
+	const perEntry = 4 + 8 + 8 + 3*8/2
 	sum := 0.0
 	for _, j := range p.jobs {
 		a, _ := LookupAggregation(j.aggregation)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/models/transformer"
@@ -63,6 +62,10 @@ type Limit struct {
 // Left is what the program leaves of the limit, in bytes: 1 or more.
 func (l Limit) Left() int64 { return max(1, l.Bytes-l.Program) }
 
+// forPass is how many bytes a pass may need where so many are taken for good: three quarters of what is left, and 1 or more. The
+// rest is for what Go has not collected yet: arrays of 50 MB come and go, and the collector runs while the next ones are made.
+func (l Limit) forPass(taken int64) int64 { return max(1, (l.Bytes-taken)/4*3) }
+
 // LimitMemory returns the limit of a process that opens no model: the bytes chosen, or, for 0, nine tenths of what the machine
 // has left.
 func LimitMemory(chosen int64) Limit {
@@ -83,15 +86,19 @@ const unknownMemory = 64 << 30
 const (
 	// programBytes is for code and Go's runtime; seen 45 MB with the embedded model on the pure-Go backend.
 	programBytes = 64 << 20
-	// xlaBytes is what the plugin of XLA adds: its code, its threads, and graphs while they are compiled.
-	xlaBytes = 192 << 20
+	// xlaBytes is what the plugin of XLA adds: its code and its threads. xlaLayerBytes are for graphs, which take memory while
+	// they are compiled and after: the graph that feeds one token has all layers. Seen 150 MB in all with the 3 layers of the
+	// embedded model and 340 MB with the 12 of GPT-2 small.
+	xlaBytes      = 160 << 20
+	xlaLayerBytes = 12 << 20
 )
 
-// limit returns what a process with a model on a backend may take.
-func (o Options) limit(backend compute.Backend) Limit {
+// limit returns what a process with a model of so many layers may take; compiled is whether XLA computes it.
+func (o Options) limit(compiled bool, layers int) Limit {
 	l := LimitMemory(o.MaxMemory)
-	if BackendName(backend) != "go" {
-		l.Program += xlaBytes
+	l.Program += o.Beside
+	if compiled {
+		l.Program += xlaBytes + int64(layers)*xlaLayerBytes
 	}
 	return l
 }
@@ -152,6 +159,9 @@ func (m *Model) WithMaxMemory(bytes int64) (*Model, error) {
 
 // Budget returns how many bytes a run may hold beside the program and the weights: what MaxMemory or the machine leaves.
 func (m *Model) Budget() int64 { return m.graph.MaxBytes }
+
+// Held returns how many bytes the model holds for good: its weights and its backend; for [Options.Beside] of another one.
+func (m *Model) Held() int64 { return m.held }
 
 // MemoryLimit returns the limit in bytes that [Model.Budget] is what is left of, and whether it is [Options.MaxMemory].
 func (m *Model) MemoryLimit() (bytes int64, chosen bool) { return m.limit.Bytes, m.limit.Chosen }

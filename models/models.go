@@ -43,6 +43,7 @@ type Model struct {
 	chat      *chat.Template // nil with chatErr, which says why
 	chatErr   error
 	limit     Limit
+	held      int64
 	allowNaN  bool           // whether numbers may be NaN or infinite
 	nonFinite []*WeightError // with allowNaN
 	grammar   bool           // whether it knows the words of the toy grammar only
@@ -148,12 +149,12 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 	if err := m.openText(dir); err != nil {
 		return nil, err
 	}
-	backend, err := OpenBackend(opts.Backend)
+	plugin, err := PluginPath(opts.Backend)
 	if err != nil {
 		return nil, err
 	}
-	m.limit = opts.limit(backend)
-	if err := m.limit.checkWeights(name, spec, dtype); err != nil {
+	m.limit = opts.limit(plugin != "", spec.Layers)
+	if err := m.limit.checkWeights(name, spec, dtype); err != nil { // before the backend is opened, which takes memory, too
 		return nil, err
 	}
 	hash, err := dir.Hash()
@@ -163,12 +164,17 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 	if opts.Shuffle != 0 {
 		load, hash = shuffled(load, opts.Shuffle), fmt.Sprintf("%s, shuffled by seed %d", hash, opts.Shuffle)
 	}
+	backend, err := OpenBackend(opts.Backend)
+	if err != nil {
+		return nil, err
+	}
 	if m.graph, err = transformer.New(backend, spec, dtype, load); err != nil {
 		return nil, err
 	}
 	m.nonFinite, m.allowNaN = weights.found, opts.AllowNaN
-	m.graph.Beside = m.limit.Program + weightBytes(spec, dtype)
-	m.graph.MaxBytes, m.graph.Chosen = max(1, m.limit.Bytes-m.graph.Beside), m.limit.Chosen
+	m.held = m.limit.Program - programBytes - opts.Beside + weightBytes(spec, dtype)
+	m.graph.MaxBytes, m.graph.Chosen = m.limit.forPass(m.limit.Program+weightBytes(spec, dtype)), m.limit.Chosen
+	m.graph.Beside = max(0, m.limit.Bytes-m.graph.MaxBytes)
 	m.info = trace.Info{
 		Name: name, Hash: hash, Family: spec.Family, Backend: BackendName(backend), Head: m.head(), Bidirectional: spec.Bidirectional,
 		Layers: spec.Layers, Heads: spec.Heads, Width: spec.Width, Vocab: spec.Vocab, Context: spec.Context,

@@ -23,10 +23,12 @@ type Options struct {
 	// DType is what the weights are held in: float32, or bfloat16 for half the memory and numbers that agree to about 2 digits. Empty is
 	// float32, whatever the file has: its numbers are those of the reference. Scores, norms and taps are float32 always.
 	DType string
-	// MaxMemory is how many bytes of memory this process may hold in all: the program, which counts for 67 MB, or 268 MB with
-	// XLA, the weights and what a run needs. 0 is what the machine has left, of which a tenth is kept back. The collector of
+	// MaxMemory is how many bytes of memory this process may hold in all: the program, which counts for 67 MB, and with XLA
+	// for 168 MB more and 13 MB a layer, the weights and what a run needs. 0 is what the machine has left, of which a tenth is kept back. The collector of
 	// Go's memory does not know of it: a program that must keep to it calls debug.SetMemoryLimit, as the command does.
 	MaxMemory int64
+	// Beside is how many bytes of MaxMemory are taken by what else this process holds, such as another model; see [Model.Held].
+	Beside int64
 	// AllowNaN is whether a model is opened that has weights which are NaN or infinite, or too large for DType, and whether
 	// [Model.Trace] and [Model.Forward] return such numbers. Otherwise both are an error, [*WeightError] and [*ResultError].
 	AllowNaN bool

@@ -127,7 +127,7 @@ func (p *program) onTensors(f attributeFlags, use func(*output, *checkpoint.File
 	in := attribution.Input{Tensors: tensors, Budget: limit.Left(), Limit: limit.Bytes, Chosen: limit.Chosen}
 	collectWithin(limit.Left())
 	if err := use(out, file, in); err != nil {
-		return withMemoryFlag(err)
+		return err
 	}
 	return out.commit()
 }

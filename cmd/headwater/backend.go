@@ -20,7 +20,7 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 	bar := p.downloadBar()
 	defer bar.done()
 	m, err := models.OpenContext(ctx, f.model, models.Options{
-		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Shuffle: f.shuffle, Progress: bar.show, AllowNaN: f.allowNaN,
+		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Shuffle: f.shuffle, Progress: bar.show, AllowNaN: f.allowNaN, Beside: p.held,
 	})
 	bar.done()
 	if err == nil {
@@ -29,7 +29,7 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 	if err != nil {
 		return nil, err
 	}
-	keepWithin(m)
+	p.keepWithin(m)
 	line.clear()
 	if f.backend == "" && m.Info().Backend == "go" && os.Getenv(plugin.Env) != "" && m.Info().Note == "" {
 		if _, err := plugin.Find(); err != nil {

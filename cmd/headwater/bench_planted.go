@@ -31,7 +31,7 @@ func (p *program) benchParts(ctx context.Context, f benchFlags) ([]benchPart, er
 		f.model = name
 		open := p.open
 		if i > 0 {
-			open = openSilently // the first one has said what computes
+			open = p.openSilently // the first one has said what computes
 		}
 		m, err := open(ctx, f.modelFlags)
 		if err != nil {
@@ -47,8 +47,14 @@ func (p *program) benchParts(ctx context.Context, f benchFlags) ([]benchPart, er
 }
 
 // openSilently opens one more model.
-func openSilently(ctx context.Context, f modelFlags) (*models.Model, error) {
-	return models.OpenContext(ctx, f.model, models.Options{Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Shuffle: f.shuffle})
+func (p *program) openSilently(ctx context.Context, f modelFlags) (*models.Model, error) {
+	m, err := models.OpenContext(ctx, f.model, models.Options{
+		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Beside: p.held, Shuffle: f.shuffle,
+	})
+	if err == nil {
+		p.keepWithin(m)
+	}
+	return m, err
 }
 
 // circuit is whether the model is one of the planted ones, and its own texts are its cases.

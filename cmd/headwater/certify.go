@@ -126,7 +126,14 @@ func (p *program) certify(ctx context.Context, f certifyFlags) error {
 		other.backend = "xla"
 	}
 	if _, missing := models.PluginPath(other.backend); missing == nil {
-		opts.Other = func() (*models.Model, error) { return p.open(ctx, other) }
+		second, err := p.openSilently(ctx, other) // now, so that two models that do not fit are refused before there is work
+		if err != nil {
+			return err
+		}
+		opts.Other = func() (*models.Model, error) {
+			p.say("%s", describeBackend(second.Info().Backend, other.backend))
+			return second, nil
+		}
 	}
 	line := p.progress()
 	defer line.clear()

@@ -26,6 +26,9 @@ const maxMessage = 2000
 type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	// held is how many bytes the models that were opened hold for good, and outsideHeap how many more of them lie outside of
+	// Go's heap than Go counts in vain.
+	held, outsideHeap int64
 }
 
 // run executes a command line and returns its exit status.
@@ -37,7 +40,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := withMemoryFlag(root.ExecuteContext(ctx))
 	if err == nil {
 		return statusOK
 	}

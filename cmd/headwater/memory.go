@@ -25,14 +25,17 @@ func collectWithin(bytes int64) {
 	debug.SetMemoryLimit(max(bytes, leastHeap))
 }
 
-// keepWithin tells the collector to keep to the memory that a model may take.
-func keepWithin(m *models.Model) {
+// keepWithin tells the collector to keep to the memory that a model may take, beside those that were opened before it.
+func (p *program) keepWithin(m *models.Model) {
 	limit, _ := m.MemoryLimit()
-	if m.Info().Backend != "go" { // the weights and a pass are not in Go's heap
-		collectWithin(m.Budget())
-		return
+	if m.Info().Backend == "go" {
+		p.outsideHeap -= m.UnusedHeap()
+	} else {
+		p.outsideHeap += m.Held()
 	}
-	collectWithin(limit - codeBytes + m.UnusedHeap())
+	p.held += m.Held()
+	spare := m.Budget() / 6 // half of what is left beside the budget: the collector exceeds what it is told by some arrays
+	collectWithin(limit - codeBytes - p.outsideHeap - spare)
 }
 
 // withMemoryFlag names the flag that allows more memory, in a refusal that does not.

@@ -6,11 +6,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/gonbext/local"
+	"github.com/headwater-ml/headwater/models"
 )
 
 func (p *program) serveCommand() *cobra.Command {
 	var c local.Config
-	var models modelFlags
+	var flags modelFlags
 	cmd := &cobra.Command{
 		Use:   "serve --socket PATH",
 		Short: "keep models open for notebooks (they start this by themselves)",
@@ -27,13 +28,14 @@ func (p *program) serveCommand() *cobra.Command {
 			}
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			c.Backend, c.Log = models.backend, p.stderr
+			c.Backend, c.Log = flags.backend, p.stderr
+			collectWithin(models.LimitMemory(0).Bytes)
 			return local.Serve(ctx, c)
 		},
 	}
 	cmd.Flags().StringVar(&c.Socket, "socket", "", "listen on the unix socket `PATH`")
 	cmd.Flags().IntVar(&c.Watch, "watch", 0, "end with the process of this `ID`; 0 is none")
 	cmd.Flags().DurationVar(&c.Idle, "idle", time.Duration(0), "end when nobody asks for this `time`, such as 2h; 0 is never")
-	models.addBackend(cmd)
+	flags.addBackend(cmd)
 	return cmd
 }

@@ -16,6 +16,8 @@ type Need struct {
 	// Taps are recorded, Asks are the mixings whose rows are returned.
 	Taps []trace.Tap
 	Asks []trace.MixingAsk
+	// Slots is for how many tokens keys and values are kept.
+	Slots int
 	// Head is whether the head reads one position of each text.
 	Head bool
 	// Gradient is whether a number of each text is differentiated, AttentionGradient whether by the attention of every layer as well.
@@ -47,7 +49,7 @@ func (e *MemoryError) Error() string {
 	}
 	limit := "limit " + gigabytes(e.Limit)
 	if e.Beside > 0 {
-		limit = fmt.Sprintf("beside %s for the program and the weights; the limit is %s", gigabytes(e.Beside), gigabytes(e.Limit+e.Beside))
+		limit = fmt.Sprintf("beside %s for the program, the weights and room to collect; the limit is %s", gigabytes(e.Beside), gigabytes(e.Limit+e.Beside))
 	}
 	if e.Chosen {
 		limit += " (given)"
@@ -82,6 +84,10 @@ const passArrays = 4
 // included, for GPT-2 small and 4 texts of 256 tokens.
 const backwardArrays = 4
 
+// rowCopies is how many float32 for each of them all rows of a text become where they are combined: in float64, those normalised,
+// and three for each pair that is seen, half of all, in the state of flow.
+const rowCopies = 2 + 2 + 3
+
 // partArrays is how many arrays [N,K,D] a tile of parts holds at a time.
 const partArrays = 6
 
@@ -89,13 +95,33 @@ const partArrays = 6
 // after the other, so it is what is returned, and the working memory of one layer.
 func (m *Model) Estimate(n Need) int64 {
 	returned, layer := m.Spec.estimate(n)
-	if total := returned + layer; total < maxEstimate {
+	if total := returned + layer + m.compiling(n); total < maxEstimate {
 		return int64(total)
 	}
 	return maxEstimate
 }
 
 const maxEstimate = 1 << 62
+
+// What XLA takes to compile the graphs of a pass, and keeps, beyond the few of an ordinary one: parts have a graph for every size
+// of their tiles. Seen with the 12 layers of GPT-2 small: 40 MB a graph.
+const (
+	gradientGraphs = 64 << 20
+	partsGraphs    = 320 << 20
+)
+
+// compiling returns how many bytes the graphs of a pass take where they are compiled.
+func (m *Model) compiling(n Need) float64 {
+	switch {
+	case m.backend == nil || m.Backend() == "go":
+		return 0
+	case n.Parts:
+		return partsGraphs
+	case n.Gradient:
+		return gradientGraphs
+	}
+	return 0
+}
 
 // estimate returns the bytes of what a pass returns, and of what it holds while it computes a layer.
 func (s *Spec) estimate(n Need) (returned, layer float64) {
@@ -118,12 +144,14 @@ func (s *Spec) estimate(n Need) (returned, layer float64) {
 			add(pairs/float64(s.Heads), layers)
 		case trace.ValueZeroing:
 			returned += layers * pairs / float64(s.Heads)
+			layer += s.tileBytes(n.Tokens)
 		case trace.Logits:
 			add(4*texts*t*float64(s.Vocab), 1)
 		default:
 			add(stream, layers+1)
 		}
 	}
+	consumed := 0.0
 	for _, ask := range n.Asks {
 		rows := pairs / float64(s.Heads)
 		if ask.Heads.Fusion == trace.EachHead {
@@ -133,7 +161,17 @@ func (s *Spec) estimate(n Need) (returned, layer float64) {
 			rows /= max(1, t)
 		}
 		add(rows, layers)
+		if ask.AllRows {
+			consumed += rowCopies * rows * layers
+		}
+		if mix, err := LookupMixing(ask.Name); err == nil && mix.PerPair() {
+			layer += s.tileBytes(n.Tokens)
+		}
 	}
+	if n.Slots > 0 { // what is made of the rows takes the place of what the pass needed
+		layer = max(layer, consumed)
+	}
+	returned += 2 * 4 * layers * float64(n.Slots) * float64(s.Groups()*s.HeadWidth)
 	if n.Head {
 		add(4*texts*float64(s.scored()), 1)
 	}
@@ -147,9 +185,23 @@ func (s *Spec) estimate(n Need) (returned, layer float64) {
 	if n.Parts { // those of the stream and the values, and a tile: its own, and what the feed-forward part makes of them
 		values, own := float64(s.Groups()*s.HeadWidth), float64(s.partedTargets(n.Tokens))
 		returned += 4 * t * t * (float64(s.Width) + 2*values)
-		layer += 4 * own * t * (partArrays*float64(s.Width) + float64(s.Heads*s.HeadWidth) + 4*float64(s.FeedForward))
+		layer += 4 * own * float64(bucket(n.Tokens)) * (partArrays*float64(s.Width) + float64(s.Heads*s.HeadWidth) + 4*float64(s.FeedForward))
 	}
 	return returned, layer
+}
+
+// What a tile of a mixing that costs a pass for every pair holds at a time: so many arrays [N,S,F] and [N,S,D]. Seen 85 MB in
+// pure Go where one array [N,S,F] has 63 MB, and less with XLA.
+const (
+	tileInner = 2
+	tileOuter = 2
+)
+
+// tileBytes is what such a tile holds for a text of so many tokens.
+func (s *Spec) tileBytes(tokens int) float64 {
+	sources := bucket(tokens)
+	rows := float64(min(tokens, rowsOfTile(sources*s.FeedForward)))
+	return 4 * rows * float64(sources) * (tileInner*float64(s.FeedForward) + tileOuter*float64(s.Width))
 }
 
 // checkMemory returns a [MemoryError] if a pass would need more than it may take.

@@ -22,6 +22,8 @@ type pass struct {
 	ids   []int
 	// keep is called with the keys and values of every layer, [1,G,fed,E]; nil of an encoder.
 	keep func(l int, key, value *tensors.Tensor) error
+	// slots is for how many tokens they are kept; 0 without keep.
+	slots int
 }
 
 // output executes the pass and returns what the head says at its end.
@@ -43,7 +45,7 @@ func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (*Reading
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the prompt: %w", err)
 	}
-	if err := p.m.checkMemory(Need{Tokens: len(p.ids), Asks: p.asks}); err != nil {
+	if err := p.m.checkMemory(Need{Tokens: len(p.ids), Asks: p.asks, Slots: p.slots}); err != nil {
 		return nil, err
 	}
 	out, err := p.layers(ctx, progress)

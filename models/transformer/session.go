@@ -71,7 +71,7 @@ func (s *Session) Prompt(ctx context.Context, ids []int, progress func(trace.Pro
 		return nil, err
 	}
 	kept := s.m.newStore(s.slotsFor(len(ids)))
-	p := pass{m: s.m, asks: s.asks, mixes: s.mixes, ids: ids, keep: func(_ int, key, value *tensors.Tensor) error {
+	p := pass{m: s.m, asks: s.asks, mixes: s.mixes, ids: ids, slots: kept.slots, keep: func(_ int, key, value *tensors.Tensor) error {
 		return errors.Join(kept.add(key, len(ids)), kept.add(value, len(ids)))
 	}}
 	out, err := p.output(ctx, progress)
