@@ -183,7 +183,7 @@ func (m mutator) mutate(file []byte) []byte {
 	if err := json.Unmarshal(file, &f); err != nil {
 		panic(err)
 	}
-	for range 1 + m.IntN(6) {
+	for range 1 + m.IntN(4) {
 		m.change(f)
 	}
 	data, err := json.Marshal(f)
@@ -203,37 +203,44 @@ func (m mutator) mutate(file []byte) []byte {
 func pick[T any](m mutator, of []T) T { return of[m.IntN(len(of))] }
 
 func (m mutator) change(f object) {
-	switch m.IntN(12) {
-	case 0, 1:
+	if m.IntN(12) == 0 { // most of these are refused when the file is read
+		switch m.IntN(3) {
+		case 0:
+			m.model(f["model"])
+		case 1:
+			f["truncation"] = object{
+				"direction": "Right", "max_length": m.number(), "strategy": "LongestFirst", "stride": m.number(),
+			}
+			f["padding"] = object{
+				"strategy": object{"Fixed": m.number()}, "direction": "Left", "pad_to_multiple_of": m.number(),
+				"pad_id": m.number(), "pad_type_id": 0, "pad_token": "x",
+			}
+		default:
+			m.anywhere(f, 0)
+		}
+		return
+	}
+	switch m.IntN(10) {
+	case 0, 1, 2:
 		f["normalizer"] = m.with(f["normalizer"], "normalizers", m.normalizer)
-	case 2, 3:
+	case 3, 4, 5:
 		f["pre_tokenizer"] = m.with(f["pre_tokenizer"], "pretokenizers", m.preTokenizer)
-	case 4:
+	case 6:
 		f["post_processor"] = m.with(f["post_processor"], "processors", m.postProcessor)
-	case 5, 6:
+	case 7, 8:
 		f["decoder"] = m.with(f["decoder"], "decoders", m.decoder)
-	case 7:
-		m.addToken(f)
-	case 8:
-		m.model(f["model"])
-	case 9:
-		f["truncation"] = object{"direction": "Right", "max_length": m.number(),
-			"strategy": "LongestFirst", "stride": m.number()}
-		f["padding"] = object{"strategy": object{"Fixed": m.number()}, "direction": "Left",
-			"pad_to_multiple_of": m.number(),
-			"pad_id":             m.number(), "pad_type_id": 0, "pad_token": "x"}
 	default:
-		m.anywhere(f, 0)
+		m.addToken(f)
 	}
 }
 
 // with adds parts to those that are there, in front or behind, some many times.
 func (m mutator) with(old any, list string, part func() any) any {
 	var all []any
-	for range 1 + m.IntN(4) {
+	for range 1 + m.IntN(3) {
 		p := part()
 		text, _ := json.Marshal(p) // it is made of what JSON has
-		for range min(pick(m, []int{1, 1, 1, 2, 3, 9, 30, 200, 256, 300}), 1+200_000/len(text)) {
+		for range min(m.count(), 1+200_000/len(text)) {
 			all = append(all, p)
 		}
 	}
@@ -244,10 +251,21 @@ func (m mutator) with(old any, list string, part func() any) any {
 		m.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	}
 	var seq any = object{"type": "Sequence", list: all}
-	for range pick(m, []int{0, 0, 0, 1, 7, 9, 40}) {
+	for range m.IntN(5) / 4 * pick(m, []int{1, 1, 3, 7, 40}) {
 		seq = object{"type": "Sequence", list: []any{seq}}
 	}
 	return seq
+}
+
+// seldom is true once in n times.
+func (m mutator) seldom(n int) bool { return m.IntN(n) == 0 }
+
+// count is how often a part stands there.
+func (m mutator) count() int {
+	if m.seldom(60) {
+		return 300
+	}
+	return pick(m, []int{1, 1, 1, 1, 1, 1, 1, 2, 3, 9, 30, 120})
 }
 
 func (m mutator) number() any {
@@ -270,9 +288,8 @@ func (m mutator) pattern() any {
 	return object{"Regex": pick(m, []string{
 		"", "a", "a*", "a*?", "(a|aa)+$", "(a*)*b", "(?=.*)", "(?<=.*)a", `\w+\s*`, `\s+(?!\S)|\s+`, ".", `(?:.|\n)`, "^", "$", "a{1000}",
 		"(?:a{100}){100}", `(\w|\w\w)+!`, `(?!a)`, "[^a]", `\p{L}+|\p{N}`, `(?:(?:(?:a?){50}){50}){50}`, `(?=(a+))a*b`, "(?<!a|b*)",
-		"((?:a?)+)+$", `\A`, "(?>a+)", "(?i:a)+", strings.Repeat("(", 60) + strings.Repeat(")",
-			60), `.*.*.*.*.*.*=`, "(?:)*", gpt2Pattern,
-		llama3Pattern, " {2,}", `\b`, "(",
+		"((?:a?)+)+$", `\A`, "(?>a+)", "(?i:a)+", `.*.*.*.*.*.*=`, "(?:)*",
+		gpt2Pattern, llama3Pattern, " {2,}", `[\s\S]*?b`, `(?:(?=.*a).)*`, `(?<!.*b)a`, `(?:a|ab|b)*?c`,
 	})}
 }
 
@@ -320,7 +337,7 @@ func (m mutator) preTokenizer() any {
 	case "ByteLevel":
 		o["add_prefix_space"], o["trim_offsets"], o["use_regex"] = m.flag(), m.flag(), m.flag()
 	case "CharDelimiterSplit":
-		o["delimiter"] = m.text()
+		o["delimiter"] = pick(m, []string{"a", " ", "é", ""})
 	case "Digits":
 		o["individual_digits"] = m.flag()
 	case "Metaspace":
@@ -337,8 +354,11 @@ func (m mutator) preTokenizer() any {
 }
 
 func (m mutator) behavior() string {
+	if m.seldom(50) {
+		return "Gone"
+	}
 	return pick(m, []string{"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext",
-		"Contiguous", "Gone"})
+		"Contiguous"})
 }
 
 func (m mutator) postProcessor() any {
