@@ -323,7 +323,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"no layers", in("--layers", ":", "a"), "", 2, "want A:B, A:, :B or A"},
 		{"empty layers", in("--layers", "", "a"), "", 2, "want A:B, A:, :B or A"},
 		{"layer word", in("--layers", "a:b", "a"), "", 2, "want a whole number from 0 to 1000000"},
-		{"layers backwards", in("--layers", "3:1", "a"), "", 2, "layers 3 to 1; there are 6, from 0 to 5"},
+		{"layers backwards", in("--layers", "3:1", "a"), "", 2, "layers 3 to 1; the last one must be at least the first"},
 		{"layer that is not there", in("--layers", "6", "a"), "", 2, "layers 6 to 6; there are 6, from 0 to 5"},
 		{"temperature", in("--temperature", "-1", "a"), "", 2, `--temperature "-1": want a number from 0 to 100`},
 		{"top-p", in("--temperature", "1", "--top-p", "2", "a"), "", 2, `--top-p "2": want a number from 0 to 1`},
