@@ -228,6 +228,17 @@ func TestRankedTokens(t *testing.T) {
 			t.Errorf("%s has no %s", c.line, c.measure)
 		}
 	}
+	leads := map[string]float64{
+		"earliest first": 3. / 4, "latest first": 1. / 2, "chance": 1 - (1+1./2+1./3+1./4+1./5)/5,
+	}
+	for _, lead := range report.Leads {
+		if want, ok := leads[lead.Line]; ok {
+			near(t, "lead of raw above "+lead.Line, lead.Methods[0].Mean, want, 1e-12)
+		}
+	}
+	if len(report.Leads) != 4 {
+		t.Errorf("%d leads", len(report.Leads))
+	}
 	if s, _ := report.At("g", "latest first", "share on evidence"); s.N != 0 {
 		t.Errorf("positions have a share: %+v", s)
 	}

@@ -50,6 +50,40 @@ type Report struct {
 	Proofs []Proofs `json:"proofs,omitempty"`
 	// Layers are the methods of one layer, layer by layer.
 	Layers []Layers `json:"layers,omitempty"`
+	// Leads compare the methods case by case with each line that knows nothing of the text.
+	Leads []Lead `json:"leads,omitempty"`
+}
+
+// Lead is how far methods are above a line, such as [ChanceLine], in average precision.
+type Lead struct {
+	Line string `json:"line"`
+	// Methods has, by the index in [Report.Methods], the differences over all cases. Both are of the
+	// same case, so that these intervals tell more apart than those of the methods do.
+	Methods []Summary `json:"methods"`
+}
+
+// leads compares all methods with the lines.
+func (r *Report) leads(results []*Result) (all []Lead) {
+	for _, line := range Lines() {
+		lead := Lead{Line: line}
+		found := false
+		for _, name := range r.Methods {
+			var differences []float64
+			for _, x := range results {
+				a, ok := x.Measures[name][layerMeasure]
+				b, has := x.Measures[line][layerMeasure]
+				if ok && has {
+					differences = append(differences, float64(a-b))
+				}
+			}
+			lead.Methods = append(lead.Methods, Summarize(differences))
+			found = found || len(differences) > 0
+		}
+		if found {
+			all = append(all, lead)
+		}
+	}
+	return all
 }
 
 // newReport summarises results.
@@ -110,6 +144,7 @@ func newReport(opts Options, all []*Result) *Report {
 		r.Layers = layersOf(r, results)
 	}
 	r.agree(opts.Methods, results)
+	r.Leads = r.leads(results)
 	return r
 }
 

@@ -106,6 +106,9 @@ const (
 	LatestLine   = "latest first"
 )
 
+// Lines returns the names of the lines that know nothing of the text.
+func Lines() []string { return []string{RandomLine, EarliestLine, LatestLine, ChanceLine} }
+
 // Run measures methods on cases, first those with Selection, one after the other. It returns a
 // [attribution.UsageError] for options and cases that are wrong, naming the case, an error of the
 // model, and one that wraps ctx.Err(); the report then has the cases before it.

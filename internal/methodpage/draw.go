@@ -26,13 +26,15 @@ func (r *report) draw(path string) error {
 	labels := slices.Clone(names)
 	for i, name := range names {
 		if layer, ok := r.PickedLayer(name); ok {
-			labels[i] = fmt.Sprintf("%s, layer %d", name, layer)
+			labels[i] = fmt.Sprintf("%s (layer %d)", name, layer)
 		}
 	}
 	p.NominalY(labels...)
-	p.Y.Padding = vg.Points(24) // the reader's font may be wider than the one that is measured here
+	p.Y.Padding = vg.Points(40) // the reader's font may be wider than the one that is measured here
 	p.Y.Tick.Label.Font.Size = vg.Points(9)
-	p.Legend.TextStyle.Font.Size, p.Legend.Padding, p.Legend.XOffs = vg.Points(9), vg.Points(4), -vg.Points(14)
+	p.Legend.TextStyle.Font.Size, p.Legend.Padding = vg.Points(9), vg.Points(4)
+	// The best methods stand at the right of the upper rows; at the left there is room.
+	p.Legend.Top, p.Legend.Left, p.Legend.XOffs, p.Legend.YOffs = true, true, vg.Centimeter/2, -vg.Points(14)
 	p.Add(plotter.NewGrid())
 	for g, group := range r.Groups {
 		if group == r.all() {
@@ -72,14 +74,19 @@ func (r *report) draw(path string) error {
 	dots.Shape, dots.Radius = draw.CircleGlyph{}, vg.Points(3.5)
 	p.Add(bars, dots)
 	p.Legend.Add("all", dots)
-	if s, ok := r.At(r.all(), evaluate.ChanceLine, measure); ok {
-		chance, err := plotter.NewLine(plotter.XYs{{X: s.Mean, Y: -.5}, {X: s.Mean, Y: float64(len(names)) - .5}})
+	for i, name := range []string{evaluate.ChanceLine, evaluate.EarliestLine} {
+		s, ok := r.At(r.all(), name, measure)
+		if !ok {
+			continue
+		}
+		line, err := plotter.NewLine(plotter.XYs{{X: s.Mean, Y: -.5}, {X: s.Mean, Y: float64(len(names)) - .5}})
 		if err != nil {
 			return err
 		}
-		chance.Color, chance.Dashes = color.Gray{128}, []vg.Length{vg.Points(4), vg.Points(3)}
-		p.Add(chance)
-		p.Legend.Add("chance", chance)
+		dash := []vg.Length{vg.Points(4), vg.Points(1.5)}[i]
+		line.Color, line.Dashes = color.Gray{128}, []vg.Length{dash, vg.Points(3)}
+		p.Add(line)
+		p.Legend.Add(name, line)
 	}
-	return p.Save(18*vg.Centimeter, vg.Length(len(names))*0.62*vg.Centimeter+2.5*vg.Centimeter, path)
+	return p.Save(19*vg.Centimeter, vg.Length(len(names))*0.62*vg.Centimeter+2.5*vg.Centimeter, path)
 }

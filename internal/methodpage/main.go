@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,8 +53,8 @@ func write(path, machine, dir, readme string) error {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if len(r.Groups) == 0 || r.Cost == nil {
-		return fmt.Errorf("%s has no groups or no cost; measure with --timed above 0", path)
+	if len(r.Groups) == 0 || r.Cost == nil || r.Leads == nil {
+		return fmt.Errorf("%s has no groups, evidence or cost; measure cases with evidence and --timed above 0", path)
 	}
 	if err := r.draw(filepath.Join(dir, "methods.svg")); err != nil {
 		return err
@@ -146,6 +147,11 @@ func (r *report) page(machine string) string {
 		b.WriteString("\n## What the answer loses\n\nThe fall of the answer's probability when words are taken away in the method's order, averaged over how many (AOPC, high is good); " +
 			"when the first 1 to\n50 % are (comprehensiveness, high is good); when only these are left (sufficiency, low is good). Control tokens stay.\n\n")
 		b.WriteString(r.faithfulness())
+		if s, ok := r.At(r.all(), evaluate.LatestLine, "AOPC"); ok {
+			top, _ := r.At(r.all(), r.Ranked("AOPC")[0], "AOPC")
+			fmt.Fprintf(&b, "\nThe best here has an AOPC of %.2f and *latest first*, which only takes the last words away, %.2f: as far as they are near\n"+
+				"each other, this measure does not tell a method that finds the evidence from one that breaks the sentence.\n", top.Mean, s.Mean)
+		}
 	}
 	if r.Randomized != nil {
 		b.WriteString("\n## Does it notice that the weights are random?\n\nRank correlation of a method's scores with those for the same model after the entries of every matrix were shuffled. " +
@@ -175,61 +181,69 @@ const cautions = `- That attention of the right layer suffices in other models. 
   occlusion looks for, too, and it favours occlusion.
 `
 
-// lines are what knows nothing of the text.
-var lines = []string{evaluate.ChanceLine, evaluate.RandomLine, evaluate.EarliestLine, evaluate.LatestLine}
-
 // conclusions says what the numbers bear out, from the numbers.
 func (r *report) conclusions() string {
 	const measure = "average precision"
-	best, line := evaluate.Summary{}, ""
-	for _, name := range lines {
-		if s, ok := r.At(r.all(), name, measure); ok && s.N > 0 && (line == "" || s.Mean > best.Mean) {
-			best, line = s, name
-		}
-	}
 	var above, near, below []string
 	for _, name := range r.Ranked(measure) {
-		switch s, _ := r.At(r.all(), name, measure); {
-		case slices.Contains(lines, name):
-		case s.Low > best.High:
-			above = append(above, r.method(name))
-		case s.High >= best.Low:
-			near = append(near, r.method(name))
-		default:
+		if slices.Contains(evaluate.Lines(), name) {
+			continue
+		}
+		switch mean, low, high := r.lead(name); {
+		case low > 0:
+			above = append(above, fmt.Sprintf("%s %+.2f", r.method(name), mean))
+		case high < 0:
 			below = append(below, r.method(name))
+		default:
+			near = append(near, r.method(name))
 		}
 	}
 	var b strings.Builder
+	for _, name := range r.Ranked(measure) {
+		if s, _ := r.At(r.all(), name, measure); slices.Contains(evaluate.Lines(), name) {
+			fmt.Fprintf(&b, "- The best that a ranking without any knowledge of the text reaches is %s, by %s.\n",
+				cell(s), r.method(name))
+			break
+		}
+	}
 	point := func(text string, names []string) {
 		if len(names) > 0 {
 			fmt.Fprintf(&b, "- %s: %s.\n", text, strings.Join(names, ", "))
 		}
 	}
-	fmt.Fprintf(&b, "- The best that a ranking without any knowledge of the text reaches is %s, by %s.\n", cell(best), r.method(line))
-	point("Better than that, with intervals that do not overlap", above)
-	point("Not told apart from it", near)
-	point("Worse than it", below)
+	point("Better than each of these rankings, sentence by sentence with 95 % confidence, and by how much", above)
+	point("Not told apart from one of them", near)
+	point("Worse than one of them", below)
 	for _, g := range r.Groups {
 		for _, name := range []string{evaluate.EarliestLine, evaluate.LatestLine} {
 			if s, ok := r.At(g, name, measure); ok && g != r.all() && s.Mean > .9 {
-				fmt.Fprintf(&b, "- In %s, %s reaches %.2f: position suffices there, and that kind tells little about methods.\n", g, r.method(name), s.Mean)
+				fmt.Fprintf(&b, "- In %s, %s reaches %.2f: position suffices there, and that kind tells little"+
+					" about methods.\n", g, r.method(name), s.Mean)
 			}
 		}
 	}
 	if len(r.Layers) > 0 && len(r.Layers[0].Layers) > 1 {
-		b.WriteString("- Of methods of one layer, which layer matters more than which method: ")
-		var spans []string
+		var both []string
 		for _, l := range r.Layers {
 			row := l.Table[len(l.Table)-1]
-			low, high, last := row[0].Mean, row[0].Mean, row[len(row)-1].Mean
-			for _, s := range row {
-				low, high = min(low, s.Mean), max(high, s.Mean)
+			if k := slices.Index(l.Layers, l.Picked[len(l.Picked)-1]); k >= 0 {
+				both = append(both, fmt.Sprintf("%s %.2f and %.2f", r.method(l.Method), row[k].Mean, row[len(row)-1].Mean))
 			}
-			spans = append(spans, fmt.Sprintf("`%s` has %.2f to %.2f, %.2f in the last layer", l.Method, low, high, last))
 		}
-		b.WriteString(strings.Join(spans, "; ") + ".\n")
+		point("Methods of one layer need the right one; in the layer that is scored and in the last they have", both)
 	}
 	return b.String()
+}
+
+// lead returns how far a method is above the lines, with an interval: the lowest of those above each.
+func (r *report) lead(method string) (mean, low, high float64) {
+	i := slices.Index(r.Methods, method)
+	mean, low, high = math.Inf(1), math.Inf(1), math.Inf(1)
+	for _, lead := range r.Leads {
+		s := lead.Methods[i]
+		mean, low, high = min(mean, s.Mean), min(low, s.Low), min(high, s.High)
+	}
+	return mean, low, high
 }
 
 // proof returns the section of what changing words did.
@@ -324,11 +338,11 @@ func (r *report) table(measure string, cost bool) string {
 
 // method writes a method's name, with the layer that is scored if it has one; lines are set apart.
 func (r *report) method(name string) string {
-	if slices.Contains(lines, name) {
+	if slices.Contains(evaluate.Lines(), name) {
 		return "*" + name + "*"
 	}
 	if layer, ok := r.PickedLayer(name); ok {
-		return fmt.Sprintf("`%s`, layer %d", name, layer)
+		return fmt.Sprintf("`%s` (layer %d)", name, layer)
 	}
 	return "`" + name + "`"
 }

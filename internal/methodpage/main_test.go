@@ -29,6 +29,11 @@ func known() *report {
 		Proofs: []evaluate.Proofs{{Group: "all", Cases: 10, Proven: 8, Evidence: evaluate.Moves{
 			Words: 20, Deciding: 18, Loss: evaluate.Summary{Mean: 1.5}, Least: .1, Most: 2, Logits: evaluate.Summary{Mean: 12.25},
 		}}},
+		Leads: []evaluate.Lead{
+			// Of the seven methods only these are looked at; rollout is above one line and below none.
+			{Line: evaluate.ChanceLine, Methods: append([]evaluate.Summary{{Mean: .6, Low: .5, High: .7}, {Low: .1, High: .3}, {Low: .01, High: .1}}, make([]evaluate.Summary, 4)...)},
+			{Line: evaluate.EarliestLine, Methods: append([]evaluate.Summary{{Mean: .4, Low: .3, High: .5}, {Low: -.1, High: .2}, {Low: -.3, High: -.1}}, make([]evaluate.Summary, 4)...)},
+		},
 		Layers: []evaluate.Layers{{
 			Method: "raw", Layers: []int{0, 1}, Picked: []int{0, 0, 0}, Best: []int{0, 1, 1}, Chosen: true,
 			Table: [][]evaluate.Summary{nil, nil, {at(.9, .85, .95)[0], at(.92, .9, .95)[0]}},
@@ -42,11 +47,11 @@ func TestConclusions(t *testing.T) {
 	for _, want := range []string{
 		"on 8 held-out sentences", "of 5 of each kind", "in 7 of the 8",
 		"- The best that a ranking without any knowledge of the text reaches is 0.50 [0.45, 0.55], by *earliest first*.\n",
-		"do not overlap: `raw`, layer 0.\n",
-		"- Not told apart from it: `rollout`.\n",
-		"- Worse than it: `flow`.\n",
+		"with 95 % confidence, and by how much: `raw` (layer 0) +0.40.\n",
+		"- Not told apart from one of them: `rollout`.\n",
+		"- Worse than one of them: `flow`.\n",
 		"- In b, *earliest first* reaches 0.95: position suffices there",
-		"`raw` has 0.90 to 0.92, 0.92 in the last layer",
+		"in the last they have: `raw` (layer 0) 0.90 and 0.92.\n",
 		"2 of 10 are not.",
 		"| all | 8 of 10 | 18 of 20 | 1.50 (0.10 to 2.00) | 12.2 |",
 		"the best on 9 other\n",
@@ -81,7 +86,7 @@ func TestDraw(t *testing.T) {
 	if pictures[0] != pictures[1] {
 		t.Error("two pictures of one report differ")
 	}
-	for _, want := range []string{"raw, layer 0", "earliest first", "chance"} {
+	for _, want := range []string{"raw (layer 0)", "earliest first", "chance"} {
 		if !strings.Contains(pictures[0], want) {
 			t.Errorf("the picture lacks %q", want)
 		}

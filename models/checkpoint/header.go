@@ -14,6 +14,10 @@ import (
 // maxAxes is more than any model has; it bounds what a hostile shape can cost.
 const maxAxes = 16
 
+// maxTensors is how many tensors a file may have: more than the largest published model has in all of its shards together, 91
+// thousand. A header that is as long as it may be could name a million, which take a gigabyte of memory.
+const maxTensors = 1 << 17
+
 // parse fills the tensors and metadata of f, which has one part, from the header, and checks that the tensors tile the data.
 func (f *File) parse(header []byte) error {
 	if err := validText(header); err != nil {
@@ -28,6 +32,9 @@ func (f *File) parse(header []byte) error {
 	err := readObject(dec, func(name string) error {
 		if name == "__metadata__" {
 			return f.parseMetadata(dec)
+		}
+		if len(f.tensors) == maxTensors {
+			return fmt.Errorf("more than %d tensors, which is the limit for one file", maxTensors)
 		}
 		e, err := parseEntry(dec)
 		if err != nil {
