@@ -141,20 +141,28 @@ func (m *Model) WeightBytes() int64 { return weightBytes(m.spec, m.graph.DType) 
 // the weights, which are there already. m does not change. The error is a [*MemoryError] if the program
 // and the weights alone take more.
 func (m *Model) WithMaxMemory(bytes int64) (*Model, error) {
-	limit := LimitMemory(bytes)
-	limit.Program = m.limit.Program
-	if limit.Chosen {
-		if err := limit.checkWeights(m.info.Name, m.spec, m.graph.DType); err != nil {
+	view := *m
+	view.limit = LimitMemory(bytes)
+	view.limit.Program = m.limit.Program
+	if view.limit.Chosen {
+		if err := view.limit.checkWeights(m.info.Name, m.spec, m.graph.DType); err != nil {
 			return nil, err
 		}
 	} else {
-		limit.Bytes += m.graph.Beside
+		view.limit.Bytes += view.taken()
 	}
-	view := *m
-	view.limit = limit
-	view.graph = m.graph.WithMaxBytes(max(1, limit.Bytes-m.graph.Beside))
-	view.graph.Chosen = limit.Chosen
+	view.graph = m.graph.WithMaxBytes(0)
+	view.limitPasses()
 	return &view, nil
+}
+
+// taken is how many bytes the program and the weights take.
+func (m *Model) taken() int64 { return m.limit.Program + m.WeightBytes() }
+
+// limitPasses tells the graph what the limit leaves for a pass.
+func (m *Model) limitPasses() {
+	m.graph.MaxBytes, m.graph.Chosen = m.limit.forPass(m.taken()), m.limit.Chosen
+	m.graph.Beside = max(0, m.limit.Bytes-m.graph.MaxBytes)
 }
 
 // Budget returns how many bytes a run may hold beside the program and the weights: what MaxMemory or the machine leaves.

@@ -172,9 +172,8 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 		return nil, err
 	}
 	m.nonFinite, m.allowNaN = weights.found, opts.AllowNaN
-	m.held = m.limit.Program - programBytes - opts.Beside + weightBytes(spec, dtype)
-	m.graph.MaxBytes, m.graph.Chosen = m.limit.forPass(m.limit.Program+weightBytes(spec, dtype)), m.limit.Chosen
-	m.graph.Beside = max(0, m.limit.Bytes-m.graph.MaxBytes)
+	m.held = m.taken() - programBytes - opts.Beside
+	m.limitPasses()
 	m.info = trace.Info{
 		Name: name, Hash: hash, Family: spec.Family, Backend: BackendName(backend), Head: m.head(), Bidirectional: spec.Bidirectional,
 		Layers: spec.Layers, Heads: spec.Heads, Width: spec.Width, Vocab: spec.Vocab, Context: spec.Context,
