@@ -123,6 +123,17 @@ func TestGrownDecoded(t *testing.T) {
 	}
 }
 
+// TestEmptyToken: nothing matches in a token that an earlier decoder emptied, as in the reference.
+func TestEmptyToken(t *testing.T) {
+	tok := edited(t, "gpt2", "decoder", sequence("decoders",
+		`{"type":"Replace","pattern":{"String":"!"},"content":""},`+
+			`{"type":"Replace","pattern":{"String":""},"content":"-"}`))
+	id, ok := tok.ID("!")
+	if text, err := tok.Decode([]int{id}, true); !ok || err != nil || text != "" {
+		t.Errorf("Decode = %q, %v, want an empty text", text, err)
+	}
+}
+
 // TestRoomForTexts has what real files and texts do: none of it is near a limit.
 func TestRoomForTexts(t *testing.T) {
 	for _, c := range []struct{ name, kind, text string }{

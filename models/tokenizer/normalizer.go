@@ -158,9 +158,12 @@ func (r replacer) normalize(p piece, m *meter) (piece, error) {
 
 // text replaces all matches in a text whose offsets no one asks for. Its caller counts the growth.
 func (r replacer) text(s string, m *meter) (string, error) {
+	if s == "" { // nothing matches in it
+		return s, nil
+	}
 	var b strings.Builder
 	var over error
-	done, room := 0, m.room()
+	done, room, found := 0, m.room(), false
 	err := r.pattern.find(s, m, func(begin, end int) {
 		if room -= len(r.content) - (end - begin); room < 0 && over == nil {
 			over = m.grow(m.room() - room)
@@ -168,11 +171,15 @@ func (r replacer) text(s string, m *meter) (string, error) {
 		if over != nil {
 			return
 		}
+		if !found {
+			found = true
+			b.Grow(len(s) + len(r.content))
+		}
 		b.WriteString(s[done:begin])
 		b.WriteString(r.content)
 		done = end
 	})
-	if err = errors.Join(over, err); err != nil || s == "" {
+	if err = errors.Join(over, err); err != nil || !found {
 		return s, err
 	}
 	b.WriteString(s[done:])
