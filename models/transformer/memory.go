@@ -113,7 +113,7 @@ const (
 // compiling returns how many bytes the graphs of a pass take where they are compiled.
 func (m *Model) compiling(n Need) float64 {
 	switch {
-	case m.backend == nil || m.Backend() == "go":
+	case m.loaded == nil || m.Backend() == "go": // without weights it is asked for sizes alone
 		return 0
 	case n.Parts:
 		return partsGraphs
