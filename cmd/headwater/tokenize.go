@@ -66,7 +66,7 @@ func (p *program) tokenize(ctx context.Context, path string, specials bool) erro
 		}
 		tokens, err := tokenize(ctx, t, text, specials)
 		if err != nil {
-			return errors.Join(out.commit(), fmt.Errorf("standard input line %d: %w", l.number, err))
+			return errors.Join(out.commit(), fmt.Errorf("standard input line %d, %s: %w", l.number, path, err))
 		}
 		if err := tokens.write(out.Writer); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -53,7 +54,10 @@ func TestMethodsOnFamilies(t *testing.T) {
 				}
 			}
 			if head != trace.NoHead {
-				opts.Scoring = attribution.Scoring{Steps: 3, Samples: 6}
+				opts.Scoring.Steps = 3
+			}
+			if slices.Contains(opts.Methods, "reagent") {
+				opts.Scoring.Samples = 6
 			}
 			opts.MaxTokens = 2
 			if m.Info().Bidirectional {

@@ -235,7 +235,7 @@ func openPlanted(t *testing.T, name string) *models.Model {
 
 func explainPlanted(t *testing.T, m *models.Model, text planted.Text, opts attribution.Options) *attribution.Explanation {
 	t.Helper()
-	opts.MaxTokens, opts.Continuation = 1, " "+text.Answer
+	opts.Continuation = " " + text.Answer
 	e, err := attribution.Explain(t.Context(), m, text.Prompt(), opts)
 	if err != nil {
 		t.Fatal(err)

@@ -156,7 +156,11 @@ func (v *value) allKeys(names []string) []string {
 			break
 		}
 		if v.isObject() {
-			names = append(names, v.keys[i])
+			name := v.keys[i]
+			if name == "" { // a message has to quote it
+				name = `""`
+			}
+			names = append(names, name)
 		}
 		names = item.allKeys(names)
 	}

@@ -31,8 +31,10 @@ func mutateConfig(r *rand.Rand, s *Seeds) Mutant {
 	keys := config.allKeys(nil)
 	config.damage(r)
 	text := config.text()
+	names := append(config.allKeys(keys), append(openContainer(seed.weights).names(), jsonWords...)...)
 	if r.IntN(12) == 0 {
 		text = scratch(r, text)
+		names = append(names, "key ") // of a name that is not known here
 	}
 	return Mutant{
 		Args:   modelRun(r),
@@ -40,11 +42,15 @@ func mutateConfig(r *rand.Rand, s *Seeds) Mutant {
 		Output: "out.safetensors",
 		// A config that says other sizes fits the weights no longer: then a tensor is named.
 		Names: [][]string{
-			{"config.json", "model.safetensors"},
-			append(config.allKeys(keys), append(openContainer(seed.weights).names(), jsonWords...)...),
+			append([]string{"config.json", "model.safetensors"}, tapWords...),
+			append(names, tapWords...),
 		},
 	}
 }
+
+// tapWords are what is said of a model that is whole: it has no such tap, or its numbers grow too large
+// for float32 on the way to it.
+var tapWords = []string{"--taps", "tap "}
 
 // jsonWords are what is said of a file that is no JSON object.
 var jsonWords = []string{"JSON", "byte", "UTF-8"}
@@ -59,7 +65,9 @@ func mutateWeights(r *rand.Rand, s *Seeds) Mutant {
 		Args:   modelRun(r),
 		Files:  modelFiles(seed.config, file),
 		Output: "out.safetensors",
-		Names:  [][]string{{"model.safetensors", "config.json"}, append(names, headerWords...)},
+		Names:  [][]string{
+			append([]string{"model.safetensors", "config.json"}, tapWords...), append(append(names, headerWords...), tapWords...),
+		},
 	}
 	if size > 0 {
 		m.Sparse = map[string]int64{"model/model.safetensors": size}
