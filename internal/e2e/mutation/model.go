@@ -65,7 +65,7 @@ func mutateWeights(r *rand.Rand, s *Seeds) Mutant {
 		Args:   modelRun(r),
 		Files:  modelFiles(seed.config, file),
 		Output: "out.safetensors",
-		Names:  [][]string{
+		Names: [][]string{
 			append([]string{"model.safetensors", "config.json"}, tapWords...), append(append(names, headerWords...), tapWords...),
 		},
 	}
