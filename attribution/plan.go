@@ -200,7 +200,11 @@ func (p *plan) checkOptions() error {
 			"its rows are the same whatever is predicted",
 		},
 		{
-			p.opts.Scoring != (Scoring{}), "scoring", func(m planned) bool { return m.scorer != nil },
+			p.opts.Scoring.Quantity != "", "quantity", func(m planned) bool { return m.scorer != nil },
+			"it is no scorer",
+		},
+		{
+			p.opts.Scoring.Batch > 0, "batch", func(m planned) bool { return m.scorer != nil },
 			"it is no scorer",
 		},
 		{

@@ -89,6 +89,14 @@ func mutateFlags(r *rand.Rand, s *Seeds) Mutant {
 		args = append(args, pick(r, []string{"extra", "--", "-x", "--max-tokens"}))
 	}
 	names = append(names, flagNames(args)...)
+	for _, name := range names { // a library says "own row" of --own-row
+		names = append(names, strings.ReplaceAll(name, "-", " "))
+	}
+	for _, arg := range args { // a file that is not there is named by itself
+		if _, value, ok := strings.Cut(arg, "="); ok && value != "" {
+			names = append(names, value+": no such file")
+		}
+	}
 	in := container{header: object()}
 	in.add("attention", []int{2, 2, 4, 4}, softmaxRows(r, 4, 4, 1))
 	in.add("value-zeroing", []int{2, 4, 4}, softmaxRows(r, 2, 4, 1))

@@ -32,6 +32,7 @@ func mutateConfig(r *rand.Rand, s *Seeds) Mutant {
 	config.damage(r)
 	text := config.text()
 	names := append(config.allKeys(keys), append(openContainer(seed.weights).names(), jsonWords...)...)
+	names = append(names, "tensor ") // one that the config asks for, which the weights do not have
 	if r.IntN(12) == 0 {
 		text = scratch(r, text)
 		names = append(names, "key ") // of a name that is not known here
