@@ -16,14 +16,13 @@ type piece struct {
 }
 
 // origin is the bytes [begin,end) of the input that a byte of a changed text stands for: a
-// character,
-// or nothing. There is one for each byte, so it is small: 29 bits for begin, 3 for the length.
+// character, or nothing. There is one for each byte, so it is small: 29 bits for begin, 3 for the
+// length.
 type origin uint32
 
-func newOrigin(begin,
-	end int) origin {
-	return origin(begin<<3 | (end - begin))
-} //nolint:gosec // see maxText
+func newOrigin(begin, end int) origin {
+	return origin(begin<<3 | (end - begin)) //nolint:gosec // see maxText
+}
 
 func (o origin) begin() int { return int(o >> 3) }
 
@@ -112,14 +111,4 @@ func appendRune(b []byte, r rune) []byte {
 		return append(b, byte(r-badByte))
 	}
 	return utf8.AppendRune(b, r)
-}
-
-// isASCII is whether all bytes of s are.
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }

@@ -50,13 +50,11 @@ func (a *pairLayer) rows(ctx context.Context, ask trace.MixingAsk, mix Mixing, r
 // tileFloats limits the largest array of a tile, [N,S,F]: 64 MiB.
 const tileFloats = 16 << 20
 
-// tileRows returns how many targets fill a tile over so many sources.
-func (m *Model) tileRows(sources int) int { return rowsOfTile(bucket(sources) * m.Spec.FeedForward) }
-
 // rowsOfTile returns how many targets of so many numbers each fill a tile.
 func rowsOfTile(floats int) int { return max(1, min(slotStep, tileFloats/floats)) }
 
-// targets is [Model.tileRows], or fewer where each head is computed apart.
+// targets returns how many targets fill a tile over all sources: fewer where each head is computed
+// apart.
 func (a *pairLayer) targets(ask trace.MixingAsk) int {
 	floats := bucket(len(a.p.ids)) * a.p.m.Spec.FeedForward
 	if ask.Heads.Fusion == trace.EachHead {

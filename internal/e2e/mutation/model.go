@@ -1,7 +1,6 @@
 package mutation
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"strings"
 )
@@ -145,5 +144,5 @@ func flagNames(args []string) []string {
 			names = append(names, arg)
 		}
 	}
-	return append(names, fmt.Sprintf("%.20s", args[0]))
+	return append(names, args[0])
 }
