@@ -64,7 +64,7 @@ type kernel struct {
 	t   *testing.T
 	dir string
 	// answer is the engine: it gets each request that is not for information.
-	answer func(conn net.Conn, r engine.Request)
+	answer func(conn *engineConn, r engine.Request)
 	// shown is called for each display while the cell runs.
 	shown func(cell *os.Process, d protocol.DisplayData)
 }
@@ -77,7 +77,7 @@ type result struct {
 }
 
 // newKernel makes an engine listen where cells look for it.
-func newKernel(t *testing.T, answer func(net.Conn, engine.Request)) *kernel {
+func newKernel(t *testing.T, answer func(*engineConn, engine.Request)) *kernel {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hw")
 	if err != nil {
@@ -101,20 +101,28 @@ func newKernel(t *testing.T, answer func(net.Conn, engine.Request)) *kernel {
 			if err != nil {
 				return
 			}
-			go k.serve(conn)
+			go k.serve(&engineConn{conn, gob.NewEncoder(conn)})
 		}
 	}()
 	return k
 }
 
-func (k *kernel) serve(conn net.Conn) {
+// engineConn is the engine's end of a connection.
+type engineConn struct {
+	net.Conn
+	events *gob.Encoder
+}
+
+func (c *engineConn) send(e engine.Event) { _ = c.events.Encode(e) }
+
+func (k *kernel) serve(conn *engineConn) {
 	defer conn.Close()
-	var r engine.Request
-	if err := engine.Receive(conn, &r); err != nil {
+	r, err := engine.ReadRequest(conn)
+	if err != nil {
 		return
 	}
 	if r.Kind == engine.KindInfo {
-		_ = engine.Send(conn, engine.Event{Status: &engine.Status{}, Done: true})
+		conn.send(engine.Event{Status: &engine.Status{}, Done: true})
 		return
 	}
 	k.answer(conn, r)
@@ -233,37 +241,46 @@ func saved(displays []protocol.DisplayData) []map[protocol.MIMEType]any {
 }
 
 // begin sends an explanation of two prompt tokens, without rows.
-func begin(conn net.Conn) {
-	_ = engine.Send(conn, engine.Event{
-		Begin: &engine.Begin{
-			Model:  trace.Info{Name: "tiny", Note: "toy grammar model", Layers: 1},
-			Prompt: attribution.Prompt{Text: "the keys", Texts: []string{"the", " keys"}, IDs: []int{1, 2}, Special: []bool{false, false}},
-			Order:  []string{"rollout"},
+func begin(conn *engineConn) {
+	conn.send(engine.Event{Explanation: &attribution.Explanation{
+		Model: trace.Info{Name: "tiny", Note: "toy grammar model", Layers: 1},
+		Prompt: attribution.Prompt{
+			Text: "the keys", Texts: []string{"the", " keys"}, IDs: []int{1, 2}, Special: []bool{false, false},
 		},
-		Method: &engine.Method{Name: "rollout", Layers: []int{0}, Prompt: 2, Unit: "share of attention"},
-	})
+		Order: []string{"rollout"},
+		Methods: map[string]*attribution.Result{
+			"rollout": {Layers: []int{0}, Shape: [3]int{0, 2, 1}, Unit: "share of attention"},
+		},
+	}})
 }
 
 // step sends one more token.
-func step(conn net.Conn, text string) {
-	_ = engine.Send(conn, engine.Event{
-		Row:    &engine.Row{Method: "rollout", Data: []float64{0.125, 0.25}, Other: []float64{0.625}},
-		Tokens: []attribution.GeneratedToken{{ID: 3, Text: text, Probability: 0.5}},
-		Step:   true,
-	})
+func step(conn *engineConn, text string) { row(conn, text, 0.125, 0.25) }
+
+// row sends one more token and its values, the rest of which belongs to generated tokens.
+func row(conn *engineConn, text string, values ...float64) {
+	other := 1.0
+	for _, x := range values {
+		other -= x
+	}
+	conn.send(engine.Event{Step: true, Explanation: &attribution.Explanation{
+		Steps:     []attribution.GeneratedToken{{ID: 3, Text: text, Probability: 0.5}},
+		Methods:   map[string]*attribution.Result{"rollout": {Shape: [3]int{1}, Data: values}},
+		OtherMass: map[string][]float64{"rollout": {other}},
+	}})
 }
 
 func failure(message string) engine.Event {
-	return engine.Event{Failure: &engine.Failure{Message: message}}
+	return engine.Event{Failure: &engine.Error{Message: message}}
 }
 
 func TestExplainInNotebook(t *testing.T) {
 	requests := make(chan engine.Request, 1)
 	tokens := []string{" are", " here", " ."}
 	next := make(chan struct{}, 10)
-	k := newKernel(t, func(conn net.Conn, r engine.Request) {
+	k := newKernel(t, func(conn *engineConn, r engine.Request) {
 		requests <- r
-		_ = engine.Send(conn, engine.Event{Progress: &trace.Progress{Stage: "preparing prompt rows", Unit: "layer", Done: 1, Total: 6}})
+		conn.send(engine.Event{Progress: &trace.Progress{Stage: "preparing prompt rows", Unit: "layer", Done: 1, Total: 6}})
 		<-next // it is on the screen
 		begin(conn)
 		for i, text := range tokens {
@@ -272,7 +289,7 @@ func TestExplainInNotebook(t *testing.T) {
 				<-next // the first token is on the screen before the second one is made
 			}
 		}
-		_ = engine.Send(conn, engine.Event{Done: true})
+		conn.send(engine.Event{Done: true})
 	})
 	k.shown = func(*os.Process, protocol.DisplayData) { next <- struct{}{} }
 	r := k.run("explain", true)
@@ -301,10 +318,10 @@ func TestExplainInNotebook(t *testing.T) {
 
 // TestSameOutputs runs a cell twice: what a notebook saves must not depend on time or chance.
 func TestSameOutputs(t *testing.T) {
-	k := newKernel(t, func(conn net.Conn, _ engine.Request) {
+	k := newKernel(t, func(conn *engineConn, _ engine.Request) {
 		begin(conn)
 		step(conn, " are")
-		_ = engine.Send(conn, engine.Event{Done: true})
+		conn.send(engine.Event{Done: true})
 	})
 	a, b := saved(k.run("explain", true).displays), saved(k.run("explain", true).displays)
 	if len(a) != 1 || fmt.Sprint(a) != fmt.Sprint(b) {
@@ -314,7 +331,7 @@ func TestSameOutputs(t *testing.T) {
 
 func TestInterrupt(t *testing.T) {
 	hungUp := make(chan struct{})
-	k := newKernel(t, func(conn net.Conn, _ engine.Request) {
+	k := newKernel(t, func(conn *engineConn, _ engine.Request) {
 		begin(conn)
 		step(conn, " are")
 		_, _ = io.Copy(io.Discard, conn)
@@ -358,14 +375,14 @@ func TestErrors(t *testing.T) {
 		},
 		{
 			"a method of the cell's own", "own method",
-			[]engine.Event{{Failure: &engine.Failure{Message: "attribution: unknown mixing \"mine\"", Usage: true}}},
+			[]engine.Event{{Failure: &engine.Error{Message: "attribution: unknown mixing \"mine\"", Usage: true}}},
 			"",
 			[]string{"this program knows it and the engine does not, so import gonbext/local"},
 			1,
 		},
 		{
 			"another error about it", "own method",
-			[]engine.Event{{Failure: &engine.Failure{Message: "attribution: the prompt is empty", Usage: true}}},
+			[]engine.Event{{Failure: &engine.Error{Message: "attribution: the prompt is empty", Usage: true}}},
 			"",
 			[]string{"the prompt is empty</div>"},
 			1,
@@ -381,9 +398,9 @@ func TestErrors(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			k := newKernel(t, func(conn net.Conn, _ engine.Request) {
+			k := newKernel(t, func(conn *engineConn, _ engine.Request) {
 				for _, ev := range c.events {
-					_ = engine.Send(conn, ev)
+					conn.send(ev)
 				}
 			})
 			r := k.run(c.cell, true)
@@ -401,18 +418,18 @@ func TestErrors(t *testing.T) {
 }
 
 func TestOutsideOfANotebook(t *testing.T) {
-	k := newKernel(t, func(conn net.Conn, r engine.Request) {
+	k := newKernel(t, func(conn *engineConn, r engine.Request) {
 		if r.Kind == engine.KindTrace {
-			_ = engine.Send(conn, engine.Event{
-				Input: []trace.Token{{ID: 1}}, Tensor: &engine.TensorHead{Name: "final", Axes: "TD", Shape: []int{1, 2}},
+			conn.send(engine.Event{
+				Input: []trace.Token{{ID: 1}}, Tensor: &trace.Tensor{Name: "final", Axes: "TD", Shape: []int{1, 2}},
 				Piece: []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40},
 			})
-			_ = engine.Send(conn, engine.Event{Done: true})
+			conn.send(engine.Event{Done: true})
 			return
 		}
 		begin(conn)
 		step(conn, " are")
-		_ = engine.Send(conn, failure("models: the disk is full"))
+		conn.send(failure("models: the disk is full"))
 	})
 	for _, c := range []struct {
 		cell, stdout, stderr string

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"strings"
 	"testing"
 
@@ -64,15 +63,15 @@ func TestWrongOptions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := make(chan struct{}, 1)
-			k := newKernel(t, func(conn net.Conn, r engine.Request) {
+			k := newKernel(t, func(conn *engineConn, r engine.Request) {
 				asked <- struct{}{}
 				if name == "misspelt" {
-					_ = engine.Send(conn, engine.Event{Failure: &engine.Failure{Message: misspelt.Error(), Usage: true}})
+					conn.send(engine.Event{Failure: &engine.Error{Message: misspelt.Error(), Usage: true}})
 					return
 				}
 				begin(conn)
 				step(conn, " are")
-				_ = engine.Send(conn, engine.Event{Done: true})
+				conn.send(engine.Event{Done: true})
 			})
 			r := k.run("wrong "+name, false)
 			if !strings.HasPrefix(r.stdout, "true true "+c.want) || strings.Count(r.stdout, "\n") != 1 || r.status != 0 {
@@ -87,10 +86,10 @@ func TestWrongOptions(t *testing.T) {
 
 // A layer that the model does not have is one line, and no picture stays.
 func TestLayerOfTheModel(t *testing.T) {
-	k := newKernel(t, func(conn net.Conn, _ engine.Request) {
+	k := newKernel(t, func(conn *engineConn, _ engine.Request) {
 		begin(conn)
 		step(conn, " are")
-		_ = engine.Send(conn, engine.Event{Done: true})
+		conn.send(engine.Event{Done: true})
 	})
 	r := k.run("layer of the model", true)
 	left := saved(r.displays)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"os"
 	"strings"
 	"testing"
@@ -45,37 +44,32 @@ func init() {
 }
 
 // beginInPieces sends an explanation of "the keys" in three tokens, without rows.
-func beginInPieces(conn net.Conn) {
-	_ = engine.Send(conn, engine.Event{
-		Begin: &engine.Begin{
-			Model: trace.Info{Name: "tiny", Layers: 1},
-			Prompt: attribution.Prompt{
-				Text: "the keys", Texts: []string{"the", " key", "s"}, IDs: []int{1, 2, 3},
-				Special: make([]bool, 3), Offsets: [][2]int{{0, 3}, {3, 7}, {7, 8}},
-			},
-			Order: []string{"rollout"},
+func beginInPieces(conn *engineConn) {
+	conn.send(engine.Event{Explanation: &attribution.Explanation{
+		Model: trace.Info{Name: "tiny", Layers: 1},
+		Prompt: attribution.Prompt{
+			Text: "the keys", Texts: []string{"the", " key", "s"}, IDs: []int{1, 2, 3},
+			Special: make([]bool, 3), Offsets: [][2]int{{0, 3}, {3, 7}, {7, 8}},
 		},
-		Method: &engine.Method{
-			Name: "rollout", Layers: []int{0}, Prompt: 3, Unit: "share of attention", Options: map[string]string{"aggregation": "rollout"},
-		},
-	})
+		Order: []string{"rollout"},
+		Methods: map[string]*attribution.Result{"rollout": {
+			Layers: []int{0}, Shape: [3]int{0, 3, 1}, Unit: "share of attention",
+			Options: map[string]string{"aggregation": "rollout"},
+		}},
+	}})
 }
 
 // pieces answers with two tokens, the second when the first is on the screen.
-func pieces(next chan struct{}) func(net.Conn, engine.Request) {
-	return func(conn net.Conn, _ engine.Request) {
+func pieces(next chan struct{}) func(*engineConn, engine.Request) {
+	return func(conn *engineConn, _ engine.Request) {
 		beginInPieces(conn)
 		for i, text := range []string{" are", " here"} {
-			_ = engine.Send(conn, engine.Event{
-				Row:    &engine.Row{Method: "rollout", Data: []float64{0.125, 0.25, 0.5}, Other: []float64{0.125}},
-				Tokens: []attribution.GeneratedToken{{ID: 3, Text: text, Probability: 0.5}},
-				Step:   true,
-			})
+			row(conn, text, 0.125, 0.25, 0.5)
 			if i == 0 {
 				<-next
 			}
 		}
-		_ = engine.Send(conn, engine.Event{Done: true})
+		conn.send(engine.Event{Done: true})
 	}
 }
 
@@ -115,7 +109,7 @@ func TestByRefusals(t *testing.T) {
 	} {
 		next := make(chan struct{}, 1)
 		next <- struct{}{}
-		k := newKernel(t, func(conn net.Conn, r engine.Request) {
+		k := newKernel(t, func(conn *engineConn, r engine.Request) {
 			if cell != "by a space" && cell != "a layer that is not there" {
 				t.Errorf("%s reaches the engine", cell)
 			}

@@ -17,7 +17,7 @@ const (
 	commandPath = modulePath + "/cmd/headwater"
 )
 
-// binary returns the program to start, built if it is ours.
+// binary returns the program to start. It builds the command headwater if nothing else is named.
 func (s Start) binary(ctx context.Context) (string, error) {
 	if s.Binary != "" {
 		return s.Binary, nil
@@ -25,13 +25,13 @@ func (s Start) binary(ctx context.Context) (string, error) {
 	if s.isOwn() {
 		return os.Executable()
 	}
-	if path := os.Getenv(Variable); path != "" {
+	if path := os.Getenv(binaryVariable); path != "" {
 		info, err := os.Stat(path)
 		if err != nil {
-			return "", fmt.Errorf("engine: %s names no program: %w", Variable, err)
+			return "", fmt.Errorf("engine: %s names no program: %w", binaryVariable, err)
 		}
 		if info.IsDir() || info.Mode()&0o111 == 0 {
-			return "", fmt.Errorf("engine: %s names %s, which is no program (%v)", Variable, path, info.Mode())
+			return "", fmt.Errorf("engine: %s names %s, which is not a program (%v)", binaryVariable, path, info.Mode())
 		}
 		return path, nil
 	}
@@ -39,8 +39,8 @@ func (s Start) binary(ctx context.Context) (string, error) {
 	return build(ctx)
 }
 
-// build builds the command headwater from the module that this program was built with and returns its path. Go's cache
-// makes that quick when nothing has changed.
+// build builds the command headwater from the module that this program was built with, and returns
+// its path. The build cache makes that quick if nothing has changed.
 func build(ctx context.Context) (string, error) {
 	dir, err := moduleDir(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func build(ctx context.Context) (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("engine: no place for the program: %w", err)
+		return "", fmt.Errorf("engine: no directory for the program: %w", err)
 	}
 	h := fnv.New32a()
 	h.Write([]byte(dir))
@@ -56,19 +56,21 @@ func build(ctx context.Context) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", fmt.Errorf("engine: %w", err)
 	}
-	// The module is the main module here, so its own go.sum holds, and the notebook's workspace plays no part.
+	// The module is the main module here: its own go.sum counts, and the notebook's workspace does
+	// not.
 	env := append(os.Environ(), "GOWORK=off")
 	if runtime.GOARCH == "amd64" && os.Getenv("GOEXPERIMENT") == "" {
 		env = append(env, "GOEXPERIMENT=simd") // GoMLX's Go backend is several times faster with it
 	}
-	if _, err := goTool(ctx, dir, env, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", path, commandPath); err != nil {
+	args := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", path, commandPath}
+	if _, err := goTool(ctx, dir, env, args...); err != nil {
 		return "", fmt.Errorf("engine: building it in %s: %w", dir, err)
 	}
 	return path, nil
 }
 
-// moduleDir returns where the module's source lies, as seen from the cell's own module (GoNB's temporary one, with the
-// notebook's workspace), the notebook's directory or the working directory.
+// moduleDir returns the directory of the module's source. It asks in GoNB's temporary module, which
+// has the notebook's workspace, then in the notebook's directory and in the working directory.
 func moduleDir(ctx context.Context) (string, error) {
 	var first error
 	for _, dir := range []string{os.Getenv("GONB_TMP_DIR"), os.Getenv("GONB_DIR"), "."} {
@@ -87,7 +89,7 @@ func moduleDir(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("engine: interrupted: %w", context.Cause(ctx))
 	}
 	return "", fmt.Errorf("engine: the source of %s was not found (%v): run in a module that requires it, "+
-		"or set %s to the headwater program", modulePath, first, Variable)
+		"or set %s to the headwater program", modulePath, first, binaryVariable)
 }
 
 // goTool runs the go command and returns its output; the error carries what it printed.

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Limits of a request: far above what a cell asks for. A client that goes beyond them is refused
-// before the engine opens a model.
+// Limits of a request, far above what a cell asks for. The engine refuses a request that exceeds
+// one before it opens a model.
 const (
 	maxName  = 4096    // bytes of a model's name or a backend, as long as a path may be
 	maxDType = 64      // bytes
@@ -21,10 +22,10 @@ const (
 	maxIDs   = maxText // a text has at most as many tokens as bytes
 )
 
-// Check returns an error for the first field that no engine can take: a negative number, one that is
-// NaN or infinite, a text or a name beyond its limit, an unknown tap. The options of KindExplain are
-// checked as [attribution.Options.Check] does it. errors.Is finds [attribution.ErrUsage] in the error.
-// It is the only check of what comes from the socket, and a [Client] makes it before it asks.
+// Check returns an error for the first invalid field: a negative number, a text or a name beyond
+// its limit, an unknown tap. [attribution.Options.Check] checks the options of KindExplain.
+// errors.Is finds [attribution.ErrUsage] in the error. Check is the only check of what arrives on
+// the socket, and a [Client] calls it before it sends anything.
 func (r Request) Check() error {
 	switch r.Kind {
 	case KindExplain:
@@ -39,7 +40,7 @@ func (r Request) Check() error {
 		}
 		return r.checkTrace()
 	case KindInfo, KindStop:
-		return nil // they use no other field
+		return nil // no other field is used
 	}
 	return usagef("the engine does not know the request %.40q", string(r.Kind))
 }
@@ -61,6 +62,9 @@ func (r Request) checkModel() error {
 			return usagef("%s of %d bytes; at most %d", f.what, f.bytes, f.most)
 		}
 	}
+	if !utf8.ValidString(r.Model.Name) { // JSON would change it
+		return usagef("model name %q is not UTF-8", r.Model.Name)
+	}
 	if r.Model.MaxMemory < 0 {
 		return usagef("max memory %d bytes; it must be positive, or 0 for what the machine has left",
 			r.Model.MaxMemory)
@@ -68,14 +72,14 @@ func (r Request) checkModel() error {
 	return nil
 }
 
-// checkTrace checks what belongs to KindTrace.
+// checkTrace checks the fields that only KindTrace uses.
 func (r Request) checkTrace() error {
 	if len(r.IDs) > maxIDs {
 		return usagef("%d token ids; at most %d", len(r.IDs), maxIDs)
 	}
 	for i, id := range r.IDs {
 		if id < 0 {
-			return usagef("token id %d at place %d; ids count from 0", id, i)
+			return usagef("token id %d at index %d; ids count from 0", id, i)
 		}
 	}
 	if r.Specials < trace.SpecialsAuto || r.Specials > trace.SpecialsOff {
@@ -109,10 +113,13 @@ func (r Request) ExplainOptions() (attribution.Options, error) {
 	return o, nil
 }
 
-// unreadable says what is wrong with options that are no JSON of the right form.
+// unreadable says what is wrong with options that cannot be read.
 func unreadable(err error, size int) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
+		if kind.Field == "" {
+			return usagef("the options are of JSON type %.60s; want an object", kind.Value)
+		}
 		return usagef("option %.60q cannot be a %.60s", kind.Field, kind.Value)
 	}
 	const unknown = "json: unknown field "
@@ -120,7 +127,7 @@ func unreadable(err error, size int) error {
 		return usagef("the engine knows no option %.60s: it is not of the same version, restart the kernel",
 			name)
 	}
-	return usagef("the options, %d bytes, cannot be read", size)
+	return usagef("the options, %d bytes, cannot be read as JSON", size)
 }
 
 // usageError is an error that the caller can avoid; errors.Is finds [attribution.ErrUsage] in it.

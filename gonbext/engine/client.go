@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,22 +18,24 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Client asks the engine that listens on Socket. Each request has a connection of its own, so a Client is safe for
-// concurrent use and need not be closed.
+// Client asks the engine that listens on Socket. Each request has a connection of its own, so a
+// Client is safe for concurrent use and need not be closed.
 type Client struct {
 	Socket string
-	// Patience is how long the engine may be silent, until a request fails with a [*SilentError]; 0 is
-	// 20 seconds. An engine that works says so every fifth part of it, however long a request takes.
+	// Patience is how long the engine may be silent before a request fails with a [*SilentError];
+	// 0 is 20 seconds. An engine that works sends something five times as often, however long a
+	// request takes.
 	Patience time.Duration
 }
 
-// Explain is [attribution.Explain] in the engine: rows arrive token by token, and o.OnStep and o.OnProgress are called
-// as there; the engine gives up a client that reads nothing for half a minute, so OnStep should not take
-// that long. If it fails or ctx is done after the first token, the explanation so far is returned with the error.
+// Explain is [attribution.Explain] in the engine. Rows arrive token by token, and o.OnStep and
+// o.OnProgress are called as there. OnStep should return within half a minute: the engine cancels
+// the request of a client that does not read for longer. If the request fails or ctx is done after
+// the first token, Explain returns the explanation so far together with the error.
 func (c Client) Explain(
 	ctx context.Context, m Model, prompt string, o attribution.Options,
 ) (*attribution.Explanation, error) {
-	if err := o.Check(); err != nil { // NaN, for one, could not be sent
+	if err := o.Check(); err != nil { // JSON has no NaN, for example
 		return nil, err
 	}
 	continuation := o.Continuation
@@ -41,12 +44,12 @@ func (c Client) Explain(
 	if err != nil {
 		return nil, fmt.Errorf("engine: options: %w", err)
 	}
-	a := assembler{options: o, name: m.Name}
+	answer := explaining{options: o, name: m.Name}
 	err = c.do(ctx, Request{
 		Kind: KindExplain, Model: m, Text: []byte(prompt), Options: options,
 		Continuation: []byte(continuation),
-	}, a.take)
-	return a.e, err
+	}, answer.add)
+	return answer.e, err
 }
 
 // Input is what a trace runs on: a text, or token ids.
@@ -57,23 +60,25 @@ type Input struct {
 	IDs []int
 }
 
-// Trace records tensors of one pass over the input: one for each tap, in the order asked. The tokens are those of the
-// text; nil for ids.
-func (c Client) Trace(ctx context.Context, m Model, in Input, taps ...trace.Tap) ([]trace.Tensor, []trace.Token, error) {
-	var t tensors
+// Trace records tensors of one pass over the input: one for each tap, in the order asked. The
+// tokens are those of the text, or nil if the input is ids.
+func (c Client) Trace(
+	ctx context.Context, m Model, in Input, taps ...trace.Tap,
+) ([]trace.Tensor, []trace.Token, error) {
+	var answer tracing
 	err := c.do(ctx, Request{
 		Kind: KindTrace, Model: m, Text: []byte(in.Text), Specials: in.Specials, IDs: in.IDs, Taps: taps,
-	}, t.take)
+	}, answer.add)
 	if err == nil {
-		err = t.complete(len(taps))
+		err = answer.check(len(taps))
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	return t.list, t.tokens, nil
+	return answer.tensors, answer.tokens, nil
 }
 
-// Info returns what the engine says of itself. It is also how to find out whether it answers.
+// Info returns the status of the engine. It is also the way to find out whether one answers.
 func (c Client) Info(ctx context.Context) (Status, error) {
 	var s Status
 	err := c.do(ctx, Request{Kind: KindInfo}, func(e *Event) error {
@@ -90,12 +95,15 @@ func (c Client) Stop(ctx context.Context) error {
 	return c.do(ctx, Request{Kind: KindStop}, func(*Event) error { return nil })
 }
 
-// do sends a request and gives its events to take, until the last one. When ctx is done it closes the
-// connection, which cancels the request in the engine, and returns an error that wraps the cause.
-func (c Client) do(ctx context.Context, r Request, take func(*Event) error) error {
-	patience := c.patience()
+// do sends a request and calls add with each event, up to the last one. When ctx is done it closes
+// the connection, which cancels the request in the engine, and returns an error that wraps the
+// cause.
+func (c Client) do(ctx context.Context, r Request, add func(*Event) error) error {
+	if c.Patience <= 0 {
+		c.Patience = defaultPatience
+	}
 	r.Version, r.Model.Name = Version, absolute(r.Model.Name)
-	r.Alive = patience / 5 // so that a busy machine may delay a few of them
+	r.Alive = c.Patience / 5 // a busy machine may delay a few of them
 	if err := r.Check(); err != nil {
 		return err
 	}
@@ -106,71 +114,76 @@ func (c Client) do(ctx context.Context, r Request, take func(*Event) error) erro
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	impatient := &impatient{conn, patience}
-	err = send(impatient, r, MaxRequest)
-	if errors.Is(err, syscall.EPIPE) { // an engine that hangs up before it has read all may have said why
+	timed := &timedConn{Conn: conn, patience: c.Patience}
+	err = json.NewEncoder(timed).Encode(r)
+	if errors.Is(err, syscall.EPIPE) { // the engine may have said why before it closed the connection
 		err = nil
 	}
+	events := gob.NewDecoder(timed)
 	for err == nil {
 		var e Event
-		if err = Receive(impatient, &e); err != nil {
+		if err = events.Decode(&e); err != nil {
 			break
 		}
-		if err = take(&e); err != nil || e.Done {
+		if err := add(&e); err != nil || e.Done {
 			return err
 		}
 		if e.Failure != nil {
-			return &Error{*e.Failure}
+			return e.Failure
 		}
 	}
+	return c.explain(ctx, r.Kind, timed, err)
+}
+
+// explain returns the error of a request for which conn failed with err, or brought something that
+// is no event.
+func (c Client) explain(ctx context.Context, kind Kind, conn *timedConn, err error) error {
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("engine: %s interrupted: %w", r.Kind, context.Cause(ctx))
+		return fmt.Errorf("engine: %s interrupted: %w", kind, context.Cause(ctx))
+	case conn.err == nil:
+		return fmt.Errorf("engine: the engine, process %d, sent what this program cannot read (%v): "+
+			"it is not of the same version, end that process and restart the kernel", peer(conn.Conn), err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &SilentError{PID: peer(conn), Socket: c.Socket, Silence: patience}
+		return &SilentError{PID: peer(conn.Conn), Socket: c.Socket, Silence: c.Patience}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return fmt.Errorf("engine: it ended in the middle of %q%s", r.Kind, lastLines(c.Socket))
+		return fmt.Errorf("engine: it ended in the middle of %q%s", kind, lastLines(c.Socket))
 	}
-	return err
+	return fmt.Errorf("engine: %w", err)
 }
 
-// defaultSilence is how long an engine may be silent: many times as long as it takes to say that it is
-// alive on a machine that is busy, and shorter than a user waits.
-const defaultSilence = 20 * time.Second
+// defaultPatience is many times as long as an engine on a busy machine takes to show that it works,
+// and shorter than a user waits.
+const defaultPatience = 20 * time.Second
 
-func (c Client) patience() time.Duration {
-	if c.Patience <= 0 {
-		return defaultSilence
-	}
-	return c.Patience
-}
-
-// impatient is a connection whose reads and writes fail when nothing moves for too long.
-type impatient struct {
-	conn     net.Conn
+// timedConn is a connection whose reads and writes fail when nothing moves for too long. Every call
+// has the whole time again, so a client that is slow itself does not count as a silent engine.
+type timedConn struct {
+	net.Conn
 	patience time.Duration
+	err      error // of the latest call
 }
 
-// Read gives the engine new time with every call, so that a client that is slow itself does not blame
-// the engine.
-func (i *impatient) Read(b []byte) (int, error) {
-	if err := i.conn.SetReadDeadline(time.Now().Add(i.patience)); err != nil {
-		return 0, err
+// Read implements io.Reader.
+func (c *timedConn) Read(b []byte) (n int, err error) {
+	if c.err = c.SetReadDeadline(time.Now().Add(c.patience)); c.err == nil {
+		n, c.err = c.Conn.Read(b)
 	}
-	return i.conn.Read(b)
+	return n, c.err
 }
 
-func (i *impatient) Write(b []byte) (int, error) {
-	if err := i.conn.SetWriteDeadline(time.Now().Add(i.patience)); err != nil {
-		return 0, err
+// Write implements io.Writer.
+func (c *timedConn) Write(b []byte) (n int, err error) {
+	if c.err = c.SetWriteDeadline(time.Now().Add(c.patience)); c.err == nil {
+		n, c.err = c.Conn.Write(b)
 	}
-	return i.conn.Write(b)
+	return n, c.err
 }
 
-// SilentError says that an engine listens and does not answer: it is stopped (SIGSTOP), or hangs. One
-// that works sends signs of life.
+// SilentError says that an engine listens and does not answer: it is stopped (SIGSTOP), or it
+// hangs.
 type SilentError struct {
-	// PID is the engine's process; 0 where the system does not say which it is.
+	// PID is the engine's process; 0 if the system does not say.
 	PID int
 	// Socket is where it listens.
 	Socket string
@@ -188,8 +201,9 @@ func (e *SilentError) Error() string {
 		"restart the kernel, and end process %d", e.PID, e.Silence, e.PID)
 }
 
-// absolute makes a model's path independent of the working directory, which the engine does not share. What names no file and does not
-// begin like a path is left as it is: it may be a name of the Hub.
+// absolute makes a path of a model independent of the working directory, which the engine does not
+// share. A name that is not a file and does not begin with a dot stays as it is: it may be a name
+// on the Hub.
 func absolute(name string) string {
 	if !strings.ContainsRune(name, filepath.Separator) && name != "." && name != ".." {
 		return name

@@ -9,30 +9,33 @@ import (
 	"time"
 )
 
-// Own says how this program itself is an engine, so that what it registers is there: package gonbext/local, which links the models,
-// makes it so.
+// Own says how this program itself becomes an engine, so that the engine has the plugins that the
+// program registers. Package gonbext/local, which links the models, sets it.
 type Own struct {
-	// Divert serves and ends the process if it was started as an engine; elsewhere it returns at once.
+	// Divert serves and ends the process if it was started as an engine; otherwise it returns at
+	// once.
 	Divert func()
-	// Key names the code, in letters and digits that a file name can have: an engine with the same key is used again, one with another
-	// key is ended. It is empty in a program that is no notebook's cell, whose engine belongs to it alone and ends with it.
+	// Key identifies the code, in letters and digits that a file name can have. An engine with the
+	// same key is used again, and one with another key is ended. Key is empty in a program that is
+	// not a notebook's cell: its engine belongs to it alone and ends with it.
 	Key func() (string, error)
-	// Arguments are the command line with which this program is an engine, in place of [Arguments].
+	// Arguments returns the command line that makes this program an engine.
 	Arguments func(socket string, pid int, idle time.Duration) []string
 }
 
 var own *Own
 
-// SetOwn makes this program its own engine, in place of the command headwater. It is for init.
+// SetOwn makes this program its own engine, instead of the command headwater. An init function
+// calls it.
 func SetOwn(o Own) { own = &o }
 
 // IsOwn reports whether this program is its own engine.
 func IsOwn() bool { return own != nil }
 
-// isOwn reports whether this program is what is to be started.
+// isOwn reports whether this program is the one to start.
 func (s Start) isOwn() bool { return own != nil && s.Binary == "" }
 
-// find returns the socket of the engine that is wanted, and settles whose it is.
+// find returns the socket of the engine, and sets PID if it is 0.
 func (s *Start) find() (socket string, err error) {
 	key := ""
 	if s.isOwn() {
@@ -51,8 +54,8 @@ func (s *Start) find() (socket string, err error) {
 	return socketFor(s.PID, key)
 }
 
-// stopOthers ends the engines of other code that belong to the same process: models are large, and one set of them is enough. The
-// cells of a kernel run one after the other, so that nobody waits for those.
+// stopOthers ends the engines of other code that belong to the same process, because each keeps
+// models in memory. The cells of a kernel run one after the other, so none uses such an engine.
 func stopOthers(ctx context.Context, socket string) {
 	locks, _ := filepath.Glob(filepath.Join(filepath.Dir(socket), owner(socket)+"*.lock"))
 	for _, lock := range locks {
@@ -60,8 +63,8 @@ func stopOthers(ctx context.Context, socket string) {
 		if other == socket {
 			continue
 		}
-		// One that is stopped finds the request when it goes on. Its files stay until then, so that it
-		// is asked again.
+		// A process that is stopped (SIGSTOP) gets the request when it continues. Until then its
+		// files stay, so that the next call asks it again.
 		var silent *SilentError
 		err := Client{Socket: other, Patience: time.Second}.Stop(ctx)
 		if errors.As(err, &silent) {

@@ -4,5 +4,5 @@ package engine
 
 import "net"
 
-// peer returns 0: how to ask this system for the process at the other end of a socket is not known.
+// peer returns 0: on this system there is no known way to ask which process listens.
 func peer(net.Conn) (pid int) { return 0 }

@@ -13,25 +13,28 @@ import (
 	"syscall"
 )
 
-// maxSocketPath is how long the path of a unix socket may be on every system (104 bytes with the final zero on macOS).
+// maxSocketPath is how long the path of a unix socket may be on every system: macOS has the lowest
+// limit, 104 bytes with the final zero.
 const maxSocketPath = 103
 
-// SocketFor returns the socket of the engine that belongs to a process: equal for as long as that process lives, and
-// not shared with a later one of the same pid. It makes the directory, for the user alone, if need be, and returns an
-// error if another user could write to it.
+// SocketFor returns the socket of the engine that belongs to a process. It stays the same while
+// that process runs, and a later process with the same pid has another one. SocketFor makes the
+// directory with mode 0700 if it is missing, and returns an error if other users can enter it.
 func SocketFor(pid int) (string, error) { return socketFor(pid, "") }
 
-// socketFor is SocketFor for an engine of its own code, which key names.
+// socketFor is SocketFor for an engine whose code has that key; see [Own].
 func socketFor(pid int, key string) (string, error) {
 	if !supported {
-		return "", fmt.Errorf("engine: notebooks need Unix (Linux, macOS, or WSL on Windows), and this is %s: the command headwater works here without them", runtime.GOOS)
+		return "", fmt.Errorf("engine: notebooks need Linux, macOS, or WSL on Windows, and this is %s: "+
+			"the command headwater works here without them", runtime.GOOS)
 	}
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("headwater-%d", os.Getuid()))
 	if err := privateDir(dir); err != nil {
 		return "", err
 	}
 	h := fnv.New32a()
-	h.Write([]byte(StartOf(pid)))
+	start, _ := startOf(pid)
+	h.Write([]byte(start))
 	name := fmt.Sprintf("%d-%08x", pid, h.Sum32())
 	if key != "" {
 		name += "-" + key
@@ -60,27 +63,25 @@ func privateDir(dir string) error {
 	return nil
 }
 
-// StartOf names when a process began, so that a pid that is used again can be told apart; empty if there is no such
-// process (or it is a zombie, which does nothing any more).
-func StartOf(pid int) string {
-	start, _ := startOf(pid)
-	return start
+// Alive returns a function that reports whether the process that now has this pid still runs. A
+// later process with the same pid does not count. The function returns true if the system does not
+// say, for example because no more files can be opened.
+func Alive(pid int) func() bool {
+	began, _ := startOf(pid)
+	return func() bool {
+		now, err := startOf(pid)
+		return err != nil || now != "" && now == began
+	}
 }
 
-// Lives reports whether the process is there that began at start, which [StartOf] has returned. It is
-// true if that cannot be found out, for want of a file descriptor, say.
-func Lives(pid int, start string) bool {
-	now, err := startOf(pid)
-	return err != nil || now != "" && now == start
-}
-
-// startOf is StartOf, with an error if it cannot be found out.
+// startOf returns when a process began, in a form that depends on the system. It is empty if there
+// is no such process, or only a zombie. The error says that the system could not be asked.
 func startOf(pid int) (string, error) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err == nil {
 		return startInStat(string(stat)), nil
 	}
-	if _, there := os.Stat("/proc/self/stat"); there == nil {
+	if _, statErr := os.Stat("/proc/self/stat"); statErr == nil { // so it is that of the process which failed
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 			return "", nil
 		}
@@ -94,26 +95,26 @@ func startOf(pid int) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// startInStat returns field 22 of a line as in proc(5). The name, field 2, is in parentheses and may hold spaces and
-// parentheses.
+// startInStat returns field 22 of a line as in proc(5), and the empty string for a zombie. The
+// name, field 2, is in parentheses and may contain spaces and parentheses.
 func startInStat(stat string) string {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	const state, start = 0, 19 // fields 3 and 22, counted behind the name
+	const state, start = 0, 19 // fields 3 and 22, counted after the name
 	if len(fields) <= start || fields[state] == "Z" || fields[state] == "X" {
 		return ""
 	}
 	return fields[start]
 }
 
-// owner returns what the names of all sockets of engines begin with that belong to the same process.
+// owner returns the beginning of a socket's name that all engines of the same process share.
 func owner(socket string) string {
 	parts := strings.SplitN(strings.TrimSuffix(filepath.Base(socket), ".sock"), "-", 3)
 	return strings.Join(parts[:min(len(parts), 2)], "-")
 }
 
-// logFile and lockFile belong to the engine of a socket.
+// logFile and lockFile return the files that belong to the engine of a socket.
 func logFile(socket string) string  { return strings.TrimSuffix(socket, ".sock") + ".log" }
 func lockFile(socket string) string { return strings.TrimSuffix(socket, ".sock") + ".lock" }
 
-// Files returns the files beside the socket that belong to its engine.
+// Files returns the files next to the socket that belong to its engine.
 func Files(socket string) []string { return []string{logFile(socket), lockFile(socket)} }

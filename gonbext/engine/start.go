@@ -12,17 +12,20 @@ import (
 	"time"
 )
 
-// Variable is the environment variable that names a binary to start as the engine, instead of building one.
-const Variable = "HEADWATER_ENGINE"
+// binaryVariable is the environment variable that names a program to start as the engine, so that
+// none is built.
+const binaryVariable = "HEADWATER_ENGINE"
 
 // Start says how to find the engine or to start it. The zero value is right for a notebook's cell.
 type Start struct {
-	// PID is the process that the engine belongs to and ends with; default: the parent, which for a cell is the kernel.
+	// PID is the process that the engine belongs to and ends with; default: the parent, which for a
+	// cell is the kernel.
 	PID int
-	// Binary is started with the arguments of [Arguments]; default: this program itself, if it called [SetOwn], else what
-	// HEADWATER_ENGINE names, else the command headwater, built first, which takes a moment only if something changed.
+	// Binary is the program to start, with the command line of headwater serve. Default: this
+	// program itself if it called [SetOwn]; else the program that HEADWATER_ENGINE names; else the
+	// command headwater, which is built first.
 	Binary string
-	// Idle ends an engine that nobody asks for that long; default 2 hours.
+	// Idle ends an engine that gets no request for that long; default 2 hours.
 	Idle time.Duration
 	// Wait is how long a started engine may take until it answers; default 1 minute.
 	Wait time.Duration
@@ -34,25 +37,25 @@ const (
 	defaultIdle = 2 * time.Hour
 	defaultWait = time.Minute
 	poll        = 20 * time.Millisecond
-	patience    = 10 * time.Second // with an engine that should answer at once
 
-	lockPatience = 15 * time.Minute // with another program that builds or starts it
+	infoPatience = 10 * time.Second // for an engine, which should answer at once
+	lockPatience = 15 * time.Minute // for another program that builds or starts the engine
 )
 
-// Arguments are the command line of an engine: what a binary must understand to be one.
-func Arguments(socket string, pid int, idle time.Duration) []string {
+// serveArguments returns the command line that makes the command headwater an engine.
+func serveArguments(socket string, pid int, idle time.Duration) []string {
 	return []string{"serve", "--socket", socket, "--watch", fmt.Sprint(pid), "--idle", idle.String()}
 }
 
-// Connect returns a client of an engine that answers. Of several processes that come at once, one starts it and the
-// others wait.
+// Connect returns a client of an engine that answers. If several processes call it at once, one of
+// them starts the engine and the others wait.
 func (s Start) Connect(ctx context.Context) (Client, error) {
 	socket, err := s.find()
 	if err != nil {
 		return Client{}, err
 	}
 	c := Client{Socket: socket}
-	if there, err := s.answers(ctx, c); there || err != nil {
+	if running, err := s.answers(ctx, c); running || err != nil {
 		return c, err
 	}
 	unlock, err := s.lock(ctx, lockFile(socket))
@@ -60,7 +63,7 @@ func (s Start) Connect(ctx context.Context) (Client, error) {
 		return Client{}, err
 	}
 	defer unlock()
-	if there, err := s.answers(ctx, c); there || err != nil {
+	if running, err := s.answers(ctx, c); running || err != nil {
 		return c, err
 	}
 	if err := s.launch(ctx, c); err != nil {
@@ -69,10 +72,10 @@ func (s Start) Connect(ctx context.Context) (Client, error) {
 	return c, nil
 }
 
-// answers reports whether an engine is there; one that refuses (another version) is, and the request
-// will say why. One that listens and says nothing is an error.
+// answers reports whether an engine answers. An engine of another version, which refuses, counts:
+// the request will say why. If something listens and does not answer, answers returns an error.
 func (s Start) answers(ctx context.Context, c Client) (bool, error) {
-	c.Patience = min(patience, s.wait())
+	c.Patience = min(infoPatience, s.wait())
 	_, err := c.Info(ctx)
 	var refused *Error
 	if err == nil || errors.As(err, &refused) {
@@ -85,8 +88,8 @@ func (s Start) answers(ctx context.Context, c Client) (bool, error) {
 	return false, nil
 }
 
-// lock takes the lock on a file, which ends with the process at the latest. To build an engine takes
-// minutes at most, so that it does not wait longer than lockPatience for another cell that starts one.
+// lock locks a file until unlock is called or the process ends. Building an engine takes minutes,
+// so lock waits at most lockPatience for another cell that starts one.
 func (s Start) lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -94,8 +97,8 @@ func (s Start) lock(ctx context.Context, path string) (unlock func(), err error)
 	}
 	began, told := time.Now(), false
 	for {
-		held, err := tryLock(f)
-		if held {
+		locked, err := tryLock(f)
+		if locked {
 			return func() { f.Close() }, nil
 		}
 		if err == nil && time.Since(began) > lockPatience {
@@ -141,16 +144,18 @@ func (s Start) launch(ctx context.Context, c Client) error {
 	}
 	deadline := time.Now().Add(s.wait())
 	for {
-		if there, err := s.answers(ctx, c); there || err != nil {
+		if running, err := s.answers(ctx, c); running || err != nil {
 			return err
 		}
 		select {
 		case err := <-exited:
-			return fmt.Errorf("engine: %s ended before it was ready (%v)%s", filepath.Base(binary), err, lastLines(c.Socket))
+			return fmt.Errorf("engine: %s ended before it was ready (%v)%s",
+				filepath.Base(binary), err, lastLines(c.Socket))
 		default:
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("engine: %s did not answer within %v%s", filepath.Base(binary), s.wait(), lastLines(c.Socket))
+			return fmt.Errorf("engine: %s did not answer within %v%s",
+				filepath.Base(binary), s.wait(), lastLines(c.Socket))
 		}
 		if err := pause(ctx); err != nil {
 			return err
@@ -165,7 +170,7 @@ func (s Start) wait() time.Duration {
 	return s.Wait
 }
 
-// sweep removes what engines of processes that are gone have left in the directory.
+// sweep removes the files in the directory that belong to engines of processes that have ended.
 func sweep(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -180,8 +185,9 @@ func sweep(dir string) {
 	}
 }
 
-// spawn starts the engine in a session of its own. Its output goes to a file: a notebook's cell does not end while a
-// child holds its standard output. It must not hold the kernel's pipes either.
+// spawn starts the engine in a session of its own. Its output goes to a file, because a notebook's
+// cell does not end while a child has its standard output. The engine gets no pipe of the kernel
+// for the same reason.
 func (s Start) spawn(binary, socket string) (exited <-chan error, err error) {
 	log, err := os.OpenFile(logFile(socket), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -192,7 +198,7 @@ func (s Start) spawn(binary, socket string) (exited <-chan error, err error) {
 	if idle == 0 {
 		idle = defaultIdle
 	}
-	arguments := Arguments
+	arguments := serveArguments
 	if s.isOwn() {
 		arguments = own.Arguments
 	}
@@ -220,7 +226,8 @@ func without(environ []string, prefix string) []string {
 	return kept
 }
 
-// lastLines returns the end of the engine's log for an error: what follows a panic, or the last lines.
+// lastLines returns the end of the engine's log for an error: the lines from the last panic on, or
+// the last lines.
 func lastLines(socket string) string {
 	data, err := os.ReadFile(logFile(socket))
 	log := strings.TrimSpace(string(data))

@@ -9,10 +9,11 @@ import (
 	"syscall"
 )
 
-// supported is whether there are engines on this system: none knows here that a socket is the user's own.
+// supported says whether engines work on this system. They do not, because nothing here checks that
+// a socket belongs to the user.
 const supported = false
 
-func tryLock(*os.File) (held bool, err error) { return false, errors.ErrUnsupported }
+func tryLock(*os.File) (locked bool, err error) { return false, errors.ErrUnsupported }
 
 func ownSession() *syscall.SysProcAttr { return nil }
 

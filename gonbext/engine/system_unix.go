@@ -9,11 +9,12 @@ import (
 	"syscall"
 )
 
-// supported is whether there are engines on this system.
+// supported says whether engines work on this system.
 const supported = true
 
-// tryLock takes the lock on a file, which ends with the process at the latest, unless another process holds it.
-func tryLock(f *os.File) (held bool, err error) {
+// tryLock locks a file, at most until the process ends. It returns false if another process has the
+// lock.
+func tryLock(f *os.File) (locked bool, err error) {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR) {
 		return false, nil
@@ -21,7 +22,8 @@ func tryLock(f *os.File) (held bool, err error) {
 	return err == nil, err
 }
 
-// ownSession is the attribute of a process that is not to end with the terminal or the kernel's group.
+// ownSession returns the attribute of a process that does not end with the terminal or the kernel's
+// process group.
 func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 // ownedByUser reports whether a file belongs to the user of this process.

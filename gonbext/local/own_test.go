@@ -76,13 +76,14 @@ func shortTemp(t *testing.T) {
 // stop ends an engine and waits until its process is gone.
 func stop(t *testing.T, c engine.Client, pid int) {
 	t.Helper()
+	alive := engine.Alive(pid)
 	_ = c.Stop(context.Background())
-	gone(t, pid)
+	gone(t, pid, alive)
 }
 
-func gone(t *testing.T, pid int) {
+func gone(t *testing.T, pid int, alive func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); engine.StartOf(pid) != ""; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); alive(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("process %d does not end", pid)
 		}
@@ -118,6 +119,7 @@ func TestEngineOfCells(t *testing.T) {
 	source := "package main\n\nfunc init() { register(1) }\n\nfunc register(int) {}\n\nfunc main() {}\n"
 	inCell(t, source)
 	first, pid := connect(t)
+	alive := engine.Alive(pid)
 	inCell(t, strings.Replace(source, "func main() {}", "func main() { register(2) }", 1))
 	if c, same := connect(t); c != first || same != pid {
 		t.Errorf("another body: engine %v of process %d, want %v of %d", c, same, first, pid)
@@ -128,7 +130,7 @@ func TestEngineOfCells(t *testing.T) {
 	if second == first || other == pid {
 		t.Fatalf("changed plugins are served by the same engine %v", second)
 	}
-	gone(t, pid)
+	gone(t, pid, alive)
 	left, err := filepath.Glob(strings.TrimSuffix(first.Socket, ".sock") + ".*")
 	if err != nil || len(left) > 0 {
 		t.Errorf("the first engine leaves %v, %v", left, err)

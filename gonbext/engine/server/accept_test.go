@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -52,8 +54,10 @@ func TestAcceptGoesOn(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- s.accept(ctx, listener) }()
 	var ev engine.Event
-	go func() { _ = engine.Send(there, engine.Request{Version: engine.Version, Kind: engine.KindInfo}) }()
-	if err := engine.Receive(there, &ev); err != nil || ev.Status == nil {
+	go func() {
+		_ = json.NewEncoder(there).Encode(engine.Request{Version: engine.Version, Kind: engine.KindInfo})
+	}()
+	if err := gob.NewDecoder(there).Decode(&ev); err != nil || ev.Status == nil {
 		t.Errorf("after errors that pass: %+v, %v", ev, err)
 	}
 	select {

@@ -1,60 +1,64 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"net"
 	"sync"
 	"time"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
 const (
-	// maxConnections is how many clients may be connected at once: cells of a kernel run one after the
-	// other, so that a few are many. Those who wait for a place count.
+	// maxConnections is how many clients may be connected at once, those included that wait. The
+	// cells of a kernel run one after the other, so few are needed.
 	maxConnections = 64
 	// maxRunning is how many requests may use models at once.
 	maxRunning = 4
-	// defaultPatience is how long a client may take to send a request, or to read what it is sent.
+	// defaultPatience is how long a client may take to send a request or to read an event.
 	defaultPatience = 30 * time.Second
-	// lastWords is how long the end of the engine waits for a client to read.
-	lastWords = time.Second
-	// aliveAtMost and aliveAtLeast bound how often a client gets a sign of life.
-	aliveAtMost  = 20 * time.Millisecond
-	aliveAtLeast = 10 * time.Second
+	// lastPatience is how long the end of the engine waits for a client to read.
+	lastPatience = time.Second
+	// minAlive and maxAlive limit how often a client that gets no news gets an empty event.
+	minAlive = 20 * time.Millisecond
+	maxAlive = 10 * time.Second
 )
 
-// errNotRead ends a request whose client does not read.
-var errNotRead = errors.New("server: the client does not read what it is sent")
-
-// connection is that of one client, whose request is over when ctx is done. It is safe for concurrent
-// use: what is given to Write at once is written at once, and a sign of life never comes within.
+// connection is the connection of one client, whose request ends with ctx. It is safe for concurrent
+// use.
 type connection struct {
 	net.Conn
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	patience time.Duration
 
-	mu   sync.Mutex
-	dead error // why nothing can be written any more
+	mu     sync.Mutex
+	events *gob.Encoder // writes to unsent
+	unsent bytes.Buffer
+	err    error // why nothing can be written any more
 }
 
 func newConnection(ctx context.Context, conn net.Conn, patience time.Duration) *connection {
-	ctx, cancel := context.WithCancelCause(ctx)
-	return &connection{Conn: conn, ctx: ctx, cancel: cancel, patience: patience}
+	c := &connection{Conn: conn, patience: patience}
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	c.events = gob.NewEncoder(&c.unsent)
+	return c
 }
 
-// receive reads the request, the whole of which must come in time.
+// receive reads the request, which must arrive completely in time.
 func (c *connection) receive() (engine.Request, error) {
 	if err := c.SetReadDeadline(time.Now().Add(c.patience)); err != nil {
 		return engine.Request{}, fmt.Errorf("server: %w", err)
 	}
-	// If the engine ends, what has come so far is all.
-	hangUp := context.AfterFunc(c.ctx, func() { _ = c.SetReadDeadline(time.Now()) })
-	defer hangUp()
-	r, err := engine.ReceiveRequest(c.Conn)
+	// If the engine ends, it does not wait for the rest.
+	stop := context.AfterFunc(c.ctx, func() { _ = c.SetReadDeadline(time.Now()) })
+	defer stop()
+	r, err := engine.ReadRequest(c.Conn)
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() && c.ctx.Err() == nil {
 		return r, fmt.Errorf("server: no request came within %v", c.patience)
@@ -62,7 +66,7 @@ func (c *connection) receive() (engine.Request, error) {
 	return r, err
 }
 
-// watch ends the request when the client hangs up, or sends more than the one request.
+// watch ends the request when the client closes the connection or sends anything more.
 func (c *connection) watch() {
 	_ = c.SetReadDeadline(time.Time{})
 	var more [1]byte
@@ -70,73 +74,82 @@ func (c *connection) watch() {
 		c.cancel(errors.New("server: the client sent something after its request"))
 		return
 	}
-	c.cancel(errors.New("server: the client has hung up"))
+	c.cancel(errors.New("server: the client closed the connection"))
 }
 
-// Write writes a frame. A client that does not read it in time is given up: its request ends, and every
-// later Write fails at once.
-func (c *connection) Write(frame []byte) (int, error) {
+// send sends an event. If the client does not read it in time, its request ends, and every later
+// send fails at once.
+func (c *connection) send(e engine.Event) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.dead != nil {
-		return 0, c.dead
+	if c.err != nil {
+		return c.err
 	}
-	c.setWriteDeadline(c.patience)
-	// A Write that is waiting when the engine ends has a moment more, and no more than that.
-	hurry := context.AfterFunc(c.ctx, func() { _ = c.SetWriteDeadline(time.Now().Add(lastWords)) })
-	defer hurry()
-	n, err := c.Conn.Write(frame)
-	if err != nil {
-		c.dead = err
-		var timeout net.Error
-		if errors.As(err, &timeout) && timeout.Timeout() {
-			c.dead = fmt.Errorf("%w for %v", errNotRead, c.patience)
-		}
-		c.cancel(c.dead)
-		err = c.dead
+	if err := c.events.Encode(e); err != nil {
+		return fmt.Errorf("server: encoding an event: %w", err)
 	}
-	return n, err
-}
-
-// setWriteDeadline lets the next write take so long, or lastWords if the request is over.
-func (c *connection) setWriteDeadline(patience time.Duration) {
+	patience := c.patience
 	if c.ctx.Err() != nil {
-		patience = min(patience, lastWords)
+		patience = min(patience, lastPatience)
 	}
 	_ = c.SetWriteDeadline(time.Now().Add(patience))
+	// If the engine ends while this waits, it waits little longer.
+	hurry := context.AfterFunc(c.ctx, func() { _ = c.SetWriteDeadline(time.Now().Add(lastPatience)) })
+	defer hurry()
+	err := c.write()
+	if err != nil {
+		var timeout net.Error
+		if errors.As(err, &timeout) && timeout.Timeout() {
+			err = fmt.Errorf("server: the client does not read what it is sent for %v", c.patience)
+		}
+		c.err = err
+		c.cancel(err)
+	}
+	return err
 }
 
-// beat sends signs of life until ctx is done.
-func (c *connection) beat(ctx context.Context, every time.Duration) {
+// write writes what is unsent. What does not fit in time stays for the next write.
+func (c *connection) write() error {
+	n, err := c.Write(c.unsent.Bytes())
+	c.unsent.Next(n)
+	return err
+}
+
+// progress tells the client how far a piece of work is. The next event will notice a closed
+// connection.
+func (c *connection) progress(p trace.Progress) { _ = c.send(engine.Event{Progress: &p}) }
+
+// keepAlive shows the client that the engine works, until ctx is done.
+func (c *connection) keepAlive(ctx context.Context, every time.Duration) {
 	if every <= 0 {
 		return
 	}
-	ticker := time.NewTicker(min(max(every, aliveAtMost), aliveAtLeast))
+	ticker := time.NewTicker(min(max(every, minAlive), maxAlive))
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			c.alive()
+			c.sendEmpty()
 		}
 	}
 }
 
-// alive sends a sign of life, unless the client is being sent something or does not read: a client that
-// is slow to read has enough of them, and is given up only when there is news for it.
-func (c *connection) alive() {
+// sendEmpty sends an empty event, unless the client is being sent something or does not read. A
+// client that reads slowly is given up only when there is news for it.
+func (c *connection) sendEmpty() {
 	if !c.mu.TryLock() {
 		return
 	}
 	defer c.mu.Unlock()
-	if c.dead != nil {
+	if c.err != nil {
+		return
+	}
+	if c.unsent.Len() == 0 && c.events.Encode(engine.Event{}) != nil {
 		return
 	}
 	const moment = 10 * time.Millisecond
 	_ = c.SetWriteDeadline(time.Now().Add(moment))
-	if n, err := c.Conn.Write(engine.SignOfLife[:]); err != nil && n > 0 {
-		c.dead = err // a part of it is there, so that nothing can follow
-		c.cancel(err)
-	}
+	_ = c.write()
 }

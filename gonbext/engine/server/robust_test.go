@@ -3,12 +3,12 @@ package server_test
 import (
 	"bytes"
 	"context"
+	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -37,15 +37,15 @@ func dial(t *testing.T, socket string) net.Conn {
 	return conn
 }
 
-// frame is a request as it travels.
-func frame(t *testing.T, r engine.Request) []byte {
+// sent is a request as a client sends it.
+func sent(t *testing.T, r engine.Request) []byte {
 	t.Helper()
-	var b bytes.Buffer
 	r.Version = engine.Version
-	if err := engine.Send(&b, r); err != nil {
+	b, err := json.Marshal(r)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return b.Bytes()
+	return b
 }
 
 // goroutines waits until no more than n goroutines are left.
@@ -68,13 +68,11 @@ func goroutines(t *testing.T, n int) {
 func TestHalfRequests(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&wordModel{}), Patience: 200 * time.Millisecond})
 	before := runtime.NumGoroutine()
-	whole := frame(t, engine.Request{Kind: engine.KindInfo})
+	whole := sent(t, engine.Request{Kind: engine.KindInfo})
 	for name, send := range map[string]func(net.Conn){
 		"nothing":           func(net.Conn) {},
-		"half a length":     func(c net.Conn) { _, _ = c.Write(whole[:2]) },
-		"half a frame":      func(c net.Conn) { _, _ = c.Write(whole[:len(whole)/2]) },
-		"a claim of 8 MB":   func(c net.Conn) { _, _ = c.Write([]byte{0, 0x80, 0, 0}) },
-		"signs of life":     func(c net.Conn) { drip(c, make([]byte, 100)) },
+		"half a request":    func(c net.Conn) { _, _ = c.Write(whole[:len(whole)/2]) },
+		"spaces":            func(c net.Conn) { drip(c, bytes.Repeat([]byte(" "), 100)) },
 		"one byte a moment": func(c net.Conn) { drip(c, whole) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,11 +80,12 @@ func TestHalfRequests(t *testing.T) {
 			conn := dial(t, client.Socket)
 			go send(conn)
 			var ev engine.Event
-			err := engine.Receive(conn, &ev)
+			events := gob.NewDecoder(conn)
+			err := events.Decode(&ev)
 			if err != nil || ev.Failure == nil || ev.Failure.Message != "server: no request came within 200ms" {
 				t.Errorf("answer %+v, %v; want a failure", ev.Failure, err)
 			}
-			if err := engine.Receive(conn, &ev); err == nil {
+			if err := events.Decode(&ev); err == nil {
 				t.Error("the connection stays open")
 			}
 		})
@@ -108,7 +107,7 @@ func drip(c net.Conn, b []byte) {
 func TestClientsThatHangUp(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&wordModel{})})
 	before := runtime.NumGoroutine()
-	whole := frame(t, engine.Request{
+	whole := sent(t, engine.Request{
 		Kind: engine.KindExplain, Text: []byte("a b c"), Options: []byte(`{"max_tokens":3}`),
 	})
 	for i := range 200 {
@@ -138,7 +137,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	for range clients {
 		conn := dial(t, client.Socket)
 		// Two tensors of three tokens, 10 MB: more than a socket holds.
-		if _, err := conn.Write(frame(t, engine.Request{
+		if _, err := conn.Write(sent(t, engine.Request{
 			Kind: engine.KindTrace, IDs: []int{0, 1, 2}, Taps: []trace.Tap{trace.Logits, trace.Final},
 		})); err != nil {
 			t.Fatal(err)
@@ -442,7 +441,7 @@ func TestWireIsChecked(t *testing.T) {
 		"threshold":       {explain(`{"threshold":-1}`), "threshold -1"},
 		"layer":           {explain(`{"first_layer":-1}`), "first layer -1"},
 		"unknown option":  {explain(`{"magic":1}`), `knows no option "magic": it is not of the same version, restart the kernel`},
-		"no JSON":         {explain(`{"max_tok`), "the options, 9 bytes, cannot be read"},
+		"no object":       {explain(`[1]`), "the options are of JSON type array; want an object"},
 		"unknown method":  {explain(`{"methods":["rolout"]}`), `unknown method "rolout"; `},
 		"long method":     {explain(`{"methods":["` + long + `"]}`), "unknown method"},
 		"prompt":          {engine.Request{Kind: engine.KindExplain, Text: make([]byte, 1<<20+1), Options: []byte("{}")}, "prompt of 1048577 bytes; at most 1048576"},
@@ -450,7 +449,7 @@ func TestWireIsChecked(t *testing.T) {
 		"backend":         {engine.Request{Kind: engine.KindTrace, Model: engine.Model{Backend: long}}, "backend name of 5000 bytes"},
 		"data type":       {engine.Request{Kind: engine.KindTrace, Model: engine.Model{DType: long}}, "name of a data type of 5000 bytes; at most 64"},
 		"max memory":      {engine.Request{Kind: engine.KindTrace, Model: engine.Model{MaxMemory: -1}}, "max memory -1 bytes"},
-		"token id":        {engine.Request{Kind: engine.KindTrace, IDs: []int{1, -7}}, "token id -7 at place 1"},
+		"token id":        {engine.Request{Kind: engine.KindTrace, IDs: []int{1, -7}}, "token id -7 at index 1"},
 		"many ids":        {engine.Request{Kind: engine.KindTrace, IDs: make([]int, 1<<20+1)}, "1048577 token ids; at most 1048576"},
 		"specials":        {engine.Request{Kind: engine.KindTrace, Specials: 9}, "specials 9"},
 		"unknown tap":     {engine.Request{Kind: engine.KindTrace, Taps: []trace.Tap{"nonsense"}}, `unknown tap "nonsense"; known are [scores`},
@@ -459,7 +458,7 @@ func TestWireIsChecked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := raw(t, client.Socket, func(conn net.Conn) error {
-				_, err := conn.Write(frame(t, c.request))
+				_, err := conn.Write(sent(t, c.request))
 				return err
 			})
 			if !strings.Contains(got, c.want) || len(got) > 3000 {
@@ -546,70 +545,6 @@ func TestReplacedSocket(t *testing.T) {
 	}
 }
 
-// TestListenRefuses: a second engine does not take the socket of what listens there, in whatever way
-// that answers, and no place where others could.
-func TestListenRefuses(t *testing.T) {
-	for name, c := range map[string]struct {
-		answer func(net.Conn)
-		want   string
-	}{
-		"hangs up": {func(net.Conn) {}, "is no engine that answers"},
-		"another version": {func(conn net.Conn) {
-			_ = engine.Send(conn, engine.Event{Failure: &engine.Failure{Message: "I speak protocol 7"}})
-		}, "an engine answers there already"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir, err := os.MkdirTemp("", "hw")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer os.RemoveAll(dir)
-			path := filepath.Join(dir, "e.sock")
-			listener, err := net.Listen("unix", path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer listener.Close()
-			go func() {
-				for {
-					conn, err := listener.Accept()
-					if err != nil {
-						return
-					}
-					_, _ = engine.ReceiveRequest(conn)
-					c.answer(conn)
-					conn.Close()
-				}
-			}()
-			err = server.Serve(t.Context(), server.Config{Socket: path})
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v, want %q", err, c.want)
-			}
-			if _, err := os.Lstat(path); err != nil {
-				t.Errorf("the socket was removed: %v", err)
-			}
-			if err := os.Chmod(dir, 0o777); err != nil {
-				t.Fatal(err)
-			}
-			err = server.Serve(t.Context(), server.Config{Socket: filepath.Join(dir, "f.sock")})
-			if err == nil || !strings.Contains(err.Error(), "other users can write to") {
-				t.Errorf("a directory of all: error %v", err)
-			}
-			link := filepath.Join(dir, "link.sock")
-			if err := os.Chmod(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink(path, link); err != nil {
-				t.Fatal(err)
-			}
-			err = server.Serve(t.Context(), server.Config{Socket: link})
-			if err == nil || !strings.Contains(err.Error(), "it is no socket") {
-				t.Errorf("a link in the way: error %v", err)
-			}
-		})
-	}
-}
-
 // A long error does not fill a cell.
 func TestLongError(t *testing.T) {
 	client, _ := serve(t, server.Config{
@@ -623,16 +558,33 @@ func TestLongError(t *testing.T) {
 	}
 }
 
-// TestNothingMoreIsSent: a client that goes on sending ends its request.
+// TestNothingMoreIsSent: a client that sends more than a request ends it, at once or while it runs.
 func TestNothingMoreIsSent(t *testing.T) {
 	m := &wordModel{gate: make(chan struct{}), ended: make(chan struct{})}
 	client, _ := serve(t, server.Config{Open: one(m)})
-	conn := dial(t, client.Socket)
-	go func() { _, _ = io.Copy(io.Discard, conn) }()
-	whole := frame(t, engine.Request{
+	whole := sent(t, engine.Request{
 		Kind: engine.KindExplain, Text: []byte("a"), Options: []byte(`{"max_tokens":9}`),
 	})
-	if _, err := conn.Write(append(whole, 'x')); err != nil {
+	got := raw(t, client.Socket, func(conn net.Conn) error {
+		_, err := conn.Write(append(bytes.Clone(whole), 'x'))
+		return err
+	})
+	if want := "engine: the client sent something after its request"; got != want {
+		t.Errorf("failure %q, want %q", got, want)
+	}
+	conn := dial(t, client.Socket)
+	if _, err := conn.Write(whole); err != nil {
+		t.Fatal(err)
+	}
+	events := gob.NewDecoder(conn)
+	for began := false; !began; {
+		var ev engine.Event
+		if err := events.Decode(&ev); err != nil {
+			t.Fatal(err)
+		}
+		began = ev.Step
+	}
+	if _, err := conn.Write([]byte{'x'}); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -182,7 +182,7 @@ func passing(err error) bool {
 func (s *server) take(ctx context.Context, conn net.Conn) {
 	c := newConnection(ctx, conn, s.Patience)
 	if !s.connect() {
-		c.patience = lastWords // it fits into the buffer of the socket
+		c.patience = lastPatience // it fits into the buffer of the socket
 		s.fail(c, fmt.Errorf("the engine serves %d connections, the limit: end some of the programs "+
 			"that ask it, or try again", maxConnections))
 		c.Close()
@@ -245,7 +245,7 @@ func (s *server) serve(ctx context.Context, c *connection) {
 	ended, end := context.WithCancel(c.ctx)
 	defer end()
 	go c.watch() // until the connection is closed
-	go c.beat(ended, r.Alive)
+	go c.keepAlive(ended, r.Alive)
 	if err := s.answer(c.ctx, c, r, number); err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("the engine ends: %w", context.Cause(ctx))
@@ -254,18 +254,18 @@ func (s *server) serve(ctx context.Context, c *connection) {
 		s.fail(c, err)
 		return
 	}
-	_ = s.send(c, engine.Event{Done: true}) // a client that is gone does not care
+	_ = c.send(engine.Event{Done: true}) // a client that is gone does not care
 }
 
 // place waits until the request may use a model, and returns the function that gives the place back.
-func (s *server) place(ctx context.Context, w io.Writer) (func(), error) {
+func (s *server) acquire(ctx context.Context, c *connection) (func(), error) {
 	give := func() { <-s.places }
 	select {
 	case s.places <- struct{}{}:
 		return give, nil
 	default:
 	}
-	s.progress(w)(trace.Progress{
+	c.progress(trace.Progress{
 		Stage: "waiting until one of the other requests ends", Unit: "request",
 		Done: maxRunning, Total: maxRunning,
 	})
@@ -278,7 +278,7 @@ func (s *server) place(ctx context.Context, w io.Writer) (func(), error) {
 }
 
 // answer runs one request. A panic is an error of that request alone.
-func (s *server) answer(ctx context.Context, w io.Writer, r engine.Request, number int) (err error) {
+func (s *server) answer(ctx context.Context, c *connection, r engine.Request, number int) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.logf("panic in %s: %v\n%s", r.Kind, p, debug.Stack())
@@ -294,11 +294,11 @@ func (s *server) answer(ctx context.Context, w io.Writer, r engine.Request, numb
 	}
 	switch r.Kind {
 	case engine.KindExplain:
-		return s.explain(ctx, w, r)
+		return s.explain(ctx, c, r)
 	case engine.KindTrace:
-		return s.trace(ctx, w, r)
+		return s.trace(ctx, c, r)
 	case engine.KindInfo:
-		return s.send(w, engine.Event{Status: &engine.Status{
+		return c.send(engine.Event{Status: &engine.Status{
 			Version: engine.Version, PID: os.Getpid(), Models: s.models.names(), Requests: number,
 		}})
 	case engine.KindStop:
@@ -324,19 +324,16 @@ func panicked() string {
 	}
 }
 
-// send writes an event.
-func (s *server) send(w io.Writer, e engine.Event) error { return engine.Send(w, e) }
-
 // maxMessage is how many bytes of an error are sent: what is longer repeats what a user has written.
 const maxMessage = 16 << 10
 
 // fail sends an error; that the client is gone is no news.
-func (s *server) fail(w io.Writer, err error) {
+func (s *server) fail(c *connection, err error) {
 	message := err.Error()
 	if len(message) > maxMessage {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}
-	_ = s.send(w, engine.Event{Failure: &engine.Failure{
+	_ = c.send(engine.Event{Failure: &engine.Error{
 		Message: message, Usage: errors.Is(err, attribution.ErrUsage),
 	}})
 }
@@ -384,7 +381,7 @@ var (
 // watch ends the engine when the watched process is gone or nothing is asked for too long, and when its
 // socket is gone and the last request has ended: nobody can ask it for anything then.
 func (s *server) watch(ctx context.Context, own *socket) {
-	started := engine.StartOf(s.Watch)
+	watched := engine.Alive(s.Watch)
 	tick := watchEvery
 	if s.Idle > 0 {
 		tick = min(tick, s.Idle)
@@ -393,7 +390,7 @@ func (s *server) watch(ctx context.Context, own *socket) {
 	defer ticker.Stop()
 	lost := false
 	for {
-		if s.Watch != 0 && !engine.Lives(s.Watch, started) {
+		if s.Watch != 0 && !watched() {
 			s.stop(errGone)
 			return
 		}

@@ -2,9 +2,11 @@ package server_test
 
 import (
 	"context"
+	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net"
 	"os"
@@ -416,7 +418,7 @@ func TestTraceRefused(t *testing.T) {
 	}
 }
 
-// raw sends a frame as it is and returns the failure that comes back.
+// raw sends something to an engine and returns the failure that comes back.
 func raw(t *testing.T, socket string, send func(net.Conn) error) string {
 	t.Helper()
 	conn, err := net.Dial("unix", socket)
@@ -428,10 +430,15 @@ func raw(t *testing.T, socket string, send func(net.Conn) error) string {
 		t.Fatal(err)
 	}
 	var ev engine.Event
-	if err := engine.Receive(conn, &ev); err != nil || ev.Failure == nil {
+	if err := gob.NewDecoder(conn).Decode(&ev); err != nil || ev.Failure == nil {
 		t.Fatalf("event %+v, %v; want a failure", ev, err)
 	}
 	return ev.Failure.Message
+}
+
+func send(c net.Conn, text string) error {
+	_, err := io.WriteString(c, text)
+	return err
 }
 
 func TestRefusals(t *testing.T) {
@@ -441,28 +448,40 @@ func TestRefusals(t *testing.T) {
 		send       func(net.Conn) error
 	}{
 		{
-			"another version", "speaks protocol 4 and this program 99: restart the kernel",
-			func(c net.Conn) error { return engine.Send(c, engine.Request{Version: 99, Kind: engine.KindInfo}) },
+			"another version", "speaks protocol 5 and this program 99: restart the kernel",
+			func(c net.Conn) error { return send(c, `{"Version":99,"Kind":"info"}`) },
+		},
+		{
+			"another version with other fields", "speaks protocol 5 and this program 6: restart the kernel",
+			func(c net.Conn) error { return send(c, `{"Version":6,"Kind":"explain","Magic":[1]}`) },
 		},
 		{
 			"unknown request", `does not know the request "dance"`,
-			func(c net.Conn) error { return engine.Send(c, engine.Request{Version: engine.Version, Kind: "dance"}) },
+			func(c net.Conn) error { return send(c, `{"Version":5,"Kind":"dance"}`) },
 		},
 		{
-			"broken options", "the options, 1 bytes, cannot be read",
+			"broken options", "the request cannot be read: the program that sent it is not of the same version",
+			func(c net.Conn) error { return send(c, `{"Version":5,"Kind":"explain","Options":{]`) },
+		},
+		{
+			"a text for a number", "the request cannot be read: the program",
+			func(c net.Conn) error { return send(c, `{"Version":"5"}`) },
+		},
+		{
+			"too long", "the request is longer than the limit of 8388608 bytes",
 			func(c net.Conn) error {
-				return engine.Send(c, engine.Request{Version: engine.Version, Kind: engine.KindExplain, Options: []byte("{")})
+				_ = send(c, `{"Text":"`+strings.Repeat("a", 8<<20)) // the engine may close it before the end
+				return nil
 			},
 		},
 		{
-			"huge frame", "frame is longer than the limit: 4294967295 bytes, limit 8388608",
-			func(c net.Conn) error { _, err := c.Write([]byte{0xff, 0xff, 0xff, 0xff}); return err },
+			"no JSON", "the request cannot be read",
+			func(c net.Conn) error { return send(c, "\x00\x00\x00\x03xyz") },
 		},
-		{"no gob", "decoding a frame", func(c net.Conn) error { _, err := c.Write([]byte("\x00\x00\x00\x03xyz")); return err }},
 		{
-			"cut frame", "ends after 1 of 9 bytes",
+			"cut", "the request ends after 12 bytes",
 			func(c net.Conn) error {
-				_, err := c.Write([]byte("\x00\x00\x00\x09x"))
+				err := send(c, `{"Version":5`)
 				_ = c.(*net.UnixConn).CloseWrite()
 				return err
 			},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -12,12 +11,13 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// pieceValues is how many numbers of a tensor travel in one frame: 4 MiB.
+// pieceValues is how many numbers of a tensor one event has, 4 MiB. In one event a tensor would take
+// twice its memory.
 const pieceValues = 1 << 20
 
-// trace records tensors and sends them piece by piece.
-func (s *server) trace(ctx context.Context, w io.Writer, r engine.Request) error {
-	model, release, err := s.model(ctx, w, r.Model)
+// trace records tensors and sends them.
+func (s *server) trace(ctx context.Context, c *connection, r engine.Request) error {
+	model, release, err := s.model(ctx, c, r.Model)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (s *server) trace(ctx context.Context, w io.Writer, r engine.Request) error
 		for _, t := range tokens {
 			ids = append(ids, t.ID)
 		}
-		if err := s.send(w, engine.Event{Input: tokens}); err != nil {
+		if err := c.send(engine.Event{Input: tokens}); err != nil {
 			return err
 		}
 	}
@@ -44,16 +44,18 @@ func (s *server) trace(ctx context.Context, w io.Writer, r engine.Request) error
 		return err
 	}
 	for _, t := range tensors {
-		if err := s.tensor(w, t); err != nil {
+		if err := sendTensor(c, t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tensor sends one tensor.
-func (s *server) tensor(w io.Writer, t trace.Tensor) error {
-	if err := s.send(w, engine.Event{Tensor: &engine.TensorHead{Name: t.Name, Axes: t.Axes, Shape: t.Shape}}); err != nil {
+// sendTensor sends one tensor in pieces.
+func sendTensor(c *connection, t trace.Tensor) error {
+	head := t
+	head.Data = nil
+	if err := c.send(engine.Event{Tensor: &head}); err != nil {
 		return err
 	}
 	for data := t.Data; len(data) > 0; {
@@ -62,7 +64,7 @@ func (s *server) tensor(w io.Writer, t trace.Tensor) error {
 		for _, x := range data[:n] {
 			piece = binary.LittleEndian.AppendUint32(piece, math.Float32bits(x))
 		}
-		if err := s.send(w, engine.Event{Piece: piece}); err != nil {
+		if err := c.send(engine.Event{Piece: piece}); err != nil {
 			return err
 		}
 		data = data[n:]

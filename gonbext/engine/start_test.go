@@ -1,7 +1,8 @@
-package server_test
+package engine_test
 
 import (
 	"context"
+	"encoding/gob"
 	"errors"
 	"flag"
 	"fmt"
@@ -21,9 +22,8 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine/server"
 )
 
-// The tests of engine.Start are here, because they start engines.
-
-// TestMain makes the test's binary an engine when it is started as one: what the command headwater is in earnest.
+// TestMain makes the test's binary an engine when it is started as one: what the command headwater
+// is in earnest.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		os.Exit(command(os.Args[2:]))
@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 // limitFiles limits how many files this process may have open, where a test needs it.
 var limitFiles = func(uint64) error { return errors.ErrUnsupported }
 
-// command is an engine without models. HEADWATER_TEST_BROKEN makes it fail, HEADWATER_TEST_FILES is how
-// many files it may have open, and HEADWATER_TEST_SLOW how long it takes to open a model.
+// command is an engine without models. HEADWATER_TEST_BROKEN makes it fail, HEADWATER_TEST_FILES is
+// how many files it may have open, and HEADWATER_TEST_SLOW how long it takes to open a model.
 func command(args []string) int {
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	socket := flags.String("socket", "", "")
@@ -103,7 +103,7 @@ func stopped(t *testing.T, c engine.Client) {
 }
 
 func TestConnectStartsOneEngine(t *testing.T) {
-	t.Setenv(engine.Variable, os.Args[0])
+	t.Setenv("HEADWATER_ENGINE", os.Args[0])
 	t.Setenv("GONB_PIPE", "/kernel/pipe")
 	pid := kernel(t)
 	var mu sync.Mutex
@@ -157,7 +157,7 @@ func TestConnectStartsOneEngine(t *testing.T) {
 }
 
 func TestEngineEndsWithTheKernel(t *testing.T) {
-	t.Setenv(engine.Variable, os.Args[0])
+	t.Setenv("HEADWATER_ENGINE", os.Args[0])
 	pid := kernel(t)
 	c, err := engine.Start{PID: pid}.Connect(t.Context())
 	if err != nil {
@@ -182,11 +182,11 @@ func TestConnectFails(t *testing.T) {
 		name, binary, broken, want string
 	}{
 		{"no such program", "/nowhere/headwater", "", "HEADWATER_ENGINE names no program"},
-		{"a directory", "/", "", "HEADWATER_ENGINE names /, which is no program"},
+		{"a directory", "/", "", "HEADWATER_ENGINE names /, which is not a program"},
 		{"it ends at once", os.Args[0], "1", "ended before it was ready (exit status 3); its log ends:\nno such backend"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Setenv(engine.Variable, c.binary)
+			t.Setenv("HEADWATER_ENGINE", c.binary)
 			t.Setenv("HEADWATER_TEST_BROKEN", c.broken)
 			_, err := engine.Start{PID: kernel(t)}.Connect(t.Context())
 			if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -198,7 +198,7 @@ func TestConnectFails(t *testing.T) {
 
 func TestNoSource(t *testing.T) {
 	pid := kernel(t)
-	t.Setenv(engine.Variable, "")
+	t.Setenv("HEADWATER_ENGINE", "")
 	t.Setenv("GONB_DIR", "")
 	t.Setenv("GONB_TMP_DIR", "")
 	t.Chdir(t.TempDir())
@@ -245,30 +245,17 @@ func TestEngineThatHangs(t *testing.T) {
 	}
 }
 
-// TestOtherVersion lets an engine of another version answer: it is not replaced, and what it says reaches the user.
+// TestOtherVersion lets an engine of another version answer: it is not replaced, and what it says
+// reaches the user.
 func TestOtherVersion(t *testing.T) {
 	pid := kernel(t)
 	socket, err := engine.SocketFor(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			var r engine.Request
-			_ = engine.Receive(conn, &r)
-			_ = engine.Send(conn, engine.Event{Failure: &engine.Failure{Message: fmt.Sprintf("I speak protocol 7, not %d", r.Version)}})
-			conn.Close()
-		}
-	}()
+	answer(t, socket, func(r engine.Request, events *gob.Encoder) {
+		_ = events.Encode(failure(fmt.Sprintf("I speak protocol 7, not %d", r.Version)))
+	})
 	c, err := engine.Start{PID: pid, Binary: "/nowhere"}.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -291,8 +278,8 @@ func TestSocketFor(t *testing.T) {
 	if b, _ := engine.SocketFor(os.Getpid()); a == b {
 		t.Errorf("one socket for two processes: %s", a)
 	}
-	if engine.StartOf(pid) == "" || engine.StartOf(-1) != "" {
-		t.Errorf("StartOf(%d) = %q, of no process %q", pid, engine.StartOf(pid), engine.StartOf(-1))
+	if !engine.Alive(pid)() || engine.Alive(-1)() {
+		t.Errorf("process %d lives: %v, no process: %v", pid, engine.Alive(pid)(), engine.Alive(-1)())
 	}
 	if err := os.Chmod(filepath.Dir(a), 0o755); err != nil {
 		t.Fatal(err)
@@ -306,5 +293,49 @@ func TestSocketFor(t *testing.T) {
 	}
 	if _, err := engine.SocketFor(pid); err == nil || !strings.Contains(err.Error(), "set TMPDIR") {
 		t.Errorf("a long path: %v", err)
+	}
+}
+
+// TestListenRefuses: a second engine does not take the socket of something that listens there, and
+// refuses a path where other users could put their own socket.
+func TestListenRefuses(t *testing.T) {
+	refuses := func(socket, want string) {
+		t.Helper()
+		err := server.Serve(t.Context(), server.Config{Socket: socket})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	dir := shortDir(t)
+	silent, other := filepath.Join(dir, "e.sock"), filepath.Join(dir, "f.sock")
+	answer(t, silent, func(engine.Request, *gob.Encoder) {}) // it closes every connection
+	answer(t, other, func(_ engine.Request, events *gob.Encoder) {
+		_ = events.Encode(failure("I speak protocol 7"))
+	})
+	refuses(silent, "is no engine that answers")
+	refuses(other, "an engine answers there already: "+other)
+	for _, socket := range []string{silent, other} {
+		if _, err := os.Lstat(socket); err != nil {
+			t.Errorf("the socket was removed: %v", err)
+		}
+	}
+	link := filepath.Join(dir, "link.sock")
+	if err := os.Symlink(silent, link); err != nil {
+		t.Fatal(err)
+	}
+	refuses(link, "it is no socket")
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	refuses(filepath.Join(dir, "g.sock"), "other users can write to")
+}
+
+// eventually waits until what is true.
+func eventually(t *testing.T, what func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !what(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not happen")
+		}
 	}
 }

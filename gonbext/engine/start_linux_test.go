@@ -1,4 +1,4 @@
-package server_test
+package engine_test
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,7 +26,7 @@ func init() {
 // engineProcess starts the test's binary as an engine and returns a client and its process.
 func engineProcess(t *testing.T) (engine.Client, int) {
 	t.Helper()
-	t.Setenv(engine.Variable, os.Args[0])
+	t.Setenv("HEADWATER_ENGINE", os.Args[0])
 	c, err := engine.Start{PID: kernel(t)}.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -38,8 +39,8 @@ func engineProcess(t *testing.T) (engine.Client, int) {
 	return c, s.PID
 }
 
-// TestStoppedEngine: an engine that is stopped is named by its process after a bounded time, while it is
-// idle and while it works, and goes on as if nothing had been.
+// TestStoppedEngine: an engine that is stopped is named by its process after a bounded time, while
+// it is idle and while it works, and goes on as if nothing had been.
 func TestStoppedEngine(t *testing.T) {
 	t.Setenv("HEADWATER_TEST_SLOW", "3s")
 	c, pid := engineProcess(t)
@@ -76,8 +77,8 @@ func TestStoppedEngine(t *testing.T) {
 	}
 }
 
-// TestTooManyFiles lets an engine run out of file descriptors: it does not end, and serves again when
-// some are free.
+// TestTooManyFiles lets an engine run out of file descriptors: it does not end, and serves again
+// when some are free.
 func TestTooManyFiles(t *testing.T) {
 	t.Setenv("HEADWATER_TEST_FILES", "24")
 	c, pid := engineProcess(t)
@@ -107,10 +108,11 @@ func TestTooManyFiles(t *testing.T) {
 	}
 }
 
-// TestRemovedSocket: engines whose socket is removed or replaced end, and leave what is there by then.
+// TestRemovedSocket: engines whose socket is removed or replaced end, and leave what is there by
+// then.
 func TestRemovedSocket(t *testing.T) {
 	c, first := engineProcess(t)
-	pids := []int{first}
+	pids, lives := []int{first}, []func() bool{engine.Alive(first)}
 	for range 3 {
 		if err := os.Remove(c.Socket); err != nil {
 			t.Fatal(err)
@@ -125,16 +127,12 @@ func TestRemovedSocket(t *testing.T) {
 			t.Fatal(err)
 		}
 		pids = append(pids, s.PID)
+		lives = append(lives, engine.Alive(s.PID))
 		t.Cleanup(func() { _ = syscall.Kill(s.PID, syscall.SIGKILL) })
 	}
 	last := pids[len(pids)-1]
 	eventually(t, func() bool {
-		for _, pid := range pids[:len(pids)-1] {
-			if engine.StartOf(pid) != "" {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(lives[:len(lives)-1], func(alive func() bool) bool { return alive() })
 	})
 	if s, err := c.Info(t.Context()); err != nil || s.PID != last {
 		t.Errorf("the last engine: %+v, %v, want process %d", s, err, last)

@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// explaining is an explanation that grows with the events of an engine.
+type explaining struct {
+	options attribution.Options
+	name    string // of the model, as the caller wrote it
+	e       *attribution.Explanation
+}
+
+// add adds one event.
+func (x *explaining) add(ev *Event) error {
+	if ev.Progress != nil && x.options.OnProgress != nil {
+		x.options.OnProgress(*ev.Progress)
+	}
+	if ev.Explanation != nil {
+		if err := x.grow(ev.Explanation); err != nil {
+			return err
+		}
+	}
+	if x.e == nil && (ev.Step || ev.Done) {
+		return fmt.Errorf("engine: it sent no explanation before the first token or the end")
+	}
+	if ev.Step && x.options.OnStep != nil {
+		x.options.OnStep(x.e)
+	}
+	return nil
+}
+
+// grow appends the tokens, rows and maps of part.
+func (x *explaining) grow(part *attribution.Explanation) error {
+	if x.e == nil {
+		x.e = x.begin(part)
+	}
+	for _, t := range part.Steps {
+		if t.Alternatives == nil { // gob does not tell an empty slice from nil
+			t.Alternatives = []attribution.Alternative{}
+		}
+		if t.Position == nil && x.e.Model.Bidirectional { // nor a pointer to 0
+			t.Position = new(int)
+		}
+		x.e.Steps = append(x.e.Steps, t)
+	}
+	for name, rows := range part.Methods {
+		r := x.e.Methods[name]
+		if r == nil {
+			return fmt.Errorf("engine: it sent rows of %q, which it did not begin", name)
+		}
+		if want := rows.Shape[0] * r.Shape[1] * r.Shape[2]; len(rows.Data) != want {
+			return fmt.Errorf("engine: it sent %d rows of %q with %d values, want %d",
+				rows.Shape[0], name, len(rows.Data), want)
+		}
+		r.Shape[0] += rows.Shape[0]
+		r.Data = append(r.Data, rows.Data...)
+		r.Explained = append(r.Explained, rows.Explained...)
+		r.Residue = append(r.Residue, rows.Residue...)
+		x.e.OtherMass[name] = append(x.e.OtherMass[name], part.OtherMass[name]...)
+	}
+	for name, m := range part.Maps {
+		if want := m.Shape[0] * m.Shape[1] * m.Shape[2]; len(m.Data) != want {
+			return fmt.Errorf("engine: it sent a map of %q with %d values, want %d", name, len(m.Data), want)
+		}
+		if x.e.Maps == nil {
+			x.e.Maps = map[string]*attribution.Map{}
+		}
+		x.e.Maps[name] = m
+	}
+	x.e.Warnings = append([]string{}, part.Warnings...)
+	return nil
+}
+
+// begin returns an explanation without tokens that has everything else of the first part. If the
+// model's name is a path, it stays as the caller wrote it, so that no picture has an absolute path.
+func (x *explaining) begin(first *attribution.Explanation) *attribution.Explanation {
+	e := &attribution.Explanation{
+		Version: attribution.Version, Model: first.Model, Prompt: first.Prompt, Order: first.Order,
+		Steps: []attribution.GeneratedToken{}, Methods: map[string]*attribution.Result{},
+		OtherMass: map[string][]float64{},
+	}
+	for name, r := range first.Methods {
+		e.Methods[name] = &attribution.Result{
+			Options: r.Options, Layers: r.Layers, Unit: r.Unit,
+			Shape: [3]int{0, r.Shape[1], r.Shape[2]}, Data: []float64{},
+		}
+		e.OtherMass[name] = []float64{}
+	}
+	if absolute(x.name) != x.name {
+		e.Model.Name = x.name
+	}
+	return e
+}
+
+// tracing is the tensors that have arrived from an engine.
+type tracing struct {
+	tokens  []trace.Token
+	tensors []trace.Tensor
+}
+
+// add adds one event.
+func (x *tracing) add(ev *Event) error {
+	if ev.Input != nil {
+		x.tokens = ev.Input
+	}
+	if ev.Tensor != nil {
+		x.tensors = append(x.tensors, *ev.Tensor)
+	}
+	if len(ev.Piece) == 0 {
+		return nil
+	}
+	if len(x.tensors) == 0 || len(ev.Piece)%4 != 0 {
+		return fmt.Errorf("engine: it sent %d bytes that belong to no tensor", len(ev.Piece))
+	}
+	last := &x.tensors[len(x.tensors)-1]
+	for b := ev.Piece; len(b) > 0; b = b[4:] {
+		last.Data = append(last.Data, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	return nil
+}
+
+// check returns an error unless n tensors have arrived completely.
+func (x *tracing) check(n int) error {
+	if len(x.tensors) != n {
+		return fmt.Errorf("engine: it sent %d tensors, want %d", len(x.tensors), n)
+	}
+	for _, t := range x.tensors {
+		size := 1
+		for _, s := range t.Shape {
+			size *= s
+		}
+		if size != len(t.Data) {
+			return fmt.Errorf("engine: tensor %q has %d values, its shape %v says %d",
+				t.Name, len(t.Data), t.Shape, size)
+		}
+	}
+	return nil
+}
