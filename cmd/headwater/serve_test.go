@@ -64,6 +64,6 @@ func TestServeRefusals(t *testing.T) {
 		{"idle", []string{"serve", "--socket", "OUT", "--idle", "soon"}, "", 2, `--idle "soon": want a time such as 90s or 2h`},
 		{"negative", []string{"serve", "--socket", "OUT", "--watch", "-1"}, "", 2, "--watch -1: want the number of a process"},
 		{"no such folder", []string{"serve", "--socket", "OUT/s"}, "", 1, "server: "},
-		{"something else is there", []string{"serve", "--socket", "serve.go"}, "", 1, "serve.go is in the way: it is no socket"},
+		{"something else is there", []string{"serve", "--socket", "serve.go"}, "", 1, "serve.go exists and is not a socket"},
 	})
 }

@@ -312,7 +312,7 @@ func TestListenRefuses(t *testing.T) {
 	answer(t, other, func(_ engine.Request, events *gob.Encoder) {
 		_ = events.Encode(failure("I speak protocol 7"))
 	})
-	refuses(silent, "is no engine that answers")
+	refuses(silent, "does not answer like an engine")
 	refuses(other, "an engine answers there already: "+other)
 	for _, socket := range []string{silent, other} {
 		if _, err := os.Lstat(socket); err != nil {
@@ -323,7 +323,7 @@ func TestListenRefuses(t *testing.T) {
 	if err := os.Symlink(silent, link); err != nil {
 		t.Fatal(err)
 	}
-	refuses(link, "it is no socket")
+	refuses(link, "is not a socket")
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func TestLimitOfARequest(t *testing.T) {
 	}
 	// The program and the weights; a quarter of what is left stays free.
 	held := 1<<30 - m.(attribution.Budgeted).Budget()/3*4
-	within := m.(server.Limitable).Within
+	within := m.(loaded).Within
 	if view, err := within(held - 100); view != nil || err == nil || errors.Is(err, server.ErrMemory) {
 		t.Errorf("below the weights: %v, %v; want an error about the limit", view, err)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// broken is a listener that fails with each of its errors, then gives one connection, then fails with
-// the last one for good.
+// broken is a listener that fails with each of its errors, then gives one connection, then fails
+// with the last one for good.
 type broken struct {
 	net.Listener
 	errs []error
@@ -73,8 +73,8 @@ func TestAcceptGoesOn(t *testing.T) {
 	}
 }
 
-// A listener that fails for as long as the engine runs does not keep it from ending, nor the processor
-// busy.
+// A listener that fails for as long as the engine runs does not keep it from ending, nor the
+// processor busy.
 func TestAcceptEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s := newServer(Config{}, cancel)
@@ -89,7 +89,8 @@ func TestAcceptEnds(t *testing.T) {
 	}
 }
 
-// TestFailuresAreNotKept: nothing stays of models that cannot be opened, or whose opening was cancelled.
+// TestFailuresAreNotKept: nothing stays of models that cannot be opened, or whose opening was
+// cancelled.
 func TestFailuresAreNotKept(t *testing.T) {
 	m := models{most: 2, open: func(ctx context.Context, which engine.Model, _ func(trace.Progress)) (attribution.Model, error) {
 		if which.Backend == "slow" {

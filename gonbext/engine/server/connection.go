@@ -29,8 +29,8 @@ const (
 	maxAlive = 10 * time.Second
 )
 
-// connection is the connection of one client, whose request ends with ctx. It is safe for concurrent
-// use.
+// connection is the connection of one client, whose request ends with ctx. It is safe for
+// concurrent use.
 type connection struct {
 	net.Conn
 	ctx      context.Context

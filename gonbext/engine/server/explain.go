@@ -44,8 +44,8 @@ func (s *server) explain(ctx context.Context, c *connection, r engine.Request) e
 	return err
 }
 
-// model returns a model, and the function to call when the request no longer uses it. It waits until
-// the request may use one, because models and what they compute take memory.
+// model returns a model, and the function to call when the request no longer uses it. It waits
+// until the request may use one, because models and what they compute take memory.
 func (s *server) model(
 	ctx context.Context, c *connection, which engine.Model,
 ) (_ attribution.Model, release func(), err error) {

@@ -12,28 +12,25 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// Weighted is a model that knows how many bytes its weights take.
-type Weighted interface {
-	WeightBytes() int64
-}
+// weighted and limitable are the optional methods of a model; see [Opener].
+type (
+	weighted interface {
+		WeightBytes() int64
+	}
+	limitable interface {
+		Within(maxMemory int64) (attribution.Model, error)
+	}
+)
 
-// Limitable is a model whose limit of memory belongs to a request and not to the weights.
-type Limitable interface {
-	// Within returns the model as a request with that [engine.Model.MaxMemory] may use it, on the same
-	// weights. It returns an error if the weights alone take more.
-	Within(maxMemory int64) (attribution.Model, error)
-}
-
-// ErrMemory is what errors.Is finds in the error of an [Opener] if the model would fit once others have
-// left.
+// ErrMemory says that a model would fit into memory after others have been closed; see [Opener].
 var ErrMemory = errors.New("server: not enough memory is left")
 
-// models are the models that are open: at most so many, and the weights together at most so many bytes,
-// if more than one is open. The least recently used one that no request uses leaves; what requests use
-// stays until they end, and there are at most maxRunning of them. It is safe for concurrent use.
+// models are the open models. If they are too many, or their weights too large together, the least
+// recently used one that no request uses is closed. Models that requests use stay open, at most
+// maxRunning. It is safe for concurrent use.
 type models struct {
 	open  Opener
-	name  func(engine.Model) engine.Model // the same for every way to name one model
+	name  func(engine.Model) engine.Model // see [Config.Name]
 	most  int
 	bytes int64 // 0: no limit
 
@@ -42,19 +39,20 @@ type models struct {
 	clock int // counts uses
 }
 
-// entry is a model that is open, or that requests wait for; without either it leaves the map. turn
-// holds one token for whoever may open it.
+// entry is a model that is open, or that requests wait for. Otherwise it is not in the map. The one
+// value in turn belongs to the request that may open the model.
 type entry struct {
 	turn  chan struct{}
 	model attribution.Model // nil until it is open
-	bytes int64             // of its weights, 0 if it does not say
+	bytes int64             // of its weights, 0 if the model does not say
 	users int               // requests that use it or wait for it
-	used  int               // the clock at its latest use
+	used  int               // clock at the latest use
 }
 
-// get returns a model, opened at its first use, of which progress is told, held to the memory that which
-// allows. Others who want it meanwhile wait; if opening fails or is cancelled, the next of them tries
-// again, and nothing is kept. The caller calls release when it no longer uses the model.
+// get returns a model within the memory that which allows. It opens the model at its first use, and
+// calls progress meanwhile; other requests for the model wait. If opening fails or is cancelled,
+// the next of them tries, and no entry stays. The caller calls release when it no longer uses the
+// model.
 func (m *models) get(
 	ctx context.Context, which engine.Model, progress func(trace.Progress),
 ) (_ attribution.Model, release func(), err error) {
@@ -63,8 +61,8 @@ func (m *models) get(
 		key = m.name(which)
 	}
 	key.MaxMemory = 0 // one model, whatever the limit
-	e := m.enter(key)
-	leave := func() { m.leave(key, e) }
+	e := m.addUser(key)
+	leave := func() { m.removeUser(key, e) }
 	defer func() {
 		if release == nil { // an error, or a panic of the opener
 			leave()
@@ -77,12 +75,12 @@ func (m *models) get(
 		return nil, nil, context.Cause(ctx)
 	}
 	if e.model == nil {
-		if err := m.fill(ctx, e, which, progress); err != nil {
+		if err := m.openInto(ctx, e, which, progress); err != nil {
 			return nil, nil, err
 		}
 	}
 	model := e.model
-	if l, ok := model.(Limitable); ok {
+	if l, ok := model.(limitable); ok {
 		if model, err = l.Within(which.MaxMemory); err != nil {
 			return nil, nil, err
 		}
@@ -90,8 +88,8 @@ func (m *models) get(
 	return model, leave, nil
 }
 
-// enter counts a user of a model.
-func (m *models) enter(key engine.Model) *entry {
+// addUser counts one more user of a model.
+func (m *models) addUser(key engine.Model) *entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.all == nil {
@@ -106,8 +104,8 @@ func (m *models) enter(key engine.Model) *entry {
 	return e
 }
 
-// leave takes a user away.
-func (m *models) leave(key engine.Model, e *entry) {
+// removeUser counts one user less.
+func (m *models) removeUser(key engine.Model, e *entry) {
 	m.mu.Lock()
 	e.users--
 	m.clock++
@@ -116,12 +114,12 @@ func (m *models) leave(key engine.Model, e *entry) {
 		delete(m.all, key)
 	}
 	m.mu.Unlock()
-	m.trim() // one that is too many may have been in use until now
+	m.trim() // the model may have been in use although it is one too many
 }
 
-// fill opens a model. Others leave when it is there, so that a name that is no model costs nothing; if
-// there is no memory for it, they leave before.
-func (m *models) fill(
+// openInto opens a model. It closes others only afterwards, so that a misspelt name closes none,
+// unless there is no memory for the model.
+func (m *models) openInto(
 	ctx context.Context, e *entry, which engine.Model, progress func(trace.Progress),
 ) error {
 	model, err := m.open(ctx, which, progress)
@@ -132,8 +130,8 @@ func (m *models) fill(
 		return err
 	}
 	m.mu.Lock()
-	e.model = model // written under both locks, read under either
-	if w, ok := model.(Weighted); ok {
+	e.model = model // written with turn and mu, read with either
+	if w, ok := model.(weighted); ok {
 		e.bytes = w.WeightBytes()
 	}
 	m.mu.Unlock()
@@ -141,7 +139,7 @@ func (m *models) fill(
 	return nil
 }
 
-// trim lets models go until the rest are within the limits.
+// trim closes unused models until the rest are within the limits.
 func (m *models) trim() {
 	for m.tooMany() && m.evict() {
 	}
@@ -161,16 +159,17 @@ func (m *models) tooMany() bool {
 	return n > m.most || m.bytes > 0 && n > 1 && bytes > m.bytes
 }
 
-// evict lets the least recently used model go that no request uses. It reports whether there was one.
+// evict closes the least recently used model that no request uses, and reports whether there was
+// one.
 func (m *models) evict() bool {
 	if !m.forget() {
 		return false
 	}
-	debug.FreeOSMemory() // what asks how much memory is left sees it
+	debug.FreeOSMemory() // so that the system counts the memory as free
 	return true
 }
 
-// forget is evict without waiting for the memory.
+// forget is evict without returning the memory to the system.
 func (m *models) forget() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

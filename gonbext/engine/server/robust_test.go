@@ -63,8 +63,8 @@ func goroutines(t *testing.T, n int) {
 	}
 }
 
-// TestHalfRequests: clients that send nothing, or not all of it, are given up, whatever they send on the
-// way, and leave nothing behind.
+// TestHalfRequests: clients that send nothing, or not all of it, are given up, whatever they send
+// on the way, and leave nothing behind.
 func TestHalfRequests(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&wordModel{}), Patience: 200 * time.Millisecond})
 	before := runtime.NumGoroutine()
@@ -321,7 +321,8 @@ func TestOneModelForAllLimits(t *testing.T) {
 	}
 }
 
-// TestModelsLeave: the least recently used one of too many models goes, and one that is in use never.
+// TestModelsLeave: the least recently used one of too many models goes, and one that is in use
+// never.
 func TestModelsLeave(t *testing.T) {
 	for name, c := range map[string]struct {
 		config server.Config
@@ -501,8 +502,8 @@ func TestAliveWhileItWorks(t *testing.T) {
 	}
 }
 
-// TestRequestEndsWithoutTheSocket: a request that runs when the socket is removed is answered, and then
-// the engine ends.
+// TestRequestEndsWithoutTheSocket: a request that runs when the socket is removed is answered, and
+// then the engine ends.
 func TestRequestEndsWithoutTheSocket(t *testing.T) {
 	m := &wordModel{gate: make(chan struct{})}
 	var log syncBuffer

@@ -1,6 +1,7 @@
-// Package server is an engine: it keeps models open and answers the requests of package engine on a unix socket.
+// Package server is an engine: it keeps models open and answers the requests of package engine on a
+// unix socket.
 //
-// It sees models through the interfaces of package attribution only; who opens them is the caller's business:
+// It uses models through the interfaces of package attribution. The caller says how to open them:
 //
 //	err := server.Serve(ctx, server.Config{Socket: path, Watch: pid, Open: open})
 package server
@@ -25,54 +26,67 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// Opener opens a model; empty fields are defaults. progress is told of what takes long, such as a download. A model that also is an
-// [attribution.Tracer] can be traced. One that is [Limitable] is opened once for all limits of memory, and one that is [Weighted]
-// counts for [Config.Bytes].
-type Opener func(ctx context.Context, which engine.Model, progress func(trace.Progress)) (attribution.Model, error)
+// Opener opens a model. Empty fields of which are defaults. It calls progress during work that
+// takes long, such as a download. Three optional methods of the model count:
+//
+//   - A model that is an [attribution.Tracer] can be traced.
+//   - WeightBytes() int64 is how many bytes the weights take, which count for [Config.Bytes].
+//   - Within(maxMemory int64) (attribution.Model, error) returns the model, with the same weights, as
+//     a request with that [engine.Model.MaxMemory] may use it, or an error if the weights alone take
+//     more. Such a model is opened once for all limits.
+//
+// The error wraps [ErrMemory] if the model would fit after others have been closed.
+type Opener func(
+	ctx context.Context, which engine.Model, progress func(trace.Progress),
+) (attribution.Model, error)
 
 // Config says what to serve and for how long.
 type Config struct {
-	// Socket is the path to listen on, in a directory that only this user can enter. It is removed in the end.
+	// Socket is the path to listen on, in a directory that only this user can enter. The engine
+	// removes it when it ends.
 	Socket string
-	// Watch is a process whose end ends the engine; 0: none.
+	// Watch is the pid of a process whose end ends the engine; 0: none.
 	Watch int
 	// Idle ends an engine that has had nothing to do for so long; 0: never.
 	Idle time.Duration
-	// Open opens the models that requests name. Each is opened once and kept, as far as Models and Bytes
-	// allow.
+	// Open opens the models that requests name. Each is opened once and stays open, within the
+	// limits Models and Bytes.
 	Open Opener
-	// Name, if not nil, returns a model in the one way to write it that stands for all, so that it is
-	// opened once.
+	// Name, if not nil, returns the same value for all ways to name one model, so that it is opened
+	// once.
 	Name func(engine.Model) engine.Model
-	// Models is how many models are kept at most; 0: 4. The least recently used one leaves.
+	// Models is how many models stay open at most; 0: 4. The least recently used one is closed.
 	Models int
-	// Bytes is how many bytes the weights of the models that are kept may take together; 0: no limit. One
-	// model may take more.
+	// Bytes is how many bytes the weights of the open models may take together; 0: no limit. A
+	// single model may take more.
 	Bytes int64
-	// Patience is how long a client may take to send its request, or to read what it is sent; 0: 30
+	// Patience is how long a client may take to send its request, or to read an event; 0: 30
 	// seconds.
 	Patience time.Duration
-	// Log gets a line for each event worth one, and the stack of a panic; nil: nothing is logged.
+	// Log gets one line for each error and for the start and the end, and the stack of a panic;
+	// nil: nothing is logged.
 	Log io.Writer
 }
 
-// grace is how long requests may take to notice that they are cancelled.
-const grace = 5 * time.Second
+const (
+	// grace is how long requests may take to end after they are cancelled.
+	grace = 5 * time.Second
+	// watchEvery is how often the engine looks at the watched process and the socket.
+	watchEvery = time.Second
+	// defaultModels is as many models as requests can use at once, so that one of them is unused
+	// when another is opened.
+	defaultModels = maxRunning
+)
 
-// watchEvery is how often the watched process and the socket are looked at.
-const watchEvery = time.Second
-
-// defaultModels is how many models are kept: as many as requests can use at once, so that one that is
-// not in use can leave when another is opened.
-const defaultModels = maxRunning
-
-// ErrRunning is a socket on which another engine answers.
-var ErrRunning = errors.New("server: an engine answers there already")
-
-// Serve answers requests until ctx is done, the watched process is gone, nothing was asked for Idle, a
-// client sent a stop request, the socket is no longer this engine's, or the process got SIGINT, SIGTERM
-// or SIGHUP; all of these return nil. Requests that are running are cancelled; without the socket, which
-// nobody can reach any more, they end first. An error means that it could not listen, or can no longer.
+// Serve answers requests until one of these happens, and returns nil:
+//
+//   - ctx is done, or a client sends a stop request
+//   - the watched process ends, or no request arrives for Idle
+//   - the process gets SIGINT, SIGTERM or SIGHUP
+//   - the socket is removed or replaced
+//
+// It cancels the running requests, except after the loss of its socket: then it lets them end.
+// Serve returns an error if it cannot listen, or no longer accepts connections.
 func Serve(ctx context.Context, c Config) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -88,12 +102,12 @@ func Serve(ctx context.Context, c Config) error {
 	s := newServer(c, cancel)
 	s.logf("listening")
 	go s.watch(ctx, listener)
-	context.AfterFunc(ctx, func() { listener.Close() }) // also removes the socket, if it is still ours
+	context.AfterFunc(ctx, func() { listener.Close() }) // this also removes the socket
 	err = s.accept(ctx, listener)
 	cancel(err)
 	s.wait()
 	s.logf("ends: %v", context.Cause(ctx))
-	if errors.Is(context.Cause(ctx), errGone) {
+	if errors.Is(context.Cause(ctx), errWatchedEnded) {
 		for _, file := range engine.Files(c.Socket) {
 			_ = os.Remove(file)
 		}
@@ -115,7 +129,7 @@ func newServer(c Config, stop context.CancelCauseFunc) *server {
 	return &server{
 		Config: c, stop: stop, last: time.Now(),
 		models: models{open: c.Open, name: c.Name, most: c.Models, bytes: c.Bytes},
-		places: make(chan struct{}, maxRunning),
+		slots:  make(chan struct{}, maxRunning),
 	}
 }
 
@@ -125,7 +139,7 @@ type server struct {
 	stop    context.CancelCauseFunc
 	models  models
 	running sync.WaitGroup
-	places  chan struct{} // holds a token for each request that uses a model
+	slots   chan struct{} // has a value for each request that uses a model
 
 	mu          sync.Mutex
 	connections int
@@ -134,8 +148,8 @@ type server struct {
 	last        time.Time // when the latest request began or ended
 }
 
-// accept serves connections until the listener is closed, which returns nil if ctx is done. What passes
-// by itself, such as too many open files, does not end it.
+// accept serves connections until the listener is closed, and returns nil if ctx is done. Errors
+// that pass by themselves, such as too many open files, do not end it.
 func (s *server) accept(ctx context.Context, listener net.Listener) error {
 	const first, longest = 5 * time.Millisecond, time.Second
 	wait := time.Duration(0)
@@ -147,10 +161,10 @@ func (s *server) accept(ctx context.Context, listener net.Listener) error {
 				conn.Close()
 			}
 			return nil
-		case err != nil && !passing(err):
+		case err != nil && !isTemporary(err):
 			return fmt.Errorf("server: accepting connections: %w", err)
 		case err != nil:
-			if wait == 0 { // once, and not for every attempt
+			if wait == 0 { // one line, not one for every attempt
 				s.logf("accepting: %v; trying again", err)
 			}
 			wait = min(max(2*wait, first), longest)
@@ -161,12 +175,13 @@ func (s *server) accept(ctx context.Context, listener net.Listener) error {
 			continue
 		}
 		wait = 0
-		s.take(ctx, conn)
+		s.handle(ctx, conn)
 	}
 }
 
-// passing is whether an error of Accept is about one client or a shortage, and not about the listener.
-func passing(err error) bool {
+// isTemporary reports whether an error of Accept is about one client or a shortage, and not about
+// the listener.
+func isTemporary(err error) bool {
 	for _, e := range []error{
 		syscall.ECONNABORTED, syscall.EINTR, syscall.EAGAIN,
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
@@ -178,11 +193,11 @@ func passing(err error) bool {
 	return false
 }
 
-// take serves a connection, or refuses it if there are too many.
-func (s *server) take(ctx context.Context, conn net.Conn) {
+// handle serves a connection in a goroutine, or refuses it if there are too many.
+func (s *server) handle(ctx context.Context, conn net.Conn) {
 	c := newConnection(ctx, conn, s.Patience)
 	if !s.connect() {
-		c.patience = lastPatience // it fits into the buffer of the socket
+		c.patience = lastPatience // the answer fits into the buffer of the socket
 		s.fail(c, fmt.Errorf("the engine serves %d connections, the limit: end some of the programs "+
 			"that ask it, or try again", maxConnections))
 		c.Close()
@@ -216,7 +231,7 @@ func (s *server) disconnect() {
 	s.connections--
 }
 
-// wait waits for the requests that are running, for as long as grace lasts.
+// wait waits until the running requests have ended, at most for grace.
 func (s *server) wait() {
 	done := make(chan struct{})
 	go func() {
@@ -226,7 +241,7 @@ func (s *server) wait() {
 	select {
 	case <-done:
 	case <-time.After(grace):
-		s.logf("a request does not end; leaving it")
+		s.logf("a request does not end; the engine ends without it")
 	}
 }
 
@@ -254,15 +269,15 @@ func (s *server) serve(ctx context.Context, c *connection) {
 		s.fail(c, err)
 		return
 	}
-	_ = c.send(engine.Event{Done: true}) // a client that is gone does not care
+	_ = c.send(engine.Event{Done: true}) // the client may have closed the connection
 }
 
-// place waits until the request may use a model, and returns the function that gives the place back.
-func (s *server) acquire(ctx context.Context, c *connection) (func(), error) {
-	give := func() { <-s.places }
+// acquire waits until the request may use a model. The caller calls free when it no longer does.
+func (s *server) acquire(ctx context.Context, c *connection) (free func(), err error) {
+	free = func() { <-s.slots }
 	select {
-	case s.places <- struct{}{}:
-		return give, nil
+	case s.slots <- struct{}{}:
+		return free, nil
 	default:
 	}
 	c.progress(trace.Progress{
@@ -270,24 +285,24 @@ func (s *server) acquire(ctx context.Context, c *connection) (func(), error) {
 		Done: maxRunning, Total: maxRunning,
 	})
 	select {
-	case s.places <- struct{}{}:
-		return give, nil
+	case s.slots <- struct{}{}:
+		return free, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 }
 
-// answer runs one request. A panic is an error of that request alone.
+// answer runs one request. After a panic only that request fails.
 func (s *server) answer(ctx context.Context, c *connection, r engine.Request, number int) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.logf("panic in %s: %v\n%s", r.Kind, p, debug.Stack())
-			err = fmt.Errorf("the engine met a bug in %s and gave up this request: %v", panicked(), p)
+			err = fmt.Errorf("a bug in %s ended this request: %v", panicked(), p)
 		}
 	}()
 	if r.Version != engine.Version && r.Kind != engine.KindStop {
-		return fmt.Errorf("the engine that runs speaks protocol %d and this program %d: "+
-			"restart the kernel, or end the engine with process id %d", engine.Version, r.Version, os.Getpid())
+		return fmt.Errorf("the running engine speaks protocol %d and this program %d: "+
+			"restart the kernel, or end the engine, process %d", engine.Version, r.Version, os.Getpid())
 	}
 	if err := r.Check(); err != nil {
 		return err
@@ -304,10 +319,11 @@ func (s *server) answer(ctx context.Context, c *connection, r engine.Request, nu
 	case engine.KindStop:
 		s.stop(errors.New("a client asked for it"))
 	}
-	return nil // the check knows no other kind
+	return nil // Check refuses every other kind
 }
 
-// panicked returns the function that panicked, for a deferred function that recovers: a plugin's, perhaps.
+// panicked returns the name of the function that panicked. A deferred function that recovers calls
+// it.
 func panicked() string {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs[:])])
@@ -319,15 +335,15 @@ func panicked() string {
 		}
 		began = began || f.Function == "runtime.gopanic"
 		if !more {
-			return "code unknown"
+			return "unknown code"
 		}
 	}
 }
 
-// maxMessage is how many bytes of an error are sent: what is longer repeats what a user has written.
+// maxMessage is how many bytes of an error are sent. A longer one repeats what the user wrote.
 const maxMessage = 16 << 10
 
-// fail sends an error; that the client is gone is no news.
+// fail sends an error.
 func (s *server) fail(c *connection, err error) {
 	message := err.Error()
 	if len(message) > maxMessage {
@@ -355,7 +371,7 @@ func (s *server) end() {
 	s.last = time.Now()
 }
 
-// idle returns for how long there has been nothing to do.
+// idle returns how long no request has been running.
 func (s *server) idle() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -373,14 +389,14 @@ func (s *server) busy() bool {
 }
 
 var (
-	errGone = errors.New("the process that it belongs to is gone")
-	errIdle = errors.New("nobody asked for anything")
-	errLost = errors.New("its socket was removed or replaced")
+	errWatchedEnded = errors.New("the process that it belongs to has ended")
+	errIdle         = errors.New("it got no request")
+	errSocketLost   = errors.New("its socket was removed or replaced")
 )
 
-// watch ends the engine when the watched process is gone or nothing is asked for too long, and when its
-// socket is gone and the last request has ended: nobody can ask it for anything then.
-func (s *server) watch(ctx context.Context, own *socket) {
+// watch ends the engine when the watched process has ended or no request arrives for too long. If
+// the socket is lost, no client can reach the engine, and watch ends it after the last request.
+func (s *server) watch(ctx context.Context, listener *socket) {
 	watched := engine.Alive(s.Watch)
 	tick := watchEvery
 	if s.Idle > 0 {
@@ -391,19 +407,19 @@ func (s *server) watch(ctx context.Context, own *socket) {
 	lost := false
 	for {
 		if s.Watch != 0 && !watched() {
-			s.stop(errGone)
+			s.stop(errWatchedEnded)
 			return
 		}
 		if s.Idle > 0 && s.idle() >= s.Idle {
 			s.stop(errIdle)
 			return
 		}
-		if !lost && !own.there() {
+		if !lost && !listener.exists() {
 			lost = true
-			s.logf("%v; it ends after the last request", errLost)
+			s.logf("%v; it ends after the last request", errSocketLost)
 		}
 		if lost && !s.busy() {
-			s.stop(errLost)
+			s.stop(errSocketLost)
 			return
 		}
 		select {

@@ -14,25 +14,25 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// socket is a listener on a path, which others may remove or put something else at.
+// socket is a listener on a path. Another program may remove or replace the file at that path.
 type socket struct {
 	*net.UnixListener
 	path string
 	info fs.FileInfo
 }
 
-// probeFor is how long something that listens on the socket has to answer.
-const probeFor = 5 * time.Second
+// probePatience is how long something that listens on the socket may take to answer.
+const probePatience = 5 * time.Second
 
-// listen opens the socket. A file left by an engine that is gone is replaced; something that listens
-// there is not, whether it answers or not.
+// listen opens the socket. It replaces a file that an engine left behind. If something listens
+// there, listen returns an error, whether that answers or not.
 func listen(ctx context.Context, path string) (*socket, error) {
 	if err := checkDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
 	if info, err := os.Lstat(path); err == nil {
 		if info.Mode()&os.ModeSocket == 0 {
-			return nil, fmt.Errorf("server: %s is in the way: it is no socket", path)
+			return nil, fmt.Errorf("server: %s exists and is not a socket: remove it, or take another path", path)
 		}
 		if err := probe(ctx, path); err != nil {
 			return nil, err
@@ -44,8 +44,8 @@ func listen(ctx context.Context, path string) (*socket, error) {
 		return nil, fmt.Errorf("server: %w", err)
 	}
 	s := &socket{UnixListener: listener.(*net.UnixListener), path: path}
-	s.SetUnlinkOnClose(false) // it would remove whatever is there by then
-	// As long as it is bound its inode is not given to another file, so that the two tell it apart.
+	s.SetUnlinkOnClose(false) // it would remove what another program may have put there
+	// While the socket is open no other file gets its inode, so SameFile recognises it.
 	s.info, err = os.Lstat(path)
 	if err == nil {
 		err = os.Chmod(path, 0o600)
@@ -57,11 +57,11 @@ func listen(ctx context.Context, path string) (*socket, error) {
 	return s, nil
 }
 
-// checkDir returns an error if other users could put their own socket in place of one in the directory.
+// checkDir returns an error if other users could replace a socket in the directory.
 func checkDir(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return nil // to listen there says it better
+		return nil // listening there returns a better error
 	}
 	if info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
 		return fmt.Errorf("server: other users can write to %s (%v): take a directory of mode 0700",
@@ -72,19 +72,19 @@ func checkDir(dir string) error {
 
 // probe returns nil if nothing listens on a socket.
 func probe(ctx context.Context, path string) error {
-	_, err := (engine.Client{Socket: path, Patience: probeFor}).Info(ctx)
+	_, err := (engine.Client{Socket: path, Patience: probePatience}).Info(ctx)
 	var refused *engine.Error
 	switch {
 	case err == nil, errors.As(err, &refused):
-		return fmt.Errorf("%w: %s", ErrRunning, path)
+		return fmt.Errorf("server: an engine answers there already: %s", path)
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
 		return nil
 	}
-	return fmt.Errorf("server: something listens at %s and is no engine that answers: %w", path, err)
+	return fmt.Errorf("server: something listens at %s and does not answer like an engine: %w", path, err)
 }
 
-// there reports whether the path still is this socket.
-func (s *socket) there() bool {
+// exists reports whether the file at the path still is this socket.
+func (s *socket) exists() bool {
 	if s.info == nil {
 		return false
 	}
@@ -94,7 +94,7 @@ func (s *socket) there() bool {
 
 // Close stops listening, and removes the socket if it is still this one.
 func (s *socket) Close() error {
-	if s.there() {
+	if s.exists() {
 		_ = os.Remove(s.path)
 	}
 	return s.UnixListener.Close()

@@ -11,8 +11,8 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// pieceValues is how many numbers of a tensor one event has, 4 MiB. In one event a tensor would take
-// twice its memory.
+// pieceValues is how many numbers of a tensor one event has, 4 MiB. In one event a tensor would
+// take twice its memory.
 const pieceValues = 1 << 20
 
 // trace records tensors and sends them.
@@ -24,7 +24,7 @@ func (s *server) trace(ctx context.Context, c *connection, r engine.Request) err
 	defer release()
 	tracer, ok := model.(attribution.Tracer)
 	if !ok {
-		return fmt.Errorf("server: model %q returns no tensors", model.Info().Name)
+		return fmt.Errorf("server: model %q cannot record tensors", model.Info().Name)
 	}
 	ids := r.IDs
 	if ids == nil {
