@@ -11,22 +11,22 @@ import (
 	"slices"
 )
 
-// cellKey names the code of the plugins of a notebook's cell: equal in all cells until one of them declares a plugin anew. It is empty
-// in a program that is no cell.
+// cellKey identifies the code of the plugins of a notebook's cell. It is the same in all cells
+// until one of them changes a plugin. It is empty in a program that is not a cell.
 func cellKey() (string, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return "", fmt.Errorf("local: %w", err)
 	}
 	dir := os.Getenv("GONB_TMP_DIR")
-	if dir == "" || !sameFolder(dir, filepath.Dir(program)) {
+	if dir == "" || !sameDir(dir, filepath.Dir(program)) {
 		return "", nil
 	}
 	source, err := cellSource(dir)
 	if err != nil {
 		return "", err
 	}
-	declared, err := reached(source)
+	declared, err := reachable(source)
 	if err != nil {
 		return "", err
 	}
@@ -41,18 +41,18 @@ func cellKey() (string, error) {
 	return fmt.Sprintf("%08x", h.Sum32()), nil
 }
 
-// sameFolder reports whether two paths are one folder, whatever links lead there.
-func sameFolder(a, b string) bool {
+// sameDir reports whether two paths lead to the same directory.
+func sameDir(a, b string) bool {
 	x, errA := os.Stat(a)
 	y, errB := os.Stat(b)
 	return errA == nil && errB == nil && os.SameFile(x, y)
 }
 
-// cellSource returns the file that GoNB has put together from the cell and what earlier cells declare.
+// cellSource returns the file that GoNB wrote from the cell and the declarations of earlier cells.
 func cellSource(dir string) ([]byte, error) {
 	source, err := os.ReadFile(filepath.Join(dir, "main.go"))
 	if os.IsNotExist(err) {
-		source, err = os.ReadFile(filepath.Join(dir, "main_test.go")) // of a cell of tests
+		source, err = os.ReadFile(filepath.Join(dir, "main_test.go")) // a cell with tests
 	}
 	if err != nil {
 		return nil, fmt.Errorf("local: the source of the cell: %w", err)
@@ -60,10 +60,11 @@ func cellSource(dir string) ([]byte, error) {
 	return source, nil
 }
 
-// reached returns the declarations of a file that its init functions reach, sorted: those are what plugins are made of, and not the
-// helpers and texts of later cells. A variable whose value calls something is reached, too. Names are compared wherever they stand, so
-// there may be too many.
-func reached(source []byte) ([]string, error) {
+// reachable returns the declarations of a file that its init functions use, directly or through
+// others, sorted. These make up the plugins; the helpers and texts of later cells do not. A
+// variable whose value is computed by a call counts like an init function. A name matches wherever
+// it stands, so the result may contain too many declarations.
+func reachable(source []byte) ([]string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), "main.go", source, parser.SkipObjectResolution)
 	if err != nil {
 		return nil, fmt.Errorf("local: the source of the cell: %w", err)
@@ -102,8 +103,8 @@ func reached(source []byte) ([]string, error) {
 	return texts, nil
 }
 
-// eachDeclaration calls declare for each part of a declaration that can stand alone, with the names under which it is found, which for
-// a method is that of its type, and whether it runs before main.
+// eachDeclaration calls declare for each part of a declaration that can stand alone. names are the
+// names that refer to it, for a method the name of its type. runs says whether it runs before main.
 func eachDeclaration(d ast.Decl, declare func(node ast.Node, runs bool, names ...string)) {
 	if f, ok := d.(*ast.FuncDecl); ok {
 		name := f.Name.Name
@@ -124,7 +125,7 @@ func eachDeclaration(d ast.Decl, declare func(node ast.Node, runs bool, names ..
 		case *ast.ValueSpec:
 			var node ast.Node = s
 			if group.Tok == token.CONST {
-				node = group // the value of one may rest on those before it
+				node = group // the value of a constant may depend on those before it
 			}
 			for _, id := range s.Names {
 				declare(node, group.Tok == token.VAR && calls(s), id.Name)
@@ -145,7 +146,7 @@ func typeName(e ast.Expr) string {
 	return name
 }
 
-// calls reports whether something is called in a declaration.
+// calls reports whether a declaration contains a call.
 func calls(s *ast.ValueSpec) (found bool) {
 	ast.Inspect(s, func(n ast.Node) bool {
 		_, call := n.(*ast.CallExpr)

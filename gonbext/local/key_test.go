@@ -47,8 +47,8 @@ func main() {
 }
 `
 
-func TestReached(t *testing.T) {
-	got, err := reached([]byte(cell))
+func TestReachable(t *testing.T) {
+	got, err := reachable([]byte(cell))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,8 +69,8 @@ func TestReached(t *testing.T) {
 }
 
 // What changes in a cell either is part of its plugins or leaves the engine alone.
-func TestReachedChanges(t *testing.T) {
-	before, err := reached([]byte(cell))
+func TestReachableChanges(t *testing.T) {
+	before, err := reachable([]byte(cell))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestReachedChanges(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			changed := strings.Replace(cell, c.old, c.new, 1)
-			after, err := reached([]byte(changed))
+			after, err := reachable([]byte(changed))
 			if err != nil || changed == cell {
 				t.Fatalf("%v; changed: %v", err, changed != cell)
 			}
@@ -101,7 +101,7 @@ func TestReachedChanges(t *testing.T) {
 			}
 		})
 	}
-	if _, err := reached([]byte("package main; func {")); err == nil || !strings.Contains(err.Error(), "local: the source of the cell") {
+	if _, err := reachable([]byte("package main; func {")); err == nil || !strings.Contains(err.Error(), "local: the source of the cell") {
 		t.Errorf("a broken file: error %v", err)
 	}
 }

@@ -1,11 +1,12 @@
-// Package local joins the engine of notebooks with the models of this module: it is what headwater serve calls.
+// Package local joins the engine of notebooks with the models of this module. The command headwater
+// serve calls it:
 //
 //	err := local.Serve(ctx, local.Config{Socket: path, Watch: pid})
 //
 // # Plugins in a notebook
 //
-// A program that imports this package is its own engine. So a cell of a notebook can declare a mixing, an aggregation or a scorer, and
-// later cells use it like any other:
+// A program that imports this package is its own engine. So a cell of a notebook can declare a
+// mixing, an aggregation or a scorer, and later cells use it like any other:
 //
 //	import "github.com/headwater-ml/headwater/gonbext/local"
 //
@@ -20,25 +21,29 @@
 //	%%
 //	gonbext.Explain("the keys to the cabinet", gonbext.Options{Methods: []string{"mine+rollout"}})
 //
-// An aggregation and a scorer are registered with package attribution; a cell with no mixing of its own imports this package by a blank
-// import, of which GoNB keeps one at most from cell to cell. Without the import the engine is the command headwater, which knows
-// nothing of the cell.
+// An aggregation or a scorer is registered with package attribution. A cell that declares one and
+// no mixing imports this package with a blank import; GoNB keeps at most one blank import from cell
+// to cell. Without the import the engine is the command headwater, which does not have the plugin.
 //
-// What happens: gonbext.Explain starts the cell's own binary once more, with a flag that package flag reads. GoNB puts flag.Parse at the
-// top of a cell's main, behind all init functions, and there the process becomes the engine, so that nothing of the cell's body runs in it. It
-// does run what comes before main, in both processes: an init function, or a variable whose value is computed, should do no more than
-// register. In a cell that writes a main of its own without flag.Parse, what stands before the first call of gonbext runs in both, too;
-// [Main] as its first line avoids that.
+// gonbext.Explain starts the cell's own binary a second time, with a flag that package flag reads.
+// GoNB puts flag.Parse at the top of a cell's main, after all init functions. There the second
+// process becomes the engine, so nothing in the cell's body runs twice. What comes before main does
+// run in both processes: init functions and variables with computed values should only register
+// plugins. If a cell has a main of its own without flag.Parse, the code before the first call of
+// gonbext also runs twice, unless the first line calls [Main].
 //
-// The engine stays as long as the declarations that init functions reach are the same; models stay open meanwhile. A cell that changes
-// one of them gets a new engine, and the old one ends: models are opened anew. The same holds for source files of modules that the
-// workspace has beside this one; this module itself is taken as it was when the engine started.
+// The engine runs as long as the declarations that init functions reach stay the same, and its
+// models stay open. If a cell changes one of them, it gets a new engine, the old one ends, and
+// models are opened again. The same happens when a source file changes in another module of the
+// workspace. This module is an exception: the engine keeps the version that it started with.
 //
-// A cell that links the models takes about a second on two cores, where one that does not takes less than half of that, and two and a half
-// with XLA, which a blank import of models/xla links. Without it models run in pure Go, which needs GOEXPERIMENT=simd in the kernel's
-// environment to be quick.
+// A cell that links the models takes about a second to build on two cores, compared with less than
+// half of that without them, and two and a half seconds with XLA, which a blank import of
+// models/xla adds. Without XLA the models run in pure Go, which is fast only if GOEXPERIMENT=simd
+// is set in the kernel's environment.
 //
-// A program that is no cell has an engine of its own as well, which ends with it; calling models and attribution directly is simpler there.
+// A program that is not a cell also gets an engine of its own, which ends with it. There it is
+// simpler to call models and attribution directly.
 package local
 
 import (
@@ -57,29 +62,32 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// RegisterMixing makes a mixing known to both sides: its facts to package attribution and its graph code to the models. It is for an
-// init function, in a cell one whose name begins with init_, and panics if the name is taken or malformed or m is nil.
+// RegisterMixing registers a mixing: info with package attribution and the graph code m with the
+// models. An init function calls it; in a cell its name begins with init_. RegisterMixing panics if
+// the name is taken or malformed, or if m is nil.
 func RegisterMixing(name string, info attribution.MixingInfo, m transformer.Mixing) {
 	attribution.RegisterMixing(name, info)
 	transformer.RegisterMixing(name, m)
 }
 
-// Config says what to serve and for how long. All but Socket may be left out.
+// Config says what to serve and for how long. Every field except Socket is optional.
 type Config struct {
 	// Socket is the path to listen on, in a directory that only this user can enter.
 	Socket string
-	// Watch is a process whose end ends the engine; 0: none.
+	// Watch is the pid of a process whose end ends the engine; 0: none.
 	Watch int
-	// Idle ends an engine that has had nothing to do for so long; 0: never.
+	// Idle ends an engine that gets no request for that long; 0: never.
 	Idle time.Duration
-	// Backend computes the models of requests that name none: go, xla, xla:PATH; empty is the best there is.
+	// Backend is for requests that name none: go, xla or xla:PATH; empty chooses the best available
+	// one.
 	Backend string
-	// Log gets a line for each event worth one; nil: nothing is logged.
+	// Log gets one line for each error and for the start and the end; nil: nothing is logged.
 	Log io.Writer
 }
 
-// Serve answers requests until ctx is done, the watched process is gone, nothing was asked for Idle or a client says stop;
-// all of these return nil. An error means that it could not listen. See [server.Serve].
+// Serve answers requests until ctx is done, the watched process ends, no request arrives for Idle,
+// or a client sends a stop request; then it returns nil. It returns an error if it cannot listen.
+// See [server.Serve].
 func Serve(ctx context.Context, c Config) error {
 	total, _ := models.MachineMemory()
 	return server.Serve(ctx, server.Config{
@@ -88,7 +96,8 @@ func Serve(ctx context.Context, c Config) error {
 	})
 }
 
-// namer returns what writes a model in one way: without the defaults, and short for the data type.
+// namer returns a function that gives every way to name one model the same value: it fills in the
+// defaults and writes the data type in full.
 func namer(backend string) func(engine.Model) engine.Model {
 	return func(which engine.Model) engine.Model {
 		if which.Name == "" {
@@ -107,27 +116,29 @@ func namer(backend string) func(engine.Model) engine.Model {
 	}
 }
 
-// loaded is a model whose limit of memory each request brings.
+// loaded is an open model. Each request has its own limit of memory.
 type loaded struct{ *models.Model }
 
 // Within is [models.Model.WithMaxMemory].
 func (m loaded) Within(maxMemory int64) (attribution.Model, error) {
 	view, err := m.WithMaxMemory(maxMemory)
 	if err != nil {
-		return nil, err // not view, which would be a nil model that is not nil
+		return nil, err // not view: an interface with a nil pointer is not nil
 	}
 	return view, nil
 }
 
-// noMemory is an error about a machine on which other models take the memory.
+// noMemory is an error that says that other models take the memory.
 type noMemory struct{ error }
 
 func (e noMemory) Unwrap() error        { return e.error }
 func (e noMemory) Is(target error) bool { return target == server.ErrMemory }
 
-// opener returns what opens a model; backend is for requests that name none.
+// opener returns a function that opens a model. backend is for requests that name none.
 func opener(backend string) server.Opener {
-	return func(ctx context.Context, which engine.Model, progress func(trace.Progress)) (attribution.Model, error) {
+	return func(
+		ctx context.Context, which engine.Model, progress func(trace.Progress),
+	) (attribution.Model, error) {
 		if which.Backend == "" {
 			which.Backend = backend
 		}
@@ -149,7 +160,7 @@ func opener(backend string) server.Opener {
 	}
 }
 
-// downloading says how far a download is, in megabytes.
+// downloading returns the progress of a download in megabytes.
 func downloading(p hub.Progress) trace.Progress {
 	return trace.Progress{
 		Stage: fmt.Sprintf("downloading %s, file %d of %d", p.File, p.Number, p.Count), Unit: "MB",

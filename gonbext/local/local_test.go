@@ -35,7 +35,8 @@ func TestOpener(t *testing.T) {
 	}
 }
 
-// The embedded model computes in pure Go, also where XLA is linked and found: it has answered before XLA has started.
+// The embedded model computes in pure Go, also where XLA is linked and found: it has answered
+// before XLA has started.
 func TestOpenerEmbedded(t *testing.T) {
 	m, err := opener("")(t.Context(), engine.Model{}, nil)
 	if err != nil {

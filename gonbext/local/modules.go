@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// modulePath is this module, which is taken as it was when the engine started.
+// modulePath is this module. The engine keeps the version of it that it started with.
 const modulePath = "github.com/headwater-ml/headwater"
 
-// ownModules returns the state of every source file in the modules of this program that come from a folder and not from a release: a
-// plugin may be edited there while the notebook runs.
+// ownModules returns the state of every source file in those modules of this program that come from
+// a directory and not from a release: a user may edit a plugin there while the notebook runs.
 func ownModules(dir string) ([]string, error) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return nil, nil
 	}
 	args := []string{"list", "-m", "-f", "{{.Dir}}"}
-	none := len(args)
+	options := len(args)
 	for _, m := range info.Deps {
 		version := m.Version
 		if m.Replace != nil {
@@ -31,7 +31,7 @@ func ownModules(dir string) ([]string, error) {
 			args = append(args, m.Path)
 		}
 	}
-	if len(args) == none {
+	if len(args) == options {
 		return nil, nil
 	}
 	cmd := exec.Command("go", args...)
@@ -45,8 +45,8 @@ func ownModules(dir string) ([]string, error) {
 		return nil, fmt.Errorf("local: looking for the modules of the cell: %w", err)
 	}
 	var states []string
-	for folder := range strings.Lines(string(out)) {
-		found, err := sourceStates(strings.TrimSpace(folder))
+	for directory := range strings.Lines(string(out)) {
+		found, err := sourceStates(strings.TrimSpace(directory))
 		if err != nil {
 			return nil, err
 		}
@@ -55,13 +55,14 @@ func ownModules(dir string) ([]string, error) {
 	return states, nil
 }
 
-// sourceStates returns name, size and time of every Go file below a folder, but for hidden folders.
-func sourceStates(folder string) (states []string, err error) {
-	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+// sourceStates returns the name, size and time of every Go file below a directory, except in hidden
+// directories.
+func sourceStates(directory string) (states []string, err error) {
+	err = filepath.WalkDir(directory, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && path != folder && strings.HasPrefix(d.Name(), ".") {
+		if d.IsDir() && path != directory && strings.HasPrefix(d.Name(), ".") {
 			return fs.SkipDir
 		}
 		if d.IsDir() || filepath.Ext(path) != ".go" {

@@ -13,23 +13,25 @@ import (
 )
 
 func init() {
-	flag.Func(engineFlag, "be the engine of a notebook: `PID,TIME,SOCKET` (gonbext sets it)", func(value string) error {
+	usage := "be the engine of a notebook: `PID,TIME,SOCKET` (gonbext sets it)"
+	flag.Func(engineFlag, usage, func(value string) error {
 		serveAndExit(value)
 		return nil
 	})
 	engine.SetOwn(engine.Own{Divert: Main, Key: cellKey, Arguments: engineArguments})
 }
 
-// engineFlag makes the process an engine when package flag parses it: after every init, before the body of a cell.
+// engineFlag makes the process an engine when package flag parses it: after every init function and
+// before the body of a cell.
 const engineFlag = "headwater-engine"
 
-// engineArguments are the command line of this program as an engine.
+// engineArguments returns the command line that makes this program an engine.
 func engineArguments(socket string, pid int, idle time.Duration) []string {
 	return []string{fmt.Sprintf("-%s=%d,%v,%s", engineFlag, pid, idle, socket)}
 }
 
-// Main serves and ends the process if it was started as an engine, and otherwise returns at once. A program whose main neither calls
-// flag.Parse nor asks gonbext for something first begins with it.
+// Main serves and ends the process if it was started as an engine; otherwise it returns at once. A
+// main function that does not begin with flag.Parse or a call of gonbext calls Main first.
 func Main() {
 	if len(os.Args) != 2 {
 		return
@@ -39,7 +41,7 @@ func Main() {
 	}
 }
 
-// serveAndExit is the engine.
+// serveAndExit serves as the value of the flag says, and ends the process.
 func serveAndExit(value string) {
 	c, err := parseEngine(value)
 	if err == nil {
@@ -61,10 +63,10 @@ func parseEngine(value string) (c Config, err error) {
 	}
 	c.Socket = parts[2]
 	if c.Watch, err = strconv.Atoi(parts[0]); err != nil || c.Watch < 0 {
-		return c, fmt.Errorf("local: -%s=%s: %q is no number of a process", engineFlag, value, parts[0])
+		return c, fmt.Errorf("local: -%s=%s: %q is not the number of a process", engineFlag, value, parts[0])
 	}
 	if c.Idle, err = time.ParseDuration(parts[1]); err != nil || c.Idle < 0 {
-		return c, fmt.Errorf("local: -%s=%s: %q is no time of 0 or more", engineFlag, value, parts[1])
+		return c, fmt.Errorf("local: -%s=%s: %q is not a time of 0 or more", engineFlag, value, parts[1])
 	}
 	return c, nil
 }

@@ -165,10 +165,10 @@ func TestParseEngine(t *testing.T) {
 	for value, want := range map[string]string{
 		"":             "want PID,TIME,SOCKET",
 		"1,2h,":        "want PID,TIME,SOCKET",
-		"x,2h,/tmp/a":  `"x" is no number of a process`,
-		"-1,2h,/tmp/a": `"-1" is no number of a process`,
-		"1,2,/tmp/a":   `"2" is no time of 0 or more`,
-		"1,-2h,/tmp/a": `"-2h" is no time of 0 or more`,
+		"x,2h,/tmp/a":  `"x" is not the number of a process`,
+		"-1,2h,/tmp/a": `"-1" is not the number of a process`,
+		"1,2,/tmp/a":   `"2" is not a time of 0 or more`,
+		"1,-2h,/tmp/a": `"-2h" is not a time of 0 or more`,
 	} {
 		if _, err := parseEngine(value); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", value, err, want)

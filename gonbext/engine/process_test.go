@@ -1,0 +1,307 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestStartInStat reads lines as proc(5) has them. A name with spaces and parentheses does not
+// shift the fields, and a zombie counts as gone.
+func TestStartInStat(t *testing.T) {
+	rest := strings.Repeat("0 ", 18) + "4711 0 0"
+	for in, want := range map[string]string{
+		"12 (gonb) S " + rest:     "4711",
+		"12 (a b) (c)) R " + rest: "4711",
+		"12 (gone) Z " + rest:     "",
+		"12 (dead) X " + rest:     "",
+		"12 (cut) S 1 2":          "",
+		"":                        "",
+	} {
+		if got := startInStat(in); got != want {
+			t.Errorf("startInStat(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestNames: all engines of a process share the beginning of their names and no other process does,
+// and every file of an engine lies next to its socket.
+func TestNames(t *testing.T) {
+	for socket, want := range map[string]string{
+		"/t/12-00ff.sock":      "12-00ff",
+		"/t/12-00ff-abcd.sock": "12-00ff",
+		"/t/123-00ff.sock":     "123-00ff",
+		"/t/odd.sock":          "odd",
+	} {
+		if got := owner(socket); got != want {
+			t.Errorf("owner(%q) = %q, want %q", socket, got, want)
+		}
+	}
+	want := []string{"/t/12-00ff.log", "/t/12-00ff.lock"}
+	if diff := cmp.Diff(want, Files("/t/12-00ff.sock")); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	t.Setenv("TMPDIR", shortTemp(t))
+	plain, err := socketFor(os.Getpid(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyed, err := socketFor(os.Getpid(), "abcd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if keyed != strings.TrimSuffix(plain, ".sock")+"-abcd.sock" || owner(plain) != owner(keyed) {
+		t.Errorf("sockets %q and %q of one process", plain, keyed)
+	}
+}
+
+// shortTemp returns a directory for sockets; the path of t.TempDir may be too long.
+func shortTemp(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "hw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// TestPrivateDir: a directory that is there already must belong to the user alone.
+func TestPrivateDir(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	for range 2 { // it is made, then found
+		if err := privateDir(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(filepath.Dir(dir), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(filepath.Dir(dir), "file")
+	if err := os.WriteFile(file, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{link, file} {
+		if err := privateDir(path); err == nil || !strings.Contains(err.Error(), "with mode 0700") {
+			t.Errorf("%s: error %v, want a refusal", filepath.Base(path), err)
+		}
+	}
+	for _, mode := range []os.FileMode{0o750, 0o701, 0o770, 0o500} {
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := privateDir(dir); err == nil || !strings.Contains(err.Error(), "it is d") {
+			t.Errorf("mode %v: error %v, want a refusal", mode, err)
+		}
+	}
+	if err := privateDir(filepath.Join(dir, "a", "b")); err == nil || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a directory in no directory: error %v", err)
+	}
+}
+
+// TestLastLines: an error shows the last panic of a log, or else its last ten lines, and never
+// much.
+func TestLastLines(t *testing.T) {
+	numbers := strings.Repeat("x\n", 5) + "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n"
+	for name, c := range map[string]struct{ log, want string }{
+		"empty":      {" \n", "; its log is empty"},
+		"short":      {"one\ntwo\n", "; its log ends:\none\ntwo"},
+		"long":       {numbers, "; its log ends:\n0\n1\n2\n3\n4\n5\n6\n7\n8\n9"},
+		"a panic":    {"one\npanic: first\npanic: a\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n", "; its log ends:\npanic: a\n1\n2\n3\n4\n5\n6\n7\n8\n9"},
+		"panic only": {"panic: a", "; its log ends:\npanic: a"},
+		"a long one": {"a" + strings.Repeat("b", 5000), "; its log ends:\n" + strings.Repeat("b", 2000)},
+	} {
+		socket := filepath.Join(t.TempDir(), "e.sock")
+		if err := os.WriteFile(logFile(socket), []byte(c.log), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.ReplaceAll(lastLines(socket), "\n\n", "\n"); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	if got := lastLines(filepath.Join(t.TempDir(), "e.sock")); got != "; its log is empty" {
+		t.Errorf("no log: %q", got)
+	}
+}
+
+// TestWithout: the engine gets the environment without the pipes of the kernel.
+func TestWithout(t *testing.T) {
+	environ := []string{"A=GONB_PIPE", "GONB_PIPE=/p", "GONB_PIPE_BACK=/q", "GONB_DIR=/d"}
+	want := []string{"A=GONB_PIPE", "GONB_DIR=/d"}
+	if diff := cmp.Diff(want, without(environ, "GONB_PIPE")); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
+	}
+}
+
+// TestSweep removes the files of processes that have ended and no others.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	mine := socketName(t, os.Getpid())
+	for _, name := range []string{mine + ".sock", mine + ".log", "999999999-0.lock", "999999999-0-ab.log", "notes.txt", "x-1.log"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweep(dir)
+	var left []string
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	want := []string{mine + ".log", mine + ".sock", "notes.txt", "x-1.log"}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, left); diff != "" {
+		t.Errorf("files left (-want +got):\n%s", diff)
+	}
+}
+
+// socketName returns the name of a process's socket without its directory and extension.
+func socketName(t *testing.T, pid int) string {
+	t.Helper()
+	t.Setenv("TMPDIR", shortTemp(t))
+	socket, err := SocketFor(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return owner(socket)
+}
+
+// TestStopOthers asks every other engine of the same process to stop, and leaves the engines of
+// other processes alone. The files of an engine that is stopped and does not answer stay.
+func TestStopOthers(t *testing.T) {
+	dir := shortTemp(t)
+	asked := make(chan string, 10)
+	listen := func(name string, answers bool) {
+		t.Helper()
+		socket := filepath.Join(dir, name+".sock")
+		for _, file := range Files(socket) {
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		listener, err := net.Listen("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { listener.Close() })
+		go func() {
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				if !answers {
+					defer conn.Close() // when the test ends
+					continue
+				}
+				if r, err := ReadRequest(conn); err == nil {
+					asked <- name + " " + string(r.Kind)
+				}
+				conn.Close()
+			}
+		}()
+	}
+	listen("12-00ff-new", true)
+	listen("12-00ff-old", true)
+	listen("12-00ff-frozen", false)
+	listen("13-00ff", true)
+	stopOthers(t.Context(), filepath.Join(dir, "12-00ff-new.sock"))
+	close(asked)
+	var got []string
+	for name := range asked {
+		got = append(got, name)
+	}
+	if diff := cmp.Diff([]string{"12-00ff-old stop"}, got); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	for name, stays := range map[string]bool{
+		"12-00ff-new": true, "12-00ff-old": false, "12-00ff-frozen": true, "13-00ff": true,
+	} {
+		for _, file := range Files(filepath.Join(dir, name+".sock")) {
+			if _, err := os.Stat(file); (err == nil) != stays {
+				t.Errorf("%s is there: %v, want %v", filepath.Base(file), err == nil, stays)
+			}
+		}
+	}
+}
+
+// TestLock: a second caller says that it waits, can be interrupted, and gets the lock when the
+// first gives it back.
+func TestLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "e.lock")
+	unlock, err := Start{}.lock(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := errors.New("the user pressed stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var stages []string
+	_, err = Start{OnStage: func(stage string) {
+		stages = append(stages, stage)
+		cancel(why)
+	}}.lock(ctx, path)
+	if !errors.Is(err, why) {
+		t.Errorf("interrupted: error %v, want %v", err, why)
+	}
+	if diff := cmp.Diff([]string{"waiting for another cell that starts the engine"}, stages); diff != "" {
+		t.Errorf("stages (-want +got):\n%s", diff)
+	}
+	time.AfterFunc(50*time.Millisecond, unlock)
+	second, err := Start{}.lock(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second()
+	if _, err := (Start{}).lock(t.Context(), filepath.Join(path, "x")); err == nil || !strings.HasPrefix(err.Error(), "engine: ") {
+		t.Errorf("no place for a lock: error %v", err)
+	}
+}
+
+// TestBinary: what is named is started, and the error of the go command has what it printed.
+func TestBinary(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(binaryVariable, program)
+	for want, s := range map[string]Start{"/a": {Binary: "/a"}, program: {}} {
+		if got, err := s.binary(t.Context()); got != want || err != nil {
+			t.Errorf("binary of %+v is %q, %v; want %q", s, got, err, want)
+		}
+	}
+	data := filepath.Join(t.TempDir(), "data")
+	if err := os.WriteFile(data, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(binaryVariable, data)
+	if _, err := (Start{}).binary(t.Context()); err == nil || !strings.Contains(err.Error(), "is not a program (-rw-------)") {
+		t.Errorf("a file that is not executable: error %v", err)
+	}
+	_, err = goTool(t.Context(), t.TempDir(), os.Environ(), "nonsense")
+	if err == nil || !strings.Contains(err.Error(), "go nonsense: exit status 2: go nonsense: unknown command") {
+		t.Errorf("a command that go does not know: error %v", err)
+	}
+	why := errors.New("the user pressed stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if _, err := goTool(ctx, t.TempDir(), os.Environ(), "version"); err != why {
+		t.Errorf("interrupted: error %v, want %v", err, why)
+	}
+}
+
+// TestArguments is the command line that headwater serve understands.
+func TestArguments(t *testing.T) {
+	want := []string{"serve", "--socket", "/t/e.sock", "--watch", "12", "--idle", "2h0m0s"}
+	if diff := cmp.Diff(want, serveArguments("/t/e.sock", 12, 2*time.Hour)); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
+}
