@@ -66,7 +66,8 @@ func (x *explaining) grow(part *attribution.Explanation) error {
 	}
 	for name, m := range part.Maps {
 		if want := m.Shape[0] * m.Shape[1] * m.Shape[2]; len(m.Data) != want {
-			return fmt.Errorf("engine: it sent a map of %q with %d values, want %d", name, len(m.Data), want)
+			return fmt.Errorf("engine: it sent a map of %q with %d values, want %d",
+				name, len(m.Data), want)
 		}
 		if x.e.Maps == nil {
 			x.e.Maps = map[string]*attribution.Map{}

@@ -31,7 +31,8 @@ func (s Start) binary(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("engine: %s names no program: %w", binaryVariable, err)
 		}
 		if info.IsDir() || info.Mode()&0o111 == 0 {
-			return "", fmt.Errorf("engine: %s names %s, which is not a program (%v)", binaryVariable, path, info.Mode())
+			return "", fmt.Errorf("engine: %s names %s, which is not a program (%v)",
+				binaryVariable, path, info.Mode())
 		}
 		return path, nil
 	}
@@ -88,8 +89,9 @@ func moduleDir(ctx context.Context) (string, error) {
 	if ctx.Err() != nil {
 		return "", fmt.Errorf("engine: interrupted: %w", context.Cause(ctx))
 	}
-	return "", fmt.Errorf("engine: the source of %s was not found (%v): run in a module that requires it, "+
-		"or set %s to the headwater program", modulePath, first, binaryVariable)
+	return "", fmt.Errorf("engine: the source of %s was not found (%v): "+
+		"run in a module that requires it, or set %s to the headwater program",
+		modulePath, first, binaryVariable)
 }
 
 // goTool runs the go command and returns its output; the error carries what it printed.

@@ -18,7 +18,7 @@ import (
 const (
 	maxName  = 4096    // bytes of a model's name or a backend, as long as a path may be
 	maxDType = 64      // bytes
-	maxText  = 1 << 20 // bytes of a prompt or a continuation; package attribution has the same limit
+	maxText  = 1 << 20 // bytes of a prompt or a continuation, as in package attribution
 	maxIDs   = maxText // a text has at most as many tokens as bytes
 )
 
@@ -66,8 +66,8 @@ func (r Request) checkModel() error {
 		return usagef("model name %q is not UTF-8", r.Model.Name)
 	}
 	if r.Model.MaxMemory < 0 {
-		return usagef("max memory %d bytes; it must be positive, or 0 for what the machine has left",
-			r.Model.MaxMemory)
+		return usagef("max memory %d bytes; it must be positive, "+
+			"or 0 for what the machine has left", r.Model.MaxMemory)
 	}
 	return nil
 }
@@ -124,8 +124,8 @@ func unreadable(err error, size int) error {
 	}
 	const unknown = "json: unknown field "
 	if name, found := strings.CutPrefix(err.Error(), unknown); found {
-		return usagef("the engine knows no option %.60s: it is not of the same version, restart the kernel",
-			name)
+		return usagef("the engine knows no option %.60s: it is not of the same version, "+
+			"restart the kernel", name)
 	}
 	return usagef("the options, %d bytes, cannot be read as JSON", size)
 }

@@ -67,7 +67,8 @@ func (c Client) Trace(
 ) ([]trace.Tensor, []trace.Token, error) {
 	var answer tracing
 	err := c.do(ctx, Request{
-		Kind: KindTrace, Model: m, Text: []byte(in.Text), Specials: in.Specials, IDs: in.IDs, Taps: taps,
+		Kind: KindTrace, Model: m,
+		Text: []byte(in.Text), Specials: in.Specials, IDs: in.IDs, Taps: taps,
 	}, answer.add)
 	if err == nil {
 		err = answer.check(len(taps))
@@ -116,7 +117,7 @@ func (c Client) do(ctx context.Context, r Request, add func(*Event) error) error
 	defer stop()
 	timed := &timedConn{Conn: conn, patience: c.Patience}
 	err = json.NewEncoder(timed).Encode(r)
-	if errors.Is(err, syscall.EPIPE) { // the engine may have said why before it closed the connection
+	if errors.Is(err, syscall.EPIPE) { // the engine may have said why before it hung up
 		err = nil
 	}
 	events := gob.NewDecoder(timed)
@@ -142,11 +143,12 @@ func (c Client) explain(ctx context.Context, kind Kind, conn *timedConn, err err
 	case ctx.Err() != nil:
 		return fmt.Errorf("engine: %s interrupted: %w", kind, context.Cause(ctx))
 	case conn.err == nil:
-		return fmt.Errorf("engine: the engine, process %d, sent what this program cannot read (%v): "+
-			"it is not of the same version, end that process and restart the kernel", peer(conn.Conn), err)
+		return fmt.Errorf("engine: this program cannot read what the engine, process %d, sent: it is "+
+			"not of the same version, end that process and restart the kernel", peer(conn.Conn))
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &SilentError{PID: peer(conn.Conn), Socket: c.Socket, Silence: c.Patience}
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, syscall.ECONNRESET):
 		return fmt.Errorf("engine: it ended in the middle of %q%s", kind, lastLines(c.Socket))
 	}
 	return fmt.Errorf("engine: %w", err)
@@ -194,11 +196,11 @@ type SilentError struct {
 // Error says what to do, in one line.
 func (e *SilentError) Error() string {
 	if e.PID == 0 {
-		return fmt.Sprintf("engine: the engine at %s has not answered for %v: it is stopped or hangs; "+
-			"restart the kernel, and end the engine's process", e.Socket, e.Silence)
+		return fmt.Sprintf("engine: the engine at %s has not answered for %v: "+
+			"it is stopped or hangs; restart the kernel, and end the engine's process", e.Socket, e.Silence)
 	}
-	return fmt.Sprintf("engine: the engine, process %d, has not answered for %v: it is stopped or hangs; "+
-		"restart the kernel, and end process %d", e.PID, e.Silence, e.PID)
+	return fmt.Sprintf("engine: the engine, process %d, has not answered for %v: "+
+		"it is stopped or hangs; restart the kernel, and end process %d", e.PID, e.Silence, e.PID)
 }
 
 // absolute makes a path of a model independent of the working directory, which the engine does not

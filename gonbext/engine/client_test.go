@@ -410,7 +410,7 @@ func TestUnreadableAnswer(t *testing.T) {
 		}
 	}()
 	_, err = engine.Client{Socket: socket}.Info(t.Context())
-	want := fmt.Sprintf("the engine, process %d, sent what this program cannot read", os.Getpid())
+	want := fmt.Sprintf("cannot read what the engine, process %d, sent", os.Getpid())
 	if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "end that process and restart the kernel") {
 		t.Errorf("error %v, want %q", err, want)
 	}

@@ -136,12 +136,14 @@ func ReadRequest(r io.Reader) (q Request, err error) {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case limited.N <= 0:
-		return Request{}, fmt.Errorf("engine: the request is longer than the limit of %d bytes", maxRequest)
+		return Request{}, fmt.Errorf("engine: the request is longer than the limit of %d bytes",
+			maxRequest)
 	case errors.As(err, &syntax), errors.As(err, &kind):
-		return Request{}, errors.New("engine: the request cannot be read: the program that sent it is " +
-			"not of the same version, restart the kernel")
+		return Request{}, errors.New("engine: the request cannot be read: " +
+			"the program that sent it is not of the same version, restart the kernel")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return Request{}, fmt.Errorf("engine: the request ends after %d bytes: %w", maxRequest+1-limited.N, err)
+		return Request{}, fmt.Errorf("engine: the request ends after %d bytes: %w",
+			maxRequest+1-limited.N, err)
 	case err != nil:
 		return Request{}, err
 	}

@@ -25,8 +25,8 @@ func SocketFor(pid int) (string, error) { return socketFor(pid, "") }
 // socketFor is SocketFor for an engine whose code has that key; see [Own].
 func socketFor(pid int, key string) (string, error) {
 	if !supported {
-		return "", fmt.Errorf("engine: notebooks need Linux, macOS, or WSL on Windows, and this is %s: "+
-			"the command headwater works here without them", runtime.GOOS)
+		return "", fmt.Errorf("engine: notebooks need Linux, macOS, or WSL on Windows, "+
+			"and this is %s: the command headwater works here without them", runtime.GOOS)
 	}
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("headwater-%d", os.Getuid()))
 	if err := privateDir(dir); err != nil {
@@ -41,8 +41,8 @@ func socketFor(pid int, key string) (string, error) {
 	}
 	path := filepath.Join(dir, name+".sock")
 	if len(path) > maxSocketPath {
-		return "", fmt.Errorf("engine: the socket %s is %d bytes long, limit %d: set TMPDIR to a shorter directory",
-			path, len(path), maxSocketPath)
+		return "", fmt.Errorf("engine: the socket %s is %d bytes long, limit %d: "+
+			"set TMPDIR to a shorter directory", path, len(path), maxSocketPath)
 	}
 	return path, nil
 }
@@ -57,8 +57,8 @@ func privateDir(dir string) error {
 		return fmt.Errorf("engine: %w", err)
 	}
 	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ownedByUser(info) {
-		return fmt.Errorf("engine: %s must be a directory of user %d with mode 0700, it is %v: remove it",
-			dir, os.Getuid(), info.Mode())
+		return fmt.Errorf("engine: %s must be a directory of user %d with mode 0700, "+
+			"it is %v: remove it", dir, os.Getuid(), info.Mode())
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func startOf(pid int) (string, error) {
 	if err == nil {
 		return startInStat(string(stat)), nil
 	}
-	if _, statErr := os.Stat("/proc/self/stat"); statErr == nil { // so it is that of the process which failed
+	if _, statErr := os.Stat("/proc/self/stat"); statErr == nil { // the system has these files
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 			return "", nil
 		}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -179,7 +180,8 @@ func socketName(t *testing.T, pid int) string {
 // other processes alone. The files of an engine that is stopped and does not answer stay.
 func TestStopOthers(t *testing.T) {
 	dir := shortTemp(t)
-	asked := make(chan string, 10)
+	var mu sync.Mutex
+	var asked []string
 	listen := func(name string, answers bool) {
 		t.Helper()
 		socket := filepath.Join(dir, name+".sock")
@@ -204,7 +206,9 @@ func TestStopOthers(t *testing.T) {
 					continue
 				}
 				if r, err := ReadRequest(conn); err == nil {
-					asked <- name + " " + string(r.Kind)
+					mu.Lock()
+					asked = append(asked, name+" "+string(r.Kind))
+					mu.Unlock()
 				}
 				conn.Close()
 			}
@@ -215,12 +219,9 @@ func TestStopOthers(t *testing.T) {
 	listen("12-00ff-frozen", false)
 	listen("13-00ff", true)
 	stopOthers(t.Context(), filepath.Join(dir, "12-00ff-new.sock"))
-	close(asked)
-	var got []string
-	for name := range asked {
-		got = append(got, name)
-	}
-	if diff := cmp.Diff([]string{"12-00ff-old stop"}, got); diff != "" {
+	mu.Lock()
+	defer mu.Unlock()
+	if diff := cmp.Diff([]string{"12-00ff-old stop"}, asked); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	for name, stays := range map[string]bool{

@@ -44,7 +44,9 @@ const (
 
 // serveArguments returns the command line that makes the command headwater an engine.
 func serveArguments(socket string, pid int, idle time.Duration) []string {
-	return []string{"serve", "--socket", socket, "--watch", fmt.Sprint(pid), "--idle", idle.String()}
+	return []string{
+		"serve", "--socket", socket, "--watch", fmt.Sprint(pid), "--idle", idle.String(),
+	}
 }
 
 // Connect returns a client of an engine that answers. If several processes call it at once, one of
@@ -102,7 +104,8 @@ func (s Start) lock(ctx context.Context, path string) (unlock func(), err error)
 			return func() { f.Close() }, nil
 		}
 		if err == nil && time.Since(began) > lockPatience {
-			err = fmt.Errorf("another program has held it for %v: end it, or restart the kernel", lockPatience)
+			err = fmt.Errorf("another program has locked it for %v: end it, or restart the kernel",
+				lockPatience)
 		}
 		if err != nil {
 			f.Close()
@@ -123,7 +126,8 @@ func (s Start) lock(ctx context.Context, path string) (unlock func(), err error)
 func pause(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
-		return fmt.Errorf("engine: interrupted while waiting for the engine: %w", context.Cause(ctx))
+		return fmt.Errorf("engine: interrupted while waiting for the engine: %w",
+			context.Cause(ctx))
 	case <-time.After(poll):
 		return nil
 	}

@@ -65,7 +65,8 @@ func cellSource(dir string) ([]byte, error) {
 // variable whose value is computed by a call counts like an init function. A name matches wherever
 // it stands, so the result may contain too many declarations.
 func reachable(source []byte) ([]string, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), "main.go", source, parser.SkipObjectResolution)
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, "main.go", source, parser.SkipObjectResolution)
 	if err != nil {
 		return nil, fmt.Errorf("local: the source of the cell: %w", err)
 	}

@@ -63,10 +63,12 @@ func parseEngine(value string) (c Config, err error) {
 	}
 	c.Socket = parts[2]
 	if c.Watch, err = strconv.Atoi(parts[0]); err != nil || c.Watch < 0 {
-		return c, fmt.Errorf("local: -%s=%s: %q is not the number of a process", engineFlag, value, parts[0])
+		return c, fmt.Errorf("local: -%s=%s: %q is not the number of a process",
+			engineFlag, value, parts[0])
 	}
 	if c.Idle, err = time.ParseDuration(parts[1]); err != nil || c.Idle < 0 {
-		return c, fmt.Errorf("local: -%s=%s: %q is not a time of 0 or more", engineFlag, value, parts[1])
+		return c, fmt.Errorf("local: -%s=%s: %q is not a time of 0 or more",
+			engineFlag, value, parts[1])
 	}
 	return c, nil
 }

@@ -94,8 +94,10 @@ func (c *connection) send(e engine.Event) error {
 	}
 	_ = c.SetWriteDeadline(time.Now().Add(patience))
 	// If the engine ends while this waits, it waits little longer.
-	hurry := context.AfterFunc(c.ctx, func() { _ = c.SetWriteDeadline(time.Now().Add(lastPatience)) })
-	defer hurry()
+	stop := context.AfterFunc(c.ctx, func() {
+		_ = c.SetWriteDeadline(time.Now().Add(lastPatience))
+	})
+	defer stop()
 	err := c.write()
 	if err != nil {
 		var timeout net.Error

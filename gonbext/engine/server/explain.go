@@ -91,7 +91,9 @@ func sendNew(c *connection, e *attribution.Explanation, sent int, step bool) err
 		if m == nil {
 			continue
 		}
-		one := &attribution.Explanation{Maps: map[string]*attribution.Map{name: m}, Warnings: e.Warnings}
+		one := &attribution.Explanation{
+			Maps: map[string]*attribution.Map{name: m}, Warnings: e.Warnings,
+		}
 		if err := c.send(engine.Event{Explanation: one}); err != nil {
 			return err
 		}

@@ -31,9 +31,9 @@ import (
 //
 //   - A model that is an [attribution.Tracer] can be traced.
 //   - WeightBytes() int64 is how many bytes the weights take, which count for [Config.Bytes].
-//   - Within(maxMemory int64) (attribution.Model, error) returns the model, with the same weights, as
-//     a request with that [engine.Model.MaxMemory] may use it, or an error if the weights alone take
-//     more. Such a model is opened once for all limits.
+//   - Within(maxMemory int64) (attribution.Model, error) returns the model, with the same weights,
+//     as a request with that [engine.Model.MaxMemory] may use it, or an error if the weights alone
+//     take more. Such a model is opened once for all limits.
 //
 // The error wraps [ErrMemory] if the model would fit after others have been closed.
 type Opener func(
@@ -198,8 +198,8 @@ func (s *server) handle(ctx context.Context, conn net.Conn) {
 	c := newConnection(ctx, conn, s.Patience)
 	if !s.connect() {
 		c.patience = lastPatience // the answer fits into the buffer of the socket
-		s.fail(c, fmt.Errorf("the engine serves %d connections, the limit: end some of the programs "+
-			"that ask it, or try again", maxConnections))
+		s.fail(c, fmt.Errorf("the engine serves %d connections, the limit: "+
+			"end some of the programs that ask it, or try again", maxConnections))
 		c.Close()
 		c.cancel(nil)
 		return
@@ -293,7 +293,9 @@ func (s *server) acquire(ctx context.Context, c *connection) (free func(), err e
 }
 
 // answer runs one request. After a panic only that request fails.
-func (s *server) answer(ctx context.Context, c *connection, r engine.Request, number int) (err error) {
+func (s *server) answer(
+	ctx context.Context, c *connection, r engine.Request, number int,
+) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.logf("panic in %s: %v\n%s", r.Kind, p, debug.Stack())
@@ -302,7 +304,8 @@ func (s *server) answer(ctx context.Context, c *connection, r engine.Request, nu
 	}()
 	if r.Version != engine.Version && r.Kind != engine.KindStop {
 		return fmt.Errorf("the running engine speaks protocol %d and this program %d: "+
-			"restart the kernel, or end the engine, process %d", engine.Version, r.Version, os.Getpid())
+			"restart the kernel, or end the engine, process %d",
+			engine.Version, r.Version, os.Getpid())
 	}
 	if err := r.Check(); err != nil {
 		return err

@@ -32,7 +32,8 @@ func listen(ctx context.Context, path string) (*socket, error) {
 	}
 	if info, err := os.Lstat(path); err == nil {
 		if info.Mode()&os.ModeSocket == 0 {
-			return nil, fmt.Errorf("server: %s exists and is not a socket: remove it, or take another path", path)
+			return nil, fmt.Errorf("server: %s exists and is not a socket: "+
+				"remove it, or take another path", path)
 		}
 		if err := probe(ctx, path); err != nil {
 			return nil, err
@@ -80,7 +81,8 @@ func probe(ctx context.Context, path string) error {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
 		return nil
 	}
-	return fmt.Errorf("server: something listens at %s and does not answer like an engine: %w", path, err)
+	return fmt.Errorf("server: something listens at %s and does not answer like an engine: %w",
+		path, err)
 }
 
 // exists reports whether the file at the path still is this socket.
