@@ -13,7 +13,7 @@ import (
 	"github.com/headwater-ml/headwater/models/golden"
 )
 
-// sampleModel is the checkpoint whose certificate docs/models.md shows, from the root of the repository.
+// sampleModel is the checkpoint whose certificate docs/models.md shows, from root.
 const sampleModel = "models/testdata/goldens/llama3_rope"
 
 // sampleChecks begin the rows that it shows.
@@ -25,7 +25,8 @@ var sampleChecks = []string{
 // rounded are the figures of a certificate that another machine rounds differently: the worst error and where it is.
 var rounded = regexp.MustCompile(`worst \S+|, at .*`)
 
-// TestReadmeCertificate compares the certificate in docs/models.md with what the command prints, except for rounding.
+// TestReadmeCertificate compares the certificate in docs/models.md with what the command prints,
+// except for rounding.
 func TestReadmeCertificate(t *testing.T) {
 	const dir = "../../" + sampleModel
 	m := open(t, dir, "xla")

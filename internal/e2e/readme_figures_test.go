@@ -25,12 +25,13 @@ func part(t *testing.T, doc, name, want string) {
 	partBut(t, doc, name, want, nil)
 }
 
-// partBut is part, except that what matches but may differ: what another machine rounds differently.
+// partBut is part, except that what matches but may differ, because machines round differently.
 func partBut(t *testing.T, doc, name, want string, but *regexp.Regexp) {
 	t.Helper()
 	path := root + doc
 	text := read(t, path)
-	begin, end := fmt.Sprintf("<!-- %s: written by %s with -update -->\n", name, t.Name()), fmt.Sprintf("<!-- end of %s -->\n", name)
+	begin := fmt.Sprintf("<!-- %s: written by %s with -update -->\n", name, t.Name())
+	end := fmt.Sprintf("<!-- end of %s -->\n", name)
 	before, rest, ok := strings.Cut(text, begin)
 	got, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {

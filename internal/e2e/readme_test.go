@@ -41,14 +41,15 @@ func TestReadmePrograms(t *testing.T) {
 	for _, doc := range documents(t) {
 		for _, block := range goBlock.FindAllStringSubmatch(read(t, root+doc), -1) {
 			ran++
-			want := printed.FindStringSubmatch(block[1])
+			program := block[1]
+			want := printed.FindStringSubmatch(program)
 			if want == nil {
-				t.Errorf("%s: a program without a line that begins with \"// Output: \":\n%s", doc, block[1])
+				t.Errorf("%s: no line begins with \"// Output: \" in:\n%s", doc, program)
 				continue
 			}
-			got, err := runProgram(t, block[1])
+			got, err := runProgram(t, program)
 			if err != nil || got != want[1]+"\n" {
-				t.Errorf("%s: the program prints %q, want %q; error %v", doc, got, want[1]+"\n", err)
+				t.Errorf("%s: the program prints %q, want %q; error %v", doc, got, want[1], err)
 			}
 		}
 	}
@@ -85,7 +86,8 @@ func TestReadmeCell(t *testing.T) {
 	var notebook struct {
 		Cells []struct{ Source []string }
 	}
-	if err := json.Unmarshal([]byte(read(t, root+"notebooks/00-quickstart.ipynb")), &notebook); err != nil {
+	data := read(t, root+"notebooks/00-quickstart.ipynb")
+	if err := json.Unmarshal([]byte(data), &notebook); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range notebook.Cells {
@@ -96,17 +98,23 @@ func TestReadmeCell(t *testing.T) {
 	t.Errorf("notebooks/00-quickstart.ipynb has no such cell:\n%s", cell)
 }
 
-// TestReadmeCommands runs the commands of the documents, one after the other in an empty folder. Commands that name a
-// checkpoint of the reader's or one of the Hub are left out.
+// prompts is the input of the commands that read prompts.jsonl.
+const prompts = `{"prompt":"the keys to the cabinet"}
+{"prompt":"the keys to the cabinet","continuation":" is"}
+`
+
+// TestReadmeCommands runs the commands of the documents, one after the other in an empty folder.
+// Commands that name a checkpoint of the reader's or one of the Hub are left out.
 func TestReadmeCommands(t *testing.T) {
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "headwater")
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", binary, root+"cmd/headwater")
+	build := exec.CommandContext(t.Context(),
+		"go", "build", "-buildvcs=false", "-o", binary, root+"cmd/headwater")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the command: %v\n%s", err, out)
 	}
-	prompts := `{"prompt":"the keys to the cabinet"}` + "\n" + `{"prompt":"the keys to the cabinet","continuation":" is"}` + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "prompts.jsonl"), []byte(prompts), 0o600); err != nil {
+	input := filepath.Join(dir, "prompts.jsonl")
+	if err := os.WriteFile(input, []byte(prompts), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ran := map[string]int{}
@@ -117,7 +125,8 @@ func TestReadmeCommands(t *testing.T) {
 				continue
 			}
 			ran[doc]++
-			cmd := exec.CommandContext(t.Context(), "sh", "-c", `headwater() { "$0" "$@"; }; `+line, binary)
+			script := `headwater() { "$0" "$@"; }; ` + line
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", script, binary)
 			cmd.Dir = dir
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%s: %s: %v\n%s", doc, line, err, out)

@@ -53,7 +53,8 @@ func write(path, machine, dir string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if len(r.Groups) == 0 || r.Cost == nil || r.Leads == nil {
-		return fmt.Errorf("%s has no groups, evidence or cost; measure cases with evidence and --timed above 0", path)
+		return fmt.Errorf("%s has no groups, evidence or cost; "+
+			"measure cases with evidence and --timed above 0", path)
 	}
 	page := filepath.Join(dir, "methods.md")
 	text, err := os.ReadFile(page)
@@ -227,14 +228,15 @@ func (r *report) conclusions() string {
 			fmt.Fprintf(&b, "- %s: %s.\n", text, strings.Join(names, ", "))
 		}
 	}
-	point("Better than every such ranking, sentence by sentence with 95 % confidence, and by how much", above)
+	point("Better than every such ranking, sentence by sentence with 95 % confidence, and by how much",
+		above)
 	point("Not separable from at least one of them", near)
 	point("Worse than at least one of them", below)
 	for _, g := range r.Groups {
 		for _, name := range []string{evaluate.EarliestLine, evaluate.LatestLine} {
 			if s, ok := r.At(g, name, measure); ok && g != r.all() && s.Mean > .9 {
-				fmt.Fprintf(&b, "- In %s, %s reaches %.2f: position is enough there, so that kind tells little"+
-					" about methods.\n", g, r.method(name), s.Mean)
+				fmt.Fprintf(&b, "- In %s, %s reaches %.2f: position is enough there, "+
+					"so that kind tells little about methods.\n", g, r.method(name), s.Mean)
 			}
 		}
 	}
@@ -243,15 +245,18 @@ func (r *report) conclusions() string {
 		for _, l := range r.Layers {
 			row := l.Table[len(l.Table)-1]
 			if k := slices.Index(l.Layers, l.Picked[len(l.Picked)-1]); k >= 0 {
-				both = append(both, fmt.Sprintf("%s %.2f and %.2f", r.method(l.Method), row[k].Mean, row[len(row)-1].Mean))
+				scored, last := row[k].Mean, row[len(row)-1].Mean
+				both = append(both, fmt.Sprintf("%s %.2f and %.2f", r.method(l.Method), scored, last))
 			}
 		}
-		point("Methods of one layer need the right layer; they reach, in the scored layer and in the last one", both)
+		point("Methods of one layer need the right layer; "+
+			"they reach, in the scored layer and in the last one", both)
 	}
 	return b.String()
 }
 
-// lead returns how far a method is above the lines, with an interval: the lowest of those above each.
+// lead returns how far a method is above the lines, with an interval: the lowest of those above
+// each.
 func (r *report) lead(method string) (mean, low, high float64) {
 	i := slices.Index(r.Methods, method)
 	mean, low, high = math.Inf(1), math.Inf(1), math.Inf(1)

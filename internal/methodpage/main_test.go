@@ -95,7 +95,8 @@ func TestDraw(t *testing.T) {
 
 // The page keeps everything around its measured part.
 func TestBetween(t *testing.T) {
-	got, err := between([]byte("above\n"+begin+"before the change\n"+end+"below\n"), known().page("a machine"))
+	old := "above\n" + begin + "before the change\n" + end + "below\n"
+	got, err := between([]byte(old), known().page("a machine"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,12 +105,14 @@ func TestBetween(t *testing.T) {
 		!strings.HasSuffix(text, end+"below\n") || strings.Contains(text, "before the change") {
 		t.Error(text)
 	}
-	if _, err := between([]byte("above\n"+begin+"before the change\n"), ""); err == nil || !strings.Contains(err.Error(), "end of measured") {
+	_, err = between([]byte("above\n"+begin+"before the change\n"), "")
+	if err == nil || !strings.Contains(err.Error(), "end of measured") {
 		t.Errorf("error %v without the line at the end", err)
 	}
 }
 
-// The committed page has the fixed texts of this program: whoever changes one writes the page again.
+// The committed page has the fixed texts of this program: whoever changes one writes the page
+// again.
 func TestCommittedPage(t *testing.T) {
 	page, err := os.ReadFile(committed)
 	if err != nil {
