@@ -76,6 +76,16 @@ func runProgram(t *testing.T, source string) (string, error) {
 	return string(out), err
 }
 
+// readmeLines is the longest README that fits on three screens.
+const readmeLines = 130
+
+// TestReadmeLength keeps the README short: what explains more belongs in docs.
+func TestReadmeLength(t *testing.T) {
+	if n := strings.Count(read(t, root+"README.md"), "\n"); n > readmeLines {
+		t.Errorf("README.md has %d lines, want at most %d", n, readmeLines)
+	}
+}
+
 // TestReadmeCell checks that the cell of the README is in the first notebook, which is executed.
 func TestReadmeCell(t *testing.T) {
 	_, rest, found := strings.Cut(read(t, root+"README.md"), "```\n%noautoget\n")
