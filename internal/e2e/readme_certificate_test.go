@@ -13,7 +13,7 @@ import (
 	"github.com/headwater-ml/headwater/models/golden"
 )
 
-// sampleModel is the checkpoint whose certificate the README shows, from the root of the repository.
+// sampleModel is the checkpoint whose certificate docs/models.md shows, from root.
 const sampleModel = "models/testdata/goldens/llama3_rope"
 
 // sampleChecks begin the rows that it shows.
@@ -25,7 +25,8 @@ var sampleChecks = []string{
 // rounded are the figures of a certificate that another machine rounds differently: the worst error and where it is.
 var rounded = regexp.MustCompile(`worst \S+|, at .*`)
 
-// TestReadmeCertificate holds the certificate of the README to what the command prints, but for rounding.
+// TestReadmeCertificate compares the certificate in docs/models.md with what the command prints,
+// except for rounding.
 func TestReadmeCertificate(t *testing.T) {
 	const dir = "../../" + sampleModel
 	m := open(t, dir, "xla")
@@ -45,7 +46,7 @@ func TestReadmeCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	sample := "```\n$ headwater certify --model " + sampleModel + " --golden " + sampleModel + "/golden.safetensors\n" + shortened(table.String()) + "```\n"
-	partBut(t, "certificate", strings.ReplaceAll(sample, "../../", ""), rounded)
+	partBut(t, "docs/models.md", "certificate", strings.ReplaceAll(sample, "../../", ""), rounded)
 }
 
 // shortened is a certificate without the rows that are not in sampleChecks; a line stands for those that are left out in one place.

@@ -17,24 +17,25 @@ import (
 	"github.com/headwater-ml/headwater/models/tiny/train"
 )
 
-var update = flag.Bool("update", false, "write the parts of the README that programs write")
+var update = flag.Bool("update", false, "write the parts of the documents that programs write")
 
-// part holds the text between two marks of the README to what it must be, or writes it.
-func part(t *testing.T, name, want string) {
+// part compares the text between two marks of a document with what it must be, or writes it.
+func part(t *testing.T, doc, name, want string) {
 	t.Helper()
-	partBut(t, name, want, nil)
+	partBut(t, doc, name, want, nil)
 }
 
-// partBut is part, and what matches but may differ: what another machine rounds differently.
-func partBut(t *testing.T, name, want string, but *regexp.Regexp) {
+// partBut is part, except that what matches but may differ, because machines round differently.
+func partBut(t *testing.T, doc, name, want string, but *regexp.Regexp) {
 	t.Helper()
-	const path = "../../README.md"
-	readme := read(t, path)
-	begin, end := fmt.Sprintf("<!-- %s: written by go test ./internal/e2e -run Readme -update -->\n", name), fmt.Sprintf("<!-- end of %s -->\n", name)
-	before, rest, ok := strings.Cut(readme, begin)
+	path := root + doc
+	text := read(t, path)
+	begin := fmt.Sprintf("<!-- %s: written by %s with -update -->\n", name, t.Name())
+	end := fmt.Sprintf("<!-- end of %s -->\n", name)
+	before, rest, ok := strings.Cut(text, begin)
 	got, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {
-		t.Fatalf("the README lacks %s or %s", begin, end)
+		t.Fatalf("%s lacks %s or %s", doc, begin, end)
 	}
 	if *update {
 		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
@@ -46,14 +47,14 @@ func partBut(t *testing.T, name, want string, but *regexp.Regexp) {
 		got, want = but.ReplaceAllString(got, "#"), but.ReplaceAllString(want, "#")
 	}
 	if got != want {
-		t.Errorf("the README does not say, as -update writes:\n\n%s", want)
+		t.Errorf("%s does not say, as -update writes:\n\n%s", doc, want)
 	}
 }
 
-// TestReadmeFigures holds the figures of the embedded model to the report of its training.
-func TestReadmeFigures(t *testing.T) { part(t, "figures", figures(report(t))) }
+// TestReadmeFigures compares the figures of the embedded model with the report of its training.
+func TestReadmeFigures(t *testing.T) { part(t, "docs/models.md", "figures", figures(report(t))) }
 
-// figures is the part of the README about a training.
+// figures is the part of docs/models.md about a training.
 func figures(r *train.Report) string {
 	var b strings.Builder
 	b.WriteString("| right by argmax | held-out combinations | trained combinations | last word | chance | answers |\n|---|---|---|---|---|---|\n")
@@ -88,11 +89,12 @@ const (
 	pictureBytes  = 300_000 // at most
 )
 
-// TestReadmePicture holds the description of the picture to what the embedded model says. Its pixels are not compared, because
-// they depend on fonts; the hash of the model in the description tells an old one.
+// TestReadmePicture compares the description of the picture with what the embedded model says. The
+// pixels are not compared, because they depend on fonts; the hash of the model in the description
+// shows when the picture is old.
 func TestReadmePicture(t *testing.T) {
 	e := explainedPrompt(t, picturePrompt, attribution.Options{MaxTokens: 1})
-	part(t, "picture", fmt.Sprintf("![The prompt “%s” and its answer “%s”, with the prompt coloured by %s; model %s %.12s](docs/heatmap.png)\n",
+	part(t, "README.md", "picture", fmt.Sprintf("![The prompt “%s” and its answer “%s”, with the prompt coloured by %s; model %s %.12s](docs/heatmap.png)\n",
 		picturePrompt, strings.TrimSpace(e.Steps[0].Text), strings.Join(e.Order, " and "), e.Model.Name, e.Model.Hash))
 	if *update {
 		draw(t, e)

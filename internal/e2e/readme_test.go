@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,52 +11,144 @@ import (
 	"testing"
 )
 
-// TestReadmeCode holds the Go code of the README to the example of package models, which is run there.
-func TestReadmeCode(t *testing.T) {
-	readme, example := read(t, "../../README.md"), read(t, "../../models/example_test.go")
-	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(readme, -1)
-	if len(blocks) == 0 {
-		t.Fatal("the README has no Go code")
+// root is the folder of the repository.
+const root = "../../"
+
+// documents returns the paths of the documents that a reader starts from, from root.
+func documents(t *testing.T) []string {
+	t.Helper()
+	pages, err := filepath.Glob(root + "docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no documents in docs: %v", err)
 	}
-	for _, b := range blocks {
-		if !strings.Contains(squeezed(example), squeezed(b[1])) {
-			t.Errorf("not in models/example_test.go:\n%s", b[1])
+	docs := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}
+	for _, page := range pages {
+		docs = append(docs, "docs/"+filepath.Base(page))
+	}
+	return docs
+}
+
+var (
+	goBlock   = regexp.MustCompile("(?s)```go\n(.*?)```")
+	shellLine = regexp.MustCompile(`(?m)^headwater .*$`)
+	printed   = regexp.MustCompile(`(?m)^// Output: (.*)$`)
+)
+
+// TestReadmePrograms compiles and runs every Go program of the documents. What it prints must be
+// what its last comment says.
+func TestReadmePrograms(t *testing.T) {
+	ran := 0
+	for _, doc := range documents(t) {
+		for _, block := range goBlock.FindAllStringSubmatch(read(t, root+doc), -1) {
+			ran++
+			program := block[1]
+			want := printed.FindStringSubmatch(program)
+			if want == nil {
+				t.Errorf("%s: no line begins with \"// Output: \" in:\n%s", doc, program)
+				continue
+			}
+			got, err := runProgram(t, program)
+			if err != nil || got != want[1]+"\n" {
+				t.Errorf("%s: the program prints %q, want %q; error %v", doc, got, want[1], err)
+			}
 		}
+	}
+	if ran == 0 {
+		t.Error("no document has a Go program")
 	}
 }
 
-// TestReadmeCommands runs the commands of the README, one after the other in an empty folder. Those that name somebody's checkpoint are
-// left out.
+// runProgram returns what a program of one file prints.
+func runProgram(t *testing.T, source string) (string, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "run", "-buildvcs=false", path)
+	cmd.Dir = root
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, &stderr)
+	}
+	return string(out), err
+}
+
+// readmeLines is the longest README that fits on three screens.
+const readmeLines = 130
+
+// TestReadmeLength keeps the README short: what explains more belongs in docs.
+func TestReadmeLength(t *testing.T) {
+	if n := strings.Count(read(t, root+"README.md"), "\n"); n > readmeLines {
+		t.Errorf("README.md has %d lines, want at most %d", n, readmeLines)
+	}
+}
+
+// TestReadmeCell checks that the cell of the README is in the first notebook, which is executed.
+func TestReadmeCell(t *testing.T) {
+	_, rest, found := strings.Cut(read(t, root+"README.md"), "```\n%noautoget\n")
+	cell, _, closed := strings.Cut(rest, "```\n")
+	if !found || !closed {
+		t.Fatal("the README has no notebook cell that begins with %noautoget")
+	}
+	var notebook struct {
+		Cells []struct{ Source []string }
+	}
+	data := read(t, root+"notebooks/00-quickstart.ipynb")
+	if err := json.Unmarshal([]byte(data), &notebook); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range notebook.Cells {
+		if strings.Join(c.Source, "") == strings.TrimSpace(cell) {
+			return
+		}
+	}
+	t.Errorf("notebooks/00-quickstart.ipynb has no such cell:\n%s", cell)
+}
+
+// prompts is the input of the commands that read prompts.jsonl.
+const prompts = `{"prompt":"the keys to the cabinet"}
+{"prompt":"the keys to the cabinet","continuation":" is"}
+`
+
+// TestReadmeCommands runs the commands of the documents, one after the other in an empty folder.
+// Commands that name a checkpoint of the reader's or one of the Hub are left out.
 func TestReadmeCommands(t *testing.T) {
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "headwater")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "../../cmd/headwater").CombinedOutput(); err != nil {
+	build := exec.CommandContext(t.Context(),
+		"go", "build", "-buildvcs=false", "-o", binary, root+"cmd/headwater")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the command: %v\n%s", err, out)
 	}
-	prompts := `{"prompt":"the keys to the cabinet"}` + "\n" + `{"prompt":"the keys to the cabinet","continuation":" is"}` + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "prompts.jsonl"), []byte(prompts), 0o600); err != nil {
+	input := filepath.Join(dir, "prompts.jsonl")
+	if err := os.WriteFile(input, []byte(prompts), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ran := 0
-	for _, m := range regexp.MustCompile(`(?m)^headwater .*$`).FindAllString(read(t, "../../README.md"), -1) {
-		line, _, _ := strings.Cut(m, "  #")
-		if strings.Contains(line, "path/to") || strings.Contains(line, "openai-community/") {
-			continue
-		}
-		ran++
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", `headwater() { "$0" "$@"; }; `+line, binary)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", line, err, out)
+	ran := map[string]int{}
+	for _, doc := range documents(t) {
+		for _, m := range shellLine.FindAllString(read(t, root+doc), -1) {
+			line, _, _ := strings.Cut(m, "  #")
+			if strings.Contains(line, "path/to") || strings.Contains(line, "openai-community/") {
+				continue
+			}
+			ran[doc]++
+			script := `headwater() { "$0" "$@"; }; ` + line
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", script, binary)
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: %s: %v\n%s", doc, line, err, out)
+			}
 		}
 	}
-	if ran < 5 {
-		t.Errorf("only %d commands were found", ran)
+	for _, doc := range []string{"README.md", "docs/methods.md"} {
+		if ran[doc] < 5 {
+			t.Errorf("%s has %d commands that run, want 5 or more", doc, ran[doc])
+		}
 	}
 }
-
-// squeezed is code without indentation.
-func squeezed(code string) string { return regexp.MustCompile(`(?m)^\s+`).ReplaceAllString(code, "") }
 
 func read(t *testing.T, path string) string {
 	t.Helper()
@@ -69,12 +163,12 @@ var link = regexp.MustCompile(`\]\(([^)#]+)\)`)
 
 // TestLinks follows the links of the documents to files of the repository.
 func TestLinks(t *testing.T) {
-	for _, doc := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/reading-the-picture.md"} {
-		for _, m := range link.FindAllStringSubmatch(read(t, "../../"+doc), -1) {
+	for _, doc := range documents(t) {
+		for _, m := range link.FindAllStringSubmatch(read(t, root+doc), -1) {
 			if strings.HasPrefix(m[1], "https://") {
 				continue
 			}
-			if _, err := os.Stat("../../" + m[1]); err != nil {
+			if _, err := os.Stat(filepath.Join(root, filepath.Dir(doc), m[1])); err != nil {
 				t.Errorf("%s: %v", doc, err)
 			}
 		}

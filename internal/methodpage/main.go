@@ -1,8 +1,8 @@
-// Command methodpage writes docs/methods.md, its picture and the table in the README from what
+// Command methodpage writes the measured part of docs/methods.md, and its picture, from what
 // headwater bench methods --json measured:
 //
 //	headwater bench methods --backend xla --cases 25 --faithful --randomized --json -o report.json
-//	go run ./internal/methodpage -report report.json -machine "two cores of a 2.5 GHz Xeon" -dir docs -readme README.md
+//	go run ./internal/bench/methodpage -report report.json -machine "two cores of a 2.5 GHz Xeon"
 package main
 
 import (
@@ -33,18 +33,17 @@ type report struct {
 
 func main() {
 	path := flag.String("report", "", "the `file` that headwater bench methods --json wrote")
-	machine := flag.String("machine", "", "what it was measured on, for the page")
-	dir := flag.String("dir", "docs", "the `folder` of the page")
-	readme := flag.String("readme", "README.md", "the `file` whose table is written; empty for none")
+	machine := flag.String("machine", "", "the machine that it was measured on, for the page")
+	dir := flag.String("dir", "docs", "the `folder` of methods.md")
 	flag.Parse()
-	if err := write(*path, *machine, *dir, *readme); err != nil {
+	if err := write(*path, *machine, *dir); err != nil {
 		fmt.Fprintf(os.Stderr, "methodpage: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-// write reads the report and writes page, picture and table.
-func write(path, machine, dir, readme string) error {
+// write reads the report and writes the picture and the measured part of the page.
+func write(path, machine, dir string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -54,32 +53,31 @@ func write(path, machine, dir, readme string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if len(r.Groups) == 0 || r.Cost == nil || r.Leads == nil {
-		return fmt.Errorf("%s has no groups, evidence or cost; measure cases with evidence and --timed above 0", path)
+		return fmt.Errorf("%s has no groups, evidence or cost; "+
+			"measure cases with evidence and --timed above 0", path)
+	}
+	page := filepath.Join(dir, "methods.md")
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	text, err = between(text, r.page(machine))
+	if err != nil {
+		return fmt.Errorf("%s: %w", page, err)
 	}
 	if err := r.draw(filepath.Join(dir, "methods.svg")); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "methods.md"), []byte(r.page(machine)), 0o644); err != nil || readme == "" {
-		return err
-	}
-	text, err := os.ReadFile(readme)
-	if err != nil {
-		return err
-	}
-	text, err = between(text, r.summary(machine))
-	if err != nil {
-		return fmt.Errorf("%s: %w", readme, err)
-	}
-	return os.WriteFile(readme, text, 0o644)
+	return os.WriteFile(page, text, 0o644)
 }
 
-// The lines around what is written in the README.
+// The lines around the measured part of docs/methods.md.
 const (
-	begin = "<!-- methods: written by internal/methodpage -->\n"
-	end   = "<!-- end of methods -->\n"
+	begin = "<!-- measured: written by methodpage -->\n"
+	end   = "<!-- end of measured -->\n"
 )
 
-// between puts content in the place of what stands between the lines.
+// between replaces what stands between these lines.
 func between(text []byte, content string) ([]byte, error) {
 	before, rest, ok := strings.Cut(string(text), begin)
 	_, after, closed := strings.Cut(rest, end)
@@ -89,96 +87,115 @@ func between(text []byte, content string) ([]byte, error) {
 	return []byte(before + begin + content + end + after), nil
 }
 
-// summary is what the README has: a table without intervals of kinds, and what follows.
-func (r *report) summary(machine string) string {
-	const measure = "average precision"
-	var b strings.Builder
-	fmt.Fprintf(&b, "| average precision of the evidence | %s, 95 %% confidence | cost |\n|---%s|---|\n", strings.Join(r.Groups, " | "),
-		strings.Repeat("|---", len(r.Groups)))
-	for _, name := range r.Ranked(measure) {
-		fmt.Fprintf(&b, "| %s |", r.method(name))
-		for _, g := range r.Groups {
-			s, _ := r.At(g, name, measure)
-			text := fmt.Sprintf("%.2f", s.Mean)
-			if g == r.all() {
-				text = cell(s)
-			}
-			fmt.Fprintf(&b, " %s |", text)
-		}
-		if c, ok := r.Cost[name]; ok {
-			fmt.Fprintf(&b, " %.1f× |\n", c.Multiple)
-		} else {
-			b.WriteString(" – |\n")
-		}
-	}
-	n := (r.Cases + r.Unproven) / max(1, len(r.Groups)-1)
-	fmt.Fprintf(&b, "\n%d sentences whose evidence is proven, of %d of each kind; lines in italics know nothing of the text; the cost is that of a token with its\n"+
-		"prompt, as a multiple of generating it (`%s`, %s).\n\n", r.Cases, n, command(n), machine)
-	b.WriteString(r.conclusions())
-	return b.String()
-}
-
 // all is the last group, over all cases.
 func (r *report) all() string { return r.Groups[len(r.Groups)-1] }
 
-// page is the text of docs/methods.md.
+// page is the measured part of docs/methods.md.
 func (r *report) page(machine string) string {
 	var b strings.Builder
 	n := (r.Cases + r.Unproven) / max(1, len(r.Groups)-1)
-	fmt.Fprintf(&b, "# Which method to believe\n\n"+
-		"Every method of `headwater methods`, scored on %d held-out sentences of the embedded model's grammar, of %d of each kind. The grammar says\n"+
-		"which words decide an answer: the subject of a verb across nouns of the other number, the person that a pronoun stands for, the fact that a\n"+
-		"question asks for with the words that link the two, the word at the same place of a list. Scorers explain the answer against its foil.\n"+
-		"The model would have said just this word in %d of the %d; in agreement any verb of the number is right.\n\n", r.Cases, n, r.Chosen, r.Cases)
+	fmt.Fprintf(&b, intro, r.Cases, n, r.Chosen, r.Cases)
 	b.WriteString(limits)
 	fmt.Fprintf(&b, "\nMeasured with `%s` on %s.\n", command(n), machine)
-	b.WriteString("\n## What follows\n\n" + r.conclusions() + "\nWhat does not follow:\n\n" + cautions)
+	b.WriteString("\n### What follows\n\n" + r.conclusions() + "\n" + cautions)
 	b.WriteString(r.proof())
-	b.WriteString("\n## Where the evidence stands in the ranking\n\n![Average precision of the evidence by method, for each kind and over all, with the lines of chance, random scores and position](methods.svg)\n\n" +
-		"Average precision: the mean over the evidence of how many of the words down to it in the ranking are evidence. 95 % confidence in brackets. Signed\n" +
-		"scores count by their size. Control tokens, and words of form that decide, are not ranked. A method of one layer is scored in the layer\n" +
-		"that did best on other sentences. *Lines* in italics know nothing of the text: *chance* is the mean over all orders, *earliest first* and\n" +
-		"*latest first* rank by position. `ms` is the time to explain one token behind its prompt, `×` as a multiple of generating it.\n\n")
+	b.WriteString(ranking)
 	b.WriteString(r.table("average precision", true))
 	b.WriteString(r.layers())
-	b.WriteString("\n## Share of the scores on the evidence\n\nWhat part of a row's sum over the ranked words lies on the evidence, which ranks do not see.\n\n")
+	b.WriteString("\n### Share of the scores on the evidence\n\n" +
+		"The share of a row's sum over the ranked words that is on the evidence. Ranks do not show it.\n\n")
 	b.WriteString(r.table("share on evidence", false))
 	if _, ok := r.At(r.all(), r.Methods[0], "AOPC"); ok {
-		b.WriteString("\n## What the answer loses\n\nThe fall of the answer's probability when words are taken away in the method's order, averaged over how many (AOPC, high is good); " +
-			"when the first 1 to\n50 % are (comprehensiveness, high is good); when only these are left (sufficiency, low is good). Control tokens stay.\n\n")
+		b.WriteString(losses)
 		b.WriteString(r.faithfulness())
 		if s, ok := r.At(r.all(), evaluate.LatestLine, "AOPC"); ok {
 			top, _ := r.At(r.all(), r.Ranked("AOPC")[0], "AOPC")
-			fmt.Fprintf(&b, "\nThe best here has an AOPC of %.2f and *latest first*, which only takes the last words away, %.2f: as far as they are near\n"+
-				"each other, this measure does not tell a method that finds the evidence from one that breaks the sentence.\n", top.Mean, s.Mean)
+			fmt.Fprintf(&b, "\nThe best AOPC here is %.2f. *Latest first*, which only removes the last words, reaches %.2f. The\n"+
+				"nearer the two are, the less this measure separates a method that finds the evidence from one\n"+
+				"that breaks the sentence.\n", top.Mean, s.Mean)
 		}
 	}
 	if r.Randomized != nil {
-		b.WriteString("\n## Does it notice that the weights are random?\n\nRank correlation of a method's scores with those for the same model after the entries of every matrix were shuffled. " +
-			"Near 0 is good: a method that\nstays the same shows the text or the positions, not the model. Methods of one layer are compared in the layer that is scored.\n\n")
+		b.WriteString(shuffled)
 		b.WriteString(r.randomized())
 	}
-	b.WriteString("\n## Do methods agree?\n\nMean rank correlation of the sizes of their scores of words over all cases.\n\n")
+	b.WriteString("\n### Do methods agree?\n\n" +
+		"Mean rank correlation between the sizes of the scores of two methods, over all cases.\n\n")
 	b.WriteString(r.agreement())
 	return b.String()
 }
 
+// intro begins the page.
+const intro = `## Which method to believe
+
+Every method of ` + "`headwater methods`" + ` is scored on %d held-out sentences of the embedded model's
+grammar, out of %d of each kind. The grammar says which words decide an answer: the subject of a
+verb, across nouns of the other number; the person that a pronoun stands for; the fact that a
+question asks for, with the words that link the two; the word at the same place of a list. Scorers
+explain the answer against its foil. The model itself would have chosen exactly this word in %d of
+the %d sentences; in agreement, any verb of the right number is right.
+
+`
+
 // limits says what the tables do not show.
-const limits = `What this shows: whether a method points at the words that decide the answer, which is proven for each sentence by changing its words. What it
-does not: that the model reads them there. Attention may carry a word's content to another position in a lower layer and read it from
-that position above, so a method that names the carrier is not wrong about the model. One head of this model (layer 3, head 6) was shown where
-evidence stands while training began: the attention of layer 3 is no natural find. It is one small model: for
-models whose circuits are set by hand, where the right answer is exact, see ` + "`headwater bench methods --planted`" + `.
+const limits = `The tables do not show that the model reads the evidence where it stands. Attention may carry a
+word's content to another position in a lower layer and read it from there in a higher layer, so a
+method that names the carrier is not wrong about the model. One head of this model (layer 3, head 6)
+was shown the evidence while training began, so the attention of layer 3 is no natural find. And
+this is one small model. For models whose circuits are set by hand, where the right answer is exact,
+see ` + "`headwater bench methods --planted`" + `.
+
+The tables do show whether a method points at the words that decide the answer. That these words
+decide is proven for each sentence, by changing its words.
 `
 
 // cautions says what the tables might be taken for and do not show.
-const cautions = `- That attention of the right layer suffices in other models. Here one head of that layer was taught to look at the evidence, and the layer was
-  found on sentences whose evidence is known. Without such sentences nobody knows which layer to read; the last one is a bad guess.
-- That scorers beat methods that read attention, or the reverse: how the two compare depends on the layer.
-- That a method is wrong about how positions mix. Rollout and flow say where information could have come from, and most could have come from
-  the first words.
-- How methods do where evidence is redundant. A sentence counts only if each piece of its evidence is needed, one at a time; that is what
-  occlusion looks for, too, and it favours occlusion.
+const cautions = `What does not follow:
+
+- That attention of the right layer is enough in other models. Here one head of that layer was
+  taught to look at the evidence, and the layer was found with sentences whose evidence is known.
+  Without such sentences nobody knows which layer to read; the last one is a bad guess.
+- That scorers beat methods that read attention, or the reverse. It depends on the layer.
+- That a method is wrong about how positions mix. Rollout and flow say where information could have
+  come from, and most of it could have come from the first words.
+- How methods do where evidence is redundant. A sentence counts only if each piece of its evidence
+  is needed, one at a time. Occlusion looks for exactly that, so the choice favours occlusion.
+`
+
+// ranking introduces the table of average precision.
+const ranking = `
+### Where the evidence stands in the ranking
+
+![Average precision of the evidence by method, for each kind and over all, with the lines of chance, random scores and position](methods.svg)
+
+Average precision is a mean over the pieces of evidence: the share of evidence among the words
+ranked down to that piece. Brackets hold 95 % confidence. Signed scores count by their size. Control
+tokens, and words of form that decide, are not ranked. A method of one layer is scored in the layer
+that did best on other sentences. *Lines* in italics know nothing of the text: *chance* is the mean
+over all orders, *earliest first* and *latest first* rank by position. ` + "`ms`" + ` is the time to explain
+one token after its prompt, and ` + "`×`" + ` is that time divided by the time to generate the token.
+
+`
+
+// losses introduces the measures of what the answer loses.
+const losses = `
+### What the answer loses
+
+How far the answer's probability falls when words are removed in the method's order. AOPC is the
+mean over how many are removed (high is good); comprehensiveness is the fall when the first 1 to
+50 % are removed (high is good); sufficiency is the fall when only these are left (low is good).
+Control tokens stay.
+
+`
+
+// shuffled introduces the comparison with shuffled weights.
+const shuffled = `
+### Does it notice that the weights are random?
+
+Rank correlation between a method's scores and its scores for the same model after the entries of
+every matrix were shuffled. Near 0 is good: a method that stays the same shows the text or the
+positions, not the model. Methods of one layer are compared in the layer that is scored.
+
 `
 
 // conclusions says what the numbers bear out, from the numbers.
@@ -201,7 +218,7 @@ func (r *report) conclusions() string {
 	var b strings.Builder
 	for _, name := range r.Ranked(measure) {
 		if s, _ := r.At(r.all(), name, measure); slices.Contains(evaluate.Lines(), name) {
-			fmt.Fprintf(&b, "- The best that a ranking without any knowledge of the text reaches is %s, by %s.\n",
+			fmt.Fprintf(&b, "- A ranking that knows nothing of the text reaches %s at best, by %s.\n",
 				cell(s), r.method(name))
 			break
 		}
@@ -211,14 +228,15 @@ func (r *report) conclusions() string {
 			fmt.Fprintf(&b, "- %s: %s.\n", text, strings.Join(names, ", "))
 		}
 	}
-	point("Better than each of these rankings, sentence by sentence with 95 % confidence, and by how much", above)
-	point("Not told apart from one of them", near)
-	point("Worse than one of them", below)
+	point("Better than every such ranking, sentence by sentence with 95 % confidence, and by how much",
+		above)
+	point("Not separable from at least one of them", near)
+	point("Worse than at least one of them", below)
 	for _, g := range r.Groups {
 		for _, name := range []string{evaluate.EarliestLine, evaluate.LatestLine} {
 			if s, ok := r.At(g, name, measure); ok && g != r.all() && s.Mean > .9 {
-				fmt.Fprintf(&b, "- In %s, %s reaches %.2f: position suffices there, and that kind tells little"+
-					" about methods.\n", g, r.method(name), s.Mean)
+				fmt.Fprintf(&b, "- In %s, %s reaches %.2f: position is enough there, "+
+					"so that kind tells little about methods.\n", g, r.method(name), s.Mean)
 			}
 		}
 	}
@@ -227,15 +245,18 @@ func (r *report) conclusions() string {
 		for _, l := range r.Layers {
 			row := l.Table[len(l.Table)-1]
 			if k := slices.Index(l.Layers, l.Picked[len(l.Picked)-1]); k >= 0 {
-				both = append(both, fmt.Sprintf("%s %.2f and %.2f", r.method(l.Method), row[k].Mean, row[len(row)-1].Mean))
+				scored, last := row[k].Mean, row[len(row)-1].Mean
+				both = append(both, fmt.Sprintf("%s %.2f and %.2f", r.method(l.Method), scored, last))
 			}
 		}
-		point("Methods of one layer need the right one; in the layer that is scored and in the last they have", both)
+		point("Methods of one layer need the right layer; "+
+			"they reach, in the scored layer and in the last one", both)
 	}
 	return b.String()
 }
 
-// lead returns how far a method is above the lines, with an interval: the lowest of those above each.
+// lead returns how far a method is above the lines, with an interval: the lowest of those above
+// each.
 func (r *report) lead(method string) (mean, low, high float64) {
 	i := slices.Index(r.Methods, method)
 	mean, low, high = math.Inf(1), math.Inf(1), math.Inf(1)
@@ -246,18 +267,28 @@ func (r *report) lead(method string) (mean, low, high float64) {
 	return mean, low, high
 }
 
-// proof returns the section of what changing words did.
+// proofs introduces the table of what changing words did.
+const proofs = `
+### Is the evidence evidence?
+
+Each word of each sentence is replaced by another of its kind, and the model is asked again. A piece
+of evidence *decides* if the model then prefers the answer that has become right, or, where no
+answer is right, if it loses at least half of its preference for the answer over the foil. The loss
+stands beside it as a share (mean, lowest and highest; above 1 the other answer is preferred), and
+for evidence in logits too. A sentence is scored if all of its evidence decides and no other word
+does; %d of %d are not scored. Words of form, such as a question mark, say what kind of answer is
+wanted, and there is no other word of their kind. Each is replaced by several others, and if it
+decides with all of them, it is not ranked.
+
+`
+
+// proof returns the section on what changing words did.
 func (r *report) proof() string {
 	if len(r.Proofs) == 0 {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n## Is the evidence evidence?\n\n"+
-		"Each word of each sentence is replaced by another of its kind, and the model is asked again. A piece of evidence *decides* if the answer that is\n"+
-		"right then is preferred, or, where none is right, if at least half of the preference for the answer over its foil is lost; what is lost stands\n"+
-		"beside it as a share (mean, lowest and highest; above 1 the other answer is preferred) and for evidence in logits. A sentence is scored if all of\n"+
-		"its evidence decides and no other word does. %d of %d are not. Words of form, such as a question mark, say what kind of answer is wanted and\n"+
-		"have no word of their kind: each is replaced by several others, and where it decides with all of them, it is not ranked.\n\n", r.Unproven, r.Cases+r.Unproven)
+	fmt.Fprintf(&b, proofs, r.Unproven, r.Cases+r.Unproven)
 	b.WriteString("| | scored | evidence that decides | lost | logits | other words that decide | lost | words of form that decide |\n|---|---|---|---|---|---|---|---|\n")
 	for _, p := range r.Proofs {
 		fmt.Fprintf(&b, "| %s | %d of %d | %s | %s | %s | %s | %s | %s |\n", p.Group, p.Proven, p.Cases, deciding(p.Evidence), lost(p.Evidence),
@@ -281,8 +312,10 @@ func (r *report) layers() string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n### Layer by layer\n\nAverage precision over all cases of methods of one layer. **Bold** is the layer that is scored above: the best on %d other\n"+
-		"sentences of all kinds. The best layer of this table itself is known in hindsight only and no score of a method.\n\n| method |", r.Selection)
+	fmt.Fprintf(&b, "\n#### Layer by layer\n\n"+
+		"Average precision over all cases, for methods of one layer. **Bold** is the layer that is scored\n"+
+		"above: the best one on %d other sentences of all kinds. The best layer in this table itself is known\n"+
+		"only in hindsight and is no score of a method.\n\n| method |", r.Selection)
 	for _, l := range r.Layers[0].Layers {
 		fmt.Fprintf(&b, " layer %d |", l)
 	}
