@@ -32,7 +32,8 @@ var bloom = &Family{
 			NormedResidual: c.Bool("apply_residual_connection_post_layernorm", false),
 		}
 		decoderHead(c, s, true)
-		s.FeedForward = c.SizeOrNull(4*s.Width, "FeedForward", "n_inner")
+		c.AllowNull("n_inner")
+		s.FeedForward = c.SizeOr(4*s.Width, "FeedForward", "n_inner")
 		if err := headWidth(c, s); err != nil {
 			return nil, err
 		}

@@ -22,7 +22,8 @@ import (
 type Config struct {
 	file   string
 	values map[string]any
-	taken  map[string]bool
+	read   map[string]bool // the keys that a getter looked at
+	nullOK map[string]bool // the keys of AllowNull
 	err    error
 	// origin is, for a field of the spec, the key that it was read from; at the top only.
 	origin map[string]string
@@ -34,15 +35,12 @@ type Config struct {
 
 // NewConfig returns a reader of the decoded JSON object of file; the name is for messages. Numbers must be json.Number.
 func NewConfig(file string, values map[string]any) *Config {
-	return &Config{file: file, values: values, taken: map[string]bool{},
+	return &Config{file: file, values: values, read: map[string]bool{},
 		origin: map[string]string{}}
 }
 
-// File returns the name for messages.
-func (c *Config) File() string { return c.file }
-
-// Err returns the first error so far.
-func (c *Config) Err() error { return c.err }
+// firstErr returns the first error so far.
+func (c *Config) firstErr() error { return c.err }
 
 // root returns the reader of the whole file.
 func (c *Config) root() *Config {
@@ -64,7 +62,7 @@ func (c *Config) fail(format string, args ...any) {
 }
 
 // refuse keeps the error that the value of a key is not what it must be.
-func (c *Config) refuse(key string, value any, must string) {
+func (c *Config) failValue(key string, value any, must string) {
 	c.fail("%s is %s; it must be %s", c.name(key), shown(value), must)
 }
 
@@ -135,7 +133,7 @@ func (c *Config) value(keys ...string) (any, string) {
 	var found any
 	key := keys[0]
 	for _, k := range keys {
-		c.taken[k] = true
+		c.read[k] = true
 		v := c.values[k]
 		switch {
 		case v == nil:
@@ -149,13 +147,25 @@ func (c *Config) value(keys ...string) (any, string) {
 	return found, key
 }
 
-// given is [Config.value], with an error if the only value is a null. ok is false if there is none.
-func (c *Config) given(must string, keys ...string) (v any, key string, ok bool) {
+// AllowNull makes null mean the same as an absent key, for these keys and the getters that are
+// called after it.
+func (c *Config) AllowNull(keys ...string) {
+	if c.nullOK == nil {
+		c.nullOK = map[string]bool{}
+	}
+	for _, key := range keys {
+		c.nullOK[key] = true
+	}
+}
+
+// optional is [Config.value], with an error if the only value is a null that [Config.AllowNull] did
+// not allow. ok is false if there is no value.
+func (c *Config) optional(must string, keys ...string) (v any, key string, ok bool) {
 	v, key = c.value(keys...)
 	if v == nil {
 		for _, k := range keys {
-			if c.Null(k) {
-				c.refuse(k, nil, must+", or the key left out")
+			if c.isNull(k) && !c.nullOK[k] {
+				c.failValue(k, nil, must+", or the key left out")
 			}
 		}
 	}
@@ -163,11 +173,11 @@ func (c *Config) given(must string, keys ...string) (v any, key string, ok bool)
 }
 
 // missing keeps the error that a required key is not there.
-func (c *Config) missing(must string, keys ...string) {
+func (c *Config) failMissing(must string, keys ...string) {
 	var names []string
 	for _, k := range keys {
-		if c.Null(k) {
-			c.refuse(k, nil, must)
+		if c.isNull(k) {
+			c.failValue(k, nil, must)
 			return
 		}
 		names = append(names, c.name(k))
@@ -187,18 +197,9 @@ func (c *Config) missing(must string, keys ...string) {
 }
 
 // Null returns whether a key is there and null.
-func (c *Config) Null(key string) bool {
+func (c *Config) isNull(key string) bool {
 	v, ok := c.values[key]
 	return ok && v == nil
-}
-
-// FloatOrNull is Float, but 0 for null: null says that there is none, an absent key the default.
-func (c *Config) FloatOrNull(key string, fallback float64) float64 {
-	if c.Null(key) {
-		c.taken[key] = true
-		return 0
-	}
-	return c.Float(key, fallback)
 }
 
 // Has returns whether a key is there and not null. It does not mark it as read.
@@ -212,7 +213,7 @@ func (c *Config) Object(key string) *Config {
 	}
 	values, ok := v.(map[string]any)
 	if !ok {
-		c.refuse(key, v, "an object")
+		c.failValue(key, v, "an object")
 		return nil
 	}
 	child := c.child(key, values)
@@ -221,7 +222,7 @@ func (c *Config) Object(key string) *Config {
 }
 
 // ObjectOrEmpty is Object with an empty one for an absent key or null.
-func (c *Config) ObjectOrEmpty(key string) *Config {
+func (c *Config) objectOrEmpty(key string) *Config {
 	if o := c.Object(key); o != nil {
 		return o
 	}
@@ -229,23 +230,23 @@ func (c *Config) ObjectOrEmpty(key string) *Config {
 }
 
 func (c *Config) child(key string, values map[string]any) *Config {
-	return &Config{file: c.file, values: values, taken: map[string]bool{}, path: c.name(key) + ".",
+	return &Config{file: c.file, values: values, read: map[string]bool{}, path: c.name(key) + ".",
 		parent: c}
 }
 
 // Floats returns a list of numbers; nil for an absent key or null.
-func (c *Config) Floats(key string) []float64 {
+func (c *Config) floats(key string) []float64 {
 	v, _ := c.value(key)
 	list, ok := v.([]any)
 	if !ok && v != nil {
-		c.refuse(key, v, "a list of numbers")
+		c.failValue(key, v, "a list of numbers")
 	}
 	out := make([]float64, len(list))
 	for i, x := range list {
 		n, ok := x.(json.Number)
 		f, err := n.Float64()
 		if !ok || err != nil {
-			c.refuse(entry(key, i), x, "a number of at most 64 bits")
+			c.failValue(entry(key, i), x, "a number of at most 64 bits")
 			return nil
 		}
 		out[i] = f
@@ -256,37 +257,18 @@ func (c *Config) Floats(key string) []float64 {
 // entry is the name of an entry of a list.
 func entry(key string, i int) string { return fmt.Sprintf("%s[%d]", key, i) }
 
-// Int returns a whole number under the first of the keys that is there; it is required.
-func (c *Config) Int(keys ...string) int {
-	v, key := c.value(keys...)
-	if v == nil {
-		c.missing(wholeNumber(math.MinInt32, math.MaxInt32), keys...)
-		return 0
-	}
-	return c.integer(v, key, math.MinInt32, math.MaxInt32)
-}
-
-// IntOr is Int with a default for an absent key.
-func (c *Config) IntOr(fallback int, keys ...string) int {
-	v, key, ok := c.given(wholeNumber(math.MinInt32, math.MaxInt32), keys...)
+// Int returns a whole number under the first of the keys that is in the file, or the default.
+func (c *Config) Int(fallback int, keys ...string) int {
+	v, key, ok := c.optional(wholeNumber(math.MinInt32, math.MaxInt32), keys...)
 	if !ok {
 		return fallback
 	}
 	return c.integer(v, key, math.MinInt32, math.MaxInt32)
 }
 
-// IntOrNull is IntOr with the same default for null.
-func (c *Config) IntOrNull(fallback int, keys ...string) int {
-	v, key := c.value(keys...)
-	if v == nil {
-		return fallback
-	}
-	return c.integer(v, key, math.MinInt32, math.MaxInt32)
-}
-
-// AtLeast is IntOr for a number that has a least value.
+// AtLeast is [Config.Int] for a number that must not be below least. The default may be.
 func (c *Config) AtLeast(least, fallback int, keys ...string) int {
-	v, key, ok := c.given(wholeNumber(least, math.MaxInt32), keys...)
+	v, key, ok := c.optional(wholeNumber(least, math.MaxInt32), keys...)
 	if !ok {
 		return fallback
 	}
@@ -297,9 +279,9 @@ func (c *Config) AtLeast(least, fallback int, keys ...string) int {
 // first of the keys that is there; it is required. After an error the result is 1.
 func (c *Config) Size(field string, keys ...string) int {
 	v, key := c.value(keys...)
-	c.from(field, key)
+	c.setOrigin(field, key)
 	if v == nil {
-		c.missing(wholeNumber(1, transformer.MaxSize(field)), keys...)
+		c.failMissing(wholeNumber(1, transformer.MaxSize(field)), keys...)
 		return 1
 	}
 	return c.integer(v, key, 1, transformer.MaxSize(field))
@@ -307,29 +289,19 @@ func (c *Config) Size(field string, keys ...string) int {
 
 // SizeOr is Size with a default for an absent key.
 func (c *Config) SizeOr(fallback int, field string, keys ...string) int {
-	v, key, ok := c.given(wholeNumber(1, transformer.MaxSize(field)), keys...)
-	c.from(field, key)
+	v, key, ok := c.optional(wholeNumber(1, transformer.MaxSize(field)), keys...)
+	c.setOrigin(field, key)
 	if !ok {
 		return fallback
 	}
 	return c.integer(v, key, 1, transformer.MaxSize(field))
 }
 
-// SizeOrNull is SizeOr with the same default for null.
-func (c *Config) SizeOrNull(fallback int, field string, keys ...string) int {
-	v, key := c.value(keys...)
-	c.from(field, key)
-	if v == nil {
-		return fallback
-	}
-	return c.integer(v, key, 1, transformer.MaxSize(field))
-}
-
 // from notes which key a field of the spec is read from.
-func (c *Config) from(field, key string) { c.root().origin[field] = c.name(key) }
+func (c *Config) setOrigin(field, key string) { c.root().origin[field] = c.name(key) }
 
 // source returns the key that a field of the spec was read from with its value: n_head (12).
-func (c *Config) source(field string) string {
+func (c *Config) keyOf(field string) string {
 	r := c.root()
 	key := r.origin[field]
 	at := r.values
@@ -368,14 +340,14 @@ func (c *Config) integer(v any, key string, least, most int) int {
 	}
 	i, err := n.Int64()
 	if !ok || err != nil || i < int64(least) || i > int64(most) {
-		c.refuse(key, v, must)
+		c.failValue(key, v, must)
 		return max(1, least)
 	}
 	return int(i)
 }
 
 // Ints returns a whole number or a list of them; nil for an absent key or null.
-func (c *Config) Ints(key string) []int {
+func (c *Config) ints(key string) []int {
 	v, _ := c.value(key)
 	switch v := v.(type) {
 	case nil:
@@ -386,7 +358,7 @@ func (c *Config) Ints(key string) []int {
 			n, ok := x.(json.Number)
 			id, err := n.Int64()
 			if !ok || err != nil || id < math.MinInt32 || id > math.MaxInt32 {
-				c.refuse(entry(key, i), x, wholeNumber(math.MinInt32, math.MaxInt32))
+				c.failValue(entry(key, i), x, wholeNumber(math.MinInt32, math.MaxInt32))
 				return nil
 			}
 			ids[i] = int(id)
@@ -394,7 +366,7 @@ func (c *Config) Ints(key string) []int {
 		return ids
 	}
 	if _, ok := v.(json.Number); !ok {
-		c.refuse(key, v, "a whole number or a list of them")
+		c.failValue(key, v, "a whole number or a list of them")
 		return nil
 	}
 	return []int{c.integer(v, key, math.MinInt32, math.MaxInt32)}
@@ -402,7 +374,7 @@ func (c *Config) Ints(key string) []int {
 
 // Float returns a number, or the default for an absent key.
 func (c *Config) Float(key string, fallback float64) float64 {
-	v, _, ok := c.given("a number", key)
+	v, _, ok := c.optional("a number", key)
 	if !ok {
 		return fallback
 	}
@@ -412,12 +384,12 @@ func (c *Config) Float(key string, fallback float64) float64 {
 func (c *Config) float(v any, key string) float64 {
 	n, ok := v.(json.Number)
 	if !ok {
-		c.refuse(key, v, "a number")
+		c.failValue(key, v, "a number")
 		return 1
 	}
 	f, err := n.Float64()
 	if err != nil {
-		c.refuse(key, v, "a number of at most 64 bits")
+		c.failValue(key, v, "a number of at most 64 bits")
 		return 1
 	}
 	return f
@@ -426,13 +398,13 @@ func (c *Config) float(v any, key string) float64 {
 // Above returns a number above a limit and not above another, or the default for an absent key,
 // which need not lie between them. After an error the result is the upper limit.
 func (c *Config) Above(limit, most float64, key string, fallback float64) float64 {
-	v, _, ok := c.given(between(limit, most), key)
+	v, _, ok := c.optional(between(limit, most), key)
 	if !ok {
 		return fallback
 	}
 	f := c.float(v, key)
 	if !(f > limit && f <= most) {
-		c.refuse(key, v, between(limit, most))
+		c.failValue(key, v, between(limit, most))
 		return most
 	}
 	return f
@@ -447,14 +419,14 @@ func between(limit, most float64) string {
 // key.
 func (c *Config) Epsilon(key string, fallback float64) float64 {
 	const must = "a number above 0 and below 1"
-	c.from("NormEpsilon", key)
-	v, _, ok := c.given(must, key)
+	c.setOrigin("NormEpsilon", key)
+	v, _, ok := c.optional(must, key)
 	if !ok {
 		return fallback
 	}
 	f := c.float(v, key)
 	if !(f > 0 && f < 1) {
-		c.refuse(key, v, must)
+		c.failValue(key, v, must)
 		return fallback
 	}
 	return f
@@ -462,26 +434,26 @@ func (c *Config) Epsilon(key string, fallback float64) float64 {
 
 // Bool returns a truth value, or the default for an absent key.
 func (c *Config) Bool(key string, fallback bool) bool {
-	v, _, ok := c.given("true or false", key)
+	v, _, ok := c.optional("true or false", key)
 	if !ok {
 		return fallback
 	}
 	b, ok := v.(bool)
 	if !ok {
-		c.refuse(key, v, "true or false")
+		c.failValue(key, v, "true or false")
 	}
 	return b
 }
 
 // String returns a text, or the default for an absent key.
 func (c *Config) String(key, fallback string) string {
-	v, _, ok := c.given("a text", key)
+	v, _, ok := c.optional("a text", key)
 	if !ok {
 		return fallback
 	}
 	s, ok := v.(string)
 	if !ok {
-		c.refuse(key, v, "a text")
+		c.failValue(key, v, "a text")
 	}
 	return s
 }
@@ -491,13 +463,13 @@ func (c *Config) Strings(key string) []string {
 	v, _ := c.value(key)
 	list, ok := v.([]any)
 	if !ok && v != nil {
-		c.refuse(key, v, "a list of texts")
+		c.failValue(key, v, "a list of texts")
 	}
 	var out []string
 	for i, x := range list {
 		s, ok := x.(string)
 		if !ok {
-			c.refuse(entry(key, i), x, "a text")
+			c.failValue(entry(key, i), x, "a text")
 			return nil
 		}
 		out = append(out, s)
@@ -508,8 +480,7 @@ func (c *Config) Strings(key string) []string {
 // Only takes a truth value that must have the one supported value, which is also its default. Null
 // is false.
 func (c *Config) Only(key string, want bool) {
-	if !want && c.Null(key) {
-		c.taken[key] = true
+	if !want && c.isNull(key) {
 		return
 	}
 	if got := c.Bool(key, want); got != want {
@@ -573,7 +544,7 @@ var harmless = strings.Fields(`
 `)
 
 // Unread returns an error that names the keys which nobody took and which are not known to be harmless.
-func (c *Config) Unread(more []string) error {
+func (c *Config) unread(more []string) error {
 	left := c.left(more)
 	if len(left) == 0 {
 		return nil
@@ -598,7 +569,7 @@ func plainKey(key string) string {
 func (c *Config) left(more []string) []string {
 	var left []string
 	for key, value := range c.values {
-		if value != nil && !c.taken[key] && !slices.Contains(harmless, key) && !slices.Contains(more, key) {
+		if value != nil && !c.read[key] && !slices.Contains(harmless, key) && !slices.Contains(more, key) {
 			left = append(left, c.path+key)
 		}
 	}

@@ -16,7 +16,7 @@ var distilBERT = &Family{
 		s := encoderSpec(c, "distilbert", keys{"n_layers", "n_heads", "dim", "hidden_dim", "activation"})
 		if s.NormEpsilon != distilEpsilon {
 			c.fail("%s; the reference does not look at it and takes %v: remove the key",
-				c.source("NormEpsilon"), distilEpsilon)
+				c.keyOf("NormEpsilon"), distilEpsilon)
 		}
 		encoderHead(c, s, s.Activation, transformer.ReLU)
 		return s, headWidth(c, s)

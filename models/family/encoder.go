@@ -43,11 +43,12 @@ func encoderSpec(c *Config, name string, k keys) *transformer.Spec {
 	c.Only("add_cross_attention", false)
 	c.Only("is_decoder", false)
 	if p := c.String("position_embedding_type", "absolute"); p != "absolute" {
-		c.refuse("position_embedding_type", p,
+		c.failValue("position_embedding_type", p,
 			`"absolute": others change the arithmetic and are not supported`)
 	}
-	c.IntOrNull(-1, "bos_token_id") // an encoder's special tokens are its tokenizer's business
-	c.Ints("eos_token_id")
+	c.AllowNull("bos_token_id")
+	c.Int(-1, "bos_token_id") // an encoder's special tokens are its tokenizer's business
+	c.ints("eos_token_id")
 	return s
 }
 

@@ -23,7 +23,8 @@ var falcon = &Family{
 			NormEpsilon: c.Epsilon("layer_norm_epsilon", 1e-5),
 			Activation:  OneOf(c, "activation", "gelu", activations),
 		}
-		s.FeedForward = c.SizeOrNull(4*s.Width, "FeedForward", "ffn_hidden_size")
+		c.AllowNull("ffn_hidden_size")
+		s.FeedForward = c.SizeOr(4*s.Width, "FeedForward", "ffn_hidden_size")
 		s.ProjectionBias = c.Bool("bias", false)
 		s.OutputBias, s.MLPBias = s.ProjectionBias, s.ProjectionBias
 		decoderHead(c, s, true)
@@ -49,21 +50,23 @@ var falcon = &Family{
 // no code are errors.
 func falconBlocks(c *Config, s *transformer.Spec) {
 	grouped, multiQuery := c.Bool("new_decoder_architecture", false), c.Bool("multi_query", true)
-	groups := c.SizeOrNull(s.Heads, "KeyValueHeads", "num_kv_heads", "n_head_kv")
+	c.AllowNull("num_kv_heads", "n_head_kv")
+	groups := c.SizeOr(s.Heads, "KeyValueHeads", "num_kv_heads", "n_head_kv")
 	parallel := c.Bool("parallel_attn", true)
 	fallback := 1
 	if grouped {
 		fallback = 2
 	}
-	norms := c.IntOrNull(fallback, "num_ln_in_parallel_attn")
+	c.AllowNull("num_ln_in_parallel_attn")
+	norms := c.Int(fallback, "num_ln_in_parallel_attn")
 	switch {
 	case grouped && s.Heads%groups != 0:
-		c.fail("%s must divide the number of heads, %s", c.source("KeyValueHeads"),
-			c.source("Heads"))
+		c.fail("%s must divide the number of heads, %s", c.keyOf("KeyValueHeads"),
+			c.keyOf("Heads"))
 	case !grouped && !multiQuery && groups != s.Heads:
 		c.fail("%s must be the number of heads, %s, where multi_query and "+
 			"new_decoder_architecture are false",
-			c.source("KeyValueHeads"), c.source("Heads"))
+			c.keyOf("KeyValueHeads"), c.keyOf("Heads"))
 	case grouped && !parallel:
 		c.fail("parallel_attn is false; it must be true where new_decoder_architecture is")
 	case grouped && norms != 1 && norms != 2:

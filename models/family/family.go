@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
+	"github.com/headwater-ml/headwater/internal/registry"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -46,40 +46,46 @@ type Weight struct {
 	Layout        Layout
 }
 
-var families = map[string]*Family{}
+var families = registry.Registry[*Family]{Kind: "family: family", Underscores: true}
 
-// Register makes a family known. It panics if its name is taken.
+// Register makes a family known under its name. It panics if f is nil, or if the name is already
+// taken or does not consist of lower-case words joined by underscores.
 func Register(f *Family) {
-	if _, taken := families[f.Name]; taken {
-		panic("family: " + f.Name + " is registered already")
+	if f == nil {
+		panic("family: Register of a nil family")
 	}
-	families[f.Name] = f
+	families.Register(f.Name, f)
 }
 
 // Names returns the names of all families, sorted.
-func Names() []string {
-	names := make([]string, 0, len(families))
-	for name := range families {
-		names = append(names, name)
+func Names() []string { return families.Names() }
+
+// registered returns all families, sorted by name.
+func registered() []*Family {
+	var all []*Family
+	for _, name := range Names() {
+		if f, err := families.Lookup(name); err == nil {
+			all = append(all, f)
+		}
 	}
-	sort.Strings(names)
-	return names
+	return all
 }
 
-// Lookup finds the family of a configuration by architectures, or by model_type where there are none. An unknown one is an
-// error that lists the known, and so are two that do not belong together.
+// Lookup returns the family of a configuration. It goes by the key architectures or, if that is
+// missing, by model_type. It returns an error that lists the supported architectures if it knows
+// neither, and an error if architectures and model_type belong to different families.
 func Lookup(c *Config) (*Family, error) {
 	architectures := c.Strings("architectures")
 	model := c.String("model_type", "")
-	if err := c.Err(); err != nil {
+	if err := c.firstErr(); err != nil {
 		return nil, err
 	}
 	names := "architectures [" + firstOf(len(architectures), 3,
 		func(i int) string { return shown(architectures[i]) }) + "]"
-	for _, name := range Names() {
-		f := families[name]
+	all := registered()
+	for _, f := range all {
 		switch {
-		case len(architectures) == 0 && model == name:
+		case len(architectures) == 0 && model == f.Name:
 			return f, nil
 		case !slices.ContainsFunc(architectures,
 			func(a string) bool { return slices.Contains(f.Architectures, a) }):
@@ -92,8 +98,8 @@ func Lookup(c *Config) (*Family, error) {
 		}
 	}
 	var known []string
-	for _, name := range Names() {
-		known = append(known, families[name].Architectures...)
+	for _, f := range all {
+		known = append(known, f.Architectures...)
 	}
 	what := fmt.Sprintf("%s (model_type %s) is not supported", names, shown(model))
 	if len(architectures) == 0 {
@@ -115,15 +121,16 @@ func Read(c *Config) (*Family, *transformer.Spec, error) {
 	if pruned := c.Object("pruned_heads"); pruned != nil && len(pruned.values) > 0 {
 		c.fail("pruned_heads is not empty: heads that were cut out of single layers are not supported")
 	}
-	c.IntOrNull(-1, "pad_token_id") // changes nothing, but must be an id
+	c.AllowNull("pad_token_id")
+	c.Int(-1, "pad_token_id") // changes nothing, but must be an id
 	if spec != nil {
 		c.checkIDs(spec)
 	}
-	if first := c.Err(); first != nil {
+	if first := c.firstErr(); first != nil {
 		err = first // a missing key, and not what follows from it
 	}
 	if err == nil {
-		err = c.Unread(f.Harmless)
+		err = c.unread(f.Harmless)
 	}
 	if err == nil {
 		err = c.check(spec)
@@ -143,7 +150,7 @@ func (c *Config) checkIDs(s *transformer.Spec) {
 	}{{"bos_token_id", outside(s.BOS)}, {"eos_token_id", slices.ContainsFunc(s.EOS, outside)}} {
 		if key.wrong {
 			c.fail("%s is %s; ids must be from 0 to %d, because of %s", key.name,
-				shown(c.values[key.name]), s.Vocab-1, c.source("Vocab"))
+				shown(c.values[key.name]), s.Vocab-1, c.keyOf("Vocab"))
 		}
 	}
 }
@@ -160,7 +167,7 @@ func (c *Config) check(s *transformer.Spec) error {
 		if c.origin[field] == "" {
 			continue
 		}
-		if key := c.source(field); !slices.Contains(keys, key) {
+		if key := c.keyOf(field); !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}

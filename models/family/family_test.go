@@ -116,7 +116,7 @@ func TestEveryWeightIsAParameter(t *testing.T) {
 		}
 	}
 	for _, name := range Names() {
-		for _, w := range families[name].Weights {
+		for _, w := range mustFamily(name).Weights {
 			if !params[w.Param] {
 				t.Errorf("%s: %q comes from %s, and no golden has such a parameter", name, w.Param, w.Tensor)
 			}
@@ -131,4 +131,13 @@ func TestRegisterTaken(t *testing.T) {
 		}
 	}()
 	Register(&Family{Name: "gpt2"})
+}
+
+// mustFamily returns a registered family.
+func mustFamily(name string) *Family {
+	f, err := families.Lookup(name)
+	if err != nil {
+		panic(err)
+	}
+	return f
 }

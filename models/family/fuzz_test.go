@@ -55,7 +55,7 @@ func hostile() []string {
 	var texts []string
 	for _, name := range Names() {
 		for _, size := range []string{most, "-" + most, "0", "1", "65536"} {
-			texts = append(texts, hostileSizes(families[name].Architectures[0], size))
+			texts = append(texts, hostileSizes(mustFamily(name).Architectures[0], size))
 		}
 	}
 	return append(texts,

@@ -53,8 +53,8 @@ const maxScalar = 1e9
 
 // softCap reads the cap of scores or logits; 0 for null, which is none.
 func softCap(c *Config, key string, fallback float64) float64 {
-	if c.Null(key) {
-		return c.FloatOrNull(key, 0)
+	if c.isNull(key) {
+		return 0
 	}
 	return c.Above(0, transformer.MaxScale, key, fallback)
 }

@@ -37,7 +37,6 @@ var gemma3 = &Family{
 // gemma3Cap reads the cap of logits, which is none unless the file says so.
 func gemma3Cap(c *Config) float64 {
 	if !c.Has("final_logit_softcapping") {
-		c.taken["final_logit_softcapping"] = true
 		return 0
 	}
 	return softCap(c, "final_logit_softcapping", 0)
@@ -49,18 +48,18 @@ func gemma3Rope(c *Config, s *transformer.Spec) (full, local *transformer.Rotary
 	base := c.Above(1, maxTheta, "rope_local_base_freq", 10000)
 	both := c.Object("rope_parameters")
 	read := func(o *Config, theta float64) *transformer.Rotary {
-		return ropeReader{Config: o, theta: theta, width: s.HeadWidth, context: s.Context}.read()
+		return ropeReader{Config: o, theta: theta, width: s.HeadWidth, context: s.Context}.rotary()
 	}
-	c.from("LocalRotary", "rope_local_base_freq")
+	c.setOrigin("LocalRotary", "rope_local_base_freq")
 	if both == nil {
-		return rope(c, 1000000, 0, s.HeadWidth, s.Context), read(c.ObjectOrEmpty("rope_parameters"),
+		return rope(c, 1000000, 0, s.HeadWidth, s.Context), read(c.objectOrEmpty("rope_parameters"),
 			base)
 	}
-	if old := c.ObjectOrEmpty("rope_scaling"); len(old.values) > 0 {
+	if old := c.objectOrEmpty("rope_scaling"); len(old.values) > 0 {
 		c.fail("rope_parameters and rope_scaling are both there; remove the one that the model " +
 			"was not trained with")
 	}
 	global := c.Above(1, maxTheta, "rope_theta", 1000000)
-	return read(both.ObjectOrEmpty(fullAttention), global),
-		read(both.ObjectOrEmpty(slidingAttention), base)
+	return read(both.objectOrEmpty(fullAttention), global),
+		read(both.objectOrEmpty(slidingAttention), base)
 }

@@ -28,7 +28,8 @@ var gpt2 = &Family{
 			ProjectionBias: true, OutputBias: true, MLPBias: true,
 		}
 		decoderHead(c, s, true)
-		s.FeedForward = c.SizeOrNull(4*s.Width, "FeedForward", "n_inner")
+		c.AllowNull("n_inner")
+		s.FeedForward = c.SizeOr(4*s.Width, "FeedForward", "n_inner")
 		s.ScoreByLayer = c.Bool("scale_attn_by_inverse_layer_idx", false)
 		if !c.Bool("scale_attn_weights", true) {
 			s.ScoreScale = 1

@@ -1,10 +1,6 @@
 package family
 
-import (
-	"fmt"
-
-	"github.com/headwater-ml/headwater/models/transformer"
-)
+import "github.com/headwater-ml/headwater/models/transformer"
 
 // Layout says how a tensor of a checkpoint holds a parameter.
 type Layout int
@@ -35,25 +31,12 @@ const (
 	UpRows
 )
 
-var layoutNames = [...]string{
-	"as is", "transposed", "query side by side", "key side by side", "value side by side", "query of each group", "key of each group",
-	"value of each group", "query rows", "key rows", "value rows", "gate rows", "up rows",
-}
-
-// String names the layout for messages.
-func (y Layout) String() string {
-	if y < AsIs || y > UpRows {
-		return fmt.Sprintf("layout %d", int(y))
-	}
-	return layoutNames[y]
-}
-
 // span is n places from from on.
 type span struct{ from, n int }
 
-// rows returns where along the out axis of its tensor a parameter with so many outputs lies, in the parameter's order, and how long
+// spans returns where along the out axis of its tensor a parameter with so many outputs lies, in the parameter's order, and how long
 // that axis is.
-func (y Layout) rows(out int, s *transformer.Spec) (at []span, all int) {
+func (y Layout) spans(out int, s *transformer.Spec) (at []span, all int) {
 	heads, groups, e := s.Heads, s.Groups(), s.HeadWidth
 	switch y {
 	case QuerySide, KeySide, ValueSide:
@@ -88,7 +71,7 @@ func (y Layout) rows(out int, s *transformer.Spec) (at []span, all int) {
 
 // shape returns the shape that a tensor must have to hold a parameter of shape p.
 func (y Layout) shape(p []int, s *transformer.Spec) []int {
-	_, all := y.rows(p[len(p)-1], s)
+	_, all := y.spans(p[len(p)-1], s)
 	switch {
 	case y == AsIs:
 		return p
@@ -120,23 +103,23 @@ type reader func(dst []float32, first int) error
 // pieceSize is how many values are read at a time.
 const pieceSize = 1 << 16
 
-// take reads the parameter of shape p out of its tensor and puts it, piece by piece, where it belongs.
-func (y Layout) take(p []int, s *transformer.Spec, tmp *scratch, read reader, put func(first int, values []float32)) error {
+// read reads the parameter of shape p out of its tensor and puts it, piece by piece, where it belongs.
+func (y Layout) read(p []int, s *transformer.Spec, tmp *scratch, source reader, put func(first int, values []float32)) error {
 	if y == AsIs {
 		n := 1
 		for _, d := range p {
 			n *= d
 		}
-		return tmp.takeRow(read, put, 0, 0, n)
+		return tmp.copyRow(source, put, 0, 0, n)
 	}
 	out, in := p[len(p)-1], 1
 	if len(p) == 2 {
 		in = p[0]
 	}
-	spans, all := y.rows(out, s)
+	spans, all := y.spans(out, s)
 	if y.inFirst() {
 		for i := range in {
-			if err := tmp.takeRow(read, put, i*all+spans[0].from, i*out, out); err != nil {
+			if err := tmp.copyRow(source, put, i*all+spans[0].from, i*out, out); err != nil {
 				return err
 			}
 		}
@@ -144,7 +127,7 @@ func (y Layout) take(p []int, s *transformer.Spec, tmp *scratch, read reader, pu
 	}
 	to := 0
 	for _, sp := range spans {
-		if err := tmp.takeColumns(read, put, sp, to, in, out); err != nil {
+		if err := tmp.copyColumns(source, put, sp, to, in, out); err != nil {
 			return err
 		}
 		to += sp.n
@@ -152,12 +135,12 @@ func (y Layout) take(p []int, s *transformer.Spec, tmp *scratch, read reader, pu
 	return nil
 }
 
-// takeRow moves n values that lie one behind the other in both.
-func (t *scratch) takeRow(read reader, put func(int, []float32), from, to, n int) error {
+// copyRow moves n values that lie one behind the other in both.
+func (t *scratch) copyRow(source reader, put func(int, []float32), from, to, n int) error {
 	piece := sized(&t.piece, min(n, pieceSize))
 	for done := 0; done < n; {
 		piece = piece[:min(len(piece), n-done)]
-		if err := read(piece, from+done); err != nil {
+		if err := source(piece, from+done); err != nil {
 			return err
 		}
 		put(to+done, piece)
@@ -166,15 +149,15 @@ func (t *scratch) takeRow(read reader, put func(int, []float32), from, to, n int
 	return nil
 }
 
-// takeColumns moves rows of a matrix [...,in] to columns from to on of the matrix [in,out], several at a time so that what is written
+// copyColumns moves rows of a matrix [...,in] to columns from to on of the matrix [in,out], several at a time so that what is written
 // lies together.
-func (t *scratch) takeColumns(read reader, put func(int, []float32), rows span, to, in, out int) error {
+func (t *scratch) copyColumns(source reader, put func(int, []float32), rows span, to, in, out int) error {
 	const together = 64
 	block := sized(&t.piece, min(together, rows.n)*in)
 	column := sized(&t.column, min(together, rows.n))
 	for done := 0; done < rows.n; {
 		n := min(together, rows.n-done)
-		if err := read(block[:n*in], (rows.from+done)*in); err != nil {
+		if err := source(block[:n*in], (rows.from+done)*in); err != nil {
 			return err
 		}
 		for i := range in {

@@ -10,6 +10,13 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
+// layoutNames are for messages.
+var layoutNames = [...]string{
+	"as is", "transposed", "query side by side", "key side by side", "value side by side",
+	"query of each group", "key of each group", "value of each group", "query rows", "key rows",
+	"value rows", "gate rows", "up rows",
+}
+
 // Of 4 heads in 2 groups of width 3: parts of a projection as digits that say where a number belongs.
 const (
 	layoutHeads, layoutGroups, layoutWidth, layoutIn, layoutForward = 4, 2, 3, 5, 7
@@ -80,11 +87,11 @@ func reading(data []float32) reader {
 	}
 }
 
-// takeAll gathers what a layout puts; every place must be written once.
-func takeAll(y Layout, data []float32, shape []int, s *transformer.Spec) ([]float32, error) {
+// readAll gathers what a layout puts; every place must be written once.
+func readAll(y Layout, data []float32, shape []int, s *transformer.Spec) ([]float32, error) {
 	got := make([]float32, transformer.Param{Shape: shape}.Size())
 	written := 0
-	err := y.take(shape, s, &scratch{}, reading(data), func(first int, values []float32) {
+	err := y.read(shape, s, &scratch{}, reading(data), func(first int, values []float32) {
 		written += copy(got[first:], values)
 	})
 	if err == nil && written != len(got) {
@@ -127,7 +134,7 @@ func TestLayouts(t *testing.T) {
 		{GateRows, gateUp, gatePart},
 		{UpRows, gateUp, upPart},
 	} {
-		t.Run(c.layout.String(), func(t *testing.T) {
+		t.Run(layoutNames[c.layout], func(t *testing.T) {
 			checkLayout(t, c.layout, grouped, c.columns, c.part)
 		})
 	}
@@ -159,12 +166,12 @@ func TestLayoutsOfEveryHead(t *testing.T) {
 			columns []column
 		}{{QuerySide + Layout(i), side}, {QueryOfGroup + Layout(i), byHead}} {
 			shape := []int{layoutIn, layoutGroups * layoutWidth}
-			got, err := takeAll(c.layout, tensor(c.columns, c.layout == QuerySide+Layout(i)), shape, each)
+			got, err := readAll(c.layout, tensor(c.columns, c.layout == QuerySide+Layout(i)), shape, each)
 			if err != nil {
-				t.Fatalf("%v: %v", c.layout, err)
+				t.Fatalf("%s: %v", layoutNames[c.layout], err)
 			}
 			if want := tensor(part(queryPart+i), true); !cmp.Equal(got, want) {
-				t.Errorf("%v = %v, want %v", c.layout, got, want)
+				t.Errorf("%s = %v, want %v", layoutNames[c.layout], got, want)
 			}
 		}
 	}
@@ -179,7 +186,7 @@ func TestMultiQuery(t *testing.T) {
 			columns = append(columns, column{p, 0, e})
 		}
 	}
-	got, err := takeAll(ValueOfGroup, tensor(columns, false), []int{layoutIn, layoutWidth}, spec)
+	got, err := readAll(ValueOfGroup, tensor(columns, false), []int{layoutIn, layoutWidth}, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +209,7 @@ func checkLayout(t *testing.T, y Layout, s *transformer.Spec, columns []column, 
 	if got, want := y.shape(bias, s), []int{len(columns)}; !cmp.Equal(got, want) {
 		t.Errorf("bias of shape %v, want %v", got, want)
 	}
-	got, err := takeAll(y, tensor(columns, y == AsIs), shape, s)
+	got, err := readAll(y, tensor(columns, y == AsIs), shape, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +223,7 @@ func checkLayout(t *testing.T, y Layout, s *transformer.Spec, columns []column, 
 	for _, o := range outputs(part) {
 		want = append(want, digits(part, o[0], o[1], 0))
 	}
-	if got, err := takeAll(y, fused, bias, s); err != nil || !cmp.Equal(got, want) {
+	if got, err := readAll(y, fused, bias, s); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("bias = %v, %v, want %v", got, err, want)
 	}
 }
@@ -233,10 +240,10 @@ func TestLayoutPieces(t *testing.T) {
 			want[i*out+o] = float32(in*o + i)
 		}
 	}
-	if got, err := takeAll(Transposed, rows, []int{in, out}, s); err != nil || !cmp.Equal(got, want) {
+	if got, err := readAll(Transposed, rows, []int{in, out}, s); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("transposed of [%d,%d] differs, error %v", out, in, err)
 	}
-	if got, err := takeAll(AsIs, want, []int{in, out}, s); err != nil || !cmp.Equal(got, want) {
+	if got, err := readAll(AsIs, want, []int{in, out}, s); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("as is of [%d,%d] differs, error %v", in, out, err)
 	}
 }
@@ -246,9 +253,9 @@ func TestLayoutReadFails(t *testing.T) {
 	s := &transformer.Spec{Heads: 1, HeadWidth: 2}
 	broken := errors.New("broken")
 	for y := AsIs; y <= UpRows; y++ {
-		err := y.take([]int{2, 2}, s, &scratch{}, func([]float32, int) error { return broken }, func(int, []float32) {})
+		err := y.read([]int{2, 2}, s, &scratch{}, func([]float32, int) error { return broken }, func(int, []float32) {})
 		if !errors.Is(err, broken) {
-			t.Errorf("%v: error %v, want %v", y, err, broken)
+			t.Errorf("%s: error %v, want %v", layoutNames[y], err, broken)
 		}
 	}
 }

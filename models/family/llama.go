@@ -58,18 +58,17 @@ func llamaSpec(c *Config, like llamaLike) (*transformer.Spec, error) {
 	}
 	decoderHead(c, s, like.tied)
 	groups := like.groups
-	if groups == 0 || c.Null("num_key_value_heads") {
+	if groups == 0 || c.isNull("num_key_value_heads") {
 		groups = s.Heads
 	}
 	if err := headGroups(c, s, groups); err != nil {
 		return nil, err
 	}
 	if like.headWidth == 0 && !c.Has("head_dim") {
-		c.taken["head_dim"] = true
 		return s, headWidth(c, s)
 	}
 	s.HeadWidth = c.SizeOr(like.headWidth, "HeadWidth", "head_dim")
-	return s, c.Err()
+	return s, c.firstErr()
 }
 
 // llamaWeights are the tensors of Llama and of those built like it.

@@ -27,7 +27,8 @@ var opt = &Family{
 			NormEpsilon:    1e-5, // the reference has no key for it
 			Activation:     OneOf(c, "activation_function", "relu", activations),
 		}
-		s.EmbeddingWidth = c.SizeOrNull(s.Width, "EmbeddingWidth", "word_embed_proj_dim")
+		c.AllowNull("word_embed_proj_dim")
+		s.EmbeddingWidth = c.SizeOr(s.Width, "EmbeddingWidth", "word_embed_proj_dim")
 		s.ProjectionBias = c.Bool("enable_bias", true)
 		s.OutputBias, s.MLPBias = s.ProjectionBias, s.ProjectionBias
 		s.NoFinalNorm = c.Bool("_remove_final_layer_norm", false)

@@ -26,12 +26,13 @@ var qwen2 = &Family{
 
 // qwenWindows reads the windows of Qwen: from max_window_layers on, and only with use_sliding_window.
 func qwenWindows(c *Config, layers int) []int {
-	from := c.IntOr(28, "max_window_layers")
+	from := c.Int(28, "max_window_layers")
 	window, null := 0, "use_sliding_window is not true"
 	if c.Bool("use_sliding_window", false) {
 		window, null = slidingWindow(c, 4096), "sliding_window is null"
 	} else {
-		c.IntOrNull(0, "sliding_window") // not used then
+		c.AllowNull("sliding_window")
+		c.Int(0, "sliding_window") // not used then
 	}
 	return windows(layers, window, layerTypes(c, layers, window,
 		func(l int) bool { return window > 0 && l >= from }, null))

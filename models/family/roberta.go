@@ -16,12 +16,12 @@ var roberta = &Family{
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := encoderSpec(c, "roberta", encoderKeys)
 		s.TokenTypes = c.SizeOr(2, "TokenTypes", "type_vocab_size")
-		pad := c.IntOr(1, "pad_token_id")
+		pad := c.Int(1, "pad_token_id")
 		if pad < 0 || pad >= s.Context-1 {
 			c.fail("pad_token_id is %d; it must be from 0 to %d, because positions begin after "+
 				"it, and there are as many as %s", pad, s.Context-2,
-				c.source("Context"))
-			return s, c.Err()
+				c.keyOf("Context"))
+			return s, c.firstErr()
 		}
 		s.SkipPosition, s.SkipID, s.PositionOffset = true, pad, pad+1
 		s.Context -= s.PositionOffset

@@ -19,10 +19,10 @@ func rope(c *Config, theta, partial float64, width, context int) *transformer.Ro
 	if r.partial != 0 {
 		r.partial = c.Above(0, 1, "partial_rotary_factor", partial)
 	}
-	c.from("Rotary", "rope_theta")
+	c.setOrigin("Rotary", "rope_theta")
 	r.original = c.AtLeast(1, 0, "original_max_position_embeddings")
 	r.Config = ropeObject(c)
-	return r.read()
+	return r.rotary()
 }
 
 // ropeObject returns the object of the rotation, in the new or the old style. With both the
@@ -45,7 +45,7 @@ func ropeObject(c *Config) *Config {
 	case now != nil:
 		return now
 	}
-	return c.ObjectOrEmpty("rope_parameters")
+	return c.objectOrEmpty("rope_parameters")
 }
 
 // rotate sets the rotation that [rope] reads, and makes the context as long as dynamic scaling is meant for.
@@ -69,7 +69,7 @@ type ropeReader struct {
 // maxTheta is far above every base known.
 const maxTheta = 1e12
 
-func (r ropeReader) read() *transformer.Rotary {
+func (r ropeReader) rotary() *transformer.Rotary {
 	r.theta = r.Above(1, maxTheta, "rope_theta", r.theta)
 	if r.partial != 0 {
 		r.partial = r.Above(0, 1, "partial_rotary_factor", r.partial)
@@ -90,9 +90,9 @@ func (r ropeReader) read() *transformer.Rotary {
 		r.fail("%s is %v, so that %d components of each head are turned by its position; their "+
 			"number must be even and from 2 to %d; "+
 			"a head has %d, from %s", r.name("partial_rotary_factor"), r.partial, rotated,
-			maxRotated, r.width, r.source("HeadWidth"))
+			maxRotated, r.width, r.keyOf("HeadWidth"))
 	}
-	if r.root().Err() != nil { // what follows needs sizes that hold together
+	if r.root().firstErr() != nil { // what follows needs sizes that hold together
 		return nil
 	}
 	f := transformer.RotaryFrequencies(r.theta, rotated)
@@ -145,21 +145,20 @@ func (r ropeReader) required(key string, least float64) float64 {
 	}
 	v, _ := r.value(key)
 	if v == nil {
-		r.missing(must, key)
+		r.failMissing(must, key)
 		return 1
 	}
 	f := r.float(v, key)
 	if !(f >= least && f > 0 && f <= maxFactor) {
-		r.refuse(key, v, must)
+		r.failValue(key, v, must)
 		return 1
 	}
 	return f
 }
 
-// optional returns a number above 0; ok is false for an absent key or null.
-func (r ropeReader) optional(key string) (f float64, ok bool) {
-	if r.Null(key) || !r.Has(key) {
-		r.taken[key] = true
+// positive returns a number above 0; ok is false for an absent key or null.
+func (r ropeReader) positive(key string) (f float64, ok bool) {
+	if r.isNull(key) || !r.Has(key) {
 		return 0, false
 	}
 	return r.Above(0, maxFactor, key, 1), true
@@ -171,7 +170,7 @@ func (r ropeReader) factor() float64 { return r.required("factor", 1) }
 // trained is how many positions the model had before it was stretched.
 func (r ropeReader) trained() int {
 	n := r.context
-	if !r.Null("original_max_position_embeddings") {
+	if !r.isNull("original_max_position_embeddings") {
 		n = r.AtLeast(1, r.context, "original_max_position_embeddings")
 	}
 	if r.original > 0 {
@@ -225,7 +224,7 @@ func (r ropeReader) yarn(f []float64) float64 {
 		return 0.1*m*math.Log(factor) + 1
 	}
 	m, all := r.beta("mscale", 0), r.beta("mscale_all_dim", 0)
-	given, ok := r.optional("attention_factor")
+	given, ok := r.positive("attention_factor")
 	switch {
 	case ok:
 		return given
@@ -238,7 +237,7 @@ func (r ropeReader) yarn(f []float64) float64 {
 // beta returns a number from 0, or the default for an absent key, null or 0.
 func (r ropeReader) beta(key string, fallback float64) float64 {
 	if v := r.values[key]; v == nil || v == json.Number("0") || v == json.Number("0.0") {
-		r.taken[key] = true
+		r.Config.read[key] = true
 		return fallback
 	}
 	return r.Above(0, maxFactor, key, fallback)
@@ -247,7 +246,7 @@ func (r ropeReader) beta(key string, fallback float64) float64 {
 // long divides each frequency by its own factor, with one list for texts up to the trained length and one for longer (Phi-3).
 func (r ropeReader) long(f []float64) *transformer.Rotary {
 	n := r.trained()
-	short, long := r.Floats("short_factor"), r.Floats("long_factor")
+	short, long := r.floats("short_factor"), r.floats("long_factor")
 	if len(short) != len(f) || len(long) != len(f) {
 		r.fail("%s and %s have %d and %d numbers; they must have %d, one for each pair of "+
 			"components of a head that is turned",
@@ -264,11 +263,11 @@ func (r ropeReader) long(f []float64) *transformer.Rotary {
 		}
 		return rounded(out)
 	}
-	factor, ok := r.optional("factor")
+	factor, ok := r.positive("factor")
 	if !ok {
 		factor = float64(r.context) / float64(n)
 	}
-	scale, ok := r.optional("attention_factor")
+	scale, ok := r.positive("attention_factor")
 	if !ok {
 		scale = 1
 		if factor > 1 {

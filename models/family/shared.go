@@ -20,14 +20,14 @@ var activations = map[string]transformer.Activation{
 // headWidth sets the width of a head where it is the width over the heads.
 func headWidth(c *Config, s *transformer.Spec) error {
 	if s.Heads < 1 || s.Width%s.Heads != 0 {
-		c.fail("%s must be a multiple of the number of heads, %s", c.source("Width"),
-			c.source("Heads"))
-		return c.Err()
+		c.fail("%s must be a multiple of the number of heads, %s", c.keyOf("Width"),
+			c.keyOf("Heads"))
+		return c.firstErr()
 	}
 	s.HeadWidth = s.Width / s.Heads
 	root := c.root()
 	root.origin["HeadWidth"] = root.origin["Width"]
-	return c.Err()
+	return c.firstErr()
 }
 
 // alibiSlopes returns the slope of each head, of a number that nobody has checked yet.
@@ -37,12 +37,13 @@ func alibiSlopes(heads int) []float32 {
 
 // headGroups reads how many heads have keys and values.
 func headGroups(c *Config, s *transformer.Spec, fallback int) error {
-	s.KeyValueHeads = c.SizeOrNull(fallback, "KeyValueHeads", "num_key_value_heads")
+	c.AllowNull("num_key_value_heads")
+	s.KeyValueHeads = c.SizeOr(fallback, "KeyValueHeads", "num_key_value_heads")
 	if s.KeyValueHeads < 1 || s.Heads%s.KeyValueHeads != 0 {
 		c.fail("%s must divide the number of heads, %s; where it is missing it is %d",
-			c.source("KeyValueHeads"), c.source("Heads"), fallback)
+			c.keyOf("KeyValueHeads"), c.keyOf("Heads"), fallback)
 	}
-	return c.Err()
+	return c.firstErr()
 }
 
 // decoderHead sets the head of a decoder, which a model that ends in Model has none of, and the ids that begin and end a text.
@@ -51,9 +52,10 @@ func decoderHead(c *Config, s *transformer.Spec, tied bool) {
 	if bare(c) {
 		s.Head = transformer.NoHead
 	}
-	s.BOS, s.EOS = c.IntOrNull(-1, "bos_token_id"), c.Ints("eos_token_id")
-	c.from("BOS", "bos_token_id")
-	c.from("EOS", "eos_token_id")
+	c.AllowNull("bos_token_id")
+	s.BOS, s.EOS = c.Int(-1, "bos_token_id"), c.ints("eos_token_id")
+	c.setOrigin("BOS", "bos_token_id")
+	c.setOrigin("EOS", "eos_token_id")
 	c.Only("add_cross_attention", false)
 }
 
@@ -70,7 +72,7 @@ func bare(c *Config) bool {
 func classes(c *Config, s *transformer.Spec) {
 	s.Classes = 2
 	if names := c.Object("id2label"); names != nil {
-		c.from("Classes", "id2label")
+		c.setOrigin("Classes", "id2label")
 		s.Classes = len(names.values)
 		for i := range s.Classes {
 			s.Labels = append(s.Labels, names.String(strconv.Itoa(i), ""))
@@ -82,17 +84,18 @@ func classes(c *Config, s *transformer.Spec) {
 				break
 			}
 			if _, text := name.(string); !text {
-				names.refuse(key, name, "a text")
+				names.failValue(key, name, "a text")
 				break
 			}
-			names.taken[key] = true
+			names.read[key] = true
 		}
 		if most := transformer.MaxSize("Classes"); s.Classes < 1 || s.Classes > most {
 			c.fail("id2label has %d names; it must have from 1 to %d", s.Classes, most)
 		}
 	}
 	if !c.Has("id2label") || c.Has("num_labels") {
-		if n := c.SizeOrNull(s.Classes, "Classes", "num_labels"); n != s.Classes {
+		c.AllowNull("num_labels")
+		if n := c.SizeOr(s.Classes, "Classes", "num_labels"); n != s.Classes {
 			s.Classes, s.Labels = n, nil
 		}
 	}
@@ -100,9 +103,8 @@ func classes(c *Config, s *transformer.Spec) {
 
 // slidingWindow reads how many tokens a layer with a window sees; 0 for null, which is all.
 func slidingWindow(c *Config, fallback int) int {
-	c.from("Windows", "sliding_window")
-	if c.Null("sliding_window") {
-		c.taken["sliding_window"] = true
+	c.setOrigin("Windows", "sliding_window")
+	if c.isNull("sliding_window") {
 		return 0
 	}
 	return c.AtLeast(1, fallback, "sliding_window")
@@ -147,7 +149,7 @@ func layerTypes(c *Config, layers, window int, byDefault func(l int) bool,
 		}
 	} else if len(types) != layers {
 		c.fail("layer_types has %d entries; it must have one for each of the layers, %s",
-			len(types), c.source("Layers"))
+			len(types), c.keyOf("Layers"))
 	}
 	for l, t := range types {
 		if t != fullAttention && t != slidingAttention {
@@ -171,7 +173,7 @@ func sameInAll(c *Config, layers, window int) func(l int) bool {
 	types := c.Strings("layer_types")
 	if types != nil && len(types) != layers {
 		c.fail("layer_types has %d entries; it must have one for each of the layers, %s",
-			len(types), c.source("Layers"))
+			len(types), c.keyOf("Layers"))
 	}
 	for l, t := range types {
 		if t != want {

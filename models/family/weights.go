@@ -48,7 +48,7 @@ func (f *Family) Loader(file string, tensors Tensors, spec *transformer.Spec) (t
 	return func(p transformer.Param, put func(int, []float32)) error {
 		w := sources[p.Name]
 		read := func(dst []float32, first int) error { return tensors.Float32At(dst, w.Tensor, first) }
-		return w.Layout.take(p.Shape, spec, tmp, read, put)
+		return w.Layout.read(p.Shape, spec, tmp, read, put)
 	}, nil
 }
 
