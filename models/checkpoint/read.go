@@ -5,24 +5,26 @@ import (
 	"slices"
 )
 
-// Float32 returns the values of a tensor, row-major. F16 and BF16 are exact, F64 is rounded to the nearest float32; NaN and
-// infinity stay what they are. It returns an error if there is no tensor of that name, if it holds no floating-point
-// numbers, or if the file cannot be read.
+// Float32 returns the values of a tensor, row-major. F16 and BF16 are converted exactly and F64 is
+// rounded to the nearest float32; NaN and infinity stay what they are. It returns an error if there
+// is no tensor with that name, if its type is not a floating-point type, or if the file cannot be
+// read.
 func (f *File) Float32(name string) ([]float32, error) { return whole(f, name, floatTypes, toFloat32) }
 
-// Float32At fills dst with the values of a tensor from element first on, counted row-major, converted as [File.Float32]
-// does: a part of a tensor, or all of it, goes to its place without a copy between. It returns an error also if the tensor
-// has fewer than first+len(dst) elements; after one, dst holds anything.
+// Float32At fills dst with the values of a tensor, row-major, beginning with element number first
+// (from 0). Values are converted as in [File.Float32]. So a part of a tensor goes where it is
+// needed without a copy in between. In addition to the errors of Float32, it returns an error if
+// the tensor has fewer than first+len(dst) elements. After an error the content of dst is
+// undefined.
 func (f *File) Float32At(dst []float32, name string, first int) error {
 	return fill(f, dst, name, first, floatTypes, toFloat32)
 }
 
-// Float64 returns the values of a tensor, row-major, exact from every floating-point type. Errors are those of
-// [File.Float32].
+// Float64 returns the values of a tensor, row-major, exact for every floating-point type. Its
+// errors are those of [File.Float32].
 func (f *File) Float64(name string) ([]float64, error) { return whole(f, name, floatTypes, toFloat64) }
 
-// Float64At fills dst with the values of a tensor from element first on, as [File.Float32At] does, exact from every
-// floating-point type.
+// Float64At fills dst as [File.Float32At] does, exact for every floating-point type.
 func (f *File) Float64At(dst []float64, name string, first int) error {
 	return fill(f, dst, name, first, floatTypes, toFloat64)
 }
@@ -30,12 +32,13 @@ func (f *File) Float64At(dst []float64, name string, first int) error {
 // Int32 returns the values of an I32 tensor, row-major. It returns an error for any other type.
 func (f *File) Int32(name string) ([]int32, error) { return whole(f, name, []DType{I32}, toInt32) }
 
-// Int64 returns the values of an I32 or I64 tensor, row-major. It returns an error for any other type.
+// Int64 returns the values of an I32 or I64 tensor, row-major. It returns an error for any other
+// type.
 func (f *File) Int64(name string) ([]int64, error) {
 	return whole(f, name, []DType{I32, I64}, toInt64)
 }
 
-// chunk is how many bytes of a tensor are read at once; it is a multiple of every element size.
+// chunk is how many bytes of a tensor are read at once. It is a multiple of every element size.
 const chunk = 1 << 20
 
 // whole returns all values of a tensor.
@@ -63,7 +66,7 @@ func fill[V any](f *File, dst []V, name string, first int, types []DType, conver
 	return e.read(name, first, len(dst), converting(dst, e.dtype, convert))
 }
 
-// converting returns a function that converts one piece after the other into dst.
+// converting returns a function that converts one piece after another into dst.
 func converting[V any](dst []V, dtype DType, convert converter[V]) func([]byte) error {
 	size := dtypeSizes[dtype]
 	return func(b []byte) error {
@@ -74,7 +77,7 @@ func converting[V any](dst []V, dtype DType, convert converter[V]) func([]byte) 
 	}
 }
 
-// typed looks up a tensor and checks that its type is one of types.
+// typed returns a tensor whose type must be one of types.
 func (f *File) typed(name string, types []DType) (entry, error) {
 	e, err := f.lookup(name)
 	if err != nil {
@@ -86,7 +89,7 @@ func (f *File) typed(name string, types []DType) (entry, error) {
 	return e, nil
 }
 
-// read calls use with the bytes of count elements, in pieces.
+// read calls use with the bytes of count elements, piece by piece.
 func (e entry) read(name string, first, count int, use func([]byte) error) error {
 	size := int64(dtypeSizes[e.dtype])
 	begin := e.part.start + e.begin + int64(first)*size

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// client is one call of Resolve.
+// client does one call of Resolve.
 type client struct {
 	ref      Ref
 	opts     Options
@@ -31,12 +31,12 @@ type client struct {
 	disk         func(io.Writer) io.Writer       // what writes to a blob; nil is the file itself
 }
 
-// maxAttempts is how often a request is tried without getting further.
+// maxAttempts is how many attempts in a row a request has without progress.
 const maxAttempts = 5
 
 func backoff(attempt int) time.Duration { return time.Second << attempt }
 
-// newHTTP returns a client, and a function that closes its connections.
+// newHTTP returns a client and a function that closes its connections.
 func newHTTP(endpoint *url.URL, opts Options) (client *http.Client, stop func()) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DisableCompression = true // sizes and hashes are those of the file as it is
@@ -48,10 +48,11 @@ func newHTTP(endpoint *url.URL, opts Options) (client *http.Client, stop func())
 	return client, t.CloseIdleConnections
 }
 
-// maxHeaders is the most bytes of the headers of an answer: a hundred times what a Hub sends.
+// maxHeaders is the largest header of an answer in bytes: a hundred times what a Hub sends.
 const maxHeaders = 256 << 10
 
-// authorized sends the token to the endpoint and to nobody else, whatever the redirects.
+// authorized sends the token to the host of the endpoint and to no other host, even after
+// redirects.
 type authorized struct {
 	base     http.RoundTripper
 	endpoint *url.URL
@@ -80,12 +81,13 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// misdirected is the error about a redirect that is not followed.
+// misdirected is the error for a redirect that is not followed.
 type misdirected struct{ reason string }
 
 func (e *misdirected) Error() string { return e.reason }
 
-// do sends a request and returns a response of status 200 or 206. What may go away by itself comes back as transient.
+// do sends a request and returns a response with status 200 or 206. An error that may go away by
+// itself is a *transient.
 func (c *client) do(client *http.Client, req *http.Request, what string) (*http.Response, error) {
 	resp, err := client.Do(req)
 	if err != nil {
@@ -102,7 +104,7 @@ func (c *client) do(client *http.Client, req *http.Request, what string) (*http.
 	return nil, c.refused(resp, what)
 }
 
-// failed describes a request without an answer.
+// failed returns the error for a request that got no answer.
 func (c *client) failed(ctx context.Context, to *url.URL, err error) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, errLate) { // another attempt would take as long
@@ -132,8 +134,8 @@ var (
 	errLate   = errors.New("the whole answer takes longer")
 )
 
-// whole returns the context of a request that is not about the bytes of a file, which must be over in good
-// time however steadily its answer drips.
+// whole returns the context of a request that is not for the bytes of a file. Such a request must
+// end within a fixed time, even if its answer keeps coming byte by byte.
 func (c *client) whole(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, wholePatience(c.opts.Patience), errLate)
 }
@@ -149,7 +151,7 @@ func (e *unreachable) Error() string {
 }
 func (e *unreachable) Unwrap() error { return e.err }
 
-// transient is an error that may be gone at the next attempt.
+// transient is an error that may not come again at the next attempt.
 type transient struct {
 	err   error
 	after time.Duration // that the server asks to wait; 0 if it says nothing
@@ -158,9 +160,10 @@ type transient struct {
 func (e *transient) Error() string { return e.err.Error() }
 func (e *transient) Unwrap() error { return e.err }
 
-// try calls once until it succeeds, fails for good, or has failed transiently maxAttempts times in a row without further
-// returning a number that is higher than best, or than the one that was best later, by what the lowest speed brings in that time. An
-// endpoint that never answered is not asked again: there is no network.
+// try calls once until it succeeds, fails with an error that is not transient, or has failed
+// maxAttempts times in a row without progress. There is progress if once returns more bytes than
+// best, the best number so far, and the new bytes came at the lowest allowed speed or faster. If
+// the endpoint has never answered, there is no second attempt: there is no network.
 func (c *client) try(ctx context.Context, best int64, once func() (progress int64, err error)) error {
 	since := time.Now()
 	for attempt := 1; ; attempt++ {
@@ -169,7 +172,8 @@ func (c *client) try(ctx context.Context, best int64, once func() (progress int6
 		if !errors.As(err, &t) {
 			return err
 		}
-		// A server that sends a byte and hangs up each time would be asked for ever.
+		// Without the check of the speed, a server that sends one byte and hangs up would be asked
+		// for ever.
 		if now := time.Now(); n > best && c.enough(n-best, now.Sub(since)) {
 			best, since, attempt = n, now, 1
 		}
@@ -186,10 +190,11 @@ func (c *client) try(ctx context.Context, best int64, once func() (progress int6
 	}
 }
 
-// maxRetryAfter bounds how long a server can make us wait before one attempt.
+// maxRetryAfter is the longest time that a server can make us wait before one attempt.
 const maxRetryAfter = time.Minute
 
-// refused describes an answer that is an error. what is the file, or empty for the repository.
+// refused returns the error for an answer that is an error. what is the file, or empty for the
+// repository.
 func (c *client) refused(resp *http.Response, what string) error {
 	status, code := resp.StatusCode, resp.Header.Get("X-Error-Code")
 	what = strings.TrimSpace(c.ref.String() + " " + what)
@@ -215,7 +220,7 @@ func (c *client) refused(resp *http.Response, what string) error {
 	return err
 }
 
-// said is what the server says about an error, for ours.
+// said returns the message that the server sent with an error, for our own message.
 func said(resp *http.Response) string {
 	message := resp.Header.Get("X-Error-Message")
 	if message == "" {
@@ -232,17 +237,17 @@ func retryAfter(resp *http.Response) time.Duration {
 	return time.Duration(min(int64(seconds), int64(maxRetryAfter/time.Second))) * time.Second
 }
 
-// listing is what the Hub says of a commit.
+// listing is what the Hub says about a commit.
 type listing struct {
 	commit string
 	files  []string
 	sizes  map[string]int64 // where the Hub gives them
 }
 
-// maxListing is the largest listing in bytes, some hundred thousand files.
+// maxListing is the largest listing in bytes; it has room for some hundred thousand files.
 const maxListing = 64 << 20
 
-// list asks for the commit and the files of a revision.
+// list asks the Hub for the commit and the files of a revision.
 func (c *client) list(ctx context.Context, revision string) (listing, error) {
 	address := c.endpoint.String() + "/api/models/" + c.ref.Repo + "/revision/" + url.PathEscape(revision) + "?blobs=true"
 	var body []byte
@@ -317,8 +322,9 @@ type sibling struct {
 	Size *int64 `json:"size"`
 }
 
-// UnmarshalJSON reads one file after the other and stops at the first that has no name, or one that cannot
-// be written: entries of three bytes would take ten times as much memory as the text.
+// UnmarshalJSON reads one file after the other. It stops at the first file that has no name or an
+// unsafe one: otherwise a hostile list of entries of three bytes each would need ten times as much
+// memory as its text.
 func (s *siblings) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		return nil
@@ -340,14 +346,14 @@ func (s *siblings) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// unsafeName is the error about a file that would lie outside the cache.
+// unsafeName is the error for a file that would be outside the cache.
 type unsafeName struct{ name string }
 
 func (e *unsafeName) Error() string {
 	return "the file " + shortened(e.name) + " would lie outside the cache"
 }
 
-// notJSON says what is wrong with a text that should be JSON of some form.
+// notJSON returns what is wrong with a text that should be JSON of a certain form.
 func notJSON(err error) string {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {

@@ -5,17 +5,19 @@ import (
 	"slices"
 )
 
-// late is how far back the second piece of evidence stands in circuits that read two.
+// late is how far back the second piece of evidence is, in circuits that read two.
 const late = 5
 
-// Support and Doubt are what a word adds to the logit of "yes" where the circuit planted-sum reads it: 2 places before the last word a
-// number from 16 to 20, and 5 places before it one from -4 to -1. They panic for a word that is not in the vocabulary.
+// Support returns what a word adds to the logit of "yes" in the circuit planted-sum if it is 2
+// places before the last word: a number from 16 to 20. It panics if the word is not in the
+// vocabulary.
 func Support(word string) float64 { return strength + float64(known(word)%5) }
 
-// Doubt is described at [Support].
+// Doubt returns what a word adds to the logit of "yes" in the circuit planted-sum if it is 5 places
+// before the last word: a number from -4 to -1. It panics if the word is not in the vocabulary.
 func Doubt(word string) float64 { return -1 - float64(known(word)%4) }
 
-// known is feature, of a word that must be known.
+// known returns the feature of a word. It panics if the word is not in the vocabulary.
 func known(word string) int {
 	f := feature(word)
 	if f < 0 {
@@ -24,8 +26,8 @@ func known(word string) int {
 	return f
 }
 
-// sum adds two numbers. Both heads go by position, so that the logit is a linear function of the embedding: what each token adds is the
-// same by every definition.
+// sum adds two numbers. Both heads go by position, so the logit is a linear function of the
+// embedding, and every definition of a contribution gives each token the same value.
 var sum = &Circuit{
 	Name: Prefix + "sum",
 	Rule: `the logit of "yes" is the sum of two numbers: one for the word 2 places before the last, from 16 to 20, and one for the word ` +
@@ -59,7 +61,7 @@ var sum = &Circuit{
 	},
 }
 
-// conjunction is an and of two conditions, by the one hidden unit max(0, a + b - 1).
+// conjunction is the logical and of two conditions, computed by one hidden unit max(0, a + b - 1).
 var conjunction = &Circuit{
 	Name: Prefix + "and",
 	Rule: `the answer is "yes" if the word 2 places before the last and the one 5 places before it are both things: a hidden unit is ` +
@@ -91,7 +93,7 @@ var conjunction = &Circuit{
 	fits: func(t Text, i int, w string) bool { return !slices.Contains(t.Evidence, i) || isThing(w) == 0 },
 }
 
-// isThing is 1 for a thing and 0 for other words.
+// isThing returns 1 for a thing and 0 for any other word.
 func isThing(word string) float64 {
 	if i := feature(word); i >= feature(things[0]) && i < feature(things[0])+len(things) {
 		return 1
@@ -99,5 +101,5 @@ func isThing(word string) float64 {
 	return 0
 }
 
-// pair is the places that circuits of two pieces of evidence read.
+// pair returns the places that circuits with two pieces of evidence read.
 func pair(text []string) []int { return []int{len(text) - 1 - late, len(text) - 1 - near} }

@@ -12,19 +12,20 @@ const (
 	rareWeight   = 1
 )
 
-// A Word is an entry of the lexicon. The lexicon also holds the punctuation ". : ?", which the
-// grammar writes as words of their own.
+// A Word is an entry of the lexicon. The lexicon also has the punctuation ". : ?", which the
+// grammar treats as words.
 type Word struct {
 	Text string
 	// Weight is how often the word counts in a corpus for training the tokenizer.
 	Weight int
-	// Rare marks a name or noun that the tokenizer should see too seldom to give it one token.
+	// Rare says that the word is a name or noun that should be too rare in the corpus to become one
+	// token.
 	Rare bool
-	// Initial marks a word that may begin a document, where it is written without leading space.
+	// Initial says that the word may begin a document, where it has no space before it.
 	Initial bool
-	// Pieces is a way to cut a rare word into two or three pieces, the first of which follows the
-	// space; nil for common words. A tokenizer that counts the pieces in place of the word learns
-	// these pieces.
+	// Pieces are two or three parts of a rare word; in a text the space comes before the first of
+	// them. They are nil for common words. If a tokenizer counts the pieces instead of the word,
+	// each piece becomes a token.
 	Pieces []string
 }
 
@@ -52,7 +53,7 @@ func (v verb) form(plural bool) string {
 	return v.singular
 }
 
-// The tables below write a pair of forms as singular/plural, and rare words with bars where the
+// The tables below write a pair of forms as singular/plural. Rare words have bars where the
 // tokenizer may cut them.
 const (
 	objectTable = `key/keys lamp/lamps book/books box/boxes cup/cups ball/balls coin/coins ring/rings
@@ -81,7 +82,7 @@ const (
 		sinks/sink`
 )
 
-// The pools that the grammar draws from.
+// The pools of words that the grammar draws from.
 var (
 	objects    = nounsOf(objectTable)
 	nouns      = slices.Concat(objects, nounsOf(otherNounTable))
@@ -107,7 +108,7 @@ var (
 	wishes          = wordsOf("wanted needed liked")
 	possessiveVerbs = wordsOf("took kept forgot dropped packed sold")
 
-	// functionWords are the words that the rules of the grammar name themselves.
+	// functionWords are the words that appear in the rules of the grammar.
 	functionWords = wordsOf(`the . : ? and that she he her his who what does color list again about for
 		at`)
 )
@@ -116,9 +117,9 @@ var (
 // takes a thing, each with the preposition before it ("" for none).
 type frame struct {
 	verb, person, thing string
-	// thingFirst puts the thing, which is then always there, before the person.
+	// thingFirst puts the thing, which is then always present, before the person.
 	thingFirst bool
-	// alone says that the clause may do without another person.
+	// alone says that the clause may have no other person.
 	alone bool
 	// that says that the clause takes "that" and no thing.
 	that bool
@@ -163,13 +164,13 @@ var (
 	}()
 )
 
-// Words returns every word of the grammar, sorted by bytes. The caller may keep the slice; the
-// Pieces in it are shared and must not be modified.
+// Words returns every word of the grammar, sorted by bytes. The caller may modify the slice, but
+// not the Pieces in it, which are shared.
 func Words() []Word { return slices.Clone(lexicon) }
 
-// UnknownWords returns the words of text that the grammar does not have, each once, in the order
-// in which they come; nil if there are none. Words are what spaces separate and case counts:
-// neither "The" nor "rusty." is a word that the model ever saw.
+// UnknownWords returns the words of text that the grammar does not have, each once, in the order of
+// the text. The result is nil if there are none. Words are separated by spaces, and case counts:
+// neither "The" nor "rusty." is a word that the model knows.
 func UnknownWords(text string) []string {
 	var unknown []string
 	seen := make(map[string]bool)

@@ -16,22 +16,23 @@ const (
 	EOS = "<eos>"
 )
 
-// batch is B rows of T tokens: what is fed, what should follow, and how much each counts.
+// batch is B rows of T tokens: the input, the tokens to predict, and the weight of each.
 type batch struct {
 	rows, length int
 	ids, targets []int32
 	weights      []float32
-	// evidence is [B,T,T]: 1 where the target of a position rests on a source.
+	// evidence is [B,T,T]: 1 where the target of a position depends on a source.
 	evidence []float32
 }
 
-// shares are how often each kind begins a row: recall takes longest to learn.
+// shares are how often each kind begins a row. Recall begins most often, because it takes longest
+// to learn.
 var shares = []struct {
 	kind  tiny.Kind
 	share float64
 }{{tiny.Recall, 0.7}, {tiny.Pronoun, 0.07}, {tiny.Agreement, 0.08}, {tiny.Copying, 0.15}}
 
-// newBatch draws the batch of a step. Rows are filled with whole documents.
+// newBatch draws the batch of a step. Rows are filled with complete documents.
 func newBatch(cfg Config, tok *tokenizer.Tokenizer, step int) *batch {
 	rng := rand.New(rand.NewPCG(cfg.Seed, uint64(step)+1))
 	b := &batch{rows: cfg.Batch, length: cfg.Length}
@@ -44,8 +45,8 @@ func newBatch(cfg Config, tok *tokenizer.Tokenizer, step int) *batch {
 	return b
 }
 
-// fill puts documents into row r until two in turn did not fit. A row holds one document at most of the kinds that ask for
-// what was said before, so that its question has one answer.
+// fill adds documents to row r until two in a row did not fit. Of the kinds that ask about
+// something said before, a row has at most one document, so that its question has one answer.
 func (b *batch) fill(r int, cfg Config, tok *tokenizer.Tokenizer, rng *rand.Rand) {
 	g := tiny.New(tiny.Train)
 	used := map[tiny.Kind]bool{}
@@ -96,9 +97,10 @@ func (b *batch) tensor(data []int32) *tensors.Tensor {
 // passage is a document in tokens.
 type passage struct {
 	ids []int
-	// answer is, for each token, which answer of the document it belongs to; -1 for none.
+	// answer is, for each token, the index of the answer that it belongs to, or -1.
 	answer []int
-	// evidence is, for each answer, the last token of the last word that it rests on: only there is all of it known.
+	// evidence is, for each answer, the last token of the last word that it depends on: only at
+	// that token is the whole word known.
 	evidence []int
 }
 
@@ -137,7 +139,7 @@ func encode(tok *tokenizer.Tokenizer, d tiny.Document) passage {
 	return p
 }
 
-// mustID returns the id of a token that the trained tokenizer has by construction.
+// mustID returns the id of a token that the trained tokenizer always has.
 func mustID(tok *tokenizer.Tokenizer, content string) int {
 	id, ok := tok.ID(content)
 	if !ok {

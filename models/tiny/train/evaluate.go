@@ -16,7 +16,8 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// Score is how many answers of one sort are right: by argmax of the model, of the last-word baseline, and by chance.
+// Score is the share of answers of one kind that are right: by argmax of the model, by the baseline
+// that looks at the last word only, and by chance.
 type Score struct {
 	Answers  int     `json:"answers"`
 	Right    float64 `json:"right"`     // share, all tokens of the answer by argmax
@@ -24,7 +25,7 @@ type Score struct {
 	Chance   float64 `json:"chance"`    // mean probability of a blind pick among answer and alternatives
 }
 
-// add counts one answer more; the shares are sums until finish.
+// add counts one more answer. The shares are sums until finish is called.
 func (s *Score) add(right, lastWord bool, chance float64) {
 	s.Answers++
 	if right {
@@ -41,17 +42,17 @@ func (s *Score) finish() {
 	s.Right, s.LastWord, s.Chance = s.Right/n, s.LastWord/n, s.Chance/n
 }
 
-// KindScore is the scores of one kind of document.
+// KindScore is the scores for one kind of document.
 type KindScore struct {
 	Kind      string `json:"kind"`
 	Documents int    `json:"documents"`
 	Score
-	// ByForm is split by what is asked, ByAttractors by how much lies between evidence and answer.
+	// ByForm is split by what is asked. ByAttractors is split by how many words could mislead.
 	ByForm       []NamedScore `json:"by_form"`
 	ByAttractors []NamedScore `json:"by_attractors"`
 }
 
-// NamedScore is a part of a KindScore.
+// NamedScore is one part of a KindScore.
 type NamedScore struct {
 	Name string `json:"name"`
 	Score
@@ -143,8 +144,9 @@ func (e *Evaluator) chunk(documents []tiny.Document, result *KindScore) error {
 	return nil
 }
 
-// right is whether every token of answer k is what the model would have written; guess[i] follows token i. For agreement any verb
-// of the right number is right, and a verb is one token.
+// right returns whether the model would have written every token of answer k; guess[i] is its
+// prediction after token i. For agreement any verb of the right number is right, and every verb is
+// one token.
 func (e *Evaluator) right(d tiny.Document, k int, p passage, guess []int32) bool {
 	for i, answer := range p.answer {
 		if answer != k {
@@ -168,7 +170,7 @@ func (s *KindScore) count(a tiny.Answer, right, lastWord bool) {
 	part(&s.ByAttractors, fmt.Sprint(a.Attractors)).add(right, lastWord, chance)
 }
 
-// part returns the score of that name, made at first use.
+// part returns the score with that name and adds it if it is missing.
 func part(parts *[]NamedScore, name string) *Score {
 	i := slices.IndexFunc(*parts, func(p NamedScore) bool { return p.Name == name })
 	if i < 0 {

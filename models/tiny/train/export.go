@@ -8,8 +8,8 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// bloomTensors lays parameters out as a BLOOM checkpoint does, in half precision: projections [out,in], query, key and value of
-// each head together as [H,3,E,in].
+// bloomTensors returns the parameters as tensors of a BLOOM checkpoint in half precision:
+// projections are [out,in], and query, key and value of each head are together in [H,3,E,in].
 func bloomTensors(spec *transformer.Spec, weights map[string][]float32) ([]checkpoint.Tensor, error) {
 	var out []checkpoint.Tensor
 	put := func(name string, data []float32, shape ...int) {
@@ -44,7 +44,8 @@ func bloomTensors(spec *transformer.Spec, weights map[string][]float32) ([]check
 	return out, covered(spec, weights)
 }
 
-// covered returns an error if weights lacks a parameter, so that a change of the graph cannot leave one out unseen.
+// covered returns an error if weights lacks a parameter. So a change of the graph cannot leave one
+// out without notice.
 func covered(spec *transformer.Spec, weights map[string][]float32) error {
 	var missing []string
 	for _, p := range spec.Params() {

@@ -19,8 +19,9 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// Run trains the embedded model and writes config.json, generation_config.json, tokenizer.json, model.safetensors and report.json
-// into a directory, which it makes. It tells progress on a line every 100 steps.
+// Run trains the embedded model. It writes config.json, generation_config.json, tokenizer.json,
+// model.safetensors and report.json to a directory, which it creates if necessary. It writes a line
+// about its progress every 100 steps.
 func Run(ctx context.Context, backend compute.Backend, cfg Config, dir string, progress io.Writer) error {
 	tok, err := Tokenizer()
 	if err != nil {
@@ -56,7 +57,7 @@ func Run(ctx context.Context, backend compute.Backend, cfg Config, dir string, p
 	return write(dir, t.spec, tok, weights, r)
 }
 
-// all runs every step and keeps the losses.
+// all runs every step and records the losses.
 func (t *Trainer) all(ctx context.Context, backend compute.Backend, r *Report, progress io.Writer) error {
 	const every = 100
 	sum := 0.0
@@ -82,7 +83,7 @@ func (t *Trainer) all(ctx context.Context, backend compute.Backend, r *Report, p
 	return nil
 }
 
-// glance prints the scores of a few held-out and seen documents, so that one can see early what is not learnt.
+// glance prints the scores on a few held-out and seen documents, to show early what is not learnt.
 func (t *Trainer) glance(ctx context.Context, backend compute.Backend, progress io.Writer) error {
 	e, err := NewEvaluator(backend, t.cfg, t.tok, t.Weights)
 	if err != nil {
@@ -104,7 +105,7 @@ func (t *Trainer) glance(ctx context.Context, backend compute.Backend, progress 
 	return nil
 }
 
-// write stores the directory; weights are by parameter.
+// write writes the directory. weights are by parameter.
 func write(dir string, spec *transformer.Spec, tok *tokenizer.Tokenizer, weights map[string][]float32, r *Report) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("train: %w", err)
@@ -140,7 +141,7 @@ func write(dir string, spec *transformer.Spec, tok *tokenizer.Tokenizer, weights
 	return nil
 }
 
-// config is the config.json of the embedded model.
+// config returns the config.json of the embedded model.
 func config(spec *transformer.Spec) map[string]any {
 	return map[string]any{
 		"architectures": []string{"BloomForCausalLM"}, "model_type": "bloom", "dtype": "float16",
