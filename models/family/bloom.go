@@ -6,8 +6,8 @@ import (
 
 func init() { Register(bloom) }
 
-// bloom is BLOOM: ALiBi, a norm behind the embedding, and a fused projection [H,3,E,in] in which each head's query, key and
-// value lie together: groups of one head.
+// bloom is BLOOM: ALiBi, a norm after the embedding, and a fused projection [H,3,E,in], in which
+// query, key and value of each head are together, as in groups of one head.
 var bloom = &Family{
 	Name:          "bloom",
 	Architectures: []string{"BloomForCausalLM", "BloomModel"},
@@ -47,7 +47,7 @@ var bloom = &Family{
 	}, fusedHeads...),
 }
 
-// fusedHeads are the tensors that BLOOM and Falcon name alike.
+// fusedHeads are the tensors that have the same names in BLOOM and Falcon.
 var fusedHeads = []Weight{
 	{"blocks.%d.attention-norm.gain", "h.%d.input_layernorm.weight", AsIs},
 	{"blocks.%d.attention-norm.bias", "h.%d.input_layernorm.bias", AsIs},

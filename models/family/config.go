@@ -13,27 +13,31 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// Config is a config.json being read. It notes the keys that were taken and which key a size of the
-// model comes from, and keeps the first error, so that a family reads straight down. Every error
-// names the file, the key, the value as it stands in the file, and what is allowed.
+// Config reads a config.json. It remembers which keys were read and which key each size of the
+// model comes from. It also keeps the first error, so that a family can read all keys in a row
+// without checking. Every error names the file, the key, the value as it is in the file, and what
+// is allowed.
 //
-// A null is an error like any other value of a wrong kind, as in the reference, except where a
-// method says otherwise.
+// A null is an error, like any other value of a wrong type and as in the reference implementation,
+// except for the keys of [Config.AllowNull] and where a method says otherwise.
 type Config struct {
 	file   string
 	values map[string]any
 	read   map[string]bool // the keys that a getter looked at
 	nullOK map[string]bool // the keys of AllowNull
 	err    error
-	// origin is, for a field of the spec, the key that it was read from; at the top only.
+	// origin is, for a field of the spec, the key that it was read from. Only the reader of the
+	// whole file has it.
 	origin map[string]string
-	// path stands before the keys of an object within, "rope_parameters."; parent and children are nil at the top and at the bottom.
+	// path comes before the keys of an inner object, as "rope_parameters.". The reader of the whole
+	// file has no parent.
 	path     string
 	parent   *Config
 	children []*Config
 }
 
-// NewConfig returns a reader of the decoded JSON object of file; the name is for messages. Numbers must be json.Number.
+// NewConfig returns a reader of a decoded JSON object. Its numbers must be json.Number. The name of
+// the file is for error messages.
 func NewConfig(file string, values map[string]any) *Config {
 	return &Config{file: file, values: values, read: map[string]bool{},
 		origin: map[string]string{}}
@@ -50,10 +54,11 @@ func (c *Config) root() *Config {
 	return c
 }
 
-// name returns a key with those of the objects around it: rope_parameters.factor.
+// name returns a key with the keys of the objects around it: rope_parameters.factor.
 func (c *Config) name(key string) string { return c.path + key }
 
-// fail keeps an error, if it is the first. The message begins with the key that it is about.
+// fail sets the error, unless there is one already. The message begins with the key that it is
+// about.
 func (c *Config) fail(format string, args ...any) {
 	r := c.root()
 	if r.err == nil {
@@ -61,15 +66,15 @@ func (c *Config) fail(format string, args ...any) {
 	}
 }
 
-// refuse keeps the error that the value of a key is not what it must be.
+// failValue sets the error that the value of a key is not what it must be.
 func (c *Config) failValue(key string, value any, must string) {
 	c.fail("%s is %s; it must be %s", c.name(key), shown(value), must)
 }
 
-// short cuts what a file says down to a length that a message may have.
+// short cuts a message to a readable length.
 func short(text string) string { return cutTo(text, 1000) }
 
-// cut cuts a name down to a length that a message may have.
+// cut cuts a name to a readable length.
 func cut(name string) string { return cutTo(name, 200) }
 
 func cutTo(text string, most int) string {
@@ -79,7 +84,7 @@ func cutTo(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// shown is a value as it stands in the file, cut if it is long: a text in quotes, a list or an
+// shown returns a value as it is in the file, cut if it is long: a text in quotes, a list or an
 // object with its first entries.
 func shown(v any) string {
 	const most, entries = 60, 3
@@ -101,7 +106,7 @@ func shown(v any) string {
 	return cutTo(fmt.Sprint(v), most)
 }
 
-// shownInside is a value within a list or an object.
+// shownInside returns a value inside a list or an object.
 func shownInside(v any) string {
 	switch v.(type) {
 	case []any:
@@ -112,7 +117,7 @@ func shownInside(v any) string {
 	return shown(v)
 }
 
-// firstOf joins the first entries of n.
+// firstOf joins the first entries of a list of n.
 func firstOf(n, most int, entry func(int) string) string {
 	var b strings.Builder
 	for i := range min(n, most) {
@@ -127,8 +132,8 @@ func firstOf(n, most int, entry func(int) string) string {
 	return b.String()
 }
 
-// value returns the value of the first key that is there and not null, and that key, and marks all
-// of them as read. Keys that are there with different values are an error: one would be ignored.
+// value returns the first value that is present and not null, with its key. It marks all the keys
+// as read. Two keys with different values are an error, because one of them would be ignored.
 func (c *Config) value(keys ...string) (any, string) {
 	var found any
 	key := keys[0]
@@ -158,8 +163,8 @@ func (c *Config) AllowNull(keys ...string) {
 	}
 }
 
-// optional is [Config.value], with an error if the only value is a null that [Config.AllowNull] did
-// not allow. ok is false if there is no value.
+// optional is [Config.value], but a null without [Config.AllowNull] is an error. ok is false if
+// there is no value.
 func (c *Config) optional(must string, keys ...string) (v any, key string, ok bool) {
 	v, key = c.value(keys...)
 	if v == nil {
@@ -172,7 +177,7 @@ func (c *Config) optional(must string, keys ...string) (v any, key string, ok bo
 	return v, key, v != nil
 }
 
-// missing keeps the error that a required key is not there.
+// failMissing sets the error that a required key is missing.
 func (c *Config) failMissing(must string, keys ...string) {
 	var names []string
 	for _, k := range keys {
@@ -196,16 +201,17 @@ func (c *Config) failMissing(must string, keys ...string) {
 	c.fail("key %s is missing; it must be %s%s", strings.Join(names, " or "), must, hint)
 }
 
-// Null returns whether a key is there and null.
+// isNull returns whether a key is present and null.
 func (c *Config) isNull(key string) bool {
 	v, ok := c.values[key]
 	return ok && v == nil
 }
 
-// Has returns whether a key is there and not null. It does not mark it as read.
+// Has returns whether a key is present and not null. It does not mark the key as read.
 func (c *Config) Has(key string) bool { return c.values[key] != nil }
 
-// Object returns the object under a key, whose keys must be read as well; nil for an absent key or null.
+// Object returns a reader of the object under a key. Its keys must be read too. It returns nil if
+// the key is absent or null.
 func (c *Config) Object(key string) *Config {
 	v, _ := c.value(key)
 	if v == nil {
@@ -221,7 +227,7 @@ func (c *Config) Object(key string) *Config {
 	return child
 }
 
-// ObjectOrEmpty is Object with an empty one for an absent key or null.
+// objectOrEmpty is Object, but returns an empty object if the key is absent or null.
 func (c *Config) objectOrEmpty(key string) *Config {
 	if o := c.Object(key); o != nil {
 		return o
@@ -234,7 +240,7 @@ func (c *Config) child(key string, values map[string]any) *Config {
 		parent: c}
 }
 
-// Floats returns a list of numbers; nil for an absent key or null.
+// floats returns a list of numbers. It is nil if the key is absent or null.
 func (c *Config) floats(key string) []float64 {
 	v, _ := c.value(key)
 	list, ok := v.([]any)
@@ -254,10 +260,11 @@ func (c *Config) floats(key string) []float64 {
 	return out
 }
 
-// entry is the name of an entry of a list.
+// entry returns the name of an entry of a list.
 func entry(key string, i int) string { return fmt.Sprintf("%s[%d]", key, i) }
 
-// Int returns a whole number under the first of the keys that is in the file, or the default.
+// Int returns a whole number. It is under the first of the keys that is present; if none is, Int
+// returns the fallback.
 func (c *Config) Int(fallback int, keys ...string) int {
 	v, key, ok := c.optional(wholeNumber(math.MinInt32, math.MaxInt32), keys...)
 	if !ok {
@@ -266,7 +273,7 @@ func (c *Config) Int(fallback int, keys ...string) int {
 	return c.integer(v, key, math.MinInt32, math.MaxInt32)
 }
 
-// AtLeast is [Config.Int] for a number that must not be below least. The default may be.
+// AtLeast is [Config.Int] for a number that must be at least least. The fallback may be smaller.
 func (c *Config) AtLeast(least, fallback int, keys ...string) int {
 	v, key, ok := c.optional(wholeNumber(least, math.MaxInt32), keys...)
 	if !ok {
@@ -275,8 +282,9 @@ func (c *Config) AtLeast(least, fallback int, keys ...string) int {
 	return c.integer(v, key, least, math.MaxInt32)
 }
 
-// Size returns what a size of the spec is, from 1 to [transformer.MaxSize] of its field, under the
-// first of the keys that is there; it is required. After an error the result is 1.
+// Size returns a size of the model, which is under the first of the keys that is present. It must
+// be from 1 to [transformer.MaxSize] of the field of the spec. It is required. After an error the
+// result is 1.
 func (c *Config) Size(field string, keys ...string) int {
 	v, key := c.value(keys...)
 	c.setOrigin(field, key)
@@ -287,7 +295,7 @@ func (c *Config) Size(field string, keys ...string) int {
 	return c.integer(v, key, 1, transformer.MaxSize(field))
 }
 
-// SizeOr is Size with a default for an absent key.
+// SizeOr is Size with a fallback for absent keys.
 func (c *Config) SizeOr(fallback int, field string, keys ...string) int {
 	v, key, ok := c.optional(wholeNumber(1, transformer.MaxSize(field)), keys...)
 	c.setOrigin(field, key)
@@ -297,10 +305,10 @@ func (c *Config) SizeOr(fallback int, field string, keys ...string) int {
 	return c.integer(v, key, 1, transformer.MaxSize(field))
 }
 
-// from notes which key a field of the spec is read from.
+// setOrigin records which key a field of the spec is read from.
 func (c *Config) setOrigin(field, key string) { c.root().origin[field] = c.name(key) }
 
-// source returns the key that a field of the spec was read from with its value: n_head (12).
+// keyOf returns the key that a field of the spec was read from, with its value: n_head (12).
 func (c *Config) keyOf(field string) string {
 	r := c.root()
 	key := r.origin[field]
@@ -320,7 +328,7 @@ func (c *Config) keyOf(field string) string {
 	return key + " (not in the file)"
 }
 
-// wholeNumber says what a whole number must be.
+// wholeNumber says in words what a whole number must be.
 func wholeNumber(least, most int) string {
 	if least == math.MinInt32 {
 		return "a whole number of at most 32 bits"
@@ -331,7 +339,7 @@ func wholeNumber(least, most int) string {
 	return fmt.Sprintf("a whole number from %d to %d", least, most)
 }
 
-// integer returns a whole number; after an error 1 or, if that is too small, the least.
+// integer returns a whole number. After an error it returns 1 or, if that is too small, least.
 func (c *Config) integer(v any, key string, least, most int) int {
 	must := wholeNumber(least, most)
 	n, ok := v.(json.Number)
@@ -346,7 +354,7 @@ func (c *Config) integer(v any, key string, least, most int) int {
 	return int(i)
 }
 
-// Ints returns a whole number or a list of them; nil for an absent key or null.
+// ints returns a whole number or a list of them. It is nil if the key is absent or null.
 func (c *Config) ints(key string) []int {
 	v, _ := c.value(key)
 	switch v := v.(type) {
@@ -372,7 +380,7 @@ func (c *Config) ints(key string) []int {
 	return []int{c.integer(v, key, math.MinInt32, math.MaxInt32)}
 }
 
-// Float returns a number, or the default for an absent key.
+// Float returns a number, or the fallback if the key is absent.
 func (c *Config) Float(key string, fallback float64) float64 {
 	v, _, ok := c.optional("a number", key)
 	if !ok {
@@ -395,8 +403,8 @@ func (c *Config) float(v any, key string) float64 {
 	return f
 }
 
-// Above returns a number above a limit and not above another, or the default for an absent key,
-// which need not lie between them. After an error the result is the upper limit.
+// Above returns a number that must be above limit and at most most, or the fallback if the key is
+// absent. The fallback need not be in this range. After an error the result is most.
 func (c *Config) Above(limit, most float64, key string, fallback float64) float64 {
 	v, _, ok := c.optional(between(limit, most), key)
 	if !ok {
@@ -410,13 +418,13 @@ func (c *Config) Above(limit, most float64, key string, fallback float64) float6
 	return f
 }
 
-// between says what a number must be.
+// between says in words what a number must be.
 func between(limit, most float64) string {
 	return fmt.Sprintf("a number above %v and at most %v", limit, most)
 }
 
-// Epsilon returns what norms add to the variance, above 0 and below 1, or the default for an absent
-// key.
+// Epsilon returns what norms add to the variance, which must be above 0 and below 1, or the
+// fallback if the key is absent.
 func (c *Config) Epsilon(key string, fallback float64) float64 {
 	const must = "a number above 0 and below 1"
 	c.setOrigin("NormEpsilon", key)
@@ -432,7 +440,7 @@ func (c *Config) Epsilon(key string, fallback float64) float64 {
 	return f
 }
 
-// Bool returns a truth value, or the default for an absent key.
+// Bool returns a truth value, or the fallback if the key is absent.
 func (c *Config) Bool(key string, fallback bool) bool {
 	v, _, ok := c.optional("true or false", key)
 	if !ok {
@@ -445,7 +453,7 @@ func (c *Config) Bool(key string, fallback bool) bool {
 	return b
 }
 
-// String returns a text, or the default for an absent key.
+// String returns a text, or the fallback if the key is absent.
 func (c *Config) String(key, fallback string) string {
 	v, _, ok := c.optional("a text", key)
 	if !ok {
@@ -458,7 +466,7 @@ func (c *Config) String(key, fallback string) string {
 	return s
 }
 
-// Strings returns a list of texts; nil for an absent key or null.
+// Strings returns a list of texts. It is nil if the key is absent or null.
 func (c *Config) Strings(key string) []string {
 	v, _ := c.value(key)
 	list, ok := v.([]any)
@@ -477,8 +485,8 @@ func (c *Config) Strings(key string) []string {
 	return out
 }
 
-// Only takes a truth value that must have the one supported value, which is also its default. Null
-// is false.
+// Only reads a truth value that is supported with one value only, which is also the default. A null
+// means false.
 func (c *Config) Only(key string, want bool) {
 	if !want && c.isNull(key) {
 		return
@@ -489,7 +497,8 @@ func (c *Config) Only(key string, want bool) {
 	}
 }
 
-// OneOf returns what the value of key stands for; an unknown value is an error that lists the known.
+// OneOf returns what the value of a key stands for. For an unknown value the error lists the known
+// ones.
 func OneOf[T any](c *Config, key, fallback string, known map[string]T) T {
 	name := c.String(key, fallback)
 	v, ok := known[name]
@@ -500,9 +509,9 @@ func OneOf[T any](c *Config, key, fallback string, known map[string]T) T {
 	return v
 }
 
-// harmless are keys of every family that change no arithmetic of a forward pass without training:
-// bookkeeping of transformers (versions 4.30 to 5) and of tools beside it, dropout, generation
-// defaults, what the reference implementation returns or caches.
+// harmless are the keys of every family that do not change the arithmetic of a forward pass without
+// training: bookkeeping of transformers (versions 4.30 to 5) and of related tools, dropout,
+// defaults for generation, and what the reference implementation returns or caches.
 var harmless = strings.Fields(`
 	_attn_implementation _attn_implementation_autoset _attn_implementation_internal _auto_class
 	_commit_hash
@@ -543,7 +552,7 @@ var harmless = strings.Fields(`
 	token_healing top_h top_k top_p typical_p watermarking_config
 `)
 
-// Unread returns an error that names the keys which nobody took and which are not known to be harmless.
+// unread returns an error that names the keys that were not read and are not known to be harmless.
 func (c *Config) unread(more []string) error {
 	left := c.left(more)
 	if len(left) == 0 {
@@ -555,7 +564,7 @@ func (c *Config) unread(more []string) error {
 		"remove it from the file if you know that it does not", c.file, names)
 }
 
-// plainKey is a key for a message: in quotes where it is no plain word, and cut if it is long.
+// plainKey returns a key for a message: in quotes if it is not a plain word, and cut if it is long.
 func plainKey(key string) string {
 	const most = 80
 	odd := func(r rune) bool { return r <= ' ' || r == '"' || r == ',' || !strconv.IsPrint(r) }
@@ -565,7 +574,7 @@ func plainKey(key string) string {
 	return cutTo(key, most)
 }
 
-// left returns the keys that nobody took, those of objects within included.
+// left returns the keys that were not read, including those of inner objects.
 func (c *Config) left(more []string) []string {
 	var left []string
 	for key, value := range c.values {

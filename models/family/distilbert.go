@@ -4,7 +4,7 @@ import "github.com/headwater-ml/headwater/models/transformer"
 
 func init() { Register(distilBERT) }
 
-// distilBERT is DistilBERT: BERT without token types, with names of its own.
+// distilBERT is DistilBERT: BERT without token types, and with its own names.
 var distilBERT = &Family{
 	Name: "distilbert",
 	Architectures: []string{
@@ -55,5 +55,5 @@ var distilBERT = &Family{
 	},
 }
 
-// distilEpsilon is what norms of DistilBERT add to the variance, whatever the file says.
+// distilEpsilon is what the norms of DistilBERT add to the variance, whatever the file says.
 const distilEpsilon = 1e-12

@@ -8,8 +8,8 @@ import (
 
 func init() { Register(electra) }
 
-// electra is ELECTRA: BERT's body with embeddings of another width, a generator that is a masked language model, and a discriminator
-// that scores each token as replaced or not.
+// electra is ELECTRA: the body of BERT with embeddings of another width. Its generator is a masked
+// language model; its discriminator scores each token as replaced or not.
 var electra = &Family{
 	Name: "electra",
 	Architectures: []string{

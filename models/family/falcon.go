@@ -4,9 +4,11 @@ import "github.com/headwater-ml/headwater/models/transformer"
 
 func init() { Register(falcon) }
 
-// falcon is all of Falcon. Falcon-RW has ALiBi, rounded through bfloat16 and divided by √E like the content, and sequential blocks.
-// Falcon-7B has rotary positions, parallel blocks with one norm, and one key and value for all heads. Falcon-40B ("new decoder
-// architecture") has groups of heads and two norms. All fuse the projection by groups.
+// falcon is all versions of Falcon. Falcon-RW has sequential blocks and ALiBi, which is rounded
+// through bfloat16 and divided by √E like the scores. Falcon-7B has rotary positions, parallel
+// blocks with one norm, and one key and value for all heads. Falcon-40B ("new decoder
+// architecture") has groups of heads and two norms. In all versions the projection is fused by
+// groups.
 var falcon = &Family{
 	Name:          "falcon",
 	Architectures: []string{"FalconForCausalLM", "RWForCausalLM", "FalconModel", "RWModel"},
@@ -38,7 +40,8 @@ var falcon = &Family{
 	},
 	Weights: append([]Weight{
 		{"embedding", "word_embeddings.weight", AsIs},
-		// The two norms of a parallel block of the new architecture; elsewhere these names do not occur.
+		// The two norms of a parallel block in the new architecture. Other versions do not have
+		// these names.
 		{"blocks.%d.attention-norm.gain", "h.%d.ln_attn.weight", AsIs},
 		{"blocks.%d.attention-norm.bias", "h.%d.ln_attn.bias", AsIs},
 		{"blocks.%d.mlp-norm.gain", "h.%d.ln_mlp.weight", AsIs},
@@ -46,8 +49,8 @@ var falcon = &Family{
 	}, fusedHeads...),
 }
 
-// falconBlocks reads how blocks are built. Combinations for which the reference has no weights or
-// no code are errors.
+// falconBlocks reads how blocks are built. A combination for which the reference implementation has
+// no weights or no code is an error.
 func falconBlocks(c *Config, s *transformer.Spec) {
 	grouped, multiQuery := c.Bool("new_decoder_architecture", false), c.Bool("multi_query", true)
 	c.AllowNull("num_kv_heads", "n_head_kv")

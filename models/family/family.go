@@ -1,7 +1,8 @@
-// Package family says how checkpoints of each architecture become a [transformer.Spec] and its weights: the names in config.json,
-// the names of the tensors, and the few oddities of each. A family is data; it does not compute.
+// Package family says how a checkpoint of each architecture becomes a [transformer.Spec] and its
+// weights: the names in config.json, the names of the tensors, and what is special about the
+// architecture. A family is data; it does not compute.
 //
-// A new one is a file with a [Family] registered from init, and a golden.
+// To add a family, write a file with a [Family] that is registered from init, and record a golden.
 package family
 
 import (
@@ -16,27 +17,29 @@ import (
 
 // Family is one architecture.
 type Family struct {
-	// Name is config.json's model_type.
+	// Name is the model_type of config.json.
 	Name string
-	// Architectures are the values of config.json's architectures that it covers.
+	// Architectures are the names under the key architectures of config.json that the family
+	// covers.
 	Architectures []string
 	// ModelTypes are further values of model_type that go with these architectures.
 	ModelTypes []string
-	// Spec reads the configuration. It takes every key that it interprets from c and returns an error for values that it does not
-	// support.
+	// Spec reads the configuration. It reads every key that it understands from c and returns an
+	// error for values that are not supported.
 	Spec func(c *Config) (*transformer.Spec, error)
-	// Harmless are further keys of config.json that change no arithmetic of a forward pass.
+	// Harmless are further keys of config.json that do not change the arithmetic of a forward pass.
 	Harmless []string
-	// Weights maps parameters to tensors, with %d for the layer. A checkpoint may have several for
-	// one parameter if they are equal; the first of them is read.
+	// Weights maps parameters to tensors, with %d for the layer. A checkpoint may have several
+	// tensors for one parameter if they are equal; the first of them is read.
 	Weights []Weight
-	// Unused returns whether a model of that spec does not read a tensor of Weights, although the
-	// checkpoint may have it: the head of another task, or a bias that is not the head's. Nil is
-	// none.
+	// Unused returns whether a model with that spec does not read a tensor of Weights that the
+	// checkpoint may have: the head of another task, or a bias that the head does not add. If
+	// Unused is nil, there is no such tensor.
 	Unused func(s *transformer.Spec, tensor string) bool
-	// Prefixes may stand before every tensor name; the first one under which the embedding is found is taken.
+	// Prefixes may come before every tensor name. The first one with which the embedding is found
+	// is used.
 	Prefixes []string
-	// Buffers are parts of tensor names that hold no weights and are left alone.
+	// Buffers are ends of the names of tensors that are not weights. Such tensors are ignored.
 	Buffers []string
 }
 
@@ -90,7 +93,7 @@ func Lookup(c *Config) (*Family, error) {
 		case !slices.ContainsFunc(architectures,
 			func(a string) bool { return slices.Contains(f.Architectures, a) }):
 		case model != "" && model != f.Name && !slices.Contains(f.ModelTypes, model):
-			// The reference goes by model_type, so that it would build another model.
+			// The reference implementation goes by model_type, so it would build another model.
 			return nil, fmt.Errorf("family: %s: model_type is %s; it must be %q to go with %s",
 				c.file, shown(model), f.Name, names)
 		default:
@@ -110,8 +113,9 @@ func Lookup(c *Config) (*Family, error) {
 		", "))
 }
 
-// Read returns the family and the spec of a configuration. Every key must be interpreted or known to be harmless: a key
-// that might change arithmetic is never skipped in silence.
+// Read returns the family and the spec of a configuration. It returns an error for a key that is
+// neither understood nor known to be harmless: a key that might change the arithmetic is never
+// ignored.
 func Read(c *Config) (*Family, *transformer.Spec, error) {
 	f, err := Lookup(c)
 	if err != nil {
@@ -141,7 +145,8 @@ func Read(c *Config) (*Family, *transformer.Spec, error) {
 	return f, spec, nil
 }
 
-// checkIDs keeps an error if an id that begins or ends a text is not in the vocabulary; -1 is none.
+// checkIDs sets an error if an id that begins or ends a text is not in the vocabulary. An id of -1
+// means that there is none.
 func (c *Config) checkIDs(s *transformer.Spec) {
 	outside := func(id int) bool { return id < -1 || id >= s.Vocab }
 	for _, key := range []struct {
@@ -155,7 +160,8 @@ func (c *Config) checkIDs(s *transformer.Spec) {
 	}
 }
 
-// check returns the error of [transformer.Spec.Check] with the keys that the fields come from.
+// check returns the error of [transformer.Spec.Check], with the keys that the wrong fields come
+// from.
 func (c *Config) check(s *transformer.Spec) error {
 	err := s.Check()
 	var wrong *transformer.SpecError

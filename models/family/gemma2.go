@@ -9,8 +9,8 @@ import (
 
 func init() { Register(gemma2) }
 
-// gemma2 is Gemma 2: norms on both sides of attention and feed-forward, with 1 added to their gains, embeddings times √D, caps on
-// scores and logits, and a window in every other layer.
+// gemma2 is Gemma 2: norms before and after attention and feed-forward, with 1 added to their
+// gains; embeddings times √D; caps on scores and logits; a window in every other layer.
 var gemma2 = &Family{
 	Name:          "gemma2",
 	Architectures: []string{"Gemma2ForCausalLM", "Gemma2Model"},
@@ -48,10 +48,10 @@ func gemmaSpec(c *Config, name string) (*transformer.Spec, error) {
 	return s, nil
 }
 
-// maxScalar is far above every query_pre_attn_scalar known, which is about the width of a head.
+// maxScalar is far above every known query_pre_attn_scalar, which is about the width of a head.
 const maxScalar = 1e9
 
-// softCap reads the cap of scores or logits; 0 for null, which is none.
+// softCap reads the cap of scores or logits. It returns 0 for null, which means no cap.
 func softCap(c *Config, key string, fallback float64) float64 {
 	if c.isNull(key) {
 		return 0
@@ -65,7 +65,7 @@ func gemmaWindows(c *Config, layers int, sliding func(l int) bool) []int {
 	return windows(layers, window, layerTypes(c, layers, window, sliding, "sliding_window is null"))
 }
 
-// gemmaWeights are Llama's tensors with norms on both sides.
+// gemmaWeights are the tensors of Llama with norms before and after each part.
 var gemmaWeights = append(slices.DeleteFunc(slices.Clone(llamaWeights), func(w Weight) bool { return w.Param == "blocks.%d.mlp-norm.gain" }),
 	Weight{"blocks.%d.attention-after-norm.gain", "layers.%d.post_attention_layernorm.weight", AsIs},
 	Weight{"blocks.%d.mlp-norm.gain", "layers.%d.pre_feedforward_layernorm.weight", AsIs},

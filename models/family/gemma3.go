@@ -4,8 +4,8 @@ import "github.com/headwater-ml/headwater/models/transformer"
 
 func init() { Register(gemma3) }
 
-// gemma3 is Gemma 3 without its eyes: Gemma 2 with norms of query and key in the place of the cap on scores, and a rotation of its
-// own in the layers with a window, five of six.
+// gemma3 is the language model of Gemma 3: Gemma 2 with norms of query and key instead of the cap
+// on scores. Five layers of six have a window, and a rotation of their own.
 var gemma3 = &Family{
 	Name:          "gemma3_text",
 	Architectures: []string{"Gemma3ForCausalLM", "Gemma3TextModel"},
@@ -20,8 +20,8 @@ var gemma3 = &Family{
 		s.QueryKeyNorm = true
 		s.LogitCap = gemma3Cap(c)
 		pattern := c.AtLeast(1, 6, "sliding_window_pattern")
-		// The reference writes this key and does not read it; without layer_types it must be what
-		// is read.
+		// The reference implementation writes this key but does not read it. Without layer_types it
+		// must agree with the key that is read.
 		if noted := c.AtLeast(1, pattern,
 			"_sliding_window_pattern"); noted != pattern && !c.Has("layer_types") {
 			c.fail("_sliding_window_pattern is %d; it must be %d, which sliding_window_pattern "+
@@ -34,7 +34,7 @@ var gemma3 = &Family{
 	Weights: gemmaWeights,
 }
 
-// gemma3Cap reads the cap of logits, which is none unless the file says so.
+// gemma3Cap reads the cap of logits. There is none unless the file has one.
 func gemma3Cap(c *Config) float64 {
 	if !c.Has("final_logit_softcapping") {
 		return 0
@@ -42,8 +42,9 @@ func gemma3Cap(c *Config) float64 {
 	return softCap(c, "final_logit_softcapping", 0)
 }
 
-// gemma3Rope reads the rotation of the layers that see all and of those with a window: {"rope_parameters": {"full_attention": …,
-// "sliding_attention": …}}, or rope_theta with rope_scaling, and rope_local_base_freq.
+// gemma3Rope reads the rotation of the layers without and with a window. The form is
+// {"rope_parameters": {"full_attention": …, "sliding_attention": …}}, or rope_theta with
+// rope_scaling, and rope_local_base_freq.
 func gemma3Rope(c *Config, s *transformer.Spec) (full, local *transformer.Rotary) {
 	base := c.Above(1, maxTheta, "rope_local_base_freq", 10000)
 	both := c.Object("rope_parameters")

@@ -4,7 +4,8 @@ import "github.com/headwater-ml/headwater/models/transformer"
 
 func init() { Register(gpt2) }
 
-// gpt2 is GPT-2: learned positions, pre-norm, projections stored [in,out] and query, key and value side by side.
+// gpt2 is GPT-2: learned positions, norms before each part, projections stored as [in,out], and
+// query, key and value side by side.
 var gpt2 = &Family{
 	Name:          "gpt2",
 	Architectures: []string{"GPT2LMHeadModel", "GPT2Model"},

@@ -4,8 +4,8 @@ import "github.com/headwater-ml/headwater/models/transformer"
 
 func init() { Register(gptNeoX) }
 
-// gptNeoX is GPT-NeoX and Pythia: a part of each head is turned by its position, attention and feed-forward read the same input
-// through a norm each, and the projection is fused like BLOOM's.
+// gptNeoX is GPT-NeoX and Pythia: only a part of each head is rotated by position; attention and
+// feed-forward read the same input, each through its own norm; the projection is fused as in BLOOM.
 var gptNeoX = &Family{
 	Name:          "gpt_neox",
 	Architectures: []string{"GPTNeoXForCausalLM", "GPTNeoXModel"},
@@ -67,8 +67,8 @@ var gptNeoX = &Family{
 	},
 }
 
-// sameAs reads a key that the reference does not look at because it has another name for it: the
-// values must be the same.
+// sameAs reads a key that the reference implementation ignores, because it has another name for it.
+// The values must be equal.
 func sameAs(c *Config, key string, want float64, counts string) {
 	if got := c.Float(key, want); got != want {
 		c.fail("%s is %v; it must be %v, the value or the default of %s, which is what counts", key,

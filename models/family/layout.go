@@ -2,40 +2,42 @@ package family
 
 import "github.com/headwater-ml/headwater/models/transformer"
 
-// Layout says how a tensor of a checkpoint holds a parameter.
+// Layout says how a tensor of a checkpoint stores a parameter.
 type Layout int
 
-// The layouts. Projections are [in,out] in the graph and, but for GPT-2's, [out,in] in checkpoints; a bias has one axis, out. Fused
-// tensors hold several parameters along out.
+// The layouts. A projection is [in,out] in the graph, and [out,in] in checkpoints except those of
+// GPT-2. A bias has one axis, out. A fused tensor has several parameters along out.
 const (
-	// AsIs takes the tensor as it is.
+	// AsIs is a tensor that is stored as the graph needs it.
 	AsIs Layout = iota
-	// Transposed takes an [out,in] matrix.
+	// Transposed is a matrix that is stored as [out,in].
 	Transposed
-	// Query, Key and Value, Side by side: the part of an [in,3·HE] matrix or [3·HE] bias whose thirds lie one behind the other
+	// QuerySide, KeySide and ValueSide are the thirds of an [in,3·HE] matrix or a [3·HE] bias
 	// (GPT-2).
 	QuerySide
 	KeySide
 	ValueSide
-	// Query, Key and Value of a Group: [G,(H/G+2)·E,in], each group with its queries, its key and its value (Falcon; with G = H also
-	// BLOOM and GPT-NeoX, [H,3E,in]; with G = 1 multi-query attention).
+	// QueryOfGroup, KeyOfGroup and ValueOfGroup are parts of a [G,(H/G+2)·E,in] tensor: each group
+	// has its queries, its key and its value (Falcon). BLOOM and GPT-NeoX have G = H, [H,3E,in];
+	// multi-query attention has G = 1.
 	QueryOfGroup
 	KeyOfGroup
 	ValueOfGroup
-	// Query, Key and Value Rows: [HE+2·GE,in], all queries, all keys, all values (Phi-3).
+	// QueryRows, KeyRows and ValueRows are parts of a [HE+2·GE,in] tensor: all queries, all keys,
+	// all values (Phi-3).
 	QueryRows
 	KeyRows
 	ValueRows
-	// Gate and Up Rows: [2F,in] (Phi-3).
+	// GateRows and UpRows are the halves of a [2F,in] tensor (Phi-3).
 	GateRows
 	UpRows
 )
 
-// span is n places from from on.
+// span is n places, beginning with place from.
 type span struct{ from, n int }
 
-// spans returns where along the out axis of its tensor a parameter with so many outputs lies, in the parameter's order, and how long
-// that axis is.
+// spans returns where a parameter with so many outputs is along the out axis of its tensor, in the
+// order of the parameter, and the length of that axis.
 func (y Layout) spans(out int, s *transformer.Spec) (at []span, all int) {
 	heads, groups, e := s.Heads, s.Groups(), s.HeadWidth
 	switch y {
@@ -83,13 +85,13 @@ func (y Layout) shape(p []int, s *transformer.Spec) []int {
 	return []int{all, p[0]}
 }
 
-// inFirst is whether matrices are [in,out], as in the graph.
+// inFirst returns whether matrices are [in,out], as in the graph.
 func (y Layout) inFirst() bool { return y == AsIs || y >= QuerySide && y <= ValueSide }
 
-// scratch is what pieces pass through, kept from one parameter to the next so that loading leaves nothing to be collected.
+// scratch is memory for pieces. It is reused for all parameters, so that loading leaves no garbage.
 type scratch struct{ piece, column []float32 }
 
-// sized returns n values of *s, which grows if it must.
+// sized returns n values of *s, which grows if necessary.
 func sized(s *[]float32, n int) []float32 {
 	if cap(*s) < n {
 		*s = make([]float32, n)
@@ -97,13 +99,14 @@ func sized(s *[]float32, n int) []float32 {
 	return (*s)[:n]
 }
 
-// reader fills dst with the values of a tensor from element first on.
+// reader fills dst with the values of a tensor, beginning with element number first.
 type reader func(dst []float32, first int) error
 
 // pieceSize is how many values are read at a time.
 const pieceSize = 1 << 16
 
-// read reads the parameter of shape p out of its tensor and puts it, piece by piece, where it belongs.
+// read reads a parameter of shape p from its tensor and calls put with piece after piece and the
+// place of each.
 func (y Layout) read(p []int, s *transformer.Spec, tmp *scratch, source reader, put func(first int, values []float32)) error {
 	if y == AsIs {
 		n := 1
@@ -135,7 +138,7 @@ func (y Layout) read(p []int, s *transformer.Spec, tmp *scratch, source reader, 
 	return nil
 }
 
-// copyRow moves n values that lie one behind the other in both.
+// copyRow copies n values that are consecutive in both.
 func (t *scratch) copyRow(source reader, put func(int, []float32), from, to, n int) error {
 	piece := sized(&t.piece, min(n, pieceSize))
 	for done := 0; done < n; {
@@ -149,8 +152,9 @@ func (t *scratch) copyRow(source reader, put func(int, []float32), from, to, n i
 	return nil
 }
 
-// copyColumns moves rows of a matrix [...,in] to columns from to on of the matrix [in,out], several at a time so that what is written
-// lies together.
+// copyColumns copies rows of a matrix [...,in] to the columns of a matrix [in,out], beginning with
+// column to. It copies several rows at a time, so that it writes values that are next to each
+// other.
 func (t *scratch) copyColumns(source reader, put func(int, []float32), rows span, to, in, out int) error {
 	const together = 64
 	block := sized(&t.piece, min(together, rows.n)*in)

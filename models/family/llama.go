@@ -8,7 +8,7 @@ import (
 
 func init() { Register(llama) }
 
-// llama is Llama 1 to 3 and its many descendants.
+// llama is Llama 1 to 3 and the many models built in the same way.
 var llama = &Family{
 	Name:          "llama",
 	Architectures: []string{"LlamaForCausalLM", "LLaMAForCausalLM", "LlamaModel"},
@@ -28,7 +28,8 @@ var llama = &Family{
 	Weights: llamaWeights,
 }
 
-// llamaLike is an architecture built like Llama: what it takes where config.json says nothing.
+// llamaLike is an architecture built like Llama. It has the defaults for keys that config.json does
+// not have.
 type llamaLike struct {
 	name          string
 	groups        int     // num_key_value_heads; 0 is as many as there are heads
@@ -39,8 +40,8 @@ type llamaLike struct {
 	tied          bool    // tie_word_embeddings
 }
 
-// llamaSpec reads what Llama and those built like it have in common: RMS norms, a gated feed-forward part, rotary positions and
-// groups of heads. How positions turn is left to [rotate].
+// llamaSpec reads what Llama and similar architectures have in common: RMS norms, a gated
+// feed-forward part, rotary positions and groups of heads. The rotation is read by [rotate].
 func llamaSpec(c *Config, like llamaLike) (*transformer.Spec, error) {
 	s := &transformer.Spec{
 		Family:      like.name,
@@ -71,7 +72,7 @@ func llamaSpec(c *Config, like llamaLike) (*transformer.Spec, error) {
 	return s, c.firstErr()
 }
 
-// llamaWeights are the tensors of Llama and of those built like it.
+// llamaWeights are the tensors of Llama and similar architectures.
 var llamaWeights = []Weight{
 	{"embedding", "embed_tokens.weight", AsIs},
 	{"blocks.%d.attention-norm.gain", "layers.%d.input_layernorm.weight", AsIs},

@@ -4,8 +4,8 @@ import "github.com/headwater-ml/headwater/models/transformer"
 
 func init() { Register(opt) }
 
-// opt is OPT: learned positions two rows into their table. OPT-350m puts its norms behind the residual, has none at the end, and
-// embeddings of another width that are projected in and out.
+// opt is OPT: learned positions that begin two rows into their table. OPT-350m has norms after the
+// residual and none at the end, and embeddings of another width that are projected in and out.
 var opt = &Family{
 	Name:          "opt",
 	Architectures: []string{"OPTForCausalLM", "OPTModel"},

@@ -8,7 +8,8 @@ import (
 
 func init() { Register(phi3) }
 
-// phi3 is Phi-3 and Phi-4-mini: Llama with fused projections and, in the long models, frequencies that change with the length.
+// phi3 is Phi-3 and Phi-4-mini: Llama with fused projections. The models for long texts have
+// frequencies that change with the length of the text.
 var phi3 = &Family{
 	Name:          "phi3",
 	Architectures: []string{"Phi3ForCausalLM", "Phi3Model"},
@@ -45,8 +46,8 @@ var phi3 = &Family{
 	},
 }
 
-// phi3Kind refuses kinds of rotation that the reference refuses for this architecture. What Phi-3's
-// files called it first, su and yarn, is longrope too.
+// phi3Kind refuses the kinds of rotation that the reference implementation refuses for this
+// architecture. The first files of Phi-3 call longrope su or yarn.
 func phi3Kind(c *Config) {
 	for _, object := range []string{"rope_parameters", "rope_scaling"} {
 		values, _ := c.values[object].(map[string]any)

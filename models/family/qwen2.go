@@ -4,7 +4,8 @@ import "github.com/headwater-ml/headwater/models/transformer"
 
 func init() { Register(qwen2) }
 
-// qwen2 is Qwen2 and Qwen2.5: Llama with biases on query, key and value and, if asked for, a window in the upper layers.
+// qwen2 is Qwen2 and Qwen2.5: Llama with biases on query, key and value. The upper layers may have
+// a window.
 var qwen2 = &Family{
 	Name:          "qwen2",
 	Architectures: []string{"Qwen2ForCausalLM", "Qwen2Model"},
@@ -24,7 +25,8 @@ var qwen2 = &Family{
 	Weights: llamaWeights,
 }
 
-// qwenWindows reads the windows of Qwen: from max_window_layers on, and only with use_sliding_window.
+// qwenWindows reads the windows of Qwen: layers from max_window_layers on have one if
+// use_sliding_window is true.
 func qwenWindows(c *Config, layers int) []int {
 	from := c.Int(28, "max_window_layers")
 	window, null := 0, "use_sliding_window is not true"

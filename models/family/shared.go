@@ -9,7 +9,7 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// activations are the names of the reference implementation.
+// activations are the names in the reference implementation.
 var activations = map[string]transformer.Activation{
 	"gelu": transformer.GELU, "gelu_python": transformer.GELU,
 	"gelu_new": transformer.GELUTanh, "gelu_pytorch_tanh": transformer.GELUTanh, "gelu_fast": transformer.GELUTanh,
@@ -17,7 +17,7 @@ var activations = map[string]transformer.Activation{
 	"silu": transformer.SiLU, "swish": transformer.SiLU, "relu": transformer.ReLU,
 }
 
-// headWidth sets the width of a head where it is the width over the heads.
+// headWidth sets the width of a head to the width of the model divided by the number of heads.
 func headWidth(c *Config, s *transformer.Spec) error {
 	if s.Heads < 1 || s.Width%s.Heads != 0 {
 		c.fail("%s must be a multiple of the number of heads, %s", c.keyOf("Width"),
@@ -30,12 +30,12 @@ func headWidth(c *Config, s *transformer.Spec) error {
 	return c.firstErr()
 }
 
-// alibiSlopes returns the slope of each head, of a number that nobody has checked yet.
+// alibiSlopes returns the slope of each head. The number of heads has not been checked yet.
 func alibiSlopes(heads int) []float32 {
 	return transformer.AlibiSlopes(min(max(heads, 1), transformer.MaxHeads))
 }
 
-// headGroups reads how many heads have keys and values.
+// headGroups reads how many heads have their own keys and values.
 func headGroups(c *Config, s *transformer.Spec, fallback int) error {
 	c.AllowNull("num_key_value_heads")
 	s.KeyValueHeads = c.SizeOr(fallback, "KeyValueHeads", "num_key_value_heads")
@@ -46,7 +46,8 @@ func headGroups(c *Config, s *transformer.Spec, fallback int) error {
 	return c.firstErr()
 }
 
-// decoderHead sets the head of a decoder, which a model that ends in Model has none of, and the ids that begin and end a text.
+// decoderHead sets the head of a decoder, and the ids that begin and end a text. An architecture
+// whose name ends in Model has no head.
 func decoderHead(c *Config, s *transformer.Spec, tied bool) {
 	s.TiedHead = c.Bool("tie_word_embeddings", tied)
 	if bare(c) {
@@ -59,16 +60,16 @@ func decoderHead(c *Config, s *transformer.Spec, tied bool) {
 	c.Only("add_cross_attention", false)
 }
 
-// bare is whether the architecture is one without a head.
+// bare returns whether the architecture has no head.
 func bare(c *Config) bool {
 	return slices.ContainsFunc(c.Strings("architectures"), func(a string) bool {
 		return strings.HasSuffix(a, "Model") && !strings.HasSuffix(a, "LMHeadModel")
 	})
 }
 
-// classes reads how many classes a classifier has and what they are called. Where num_labels is
-// another number than id2label has names, it counts, and the names are nobody's, as in the
-// reference.
+// classes reads how many classes a classifier has, and their names. If num_labels is not the number
+// of names in id2label, num_labels counts and the names are dropped, as in the reference
+// implementation.
 func classes(c *Config, s *transformer.Spec) {
 	s.Classes = 2
 	if names := c.Object("id2label"); names != nil {
@@ -101,7 +102,8 @@ func classes(c *Config, s *transformer.Spec) {
 	}
 }
 
-// slidingWindow reads how many tokens a layer with a window sees; 0 for null, which is all.
+// slidingWindow reads how many tokens a layer with a window sees. It returns 0 for null, which
+// means all tokens.
 func slidingWindow(c *Config, fallback int) int {
 	c.setOrigin("Windows", "sliding_window")
 	if c.isNull("sliding_window") {
@@ -110,7 +112,8 @@ func slidingWindow(c *Config, fallback int) int {
 	return c.AtLeast(1, fallback, "sliding_window")
 }
 
-// windows returns [L] windows of so many tokens in the layers that sliding says, nil if there is none.
+// windows returns the window of each layer, [L]: window for the layers for which sliding is true, 0
+// for the others. It returns nil if no layer has a window.
 func windows(layers, window int, sliding func(l int) bool) []int {
 	if window <= 0 || layers < 1 || layers > 1<<10 {
 		return nil
@@ -134,8 +137,9 @@ const (
 	slidingAttention = "sliding_attention"
 )
 
-// layerTypes reads which layers have a window: layer_types if it is there, otherwise as the default
-// says. A layer cannot have one where there is no window, null says the reason.
+// layerTypes returns which layers have a window: those that layer_types names or, without that key,
+// those for which byDefault is true. If there is no window, no layer can have one; null says why
+// there is none.
 func layerTypes(c *Config, layers, window int, byDefault func(l int) bool,
 	null string) func(l int) bool {
 	types := c.Strings("layer_types")
@@ -163,8 +167,8 @@ func layerTypes(c *Config, layers, window int, byDefault func(l int) bool,
 	return func(l int) bool { return l < len(types) && types[l] == slidingAttention }
 }
 
-// sameInAll reads layer_types of an architecture whose reference does not look at it: it must say
-// what the reference does, the same in all layers.
+// sameInAll reads layer_types of an architecture for which the reference implementation ignores
+// that key. It must say what the reference does, which is the same in all layers.
 func sameInAll(c *Config, layers, window int) func(l int) bool {
 	want := fullAttention
 	if window > 0 {
@@ -184,7 +188,7 @@ func sameInAll(c *Config, layers, window int) func(l int) bool {
 	return func(int) bool { return window > 0 }
 }
 
-// sortedKeys returns the keys of known, sorted.
+// sortedKeys returns the keys of a map, sorted.
 func sortedKeys[T any](known map[string]T) []string {
 	names := make([]string, 0, len(known))
 	for k := range known {

@@ -16,10 +16,11 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// Family checks that f, which must be registered, keeps the contract of a family on a golden: it is found by each of its
-// architectures; every key is read or refused, and config.v4.json, where it is there, says the same; every parameter has a tensor, and
-// a tensor that is missing, of another shape or unknown is an error that names it; the model computes what the reference does, with
-// every tap, padded and on the cache.
+// Family checks on a golden that f, which must be registered, keeps the contract of a family. It is
+// found by each of its architectures. Every key is read or refused, and config.v4.json, if it
+// exists, means the same. Every parameter has a tensor, and a tensor that is missing, has another
+// shape or is unknown causes an error with its name. The model computes what the reference
+// implementation computes, at every tap, padded, and with the cache.
 func Family(t *testing.T, f *family.Family, dir string) {
 	t.Helper()
 	d, err := checkpoint.OpenDir(dir)
@@ -67,7 +68,7 @@ func (c familyContract) names(t *testing.T) {
 	}
 }
 
-// keys adds a key that nobody knows, and takes away each that is required.
+// keys adds an unknown key, then replaces each number by a text.
 func (c familyContract) keys(t *testing.T) {
 	const unknown = "arithmetic_of_tomorrow"
 	values := map[string]any{unknown: true}
@@ -90,7 +91,7 @@ func (c familyContract) keys(t *testing.T) {
 	}
 }
 
-// version4 reads the configuration in the words of transformers 4.
+// version4 reads the configuration in the spelling of transformers 4.
 func (c familyContract) version4(t *testing.T) {
 	data, err := os.ReadFile(c.dir + "/config.v4.json")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,7 +130,7 @@ func (c familyContract) tensors(t *testing.T) {
 	}
 }
 
-// inLayer is whether a tensor belongs to a layer, as its number says.
+// inLayer returns whether a tensor belongs to a layer, by the number in its name.
 func (c familyContract) inLayer(name string) bool {
 	for l := range c.spec.Layers {
 		if strings.Contains(name, fmt.Sprintf(".%d.", l)) {
@@ -139,24 +140,24 @@ func (c familyContract) inLayer(name string) bool {
 	return false
 }
 
-// lastPart is a tensor's name without what may stand before it.
+// lastPart returns the end of a tensor name, without what may come before it.
 func lastPart(name string) string {
 	parts := strings.Split(name, ".")
 	return strings.Join(parts[max(0, len(parts)-2):], ".")
 }
 
-// edited is tensors of which one is missing or longer than it should be.
+// edited has the tensors of a checkpoint, but one of them is missing or longer than it should be.
 type edited struct {
 	family.Tensors
 	missing, longer string
 }
 
-// Names leaves out the missing one.
+// Names returns the names without the missing one.
 func (e edited) Names() []string {
 	return slices.DeleteFunc(slices.Clone(e.Tensors.Names()), func(name string) bool { return name == e.missing })
 }
 
-// Shape makes the longer one a row longer.
+// Shape returns the shape, with one more row for the longer tensor.
 func (e edited) Shape(name string) ([]int, error) {
 	shape, err := e.Tensors.Shape(name)
 	if err == nil && name == e.longer && len(shape) > 0 {

@@ -20,10 +20,12 @@ const (
 	stepTol = 1e-5
 )
 
-// Mixing checks that m, which must be registered under name, keeps the contract of [transformer.Mixing] on several small models:
-// shapes, finite numbers of at least 0, zeros where a target cannot see a source, equal bits on every run, one-token texts, rows that
-// do not depend on later tokens nor on whether a prompt or a step computed them, logits that recording leaves alone, one head as it is
-// among all, and a refusal of the fusions that Check refuses.
+// Mixing checks on several small models that m, which must be registered under name, keeps the
+// contract of [transformer.Mixing]: the shapes; finite numbers of at least 0; zeros where a target
+// cannot see a source; equal bits on every run; texts of one token; rows that depend neither on
+// later tokens nor on whether a prompt or a step computed them; logits that do not change when rows
+// are recorded; one head alone as it is among all heads; and an error for the fusions that Check
+// refuses.
 func Mixing(t *testing.T, name string, m transformer.Mixing) {
 	t.Helper()
 	registered, err := transformer.LookupMixing(name)
@@ -53,12 +55,12 @@ type mixingContract struct {
 	mixing transformer.Mixing
 }
 
-// allHeads are the ways to make one matrix of all heads.
+// allHeads are the ways to fuse the heads.
 var allHeads = []trace.Heads{
 	{Fusion: trace.MeanHeads}, {Fusion: trace.MaxHeads}, {Fusion: trace.MinHeads}, {Fusion: trace.EachHead}, {Fusion: trace.OneHead, Head: 1},
 }
 
-// each runs do for every fusion that the mixing accepts.
+// each calls do for every fusion that the mixing accepts.
 func (c mixingContract) each(t *testing.T, do func(t *testing.T, heads trace.Heads)) {
 	for _, heads := range allHeads {
 		if c.mixing.Check(heads) == nil {
@@ -67,7 +69,7 @@ func (c mixingContract) each(t *testing.T, do func(t *testing.T, heads trace.Hea
 	}
 }
 
-// run feeds a text at once and returns its rows and the logits of its last token.
+// run gives the model a text at once and returns the rows and the logits of the last token.
 func (c mixingContract) run(t *testing.T, ids []int, asks ...trace.MixingAsk) *transformer.Output {
 	t.Helper()
 	reading, err := c.model.Read(context.Background(), ids, asks, nil)
@@ -78,7 +80,7 @@ func (c mixingContract) run(t *testing.T, ids []int, asks ...trace.MixingAsk) *t
 	return &transformer.Output{Logits: logits[0], Rows: reading.Rows}
 }
 
-// rows are the rows of the mixing for a text.
+// rows returns the rows of the mixing for a text.
 func (c mixingContract) rows(t *testing.T, ids []int, heads trace.Heads) trace.Rows {
 	t.Helper()
 	return c.run(t, ids, c.ask(heads)).Rows[0]
@@ -133,7 +135,8 @@ func (c mixingContract) values(t *testing.T) {
 	})
 }
 
-// shape checks the sizes of rows n targets from first on, over so many sources.
+// shape checks that rows has the sizes for n targets, the first of which is number first, over so
+// many sources.
 func (c mixingContract) shape(t *testing.T, rows trace.Rows, heads trace.Heads, first, n, sources int) {
 	t.Helper()
 	h := 1
@@ -165,7 +168,7 @@ func (c mixingContract) oneToken(t *testing.T) {
 	})
 }
 
-// laterTokens compares the rows of a text with those of its beginning.
+// laterTokens compares the rows of a text with the rows of its beginning.
 func (c mixingContract) laterTokens(t *testing.T) {
 	if c.spec.Bidirectional {
 		t.Skip("an encoder's tokens see later ones")
@@ -186,7 +189,8 @@ func (c mixingContract) laterTokens(t *testing.T) {
 	})
 }
 
-// steps compares the row of every step, and of a prompt that is asked for its last row alone, with those of one prompt.
+// steps compares the row of every step, and of a prompt of which only the last row is asked for,
+// with the rows of one prompt.
 func (c mixingContract) steps(t *testing.T) {
 	if c.spec.Bidirectional {
 		t.Skip("an encoder does not generate")
@@ -224,7 +228,7 @@ func (c mixingContract) logits(t *testing.T) {
 	})
 }
 
-// oneHead compares each head alone with its part of all heads kept apart.
+// oneHead compares each head alone with its part of all heads.
 func (c mixingContract) oneHead(t *testing.T) {
 	if c.mixing.Check(trace.Heads{Fusion: trace.EachHead}) != nil || c.mixing.Check(trace.Heads{Fusion: trace.OneHead}) != nil {
 		t.Skip("the mixing does not keep heads apart")

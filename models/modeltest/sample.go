@@ -10,14 +10,14 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// sample is a small random model of a kind that a mixing must serve.
+// sample is a small random model of a kind that a mixing must support.
 type sample struct {
 	name string
 	spec transformer.Spec
 }
 
-// samples are the plain decoder, one with nearly everything that changes what a target sees or what stands behind attention, one with
-// parallel blocks, and an encoder.
+// samples returns a plain decoder, a decoder with nearly all options that change what a target sees
+// or what comes after attention, a decoder with parallel blocks, and an encoder.
 func samples() []sample {
 	plain := transformer.Spec{
 		Family: "plain", Layers: 2, Heads: 4, Width: 16, HeadWidth: 4, FeedForward: 24, Vocab: 20, Context: 48, NormEpsilon: 1e-5,
@@ -38,7 +38,7 @@ func samples() []sample {
 	return []sample{{"plain", plain}, {"groups and windows", grouped}, {"parallel", parallel}, {"encoder", encoder}}
 }
 
-// open makes the model, its weights drawn with a seed of its own.
+// open makes the model with random weights. The seed is fixed.
 func (s sample) open(t testing.TB) *transformer.Model {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, uint64(s.spec.Width)))
@@ -57,7 +57,7 @@ func (s sample) open(t testing.TB) *transformer.Model {
 	return m
 }
 
-// ids is a text of n tokens.
+// ids returns a text of n tokens.
 func (s sample) ids(n int) []int {
 	random := rand.New(rand.NewPCG(2, 3))
 	ids := make([]int, n)
@@ -67,7 +67,7 @@ func (s sample) ids(n int) []int {
 	return ids
 }
 
-// sees is whether a target may see a source in layer l.
+// sees returns whether a target may see a source in layer l.
 func (s sample) sees(l, target, source int) bool {
 	if s.spec.Bidirectional {
 		return true

@@ -2,15 +2,15 @@ package tiny
 
 import "slices"
 
-// An agreementPlan fixes what a test set balances.
+// An agreementPlan fixes the conditions that come equally often in a test set.
 type agreementPlan struct {
 	attractors int
 	plural     bool
 	opposite   bool // every attractor has the other number
 }
 
-// sentenceRoom is how many words a training document of agreement or pronouns may have before a
-// further sentence is begun; a sentence has at most 19.
+// sentenceRoom is how many words a training document of agreement or pronouns may have when a
+// further sentence is begun. A sentence has at most 19 words.
 const sentenceRoom = 29
 
 func (g *Generator) agreements(b *builder) {
@@ -51,8 +51,8 @@ func phrase(b *builder, n string) int {
 	return b.add(n)
 }
 
-// verbPhrase makes "is" and "are" the most frequent verbs, more frequent than any preposition in their
-// place, so that the likeliest word after a subject is a verb.
+// verbPhrase appends what follows the subject. It makes "is" and "are" more frequent than any other
+// verb and any preposition, so that the most probable word after a subject is a verb.
 func verbPhrase(b *builder, p agreementPlan, subject int) {
 	v, rest := lexicalVerb(b)
 	switch x := b.rng.Float64(); {

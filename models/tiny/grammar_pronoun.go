@@ -2,7 +2,7 @@ package tiny
 
 import "slices"
 
-// A clausePlan fixes what a test set balances.
+// A clausePlan fixes the conditions that come equally often in a test set.
 type clausePlan struct {
 	persons    int // besides the subject, at most two
 	male       bool
@@ -32,7 +32,7 @@ func (g *Generator) pronouns(b *builder) {
 	}
 }
 
-// A speaker is the person whom the pronouns of a clause mean.
+// A speaker is the person that the pronouns of a clause mean.
 type speaker struct {
 	index   int // of the name
 	male    bool
@@ -111,7 +111,7 @@ func (c *speaker) conclude(b *builder, f frame, short bool) {
 	}
 }
 
-// possess appends "took her book" and its like.
+// possess appends a phrase such as "took her book".
 func (c *speaker) possess(b *builder) {
 	b.add(one(b, possessiveVerbs))
 	c.pronoun(b, "her", "his", "possessive")
