@@ -74,12 +74,12 @@ func Lookup(name string) (*Circuit, error) {
 
 // The lengths of the texts in words. <bos> comes before them.
 const (
-	MinLength = 6
-	MaxLength = 24
+	minLength = 6
+	maxLength = 24
 )
 
-// MaxTexts is how many texts can be drawn at once.
-const MaxTexts = 1 << 16
+// maxTexts is how many texts can be drawn at once.
+const maxTexts = 1 << 16
 
 // Text is a prompt, its answer, and what decides the answer.
 type Text struct {
@@ -95,13 +95,13 @@ type Text struct {
 // Texts returns n texts of 6 to 24 words. Equal seeds give equal texts. It panics if n is negative
 // or above 65536.
 func (c *Circuit) Texts(n int, seed uint64) []Text {
-	if n < 0 || n > MaxTexts {
-		panic(fmt.Sprintf("planted: %d texts, of which at most %d are drawn at once", n, MaxTexts))
+	if n < 0 || n > maxTexts {
+		panic(fmt.Sprintf("planted: %d texts, of which at most %d are drawn at once", n, maxTexts))
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
 	texts := make([]Text, n)
 	for i := range texts {
-		words := make([]string, MinLength+rng.IntN(MaxLength-MinLength+1))
+		words := make([]string, minLength+rng.IntN(maxLength-minLength+1))
 		for j := range words {
 			words[j] = pick(rng, fillers)
 		}

@@ -157,7 +157,7 @@ func (d Document) Accepts(a Answer, word string) bool {
 		return word == d.Words[a.Word]
 	}
 	plural := a.Form == "plural"
-	return slices.ContainsFunc(verbs, func(v verb) bool { return v.form(plural) == word })
+	return slices.ContainsFunc(verbs, func(v forms) bool { return v.form(plural) == word })
 }
 
 // A Split says which combinations of words a generator uses.
@@ -256,8 +256,8 @@ func (g *Generator) single(rng *rand.Rand, kind Kind, cell int) Document {
 }
 
 // allows reports whether the split may combine the two words.
-func (g *Generator) allows(r Relation, a, b string) bool {
-	return r.HeldOut(a, b) == (g.split == HeldOut)
+func (g *Generator) allows(r relation, a, b string) bool {
+	return r.heldOut(a, b) == (g.split == HeldOut)
 }
 
 // A builder appends words and answers to a document.

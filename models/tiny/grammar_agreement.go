@@ -28,11 +28,11 @@ func (g *Generator) agreements(b *builder) {
 
 func (g *Generator) sentence(b *builder, p agreementPlan) {
 	head := one(b, nouns)
-	used := []noun{head}
+	used := []forms{head}
 	subject := phrase(b, head.form(p.plural))
 	for range p.attractors {
-		n := oneThat(b, nouns, func(n noun) bool {
-			return !slices.Contains(used, n) && g.allows(HeadAttractor, head.singular, n.singular)
+		n := oneThat(b, nouns, func(n forms) bool {
+			return !slices.Contains(used, n) && g.allows(headAttractor, head.singular, n.singular)
 		})
 		used = append(used, n)
 		b.add(one(b, prepositions))
@@ -76,7 +76,7 @@ func verbPhrase(b *builder, p agreementPlan, subject int) {
 	b.add(rest...)
 }
 
-func lexicalVerb(b *builder) (verb, []string) {
+func lexicalVerb(b *builder) (forms, []string) {
 	if b.chance(0.5) {
 		return one(b, lexicalVerbs), nil
 	}

@@ -29,7 +29,7 @@ type Substitute struct {
 // answer is right. Other words change in a way that might mislead a model but leaves the answer
 // right: above all, other nouns get the other number and other persons the other gender. A new word
 // is always of the same kind as the old one. Words that combine with the others in the same way as
-// the old word come first ([Relation.HeldOut]).
+// the old word come first.
 func (d Document) Changes(a Answer) []Change {
 	var changes []Change
 	for i := range d.Words[:a.Word] {

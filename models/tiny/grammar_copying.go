@@ -19,7 +19,7 @@ func (g *Generator) copying(b *builder, n int) {
 	var items []string
 	for i := range n {
 		item := oneThat(b, listItems, func(w string) bool {
-			return !slices.Contains(items, w) && (i == 0 || g.allows(Neighbors, items[i-1], w))
+			return !slices.Contains(items, w) && (i == 0 || g.allows(neighbors, items[i-1], w))
 		})
 		items = append(items, item)
 		b.add(item)

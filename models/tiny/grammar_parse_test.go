@@ -53,7 +53,7 @@ func lemmaOf(w string) string {
 
 // A pair is two words in a relation. Of recall, also names with the objects of other facts are pairs.
 type pair struct {
-	relation Relation
+	relation relation
 	a, b     string
 }
 
@@ -133,7 +133,7 @@ func (p *parsed) agreement(words []string, start int) error {
 	}
 	for _, h := range heads[1:] {
 		e.attractorWords = append(e.attractorWords, words[h])
-		p.pairs = append(p.pairs, pair{HeadAttractor, lemmaOf(words[heads[0]]), lemmaOf(words[h])})
+		p.pairs = append(p.pairs, pair{headAttractor, lemmaOf(words[heads[0]]), lemmaOf(words[h])})
 	}
 	e.foils = []string{otherNumber(words[i])}
 	p.answers = append(p.answers, e)
@@ -164,7 +164,7 @@ func (p *parsed) clause(words []string, start int) error {
 	for i := start + 1; i < len(words); i++ {
 		if women[words[i]] || men[words[i]] {
 			persons = append(persons, words[i])
-			p.pairs = append(p.pairs, pair{NameFrame, words[i], words[start+1]})
+			p.pairs = append(p.pairs, pair{nameFrame, words[i], words[start+1]})
 		}
 		wrong, ok := pronouns[words[i]]
 		if !ok {
@@ -187,7 +187,7 @@ func (p *parsed) clause(words []string, start int) error {
 		return fmt.Errorf("clause of %q without pronoun", subject)
 	}
 	if !set("took kept forgot dropped packed sold")[words[start+1]] {
-		p.pairs = append(p.pairs, pair{NameFrame, subject, words[start+1]})
+		p.pairs = append(p.pairs, pair{nameFrame, subject, words[start+1]})
 	}
 	return nil
 }
@@ -216,9 +216,9 @@ func parseRecall(words []string) (parsed, error) {
 	}
 	for _, f := range facts {
 		for _, o := range facts {
-			p.pairs = append(p.pairs, pair{NameObject, words[f], words[o+objectAt]})
+			p.pairs = append(p.pairs, pair{nameObject, words[f], words[o+objectAt]})
 			if length == 6 {
-				p.pairs = append(p.pairs, pair{ObjectColor, words[o+4], words[f+3]})
+				p.pairs = append(p.pairs, pair{objectColor, words[o+4], words[f+3]})
 			}
 		}
 	}
@@ -297,7 +297,7 @@ func parseList(words []string) (parsed, error) {
 		}
 		p.answers = append(p.answers, e)
 		if i > 0 {
-			p.pairs = append(p.pairs, pair{Neighbors, lemmaOf(items[i-1]), lemmaOf(w)})
+			p.pairs = append(p.pairs, pair{neighbors, lemmaOf(items[i-1]), lemmaOf(w)})
 		}
 	}
 	return p, nil

@@ -44,7 +44,7 @@ func (g *Generator) clause(b *builder, p clausePlan) {
 	f := oneThat(b, frames, func(f frame) bool {
 		return (f.alone || p.persons > 0) && !(f.that && p.possessive)
 	})
-	subject := oneThat(b, people(p.male), func(n string) bool { return g.allows(NameFrame, n, f.verb) })
+	subject := oneThat(b, people(p.male), func(n string) bool { return g.allows(nameFrame, n, f.verb) })
 	c := speaker{index: b.add(subject), male: p.male, persons: p.persons}
 	g.frame(b, p, f, subject)
 	if p.possessive {
@@ -69,7 +69,7 @@ func (g *Generator) frame(b *builder, p clausePlan, f frame, subject string) {
 			pool = people(p.male)
 		}
 		n := oneThat(b, pool, func(n string) bool {
-			return !slices.Contains(used, n) && g.allows(NameFrame, n, f.verb)
+			return !slices.Contains(used, n) && g.allows(nameFrame, n, f.verb)
 		})
 		used = append(used, n)
 		if i > 0 {

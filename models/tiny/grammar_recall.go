@@ -95,25 +95,25 @@ func (g *Generator) facts(b *builder, n int) []fact {
 	if g.split == HeldOut {
 		// A word that forms a held-out pair with itself is in a class of held-out pairs; all words
 		// must be from that class.
-		first := oneThat(b, pools, func(o string) bool { return NameObject.HeldOut(o, o) })
-		pools = slices.DeleteFunc(pools, func(o string) bool { return !NameObject.HeldOut(first, o) })
+		first := oneThat(b, pools, func(o string) bool { return nameObject.heldOut(o, o) })
+		pools = slices.DeleteFunc(pools, func(o string) bool { return !nameObject.heldOut(first, o) })
 	}
-	fits := func(r Relation, w string, used, others []string) bool {
+	fits := func(r relation, w string, used, others []string) bool {
 		return !slices.Contains(used, w) &&
 			!slices.ContainsFunc(others, func(o string) bool { return !g.allows(r, w, o) })
 	}
 	for range n {
 		var f fact
 		f.object = oneThat(b, pools, func(o string) bool {
-			return fits(NameObject, o, usedObjects, usedNames) && fits(ObjectColor, o, nil, usedColors)
+			return fits(nameObject, o, usedObjects, usedNames) && fits(objectColor, o, nil, usedColors)
 		})
 		usedObjects = append(usedObjects, f.object)
 		f.name = oneThat(b, names, func(w string) bool {
-			return fits(NameObject, w, usedNames, usedObjects)
+			return fits(nameObject, w, usedNames, usedObjects)
 		})
 		usedNames = append(usedNames, f.name)
 		f.color = oneThat(b, colors, func(w string) bool {
-			return fits(ObjectColor, w, usedColors, usedObjects)
+			return fits(objectColor, w, usedColors, usedObjects)
 		})
 		usedColors = append(usedColors, f.color)
 		facts = append(facts, f)

@@ -77,7 +77,7 @@ func TestSplitsNeverShareAPair(t *testing.T) {
 	trained := make(map[pair]bool)
 	for _, d := range training(trainingDocuments) {
 		for _, p := range mustParse(t, d).pairs {
-			if p.relation.HeldOut(p.a, p.b) {
+			if p.relation.heldOut(p.a, p.b) {
 				t.Fatalf("training document %q has the held-out pair %v", d.Text(), p)
 			}
 			trained[p], trained[pair{p.relation, p.b, p.a}] = true, true
@@ -90,7 +90,7 @@ func TestSplitsNeverShareAPair(t *testing.T) {
 				t.Fatalf("held-out document %q asks for no pair", d.Text())
 			}
 			for _, p := range pairs {
-				if !p.relation.HeldOut(p.a, p.b) || trained[p] {
+				if !p.relation.heldOut(p.a, p.b) || trained[p] {
 					t.Fatalf("held-out document %q has the ordinary pair %v", d.Text(), p)
 				}
 			}
@@ -109,12 +109,12 @@ func TestOrdinaryPairsAreTrained(t *testing.T) {
 	}
 	for _, n := range names {
 		for _, o := range lemmas(objects) {
-			if p := (pair{NameObject, n, o}); trained[p] == p.relation.HeldOut(n, o) {
+			if p := (pair{nameObject, n, o}); trained[p] == p.relation.heldOut(n, o) {
 				t.Errorf("%v trained: %v", p, trained[p])
 			}
 		}
 		for _, f := range frames {
-			if p := (pair{NameFrame, n, f.verb}); trained[p] == p.relation.HeldOut(n, f.verb) {
+			if p := (pair{nameFrame, n, f.verb}); trained[p] == p.relation.heldOut(n, f.verb) {
 				t.Errorf("%v trained: %v", p, trained[p])
 			}
 		}
@@ -187,7 +187,7 @@ func TestTestPanicsBeyondItsSize(t *testing.T) {
 func TestDocumentsAreShort(t *testing.T) {
 	rare := make(map[string]int)
 	for _, w := range Words() {
-		if w.Rare {
+		if len(w.Pieces) > 0 {
 			rare[w.Text] = 2
 		}
 	}
@@ -318,7 +318,7 @@ func TestExamplesAreInTheGrammar(t *testing.T) {
 			t.Errorf("example %q is not followed by an answer", e.Prompt)
 		}
 		for _, pr := range p.pairs {
-			if pr.relation.HeldOut(pr.a, pr.b) != e.HeldOut {
+			if pr.relation.heldOut(pr.a, pr.b) != e.HeldOut {
 				t.Errorf("example %q: HeldOut is %v, but not of %v", e.Prompt, e.HeldOut, pr)
 			}
 		}

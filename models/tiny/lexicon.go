@@ -5,52 +5,26 @@ import (
 	"strings"
 )
 
-// Corpus weights of [Word]. A tokenizer trained with a minimum count between the two learns every
-// common word as one piece and no rare word as a whole.
-const (
-	commonWeight = 100
-	rareWeight   = 1
-)
-
 // A Word is an entry of the lexicon. The lexicon also has the punctuation ". : ?", which the
 // grammar treats as words.
 type Word struct {
 	Text string
-	// Weight is how often the word counts in a corpus for training the tokenizer.
-	Weight int
-	// Rare says that the word is a name or noun that should be too rare in the corpus to become one
-	// token.
-	Rare bool
-	// Initial says that the word may begin a document, where it has no space before it.
-	Initial bool
 	// Pieces are two or three parts of a rare word; in a text the space comes before the first of
 	// them. They are nil for common words. If a tokenizer counts the pieces instead of the word,
 	// each piece becomes a token.
 	Pieces []string
 }
 
-// A noun is a lemma (its singular) with its plural.
-type noun struct {
+// forms are the singular and the plural of a noun, or the forms of a verb that agree with each.
+type forms struct {
 	singular, plural string
 }
 
-func (n noun) form(plural bool) string {
+func (f forms) form(plural bool) string {
 	if plural {
-		return n.plural
+		return f.plural
 	}
-	return n.singular
-}
-
-// A verb is the pair of forms that agree with a singular and with a plural subject.
-type verb struct {
-	singular, plural string
-}
-
-func (v verb) form(plural bool) string {
-	if plural {
-		return v.plural
-	}
-	return v.singular
+	return f.singular
 }
 
 // The tables below write a pair of forms as singular/plural. Rare words have bars where the
@@ -84,8 +58,8 @@ const (
 
 // The pools of words that the grammar draws from.
 var (
-	objects    = nounsOf(objectTable)
-	nouns      = slices.Concat(objects, nounsOf(otherNounTable))
+	objects    = formsOf(objectTable)
+	nouns      = slices.Concat(objects, formsOf(otherNounTable))
 	females    = wordsOf(femaleTable)
 	males      = wordsOf(maleTable)
 	names      = slices.Concat(females, males)
@@ -94,10 +68,10 @@ var (
 
 	prepositions = wordsOf("to near by behind under beside above on with from")
 
-	copula, past, perfect = verb{"is", "are"}, verb{"was", "were"}, verb{"has", "have"}
+	copula, past, perfect = forms{"is", "are"}, forms{"was", "were"}, forms{"has", "have"}
 
-	lexicalVerbs = verbsOf(lexicalVerbTable)
-	verbs        = slices.Concat([]verb{copula, past, perfect}, lexicalVerbs)
+	lexicalVerbs = formsOf(lexicalVerbTable)
+	verbs        = slices.Concat([]forms{copula, past, perfect}, lexicalVerbs)
 	participles  = wordsOf("fallen vanished arrived changed faded")
 	places       = wordsOf("here there")
 	adverbs      = wordsOf("often slowly today")
@@ -184,55 +158,35 @@ func UnknownWords(text string) []string {
 	return unknown
 }
 
-// Hint returns a sentence that says how to write for the toy model, given what [UnknownWords] found:
-// that it knows lower case only, or that punctuation stands alone, where that would make one of the
-// words known, and otherwise that it knows few words. It is empty if unknown is.
-func Hint(unknown []string) string {
-	if len(unknown) == 0 {
-		return ""
-	}
-	for _, w := range unknown {
-		if _, ok := known[strings.ToLower(w)]; ok {
-			return "the toy grammar model knows lower-case words only"
-		}
-	}
-	for _, w := range unknown {
-		if _, ok := known[strings.ToLower(strings.Trim(w, ".,:;?!"))]; ok {
-			return "the toy grammar model knows lower-case words only, with spaces around . : and ?"
-		}
-	}
-	return "the toy grammar model knows only the few words of its grammar"
-}
-
 func buildLexicon() []Word {
 	byText := make(map[string]Word)
-	add := func(table string, initial bool) {
+	add := func(table string) {
 		for entry := range strings.FieldsSeq(strings.ReplaceAll(table, "/", " ")) {
-			w := Word{Text: strings.ReplaceAll(entry, "|", ""), Weight: commonWeight, Initial: initial}
+			w := Word{Text: strings.ReplaceAll(entry, "|", "")}
 			if strings.Contains(entry, "|") {
-				w.Weight, w.Rare, w.Pieces = rareWeight, true, strings.Split(entry, "|")
+				w.Pieces = strings.Split(entry, "|")
 			}
 			if _, ok := byText[w.Text]; !ok {
 				byText[w.Text] = w
 			}
 		}
 	}
-	add("the list", true)
-	add(femaleTable+" "+maleTable, true)
+	add("the list")
+	add(femaleTable + " " + maleTable)
 	for _, table := range []string{objectTable, otherNounTable, colorTable, lexicalVerbTable} {
-		add(table, false)
+		add(table)
 	}
 	for _, v := range verbs {
-		add(v.singular+" "+v.plural, false)
+		add(v.singular + " " + v.plural)
 	}
 	for _, f := range frames {
-		add(f.verb, false)
+		add(f.verb)
 	}
 	for _, pool := range [][]string{
 		functionWords, adjectives, prepositions, participles, places, adverbs,
 		connectives, moods, deeds, wishes, possessiveVerbs,
 	} {
-		add(strings.Join(pool, " "), false)
+		add(strings.Join(pool, " "))
 	}
 	all := make([]Word, 0, len(byText))
 	for _, w := range byText {
@@ -246,19 +200,12 @@ func wordsOf(table string) []string {
 	return strings.Fields(strings.ReplaceAll(table, "|", ""))
 }
 
-func nounsOf(table string) []noun {
-	var ns []noun
+// formsOf reads pairs of forms, singular/plural.
+func formsOf(table string) []forms {
+	var fs []forms
 	for _, pair := range wordsOf(table) {
 		singular, plural, _ := strings.Cut(pair, "/")
-		ns = append(ns, noun{singular, plural})
+		fs = append(fs, forms{singular, plural})
 	}
-	return ns
-}
-
-func verbsOf(table string) []verb {
-	var vs []verb
-	for _, n := range nounsOf(table) {
-		vs = append(vs, verb(n))
-	}
-	return vs
+	return fs
 }

@@ -12,8 +12,8 @@ import (
 
 // The control tokens of the embedded model.
 const (
-	BOS = "<bos>"
-	EOS = "<eos>"
+	bosToken = "<bos>"
+	eosToken = "<eos>"
 )
 
 // batch is B rows of T tokens: the input, the tokens to predict, and the weight of each.
@@ -76,7 +76,7 @@ func (b *batch) fill(r int, cfg Config, tok *tokenizer.Tokenizer, rng *rand.Rand
 		at += len(p.ids) - 1
 	}
 	for ; at < b.length; at++ { // padding counts nothing
-		b.ids[r*b.length+at] = int32(mustID(tok, EOS))
+		b.ids[r*b.length+at] = int32(mustID(tok, eosToken))
 	}
 }
 
@@ -106,7 +106,7 @@ type passage struct {
 
 // encode returns <bos> document <eos>.
 func encode(tok *tokenizer.Tokenizer, d tiny.Document) passage {
-	p := passage{ids: []int{mustID(tok, BOS)}, answer: []int{-1}}
+	p := passage{ids: []int{mustID(tok, bosToken)}, answer: []int{-1}}
 	lastToken := map[int]int{} // of a word
 	word := 0
 	encoded, err := tok.Encode(d.Text(), false)
@@ -126,7 +126,7 @@ func encode(tok *tokenizer.Tokenizer, d tiny.Document) passage {
 			}
 		}
 	}
-	p.ids, p.answer = append(p.ids, mustID(tok, EOS)), append(p.answer, -1)
+	p.ids, p.answer = append(p.ids, mustID(tok, eosToken)), append(p.answer, -1)
 	for _, a := range d.Answers {
 		last := -1
 		for _, e := range a.Evidence {

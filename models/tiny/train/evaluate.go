@@ -58,18 +58,18 @@ type NamedScore struct {
 	Score
 }
 
-// Evaluator measures a decoder with given weights.
-type Evaluator struct {
+// evaluator measures a decoder with given weights.
+type evaluator struct {
 	tok  *tokenizer.Tokenizer
 	cfg  Config
 	exec *Exec
 	args []any // weights, behind the ids
 }
 
-// NewEvaluator puts the weights on a backend.
-func NewEvaluator(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer, weights func(transformer.Param) ([]float32, error)) (*Evaluator, error) {
-	spec := Spec(tok)
-	e := &Evaluator{tok: tok, cfg: cfg}
+// newEvaluator puts the weights on a backend.
+func newEvaluator(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer, weights func(transformer.Param) ([]float32, error)) (*evaluator, error) {
+	spec := newSpec(tok)
+	e := &evaluator{tok: tok, cfg: cfg}
 	at := map[string]int{}
 	for i, p := range spec.Params() {
 		data, err := weights(p)
@@ -90,8 +90,8 @@ func NewEvaluator(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer,
 	return e, nil
 }
 
-// Kind measures n test documents of a kind of one split.
-func (e *Evaluator) Kind(ctx context.Context, split tiny.Split, kind tiny.Kind, n int, seed uint64) (*KindScore, error) {
+// kind measures n test documents of a kind of one split.
+func (e *evaluator) kind(ctx context.Context, split tiny.Split, kind tiny.Kind, n int, seed uint64) (*KindScore, error) {
 	documents := tiny.New(split).Test(kind, n, seed)
 	result := &KindScore{Kind: kind.String(), Documents: len(documents)}
 	for chunk := range slices.Chunk(documents, e.cfg.Batch) {
@@ -113,7 +113,7 @@ func (e *Evaluator) Kind(ctx context.Context, split tiny.Split, kind tiny.Kind, 
 }
 
 // chunk runs up to a batch of documents and counts their answers.
-func (e *Evaluator) chunk(documents []tiny.Document, result *KindScore) error {
+func (e *evaluator) chunk(documents []tiny.Document, result *KindScore) error {
 	length := e.cfg.Length
 	ids := make([]int32, e.cfg.Batch*length)
 	passages := make([]passage, len(documents))
@@ -147,7 +147,7 @@ func (e *Evaluator) chunk(documents []tiny.Document, result *KindScore) error {
 // right returns whether the model would have written every token of answer k; guess[i] is its
 // prediction after token i. For agreement any verb of the right number is right, and every verb is
 // one token.
-func (e *Evaluator) right(d tiny.Document, k int, p passage, guess []int32) bool {
+func (e *evaluator) right(d tiny.Document, k int, p passage, guess []int32) bool {
 	for i, answer := range p.answer {
 		if answer != k {
 			continue

@@ -33,27 +33,27 @@ type Report struct {
 // FirstLosses is how many losses the report keeps one by one.
 const FirstLosses = 50
 
-// TestDocuments is how many held-out documents of each kind are measured. TestSeed is the seed that
+// testDocuments is how many held-out documents of each kind are measured. testSeed is the seed that
 // draws them.
 const (
-	TestDocuments = 1000
-	TestSeed      = 7
+	testDocuments = 1000
+	testSeed      = 7
 )
 
 // Measure fills the scores of the report. The weights must be those that are shipped, which are
 // rounded, not those of training.
 func (r *Report) Measure(ctx context.Context, backend compute.Backend, tok *tokenizer.Tokenizer, weights func(transformer.Param) ([]float32, error)) error {
-	e, err := NewEvaluator(backend, r.Config, tok, weights)
+	e, err := newEvaluator(backend, r.Config, tok, weights)
 	if err != nil {
 		return err
 	}
 	r.HeldOut, r.Seen = nil, nil
 	for _, kind := range tiny.Kinds() {
-		heldOut, err := e.Kind(ctx, tiny.HeldOut, kind, TestDocuments, TestSeed)
+		heldOut, err := e.kind(ctx, tiny.HeldOut, kind, testDocuments, testSeed)
 		if err != nil {
 			return err
 		}
-		seen, err := e.Kind(ctx, tiny.Train, kind, TestDocuments, TestSeed)
+		seen, err := e.kind(ctx, tiny.Train, kind, testDocuments, testSeed)
 		if err != nil {
 			return err
 		}

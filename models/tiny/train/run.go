@@ -85,13 +85,13 @@ func (t *Trainer) all(ctx context.Context, backend compute.Backend, r *Report, p
 
 // glance prints the scores on a few held-out and seen documents, to show early what is not learnt.
 func (t *Trainer) glance(ctx context.Context, backend compute.Backend, progress io.Writer) error {
-	e, err := NewEvaluator(backend, t.cfg, t.tok, t.Weights)
+	e, err := newEvaluator(backend, t.cfg, t.tok, t.Weights)
 	if err != nil {
 		return err
 	}
 	for _, split := range []tiny.Split{tiny.HeldOut, tiny.Train} {
 		for _, kind := range tiny.Kinds() {
-			s, err := e.Kind(ctx, split, kind, 200, TestSeed)
+			s, err := e.kind(ctx, split, kind, 200, testSeed)
 			if err != nil {
 				return err
 			}

@@ -44,10 +44,10 @@ func Default() Config {
 	return Config{Seed: 1, Steps: 2400, Batch: 32, Length: 64, Peak: 2e-3, WarmUp: 200, Context: 0.05, Guided: 1000}
 }
 
-// Spec returns the spec of the embedded model for a vocabulary.
-func Spec(t *tokenizer.Tokenizer) *transformer.Spec {
-	bos, _ := t.ID(BOS)
-	eos, _ := t.ID(EOS)
+// newSpec returns the spec of the embedded model for a vocabulary.
+func newSpec(t *tokenizer.Tokenizer) *transformer.Spec {
+	bos, _ := t.ID(bosToken)
+	eos, _ := t.ID(eosToken)
 	return &transformer.Spec{
 		Family: "bloom", Layers: 6, Heads: 8, Width: 128, HeadWidth: 16, FeedForward: 512, Vocab: t.VocabSize(),
 		Positions: transformer.ALiBi, AlibiSlopes: transformer.AlibiSlopes(8), EmbeddingNorm: true, NormEpsilon: 1e-5,
@@ -68,7 +68,7 @@ type Trainer struct {
 
 // NewTrainer returns a trainer before its first step.
 func NewTrainer(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer) (*Trainer, error) {
-	t := &Trainer{cfg: cfg, spec: Spec(tok), tok: tok, store: model.NewStore()}
+	t := &Trainer{cfg: cfg, spec: newSpec(tok), tok: tok, store: model.NewStore()}
 	rng := rand.New(rand.NewPCG(cfg.Seed, 0))
 	for _, p := range t.spec.Params() {
 		v := tensors.FromFlatDataAndDimensions(initial(p, t.spec, rng), p.Shape...)

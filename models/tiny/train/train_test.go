@@ -41,7 +41,7 @@ func TestBatch(t *testing.T) {
 	if cmp.Equal(b.ids, newBatch(cfg, tok, 4).ids) {
 		t.Error("batches of two steps are equal")
 	}
-	bos, eos := int32(mustID(tok, BOS)), int32(mustID(tok, EOS))
+	bos, eos := int32(mustID(tok, bosToken)), int32(mustID(tok, eosToken))
 	answers := 0
 	for k := range b.ids { // evidence stands before its target, in the same document
 		for s, x := range b.evidence[k*b.length:][:b.length] {
@@ -54,7 +54,7 @@ func TestBatch(t *testing.T) {
 		row := func(x []int32) []int32 { return x[r*b.length : (r+1)*b.length] }
 		ids, targets, weights := row(b.ids), row(b.targets), b.weights[r*b.length:(r+1)*b.length]
 		if ids[0] != bos {
-			t.Fatalf("row %d begins with token %d, want %s", r, ids[0], BOS)
+			t.Fatalf("row %d begins with token %d, want %s", r, ids[0], bosToken)
 		}
 		for i, w := range weights {
 			switch {
@@ -161,7 +161,7 @@ func TestGuidance(t *testing.T) {
 // TestRight judges answers: every token of a name must be right, any verb of the right number is.
 func TestRight(t *testing.T) {
 	tok := vocabulary(t)
-	e := &Evaluator{tok: tok}
+	e := &evaluator{tok: tok}
 	judge := func(d tiny.Document, change func(p passage, guess []int32)) bool {
 		p := encode(tok, d)
 		guess := make([]int32, len(p.ids))
@@ -188,7 +188,7 @@ func TestRight(t *testing.T) {
 
 // TestExportRoundTrip writes random weights as a checkpoint and reads them with the family that users' checkpoints take.
 func TestExportRoundTrip(t *testing.T) {
-	spec := Spec(vocabulary(t))
+	spec := newSpec(vocabulary(t))
 	rng := rand.New(rand.NewPCG(1, 1))
 	weights := map[string][]float32{}
 	for _, p := range spec.Params() {
