@@ -9,7 +9,9 @@ import (
 // rounded to the nearest float32; NaN and infinity stay what they are. It returns an error if there
 // is no tensor with that name, if its type is not a floating-point type, or if the file cannot be
 // read.
-func (f *File) Float32(name string) ([]float32, error) { return whole(f, name, floatTypes, toFloat32) }
+func (f *File) Float32(name string) ([]float32, error) {
+	return readWhole(f, name, floatTypes, toFloat32)
+}
 
 // Float32At fills dst with the values of a tensor, row-major, beginning with element number first
 // (from 0). Values are converted as in [File.Float32]. So a part of a tensor goes where it is
@@ -22,7 +24,9 @@ func (f *File) Float32At(dst []float32, name string, first int) error {
 
 // Float64 returns the values of a tensor, row-major, exact for every floating-point type. Its
 // errors are those of [File.Float32].
-func (f *File) Float64(name string) ([]float64, error) { return whole(f, name, floatTypes, toFloat64) }
+func (f *File) Float64(name string) ([]float64, error) {
+	return readWhole(f, name, floatTypes, toFloat64)
+}
 
 // Float64At fills dst as [File.Float32At] does, exact for every floating-point type.
 func (f *File) Float64At(dst []float64, name string, first int) error {
@@ -30,20 +34,20 @@ func (f *File) Float64At(dst []float64, name string, first int) error {
 }
 
 // Int32 returns the values of an I32 tensor, row-major. It returns an error for any other type.
-func (f *File) Int32(name string) ([]int32, error) { return whole(f, name, []DType{I32}, toInt32) }
+func (f *File) Int32(name string) ([]int32, error) { return readWhole(f, name, []DType{I32}, toInt32) }
 
 // Int64 returns the values of an I32 or I64 tensor, row-major. It returns an error for any other
 // type.
 func (f *File) Int64(name string) ([]int64, error) {
-	return whole(f, name, []DType{I32, I64}, toInt64)
+	return readWhole(f, name, []DType{I32, I64}, toInt64)
 }
 
 // chunk is how many bytes of a tensor are read at once. It is a multiple of every element size.
 const chunk = 1 << 20
 
-// whole returns all values of a tensor.
-func whole[V any](f *File, name string, types []DType, convert converter[V]) ([]V, error) {
-	e, err := f.typed(name, types)
+// readWhole returns all values of a tensor.
+func readWhole[V any](f *File, name string, types []DType, convert converter[V]) ([]V, error) {
+	e, err := f.lookupTyped(name, types)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +60,7 @@ func whole[V any](f *File, name string, types []DType, convert converter[V]) ([]
 
 // fill reads len(dst) values of a tensor.
 func fill[V any](f *File, dst []V, name string, first int, types []DType, convert converter[V]) error {
-	e, err := f.typed(name, types)
+	e, err := f.lookupTyped(name, types)
 	if err != nil {
 		return err
 	}
@@ -77,8 +81,8 @@ func converting[V any](dst []V, dtype DType, convert converter[V]) func([]byte) 
 	}
 }
 
-// typed returns a tensor whose type must be one of types.
-func (f *File) typed(name string, types []DType) (entry, error) {
+// lookupTyped returns a tensor whose type must be one of types.
+func (f *File) lookupTyped(name string, types []DType) (entry, error) {
 	e, err := f.lookup(name)
 	if err != nil {
 		return entry{}, err

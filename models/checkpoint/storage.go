@@ -85,7 +85,7 @@ func (m *mapped) piece(off, stop int64, use func([]byte) error) error {
 		return use(data)
 	}
 	err := guard(data, use)
-	unmapped := releasePages(m.data, max(0, off-around), min(stop+around, int64(len(m.data))))
+	unmapped := releasePages(m.data, max(0, off-releaseMargin), min(stop+releaseMargin, int64(len(m.data))))
 	info, statErr := m.file.Stat()
 	if statErr == nil && info.Size() < int64(len(m.data)) {
 		return fmt.Errorf("the file was cut from %d to %d bytes while it was open: %w", len(m.data), info.Size(), io.ErrUnexpectedEOF)
@@ -93,10 +93,10 @@ func (m *mapped) piece(off, stop int64, use func([]byte) error) error {
 	return errors.Join(err, unmapped, statErr)
 }
 
-// around is how many bytes before and after a piece are given back too. When a page is touched, the
+// releaseMargin is how many bytes before and after a piece are given back too. When a page is touched, the
 // system also maps its neighbours from its cache, up to 2 MiB at once. Without this, a tenth of a
 // file stayed in the memory of this program.
-const around = 4 << 20
+const releaseMargin = 4 << 20
 
 // guard calls use with data. It returns an error if reading data causes a fault, because the file
 // was shortened or its disk fails. Other panics are passed on.

@@ -50,7 +50,7 @@ func headGroups(c *Config, s *transformer.Spec, fallback int) error {
 // whose name ends in Model has no head.
 func decoderHead(c *Config, s *transformer.Spec, tied bool) {
 	s.TiedHead = c.Bool("tie_word_embeddings", tied)
-	if bare(c) {
+	if headless(c) {
 		s.Head = transformer.NoHead
 	}
 	c.AllowNull("bos_token_id")
@@ -60,8 +60,8 @@ func decoderHead(c *Config, s *transformer.Spec, tied bool) {
 	c.Only("add_cross_attention", false)
 }
 
-// bare returns whether the architecture has no head.
-func bare(c *Config) bool {
+// headless returns whether the architecture has no head.
+func headless(c *Config) bool {
 	return slices.ContainsFunc(c.Strings("architectures"), func(a string) bool {
 		return strings.HasSuffix(a, "Model") && !strings.HasSuffix(a, "LMHeadModel")
 	})

@@ -92,7 +92,7 @@ func (g *Golden) Batch(pass string, bidirectional bool) (b transformer.Batch, be
 	begins = make([]int, len(b.IDs))
 	switch pass {
 	case "types.":
-		b.Types, err = g.beside(b.IDs, "token_type_ids")
+		b.Types, err = g.perToken(b.IDs, "token_type_ids")
 	case "pad.":
 		b.PadLeft = !bidirectional
 		err = g.unpad(b.IDs, begins)
@@ -100,8 +100,8 @@ func (g *Golden) Batch(pass string, bidirectional bool) (b transformer.Batch, be
 	return b, begins, err
 }
 
-// beside returns a matrix that must have a number for each token of the texts.
-func (g *Golden) beside(texts [][]int, name string) ([][]int, error) {
+// perToken returns a matrix that must have a number for each token of the texts.
+func (g *Golden) perToken(texts [][]int, name string) ([][]int, error) {
 	rows, err := g.Rows(name)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (g *Golden) beside(texts [][]int, name string) ([][]int, error) {
 // unpad cuts each text to the tokens whose padmask is 1, which must be consecutive, and sets where
 // they begin.
 func (g *Golden) unpad(texts [][]int, begins []int) error {
-	masks, err := g.beside(texts, "padmask")
+	masks, err := g.perToken(texts, "padmask")
 	if err != nil {
 		return err
 	}

@@ -16,10 +16,10 @@ type check struct {
 	passed map[string]bool // by blob
 }
 
-// passes returns whether the file at path, in a snapshot, has the bytes that its blob is named for.
+// accepts returns whether the file at path, in a snapshot, has the bytes that its blob is named for.
 // A file that is not a link to a blob, as other programs may leave it, passes, because there is no
 // hash to compare it with.
-func (k *check) passes(path, file string) bool {
+func (k *check) accepts(path, file string) bool {
 	if k == nil {
 		return true
 	}
@@ -29,15 +29,15 @@ func (k *check) passes(path, file string) bool {
 	}
 	passed, known := k.passed[blob]
 	if !known {
-		passed = k.hashes(path, filepath.Base(blob), file)
+		passed = k.hasHash(path, filepath.Base(blob), file)
 		k.passed[blob] = passed
 	}
 	return passed
 }
 
-// hashes returns whether the bytes of the file at path have the hash etag; file is its name in the
+// hasHash returns whether the bytes of the file at path have the hash etag; file is its name in the
 // repository. A file that cannot be read does not.
-func (k *check) hashes(path, etag, file string) bool {
+func (k *check) hasHash(path, etag, file string) bool {
 	if k == nil || !hash.MatchString(etag) {
 		return true
 	}

@@ -134,9 +134,9 @@ var (
 	errLate   = errors.New("the whole answer takes longer")
 )
 
-// whole returns the context of a request that is not for the bytes of a file. Such a request must
+// limited returns the context of a request that is not for the bytes of a file. Such a request must
 // end within a fixed time, even if its answer keeps coming byte by byte.
-func (c *client) whole(ctx context.Context) (context.Context, context.CancelFunc) {
+func (c *client) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, wholePatience(c.opts.Patience), errLate)
 }
 
@@ -201,7 +201,7 @@ func (c *client) refused(resp *http.Response, what string) error {
 	page := c.endpoint.String() + "/" + c.ref.Repo
 	switch {
 	case code == "GatedRepo" || (status == http.StatusForbidden && code == ""):
-		return fmt.Errorf("hub: %s: access is denied (%d%s): ask for it at %s, then set HF_TOKEN to a token of that account", what, status, said(resp), page)
+		return fmt.Errorf("hub: %s: access is denied (%d%s): ask for it at %s, then set HF_TOKEN to a token of that account", what, status, serverMessage(resp), page)
 	case code == "RevisionNotFound":
 		return fmt.Errorf("hub: %s has no revision %q; look at %s", c.ref.Repo, c.ref.Revision, page)
 	case code == "EntryNotFound":
@@ -213,15 +213,15 @@ func (c *client) refused(resp *http.Response, what string) error {
 	case status == http.StatusNotFound:
 		return fmt.Errorf("hub: %s is not at %s (404); if it is private, set HF_TOKEN", what, c.endpoint)
 	}
-	err := fmt.Errorf("hub: %s: %s answers %d%s", what, resp.Request.URL.Host, status, said(resp))
+	err := fmt.Errorf("hub: %s: %s answers %d%s", what, resp.Request.URL.Host, status, serverMessage(resp))
 	if status == http.StatusTooManyRequests || status == http.StatusRequestTimeout || status/100 == 5 {
 		return &transient{err: err, after: retryAfter(resp)}
 	}
 	return err
 }
 
-// said returns the message that the server sent with an error, for our own message.
-func said(resp *http.Response) string {
+// serverMessage returns the message that the server sent with an error, for our own message.
+func serverMessage(resp *http.Response) string {
 	message := resp.Header.Get("X-Error-Message")
 	if message == "" {
 		return ""
@@ -263,7 +263,7 @@ func (c *client) list(ctx context.Context, revision string) (listing, error) {
 }
 
 func (c *client) read(ctx context.Context, address string) ([]byte, error) {
-	ctx, done := c.whole(ctx)
+	ctx, done := c.limited(ctx)
 	defer done()
 	watch := newWatch(ctx, c.opts.Patience)
 	defer watch.stop()

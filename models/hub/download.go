@@ -136,7 +136,7 @@ func (c *client) describe(ctx context.Context, r *remote) error {
 		return checkRedirect(req, via)
 	}
 	return c.try(ctx, 0, func() (int64, error) {
-		ctx, done := c.whole(ctx)
+		ctx, done := c.limited(ctx)
 		defer done()
 		req, err := http.NewRequestWithContext(ctx, http.MethodHead, c.address(*r), nil)
 		if err != nil {
@@ -193,7 +193,7 @@ func (c *client) fetch(ctx context.Context, r remote) (err error) {
 	blob := c.repo.blob(r.etag)
 	// A blob with another size was damaged later. A damaged blob with the right size is found by
 	// Check only.
-	if info, err := os.Stat(blob); err != nil || info.Size() != r.size || !c.repo.check.hashes(blob, r.etag, r.file) {
+	if info, err := os.Stat(blob); err != nil || info.Size() != r.size || !c.repo.check.hasHash(blob, r.etag, r.file) {
 		if err := c.makeBlob(ctx, r); err != nil {
 			return err
 		}
@@ -211,17 +211,17 @@ const lockPatience = 10 * time.Minute
 // lock waits for the lock on a file as long as the download that holds it makes progress.
 // [flock.Flock.TryLockContext] waits too, but cannot tell a slow download from one that hangs.
 func (c *client) lock(ctx context.Context, lock *flock.Flock, r remote) error {
-	there := int64(-1)
+	lastSize := int64(-1)
 	for since := time.Now(); ; {
-		held, err := lock.TryLock()
+		locked, err := lock.TryLock()
 		if err != nil {
 			return c.diskError(r.file, err)
 		}
-		if held {
+		if locked {
 			return nil
 		}
-		if info, err := os.Stat(c.repo.blob(r.etag) + incomplete); err == nil && info.Size() != there {
-			there, since = info.Size(), time.Now()
+		if info, err := os.Stat(c.repo.blob(r.etag) + incomplete); err == nil && info.Size() != lastSize {
+			lastSize, since = info.Size(), time.Now()
 		}
 		if time.Since(since) > c.lockPatience {
 			return fmt.Errorf("hub: %s: another program holds %s and has downloaded nothing for %v: end it, and try again",

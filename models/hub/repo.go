@@ -74,16 +74,16 @@ func (s state) describe() string {
 	}
 	var wrong []string
 	if len(s.missing) > 0 {
-		wrong = append(wrong, "lacks "+some(s.missing))
+		wrong = append(wrong, "lacks "+firstFew(s.missing))
 	}
 	if len(s.broken) > 0 {
-		wrong = append(wrong, "has other bytes than the Hub in "+some(s.broken))
+		wrong = append(wrong, "has other bytes than the Hub in "+firstFew(s.broken))
 	}
 	return "the cache " + strings.Join(wrong, " and ")
 }
 
-// some joins the first few of the files.
-func some(files []string) string {
+// firstFew joins the first few of the files.
+func firstFew(files []string) string {
 	const most = 4
 	text := strings.Join(files[:min(most, len(files))], ", ")
 	if len(files) > most {
@@ -204,7 +204,7 @@ func (r repo) listing(commit string) ([]string, bool) {
 // missing does not count.
 func (r repo) has(commit, file string) bool {
 	path := r.file(commit, file)
-	return isFile(path) && r.check.passes(path, file)
+	return isFile(path) && r.check.accepts(path, file)
 }
 
 // link puts a blob into a snapshot in one step: it makes the link under another name and renames
@@ -218,7 +218,7 @@ func (r repo) link(commit, file, etag string) error {
 	if err != nil {
 		return err
 	}
-	temp := beside(path)
+	temp := temporaryName(path)
 	if err := os.Symlink(target, temp); err != nil {
 		// On systems where the user may not make symbolic links, a hard link to the same file works
 		// as well.
@@ -241,7 +241,7 @@ func (r repo) setRef(revision, commit string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	temp := beside(path)
+	temp := temporaryName(path)
 	if err := os.WriteFile(temp, []byte(commit), 0o666); err != nil {
 		return errors.Join(err, removeIfThere(temp))
 	}
@@ -259,9 +259,9 @@ func (r repo) markAbsent(commit, file string) error {
 
 var unfinished atomic.Int64
 
-// beside returns a name for a new file in the folder of path. It skips names that a process which
+// temporaryName returns a name for a new file in the folder of path. It skips names that a process which
 // was killed left.
-func beside(path string) string {
+func temporaryName(path string) string {
 	for {
 		temp := fmt.Sprintf("%s.%d-%d.tmp", path, os.Getpid(), unfinished.Add(1))
 		if _, err := os.Lstat(temp); err != nil {

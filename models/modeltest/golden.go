@@ -93,11 +93,11 @@ func (g *Golden) compare(t *testing.T, pass string) {
 			return want
 		}
 		for l := range layers {
-			near(t, fmt.Sprintf("text %d: attention of layer %d", i, l), slice(taps[0].Data, l, layers), part(fmt.Sprintf("attn.%d", l), 1, 2), TapTol)
-			near(t, fmt.Sprintf("text %d: hidden state %d", i, l), slice(taps[1].Data, l, layers+1), part(fmt.Sprintf("hidden.%d", l), 0), TapTol)
+			checkNear(t, fmt.Sprintf("text %d: attention of layer %d", i, l), slice(taps[0].Data, l, layers), part(fmt.Sprintf("attn.%d", l), 1, 2), TapTol)
+			checkNear(t, fmt.Sprintf("text %d: hidden state %d", i, l), slice(taps[1].Data, l, layers+1), part(fmt.Sprintf("hidden.%d", l), 0), TapTol)
 		}
 		// The last hidden state of the reference implementation is after the final norm.
-		near(t, fmt.Sprintf("text %d: final", i), taps[2].Data, part(fmt.Sprintf("hidden.%d", layers), 0), TapTol)
+		checkNear(t, fmt.Sprintf("text %d: final", i), taps[2].Data, part(fmt.Sprintf("hidden.%d", layers), 0), TapTol)
 		if len(taps) < 4 {
 			continue
 		}
@@ -105,7 +105,7 @@ func (g *Golden) compare(t *testing.T, pass string) {
 		if g.Model.Spec.Head == transformer.ClassifierHead {
 			axes = nil
 		}
-		near(t, fmt.Sprintf("text %d: logits", i), taps[3].Data, part("logits", axes...), LogitsTol)
+		checkNear(t, fmt.Sprintf("text %d: logits", i), taps[3].Data, part("logits", axes...), LogitsTol)
 	}
 }
 

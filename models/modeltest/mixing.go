@@ -152,7 +152,7 @@ func (c mixingContract) shape(t *testing.T, rows trace.Rows, heads trace.Heads, 
 func (c mixingContract) equalRuns(t *testing.T) {
 	c.each(t, func(t *testing.T, heads trace.Heads) {
 		ids := c.ids(textLength)
-		near(t, "the same text again", c.rows(t, ids, heads).Data, c.rows(t, ids, heads).Data, 0)
+		checkNear(t, "the same text again", c.rows(t, ids, heads).Data, c.rows(t, ids, heads).Data, 0)
 	})
 }
 
@@ -181,7 +181,7 @@ func (c mixingContract) laterTokens(t *testing.T) {
 			for l := range part.L {
 				for h := range part.H {
 					for target := range n {
-						nearRow(t, fmt.Sprintf("layer %d head %d target %d of %d", l, h, target, n), part.Row(l, h, target), whole.Row(l, h, target)[:n])
+						checkNearRow(t, fmt.Sprintf("layer %d head %d target %d of %d", l, h, target, n), part.Row(l, h, target), whole.Row(l, h, target)[:n])
 					}
 				}
 			}
@@ -208,7 +208,7 @@ func (c mixingContract) steps(t *testing.T) {
 			c.shape(t, rows, heads, n-1, 1, n)
 			for l := range rows.L {
 				for h := range rows.H {
-					nearRow(t, fmt.Sprintf("layer %d head %d, row of token %d", l, h, n-1), rows.Row(l, h, 0), whole.Row(l, h, n-1)[:n])
+					checkNearRow(t, fmt.Sprintf("layer %d head %d, row of token %d", l, h, n-1), rows.Row(l, h, 0), whole.Row(l, h, n-1)[:n])
 				}
 			}
 			if n == textLength {
@@ -224,7 +224,7 @@ func (c mixingContract) logits(t *testing.T) {
 	ids := c.ids(textLength)
 	plain := c.run(t, ids)
 	c.each(t, func(t *testing.T, heads trace.Heads) {
-		near(t, "logits while rows are recorded", c.run(t, ids, c.ask(heads)).Logits, plain.Logits, stepTol)
+		checkNear(t, "logits while rows are recorded", c.run(t, ids, c.ask(heads)).Logits, plain.Logits, stepTol)
 	})
 }
 
@@ -239,14 +239,14 @@ func (c mixingContract) oneHead(t *testing.T) {
 		one := c.rows(t, ids, trace.Heads{Fusion: trace.OneHead, Head: h})
 		for l := range one.L {
 			for target := range one.N {
-				nearRow(t, fmt.Sprintf("layer %d head %d target %d", l, h, target), one.Row(l, 0, target), each.Row(l, h, target))
+				checkNearRow(t, fmt.Sprintf("layer %d head %d target %d", l, h, target), one.Row(l, 0, target), each.Row(l, h, target))
 			}
 		}
 	}
 }
 
-// nearRow is near for a row of any scale.
-func nearRow(t *testing.T, what string, got, want []float32) {
+// checkNearRow is checkNear for a row of any scale.
+func checkNearRow(t *testing.T, what string, got, want []float32) {
 	t.Helper()
-	near(t, what, got, want, stepTol*float64(max(1, slices.Max(want))))
+	checkNear(t, what, got, want, stepTol*float64(max(1, slices.Max(want))))
 }

@@ -31,9 +31,9 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// near fails the test if a number differs from the expected one by more than tol, or is not a
+// checkNear fails the test if a number differs from the expected one by more than tol, or is not a
 // number.
-func near(t testing.TB, what string, got, want []float32, tol float64) {
+func checkNear(t testing.TB, what string, got, want []float32, tol float64) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Errorf("%s: %d numbers, want %d", what, len(got), len(want))

@@ -11,14 +11,14 @@ const late = 5
 // Support returns what a word adds to the logit of "yes" in the circuit planted-sum if it is 2
 // places before the last word: a number from 16 to 20. It panics if the word is not in the
 // vocabulary.
-func Support(word string) float64 { return strength + float64(known(word)%5) }
+func Support(word string) float64 { return strength + float64(featureOf(word)%5) }
 
 // Doubt returns what a word adds to the logit of "yes" in the circuit planted-sum if it is 5 places
 // before the last word: a number from -4 to -1. It panics if the word is not in the vocabulary.
-func Doubt(word string) float64 { return -1 - float64(known(word)%4) }
+func Doubt(word string) float64 { return -1 - float64(featureOf(word)%4) }
 
-// known returns the feature of a word. It panics if the word is not in the vocabulary.
-func known(word string) int {
+// featureOf returns the feature of a word. It panics if the word is not in the vocabulary.
+func featureOf(word string) int {
 	f := feature(word)
 	if f < 0 {
 		panic("planted: " + word + " is not in the vocabulary")
