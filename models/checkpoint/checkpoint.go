@@ -67,7 +67,8 @@ type entry struct {
 	begin, end int64 // bytes, from the start of the tensor data
 }
 
-// Open opens a safetensors file. It returns an error if the file is missing, truncated or malformed.
+// Open opens a safetensors file. It returns an error if the file is missing, truncated or
+// malformed.
 func Open(path string) (*File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -75,7 +76,8 @@ func Open(path string) (*File, error) {
 	}
 	// Opening a pipe would wait for a writer.
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("checkpoint: %s is not a regular file (%s)", path, info.Mode().Type())
+		return nil, fmt.Errorf("checkpoint: %s is not a regular file (%s)", path,
+			info.Mode().Type())
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -148,7 +150,8 @@ func (p *part) header() ([]byte, error) {
 	}
 	length := binary.LittleEndian.Uint64(prefix)
 	if length > uint64(p.size-8) {
-		return nil, fmt.Errorf("header of %d bytes is longer than the file, which has %d after the length: truncated or not safetensors",
+		return nil, fmt.Errorf("header of %d bytes is longer than the file, which has %d after "+
+			"the length: truncated or not safetensors",
 			length, p.size-8)
 	}
 	if length > maxHeader {
@@ -230,7 +233,8 @@ func (f *File) DType(name string) (DType, error) {
 func (f *File) lookup(name string) (entry, error) {
 	e, ok := f.tensors[name]
 	if !ok {
-		return entry{}, fmt.Errorf("checkpoint: %s: no tensor %q among its %d", f.name, name, len(f.tensors))
+		return entry{}, fmt.Errorf("checkpoint: %s: no tensor %q among its %d", f.name, name,
+			len(f.tensors))
 	}
 	return e, nil
 }

@@ -54,7 +54,8 @@ func OpenDir(path string) (*Dir, error) {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("checkpoint: %s is not a directory; name the one that holds %s and %s", path, configFile, weightsFile)
+		return nil, fmt.Errorf("checkpoint: %s is not a directory; name the one that holds %s "+
+			"and %s", path, configFile, weightsFile)
 	}
 	return FromFS(os.DirFS(path), path)
 }
@@ -178,10 +179,12 @@ func (d *Dir) checkRegular(file string, limit int64) error {
 		return fmt.Errorf("checkpoint: %s: %w", d.path(file), err)
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("checkpoint: %s is not a regular file (%s)", d.path(file), info.Mode().Type())
+		return fmt.Errorf("checkpoint: %s is not a regular file (%s)", d.path(file),
+			info.Mode().Type())
 	}
 	if limit >= 0 && info.Size() > limit {
-		return fmt.Errorf("checkpoint: %s has %d bytes, the limit is %d", d.path(file), info.Size(), limit)
+		return fmt.Errorf("checkpoint: %s has %d bytes, the limit is %d", d.path(file), info.Size(),
+			limit)
 	}
 	return nil
 }

@@ -31,8 +31,6 @@ func Example() {
 	_, err = f.Float32("ids")
 	fmt.Println(err)
 	// Output:
-	// bias F32 [2]
-	// ids I32 [1 3]
-	// [0.5 -1] <nil>
-	// checkpoint: example.safetensors: tensor "ids" is I32, not a floating-point type (F16, BF16, F32, F64)
+	// bias F32 [2] ids I32 [1 3] [0.5 -1] <nil> checkpoint: example.safetensors: tensor "ids" is
+	// I32, not a floating-point type (F16, BF16, F32, F64)
 }

@@ -121,7 +121,10 @@ var placeholder = regexp.MustCompile(`\b(DIR|FILE|MODEL)\b`)
 // fillIn puts the directory, the file and the class into Python code. Python understands the
 // quoting of Go.
 func (d *Dir) fillIn(python, file string) string {
-	values := map[string]string{"DIR": strconv.QuoteToASCII(d.Name), "FILE": strconv.QuoteToASCII(file), "MODEL": d.class()}
+	values := map[string]string{
+		"DIR":  strconv.QuoteToASCII(d.Name),
+		"FILE": strconv.QuoteToASCII(file), "MODEL": d.class(),
+	}
 	return placeholder.ReplaceAllStringFunc(python, func(key string) string { return values[key] })
 }
 

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// half is the value of a binary16 by the definition in IEEE 754, with nothing of the code under test.
+// half is the value of a binary16 by the definition in IEEE 754, with nothing of the code under
+// test.
 func half(h uint16) float64 {
 	sign := 1 - 2*float64(h>>15)
 	exponent, fraction := int(h>>10&0x1f), float64(h&0x3ff)
@@ -40,9 +41,11 @@ func TestFloat16AllValues(t *testing.T) {
 	}
 }
 
-// Between two neighbours of equal sign the middle belongs to the even one, anything beside it to the nearer one.
+// Between two neighbours of equal sign the middle belongs to the even one, anything beside it to
+// the nearer one.
 func TestNewFloat16RoundsToNearestEven(t *testing.T) {
-	for i := range uint16(0x7c00) { // up to the largest finite value, whose upper neighbour would be 65536
+	// up to the largest finite value, whose upper neighbour would be 65536
+	for i := range uint16(0x7c00) {
 		up := half(i + 1)
 		if i == 0x7bff {
 			up = 65536
@@ -108,7 +111,8 @@ func TestBFloat16(t *testing.T) {
 func newBFloat16(x float32) BFloat16 {
 	bits := math.Float32bits(x)
 	if x != x {
-		return BFloat16(bits>>16) | 0x40 // quiet: cutting the payload must not make an infinity of it
+		// quiet: cutting the payload must not make an infinity of it
+		return BFloat16(bits>>16) | 0x40
 	}
 	return BFloat16(roundShift(bits&0x7fffffff, 16)) | BFloat16(bits>>16&0x8000)
 }

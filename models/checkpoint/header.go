@@ -137,7 +137,8 @@ func (e *entry) setShape(shape []int64) error {
 }
 
 func (e *entry) mismatch(shape []int64) error {
-	return fmt.Errorf("shape %v of %s (%d bytes each) does not fill data_offsets [%d,%d], which span %d bytes",
+	return fmt.Errorf("shape %v of %s (%d bytes each) does not fill data_offsets [%d,%d], which "+
+		"span %d bytes",
 		shape, e.dtype, dtypeSizes[e.dtype], e.begin, e.end, e.end-e.begin)
 }
 

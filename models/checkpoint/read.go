@@ -34,7 +34,11 @@ func (f *File) Float64At(dst []float64, name string, first int) error {
 }
 
 // Int32 returns the values of an I32 tensor, row-major. It returns an error for any other type.
-func (f *File) Int32(name string) ([]int32, error) { return readWhole(f, name, []DType{I32}, toInt32) }
+func (f *File) Int32(name string) ([]int32,
+	error,
+) {
+	return readWhole(f, name, []DType{I32}, toInt32)
+}
 
 // Int64 returns the values of an I32 or I64 tensor, row-major. It returns an error for any other
 // type.
@@ -59,13 +63,16 @@ func readWhole[V any](f *File, name string, types []DType, convert converter[V])
 }
 
 // fill reads len(dst) values of a tensor.
-func fill[V any](f *File, dst []V, name string, first int, types []DType, convert converter[V]) error {
+func fill[V any](f *File, dst []V, name string, first int, types []DType,
+	convert converter[V],
+) error {
 	e, err := f.lookupTyped(name, types)
 	if err != nil {
 		return err
 	}
 	if first < 0 || first > e.count || len(dst) > e.count-first {
-		return fmt.Errorf("checkpoint: %s: tensor %q has %d elements, not %d from %d on", e.part.name, name, e.count, len(dst), first)
+		return fmt.Errorf("checkpoint: %s: tensor %q has %d elements, not %d from %d on",
+			e.part.name, name, e.count, len(dst), first)
 	}
 	return e.read(name, first, len(dst), converting(dst, e.dtype, convert))
 }
@@ -88,7 +95,8 @@ func (f *File) lookupTyped(name string, types []DType) (entry, error) {
 		return entry{}, err
 	}
 	if !slices.Contains(types, e.dtype) {
-		return entry{}, fmt.Errorf("checkpoint: %s: tensor %q is %s, not %s", e.part.name, name, e.dtype, described(types))
+		return entry{}, fmt.Errorf("checkpoint: %s: tensor %q is %s, not %s", e.part.name, name,
+			e.dtype, described(types))
 	}
 	return e, nil
 }

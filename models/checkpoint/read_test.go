@@ -53,7 +53,8 @@ func TestReadAsEveryType(t *testing.T) {
 			t.Errorf("Float64(%s): error %v (-want +got):\n%s", from.Name, err, diff)
 		}
 		part := make([]float32, 2)
-		if err := f.Float32At(part, from.Name, 1); err != nil || !cmp.Equal(part, []float32{-2.5, 0}) {
+		if err := f.Float32At(part, from.Name, 1); err != nil ||
+			!cmp.Equal(part, []float32{-2.5, 0}) {
 			t.Errorf("elements 1 and 2 of %s: %v, error %v", from.Name, part, err)
 		}
 	}
@@ -66,16 +67,26 @@ func TestReadAtRefuses(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"past the end", f.Float32At(make([]float32, 3), "f32", 2), `tensor "f32" has 4 elements, not 3 from 2 on`},
+		{
+			"past the end", f.Float32At(make([]float32, 3), "f32", 2),
+			`tensor "f32" has 4 elements, not 3 from 2 on`,
+		},
 		{"before the start", f.Float32At(nil, "f32", -1), "not 0 from -1 on"},
 		{"start past the end", f.Float32At(nil, "f32", 5), "not 0 from 5 on"},
-		{"start overflows", f.Float32At(make([]float32, 1), "f32", math.MaxInt), "4 elements, not 1 from"},
+		{
+			"start overflows", f.Float32At(make([]float32, 1), "f32", math.MaxInt),
+			"4 elements, not 1 from",
+		},
 		{"nothing at the end", f.Float32At(nil, "f32", 4), ""},
-		{"not floats", f.Float32At(make([]float32, 1), "ids", 0), `"ids" is I32, not a floating-point type`},
+		{
+			"not floats", f.Float32At(make([]float32, 1), "ids", 0),
+			`"ids" is I32, not a floating-point type`,
+		},
 		{"missing", f.Float32At(nil, "x", 0), `no tensor "x"`},
 	}
 	for _, c := range cases {
-		if c.want == "" && c.err != nil || c.want != "" && (c.err == nil || !strings.Contains(c.err.Error(), c.want)) {
+		if c.want == "" && c.err != nil || c.want != "" &&
+			(c.err == nil || !strings.Contains(c.err.Error(), c.want)) {
 			t.Errorf("%s: error %v, want %q", c.name, c.err, c.want)
 		}
 	}
@@ -92,8 +103,14 @@ func TestReadFromEverySource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for source, f := range map[string]*File{"disk": disk, "memory": mustBytes(t, b), "archive": archive} {
-		for name, want := range map[string][]float32{"empty": {}, "f16": {1, -2.5, 0, 384}, "f64": {1, -2.5, 0, 384}} {
+	for source, f := range map[string]*File{
+		"disk": disk, "memory": mustBytes(t, b),
+		"archive": archive,
+	} {
+		for name, want := range map[string][]float32{
+			"empty": {}, "f16": {1, -2.5, 0, 384},
+			"f64": {1, -2.5, 0, 384},
+		} {
 			if got, err := f.Float32(name); err != nil || !cmp.Equal(want, got) {
 				t.Errorf("%s: %s = %v, %v, want %v", source, name, got, err, want)
 			}
@@ -161,7 +178,11 @@ func TestReadConcurrently(t *testing.T) {
 func BenchmarkRead(b *testing.B) {
 	const n = 16 << 20
 	path := filepath.Join(b.TempDir(), "x.safetensors")
-	err := WriteFile(path, []Tensor{{"f32", []int{n}, make([]float32, n)}, {"bf16", []int{n}, make([]BFloat16, n)}}, nil)
+	err := WriteFile(path,
+		[]Tensor{
+			{"f32", []int{n}, make([]float32, n)},
+			{"bf16", []int{n}, make([]BFloat16, n)},
+		}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -41,7 +41,8 @@ func regularTarget(path string) (string, error) {
 		return "", err
 	}
 	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a regular file (%s), it cannot be replaced", path, info.Mode().Type())
+		return "", fmt.Errorf("%s is not a regular file (%s), it cannot be replaced", path,
+			info.Mode().Type())
 	}
 	return filepath.EvalSymlinks(path)
 }
@@ -57,5 +58,6 @@ func createBeside(path string) (*os.File, error) {
 			return f, err
 		}
 	}
-	return nil, fmt.Errorf("%s: 1000 unfinished files stand beside it, remove .%s.*.tmp", path, base)
+	return nil, fmt.Errorf("%s: 1000 unfinished files stand beside it, remove .%s.*.tmp", path,
+		base)
 }

@@ -23,7 +23,10 @@ func (d *Dir) openShards() (_ *File, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %s: %w", d.path(indexFile), err)
 	}
-	all := &File{name: d.path(indexFile), tensors: map[string]entry{}, metadata: map[string]string{}}
+	all := &File{
+		name: d.path(indexFile), tensors: map[string]entry{},
+		metadata: map[string]string{},
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, all.Close())
@@ -103,7 +106,8 @@ func parseIndex(text []byte) (map[string]string, error) {
 			return dec.Decode(new(json.RawMessage))
 		}
 		index = map[string]string{}
-		if err := readObject(dec, func(name string) error { return readShard(dec, index, name) }); err != nil {
+		if err := readObject(dec,
+			func(name string) error { return readShard(dec, index, name) }); err != nil {
 			return fmt.Errorf("weight_map: %w", err)
 		}
 		return nil

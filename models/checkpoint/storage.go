@@ -85,17 +85,19 @@ func (m *mapped) piece(off, stop int64, use func([]byte) error) error {
 		return use(data)
 	}
 	err := guard(data, use)
-	unmapped := releasePages(m.data, max(0, off-releaseMargin), min(stop+releaseMargin, int64(len(m.data))))
+	unmapped := releasePages(m.data, max(0, off-releaseMargin),
+		min(stop+releaseMargin, int64(len(m.data))))
 	info, statErr := m.file.Stat()
 	if statErr == nil && info.Size() < int64(len(m.data)) {
-		return fmt.Errorf("the file was cut from %d to %d bytes while it was open: %w", len(m.data), info.Size(), io.ErrUnexpectedEOF)
+		return fmt.Errorf("the file was cut from %d to %d bytes while it was open: %w", len(m.data),
+			info.Size(), io.ErrUnexpectedEOF)
 	}
 	return errors.Join(err, unmapped, statErr)
 }
 
-// releaseMargin is how many bytes before and after a piece are given back too. When a page is touched, the
-// system also maps its neighbours from its cache, up to 2 MiB at once. Without this, a tenth of a
-// file stayed in the memory of this program.
+// releaseMargin is how many bytes before and after a piece are given back too. When a page is
+// touched, the system also maps its neighbours from its cache, up to 2 MiB at once. Without this, a
+// tenth of a file stayed in the memory of this program.
 const releaseMargin = 4 << 20
 
 // guard calls use with data. It returns an error if reading data causes a fault, because the file

@@ -31,7 +31,11 @@ func (d *Dir) TokenizerJSON() ([]byte, error) {
 
 // tokenizerConfig returns tokenizer_config.json, decoded like [Dir.Config]. It is nil if the file
 // is missing. It returns an error if the file is not a JSON object.
-func (d *Dir) tokenizerConfig() (map[string]any, error) { return d.readOptional(tokenizerConfigFile) }
+func (d *Dir) tokenizerConfig() (map[string]any,
+	error,
+) {
+	return d.readOptional(tokenizerConfigFile)
+}
 
 // SpecialTokens returns the text of each token that has a role, by key: bos_token, eos_token,
 // unk_token, sep_token, pad_token, cls_token, mask_token, and others that end in _token. Keys with
@@ -62,7 +66,8 @@ func (d *Dir) SpecialTokens() (map[string]string, error) {
 func (d *Dir) addSpecial(tokens map[string]string, file string, values map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		value := values[key]
-		if _, flag := value.(bool); flag || value == nil || !strings.HasSuffix(key, "_token") { // add_bos_token is a flag
+		// add_bos_token is a flag
+		if _, flag := value.(bool); flag || value == nil || !strings.HasSuffix(key, "_token") {
 			continue
 		}
 		object, ok := value.(map[string]any)
@@ -109,8 +114,10 @@ func (d *Dir) ChatTemplate(name string) (string, error) {
 // ChatTemplateSource returns where the default chat template is, for messages: the path of a file,
 // or the path of tokenizer_config.json with the key.
 func (d *Dir) ChatTemplateSource() string {
-	for _, file := range []string{chatTemplatesDir + "/" + defaultTemplate + ".jinja",
-		chatTemplateFile} {
+	for _, file := range []string{
+		chatTemplatesDir + "/" + defaultTemplate + ".jinja",
+		chatTemplateFile,
+	} {
 		if d.exists(file) {
 			return d.path(file)
 		}

@@ -142,7 +142,8 @@ func (t Tensor) check() (DType, int, error) {
 	}
 	dtype, have := t.stored()
 	if dtype == "" {
-		return "", 0, fmt.Errorf("data of type %T cannot be stored, only float32, float64, Float16, BFloat16, int32 and int64", t.Data)
+		return "", 0, fmt.Errorf("data of type %T cannot be stored, only float32, float64, "+
+			"Float16, BFloat16, int32 and int64", t.Data)
 	}
 	count := 1
 	for _, n := range t.Shape {
@@ -194,13 +195,25 @@ func (t Tensor) writeData(w *bufio.Writer) error {
 			return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 		})
 	case []Float16:
-		return writeEach(w, d, func(b []byte, v Float16) []byte { return binary.LittleEndian.AppendUint16(b, uint16(v)) })
+		return writeEach(w, d,
+			func(b []byte, v Float16) []byte {
+				return binary.LittleEndian.AppendUint16(b, uint16(v))
+			})
 	case []BFloat16:
-		return writeEach(w, d, func(b []byte, v BFloat16) []byte { return binary.LittleEndian.AppendUint16(b, uint16(v)) })
+		return writeEach(w, d,
+			func(b []byte, v BFloat16) []byte {
+				return binary.LittleEndian.AppendUint16(b, uint16(v))
+			})
 	case []int32:
-		return writeEach(w, d, func(b []byte, v int32) []byte { return binary.LittleEndian.AppendUint32(b, uint32(v)) })
+		return writeEach(w, d,
+			func(b []byte, v int32) []byte {
+				return binary.LittleEndian.AppendUint32(b, uint32(v))
+			})
 	case []int64:
-		return writeEach(w, d, func(b []byte, v int64) []byte { return binary.LittleEndian.AppendUint64(b, uint64(v)) })
+		return writeEach(w, d,
+			func(b []byte, v int64) []byte {
+				return binary.LittleEndian.AppendUint64(b, uint64(v))
+			})
 	}
 	panic(fmt.Sprintf("checkpoint: data of type %T was not checked", t.Data))
 }

@@ -39,8 +39,10 @@ type Config struct {
 // NewConfig returns a reader of a decoded JSON object. Its numbers must be json.Number. The name of
 // the file is for error messages.
 func NewConfig(file string, values map[string]any) *Config {
-	return &Config{file: file, values: values, read: map[string]bool{},
-		origin: map[string]string{}}
+	return &Config{
+		file: file, values: values, read: map[string]bool{},
+		origin: map[string]string{},
+	}
 }
 
 // firstErr returns the first error so far.
@@ -236,8 +238,10 @@ func (c *Config) objectOrEmpty(key string) *Config {
 }
 
 func (c *Config) child(key string, values map[string]any) *Config {
-	return &Config{file: c.file, values: values, read: map[string]bool{}, path: c.name(key) + ".",
-		parent: c}
+	return &Config{
+		file: c.file, values: values, read: map[string]bool{}, path: c.name(key) + ".",
+		parent: c,
+	}
 }
 
 // floats returns a list of numbers. It is nil if the key is absent or null.
@@ -560,7 +564,8 @@ func (c *Config) unread(more []string) error {
 	}
 	sort.Strings(left)
 	names := firstOf(len(left), 10, func(i int) string { return plainKey(left[i]) })
-	return fmt.Errorf("family: %s: key %s is not supported: it may change the arithmetic, and would be ignored; "+
+	return fmt.Errorf("family: %s: key %s is not supported: it may change the arithmetic, and "+
+		"would be ignored; "+
 		"remove it from the file if you know that it does not", c.file, names)
 }
 
@@ -578,7 +583,8 @@ func plainKey(key string) string {
 func (c *Config) left(more []string) []string {
 	var left []string
 	for key, value := range c.values {
-		if value != nil && !c.read[key] && !slices.Contains(harmless, key) && !slices.Contains(more, key) {
+		if value != nil && !c.read[key] && !slices.Contains(harmless, key) &&
+			!slices.Contains(more, key) {
 			left = append(left, c.path+key)
 		}
 	}

@@ -11,9 +11,14 @@ var distilBERT = &Family{
 		"DistilBertForMaskedLM", "DistilBertForSequenceClassification", "DistilBertModel",
 	},
 	Prefixes: []string{"distilbert.", ""},
-	Harmless: []string{"dropout", "qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds", "tie_weights_"}, // the positions are in the file
+	// the positions are in the file
+	Harmless: []string{
+		"dropout", "qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds",
+		"tie_weights_",
+	},
 	Spec: func(c *Config) (*transformer.Spec, error) {
-		s := encoderSpec(c, "distilbert", keys{"n_layers", "n_heads", "dim", "hidden_dim", "activation"})
+		s := encoderSpec(c, "distilbert",
+			keys{"n_layers", "n_heads", "dim", "hidden_dim", "activation"})
 		if s.NormEpsilon != distilEpsilon {
 			c.fail("%s; the reference does not look at it and takes %v: remove the key",
 				c.keyOf("NormEpsilon"), distilEpsilon)

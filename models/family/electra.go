@@ -13,7 +13,8 @@ func init() { Register(electra) }
 var electra = &Family{
 	Name: "electra",
 	Architectures: []string{
-		"ElectraForMaskedLM", "ElectraForPreTraining", "ElectraForSequenceClassification", "ElectraModel",
+		"ElectraForMaskedLM", "ElectraForPreTraining", "ElectraForSequenceClassification",
+		"ElectraModel",
 	},
 	Prefixes: []string{"electra.", ""},
 	Harmless: append([]string{

@@ -11,7 +11,10 @@ import (
 type keys struct{ layers, heads, width, feedForward, activation string }
 
 // encoderKeys are the keys of BERT.
-var encoderKeys = keys{"num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size", "hidden_act"}
+var encoderKeys = keys{
+	"num_hidden_layers", "num_attention_heads", "hidden_size",
+	"intermediate_size", "hidden_act",
+}
 
 // encoderHarmless are keys of every encoder that do not change the arithmetic here.
 var encoderHarmless = strings.Fields(`
@@ -59,7 +62,8 @@ func encoderHead(c *Config, s *transformer.Spec, masked, class transformer.Activ
 	tied := c.Bool("tie_word_embeddings", true)
 	names := c.Strings("architectures")
 	is := func(suffix string) bool {
-		return slices.ContainsFunc(names, func(a string) bool { return strings.HasSuffix(a, suffix) })
+		return slices.ContainsFunc(names,
+			func(a string) bool { return strings.HasSuffix(a, suffix) })
 	}
 	switch {
 	case is("ForSequenceClassification"):

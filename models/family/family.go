@@ -123,7 +123,8 @@ func Read(c *Config) (*Family, *transformer.Spec, error) {
 	}
 	spec, err := f.Spec(c)
 	if pruned := c.Object("pruned_heads"); pruned != nil && len(pruned.values) > 0 {
-		c.fail("pruned_heads is not empty: heads that were cut out of single layers are not supported")
+		c.fail("pruned_heads is not empty: heads that were cut out of single layers are not " +
+			"supported")
 	}
 	c.AllowNull("pad_token_id")
 	c.Int(-1, "pad_token_id") // changes nothing, but must be an id

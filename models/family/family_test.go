@@ -52,7 +52,8 @@ func goldenConfigs(t testing.TB, file string) map[string]string {
 	return texts
 }
 
-// TestBothStyles: config.json of transformers 5 and the same model in the words of transformers 4 are one spec.
+// TestBothStyles: config.json of transformers 5 and the same model in the words of transformers 4
+// are one spec.
 func TestBothStyles(t *testing.T) {
 	old := goldenConfigs(t, "config.v4.json")
 	for name, text := range goldenConfigs(t, "config.json") {
@@ -75,7 +76,8 @@ func TestBothStyles(t *testing.T) {
 	}
 }
 
-// TestEveryParameterHasASource: each family names a tensor for every parameter of each of its goldens.
+// TestEveryParameterHasASource: each family names a tensor for every parameter of each of its
+// goldens.
 func TestEveryParameterHasASource(t *testing.T) {
 	covered := map[string]bool{}
 	for name, text := range goldenConfigs(t, "config.json") {
@@ -91,7 +93,8 @@ func TestEveryParameterHasASource(t *testing.T) {
 			}
 			for _, w := range ws {
 				if strings.Contains(w.Tensor, "%") {
-					t.Errorf("%s: parameter %s comes from %q, whose layer is not filled in", name, p.Name, w.Tensor)
+					t.Errorf("%s: parameter %s comes from %q, whose layer is not filled in", name,
+						p.Name, w.Tensor)
 				}
 			}
 		}
@@ -118,7 +121,8 @@ func TestEveryWeightIsAParameter(t *testing.T) {
 	for _, name := range Names() {
 		for _, w := range mustFamily(name).Weights {
 			if !params[w.Param] {
-				t.Errorf("%s: %q comes from %s, and no golden has such a parameter", name, w.Param, w.Tensor)
+				t.Errorf("%s: %q comes from %s, and no golden has such a parameter", name, w.Param,
+					w.Tensor)
 			}
 		}
 	}

@@ -7,12 +7,13 @@ import (
 	"testing"
 )
 
-// readBytes bounds what reading a configuration may allocate: the slopes or frequencies of the largest numbers of heads and of
-// components of a head that are let through, and some times the text itself.
+// readBytes bounds what reading a configuration may allocate: the slopes or frequencies of the
+// largest numbers of heads and of components of a head that are let through, and some times the
+// text itself.
 const readBytes = 8 << 20
 
-// FuzzRead: whatever the configuration says, reading it ends with an error or with a spec that holds together and whose parameters
-// all have a source; no number in it makes memory grow.
+// FuzzRead: whatever the configuration says, reading it ends with an error or with a spec that
+// holds together and whose parameters all have a source; no number in it makes memory grow.
 func FuzzRead(f *testing.F) {
 	for _, file := range []string{"config.json", "config.v4.json"} {
 		for _, text := range goldenConfigs(f, file) {

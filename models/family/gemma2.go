@@ -34,7 +34,8 @@ var gemma2 = &Family{
 // gemmaSpec reads what Gemma 2 and 3 have in common.
 func gemmaSpec(c *Config, name string) (*transformer.Spec, error) {
 	s, err := llamaSpec(c, llamaLike{
-		name: name, groups: 4, headWidth: 256, activationKey: "hidden_activation", activation: "gelu_pytorch_tanh", tied: true,
+		name: name, groups: 4, headWidth: 256, activationKey: "hidden_activation",
+		activation: "gelu_pytorch_tanh", tied: true,
 	})
 	if err != nil {
 		return nil, err
@@ -66,8 +67,12 @@ func gemmaWindows(c *Config, layers int, sliding func(l int) bool) []int {
 }
 
 // gemmaWeights are the tensors of Llama with norms before and after each part.
-var gemmaWeights = append(slices.DeleteFunc(slices.Clone(llamaWeights), func(w Weight) bool { return w.Param == "blocks.%d.mlp-norm.gain" }),
-	Weight{"blocks.%d.attention-after-norm.gain", "layers.%d.post_attention_layernorm.weight", AsIs},
+var gemmaWeights = append(slices.DeleteFunc(slices.Clone(llamaWeights),
+	func(w Weight) bool { return w.Param == "blocks.%d.mlp-norm.gain" }),
+	Weight{
+		"blocks.%d.attention-after-norm.gain", "layers.%d.post_attention_layernorm.weight",
+		AsIs,
+	},
 	Weight{"blocks.%d.mlp-norm.gain", "layers.%d.pre_feedforward_layernorm.weight", AsIs},
 	Weight{"blocks.%d.mlp-after-norm.gain", "layers.%d.post_feedforward_layernorm.weight", AsIs},
 )

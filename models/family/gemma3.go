@@ -11,7 +11,8 @@ var gemma3 = &Family{
 	Architectures: []string{"Gemma3ForCausalLM", "Gemma3TextModel"},
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
-	Harmless:      []string{"attn_logit_softcapping", "cache_implementation"}, // the cap is read and not applied
+	// the cap is read and not applied
+	Harmless: []string{"attn_logit_softcapping", "cache_implementation"},
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s, err := gemmaSpec(c, "gemma3")
 		if err != nil {

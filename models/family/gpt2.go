@@ -12,7 +12,8 @@ var gpt2 = &Family{
 	Prefixes:      []string{"transformer.", ""},
 	Buffers:       []string{".attn.bias", ".attn.masked_bias"},
 	Harmless: []string{
-		"n_ctx", "reorder_and_upcast_attn", "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",
+		"n_ctx", "reorder_and_upcast_attn", "summary_activation", "summary_first_dropout",
+		"summary_proj_to_labels", "summary_type",
 		"summary_use_proj",
 	},
 	Spec: func(c *Config) (*transformer.Spec, error) {

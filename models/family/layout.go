@@ -107,7 +107,9 @@ const pieceSize = 1 << 16
 
 // read reads a parameter of shape p from its tensor and calls put with piece after piece and the
 // place of each.
-func (y Layout) read(p []int, s *transformer.Spec, tmp *scratch, source reader, put func(first int, values []float32)) error {
+func (y Layout) read(p []int, s *transformer.Spec, tmp *scratch, source reader,
+	put func(first int, values []float32),
+) error {
 	if y == AsIs {
 		n := 1
 		for _, d := range p {
@@ -155,7 +157,9 @@ func (t *scratch) copyRow(source reader, put func(int, []float32), from, to, n i
 // copyColumns copies rows of a matrix [...,in] to the columns of a matrix [in,out], beginning with
 // column to. It copies several rows at a time, so that it writes values that are next to each
 // other.
-func (t *scratch) copyColumns(source reader, put func(int, []float32), rows span, to, in, out int) error {
+func (t *scratch) copyColumns(source reader, put func(int, []float32), rows span, to, in,
+	out int,
+) error {
 	const together = 64
 	block := sized(&t.piece, min(together, rows.n)*in)
 	column := sized(&t.column, min(together, rows.n))

@@ -17,7 +17,8 @@ var layoutNames = [...]string{
 	"value rows", "gate rows", "up rows",
 }
 
-// Of 4 heads in 2 groups of width 3: parts of a projection as digits that say where a number belongs.
+// Of 4 heads in 2 groups of width 3: parts of a projection as digits that say where a number
+// belongs.
 const (
 	layoutHeads, layoutGroups, layoutWidth, layoutIn, layoutForward = 4, 2, 3, 5, 7
 
@@ -102,7 +103,10 @@ func readAll(y Layout, data []float32, shape []int, s *transformer.Spec) ([]floa
 
 // TestLayouts takes each part out of tensors built by the rule that the reference's code follows.
 func TestLayouts(t *testing.T) {
-	grouped := &transformer.Spec{Heads: layoutHeads, KeyValueHeads: layoutGroups, HeadWidth: layoutWidth, FeedForward: layoutForward}
+	grouped := &transformer.Spec{
+		Heads: layoutHeads, KeyValueHeads: layoutGroups,
+		HeadWidth: layoutWidth, FeedForward: layoutForward,
+	}
 	var byGroup []column // [G, H/G queries, key, value, E]
 	for g := range layoutGroups {
 		for h := g * 2; h < g*2+2; h++ {
@@ -140,7 +144,8 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// TestLayoutsOfEveryHead: side by side as in GPT-2, and groups of one head as in BLOOM, where each head has its own key and value.
+// TestLayoutsOfEveryHead: side by side as in GPT-2, and groups of one head as in BLOOM, where each
+// head has its own key and value.
 func TestLayoutsOfEveryHead(t *testing.T) {
 	each := &transformer.Spec{Heads: layoutGroups, HeadWidth: layoutWidth}
 	part := func(p int) (out []column) { // as many heads as keys have
@@ -166,7 +171,8 @@ func TestLayoutsOfEveryHead(t *testing.T) {
 			columns []column
 		}{{QuerySide + Layout(i), side}, {QueryOfGroup + Layout(i), byHead}} {
 			shape := []int{layoutIn, layoutGroups * layoutWidth}
-			got, err := readAll(c.layout, tensor(c.columns, c.layout == QuerySide+Layout(i)), shape, each)
+			got, err := readAll(c.layout, tensor(c.columns, c.layout == QuerySide+Layout(i)), shape,
+				each)
 			if err != nil {
 				t.Fatalf("%s: %v", layoutNames[c.layout], err)
 			}
@@ -228,7 +234,8 @@ func checkLayout(t *testing.T, y Layout, s *transformer.Spec, columns []column, 
 	}
 }
 
-// TestLayoutPieces: matrices of more values than are read at a time, and of more rows than are turned at a time.
+// TestLayoutPieces: matrices of more values than are read at a time, and of more rows than are
+// turned at a time.
 func TestLayoutPieces(t *testing.T) {
 	s := &transformer.Spec{Heads: 1, HeadWidth: 1}
 	const in, out = 3, 30_000
@@ -240,7 +247,8 @@ func TestLayoutPieces(t *testing.T) {
 			want[i*out+o] = float32(in*o + i)
 		}
 	}
-	if got, err := readAll(Transposed, rows, []int{in, out}, s); err != nil || !cmp.Equal(got, want) {
+	if got, err := readAll(Transposed, rows, []int{in, out}, s); err != nil ||
+		!cmp.Equal(got, want) {
 		t.Errorf("transposed of [%d,%d] differs, error %v", out, in, err)
 	}
 	if got, err := readAll(AsIs, want, []int{in, out}, s); err != nil || !cmp.Equal(got, want) {
@@ -253,7 +261,8 @@ func TestLayoutReadFails(t *testing.T) {
 	s := &transformer.Spec{Heads: 1, HeadWidth: 2}
 	broken := errors.New("broken")
 	for y := AsIs; y <= UpRows; y++ {
-		err := y.read([]int{2, 2}, s, &scratch{}, func([]float32, int) error { return broken }, func(int, []float32) {})
+		err := y.read([]int{2, 2}, s, &scratch{}, func([]float32, int) error { return broken },
+			func(int, []float32) {})
 		if !errors.Is(err, broken) {
 			t.Errorf("%s: error %v, want %v", layoutNames[y], err, broken)
 		}

@@ -54,8 +54,9 @@ func llamaSpec(c *Config, like llamaLike) (*transformer.Spec, error) {
 		Positions:   transformer.RotaryPositions,
 		RMS:         true,
 		NormEpsilon: c.Epsilon("rms_norm_eps", cmp.Or(like.epsilon, 1e-6)),
-		Activation:  OneOf(c, cmp.Or(like.activationKey, "hidden_act"), cmp.Or(like.activation, "silu"), activations),
-		Gated:       true,
+		Activation: OneOf(c, cmp.Or(like.activationKey, "hidden_act"),
+			cmp.Or(like.activation, "silu"), activations),
+		Gated: true,
 	}
 	decoderHead(c, s, like.tied)
 	groups := like.groups

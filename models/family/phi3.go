@@ -15,7 +15,8 @@ var phi3 = &Family{
 	Architectures: []string{"Phi3ForCausalLM", "Phi3Model"},
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
-	Harmless:      []string{"full_attn_mod", "interpolate_factor"}, // of Phi-4-mini; nobody reads them
+	// of Phi-4-mini; nobody reads them
+	Harmless: []string{"full_attn_mod", "interpolate_factor"},
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s, err := llamaSpec(c, llamaLike{name: "phi3", epsilon: 1e-5})
 		if err != nil {

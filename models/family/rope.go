@@ -87,7 +87,8 @@ func (r ropeReader) rotary() *transformer.Rotary {
 		}
 	}
 	kind := r.String("rope_type", r.String("type", "default"))
-	if kind == "su" || kind == "yarn" && r.Has("short_factor") { // what Phi-3's files called it first
+	// what Phi-3's files called it first
+	if kind == "su" || kind == "yarn" && r.Has("short_factor") {
 		kind = "longrope"
 	}
 	rotated := int(float64(r.width) * r.partial)
@@ -211,7 +212,9 @@ func (r ropeReader) llama3(f []float64) {
 // returns the scale (Peng et al. 2023, §3).
 func (r ropeReader) yarn(f []float64) float64 {
 	factor, n, width := r.factor(), float64(r.trained()), float64(2*len(f))
-	component := func(turns float64) float64 { return width * math.Log(n/(turns*2*math.Pi)) / (2 * math.Log(r.theta)) }
+	component := func(turns float64) float64 {
+		return width * math.Log(n/(turns*2*math.Pi)) / (2 * math.Log(r.theta))
+	}
 	low, high := component(r.beta("beta_fast", 32)), component(r.beta("beta_slow", 1))
 	if r.Bool("truncate", true) {
 		low, high = math.Floor(low), math.Ceil(high)
@@ -282,8 +285,10 @@ func (r ropeReader) long(f []float64) *transformer.Rotary {
 			scale = math.Sqrt(1 + math.Log(factor)/math.Log(float64(n)))
 		}
 	}
-	return &transformer.Rotary{Frequencies: divided("short_factor", short),
-		LongFrequencies: divided("long_factor", long), Original: n, Scale: scale}
+	return &transformer.Rotary{
+		Frequencies:     divided("short_factor", short),
+		LongFrequencies: divided("long_factor", long), Original: n, Scale: scale,
+	}
 }
 
 // rounded returns x as float32.

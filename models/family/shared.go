@@ -12,7 +12,8 @@ import (
 // activations are the names in the reference implementation.
 var activations = map[string]transformer.Activation{
 	"gelu": transformer.GELU, "gelu_python": transformer.GELU,
-	"gelu_new": transformer.GELUTanh, "gelu_pytorch_tanh": transformer.GELUTanh, "gelu_fast": transformer.GELUTanh,
+	"gelu_new": transformer.GELUTanh, "gelu_pytorch_tanh": transformer.GELUTanh,
+	"gelu_fast":        transformer.GELUTanh,
 	"gelu_python_tanh": transformer.GELUTanh, "gelu_accurate": transformer.GELUTanh,
 	"silu": transformer.SiLU, "swish": transformer.SiLU, "relu": transformer.ReLU,
 }
@@ -141,7 +142,8 @@ const (
 // those for which byDefault is true. If there is no window, no layer can have one; null says why
 // there is none.
 func layerTypes(c *Config, layers, window int, byDefault func(l int) bool,
-	null string) func(l int) bool {
+	null string,
+) func(l int) bool {
 	types := c.Strings("layer_types")
 	if types == nil {
 		types = make([]string, min(max(layers, 0), transformer.MaxSize("Layers")))

@@ -19,9 +19,13 @@ type Tensors interface {
 // time. It returns an error at once if a tensor is missing, has another shape than the
 // configuration says, or looks like a weight of the model but would be ignored. If two tensors are
 // for the same parameter, it compares their values and returns an error unless they are equal.
-func (f *Family) Loader(file string, tensors Tensors, spec *transformer.Spec) (transformer.Loader, error) {
-	c := &contents{family: f, spec: spec, file: file, tensors: tensors, names: map[string]bool{},
-		read: map[string]bool{}}
+func (f *Family) Loader(file string, tensors Tensors, spec *transformer.Spec) (transformer.Loader,
+	error,
+) {
+	c := &contents{
+		family: f, spec: spec, file: file, tensors: tensors, names: map[string]bool{},
+		read: map[string]bool{},
+	}
 	for _, name := range tensors.Names() {
 		c.names[name] = true
 	}
@@ -46,7 +50,9 @@ func (f *Family) Loader(file string, tensors Tensors, spec *transformer.Spec) (t
 	tmp := &scratch{}
 	return func(p transformer.Param, put func(int, []float32)) error {
 		w := sources[p.Name]
-		read := func(dst []float32, first int) error { return tensors.Float32At(dst, w.Tensor, first) }
+		read := func(dst []float32, first int) error {
+			return tensors.Float32At(dst, w.Tensor, first)
+		}
 		return w.Layout.read(p.Shape, spec, tmp, read, put)
 	}, nil
 }
@@ -81,7 +87,8 @@ func (c *contents) findPrefix() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("family: %s: tensor %s is missing, with %s before its name or without", c.file, ws[0].Tensor,
+	return fmt.Errorf("family: %s: tensor %s is missing, with %s before its name or without",
+		c.file, ws[0].Tensor,
 		strings.TrimSpace(strings.Join(c.family.Prefixes, " ")))
 }
 
@@ -124,8 +131,10 @@ func (c *contents) tiedHead(embedding Weight, p transformer.Param) error {
 		if err := c.checkShape(head, p); err != nil {
 			return err
 		}
-		c.doubles = append(c.doubles, double{first: embedding.Tensor, second: head.Tensor,
-			tied: true})
+		c.doubles = append(c.doubles, double{
+			first: embedding.Tensor, second: head.Tensor,
+			tied: true,
+		})
 		c.read[head.Tensor] = true
 	}
 	return nil

@@ -51,7 +51,8 @@ func (g *Golden) Has(name string) bool { return g.file.Has(name) }
 // Passes returns the prefix of the tensor names of each pass that was recorded: the empty prefix
 // for the batch as it is, "pad." for the padded batch, "types." for the batch with token types.
 func (g *Golden) Passes() []string {
-	return slices.DeleteFunc([]string{"", "pad.", "types."}, func(pass string) bool { return !g.Has(pass + "hidden.0") })
+	return slices.DeleteFunc([]string{"", "pad.", "types."},
+		func(pass string) bool { return !g.Has(pass + "hidden.0") })
 }
 
 // Texts returns input_ids, [B][T]. There is at least one token.
@@ -69,7 +70,8 @@ func (g *Golden) Rows(name string) ([][]int, error) {
 		return nil, err
 	}
 	if len(shape) != 2 || len(data) == 0 {
-		return nil, fmt.Errorf("golden: %s: %s has shape %v, want a matrix with a row", g.Name(), name, shape)
+		return nil, fmt.Errorf("golden: %s: %s has shape %v, want a matrix with a row", g.Name(),
+			name, shape)
 	}
 	var out [][]int
 	for row := range slices.Chunk(data, shape[1]) {
@@ -85,7 +87,9 @@ func (g *Golden) Rows(name string) ([][]int, error) {
 // Batch returns the texts of a pass without padding, and the slot where each of them begins, [B]. A
 // bidirectional model is padded on the right, any other on the left. It returns an error if padmask
 // or token_type_ids is needed but missing, or does not fit the texts.
-func (g *Golden) Batch(pass string, bidirectional bool) (b transformer.Batch, begins []int, err error) {
+func (g *Golden) Batch(pass string, bidirectional bool) (b transformer.Batch, begins []int,
+	err error,
+) {
 	if b.IDs, err = g.Texts(); err != nil {
 		return b, nil, err
 	}
@@ -107,7 +111,8 @@ func (g *Golden) perToken(texts [][]int, name string) ([][]int, error) {
 		return nil, err
 	}
 	if len(rows) != len(texts) || len(rows[0]) != len(texts[0]) {
-		return nil, fmt.Errorf("golden: %s: %s is [%d,%d], input_ids [%d,%d]", g.Name(), name, len(rows), len(rows[0]), len(texts), len(texts[0]))
+		return nil, fmt.Errorf("golden: %s: %s is [%d,%d], input_ids [%d,%d]", g.Name(), name,
+			len(rows), len(rows[0]), len(texts), len(texts[0]))
 	}
 	return rows, nil
 }
@@ -129,7 +134,8 @@ func (g *Golden) unpad(texts [][]int, begins []int) error {
 			end++
 		}
 		if slices.Contains(mask[end:], 1) {
-			return fmt.Errorf("golden: %s: padmask leaves tokens of text %d that do not stand together", g.Name(), i)
+			return fmt.Errorf("golden: %s: padmask leaves tokens of text %d that do not stand "+
+				"together", g.Name(), i)
 		}
 		texts[i], begins[i] = texts[i][begin:end], begin
 	}
@@ -149,13 +155,15 @@ func (g *Golden) Part(name string, i, begin, n int, axes ...int) ([]float32, err
 		return nil, err
 	}
 	if len(shape) == 0 || i >= shape[0] || len(data) == 0 {
-		return nil, fmt.Errorf("golden: %s: %s has shape %v, in which there is no text %d", g.Name(), name, shape, i)
+		return nil, fmt.Errorf("golden: %s: %s has shape %v, in which there is no text %d",
+			g.Name(), name, shape, i)
 	}
 	size := len(data) / shape[0]
 	data, shape = data[i*size:(i+1)*size], shape[1:]
 	for _, axis := range axes {
 		if axis >= len(shape) || begin+n > shape[axis] {
-			return nil, fmt.Errorf("golden: %s: %s has shape %v, which does not hold %d tokens", g.Name(), name, shape, begin+n)
+			return nil, fmt.Errorf("golden: %s: %s has shape %v, which does not hold %d tokens",
+				g.Name(), name, shape, begin+n)
 		}
 		data = along(data, shape, axis, begin, n)
 		shape[axis] = n

@@ -16,9 +16,9 @@ type check struct {
 	passed map[string]bool // by blob
 }
 
-// accepts returns whether the file at path, in a snapshot, has the bytes that its blob is named for.
-// A file that is not a link to a blob, as other programs may leave it, passes, because there is no
-// hash to compare it with.
+// accepts returns whether the file at path, in a snapshot, has the bytes that its blob is named
+// for. A file that is not a link to a blob, as other programs may leave it, passes, because there
+// is no hash to compare it with.
 func (k *check) accepts(path, file string) bool {
 	if k == nil {
 		return true

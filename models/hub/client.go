@@ -44,7 +44,10 @@ func newHTTP(endpoint *url.URL, opts Options) (client *http.Client, stop func())
 	t.TLSHandshakeTimeout = opts.Patience
 	t.MaxResponseHeaderBytes = maxHeaders
 	t.DialContext = (&net.Dialer{Timeout: opts.Patience}).DialContext
-	client = &http.Client{Transport: &authorized{base: t, endpoint: endpoint, token: opts.Token}, CheckRedirect: checkRedirect}
+	client = &http.Client{
+		Transport:     &authorized{base: t, endpoint: endpoint, token: opts.Token},
+		CheckRedirect: checkRedirect,
+	}
 	return client, t.CloseIdleConnections
 }
 
@@ -63,7 +66,8 @@ func (a *authorized) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Del("Authorization")
 	req.Header.Set("User-Agent", "headwater")
-	if a.token != "" && req.URL.Scheme == a.endpoint.Scheme && strings.EqualFold(req.URL.Host, a.endpoint.Host) {
+	if a.token != "" && req.URL.Scheme == a.endpoint.Scheme &&
+		strings.EqualFold(req.URL.Host, a.endpoint.Host) {
 		req.Header.Set("Authorization", "Bearer "+a.token)
 	}
 	return a.base.RoundTrip(req)
@@ -97,7 +101,8 @@ func (c *client) do(client *http.Client, req *http.Request, what string) (*http.
 	if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusPartialContent {
 		return resp, nil
 	}
-	if resp.StatusCode/100 == 3 && req.Method == http.MethodHead { // a redirect that describe does not follow
+	// a redirect that describe does not follow
+	if resp.StatusCode/100 == 3 && req.Method == http.MethodHead {
 		return resp, nil
 	}
 	defer resp.Body.Close()
@@ -164,7 +169,9 @@ func (e *transient) Unwrap() error { return e.err }
 // maxAttempts times in a row without progress. There is progress if once returns more bytes than
 // best, the best number so far, and the new bytes came at the lowest allowed speed or faster. If
 // the endpoint has never answered, there is no second attempt: there is no network.
-func (c *client) try(ctx context.Context, best int64, once func() (progress int64, err error)) error {
+func (c *client) try(ctx context.Context, best int64,
+	once func() (progress int64, err error),
+) error {
 	since := time.Now()
 	for attempt := 1; ; attempt++ {
 		n, err := once()
@@ -201,20 +208,27 @@ func (c *client) refused(resp *http.Response, what string) error {
 	page := c.endpoint.String() + "/" + c.ref.Repo
 	switch {
 	case code == "GatedRepo" || (status == http.StatusForbidden && code == ""):
-		return fmt.Errorf("hub: %s: access is denied (%d%s): ask for it at %s, then set HF_TOKEN to a token of that account", what, status, serverMessage(resp), page)
+		return fmt.Errorf("hub: %s: access is denied (%d%s): ask for it at %s, then set HF_TOKEN "+
+			"to a token of that account", what, status, serverMessage(resp), page)
 	case code == "RevisionNotFound":
-		return fmt.Errorf("hub: %s has no revision %q; look at %s", c.ref.Repo, c.ref.Revision, page)
+		return fmt.Errorf("hub: %s has no revision %q; look at %s", c.ref.Repo, c.ref.Revision,
+			page)
 	case code == "EntryNotFound":
 		return fmt.Errorf("hub: %s: the Hub lists the file and does not have it (%d)", what, status)
 	case status == http.StatusUnauthorized && c.opts.Token == "":
-		return fmt.Errorf("hub: %s: there is no such model, or it is private or gated (401): look at %s, and set HF_TOKEN to a token that may read it", what, page)
+		return fmt.Errorf("hub: %s: there is no such model, or it is private or gated (401): "+
+			"look at %s, and set HF_TOKEN to a token that may read it", what, page)
 	case status == http.StatusUnauthorized:
-		return fmt.Errorf("hub: %s: the token was refused (401): look at HF_TOKEN, or make a new one in the settings of %s", what, c.endpoint)
+		return fmt.Errorf("hub: %s: the token was refused (401): look at HF_TOKEN, or make a new "+
+			"one in the settings of %s", what, c.endpoint)
 	case status == http.StatusNotFound:
-		return fmt.Errorf("hub: %s is not at %s (404); if it is private, set HF_TOKEN", what, c.endpoint)
+		return fmt.Errorf("hub: %s is not at %s (404); if it is private, set HF_TOKEN", what,
+			c.endpoint)
 	}
-	err := fmt.Errorf("hub: %s: %s answers %d%s", what, resp.Request.URL.Host, status, serverMessage(resp))
-	if status == http.StatusTooManyRequests || status == http.StatusRequestTimeout || status/100 == 5 {
+	err := fmt.Errorf("hub: %s: %s answers %d%s", what, resp.Request.URL.Host, status,
+		serverMessage(resp))
+	if status == http.StatusTooManyRequests || status == http.StatusRequestTimeout ||
+		status/100 == 5 {
 		return &transient{err: err, after: retryAfter(resp)}
 	}
 	return err
@@ -249,7 +263,8 @@ const maxListing = 64 << 20
 
 // list asks the Hub for the commit and the files of a revision.
 func (c *client) list(ctx context.Context, revision string) (listing, error) {
-	address := c.endpoint.String() + "/api/models/" + c.ref.Repo + "/revision/" + url.PathEscape(revision) + "?blobs=true"
+	address := c.endpoint.String() + "/api/models/" + c.ref.Repo + "/revision/" +
+		url.PathEscape(revision) + "?blobs=true"
 	var body []byte
 	err := c.try(ctx, 0, func() (int64, error) {
 		var err error
@@ -281,7 +296,8 @@ func (c *client) read(ctx context.Context, address string) ([]byte, error) {
 		return nil, c.failed(watch.ctx, req.URL, err)
 	}
 	if len(body) > maxListing {
-		return nil, fmt.Errorf("hub: %s: the list of files has more than %d bytes", c.ref, maxListing)
+		return nil, fmt.Errorf("hub: %s: the list of files has more than %d bytes", c.ref,
+			maxListing)
 	}
 	return body, nil
 }
@@ -294,15 +310,18 @@ func (c *client) parseListing(body []byte) (listing, error) {
 	err := json.Unmarshal(body, &info)
 	var outside *unsafeName
 	if errors.As(err, &outside) {
-		return listing{}, fmt.Errorf("hub: %s: the Hub lists a file named %q, which would lie outside the cache; nothing was written",
+		return listing{}, fmt.Errorf("hub: %s: the Hub lists a file named %q, which would lie "+
+			"outside the cache; nothing was written",
 			c.ref, shortened(outside.name))
 	}
 	if err != nil {
-		return listing{}, fmt.Errorf("hub: %s: %s does not answer as a Hub does: %s; look at HF_ENDPOINT and the proxy",
+		return listing{}, fmt.Errorf("hub: %s: %s does not answer as a Hub does: %s; look at "+
+			"HF_ENDPOINT and the proxy",
 			c.ref, c.endpoint, notJSON(err))
 	}
 	if !commitName.MatchString(info.SHA) {
-		return listing{}, fmt.Errorf("hub: %s: the Hub gives %q as commit, not 40 hexadecimal digits", c.ref, shortened(info.SHA))
+		return listing{}, fmt.Errorf("hub: %s: the Hub gives %q as commit, not 40 hexadecimal "+
+			"digits", c.ref, shortened(info.SHA))
 	}
 	l := listing{commit: info.SHA, sizes: map[string]int64{}}
 	for _, s := range info.Siblings {

@@ -25,7 +25,8 @@ func (c *client) download(ctx context.Context, revision string) (string, error) 
 		return "", err
 	}
 	if !slices.Contains(l.files, configFile) {
-		return "", fmt.Errorf("hub: %s is not a model of transformers: it has no %s", c.ref, configFile)
+		return "", fmt.Errorf("hub: %s is not a model of transformers: it has no %s", c.ref,
+			configFile)
 	}
 	single, err := checkWeights(l.files)
 	var other *notConverted
@@ -62,7 +63,8 @@ func (c *client) listedShards(l listing) ([]string, error) {
 	listed := slices.Sorted(slices.Values(l.files)) // both may be long
 	for _, f := range files {
 		if _, ok := slices.BinarySearch(listed, f); !ok {
-			return nil, fmt.Errorf("hub: %s: %s names %s, which the repository does not have", c.ref, indexFile, f)
+			return nil, fmt.Errorf("hub: %s: %s names %s, which the repository does not have",
+				c.ref, indexFile, f)
 		}
 	}
 	return files, nil
@@ -122,7 +124,8 @@ func (c *client) address(r remote) string {
 	for i := range parts {
 		parts[i] = url.PathEscape(parts[i])
 	}
-	return c.endpoint.String() + "/" + c.ref.Repo + "/resolve/" + r.commit + "/" + strings.Join(parts, "/")
+	return c.endpoint.String() + "/" + c.ref.Repo + "/resolve/" + r.commit + "/" +
+		strings.Join(parts, "/")
 }
 
 // describe asks for the hash and the size of a file. For a large file they are in the answer that
@@ -162,14 +165,16 @@ func (r *remote) read(resp *http.Response) error {
 	}
 	r.etag = strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)
 	if !hash.MatchString(r.etag) {
-		return fmt.Errorf("hub: %s: %s gives %q as its ETag, not a hash: this is not a Hub; look at HF_ENDPOINT", r.file, resp.Request.URL.Host, shortened(etag))
+		return fmt.Errorf("hub: %s: %s gives %q as its ETag, not a hash: this is not a Hub; look "+
+			"at HF_ENDPOINT", r.file, resp.Request.URL.Host, shortened(etag))
 	}
 	if size == "" && r.size >= 0 {
 		return nil
 	}
 	var n int64
 	if _, err := fmt.Sscanf(size, "%d", &n); err != nil || n < 0 {
-		return fmt.Errorf("hub: %s: %s gives %q as its size", r.file, resp.Request.URL.Host, shortened(size))
+		return fmt.Errorf("hub: %s: %s gives %q as its size", r.file, resp.Request.URL.Host,
+			shortened(size))
 	}
 	if r.size >= 0 && r.size != n {
 		return fmt.Errorf("hub: %s: the Hub lists %d bytes and offers %d", r.file, r.size, n)
@@ -193,7 +198,8 @@ func (c *client) fetch(ctx context.Context, r remote) (err error) {
 	blob := c.repo.blob(r.etag)
 	// A blob with another size was damaged later. A damaged blob with the right size is found by
 	// Check only.
-	if info, err := os.Stat(blob); err != nil || info.Size() != r.size || !c.repo.check.hasHash(blob, r.etag, r.file) {
+	if info, err := os.Stat(blob); err != nil || info.Size() != r.size ||
+		!c.repo.check.hasHash(blob, r.etag, r.file) {
 		if err := c.makeBlob(ctx, r); err != nil {
 			return err
 		}
@@ -220,16 +226,19 @@ func (c *client) lock(ctx context.Context, lock *flock.Flock, r remote) error {
 		if locked {
 			return nil
 		}
-		if info, err := os.Stat(c.repo.blob(r.etag) + incomplete); err == nil && info.Size() != lastSize {
+		if info, err := os.Stat(c.repo.blob(r.etag) + incomplete); err == nil &&
+			info.Size() != lastSize {
 			lastSize, since = info.Size(), time.Now()
 		}
 		if time.Since(since) > c.lockPatience {
-			return fmt.Errorf("hub: %s: another program holds %s and has downloaded nothing for %v: end it, and try again",
+			return fmt.Errorf("hub: %s: another program holds %s and has downloaded nothing for "+
+				"%v: end it, and try again",
 				c.ref, r.file, c.lockPatience)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("hub: %s: waiting for another download of %s: %w", c.ref, r.file, ctx.Err())
+			return fmt.Errorf("hub: %s: waiting for another download of %s: %w", c.ref, r.file,
+				ctx.Err())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -267,7 +276,8 @@ func (c *client) receiveRight(ctx context.Context, p *part) error {
 		err = c.receive(ctx, p)
 	}
 	if err == nil && !p.right() {
-		err = fmt.Errorf("hub: %s %s: the bytes that came are not those that the Hub has: their hash is %s, not %s; try again",
+		err = fmt.Errorf("hub: %s %s: the bytes that came are not those that the Hub has: their "+
+			"hash is %s, not %s; try again",
 			c.ref, p.r.file, p.hash(), p.r.etag)
 		err = errors.Join(err, p.remove())
 	}
@@ -277,7 +287,8 @@ func (c *client) receiveRight(ctx context.Context, p *part) error {
 // diskError adds the file to an error of the cache and, if the disk is full, what to do.
 func (c *client) diskError(file string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("hub: %s %s: %w: what came is kept; make room in %s, or set HF_HOME to another disk, and try again",
+		return fmt.Errorf("hub: %s %s: %w: what came is kept; make room in %s, or set HF_HOME to "+
+			"another disk, and try again",
 			c.ref, file, err, c.opts.Cache)
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

@@ -45,14 +45,16 @@ func fromEnvironment(getenv func(string) string) (Options, error) {
 	if s := getenv("HF_HUB_DOWNLOAD_TIMEOUT"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 || n > 86400 {
-			return Options{}, fmt.Errorf("hub: HF_HUB_DOWNLOAD_TIMEOUT %q is not a number of seconds from 1 to 86400", shortened(s))
+			return Options{}, fmt.Errorf("hub: HF_HUB_DOWNLOAD_TIMEOUT %q is not a number of "+
+				"seconds from 1 to 86400", shortened(s))
 		}
 		opts.Patience = time.Duration(n) * time.Second
 	}
 	if s := getenv(speedVariable); s != "" {
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil || n < 0 {
-			return Options{}, fmt.Errorf("hub: %s %q is not a number of bytes a second, 0 for no limit",
+			return Options{}, fmt.Errorf("hub: %s %q is not a number of bytes a second, 0 for no "+
+				"limit",
 				speedVariable, shortened(s))
 		}
 		opts.MinSpeed = n
@@ -107,7 +109,8 @@ func expand(path string, getenv func(string) string) (string, error) {
 
 // token returns the token of the user. It is empty if there is none.
 func token(getenv func(string) string, home string) (string, error) {
-	if t := strings.TrimSpace(first(getenv("HF_TOKEN"), getenv("HUGGING_FACE_HUB_TOKEN"))); t != "" {
+	if t := strings.TrimSpace(first(getenv("HF_TOKEN"),
+		getenv("HUGGING_FACE_HUB_TOKEN"))); t != "" {
 		return checkedToken("HF_TOKEN", t)
 	}
 	path := filepath.Join(home, "token")
@@ -122,7 +125,8 @@ func token(getenv func(string) string, home string) (string, error) {
 		return "", nil
 	}
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxToken) {
-		return "", fmt.Errorf("hub: the token file %s is not a file of at most %d bytes; look at HF_TOKEN_PATH", path, maxToken)
+		return "", fmt.Errorf("hub: the token file %s is not a file of at most %d bytes; look at "+
+			"HF_TOKEN_PATH", path, maxToken)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -136,11 +140,13 @@ func token(getenv func(string) string, home string) (string, error) {
 func checkedToken(source, t string) (string, error) {
 	for i := range len(t) {
 		if t[i] <= ' ' || t[i] >= 0x7f {
-			return "", fmt.Errorf("hub: the token of %s has a character that no token has, at byte %d", source, i)
+			return "", fmt.Errorf("hub: the token of %s has a character that no token has, at "+
+				"byte %d", source, i)
 		}
 	}
 	if len(t) > maxToken {
-		return "", fmt.Errorf("hub: the token of %s has %d bytes, the limit is %d", source, len(t), maxToken)
+		return "", fmt.Errorf("hub: the token of %s has %d bytes, the limit is %d", source, len(t),
+			maxToken)
 	}
 	return t, nil
 }

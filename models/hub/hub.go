@@ -129,11 +129,13 @@ func ParseRef(s string) (Ref, error) {
 		revision = mainRevision
 	}
 	if !repoName.MatchString(repo) || badName(repo) || strings.HasSuffix(repo, ".git") {
-		return Ref{}, fmt.Errorf("hub: %q is not the name of a model: want ORG/NAME or NAME, of letters, digits, - _ . "+
+		return Ref{}, fmt.Errorf("hub: %q is not the name of a model: want ORG/NAME or NAME, of "+
+			"letters, digits, - _ . "+
 			"(at most 96 each, no -- or .., neither - nor . at an end)", shortened(repo))
 	}
 	if !revisionName.MatchString(revision) || badPath(revision) {
-		return Ref{}, fmt.Errorf("hub: %q is not a revision: want a branch, a tag or a commit of 40 hexadecimal digits", shortened(revision))
+		return Ref{}, fmt.Errorf("hub: %q is not a revision: want a branch, a tag or a commit of "+
+			"40 hexadecimal digits", shortened(revision))
 	}
 	return Ref{Repo: repo, Revision: revision}, nil
 }
@@ -150,8 +152,10 @@ func badName(repo string) bool {
 // badPath returns whether a revision cannot be used as a path below refs, because it would lead out
 // of refs or mean something else there.
 func badPath(revision string) bool {
-	return strings.Contains(revision, "..") || strings.Contains(revision, "//") || strings.Contains(revision, "/.") ||
-		strings.HasSuffix(revision, "/") || strings.HasSuffix(revision, ".") || strings.HasSuffix(revision, ".lock")
+	return strings.Contains(revision, "..") || strings.Contains(revision, "//") ||
+		strings.Contains(revision, "/.") ||
+		strings.HasSuffix(revision, "/") || strings.HasSuffix(revision, ".") ||
+		strings.HasSuffix(revision, ".lock")
 }
 
 // shortened returns a text cut to at most 100 bytes, for an error.
@@ -209,7 +213,8 @@ func (c *client) resolve(ctx context.Context) (string, error) {
 		if have.usable() {
 			return c.repo.snapshot(commit), nil
 		}
-		return "", fmt.Errorf("hub: %s: %s, and HF_HUB_OFFLINE forbids to download it: set HF_HUB_OFFLINE=0, or copy %s from a machine that has it",
+		return "", fmt.Errorf("hub: %s: %s, and HF_HUB_OFFLINE forbids to download it: set "+
+			"HF_HUB_OFFLINE=0, or copy %s from a machine that has it",
 			c.ref, have.describe(), c.repo.dir)
 	}
 	revision := c.ref.Revision
@@ -222,7 +227,8 @@ func (c *client) resolve(ctx context.Context) (string, error) {
 	}
 	var away *unreachable
 	if errors.As(err, &away) {
-		return "", fmt.Errorf("hub: %s: %s, and %w: check the network, or set HF_ENDPOINT to a mirror", c.ref, have.describe(), away)
+		return "", fmt.Errorf("hub: %s: %s, and %w: check the network, or set HF_ENDPOINT to a "+
+			"mirror", c.ref, have.describe(), away)
 	}
 	return dir, err
 }
@@ -241,10 +247,15 @@ func newClient(ref Ref, opts Options) (*client, error) {
 		opts.MinSpeed = defaultMinSpeed
 	}
 	endpoint, err := url.Parse(strings.TrimRight(opts.Endpoint, "/"))
-	if err != nil || endpoint.Host == "" || (endpoint.Scheme != "https" && endpoint.Scheme != "http") {
-		return nil, fmt.Errorf("hub: endpoint %q is not an address such as %s; look at HF_ENDPOINT", shortened(opts.Endpoint), DefaultEndpoint)
+	if err != nil || endpoint.Host == "" ||
+		(endpoint.Scheme != "https" && endpoint.Scheme != "http") {
+		return nil, fmt.Errorf("hub: endpoint %q is not an address such as %s; look at HF_ENDPOINT",
+			shortened(opts.Endpoint), DefaultEndpoint)
 	}
-	c := &client{ref: ref, opts: opts, endpoint: endpoint, repo: newRepo(opts.Cache, ref), wait: backoff}
+	c := &client{
+		ref: ref, opts: opts, endpoint: endpoint, repo: newRepo(opts.Cache, ref),
+		wait: backoff,
+	}
 	c.window, c.lockPatience = speedWindow, lockPatience
 	c.http, c.stop = newHTTP(endpoint, opts)
 	return c, nil

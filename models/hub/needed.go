@@ -21,12 +21,14 @@ const (
 var (
 	// optional are the small files that are read if a model has them.
 	optional = []string{
-		"chat_template.jinja", "generation_config.json", "special_tokens_map.json", tokenizerFile, "tokenizer_config.json",
+		"chat_template.jinja", "generation_config.json", "special_tokens_map.json", tokenizerFile,
+		"tokenizer_config.json",
 	}
 	// otherTokenizers are tokenizers in other formats. They are not read here, but tokenizer.json
 	// can be made from them.
 	otherTokenizers = []string{
-		"added_tokens.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "vocab.json", "vocab.txt",
+		"added_tokens.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model",
+		"tokenizer.model", "vocab.json", "vocab.txt",
 	}
 	// pickled are patterns of weights that are not downloaded. They are here for the error message.
 	pickled = []string{"*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack", "*.gguf"}
@@ -38,7 +40,8 @@ func small(files []string) []string {
 	whole := slices.Contains(files, tokenizerFile)
 	for _, f := range slices.Sorted(slices.Values(files)) {
 		template, _ := path.Match(templates, f)
-		if f == configFile || template || slices.Contains(optional, f) || (!whole && slices.Contains(otherTokenizers, f)) {
+		if f == configFile || template || slices.Contains(optional, f) ||
+			(!whole && slices.Contains(otherTokenizers, f)) {
 			out = append(out, f)
 		}
 	}
@@ -106,7 +109,8 @@ func shards(index []byte) ([]string, error) {
 	files := slices.Compact(slices.Sorted(maps.Values(list.WeightMap)))
 	for _, f := range files {
 		if !safe(f) || !strings.HasSuffix(f, ".safetensors") {
-			return nil, fmt.Errorf("%s names the file %q, which is no safetensors file of the repository", indexFile, shortened(f))
+			return nil, fmt.Errorf("%s names the file %q, which is no safetensors file of the "+
+				"repository", indexFile, shortened(f))
 		}
 	}
 	return files, nil
@@ -114,5 +118,6 @@ func shards(index []byte) ([]string, error) {
 
 // safe returns whether a file of a repository stays below its snapshot on every system.
 func safe(file string) bool {
-	return fs.ValidPath(file) && file != "." && len(file) <= 1000 && !strings.ContainsAny(file, "\\:\x00")
+	return fs.ValidPath(file) && file != "." && len(file) <= 1000 &&
+		!strings.ContainsAny(file, "\\:\x00")
 }

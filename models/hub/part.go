@@ -122,7 +122,10 @@ func (c *client) receive(ctx context.Context, p *part) error {
 
 func (c *client) report(p *part) {
 	if c.opts.Progress != nil {
-		c.opts.Progress(Progress{File: p.r.file, Done: p.n, Size: p.r.size, Number: p.r.number, Count: p.r.count})
+		c.opts.Progress(Progress{
+			File: p.r.file, Done: p.n, Size: p.r.size, Number: p.r.number,
+			Count: p.r.count,
+		})
 	}
 }
 
@@ -153,7 +156,8 @@ func (c *client) position(resp *http.Response, p *part) error {
 	size := resp.ContentLength
 	if resp.StatusCode == http.StatusPartialContent {
 		var from, to int64
-		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to, &size); err != nil || from != p.n {
+		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to,
+			&size); err != nil || from != p.n {
 			return fmt.Errorf("hub: %s %s: asked for the bytes from %d on, %s answers with %q",
 				c.ref, p.r.file, p.n, resp.Request.URL.Host, shortened(resp.Header.Get("Content-Range")))
 		}
@@ -163,7 +167,8 @@ func (c *client) position(resp *http.Response, p *part) error {
 		}
 	}
 	if size >= 0 && size != p.r.size {
-		return fmt.Errorf("hub: %s %s: %s offers %d bytes, the Hub has %d", c.ref, p.r.file, resp.Request.URL.Host, size, p.r.size)
+		return fmt.Errorf("hub: %s %s: %s offers %d bytes, the Hub has %d", c.ref, p.r.file,
+			resp.Request.URL.Host, size, p.r.size)
 	}
 	return nil
 }
@@ -176,7 +181,8 @@ func (c *client) copy(watch *watch, resp *http.Response, p *part) error {
 	for {
 		n, err := body.Read(buf)
 		if p.n+int64(n) > p.r.size {
-			return fmt.Errorf("hub: %s %s: more bytes come than the %d that the Hub has", c.ref, p.r.file, p.r.size)
+			return fmt.Errorf("hub: %s %s: more bytes come than the %d that the Hub has", c.ref,
+				p.r.file, p.r.size)
 		}
 		if n > 0 {
 			if _, err := p.Write(buf[:n]); err != nil {

@@ -48,7 +48,8 @@ func (r repo) commit(revision string) (string, error) {
 	}
 	commit := strings.TrimSpace(string(b))
 	if !commitName.MatchString(commit) {
-		return "", fmt.Errorf("hub: %s holds %q, which is no commit: remove the file", path, shortened(commit))
+		return "", fmt.Errorf("hub: %s holds %q, which is no commit: remove the file", path,
+			shortened(commit))
 	}
 	return commit, nil
 }
@@ -109,7 +110,8 @@ func (r repo) inspect(commit string) (state, error) {
 	s.missing = append(s.missing, weights...)
 	s.unsure = !r.knowsRest(commit)
 	s.broken = r.broken(commit)
-	s.missing = slices.DeleteFunc(s.missing, func(f string) bool { return slices.Contains(s.broken, f) })
+	s.missing = slices.DeleteFunc(s.missing,
+		func(f string) bool { return slices.Contains(s.broken, f) })
 	return s, nil
 }
 
@@ -175,7 +177,8 @@ func (r repo) knowsRest(commit string) bool {
 	if files, ok := r.listing(commit); ok {
 		return !slices.ContainsFunc(small(files), func(f string) bool { return !r.has(commit, f) })
 	}
-	return r.has(commit, tokenizerFile) || isFile(filepath.Join(r.dir, ".no_exist", commit, tokenizerFile))
+	return r.has(commit, tokenizerFile) ||
+		isFile(filepath.Join(r.dir, ".no_exist", commit, tokenizerFile))
 }
 
 // listing reads trees/COMMIT.json. ok is false if the file is missing or not understood.
@@ -259,8 +262,8 @@ func (r repo) markAbsent(commit, file string) error {
 
 var unfinished atomic.Int64
 
-// temporaryName returns a name for a new file in the folder of path. It skips names that a process which
-// was killed left.
+// temporaryName returns a name for a new file in the folder of path. It skips names that a process
+// which was killed left.
 func temporaryName(path string) string {
 	for {
 		temp := fmt.Sprintf("%s.%d-%d.tmp", path, os.Getpid(), unfinished.Add(1))

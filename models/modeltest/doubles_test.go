@@ -42,9 +42,9 @@ func (r renamed) Float32At(dst []float32, name string, first int) error {
 	return err
 }
 
-// load opens a golden, applies edit to the names of its tensors and returns the error of the loader.
-// names says for each name whose values it has; at first that is the name itself. The last value of
-// the tensor changed, if there is one, is another than in the file.
+// load opens a golden, applies edit to the names of its tensors and returns the error of the
+// loader. names says for each name whose values it has; at first that is the name itself. The last
+// value of the tensor changed, if there is one, is another than in the file.
 func load(t *testing.T, golden, changed string, edit func(names map[string]string)) error {
 	t.Helper()
 	d, err := checkpoint.OpenDir("../testdata/goldens/" + golden)
@@ -213,7 +213,8 @@ func TestMissingAndUnknown(t *testing.T) {
 		{
 			name: "long name", golden: "opt",
 			add: map[string]string{
-				"model.decoder." + strings.Repeat("x", 1<<20): "model.decoder.final_layer_norm.bias",
+				"model.decoder." +
+					strings.Repeat("x", 1<<20): "model.decoder.final_layer_norm.bias",
 			},
 			want: "xxx… has no place in the opt",
 		},

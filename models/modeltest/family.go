@@ -58,7 +58,8 @@ func (c familyContract) names(t *testing.T) {
 		t.Error("the family has no architectures")
 	}
 	for _, a := range c.family.Architectures {
-		found, err := family.Lookup(family.NewConfig(c.dir, map[string]any{"architectures": []any{a}}))
+		found, err := family.Lookup(family.NewConfig(c.dir,
+			map[string]any{"architectures": []any{a}}))
 		if err != nil || found != c.family {
 			t.Errorf("architecture %s is not found as %s: %v", a, c.family.Name, err)
 		}
@@ -75,7 +76,8 @@ func (c familyContract) keys(t *testing.T) {
 	for key, value := range c.checkpoint.Config {
 		values[key] = value
 	}
-	if _, _, err := family.Read(family.NewConfig(c.dir, values)); err == nil || !strings.Contains(err.Error(), unknown) {
+	if _, _, err := family.Read(family.NewConfig(c.dir, values)); err == nil ||
+		!strings.Contains(err.Error(), unknown) {
 		t.Errorf("an unknown key is not refused by name: error %v", err)
 	}
 	delete(values, unknown)
@@ -84,7 +86,8 @@ func (c familyContract) keys(t *testing.T) {
 			continue
 		}
 		values[key] = "text"
-		if _, _, err := family.Read(family.NewConfig(c.dir, values)); err != nil && !strings.Contains(err.Error(), key) {
+		if _, _, err := family.Read(family.NewConfig(c.dir, values)); err != nil &&
+			!strings.Contains(err.Error(), key) {
 			t.Errorf("a text for %s: error %v does not name the key", key, err)
 		}
 		values[key] = value
@@ -117,11 +120,14 @@ func (c familyContract) tensors(t *testing.T) {
 	for _, name := range c.checkpoint.Weights.Names() {
 		without := edited{Tensors: c.checkpoint.Weights, missing: name}
 		_, missing := c.family.Loader(c.dir, without, c.spec)
-		_, longer := c.family.Loader(c.dir, edited{Tensors: c.checkpoint.Weights, longer: name}, c.spec)
+		_, longer := c.family.Loader(c.dir, edited{Tensors: c.checkpoint.Weights, longer: name},
+			c.spec)
 		if (missing == nil) != (longer == nil) {
-			t.Errorf("tensor %s: its absence gives error %v, another shape %v", name, missing, longer)
+			t.Errorf("tensor %s: its absence gives error %v, another shape %v", name, missing,
+				longer)
 		}
-		if missing != nil && !strings.Contains(missing.Error(), lastPart(name)) || longer != nil && !strings.Contains(longer.Error(), name) {
+		if missing != nil && !strings.Contains(missing.Error(), lastPart(name)) || longer != nil &&
+			!strings.Contains(longer.Error(), name) {
 			t.Errorf("tensor %s: errors %v and %v do not name it", name, missing, longer)
 		}
 		if missing == nil && c.inLayer(name) {
@@ -154,7 +160,8 @@ type edited struct {
 
 // Names returns the names without the missing one.
 func (e edited) Names() []string {
-	return slices.DeleteFunc(slices.Clone(e.Tensors.Names()), func(name string) bool { return name == e.missing })
+	return slices.DeleteFunc(slices.Clone(e.Tensors.Names()),
+		func(name string) bool { return name == e.missing })
 }
 
 // Shape returns the shape, with one more row for the longer tensor.

@@ -18,7 +18,8 @@ import (
 // reference differs from its own result in float64 by up to 5e-6 (logits) and 1.3e-6 (attentions).
 const (
 	LogitsTol = 2e-5 // logits; worst seen 8e-6, of magnitude 10
-	TapTol    = 1e-5 // attentions and hidden states; worst seen 7e-6, of magnitude 10, where both are 5e-6 from float64
+	// attentions and hidden states; worst seen 7e-6, of magnitude 10, where both are 5e-6 from float64
+	TapTol = 1e-5
 )
 
 // Golden is a tiny random checkpoint and what the reference implementation computes on a batch of
@@ -44,13 +45,14 @@ func OpenGolden(t testing.TB, dir string) *Golden {
 	load, err := f.Loader(dir, d.Weights, spec)
 	must(t, err)
 	g := &Golden{Family: f, Params: map[string][]float32{}}
-	g.Model, err = transformer.New(backend(t), spec, dtypes.Float32, func(p transformer.Param, put func(int, []float32)) error {
-		g.Params[p.Name] = make([]float32, p.Size())
-		return load(p, func(first int, values []float32) {
-			copy(g.Params[p.Name][first:], values)
-			put(first, values)
+	g.Model, err = transformer.New(backend(t), spec, dtypes.Float32,
+		func(p transformer.Param, put func(int, []float32)) error {
+			g.Params[p.Name] = make([]float32, p.Size())
+			return load(p, func(first int, values []float32) {
+				copy(g.Params[p.Name][first:], values)
+				put(first, values)
+			})
 		})
-	})
 	must(t, err)
 	g.recording, err = golden.Open(dir + "/golden.safetensors")
 	must(t, err)
@@ -75,7 +77,8 @@ func (g *Golden) Parity(t *testing.T) {
 	}
 }
 
-// compare runs one recorded pass: "" is the batch as it is, "pad." padded, "types." with token types.
+// compare runs one recorded pass: "" is the batch as it is, "pad." padded, "types." with token
+// types.
 func (g *Golden) compare(t *testing.T, pass string) {
 	batch, begins, err := g.recording.Batch(pass, g.Model.Spec.Bidirectional)
 	must(t, err)
@@ -93,11 +96,14 @@ func (g *Golden) compare(t *testing.T, pass string) {
 			return want
 		}
 		for l := range layers {
-			checkNear(t, fmt.Sprintf("text %d: attention of layer %d", i, l), slice(taps[0].Data, l, layers), part(fmt.Sprintf("attn.%d", l), 1, 2), TapTol)
-			checkNear(t, fmt.Sprintf("text %d: hidden state %d", i, l), slice(taps[1].Data, l, layers+1), part(fmt.Sprintf("hidden.%d", l), 0), TapTol)
+			checkNear(t, fmt.Sprintf("text %d: attention of layer %d", i, l),
+				slice(taps[0].Data, l, layers), part(fmt.Sprintf("attn.%d", l), 1, 2), TapTol)
+			checkNear(t, fmt.Sprintf("text %d: hidden state %d", i, l),
+				slice(taps[1].Data, l, layers+1), part(fmt.Sprintf("hidden.%d", l), 0), TapTol)
 		}
 		// The last hidden state of the reference implementation is after the final norm.
-		checkNear(t, fmt.Sprintf("text %d: final", i), taps[2].Data, part(fmt.Sprintf("hidden.%d", layers), 0), TapTol)
+		checkNear(t, fmt.Sprintf("text %d: final", i), taps[2].Data,
+			part(fmt.Sprintf("hidden.%d", layers), 0), TapTol)
 		if len(taps) < 4 {
 			continue
 		}
@@ -105,7 +111,8 @@ func (g *Golden) compare(t *testing.T, pass string) {
 		if g.Model.Spec.Head == transformer.ClassifierHead {
 			axes = nil
 		}
-		checkNear(t, fmt.Sprintf("text %d: logits", i), taps[3].Data, part("logits", axes...), LogitsTol)
+		checkNear(t, fmt.Sprintf("text %d: logits", i), taps[3].Data, part("logits", axes...),
+			LogitsTol)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 const (
 	// textLength is how many tokens a mixing is tried on: more than any window of the samples.
 	textLength = 9
-	// stepTol bounds what a step's row may differ from a prompt's, whose sums run in another order, as a part of its largest number
-	// where that is above 1.
+	// stepTol bounds what a step's row may differ from a prompt's, whose sums run in another order,
+	// as a part of its largest number where that is above 1.
 	stepTol = 1e-5
 )
 
@@ -57,7 +57,11 @@ type mixingContract struct {
 
 // allHeads are the ways to fuse the heads.
 var allHeads = []trace.Heads{
-	{Fusion: trace.MeanHeads}, {Fusion: trace.MaxHeads}, {Fusion: trace.MinHeads}, {Fusion: trace.EachHead}, {Fusion: trace.OneHead, Head: 1},
+	{Fusion: trace.MeanHeads},
+	{Fusion: trace.MaxHeads},
+	{Fusion: trace.MinHeads},
+	{Fusion: trace.EachHead},
+	{Fusion: trace.OneHead, Head: 1},
 }
 
 // each calls do for every fusion that the mixing accepts.
@@ -117,7 +121,8 @@ func (c mixingContract) values(t *testing.T) {
 			for h := range rows.H {
 				for target := range rows.N {
 					for source, x := range rows.Row(l, h, target) {
-						where := fmt.Sprintf("layer %d head %d target %d source %d: %v", l, h, target, source, x)
+						where := fmt.Sprintf("layer %d head %d target %d source %d: %v", l, h,
+							target, source, x)
 						if !(x >= 0) || math.IsInf(float64(x), 1) {
 							t.Errorf("%s, want a finite number of at least 0", where)
 						}
@@ -137,14 +142,19 @@ func (c mixingContract) values(t *testing.T) {
 
 // shape checks that rows has the sizes for n targets, the first of which is number first, over so
 // many sources.
-func (c mixingContract) shape(t *testing.T, rows trace.Rows, heads trace.Heads, first, n, sources int) {
+func (c mixingContract) shape(t *testing.T, rows trace.Rows, heads trace.Heads, first, n,
+	sources int,
+) {
 	t.Helper()
 	h := 1
 	if heads.Fusion == trace.EachHead {
 		h = c.spec.Heads
 	}
 	want := []int{c.spec.Layers, h, first, n, sources, c.spec.Layers * h * n * sources}
-	if got := []int{rows.L, rows.H, rows.First, rows.N, rows.S, len(rows.Data)}; !reflect.DeepEqual(got, want) {
+	if got := []int{
+		rows.L, rows.H, rows.First, rows.N, rows.S,
+		len(rows.Data),
+	}; !reflect.DeepEqual(got, want) {
 		t.Fatalf("rows have layers, heads, first, targets, sources, numbers %v, want %v", got, want)
 	}
 }
@@ -152,7 +162,8 @@ func (c mixingContract) shape(t *testing.T, rows trace.Rows, heads trace.Heads, 
 func (c mixingContract) equalRuns(t *testing.T) {
 	c.each(t, func(t *testing.T, heads trace.Heads) {
 		ids := c.ids(textLength)
-		checkNear(t, "the same text again", c.rows(t, ids, heads).Data, c.rows(t, ids, heads).Data, 0)
+		checkNear(t, "the same text again", c.rows(t, ids, heads).Data, c.rows(t, ids, heads).Data,
+			0)
 	})
 }
 
@@ -181,7 +192,8 @@ func (c mixingContract) laterTokens(t *testing.T) {
 			for l := range part.L {
 				for h := range part.H {
 					for target := range n {
-						checkNearRow(t, fmt.Sprintf("layer %d head %d target %d of %d", l, h, target, n), part.Row(l, h, target), whole.Row(l, h, target)[:n])
+						checkNearRow(t, fmt.Sprintf("layer %d head %d target %d of %d", l, h,
+							target, n), part.Row(l, h, target), whole.Row(l, h, target)[:n])
 					}
 				}
 			}
@@ -208,7 +220,8 @@ func (c mixingContract) steps(t *testing.T) {
 			c.shape(t, rows, heads, n-1, 1, n)
 			for l := range rows.L {
 				for h := range rows.H {
-					checkNearRow(t, fmt.Sprintf("layer %d head %d, row of token %d", l, h, n-1), rows.Row(l, h, 0), whole.Row(l, h, n-1)[:n])
+					checkNearRow(t, fmt.Sprintf("layer %d head %d, row of token %d", l, h, n-1),
+						rows.Row(l, h, 0), whole.Row(l, h, n-1)[:n])
 				}
 			}
 			if n == textLength {
@@ -224,13 +237,15 @@ func (c mixingContract) logits(t *testing.T) {
 	ids := c.ids(textLength)
 	plain := c.run(t, ids)
 	c.each(t, func(t *testing.T, heads trace.Heads) {
-		checkNear(t, "logits while rows are recorded", c.run(t, ids, c.ask(heads)).Logits, plain.Logits, stepTol)
+		checkNear(t, "logits while rows are recorded", c.run(t, ids, c.ask(heads)).Logits,
+			plain.Logits, stepTol)
 	})
 }
 
 // oneHead compares each head alone with its part of all heads.
 func (c mixingContract) oneHead(t *testing.T) {
-	if c.mixing.Check(trace.Heads{Fusion: trace.EachHead}) != nil || c.mixing.Check(trace.Heads{Fusion: trace.OneHead}) != nil {
+	if c.mixing.Check(trace.Heads{Fusion: trace.EachHead}) != nil ||
+		c.mixing.Check(trace.Heads{Fusion: trace.OneHead}) != nil {
 		t.Skip("the mixing does not keep heads apart")
 	}
 	ids := c.ids(textLength)
@@ -239,7 +254,8 @@ func (c mixingContract) oneHead(t *testing.T) {
 		one := c.rows(t, ids, trace.Heads{Fusion: trace.OneHead, Head: h})
 		for l := range one.L {
 			for target := range one.N {
-				checkNearRow(t, fmt.Sprintf("layer %d head %d target %d", l, h, target), one.Row(l, 0, target), each.Row(l, h, target))
+				checkNearRow(t, fmt.Sprintf("layer %d head %d target %d", l, h, target),
+					one.Row(l, 0, target), each.Row(l, h, target))
 			}
 		}
 	}

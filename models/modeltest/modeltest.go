@@ -41,7 +41,8 @@ func checkNear(t testing.TB, what string, got, want []float32, tol float64) {
 	}
 	for i := range got {
 		if d := math.Abs(float64(got[i]) - float64(want[i])); !(d <= tol) {
-			t.Errorf("%s: element %d of %d = %v, want %v: %g apart, at most %g", what, i, len(got), got[i], want[i], d, tol)
+			t.Errorf("%s: element %d of %d = %v, want %v: %g apart, at most %g", what, i, len(got),
+				got[i], want[i], d, tol)
 			return
 		}
 	}

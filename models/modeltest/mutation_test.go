@@ -119,11 +119,16 @@ func (n *tree) keys(to map[string]bool) {
 
 // hostileValues stand where another value is expected.
 var hostileValues = []string{
-	"null", "true", "false", "0", "1", "-1", "2", "3", "5", "-2147483648", "2147483647", "2147483648", "4294967296",
-	"9223372036854775808", "-0", "0.0", "0.5", "1.5", "1e2", "32.0", "1e-400", "1e999", "1e300", "-1e300",
-	`""`, `"3"`, `"text"`, `"gelu"`, `"null"`, `"NaN"`, `"\u0000"`, `"\ud800"`, `"` + strings.Repeat("long ", 2000) + `"`,
-	"[]", "[1]", "[null]", "[[1]]", `["a"]`, `["sliding_attention"]`, "{}", `{"a":1}`, `{"0":"a","1":"b"}`, `{"rope_type":"yarn"}`,
-	"NaN", "Infinity", "-Infinity", strings.Repeat("9", 400), strings.Repeat("[", 60) + strings.Repeat("]", 60),
+	"null", "true", "false", "0", "1", "-1", "2", "3", "5", "-2147483648", "2147483647",
+	"2147483648", "4294967296",
+	"9223372036854775808", "-0", "0.0", "0.5", "1.5", "1e2", "32.0", "1e-400", "1e999", "1e300",
+	"-1e300",
+	`""`, `"3"`, `"text"`, `"gelu"`, `"null"`, `"NaN"`, `"\u0000"`, `"\ud800"`,
+	`"` + strings.Repeat("long ", 2000) + `"`,
+	"[]", "[1]", "[null]", "[[1]]", `["a"]`, `["sliding_attention"]`, "{}", `{"a":1}`,
+	`{"0":"a","1":"b"}`, `{"rope_type":"yarn"}`,
+	"NaN", "Infinity", "-Infinity", strings.Repeat("9", 400),
+	strings.Repeat("[", 60) + strings.Repeat("]", 60),
 	"[" + strings.Repeat("0,", 3000) + "0]",
 }
 
@@ -156,7 +161,8 @@ func (m mutation) object(n *tree) *tree {
 func (m mutation) change(n *tree) {
 	at := m.object(n)
 	add := func(key, value string) {
-		at.entries = slices.Insert(at.entries, m.random.IntN(len(at.entries)+1), entry{key, &tree{text: value}})
+		at.entries = slices.Insert(at.entries, m.random.IntN(len(at.entries)+1),
+			entry{key, &tree{text: value}})
 	}
 	if len(at.entries) == 0 {
 		add(m.pick(m.pool), m.pick(hostileValues))
@@ -177,10 +183,16 @@ func (m mutation) change(n *tree) {
 	case 9:
 		text := e.value.String()
 		quoted, _ := json.Marshal(text)
-		e.value = &tree{text: m.pick([]string{"[" + text + "]", `{"k":` + text + "}", string(quoted), "[" + text + "," + text + "]"})}
+		e.value = &tree{text: m.pick([]string{
+			"[" + text + "]", `{"k":` + text + "}",
+			string(quoted), "[" + text + "," + text + "]",
+		})}
 	case 10:
 		if text := e.value.text; text != "" && strings.ContainsAny(text[:1], "-0123456789") {
-			e.value = &tree{text: m.pick([]string{"-" + text, text + "0", text + "1", text + ".0", text + "e1", "1" + text, text + "e-3"})}
+			e.value = &tree{text: m.pick([]string{
+				"-" + text, text + "0", text + "1", text + ".0",
+				text + "e1", "1" + text, text + "e-3",
+			})}
 			return
 		}
 		e.value = &tree{text: m.pick(hostileValues)}
@@ -201,7 +213,8 @@ func (m mutation) mutant(from *tree) string {
 	case 0:
 		return text[:at]
 	case 1:
-		return text[:at] + m.pick([]string{"{", "}", "\"", ",", ":", "\x00", "\xff", "]"}) + text[at:]
+		return text[:at] + m.pick([]string{"{", "}", "\"", ",", ":", "\x00", "\xff", "]"}) +
+			text[at:]
 	}
 	return text
 }
@@ -220,8 +233,10 @@ func refusal(message, file string, keys map[string]bool) string {
 		return fmt.Sprintf("has %d bytes", len(message))
 	case goTerms.MatchString(said):
 		return "has a term of the implementation: " + goTerms.FindString(said)
-	case strings.Contains(message, "not valid JSON"), strings.Contains(message, "not a JSON object"), strings.Contains(message, "not valid UTF-8"),
-		strings.Contains(message, "the header, which has no tensors"), strings.Contains(message, " is missing"):
+	case strings.Contains(message, "not valid JSON"), strings.Contains(message,
+		"not a JSON object"), strings.Contains(message, "not valid UTF-8"),
+		strings.Contains(message, "the header, which has no tensors"), strings.Contains(message,
+			" is missing"):
 		return ""
 	}
 	if keys[""] && strings.Contains(message, `""`) {
@@ -235,7 +250,8 @@ func refusal(message, file string, keys map[string]bool) string {
 	return "names no key of the file"
 }
 
-// sources returns the configurations of all goldens in both styles, and the published ones, by a name.
+// sources returns the configurations of all goldens in both styles, and the published ones, by a
+// name.
 func sources(t *testing.T) map[string]*tree {
 	t.Helper()
 	texts := map[string]string{}
@@ -277,13 +293,16 @@ func sources(t *testing.T) map[string]*tree {
 	return trees
 }
 
-// TestMutants changes every configuration that is at hand in all kinds of ways, as a careless or hostile
-// writer would, and reads it: there is an error or a spec that holds together, and an error names the
-// file and the key, is short, and is written for who has never seen the program.
+// TestMutants changes every configuration that is at hand in all kinds of ways, as a careless or
+// hostile writer would, and reads it: there is an error or a spec that holds together, and an error
+// names the file and the key, is short, and is written for who has never seen the program.
 func TestMutants(t *testing.T) {
 	trees := sources(t)
 	names := slices.Sorted(maps.Keys(trees))
-	pool := map[string]bool{"sliding_window": true, "head_dim": true, "rope_scaling": true, "rope_theta": true, "layer_types": true}
+	pool := map[string]bool{
+		"sliding_window": true, "head_dim": true, "rope_scaling": true,
+		"rope_theta": true, "layer_types": true,
+	}
 	for _, n := range trees {
 		n.keys(pool)
 	}
@@ -318,7 +337,10 @@ func readMutant(text string, weights []byte) (problem string, refused bool) {
 			problem = fmt.Sprintf("panic: %v", r)
 		}
 	}()
-	d, err := checkpoint.FromFS(fstest.MapFS{"config.json": {Data: []byte(text)}, "model.safetensors": {Data: weights}}, "m")
+	d, err := checkpoint.FromFS(fstest.MapFS{
+		"config.json":       {Data: []byte(text)},
+		"model.safetensors": {Data: weights},
+	}, "m")
 	if err == nil {
 		defer d.Close()
 		var keys map[string]bool
@@ -411,7 +433,8 @@ func TestMutantFiles(t *testing.T) {
 		name := names[m.random.IntN(len(names))]
 		files := fstest.MapFS{"config.json": {Data: []byte("{}")}}
 		for file, text := range otherFiles {
-			if file == "special_tokens_map.json" && name != file { // it does not count beside added_tokens_decoder
+			// it does not count beside added_tokens_decoder
+			if file == "special_tokens_map.json" && name != file {
 				continue
 			}
 			files[file] = &fstest.MapFile{Data: []byte(text)}

@@ -40,7 +40,8 @@ var sum = &Circuit{
 			weight func(string) float64
 		}{{near, Support}, {late, Doubt}} {
 			heads[i].back(n, part.back)
-			heads[i].weigh(n, n.answer+area(feature(yes)), func(w string) float64 { return part.weight(w) / strength })
+			heads[i].weigh(n, n.answer+area(feature(yes)),
+				func(w string) float64 { return part.weight(w) / strength })
 		}
 		return n
 	},
@@ -90,7 +91,9 @@ var conjunction = &Circuit{
 		}
 		return evidence, yes
 	},
-	fits: func(t Text, i int, w string) bool { return !slices.Contains(t.Evidence, i) || isThing(w) == 0 },
+	fits: func(t Text, i int, w string) bool {
+		return !slices.Contains(t.Evidence, i) || isThing(w) == 0
+	},
 }
 
 // isThing returns 1 for a thing and 0 for any other word.

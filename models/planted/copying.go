@@ -11,7 +11,8 @@ const (
 // offset copies the word three places before the last one.
 var offset = &Circuit{
 	Name: Prefix + "offset",
-	Rule: "the answer is the word 3 places before the last one: one head reads that position, whatever stands there",
+	Rule: "the answer is the word 3 places before the last one: one head reads that position, " +
+		"whatever stands there",
 	wire: func() *network {
 		n := newNetwork()
 		h := &n.block(1).heads[0]
@@ -27,7 +28,8 @@ var offset = &Circuit{
 // nothing of that token itself.
 var relay = &Circuit{
 	Name: Prefix + "relay",
-	Rule: "the answer is the word 5 places before the last one: the token 2 places before the last gathers it in the first layer, " +
+	Rule: "the answer is the word 5 places before the last one: the token 2 places before the " +
+		"last gathers it in the first layer, " +
 		"and only what it gathered is read in the second",
 	wire: func() *network {
 		n := newNetwork()
@@ -39,7 +41,9 @@ var relay = &Circuit{
 		second.copy(gathered, n.answer, words, 1)
 		return n
 	},
-	draw: func(rng *rand.Rand, text []string) ([]int, string) { return copied(rng, text, near+far) },
+	draw: func(rng *rand.Rand, text []string) ([]int, string) {
+		return copied(rng, text, near+far)
+	},
 }
 
 // copied fills a text with words. The answer is the word k places before the last one.
@@ -56,7 +60,8 @@ func copied(rng *rand.Rand, text []string, k int) ([]int, string) {
 // that comes after its own earlier occurrence.
 var induction = &Circuit{
 	Name: Prefix + "induction",
-	Rule: "the answer is the word behind the earlier place of the last word, which must be one: both places and the answer decide it",
+	Rule: "the answer is the word behind the earlier place of the last word, which must be one: " +
+		"both places and the answer decide it",
 	wire: func() *network {
 		n := newNetwork()
 		before := n.area(len(words))

@@ -14,7 +14,8 @@ const loudHeads = 3
 // attention; the rest goes to <bos>, whose value is zero too.
 var distractor = &Circuit{
 	Name: Prefix + "distractor",
-	Rule: "the answer is the color, of which there is one: a head reads it with ¼ of its attention, <bos> has ¾, and three more heads look " +
+	Rule: "the answer is the color, of which there is one: a head reads it with ¼ of its " +
+		"attention, <bos> has ¾, and three more heads look " +
 		"at loud words; nothing but colors has a value that is not zero",
 	wire: func() *network {
 		n := newNetwork()

@@ -37,9 +37,12 @@ func encode(v any) []byte {
 // config returns the content of config.json.
 func (n *network) config() any {
 	return map[string]any{
-		"architectures": []string{"GPT2LMHeadModel"}, "model_type": "gpt2", "vocab_size": specials + len(words), "n_positions": context,
-		"n_embd": n.width(), "n_layer": len(n.blocks), "n_head": len(n.blocks[0].heads), "n_inner": 1, "activation_function": "relu",
-		"layer_norm_epsilon": epsilon, "scale_attn_weights": false, "tie_word_embeddings": false, "bos_token_id": bos,
+		"architectures": []string{"GPT2LMHeadModel"}, "model_type": "gpt2",
+		"vocab_size": specials + len(words), "n_positions": context,
+		"n_embd": n.width(), "n_layer": len(n.blocks), "n_head": len(n.blocks[0].heads),
+		"n_inner": 1, "activation_function": "relu",
+		"layer_norm_epsilon": epsilon, "scale_attn_weights": false, "tie_word_embeddings": false,
+		"bos_token_id": bos,
 	}
 }
 
@@ -47,19 +50,31 @@ func (n *network) config() any {
 // token includes the space before its word.
 func tokenizerFile() any {
 	type object = map[string]any
-	bytewise := object{"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true}
+	bytewise := object{
+		"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true,
+		"use_regex": true,
+	}
 	vocab := object{"<bos>": bos, "<unk>": unk}
 	for i, w := range words {
 		vocab["Ġ"+w] = specials + i
 	}
-	added := func(id int, content string) object { return object{"id": id, "content": content, "special": true} }
-	first, text := object{"SpecialToken": object{"id": "<bos>", "type_id": 0}}, object{"Sequence": object{"id": "A", "type_id": 0}}
+	added := func(id int, content string) object {
+		return object{"id": id, "content": content, "special": true}
+	}
+	first, text := object{"SpecialToken": object{
+		"id":      "<bos>",
+		"type_id": 0,
+	}}, object{"Sequence": object{"id": "A", "type_id": 0}}
 	return object{
 		"version": "1.0", "added_tokens": []object{added(bos, "<bos>"), added(unk, "<unk>")},
 		"pre_tokenizer": bytewise, "decoder": bytewise,
 		"post_processor": object{
-			"type": "TemplateProcessing", "single": []object{first, text}, "pair": []object{first, text, {"Sequence": object{"id": "B", "type_id": 1}}},
-			"special_tokens": object{"<bos>": object{"id": "<bos>", "ids": []int{bos}, "tokens": []string{"<bos>"}}},
+			"type": "TemplateProcessing", "single": []object{first, text},
+			"pair": []object{first, text, {"Sequence": object{"id": "B", "type_id": 1}}},
+			"special_tokens": object{"<bos>": object{
+				"id": "<bos>", "ids": []int{bos},
+				"tokens": []string{"<bos>"},
+			}},
 		},
 		"model": object{"type": "WordLevel", "vocab": vocab, "unk_token": "<unk>"},
 	}
@@ -83,7 +98,8 @@ func (n *network) tensors() []checkpoint.Tensor {
 		positions.write(p, int(n.position)+p, 1)
 	}
 	all := []checkpoint.Tensor{
-		embedding.named("transformer.wte.weight"), positions.named("transformer.wpe.weight"), head.named("lm_head.weight"),
+		embedding.named("transformer.wte.weight"), positions.named("transformer.wpe.weight"),
+		head.named("lm_head.weight"),
 	}
 	all = append(all, norm("transformer.ln_f", d)...)
 	for l, b := range n.blocks {

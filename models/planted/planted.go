@@ -69,7 +69,8 @@ func Lookup(name string) (*Circuit, error) {
 	if i := slices.Index(Names(), name); i >= 0 {
 		return circuits[i], nil
 	}
-	return nil, fmt.Errorf("planted: there is no circuit %.60q; there are %s", name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("planted: there is no circuit %.60q; there are %s", name,
+		strings.Join(Names(), ", "))
 }
 
 // The lengths of the texts in words. <bos> comes before them.

@@ -24,8 +24,9 @@ var (
 	all     = slices.Concat(colors, things, fillers, loud, []string{"yes", "no"})
 )
 
-// circuit is what a test knows of a circuit apart from the package: which words may stand elsewhere without changing anything, and which
-// may stand in the place of evidence i and must change the answer's logit.
+// circuit is what a test knows of a circuit apart from the package: which words may stand elsewhere
+// without changing anything, and which may stand in the place of evidence i and must change the
+// answer's logit.
 type circuit struct {
 	free, other func(t planted.Text, i int) []string
 }
@@ -36,8 +37,12 @@ var circuits = map[string]circuit{
 	"planted-offset": {every, every},
 	"planted-relay":  {every, every},
 	"planted-induction": {
-		free:  func(t planted.Text, _ int) []string { return without(all, t.Words[len(t.Words)-1]) },
-		other: func(t planted.Text, _ int) []string { return without(all, t.Words[len(t.Words)-1]) },
+		free: func(t planted.Text, _ int) []string {
+			return without(all, t.Words[len(t.Words)-1])
+		},
+		other: func(t planted.Text, _ int) []string {
+			return without(all, t.Words[len(t.Words)-1])
+		},
 	},
 	"planted-distractor": {
 		free:  func(planted.Text, int) []string { return without(all, colors...) },
@@ -46,7 +51,8 @@ var circuits = map[string]circuit{
 	"planted-sum": {every, func(t planted.Text, i int) []string {
 		var others []string
 		for _, w := range all {
-			if i == t.Evidence[0] && planted.Doubt(w) != planted.Doubt(t.Words[i]) || i == t.Evidence[1] && planted.Support(w) != planted.Support(t.Words[i]) {
+			if i == t.Evidence[0] && planted.Doubt(w) != planted.Doubt(t.Words[i]) ||
+				i == t.Evidence[1] && planted.Support(w) != planted.Support(t.Words[i]) {
 				others = append(others, w)
 			}
 		}
@@ -57,13 +63,15 @@ var circuits = map[string]circuit{
 
 // without returns the words that are none of some.
 func without(words []string, some ...string) []string {
-	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(some, w) })
+	return slices.DeleteFunc(slices.Clone(words),
+		func(w string) bool { return slices.Contains(some, w) })
 }
 
 // noEffect is how much a word that does not matter may move the logit, which is 16 or so.
 const noEffect = 1e-5 // the worst seen is 0: not a bit
 
-// The proof by construction: every answer is right and sure, no word but the evidence moves its logit, and each piece of evidence does.
+// The proof by construction: every answer is right and sure, no word but the evidence moves its
+// logit, and each piece of evidence does.
 func TestCircuits(t *testing.T) {
 	if len(circuits) != len(planted.Circuits()) {
 		t.Errorf("%d circuits are tested of %v", len(circuits), planted.Names())
@@ -78,7 +86,8 @@ func TestCircuits(t *testing.T) {
 			}
 			for i, p := range predict(t, m, queries) {
 				if !(p > .99) {
-					t.Errorf("%q: the probability of %q is %v", texts[i].Prompt(), texts[i].Answer, p)
+					t.Errorf("%q: the probability of %q is %v", texts[i].Prompt(), texts[i].Answer,
+						p)
 				}
 			}
 			rng := rand.New(rand.NewPCG(3, 3))
@@ -91,8 +100,8 @@ func TestCircuits(t *testing.T) {
 	}
 }
 
-// perturb changes every word of a text, one after the other, and all but the evidence at once. It returns the most by which the logit
-// moved where it must not.
+// perturb changes every word of a text, one after the other, and all but the evidence at once. It
+// returns the most by which the logit moved where it must not.
 func perturb(t *testing.T, m *models.Model, rng *rand.Rand, text planted.Text, c circuit) float64 {
 	t.Helper()
 	texts := [][]string{text.Words}
@@ -118,12 +127,14 @@ func perturb(t *testing.T, m *models.Model, rng *rand.Rand, text planted.Text, c
 		moved := math.Abs(logit - logits[0])
 		if slices.Contains(text.Evidence, k) {
 			if moved < .5 {
-				t.Errorf("%q: evidence %d as %q moves the logit by %v", text.Prompt(), k, texts[k+1][k], moved)
+				t.Errorf("%q: evidence %d as %q moves the logit by %v", text.Prompt(), k,
+					texts[k+1][k], moved)
 			}
 			continue
 		}
 		if worst = max(worst, moved); moved > noEffect {
-			t.Errorf("%q: %q moves the logit by %v", text.Prompt(), strings.Join(texts[k+1], " "), moved)
+			t.Errorf("%q: %q moves the logit by %v", text.Prompt(), strings.Join(texts[k+1], " "),
+				moved)
 		}
 	}
 	return worst
@@ -132,7 +143,8 @@ func perturb(t *testing.T, m *models.Model, rng *rand.Rand, text planted.Text, c
 // What the logits of the sum are, and that an and of one condition is none.
 func TestKnownLogits(t *testing.T) {
 	m := open(t, "planted-sum")
-	text := planted.Text{Words: strings.Fields("key near the under red above shoe lamp")} // the is no word of the circuit
+	// the is no word of the circuit
+	text := planted.Text{Words: strings.Fields("key near the under red above shoe lamp")}
 	got := predict(t, m, []trace.Query{query(t, m, text.Words, "yes", trace.Logit)})
 	// "the" adds nothing, red is word 0: 16; five before the last stands "the".
 	want := []float64{planted.Support("above")}
@@ -141,7 +153,10 @@ func TestKnownLogits(t *testing.T) {
 	}
 	m = open(t, "planted-and")
 	var queries []trace.Query
-	for _, words := range []string{"key near near lamp near near", "key near near red near near", "red near near lamp near near", "red near near red near near"} {
+	for _, words := range []string{
+		"key near near lamp near near", "key near near red near near",
+		"red near near lamp near near", "red near near red near near",
+	} {
 		queries = append(queries, query(t, m, strings.Fields(words), "yes", trace.Logit))
 	}
 	if diff := cmp.Diff([]float64{16, 0, 0, 0}, predict(t, m, queries)); diff != "" {
@@ -149,19 +164,22 @@ func TestKnownLogits(t *testing.T) {
 	}
 }
 
-// Texts have the lengths that are promised and equal seeds give equal ones; spans are those of the words.
+// Texts have the lengths that are promised and equal seeds give equal ones; spans are those of the
+// words.
 func TestTexts(t *testing.T) {
 	for _, c := range planted.Circuits() {
 		lengths := map[int]bool{}
 		texts := c.Texts(200, 1)
 		for _, text := range texts {
 			lengths[len(text.Words)] = true
-			if !slices.IsSorted(text.Evidence) || len(text.Evidence) == 0 || text.Foil == text.Answer {
+			if !slices.IsSorted(text.Evidence) || len(text.Evidence) == 0 ||
+				text.Foil == text.Answer {
 				t.Fatalf("%s: %+v", c.Name, text)
 			}
 			for _, i := range text.Evidence {
 				if begin, end := text.Span(i); text.Prompt()[begin:end] != text.Words[i] {
-					t.Errorf("%s: word %d of %q is not at %d..%d", c.Name, i, text.Prompt(), begin, end)
+					t.Errorf("%s: word %d of %q is not at %d..%d", c.Name, i, text.Prompt(), begin,
+						end)
 				}
 			}
 		}
@@ -189,8 +207,10 @@ func TestOthers(t *testing.T) {
 					want = circuits[c.Name].other(text, i)
 				}
 				want = slices.Sorted(slices.Values(without(want, w)))
-				if got := slices.Sorted(slices.Values(c.Others(text, i))); !slices.Equal(got, want) || len(got) == 0 {
-					t.Fatalf("%s: in the place of word %d of %q may stand %v, want %v", c.Name, i, text.Prompt(), got, want)
+				if got := slices.Sorted(slices.Values(c.Others(text, i))); !slices.Equal(got,
+					want) || len(got) == 0 {
+					t.Fatalf("%s: in the place of word %d of %q may stand %v, want %v", c.Name, i,
+						text.Prompt(), got, want)
 				}
 			}
 		}
@@ -198,10 +218,12 @@ func TestOthers(t *testing.T) {
 }
 
 func TestLookup(t *testing.T) {
-	if _, err := planted.Lookup("planted-parrot"); err == nil || !strings.Contains(err.Error(), "planted-offset, planted-relay") {
+	if _, err := planted.Lookup("planted-parrot"); err == nil ||
+		!strings.Contains(err.Error(), "planted-offset, planted-relay") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := models.Open("planted-parrot", models.Options{}); err == nil || !strings.Contains(err.Error(), "planted-offset") {
+	if _, err := models.Open("planted-parrot", models.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "planted-offset") {
 		t.Errorf("error %v does not list the circuits", err)
 	}
 }
@@ -216,7 +238,9 @@ func open(t *testing.T, name string) *models.Model {
 }
 
 // query asks for a number of a word behind a text.
-func query(t *testing.T, m *models.Model, words []string, answer string, of trace.Quantity) trace.Query {
+func query(t *testing.T, m *models.Model, words []string, answer string,
+	of trace.Quantity,
+) trace.Query {
 	t.Helper()
 	tokens, err := m.Encode(strings.Join(words, " "), trace.SpecialsAuto)
 	if err != nil {

@@ -242,7 +242,8 @@ func (g *Generator) single(rng *rand.Rand, kind Kind, cell int) Document {
 		g.sentence(b, agreementPlan{attractors: 1 + cell%3, plural: cell/3%2 == 1, opposite: true})
 	case Pronoun:
 		g.clause(b, clausePlan{
-			persons: 1 + cell%2, male: cell/2%2 == 1, possessive: cell/4%2 == 1, opposite: true, short: true,
+			persons: 1 + cell%2, male: cell/2%2 == 1, possessive: cell/4%2 == 1, opposite: true,
+			short: true,
 		})
 	case Recall:
 		facts := 2 + cell%3

@@ -14,7 +14,8 @@ func (d Document) LastWord(a Answer) string {
 	right := d.Words[a.Word]
 	switch d.Kind {
 	case Agreement:
-		i := slices.IndexFunc(verbs, func(v forms) bool { return v.singular == right || v.plural == right })
+		i := slices.IndexFunc(verbs,
+			func(v forms) bool { return v.singular == right || v.plural == right })
 		_, plural := last(before, nouns, func(n forms, w string) (is, plural bool) {
 			return w == n.singular || w == n.plural, w == n.plural
 		})

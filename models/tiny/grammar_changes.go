@@ -107,7 +107,8 @@ func (d Document) otherQuestions(a Answer, i int) []Substitute {
 // in the same way as w come first.
 func (d Document) unused(w string, pool []string) []string {
 	var alike, rest []string
-	begin := max(0, slices.Index(pool, w)) // so that not every change takes the first word of the pool
+	// so that not every change takes the first word of the pool
+	begin := max(0, slices.Index(pool, w))
 	for k := range pool {
 		switch x := pool[(begin+k)%len(pool)]; {
 		case slices.Contains(d.Words, x):
@@ -146,7 +147,8 @@ var choices = func() [][]string {
 		singulars, plurals = append(singulars, n.singular), append(plurals, n.plural)
 	}
 	pools := [][]string{
-		singulars, plurals, females, males, colors, adjectives, prepositions, connectives, possessiveVerbs,
+		singulars, plurals, females, males, colors, adjectives, prepositions, connectives,
+		possessiveVerbs,
 	}
 	for _, f := range frames {
 		var verbs []string

@@ -74,8 +74,9 @@ var examples = []Example{
 		Note: "the color stands in the second fact, found by anna",
 	},
 	{
-		Prompt: "emma has the black book . paul has the yellow ring . jane has the pink map . what color is the ring ?",
-		Kind:   Recall, Expected: "yellow",
+		Prompt: "emma has the black book . paul has the yellow ring . jane has the pink map . " +
+			"what color is the ring ?",
+		Kind: Recall, Expected: "yellow",
 		Note: "the color of the second of three facts",
 	},
 	{

@@ -51,7 +51,8 @@ func lemmaOf(w string) string {
 	return strings.TrimSuffix(w, "s")
 }
 
-// A pair is two words in a relation. Of recall, also names with the objects of other facts are pairs.
+// A pair is two words in a relation. Of recall, also names with the objects of other facts are
+// pairs.
 type pair struct {
 	relation relation
 	a, b     string
@@ -178,7 +179,8 @@ func (p *parsed) clause(words []string, start int) error {
 			form = "possessive"
 		}
 		p.answers = append(p.answers, expected{
-			word: i, form: form, sources: []int{start}, cues: slices.Clone(earlier), foils: []string{wrong},
+			word: i, form: form, sources: []int{start}, cues: slices.Clone(earlier),
+			foils:      []string{wrong},
 			attractors: len(persons), attractorWords: slices.Clone(persons),
 		})
 		earlier = append(earlier, i)
@@ -192,8 +194,8 @@ func (p *parsed) clause(words []string, start int) error {
 	return nil
 }
 
-// parseRecall reads facts in one of three wordings, "NAME has the COLOR OBJECT .", "NAME has the OBJECT ." or "NAME OBJECT .",
-// and then questions in the same wording, or full facts once more.
+// parseRecall reads facts in one of three wordings, "NAME has the COLOR OBJECT .", "NAME has the
+// OBJECT ." or "NAME OBJECT .", and then questions in the same wording, or full facts once more.
 func parseRecall(words []string) (parsed, error) {
 	var p parsed
 	length := slices.Index(words, ".") + 1 // of a fact
@@ -204,7 +206,8 @@ func parseRecall(words []string) (parsed, error) {
 	var facts []int // where each begins
 	said := map[string]bool{}
 	i := 0
-	for ; i+length <= len(words) && words[i+length-1] == "." && words[i] != "who" && !said[words[i]]; i += length {
+	for ; i+length <= len(words) && words[i+length-1] == "." && words[i] != "who" &&
+		!said[words[i]]; i += length {
 		if length > 3 && (words[i+1] != "has" || words[i+2] != "the") {
 			break
 		}
@@ -258,7 +261,8 @@ func parseRecall(words []string) (parsed, error) {
 			ask(mark+1, "who", words[mark-1], 4, 0, []int{mark - 1}, 4)
 		case length == 6 && strings.HasPrefix(q, "what color is the ") && mark == i+5:
 			ask(mark+1, "color", words[mark-1], 4, 3, []int{mark - 1}, 4)
-		case strings.HasPrefix(q, "what does ") && words[mark-1] == "have" && words[mark+1] == "the":
+		case strings.HasPrefix(q, "what does ") && words[mark-1] == "have" &&
+			words[mark+1] == "the":
 			if length == 6 {
 				ask(mark+2, "what-color", words[i+2], 0, 3, []int{i + 2}, 0)
 				ask(mark+3, "what-object", words[i+2], 0, 4, []int{i + 2, mark + 2}, 0, 3)
@@ -281,7 +285,8 @@ func parseList(words []string) (parsed, error) {
 	var p parsed
 	again := slices.Index(words, "again")
 	n := again - 2
-	if n < 2 || words[0] != "list" || words[1] != ":" || words[again+1] != ":" || len(words) != 2*n+5 {
+	if n < 2 || words[0] != "list" || words[1] != ":" || words[again+1] != ":" ||
+		len(words) != 2*n+5 {
 		return p, fmt.Errorf("no list: %q", words)
 	}
 	items := words[2:again]

@@ -44,7 +44,8 @@ func (g *Generator) clause(b *builder, p clausePlan) {
 	f := oneThat(b, frames, func(f frame) bool {
 		return (f.alone || p.persons > 0) && !(f.that && p.possessive)
 	})
-	subject := oneThat(b, people(p.male), func(n string) bool { return g.allows(nameFrame, n, f.verb) })
+	subject := oneThat(b, people(p.male),
+		func(n string) bool { return g.allows(nameFrame, n, f.verb) })
 	c := speaker{index: b.add(subject), male: p.male, persons: p.persons}
 	g.frame(b, p, f, subject)
 	if p.possessive {

@@ -96,7 +96,8 @@ func (g *Generator) facts(b *builder, n int) []fact {
 		// A word that forms a held-out pair with itself is in a class of held-out pairs; all words
 		// must be from that class.
 		first := oneThat(b, pools, func(o string) bool { return nameObject.heldOut(o, o) })
-		pools = slices.DeleteFunc(pools, func(o string) bool { return !nameObject.heldOut(first, o) })
+		pools = slices.DeleteFunc(pools,
+			func(o string) bool { return !nameObject.heldOut(first, o) })
 	}
 	fits := func(r relation, w string, used, others []string) bool {
 		return !slices.Contains(used, w) &&
@@ -105,7 +106,8 @@ func (g *Generator) facts(b *builder, n int) []fact {
 	for range n {
 		var f fact
 		f.object = oneThat(b, pools, func(o string) bool {
-			return fits(nameObject, o, usedObjects, usedNames) && fits(objectColor, o, nil, usedColors)
+			return fits(nameObject, o, usedObjects, usedNames) &&
+				fits(objectColor, o, nil, usedColors)
 		})
 		usedObjects = append(usedObjects, f.object)
 		f.name = oneThat(b, names, func(w string) bool {

@@ -53,8 +53,10 @@ func TestAnswersFollowFromTheText(t *testing.T) {
 		}
 		for i, a := range d.Answers {
 			got := expected{
-				word: a.Word, form: a.Form, sources: words(a, Source), cues: words(a, Cue), queries: words(a, Query),
-				foils: a.Alternatives, attractors: a.Attractors, attractorWords: want[i].attractorWords,
+				word: a.Word, form: a.Form, sources: words(a, Source), cues: words(a, Cue),
+				queries: words(a, Query),
+				foils:   a.Alternatives, attractors: a.Attractors,
+				attractorWords: want[i].attractorWords,
 			}
 			if fmt.Sprint(got) != fmt.Sprint(want[i]) {
 				t.Fatalf("%q answer %d = %+v, want %+v", d.Text(), i, got, want[i])
@@ -129,7 +131,8 @@ func TestTestSetsAreDistinct(t *testing.T) {
 				prompts[d.Prompt(d.Answers[0])] = true
 			}
 			if len(prompts) != 3000 {
-				t.Errorf("Test(%v, 3000) of split %d has %d different prompts", k, split, len(prompts))
+				t.Errorf("Test(%v, 3000) of split %d has %d different prompts", k, split,
+					len(prompts))
 			}
 		}
 	}
@@ -205,9 +208,11 @@ func TestDocumentsAreShort(t *testing.T) {
 			long++
 		}
 	}
-	// A batch draws another document where one does not fit; many rare names in one document are what makes it long.
+	// A batch draws another document where one does not fit; many rare names in one document are
+	// what makes it long.
 	if long > len(documents)/10 {
-		t.Errorf("%d of %d documents have more than 62 tokens, want at most 10%%", long, len(documents))
+		t.Errorf("%d of %d documents have more than 62 tokens, want at most 10%%", long,
+			len(documents))
 	}
 }
 
@@ -218,7 +223,8 @@ func TestSpans(t *testing.T) {
 		for i, w := range d.Words {
 			b, e := d.Span(i)
 			if b != end || text[b:e] != strings.Repeat(" ", min(i, 1))+w {
-				t.Fatalf("Span(%d) = [%d,%d) %q of %q, want %q after byte %d", i, b, e, text[b:e], text, w, end)
+				t.Fatalf("Span(%d) = [%d,%d) %q of %q, want %q after byte %d", i, b, e, text[b:e],
+					text, w, end)
 			}
 			end = e
 			if b, e := d.BareSpan(i); text[b:e] != w {
@@ -238,7 +244,8 @@ func TestAccepts(t *testing.T) {
 	d := New(HeldOut).Test(Agreement, 4, 1)[3] // the first of the plural cells
 	a := d.Answers[0]
 	for word, want := range map[string]bool{
-		"are": true, "were": true, "have": true, "open": true, "is": false, "opens": false, "near": false, "": false,
+		"are": true, "were": true, "have": true, "open": true, "is": false, "opens": false,
+		"near": false, "": false,
 	} {
 		if got := d.Accepts(a, word); got != want {
 			t.Errorf("Accepts(%q) in %q = %v, want %v", word, d.Text(), got, want)
@@ -263,7 +270,8 @@ func TestBaselines(t *testing.T) {
 			if guess == d.Words[a.Word] {
 				right[k]++
 			} else if k != Copying && !slices.Contains(a.Alternatives, guess) {
-				t.Fatalf("LastWord(%q) = %q, no alternative in %q", d.Prompt(a), guess, a.Alternatives)
+				t.Fatalf("LastWord(%q) = %q, no alternative in %q", d.Prompt(a), guess,
+					a.Alternatives)
 			}
 			chance[k] += Chance(a) / n
 		}
@@ -314,7 +322,8 @@ func TestExamplesAreInTheGrammar(t *testing.T) {
 			continue
 		}
 		d := Document{Words: strings.Fields(text)}
-		if !slices.ContainsFunc(p.answers, func(a expected) bool { return d.Prompt(Answer{Word: a.word}) == e.Prompt }) {
+		if !slices.ContainsFunc(p.answers,
+			func(a expected) bool { return d.Prompt(Answer{Word: a.word}) == e.Prompt }) {
 			t.Errorf("example %q is not followed by an answer", e.Prompt)
 		}
 		for _, pr := range p.pairs {

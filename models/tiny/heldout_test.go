@@ -7,8 +7,8 @@ import (
 )
 
 // Embedded weights were trained without these pairs, so they must never change: one pair in eight,
-// and a sum over all held-out pairs. The fractions are exact because the pools fall into equal classes,
-// but for 60 nouns in 8 classes of 7 or 8: (4·8²+4·7²)/60² = 0.1256.
+// and a sum over all held-out pairs. The fractions are exact because the pools fall into equal
+// classes, but for 60 nouns in 8 classes of 7 or 8: (4·8²+4·7²)/60² = 0.1256.
 func TestPartitionIsFixed(t *testing.T) {
 	var verbs []string
 	for _, f := range frames {
@@ -39,11 +39,13 @@ func TestPartitionIsFixed(t *testing.T) {
 		}
 		got := float64(held) / float64(len(tt.a)*len(tt.b))
 		if got < tt.fraction-0.0001 || got > tt.fraction+0.0001 {
-			t.Errorf("relation %d holds out %.4f of its pairs, want %.4f", tt.relation, got, tt.fraction)
+			t.Errorf("relation %d holds out %.4f of its pairs, want %.4f", tt.relation, got,
+				tt.fraction)
 		}
 	}
 	if got, want := h.Sum64(), uint64(0xe0b48a3fd4a5aee4); got != want {
-		t.Errorf("the held-out pairs have changed (sum %#x, want %#x): train the embedded model again", got, want)
+		t.Errorf("the held-out pairs have changed (sum %#x, want %#x): train the embedded model "+
+			"again", got, want)
 	}
 }
 

@@ -57,7 +57,10 @@ func TestPoolsAreDisjoint(t *testing.T) {
 	for _, f := range frames {
 		verbs = append(verbs, f.verb)
 	}
-	pools := [][]string{names, colors, adjectives, verbs, connectives, moods, deeds, wishes, possessiveVerbs}
+	pools := [][]string{
+		names, colors, adjectives, verbs, connectives, moods, deeds, wishes,
+		possessiveVerbs,
+	}
 	for _, n := range nouns {
 		pools = append(pools, []string{n.singular, n.plural})
 	}
@@ -79,7 +82,10 @@ func TestUnknownWords(t *testing.T) {
 	}{
 		{"empty", "", nil},
 		{"in the grammar", "the keys to the cabinet are rusty .", nil},
-		{"first prompt of a user", "The capital of France is", []string{"The", "capital", "of", "France"}},
+		{
+			"first prompt of a user", "The capital of France is",
+			[]string{"The", "capital", "of", "France"},
+		},
 		{"each once", "zebra the zebra ant zebra", []string{"zebra", "ant"}},
 		{"point without space", "the keys are rusty.", []string{"rusty."}},
 		{"any white space", "\tthe\n keys\u00a0here ", nil},

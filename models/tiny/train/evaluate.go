@@ -19,10 +19,12 @@ import (
 // Score is the share of answers of one kind that are right: by argmax of the model, by the baseline
 // that looks at the last word only, and by chance.
 type Score struct {
-	Answers  int     `json:"answers"`
-	Right    float64 `json:"right"`     // share, all tokens of the answer by argmax
-	LastWord float64 `json:"last_word"` // share, baseline that takes the last word of the fitting sort
-	Chance   float64 `json:"chance"`    // mean probability of a blind pick among answer and alternatives
+	Answers int     `json:"answers"`
+	Right   float64 `json:"right"` // share, all tokens of the answer by argmax
+	// share, baseline that takes the last word of the fitting sort
+	LastWord float64 `json:"last_word"`
+	// mean probability of a blind pick among answer and alternatives
+	Chance float64 `json:"chance"`
 }
 
 // add counts one more answer. The shares are sums until finish is called.
@@ -67,7 +69,9 @@ type evaluator struct {
 }
 
 // newEvaluator puts the weights on a backend.
-func newEvaluator(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer, weights func(transformer.Param) ([]float32, error)) (*evaluator, error) {
+func newEvaluator(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer,
+	weights func(transformer.Param) ([]float32, error),
+) (*evaluator, error) {
 	spec := newSpec(tok)
 	e := &evaluator{tok: tok, cfg: cfg}
 	at := map[string]int{}
@@ -80,7 +84,8 @@ func newEvaluator(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer,
 		e.args = append(e.args, tensors.FromFlatDataAndDimensions(data, p.Shape...))
 	}
 	exec, err := NewExec(backend, func(in []*Node) *Node {
-		logits, _ := transformer.Logits(spec, func(name string) *Node { return in[at[name]] }, in[0])
+		logits, _ := transformer.Logits(spec, func(name string) *Node { return in[at[name]] },
+			in[0])
 		return ArgMax(logits, -1, dtypes.Int32) // [B,T]
 	})
 	if err != nil {
@@ -91,7 +96,9 @@ func newEvaluator(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer,
 }
 
 // kind measures n test documents of a kind of one split.
-func (e *evaluator) kind(ctx context.Context, split tiny.Split, kind tiny.Kind, n int, seed uint64) (*KindScore, error) {
+func (e *evaluator) kind(ctx context.Context, split tiny.Split, kind tiny.Kind, n int,
+	seed uint64,
+) (*KindScore, error) {
 	documents := tiny.New(split).Test(kind, n, seed)
 	result := &KindScore{Kind: kind.String(), Documents: len(documents)}
 	for chunk := range slices.Chunk(documents, e.cfg.Batch) {
@@ -120,7 +127,8 @@ func (e *evaluator) chunk(documents []tiny.Document, result *KindScore) error {
 	for r, d := range documents {
 		passages[r] = encode(e.tok, d)
 		if len(passages[r].ids) > length {
-			return fmt.Errorf("train: test document %q has %d tokens, more than %d", d.Text(), len(passages[r].ids), length)
+			return fmt.Errorf("train: test document %q has %d tokens, more than %d", d.Text(),
+				len(passages[r].ids), length)
 		}
 		for i, id := range passages[r].ids {
 			ids[r*length+i] = int32(id)
@@ -132,7 +140,9 @@ func (e *evaluator) chunk(documents []tiny.Document, result *KindScore) error {
 		return fmt.Errorf("train: evaluation: %w", err)
 	}
 	var guess []int32
-	if err := out[0].ConstFlatData(func(flat any) { guess = append(guess, flat.([]int32)...) }); err != nil {
+	if err := out[0].ConstFlatData(func(flat any) {
+		guess = append(guess, flat.([]int32)...)
+	}); err != nil {
 		return err
 	}
 	for r, d := range documents {
@@ -153,7 +163,8 @@ func (e *evaluator) right(d tiny.Document, k int, p passage, guess []int32) bool
 			continue
 		}
 		if d.Kind == tiny.Agreement {
-			return d.Accepts(d.Answers[k], strings.TrimPrefix(e.tok.TokenText(int(guess[i-1])), " "))
+			return d.Accepts(d.Answers[k],
+				strings.TrimPrefix(e.tok.TokenText(int(guess[i-1])), " "))
 		}
 		if int(guess[i-1]) != p.ids[i] {
 			return false

@@ -42,7 +42,9 @@ const (
 
 // Measure fills the scores of the report. The weights must be those that are shipped, which are
 // rounded, not those of training.
-func (r *Report) Measure(ctx context.Context, backend compute.Backend, tok *tokenizer.Tokenizer, weights func(transformer.Param) ([]float32, error)) error {
+func (r *Report) Measure(ctx context.Context, backend compute.Backend, tok *tokenizer.Tokenizer,
+	weights func(transformer.Param) ([]float32, error),
+) error {
 	e, err := newEvaluator(backend, r.Config, tok, weights)
 	if err != nil {
 		return err
@@ -64,5 +66,6 @@ func (r *Report) Measure(ctx context.Context, backend compute.Backend, tok *toke
 
 // String returns one line, for a user who waits.
 func (s *KindScore) String() string {
-	return fmt.Sprintf("%-9s right %.3f  last word %.3f  chance %.3f  (%d answers)", s.Kind, s.Right, s.LastWord, s.Chance, s.Answers)
+	return fmt.Sprintf("%-9s right %.3f  last word %.3f  chance %.3f  (%d answers)", s.Kind,
+		s.Right, s.LastWord, s.Chance, s.Answers)
 }

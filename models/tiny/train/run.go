@@ -22,7 +22,9 @@ import (
 // Run trains the embedded model. It writes config.json, generation_config.json, tokenizer.json,
 // model.safetensors and report.json to a directory, which it creates if necessary. It writes a line
 // about its progress every 100 steps.
-func Run(ctx context.Context, backend compute.Backend, cfg Config, dir string, progress io.Writer) error {
+func Run(ctx context.Context, backend compute.Backend, cfg Config, dir string,
+	progress io.Writer,
+) error {
 	tok, err := Tokenizer()
 	if err != nil {
 		return err
@@ -58,7 +60,9 @@ func Run(ctx context.Context, backend compute.Backend, cfg Config, dir string, p
 }
 
 // all runs every step and records the losses.
-func (t *Trainer) all(ctx context.Context, backend compute.Backend, r *Report, progress io.Writer) error {
+func (t *Trainer) all(ctx context.Context, backend compute.Backend, r *Report,
+	progress io.Writer,
+) error {
 	const every = 100
 	sum := 0.0
 	for step := range t.cfg.Steps {
@@ -106,7 +110,9 @@ func (t *Trainer) glance(ctx context.Context, backend compute.Backend, progress 
 }
 
 // write writes the directory. weights are by parameter.
-func write(dir string, spec *transformer.Spec, tok *tokenizer.Tokenizer, weights map[string][]float32, r *Report) error {
+func write(dir string, spec *transformer.Spec, tok *tokenizer.Tokenizer,
+	weights map[string][]float32, r *Report,
+) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
@@ -130,7 +136,10 @@ func write(dir string, spec *transformer.Spec, tok *tokenizer.Tokenizer, weights
 		{"model.safetensors", model.Bytes()},
 		{"tokenizer.json", vocabulary.Bytes()},
 		{"config.json", encodeJSON(config(spec))},
-		{"generation_config.json", encodeJSON(map[string]any{"bos_token_id": spec.BOS, "eos_token_id": spec.EOS[0]})},
+		{
+			"generation_config.json",
+			encodeJSON(map[string]any{"bos_token_id": spec.BOS, "eos_token_id": spec.EOS[0]}),
+		},
 		{"report.json", encodeJSON(r)},
 	}
 	for _, f := range files {
@@ -145,9 +154,11 @@ func write(dir string, spec *transformer.Spec, tok *tokenizer.Tokenizer, weights
 func config(spec *transformer.Spec) map[string]any {
 	return map[string]any{
 		"architectures": []string{"BloomForCausalLM"}, "model_type": "bloom", "dtype": "float16",
-		"n_layer": spec.Layers, "n_head": spec.Heads, "hidden_size": spec.Width, "vocab_size": spec.Vocab,
-		"layer_norm_epsilon": spec.NormEpsilon, "apply_residual_connection_post_layernorm": false, "tie_word_embeddings": true,
-		"bos_token_id": spec.BOS, "eos_token_id": spec.EOS[0],
+		"n_layer": spec.Layers, "n_head": spec.Heads, "hidden_size": spec.Width,
+		"vocab_size":         spec.Vocab,
+		"layer_norm_epsilon": spec.NormEpsilon, "apply_residual_connection_post_layernorm": false,
+		"tie_word_embeddings": true,
+		"bos_token_id":        spec.BOS, "eos_token_id": spec.EOS[0],
 	}
 }
 

@@ -41,7 +41,10 @@ type Config struct {
 
 // Default returns the configuration that the embedded model was made with.
 func Default() Config {
-	return Config{Seed: 1, Steps: 2400, Batch: 32, Length: 64, Peak: 2e-3, WarmUp: 200, Context: 0.05, Guided: 1000}
+	return Config{
+		Seed: 1, Steps: 2400, Batch: 32, Length: 64, Peak: 2e-3, WarmUp: 200,
+		Context: 0.05, Guided: 1000,
+	}
 }
 
 // newSpec returns the spec of the embedded model for a vocabulary.
@@ -49,9 +52,12 @@ func newSpec(t *tokenizer.Tokenizer) *transformer.Spec {
 	bos, _ := t.ID(bosToken)
 	eos, _ := t.ID(eosToken)
 	return &transformer.Spec{
-		Family: "bloom", Layers: 6, Heads: 8, Width: 128, HeadWidth: 16, FeedForward: 512, Vocab: t.VocabSize(),
-		Positions: transformer.ALiBi, AlibiSlopes: transformer.AlibiSlopes(8), EmbeddingNorm: true, NormEpsilon: 1e-5,
-		Activation: transformer.GELUTanh, ProjectionBias: true, OutputBias: true, MLPBias: true, TiedHead: true, BOS: bos, EOS: []int{eos},
+		Family: "bloom", Layers: 6, Heads: 8, Width: 128, HeadWidth: 16, FeedForward: 512,
+		Vocab:     t.VocabSize(),
+		Positions: transformer.ALiBi, AlibiSlopes: transformer.AlibiSlopes(8), EmbeddingNorm: true,
+		NormEpsilon: 1e-5,
+		Activation:  transformer.GELUTanh, ProjectionBias: true, OutputBias: true, MLPBias: true,
+		TiedHead: true, BOS: bos, EOS: []int{eos},
 	}
 }
 
@@ -80,7 +86,9 @@ func NewTrainer(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer) (
 	adam := optimizer.Adam().LearningRate(cfg.Peak).Betas(0.9, 0.99).Done()
 	build := func(scope *model.Scope, ids, targets, weights, evidence, guide *Node) *Node {
 		g := ids.Graph()
-		w := func(name string) *Node { return scope.Store().GetVariable("/" + variable(name)).NodeValue(g) }
+		w := func(name string) *Node {
+			return scope.Store().GetVariable("/" + variable(name)).NodeValue(g)
+		}
 		logits, attention := transformer.Logits(t.spec, w, ids)
 		loss := weightedLoss(logits, targets, weights)
 		adam.UpdateGraph(scope, g, Add(loss, Mul(guide, guidance(attention, evidence))))
@@ -117,7 +125,8 @@ func initial(p transformer.Param, spec *transformer.Spec, rng *rand.Rand) []floa
 	return data
 }
 
-// weightedLoss is Σ w·(-log p(target)) / Σ w in nats, for logits [B,T,V], targets and weights [B,T].
+// weightedLoss is Σ w·(-log p(target)) / Σ w in nats, for logits [B,T,V], targets and weights
+// [B,T].
 func weightedLoss(logits, targets, weights *Node) *Node {
 	logProbabilities := LogSoftmax(logits, -1)
 	hit := OneHot(targets, logits.Shape().Dimensions[2], dtypes.Float32)
@@ -135,8 +144,10 @@ const (
 // guidance is -log of the attention that the guided head pays to the evidence, in nats, averaged
 // over the positions that have evidence. evidence is [B,T,T]: 1 where target t depends on source s.
 func guidance(attention []*Node, evidence *Node) *Node {
-	head := Squeeze(SliceAxis(attention[guidedLayer], 1, AxisRange(guidedHead, guidedHead+1)), 1) // [B,T,T]
-	paid := ReduceSum(Mul(head, evidence), -1)                                                    // [B,T]
+	// [B,T,T]
+	head := Squeeze(SliceAxis(attention[guidedLayer], 1, AxisRange(guidedHead, guidedHead+1)), 1)
+	// [B,T]
+	paid := ReduceSum(Mul(head, evidence), -1)
 	asked := ReduceMax(evidence, -1)
 	nats := Neg(Mul(Log(AddScalar(paid, 1e-6)), asked))
 	return Div(ReduceAllSum(nats), AddScalar(ReduceAllSum(asked), 1e-6))
@@ -151,8 +162,10 @@ func (t *Trainer) Step(ctx context.Context) (float64, error) {
 		return 0, fmt.Errorf("train: %w", err)
 	}
 	b := newBatch(t.cfg, t.tok, t.step)
-	out, err := t.exec.Call(b.tensor(b.ids), b.tensor(b.targets), tensors.FromFlatDataAndDimensions(b.weights, b.rows, b.length),
-		tensors.FromFlatDataAndDimensions(b.evidence, b.rows, b.length, b.length), tensors.FromScalar(float32(t.cfg.guide(t.step))))
+	out, err := t.exec.Call(b.tensor(b.ids), b.tensor(b.targets),
+		tensors.FromFlatDataAndDimensions(b.weights, b.rows, b.length),
+		tensors.FromFlatDataAndDimensions(b.evidence, b.rows, b.length,
+			b.length), tensors.FromScalar(float32(t.cfg.guide(t.step))))
 	if err != nil {
 		return 0, fmt.Errorf("train: step %d: %w", t.step, err)
 	}

@@ -12,7 +12,8 @@ import (
 // have, so that a name is the same token wherever it is.
 func Tokenizer() (*tokenizer.Tokenizer, error) {
 	return tokenizer.Train(words(), tokenizer.TrainOptions{
-		VocabSize: 4096, MinFrequency: 50, Specials: []string{bosToken, eosToken}, // far more room than the words need
+		// far more room than the words need
+		VocabSize: 4096, MinFrequency: 50, Specials: []string{bosToken, eosToken},
 		BeginWith: bosToken, PrefixSpace: true,
 	})
 }
