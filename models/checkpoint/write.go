@@ -195,27 +195,23 @@ func (t Tensor) writeData(w *bufio.Writer) error {
 			return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 		})
 	case []Float16:
-		return writeEach(w, d,
-			func(b []byte, v Float16) []byte {
-				return binary.LittleEndian.AppendUint16(b, uint16(v))
-			})
+		return writeEach(w, d, append16[Float16])
 	case []BFloat16:
-		return writeEach(w, d,
-			func(b []byte, v BFloat16) []byte {
-				return binary.LittleEndian.AppendUint16(b, uint16(v))
-			})
+		return writeEach(w, d, append16[BFloat16])
 	case []int32:
-		return writeEach(w, d,
-			func(b []byte, v int32) []byte {
-				return binary.LittleEndian.AppendUint32(b, uint32(v))
-			})
+		return writeEach(w, d, func(b []byte, v int32) []byte {
+			return binary.LittleEndian.AppendUint32(b, uint32(v))
+		})
 	case []int64:
-		return writeEach(w, d,
-			func(b []byte, v int64) []byte {
-				return binary.LittleEndian.AppendUint64(b, uint64(v))
-			})
+		return writeEach(w, d, func(b []byte, v int64) []byte {
+			return binary.LittleEndian.AppendUint64(b, uint64(v))
+		})
 	}
 	panic(fmt.Sprintf("checkpoint: data of type %T was not checked", t.Data))
+}
+
+func append16[V ~uint16](b []byte, v V) []byte {
+	return binary.LittleEndian.AppendUint16(b, uint16(v))
 }
 
 func writeEach[V any](w *bufio.Writer, data []V, encode func([]byte, V) []byte) error {

@@ -109,8 +109,8 @@ func Lookup(c *Config) (*Family, error) {
 		what = fmt.Sprintf("key architectures is missing or empty, and model_type %s is not "+
 			"supported", shown(model))
 	}
-	return nil, fmt.Errorf("family: %s: %s; supported are %s", c.file, what, strings.Join(known,
-		", "))
+	return nil, fmt.Errorf("family: %s: %s; supported are %s", c.file, what,
+		strings.Join(known, ", "))
 }
 
 // Read returns the family and the spec of a configuration. It returns an error for a key that is

@@ -22,8 +22,8 @@ var gemma2 = &Family{
 		if err != nil {
 			return nil, err
 		}
-		s.ScoreCap, s.LogitCap = softCap(c, "attn_logit_softcapping", 50), softCap(c,
-			"final_logit_softcapping", 30)
+		s.ScoreCap = softCap(c, "attn_logit_softcapping", 50)
+		s.LogitCap = softCap(c, "final_logit_softcapping", 30)
 		s.Windows = gemmaWindows(c, s.Layers, func(l int) bool { return l%2 == 0 })
 		rotate(c, s, 10000, 0)
 		return s, nil

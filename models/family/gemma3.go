@@ -54,8 +54,8 @@ func gemma3Rope(c *Config, s *transformer.Spec) (full, local *transformer.Rotary
 	}
 	c.setOrigin("LocalRotary", "rope_local_base_freq")
 	if both == nil {
-		return rope(c, 1000000, 0, s.HeadWidth, s.Context), read(c.objectOrEmpty("rope_parameters"),
-			base)
+		full = rope(c, 1000000, 0, s.HeadWidth, s.Context)
+		return full, read(c.objectOrEmpty("rope_parameters"), base)
 	}
 	if old := c.objectOrEmpty("rope_scaling"); len(old.values) > 0 {
 		c.fail("rope_parameters and rope_scaling are both there; remove the one that the model " +

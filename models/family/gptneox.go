@@ -38,8 +38,8 @@ var gptNeoX = &Family{
 		if err := headWidth(c, s); err != nil {
 			return nil, err
 		}
-		theta, part := c.Above(1, maxTheta, "rotary_emb_base", 10000), c.Above(0, 1, "rotary_pct",
-			0.25)
+		theta := c.Above(1, maxTheta, "rotary_emb_base", 10000)
+		part := c.Above(0, 1, "rotary_pct", 0.25)
 		sameAs(c, "rope_theta", theta, "rotary_emb_base")
 		sameAs(c, "partial_rotary_factor", part, "rotary_pct")
 		rotate(c, s, theta, part)

@@ -16,8 +16,8 @@ import (
 // rotates all of a head. context is how many positions the model was made for, width the width of a
 // head.
 func rope(c *Config, theta, partial float64, width, context int) *transformer.Rotary {
-	r := ropeReader{width: width, context: context, theta: c.Above(1, maxTheta, "rope_theta",
-		theta), partial: partial}
+	theta = c.Above(1, maxTheta, "rope_theta", theta)
+	r := ropeReader{width: width, context: context, theta: theta, partial: partial}
 	if r.partial != 0 {
 		r.partial = c.Above(0, 1, "partial_rotary_factor", partial)
 	}
