@@ -13,6 +13,9 @@ import (
 func bloomTensors(spec *transformer.Spec, weights map[string][]float32) ([]checkpoint.Tensor,
 	error,
 ) {
+	if err := covered(spec, weights); err != nil {
+		return nil, err
+	}
 	var out []checkpoint.Tensor
 	put := func(name string, data []float32, shape ...int) {
 		half := make([]checkpoint.Float16, len(data))
@@ -46,7 +49,7 @@ func bloomTensors(spec *transformer.Spec, weights map[string][]float32) ([]check
 		dense("mlp.dense_4h_to_h", "down", f, d)
 	}
 	norm("ln_f", "final-norm")
-	return out, covered(spec, weights)
+	return out, nil
 }
 
 // covered returns an error if weights lacks a parameter. So a change of the graph cannot leave one
