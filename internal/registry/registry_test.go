@@ -49,7 +49,10 @@ func TestLookupUnknown(t *testing.T) {
 			`unknown method "Flow"; did you mean flow? known are flow, rollout, value-zeroing`,
 		},
 		{"control characters are quoted", "a\x00\n", `unknown method "a\x00\n"; known`},
-		{"long names are cut", strings.Repeat("y", 1000), `"` + strings.Repeat("y", 60) + `"…; known`},
+		{
+			"long names are cut", strings.Repeat("y", 1000),
+			`"` + strings.Repeat("y", 60) + `"…; known`,
+		},
 	} {
 		p, err := three().Lookup(c.name)
 		if p != nil || err == nil || !strings.Contains(err.Error(), c.want) {

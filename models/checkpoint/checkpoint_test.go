@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// file puts a header and data together as the format says, by hand.
+// file puts a header and data together as the format says, without the code under test.
 func file(header string, data ...byte) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return append(append(b, header...), data...)
@@ -107,7 +107,7 @@ func TestReadValuesRefuses(t *testing.T) {
 	}
 }
 
-// one is a header of a single tensor, for refusals that differ in one value.
+// one returns the header of a single tensor, for refusals that differ in one value.
 func one(dtype, shape, offsets string) string {
 	return `{"w":{"dtype":` + dtype + `,"shape":` + shape + `,"data_offsets":` + offsets + `}}`
 }
@@ -300,7 +300,7 @@ func TestReadAfterTruncation(t *testing.T) {
 	}
 	read := map[string]func() error{
 		"values": func() error { _, err := f.Float32("w"); return err },
-		// The cut is within a page: what is behind it there reads as zeros.
+		// The file is cut within a page: the rest of that page reads as zeros.
 		"last page": func() error { return f.Float32At(make([]float32, 10), "w", (200000-72)/4) },
 		"file that is read": func() error {
 			disk, err := os.Open(path)

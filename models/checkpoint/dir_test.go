@@ -253,8 +253,8 @@ func TestOpenDirRefuses(t *testing.T) {
 	}
 }
 
-// TestJSONErrors: what is wrong with a config.json is told with the line, the key before it and
-// what stands there, and a key that comes twice is refused.
+// TestJSONErrors: an error about config.json names the line, the key before the mistake and what is
+// there. A key that comes twice is refused.
 func TestJSONErrors(t *testing.T) {
 	for _, c := range []struct{ name, config, want string }{
 		{"twice", "{\"a\": 1, \"a\": 2}", `key "a" comes twice`},

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// half is the value of a binary16 by the definition in IEEE 754, with nothing of the code under
-// test.
+// half returns the value of a binary16 by the definition in IEEE 754, without the code under test.
 func half(h uint16) float64 {
 	sign := 1 - 2*float64(h>>15)
 	exponent, fraction := int(h>>10&0x1f), float64(h&0x3ff)
@@ -41,8 +40,8 @@ func TestFloat16AllValues(t *testing.T) {
 	}
 }
 
-// Between two neighbours of equal sign the middle belongs to the even one, anything beside it to
-// the nearer one.
+// The middle between two neighbours of the same sign is rounded to the even one; any other number
+// is rounded to the nearer one.
 func TestNewFloat16RoundsToNearestEven(t *testing.T) {
 	// up to the largest finite value, whose upper neighbour would be 65536
 	for i := range uint16(0x7c00) {
@@ -111,7 +110,7 @@ func TestBFloat16(t *testing.T) {
 func newBFloat16(x float32) BFloat16 {
 	bits := math.Float32bits(x)
 	if x != x {
-		// quiet: cutting the payload must not make an infinity of it
+		// A quiet NaN: with the payload cut off it would become an infinity.
 		return BFloat16(bits>>16) | 0x40
 	}
 	return BFloat16(roundShift(bits&0x7fffffff, 16)) | BFloat16(bits>>16&0x8000)

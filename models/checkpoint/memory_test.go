@@ -11,12 +11,13 @@ import (
 	"testing"
 )
 
-// maxPeak is the most memory that loading may take, in units of the weights; the program itself,
-// about 10 MB, is in it. Seen with 400 MB: 1.02 as F32; 27 MB in pieces of 4 MB.
+// maxPeak is the most memory that loading may take, in units of the size of the weights. The
+// program itself, about 10 MB, is included. Measured with 400 MB: 1.02 as F32; 27 MB in pieces of 4
+// MB.
 const maxPeak = 1.2
 
-// TestPeakMemory loads 400 MB in a process of its own and asks the system for the most memory that
-// it ever had.
+// TestPeakMemory loads 400 MB in another process and asks the system for the peak memory of that
+// process.
 func TestPeakMemory(t *testing.T) {
 	if mode := os.Getenv("CHECKPOINT_PEAK"); mode != "" {
 		loadForPeak(t, mode, os.Getenv("CHECKPOINT_FILE"))

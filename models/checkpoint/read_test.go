@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// stored is the same four numbers in every floating-point type; all of them are exact in each.
+// stored has the same four numbers in every floating-point type. All of them are exact in each.
 var stored = []Tensor{
 	{"f64", []int{2, 2}, []float64{1, -2.5, 0, 384}},
 	{"f32", []int{2, 2}, []float32{1, -2.5, 0, 384}},
@@ -92,7 +92,7 @@ func TestReadAtRefuses(t *testing.T) {
 	}
 }
 
-// The bytes are those of the file wherever it is: mapped, in memory, or read.
+// The bytes are those of the file, whether it is mapped, in memory, or read.
 func TestReadFromEverySource(t *testing.T) {
 	disk := onDisk(t, append([]Tensor{{"empty", []int{0}, []float32{}}}, stored...))
 	b, err := os.ReadFile(disk.Name())
@@ -118,7 +118,7 @@ func TestReadFromEverySource(t *testing.T) {
 	}
 }
 
-// A panic of what reads is not taken for a fault of the file.
+// A panic of the caller's function is not mistaken for a fault of the file.
 func TestReadLetsPanicsPass(t *testing.T) {
 	f := onDisk(t, stored)
 	for name, use := range map[string]func([]byte) error{

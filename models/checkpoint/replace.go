@@ -58,6 +58,6 @@ func createBeside(path string) (*os.File, error) {
 			return f, err
 		}
 	}
-	return nil, fmt.Errorf("%s: 1000 unfinished files stand beside it, remove .%s.*.tmp", path,
+	return nil, fmt.Errorf("%s: 1000 unfinished files are beside it; remove .%s.*.tmp", path,
 		base)
 }

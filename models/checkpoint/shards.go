@@ -129,7 +129,7 @@ func readShard(dec *json.Decoder, index map[string]string, name string) error {
 		return fmt.Errorf("tensor %s: %w", quoted(name), err)
 	}
 	if !fs.ValidPath(file) || file == "." || strings.Contains(file, `\`) {
-		return fmt.Errorf("tensor %s: file %s does not lie within the directory", quoted(name),
+		return fmt.Errorf("tensor %s: file %s is not within the directory", quoted(name),
 			quoted(file))
 	}
 	if !strings.HasSuffix(file, ".safetensors") {

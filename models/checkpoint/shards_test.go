@@ -21,7 +21,7 @@ func shard(t *testing.T, metadata map[string]string, tensors ...Tensor) string {
 	return b.String()
 }
 
-// sharded is a checkpoint of two files: a.safetensors has w and extra, b.safetensors has v.
+// sharded returns a checkpoint of two files: a.safetensors has w and extra, b.safetensors has v.
 func sharded(t *testing.T) map[string]string {
 	return map[string]string{
 		"config.json":                  "{}",
@@ -82,7 +82,7 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// The single file goes before the index, as in the reference.
+// The single file has precedence over the index, as in the reference implementation.
 func TestSingleFileFirst(t *testing.T) {
 	files := sharded(t)
 	files["model.safetensors"] = shard(t, nil, Tensor{"single", nil, []float32{1}})
@@ -165,25 +165,25 @@ func TestShardsRefuse(t *testing.T) {
 		}, `key "weight_map" comes twice`},
 		{
 			"outside", func(f map[string]string) { f[index] = names(`{"w":"../a.safetensors"}`) },
-			`tensor "w": file "../a.safetensors" does not lie within the directory`,
+			`tensor "w": file "../a.safetensors" is not within the directory`,
 		},
 		{
 			"absolute", func(f map[string]string) { f[index] = names(`{"w":"/a.safetensors"}`) },
-			"does not lie within",
+			"is not within",
 		},
 		{
 			"roundabout", func(f map[string]string) {
 				f[index] = names(`{"w":"x/../a.safetensors"}`)
-			}, "does not lie within",
+			}, "is not within",
 		},
 		{
 			"backslashes", func(f map[string]string) {
 				f[index] = names(`{"w":"..\\a.safetensors"}`)
-			}, "does not lie within",
+			}, "is not within",
 		},
 		{
 			"empty name", func(f map[string]string) { f[index] = names(`{"w":""}`) },
-			"does not lie within",
+			"is not within",
 		},
 		{
 			"pickle", func(f map[string]string) {

@@ -41,7 +41,7 @@ func (s *readable) each(begin, end, step int64, use func([]byte) error) error {
 	for off := begin; off < end; off += int64(len(buf)) {
 		buf = buf[:min(int64(len(buf)), end-off)]
 		n, err := s.r.ReadAt(buf, off)
-		if n < len(buf) { // the end of the file at the end of buf is no error
+		if n < len(buf) { // reaching the end of the file with a full buf is not an error
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
@@ -56,7 +56,7 @@ func (s *readable) each(begin, end, step int64, use func([]byte) error) error {
 
 // mapped is bytes in memory: a mapped file or, if file is nil, a slice of the caller.
 type mapped struct {
-	mu   sync.RWMutex // readers hold it, so that nothing is unmapped under them
+	mu   sync.RWMutex // held by readers, so that nothing is unmapped while they read
 	data []byte
 	file *os.File
 }

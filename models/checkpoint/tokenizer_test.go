@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// withFiles is a directory with config.json, weights and what is given.
+// withFiles returns a directory with config.json, weights and the given files.
 func withFiles(t *testing.T, more map[string]string) *Dir {
 	t.Helper()
 	files := map[string]string{"config.json": "{}", "model.safetensors": string(weights(t))}
@@ -102,7 +102,7 @@ func TestSpecialTokens(t *testing.T) {
 	}
 }
 
-// TestChatTemplateSource: the file that ChatTemplate reads is named.
+// TestChatTemplateSource: the source is the file that ChatTemplate reads.
 func TestChatTemplateSource(t *testing.T) {
 	for want, files := range map[string][]string{
 		"m/tokenizer_config.json: chat_template": {"tokenizer_config.json"},
@@ -164,7 +164,8 @@ func TestChatTemplate(t *testing.T) {
 			"folder",
 			map[string]string{
 				"chat_template.jinja":                      "F",
-				"additional_chat_templates/tool_use.jinja": "U", "additional_chat_templates/x.txt": "",
+				"additional_chat_templates/tool_use.jinja": "U",
+				"additional_chat_templates/x.txt":          "",
 			},
 			"tool_use", "U", "",
 		},

@@ -86,7 +86,7 @@ func TestWriteReadsBack(t *testing.T) {
 }
 
 func TestWriteLong(t *testing.T) {
-	// Longer than one chunk and no multiple of it.
+	// Longer than one chunk, and not a multiple of it.
 	long := make([]float32, chunk/4+3)
 	for i := range long {
 		long[i] = float32(i)

@@ -50,7 +50,7 @@ func encoderSpec(c *Config, name string, k keys) *transformer.Spec {
 			`"absolute": others change the arithmetic and are not supported`)
 	}
 	c.AllowNull("bos_token_id")
-	c.Int(-1, "bos_token_id") // an encoder's special tokens are its tokenizer's business
+	c.Int(-1, "bos_token_id") // the tokenizer of an encoder adds special tokens
 	c.ints("eos_token_id")
 	return s
 }

@@ -14,7 +14,7 @@ var falcon = &Family{
 	Architectures: []string{"FalconForCausalLM", "RWForCausalLM", "FalconModel", "RWModel"},
 	ModelTypes:    []string{"RefinedWeb", "RefinedWebModel"},
 	Prefixes:      []string{"transformer.", ""},
-	Harmless:      []string{"ff_factor"}, // the reference reads ffn_hidden_size alone
+	Harmless:      []string{"ff_factor"}, // the reference reads ffn_hidden_size only
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := &transformer.Spec{
 			Family:      "falcon",
@@ -94,7 +94,7 @@ func falconPositions(c *Config, s *transformer.Spec) {
 	s.Positions, s.Context = transformer.RotaryPositions, c.SizeOr(2048, "Context",
 		"max_position_embeddings")
 	rotate(c, s, 10000, 0)
-	if c.Bool("alibi", false) { // then the keys of the rotation are there and mean nothing
+	if c.Bool("alibi", false) { // then the keys of the rotation mean nothing
 		s.Positions, s.Context, s.Rotary = transformer.ALiBi, 0, nil
 		s.AlibiSlopes, s.AlibiRounded, s.AlibiScaled = alibiSlopes(s.Heads), true, true
 	}

@@ -132,7 +132,7 @@ func Read(c *Config) (*Family, *transformer.Spec, error) {
 		c.checkIDs(spec)
 	}
 	if first := c.firstErr(); first != nil {
-		err = first // a missing key, and not what follows from it
+		err = first // the first error, and not what follows from it
 	}
 	if err == nil {
 		err = c.unread(f.Harmless)

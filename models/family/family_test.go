@@ -34,7 +34,7 @@ func read(t *testing.T, text string) (*Family, *transformer.Spec, error) {
 	return Read(NewConfig("config.json", values))
 }
 
-// goldenConfigs returns the configurations of that file name in all golden folders, by folder.
+// goldenConfigs returns the file with that name of all golden folders, by folder.
 func goldenConfigs(t testing.TB, file string) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(goldensDir, "*", file))
@@ -52,8 +52,8 @@ func goldenConfigs(t testing.TB, file string) map[string]string {
 	return texts
 }
 
-// TestBothStyles: config.json of transformers 5 and the same model in the words of transformers 4
-// are one spec.
+// TestBothStyles: config.json in the style of transformers 5 and in the style of transformers 4
+// give the same spec.
 func TestBothStyles(t *testing.T) {
 	old := goldenConfigs(t, "config.v4.json")
 	for name, text := range goldenConfigs(t, "config.json") {

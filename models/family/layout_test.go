@@ -17,8 +17,7 @@ var layoutNames = [...]string{
 	"value rows", "gate rows", "up rows",
 }
 
-// Of 4 heads in 2 groups of width 3: parts of a projection as digits that say where a number
-// belongs.
+// A projection with 4 heads in 2 groups of width 3. The digits of each number say where it belongs.
 const (
 	layoutHeads, layoutGroups, layoutWidth, layoutIn, layoutForward = 4, 2, 3, 5, 7
 
@@ -45,7 +44,7 @@ func outputs(part int) (at [][2]int) {
 	return at
 }
 
-// column is one output of a fused tensor: a part with its head and place.
+// column is one output of a fused tensor: a part, a head and a place.
 type column struct{ part, h, e int }
 
 // columnsOf are all outputs of a part.
@@ -77,7 +76,7 @@ func tensor(columns []column, inFirst bool) (data []float32) {
 // parameter is what a graph needs of a part: [in,out].
 func parameter(part int) []float32 { return tensor(columnsOf(part), true) }
 
-// reading reads from data and counts.
+// reading returns a reader of data that checks the range.
 func reading(data []float32) reader {
 	return func(dst []float32, first int) error {
 		if first < 0 || first+len(dst) > len(data) {
@@ -88,7 +87,7 @@ func reading(data []float32) reader {
 	}
 }
 
-// readAll gathers what a layout puts; every place must be written once.
+// readAll collects what a layout puts. Every place must be written once.
 func readAll(y Layout, data []float32, shape []int, s *transformer.Spec) ([]float32, error) {
 	got := make([]float32, transformer.Param{Shape: shape}.Size())
 	written := 0
@@ -101,7 +100,8 @@ func readAll(y Layout, data []float32, shape []int, s *transformer.Spec) ([]floa
 	return got, err
 }
 
-// TestLayouts takes each part out of tensors built by the rule that the reference's code follows.
+// TestLayouts reads each part of tensors that are built in the order of the reference
+// implementation.
 func TestLayouts(t *testing.T) {
 	grouped := &transformer.Spec{
 		Heads: layoutHeads, KeyValueHeads: layoutGroups,
@@ -144,8 +144,8 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// TestLayoutsOfEveryHead: side by side as in GPT-2, and groups of one head as in BLOOM, where each
-// head has its own key and value.
+// TestLayoutsOfEveryHead: side by side as in GPT-2, and in groups of one head as in BLOOM, where
+// each head has its own key and value.
 func TestLayoutsOfEveryHead(t *testing.T) {
 	each := &transformer.Spec{Heads: layoutGroups, HeadWidth: layoutWidth}
 	part := func(p int) (out []column) { // as many heads as keys have
@@ -183,7 +183,7 @@ func TestLayoutsOfEveryHead(t *testing.T) {
 	}
 }
 
-// TestMultiQuery: one key and value behind all queries (Falcon-7B).
+// TestMultiQuery: one key and one value after all queries (Falcon-7B).
 func TestMultiQuery(t *testing.T) {
 	spec := &transformer.Spec{Heads: layoutHeads, KeyValueHeads: 1, HeadWidth: layoutWidth}
 	columns := columnsOf(queryPart)
@@ -201,7 +201,7 @@ func TestMultiQuery(t *testing.T) {
 	}
 }
 
-// checkLayout takes the matrix and the bias of a part, and the shapes of their tensors.
+// checkLayout reads the matrix and the bias of a part, and checks the shapes of their tensors.
 func checkLayout(t *testing.T, y Layout, s *transformer.Spec, columns []column, part int) {
 	t.Helper()
 	shape, bias := []int{layoutIn, len(outputs(part))}, []int{len(outputs(part))}
@@ -234,8 +234,8 @@ func checkLayout(t *testing.T, y Layout, s *transformer.Spec, columns []column, 
 	}
 }
 
-// TestLayoutPieces: matrices of more values than are read at a time, and of more rows than are
-// turned at a time.
+// TestLayoutPieces: matrices with more values than are read at a time, and with more rows than are
+// copied at a time.
 func TestLayoutPieces(t *testing.T) {
 	s := &transformer.Spec{Heads: 1, HeadWidth: 1}
 	const in, out = 3, 30_000
@@ -256,7 +256,7 @@ func TestLayoutPieces(t *testing.T) {
 	}
 }
 
-// A tensor that cannot be read ends the taking.
+// A tensor that cannot be read ends the reading.
 func TestLayoutReadFails(t *testing.T) {
 	s := &transformer.Spec{Heads: 1, HeadWidth: 2}
 	broken := errors.New("broken")

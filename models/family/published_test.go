@@ -13,8 +13,8 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// published is a checkpoint of the Hub: its configuration, and what transformers builds from it.
-// Tensors are those of layer 0 and those outside layers.
+// published is a checkpoint of the Hub: its configuration, and what transformers builds from it. It
+// has the tensors of layer 0 and those outside the layers.
 type published struct {
 	Name       string
 	Config     json.RawMessage
@@ -39,7 +39,7 @@ func readPublished(t testing.TB) []published {
 	return file.Checkpoints
 }
 
-// header is the tensors of a checkpoint without their values.
+// header has the names and shapes of a checkpoint's tensors, but no values.
 type header map[string][]int
 
 func (h header) Names() []string {
@@ -60,7 +60,7 @@ func (h header) Shape(name string) ([]int, error) {
 
 func (header) Float32At([]float32, string, int) error { return fmt.Errorf("there are no values") }
 
-// whole repeats the tensors of layer 0 in so many layers.
+// whole repeats the tensors of layer 0 for all layers.
 func whole(layer0 map[string][]int, layers int) header {
 	h := header{}
 	for name, shape := range layer0 {
@@ -76,13 +76,13 @@ func whole(layer0 map[string][]int, layers int) header {
 	return h
 }
 
-// poolers are tensors that checkpoints have and no tap reads: BERT's pooler beside a model without
-// a head.
+// poolers are tensors that checkpoints have but no tap reads, such as BERT's pooler in a model
+// without a head.
 func poolers(name string) bool { return strings.HasPrefix(name, "pooler.") }
 
 // TestPublishedSizes: the spec of each published configuration has as many parameters as
-// transformers counts, and its parameters are found in the tensors that transformers makes of it,
-// under their names and in their shapes.
+// transformers counts, and all of them are found, by name and shape, in the tensors that
+// transformers makes.
 func TestPublishedSizes(t *testing.T) {
 	for _, c := range readPublished(t) {
 		t.Run(c.Name, func(t *testing.T) {
@@ -116,8 +116,8 @@ func TestPublishedSizes(t *testing.T) {
 	}
 }
 
-// TestPublishedArithmetic: fields of some published checkpoints that no size shows, from their
-// papers and model cards.
+// TestPublishedArithmetic: fields of some published checkpoints that do not show in any size. The
+// values are from their papers and model cards.
 func TestPublishedArithmetic(t *testing.T) {
 	configs := map[string]string{}
 	for _, c := range readPublished(t) {

@@ -34,7 +34,7 @@ func qwenWindows(c *Config, layers int) []int {
 		window, null = slidingWindow(c, 4096), "sliding_window is null"
 	} else {
 		c.AllowNull("sliding_window")
-		c.Int(0, "sliding_window") // not used then
+		c.Int(0, "sliding_window") // read, but not used
 	}
 	return windows(layers, window, layerTypes(c, layers, window,
 		func(l int) bool { return window > 0 && l >= from }, null))

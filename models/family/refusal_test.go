@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// with returns the configuration of a golden with some values replaced. A path is a key, or keys of
-// objects within joined by dots; values are JSON, and the empty text deletes a key.
+// with returns the configuration of a golden with some values replaced. A path is a key, or the
+// keys of nested objects joined by dots. Values are JSON; the empty text deletes a key.
 func with(t *testing.T, golden string, changes map[string]string) map[string]any {
 	t.Helper()
 	values, err := decode([]byte(goldenConfigs(t, "config.json")[golden]))
@@ -203,7 +203,7 @@ func TestRefusals(t *testing.T) {
 			`model_type is "mistral"; it must be "llama" to go with architectures ["LlamaForCausalLM"]`,
 		},
 
-		// Values that mean something else to the reference than they seem to.
+		// Values that mean something else to the reference implementation than one would expect.
 		{
 			"window", "mistral", one("sliding_window", "0"),
 			"sliding_window is 0; it must be a whole number from 1",
@@ -493,7 +493,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestUnknownArchitecture: the error lists what is known.
+// TestUnknownArchitecture: the error lists the supported architectures.
 func TestUnknownArchitecture(t *testing.T) {
 	_, _, err := read(t, `{"architectures":["T5ForConditionalGeneration"],"model_type":"t5"}`)
 	if err == nil {
@@ -509,8 +509,8 @@ func TestUnknownArchitecture(t *testing.T) {
 	}
 }
 
-// TestHarmless: keys that change nothing are let pass, null is an absent key, and a file without
-// architectures is known by its model_type.
+// TestHarmless: keys that change nothing are accepted, null counts as an absent key, and a file
+// without architectures is recognised by its model_type.
 func TestHarmless(t *testing.T) {
 	for name, changes := range map[string]map[string]string{
 		"dropout":            {"attn_pdrop": "0.5"},
@@ -526,8 +526,8 @@ func TestHarmless(t *testing.T) {
 	}
 }
 
-// TestLoaderKeys: what transformers and tools beside it write for themselves is let pass; what
-// changes the weights is not.
+// TestLoaderKeys: keys that transformers and related tools write for themselves are accepted. Keys
+// that change the weights are not.
 func TestLoaderKeys(t *testing.T) {
 	changes := map[string]string{"tie_encoder_decoder": "false", "unsloth_fixed": "true"}
 	for _, key := range strings.Fields(`_name_or_path _model_name_or_path name_or_path _commit_hash _attn_implementation
@@ -547,7 +547,8 @@ func TestLoaderKeys(t *testing.T) {
 	}
 }
 
-// TestNullWindow: null is no window, where the reference has a meaning for it.
+// TestNullWindow: null means no window for those families for which it does in the reference
+// implementation.
 func TestNullWindow(t *testing.T) {
 	for golden, changes := range map[string]map[string]string{
 		"mistral":      {"sliding_window": "null"},
@@ -564,8 +565,8 @@ func TestNullWindow(t *testing.T) {
 	}
 }
 
-// TestLabelsOfAnotherNumber: num_labels counts where id2label has another number of names, as in
-// the reference.
+// TestLabelsOfAnotherNumber: num_labels counts if id2label has another number of names, as in the
+// reference implementation.
 func TestLabelsOfAnotherNumber(t *testing.T) {
 	_, spec, err := Read(NewConfig("config.json",
 		with(t, "bert_cls", map[string]string{"num_labels": "5"})))
@@ -577,8 +578,7 @@ func TestLabelsOfAnotherNumber(t *testing.T) {
 	}
 }
 
-// TestManyLabels: a classifier may have as many classes as it likes, and their names need not be
-// complete.
+// TestManyLabels: a classifier may have many classes, and some of their names may be missing.
 func TestManyLabels(t *testing.T) {
 	const n = 3000
 	labels := map[string]string{}
@@ -608,7 +608,7 @@ func TestManyLabels(t *testing.T) {
 	}
 }
 
-// TestWeightRefusals provokes each error text of a checkpoint whose tensors are not those of its
+// TestWeightRefusals provokes each error text for a checkpoint whose tensors do not fit its
 // configuration.
 func TestWeightRefusals(t *testing.T) {
 	var gpt2 published
@@ -686,7 +686,7 @@ func TestWeightRefusals(t *testing.T) {
 	}
 }
 
-// TestNames: tensors are found with the prefix and without, buffers are left alone, and the first
+// TestNames: tensors are found with and without the prefix, buffers are ignored, and the first
 // BERTs call gains gamma.
 func TestNames(t *testing.T) {
 	for _, c := range readPublished(t) {

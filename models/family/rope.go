@@ -68,7 +68,7 @@ type ropeReader struct {
 	partial  float64 // 0: not read
 	width    int
 	context  int
-	original int // what the configuration itself says, before the object; 0 if nothing
+	original int // of the configuration outside the object; 0 if it has none
 }
 
 // maxTheta is far above every known base.
@@ -98,7 +98,7 @@ func (r ropeReader) rotary() *transformer.Rotary {
 			"a head has %d, from %s", r.name("partial_rotary_factor"), r.partial, rotated,
 			maxRotated, r.width, r.keyOf("HeadWidth"))
 	}
-	if r.root().firstErr() != nil { // what follows needs sizes that hold together
+	if r.root().firstErr() != nil { // the rest needs valid sizes
 		return nil
 	}
 	f := transformer.RotaryFrequencies(r.theta, rotated)

@@ -79,7 +79,7 @@ func classes(c *Config, s *transformer.Spec) {
 		for i := range s.Classes {
 			s.Labels = append(s.Labels, names.String(strconv.Itoa(i), ""))
 		}
-		for key, name := range names.values { // a name of no class changes nothing
+		for key, name := range names.values { // names of classes that do not exist change nothing
 			if _, err := strconv.Atoi(key); err != nil {
 				c.fail("id2label has the key %s; its keys must be numbers of classes, as \"0\"",
 					shown(key))

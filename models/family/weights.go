@@ -174,7 +174,7 @@ func (c *contents) find(param string) ([]Weight, error) {
 	if param == "head" {
 		return nil, fmt.Errorf("family: %s: tensor %s is missing, and tie_word_embeddings of "+
 			"config.json is false, "+
-			"so that the embedding cannot serve", c.file, names)
+			"so the embedding cannot be used instead", c.file, names)
 	}
 	if others := c.present(all); len(others) > 0 {
 		return nil, fmt.Errorf("family: %s: tensor %s is missing; the file has %s, which this "+

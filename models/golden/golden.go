@@ -70,7 +70,8 @@ func (g *Golden) Rows(name string) ([][]int, error) {
 		return nil, err
 	}
 	if len(shape) != 2 || len(data) == 0 {
-		return nil, fmt.Errorf("golden: %s: %s has shape %v, want a matrix with a row", g.Name(),
+		return nil, fmt.Errorf("golden: %s: %s has shape %v, want a matrix with at least one row "+
+			"and one column", g.Name(),
 			name, shape)
 	}
 	var out [][]int
@@ -134,8 +135,8 @@ func (g *Golden) unpad(texts [][]int, begins []int) error {
 			end++
 		}
 		if slices.Contains(mask[end:], 1) {
-			return fmt.Errorf("golden: %s: padmask leaves tokens of text %d that do not stand "+
-				"together", g.Name(), i)
+			return fmt.Errorf("golden: %s: padmask leaves tokens of text %d that are not "+
+				"consecutive", g.Name(), i)
 		}
 		texts[i], begins[i] = texts[i][begin:end], begin
 	}

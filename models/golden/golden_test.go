@@ -10,8 +10,8 @@ import (
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
-// recorded is a recording of two texts of three tokens, the second padded on the left, and a tensor
-// [2,2,3] of 0 to 11.
+// recorded returns the tensors of a recording of two texts of three tokens, of which the second is
+// padded on the left, and a tensor [2,2,3] with the numbers 0 to 11.
 func recorded() map[string]checkpoint.Tensor {
 	numbers := make([]float32, 12)
 	for i := range numbers {
@@ -116,7 +116,7 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// TestRefuses: a file that does not hold together is an error where it is read.
+// TestRefuses: contents that do not fit together are an error when they are read.
 func TestRefuses(t *testing.T) {
 	batch := func(pass string) func(*Golden) error {
 		return func(g *Golden) error { _, _, err := g.Batch(pass, false); return err }
@@ -138,7 +138,7 @@ func TestRefuses(t *testing.T) {
 	}{
 		{
 			"no texts", "input_ids", ints([]int32{}, 0, 3), nil,
-			"input_ids has shape [0 3], want a matrix with a row",
+			"input_ids has shape [0 3], want a matrix with at least one row and one column",
 		},
 		{"no tokens", "input_ids", ints([]int32{}, 2, 0), nil, "is it a golden?"},
 		{"texts in a row", "input_ids", ints([]int32{1, 2}, 2), nil, "input_ids has shape [2]"},
@@ -157,7 +157,7 @@ func TestRefuses(t *testing.T) {
 		},
 		{
 			"mask with a hole", "padmask", ints([]int32{1, 0, 1, 0, 1, 1}, 2, 3), batch("pad."),
-			"tokens of text 0 that do not stand together",
+			"tokens of text 0 that are not consecutive",
 		},
 		{
 			"narrow types", "token_type_ids", ints([]int32{1, 1}, 2, 1), batch("types."),

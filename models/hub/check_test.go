@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// shardedModel is a repository with two shards.
+// shardedModel returns a repository with two shards.
 func shardedModel() map[string]string {
 	files := model()
 	delete(files, "model.safetensors")
@@ -23,7 +23,8 @@ func shardedModel() map[string]string {
 	return files
 }
 
-// downloaded is a hub, and the options and directory of its model, which is complete in the cache.
+// downloaded returns a hub, and the options and the directory of its model, which is complete in
+// the cache.
 func downloaded(t *testing.T, files map[string]string) (h *fakeHub, opts Options, dir string) {
 	t.Helper()
 	files["tokenizer_config.json"] = `{"a":1}` // and not the blob of tokenizer.json
@@ -57,8 +58,8 @@ func flip(t *testing.T, path string) {
 	}
 }
 
-// TestCheckRepairs: files that were damaged in the cache are fetched again, and no others; without
-// the check they stay as they are.
+// TestCheckRepairs: files that were damaged in the cache are downloaded again, and no others.
+// Without the check they stay as they are.
 func TestCheckRepairs(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -131,7 +132,8 @@ func TestCheckRepairs(t *testing.T) {
 	}
 }
 
-// TestCheckOfWhatIsRight asks nothing of the Hub, reads every file once and says so.
+// TestCheckOfWhatIsRight: the check of an undamaged model sends no request, and reports the reading
+// of every file once.
 func TestCheckOfWhatIsRight(t *testing.T) {
 	files := shardedModel()
 	h, opts, dir := downloaded(t, files)
@@ -155,7 +157,7 @@ func TestCheckOfWhatIsRight(t *testing.T) {
 	if diff := cmp.Diff(want, read); diff != "" {
 		t.Errorf("bytes read (-want +got):\n%s", diff)
 	}
-	// What another program put there without a blob has no hash to be held to.
+	// A file that another program put there without a blob has no hash, so it passes.
 	if err := os.Remove(filepath.Join(dir, "config.json")); err != nil {
 		t.Fatal(err)
 	}
@@ -166,8 +168,8 @@ func TestCheckOfWhatIsRight(t *testing.T) {
 	}
 }
 
-// TestCheckCannotRepair: without the Hub the error names what is broken, and what is there is not
-// taken for a model.
+// TestCheckCannotRepair: if the Hub cannot be reached, the error names the broken files, and the
+// directory is not used.
 func TestCheckCannotRepair(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Options)
@@ -175,7 +177,7 @@ func TestCheckCannotRepair(t *testing.T) {
 	}{
 		"offline": {
 			func(o *Options) { o.Offline = true },
-			", and HF_HUB_OFFLINE forbids to download it",
+			", and HF_HUB_OFFLINE forbids downloading it",
 		},
 		"no network": {
 			func(o *Options) { o.Endpoint = "http://127.0.0.1:1" },
@@ -229,7 +231,7 @@ func TestCheckStops(t *testing.T) {
 	}
 }
 
-// TestCheckAtOnce: two calls that meet the same broken file fetch it once.
+// TestCheckAtOnce: two calls that find the same broken file download it once.
 func TestCheckAtOnce(t *testing.T) {
 	h, opts, dir := downloaded(t, model())
 	want := contents(t, dir)

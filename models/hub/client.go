@@ -26,9 +26,9 @@ type client struct {
 	reached  bool   // whether the endpoint has answered
 
 	window       time.Duration                   // over which the speed is averaged
-	lockPatience time.Duration                   // with another download that does not move
+	lockPatience time.Duration                   // for another download that makes no progress
 	wait         func(attempt int) time.Duration // before another attempt
-	disk         func(io.Writer) io.Writer       // what writes to a blob; nil is the file itself
+	disk         func(io.Writer) io.Writer       // wraps the writer of a blob; nil does not
 }
 
 // maxAttempts is how many attempts in a row a request has without progress.
@@ -121,7 +121,7 @@ func (c *client) failed(ctx context.Context, to *url.URL, err error) error {
 	}
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
-		err = wrapped.Err // without the address: those of storage hold a signature
+		err = wrapped.Err // without the address: addresses of the storage have a signature
 	}
 	var wrong *misdirected
 	if errors.As(err, &wrong) {
@@ -159,7 +159,7 @@ func (e *unreachable) Unwrap() error { return e.err }
 // transient is an error that may not come again at the next attempt.
 type transient struct {
 	err   error
-	after time.Duration // that the server asks to wait; 0 if it says nothing
+	after time.Duration // how long the server asks us to wait; 0 if it does not
 }
 
 func (e *transient) Error() string { return e.err.Error() }
@@ -310,7 +310,7 @@ func (c *client) parseListing(body []byte) (listing, error) {
 	err := json.Unmarshal(body, &info)
 	var outside *unsafeName
 	if errors.As(err, &outside) {
-		return listing{}, fmt.Errorf("hub: %s: the Hub lists a file named %q, which would lie "+
+		return listing{}, fmt.Errorf("hub: %s: the Hub lists a file named %q, which would be "+
 			"outside the cache; nothing was written",
 			c.ref, shortened(outside.name))
 	}
@@ -350,7 +350,7 @@ func (s *siblings) UnmarshalJSON(b []byte) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
-		return &json.UnmarshalTypeError{Value: "value that is no list", Field: "siblings"}
+		return &json.UnmarshalTypeError{Value: "value that is not a list", Field: "siblings"}
 	}
 	for d.More() {
 		var one sibling
@@ -369,7 +369,7 @@ func (s *siblings) UnmarshalJSON(b []byte) error {
 type unsafeName struct{ name string }
 
 func (e *unsafeName) Error() string {
-	return "the file " + shortened(e.name) + " would lie outside the cache"
+	return "the file " + shortened(e.name) + " would be outside the cache"
 }
 
 // notJSON returns what is wrong with a text that should be JSON of a certain form.

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A model that was renamed is redirected on the same host; the token goes with it there, and not to
-// the storage, which fakeHub checks.
+// A request for a model that was renamed is redirected to the same host. The token is sent there
+// too, but not to the storage, which fakeHub checks.
 func TestTokenFollowsARename(t *testing.T) {
 	h := newHub(t, model())
 	opts := h.options(t)
@@ -62,7 +62,7 @@ func TestTokenStaysHome(t *testing.T) {
 	}
 }
 
-// recorder notes what a request would have sent.
+// recorder records the request that would have been sent.
 type recorder struct{ authorization *string }
 
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -276,7 +276,7 @@ func (c *client) receiveRight(ctx context.Context, p *part) error {
 		err = c.receive(ctx, p)
 	}
 	if err == nil && !p.right() {
-		err = fmt.Errorf("hub: %s %s: the bytes that came are not those that the Hub has: their "+
+		err = fmt.Errorf("hub: %s %s: the downloaded bytes are not those of the Hub: their "+
 			"hash is %s, not %s; try again",
 			c.ref, p.r.file, p.hash(), p.r.etag)
 		err = errors.Join(err, p.remove())
@@ -287,7 +287,8 @@ func (c *client) receiveRight(ctx context.Context, p *part) error {
 // diskError adds the file to an error of the cache and, if the disk is full, what to do.
 func (c *client) diskError(file string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("hub: %s %s: %w: what came is kept; make room in %s, or set HF_HOME to "+
+		return fmt.Errorf("hub: %s %s: %w: the bytes so far are kept; make room in %s, or set "+
+			"HF_HOME to "+
 			"another disk, and try again",
 			c.ref, file, err, c.opts.Cache)
 	}

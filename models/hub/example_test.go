@@ -42,7 +42,7 @@ func ExampleResolve() {
 	fmt.Println(reason)
 	// Output:
 	// models--org--name/snapshots/0123456789012345678901234567890123456789 <nil>
-	// hub: org/other: it is not in the cache, and HF_HUB_OFFLINE forbids to download it
+	// hub: org/other: it is not in the cache, and HF_HUB_OFFLINE forbids downloading it
 }
 
 func ExampleParseRef() {

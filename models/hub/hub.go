@@ -203,7 +203,7 @@ func (c *client) resolve(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if ctx.Err() != nil { // what was not checked to its end looks broken
+	if ctx.Err() != nil { // an unfinished check makes files look broken
 		return "", fmt.Errorf("hub: %s: %w", c.ref, ctx.Err())
 	}
 	if have.complete() && !c.opts.Update {
@@ -213,13 +213,13 @@ func (c *client) resolve(ctx context.Context) (string, error) {
 		if have.usable() {
 			return c.repo.snapshot(commit), nil
 		}
-		return "", fmt.Errorf("hub: %s: %s, and HF_HUB_OFFLINE forbids to download it: set "+
+		return "", fmt.Errorf("hub: %s: %s, and HF_HUB_OFFLINE forbids downloading it: set "+
 			"HF_HUB_OFFLINE=0, or copy %s from a machine that has it",
 			c.ref, have.describe(), c.repo.dir)
 	}
 	revision := c.ref.Revision
 	if (have.usable() || len(have.broken) > 0) && !c.opts.Update {
-		revision = commit // the rest of what is there, not of something newer
+		revision = commit // complete this commit, not a newer one
 	}
 	dir, err := c.download(ctx, revision)
 	if err != nil && have.usable() && !c.opts.Update && ctx.Err() == nil {

@@ -37,7 +37,7 @@ type fakeHub struct {
 	large     map[string]bool              // files that are in the storage
 	log       []string                     // METHOD PATH RANGE of every request
 
-	// intercept, if not nil, may answer a request itself.
+	// intercept, if it is not nil, may answer a request itself.
 	intercept func(w http.ResponseWriter, r *http.Request) bool
 	etags     map[string]string // in place of the true ones
 }
@@ -121,8 +121,8 @@ func (h *fakeHub) serveListing(w http.ResponseWriter, revision string) {
 	}
 }
 
-// etag is the hash that the Hub names: SHA-256 of a large file, for others what `git hash-object`
-// prints.
+// etag returns the hash that the Hub names: SHA-256 for a large file, and for others what `git
+// hash-object` prints.
 func (h *fakeHub) etag(file, content string) string {
 	if e, ok := h.etags[file]; ok {
 		return e
@@ -171,7 +171,7 @@ func resolve(ctx context.Context, ref string, opts Options, change ...func(*clie
 	return c.resolve(ctx)
 }
 
-// model is a repository with more than is needed.
+// model returns a repository that has more files than are needed.
 func model() map[string]string {
 	return map[string]string{
 		"README.md": "x", ".gitattributes": "x", "config.json": `{"model_type":"gpt2"}`,
@@ -298,7 +298,7 @@ func TestResolveShards(t *testing.T) {
 	}, got); diff != "" {
 		t.Errorf("weights (-want +got):\n%s", diff)
 	}
-	// A shard that is gone is missed, and fetched again.
+	// A shard that is missing from the cache is downloaded again.
 	if err := os.Remove(filepath.Join(dir, "model-2.safetensors")); err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +351,7 @@ func TestRevisions(t *testing.T) {
 		"models--org--name/refs/refs/pr/7")); err != nil || string(b) != commitB {
 		t.Errorf("refs/refs/pr/7 = %q, %v", b, err)
 	}
-	// What is complete stays, until one asks.
+	// A complete model stays as it is until an update is asked for.
 	h.revisions["main"] = commitB
 	if again, err := resolve(t.Context(), "org/name", opts); err != nil || again != first {
 		t.Errorf("after a change on the Hub: %s, %v, want %s", again, err, first)
@@ -372,8 +372,8 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-// A cache that Python filled by single files may lack the tokenizer: the Hub is asked once, for the
-// commit that is there.
+// A cache that another program filled with single files may lack the tokenizer. The Hub is asked
+// once, for the commit in the cache.
 func TestCompletesWhatPythonLeft(t *testing.T) {
 	files := model()
 	h := newHub(t, files)
@@ -406,7 +406,7 @@ func TestCompletesWhatPythonLeft(t *testing.T) {
 	}
 }
 
-// The listing that newer Python tools leave says what a commit has.
+// The list that newer Python tools leave says what a commit has.
 func TestReadsTheTreeOfPython(t *testing.T) {
 	for name, c := range map[string]struct {
 		tree     string

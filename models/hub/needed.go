@@ -109,7 +109,7 @@ func shards(index []byte) ([]string, error) {
 	files := slices.Compact(slices.Sorted(maps.Values(list.WeightMap)))
 	for _, f := range files {
 		if !safe(f) || !strings.HasSuffix(f, ".safetensors") {
-			return nil, fmt.Errorf("%s names the file %q, which is no safetensors file of the "+
+			return nil, fmt.Errorf("%s names the file %q, which is not a safetensors file of the "+
 				"repository", indexFile, shortened(f))
 		}
 	}

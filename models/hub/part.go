@@ -161,7 +161,7 @@ func (c *client) position(resp *http.Response, p *part) error {
 			return fmt.Errorf("hub: %s %s: asked for the bytes from %d on, %s answers with %q",
 				c.ref, p.r.file, p.n, resp.Request.URL.Host, shortened(resp.Header.Get("Content-Range")))
 		}
-	} else if p.n > 0 { // the server does not know ranges
+	} else if p.n > 0 { // the server ignores ranges
 		if err := p.restart(); err != nil {
 			return c.diskError(p.r.file, err)
 		}

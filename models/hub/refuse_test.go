@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// status answers every request for a path that contains part.
+// status answers every request for a path that contains part with a status code.
 func status(part string, code int, header ...string) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.Contains(r.URL.Path, part) {
@@ -126,7 +126,7 @@ func TestRefusals(t *testing.T) {
 		{
 			"shard that leads away", "",
 			func(h *fakeHub, _ *Options) { sharded(h, "../../../x.safetensors") },
-			`names the file "../../../x.safetensors", which is no safetensors file`,
+			`names the file "../../../x.safetensors", which is not a safetensors file`,
 		},
 		{
 			"shard that is a pickle", "", func(h *fakeHub, _ *Options) { sharded(h, "x.bin") },
@@ -140,13 +140,13 @@ func TestRefusals(t *testing.T) {
 		{
 			"wrong hash", "", func(h *fakeHub, _ *Options) {
 				h.etags["model.safetensors"] = strings.Repeat("0", 64)
-			}, "model.safetensors: the bytes that came are not those that the Hub has: their " +
+			}, "model.safetensors: the downloaded bytes are not those of the Hub: their " +
 				"hash is",
 		},
 		{
 			"wrong git hash", "",
 			func(h *fakeHub, _ *Options) { h.etags["config.json"] = strings.Repeat("0", 40) },
-			"config.json: the bytes that came are not those",
+			"config.json: the downloaded bytes are not those",
 		},
 		{
 			"hash that is a path", "",
@@ -177,7 +177,7 @@ func TestRefusals(t *testing.T) {
 		}, "more than 10 redirects"},
 		{
 			"not in the cache, offline", "", func(_ *fakeHub, o *Options) { o.Offline = true },
-			"hub: org/name: it is not in the cache, and HF_HUB_OFFLINE forbids to download it: " +
+			"hub: org/name: it is not in the cache, and HF_HUB_OFFLINE forbids downloading it: " +
 				"set HF_HUB_OFFLINE=0, or copy",
 		},
 		{
@@ -223,7 +223,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// untouched checks that a cache holds whole files only, and that no revision was written.
+// untouched checks that a cache has complete files only, and that no revision was recorded.
 func untouched(t *testing.T, root string) {
 	t.Helper()
 	if !isDir(root) {
@@ -268,7 +268,7 @@ func stream(part string, n int) func(http.ResponseWriter, *http.Request) bool {
 	}
 }
 
-// cutting lets the storage send the next n bytes of a file and then cuts the connection.
+// cutting makes the storage send the next n bytes of a file and then cut the connection.
 func cutting(content string, n int) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasPrefix(r.URL.Path, "/storage/") {
@@ -292,7 +292,7 @@ func cutting(content string, n int) func(http.ResponseWriter, *http.Request) boo
 	}
 }
 
-// A connection that is cut again and again is resumed as long as bytes come.
+// A download whose connection is cut again and again continues as long as bytes come.
 func TestResumesWithinOneCall(t *testing.T) {
 	files := model()
 	h := newHub(t, files)
@@ -314,7 +314,7 @@ func TestResumesWithinOneCall(t *testing.T) {
 	}
 }
 
-// What one call leaves, the next goes on from.
+// A later call continues where an earlier one stopped.
 func TestResumesAcrossCalls(t *testing.T) {
 	files := model()
 	content := files["model.safetensors"]
@@ -357,7 +357,7 @@ func TestResumesAcrossCalls(t *testing.T) {
 	}
 }
 
-// A server that does not know ranges starts again, and so do we.
+// If a server does not know ranges, the download starts again.
 func TestServerWithoutRanges(t *testing.T) {
 	files := model()
 	h := newHub(t, files)
@@ -371,7 +371,7 @@ func TestServerWithoutRanges(t *testing.T) {
 	}
 }
 
-// A blob that was cut after it was made is made again.
+// A blob that was cut later is downloaded again.
 func TestRepairsABlobOfWrongSize(t *testing.T) {
 	files := model()
 	h := newHub(t, files)
@@ -446,7 +446,7 @@ func TestFullDisk(t *testing.T) {
 		c.disk = func(w io.Writer) io.Writer { return full{w, &room} }
 	})
 	if !errors.Is(err, syscall.ENOSPC) ||
-		!strings.Contains(err.Error(), "what came is kept; make room in "+opts.Cache) {
+		!strings.Contains(err.Error(), "the bytes so far are kept; make room in "+opts.Cache) {
 		t.Fatalf("error %v, want a full disk and what to do", err)
 	}
 	untouched(t, opts.Cache)
@@ -506,7 +506,7 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
-// A server that stops in the middle of a file is asked again from there.
+// If a server stops in the middle of a file, the rest is requested again.
 func TestServerThatFallsSilent(t *testing.T) {
 	files := model()
 	h := newHub(t, files)
@@ -559,8 +559,8 @@ func TestCancelledInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestTwoProcesses lets processes and goroutines ask for the same model at once: all get it, and
-// its bytes come once.
+// TestTwoProcesses: processes and goroutines ask for the same model at once. All get it, and its
+// bytes are sent once.
 func TestTwoProcesses(t *testing.T) {
 	if endpoint := os.Getenv("HUB_TEST_ENDPOINT"); endpoint != "" {
 		dir, err := resolve(t.Context(), "org/name",

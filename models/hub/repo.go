@@ -17,7 +17,7 @@ import (
 type repo struct {
 	dir   string // models--ORG--NAME
 	locks string
-	check *check // nil if files are taken as they are
+	check *check // nil if files are not checked
 }
 
 func newRepo(cache string, ref Ref) repo {
@@ -48,7 +48,7 @@ func (r repo) commit(revision string) (string, error) {
 	}
 	commit := strings.TrimSpace(string(b))
 	if !commitName.MatchString(commit) {
-		return "", fmt.Errorf("hub: %s holds %q, which is no commit: remove the file", path,
+		return "", fmt.Errorf("hub: %s holds %q, which is not a commit: remove the file", path,
 			shortened(commit))
 	}
 	return commit, nil
@@ -56,10 +56,10 @@ func (r repo) commit(revision string) (string, error) {
 
 // state is what the cache has of a commit.
 type state struct {
-	found   bool     // whether there is anything
-	missing []string // what a model cannot do without
-	broken  []string // what has other bytes than the Hub had
-	unsure  bool     // whether it may have other files that are not here
+	found   bool     // whether the cache has the commit
+	missing []string // required files that are missing
+	broken  []string // files with other bytes than on the Hub
+	unsure  bool     // whether files may be missing that the cache does not know of
 }
 
 func (s state) usable() bool   { return s.found && len(s.missing) == 0 && len(s.broken) == 0 }
@@ -121,7 +121,7 @@ func (r repo) broken(commit string) (files []string) {
 		return nil
 	}
 	root := r.snapshot(commit)
-	all, _ := listed(root) // what cannot be listed is missing
+	all, _ := listed(root) // a file that cannot be listed counts as missing
 	for _, f := range append(small(all), weightFiles(all)...) {
 		if isFile(r.file(commit, f)) && !r.has(commit, f) {
 			files = append(files, f)

@@ -17,8 +17,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// dripping answers for the storage with n bytes of the weights at a time, each after a pause, and
-// hangs up after some of them if most is positive.
+// dripping makes the storage send n bytes of the weights at a time, each after a pause. If most is
+// positive, it hangs up after that many pieces.
 func dripping(content string, n int, pause time.Duration, most int) func(http.ResponseWriter,
 	*http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
@@ -50,11 +50,11 @@ func dripping(content string, n int, pause time.Duration, most int) func(http.Re
 	}
 }
 
-// briefly makes the speed be looked at every 200 ms.
+// briefly makes the client look at the speed every 200 ms.
 func briefly(c *client) { c.window = 200 * time.Millisecond }
 
 // TestSlowServer: a download below the lowest speed ends with an error that says what to do, and
-// the next call goes on where it stopped.
+// the next call continues where it stopped.
 func TestSlowServer(t *testing.T) {
 	h := newHub(t, model())
 	content := h.commits[commitA]["model.safetensors"]
@@ -70,7 +70,7 @@ func TestSlowServer(t *testing.T) {
 		"hub: org/name model.safetensors: 127.0.0.1:", " is too slow: ",
 		" bytes a second came in the last ",
 		"the limit is 50000: ",
-		fmt.Sprintf(" of %d bytes are kept; try again later to go on from there", len(content)),
+		fmt.Sprintf(" of %d bytes are kept; try again later to continue from there", len(content)),
 		"set HEADWATER_MIN_SPEED",
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -103,8 +103,8 @@ func TestSlowServer(t *testing.T) {
 	}
 }
 
-// TestSlowIsAllowed: the limit can be lowered and left out, and bytes at the lowest speed are
-// enough.
+// TestSlowIsAllowed: the limit can be lowered or switched off, and a download at the lowest speed
+// is fast enough.
 func TestSlowIsAllowed(t *testing.T) {
 	for name, speed := range map[string]int64{"no limit": -1, "lower": 10} {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestHangingUp(t *testing.T) {
 	}
 }
 
-// TestDrippingListing: the list of files has to come in good time as a whole.
+// TestDrippingListing: the whole list of files has to come within a fixed time.
 func TestDrippingListing(t *testing.T) {
 	h := newHub(t, model())
 	h.intercept = func(w http.ResponseWriter, r *http.Request) bool {
@@ -158,9 +158,9 @@ func TestDrippingListing(t *testing.T) {
 		return true
 	}
 	opts := h.options(t)
-	opts.Patience = 50 * time.Millisecond
+	opts.Patience = 200 * time.Millisecond // a busy machine may pause for longer than 50 ms
 	_, err := resolve(t.Context(), "org/name", opts)
-	if want := "the whole answer takes longer than 550ms: check the network"; err == nil ||
+	if want := "the whole answer takes longer than 2.2s: check the network"; err == nil ||
 		!strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}
@@ -193,7 +193,7 @@ func TestSilentHandshake(t *testing.T) {
 	}
 }
 
-// TestBombs: answers that would take much more memory than they have bytes.
+// TestBombs: answers that would need much more memory than they have bytes.
 func TestBombs(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -216,7 +216,7 @@ func TestBombs(t *testing.T) {
 		}, "does not answer as a Hub does: invalid character"},
 		"files without names": {func(w http.ResponseWriter) {
 			_, _ = w.Write([]byte(empty))
-		}, `a file named "", which would lie outside the cache`},
+		}, `a file named "", which would be outside the cache`},
 		"depth": {func(w http.ResponseWriter) {
 			_, _ = w.Write([]byte(strings.Repeat("[", 1<<20)))
 		}, "does not answer as a Hub does: invalid character '[' exceeded max depth"},

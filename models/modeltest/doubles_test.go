@@ -43,8 +43,8 @@ func (r renamed) Float32At(dst []float32, name string, first int) error {
 }
 
 // load opens a golden, applies edit to the names of its tensors and returns the error of the
-// loader. names says for each name whose values it has; at first that is the name itself. The last
-// value of the tensor changed, if there is one, is another than in the file.
+// loader. names says for each name whose values it has; before edit that is the name itself.
+// changed, if it is not empty, is a tensor whose last value differs from the file.
 func load(t *testing.T, golden, changed string, edit func(names map[string]string)) error {
 	t.Helper()
 	d, err := checkpoint.OpenDir("../testdata/goldens/" + golden)

@@ -18,7 +18,8 @@ import (
 // reference differs from its own result in float64 by up to 5e-6 (logits) and 1.3e-6 (attentions).
 const (
 	LogitsTol = 2e-5 // logits; worst seen 8e-6, of magnitude 10
-	// attentions and hidden states; worst seen 7e-6, of magnitude 10, where both are 5e-6 from float64
+	// attentions and hidden states; worst seen 7e-6, of magnitude 10, where both are 5e-6 from
+	// float64
 	TapTol = 1e-5
 )
 

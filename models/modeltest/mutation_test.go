@@ -27,13 +27,14 @@ var (
 	seed    = flag.Uint64("mutant-seed", 1, "seed of TestMutants")
 )
 
-// entry is a key of an object, or of a list, where the key is empty, with its value as text.
+// entry is a key of an object with its value as text, or an entry of a list, where the key is
+// empty.
 type entry struct {
 	key   string
 	value *tree
 }
 
-// tree is a JSON value that keeps the order of keys, and keys that come twice.
+// tree is a JSON value. It keeps the order of keys, and keys that come twice.
 type tree struct {
 	open    byte // '{', '[' or 0
 	text    string
@@ -117,7 +118,7 @@ func (n *tree) keys(to map[string]bool) {
 	}
 }
 
-// hostileValues stand where another value is expected.
+// hostileValues are put in the place of another value.
 var hostileValues = []string{
 	"null", "true", "false", "0", "1", "-1", "2", "3", "5", "-2147483648", "2147483647",
 	"2147483648", "4294967296",
@@ -140,7 +141,7 @@ type mutation struct {
 
 func (m mutation) pick(from []string) string { return from[m.random.IntN(len(from))] }
 
-// object returns an object of the tree, of which the outermost is the likeliest.
+// object returns a random object of the tree; most often it is the outermost one.
 func (m mutation) object(n *tree) *tree {
 	at := n
 	for {
@@ -202,7 +203,7 @@ func (m mutation) change(n *tree) {
 	}
 }
 
-// mutant returns a changed configuration, now and then with a wrong byte.
+// mutant returns a changed configuration, sometimes with a wrong byte.
 func (m mutation) mutant(from *tree) string {
 	n := from.clone()
 	for range 1 + m.random.IntN(3)*m.random.IntN(2) {
@@ -222,7 +223,7 @@ func (m mutation) mutant(from *tree) string {
 // goTerms are words of the implementation that a message must not have.
 var goTerms = regexp.MustCompile(`unmarshal|\bstruct\b|json:|json\.|strconv|<nil>|map\[|interface|%!|float64|int64|runtime error|reflect|invalid character|\bEOF\b|goroutine|\bnil\b`)
 
-// refusal returns what is wrong with a message about a configuration in file whose keys are these.
+// refusal returns what is wrong with an error message about a configuration file with these keys.
 func refusal(message, file string, keys map[string]bool) string {
 	const most = 1200
 	said := regexp.MustCompile(`[a-z_.]+\.json\b`).ReplaceAllString(message, "FILE")
@@ -250,8 +251,7 @@ func refusal(message, file string, keys map[string]bool) string {
 	return "names no key of the file"
 }
 
-// sources returns the configurations of all goldens in both styles, and the published ones, by a
-// name.
+// sources returns the configurations of all goldens in both styles and the published ones, by name.
 func sources(t *testing.T) map[string]*tree {
 	t.Helper()
 	texts := map[string]string{}
@@ -293,9 +293,9 @@ func sources(t *testing.T) map[string]*tree {
 	return trees
 }
 
-// TestMutants changes every configuration that is at hand in all kinds of ways, as a careless or
-// hostile writer would, and reads it: there is an error or a spec that holds together, and an error
-// names the file and the key, is short, and is written for who has never seen the program.
+// TestMutants changes every known configuration in many ways, as a careless or hostile writer
+// would, and reads it. The result is an error or a valid spec. An error names the file and the key,
+// is short, and uses no terms of the implementation.
 func TestMutants(t *testing.T) {
 	trees := sources(t)
 	names := slices.Sorted(maps.Keys(trees))
@@ -330,7 +330,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// readMutant reads a configuration beside weights, and returns what is wrong with that.
+// readMutant reads a configuration and weights, and returns what is wrong with the result.
 func readMutant(text string, weights []byte) (problem string, refused bool) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -398,7 +398,7 @@ func keysOf(text string, more map[string]bool) map[string]bool {
 	return keys
 }
 
-// otherFiles are the files of a directory beside config.json, small.
+// otherFiles are small versions of the other files of a directory.
 var otherFiles = map[string]string{
 	"generation_config.json": `{"bos_token_id":1,"eos_token_id":[2,3],"max_length":20,"transformers_version":"5.0"}`,
 	"tokenizer_config.json": `{"added_tokens_decoder":{"0":{"content":"<pad>","special":true}},"bos_token":"<s>",
@@ -433,7 +433,7 @@ func TestMutantFiles(t *testing.T) {
 		name := names[m.random.IntN(len(names))]
 		files := fstest.MapFS{"config.json": {Data: []byte("{}")}}
 		for file, text := range otherFiles {
-			// it does not count beside added_tokens_decoder
+			// It does not count if there is an added_tokens_decoder.
 			if file == "special_tokens_map.json" && name != file {
 				continue
 			}
@@ -454,7 +454,8 @@ func TestMutantFiles(t *testing.T) {
 	}
 }
 
-// readFiles reads a directory of which one file is changed, and returns what is wrong with that.
+// readFiles reads a directory in which one file was changed, and returns what is wrong with the
+// result.
 func readFiles(files fstest.MapFS, changed string, keys map[string]bool) (problem string) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -20,7 +20,8 @@ func TestFiles(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", c.Name, err)
 			}
-			if second, err := fs.ReadFile(again, name); err != nil || string(second) != string(data) {
+			if second, err := fs.ReadFile(again, name); err != nil ||
+				string(second) != string(data) {
 				t.Errorf("%s: %s has other bytes the second time, error %v", c.Name, name, err)
 			}
 			info, err := fs.Stat(files, name)
@@ -35,8 +36,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestTensors reads the arrays of planted-offset and checks them against the design of all circuits:
-// a feature is a pair of opposite numbers, and there are no biases.
+// TestTensors reads the arrays of planted-offset and checks them against the design of all
+// circuits: a feature is a pair of opposite numbers, and there are no biases.
 func TestTensors(t *testing.T) {
 	c, err := Lookup("planted-offset")
 	if err != nil {

@@ -132,7 +132,7 @@ func (t *Text) foil() string {
 // always one. It panics if there is no word i.
 func (c *Circuit) Others(t Text, i int) []string {
 	var others []string
-	begin := feature(t.Words[i]) + 1 // so that not every change takes the first word
+	begin := feature(t.Words[i]) + 1 // so that replacements are not always the same word
 	for k := range words {
 		w := words[(begin+k)%len(words)]
 		if w != t.Words[i] && (c.fits == nil || c.fits(t, i, w)) {

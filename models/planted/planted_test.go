@@ -15,7 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/models/planted"
 )
 
-// The words that may stand where a circuit does not look.
+// The words that can be where a circuit does not look.
 var (
 	colors  = []string{"red", "blue", "green", "black", "white", "pink", "gray", "gold"}
 	things  = []string{"lamp", "key", "cup", "box", "book", "ring", "coin", "shoe"}
@@ -24,9 +24,9 @@ var (
 	all     = slices.Concat(colors, things, fillers, loud, []string{"yes", "no"})
 )
 
-// circuit is what a test knows of a circuit apart from the package: which words may stand elsewhere
-// without changing anything, and which may stand in the place of evidence i and must change the
-// answer's logit.
+// circuit is what the tests know about a circuit independently of the package: which words may
+// replace a word that is not evidence without any effect, and which may replace evidence i and must
+// change the logit of the answer.
 type circuit struct {
 	free, other func(t planted.Text, i int) []string
 }
@@ -61,7 +61,7 @@ var circuits = map[string]circuit{
 	"planted-and": {every, func(planted.Text, int) []string { return without(all, things...) }},
 }
 
-// without returns the words that are none of some.
+// without returns the words that are not among some.
 func without(words []string, some ...string) []string {
 	return slices.DeleteFunc(slices.Clone(words),
 		func(w string) bool { return slices.Contains(some, w) })
@@ -70,8 +70,8 @@ func without(words []string, some ...string) []string {
 // noEffect is how much a word that does not matter may move the logit, which is 16 or so.
 const noEffect = 1e-5 // the worst seen is 0: not a bit
 
-// The proof by construction: every answer is right and sure, no word but the evidence moves its
-// logit, and each piece of evidence does.
+// Every answer is right and certain. Replacing a word that is not evidence does not move its logit,
+// and replacing a piece of evidence does.
 func TestCircuits(t *testing.T) {
 	if len(circuits) != len(planted.Circuits()) {
 		t.Errorf("%d circuits are tested of %v", len(circuits), planted.Names())
@@ -100,8 +100,8 @@ func TestCircuits(t *testing.T) {
 	}
 }
 
-// perturb changes every word of a text, one after the other, and all but the evidence at once. It
-// returns the most by which the logit moved where it must not.
+// perturb replaces every word of a text, one after another, and then all but the evidence at once.
+// It returns the largest change of the logit where there must be none.
 func perturb(t *testing.T, m *models.Model, rng *rand.Rand, text planted.Text, c circuit) float64 {
 	t.Helper()
 	texts := [][]string{text.Words}
@@ -140,13 +140,13 @@ func perturb(t *testing.T, m *models.Model, rng *rand.Rand, text planted.Text, c
 	return worst
 }
 
-// What the logits of the sum are, and that an and of one condition is none.
+// Logits of the sum that are computed by hand, and an "and" with one condition or none.
 func TestKnownLogits(t *testing.T) {
 	m := open(t, "planted-sum")
-	// the is no word of the circuit
+	// the is not a word of the circuit
 	text := planted.Text{Words: strings.Fields("key near the under red above shoe lamp")}
 	got := predict(t, m, []trace.Query{query(t, m, text.Words, "yes", trace.Logit)})
-	// "the" adds nothing, red is word 0: 16; five before the last stands "the".
+	// "the" adds nothing, red is word 0: 16; 5 places before the last is "the".
 	want := []float64{planted.Support("above")}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("logits of the sum (-want +got):\n%s", diff)
@@ -164,8 +164,7 @@ func TestKnownLogits(t *testing.T) {
 	}
 }
 
-// Texts have the lengths that are promised and equal seeds give equal ones; spans are those of the
-// words.
+// Texts have all promised lengths, equal seeds give equal texts, and spans are those of the words.
 func TestTexts(t *testing.T) {
 	for _, c := range planted.Circuits() {
 		lengths := map[int]bool{}
@@ -197,7 +196,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// The words that the package offers in the place of others are those that the tests know to fit.
+// The words that the package offers as replacements are those that the tests expect.
 func TestOthers(t *testing.T) {
 	for _, c := range planted.Circuits() {
 		for _, text := range c.Texts(30, 4) {

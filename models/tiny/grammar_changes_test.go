@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Every word has changes, and what they say of the answer is what the parser of the test reads from
-// the changed text.
+// Every word has changes, and the answer after a change is the one that the parser of the tests
+// finds in the changed text.
 func TestChanges(t *testing.T) {
 	for _, k := range Kinds() {
 		forms := 0
@@ -76,7 +76,7 @@ func checkChange(t *testing.T, d Document, a Answer, i int, s Substitute, eviden
 		t.Fatalf("%q has no answer at %d", text, a.Word)
 	case d.Kind != Recall: // the parser has held the answer to its subject or person
 	case evidence && s.Answer == "":
-		// A fact or a question that names none: nobody is asked for, or two are.
+		// No fact fits the question, or two do.
 		if e := p.answers[at]; len(e.sources) == 1 && len(e.queries) == 1 {
 			t.Fatalf("%q: %q is right, and the change says that nothing is", text,
 				words[e.sources[0]])
@@ -88,7 +88,7 @@ func checkChange(t *testing.T, d Document, a Answer, i int, s Substitute, eviden
 	}
 }
 
-// By hand.
+// The expected changes are written by hand.
 func TestKnownChanges(t *testing.T) {
 	d := Document{
 		Kind: Recall,

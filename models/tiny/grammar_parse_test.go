@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The tests read documents with a parser of their own, which shares no table and no code with the
-// generator: words are told apart by these lists and by what the grammar puts around them.
+// The tests read documents with their own parser. It shares no table and no code with the
+// generator: it recognises words by these lists and by the words around them.
 var (
 	pluralNouns = set(`keys lamps books boxes cups balls coins rings hats bags pens knives maps clocks drums
 		bells ropes shoes coats brushes candles baskets mirrors bottles telescopes umbrellas trumpets lanterns
@@ -51,8 +51,8 @@ func lemmaOf(w string) string {
 	return strings.TrimSuffix(w, "s")
 }
 
-// A pair is two words in a relation. Of recall, also names with the objects of other facts are
-// pairs.
+// A pair is two words in a relation. In recall, a name also forms pairs with the objects of other
+// facts.
 type pair struct {
 	relation relation
 	a, b     string
@@ -64,7 +64,7 @@ type parsed struct {
 	pairs   []pair
 }
 
-// expected is an answer found in the text; sources, cues and queries are indices of words.
+// expected is an answer found in the text. sources, cues and queries are indices of words.
 type expected struct {
 	word           int
 	form           string
@@ -75,7 +75,7 @@ type expected struct {
 	attractorWords []string
 }
 
-// parse reads a document of the kind or says where it leaves the grammar.
+// parse reads a document of the kind, or returns where it does not follow the grammar.
 func parse(kind Kind, text string) (parsed, error) {
 	words := strings.Split(text, " ")
 	switch kind {

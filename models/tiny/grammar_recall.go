@@ -150,7 +150,7 @@ func ask(b *builder, w wording, facts []fact, q inquiry) {
 			b.add("who", "has", "the")
 		}
 		if w == fullFacts && b.chance(0.25) {
-			b.add(f.color) // no cue: the objects differ, so that nobody needs it
+			b.add(f.color) // not a cue: the objects differ, so the color is not needed
 		}
 		b.add(f.object, "?")
 		recalled("who", f.name, f.nameIndex, name, f.objectIndex)

@@ -38,7 +38,7 @@ func TestDocumentsAreDeterministic(t *testing.T) {
 	}
 }
 
-// The text alone, read by the parser of the test, gives the answers and their evidence.
+// The parser of the tests finds the answers and their evidence from the text alone.
 func TestAnswersFollowFromTheText(t *testing.T) {
 	documents := training(4000)
 	for _, split := range []Split{Train, HeldOut} {
@@ -100,8 +100,8 @@ func TestSplitsNeverShareAPair(t *testing.T) {
 	}
 }
 
-// Every ordinary pair that a small vocabulary allows is trained: the hold-out is what separates the
-// splits, and not too little training.
+// Every ordinary pair that a small vocabulary allows occurs in training, so the splits differ
+// because pairs are held out, and not because training is too short.
 func TestOrdinaryPairsAreTrained(t *testing.T) {
 	trained := make(map[pair]bool)
 	for _, d := range training(trainingDocuments) {
@@ -186,7 +186,8 @@ func TestTestPanicsBeyondItsSize(t *testing.T) {
 	}
 }
 
-// Documents fit in a context of 64 tokens with room for two marks when a rare word takes three.
+// Documents fit in a context of 64 tokens with two control tokens, even if every rare word takes
+// three tokens.
 func TestDocumentsAreShort(t *testing.T) {
 	rare := make(map[string]int)
 	for _, w := range Words() {
@@ -208,8 +209,8 @@ func TestDocumentsAreShort(t *testing.T) {
 			long++
 		}
 	}
-	// A batch draws another document where one does not fit; many rare names in one document are
-	// what makes it long.
+	// If a document does not fit, a batch draws another one. Only documents with many rare names
+	// are too long.
 	if long > len(documents)/10 {
 		t.Errorf("%d of %d documents have more than 62 tokens, want at most 10%%", long,
 			len(documents))
@@ -258,7 +259,8 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
-// The baseline is always wrong where every attractor misleads, and Chance where it is blind.
+// The baseline is always wrong where every attractor misleads, and right as often as Chance says
+// where it can only guess.
 func TestBaselines(t *testing.T) {
 	right := make(map[Kind]int)
 	chance := make(map[Kind]float64)

@@ -6,9 +6,10 @@ import (
 	"testing"
 )
 
-// Embedded weights were trained without these pairs, so they must never change: one pair in eight,
-// and a sum over all held-out pairs. The fractions are exact because the pools fall into equal
-// classes, but for 60 nouns in 8 classes of 7 or 8: (4·8²+4·7²)/60² = 0.1256.
+// The embedded weights were trained without these pairs, so the pairs must never change. The test
+// checks one pair in eight and a sum over all held-out pairs. The fractions are exact because the
+// pools are divided into equal classes, except that 60 nouns are in 8 classes of 7 or 8:
+// (4·8²+4·7²)/60² = 0.1256.
 func TestPartitionIsFixed(t *testing.T) {
 	var verbs []string
 	for _, f := range frames {

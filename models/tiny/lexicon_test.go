@@ -50,7 +50,7 @@ func TestRareWords(t *testing.T) {
 	}
 }
 
-// A word that names a thing, a person or a color does nothing else in the grammar.
+// A word that names a thing, a person or a color has no other role in the grammar.
 func TestPoolsAreDisjoint(t *testing.T) {
 	seen := make(map[string]bool)
 	var verbs []string

@@ -75,7 +75,7 @@ func (b *batch) fill(r int, cfg Config, tok *tokenizer.Tokenizer, rng *rand.Rand
 		}
 		at += len(p.ids) - 1
 	}
-	for ; at < b.length; at++ { // padding counts nothing
+	for ; at < b.length; at++ { // padding has weight 0
 		b.ids[r*b.length+at] = int32(mustID(tok, eosToken))
 	}
 }
@@ -111,7 +111,7 @@ func encode(tok *tokenizer.Tokenizer, d tiny.Document) passage {
 	word := 0
 	encoded, err := tok.Encode(d.Text(), false)
 	if err != nil {
-		panic(err) // the vocabulary has all bytes
+		panic(err) // cannot happen: the vocabulary has all bytes
 	}
 	for _, e := range encoded {
 		for _, end := d.Span(word); e.Begin >= end; _, end = d.Span(word) {
@@ -130,7 +130,7 @@ func encode(tok *tokenizer.Tokenizer, d tiny.Document) passage {
 	for _, a := range d.Answers {
 		last := -1
 		for _, e := range a.Evidence {
-			if e.Role != tiny.Query { // it says what is asked, and the answer stands elsewhere
+			if e.Role != tiny.Query { // a query says what is asked; the answer is elsewhere
 				last = max(last, e.Word)
 			}
 		}

@@ -21,9 +21,9 @@ import (
 type Score struct {
 	Answers int     `json:"answers"`
 	Right   float64 `json:"right"` // share, all tokens of the answer by argmax
-	// share, baseline that takes the last word of the fitting sort
+	// share, baseline that answers with the last word of the right kind
 	LastWord float64 `json:"last_word"`
-	// mean probability of a blind pick among answer and alternatives
+	// mean probability of a random pick from the answer and its alternatives
 	Chance float64 `json:"chance"`
 }
 
@@ -65,7 +65,7 @@ type evaluator struct {
 	tok  *tokenizer.Tokenizer
 	cfg  Config
 	exec *Exec
-	args []any // weights, behind the ids
+	args []any // weights, after the ids
 }
 
 // newEvaluator puts the weights on a backend.

@@ -43,7 +43,7 @@ func Run(ctx context.Context, backend compute.Backend, cfg Config, dir string,
 		if err != nil {
 			return err
 		}
-		for i, x := range data { // what is shipped is what is measured
+		for i, x := range data { // measure the weights as they are shipped
 			data[i] = checkpoint.NewFloat16(x).Float32()
 		}
 		weights[p.Name] = data

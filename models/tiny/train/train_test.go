@@ -31,8 +31,8 @@ func vocabulary(t *testing.T) *tokenizer.Tokenizer {
 	return tok
 }
 
-// TestBatch reads rows back: whole documents between control tokens, targets one token on, answers
-// weighted, equal on every run.
+// TestBatch reads rows back: complete documents between control tokens, targets one token later, a
+// weight for answers, and equal batches on every run.
 func TestBatch(t *testing.T) {
 	cfg, tok := Default(), vocabulary(t)
 	b := newBatch(cfg, tok, 3)
@@ -82,7 +82,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// What training shows the guided head and feeds is fixed: the embedded weights were made from it.
+// The batches of training are fixed, because the embedded weights were made from them.
 func TestBatchesAreFixed(t *testing.T) {
 	cfg, tok := Default(), vocabulary(t)
 	h := fnv.New64a()
@@ -101,7 +101,7 @@ func TestBatchesAreFixed(t *testing.T) {
 	}
 }
 
-// TestEncode marks the tokens of each answer, a name in pieces included.
+// TestEncode: the tokens of each answer are marked, also if a name is several tokens.
 func TestEncode(t *testing.T) {
 	tok := vocabulary(t)
 	d := tiny.Document{
@@ -127,8 +127,8 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// TestGuidance: a head that attends everything alike pays ln T nats for one piece of evidence, one
-// that attends it alone none, and positions without evidence do not count.
+// TestGuidance: a head that attends to all positions equally pays ln T nats for one piece of
+// evidence, and a head that attends to it alone pays none. Positions without evidence do not count.
 func TestGuidance(t *testing.T) {
 	const n = 4
 	backend, err := compute.NewWithConfig("go")
@@ -169,7 +169,7 @@ func TestGuidance(t *testing.T) {
 	}
 }
 
-// TestRight judges answers: every token of a name must be right, any verb of the right number is.
+// TestRight: every token of a name must be right; any verb in the right number is right.
 func TestRight(t *testing.T) {
 	tok := vocabulary(t)
 	e := &evaluator{tok: tok}
@@ -208,7 +208,7 @@ func TestRight(t *testing.T) {
 }
 
 // TestExportRoundTrip writes random weights as a checkpoint and reads them with the family that
-// users' checkpoints take.
+// reads users' checkpoints.
 func TestExportRoundTrip(t *testing.T) {
 	spec := newSpec(vocabulary(t))
 	rng := rand.New(rand.NewPCG(1, 1))
