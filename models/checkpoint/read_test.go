@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -207,5 +208,29 @@ func BenchmarkRead(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestFloat64At reads parts of every floating-point type in float64, exactly.
+func TestFloat64At(t *testing.T) {
+	f := onDisk(t, stored)
+	for _, tensor := range stored {
+		whole, err := f.Float64(tensor.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for first := range whole {
+			part := make([]float64, len(whole)-first)
+			if err := f.Float64At(part, tensor.Name, first); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(part, whole[first:]) {
+				t.Errorf("Float64At(%s, %d) = %v, want %v", tensor.Name, first, part, whole[first:])
+			}
+		}
+		err = f.Float64At(make([]float64, 2), tensor.Name, len(whole)-1)
+		if err == nil || !strings.Contains(err.Error(), "elements, not 2 from") {
+			t.Errorf("Float64At(%s) beyond the end: error %v", tensor.Name, err)
+		}
 	}
 }

@@ -288,3 +288,22 @@ func FuzzIndex(f *testing.F) {
 		}
 	})
 }
+
+// TestFileOf: each tensor is in the file that has it; a tensor that does not exist is in none.
+func TestFileOf(t *testing.T) {
+	d, err := FromFS(mapFS(sharded(t)), "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for tensor, want := range map[string]string{
+		"w": "m/a.safetensors", "extra": "m/a.safetensors", "v": "m/b.safetensors", "x": "",
+	} {
+		if got := d.Weights.FileOf(tensor); got != want {
+			t.Errorf("FileOf(%s) = %q, want %q", tensor, got, want)
+		}
+	}
+	if got := d.Weights.Name(); got != "m/model.safetensors.index.json" {
+		t.Errorf("the shards are called %q", got)
+	}
+}

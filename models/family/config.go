@@ -565,8 +565,7 @@ func (c *Config) unread(more []string) error {
 	sort.Strings(left)
 	names := firstOf(len(left), 10, func(i int) string { return plainKey(left[i]) })
 	return fmt.Errorf("family: %s: key %s is not supported: it may change the arithmetic, and "+
-		"would be ignored; "+
-		"remove it from the file if you know that it does not", c.file, names)
+		"would be ignored; remove it from the file if you know that it does not", c.file, names)
 }
 
 // plainKey returns a key for a message: in quotes if it is not a plain word, and cut if it is long.

@@ -173,14 +173,12 @@ func (c *contents) find(param string) ([]Weight, error) {
 	names := strings.Join(missing, " or ")
 	if param == "head" {
 		return nil, fmt.Errorf("family: %s: tensor %s is missing, and tie_word_embeddings of "+
-			"config.json is false, "+
-			"so the embedding cannot be used instead", c.file, names)
+			"config.json is false, so the embedding cannot be used instead", c.file, names)
 	}
 	if others := c.present(all); len(others) > 0 {
 		return nil, fmt.Errorf("family: %s: tensor %s is missing; the file has %s, which this "+
-			"model does not read: "+
-			"architectures or tie_word_embeddings of config.json belong to another model", c.file,
-			names, others[0].Tensor)
+			"model does not read: architectures or tie_word_embeddings of config.json belong to "+
+			"another model", c.file, names, others[0].Tensor)
 	}
 	return nil, fmt.Errorf("family: %s: tensor %s is missing", c.file, names)
 }
@@ -226,9 +224,8 @@ func (c *contents) compareDoubles() error {
 				"a head of its own, or remove %s", c.file, d.second, d.first, d.second)
 		}
 		return fmt.Errorf("family: %s: tensors %s and %s differ and are for the same parameter: "+
-			"one of the two would be "+
-			"ignored; remove the one that the model was not trained with", c.file, d.first,
-			d.second)
+			"one of the two would be ignored; remove the one that the model was not trained with",
+			c.file, d.first, d.second)
 	}
 	return nil
 }

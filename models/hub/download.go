@@ -288,9 +288,7 @@ func (c *client) receiveRight(ctx context.Context, p *part) error {
 func (c *client) diskError(file string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("hub: %s %s: %w: the bytes so far are kept; make room in %s, or set "+
-			"HF_HOME to "+
-			"another disk, and try again",
-			c.ref, file, err, c.opts.Cache)
+			"HF_HOME to another disk, and try again", c.ref, file, err, c.opts.Cache)
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("hub: %s %s: %w", c.ref, file, err)

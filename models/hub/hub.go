@@ -130,8 +130,8 @@ func ParseRef(s string) (Ref, error) {
 	}
 	if !repoName.MatchString(repo) || badName(repo) || strings.HasSuffix(repo, ".git") {
 		return Ref{}, fmt.Errorf("hub: %q is not the name of a model: want ORG/NAME or NAME, of "+
-			"letters, digits, - _ . "+
-			"(at most 96 each, no -- or .., neither - nor . at an end)", shortened(repo))
+			"letters, digits, - _ . (at most 96 each, no -- or .., neither - nor . at an end)",
+			shortened(repo))
 	}
 	if !revisionName.MatchString(revision) || badPath(revision) {
 		return Ref{}, fmt.Errorf("hub: %q is not a revision: want a branch, a tag or a commit of "+
