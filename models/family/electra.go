@@ -27,7 +27,8 @@ var electra = &Family{
 		encoderHead(c, s, transformer.GELU, transformer.GELU)
 		for _, a := range c.Strings("architectures") {
 			if a == "ElectraForPreTraining" {
-				s.Head, s.HeadTransform, s.TiedHead, s.HeadBias = transformer.TokenHead, false, false, false
+				s.Head = transformer.TokenHead
+				s.HeadTransform, s.TiedHead, s.HeadBias = false, false, false
 				s.Classes, s.ClassifierDense, s.HeadActivation = 1, true, s.Activation
 			}
 		}

@@ -5,7 +5,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	dir, err := hub.Resolve(ctx, "openai-community/gpt2", opts) // a directory with config.json, model.safetensors and so on
+//	dir, err := hub.Resolve(ctx, "openai-community/gpt2", opts) // a folder
 //
 // If a model is complete in the cache, it is used without any request, even if the Hub has a newer
 // version; [Options.Update] asks for that. If it is not complete, only the files that this project
@@ -53,15 +53,15 @@ import (
 	"time"
 )
 
-// DefaultEndpoint is the address of the public Hub.
-const DefaultEndpoint = "https://huggingface.co"
+// defaultEndpoint is the address of the public Hub.
+const defaultEndpoint = "https://huggingface.co"
 
 // Options says where to look for a model. [FromEnvironment] returns the options that the user has
 // set for the Python tools.
 type Options struct {
 	// Cache is the folder that contains the folders models--ORG--NAME. It is required.
 	Cache string
-	// Endpoint is the address of the Hub. Empty means [DefaultEndpoint].
+	// Endpoint is the address of the Hub. Empty means the public Hub.
 	Endpoint string
 	// Token, if it is not empty, is sent to the endpoint.
 	Token string
@@ -238,7 +238,7 @@ func newClient(ref Ref, opts Options) (*client, error) {
 		return nil, errors.New("hub: no cache folder was given")
 	}
 	if opts.Endpoint == "" {
-		opts.Endpoint = DefaultEndpoint
+		opts.Endpoint = defaultEndpoint
 	}
 	if opts.Patience == 0 {
 		opts.Patience = 10 * time.Second
@@ -250,7 +250,7 @@ func newClient(ref Ref, opts Options) (*client, error) {
 	if err != nil || endpoint.Host == "" ||
 		(endpoint.Scheme != "https" && endpoint.Scheme != "http") {
 		return nil, fmt.Errorf("hub: endpoint %q is not an address such as %s; look at HF_ENDPOINT",
-			shortened(opts.Endpoint), DefaultEndpoint)
+			shortened(opts.Endpoint), defaultEndpoint)
 	}
 	c := &client{
 		ref: ref, opts: opts, endpoint: endpoint, repo: newRepo(opts.Cache, ref),

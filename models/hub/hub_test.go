@@ -491,7 +491,7 @@ func FuzzParseRef(f *testing.F) {
 			!strings.HasPrefix(ref, filepath.Join(repo.dir, "refs")+string(filepath.Separator)) {
 			t.Errorf("%q leads to %s and %s", s, repo.dir, ref)
 		}
-		if _, err := url.Parse(DefaultEndpoint + "/" + r.Repo); err != nil {
+		if _, err := url.Parse(defaultEndpoint + "/" + r.Repo); err != nil {
 			t.Error(err)
 		}
 	})

@@ -159,7 +159,8 @@ func (c *client) position(resp *http.Response, p *part) error {
 		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to,
 			&size); err != nil || from != p.n {
 			return fmt.Errorf("hub: %s %s: asked for the bytes from %d on, %s answers with %q",
-				c.ref, p.r.file, p.n, resp.Request.URL.Host, shortened(resp.Header.Get("Content-Range")))
+				c.ref, p.r.file, p.n, resp.Request.URL.Host,
+				shortened(resp.Header.Get("Content-Range")))
 		}
 	} else if p.n > 0 { // the server ignores ranges
 		if err := p.restart(); err != nil {
