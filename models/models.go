@@ -14,7 +14,7 @@ package models
 import (
 	"context"
 	"fmt"
-	"slices"
+	"io/fs"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/chat"
@@ -62,10 +62,10 @@ func Open(ref string, opts Options) (*Model, error) {
 // weights are copied to the backend, so no file stays open.
 func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) {
 	if ref == "" || ref == tiny.Name {
-		return openTiny(opts)
+		return openEmbedded(tiny.Files(), tiny.Name, tiny.Note, opts)
 	}
-	if slices.Contains(planted.Names(), ref) {
-		return openPlanted(ref, opts)
+	if circuit, err := planted.Lookup(ref); err == nil {
+		return openEmbedded(circuit.Files(), ref, planted.Note, opts)
 	}
 	path, err := find(ctx, ref, opts)
 	if err != nil {
@@ -87,30 +87,10 @@ func openDir(path, name string, opts Options) (*Model, error) {
 	return open(dir, name, opts)
 }
 
-// openTiny opens the embedded model.
-func openTiny(opts Options) (*Model, error) {
-	dir, err := checkpoint.FromFS(tiny.Files(), tiny.Name)
-	if err != nil {
-		return nil, err
-	}
-	if opts.Backend == "" {
-		opts.Backend = "go"
-	}
-	m, err := open(dir, tiny.Name, opts)
-	if err != nil {
-		return nil, err
-	}
-	m.info.Note, m.grammar = tiny.Note, true
-	return m, nil
-}
-
-// openPlanted opens a circuit.
-func openPlanted(name string, opts Options) (*Model, error) {
-	c, err := planted.Lookup(name)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := checkpoint.FromFS(c.Files(), name)
+// openEmbedded opens a model that is part of the program. It runs in pure Go unless opts name a
+// backend: it has answered before another backend has started.
+func openEmbedded(files fs.FS, name, note string, opts Options) (*Model, error) {
+	dir, err := checkpoint.FromFS(files, name)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +101,7 @@ func openPlanted(name string, opts Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.info.Note = planted.Note
+	m.info.Note, m.grammar = note, name == tiny.Name
 	return m, nil
 }
 

@@ -1,4 +1,5 @@
-// Command train-tiny makes the embedded toy model: see package models/tiny/train. It is what make train runs.
+// Command train-tiny makes the embedded toy model: see package models/tiny/train. It is what make
+// train runs.
 package main
 
 import (
@@ -16,7 +17,8 @@ import (
 func main() {
 	cfg := train.Default()
 	out := flag.String("o", "models/tiny/data", "directory to write")
-	backend := flag.String("backend", "xla", "go, xla, cuda, or xla:PATH or cuda:PATH of a PJRT plugin")
+	backend := flag.String("backend", "xla",
+		"go, xla, cuda, or xla:PATH or cuda:PATH of a PJRT plugin")
 	flag.IntVar(&cfg.Steps, "steps", cfg.Steps, "steps of the whole schedule")
 	flag.Uint64Var(&cfg.Seed, "seed", cfg.Seed, "seed of words, batches and first weights")
 	flag.Parse()

@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"models/chat":        {"github.com/nikolalohinski/gonja/v2/..."},
 	"models/tokenizer":   {"github.com/dlclark/regexp2", "github.com/rivo/uniseg", "golang.org/x/text/..."},
 	"models/transformer": {"attribution/trace", gomlx, compute},
-	"models/family":      {"models/transformer"},
+	"models/family":      {"internal/registry", "models/transformer"},
 	"models/planted":     {"models/checkpoint"},
 	"models/tiny":        {"models/checkpoint", "models/tokenizer", "models/transformer"},
 	"models/tiny/train": {
@@ -71,6 +71,7 @@ var allowed = map[string][]string{
 	// Where layers are joined.
 	"cmd/headwater":         {"attribution/...", "gonbext/...", "models/...", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/schollz/progressbar/v3"},
 	"cmd/train-tiny":        {"models", "models/tiny", "models/tiny/train", "models/xla"},
+	"internal/registry":     {"attribution/trace"},
 	"internal/deps":         nil,
 	"internal/e2e":          {everything},
 	"internal/e2e/mutation": nil,

@@ -1,5 +1,6 @@
-// Package checkpoint reads the weights and settings of a model from disk: safetensors, one [File] or the shards of a
-// large model, alone or in a Hugging Face directory [Dir]. It also writes safetensors ([Write], [WriteFile]).
+// Package checkpoint reads the weights and settings of a model from disk. It reads safetensors: one
+// [File], or the shards of a large model, alone or in a Hugging Face directory [Dir]. It also
+// writes safetensors ([Write], [WriteFile]).
 //
 //	dir, err := checkpoint.OpenDir("path/to/gpt2")
 //	if err != nil {
@@ -8,23 +9,25 @@
 //	defer dir.Close()
 //	embedding, err := dir.Weights.Float32("wte.weight") // [V,D], flat
 //
-// A file is checked as a whole when it is opened: after that every tensor named in its header lies inside it, none overlap
-// and none is left out. Only the header is read then. Sizes that a file claims are compared with the size that it has before
-// anything is allocated.
+// Opening a file checks all of it: after that, every tensor named in the header lies inside the
+// file, no two overlap, and no bytes are left over. Opening reads the header only. A size that the
+// file claims is compared with the real size of the file before any memory is allocated for it.
 //
 // # Memory
 //
-// A file on disk is mapped into memory where the system can (Linux, macOS, the BSDs); elsewhere, and in other file systems,
-// it is read in pieces. Either way a tensor's bytes are touched when it is asked for, a piece of at most 1 MiB at a time, and
-// a mapped piece is given back to the system as soon as it is converted. So a program's peak is what it keeps: the values
-// of [File.Float32], or what it makes of the pieces that it asks for with [File.Float32At].
+// A file on disk is mapped into memory where the system supports it (Linux, macOS, the BSDs). On
+// other systems, and in other file systems such as an embedded one, it is read in pieces. In both
+// cases the bytes of a tensor are read only when the tensor is asked for, at most 1 MiB at a time,
+// and a mapped piece is given back to the system as soon as its values are converted. So the peak
+// memory of a program is what the program keeps: the result of [File.Float32], or what it builds
+// from the pieces of [File.Float32At].
 //
-// A mapped file that is cut short by another program would end this one with SIGBUS, or give zeros within its last page.
-// Both become an error: pieces are read with faults turned into panics that are recovered, and the size is looked at again
-// after them.
+// If another program shortens a file while it is mapped, reading it would normally end this program
+// with SIGBUS, or return zeros from the last page. Here both become an error: a fault while reading
+// is turned into a panic and recovered, and the size of the file is checked again after each piece.
 //
-// This package knows files, not architectures: which tensors a model needs and what a key of config.json means is the work
-// of the package family.
+// This package knows files, not architectures. Which tensors a model needs, and what a key of
+// config.json means, is the work of package family.
 package checkpoint
 
 import (
@@ -38,8 +41,8 @@ import (
 	"slices"
 )
 
-// File is open safetensors data: one file or, in a sharded checkpoint, several that are read as one. It is safe for
-// concurrent use.
+// File is open safetensors data: one file, or several files of a sharded checkpoint that are read
+// as one. It is safe for concurrent use.
 type File struct {
 	name     string
 	parts    []*part // sorted by name, one if the data is not sharded
@@ -55,7 +58,7 @@ type part struct {
 	start   int64 // where the tensor data begins
 }
 
-// entry is one tensor of the header, checked: end−begin is the size of shape × dtype.
+// entry is one tensor of the header. It has been checked: end−begin is the size of shape × dtype.
 type entry struct {
 	part       *part
 	dtype      DType
@@ -64,7 +67,8 @@ type entry struct {
 	begin, end int64 // bytes, from the start of the tensor data
 }
 
-// Open opens a safetensors file. It returns an error if the file is missing, truncated or malformed.
+// Open opens a safetensors file. It returns an error if the file is missing, truncated or
+// malformed.
 func Open(path string) (*File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -72,7 +76,8 @@ func Open(path string) (*File, error) {
 	}
 	// Opening a pipe would wait for a writer.
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("checkpoint: %s is not a regular file (%s)", path, info.Mode().Type())
+		return nil, fmt.Errorf("checkpoint: %s is not a regular file (%s)", path,
+			info.Mode().Type())
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -81,12 +86,14 @@ func Open(path string) (*File, error) {
 	return fromFile(path, f)
 }
 
-// FromBytes reads a safetensors file that is already in memory; name stands for it in errors. The file keeps b.
+// FromBytes reads a safetensors file that is already in memory. The name is for error messages. The
+// result keeps b, so the caller must not change it.
 func FromBytes(name string, b []byte) (*File, error) {
 	return fromStorage(name, &mapped{data: b}, int64(len(b)))
 }
 
-// openFS opens a safetensors file of a file system. One on disk is mapped, an embedded one read in place.
+// openFS opens a safetensors file of a file system. A file on disk is mapped; an embedded one is
+// used where it is.
 func openFS(fsys fs.FS, path, name string) (*File, error) {
 	f, err := fsys.Open(path)
 	if err != nil {
@@ -95,7 +102,7 @@ func openFS(fsys fs.FS, path, name string) (*File, error) {
 	return fromFile(name, f)
 }
 
-// fromFile reads and checks an open file, which it closes after an error.
+// fromFile reads and checks an open file. It closes the file if there is an error.
 func fromFile(name string, f fs.File) (*File, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -114,8 +121,8 @@ func fromFile(name string, f fs.File) (*File, error) {
 // maxHeader is the longest header in bytes, the limit of the reference implementation.
 const maxHeader = 100_000_000
 
-// fromStorage reads and checks the header: 8 bytes little-endian length, JSON of that length, tensor data. It closes the
-// storage after an error.
+// fromStorage reads and checks the header: its length in 8 bytes (little-endian), then JSON of that
+// length; the tensor data follows. It closes the storage if there is an error.
 func fromStorage(name string, s storage, size int64) (*File, error) {
 	p := &part{name: name, storage: s, size: size}
 	f := &File{name: name, parts: []*part{p}}
@@ -129,7 +136,7 @@ func fromStorage(name string, s storage, size int64) (*File, error) {
 	return f, nil
 }
 
-// header returns the JSON text and sets where the tensor data starts.
+// header returns the JSON text of the header and sets where the tensor data begins.
 func (p *part) header() ([]byte, error) {
 	if p.size < 8 {
 		return nil, fmt.Errorf("truncated: %d bytes, a safetensors file has at least 8", p.size)
@@ -143,7 +150,8 @@ func (p *part) header() ([]byte, error) {
 	}
 	length := binary.LittleEndian.Uint64(prefix)
 	if length > uint64(p.size-8) {
-		return nil, fmt.Errorf("header of %d bytes is longer than the file, which has %d after the length: truncated or not safetensors",
+		return nil, fmt.Errorf("header of %d bytes is longer than the file, which has %d after "+
+			"the length: truncated or not safetensors",
 			length, p.size-8)
 	}
 	if length > maxHeader {
@@ -167,7 +175,8 @@ func (p *part) copyOf(begin, end int64) ([]byte, error) {
 	return dst, err
 }
 
-// Close closes the file. Tensors cannot be read afterwards. It waits for calls that are reading.
+// Close closes the file. It waits for calls that are still reading; afterwards no tensor can be
+// read.
 func (f *File) Close() error {
 	var err error
 	for _, p := range f.parts {
@@ -176,11 +185,12 @@ func (f *File) Close() error {
 	return err
 }
 
-// Name returns the path or name that the file was opened by; of a sharded checkpoint, that of its index.
+// Name returns the path or name that the file was opened with. For a sharded checkpoint it is the
+// path of the index.
 func (f *File) Name() string { return f.name }
 
-// FileOf returns the name of the file that holds a tensor: that of a shard, or [File.Name]. It is empty if there is no tensor
-// of that name.
+// FileOf returns the name of the file that holds a tensor: a shard, or [File.Name] if there are no
+// shards. It returns the empty string if there is no tensor with that name.
 func (f *File) FileOf(name string) string {
 	e, err := f.lookup(name)
 	if err != nil {
@@ -192,28 +202,29 @@ func (f *File) FileOf(name string) string {
 // Names returns the names of the tensors, sorted.
 func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.tensors)) }
 
-// Has returns whether there is a tensor of that name.
+// Has returns whether there is a tensor with that name.
 func (f *File) Has(name string) bool {
 	_, ok := f.tensors[name]
 	return ok
 }
 
-// Metadata returns a copy of the free text that the file carries, by key; empty if it has none. Where shards differ, the
-// first by name that has a key speaks.
+// Metadata returns a copy of the free text in the header, by key. It is empty if the file has none.
+// If several shards have the same key, the value of the first shard by name is used.
 func (f *File) Metadata() map[string]string {
 	m := make(map[string]string, len(f.metadata))
 	maps.Copy(m, f.metadata)
 	return m
 }
 
-// Shape returns the shape of a tensor, outermost axis first; a scalar has an empty one. It returns an error if there is no
-// tensor of that name.
+// Shape returns the shape of a tensor, outermost axis first. The shape of a scalar is empty. It
+// returns an error if there is no tensor with that name.
 func (f *File) Shape(name string) ([]int, error) {
 	e, err := f.lookup(name)
 	return slices.Clone(e.shape), err
 }
 
-// DType returns the element type of a tensor. It returns an error if there is no tensor of that name.
+// DType returns the element type of a tensor. It returns an error if there is no tensor with that
+// name.
 func (f *File) DType(name string) (DType, error) {
 	e, err := f.lookup(name)
 	return e.dtype, err
@@ -222,7 +233,8 @@ func (f *File) DType(name string) (DType, error) {
 func (f *File) lookup(name string) (entry, error) {
 	e, ok := f.tensors[name]
 	if !ok {
-		return entry{}, fmt.Errorf("checkpoint: %s: no tensor %q among its %d", f.name, name, len(f.tensors))
+		return entry{}, fmt.Errorf("checkpoint: %s: no tensor %q among its %d", f.name, name,
+			len(f.tensors))
 	}
 	return e, nil
 }

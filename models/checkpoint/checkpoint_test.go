@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// file puts a header and data together as the format says, by hand.
+// file puts a header and data together as the format says, without the code under test.
 func file(header string, data ...byte) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return append(append(b, header...), data...)
@@ -100,13 +100,14 @@ func TestReadValuesRefuses(t *testing.T) {
 		`no tensor "t"`:             func() error { _, err := f.DType("t"); return err },
 	}
 	for want, call := range read {
-		if err := call(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "hand.safetensors") {
+		if err := call(); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "hand.safetensors") {
 			t.Errorf("error %v, want one with the file and %q", err, want)
 		}
 	}
 }
 
-// one is a header of a single tensor, for refusals that differ in one value.
+// one returns the header of a single tensor, for refusals that differ in one value.
 func one(dtype, shape, offsets string) string {
 	return `{"w":{"dtype":` + dtype + `,"shape":` + shape + `,"data_offsets":` + offsets + `}}`
 }
@@ -119,8 +120,14 @@ var refusals = []struct {
 }{
 	{"empty file", nil, "truncated: 0 bytes"},
 	{"only a length", []byte{2, 0, 0, 0}, "truncated: 4 bytes"},
-	{"header longer than the file", binary.LittleEndian.AppendUint64(nil, 40), "header of 40 bytes is longer than the file"},
-	{"header length absurd", binary.LittleEndian.AppendUint64(nil, 1<<63), "header of 9223372036854775808 bytes"},
+	{
+		"header longer than the file", binary.LittleEndian.AppendUint64(nil, 40),
+		"header of 40 bytes is longer than the file",
+	},
+	{
+		"header length absurd", binary.LittleEndian.AppendUint64(nil, 1<<63),
+		"header of 9223372036854775808 bytes",
+	},
 	{"Git LFS pointer", []byte("version https://git-lfs.github.com/spec/v1\n"), "git lfs pull"},
 	{"not JSON", file(`{"w":`), "not valid JSON"},
 	{"no header", file(``), "not valid JSON"},
@@ -132,29 +139,75 @@ var refusals = []struct {
 		"tensor twice", file(`{"w":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"w":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`),
 		`key "w" comes twice`,
 	},
-	{"key twice", file(`{"w":{"dtype":"F32","dtype":"F64","shape":[0],"data_offsets":[0,0]}}`), `tensor "w": key "dtype" comes twice`},
+	{
+		"key twice", file(`{"w":{"dtype":"F32","dtype":"F64","shape":[0],"data_offsets":[0,0]}}`),
+		`tensor "w": key "dtype" comes twice`,
+	},
 	{"metadata twice", file(`{"__metadata__":{},"__metadata__":{}}`), `"__metadata__" comes twice`},
 	{"metadata not text", file(`{"__metadata__":{"a":1}}`), `__metadata__: "a": 1 is not a text`},
 	{"entry not an object", file(`{"w":7}`), `tensor "w": 7 where an object was expected`},
-	{"unknown key", file(`{"w":{"dtype":"F32","Shape":[0],"data_offsets":[0,0]}}`), `unknown key "Shape"`},
-	{"no shape", file(`{"w":{"dtype":"F32","data_offsets":[0,0]}}`), "needs dtype, shape and two data_offsets"},
+	{
+		"unknown key", file(`{"w":{"dtype":"F32","Shape":[0],"data_offsets":[0,0]}}`),
+		`unknown key "Shape"`,
+	},
+	{
+		"no shape", file(`{"w":{"dtype":"F32","data_offsets":[0,0]}}`),
+		"needs dtype, shape and two data_offsets",
+	},
 	{"one offset", file(one(`"F32"`, `[0]`, `[0]`)), "needs dtype, shape and two data_offsets"},
 	{"three offsets", file(one(`"F32"`, `[0]`, `[0,0,0]`)), "data_offsets: more than 2 numbers"},
-	{"unknown dtype", file(one(`"Q4"`, `[0]`, `[0,0]`)), `dtype "Q4" is unknown, known are BF16, BOOL, C64,`},
+	{
+		"unknown dtype", file(one(`"Q4"`, `[0]`, `[0,0]`)),
+		`dtype "Q4" is unknown, known are BF16, BOOL, C64,`,
+	},
 	{"dtype not text", file(one(`4`, `[0]`, `[0,0]`)), "dtype: 4 is not a text"},
-	{"negative axis", file(one(`"F32"`, `[-1]`, `[0,0]`)), "shape: -1 is not a whole number from 0"},
+	{
+		"negative axis", file(one(`"F32"`, `[-1]`, `[0,0]`)),
+		"shape: -1 is not a whole number from 0",
+	},
 	{"fraction", file(one(`"F32"`, `[1.5]`, `[0,6]`)), "shape: 1.5 is not a whole number from 0"},
-	{"axis too large", file(one(`"F32"`, `[9223372036854775808]`, `[0,0]`)), "shape: 9223372036854775808 is not a whole number from 0"},
-	{"axis not a number", file(one(`"F32"`, `["1"]`, `[0,4]`)), `shape: "1" is not a whole number from 0`},
+	{
+		"axis too large", file(one(`"F32"`, `[9223372036854775808]`, `[0,0]`)),
+		"shape: 9223372036854775808 is not a whole number from 0",
+	},
+	{
+		"axis not a number", file(one(`"F32"`, `["1"]`, `[0,4]`)),
+		`shape: "1" is not a whole number from 0`,
+	},
 	{"shape not a list", file(one(`"F32"`, `1`, `[0,4]`)), "shape: 1 where a list was expected"},
-	{"too many axes", file(one(`"F32"`, `[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]`, `[0,4]`), 0, 0, 0, 0), "shape: more than 16 numbers"},
-	{"product overflows to 0", file(one(`"F32"`, `[4294967296,4294967296]`, `[0,0]`)), "does not fill data_offsets [0,0]"},
-	{"product overflows to 4", file(one(`"I8"`, `[6148914691236517205,12]`, `[0,4]`), 0, 0, 0, 0), "does not fill data_offsets [0,4]"},
-	{"shape larger than offsets", file(one(`"F32"`, `[2]`, `[0,4]`), 0, 0, 0, 0), "shape [2] of F32 (4 bytes each)"},
-	{"shape smaller than offsets", file(one(`"F32"`, `[1]`, `[0,8]`), 0, 0, 0, 0, 0, 0, 0, 0), "which span 8 bytes"},
-	{"offsets backwards", file(one(`"F32"`, `[1]`, `[4,0]`), 0, 0, 0, 0), "data_offsets [4,0] run backwards"},
-	{"past the end", file(one(`"F32"`, `[2]`, `[0,8]`), 0, 0, 0, 0), `tensor "w": data_offsets [0,8] run past the end of the data, 4 bytes`},
-	{"far past the end", file(one(`"U8"`, `[9223372036854775807]`, `[0,9223372036854775807]`)), "run past the end"},
+	{
+		"too many axes", file(one(`"F32"`, `[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]`, `[0,4]`), 0, 0, 0,
+			0), "shape: more than 16 numbers",
+	},
+	{
+		"product overflows to 0", file(one(`"F32"`, `[4294967296,4294967296]`, `[0,0]`)),
+		"does not fill data_offsets [0,0]",
+	},
+	{
+		"product overflows to 4",
+		file(one(`"I8"`, `[6148914691236517205,12]`, `[0,4]`), 0, 0, 0, 0),
+		"does not fill data_offsets [0,4]",
+	},
+	{
+		"shape larger than offsets", file(one(`"F32"`, `[2]`, `[0,4]`), 0, 0, 0, 0),
+		"shape [2] of F32 (4 bytes each)",
+	},
+	{
+		"shape smaller than offsets", file(one(`"F32"`, `[1]`, `[0,8]`), 0, 0, 0, 0, 0, 0, 0, 0),
+		"which span 8 bytes",
+	},
+	{
+		"offsets backwards", file(one(`"F32"`, `[1]`, `[4,0]`), 0, 0, 0, 0),
+		"data_offsets [4,0] run backwards",
+	},
+	{
+		"past the end", file(one(`"F32"`, `[2]`, `[0,8]`), 0, 0, 0, 0),
+		`tensor "w": data_offsets [0,8] run past the end of the data, 4 bytes`,
+	},
+	{
+		"far past the end", file(one(`"U8"`, `[9223372036854775807]`, `[0,9223372036854775807]`)),
+		"run past the end",
+	},
 	{
 		"overlap", file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 0, 0, 0),
 		`tensor "b": data_offsets [1,3] overlap another tensor, which ends at 2`,
@@ -168,7 +221,10 @@ var refusals = []struct {
 		`tensor "b": data_offsets [2,3] leave a hole from 1`,
 	},
 	{"hole at the start", file(one(`"U8"`, `[1]`, `[1,2]`), 0, 0), "leave a hole from 0"},
-	{"rest", file(one(`"U8"`, `[1]`, `[0,1]`), 0, 0, 0), "2 bytes after tensor \"w\", the last, which ends at 1"},
+	{
+		"rest", file(one(`"U8"`, `[1]`, `[0,1]`), 0, 0, 0),
+		"2 bytes after tensor \"w\", the last, which ends at 1",
+	},
 }
 
 func TestRefusals(t *testing.T) {
@@ -178,7 +234,8 @@ func TestRefusals(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if !strings.HasPrefix(err.Error(), "checkpoint: bad.safetensors: ") || !strings.Contains(err.Error(), c.want) {
+			if !strings.HasPrefix(err.Error(), "checkpoint: bad.safetensors: ") ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %q, want one with %q", err, c.want)
 			}
 		})
@@ -188,14 +245,16 @@ func TestRefusals(t *testing.T) {
 func TestHeaderLimit(t *testing.T) {
 	// A sparse file: long enough for the header that it claims, so only the limit can refuse it.
 	path := filepath.Join(t.TempDir(), "long.safetensors")
-	if err := os.WriteFile(path, binary.LittleEndian.AppendUint64(nil, maxHeader+1), 0o600); err != nil {
+	if err := os.WriteFile(path, binary.LittleEndian.AppendUint64(nil, maxHeader+1),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(path, 2*maxHeader); err != nil {
 		t.Skip("no sparse files here:", err)
 	}
 	_, err := Open(path)
-	if err == nil || !strings.Contains(err.Error(), "header of 100000001 bytes, the limit is 100000000") {
+	if err == nil || !strings.Contains(err.Error(),
+		"header of 100000001 bytes, the limit is 100000000") {
 		t.Errorf("error %v, want the limit of the header", err)
 	}
 }
@@ -227,7 +286,8 @@ func TestOpen(t *testing.T) {
 // A file that is cut while it is open must not become zeros.
 func TestReadAfterTruncation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.safetensors")
-	if err := WriteFile(path, []Tensor{{"w", []int{100000}, make([]float32, 100000)}}, nil); err != nil {
+	if err := WriteFile(path, []Tensor{{"w", []int{100000}, make([]float32, 100000)}},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	f, err := Open(path)
@@ -240,7 +300,7 @@ func TestReadAfterTruncation(t *testing.T) {
 	}
 	read := map[string]func() error{
 		"values": func() error { _, err := f.Float32("w"); return err },
-		// The cut is within a page: what is behind it there reads as zeros.
+		// The file is cut within a page: the rest of that page reads as zeros.
 		"last page": func() error { return f.Float32At(make([]float32, 10), "w", (200000-72)/4) },
 		"file that is read": func() error {
 			disk, err := os.Open(path)
@@ -263,7 +323,8 @@ func FuzzFromBytes(f *testing.F) {
 	for _, c := range refusals {
 		f.Add(c.b)
 	}
-	f.Add(file(`{"w":{"dtype":"F16","shape":[2,1],"data_offsets":[0,4]},"__metadata__":{"a":"b"}}`, 1, 2, 3, 4))
+	f.Add(file(`{"w":{"dtype":"F16","shape":[2,1],"data_offsets":[0,4]},"__metadata__":{"a":"b"}}`,
+		1, 2, 3, 4))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 1<<16 {
 			return

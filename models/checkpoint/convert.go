@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// converter converts the little-endian elements of b to dst, which has one place for each. dtype is one that the reader has
-// checked.
+// converter converts the little-endian elements in b to dst, which has one place for each of them.
+// dtype is a type that the caller has checked.
 type converter[V any] func(dst []V, b []byte, dtype DType)
 
 var floatTypes = []DType{F16, BF16, F32, F64}
 
-// described names types for an error.
+// described lists element types for an error message.
 func described(types []DType) string {
 	var names []string
 	for _, d := range types {

@@ -11,7 +11,7 @@ import (
 	"strconv"
 )
 
-// The files of a Hugging Face directory that are read.
+// The files of a Hugging Face directory that this package reads.
 const (
 	configFile     = "config.json"
 	generationFile = "generation_config.json"
@@ -20,44 +20,48 @@ const (
 	indexFile      = "model.safetensors.index.json"
 )
 
-// Limits in bytes, far above what real checkpoints have.
+// Limits in bytes. They are far above the sizes in real checkpoints.
 const (
 	maxConfig    = 16 << 20
 	maxTokenizer = 128 << 20
 	maxIndex     = 64 << 20
 )
 
-// Dir is a model in the layout of Hugging Face: config.json, the weights (model.safetensors or, if that is not there, the
-// shards of model.safetensors.index.json) and, if there, generation_config.json and the tokenizer's files. Its fields are not
-// to be modified. It is safe for concurrent use.
+// Dir is a model in the directory layout of Hugging Face. It has config.json and the weights
+// (model.safetensors or, if that file is missing, the shards listed in
+// model.safetensors.index.json). It may have generation_config.json and the files of the tokenizer.
+// The fields must not be modified. A Dir is safe for concurrent use.
 type Dir struct {
-	// Name is the path or name that the directory was opened by.
+	// Name is the path or name that the directory was opened with.
 	Name string
-	// ConfigJSON is config.json as it is in the file, Config the same decoded: numbers are json.Number.
+	// ConfigJSON is config.json, byte for byte. Config is the same file decoded, with numbers as
+	// json.Number.
 	ConfigJSON []byte
 	Config     map[string]any
-	// Generation is generation_config.json decoded like Config; nil if there is none.
+	// Generation is generation_config.json, decoded like Config. It is nil if the file is missing.
 	Generation map[string]any
-	// Weights is the open weights, all shards as one.
+	// Weights is the open weights. The shards of a sharded checkpoint are read as one file.
 	Weights *File
 
 	fsys fs.FS
 }
 
-// OpenDir opens a directory on disk. It returns an error that says what is missing, what was found instead and what to do.
-// The caller closes it.
+// OpenDir opens a directory on disk. If a file is missing, the error says which, what was found
+// instead and what to do. The caller must close the result.
 func OpenDir(path string) (*Dir, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("checkpoint: %s is not a directory; name the one that holds %s and %s", path, configFile, weightsFile)
+		return nil, fmt.Errorf("checkpoint: %s is not a directory; name the one that holds %s "+
+			"and %s", path, configFile, weightsFile)
 	}
 	return FromFS(os.DirFS(path), path)
 }
 
-// FromFS opens the root of a file system as [OpenDir] does; name stands for it in errors.
+// FromFS opens the root of a file system as [OpenDir] opens a directory. The name is for error
+// messages.
 func FromFS(fsys fs.FS, name string) (*Dir, error) {
 	d := &Dir{Name: name, fsys: fsys}
 	var err error
@@ -76,7 +80,7 @@ func FromFS(fsys fs.FS, name string) (*Dir, error) {
 	return d, nil
 }
 
-// openWeights opens the single file or, if there is none, the shards.
+// openWeights opens the single file or, if it is missing, the shards.
 func (d *Dir) openWeights() (*File, error) {
 	if !d.exists(weightsFile) && d.exists(indexFile) {
 		return d.openShards()
@@ -90,8 +94,9 @@ func (d *Dir) openWeights() (*File, error) {
 // Close closes the weights.
 func (d *Dir) Close() error { return d.Weights.Close() }
 
-// EOS returns the ids that end a text: eos_token_id of generation_config.json or, if it has none, of config.json; none if
-// neither says. It returns an error if the value is not a token id or a list of them.
+// EOS returns the ids of the tokens that end a text: eos_token_id of generation_config.json or, if
+// that has none, of config.json. The result is empty if neither file has the key. It returns an
+// error if the value is not a token id or a list of token ids.
 func (d *Dir) EOS() ([]int, error) {
 	const key = "eos_token_id"
 	file, value := generationFile, d.Generation[key]
@@ -123,9 +128,9 @@ func (d *Dir) EOS() ([]int, error) {
 	return ids, nil
 }
 
-// Hash returns what the model is, as 64 hexadecimal digits: the SHA-256 of SHA-256 sums of 32 bytes each, first that of
-// config.json, then those of the files of the weights in the order of their names, all of the bytes on disk. It reads the
-// weights once.
+// Hash returns what identifies the model, as 64 hexadecimal digits. It is the SHA-256 of a list of
+// SHA-256 sums of 32 bytes each: first the sum of config.json, then those of the weight files in
+// the order of their names. It reads all weights once.
 func (d *Dir) Hash() (string, error) {
 	config := sha256.Sum256(d.ConfigJSON)
 	sums := config[:]
@@ -163,7 +168,8 @@ func (d *Dir) read(file string, limit int64) ([]byte, error) {
 	return b, nil
 }
 
-// checkRegular returns an error if the file is missing, is a pipe or a directory, or is longer than limit; −1 is no limit.
+// checkRegular returns an error if the file is missing, is not a regular file (such as a pipe or a
+// directory), or is longer than limit bytes. A limit of −1 means no limit.
 func (d *Dir) checkRegular(file string, limit int64) error {
 	info, err := fs.Stat(d.fsys, file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -173,15 +179,17 @@ func (d *Dir) checkRegular(file string, limit int64) error {
 		return fmt.Errorf("checkpoint: %s: %w", d.path(file), err)
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("checkpoint: %s is not a regular file (%s)", d.path(file), info.Mode().Type())
+		return fmt.Errorf("checkpoint: %s is not a regular file (%s)", d.path(file),
+			info.Mode().Type())
 	}
 	if limit >= 0 && info.Size() > limit {
-		return fmt.Errorf("checkpoint: %s has %d bytes, the limit is %d", d.path(file), info.Size(), limit)
+		return fmt.Errorf("checkpoint: %s has %d bytes, the limit is %d", d.path(file), info.Size(),
+			limit)
 	}
 	return nil
 }
 
-// decode reads a JSON object and keeps numbers as they are written.
+// decode reads a JSON object. Numbers stay as they are written in the file.
 func (d *Dir) decode(file string, b []byte) (map[string]any, error) {
 	m, err := decodeObject(b)
 	if err != nil {

@@ -71,7 +71,8 @@ func TestDir(t *testing.T) {
 			if got, err := d.Weights.Float32("w"); err != nil || got[0] != 1 {
 				t.Errorf("weight %v, %v, want 1", got, err)
 			}
-			if tok, err := d.TokenizerJSON(); err != nil || !d.HasTokenizer() || string(tok) != files["tokenizer.json"] {
+			if tok, err := d.TokenizerJSON(); err != nil || !d.HasTokenizer() ||
+				string(tok) != files["tokenizer.json"] {
 				t.Errorf("TokenizerJSON() = %q, %v", tok, err)
 			}
 			if err := d.Close(); err != nil {
@@ -87,7 +88,10 @@ func TestDir(t *testing.T) {
 //
 // where model.safetensors is the ten bytes 02 00 00 00 00 00 00 00 7b 7d, a file without tensors.
 func TestHash(t *testing.T) {
-	d, err := FromFS(mapFS(map[string]string{"config.json": "{}", "model.safetensors": "\x02\x00\x00\x00\x00\x00\x00\x00{}"}), "m")
+	d, err := FromFS(mapFS(map[string]string{
+		"config.json":       "{}",
+		"model.safetensors": "\x02\x00\x00\x00\x00\x00\x00\x00{}",
+	}), "m")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,13 +113,22 @@ func TestEOS(t *testing.T) {
 		{"config", `{"eos_token_id":2}`, ``, []int{2}, ""},
 		{"generation first", `{"eos_token_id":2}`, `{"eos_token_id":[5,7]}`, []int{5, 7}, ""},
 		{"generation null", `{"eos_token_id":2}`, `{"eos_token_id":null}`, []int{2}, ""},
-		{"text", `{"eos_token_id":"x"}`, ``, nil, "m/config.json: eos_token_id is \"x\"; it must be a token id"},
-		{"negative", `{}`, `{"eos_token_id":-1}`, nil, "m/generation_config.json: eos_token_id is -1"},
+		{
+			"text", `{"eos_token_id":"x"}`, ``, nil,
+			"m/config.json: eos_token_id is \"x\"; it must be a token id",
+		},
+		{
+			"negative", `{}`, `{"eos_token_id":-1}`, nil,
+			"m/generation_config.json: eos_token_id is -1",
+		},
 		{"fraction in a list", `{"eos_token_id":[1,1.5]}`, ``, nil, "eos_token_id[1] is 1.5"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			files := map[string]string{"config.json": c.config, "model.safetensors": string(weights(t))}
+			files := map[string]string{
+				"config.json":       c.config,
+				"model.safetensors": string(weights(t)),
+			}
 			if c.generation != "" {
 				files["generation_config.json"] = c.generation
 			}
@@ -124,7 +137,8 @@ func TestEOS(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := d.EOS()
-			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			if c.err == "" && err != nil || c.err != "" &&
+				(err == nil || !strings.Contains(err.Error(), c.err)) {
 				t.Errorf("error %v, want %q", err, c.err)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -142,22 +156,68 @@ func TestDirRefuses(t *testing.T) {
 		want  string
 	}{
 		{"empty", nil, "m has no config.json: file does not exist; it is empty"},
-		{"no config", map[string]string{"README.md": "", "model.safetensors": "x"}, "m has no config.json: file does not exist; found README.md, model.safetensors"},
-		{"no weights", map[string]string{"config.json": ok}, "m has no model.safetensors: file does not exist; found config.json"},
-		{"many files", map[string]string{"1": "", "2": "", "3": "", "4": "", "5": "", "6": "", "7": "", "8": "", "9": "", "a": ""}, "7, 8 and 2 more"},
-		{"config not JSON", map[string]string{"config.json": "{"}, "m/config.json: not valid JSON in line 1: the text ends too early"},
-		{"two values", map[string]string{"config.json": "{} {}"}, "m/config.json: not valid JSON in line 1"},
-		{"config a list", map[string]string{"config.json": "[]"}, "m/config.json: not a JSON object"},
-		{"config null", map[string]string{"config.json": "null"}, "m/config.json: not a JSON object"},
-		{"config huge", map[string]string{"config.json": strings.Repeat(" ", maxConfig+1)}, "m/config.json has 16777217 bytes, the limit is 16777216"},
-		{"generation not JSON", map[string]string{"config.json": ok, "generation_config.json": "x"}, "m/generation_config.json: not valid JSON"},
-		{"config a folder", map[string]string{"config.json/x": ""}, "m/config.json is not a regular file"},
-		{"weights truncated", map[string]string{"config.json": ok, "model.safetensors": "abc"}, "m/model.safetensors: truncated: 3 bytes"},
+		{
+			"no config",
+			map[string]string{"README.md": "", "model.safetensors": "x"},
+			"m has no config.json: file does not exist; found README.md, model.safetensors",
+		},
+		{
+			"no weights",
+			map[string]string{"config.json": ok},
+			"m has no model.safetensors: file does not exist; found config.json",
+		},
+		{
+			"many files", map[string]string{
+				"1": "", "2": "", "3": "", "4": "", "5": "", "6": "",
+				"7": "", "8": "", "9": "", "a": "",
+			}, "7, 8 and 2 more",
+		},
+		{
+			"config not JSON",
+			map[string]string{"config.json": "{"},
+			"m/config.json: not valid JSON in line 1: the text ends too early",
+		},
+		{
+			"two values",
+			map[string]string{"config.json": "{} {}"},
+			"m/config.json: not valid JSON in line 1",
+		},
+		{
+			"config a list",
+			map[string]string{"config.json": "[]"},
+			"m/config.json: not a JSON object",
+		},
+		{
+			"config null",
+			map[string]string{"config.json": "null"},
+			"m/config.json: not a JSON object",
+		},
+		{
+			"config huge",
+			map[string]string{"config.json": strings.Repeat(" ", maxConfig+1)},
+			"m/config.json has 16777217 bytes, the limit is 16777216",
+		},
+		{
+			"generation not JSON",
+			map[string]string{"config.json": ok, "generation_config.json": "x"},
+			"m/generation_config.json: not valid JSON",
+		},
+		{
+			"config a folder",
+			map[string]string{"config.json/x": ""},
+			"m/config.json is not a regular file",
+		},
+		{
+			"weights truncated",
+			map[string]string{"config.json": ok, "model.safetensors": "abc"},
+			"m/model.safetensors: truncated: 3 bytes",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := FromFS(mapFS(c.files), "m")
-			if err == nil || !strings.HasPrefix(err.Error(), "checkpoint: ") || !strings.Contains(err.Error(), c.want) {
+			if err == nil || !strings.HasPrefix(err.Error(), "checkpoint: ") ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})
@@ -165,12 +225,17 @@ func TestDirRefuses(t *testing.T) {
 }
 
 func TestDirWithoutTokenizer(t *testing.T) {
-	d, err := FromFS(mapFS(map[string]string{"config.json": "{}", "model.safetensors": string(weights(t))}), "m")
+	d, err := FromFS(mapFS(map[string]string{
+		"config.json":       "{}",
+		"model.safetensors": string(weights(t)),
+	}), "m")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.TokenizerJSON(); d.HasTokenizer() || err == nil || !strings.Contains(err.Error(), "m has no tokenizer.json") {
-		t.Errorf("TokenizerJSON(): error %v, HasTokenizer %v, want that there is none", err, d.HasTokenizer())
+	if _, err := d.TokenizerJSON(); d.HasTokenizer() || err == nil ||
+		!strings.Contains(err.Error(), "m has no tokenizer.json") {
+		t.Errorf("TokenizerJSON(): error %v, HasTokenizer %v, want that there is none", err,
+			d.HasTokenizer())
 	}
 }
 
@@ -179,7 +244,8 @@ func TestOpenDirRefuses(t *testing.T) {
 	if err := os.WriteFile(path, weights(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenDir(path); err == nil || !strings.Contains(err.Error(), "is not a directory; name the one that holds config.json") {
+	if _, err := OpenDir(path); err == nil ||
+		!strings.Contains(err.Error(), "is not a directory; name the one that holds config.json") {
 		t.Errorf("OpenDir(file): error %v", err)
 	}
 	if _, err := OpenDir(path + "x"); err == nil || !strings.Contains(err.Error(), "no such file") {
@@ -187,25 +253,38 @@ func TestOpenDirRefuses(t *testing.T) {
 	}
 }
 
-// TestJSONErrors: what is wrong with a config.json is told with the line, the key before it and what
-// stands there, and a key that comes twice is refused.
+// TestJSONErrors: an error about config.json names the line, the key before the mistake and what is
+// there. A key that comes twice is refused.
 func TestJSONErrors(t *testing.T) {
 	for _, c := range []struct{ name, config, want string }{
 		{"twice", "{\"a\": 1, \"a\": 2}", `key "a" comes twice`},
 		{"twice within", "{\"o\": {\"a\": 1, \"a\": 1}}", `key "a" comes twice`},
 		{"twice in a list", "{\"o\": [{\"a\": 1, \"a\": 1}]}", `key "a" comes twice`},
-		{"NaN", "{\"a\": 1,\n \"rope_theta\": NaN}", `in line 2, after the key "rope_theta": NaN is not a JSON number`},
-		{"infinity", "{\"rms_norm_eps\": Infinity}", `after the key "rms_norm_eps": Infinity is not a JSON number`},
-		{"minus infinity", "{\"rms_norm_eps\": -Infinity}", `after the key "rms_norm_eps": -Infinity is not a JSON number`},
+		{
+			"NaN", "{\"a\": 1,\n \"rope_theta\": NaN}",
+			`in line 2, after the key "rope_theta": NaN is not a JSON number`,
+		},
+		{
+			"infinity", "{\"rms_norm_eps\": Infinity}",
+			`after the key "rms_norm_eps": Infinity is not a JSON number`,
+		},
+		{
+			"minus infinity", "{\"rms_norm_eps\": -Infinity}",
+			`after the key "rms_norm_eps": -Infinity is not a JSON number`,
+		},
 		{"comma", "{\"a\": 1,}", `after the key "a": unexpected "}"`},
 		{"cut", "{\"a\": 1, \"b\": [2,", `after the key "b": the text ends too early`},
-		{"deep", "{\"a\":" + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + "}", "more than 10000 lists and objects"},
+		{
+			"deep", "{\"a\":" + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + "}",
+			"more than 10000 lists and objects",
+		},
 		{"long key", "{\"" + strings.Repeat("k", 1000) + "\": x}", `unexpected "x}"`},
 		{"text", `"config"`, `not a JSON object, but "config"`},
 		{"list", `[[1]]`, `not a JSON object, but a list that begins with a list`},
 	} {
 		_, err := FromFS(fstest.MapFS{"config.json": {Data: []byte(c.config)}}, "m")
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "m/config.json") {
+		if err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "m/config.json") {
 			t.Errorf("%s: error %v, want one with %q and the file", c.name, err, c.want)
 		}
 		if err != nil && len(err.Error()) > 1200 {

@@ -8,8 +8,9 @@ import (
 // DType is the element type of a tensor, spelt as in the file.
 type DType string
 
-// The element types whose values this package reads. A file may hold others (U8, I16, F8_E4M3 and so on): they count as
-// part of the file, and reading their values is an error.
+// The element types whose values this package can read. A file may also hold tensors of other types
+// (U8, I16, F8_E4M3 and so on). They are checked like the others, but reading their values is an
+// error.
 const (
 	F64  DType = "F64"
 	F32  DType = "F32"
@@ -19,7 +20,7 @@ const (
 	I32  DType = "I32"
 )
 
-// dtypeSizes are the bytes of one element.
+// dtypeSizes are the sizes of one element in bytes.
 var dtypeSizes = map[DType]int{
 	F64: 8, I64: 8, "U64": 8, "C64": 8,
 	F32: 4, I32: 4, "U32": 4,

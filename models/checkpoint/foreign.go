@@ -10,12 +10,14 @@ import (
 	"strconv"
 )
 
-// foreign is a file that holds something in another way, with the Python that converts it. MODEL stands for the class of the
-// model, FILE for the file's name and DIR for the directory, both quoted.
+// foreign is a file with the same content in a format that is not read here, and the Python code
+// that converts it. In the code MODEL stands for the class of the model, FILE for the quoted file
+// name and DIR for the quoted directory.
 type foreign struct{ file, python string }
 
-// foreignWeights are patterns of path.Match; the first that is found is told. The pickle formats come first: where a
-// directory has several, PyTorch's is what the others were made from.
+// foreignWeights are patterns for path.Match. The first one with a matching file is reported. The
+// pickle formats come first: if a directory has several formats, the others were made from
+// PyTorch's.
 var foreignWeights = []foreign{
 	{"pytorch_model.bin.index.json", saveModel("")},
 	{"pytorch_model.bin", saveModel("")},
@@ -31,7 +33,7 @@ var foreignWeights = []foreign{
 	{"*.ckpt", saveState},
 }
 
-// bookkeeping is what training leaves beside the weights in the same formats.
+// bookkeeping are files in the same formats that training leaves beside the weights.
 var bookkeeping = regexp.MustCompile(`^(optimizer|scheduler|scaler|rng_state.*)\.(pt|pth)$`)
 
 func saveModel(option string) string {
@@ -40,7 +42,8 @@ func saveModel(option string) string {
 	MODEL.from_pretrained(DIR` + option + `).save_pretrained(DIR)`
 }
 
-// saveGGUF makes config.json and the tokenizer too, which such a directory often lacks.
+// saveGGUF also makes config.json and the tokenizer, which a directory with a GGUF file often
+// lacks.
 const saveGGUF = `
 	from transformers import AutoModelForCausalLM, AutoTokenizer
 	AutoModelForCausalLM.from_pretrained(DIR, gguf_file=FILE).save_pretrained(DIR)
@@ -52,7 +55,7 @@ const saveState = `
 	state = {name: tensor.clone().contiguous() for name, tensor in state.items()}
 	safetensors.torch.save_file(state, os.path.join(DIR, "model.safetensors"), metadata={"format": "pt"})`
 
-// foreignTokenizers are the files of tokenizers other than tokenizer.json.
+// foreignTokenizers are the files of tokenizers in other formats than tokenizer.json.
 var foreignTokenizers = []foreign{
 	{"vocab.txt", saveTokenizer},
 	{"merges.txt", saveTokenizer},
@@ -66,7 +69,7 @@ const saveTokenizer = `
 	from transformers import AutoTokenizer
 	AutoTokenizer.from_pretrained(DIR, use_fast=True).save_pretrained(DIR)`
 
-// explainMissing adds to the error about a missing file of the model what was found instead.
+// explainMissing adds to the error about a missing file what the directory has instead.
 func (d *Dir) explainMissing(err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -85,7 +88,7 @@ func (d *Dir) explainMissing(err error) error {
 	return fmt.Errorf("%w; found %s", err, listed(entries))
 }
 
-// explainTokenizer adds to the error about a missing tokenizer.json what was found instead.
+// explainTokenizer adds to the error about a missing tokenizer.json what the directory has instead.
 func (d *Dir) explainTokenizer(err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -100,7 +103,8 @@ func (d *Dir) explainTokenizer(err error) error {
 	return err
 }
 
-// conversion returns the first foreign file among the entries and the Python that converts it; empty if there is none.
+// conversion returns the first foreign file among the entries and the Python code that converts it.
+// Both are empty if there is no such file.
 func (d *Dir) conversion(entries []fs.DirEntry, known []foreign) (file, python string) {
 	for _, f := range known {
 		for _, e := range entries {
@@ -114,15 +118,20 @@ func (d *Dir) conversion(entries []fs.DirEntry, known []foreign) (file, python s
 
 var placeholder = regexp.MustCompile(`\b(DIR|FILE|MODEL)\b`)
 
-// fillIn puts the directory, file and class into Python lines. Go's quoting is understood by Python.
+// fillIn puts the directory, the file and the class into Python code. Python understands the
+// quoting of Go.
 func (d *Dir) fillIn(python, file string) string {
-	values := map[string]string{"DIR": strconv.QuoteToASCII(d.Name), "FILE": strconv.QuoteToASCII(file), "MODEL": d.class()}
+	values := map[string]string{
+		"DIR":  strconv.QuoteToASCII(d.Name),
+		"FILE": strconv.QuoteToASCII(file), "MODEL": d.class(),
+	}
 	return placeholder.ReplaceAllStringFunc(python, func(key string) string { return values[key] })
 }
 
 var className = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,99}$`)
 
-// class returns the model's class in the Python library, so that no head is lost: what config.json names first.
+// class returns the class of the model in the Python library: the first one that config.json names.
+// With AutoModel instead, the conversion might lose the head.
 func (d *Dir) class() string {
 	list, _ := d.Config["architectures"].([]any)
 	if len(list) > 0 {
@@ -133,7 +142,7 @@ func (d *Dir) class() string {
 	return "AutoModelForCausalLM"
 }
 
-// listed names a few entries of a directory, which fs.ReadDir has sorted.
+// listed names a few entries of a directory. They are sorted, because fs.ReadDir sorts.
 func listed(entries []fs.DirEntry) string {
 	const most = 8
 	var b bytes.Buffer

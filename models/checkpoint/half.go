@@ -2,11 +2,13 @@ package checkpoint
 
 import "math"
 
-// Float16 is an IEEE 754 binary16 number as bits: 1 sign, 5 exponent (bias 15), 10 fraction.
+// Float16 is an IEEE 754 binary16 number as bits: 1 sign bit, 5 exponent bits (bias 15), 10
+// fraction bits.
 type Float16 uint16
 
-// NewFloat16 returns the nearest Float16, the even one of two that are equally near. Values from 65520 on become infinity;
-// NaN stays NaN, with the upper bits of its payload.
+// NewFloat16 returns the nearest Float16. If two are equally near, it returns the one whose last
+// bit is 0. Values from 65520 on become infinity. NaN stays NaN and keeps the upper bits of its
+// payload.
 func NewFloat16(x float32) Float16 {
 	bits := math.Float32bits(x)
 	sign := Float16(bits >> 16 & 0x8000)
@@ -22,11 +24,12 @@ func NewFloat16(x float32) Float16 {
 	case exponent < 127-14: // subnormal: the leading 1 moves into the fraction
 		return sign | Float16(roundShift(fraction|0x800000, 126-exponent))
 	}
-	// A carry out of the fraction raises the exponent, at the top to infinity, as it should.
+	// If rounding carries out of the fraction, the exponent grows by 1, which is right; the largest
+	// values become infinity.
 	return sign | Float16(roundShift(uint32(exponent-127+15)<<23|fraction, 13))
 }
 
-// Float32 returns the same number; every Float16 is a float32.
+// Float32 returns the same number as float32, which is always exact.
 func (h Float16) Float32() float32 {
 	sign := uint32(h&0x8000) << 16
 	exponent := uint32(h >> 10 & 0x1f)
@@ -40,20 +43,10 @@ func (h Float16) Float32() float32 {
 	return math.Float32frombits(sign | (exponent-15+127)<<23 | fraction<<13)
 }
 
-// BFloat16 is the upper half of a float32 as bits: 1 sign, 8 exponent, 7 fraction.
+// BFloat16 is the upper half of a float32 as bits: 1 sign bit, 8 exponent bits, 7 fraction bits.
 type BFloat16 uint16
 
-// NewBFloat16 returns the nearest BFloat16, the even one of two that are equally near. Values too large become infinity;
-// NaN stays NaN.
-func NewBFloat16(x float32) BFloat16 {
-	bits := math.Float32bits(x)
-	if x != x {
-		return BFloat16(bits>>16) | 0x40 // quiet: cutting the payload must not make an infinity of it
-	}
-	return BFloat16(roundShift(bits&0x7fffffff, 16)) | BFloat16(bits>>16&0x8000)
-}
-
-// Float32 returns the same number; every BFloat16 is a float32.
+// Float32 returns the same number as float32, which is always exact.
 func (b BFloat16) Float32() float32 { return math.Float32frombits(uint32(b) << 16) }
 
 // roundShift returns x / 2^n rounded to the nearest integer, ties to even. n is from 1 to 31.

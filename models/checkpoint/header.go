@@ -11,14 +11,16 @@ import (
 	"strings"
 )
 
-// maxAxes is more than any model has; it bounds what a hostile shape can cost.
+// maxAxes is more axes than any model has. It limits the work for a hostile shape.
 const maxAxes = 16
 
-// maxTensors is how many tensors a file may have: more than the largest published model has in all of its shards together, 91
-// thousand. A header that is as long as it may be could name a million, which take a gigabyte of memory.
+// maxTensors is how many tensors a file may have. It is more than the 91 thousand that the largest
+// published model has in all of its shards together. Without this limit, a header of the largest
+// allowed size could name a million tensors, which would take a gigabyte of memory.
 const maxTensors = 1 << 17
 
-// parse fills the tensors and metadata of f, which has one part, from the header, and checks that the tensors tile the data.
+// parse fills the tensors and the metadata of f, which has one part, from the header. It checks
+// that the tensors fill the data without gaps and without overlap.
 func (f *File) parse(header []byte) error {
 	if err := validText(header); err != nil {
 		return fmt.Errorf("header: %w", err)
@@ -100,8 +102,8 @@ func parseEntry(dec *json.Decoder) (entry, error) {
 	return e, e.setShape(shape)
 }
 
-// setShape checks that shape × dtype is what the offsets span. The product is compared with the span as it grows, so it
-// cannot overflow unseen.
+// setShape checks that shape × dtype is the number of bytes between the offsets. The product is
+// compared with that number after each factor, so an overflow cannot go unnoticed.
 func (e *entry) setShape(shape []int64) error {
 	size, ok := dtypeSizes[e.dtype]
 	if !ok {
@@ -135,11 +137,13 @@ func (e *entry) setShape(shape []int64) error {
 }
 
 func (e *entry) mismatch(shape []int64) error {
-	return fmt.Errorf("shape %v of %s (%d bytes each) does not fill data_offsets [%d,%d], which span %d bytes",
+	return fmt.Errorf("shape %v of %s (%d bytes each) does not fill data_offsets [%d,%d], which "+
+		"span %d bytes",
 		shape, e.dtype, dtypeSizes[e.dtype], e.begin, e.end, e.end-e.begin)
 }
 
-// checkTiling checks that the tensors, in the order of their offsets, follow each other from 0 to the end of the file.
+// checkTiling checks that the tensors, sorted by offset, follow each other from 0 to the end of the
+// file.
 func (f *File) checkTiling() error {
 	names := f.Names()
 	slices.SortStableFunc(names, func(a, b string) int {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A header may be long, but not name so many tensors that the list of them fills memory.
+// A header may be long, but must not name so many tensors that their list fills the memory.
 func TestTooManyTensors(t *testing.T) {
 	var header strings.Builder
 	for i := range maxTensors + 1 {

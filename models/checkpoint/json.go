@@ -12,9 +12,9 @@ import (
 	"unicode/utf8"
 )
 
-// decodeObject decodes a JSON object and keeps numbers as they are written. A key that comes twice
-// is an error: Python keeps the last, and whoever wrote the other would not learn that it does
-// nothing.
+// decodeObject decodes a JSON object. Numbers stay as they are written. A key that comes twice is
+// an error: Python keeps the last value, and the author of the other value would not learn that it
+// has no effect.
 func decodeObject(text []byte) (map[string]any, error) {
 	if err := checkJSON(text); err != nil {
 		return nil, err
@@ -32,8 +32,8 @@ func decodeObject(text []byte) (map[string]any, error) {
 	return object, nil
 }
 
-// decodeValue decodes one value. Nothing else of the text is read more often than once, and the
-// text, which [checkJSON] has seen, is nested at most 10000 deep.
+// decodeValue decodes one value. It reads every part of the text once. The text has passed
+// [checkJSON], so it is nested at most 10000 levels deep.
 func decodeValue(dec *json.Decoder) (any, error) {
 	t, err := dec.Token()
 	if err != nil {
@@ -72,8 +72,8 @@ func decodeValue(dec *json.Decoder) (any, error) {
 	return t, nil
 }
 
-// checkJSON returns an error that says where a text is not one JSON value: the line, the last key
-// before it, and what stands there.
+// checkJSON returns an error if the text is not one JSON value. The error says where: the line, the
+// last key before it, and what is there.
 func checkJSON(text []byte) error {
 	var whole json.RawMessage
 	err := json.Unmarshal(text, &whole)
@@ -107,10 +107,10 @@ func checkJSON(text []byte) error {
 		quoted(strings.ToValidUTF8(string(rest[:min(len(rest), 20)]), "\uFFFD")))
 }
 
-// keyPattern is a key with its colon.
+// keyPattern matches a key with its colon.
 var keyPattern = regexp.MustCompile(`"((?:[^"\\]|\\.)*)"\s*:`)
 
-// lastKey returns the last key of the end of a text; the empty text if there is none.
+// lastKey returns the last key near the end of a text. It is empty if there is none.
 func lastKey(text []byte) string {
 	const most = 4096
 	found := keyPattern.FindAllSubmatch(text[max(0, len(text)-most):], -1)
@@ -120,7 +120,7 @@ func lastKey(text []byte) string {
 	return string(found[len(found)-1][1])
 }
 
-// quoted is a name or a text of a file in quotes, cut if it is long.
+// quoted returns a name or a text from a file in quotes, cut if it is long.
 func quoted(name string) string {
 	const most = 200
 	if len(name) > most {
@@ -129,7 +129,7 @@ func quoted(name string) string {
 	return strconv.Quote(name)
 }
 
-// shown is a value or a token of a file for a message, cut if it is long.
+// shown returns a value or a token from a file for an error message, cut if it is long.
 func shown(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -139,8 +139,10 @@ func shown(v any) string {
 	case json.Number:
 		return strings.Trim(quoted(v.String()), `"`)
 	case json.Delim:
-		return map[json.Delim]string{'{': "an object", '[': "a list", '}': "the end of the object",
-			']': "the end of the list"}[v]
+		return map[json.Delim]string{
+			'{': "an object", '[': "a list", '}': "the end of the object",
+			']': "the end of the list",
+		}[v]
 	case []any:
 		if len(v) == 0 {
 			return "an empty list"
@@ -159,8 +161,9 @@ func shownInside(v any) string {
 	return shown(v)
 }
 
-// readObject reads an object and calls value for every key; value reads what the key stands for. A
-// key that comes twice is an error: encoding/json would quietly keep the last one.
+// readObject reads an object and calls value for every key; value must read the value of that key.
+// A key that comes twice is an error, because encoding/json would keep the last value without
+// saying so.
 func readObject(dec *json.Decoder, value func(key string) error) error {
 	if err := readDelim(dec, '{'); err != nil {
 		return err
@@ -182,7 +185,7 @@ func readObject(dec *json.Decoder, value func(key string) error) error {
 	return readDelim(dec, '}')
 }
 
-// readNaturals reads an array of at most limit integers, none negative.
+// readNaturals reads an array of at most limit integers that are not negative.
 func readNaturals(dec *json.Decoder, limit int) ([]int64, error) {
 	if err := readDelim(dec, '['); err != nil {
 		return nil, err
@@ -232,7 +235,8 @@ func readDelim(dec *json.Decoder, want json.Delim) error {
 	return nil
 }
 
-// validText returns an error if a text is not UTF-8, which encoding/json would not say.
+// validText returns an error if a text is not UTF-8. encoding/json would replace the wrong bytes
+// without saying so.
 func validText(text []byte) error {
 	if !utf8.Valid(text) {
 		return errors.New("not valid UTF-8")

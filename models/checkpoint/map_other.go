@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// mapFile returns an error: files are read here.
+// mapFile returns an error, because this system has no mapping here; files are read instead.
 func mapFile(*os.File, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
 
 func unmapFile([]byte) error                  { return nil }

@@ -21,8 +21,8 @@ func mapFile(f *os.File, size int64) ([]byte, error) {
 
 func unmapFile(data []byte) error { return unix.Munmap(data) }
 
-// releasePages takes the pages of data[begin:end] out of this program's memory. The system keeps them as long as it has
-// room, and a reader that still needs one gets it again.
+// releasePages takes the pages of data[begin:end] out of the memory of this program. The system may
+// keep them in its cache; a reader that needs a page again gets it again.
 func releasePages(data []byte, begin, end int64) error {
 	begin -= begin % int64(os.Getpagesize())
 	return unix.Madvise(data[begin:end], unix.MADV_DONTNEED)

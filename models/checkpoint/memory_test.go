@@ -11,11 +11,13 @@ import (
 	"testing"
 )
 
-// maxPeak is the most memory that loading may take, in units of the weights; the program itself, about
-// 10 MB, is in it. Seen with 400 MB: 1.02 as F32; 27 MB in pieces of 4 MB.
+// maxPeak is the most memory that loading may take, in units of the size of the weights. The
+// program itself, about 10 MB, is included. Measured with 400 MB: 1.02 as F32; 27 MB in pieces of 4
+// MB.
 const maxPeak = 1.2
 
-// TestPeakMemory loads 400 MB in a process of its own and asks the system for the most memory that it ever had.
+// TestPeakMemory loads 400 MB in another process and asks the system for the peak memory of that
+// process.
 func TestPeakMemory(t *testing.T) {
 	if mode := os.Getenv("CHECKPOINT_PEAK"); mode != "" {
 		loadForPeak(t, mode, os.Getenv("CHECKPOINT_FILE"))
@@ -33,7 +35,8 @@ func TestPeakMemory(t *testing.T) {
 		"pieces": (maxPeak - 1) * 4 * count, // which are not kept, so this is the program
 	} {
 		t.Run(mode, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPeakMemory$", "-test.v")
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPeakMemory$",
+				"-test.v")
 			cmd.Env = append(os.Environ(), "CHECKPOINT_PEAK="+mode, "CHECKPOINT_FILE="+path)
 			out, err := cmd.CombinedOutput()
 			if err != nil {
@@ -62,7 +65,8 @@ func sparseFile(t *testing.T, path string, tensors, rows, columns int) {
 		if i == 0 {
 			sep = "{"
 		}
-		fmt.Fprintf(&header, `%s"%d":{"dtype":"F32","shape":[%d,%d],"data_offsets":[%d,%d]}`, sep, i, rows, columns, i*size, (i+1)*size)
+		fmt.Fprintf(&header, `%s"%d":{"dtype":"F32","shape":[%d,%d],"data_offsets":[%d,%d]}`, sep,
+			i, rows, columns, i*size, (i+1)*size)
 	}
 	b := file(header.String() + "}")
 	if err := os.WriteFile(path, b, 0o600); err != nil {

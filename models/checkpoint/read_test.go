@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// stored is the same four numbers in every floating-point type; all of them are exact in each.
+// stored has the same four numbers in every floating-point type. All of them are exact in each.
 var stored = []Tensor{
 	{"f64", []int{2, 2}, []float64{1, -2.5, 0, 384}},
 	{"f32", []int{2, 2}, []float32{1, -2.5, 0, 384}},
@@ -53,7 +54,8 @@ func TestReadAsEveryType(t *testing.T) {
 			t.Errorf("Float64(%s): error %v (-want +got):\n%s", from.Name, err, diff)
 		}
 		part := make([]float32, 2)
-		if err := f.Float32At(part, from.Name, 1); err != nil || !cmp.Equal(part, []float32{-2.5, 0}) {
+		if err := f.Float32At(part, from.Name, 1); err != nil ||
+			!cmp.Equal(part, []float32{-2.5, 0}) {
 			t.Errorf("elements 1 and 2 of %s: %v, error %v", from.Name, part, err)
 		}
 	}
@@ -66,22 +68,32 @@ func TestReadAtRefuses(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"past the end", f.Float32At(make([]float32, 3), "f32", 2), `tensor "f32" has 4 elements, not 3 from 2 on`},
+		{
+			"past the end", f.Float32At(make([]float32, 3), "f32", 2),
+			`tensor "f32" has 4 elements, not 3 from 2 on`,
+		},
 		{"before the start", f.Float32At(nil, "f32", -1), "not 0 from -1 on"},
 		{"start past the end", f.Float32At(nil, "f32", 5), "not 0 from 5 on"},
-		{"start overflows", f.Float32At(make([]float32, 1), "f32", math.MaxInt), "4 elements, not 1 from"},
+		{
+			"start overflows", f.Float32At(make([]float32, 1), "f32", math.MaxInt),
+			"4 elements, not 1 from",
+		},
 		{"nothing at the end", f.Float32At(nil, "f32", 4), ""},
-		{"not floats", f.Float32At(make([]float32, 1), "ids", 0), `"ids" is I32, not a floating-point type`},
+		{
+			"not floats", f.Float32At(make([]float32, 1), "ids", 0),
+			`"ids" is I32, not a floating-point type`,
+		},
 		{"missing", f.Float32At(nil, "x", 0), `no tensor "x"`},
 	}
 	for _, c := range cases {
-		if c.want == "" && c.err != nil || c.want != "" && (c.err == nil || !strings.Contains(c.err.Error(), c.want)) {
+		if c.want == "" && c.err != nil || c.want != "" &&
+			(c.err == nil || !strings.Contains(c.err.Error(), c.want)) {
 			t.Errorf("%s: error %v, want %q", c.name, c.err, c.want)
 		}
 	}
 }
 
-// The bytes are those of the file wherever it is: mapped, in memory, or read.
+// The bytes are those of the file, whether it is mapped, in memory, or read.
 func TestReadFromEverySource(t *testing.T) {
 	disk := onDisk(t, append([]Tensor{{"empty", []int{0}, []float32{}}}, stored...))
 	b, err := os.ReadFile(disk.Name())
@@ -92,8 +104,14 @@ func TestReadFromEverySource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for source, f := range map[string]*File{"disk": disk, "memory": mustBytes(t, b), "archive": archive} {
-		for name, want := range map[string][]float32{"empty": {}, "f16": {1, -2.5, 0, 384}, "f64": {1, -2.5, 0, 384}} {
+	for source, f := range map[string]*File{
+		"disk": disk, "memory": mustBytes(t, b),
+		"archive": archive,
+	} {
+		for name, want := range map[string][]float32{
+			"empty": {}, "f16": {1, -2.5, 0, 384},
+			"f64": {1, -2.5, 0, 384},
+		} {
 			if got, err := f.Float32(name); err != nil || !cmp.Equal(want, got) {
 				t.Errorf("%s: %s = %v, %v, want %v", source, name, got, err, want)
 			}
@@ -101,7 +119,7 @@ func TestReadFromEverySource(t *testing.T) {
 	}
 }
 
-// A panic of what reads is not taken for a fault of the file.
+// A panic of the caller's function is not mistaken for a fault of the file.
 func TestReadLetsPanicsPass(t *testing.T) {
 	f := onDisk(t, stored)
 	for name, use := range map[string]func([]byte) error{
@@ -161,7 +179,11 @@ func TestReadConcurrently(t *testing.T) {
 func BenchmarkRead(b *testing.B) {
 	const n = 16 << 20
 	path := filepath.Join(b.TempDir(), "x.safetensors")
-	err := WriteFile(path, []Tensor{{"f32", []int{n}, make([]float32, n)}, {"bf16", []int{n}, make([]BFloat16, n)}}, nil)
+	err := WriteFile(path,
+		[]Tensor{
+			{"f32", []int{n}, make([]float32, n)},
+			{"bf16", []int{n}, make([]BFloat16, n)},
+		}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -186,5 +208,29 @@ func BenchmarkRead(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestFloat64At reads parts of every floating-point type in float64, exactly.
+func TestFloat64At(t *testing.T) {
+	f := onDisk(t, stored)
+	for _, tensor := range stored {
+		whole, err := f.Float64(tensor.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for first := range whole {
+			part := make([]float64, len(whole)-first)
+			if err := f.Float64At(part, tensor.Name, first); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(part, whole[first:]) {
+				t.Errorf("Float64At(%s, %d) = %v, want %v", tensor.Name, first, part, whole[first:])
+			}
+		}
+		err = f.Float64At(make([]float64, 2), tensor.Name, len(whole)-1)
+		if err == nil || !strings.Contains(err.Error(), "elements, not 2 from") {
+			t.Errorf("Float64At(%s) beyond the end: error %v", tensor.Name, err)
+		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// replaceFile lets write fill a new file beside path and then puts it in the place of path. After an error the file is
-// gone and path is as it was.
+// replaceFile lets write fill a new file in the same folder, then renames that file to path. After
+// an error the new file is removed and path is unchanged.
 func replaceFile(path string, write func(io.Writer) error) error {
 	path, err := regularTarget(path)
 	if err != nil {
@@ -30,7 +30,8 @@ func replaceFile(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// regularTarget follows links, and refuses what must not be replaced, such as a device or a directory.
+// regularTarget follows links. It returns an error for what must not be replaced, such as a device
+// or a directory.
 func regularTarget(path string) (string, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,13 +41,14 @@ func regularTarget(path string) (string, error) {
 		return "", err
 	}
 	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a regular file (%s), it cannot be replaced", path, info.Mode().Type())
+		return "", fmt.Errorf("%s is not a regular file (%s), it cannot be replaced", path,
+			info.Mode().Type())
 	}
 	return filepath.EvalSymlinks(path)
 }
 
-// createBeside creates a new file in the folder of path, with the permissions that a plain create gives; os.CreateTemp
-// would make it readable by its owner alone.
+// createBeside creates a new file in the folder of path with the usual permissions; with
+// os.CreateTemp only the owner could read it.
 func createBeside(path string) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	for n := range 1000 {
@@ -56,5 +58,6 @@ func createBeside(path string) (*os.File, error) {
 			return f, err
 		}
 	}
-	return nil, fmt.Errorf("%s: 1000 unfinished files stand beside it, remove .%s.*.tmp", path, base)
+	return nil, fmt.Errorf("%s: 1000 unfinished files are beside it; remove .%s.*.tmp", path,
+		base)
 }

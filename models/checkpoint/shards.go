@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// openShards opens every file that model.safetensors.index.json names. As in the reference, a tensor of a shard that the
-// index does not name is there all the same; one that the index names must be where the index has it.
+// openShards opens every file that model.safetensors.index.json names. As in the reference
+// implementation, a tensor in a shard counts even if the index does not name it; a tensor that the
+// index names must be in the shard that the index says.
 func (d *Dir) openShards() (_ *File, err error) {
 	text, err := d.read(indexFile, maxIndex)
 	if err != nil {
@@ -22,7 +23,10 @@ func (d *Dir) openShards() (_ *File, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %s: %w", d.path(indexFile), err)
 	}
-	all := &File{name: d.path(indexFile), tensors: map[string]entry{}, metadata: map[string]string{}}
+	all := &File{
+		name: d.path(indexFile), tensors: map[string]entry{},
+		metadata: map[string]string{},
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, all.Close())
@@ -43,12 +47,12 @@ func (d *Dir) openShards() (_ *File, err error) {
 	return all, all.checkIndex(index, d)
 }
 
-// shards returns the names of the files, sorted, each once.
+// shards returns the names of the shard files, sorted, each once.
 func shards(index map[string]string) []string {
 	return slices.Compact(slices.Sorted(maps.Values(index)))
 }
 
-// add takes over the one part of another file with its tensors.
+// add adds the one part of another file, with its tensors, to f.
 func (f *File) add(shard *File) error {
 	f.parts = append(f.parts, shard.parts...)
 	for _, name := range shard.Names() {
@@ -67,7 +71,7 @@ func (f *File) add(shard *File) error {
 	return nil
 }
 
-// checkIndex checks that every tensor is in the shard that the index names.
+// checkIndex checks that every tensor is in the shard that the index names for it.
 func (f *File) checkIndex(index map[string]string, d *Dir) error {
 	for _, name := range slices.Sorted(maps.Keys(index)) {
 		want := d.path(index[name])
@@ -85,8 +89,8 @@ func (f *File) checkIndex(index map[string]string, d *Dir) error {
 	return nil
 }
 
-// parseIndex returns the weight_map: the file of every tensor, by name. total_size of the metadata is not compared with the
-// shards, because writers disagree on whether a tied tensor counts.
+// parseIndex returns the weight_map: by tensor name, the file that holds it. The metadata's
+// total_size is not checked, because programs disagree on whether a tied tensor counts.
 func parseIndex(text []byte) (map[string]string, error) {
 	if err := validText(text); err != nil {
 		return nil, err
@@ -102,7 +106,8 @@ func parseIndex(text []byte) (map[string]string, error) {
 			return dec.Decode(new(json.RawMessage))
 		}
 		index = map[string]string{}
-		if err := readObject(dec, func(name string) error { return readShard(dec, index, name) }); err != nil {
+		if err := readObject(dec,
+			func(name string) error { return readShard(dec, index, name) }); err != nil {
 			return fmt.Errorf("weight_map: %w", err)
 		}
 		return nil
@@ -117,14 +122,14 @@ func parseIndex(text []byte) (map[string]string, error) {
 	return index, err
 }
 
-// readShard reads the file of one tensor: a path within the directory.
+// readShard reads the file name of one tensor. It must be a path within the directory.
 func readShard(dec *json.Decoder, index map[string]string, name string) error {
 	file, err := readString(dec)
 	if err != nil {
 		return fmt.Errorf("tensor %s: %w", quoted(name), err)
 	}
 	if !fs.ValidPath(file) || file == "." || strings.Contains(file, `\`) {
-		return fmt.Errorf("tensor %s: file %s does not lie within the directory", quoted(name),
+		return fmt.Errorf("tensor %s: file %s is not within the directory", quoted(name),
 			quoted(file))
 	}
 	if !strings.HasSuffix(file, ".safetensors") {

@@ -21,14 +21,15 @@ func shard(t *testing.T, metadata map[string]string, tensors ...Tensor) string {
 	return b.String()
 }
 
-// sharded is a checkpoint of two files: a.safetensors has w and extra, b.safetensors has v.
+// sharded returns a checkpoint of two files: a.safetensors has w and extra, b.safetensors has v.
 func sharded(t *testing.T) map[string]string {
 	return map[string]string{
 		"config.json":                  "{}",
 		"model.safetensors.index.json": `{"metadata":{"total_size":12},"weight_map":{"w":"a.safetensors","v":"b.safetensors"}}`,
 		"a.safetensors": shard(t, map[string]string{"format": "pt", "from": "a"},
 			Tensor{"w", []int{1}, []float32{1}}, Tensor{"extra", nil, []int64{7}}),
-		"b.safetensors": shard(t, map[string]string{"from": "b", "only": "b"}, Tensor{"v", []int{2}, []BFloat16{0x4040, 0x4080}}),
+		"b.safetensors": shard(t, map[string]string{"from": "b", "only": "b"},
+			Tensor{"v", []int{2}, []BFloat16{0x4040, 0x4080}}),
 	}
 }
 
@@ -56,7 +57,8 @@ func TestShards(t *testing.T) {
 			if !strings.HasSuffix(w.Name(), "/model.safetensors.index.json") {
 				t.Errorf("Name() = %q, want the index", w.Name())
 			}
-			if diff := cmp.Diff(map[string]string{"format": "pt", "from": "a", "only": "b"}, w.Metadata()); diff != "" {
+			if diff := cmp.Diff(map[string]string{"format": "pt", "from": "a", "only": "b"},
+				w.Metadata()); diff != "" {
 				t.Errorf("Metadata (-want +got):\n%s", diff)
 			}
 			v, err := w.Float32("v")
@@ -66,7 +68,8 @@ func TestShards(t *testing.T) {
 			if extra, err := w.Int64("extra"); err != nil || extra[0] != 7 {
 				t.Errorf("extra = %v, %v, want 7", extra, err)
 			}
-			if _, err := w.Float32("extra"); err == nil || !strings.Contains(err.Error(), "/a.safetensors: tensor \"extra\" is I64") {
+			if _, err := w.Float32("extra"); err == nil ||
+				!strings.Contains(err.Error(), "/a.safetensors: tensor \"extra\" is I64") {
 				t.Errorf("error %v, want one that names the shard", err)
 			}
 			if err := d.Close(); err != nil {
@@ -79,7 +82,7 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// The single file goes before the index, as in the reference.
+// The single file has precedence over the index, as in the reference implementation.
 func TestSingleFileFirst(t *testing.T) {
 	files := sharded(t)
 	files["model.safetensors"] = shard(t, nil, Tensor{"single", nil, []float32{1}})
@@ -123,42 +126,114 @@ func TestShardsRefuse(t *testing.T) {
 		change func(files map[string]string)
 		want   string
 	}{
-		{"missing shard", func(f map[string]string) { delete(f, "b.safetensors") }, "m has no b.safetensors: file does not exist; model.safetensors.index.json names it"},
-		{"truncated shard", func(f map[string]string) { f["b.safetensors"] = f["b.safetensors"][:len(f["b.safetensors"])-1] }, "m/b.safetensors: tensor \"v\": data_offsets [0,4] run past the end"},
-		{"shard a pointer", func(f map[string]string) { f["b.safetensors"] = "version https://git-lfs.github.com/spec/v1\n" }, "m/b.safetensors: this is a Git LFS pointer"},
+		{
+			"missing shard", func(f map[string]string) { delete(f, "b.safetensors") },
+			"m has no b.safetensors: file does not exist; model.safetensors.index.json names it",
+		},
+		{
+			"truncated shard",
+			func(f map[string]string) {
+				f["b.safetensors"] = f["b.safetensors"][:len(f["b.safetensors"])-1]
+			}, "m/b.safetensors: tensor \"v\": data_offsets [0,4] run past the end",
+		},
+		{
+			"shard a pointer",
+			func(f map[string]string) {
+				f["b.safetensors"] = "version https://git-lfs.github.com/spec/v1\n"
+			}, "m/b.safetensors: this is a Git LFS pointer",
+		},
 		{"shards swapped", func(f map[string]string) {
 			f["a.safetensors"], f["b.safetensors"] = f["b.safetensors"], f["a.safetensors"]
 		}, `tensor "v" is in m/a.safetensors, but model.safetensors.index.json says in m/b.safetensors: the shards are swapped`},
-		{"tensor nowhere", func(f map[string]string) { f[index] = names(`{"x":"a.safetensors"}`) }, `m/a.safetensors has no tensor "x", where model.safetensors.index.json says it is`},
+		{
+			"tensor nowhere", func(f map[string]string) {
+				f[index] = names(`{"x":"a.safetensors"}`)
+			}, `m/a.safetensors has no tensor "x", where model.safetensors.index.json says it is`,
+		},
 		{"tensor in two shards", func(f map[string]string) {
-			f["b.safetensors"] = shard(t, nil, Tensor{"v", nil, []float32{1}}, Tensor{"w", nil, []float32{1}})
+			f["b.safetensors"] = shard(t, nil, Tensor{"v", nil, []float32{1}},
+				Tensor{"w", nil, []float32{1}})
 		}, `tensor "w" is in m/a.safetensors and in m/b.safetensors`},
-		{"tensor twice in the index", func(f map[string]string) { f[index] = names(`{"w":"a.safetensors","w":"b.safetensors"}`) }, `weight_map: key "w" comes twice`},
+		{
+			"tensor twice in the index",
+			func(f map[string]string) {
+				f[index] = names(`{"w":"a.safetensors","w":"b.safetensors"}`)
+			}, `weight_map: key "w" comes twice`,
+		},
 		{"two maps", func(f map[string]string) {
 			f[index] = `{"weight_map":{"w":"a.safetensors"},"weight_map":{"v":"b.safetensors"}}`
 		}, `key "weight_map" comes twice`},
-		{"outside", func(f map[string]string) { f[index] = names(`{"w":"../a.safetensors"}`) }, `tensor "w": file "../a.safetensors" does not lie within the directory`},
-		{"absolute", func(f map[string]string) { f[index] = names(`{"w":"/a.safetensors"}`) }, "does not lie within"},
-		{"roundabout", func(f map[string]string) { f[index] = names(`{"w":"x/../a.safetensors"}`) }, "does not lie within"},
-		{"backslashes", func(f map[string]string) { f[index] = names(`{"w":"..\\a.safetensors"}`) }, "does not lie within"},
-		{"empty name", func(f map[string]string) { f[index] = names(`{"w":""}`) }, "does not lie within"},
-		{"pickle", func(f map[string]string) { f[index] = names(`{"w":"pytorch_model-00001.bin"}`) }, `file "pytorch_model-00001.bin" is not safetensors`},
-		{"file not text", func(f map[string]string) { f[index] = names(`{"w":1}`) }, `tensor "w": 1 is not a text`},
-		{"map not an object", func(f map[string]string) { f[index] = names(`[]`) }, "weight_map: a list where an object was expected"},
-		{"no map", func(f map[string]string) { f[index] = `{"metadata":{}}` }, "key weight_map is missing"},
+		{
+			"outside", func(f map[string]string) { f[index] = names(`{"w":"../a.safetensors"}`) },
+			`tensor "w": file "../a.safetensors" is not within the directory`,
+		},
+		{
+			"absolute", func(f map[string]string) { f[index] = names(`{"w":"/a.safetensors"}`) },
+			"is not within",
+		},
+		{
+			"roundabout", func(f map[string]string) {
+				f[index] = names(`{"w":"x/../a.safetensors"}`)
+			}, "is not within",
+		},
+		{
+			"backslashes", func(f map[string]string) {
+				f[index] = names(`{"w":"..\\a.safetensors"}`)
+			}, "is not within",
+		},
+		{
+			"empty name", func(f map[string]string) { f[index] = names(`{"w":""}`) },
+			"is not within",
+		},
+		{
+			"pickle", func(f map[string]string) {
+				f[index] = names(`{"w":"pytorch_model-00001.bin"}`)
+			}, `file "pytorch_model-00001.bin" is not safetensors`,
+		},
+		{
+			"file not text", func(f map[string]string) { f[index] = names(`{"w":1}`) },
+			`tensor "w": 1 is not a text`,
+		},
+		{
+			"map not an object", func(f map[string]string) { f[index] = names(`[]`) },
+			"weight_map: a list where an object was expected",
+		},
+		{
+			"no map", func(f map[string]string) { f[index] = `{"metadata":{}}` },
+			"key weight_map is missing",
+		},
 		{"empty map", func(f map[string]string) { f[index] = names(`{}`) }, "weight_map is empty"},
-		{"not JSON", func(f map[string]string) { f[index] = `{"weight_map"` }, "index.json: not valid JSON"},
-		{"two values", func(f map[string]string) { f[index] += `{}` }, "index.json: not valid JSON"},
-		{"not UTF-8", func(f map[string]string) { f[index] = names("{\"\xff\":\"a.safetensors\"}") }, "not valid UTF-8"},
-		{"huge", func(f map[string]string) { f[index] = strings.Repeat(" ", maxIndex+1) }, "has 67108865 bytes, the limit is 67108864"},
-		{"shard a folder", func(f map[string]string) { delete(f, "b.safetensors"); f["b.safetensors/x"] = "" }, "b.safetensors is not a regular file"},
+		{
+			"not JSON", func(f map[string]string) { f[index] = `{"weight_map"` },
+			"index.json: not valid JSON",
+		},
+		{
+			"two values", func(f map[string]string) { f[index] += `{}` },
+			"index.json: not valid JSON",
+		},
+		{
+			"not UTF-8", func(f map[string]string) {
+				f[index] = names("{\"\xff\":\"a.safetensors\"}")
+			}, "not valid UTF-8",
+		},
+		{
+			"huge", func(f map[string]string) { f[index] = strings.Repeat(" ", maxIndex+1) },
+			"has 67108865 bytes, the limit is 67108864",
+		},
+		{
+			"shard a folder", func(f map[string]string) {
+				delete(f, "b.safetensors")
+				f["b.safetensors/x"] = ""
+			}, "b.safetensors is not a regular file",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			files := sharded(t)
 			c.change(files)
 			_, err := FromFS(mapFS(files), "m")
-			if err == nil || !strings.HasPrefix(err.Error(), "checkpoint: ") || !strings.Contains(err.Error(), c.want) {
+			if err == nil || !strings.HasPrefix(err.Error(), "checkpoint: ") ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})
@@ -168,8 +243,11 @@ func TestShardsRefuse(t *testing.T) {
 // Whatever the index says, only files of the directory are opened, and every tensor can be read.
 func FuzzIndex(f *testing.F) {
 	for _, s := range []string{
-		`{"metadata":{"total_size":12},"weight_map":{"w":"a.safetensors"}}`, `{"weight_map":{"w":"a.safetensors","v":"b.safetensors"}}`,
-		`{"weight_map":{"w":"../a.safetensors"}}`, `{"weight_map":{"w":"a.safetensors","w":"b.safetensors"}}`, `{"weight_map":[]}`, `{`, "null",
+		`{"metadata":{"total_size":12},"weight_map":{"w":"a.safetensors"}}`,
+		`{"weight_map":{"w":"a.safetensors","v":"b.safetensors"}}`,
+		`{"weight_map":{"w":"../a.safetensors"}}`,
+		`{"weight_map":{"w":"a.safetensors","w":"b.safetensors"}}`, `{"weight_map":[]}`, `{`,
+		"null",
 		`{"metadata":[[{}]],"weight_map":{"\u0077":"a.safetensors"}}`,
 	} {
 		f.Add([]byte(s))
@@ -183,7 +261,8 @@ func FuzzIndex(f *testing.F) {
 			return
 		}
 		for name, file := range index {
-			if !fs.ValidPath(file) || !filepath.IsLocal(file) || !strings.HasSuffix(file, ".safetensors") {
+			if !fs.ValidPath(file) || !filepath.IsLocal(file) ||
+				!strings.HasSuffix(file, ".safetensors") {
 				t.Fatalf("tensor %q: file %q was accepted", name, file)
 			}
 		}
@@ -208,4 +287,23 @@ func FuzzIndex(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestFileOf: each tensor is in the file that has it; a tensor that does not exist is in none.
+func TestFileOf(t *testing.T) {
+	d, err := FromFS(mapFS(sharded(t)), "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for tensor, want := range map[string]string{
+		"w": "m/a.safetensors", "extra": "m/a.safetensors", "v": "m/b.safetensors", "x": "",
+	} {
+		if got := d.Weights.FileOf(tensor); got != want {
+			t.Errorf("FileOf(%s) = %q, want %q", tensor, got, want)
+		}
+	}
+	if got := d.Weights.Name(); got != "m/model.safetensors.index.json" {
+		t.Errorf("the shards are called %q", got)
+	}
 }

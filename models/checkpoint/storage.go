@@ -10,15 +10,17 @@ import (
 	"sync"
 )
 
-// storage is the bytes of one file. It is safe for concurrent use.
+// storage gives access to the bytes of one file. It is safe for concurrent use.
 type storage interface {
-	// each calls use with the bytes from begin to end, in order, in pieces of step bytes and a rest. A piece is valid within
-	// the call. It returns an error if the bytes are not all there.
+	// each calls use with the bytes from begin to end, in order, in pieces of step bytes; the last
+	// piece may be shorter. A piece is valid only during the call. It returns an error if some of
+	// the bytes are missing.
 	each(begin, end, step int64, use func([]byte) error) error
 	io.Closer
 }
 
-// newStorage returns the storage of an open file, which it owns: a mapping if the file is on disk and the system has them.
+// newStorage returns the storage of an open file and owns the file: a mapping if the file is on
+// disk and the system supports it, otherwise a reader.
 func newStorage(f io.Closer, r io.ReaderAt, size int64) storage {
 	if file, ok := f.(*os.File); ok {
 		if data, err := mapFile(file, size); err == nil {
@@ -28,7 +30,7 @@ func newStorage(f io.Closer, r io.ReaderAt, size int64) storage {
 	return &readable{r: r, Closer: f}
 }
 
-// readable is a file that is read.
+// readable is a file that is read in pieces.
 type readable struct {
 	r io.ReaderAt
 	io.Closer
@@ -39,7 +41,7 @@ func (s *readable) each(begin, end, step int64, use func([]byte) error) error {
 	for off := begin; off < end; off += int64(len(buf)) {
 		buf = buf[:min(int64(len(buf)), end-off)]
 		n, err := s.r.ReadAt(buf, off)
-		if n < len(buf) { // the end of the file at the end of buf is no error
+		if n < len(buf) { // reaching the end of the file with a full buf is not an error
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
@@ -52,9 +54,9 @@ func (s *readable) each(begin, end, step int64, use func([]byte) error) error {
 	return nil
 }
 
-// mapped is bytes in memory: a mapped file or, if file is nil, memory that was there already.
+// mapped is bytes in memory: a mapped file or, if file is nil, a slice of the caller.
 type mapped struct {
-	mu   sync.RWMutex // readers hold it, so that nothing is unmapped under them
+	mu   sync.RWMutex // held by readers, so that nothing is unmapped while they read
 	data []byte
 	file *os.File
 }
@@ -74,28 +76,32 @@ func (m *mapped) each(begin, end, step int64, use func([]byte) error) error {
 	return nil
 }
 
-// piece lets use see data[off:stop]. Of a file it then gives the pages back and looks whether it has been cut meanwhile:
-// within the last page that is zeros, beyond it a fault.
+// piece calls use with data[off:stop]. For a mapped file it then gives the pages back and checks
+// whether the file has become shorter: the bytes of a shortened file are zeros in its last page,
+// and reading further pages is a fault.
 func (m *mapped) piece(off, stop int64, use func([]byte) error) error {
 	data := m.data[off:stop:stop]
 	if m.file == nil {
 		return use(data)
 	}
 	err := guard(data, use)
-	unmapped := releasePages(m.data, max(0, off-around), min(stop+around, int64(len(m.data))))
+	unmapped := releasePages(m.data, max(0, off-releaseMargin),
+		min(stop+releaseMargin, int64(len(m.data))))
 	info, statErr := m.file.Stat()
 	if statErr == nil && info.Size() < int64(len(m.data)) {
-		return fmt.Errorf("the file was cut from %d to %d bytes while it was open: %w", len(m.data), info.Size(), io.ErrUnexpectedEOF)
+		return fmt.Errorf("the file was cut from %d to %d bytes while it was open: %w", len(m.data),
+			info.Size(), io.ErrUnexpectedEOF)
 	}
 	return errors.Join(err, unmapped, statErr)
 }
 
-// around is how far before and after a piece pages are given back, too: the system maps those that it has in one block of its
-// cache together, up to 2 MiB, when one of them is touched. Without it a tenth of a file stayed in this program's memory.
-const around = 4 << 20
+// releaseMargin is how many bytes before and after a piece are given back too. When a page is
+// touched, the system also maps its neighbours from its cache, up to 2 MiB at once. Without this, a
+// tenth of a file stayed in the memory of this program.
+const releaseMargin = 4 << 20
 
-// guard calls use with data and returns an error if data cannot be read: the file was cut, or its disk fails. Panics of other
-// kinds pass.
+// guard calls use with data. It returns an error if reading data causes a fault, because the file
+// was shortened or its disk fails. Other panics are passed on.
 func guard(data []byte, use func([]byte) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -112,7 +118,7 @@ func guard(data []byte, use func([]byte) error) (err error) {
 	return use(data)
 }
 
-// Close unmaps and closes the file; of memory it only forgets.
+// Close unmaps and closes the file. For a slice of the caller it only drops the reference.
 func (m *mapped) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

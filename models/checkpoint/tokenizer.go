@@ -18,27 +18,33 @@ const (
 	defaultTemplate     = "default"
 )
 
-// HasTokenizer returns whether there is a tokenizer.json.
+// HasTokenizer returns whether the directory has a tokenizer.json.
 func (d *Dir) HasTokenizer() bool { return d.exists(tokenizerFile) }
 
-// TokenizerJSON returns the bytes of tokenizer.json. It returns an error if there is none, which says how to make one if the
-// directory has a tokenizer in another format (vocab.txt, merges.txt, tokenizer.model).
+// TokenizerJSON returns the bytes of tokenizer.json. If the file is missing and the directory has a
+// tokenizer in another format (vocab.txt, merges.txt, tokenizer.model), the error says how to
+// convert it.
 func (d *Dir) TokenizerJSON() ([]byte, error) {
 	b, err := d.read(tokenizerFile, maxTokenizer)
 	return b, d.explainTokenizer(err)
 }
 
-// TokenizerConfig returns tokenizer_config.json decoded like [Dir.Config]; nil if there is none. It returns an error if the
-// file is not a JSON object.
-func (d *Dir) TokenizerConfig() (map[string]any, error) { return d.readOptional(tokenizerConfigFile) }
+// tokenizerConfig returns tokenizer_config.json, decoded like [Dir.Config]. It is nil if the file
+// is missing. It returns an error if the file is not a JSON object.
+func (d *Dir) tokenizerConfig() (map[string]any,
+	error,
+) {
+	return d.readOptional(tokenizerConfigFile)
+}
 
-// SpecialTokens returns the text of the tokens with a role, by key: bos_token, eos_token, unk_token, sep_token, pad_token,
-// cls_token, mask_token and others that end in _token; keys that are null are left out. They stand in
-// tokenizer_config.json; special_tokens_map.json goes before it if it has no added_tokens_decoder, and counts for nothing
-// otherwise, as in the reference. The result is empty if neither file is there. It returns an error if a value is neither
-// text nor an object with a text named content.
+// SpecialTokens returns the text of each token that has a role, by key: bos_token, eos_token,
+// unk_token, sep_token, pad_token, cls_token, mask_token, and others that end in _token. Keys with
+// the value null are left out. The tokens are in tokenizer_config.json. If that file has no
+// added_tokens_decoder, special_tokens_map.json has precedence; otherwise special_tokens_map.json
+// is ignored, as in the reference implementation. The result is empty if both files are missing. It
+// returns an error if a value is neither a text nor an object with a text named content.
 func (d *Dir) SpecialTokens() (map[string]string, error) {
-	config, err := d.TokenizerConfig()
+	config, err := d.tokenizerConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -56,11 +62,12 @@ func (d *Dir) SpecialTokens() (map[string]string, error) {
 	return tokens, d.addSpecial(tokens, specialTokensFile, legacy)
 }
 
-// addSpecial puts the tokens of one file into tokens.
+// addSpecial adds the tokens of one file to tokens.
 func (d *Dir) addSpecial(tokens map[string]string, file string, values map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		value := values[key]
-		if _, flag := value.(bool); flag || value == nil || !strings.HasSuffix(key, "_token") { // add_bos_token is a flag
+		// add_bos_token is a flag
+		if _, flag := value.(bool); flag || value == nil || !strings.HasSuffix(key, "_token") {
 			continue
 		}
 		object, ok := value.(map[string]any)
@@ -78,10 +85,11 @@ func (d *Dir) addSpecial(tokens map[string]string, file string, values map[strin
 	return nil
 }
 
-// ChatTemplate returns the chat template of that name, in Jinja; the empty name is the default one. It returns the empty
-// text if the directory has no templates at all, and an error that lists them if it has, but none of that name.
-// chat_template.jinja and the files of additional_chat_templates go before chat_template in tokenizer_config.json, which is
-// one text or a list of named ones.
+// ChatTemplate returns the chat template with that name, in Jinja. The empty name means the default
+// template. The result is empty if the directory has no templates at all; if it has some, but none
+// with that name, the error lists them. The files chat_template.jinja and
+// additional_chat_templates/*.jinja have precedence over the key chat_template of
+// tokenizer_config.json, which is one text or a list of named ones.
 func (d *Dir) ChatTemplate(name string) (string, error) {
 	if name == "" {
 		name = defaultTemplate
@@ -103,11 +111,13 @@ func (d *Dir) ChatTemplate(name string) (string, error) {
 	return text, nil
 }
 
-// ChatTemplateSource returns where the default chat template stands, for messages: the path of a
-// file, or that of tokenizer_config.json with the key.
+// ChatTemplateSource returns where the default chat template is, for messages: the path of a file,
+// or the path of tokenizer_config.json with the key.
 func (d *Dir) ChatTemplateSource() string {
-	for _, file := range []string{chatTemplatesDir + "/" + defaultTemplate + ".jinja",
-		chatTemplateFile} {
+	for _, file := range []string{
+		chatTemplatesDir + "/" + defaultTemplate + ".jinja",
+		chatTemplateFile,
+	} {
 		if d.exists(file) {
 			return d.path(file)
 		}
@@ -115,7 +125,7 @@ func (d *Dir) ChatTemplateSource() string {
 	return d.path(tokenizerConfigFile) + ": chat_template"
 }
 
-// templateFiles returns the templates that stand in files of their own, by name.
+// templateFiles returns the templates in files of their own, by name.
 func (d *Dir) templateFiles() (map[string]string, error) {
 	files := map[string]string{}
 	if d.exists(chatTemplateFile) {
@@ -139,9 +149,9 @@ func (d *Dir) templateFiles() (map[string]string, error) {
 	return templates, nil
 }
 
-// configTemplates returns the templates of tokenizer_config.json, by name.
+// configTemplates returns the templates in tokenizer_config.json, by name.
 func (d *Dir) configTemplates() (map[string]string, error) {
-	config, err := d.TokenizerConfig()
+	config, err := d.tokenizerConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +180,7 @@ func (d *Dir) configTemplates() (map[string]string, error) {
 		d.path(tokenizerConfigFile), shown(config["chat_template"]))
 }
 
-// readOptional decodes a JSON file; nil if there is none.
+// readOptional decodes a JSON file. The result is nil if the file is missing.
 func (d *Dir) readOptional(file string) (map[string]any, error) {
 	if !d.exists(file) {
 		return nil, nil
@@ -182,7 +192,7 @@ func (d *Dir) readOptional(file string) (map[string]any, error) {
 	return d.decode(file, b)
 }
 
-// listedNames joins the first names of many.
+// listedNames joins the first few names.
 func listedNames(names []string) string {
 	const most = 5
 	var list []string

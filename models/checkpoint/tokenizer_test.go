@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// withFiles is a directory with config.json, weights and what is given.
+// withFiles returns a directory with config.json, weights and the given files.
 func withFiles(t *testing.T, more map[string]string) *Dir {
 	t.Helper()
 	files := map[string]string{"config.json": "{}", "model.safetensors": string(weights(t))}
@@ -39,21 +39,52 @@ func TestSpecialTokens(t *testing.T) {
 		},
 		{
 			"old style: the map goes first",
-			map[string]string{config: `{"bos_token":"a","unk_token":"u"}`, special: `{"bos_token":"b","additional_special_tokens":["x"]}`},
+			map[string]string{
+				config:  `{"bos_token":"a","unk_token":"u"}`,
+				special: `{"bos_token":"b","additional_special_tokens":["x"]}`,
+			},
 			map[string]string{"bos_token": "b", "unk_token": "u"},
 			"",
 		},
 		{
 			"new style: the map is not read",
-			map[string]string{config: `{"bos_token":"a","added_tokens_decoder":{}}`, special: `{"bos_token":"b","eos_token":"e"}`},
+			map[string]string{
+				config:  `{"bos_token":"a","added_tokens_decoder":{}}`,
+				special: `{"bos_token":"b","eos_token":"e"}`,
+			},
 			map[string]string{"bos_token": "a"},
 			"",
 		},
-		{"only the map", map[string]string{special: `{"mask_token":{"content":"[MASK]"}}`}, map[string]string{"mask_token": "[MASK]"}, ""},
-		{"number", map[string]string{config: `{"bos_token":1}`}, nil, "m/tokenizer_config.json: bos_token is 1; it must be a text"},
-		{"object without content", map[string]string{special: `{"bos_token":{}}`}, nil, "m/special_tokens_map.json: bos_token is an object; it must be a text"},
-		{"not JSON", map[string]string{config: `{`}, nil, "m/tokenizer_config.json: not valid JSON"},
-		{"map not JSON", map[string]string{special: `{`}, nil, "m/special_tokens_map.json: not valid JSON"},
+		{
+			"only the map",
+			map[string]string{special: `{"mask_token":{"content":"[MASK]"}}`},
+			map[string]string{"mask_token": "[MASK]"},
+			"",
+		},
+		{
+			"number",
+			map[string]string{config: `{"bos_token":1}`},
+			nil,
+			"m/tokenizer_config.json: bos_token is 1; it must be a text",
+		},
+		{
+			"object without content",
+			map[string]string{special: `{"bos_token":{}}`},
+			nil,
+			"m/special_tokens_map.json: bos_token is an object; it must be a text",
+		},
+		{
+			"not JSON",
+			map[string]string{config: `{`},
+			nil,
+			"m/tokenizer_config.json: not valid JSON",
+		},
+		{
+			"map not JSON",
+			map[string]string{special: `{`},
+			nil,
+			"m/special_tokens_map.json: not valid JSON",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -71,14 +102,23 @@ func TestSpecialTokens(t *testing.T) {
 	}
 }
 
-// TestChatTemplateSource: the file that ChatTemplate reads is named.
+// TestChatTemplateSource: the source is the file that ChatTemplate reads.
 func TestChatTemplateSource(t *testing.T) {
 	for want, files := range map[string][]string{
-		"m/tokenizer_config.json: chat_template":    {"tokenizer_config.json"},
-		"m/chat_template.jinja":                     {"tokenizer_config.json", "chat_template.jinja", "additional_chat_templates/tool.jinja"},
-		"m/additional_chat_templates/default.jinja": {"additional_chat_templates/default.jinja", "chat_template.jinja"},
+		"m/tokenizer_config.json: chat_template": {"tokenizer_config.json"},
+		"m/chat_template.jinja": {
+			"tokenizer_config.json",
+			"chat_template.jinja", "additional_chat_templates/tool.jinja",
+		},
+		"m/additional_chat_templates/default.jinja": {
+			"additional_chat_templates/default.jinja",
+			"chat_template.jinja",
+		},
 	} {
-		fsys := fstest.MapFS{"config.json": {Data: []byte("{}")}, "model.safetensors": {Data: weights(t)}}
+		fsys := fstest.MapFS{
+			"config.json":       {Data: []byte("{}")},
+			"model.safetensors": {Data: weights(t)},
+		}
 		for _, file := range files {
 			fsys[file] = &fstest.MapFile{Data: []byte("{}")}
 		}
@@ -108,25 +148,60 @@ func TestChatTemplate(t *testing.T) {
 		{"null", map[string]string{config: `{"chat_template":null}`}, "", "", ""},
 		{"text", map[string]string{config: `{"chat_template":"T"}`}, "", "T", ""},
 		{"text by name", map[string]string{config: `{"chat_template":"T"}`}, "default", "T", ""},
-		{"list", map[string]string{config: `{"chat_template":[{"name":"default","template":"D"},{"name":"rag","template":"R"}]}`}, "rag", "R", ""},
-		{"list's default", map[string]string{config: `{"chat_template":[{"name":"rag","template":"R"},{"name":"default","template":"D"}]}`}, "", "D", ""},
-		{"file first", map[string]string{config: `{"chat_template":"T"}`, "chat_template.jinja": "F"}, "", "F", ""},
+		{
+			"list", map[string]string{config: `{"chat_template":[{"name":"default","template":"D"},{"name":"rag","template":"R"}]}`}, "rag", "R", "",
+		},
+		{
+			"list's default", map[string]string{config: `{"chat_template":[{"name":"rag","template":"R"},{"name":"default","template":"D"}]}`}, "", "D", "",
+		},
+		{
+			"file first", map[string]string{
+				config:                `{"chat_template":"T"}`,
+				"chat_template.jinja": "F",
+			}, "", "F", "",
+		},
 		{
 			"folder",
-			map[string]string{"chat_template.jinja": "F", "additional_chat_templates/tool_use.jinja": "U", "additional_chat_templates/x.txt": ""},
+			map[string]string{
+				"chat_template.jinja":                      "F",
+				"additional_chat_templates/tool_use.jinja": "U",
+				"additional_chat_templates/x.txt":          "",
+			},
 			"tool_use", "U", "",
 		},
-		{"unknown name", map[string]string{config: `{"chat_template":[{"name":"b","template":""},{"name":"a","template":""}]}`}, "", "", `m/tokenizer_config.json: chat_template has no template "default", known are a, b`},
-		{"number", map[string]string{config: `{"chat_template":1}`}, "", "", "m/tokenizer_config.json: chat_template is 1; it must be a text or a list"},
-		{"list of text", map[string]string{config: `{"chat_template":["T"]}`}, "", "", "chat_template[0] is"},
-		{"config not JSON", map[string]string{config: `{`}, "", "", "m/tokenizer_config.json: not valid JSON"},
-		{"file too long", map[string]string{"chat_template.jinja": strings.Repeat("x", maxConfig+1)}, "", "", "m/chat_template.jinja has 16777217 bytes"},
+		{
+			"unknown name", map[string]string{config: `{"chat_template":[{"name":"b","template":""},{"name":"a","template":""}]}`}, "", "", `m/tokenizer_config.json: chat_template has no template "default", known are a, b`,
+		},
+		{
+			"number",
+			map[string]string{config: `{"chat_template":1}`},
+			"", "",
+			"m/tokenizer_config.json: chat_template is 1; it must be a text or a list",
+		},
+		{
+			"list of text",
+			map[string]string{config: `{"chat_template":["T"]}`},
+			"", "",
+			"chat_template[0] is",
+		},
+		{
+			"config not JSON",
+			map[string]string{config: `{`},
+			"", "",
+			"m/tokenizer_config.json: not valid JSON",
+		},
+		{
+			"file too long", map[string]string{"chat_template.jinja": strings.Repeat("x",
+				maxConfig+1)}, "", "", "m/chat_template.jinja has 16777217 bytes",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := withFiles(t, c.files).ChatTemplate(c.template)
-			if got != c.want || c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
-				t.Errorf("ChatTemplate(%q) = %q, %v, want %q, error %q", c.template, got, err, c.want, c.err)
+			if got != c.want || c.err == "" && err != nil || c.err != "" &&
+				(err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("ChatTemplate(%q) = %q, %v, want %q, error %q", c.template, got, err,
+					c.want, c.err)
 			}
 		})
 	}

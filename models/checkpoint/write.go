@@ -15,19 +15,21 @@ import (
 	"unicode/utf8"
 )
 
-// Tensor is a named array to be written.
+// Tensor is a named array to write.
 type Tensor struct {
 	Name string
-	// Shape is outermost axis first; an empty one is a scalar.
+	// Shape is outermost axis first. The shape of a scalar is empty.
 	Shape []int
-	// Data is row-major, one element for each place of Shape: a []float32, []float64, []Float16, []BFloat16, []int32 or
-	// []int64, which are stored as F32, F64, F16, BF16, I32 and I64.
+	// Data is row-major and has one element for each place of Shape. It is a []float32, []float64,
+	// []Float16, []BFloat16, []int32 or []int64, which is stored as F32, F64, F16, BF16, I32 or
+	// I64.
 	Data any
 }
 
-// Write writes tensors as one safetensors file. Equal arguments give equal bytes: tensors stand sorted by element size, the
-// large ones first so that all are aligned, then by name; metadata, which may be nil, by key. It returns an error, before
-// anything is written, if a name is empty, reserved, not UTF-8 or comes twice, or if a shape does not fit its data.
+// Write writes tensors as one safetensors file. Equal arguments give equal bytes: tensors are
+// sorted by element size, largest first so that all are aligned, then by name. Metadata, which may
+// be nil, is sorted by key. It returns an error, before it writes anything, if a name is empty,
+// reserved, not UTF-8 or not unique, or if a shape does not fit its data.
 func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	sorted := slices.Clone(tensors)
 	slices.SortStableFunc(sorted, func(a, b Tensor) int {
@@ -55,13 +57,13 @@ func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	return nil
 }
 
-// WriteFile writes tensors to a file as [Write] does. The file appears when it is complete: until then an older one of the
-// same name stays, and after an error nothing new is left behind.
+// WriteFile writes tensors to a file as [Write] does. The file appears when it is complete: until
+// then an older file with the same name stays as it is, and after an error no new file is left.
 func WriteFile(path string, tensors []Tensor, metadata map[string]string) error {
 	return replaceFile(path, func(w io.Writer) error { return Write(w, tensors, metadata) })
 }
 
-// headerEntry is a tensor of the header, in the order of keys that other writers use.
+// headerEntry is a tensor in the header. Its keys have the order that other programs use.
 type headerEntry struct {
 	DType   DType    `json:"dtype"`
 	Shape   []int    `json:"shape"`
@@ -114,7 +116,7 @@ func appendMetadata(b []byte, metadata map[string]string) ([]byte, error) {
 	return appendField(b, "__metadata__", metadata) // encoding/json sorts the keys of a map
 }
 
-// appendField appends "name":value to the object that b begins.
+// appendField appends "name":value to the JSON object that b begins.
 func appendField(b []byte, name string, value any) ([]byte, error) {
 	key, err := json.Marshal(name)
 	if err != nil {
@@ -130,7 +132,7 @@ func appendField(b []byte, name string, value any) ([]byte, error) {
 	return append(append(append(b, key...), ':'), v...), nil
 }
 
-// check returns the element type and the number of elements.
+// check returns the element type and the number of elements, or an error.
 func (t Tensor) check() (DType, int, error) {
 	if t.Name == "" || t.Name == "__metadata__" || !utf8.ValidString(t.Name) {
 		return "", 0, errors.New("a name must be UTF-8, not empty and not __metadata__")
@@ -140,7 +142,8 @@ func (t Tensor) check() (DType, int, error) {
 	}
 	dtype, have := t.stored()
 	if dtype == "" {
-		return "", 0, fmt.Errorf("data of type %T cannot be stored, only float32, float64, Float16, BFloat16, int32 and int64", t.Data)
+		return "", 0, fmt.Errorf("data of type %T cannot be stored, only float32, float64, "+
+			"Float16, BFloat16, int32 and int64", t.Data)
 	}
 	count := 1
 	for _, n := range t.Shape {
@@ -155,7 +158,8 @@ func (t Tensor) check() (DType, int, error) {
 	return dtype, count, nil
 }
 
-// stored returns the element type and the length of the data; an empty type if it cannot be stored.
+// stored returns the element type and the length of the data. The type is empty if such data cannot
+// be stored.
 func (t Tensor) stored() (DType, int) {
 	switch d := t.Data.(type) {
 	case []float32:
@@ -191,15 +195,23 @@ func (t Tensor) writeData(w *bufio.Writer) error {
 			return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 		})
 	case []Float16:
-		return writeEach(w, d, func(b []byte, v Float16) []byte { return binary.LittleEndian.AppendUint16(b, uint16(v)) })
+		return writeEach(w, d, append16[Float16])
 	case []BFloat16:
-		return writeEach(w, d, func(b []byte, v BFloat16) []byte { return binary.LittleEndian.AppendUint16(b, uint16(v)) })
+		return writeEach(w, d, append16[BFloat16])
 	case []int32:
-		return writeEach(w, d, func(b []byte, v int32) []byte { return binary.LittleEndian.AppendUint32(b, uint32(v)) })
+		return writeEach(w, d, func(b []byte, v int32) []byte {
+			return binary.LittleEndian.AppendUint32(b, uint32(v))
+		})
 	case []int64:
-		return writeEach(w, d, func(b []byte, v int64) []byte { return binary.LittleEndian.AppendUint64(b, uint64(v)) })
+		return writeEach(w, d, func(b []byte, v int64) []byte {
+			return binary.LittleEndian.AppendUint64(b, uint64(v))
+		})
 	}
 	panic(fmt.Sprintf("checkpoint: data of type %T was not checked", t.Data))
+}
+
+func append16[V ~uint16](b []byte, v V) []byte {
+	return binary.LittleEndian.AppendUint16(b, uint16(v))
 }
 
 func writeEach[V any](w *bufio.Writer, data []V, encode func([]byte, V) []byte) error {

@@ -23,10 +23,12 @@ func TestWriteBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Four-byte elements before two-byte ones, then by name; spaces pad the header to a multiple of 8 bytes.
+	// Four-byte elements before two-byte ones, then by name; spaces pad the header to a multiple of
+	// 8 bytes.
 	const header = `{"__metadata__":{"x":"1","y":"2"},"a":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]},` +
 		`"z":{"dtype":"F32","shape":[],"data_offsets":[4,8]},"b":{"dtype":"F16","shape":[1],"data_offsets":[8,10]}}`
-	want := file(header+strings.Repeat(" ", (8-len(header)%8)%8), 0, 0, 0, 0xc0, 0, 0, 0x80, 0x3f, 0, 0x3c)
+	want := file(header+strings.Repeat(" ", (8-len(header)%8)%8), 0, 0, 0, 0xc0, 0, 0, 0x80, 0x3f,
+		0, 0x3c)
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("Write (-want +got):\n%s", diff)
 	}
@@ -55,7 +57,8 @@ func TestWriteReadsBack(t *testing.T) {
 	}
 	f := mustBytes(t, b.Bytes())
 	if len(f.Names()) != len(tensors) || len(f.Metadata()) != 0 {
-		t.Errorf("Names() = %q, Metadata() = %v, want %d names and nothing", f.Names(), f.Metadata(), len(tensors))
+		t.Errorf("Names() = %q, Metadata() = %v, want %d names and nothing", f.Names(),
+			f.Metadata(), len(tensors))
 	}
 	for _, w := range tensors {
 		var got any
@@ -73,7 +76,9 @@ func TestWriteReadsBack(t *testing.T) {
 		default:
 			got, err = f.Float32(w.Name)
 		}
-		sameBits := cmp.Comparer(func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
+		sameBits := cmp.Comparer(func(x, y float32) bool {
+			return math.Float32bits(x) == math.Float32bits(y)
+		})
 		if diff := cmp.Diff(w.Data, got, sameBits); err != nil || diff != "" {
 			t.Errorf("%q: error %v (-want +got):\n%s", w.Name, err, diff)
 		}
@@ -81,7 +86,7 @@ func TestWriteReadsBack(t *testing.T) {
 }
 
 func TestWriteLong(t *testing.T) {
-	// Longer than one chunk and no multiple of it.
+	// Longer than one chunk, and not a multiple of it.
 	long := make([]float32, chunk/4+3)
 	for i := range long {
 		long[i] = float32(i)
@@ -103,14 +108,39 @@ func TestWriteRefuses(t *testing.T) {
 		metadata map[string]string
 		want     string
 	}{
-		{"no name", []Tensor{{"", nil, []float32{1}}}, nil, `tensor "": a name must be UTF-8, not empty`},
+		{
+			"no name",
+			[]Tensor{{"", nil, []float32{1}}},
+			nil,
+			`tensor "": a name must be UTF-8, not empty`,
+		},
 		{"reserved name", []Tensor{{"__metadata__", nil, []float32{1}}}, nil, "not __metadata__"},
 		{"name not UTF-8", []Tensor{{"\xff", nil, []float32{1}}}, nil, `tensor "\xff"`},
-		{"name twice", []Tensor{{"a", nil, []float32{1}}, {"a", nil, []int32{1}}}, nil, `tensor "a" comes twice`},
-		{"too many axes", []Tensor{{"a", make([]int, 17), []float32{}}}, nil, "17 axes, the limit is 16"},
+		{
+			"name twice",
+			[]Tensor{{"a", nil, []float32{1}}, {"a", nil, []int32{1}}},
+			nil,
+			`tensor "a" comes twice`,
+		},
+		{
+			"too many axes",
+			[]Tensor{{"a", make([]int, 17), []float32{}}},
+			nil,
+			"17 axes, the limit is 16",
+		},
 		{"wrong data", []Tensor{{"a", nil, 1.0}}, nil, "data of type float64 cannot be stored"},
-		{"shape too large", []Tensor{{"a", []int{2}, []float32{1}}}, nil, "shape [2] has 2 elements, data has 1"},
-		{"negative", []Tensor{{"a", []int{-1, -1}, []float32{1}}}, nil, "shape [-1 -1] is negative"},
+		{
+			"shape too large",
+			[]Tensor{{"a", []int{2}, []float32{1}}},
+			nil,
+			"shape [2] has 2 elements, data has 1",
+		},
+		{
+			"negative",
+			[]Tensor{{"a", []int{-1, -1}, []float32{1}}},
+			nil,
+			"shape [-1 -1] is negative",
+		},
 		{"overflow", []Tensor{{"a", []int{math.MaxInt, 2}, []float32{1}}}, nil, "too large"},
 		{"metadata not UTF-8", nil, map[string]string{"k": "\xff"}, `metadata "k"`},
 	}
@@ -145,7 +175,9 @@ func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out.safetensors")
 	link := filepath.Join(dir, "link.safetensors")
-	write := func(path string, v float32) error { return WriteFile(path, []Tensor{{"w", nil, []float32{v}}}, nil) }
+	write := func(path string, v float32) error {
+		return WriteFile(path, []Tensor{{"w", nil, []float32{v}}}, nil)
+	}
 	if err := write(path, 1); err != nil {
 		t.Fatal(err)
 	}

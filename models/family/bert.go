@@ -4,7 +4,7 @@ import "github.com/headwater-ml/headwater/models/transformer"
 
 func init() { Register(bert) }
 
-// bert is BERT: an encoder with norms behind the residual.
+// bert is BERT: an encoder with norms after the residual.
 var bert = &Family{
 	Name: "bert",
 	Architectures: []string{
@@ -19,7 +19,7 @@ var bert = &Family{
 		return s, headWidth(c, s)
 	},
 	Unused: func(s *transformer.Spec, tensor string) bool {
-		// The head adds decoder.bias. Only where the head is tied is this the same tensor.
+		// The head adds decoder.bias, which is the same tensor only if the head is tied.
 		return !s.TiedHead && tensor == "cls.predictions.bias"
 	},
 	Weights: append([]Weight{

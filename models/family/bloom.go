@@ -6,15 +6,16 @@ import (
 
 func init() { Register(bloom) }
 
-// bloom is BLOOM: ALiBi, a norm behind the embedding, and a fused projection [H,3,E,in] in which each head's query, key and
-// value lie together: groups of one head.
+// bloom is BLOOM: ALiBi, a norm after the embedding, and a fused projection [H,3,E,in], in which
+// query, key and value of each head are together, as in groups of one head.
 var bloom = &Family{
 	Name:          "bloom",
 	Architectures: []string{"BloomForCausalLM", "BloomModel"},
 	Prefixes:      []string{"transformer.", ""},
 	Buffers:       []string{".self_attention.scale_mask_softmax.causal_mask"},
 	Harmless: []string{
-		"attention_softmax_in_fp32", "bias_dropout_fusion", "masked_softmax_fusion", "offset_alibi", "pretraining_tp", "seq_length",
+		"attention_softmax_in_fp32", "bias_dropout_fusion", "masked_softmax_fusion", "offset_alibi",
+		"pretraining_tp", "seq_length",
 		"skip_bias_add", "skip_bias_add_qkv", "slow_but_exact", "unk_token_id",
 	},
 	Spec: func(c *Config) (*transformer.Spec, error) {
@@ -32,7 +33,8 @@ var bloom = &Family{
 			NormedResidual: c.Bool("apply_residual_connection_post_layernorm", false),
 		}
 		decoderHead(c, s, true)
-		s.FeedForward = c.SizeOrNull(4*s.Width, "FeedForward", "n_inner")
+		c.AllowNull("n_inner")
+		s.FeedForward = c.SizeOr(4*s.Width, "FeedForward", "n_inner")
 		if err := headWidth(c, s); err != nil {
 			return nil, err
 		}
@@ -46,7 +48,7 @@ var bloom = &Family{
 	}, fusedHeads...),
 }
 
-// fusedHeads are the tensors that BLOOM and Falcon name alike.
+// fusedHeads are the tensors that have the same names in BLOOM and Falcon.
 var fusedHeads = []Weight{
 	{"blocks.%d.attention-norm.gain", "h.%d.input_layernorm.weight", AsIs},
 	{"blocks.%d.attention-norm.bias", "h.%d.input_layernorm.bias", AsIs},

@@ -13,36 +13,40 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// Config is a config.json being read. It notes the keys that were taken and which key a size of the
-// model comes from, and keeps the first error, so that a family reads straight down. Every error
-// names the file, the key, the value as it stands in the file, and what is allowed.
+// Config reads a config.json. It remembers which keys were read and which key each size of the
+// model comes from. It also keeps the first error, so that a family can read all keys in a row
+// without checking. Every error names the file, the key, the value as it is in the file, and what
+// is allowed.
 //
-// A null is an error like any other value of a wrong kind, as in the reference, except where a
-// method says otherwise.
+// A null is an error, like any other value of a wrong type and as in the reference implementation,
+// except for the keys of [Config.AllowNull] and where a method says otherwise.
 type Config struct {
 	file   string
 	values map[string]any
-	taken  map[string]bool
+	read   map[string]bool // the keys that a getter looked at
+	nullOK map[string]bool // the keys of AllowNull
 	err    error
-	// origin is, for a field of the spec, the key that it was read from; at the top only.
+	// origin is, for a field of the spec, the key that it was read from. Only the reader of the
+	// whole file has it.
 	origin map[string]string
-	// path stands before the keys of an object within, "rope_parameters."; parent and children are nil at the top and at the bottom.
+	// path comes before the keys of an inner object, as "rope_parameters.". The reader of the whole
+	// file has no parent.
 	path     string
 	parent   *Config
 	children []*Config
 }
 
-// NewConfig returns a reader of the decoded JSON object of file; the name is for messages. Numbers must be json.Number.
+// NewConfig returns a reader of a decoded JSON object. Its numbers must be json.Number. The name of
+// the file is for error messages.
 func NewConfig(file string, values map[string]any) *Config {
-	return &Config{file: file, values: values, taken: map[string]bool{},
-		origin: map[string]string{}}
+	return &Config{
+		file: file, values: values, read: map[string]bool{},
+		origin: map[string]string{},
+	}
 }
 
-// File returns the name for messages.
-func (c *Config) File() string { return c.file }
-
-// Err returns the first error so far.
-func (c *Config) Err() error { return c.err }
+// firstErr returns the first error so far.
+func (c *Config) firstErr() error { return c.err }
 
 // root returns the reader of the whole file.
 func (c *Config) root() *Config {
@@ -52,10 +56,11 @@ func (c *Config) root() *Config {
 	return c
 }
 
-// name returns a key with those of the objects around it: rope_parameters.factor.
+// name returns a key with the keys of the objects around it: rope_parameters.factor.
 func (c *Config) name(key string) string { return c.path + key }
 
-// fail keeps an error, if it is the first. The message begins with the key that it is about.
+// fail sets the error, unless there is one already. The message begins with the key that it is
+// about.
 func (c *Config) fail(format string, args ...any) {
 	r := c.root()
 	if r.err == nil {
@@ -63,15 +68,15 @@ func (c *Config) fail(format string, args ...any) {
 	}
 }
 
-// refuse keeps the error that the value of a key is not what it must be.
-func (c *Config) refuse(key string, value any, must string) {
+// failValue sets the error that the value of a key is not what it must be.
+func (c *Config) failValue(key string, value any, must string) {
 	c.fail("%s is %s; it must be %s", c.name(key), shown(value), must)
 }
 
-// short cuts what a file says down to a length that a message may have.
+// short cuts a message to a readable length.
 func short(text string) string { return cutTo(text, 1000) }
 
-// cut cuts a name down to a length that a message may have.
+// cut cuts a name to a readable length.
 func cut(name string) string { return cutTo(name, 200) }
 
 func cutTo(text string, most int) string {
@@ -81,7 +86,7 @@ func cutTo(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// shown is a value as it stands in the file, cut if it is long: a text in quotes, a list or an
+// shown returns a value as it is in the file, cut if it is long: a text in quotes, a list or an
 // object with its first entries.
 func shown(v any) string {
 	const most, entries = 60, 3
@@ -103,7 +108,7 @@ func shown(v any) string {
 	return cutTo(fmt.Sprint(v), most)
 }
 
-// shownInside is a value within a list or an object.
+// shownInside returns a value inside a list or an object.
 func shownInside(v any) string {
 	switch v.(type) {
 	case []any:
@@ -114,7 +119,7 @@ func shownInside(v any) string {
 	return shown(v)
 }
 
-// firstOf joins the first entries of n.
+// firstOf joins the first entries of a list of n.
 func firstOf(n, most int, entry func(int) string) string {
 	var b strings.Builder
 	for i := range min(n, most) {
@@ -129,13 +134,13 @@ func firstOf(n, most int, entry func(int) string) string {
 	return b.String()
 }
 
-// value returns the value of the first key that is there and not null, and that key, and marks all
-// of them as read. Keys that are there with different values are an error: one would be ignored.
+// value returns the first value that is present and not null, with its key. It marks all the keys
+// as read. Two keys with different values are an error, because one of them would be ignored.
 func (c *Config) value(keys ...string) (any, string) {
 	var found any
 	key := keys[0]
 	for _, k := range keys {
-		c.taken[k] = true
+		c.read[k] = true
 		v := c.values[k]
 		switch {
 		case v == nil:
@@ -149,25 +154,37 @@ func (c *Config) value(keys ...string) (any, string) {
 	return found, key
 }
 
-// given is [Config.value], with an error if the only value is a null. ok is false if there is none.
-func (c *Config) given(must string, keys ...string) (v any, key string, ok bool) {
+// AllowNull makes null mean the same as an absent key, for these keys and the getters that are
+// called after it.
+func (c *Config) AllowNull(keys ...string) {
+	if c.nullOK == nil {
+		c.nullOK = map[string]bool{}
+	}
+	for _, key := range keys {
+		c.nullOK[key] = true
+	}
+}
+
+// optional is [Config.value], but a null without [Config.AllowNull] is an error. ok is false if
+// there is no value.
+func (c *Config) optional(must string, keys ...string) (v any, key string, ok bool) {
 	v, key = c.value(keys...)
 	if v == nil {
 		for _, k := range keys {
-			if c.Null(k) {
-				c.refuse(k, nil, must+", or the key left out")
+			if c.isNull(k) && !c.nullOK[k] {
+				c.failValue(k, nil, must+", or the key left out")
 			}
 		}
 	}
 	return v, key, v != nil
 }
 
-// missing keeps the error that a required key is not there.
-func (c *Config) missing(must string, keys ...string) {
+// failMissing sets the error that a required key is missing.
+func (c *Config) failMissing(must string, keys ...string) {
 	var names []string
 	for _, k := range keys {
-		if c.Null(k) {
-			c.refuse(k, nil, must)
+		if c.isNull(k) {
+			c.failValue(k, nil, must)
 			return
 		}
 		names = append(names, c.name(k))
@@ -186,25 +203,17 @@ func (c *Config) missing(must string, keys ...string) {
 	c.fail("key %s is missing; it must be %s%s", strings.Join(names, " or "), must, hint)
 }
 
-// Null returns whether a key is there and null.
-func (c *Config) Null(key string) bool {
+// isNull returns whether a key is present and null.
+func (c *Config) isNull(key string) bool {
 	v, ok := c.values[key]
 	return ok && v == nil
 }
 
-// FloatOrNull is Float, but 0 for null: null says that there is none, an absent key the default.
-func (c *Config) FloatOrNull(key string, fallback float64) float64 {
-	if c.Null(key) {
-		c.taken[key] = true
-		return 0
-	}
-	return c.Float(key, fallback)
-}
-
-// Has returns whether a key is there and not null. It does not mark it as read.
+// Has returns whether a key is present and not null. It does not mark the key as read.
 func (c *Config) Has(key string) bool { return c.values[key] != nil }
 
-// Object returns the object under a key, whose keys must be read as well; nil for an absent key or null.
+// Object returns a reader of the object under a key. Its keys must be read too. It returns nil if
+// the key is absent or null.
 func (c *Config) Object(key string) *Config {
 	v, _ := c.value(key)
 	if v == nil {
@@ -212,7 +221,7 @@ func (c *Config) Object(key string) *Config {
 	}
 	values, ok := v.(map[string]any)
 	if !ok {
-		c.refuse(key, v, "an object")
+		c.failValue(key, v, "an object")
 		return nil
 	}
 	child := c.child(key, values)
@@ -220,8 +229,8 @@ func (c *Config) Object(key string) *Config {
 	return child
 }
 
-// ObjectOrEmpty is Object with an empty one for an absent key or null.
-func (c *Config) ObjectOrEmpty(key string) *Config {
+// objectOrEmpty is Object, but returns an empty object if the key is absent or null.
+func (c *Config) objectOrEmpty(key string) *Config {
 	if o := c.Object(key); o != nil {
 		return o
 	}
@@ -229,23 +238,25 @@ func (c *Config) ObjectOrEmpty(key string) *Config {
 }
 
 func (c *Config) child(key string, values map[string]any) *Config {
-	return &Config{file: c.file, values: values, taken: map[string]bool{}, path: c.name(key) + ".",
-		parent: c}
+	return &Config{
+		file: c.file, values: values, read: map[string]bool{}, path: c.name(key) + ".",
+		parent: c,
+	}
 }
 
-// Floats returns a list of numbers; nil for an absent key or null.
-func (c *Config) Floats(key string) []float64 {
+// floats returns a list of numbers. It is nil if the key is absent or null.
+func (c *Config) floats(key string) []float64 {
 	v, _ := c.value(key)
 	list, ok := v.([]any)
 	if !ok && v != nil {
-		c.refuse(key, v, "a list of numbers")
+		c.failValue(key, v, "a list of numbers")
 	}
 	out := make([]float64, len(list))
 	for i, x := range list {
 		n, ok := x.(json.Number)
 		f, err := n.Float64()
 		if !ok || err != nil {
-			c.refuse(entry(key, i), x, "a number of at most 64 bits")
+			c.failValue(entry(key, i), x, "a number of at most 64 bits")
 			return nil
 		}
 		out[i] = f
@@ -253,83 +264,56 @@ func (c *Config) Floats(key string) []float64 {
 	return out
 }
 
-// entry is the name of an entry of a list.
+// entry returns the name of an entry of a list.
 func entry(key string, i int) string { return fmt.Sprintf("%s[%d]", key, i) }
 
-// Int returns a whole number under the first of the keys that is there; it is required.
-func (c *Config) Int(keys ...string) int {
-	v, key := c.value(keys...)
-	if v == nil {
-		c.missing(wholeNumber(math.MinInt32, math.MaxInt32), keys...)
-		return 0
-	}
-	return c.integer(v, key, math.MinInt32, math.MaxInt32)
-}
-
-// IntOr is Int with a default for an absent key.
-func (c *Config) IntOr(fallback int, keys ...string) int {
-	v, key, ok := c.given(wholeNumber(math.MinInt32, math.MaxInt32), keys...)
+// Int returns a whole number. It is under the first of the keys that is present; if none is, Int
+// returns the fallback.
+func (c *Config) Int(fallback int, keys ...string) int {
+	v, key, ok := c.optional(wholeNumber(math.MinInt32, math.MaxInt32), keys...)
 	if !ok {
 		return fallback
 	}
 	return c.integer(v, key, math.MinInt32, math.MaxInt32)
 }
 
-// IntOrNull is IntOr with the same default for null.
-func (c *Config) IntOrNull(fallback int, keys ...string) int {
-	v, key := c.value(keys...)
-	if v == nil {
-		return fallback
-	}
-	return c.integer(v, key, math.MinInt32, math.MaxInt32)
-}
-
-// AtLeast is IntOr for a number that has a least value.
+// AtLeast is [Config.Int] for a number that must be at least least. The fallback may be smaller.
 func (c *Config) AtLeast(least, fallback int, keys ...string) int {
-	v, key, ok := c.given(wholeNumber(least, math.MaxInt32), keys...)
+	v, key, ok := c.optional(wholeNumber(least, math.MaxInt32), keys...)
 	if !ok {
 		return fallback
 	}
 	return c.integer(v, key, least, math.MaxInt32)
 }
 
-// Size returns what a size of the spec is, from 1 to [transformer.MaxSize] of its field, under the
-// first of the keys that is there; it is required. After an error the result is 1.
+// Size returns a size of the model, which is under the first of the keys that is present. It must
+// be from 1 to [transformer.MaxSize] of the field of the spec. It is required. After an error the
+// result is 1.
 func (c *Config) Size(field string, keys ...string) int {
 	v, key := c.value(keys...)
-	c.from(field, key)
+	c.setOrigin(field, key)
 	if v == nil {
-		c.missing(wholeNumber(1, transformer.MaxSize(field)), keys...)
+		c.failMissing(wholeNumber(1, transformer.MaxSize(field)), keys...)
 		return 1
 	}
 	return c.integer(v, key, 1, transformer.MaxSize(field))
 }
 
-// SizeOr is Size with a default for an absent key.
+// SizeOr is Size with a fallback for absent keys.
 func (c *Config) SizeOr(fallback int, field string, keys ...string) int {
-	v, key, ok := c.given(wholeNumber(1, transformer.MaxSize(field)), keys...)
-	c.from(field, key)
+	v, key, ok := c.optional(wholeNumber(1, transformer.MaxSize(field)), keys...)
+	c.setOrigin(field, key)
 	if !ok {
 		return fallback
 	}
 	return c.integer(v, key, 1, transformer.MaxSize(field))
 }
 
-// SizeOrNull is SizeOr with the same default for null.
-func (c *Config) SizeOrNull(fallback int, field string, keys ...string) int {
-	v, key := c.value(keys...)
-	c.from(field, key)
-	if v == nil {
-		return fallback
-	}
-	return c.integer(v, key, 1, transformer.MaxSize(field))
-}
+// setOrigin records which key a field of the spec is read from.
+func (c *Config) setOrigin(field, key string) { c.root().origin[field] = c.name(key) }
 
-// from notes which key a field of the spec is read from.
-func (c *Config) from(field, key string) { c.root().origin[field] = c.name(key) }
-
-// source returns the key that a field of the spec was read from with its value: n_head (12).
-func (c *Config) source(field string) string {
+// keyOf returns the key that a field of the spec was read from, with its value: n_head (12).
+func (c *Config) keyOf(field string) string {
 	r := c.root()
 	key := r.origin[field]
 	at := r.values
@@ -348,7 +332,7 @@ func (c *Config) source(field string) string {
 	return key + " (not in the file)"
 }
 
-// wholeNumber says what a whole number must be.
+// wholeNumber says in words what a whole number must be.
 func wholeNumber(least, most int) string {
 	if least == math.MinInt32 {
 		return "a whole number of at most 32 bits"
@@ -359,7 +343,7 @@ func wholeNumber(least, most int) string {
 	return fmt.Sprintf("a whole number from %d to %d", least, most)
 }
 
-// integer returns a whole number; after an error 1 or, if that is too small, the least.
+// integer returns a whole number. After an error it returns 1 or, if that is too small, least.
 func (c *Config) integer(v any, key string, least, most int) int {
 	must := wholeNumber(least, most)
 	n, ok := v.(json.Number)
@@ -368,14 +352,14 @@ func (c *Config) integer(v any, key string, least, most int) int {
 	}
 	i, err := n.Int64()
 	if !ok || err != nil || i < int64(least) || i > int64(most) {
-		c.refuse(key, v, must)
+		c.failValue(key, v, must)
 		return max(1, least)
 	}
 	return int(i)
 }
 
-// Ints returns a whole number or a list of them; nil for an absent key or null.
-func (c *Config) Ints(key string) []int {
+// ints returns a whole number or a list of them. It is nil if the key is absent or null.
+func (c *Config) ints(key string) []int {
 	v, _ := c.value(key)
 	switch v := v.(type) {
 	case nil:
@@ -386,7 +370,7 @@ func (c *Config) Ints(key string) []int {
 			n, ok := x.(json.Number)
 			id, err := n.Int64()
 			if !ok || err != nil || id < math.MinInt32 || id > math.MaxInt32 {
-				c.refuse(entry(key, i), x, wholeNumber(math.MinInt32, math.MaxInt32))
+				c.failValue(entry(key, i), x, wholeNumber(math.MinInt32, math.MaxInt32))
 				return nil
 			}
 			ids[i] = int(id)
@@ -394,15 +378,15 @@ func (c *Config) Ints(key string) []int {
 		return ids
 	}
 	if _, ok := v.(json.Number); !ok {
-		c.refuse(key, v, "a whole number or a list of them")
+		c.failValue(key, v, "a whole number or a list of them")
 		return nil
 	}
 	return []int{c.integer(v, key, math.MinInt32, math.MaxInt32)}
 }
 
-// Float returns a number, or the default for an absent key.
+// Float returns a number, or the fallback if the key is absent.
 func (c *Config) Float(key string, fallback float64) float64 {
-	v, _, ok := c.given("a number", key)
+	v, _, ok := c.optional("a number", key)
 	if !ok {
 		return fallback
 	}
@@ -412,92 +396,92 @@ func (c *Config) Float(key string, fallback float64) float64 {
 func (c *Config) float(v any, key string) float64 {
 	n, ok := v.(json.Number)
 	if !ok {
-		c.refuse(key, v, "a number")
+		c.failValue(key, v, "a number")
 		return 1
 	}
 	f, err := n.Float64()
 	if err != nil {
-		c.refuse(key, v, "a number of at most 64 bits")
+		c.failValue(key, v, "a number of at most 64 bits")
 		return 1
 	}
 	return f
 }
 
-// Above returns a number above a limit and not above another, or the default for an absent key,
-// which need not lie between them. After an error the result is the upper limit.
+// Above returns a number that must be above limit and at most most, or the fallback if the key is
+// absent. The fallback need not be in this range. After an error the result is most.
 func (c *Config) Above(limit, most float64, key string, fallback float64) float64 {
-	v, _, ok := c.given(between(limit, most), key)
+	v, _, ok := c.optional(between(limit, most), key)
 	if !ok {
 		return fallback
 	}
 	f := c.float(v, key)
 	if !(f > limit && f <= most) {
-		c.refuse(key, v, between(limit, most))
+		c.failValue(key, v, between(limit, most))
 		return most
 	}
 	return f
 }
 
-// between says what a number must be.
+// between says in words what a number must be.
 func between(limit, most float64) string {
 	return fmt.Sprintf("a number above %v and at most %v", limit, most)
 }
 
-// Epsilon returns what norms add to the variance, above 0 and below 1, or the default for an absent
-// key.
+// Epsilon returns what norms add to the variance, which must be above 0 and below 1, or the
+// fallback if the key is absent.
 func (c *Config) Epsilon(key string, fallback float64) float64 {
 	const must = "a number above 0 and below 1"
-	c.from("NormEpsilon", key)
-	v, _, ok := c.given(must, key)
+	c.setOrigin("NormEpsilon", key)
+	v, _, ok := c.optional(must, key)
 	if !ok {
 		return fallback
 	}
 	f := c.float(v, key)
 	if !(f > 0 && f < 1) {
-		c.refuse(key, v, must)
+		c.failValue(key, v, must)
 		return fallback
 	}
 	return f
 }
 
-// Bool returns a truth value, or the default for an absent key.
+// Bool returns a truth value, or the fallback if the key is absent.
 func (c *Config) Bool(key string, fallback bool) bool {
-	v, _, ok := c.given("true or false", key)
+	v, _, ok := c.optional("true or false", key)
 	if !ok {
 		return fallback
 	}
 	b, ok := v.(bool)
 	if !ok {
-		c.refuse(key, v, "true or false")
+		c.failValue(key, v, "true or false")
 	}
 	return b
 }
 
-// String returns a text, or the default for an absent key.
+// String returns a text, or the fallback if the key is absent.
 func (c *Config) String(key, fallback string) string {
-	v, _, ok := c.given("a text", key)
+	v, _, ok := c.optional("a text", key)
 	if !ok {
 		return fallback
 	}
 	s, ok := v.(string)
 	if !ok {
-		c.refuse(key, v, "a text")
+		c.failValue(key, v, "a text")
 	}
 	return s
 }
 
-// Strings returns a list of texts; nil for an absent key or null.
+// Strings returns a list of texts. It is nil if the key is absent or null.
 func (c *Config) Strings(key string) []string {
 	v, _ := c.value(key)
 	list, ok := v.([]any)
 	if !ok && v != nil {
-		c.refuse(key, v, "a list of texts")
+		c.failValue(key, v, "a list of texts")
 	}
 	var out []string
 	for i, x := range list {
 		s, ok := x.(string)
 		if !ok {
-			c.refuse(entry(key, i), x, "a text")
+			c.failValue(entry(key, i), x, "a text")
 			return nil
 		}
 		out = append(out, s)
@@ -505,11 +489,10 @@ func (c *Config) Strings(key string) []string {
 	return out
 }
 
-// Only takes a truth value that must have the one supported value, which is also its default. Null
-// is false.
+// Only reads a truth value that is supported with one value only, which is also the default. A null
+// means false.
 func (c *Config) Only(key string, want bool) {
-	if !want && c.Null(key) {
-		c.taken[key] = true
+	if !want && c.isNull(key) {
 		return
 	}
 	if got := c.Bool(key, want); got != want {
@@ -518,7 +501,8 @@ func (c *Config) Only(key string, want bool) {
 	}
 }
 
-// OneOf returns what the value of key stands for; an unknown value is an error that lists the known.
+// OneOf returns what the value of a key stands for. For an unknown value the error lists the known
+// ones.
 func OneOf[T any](c *Config, key, fallback string, known map[string]T) T {
 	name := c.String(key, fallback)
 	v, ok := known[name]
@@ -529,9 +513,9 @@ func OneOf[T any](c *Config, key, fallback string, known map[string]T) T {
 	return v
 }
 
-// harmless are keys of every family that change no arithmetic of a forward pass without training:
-// bookkeeping of transformers (versions 4.30 to 5) and of tools beside it, dropout, generation
-// defaults, what the reference implementation returns or caches.
+// harmless are the keys of every family that do not change the arithmetic of a forward pass without
+// training: bookkeeping of transformers (versions 4.30 to 5) and of related tools, dropout,
+// defaults for generation, and what the reference implementation returns or caches.
 var harmless = strings.Fields(`
 	_attn_implementation _attn_implementation_autoset _attn_implementation_internal _auto_class
 	_commit_hash
@@ -572,19 +556,19 @@ var harmless = strings.Fields(`
 	token_healing top_h top_k top_p typical_p watermarking_config
 `)
 
-// Unread returns an error that names the keys which nobody took and which are not known to be harmless.
-func (c *Config) Unread(more []string) error {
+// unread returns an error that names the keys that were not read and are not known to be harmless.
+func (c *Config) unread(more []string) error {
 	left := c.left(more)
 	if len(left) == 0 {
 		return nil
 	}
 	sort.Strings(left)
 	names := firstOf(len(left), 10, func(i int) string { return plainKey(left[i]) })
-	return fmt.Errorf("family: %s: key %s is not supported: it may change the arithmetic, and would be ignored; "+
-		"remove it from the file if you know that it does not", c.file, names)
+	return fmt.Errorf("family: %s: key %s is not supported: it may change the arithmetic, and "+
+		"would be ignored; remove it from the file if you know that it does not", c.file, names)
 }
 
-// plainKey is a key for a message: in quotes where it is no plain word, and cut if it is long.
+// plainKey returns a key for a message: in quotes if it is not a plain word, and cut if it is long.
 func plainKey(key string) string {
 	const most = 80
 	odd := func(r rune) bool { return r <= ' ' || r == '"' || r == ',' || !strconv.IsPrint(r) }
@@ -594,11 +578,12 @@ func plainKey(key string) string {
 	return cutTo(key, most)
 }
 
-// left returns the keys that nobody took, those of objects within included.
+// left returns the keys that were not read, including those of inner objects.
 func (c *Config) left(more []string) []string {
 	var left []string
 	for key, value := range c.values {
-		if value != nil && !c.taken[key] && !slices.Contains(harmless, key) && !slices.Contains(more, key) {
+		if value != nil && !c.read[key] && !slices.Contains(harmless, key) &&
+			!slices.Contains(more, key) {
 			left = append(left, c.path+key)
 		}
 	}

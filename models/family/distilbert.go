@@ -4,19 +4,24 @@ import "github.com/headwater-ml/headwater/models/transformer"
 
 func init() { Register(distilBERT) }
 
-// distilBERT is DistilBERT: BERT without token types, with names of its own.
+// distilBERT is DistilBERT: BERT without token types, and with its own names.
 var distilBERT = &Family{
 	Name: "distilbert",
 	Architectures: []string{
 		"DistilBertForMaskedLM", "DistilBertForSequenceClassification", "DistilBertModel",
 	},
 	Prefixes: []string{"distilbert.", ""},
-	Harmless: []string{"dropout", "qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds", "tie_weights_"}, // the positions are in the file
+	// the positions are in the file
+	Harmless: []string{
+		"dropout", "qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds",
+		"tie_weights_",
+	},
 	Spec: func(c *Config) (*transformer.Spec, error) {
-		s := encoderSpec(c, "distilbert", keys{"n_layers", "n_heads", "dim", "hidden_dim", "activation"})
+		s := encoderSpec(c, "distilbert",
+			keys{"n_layers", "n_heads", "dim", "hidden_dim", "activation"})
 		if s.NormEpsilon != distilEpsilon {
 			c.fail("%s; the reference does not look at it and takes %v: remove the key",
-				c.source("NormEpsilon"), distilEpsilon)
+				c.keyOf("NormEpsilon"), distilEpsilon)
 		}
 		encoderHead(c, s, s.Activation, transformer.ReLU)
 		return s, headWidth(c, s)
@@ -55,5 +60,5 @@ var distilBERT = &Family{
 	},
 }
 
-// distilEpsilon is what norms of DistilBERT add to the variance, whatever the file says.
+// distilEpsilon is what the norms of DistilBERT add to the variance, whatever the file says.
 const distilEpsilon = 1e-12

@@ -8,12 +8,13 @@ import (
 
 func init() { Register(electra) }
 
-// electra is ELECTRA: BERT's body with embeddings of another width, a generator that is a masked language model, and a discriminator
-// that scores each token as replaced or not.
+// electra is ELECTRA: the body of BERT with embeddings of another width. Its generator is a masked
+// language model; its discriminator scores each token as replaced or not.
 var electra = &Family{
 	Name: "electra",
 	Architectures: []string{
-		"ElectraForMaskedLM", "ElectraForPreTraining", "ElectraForSequenceClassification", "ElectraModel",
+		"ElectraForMaskedLM", "ElectraForPreTraining", "ElectraForSequenceClassification",
+		"ElectraModel",
 	},
 	Prefixes: []string{"electra.", ""},
 	Harmless: append([]string{
@@ -26,7 +27,8 @@ var electra = &Family{
 		encoderHead(c, s, transformer.GELU, transformer.GELU)
 		for _, a := range c.Strings("architectures") {
 			if a == "ElectraForPreTraining" {
-				s.Head, s.HeadTransform, s.TiedHead, s.HeadBias = transformer.TokenHead, false, false, false
+				s.Head = transformer.TokenHead
+				s.HeadTransform, s.TiedHead, s.HeadBias = false, false, false
 				s.Classes, s.ClassifierDense, s.HeadActivation = 1, true, s.Activation
 			}
 		}

@@ -7,20 +7,23 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// keys are what config.json calls the sizes of an encoder.
+// keys are the keys of config.json for the sizes of an encoder.
 type keys struct{ layers, heads, width, feedForward, activation string }
 
-// encoderKeys are those of BERT.
-var encoderKeys = keys{"num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size", "hidden_act"}
+// encoderKeys are the keys of BERT.
+var encoderKeys = keys{
+	"num_hidden_layers", "num_attention_heads", "hidden_size",
+	"intermediate_size", "hidden_act",
+}
 
-// encoderHarmless are keys of every encoder that change no arithmetic here.
+// encoderHarmless are keys of every encoder that do not change the arithmetic here.
 var encoderHarmless = strings.Fields(`
 	attention_probs_dropout_prob classifier_dropout directionality hidden_dropout_prob pooler_fc_size
 	pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type gradient_checkpointing
 `)
 
-// encoderSpec reads what all encoders have in common: every token sees every other, learned positions, norms behind the residual
-// and behind the embedding, biases everywhere.
+// encoderSpec reads what all encoders have in common: every token sees every other, positions are
+// learned, norms come after the residual and after the embedding, and there are biases everywhere.
 func encoderSpec(c *Config, name string, k keys) *transformer.Spec {
 	s := &transformer.Spec{
 		Family:         name,
@@ -43,22 +46,24 @@ func encoderSpec(c *Config, name string, k keys) *transformer.Spec {
 	c.Only("add_cross_attention", false)
 	c.Only("is_decoder", false)
 	if p := c.String("position_embedding_type", "absolute"); p != "absolute" {
-		c.refuse("position_embedding_type", p,
+		c.failValue("position_embedding_type", p,
 			`"absolute": others change the arithmetic and are not supported`)
 	}
-	c.IntOrNull(-1, "bos_token_id") // an encoder's special tokens are its tokenizer's business
-	c.Ints("eos_token_id")
+	c.AllowNull("bos_token_id")
+	c.Int(-1, "bos_token_id") // the tokenizer of an encoder adds special tokens
+	c.ints("eos_token_id")
 	return s
 }
 
-// encoderHead sets the head by the architecture, and what stands between its two layers: of a masked language model masked, of a
-// classifier class.
+// encoderHead sets the head by the architecture, and the activation between its two layers: masked
+// for a masked language model, class for a classifier.
 func encoderHead(c *Config, s *transformer.Spec, masked, class transformer.Activation) {
 	s.HeadActivation = masked
 	tied := c.Bool("tie_word_embeddings", true)
 	names := c.Strings("architectures")
 	is := func(suffix string) bool {
-		return slices.ContainsFunc(names, func(a string) bool { return strings.HasSuffix(a, suffix) })
+		return slices.ContainsFunc(names,
+			func(a string) bool { return strings.HasSuffix(a, suffix) })
 	}
 	switch {
 	case is("ForSequenceClassification"):
@@ -71,7 +76,7 @@ func encoderHead(c *Config, s *transformer.Spec, masked, class transformer.Activ
 	}
 }
 
-// encoderWeights are the tensors of BERT's body and of those built like it.
+// encoderWeights are the tensors of the body of BERT and of similar encoders.
 var encoderWeights = []Weight{
 	{"embedding", "embeddings.word_embeddings.weight", AsIs},
 	{"positions", "embeddings.position_embeddings.weight", AsIs},

@@ -4,15 +4,17 @@ import "github.com/headwater-ml/headwater/models/transformer"
 
 func init() { Register(falcon) }
 
-// falcon is all of Falcon. Falcon-RW has ALiBi, rounded through bfloat16 and divided by √E like the content, and sequential blocks.
-// Falcon-7B has rotary positions, parallel blocks with one norm, and one key and value for all heads. Falcon-40B ("new decoder
-// architecture") has groups of heads and two norms. All fuse the projection by groups.
+// falcon is all versions of Falcon. Falcon-RW has sequential blocks and ALiBi, which is rounded
+// through bfloat16 and divided by √E like the scores. Falcon-7B has rotary positions, parallel
+// blocks with one norm, and one key and value for all heads. Falcon-40B ("new decoder
+// architecture") has groups of heads and two norms. In all versions the projection is fused by
+// groups.
 var falcon = &Family{
 	Name:          "falcon",
 	Architectures: []string{"FalconForCausalLM", "RWForCausalLM", "FalconModel", "RWModel"},
 	ModelTypes:    []string{"RefinedWeb", "RefinedWebModel"},
 	Prefixes:      []string{"transformer.", ""},
-	Harmless:      []string{"ff_factor"}, // the reference reads ffn_hidden_size alone
+	Harmless:      []string{"ff_factor"}, // the reference reads ffn_hidden_size only
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := &transformer.Spec{
 			Family:      "falcon",
@@ -23,7 +25,8 @@ var falcon = &Family{
 			NormEpsilon: c.Epsilon("layer_norm_epsilon", 1e-5),
 			Activation:  OneOf(c, "activation", "gelu", activations),
 		}
-		s.FeedForward = c.SizeOrNull(4*s.Width, "FeedForward", "ffn_hidden_size")
+		c.AllowNull("ffn_hidden_size")
+		s.FeedForward = c.SizeOr(4*s.Width, "FeedForward", "ffn_hidden_size")
 		s.ProjectionBias = c.Bool("bias", false)
 		s.OutputBias, s.MLPBias = s.ProjectionBias, s.ProjectionBias
 		decoderHead(c, s, true)
@@ -37,7 +40,8 @@ var falcon = &Family{
 	},
 	Weights: append([]Weight{
 		{"embedding", "word_embeddings.weight", AsIs},
-		// The two norms of a parallel block of the new architecture; elsewhere these names do not occur.
+		// The two norms of a parallel block in the new architecture. Other versions do not have
+		// these names.
 		{"blocks.%d.attention-norm.gain", "h.%d.ln_attn.weight", AsIs},
 		{"blocks.%d.attention-norm.bias", "h.%d.ln_attn.bias", AsIs},
 		{"blocks.%d.mlp-norm.gain", "h.%d.ln_mlp.weight", AsIs},
@@ -45,25 +49,27 @@ var falcon = &Family{
 	}, fusedHeads...),
 }
 
-// falconBlocks reads how blocks are built. Combinations for which the reference has no weights or
-// no code are errors.
+// falconBlocks reads how blocks are built. A combination for which the reference implementation has
+// no weights or no code is an error.
 func falconBlocks(c *Config, s *transformer.Spec) {
 	grouped, multiQuery := c.Bool("new_decoder_architecture", false), c.Bool("multi_query", true)
-	groups := c.SizeOrNull(s.Heads, "KeyValueHeads", "num_kv_heads", "n_head_kv")
+	c.AllowNull("num_kv_heads", "n_head_kv")
+	groups := c.SizeOr(s.Heads, "KeyValueHeads", "num_kv_heads", "n_head_kv")
 	parallel := c.Bool("parallel_attn", true)
 	fallback := 1
 	if grouped {
 		fallback = 2
 	}
-	norms := c.IntOrNull(fallback, "num_ln_in_parallel_attn")
+	c.AllowNull("num_ln_in_parallel_attn")
+	norms := c.Int(fallback, "num_ln_in_parallel_attn")
 	switch {
 	case grouped && s.Heads%groups != 0:
-		c.fail("%s must divide the number of heads, %s", c.source("KeyValueHeads"),
-			c.source("Heads"))
+		c.fail("%s must divide the number of heads, %s", c.keyOf("KeyValueHeads"),
+			c.keyOf("Heads"))
 	case !grouped && !multiQuery && groups != s.Heads:
 		c.fail("%s must be the number of heads, %s, where multi_query and "+
 			"new_decoder_architecture are false",
-			c.source("KeyValueHeads"), c.source("Heads"))
+			c.keyOf("KeyValueHeads"), c.keyOf("Heads"))
 	case grouped && !parallel:
 		c.fail("parallel_attn is false; it must be true where new_decoder_architecture is")
 	case grouped && norms != 1 && norms != 2:
@@ -88,7 +94,7 @@ func falconPositions(c *Config, s *transformer.Spec) {
 	s.Positions, s.Context = transformer.RotaryPositions, c.SizeOr(2048, "Context",
 		"max_position_embeddings")
 	rotate(c, s, 10000, 0)
-	if c.Bool("alibi", false) { // then the keys of the rotation are there and mean nothing
+	if c.Bool("alibi", false) { // then the keys of the rotation mean nothing
 		s.Positions, s.Context, s.Rotary = transformer.ALiBi, 0, nil
 		s.AlibiSlopes, s.AlibiRounded, s.AlibiScaled = alibiSlopes(s.Heads), true, true
 	}

@@ -1,42 +1,45 @@
-// Package family says how checkpoints of each architecture become a [transformer.Spec] and its weights: the names in config.json,
-// the names of the tensors, and the few oddities of each. A family is data; it does not compute.
+// Package family says how a checkpoint of each architecture becomes a [transformer.Spec] and its
+// weights: the names in config.json, the names of the tensors, and what is special about the
+// architecture. A family is data; it does not compute.
 //
-// A new one is a file with a [Family] registered from init, and a golden.
+// To add a family, write a file with a [Family] that is registered from init, and record a golden.
 package family
 
 import (
 	"errors"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
+	"github.com/headwater-ml/headwater/internal/registry"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
 // Family is one architecture.
 type Family struct {
-	// Name is config.json's model_type.
+	// Name is the model_type of config.json.
 	Name string
-	// Architectures are the values of config.json's architectures that it covers.
+	// Architectures are the names under the key architectures of config.json that the family
+	// covers.
 	Architectures []string
 	// ModelTypes are further values of model_type that go with these architectures.
 	ModelTypes []string
-	// Spec reads the configuration. It takes every key that it interprets from c and returns an error for values that it does not
-	// support.
+	// Spec reads the configuration. It reads every key that it understands from c and returns an
+	// error for values that are not supported.
 	Spec func(c *Config) (*transformer.Spec, error)
-	// Harmless are further keys of config.json that change no arithmetic of a forward pass.
+	// Harmless are further keys of config.json that do not change the arithmetic of a forward pass.
 	Harmless []string
-	// Weights maps parameters to tensors, with %d for the layer. A checkpoint may have several for
-	// one parameter if they are equal; the first of them is read.
+	// Weights maps parameters to tensors, with %d for the layer. A checkpoint may have several
+	// tensors for one parameter if they are equal; the first of them is read.
 	Weights []Weight
-	// Unused returns whether a model of that spec does not read a tensor of Weights, although the
-	// checkpoint may have it: the head of another task, or a bias that is not the head's. Nil is
-	// none.
+	// Unused returns whether a model with that spec does not read a tensor of Weights that the
+	// checkpoint may have: the head of another task, or a bias that the head does not add. If
+	// Unused is nil, there is no such tensor.
 	Unused func(s *transformer.Spec, tensor string) bool
-	// Prefixes may stand before every tensor name; the first one under which the embedding is found is taken.
+	// Prefixes may come before every tensor name. The first one with which the embedding is found
+	// is used.
 	Prefixes []string
-	// Buffers are parts of tensor names that hold no weights and are left alone.
+	// Buffers are ends of the names of tensors that are not weights. Such tensors are ignored.
 	Buffers []string
 }
 
@@ -46,45 +49,51 @@ type Weight struct {
 	Layout        Layout
 }
 
-var families = map[string]*Family{}
+var families = registry.Registry[*Family]{Kind: "family: family", Underscores: true}
 
-// Register makes a family known. It panics if its name is taken.
+// Register makes a family known under its name. It panics if f is nil, or if the name is already
+// taken or does not consist of lower-case words joined by underscores.
 func Register(f *Family) {
-	if _, taken := families[f.Name]; taken {
-		panic("family: " + f.Name + " is registered already")
+	if f == nil {
+		panic("family: Register of a nil family")
 	}
-	families[f.Name] = f
+	families.Register(f.Name, f)
 }
 
 // Names returns the names of all families, sorted.
-func Names() []string {
-	names := make([]string, 0, len(families))
-	for name := range families {
-		names = append(names, name)
+func Names() []string { return families.Names() }
+
+// registered returns all families, sorted by name.
+func registered() []*Family {
+	var all []*Family
+	for _, name := range Names() {
+		if f, err := families.Lookup(name); err == nil {
+			all = append(all, f)
+		}
 	}
-	sort.Strings(names)
-	return names
+	return all
 }
 
-// Lookup finds the family of a configuration by architectures, or by model_type where there are none. An unknown one is an
-// error that lists the known, and so are two that do not belong together.
+// Lookup returns the family of a configuration. It goes by the key architectures or, if that is
+// missing, by model_type. It returns an error that lists the supported architectures if it knows
+// neither, and an error if architectures and model_type belong to different families.
 func Lookup(c *Config) (*Family, error) {
 	architectures := c.Strings("architectures")
 	model := c.String("model_type", "")
-	if err := c.Err(); err != nil {
+	if err := c.firstErr(); err != nil {
 		return nil, err
 	}
 	names := "architectures [" + firstOf(len(architectures), 3,
 		func(i int) string { return shown(architectures[i]) }) + "]"
-	for _, name := range Names() {
-		f := families[name]
+	all := registered()
+	for _, f := range all {
 		switch {
-		case len(architectures) == 0 && model == name:
+		case len(architectures) == 0 && model == f.Name:
 			return f, nil
 		case !slices.ContainsFunc(architectures,
 			func(a string) bool { return slices.Contains(f.Architectures, a) }):
 		case model != "" && model != f.Name && !slices.Contains(f.ModelTypes, model):
-			// The reference goes by model_type, so that it would build another model.
+			// The reference implementation goes by model_type, so it would build another model.
 			return nil, fmt.Errorf("family: %s: model_type is %s; it must be %q to go with %s",
 				c.file, shown(model), f.Name, names)
 		default:
@@ -92,20 +101,21 @@ func Lookup(c *Config) (*Family, error) {
 		}
 	}
 	var known []string
-	for _, name := range Names() {
-		known = append(known, families[name].Architectures...)
+	for _, f := range all {
+		known = append(known, f.Architectures...)
 	}
 	what := fmt.Sprintf("%s (model_type %s) is not supported", names, shown(model))
 	if len(architectures) == 0 {
 		what = fmt.Sprintf("key architectures is missing or empty, and model_type %s is not "+
 			"supported", shown(model))
 	}
-	return nil, fmt.Errorf("family: %s: %s; supported are %s", c.file, what, strings.Join(known,
-		", "))
+	return nil, fmt.Errorf("family: %s: %s; supported are %s", c.file, what,
+		strings.Join(known, ", "))
 }
 
-// Read returns the family and the spec of a configuration. Every key must be interpreted or known to be harmless: a key
-// that might change arithmetic is never skipped in silence.
+// Read returns the family and the spec of a configuration. It returns an error for a key that is
+// neither understood nor known to be harmless: a key that might change the arithmetic is never
+// ignored.
 func Read(c *Config) (*Family, *transformer.Spec, error) {
 	f, err := Lookup(c)
 	if err != nil {
@@ -113,17 +123,19 @@ func Read(c *Config) (*Family, *transformer.Spec, error) {
 	}
 	spec, err := f.Spec(c)
 	if pruned := c.Object("pruned_heads"); pruned != nil && len(pruned.values) > 0 {
-		c.fail("pruned_heads is not empty: heads that were cut out of single layers are not supported")
+		c.fail("pruned_heads is not empty: heads that were cut out of single layers are not " +
+			"supported")
 	}
-	c.IntOrNull(-1, "pad_token_id") // changes nothing, but must be an id
+	c.AllowNull("pad_token_id")
+	c.Int(-1, "pad_token_id") // changes nothing, but must be an id
 	if spec != nil {
 		c.checkIDs(spec)
 	}
-	if first := c.Err(); first != nil {
-		err = first // a missing key, and not what follows from it
+	if first := c.firstErr(); first != nil {
+		err = first // the first error, and not what follows from it
 	}
 	if err == nil {
-		err = c.Unread(f.Harmless)
+		err = c.unread(f.Harmless)
 	}
 	if err == nil {
 		err = c.check(spec)
@@ -134,7 +146,8 @@ func Read(c *Config) (*Family, *transformer.Spec, error) {
 	return f, spec, nil
 }
 
-// checkIDs keeps an error if an id that begins or ends a text is not in the vocabulary; -1 is none.
+// checkIDs sets an error if an id that begins or ends a text is not in the vocabulary. An id of -1
+// means that there is none.
 func (c *Config) checkIDs(s *transformer.Spec) {
 	outside := func(id int) bool { return id < -1 || id >= s.Vocab }
 	for _, key := range []struct {
@@ -143,12 +156,13 @@ func (c *Config) checkIDs(s *transformer.Spec) {
 	}{{"bos_token_id", outside(s.BOS)}, {"eos_token_id", slices.ContainsFunc(s.EOS, outside)}} {
 		if key.wrong {
 			c.fail("%s is %s; ids must be from 0 to %d, because of %s", key.name,
-				shown(c.values[key.name]), s.Vocab-1, c.source("Vocab"))
+				shown(c.values[key.name]), s.Vocab-1, c.keyOf("Vocab"))
 		}
 	}
 }
 
-// check returns the error of [transformer.Spec.Check] with the keys that the fields come from.
+// check returns the error of [transformer.Spec.Check], with the keys that the wrong fields come
+// from.
 func (c *Config) check(s *transformer.Spec) error {
 	err := s.Check()
 	var wrong *transformer.SpecError
@@ -160,7 +174,7 @@ func (c *Config) check(s *transformer.Spec) error {
 		if c.origin[field] == "" {
 			continue
 		}
-		if key := c.source(field); !slices.Contains(keys, key) {
+		if key := c.keyOf(field); !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}

@@ -34,7 +34,7 @@ func read(t *testing.T, text string) (*Family, *transformer.Spec, error) {
 	return Read(NewConfig("config.json", values))
 }
 
-// goldenConfigs returns the configurations of that file name in all golden folders, by folder.
+// goldenConfigs returns the file with that name of all golden folders, by folder.
 func goldenConfigs(t testing.TB, file string) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(goldensDir, "*", file))
@@ -52,7 +52,8 @@ func goldenConfigs(t testing.TB, file string) map[string]string {
 	return texts
 }
 
-// TestBothStyles: config.json of transformers 5 and the same model in the words of transformers 4 are one spec.
+// TestBothStyles: config.json in the style of transformers 5 and in the style of transformers 4
+// give the same spec.
 func TestBothStyles(t *testing.T) {
 	old := goldenConfigs(t, "config.v4.json")
 	for name, text := range goldenConfigs(t, "config.json") {
@@ -75,7 +76,8 @@ func TestBothStyles(t *testing.T) {
 	}
 }
 
-// TestEveryParameterHasASource: each family names a tensor for every parameter of each of its goldens.
+// TestEveryParameterHasASource: each family names a tensor for every parameter of each of its
+// goldens.
 func TestEveryParameterHasASource(t *testing.T) {
 	covered := map[string]bool{}
 	for name, text := range goldenConfigs(t, "config.json") {
@@ -91,7 +93,8 @@ func TestEveryParameterHasASource(t *testing.T) {
 			}
 			for _, w := range ws {
 				if strings.Contains(w.Tensor, "%") {
-					t.Errorf("%s: parameter %s comes from %q, whose layer is not filled in", name, p.Name, w.Tensor)
+					t.Errorf("%s: parameter %s comes from %q, whose layer is not filled in", name,
+						p.Name, w.Tensor)
 				}
 			}
 		}
@@ -116,9 +119,10 @@ func TestEveryWeightIsAParameter(t *testing.T) {
 		}
 	}
 	for _, name := range Names() {
-		for _, w := range families[name].Weights {
+		for _, w := range mustFamily(name).Weights {
 			if !params[w.Param] {
-				t.Errorf("%s: %q comes from %s, and no golden has such a parameter", name, w.Param, w.Tensor)
+				t.Errorf("%s: %q comes from %s, and no golden has such a parameter", name, w.Param,
+					w.Tensor)
 			}
 		}
 	}
@@ -131,4 +135,13 @@ func TestRegisterTaken(t *testing.T) {
 		}
 	}()
 	Register(&Family{Name: "gpt2"})
+}
+
+// mustFamily returns a registered family.
+func mustFamily(name string) *Family {
+	f, err := families.Lookup(name)
+	if err != nil {
+		panic(err)
+	}
+	return f
 }

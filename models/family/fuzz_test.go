@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// readBytes bounds what reading a configuration may allocate: the slopes or frequencies of the largest numbers of heads and of
-// components of a head that are let through, and some times the text itself.
+// readBytes limits what reading a configuration may allocate: the slopes or frequencies for the
+// largest accepted number of heads or width of a head, and a few times the text itself.
 const readBytes = 8 << 20
 
-// FuzzRead: whatever the configuration says, reading it ends with an error or with a spec that holds together and whose parameters
-// all have a source; no number in it makes memory grow.
+// FuzzRead: whatever the configuration says, reading it ends with an error, or with a valid spec
+// for whose parameters the family has tensors. No number in it makes the memory grow.
 func FuzzRead(f *testing.F) {
 	for _, file := range []string{"config.json", "config.v4.json"} {
 		for _, text := range goldenConfigs(f, file) {
@@ -49,13 +49,13 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// hostile are configurations whose numbers and lists are far too large.
+// hostile returns configurations whose numbers and lists are far too large.
 func hostile() []string {
 	const most = "2147483647"
 	var texts []string
 	for _, name := range Names() {
 		for _, size := range []string{most, "-" + most, "0", "1", "65536"} {
-			texts = append(texts, hostileSizes(families[name].Architectures[0], size))
+			texts = append(texts, hostileSizes(mustFamily(name).Architectures[0], size))
 		}
 	}
 	return append(texts,
@@ -65,7 +65,7 @@ func hostile() []string {
 	)
 }
 
-// hostileSizes gives every size that any family reads the same value.
+// hostileSizes returns a configuration with the same value for every size that any family reads.
 func hostileSizes(architecture, size string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"architectures":[%q]`, architecture)

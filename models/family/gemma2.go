@@ -9,8 +9,8 @@ import (
 
 func init() { Register(gemma2) }
 
-// gemma2 is Gemma 2: norms on both sides of attention and feed-forward, with 1 added to their gains, embeddings times √D, caps on
-// scores and logits, and a window in every other layer.
+// gemma2 is Gemma 2: norms before and after attention and feed-forward, with 1 added to their
+// gains; embeddings times √D; caps on scores and logits; a window in every other layer.
 var gemma2 = &Family{
 	Name:          "gemma2",
 	Architectures: []string{"Gemma2ForCausalLM", "Gemma2Model"},
@@ -22,8 +22,8 @@ var gemma2 = &Family{
 		if err != nil {
 			return nil, err
 		}
-		s.ScoreCap, s.LogitCap = softCap(c, "attn_logit_softcapping", 50), softCap(c,
-			"final_logit_softcapping", 30)
+		s.ScoreCap = softCap(c, "attn_logit_softcapping", 50)
+		s.LogitCap = softCap(c, "final_logit_softcapping", 30)
 		s.Windows = gemmaWindows(c, s.Layers, func(l int) bool { return l%2 == 0 })
 		rotate(c, s, 10000, 0)
 		return s, nil
@@ -34,7 +34,8 @@ var gemma2 = &Family{
 // gemmaSpec reads what Gemma 2 and 3 have in common.
 func gemmaSpec(c *Config, name string) (*transformer.Spec, error) {
 	s, err := llamaSpec(c, llamaLike{
-		name: name, groups: 4, headWidth: 256, activationKey: "hidden_activation", activation: "gelu_pytorch_tanh", tied: true,
+		name: name, groups: 4, headWidth: 256, activationKey: "hidden_activation",
+		activation: "gelu_pytorch_tanh", tied: true,
 	})
 	if err != nil {
 		return nil, err
@@ -48,13 +49,13 @@ func gemmaSpec(c *Config, name string) (*transformer.Spec, error) {
 	return s, nil
 }
 
-// maxScalar is far above every query_pre_attn_scalar known, which is about the width of a head.
+// maxScalar is far above every known query_pre_attn_scalar, which is about the width of a head.
 const maxScalar = 1e9
 
-// softCap reads the cap of scores or logits; 0 for null, which is none.
+// softCap reads the cap of scores or logits. It returns 0 for null, which means no cap.
 func softCap(c *Config, key string, fallback float64) float64 {
-	if c.Null(key) {
-		return c.FloatOrNull(key, 0)
+	if c.isNull(key) {
+		return 0
 	}
 	return c.Above(0, transformer.MaxScale, key, fallback)
 }
@@ -65,9 +66,13 @@ func gemmaWindows(c *Config, layers int, sliding func(l int) bool) []int {
 	return windows(layers, window, layerTypes(c, layers, window, sliding, "sliding_window is null"))
 }
 
-// gemmaWeights are Llama's tensors with norms on both sides.
-var gemmaWeights = append(slices.DeleteFunc(slices.Clone(llamaWeights), func(w Weight) bool { return w.Param == "blocks.%d.mlp-norm.gain" }),
-	Weight{"blocks.%d.attention-after-norm.gain", "layers.%d.post_attention_layernorm.weight", AsIs},
+// gemmaWeights are the tensors of Llama with norms before and after each part.
+var gemmaWeights = append(slices.DeleteFunc(slices.Clone(llamaWeights),
+	func(w Weight) bool { return w.Param == "blocks.%d.mlp-norm.gain" }),
+	Weight{
+		"blocks.%d.attention-after-norm.gain", "layers.%d.post_attention_layernorm.weight",
+		AsIs,
+	},
 	Weight{"blocks.%d.mlp-norm.gain", "layers.%d.pre_feedforward_layernorm.weight", AsIs},
 	Weight{"blocks.%d.mlp-after-norm.gain", "layers.%d.post_feedforward_layernorm.weight", AsIs},
 )

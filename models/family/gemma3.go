@@ -4,14 +4,15 @@ import "github.com/headwater-ml/headwater/models/transformer"
 
 func init() { Register(gemma3) }
 
-// gemma3 is Gemma 3 without its eyes: Gemma 2 with norms of query and key in the place of the cap on scores, and a rotation of its
-// own in the layers with a window, five of six.
+// gemma3 is the language model of Gemma 3: Gemma 2 with norms of query and key instead of the cap
+// on scores. Five layers of six have a window, and a rotation of their own.
 var gemma3 = &Family{
 	Name:          "gemma3_text",
 	Architectures: []string{"Gemma3ForCausalLM", "Gemma3TextModel"},
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
-	Harmless:      []string{"attn_logit_softcapping", "cache_implementation"}, // the cap is read and not applied
+	// the cap is read and not applied
+	Harmless: []string{"attn_logit_softcapping", "cache_implementation"},
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s, err := gemmaSpec(c, "gemma3")
 		if err != nil {
@@ -20,8 +21,8 @@ var gemma3 = &Family{
 		s.QueryKeyNorm = true
 		s.LogitCap = gemma3Cap(c)
 		pattern := c.AtLeast(1, 6, "sliding_window_pattern")
-		// The reference writes this key and does not read it; without layer_types it must be what
-		// is read.
+		// The reference implementation writes this key but does not read it. Without layer_types it
+		// must agree with the key that is read.
 		if noted := c.AtLeast(1, pattern,
 			"_sliding_window_pattern"); noted != pattern && !c.Has("layer_types") {
 			c.fail("_sliding_window_pattern is %d; it must be %d, which sliding_window_pattern "+
@@ -34,33 +35,33 @@ var gemma3 = &Family{
 	Weights: gemmaWeights,
 }
 
-// gemma3Cap reads the cap of logits, which is none unless the file says so.
+// gemma3Cap reads the cap of logits. There is none unless the file has one.
 func gemma3Cap(c *Config) float64 {
 	if !c.Has("final_logit_softcapping") {
-		c.taken["final_logit_softcapping"] = true
 		return 0
 	}
 	return softCap(c, "final_logit_softcapping", 0)
 }
 
-// gemma3Rope reads the rotation of the layers that see all and of those with a window: {"rope_parameters": {"full_attention": …,
-// "sliding_attention": …}}, or rope_theta with rope_scaling, and rope_local_base_freq.
+// gemma3Rope reads the rotation of the layers without and with a window. The form is
+// {"rope_parameters": {"full_attention": …, "sliding_attention": …}}, or rope_theta with
+// rope_scaling, and rope_local_base_freq.
 func gemma3Rope(c *Config, s *transformer.Spec) (full, local *transformer.Rotary) {
 	base := c.Above(1, maxTheta, "rope_local_base_freq", 10000)
 	both := c.Object("rope_parameters")
 	read := func(o *Config, theta float64) *transformer.Rotary {
-		return ropeReader{Config: o, theta: theta, width: s.HeadWidth, context: s.Context}.read()
+		return ropeReader{Config: o, theta: theta, width: s.HeadWidth, context: s.Context}.rotary()
 	}
-	c.from("LocalRotary", "rope_local_base_freq")
+	c.setOrigin("LocalRotary", "rope_local_base_freq")
 	if both == nil {
-		return rope(c, 1000000, 0, s.HeadWidth, s.Context), read(c.ObjectOrEmpty("rope_parameters"),
-			base)
+		full = rope(c, 1000000, 0, s.HeadWidth, s.Context)
+		return full, read(c.objectOrEmpty("rope_parameters"), base)
 	}
-	if old := c.ObjectOrEmpty("rope_scaling"); len(old.values) > 0 {
+	if old := c.objectOrEmpty("rope_scaling"); len(old.values) > 0 {
 		c.fail("rope_parameters and rope_scaling are both there; remove the one that the model " +
 			"was not trained with")
 	}
 	global := c.Above(1, maxTheta, "rope_theta", 1000000)
-	return read(both.ObjectOrEmpty(fullAttention), global),
-		read(both.ObjectOrEmpty(slidingAttention), base)
+	return read(both.objectOrEmpty(fullAttention), global),
+		read(both.objectOrEmpty(slidingAttention), base)
 }

@@ -4,14 +4,16 @@ import "github.com/headwater-ml/headwater/models/transformer"
 
 func init() { Register(gpt2) }
 
-// gpt2 is GPT-2: learned positions, pre-norm, projections stored [in,out] and query, key and value side by side.
+// gpt2 is GPT-2: learned positions, norms before each part, projections stored as [in,out], and
+// query, key and value side by side.
 var gpt2 = &Family{
 	Name:          "gpt2",
 	Architectures: []string{"GPT2LMHeadModel", "GPT2Model"},
 	Prefixes:      []string{"transformer.", ""},
 	Buffers:       []string{".attn.bias", ".attn.masked_bias"},
 	Harmless: []string{
-		"n_ctx", "reorder_and_upcast_attn", "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",
+		"n_ctx", "reorder_and_upcast_attn", "summary_activation", "summary_first_dropout",
+		"summary_proj_to_labels", "summary_type",
 		"summary_use_proj",
 	},
 	Spec: func(c *Config) (*transformer.Spec, error) {
@@ -28,7 +30,8 @@ var gpt2 = &Family{
 			ProjectionBias: true, OutputBias: true, MLPBias: true,
 		}
 		decoderHead(c, s, true)
-		s.FeedForward = c.SizeOrNull(4*s.Width, "FeedForward", "n_inner")
+		c.AllowNull("n_inner")
+		s.FeedForward = c.SizeOr(4*s.Width, "FeedForward", "n_inner")
 		s.ScoreByLayer = c.Bool("scale_attn_by_inverse_layer_idx", false)
 		if !c.Bool("scale_attn_weights", true) {
 			s.ScoreScale = 1

@@ -4,14 +4,17 @@ import "github.com/headwater-ml/headwater/models/transformer"
 
 func init() { Register(gptNeoX) }
 
-// gptNeoX is GPT-NeoX and Pythia: a part of each head is turned by its position, attention and feed-forward read the same input
-// through a norm each, and the projection is fused like BLOOM's.
+// gptNeoX is GPT-NeoX and Pythia: only a part of each head is rotated by position; attention and
+// feed-forward read the same input, each through its own norm; the projection is fused as in BLOOM.
 var gptNeoX = &Family{
 	Name:          "gpt_neox",
 	Architectures: []string{"GPTNeoXForCausalLM", "GPTNeoXModel"},
 	Prefixes:      []string{"gpt_neox.", ""},
 	Buffers:       []string{".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"},
-	Harmless:      []string{"attention_probs_dropout_prob", "classifier_dropout", "hidden_dropout_prob"},
+	Harmless: []string{
+		"attention_probs_dropout_prob", "classifier_dropout",
+		"hidden_dropout_prob",
+	},
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := &transformer.Spec{
 			Family:      "gpt_neox",
@@ -35,8 +38,8 @@ var gptNeoX = &Family{
 		if err := headWidth(c, s); err != nil {
 			return nil, err
 		}
-		theta, part := c.Above(1, maxTheta, "rotary_emb_base", 10000), c.Above(0, 1, "rotary_pct",
-			0.25)
+		theta := c.Above(1, maxTheta, "rotary_emb_base", 10000)
+		part := c.Above(0, 1, "rotary_pct", 0.25)
 		sameAs(c, "rope_theta", theta, "rotary_emb_base")
 		sameAs(c, "partial_rotary_factor", part, "rotary_pct")
 		rotate(c, s, theta, part)
@@ -67,8 +70,8 @@ var gptNeoX = &Family{
 	},
 }
 
-// sameAs reads a key that the reference does not look at because it has another name for it: the
-// values must be the same.
+// sameAs reads a key that the reference implementation ignores, because it has another name for it.
+// The values must be equal.
 func sameAs(c *Config, key string, want float64, counts string) {
 	if got := c.Float(key, want); got != want {
 		c.fail("%s is %v; it must be %v, the value or the default of %s, which is what counts", key,

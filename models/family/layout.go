@@ -1,59 +1,44 @@
 package family
 
-import (
-	"fmt"
+import "github.com/headwater-ml/headwater/models/transformer"
 
-	"github.com/headwater-ml/headwater/models/transformer"
-)
-
-// Layout says how a tensor of a checkpoint holds a parameter.
+// Layout says how a tensor of a checkpoint stores a parameter.
 type Layout int
 
-// The layouts. Projections are [in,out] in the graph and, but for GPT-2's, [out,in] in checkpoints; a bias has one axis, out. Fused
-// tensors hold several parameters along out.
+// The layouts. A projection is [in,out] in the graph, and [out,in] in checkpoints except those of
+// GPT-2. A bias has one axis, out. A fused tensor has several parameters along out.
 const (
-	// AsIs takes the tensor as it is.
+	// AsIs is a tensor that is stored as the graph needs it.
 	AsIs Layout = iota
-	// Transposed takes an [out,in] matrix.
+	// Transposed is a matrix that is stored as [out,in].
 	Transposed
-	// Query, Key and Value, Side by side: the part of an [in,3·HE] matrix or [3·HE] bias whose thirds lie one behind the other
+	// QuerySide, KeySide and ValueSide are the thirds of an [in,3·HE] matrix or a [3·HE] bias
 	// (GPT-2).
 	QuerySide
 	KeySide
 	ValueSide
-	// Query, Key and Value of a Group: [G,(H/G+2)·E,in], each group with its queries, its key and its value (Falcon; with G = H also
-	// BLOOM and GPT-NeoX, [H,3E,in]; with G = 1 multi-query attention).
+	// QueryOfGroup, KeyOfGroup and ValueOfGroup are parts of a [G,(H/G+2)·E,in] tensor: each group
+	// has its queries, its key and its value (Falcon). BLOOM and GPT-NeoX have G = H, [H,3E,in];
+	// multi-query attention has G = 1.
 	QueryOfGroup
 	KeyOfGroup
 	ValueOfGroup
-	// Query, Key and Value Rows: [HE+2·GE,in], all queries, all keys, all values (Phi-3).
+	// QueryRows, KeyRows and ValueRows are parts of a [HE+2·GE,in] tensor: all queries, all keys,
+	// all values (Phi-3).
 	QueryRows
 	KeyRows
 	ValueRows
-	// Gate and Up Rows: [2F,in] (Phi-3).
+	// GateRows and UpRows are the halves of a [2F,in] tensor (Phi-3).
 	GateRows
 	UpRows
 )
 
-var layoutNames = [...]string{
-	"as is", "transposed", "query side by side", "key side by side", "value side by side", "query of each group", "key of each group",
-	"value of each group", "query rows", "key rows", "value rows", "gate rows", "up rows",
-}
-
-// String names the layout for messages.
-func (y Layout) String() string {
-	if y < AsIs || y > UpRows {
-		return fmt.Sprintf("layout %d", int(y))
-	}
-	return layoutNames[y]
-}
-
-// span is n places from from on.
+// span is n places, beginning with place from.
 type span struct{ from, n int }
 
-// rows returns where along the out axis of its tensor a parameter with so many outputs lies, in the parameter's order, and how long
-// that axis is.
-func (y Layout) rows(out int, s *transformer.Spec) (at []span, all int) {
+// spans returns where a parameter with so many outputs is along the out axis of its tensor, in the
+// order of the parameter, and the length of that axis.
+func (y Layout) spans(out int, s *transformer.Spec) (at []span, all int) {
 	heads, groups, e := s.Heads, s.Groups(), s.HeadWidth
 	switch y {
 	case QuerySide, KeySide, ValueSide:
@@ -88,7 +73,7 @@ func (y Layout) rows(out int, s *transformer.Spec) (at []span, all int) {
 
 // shape returns the shape that a tensor must have to hold a parameter of shape p.
 func (y Layout) shape(p []int, s *transformer.Spec) []int {
-	_, all := y.rows(p[len(p)-1], s)
+	_, all := y.spans(p[len(p)-1], s)
 	switch {
 	case y == AsIs:
 		return p
@@ -100,13 +85,13 @@ func (y Layout) shape(p []int, s *transformer.Spec) []int {
 	return []int{all, p[0]}
 }
 
-// inFirst is whether matrices are [in,out], as in the graph.
+// inFirst returns whether matrices are [in,out], as in the graph.
 func (y Layout) inFirst() bool { return y == AsIs || y >= QuerySide && y <= ValueSide }
 
-// scratch is what pieces pass through, kept from one parameter to the next so that loading leaves nothing to be collected.
+// scratch is memory for pieces. It is reused for all parameters, so that loading leaves no garbage.
 type scratch struct{ piece, column []float32 }
 
-// sized returns n values of *s, which grows if it must.
+// sized returns n values of *s, which grows if necessary.
 func sized(s *[]float32, n int) []float32 {
 	if cap(*s) < n {
 		*s = make([]float32, n)
@@ -114,29 +99,32 @@ func sized(s *[]float32, n int) []float32 {
 	return (*s)[:n]
 }
 
-// reader fills dst with the values of a tensor from element first on.
+// reader fills dst with the values of a tensor, beginning with element number first.
 type reader func(dst []float32, first int) error
 
 // pieceSize is how many values are read at a time.
 const pieceSize = 1 << 16
 
-// take reads the parameter of shape p out of its tensor and puts it, piece by piece, where it belongs.
-func (y Layout) take(p []int, s *transformer.Spec, tmp *scratch, read reader, put func(first int, values []float32)) error {
+// read reads a parameter of shape p from its tensor and calls put with piece after piece and the
+// place of each.
+func (y Layout) read(p []int, s *transformer.Spec, tmp *scratch, source reader,
+	put func(first int, values []float32),
+) error {
 	if y == AsIs {
 		n := 1
 		for _, d := range p {
 			n *= d
 		}
-		return tmp.takeRow(read, put, 0, 0, n)
+		return tmp.copyRow(source, put, 0, 0, n)
 	}
 	out, in := p[len(p)-1], 1
 	if len(p) == 2 {
 		in = p[0]
 	}
-	spans, all := y.rows(out, s)
+	spans, all := y.spans(out, s)
 	if y.inFirst() {
 		for i := range in {
-			if err := tmp.takeRow(read, put, i*all+spans[0].from, i*out, out); err != nil {
+			if err := tmp.copyRow(source, put, i*all+spans[0].from, i*out, out); err != nil {
 				return err
 			}
 		}
@@ -144,7 +132,7 @@ func (y Layout) take(p []int, s *transformer.Spec, tmp *scratch, read reader, pu
 	}
 	to := 0
 	for _, sp := range spans {
-		if err := tmp.takeColumns(read, put, sp, to, in, out); err != nil {
+		if err := tmp.copyColumns(source, put, sp, to, in, out); err != nil {
 			return err
 		}
 		to += sp.n
@@ -152,12 +140,12 @@ func (y Layout) take(p []int, s *transformer.Spec, tmp *scratch, read reader, pu
 	return nil
 }
 
-// takeRow moves n values that lie one behind the other in both.
-func (t *scratch) takeRow(read reader, put func(int, []float32), from, to, n int) error {
+// copyRow copies n values that are consecutive in both.
+func (t *scratch) copyRow(source reader, put func(int, []float32), from, to, n int) error {
 	piece := sized(&t.piece, min(n, pieceSize))
 	for done := 0; done < n; {
 		piece = piece[:min(len(piece), n-done)]
-		if err := read(piece, from+done); err != nil {
+		if err := source(piece, from+done); err != nil {
 			return err
 		}
 		put(to+done, piece)
@@ -166,15 +154,18 @@ func (t *scratch) takeRow(read reader, put func(int, []float32), from, to, n int
 	return nil
 }
 
-// takeColumns moves rows of a matrix [...,in] to columns from to on of the matrix [in,out], several at a time so that what is written
-// lies together.
-func (t *scratch) takeColumns(read reader, put func(int, []float32), rows span, to, in, out int) error {
+// copyColumns copies rows of a matrix [...,in] to the columns of a matrix [in,out], beginning with
+// column to. It copies several rows at a time, so that it writes values that are next to each
+// other.
+func (t *scratch) copyColumns(source reader, put func(int, []float32), rows span, to, in,
+	out int,
+) error {
 	const together = 64
 	block := sized(&t.piece, min(together, rows.n)*in)
 	column := sized(&t.column, min(together, rows.n))
 	for done := 0; done < rows.n; {
 		n := min(together, rows.n-done)
-		if err := read(block[:n*in], (rows.from+done)*in); err != nil {
+		if err := source(block[:n*in], (rows.from+done)*in); err != nil {
 			return err
 		}
 		for i := range in {

@@ -10,7 +10,14 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// Of 4 heads in 2 groups of width 3: parts of a projection as digits that say where a number belongs.
+// layoutNames are for messages.
+var layoutNames = [...]string{
+	"as is", "transposed", "query side by side", "key side by side", "value side by side",
+	"query of each group", "key of each group", "value of each group", "query rows", "key rows",
+	"value rows", "gate rows", "up rows",
+}
+
+// A projection with 4 heads in 2 groups of width 3. The digits of each number say where it belongs.
 const (
 	layoutHeads, layoutGroups, layoutWidth, layoutIn, layoutForward = 4, 2, 3, 5, 7
 
@@ -37,7 +44,7 @@ func outputs(part int) (at [][2]int) {
 	return at
 }
 
-// column is one output of a fused tensor: a part with its head and place.
+// column is one output of a fused tensor: a part, a head and a place.
 type column struct{ part, h, e int }
 
 // columnsOf are all outputs of a part.
@@ -69,7 +76,7 @@ func tensor(columns []column, inFirst bool) (data []float32) {
 // parameter is what a graph needs of a part: [in,out].
 func parameter(part int) []float32 { return tensor(columnsOf(part), true) }
 
-// reading reads from data and counts.
+// reading returns a reader of data that checks the range.
 func reading(data []float32) reader {
 	return func(dst []float32, first int) error {
 		if first < 0 || first+len(dst) > len(data) {
@@ -80,11 +87,11 @@ func reading(data []float32) reader {
 	}
 }
 
-// takeAll gathers what a layout puts; every place must be written once.
-func takeAll(y Layout, data []float32, shape []int, s *transformer.Spec) ([]float32, error) {
+// readAll collects what a layout puts. Every place must be written once.
+func readAll(y Layout, data []float32, shape []int, s *transformer.Spec) ([]float32, error) {
 	got := make([]float32, transformer.Param{Shape: shape}.Size())
 	written := 0
-	err := y.take(shape, s, &scratch{}, reading(data), func(first int, values []float32) {
+	err := y.read(shape, s, &scratch{}, reading(data), func(first int, values []float32) {
 		written += copy(got[first:], values)
 	})
 	if err == nil && written != len(got) {
@@ -93,9 +100,13 @@ func takeAll(y Layout, data []float32, shape []int, s *transformer.Spec) ([]floa
 	return got, err
 }
 
-// TestLayouts takes each part out of tensors built by the rule that the reference's code follows.
+// TestLayouts reads each part of tensors that are built in the order of the reference
+// implementation.
 func TestLayouts(t *testing.T) {
-	grouped := &transformer.Spec{Heads: layoutHeads, KeyValueHeads: layoutGroups, HeadWidth: layoutWidth, FeedForward: layoutForward}
+	grouped := &transformer.Spec{
+		Heads: layoutHeads, KeyValueHeads: layoutGroups,
+		HeadWidth: layoutWidth, FeedForward: layoutForward,
+	}
 	var byGroup []column // [G, H/G queries, key, value, E]
 	for g := range layoutGroups {
 		for h := g * 2; h < g*2+2; h++ {
@@ -127,13 +138,14 @@ func TestLayouts(t *testing.T) {
 		{GateRows, gateUp, gatePart},
 		{UpRows, gateUp, upPart},
 	} {
-		t.Run(c.layout.String(), func(t *testing.T) {
+		t.Run(layoutNames[c.layout], func(t *testing.T) {
 			checkLayout(t, c.layout, grouped, c.columns, c.part)
 		})
 	}
 }
 
-// TestLayoutsOfEveryHead: side by side as in GPT-2, and groups of one head as in BLOOM, where each head has its own key and value.
+// TestLayoutsOfEveryHead: side by side as in GPT-2, and in groups of one head as in BLOOM, where
+// each head has its own key and value.
 func TestLayoutsOfEveryHead(t *testing.T) {
 	each := &transformer.Spec{Heads: layoutGroups, HeadWidth: layoutWidth}
 	part := func(p int) (out []column) { // as many heads as keys have
@@ -159,18 +171,19 @@ func TestLayoutsOfEveryHead(t *testing.T) {
 			columns []column
 		}{{QuerySide + Layout(i), side}, {QueryOfGroup + Layout(i), byHead}} {
 			shape := []int{layoutIn, layoutGroups * layoutWidth}
-			got, err := takeAll(c.layout, tensor(c.columns, c.layout == QuerySide+Layout(i)), shape, each)
+			got, err := readAll(c.layout, tensor(c.columns, c.layout == QuerySide+Layout(i)), shape,
+				each)
 			if err != nil {
-				t.Fatalf("%v: %v", c.layout, err)
+				t.Fatalf("%s: %v", layoutNames[c.layout], err)
 			}
 			if want := tensor(part(queryPart+i), true); !cmp.Equal(got, want) {
-				t.Errorf("%v = %v, want %v", c.layout, got, want)
+				t.Errorf("%s = %v, want %v", layoutNames[c.layout], got, want)
 			}
 		}
 	}
 }
 
-// TestMultiQuery: one key and value behind all queries (Falcon-7B).
+// TestMultiQuery: one key and one value after all queries (Falcon-7B).
 func TestMultiQuery(t *testing.T) {
 	spec := &transformer.Spec{Heads: layoutHeads, KeyValueHeads: 1, HeadWidth: layoutWidth}
 	columns := columnsOf(queryPart)
@@ -179,7 +192,7 @@ func TestMultiQuery(t *testing.T) {
 			columns = append(columns, column{p, 0, e})
 		}
 	}
-	got, err := takeAll(ValueOfGroup, tensor(columns, false), []int{layoutIn, layoutWidth}, spec)
+	got, err := readAll(ValueOfGroup, tensor(columns, false), []int{layoutIn, layoutWidth}, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +201,7 @@ func TestMultiQuery(t *testing.T) {
 	}
 }
 
-// checkLayout takes the matrix and the bias of a part, and the shapes of their tensors.
+// checkLayout reads the matrix and the bias of a part, and checks the shapes of their tensors.
 func checkLayout(t *testing.T, y Layout, s *transformer.Spec, columns []column, part int) {
 	t.Helper()
 	shape, bias := []int{layoutIn, len(outputs(part))}, []int{len(outputs(part))}
@@ -202,7 +215,7 @@ func checkLayout(t *testing.T, y Layout, s *transformer.Spec, columns []column, 
 	if got, want := y.shape(bias, s), []int{len(columns)}; !cmp.Equal(got, want) {
 		t.Errorf("bias of shape %v, want %v", got, want)
 	}
-	got, err := takeAll(y, tensor(columns, y == AsIs), shape, s)
+	got, err := readAll(y, tensor(columns, y == AsIs), shape, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,12 +229,13 @@ func checkLayout(t *testing.T, y Layout, s *transformer.Spec, columns []column, 
 	for _, o := range outputs(part) {
 		want = append(want, digits(part, o[0], o[1], 0))
 	}
-	if got, err := takeAll(y, fused, bias, s); err != nil || !cmp.Equal(got, want) {
+	if got, err := readAll(y, fused, bias, s); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("bias = %v, %v, want %v", got, err, want)
 	}
 }
 
-// TestLayoutPieces: matrices of more values than are read at a time, and of more rows than are turned at a time.
+// TestLayoutPieces: matrices with more values than are read at a time, and with more rows than are
+// copied at a time.
 func TestLayoutPieces(t *testing.T) {
 	s := &transformer.Spec{Heads: 1, HeadWidth: 1}
 	const in, out = 3, 30_000
@@ -233,22 +247,24 @@ func TestLayoutPieces(t *testing.T) {
 			want[i*out+o] = float32(in*o + i)
 		}
 	}
-	if got, err := takeAll(Transposed, rows, []int{in, out}, s); err != nil || !cmp.Equal(got, want) {
+	if got, err := readAll(Transposed, rows, []int{in, out}, s); err != nil ||
+		!cmp.Equal(got, want) {
 		t.Errorf("transposed of [%d,%d] differs, error %v", out, in, err)
 	}
-	if got, err := takeAll(AsIs, want, []int{in, out}, s); err != nil || !cmp.Equal(got, want) {
+	if got, err := readAll(AsIs, want, []int{in, out}, s); err != nil || !cmp.Equal(got, want) {
 		t.Errorf("as is of [%d,%d] differs, error %v", in, out, err)
 	}
 }
 
-// A tensor that cannot be read ends the taking.
+// A tensor that cannot be read ends the reading.
 func TestLayoutReadFails(t *testing.T) {
 	s := &transformer.Spec{Heads: 1, HeadWidth: 2}
 	broken := errors.New("broken")
 	for y := AsIs; y <= UpRows; y++ {
-		err := y.take([]int{2, 2}, s, &scratch{}, func([]float32, int) error { return broken }, func(int, []float32) {})
+		err := y.read([]int{2, 2}, s, &scratch{}, func([]float32, int) error { return broken },
+			func(int, []float32) {})
 		if !errors.Is(err, broken) {
-			t.Errorf("%v: error %v, want %v", y, err, broken)
+			t.Errorf("%s: error %v, want %v", layoutNames[y], err, broken)
 		}
 	}
 }

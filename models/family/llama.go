@@ -8,7 +8,7 @@ import (
 
 func init() { Register(llama) }
 
-// llama is Llama 1 to 3 and its many descendants.
+// llama is Llama 1 to 3 and the many models built in the same way.
 var llama = &Family{
 	Name:          "llama",
 	Architectures: []string{"LlamaForCausalLM", "LLaMAForCausalLM", "LlamaModel"},
@@ -28,7 +28,8 @@ var llama = &Family{
 	Weights: llamaWeights,
 }
 
-// llamaLike is an architecture built like Llama: what it takes where config.json says nothing.
+// llamaLike is an architecture built like Llama. It has the defaults for keys that config.json does
+// not have.
 type llamaLike struct {
 	name          string
 	groups        int     // num_key_value_heads; 0 is as many as there are heads
@@ -39,8 +40,8 @@ type llamaLike struct {
 	tied          bool    // tie_word_embeddings
 }
 
-// llamaSpec reads what Llama and those built like it have in common: RMS norms, a gated feed-forward part, rotary positions and
-// groups of heads. How positions turn is left to [rotate].
+// llamaSpec reads what Llama and similar architectures have in common: RMS norms, a gated
+// feed-forward part, rotary positions and groups of heads. The rotation is read by [rotate].
 func llamaSpec(c *Config, like llamaLike) (*transformer.Spec, error) {
 	s := &transformer.Spec{
 		Family:      like.name,
@@ -53,26 +54,26 @@ func llamaSpec(c *Config, like llamaLike) (*transformer.Spec, error) {
 		Positions:   transformer.RotaryPositions,
 		RMS:         true,
 		NormEpsilon: c.Epsilon("rms_norm_eps", cmp.Or(like.epsilon, 1e-6)),
-		Activation:  OneOf(c, cmp.Or(like.activationKey, "hidden_act"), cmp.Or(like.activation, "silu"), activations),
-		Gated:       true,
+		Activation: OneOf(c, cmp.Or(like.activationKey, "hidden_act"),
+			cmp.Or(like.activation, "silu"), activations),
+		Gated: true,
 	}
 	decoderHead(c, s, like.tied)
 	groups := like.groups
-	if groups == 0 || c.Null("num_key_value_heads") {
+	if groups == 0 || c.isNull("num_key_value_heads") {
 		groups = s.Heads
 	}
 	if err := headGroups(c, s, groups); err != nil {
 		return nil, err
 	}
 	if like.headWidth == 0 && !c.Has("head_dim") {
-		c.taken["head_dim"] = true
 		return s, headWidth(c, s)
 	}
 	s.HeadWidth = c.SizeOr(like.headWidth, "HeadWidth", "head_dim")
-	return s, c.Err()
+	return s, c.firstErr()
 }
 
-// llamaWeights are the tensors of Llama and of those built like it.
+// llamaWeights are the tensors of Llama and similar architectures.
 var llamaWeights = []Weight{
 	{"embedding", "embed_tokens.weight", AsIs},
 	{"blocks.%d.attention-norm.gain", "layers.%d.input_layernorm.weight", AsIs},

@@ -4,8 +4,8 @@ import "github.com/headwater-ml/headwater/models/transformer"
 
 func init() { Register(opt) }
 
-// opt is OPT: learned positions two rows into their table. OPT-350m puts its norms behind the residual, has none at the end, and
-// embeddings of another width that are projected in and out.
+// opt is OPT: learned positions that begin two rows into their table. OPT-350m has norms after the
+// residual and none at the end, and embeddings of another width that are projected in and out.
 var opt = &Family{
 	Name:          "opt",
 	Architectures: []string{"OPTForCausalLM", "OPTModel"},
@@ -27,7 +27,8 @@ var opt = &Family{
 			NormEpsilon:    1e-5, // the reference has no key for it
 			Activation:     OneOf(c, "activation_function", "relu", activations),
 		}
-		s.EmbeddingWidth = c.SizeOrNull(s.Width, "EmbeddingWidth", "word_embed_proj_dim")
+		c.AllowNull("word_embed_proj_dim")
+		s.EmbeddingWidth = c.SizeOr(s.Width, "EmbeddingWidth", "word_embed_proj_dim")
 		s.ProjectionBias = c.Bool("enable_bias", true)
 		s.OutputBias, s.MLPBias = s.ProjectionBias, s.ProjectionBias
 		s.NoFinalNorm = c.Bool("_remove_final_layer_norm", false)

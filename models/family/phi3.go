@@ -8,13 +8,15 @@ import (
 
 func init() { Register(phi3) }
 
-// phi3 is Phi-3 and Phi-4-mini: Llama with fused projections and, in the long models, frequencies that change with the length.
+// phi3 is Phi-3 and Phi-4-mini: Llama with fused projections. The models for long texts have
+// frequencies that change with the length of the text.
 var phi3 = &Family{
 	Name:          "phi3",
 	Architectures: []string{"Phi3ForCausalLM", "Phi3Model"},
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
-	Harmless:      []string{"full_attn_mod", "interpolate_factor"}, // of Phi-4-mini; nobody reads them
+	// of Phi-4-mini; nobody reads them
+	Harmless: []string{"full_attn_mod", "interpolate_factor"},
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s, err := llamaSpec(c, llamaLike{name: "phi3", epsilon: 1e-5})
 		if err != nil {
@@ -45,8 +47,8 @@ var phi3 = &Family{
 	},
 }
 
-// phi3Kind refuses kinds of rotation that the reference refuses for this architecture. What Phi-3's
-// files called it first, su and yarn, is longrope too.
+// phi3Kind refuses the kinds of rotation that the reference implementation refuses for this
+// architecture. The first files of Phi-3 call longrope su or yarn.
 func phi3Kind(c *Config) {
 	for _, object := range []string{"rope_parameters", "rope_scaling"} {
 		values, _ := c.values[object].(map[string]any)

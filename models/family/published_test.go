@@ -13,8 +13,8 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// published is a checkpoint of the Hub: its configuration, and what transformers builds from it. Tensors are those of layer 0 and
-// those outside layers.
+// published is a checkpoint of the Hub: its configuration, and what transformers builds from it. It
+// has the tensors of layer 0 and those outside the layers.
 type published struct {
 	Name       string
 	Config     json.RawMessage
@@ -39,7 +39,7 @@ func readPublished(t testing.TB) []published {
 	return file.Checkpoints
 }
 
-// header is the tensors of a checkpoint without their values.
+// header has the names and shapes of a checkpoint's tensors, but no values.
 type header map[string][]int
 
 func (h header) Names() []string {
@@ -60,7 +60,7 @@ func (h header) Shape(name string) ([]int, error) {
 
 func (header) Float32At([]float32, string, int) error { return fmt.Errorf("there are no values") }
 
-// whole repeats the tensors of layer 0 in so many layers.
+// whole repeats the tensors of layer 0 for all layers.
 func whole(layer0 map[string][]int, layers int) header {
 	h := header{}
 	for name, shape := range layer0 {
@@ -76,11 +76,13 @@ func whole(layer0 map[string][]int, layers int) header {
 	return h
 }
 
-// poolers are tensors that checkpoints have and no tap reads: BERT's pooler beside a model without a head.
+// poolers are tensors that checkpoints have but no tap reads, such as BERT's pooler in a model
+// without a head.
 func poolers(name string) bool { return strings.HasPrefix(name, "pooler.") }
 
-// TestPublishedSizes: the spec of each published configuration has as many parameters as transformers counts, and its parameters
-// are found in the tensors that transformers makes of it, under their names and in their shapes.
+// TestPublishedSizes: the spec of each published configuration has as many parameters as
+// transformers counts, and all of them are found, by name and shape, in the tensors that
+// transformers makes.
 func TestPublishedSizes(t *testing.T) {
 	for _, c := range readPublished(t) {
 		t.Run(c.Name, func(t *testing.T) {
@@ -106,14 +108,16 @@ func TestPublishedSizes(t *testing.T) {
 			if count+pooled != c.Parameters {
 				t.Errorf("%d parameters and %d of a pooler, want %d", count, pooled, c.Parameters)
 			}
-			if _, err := f.Loader("model.safetensors", whole(c.Tensors, spec.Layers), spec); err != nil {
+			if _, err := f.Loader("model.safetensors", whole(c.Tensors, spec.Layers),
+				spec); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// TestPublishedArithmetic: fields of some published checkpoints that no size shows, from their papers and model cards.
+// TestPublishedArithmetic: fields of some published checkpoints that do not show in any size. The
+// values are from their papers and model cards.
 func TestPublishedArithmetic(t *testing.T) {
 	configs := map[string]string{}
 	for _, c := range readPublished(t) {
@@ -144,33 +148,67 @@ func TestPublishedArithmetic(t *testing.T) {
 		{"bigscience/bloom-560m", fields{Positions: transformer.ALiBi, Groups: 16, Tied: true}},
 		{"tiiuae/falcon-rw-1b", fields{Positions: transformer.ALiBi, Groups: 32, Tied: true}},
 		{"tiiuae/falcon-7b", fields{
-			Positions: transformer.RotaryPositions, Order: transformer.Parallel, Context: 2048, RotaryWidth: 64, Groups: 1, Tied: true, Shared: true,
+			Positions: transformer.RotaryPositions, Order: transformer.Parallel, Context: 2048,
+			RotaryWidth: 64, Groups: 1, Tied: true, Shared: true,
 		}},
 		{"tiiuae/falcon-40b", fields{
-			Positions: transformer.RotaryPositions, Order: transformer.Parallel, Context: 2048, RotaryWidth: 64, Groups: 8, Tied: true,
+			Positions: transformer.RotaryPositions, Order: transformer.Parallel, Context: 2048,
+			RotaryWidth: 64, Groups: 8, Tied: true,
 		}},
 		{"EleutherAI/pythia-70m", fields{
-			Positions: transformer.RotaryPositions, Order: transformer.Parallel, Context: 2048, RotaryWidth: 16, Groups: 8,
+			Positions: transformer.RotaryPositions, Order: transformer.Parallel, Context: 2048,
+			RotaryWidth: 16, Groups: 8,
 		}},
-		{"facebook/opt-350m", fields{Order: transformer.PostNorm, Context: 2048, Groups: 16, Tied: true}},
-		{"meta-llama/Llama-3.2-1B", fields{Positions: transformer.RotaryPositions, Context: 131072, RotaryWidth: 64, Groups: 8, Tied: true}},
+		{
+			"facebook/opt-350m",
+			fields{Order: transformer.PostNorm, Context: 2048, Groups: 16, Tied: true},
+		},
+		{
+			"meta-llama/Llama-3.2-1B",
+			fields{
+				Positions: transformer.RotaryPositions, Context: 131072, RotaryWidth: 64,
+				Groups: 8, Tied: true,
+			},
+		},
 		{"mistralai/Mistral-7B-v0.1", fields{
-			Positions: transformer.RotaryPositions, Context: 32768, RotaryWidth: 128, Groups: 8, Windows: every(33, 32, 4096),
+			Positions: transformer.RotaryPositions, Context: 32768, RotaryWidth: 128, Groups: 8,
+			Windows: every(33, 32, 4096),
 		}},
-		{"mistralai/Mistral-7B-v0.3", fields{Positions: transformer.RotaryPositions, Context: 32768, RotaryWidth: 128, Groups: 8}},
-		{"Qwen/Qwen2-0.5B", fields{Positions: transformer.RotaryPositions, Context: 131072, RotaryWidth: 64, Groups: 2, Tied: true}},
+		{
+			"mistralai/Mistral-7B-v0.3",
+			fields{
+				Positions: transformer.RotaryPositions, Context: 32768, RotaryWidth: 128,
+				Groups: 8,
+			},
+		},
+		{
+			"Qwen/Qwen2-0.5B",
+			fields{
+				Positions: transformer.RotaryPositions, Context: 131072, RotaryWidth: 64,
+				Groups: 2, Tied: true,
+			},
+		},
 		{"google/gemma-2-2b", fields{
-			Positions: transformer.RotaryPositions, Context: 8192, RotaryWidth: 256, Groups: 4, Windows: every(2, 26, 4096),
+			Positions: transformer.RotaryPositions, Context: 8192, RotaryWidth: 256, Groups: 4,
+			Windows:    every(2, 26, 4096),
 			ScoreScale: 1. / 16, ScoreCap: 50, LogitCap: 30, Tied: true,
 		}},
 		{"google/gemma-3-1b-pt", fields{
-			Positions: transformer.RotaryPositions, Context: 32768, RotaryWidth: 256, Groups: 1, Windows: every(6, 26, 512), ScoreScale: 1. / 16, Tied: true,
+			Positions: transformer.RotaryPositions, Context: 32768, RotaryWidth: 256, Groups: 1,
+			Windows: every(6, 26, 512), ScoreScale: 1. / 16, Tied: true,
 		}},
 		{"microsoft/Phi-4-mini-instruct", fields{
-			Positions: transformer.RotaryPositions, Context: 131072, RotaryWidth: 96, Groups: 8, Windows: every(33, 32, 262144), Tied: true,
+			Positions: transformer.RotaryPositions, Context: 131072, RotaryWidth: 96, Groups: 8,
+			Windows: every(33, 32, 262144), Tied: true,
 		}},
-		{"google-bert/bert-base-uncased", fields{Order: transformer.PostNorm, Context: 512, Groups: 12, Tied: true}},
-		{"FacebookAI/roberta-base", fields{Order: transformer.PostNorm, Context: 512, Groups: 12, Tied: true}},
+		{
+			"google-bert/bert-base-uncased",
+			fields{Order: transformer.PostNorm, Context: 512, Groups: 12, Tied: true},
+		},
+		{
+			"FacebookAI/roberta-base",
+			fields{Order: transformer.PostNorm, Context: 512, Groups: 12, Tied: true},
+		},
 	} {
 		_, s, err := read(t, configs[c.name])
 		if err != nil {
@@ -178,8 +216,10 @@ func TestPublishedArithmetic(t *testing.T) {
 			continue
 		}
 		got := fields{
-			Positions: s.Positions, Order: s.Order, Context: s.Context, Groups: s.Groups(), Windows: s.Windows,
-			ScoreScale: s.ScoreScale, ScoreCap: s.ScoreCap, LogitCap: s.LogitCap, Tied: s.TiedHead, Shared: s.SharedNorm,
+			Positions: s.Positions, Order: s.Order, Context: s.Context, Groups: s.Groups(),
+			Windows:    s.Windows,
+			ScoreScale: s.ScoreScale, ScoreCap: s.ScoreCap, LogitCap: s.LogitCap, Tied: s.TiedHead,
+			Shared: s.SharedNorm,
 		}
 		if s.Rotary != nil {
 			got.RotaryWidth = s.Rotary.Width()

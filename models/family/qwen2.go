@@ -4,7 +4,8 @@ import "github.com/headwater-ml/headwater/models/transformer"
 
 func init() { Register(qwen2) }
 
-// qwen2 is Qwen2 and Qwen2.5: Llama with biases on query, key and value and, if asked for, a window in the upper layers.
+// qwen2 is Qwen2 and Qwen2.5: Llama with biases on query, key and value. The upper layers may have
+// a window.
 var qwen2 = &Family{
 	Name:          "qwen2",
 	Architectures: []string{"Qwen2ForCausalLM", "Qwen2Model"},
@@ -24,14 +25,16 @@ var qwen2 = &Family{
 	Weights: llamaWeights,
 }
 
-// qwenWindows reads the windows of Qwen: from max_window_layers on, and only with use_sliding_window.
+// qwenWindows reads the windows of Qwen: layers from max_window_layers on have one if
+// use_sliding_window is true.
 func qwenWindows(c *Config, layers int) []int {
-	from := c.IntOr(28, "max_window_layers")
+	from := c.Int(28, "max_window_layers")
 	window, null := 0, "use_sliding_window is not true"
 	if c.Bool("use_sliding_window", false) {
 		window, null = slidingWindow(c, 4096), "sliding_window is null"
 	} else {
-		c.IntOrNull(0, "sliding_window") // not used then
+		c.AllowNull("sliding_window")
+		c.Int(0, "sliding_window") // read, but not used
 	}
 	return windows(layers, window, layerTypes(c, layers, window,
 		func(l int) bool { return window > 0 && l >= from }, null))

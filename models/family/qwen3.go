@@ -4,7 +4,7 @@ import "github.com/headwater-ml/headwater/models/transformer"
 
 func init() { Register(qwen3) }
 
-// qwen3 is Qwen3: Qwen2 without biases and with norms of query and key, each head by itself.
+// qwen3 is Qwen3: Qwen2 without biases and with norms of query and key in each head.
 var qwen3 = &Family{
 	Name:          "qwen3",
 	Architectures: []string{"Qwen3ForCausalLM", "Qwen3Model"},

@@ -4,8 +4,8 @@ import "github.com/headwater-ml/headwater/models/transformer"
 
 func init() { Register(roberta) }
 
-// roberta is RoBERTa: BERT's body, positions that begin behind the padding token's and that this token does not take, and heads of
-// its own.
+// roberta is RoBERTa: the body of BERT with its own heads. Positions begin after the id of the
+// padding token, and padding tokens do not count.
 var roberta = &Family{
 	Name: "roberta",
 	Architectures: []string{
@@ -16,12 +16,12 @@ var roberta = &Family{
 	Spec: func(c *Config) (*transformer.Spec, error) {
 		s := encoderSpec(c, "roberta", encoderKeys)
 		s.TokenTypes = c.SizeOr(2, "TokenTypes", "type_vocab_size")
-		pad := c.IntOr(1, "pad_token_id")
+		pad := c.Int(1, "pad_token_id")
 		if pad < 0 || pad >= s.Context-1 {
 			c.fail("pad_token_id is %d; it must be from 0 to %d, because positions begin after "+
 				"it, and there are as many as %s", pad, s.Context-2,
-				c.source("Context"))
-			return s, c.Err()
+				c.keyOf("Context"))
+			return s, c.firstErr()
 		}
 		s.SkipPosition, s.SkipID, s.PositionOffset = true, pad, pad+1
 		s.Context -= s.PositionOffset
@@ -29,7 +29,7 @@ var roberta = &Family{
 		return s, headWidth(c, s)
 	},
 	Unused: func(s *transformer.Spec, tensor string) bool {
-		// The head adds decoder.bias. Only where the head is tied is this the same tensor.
+		// The head adds decoder.bias, which is the same tensor only if the head is tied.
 		return !s.TiedHead && tensor == "lm_head.bias"
 	},
 	Weights: append([]Weight{

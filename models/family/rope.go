@@ -10,23 +10,26 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// rope reads how positions turn queries and keys, in both styles of config.json: {"rope_parameters": {"rope_theta": …, "rope_type": …}}
-// and {"rope_theta": …, "rope_scaling": {"type": …}}. theta and partial are the family's defaults, partial 0 where all of a head is
-// turned whatever the file says. context is how many positions the model was made for, width that of a head.
+// rope reads how positions rotate queries and keys, in both styles of config.json:
+// {"rope_parameters": {"rope_theta": …, "rope_type": …}} and {"rope_theta": …, "rope_scaling":
+// {"type": …}}. theta and partial are the defaults of the family; partial is 0 if the family always
+// rotates all of a head. context is how many positions the model was made for, width the width of a
+// head.
 func rope(c *Config, theta, partial float64, width, context int) *transformer.Rotary {
-	r := ropeReader{width: width, context: context, theta: c.Above(1, maxTheta, "rope_theta",
-		theta), partial: partial}
+	theta = c.Above(1, maxTheta, "rope_theta", theta)
+	r := ropeReader{width: width, context: context, theta: theta, partial: partial}
 	if r.partial != 0 {
 		r.partial = c.Above(0, 1, "partial_rotary_factor", partial)
 	}
-	c.from("Rotary", "rope_theta")
+	c.setOrigin("Rotary", "rope_theta")
 	r.original = c.AtLeast(1, 0, "original_max_position_embeddings")
 	r.Config = ropeObject(c)
-	return r.read()
+	return r.rotary()
 }
 
-// ropeObject returns the object of the rotation, in the new or the old style. With both the
-// reference takes the old one, which nobody would expect.
+// ropeObject returns the object with the rotation, in the new or the old style. If both are
+// present, the reference implementation uses the old one, which nobody would expect; so here they
+// must be equal.
 func ropeObject(c *Config) *Config {
 	now, before := c.Object("rope_parameters"), c.Object("rope_scaling")
 	switch {
@@ -45,10 +48,11 @@ func ropeObject(c *Config) *Config {
 	case now != nil:
 		return now
 	}
-	return c.ObjectOrEmpty("rope_parameters")
+	return c.objectOrEmpty("rope_parameters")
 }
 
-// rotate sets the rotation that [rope] reads, and makes the context as long as dynamic scaling is meant for.
+// rotate sets the rotation that [rope] reads. With dynamic scaling it makes the context as long as
+// the scaling allows.
 func rotate(c *Config, s *transformer.Spec, theta, partial float64) {
 	s.Rotary = rope(c, theta, partial, s.HeadWidth, s.Context)
 	if s.Rotary != nil && s.Rotary.Stretch > 0 {
@@ -56,20 +60,21 @@ func rotate(c *Config, s *transformer.Spec, theta, partial float64) {
 	}
 }
 
-// ropeReader reads one object of parameters. Formulas and defaults are those of the reference's modeling_rope_utils.
+// ropeReader reads one object with the parameters of a rotation. Formulas and defaults are those of
+// the reference implementation's modeling_rope_utils.
 type ropeReader struct {
 	*Config
 	theta    float64
 	partial  float64 // 0: not read
 	width    int
 	context  int
-	original int // what the configuration itself says, before the object; 0 if nothing
+	original int // of the configuration outside the object; 0 if it has none
 }
 
-// maxTheta is far above every base known.
+// maxTheta is far above every known base.
 const maxTheta = 1e12
 
-func (r ropeReader) read() *transformer.Rotary {
+func (r ropeReader) rotary() *transformer.Rotary {
 	r.theta = r.Above(1, maxTheta, "rope_theta", r.theta)
 	if r.partial != 0 {
 		r.partial = r.Above(0, 1, "partial_rotary_factor", r.partial)
@@ -82,7 +87,8 @@ func (r ropeReader) read() *transformer.Rotary {
 		}
 	}
 	kind := r.String("rope_type", r.String("type", "default"))
-	if kind == "su" || kind == "yarn" && r.Has("short_factor") { // what Phi-3's files called it first
+	// what Phi-3's files called it first
+	if kind == "su" || kind == "yarn" && r.Has("short_factor") {
 		kind = "longrope"
 	}
 	rotated := int(float64(r.width) * r.partial)
@@ -90,9 +96,9 @@ func (r ropeReader) read() *transformer.Rotary {
 		r.fail("%s is %v, so that %d components of each head are turned by its position; their "+
 			"number must be even and from 2 to %d; "+
 			"a head has %d, from %s", r.name("partial_rotary_factor"), r.partial, rotated,
-			maxRotated, r.width, r.source("HeadWidth"))
+			maxRotated, r.width, r.keyOf("HeadWidth"))
 	}
-	if r.root().Err() != nil { // what follows needs sizes that hold together
+	if r.root().firstErr() != nil { // the rest needs valid sizes
 		return nil
 	}
 	f := transformer.RotaryFrequencies(r.theta, rotated)
@@ -123,10 +129,10 @@ func (r ropeReader) read() *transformer.Rotary {
 	return rotary
 }
 
-// maxRotated is far above the width of any head, and below what would fill memory.
+// maxRotated is far above the width of any head, and low enough not to fill the memory.
 const maxRotated = 1 << 16
 
-// kindKey is the key that says the kind of the rotation.
+// kindKey returns the key that says the kind of rotation.
 func (r ropeReader) kindKey() string {
 	if r.Has("rope_type") {
 		return r.name("rope_type")
@@ -134,10 +140,11 @@ func (r ropeReader) kindKey() string {
 	return r.name("type")
 }
 
-// maxFactor is far above every factor known.
+// maxFactor is far above every known factor.
 const maxFactor = 1e6
 
-// required returns a required number from least to maxFactor; 0 is left out if least is 0.
+// required returns a required number from least to maxFactor. If least is 0, the number must be
+// above 0.
 func (r ropeReader) required(key string, least float64) float64 {
 	must := fmt.Sprintf("a number from %v to %v", least, maxFactor)
 	if least == 0 {
@@ -145,33 +152,32 @@ func (r ropeReader) required(key string, least float64) float64 {
 	}
 	v, _ := r.value(key)
 	if v == nil {
-		r.missing(must, key)
+		r.failMissing(must, key)
 		return 1
 	}
 	f := r.float(v, key)
 	if !(f >= least && f > 0 && f <= maxFactor) {
-		r.refuse(key, v, must)
+		r.failValue(key, v, must)
 		return 1
 	}
 	return f
 }
 
-// optional returns a number above 0; ok is false for an absent key or null.
-func (r ropeReader) optional(key string) (f float64, ok bool) {
-	if r.Null(key) || !r.Has(key) {
-		r.taken[key] = true
+// positive returns a number above 0. ok is false if the key is absent or null.
+func (r ropeReader) positive(key string) (f float64, ok bool) {
+	if r.isNull(key) || !r.Has(key) {
 		return 0, false
 	}
 	return r.Above(0, maxFactor, key, 1), true
 }
 
-// factor is how many times longer texts may be than those of training.
+// factor returns how many times longer than in training a text may be.
 func (r ropeReader) factor() float64 { return r.required("factor", 1) }
 
-// trained is how many positions the model had before it was stretched.
+// trained returns how many positions the model had before its context was stretched.
 func (r ropeReader) trained() int {
 	n := r.context
-	if !r.Null("original_max_position_embeddings") {
+	if !r.isNull("original_max_position_embeddings") {
 		n = r.AtLeast(1, r.context, "original_max_position_embeddings")
 	}
 	if r.original > 0 {
@@ -180,8 +186,8 @@ func (r ropeReader) trained() int {
 	return n
 }
 
-// llama3 divides frequencies that turn less than once in the trained context by the factor, leaves those that turn often, and
-// goes from one to the other between (Llama 3.1).
+// llama3 divides a frequency by the factor if it rotates less than once over the trained context,
+// keeps it if it rotates often, and interpolates in between (Llama 3.1).
 func (r ropeReader) llama3(f []float64) {
 	factor, low, high, n := r.factor(), r.required("low_freq_factor", 0),
 		r.required("high_freq_factor", 0), float64(r.trained())
@@ -202,10 +208,13 @@ func (r ropeReader) llama3(f []float64) {
 	}
 }
 
-// yarn goes from unchanged to divided frequencies over a ramp of components and returns the scale (Peng et al. 2023, §3).
+// yarn interpolates between unchanged and divided frequencies over a ramp of components, and
+// returns the scale (Peng et al. 2023, §3).
 func (r ropeReader) yarn(f []float64) float64 {
 	factor, n, width := r.factor(), float64(r.trained()), float64(2*len(f))
-	component := func(turns float64) float64 { return width * math.Log(n/(turns*2*math.Pi)) / (2 * math.Log(r.theta)) }
+	component := func(turns float64) float64 {
+		return width * math.Log(n/(turns*2*math.Pi)) / (2 * math.Log(r.theta))
+	}
 	low, high := component(r.beta("beta_fast", 32)), component(r.beta("beta_slow", 1))
 	if r.Bool("truncate", true) {
 		low, high = math.Floor(low), math.Ceil(high)
@@ -225,7 +234,7 @@ func (r ropeReader) yarn(f []float64) float64 {
 		return 0.1*m*math.Log(factor) + 1
 	}
 	m, all := r.beta("mscale", 0), r.beta("mscale_all_dim", 0)
-	given, ok := r.optional("attention_factor")
+	given, ok := r.positive("attention_factor")
 	switch {
 	case ok:
 		return given
@@ -235,19 +244,20 @@ func (r ropeReader) yarn(f []float64) float64 {
 	return scale(1)
 }
 
-// beta returns a number from 0, or the default for an absent key, null or 0.
+// beta returns a number of at least 0, or the fallback if the key is absent, null or 0.
 func (r ropeReader) beta(key string, fallback float64) float64 {
 	if v := r.values[key]; v == nil || v == json.Number("0") || v == json.Number("0.0") {
-		r.taken[key] = true
+		r.Config.read[key] = true
 		return fallback
 	}
 	return r.Above(0, maxFactor, key, fallback)
 }
 
-// long divides each frequency by its own factor, with one list for texts up to the trained length and one for longer (Phi-3).
+// long divides each frequency by its own factor. There is one list of factors for texts up to the
+// trained length and one for longer texts (Phi-3).
 func (r ropeReader) long(f []float64) *transformer.Rotary {
 	n := r.trained()
-	short, long := r.Floats("short_factor"), r.Floats("long_factor")
+	short, long := r.floats("short_factor"), r.floats("long_factor")
 	if len(short) != len(f) || len(long) != len(f) {
 		r.fail("%s and %s have %d and %d numbers; they must have %d, one for each pair of "+
 			"components of a head that is turned",
@@ -264,22 +274,24 @@ func (r ropeReader) long(f []float64) *transformer.Rotary {
 		}
 		return rounded(out)
 	}
-	factor, ok := r.optional("factor")
+	factor, ok := r.positive("factor")
 	if !ok {
 		factor = float64(r.context) / float64(n)
 	}
-	scale, ok := r.optional("attention_factor")
+	scale, ok := r.positive("attention_factor")
 	if !ok {
 		scale = 1
 		if factor > 1 {
 			scale = math.Sqrt(1 + math.Log(factor)/math.Log(float64(n)))
 		}
 	}
-	return &transformer.Rotary{Frequencies: divided("short_factor", short),
-		LongFrequencies: divided("long_factor", long), Original: n, Scale: scale}
+	return &transformer.Rotary{
+		Frequencies:     divided("short_factor", short),
+		LongFrequencies: divided("long_factor", long), Original: n, Scale: scale,
+	}
 }
 
-// rounded returns x in float32.
+// rounded returns x as float32.
 func rounded(x []float64) []float32 {
 	out := make([]float32, len(x))
 	for i, v := range x {

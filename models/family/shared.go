@@ -9,106 +9,112 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// activations are the names of the reference implementation.
+// activations are the names in the reference implementation.
 var activations = map[string]transformer.Activation{
 	"gelu": transformer.GELU, "gelu_python": transformer.GELU,
-	"gelu_new": transformer.GELUTanh, "gelu_pytorch_tanh": transformer.GELUTanh, "gelu_fast": transformer.GELUTanh,
+	"gelu_new": transformer.GELUTanh, "gelu_pytorch_tanh": transformer.GELUTanh,
+	"gelu_fast":        transformer.GELUTanh,
 	"gelu_python_tanh": transformer.GELUTanh, "gelu_accurate": transformer.GELUTanh,
 	"silu": transformer.SiLU, "swish": transformer.SiLU, "relu": transformer.ReLU,
 }
 
-// headWidth sets the width of a head where it is the width over the heads.
+// headWidth sets the width of a head to the width of the model divided by the number of heads.
 func headWidth(c *Config, s *transformer.Spec) error {
 	if s.Heads < 1 || s.Width%s.Heads != 0 {
-		c.fail("%s must be a multiple of the number of heads, %s", c.source("Width"),
-			c.source("Heads"))
-		return c.Err()
+		c.fail("%s must be a multiple of the number of heads, %s", c.keyOf("Width"),
+			c.keyOf("Heads"))
+		return c.firstErr()
 	}
 	s.HeadWidth = s.Width / s.Heads
 	root := c.root()
 	root.origin["HeadWidth"] = root.origin["Width"]
-	return c.Err()
+	return c.firstErr()
 }
 
-// alibiSlopes returns the slope of each head, of a number that nobody has checked yet.
+// alibiSlopes returns the slope of each head. The number of heads has not been checked yet.
 func alibiSlopes(heads int) []float32 {
 	return transformer.AlibiSlopes(min(max(heads, 1), transformer.MaxHeads))
 }
 
-// headGroups reads how many heads have keys and values.
+// headGroups reads how many heads have their own keys and values.
 func headGroups(c *Config, s *transformer.Spec, fallback int) error {
-	s.KeyValueHeads = c.SizeOrNull(fallback, "KeyValueHeads", "num_key_value_heads")
+	c.AllowNull("num_key_value_heads")
+	s.KeyValueHeads = c.SizeOr(fallback, "KeyValueHeads", "num_key_value_heads")
 	if s.KeyValueHeads < 1 || s.Heads%s.KeyValueHeads != 0 {
 		c.fail("%s must divide the number of heads, %s; where it is missing it is %d",
-			c.source("KeyValueHeads"), c.source("Heads"), fallback)
+			c.keyOf("KeyValueHeads"), c.keyOf("Heads"), fallback)
 	}
-	return c.Err()
+	return c.firstErr()
 }
 
-// decoderHead sets the head of a decoder, which a model that ends in Model has none of, and the ids that begin and end a text.
+// decoderHead sets the head of a decoder, and the ids that begin and end a text. An architecture
+// whose name ends in Model has no head.
 func decoderHead(c *Config, s *transformer.Spec, tied bool) {
 	s.TiedHead = c.Bool("tie_word_embeddings", tied)
-	if bare(c) {
+	if headless(c) {
 		s.Head = transformer.NoHead
 	}
-	s.BOS, s.EOS = c.IntOrNull(-1, "bos_token_id"), c.Ints("eos_token_id")
-	c.from("BOS", "bos_token_id")
-	c.from("EOS", "eos_token_id")
+	c.AllowNull("bos_token_id")
+	s.BOS, s.EOS = c.Int(-1, "bos_token_id"), c.ints("eos_token_id")
+	c.setOrigin("BOS", "bos_token_id")
+	c.setOrigin("EOS", "eos_token_id")
 	c.Only("add_cross_attention", false)
 }
 
-// bare is whether the architecture is one without a head.
-func bare(c *Config) bool {
+// headless returns whether the architecture has no head.
+func headless(c *Config) bool {
 	return slices.ContainsFunc(c.Strings("architectures"), func(a string) bool {
 		return strings.HasSuffix(a, "Model") && !strings.HasSuffix(a, "LMHeadModel")
 	})
 }
 
-// classes reads how many classes a classifier has and what they are called. Where num_labels is
-// another number than id2label has names, it counts, and the names are nobody's, as in the
-// reference.
+// classes reads how many classes a classifier has, and their names. If num_labels is not the number
+// of names in id2label, num_labels counts and the names are dropped, as in the reference
+// implementation.
 func classes(c *Config, s *transformer.Spec) {
 	s.Classes = 2
 	if names := c.Object("id2label"); names != nil {
-		c.from("Classes", "id2label")
+		c.setOrigin("Classes", "id2label")
 		s.Classes = len(names.values)
 		for i := range s.Classes {
 			s.Labels = append(s.Labels, names.String(strconv.Itoa(i), ""))
 		}
-		for key, name := range names.values { // a name of no class changes nothing
+		for key, name := range names.values { // names of classes that do not exist change nothing
 			if _, err := strconv.Atoi(key); err != nil {
 				c.fail("id2label has the key %s; its keys must be numbers of classes, as \"0\"",
 					shown(key))
 				break
 			}
 			if _, text := name.(string); !text {
-				names.refuse(key, name, "a text")
+				names.failValue(key, name, "a text")
 				break
 			}
-			names.taken[key] = true
+			names.read[key] = true
 		}
 		if most := transformer.MaxSize("Classes"); s.Classes < 1 || s.Classes > most {
 			c.fail("id2label has %d names; it must have from 1 to %d", s.Classes, most)
 		}
 	}
 	if !c.Has("id2label") || c.Has("num_labels") {
-		if n := c.SizeOrNull(s.Classes, "Classes", "num_labels"); n != s.Classes {
+		c.AllowNull("num_labels")
+		if n := c.SizeOr(s.Classes, "Classes", "num_labels"); n != s.Classes {
 			s.Classes, s.Labels = n, nil
 		}
 	}
 }
 
-// slidingWindow reads how many tokens a layer with a window sees; 0 for null, which is all.
+// slidingWindow reads how many tokens a layer with a window sees. It returns 0 for null, which
+// means all tokens.
 func slidingWindow(c *Config, fallback int) int {
-	c.from("Windows", "sliding_window")
-	if c.Null("sliding_window") {
-		c.taken["sliding_window"] = true
+	c.setOrigin("Windows", "sliding_window")
+	if c.isNull("sliding_window") {
 		return 0
 	}
 	return c.AtLeast(1, fallback, "sliding_window")
 }
 
-// windows returns [L] windows of so many tokens in the layers that sliding says, nil if there is none.
+// windows returns the window of each layer, [L]: window for the layers for which sliding is true, 0
+// for the others. It returns nil if no layer has a window.
 func windows(layers, window int, sliding func(l int) bool) []int {
 	if window <= 0 || layers < 1 || layers > 1<<10 {
 		return nil
@@ -132,10 +138,12 @@ const (
 	slidingAttention = "sliding_attention"
 )
 
-// layerTypes reads which layers have a window: layer_types if it is there, otherwise as the default
-// says. A layer cannot have one where there is no window, null says the reason.
+// layerTypes returns which layers have a window: those that layer_types names or, without that key,
+// those for which byDefault is true. If there is no window, no layer can have one; null says why
+// there is none.
 func layerTypes(c *Config, layers, window int, byDefault func(l int) bool,
-	null string) func(l int) bool {
+	null string,
+) func(l int) bool {
 	types := c.Strings("layer_types")
 	if types == nil {
 		types = make([]string, min(max(layers, 0), transformer.MaxSize("Layers")))
@@ -147,7 +155,7 @@ func layerTypes(c *Config, layers, window int, byDefault func(l int) bool,
 		}
 	} else if len(types) != layers {
 		c.fail("layer_types has %d entries; it must have one for each of the layers, %s",
-			len(types), c.source("Layers"))
+			len(types), c.keyOf("Layers"))
 	}
 	for l, t := range types {
 		if t != fullAttention && t != slidingAttention {
@@ -161,8 +169,8 @@ func layerTypes(c *Config, layers, window int, byDefault func(l int) bool,
 	return func(l int) bool { return l < len(types) && types[l] == slidingAttention }
 }
 
-// sameInAll reads layer_types of an architecture whose reference does not look at it: it must say
-// what the reference does, the same in all layers.
+// sameInAll reads layer_types of an architecture for which the reference implementation ignores
+// that key. It must say what the reference does, which is the same in all layers.
 func sameInAll(c *Config, layers, window int) func(l int) bool {
 	want := fullAttention
 	if window > 0 {
@@ -171,7 +179,7 @@ func sameInAll(c *Config, layers, window int) func(l int) bool {
 	types := c.Strings("layer_types")
 	if types != nil && len(types) != layers {
 		c.fail("layer_types has %d entries; it must have one for each of the layers, %s",
-			len(types), c.source("Layers"))
+			len(types), c.keyOf("Layers"))
 	}
 	for l, t := range types {
 		if t != want {
@@ -182,7 +190,7 @@ func sameInAll(c *Config, layers, window int) func(l int) bool {
 	return func(int) bool { return window > 0 }
 }
 
-// sortedKeys returns the keys of known, sorted.
+// sortedKeys returns the keys of a map, sorted.
 func sortedKeys[T any](known map[string]T) []string {
 	names := make([]string, 0, len(known))
 	for k := range known {

@@ -8,7 +8,7 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// Tensors is the weights of a checkpoint. *checkpoint.File satisfies it.
+// Tensors is the weights of a checkpoint. A *checkpoint.File satisfies it.
 type Tensors interface {
 	Names() []string
 	Shape(name string) ([]int, error)
@@ -17,12 +17,15 @@ type Tensors interface {
 
 // Loader returns a function that reads the parameters of spec from the tensors of file, one at a
 // time. It returns an error at once if a tensor is missing, has another shape than the
-// configuration says, or would be ignored although it looks like a weight of the model. If two
-// tensors are for one parameter, it reads and compares them, and returns an error unless they are
-// equal.
-func (f *Family) Loader(file string, tensors Tensors, spec *transformer.Spec) (transformer.Loader, error) {
-	c := &contents{family: f, spec: spec, file: file, tensors: tensors, names: map[string]bool{},
-		read: map[string]bool{}}
+// configuration says, or looks like a weight of the model but would be ignored. If two tensors are
+// for the same parameter, it compares their values and returns an error unless they are equal.
+func (f *Family) Loader(file string, tensors Tensors, spec *transformer.Spec) (transformer.Loader,
+	error,
+) {
+	c := &contents{
+		family: f, spec: spec, file: file, tensors: tensors, names: map[string]bool{},
+		read: map[string]bool{},
+	}
 	for _, name := range tensors.Names() {
 		c.names[name] = true
 	}
@@ -47,12 +50,14 @@ func (f *Family) Loader(file string, tensors Tensors, spec *transformer.Spec) (t
 	tmp := &scratch{}
 	return func(p transformer.Param, put func(int, []float32)) error {
 		w := sources[p.Name]
-		read := func(dst []float32, first int) error { return tensors.Float32At(dst, w.Tensor, first) }
-		return w.Layout.take(p.Shape, spec, tmp, read, put)
+		read := func(dst []float32, first int) error {
+			return tensors.Float32At(dst, w.Tensor, first)
+		}
+		return w.Layout.read(p.Shape, spec, tmp, read, put)
 	}, nil
 }
 
-// contents is a checkpoint whose tensors are being found.
+// contents is a checkpoint and the tensors that have been found in it.
 type contents struct {
 	family  *Family
 	spec    *transformer.Spec
@@ -64,13 +69,13 @@ type contents struct {
 	doubles []double
 }
 
-// double is two tensors that stand for one parameter, so that one of them would be ignored.
+// double is two tensors for the same parameter, of which only the first is read.
 type double struct {
 	first, second string
 	tied          bool // the embedding, and a head that is tied to it
 }
 
-// findPrefix finds what stands before the tensor names of the body.
+// findPrefix finds the prefix of the tensor names.
 func (c *contents) findPrefix() error {
 	ws, err := c.family.sources("embedding")
 	if err != nil {
@@ -82,12 +87,13 @@ func (c *contents) findPrefix() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("family: %s: tensor %s is missing, with %s before its name or without", c.file, ws[0].Tensor,
+	return fmt.Errorf("family: %s: tensor %s is missing, with %s before its name or without",
+		c.file, ws[0].Tensor,
 		strings.TrimSpace(strings.Join(c.family.Prefixes, " ")))
 }
 
-// source returns the tensor of a parameter. It checks its shape, and notes other tensors that are
-// for the same parameter.
+// source returns the tensor of a parameter. It checks its shape, and records other tensors for the
+// same parameter.
 func (c *contents) source(p transformer.Param) (Weight, error) {
 	found, err := c.find(p.Name)
 	if err != nil {
@@ -114,8 +120,8 @@ func (c *contents) source(p transformer.Param) (Weight, error) {
 	return w, nil
 }
 
-// tiedHead notes the tensors of a head that is tied to the embedding. Writers may save them all the
-// same; a head that differs from the embedding is one that was not tied when the model was trained.
+// tiedHead records the tensors of a head that is tied to the embedding. Some programs save them
+// anyway. If such a head differs from the embedding, it was not tied when the model was trained.
 func (c *contents) tiedHead(embedding Weight, p transformer.Param) error {
 	heads, err := c.family.sources("head")
 	if err != nil {
@@ -125,8 +131,10 @@ func (c *contents) tiedHead(embedding Weight, p transformer.Param) error {
 		if err := c.checkShape(head, p); err != nil {
 			return err
 		}
-		c.doubles = append(c.doubles, double{first: embedding.Tensor, second: head.Tensor,
-			tied: true})
+		c.doubles = append(c.doubles, double{
+			first: embedding.Tensor, second: head.Tensor,
+			tied: true,
+		})
 		c.read[head.Tensor] = true
 	}
 	return nil
@@ -145,7 +153,7 @@ func (c *contents) checkShape(w Weight, p transformer.Param) error {
 	return nil
 }
 
-// find returns the tensors of the file that a parameter may come from, at least one.
+// find returns the tensors in the file that a parameter may come from. There is at least one.
 func (c *contents) find(param string) ([]Weight, error) {
 	all, err := c.family.sources(param)
 	if err != nil {
@@ -165,20 +173,18 @@ func (c *contents) find(param string) ([]Weight, error) {
 	names := strings.Join(missing, " or ")
 	if param == "head" {
 		return nil, fmt.Errorf("family: %s: tensor %s is missing, and tie_word_embeddings of "+
-			"config.json is false, "+
-			"so that the embedding cannot serve", c.file, names)
+			"config.json is false, so the embedding cannot be used instead", c.file, names)
 	}
 	if others := c.present(all); len(others) > 0 {
 		return nil, fmt.Errorf("family: %s: tensor %s is missing; the file has %s, which this "+
-			"model does not read: "+
-			"architectures or tie_word_embeddings of config.json belong to another model", c.file,
-			names, others[0].Tensor)
+			"model does not read: architectures or tie_word_embeddings of config.json belong to "+
+			"another model", c.file, names, others[0].Tensor)
 	}
 	return nil, fmt.Errorf("family: %s: tensor %s is missing", c.file, names)
 }
 
-// present returns those of ws that the file has, under each name that it may have there. A head
-// stands beside the body, so its tensors may go without the prefix.
+// present returns those of ws that the file has, under each of their possible names. A head is not
+// part of the body, so its tensors may lack the prefix.
 func (c *contents) present(ws []Weight) []Weight {
 	prefixes := append([]string{c.prefix, ""}, c.family.Prefixes...)
 	var found []Weight
@@ -195,12 +201,12 @@ func (c *contents) present(ws []Weight) []Weight {
 	return found
 }
 
-// unused is whether a model of this spec does not read a tensor of the family's table.
+// unused returns whether a model with this spec does not read a tensor in the table of the family.
 func (c *contents) unused(tensor string) bool {
 	return c.family.Unused != nil && c.family.Unused(c.spec, tensor)
 }
 
-// compareDoubles returns an error if two tensors that stand for one parameter differ.
+// compareDoubles returns an error if two tensors for the same parameter differ.
 func (c *contents) compareDoubles() error {
 	for _, d := range c.doubles {
 		equal, err := c.equal(d.first, d.second)
@@ -218,16 +224,15 @@ func (c *contents) compareDoubles() error {
 				"a head of its own, or remove %s", c.file, d.second, d.first, d.second)
 		}
 		return fmt.Errorf("family: %s: tensors %s and %s differ and are for the same parameter: "+
-			"one of the two would be "+
-			"ignored; remove the one that the model was not trained with", c.file, d.first,
-			d.second)
+			"one of the two would be ignored; remove the one that the model was not trained with",
+			c.file, d.first, d.second)
 	}
 	return nil
 }
 
-// equal returns whether two tensors of one shape have the same values. It reads both in pieces of
-// [pieceSize] values, so the loop ends with the tensor, whose size the reader of the file has
-// checked.
+// equal returns whether two tensors of the same shape have the same values. It reads both in pieces
+// of [pieceSize] values. The size of a tensor has been checked against the file, so the loop is
+// bounded.
 func (c *contents) equal(a, b string) (bool, error) {
 	shape, err := c.tensors.Shape(a)
 	if err != nil {
@@ -253,7 +258,7 @@ func (c *contents) equal(a, b string) (bool, error) {
 	return true, nil
 }
 
-// oldName is what the first checkpoints called the gain and the bias of a norm.
+// oldName returns what the first checkpoints called the gain or the bias of a norm.
 func oldName(name string) string {
 	if stem, ok := strings.CutSuffix(name, "LayerNorm.weight"); ok {
 		return stem + "LayerNorm.gamma"
@@ -264,7 +269,7 @@ func oldName(name string) string {
 	return name
 }
 
-// sources returns where a parameter may come from, with the layer filled in.
+// sources returns the tensors that a parameter may come from, with the number of the layer.
 func (f *Family) sources(param string) ([]Weight, error) {
 	layer, generic := -1, param
 	if strings.HasPrefix(param, "blocks.") {
@@ -290,7 +295,7 @@ func (f *Family) sources(param string) ([]Weight, error) {
 	return found, nil
 }
 
-// unread returns an error if a tensor was not read that looks like a weight of the model: a weight
+// unread returns an error if a tensor that looks like a weight of the model was not read: a weight
 // that the graph does not know would change the numbers.
 func (c *contents) unread(names []string) error {
 	for _, name := range names {
@@ -303,9 +308,9 @@ func (c *contents) unread(names []string) error {
 	return nil
 }
 
-// ofModel is whether a tensor that was not read looks like a weight of this model: it lies in a
-// layer or under the prefix of the body, is in the family's table for the body, or is the bias or
-// the weight that belongs to a tensor that was read.
+// ofModel returns whether a tensor that was not read looks like a weight of this model: it is in a
+// layer or has the prefix of the body; it is in the table of the family for the body; or it is the
+// bias of a weight that was read, or the weight of a bias that was read.
 func (c *contents) ofModel(name string) bool {
 	plain := strings.TrimPrefix(name, c.prefix)
 	switch {
@@ -324,15 +329,15 @@ func (c *contents) ofModel(name string) bool {
 	return ok && c.read[stem+".bias"]
 }
 
-// isHead is whether the model has a head of the vocabulary that is called so in the family's table.
+// isHead returns whether a tensor is the head of this model, by the table of the family.
 func (c *contents) isHead(name string) bool {
 	heads, err := c.family.sources("head")
 	return err == nil && c.spec.Head == transformer.LanguageHead &&
 		slices.ContainsFunc(heads, func(w Weight) bool { return w.Tensor == name })
 }
 
-// ignorable is whether a tensor is known to change nothing that is computed here: a buffer, or the
-// pooler of an encoder whose head does not read it.
+// ignorable returns whether a tensor is known to change nothing here: it is a buffer, or the pooler
+// of an encoder whose head does not read it.
 func (c *contents) ignorable(name string) bool {
 	plain := strings.TrimPrefix(name, c.prefix)
 	return strings.HasPrefix(plain, "pooler.") || c.unused(plain) ||
@@ -340,11 +345,11 @@ func (c *contents) ignorable(name string) bool {
 			func(b string) bool { return strings.HasSuffix(name, b) })
 }
 
-// buffers are ends of names of tensors that hold no weights, in every family: the numbers 0, 1, 2 …
-// of positions, and token types that are all 0.
+// buffers are ends of the names of tensors that hold no weights, in every family: the numbers 0, 1,
+// 2 … of positions, and token types that are all 0.
 var buffers = []string{"embeddings.position_ids", "embeddings.token_type_ids"}
 
-// inBlock is whether a tensor belongs to a layer.
+// inBlock returns whether a tensor belongs to a layer.
 func (f *Family) inBlock(name string) bool {
 	return slices.ContainsFunc(f.Weights, func(w Weight) bool {
 		before, _, ok := strings.Cut(w.Tensor, "%d")

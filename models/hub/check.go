@@ -8,16 +8,18 @@ import (
 	"path/filepath"
 )
 
-// check holds files of the cache to the hashes that their blobs are named by. A nil check lets everything pass.
+// check compares files of the cache with the hashes that their blobs are named by. A nil check
+// accepts every file.
 type check struct {
 	ctx    context.Context
 	report func(Progress)
 	passed map[string]bool // by blob
 }
 
-// passes returns whether a file of a snapshot, at path, has the bytes that its blob is named for. Of one that is no link to a blob, as
-// other programs may leave, nothing can be said, so it passes.
-func (k *check) passes(path, file string) bool {
+// accepts returns whether the file at path, in a snapshot, has the bytes that its blob is named
+// for. A file that is not a link to a blob, as other programs may leave it, passes, because there
+// is no hash to compare it with.
+func (k *check) accepts(path, file string) bool {
 	if k == nil {
 		return true
 	}
@@ -27,15 +29,15 @@ func (k *check) passes(path, file string) bool {
 	}
 	passed, known := k.passed[blob]
 	if !known {
-		passed = k.hashes(path, filepath.Base(blob), file)
+		passed = k.hasHash(path, filepath.Base(blob), file)
 		k.passed[blob] = passed
 	}
 	return passed
 }
 
-// hashes returns whether the file at path, of that name in the repository, has the bytes that etag is the hash of. One that cannot be
-// read has not.
-func (k *check) hashes(path, etag, file string) bool {
+// hasHash returns whether the bytes of the file at path have the hash etag; file is its name in the
+// repository. A file that cannot be read does not.
+func (k *check) hasHash(path, etag, file string) bool {
 	if k == nil || !hash.MatchString(etag) {
 		return true
 	}

@@ -13,16 +13,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// shardedModel is a repository with two shards.
+// shardedModel returns a repository with two shards.
 func shardedModel() map[string]string {
 	files := model()
 	delete(files, "model.safetensors")
 	files["model.safetensors.index.json"] = `{"weight_map":{"a":"model-1.safetensors","b":"model-2.safetensors"}}`
-	files["model-1.safetensors"], files["model-2.safetensors"] = strings.Repeat("one ", 300_000), strings.Repeat("two ", 300_000)
+	files["model-1.safetensors"], files["model-2.safetensors"] = strings.Repeat("one ",
+		300_000), strings.Repeat("two ", 300_000)
 	return files
 }
 
-// downloaded is a hub, and the options and directory of its model, which is complete in the cache.
+// downloaded returns a hub, and the options and the directory of its model, which is complete in
+// the cache.
 func downloaded(t *testing.T, files map[string]string) (h *fakeHub, opts Options, dir string) {
 	t.Helper()
 	files["tokenizer_config.json"] = `{"a":1}` // and not the blob of tokenizer.json
@@ -56,7 +58,8 @@ func flip(t *testing.T, path string) {
 	}
 }
 
-// TestCheckRepairs: files that were damaged in the cache are fetched again, and no others; without the check they stay as they are.
+// TestCheckRepairs: files that were damaged in the cache are downloaded again, and no others.
+// Without the check they stay as they are.
 func TestCheckRepairs(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -64,15 +67,33 @@ func TestCheckRepairs(t *testing.T) {
 		damage  func(t *testing.T, path string)
 		damaged []string
 	}{
-		{"weights cut short", model(), func(t *testing.T, path string) { truncate(t, path, 1000) }, []string{"model.safetensors"}},
-		{"weights of nothing", model(), func(t *testing.T, path string) { truncate(t, path, 0) }, []string{"model.safetensors"}},
-		{"weights too long", model(), func(t *testing.T, path string) { truncate(t, path, 900_000) }, []string{"model.safetensors"}},
+		{
+			"weights cut short", model(),
+			func(t *testing.T, path string) { truncate(t, path, 1000) },
+			[]string{"model.safetensors"},
+		},
+		{
+			"weights of nothing", model(), func(t *testing.T, path string) { truncate(t, path, 0) },
+			[]string{"model.safetensors"},
+		},
+		{
+			"weights too long", model(),
+			func(t *testing.T, path string) { truncate(t, path, 900_000) },
+			[]string{"model.safetensors"},
+		},
 		{"one bit of the weights", model(), flip, []string{"model.safetensors"}},
 		{"settings", model(), flip, []string{"config.json"}},
-		{"what a model could do without", model(), flip, []string{"additional_chat_templates/tool_use.jinja"}},
+		{
+			"what a model could do without", model(), flip,
+			[]string{"additional_chat_templates/tool_use.jinja"},
+		},
 		{"several", model(), flip, []string{"config.json", "tokenizer.json", "model.safetensors"}},
 		{"a shard", shardedModel(), flip, []string{"model-2.safetensors"}},
-		{"the list of shards", shardedModel(), func(t *testing.T, path string) { truncate(t, path, 20) }, []string{"model.safetensors.index.json"}},
+		{
+			"the list of shards", shardedModel(),
+			func(t *testing.T, path string) { truncate(t, path, 20) },
+			[]string{"model.safetensors.index.json"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h, opts, dir := downloaded(t, c.files)
@@ -82,7 +103,8 @@ func TestCheckRepairs(t *testing.T) {
 				c.damage(t, filepath.Join(dir, f))
 			}
 			damaged := contents(t, dir)
-			_, _ = resolve(t.Context(), "org/name", opts) // an error where the list of shards is not one
+			// an error where the list of shards is not one
+			_, _ = resolve(t.Context(), "org/name", opts)
 			if diff := cmp.Diff(damaged, contents(t, dir)); diff != "" || h.requests() != nil {
 				t.Errorf("without the check something was done (-want +got):\n%s", diff)
 			}
@@ -96,7 +118,8 @@ func TestCheckRepairs(t *testing.T) {
 			}
 			var asked []string
 			for _, request := range h.requests() {
-				if file, ok := strings.CutPrefix(request, "HEAD /org/name/resolve/"+commitA+"/"); ok {
+				if file, ok := strings.CutPrefix(request,
+					"HEAD /org/name/resolve/"+commitA+"/"); ok {
 					asked = append(asked, file)
 				}
 			}
@@ -109,7 +132,8 @@ func TestCheckRepairs(t *testing.T) {
 	}
 }
 
-// TestCheckOfWhatIsRight asks nothing of the Hub, reads every file once and says so.
+// TestCheckOfWhatIsRight: the check of an undamaged model sends no request, and reports the reading
+// of every file once.
 func TestCheckOfWhatIsRight(t *testing.T) {
 	files := shardedModel()
 	h, opts, dir := downloaded(t, files)
@@ -117,7 +141,8 @@ func TestCheckOfWhatIsRight(t *testing.T) {
 	read := map[string]int64{}
 	opts.Check = true
 	opts.Progress = func(p Progress) {
-		if !p.Checking || p.Number != 0 || p.Size != int64(len(files[p.File])) || p.Done <= read[p.File] || p.Done > p.Size {
+		if !p.Checking || p.Number != 0 || p.Size != int64(len(files[p.File])) ||
+			p.Done <= read[p.File] || p.Done > p.Size {
 			t.Errorf("progress %+v after %d bytes of that file", p, read[p.File])
 		}
 		read[p.File] = p.Done
@@ -132,7 +157,7 @@ func TestCheckOfWhatIsRight(t *testing.T) {
 	if diff := cmp.Diff(want, read); diff != "" {
 		t.Errorf("bytes read (-want +got):\n%s", diff)
 	}
-	// What another program put there without a blob has no hash to be held to.
+	// A file that another program put there without a blob has no hash, so it passes.
 	if err := os.Remove(filepath.Join(dir, "config.json")); err != nil {
 		t.Fatal(err)
 	}
@@ -143,14 +168,21 @@ func TestCheckOfWhatIsRight(t *testing.T) {
 	}
 }
 
-// TestCheckCannotRepair: without the Hub the error names what is broken, and what is there is not taken for a model.
+// TestCheckCannotRepair: if the Hub cannot be reached, the error names the broken files, and the
+// directory is not used.
 func TestCheckCannotRepair(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Options)
 		want   string
 	}{
-		"offline":    {func(o *Options) { o.Offline = true }, ", and HF_HUB_OFFLINE forbids to download it"},
-		"no network": {func(o *Options) { o.Endpoint = "http://127.0.0.1:1" }, ", and the connection to 127.0.0.1:1 fails"},
+		"offline": {
+			func(o *Options) { o.Offline = true },
+			", and HF_HUB_OFFLINE forbids downloading it",
+		},
+		"no network": {
+			func(o *Options) { o.Endpoint = "http://127.0.0.1:1" },
+			", and the connection to 127.0.0.1:1 fails",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, opts, dir := downloaded(t, model())
@@ -158,7 +190,8 @@ func TestCheckCannotRepair(t *testing.T) {
 			c.change(&opts)
 			refused := func(want string) {
 				t.Helper()
-				if _, err := resolve(t.Context(), "org/name", opts); err == nil || !strings.Contains(err.Error(), want+c.want) {
+				if _, err := resolve(t.Context(), "org/name", opts); err == nil ||
+					!strings.Contains(err.Error(), want+c.want) {
 					t.Errorf("error %v, want one with %q", err, want+c.want)
 				}
 			}
@@ -167,12 +200,14 @@ func TestCheckCannotRepair(t *testing.T) {
 			if err := os.Remove(filepath.Join(dir, "model.safetensors")); err != nil {
 				t.Fatal(err)
 			}
-			refused("hub: org/name: the cache lacks model.safetensors and has other bytes than the Hub in tokenizer_config.json")
+			refused("hub: org/name: the cache lacks model.safetensors and has other bytes than " +
+				"the Hub in tokenizer_config.json")
 			_, opts, dir = downloaded(t, shardedModel())
 			opts.Check = true
 			c.change(&opts)
 			truncate(t, filepath.Join(dir, "model.safetensors.index.json"), 20)
-			refused("hub: org/name: the cache has other bytes than the Hub in model.safetensors.index.json")
+			refused("hub: org/name: the cache has other bytes than the Hub in " +
+				"model.safetensors.index.json")
 		})
 	}
 }
@@ -196,7 +231,7 @@ func TestCheckStops(t *testing.T) {
 	}
 }
 
-// TestCheckAtOnce: two calls that meet the same broken file fetch it once.
+// TestCheckAtOnce: two calls that find the same broken file download it once.
 func TestCheckAtOnce(t *testing.T) {
 	h, opts, dir := downloaded(t, model())
 	want := contents(t, dir)

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// client is one call of Resolve.
+// client does one call of Resolve.
 type client struct {
 	ref      Ref
 	opts     Options
@@ -26,17 +26,17 @@ type client struct {
 	reached  bool   // whether the endpoint has answered
 
 	window       time.Duration                   // over which the speed is averaged
-	lockPatience time.Duration                   // with another download that does not move
+	lockPatience time.Duration                   // for another download that makes no progress
 	wait         func(attempt int) time.Duration // before another attempt
-	disk         func(io.Writer) io.Writer       // what writes to a blob; nil is the file itself
+	disk         func(io.Writer) io.Writer       // wraps the writer of a blob; nil does not
 }
 
-// maxAttempts is how often a request is tried without getting further.
+// maxAttempts is how many attempts in a row a request has without progress.
 const maxAttempts = 5
 
 func backoff(attempt int) time.Duration { return time.Second << attempt }
 
-// newHTTP returns a client, and a function that closes its connections.
+// newHTTP returns a client and a function that closes its connections.
 func newHTTP(endpoint *url.URL, opts Options) (client *http.Client, stop func()) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DisableCompression = true // sizes and hashes are those of the file as it is
@@ -44,14 +44,18 @@ func newHTTP(endpoint *url.URL, opts Options) (client *http.Client, stop func())
 	t.TLSHandshakeTimeout = opts.Patience
 	t.MaxResponseHeaderBytes = maxHeaders
 	t.DialContext = (&net.Dialer{Timeout: opts.Patience}).DialContext
-	client = &http.Client{Transport: &authorized{base: t, endpoint: endpoint, token: opts.Token}, CheckRedirect: checkRedirect}
+	client = &http.Client{
+		Transport:     &authorized{base: t, endpoint: endpoint, token: opts.Token},
+		CheckRedirect: checkRedirect,
+	}
 	return client, t.CloseIdleConnections
 }
 
-// maxHeaders is the most bytes of the headers of an answer: a hundred times what a Hub sends.
+// maxHeaders is the largest header of an answer in bytes: a hundred times what a Hub sends.
 const maxHeaders = 256 << 10
 
-// authorized sends the token to the endpoint and to nobody else, whatever the redirects.
+// authorized sends the token to the host of the endpoint and to no other host, even after
+// redirects.
 type authorized struct {
 	base     http.RoundTripper
 	endpoint *url.URL
@@ -62,7 +66,8 @@ func (a *authorized) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Del("Authorization")
 	req.Header.Set("User-Agent", "headwater")
-	if a.token != "" && req.URL.Scheme == a.endpoint.Scheme && strings.EqualFold(req.URL.Host, a.endpoint.Host) {
+	if a.token != "" && req.URL.Scheme == a.endpoint.Scheme &&
+		strings.EqualFold(req.URL.Host, a.endpoint.Host) {
 		req.Header.Set("Authorization", "Bearer "+a.token)
 	}
 	return a.base.RoundTrip(req)
@@ -80,12 +85,13 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// misdirected is the error about a redirect that is not followed.
+// misdirected is the error for a redirect that is not followed.
 type misdirected struct{ reason string }
 
 func (e *misdirected) Error() string { return e.reason }
 
-// do sends a request and returns a response of status 200 or 206. What may go away by itself comes back as transient.
+// do sends a request and returns a response with status 200 or 206. An error that may go away by
+// itself is a *transient.
 func (c *client) do(client *http.Client, req *http.Request, what string) (*http.Response, error) {
 	resp, err := client.Do(req)
 	if err != nil {
@@ -95,14 +101,15 @@ func (c *client) do(client *http.Client, req *http.Request, what string) (*http.
 	if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusPartialContent {
 		return resp, nil
 	}
-	if resp.StatusCode/100 == 3 && req.Method == http.MethodHead { // a redirect that describe does not follow
+	// a redirect that describe does not follow
+	if resp.StatusCode/100 == 3 && req.Method == http.MethodHead {
 		return resp, nil
 	}
 	defer resp.Body.Close()
 	return nil, c.refused(resp, what)
 }
 
-// failed describes a request without an answer.
+// failed returns the error for a request that got no answer.
 func (c *client) failed(ctx context.Context, to *url.URL, err error) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, errLate) { // another attempt would take as long
@@ -114,7 +121,7 @@ func (c *client) failed(ctx context.Context, to *url.URL, err error) error {
 	}
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
-		err = wrapped.Err // without the address: those of storage hold a signature
+		err = wrapped.Err // without the address: addresses of the storage have a signature
 	}
 	var wrong *misdirected
 	if errors.As(err, &wrong) {
@@ -132,9 +139,9 @@ var (
 	errLate   = errors.New("the whole answer takes longer")
 )
 
-// whole returns the context of a request that is not about the bytes of a file, which must be over in good
-// time however steadily its answer drips.
-func (c *client) whole(ctx context.Context) (context.Context, context.CancelFunc) {
+// limited returns the context of a request that is not for the bytes of a file. Such a request must
+// end within a fixed time, even if its answer keeps coming byte by byte.
+func (c *client) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, wholePatience(c.opts.Patience), errLate)
 }
 
@@ -149,19 +156,22 @@ func (e *unreachable) Error() string {
 }
 func (e *unreachable) Unwrap() error { return e.err }
 
-// transient is an error that may be gone at the next attempt.
+// transient is an error that may not come again at the next attempt.
 type transient struct {
 	err   error
-	after time.Duration // that the server asks to wait; 0 if it says nothing
+	after time.Duration // how long the server asks us to wait; 0 if it does not
 }
 
 func (e *transient) Error() string { return e.err.Error() }
 func (e *transient) Unwrap() error { return e.err }
 
-// try calls once until it succeeds, fails for good, or has failed transiently maxAttempts times in a row without further
-// returning a number that is higher than best, or than the one that was best later, by what the lowest speed brings in that time. An
-// endpoint that never answered is not asked again: there is no network.
-func (c *client) try(ctx context.Context, best int64, once func() (progress int64, err error)) error {
+// try calls once until it succeeds, fails with an error that is not transient, or has failed
+// maxAttempts times in a row without progress. There is progress if once returns more bytes than
+// best, the best number so far, and the new bytes came at the lowest allowed speed or faster. If
+// the endpoint has never answered, there is no second attempt: there is no network.
+func (c *client) try(ctx context.Context, best int64,
+	once func() (progress int64, err error),
+) error {
 	since := time.Now()
 	for attempt := 1; ; attempt++ {
 		n, err := once()
@@ -169,7 +179,8 @@ func (c *client) try(ctx context.Context, best int64, once func() (progress int6
 		if !errors.As(err, &t) {
 			return err
 		}
-		// A server that sends a byte and hangs up each time would be asked for ever.
+		// Without the check of the speed, a server that sends one byte and hangs up would be asked
+		// for ever.
 		if now := time.Now(); n > best && c.enough(n-best, now.Sub(since)) {
 			best, since, attempt = n, now, 1
 		}
@@ -186,37 +197,45 @@ func (c *client) try(ctx context.Context, best int64, once func() (progress int6
 	}
 }
 
-// maxRetryAfter bounds how long a server can make us wait before one attempt.
+// maxRetryAfter is the longest time that a server can make us wait before one attempt.
 const maxRetryAfter = time.Minute
 
-// refused describes an answer that is an error. what is the file, or empty for the repository.
+// refused returns the error for an answer that is an error. what is the file, or empty for the
+// repository.
 func (c *client) refused(resp *http.Response, what string) error {
 	status, code := resp.StatusCode, resp.Header.Get("X-Error-Code")
 	what = strings.TrimSpace(c.ref.String() + " " + what)
 	page := c.endpoint.String() + "/" + c.ref.Repo
 	switch {
 	case code == "GatedRepo" || (status == http.StatusForbidden && code == ""):
-		return fmt.Errorf("hub: %s: access is denied (%d%s): ask for it at %s, then set HF_TOKEN to a token of that account", what, status, said(resp), page)
+		return fmt.Errorf("hub: %s: access is denied (%d%s): ask for it at %s, then set HF_TOKEN "+
+			"to a token of that account", what, status, serverMessage(resp), page)
 	case code == "RevisionNotFound":
-		return fmt.Errorf("hub: %s has no revision %q; look at %s", c.ref.Repo, c.ref.Revision, page)
+		return fmt.Errorf("hub: %s has no revision %q; look at %s", c.ref.Repo, c.ref.Revision,
+			page)
 	case code == "EntryNotFound":
 		return fmt.Errorf("hub: %s: the Hub lists the file and does not have it (%d)", what, status)
 	case status == http.StatusUnauthorized && c.opts.Token == "":
-		return fmt.Errorf("hub: %s: there is no such model, or it is private or gated (401): look at %s, and set HF_TOKEN to a token that may read it", what, page)
+		return fmt.Errorf("hub: %s: there is no such model, or it is private or gated (401): "+
+			"look at %s, and set HF_TOKEN to a token that may read it", what, page)
 	case status == http.StatusUnauthorized:
-		return fmt.Errorf("hub: %s: the token was refused (401): look at HF_TOKEN, or make a new one in the settings of %s", what, c.endpoint)
+		return fmt.Errorf("hub: %s: the token was refused (401): look at HF_TOKEN, or make a new "+
+			"one in the settings of %s", what, c.endpoint)
 	case status == http.StatusNotFound:
-		return fmt.Errorf("hub: %s is not at %s (404); if it is private, set HF_TOKEN", what, c.endpoint)
+		return fmt.Errorf("hub: %s is not at %s (404); if it is private, set HF_TOKEN", what,
+			c.endpoint)
 	}
-	err := fmt.Errorf("hub: %s: %s answers %d%s", what, resp.Request.URL.Host, status, said(resp))
-	if status == http.StatusTooManyRequests || status == http.StatusRequestTimeout || status/100 == 5 {
+	err := fmt.Errorf("hub: %s: %s answers %d%s", what, resp.Request.URL.Host, status,
+		serverMessage(resp))
+	if status == http.StatusTooManyRequests || status == http.StatusRequestTimeout ||
+		status/100 == 5 {
 		return &transient{err: err, after: retryAfter(resp)}
 	}
 	return err
 }
 
-// said is what the server says about an error, for ours.
-func said(resp *http.Response) string {
+// serverMessage returns the message that the server sent with an error, for our own message.
+func serverMessage(resp *http.Response) string {
 	message := resp.Header.Get("X-Error-Message")
 	if message == "" {
 		return ""
@@ -232,19 +251,20 @@ func retryAfter(resp *http.Response) time.Duration {
 	return time.Duration(min(int64(seconds), int64(maxRetryAfter/time.Second))) * time.Second
 }
 
-// listing is what the Hub says of a commit.
+// listing is what the Hub says about a commit.
 type listing struct {
 	commit string
 	files  []string
 	sizes  map[string]int64 // where the Hub gives them
 }
 
-// maxListing is the largest listing in bytes, some hundred thousand files.
+// maxListing is the largest listing in bytes; it has room for some hundred thousand files.
 const maxListing = 64 << 20
 
-// list asks for the commit and the files of a revision.
+// list asks the Hub for the commit and the files of a revision.
 func (c *client) list(ctx context.Context, revision string) (listing, error) {
-	address := c.endpoint.String() + "/api/models/" + c.ref.Repo + "/revision/" + url.PathEscape(revision) + "?blobs=true"
+	address := c.endpoint.String() + "/api/models/" + c.ref.Repo + "/revision/" +
+		url.PathEscape(revision) + "?blobs=true"
 	var body []byte
 	err := c.try(ctx, 0, func() (int64, error) {
 		var err error
@@ -258,7 +278,7 @@ func (c *client) list(ctx context.Context, revision string) (listing, error) {
 }
 
 func (c *client) read(ctx context.Context, address string) ([]byte, error) {
-	ctx, done := c.whole(ctx)
+	ctx, done := c.limited(ctx)
 	defer done()
 	watch := newWatch(ctx, c.opts.Patience)
 	defer watch.stop()
@@ -276,7 +296,8 @@ func (c *client) read(ctx context.Context, address string) ([]byte, error) {
 		return nil, c.failed(watch.ctx, req.URL, err)
 	}
 	if len(body) > maxListing {
-		return nil, fmt.Errorf("hub: %s: the list of files has more than %d bytes", c.ref, maxListing)
+		return nil, fmt.Errorf("hub: %s: the list of files has more than %d bytes", c.ref,
+			maxListing)
 	}
 	return body, nil
 }
@@ -289,15 +310,18 @@ func (c *client) parseListing(body []byte) (listing, error) {
 	err := json.Unmarshal(body, &info)
 	var outside *unsafeName
 	if errors.As(err, &outside) {
-		return listing{}, fmt.Errorf("hub: %s: the Hub lists a file named %q, which would lie outside the cache; nothing was written",
+		return listing{}, fmt.Errorf("hub: %s: the Hub lists a file named %q, which would be "+
+			"outside the cache; nothing was written",
 			c.ref, shortened(outside.name))
 	}
 	if err != nil {
-		return listing{}, fmt.Errorf("hub: %s: %s does not answer as a Hub does: %s; look at HF_ENDPOINT and the proxy",
+		return listing{}, fmt.Errorf("hub: %s: %s does not answer as a Hub does: %s; look at "+
+			"HF_ENDPOINT and the proxy",
 			c.ref, c.endpoint, notJSON(err))
 	}
 	if !commitName.MatchString(info.SHA) {
-		return listing{}, fmt.Errorf("hub: %s: the Hub gives %q as commit, not 40 hexadecimal digits", c.ref, shortened(info.SHA))
+		return listing{}, fmt.Errorf("hub: %s: the Hub gives %q as commit, not 40 hexadecimal "+
+			"digits", c.ref, shortened(info.SHA))
 	}
 	l := listing{commit: info.SHA, sizes: map[string]int64{}}
 	for _, s := range info.Siblings {
@@ -317,15 +341,16 @@ type sibling struct {
 	Size *int64 `json:"size"`
 }
 
-// UnmarshalJSON reads one file after the other and stops at the first that has no name, or one that cannot
-// be written: entries of three bytes would take ten times as much memory as the text.
+// UnmarshalJSON reads one file after the other. It stops at the first file that has no name or an
+// unsafe one: otherwise a hostile list of entries of three bytes each would need ten times as much
+// memory as its text.
 func (s *siblings) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		return nil
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
-		return &json.UnmarshalTypeError{Value: "value that is no list", Field: "siblings"}
+		return &json.UnmarshalTypeError{Value: "value that is not a list", Field: "siblings"}
 	}
 	for d.More() {
 		var one sibling
@@ -340,14 +365,14 @@ func (s *siblings) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// unsafeName is the error about a file that would lie outside the cache.
+// unsafeName is the error for a file that would be outside the cache.
 type unsafeName struct{ name string }
 
 func (e *unsafeName) Error() string {
-	return "the file " + shortened(e.name) + " would lie outside the cache"
+	return "the file " + shortened(e.name) + " would be outside the cache"
 }
 
-// notJSON says what is wrong with a text that should be JSON of some form.
+// notJSON returns what is wrong with a text that should be JSON of a certain form.
 func notJSON(err error) string {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {

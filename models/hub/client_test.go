@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A model that was renamed is redirected on the same host; the token goes with it there, and not to the storage, which
-// fakeHub checks.
+// A request for a model that was renamed is redirected to the same host. The token is sent there
+// too, but not to the storage, which fakeHub checks.
 func TestTokenFollowsARename(t *testing.T) {
 	h := newHub(t, model())
 	opts := h.options(t)
@@ -25,7 +25,8 @@ func TestTokenFollowsARename(t *testing.T) {
 		if !strings.Contains(r.URL.Path, "org/old") {
 			return false
 		}
-		http.Redirect(w, r, strings.Replace(r.URL.Path, "org/old", "org/new", 1), http.StatusTemporaryRedirect)
+		http.Redirect(w, r, strings.Replace(r.URL.Path, "org/old", "org/new", 1),
+			http.StatusTemporaryRedirect)
 		return true
 	}
 	if _, err := resolve(t.Context(), "org/old", opts); err != nil {
@@ -40,8 +41,10 @@ func TestTokenFollowsARename(t *testing.T) {
 func TestTokenStaysHome(t *testing.T) {
 	endpoint := &url.URL{Scheme: "https", Host: "hub.example"}
 	for address, want := range map[string]bool{
-		"https://hub.example/x": true, "https://HUB.example/x": true, "https://cdn.hub.example/x": false, "http://hub.example/x": false,
-		"https://hub.example:8443/x": false, "https://hub.example.evil/x": false, "https://evil@other/x": false,
+		"https://hub.example/x": true, "https://HUB.example/x": true,
+		"https://cdn.hub.example/x": false, "http://hub.example/x": false,
+		"https://hub.example:8443/x": false, "https://hub.example.evil/x": false,
+		"https://evil@other/x": false,
 	} {
 		var sent string
 		a := &authorized{endpoint: endpoint, token: "hf_secret", base: &recorder{&sent}}
@@ -59,7 +62,7 @@ func TestTokenStaysHome(t *testing.T) {
 	}
 }
 
-// recorder notes what a request would have sent.
+// recorder records the request that would have been sent.
 type recorder struct{ authorization *string }
 
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -17,14 +17,16 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// download brings the files of a revision that are not there, the weights last, and returns the snapshot.
+// download brings the files of a revision that are missing, the weights last. It returns the
+// snapshot.
 func (c *client) download(ctx context.Context, revision string) (string, error) {
 	l, err := c.list(ctx, revision)
 	if err != nil {
 		return "", err
 	}
 	if !slices.Contains(l.files, configFile) {
-		return "", fmt.Errorf("hub: %s is not a model of transformers: it has no %s", c.ref, configFile)
+		return "", fmt.Errorf("hub: %s is not a model of transformers: it has no %s", c.ref,
+			configFile)
 	}
 	single, err := checkWeights(l.files)
 	var other *notConverted
@@ -52,7 +54,7 @@ func (c *client) download(ctx context.Context, revision string) (string, error) 
 	return c.repo.snapshot(l.commit), c.finish(l)
 }
 
-// listedShards returns the shards of the list that has just been downloaded.
+// listedShards returns the shards in the list of shards that was just downloaded.
 func (c *client) listedShards(l listing) ([]string, error) {
 	files, err := c.repo.shards(l.commit)
 	if err != nil {
@@ -61,13 +63,15 @@ func (c *client) listedShards(l listing) ([]string, error) {
 	listed := slices.Sorted(slices.Values(l.files)) // both may be long
 	for _, f := range files {
 		if _, ok := slices.BinarySearch(listed, f); !ok {
-			return nil, fmt.Errorf("hub: %s: %s names %s, which the repository does not have", c.ref, indexFile, f)
+			return nil, fmt.Errorf("hub: %s: %s names %s, which the repository does not have",
+				c.ref, indexFile, f)
 		}
 	}
 	return files, nil
 }
 
-// finish notes what the commit does not have, and that the revision names it.
+// finish records which optional files the commit does not have, then which commit the revision
+// means.
 func (c *client) finish(l listing) error {
 	for _, f := range optional {
 		if slices.Contains(l.files, f) {
@@ -83,7 +87,8 @@ func (c *client) finish(l listing) error {
 	return nil
 }
 
-// fetchAll brings files one after the other. before is how many of count come before them.
+// fetchAll downloads files one after another. before is how many of the count files come before
+// these.
 func (c *client) fetchAll(ctx context.Context, l listing, files []string, before, count int) error {
 	for i, f := range files {
 		if c.repo.has(l.commit, f) {
@@ -113,17 +118,18 @@ type remote struct {
 
 var hash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// address is where the Hub has the file, at its commit: what stands there never changes.
+// address is the URL of the file at its commit. What it returns never changes.
 func (c *client) address(r remote) string {
 	parts := strings.Split(r.file, "/")
 	for i := range parts {
 		parts[i] = url.PathEscape(parts[i])
 	}
-	return c.endpoint.String() + "/" + c.ref.Repo + "/resolve/" + r.commit + "/" + strings.Join(parts, "/")
+	return c.endpoint.String() + "/" + c.ref.Repo + "/resolve/" + r.commit + "/" +
+		strings.Join(parts, "/")
 }
 
-// describe asks for the hash and the size of a file. Of a large one they stand in the answer that redirects to its storage,
-// which is not followed.
+// describe asks for the hash and the size of a file. For a large file they are in the answer that
+// redirects to its storage, so that redirect is not followed.
 func (c *client) describe(ctx context.Context, r *remote) error {
 	asking := *c.http
 	asking.CheckRedirect = func(req *http.Request, via []*http.Request) error {
@@ -133,7 +139,7 @@ func (c *client) describe(ctx context.Context, r *remote) error {
 		return checkRedirect(req, via)
 	}
 	return c.try(ctx, 0, func() (int64, error) {
-		ctx, done := c.whole(ctx)
+		ctx, done := c.limited(ctx)
 		defer done()
 		req, err := http.NewRequestWithContext(ctx, http.MethodHead, c.address(*r), nil)
 		if err != nil {
@@ -147,7 +153,7 @@ func (c *client) describe(ctx context.Context, r *remote) error {
 	})
 }
 
-// read takes hash and size from the answer to describe.
+// read takes the hash and the size from the answer to describe.
 func (r *remote) read(resp *http.Response) error {
 	h := resp.Header
 	etag, size := h.Get("X-Linked-Etag"), h.Get("X-Linked-Size")
@@ -159,14 +165,16 @@ func (r *remote) read(resp *http.Response) error {
 	}
 	r.etag = strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)
 	if !hash.MatchString(r.etag) {
-		return fmt.Errorf("hub: %s: %s gives %q as its ETag, not a hash: this is not a Hub; look at HF_ENDPOINT", r.file, resp.Request.URL.Host, shortened(etag))
+		return fmt.Errorf("hub: %s: %s gives %q as its ETag, not a hash: this is not a Hub; look "+
+			"at HF_ENDPOINT", r.file, resp.Request.URL.Host, shortened(etag))
 	}
 	if size == "" && r.size >= 0 {
 		return nil
 	}
 	var n int64
 	if _, err := fmt.Sscanf(size, "%d", &n); err != nil || n < 0 {
-		return fmt.Errorf("hub: %s: %s gives %q as its size", r.file, resp.Request.URL.Host, shortened(size))
+		return fmt.Errorf("hub: %s: %s gives %q as its size", r.file, resp.Request.URL.Host,
+			shortened(size))
 	}
 	if r.size >= 0 && r.size != n {
 		return fmt.Errorf("hub: %s: the Hub lists %d bytes and offers %d", r.file, r.size, n)
@@ -175,7 +183,7 @@ func (r *remote) read(resp *http.Response) error {
 	return nil
 }
 
-// fetch brings one file into the snapshot, under a lock that the Python tools take too.
+// fetch puts one file into the snapshot. It holds a lock that the Python tools use too.
 func (c *client) fetch(ctx context.Context, r remote) (err error) {
 	for _, dir := range []string{filepath.Dir(c.repo.blob(r.etag)), c.repo.locks} {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -188,8 +196,10 @@ func (c *client) fetch(ctx context.Context, r remote) (err error) {
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	blob := c.repo.blob(r.etag)
-	// A blob of another size was damaged after it was made; one of that size only the check finds.
-	if info, err := os.Stat(blob); err != nil || info.Size() != r.size || !c.repo.check.hashes(blob, r.etag, r.file) {
+	// A blob with another size was damaged later. A damaged blob with the right size is found by
+	// Check only.
+	if info, err := os.Stat(blob); err != nil || info.Size() != r.size ||
+		!c.repo.check.hasHash(blob, r.etag, r.file) {
 		if err := c.makeBlob(ctx, r); err != nil {
 			return err
 		}
@@ -200,40 +210,45 @@ func (c *client) fetch(ctx context.Context, r remote) (err error) {
 	return nil
 }
 
-// lockPatience is how long another download may hold a file without a byte more of it: longer than it
-// takes to read a hundred gigabytes that an earlier call left.
+// lockPatience is how long another download may hold the lock on a file without adding a byte. It
+// is longer than it takes to read a hundred gigabytes that an earlier call left.
 const lockPatience = 10 * time.Minute
 
-// lock waits for the lock on a file, as long as the download that holds it moves.
+// lock waits for the lock on a file as long as the download that holds it makes progress.
+// [flock.Flock.TryLockContext] waits too, but cannot tell a slow download from one that hangs.
 func (c *client) lock(ctx context.Context, lock *flock.Flock, r remote) error {
-	there := int64(-1)
+	lastSize := int64(-1)
 	for since := time.Now(); ; {
-		held, err := lock.TryLock()
+		locked, err := lock.TryLock()
 		if err != nil {
 			return c.diskError(r.file, err)
 		}
-		if held {
+		if locked {
 			return nil
 		}
-		if info, err := os.Stat(c.repo.blob(r.etag) + incomplete); err == nil && info.Size() != there {
-			there, since = info.Size(), time.Now()
+		if info, err := os.Stat(c.repo.blob(r.etag) + incomplete); err == nil &&
+			info.Size() != lastSize {
+			lastSize, since = info.Size(), time.Now()
 		}
 		if time.Since(since) > c.lockPatience {
-			return fmt.Errorf("hub: %s: another program holds %s and has downloaded nothing for %v: end it, and try again",
+			return fmt.Errorf("hub: %s: another program holds %s and has downloaded nothing for "+
+				"%v: end it, and try again",
 				c.ref, r.file, c.lockPatience)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("hub: %s: waiting for another download of %s: %w", c.ref, r.file, ctx.Err())
+			return fmt.Errorf("hub: %s: waiting for another download of %s: %w", c.ref, r.file,
+				ctx.Err())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
 
-// incomplete is what the name of a blob ends with that is not whole.
+// incomplete is the end of the name of a blob that is not complete.
 const incomplete = ".incomplete"
 
-// makeBlob downloads the content of a file. Bytes that an earlier call left and that turn out wrong are fetched again once.
+// makeBlob downloads the content of a file. If bytes that an earlier call left are wrong, they are
+// downloaded again, once.
 func (c *client) makeBlob(ctx context.Context, r remote) error {
 	p, err := openPart(ctx, c.repo.blob(r.etag)+incomplete, r)
 	if err != nil {
@@ -249,7 +264,8 @@ func (c *client) makeBlob(ctx context.Context, r remote) error {
 	return nil
 }
 
-// receiveRight fills p with bytes of the right hash; of wrong ones nothing stays.
+// receiveRight fills p with bytes that have the right hash. If they have another hash, it removes
+// them.
 func (c *client) receiveRight(ctx context.Context, p *part) error {
 	resumed := p.n > 0
 	err := c.receive(ctx, p)
@@ -260,18 +276,19 @@ func (c *client) receiveRight(ctx context.Context, p *part) error {
 		err = c.receive(ctx, p)
 	}
 	if err == nil && !p.right() {
-		err = fmt.Errorf("hub: %s %s: the bytes that came are not those that the Hub has: their hash is %s, not %s; try again",
+		err = fmt.Errorf("hub: %s %s: the downloaded bytes are not those of the Hub: their "+
+			"hash is %s, not %s; try again",
 			c.ref, p.r.file, p.hash(), p.r.etag)
 		err = errors.Join(err, p.remove())
 	}
 	return err
 }
 
-// diskError adds to an error of the cache which file it was and, if the disk is full, what to do.
+// diskError adds the file to an error of the cache and, if the disk is full, what to do.
 func (c *client) diskError(file string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("hub: %s %s: %w: what came is kept; make room in %s, or set HF_HOME to another disk, and try again",
-			c.ref, file, err, c.opts.Cache)
+		return fmt.Errorf("hub: %s %s: %w: the bytes so far are kept; make room in %s, or set "+
+			"HF_HOME to another disk, and try again", c.ref, file, err, c.opts.Cache)
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("hub: %s %s: %w", c.ref, file, err)

@@ -11,18 +11,21 @@ import (
 	"time"
 )
 
-// FromEnvironment returns the options that the Python tools would take: the cache of HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE,
-// HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub or ~/.cache/huggingface/hub, whichever is set first; the endpoint of HF_ENDPOINT;
-// the token of HF_TOKEN, or of the file HF_TOKEN_PATH or HF_HOME/token (none if HF_HUB_DISABLE_IMPLICIT_TOKEN is true); offline
-// if HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is true (1, ON, YES, TRUE); HF_HUB_DOWNLOAD_TIMEOUT in seconds. Those tools have no
-// lowest speed; it is HEADWATER_MIN_SPEED in bytes a second, 0 for none. An empty variable counts as not set. It returns an error if a value cannot be used. It is the only place of this package that reads the
-// environment; Go's own HTTP client reads HTTPS_PROXY and its kin.
+// FromEnvironment returns the options that the Python tools would use. The cache is the first that
+// is set of HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub and
+// ~/.cache/huggingface/hub. The endpoint is HF_ENDPOINT. The token is HF_TOKEN, or the content of
+// the file HF_TOKEN_PATH or HF_HOME/token; there is none if HF_HUB_DISABLE_IMPLICIT_TOKEN is true.
+// Offline is true if HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is true (1, ON, YES, TRUE). The
+// patience is HF_HUB_DOWNLOAD_TIMEOUT in seconds. The lowest speed, which those tools do not have,
+// is HEADWATER_MIN_SPEED in bytes a second; 0 means no limit. A variable that is empty counts as
+// not set. It returns an error if a value cannot be used. Nothing else in this package reads the
+// environment, but Go's HTTP client reads HTTPS_PROXY and similar variables.
 func FromEnvironment() (Options, error) { return fromEnvironment(os.Getenv) }
 
-// speedVariable sets [Options.MinSpeed].
+// speedVariable is the environment variable that sets [Options.MinSpeed].
 const speedVariable = "HEADWATER_MIN_SPEED"
 
-// maxToken is the longest token in bytes.
+// maxToken is the length of the longest token in bytes.
 const maxToken = 4096
 
 func fromEnvironment(getenv func(string) string) (Options, error) {
@@ -42,14 +45,16 @@ func fromEnvironment(getenv func(string) string) (Options, error) {
 	if s := getenv("HF_HUB_DOWNLOAD_TIMEOUT"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 || n > 86400 {
-			return Options{}, fmt.Errorf("hub: HF_HUB_DOWNLOAD_TIMEOUT %q is not a number of seconds from 1 to 86400", shortened(s))
+			return Options{}, fmt.Errorf("hub: HF_HUB_DOWNLOAD_TIMEOUT %q is not a number of "+
+				"seconds from 1 to 86400", shortened(s))
 		}
 		opts.Patience = time.Duration(n) * time.Second
 	}
 	if s := getenv(speedVariable); s != "" {
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil || n < 0 {
-			return Options{}, fmt.Errorf("hub: %s %q is not a number of bytes a second, 0 for no limit",
+			return Options{}, fmt.Errorf("hub: %s %q is not a number of bytes a second, 0 for no "+
+				"limit",
 				speedVariable, shortened(s))
 		}
 		opts.MinSpeed = n
@@ -90,7 +95,7 @@ func huggingFaceHome(getenv func(string) string) (string, error) {
 	return expand("~/.cache/huggingface", getenv)
 }
 
-// expand replaces ~ at the start and $NAME.
+// expand replaces ~ at the start of a path, and $NAME.
 func expand(path string, getenv func(string) string) (string, error) {
 	if path == "~" || strings.HasPrefix(path, "~/") || strings.HasPrefix(path, `~\`) {
 		home := first(getenv("HOME"), getenv("USERPROFILE"))
@@ -102,9 +107,10 @@ func expand(path string, getenv func(string) string) (string, error) {
 	return filepath.Clean(os.Expand(path, getenv)), nil
 }
 
-// token returns the user's token; empty if there is none.
+// token returns the token of the user. It is empty if there is none.
 func token(getenv func(string) string, home string) (string, error) {
-	if t := strings.TrimSpace(first(getenv("HF_TOKEN"), getenv("HUGGING_FACE_HUB_TOKEN"))); t != "" {
+	if t := strings.TrimSpace(first(getenv("HF_TOKEN"),
+		getenv("HUGGING_FACE_HUB_TOKEN"))); t != "" {
 		return checkedToken("HF_TOKEN", t)
 	}
 	path := filepath.Join(home, "token")
@@ -119,7 +125,8 @@ func token(getenv func(string) string, home string) (string, error) {
 		return "", nil
 	}
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxToken) {
-		return "", fmt.Errorf("hub: the token file %s is not a file of at most %d bytes; look at HF_TOKEN_PATH", path, maxToken)
+		return "", fmt.Errorf("hub: the token file %s is not a file of at most %d bytes; look at "+
+			"HF_TOKEN_PATH", path, maxToken)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -128,15 +135,18 @@ func token(getenv func(string) string, home string) (string, error) {
 	return checkedToken(path, strings.TrimSpace(string(b)))
 }
 
-// checkedToken refuses what cannot stand in a header. The error does not show it.
+// checkedToken returns an error if a token cannot be sent in a header. The error does not show the
+// token.
 func checkedToken(source, t string) (string, error) {
 	for i := range len(t) {
 		if t[i] <= ' ' || t[i] >= 0x7f {
-			return "", fmt.Errorf("hub: the token of %s has a character that no token has, at byte %d", source, i)
+			return "", fmt.Errorf("hub: the token of %s has a character that no token has, at "+
+				"byte %d", source, i)
 		}
 	}
 	if len(t) > maxToken {
-		return "", fmt.Errorf("hub: the token of %s has %d bytes, the limit is %d", source, len(t), maxToken)
+		return "", fmt.Errorf("hub: the token of %s has %d bytes, the limit is %d", source, len(t),
+			maxToken)
 	}
 	return t, nil
 }

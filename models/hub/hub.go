@@ -1,28 +1,31 @@
-// Package hub finds the files of a model that is named as on the Hugging Face Hub, in the cache that the Python tools use,
-// and downloads what is not there.
+// Package hub finds the files of a model by its name on the Hugging Face Hub. It uses the cache of
+// the Python tools and downloads what is missing.
 //
 //	opts, err := hub.FromEnvironment()
 //	if err != nil {
 //		return err
 //	}
-//	dir, err := hub.Resolve(ctx, "openai-community/gpt2", opts) // a directory with config.json, model.safetensors and so on
+//	dir, err := hub.Resolve(ctx, "openai-community/gpt2", opts) // a folder
 //
-// A model that is complete in the cache is used without any request, whatever the Hub holds by now; [Options.Update] asks. Of
-// a model that is not complete the files that this project reads are downloaded, and no others: settings, tokenizer, chat
-// templates and safetensors, never a pickle, which can run code when it is read.
+// If a model is complete in the cache, it is used without any request, even if the Hub has a newer
+// version; [Options.Update] asks for that. If it is not complete, only the files that this project
+// reads are downloaded: settings, tokenizer, chat templates and safetensors. Pickle files are never
+// downloaded, because reading one can run code.
 //
 // # What is certain of a file
 //
-// A file appears under snapshots only when its size and hash are those that the Hub has for it: SHA-256 for large files, the
-// git blob id for others. Until then its bytes stand in blobs/HASH.incomplete, under a lock, and a later call, of any process,
-// goes on from there. Because the name is the hash, bytes of another version are never continued; a range is therefore asked
-// for without If-Range, whose answer depends on the storage behind the Hub and not on the Hub. The name of a revision is
-// written when all is there.
+// A file appears under snapshots only when its size and its hash are those that the Hub names:
+// SHA-256 for large files, the git blob id for others. Until then its bytes are in
+// blobs/HASH.incomplete, under a lock, and a later call from any process continues there. Because
+// the name is the hash, a download never continues with bytes of another version. Ranges are
+// therefore requested without If-Range: its answer depends on the storage that the Hub uses, not on
+// the Hub. The revision is recorded when all files are complete.
 //
-// What becomes of a file later is noticed by [Options.Check] alone: it reads what is there, compares it with the hash that the blob is
-// named by, and fetches again what differs. The command headwater download does so.
+// A file that is damaged later is noticed only with [Options.Check]. It reads every file in the
+// cache, compares it with the hash that the blob is named by, and downloads again what differs.
 //
-// The token is sent to the host of the endpoint alone, not to those that it redirects to, subdomains included.
+// The token is sent to the host of the endpoint only. Hosts that the endpoint redirects to do not
+// get it, nor do subdomains.
 //
 // # Layout
 //
@@ -34,9 +37,10 @@
 //
 // # Why not a library
 //
-// The module github.com/gomlx/go-huggingface (v0.4.0) writes this layout too. It asks the network for every file even when all are
-// there, checks neither size nor hash, does not resume, retry or follow a redirect, prints to standard output, and brings
-// some thirty modules; what is left to use is the names of the folders.
+// The module github.com/gomlx/go-huggingface (v0.4.0) uses the same layout. It is not used here: it
+// sends a request for every file even if all are in the cache, checks neither size nor hash, does
+// not continue or repeat a download, does not follow redirects, prints to standard output, and
+// depends on some thirty modules. Little would remain but the names of the folders.
 package hub
 
 import (
@@ -49,50 +53,56 @@ import (
 	"time"
 )
 
-// DefaultEndpoint is the public Hub.
-const DefaultEndpoint = "https://huggingface.co"
+// defaultEndpoint is the address of the public Hub.
+const defaultEndpoint = "https://huggingface.co"
 
-// Options says where to look. [FromEnvironment] fills them as the user has set up the Python tools.
+// Options says where to look for a model. [FromEnvironment] returns the options that the user has
+// set for the Python tools.
 type Options struct {
-	// Cache is the folder that holds models--ORG--NAME. It must be set.
+	// Cache is the folder that contains the folders models--ORG--NAME. It is required.
 	Cache string
-	// Endpoint is the Hub's address; empty is [DefaultEndpoint].
+	// Endpoint is the address of the Hub. Empty means the public Hub.
 	Endpoint string
-	// Token is sent to the endpoint, if it is not empty.
+	// Token, if it is not empty, is sent to the endpoint.
 	Token string
-	// Offline forbids requests.
+	// Offline forbids all requests.
 	Offline bool
-	// Update asks the Hub which commit the revision names now, even if an earlier one is complete.
+	// Update asks the Hub which commit the revision means now, even if an earlier commit is
+	// complete in the cache.
 	Update bool
-	// Check holds every file that is in the cache to its hash, which reads it whole, and fetches again what is broken.
+	// Check reads every file of the model in the cache, compares it with its hash, and downloads
+	// again what is broken.
 	Check bool
-	// Patience is how long a server may be silent; 0 is 10 seconds.
+	// Patience is how long a server may be silent. 0 means 10 seconds.
 	Patience time.Duration
-	// MinSpeed is how many bytes a second a file must come with, on average over a minute; a slower
-	// download ends with an error, and a later call goes on where it stopped. 0 is 1024, and a negative
-	// number no limit.
+	// MinSpeed is the lowest speed of a download in bytes a second, on average over a minute. A
+	// slower download ends with an error, and a later call continues where it stopped. 0 means
+	// 1024, and a negative number means no limit.
 	MinSpeed int64
-	// Progress, if not nil, is called while files are downloaded or checked, from the goroutine that called [Resolve].
+	// Progress, if it is not nil, is called while files are downloaded or checked, by the goroutine
+	// that called [Resolve].
 	Progress func(Progress)
 }
 
-// Progress is how far the download of one file, or its check, has come.
+// Progress is the state of one file that is being downloaded or checked.
 type Progress struct {
-	// File is its name in the repository.
+	// File is the name of the file in the repository.
 	File string
-	// Done of Size bytes are there. What an earlier call left counts; a restart takes it back.
+	// Done is how many of the Size bytes are present. Bytes that an earlier call left are included.
+	// Done becomes smaller if a download starts again.
 	Done, Size int64
-	// Number is which file of Count it is, from 1; both are 0 while it is checked. Count grows once, when the list of shards is read.
+	// Number says that this is file Number of Count, from 1. Count grows once, when the list of
+	// shards has been read. Both are 0 while a file is checked.
 	Number, Count int
-	// Checking is whether the file is in the cache and read to be checked.
+	// Checking says that the file is in the cache and is being checked.
 	Checking bool
 }
 
-// Ref is the name of a model at a revision.
+// Ref is the name of a model and a revision.
 type Ref struct {
-	// Repo is ORG/NAME, or NAME alone as old models have it.
+	// Repo is ORG/NAME, or only NAME for some old models.
 	Repo string
-	// Revision is a branch, a tag or a commit; "main" if none was given.
+	// Revision is a branch, a tag or a commit. It is "main" if the name has none.
 	Revision string
 }
 
@@ -111,19 +121,21 @@ var (
 	commitName   = regexp.MustCompile(`^[0-9a-f]{40}$`)
 )
 
-// ParseRef reads ORG/NAME, ORG/NAME@REVISION, NAME or NAME@REVISION. It returns an error if that cannot be a model of the Hub;
-// whether there is one only [Resolve] finds out.
+// ParseRef reads ORG/NAME, ORG/NAME@REVISION, NAME or NAME@REVISION. It returns an error if the Hub
+// cannot have a model with that name. Whether there is such a model is found out by [Resolve].
 func ParseRef(s string) (Ref, error) {
 	repo, revision, given := strings.Cut(s, "@")
 	if !given {
 		revision = mainRevision
 	}
 	if !repoName.MatchString(repo) || badName(repo) || strings.HasSuffix(repo, ".git") {
-		return Ref{}, fmt.Errorf("hub: %q is not the name of a model: want ORG/NAME or NAME, of letters, digits, - _ . "+
-			"(at most 96 each, no -- or .., neither - nor . at an end)", shortened(repo))
+		return Ref{}, fmt.Errorf("hub: %q is not the name of a model: want ORG/NAME or NAME, of "+
+			"letters, digits, - _ . (at most 96 each, no -- or .., neither - nor . at an end)",
+			shortened(repo))
 	}
 	if !revisionName.MatchString(revision) || badPath(revision) {
-		return Ref{}, fmt.Errorf("hub: %q is not a revision: want a branch, a tag or a commit of 40 hexadecimal digits", shortened(revision))
+		return Ref{}, fmt.Errorf("hub: %q is not a revision: want a branch, a tag or a commit of "+
+			"40 hexadecimal digits", shortened(revision))
 	}
 	return Ref{Repo: repo, Revision: revision}, nil
 }
@@ -137,13 +149,16 @@ func badName(repo string) bool {
 	return strings.Contains(repo, "..") || strings.Contains(repo, "--")
 }
 
-// badPath returns whether a revision, which becomes a path below refs, would leave it or be taken for something else there.
+// badPath returns whether a revision cannot be used as a path below refs, because it would lead out
+// of refs or mean something else there.
 func badPath(revision string) bool {
-	return strings.Contains(revision, "..") || strings.Contains(revision, "//") || strings.Contains(revision, "/.") ||
-		strings.HasSuffix(revision, "/") || strings.HasSuffix(revision, ".") || strings.HasSuffix(revision, ".lock")
+	return strings.Contains(revision, "..") || strings.Contains(revision, "//") ||
+		strings.Contains(revision, "/.") ||
+		strings.HasSuffix(revision, "/") || strings.HasSuffix(revision, ".") ||
+		strings.HasSuffix(revision, ".lock")
 }
 
-// shortened is a text of at most 100 bytes for an error.
+// shortened returns a text cut to at most 100 bytes, for an error.
 func shortened(s string) string {
 	if len(s) > 100 {
 		return s[:100] + "…"
@@ -151,17 +166,18 @@ func shortened(s string) string {
 	return s
 }
 
-// Resolve returns the directory of a model: that of the cache if it is complete there, otherwise after downloading what is
-// missing. ref is as [ParseRef] reads it.
+// Resolve returns the directory of a model in the cache. If the model is not complete there, it
+// downloads what is missing first. ref is as in [ParseRef].
 //
-// Complete are config.json, the weights with all shards, and what else a model has as far as the cache knows. If it cannot know
-// (a cache that another program filled by single files), the Hub is asked once, and the directory is used as it is where it
-// cannot be reached.
+// A model is complete if it has config.json, all weights, and all other files that it has on the
+// Hub, as far as the cache knows them. If the cache cannot know them, because another program put
+// single files there, the Hub is asked once; if the Hub cannot be reached, the directory is used as
+// it is.
 //
-// It returns an error that says what is missing or broken and what to do: offline, without network, without access, for a name, revision
-// or file that is not there, for bytes that are not those that the Hub promised, for a download that is too slow, and for a full disk. When ctx ends, the error
-// wraps ctx.Err(). After an error the next call goes on where this one stopped. It is safe for concurrent use, also by several
-// processes.
+// The error says what is missing or broken and what to do: offline, no network, no access, an
+// unknown name, revision or file, bytes that differ from what the Hub promised, a download that is
+// too slow, a full disk. If ctx ends, the error wraps ctx.Err(). After an error, the next call
+// continues where this one stopped. Resolve is safe for concurrent use, also by several processes.
 func Resolve(ctx context.Context, ref string, opts Options) (dir string, err error) {
 	r, err := ParseRef(ref)
 	if err != nil {
@@ -187,7 +203,7 @@ func (c *client) resolve(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if ctx.Err() != nil { // what was not checked to its end looks broken
+	if ctx.Err() != nil { // an unfinished check makes files look broken
 		return "", fmt.Errorf("hub: %s: %w", c.ref, ctx.Err())
 	}
 	if have.complete() && !c.opts.Update {
@@ -197,12 +213,13 @@ func (c *client) resolve(ctx context.Context) (string, error) {
 		if have.usable() {
 			return c.repo.snapshot(commit), nil
 		}
-		return "", fmt.Errorf("hub: %s: %s, and HF_HUB_OFFLINE forbids to download it: set HF_HUB_OFFLINE=0, or copy %s from a machine that has it",
+		return "", fmt.Errorf("hub: %s: %s, and HF_HUB_OFFLINE forbids downloading it: set "+
+			"HF_HUB_OFFLINE=0, or copy %s from a machine that has it",
 			c.ref, have.describe(), c.repo.dir)
 	}
 	revision := c.ref.Revision
 	if (have.usable() || len(have.broken) > 0) && !c.opts.Update {
-		revision = commit // the rest of what is there, not of something newer
+		revision = commit // complete this commit, not a newer one
 	}
 	dir, err := c.download(ctx, revision)
 	if err != nil && have.usable() && !c.opts.Update && ctx.Err() == nil {
@@ -210,7 +227,8 @@ func (c *client) resolve(ctx context.Context) (string, error) {
 	}
 	var away *unreachable
 	if errors.As(err, &away) {
-		return "", fmt.Errorf("hub: %s: %s, and %w: check the network, or set HF_ENDPOINT to a mirror", c.ref, have.describe(), away)
+		return "", fmt.Errorf("hub: %s: %s, and %w: check the network, or set HF_ENDPOINT to a "+
+			"mirror", c.ref, have.describe(), away)
 	}
 	return dir, err
 }
@@ -220,7 +238,7 @@ func newClient(ref Ref, opts Options) (*client, error) {
 		return nil, errors.New("hub: no cache folder was given")
 	}
 	if opts.Endpoint == "" {
-		opts.Endpoint = DefaultEndpoint
+		opts.Endpoint = defaultEndpoint
 	}
 	if opts.Patience == 0 {
 		opts.Patience = 10 * time.Second
@@ -229,10 +247,15 @@ func newClient(ref Ref, opts Options) (*client, error) {
 		opts.MinSpeed = defaultMinSpeed
 	}
 	endpoint, err := url.Parse(strings.TrimRight(opts.Endpoint, "/"))
-	if err != nil || endpoint.Host == "" || (endpoint.Scheme != "https" && endpoint.Scheme != "http") {
-		return nil, fmt.Errorf("hub: endpoint %q is not an address such as %s; look at HF_ENDPOINT", shortened(opts.Endpoint), DefaultEndpoint)
+	if err != nil || endpoint.Host == "" ||
+		(endpoint.Scheme != "https" && endpoint.Scheme != "http") {
+		return nil, fmt.Errorf("hub: endpoint %q is not an address such as %s; look at HF_ENDPOINT",
+			shortened(opts.Endpoint), defaultEndpoint)
 	}
-	c := &client{ref: ref, opts: opts, endpoint: endpoint, repo: newRepo(opts.Cache, ref), wait: backoff}
+	c := &client{
+		ref: ref, opts: opts, endpoint: endpoint, repo: newRepo(opts.Cache, ref),
+		wait: backoff,
+	}
 	c.window, c.lockPatience = speedWindow, lockPatience
 	c.http, c.stop = newHTTP(endpoint, opts)
 	return c, nil

@@ -37,15 +37,16 @@ type fakeHub struct {
 	large     map[string]bool              // files that are in the storage
 	log       []string                     // METHOD PATH RANGE of every request
 
-	// intercept, if not nil, may answer a request itself.
+	// intercept, if it is not nil, may answer a request itself.
 	intercept func(w http.ResponseWriter, r *http.Request) bool
 	etags     map[string]string // in place of the true ones
 }
 
 func newHub(t *testing.T, files map[string]string) *fakeHub {
 	h := &fakeHub{
-		t: t, revisions: map[string]string{"main": commitA}, commits: map[string]map[string]string{commitA: files},
-		large: map[string]bool{}, etags: map[string]string{},
+		t: t, revisions: map[string]string{"main": commitA},
+		commits: map[string]map[string]string{commitA: files},
+		large:   map[string]bool{}, etags: map[string]string{},
 	}
 	for f := range files {
 		h.large[f] = strings.HasSuffix(f, ".safetensors")
@@ -89,7 +90,8 @@ func (h *fakeHub) serve(w http.ResponseWriter, r *http.Request) {
 	if h.large[file] {
 		w.Header().Set("X-Linked-Etag", `"`+h.etag(file, content)+`"`)
 		w.Header().Set("X-Linked-Size", fmt.Sprint(len(content)))
-		http.Redirect(w, r, h.storage.URL+"/storage/"+commit+"/"+file+"?signature=secret", http.StatusFound)
+		http.Redirect(w, r, h.storage.URL+"/storage/"+commit+"/"+file+"?signature=secret",
+			http.StatusFound)
 		return
 	}
 	w.Header().Set("ETag", `"`+h.etag(file, content)+`"`)
@@ -111,12 +113,16 @@ func (h *fakeHub) serveListing(w http.ResponseWriter, revision string) {
 	for f, content := range files {
 		siblings = append(siblings, map[string]any{"rfilename": f, "size": len(content)})
 	}
-	if err := json.NewEncoder(w).Encode(map[string]any{"sha": commit, "siblings": siblings}); err != nil {
+	if err := json.NewEncoder(w).Encode(map[string]any{
+		"sha":      commit,
+		"siblings": siblings,
+	}); err != nil {
 		h.t.Error(err)
 	}
 }
 
-// etag is the hash that the Hub names: SHA-256 of a large file, for others what `git hash-object` prints.
+// etag returns the hash that the Hub names: SHA-256 for a large file, and for others what `git
+// hash-object` prints.
 func (h *fakeHub) etag(file, content string) string {
 	if e, ok := h.etags[file]; ok {
 		return e
@@ -139,11 +145,16 @@ func (h *fakeHub) requests() []string {
 }
 
 func (h *fakeHub) options(t *testing.T) Options {
-	return Options{Cache: filepath.Join(t.TempDir(), "hub"), Endpoint: h.hub.URL, Patience: 2 * time.Second}
+	return Options{
+		Cache: filepath.Join(t.TempDir(), "hub"), Endpoint: h.hub.URL,
+		Patience: 2 * time.Second,
+	}
 }
 
 // resolve is Resolve without waiting between attempts.
-func resolve(ctx context.Context, ref string, opts Options, change ...func(*client)) (string, error) {
+func resolve(ctx context.Context, ref string, opts Options, change ...func(*client)) (string,
+	error,
+) {
 	r, err := ParseRef(ref)
 	if err != nil {
 		return "", err
@@ -160,12 +171,14 @@ func resolve(ctx context.Context, ref string, opts Options, change ...func(*clie
 	return c.resolve(ctx)
 }
 
-// model is a repository with more than is needed.
+// model returns a repository that has more files than are needed.
 func model() map[string]string {
 	return map[string]string{
-		"README.md": "x", ".gitattributes": "x", "config.json": `{"model_type":"gpt2"}`, "tokenizer.json": "{}", "vocab.json": "{}",
+		"README.md": "x", ".gitattributes": "x", "config.json": `{"model_type":"gpt2"}`,
+		"tokenizer.json": "{}", "vocab.json": "{}",
 		"tokenizer_config.json": "{}", "additional_chat_templates/tool_use.jinja": "T",
-		"pytorch_model.bin": "pickle", "model.safetensors": strings.Repeat("weights ", 100_000), "onnx/model.onnx": "x",
+		"pytorch_model.bin": "pickle", "model.safetensors": strings.Repeat("weights ", 100_000),
+		"onnx/model.onnx": "x",
 	}
 }
 
@@ -211,33 +224,47 @@ func TestResolveDownloadsAndThenAsksNothing(t *testing.T) {
 	if want := filepath.Join(repo, "snapshots", commitA); dir != want {
 		t.Errorf("directory %s, want %s", dir, want)
 	}
-	want := pick(files, "config.json", "tokenizer.json", "tokenizer_config.json", "additional_chat_templates/tool_use.jinja", "model.safetensors")
+	want := pick(files, "config.json", "tokenizer.json", "tokenizer_config.json",
+		"additional_chat_templates/tool_use.jinja", "model.safetensors")
 	if diff := cmp.Diff(want, contents(t, dir)); diff != "" {
 		t.Errorf("snapshot (-want +got):\n%s", diff)
 	}
 	links := map[string]string{
-		"model.safetensors":                        "../../blobs/" + h.etag("model.safetensors", files["model.safetensors"]),
-		"additional_chat_templates/tool_use.jinja": "../../../blobs/" + h.etag("additional_chat_templates/tool_use.jinja", "T"),
+		"model.safetensors": "../../blobs/" +
+			h.etag("model.safetensors", files["model.safetensors"]),
+		"additional_chat_templates/tool_use.jinja": "../../../blobs/" +
+			h.etag("additional_chat_templates/tool_use.jinja", "T"),
 	}
 	for file, want := range links {
-		if got, err := os.Readlink(filepath.Join(dir, file)); err != nil || filepath.ToSlash(got) != want {
+		if got, err := os.Readlink(filepath.Join(dir, file)); err != nil ||
+			filepath.ToSlash(got) != want {
 			t.Errorf("%s is a link to %s, %v, want %s", file, got, err, want)
 		}
 	}
-	if b, err := os.ReadFile(filepath.Join(repo, "refs", "main")); err != nil || string(b) != commitA {
+	if b, err := os.ReadFile(filepath.Join(repo, "refs", "main")); err != nil ||
+		string(b) != commitA {
 		t.Errorf("refs/main = %q, %v, want the commit", b, err)
 	}
 	absent := contents(t, filepath.Join(repo, ".no_exist", commitA))
-	if diff := cmp.Diff(map[string]string{"chat_template.jinja": "", "generation_config.json": "", "special_tokens_map.json": ""}, absent); diff != "" {
+	if diff := cmp.Diff(map[string]string{
+		"chat_template.jinja": "", "generation_config.json": "",
+		"special_tokens_map.json": "",
+	}, absent); diff != "" {
 		t.Errorf(".no_exist (-want +got):\n%s", diff)
 	}
 	last := seen[len(seen)-1]
-	if last != (Progress{File: "model.safetensors", Done: 800_000, Size: 800_000, Number: 5, Count: 5}) {
+	if last != (Progress{
+		File: "model.safetensors", Done: 800_000, Size: 800_000, Number: 5,
+		Count: 5,
+	}) {
 		t.Errorf("last progress %+v", last)
 	}
 	h.requests()
 	h.hub.Close()
-	for name, change := range map[string]func(*Options){"as before": func(*Options) {}, "offline": func(o *Options) { o.Offline = true }} {
+	for name, change := range map[string]func(*Options){
+		"as before": func(*Options) {},
+		"offline":   func(o *Options) { o.Offline = true },
+	} {
 		o := opts
 		change(&o)
 		if again, err := resolve(t.Context(), "org/name", o); err != nil || again != dir {
@@ -263,24 +290,33 @@ func TestResolveShards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := slices.DeleteFunc(keys(contents(t, dir)), func(s string) bool { return !strings.Contains(s, "safetensors") })
-	if diff := cmp.Diff([]string{"model-1.safetensors", "model-2.safetensors", "model.safetensors.index.json"}, got); diff != "" {
+	got := slices.DeleteFunc(keys(contents(t, dir)),
+		func(s string) bool { return !strings.Contains(s, "safetensors") })
+	if diff := cmp.Diff([]string{
+		"model-1.safetensors", "model-2.safetensors",
+		"model.safetensors.index.json",
+	}, got); diff != "" {
 		t.Errorf("weights (-want +got):\n%s", diff)
 	}
-	// A shard that is gone is missed, and fetched again.
+	// A shard that is missing from the cache is downloaded again.
 	if err := os.Remove(filepath.Join(dir, "model-2.safetensors")); err != nil {
 		t.Fatal(err)
 	}
 	offline := opts
 	offline.Offline = true
-	if _, err := resolve(t.Context(), "gpt2", offline); err == nil || !strings.Contains(err.Error(), "hub: gpt2: the cache lacks model-2.safetensors, and HF_HUB_OFFLINE forbids") {
+	if _, err := resolve(t.Context(), "gpt2", offline); err == nil ||
+		!strings.Contains(err.Error(),
+			"hub: gpt2: the cache lacks model-2.safetensors, and HF_HUB_OFFLINE forbids") {
 		t.Errorf("offline: error %v, want that the shard is missing", err)
 	}
 	h.requests()
 	if _, err := resolve(t.Context(), "gpt2", opts); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"GET /api/models/gpt2/revision/main", "HEAD /gpt2/resolve/" + commitA + "/model-2.safetensors"}
+	want := []string{
+		"GET /api/models/gpt2/revision/main",
+		"HEAD /gpt2/resolve/" + commitA + "/model-2.safetensors",
+	}
 	if diff := cmp.Diff(want, h.requests()); diff != "" {
 		t.Errorf("requests (-want +got): the blob was still there\n%s", diff)
 	}
@@ -307,13 +343,15 @@ func TestRevisions(t *testing.T) {
 		t.Fatal(err)
 	}
 	second, err := resolve(t.Context(), "org/name@refs/pr/7", opts)
-	if err != nil || filepath.Base(second) != commitB || contents(t, second)["config.json"] != newer["config.json"] {
+	if err != nil || filepath.Base(second) != commitB ||
+		contents(t, second)["config.json"] != newer["config.json"] {
 		t.Errorf("refs/pr/7 is %s, %v, want commit b", second, err)
 	}
-	if b, err := os.ReadFile(filepath.Join(opts.Cache, "models--org--name/refs/refs/pr/7")); err != nil || string(b) != commitB {
+	if b, err := os.ReadFile(filepath.Join(opts.Cache,
+		"models--org--name/refs/refs/pr/7")); err != nil || string(b) != commitB {
 		t.Errorf("refs/refs/pr/7 = %q, %v", b, err)
 	}
-	// What is complete stays, until one asks.
+	// A complete model stays as it is until an update is asked for.
 	h.revisions["main"] = commitB
 	if again, err := resolve(t.Context(), "org/name", opts); err != nil || again != first {
 		t.Errorf("after a change on the Hub: %s, %v, want %s", again, err, first)
@@ -323,16 +361,19 @@ func TestRevisions(t *testing.T) {
 	if again, err := resolve(t.Context(), "org/name", opts); err != nil || again != second {
 		t.Errorf("Update: %s, %v, want %s", again, err, second)
 	}
-	if diff := cmp.Diff([]string{"GET /api/models/org/name/revision/main"}, h.requests()); diff != "" {
+	if diff := cmp.Diff([]string{"GET /api/models/org/name/revision/main"},
+		h.requests()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	h.hub.Close()
-	if _, err := resolve(t.Context(), "org/name", opts); err == nil || !strings.Contains(err.Error(), "the connection to") {
+	if _, err := resolve(t.Context(), "org/name", opts); err == nil ||
+		!strings.Contains(err.Error(), "the connection to") {
 		t.Errorf("Update without network: error %v", err)
 	}
 }
 
-// A cache that Python filled by single files may lack the tokenizer: the Hub is asked once, for the commit that is there.
+// A cache that another program filled with single files may lack the tokenizer. The Hub is asked
+// once, for the commit in the cache.
 func TestCompletesWhatPythonLeft(t *testing.T) {
 	files := model()
 	h := newHub(t, files)
@@ -365,16 +406,19 @@ func TestCompletesWhatPythonLeft(t *testing.T) {
 	}
 }
 
-// The listing that newer Python tools leave says what a commit has.
+// The list that newer Python tools leave says what a commit has.
 func TestReadsTheTreeOfPython(t *testing.T) {
 	for name, c := range map[string]struct {
 		tree     string
 		requests bool
 	}{
-		"nothing more":   {`{"format_version":1,"files":{"config.json":{"size":1},"model.safetensors":{},"vocab.bin":{}}}`, false},
-		"a tokenizer":    {`{"format_version":1,"files":{"config.json":{},"model.safetensors":{},"tokenizer.json":{}}}`, true},
-		"a newer format": {`{"format_version":2,"files":{"config.json":{},"model.safetensors":{}}}`, true},
-		"damaged":        {`{`, true},
+		"nothing more": {`{"format_version":1,"files":{"config.json":{"size":1},"model.safetensors":{},"vocab.bin":{}}}`, false},
+		"a tokenizer":  {`{"format_version":1,"files":{"config.json":{},"model.safetensors":{},"tokenizer.json":{}}}`, true},
+		"a newer format": {
+			`{"format_version":2,"files":{"config.json":{},"model.safetensors":{}}}`,
+			true,
+		},
+		"damaged": {`{`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(t, model())
@@ -421,8 +465,10 @@ func TestParseRef(t *testing.T) {
 		}
 	}
 	for _, s := range []string{
-		"", "/", "a/b/c", "../x", "./x", "/abs", "a/..", "a..b", "a--b", "-a", "a-", "a.", "org/", "/name", "a b", "a\\b", "ä", "x.git", "C:\\x",
-		strings.Repeat("a", 97), "x@", "x@..", "x@a..b", "x@/a", "x@a/", "x@a//b", "x@a/.b", "x@-a", "x@a b", "x@a.lock", "x@a\x00", "x@" + strings.Repeat("a", 201),
+		"", "/", "a/b/c", "../x", "./x", "/abs", "a/..", "a..b", "a--b", "-a", "a-", "a.", "org/",
+		"/name", "a b", "a\\b", "ä", "x.git", "C:\\x",
+		strings.Repeat("a", 97), "x@", "x@..", "x@a..b", "x@/a", "x@a/", "x@a//b", "x@a/.b", "x@-a",
+		"x@a b", "x@a.lock", "x@a\x00", "x@" + strings.Repeat("a", 201),
 	} {
 		if r, err := ParseRef(s); err == nil || !strings.HasPrefix(err.Error(), "hub: ") {
 			t.Errorf("ParseRef(%q) = %+v, %v, want an error", s, r, err)
@@ -441,10 +487,11 @@ func FuzzParseRef(f *testing.F) {
 		}
 		repo := newRepo("cache", r)
 		ref := filepath.Join(repo.dir, "refs", filepath.FromSlash(r.Revision))
-		if filepath.Dir(repo.dir) != "cache" || !strings.HasPrefix(ref, filepath.Join(repo.dir, "refs")+string(filepath.Separator)) {
+		if filepath.Dir(repo.dir) != "cache" ||
+			!strings.HasPrefix(ref, filepath.Join(repo.dir, "refs")+string(filepath.Separator)) {
 			t.Errorf("%q leads to %s and %s", s, repo.dir, ref)
 		}
-		if _, err := url.Parse(DefaultEndpoint + "/" + r.Repo); err != nil {
+		if _, err := url.Parse(defaultEndpoint + "/" + r.Repo); err != nil {
 			t.Error(err)
 		}
 	})

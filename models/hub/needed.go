@@ -21,30 +21,34 @@ const (
 var (
 	// optional are the small files that are read if a model has them.
 	optional = []string{
-		"chat_template.jinja", "generation_config.json", "special_tokens_map.json", tokenizerFile, "tokenizer_config.json",
+		"chat_template.jinja", "generation_config.json", "special_tokens_map.json", tokenizerFile,
+		"tokenizer_config.json",
 	}
-	// otherTokenizers are what a model has in place of tokenizer.json. They are not read; with them it can be made.
+	// otherTokenizers are tokenizers in other formats. They are not read here, but tokenizer.json
+	// can be made from them.
 	otherTokenizers = []string{
-		"added_tokens.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "vocab.json", "vocab.txt",
+		"added_tokens.json", "merges.txt", "sentencepiece.bpe.model", "spiece.model",
+		"tokenizer.model", "vocab.json", "vocab.txt",
 	}
-	// pickled are patterns of weights that are not downloaded, for the error.
+	// pickled are patterns of weights that are not downloaded. They are here for the error message.
 	pickled = []string{"*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack", "*.gguf"}
 )
 
-// small returns which of the files of a repository are read beside the weights, sorted.
+// small returns the files of a repository that are read in addition to the weights, sorted.
 func small(files []string) []string {
 	var out []string
 	whole := slices.Contains(files, tokenizerFile)
 	for _, f := range slices.Sorted(slices.Values(files)) {
 		template, _ := path.Match(templates, f)
-		if f == configFile || template || slices.Contains(optional, f) || (!whole && slices.Contains(otherTokenizers, f)) {
+		if f == configFile || template || slices.Contains(optional, f) ||
+			(!whole && slices.Contains(otherTokenizers, f)) {
 			out = append(out, f)
 		}
 	}
 	return out
 }
 
-// weightFiles returns which files of a snapshot are weights, or the list of their shards, sorted.
+// weightFiles returns the files of a snapshot that are weights or the list of their shards, sorted.
 func weightFiles(files []string) []string {
 	var out []string
 	for _, f := range slices.Sorted(slices.Values(files)) {
@@ -55,7 +59,8 @@ func weightFiles(files []string) []string {
 	return out
 }
 
-// checkWeights returns whether the weights are one file, or an error if there are none that can be read.
+// checkWeights returns whether the weights are one file. It returns an error if there are no
+// weights that can be read.
 func checkWeights(files []string) (single bool, err error) {
 	if slices.Contains(files, weightsFile) {
 		return true, nil
@@ -73,12 +78,13 @@ func checkWeights(files []string) (single bool, err error) {
 	return false, fmt.Errorf("it has neither %s nor %s", weightsFile, indexFile)
 }
 
-// notConverted is the error about a repository with weights in another format.
+// notConverted is the error for a repository whose weights are in another format.
 type notConverted struct{ file string }
 
 func (e *notConverted) Error() string { return "it has no " + weightsFile + ", only " + e.file }
 
-// convert is what to do about it. Nothing in it needs quoting in Python: a Ref has no such characters.
+// convert returns Python code that converts the weights. A Ref has no characters that would need
+// quotes in Python.
 func (r Ref) convert() string {
 	return fmt.Sprintf(`convert it once in Python, and name the folder in place of the model:
 	from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -86,10 +92,10 @@ func (r Ref) convert() string {
 	AutoTokenizer.from_pretrained(%q, revision=%q).save_pretrained("converted")`, r.Repo, r.Revision, r.Repo, r.Revision)
 }
 
-// maxIndex is the largest list of shards in bytes; the largest models have 10 MB.
+// maxIndex is the largest list of shards in bytes. The lists of the largest models have 10 MB.
 const maxIndex = 64 << 20
 
-// shards returns the files that a list of shards names, sorted, each once.
+// shards returns the files in a list of shards, sorted, each once.
 func shards(index []byte) ([]string, error) {
 	var list struct {
 		WeightMap map[string]string `json:"weight_map"`
@@ -103,7 +109,8 @@ func shards(index []byte) ([]string, error) {
 	files := slices.Compact(slices.Sorted(maps.Values(list.WeightMap)))
 	for _, f := range files {
 		if !safe(f) || !strings.HasSuffix(f, ".safetensors") {
-			return nil, fmt.Errorf("%s names the file %q, which is no safetensors file of the repository", indexFile, shortened(f))
+			return nil, fmt.Errorf("%s names the file %q, which is not a safetensors file of the "+
+				"repository", indexFile, shortened(f))
 		}
 	}
 	return files, nil
@@ -111,5 +118,6 @@ func shards(index []byte) ([]string, error) {
 
 // safe returns whether a file of a repository stays below its snapshot on every system.
 func safe(file string) bool {
-	return fs.ValidPath(file) && file != "." && len(file) <= 1000 && !strings.ContainsAny(file, "\\:\x00")
+	return fs.ValidPath(file) && file != "." && len(file) <= 1000 &&
+		!strings.ContainsAny(file, "\\:\x00")
 }

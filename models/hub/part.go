@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// part is a blob that is being filled.
+// part is a blob that is being downloaded.
 type part struct {
 	file *os.File
 	disk func(io.Writer) io.Writer
@@ -23,7 +23,7 @@ type part struct {
 	sum  gohash.Hash
 }
 
-// openPart opens the bytes that an earlier call left, if any, and hashes them.
+// openPart opens and hashes the bytes that an earlier call left, if there are any.
 func openPart(ctx context.Context, path string, r remote) (*part, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
@@ -47,7 +47,7 @@ func openPart(ctx context.Context, path string, r remote) (*part, error) {
 	return p, nil
 }
 
-// stoppable is a reader that fails when ctx ends.
+// stoppable is a reader that returns an error when ctx ends.
 type stoppable struct {
 	ctx context.Context
 	r   io.Reader
@@ -60,10 +60,11 @@ func (s *stoppable) Read(b []byte) (int, error) {
 	return s.r.Read(b)
 }
 
-// begin starts the hash.
+// begin starts the hash from the first byte.
 func (p *part) begin() { p.n, p.sum = 0, newSum(p.r.etag, p.r.size) }
 
-// newSum starts the hash of the kind that etag is, of so many bytes: SHA-256 of the content, or what git computes.
+// newSum starts a hash of the same kind as etag, for size bytes: SHA-256 of the content, or the git
+// blob id.
 func newSum(etag string, size int64) gohash.Hash {
 	if len(etag) == 2*sha256.Size {
 		return sha256.New()
@@ -73,7 +74,7 @@ func newSum(etag string, size int64) gohash.Hash {
 	return sum
 }
 
-// Write appends bytes and hashes those that were written.
+// Write appends bytes and adds those that were written to the hash.
 func (p *part) Write(b []byte) (int, error) {
 	var w io.Writer = p.file
 	if p.disk != nil {
@@ -85,7 +86,7 @@ func (p *part) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// restart throws away what is there.
+// restart throws away the bytes so far.
 func (p *part) restart() error {
 	p.begin()
 	_, err := p.file.Seek(0, io.SeekStart)
@@ -95,10 +96,11 @@ func (p *part) restart() error {
 func (p *part) hash() string { return hex.EncodeToString(p.sum.Sum(nil)) }
 func (p *part) right() bool  { return p.n == p.r.size && p.hash() == p.r.etag }
 
-// remove deletes the file, so that nobody goes on from wrong bytes.
+// remove deletes the file, so that no later call continues with wrong bytes.
 func (p *part) remove() error { return os.Remove(p.file.Name()) }
 
-// finish closes the file and gives it its name. It is on the disk by then, also if the machine stops.
+// finish closes the file and renames it to path. Before that it waits until the bytes are on the
+// disk, so they survive a crash of the machine.
 func (p *part) finish(path string) error {
 	if err := errors.Join(p.file.Sync(), p.file.Close()); err != nil {
 		return err
@@ -106,7 +108,7 @@ func (p *part) finish(path string) error {
 	return os.Rename(p.file.Name(), path)
 }
 
-// receive fills p to its size.
+// receive downloads the rest of p.
 func (c *client) receive(ctx context.Context, p *part) error {
 	c.report(p)
 	return c.try(ctx, p.n, func() (int64, error) {
@@ -120,11 +122,14 @@ func (c *client) receive(ctx context.Context, p *part) error {
 
 func (c *client) report(p *part) {
 	if c.opts.Progress != nil {
-		c.opts.Progress(Progress{File: p.r.file, Done: p.n, Size: p.r.size, Number: p.r.number, Count: p.r.count})
+		c.opts.Progress(Progress{
+			File: p.r.file, Done: p.n, Size: p.r.size, Number: p.r.number,
+			Count: p.r.count,
+		})
 	}
 }
 
-// get asks for the bytes from p.n on, once.
+// get asks once for the bytes from p.n on.
 func (c *client) get(ctx context.Context, p *part) error {
 	watch := newWatch(ctx, c.opts.Patience)
 	defer watch.stop()
@@ -146,27 +151,30 @@ func (c *client) get(ctx context.Context, p *part) error {
 	return c.copy(watch, resp, p)
 }
 
-// position makes p end where the body begins.
+// position makes p end where the body of the answer begins.
 func (c *client) position(resp *http.Response, p *part) error {
 	size := resp.ContentLength
 	if resp.StatusCode == http.StatusPartialContent {
 		var from, to int64
-		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to, &size); err != nil || from != p.n {
+		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to,
+			&size); err != nil || from != p.n {
 			return fmt.Errorf("hub: %s %s: asked for the bytes from %d on, %s answers with %q",
-				c.ref, p.r.file, p.n, resp.Request.URL.Host, shortened(resp.Header.Get("Content-Range")))
+				c.ref, p.r.file, p.n, resp.Request.URL.Host,
+				shortened(resp.Header.Get("Content-Range")))
 		}
-	} else if p.n > 0 { // the server does not know ranges
+	} else if p.n > 0 { // the server ignores ranges
 		if err := p.restart(); err != nil {
 			return c.diskError(p.r.file, err)
 		}
 	}
 	if size >= 0 && size != p.r.size {
-		return fmt.Errorf("hub: %s %s: %s offers %d bytes, the Hub has %d", c.ref, p.r.file, resp.Request.URL.Host, size, p.r.size)
+		return fmt.Errorf("hub: %s %s: %s offers %d bytes, the Hub has %d", c.ref, p.r.file,
+			resp.Request.URL.Host, size, p.r.size)
 	}
 	return nil
 }
 
-// copy appends the body to p.
+// copy appends the body of the answer to p.
 func (c *client) copy(watch *watch, resp *http.Response, p *part) error {
 	body := io.LimitReader(&stoppable{watch.ctx, watch.reader(resp.Body)}, p.r.size-p.n+1)
 	buf := make([]byte, 1<<18)
@@ -174,7 +182,8 @@ func (c *client) copy(watch *watch, resp *http.Response, p *part) error {
 	for {
 		n, err := body.Read(buf)
 		if p.n+int64(n) > p.r.size {
-			return fmt.Errorf("hub: %s %s: more bytes come than the %d that the Hub has", c.ref, p.r.file, p.r.size)
+			return fmt.Errorf("hub: %s %s: more bytes come than the %d that the Hub has", c.ref,
+				p.r.file, p.r.size)
 		}
 		if n > 0 {
 			if _, err := p.Write(buf[:n]); err != nil {

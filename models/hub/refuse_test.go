@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// status answers every request for a path that contains part.
+// status answers every request for a path that contains part with a status code.
 func status(part string, code int, header ...string) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.Contains(r.URL.Path, part) {
@@ -42,24 +42,74 @@ func TestRefusals(t *testing.T) {
 		change func(h *fakeHub, o *Options)
 		want   string
 	}{
-		{"no such repository", "", func(h *fakeHub, _ *Options) { h.intercept = status("/api/", 404, "X-Error-Code", "RepoNotFound") }, "hub: org/name is not at http://127.0.0.1"},
+		{
+			"no such repository", "",
+			func(h *fakeHub, _ *Options) {
+				h.intercept = status("/api/", 404, "X-Error-Code", "RepoNotFound")
+			}, "hub: org/name is not at http://127.0.0.1",
+		},
 		{"no such revision", "org/name@v9", nil, `hub: org/name has no revision "v9"`},
 		{"no such file", "", func(h *fakeHub, _ *Options) {
 			h.intercept = status("tokenizer.json", 404, "X-Error-Code", "EntryNotFound")
 		}, "hub: org/name tokenizer.json: the Hub lists the file and does not have it"},
-		{"token missing", "", func(h *fakeHub, _ *Options) { h.intercept = status("/api/", 401) }, "there is no such model, or it is private or gated (401): look at"},
-		{"token wrong", "", func(h *fakeHub, o *Options) { h.intercept, o.Token = status("/api/", 401), "hf_wrong" }, "the token was refused (401): look at HF_TOKEN"},
-		{"gated", "", func(h *fakeHub, _ *Options) { h.intercept = status("/resolve/", 403, "X-Error-Code", "GatedRepo") }, "access is denied (403): ask for it at"},
-		{"teapot", "", func(h *fakeHub, _ *Options) { h.intercept = status("/api/", 418, "X-Error-Message", "short and stout") }, `answers 418 "short and stout"`},
-		{"busy for ever", "", func(h *fakeHub, _ *Options) { h.intercept = status("/api/", 429) }, "answers 429"},
-		{"broken for ever", "", func(h *fakeHub, _ *Options) { h.intercept = status("/resolve/", 503) }, "answers 503"},
-		{"not a Hub", "", func(h *fakeHub, _ *Options) { h.intercept = status("/api/", 200) }, "does not answer as a Hub does"},
-		{"commit that leads away", "", func(h *fakeHub, _ *Options) { h.revisions["main"] = "../../x"; h.commits["../../x"] = model() }, `gives "../../x" as commit`},
-		{"name that leads up", "", func(h *fakeHub, _ *Options) { h.commits[commitA]["../../evil"] = "x" }, `lists a file named "../../evil"`},
-		{"absolute name", "", func(h *fakeHub, _ *Options) { h.commits[commitA]["/etc/evil"] = "x" }, `lists a file named "/etc/evil"`},
-		{"name with backslash", "", func(h *fakeHub, _ *Options) { h.commits[commitA][`..\evil`] = "x" }, "lists a file named"},
 		{
-			"only a pickle", "", func(h *fakeHub, _ *Options) { delete(h.commits[commitA], "model.safetensors") },
+			"token missing", "",
+			func(h *fakeHub, _ *Options) { h.intercept = status("/api/", 401) },
+			"there is no such model, or it is private or gated (401): look at",
+		},
+		{
+			"token wrong", "",
+			func(h *fakeHub, o *Options) {
+				h.intercept, o.Token = status("/api/", 401), "hf_wrong"
+			}, "the token was refused (401): look at HF_TOKEN",
+		},
+		{
+			"gated", "", func(h *fakeHub, _ *Options) {
+				h.intercept = status("/resolve/", 403, "X-Error-Code", "GatedRepo")
+			}, "access is denied (403): ask for it at",
+		},
+		{
+			"teapot", "", func(h *fakeHub, _ *Options) {
+				h.intercept = status("/api/", 418, "X-Error-Message", "short and stout")
+			}, `answers 418 "short and stout"`,
+		},
+		{
+			"busy for ever", "",
+			func(h *fakeHub, _ *Options) { h.intercept = status("/api/", 429) }, "answers 429",
+		},
+		{
+			"broken for ever", "",
+			func(h *fakeHub, _ *Options) { h.intercept = status("/resolve/", 503) }, "answers 503",
+		},
+		{
+			"not a Hub", "", func(h *fakeHub, _ *Options) { h.intercept = status("/api/", 200) },
+			"does not answer as a Hub does",
+		},
+		{
+			"commit that leads away", "",
+			func(h *fakeHub, _ *Options) {
+				h.revisions["main"] = "../../x"
+				h.commits["../../x"] = model()
+			}, `gives "../../x" as commit`,
+		},
+		{
+			"name that leads up", "",
+			func(h *fakeHub, _ *Options) { h.commits[commitA]["../../evil"] = "x" },
+			`lists a file named "../../evil"`,
+		},
+		{
+			"absolute name", "",
+			func(h *fakeHub, _ *Options) { h.commits[commitA]["/etc/evil"] = "x" },
+			`lists a file named "/etc/evil"`,
+		},
+		{
+			"name with backslash", "",
+			func(h *fakeHub, _ *Options) { h.commits[commitA][`..\evil`] = "x" },
+			"lists a file named",
+		},
+		{
+			"only a pickle", "",
+			func(h *fakeHub, _ *Options) { delete(h.commits[commitA], "model.safetensors") },
 			`hub: org/name: it has no model.safetensors, only pytorch_model.bin: convert it once in Python, and name the folder in place of the model:
 	from transformers import AutoModelForCausalLM, AutoTokenizer
 	AutoModelForCausalLM.from_pretrained("org/name", revision="main")`,
@@ -68,30 +118,80 @@ func TestRefusals(t *testing.T) {
 			delete(h.commits[commitA], "model.safetensors")
 			delete(h.commits[commitA], "pytorch_model.bin")
 		}, "it has neither model.safetensors nor model.safetensors.index.json"},
-		{"no config", "", func(h *fakeHub, _ *Options) { delete(h.commits[commitA], "config.json") }, "is not a model of transformers: it has no config.json"},
-		{"shard that leads away", "", func(h *fakeHub, _ *Options) { sharded(h, "../../../x.safetensors") }, `names the file "../../../x.safetensors", which is no safetensors file`},
-		{"shard that is a pickle", "", func(h *fakeHub, _ *Options) { sharded(h, "x.bin") }, `names the file "x.bin"`},
-		{"shard that is not there", "", func(h *fakeHub, _ *Options) { sharded(h, "x.safetensors") }, "names x.safetensors, which the repository does not have"},
-		{"wrong hash", "", func(h *fakeHub, _ *Options) { h.etags["model.safetensors"] = strings.Repeat("0", 64) }, "model.safetensors: the bytes that came are not those that the Hub has: their hash is"},
-		{"wrong git hash", "", func(h *fakeHub, _ *Options) { h.etags["config.json"] = strings.Repeat("0", 40) }, "config.json: the bytes that came are not those"},
-		{"hash that is a path", "", func(h *fakeHub, _ *Options) { h.etags["config.json"] = "../../x" }, `gives "\"../../x\"" as its ETag, not a hash`},
+		{
+			"no config", "", func(h *fakeHub, _ *Options) {
+				delete(h.commits[commitA], "config.json")
+			}, "is not a model of transformers: it has no config.json",
+		},
+		{
+			"shard that leads away", "",
+			func(h *fakeHub, _ *Options) { sharded(h, "../../../x.safetensors") },
+			`names the file "../../../x.safetensors", which is not a safetensors file`,
+		},
+		{
+			"shard that is a pickle", "", func(h *fakeHub, _ *Options) { sharded(h, "x.bin") },
+			`names the file "x.bin"`,
+		},
+		{
+			"shard that is not there", "",
+			func(h *fakeHub, _ *Options) { sharded(h, "x.safetensors") },
+			"names x.safetensors, which the repository does not have",
+		},
+		{
+			"wrong hash", "", func(h *fakeHub, _ *Options) {
+				h.etags["model.safetensors"] = strings.Repeat("0", 64)
+			}, "model.safetensors: the downloaded bytes are not those of the Hub: their " +
+				"hash is",
+		},
+		{
+			"wrong git hash", "",
+			func(h *fakeHub, _ *Options) { h.etags["config.json"] = strings.Repeat("0", 40) },
+			"config.json: the downloaded bytes are not those",
+		},
+		{
+			"hash that is a path", "",
+			func(h *fakeHub, _ *Options) { h.etags["config.json"] = "../../x" },
+			`gives "\"../../x\"" as its ETag, not a hash`,
+		},
 		{"sizes that differ", "", func(h *fakeHub, _ *Options) {
 			h.intercept = func(w http.ResponseWriter, r *http.Request) bool {
-				return r.Method == "HEAD" && strings.Contains(r.URL.Path, "config.json") && status("", 200, "Content-Length", "3", "ETag", strings.Repeat("0", 40))(w, r)
+				return r.Method == "HEAD" && strings.Contains(r.URL.Path, "config.json") &&
+					status("", 200, "Content-Length", "3", "ETag", strings.Repeat("0", 40))(w, r)
 			}
 		}, "the Hub lists 21 bytes and offers 3"},
-		{"storage has less", "", func(h *fakeHub, _ *Options) { h.intercept = body("/storage/", "short") }, "offers 5 bytes, the Hub has 800000"},
-		{"storage has more", "", func(h *fakeHub, _ *Options) { h.intercept = stream("/storage/", 800_001) }, "more bytes come than the 800000"},
+		{
+			"storage has less", "",
+			func(h *fakeHub, _ *Options) { h.intercept = body("/storage/", "short") },
+			"offers 5 bytes, the Hub has 800000",
+		},
+		{
+			"storage has more", "",
+			func(h *fakeHub, _ *Options) { h.intercept = stream("/storage/", 800_001) },
+			"more bytes come than the 800000",
+		},
 		{"redirects for ever", "", func(h *fakeHub, _ *Options) {
 			h.intercept = func(w http.ResponseWriter, r *http.Request) bool {
 				http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
 				return true
 			}
 		}, "more than 10 redirects"},
-		{"not in the cache, offline", "", func(_ *fakeHub, o *Options) { o.Offline = true }, "hub: org/name: it is not in the cache, and HF_HUB_OFFLINE forbids to download it: set HF_HUB_OFFLINE=0, or copy"},
-		{"no network", "", func(_ *fakeHub, o *Options) { o.Endpoint = "http://127.0.0.1:1" }, "hub: org/name: it is not in the cache, and the connection to 127.0.0.1:1 fails"},
-		{"endpoint no address", "", func(_ *fakeHub, o *Options) { o.Endpoint = "huggingface" }, `endpoint "huggingface" is not an address`},
-		{"no cache folder", "", func(_ *fakeHub, o *Options) { o.Cache = "" }, "no cache folder was given"},
+		{
+			"not in the cache, offline", "", func(_ *fakeHub, o *Options) { o.Offline = true },
+			"hub: org/name: it is not in the cache, and HF_HUB_OFFLINE forbids downloading it: " +
+				"set HF_HUB_OFFLINE=0, or copy",
+		},
+		{
+			"no network", "", func(_ *fakeHub, o *Options) { o.Endpoint = "http://127.0.0.1:1" },
+			"hub: org/name: it is not in the cache, and the connection to 127.0.0.1:1 fails",
+		},
+		{
+			"endpoint no address", "", func(_ *fakeHub, o *Options) { o.Endpoint = "huggingface" },
+			`endpoint "huggingface" is not an address`,
+		},
+		{
+			"no cache folder", "", func(_ *fakeHub, o *Options) { o.Cache = "" },
+			"no cache folder was given",
+		},
 		{"bad name", "a/b/c", nil, "is not the name of a model"},
 	}
 	for _, c := range cases {
@@ -107,10 +207,12 @@ func TestRefusals(t *testing.T) {
 				ref = "org/name"
 			}
 			_, err := resolve(t.Context(), ref, opts)
-			if err == nil || !strings.HasPrefix(err.Error(), "hub: ") || !strings.Contains(err.Error(), c.want) {
+			if err == nil || !strings.HasPrefix(err.Error(), "hub: ") ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want one with %q", err, c.want)
 			}
-			if strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "hf_wrong") {
+			if strings.Contains(err.Error(), "secret") ||
+				strings.Contains(err.Error(), "hf_wrong") {
 				t.Errorf("the error shows a secret: %v", err)
 			}
 			if n := len(h.requests()); n > 40 {
@@ -121,7 +223,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// untouched checks that a cache holds whole files only, and that no revision was written.
+// untouched checks that a cache has complete files only, and that no revision was recorded.
 func untouched(t *testing.T, root string) {
 	t.Helper()
 	if !isDir(root) {
@@ -131,7 +233,8 @@ func untouched(t *testing.T, root string) {
 		if strings.Contains(name, "/refs/") || strings.Contains(name, ".tmp") {
 			t.Errorf("%s was written", name)
 		}
-		if strings.Contains(name, "/snapshots/") && text != model()[filepath.Base(name)] && !strings.Contains(name, "index.json") && text != "T" {
+		if strings.Contains(name, "/snapshots/") && text != model()[filepath.Base(name)] &&
+			!strings.Contains(name, "index.json") && text != "T" {
 			t.Errorf("%s holds %d bytes that are not the file", name, len(text))
 		}
 	}
@@ -139,7 +242,8 @@ func untouched(t *testing.T, root string) {
 
 func sharded(h *fakeHub, shard string) {
 	delete(h.commits[commitA], "model.safetensors")
-	h.commits[commitA]["model.safetensors.index.json"] = fmt.Sprintf(`{"weight_map":{"a":%q}}`, shard)
+	h.commits[commitA]["model.safetensors.index.json"] = fmt.Sprintf(`{"weight_map":{"a":%q}}`,
+		shard)
 }
 
 func body(part, text string) func(http.ResponseWriter, *http.Request) bool {
@@ -164,7 +268,7 @@ func stream(part string, n int) func(http.ResponseWriter, *http.Request) bool {
 	}
 }
 
-// cutting lets the storage send the next n bytes of a file and then cuts the connection.
+// cutting makes the storage send the next n bytes of a file and then cut the connection.
 func cutting(content string, n int) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasPrefix(r.URL.Path, "/storage/") {
@@ -173,7 +277,8 @@ func cutting(content string, n int) func(http.ResponseWriter, *http.Request) boo
 		var from int
 		_, _ = fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from)
 		if from > 0 {
-			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(content)-1, len(content)))
+			w.Header().Set("Content-Range",
+				fmt.Sprintf("bytes %d-%d/%d", from, len(content)-1, len(content)))
 		}
 		w.Header().Set("Content-Length", fmt.Sprint(len(content)-from))
 		if from > 0 {
@@ -187,12 +292,13 @@ func cutting(content string, n int) func(http.ResponseWriter, *http.Request) boo
 	}
 }
 
-// A connection that is cut again and again is resumed as long as bytes come.
+// A download whose connection is cut again and again continues as long as bytes come.
 func TestResumesWithinOneCall(t *testing.T) {
 	files := model()
 	h := newHub(t, files)
 	h.hub.Config.ErrorLog, h.storage.Config.ErrorLog = nil, nil
-	h.intercept = cutting(files["model.safetensors"], 70_000) // 12 connections, more than maxAttempts
+	// 12 connections, more than maxAttempts
+	h.intercept = cutting(files["model.safetensors"], 70_000)
 	dir, err := resolve(t.Context(), "org/name", h.options(t))
 	if err != nil || contents(t, dir)["model.safetensors"] != files["model.safetensors"] {
 		t.Fatalf("%s, %v, want the whole file", dir, err)
@@ -208,7 +314,7 @@ func TestResumesWithinOneCall(t *testing.T) {
 	}
 }
 
-// What one call leaves, the next goes on from.
+// A later call continues where an earlier one stopped.
 func TestResumesAcrossCalls(t *testing.T) {
 	files := model()
 	content := files["model.safetensors"]
@@ -227,7 +333,8 @@ func TestResumesAcrossCalls(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHub(t, files)
 			opts := h.options(t)
-			blob := filepath.Join(opts.Cache, "models--org--name", "blobs", h.etag("model.safetensors", content))
+			blob := filepath.Join(opts.Cache, "models--org--name", "blobs",
+				h.etag("model.safetensors", content))
 			write(t, blob+".incomplete", c.left)
 			dir, err := resolve(t.Context(), "org/name", opts)
 			if err != nil || contents(t, dir)["model.safetensors"] != content {
@@ -235,7 +342,8 @@ func TestResumesAcrossCalls(t *testing.T) {
 			}
 			got := "none"
 			for _, line := range h.requests() {
-				if _, rest, ok := strings.Cut(line, "/model.safetensors"); ok && strings.Contains(line, "/storage/") && got == "none" {
+				if _, rest, ok := strings.Cut(line, "/model.safetensors"); ok &&
+					strings.Contains(line, "/storage/") && got == "none" {
 					got = strings.TrimSpace(rest)
 				}
 			}
@@ -249,25 +357,27 @@ func TestResumesAcrossCalls(t *testing.T) {
 	}
 }
 
-// A server that does not know ranges starts again, and so do we.
+// If a server does not know ranges, the download starts again.
 func TestServerWithoutRanges(t *testing.T) {
 	files := model()
 	h := newHub(t, files)
 	opts := h.options(t)
 	h.intercept = body("/storage/", files["model.safetensors"])
-	write(t, filepath.Join(opts.Cache, "models--org--name", "blobs", h.etag("model.safetensors", files["model.safetensors"])+".incomplete"), "weigh")
+	write(t, filepath.Join(opts.Cache, "models--org--name", "blobs",
+		h.etag("model.safetensors", files["model.safetensors"])+".incomplete"), "weigh")
 	dir, err := resolve(t.Context(), "org/name", opts)
 	if err != nil || contents(t, dir)["model.safetensors"] != files["model.safetensors"] {
 		t.Errorf("%s, %v, want the whole file", dir, err)
 	}
 }
 
-// A blob that was cut after it was made is made again.
+// A blob that was cut later is downloaded again.
 func TestRepairsABlobOfWrongSize(t *testing.T) {
 	files := model()
 	h := newHub(t, files)
 	opts := h.options(t)
-	write(t, filepath.Join(opts.Cache, "models--org--name", "blobs", h.etag("model.safetensors", files["model.safetensors"])), "weigh")
+	write(t, filepath.Join(opts.Cache, "models--org--name", "blobs",
+		h.etag("model.safetensors", files["model.safetensors"])), "weigh")
 	dir, err := resolve(t.Context(), "org/name", opts)
 	if err != nil || contents(t, dir)["model.safetensors"] != files["model.safetensors"] {
 		t.Errorf("%s, %v, want the whole file", dir, err)
@@ -298,7 +408,10 @@ func TestRetriesWhatPasses(t *testing.T) {
 }
 
 func TestWaitsAsTold(t *testing.T) {
-	for header, want := range map[string]time.Duration{"": 0, "7": 7 * time.Second, "100000": time.Minute, "-1": 0, "soon": 0, "9223372036854775807": time.Minute} {
+	for header, want := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second,
+		"100000": time.Minute, "-1": 0, "soon": 0, "9223372036854775807": time.Minute,
+	} {
 		if got := retryAfter(&http.Response{Header: http.Header{"Retry-After": {header}}}); got != want {
 			t.Errorf("Retry-After %q: %v, want %v", header, got, want)
 		}
@@ -332,7 +445,8 @@ func TestFullDisk(t *testing.T) {
 	_, err := resolve(t.Context(), "org/name", opts, func(c *client) {
 		c.disk = func(w io.Writer) io.Writer { return full{w, &room} }
 	})
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "what came is kept; make room in "+opts.Cache) {
+	if !errors.Is(err, syscall.ENOSPC) ||
+		!strings.Contains(err.Error(), "the bytes so far are kept; make room in "+opts.Cache) {
 		t.Fatalf("error %v, want a full disk and what to do", err)
 	}
 	untouched(t, opts.Cache)
@@ -340,7 +454,8 @@ func TestFullDisk(t *testing.T) {
 	if _, err := resolve(t.Context(), "org/name", opts); err != nil {
 		t.Fatal(err)
 	}
-	if log := strings.Join(h.requests(), "\n"); !strings.Contains(log, "/model.safetensors bytes=29") {
+	if log := strings.Join(h.requests(), "\n"); !strings.Contains(log,
+		"/model.safetensors bytes=29") {
 		t.Errorf("no range from where the disk was full:\n%s", log)
 	}
 }
@@ -354,7 +469,8 @@ func TestReadOnlyCache(t *testing.T) {
 	if err := os.MkdirAll(opts.Cache, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := resolve(t.Context(), "org/name", opts); err == nil || !strings.Contains(err.Error(), "the cache cannot be written") {
+	if _, err := resolve(t.Context(), "org/name", opts); err == nil ||
+		!strings.Contains(err.Error(), "the cache cannot be written") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -365,17 +481,21 @@ func TestSilentServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	silent := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-release:
-		case <-r.Context().Done():
-		}
-	})}}
+	silent := &httptest.Server{
+		Listener: listener,
+		Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+		})},
+	}
 	silent.Start()
 	defer silent.Close()
 	defer close(release)
 	opts := Options{Cache: t.TempDir(), Endpoint: silent.URL, Patience: 50 * time.Millisecond}
-	if _, err := resolve(t.Context(), "org/name", opts); err == nil || !strings.Contains(err.Error(), "no answer for 50ms") {
+	if _, err := resolve(t.Context(), "org/name", opts); err == nil ||
+		!strings.Contains(err.Error(), "no answer for 50ms") {
 		t.Errorf("error %v, want that there is no answer", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
@@ -386,7 +506,7 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
-// A server that stops in the middle of a file is asked again from there.
+// If a server stops in the middle of a file, the rest is requested again.
 func TestServerThatFallsSilent(t *testing.T) {
 	files := model()
 	h := newHub(t, files)
@@ -423,7 +543,8 @@ func TestCancelledInTheMiddle(t *testing.T) {
 			cancel()
 		}
 	}
-	if _, err := resolve(ctx, "org/name", opts); !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), "hub: org/name") {
+	if _, err := resolve(ctx, "org/name", opts); !errors.Is(err, context.Canceled) ||
+		!strings.HasPrefix(err.Error(), "hub: org/name") {
 		t.Fatalf("error %v, want context.Canceled", err)
 	}
 	untouched(t, opts.Cache)
@@ -432,15 +553,18 @@ func TestCancelledInTheMiddle(t *testing.T) {
 	if _, err := resolve(t.Context(), "org/name", opts); err != nil {
 		t.Fatal(err)
 	}
-	if log := strings.Join(h.requests(), "\n"); !strings.Contains(log, "/model.safetensors bytes=") {
+	if log := strings.Join(h.requests(), "\n"); !strings.Contains(log,
+		"/model.safetensors bytes=") {
 		t.Errorf("nothing was resumed:\n%s", log)
 	}
 }
 
-// TestTwoProcesses lets processes and goroutines ask for the same model at once: all get it, and its bytes come once.
+// TestTwoProcesses: processes and goroutines ask for the same model at once. All get it, and its
+// bytes are sent once.
 func TestTwoProcesses(t *testing.T) {
 	if endpoint := os.Getenv("HUB_TEST_ENDPOINT"); endpoint != "" {
-		dir, err := resolve(t.Context(), "org/name", Options{Cache: os.Getenv("HUB_TEST_CACHE"), Endpoint: endpoint})
+		dir, err := resolve(t.Context(), "org/name",
+			Options{Cache: os.Getenv("HUB_TEST_CACHE"), Endpoint: endpoint})
 		fmt.Println("RESOLVED", dir, err)
 		return
 	}
@@ -464,7 +588,8 @@ func TestTwoProcesses(t *testing.T) {
 				return
 			}
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestTwoProcesses$")
-			cmd.Env = append(os.Environ(), "HUB_TEST_ENDPOINT="+opts.Endpoint, "HUB_TEST_CACHE="+opts.Cache)
+			cmd.Env = append(os.Environ(), "HUB_TEST_ENDPOINT="+opts.Endpoint,
+				"HUB_TEST_CACHE="+opts.Cache)
 			out, err := cmd.CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "RESOLVED "+want+" <nil>") {
 				t.Errorf("process: %v\n%s", err, out)
@@ -472,7 +597,8 @@ func TestTwoProcesses(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if diff := cmp.Diff(files["model.safetensors"], contents(t, want)["model.safetensors"]); diff != "" {
+	if diff := cmp.Diff(files["model.safetensors"],
+		contents(t, want)["model.safetensors"]); diff != "" {
 		t.Error("other weights")
 	}
 	n := 0

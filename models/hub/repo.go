@@ -13,11 +13,11 @@ import (
 	"sync/atomic"
 )
 
-// repo is a model's part of the cache.
+// repo is the part of the cache for one model.
 type repo struct {
 	dir   string // models--ORG--NAME
 	locks string
-	check *check // nil if files are taken as they are
+	check *check // nil if files are not checked
 }
 
 func newRepo(cache string, ref Ref) repo {
@@ -32,7 +32,8 @@ func (r repo) file(commit, file string) string {
 	return filepath.Join(r.snapshot(commit), filepath.FromSlash(file))
 }
 
-// commit returns the commit that a revision names in the cache; empty if it names none.
+// commit returns the commit that a revision means in the cache. It is empty if the cache does not
+// know the revision.
 func (r repo) commit(revision string) (string, error) {
 	if commitName.MatchString(revision) {
 		return revision, nil
@@ -47,23 +48,24 @@ func (r repo) commit(revision string) (string, error) {
 	}
 	commit := strings.TrimSpace(string(b))
 	if !commitName.MatchString(commit) {
-		return "", fmt.Errorf("hub: %s holds %q, which is no commit: remove the file", path, shortened(commit))
+		return "", fmt.Errorf("hub: %s holds %q, which is not a commit: remove the file", path,
+			shortened(commit))
 	}
 	return commit, nil
 }
 
 // state is what the cache has of a commit.
 type state struct {
-	found   bool     // whether there is anything
-	missing []string // what a model cannot do without
-	broken  []string // what has other bytes than the Hub had
-	unsure  bool     // whether it may have other files that are not here
+	found   bool     // whether the cache has the commit
+	missing []string // required files that are missing
+	broken  []string // files with other bytes than on the Hub
+	unsure  bool     // whether files may be missing that the cache does not know of
 }
 
 func (s state) usable() bool   { return s.found && len(s.missing) == 0 && len(s.broken) == 0 }
 func (s state) complete() bool { return s.usable() && !s.unsure }
 
-// describe is for an error.
+// describe returns the state in words, for an error.
 func (s state) describe() string {
 	if !s.found {
 		return "it is not in the cache"
@@ -73,16 +75,16 @@ func (s state) describe() string {
 	}
 	var wrong []string
 	if len(s.missing) > 0 {
-		wrong = append(wrong, "lacks "+some(s.missing))
+		wrong = append(wrong, "lacks "+firstFew(s.missing))
 	}
 	if len(s.broken) > 0 {
-		wrong = append(wrong, "has other bytes than the Hub in "+some(s.broken))
+		wrong = append(wrong, "has other bytes than the Hub in "+firstFew(s.broken))
 	}
 	return "the cache " + strings.Join(wrong, " and ")
 }
 
-// some lists files, the first few.
-func some(files []string) string {
+// firstFew joins the first few of the files.
+func firstFew(files []string) string {
 	const most = 4
 	text := strings.Join(files[:min(most, len(files))], ", ")
 	if len(files) > most {
@@ -91,7 +93,8 @@ func some(files []string) string {
 	return text
 }
 
-// inspect says what the cache has of a commit. It writes nothing, so a cache that is read-only will do.
+// inspect returns what the cache has of a commit. It writes nothing, so it works with a read-only
+// cache.
 func (r repo) inspect(commit string) (state, error) {
 	if commit == "" || !isDir(r.snapshot(commit)) {
 		return state{}, nil
@@ -107,17 +110,18 @@ func (r repo) inspect(commit string) (state, error) {
 	s.missing = append(s.missing, weights...)
 	s.unsure = !r.knowsRest(commit)
 	s.broken = r.broken(commit)
-	s.missing = slices.DeleteFunc(s.missing, func(f string) bool { return slices.Contains(s.broken, f) })
+	s.missing = slices.DeleteFunc(s.missing,
+		func(f string) bool { return slices.Contains(s.broken, f) })
 	return s, nil
 }
 
-// broken returns which files of a snapshot, of those that are read, do not pass the check.
+// broken returns the files of a snapshot that this project reads and that do not pass the check.
 func (r repo) broken(commit string) (files []string) {
 	if r.check == nil {
 		return nil
 	}
 	root := r.snapshot(commit)
-	all, _ := listed(root) // what cannot be listed is missing
+	all, _ := listed(root) // a file that cannot be listed counts as missing
 	for _, f := range append(small(all), weightFiles(all)...) {
 		if isFile(r.file(commit, f)) && !r.has(commit, f) {
 			files = append(files, f)
@@ -126,7 +130,7 @@ func (r repo) broken(commit string) (files []string) {
 	return files
 }
 
-// listed returns the files below a folder, in the notation of the Hub.
+// listed returns the files below a folder, with the names that the Hub uses.
 func listed(root string) (files []string, err error) {
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -139,7 +143,7 @@ func listed(root string) (files []string, err error) {
 	return files, err
 }
 
-// missingWeights returns which files of the weights are not there.
+// missingWeights returns the files of the weights that are missing.
 func (r repo) missingWeights(commit string) ([]string, error) {
 	if r.has(commit, weightsFile) {
 		return nil, nil
@@ -157,7 +161,7 @@ func (r repo) missingWeights(commit string) ([]string, error) {
 	return slices.DeleteFunc(files, func(f string) bool { return r.has(commit, f) }), nil
 }
 
-// shards reads the list of shards in a snapshot.
+// shards returns the files in the list of shards of a snapshot.
 func (r repo) shards(commit string) ([]string, error) {
 	b, err := readAtMost(r.file(commit, indexFile), maxIndex)
 	if err != nil {
@@ -166,16 +170,18 @@ func (r repo) shards(commit string) ([]string, error) {
 	return shards(b)
 }
 
-// knowsRest returns whether every other file that the commit has and that is read is here. What it has is in the listing that
-// newer Python tools leave; without one a tokenizer, or the mark that there is none, must do.
+// knowsRest returns whether all other files that are read and that the commit has are in the cache.
+// Newer Python tools leave a list of what the commit has. Without that list, there must be a
+// tokenizer, or the mark that the commit has none.
 func (r repo) knowsRest(commit string) bool {
 	if files, ok := r.listing(commit); ok {
 		return !slices.ContainsFunc(small(files), func(f string) bool { return !r.has(commit, f) })
 	}
-	return r.has(commit, tokenizerFile) || isFile(filepath.Join(r.dir, ".no_exist", commit, tokenizerFile))
+	return r.has(commit, tokenizerFile) ||
+		isFile(filepath.Join(r.dir, ".no_exist", commit, tokenizerFile))
 }
 
-// listing reads trees/COMMIT.json; false if it is not there or not understood.
+// listing reads trees/COMMIT.json. ok is false if the file is missing or not understood.
 func (r repo) listing(commit string) ([]string, bool) {
 	b, err := readAtMost(filepath.Join(r.dir, "trees", commit+".json"), maxListing)
 	if err != nil {
@@ -197,13 +203,15 @@ func (r repo) listing(commit string) ([]string, bool) {
 	return files, true
 }
 
-// has returns whether a file is in a snapshot and passes the check; a link to a blob that is gone is not.
+// has returns whether a file is in a snapshot and passes the check. A link to a blob that is
+// missing does not count.
 func (r repo) has(commit, file string) bool {
 	path := r.file(commit, file)
-	return isFile(path) && r.check.passes(path, file)
+	return isFile(path) && r.check.accepts(path, file)
 }
 
-// link puts a blob into a snapshot, at once: a link is made beside and renamed.
+// link puts a blob into a snapshot in one step: it makes the link under another name and renames
+// it.
 func (r repo) link(commit, file, etag string) error {
 	path, blob := r.file(commit, file), r.blob(etag)
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -213,9 +221,10 @@ func (r repo) link(commit, file, etag string) error {
 	if err != nil {
 		return err
 	}
-	temp := beside(path)
+	temp := temporaryName(path)
 	if err := os.Symlink(target, temp); err != nil {
-		// Where links need a right that the user lacks, a second name for the same file does as well.
+		// On systems where the user may not make symbolic links, a hard link to the same file works
+		// as well.
 		if os.Link(blob, temp) != nil {
 			return err
 		}
@@ -223,7 +232,7 @@ func (r repo) link(commit, file, etag string) error {
 	return os.Rename(temp, path)
 }
 
-// setRef writes that a revision names a commit.
+// setRef records that a revision means a commit.
 func (r repo) setRef(revision, commit string) error {
 	if revision == commit {
 		return nil
@@ -235,14 +244,14 @@ func (r repo) setRef(revision, commit string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	temp := beside(path)
+	temp := temporaryName(path)
 	if err := os.WriteFile(temp, []byte(commit), 0o666); err != nil {
 		return errors.Join(err, removeIfThere(temp))
 	}
 	return os.Rename(temp, path)
 }
 
-// markAbsent writes that a commit has no such file.
+// markAbsent records that a commit does not have a file.
 func (r repo) markAbsent(commit, file string) error {
 	path := filepath.Join(r.dir, ".no_exist", commit, filepath.FromSlash(file))
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -253,8 +262,9 @@ func (r repo) markAbsent(commit, file string) error {
 
 var unfinished atomic.Int64
 
-// beside returns the name of a new file in the folder of path; a process that died may have left one of the same number.
-func beside(path string) string {
+// temporaryName returns a name for a new file in the folder of path. It skips names that a process
+// which was killed left.
+func temporaryName(path string) string {
 	for {
 		temp := fmt.Sprintf("%s.%d-%d.tmp", path, os.Getpid(), unfinished.Add(1))
 		if _, err := os.Lstat(temp); err != nil {
@@ -263,7 +273,7 @@ func beside(path string) string {
 	}
 }
 
-// readAtMost returns a regular file of at most limit bytes.
+// readAtMost returns the content of a regular file of at most limit bytes.
 func readAtMost(path string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -6,14 +6,15 @@ import (
 )
 
 const (
-	// defaultMinSpeed is a fifth of what a telephone line brings. At this speed a model of 100 MB takes a
-	// day.
+	// defaultMinSpeed is a fifth of the speed of a telephone line. At this speed a model of 100 MB
+	// takes a day.
 	defaultMinSpeed = 1024
-	// speedWindow is over how long the speed is averaged, so that a pause does not end a download.
+	// speedWindow is the time over which the speed is averaged, so that a short pause does not end
+	// a download.
 	speedWindow = time.Minute
 )
 
-// pace holds one download of a file to the lowest speed.
+// pace checks that one download of a file does not fall below the lowest speed.
 type pace struct {
 	least  int64 // bytes a second; negative: no limit
 	window time.Duration
@@ -21,9 +22,9 @@ type pace struct {
 	bytes  int64     // in this window
 }
 
-// slow is the error about a download below the lowest speed.
+// slow is the error for a download below the lowest speed.
 type slow struct {
-	bytes  int64 // that came
+	bytes  int64 // that were received
 	window time.Duration
 	least  int64
 }
@@ -33,7 +34,8 @@ func (e *slow) Error() string {
 		float64(e.bytes)/e.window.Seconds(), e.window.Round(time.Millisecond), e.least)
 }
 
-// add counts bytes that have come by now. It returns a *slow at the end of a window with too few.
+// add counts n bytes that have come until now. At the end of a window with too few bytes it returns
+// a *slow.
 func (p *pace) add(n int, now time.Time) error {
 	if p.least < 0 {
 		return nil
@@ -50,14 +52,14 @@ func (p *pace) add(n int, now time.Time) error {
 	return nil
 }
 
-// enough is whether so many bytes in that time are not below the lowest speed.
+// enough returns whether so many bytes in that time are at least the lowest speed.
 func (c *client) enough(bytes int64, took time.Duration) bool {
 	return float64(bytes) >= float64(c.opts.MinSpeed)*took.Seconds()
 }
 
-// tooSlow describes a download that is ended; what is there stays.
+// tooSlow returns the error for a download that was ended. Its bytes are kept.
 func (c *client) tooSlow(p *part, host string, err *slow) error {
-	return fmt.Errorf("hub: %s %s: %s is too slow: %w: %d of %d bytes are kept; try again later to go on from "+
-		"there, or set %s to fewer bytes a second (0: no limit)",
+	return fmt.Errorf("hub: %s %s: %s is too slow: %w: %d of %d bytes are kept; try again later "+
+		"to continue from there, or set %s to fewer bytes a second (0: no limit)",
 		c.ref, p.r.file, host, err, p.n, p.r.size, speedVariable)
 }

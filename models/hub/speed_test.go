@@ -17,9 +17,10 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// dripping answers for the storage with n bytes of the weights at a time, each after a pause, and hangs up
-// after some of them if most is positive.
-func dripping(content string, n int, pause time.Duration, most int) func(http.ResponseWriter, *http.Request) bool {
+// dripping makes the storage send n bytes of the weights at a time, each after a pause. If most is
+// positive, it hangs up after that many pieces.
+func dripping(content string, n int, pause time.Duration, most int) func(http.ResponseWriter,
+	*http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasPrefix(r.URL.Path, "/storage/") {
 			return false
@@ -28,7 +29,8 @@ func dripping(content string, n int, pause time.Duration, most int) func(http.Re
 		_, _ = fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from)
 		w.Header().Set("Content-Length", fmt.Sprint(len(content)-from))
 		if from > 0 {
-			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(content)-1, len(content)))
+			w.Header().Set("Content-Range",
+				fmt.Sprintf("bytes %d-%d/%d", from, len(content)-1, len(content)))
 			w.WriteHeader(http.StatusPartialContent)
 		}
 		for i := from; i < len(content) && (most == 0 || i < from+most); i += n {
@@ -48,11 +50,11 @@ func dripping(content string, n int, pause time.Duration, most int) func(http.Re
 	}
 }
 
-// briefly makes the speed be looked at every 200 ms.
+// briefly makes the client look at the speed every 200 ms.
 func briefly(c *client) { c.window = 200 * time.Millisecond }
 
-// TestSlowServer: a download below the lowest speed ends with an error that says what to do, and the next
-// call goes on where it stopped.
+// TestSlowServer: a download below the lowest speed ends with an error that says what to do, and
+// the next call continues where it stopped.
 func TestSlowServer(t *testing.T) {
 	h := newHub(t, model())
 	content := h.commits[commitA]["model.safetensors"]
@@ -65,8 +67,10 @@ func TestSlowServer(t *testing.T) {
 		t.Fatal("a model came")
 	}
 	for _, want := range []string{
-		"hub: org/name model.safetensors: 127.0.0.1:", " is too slow: ", " bytes a second came in the last ",
-		"the limit is 50000: ", fmt.Sprintf(" of %d bytes are kept; try again later to go on from there", len(content)),
+		"hub: org/name model.safetensors: 127.0.0.1:", " is too slow: ",
+		" bytes a second came in the last ",
+		"the limit is 50000: ",
+		fmt.Sprintf(" of %d bytes are kept; try again later to continue from there", len(content)),
 		"set HEADWATER_MIN_SPEED",
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -76,7 +80,8 @@ func TestSlowServer(t *testing.T) {
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	parts, _ := filepath.Glob(filepath.Join(opts.Cache, "models--org--name", "blobs", "*.incomplete"))
+	parts, _ := filepath.Glob(filepath.Join(opts.Cache, "models--org--name", "blobs",
+		"*.incomplete"))
 	if len(parts) != 1 {
 		t.Fatalf("parts %v, want one", parts)
 	}
@@ -90,14 +95,16 @@ func TestSlowServer(t *testing.T) {
 	if err != nil || contents(t, dir)["model.safetensors"] != content {
 		t.Errorf("the next call: %v", err)
 	}
-	if want := fmt.Sprintf("bytes=%d-", kept.Size()); !slices.ContainsFunc(h.requests(), func(s string) bool {
-		return strings.HasSuffix(s, want)
-	}) {
+	if want := fmt.Sprintf("bytes=%d-", kept.Size()); !slices.ContainsFunc(h.requests(),
+		func(s string) bool {
+			return strings.HasSuffix(s, want)
+		}) {
 		t.Errorf("the next call did not ask for %s", want)
 	}
 }
 
-// TestSlowIsAllowed: the limit can be lowered and left out, and bytes at the lowest speed are enough.
+// TestSlowIsAllowed: the limit can be lowered or switched off, and a download at the lowest speed
+// is fast enough.
 func TestSlowIsAllowed(t *testing.T) {
 	for name, speed := range map[string]int64{"no limit": -1, "lower": 10} {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +140,7 @@ func TestHangingUp(t *testing.T) {
 	}
 }
 
-// TestDrippingListing: the list of files has to come in good time as a whole.
+// TestDrippingListing: the whole list of files has to come within a fixed time.
 func TestDrippingListing(t *testing.T) {
 	h := newHub(t, model())
 	h.intercept = func(w http.ResponseWriter, r *http.Request) bool {
@@ -151,9 +158,10 @@ func TestDrippingListing(t *testing.T) {
 		return true
 	}
 	opts := h.options(t)
-	opts.Patience = 50 * time.Millisecond
+	opts.Patience = 200 * time.Millisecond // a busy machine may pause for longer than 50 ms
 	_, err := resolve(t.Context(), "org/name", opts)
-	if want := "the whole answer takes longer than 550ms: check the network"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "the whole answer takes longer than 2.2s: check the network"; err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}
 	if n := len(h.requests()); n != 1 {
@@ -161,28 +169,21 @@ func TestDrippingListing(t *testing.T) {
 	}
 }
 
-// TestSilentHandshake: something that takes connections and never speaks TLS.
+// TestSilentHandshake connects to a server that never begins the TLS handshake.
 func TestSilentHandshake(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			defer conn.Close()
-		}
-	}()
+	defer listener.Close() // nothing accepts: the system completes the connection by itself
 	before := runtime.NumGoroutine()
 	began := time.Now()
 	_, err = resolve(t.Context(), "org/name", Options{
-		Cache: t.TempDir(), Endpoint: "https://" + listener.Addr().String(), Patience: 100 * time.Millisecond,
+		Cache: t.TempDir(), Endpoint: "https://" + listener.Addr().String(),
+		Patience: 100 * time.Millisecond,
 	})
-	if err == nil || !strings.Contains(err.Error(), "check the network") || time.Since(began) > 5*time.Second {
+	if err == nil || !strings.Contains(err.Error(), "check the network") ||
+		time.Since(began) > 5*time.Second {
 		t.Errorf("error %v after %v", err, time.Since(began))
 	}
 	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
@@ -192,7 +193,7 @@ func TestSilentHandshake(t *testing.T) {
 	}
 }
 
-// TestBombs: answers that would take much more memory than they have bytes.
+// TestBombs: answers that would need much more memory than they have bytes.
 func TestBombs(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -215,7 +216,7 @@ func TestBombs(t *testing.T) {
 		}, "does not answer as a Hub does: invalid character"},
 		"files without names": {func(w http.ResponseWriter) {
 			_, _ = w.Write([]byte(empty))
-		}, `a file named "", which would lie outside the cache`},
+		}, `a file named "", which would be outside the cache`},
 		"depth": {func(w http.ResponseWriter) {
 			_, _ = w.Write([]byte(strings.Repeat("[", 1<<20)))
 		}, "does not answer as a Hub does: invalid character '[' exceeded max depth"},
@@ -226,7 +227,8 @@ func TestBombs(t *testing.T) {
 			for i := range 100 {
 				w.Header().Set(fmt.Sprint("X-", i), strings.Repeat("x", 8<<10))
 			}
-		}, "fails: net/http: HTTP/1.x transport connection broken: net/http: server response headers exceeded"},
+		}, "fails: net/http: HTTP/1.x transport connection broken: net/http: server response " +
+			"headers exceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(t, model())
@@ -238,7 +240,8 @@ func TestBombs(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			_, err := resolve(t.Context(), "org/name", h.options(t))
 			runtime.ReadMemStats(&after)
-			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "Go struct") {
+			if err == nil || !strings.Contains(err.Error(), c.want) ||
+				strings.Contains(err.Error(), "Go struct") {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 			if took := after.TotalAlloc - before.TotalAlloc; took > 48<<20 {
@@ -258,13 +261,14 @@ func TestDownloadThatHangsElsewhere(t *testing.T) {
 	}
 	etag := h.etag("config.json", h.commits[commitA]["config.json"])
 	lock := flock.New(filepath.Join(locks, etag+".lock"))
-	if held, err := lock.TryLock(); err != nil || !held {
+	if locked, err := lock.TryLock(); err != nil || !locked {
 		t.Fatal(err)
 	}
 	defer lock.Close()
 	short := func(c *client) { c.lockPatience = 200 * time.Millisecond }
 	_, err := resolve(t.Context(), "org/name", opts, short)
-	want := "hub: org/name: another program holds config.json and has downloaded nothing for 200ms: end it, and try again"
+	want := "hub: org/name: another program holds config.json and has downloaded nothing for " +
+		"200ms: end it, and try again"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %q", err, want)
 	}

@@ -14,16 +14,17 @@ type watch struct {
 	patience time.Duration
 }
 
-// newWatch returns the watch of one request, which is to be done with its headers in good time.
+// newWatch returns the watch of one request. The headers of the answer must come within
+// [wholePatience].
 func newWatch(ctx context.Context, patience time.Duration) *watch {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(wholePatience(patience), func() { cancel(errSilent) })
 	return &watch{ctx: ctx, cancel: cancel, timer: timer, patience: patience}
 }
 
-// wholePatience is how long a request may take until its headers are there, and one that is about a file
-// or a repository, and not for its bytes, in all: the headers of each redirect have a limit of their own,
-// and there are several of them one after the other.
+// wholePatience is how long a request may take until its headers are there. A request that is not
+// for the bytes of a file must be complete in that time. It is a multiple of patience because every
+// redirect has headers of its own, each with its own limit.
 func wholePatience(patience time.Duration) time.Duration { return (maxRedirects + 1) * patience }
 
 func (w *watch) stop() {
@@ -31,7 +32,7 @@ func (w *watch) stop() {
 	w.cancel(nil)
 }
 
-// reader returns r; every read of it that brings something gives the server new time.
+// reader returns a reader of r. Every byte that it reads gives the server new time.
 func (w *watch) reader(r io.Reader) io.Reader {
 	w.timer.Reset(w.patience)
 	return &watched{r, w}

@@ -9,10 +9,11 @@ import (
 	"github.com/headwater-ml/headwater/models/family"
 )
 
-// renamed is tensors of a checkpoint under further or other names.
+// renamed has the tensors of a checkpoint under other names.
 type renamed struct {
 	family.Tensors
-	// names says for each name whose values it has; changed adds 1 to the last value of a name.
+	// names says for each name whose values it has. The last value of the tensor changed is 1 more
+	// than in the file.
 	names   map[string]string
 	changed string
 }
@@ -41,82 +42,141 @@ func (r renamed) Float32At(dst []float32, name string, first int) error {
 	return err
 }
 
-// TestDoubles: two tensors of a file that are for one parameter are an error unless they are equal, and
-// a tensor that looks like a weight of the model is not ignored.
+// load opens a golden, applies edit to the names of its tensors and returns the error of the
+// loader. names says for each name whose values it has; before edit that is the name itself.
+// changed, if it is not empty, is a tensor whose last value differs from the file.
+func load(t *testing.T, golden, changed string, edit func(names map[string]string)) error {
+	t.Helper()
+	d, err := checkpoint.OpenDir("../testdata/goldens/" + golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	f, spec, err := family.Read(family.NewConfig("config.json", d.Config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensors := renamed{Tensors: d.Weights, names: map[string]string{}, changed: changed}
+	for _, name := range d.Weights.Names() {
+		tensors.names[name] = name
+	}
+	edit(tensors.names)
+	_, err = f.Loader("model.safetensors", tensors, spec)
+	return err
+}
+
+// checkRefusal checks the error of a loader. An empty want means that there must be none.
+func checkRefusal(t *testing.T, err error, want string) {
+	t.Helper()
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("error %v, want none", err)
+	case want == "":
+	case err == nil || !strings.Contains(err.Error(), want):
+		t.Errorf("error %v, want one with %q", err, want)
+	case !strings.Contains(err.Error(), "model.safetensors"):
+		t.Errorf("error %v does not name the file", err)
+	case len(err.Error()) > 1200:
+		t.Errorf("error of %d bytes", len(err.Error()))
+	}
+}
+
+// TestDoubles adds a second tensor for a parameter. It is accepted if it is equal to the first, and
+// an error if one value differs, because one of the two would be ignored.
 func TestDoubles(t *testing.T) {
+	for _, c := range []struct{ name, golden, first, second, want string }{
+		{
+			"tied head", "gpt2", "transformer.wte.weight", "lm_head.weight",
+			"tensor lm_head.weight differs from the embedding transformer.wte.weight, but " +
+				"tie_word_embeddings",
+		},
+		{
+			"tied projector of DistilBERT", "distilbert",
+			"distilbert.embeddings.word_embeddings.weight", "vocab_projector.weight",
+			"tensor vocab_projector.weight differs from the embedding",
+		},
+		{
+			"tied generator of ELECTRA", "electra",
+			"electra.embeddings.word_embeddings.weight", "generator_lm_head.weight",
+			"tensor generator_lm_head.weight differs from the embedding",
+		},
+		{
+			"biases of a tied head", "bert", "cls.predictions.bias", "cls.predictions.decoder.bias",
+			"tensors cls.predictions.bias and cls.predictions.decoder.bias differ and are for " +
+				"the same parameter",
+		},
+		{
+			"biases of a tied RoBERTa", "roberta", "lm_head.bias", "lm_head.decoder.bias",
+			"tensors lm_head.bias and lm_head.decoder.bias differ",
+		},
+		{
+			"old and new name of a gain", "bert",
+			"bert.embeddings.LayerNorm.weight", "bert.embeddings.LayerNorm.gamma",
+			"tensors bert.embeddings.LayerNorm.weight and bert.embeddings.LayerNorm.gamma differ",
+		},
+		{
+			"old and new name of a bias", "bert",
+			"bert.embeddings.LayerNorm.bias", "bert.embeddings.LayerNorm.beta",
+			"tensors bert.embeddings.LayerNorm.bias and bert.embeddings.LayerNorm.beta differ",
+		},
+		{
+			"with and without the prefix", "llama", "model.norm.weight", "norm.weight",
+			"tensors model.norm.weight and norm.weight differ",
+		},
+		{
+			"another prefix", "opt",
+			"model.decoder.layers.1.fc1.bias", "decoder.layers.1.fc1.bias",
+			"tensors model.decoder.layers.1.fc1.bias and decoder.layers.1.fc1.bias differ",
+		},
+		{
+			"two names of a head", "gpt_neox", "embed_out.weight", "lm_head.weight",
+			"tensors embed_out.weight and lm_head.weight differ",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			add := func(names map[string]string) { names[c.second] = c.first }
+			checkRefusal(t, load(t, c.golden, "", add), "")
+			checkRefusal(t, load(t, c.golden, c.second, add), c.want)
+			checkRefusal(t, load(t, c.golden, c.first, add), c.want)
+		})
+	}
+}
+
+// TestMissingAndUnknown removes tensors and adds others. A tensor that looks like a weight of the
+// model is never ignored.
+func TestMissingAndUnknown(t *testing.T) {
 	for _, c := range []struct {
 		name, golden string
-		add          map[string]string // a further name, and whose values it has
+		add          map[string]string // a new name, and the tensor whose values it has
 		remove       string
-		changed      string
 		want         string // in the error; empty is none
 	}{
-		{name: "tied head, equal", golden: "gpt2", add: map[string]string{"lm_head.weight": "transformer.wte.weight"}},
 		{
-			name: "tied head, differs", golden: "gpt2", add: map[string]string{"lm_head.weight": "transformer.wte.weight"},
-			changed: "lm_head.weight",
-			want:    "tensor lm_head.weight differs from the embedding transformer.wte.weight, but tie_word_embeddings",
-		},
-		{
-			name: "tied head of another shape", golden: "opt", add: map[string]string{"lm_head.weight": "model.decoder.embed_positions.weight"},
+			name: "tied head of another shape", golden: "opt",
+			add:  map[string]string{"lm_head.weight": "model.decoder.embed_positions.weight"},
 			want: "tensor lm_head.weight has shape [66 32]; config.json makes it [96 32]",
-		},
-		{
-			name: "tied projector of DistilBERT", golden: "distilbert", changed: "vocab_projector.weight",
-			add:  map[string]string{"vocab_projector.weight": "distilbert.embeddings.word_embeddings.weight"},
-			want: "tensor vocab_projector.weight differs from the embedding",
-		},
-		{
-			name: "tied generator of ELECTRA", golden: "electra", changed: "generator_lm_head.weight",
-			add:  map[string]string{"generator_lm_head.weight": "electra.embeddings.word_embeddings.weight"},
-			want: "tensor generator_lm_head.weight differs from the embedding",
-		},
-		{name: "both biases of a tied head, equal", golden: "bert", add: map[string]string{"cls.predictions.decoder.bias": "cls.predictions.bias"}},
-		{
-			name: "both biases of a tied head, differ", golden: "bert", changed: "cls.predictions.decoder.bias",
-			add:  map[string]string{"cls.predictions.decoder.bias": "cls.predictions.bias"},
-			want: "tensors cls.predictions.bias and cls.predictions.decoder.bias differ and are for the same parameter",
-		},
-		{
-			name: "both biases of a tied RoBERTa, differ", golden: "roberta", changed: "lm_head.bias",
-			add:  map[string]string{"lm_head.decoder.bias": "lm_head.bias"},
-			want: "tensors lm_head.bias and lm_head.decoder.bias differ",
 		},
 		{
 			name: "only decoder.bias", golden: "bert", remove: "cls.predictions.bias",
 			add: map[string]string{"cls.predictions.decoder.bias": "cls.predictions.bias"},
 		},
-		{name: "untied without the unused bias", golden: "bert_untied", remove: "cls.predictions.bias"},
 		{
-			name: "untied without its bias", golden: "bert_untied", remove: "cls.predictions.decoder.bias",
-			want: "tensor cls.predictions.decoder.bias is missing; the file has cls.predictions.bias, which this model does not read",
+			name: "untied without the unused bias", golden: "bert_untied",
+			remove: "cls.predictions.bias",
 		},
 		{
-			name: "untied RoBERTa without its bias", golden: "roberta_untied", remove: "lm_head.decoder.bias",
-			want: "tensor lm_head.decoder.bias is missing; the file has lm_head.bias",
+			name: "untied without its bias", golden: "bert_untied",
+			remove: "cls.predictions.decoder.bias",
+			want: "tensor cls.predictions.decoder.bias is missing; the file has " +
+				"cls.predictions.bias, which this model does not read",
 		},
 		{
-			name: "old and new name of a gain", golden: "bert", changed: "bert.embeddings.LayerNorm.gamma",
-			add:  map[string]string{"bert.embeddings.LayerNorm.gamma": "bert.embeddings.LayerNorm.weight"},
-			want: "tensors bert.embeddings.LayerNorm.weight and bert.embeddings.LayerNorm.gamma differ",
-		},
-		{name: "old and new name, equal", golden: "bert", add: map[string]string{"bert.embeddings.LayerNorm.gamma": "bert.embeddings.LayerNorm.weight"}},
-		{
-			name: "with and without the prefix", golden: "llama", changed: "norm.weight", add: map[string]string{"norm.weight": "model.norm.weight"},
-			want: "tensors model.norm.weight and norm.weight differ",
+			name: "untied RoBERTa without its bias", golden: "roberta_untied",
+			remove: "lm_head.decoder.bias",
+			want:   "tensor lm_head.decoder.bias is missing; the file has lm_head.bias",
 		},
 		{
-			name: "another prefix", golden: "opt", changed: "decoder.layers.1.fc1.bias",
-			add:  map[string]string{"decoder.layers.1.fc1.bias": "model.decoder.layers.1.fc1.bias"},
-			want: "tensors model.decoder.layers.1.fc1.bias and decoder.layers.1.fc1.bias differ",
-		},
-		{
-			name: "two names of a head", golden: "gpt_neox", changed: "lm_head.weight",
-			add:  map[string]string{"lm_head.weight": "embed_out.weight"},
-			want: "tensors embed_out.weight and lm_head.weight differ",
-		},
-		{
-			name: "head of another task", golden: "electra_disc", changed: "classifier.dense.weight",
+			name: "head of another task", golden: "electra_disc",
 			add: map[string]string{
 				"classifier.dense.weight":    "discriminator_predictions.dense.weight",
 				"classifier.out_proj.weight": "discriminator_predictions.dense.weight",
@@ -124,63 +184,56 @@ func TestDoubles(t *testing.T) {
 		},
 		{
 			name: "head of another task beside the classifier", golden: "electra_cls",
-			add: map[string]string{"discriminator_predictions.dense.weight": "classifier.out_proj.weight"},
+			add: map[string]string{
+				"discriminator_predictions.dense.weight": "classifier.out_proj.weight",
+			},
 		},
 		{
-			name: "bias of a norm", golden: "llama", add: map[string]string{"model.norm.bias": "model.norm.weight"},
+			name: "bias of a norm", golden: "llama",
+			add:  map[string]string{"model.norm.bias": "model.norm.weight"},
 			want: "tensor model.norm.bias has no place in the llama",
 		},
 		{
-			name: "bias of a head", golden: "llama", add: map[string]string{"lm_head.bias": "model.norm.weight"},
+			name: "bias of a head", golden: "llama",
+			add:  map[string]string{"lm_head.bias": "model.norm.weight"},
 			want: "tensor lm_head.bias has no place in the llama",
 		},
 		{
-			name: "bias of a tied head", golden: "gpt2", add: map[string]string{"lm_head.bias": "transformer.ln_f.bias"},
+			name: "bias of a tied head", golden: "gpt2",
+			add:  map[string]string{"lm_head.bias": "transformer.ln_f.bias"},
 			want: "tensor lm_head.bias has no place in the gpt2",
 		},
 		{
-			name: "projection that is not read", golden: "opt", add: map[string]string{"model.decoder.project_in.weight": "model.decoder.final_layer_norm.bias"},
+			name: "projection that is not read", golden: "opt",
+			add: map[string]string{
+				"model.decoder.project_in.weight": "model.decoder.final_layer_norm.bias",
+			},
 			want: "tensor model.decoder.project_in.weight has no place in the opt",
 		},
 		{
-			name: "long name", golden: "opt", add: map[string]string{"model.decoder." + strings.Repeat("x", 1<<20): "model.decoder.final_layer_norm.bias"},
+			name: "long name", golden: "opt",
+			add: map[string]string{
+				"model.decoder." +
+					strings.Repeat("x", 1<<20): "model.decoder.final_layer_norm.bias",
+			},
 			want: "xxx… has no place in the opt",
 		},
 		{
 			name: "buffers and poolers", golden: "bert", add: map[string]string{
-				"bert.embeddings.position_ids": "cls.predictions.bias", "bert.pooler.dense.weight": "cls.predictions.bias",
-				"cls.seq_relationship.weight": "cls.predictions.bias",
+				"bert.embeddings.position_ids": "cls.predictions.bias",
+				"bert.pooler.dense.weight":     "cls.predictions.bias",
+				"cls.seq_relationship.weight":  "cls.predictions.bias",
 			},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, err := checkpoint.OpenDir("../testdata/goldens/" + c.golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer d.Close()
-			f, spec, err := family.Read(family.NewConfig("config.json", d.Config))
-			if err != nil {
-				t.Fatal(err)
-			}
-			tensors := renamed{Tensors: d.Weights, names: map[string]string{}, changed: c.changed}
-			for _, name := range d.Weights.Names() {
-				if name != c.remove {
-					tensors.names[name] = name
+			err := load(t, c.golden, "", func(names map[string]string) {
+				delete(names, c.remove)
+				for name, of := range c.add {
+					names[name] = of
 				}
-			}
-			for name, of := range c.add {
-				tensors.names[name] = of
-			}
-			_, err = f.Loader("model.safetensors", tensors, spec)
-			switch {
-			case c.want == "" && err != nil:
-				t.Errorf("error %v, want none", err)
-			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "model.safetensors")):
-				t.Errorf("error %v, want one with %q and the file", err, c.want)
-			case err != nil && len(err.Error()) > 1200:
-				t.Errorf("error of %d bytes", len(err.Error()))
-			}
+			})
+			checkRefusal(t, err, c.want)
 		})
 	}
 }

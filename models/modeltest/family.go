@@ -16,10 +16,11 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// Family checks that f, which must be registered, keeps the contract of a family on a golden: it is found by each of its
-// architectures; every key is read or refused, and config.v4.json, where it is there, says the same; every parameter has a tensor, and
-// a tensor that is missing, of another shape or unknown is an error that names it; the model computes what the reference does, with
-// every tap, padded and on the cache.
+// Family checks on a golden that f, which must be registered, keeps the contract of a family. It is
+// found by each of its architectures. Every key is read or refused, and config.v4.json, if it
+// exists, means the same. Every parameter has a tensor, and a tensor that is missing, has another
+// shape or is unknown causes an error with its name. The model computes what the reference
+// implementation computes, at every tap, padded, and with the cache.
 func Family(t *testing.T, f *family.Family, dir string) {
 	t.Helper()
 	d, err := checkpoint.OpenDir(dir)
@@ -57,7 +58,8 @@ func (c familyContract) names(t *testing.T) {
 		t.Error("the family has no architectures")
 	}
 	for _, a := range c.family.Architectures {
-		found, err := family.Lookup(family.NewConfig(c.dir, map[string]any{"architectures": []any{a}}))
+		found, err := family.Lookup(family.NewConfig(c.dir,
+			map[string]any{"architectures": []any{a}}))
 		if err != nil || found != c.family {
 			t.Errorf("architecture %s is not found as %s: %v", a, c.family.Name, err)
 		}
@@ -67,14 +69,15 @@ func (c familyContract) names(t *testing.T) {
 	}
 }
 
-// keys adds a key that nobody knows, and takes away each that is required.
+// keys adds an unknown key, then replaces each number by a text.
 func (c familyContract) keys(t *testing.T) {
 	const unknown = "arithmetic_of_tomorrow"
 	values := map[string]any{unknown: true}
 	for key, value := range c.checkpoint.Config {
 		values[key] = value
 	}
-	if _, _, err := family.Read(family.NewConfig(c.dir, values)); err == nil || !strings.Contains(err.Error(), unknown) {
+	if _, _, err := family.Read(family.NewConfig(c.dir, values)); err == nil ||
+		!strings.Contains(err.Error(), unknown) {
 		t.Errorf("an unknown key is not refused by name: error %v", err)
 	}
 	delete(values, unknown)
@@ -83,14 +86,15 @@ func (c familyContract) keys(t *testing.T) {
 			continue
 		}
 		values[key] = "text"
-		if _, _, err := family.Read(family.NewConfig(c.dir, values)); err != nil && !strings.Contains(err.Error(), key) {
+		if _, _, err := family.Read(family.NewConfig(c.dir, values)); err != nil &&
+			!strings.Contains(err.Error(), key) {
 			t.Errorf("a text for %s: error %v does not name the key", key, err)
 		}
 		values[key] = value
 	}
 }
 
-// version4 reads the configuration in the words of transformers 4.
+// version4 reads the configuration in the spelling of transformers 4.
 func (c familyContract) version4(t *testing.T) {
 	data, err := os.ReadFile(c.dir + "/config.v4.json")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -116,11 +120,14 @@ func (c familyContract) tensors(t *testing.T) {
 	for _, name := range c.checkpoint.Weights.Names() {
 		without := edited{Tensors: c.checkpoint.Weights, missing: name}
 		_, missing := c.family.Loader(c.dir, without, c.spec)
-		_, longer := c.family.Loader(c.dir, edited{Tensors: c.checkpoint.Weights, longer: name}, c.spec)
+		_, longer := c.family.Loader(c.dir, edited{Tensors: c.checkpoint.Weights, longer: name},
+			c.spec)
 		if (missing == nil) != (longer == nil) {
-			t.Errorf("tensor %s: its absence gives error %v, another shape %v", name, missing, longer)
+			t.Errorf("tensor %s: its absence gives error %v, another shape %v", name, missing,
+				longer)
 		}
-		if missing != nil && !strings.Contains(missing.Error(), lastPart(name)) || longer != nil && !strings.Contains(longer.Error(), name) {
+		if missing != nil && !strings.Contains(missing.Error(), lastPart(name)) || longer != nil &&
+			!strings.Contains(longer.Error(), name) {
 			t.Errorf("tensor %s: errors %v and %v do not name it", name, missing, longer)
 		}
 		if missing == nil && c.inLayer(name) {
@@ -129,7 +136,7 @@ func (c familyContract) tensors(t *testing.T) {
 	}
 }
 
-// inLayer is whether a tensor belongs to a layer, as its number says.
+// inLayer returns whether a tensor belongs to a layer, by the number in its name.
 func (c familyContract) inLayer(name string) bool {
 	for l := range c.spec.Layers {
 		if strings.Contains(name, fmt.Sprintf(".%d.", l)) {
@@ -139,24 +146,25 @@ func (c familyContract) inLayer(name string) bool {
 	return false
 }
 
-// lastPart is a tensor's name without what may stand before it.
+// lastPart returns the end of a tensor name, without what may come before it.
 func lastPart(name string) string {
 	parts := strings.Split(name, ".")
 	return strings.Join(parts[max(0, len(parts)-2):], ".")
 }
 
-// edited is tensors of which one is missing or longer than it should be.
+// edited has the tensors of a checkpoint, but one of them is missing or longer than it should be.
 type edited struct {
 	family.Tensors
 	missing, longer string
 }
 
-// Names leaves out the missing one.
+// Names returns the names without the missing one.
 func (e edited) Names() []string {
-	return slices.DeleteFunc(slices.Clone(e.Tensors.Names()), func(name string) bool { return name == e.missing })
+	return slices.DeleteFunc(slices.Clone(e.Tensors.Names()),
+		func(name string) bool { return name == e.missing })
 }
 
-// Shape makes the longer one a row longer.
+// Shape returns the shape, with one more row for the longer tensor.
 func (e edited) Shape(name string) ([]int, error) {
 	shape, err := e.Tensors.Shape(name)
 	if err == nil && name == e.longer && len(shape) > 0 {

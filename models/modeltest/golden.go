@@ -14,25 +14,28 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// What a golden may differ from the reference, which on these checkpoints is within 5e-6 (logits) and 1.3e-6 (attentions) of its own
-// result in float64.
+// How much a golden may differ from the reference implementation. On these checkpoints the
+// reference differs from its own result in float64 by up to 5e-6 (logits) and 1.3e-6 (attentions).
 const (
 	LogitsTol = 2e-5 // logits; worst seen 8e-6, of magnitude 10
-	TapTol    = 1e-5 // attentions and hidden states; worst seen 7e-6, of magnitude 10, where both are 5e-6 from float64
+	// attentions and hidden states; worst seen 7e-6, of magnitude 10, where both are 5e-6 from
+	// float64
+	TapTol = 1e-5
 )
 
-// Golden is a tiny random checkpoint, and what the reference computes on a batch of two texts.
+// Golden is a tiny random checkpoint and what the reference implementation computes on a batch of
+// two texts.
 type Golden struct {
 	Family *family.Family
 	Model  *transformer.Model
-	// Params has the weights by parameter name.
+	// Params has the weights, by parameter name.
 	Params map[string][]float32
 	// IDs is the first text of the batch.
 	IDs       []int
 	recording *golden.Golden
 }
 
-// OpenGolden opens a golden's folder on the pure-Go backend. It fails the test if it cannot.
+// OpenGolden opens the folder of a golden on the pure-Go backend. If it cannot, the test fails.
 func OpenGolden(t testing.TB, dir string) *Golden {
 	t.Helper()
 	d, err := checkpoint.OpenDir(dir)
@@ -43,13 +46,14 @@ func OpenGolden(t testing.TB, dir string) *Golden {
 	load, err := f.Loader(dir, d.Weights, spec)
 	must(t, err)
 	g := &Golden{Family: f, Params: map[string][]float32{}}
-	g.Model, err = transformer.New(backend(t), spec, dtypes.Float32, func(p transformer.Param, put func(int, []float32)) error {
-		g.Params[p.Name] = make([]float32, p.Size())
-		return load(p, func(first int, values []float32) {
-			copy(g.Params[p.Name][first:], values)
-			put(first, values)
+	g.Model, err = transformer.New(backend(t), spec, dtypes.Float32,
+		func(p transformer.Param, put func(int, []float32)) error {
+			g.Params[p.Name] = make([]float32, p.Size())
+			return load(p, func(first int, values []float32) {
+				copy(g.Params[p.Name][first:], values)
+				put(first, values)
+			})
 		})
-	})
 	must(t, err)
 	g.recording, err = golden.Open(dir + "/golden.safetensors")
 	must(t, err)
@@ -60,8 +64,8 @@ func OpenGolden(t testing.TB, dir string) *Golden {
 	return g
 }
 
-// Parity compares every recorded pass with the model: attention, hidden states, what is behind the final norm, and logits, of the batch
-// as it is, padded, and with token types.
+// Parity compares every recorded pass with the model: attention, hidden states, the output of the
+// final norm, and logits, for the batch as it is, padded, and with token types.
 func (g *Golden) Parity(t *testing.T) {
 	t.Helper()
 	passes := g.recording.Passes()
@@ -74,7 +78,8 @@ func (g *Golden) Parity(t *testing.T) {
 	}
 }
 
-// compare runs one recorded pass: "" is the batch as it is, "pad." padded, "types." with token types.
+// compare runs one recorded pass: "" is the batch as it is, "pad." padded, "types." with token
+// types.
 func (g *Golden) compare(t *testing.T, pass string) {
 	batch, begins, err := g.recording.Batch(pass, g.Model.Spec.Bidirectional)
 	must(t, err)
@@ -92,11 +97,14 @@ func (g *Golden) compare(t *testing.T, pass string) {
 			return want
 		}
 		for l := range layers {
-			near(t, fmt.Sprintf("text %d: attention of layer %d", i, l), slice(taps[0].Data, l, layers), part(fmt.Sprintf("attn.%d", l), 1, 2), TapTol)
-			near(t, fmt.Sprintf("text %d: hidden state %d", i, l), slice(taps[1].Data, l, layers+1), part(fmt.Sprintf("hidden.%d", l), 0), TapTol)
+			checkNear(t, fmt.Sprintf("text %d: attention of layer %d", i, l),
+				slice(taps[0].Data, l, layers), part(fmt.Sprintf("attn.%d", l), 1, 2), TapTol)
+			checkNear(t, fmt.Sprintf("text %d: hidden state %d", i, l),
+				slice(taps[1].Data, l, layers+1), part(fmt.Sprintf("hidden.%d", l), 0), TapTol)
 		}
-		// The reference's last hidden state is behind the final norm.
-		near(t, fmt.Sprintf("text %d: final", i), taps[2].Data, part(fmt.Sprintf("hidden.%d", layers), 0), TapTol)
+		// The last hidden state of the reference implementation is after the final norm.
+		checkNear(t, fmt.Sprintf("text %d: final", i), taps[2].Data,
+			part(fmt.Sprintf("hidden.%d", layers), 0), TapTol)
 		if len(taps) < 4 {
 			continue
 		}
@@ -104,12 +112,13 @@ func (g *Golden) compare(t *testing.T, pass string) {
 		if g.Model.Spec.Head == transformer.ClassifierHead {
 			axes = nil
 		}
-		near(t, fmt.Sprintf("text %d: logits", i), taps[3].Data, part("logits", axes...), LogitsTol)
+		checkNear(t, fmt.Sprintf("text %d: logits", i), taps[3].Data, part("logits", axes...),
+			LogitsTol)
 	}
 }
 
-// Greedy follows the recorded greedy tokens on the cache: each must be the most probable one. The reference forbade the end-of-text
-// id, 2.
+// Greedy generates the recorded greedy tokens with the cache. Each must be the most probable one.
+// In the recording the end-of-text id, 2, was forbidden.
 func (g *Golden) Greedy(t *testing.T) {
 	t.Helper()
 	recorded, err := g.recording.Rows("greedy")
@@ -134,7 +143,7 @@ func (g *Golden) Greedy(t *testing.T) {
 	}
 }
 
-// slice returns part i of n equal ones.
+// slice returns part i of n equal parts.
 func slice(data []float32, i, n int) []float32 {
 	size := len(data) / n
 	return data[i*size : (i+1)*size]

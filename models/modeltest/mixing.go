@@ -15,15 +15,17 @@ import (
 const (
 	// textLength is how many tokens a mixing is tried on: more than any window of the samples.
 	textLength = 9
-	// stepTol bounds what a step's row may differ from a prompt's, whose sums run in another order, as a part of its largest number
-	// where that is above 1.
+	// stepTol bounds what a step's row may differ from a prompt's, whose sums run in another order,
+	// as a part of its largest number where that is above 1.
 	stepTol = 1e-5
 )
 
-// Mixing checks that m, which must be registered under name, keeps the contract of [transformer.Mixing] on several small models:
-// shapes, finite numbers of at least 0, zeros where a target cannot see a source, equal bits on every run, one-token texts, rows that
-// do not depend on later tokens nor on whether a prompt or a step computed them, logits that recording leaves alone, one head as it is
-// among all, and a refusal of the fusions that Check refuses.
+// Mixing checks on several small models that m, which must be registered under name, keeps the
+// contract of [transformer.Mixing]: the shapes; finite numbers of at least 0; zeros where a target
+// cannot see a source; equal bits on every run; texts of one token; rows that depend neither on
+// later tokens nor on whether a prompt or a step computed them; logits that do not change when rows
+// are recorded; one head alone as it is among all heads; and an error for the fusions that Check
+// refuses.
 func Mixing(t *testing.T, name string, m transformer.Mixing) {
 	t.Helper()
 	registered, err := transformer.LookupMixing(name)
@@ -53,12 +55,16 @@ type mixingContract struct {
 	mixing transformer.Mixing
 }
 
-// allHeads are the ways to make one matrix of all heads.
+// allHeads are the ways to fuse the heads.
 var allHeads = []trace.Heads{
-	{Fusion: trace.MeanHeads}, {Fusion: trace.MaxHeads}, {Fusion: trace.MinHeads}, {Fusion: trace.EachHead}, {Fusion: trace.OneHead, Head: 1},
+	{Fusion: trace.MeanHeads},
+	{Fusion: trace.MaxHeads},
+	{Fusion: trace.MinHeads},
+	{Fusion: trace.EachHead},
+	{Fusion: trace.OneHead, Head: 1},
 }
 
-// each runs do for every fusion that the mixing accepts.
+// each calls do for every fusion that the mixing accepts.
 func (c mixingContract) each(t *testing.T, do func(t *testing.T, heads trace.Heads)) {
 	for _, heads := range allHeads {
 		if c.mixing.Check(heads) == nil {
@@ -67,7 +73,7 @@ func (c mixingContract) each(t *testing.T, do func(t *testing.T, heads trace.Hea
 	}
 }
 
-// run feeds a text at once and returns its rows and the logits of its last token.
+// run gives the model a text at once and returns the rows and the logits of the last token.
 func (c mixingContract) run(t *testing.T, ids []int, asks ...trace.MixingAsk) *transformer.Output {
 	t.Helper()
 	reading, err := c.model.Read(context.Background(), ids, asks, nil)
@@ -78,7 +84,7 @@ func (c mixingContract) run(t *testing.T, ids []int, asks ...trace.MixingAsk) *t
 	return &transformer.Output{Logits: logits[0], Rows: reading.Rows}
 }
 
-// rows are the rows of the mixing for a text.
+// rows returns the rows of the mixing for a text.
 func (c mixingContract) rows(t *testing.T, ids []int, heads trace.Heads) trace.Rows {
 	t.Helper()
 	return c.run(t, ids, c.ask(heads)).Rows[0]
@@ -115,7 +121,8 @@ func (c mixingContract) values(t *testing.T) {
 			for h := range rows.H {
 				for target := range rows.N {
 					for source, x := range rows.Row(l, h, target) {
-						where := fmt.Sprintf("layer %d head %d target %d source %d: %v", l, h, target, source, x)
+						where := fmt.Sprintf("layer %d head %d target %d source %d: %v", l, h,
+							target, source, x)
 						if !(x >= 0) || math.IsInf(float64(x), 1) {
 							t.Errorf("%s, want a finite number of at least 0", where)
 						}
@@ -133,15 +140,21 @@ func (c mixingContract) values(t *testing.T) {
 	})
 }
 
-// shape checks the sizes of rows n targets from first on, over so many sources.
-func (c mixingContract) shape(t *testing.T, rows trace.Rows, heads trace.Heads, first, n, sources int) {
+// shape checks that rows has the sizes for n targets, the first of which is number first, over so
+// many sources.
+func (c mixingContract) shape(t *testing.T, rows trace.Rows, heads trace.Heads, first, n,
+	sources int,
+) {
 	t.Helper()
 	h := 1
 	if heads.Fusion == trace.EachHead {
 		h = c.spec.Heads
 	}
 	want := []int{c.spec.Layers, h, first, n, sources, c.spec.Layers * h * n * sources}
-	if got := []int{rows.L, rows.H, rows.First, rows.N, rows.S, len(rows.Data)}; !reflect.DeepEqual(got, want) {
+	if got := []int{
+		rows.L, rows.H, rows.First, rows.N, rows.S,
+		len(rows.Data),
+	}; !reflect.DeepEqual(got, want) {
 		t.Fatalf("rows have layers, heads, first, targets, sources, numbers %v, want %v", got, want)
 	}
 }
@@ -149,7 +162,8 @@ func (c mixingContract) shape(t *testing.T, rows trace.Rows, heads trace.Heads, 
 func (c mixingContract) equalRuns(t *testing.T) {
 	c.each(t, func(t *testing.T, heads trace.Heads) {
 		ids := c.ids(textLength)
-		near(t, "the same text again", c.rows(t, ids, heads).Data, c.rows(t, ids, heads).Data, 0)
+		checkNear(t, "the same text again", c.rows(t, ids, heads).Data, c.rows(t, ids, heads).Data,
+			0)
 	})
 }
 
@@ -165,7 +179,7 @@ func (c mixingContract) oneToken(t *testing.T) {
 	})
 }
 
-// laterTokens compares the rows of a text with those of its beginning.
+// laterTokens compares the rows of a text with the rows of its beginning.
 func (c mixingContract) laterTokens(t *testing.T) {
 	if c.spec.Bidirectional {
 		t.Skip("an encoder's tokens see later ones")
@@ -178,7 +192,8 @@ func (c mixingContract) laterTokens(t *testing.T) {
 			for l := range part.L {
 				for h := range part.H {
 					for target := range n {
-						nearRow(t, fmt.Sprintf("layer %d head %d target %d of %d", l, h, target, n), part.Row(l, h, target), whole.Row(l, h, target)[:n])
+						checkNearRow(t, fmt.Sprintf("layer %d head %d target %d of %d", l, h,
+							target, n), part.Row(l, h, target), whole.Row(l, h, target)[:n])
 					}
 				}
 			}
@@ -186,7 +201,8 @@ func (c mixingContract) laterTokens(t *testing.T) {
 	})
 }
 
-// steps compares the row of every step, and of a prompt that is asked for its last row alone, with those of one prompt.
+// steps compares the row of every step, and of a prompt of which only the last row is asked for,
+// with the rows of one prompt.
 func (c mixingContract) steps(t *testing.T) {
 	if c.spec.Bidirectional {
 		t.Skip("an encoder does not generate")
@@ -204,7 +220,8 @@ func (c mixingContract) steps(t *testing.T) {
 			c.shape(t, rows, heads, n-1, 1, n)
 			for l := range rows.L {
 				for h := range rows.H {
-					nearRow(t, fmt.Sprintf("layer %d head %d, row of token %d", l, h, n-1), rows.Row(l, h, 0), whole.Row(l, h, n-1)[:n])
+					checkNearRow(t, fmt.Sprintf("layer %d head %d, row of token %d", l, h, n-1),
+						rows.Row(l, h, 0), whole.Row(l, h, n-1)[:n])
 				}
 			}
 			if n == textLength {
@@ -220,13 +237,15 @@ func (c mixingContract) logits(t *testing.T) {
 	ids := c.ids(textLength)
 	plain := c.run(t, ids)
 	c.each(t, func(t *testing.T, heads trace.Heads) {
-		near(t, "logits while rows are recorded", c.run(t, ids, c.ask(heads)).Logits, plain.Logits, stepTol)
+		checkNear(t, "logits while rows are recorded", c.run(t, ids, c.ask(heads)).Logits,
+			plain.Logits, stepTol)
 	})
 }
 
-// oneHead compares each head alone with its part of all heads kept apart.
+// oneHead compares each head alone with its part of all heads.
 func (c mixingContract) oneHead(t *testing.T) {
-	if c.mixing.Check(trace.Heads{Fusion: trace.EachHead}) != nil || c.mixing.Check(trace.Heads{Fusion: trace.OneHead}) != nil {
+	if c.mixing.Check(trace.Heads{Fusion: trace.EachHead}) != nil ||
+		c.mixing.Check(trace.Heads{Fusion: trace.OneHead}) != nil {
 		t.Skip("the mixing does not keep heads apart")
 	}
 	ids := c.ids(textLength)
@@ -235,14 +254,15 @@ func (c mixingContract) oneHead(t *testing.T) {
 		one := c.rows(t, ids, trace.Heads{Fusion: trace.OneHead, Head: h})
 		for l := range one.L {
 			for target := range one.N {
-				nearRow(t, fmt.Sprintf("layer %d head %d target %d", l, h, target), one.Row(l, 0, target), each.Row(l, h, target))
+				checkNearRow(t, fmt.Sprintf("layer %d head %d target %d", l, h, target),
+					one.Row(l, 0, target), each.Row(l, h, target))
 			}
 		}
 	}
 }
 
-// nearRow is near for a row of any scale.
-func nearRow(t *testing.T, what string, got, want []float32) {
+// checkNearRow is checkNear for a row of any scale.
+func checkNearRow(t *testing.T, what string, got, want []float32) {
 	t.Helper()
-	near(t, what, got, want, stepTol*float64(max(1, slices.Max(want))))
+	checkNear(t, what, got, want, stepTol*float64(max(1, slices.Max(want))))
 }

@@ -1,10 +1,11 @@
-// Package modeltest holds the contracts of a mixing and of a family as code. The first test of a new one is one line:
+// Package modeltest has the contracts of a mixing and of a family as code. The first test of a new
+// one is one line:
 //
 //	func TestMine(t *testing.T) { modeltest.Mixing(t, "mine", mine{}) }
 //	func TestOurs(t *testing.T) { modeltest.Family(t, ours, "testdata/ours") }
 //
-// A mixing is tried on small random models; a family on goldens, the folders that models/testdata/goldens/make_goldens.py records
-// from the reference implementation.
+// A mixing is tested on small random models. A family is tested on goldens: folders that
+// models/testdata/goldens/make_goldens.py records with the reference implementation.
 package modeltest
 
 import (
@@ -30,8 +31,9 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// near fails the test if a number is further than tol from the one expected, or not a number.
-func near(t testing.TB, what string, got, want []float32, tol float64) {
+// checkNear fails the test if a number differs from the expected one by more than tol, or is not a
+// number.
+func checkNear(t testing.TB, what string, got, want []float32, tol float64) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Errorf("%s: %d numbers, want %d", what, len(got), len(want))
@@ -39,7 +41,8 @@ func near(t testing.TB, what string, got, want []float32, tol float64) {
 	}
 	for i := range got {
 		if d := math.Abs(float64(got[i]) - float64(want[i])); !(d <= tol) {
-			t.Errorf("%s: element %d of %d = %v, want %v: %g apart, at most %g", what, i, len(got), got[i], want[i], d, tol)
+			t.Errorf("%s: element %d of %d = %v, want %v: %g apart, at most %g", what, i, len(got),
+				got[i], want[i], d, tol)
 			return
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// faultEnv names, in a child process, the fault whose contract is checked.
+// faultEnv is the environment variable that names the fault to a child process.
 const faultEnv = "MODELTEST_FAULT"
 
 // faulty is the attention mixing with one fault.
@@ -43,27 +43,47 @@ func (f faulty) Check(heads trace.Heads) error { return nil }
 
 func (f faulty) PerPair() bool { return false }
 
-// column is the sources' number along the last axis of rows, in float32.
+// column returns the number of the source along the last axis of rows, in float32.
 func column(rows *Node) *Node {
-	return ConvertDType(Iota(rows.Graph(), shapes.Make(dtypes.Int32, rows.Shape().Dimensions...), rows.Rank()-1), dtypes.Float32)
+	return ConvertDType(Iota(rows.Graph(), shapes.Make(dtypes.Int32, rows.Shape().Dimensions...),
+		rows.Rank()-1), dtypes.Float32)
 }
 
-// faults are mixings that break the contract, by the part of it that must notice.
+// faults are mixings that break the contract. fault is the part of the contract that must notice.
 var faults = []faulty{
-	{fault: "fusions", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { return ReduceAllSum(rows) }},
-	{fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { return Neg(rows) }},
-	{fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { return Div(rows, ZerosLike(rows)) }},
-	{fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { return ZerosLike(rows) }},
-	{fault: "one_token", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { // not a number where there is one source
+	{
+		fault: "fusions", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node {
+			return ReduceAllSum(rows)
+		},
+	},
+	{
+		fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node {
+			return Neg(rows)
+		},
+	},
+	{
+		fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node {
+			return Div(rows, ZerosLike(rows))
+		},
+	},
+	{
+		fault: "values", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node {
+			return ZerosLike(rows)
+		},
+	},
+	// not a number where there is one source
+	{fault: "one_token", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node {
 		if dims := rows.Shape().Dimensions; dims[len(dims)-1] == 1 {
 			return Div(rows, ZerosLike(rows))
 		}
 		return rows
 	}},
-	{fault: "later_tokens", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { // times the length of the text
+	// times the length of the text
+	{fault: "later_tokens", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node {
 		return Mul(rows, AddScalar(ReduceAndKeep(column(rows), ReduceMax, -1), 1))
 	}},
-	{fault: "steps", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node { // doubled where there is one target
+	// doubled where there is one target
+	{fault: "steps", edit: func(_ *transformer.Block, rows *Node, _ trace.Heads) *Node {
 		if dims := rows.Shape().Dimensions; dims[len(dims)-2] == 1 {
 			return MulScalar(rows, 2)
 		}
@@ -77,7 +97,8 @@ var faults = []faulty{
 	}},
 }
 
-// TestMixingNotices runs the contract of each faulty mixing in a child process: it must fail, and in the part that is meant.
+// TestMixingNotices runs the contract of each faulty mixing in a child process. It must fail in the
+// part for that fault.
 func TestMixingNotices(t *testing.T) {
 	if name := os.Getenv(faultEnv); name != "" {
 		for i, f := range faults {
@@ -96,10 +117,10 @@ func TestMixingNotices(t *testing.T) {
 	}
 }
 
-// child is the name of a fault and of its mixing.
+// child returns the name of a fault, which is also the name of its mixing.
 func child(i int) string { return "faulty-" + string(rune('a'+i)) }
 
-// runChild runs one test of this binary with a fault, and returns what it says. It must fail.
+// runChild runs one test of this program with a fault, which must fail, and returns its output.
 func runChild(t *testing.T, test, fault string) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.v")
@@ -117,9 +138,12 @@ func TestMixingAccepts(t *testing.T) {
 	modeltest.Mixing(t, "sound", faulty{})
 }
 
-// brokenFamilies are GPT-2 with one fault, by the part of the contract that must notice.
+// brokenFamilies are changes to GPT-2, each with one fault, by the part of the contract that must
+// notice.
 var brokenFamilies = map[string]func(f *family.Family){
-	"names": func(f *family.Family) { f.Architectures = append(f.Architectures, "BertForMaskedLM") },
+	"names": func(f *family.Family) {
+		f.Architectures = append(f.Architectures, "BertForMaskedLM")
+	},
 	"keys": func(f *family.Family) {
 		f.Harmless = append(f.Harmless, "arithmetic_of_tomorrow")
 	},
@@ -159,7 +183,8 @@ func TestFamilyNotices(t *testing.T) {
 		return
 	}
 	for fault := range brokenFamilies {
-		if out := runChild(t, "TestFamilyNotices", fault); !strings.Contains(out, "--- FAIL: TestFamilyNotices/"+fault) {
+		if out := runChild(t, "TestFamilyNotices", fault); !strings.Contains(out,
+			"--- FAIL: TestFamilyNotices/"+fault) {
 			t.Errorf("the contract's part %q does not fail:\n%s", fault, out)
 		}
 	}

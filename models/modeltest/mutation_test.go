@@ -27,13 +27,14 @@ var (
 	seed    = flag.Uint64("mutant-seed", 1, "seed of TestMutants")
 )
 
-// entry is a key of an object, or of a list, where the key is empty, with its value as text.
+// entry is a key of an object with its value as text, or an entry of a list, where the key is
+// empty.
 type entry struct {
 	key   string
 	value *tree
 }
 
-// tree is a JSON value that keeps the order of keys, and keys that come twice.
+// tree is a JSON value. It keeps the order of keys, and keys that come twice.
 type tree struct {
 	open    byte // '{', '[' or 0
 	text    string
@@ -117,13 +118,18 @@ func (n *tree) keys(to map[string]bool) {
 	}
 }
 
-// hostileValues stand where another value is expected.
+// hostileValues are put in the place of another value.
 var hostileValues = []string{
-	"null", "true", "false", "0", "1", "-1", "2", "3", "5", "-2147483648", "2147483647", "2147483648", "4294967296",
-	"9223372036854775808", "-0", "0.0", "0.5", "1.5", "1e2", "32.0", "1e-400", "1e999", "1e300", "-1e300",
-	`""`, `"3"`, `"text"`, `"gelu"`, `"null"`, `"NaN"`, `"\u0000"`, `"\ud800"`, `"` + strings.Repeat("long ", 2000) + `"`,
-	"[]", "[1]", "[null]", "[[1]]", `["a"]`, `["sliding_attention"]`, "{}", `{"a":1}`, `{"0":"a","1":"b"}`, `{"rope_type":"yarn"}`,
-	"NaN", "Infinity", "-Infinity", strings.Repeat("9", 400), strings.Repeat("[", 60) + strings.Repeat("]", 60),
+	"null", "true", "false", "0", "1", "-1", "2", "3", "5", "-2147483648", "2147483647",
+	"2147483648", "4294967296",
+	"9223372036854775808", "-0", "0.0", "0.5", "1.5", "1e2", "32.0", "1e-400", "1e999", "1e300",
+	"-1e300",
+	`""`, `"3"`, `"text"`, `"gelu"`, `"null"`, `"NaN"`, `"\u0000"`, `"\ud800"`,
+	`"` + strings.Repeat("long ", 2000) + `"`,
+	"[]", "[1]", "[null]", "[[1]]", `["a"]`, `["sliding_attention"]`, "{}", `{"a":1}`,
+	`{"0":"a","1":"b"}`, `{"rope_type":"yarn"}`,
+	"NaN", "Infinity", "-Infinity", strings.Repeat("9", 400),
+	strings.Repeat("[", 60) + strings.Repeat("]", 60),
 	"[" + strings.Repeat("0,", 3000) + "0]",
 }
 
@@ -135,7 +141,7 @@ type mutation struct {
 
 func (m mutation) pick(from []string) string { return from[m.random.IntN(len(from))] }
 
-// object returns an object of the tree, of which the outermost is the likeliest.
+// object returns a random object of the tree; most often it is the outermost one.
 func (m mutation) object(n *tree) *tree {
 	at := n
 	for {
@@ -156,7 +162,8 @@ func (m mutation) object(n *tree) *tree {
 func (m mutation) change(n *tree) {
 	at := m.object(n)
 	add := func(key, value string) {
-		at.entries = slices.Insert(at.entries, m.random.IntN(len(at.entries)+1), entry{key, &tree{text: value}})
+		at.entries = slices.Insert(at.entries, m.random.IntN(len(at.entries)+1),
+			entry{key, &tree{text: value}})
 	}
 	if len(at.entries) == 0 {
 		add(m.pick(m.pool), m.pick(hostileValues))
@@ -177,10 +184,16 @@ func (m mutation) change(n *tree) {
 	case 9:
 		text := e.value.String()
 		quoted, _ := json.Marshal(text)
-		e.value = &tree{text: m.pick([]string{"[" + text + "]", `{"k":` + text + "}", string(quoted), "[" + text + "," + text + "]"})}
+		e.value = &tree{text: m.pick([]string{
+			"[" + text + "]", `{"k":` + text + "}",
+			string(quoted), "[" + text + "," + text + "]",
+		})}
 	case 10:
 		if text := e.value.text; text != "" && strings.ContainsAny(text[:1], "-0123456789") {
-			e.value = &tree{text: m.pick([]string{"-" + text, text + "0", text + "1", text + ".0", text + "e1", "1" + text, text + "e-3"})}
+			e.value = &tree{text: m.pick([]string{
+				"-" + text, text + "0", text + "1", text + ".0",
+				text + "e1", "1" + text, text + "e-3",
+			})}
 			return
 		}
 		e.value = &tree{text: m.pick(hostileValues)}
@@ -190,7 +203,7 @@ func (m mutation) change(n *tree) {
 	}
 }
 
-// mutant returns a changed configuration, now and then with a wrong byte.
+// mutant returns a changed configuration, sometimes with a wrong byte.
 func (m mutation) mutant(from *tree) string {
 	n := from.clone()
 	for range 1 + m.random.IntN(3)*m.random.IntN(2) {
@@ -201,7 +214,8 @@ func (m mutation) mutant(from *tree) string {
 	case 0:
 		return text[:at]
 	case 1:
-		return text[:at] + m.pick([]string{"{", "}", "\"", ",", ":", "\x00", "\xff", "]"}) + text[at:]
+		return text[:at] + m.pick([]string{"{", "}", "\"", ",", ":", "\x00", "\xff", "]"}) +
+			text[at:]
 	}
 	return text
 }
@@ -209,7 +223,7 @@ func (m mutation) mutant(from *tree) string {
 // goTerms are words of the implementation that a message must not have.
 var goTerms = regexp.MustCompile(`unmarshal|\bstruct\b|json:|json\.|strconv|<nil>|map\[|interface|%!|float64|int64|runtime error|reflect|invalid character|\bEOF\b|goroutine|\bnil\b`)
 
-// refusal returns what is wrong with a message about a configuration in file whose keys are these.
+// refusal returns what is wrong with an error message about a configuration file with these keys.
 func refusal(message, file string, keys map[string]bool) string {
 	const most = 1200
 	said := regexp.MustCompile(`[a-z_.]+\.json\b`).ReplaceAllString(message, "FILE")
@@ -220,8 +234,10 @@ func refusal(message, file string, keys map[string]bool) string {
 		return fmt.Sprintf("has %d bytes", len(message))
 	case goTerms.MatchString(said):
 		return "has a term of the implementation: " + goTerms.FindString(said)
-	case strings.Contains(message, "not valid JSON"), strings.Contains(message, "not a JSON object"), strings.Contains(message, "not valid UTF-8"),
-		strings.Contains(message, "the header, which has no tensors"), strings.Contains(message, " is missing"):
+	case strings.Contains(message, "not valid JSON"), strings.Contains(message,
+		"not a JSON object"), strings.Contains(message, "not valid UTF-8"),
+		strings.Contains(message, "the header, which has no tensors"), strings.Contains(message,
+			" is missing"):
 		return ""
 	}
 	if keys[""] && strings.Contains(message, `""`) {
@@ -235,7 +251,7 @@ func refusal(message, file string, keys map[string]bool) string {
 	return "names no key of the file"
 }
 
-// sources returns the configurations of all goldens in both styles, and the published ones, by a name.
+// sources returns the configurations of all goldens in both styles and the published ones, by name.
 func sources(t *testing.T) map[string]*tree {
 	t.Helper()
 	texts := map[string]string{}
@@ -277,13 +293,16 @@ func sources(t *testing.T) map[string]*tree {
 	return trees
 }
 
-// TestMutants changes every configuration that is at hand in all kinds of ways, as a careless or hostile
-// writer would, and reads it: there is an error or a spec that holds together, and an error names the
-// file and the key, is short, and is written for who has never seen the program.
+// TestMutants changes every known configuration in many ways, as a careless or hostile writer
+// would, and reads it. The result is an error or a valid spec. An error names the file and the key,
+// is short, and uses no terms of the implementation.
 func TestMutants(t *testing.T) {
 	trees := sources(t)
 	names := slices.Sorted(maps.Keys(trees))
-	pool := map[string]bool{"sliding_window": true, "head_dim": true, "rope_scaling": true, "rope_theta": true, "layer_types": true}
+	pool := map[string]bool{
+		"sliding_window": true, "head_dim": true, "rope_scaling": true,
+		"rope_theta": true, "layer_types": true,
+	}
 	for _, n := range trees {
 		n.keys(pool)
 	}
@@ -311,14 +330,17 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// readMutant reads a configuration beside weights, and returns what is wrong with that.
+// readMutant reads a configuration and weights, and returns what is wrong with the result.
 func readMutant(text string, weights []byte) (problem string, refused bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			problem = fmt.Sprintf("panic: %v", r)
 		}
 	}()
-	d, err := checkpoint.FromFS(fstest.MapFS{"config.json": {Data: []byte(text)}, "model.safetensors": {Data: weights}}, "m")
+	d, err := checkpoint.FromFS(fstest.MapFS{
+		"config.json":       {Data: []byte(text)},
+		"model.safetensors": {Data: weights},
+	}, "m")
 	if err == nil {
 		defer d.Close()
 		var keys map[string]bool
@@ -376,7 +398,7 @@ func keysOf(text string, more map[string]bool) map[string]bool {
 	return keys
 }
 
-// otherFiles are the files of a directory beside config.json, small.
+// otherFiles are small versions of the other files of a directory.
 var otherFiles = map[string]string{
 	"generation_config.json": `{"bos_token_id":1,"eos_token_id":[2,3],"max_length":20,"transformers_version":"5.0"}`,
 	"tokenizer_config.json": `{"added_tokens_decoder":{"0":{"content":"<pad>","special":true}},"bos_token":"<s>",
@@ -411,7 +433,8 @@ func TestMutantFiles(t *testing.T) {
 		name := names[m.random.IntN(len(names))]
 		files := fstest.MapFS{"config.json": {Data: []byte("{}")}}
 		for file, text := range otherFiles {
-			if file == "special_tokens_map.json" && name != file { // it does not count beside added_tokens_decoder
+			// It does not count if there is an added_tokens_decoder.
+			if file == "special_tokens_map.json" && name != file {
 				continue
 			}
 			files[file] = &fstest.MapFile{Data: []byte(text)}
@@ -431,7 +454,8 @@ func TestMutantFiles(t *testing.T) {
 	}
 }
 
-// readFiles reads a directory of which one file is changed, and returns what is wrong with that.
+// readFiles reads a directory in which one file was changed, and returns what is wrong with the
+// result.
 func readFiles(files fstest.MapFS, changed string, keys map[string]bool) (problem string) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -10,54 +10,66 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// sample is a small random model of a kind that a mixing must serve.
+// sample is a small random model of a kind that a mixing must support.
 type sample struct {
 	name string
 	spec transformer.Spec
 }
 
-// samples are the plain decoder, one with nearly everything that changes what a target sees or what stands behind attention, one with
-// parallel blocks, and an encoder.
+// samples returns a plain decoder, a decoder with nearly all options that change what a target sees
+// or what comes after attention, a decoder with parallel blocks, and an encoder.
 func samples() []sample {
 	plain := transformer.Spec{
-		Family: "plain", Layers: 2, Heads: 4, Width: 16, HeadWidth: 4, FeedForward: 24, Vocab: 20, Context: 48, NormEpsilon: 1e-5,
+		Family: "plain", Layers: 2, Heads: 4, Width: 16, HeadWidth: 4, FeedForward: 24, Vocab: 20,
+		Context: 48, NormEpsilon: 1e-5,
 		ProjectionBias: true, OutputBias: true, MLPBias: true, TiedHead: true, BOS: -1,
 	}
 	grouped := transformer.Spec{
-		Family: "grouped", Layers: 3, Heads: 4, KeyValueHeads: 2, Width: 16, HeadWidth: 6, FeedForward: 24, Vocab: 20, NormEpsilon: 1e-6,
-		Positions: transformer.RotaryPositions, Rotary: &transformer.Rotary{Frequencies: []float32{1, 0.1}}, Windows: []int{5, 0, 5},
-		RMS: true, NormAfter: true, QueryKeyNorm: true, Activation: transformer.SiLU, Gated: true, ScoreCap: 5, BOS: -1,
+		Family: "grouped", Layers: 3, Heads: 4, KeyValueHeads: 2, Width: 16, HeadWidth: 6,
+		FeedForward: 24, Vocab: 20, NormEpsilon: 1e-6,
+		Positions: transformer.RotaryPositions,
+		Rotary:    &transformer.Rotary{Frequencies: []float32{1, 0.1}}, Windows: []int{5, 0, 5},
+		RMS: true, NormAfter: true, QueryKeyNorm: true, Activation: transformer.SiLU, Gated: true,
+		ScoreCap: 5, BOS: -1,
 	}
 	parallel := transformer.Spec{
-		Family: "parallel", Layers: 2, Heads: 2, KeyValueHeads: 1, Width: 12, HeadWidth: 6, FeedForward: 20, Vocab: 20, NormEpsilon: 1e-5,
-		Positions: transformer.ALiBi, AlibiSlopes: transformer.AlibiSlopes(2), Order: transformer.Parallel, SharedNorm: true, BOS: -1,
+		Family: "parallel", Layers: 2, Heads: 2, KeyValueHeads: 1, Width: 12, HeadWidth: 6,
+		FeedForward: 20, Vocab: 20, NormEpsilon: 1e-5,
+		Positions: transformer.ALiBi, AlibiSlopes: transformer.AlibiSlopes(2),
+		Order: transformer.Parallel, SharedNorm: true, BOS: -1,
 	}
 	encoder := plain
 	encoder.Family, encoder.Bidirectional, encoder.Order = "encoder", true, transformer.PostNorm
 	encoder.EmbeddingNorm, encoder.NoFinalNorm, encoder.TokenTypes = true, true, 2
-	return []sample{{"plain", plain}, {"groups and windows", grouped}, {"parallel", parallel}, {"encoder", encoder}}
+	return []sample{
+		{"plain", plain},
+		{"groups and windows", grouped},
+		{"parallel", parallel},
+		{"encoder", encoder},
+	}
 }
 
-// open makes the model, its weights drawn with a seed of its own.
+// open makes the model with random weights. The seed is fixed.
 func (s sample) open(t testing.TB) *transformer.Model {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, uint64(s.spec.Width)))
-	m, err := transformer.New(backend(t), &s.spec, dtypes.Float32, func(p transformer.Param, put func(int, []float32)) error {
-		data := make([]float32, p.Size())
-		for i := range data {
-			data[i] = float32(random.NormFloat64() * 0.4)
-			if strings.HasSuffix(p.Name, ".gain") {
-				data[i]++
+	m, err := transformer.New(backend(t), &s.spec, dtypes.Float32,
+		func(p transformer.Param, put func(int, []float32)) error {
+			data := make([]float32, p.Size())
+			for i := range data {
+				data[i] = float32(random.NormFloat64() * 0.4)
+				if strings.HasSuffix(p.Name, ".gain") {
+					data[i]++
+				}
 			}
-		}
-		put(0, data)
-		return nil
-	})
+			put(0, data)
+			return nil
+		})
 	must(t, err)
 	return m
 }
 
-// ids is a text of n tokens.
+// ids returns a text of n tokens.
 func (s sample) ids(n int) []int {
 	random := rand.New(rand.NewPCG(2, 3))
 	ids := make([]int, n)
@@ -67,7 +79,7 @@ func (s sample) ids(n int) []int {
 	return ids
 }
 
-// sees is whether a target may see a source in layer l.
+// sees returns whether a target may see a source in layer l.
 func (s sample) sees(l, target, source int) bool {
 	if s.spec.Bidirectional {
 		return true

@@ -5,18 +5,20 @@ import (
 	"slices"
 )
 
-// late is how far back the second piece of evidence stands in circuits that read two.
+// late is how far back the second piece of evidence is, in circuits that read two.
 const late = 5
 
-// Support and Doubt are what a word adds to the logit of "yes" where the circuit planted-sum reads it: 2 places before the last word a
-// number from 16 to 20, and 5 places before it one from -4 to -1. They panic for a word that is not in the vocabulary.
-func Support(word string) float64 { return strength + float64(known(word)%5) }
+// Support returns what a word adds to the logit of "yes" in the circuit planted-sum if it is 2
+// places before the last word: a number from 16 to 20. It panics if the word is not in the
+// vocabulary.
+func Support(word string) float64 { return strength + float64(featureOf(word)%5) }
 
-// Doubt is described at [Support].
-func Doubt(word string) float64 { return -1 - float64(known(word)%4) }
+// Doubt returns what a word adds to the logit of "yes" in the circuit planted-sum if it is 5 places
+// before the last word: a number from -4 to -1. It panics if the word is not in the vocabulary.
+func Doubt(word string) float64 { return -1 - float64(featureOf(word)%4) }
 
-// known is feature, of a word that must be known.
-func known(word string) int {
+// featureOf returns the feature of a word. It panics if the word is not in the vocabulary.
+func featureOf(word string) int {
 	f := feature(word)
 	if f < 0 {
 		panic("planted: " + word + " is not in the vocabulary")
@@ -24,8 +26,8 @@ func known(word string) int {
 	return f
 }
 
-// sum adds two numbers. Both heads go by position, so that the logit is a linear function of the embedding: what each token adds is the
-// same by every definition.
+// sum adds two numbers. Both heads go by position, so the logit is a linear function of the
+// embedding, and every definition of a contribution gives each token the same value.
 var sum = &Circuit{
 	Name: Prefix + "sum",
 	Rule: `the logit of "yes" is the sum of two numbers: one for the word 2 places before the last, from 16 to 20, and one for the word ` +
@@ -38,7 +40,8 @@ var sum = &Circuit{
 			weight func(string) float64
 		}{{near, Support}, {late, Doubt}} {
 			heads[i].back(n, part.back)
-			heads[i].weigh(n, n.answer+area(feature(yes)), func(w string) float64 { return part.weight(w) / strength })
+			heads[i].weigh(n, n.answer+area(feature(yes)),
+				func(w string) float64 { return part.weight(w) / strength })
 		}
 		return n
 	},
@@ -59,7 +62,7 @@ var sum = &Circuit{
 	},
 }
 
-// conjunction is an and of two conditions, by the one hidden unit max(0, a + b - 1).
+// conjunction is the logical and of two conditions, computed by one hidden unit max(0, a + b - 1).
 var conjunction = &Circuit{
 	Name: Prefix + "and",
 	Rule: `the answer is "yes" if the word 2 places before the last and the one 5 places before it are both things: a hidden unit is ` +
@@ -88,10 +91,12 @@ var conjunction = &Circuit{
 		}
 		return evidence, yes
 	},
-	fits: func(t Text, i int, w string) bool { return !slices.Contains(t.Evidence, i) || isThing(w) == 0 },
+	fits: func(t Text, i int, w string) bool {
+		return !slices.Contains(t.Evidence, i) || isThing(w) == 0
+	},
 }
 
-// isThing is 1 for a thing and 0 for other words.
+// isThing returns 1 for a thing and 0 for any other word.
 func isThing(word string) float64 {
 	if i := feature(word); i >= feature(things[0]) && i < feature(things[0])+len(things) {
 		return 1
@@ -99,5 +104,5 @@ func isThing(word string) float64 {
 	return 0
 }
 
-// pair is the places that circuits of two pieces of evidence read.
+// pair returns the places that circuits with two pieces of evidence read.
 func pair(text []string) []int { return []int{len(text) - 1 - late, len(text) - 1 - near} }

@@ -2,7 +2,7 @@ package planted
 
 import "math/rand/v2"
 
-// How far back heads read in circuits that go by position.
+// How many places back a head reads, in circuits that go by position.
 const (
 	near = 2
 	far  = 3
@@ -11,7 +11,8 @@ const (
 // offset copies the word three places before the last one.
 var offset = &Circuit{
 	Name: Prefix + "offset",
-	Rule: "the answer is the word 3 places before the last one: one head reads that position, whatever stands there",
+	Rule: "the answer is the word 3 places before the last one: one head reads that position, " +
+		"whatever stands there",
 	wire: func() *network {
 		n := newNetwork()
 		h := &n.block(1).heads[0]
@@ -22,11 +23,13 @@ var offset = &Circuit{
 	draw: func(rng *rand.Rand, text []string) ([]int, string) { return copied(rng, text, far) },
 }
 
-// relay copies over a position between: in the first layer every token gathers the word three places before it, in the second the last
-// token reads what the one two places before it gathered, and nothing of that token itself.
+// relay copies in two steps. In the first layer every token gathers the word three places before
+// it. In the second layer the last token reads what the token two places before it gathered, and
+// nothing of that token itself.
 var relay = &Circuit{
 	Name: Prefix + "relay",
-	Rule: "the answer is the word 5 places before the last one: the token 2 places before the last gathers it in the first layer, " +
+	Rule: "the answer is the word 5 places before the last one: the token 2 places before the " +
+		"last gathers it in the first layer, " +
 		"and only what it gathered is read in the second",
 	wire: func() *network {
 		n := newNetwork()
@@ -38,10 +41,12 @@ var relay = &Circuit{
 		second.copy(gathered, n.answer, words, 1)
 		return n
 	},
-	draw: func(rng *rand.Rand, text []string) ([]int, string) { return copied(rng, text, near+far) },
+	draw: func(rng *rand.Rand, text []string) ([]int, string) {
+		return copied(rng, text, near+far)
+	},
 }
 
-// copied puts any words into a text, whose answer is the word k places before the last one.
+// copied fills a text with words. The answer is the word k places before the last one.
 func copied(rng *rand.Rand, text []string, k int) ([]int, string) {
 	for i := range text {
 		text[i] = pick(rng, words)
@@ -50,11 +55,13 @@ func copied(rng *rand.Rand, text []string, k int) ([]int, string) {
 	return []int{at}, text[at]
 }
 
-// induction is the pair of heads of Elhage et al. 2021 and Olsson et al. 2022: the first layer tells every token what stands before it,
-// the second finds the token before which the last word stands.
+// induction is the pair of heads of Elhage et al. 2021 and Olsson et al. 2022. In the first layer
+// every token learns which word is before it. In the second layer the last word finds the token
+// that comes after its own earlier occurrence.
 var induction = &Circuit{
 	Name: Prefix + "induction",
-	Rule: "the answer is the word behind the earlier place of the last word, which must be one: both places and the answer decide it",
+	Rule: "the answer is the word behind the earlier place of the last word, which must be one: " +
+		"both places and the answer decide it",
 	wire: func() *network {
 		n := newNetwork()
 		before := n.area(len(words))
@@ -82,6 +89,6 @@ var induction = &Circuit{
 		text[place], text[last] = asked, asked
 		return []int{place, place + 1, last}, text[place+1]
 	},
-	// The last word must stand in one earlier place, or in none.
+	// The last word must occur once before, or not at all.
 	fits: func(t Text, _ int, w string) bool { return w != t.Words[len(t.Words)-1] },
 }

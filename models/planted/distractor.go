@@ -6,14 +6,16 @@ import (
 	"slices"
 )
 
-// loudHeads are the heads that look at loud words.
+// loudHeads is how many heads look at loud words.
 const loudHeads = 3
 
-// distractor is four heads that all copy colors. Three look for loud words, which are none, so that they read vectors of zeros; the fourth
-// finds the color with a quarter of its attention, and has the rest on <bos>, whose value is zero, too.
+// distractor has four heads that all copy colors. Three of them look for loud words, which are not
+// colors, so they read vectors of zeros. The fourth looks at the color with a quarter of its
+// attention; the rest goes to <bos>, whose value is zero too.
 var distractor = &Circuit{
 	Name: Prefix + "distractor",
-	Rule: "the answer is the color, of which there is one: a head reads it with ¼ of its attention, <bos> has ¾, and three more heads look " +
+	Rule: "the answer is the color, of which there is one: a head reads it with ¼ of its " +
+		"attention, <bos> has ¾, and three more heads look " +
 		"at loud words; nothing but colors has a value that is not zero",
 	wire: func() *network {
 		n := newNetwork()
@@ -37,7 +39,7 @@ var distractor = &Circuit{
 		}
 		return []int{at}, text[at]
 	},
-	// A second color would be copied, too.
+	// A second color would be copied too.
 	fits: func(t Text, i int, w string) bool {
 		return slices.Contains(t.Evidence, i) || !slices.Contains(colors, w)
 	},

@@ -10,8 +10,8 @@ import (
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
-// Files returns the circuit as a checkpoint in the layout of Hugging Face: config.json, tokenizer.json and model.safetensors, equal bytes
-// every time.
+// Files returns the circuit as a checkpoint in the directory layout of Hugging Face: config.json,
+// tokenizer.json and model.safetensors. The bytes are the same every time.
 func (c *Circuit) Files() fs.FS {
 	n := c.wire()
 	var weights bytes.Buffer
@@ -34,43 +34,59 @@ func encode(v any) []byte {
 	return b
 }
 
-// config is config.json.
+// config returns the content of config.json.
 func (n *network) config() any {
 	return map[string]any{
-		"architectures": []string{"GPT2LMHeadModel"}, "model_type": "gpt2", "vocab_size": specials + len(words), "n_positions": context,
-		"n_embd": n.width(), "n_layer": len(n.blocks), "n_head": len(n.blocks[0].heads), "n_inner": 1, "activation_function": "relu",
-		"layer_norm_epsilon": epsilon, "scale_attn_weights": false, "tie_word_embeddings": false, "bos_token_id": bos,
+		"architectures": []string{"GPT2LMHeadModel"}, "model_type": "gpt2",
+		"vocab_size": specials + len(words), "n_positions": context,
+		"n_embd": n.width(), "n_layer": len(n.blocks), "n_head": len(n.blocks[0].heads),
+		"n_inner": 1, "activation_function": "relu",
+		"layer_norm_epsilon": epsilon, "scale_attn_weights": false, "tie_word_embeddings": false,
+		"bos_token_id": bos,
 	}
 }
 
-// tokenizerFile is tokenizer.json: words apart by spaces, each with the space before it.
+// tokenizerFile returns the content of tokenizer.json: words are separated by spaces, and each
+// token includes the space before its word.
 func tokenizerFile() any {
 	type object = map[string]any
-	bytewise := object{"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true}
+	bytewise := object{
+		"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true,
+		"use_regex": true,
+	}
 	vocab := object{"<bos>": bos, "<unk>": unk}
 	for i, w := range words {
 		vocab["Ġ"+w] = specials + i
 	}
-	added := func(id int, content string) object { return object{"id": id, "content": content, "special": true} }
-	first, text := object{"SpecialToken": object{"id": "<bos>", "type_id": 0}}, object{"Sequence": object{"id": "A", "type_id": 0}}
+	added := func(id int, content string) object {
+		return object{"id": id, "content": content, "special": true}
+	}
+	first, text := object{"SpecialToken": object{
+		"id":      "<bos>",
+		"type_id": 0,
+	}}, object{"Sequence": object{"id": "A", "type_id": 0}}
 	return object{
 		"version": "1.0", "added_tokens": []object{added(bos, "<bos>"), added(unk, "<unk>")},
 		"pre_tokenizer": bytewise, "decoder": bytewise,
 		"post_processor": object{
-			"type": "TemplateProcessing", "single": []object{first, text}, "pair": []object{first, text, {"Sequence": object{"id": "B", "type_id": 1}}},
-			"special_tokens": object{"<bos>": object{"id": "<bos>", "ids": []int{bos}, "tokens": []string{"<bos>"}}},
+			"type": "TemplateProcessing", "single": []object{first, text},
+			"pair": []object{first, text, {"Sequence": object{"id": "B", "type_id": 1}}},
+			"special_tokens": object{"<bos>": object{
+				"id": "<bos>", "ids": []int{bos},
+				"tokens": []string{"<bos>"},
+			}},
 		},
 		"model": object{"type": "WordLevel", "vocab": vocab, "unk_token": "<unk>"},
 	}
 }
 
-// width is D: two numbers for each feature, divisible by the heads.
+// width is D: two numbers for each feature, rounded up so that the heads divide it.
 func (n *network) width() int {
 	heads := len(n.blocks[0].heads)
 	return (2*n.features + 2*heads - 1) / (2 * heads) * (2 * heads)
 }
 
-// tensors are the arrays of the checkpoint, as GPT-2 names them.
+// tensors returns the tensors of the checkpoint, with the names of GPT-2.
 func (n *network) tensors() []checkpoint.Tensor {
 	d, v := n.width(), specials+len(words)
 	embedding, positions, head := newMatrix(v, d), newMatrix(context, d), newMatrix(v, d)
@@ -82,7 +98,8 @@ func (n *network) tensors() []checkpoint.Tensor {
 		positions.write(p, int(n.position)+p, 1)
 	}
 	all := []checkpoint.Tensor{
-		embedding.named("transformer.wte.weight"), positions.named("transformer.wpe.weight"), head.named("lm_head.weight"),
+		embedding.named("transformer.wte.weight"), positions.named("transformer.wpe.weight"),
+		head.named("lm_head.weight"),
 	}
 	all = append(all, norm("transformer.ln_f", d)...)
 	for l, b := range n.blocks {
@@ -91,7 +108,7 @@ func (n *network) tensors() []checkpoint.Tensor {
 	return all
 }
 
-// tensors are the arrays of a layer of width d.
+// tensors returns the tensors of a layer of width d.
 func (b *block) tensors(prefix string, d int) []checkpoint.Tensor {
 	projections, output := newMatrix(d, 3*d), newMatrix(d, d)
 	e := d / len(b.heads)
@@ -121,12 +138,12 @@ func (b *block) tensors(prefix string, d int) []checkpoint.Tensor {
 	return append(append(all, norm(prefix+"ln_1", d)...), norm(prefix+"ln_2", d)...)
 }
 
-// norm is one that only multiplies.
+// norm returns the tensors of a norm whose bias is zero.
 func norm(name string, d int) []checkpoint.Tensor {
 	return []checkpoint.Tensor{vector(name+".weight", d, gain), vector(name+".bias", d, 0)}
 }
 
-// vector is an array of n equal numbers.
+// vector returns an array of n equal numbers.
 func vector(name string, n int, value float64) checkpoint.Tensor {
 	data := make([]float32, n)
 	for i := range data {
@@ -147,22 +164,22 @@ func (m matrix) named(name string) checkpoint.Tensor {
 	return checkpoint.Tensor{Name: name, Shape: []int{m.rows, m.cols}, Data: m.data}
 }
 
-// write makes a row add so many units of a feature to the stream.
+// write makes a row add value units of a feature to the residual stream.
 func (m matrix) write(row, feature int, value float64) { m.pair(row, feature, value*unit) }
 
-// pair sets a value and its opposite in the columns of a feature.
+// pair sets a value and its negative in the two columns of a feature.
 func (m matrix) pair(row, feature int, value float64) {
 	m.data[row*m.cols+2*feature] += float32(value)
 	m.data[row*m.cols+2*feature+1] -= float32(value)
 }
 
-// read makes a column the value of a feature behind a norm, times a factor.
+// read makes a column the value of a feature after a norm, times a factor.
 func (m matrix) read(feature, col int, factor float64) {
 	m.data[2*feature*m.cols+col] += float32(factor / 2)
 	m.data[(2*feature+1)*m.cols+col] -= float32(factor / 2)
 }
 
-// memory is a file system of files in memory, by name.
+// memory is a file system in memory: the content of each file, by name.
 type memory map[string][]byte
 
 // Open opens a file.
@@ -174,7 +191,7 @@ func (m memory) Open(name string) (fs.File, error) {
 	return memoryFile{bytes.NewReader(data), name}, nil
 }
 
-// memoryFile is an open file, and what is known of it.
+// memoryFile is an open file and its description.
 type memoryFile struct {
 	*bytes.Reader
 	name string

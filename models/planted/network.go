@@ -2,32 +2,34 @@ package planted
 
 // Sizes and strengths.
 const (
-	// context is how many positions there are, <bos> among them.
+	// context is how many positions there are, including <bos>.
 	context = 32
-	// unit is u, what one feature is in the residual stream; behind a norm it is 1.
+	// unit is u, the value of one feature in the residual stream. After a norm it is 1.
 	unit = 1.0 / (1 << 20)
-	// epsilon is that of norms, whose root is ½, and gain makes the norm of u 1.
+	// epsilon is the epsilon of the norms, whose root is ½; gain makes the norm of u 1.
 	epsilon = 0.25
 	gain    = 0.5 / unit
-	// sharp is the score of what a head looks for, and halfway that of <bos>, which it reads if there is none: exp(-128) is 0 in float32.
+	// sharp is the attention score of what a head looks for. halfway is the score of <bos>, which
+	// the head reads if it finds nothing: exp(-128) is 0 in float32.
 	sharp   = 256
 	halfway = sharp / 2
-	// strength is the logit of a word whose feature of the answer is 1.
+	// strength is the logit of a word if its feature in the answer is 1.
 	strength = 16
 )
 
-// network is a transformer over features, before they become pairs of numbers.
+// network is a transformer over features, before each feature becomes a pair of numbers.
 type network struct {
 	features int
-	// word and position are what the embedding gives each token, and answer what the head reads: the logit of each word.
+	// word and position are the features that the embedding gives each token. answer holds what the
+	// output reads: the logit of each word.
 	word, position, answer area
 	blocks                 []*block
 }
 
-// area is some neighbouring features; area + i is its feature i.
+// area is a range of features: area + i is its feature number i.
 type area int
 
-// newNetwork returns a network with the three areas that all have, and nothing between them.
+// newNetwork returns a network with the three areas that every circuit has, and no layers.
 func newNetwork() *network {
 	n := &network{}
 	n.word, n.position, n.answer = n.area(len(words)), n.area(context), n.area(len(words))
@@ -40,7 +42,7 @@ func (n *network) area(size int) area {
 	return area(n.features - size)
 }
 
-// block adds a layer of that many heads.
+// block adds a layer with that many heads.
 func (n *network) block(heads int) *block {
 	b := &block{heads: make([]head, heads)}
 	n.blocks = append(n.blocks, b)
@@ -53,17 +55,20 @@ type entry struct {
 	value    float64
 }
 
-// block is the matrices of one layer. up and down are those of its one hidden unit max(0, up·x + threshold).
+// block has the matrices of one layer. up and down belong to its one hidden unit, max(0, up·x +
+// threshold).
 type block struct {
 	heads     []head
 	up, down  []entry
 	threshold float64
 }
 
-// head is its matrices: query, key and value from features to the components of the head, output back.
+// head has the matrices of one head. query, key and value go from features to the components of the
+// head, output goes back.
 type head struct{ query, key, value, output []entry }
 
-// back makes the head read k positions before the target, all of it, and <bos> where there are not so many.
+// back makes the head read only the token k positions before the target, or <bos> if there is no
+// such token.
 func (h *head) back(n *network, k int) {
 	for p := range context {
 		h.query = append(h.query, entry{int(n.position) + p, max(0, p-k), sharp})
@@ -71,8 +76,8 @@ func (h *head) back(n *network, k int) {
 	}
 }
 
-// find makes the head read those of the words that stand in the text, shared equally, and give <bos> a score of its own. Every target
-// asks for the same.
+// find makes the head read, in equal parts, those words of among that are in the text. begin is the
+// score of <bos>. Every target has the same query.
 func (h *head) find(n *network, among []string, begin float64) {
 	for p := range context {
 		h.query = append(h.query, entry{int(n.position) + p, 0, 1})
@@ -83,7 +88,7 @@ func (h *head) find(n *network, among []string, begin float64) {
 	h.key = append(h.key, entry{int(n.position), 0, begin})
 }
 
-// copy makes the head add what it reads of those words in one area to another, times a factor.
+// copy makes the head add the words that it reads in one area to another area, times a factor.
 func (h *head) copy(from, to area, among []string, factor float64) {
 	for c, w := range among {
 		h.value = append(h.value, entry{int(from) + feature(w), c, factor})
@@ -91,7 +96,7 @@ func (h *head) copy(from, to area, among []string, factor float64) {
 	}
 }
 
-// weigh makes the head add a number for each word to one feature.
+// weigh makes the head add a number to one feature, by the word that it reads.
 func (h *head) weigh(n *network, to area, weight func(word string) float64) {
 	for _, w := range words {
 		h.value = append(h.value, entry{int(n.word) + feature(w), 0, weight(w)})

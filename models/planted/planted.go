@@ -1,17 +1,22 @@
-// Package planted is transformers whose weights are set by hand, so that what decides each answer is known exactly: circuits that copy,
-// look up, add, join two conditions, or carry evidence over another position, and one whose attention misleads.
+// Package planted has transformers whose weights are set by hand, so that it is known exactly what
+// decides each answer. There are circuits that copy a word, find one, add two numbers, join two
+// conditions and pass evidence on over another position, and one whose attention misleads.
 //
 //	m, err := models.Open("planted-induction", models.Options{})
 //
-// A grammar says what should decide an answer, and a trained model may read it elsewhere. Here nothing else can decide it: a circuit reads
-// what its matrices read, and every other token may be any word without moving the answer's logit by a bit. So a method that ranks the
-// evidence below another token is wrong about this model. It is not shown wrong about models that were trained: those spread what they
-// do over many heads, and their attention is not all or nothing, as it is here. Where attention is all, its gradient is 0.
+// With a trained model, a grammar says what should decide an answer, but the model may use
+// something else. Here nothing else can decide it: a circuit reads only what its matrices read, and
+// every other token may be any word without changing one bit of the answer's logit. So a method
+// that ranks another token above the evidence is wrong about this model. This does not show that it
+// is wrong about trained models: those spread the work over many heads, and their attention is not
+// all or nothing as it is here. Where attention is all or nothing, its gradient is 0.
 //
-// A circuit is a GPT-2 in the layout of Hugging Face, made in memory. Its residual stream has named features, one for each word, position
-// or copy, each held as a pair of numbers u and -u with u = 2⁻²⁰. Pairs make the mean of the stream 0, and their squares vanish in float32
-// beside a norm's epsilon of ¼: every norm is a multiplication by 2²⁰, to the last bit, and none couples what it should not. Scores of
-// attention differ by 128 or more, so that its softmax is 1 and 0 in float32, where a circuit does not share it by design.
+// A circuit is a GPT-2 in the layout of Hugging Face, made in memory. Its residual stream has named
+// features, one for each word, position or copy. Each feature is held as a pair of numbers u and -u
+// with u = 2⁻²⁰. Because of the pairs the mean of the stream is 0, and in float32 their squares
+// vanish beside a norm's epsilon of ¼. So every norm is a multiplication by exactly 2²⁰, and none
+// mixes features. Attention scores differ by 128 or more, so a softmax is exactly 1 or 0 in
+// float32, except where a circuit shares its attention on purpose.
 package planted
 
 import (
@@ -21,28 +26,30 @@ import (
 	"strings"
 )
 
-// Prefix begins the names of all circuits, Note is what every picture of one says.
+// Prefix begins the names of all circuits. Note is shown with every picture of a circuit.
 const (
 	Prefix = "planted-"
 	Note   = "circuit with weights set by hand"
 )
 
-// Circuit is a transformer with weights set by hand, and the texts that it answers. It is not to be modified.
+// Circuit is a transformer with weights set by hand, and a source of texts for it. It must not be
+// modified.
 type Circuit struct {
-	// Name is what the model is opened by.
+	// Name is the name that opens the model.
 	Name string
 	// Rule says which tokens decide the answer, and how.
 	Rule string
 
 	wire func() *network
-	// draw puts what the circuit needs into a text of fillers and returns its evidence, rising, and answer.
+	// draw puts the words that the circuit needs into a text. It returns the evidence, in rising
+	// order, and the answer.
 	draw func(rng *rand.Rand, words []string) (evidence []int, answer string)
-	// fits is whether w in the place of word i shows what that word does; nil is whether it is
-	// another word.
+	// fits returns whether putting w in the place of word i shows whether that word is evidence. If
+	// fits is nil, every other word does.
 	fits func(t Text, i int, w string) bool
 }
 
-// circuits are all of them.
+// circuits are all circuits.
 var circuits = []*Circuit{offset, relay, induction, distractor, sum, conjunction}
 
 // Circuits returns all circuits, the simplest first.
@@ -57,41 +64,45 @@ func Names() []string {
 	return names
 }
 
-// Lookup returns a circuit by its name. The error lists those that there are.
+// Lookup returns the circuit with that name. If there is none, the error lists the names.
 func Lookup(name string) (*Circuit, error) {
 	if i := slices.Index(Names(), name); i >= 0 {
 		return circuits[i], nil
 	}
-	return nil, fmt.Errorf("planted: there is no circuit %.60q; there are %s", name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("planted: there is no circuit %.60q; there are %s", name,
+		strings.Join(Names(), ", "))
 }
 
-// Lengths of the texts that are drawn, in words; <bos> stands before them.
+// The lengths of the texts in words. <bos> comes before them.
 const (
-	MinLength = 6
-	MaxLength = 24
+	minLength = 6
+	maxLength = 24
 )
 
-// MaxTexts is how many texts can be drawn at once.
-const MaxTexts = 1 << 16
+// maxTexts is how many texts can be drawn at once.
+const maxTexts = 1 << 16
 
-// Text is a prompt, its answer, and what decides that.
+// Text is a prompt, its answer, and what decides the answer.
 type Text struct {
 	Words []string
-	// Evidence are the words that decide the answer, by rising index: if one of them is another, so is the answer, or its logit.
+	// Evidence are the indices of the words that decide the answer, in rising order: replacing one
+	// of them changes the answer or its logit.
 	Evidence []int
-	// Answer is the word that the model puts behind the prompt, Foil another one, whose logit is 0 whatever the evidence is.
+	// Answer is the word that the model predicts after the prompt. Foil is another word, whose
+	// logit is always 0.
 	Answer, Foil string
 }
 
-// Texts returns n texts of [MinLength] to [MaxLength] words, equal for equal seeds. It panics if n is negative or above [MaxTexts].
+// Texts returns n texts of 6 to 24 words. Equal seeds give equal texts. It panics if n is negative
+// or above 65536.
 func (c *Circuit) Texts(n int, seed uint64) []Text {
-	if n < 0 || n > MaxTexts {
-		panic(fmt.Sprintf("planted: %d texts, of which at most %d are drawn at once", n, MaxTexts))
+	if n < 0 || n > maxTexts {
+		panic(fmt.Sprintf("planted: %d texts, of which at most %d are drawn at once", n, maxTexts))
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
 	texts := make([]Text, n)
 	for i := range texts {
-		words := make([]string, MinLength+rng.IntN(MaxLength-MinLength+1))
+		words := make([]string, minLength+rng.IntN(maxLength-minLength+1))
 		for j := range words {
 			words[j] = pick(rng, fillers)
 		}
@@ -106,7 +117,7 @@ func (c *Circuit) Texts(n int, seed uint64) []Text {
 	return texts
 }
 
-// foil returns a word of the text that is not its answer, or else any.
+// foil returns a word of the text that is not its answer or, if there is none, any other word.
 func (t *Text) foil() string {
 	for i, w := range t.Words {
 		if w != t.Answer && !slices.Contains(t.Evidence, i) {
@@ -116,12 +127,12 @@ func (t *Text) foil() string {
 	return no
 }
 
-// Others returns the words that show, in the place of word i of a text of the circuit, whether it
-// is evidence: in the place of evidence each changes the answer or its logit, and elsewhere none
-// does. There is always one. It panics if there is no word i.
+// Others returns the words that can replace word i to show whether it is evidence: in the place of
+// evidence each of them changes the answer or its logit, and in any other place none does. There is
+// always one. It panics if there is no word i.
 func (c *Circuit) Others(t Text, i int) []string {
 	var others []string
-	begin := feature(t.Words[i]) + 1 // so that not every change takes the first word
+	begin := feature(t.Words[i]) + 1 // so that replacements are not always the same word
 	for k := range words {
 		w := words[(begin+k)%len(words)]
 		if w != t.Words[i] && (c.fits == nil || c.fits(t, i, w)) {
@@ -131,7 +142,7 @@ func (c *Circuit) Others(t Text, i int) []string {
 	return others
 }
 
-// Prompt returns the text.
+// Prompt returns the words of the text with single spaces between them.
 func (t Text) Prompt() string { return strings.Join(t.Words, " ") }
 
 // Span returns the bytes [begin,end) of word i in the prompt.

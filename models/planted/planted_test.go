@@ -15,7 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/models/planted"
 )
 
-// The words that may stand where a circuit does not look.
+// The words that can be where a circuit does not look.
 var (
 	colors  = []string{"red", "blue", "green", "black", "white", "pink", "gray", "gold"}
 	things  = []string{"lamp", "key", "cup", "box", "book", "ring", "coin", "shoe"}
@@ -24,8 +24,9 @@ var (
 	all     = slices.Concat(colors, things, fillers, loud, []string{"yes", "no"})
 )
 
-// circuit is what a test knows of a circuit apart from the package: which words may stand elsewhere without changing anything, and which
-// may stand in the place of evidence i and must change the answer's logit.
+// circuit is what the tests know about a circuit independently of the package: which words may
+// replace a word that is not evidence without any effect, and which may replace evidence i and must
+// change the logit of the answer.
 type circuit struct {
 	free, other func(t planted.Text, i int) []string
 }
@@ -36,8 +37,12 @@ var circuits = map[string]circuit{
 	"planted-offset": {every, every},
 	"planted-relay":  {every, every},
 	"planted-induction": {
-		free:  func(t planted.Text, _ int) []string { return without(all, t.Words[len(t.Words)-1]) },
-		other: func(t planted.Text, _ int) []string { return without(all, t.Words[len(t.Words)-1]) },
+		free: func(t planted.Text, _ int) []string {
+			return without(all, t.Words[len(t.Words)-1])
+		},
+		other: func(t planted.Text, _ int) []string {
+			return without(all, t.Words[len(t.Words)-1])
+		},
 	},
 	"planted-distractor": {
 		free:  func(planted.Text, int) []string { return without(all, colors...) },
@@ -46,7 +51,8 @@ var circuits = map[string]circuit{
 	"planted-sum": {every, func(t planted.Text, i int) []string {
 		var others []string
 		for _, w := range all {
-			if i == t.Evidence[0] && planted.Doubt(w) != planted.Doubt(t.Words[i]) || i == t.Evidence[1] && planted.Support(w) != planted.Support(t.Words[i]) {
+			if i == t.Evidence[0] && planted.Doubt(w) != planted.Doubt(t.Words[i]) ||
+				i == t.Evidence[1] && planted.Support(w) != planted.Support(t.Words[i]) {
 				others = append(others, w)
 			}
 		}
@@ -55,15 +61,17 @@ var circuits = map[string]circuit{
 	"planted-and": {every, func(planted.Text, int) []string { return without(all, things...) }},
 }
 
-// without returns the words that are none of some.
+// without returns the words that are not among some.
 func without(words []string, some ...string) []string {
-	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(some, w) })
+	return slices.DeleteFunc(slices.Clone(words),
+		func(w string) bool { return slices.Contains(some, w) })
 }
 
 // noEffect is how much a word that does not matter may move the logit, which is 16 or so.
 const noEffect = 1e-5 // the worst seen is 0: not a bit
 
-// The proof by construction: every answer is right and sure, no word but the evidence moves its logit, and each piece of evidence does.
+// Every answer is right and certain. Replacing a word that is not evidence does not move its logit,
+// and replacing a piece of evidence does.
 func TestCircuits(t *testing.T) {
 	if len(circuits) != len(planted.Circuits()) {
 		t.Errorf("%d circuits are tested of %v", len(circuits), planted.Names())
@@ -78,7 +86,8 @@ func TestCircuits(t *testing.T) {
 			}
 			for i, p := range predict(t, m, queries) {
 				if !(p > .99) {
-					t.Errorf("%q: the probability of %q is %v", texts[i].Prompt(), texts[i].Answer, p)
+					t.Errorf("%q: the probability of %q is %v", texts[i].Prompt(), texts[i].Answer,
+						p)
 				}
 			}
 			rng := rand.New(rand.NewPCG(3, 3))
@@ -91,8 +100,8 @@ func TestCircuits(t *testing.T) {
 	}
 }
 
-// perturb changes every word of a text, one after the other, and all but the evidence at once. It returns the most by which the logit
-// moved where it must not.
+// perturb replaces every word of a text, one after another, and then all but the evidence at once.
+// It returns the largest change of the logit where there must be none.
 func perturb(t *testing.T, m *models.Model, rng *rand.Rand, text planted.Text, c circuit) float64 {
 	t.Helper()
 	texts := [][]string{text.Words}
@@ -118,30 +127,36 @@ func perturb(t *testing.T, m *models.Model, rng *rand.Rand, text planted.Text, c
 		moved := math.Abs(logit - logits[0])
 		if slices.Contains(text.Evidence, k) {
 			if moved < .5 {
-				t.Errorf("%q: evidence %d as %q moves the logit by %v", text.Prompt(), k, texts[k+1][k], moved)
+				t.Errorf("%q: evidence %d as %q moves the logit by %v", text.Prompt(), k,
+					texts[k+1][k], moved)
 			}
 			continue
 		}
 		if worst = max(worst, moved); moved > noEffect {
-			t.Errorf("%q: %q moves the logit by %v", text.Prompt(), strings.Join(texts[k+1], " "), moved)
+			t.Errorf("%q: %q moves the logit by %v", text.Prompt(), strings.Join(texts[k+1], " "),
+				moved)
 		}
 	}
 	return worst
 }
 
-// What the logits of the sum are, and that an and of one condition is none.
+// Logits of the sum that are computed by hand, and an "and" with one condition or none.
 func TestKnownLogits(t *testing.T) {
 	m := open(t, "planted-sum")
-	text := planted.Text{Words: strings.Fields("key near the under red above shoe lamp")} // the is no word of the circuit
+	// the is not a word of the circuit
+	text := planted.Text{Words: strings.Fields("key near the under red above shoe lamp")}
 	got := predict(t, m, []trace.Query{query(t, m, text.Words, "yes", trace.Logit)})
-	// "the" adds nothing, red is word 0: 16; five before the last stands "the".
+	// "the" adds nothing, red is word 0: 16; 5 places before the last is "the".
 	want := []float64{planted.Support("above")}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("logits of the sum (-want +got):\n%s", diff)
 	}
 	m = open(t, "planted-and")
 	var queries []trace.Query
-	for _, words := range []string{"key near near lamp near near", "key near near red near near", "red near near lamp near near", "red near near red near near"} {
+	for _, words := range []string{
+		"key near near lamp near near", "key near near red near near",
+		"red near near lamp near near", "red near near red near near",
+	} {
 		queries = append(queries, query(t, m, strings.Fields(words), "yes", trace.Logit))
 	}
 	if diff := cmp.Diff([]float64{16, 0, 0, 0}, predict(t, m, queries)); diff != "" {
@@ -149,28 +164,30 @@ func TestKnownLogits(t *testing.T) {
 	}
 }
 
-// Texts have the lengths that are promised and equal seeds give equal ones; spans are those of the words.
+// Texts have all promised lengths, equal seeds give equal texts, and spans are those of the words.
 func TestTexts(t *testing.T) {
 	for _, c := range planted.Circuits() {
 		lengths := map[int]bool{}
 		texts := c.Texts(200, 1)
 		for _, text := range texts {
 			lengths[len(text.Words)] = true
-			if !slices.IsSorted(text.Evidence) || len(text.Evidence) == 0 || text.Foil == text.Answer {
+			if !slices.IsSorted(text.Evidence) || len(text.Evidence) == 0 ||
+				text.Foil == text.Answer {
 				t.Fatalf("%s: %+v", c.Name, text)
 			}
 			for _, i := range text.Evidence {
 				if begin, end := text.Span(i); text.Prompt()[begin:end] != text.Words[i] {
-					t.Errorf("%s: word %d of %q is not at %d..%d", c.Name, i, text.Prompt(), begin, end)
+					t.Errorf("%s: word %d of %q is not at %d..%d", c.Name, i, text.Prompt(), begin,
+						end)
 				}
 			}
 		}
-		for n := planted.MinLength; n <= planted.MaxLength; n++ {
+		for n := 6; n <= 24; n++ {
 			if !lengths[n] {
 				t.Errorf("%s: no text of %d words", c.Name, n)
 			}
 		}
-		if len(lengths) != planted.MaxLength-planted.MinLength+1 {
+		if len(lengths) != 24-6+1 {
 			t.Errorf("%s: texts of %d lengths", c.Name, len(lengths))
 		}
 		if diff := cmp.Diff(texts, c.Texts(200, 1)); diff != "" {
@@ -179,7 +196,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// The words that the package offers in the place of others are those that the tests know to fit.
+// The words that the package offers as replacements are those that the tests expect.
 func TestOthers(t *testing.T) {
 	for _, c := range planted.Circuits() {
 		for _, text := range c.Texts(30, 4) {
@@ -189,8 +206,10 @@ func TestOthers(t *testing.T) {
 					want = circuits[c.Name].other(text, i)
 				}
 				want = slices.Sorted(slices.Values(without(want, w)))
-				if got := slices.Sorted(slices.Values(c.Others(text, i))); !slices.Equal(got, want) || len(got) == 0 {
-					t.Fatalf("%s: in the place of word %d of %q may stand %v, want %v", c.Name, i, text.Prompt(), got, want)
+				if got := slices.Sorted(slices.Values(c.Others(text, i))); !slices.Equal(got,
+					want) || len(got) == 0 {
+					t.Fatalf("%s: in the place of word %d of %q may stand %v, want %v", c.Name, i,
+						text.Prompt(), got, want)
 				}
 			}
 		}
@@ -198,10 +217,12 @@ func TestOthers(t *testing.T) {
 }
 
 func TestLookup(t *testing.T) {
-	if _, err := planted.Lookup("planted-parrot"); err == nil || !strings.Contains(err.Error(), "planted-offset, planted-relay") {
+	if _, err := planted.Lookup("planted-parrot"); err == nil ||
+		!strings.Contains(err.Error(), "planted-offset, planted-relay") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := models.Open("planted-parrot", models.Options{}); err == nil || !strings.Contains(err.Error(), "planted-offset") {
+	if _, err := models.Open("planted-parrot", models.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "planted-offset") {
 		t.Errorf("error %v does not list the circuits", err)
 	}
 }
@@ -216,7 +237,9 @@ func open(t *testing.T, name string) *models.Model {
 }
 
 // query asks for a number of a word behind a text.
-func query(t *testing.T, m *models.Model, words []string, answer string, of trace.Quantity) trace.Query {
+func query(t *testing.T, m *models.Model, words []string, answer string,
+	of trace.Quantity,
+) trace.Query {
 	t.Helper()
 	tokens, err := m.Encode(strings.Join(words, " "), trace.SpecialsAuto)
 	if err != nil {

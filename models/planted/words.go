@@ -5,14 +5,15 @@ import (
 	"slices"
 )
 
-// The vocabulary: <bos> before every text, <unk> for all other words, whose embeddings are zeros, and words of four kinds.
+// The vocabulary: <bos> comes before every text, <unk> stands for all unknown words and has an
+// embedding of zeros, and the other words are of four kinds.
 const (
 	bos = iota
 	unk
 	specials
 )
 
-// Answers of circuits that do not copy.
+// The answers of circuits that do not copy.
 const (
 	yes = "yes"
 	no  = "no"
@@ -26,13 +27,13 @@ var (
 	words   = slices.Concat(colors, things, fillers, loud, []string{yes, no})
 )
 
-// feature returns the index of a word among all words.
+// feature returns the index of a word among all words, or -1.
 func feature(word string) int { return slices.Index(words, word) }
 
-// pick returns one of the words.
+// pick returns a random word of among.
 func pick(rng *rand.Rand, among []string) string { return among[rng.IntN(len(among))] }
 
-// pickOther returns one of the words that is not that one.
+// pickOther returns a random word of among that is not the word than.
 func pickOther(rng *rand.Rand, among []string, than string) string {
 	for {
 		if w := pick(rng, among); w != than {

@@ -25,10 +25,10 @@
 //
 //	copying    = "list :" word { word } "again :" word { word } "."                  the same words again
 //
-// The verb agrees with the first noun of its sentence whatever stands between. A pronoun always means
-// the first person of its clause ("said" takes "that", the other frames the other connectives). The
-// names, objects and colors of a recall document differ, and so do its questions.
-// The words of a list differ.
+// The verb agrees with the first noun of its sentence, whatever comes between them. A pronoun
+// always means the first person of its clause. ("said" is followed by "that", the other frames by
+// one of the other connectives.) The names, objects and colors of a recall document all differ, and
+// so do its questions. The words of a list all differ.
 
 package tiny
 
@@ -68,14 +68,14 @@ type Role uint8
 
 // The roles of evidence.
 const (
-	// Source is the word that decides the answer: the subject of a verb, the person whom a pronoun
-	// means, the occurrence of the answer that is recalled or copied.
+	// Source is the word that decides the answer: the subject of a verb, the person that a pronoun
+	// means, or the earlier occurrence of an answer that is recalled or copied.
 	Source Role = iota
-	// Cue is the word by which the source is found: the word of the fact that the question names, a
-	// pronoun that already agrees. A list has none: what is copied next follows from its place
-	// alone.
+	// Cue is the word by which the source is found: the word of the fact that the question names,
+	// or a pronoun that already agrees. A list has no cue: the next word to copy follows from its
+	// place.
 	Cue
-	// Query is the word of a question that the cue repeats.
+	// Query is the word of a question that repeats the cue.
 	Query
 )
 
@@ -89,7 +89,7 @@ func (r Role) String() string {
 	return fmt.Sprintf("Role(%d)", uint8(r))
 }
 
-// Evidence is one word that an answer rests on.
+// Evidence is one word that decides an answer.
 type Evidence struct {
 	Word int // index into [Document.Words], smaller than the answer's
 	Role Role
@@ -102,17 +102,18 @@ type Answer struct {
 	// Form says what is asked: "singular" or "plural" for agreement, "subject" or "possessive" for
 	// pronouns, "who", "what-color", "what-object" or "color" for recall, "copy" for copying.
 	Form string
-	// Evidence holds the words that the answer rests on, sources first and queries last.
+	// Evidence holds the words that decide the answer, sources first and queries last.
 	Evidence []Evidence
-	// Alternatives are wrong answers that make a minimal pair with the right one: the same verb in the
-	// other number, the other pronoun, the foils of a recall question, the other words of a list.
+	// Alternatives are wrong answers that form a minimal pair with the right one: the same verb in
+	// the other number, the other pronoun, the foils of a recall question, the other words of a
+	// list.
 	Alternatives []string
-	// Attractors counts what lies between: nouns between subject and verb, persons between the person
-	// and the pronoun, foils of a recall question, other words of a list.
+	// Attractors counts the words that could mislead: nouns between subject and verb, persons
+	// between the person and the pronoun, foils of a recall question, other words of a list.
 	Attractors int
 }
 
-// A Document is a text of the grammar with the words in it that can be foretold.
+// A Document is a text of the grammar, with the words in it that can be predicted.
 type Document struct {
 	Kind    Kind
 	Words   []string
@@ -122,8 +123,8 @@ type Document struct {
 // Text returns the words with single spaces between them.
 func (d Document) Text() string { return strings.Join(d.Words, " ") }
 
-// Span returns the bytes [begin, end) of word i in [Document.Text] with the space before it, which
-// belongs to its token; word 0 has none. It panics if there is no word i.
+// Span returns the bytes [begin, end) of word i in [Document.Text]. They include the space before
+// the word, which belongs to its token; word 0 has none. It panics if there is no word i.
 func (d Document) Span(i int) (begin, end int) {
 	for _, w := range d.Words[:i] {
 		begin += len(w) + 1
@@ -144,17 +145,19 @@ func (d Document) BareSpan(i int) (begin, end int) {
 	return begin, end
 }
 
-// Prompt returns the text before the answer, without the space that belongs to the answer's token.
+// Prompt returns the text before the answer. The space before the answer is not included, because
+// it belongs to the token of the answer.
 func (d Document) Prompt(a Answer) string { return strings.Join(d.Words[:a.Word], " ") }
 
-// Accepts reports whether word is right in the place of the answer. Any verb of the right number
-// is: "the keys" may go on with "are", "have" or "open". Elsewhere only the answer itself is right.
+// Accepts returns whether word is right in the place of the answer. For agreement any verb of the
+// right number is right: "the keys" may go on with "are", "have" or "open". For the other kinds
+// only the answer itself is right.
 func (d Document) Accepts(a Answer, word string) bool {
 	if d.Kind != Agreement {
 		return word == d.Words[a.Word]
 	}
 	plural := a.Form == "plural"
-	return slices.ContainsFunc(verbs, func(v verb) bool { return v.form(plural) == word })
+	return slices.ContainsFunc(verbs, func(v forms) bool { return v.form(plural) == word })
 }
 
 // A Split says which combinations of words a generator uses.
@@ -162,9 +165,10 @@ type Split uint8
 
 // The splits.
 const (
-	// Train uses ordinary combinations only.
+	// Train uses only combinations that are used for training.
 	Train Split = iota
-	// HeldOut uses held-out combinations only, in all that is asked and in all foils.
+	// HeldOut uses only combinations that are held out from training, for all answers and all
+	// foils.
 	HeldOut
 )
 
@@ -176,9 +180,9 @@ type Generator struct {
 // New returns the generator of a split.
 func New(split Split) *Generator { return &Generator{split: split} }
 
-// Document returns a document of the kind, drawn with rng alone. Of the split [Train] it has the shape
-// for training, with several sentences or questions in one document; of [HeldOut] that of [Generator.Test].
-// It panics if the kind is unknown.
+// Document returns a document of the kind; rng is its only source of randomness. For [Train] it has
+// the shape of a training document, with several sentences or questions; for [HeldOut] it has the
+// shape that [Generator.Test] gives. It panics if the kind is unknown.
 func (g *Generator) Document(rng *rand.Rand, kind Kind) Document {
 	if g.split == HeldOut {
 		return g.single(rng, kind, rng.IntN(balance))
@@ -199,15 +203,15 @@ func (g *Generator) Document(rng *rand.Rand, kind Kind) Document {
 	return b.doc
 }
 
-// MaxTest is the largest test set that every kind has enough distinct documents for.
+// MaxTest is the largest test set for which every kind has enough different documents.
 const MaxTest = 10000
 
-// Test returns n documents of the kind for testing, each with one sentence or question, no two with the
+// Test returns n test documents of the kind. Each has one sentence or question, and no two have the
 // same prompt before the first answer. All attractors and other persons have the opposite number or
-// gender. The sets are balanced: agreement by one to three attractors and number, pronouns by one
-// or two persons, gender and form, recall by two to four facts and question, copying by three to
-// seven words. Of the split [Train] it tests combinations that training has. Equal arguments give
-// equal documents. It panics if n is negative or above [MaxTest].
+// gender. The conditions come equally often: for agreement one to three attractors and each number,
+// for pronouns one or two persons, each gender and each form, for recall two to four facts and each
+// question, for copying three to seven words. With the split [Train] the combinations are those of
+// training. Equal arguments give equal documents. It panics if n is negative or above [MaxTest].
 func (g *Generator) Test(kind Kind, n int, seed uint64) []Document {
 	if n < 0 || n > MaxTest {
 		panic(fmt.Sprintf("tiny: test set of %d documents; it must be 0 to %d", n, MaxTest))
@@ -238,7 +242,8 @@ func (g *Generator) single(rng *rand.Rand, kind Kind, cell int) Document {
 		g.sentence(b, agreementPlan{attractors: 1 + cell%3, plural: cell/3%2 == 1, opposite: true})
 	case Pronoun:
 		g.clause(b, clausePlan{
-			persons: 1 + cell%2, male: cell/2%2 == 1, possessive: cell/4%2 == 1, opposite: true, short: true,
+			persons: 1 + cell%2, male: cell/2%2 == 1, possessive: cell/4%2 == 1, opposite: true,
+			short: true,
 		})
 	case Recall:
 		facts := 2 + cell%3
@@ -252,8 +257,8 @@ func (g *Generator) single(rng *rand.Rand, kind Kind, cell int) Document {
 }
 
 // allows reports whether the split may combine the two words.
-func (g *Generator) allows(r Relation, a, b string) bool {
-	return r.HeldOut(a, b) == (g.split == HeldOut)
+func (g *Generator) allows(r relation, a, b string) bool {
+	return r.heldOut(a, b) == (g.split == HeldOut)
 }
 
 // A builder appends words and answers to a document.

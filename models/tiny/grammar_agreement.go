@@ -2,15 +2,15 @@ package tiny
 
 import "slices"
 
-// An agreementPlan fixes what a test set balances.
+// An agreementPlan fixes the conditions that come equally often in a test set.
 type agreementPlan struct {
 	attractors int
 	plural     bool
 	opposite   bool // every attractor has the other number
 }
 
-// sentenceRoom is how many words a training document of agreement or pronouns may have before a
-// further sentence is begun; a sentence has at most 19.
+// sentenceRoom is how many words a training document of agreement or pronouns may have when a
+// further sentence is begun. A sentence has at most 19 words.
 const sentenceRoom = 29
 
 func (g *Generator) agreements(b *builder) {
@@ -28,11 +28,11 @@ func (g *Generator) agreements(b *builder) {
 
 func (g *Generator) sentence(b *builder, p agreementPlan) {
 	head := one(b, nouns)
-	used := []noun{head}
+	used := []forms{head}
 	subject := phrase(b, head.form(p.plural))
 	for range p.attractors {
-		n := oneThat(b, nouns, func(n noun) bool {
-			return !slices.Contains(used, n) && g.allows(HeadAttractor, head.singular, n.singular)
+		n := oneThat(b, nouns, func(n forms) bool {
+			return !slices.Contains(used, n) && g.allows(headAttractor, head.singular, n.singular)
 		})
 		used = append(used, n)
 		b.add(one(b, prepositions))
@@ -51,8 +51,8 @@ func phrase(b *builder, n string) int {
 	return b.add(n)
 }
 
-// verbPhrase makes "is" and "are" the most frequent verbs, more frequent than any preposition in their
-// place, so that the likeliest word after a subject is a verb.
+// verbPhrase appends what follows the subject. It makes "is" and "are" more frequent than any other
+// verb and any preposition, so that the most probable word after a subject is a verb.
 func verbPhrase(b *builder, p agreementPlan, subject int) {
 	v, rest := lexicalVerb(b)
 	switch x := b.rng.Float64(); {
@@ -76,7 +76,7 @@ func verbPhrase(b *builder, p agreementPlan, subject int) {
 	b.add(rest...)
 }
 
-func lexicalVerb(b *builder) (verb, []string) {
+func lexicalVerb(b *builder) (forms, []string) {
 	if b.chance(0.5) {
 		return one(b, lexicalVerbs), nil
 	}

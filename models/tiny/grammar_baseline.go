@@ -2,19 +2,21 @@ package tiny
 
 import "slices"
 
-// Chance returns the probability of picking the right answer blindly among it and its alternatives.
+// Chance returns the probability of picking the right answer at random from it and its
+// alternatives.
 func Chance(a Answer) float64 { return 1 / float64(1+len(a.Alternatives)) }
 
-// LastWord returns the answer of the baseline that looks only at the last word of the fitting sort
-// before the answer: the verb in the number of the last noun, the pronoun for the last person, the last
-// name, color or object mentioned, or in a list the last word itself.
+// LastWord returns the answer of a baseline that looks only at the last word of the right kind
+// before the answer: the verb in the number of the last noun, the pronoun for the last person, or
+// the last name, color or object. In a list it is the last word itself.
 func (d Document) LastWord(a Answer) string {
 	before := d.Words[:a.Word]
 	right := d.Words[a.Word]
 	switch d.Kind {
 	case Agreement:
-		i := slices.IndexFunc(verbs, func(v verb) bool { return v.singular == right || v.plural == right })
-		_, plural := last(before, nouns, func(n noun, w string) (is, plural bool) {
+		i := slices.IndexFunc(verbs,
+			func(v forms) bool { return v.singular == right || v.plural == right })
+		_, plural := last(before, nouns, func(n forms, w string) (is, plural bool) {
 			return w == n.singular || w == n.plural, w == n.plural
 		})
 		return verbs[i].form(plural)
@@ -39,7 +41,7 @@ func (d Document) LastWord(a Answer) string {
 	return before[len(before)-1]
 }
 
-// last returns the last of words that belongs to the pool, and what is says of it.
+// last returns the last of words that is in the pool, and the second result of is for it.
 func last[T any](words []string, pool []T, is func(T, string) (bool, bool)) (string, bool) {
 	for _, w := range slices.Backward(words) {
 		for _, x := range pool {

@@ -2,33 +2,34 @@ package tiny
 
 import "slices"
 
-// A Change is a word of a prompt and what may stand in its place, to test whether the word matters.
+// A Change is a word of a prompt and the words that can replace it, to test whether the word
+// matters.
 type Change struct {
 	// Word is an index into [Document.Words].
 	Word int
-	// With are the words that may stand there, the best first. There may be none.
+	// With are the words that can replace it, the best first. There may be none.
 	With []Substitute
-	// Form is whether the grammar leaves no choice in this place, as for "the" or "?". With are
-	// then other such words, and the sentence may be lost with the old one.
+	// Form says that the grammar leaves no choice in this place, as for "the" or "?". With are then
+	// other words of this sort, and the text may leave the grammar.
 	Form bool
 }
 
-// A Substitute is a word and the answer that is right if it is there.
+// A Substitute is a replacement and the answer that is right after it.
 type Substitute struct {
 	Word string
 	// Answer is empty if no answer is right.
 	Answer string
 }
 
-// Changes returns a change for each word before the answer, of a document of [Generator.Test].
+// Changes returns a change for each word before the answer, for a document of [Generator.Test].
 //
-// Evidence changes so that another answer is right, if one word can do that: a subject takes the
-// other number, a person the other gender, what is recalled or copied becomes a new word, and a
-// question asks for another fact. The cue of a fact becomes a new word, and then no answer is
-// right. Other words change in a way that might mislead a model and leaves the answer right: other
-// nouns take the other number and other persons the other gender, first of all. All new words are
-// of the same kind as the old ones and, first of all those that do, combine with the others in the
-// same way ([Relation.HeldOut]).
+// If the word is evidence, the change makes another answer right, where one word can do that: a
+// subject gets the other number, a person the other gender, a word to recall or copy becomes a new
+// word, and a question asks for another fact. The cue of a fact becomes a new word, and then no
+// answer is right. Other words change in a way that might mislead a model but leaves the answer
+// right: above all, other nouns get the other number and other persons the other gender. A new word
+// is always of the same kind as the old one. Words that combine with the others in the same way as
+// the old word come first.
 func (d Document) Changes(a Answer) []Change {
 	var changes []Change
 	for i := range d.Words[:a.Word] {
@@ -76,9 +77,9 @@ func (d Document) change(a Answer, i int) Change {
 	return Change{Word: i, With: with}
 }
 
-// otherQuestions returns the words that make a question ask for another fact: those of the other
-// facts in the place of its cue. If the question names two parts of a fact, they contradict each
-// other then, and no answer is right.
+// otherQuestions returns the words that make a question ask for another fact: the words of the
+// other facts in the place of its cue. If the question names two parts of a fact, they then
+// contradict each other and no answer is right.
 func (d Document) otherQuestions(a Answer, i int) []Substitute {
 	source, cue, cues := a.Evidence[0].Word, 0, 0
 	for _, e := range a.Evidence {
@@ -102,11 +103,12 @@ func (d Document) otherQuestions(a Answer, i int) []Substitute {
 	return with
 }
 
-// unused returns the words of the pool that are not in the document, those first that combine with
-// others as w does.
+// unused returns the words of the pool that are not in the document. Words that combine with others
+// in the same way as w come first.
 func (d Document) unused(w string, pool []string) []string {
 	var alike, rest []string
-	begin := max(0, slices.Index(pool, w)) // so that not every change takes the first word of the pool
+	// so that not every change takes the first word of the pool
+	begin := max(0, slices.Index(pool, w))
 	for k := range pool {
 		switch x := pool[(begin+k)%len(pool)]; {
 		case slices.Contains(d.Words, x):
@@ -119,8 +121,8 @@ func (d Document) unused(w string, pool []string) []string {
 	return append(alike, rest...)
 }
 
-// mostClasses is a number of classes that every partition's divides: words of one class here are of
-// one class in every relation.
+// mostClasses is a multiple of the number of classes of every relation: two words of the same class
+// here are of the same class in every relation.
 const mostClasses = 8
 
 // nounForms are the nouns in both numbers.
@@ -137,15 +139,16 @@ func inOtherNumber(w string) string {
 	return nounForms[i^1]
 }
 
-// choices are the pools from which the grammar chooses freely; of verbs of main clauses those that
-// take persons and things in the same way.
+// choices are the pools from which the grammar chooses freely. Verbs of main clauses are in one
+// pool if they take persons and things in the same way.
 var choices = func() [][]string {
 	var singulars, plurals []string
 	for _, n := range nouns {
 		singulars, plurals = append(singulars, n.singular), append(plurals, n.plural)
 	}
 	pools := [][]string{
-		singulars, plurals, females, males, colors, adjectives, prepositions, connectives, possessiveVerbs,
+		singulars, plurals, females, males, colors, adjectives, prepositions, connectives,
+		possessiveVerbs,
 	}
 	for _, f := range frames {
 		var verbs []string
@@ -161,7 +164,8 @@ var choices = func() [][]string {
 	return pools
 }()
 
-// kin returns the words that the grammar might have chosen for w, nil if it had no choice.
+// kin returns the words that the grammar might have chosen instead of w. It is nil if there was no
+// choice.
 func kin(w string) []string {
 	i := slices.IndexFunc(choices, func(pool []string) bool { return slices.Contains(pool, w) })
 	if i < 0 {
@@ -170,16 +174,16 @@ func kin(w string) []string {
 	return choices[i]
 }
 
-// formWords stand for each other in places where the grammar leaves no choice: a word is needed
-// there only if none of them does as well.
+// formWords replace each other in places where the grammar leaves no choice. A word in such a place
+// matters only if none of the others does as well.
 var formWords = wordsOf("the . and about")
 
-// without returns the words but one.
+// without returns the words except one.
 func without(words []string, one string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == one })
 }
 
-// substitutes returns words that leave the right answer as it is, or none.
+// substitutes returns substitutes that leave the right answer as it is, or none.
 func substitutes(words []string) []Substitute {
 	with := make([]Substitute, len(words))
 	for i, w := range words {

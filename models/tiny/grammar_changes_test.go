@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Every word has changes, and what they say of the answer is what the parser of the test reads from
-// the changed text.
+// Every word has changes, and the answer after a change is the one that the parser of the tests
+// finds in the changed text.
 func TestChanges(t *testing.T) {
 	for _, k := range Kinds() {
 		forms := 0
@@ -49,8 +49,10 @@ func checkChange(t *testing.T, d Document, a Answer, i int, s Substitute, eviden
 	t.Helper()
 	right := d.Words[a.Word]
 	if d.Kind == Copying { // the repetition does not fit a changed list, so no parser reads it
-		if want := map[bool]string{true: s.Word}[evidence]; s.Answer != want || slices.Contains(d.Words, s.Word) {
-			t.Fatalf("%q: %q for word %d makes %q right, want %q", d.Text(), s.Word, i, s.Answer, want)
+		if want := map[bool]string{true: s.Word}[evidence]; s.Answer != want ||
+			slices.Contains(d.Words, s.Word) {
+			t.Fatalf("%q: %q for word %d makes %q right, want %q", d.Text(), s.Word, i, s.Answer,
+				want)
 		}
 		return
 	}
@@ -74,9 +76,10 @@ func checkChange(t *testing.T, d Document, a Answer, i int, s Substitute, eviden
 		t.Fatalf("%q has no answer at %d", text, a.Word)
 	case d.Kind != Recall: // the parser has held the answer to its subject or person
 	case evidence && s.Answer == "":
-		// A fact or a question that names none: nobody is asked for, or two are.
+		// No fact fits the question, or two do.
 		if e := p.answers[at]; len(e.sources) == 1 && len(e.queries) == 1 {
-			t.Fatalf("%q: %q is right, and the change says that nothing is", text, words[e.sources[0]])
+			t.Fatalf("%q: %q is right, and the change says that nothing is", text,
+				words[e.sources[0]])
 		}
 	default:
 		if e := p.answers[at]; len(e.sources) != 1 || words[e.sources[0]] != right {
@@ -85,11 +88,12 @@ func checkChange(t *testing.T, d Document, a Answer, i int, s Substitute, eviden
 	}
 }
 
-// By hand.
+// The expected changes are written by hand.
 func TestKnownChanges(t *testing.T) {
 	d := Document{
-		Kind:  Recall,
-		Words: strings.Fields("mary has the red key . john has the blue lamp . who has the lamp ? john ."),
+		Kind: Recall,
+		Words: strings.Fields("mary has the red key . john has the blue lamp . who has the lamp " +
+			"? john ."),
 		Answers: []Answer{{
 			Word: 17, Alternatives: []string{"mary"},
 			Evidence: []Evidence{{6, Source}, {10, Cue}, {15, Query}},
@@ -99,7 +103,8 @@ func TestKnownChanges(t *testing.T) {
 	if got := changes[15].With; len(got) != 1 || got[0] != (Substitute{"key", "mary"}) {
 		t.Errorf("the question asks for %+v, want the key and mary", got)
 	}
-	if s := changes[6].With[0]; s.Answer != s.Word || !slices.Contains(males, s.Word) || s.Word == "john" {
+	if s := changes[6].With[0]; s.Answer != s.Word || !slices.Contains(males, s.Word) ||
+		s.Word == "john" {
 		t.Errorf("john becomes %+v", s)
 	}
 	if s := changes[10].With[0]; s.Answer != "" || s.Word == "key" || s.Word == "lamp" {
@@ -108,9 +113,12 @@ func TestKnownChanges(t *testing.T) {
 	if !changes[16].Form || changes[0].Form || changes[0].With[0].Answer != "" {
 		t.Errorf("the question mark %+v, mary %+v", changes[16], changes[0])
 	}
-	d = Document{Kind: Agreement, Words: strings.Fields("the keys to the cabinet are here ."), Answers: []Answer{
-		{Word: 5, Alternatives: []string{"is"}, Evidence: []Evidence{{1, Source}}},
-	}}
+	d = Document{
+		Kind: Agreement, Words: strings.Fields("the keys to the cabinet are here ."),
+		Answers: []Answer{
+			{Word: 5, Alternatives: []string{"is"}, Evidence: []Evidence{{1, Source}}},
+		},
+	}
 	changes = d.Changes(d.Answers[0])
 	if got := changes[1].With; len(got) != 1 || got[0] != (Substitute{"key", "is"}) {
 		t.Errorf("the subject becomes %+v", got)

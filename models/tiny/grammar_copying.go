@@ -2,7 +2,7 @@ package tiny
 
 import "slices"
 
-// listItems are the words that lists are made of: nouns in both numbers, names and colors.
+// listItems are the words that lists consist of: nouns in both numbers, names and colors.
 var listItems = func() []string {
 	items := slices.Concat(names, colors)
 	for _, n := range nouns {
@@ -11,15 +11,15 @@ var listItems = func() []string {
 	return items
 }()
 
-// copying makes a list of n different words and repeats it. In a held-out list every two words are a
-// held-out pair, so that any other word of the list is as unheard-of a successor as the right one; in a
-// training list no two neighbors are.
+// copying makes a list of n different words and repeats it. In a held-out list every two words are
+// a held-out pair, so no other word of the list is a more familiar successor than the right one. In
+// a training list no two neighbors are a held-out pair.
 func (g *Generator) copying(b *builder, n int) {
 	first := b.add("list", ":") + 1
 	var items []string
 	for i := range n {
 		item := oneThat(b, listItems, func(w string) bool {
-			return !slices.Contains(items, w) && (i == 0 || g.allows(Neighbors, items[i-1], w))
+			return !slices.Contains(items, w) && (i == 0 || g.allows(neighbors, items[i-1], w))
 		})
 		items = append(items, item)
 		b.add(item)

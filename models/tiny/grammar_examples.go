@@ -2,19 +2,19 @@ package tiny
 
 import "slices"
 
-// An Example is a prompt that the toy model can go on with.
+// An Example is a prompt that the toy model can continue.
 type Example struct {
 	Prompt string
 	Kind   Kind
 	// Note says what to look at.
 	Note string
-	// Expected is the next word. For agreement any verb of its number is as good.
+	// Expected is the next word. For agreement, any verb in the same number is as good.
 	Expected string
-	// HeldOut says that the prompt combines words that training kept apart.
+	// HeldOut says that the prompt combines words that were never together in training.
 	HeldOut bool
 }
 
-// Examples returns prompts that obey the grammar; the first three show it best.
+// Examples returns prompts of the grammar. The first three show it best.
 func Examples() []Example { return slices.Clone(examples) }
 
 var examples = []Example{
@@ -74,8 +74,9 @@ var examples = []Example{
 		Note: "the color stands in the second fact, found by anna",
 	},
 	{
-		Prompt: "emma has the black book . paul has the yellow ring . jane has the pink map . what color is the ring ?",
-		Kind:   Recall, Expected: "yellow",
+		Prompt: "emma has the black book . paul has the yellow ring . jane has the pink map . " +
+			"what color is the ring ?",
+		Kind: Recall, Expected: "yellow",
 		Note: "the color of the second of three facts",
 	},
 	{

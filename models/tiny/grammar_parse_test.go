@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The tests read documents with a parser of their own, which shares no table and no code with the
-// generator: words are told apart by these lists and by what the grammar puts around them.
+// The tests read documents with their own parser. It shares no table and no code with the
+// generator: it recognises words by these lists and by the words around them.
 var (
 	pluralNouns = set(`keys lamps books boxes cups balls coins rings hats bags pens knives maps clocks drums
 		bells ropes shoes coats brushes candles baskets mirrors bottles telescopes umbrellas trumpets lanterns
@@ -51,9 +51,10 @@ func lemmaOf(w string) string {
 	return strings.TrimSuffix(w, "s")
 }
 
-// A pair is two words in a relation. Of recall, also names with the objects of other facts are pairs.
+// A pair is two words in a relation. In recall, a name also forms pairs with the objects of other
+// facts.
 type pair struct {
-	relation Relation
+	relation relation
 	a, b     string
 }
 
@@ -63,7 +64,7 @@ type parsed struct {
 	pairs   []pair
 }
 
-// expected is an answer found in the text; sources, cues and queries are indices of words.
+// expected is an answer found in the text. sources, cues and queries are indices of words.
 type expected struct {
 	word           int
 	form           string
@@ -74,7 +75,7 @@ type expected struct {
 	attractorWords []string
 }
 
-// parse reads a document of the kind or says where it leaves the grammar.
+// parse reads a document of the kind, or returns where it does not follow the grammar.
 func parse(kind Kind, text string) (parsed, error) {
 	words := strings.Split(text, " ")
 	switch kind {
@@ -133,7 +134,7 @@ func (p *parsed) agreement(words []string, start int) error {
 	}
 	for _, h := range heads[1:] {
 		e.attractorWords = append(e.attractorWords, words[h])
-		p.pairs = append(p.pairs, pair{HeadAttractor, lemmaOf(words[heads[0]]), lemmaOf(words[h])})
+		p.pairs = append(p.pairs, pair{headAttractor, lemmaOf(words[heads[0]]), lemmaOf(words[h])})
 	}
 	e.foils = []string{otherNumber(words[i])}
 	p.answers = append(p.answers, e)
@@ -164,7 +165,7 @@ func (p *parsed) clause(words []string, start int) error {
 	for i := start + 1; i < len(words); i++ {
 		if women[words[i]] || men[words[i]] {
 			persons = append(persons, words[i])
-			p.pairs = append(p.pairs, pair{NameFrame, words[i], words[start+1]})
+			p.pairs = append(p.pairs, pair{nameFrame, words[i], words[start+1]})
 		}
 		wrong, ok := pronouns[words[i]]
 		if !ok {
@@ -178,7 +179,8 @@ func (p *parsed) clause(words []string, start int) error {
 			form = "possessive"
 		}
 		p.answers = append(p.answers, expected{
-			word: i, form: form, sources: []int{start}, cues: slices.Clone(earlier), foils: []string{wrong},
+			word: i, form: form, sources: []int{start}, cues: slices.Clone(earlier),
+			foils:      []string{wrong},
 			attractors: len(persons), attractorWords: slices.Clone(persons),
 		})
 		earlier = append(earlier, i)
@@ -187,13 +189,13 @@ func (p *parsed) clause(words []string, start int) error {
 		return fmt.Errorf("clause of %q without pronoun", subject)
 	}
 	if !set("took kept forgot dropped packed sold")[words[start+1]] {
-		p.pairs = append(p.pairs, pair{NameFrame, subject, words[start+1]})
+		p.pairs = append(p.pairs, pair{nameFrame, subject, words[start+1]})
 	}
 	return nil
 }
 
-// parseRecall reads facts in one of three wordings, "NAME has the COLOR OBJECT .", "NAME has the OBJECT ." or "NAME OBJECT .",
-// and then questions in the same wording, or full facts once more.
+// parseRecall reads facts in one of three wordings, "NAME has the COLOR OBJECT .", "NAME has the
+// OBJECT ." or "NAME OBJECT .", and then questions in the same wording, or full facts once more.
 func parseRecall(words []string) (parsed, error) {
 	var p parsed
 	length := slices.Index(words, ".") + 1 // of a fact
@@ -204,7 +206,8 @@ func parseRecall(words []string) (parsed, error) {
 	var facts []int // where each begins
 	said := map[string]bool{}
 	i := 0
-	for ; i+length <= len(words) && words[i+length-1] == "." && words[i] != "who" && !said[words[i]]; i += length {
+	for ; i+length <= len(words) && words[i+length-1] == "." && words[i] != "who" &&
+		!said[words[i]]; i += length {
 		if length > 3 && (words[i+1] != "has" || words[i+2] != "the") {
 			break
 		}
@@ -216,9 +219,9 @@ func parseRecall(words []string) (parsed, error) {
 	}
 	for _, f := range facts {
 		for _, o := range facts {
-			p.pairs = append(p.pairs, pair{NameObject, words[f], words[o+objectAt]})
+			p.pairs = append(p.pairs, pair{nameObject, words[f], words[o+objectAt]})
 			if length == 6 {
-				p.pairs = append(p.pairs, pair{ObjectColor, words[o+4], words[f+3]})
+				p.pairs = append(p.pairs, pair{objectColor, words[o+4], words[f+3]})
 			}
 		}
 	}
@@ -258,7 +261,8 @@ func parseRecall(words []string) (parsed, error) {
 			ask(mark+1, "who", words[mark-1], 4, 0, []int{mark - 1}, 4)
 		case length == 6 && strings.HasPrefix(q, "what color is the ") && mark == i+5:
 			ask(mark+1, "color", words[mark-1], 4, 3, []int{mark - 1}, 4)
-		case strings.HasPrefix(q, "what does ") && words[mark-1] == "have" && words[mark+1] == "the":
+		case strings.HasPrefix(q, "what does ") && words[mark-1] == "have" &&
+			words[mark+1] == "the":
 			if length == 6 {
 				ask(mark+2, "what-color", words[i+2], 0, 3, []int{i + 2}, 0)
 				ask(mark+3, "what-object", words[i+2], 0, 4, []int{i + 2, mark + 2}, 0, 3)
@@ -281,7 +285,8 @@ func parseList(words []string) (parsed, error) {
 	var p parsed
 	again := slices.Index(words, "again")
 	n := again - 2
-	if n < 2 || words[0] != "list" || words[1] != ":" || words[again+1] != ":" || len(words) != 2*n+5 {
+	if n < 2 || words[0] != "list" || words[1] != ":" || words[again+1] != ":" ||
+		len(words) != 2*n+5 {
 		return p, fmt.Errorf("no list: %q", words)
 	}
 	items := words[2:again]
@@ -297,7 +302,7 @@ func parseList(words []string) (parsed, error) {
 		}
 		p.answers = append(p.answers, e)
 		if i > 0 {
-			p.pairs = append(p.pairs, pair{Neighbors, lemmaOf(items[i-1]), lemmaOf(w)})
+			p.pairs = append(p.pairs, pair{neighbors, lemmaOf(items[i-1]), lemmaOf(w)})
 		}
 	}
 	return p, nil

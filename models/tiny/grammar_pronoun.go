@@ -2,7 +2,7 @@ package tiny
 
 import "slices"
 
-// A clausePlan fixes what a test set balances.
+// A clausePlan fixes the conditions that come equally often in a test set.
 type clausePlan struct {
 	persons    int // besides the subject, at most two
 	male       bool
@@ -32,7 +32,7 @@ func (g *Generator) pronouns(b *builder) {
 	}
 }
 
-// A speaker is the person whom the pronouns of a clause mean.
+// A speaker is the person that the pronouns of a clause mean.
 type speaker struct {
 	index   int // of the name
 	male    bool
@@ -44,7 +44,8 @@ func (g *Generator) clause(b *builder, p clausePlan) {
 	f := oneThat(b, frames, func(f frame) bool {
 		return (f.alone || p.persons > 0) && !(f.that && p.possessive)
 	})
-	subject := oneThat(b, people(p.male), func(n string) bool { return g.allows(NameFrame, n, f.verb) })
+	subject := oneThat(b, people(p.male),
+		func(n string) bool { return g.allows(nameFrame, n, f.verb) })
 	c := speaker{index: b.add(subject), male: p.male, persons: p.persons}
 	g.frame(b, p, f, subject)
 	if p.possessive {
@@ -69,7 +70,7 @@ func (g *Generator) frame(b *builder, p clausePlan, f frame, subject string) {
 			pool = people(p.male)
 		}
 		n := oneThat(b, pool, func(n string) bool {
-			return !slices.Contains(used, n) && g.allows(NameFrame, n, f.verb)
+			return !slices.Contains(used, n) && g.allows(nameFrame, n, f.verb)
 		})
 		used = append(used, n)
 		if i > 0 {
@@ -111,7 +112,7 @@ func (c *speaker) conclude(b *builder, f frame, short bool) {
 	}
 }
 
-// possess appends "took her book" and its like.
+// possess appends a phrase such as "took her book".
 func (c *speaker) possess(b *builder) {
 	b.add(one(b, possessiveVerbs))
 	c.pronoun(b, "her", "his", "possessive")

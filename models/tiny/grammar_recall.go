@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// A question is a form in which a fact is asked for.
+// A question is a form of asking for a fact.
 type question int
 
 const (
@@ -14,8 +14,9 @@ const (
 	again                    // john has the blue lamp: the fact once more, in training only
 )
 
-// A wording is how the facts of a document are put. Only the first is tested; the others are shorter ways to the same answers
-// and make the long way learnable: what a name has is found there one or three words on, not five.
+// A wording is a form of stating facts. Only the first is tested. The others are shorter and lead
+// to the same answers; they make the long form learnable, because the object is one or three words
+// after the name there, not five.
 type wording int
 
 const (
@@ -30,7 +31,8 @@ type fact struct {
 	nameIndex, colorIndex, objectIndex int
 }
 
-// maxRecallWords bounds a recall document, so that it fits in 64 tokens with some names in pieces.
+// maxRecallWords limits a recall document so that it fits in 64 tokens even if some names are
+// several tokens.
 const maxRecallWords = 48
 
 // An inquiry is a question about one of the facts, by its index.
@@ -39,9 +41,9 @@ type inquiry struct {
 	question
 }
 
-// trainingRecall draws a document with as many different questions as there is room for: what is learnt from a document grows
-// with its answers. It also grows with the facts, because a model that names any of them blindly is nearly right among few; so
-// short wordings state many.
+// trainingRecall draws a document with as many different questions as there is room for, because
+// the model learns from each answer. More facts help too: among few facts, a model that names any
+// of them is nearly right. So documents with short wordings state many.
 func (g *Generator) trainingRecall(b *builder) {
 	w := []wording{fullFacts, shortFacts, pairs, pairs}[b.rng.IntN(4)]
 	n := []int{2, 3, 5}[w] + b.rng.IntN(4)
@@ -60,7 +62,7 @@ func (g *Generator) trainingRecall(b *builder) {
 	g.recall(b, w, n, all)
 }
 
-// recall states n facts and asks the questions, as far as there is room.
+// recall states n facts and asks the questions for which there is room.
 func (g *Generator) recall(b *builder, w wording, n int, inquiries []inquiry) {
 	facts := g.facts(b, n)
 	for i := range facts {
@@ -83,34 +85,37 @@ func (g *Generator) recall(b *builder, w wording, n int, inquiries []inquiry) {
 	}
 }
 
-// facts draws n facts with different names, objects and colors. Each name goes with each object as
-// the split wants it, and each object with each color, not only in the facts themselves: a foil is as
+// facts draws n facts with different names, objects and colors. The split must allow each name with
+// each object, and each object with each color, not only inside one fact: then a foil is as
 // possible as the answer.
 func (g *Generator) facts(b *builder, n int) []fact {
 	facts := make([]fact, 0, n)
 	var usedNames, usedObjects, usedColors []string
 	pools := lemmas(objects)
 	if g.split == HeldOut {
-		// A word that is held out with itself is of a class with held-out pairs; keep to that class.
-		first := oneThat(b, pools, func(o string) bool { return NameObject.HeldOut(o, o) })
-		pools = slices.DeleteFunc(pools, func(o string) bool { return !NameObject.HeldOut(first, o) })
+		// A word that forms a held-out pair with itself is in a class of held-out pairs; all words
+		// must be from that class.
+		first := oneThat(b, pools, func(o string) bool { return nameObject.heldOut(o, o) })
+		pools = slices.DeleteFunc(pools,
+			func(o string) bool { return !nameObject.heldOut(first, o) })
 	}
-	fits := func(r Relation, w string, used, others []string) bool {
+	fits := func(r relation, w string, used, others []string) bool {
 		return !slices.Contains(used, w) &&
 			!slices.ContainsFunc(others, func(o string) bool { return !g.allows(r, w, o) })
 	}
 	for range n {
 		var f fact
 		f.object = oneThat(b, pools, func(o string) bool {
-			return fits(NameObject, o, usedObjects, usedNames) && fits(ObjectColor, o, nil, usedColors)
+			return fits(nameObject, o, usedObjects, usedNames) &&
+				fits(objectColor, o, nil, usedColors)
 		})
 		usedObjects = append(usedObjects, f.object)
 		f.name = oneThat(b, names, func(w string) bool {
-			return fits(NameObject, w, usedNames, usedObjects)
+			return fits(nameObject, w, usedNames, usedObjects)
 		})
 		usedNames = append(usedNames, f.name)
 		f.color = oneThat(b, colors, func(w string) bool {
-			return fits(ObjectColor, w, usedColors, usedObjects)
+			return fits(objectColor, w, usedColors, usedObjects)
 		})
 		usedColors = append(usedColors, f.color)
 		facts = append(facts, f)
@@ -145,7 +150,7 @@ func ask(b *builder, w wording, facts []fact, q inquiry) {
 			b.add("who", "has", "the")
 		}
 		if w == fullFacts && b.chance(0.25) {
-			b.add(f.color) // no cue: the objects differ, so that nobody needs it
+			b.add(f.color) // not a cue: the objects differ, so the color is not needed
 		}
 		b.add(f.object, "?")
 		recalled("who", f.name, f.nameIndex, name, f.objectIndex)
@@ -173,7 +178,7 @@ func ask(b *builder, w wording, facts []fact, q inquiry) {
 	b.add(".")
 }
 
-// lastIndex returns where a word stands last; it must be there.
+// lastIndex returns the last index of a word, which must occur.
 func lastIndex(words []string, w string) int {
 	i := len(words) - 1
 	for words[i] != w {

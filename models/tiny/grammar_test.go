@@ -38,7 +38,7 @@ func TestDocumentsAreDeterministic(t *testing.T) {
 	}
 }
 
-// The text alone, read by the parser of the test, gives the answers and their evidence.
+// The parser of the tests finds the answers and their evidence from the text alone.
 func TestAnswersFollowFromTheText(t *testing.T) {
 	documents := training(4000)
 	for _, split := range []Split{Train, HeldOut} {
@@ -53,8 +53,10 @@ func TestAnswersFollowFromTheText(t *testing.T) {
 		}
 		for i, a := range d.Answers {
 			got := expected{
-				word: a.Word, form: a.Form, sources: words(a, Source), cues: words(a, Cue), queries: words(a, Query),
-				foils: a.Alternatives, attractors: a.Attractors, attractorWords: want[i].attractorWords,
+				word: a.Word, form: a.Form, sources: words(a, Source), cues: words(a, Cue),
+				queries: words(a, Query),
+				foils:   a.Alternatives, attractors: a.Attractors,
+				attractorWords: want[i].attractorWords,
 			}
 			if fmt.Sprint(got) != fmt.Sprint(want[i]) {
 				t.Fatalf("%q answer %d = %+v, want %+v", d.Text(), i, got, want[i])
@@ -77,7 +79,7 @@ func TestSplitsNeverShareAPair(t *testing.T) {
 	trained := make(map[pair]bool)
 	for _, d := range training(trainingDocuments) {
 		for _, p := range mustParse(t, d).pairs {
-			if p.relation.HeldOut(p.a, p.b) {
+			if p.relation.heldOut(p.a, p.b) {
 				t.Fatalf("training document %q has the held-out pair %v", d.Text(), p)
 			}
 			trained[p], trained[pair{p.relation, p.b, p.a}] = true, true
@@ -90,7 +92,7 @@ func TestSplitsNeverShareAPair(t *testing.T) {
 				t.Fatalf("held-out document %q asks for no pair", d.Text())
 			}
 			for _, p := range pairs {
-				if !p.relation.HeldOut(p.a, p.b) || trained[p] {
+				if !p.relation.heldOut(p.a, p.b) || trained[p] {
 					t.Fatalf("held-out document %q has the ordinary pair %v", d.Text(), p)
 				}
 			}
@@ -98,8 +100,8 @@ func TestSplitsNeverShareAPair(t *testing.T) {
 	}
 }
 
-// Every ordinary pair that a small vocabulary allows is trained: the hold-out is what separates the
-// splits, and not too little training.
+// Every ordinary pair that a small vocabulary allows occurs in training, so the splits differ
+// because pairs are held out, and not because training is too short.
 func TestOrdinaryPairsAreTrained(t *testing.T) {
 	trained := make(map[pair]bool)
 	for _, d := range training(trainingDocuments) {
@@ -109,12 +111,12 @@ func TestOrdinaryPairsAreTrained(t *testing.T) {
 	}
 	for _, n := range names {
 		for _, o := range lemmas(objects) {
-			if p := (pair{NameObject, n, o}); trained[p] == p.relation.HeldOut(n, o) {
+			if p := (pair{nameObject, n, o}); trained[p] == p.relation.heldOut(n, o) {
 				t.Errorf("%v trained: %v", p, trained[p])
 			}
 		}
 		for _, f := range frames {
-			if p := (pair{NameFrame, n, f.verb}); trained[p] == p.relation.HeldOut(n, f.verb) {
+			if p := (pair{nameFrame, n, f.verb}); trained[p] == p.relation.heldOut(n, f.verb) {
 				t.Errorf("%v trained: %v", p, trained[p])
 			}
 		}
@@ -129,7 +131,8 @@ func TestTestSetsAreDistinct(t *testing.T) {
 				prompts[d.Prompt(d.Answers[0])] = true
 			}
 			if len(prompts) != 3000 {
-				t.Errorf("Test(%v, 3000) of split %d has %d different prompts", k, split, len(prompts))
+				t.Errorf("Test(%v, 3000) of split %d has %d different prompts", k, split,
+					len(prompts))
 			}
 		}
 	}
@@ -183,11 +186,12 @@ func TestTestPanicsBeyondItsSize(t *testing.T) {
 	}
 }
 
-// Documents fit in a context of 64 tokens with room for two marks when a rare word takes three.
+// Documents fit in a context of 64 tokens with two control tokens, even if every rare word takes
+// three tokens.
 func TestDocumentsAreShort(t *testing.T) {
 	rare := make(map[string]int)
 	for _, w := range Words() {
-		if w.Rare {
+		if len(w.Pieces) > 0 {
 			rare[w.Text] = 2
 		}
 	}
@@ -205,9 +209,11 @@ func TestDocumentsAreShort(t *testing.T) {
 			long++
 		}
 	}
-	// A batch draws another document where one does not fit; many rare names in one document are what makes it long.
+	// If a document does not fit, a batch draws another one. Only documents with many rare names
+	// are too long.
 	if long > len(documents)/10 {
-		t.Errorf("%d of %d documents have more than 62 tokens, want at most 10%%", long, len(documents))
+		t.Errorf("%d of %d documents have more than 62 tokens, want at most 10%%", long,
+			len(documents))
 	}
 }
 
@@ -218,7 +224,8 @@ func TestSpans(t *testing.T) {
 		for i, w := range d.Words {
 			b, e := d.Span(i)
 			if b != end || text[b:e] != strings.Repeat(" ", min(i, 1))+w {
-				t.Fatalf("Span(%d) = [%d,%d) %q of %q, want %q after byte %d", i, b, e, text[b:e], text, w, end)
+				t.Fatalf("Span(%d) = [%d,%d) %q of %q, want %q after byte %d", i, b, e, text[b:e],
+					text, w, end)
 			}
 			end = e
 			if b, e := d.BareSpan(i); text[b:e] != w {
@@ -238,7 +245,8 @@ func TestAccepts(t *testing.T) {
 	d := New(HeldOut).Test(Agreement, 4, 1)[3] // the first of the plural cells
 	a := d.Answers[0]
 	for word, want := range map[string]bool{
-		"are": true, "were": true, "have": true, "open": true, "is": false, "opens": false, "near": false, "": false,
+		"are": true, "were": true, "have": true, "open": true, "is": false, "opens": false,
+		"near": false, "": false,
 	} {
 		if got := d.Accepts(a, word); got != want {
 			t.Errorf("Accepts(%q) in %q = %v, want %v", word, d.Text(), got, want)
@@ -251,7 +259,8 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
-// The baseline is always wrong where every attractor misleads, and Chance where it is blind.
+// The baseline is always wrong where every attractor misleads, and right as often as Chance says
+// where it can only guess.
 func TestBaselines(t *testing.T) {
 	right := make(map[Kind]int)
 	chance := make(map[Kind]float64)
@@ -263,7 +272,8 @@ func TestBaselines(t *testing.T) {
 			if guess == d.Words[a.Word] {
 				right[k]++
 			} else if k != Copying && !slices.Contains(a.Alternatives, guess) {
-				t.Fatalf("LastWord(%q) = %q, no alternative in %q", d.Prompt(a), guess, a.Alternatives)
+				t.Fatalf("LastWord(%q) = %q, no alternative in %q", d.Prompt(a), guess,
+					a.Alternatives)
 			}
 			chance[k] += Chance(a) / n
 		}
@@ -314,11 +324,12 @@ func TestExamplesAreInTheGrammar(t *testing.T) {
 			continue
 		}
 		d := Document{Words: strings.Fields(text)}
-		if !slices.ContainsFunc(p.answers, func(a expected) bool { return d.Prompt(Answer{Word: a.word}) == e.Prompt }) {
+		if !slices.ContainsFunc(p.answers,
+			func(a expected) bool { return d.Prompt(Answer{Word: a.word}) == e.Prompt }) {
 			t.Errorf("example %q is not followed by an answer", e.Prompt)
 		}
 		for _, pr := range p.pairs {
-			if pr.relation.HeldOut(pr.a, pr.b) != e.HeldOut {
+			if pr.relation.heldOut(pr.a, pr.b) != e.HeldOut {
 				t.Errorf("example %q: HeldOut is %v, but not of %v", e.Prompt, e.HeldOut, pr)
 			}
 		}

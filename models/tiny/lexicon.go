@@ -5,54 +5,29 @@ import (
 	"strings"
 )
 
-// Corpus weights of [Word]. A tokenizer trained with a minimum count between the two learns every
-// common word as one piece and no rare word as a whole.
-const (
-	commonWeight = 100
-	rareWeight   = 1
-)
-
-// A Word is an entry of the lexicon. The lexicon also holds the punctuation ". : ?", which the
-// grammar writes as words of their own.
+// A Word is an entry of the lexicon. The lexicon also has the punctuation ". : ?", which the
+// grammar treats as words.
 type Word struct {
 	Text string
-	// Weight is how often the word counts in a corpus for training the tokenizer.
-	Weight int
-	// Rare marks a name or noun that the tokenizer should see too seldom to give it one token.
-	Rare bool
-	// Initial marks a word that may begin a document, where it is written without leading space.
-	Initial bool
-	// Pieces is a way to cut a rare word into two or three pieces, the first of which follows the
-	// space; nil for common words. A tokenizer that counts the pieces in place of the word learns
-	// these pieces.
+	// Pieces are two or three parts of a rare word; in a text the space comes before the first of
+	// them. They are nil for common words. If a tokenizer counts the pieces instead of the word,
+	// each piece becomes a token.
 	Pieces []string
 }
 
-// A noun is a lemma (its singular) with its plural.
-type noun struct {
+// forms are the singular and the plural of a noun, or the forms of a verb that agree with each.
+type forms struct {
 	singular, plural string
 }
 
-func (n noun) form(plural bool) string {
+func (f forms) form(plural bool) string {
 	if plural {
-		return n.plural
+		return f.plural
 	}
-	return n.singular
+	return f.singular
 }
 
-// A verb is the pair of forms that agree with a singular and with a plural subject.
-type verb struct {
-	singular, plural string
-}
-
-func (v verb) form(plural bool) string {
-	if plural {
-		return v.plural
-	}
-	return v.singular
-}
-
-// The tables below write a pair of forms as singular/plural, and rare words with bars where the
+// The tables below write a pair of forms as singular/plural. Rare words have bars where the
 // tokenizer may cut them.
 const (
 	objectTable = `key/keys lamp/lamps book/books box/boxes cup/cups ball/balls coin/coins ring/rings
@@ -81,10 +56,10 @@ const (
 		sinks/sink`
 )
 
-// The pools that the grammar draws from.
+// The pools of words that the grammar draws from.
 var (
-	objects    = nounsOf(objectTable)
-	nouns      = slices.Concat(objects, nounsOf(otherNounTable))
+	objects    = formsOf(objectTable)
+	nouns      = slices.Concat(objects, formsOf(otherNounTable))
 	females    = wordsOf(femaleTable)
 	males      = wordsOf(maleTable)
 	names      = slices.Concat(females, males)
@@ -93,10 +68,10 @@ var (
 
 	prepositions = wordsOf("to near by behind under beside above on with from")
 
-	copula, past, perfect = verb{"is", "are"}, verb{"was", "were"}, verb{"has", "have"}
+	copula, past, perfect = forms{"is", "are"}, forms{"was", "were"}, forms{"has", "have"}
 
-	lexicalVerbs = verbsOf(lexicalVerbTable)
-	verbs        = slices.Concat([]verb{copula, past, perfect}, lexicalVerbs)
+	lexicalVerbs = formsOf(lexicalVerbTable)
+	verbs        = slices.Concat([]forms{copula, past, perfect}, lexicalVerbs)
 	participles  = wordsOf("fallen vanished arrived changed faded")
 	places       = wordsOf("here there")
 	adverbs      = wordsOf("often slowly today")
@@ -107,7 +82,7 @@ var (
 	wishes          = wordsOf("wanted needed liked")
 	possessiveVerbs = wordsOf("took kept forgot dropped packed sold")
 
-	// functionWords are the words that the rules of the grammar name themselves.
+	// functionWords are the words that appear in the rules of the grammar.
 	functionWords = wordsOf(`the . : ? and that she he her his who what does color list again about for
 		at`)
 )
@@ -116,9 +91,9 @@ var (
 // takes a thing, each with the preposition before it ("" for none).
 type frame struct {
 	verb, person, thing string
-	// thingFirst puts the thing, which is then always there, before the person.
+	// thingFirst puts the thing, which is then always present, before the person.
 	thingFirst bool
-	// alone says that the clause may do without another person.
+	// alone says that the clause may have no other person.
 	alone bool
 	// that says that the clause takes "that" and no thing.
 	that bool
@@ -163,13 +138,13 @@ var (
 	}()
 )
 
-// Words returns every word of the grammar, sorted by bytes. The caller may keep the slice; the
-// Pieces in it are shared and must not be modified.
+// Words returns every word of the grammar, sorted by bytes. The caller may modify the slice, but
+// not the Pieces in it, which are shared.
 func Words() []Word { return slices.Clone(lexicon) }
 
-// UnknownWords returns the words of text that the grammar does not have, each once, in the order
-// in which they come; nil if there are none. Words are what spaces separate and case counts:
-// neither "The" nor "rusty." is a word that the model ever saw.
+// UnknownWords returns the words of text that the grammar does not have, each once, in the order of
+// the text. The result is nil if there are none. Words are separated by spaces, and case counts:
+// neither "The" nor "rusty." is a word that the model knows.
 func UnknownWords(text string) []string {
 	var unknown []string
 	seen := make(map[string]bool)
@@ -183,55 +158,35 @@ func UnknownWords(text string) []string {
 	return unknown
 }
 
-// Hint returns a sentence that says how to write for the toy model, given what [UnknownWords] found:
-// that it knows lower case only, or that punctuation stands alone, where that would make one of the
-// words known, and otherwise that it knows few words. It is empty if unknown is.
-func Hint(unknown []string) string {
-	if len(unknown) == 0 {
-		return ""
-	}
-	for _, w := range unknown {
-		if _, ok := known[strings.ToLower(w)]; ok {
-			return "the toy grammar model knows lower-case words only"
-		}
-	}
-	for _, w := range unknown {
-		if _, ok := known[strings.ToLower(strings.Trim(w, ".,:;?!"))]; ok {
-			return "the toy grammar model knows lower-case words only, with spaces around . : and ?"
-		}
-	}
-	return "the toy grammar model knows only the few words of its grammar"
-}
-
 func buildLexicon() []Word {
 	byText := make(map[string]Word)
-	add := func(table string, initial bool) {
+	add := func(table string) {
 		for entry := range strings.FieldsSeq(strings.ReplaceAll(table, "/", " ")) {
-			w := Word{Text: strings.ReplaceAll(entry, "|", ""), Weight: commonWeight, Initial: initial}
+			w := Word{Text: strings.ReplaceAll(entry, "|", "")}
 			if strings.Contains(entry, "|") {
-				w.Weight, w.Rare, w.Pieces = rareWeight, true, strings.Split(entry, "|")
+				w.Pieces = strings.Split(entry, "|")
 			}
 			if _, ok := byText[w.Text]; !ok {
 				byText[w.Text] = w
 			}
 		}
 	}
-	add("the list", true)
-	add(femaleTable+" "+maleTable, true)
+	add("the list")
+	add(femaleTable + " " + maleTable)
 	for _, table := range []string{objectTable, otherNounTable, colorTable, lexicalVerbTable} {
-		add(table, false)
+		add(table)
 	}
 	for _, v := range verbs {
-		add(v.singular+" "+v.plural, false)
+		add(v.singular + " " + v.plural)
 	}
 	for _, f := range frames {
-		add(f.verb, false)
+		add(f.verb)
 	}
 	for _, pool := range [][]string{
 		functionWords, adjectives, prepositions, participles, places, adverbs,
 		connectives, moods, deeds, wishes, possessiveVerbs,
 	} {
-		add(strings.Join(pool, " "), false)
+		add(strings.Join(pool, " "))
 	}
 	all := make([]Word, 0, len(byText))
 	for _, w := range byText {
@@ -245,19 +200,12 @@ func wordsOf(table string) []string {
 	return strings.Fields(strings.ReplaceAll(table, "|", ""))
 }
 
-func nounsOf(table string) []noun {
-	var ns []noun
+// formsOf reads pairs of forms, singular/plural.
+func formsOf(table string) []forms {
+	var fs []forms
 	for _, pair := range wordsOf(table) {
 		singular, plural, _ := strings.Cut(pair, "/")
-		ns = append(ns, noun{singular, plural})
+		fs = append(fs, forms{singular, plural})
 	}
-	return ns
-}
-
-func verbsOf(table string) []verb {
-	var vs []verb
-	for _, n := range nounsOf(table) {
-		vs = append(vs, verb(n))
-	}
-	return vs
+	return fs
 }

@@ -9,27 +9,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The lexicon has exactly the words that documents have, and knows which of them begin one.
+// The lexicon has exactly the words that documents have.
 func TestWordsAreThoseOfTheDocuments(t *testing.T) {
-	seen, initial := make(map[string]bool), make(map[string]bool)
+	seen := make(map[string]bool)
 	for _, d := range training(trainingDocuments) {
-		initial[d.Words[0]] = true
 		for _, w := range d.Words {
 			seen[w] = true
 		}
 	}
-	var all, first []string
+	var all []string
 	for _, w := range Words() {
 		all = append(all, w.Text)
-		if w.Initial {
-			first = append(first, w.Text)
-		}
 	}
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(seen)), all); diff != "" {
 		t.Errorf("words of 20,000 documents against Words() (-documents +lexicon):\n%s", diff)
-	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(initial)), first); diff != "" {
-		t.Errorf("first words against Initial (-documents +lexicon):\n%s", diff)
 	}
 	if len(all) < 250 || len(all) > 350 {
 		t.Errorf("%d words, want 250 to 350", len(all))
@@ -39,13 +32,10 @@ func TestWordsAreThoseOfTheDocuments(t *testing.T) {
 func TestRareWords(t *testing.T) {
 	rareNames, rareNouns := 0, 0
 	for _, w := range Words() {
-		if w.Rare != (len(w.Pieces) > 0) || w.Rare != (w.Weight < commonWeight) || w.Weight < 1 {
-			t.Errorf("%q: Rare, Pieces and Weight do not go together: %+v", w.Text, w)
-		}
-		if !w.Rare {
+		if len(w.Pieces) == 0 {
 			continue
 		}
-		if strings.Join(w.Pieces, "") != w.Text || len(w.Pieces) > 3 {
+		if strings.Join(w.Pieces, "") != w.Text || len(w.Pieces) < 2 || len(w.Pieces) > 3 {
 			t.Errorf("%q in pieces %q", w.Text, w.Pieces)
 		}
 		switch {
@@ -60,14 +50,17 @@ func TestRareWords(t *testing.T) {
 	}
 }
 
-// A word that names a thing, a person or a color does nothing else in the grammar.
+// A word that names a thing, a person or a color has no other role in the grammar.
 func TestPoolsAreDisjoint(t *testing.T) {
 	seen := make(map[string]bool)
 	var verbs []string
 	for _, f := range frames {
 		verbs = append(verbs, f.verb)
 	}
-	pools := [][]string{names, colors, adjectives, verbs, connectives, moods, deeds, wishes, possessiveVerbs}
+	pools := [][]string{
+		names, colors, adjectives, verbs, connectives, moods, deeds, wishes,
+		possessiveVerbs,
+	}
 	for _, n := range nouns {
 		pools = append(pools, []string{n.singular, n.plural})
 	}
@@ -83,26 +76,24 @@ func TestPoolsAreDisjoint(t *testing.T) {
 }
 
 func TestUnknownWords(t *testing.T) {
-	const lowerCase = "the toy grammar model knows lower-case words only"
 	for _, tt := range []struct {
 		name, text string
 		want       []string
-		hint       string
 	}{
-		{"empty", "", nil, ""},
-		{"in the grammar", "the keys to the cabinet are rusty .", nil, ""},
-		{"first prompt of a user", "The capital of France is", []string{"The", "capital", "of", "France"}, lowerCase},
-		{"each once", "zebra the zebra ant zebra", []string{"zebra", "ant"}, "the toy grammar model knows only the few words of its grammar"},
-		{"point without space", "the keys are rusty.", []string{"rusty."}, lowerCase + ", with spaces around . : and ?"},
-		{"any white space", "\tthe\n keys\u00a0here ", nil, ""},
-		{"not text", "\xff <script>", []string{"\xff", "<script>"}, "the toy grammar model knows only the few words of its grammar"},
+		{"empty", "", nil},
+		{"in the grammar", "the keys to the cabinet are rusty .", nil},
+		{
+			"first prompt of a user", "The capital of France is",
+			[]string{"The", "capital", "of", "France"},
+		},
+		{"each once", "zebra the zebra ant zebra", []string{"zebra", "ant"}},
+		{"point without space", "the keys are rusty.", []string{"rusty."}},
+		{"any white space", "\tthe\n keys\u00a0here ", nil},
+		{"not text", "\xff <script>", []string{"\xff", "<script>"}},
 	} {
 		got := UnknownWords(tt.text)
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s: UnknownWords(%q) (-want +got):\n%s", tt.name, tt.text, diff)
-		}
-		if hint := Hint(got); hint != tt.hint {
-			t.Errorf("%s: Hint(%q) = %q, want %q", tt.name, got, hint, tt.hint)
 		}
 	}
 }

@@ -1,8 +1,9 @@
-// Package tiny is the embedded toy model: a BLOOM decoder of 6 layers, 8 heads and width 128 that knows a small grammar, the grammar
-// itself, and which words of a prompt each answer rests on. It is small enough to ship in the program, to run without any set-up,
-// and to judge methods by, because here the evidence is known.
+// Package tiny is the embedded toy model and its grammar. The model is a BLOOM decoder of 6 layers,
+// 8 heads and width 128 that knows a small grammar. It is small enough to be part of the program
+// and needs no set-up. It can be used to judge methods, because the grammar knows which words of a
+// prompt decide each answer.
 //
-// Package train below it makes the weights from the grammar.
+// Package train, below this one, makes the weights from the grammar.
 package tiny
 
 import (
@@ -10,7 +11,7 @@ import (
 	"io/fs"
 )
 
-// Name is what the model is opened by, Note what every picture of it says.
+// Name is the name that opens the model. Note is shown with every picture of it.
 const (
 	Name = "tiny"
 	Note = "toy grammar model"
@@ -19,8 +20,9 @@ const (
 //go:embed data
 var data embed.FS
 
-// Files is the checkpoint in the layout of Hugging Face: config.json, generation_config.json, tokenizer.json, model.safetensors,
-// and report.json of its training.
+// Files returns the checkpoint in the directory layout of Hugging Face: config.json,
+// generation_config.json, tokenizer.json, model.safetensors, and the report of its training,
+// report.json.
 func Files() fs.FS {
 	files, err := fs.Sub(data, "data")
 	if err != nil {

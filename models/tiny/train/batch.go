@@ -12,26 +12,27 @@ import (
 
 // The control tokens of the embedded model.
 const (
-	BOS = "<bos>"
-	EOS = "<eos>"
+	bosToken = "<bos>"
+	eosToken = "<eos>"
 )
 
-// batch is B rows of T tokens: what is fed, what should follow, and how much each counts.
+// batch is B rows of T tokens: the input, the tokens to predict, and the weight of each.
 type batch struct {
 	rows, length int
 	ids, targets []int32
 	weights      []float32
-	// evidence is [B,T,T]: 1 where the target of a position rests on a source.
+	// evidence is [B,T,T]: 1 where the target of a position depends on a source.
 	evidence []float32
 }
 
-// shares are how often each kind begins a row: recall takes longest to learn.
+// shares are how often each kind begins a row. Recall begins most often, because it takes longest
+// to learn.
 var shares = []struct {
 	kind  tiny.Kind
 	share float64
 }{{tiny.Recall, 0.7}, {tiny.Pronoun, 0.07}, {tiny.Agreement, 0.08}, {tiny.Copying, 0.15}}
 
-// newBatch draws the batch of a step. Rows are filled with whole documents.
+// newBatch draws the batch of a step. Rows are filled with complete documents.
 func newBatch(cfg Config, tok *tokenizer.Tokenizer, step int) *batch {
 	rng := rand.New(rand.NewPCG(cfg.Seed, uint64(step)+1))
 	b := &batch{rows: cfg.Batch, length: cfg.Length}
@@ -44,8 +45,8 @@ func newBatch(cfg Config, tok *tokenizer.Tokenizer, step int) *batch {
 	return b
 }
 
-// fill puts documents into row r until two in turn did not fit. A row holds one document at most of the kinds that ask for
-// what was said before, so that its question has one answer.
+// fill adds documents to row r until two in a row did not fit. Of the kinds that ask about
+// something said before, a row has at most one document, so that its question has one answer.
 func (b *batch) fill(r int, cfg Config, tok *tokenizer.Tokenizer, rng *rand.Rand) {
 	g := tiny.New(tiny.Train)
 	used := map[tiny.Kind]bool{}
@@ -74,8 +75,8 @@ func (b *batch) fill(r int, cfg Config, tok *tokenizer.Tokenizer, rng *rand.Rand
 		}
 		at += len(p.ids) - 1
 	}
-	for ; at < b.length; at++ { // padding counts nothing
-		b.ids[r*b.length+at] = int32(mustID(tok, EOS))
+	for ; at < b.length; at++ { // padding has weight 0
+		b.ids[r*b.length+at] = int32(mustID(tok, eosToken))
 	}
 }
 
@@ -96,20 +97,21 @@ func (b *batch) tensor(data []int32) *tensors.Tensor {
 // passage is a document in tokens.
 type passage struct {
 	ids []int
-	// answer is, for each token, which answer of the document it belongs to; -1 for none.
+	// answer is, for each token, the index of the answer that it belongs to, or -1.
 	answer []int
-	// evidence is, for each answer, the last token of the last word that it rests on: only there is all of it known.
+	// evidence is, for each answer, the last token of the last word that it depends on: only at
+	// that token is the whole word known.
 	evidence []int
 }
 
 // encode returns <bos> document <eos>.
 func encode(tok *tokenizer.Tokenizer, d tiny.Document) passage {
-	p := passage{ids: []int{mustID(tok, BOS)}, answer: []int{-1}}
+	p := passage{ids: []int{mustID(tok, bosToken)}, answer: []int{-1}}
 	lastToken := map[int]int{} // of a word
 	word := 0
 	encoded, err := tok.Encode(d.Text(), false)
 	if err != nil {
-		panic(err) // the vocabulary has all bytes
+		panic(err) // cannot happen: the vocabulary has all bytes
 	}
 	for _, e := range encoded {
 		for _, end := d.Span(word); e.Begin >= end; _, end = d.Span(word) {
@@ -124,11 +126,11 @@ func encode(tok *tokenizer.Tokenizer, d tiny.Document) passage {
 			}
 		}
 	}
-	p.ids, p.answer = append(p.ids, mustID(tok, EOS)), append(p.answer, -1)
+	p.ids, p.answer = append(p.ids, mustID(tok, eosToken)), append(p.answer, -1)
 	for _, a := range d.Answers {
 		last := -1
 		for _, e := range a.Evidence {
-			if e.Role != tiny.Query { // it says what is asked, and the answer stands elsewhere
+			if e.Role != tiny.Query { // a query says what is asked; the answer is elsewhere
 				last = max(last, e.Word)
 			}
 		}
@@ -137,7 +139,7 @@ func encode(tok *tokenizer.Tokenizer, d tiny.Document) passage {
 	return p
 }
 
-// mustID returns the id of a token that the trained tokenizer has by construction.
+// mustID returns the id of a token that the trained tokenizer always has.
 func mustID(tok *tokenizer.Tokenizer, content string) int {
 	id, ok := tok.ID(content)
 	if !ok {

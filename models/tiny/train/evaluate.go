@@ -16,15 +16,18 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// Score is how many answers of one sort are right: by argmax of the model, of the last-word baseline, and by chance.
+// Score is the share of answers of one kind that are right: by argmax of the model, by the baseline
+// that looks at the last word only, and by chance.
 type Score struct {
-	Answers  int     `json:"answers"`
-	Right    float64 `json:"right"`     // share, all tokens of the answer by argmax
-	LastWord float64 `json:"last_word"` // share, baseline that takes the last word of the fitting sort
-	Chance   float64 `json:"chance"`    // mean probability of a blind pick among answer and alternatives
+	Answers int     `json:"answers"`
+	Right   float64 `json:"right"` // share, all tokens of the answer by argmax
+	// share, baseline that answers with the last word of the right kind
+	LastWord float64 `json:"last_word"`
+	// mean probability of a random pick from the answer and its alternatives
+	Chance float64 `json:"chance"`
 }
 
-// add counts one answer more; the shares are sums until finish.
+// add counts one more answer. The shares are sums until finish is called.
 func (s *Score) add(right, lastWord bool, chance float64) {
 	s.Answers++
 	if right {
@@ -41,34 +44,36 @@ func (s *Score) finish() {
 	s.Right, s.LastWord, s.Chance = s.Right/n, s.LastWord/n, s.Chance/n
 }
 
-// KindScore is the scores of one kind of document.
+// KindScore is the scores for one kind of document.
 type KindScore struct {
 	Kind      string `json:"kind"`
 	Documents int    `json:"documents"`
 	Score
-	// ByForm is split by what is asked, ByAttractors by how much lies between evidence and answer.
+	// ByForm is split by what is asked. ByAttractors is split by how many words could mislead.
 	ByForm       []NamedScore `json:"by_form"`
 	ByAttractors []NamedScore `json:"by_attractors"`
 }
 
-// NamedScore is a part of a KindScore.
+// NamedScore is one part of a KindScore.
 type NamedScore struct {
 	Name string `json:"name"`
 	Score
 }
 
-// Evaluator measures a decoder with given weights.
-type Evaluator struct {
+// evaluator measures a decoder with given weights.
+type evaluator struct {
 	tok  *tokenizer.Tokenizer
 	cfg  Config
 	exec *Exec
-	args []any // weights, behind the ids
+	args []any // weights, after the ids
 }
 
-// NewEvaluator puts the weights on a backend.
-func NewEvaluator(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer, weights func(transformer.Param) ([]float32, error)) (*Evaluator, error) {
-	spec := Spec(tok)
-	e := &Evaluator{tok: tok, cfg: cfg}
+// newEvaluator puts the weights on a backend.
+func newEvaluator(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer,
+	weights func(transformer.Param) ([]float32, error),
+) (*evaluator, error) {
+	spec := newSpec(tok)
+	e := &evaluator{tok: tok, cfg: cfg}
 	at := map[string]int{}
 	for i, p := range spec.Params() {
 		data, err := weights(p)
@@ -79,7 +84,8 @@ func NewEvaluator(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer,
 		e.args = append(e.args, tensors.FromFlatDataAndDimensions(data, p.Shape...))
 	}
 	exec, err := NewExec(backend, func(in []*Node) *Node {
-		logits, _ := transformer.Logits(spec, func(name string) *Node { return in[at[name]] }, in[0])
+		logits, _ := transformer.Logits(spec, func(name string) *Node { return in[at[name]] },
+			in[0])
 		return ArgMax(logits, -1, dtypes.Int32) // [B,T]
 	})
 	if err != nil {
@@ -89,8 +95,10 @@ func NewEvaluator(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer,
 	return e, nil
 }
 
-// Kind measures n test documents of a kind of one split.
-func (e *Evaluator) Kind(ctx context.Context, split tiny.Split, kind tiny.Kind, n int, seed uint64) (*KindScore, error) {
+// kind measures n test documents of a kind of one split.
+func (e *evaluator) kind(ctx context.Context, split tiny.Split, kind tiny.Kind, n int,
+	seed uint64,
+) (*KindScore, error) {
 	documents := tiny.New(split).Test(kind, n, seed)
 	result := &KindScore{Kind: kind.String(), Documents: len(documents)}
 	for chunk := range slices.Chunk(documents, e.cfg.Batch) {
@@ -112,14 +120,15 @@ func (e *Evaluator) Kind(ctx context.Context, split tiny.Split, kind tiny.Kind, 
 }
 
 // chunk runs up to a batch of documents and counts their answers.
-func (e *Evaluator) chunk(documents []tiny.Document, result *KindScore) error {
+func (e *evaluator) chunk(documents []tiny.Document, result *KindScore) error {
 	length := e.cfg.Length
 	ids := make([]int32, e.cfg.Batch*length)
 	passages := make([]passage, len(documents))
 	for r, d := range documents {
 		passages[r] = encode(e.tok, d)
 		if len(passages[r].ids) > length {
-			return fmt.Errorf("train: test document %q has %d tokens, more than %d", d.Text(), len(passages[r].ids), length)
+			return fmt.Errorf("train: test document %q has %d tokens, more than %d", d.Text(),
+				len(passages[r].ids), length)
 		}
 		for i, id := range passages[r].ids {
 			ids[r*length+i] = int32(id)
@@ -131,7 +140,9 @@ func (e *Evaluator) chunk(documents []tiny.Document, result *KindScore) error {
 		return fmt.Errorf("train: evaluation: %w", err)
 	}
 	var guess []int32
-	if err := out[0].ConstFlatData(func(flat any) { guess = append(guess, flat.([]int32)...) }); err != nil {
+	if err := out[0].ConstFlatData(func(flat any) {
+		guess = append(guess, flat.([]int32)...)
+	}); err != nil {
 		return err
 	}
 	for r, d := range documents {
@@ -143,15 +154,17 @@ func (e *Evaluator) chunk(documents []tiny.Document, result *KindScore) error {
 	return nil
 }
 
-// right is whether every token of answer k is what the model would have written; guess[i] follows token i. For agreement any verb
-// of the right number is right, and a verb is one token.
-func (e *Evaluator) right(d tiny.Document, k int, p passage, guess []int32) bool {
+// right returns whether the model would have written every token of answer k; guess[i] is its
+// prediction after token i. For agreement any verb of the right number is right, and every verb is
+// one token.
+func (e *evaluator) right(d tiny.Document, k int, p passage, guess []int32) bool {
 	for i, answer := range p.answer {
 		if answer != k {
 			continue
 		}
 		if d.Kind == tiny.Agreement {
-			return d.Accepts(d.Answers[k], strings.TrimPrefix(e.tok.TokenText(int(guess[i-1])), " "))
+			return d.Accepts(d.Answers[k],
+				strings.TrimPrefix(e.tok.TokenText(int(guess[i-1])), " "))
 		}
 		if int(guess[i-1]) != p.ids[i] {
 			return false
@@ -168,7 +181,7 @@ func (s *KindScore) count(a tiny.Answer, right, lastWord bool) {
 	part(&s.ByAttractors, fmt.Sprint(a.Attractors)).add(right, lastWord, chance)
 }
 
-// part returns the score of that name, made at first use.
+// part returns the score with that name and adds it if it is missing.
 func part(parts *[]NamedScore, name string) *Score {
 	i := slices.IndexFunc(*parts, func(p NamedScore) bool { return p.Name == name })
 	if i < 0 {

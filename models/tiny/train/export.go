@@ -8,9 +8,14 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// bloomTensors lays parameters out as a BLOOM checkpoint does, in half precision: projections [out,in], query, key and value of
-// each head together as [H,3,E,in].
-func bloomTensors(spec *transformer.Spec, weights map[string][]float32) ([]checkpoint.Tensor, error) {
+// bloomTensors returns the parameters as tensors of a BLOOM checkpoint in half precision:
+// projections are [out,in], and query, key and value of each head are together in [H,3,E,in].
+func bloomTensors(spec *transformer.Spec, weights map[string][]float32) ([]checkpoint.Tensor,
+	error,
+) {
+	if err := covered(spec, weights); err != nil {
+		return nil, err
+	}
 	var out []checkpoint.Tensor
 	put := func(name string, data []float32, shape ...int) {
 		half := make([]checkpoint.Float16, len(data))
@@ -29,22 +34,26 @@ func bloomTensors(spec *transformer.Spec, weights map[string][]float32) ([]check
 	for l := range spec.Layers {
 		block, tensor := fmt.Sprintf("blocks.%d.", l), fmt.Sprintf("h.%d.", l)
 		dense := func(name, param string, in, width int) {
-			put(tensor+name+".weight", transposed(weights[block+param+".weight"], in, width), width, in)
+			put(tensor+name+".weight", transposed(weights[block+param+".weight"], in, width), width,
+				in)
 			put(tensor+name+".bias", weights[block+param+".bias"], width)
 		}
 		norm(tensor+"input_layernorm", block+"attention-norm")
-		put(tensor+"self_attention.query_key_value.weight", fused(spec, weights, block, ".weight", d), 3*d, d)
-		put(tensor+"self_attention.query_key_value.bias", fused(spec, weights, block, ".bias", 1), 3*d)
+		put(tensor+"self_attention.query_key_value.weight",
+			fused(spec, weights, block, ".weight", d), 3*d, d)
+		put(tensor+"self_attention.query_key_value.bias", fused(spec, weights, block, ".bias", 1),
+			3*d)
 		dense("self_attention.dense", "output", d, d)
 		norm(tensor+"post_attention_layernorm", block+"mlp-norm")
 		dense("mlp.dense_h_to_4h", "up", d, f)
 		dense("mlp.dense_4h_to_h", "down", f, d)
 	}
 	norm("ln_f", "final-norm")
-	return out, covered(spec, weights)
+	return out, nil
 }
 
-// covered returns an error if weights lacks a parameter, so that a change of the graph cannot leave one out unseen.
+// covered returns an error if weights lacks a parameter. So a change of the graph cannot leave one
+// out without notice.
 func covered(spec *transformer.Spec, weights map[string][]float32) error {
 	var missing []string
 	for _, p := range spec.Params() {
@@ -53,13 +62,16 @@ func covered(spec *transformer.Spec, weights map[string][]float32) error {
 		}
 	}
 	if len(missing) > 0 || len(weights) != len(spec.Params()) {
-		return fmt.Errorf("train: %d arrays for %d parameters; without their numbers are %s", len(weights), len(spec.Params()), strings.Join(missing, ", "))
+		return fmt.Errorf("train: %d arrays for %d parameters; without their numbers are %s",
+			len(weights), len(spec.Params()), strings.Join(missing, ", "))
 	}
 	return nil
 }
 
 // fused returns query, key and value [in,HE] as [H,3,E,in].
-func fused(spec *transformer.Spec, weights map[string][]float32, block, suffix string, in int) []float32 {
+func fused(spec *transformer.Spec, weights map[string][]float32, block, suffix string,
+	in int,
+) []float32 {
 	var out []float32
 	for h := range spec.Heads {
 		for _, part := range []string{"query", "key", "value"} {

@@ -11,19 +11,21 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// Report is what training did, written beside the weights.
+// Report is a record of the training. It is written beside the weights.
 type Report struct {
 	Backend string `json:"backend"`
 	Config  Config `json:"config"`
-	// Parameters is how many numbers the model has, Vocabulary how many tokens.
+	// Parameters is how many numbers the model has. Vocabulary is how many tokens it has.
 	Parameters int `json:"parameters"`
 	Vocabulary int `json:"vocabulary"`
 	// WeightHash is the hexadecimal SHA-256 of model.safetensors.
 	WeightHash string `json:"weight_hash"`
-	// FirstLosses are those of the first 50 steps, in nats; Losses the means of every 100 steps.
+	// FirstLosses are the losses of the first 50 steps, in nats. Losses are the means of every 100
+	// steps.
 	FirstLosses []float64 `json:"first_losses"`
 	Losses      []float64 `json:"losses"`
-	// HeldOut is measured on combinations that were never trained together, Seen on others.
+	// HeldOut is measured on combinations that were never in training together, Seen on other
+	// combinations.
 	HeldOut []*KindScore `json:"held_out"`
 	Seen    []*KindScore `json:"seen"`
 }
@@ -31,25 +33,29 @@ type Report struct {
 // FirstLosses is how many losses the report keeps one by one.
 const FirstLosses = 50
 
-// TestDocuments is how many held-out documents of each kind are measured, TestSeed the seed that draws them.
+// testDocuments is how many held-out documents of each kind are measured. testSeed is the seed that
+// draws them.
 const (
-	TestDocuments = 1000
-	TestSeed      = 7
+	testDocuments = 1000
+	testSeed      = 7
 )
 
-// Measure fills the scores of the report with those of the weights, which are what is shipped and not what was trained.
-func (r *Report) Measure(ctx context.Context, backend compute.Backend, tok *tokenizer.Tokenizer, weights func(transformer.Param) ([]float32, error)) error {
-	e, err := NewEvaluator(backend, r.Config, tok, weights)
+// Measure fills the scores of the report. The weights must be those that are shipped, which are
+// rounded, not those of training.
+func (r *Report) Measure(ctx context.Context, backend compute.Backend, tok *tokenizer.Tokenizer,
+	weights func(transformer.Param) ([]float32, error),
+) error {
+	e, err := newEvaluator(backend, r.Config, tok, weights)
 	if err != nil {
 		return err
 	}
 	r.HeldOut, r.Seen = nil, nil
 	for _, kind := range tiny.Kinds() {
-		heldOut, err := e.Kind(ctx, tiny.HeldOut, kind, TestDocuments, TestSeed)
+		heldOut, err := e.kind(ctx, tiny.HeldOut, kind, testDocuments, testSeed)
 		if err != nil {
 			return err
 		}
-		seen, err := e.Kind(ctx, tiny.Train, kind, TestDocuments, TestSeed)
+		seen, err := e.kind(ctx, tiny.Train, kind, testDocuments, testSeed)
 		if err != nil {
 			return err
 		}
@@ -58,7 +64,8 @@ func (r *Report) Measure(ctx context.Context, backend compute.Backend, tok *toke
 	return nil
 }
 
-// String is one line a kind, for a user who waits.
+// String returns one line, for a user who waits.
 func (s *KindScore) String() string {
-	return fmt.Sprintf("%-9s right %.3f  last word %.3f  chance %.3f  (%d answers)", s.Kind, s.Right, s.LastWord, s.Chance, s.Answers)
+	return fmt.Sprintf("%-9s right %.3f  last word %.3f  chance %.3f  (%d answers)", s.Kind,
+		s.Right, s.LastWord, s.Chance, s.Answers)
 }

@@ -19,9 +19,12 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// Run trains the embedded model and writes config.json, generation_config.json, tokenizer.json, model.safetensors and report.json
-// into a directory, which it makes. It tells progress on a line every 100 steps.
-func Run(ctx context.Context, backend compute.Backend, cfg Config, dir string, progress io.Writer) error {
+// Run trains the embedded model. It writes config.json, generation_config.json, tokenizer.json,
+// model.safetensors and report.json to a directory, which it creates if necessary. It writes a line
+// about its progress every 100 steps.
+func Run(ctx context.Context, backend compute.Backend, cfg Config, dir string,
+	progress io.Writer,
+) error {
 	tok, err := Tokenizer()
 	if err != nil {
 		return err
@@ -40,7 +43,7 @@ func Run(ctx context.Context, backend compute.Backend, cfg Config, dir string, p
 		if err != nil {
 			return err
 		}
-		for i, x := range data { // what is shipped is what is measured
+		for i, x := range data { // measure the weights as they are shipped
 			data[i] = checkpoint.NewFloat16(x).Float32()
 		}
 		weights[p.Name] = data
@@ -56,8 +59,10 @@ func Run(ctx context.Context, backend compute.Backend, cfg Config, dir string, p
 	return write(dir, t.spec, tok, weights, r)
 }
 
-// all runs every step and keeps the losses.
-func (t *Trainer) all(ctx context.Context, backend compute.Backend, r *Report, progress io.Writer) error {
+// all runs every step and records the losses.
+func (t *Trainer) all(ctx context.Context, backend compute.Backend, r *Report,
+	progress io.Writer,
+) error {
 	const every = 100
 	sum := 0.0
 	for step := range t.cfg.Steps {
@@ -82,15 +87,15 @@ func (t *Trainer) all(ctx context.Context, backend compute.Backend, r *Report, p
 	return nil
 }
 
-// glance prints the scores of a few held-out and seen documents, so that one can see early what is not learnt.
+// glance prints the scores on a few held-out and seen documents, to show early what is not learnt.
 func (t *Trainer) glance(ctx context.Context, backend compute.Backend, progress io.Writer) error {
-	e, err := NewEvaluator(backend, t.cfg, t.tok, t.Weights)
+	e, err := newEvaluator(backend, t.cfg, t.tok, t.Weights)
 	if err != nil {
 		return err
 	}
 	for _, split := range []tiny.Split{tiny.HeldOut, tiny.Train} {
 		for _, kind := range tiny.Kinds() {
-			s, err := e.Kind(ctx, split, kind, 200, TestSeed)
+			s, err := e.kind(ctx, split, kind, 200, testSeed)
 			if err != nil {
 				return err
 			}
@@ -104,8 +109,10 @@ func (t *Trainer) glance(ctx context.Context, backend compute.Backend, progress 
 	return nil
 }
 
-// write stores the directory; weights are by parameter.
-func write(dir string, spec *transformer.Spec, tok *tokenizer.Tokenizer, weights map[string][]float32, r *Report) error {
+// write writes the directory. weights are by parameter.
+func write(dir string, spec *transformer.Spec, tok *tokenizer.Tokenizer,
+	weights map[string][]float32, r *Report,
+) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
@@ -129,7 +136,10 @@ func write(dir string, spec *transformer.Spec, tok *tokenizer.Tokenizer, weights
 		{"model.safetensors", model.Bytes()},
 		{"tokenizer.json", vocabulary.Bytes()},
 		{"config.json", encodeJSON(config(spec))},
-		{"generation_config.json", encodeJSON(map[string]any{"bos_token_id": spec.BOS, "eos_token_id": spec.EOS[0]})},
+		{
+			"generation_config.json",
+			encodeJSON(map[string]any{"bos_token_id": spec.BOS, "eos_token_id": spec.EOS[0]}),
+		},
 		{"report.json", encodeJSON(r)},
 	}
 	for _, f := range files {
@@ -140,13 +150,15 @@ func write(dir string, spec *transformer.Spec, tok *tokenizer.Tokenizer, weights
 	return nil
 }
 
-// config is the config.json of the embedded model.
+// config returns the config.json of the embedded model.
 func config(spec *transformer.Spec) map[string]any {
 	return map[string]any{
 		"architectures": []string{"BloomForCausalLM"}, "model_type": "bloom", "dtype": "float16",
-		"n_layer": spec.Layers, "n_head": spec.Heads, "hidden_size": spec.Width, "vocab_size": spec.Vocab,
-		"layer_norm_epsilon": spec.NormEpsilon, "apply_residual_connection_post_layernorm": false, "tie_word_embeddings": true,
-		"bos_token_id": spec.BOS, "eos_token_id": spec.EOS[0],
+		"n_layer": spec.Layers, "n_head": spec.Heads, "hidden_size": spec.Width,
+		"vocab_size":         spec.Vocab,
+		"layer_norm_epsilon": spec.NormEpsilon, "apply_residual_connection_post_layernorm": false,
+		"tie_word_embeddings": true,
+		"bos_token_id":        spec.BOS, "eos_token_id": spec.EOS[0],
 	}
 }
 

@@ -1,8 +1,9 @@
-// Package train makes the embedded toy model: it trains the byte-level BPE and a BLOOM decoder on the grammar of package tiny,
-// measures it on combinations that it never saw, and writes a directory in the layout of Hugging Face with a report.
+// Package train makes the embedded toy model. It trains the byte-level BPE and a BLOOM decoder on
+// the grammar of package tiny, measures the decoder on combinations that it never saw, and writes a
+// directory in the layout of Hugging Face with a report.
 //
-// Everything follows from the seed: the words, the batches and the first weights. Losses agree between runs up to the
-// rounding of the backend.
+// Everything follows from the seed: the words, the batches and the first weights. The losses of two
+// runs agree up to the rounding of the backend.
 package train
 
 import (
@@ -30,25 +31,33 @@ type Config struct {
 	Length int     `json:"length"`        // tokens a row
 	Peak   float64 `json:"learning_rate"` // after warm-up; a cosine takes it to a twentieth
 	WarmUp int     `json:"warm_up"`       // steps
-	// Context is the weight of tokens that are no answer, against 1 for one that is.
+	// Context is the weight of tokens that are not part of an answer. Tokens of answers have weight
+	// 1.
 	Context float64 `json:"context_weight"`
-	// Guided is for how many steps one head is shown the evidence; its weight falls linearly from 1 to 0.
+	// Guided is for how many steps one head is shown the evidence. The weight of this falls
+	// linearly from 1 to 0.
 	Guided int `json:"guided_steps"`
 }
 
-// Default is how the embedded model was made.
+// Default returns the configuration that the embedded model was made with.
 func Default() Config {
-	return Config{Seed: 1, Steps: 2400, Batch: 32, Length: 64, Peak: 2e-3, WarmUp: 200, Context: 0.05, Guided: 1000}
+	return Config{
+		Seed: 1, Steps: 2400, Batch: 32, Length: 64, Peak: 2e-3, WarmUp: 200,
+		Context: 0.05, Guided: 1000,
+	}
 }
 
-// Spec describes the decoder of the embedded model over a vocabulary.
-func Spec(t *tokenizer.Tokenizer) *transformer.Spec {
-	bos, _ := t.ID(BOS)
-	eos, _ := t.ID(EOS)
+// newSpec returns the spec of the embedded model for a vocabulary.
+func newSpec(t *tokenizer.Tokenizer) *transformer.Spec {
+	bos, _ := t.ID(bosToken)
+	eos, _ := t.ID(eosToken)
 	return &transformer.Spec{
-		Family: "bloom", Layers: 6, Heads: 8, Width: 128, HeadWidth: 16, FeedForward: 512, Vocab: t.VocabSize(),
-		Positions: transformer.ALiBi, AlibiSlopes: transformer.AlibiSlopes(8), EmbeddingNorm: true, NormEpsilon: 1e-5,
-		Activation: transformer.GELUTanh, ProjectionBias: true, OutputBias: true, MLPBias: true, TiedHead: true, BOS: bos, EOS: []int{eos},
+		Family: "bloom", Layers: 6, Heads: 8, Width: 128, HeadWidth: 16, FeedForward: 512,
+		Vocab:     t.VocabSize(),
+		Positions: transformer.ALiBi, AlibiSlopes: transformer.AlibiSlopes(8), EmbeddingNorm: true,
+		NormEpsilon: 1e-5,
+		Activation:  transformer.GELUTanh, ProjectionBias: true, OutputBias: true, MLPBias: true,
+		TiedHead: true, BOS: bos, EOS: []int{eos},
 	}
 }
 
@@ -65,7 +74,7 @@ type Trainer struct {
 
 // NewTrainer returns a trainer before its first step.
 func NewTrainer(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer) (*Trainer, error) {
-	t := &Trainer{cfg: cfg, spec: Spec(tok), tok: tok, store: model.NewStore()}
+	t := &Trainer{cfg: cfg, spec: newSpec(tok), tok: tok, store: model.NewStore()}
 	rng := rand.New(rand.NewPCG(cfg.Seed, 0))
 	for _, p := range t.spec.Params() {
 		v := tensors.FromFlatDataAndDimensions(initial(p, t.spec, rng), p.Shape...)
@@ -77,7 +86,9 @@ func NewTrainer(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer) (
 	adam := optimizer.Adam().LearningRate(cfg.Peak).Betas(0.9, 0.99).Done()
 	build := func(scope *model.Scope, ids, targets, weights, evidence, guide *Node) *Node {
 		g := ids.Graph()
-		w := func(name string) *Node { return scope.Store().GetVariable("/" + variable(name)).NodeValue(g) }
+		w := func(name string) *Node {
+			return scope.Store().GetVariable("/" + variable(name)).NodeValue(g)
+		}
 		logits, attention := transformer.Logits(t.spec, w, ids)
 		loss := weightedLoss(logits, targets, weights)
 		adam.UpdateGraph(scope, g, Add(loss, Mul(guide, guidance(attention, evidence))))
@@ -91,11 +102,12 @@ func NewTrainer(backend compute.Backend, cfg Config, tok *tokenizer.Tokenizer) (
 	return t, nil
 }
 
-// variable turns a parameter's name into one that the store takes: dots are allowed there, so only the path matters.
+// variable returns the name of a parameter in the store, which needs a path. Dots are allowed in
+// it.
 func variable(param string) string { return "decoder/" + param }
 
-// initial draws a parameter: gains 1, biases 0, matrices normal with deviation 0.05, those that write into the residual
-// stream smaller by √(2L) (Radford et al. 2019, §2.3).
+// initial draws a parameter: gains are 1, biases 0, and matrices normal with deviation 0.05.
+// Matrices that write into the residual stream are smaller by √(2L) (Radford et al. 2019, §2.3).
 func initial(p transformer.Param, spec *transformer.Spec, rng *rand.Rand) []float32 {
 	data := make([]float32, p.Size())
 	deviation := 0.05
@@ -113,7 +125,8 @@ func initial(p transformer.Param, spec *transformer.Spec, rng *rand.Rand) []floa
 	return data
 }
 
-// weightedLoss is Σ w·(-log p(target)) / Σ w in nats, for logits [B,T,V], targets and weights [B,T].
+// weightedLoss is Σ w·(-log p(target)) / Σ w in nats, for logits [B,T,V], targets and weights
+// [B,T].
 func weightedLoss(logits, targets, weights *Node) *Node {
 	logProbabilities := LogSoftmax(logits, -1)
 	hit := OneHot(targets, logits.Shape().Dimensions[2], dtypes.Float32)
@@ -121,18 +134,20 @@ func weightedLoss(logits, targets, weights *Node) *Node {
 	return Div(ReduceAllSum(Mul(nats, weights)), ReduceAllSum(weights))
 }
 
-// guidedLayer and guidedHead name the one head that is shown where the evidence stands while training begins. Its slope is flat
-// enough to look anywhere in a text.
+// guidedLayer and guidedHead name the one head that is shown the evidence at the beginning of
+// training. Its ALiBi slope is flat enough to look anywhere in a text.
 const (
 	guidedLayer = 3
 	guidedHead  = 6
 )
 
-// guidance is -log of the attention that the guided head pays to the evidence, mean over the positions that have some, in nats.
-// evidence is [B,T,T], 1 where target t rests on source s.
+// guidance is -log of the attention that the guided head pays to the evidence, in nats, averaged
+// over the positions that have evidence. evidence is [B,T,T]: 1 where target t depends on source s.
 func guidance(attention []*Node, evidence *Node) *Node {
-	head := Squeeze(SliceAxis(attention[guidedLayer], 1, AxisRange(guidedHead, guidedHead+1)), 1) // [B,T,T]
-	paid := ReduceSum(Mul(head, evidence), -1)                                                    // [B,T]
+	// [B,T,T]
+	head := Squeeze(SliceAxis(attention[guidedLayer], 1, AxisRange(guidedHead, guidedHead+1)), 1)
+	// [B,T]
+	paid := ReduceSum(Mul(head, evidence), -1)
 	asked := ReduceMax(evidence, -1)
 	nats := Neg(Mul(Log(AddScalar(paid, 1e-6)), asked))
 	return Div(ReduceAllSum(nats), AddScalar(ReduceAllSum(asked), 1e-6))
@@ -147,8 +162,10 @@ func (t *Trainer) Step(ctx context.Context) (float64, error) {
 		return 0, fmt.Errorf("train: %w", err)
 	}
 	b := newBatch(t.cfg, t.tok, t.step)
-	out, err := t.exec.Call(b.tensor(b.ids), b.tensor(b.targets), tensors.FromFlatDataAndDimensions(b.weights, b.rows, b.length),
-		tensors.FromFlatDataAndDimensions(b.evidence, b.rows, b.length, b.length), tensors.FromScalar(float32(t.cfg.guide(t.step))))
+	out, err := t.exec.Call(b.tensor(b.ids), b.tensor(b.targets),
+		tensors.FromFlatDataAndDimensions(b.weights, b.rows, b.length),
+		tensors.FromFlatDataAndDimensions(b.evidence, b.rows, b.length,
+			b.length), tensors.FromScalar(float32(t.cfg.guide(t.step))))
 	if err != nil {
 		return 0, fmt.Errorf("train: step %d: %w", t.step, err)
 	}
@@ -160,12 +177,13 @@ func (t *Trainer) Step(ctx context.Context) (float64, error) {
 	return loss, nil
 }
 
-// guide is the weight of the guidance at a step.
+// guide returns the weight of the guidance at a step.
 func (c Config) guide(step int) float64 {
 	return max(0, 1-float64(step)/float64(max(1, c.Guided)))
 }
 
-// rate is the learning rate of a step: a linear warm-up, then half a cosine down to a twentieth.
+// rate returns the learning rate of a step: a linear warm-up, then half a cosine down to a
+// twentieth.
 func (c Config) rate(step int) float64 {
 	if step < c.WarmUp {
 		return c.Peak * float64(step+1) / float64(c.WarmUp)

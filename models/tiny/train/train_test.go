@@ -31,7 +31,8 @@ func vocabulary(t *testing.T) *tokenizer.Tokenizer {
 	return tok
 }
 
-// TestBatch reads rows back: whole documents between control tokens, targets one token on, answers weighted, equal on every run.
+// TestBatch reads rows back: complete documents between control tokens, targets one token later, a
+// weight for answers, and equal batches on every run.
 func TestBatch(t *testing.T) {
 	cfg, tok := Default(), vocabulary(t)
 	b := newBatch(cfg, tok, 3)
@@ -41,11 +42,12 @@ func TestBatch(t *testing.T) {
 	if cmp.Equal(b.ids, newBatch(cfg, tok, 4).ids) {
 		t.Error("batches of two steps are equal")
 	}
-	bos, eos := int32(mustID(tok, BOS)), int32(mustID(tok, EOS))
+	bos, eos := int32(mustID(tok, bosToken)), int32(mustID(tok, eosToken))
 	answers := 0
 	for k := range b.ids { // evidence stands before its target, in the same document
 		for s, x := range b.evidence[k*b.length:][:b.length] {
-			if x != 0 && (s > k%b.length || b.weights[k] != 1 || slices.Contains(b.ids[k-k%b.length+s+1:k+1], bos)) {
+			if x != 0 && (s > k%b.length || b.weights[k] != 1 ||
+				slices.Contains(b.ids[k-k%b.length+s+1:k+1], bos)) {
 				t.Fatalf("position %d rests on source %d", k, s)
 			}
 		}
@@ -54,21 +56,24 @@ func TestBatch(t *testing.T) {
 		row := func(x []int32) []int32 { return x[r*b.length : (r+1)*b.length] }
 		ids, targets, weights := row(b.ids), row(b.targets), b.weights[r*b.length:(r+1)*b.length]
 		if ids[0] != bos {
-			t.Fatalf("row %d begins with token %d, want %s", r, ids[0], BOS)
+			t.Fatalf("row %d begins with token %d, want %s", r, ids[0], bosToken)
 		}
 		for i, w := range weights {
 			switch {
 			case w == 1:
 				answers++
 			case w == 0:
-				if slices.ContainsFunc(weights[i:], func(w float32) bool { return w != 0 }) || ids[i] != eos {
+				if slices.ContainsFunc(weights[i:], func(w float32) bool { return w != 0 }) ||
+					ids[i] != eos {
 					t.Fatalf("row %d: padding at %d within the text", r, i)
 				}
 			case w != float32(cfg.Context):
 				t.Fatalf("row %d: weight %v at %d", r, w, i)
 			}
-			if w > 0 && i+1 < b.length && weights[i+1] > 0 && targets[i] != ids[i+1] && (targets[i] != eos || ids[i+1] != bos) {
-				t.Fatalf("row %d: after token %d should come %d, the next is %d", r, i, targets[i], ids[i+1])
+			if w > 0 && i+1 < b.length && weights[i+1] > 0 && targets[i] != ids[i+1] &&
+				(targets[i] != eos || ids[i+1] != bos) {
+				t.Fatalf("row %d: after token %d should come %d, the next is %d", r, i, targets[i],
+					ids[i+1])
 			}
 		}
 	}
@@ -77,7 +82,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// What training shows the guided head and feeds is fixed: the embedded weights were made from it.
+// The batches of training are fixed, because the embedded weights were made from them.
 func TestBatchesAreFixed(t *testing.T) {
 	cfg, tok := Default(), vocabulary(t)
 	h := fnv.New64a()
@@ -91,16 +96,21 @@ func TestBatchesAreFixed(t *testing.T) {
 		}
 	}
 	if got, want := h.Sum64(), uint64(0x17065bd472b9f22e); got != want {
-		t.Errorf("the batches have changed (sum %#x, want %#x): train the embedded model again", got, want)
+		t.Errorf("the batches have changed (sum %#x, want %#x): train the embedded model again",
+			got, want)
 	}
 }
 
-// TestEncode marks the tokens of each answer, a name in pieces included.
+// TestEncode: the tokens of each answer are marked, also if a name is several tokens.
 func TestEncode(t *testing.T) {
 	tok := vocabulary(t)
 	d := tiny.Document{
-		Kind: tiny.Recall, Words: strings.Fields("clementine has the red key . who has the key ? clementine ."),
-		Answers: []tiny.Answer{{Word: 11, Evidence: []tiny.Evidence{{Word: 0, Role: tiny.Source}, {Word: 4, Role: tiny.Cue}}}},
+		Kind:  tiny.Recall,
+		Words: strings.Fields("clementine has the red key . who has the key ? clementine ."),
+		Answers: []tiny.Answer{{
+			Word:     11,
+			Evidence: []tiny.Evidence{{Word: 0, Role: tiny.Source}, {Word: 4, Role: tiny.Cue}},
+		}},
 	}
 	p := encode(tok, d)
 	var answer []string
@@ -117,8 +127,8 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// TestGuidance: a head that attends everything alike pays ln T nats for one piece of evidence, one that attends it alone none, and
-// positions without evidence do not count.
+// TestGuidance: a head that attends to all positions equally pays ln T nats for one piece of
+// evidence, and a head that attends to it alone pays none. Positions without evidence do not count.
 func TestGuidance(t *testing.T) {
 	const n = 4
 	backend, err := compute.NewWithConfig("go")
@@ -154,14 +164,15 @@ func TestGuidance(t *testing.T) {
 	}
 	cfg := Config{Guided: 100}
 	if cfg.guide(0) != 1 || cfg.guide(50) != 0.5 || cfg.guide(100) != 0 || cfg.guide(500) != 0 {
-		t.Errorf("the weight does not fall from 1 to 0: %v %v %v", cfg.guide(0), cfg.guide(50), cfg.guide(100))
+		t.Errorf("the weight does not fall from 1 to 0: %v %v %v", cfg.guide(0), cfg.guide(50),
+			cfg.guide(100))
 	}
 }
 
-// TestRight judges answers: every token of a name must be right, any verb of the right number is.
+// TestRight: every token of a name must be right; any verb in the right number is right.
 func TestRight(t *testing.T) {
 	tok := vocabulary(t)
-	e := &Evaluator{tok: tok}
+	e := &evaluator{tok: tok}
 	judge := func(d tiny.Document, change func(p passage, guess []int32)) bool {
 		p := encode(tok, d)
 		guess := make([]int32, len(p.ids))
@@ -172,23 +183,34 @@ func TestRight(t *testing.T) {
 		return e.right(d, 0, p, guess)
 	}
 	nothing := func(passage, []int32) {}
-	name := tiny.Document{Kind: tiny.Recall, Words: strings.Fields("who has it ? clementine ."), Answers: []tiny.Answer{{Word: 4}}}
-	second := func(p passage, guess []int32) { guess[slices.Index(p.answer, 0)]++ } // the answer's second token
+	name := tiny.Document{
+		Kind: tiny.Recall, Words: strings.Fields("who has it ? clementine ."),
+		Answers: []tiny.Answer{{Word: 4}},
+	}
+	// the answer's second token
+	second := func(p passage, guess []int32) { guess[slices.Index(p.answer, 0)]++ }
 	if !judge(name, nothing) || judge(name, second) {
 		t.Error("a name of two tokens must be right in both")
 	}
-	verb := tiny.Document{Kind: tiny.Agreement, Words: strings.Fields("the keys are here ."), Answers: []tiny.Answer{{Word: 2, Form: "plural"}}}
-	say := func(word string) func(p passage, guess []int32) {
-		return func(p passage, guess []int32) { guess[slices.Index(p.answer, 0)-1] = int32(mustID(tok, "Ġ"+word)) }
+	verb := tiny.Document{
+		Kind: tiny.Agreement, Words: strings.Fields("the keys are here ."),
+		Answers: []tiny.Answer{{Word: 2, Form: "plural"}},
 	}
-	if !judge(verb, nothing) || !judge(verb, say("have")) || judge(verb, say("is")) || judge(verb, say("red")) {
+	say := func(word string) func(p passage, guess []int32) {
+		return func(p passage, guess []int32) {
+			guess[slices.Index(p.answer, 0)-1] = int32(mustID(tok, "Ġ"+word))
+		}
+	}
+	if !judge(verb, nothing) || !judge(verb, say("have")) || judge(verb, say("is")) ||
+		judge(verb, say("red")) {
 		t.Error("any plural verb is right after keys, and nothing else")
 	}
 }
 
-// TestExportRoundTrip writes random weights as a checkpoint and reads them with the family that users' checkpoints take.
+// TestExportRoundTrip writes random weights as a checkpoint and reads them with the family that
+// reads users' checkpoints.
 func TestExportRoundTrip(t *testing.T) {
-	spec := Spec(vocabulary(t))
+	spec := newSpec(vocabulary(t))
 	rng := rand.New(rand.NewPCG(1, 1))
 	weights := map[string][]float32{}
 	for _, p := range spec.Params() {
@@ -210,7 +232,8 @@ func TestExportRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bloom, err := family.Lookup(family.NewConfig("config.json", map[string]any{"architectures": []any{"BloomForCausalLM"}}))
+	bloom, err := family.Lookup(family.NewConfig("config.json",
+		map[string]any{"architectures": []any{"BloomForCausalLM"}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +243,9 @@ func TestExportRoundTrip(t *testing.T) {
 	}
 	for _, p := range spec.Params() {
 		got := make([]float32, p.Size())
-		if err := load(p, func(first int, values []float32) { copy(got[first:], values) }); err != nil {
+		if err := load(p, func(first int, values []float32) {
+			copy(got[first:], values)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(got, weights[p.Name]) {
@@ -228,7 +253,8 @@ func TestExportRoundTrip(t *testing.T) {
 		}
 	}
 	delete(weights, "final-norm.gain")
-	if _, err := bloomTensors(spec, weights); err == nil || !strings.Contains(err.Error(), "final-norm.gain") {
+	if _, err := bloomTensors(spec, weights); err == nil ||
+		!strings.Contains(err.Error(), "final-norm.gain") {
 		t.Errorf("a missing array gives %v", err)
 	}
 }

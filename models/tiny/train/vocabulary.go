@@ -7,16 +7,18 @@ import (
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
-// Tokenizer trains the byte-level BPE on the words of the grammar: a common word is one token, a rare one is two or three. The first
-// word of a text gets the space that the others have, so that a name is the same token wherever it stands.
+// Tokenizer trains the byte-level BPE on the words of the grammar. A common word becomes one token,
+// a rare one two or three. The first word of a text gets a space before it, as the other words
+// have, so that a name is the same token wherever it is.
 func Tokenizer() (*tokenizer.Tokenizer, error) {
 	return tokenizer.Train(words(), tokenizer.TrainOptions{
-		VocabSize: 4096, MinFrequency: 50, Specials: []string{BOS, EOS}, // far more room than the words need
-		BeginWith: BOS, PrefixSpace: true,
+		// far more room than the words need
+		VocabSize: 4096, MinFrequency: 50, Specials: []string{bosToken, eosToken},
+		BeginWith: bosToken, PrefixSpace: true,
 	})
 }
 
-// words are the texts that the tokenizer counts.
+// words returns the texts that the tokenizer counts.
 func words() iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
 		for _, w := range tiny.Words() {
@@ -29,10 +31,10 @@ func words() iter.Seq2[string, int] {
 	}
 }
 
-// common is how often each spelling counts, any number above MinFrequency.
+// common is how often each spelling counts. Any number above MinFrequency works.
 const common = 100
 
-// spellings are the pieces of a word that should become tokens.
+// spellings returns the pieces of a word that should become tokens.
 func spellings(w tiny.Word) []string {
 	pieces := w.Pieces
 	if len(pieces) == 0 {

@@ -29,8 +29,8 @@ func TestTokenizerPieces(t *testing.T) {
 			t.Errorf("%q at the beginning is %d tokens, want %d", w.Text, n, want)
 		}
 	}
-	if e := encode("the key", true); len(e) != 3 || tok.TokenText(e[0].ID) != BOS {
-		t.Errorf("Encode with specials = %v, want %s first", e, BOS)
+	if e := encode("the key", true); len(e) != 3 || tok.TokenText(e[0].ID) != bosToken {
+		t.Errorf("Encode with specials = %v, want %s first", e, bosToken)
 	}
 	if tok.VocabSize() > 2048 {
 		t.Errorf("VocabSize = %d, want at most 2048", tok.VocabSize())

@@ -1,0 +1,130 @@
+// Package registry keeps named plugins of one kind: model families, mixings, aggregations,
+// scorers, methods. A package that accepts plugins holds one [Registry] in a variable:
+//
+//	var mixings = registry.Registry[Mixing]{Kind: "transformer: mixing"}
+//
+// and exports two or three functions that call it. Built-in plugins register from init, so a name
+// that is wrong or taken is a mistake in a program and panics; a name that a user asks for comes
+// from outside and is an error.
+package registry
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// Registry is a set of plugins by name. Kind must be set before the first call. A Registry is safe
+// for concurrent use and must not be copied after the first call.
+type Registry[T any] struct {
+	// Kind says what is registered, for messages: "method", or "transformer: mixing".
+	Kind string
+	// Underscores says that words in names are joined by underscores instead of hyphens, as in the
+	// model_type of a config.json.
+	Underscores bool
+
+	mu      sync.RWMutex
+	plugins map[string]T
+}
+
+// Register adds a plugin. It panics if the plugin is nil, if the name is already taken, or if it
+// does not consist of words of lower-case letters and digits, joined by hyphens.
+func (r *Registry[T]) Register(name string, plugin T) {
+	if !r.valid(name) {
+		_, joints := r.joint()
+		panic(fmt.Sprintf("%s name %s is not lower-case words joined by %s", r.Kind, quote(name),
+			joints))
+	}
+	if isNil(plugin) {
+		panic(fmt.Sprintf("%s %s is nil", r.Kind, quote(name)))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, taken := r.plugins[name]; taken {
+		panic(fmt.Sprintf("%s %s is registered already", r.Kind, quote(name)))
+	}
+	if r.plugins == nil {
+		r.plugins = map[string]T{}
+	}
+	r.plugins[name] = plugin
+}
+
+// Lookup returns the plugin with that name. If there is none, the error proposes the known names
+// that are nearest ([trace.Nearest]) and lists all of them.
+func (r *Registry[T]) Lookup(name string) (T, error) {
+	r.mu.RLock()
+	plugin, ok := r.plugins[name]
+	r.mu.RUnlock()
+	if !ok {
+		return plugin, fmt.Errorf("unknown %s %s; %s", r.Kind, quote(name),
+			trace.KnownAre(name, r.Names()))
+	}
+	return plugin, nil
+}
+
+// Names returns the names of all plugins, sorted.
+func (r *Registry[T]) Names() []string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	names := make([]string, 0, len(r.plugins))
+	for name := range r.plugins {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Remove takes a plugin out again. It is for tests, which must leave the registry as it was.
+func (r *Registry[T]) Remove(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.plugins, name)
+}
+
+// valid returns whether a name consists of words of lower-case letters and digits, joined by
+// single hyphens or underscores.
+func (r *Registry[T]) valid(name string) bool {
+	joint, _ := r.joint()
+	for word := range strings.SplitSeq(name, joint) {
+		if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// joint returns the character between the words of a name, and what it is called.
+func (r *Registry[T]) joint() (character, plural string) {
+	if r.Underscores {
+		return "_", "underscores"
+	}
+	return "-", "hyphens"
+}
+
+// isNil returns whether a plugin is a nil interface, pointer, function, map, slice or channel.
+func isNil(plugin any) bool {
+	if plugin == nil {
+		return true
+	}
+	switch v := reflect.ValueOf(plugin); v.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan:
+		return v.IsNil()
+	default:
+		return false
+	}
+}
+
+// quote returns a name in quotes. A name may come from a user and be anything, so a long one is
+// cut.
+func quote(name string) string {
+	const limit = 60
+	if len(name) > limit {
+		return strconv.QuoteToASCII(name[:limit]) + "…"
+	}
+	return strconv.Quote(name)
+}

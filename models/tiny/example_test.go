@@ -1,0 +1,41 @@
+package tiny_test
+
+import (
+	"fmt"
+
+	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/models/tiny"
+)
+
+// The model is a checkpoint that is part of the program.
+func ExampleFiles() {
+	dir, err := checkpoint.FromFS(tiny.Files(), tiny.Name)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dir.Close()
+	shape, err := dir.Weights.Shape("transformer.word_embeddings.weight")
+	fmt.Println(dir.Config["model_type"], dir.Config["n_layer"], shape, err)
+	// Output: bloom 6 [929 128] <nil>
+}
+
+// A test document says which words decide its answer.
+func ExampleGenerator_Test() {
+	d := tiny.New(tiny.HeldOut).Test(tiny.Agreement, 1, 1)[0]
+	answer := d.Answers[0]
+	fmt.Println(d.Prompt(answer), "→", d.Words[answer.Word])
+	for _, e := range answer.Evidence {
+		fmt.Println(e.Role, "is", d.Words[e.Word])
+	}
+	fmt.Println("instead of", answer.Alternatives)
+	// Output:
+	// the table with the safe kettles → is
+	// source is table
+	// instead of [are]
+}
+
+func ExampleUnknownWords() {
+	fmt.Println(tiny.UnknownWords("The keys to the castle are"))
+	// Output: [The castle]
+}
