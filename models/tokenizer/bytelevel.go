@@ -90,12 +90,9 @@ func (b byteLevel) split(p piece, m *meter, yield func(piece)) (err error) {
 // trimOffsets takes white space off the offsets of every token, as Hugging Face does: by the token's own text, so that a
 // space which the tokenizer put in front of a later piece takes a character with it. Only at the start of the text does
 // addPrefixSpace protect from that. The first of the tokens is number first of its list.
-func trimOffsets(texts [2]string, tokens []token, addPrefixSpace bool, first int, m *meter) error {
+func trimOffsets(text string, tokens []token, addPrefixSpace bool, first int, m *meter) error {
 	for i := range tokens {
-		t, text := &tokens[i], texts[0]
-		if t.second {
-			text = texts[1]
-		}
+		t := &tokens[i]
 		leading, trailing := blanks(t.text)
 		if err := m.step(1 + leading + trailing); err != nil {
 			return err

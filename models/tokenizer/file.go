@@ -130,11 +130,10 @@ func (t *Tokenizer) parts() (err error) {
 	if t.decoder, err = parseDecoder("decoder", t.file.Decoder, 0); err != nil {
 		return err
 	}
-	if t.truncation, err = parseTruncation(t.file.Truncation); err != nil {
+	if err := checkTruncation(t.file.Truncation); err != nil {
 		return under("truncation", err)
 	}
-	t.padding, err = parsePadding(t.file.Padding)
-	return under("padding", err)
+	return under("padding", checkPadding(t.file.Padding))
 }
 
 // passBytes hands words to BPE as bytes, if the last that happens to them is that bytes become characters.

@@ -126,8 +126,6 @@ func FuzzParse(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		pair := "b"
-		_, _ = tok.EncodeBatch([]Input{{Text: "ab"}, {Text: "a b", Pair: &pair}}, BatchOptions{}) // may be refused
 		file := written(t, tok)
 		again, err := Parse([]byte(file), "written")
 		if err != nil {

@@ -69,16 +69,6 @@ func newMeter(n int) *meter {
 	}
 }
 
-// with is the budget for n bytes more, with what is used of it.
-func (m *meter) with(n int) (*meter, error) {
-	if n > maxText {
-		return nil, errTextSize(n)
-	}
-	both := newMeter(m.input + n)
-	both.grown, both.steps = m.grown, m.steps
-	return both, nil
-}
-
 // errTextSize is the error for a text of n bytes, too many for the offsets of a token.
 func errTextSize(n int) error {
 	return fmt.Errorf("the text has %d bytes, the limit is %d; split it", n, maxText)

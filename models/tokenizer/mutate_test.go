@@ -117,7 +117,6 @@ func useMutant(file []byte) (report mutantReport) {
 		return report
 	}
 	report.parsed++
-	pair := "a pair"
 	for _, text := range mutantTexts {
 		tokens, err := tok.Encode(text, true)
 		if err != nil {
@@ -147,12 +146,6 @@ func useMutant(file []byte) (report mutantReport) {
 		}
 		if _, err := tok.Decode(idsOf(tokens), true); err != nil {
 			bad(err)
-		}
-		if text == mutantTexts[0] {
-			if _, err := tok.EncodeBatch([]Input{{text, &pair}, {text, nil}},
-				BatchOptions{}); err != nil {
-				bad(err)
-			}
 		}
 	}
 	return report

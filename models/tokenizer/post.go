@@ -10,15 +10,13 @@ import (
 // postProcessor finishes the tokens of a text, or of each of a pair, in place where it can. It may return any number of
 // lists: in the end they are one.
 type postProcessor interface {
-	process(texts [2]string, lists [][]token, addSpecials bool, m *meter) ([][]token, error)
-	// added is how many control tokens there are for one text or a pair.
-	added(pair bool) int
+	process(text string, lists [][]token, addSpecials bool, m *meter) ([][]token, error)
 }
 
 // finish applies the post_processor and puts the lists together.
-func (t *Tokenizer) finish(texts [2]string, lists [][]token, addSpecials bool, m *meter) ([]token,
+func (t *Tokenizer) finish(text string, lists [][]token, addSpecials bool, m *meter) ([]token,
 	error) {
-	lists, err := t.post.process(texts, lists, addSpecials, m)
+	lists, err := t.post.process(text, lists, addSpecials, m)
 	if err != nil {
 		return nil, err
 	}
@@ -44,13 +42,13 @@ type postPart struct {
 // tokenSteps is about how many steps of a byte a token takes when it is copied.
 const tokenSteps = 8
 
-func (s postProcessors) process(texts [2]string, lists [][]token, addSpecials bool,
+func (s postProcessors) process(text string, lists [][]token, addSpecials bool,
 	m *meter) ([][]token, error) {
 	for _, p := range s {
 		before := countTokens(lists)
 		err := m.step(tokenSteps * (before + 1))
 		if err == nil {
-			lists, err = p.postProcessor.process(texts, lists, addSpecials, m)
+			lists, err = p.postProcessor.process(text, lists, addSpecials, m)
 		}
 		if err != nil {
 			return nil, p.blame(err)
@@ -64,14 +62,6 @@ func countTokens(lists [][]token) int {
 	n := 0
 	for _, l := range lists {
 		n += len(l)
-	}
-	return n
-}
-
-func (s postProcessors) added(pair bool) int {
-	n := 0
-	for _, p := range s {
-		n += p.added(pair)
 	}
 	return n
 }
@@ -104,7 +94,7 @@ func (s postProcessors) plan(addSpecials bool, m *meter) (finishPlan, error) {
 			}
 		}
 		var err error
-		if lists, err = (postProcessors{p}).process([2]string{}, lists, addSpecials,
+		if lists, err = (postProcessors{p}).process("", lists, addSpecials,
 			m); err != nil {
 			return plan, err
 		}
@@ -129,16 +119,14 @@ func (s postProcessors) plan(addSpecials bool, m *meter) (finishPlan, error) {
 // trim is the post_processor ByteLevel with trim_offsets.
 type trim struct{ addPrefixSpace bool }
 
-func (p trim) process(texts [2]string, lists [][]token, _ bool, m *meter) ([][]token, error) {
+func (p trim) process(text string, lists [][]token, _ bool, m *meter) ([][]token, error) {
 	for _, l := range lists {
-		if err := trimOffsets(texts, l, p.addPrefixSpace, 0, m); err != nil {
+		if err := trimOffsets(text, l, p.addPrefixSpace, 0, m); err != nil {
 			return nil, err
 		}
 	}
 	return lists, nil
 }
-
-func (trim) added(bool) int { return 0 }
 
 // around puts control tokens before and after texts: BertProcessing, and the second half of RobertaProcessing, which has
 // one more between the two of a pair and calls all tokens type 0.
@@ -147,40 +135,22 @@ type around struct {
 	roberta  bool
 }
 
-func (p around) process(_ [2]string, lists [][]token, addSpecials bool, _ *meter) ([][]token,
+func (p around) process(_ string, lists [][]token, addSpecials bool, _ *meter) ([][]token,
 	error) {
-	if p.roberta {
-		for _, l := range lists {
-			for i := range l {
-				l[i].typeID = 0
-			}
-		}
-	}
 	if !addSpecials {
 		return lists, nil
 	}
 	for i, l := range lists {
-		before, after := []token{p.cls}, p.sep
-		switch {
-		case i > 0 && p.roberta:
-			before[0] = p.sep
-		case i > 0:
-			before, after.typeID = nil, 1
-		}
 		all := make([]token, 0, len(l)+2)
-		lists[i] = append(append(append(all, before...), l...), after)
+		switch {
+		case i == 0:
+			all = append(all, p.cls)
+		case p.roberta:
+			all = append(all, p.sep)
+		}
+		lists[i] = append(append(all, l...), p.sep)
 	}
 	return lists, nil
-}
-
-func (p around) added(pair bool) int {
-	switch {
-	case pair && p.roberta:
-		return 4
-	case pair:
-		return 3
-	}
-	return 2
 }
 
 // postProcessorKinds reads the post-processors of each type.

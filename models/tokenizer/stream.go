@@ -58,7 +58,7 @@ func (t *Tokenizer) chunks(text string, addSpecials bool, yield func([]token) bo
 		chunkTokens))}
 	w.flush = func() error {
 		for _, trim := range plan.trims {
-			if err := trimOffsets([2]string{text}, w.tokens, trim.addPrefixSpace, trim.at+done,
+			if err := trimOffsets(text, w.tokens, trim.addPrefixSpace, trim.at+done,
 				m); err != nil {
 				return trim.blame(err)
 			}
@@ -84,23 +84,18 @@ func (t *Tokenizer) chunks(text string, addSpecials bool, yield func([]token) bo
 
 // whole returns the finished tokens of a text, for a post_processor that needs them all at once.
 func (t *Tokenizer) whole(text string, addSpecials bool, m *meter) ([]token, error) {
-	tokens, err := t.tokens(text, false, m)
+	tokens, err := t.tokens(text, m)
 	if err != nil {
 		return nil, err
 	}
-	return t.finish([2]string{text}, [][]token{tokens}, addSpecials, m)
+	return t.finish(text, [][]token{tokens}, addSpecials, m)
 }
 
 // tokens returns the tokens of a text before they are finished.
-func (t *Tokenizer) tokens(text string, second bool, m *meter) ([]token, error) {
+func (t *Tokenizer) tokens(text string, m *meter) ([]token, error) {
 	w := encodeWork{Tokenizer: t, meter: m, tokens: make([]token, 0, len(text)/4+2)}
 	if err := w.run(text); err != nil {
 		return nil, err
-	}
-	if second {
-		for i := range w.tokens {
-			w.tokens[i].second, w.tokens[i].typeID = true, 1
-		}
 	}
 	return w.tokens, nil
 }

@@ -38,7 +38,6 @@ type template struct{ single, pair []templatePart }
 type templatePart struct {
 	text    int // if it is not special
 	tokens  []token
-	typeID  uint32
 	special bool
 }
 
@@ -82,7 +81,7 @@ func (f templateFile) parts(pieces []templatePiece, vocab *vocabulary, texts int
 			if !ok || text >= texts {
 				return nil, fmt.Errorf("sequence %.80q is not one of the %d texts, A and B", p.Sequence.ID, texts)
 			}
-			parts = append(parts, templatePart{text: text, typeID: p.Sequence.TypeID})
+			parts = append(parts, templatePart{text: text})
 		case p.SpecialToken != nil && p.Sequence == nil:
 			tokens, err := f.specials(*p.SpecialToken, vocab)
 			if err != nil {
@@ -119,12 +118,11 @@ func (f templateFile) specials(name templateName, vocab *vocabulary) ([]token, e
 		if tokens[i], err = control(vocab, s.Tokens[i], id); err != nil {
 			return nil, err
 		}
-		tokens[i].typeID = name.TypeID
 	}
 	return tokens, nil
 }
 
-func (t template) process(_ [2]string, lists [][]token, addSpecials bool, m *meter) ([][]token,
+func (t template) process(_ string, lists [][]token, addSpecials bool, m *meter) ([][]token,
 	error) {
 	parts := t.single
 	switch len(lists) {
@@ -150,21 +148,7 @@ func (t template) process(_ [2]string, lists [][]token, addSpecials bool, m *met
 		}
 		used[p.text] = true
 		list := append([]token{}, lists[p.text]...) // it may be there twice
-		for i := range list {
-			list[i].typeID = p.typeID
-		}
 		all = append(all, list)
 	}
 	return all, nil
-}
-
-func (t template) added(pair bool) int {
-	parts, n := t.single, 0
-	if pair {
-		parts = t.pair
-	}
-	for _, p := range parts {
-		n += len(p.tokens)
-	}
-	return n
 }

@@ -16,8 +16,8 @@
 // a regular expression with a construct that may mean something else here; none is ever skipped. The reference is
 // tokenizers 0.23.3, and where it does something odd, so does this package.
 //
-// [Tokenizer.Encode] gives all tokens of one text. What the sections truncation and padding say is about batches:
-// [Tokenizer.EncodeBatch] does it, and takes pairs of texts.
+// [Tokenizer.Encode] gives all tokens of one text. The sections truncation and padding are about batches of texts: they
+// are checked, written back by [Tokenizer.WriteTo], and change no tokens.
 //
 // Offsets are bytes of the text as it was given, half open. A token that spells a part of a character has the offsets of
 // the whole character, as in Hugging Face, so neighbouring tokens may overlap there. A text need not be valid UTF-8: each
@@ -45,8 +45,6 @@ type Tokenizer struct {
 	model      model
 	post       postProcessors
 	decoder    decoders
-	truncation *Truncation // of the file, or nil
-	padding    *Padding
 }
 
 // Encoded is one token of an encoded text.
@@ -75,9 +73,7 @@ type (
 // vocabulary, or the matched text of an added token with the white space that it took along.
 type token struct {
 	Encoded
-	text   string
-	typeID uint32
-	second bool // it is of the second text of a pair
+	text string
 }
 
 // maxFile is the size of the largest file that is read, in bytes. The largest in use have about 35 MB.
