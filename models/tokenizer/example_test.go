@@ -30,7 +30,8 @@ func Example() {
 
 func ExampleTrain() {
 	words := map[string]int{" the": 90, " key": 40, " keys": 40, " cabinet": 2}
-	t, err := tokenizer.Train(maps.All(words), tokenizer.TrainOptions{VocabSize: 1 + 256 + 6, Specials: []string{"</s>"}})
+	t, err := tokenizer.Train(maps.All(words),
+		tokenizer.TrainOptions{VocabSize: 1 + 256 + 6, Specials: []string{"</s>"}})
 	if err != nil {
 		log.Fatal(err)
 	}

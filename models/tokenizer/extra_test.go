@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// extraFile is what testdata/record.py records: models, and tokenizers of one of them with other parts.
+// extraFile is what testdata/record.py records: models, and tokenizers of one of them with other
+// parts.
 type extraFile struct {
 	Models     map[string]json.RawMessage
 	Tokenizers []extraTokenizer

@@ -29,8 +29,10 @@ const (
 
 // mutantTexts are short, and have something for every part to work on.
 var mutantTexts = []string{
-	"a banana", "the keys to the cabinet are here", "  \t\n a  b \r\n", "Éé ﷺ 日本語 İstanbul 😀 e\u0301",
-	"<s>[MASK]<|endoftext|> aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 1234567890", "a\xffb\xe2\x82 ▁▁Ġ_ \x00\ufffd",
+	"a banana", "the keys to the cabinet are here", "  \t\n a  b \r\n",
+	"Éé ﷺ 日本語 İstanbul 😀 e\u0301",
+	"<s>[MASK]<|endoftext|> aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 1234567890",
+	"a\xffb\xe2\x82 ▁▁Ġ_ \x00\ufffd",
 }
 
 // TestMutants changes the trained files at random, as a file that means harm could be, and checks
@@ -68,7 +70,8 @@ func TestMutants(t *testing.T) {
 	t.Logf("%d of %d files were read, %d texts encoded and %d refused for a limit", parsed,
 		*mutants, encoded, limited)
 	if parsed < *mutants/4 || encoded < *mutants || limited < *mutants/20 {
-		t.Errorf("%d files read, %d texts encoded, %d refused for a limit: the changes test too little", parsed, encoded, limited)
+		t.Errorf("%d files read, %d texts encoded, %d refused for a limit: the changes test too "+
+			"little", parsed, encoded, limited)
 	}
 }
 
@@ -202,11 +205,13 @@ func (m mutator) change(f object) {
 			m.model(f["model"])
 		case 1:
 			f["truncation"] = object{
-				"direction": "Right", "max_length": m.number(), "strategy": "LongestFirst", "stride": m.number(),
+				"direction": "Right", "max_length": m.number(), "strategy": "LongestFirst",
+				"stride": m.number(),
 			}
 			f["padding"] = object{
-				"strategy": object{"Fixed": m.number()}, "direction": "Left", "pad_to_multiple_of": m.number(),
-				"pad_id": m.number(), "pad_type_id": 0, "pad_token": "x",
+				"strategy": object{"Fixed": m.number()}, "direction": "Left",
+				"pad_to_multiple_of": m.number(),
+				"pad_id":             m.number(), "pad_type_id": 0, "pad_token": "x",
 			}
 		default:
 			m.anywhere(f, 0)
@@ -279,10 +284,13 @@ func (m mutator) pattern() any {
 		return object{"String": m.text()}
 	}
 	return object{"Regex": pick(m, []string{
-		"", "a", "a*", "a*?", "(a|aa)+$", "(a*)*b", "(?=.*)", "(?<=.*)a", `\w+\s*`, `\s+(?!\S)|\s+`, ".", `(?:.|\n)`, "^", "$", "a{1000}",
-		"(?:a{100}){100}", `(\w|\w\w)+!`, `(?!a)`, "[^a]", `\p{L}+|\p{N}`, `(?:(?:(?:a?){50}){50}){50}`, `(?=(a+))a*b`, "(?<!a|b*)",
+		"", "a", "a*", "a*?", "(a|aa)+$", "(a*)*b", "(?=.*)", "(?<=.*)a", `\w+\s*`, `\s+(?!\S)|\s+`,
+		".", `(?:.|\n)`, "^", "$", "a{1000}",
+		"(?:a{100}){100}", `(\w|\w\w)+!`, `(?!a)`, "[^a]", `\p{L}+|\p{N}`,
+		`(?:(?:(?:a?){50}){50}){50}`, `(?=(a+))a*b`, "(?<!a|b*)",
 		"((?:a?)+)+$", `\A`, "(?>a+)", "(?i:a)+", `.*.*.*.*.*.*=`, "(?:)*",
-		gpt2Pattern, llama3Pattern, " {2,}", `[\s\S]*?b`, `(?:(?=.*a).)*`, `(?<!.*b)a`, `(?:a|ab|b)*?c`,
+		gpt2Pattern, llama3Pattern, " " +
+			"{2,}", `[\s\S]*?b`, `(?:(?=.*a).)*`, `(?<!.*b)a`, `(?:a|ab|b)*?c`,
 	})}
 }
 
@@ -291,7 +299,8 @@ func (m mutator) normalizer() any {
 	o := object{"type": kind}
 	switch kind {
 	case "BertNormalizer":
-		o["clean_text"], o["handle_chinese_chars"], o["strip_accents"], o["lowercase"] = m.flag(), m.flag(), m.flag(), m.flag()
+		o["clean_text"], o["handle_chinese_chars"], o["strip_accents"], o["lowercase"] = m.flag(
+			), m.flag(), m.flag(), m.flag()
 	case "Precompiled":
 		o["precompiled_charsmap"] = m.charsmap()
 	case "Prepend":
@@ -449,7 +458,8 @@ func (m mutator) model(old any) {
 	case 2:
 		model["end_of_word_suffix"] = m.text()
 	case 3:
-		model["byte_fallback"], model["fuse_unk"], model["ignore_merges"] = m.flag(), m.flag(), m.flag()
+		model["byte_fallback"], model["fuse_unk"], model["ignore_merges"] = m.flag(), m.flag(
+			), m.flag()
 	case 4:
 		model["unk_token"], model["unk_id"] = m.text(), m.number()
 	case 5:

@@ -29,7 +29,7 @@ func checkTruncation(raw json.RawMessage) error {
 	case "LongestFirst", "OnlyFirst", "OnlySecond":
 		return checkDirection(f.Direction)
 	}
-	return &UnsupportedError{
+	return &unsupportedError{
 		"strategy", fmt.Sprintf("%.80q", f.Strategy),
 		[]string{"LongestFirst", "OnlyFirst", "OnlySecond"},
 	}
@@ -57,7 +57,7 @@ func checkPadding(raw json.RawMessage) error {
 	if !bytes.Equal(f.Strategy, []byte(`"BatchLongest"`)) {
 		var fixed struct{ Fixed *uint32 }
 		if err := decodeStrict(f.Strategy, &fixed); err != nil || fixed.Fixed == nil {
-			return &UnsupportedError{
+			return &unsupportedError{
 				"strategy", fmt.Sprintf("%.80s", f.Strategy),
 				[]string{`"BatchLongest"`, `{"Fixed":n}`},
 			}
@@ -71,7 +71,7 @@ func checkDirection(direction *string) error {
 	if direction == nil || *direction == "Left" || *direction == "Right" {
 		return nil
 	}
-	return &UnsupportedError{
+	return &unsupportedError{
 		"direction", fmt.Sprintf("%.80q", *direction), []string{"Left", "Right"},
 	}
 }
