@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -25,7 +26,7 @@ func init() {
 	unchanged := func(s string) string { return s }
 	filters = map[string]filter{
 		"upper": text("upper", strings.ToUpper), "lower": text("lower", strings.ToLower),
-		"title": text("title", pythonTitle), "capitalize": text("capitalize", capitalize),
+		"title": text("title", titleWords), "capitalize": text("capitalize", capitalize),
 		"string": text("string", unchanged), "safe": text("safe", unchanged),
 		"trim": func(r *run, v value, a arguments) value {
 			return r.strip(r.str(v), a, true, true)
@@ -86,7 +87,7 @@ func toInt(r *run, v value, a arguments) value {
 	case string:
 		s := strings.TrimFunc(v, isSpace)
 		base := int(max(min(r.int(orDefault(bound[1], int64(10))), 36), 2))
-		if n, err := strconv.ParseInt(s, base, 64); err == nil {
+		if n, err := strconv.ParseInt(withoutBasePrefix(s, base), base, 64); err == nil {
 			return n
 		}
 		if f, err := strconv.ParseFloat(s, 64); err == nil && math.Abs(f) < 1<<62 {
@@ -101,6 +102,30 @@ func toInt(r *run, v value, a arguments) value {
 	}
 	r.requireDefined(v)
 	return defaultValue
+}
+
+// withoutBasePrefix removes 0x, 0o or 0b after the sign, if it belongs to the base.
+func withoutBasePrefix(s string, base int) string {
+	prefix, ok := map[int]string{2: "0b", 8: "0o", 16: "0x"}[base]
+	digits := strings.TrimLeft(s, "+-")
+	if !ok || len(digits) < 3 || !strings.EqualFold(digits[:2], prefix) {
+		return s
+	}
+	return s[:len(s)-len(digits)] + digits[2:]
+}
+
+// titleWords begins each word with a capital, as Jinja2's title: unlike Python's, an apostrophe does
+// not begin a word.
+func titleWords(s string) string {
+	wordStart := true
+	return strings.Map(func(c rune) rune {
+		first := wordStart
+		wordStart = isSpace(c) || strings.ContainsRune("-({[<", c)
+		if first {
+			return unicode.ToTitle(c)
+		}
+		return unicode.ToLower(c)
+	}, s)
 }
 
 func toFloat(r *run, v value, a arguments) value {
@@ -119,14 +144,18 @@ func toFloat(r *run, v value, a arguments) value {
 
 func round(r *run, v value, a arguments) value {
 	bound := a.bind(r, "round", "precision", "method")
-	_, f, _, ok := number(r.requireDefined(v))
+	i, f, isInt, ok := number(r.requireDefined(v))
 	if !ok {
 		r.fail("round needs a number, got '%s'", kindOf(v))
 	}
-	scale := math.Pow(10, float64(max(min(r.int(orDefault(bound[0], int64(0))), 300), -300)))
+	precision := r.int(orDefault(bound[0], int64(0)))
+	scale := math.Pow(10, float64(max(min(precision, 300), -300)))
 	method := r.string(orDefault(bound[1], "common"))
 	switch method {
 	case "common":
+		if isInt {
+			return roundInt(i, -precision)
+		}
 		return math.RoundToEven(f*scale) / scale
 	case "ceil":
 		return math.Ceil(f*scale) / scale
@@ -135,6 +164,25 @@ func round(r *run, v value, a arguments) value {
 	}
 	r.fail("the method of round must be common, ceil or floor, got '%s'", method)
 	return nil
+}
+
+// roundInt rounds n to a multiple of 10 to the power of digits, halves to the even multiple.
+func roundInt(n, digits int64) int64 {
+	if digits <= 0 {
+		return n
+	}
+	if digits > 18 {
+		return 0
+	}
+	unit := int64(math.Pow10(int(digits)))
+	quotient, rest := n/unit, n%unit
+	if rest < 0 {
+		quotient, rest = quotient-1, rest+unit
+	}
+	if rest > unit-rest || rest == unit-rest && quotient%2 != 0 {
+		quotient++
+	}
+	return quotient * unit
 }
 
 func toList(r *run, v value, a arguments) value {

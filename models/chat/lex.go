@@ -10,7 +10,7 @@ import (
 // token is a piece of a template.
 type token struct {
 	kind tokenKind
-	text string // as it stands in the template; the name printTag where the template has {{
+	text string // as it stands in the template; printTag where the template has {{
 	line int    // from 1
 }
 
@@ -46,11 +46,11 @@ var tagTokens = []struct {
 // namePattern is a name, which may begin with a digit; the parser rejects that.
 var namePattern = regexp.MustCompile(`^[\pL\pN\pM_]+`)
 
-// printTag is the statement that {{ stands for.
-const printTag = "print"
+// printTag is the name of the statement that {{ stands for.
+const printTag = "{{ }}"
 
 // lexer splits a template into tokens. It removes white space around tags as Jinja2 does with
-// trim_blocks and lstrip_blocks, and writes {{ x }} as the statement {% print x %}.
+// trim_blocks and lstrip_blocks, and writes {{ x }} as a statement of the name printTag.
 type lexer struct {
 	source string
 	pos    int

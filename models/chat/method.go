@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -183,16 +184,22 @@ func (r *run) split(s string, a arguments, fromRight bool) value {
 
 // splitAt splits at a separator, at most limit times; a negative limit is none.
 func splitAt(s, sep string, limit int, fromRight bool) []string {
-	if !fromRight || limit < 0 {
+	if !fromRight {
 		if limit >= 0 {
 			limit++
 		}
 		return strings.SplitN(s, sep, limit)
 	}
-	parts := strings.Split(s, sep)
-	if first := len(parts) - limit; first > 1 {
-		parts = append([]string{strings.Join(parts[:first], sep)}, parts[first:]...)
+	var parts []string // from the right
+	for limit < 0 || len(parts) < limit {
+		i := strings.LastIndex(s, sep)
+		if i < 0 {
+			break
+		}
+		parts, s = append(parts, s[i+len(sep):]), s[:i]
 	}
+	parts = append(parts, s)
+	slices.Reverse(parts)
 	return parts
 }
 

@@ -1,7 +1,22 @@
 package chat
 
-// print is {{ expression }}, which the lexer writes as {% print expression %}.
+// print is {% print a, b %}, which writes one expression after the other.
 func (p *parser) print() statement {
+	expressions := []expression{p.expression()}
+	for p.accept(",") {
+		expressions = append(expressions, p.expression())
+	}
+	p.closeTag()
+	return func(r *run) flow {
+		for _, e := range expressions {
+			r.write(r.str(e(r)))
+		}
+		return flowNext
+	}
+}
+
+// output is {{ expression }}; {{ a, b }} writes a tuple.
+func (p *parser) output() statement {
 	e := p.tuple(true)
 	p.closeTag()
 	return func(r *run) flow { r.write(r.str(e(r))); return flowNext }

@@ -60,6 +60,14 @@ func init() {
 // same is Python's "is", for the values that templates compare with it.
 func same(r *run, v value, a arguments) bool {
 	other := a.bind(r, "sameas", "other")[0]
+	switch v := v.(type) {
+	case undefined:
+		return false
+	case *sequence:
+		return other == value(v)
+	case *dict:
+		return other == value(v)
+	}
 	return kindOf(v) == kindOf(other) && r.equal(v, other)
 }
 

@@ -91,7 +91,7 @@ func (d *dict) set(k, v value) {
 // setItem sets the value of any key, and fails if a value of its type cannot be a key.
 func (r *run) setItem(d *dict, k, v value) {
 	if _, ok := key(k); !ok {
-		r.fail("a %s cannot be the key of a dict", kindOf(v))
+		r.fail("a %s cannot be the key of a dict", kindOf(k))
 	}
 	d.set(k, v)
 }
