@@ -299,8 +299,7 @@ func (m mutator) normalizer() any {
 	o := object{"type": kind}
 	switch kind {
 	case "BertNormalizer":
-		o["clean_text"], o["handle_chinese_chars"], o["strip_accents"], o["lowercase"] = m.flag(
-			), m.flag(), m.flag(), m.flag()
+		o["clean_text"], o["handle_chinese_chars"], o["strip_accents"], o["lowercase"] = m.flag(), m.flag(), m.flag(), m.flag()
 	case "Precompiled":
 		o["precompiled_charsmap"] = m.charsmap()
 	case "Prepend":
@@ -458,8 +457,7 @@ func (m mutator) model(old any) {
 	case 2:
 		model["end_of_word_suffix"] = m.text()
 	case 3:
-		model["byte_fallback"], model["fuse_unk"], model["ignore_merges"] = m.flag(), m.flag(
-			), m.flag()
+		model["byte_fallback"], model["fuse_unk"], model["ignore_merges"] = m.flag(), m.flag(), m.flag()
 	case 4:
 		model["unk_token"], model["unk_id"] = m.text(), m.number()
 	case 5:
