@@ -122,9 +122,11 @@ func (r *jsonReader) number() (string, error) {
 		r.at++
 	}
 	text := r.data[begin:r.at]
-	if !json.Valid(text) || len(text) == 0 {
-		return "", fmt.Errorf("byte %d of the JSON: %s is not a number", begin,
-			shorten(r.data[begin:min(len(r.data), begin+20)]))
+	if len(text) == 0 {
+		text = r.data[begin:min(len(r.data), begin+20)]
+	}
+	if !json.Valid(text) || r.at == begin {
+		return "", fmt.Errorf("byte %d of the JSON: %s is not a number", begin, shorten(text))
 	}
 	return string(text), nil
 }
