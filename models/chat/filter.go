@@ -114,8 +114,8 @@ func withoutBasePrefix(s string, base int) string {
 	return s[:len(s)-len(digits)] + digits[2:]
 }
 
-// titleWords begins each word with a capital, as Jinja2's title: unlike Python's, an apostrophe does
-// not begin a word.
+// titleWords begins each word with a capital, as Jinja2's title: unlike Python's, an apostrophe
+// does not begin a word.
 func titleWords(s string) string {
 	wordStart := true
 	return strings.Map(func(c rune) rune {

@@ -101,7 +101,8 @@ var statements map[string]func(*parser) statement
 
 func init() {
 	statements = map[string]func(*parser) statement{
-		printTag: (*parser).output, "print": (*parser).print, "set": (*parser).set, "if": (*parser).ifStatement,
+		printTag: (*parser).output, "print": (*parser).print, "set": (*parser).set,
+		"if":  (*parser).ifStatement,
 		"for": (*parser).forStatement, "break": (*parser).breakStatement,
 		"continue": (*parser).continueStatement, "macro": (*parser).macro,
 		"filter": (*parser).filterBlock, "with": (*parser).with,

@@ -32,7 +32,6 @@ type run struct {
 	// steps, bytes and depth are the rest of the budget.
 	steps, bytes, depth int
 	maxSteps, maxBytes  int // the whole budget, for errors
-	loops               int
 }
 
 // failure is the error that a panic carries out of a run or a parser.

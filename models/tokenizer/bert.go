@@ -162,7 +162,8 @@ func isSpace(r rune) bool {
 
 func isPunctuation(r rune) bool {
 	if r < utf8.RuneSelf {
-		return '!' <= r && r <= '/' || ':' <= r && r <= '@' || '[' <= r && r <= '`' || '{' <= r && r <= '~'
+		return '!' <= r && r <= '/' || ':' <= r && r <= '@' ||
+			'[' <= r && r <= '`' || '{' <= r && r <= '~'
 	}
 	return punctuation.has(r)
 }
