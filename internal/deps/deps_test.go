@@ -37,7 +37,7 @@ var allowed = map[string][]string{
 	// The model: graphs, weights, tokens. It knows what a trace is, and nothing of attribution.
 	"models/checkpoint":  {"golang.org/x/sys/..."},
 	"models/hub":         {"github.com/gofrs/flock"},
-	"models/chat":        {"github.com/nikolalohinski/gonja/v2/..."},
+	"models/chat":        nil,
 	"models/tokenizer":   {"github.com/dlclark/regexp2", "github.com/rivo/uniseg", "golang.org/x/text/..."},
 	"models/transformer": {"attribution/trace", gomlx, compute},
 	"models/family":      {"internal/registry", "models/transformer"},

@@ -2,13 +2,14 @@ package chat
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// attribute is v.name: a method or an attribute, and what a dict holds under that name.
+// attribute returns v.name: a method or an attribute, else the value that a dict has for the key.
 func (r *run) attribute(v value, name string) value {
-	if found, ok := r.own(v, name); ok {
+	if found, ok := r.member(v, name); ok {
 		return found
 	}
 	if d, ok := v.(*dict); ok {
@@ -19,38 +20,40 @@ func (r *run) attribute(v value, name string) value {
 	return undefined{fmt.Sprintf("'%s object' has no attribute '%s'", kindOf(v), name)}
 }
 
-// own is an attribute or a method that is not an item.
-func (r *run) own(v value, name string) (value, bool) {
-	switch v := r.defined(v).(type) {
+// member returns an attribute or a method of v. Items of a dict are not members.
+func (r *run) member(v value, name string) (value, bool) {
+	switch v := r.requireDefined(v).(type) {
 	case *loopInfo:
 		return v.attribute(name), true
 	case *namespace:
 		return v.get(name)
 	case string:
 		r.step(len(v) / bytesPerStep)
-		return bound(stringMethods, v, name)
+		return boundMethod(stringMethods, v, name)
 	case *dict:
-		return bound(dictMethods, v, name)
+		return boundMethod(dictMethods, v, name)
 	case *sequence:
 		if v.kind <= tupleKind {
-			return bound(listMethods, v, name)
+			return boundMethod(listMethods, v, name)
 		}
 	}
 	return nil, false
 }
 
-// bound returns a method of a value as a function.
-func bound[T any](methods map[string]func(*run, T, arguments) value, of T, name string) (value, bool) {
-	m, ok := methods[name]
+// boundMethod returns a method of an object as a function, and whether there is one of this name.
+func boundMethod[T any](
+	methods map[string]func(*run, T, arguments) value, object T, name string,
+) (value, bool) {
+	method, ok := methods[name]
 	if !ok {
 		return nil, false
 	}
-	return callable(func(r *run, a arguments) value { return m(r, of, a) }), true
+	return callable(func(r *run, a arguments) value { return method(r, object, a) }), true
 }
 
-// item is v[at].
+// item returns v[at].
 func (r *run) item(v, at value) value {
-	switch v := r.defined(v).(type) {
+	switch v := r.requireDefined(v).(type) {
 	case *dict:
 		if found, ok := v.get(at); ok {
 			return found
@@ -72,15 +75,15 @@ func (r *run) item(v, at value) value {
 		}
 	}
 	if name, ok := at.(string); ok {
-		if found, ok := r.own(v, name); ok {
+		if found, ok := r.member(v, name); ok {
 			return found
 		}
 	}
-	r.defined(at)
+	r.requireDefined(at)
 	return undefined{fmt.Sprintf("'%s object' has no such element", kindOf(v))}
 }
 
-// character is the i-th character of a string.
+// character returns character i of a string; a negative i counts from the end.
 func (r *run) character(s string, i int64) (string, bool) {
 	r.step(len(s) / bytesPerStep)
 	n := int64(utf8.RuneCountInString(s))
@@ -99,19 +102,19 @@ func (r *run) character(s string, i int64) (string, bool) {
 	return "", false
 }
 
-// slice is v[start:stop:step], each nil where it is left out.
+// slice returns v[start:stop:step]; at has the three, nil where one is left out.
 func (r *run) slice(v value, at [3]value) value {
 	var items []value
-	switch v := r.defined(v).(type) {
+	switch v := r.requireDefined(v).(type) {
 	case string:
 		items = r.iterate(v)
 	case *sequence:
 		if v.kind > tupleKind {
-			return undefined{"a " + kindOf(v) + " has no slices"}
+			return undefined{"a " + kindOf(v) + " cannot be sliced"}
 		}
 		items = v.items
 	default:
-		return undefined{"a " + kindOf(v) + " has no slices"}
+		return undefined{"a " + kindOf(v) + " cannot be sliced"}
 	}
 	first, n, step, ok := r.bounds(len(items), at)
 	if !ok {
@@ -134,14 +137,15 @@ func (r *run) slice(v value, at [3]value) value {
 	return list
 }
 
-// bounds returns the first index of a slice, how many there are and the step, as Python's slice.indices.
+// bounds returns the first index of a slice, the number of items and the step, like Python's
+// slice.indices.
 func (r *run) bounds(length int, at [3]value) (first, n, step int, ok bool) {
 	var numbers [3]int
 	for i, v := range at {
 		if v == nil {
 			continue
 		}
-		k, _, isInt, _ := number(r.defined(v))
+		k, _, isInt, _ := number(r.requireDefined(v))
 		if !isInt {
 			return 0, 0, 0, false
 		}
@@ -180,58 +184,57 @@ func (r *run) bounds(length int, at [3]value) (first, n, step int, ok bool) {
 	return start, max(n, 0), step, true
 }
 
-// arguments are those of a call.
+// arguments are the arguments of a call.
 type arguments struct {
 	positional []value
-	names      []string
-	named      []value
+	names      []string // of the named arguments
+	named      []value  // one for each of names
 }
 
-// absent stands for an argument that is not given.
+// absent is the value of an argument that is not given.
 var absent = &struct{ _ int }{}
 
-// bind returns the arguments in the order of names, absent where one is not given.
-func (a arguments) bind(r *run, who string, names ...string) []value {
-	if len(a.positional) > len(names) {
-		r.fail("%s takes at most %d arguments, got %d", who, len(names), len(a.positional))
+// bind returns the arguments in the order of the function's parameters, absent where one is not
+// given. It fails if there are too many or one that the function does not have.
+func (a arguments) bind(r *run, function string, parameters ...string) []value {
+	if len(a.positional) > len(parameters) {
+		r.fail("%s takes at most %d arguments, got %d", function, len(parameters),
+			len(a.positional))
 	}
-	bound := make([]value, len(names))
+	bound := make([]value, len(parameters))
 	for i := range bound {
 		bound[i] = absent
 	}
 	copy(bound, a.positional)
-next:
-	for i, given := range a.names {
-		for j, name := range names {
-			if name == given && bound[j] == absent {
-				bound[j] = a.named[i]
-				continue next
-			}
+	for i, name := range a.names {
+		at := slices.Index(parameters, name)
+		if at < 0 || bound[at] != absent {
+			r.fail("%s got an unexpected argument '%s'", function, name)
 		}
-		r.fail("%s got an unexpected argument '%s'", who, given)
+		bound[at] = a.named[i]
 	}
 	return bound
 }
 
-// or returns the first value that is given.
-func or(v, otherwise value) value {
-	if v == absent {
-		return otherwise
+// orDefault returns an argument, or its default if it is not given.
+func orDefault(argument, defaultValue value) value {
+	if argument == absent {
+		return defaultValue
 	}
-	return v
+	return argument
 }
 
-// call calls a function.
+// call calls a function, a macro or a recursive loop.
 func (r *run) call(f value, a arguments) (result value) {
 	r.step(1)
-	switch f := r.defined(f).(type) {
+	switch f := r.requireDefined(f).(type) {
 	case callable:
 		return f(r, a)
 	case *loopInfo:
-		if f.again != nil && len(a.positional) == 1 && a.names == nil {
-			return f.again(r, a.positional[0])
+		if f.recurse != nil && len(a.positional) == 1 && a.names == nil {
+			return f.recurse(r, a.positional[0])
 		}
-		r.fail("the loop must be recursive to be called, with one argument")
+		r.fail("a loop can be called only if it is recursive, with one argument")
 	}
 	r.fail("'%s' object is not callable", kindOf(f))
 	return nil

@@ -1,20 +1,24 @@
-// Package chat renders the chat template of a checkpoint: the text that a model was trained to see for a conversation.
+// Package chat renders the chat template of a checkpoint: the text that a model was trained on for
+// a conversation.
 //
 //	t, err := chat.New(template, map[string]string{"bos_token": "<s>", "eos_token": "</s>"})
-//	text, err := t.Render([]chat.Message{{Role: "user", Content: "hi"}}, chat.Options{AddGenerationPrompt: true})
+//	text, err := t.Render([]chat.Message{{Role: "user", Content: "hi"}},
+//		chat.Options{AddGenerationPrompt: true})
 //
-// Where the template and the special tokens of a checkpoint stand, the package checkpoint knows (Dir.ChatTemplate, Dir.SpecialTokens).
-// The text is the one of transformers' apply_chat_template, byte for byte, on everything recorded in testdata. It holds the special
-// tokens already, so it is tokenized without adding them again.
+// Package checkpoint reads the template and the special tokens from a checkpoint's folder
+// (Dir.ChatTemplate, Dir.SpecialTokens). The result is the text of transformers'
+// apply_chat_template, byte for byte, on everything recorded in testdata. It contains the special
+// tokens already, so tokenize it without adding them again.
 //
-// Templates are programs that come with a checkpoint, so they are not trusted: they see only what Render gives them, no clock,
-// file or environment, and a run has a budget (see [Options]) that ends loops, recursion and growing strings with an error.
+// A template is a program that comes with a checkpoint, so it is not trusted. It sees only what
+// Render gives it: no clock, file or environment. Each run has a budget (see [Options]) that ends
+// loops, recursion and growing strings with an error.
 //
-// The block structure of a template is read by gonja's parser. Its lexer, its expressions and its evaluator are not used: they
-// differ from Jinja2 in what templates rely on (line breaks within a tag, "\\" in strings, an inline if inside parentheses, None against
-// undefined, lstrip after an expression) and cannot be stopped once they run. Those are here, after the documentation of
-// Jinja2 3.1: statements if, for, set, macro, filter, with, print, raw, generation, break and continue; every operator; the filters,
-// tests and methods that lists in this package name. Another one is an error that names it.
+// The language is the part of Jinja2 3.1 that templates use: the statements if, for, set, macro,
+// filter, with, print, raw, generation, break and continue, every operator, and the filters, tests
+// and methods that are listed in this package. Anything else is an error that names it. The lexer,
+// the parser and the evaluator are written for this package, because a template must be stopped
+// when its budget ends, and must give the text of Jinja2 to the byte.
 package chat
 
 import (
@@ -26,58 +30,68 @@ import (
 	"unicode/utf8"
 )
 
-// maxTemplate is how many bytes a template may have; the longest in use has about 20,000.
+// maxTemplate is the size of the largest template, in bytes. The longest in use has about 20,000.
 const maxTemplate = 1 << 20
 
 // Message is one turn of a conversation.
 type Message struct {
-	// Role is who speaks: system, user, assistant, or what else the template knows.
+	// Role says who speaks: system, user, assistant, or another role that the template knows.
 	Role string
-	// Content is what is said. Its text is copied as it is: nothing in it is a template.
+	// Content is the text. It is copied as it is; template syntax in it has no effect.
 	Content string
 }
 
-// Options say how a conversation is rendered. The zero value renders it as it stands.
+// Options are the options of [Template.Render]. The zero value renders the messages alone.
 type Options struct {
-	// AddGenerationPrompt ends the text where the model's answer begins.
+	// AddGenerationPrompt appends what comes before an answer of the model, so that the model
+	// continues with its answer.
 	AddGenerationPrompt bool
-	// Date is what strftime_now formats. Zero leaves that function undefined, as it was in older versions of transformers: templates
-	// that test for it then write a date of their own, and the text is the same on every day.
+	// Date is the date that the function strftime_now formats. If it is zero, the function is
+	// undefined, as in older versions of transformers. Templates that test for the function then
+	// write a fixed date, and the text is the same on every day.
 	Date time.Time
-	// Variables are more names that the template sees, such as enable_thinking. Values are nil, bool, int, int64, float64, string,
-	// and []any and map[string]any of them; a map is seen in the order of its sorted keys. They win over all other names.
+	// Variables are more variables for the template, such as enable_thinking. A value is nil, bool,
+	// int, int64, float64, string, or []any or map[string]any of such values. The keys of a map are
+	// sorted. A variable replaces any other of the same name.
 	Variables map[string]any
-	// MaxSteps is how many expressions and statements may be evaluated, 2 million if zero.
+	// MaxSteps is how many expressions and statements may be evaluated; 0 means 2 million.
 	MaxSteps int
-	// MaxBytes is how many bytes of text and lists may be made in all, intermediate ones included: 64 MiB and 256 times the size of
-	// the messages if zero.
+	// MaxBytes is how many bytes of text and lists may be made in all, intermediate ones included;
+	// 0 means 64 MiB and 256 times the size of the messages.
 	MaxBytes int
 }
 
-// Template is a chat template that parses. It is safe for concurrent use.
+// Template is a parsed chat template. It is safe for concurrent use.
 type Template struct {
 	body     []statement
 	specials map[string]string
 }
 
-// New parses a chat template. specials are the names that it sees as variables, such as bos_token and eos_token; a token that
-// the tokenizer lacks must not be among them.
+// New parses a chat template. specials are the special tokens that the template sees as variables,
+// such as bos_token and eos_token; leave out a token that the tokenizer does not have. It returns
+// an error with a line number if the template has a syntax error, and an error if it has more than
+// 1 MiB or is not valid UTF-8.
 func New(template string, specials map[string]string) (*Template, error) {
 	switch {
 	case len(template) > maxTemplate:
-		return nil, fmt.Errorf("chat: the template has %d bytes, the limit is %d", len(template), maxTemplate)
+		return nil, fmt.Errorf(
+			"chat: the template has %d bytes, the limit is %d",
+			len(template),
+			maxTemplate,
+		)
 	case !utf8.ValidString(template):
 		return nil, errors.New("chat: the template is not valid UTF-8")
 	}
-	body, err := compile(template)
+	body, err := parse(template)
 	if err != nil {
-		return nil, fmt.Errorf("chat: the template does not parse: %w", err)
+		return nil, fmt.Errorf("chat: the template has a syntax error: %w", err)
 	}
 	return &Template{body: body, specials: maps.Clone(specials)}, nil
 }
 
-// Render returns the text of a conversation. An error wraps [ErrLimit] if the template ran out of its budget, and [ErrRefused] if
-// it refused the conversation itself, for example one with a system message that the model does not know.
+// Render returns the text of a conversation. The error wraps [ErrLimit] if the template exceeds its
+// budget, and [ErrRefused] if the template itself refuses the conversation, for example because the
+// model does not support system messages.
 func (t *Template) Render(messages []Message, opts Options) (text string, err error) {
 	size := 0
 	for i, m := range messages {
@@ -97,7 +111,7 @@ func (t *Template) Render(messages []Message, opts Options) (text string, err er
 	return r.out.String(), nil
 }
 
-// globals are the names that a template sees, as transformers gives them.
+// globals returns the variables that a template sees, as transformers gives them.
 func (t *Template) globals(messages []Message, opts Options) (*scope, error) {
 	list := make([]value, len(messages))
 	for i, m := range messages {

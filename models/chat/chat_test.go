@@ -54,8 +54,12 @@ func loadRecording(t testing.TB) (recording, time.Time) {
 	return rec, date
 }
 
-// check compares what we render with what Jinja2 does. Texts, and what raise_exception says, are equal; other errors are errors.
-func check(t *testing.T, want outcome, template string, specials map[string]string, messages []Message, opts Options) {
+// check compares a rendering with that of Jinja2. Texts and the messages of raise_exception must be
+// equal; for any other error of Jinja2 an error is enough.
+func check(
+	t *testing.T, want outcome, template string, specials map[string]string, messages []Message,
+	opts Options,
+) {
 	t.Helper()
 	parsed, err := New(template, specials)
 	if want.Kind == "syntax" {
@@ -84,7 +88,8 @@ func check(t *testing.T, want outcome, template string, specials map[string]stri
 		t.Errorf("Render(%q) = %q; Jinja2 says %s", template, text, want.Error)
 		return
 	}
-	if want.Kind == "refused" && (!errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want.Error)) {
+	if want.Kind == "refused" &&
+		(!errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want.Error)) {
 		t.Errorf("Render(%q): %v; the template says %q", template, err, want.Error)
 	}
 }
@@ -121,7 +126,8 @@ func TestSmall(t *testing.T) {
 			opts.Date = date
 		}
 		t.Run(c.Template, func(t *testing.T) {
-			check(t, c.outcome, c.Template, map[string]string{"bos_token": "<s>"}, rec.Messages, opts)
+			specials := map[string]string{"bos_token": "<s>"}
+			check(t, c.outcome, c.Template, specials, rec.Messages, opts)
 		})
 	}
 }

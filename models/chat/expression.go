@@ -1,129 +1,55 @@
 package chat
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
-
-	"github.com/nikolalohinski/gonja/v2/parser"
-	"github.com/nikolalohinski/gonja/v2/tokens"
 )
 
-// expression computes a value.
+// expression is a parsed expression: it computes its value in a run.
 type expression func(r *run) value
 
-// target sets the names that stand left of an equals sign.
+// target assigns a value to the names on the left of an equals sign, or to those of a loop.
 type target func(r *run, v value)
 
-// expressionParser reads what stands in a tag, by the grammar of Jinja2: an inline if binds least, then or, and, not, comparisons,
-// + and -, ~, * and /, **, signs, filters and tests, and calls and attributes most.
-type expressionParser struct {
-	// name is that of the statement and line where it stands.
-	name  string
-	line  int
-	rest  []*tokens.Token
-	depth int
-}
-
-func newExpressionParser(name string, args *parser.Parser) *expressionParser {
-	p := &expressionParser{name: name, line: args.Current().Line}
-	for !args.End() {
-		p.rest = append(p.rest, args.Next())
-	}
-	return p
-}
-
-// protect calls f, which may fail, and returns the error.
-func (p *expressionParser) protect(f func()) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			failed, ok := r.(fault)
-			if !ok {
-				panic(r)
-			}
-			err = failed.error
-		}
-	}()
-	f()
-	return nil
-}
-
-func (p *expressionParser) fail(format string, args ...any) {
-	panic(fault{fmt.Errorf("line %d, %s: %s", p.line, p.name, fmt.Sprintf(format, args...))})
-}
-
-func (p *expressionParser) done() bool { return len(p.rest) == 0 }
-
-// end fails if anything is left.
-func (p *expressionParser) end() {
-	if !p.done() {
-		p.fail("unexpected %q", p.rest[0].Val)
-	}
-}
-
-// at reports whether the next token is one of these operators or keywords.
-func (p *expressionParser) at(vals ...string) bool {
-	return !p.done() && (p.rest[0].Type == tokens.Operator || p.rest[0].Type == tokens.Name) && slices.Contains(vals, p.rest[0].Val)
-}
-
-// next takes a token.
-func (p *expressionParser) next() *tokens.Token {
-	if p.done() {
-		p.fail("it ends too early")
-	}
-	t := p.rest[0]
-	p.line = max(p.line, t.Line)
-	p.rest = p.rest[1:]
-	return t
-}
-
-// accept takes the next token if it is val.
-func (p *expressionParser) accept(val string) bool {
-	if !p.at(val) {
-		return false
-	}
-	p.next()
-	return true
-}
-
-func (p *expressionParser) expect(val string) {
-	if !p.accept(val) {
-		if p.done() {
-			p.fail("want %q", val)
-		}
-		p.fail("want %q, got %q", val, p.rest[0].Val)
-	}
-}
+// Expressions follow the grammar of Jinja2. From the weakest binding to the strongest: inline if,
+// or, and, not, comparisons, + and -, ~, * and / and // and %, **, signs, filters and tests,
+// attributes and items and calls.
 
 // identifier takes a name.
-func (p *expressionParser) identifier() string {
-	t := p.next()
-	if t.Type != tokens.Name || unicode.IsNumber([]rune(t.Val)[0]) {
-		p.fail("want a name, got %q", t.Val)
-	}
-	return t.Val
+func (p *parser) identifier() string {
+	t := p.advance()
+	p.checkName(t)
+	return t.text
 }
 
-// deeper counts how deep brackets and operators are nested.
-func (p *expressionParser) deeper() func() {
+// checkName fails if a token is no name. A name does not begin with a digit.
+func (p *parser) checkName(t token) {
+	if t.kind != nameToken || unicode.IsNumber([]rune(t.text)[0]) {
+		p.fail("expected a name, got %q", t.text)
+	}
+}
+
+// nest counts one more level of brackets and operators, until the function that it returns is
+// called. The limit bounds the stack, here and when the expression is computed.
+func (p *parser) nest() func() {
 	if p.depth++; p.depth > maxDepth {
-		p.fail("nested deeper than %d", maxDepth)
+		p.fail("the expression is nested deeper than %d", maxDepth)
 	}
 	return func() { p.depth-- }
 }
 
-// target reads a, b or (with attributes) space.name.
-func (p *expressionParser) target(attributes bool) target {
+// target reads a name, several with commas between, or, if attributes are allowed, one such as
+// space.name.
+func (p *parser) target(attributes bool) target {
 	if p.accept("(") {
 		t := p.target(false)
 		p.expect(")")
 		return t
 	}
 	name := p.identifier()
-	if slices.Contains([]string{"true", "false", "none", "True", "False", "None"}, name) {
-		p.fail("%s cannot be set", name)
+	if _, ok := constants[name]; ok {
+		p.fail("the constant %s cannot be set", name)
 	}
 	if attributes && p.accept(".") {
 		attribute := p.identifier()
@@ -153,24 +79,25 @@ func (p *expressionParser) target(attributes bool) target {
 	}
 }
 
-// tuple reads an expression, or several with commas between; conditional says whether an inline if may follow.
-func (p *expressionParser) tuple(conditional bool) expression {
-	one := p.expression
+// tuple reads an expression, or several with commas between, which are a tuple. If conditional, an
+// inline if may be part of them.
+func (p *parser) tuple(conditional bool) expression {
+	read := p.expression
 	if !conditional {
-		one = p.or
+		read = p.or
 	}
-	first := one()
+	first := read()
 	if !p.at(",") {
 		return first
 	}
 	items := []expression{first}
-	for p.accept(",") && !p.done() && !p.at(")", "if", "recursive", "=") {
-		items = append(items, one())
+	for p.accept(",") && !p.atTagEnd() && !p.at(")", "if", "recursive", "=") {
+		items = append(items, read())
 	}
-	return listOf(items, tupleKind)
+	return makeSequence(items, tupleKind)
 }
 
-func listOf(items []expression, kind sequenceKind) expression {
+func makeSequence(items []expression, kind sequenceKind) expression {
 	return func(r *run) value {
 		values := make([]value, len(items))
 		for i, e := range items {
@@ -182,27 +109,28 @@ func listOf(items []expression, kind sequenceKind) expression {
 	}
 }
 
-// expression reads an expression with its inline if.
-func (p *expressionParser) expression() expression {
-	defer p.deeper()()
+// expression reads an expression, which may be an inline if: a if condition else b.
+func (p *parser) expression() expression {
+	defer p.nest()()
 	e := p.or()
 	for p.accept("if") {
-		yes, condition := e, p.or()
-		no := func(*run) value { return undefined{"the inline if-expression evaluated to false and has no else"} }
+		whenTrue, condition := e, p.or()
+		whenFalse := constant(
+			undefined{"the condition of an inline if is false, and it has no else"})
 		if p.accept("else") {
-			no = p.expression()
+			whenFalse = p.expression()
 		}
 		e = func(r *run) value {
 			if r.truth(condition(r)) {
-				return yes(r)
+				return whenTrue(r)
 			}
-			return no(r)
+			return whenFalse(r)
 		}
 	}
 	return e
 }
 
-func (p *expressionParser) or() expression {
+func (p *parser) or() expression {
 	e := p.and()
 	for p.accept("or") {
 		left, right := e, p.and()
@@ -216,7 +144,7 @@ func (p *expressionParser) or() expression {
 	return e
 }
 
-func (p *expressionParser) and() expression {
+func (p *parser) and() expression {
 	e := p.not()
 	for p.accept("and") {
 		left, right := e, p.not()
@@ -230,17 +158,17 @@ func (p *expressionParser) and() expression {
 	return e
 }
 
-func (p *expressionParser) not() expression {
+func (p *parser) not() expression {
 	if !p.accept("not") {
 		return p.comparison()
 	}
-	defer p.deeper()()
+	defer p.nest()()
 	e := p.not()
 	return func(r *run) value { return !r.truth(e(r)) }
 }
 
 // comparison reads a < b <= c, which means a < b and b <= c.
-func (p *expressionParser) comparison() expression {
+func (p *parser) comparison() expression {
 	first := p.sum()
 	var names []string
 	var operands []expression
@@ -248,10 +176,9 @@ func (p *expressionParser) comparison() expression {
 		name := ""
 		switch {
 		case p.at("==", "!=", "<", "<=", ">", ">=", "in"):
-			name = p.next().Val
-		case p.at("not") && len(p.rest) > 1 && p.rest[1].Val == "in":
-			p.next()
-			p.next()
+			name = p.advance().text
+		case p.at("not") && p.tokens[p.next+1].text == "in":
+			p.next += 2
 			name = "not in"
 		}
 		if name == "" {
@@ -275,11 +202,11 @@ func (p *expressionParser) comparison() expression {
 	}
 }
 
-// chain reads operands with operators of one rank between them.
-func (p *expressionParser) chain(operand func() expression, operators ...string) expression {
+// chain reads operands with operators of the same precedence between them, from left to right.
+func (p *parser) chain(operand func() expression, operators ...string) expression {
 	e := operand()
 	for p.at(operators...) {
-		operator := p.next().Val
+		operator := p.advance().text
 		left, right := e, operand()
 		e = func(r *run) value {
 			r.step(1)
@@ -290,18 +217,20 @@ func (p *expressionParser) chain(operand func() expression, operators ...string)
 	return e
 }
 
-func (p *expressionParser) sum() expression     { return p.chain(p.concat, "+", "-") }
-func (p *expressionParser) concat() expression  { return p.chain(p.product, "~") }
-func (p *expressionParser) product() expression { return p.chain(p.power, "*", "/", "//", "%") }
-func (p *expressionParser) power() expression {
+func (p *parser) sum() expression     { return p.chain(p.concat, "+", "-") }
+func (p *parser) concat() expression  { return p.chain(p.product, "~") }
+func (p *parser) product() expression { return p.chain(p.power, "*", "/", "//", "%") }
+func (p *parser) power() expression {
 	return p.chain(func() expression { return p.unary(true) }, "**")
 }
 
-func (p *expressionParser) unary(filtered bool) expression {
-	defer p.deeper()()
+// unary reads an operand with its signs and what follows it. Filters and tests belong to the
+// operand with its sign: -1|abs is (-1)|abs.
+func (p *parser) unary(filtered bool) expression {
+	defer p.nest()()
 	var e expression
 	if p.at("-", "+") {
-		negative := p.next().Val == "-"
+		negative := p.advance().text == "-"
 		operand := p.unary(false)
 		e = func(r *run) value { return r.sign(operand(r), negative) }
 	} else {
@@ -314,69 +243,69 @@ func (p *expressionParser) unary(filtered bool) expression {
 	return e
 }
 
-func (p *expressionParser) primary() expression {
-	t := p.next()
-	switch t.Type {
-	case tokens.Name:
-		return p.named(t)
-	case tokens.String:
-		text := p.unquote(t.Val)
-		for !p.done() && p.rest[0].Type == tokens.String {
-			text += p.unquote(p.next().Val)
+// primary reads a constant, a variable, or what stands in brackets.
+func (p *parser) primary() expression {
+	t := p.advance()
+	switch t.kind {
+	case nameToken:
+		return p.variable(t)
+	case stringToken:
+		text := p.unquote(t.text)
+		for !p.atTagEnd() && p.peek().kind == stringToken {
+			text += p.unquote(p.advance().text)
 		}
 		return constant(text)
-	case tokens.Integer:
-		n, err := strconv.ParseInt(t.Val, 0, 64)
+	case integerToken:
+		n, err := strconv.ParseInt(t.text, 0, 64)
 		if err != nil {
-			p.fail("number %s is too large", t.Val)
+			p.fail("number %s is too large", t.text)
 		}
 		return constant(n)
-	case tokens.Float:
-		f, err := strconv.ParseFloat(strings.ReplaceAll(t.Val, "_", ""), 64)
+	case floatToken:
+		f, err := strconv.ParseFloat(strings.ReplaceAll(t.text, "_", ""), 64)
 		if err != nil {
-			p.fail("number %s is too large", t.Val)
+			p.fail("number %s is too large", t.text)
 		}
 		return constant(f)
 	}
-	switch t.Val {
+	switch t.text {
 	case "(":
 		if p.accept(")") {
-			return listOf(nil, tupleKind)
+			return makeSequence(nil, tupleKind)
 		}
 		e := p.tuple(true)
 		p.expect(")")
 		return e
 	case "[":
-		return listOf(p.listUntil("]"), listKind)
+		return makeSequence(p.listUntil("]"), listKind)
 	case "{":
 		return p.dict()
 	}
-	p.fail("unexpected %q", t.Val)
+	p.fail("unexpected %q", t.text)
 	return nil
 }
 
-// named is a constant's or a variable's name.
-func (p *expressionParser) named(t *tokens.Token) expression {
-	switch t.Val {
-	case "true", "True":
-		return constant(true)
-	case "false", "False":
-		return constant(false)
-	case "none", "None":
-		return constant(nil)
+// constants are the names that are no variables.
+var constants = map[string]value{
+	"true": true, "false": false, "none": nil, "True": true, "False": false, "None": nil,
+}
+
+// variable returns the value of a name.
+func (p *parser) variable(t token) expression {
+	if v, ok := constants[t.text]; ok {
+		return constant(v)
 	}
-	p.rest = append([]*tokens.Token{t}, p.rest...)
-	name := p.identifier()
+	p.checkName(t)
 	return func(r *run) value {
 		r.step(1)
-		return r.scope.lookup(name)
+		return r.scope.lookup(t.text)
 	}
 }
 
 func constant(v value) expression { return func(*run) value { return v } }
 
-// listUntil reads expressions with commas between them, up to a bracket.
-func (p *expressionParser) listUntil(end string) []expression {
+// listUntil reads expressions with commas between them, up to the closing bracket end.
+func (p *parser) listUntil(end string) []expression {
 	var items []expression
 	for !p.accept(end) {
 		if len(items) > 0 {
@@ -391,7 +320,7 @@ func (p *expressionParser) listUntil(end string) []expression {
 }
 
 // dict reads {a: b, …}.
-func (p *expressionParser) dict() expression {
+func (p *parser) dict() expression {
 	var keys, values []expression
 	for !p.accept("}") {
 		if len(keys) > 0 {

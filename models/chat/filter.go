@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
-// filter is what follows a vertical bar.
+// filter is a function that may follow a vertical bar.
 type filter func(r *run, v value, a arguments) value
 
-// filters are those that a template may use.
+// filters are the filters that a template may use, by name.
 var filters map[string]filter
 
 func init() {
@@ -22,23 +23,23 @@ func init() {
 			return r.text(f(r.str(v)))
 		}
 	}
+	unchanged := func(s string) string { return s }
 	filters = map[string]filter{
-		"upper": text("upper", strings.ToUpper), "lower": text("lower", strings.ToLower), "title": text("title", pythonTitle),
-		"capitalize": text("capitalize", capitalize), "string": text("string", func(s string) string { return s }),
-		"safe": text("safe", func(s string) string { return s }),
-		"trim": func(r *run, v value, a arguments) value { return r.strip(r.str(v), a, true, true) },
-		"replace": func(r *run, v value, a arguments) value {
-			return replace(r, r.str(v), a)
+		"upper": text("upper", strings.ToUpper), "lower": text("lower", strings.ToLower),
+		"title": text("title", titleWords), "capitalize": text("capitalize", capitalize),
+		"string": text("string", unchanged), "safe": text("safe", unchanged),
+		"trim": func(r *run, v value, a arguments) value {
+			return r.strip(r.str(v), a, true, true)
 		},
-		"indent": indent, "wordcount": wordCount, "tojson": toJSON,
+		"replace": func(r *run, v value, a arguments) value { return replace(r, r.str(v), a) },
+		"indent":  indent, "wordcount": wordCount, "tojson": toJSON,
 		"length": length, "count": length, "default": defaultTo, "d": defaultTo,
 		"abs": abs, "int": toInt, "float": toFloat, "round": round,
-		"list": toList, "first": first, "last": last, "reverse": reverse, "join": joinFilter, "sum": sum,
-		"items": items, "dictsort": dictSort, "sort": sort, "unique": unique, "min": extreme(-1), "max": extreme(1),
-		"attr":   func(r *run, v value, a arguments) value { return attr(r, v, a) },
-		"map":    mapFilter,
-		"select": choose(true, false), "reject": choose(false, false),
-		"selectattr": choose(true, true), "rejectattr": choose(false, true),
+		"list": toList, "first": first, "last": last, "reverse": reverse, "join": joinFilter,
+		"sum": sum, "items": items, "dictsort": dictSort, "sort": sort, "unique": unique,
+		"min": extreme(-1), "max": extreme(1), "attr": attr, "map": mapFilter,
+		"select": selectItems(true, false), "reject": selectItems(false, false),
+		"selectattr": selectItems(true, true), "rejectattr": selectItems(false, true),
 	}
 }
 
@@ -54,7 +55,7 @@ func length(r *run, v value, a arguments) value {
 	case *loopInfo:
 		return int64(len(v.items))
 	case *sequence:
-		if v.kind != yieldedKind {
+		if v.kind != generatorKind {
 			return int64(len(v.items))
 		}
 	}
@@ -65,15 +66,15 @@ func length(r *run, v value, a arguments) value {
 func defaultTo(r *run, v value, a arguments) value {
 	bound := a.bind(r, "default", "default_value", "boolean")
 	_, missing := v.(undefined)
-	if missing || r.truth(or(bound[1], false)) && !r.truth(v) {
-		return or(bound[0], "")
+	if missing || r.truth(orDefault(bound[1], false)) && !r.truth(v) {
+		return orDefault(bound[0], "")
 	}
 	return v
 }
 
 func abs(r *run, v value, a arguments) value {
 	a.bind(r, "abs")
-	if _, f, _, ok := number(r.defined(v)); ok && f >= 0 {
+	if _, f, _, ok := number(r.requireDefined(v)); ok && f >= 0 {
 		return r.sign(v, false)
 	}
 	return r.sign(v, true)
@@ -81,11 +82,12 @@ func abs(r *run, v value, a arguments) value {
 
 func toInt(r *run, v value, a arguments) value {
 	bound := a.bind(r, "int", "default", "base")
-	otherwise := or(bound[0], int64(0))
+	defaultValue := orDefault(bound[0], int64(0))
 	switch v := v.(type) {
 	case string:
 		s := strings.TrimFunc(v, isSpace)
-		if n, err := strconv.ParseInt(s, int(max(min(r.int(or(bound[1], int64(10))), 36), 2)), 64); err == nil {
+		base := int(max(min(r.int(orDefault(bound[1], int64(10))), 36), 2))
+		if n, err := strconv.ParseInt(withoutBasePrefix(s, base), base, 64); err == nil {
 			return n
 		}
 		if f, err := strconv.ParseFloat(s, 64); err == nil && math.Abs(f) < 1<<62 {
@@ -98,41 +100,89 @@ func toInt(r *run, v value, a arguments) value {
 	case bool, int64:
 		return r.int(v)
 	}
-	r.defined(v)
-	return otherwise
+	r.requireDefined(v)
+	return defaultValue
+}
+
+// withoutBasePrefix removes 0x, 0o or 0b after the sign, if it belongs to the base.
+func withoutBasePrefix(s string, base int) string {
+	prefix, ok := map[int]string{2: "0b", 8: "0o", 16: "0x"}[base]
+	digits := strings.TrimLeft(s, "+-")
+	if !ok || len(digits) < 3 || !strings.EqualFold(digits[:2], prefix) {
+		return s
+	}
+	return s[:len(s)-len(digits)] + digits[2:]
+}
+
+// titleWords begins each word with a capital, as Jinja2's title: unlike Python's, an apostrophe
+// does not begin a word.
+func titleWords(s string) string {
+	wordStart := true
+	return strings.Map(func(c rune) rune {
+		first := wordStart
+		wordStart = isSpace(c) || strings.ContainsRune("-({[<", c)
+		if first {
+			return unicode.ToTitle(c)
+		}
+		return unicode.ToLower(c)
+	}, s)
 }
 
 func toFloat(r *run, v value, a arguments) value {
-	otherwise := or(a.bind(r, "float", "default")[0], 0.0)
+	defaultValue := orDefault(a.bind(r, "float", "default")[0], 0.0)
 	if s, ok := v.(string); ok {
 		if f, err := strconv.ParseFloat(strings.TrimFunc(s, isSpace), 64); err == nil {
 			return f
 		}
-		return otherwise
+		return defaultValue
 	}
-	if _, f, _, ok := number(r.defined(v)); ok {
+	if _, f, _, ok := number(r.requireDefined(v)); ok {
 		return f
 	}
-	return otherwise
+	return defaultValue
 }
 
 func round(r *run, v value, a arguments) value {
 	bound := a.bind(r, "round", "precision", "method")
-	_, f, _, ok := number(r.defined(v))
+	i, f, isInt, ok := number(r.requireDefined(v))
 	if !ok {
-		r.fail("round wants a number, got '%s'", kindOf(v))
+		r.fail("round needs a number, got '%s'", kindOf(v))
 	}
-	scale := math.Pow(10, float64(max(min(r.int(or(bound[0], int64(0))), 300), -300)))
-	switch r.string(or(bound[1], "common")) {
+	precision := r.int(orDefault(bound[0], int64(0)))
+	scale := math.Pow(10, float64(max(min(precision, 300), -300)))
+	method := r.string(orDefault(bound[1], "common"))
+	switch method {
 	case "common":
+		if isInt {
+			return roundInt(i, -precision)
+		}
 		return math.RoundToEven(f*scale) / scale
 	case "ceil":
 		return math.Ceil(f*scale) / scale
 	case "floor":
 		return math.Floor(f*scale) / scale
 	}
-	r.fail("method must be common, ceil or floor")
+	r.fail("the method of round must be common, ceil or floor, got '%s'", method)
 	return nil
+}
+
+// roundInt rounds n to a multiple of 10 to the power of digits, halves to the even multiple.
+func roundInt(n, digits int64) int64 {
+	if digits <= 0 {
+		return n
+	}
+	if digits > 18 {
+		return 0
+	}
+	unit := int64(math.Pow10(int(digits)))
+	quotient, rest := n/unit, n%unit
+	if rest < 0 {
+		quotient, rest = quotient-1, rest+unit
+	}
+	if rest > unit-rest || rest == unit-rest && quotient%2 != 0 {
+		quotient++
+	}
+	return quotient * unit
 }
 
 func toList(r *run, v value, a arguments) value {
@@ -150,7 +200,7 @@ func first(r *run, v value, a arguments) value {
 
 func last(r *run, v value, a arguments) value {
 	a.bind(r, "last")
-	if s, ok := v.(*sequence); ok && s.kind == yieldedKind {
+	if s, ok := v.(*sequence); ok && s.kind == generatorKind {
 		r.fail("'generator' object is not reversible")
 	}
 	if found := r.iterate(v); len(found) > 0 {
@@ -166,29 +216,29 @@ func reverse(r *run, v value, a arguments) value {
 	if _, ok := v.(string); ok {
 		return r.joinStrings("", found)
 	}
-	return r.yield(found)
+	return r.generator(found)
 }
 
-// yield returns what filters such as select give.
-func (r *run) yield(items []value) value {
+// generator returns items as filters such as select return them: they can be iterated once.
+func (r *run) generator(items []value) value {
 	list := r.list(items)
-	list.kind = yieldedKind
+	list.kind = generatorKind
 	return list
 }
 
 func joinFilter(r *run, v value, a arguments) value {
 	bound := a.bind(r, "join", "d", "attribute")
-	get := r.getter(or(bound[1], nil))
+	get := r.getter(orDefault(bound[1], nil))
 	var parts []value
 	for _, item := range r.iterate(v) {
 		parts = append(parts, r.str(get(item)))
 	}
-	return r.joinStrings(r.str(or(bound[0], "")), parts)
+	return r.joinStrings(r.str(orDefault(bound[0], "")), parts)
 }
 
 func sum(r *run, v value, a arguments) value {
 	bound := a.bind(r, "sum", "attribute", "start")
-	get, total := r.getter(or(bound[0], nil)), or(bound[1], int64(0))
+	get, total := r.getter(orDefault(bound[0], nil)), orDefault(bound[1], int64(0))
 	for _, item := range r.iterate(v) {
 		total = r.binary("+", total, get(item))
 	}
@@ -199,10 +249,10 @@ func items(r *run, v value, a arguments) value {
 	a.bind(r, "items")
 	switch v := v.(type) {
 	case undefined:
-		return r.yield(nil)
+		return r.generator(nil)
 	case *dict:
 		r.alloc(64 * len(v.keys))
-		return r.yield(v.items())
+		return r.generator(v.items())
 	}
 	r.fail("Can only get item pairs from a mapping.")
 	return nil
@@ -210,13 +260,14 @@ func items(r *run, v value, a arguments) value {
 
 func attr(r *run, v value, a arguments) value {
 	name := r.string(a.bind(r, "attr", "name")[0])
-	if found, ok := r.own(v, name); ok {
+	if found, ok := r.member(v, name); ok {
 		return found
 	}
 	return undefined{"'" + kindOf(v) + " object' has no attribute '" + name + "'"}
 }
 
-// getter returns a function that looks an attribute up, by a path such as a.b.0; nil is the item itself.
+// getter returns a function that looks up an attribute of an item, by a path such as a.b.0. If the
+// attribute is nil, it returns the item itself.
 func (r *run) getter(attribute value) func(value) value {
 	if attribute == nil {
 		return func(v value) value { return v }
@@ -241,7 +292,7 @@ func (r *run) getter(attribute value) func(value) value {
 	}
 }
 
-// mapFilter applies a filter to each item, or looks an attribute of each up.
+// mapFilter applies a filter to each item, or looks up an attribute of each.
 func mapFilter(r *run, v value, a arguments) value {
 	each := func(item value) value { return item }
 	if len(a.positional) > 0 {
@@ -254,11 +305,11 @@ func mapFilter(r *run, v value, a arguments) value {
 		each = func(item value) value { return f(r, item, rest) }
 	} else {
 		bound := a.bind(r, "map", "attribute", "default")
-		get := r.getter(or(bound[0], nil))
+		get := r.getter(orDefault(bound[0], nil))
 		each = func(item value) value {
 			found := get(item)
 			if _, missing := found.(undefined); missing {
-				return or(bound[1], found)
+				return orDefault(bound[1], found)
 			}
 			return found
 		}
@@ -270,11 +321,11 @@ func mapFilter(r *run, v value, a arguments) value {
 			mapped = append(mapped, each(item))
 		}
 	})
-	return r.yield(mapped)
+	return r.generator(mapped)
 }
 
-// choose is select, reject, selectattr and rejectattr.
-func choose(keep, byAttribute bool) filter {
+// selectItems returns select, reject, selectattr or rejectattr.
+func selectItems(keep, byAttribute bool) filter {
 	return func(r *run, v value, a arguments) value {
 		get, rest := r.getter(nil), a.positional
 		if byAttribute {
@@ -283,7 +334,7 @@ func choose(keep, byAttribute bool) filter {
 			}
 			get, rest = r.getter(rest[0]), rest[1:]
 		}
-		holds := func(v value) bool { return r.truth(v) }
+		matches := r.truth
 		if len(rest) > 0 {
 			name := r.string(rest[0])
 			t, ok := tests[testName(name)]
@@ -291,28 +342,30 @@ func choose(keep, byAttribute bool) filter {
 				r.fail("No test named '%s'; known are %s", name, known(tests))
 			}
 			more := arguments{positional: rest[1:], names: a.names, named: a.named}
-			holds = func(v value) bool { return t(r, v, more) }
+			matches = func(v value) bool { return t(r, v, more) }
 		}
-		var chosen []value
+		var kept []value
 		for _, item := range r.iterate(v) {
 			r.step(1)
-			if holds(get(item)) == keep {
-				chosen = append(chosen, item)
+			if matches(get(item)) == keep {
+				kept = append(kept, item)
 			}
 		}
-		return r.yield(chosen)
+		return r.generator(kept)
 	}
 }
 
-// testName returns the name of a test that is written as an operator.
+// testName returns the name of a test that may be written as an operator.
 func testName(s string) string {
-	if name, ok := map[string]string{"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}[s]; ok {
+	names := map[string]string{"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+	if name, ok := names[s]; ok {
 		return name
 	}
 	return s
 }
 
-// sortKey returns what is compared: strings without case, unless asked otherwise.
+// sortKey returns the function that makes the value to compare: a string in lower case, unless case
+// counts.
 func (r *run) sortKey(caseSensitive bool) func(value) value {
 	return func(v value) value {
 		if s, ok := v.(string); ok && !caseSensitive {
@@ -322,6 +375,7 @@ func (r *run) sortKey(caseSensitive bool) func(value) value {
 	}
 }
 
+// sorted sorts items in place by their keys; equal items keep their order.
 func (r *run) sorted(found []value, key func(value) value, descending bool) {
 	slices.SortStableFunc(found, func(a, b value) int {
 		order, _ := r.order(key(a), key(b))
@@ -334,9 +388,10 @@ func (r *run) sorted(found []value, key func(value) value, descending bool) {
 
 func sort(r *run, v value, a arguments) value {
 	bound := a.bind(r, "sort", "reverse", "case_sensitive", "attribute")
-	get, fold := r.getter(or(bound[2], nil)), r.sortKey(r.truth(or(bound[1], false)))
+	get, fold := r.getter(orDefault(bound[2], nil)), r.sortKey(r.truth(orDefault(bound[1], false)))
 	found := slices.Clone(r.iterate(v))
-	r.sorted(found, func(v value) value { return fold(get(v)) }, r.truth(or(bound[0], false)))
+	descending := r.truth(orDefault(bound[0], false))
+	r.sorted(found, func(v value) value { return fold(get(v)) }, descending)
 	return r.list(found)
 }
 
@@ -344,21 +399,23 @@ func dictSort(r *run, v value, a arguments) value {
 	bound := a.bind(r, "dictsort", "case_sensitive", "by", "reverse")
 	d, ok := v.(*dict)
 	if !ok {
-		r.fail("dictsort wants a dict, got '%s'", kindOf(v))
+		r.fail("dictsort needs a dict, got '%s'", kindOf(v))
 	}
-	at := slices.Index([]string{"key", "value"}, r.string(or(bound[1], "key")))
+	at := slices.Index([]string{"key", "value"}, r.string(orDefault(bound[1], "key")))
 	if at < 0 {
 		r.fail("You can only sort by either 'key' or 'value'")
 	}
-	fold := r.sortKey(r.truth(or(bound[0], false)))
+	fold := r.sortKey(r.truth(orDefault(bound[0], false)))
 	pairs := d.items()
-	r.sorted(pairs, func(v value) value { return fold(v.(*sequence).items[at]) }, r.truth(or(bound[2], false)))
+	descending := r.truth(orDefault(bound[2], false))
+	r.sorted(pairs, func(v value) value { return fold(v.(*sequence).items[at]) }, descending)
 	return r.list(pairs)
 }
 
+// unique keeps the first of equal items.
 func unique(r *run, v value, a arguments) value {
 	bound := a.bind(r, "unique", "case_sensitive", "attribute")
-	get, fold := r.getter(or(bound[1], nil)), r.sortKey(r.truth(or(bound[0], false)))
+	get, fold := r.getter(orDefault(bound[1], nil)), r.sortKey(r.truth(orDefault(bound[0], false)))
 	seen := newDict()
 	var kept []value
 	for _, item := range r.iterate(v) {
@@ -369,20 +426,23 @@ func unique(r *run, v value, a arguments) value {
 		r.setItem(seen, k, true)
 		kept = append(kept, item)
 	}
-	return r.yield(kept)
+	return r.generator(kept)
 }
 
+// extreme returns min (sign −1) or max (sign 1).
 func extreme(sign int) filter {
 	return func(r *run, v value, a arguments) value {
 		bound := a.bind(r, "min or max", "case_sensitive", "attribute")
-		get, fold := r.getter(or(bound[1], nil)), r.sortKey(r.truth(or(bound[0], false)))
+		get := r.getter(orDefault(bound[1], nil))
+		fold := r.sortKey(r.truth(orDefault(bound[0], false)))
 		found := r.iterate(v)
 		if len(found) == 0 {
 			return undefined{"No aggregated item, sequence was empty."}
 		}
 		best := found[0]
 		for _, item := range found[1:] {
-			if order, _ := r.order(fold(get(item)), fold(get(best))); cmp.Compare(order, 0) == sign {
+			order, _ := r.order(fold(get(item)), fold(get(best)))
+			if cmp.Compare(order, 0) == sign {
 				best = item
 			}
 		}
@@ -390,11 +450,12 @@ func extreme(sign int) filter {
 	}
 }
 
+// wordCount counts runs of letters, digits and underscores.
 func wordCount(r *run, v value, a arguments) value {
 	a.bind(r, "wordcount")
 	n, inside := 0, false
 	for _, c := range r.str(v) {
-		word := nameToken.MatchString(string(c))
+		word := namePattern.MatchString(string(c))
 		if word && !inside {
 			n++
 		}
@@ -403,13 +464,14 @@ func wordCount(r *run, v value, a arguments) value {
 	return int64(n)
 }
 
+// indent puts spaces, or a given text, before each line but the first.
 func indent(r *run, v value, a arguments) value {
 	bound := a.bind(r, "indent", "width", "first", "blank")
-	prefix, ok := or(bound[0], int64(4)).(string)
+	prefix, ok := orDefault(bound[0], int64(4)).(string)
 	if !ok {
-		prefix = r.str(r.repeat(" ", r.int(or(bound[0], int64(4)))))
+		prefix = r.str(r.repeat(" ", r.int(orDefault(bound[0], int64(4)))))
 	}
-	blank := r.truth(or(bound[2], false))
+	blank := r.truth(orDefault(bound[2], false))
 	lines := r.iterate(splitLines(r, r.str(v)+"\n", arguments{}))
 	var b strings.Builder
 	for i, line := range lines {
@@ -417,7 +479,7 @@ func indent(r *run, v value, a arguments) value {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		if i == 0 && r.truth(or(bound[1], false)) || i > 0 && (line != "" || blank) {
+		if i == 0 && r.truth(orDefault(bound[1], false)) || i > 0 && (line != "" || blank) {
 			b.WriteString(r.text(prefix))
 		}
 		b.WriteString(r.text(line))

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// functions are those that a template may call.
+// functions are the functions that a template may call, by name.
 var functions = map[string]callable{
 	"raise_exception": func(r *run, a arguments) value {
-		panic(fault{fmt.Errorf("%w: %s", ErrRefused, r.str(a.bind(r, "raise_exception", "message")[0]))})
+		message := r.str(a.bind(r, "raise_exception", "message")[0])
+		panic(failure{fmt.Errorf("%w: %s", ErrRefused, message)})
 	},
 	"range":     rangeOf,
 	"namespace": func(r *run, a arguments) value { return &namespace{dictOf(r, a)} },
@@ -19,6 +20,7 @@ var functions = map[string]callable{
 // maxRange is how many numbers a range may have, as in Jinja2's sandbox.
 const maxRange = 100_000
 
+// rangeOf is Python's range, as a list.
 func rangeOf(r *run, a arguments) value {
 	bounds := [3]int64{0, 0, 1}
 	switch n := len(a.positional); n {
@@ -48,7 +50,7 @@ func rangeOf(r *run, a arguments) value {
 	return r.list(numbers)
 }
 
-// dictOf is dict(other, a=1).
+// dictOf is Python's dict, as in dict(other, a=1).
 func dictOf(r *run, a arguments) *dict {
 	d := newDict()
 	if len(a.positional) > 1 {
@@ -57,7 +59,7 @@ func dictOf(r *run, a arguments) *dict {
 	for _, v := range a.positional {
 		other, ok := v.(*dict)
 		if !ok {
-			r.fail("dict wants a dict, got '%s'", kindOf(v))
+			r.fail("dict needs a dict, got '%s'", kindOf(v))
 		}
 		for _, k := range other.keys {
 			item, _ := other.get(k)
@@ -71,11 +73,12 @@ func dictOf(r *run, a arguments) *dict {
 	return d
 }
 
-// strftimeNow formats a date that the caller gives, by the directives of C's strftime.
+// strftimeNow returns a function that formats a fixed date by the directives of C's strftime.
 func strftimeNow(date time.Time) func(*run, arguments) value {
 	layouts := map[byte]string{
-		'd': "02", 'b': "Jan", 'B': "January", 'm': "01", 'y': "06", 'Y': "2006", 'H': "15", 'I': "03", 'M': "04", 'S': "05",
-		'p': "PM", 'a': "Mon", 'A': "Monday", 'j': "002", 'F': "2006-01-02", 'T': "15:04:05", 'e': "_2",
+		'd': "02", 'b': "Jan", 'B': "January", 'm': "01", 'y': "06", 'Y': "2006", 'H': "15",
+		'I': "03", 'M': "04", 'S': "05", 'p': "PM", 'a': "Mon", 'A': "Monday", 'j': "002",
+		'F': "2006-01-02", 'T': "15:04:05", 'e': "_2",
 	}
 	return func(r *run, a arguments) value {
 		format := r.string(a.bind(r, "strftime_now", "format")[0])
@@ -91,7 +94,11 @@ func strftimeNow(date time.Time) func(*run, arguments) value {
 			}
 			layout, ok := layouts[format[i]]
 			if !ok && format[i] != '%' {
-				r.fail("strftime_now: directive %%%c is unknown; known are %s", format[i], directives(layouts))
+				r.fail(
+					"strftime_now: directive %%%c is unknown; known are %s",
+					format[i],
+					directives(layouts),
+				)
 			}
 			if format[i] == '%' {
 				b.WriteByte('%')
@@ -103,6 +110,7 @@ func strftimeNow(date time.Time) func(*run, arguments) value {
 	}
 }
 
+// directives lists the directives that strftime_now knows.
 func directives(layouts map[byte]string) string {
 	names := map[string]bool{"%%": true}
 	for c := range layouts {

@@ -7,29 +7,36 @@ import (
 	"strings"
 )
 
-// jsonStyle is how json.dumps writes.
+// jsonStyle is how JSON is written: the options of Python's json.dumps.
 type jsonStyle struct {
-	item, key     string
-	indent        string
-	pretty        bool
-	ascii, sorted bool
+	item, key string // what separates items, and a key from its value
+	indent    string // of one level, if pretty
+	pretty    bool   // each item is on a line of its own
+	ascii     bool   // other characters are escaped
+	sorted    bool   // by key
 }
 
-// toJSON is the filter that transformers puts in place of Jinja2's: json.dumps, with characters as they are.
+// toJSON is the filter tojson of transformers, which replaces that of Jinja2: json.dumps without
+// escapes for HTML.
 func toJSON(r *run, v value, a arguments) value {
 	bound := a.bind(r, "tojson", "ensure_ascii", "indent", "separators", "sort_keys")
-	s := jsonStyle{item: ", ", key: ": ", ascii: r.truth(or(bound[0], false)), sorted: r.truth(or(bound[3], false))}
-	switch indent := or(bound[1], nil).(type) {
+	s := jsonStyle{
+		item:   ", ",
+		key:    ": ",
+		ascii:  r.truth(orDefault(bound[0], false)),
+		sorted: r.truth(orDefault(bound[3], false)),
+	}
+	switch indent := orDefault(bound[1], nil).(type) {
 	case nil:
 	case string:
 		s.indent, s.pretty, s.item = indent, true, ","
 	default:
 		s.indent, s.pretty, s.item = r.str(r.repeat(" ", r.int(indent))), true, ","
 	}
-	if separators := or(bound[2], nil); separators != nil {
+	if separators := orDefault(bound[2], nil); separators != nil {
 		pair := r.iterate(separators)
 		if len(pair) != 2 {
-			r.fail("separators must be two, got %d", len(pair))
+			r.fail("tojson needs two separators, got %d", len(pair))
 		}
 		s.item, s.key = r.string(pair[0]), r.string(pair[1])
 	}
@@ -38,7 +45,7 @@ func toJSON(r *run, v value, a arguments) value {
 	return b.String()
 }
 
-// writeJSON writes a value; line is a line break with the indent of what is around.
+// writeJSON writes a value. line is a line break with the indent of the surrounding value.
 func (r *run) writeJSON(b *strings.Builder, v value, s jsonStyle, line string) {
 	r.step(1)
 	switch v := v.(type) {
@@ -50,8 +57,13 @@ func (r *run) writeJSON(b *strings.Builder, v value, s jsonStyle, line string) {
 		b.WriteString(r.text(strconv.FormatInt(v, 10)))
 	case float64:
 		text := floatRepr(v)
-		if name, ok := map[string]string{"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}[text]; ok {
-			text = name
+		switch text {
+		case "inf":
+			text = "Infinity"
+		case "-inf":
+			text = "-Infinity"
+		case "nan":
+			text = "NaN"
 		}
 		b.WriteString(r.text(text))
 	case string:
@@ -60,13 +72,15 @@ func (r *run) writeJSON(b *strings.Builder, v value, s jsonStyle, line string) {
 		if v.kind > tupleKind {
 			r.fail("Object of type %s is not JSON serializable", kindOf(v))
 		}
-		r.group(b, "[]", s, line, len(v.items), func(i int, line string) { r.writeJSON(b, v.items[i], s, line) })
+		r.writeGroup(b, "[]", s, line, len(v.items), func(i int, line string) {
+			r.writeJSON(b, v.items[i], s, line)
+		})
 	case *dict:
 		keys := slices.Clone(v.keys)
 		if s.sorted {
 			r.sorted(keys, func(k value) value { return k }, false)
 		}
-		r.group(b, "{}", s, line, len(keys), func(i int, line string) {
+		r.writeGroup(b, "{}", s, line, len(keys), func(i int, line string) {
 			b.WriteString(r.text(jsonString(r.jsonKey(keys[i]), s.ascii) + s.key))
 			item, _ := v.get(keys[i])
 			r.writeJSON(b, item, s, line)
@@ -76,8 +90,15 @@ func (r *run) writeJSON(b *strings.Builder, v value, s jsonStyle, line string) {
 	}
 }
 
-// group writes n items between brackets.
-func (r *run) group(b *strings.Builder, brackets string, s jsonStyle, line string, n int, item func(i int, line string)) {
+// writeGroup writes n items between brackets.
+func (r *run) writeGroup(
+	b *strings.Builder,
+	brackets string,
+	s jsonStyle,
+	line string,
+	n int,
+	item func(i int, line string),
+) {
 	if n == 0 {
 		b.WriteString(r.text(brackets))
 		return
@@ -102,7 +123,7 @@ func (r *run) group(b *strings.Builder, brackets string, s jsonStyle, line strin
 	b.WriteByte(brackets[1])
 }
 
-// jsonKey is a dict's key as a string.
+// jsonKey returns the key of a dict as text.
 func (r *run) jsonKey(k value) string {
 	switch k := k.(type) {
 	case string:

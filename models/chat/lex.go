@@ -5,41 +5,72 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
-
-	"github.com/nikolalohinski/gonja/v2/tokens"
 )
 
-// The tokens inside tags, as Jinja2 has them.
-var (
-	stringToken   = regexp.MustCompile(`^(?s:'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*")`)
-	floatToken    = regexp.MustCompile(`^\d+(?:_\d+)*(?:\.\d+(?:_\d+)*(?:[eE][+-]?\d+)?|[eE][+-]?\d+)`)
-	integerToken  = regexp.MustCompile(`^(?:0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|[1-9](?:_?\d)*|0(?:_?0)*)`)
-	nameToken     = regexp.MustCompile(`^[\pL\pN\pM_]+`)
-	operatorToken = regexp.MustCompile(`^(?:\*\*|//|==|!=|>=|<=|[-+*/%~\[\](){}<>=.:|,])`)
+// token is a piece of a template.
+type token struct {
+	kind tokenKind
+	text string // as it stands in the template; printTag where the template has {{
+	line int    // from 1
+}
+
+type tokenKind int
+
+const (
+	textToken     tokenKind = iota // text outside of tags
+	tagBeginToken                  // {% or {{
+	tagEndToken                    // %} or }}
+	nameToken
+	integerToken
+	floatToken
+	stringToken
+	operatorToken
+	endToken // the end of the template
 )
 
-// printTag is the statement that {{ is read as.
-const printTag = "print"
+// tagTokens are the tokens inside tags by Jinja2's lexer, in the order in which they are tried.
+var tagTokens = []struct {
+	kind    tokenKind
+	pattern *regexp.Regexp
+}{
+	{floatToken, regexp.MustCompile(
+		`^\d+(?:_\d+)*(?:\.\d+(?:_\d+)*(?:[eE][+-]?\d+)?|[eE][+-]?\d+)`)},
+	{integerToken, regexp.MustCompile(
+		`^(?:0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|[1-9](?:_?\d)*|0(?:_?0)*)`)},
+	{nameToken, namePattern},
+	{stringToken, regexp.MustCompile(
+		`^(?s:'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*")`)},
+	{operatorToken, regexp.MustCompile(`^(?:\*\*|//|==|!=|>=|<=|[-+*/%~\[\](){}<>=.:|,])`)},
+}
 
-// lexer splits a template into tokens. Text gets Jinja2's trim_blocks and lstrip_blocks here, and {{ x }} becomes {% print x %}.
+// namePattern is a name, which may begin with a digit; the parser rejects that.
+var namePattern = regexp.MustCompile(`^[\pL\pN\pM_]+`)
+
+// printTag is the name of the statement that {{ stands for.
+const printTag = "{{ }}"
+
+// lexer splits a template into tokens. It removes white space around tags as Jinja2 does with
+// trim_blocks and lstrip_blocks, and writes {{ x }} as a statement of the name printTag.
 type lexer struct {
 	source string
 	pos    int
-	tokens []*tokens.Token
-	// lineStart says that the text at pos begins a line, although a tag has eaten the line break.
+	tokens []token
+	// line is the line of byte lineAt; lines are counted from there to the next token.
+	line, lineAt int
+	// lineStart says that the text at pos begins a line, even if a tag has removed the line break.
 	lineStart bool
 }
 
-// lex returns the tokens of a template.
-func lex(source string) ([]*tokens.Token, error) {
+// lex returns the tokens of a template; the last one is an endToken.
+func lex(source string) ([]token, error) {
 	source = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(source)
-	l := &lexer{source: strings.TrimSuffix(source, "\n"), lineStart: true}
+	l := &lexer{source: strings.TrimSuffix(source, "\n"), line: 1, lineStart: true}
 	for l.pos < len(l.source) {
 		if err := l.next(); err != nil {
 			return nil, err
 		}
 	}
-	l.emit(tokens.EOF, "")
+	l.emit(endToken, "")
 	return l.tokens, nil
 }
 
@@ -94,7 +125,7 @@ func tagStart(s string) int {
 	}
 }
 
-// stripIndent removes the spaces between a line break and the tag that follows.
+// stripIndent removes the spaces between a line break and the tag that follows text.
 func (l *lexer) stripIndent(text string) string {
 	start := strings.LastIndexByte(text, '\n') + 1
 	if start == 0 && !l.lineStart {
@@ -106,13 +137,14 @@ func (l *lexer) stripIndent(text string) string {
 	return text
 }
 
-// closed moves behind the end of a tag and what belongs to it: all space after a minus, a line break after a block or comment.
-func (l *lexer) closed(sign byte, block bool) {
+// skipAfterTag skips the white space that the end of a tag removes: all of it after a minus sign,
+// one line break after a statement or a comment without a sign.
+func (l *lexer) skipAfterTag(sign byte, removesLine bool) {
 	from := l.pos
 	if sign == '-' {
 		rest := l.source[l.pos:]
 		l.pos += len(rest) - len(strings.TrimLeftFunc(rest, isSpace))
-	} else if block && sign == 0 && strings.HasPrefix(l.source[l.pos:], "\n") {
+	} else if removesLine && sign == 0 && strings.HasPrefix(l.source[l.pos:], "\n") {
 		l.pos++
 	}
 	l.lineStart = l.pos > from && l.source[l.pos-1] == '\n'
@@ -124,13 +156,13 @@ func (l *lexer) comment() error {
 	if end < 0 {
 		return l.errorf("a comment {# does not end")
 	}
-	// The sign may be the one that opened it: {#-#}.
+	// The sign may be the one that opened the comment: {#-#}.
 	sign := l.source[l.pos+end-1]
 	l.pos += end + 2
 	if end == 0 || sign != '-' && sign != '+' {
 		sign = 0
 	}
-	l.closed(sign, true)
+	l.skipAfterTag(sign, true)
 	return nil
 }
 
@@ -139,41 +171,41 @@ var (
 	endRawTag = regexp.MustCompile(`\{%([-+]?)\s*endraw\s*([-+]?)%\}`)
 )
 
-// raw emits what stands between {% raw %} and {% endraw %}; m is the match of rawTag.
-func (l *lexer) raw(m []int) error {
-	body := l.source[l.pos+m[1]:]
+// raw emits the text between {% raw %} and {% endraw %}; match is the match of rawTag.
+func (l *lexer) raw(match []int) error {
+	body := l.source[l.pos+match[1]:]
 	end := endRawTag.FindStringSubmatchIndex(body)
 	if end == nil {
 		return l.errorf("{%% raw %%} does not end")
 	}
 	text := body[:end[0]]
-	if m[2] < m[3] {
+	if match[2] < match[3] {
 		text = strings.TrimLeftFunc(text, isSpace)
 	}
 	switch body[end[2]:end[3]] {
 	case "-":
 		text = strings.TrimRightFunc(text, isSpace)
 	case "":
-		l.lineStart = strings.HasSuffix(l.source[:l.pos+m[1]], "\n")
+		l.lineStart = strings.HasSuffix(l.source[:l.pos+match[1]], "\n")
 		text = l.stripIndent(text)
 	}
 	l.emitText(text)
-	l.pos += m[1] + end[1]
+	l.pos += match[1] + end[1]
 	var sign byte
 	if end[4] < end[5] {
 		sign = body[end[4]]
 	}
-	l.closed(sign, true)
+	l.skipAfterTag(sign, true)
 	return nil
 }
 
 // tag reads the inside of a tag up to its end, %} or }}.
 func (l *lexer) tag(end string) error {
-	l.emit(tokens.BlockBegin, "{%")
+	l.emit(tagBeginToken, "{%")
 	if end == "}}" {
-		l.emit(tokens.Name, printTag)
+		l.emit(nameToken, printTag)
 	}
-	var open []byte
+	var brackets []byte // the closing brackets that are expected, the innermost last
 	for {
 		rest := l.source[l.pos:]
 		trimmed := strings.TrimLeftFunc(rest, isSpace)
@@ -181,25 +213,25 @@ func (l *lexer) tag(end string) error {
 		if trimmed == "" {
 			return l.errorf("a tag does not end with %s", end)
 		}
-		if len(open) == 0 {
-			if sign, ok := closes(trimmed, end); ok {
-				l.emit(tokens.BlockEnd, "%}")
+		if len(brackets) == 0 {
+			if sign, ok := tagEnd(trimmed, end); ok {
+				l.emit(tagEndToken, end)
 				l.pos += len(end)
 				if sign != 0 {
 					l.pos++
 				}
-				l.closed(sign, end == "%}")
+				l.skipAfterTag(sign, end == "%}")
 				return nil
 			}
 		}
-		if err := l.token(trimmed, &open); err != nil {
+		if err := l.tagToken(trimmed, &brackets); err != nil {
 			return err
 		}
 	}
 }
 
-// closes reports whether s begins with the end of a tag, and its sign.
-func closes(s, end string) (sign byte, ok bool) {
+// tagEnd reports whether s begins with the end of a tag, and returns its sign or 0.
+func tagEnd(s, end string) (sign byte, ok bool) {
 	if strings.HasPrefix(s, end) {
 		return 0, true
 	}
@@ -209,75 +241,65 @@ func closes(s, end string) (sign byte, ok bool) {
 	return 0, false
 }
 
-// token reads one token; open are the brackets that are open, by what closes them.
-func (l *lexer) token(s string, open *[]byte) error {
-	for _, t := range []struct {
-		kind    tokens.Type
-		pattern *regexp.Regexp
-	}{
-		{tokens.Float, floatToken},
-		{tokens.Integer, integerToken},
-		{tokens.Name, nameToken},
-		{tokens.String, stringToken},
-		{tokens.Operator, operatorToken},
-	} {
-		val := t.pattern.FindString(s)
-		if val == "" {
+// tagToken reads the first token of s, which is not empty and begins with no space.
+func (l *lexer) tagToken(s string, brackets *[]byte) error {
+	for _, t := range tagTokens {
+		text := t.pattern.FindString(s)
+		if text == "" {
 			continue
 		}
-		if t.kind == tokens.Operator {
-			if err := l.bracket(val[0], open); err != nil {
+		if t.kind == operatorToken {
+			if err := l.bracket(text[0], brackets); err != nil {
 				return err
 			}
 		}
-		l.emit(t.kind, val)
-		l.pos += len(val)
+		l.emit(t.kind, text)
+		l.pos += len(text)
 		return nil
 	}
 	return l.errorf("unexpected character %q", []rune(s)[0])
 }
 
-// bracket keeps account of brackets, which hide the end of a tag.
-func (l *lexer) bracket(c byte, open *[]byte) error {
+// bracket notes an opening bracket and checks a closing one. Inside brackets a tag does not end.
+func (l *lexer) bracket(c byte, brackets *[]byte) error {
 	switch c {
 	case '(':
-		*open = append(*open, ')')
+		*brackets = append(*brackets, ')')
 	case '[':
-		*open = append(*open, ']')
+		*brackets = append(*brackets, ']')
 	case '{':
-		*open = append(*open, '}')
+		*brackets = append(*brackets, '}')
 	case ')', ']', '}':
-		n := len(*open) - 1
-		if n < 0 || (*open)[n] != c {
+		n := len(*brackets) - 1
+		if n < 0 || (*brackets)[n] != c {
 			return l.errorf("unexpected %q", c)
 		}
-		*open = (*open)[:n]
+		*brackets = (*brackets)[:n]
 	}
 	return nil
 }
 
 func (l *lexer) emitText(s string) {
 	if s != "" {
-		l.emit(tokens.Data, s)
+		l.emit(textToken, s)
 	}
 	l.lineStart = false
 }
 
-func (l *lexer) emit(kind tokens.Type, val string) {
-	l.tokens = append(l.tokens, &tokens.Token{Type: kind, Val: val, Pos: l.pos, Line: l.line()})
+func (l *lexer) emit(kind tokenKind, text string) {
+	l.countLines()
+	l.tokens = append(l.tokens, token{kind, text, l.line})
 }
 
-// line is the number of the current line, counted on from the last token.
-func (l *lexer) line() int {
-	if len(l.tokens) == 0 {
-		return 1 + strings.Count(l.source[:l.pos], "\n")
-	}
-	last := l.tokens[len(l.tokens)-1]
-	return last.Line + strings.Count(l.source[last.Pos:l.pos], "\n")
+// countLines brings line to the line of pos.
+func (l *lexer) countLines() {
+	l.line += strings.Count(l.source[l.lineAt:l.pos], "\n")
+	l.lineAt = l.pos
 }
 
 func (l *lexer) errorf(format string, args ...any) error {
-	return fmt.Errorf("line %d: %s", l.line(), fmt.Sprintf(format, args...))
+	l.countLines()
+	return fmt.Errorf("line %d: %s", l.line, fmt.Sprintf(format, args...))
 }
 
 // isSpace is Python's str.isspace of one character.

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Templates that would not end, or not in memory, end with an error within this time each, also on a busy machine.
+// Templates that would not end, or not in memory, end with an error within this time each, also on
+// a busy machine.
 const maxTime = 20 * time.Second
 
 func TestLimits(t *testing.T) {
@@ -69,7 +70,8 @@ func TestLimits(t *testing.T) {
 			_, err := render(template)
 			took := time.Since(start)
 			runtime.ReadMemStats(&after)
-			if name == "chained tests" || name == "divided smallest" { // allowed, or an error: it must end
+			if name == "chained tests" ||
+				name == "divided smallest" { // allowed, or an error: it must end
 				err = errors.Join(err, ErrLimit)
 			}
 			if err == nil || strings.Contains(err.Error(), "internal") {
@@ -81,7 +83,12 @@ func TestLimits(t *testing.T) {
 			if made := (after.TotalAlloc - before.TotalAlloc) >> 20; made > 2000 {
 				t.Errorf("it took %d MiB in all", made)
 			}
-			t.Logf("%v, %d MiB in all: %.150s", took.Round(time.Millisecond), (after.TotalAlloc-before.TotalAlloc)>>20, err)
+			t.Logf(
+				"%v, %d MiB in all: %.150s",
+				took.Round(time.Millisecond),
+				(after.TotalAlloc-before.TotalAlloc)>>20,
+				err,
+			)
 		})
 	}
 }
@@ -95,25 +102,32 @@ func render(template string) (string, error) {
 	return t.Render([]Message{{Role: "user", Content: "hi"}}, Options{})
 }
 
-// A budget is the caller's to set, and errors say which one ran out.
+// The caller can set the budget, and an error says which part of it is exceeded.
 func TestBudget(t *testing.T) {
 	tmpl, err := New("{% for i in range(50) %}{{ 'abcdefgh' }}{% endfor %}", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, opts := range map[string]Options{"steps": {MaxSteps: 60}, "bytes of text": {MaxBytes: 900}} {
-		if _, err := tmpl.Render(nil, opts); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), name) {
+	for name, opts := range map[string]Options{
+		"steps": {MaxSteps: 60}, "bytes of text": {MaxBytes: 900},
+	} {
+		if _, err := tmpl.Render(nil, opts); !errors.Is(err, ErrLimit) ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v, want ErrLimit", name, err)
 		}
 	}
-	if text, err := tmpl.Render(nil, Options{MaxSteps: 1000, MaxBytes: 2000}); err != nil || len(text) != 400 {
+	if text, err := tmpl.Render(nil, Options{MaxSteps: 1000, MaxBytes: 2000}); err != nil ||
+		len(text) != 400 {
 		t.Errorf("Render = %d bytes, %v; want 400", len(text), err)
 	}
 }
 
-// A long conversation of long messages is no loop.
+// A long conversation of long messages stays within the budget.
 func TestLongConversation(t *testing.T) {
-	tmpl, err := New("{% for m in messages %}{{ '<' + m.role + '>' + m.content | trim + '\n' }}{% endfor %}", nil)
+	tmpl, err := New(
+		"{% for m in messages %}{{ '<' + m.role + '>' + m.content | trim + '\n' }}{% endfor %}",
+		nil,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

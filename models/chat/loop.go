@@ -1,112 +1,96 @@
 package chat
 
-import "github.com/nikolalohinski/gonja/v2/parser"
-
-// loop is for, with its filter and its else.
-func (c *compiler) loop(p *parser.Parser, args *expressionParser) (statement, error) {
-	f := &forLoop{}
-	err := args.protect(func() {
-		f.to = args.target(false)
-		args.expect("in")
-		f.over = args.tuple(false)
-		if args.accept("if") {
-			f.when = args.expression()
-		}
-		f.recursive = args.accept("recursive")
-		args.end()
-	})
-	if err != nil {
-		return nil, err
-	}
-	c.loops++
-	body, end, last, err := c.body(p, "else", "endfor")
-	c.loops--
-	if err != nil {
-		return nil, err
-	}
-	f.body = body
-	if err := last.protect(last.end); err != nil {
-		return nil, err
-	}
-	if end == "else" {
-		if f.otherwise, err = c.only(p, "endfor"); err != nil {
-			return nil, err
-		}
-	}
-	return func(r *run) flow {
-		return f.run(r, f.over(r), r.scope, 0)
-	}, nil
-}
-
-// forLoop is a compiled loop.
+// forLoop is a parsed for statement.
 type forLoop struct {
-	to              target
-	over, when      expression
-	recursive       bool
-	body, otherwise []statement
+	assign         target
+	iterable       expression
+	condition      expression // nil if there is none
+	recursive      bool
+	body, elseBody []statement
 }
 
-// run takes the turns of a loop over v, with the names of the scope around it. As in Jinja2's code, the else belongs to a loop of
-// which no turn came to its end, be it for break or continue.
-func (f *forLoop) run(r *run, v value, around *scope, depth int) (how flow) {
-	items := f.choose(r, r.iterate(v), around)
+// forStatement is for with its condition and its else.
+func (p *parser) forStatement() statement {
+	f := &forLoop{assign: p.target(false)}
+	p.expect("in")
+	f.iterable = p.tuple(false)
+	if p.accept("if") {
+		f.condition = p.expression()
+	}
+	f.recursive = p.accept("recursive")
+	p.closeTag()
+	p.loops++
+	body, end := p.block("else", "endfor")
+	p.loops--
+	p.closeTag()
+	f.body = body
+	if end == "else" {
+		f.elseBody = p.blockUntil("endfor")
+	}
+	return func(r *run) flow { return f.run(r, f.iterable(r), r.scope, 0) }
+}
+
+// run executes the loop over the items of v. The else block runs if no iteration reached the end of
+// the body, because there were no items or because break or continue left each: that is what the
+// code does that Jinja2 generates.
+func (f *forLoop) run(r *run, v value, outer *scope, depth int) (result flow) {
+	items := f.matchingItems(r, r.iterate(v), outer)
 	info := &loopInfo{items: items, depth: depth}
 	if f.recursive {
-		info.again = func(r *run, v value) value {
+		info.recurse = func(r *run, v value) value {
 			var text string
 			r.nested(func() {
-				text = r.capture(func() { f.run(r, v, around, depth+1) })
+				text = r.capture(func() { f.run(r, v, outer, depth+1) })
 			})
 			return text
 		}
 	}
-	ended := false
+	completed := false
 	for i := range items {
 		r.step(1)
 		info.index = i
-		r.within(around, func() {
+		r.inScope(outer, func() {
 			r.scope.vars["loop"] = info
-			f.to(r, items[i])
-			how = r.execute(f.body)
+			f.assign(r, items[i])
+			result = r.execute(f.body)
 		})
-		ended = ended || how == flowNext
-		if how == flowBreak {
+		completed = completed || result == flowNext
+		if result == flowBreak {
 			break
 		}
 	}
-	how = flowNext
-	if !ended {
-		r.within(around, func() { how = r.execute(f.otherwise) })
+	result = flowNext
+	if !completed {
+		r.inScope(outer, func() { result = r.execute(f.elseBody) })
 	}
-	return how
+	return result
 }
 
-// choose returns the items for which the loop's condition holds.
-func (f *forLoop) choose(r *run, items []value, around *scope) []value {
-	if f.when == nil {
+// matchingItems returns the items for which the loop's condition holds.
+func (f *forLoop) matchingItems(r *run, items []value, outer *scope) []value {
+	if f.condition == nil {
 		return items
 	}
-	var chosen []value
+	var matching []value
 	for _, item := range items {
 		r.step(1)
-		r.within(around, func() {
-			f.to(r, item)
-			if r.truth(f.when(r)) {
-				chosen = append(chosen, item)
+		r.inScope(outer, func() {
+			f.assign(r, item)
+			if r.truth(f.condition(r)) {
+				matching = append(matching, item)
 			}
 		})
 	}
-	r.alloc(16 * len(chosen))
-	return chosen
+	r.alloc(16 * len(matching))
+	return matching
 }
 
-// loopInfo is what a loop's body sees as loop.
+// loopInfo is the value of the variable loop inside a loop.
 type loopInfo struct {
 	items        []value
-	index, depth int
-	// again renders the loop over other items; nil if it is not recursive.
-	again   func(*run, value) value
-	changed *sequence
+	index, depth int                     // both from 0
+	recurse      func(*run, value) value // renders the loop over other items; nil if not recursive
+	changed      *sequence               // arguments of the last call of loop.changed
 }
 
 // attribute returns loop.name.
@@ -149,6 +133,7 @@ func (l *loopInfo) attribute(name string) value {
 	return undefined{"'LoopContext object' has no attribute '" + name + "'"}
 }
 
+// cycle returns its arguments in turn, one for each iteration.
 func (l *loopInfo) cycle(r *run, a arguments) value {
 	if len(a.positional) == 0 {
 		r.fail("no items for cycling given")
@@ -156,6 +141,7 @@ func (l *loopInfo) cycle(r *run, a arguments) value {
 	return a.positional[l.index%len(a.positional)]
 }
 
+// hasChanged reports whether its arguments differ from those of the last call.
 func (l *loopInfo) hasChanged(r *run, a arguments) value {
 	now := &sequence{items: a.positional}
 	if l.changed != nil && r.equal(l.changed, now) {

@@ -1,72 +1,57 @@
 package chat
 
-import "github.com/nikolalohinski/gonja/v2/parser"
-
-// parameter is one of a macro: its name, and what it is when it is not given, nil for undefined.
+// parameter is a parameter of a macro. Without a default it is undefined where it is not given.
 type parameter struct {
-	name      string
-	otherwise expression
+	name         string
+	defaultValue expression // nil if there is none
 }
 
-// macro is {% macro name(a, b=1) %}.
-func (c *compiler) macro(p *parser.Parser, args *expressionParser) (statement, error) {
-	var name string
-	var parameters []parameter
-	err := args.protect(func() {
-		name = args.identifier()
-		parameters = args.parameters()
-		args.end()
-	})
-	if err != nil {
-		return nil, err
-	}
-	body, err := c.inner(p, "endmacro")
+// macro is {% macro name(a, b=1) %}…{% endmacro %}.
+func (p *parser) macro() statement {
+	name := p.identifier()
+	parameters := p.parameters()
+	p.closeTag()
+	body := p.isolatedBlock("endmacro")
 	return func(r *run) flow {
 		r.scope.vars[name] = makeMacro(r.scope, name, parameters, body)
 		return flowNext
-	}, err
+	}
 }
 
 // parameters reads (a, b=1).
-func (p *expressionParser) parameters() []parameter {
+func (p *parser) parameters() []parameter {
 	var all []parameter
 	p.expect("(")
 	for !p.accept(")") {
 		if len(all) > 0 {
 			p.expect(",")
 		}
-		one := parameter{name: p.identifier()}
+		parsed := parameter{name: p.identifier()}
 		if p.accept("=") {
-			one.otherwise = p.expression()
-		} else if len(all) > 0 && all[len(all)-1].otherwise != nil {
-			p.fail("parameter %s without a default follows one with a default", one.name)
+			parsed.defaultValue = p.expression()
+		} else if len(all) > 0 && all[len(all)-1].defaultValue != nil {
+			p.fail("parameter %s has no default, but the one before it has", parsed.name)
 		}
-		all = append(all, one)
+		all = append(all, parsed)
 	}
 	return all
 }
 
-// makeMacro returns a function that writes a macro's body, which sees the names around its definition.
-func makeMacro(around *scope, name string, parameters []parameter, body []statement) callable {
+// makeMacro returns a function that renders the body of a macro. The body sees the names of the
+// scope where the macro is defined, and its parameters.
+func makeMacro(outer *scope, name string, parameters []parameter, body []statement) callable {
+	names := make([]string, len(parameters))
+	for i, p := range parameters {
+		names[i] = p.name
+	}
 	return func(r *run, a arguments) value {
-		names := make([]string, len(parameters))
-		for i, p := range parameters {
-			names[i] = p.name
-		}
 		given := a.bind(r, "macro '"+name+"'", names...)
 		var text string
 		r.nested(func() {
 			text = r.capture(func() {
-				r.within(around, func() {
+				r.inScope(outer, func() {
 					for i, p := range parameters {
-						switch {
-						case given[i] != absent:
-							r.scope.vars[p.name] = given[i]
-						case p.otherwise != nil:
-							r.scope.vars[p.name] = p.otherwise(r)
-						default:
-							r.scope.vars[p.name] = undefined{"parameter '" + p.name + "' was not provided"}
-						}
+						r.scope.vars[p.name] = p.value(r, given[i])
 					}
 					r.execute(body)
 				})
@@ -74,4 +59,15 @@ func makeMacro(around *scope, name string, parameters []parameter, body []statem
 		})
 		return text
 	}
+}
+
+// value returns what a parameter is in a call: what was given, else its default.
+func (p parameter) value(r *run, given value) value {
+	switch {
+	case given != absent:
+		return given
+	case p.defaultValue != nil:
+		return p.defaultValue(r)
+	}
+	return undefined{"parameter '" + p.name + "' was not provided"}
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,8 +15,12 @@ var stringMethods = map[string]func(*run, string, arguments) value{
 	"split":      func(r *run, s string, a arguments) value { return r.split(s, a, false) },
 	"rsplit":     func(r *run, s string, a arguments) value { return r.split(s, a, true) },
 	"splitlines": splitLines,
-	"startswith": func(r *run, s string, a arguments) value { return r.affix(s, a, strings.HasPrefix) },
-	"endswith":   func(r *run, s string, a arguments) value { return r.affix(s, a, strings.HasSuffix) },
+	"startswith": func(r *run, s string, a arguments) value {
+		return r.affix(s, a, strings.HasPrefix)
+	},
+	"endswith": func(r *run, s string, a arguments) value {
+		return r.affix(s, a, strings.HasSuffix)
+	},
 	"removeprefix": func(r *run, s string, a arguments) value {
 		return r.text(strings.TrimPrefix(s, r.string(a.bind(r, "removeprefix", "prefix")[0])))
 	},
@@ -35,19 +40,21 @@ var stringMethods = map[string]func(*run, string, arguments) value{
 	"count": func(r *run, s string, a arguments) value {
 		return int64(strings.Count(s, r.string(a.bind(r, "count", "sub")[0])))
 	},
-	"upper":      plain("upper", strings.ToUpper),
-	"lower":      plain("lower", strings.ToLower),
-	"title":      plain("title", pythonTitle),
-	"capitalize": plain("capitalize", capitalize),
-	"isdigit":    every("isdigit", unicode.IsDigit),
-	"isalpha":    every("isalpha", unicode.IsLetter),
-	"isalnum":    every("isalnum", func(c rune) bool { return unicode.IsLetter(c) || unicode.IsNumber(c) }),
-	"isspace":    every("isspace", isSpace),
-	"isupper":    func(_ *run, s string, _ arguments) value { return isUpper(s) },
-	"islower":    func(_ *run, s string, _ arguments) value { return isLower(s) },
+	"upper":      withoutArguments("upper", strings.ToUpper),
+	"lower":      withoutArguments("lower", strings.ToLower),
+	"title":      withoutArguments("title", pythonTitle),
+	"capitalize": withoutArguments("capitalize", capitalize),
+	"isdigit":    everyRune("isdigit", unicode.IsDigit),
+	"isalpha":    everyRune("isalpha", unicode.IsLetter),
+	"isalnum": everyRune("isalnum", func(c rune) bool {
+		return unicode.IsLetter(c) || unicode.IsNumber(c)
+	}),
+	"isspace": everyRune("isspace", isSpace),
+	"isupper": func(_ *run, s string, _ arguments) value { return isUpper(s) },
+	"islower": func(_ *run, s string, _ arguments) value { return isLower(s) },
 }
 
-// dictMethods are the methods of dict that templates may call and that change nothing.
+// dictMethods are the methods of dict that templates may call. None changes the dict.
 var dictMethods = map[string]func(*run, *dict, arguments) value{
 	"items": func(r *run, d *dict, a arguments) value {
 		a.bind(r, "items")
@@ -72,11 +79,11 @@ var dictMethods = map[string]func(*run, *dict, arguments) value{
 		if v, ok := d.get(bound[0]); ok {
 			return v
 		}
-		return or(bound[1], nil)
+		return orDefault(bound[1], nil)
 	},
 }
 
-// listMethods are the methods of list that templates may call and that change nothing.
+// listMethods are the methods of list that templates may call. None changes the list.
 var listMethods = map[string]func(*run, *sequence, arguments) value{
 	"index": func(r *run, s *sequence, a arguments) value {
 		v := a.bind(r, "index", "value")[0]
@@ -85,7 +92,7 @@ var listMethods = map[string]func(*run, *sequence, arguments) value{
 				return int64(i)
 			}
 		}
-		r.fail("the value of index is not in the list")
+		r.fail("index: the value is not in the list")
 		return nil
 	},
 	"count": func(r *run, s *sequence, a arguments) value {
@@ -99,46 +106,48 @@ var listMethods = map[string]func(*run, *sequence, arguments) value{
 	},
 }
 
-// string returns a value that must be a string.
+// string returns v, which must be a string.
 func (r *run) string(v value) string {
 	s, ok := v.(string)
 	if !ok {
 		if v == absent {
-			r.fail("an argument is missing, want a str")
+			r.fail("an argument is missing: a str is needed")
 		}
-		r.defined(v)
-		r.fail("want a str, got '%s'", kindOf(v))
+		r.requireDefined(v)
+		r.fail("a str is needed, got '%s'", kindOf(v))
 	}
 	return s
 }
 
-// int returns a value that must be an integer.
+// int returns v, which must be an integer or a bool.
 func (r *run) int(v value) int64 {
-	i, _, isInt, _ := number(r.defined(v))
+	i, _, isInt, _ := number(r.requireDefined(v))
 	if !isInt {
-		r.fail("want an int, got '%s'", kindOf(v))
+		r.fail("an int is needed, got '%s'", kindOf(v))
 	}
 	return i
 }
 
-func plain(name string, f func(string) string) func(*run, string, arguments) value {
+// withoutArguments makes a method of a function from text to text.
+func withoutArguments(name string, f func(string) string) func(*run, string, arguments) value {
 	return func(r *run, s string, a arguments) value {
 		a.bind(r, name)
 		return r.text(f(s))
 	}
 }
 
-func every(name string, f func(rune) bool) func(*run, string, arguments) value {
+// everyRune makes a method that reports whether f holds for all characters, of which there is one.
+func everyRune(name string, f func(rune) bool) func(*run, string, arguments) value {
 	return func(r *run, s string, a arguments) value {
 		a.bind(r, name)
 		return s != "" && strings.IndexFunc(s, func(c rune) bool { return !f(c) }) < 0
 	}
 }
 
-// strip removes characters at the ends, white space if none are given.
+// strip removes the given characters at the ends of a string, or white space if none are given.
 func (r *run) strip(s string, a arguments, left, right bool) value {
 	remove := isSpace
-	if chars := or(a.bind(r, "strip", "chars")[0], nil); chars != nil {
+	if chars := orDefault(a.bind(r, "strip", "chars")[0], nil); chars != nil {
 		set := r.string(chars)
 		r.step(len(set) / 16 * (1 + len(s)/bytesPerStep))
 		remove = func(c rune) bool { return strings.ContainsRune(set, c) }
@@ -152,18 +161,19 @@ func (r *run) strip(s string, a arguments, left, right bool) value {
 	return s
 }
 
-// split cuts a string at a separator, at white space if there is none, at most maxsplit times from one end.
+// split splits a string at a separator, or at white space if there is none, at most maxsplit times
+// from one end.
 func (r *run) split(s string, a arguments, fromRight bool) value {
 	bound := a.bind(r, "split", "sep", "maxsplit")
-	limit := int(max(min(r.int(or(bound[1], int64(-1))), 1<<30), -1))
+	limit := int(max(min(r.int(orDefault(bound[1], int64(-1))), 1<<30), -1))
 	r.alloc(len(s))
 	var parts []string
-	if sep := or(bound[0], nil); sep == nil {
+	if sep := orDefault(bound[0], nil); sep == nil {
 		parts = fields(s, limit, fromRight)
 	} else if sep := r.string(sep); sep == "" {
 		r.fail("empty separator")
 	} else {
-		parts = cut(s, sep, limit, fromRight)
+		parts = splitAt(s, sep, limit, fromRight)
 	}
 	items := make([]value, len(parts))
 	for i, part := range parts {
@@ -172,22 +182,28 @@ func (r *run) split(s string, a arguments, fromRight bool) value {
 	return r.list(items)
 }
 
-// cut splits at a separator.
-func cut(s, sep string, limit int, fromRight bool) []string {
-	if !fromRight || limit < 0 {
+// splitAt splits at a separator, at most limit times; a negative limit is none.
+func splitAt(s, sep string, limit int, fromRight bool) []string {
+	if !fromRight {
 		if limit >= 0 {
 			limit++
 		}
 		return strings.SplitN(s, sep, limit)
 	}
-	parts := strings.Split(s, sep)
-	if first := len(parts) - limit; first > 1 {
-		parts = append([]string{strings.Join(parts[:first], sep)}, parts[first:]...)
+	var parts []string // from the right
+	for limit < 0 || len(parts) < limit {
+		i := strings.LastIndex(s, sep)
+		if i < 0 {
+			break
+		}
+		parts, s = append(parts, s[i+len(sep):]), s[:i]
 	}
+	parts = append(parts, s)
+	slices.Reverse(parts)
 	return parts
 }
 
-// fields splits at white space.
+// fields splits at white space, at most limit times; a negative limit is none.
 func fields(s string, limit int, fromRight bool) []string {
 	if limit < 0 {
 		return strings.FieldsFunc(s, isSpace)
@@ -225,14 +241,16 @@ func fields(s string, limit int, fromRight bool) []string {
 	}
 }
 
-// splitLines cuts at every line break that Python knows.
+// splitLines splits at every line break that Python's splitlines knows.
 func splitLines(r *run, s string, a arguments) value {
-	keep := r.truth(or(a.bind(r, "splitlines", "keepends")[0], false))
+	keep := r.truth(orDefault(a.bind(r, "splitlines", "keepends")[0], false))
 	r.alloc(len(s))
 	s = strings.ReplaceAll(s, "\r\n", "\uFFFF\n") // a pair is one break
 	var items []value
 	for s != "" {
-		end := strings.IndexFunc(s, func(c rune) bool { return strings.ContainsRune("\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029", c) })
+		end := strings.IndexFunc(s, func(c rune) bool {
+			return strings.ContainsRune("\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029", c)
+		})
 		line, after := s, ""
 		if end >= 0 {
 			_, size := utf8.DecodeRuneInString(s[end:])
@@ -251,7 +269,7 @@ func splitLines(r *run, s string, a arguments) value {
 	return r.list(items)
 }
 
-// affix is startswith and endswith, of one string or any in a tuple.
+// affix is startswith and endswith. The argument is a string, or a tuple of which any may match.
 func (r *run) affix(s string, a arguments, has func(string, string) bool) value {
 	v := a.bind(r, "startswith or endswith", "prefix")[0]
 	if list, ok := v.(*sequence); ok && list.kind == tupleKind {
@@ -267,7 +285,7 @@ func (r *run) affix(s string, a arguments, has func(string, string) bool) value 
 
 func replace(r *run, s string, a arguments) value {
 	bound := a.bind(r, "replace", "old", "new", "count")
-	from, to, count := r.string(bound[0]), r.string(bound[1]), or(bound[2], nil)
+	from, to, count := r.string(bound[0]), r.string(bound[1]), orDefault(bound[2], nil)
 	n := int64(-1)
 	if count != nil {
 		n = max(r.int(count), -1)
@@ -275,7 +293,8 @@ func replace(r *run, s string, a arguments) value {
 	return r.replace(s, from, to, int(min(n, 1<<30)))
 }
 
-// replace spends what the result takes before it is made.
+// replace replaces at most n occurrences, all if n is negative. It counts the memory of the result
+// before it makes it.
 func (r *run) replace(s, from, to string, n int) string {
 	hits := strings.Count(s, from)
 	if n >= 0 {
@@ -301,7 +320,7 @@ func (r *run) joinStrings(sep string, items []value) string {
 	return b.String()
 }
 
-// find returns where a string begins in another, in characters.
+// find returns where part begins in s, in characters, or -1.
 func find(s, part string, index func(string, string) int) value {
 	i := index(s, part)
 	if i < 0 {
@@ -310,6 +329,7 @@ func find(s, part string, index func(string, string) int) value {
 	return int64(utf8.RuneCountInString(s[:i]))
 }
 
+// capitalize is Python's str.capitalize.
 func capitalize(s string) string {
 	c, size := utf8.DecodeRuneInString(s)
 	if size == 0 {
@@ -318,7 +338,7 @@ func capitalize(s string) string {
 	return string(unicode.ToTitle(c)) + strings.ToLower(s[size:])
 }
 
-// pythonTitle begins every run of letters with a capital.
+// pythonTitle is Python's str.title: every run of letters begins with a capital.
 func pythonTitle(s string) string {
 	inside := false
 	return strings.Map(func(c rune) rune {
@@ -331,5 +351,6 @@ func pythonTitle(s string) string {
 	}, s)
 }
 
+// isUpper and isLower are Python's: the string has a letter with case, and all have that case.
 func isUpper(s string) bool { return strings.ToUpper(s) == s && strings.ToLower(s) != s }
 func isLower(s string) bool { return strings.ToLower(s) == s && strings.ToUpper(s) != s }

@@ -8,15 +8,16 @@ import (
 	"strings"
 )
 
-// defined fails if a value is not.
-func (r *run) defined(v value) value {
+// requireDefined returns v, and fails if it is undefined.
+func (r *run) requireDefined(v value) value {
 	if u, ok := v.(undefined); ok {
-		r.fail("%s", u.why)
+		r.fail("%s", u.message)
 	}
 	return v
 }
 
-// number returns a value as an integer, a bool being one, or as a float.
+// number returns the value of an int, a bool (0 or 1) or a float; ok is false for other values. i
+// is set only if isInt.
 func number(v value) (i int64, f float64, isInt, ok bool) {
 	switch v := v.(type) {
 	case bool:
@@ -39,8 +40,8 @@ func (r *run) binary(operator string, a, b value) value {
 		r.alloc(len(x) + len(y))
 		return x + y
 	}
-	r.defined(a)
-	r.defined(b)
+	r.requireDefined(a)
+	r.requireDefined(b)
 	x, fx, xInt, xNumber := number(a)
 	y, fy, yInt, yNumber := number(b)
 	switch {
@@ -59,7 +60,7 @@ func (r *run) binary(operator string, a, b value) value {
 	return nil
 }
 
-// join adds strings and lists.
+// join concatenates two strings or two lists.
 func (r *run) join(a, b value) value {
 	switch a := a.(type) {
 	case string:
@@ -77,7 +78,7 @@ func (r *run) join(a, b value) value {
 	return nil
 }
 
-// repeat is a string or a list n times.
+// repeat returns a string or a list n times over.
 func (r *run) repeat(v value, n int64) value {
 	size := 0
 	switch v := v.(type) {
@@ -106,22 +107,23 @@ func (r *run) repeat(v value, n int64) value {
 	return nil
 }
 
+// integers applies an operator to integers. It fails where the result needs more than 64 bits.
 func (r *run) integers(operator string, x, y int64) value {
 	if y == 0 && (operator == "/" || operator == "//" || operator == "%") {
 		r.fail("division by zero")
 	}
-	var result, low int64
+	var result, overflow int64 // overflow is negative if the sign of the result is wrong
 	switch operator {
 	case "+":
 		result = x + y
-		low = (x ^ result) & (y ^ result) // negative if the sign is wrong
+		overflow = (x ^ result) & (y ^ result)
 	case "-":
 		result = x - y
-		low = (x ^ y) & (x ^ result)
+		overflow = (x ^ y) & (x ^ result)
 	case "*":
 		result = x * y
 		if x != 0 && (result/x != y || x == -1 && y == math.MinInt64) {
-			low = -1
+			overflow = -1
 		}
 	case "/":
 		return float64(x) / float64(y)
@@ -137,12 +139,13 @@ func (r *run) integers(operator string, x, y int64) value {
 	case "**":
 		return r.power(x, y)
 	}
-	if low < 0 {
+	if overflow < 0 {
 		r.fail("%d %s %d does not fit in 64 bits", x, operator, y)
 	}
 	return result
 }
 
+// power returns x ** y, a float if y is negative.
 func (r *run) power(x, y int64) value {
 	if y < 0 {
 		return math.Pow(float64(x), float64(y))
@@ -160,6 +163,7 @@ func (r *run) power(x, y int64) value {
 	return result
 }
 
+// floats applies an operator to floats, with the rules of Python for // and %.
 func (r *run) floats(operator string, x, y float64) value {
 	switch operator {
 	case "+":
@@ -187,9 +191,9 @@ func (r *run) floats(operator string, x, y float64) value {
 	return rest
 }
 
-// sign is unary plus and minus.
+// sign applies unary plus or minus.
 func (r *run) sign(v value, negative bool) value {
-	i, f, isInt, ok := number(r.defined(v))
+	i, f, isInt, ok := number(r.requireDefined(v))
 	switch {
 	case !ok:
 		r.fail("bad operand type for a sign: '%s'", kindOf(v))
@@ -203,7 +207,7 @@ func (r *run) sign(v value, negative bool) value {
 	return f
 }
 
-// compare applies a comparison.
+// compare applies a comparison operator.
 func (r *run) compare(operator string, a, b value) bool {
 	r.step(1)
 	switch operator {
@@ -283,10 +287,11 @@ func (r *run) equalDicts(a, b *dict) bool {
 	return true
 }
 
-// order compares numbers, strings and lists; ordered is false for not-a-number.
+// order compares numbers, strings and lists as cmp.Compare does; ordered is false if one is not a
+// number (NaN).
 func (r *run) order(a, b value) (order int, ordered bool) {
-	r.defined(a)
-	r.defined(b)
+	r.requireDefined(a)
+	r.requireDefined(b)
 	r.step(1)
 	x, fx, xInt, xNumber := number(a)
 	y, fy, yInt, yNumber := number(b)
@@ -321,22 +326,22 @@ func (r *run) orderLists(a, b []value) (order int, ordered bool) {
 	return cmp.Compare(len(a), len(b)), true
 }
 
-// contains is Python's in.
-func (r *run) contains(in, v value) bool {
-	switch in := in.(type) {
+// contains is Python's "v in container".
+func (r *run) contains(container, v value) bool {
+	switch c := container.(type) {
 	case string:
 		part, ok := v.(string)
 		if !ok {
-			r.defined(v)
+			r.requireDefined(v)
 			r.fail("'in <string>' requires string as left operand, not %s", kindOf(v))
 		}
-		r.step(len(in) / bytesPerStep)
-		return strings.Contains(in, part)
+		r.step(len(c) / bytesPerStep)
+		return strings.Contains(c, part)
 	case *dict:
-		_, ok := in.get(v)
+		_, ok := c.get(v)
 		return ok
 	}
-	for _, item := range r.iterate(in) {
+	for _, item := range r.iterate(container) {
 		if r.equal(item, v) {
 			return true
 		}

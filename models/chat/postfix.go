@@ -4,12 +4,10 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/nikolalohinski/gonja/v2/tokens"
 )
 
-// postfix reads attributes, items and calls that follow an expression.
-func (p *expressionParser) postfix(e expression) expression {
+// postfix reads the attributes, items and calls that follow an expression.
+func (p *parser) postfix(e expression) expression {
 	for {
 		switch {
 		case p.accept("."):
@@ -24,20 +22,20 @@ func (p *expressionParser) postfix(e expression) expression {
 	}
 }
 
-func (p *expressionParser) attribute(of expression) expression {
-	if !p.done() && p.rest[0].Type == tokens.Integer {
+func (p *parser) attribute(object expression) expression {
+	if !p.atTagEnd() && p.peek().kind == integerToken {
 		index := p.primary()
-		return func(r *run) value { return r.item(of(r), index(r)) }
+		return func(r *run) value { return r.item(object(r), index(r)) }
 	}
 	name := p.identifier()
 	return func(r *run) value {
 		r.step(1)
-		return r.attribute(of(r), name)
+		return r.attribute(object(r), name)
 	}
 }
 
 // item reads [i] and [a:b:c].
-func (p *expressionParser) item(of expression) expression {
+func (p *parser) item(object expression) expression {
 	var bounds [3]expression
 	n := 0
 	for !p.accept("]") {
@@ -48,7 +46,7 @@ func (p *expressionParser) item(of expression) expression {
 			continue
 		}
 		if bounds[n] != nil {
-			p.fail("want ] or :, got %q", p.next().Val)
+			p.fail("expected ] or :, got %q", p.advance().text)
 		}
 		bounds[n] = p.expression()
 	}
@@ -59,13 +57,13 @@ func (p *expressionParser) item(of expression) expression {
 		}
 		return func(r *run) value {
 			r.step(1)
-			v := of(r)
+			v := object(r)
 			return r.item(v, index(r))
 		}
 	}
 	return func(r *run) value {
 		r.step(1)
-		v := of(r)
+		v := object(r)
 		var at [3]value
 		for i, e := range bounds {
 			if e != nil {
@@ -76,8 +74,8 @@ func (p *expressionParser) item(of expression) expression {
 	}
 }
 
-// argumentList reads the arguments of a call after its bracket.
-func (p *expressionParser) argumentList() func(*run) arguments {
+// argumentList reads the arguments of a call after the opening bracket.
+func (p *parser) argumentList() func(*run) arguments {
 	var positional []expression
 	var names []string
 	var named []expression
@@ -88,7 +86,7 @@ func (p *expressionParser) argumentList() func(*run) arguments {
 				break
 			}
 		}
-		if len(p.rest) > 1 && p.rest[0].Type == tokens.Name && p.rest[1].Val == "=" && p.rest[1].Type == tokens.Operator {
+		if p.atNamedArgument() {
 			names = append(names, p.identifier())
 			p.expect("=")
 			named = append(named, p.expression())
@@ -111,22 +109,31 @@ func (p *expressionParser) argumentList() func(*run) arguments {
 	}
 }
 
-func (p *expressionParser) call(of expression) expression {
+// atNamedArgument reports whether a name and an equals sign follow.
+func (p *parser) atNamedArgument() bool {
+	if p.peek().kind != nameToken {
+		return false
+	}
+	after := p.tokens[p.next+1]
+	return after.kind == operatorToken && after.text == "="
+}
+
+func (p *parser) call(function expression) expression {
 	list := p.argumentList()
 	return func(r *run) value {
 		r.step(1)
-		f := of(r)
+		f := function(r)
 		return r.call(f, list(r))
 	}
 }
 
-// filtered reads filters and tests that follow an expression.
-func (p *expressionParser) filtered(e expression) expression {
+// filtered reads the filters and tests that follow an expression.
+func (p *parser) filtered(e expression) expression {
 	for {
 		switch {
 		case p.accept("|"):
-			f, of := p.filter(), e
-			e = func(r *run) value { return f.apply(r, of(r)) }
+			f, filtered := p.filter(), e
+			e = func(r *run) value { return f.apply(r, filtered(r)) }
 		case p.accept("is"):
 			e = p.test(e)
 		case p.accept("("):
@@ -139,9 +146,8 @@ func (p *expressionParser) filtered(e expression) expression {
 
 // filterCall is a filter with its arguments.
 type filterCall struct {
-	name string
-	f    filter
-	args func(*run) arguments
+	filter filter
+	args   func(*run) arguments
 }
 
 func (f filterCall) apply(r *run, v value) value {
@@ -149,11 +155,11 @@ func (f filterCall) apply(r *run, v value) value {
 	if s, ok := v.(string); ok {
 		r.step(len(s) / bytesPerStep)
 	}
-	return f.f(r, v, f.args(r))
+	return f.filter(r, v, f.args(r))
 }
 
 // filters reads | a | b.
-func (p *expressionParser) filters() []filterCall {
+func (p *parser) filters() []filterCall {
 	var all []filterCall
 	for p.accept("|") {
 		all = append(all, p.filter())
@@ -161,7 +167,7 @@ func (p *expressionParser) filters() []filterCall {
 	return all
 }
 
-func (p *expressionParser) filter() filterCall {
+func (p *parser) filter() filterCall {
 	name := p.identifier()
 	f, ok := filters[name]
 	if !ok {
@@ -171,11 +177,11 @@ func (p *expressionParser) filter() filterCall {
 	if p.accept("(") {
 		args = p.argumentList()
 	}
-	return filterCall{name, f, args}
+	return filterCall{f, args}
 }
 
-// test reads what follows is.
-func (p *expressionParser) test(e expression) expression {
+// test reads the test that follows is.
+func (p *parser) test(e expression) expression {
 	negated := p.accept("not")
 	name := p.identifier()
 	t, ok := tests[name]
@@ -196,19 +202,20 @@ func (p *expressionParser) test(e expression) expression {
 	}
 }
 
-// startsArgument reports whether the next token begins the argument of a test without brackets.
-func (p *expressionParser) startsArgument() bool {
-	if p.done() || p.at("else", "or", "and") {
+// startsArgument reports whether the next token begins the argument of a test, as in "9 is
+// divisibleby 3".
+func (p *parser) startsArgument() bool {
+	if p.atTagEnd() || p.at("else", "or", "and") {
 		return false
 	}
 	if p.at("is") {
 		p.fail("tests cannot be chained with is")
 	}
-	return p.rest[0].Type != tokens.Operator || p.at("[", "{")
+	return p.peek().kind != operatorToken || p.at("[", "{")
 }
 
-// unquote reads a string literal by Python's rules.
-func (p *expressionParser) unquote(quoted string) string {
+// unquote returns the text of a string literal, by the rules of Python.
+func (p *parser) unquote(quoted string) string {
 	s := quoted[1 : len(quoted)-1]
 	if !strings.ContainsRune(s, '\\') {
 		return s
@@ -222,14 +229,15 @@ func (p *expressionParser) unquote(quoted string) string {
 		b.WriteString(s[:i])
 		text, n := escape(s[i+1:])
 		if n == 0 {
-			p.fail("escape %q in a string is not understood", s[i:min(len(s), i+6)])
+			p.fail("the escape %q in a string is malformed", s[i:min(len(s), i+6)])
 		}
 		b.WriteString(text)
 		s = s[i+1+n:]
 	}
 }
 
-// escape returns what follows a backslash stands for and its length, 0 if it is malformed.
+// escape returns the text that an escape stands for; s begins after the backslash. n is how many
+// bytes of s belong to it, 0 if it is malformed.
 func escape(s string) (text string, n int) {
 	c, size := utf8.DecodeRuneInString(s)
 	if i := strings.IndexRune("\n\\'\"abfnrtv", c); i >= 0 {
@@ -254,7 +262,7 @@ func escape(s string) (text string, n int) {
 		}
 	}
 	if digits == 0 {
-		return "\\" + s[:size], size // as Python keeps what it does not know
+		return "\\" + s[:size], size // Python keeps an unknown escape as it stands
 	}
 	if from+digits > len(s) {
 		return "", 0

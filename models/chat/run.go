@@ -6,54 +6,60 @@ import (
 	"strings"
 )
 
-// ErrLimit is wrapped by the error for a template that used up its budget: one that loops, recurses or grows without end.
+// ErrLimit is wrapped by the error for a template that exceeds its budget: it may loop, recurse or
+// grow without end.
 var ErrLimit = errors.New("the template does not end within its limits")
 
-// ErrRefused is wrapped by the error for a template that called raise_exception; the text is the template's own.
+// ErrRefused is wrapped by the error for a template that calls raise_exception. The rest of the
+// text comes from the template.
 var ErrRefused = errors.New("the template refuses the conversation")
 
 const (
 	defaultSteps = 2_000_000
 	defaultBytes = 64 << 20
-	// bytesPerMessage is how much more may be made for every byte of the messages.
+	// bytesPerMessage is how many bytes are added to the budget for every byte of the messages.
 	bytesPerMessage = 256
-	// bytesPerStep is how much of a string is looked at in one step.
+	// bytesPerStep is how many bytes of a string are read in one step.
 	bytesPerStep = 256
-	// maxDepth bounds nested calls, and nested brackets and blocks of a template: each takes stack.
+	// maxDepth bounds nested calls, brackets and blocks, because each level takes stack.
 	maxDepth = 100
 )
 
-// run is one rendering. What goes wrong in it panics with a fault, which protect turns into an error.
+// run is one rendering. An error in it panics with a failure, which protect returns as an error.
 type run struct {
 	scope *scope
 	out   *strings.Builder
-	// steps, bytes and depth are what is left of the budget.
+	// steps, bytes and depth are the rest of the budget.
 	steps, bytes, depth int
-	limits              [2]int
-	loops               int
+	maxSteps, maxBytes  int // the whole budget, for errors
 }
 
-// fault is an error on its way out of a run.
-type fault struct{ error }
+// failure is the error that a panic carries out of a run or a parser.
+type failure struct{ error }
 
 func newRun(opts Options, size int) *run {
-	r := &run{out: new(strings.Builder), steps: opts.MaxSteps, bytes: opts.MaxBytes, depth: maxDepth}
+	r := &run{
+		out:   new(strings.Builder),
+		steps: opts.MaxSteps,
+		bytes: opts.MaxBytes,
+		depth: maxDepth,
+	}
 	if r.steps == 0 {
 		r.steps = defaultSteps
 	}
 	if r.bytes == 0 {
 		r.bytes = defaultBytes + bytesPerMessage*size
 	}
-	r.limits = [2]int{r.steps, r.bytes}
+	r.maxSteps, r.maxBytes = r.steps, r.bytes
 	return r
 }
 
-// protect calls f and returns what it fails with.
+// protect calls f and returns the error that it fails with.
 func (r *run) protect(f func()) (err error) {
 	defer func() {
 		switch failed := recover().(type) {
 		case nil:
-		case fault:
+		case failure:
 			err = fmt.Errorf("chat: %w", failed.error)
 		default:
 			err = fmt.Errorf("chat: internal error in a template: %v", failed)
@@ -63,34 +69,34 @@ func (r *run) protect(f func()) (err error) {
 	return nil
 }
 
-// fail ends the run.
+// fail ends the run with an error.
 func (r *run) fail(format string, args ...any) {
-	panic(fault{fmt.Errorf(format, args...)})
+	panic(failure{fmt.Errorf(format, args...)})
 }
 
-// step spends n steps.
+// step takes n steps from the budget.
 func (r *run) step(n int) {
 	r.steps -= n
 	if r.steps < 0 || n < 0 {
-		r.fail("%w: more than %d steps", ErrLimit, r.limits[0])
+		r.fail("%w: more than %d steps", ErrLimit, r.maxSteps)
 	}
 }
 
-// alloc spends n bytes, before they are taken.
+// alloc takes n bytes from the budget. Call it before the memory is allocated.
 func (r *run) alloc(n int) {
 	r.bytes -= n
 	if r.bytes < 0 || n < 0 {
-		r.fail("%w: more than %d bytes of text and lists", ErrLimit, r.limits[1])
+		r.fail("%w: more than %d bytes of text and lists", ErrLimit, r.maxBytes)
 	}
 }
 
-// text spends a string's bytes and returns it.
+// text takes the bytes of a string from the budget and returns the string.
 func (r *run) text(s string) string {
 	r.alloc(len(s))
 	return s
 }
 
-// list spends a list's memory and returns it.
+// list takes the memory of a list from the budget and returns the list.
 func (r *run) list(items []value) *sequence {
 	r.alloc(16 * len(items))
 	return &sequence{items: items}
@@ -106,13 +112,13 @@ func (r *run) nested(f func()) {
 	r.depth++
 }
 
-// write adds to the output.
+// write appends to the output.
 func (r *run) write(s string) {
 	r.alloc(len(s))
 	r.out.WriteString(s)
 }
 
-// capture returns what f writes.
+// capture calls f and returns what it writes, which does not reach the output.
 func (r *run) capture(f func()) string {
 	outer := r.out
 	r.out = new(strings.Builder)
@@ -122,21 +128,22 @@ func (r *run) capture(f func()) string {
 	return text
 }
 
-// within calls f in a scope of its own.
-func (r *run) within(parent *scope, f func()) {
+// inScope calls f in a new scope inside parent.
+func (r *run) inScope(parent *scope, f func()) {
 	outer := r.scope
 	r.scope = &scope{vars: map[string]value{}, parent: parent}
 	f()
 	r.scope = outer
 }
 
-// scope holds the names that statements set. An if shares the one around it; a loop's turn, a macro and a captured block do not.
+// scope has the variables that statements set. An iteration of a loop, a macro, a with and a
+// captured block have scopes of their own; an if has none.
 type scope struct {
 	vars   map[string]value
 	parent *scope
 }
 
-// lookup returns what a name stands for.
+// lookup returns the value of a name in the innermost scope that has it.
 func (s *scope) lookup(name string) value {
 	for ; s != nil; s = s.parent {
 		if v, ok := s.vars[name]; ok {
@@ -154,9 +161,6 @@ const (
 	flowBreak
 	flowContinue
 )
-
-// statement is a statement or a piece of text, ready to run.
-type statement func(r *run) flow
 
 // execute runs statements until one of them leaves the loop around it.
 func (r *run) execute(body []statement) flow {

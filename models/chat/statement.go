@@ -1,151 +1,43 @@
 package chat
 
-import (
-	"errors"
-	"fmt"
-
-	"github.com/nikolalohinski/gonja/v2/config"
-	"github.com/nikolalohinski/gonja/v2/nodes"
-	"github.com/nikolalohinski/gonja/v2/parser"
-	"github.com/nikolalohinski/gonja/v2/tokens"
-)
-
-// compiler makes statements of the blocks that gonja's parser finds.
-type compiler struct {
-	// depth and loops are how many blocks, and loops of one function, are open.
-	depth, loops int
-}
-
-// block is a compiled statement as gonja's tree holds it.
-type block struct {
-	at  *tokens.Token
-	run statement
-}
-
-func (b *block) Position() *tokens.Token { return b.at }
-func (b *block) String() string          { return "statement" }
-
-// compile parses a template.
-func compile(source string) (body []statement, err error) {
-	toks, err := lex(source)
-	if err != nil {
-		return nil, err
+// print is {% print a, b %}, which writes one expression after the other.
+func (p *parser) print() statement {
+	expressions := []expression{p.expression()}
+	for p.accept(",") {
+		expressions = append(expressions, p.expression())
 	}
-	defer func() {
-		if r := recover(); r != nil { // the library's parser panics on some input
-			err = fmt.Errorf("%v", r)
+	p.closeTag()
+	return func(r *run) flow {
+		for _, e := range expressions {
+			r.write(r.str(e(r)))
 		}
-	}()
-	c := &compiler{}
-	p := parser.NewParser("template", tokens.NewStream(toks), config.New(), nil, c)
-	root, err := p.Parse()
-	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
-		err = inner // without the library's layers, one for every block around
+		return flowNext
 	}
-	if err != nil {
-		return nil, err
-	}
-	return statements(root.Nodes), nil
 }
 
-// Get returns the parser of a statement by its name.
-func (c *compiler) Get(name string) (parser.ControlStructureParser, bool) {
-	parse, ok := map[string]func(*compiler, *parser.Parser, *expressionParser) (statement, error){
-		printTag: (*compiler).print, "set": (*compiler).set, "if": (*compiler).branch, "for": (*compiler).loop,
-		"break": (*compiler).leave, "continue": (*compiler).leave, "macro": (*compiler).macro,
-		"filter": (*compiler).filterBlock, "with": (*compiler).with, "generation": (*compiler).generation,
-	}[name]
-	if !ok {
-		return nil, false
-	}
-	return func(p, args *parser.Parser) (nodes.ControlStructure, error) {
-		at := p.Current()
-		if c.depth++; c.depth > maxDepth {
-			return nil, fmt.Errorf("line %d: blocks nested deeper than %d", at.Line, maxDepth)
-		}
-		defer func() { c.depth-- }()
-		run, err := parse(c, p, newExpressionParser(name, args))
-		if err != nil {
-			return nil, err
-		}
-		return &block{at: at, run: run}, nil
-	}, true
+// output is {{ expression }}; {{ a, b }} writes a tuple.
+func (p *parser) output() statement {
+	e := p.tuple(true)
+	p.closeTag()
+	return func(r *run) flow { r.write(r.str(e(r))); return flowNext }
 }
 
-// statements makes a list of statements and texts of a block's nodes.
-func statements(list []nodes.Node) []statement {
-	var body []statement
-	for _, n := range list {
-		switch n := n.(type) {
-		case *nodes.Data:
-			text := n.Data.Val
-			body = append(body, func(r *run) flow { r.write(text); return flowNext })
-		case *nodes.ControlStructureBlock:
-			body = append(body, n.ControlStructure.(*block).run)
-		}
-	}
-	return body
-}
-
-// body reads statements up to one of the end tags. It returns which one that is, and what stands in it.
-func (c *compiler) body(p *parser.Parser, ends ...string) ([]statement, string, *expressionParser, error) {
-	wrapper, args, err := p.WrapUntil(ends...)
-	if err != nil {
-		return nil, "", nil, err
-	}
-	return statements(wrapper.Nodes), wrapper.EndTag, newExpressionParser(wrapper.EndTag, args), nil
-}
-
-// only reads statements up to an end tag in which nothing else stands.
-func (c *compiler) only(p *parser.Parser, end string) ([]statement, error) {
-	body, _, args, err := c.body(p, end)
-	if err != nil {
-		return nil, err
-	}
-	return body, args.protect(args.end)
-}
-
-func (c *compiler) print(_ *parser.Parser, args *expressionParser) (statement, error) {
-	var e expression
-	err := args.protect(func() {
-		e = args.tuple(true)
-		args.end()
-	})
-	return func(r *run) flow { r.write(r.str(e(r))); return flowNext }, err
-}
-
-// branch is if, elif and else.
-func (c *compiler) branch(p *parser.Parser, args *expressionParser) (statement, error) {
+// ifStatement is if with its elif and else.
+func (p *parser) ifStatement() statement {
 	var conditions []expression
-	var bodies [][]statement
-	for {
-		err := args.protect(func() {
-			conditions = append(conditions, args.tuple(false))
-			args.end()
-		})
-		if err != nil {
-			return nil, err
-		}
-		body, end, next, err := c.body(p, "elif", "else", "endif")
-		if err != nil {
-			return nil, err
-		}
+	var bodies [][]statement // one more than conditions if there is an else
+	for end := "elif"; end == "elif"; {
+		conditions = append(conditions, p.tuple(false))
+		p.closeTag()
+		var body []statement
+		body, end = p.block("elif", "else", "endif")
 		bodies = append(bodies, body)
-		if end == "elif" {
-			args = next
-			continue
-		}
-		if err := next.protect(next.end); err != nil {
-			return nil, err
-		}
 		if end == "else" {
-			otherwise, err := c.only(p, "endif")
-			if err != nil {
-				return nil, err
-			}
-			bodies = append(bodies, otherwise)
+			p.closeTag()
+			bodies = append(bodies, p.blockUntil("endif"))
+		} else if end == "endif" {
+			p.closeTag()
 		}
-		break
 	}
 	return func(r *run) flow {
 		for i, condition := range conditions {
@@ -157,128 +49,99 @@ func (c *compiler) branch(p *parser.Parser, args *expressionParser) (statement, 
 			return r.execute(bodies[len(conditions)])
 		}
 		return flowNext
-	}, nil
+	}
 }
 
-// leave is break and continue.
-func (c *compiler) leave(_ *parser.Parser, args *expressionParser) (statement, error) {
-	f := flowContinue
-	if args.name == "break" {
-		f = flowBreak
+func (p *parser) breakStatement() statement    { return p.leaveLoop(flowBreak) }
+func (p *parser) continueStatement() statement { return p.leaveLoop(flowContinue) }
+
+func (p *parser) leaveLoop(f flow) statement {
+	if p.loops == 0 {
+		p.fail("it stands outside of a loop")
 	}
-	if c.loops == 0 {
-		return nil, fmt.Errorf("line %d: %s outside of a loop", args.line, args.name)
-	}
-	return func(*run) flow { return f }, args.protect(args.end)
+	p.closeTag()
+	return func(*run) flow { return f }
 }
 
-// set is {% set x = … %} and {% set x %}…{% endset %}.
-func (c *compiler) set(p *parser.Parser, args *expressionParser) (statement, error) {
-	var to target
-	var e expression
-	var filters []filterCall
-	err := args.protect(func() {
-		to = args.target(true)
-		if args.accept("=") {
-			e = args.tuple(true)
-		} else {
-			filters = args.filters()
-		}
-		args.end()
-	})
-	if err != nil {
-		return nil, err
+// set is {% set x = … %}, or {% set x %}…{% endset %}, where filters may follow the name.
+func (p *parser) set() statement {
+	assign := p.target(true)
+	if p.accept("=") {
+		e := p.tuple(true)
+		p.closeTag()
+		return func(r *run) flow { assign(r, e(r)); return flowNext }
 	}
-	if e != nil {
-		return func(r *run) flow { to(r, e(r)); return flowNext }, nil
-	}
-	body, err := c.inner(p, "endset")
+	calls := p.filters()
+	p.closeTag()
+	body := p.isolatedBlock("endset")
 	return func(r *run) flow {
-		text := value(r.captureScoped(body))
-		for _, f := range filters {
-			text = f.apply(r, text)
-		}
-		to(r, text)
+		assign(r, r.applyFilters(calls, r.captureScoped(body)))
 		return flowNext
-	}, err
+	}
 }
 
-// inner reads the body of a block that no break or continue may leave.
-func (c *compiler) inner(p *parser.Parser, end string) ([]statement, error) {
-	loops := c.loops
-	c.loops = 0
-	defer func() { c.loops = loops }()
-	return c.only(p, end)
+// filterBlock is {% filter upper %}…{% endfilter %}.
+func (p *parser) filterBlock() statement {
+	calls := append([]filterCall{p.filter()}, p.filters()...)
+	p.closeTag()
+	body := p.isolatedBlock("endfilter")
+	return func(r *run) flow {
+		r.write(r.str(r.applyFilters(calls, r.captureScoped(body))))
+		return flowNext
+	}
 }
 
-// captureScoped returns what a block writes that has names of its own.
+// applyFilters returns v after one filter after the other.
+func (r *run) applyFilters(calls []filterCall, v value) value {
+	for _, f := range calls {
+		v = f.apply(r, v)
+	}
+	return v
+}
+
+// captureScoped returns what a block writes. Names that it sets are unknown outside.
 func (r *run) captureScoped(body []statement) string {
 	return r.capture(func() {
-		r.within(r.scope, func() { r.execute(body) })
+		r.inScope(r.scope, func() { r.execute(body) })
 	})
 }
 
-func (c *compiler) filterBlock(p *parser.Parser, args *expressionParser) (statement, error) {
-	var filters []filterCall
-	err := args.protect(func() {
-		filters = append([]filterCall{args.filter()}, args.filters()...)
-		args.end()
-	})
-	if err != nil {
-		return nil, err
-	}
-	body, err := c.inner(p, "endfilter")
+// generation is {% generation %}…{% endgeneration %}, with which transformers marks what the
+// assistant said. It changes no text.
+func (p *parser) generation() statement {
+	p.closeTag()
+	body := p.isolatedBlock("endgeneration")
 	return func(r *run) flow {
-		text := value(r.captureScoped(body))
-		for _, f := range filters {
-			text = f.apply(r, text)
-		}
-		r.write(r.str(text))
+		r.inScope(r.scope, func() { r.execute(body) })
 		return flowNext
-	}, err
+	}
 }
 
-// generation marks what the assistant said; it changes no text.
-func (c *compiler) generation(p *parser.Parser, args *expressionParser) (statement, error) {
-	if err := args.protect(args.end); err != nil {
-		return nil, err
-	}
-	body, err := c.inner(p, "endgeneration")
-	return func(r *run) flow {
-		r.within(r.scope, func() { r.execute(body) })
-		return flowNext
-	}, err
-}
-
-func (c *compiler) with(p *parser.Parser, args *expressionParser) (statement, error) {
+// with is {% with a = 1, b = 2 %}…{% endwith %}.
+func (p *parser) with() statement {
 	var targets []target
-	var values []expression
-	err := args.protect(func() {
-		for !args.done() {
-			targets = append(targets, args.target(false))
-			args.expect("=")
-			values = append(values, args.expression())
-			if !args.accept(",") {
-				break
-			}
+	var expressions []expression
+	for !p.atTagEnd() {
+		targets = append(targets, p.target(false))
+		p.expect("=")
+		expressions = append(expressions, p.expression())
+		if !p.accept(",") {
+			break
 		}
-		args.end()
-	})
-	if err != nil {
-		return nil, err
 	}
-	body, err := c.only(p, "endwith")
+	p.closeTag()
+	body := p.blockUntil("endwith")
 	return func(r *run) (f flow) {
-		var got []value
-		for _, e := range values {
-			got = append(got, e(r))
+		values := make([]value, len(expressions))
+		for i, e := range expressions {
+			values[i] = e(r)
 		}
-		r.within(r.scope, func() {
-			for i, to := range targets {
-				to(r, got[i])
+		r.inScope(r.scope, func() {
+			for i, assign := range targets {
+				assign(r, values[i])
 			}
 			f = r.execute(body)
 		})
 		return f
-	}, err
+	}
 }

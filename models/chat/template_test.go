@@ -7,9 +7,10 @@ import (
 
 func TestNewRefuses(t *testing.T) {
 	for _, c := range []struct{ name, template, err string }{
-		{"broken template", "{% if %}", "the template does not parse"},
+		{"broken template", "{% if %}", "the template has a syntax error: line 1"},
 		{"not UTF-8", "\xff", "the template is not valid UTF-8"},
-		{"too long", strings.Repeat("x", maxTemplate+1), "the template has 1048577 bytes, the limit is 1048576"},
+		{"too long", strings.Repeat("x", maxTemplate+1),
+			"the template has 1048577 bytes, the limit is 1048576"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := New(c.template, nil); err == nil || !strings.Contains(err.Error(), c.err) {
@@ -25,8 +26,10 @@ func TestContentIsText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, content := range []string{"{{ 1 }}", "{% for %}", "{#", "<|im_end|>", "\x00\x1b[31m", "a\r\nb", "", strings.Repeat("漢", 1000)} {
-		if got, err := tmpl.Render([]Message{{"user", content}}, Options{}); err != nil || got != "["+content+"]" {
+	for _, content := range []string{"{{ 1 }}", "{% for %}", "{#", "<|im_end|>", "\x00\x1b[31m",
+		"a\r\nb", "", strings.Repeat("漢", 1000)} {
+		if got, err := tmpl.Render([]Message{{"user", content}}, Options{}); err != nil ||
+			got != "["+content+"]" {
 			t.Errorf("Render(%q) = %q, %v", content, got, err)
 		}
 	}
@@ -42,10 +45,13 @@ func TestVariables(t *testing.T) {
 	}
 	v := map[string]any{"b": []any{1, int64(2), 1.5, nil, true, "x\xff"}, "a": map[string]any{}}
 	want := `{"a": {}, "b": [1, 2, 1.5, null, true, "x` + "\uFFFD" + `"]}`
-	if got, err := tmpl.Render(nil, Options{Variables: map[string]any{"v": v}}); err != nil || got != want {
+	if got, err := tmpl.Render(nil, Options{Variables: map[string]any{"v": v}}); err != nil ||
+		got != want {
 		t.Errorf("Render = %s, %v; want %s", got, err, want)
 	}
-	if _, err := tmpl.Render(nil, Options{Variables: map[string]any{"v": struct{}{}}}); err == nil || !strings.Contains(err.Error(), "variable v: type struct {}") {
+	if _, err := tmpl.Render(nil,
+		Options{Variables: map[string]any{"v": struct{}{}}}); err == nil ||
+		!strings.Contains(err.Error(), "variable v: its type struct {}") {
 		t.Errorf("error %v", err)
 	}
 	loop := []any{nil}

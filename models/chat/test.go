@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// test is what follows is.
+// test is a function that may follow "is".
 type test func(r *run, v value, a arguments) bool
 
-// tests are those that a template may use.
+// tests are the tests that a template may use, by name.
 var tests map[string]test
 
 func init() {
@@ -24,18 +24,25 @@ func init() {
 			return slices.Contains(names, kindOf(v))
 		}
 	}
-	modulo := func(rest int64) test {
-		return func(r *run, v value, _ arguments) bool { return r.equal(r.binary("%", v, int64(2)), rest) }
+	parity := func(remainder int64) test {
+		return func(r *run, v value, _ arguments) bool {
+			return r.equal(r.binary("%", v, int64(2)), remainder)
+		}
 	}
-	not := func(t test) test { return func(r *run, v value, a arguments) bool { return !t(r, v, a) } }
+	not := func(t test) test {
+		return func(r *run, v value, a arguments) bool { return !t(r, v, a) }
+	}
 	tests = map[string]test{
-		"undefined": kind("undefined"), "defined": not(kind("undefined")), "none": kind("None"), "boolean": kind("bool"),
-		"integer": kind("int"), "float": kind("float"), "number": kind("int", "float", "bool"), "string": kind("str"),
-		"mapping": kind("dict"), "sequence": kind("str", "list", "tuple", "dict", "undefined"), "callable": kind("function"),
-		"iterable": kind("str", "list", "tuple", "dict", "dict view", "generator", "undefined", "LoopContext"),
+		"undefined": kind("undefined"), "defined": not(kind("undefined")), "none": kind("None"),
+		"boolean": kind("bool"), "integer": kind("int"), "float": kind("float"),
+		"number": kind("int", "float", "bool"), "string": kind("str"), "mapping": kind("dict"),
+		"sequence": kind("str", "list", "tuple", "dict", "undefined"),
+		"iterable": kind("str", "list", "tuple", "dict", "dict view", "generator", "undefined",
+			"LoopContext"),
+		"callable": kind("function"),
 		"true":     func(_ *run, v value, _ arguments) bool { return v == true },
 		"false":    func(_ *run, v value, _ arguments) bool { return v == false },
-		"odd":      modulo(1), "even": modulo(0),
+		"odd":      parity(1), "even": parity(0),
 		"divisibleby": func(r *run, v value, a arguments) bool {
 			return r.equal(r.binary("%", v, a.bind(r, "divisibleby", "num")[0]), int64(0))
 		},
@@ -50,13 +57,21 @@ func init() {
 	}
 }
 
-// same is Python's is, for the values that templates compare by it.
+// same is Python's "is", for the values that templates compare with it.
 func same(r *run, v value, a arguments) bool {
 	other := a.bind(r, "sameas", "other")[0]
+	switch v := v.(type) {
+	case undefined:
+		return false
+	case *sequence:
+		return other == value(v)
+	case *dict:
+		return other == value(v)
+	}
 	return kindOf(v) == kindOf(other) && r.equal(v, other)
 }
 
-// known lists the names of a table.
+// known lists the names in a table, for errors.
 func known[T any](table map[string]T) string {
 	return strings.Join(slices.Sorted(maps.Keys(table)), ", ")
 }

@@ -10,17 +10,19 @@ import (
 	"unicode"
 )
 
-// value is what an expression computes, as in Python: nil (None), bool, int64, float64, string, *sequence, *dict, *namespace,
-// *loopInfo, callable or undefined.
+// value is a value of Python: nil (None), bool, int64, float64, string, *sequence, *dict,
+// *namespace, *loopInfo, callable or undefined.
 type value any
 
-// undefined is a name or an attribute that there is not, and why. It is written as nothing, and using it in most other ways fails.
-type undefined struct{ why string }
+// undefined is the value of a name or an attribute that does not exist. It is printed as an empty
+// text; most other uses fail with its message.
+type undefined struct{ message string }
 
 // callable is a function, a method or a macro.
 type callable func(r *run, a arguments) value
 
-// sequence is a list, a tuple, the view of a dict, or what a filter such as select yields.
+// sequence is a list, a tuple, the view of a dict, or the generator that a filter such as select
+// returns.
 type sequence struct {
 	items []value
 	kind  sequenceKind
@@ -32,11 +34,12 @@ const (
 	listKind sequenceKind = iota
 	tupleKind
 	viewKind
-	// yieldedKind has no length and no items by number, counts as true, and is empty after it was iterated, like a generator.
-	yieldedKind
+	// generatorKind is like a generator of Python: it has no length and no index, it is true, and
+	// it is empty after the first iteration.
+	generatorKind
 )
 
-// dict keeps its keys in the order in which they came.
+// dict keeps its keys in the order in which they were added.
 type dict struct {
 	keys   []value
 	values map[value]value
@@ -44,10 +47,11 @@ type dict struct {
 
 func newDict() *dict { return &dict{values: map[value]value{}} }
 
-// namespace is what namespace() returns, the one value whose attributes a template may set.
+// namespace is what namespace() returns, the only value whose attributes a template may set.
 type namespace struct{ *dict }
 
-// key returns a value as the key of a map: equal numbers are equal keys.
+// key returns a value as the key of a map, in which equal numbers are equal keys. It reports
+// whether the value can be a key.
 func key(v value) (value, bool) {
 	switch v := v.(type) {
 	case nil, int64, string:
@@ -75,7 +79,7 @@ func (d *dict) get(k value) (value, bool) {
 	return v, ok
 }
 
-// set sets the value of a key, which must be a good one.
+// set sets the value of a key, for which key must report true.
 func (d *dict) set(k, v value) {
 	at, _ := key(k)
 	if _, ok := d.values[at]; !ok {
@@ -84,14 +88,15 @@ func (d *dict) set(k, v value) {
 	d.values[at] = v
 }
 
+// setItem sets the value of any key, and fails if a value of its type cannot be a key.
 func (r *run) setItem(d *dict, k, v value) {
 	if _, ok := key(k); !ok {
-		r.fail("a %s cannot be the key of a dict here", kindOf(v))
+		r.fail("a %s cannot be the key of a dict", kindOf(k))
 	}
 	d.set(k, v)
 }
 
-// items returns pairs of keys and values.
+// items returns tuples of a key and its value.
 func (d *dict) items() []value {
 	var pairs []value
 	for _, k := range d.keys {
@@ -101,7 +106,7 @@ func (d *dict) items() []value {
 	return pairs
 }
 
-// fromGo converts a variable of the caller.
+// fromGo converts a variable that the caller gives.
 func fromGo(v any, depth int) (value, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("it is nested deeper than %d", maxDepth)
@@ -133,10 +138,14 @@ func fromGo(v any, depth int) (value, error) {
 		}
 		return d, nil
 	}
-	return nil, fmt.Errorf("type %T cannot be given to a template", v)
+	return nil, fmt.Errorf(
+		"its type %T is none of nil, bool, int, int64, float64, string, []any and "+
+			"map[string]any",
+		v,
+	)
 }
 
-// kindOf is the name of a value's type, as Python calls it.
+// kindOf returns the name of a value's type in Python.
 func kindOf(v value) string {
 	switch v := v.(type) {
 	case nil:
@@ -177,14 +186,14 @@ func (r *run) truth(v value) bool {
 	case string:
 		return v != ""
 	case *sequence:
-		return v.kind == yieldedKind || len(v.items) > 0
+		return v.kind == generatorKind || len(v.items) > 0
 	case *dict:
 		return len(v.keys) > 0
 	}
 	return true
 }
 
-// iterate returns the items of a value, each character of a string.
+// iterate returns the items of a value: the keys of a dict, the characters of a string.
 func (r *run) iterate(v value) []value {
 	switch v := v.(type) {
 	case undefined:
@@ -192,7 +201,7 @@ func (r *run) iterate(v value) []value {
 	case *sequence:
 		r.step(len(v.items))
 		items := v.items
-		if v.kind == yieldedKind {
+		if v.kind == generatorKind {
 			v.items = nil
 		}
 		return items
@@ -227,7 +236,8 @@ func (r *run) str(v value) string {
 	return b.String()
 }
 
-// repr writes Python's repr. What is written is spent while it grows: a list can hold another one many times.
+// repr writes Python's repr. It counts the bytes while it writes, because a small value can have a
+// long text: a list may contain another one many times.
 func (r *run) repr(b *strings.Builder, v value) {
 	r.step(1)
 	write := func(s string) { b.WriteString(r.text(s)) }
@@ -261,7 +271,7 @@ func (r *run) repr(b *strings.Builder, v value) {
 			write("}")
 		})
 	default:
-		r.fail("a %s cannot be written as text", kindOf(v))
+		r.fail("a %s cannot be printed", kindOf(v))
 	}
 }
 
@@ -270,8 +280,8 @@ func (r *run) sequenceRepr(b *strings.Builder, s *sequence) {
 	switch s.kind {
 	case tupleKind:
 		brackets = "()"
-	case viewKind, yieldedKind:
-		r.fail("a %s cannot be written as text; make a list of it", kindOf(s))
+	case viewKind, generatorKind:
+		r.fail("a %s cannot be printed; convert it with the filter list", kindOf(s))
 	}
 	b.WriteByte(brackets[0])
 	for i, item := range s.items {

@@ -6,25 +6,24 @@ import (
 	"unicode/utf8"
 )
 
-// addedTokens finds the added tokens of a text. Those that are to be found in the text as it is come first, and those
-// that are to be found in the normalised text are then looked for between them.
+// addedTokens finds the added tokens in a text. First it looks for those that match the text as it
+// is given, then between them for those that match the normalised text.
 type addedTokens struct {
 	plain, normalized *matcher
-	spelled           map[int]string // what normalisation makes of a token, where it is another text
+	normalizedContent map[int]string // by id, if it differs from the content
 	special           map[string]bool
 }
 
-// maxAddedLen is the length of the longest added token, in bytes. It bounds the time that looking for them takes.
+// maxAddedLen is the length of the longest added token, in bytes. It bounds the time of the search.
 const maxAddedLen = 1024
 
-// addedSteps is how many steps the normalizer may take for a byte of the added tokens. A normalizer
-// of
-// ten parts takes about 30.
+// addedSteps is how many steps the normalizer may take for each byte of the added tokens. A
+// normalizer of ten parts takes about 30.
 const addedSteps = 64
 
-// newAddedTokens takes the added tokens of a file and its normalizer.
+// newAddedTokens makes the search for the added tokens of a file, which has the normalizer n.
 func newAddedTokens(tokens []addedToken, n normalizers) (*addedTokens, error) {
-	a := &addedTokens{spelled: map[int]string{}, special: map[string]bool{}}
+	a := &addedTokens{normalizedContent: map[int]string{}, special: map[string]bool{}}
 	var plain, normalized []trieItem
 	seen := make(map[string]bool, len(tokens))
 	total := 0
@@ -36,7 +35,7 @@ func newAddedTokens(tokens []addedToken, n normalizers) (*addedTokens, error) {
 			return nil, fmt.Errorf("added_tokens: token %d (%.40q...) has %d bytes, the limit "+
 				"is %d", t.ID, t.Content, len(t.Content), maxAddedLen)
 		case seen[t.Content]:
-			return nil, fmt.Errorf("added_tokens: token %.80q is there twice", t.Content)
+			return nil, fmt.Errorf("added_tokens: token %.80q is listed twice", t.Content)
 		}
 		seen[t.Content] = true
 		total += len(t.Content)
@@ -62,10 +61,10 @@ func newAddedTokens(tokens []addedToken, n normalizers) (*addedTokens, error) {
 				"limit is %d", t.Content, len(content), 4*maxAddedLen)
 		}
 		if content != t.Content {
-			a.spelled[int(t.ID)] = content
+			a.normalizedContent[int(t.ID)] = content
 		}
-		if content == "" { // Hugging Face finds it between all bytes then, and may crash
-			return nil, fmt.Errorf("added_tokens: normalisation leaves nothing of token %.80q; "+
+		if content == "" { // Hugging Face would find it between all bytes, and may crash
+			return nil, fmt.Errorf("added_tokens: the normalizer removes all of token %.80q; "+
 				"set normalized to false", t.Content)
 		}
 		normalized = append(normalized, trieItem{content, int32(i)})
@@ -74,11 +73,10 @@ func newAddedTokens(tokens []addedToken, n normalizers) (*addedTokens, error) {
 	return a, nil
 }
 
-// matcher finds the leftmost token and of those the longest. Of two tokens with one content the
-// later is found (there it
-// is a matter of chance).
+// matcher finds the leftmost token, and the longest of those that begin there. Of two tokens with
+// the same content it finds the later one (the reference finds one or the other).
 type matcher struct {
-	trie   *trie // the ids are places in tokens
+	trie   *trie // its ids are indexes of tokens
 	tokens []addedToken
 	empty  bool
 }
@@ -87,13 +85,14 @@ func newMatcher(items []trieItem, tokens []addedToken) *matcher {
 	return &matcher{makeTrie(items), tokens, len(items) == 0}
 }
 
-// addedPlace is where added tokens stand in the file.
+// addedPlace is where the added tokens are in the file, for errors.
 var addedPlace = place{"added_tokens", "tokens to look for in the text"}
 
-// cut yields the tokens in s with their ids and what lies between with id -1. A token that is not a single word, but
-// must be one, is text. As in Hugging Face the search goes on after the content of a token, not after the white space
-// that it took along: a token of white space is found in there once more.
-func (m *matcher) cut(s string, work *meter, yield func(begin, end, id int)) error {
+// find yields the tokens in s with their ids, and the text between them with id -1. A token that
+// must be a single word but is part of a longer one is text. As in Hugging Face the search
+// continues after the content of a token, not after the white space that belongs to its match, so a
+// token of white space is found there once more.
+func (m *matcher) find(s string, work *meter, yield func(begin, end, id int)) error {
 	if m.empty {
 		if s != "" {
 			yield(0, len(s), -1)
@@ -106,9 +105,9 @@ func (m *matcher) cut(s string, work *meter, yield func(begin, end, id int)) err
 			i++
 			continue
 		}
-		size, found, walked := m.trie.longest(s[i:])
-		if err := work.step(walked); err != nil {
-			return addedPlace.blame(err)
+		size, found, visited := m.trie.longest(s[i:])
+		if err := work.step(visited); err != nil {
+			return addedPlace.wrap(err)
 		}
 		if size == 0 {
 			i++
@@ -121,15 +120,15 @@ func (m *matcher) cut(s string, work *meter, yield func(begin, end, id int)) err
 			continue
 		}
 		if t.LStrip {
-			begin = max(blankBefore(s, begin, min(done, begin)), done)
+			begin = max(spaceStart(s, begin, min(done, begin)), done)
 		}
 		if t.RStrip {
 			if end < blank.begin || end >= blank.end {
-				blank = span{end, blankAfter(s, end)}
+				blank = span{end, spaceEnd(s, end)}
 			}
 			end = blank.end
 		}
-		if begin >= end { // an empty one is dropped, and a negative one is a crash there
+		if begin >= end { // an empty match is dropped; a negative length crashes the reference
 			continue
 		}
 		if done < begin {
@@ -146,8 +145,8 @@ func (m *matcher) cut(s string, work *meter, yield func(begin, end, id int)) err
 
 type span struct{ begin, end int }
 
-// blankBefore is where the white space that ends at i begins, not before limit.
-func blankBefore(s string, i, limit int) int {
+// spaceStart returns where the white space that ends at byte i begins, but at least limit.
+func spaceStart(s string, i, limit int) int {
 	for i > limit {
 		r, size := utf8.DecodeLastRuneInString(s[limit:i])
 		if !unicode.Is(unicode.White_Space, r) {
@@ -158,8 +157,8 @@ func blankBefore(s string, i, limit int) int {
 	return i
 }
 
-// blankAfter is where the white space that begins at i ends.
-func blankAfter(s string, i int) int {
+// spaceEnd returns where the white space that begins at byte i ends.
+func spaceEnd(s string, i int) int {
 	for i < len(s) {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		if !unicode.Is(unicode.White_Space, r) {
@@ -180,7 +179,8 @@ func wordAfter(s string) bool {
 	return s != "" && isWordChar(r)
 }
 
-// wordKind is the class of the first character of s and its length: letter for what is part of a word, space, or other.
+// wordKind returns the class of the first character of s and its length: letter for a part of a
+// word, space, or other.
 func wordKind(s string) (charClass, int) {
 	r, size := decodeRune(s)
 	switch {
@@ -192,7 +192,8 @@ func wordKind(s string) (charClass, int) {
 	return other, size
 }
 
-// isWordChar is \w of Unicode (UTS 18, annex C): alphabetic, mark, decimal number, connector, join control.
+// isWordChar is \w by Unicode (UTS 18, annex C): alphabetic, mark, decimal number, connector or
+// join control.
 func isWordChar(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc,
 		unicode.Other_Alphabetic, unicode.Join_Control, newLetters, newNumbers, newMarks)

@@ -11,8 +11,8 @@ var (
 	parsedSink *Tokenizer
 )
 
-// BenchmarkEncode is English text with each kind: words that come again, which the cache knows. Beside it, text of other
-// scripts, and one long word, which the cache never knows.
+// BenchmarkEncode is English text with each kind: words that come again, which the cache knows.
+// Beside it, text of other scripts, and one long word, which the cache never knows.
 func BenchmarkEncode(b *testing.B) {
 	var english, other strings.Builder
 	for _, c := range refCases(b) {
@@ -73,7 +73,8 @@ func largeFile(n int) []byte {
 	for id, c := range contents {
 		fmt.Fprintf(&vocab, ",%s:%d", quote(c), id)
 	}
-	return fmt.Appendf(nil, `{"version":"1.0","added_tokens":[],"model":{"type":"BPE","vocab":{%s},"merges":[%s]}}`,
+	return fmt.Appendf(nil,
+		`{"version":"1.0","added_tokens":[],"model":{"type":"BPE","vocab":{%s},"merges":[%s]}}`,
 		vocab.String()[1:], merges.String()[1:])
 }
 

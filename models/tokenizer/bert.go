@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// bertNormalizer is the normalisation of BERT: control characters go, white space becomes spaces, Chinese characters get
-// spaces around them, accents are stripped, letters become small.
+// bertNormalizer is the normalisation of BERT: it drops control characters, replaces white space by
+// spaces, puts spaces around Chinese characters, strips accents and lowers case.
 type bertNormalizer struct {
 	cleanText, handleChinese, stripAccents, lowercase bool
 }
@@ -25,7 +25,8 @@ func parseBertNormalizer(raw json.RawMessage) (normalizer, error) {
 		return nil, err
 	}
 	if f.CleanText == nil || f.HandleChinese == nil || f.Lowercase == nil {
-		return nil, errors.New("BertNormalizer needs clean_text, handle_chinese_chars and lowercase")
+		return nil, errors.New(
+			"BertNormalizer needs clean_text, handle_chinese_chars and lowercase")
 	}
 	b := bertNormalizer{*f.CleanText, *f.HandleChinese, *f.Lowercase, *f.Lowercase}
 	if f.StripAccents != nil {
@@ -58,13 +59,15 @@ func (b bertNormalizer) normalize(p piece, m *meter) (_ piece, err error) {
 	return p, err
 }
 
-// ascii is the short way: a text that keeps its length comes from where it came before.
+// ascii normalises a text of ASCII characters, if its length does not change. Then each byte keeps
+// its offset. It reports whether the text is of that kind.
 func (b bertNormalizer) ascii(s string) (string, bool) {
-	first := len(s) // the first byte that changes
+	first := len(s) // index of the first byte that changes
 	for i := range len(s) {
 		c := s[i]
 		switch {
-		case c >= utf8.RuneSelf, b.cleanText && c < ' ' && c != '\t' && c != '\n' && c != '\r', c == 0x7f:
+		case c >= utf8.RuneSelf, b.cleanText && c < ' ' && c != '\t' && c != '\n' &&
+			c != '\r', c == 0x7f:
 			return "", false
 		case b.cleanText && c < ' ', b.lowercase && 'A' <= c && c <= 'Z':
 			first = min(first, i)
@@ -85,7 +88,7 @@ func (b bertNormalizer) ascii(s string) (string, bool) {
 	return string(t), true
 }
 
-// cleanRune is what a character becomes when text is cleaned; -1 if it goes.
+// cleanRune returns what replaces a character when text is cleaned, or -1 to drop it.
 func cleanRune(r rune) rune {
 	switch {
 	case r == '\t', r == '\n', r == '\r', unicode.Is(unicode.White_Space, r) && !controls.has(r):
@@ -113,14 +116,17 @@ func spaceChinese(p piece, m *meter) (piece, error) {
 	return w.changed()
 }
 
-// isChinese is whether r is in the blocks that BERT's code lists. It leaves the end of extension E out.
+// isChinese reports whether r is in the blocks that BERT's code lists. They leave out the end of
+// extension E.
 func isChinese(r rune) bool {
-	return r >= 0x3400 && (r <= 0x4dbf || 0x4e00 <= r && r <= 0x9fff || 0xf900 <= r && r <= 0xfaff ||
-		0x20000 <= r && r <= 0x2a6df || 0x2a700 <= r && r <= 0x2b81f || 0x2b920 <= r && r <= 0x2ceaf ||
-		0x2f800 <= r && r <= 0x2fa1f)
+	return r >= 0x3400 &&
+		(r <= 0x4dbf || 0x4e00 <= r && r <= 0x9fff || 0xf900 <= r && r <= 0xfaff ||
+			0x20000 <= r && r <= 0x2a6df || 0x2a700 <= r && r <= 0x2b81f || 0x2b920 <= r &&
+			r <= 0x2ceaf ||
+			0x2f800 <= r && r <= 0x2fa1f)
 }
 
-// bertWords is BertPreTokenizer: words between white space, each punctuation mark by itself.
+// bertWords is BertPreTokenizer: white space separates words, and each punctuation mark is a word.
 type bertWords struct{}
 
 func (bertWords) split(p piece, _ *meter, yield func(piece)) error {
@@ -156,7 +162,8 @@ func isSpace(r rune) bool {
 
 func isPunctuation(r rune) bool {
 	if r < utf8.RuneSelf {
-		return '!' <= r && r <= '/' || ':' <= r && r <= '@' || '[' <= r && r <= '`' || '{' <= r && r <= '~'
+		return '!' <= r && r <= '/' || ':' <= r && r <= '@' ||
+			'[' <= r && r <= '`' || '{' <= r && r <= '~'
 	}
 	return punctuation.has(r)
 }

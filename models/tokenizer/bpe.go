@@ -5,33 +5,34 @@ import (
 	"strings"
 )
 
-// bpe is byte pair encoding: a word starts as one symbol a byte or a character, and the pair of neighbours with the lowest
-// rank is merged until no pair has a rank; of equal ranks the leftmost first.
+// bpe is byte pair encoding: a word starts as one symbol for each byte or character, and the
+// neighbours with the lowest rank are merged until no pair has a rank. Of equal ranks the leftmost
+// is merged first.
 type bpe struct {
-	file     bpeFile
-	contents []string         // of every id, for the tokens' text
-	symbols  *[256]int32      // of each byte, if the words are bytes
-	chars    map[rune]int32   // of each character, if they are text; prefix and suffix make longer symbols
-	ids      map[string]int32 // of every token of the model
-	merges   map[pair]merge
-	bytes    *[256]int32 // with byte_fallback: the tokens of bytes
-	unk      int32       // the token of what has no symbol, or noSymbol
-	cut      string      // a character that words can be cut before, or empty
-	cache    wordCache
+	file      bpeFile
+	contents  []string         // by id
+	symbols   *[256]int32      // by byte, if words are spelled in bytes
+	chars     map[rune]int32   // by character, if words are text; see ids for prefix and suffix
+	ids       map[string]int32 // of the tokens of the model
+	merges    map[pair]merge
+	bytes     *[256]int32 // with byte_fallback: the token of each byte
+	unk       int32       // the unknown token, or noSymbol
+	cutBefore string      // see findCutBefore; may be empty
+	cache     wordCache
 }
 
-// noSymbol is the id of what the vocabulary lacks.
+// noSymbol is the id of a symbol that the vocabulary lacks.
 const noSymbol = -1
 
 type pair struct{ left, right int32 }
 
-// merge is what becomes of a pair, and when.
+// merge is the result of merging a pair, and its priority.
 type merge struct {
 	rank int32
 	id   int32
 }
 
-// part is a token of a word: bytes [begin,end) of it.
+// part is a token of a word: bytes [begin,end) of the word.
 type part struct {
 	id         int32
 	begin, end int32
@@ -40,7 +41,7 @@ type part struct {
 func (m *bpe) tokenize(w *encodeWork, word piece) error {
 	for begin := 0; begin < len(word.text); {
 		chunk := word.text[begin:]
-		if m.cut != "" {
+		if m.cutBefore != "" {
 			chunk = chunk[:m.chunkLen(chunk)]
 		}
 		parts, err := m.parts(chunk)
@@ -54,20 +55,19 @@ func (m *bpe) tokenize(w *encodeWork, word piece) error {
 }
 
 // maxWord is the length of the longest word, in bytes. BPE and Unigram need about 50 bytes of
-// memory
-// for each byte of a word. Only a text without white space has such words, or one that a file does
-// not split.
+// memory for each byte of a word. Words this long appear only in text without white space, or if
+// the file does not split the text.
 const maxWord = 8 << 20
 
-// errWord is the error for a word that is too long.
-func errWord(word string) error {
+// errLongWord is the error for a word that is longer than maxWord.
+func errLongWord(word string) error {
 	return fmt.Errorf("the text has a word of %d bytes, %.40q..., the limit is %d; split the "+
 		"text, "+
 		"or let the pre_tokenizer of tokenizer.json split it", len(word), word, maxWord)
 }
 
-// whole is the token that a word is as a whole.
-func (m *bpe) whole(word string) (int32, bool) {
+// wordToken returns the token that spells the whole word, and whether there is one.
+func (m *bpe) wordToken(word string) (int32, bool) {
 	if m.symbols != nil {
 		word = contentOf(word)
 	}
@@ -75,19 +75,20 @@ func (m *bpe) whole(word string) (int32, bool) {
 	return id, ok
 }
 
-// chunkLen is the length of s up to the first place where it can be cut: before a cut character after any other.
+// chunkLen returns the length of s up to the first place where it can be cut: before a cutBefore
+// character that follows any other character.
 func (m *bpe) chunkLen(s string) int {
 	n := 0
-	for strings.HasPrefix(s[n:], m.cut) {
-		n += len(m.cut)
+	for strings.HasPrefix(s[n:], m.cutBefore) {
+		n += len(m.cutBefore)
 	}
-	if i := strings.Index(s[n:], m.cut); i >= 0 {
+	if i := strings.Index(s[n:], m.cutBefore); i >= 0 {
 		return n + i
 	}
 	return len(s)
 }
 
-// parts returns the tokens of a word. The result may be shared: it must not be changed.
+// parts returns the tokens of a word. The result may be shared and must not be changed.
 func (m *bpe) parts(word string) ([]part, error) {
 	if parts := m.cache.get(word); parts != nil {
 		return parts, nil
@@ -102,10 +103,10 @@ func (m *bpe) parts(word string) ([]part, error) {
 
 func (m *bpe) encode(word string) ([]part, error) {
 	if len(word) > maxWord {
-		return nil, errWord(word)
+		return nil, errLongWord(word)
 	}
 	if m.file.IgnoreMerges {
-		if id, ok := m.whole(word); ok {
+		if id, ok := m.wordToken(word); ok {
 			return []part{{id, 0, int32(len(word))}}, nil
 		}
 	}
@@ -120,8 +121,8 @@ func (m *bpe) encode(word string) ([]part, error) {
 	return m.merge(parts), nil
 }
 
-// spellBytes returns one part for each byte that has a symbol. Of the others the unknown token is made, one for each or, if
-// the file says so, one for a run.
+// spellBytes returns one part for each byte. A byte without a symbol becomes the unknown token;
+// with fuse_unk a run of such bytes becomes one.
 func (m *bpe) spellBytes(word string) ([]part, error) {
 	parts := make([]part, 0, len(word))
 	inRun := false
@@ -140,9 +141,10 @@ func (m *bpe) spellBytes(word string) ([]part, error) {
 	return parts, nil
 }
 
-// spell returns one part for each character. One without a symbol falls back to its bytes, if the file says so and there
-// are tokens for all of them; else it is unknown, and neighbours may be one unknown token. If there is no unknown token it
-// is left out, and those after it move to its place: so has Hugging Face.
+// spell returns one part for each character. A character without a symbol becomes its bytes, with
+// byte_fallback and if all of them have tokens; else it becomes the unknown token, and with
+// fuse_unk neighbours become one. If there is no unknown token, the character is left out and those
+// after it take its offsets, as in Hugging Face.
 func (m *bpe) spell(word string) ([]part, error) {
 	s := speller{bpe: m, parts: make([]part, 0, len(word))}
 	for i := 0; i < len(word); {
@@ -156,20 +158,20 @@ func (m *bpe) spell(word string) ([]part, error) {
 	return s.parts, nil
 }
 
-// speller is a word while its symbols are looked up.
+// speller looks up the symbols of one word.
 type speller struct {
 	*bpe
 	parts   []part
-	at      int32 // where the next part begins
-	unknown int32 // bytes of an unknown token that may grow
+	begin   int32 // of the next part
+	unknown int32 // bytes of the unknown token that may still grow
 }
 
 func (s *speller) add(id, size int32) {
-	s.parts = append(s.parts, part{id, s.at, s.at + size})
-	s.at += size
+	s.parts = append(s.parts, part{id, s.begin, s.begin + size})
+	s.begin += size
 }
 
-// flush ends the unknown token that may grow.
+// flush ends the unknown token that may still grow.
 func (s *speller) flush() {
 	if s.unknown > 0 {
 		s.add(s.unk, s.unknown)
@@ -180,7 +182,8 @@ func (s *speller) flush() {
 func (s *speller) char(text string, r rune, first, last bool) error {
 	size := int32(len(text))
 	id, ok := s.chars[r]
-	if prefix, suffix := s.file.prefix(), s.file.suffix(); !first && prefix != "" || last && suffix != "" {
+	if prefix, suffix := s.file.prefix(), s.file.suffix(); !first && prefix != "" || last &&
+		suffix != "" {
 		if !first {
 			text = prefix + text
 		}
@@ -209,15 +212,16 @@ func (s *speller) char(text string, r rune, first, last bool) error {
 	return nil
 }
 
-// merge merges the parts of a word in place. A list of the parts that are left and a queue of the pairs make it
-// O(n log n) in the worst case, a word of one letter.
+// merge merges the parts of a word in place. With a linked list of the parts that remain and a
+// queue of pairs it takes O(n log n) steps in the worst case, a word that repeats one letter.
 func (m *bpe) merge(parts []part) []part {
-	w := mergeWork{bpe: m, parts: parts, prev: make([]int32, len(parts)), next: make([]int32, len(parts))}
+	w := mergeWork{bpe: m, parts: parts, prev: make([]int32, len(parts)),
+		next: make([]int32, len(parts))}
 	for i := range parts {
 		w.prev[i], w.next[i] = int32(i-1), int32(i+1)
 	}
 	for i := range len(parts) - 1 {
-		w.offer(int32(i))
+		w.enqueue(int32(i))
 	}
 	for len(w.queue) > 0 {
 		w.apply(w.queue.pop())
@@ -231,8 +235,8 @@ func (m *bpe) merge(parts []part) []part {
 	return left
 }
 
-// mergeWork is a word while its parts are merged. A part that went into its left neighbour has the id noSymbol; prev is
-// -1 and next the number of parts where there is no neighbour.
+// mergeWork is a word while its parts are merged. A part that was merged into its left neighbour
+// has the id noSymbol. Where there is no neighbour, prev is -1 and next is the number of parts.
 type mergeWork struct {
 	*bpe
 	parts      []part
@@ -240,14 +244,14 @@ type mergeWork struct {
 	queue      queue[candidate]
 }
 
-// offer queues the pair of part i and the next one, if it has a rank.
-func (w *mergeWork) offer(i int32) {
+// enqueue adds the pair of part i and the next one to the queue, if it has a rank.
+func (w *mergeWork) enqueue(i int32) {
 	if mg, ok := w.merges[pair{w.parts[i].id, w.parts[w.next[i]].id}]; ok {
 		w.queue.push(candidate{merge: mg, at: i})
 	}
 }
 
-// apply merges the pair of c, unless an earlier merge took one of its parts away.
+// apply merges the pair of c, unless an earlier merge has changed one of its parts.
 func (w *mergeWork) apply(c candidate) {
 	i, end := c.at, int32(len(w.parts))
 	if w.parts[i].id == noSymbol || w.next[i] == end {
@@ -262,19 +266,19 @@ func (w *mergeWork) apply(c candidate) {
 	w.next[i] = w.next[j]
 	if w.next[i] < end {
 		w.prev[w.next[i]] = i
-		w.offer(i)
+		w.enqueue(i)
 	}
 	if w.prev[i] >= 0 {
-		w.offer(w.prev[i])
+		w.enqueue(w.prev[i])
 	}
 }
 
-// candidate is a merge that can be done at a part.
+// candidate is a merge that may be done at part at.
 type candidate struct {
 	merge
 	at int32
 }
 
-func (c candidate) before(d candidate) bool {
+func (c candidate) Before(d candidate) bool {
 	return c.rank < d.rank || c.rank == d.rank && c.at < d.at
 }

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// bpeFile is a model section of type BPE, without its vocabulary and merges.
+// bpeFile is a model section of type BPE without its vocabulary and merges.
 type bpeFile struct {
 	Type                    string   `json:"type"`
 	Dropout                 *float64 `json:"dropout"`
@@ -18,7 +18,7 @@ type bpeFile struct {
 	IgnoreMerges            bool     `json:"ignore_merges"`
 }
 
-// prefix stands before each symbol of a word but the first.
+// prefix is put before each symbol of a word but the first.
 func (f bpeFile) prefix() string {
 	if f.ContinuingSubwordPrefix == nil {
 		return ""
@@ -26,7 +26,7 @@ func (f bpeFile) prefix() string {
 	return *f.ContinuingSubwordPrefix
 }
 
-// suffix stands after the last symbol of a word.
+// suffix is put after the last symbol of a word.
 func (f bpeFile) suffix() string {
 	if f.EndOfWordSuffix == nil {
 		return ""
@@ -35,15 +35,15 @@ func (f bpeFile) suffix() string {
 }
 
 // maxAffix is the length of the longest prefix and suffix of symbols, in bytes. Each character of a
-// word
-// is looked up with them.
+// word is looked up together with them.
 const maxAffix = 64
 
-// newBPEModel makes the model of a file, for words that are text; see [bpe.takeBytes].
+// newBPEModel makes the model of a file for words that are text; see [bpe.useByteSymbols].
 func newBPEModel(m modelFile, vocab *vocabulary) (model, error) {
-	b := &bpe{unk: noSymbol, cache: newWordCache(), contents: vocab.contents(), ids: vocab.modelIDs()}
+	b := &bpe{unk: noSymbol, cache: newWordCache(), contents: vocab.contents(),
+		ids: vocab.modelIDs()}
 	if err := decodeStrict(m.small, &b.file); err != nil {
-		return nil, under("model", err)
+		return nil, atKey("model", err)
 	}
 	for key, affix := range map[string]string{
 		"continuing_subword_prefix": b.file.prefix(), "end_of_word_suffix": b.file.suffix(),
@@ -54,11 +54,14 @@ func newBPEModel(m modelFile, vocab *vocabulary) (model, error) {
 		}
 	}
 	if d := b.file.Dropout; d != nil && *d != 0 {
-		return nil, &UnsupportedError{"model.dropout", fmt.Sprint(*d), []string{"null", "0: it makes the result random"}}
+		return nil, &unsupportedError{"model.dropout", fmt.Sprint(*d),
+			[]string{"null", "0: it makes the result random"}}
 	}
 	if b.file.ByteFallback && b.file.prefix()+b.file.suffix() != "" {
-		// Its bytes would be counted with those of the word, and offsets lead out of the text.
-		return nil, &UnsupportedError{"model.byte_fallback", "true with continuing_subword_prefix or end_of_word_suffix", []string{"one of them"}}
+		// The bytes of the affix would count as bytes of the word, and offsets would leave the
+		// text.
+		return nil, &unsupportedError{"model.byte_fallback",
+			"true with continuing_subword_prefix or end_of_word_suffix", []string{"one of them"}}
 	}
 	if b.file.UnkToken != nil {
 		b.unk = vocab.modelID(*b.file.UnkToken)
@@ -75,11 +78,12 @@ func newBPEModel(m modelFile, vocab *vocabulary) (model, error) {
 	if err := b.rank(m.merges); err != nil {
 		return nil, err
 	}
-	b.cut = b.findCut()
+	b.cutBefore = b.findCutBefore()
 	return b, nil
 }
 
-// rank ranks the merges by their order. A pair that is named again takes the later rank.
+// rank gives each merge its rank, its index in the file. If a pair is listed again, the later rank
+// counts.
 func (m *bpe) rank(merges []mergeText) error {
 	m.merges = make(map[pair]merge, len(merges))
 	prefix := m.file.prefix()
@@ -94,7 +98,8 @@ func (m *bpe) rank(merges []mergeText) error {
 			return errMerge(i, text[1])
 		}
 		if len(text[1]) < len(prefix) || !utf8.ValidString(text[1][len(prefix):]) {
-			return fmt.Errorf("model.merges[%d]: token %.80q is shorter than continuing_subword_prefix %.80q", i, text[1], prefix)
+			return fmt.Errorf("model.merges[%d]: token %.80q is shorter than "+
+				"continuing_subword_prefix %.80q", i, text[1], prefix)
 		}
 		merged = append(append(merged[:0], text[0]...), text[1][len(prefix):]...)
 		id, ok := m.ids[string(merged)]
@@ -110,18 +115,21 @@ func errMerge(i int, content string) error {
 	return fmt.Errorf("model.merges[%d]: token %.80q is not in vocab", i, content)
 }
 
-// wordMark is the character that stands for the space in vocabularies in the manner of sentencepiece.
+// wordMark is the character that stands for a space in vocabularies of sentencepiece.
 const wordMark = "▁"
 
-// findCut returns the word mark if no merge can join it with what stands before it. A text without a pre-tokenizer is one
-// word of any length; its parts then are the same as those of its words, which the cache knows.
-func (m *bpe) findCut() string {
+// findCutBefore returns the word mark if no merge joins it with a character before it. A text
+// without a pre-tokenizer is one long word. Its parts are then the same as those of its words,
+// which the cache may have.
+func (m *bpe) findCutBefore() string {
 	complete := m.unk != noSymbol || m.bytes != nil && !containsNone(m.bytes)
-	if _, ok := m.ids[wordMark]; !ok || !complete || m.file.IgnoreMerges || m.file.prefix() != "" || m.file.suffix() != "" {
+	if _, ok := m.ids[wordMark]; !ok || !complete || m.file.IgnoreMerges || m.file.prefix() != "" ||
+		m.file.suffix() != "" {
 		return ""
 	}
 	for p := range m.merges {
-		if strings.HasPrefix(m.contents[p.right], wordMark) && !strings.HasSuffix(m.contents[p.left], wordMark) {
+		if strings.HasPrefix(m.contents[p.right], wordMark) &&
+			!strings.HasSuffix(m.contents[p.left], wordMark) {
 			return ""
 		}
 	}
@@ -137,9 +145,10 @@ func containsNone(ids *[256]int32) bool {
 	return false
 }
 
-// takeBytes makes the model take words as bytes instead of the characters that stand for them, and reports whether that
-// gives the same: each byte must have a symbol, or there must be an unknown token.
-func (m *bpe) takeBytes() bool {
+// useByteSymbols makes the model take words as bytes, instead of as the characters that stand for
+// them in a byte-level vocabulary. It reports whether that gives the same tokens: each byte must
+// have a symbol, or there must be an unknown token.
+func (m *bpe) useByteSymbols() bool {
 	if m.file.prefix() != "" || m.file.suffix() != "" || m.bytes != nil {
 		return false
 	}
@@ -153,6 +162,6 @@ func (m *bpe) takeBytes() bool {
 		}
 		symbols[c] = id
 	}
-	m.symbols, m.cut = &symbols, ""
+	m.symbols, m.cutBefore = &symbols, ""
 	return true
 }

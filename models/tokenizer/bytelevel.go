@@ -6,8 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// byteChar is the character that stands for each byte in a byte-level vocabulary: a printable one of Latin-1 for itself,
-// the others in order from U+0100 on (GPT-2, encoder.py, bytes_to_unicode). The space is "Ġ".
+// byteChar is the character for each byte in a byte-level vocabulary: a printable character of
+// Latin-1 for itself, the others in order from U+0100 on (GPT-2, encoder.py, bytes_to_unicode). The
+// space is "Ġ".
 var byteChar = func() (table [256]rune) {
 	next := rune(256)
 	for b := range table {
@@ -31,7 +32,7 @@ var charByte = func() map[rune]byte {
 	return table
 }()
 
-// contentOf writes bytes as a byte-level vocabulary does.
+// contentOf returns the bytes of s written with the characters of byteChar.
 func contentOf(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -40,8 +41,8 @@ func contentOf(s string) string {
 	return b.String()
 }
 
-// bytesOf is what a token of a byte-level vocabulary spells. A content with a character that stands for no byte (some
-// added tokens) spells itself.
+// bytesOf returns the bytes that a token of a byte-level vocabulary stands for. A content with a
+// character outside byteChar (of some added tokens) stands for itself.
 func bytesOf(content string) string {
 	b := make([]byte, 0, len(content))
 	for _, r := range content {
@@ -54,8 +55,8 @@ func bytesOf(content string) string {
 	return string(b)
 }
 
-// byteLevel is the pre_tokenizer ByteLevel. With spell it writes bytes as their characters; without, that is left to a
-// model that knows the bytes.
+// byteLevel is the pre_tokenizer ByteLevel. With spell it writes bytes as their characters;
+// without, the model takes words as bytes.
 type byteLevel struct {
 	addPrefixSpace bool
 	useRegex       bool
@@ -87,16 +88,14 @@ func (b byteLevel) split(p piece, m *meter, yield func(piece)) (err error) {
 	return err
 }
 
-// trimOffsets takes white space off the offsets of every token, as Hugging Face does: by the token's own text, so that a
-// space which the tokenizer put in front of a later piece takes a character with it. Only at the start of the text does
-// addPrefixSpace protect from that. The first of the tokens is number first of its list.
-func trimOffsets(texts [2]string, tokens []token, addPrefixSpace bool, first int, m *meter) error {
+// trimOffsets removes white space from the offsets of every token, as Hugging Face does: it counts
+// the white space in the text of the token, so if the tokenizer put a space before a later piece, a
+// character is removed in its place. Only at the start of the text does addPrefixSpace prevent
+// that. The first of the tokens has index first in its list.
+func trimOffsets(text string, tokens []token, addPrefixSpace bool, first int, m *meter) error {
 	for i := range tokens {
-		t, text := &tokens[i], texts[0]
-		if t.second {
-			text = texts[1]
-		}
-		leading, trailing := blanks(t.text)
+		t := &tokens[i]
+		leading, trailing := countSpaces(t.text)
 		if err := m.step(1 + leading + trailing); err != nil {
 			return err
 		}
@@ -109,18 +108,18 @@ func trimOffsets(texts [2]string, tokens []token, addPrefixSpace bool, first int
 	return nil
 }
 
-// blanks counts the white space at both ends of a token's text, in characters.
-func blanks(s string) (leading, trailing int) {
+// countSpaces counts the white space at both ends of a token's text, in characters.
+func countSpaces(s string) (leading, trailing int) {
 	for rest := s; rest != ""; leading++ {
 		r, size := utf8.DecodeRuneInString(rest)
-		if !isBlank(r) {
+		if !isSpaceOrByteSpace(r) {
 			break
 		}
 		rest = rest[size:]
 	}
 	for rest := s; rest != ""; trailing++ {
 		r, size := utf8.DecodeLastRuneInString(rest)
-		if !isBlank(r) {
+		if !isSpaceOrByteSpace(r) {
 			break
 		}
 		rest = rest[:len(rest)-size]
@@ -128,7 +127,9 @@ func blanks(s string) (leading, trailing int) {
 	return leading, trailing
 }
 
-func isBlank(r rune) bool { return r == byteChar[' '] || unicode.Is(unicode.White_Space, r) }
+func isSpaceOrByteSpace(r rune) bool {
+	return r == byteChar[' '] || unicode.Is(unicode.White_Space, r)
+}
 
 // forward moves n characters from begin towards end.
 func forward(text string, begin, end, n int) int {
@@ -139,7 +140,7 @@ func forward(text string, begin, end, n int) int {
 	return begin
 }
 
-// back moves n characters from end towards the start of the text, or not at all if there are not so many.
+// back moves n characters from end towards the start of the text, or not at all if there are fewer.
 func back(text string, end, n int) int {
 	at := end
 	for ; n > 0; n-- {

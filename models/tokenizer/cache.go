@@ -7,14 +7,15 @@ import (
 )
 
 const (
-	// cacheSlots bounds the cache: one word a slot.
+	// cacheSlots is the number of slots. Each holds one word.
 	cacheSlots = 1 << 14
-	// cacheWordLen is the longest word kept, in bytes. With it the cache holds at most about 16 MB.
+	// cacheWordLen is the length of the longest word in the cache, in bytes. It bounds the cache to
+	// about 16 MB.
 	cacheWordLen = 48
 )
 
-// wordCache remembers the tokens of words. Each word has one slot, by its hash, and a later word takes it over, so it
-// needs no lock and never grows. What it holds changes no result.
+// wordCache stores the tokens of words. A word has one slot, by its hash, and replaces the word in
+// it, so the cache needs no lock and never grows. It changes no result.
 type wordCache struct {
 	seed  maphash.Seed
 	slots []atomic.Pointer[cachedWord]
@@ -26,10 +27,11 @@ type cachedWord struct {
 }
 
 func newWordCache() wordCache {
-	return wordCache{seed: maphash.MakeSeed(), slots: make([]atomic.Pointer[cachedWord], cacheSlots)}
+	return wordCache{seed: maphash.MakeSeed(),
+		slots: make([]atomic.Pointer[cachedWord], cacheSlots)}
 }
 
-// get returns the parts of a word, or nil.
+// get returns the parts of a word, or nil if it is not in the cache.
 func (c *wordCache) get(word string) []part {
 	if len(word) > cacheWordLen {
 		return nil

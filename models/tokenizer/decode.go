@@ -6,35 +6,32 @@ import (
 	"unicode/utf8"
 )
 
-// Decode returns the text that ids spell, without the control tokens if skipSpecials. It is the text of Hugging Face:
-// bytes that are no character, such as those of a character cut off at the end, become U+FFFD, as many as there. It
-// returns an error for an id outside the vocabulary, and a [LimitError] if the decoder of the file
-// makes too much work of the ids.
+// Decode returns the text that ids spell, without the control tokens if skipSpecials. It is the
+// text of Hugging Face: bytes that are not part of a character, such as those of a character that
+// is cut off at the end, become U+FFFD, as many as in Hugging Face. It returns an error for an id
+// outside the vocabulary, and an error that wraps [ErrLimit] if the file's decoder causes too much
+// work.
 func (t *Tokenizer) Decode(ids []int, skipSpecials bool) (string, error) {
 	return t.decode(ids, skipSpecials, false)
 }
 
-// DecodeBytes is [Tokenizer.Decode] with the bytes as they are. For a byte-level tokenizer without a normalizer
-// DecodeBytes(Encode(text)) is text, valid UTF-8 or not, unless the file puts a space in front, lets an added token swallow
-// white space, or lacks bytes.
-func (t *Tokenizer) DecodeBytes(ids []int, skipSpecials bool) ([]byte, error) {
-	text, err := t.decode(ids, skipSpecials, true)
-	if err != nil {
-		return nil, err
-	}
-	return []byte(text), nil
-}
-
-// decode gives the decoder what Hugging Face calls the tokens: of an added token its normalised text, which then is no
-// control token's name any more, if it is another.
+// decode returns the text of ids; with raw, bytes that are not part of a character stay as they
+// are. Then decoding the tokens of a text gives the text again if the tokenizer is byte-level and
+// has no normalizer, unless the file adds a space at the start, lets an added token remove white
+// space, or lacks bytes.
+//
+// The decoder gets what Hugging Face calls the tokens. For an added token that is its normalised
+// text; if normalisation changes the name of a control token, it is no longer skipped.
 func (t *Tokenizer) decode(ids []int, skipSpecials, raw bool) (string, error) {
 	tokens := make([]string, 0, len(ids))
 	n := 0
 	for _, id := range ids {
 		if !t.vocab.has(id) {
-			return "", fmt.Errorf("tokenizer: id %d is not in the vocabulary, which has %d ids from 0", id, t.VocabSize())
+			return "", fmt.Errorf(
+				"tokenizer: id %d is not in the vocabulary, which has %d ids from 0", id,
+				t.VocabSize())
 		}
-		content, ok := t.added.spelled[id]
+		content, ok := t.added.normalizedContent[id]
 		if !ok {
 			content = t.vocab.entries[id].content
 		}
@@ -55,17 +52,16 @@ func (t *Tokenizer) decode(ids []int, skipSpecials, raw bool) (string, error) {
 	return strings.Join(tokens, ""), nil
 }
 
-// The tokens of a text are short in the mean, even where some spell a thousand bytes.
+// Limits on decoded text. Tokens are short on average, even if some spell a thousand bytes.
 const (
-	maxTokenBytes = 512     // bytes of a token in the mean
-	maxDecoded    = 1 << 20 // bytes of any text
+	maxTokenBytes = 512     // bytes for each token
+	maxDecoded    = 1 << 20 // bytes in addition
 )
 
-// TokenText returns what token id spells in the middle of a text, in raw bytes: a part of a character is possible, so it
-// need not be valid UTF-8. Where the decoder puts spaces between words, one is in front. A control token spells its name.
-// It is empty for an id outside the vocabulary, and the name of the token where the decoder makes
-// too
-// much work of it.
+// TokenText returns what token id spells in the middle of a text, as raw bytes: it may be a part of
+// a character, so it need not be valid UTF-8. If the decoder puts spaces between words, the text
+// begins with one. A control token spells its name. The result is empty for an id outside the
+// vocabulary, and the name of the token if the decoder causes too much work.
 func (t *Tokenizer) TokenText(id int) string {
 	if !t.vocab.has(id) {
 		return ""
@@ -77,12 +73,9 @@ func (t *Tokenizer) TokenText(id int) string {
 	return t.decoder.spell(e.content, tokenMeter(len(e.content)))
 }
 
-// TokenBytes is [Tokenizer.TokenText] as a new slice.
-func (t *Tokenizer) TokenBytes(id int) []byte { return []byte(t.TokenText(id)) }
-
-// lossy makes valid UTF-8 of b: each maximal part of an ill-formed sequence becomes one U+FFFD (Unicode 16, §3.9,
-// "U+FFFD substitution of maximal subparts"; Go's own functions replace byte by byte or whole runs).
-func lossy(b []byte) string {
+// toValidUTF8 replaces each maximal part of an ill-formed sequence by one U+FFFD (Unicode 16, §3.9,
+// "U+FFFD substitution of maximal subparts"). Go's own functions replace each byte, or whole runs.
+func toValidUTF8(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
 	}
@@ -94,13 +87,14 @@ func lossy(b []byte) string {
 			continue
 		}
 		s.WriteRune(utf8.RuneError)
-		b = b[subpart(b):]
+		b = b[subpartLen(b):]
 	}
 	return s.String()
 }
 
-// subpart is the length of the start of a character at the start of b, which is not a whole one: at least 1.
-func subpart(b []byte) int {
+// subpartLen returns the length of the part of a character at the start of b, where no whole
+// character is; at least 1.
+func subpartLen(b []byte) int {
 	lo, hi, n := byte(0x80), byte(0xbf), 0 // range of the second byte, number of bytes that follow
 	switch c := b[0]; {
 	case 0xc2 <= c && c <= 0xdf:

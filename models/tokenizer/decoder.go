@@ -12,13 +12,15 @@ import (
 
 // decoder makes text of tokens.
 type decoder interface {
-	// decode returns texts, which are the text when put together. With raw, bytes that are no character stay.
+	// decode returns texts that are the decoded text when they are concatenated. With raw, bytes
+	// that are not part of a character stay as they are.
 	decode(tokens []string, raw bool, m *meter) ([]string, error)
-	// spell returns what a token spells in the middle of a text, as raw bytes; done if no other decoder should touch it.
+	// spell returns what a token spells in the middle of a text, as raw bytes, and done if the
+	// decoders that follow must not change it.
 	spell(token string, m *meter) (text string, done bool, err error)
 }
 
-// decoders is one decoder after the other. A Sequence in a Sequence is the same.
+// decoders are applied one after the other. A Sequence inside a Sequence is flattened.
 type decoders []decoderPart
 
 type decoderPart struct {
@@ -37,13 +39,13 @@ func (d decoders) decode(tokens []string, raw bool, m *meter) ([]string, error) 
 			err = m.grow(bytesIn(tokens) - before)
 		}
 		if err != nil {
-			return nil, each.blame(err)
+			return nil, each.wrap(err)
 		}
 	}
 	return tokens, nil
 }
 
-// spell gives the token back as it is when it does not stay in its budget.
+// spell returns the token as it is if decoding exceeds its budget.
 func (d decoders) spell(token string, m *meter) string {
 	text := token
 	for _, each := range d {
@@ -66,7 +68,7 @@ func (d decoders) spell(token string, m *meter) string {
 	return text
 }
 
-// bytesIn is how many bytes all tokens have.
+// bytesIn returns the number of bytes of all tokens.
 func bytesIn(tokens []string) int {
 	n := 0
 	for _, t := range tokens {
@@ -75,20 +77,22 @@ func bytesIn(tokens []string) int {
 	return n
 }
 
-// spaced is a file without decoder: there is a space between tokens.
-type spaced struct{}
+// spaceDecoder is used if the file has no decoder: it puts a space between tokens.
+type spaceDecoder struct{}
 
-func (spaced) decode(tokens []string, _ bool, _ *meter) ([]string, error) {
+func (spaceDecoder) decode(tokens []string, _ bool, _ *meter) ([]string, error) {
 	return []string{strings.Join(tokens, " ")}, nil
 }
 
-func (spaced) spell(token string, _ *meter) (string, bool, error) { return " " + token, false, nil }
+func (spaceDecoder) spell(token string, _ *meter) (string, bool, error) {
+	return " " + token, false, nil
+}
 
-// eachToken is a decoder that changes each token by itself. at is its place, last the place of the last; a token that is
-// asked for alone is in the middle.
-type eachToken func(token string, at, last int, m *meter) (string, error)
+// tokenDecoder is a decoder that changes each token by itself. at is the index of the token, last
+// that of the last one. A token without context is decoded as one in the middle.
+type tokenDecoder func(token string, at, last int, m *meter) (string, error)
 
-func (f eachToken) decode(tokens []string, _ bool, m *meter) ([]string, error) {
+func (f tokenDecoder) decode(tokens []string, _ bool, m *meter) ([]string, error) {
 	decoded := make([]string, len(tokens))
 	room := m.room()
 	for i, t := range tokens {
@@ -96,7 +100,7 @@ func (f eachToken) decode(tokens []string, _ bool, m *meter) ([]string, error) {
 		if decoded[i], err = f(t, i, len(tokens)-1, m); err != nil {
 			return nil, err
 		}
-		// decoders counts the growth of all tokens in the end; here it must only not get far.
+		// decoders.decode counts the growth in the end; this only stops it from getting far beyond.
 		if room -= len(decoded[i]) - len(t); room < 0 {
 			return nil, m.grow(m.room() - room)
 		}
@@ -104,12 +108,12 @@ func (f eachToken) decode(tokens []string, _ bool, m *meter) ([]string, error) {
 	return decoded, nil
 }
 
-func (f eachToken) spell(token string, m *meter) (string, bool, error) {
+func (f tokenDecoder) spell(token string, m *meter) (string, bool, error) {
 	text, err := f(token, 1, 2, m)
 	return text, false, err
 }
 
-// byteLevelDecoder reads the characters that stand for bytes.
+// byteLevelDecoder replaces the characters of a byte-level vocabulary by their bytes.
 type byteLevelDecoder struct{}
 
 func (byteLevelDecoder) decode(tokens []string, raw bool, _ *meter) ([]string, error) {
@@ -120,14 +124,15 @@ func (byteLevelDecoder) decode(tokens []string, raw bool, _ *meter) ([]string, e
 	if raw {
 		return []string{string(b)}, nil
 	}
-	return []string{lossy(b)}, nil
+	return []string{toValidUTF8(b)}, nil
 }
 
 func (byteLevelDecoder) spell(token string, _ *meter) (string, bool, error) {
 	return bytesOf(token), true, nil
 }
 
-// byteFallback reads tokens such as <0x0A>. A run of them that is no text becomes as many U+FFFD.
+// byteFallback decodes tokens such as <0x0A>. A run of them that is not valid UTF-8 becomes as many
+// U+FFFD.
 type byteFallback struct{}
 
 func (byteFallback) decode(tokens []string, raw bool, _ *meter) ([]string, error) {
@@ -162,7 +167,8 @@ func (byteFallback) spell(token string, _ *meter) (string, bool, error) {
 	return token, false, nil
 }
 
-// fallbackByte is the byte of a token <0xHH>. As Rust reads numbers, the first digit may be a plus sign.
+// fallbackByte returns the byte of a token <0xHH>. As in the number parser of Rust, the first digit
+// may be a plus sign.
 func fallbackByte(token string) (byte, bool) {
 	if len(token) != 6 || !strings.HasPrefix(token, "<0x") || token[5] != '>' {
 		return 0, false
@@ -175,7 +181,7 @@ func fallbackByte(token string) (byte, bool) {
 	return byte(n), err == nil
 }
 
-// fuse makes one token of all.
+// fuse joins all tokens.
 type fuse struct{}
 
 func (fuse) decode(tokens []string, _ bool, _ *meter) ([]string, error) {
@@ -184,7 +190,7 @@ func (fuse) decode(tokens []string, _ bool, _ *meter) ([]string, error) {
 
 func (fuse) spell(token string, _ *meter) (string, bool, error) { return token, true, nil }
 
-// ctc drops repeated tokens, and the one that keeps apart what is really twice.
+// ctc drops repeated tokens, and the token that separates tokens that are really repeated.
 type ctc struct {
 	Type          string  `json:"type"`
 	PadToken      *string `json:"pad_token"`
@@ -215,13 +221,13 @@ func (c ctc) spell(token string, m *meter) (string, bool, error) {
 		if err := m.step(len(cleanups) * len(token)); err != nil {
 			return "", false, err
 		}
-		token = strings.ReplaceAll(cleanup(token), *c.WordDelimiter,
-			" ") // at most 1 more for each byte, and 1
+		// The text grows by at most one byte for each byte, and one.
+		token = strings.ReplaceAll(cleanup(token), *c.WordDelimiter, " ")
 	}
 	return token, false, nil
 }
 
-// decoderKinds reads the decoders of each type.
+// decoderKinds parses the decoders, by type.
 var decoderKinds = map[string]func(raw json.RawMessage) (decoder, error){
 	"BPEDecoder":   parseBPEDecoder,
 	"ByteFallback": bareDecoder(byteFallback{}),
@@ -244,10 +250,10 @@ func bareDecoder(d decoder) func(json.RawMessage) (decoder, error) {
 	}
 }
 
-// parseDecoder reads a decoder as a list.
+// parseDecoder parses a decoder as a list.
 func parseDecoder(key string, raw json.RawMessage, depth int) (decoders, error) {
 	if isNull(raw) && depth == 0 {
-		return decoders{{place{key, "null"}, spaced{}}}, nil
+		return decoders{{place{key, "null"}, spaceDecoder{}}}, nil
 	}
 	kind := kindOf(raw)
 	if kind == "Sequence" {
@@ -258,7 +264,7 @@ func parseDecoder(key string, raw json.RawMessage, depth int) (decoders, error) 
 		return nil, unsupportedType(key, raw, names(decoderKinds)...)
 	}
 	d, err := parse(raw)
-	return decoders{{place{key, kind}, d}}, under(key, err)
+	return decoders{{place{key, kind}, d}}, atKey(key, err)
 }
 
 func parseDecoders(key string, raw json.RawMessage, depth int) (all decoders, err error) {
@@ -267,7 +273,7 @@ func parseDecoders(key string, raw json.RawMessage, depth int) (all decoders, er
 		Each []json.RawMessage `json:"decoders"`
 	}
 	if err := decodeStrict(raw, &s); err != nil {
-		return nil, under(key, err)
+		return nil, atKey(key, err)
 	}
 	if depth == maxNesting {
 		return nil, errNesting(key)
@@ -300,11 +306,12 @@ func parseBPEDecoder(raw json.RawMessage) (decoder, error) {
 	if f.Suffix == nil {
 		return nil, errors.New("BPEDecoder needs suffix")
 	}
-	return eachToken(func(token string, at, last int, _ *meter) (string, error) {
+	return tokenDecoder(func(token string, at, last int, _ *meter) (string, error) {
 		if at == last {
 			return strings.ReplaceAll(token, *f.Suffix, ""), nil
 		}
-		return strings.ReplaceAll(token, *f.Suffix, " "), nil // at most 1 more for each byte, and 1
+		// The text grows by at most one byte for each byte, and one.
+		return strings.ReplaceAll(token, *f.Suffix, " "), nil
 	}), nil
 }
 
@@ -324,7 +331,7 @@ func parseMetaspaceDecoder(raw json.RawMessage) (decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return eachToken(func(token string, at, _ int, _ *meter) (string, error) {
+	return tokenDecoder(func(token string, at, _ int, _ *meter) (string, error) {
 		if at == 0 && m.prepend != "never" {
 			return strings.ReplaceAll(token, m.replacement, ""), nil
 		}
@@ -334,7 +341,7 @@ func parseMetaspaceDecoder(raw json.RawMessage) (decoder, error) {
 
 func parseReplaceDecoder(raw json.RawMessage) (decoder, error) {
 	r, err := parseReplace(raw)
-	return eachToken(func(token string, _, _ int, m *meter) (string, error) {
+	return tokenDecoder(func(token string, _, _ int, m *meter) (string, error) {
 		return r.text(token, m)
 	}), err
 }
@@ -355,7 +362,7 @@ func parseStripDecoder(raw json.RawMessage) (decoder, error) {
 	if f.Start == nil || f.Stop == nil {
 		return nil, errors.New("Strip needs start and stop")
 	}
-	return eachToken(func(token string, _, _ int, _ *meter) (string, error) {
+	return tokenDecoder(func(token string, _, _ int, _ *meter) (string, error) {
 		for i := uint(0); i < *f.Start && strings.HasPrefix(token, f.Content); i++ {
 			token = token[len(f.Content):]
 		}
@@ -378,7 +385,7 @@ func parseWordPieceDecoder(raw json.RawMessage) (decoder, error) {
 	if f.Prefix == nil || f.Cleanup == nil {
 		return nil, errors.New("WordPiece needs prefix and cleanup")
 	}
-	return eachToken(func(token string, at, _ int, m *meter) (string, error) {
+	return tokenDecoder(func(token string, at, _ int, m *meter) (string, error) {
 		if at > 0 {
 			rest, inWord := strings.CutPrefix(token, *f.Prefix)
 			if token = rest; !inWord {
@@ -395,13 +402,14 @@ func parseWordPieceDecoder(raw json.RawMessage) (decoder, error) {
 	}), nil
 }
 
-// cleanups are what the reference takes for English: pairs of a text and what replaces it.
+// cleanups are the replacements that the reference does for English text.
 var cleanups = [][2]string{
-	{" .", "."}, {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"}, {" 'm", "'m"},
+	{" .", "."}, {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"},
+	{" 'm", "'m"},
 	{" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
 }
 
-// cleanup takes spaces away that English does not have, one kind after the other.
+// cleanup removes spaces before punctuation and contractions, one rule after the other.
 func cleanup(s string) string {
 	for _, c := range cleanups {
 		s = strings.ReplaceAll(s, c[0], c[1])

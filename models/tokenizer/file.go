@@ -9,21 +9,23 @@ import (
 	"strings"
 )
 
-// UnsupportedError is a part of a tokenizer.json that is well formed and not built here.
-type UnsupportedError struct {
-	// Key is where the part stands in the file: "pre_tokenizer", "model.dropout".
+// unsupportedError is the error for a part of a tokenizer.json that is well formed, but not
+// supported.
+type unsupportedError struct {
+	// Key says where the part is in the file: "pre_tokenizer", "model.dropout".
 	Key string
-	// Value is what stands there.
+	// Value is the value there.
 	Value string
-	// Supported lists what could.
+	// Supported lists the values that are supported.
 	Supported []string
 }
 
-func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("%s: %s is not supported (supported: %s)", e.Key, e.Value, strings.Join(e.Supported, ", "))
+func (e *unsupportedError) Error() string {
+	return fmt.Sprintf("%s: %s is not supported (supported: %s)", e.Key, e.Value,
+		strings.Join(e.Supported, ", "))
 }
 
-// file is a tokenizer.json. The keys and their order are those of Hugging Face.
+// file is a tokenizer.json, with the keys of Hugging Face in their order.
 type file struct {
 	Version       string          `json:"version"`
 	Truncation    json.RawMessage `json:"truncation"`
@@ -33,22 +35,23 @@ type file struct {
 	PreTokenizer  json.RawMessage `json:"pre_tokenizer"`
 	PostProcessor json.RawMessage `json:"post_processor"`
 	Decoder       json.RawMessage `json:"decoder"`
-	Model         json.RawMessage `json:"model"` // only when it is written
+	Model         json.RawMessage `json:"model"` // only for writing
 }
 
-// addedToken is a token that is looked for in the text before anything else is done with it.
+// addedToken is a token that is searched for in the text before anything else happens to it.
 type addedToken struct {
 	ID         uint32 `json:"id"`
 	Content    string `json:"content"`
-	SingleWord bool   `json:"single_word"` // only where no word goes on before or after it
-	LStrip     bool   `json:"lstrip"`      // takes the white space before it along
-	RStrip     bool   `json:"rstrip"`      // takes the white space after it along
-	Normalized bool   `json:"normalized"`  // looked for in the normalised text
+	SingleWord bool   `json:"single_word"` // matches only a whole word
+	LStrip     bool   `json:"lstrip"`      // the white space before it belongs to the match
+	RStrip     bool   `json:"rstrip"`      // the white space after it belongs to the match
+	Normalized bool   `json:"normalized"`  // searched for in the normalised text
 	Special    bool   `json:"special"`
 }
 
-// Parse reads a tokenizer.json. The name, its path or whatever helps a user to find it, is for errors. They are an
-// [UnsupportedError] for a part that this package does not build, and others for what is malformed or contradicts itself.
+// Parse reads a tokenizer.json. name appears in errors; it is the path, or another name that helps
+// a user to find the file. It returns an error for a part that is not supported, and for a file
+// that is malformed or contradicts itself.
 func Parse(data []byte, name string) (*Tokenizer, error) {
 	t, err := parse(data)
 	if err != nil {
@@ -73,7 +76,7 @@ func parse(data []byte) (*Tokenizer, error) {
 		return nil, err
 	}
 	if f.Version != "1.0" {
-		return nil, &UnsupportedError{Key: "version", Value: fmt.Sprintf("%.80q", f.Version),
+		return nil, &unsupportedError{Key: "version", Value: fmt.Sprintf("%.80q", f.Version),
 			Supported: []string{`"1.0"`}}
 	}
 	if isNull(section) {
@@ -86,7 +89,7 @@ func parse(data []byte) (*Tokenizer, error) {
 	return build(f, m)
 }
 
-// build puts the parts of a file together.
+// build makes a tokenizer of the parts of a file.
 func build(f file, m modelFile) (*Tokenizer, error) {
 	if f.AddedTokens == nil {
 		f.AddedTokens = []addedToken{} // Hugging Face reads no null here
@@ -112,7 +115,7 @@ func build(f file, m modelFile) (*Tokenizer, error) {
 	return t, t.parts()
 }
 
-// parts reads all of the file but its model.
+// parts parses all of the file but its model.
 func (t *Tokenizer) parts() (err error) {
 	if t.normalizer, err = parseNormalizer("normalizer", t.file.Normalizer, 0); err != nil {
 		return err
@@ -123,48 +126,50 @@ func (t *Tokenizer) parts() (err error) {
 	if t.pre, err = parsePreTokenizer("pre_tokenizer", t.file.PreTokenizer, 0); err != nil {
 		return err
 	}
-	t.passBytes()
-	if t.post, err = parsePostProcessor("post_processor", t.file.PostProcessor, &t.vocab, 0); err != nil {
+	t.passWordsAsBytes()
+	if t.post, err = parsePostProcessor("post_processor", t.file.PostProcessor, &t.vocab,
+		0); err != nil {
 		return err
 	}
 	if t.decoder, err = parseDecoder("decoder", t.file.Decoder, 0); err != nil {
 		return err
 	}
-	if t.truncation, err = parseTruncation(t.file.Truncation); err != nil {
-		return under("truncation", err)
+	if err := checkTruncation(t.file.Truncation); err != nil {
+		return atKey("truncation", err)
 	}
-	t.padding, err = parsePadding(t.file.Padding)
-	return under("padding", err)
+	return atKey("padding", checkPadding(t.file.Padding))
 }
 
-// passBytes hands words to BPE as bytes, if the last that happens to them is that bytes become characters.
-func (t *Tokenizer) passBytes() {
+// passWordsAsBytes gives words to BPE as bytes, if the last pre-tokenizer would only write the
+// bytes as characters, which BPE would read back.
+func (t *Tokenizer) passWordsAsBytes() {
 	m, ok := t.model.(*bpe)
 	if !ok || len(t.pre) == 0 {
 		return
 	}
 	last := len(t.pre) - 1
-	if b, ok := t.pre[last].preTokenizer.(byteLevel); ok && m.takeBytes() {
+	if b, ok := t.pre[last].preTokenizer.(byteLevel); ok && m.useByteSymbols() {
 		b.spell = false
 		t.pre[last].preTokenizer = b
 	}
 }
 
-// under says where in a file an error is: its key goes in front of that of the error.
-func under(key string, err error) error {
-	var u *UnsupportedError
+// atKey adds the key of the place in the file where an error is, in front of the key that the error
+// has.
+func atKey(key string, err error) error {
+	var u *unsupportedError
 	switch k, isKey := err.(*keyError); {
 	case err == nil:
 		return nil
 	case isKey:
 		return &keyError{joinKeys(key, k.key), k.err}
 	case errors.As(err, &u):
-		return &UnsupportedError{joinKeys(key, u.Key), u.Value, u.Supported}
+		return &unsupportedError{joinKeys(key, u.Key), u.Value, u.Supported}
 	}
 	return &keyError{key, err}
 }
 
-// joinKeys is a key in another one. That of an item of a list is [3].
+// joinKeys joins the key of a value and a key inside it. The key of an item of a list is [3].
 func joinKeys(key, inner string) string {
 	if strings.HasPrefix(inner, "[") {
 		return key + inner
@@ -172,17 +177,17 @@ func joinKeys(key, inner string) string {
 	return key + "." + inner
 }
 
-// names are the types that a part can have.
+// names returns the types that a part can have, sorted.
 func names[T any](kinds map[string]T) []string { return slices.Sorted(maps.Keys(kinds)) }
 
-// maxNesting is how deep one Sequence may stand in another.
+// maxNesting is how deep a Sequence may be nested in others.
 const maxNesting = 8
 
 func errNesting(key string) error {
-	return fmt.Errorf("%s: Sequence stands in Sequence more than %d deep", key, maxNesting)
+	return fmt.Errorf("%s: Sequence is nested more than %d deep", key, maxNesting)
 }
 
-// byteLevelFile is ByteLevel wherever it stands: pre_tokenizer, post_processor or decoder.
+// byteLevelFile is ByteLevel as a pre_tokenizer, post_processor or decoder.
 type byteLevelFile struct {
 	Type           string `json:"type"`
 	AddPrefixSpace *bool  `json:"add_prefix_space"`
@@ -210,7 +215,7 @@ func unsupportedType(key string, raw json.RawMessage, supported ...string) error
 	case k != "":
 		value = fmt.Sprintf("type %.80q", k)
 	}
-	return &UnsupportedError{Key: key, Value: value, Supported: supported}
+	return &unsupportedError{Key: key, Value: value, Supported: supported}
 }
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// keyError is an error at a place of the file: "normalizer.normalizers[3].content".
+// keyError is an error at a place in the file, such as "normalizer.normalizers[3].content".
 type keyError struct {
 	key string
 	err error
@@ -20,10 +20,10 @@ func (e *keyError) Error() string { return e.key + ": " + e.err.Error() }
 
 func (e *keyError) Unwrap() error { return e.err }
 
-// decodeStrict reads one JSON value into what v points to, which is a structure of the kinds that
-// [jsonReader.value] has. A key that v does not have is an error: it could change the result. Of a
-// key that is there twice the later value counts, as in the reference; its earlier one is read and
-// forgotten. Errors name the key, and speak of JSON alone.
+// decodeStrict reads one JSON value into the structure that v points to; see [jsonReader.value] for
+// its types. A key that v does not have is an error, because it could change the result. If a key
+// is repeated, the last value counts, as in the reference. Errors name the key and speak of JSON
+// alone.
 func decodeStrict(data []byte, v any) error {
 	r := &jsonReader{data: data}
 	if err := r.value(reflect.ValueOf(v).Elem()); err != nil {
@@ -34,8 +34,8 @@ func decodeStrict(data []byte, v any) error {
 
 var rawType = reflect.TypeFor[json.RawMessage]()
 
-// value reads the next value into v: text, true or false, a number, a list, an object, or whatever
-// it is as it stands. null leaves a pointer nil, a list without items and a text empty.
+// value reads the next value into v: a text, a bool, a number, a list, an object, or raw JSON. null
+// leaves a pointer nil, a list without items and a text empty.
 func (r *jsonReader) value(v reflect.Value) error {
 	if v.Type() == rawType {
 		raw, err := r.raw()
@@ -74,7 +74,7 @@ func (r *jsonReader) value(v reflect.Value) error {
 	return r.numberInto(v)
 }
 
-// null takes the word null, if it is next.
+// null reads null if it is next.
 func (r *jsonReader) null() bool {
 	if r.peek(); !strings.HasPrefix(string(r.data[r.at:min(len(r.data), r.at+4)]), "null") {
 		return false
@@ -83,10 +83,10 @@ func (r *jsonReader) null() bool {
 	return true
 }
 
-// text reads a string where one has to be, and says what it would be otherwise.
+// text reads a string; the error for another value says what is wanted.
 func (r *jsonReader) text(want string) (string, error) {
 	if r.peek() != '"' {
-		return "", r.not(want)
+		return "", r.errMismatch(want)
 	}
 	return r.string()
 }
@@ -99,20 +99,20 @@ func (r *jsonReader) bool() (bool, error) {
 			return b, nil
 		}
 	}
-	return false, r.not("true or false")
+	return false, r.errMismatch("true or false")
 }
 
-// not is the error for a value that should be something else.
-func (r *jsonReader) not(want string) error {
+// errMismatch is the error for a value of another type than the one that is wanted.
+func (r *jsonReader) errMismatch(want string) error {
 	raw, err := r.raw()
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%s is not %s", short(raw), want)
+	return fmt.Errorf("%s is not %s", shorten(raw), want)
 }
 
-// short is a JSON value for an error, cut if it is long.
-func short(raw []byte) string {
+// shorten returns a JSON value for an error, shortened if it is long.
+func shorten(raw []byte) string {
 	const most = 60
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(raw[:min(len(raw), 4*most)]),
 		"?")), " ")
@@ -124,13 +124,13 @@ func short(raw []byte) string {
 
 func (r *jsonReader) items(v reflect.Value) error {
 	if r.peek() != '[' {
-		return r.not("a list")
+		return r.errMismatch("a list")
 	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 	return r.array(func() error {
 		item := reflect.New(v.Type().Elem()).Elem()
 		if err := r.value(item); err != nil {
-			return under(fmt.Sprintf("[%d]", v.Len()), err)
+			return atKey(fmt.Sprintf("[%d]", v.Len()), err)
 		}
 		v.Set(reflect.Append(v, item))
 		return nil
@@ -139,21 +139,21 @@ func (r *jsonReader) items(v reflect.Value) error {
 
 func (r *jsonReader) entries(v reflect.Value) error {
 	if r.peek() != '{' {
-		return r.not("an object")
+		return r.errMismatch("an object")
 	}
 	v.Set(reflect.MakeMap(v.Type()))
 	return r.object(func(key string) error {
 		item := reflect.New(v.Type().Elem()).Elem()
 		err := r.value(item)
 		v.SetMapIndex(reflect.ValueOf(key), item)
-		return under(cutKey(key), err)
+		return atKey(cutKey(key), err)
 	})
 }
 
-// fields reads an object into the fields of v, by the names that their tags say.
+// fields reads an object into the fields of v, by the names in their tags.
 func (r *jsonReader) fields(v reflect.Value) error {
 	if r.peek() != '{' {
-		return r.not("an object")
+		return r.errMismatch("an object")
 	}
 	return r.object(func(key string) error {
 		var known []string
@@ -163,7 +163,7 @@ func (r *jsonReader) fields(v reflect.Value) error {
 				name = v.Type().Field(i).Name
 			}
 			if name == key {
-				return under(key, r.value(v.Field(i)))
+				return atKey(key, r.value(v.Field(i)))
 			}
 			known = append(known, name)
 		}
@@ -172,7 +172,7 @@ func (r *jsonReader) fields(v reflect.Value) error {
 	})
 }
 
-// cutKey is a key for an error.
+// cutKey returns a key for an error, shortened if it is long.
 func cutKey(key string) string {
 	if runes := []rune(key); len(runes) > 40 {
 		return string(runes[:40]) + "..."
@@ -183,7 +183,7 @@ func cutKey(key string) string {
 // numberInto reads a number that fits v.
 func (r *jsonReader) numberInto(v reflect.Value) error {
 	if c := r.peek(); c != '-' && (c < '0' || c > '9') {
-		return r.not("a number")
+		return r.errMismatch("a number")
 	}
 	text, err := r.number()
 	if err != nil {
@@ -211,24 +211,25 @@ func (r *jsonReader) numberInto(v reflect.Value) error {
 		}
 		v.SetUint(n)
 	default:
-		panic("tokenizer: no number is read into " + v.Type().String()) // the types are those of this package
+		// The types are those of this package.
+		panic("tokenizer: no number is read into " + v.Type().String())
 	}
 	return nil
 }
 
-// read reads the two.
+// read reads ["</s>", 2].
 func (n *namedID) read(r *jsonReader) error {
 	if r.peek() != '[' {
-		return r.not(`a token and its id, as ["</s>", 2]`)
+		return r.errMismatch(`a token and its id, as ["</s>", 2]`)
 	}
 	i := 0
 	err := r.array(func() error {
 		i++
 		switch i {
 		case 1:
-			return under("[0]", r.value(reflect.ValueOf(&n.content).Elem()))
+			return atKey("[0]", r.value(reflect.ValueOf(&n.content).Elem()))
 		case 2:
-			return under("[1]", r.value(reflect.ValueOf(&n.id).Elem()))
+			return atKey("[1]", r.value(reflect.ValueOf(&n.id).Elem()))
 		}
 		_, err := r.raw()
 		return err
@@ -239,7 +240,7 @@ func (n *namedID) read(r *jsonReader) error {
 	return err
 }
 
-// kindOf is the type of a part, "" if it has none.
+// kindOf returns the type of a part, "" if it has none.
 func kindOf(raw json.RawMessage) string {
 	kind := ""
 	r := &jsonReader{data: raw}
@@ -260,9 +261,9 @@ func kindOf(raw json.RawMessage) string {
 	return kind
 }
 
-// loneSurrogate is whether a JSON string, with its quotes, has half of a character written as
-// \uD800
-// to \uDFFF. The reference refuses it; encoding/json would make U+FFFD of each.
+// loneSurrogate reports whether a JSON string, with its quotes, contains half of a character
+// written as \uD800 to \uDFFF, and which. The reference refuses it; encoding/json would replace
+// each by U+FFFD.
 func loneSurrogate(quoted []byte) (string, bool) {
 	for i := 0; i < len(quoted); i++ {
 		if quoted[i] != '\\' {
@@ -272,7 +273,8 @@ func loneSurrogate(quoted []byte) (string, bool) {
 		if i++; !ok || high < 0xd800 || high > 0xdfff {
 			continue
 		}
-		if low, ok := escapedUnit(quoted[i+5:]); high < 0xdc00 && ok && low >= 0xdc00 && low <= 0xdfff {
+		if low, ok := escapedUnit(quoted[i+5:]); high < 0xdc00 && ok && low >= 0xdc00 &&
+			low <= 0xdfff {
 			i += 10
 			continue
 		}

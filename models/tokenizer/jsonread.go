@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
-// jsonReader reads a JSON text from left to right. A tokenizer.json is megabytes of vocabulary, which encoding/json
-// takes seconds for; what is small in it is handed to encoding/json as it is.
+// jsonReader reads a JSON text from left to right. A tokenizer.json has megabytes of vocabulary,
+// which would take encoding/json seconds.
 type jsonReader struct {
 	data []byte
 	at   int
@@ -18,7 +19,7 @@ type jsonReader struct {
 
 var errJSONEnd = errors.New("the JSON ends in the middle (EOF)")
 
-// peek returns the next byte that is not white space, 0 at the end.
+// peek returns the next byte that is not white space, or 0 at the end.
 func (r *jsonReader) peek() byte {
 	for r.at < len(r.data) {
 		switch c := r.data[r.at]; c {
@@ -31,7 +32,7 @@ func (r *jsonReader) peek() byte {
 	return 0
 }
 
-// expect takes the byte c.
+// expect reads the byte c.
 func (r *jsonReader) expect(c byte) error {
 	got := r.peek()
 	switch {
@@ -44,7 +45,7 @@ func (r *jsonReader) expect(c byte) error {
 	return fmt.Errorf("byte %d of the JSON: %q instead of %q", r.at, got, c)
 }
 
-// list reads what stands between open and end, separated by commas.
+// list reads items between the bytes open and end, separated by commas.
 func (r *jsonReader) list(open, end byte, each func() error) error {
 	if err := r.expect(open); err != nil {
 		return err
@@ -65,7 +66,7 @@ func (r *jsonReader) list(open, end byte, each func() error) error {
 
 func (r *jsonReader) array(each func() error) error { return r.list('[', ']', each) }
 
-// object reads an object; each has to read the value.
+// object reads an object; each must read the value.
 func (r *jsonReader) object(each func(key string) error) error {
 	return r.list('{', '}', func() error {
 		key, err := r.string()
@@ -100,7 +101,7 @@ func (r *jsonReader) string() (string, error) {
 			var s string
 			if json.Unmarshal(quoted, &s) != nil {
 				return "", fmt.Errorf("byte %d of the JSON: the string %s has a backslash that "+
-					"means nothing", begin, short(quoted))
+					"means nothing", begin, shorten(quoted))
 			}
 			return s, nil
 		case c == '\\':
@@ -113,22 +114,24 @@ func (r *jsonReader) string() (string, error) {
 	return "", errJSONEnd
 }
 
-// number reads a number, as text.
+// number reads a number and returns its text.
 func (r *jsonReader) number() (string, error) {
 	r.peek()
 	begin := r.at
-	for r.at < len(r.data) && (r.data[r.at] >= '0' && r.data[r.at] <= '9' || bytes.IndexByte([]byte("+-.eE"), r.data[r.at]) >= 0) {
+	for r.at < len(r.data) && strings.IndexByte("0123456789+-.eE", r.data[r.at]) >= 0 {
 		r.at++
 	}
 	text := r.data[begin:r.at]
-	if !json.Valid(text) || len(text) == 0 {
-		return "", fmt.Errorf("byte %d of the JSON: %s is not a number", begin,
-			short(r.data[begin:min(len(r.data), begin+20)]))
+	if len(text) == 0 {
+		text = r.data[begin:min(len(r.data), begin+20)]
+	}
+	if !json.Valid(text) || r.at == begin {
+		return "", fmt.Errorf("byte %d of the JSON: %s is not a number", begin, shorten(text))
 	}
 	return string(text), nil
 }
 
-// id reads a token's number.
+// id reads the id of a token.
 func (r *jsonReader) id() (int, error) {
 	text, err := r.number()
 	if err != nil {
@@ -141,7 +144,7 @@ func (r *jsonReader) id() (int, error) {
 	return int(n), nil
 }
 
-// skipString takes a string unread and reports whether it ends. Whoever reads the value reads it.
+// skipString skips a string without checking it and reports whether it ends.
 func (r *jsonReader) skipString() bool {
 	for r.at++; r.at < len(r.data); r.at++ {
 		switch r.data[r.at] {
@@ -155,7 +158,8 @@ func (r *jsonReader) skipString() bool {
 	return false
 }
 
-// raw takes any value as it is. Brackets and strings are followed, the rest is left to whoever reads it.
+// raw returns the next value as it stands. It only follows brackets and strings; whoever reads the
+// value checks it.
 func (r *jsonReader) raw() (json.RawMessage, error) {
 	r.peek()
 	begin, depth := r.at, 0
@@ -191,7 +195,7 @@ func (r *jsonReader) raw() (json.RawMessage, error) {
 	return bytes.TrimRight(r.data[begin:r.at], " \t\r\n"), nil
 }
 
-// end returns an error unless all is read.
+// end returns an error if text is left.
 func (r *jsonReader) end() error {
 	if r.peek(); r.at < len(r.data) {
 		return errAfter
@@ -199,12 +203,12 @@ func (r *jsonReader) end() error {
 	return nil
 }
 
-// maxSection is how many bytes a section may have beside vocabularies, merges and added tokens. The
-// largest there are, with a map of characters, have about 1 MB.
+// maxSection is how many bytes a section may have, without vocabulary, merges and added tokens. The
+// largest in use, with a map of characters, have about 1 MB.
 const maxSection = 8 << 20
 
-// sections reads the object data: what large has for a key reads its value, and all others come back as an object. That
-// is not checked: decodeStrict does.
+// sections reads the object data. The functions in large read the values of their keys; all other
+// keys come back as an object, which is not checked yet.
 func sections(data []byte, large map[string]func(*jsonReader) error) (small []byte, err error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("the JSON is not valid UTF-8")
@@ -220,7 +224,7 @@ func sections(data []byte, large map[string]func(*jsonReader) error) (small []by
 			return err
 		}
 		if key != "added_tokens" && len(value) > maxSection {
-			return under(cutKey(key),
+			return atKey(cutKey(key),
 				fmt.Errorf("%d bytes, the limit is %d; is this a tokenizer.json?", len(value),
 					maxSection))
 		}

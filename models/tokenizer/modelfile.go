@@ -11,8 +11,8 @@ import (
 // modelFile is the model section of a tokenizer.json.
 type modelFile struct {
 	kind   string
-	small  []byte      // an object of all keys but vocab and merges
-	tokens []vocabItem // as the file has them
+	small  []byte      // an object of the other keys
+	tokens []vocabItem // in the order of the file
 	scores []float64   // of tokens, Unigram only
 	merges []mergeText // BPE only
 }
@@ -23,10 +23,11 @@ type vocabItem struct {
 	id      int
 }
 
-// mergeText is two tokens that are merged.
+// mergeText is a pair of tokens that are merged.
 type mergeText [2]string
 
-// modelKinds makes the model of each type from its section. vocab has the tokens of the section and those added.
+// modelKinds makes a model from its section, by type. vocab has the tokens of the section and the
+// added tokens.
 var modelKinds = map[string]func(m modelFile, vocab *vocabulary) (model, error){
 	"BPE":       newBPEModel,
 	"Unigram":   newUnigram,
@@ -34,7 +35,7 @@ var modelKinds = map[string]func(m modelFile, vocab *vocabulary) (model, error){
 	"WordPiece": newWordPiece,
 }
 
-// modelPlace is where a model of some kind stands in the file.
+// modelPlace is the place of a model in the file, for errors.
 func modelPlace(kind string) place { return place{"model", kind} }
 
 // readModel reads a model section.
@@ -44,7 +45,7 @@ func readModel(raw json.RawMessage) (modelFile, error) {
 	small, err := sections(raw, map[string]func(*jsonReader) error{
 		"vocab": func(r *jsonReader) error {
 			m.tokens, m.scores, sawVocab = nil, nil, true
-			return under("model.vocab", m.readVocab(r))
+			return atKey("model.vocab", m.readVocab(r))
 		},
 		"merges": func(r *jsonReader) error {
 			m.merges, sawMerges = nil, true
@@ -60,17 +61,19 @@ func readModel(raw json.RawMessage) (modelFile, error) {
 	}
 	switch {
 	case !sawVocab, m.kind == "BPE" && !sawMerges:
-		return m, fmt.Errorf("model: %s needs %s", m.kind, map[bool]string{true: "vocab and merges", false: "vocab"}[m.kind == "BPE"])
+		return m, fmt.Errorf("model: %s needs %s", m.kind,
+			map[bool]string{true: "vocab and merges", false: "vocab"}[m.kind == "BPE"])
 	case m.kind != "BPE" && sawMerges:
 		return m, fmt.Errorf("model: %s has no merges", m.kind)
 	case (m.kind == "Unigram") != (m.scores != nil):
 		return m, fmt.Errorf("model.vocab: %s takes %s", m.kind,
-			map[bool]string{true: "an array of tokens with their scores", false: "an object of tokens with their ids"}[m.kind == "Unigram"])
+			map[bool]string{true: "an array of tokens with their scores",
+				false: "an object of tokens with their ids"}[m.kind == "Unigram"])
 	}
 	return m, nil
 }
 
-// readVocab reads tokens with their ids, or in an array with their scores.
+// readVocab reads an object of tokens with their ids, or an array of tokens with their scores.
 func (m *modelFile) readVocab(r *jsonReader) error {
 	if r.peek() != '[' {
 		return r.object(func(content string) error {
@@ -102,7 +105,8 @@ func (m *modelFile) readVocab(r *jsonReader) error {
 		if err != nil {
 			return fmt.Errorf("score %.40s of token %.80q is too large", text, content)
 		}
-		m.tokens, m.scores = append(m.tokens, vocabItem{content, len(m.tokens)}), append(m.scores, score)
+		m.tokens, m.scores = append(m.tokens, vocabItem{content, len(m.tokens)}), append(m.scores,
+			score)
 		return r.expect(']')
 	})
 }
@@ -129,7 +133,8 @@ func (m *modelFile) readMerges(r *jsonReader) error {
 	})
 }
 
-// readMerge reads ["a","b"], or "a b" in older files, where "#version" is a comment: nil.
+// readMerge reads ["a","b"], or "a b" in older files, where "#version" begins a comment: then the
+// result is nil.
 func readMerge(r *jsonReader) ([]string, error) {
 	if r.peek() == '"' {
 		line, err := r.string()
@@ -158,15 +163,18 @@ type wordPieceFile struct {
 func newWordPiece(m modelFile, vocab *vocabulary) (model, error) {
 	var f wordPieceFile
 	if err := decodeStrict(m.small, &f); err != nil {
-		return nil, under("model", err)
+		return nil, atKey("model", err)
 	}
 	if f.UnkToken == nil || f.Prefix == nil || f.MaxLength == nil {
-		return nil, errors.New("model: WordPiece needs unk_token, continuing_subword_prefix and max_input_chars_per_word")
+		return nil, errors.New(
+			"model: WordPiece needs unk_token, continuing_subword_prefix and " +
+				"max_input_chars_per_word")
 	}
 	if *f.MaxLength < 0 {
 		return nil, fmt.Errorf("model.max_input_chars_per_word: %d is negative", *f.MaxLength)
 	}
-	w := &wordPiece{file: f, unk: vocab.modelID(*f.UnkToken), contents: vocab.contents(), cache: newWordCache()}
+	w := &wordPiece{file: f, unk: vocab.modelID(*f.UnkToken), contents: vocab.contents(),
+		cache: newWordCache()}
 	var first, following []trieItem
 	for _, t := range m.tokens {
 		first = append(first, trieItem{t.content, int32(t.id)})
@@ -192,12 +200,14 @@ type unigramFile struct {
 func newUnigram(m modelFile, vocab *vocabulary) (model, error) {
 	var f unigramFile
 	if err := decodeStrict(m.small, &f); err != nil {
-		return nil, under("model", err)
+		return nil, atKey("model", err)
 	}
 	if f.UnkID != nil && (*f.UnkID < 0 || *f.UnkID >= len(m.tokens)) {
-		return nil, fmt.Errorf("model.unk_id: %d is not in vocab, which has %d tokens", *f.UnkID, len(m.tokens))
+		return nil, fmt.Errorf("model.unk_id: %d is not in vocab, which has %d tokens", *f.UnkID,
+			len(m.tokens))
 	}
-	u := &unigram{file: f, unk: noSymbol, scores: m.scores, contents: vocab.contents(), cache: newWordCache()}
+	u := &unigram{file: f, unk: noSymbol, scores: m.scores, contents: vocab.contents(),
+		cache: newWordCache()}
 	if f.UnkID != nil {
 		u.unk = int32(*f.UnkID)
 	}
@@ -205,7 +215,7 @@ func newUnigram(m modelFile, vocab *vocabulary) (model, error) {
 	ids := make(map[string]int32, len(m.tokens))
 	items := make([]trieItem, 0, len(m.tokens))
 	for _, t := range m.tokens {
-		ids[t.content] = int32(t.id) // of equal tokens the last
+		ids[t.content] = int32(t.id) // of equal tokens the last counts
 		items = append(items, trieItem{t.content, int32(t.id)})
 	}
 	u.ids = ids
@@ -222,7 +232,8 @@ func newUnigram(m modelFile, vocab *vocabulary) (model, error) {
 	return u, err
 }
 
-// byteTokens are the tokens <0x00> to <0xFF> that stand for bytes, noSymbol where there is none.
+// byteTokens returns the tokens <0x00> to <0xFF> that stand for bytes, noSymbol where one is
+// missing.
 func byteTokens(id func(content string) int32) *[256]int32 {
 	var ids [256]int32
 	for b := range ids {
@@ -240,10 +251,11 @@ type wordLevelFile struct {
 func newWordLevel(m modelFile, vocab *vocabulary) (model, error) {
 	var f wordLevelFile
 	if err := decodeStrict(m.small, &f); err != nil {
-		return nil, under("model", err)
+		return nil, atKey("model", err)
 	}
 	if f.UnkToken == nil {
 		return nil, errors.New("model: WordLevel needs unk_token")
 	}
-	return &wordLevel{file: f, unk: vocab.modelID(*f.UnkToken), ids: vocab.modelIDs(), contents: vocab.contents()}, nil
+	return &wordLevel{file: f, unk: vocab.modelID(*f.UnkToken), ids: vocab.modelIDs(),
+		contents: vocab.contents()}, nil
 }

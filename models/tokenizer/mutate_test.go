@@ -29,8 +29,10 @@ const (
 
 // mutantTexts are short, and have something for every part to work on.
 var mutantTexts = []string{
-	"a banana", "the keys to the cabinet are here", "  \t\n a  b \r\n", "Éé ﷺ 日本語 İstanbul 😀 e\u0301",
-	"<s>[MASK]<|endoftext|> aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 1234567890", "a\xffb\xe2\x82 ▁▁Ġ_ \x00\ufffd",
+	"a banana", "the keys to the cabinet are here", "  \t\n a  b \r\n",
+	"Éé ﷺ 日本語 İstanbul 😀 e\u0301",
+	"<s>[MASK]<|endoftext|> aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 1234567890",
+	"a\xffb\xe2\x82 ▁▁Ġ_ \x00\ufffd",
 }
 
 // TestMutants changes the trained files at random, as a file that means harm could be, and checks
@@ -68,7 +70,8 @@ func TestMutants(t *testing.T) {
 	t.Logf("%d of %d files were read, %d texts encoded and %d refused for a limit", parsed,
 		*mutants, encoded, limited)
 	if parsed < *mutants/4 || encoded < *mutants || limited < *mutants/20 {
-		t.Errorf("%d files read, %d texts encoded, %d refused for a limit: the changes test too little", parsed, encoded, limited)
+		t.Errorf("%d files read, %d texts encoded, %d refused for a limit: the changes test too "+
+			"little", parsed, encoded, limited)
 	}
 }
 
@@ -117,7 +120,6 @@ func useMutant(file []byte) (report mutantReport) {
 		return report
 	}
 	report.parsed++
-	pair := "a pair"
 	for _, text := range mutantTexts {
 		tokens, err := tok.Encode(text, true)
 		if err != nil {
@@ -147,12 +149,6 @@ func useMutant(file []byte) (report mutantReport) {
 		}
 		if _, err := tok.Decode(idsOf(tokens), true); err != nil {
 			bad(err)
-		}
-		if text == mutantTexts[0] {
-			if _, err := tok.EncodeBatch([]Input{{text, &pair}, {text, nil}},
-				BatchOptions{}); err != nil {
-				bad(err)
-			}
 		}
 	}
 	return report
@@ -209,11 +205,13 @@ func (m mutator) change(f object) {
 			m.model(f["model"])
 		case 1:
 			f["truncation"] = object{
-				"direction": "Right", "max_length": m.number(), "strategy": "LongestFirst", "stride": m.number(),
+				"direction": "Right", "max_length": m.number(), "strategy": "LongestFirst",
+				"stride": m.number(),
 			}
 			f["padding"] = object{
-				"strategy": object{"Fixed": m.number()}, "direction": "Left", "pad_to_multiple_of": m.number(),
-				"pad_id": m.number(), "pad_type_id": 0, "pad_token": "x",
+				"strategy": object{"Fixed": m.number()}, "direction": "Left",
+				"pad_to_multiple_of": m.number(),
+				"pad_id":             m.number(), "pad_type_id": 0, "pad_token": "x",
 			}
 		default:
 			m.anywhere(f, 0)
@@ -286,10 +284,13 @@ func (m mutator) pattern() any {
 		return object{"String": m.text()}
 	}
 	return object{"Regex": pick(m, []string{
-		"", "a", "a*", "a*?", "(a|aa)+$", "(a*)*b", "(?=.*)", "(?<=.*)a", `\w+\s*`, `\s+(?!\S)|\s+`, ".", `(?:.|\n)`, "^", "$", "a{1000}",
-		"(?:a{100}){100}", `(\w|\w\w)+!`, `(?!a)`, "[^a]", `\p{L}+|\p{N}`, `(?:(?:(?:a?){50}){50}){50}`, `(?=(a+))a*b`, "(?<!a|b*)",
+		"", "a", "a*", "a*?", "(a|aa)+$", "(a*)*b", "(?=.*)", "(?<=.*)a", `\w+\s*`, `\s+(?!\S)|\s+`,
+		".", `(?:.|\n)`, "^", "$", "a{1000}",
+		"(?:a{100}){100}", `(\w|\w\w)+!`, `(?!a)`, "[^a]", `\p{L}+|\p{N}`,
+		`(?:(?:(?:a?){50}){50}){50}`, `(?=(a+))a*b`, "(?<!a|b*)",
 		"((?:a?)+)+$", `\A`, "(?>a+)", "(?i:a)+", `.*.*.*.*.*.*=`, "(?:)*",
-		gpt2Pattern, llama3Pattern, " {2,}", `[\s\S]*?b`, `(?:(?=.*a).)*`, `(?<!.*b)a`, `(?:a|ab|b)*?c`,
+		gpt2Pattern, llama3Pattern, " " +
+			"{2,}", `[\s\S]*?b`, `(?:(?=.*a).)*`, `(?<!.*b)a`, `(?:a|ab|b)*?c`,
 	})}
 }
 

@@ -7,9 +7,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// normalForm is one of the four normalisation forms of Unicode, as of its version 9, which the reference uses. Golang's
-// package has the data; the algorithm is here, because it has to keep where each character comes from, and because
-// Golang's puts a character between marks where there are more than 30 of them.
+// normalForm is one of the four normalisation forms of Unicode, in version 9, which the reference
+// uses. The data come from golang.org/x/text. The algorithm is written here, because it must keep
+// the offsets of each character, and because that package inserts a character into runs of more
+// than 30 marks.
 type normalForm struct {
 	decomposed norm.Form // NFD or NFKD
 	form       norm.Form
@@ -23,7 +24,7 @@ var (
 	nfkd = normalForm{norm.NFKD, norm.NFKD, false}
 )
 
-// apply brings p into the form.
+// apply returns p in the form.
 func (f normalForm) apply(p piece, m *meter) (piece, error) {
 	if f.form.IsNormalString(p.text) && !p.startsInserted() {
 		return p, m.step(len(p.text))
@@ -31,29 +32,31 @@ func (f normalForm) apply(p piece, m *meter) (piece, error) {
 	return f.rewrite(p, m)
 }
 
-// startsInserted is whether the first character of p comes from no part of the input.
+// startsInserted reports whether the first character of p was inserted and has no place in the
+// input.
 func (p piece) startsInserted() bool {
-	return p.hollow || len(p.origins) > 0 && p.origins[0].begin() == p.origins[0].end()
+	return p.inserted || len(p.origins) > 0 && p.origins[0].begin() == p.origins[0].end()
 }
 
-// mark is a character on its way to its place: its canonical combining class, and how many old characters it adds (0 if
-// it takes the place of one, 1 if it is new, less than 0 if it takes others in).
-type mark struct {
+// orderedRune is a character before it is written: its canonical combining class, and how many
+// characters it adds (0 if it replaces one, 1 if it is new, less than 0 if it replaces several).
+type orderedRune struct {
 	r     rune
 	class uint8
 	added int
 }
 
-// rewrite decomposes p and sorts the marks after each starter, then composes (Unicode standard annex 15).
+// rewrite decomposes p, sorts the marks after each starter, and composes (Unicode standard annex
+// 15).
 func (f normalForm) rewrite(p piece, m *meter) (piece, error) {
 	w := p.rewrite(m)
-	var run []mark // a starter, if there is one, and the marks that follow it
+	var run []orderedRune // a starter, unless the text begins with marks, and its marks
 	for i := 0; i < len(p.text); {
 		r, size := decodeRune(p.text[i:])
 		i += size
 		added := 0
 		f.decompose(r, func(d rune) {
-			m := mark{d, combiningClass(d), added}
+			m := orderedRune{d, combiningClass(d), added}
 			added = 1
 			if m.class == 0 {
 				run = f.finish(run)
@@ -70,13 +73,13 @@ func (f normalForm) rewrite(p piece, m *meter) (piece, error) {
 	return w.changed()
 }
 
-// finish sorts and composes a run after which the next starter comes.
-func (f normalForm) finish(run []mark) []mark {
-	slices.SortStableFunc(run, func(a, b mark) int { return int(a.class) - int(b.class) })
+// finish sorts and composes a starter and its marks.
+func (f normalForm) finish(run []orderedRune) []orderedRune {
+	slices.SortStableFunc(run, func(a, b orderedRune) int { return int(a.class) - int(b.class) })
 	if !f.compose || len(run) == 0 || run[0].class != 0 {
 		return run
 	}
-	left, last := run[:1], -1 // last is the class of the last mark that stays
+	left, last := run[:1], -1 // last is the class of the last mark that is kept
 	for _, m := range run[1:] {
 		if int(m.class) <= last || !left[0].compose(m) {
 			left, last = append(left, m), int(m.class)
@@ -85,13 +88,13 @@ func (f normalForm) finish(run []mark) []mark {
 	return left
 }
 
-// join composes starter m with the starter of run, if nothing stands between them.
-func (f normalForm) join(run []mark, m mark) bool {
+// join composes m, which is a starter, with the starter of run if no mark is between them.
+func (f normalForm) join(run []orderedRune, m orderedRune) bool {
 	return f.compose && len(run) == 1 && run[0].class == 0 && run[0].compose(m)
 }
 
-// compose takes m into s, if the two are one character together.
-func (s *mark) compose(m mark) bool {
+// compose composes s with m if the two form one character.
+func (s *orderedRune) compose(m orderedRune) bool {
 	r, ok := compose(s.r, m.r)
 	if ok {
 		s.r, s.added = r, s.added+m.added-1
@@ -99,7 +102,7 @@ func (s *mark) compose(m mark) bool {
 	return ok
 }
 
-func (w *rewriter) putMarks(run []mark) {
+func (w *rewriter) putMarks(run []orderedRune) {
 	for _, m := range run {
 		if m.added > 0 {
 			w.insert(m.r)
@@ -143,7 +146,8 @@ func (f normalForm) decompose(r rune, yield func(rune)) {
 	}
 }
 
-// combiningClass is the canonical combining class of r, 0 for a character that is newer than the reference's data.
+// combiningClass returns the canonical combining class of r, 0 for a character that is newer than
+// Unicode 9.
 func combiningClass(r rune) uint8 {
 	if r < 0x300 || r >= badByte {
 		return 0
@@ -155,22 +159,23 @@ func combiningClass(r rune) uint8 {
 	return class
 }
 
-// compose returns the character that two are together, if there is one.
+// compose returns the character that a and b form, if there is one.
 func compose(a, b rune) (rune, bool) {
 	if leadBase <= a && a < leadBase+leadCount && vowelBase <= b && b < vowelBase+vowelCount {
 		return hangulBase + ((a-leadBase)*vowelCount+(b-vowelBase))*trailCount, true
 	}
-	if hangulBase <= a && a < hangulEnd && (a-hangulBase)%trailCount == 0 && trailBase < b && b < trailBase+trailCount {
+	if hangulBase <= a && a < hangulEnd && (a-hangulBase)%trailCount == 0 && trailBase < b &&
+		b < trailBase+trailCount {
 		return a + b - trailBase, true
 	}
 	r, ok := compositions()[[2]rune{a, b}]
 	return r, ok
 }
 
-// lastComposed is after the last character that is composed of two.
+// lastComposed is above the last character that is composed of two.
 const lastComposed = 0x1d200
 
-// compositions are the pairs of characters that compose into one.
+// compositions maps pairs of characters to the character that they form.
 var compositions = sync.OnceValue(func() map[[2]rune]rune {
 	pairs := make(map[[2]rune]rune, 1000)
 	for r := rune(0xc0); r < lastComposed; r++ {

@@ -12,7 +12,7 @@ type normalizer interface {
 	normalize(p piece, m *meter) (piece, error)
 }
 
-// normalizers is one normalizer after the other. A Sequence in a Sequence is the same.
+// normalizers are applied one after the other. A Sequence inside a Sequence is flattened.
 type normalizers []normalizerPart
 
 type normalizerPart struct {
@@ -27,33 +27,33 @@ func (n normalizers) normalize(p piece, m *meter) (piece, error) {
 			p, err = each.normalizer.normalize(p, m)
 		}
 		if err != nil {
-			return p, each.blame(err)
+			return p, each.wrap(err)
 		}
 	}
 	return p, nil
 }
 
-// change is a normalizer that is a function.
-type change func(p piece, m *meter) (piece, error)
+// normalizerFunc is a normalizer that is a function.
+type normalizerFunc func(p piece, m *meter) (piece, error)
 
-func (c change) normalize(p piece, m *meter) (piece, error) { return c(p, m) }
+func (c normalizerFunc) normalize(p piece, m *meter) (piece, error) { return c(p, m) }
 
-// normalizerKinds reads the normalizers of each type. Those without fields need no more than their type.
+// normalizerKinds parses the normalizers, by type.
 var normalizerKinds = map[string]func(raw json.RawMessage) (normalizer, error){
 	"BertNormalizer": parseBertNormalizer,
-	"ByteLevel":      bare(change(byteLevelText)),
-	"Lowercase":      bare(change(lowercase)),
-	"NFC":            bare(change(nfc.apply)),
-	"NFD":            bare(change(nfd.apply)),
-	"NFKC":           bare(change(nfkc.apply)),
-	"NFKD":           bare(change(nfkd.apply)),
-	"Nmt":            bare(change(nmt)),
+	"ByteLevel":      bare(normalizerFunc(byteLevelText)),
+	"Lowercase":      bare(normalizerFunc(lowercase)),
+	"NFC":            bare(normalizerFunc(nfc.apply)),
+	"NFD":            bare(normalizerFunc(nfd.apply)),
+	"NFKC":           bare(normalizerFunc(nfkc.apply)),
+	"NFKD":           bare(normalizerFunc(nfkd.apply)),
+	"Nmt":            bare(normalizerFunc(nmt)),
 	"Precompiled":    parsePrecompiled,
 	"Prepend":        parsePrepend,
 	"Replace":        parseReplaceNormalizer,
 	"Sequence":       nil, // see parseNormalizer
 	"Strip":          parseStrip,
-	"StripAccents":   bare(change(stripAccents)),
+	"StripAccents":   bare(normalizerFunc(stripAccents)),
 }
 
 func bare(n normalizer) func(json.RawMessage) (normalizer, error) {
@@ -65,7 +65,7 @@ func bare(n normalizer) func(json.RawMessage) (normalizer, error) {
 	}
 }
 
-// parseNormalizer reads a normalizer as a list.
+// parseNormalizer parses a normalizer as a list.
 func parseNormalizer(key string, raw json.RawMessage, depth int) (normalizers, error) {
 	if isNull(raw) && depth == 0 {
 		return nil, nil
@@ -79,7 +79,7 @@ func parseNormalizer(key string, raw json.RawMessage, depth int) (normalizers, e
 		return nil, unsupportedType(key, raw, names(normalizerKinds)...)
 	}
 	n, err := parse(raw)
-	return normalizers{{place{key, kind}, n}}, under(key, err)
+	return normalizers{{place{key, kind}, n}}, atKey(key, err)
 }
 
 func parseNormalizers(key string, raw json.RawMessage, depth int) (all normalizers, err error) {
@@ -88,7 +88,7 @@ func parseNormalizers(key string, raw json.RawMessage, depth int) (all normalize
 		Each []json.RawMessage `json:"normalizers"`
 	}
 	if err := decodeStrict(raw, &s); err != nil {
-		return nil, under(key, err)
+		return nil, atKey(key, err)
 	}
 	if depth == maxNesting {
 		return nil, errNesting(key)
@@ -116,10 +116,12 @@ func parsePrepend(raw json.RawMessage) (normalizer, error) {
 	if f.Prepend == nil {
 		return nil, errors.New("Prepend needs prepend")
 	}
-	return change(func(p piece, m *meter) (piece, error) { return p.prepend(m, *f.Prepend) }), nil
+	return normalizerFunc(func(p piece, m *meter) (piece, error) {
+		return p.prepend(m, *f.Prepend)
+	}), nil
 }
 
-// patternFile is a pattern as a file writes it: one of the two.
+// patternFile is a pattern in a file: one of the two is set.
 type patternFile struct {
 	String *string `json:"String"`
 	Regex  *string `json:"Regex"`
@@ -156,9 +158,9 @@ func (r replacer) normalize(p piece, m *meter) (piece, error) {
 	return p.replaceAll(m, r.pattern, r.content)
 }
 
-// text replaces all matches in a text whose offsets no one asks for. Its caller counts the growth.
+// text replaces all matches in a text without offsets. The caller counts the growth.
 func (r replacer) text(s string, m *meter) (string, error) {
-	if s == "" { // nothing matches in it
+	if s == "" { // nothing matches in an empty text
 		return s, nil
 	}
 	var b strings.Builder
@@ -198,20 +200,19 @@ func parseStrip(raw json.RawMessage) (normalizer, error) {
 	if f.Left == nil || f.Right == nil {
 		return nil, errors.New("Strip needs strip_left and strip_right")
 	}
-	return change(func(p piece, m *meter) (piece, error) {
-		return strip(p, m, *f.Left,
-			*f.Right)
+	return normalizerFunc(func(p piece, m *meter) (piece, error) {
+		return strip(p, m, *f.Left, *f.Right)
 	}), nil
 }
 
-// strip takes the white space at the ends of p away.
+// strip removes the white space at the ends of p.
 func strip(p piece, m *meter, left, right bool) (piece, error) {
 	begin, end := 0, len(p.text)
 	if left {
-		begin = blankAfter(p.text, 0)
+		begin = spaceEnd(p.text, 0)
 	}
 	if right {
-		end = blankBefore(p.text, end, begin)
+		end = spaceStart(p.text, end, begin)
 	}
 	if begin == 0 && end == len(p.text) {
 		return p, m.step(len(p.text))
@@ -229,9 +230,9 @@ func strip(p piece, m *meter, left, right bool) (piece, error) {
 	return w.changed()
 }
 
-// lowercase is the mapping of Unicode without regard to context. Only U+0130 becomes two characters.
+// lowercase is the mapping of Unicode without context. Only U+0130 becomes two characters.
 func lowercase(p piece, m *meter) (piece, error) {
-	if p.keeps(lower) {
+	if p.unchangedBy(lower) {
 		return p, m.step(len(p.text))
 	}
 	w := p.rewrite(m)
@@ -251,12 +252,13 @@ func stripAccents(p piece, m *meter) (piece, error) {
 	return p.filter(m, func(r rune) bool { return !marks.has(r) })
 }
 
-// nmt drops control characters and makes a space of what looks like one, as the normalisation for machine translation of
-// sentencepiece does.
+// nmt drops control characters and replaces special spaces by a space, as sentencepiece normalises
+// text for machine translation.
 func nmt(p piece, m *meter) (piece, error) {
 	return p.mapRunes(m, func(r rune) rune {
 		switch {
-		case 0x01 <= r && r <= 0x08, r == 0x0b, 0x0e <= r && r <= 0x1f, r == 0x7f, r == 0x8f, r == 0x9f:
+		case 0x01 <= r && r <= 0x08, r == 0x0b, 0x0e <= r && r <= 0x1f,
+			r == 0x7f, r == 0x8f, r == 0x9f:
 			return -1
 		case r == '\t', r == '\n', r == '\f', r == '\r', r == 0x1680, 0x200b <= r && r <= 0x200f,
 			r == 0x2028, r == 0x2029, r == 0x2581, r == 0xfeff, r == 0xfffd:
@@ -266,7 +268,7 @@ func nmt(p piece, m *meter) (piece, error) {
 	})
 }
 
-// byteLevelText writes each byte as the character that stands for it in a byte-level vocabulary.
+// byteLevelText replaces each byte by its character in a byte-level vocabulary.
 func byteLevelText(p piece, m *meter) (piece, error) {
 	w := p.rewrite(m)
 	for i := 0; i < len(p.text); {

@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// pattern finds what a text is split at or what is replaced in it.
+// pattern finds the matches at which a text is split, or which are replaced.
 type pattern interface {
-	// find yields the matches from left to right. An empty match that touches the one before is none.
+	// find yields the matches from left to right. An empty match directly after another match is
+	// skipped, as in the reference.
 	find(text string, m *meter, yield func(begin, end int)) error
 }
 
-// parsePattern makes the pattern that a file names.
+// parsePattern makes the pattern of a file.
 func parsePattern(f patternFile) (pattern, error) {
 	switch {
 	case f.String != nil && f.Regex == nil:
@@ -26,10 +27,10 @@ func parsePattern(f patternFile) (pattern, error) {
 		}
 		return newRegex(*f.Regex)
 	}
-	return nil, errors.New("a pattern is either a String or a Regex")
+	return nil, errors.New("a pattern must be either a String or a Regex")
 }
 
-// literal matches itself.
+// literal is a text that matches itself.
 type literal string
 
 func (l literal) find(text string, _ *meter, yield func(begin, end int)) error {
@@ -68,8 +69,8 @@ func (c runeClass) find(text string, _ *meter, yield func(begin, end int)) error
 	return nil
 }
 
-// scanner is a regular expression written by hand: it returns the length of the match at the start of a text, which is
-// not empty; there always is one.
+// scanner is a regular expression written by hand. It returns the length of the match at the start
+// of a text, which is not empty; there always is one, of at least one byte.
 type scanner func(s string) int
 
 func (s scanner) find(text string, _ *meter, yield func(begin, end int)) error {
@@ -97,18 +98,19 @@ func (spaceRuns) find(text string, _ *meter, yield func(begin, end int)) error {
 	}
 }
 
-// regex is a regular expression of the reference: translated by [translate], then compiled.
+// regex is a regular expression of the reference, translated by [translate] and then compiled.
 type regex struct {
 	*program
 	source string
 }
 
-// maxPattern is how many bytes a pattern may have.
+// maxPattern is the length of the longest pattern, in bytes.
 const maxPattern = 1 << 14
 
 func newRegex(source string) (regex, error) {
 	if len(source) > maxPattern {
-		return regex{}, fmt.Errorf("the regular expression has %d bytes, the limit is %d", len(source), maxPattern)
+		return regex{}, fmt.Errorf("the regular expression has %d bytes, the limit is %d",
+			len(source), maxPattern)
 	}
 	translated, err := translate(source)
 	if err != nil {
@@ -121,8 +123,7 @@ func newRegex(source string) (regex, error) {
 	return regex{p, source}, nil
 }
 
-// find returns an error if the search takes too many steps: patterns exist that take steps without
-// end.
+// find returns an error if the search takes too many steps, as some patterns take exponential time.
 func (r regex) find(text string, m *meter, yield func(begin, end int)) error {
 	w := matchWork{text: text, meter: m, marks: make([]int, r.marks)}
 	for from, last := 0, -1; from <= len(text); {

@@ -2,22 +2,22 @@ package tokenizer
 
 import "unicode/utf8"
 
-// piece is a part of the text on its way to the model, with the way back to the text that was given.
+// piece is a part of the text on its way to the model, with the offsets in the text that was given.
 //
-// As long as nothing has changed it, text[lead:] is input[at:], and the lead bytes in front of it were put there by the
-// tokenizer. After a change origins says of every byte of text where it comes from.
+// Until it is changed, text[lead:] is input[at:], and the lead bytes before it were inserted by the
+// tokenizer. After a change, origins has the place in the input of every byte of text.
 type piece struct {
-	text    string
-	input   string   // the whole text that is encoded
-	origins []origin // of every byte of text, or nil
-	at      int      // where the part of input begins that this piece stands for
-	lead    int
-	hollow  bool // it stands for no part of input: all of it was put there
+	text     string
+	input    string   // the whole text that is encoded
+	origins  []origin // by byte of text; nil if nothing has changed
+	at       int      // where its part of input begins
+	lead     int      // number of inserted bytes at the start of text
+	inserted bool     // all of it was inserted; it stands for no part of input
 }
 
 // origin is the bytes [begin,end) of the input that a byte of a changed text stands for: a
-// character, or nothing. There is one for each byte, so it is small: 29 bits for begin, 3 for the
-// length.
+// character, or nothing. There is one for each byte of the text, so it is small: 29 bits for begin,
+// 3 for the length.
 type origin uint32
 
 func newOrigin(begin, end int) origin {
@@ -34,7 +34,7 @@ func (p piece) slice(i, j int) piece {
 		p.text, p.origins = p.text[i:j], p.origins[i:j]
 		if i < j {
 			p.at = p.origins[0].begin()
-			p.hollow = p.origins[j-i-1].end() <= p.at
+			p.inserted = p.origins[j-i-1].end() <= p.at
 		}
 		return p
 	}
@@ -45,7 +45,7 @@ func (p piece) slice(i, j int) piece {
 	return p
 }
 
-// withLeadingSpace puts a space in front of p unless there is one. An empty piece stays empty.
+// withLeadingSpace adds a space at the start of p unless there is one. An empty piece stays empty.
 func (p piece) withLeadingSpace(m *meter) (piece, error) {
 	if p.text == "" || p.text[0] == ' ' {
 		return p, nil
@@ -57,14 +57,15 @@ func (p piece) withLeadingSpace(m *meter) (piece, error) {
 	return p, m.grow(1)
 }
 
-// offsets returns the bytes of the input that bytes [i,j) of p stand for, i < j, widened to whole characters. Bytes put in
-// front stand for the first character, as Hugging Face has it.
+// offsets returns the bytes of the input that bytes [i,j) of p stand for, i < j, widened to whole
+// characters. Bytes that were inserted at the start stand for the first character, as in Hugging
+// Face.
 func (p piece) offsets(i, j int) (begin, end int) {
 	first, last := p.origin(i), p.origin(j-1)
 	return first.begin(), last.end()
 }
 
-// origin is where byte i of p comes from.
+// origin returns where byte i of p comes from.
 func (p piece) origin(i int) origin {
 	if p.origins != nil {
 		return p.origins[i]
@@ -72,8 +73,8 @@ func (p piece) origin(i int) origin {
 	return newOrigin(character(p.input, p.at+max(i-p.lead, 0)))
 }
 
-// character returns the bytes [begin,end) of the character of s that byte i belongs to. A byte of no valid character is
-// one of its own.
+// character returns the bytes [begin,end) of the character of s that byte i belongs to. A byte that
+// is not part of a valid character is a character of its own.
 func character(s string, i int) (begin, end int) {
 	if s[i] < utf8.RuneSelf {
 		return i, i + 1
@@ -90,7 +91,8 @@ func character(s string, i int) (begin, end int) {
 	return i, i + 1
 }
 
-// badByte is added to a byte of no valid character: what follows the last code point names such bytes.
+// badByte is added to a byte that is not part of a valid character. Such numbers are above the last
+// code point.
 const badByte = utf8.MaxRune + 1
 
 // decodeRune returns the first character of s, which is not empty, and its length in bytes.

@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// postProcessor finishes the tokens of a text, or of each of a pair, in place where it can. It may return any number of
-// lists: in the end they are one.
+// postProcessor finishes the lists of tokens, in place where it can. The text is one list at first.
+// A post-processor may return any number of lists; they are joined in the end. A list after the
+// first counts as a second text, as in the reference.
 type postProcessor interface {
-	process(texts [2]string, lists [][]token, addSpecials bool, m *meter) ([][]token, error)
-	// added is how many control tokens there are for one text or a pair.
-	added(pair bool) int
+	process(text string, lists [][]token, addSpecials bool, m *meter) ([][]token, error)
 }
 
-// finish applies the post_processor and puts the lists together.
-func (t *Tokenizer) finish(texts [2]string, lists [][]token, addSpecials bool, m *meter) ([]token,
-	error) {
-	lists, err := t.post.process(texts, lists, addSpecials, m)
+// finish applies the post_processor and joins the lists.
+func (t *Tokenizer) finish(
+	text string, lists [][]token, addSpecials bool, m *meter,
+) ([]token, error) {
+	lists, err := t.post.process(text, lists, addSpecials, m)
 	if err != nil {
 		return nil, err
 	}
@@ -32,8 +32,7 @@ func (t *Tokenizer) finish(texts [2]string, lists [][]token, addSpecials bool, m
 	return all, nil
 }
 
-// postProcessors is one post_processor after the other; none if the file has none. A Sequence in a
-// Sequence is the same.
+// postProcessors are applied one after the other. A Sequence inside a Sequence is flattened.
 type postProcessors []postPart
 
 type postPart struct {
@@ -41,25 +40,26 @@ type postPart struct {
 	postProcessor
 }
 
-// tokenSteps is about how many steps of a byte a token takes when it is copied.
+// tokenSteps is how many steps it counts to copy a token.
 const tokenSteps = 8
 
-func (s postProcessors) process(texts [2]string, lists [][]token, addSpecials bool,
-	m *meter) ([][]token, error) {
+func (s postProcessors) process(
+	text string, lists [][]token, addSpecials bool, m *meter,
+) ([][]token, error) {
 	for _, p := range s {
 		before := countTokens(lists)
 		err := m.step(tokenSteps * (before + 1))
 		if err == nil {
-			lists, err = p.postProcessor.process(texts, lists, addSpecials, m)
+			lists, err = p.postProcessor.process(text, lists, addSpecials, m)
 		}
 		if err != nil {
-			return nil, p.blame(err)
+			return nil, p.wrap(err)
 		}
 	}
 	return lists, nil
 }
 
-// countTokens is how many tokens all lists have.
+// countTokens returns the number of tokens in all lists.
 func countTokens(lists [][]token) int {
 	n := 0
 	for _, l := range lists {
@@ -68,124 +68,98 @@ func countTokens(lists [][]token) int {
 	return n
 }
 
-func (s postProcessors) added(pair bool) int {
-	n := 0
-	for _, p := range s {
-		n += p.added(pair)
-	}
-	return n
-}
-
-// finishPlan is what the post_processors do to one text, when its tokens come a few at a time.
+// finishPlan is what the post-processors do to a text whose tokens come a few at a time.
 type finishPlan struct {
-	stream        bool // they can: the text is there once
+	streams       bool // the text appears once, so its tokens need not be kept
 	before, after []token
-	trims         []trimAt
+	trims         []plannedTrim
 }
 
-// trimAt is a trim of the tokens of the text, the first of which is number at of its list then.
-type trimAt struct {
+// plannedTrim is a trim of the tokens of the text. index is that of the first of them in its list.
+type plannedTrim struct {
 	trim
 	place
-	at int
+	index int
 }
 
-// plan processes a list of one mark instead of a text, and looks what becomes of it.
+// plan applies the post-processors to a list with one placeholder instead of a text, and records
+// what happens to it.
 func (s postProcessors) plan(addSpecials bool, m *meter) (finishPlan, error) {
-	const mark = -1
+	const placeholder = -1
 	var plan finishPlan
-	lists := [][]token{{{Encoded: Encoded{ID: mark}}}}
+	lists := [][]token{{{Encoded: Encoded{ID: placeholder}}}}
 	for _, p := range s {
 		if t, ok := p.postProcessor.(trim); ok {
 			for _, l := range lists {
-				if at := slices.IndexFunc(l, func(t token) bool { return t.ID == mark }); at >= 0 {
-					plan.trims = append(plan.trims, trimAt{t, p.place, at})
+				at := slices.IndexFunc(l, func(t token) bool { return t.ID == placeholder })
+				if at >= 0 {
+					plan.trims = append(plan.trims, plannedTrim{t, p.place, at})
 				}
 			}
 		}
 		var err error
-		if lists, err = (postProcessors{p}).process([2]string{}, lists, addSpecials,
-			m); err != nil {
+		lists, err = (postProcessors{p}).process("", lists, addSpecials, m)
+		if err != nil {
 			return plan, err
 		}
 	}
-	marks := 0
+	placeholders := 0
 	for _, l := range lists {
 		for _, t := range l {
 			switch {
-			case t.ID == mark:
-				marks++
-			case marks == 0:
+			case t.ID == placeholder:
+				placeholders++
+			case placeholders == 0:
 				plan.before = append(plan.before, t)
 			default:
 				plan.after = append(plan.after, t)
 			}
 		}
 	}
-	plan.stream = marks == 1
+	plan.streams = placeholders == 1
 	return plan, nil
 }
 
 // trim is the post_processor ByteLevel with trim_offsets.
 type trim struct{ addPrefixSpace bool }
 
-func (p trim) process(texts [2]string, lists [][]token, _ bool, m *meter) ([][]token, error) {
+func (p trim) process(text string, lists [][]token, _ bool, m *meter) ([][]token, error) {
 	for _, l := range lists {
-		if err := trimOffsets(texts, l, p.addPrefixSpace, 0, m); err != nil {
+		if err := trimOffsets(text, l, p.addPrefixSpace, 0, m); err != nil {
 			return nil, err
 		}
 	}
 	return lists, nil
 }
 
-func (trim) added(bool) int { return 0 }
-
-// around puts control tokens before and after texts: BertProcessing, and the second half of RobertaProcessing, which has
-// one more between the two of a pair and calls all tokens type 0.
-type around struct {
+// bertProcessor adds control tokens: BertProcessing puts cls before a text and sep after each text.
+// RobertaProcessing, of which this is the second half, also puts sep before a second text.
+type bertProcessor struct {
 	cls, sep token
 	roberta  bool
 }
 
-func (p around) process(_ [2]string, lists [][]token, addSpecials bool, _ *meter) ([][]token,
-	error) {
-	if p.roberta {
-		for _, l := range lists {
-			for i := range l {
-				l[i].typeID = 0
-			}
-		}
-	}
+func (p bertProcessor) process(
+	_ string, lists [][]token, addSpecials bool, _ *meter,
+) ([][]token, error) {
 	if !addSpecials {
 		return lists, nil
 	}
 	for i, l := range lists {
-		before, after := []token{p.cls}, p.sep
-		switch {
-		case i > 0 && p.roberta:
-			before[0] = p.sep
-		case i > 0:
-			before, after.typeID = nil, 1
-		}
 		all := make([]token, 0, len(l)+2)
-		lists[i] = append(append(append(all, before...), l...), after)
+		switch {
+		case i == 0:
+			all = append(all, p.cls)
+		case p.roberta:
+			all = append(all, p.sep)
+		}
+		lists[i] = append(append(all, l...), p.sep)
 	}
 	return lists, nil
 }
 
-func (p around) added(pair bool) int {
-	switch {
-	case pair && p.roberta:
-		return 4
-	case pair:
-		return 3
-	}
-	return 2
-}
-
-// postProcessorKinds reads the post-processors of each type.
-var postProcessorKinds = map[string]func(raw json.RawMessage, vocab *vocabulary) ([]postProcessor,
-	error){
+// postProcessorKinds parses the post-processors, by type.
+var postProcessorKinds = map[string]func(json.RawMessage, *vocabulary) ([]postProcessor, error){
 	"BertProcessing":     parseBertProcessing,
 	"ByteLevel":          parseTrim,
 	"RobertaProcessing":  parseRoberta,
@@ -193,9 +167,10 @@ var postProcessorKinds = map[string]func(raw json.RawMessage, vocab *vocabulary)
 	"TemplateProcessing": parseTemplate,
 }
 
-// parsePostProcessor reads a post_processor as a list.
-func parsePostProcessor(key string, raw json.RawMessage, vocab *vocabulary,
-	depth int) (postProcessors, error) {
+// parsePostProcessor parses a post_processor as a list.
+func parsePostProcessor(
+	key string, raw json.RawMessage, vocab *vocabulary, depth int,
+) (postProcessors, error) {
 	if isNull(raw) && depth == 0 {
 		return nil, nil
 	}
@@ -209,7 +184,7 @@ func parsePostProcessor(key string, raw json.RawMessage, vocab *vocabulary,
 	}
 	each, err := parse(raw, vocab)
 	if err != nil {
-		return nil, under(key, err)
+		return nil, atKey(key, err)
 	}
 	var all postProcessors
 	for _, p := range each {
@@ -218,14 +193,15 @@ func parsePostProcessor(key string, raw json.RawMessage, vocab *vocabulary,
 	return all, nil
 }
 
-func parsePostProcessors(key string, raw json.RawMessage, vocab *vocabulary,
-	depth int) (all postProcessors, err error) {
+func parsePostProcessors(
+	key string, raw json.RawMessage, vocab *vocabulary, depth int,
+) (all postProcessors, err error) {
 	var s struct {
 		Type string            `json:"type"`
 		Each []json.RawMessage `json:"processors"`
 	}
 	if err := decodeStrict(raw, &s); err != nil {
-		return nil, under(key, err)
+		return nil, atKey(key, err)
 	}
 	if depth == maxNesting {
 		return nil, errNesting(key)
@@ -271,7 +247,7 @@ func parseBertProcessing(raw json.RawMessage, vocab *vocabulary) ([]postProcesso
 	if f.Sep == nil || f.Cls == nil {
 		return nil, errors.New("BertProcessing needs sep and cls")
 	}
-	put, err := newAround(*f.Cls, *f.Sep, vocab)
+	put, err := newBertProcessor(*f.Cls, *f.Sep, vocab)
 	return []postProcessor{put}, err
 }
 
@@ -287,9 +263,10 @@ func parseRoberta(raw json.RawMessage, vocab *vocabulary) ([]postProcessor, erro
 		return nil, err
 	}
 	if f.Sep == nil || f.Cls == nil || f.TrimOffsets == nil || f.AddPrefixSpace == nil {
-		return nil, errors.New("RobertaProcessing needs sep, cls, trim_offsets and add_prefix_space")
+		return nil, errors.New(
+			"RobertaProcessing needs sep, cls, trim_offsets and add_prefix_space")
 	}
-	put, err := newAround(*f.Cls, *f.Sep, vocab)
+	put, err := newBertProcessor(*f.Cls, *f.Sep, vocab)
 	put.roberta = true
 	if !*f.TrimOffsets {
 		return []postProcessor{put}, err
@@ -297,18 +274,19 @@ func parseRoberta(raw json.RawMessage, vocab *vocabulary) ([]postProcessor, erro
 	return []postProcessor{trim{*f.AddPrefixSpace}, put}, err
 }
 
-func newAround(cls, sep namedID, vocab *vocabulary) (put around, err error) {
-	if put.cls, err = control(vocab, cls.content, cls.id); err != nil {
+func newBertProcessor(cls, sep namedID, vocab *vocabulary) (put bertProcessor, err error) {
+	if put.cls, err = controlToken(vocab, cls.content, cls.id); err != nil {
 		return put, err
 	}
-	put.sep, err = control(vocab, sep.content, sep.id)
+	put.sep, err = controlToken(vocab, sep.content, sep.id)
 	return put, err
 }
 
-// control is a control token that is put around texts.
-func control(vocab *vocabulary, content string, id uint32) (token, error) {
+// controlToken returns a control token that is added to texts.
+func controlToken(vocab *vocabulary, content string, id uint32) (token, error) {
 	if !vocab.has(int(id)) {
-		return token{}, fmt.Errorf("token %.80q has id %d, which is not in the vocabulary", content, id)
+		return token{}, fmt.Errorf("token %.80q has id %d, which is not in the vocabulary", content,
+			id)
 	}
 	return token{Encoded: Encoded{ID: int(id), Special: true}, text: content}, nil
 }

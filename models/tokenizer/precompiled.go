@@ -12,17 +12,19 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// precompiled is the normalizer that sentencepiece compiles its rules into: a trie of texts with what replaces each.
+// precompiled is the normalizer that sentencepiece compiles its rules into: a trie of texts, each
+// with its replacement.
 //
-// The trie is a double array (Aoe 1989; the layout is that of darts-clone): a unit holds the label of its node, whether
-// the node ends a text, and the offset to its children, which stand at the offset xor their label.
+// The trie is a double array (Aoe 1989) in the layout of darts-clone. A unit has the label of its
+// node, whether a text ends there, and an offset; the child for a label is at the offset xor the
+// label.
 type precompiled struct {
 	units    []uint32
-	replaced string // the replacements, each ended by a zero byte
+	replaced string // the replacements, each ends with a zero byte
 }
 
-// maxReplacement is the length of the longest replacement, in bytes; that of Unicode has 33. It
-// bounds the time to look one up.
+// maxReplacement is the length of the longest replacement, in bytes; the longest in Unicode has 33.
+// It bounds the time of a lookup.
 const maxReplacement = 1024
 
 func parsePrecompiled(raw json.RawMessage) (normalizer, error) {
@@ -35,14 +37,15 @@ func parsePrecompiled(raw json.RawMessage) (normalizer, error) {
 	}
 	data, err := base64.StdEncoding.DecodeString(f.Map)
 	if err != nil {
-		return nil, errors.New("precompiled_charsmap: it is not base64")
+		return nil, errors.New("precompiled_charsmap: the value is not base64")
 	}
 	if len(data) < 4 {
 		return nil, fmt.Errorf("precompiled_charsmap: %d bytes, want at least 4", len(data))
 	}
 	size, data := binary.LittleEndian.Uint32(data), data[4:]
 	if size%4 != 0 || int64(size) > int64(len(data)) || size == 0 {
-		return nil, fmt.Errorf("precompiled_charsmap: the trie has %d bytes of the %d that follow", size, len(data))
+		return nil, fmt.Errorf("precompiled_charsmap: the trie has %d bytes of the %d that follow",
+			size, len(data))
 	}
 	n := &precompiled{make([]uint32, size/4), string(data[size:])}
 	for to := range strings.SplitSeq(n.replaced, "\x00") {
@@ -60,12 +63,13 @@ func parsePrecompiled(raw json.RawMessage) (normalizer, error) {
 	return n, nil
 }
 
-// normalize replaces whole grapheme clusters of less than 6 bytes, and else single characters.
+// normalize replaces whole grapheme clusters of less than 6 bytes, else single characters.
 func (n *precompiled) normalize(p piece, m *meter) (piece, error) {
 	c := charsmapWork{precompiled: n, piece: p, meter: m}
 	for rest := p.text; rest != ""; {
 		size := 1
-		if rest[0] >= utf8.RuneSelf || rest[0] == '\r' || len(rest) > 1 && rest[1] >= utf8.RuneSelf {
+		if rest[0] >= utf8.RuneSelf || rest[0] == '\r' || len(rest) > 1 &&
+			rest[1] >= utf8.RuneSelf {
 			cluster, _, _, _ := uniseg.FirstGraphemeClusterInString(rest, -1)
 			size = len(cluster)
 		}
@@ -79,18 +83,18 @@ func (n *precompiled) normalize(p piece, m *meter) (piece, error) {
 	return c.changed()
 }
 
-// charsmapWork is a text while it is normalised. There is a rewriter from the first change on.
+// charsmapWork is a text while it is normalised. It has a rewriter from the first change on.
 type charsmapWork struct {
 	*precompiled
 	piece
 	meter *meter
 	*rewriter
-	done   int        // bytes of the text that are done with
-	last   charChange // not yet put, because what is left of the next text goes with it
-	isLast bool       // there is one
+	done   int        // bytes of the text that are processed
+	last   charChange // not written yet, because dropped characters may belong to it
+	isLast bool       // last is set
 }
 
-// put puts the last change and keeps c.
+// put writes the last change and keeps this one.
 func (c *charsmapWork) put(change charChange) {
 	c.flush()
 	c.last, c.isLast = change, true
@@ -109,7 +113,7 @@ func (c *charsmapWork) flush() {
 	c.drop(-c.last.added)
 }
 
-// start makes the rewriter and puts what is done as it is.
+// start makes the rewriter and copies the text that is done.
 func (c *charsmapWork) start() {
 	c.rewriter = c.piece.rewrite(c.meter)
 	for i := 0; i < c.done; {
@@ -119,19 +123,20 @@ func (c *charsmapWork) start() {
 	}
 }
 
-// charChange is a new character: added is 1 if it is one more, 0 if it takes the place of an old one, and -n if n more go.
+// charChange is a new character: added is 1 if it is inserted, 0 if it replaces one character, and
+// -n if it also replaces n more.
 type charChange struct {
 	r     rune
 	added int
 }
 
 func (c *charsmapWork) cluster(s string) {
-	if len(s) < 6 && c.take(s) {
+	if len(s) < 6 && c.replaceText(s) {
 		return
 	}
 	for s != "" {
 		r, size := decodeRune(s)
-		if !c.take(s[:size]) {
+		if !c.replaceText(s[:size]) {
 			if c.rewriter != nil {
 				c.put(charChange{r, 0})
 			}
@@ -141,10 +146,10 @@ func (c *charsmapWork) cluster(s string) {
 	}
 }
 
-// take puts the characters that replace s, if there are any: one for one, then what is left of
-// either. Those that are
-// left of s go with the character before, whichever it is; at the start of the text with none.
-func (c *charsmapWork) take(s string) bool {
+// replaceText replaces s if it has a replacement: one character by one, then the rest is inserted
+// or dropped. Dropped characters belong to the character before, whichever it is; at the start of
+// the text they are just dropped.
+func (c *charsmapWork) replaceText(s string) bool {
 	to, ok := c.lookup(s)
 	if !ok {
 		return false
@@ -169,8 +174,8 @@ func (c *charsmapWork) take(s string) bool {
 	return true
 }
 
-// lookup is the replacement of the shortest text in the trie that s begins with. That is not the longest, nor s itself,
-// and so has the reference it.
+// lookup returns the replacement for the shortest text in the trie that s begins with. That is
+// neither the longest nor s itself, but so does the reference.
 func (n *precompiled) lookup(s string) (string, bool) {
 	at := uint32(0)
 	at ^= offset(n.units[0])

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// preTokenizers is one after the other, each on the pieces of the one before.
+// preTokenizers are applied one after the other, each to the pieces of the one before.
 type preTokenizers []preTokenizerPart
 
 type preTokenizerPart struct {
@@ -16,7 +16,7 @@ type preTokenizerPart struct {
 	preTokenizer
 }
 
-// pieceSteps is about how many steps of a byte a piece takes besides its bytes.
+// pieceSteps is how many steps a piece counts in addition to its bytes.
 const pieceSteps = 8
 
 func (s preTokenizers) split(p piece, m *meter, yield func(piece)) error {
@@ -25,10 +25,10 @@ func (s preTokenizers) split(p piece, m *meter, yield func(piece)) error {
 		return nil
 	}
 	if err := m.step(pieceSteps + len(p.text)); err != nil {
-		return s[0].blame(err)
+		return s[0].wrap(err)
 	}
 	if len(s) == 1 {
-		return s[0].blame(s[0].split(p, m, yield))
+		return s[0].wrap(s[0].split(p, m, yield))
 	}
 	var inner error
 	err := s[0].split(p, m, func(q piece) {
@@ -37,12 +37,12 @@ func (s preTokenizers) split(p piece, m *meter, yield func(piece)) error {
 		}
 	})
 	if err != nil {
-		return s[0].blame(err)
+		return s[0].wrap(err)
 	}
 	return inner
 }
 
-// preTokenizerKinds reads the pre-tokenizers of each type.
+// preTokenizerKinds parses the pre-tokenizers, by type.
 var preTokenizerKinds = map[string]func(raw json.RawMessage) (preTokenizer, error){
 	"BertPreTokenizer":   bareSplit(bertWords{}),
 	"ByteLevel":          parseByteLevelSplit,
@@ -65,7 +65,7 @@ func bareSplit(p preTokenizer) func(json.RawMessage) (preTokenizer, error) {
 	}
 }
 
-// parsePreTokenizer reads a pre-tokenizer as a list: a Sequence in a Sequence is the same as one after the other.
+// parsePreTokenizer parses a pre-tokenizer as a list. A Sequence inside a Sequence is flattened.
 func parsePreTokenizer(key string, raw json.RawMessage, depth int) (preTokenizers, error) {
 	if isNull(raw) && depth == 0 {
 		return nil, nil
@@ -79,7 +79,7 @@ func parsePreTokenizer(key string, raw json.RawMessage, depth int) (preTokenizer
 		return nil, unsupportedType(key, raw, names(preTokenizerKinds)...)
 	}
 	p, err := parse(raw)
-	return preTokenizers{{place{key, kind}, p}}, under(key, err)
+	return preTokenizers{{place{key, kind}, p}}, atKey(key, err)
 }
 
 func parsePreTokenizers(key string, raw json.RawMessage, depth int) (all preTokenizers, err error) {
@@ -88,7 +88,7 @@ func parsePreTokenizers(key string, raw json.RawMessage, depth int) (all preToke
 		Each []json.RawMessage `json:"pretokenizers"`
 	}
 	if err := decodeStrict(raw, &s); err != nil {
-		return nil, under(key, err)
+		return nil, atKey(key, err)
 	}
 	if depth == maxNesting {
 		return nil, errNesting(key)
@@ -105,7 +105,7 @@ func parsePreTokenizers(key string, raw json.RawMessage, depth int) (all preToke
 	return all, nil
 }
 
-// behavior is what becomes of the matches of a pattern that splits.
+// behavior says what happens to the matches at which a text is split.
 type behavior string
 
 const (
@@ -121,12 +121,13 @@ func (b behavior) check() error {
 	case removed, isolated, mergedWithPrevious, mergedWithNext, contiguous:
 		return nil
 	}
-	return &UnsupportedError{"behavior", fmt.Sprintf("%.80q", string(b)), []string{
-		string(contiguous), string(isolated), string(mergedWithNext), string(mergedWithPrevious), string(removed),
+	return &unsupportedError{"behavior", fmt.Sprintf("%.80q", string(b)), []string{
+		string(contiguous), string(isolated), string(mergedWithNext),
+		string(mergedWithPrevious), string(removed),
 	}}
 }
 
-// splitter splits at the matches of a pattern, or if inverted between them.
+// splitter splits at the matches of a pattern; if inverted, between them.
 type splitter struct {
 	pattern
 	behavior behavior
@@ -157,16 +158,17 @@ func (s splitter) split(p piece, m *meter, yield func(piece)) error {
 	return nil
 }
 
-// partition joins matches with their neighbours, as a behavior says. The part that may still grow is kept back.
+// partition joins matches with their neighbours as a behavior says. It holds back the part that may
+// still grow.
 type partition struct {
 	behavior   behavior
 	yield      func(begin, end int)
-	begin, end int  // of the part kept back
-	kept       bool // there is one
-	match      bool // the last one added was a match
+	begin, end int  // of the part that is held back
+	pending    bool // a part is held back
+	match      bool // the last part added was a match
 }
 
-// add takes the next part of the text: a match, or what lies between two.
+// add adds the next part of the text: a match, or the text between two.
 func (s *partition) add(begin, end int, match bool) {
 	join := false
 	switch s.behavior {
@@ -185,15 +187,15 @@ func (s *partition) add(begin, end int, match bool) {
 	case contiguous:
 		join = match == s.match
 	}
-	if !join || !s.kept {
+	if !join || !s.pending {
 		s.finish()
-		s.begin, s.kept = begin, true
+		s.begin, s.pending = begin, true
 	}
 	s.end, s.match = end, match
 }
 
 func (s *partition) finish() {
-	if s.kept {
+	if s.pending {
 		s.yield(s.begin, s.end)
 	}
 }
@@ -265,7 +267,7 @@ func parseDelimiter(raw json.RawMessage) (preTokenizer, error) {
 
 func oneRune(key, s string) error {
 	if utf8.RuneCountInString(s) != 1 {
-		return fmt.Errorf("%s: %.80q is not one character", key, s)
+		return fmt.Errorf("%s: %.80q must be one character", key, s)
 	}
 	return nil
 }
@@ -299,23 +301,23 @@ func (wordsAndMarks) find(text string, _ *meter, yield func(begin, end int)) err
 	return nil
 }
 
-// metaspace is Metaspace, a pre_tokenizer and a decoder: a visible character stands for the space.
+// metaspace is Metaspace, a pre_tokenizer and a decoder: a visible character replaces the space.
 type metaspace struct {
 	replacement string
 	prepend     string // always, first or never
-	pieces      bool   // each piece begins with a replacement
+	splits      bool   // the text is split before each replacement
 }
 
 func parseMetaspace(raw json.RawMessage) (metaspace, error) {
 	var f struct {
 		Type           string  `json:"type"`
 		Replacement    string  `json:"replacement"`
-		AddPrefixSpace *bool   `json:"add_prefix_space"` // of older files
+		AddPrefixSpace *bool   `json:"add_prefix_space"` // in older files
 		PrependScheme  *string `json:"prepend_scheme"`
 		Split          *bool   `json:"split"`
-		StrRep         *string `json:"str_rep"` // of older files: replacement again
+		StrRep         *string `json:"str_rep"` // in older files: replacement again
 	}
-	m := metaspace{prepend: "always", pieces: true}
+	m := metaspace{prepend: "always", splits: true}
 	if err := decodeStrict(raw, &f); err != nil {
 		return m, err
 	}
@@ -327,15 +329,17 @@ func parseMetaspace(raw json.RawMessage) (metaspace, error) {
 		m.prepend = *f.PrependScheme
 	}
 	if f.Split != nil {
-		m.pieces = *f.Split
+		m.splits = *f.Split
 	}
 	switch m.prepend {
 	case "always", "first", "never":
 	default:
-		return m, &UnsupportedError{"prepend_scheme", fmt.Sprintf("%.80q", m.prepend), []string{"always", "first", "never"}}
+		return m, &unsupportedError{"prepend_scheme", fmt.Sprintf("%.80q", m.prepend),
+			[]string{"always", "first", "never"}}
 	}
 	if f.AddPrefixSpace != nil && !*f.AddPrefixSpace && m.prepend != "never" {
-		return m, fmt.Errorf("add_prefix_space is false and prepend_scheme is %s; say never", m.prepend)
+		return m, fmt.Errorf(
+			"add_prefix_space is false but prepend_scheme is %s; change it to never", m.prepend)
 	}
 	return m, nil
 }
@@ -348,12 +352,13 @@ func (m metaspace) split(p piece, work *meter, yield func(piece)) (err error) {
 			return err
 		}
 	}
-	if m.prepend != "never" && !strings.HasPrefix(p.text, m.replacement) && (m.prepend == "always" || p.at == 0) {
+	if m.prepend != "never" && !strings.HasPrefix(p.text, m.replacement) &&
+		(m.prepend == "always" || p.at == 0) {
 		if p, err = p.prepend(work, m.replacement); err != nil {
 			return err
 		}
 	}
-	if !m.pieces {
+	if !m.splits {
 		yield(p)
 		return nil
 	}

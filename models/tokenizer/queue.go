@@ -1,14 +1,14 @@
 package tokenizer
 
-// queue is a binary heap: the element that comes before all others is its root.
-type queue[E interface{ before(E) bool }] []E
+// queue is a binary heap. Its first element comes before all others.
+type queue[E interface{ Before(E) bool }] []E
 
 func (q *queue[E]) push(e E) {
 	h := append(*q, e)
 	i := len(h) - 1
 	for i > 0 {
 		up := (i - 1) / 2
-		if !e.before(h[up]) {
+		if !e.Before(h[up]) {
 			break
 		}
 		h[i], i = h[up], up
@@ -17,7 +17,7 @@ func (q *queue[E]) push(e E) {
 	*q = h
 }
 
-// pop takes the root off. It panics if the queue is empty.
+// pop removes and returns the first element. It panics if the queue is empty.
 func (q *queue[E]) pop() E {
 	h := *q
 	top, e := h[0], h[len(h)-1]
@@ -25,10 +25,10 @@ func (q *queue[E]) pop() E {
 	i := 0
 	for {
 		down := 2*i + 1
-		if down+1 < len(h) && h[down+1].before(h[down]) {
+		if down+1 < len(h) && h[down+1].Before(h[down]) {
 			down++
 		}
-		if down >= len(h) || !h[down].before(e) {
+		if down >= len(h) || !h[down].Before(e) {
 			break
 		}
 		h[i], i = h[down], down

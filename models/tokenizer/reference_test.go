@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// refCase is a text and what Hugging Face tokenizers made of it with each of the trained files; see testdata/README.md.
+// refCase is a text and what Hugging Face tokenizers made of it with each of the trained files; see
+// testdata/README.md.
 type refCase struct {
 	Text string
 	Kind string
@@ -59,7 +60,8 @@ func refCases(t testing.TB) (cases []refCase) {
 }
 
 // kinds are the trained tokenizers of the reference.
-var kinds = []string{"bert_cased", "bert_uncased", "gpt2", "llama2_legacy", "llama2_metaspace", "llama3", "roberta", "unigram"}
+var kinds = []string{"bert_cased", "bert_uncased", "gpt2", "llama2_legacy", "llama2_metaspace",
+	"llama3", "roberta", "unigram"}
 
 func TestReference(t *testing.T) {
 	cases := refCases(t)
@@ -152,7 +154,8 @@ func TestWriteIsHuggingFaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := written(t, load(t, name)); got != string(want) {
-			t.Errorf("WriteTo after Load(%s) differs from the file:\n%s", name, cmp.Diff(string(want), got))
+			t.Errorf("WriteTo after Load(%s) differs from the file:\n%s", name,
+				cmp.Diff(string(want), got))
 		}
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// program is a regular expression as a backtracking machine runs it, one instruction a step. Each
-// step is counted in the budget of the text, so that a search ends after the same step on every
-// machine, however slow that is.
+// program is a compiled regular expression for a backtracking machine that runs one instruction per
+// step. Each step is counted in the budget of the text, so a search ends after the same step on
+// every machine.
 type program struct {
 	insts []inst
-	marks int // registers for the loops whose body may be empty
+	marks int // registers, for loops whose body may match nothing
 }
 
 type opcode uint8
@@ -24,12 +24,12 @@ const (
 	opMatch  opcode = iota // the end
 	opSet                  // one character of set
 	opRepeat               // min to max characters of set
-	opSplit                // x first, and y if that fails
+	opSplit                // tries x first, then y
 	opJump                 // to x
-	opMark                 // notes in register x where a turn of a loop begins
-	opCheck                // leaves the loop, to y, if the turn since register x was empty
-	opLook                 // sub matches here, or ends here if behind
-	opAtomic               // sub, the first way it matches
+	opMark                 // stores in register x where an iteration begins
+	opCheck                // jumps to y if the iteration since register x was empty
+	opLook                 // sub matches here or, if behind, ends here
+	opAtomic               // the first match of sub
 	opBegin                // the start of the text
 	opEnd                  // the end of the text
 )
@@ -41,23 +41,23 @@ type inst struct {
 	behind  bool // opLook
 	set     *charSet
 	x, y    int
-	// opRepeat: so many characters, max < 0 for any number; behind: the length of sub in
+	// opRepeat: the number of characters, max < 0 for any number. With behind: the length of sub in
 	// characters.
 	min, max int
 	sub      []inst
 }
 
-// maxInsts is how many instructions a program may have. A group that is repeated n times is there n
-// times.
+// maxInsts is how many instructions a program may have. A group that is repeated n times is
+// compiled n times.
 const maxInsts = 1 << 16
 
-// compile reads what [translate] writes: groups, look-around and atomic groups, alternatives,
-// classes of escaped characters, runs and properties, \A, \z, and quantifiers.
+// compile reads the syntax that [translate] writes: groups, look-around and atomic groups,
+// alternatives, classes of escaped characters, ranges and properties, \A, \z, and quantifiers.
 func compile(pattern string) (*program, error) {
 	c := compiler{rest: pattern, sets: map[string]*charSet{}}
 	n, err := c.alternatives()
 	if err == nil && c.rest != "" {
-		err = fmt.Errorf("%.40q cannot be read", c.rest)
+		err = fmt.Errorf("%.40q is not expected", c.rest)
 	}
 	if err != nil {
 		return nil, err
@@ -66,13 +66,13 @@ func compile(pattern string) (*program, error) {
 	return &program{insts, c.marks}, err
 }
 
-// regexNode is a part of a pattern. A list is one after the other; its alternatives are tried in
-// order.
+// regexNode is a node of the syntax tree. opJump is a list of nodes one after the other, opSplit a
+// list of alternatives in the order in which they are tried.
 type regexNode struct {
 	op       opcode
-	list     []*regexNode // of opJump (one after the other) and opSplit (alternatives)
+	list     []*regexNode
 	set      *charSet
-	min, max int // of a loop, opRepeat, of list[0]
+	min, max int // how often opRepeat repeats list[0]
 	lazy     bool
 	negated  bool
 	behind   bool
@@ -80,24 +80,23 @@ type regexNode struct {
 
 type compiler struct {
 	rest  string
-	sets  map[string]*charSet // by what is written
+	sets  map[string]*charSet // by their text
 	marks int
 	count int // instructions
 }
 
-func (c *compiler) take(prefix string) bool {
+func (c *compiler) accept(prefix string) bool {
 	rest, ok := strings.CutPrefix(c.rest, prefix)
 	c.rest = rest
 	return ok
 }
 
-// alternatives reads up to the end of a group. Groups are nested at most as deep as translate
-// allows.
+// alternatives reads up to the end of a group. translate limits how deep groups are nested.
 func (c *compiler) alternatives() (*regexNode, error) {
 	all := &regexNode{op: opSplit}
 	one := &regexNode{op: opJump}
 	for c.rest != "" && c.rest[0] != ')' {
-		if c.take("|") {
+		if c.accept("|") {
 			all.list, one = append(all.list, one), &regexNode{op: opJump}
 			continue
 		}
@@ -116,23 +115,23 @@ func (c *compiler) alternatives() (*regexNode, error) {
 
 func (c *compiler) element() (*regexNode, error) {
 	switch {
-	case c.take("(?:"):
+	case c.accept("(?:"):
 		return c.group(regexNode{op: opJump})
-	case c.take("(?="):
+	case c.accept("(?="):
 		return c.group(regexNode{op: opLook})
-	case c.take("(?!"):
+	case c.accept("(?!"):
 		return c.group(regexNode{op: opLook, negated: true})
-	case c.take("(?<="):
+	case c.accept("(?<="):
 		return c.group(regexNode{op: opLook, behind: true})
-	case c.take("(?<!"):
+	case c.accept("(?<!"):
 		return c.group(regexNode{op: opLook, behind: true, negated: true})
-	case c.take("(?>"):
+	case c.accept("(?>"):
 		return c.group(regexNode{op: opAtomic})
-	case c.take(`\A`):
+	case c.accept(`\A`):
 		return &regexNode{op: opBegin}, nil
-	case c.take(`\z`):
+	case c.accept(`\z`):
 		return &regexNode{op: opEnd}, nil
-	case c.take("["):
+	case c.accept("["):
 		body, rest, ok := strings.Cut(c.rest, "]") // a bracket in a class is written \x{5d}
 		if !ok {
 			return nil, errors.New("a class is not closed")
@@ -145,7 +144,7 @@ func (c *compiler) element() (*regexNode, error) {
 		size = 2
 	}
 	if size > len(c.rest) {
-		return nil, errors.New("it ends in a backslash")
+		return nil, errors.New("the pattern ends in a backslash")
 	}
 	body := c.rest[:size]
 	c.rest = c.rest[size:]
@@ -157,7 +156,7 @@ func (c *compiler) group(n regexNode) (*regexNode, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.take(")") {
+	if !c.accept(")") {
 		return nil, errors.New("a group is not closed")
 	}
 	n.list = []*regexNode{inner}
@@ -176,14 +175,14 @@ func (c *compiler) class(body string) (*regexNode, error) {
 	return &regexNode{op: opSet, set: set}, nil
 }
 
-// quantifier reads what follows n.
+// quantifier reads the quantifier after n, if there is one.
 func (c *compiler) quantifier(n *regexNode) (*regexNode, error) {
 	loop := &regexNode{op: opRepeat, list: []*regexNode{n}, max: -1}
 	switch {
-	case c.take("*"):
-	case c.take("+"):
+	case c.accept("*"):
+	case c.accept("+"):
 		loop.min = 1
-	case c.take("?"):
+	case c.accept("?"):
 		loop.max = 1
 	case strings.HasPrefix(c.rest, "{"):
 		body, rest, ok := strings.Cut(c.rest[1:], "}")
@@ -203,7 +202,7 @@ func (c *compiler) quantifier(n *regexNode) (*regexNode, error) {
 	default:
 		return n, nil
 	}
-	loop.lazy = c.take("?")
+	loop.lazy = c.accept("?")
 	return loop, nil
 }
 
@@ -215,10 +214,11 @@ func (c *compiler) program(n *regexNode) (insts []inst, err error) {
 	return append(insts, inst{op: opMatch}), nil
 }
 
-// write appends the instructions of n. Targets are places in dst.
+// write appends the instructions of n. Their targets are indexes of dst.
 func (c *compiler) write(dst []inst, n *regexNode) (_ []inst, err error) {
 	if c.count++; c.count > maxInsts {
-		return nil, fmt.Errorf("it has more than %d instructions; its counts are too large",
+		return nil, fmt.Errorf(
+			"the pattern has more than %d instructions; its counts are too large",
 			maxInsts)
 	}
 	switch n.op {
@@ -279,7 +279,7 @@ func (c *compiler) writeLoop(dst []inst, n *regexNode) (_ []inst, err error) {
 			return nil, err
 		}
 	}
-	split := func(begin int) inst { // its way out is set later
+	split := func(begin int) inst { // its exit is set later
 		if n.lazy {
 			return inst{op: opSplit, x: -1, y: begin}
 		}
@@ -314,10 +314,10 @@ func (c *compiler) writeLoop(dst []inst, n *regexNode) (_ []inst, err error) {
 	return dst, nil
 }
 
-// manyChars is a length that is as good as any number.
+// manyChars is a length that counts as unlimited.
 const manyChars = 1 << 30
 
-// length is how many characters n may match at least and at most; at most −1 for any number.
+// length returns how many characters n may match at least and at most; at most -1 for any number.
 func length(n *regexNode) (least, most int) {
 	switch n.op {
 	case opSet:
@@ -367,7 +367,7 @@ func addLength(a, b int) int {
 	return a + b
 }
 
-// charSet is a class of characters. A byte of no character counts as U+FFFD.
+// charSet is a class of characters. A byte that is not part of a valid character counts as U+FFFD.
 type charSet struct {
 	ascii   [2]uint64
 	bits    []uint64  // of characters up to U+FFFF, nil if it has none beyond ASCII
@@ -397,7 +397,7 @@ func newCharSet(body string) (*charSet, error) {
 	s := &charSet{}
 	rest, negated := strings.CutPrefix(body, "^")
 	if negated && rest == "" {
-		rest, negated = body, false // the character itself
+		rest, negated = body, false // the character ^ itself
 	}
 	var runs runeSet
 	for rest != "" {
@@ -415,7 +415,7 @@ func newCharSet(body string) (*charSet, error) {
 	return s, nil
 }
 
-// add adds a run. Runs come in the order of their first character.
+// add adds a range. Ranges come in the order of their first character.
 func (s *charSet) add(r runeRun) {
 	for c := r.first; c <= min(r.last, utf8.RuneSelf-1); c++ {
 		s.ascii[c>>6] |= 1 << (c & 63)
@@ -439,13 +439,13 @@ func (s *charSet) add(r runeRun) {
 	s.high = append(s.high, r)
 }
 
-// classItem reads a member of a class: its characters, and what follows.
+// classItem reads a member of a class. It returns its characters and the rest of text.
 func classItem(text string) (runeSet, string, error) {
 	switch {
 	case strings.HasPrefix(text, `\s`):
 		return tableRuns(unicode.White_Space), text[2:], nil
 	case strings.HasPrefix(text, `\S`):
-		return runeSet(tableRuns(unicode.White_Space)).others(), text[2:], nil
+		return runeSet(tableRuns(unicode.White_Space)).complement(), text[2:], nil
 	case strings.HasPrefix(text, `\p{`):
 		name, rest, _ := strings.Cut(text[3:], "}")
 		runs, ok := propertyRuns(name)
@@ -467,7 +467,7 @@ func classItem(text string) (runeSet, string, error) {
 	return runeSet{{first, last}}, rest, nil
 }
 
-// classChar reads a character.
+// classChar reads one character and returns it with the rest of text.
 func classChar(text string) (rune, string, error) {
 	if hexText, ok := strings.CutPrefix(text, `\x{`); ok {
 		digits, rest, _ := strings.Cut(hexText, "}")
@@ -487,8 +487,8 @@ func classChar(text string) (rune, string, error) {
 	return r, text[size:], nil
 }
 
-// others are the characters that s, in order, does not have.
-func (s runeSet) others() (runs runeSet) {
+// complement returns the characters that s, which is sorted, does not have.
+func (s runeSet) complement() (runs runeSet) {
 	next := rune(0)
 	for _, r := range s {
 		if r.first > next {
@@ -499,7 +499,7 @@ func (s runeSet) others() (runs runeSet) {
 	return append(runs, runeRun{next, utf8.MaxRune})
 }
 
-// matchWork is the search for matches in a text.
+// matchWork is a search for matches in a text.
 type matchWork struct {
 	text  string
 	meter *meter
@@ -507,13 +507,13 @@ type matchWork struct {
 	stack []frame
 }
 
-// frame is another way that a search may go if the one it is on fails.
+// frame is an alternative that the search tries if the current one fails.
 type frame struct {
 	kind frameKind
 	pc   int // of the instruction to go on with; a register for a mark
 	pos  int // in the text; what was in the register
-	// least is where the shortest match of a greedy repeat ends, or how many more a lazy one may
-	// take.
+	// least is where the shortest match of a greedy repeat ends, or how many more characters a lazy
+	// one may match.
 	least int
 }
 
@@ -526,14 +526,15 @@ const (
 	frameMark
 )
 
-// maxFrames bounds the memory of a search: 64 MiB.
+// maxFrames bounds the memory of a search to 64 MiB.
 const maxFrames = 1 << 21
 
-// errFrames is the error for a search that keeps too many ways open.
-var errFrames = fmt.Errorf("%w: more than %d ways to go on have to be remembered; split the text",
+// errFrames is the error for a search that must remember too many alternatives.
+var errFrames = fmt.Errorf("%w: the search of a regular expression "+
+	"remembers more than %d alternatives; split the text",
 	ErrLimit, maxFrames)
 
-// search returns the first match from a byte on; begin < 0 if there is none.
+// search returns the first match at or after byte from; begin < 0 if there is none.
 func (w *matchWork) search(p *program, from int) (begin, end int, err error) {
 	for begin = from; begin <= len(w.text); {
 		end, ok, err := w.run(p.insts, begin, -1)
@@ -548,8 +549,8 @@ func (w *matchWork) search(p *program, from int) (begin, end int, err error) {
 	return -1, -1, nil
 }
 
-// run matches insts at a place of the text and returns where the match ends; if want is not
-// negative it has to end there.
+// run matches insts at byte pos and returns where the match ends. If want is not negative, the
+// match must end there.
 func (w *matchWork) run(insts []inst, pos, want int) (end int, ok bool, err error) {
 	base, pc, steps := len(w.stack), 0, 0
 	defer func() { w.stack = w.stack[:base] }()
@@ -617,7 +618,8 @@ func (w *matchWork) run(insts []inst, pos, want int) (end int, ok bool, err erro
 
 func (w *matchWork) push(f frame) { w.stack = append(w.stack, f) }
 
-// rune is the character at pos, U+FFFD for a byte of none, and its size.
+// rune returns the character at pos and its size, U+FFFD for a byte that is not part of a valid
+// character.
 func (w *matchWork) rune(pos int) (rune, int) {
 	if c := w.text[pos]; c < utf8.RuneSelf {
 		return rune(c), 1
@@ -625,7 +627,7 @@ func (w *matchWork) rune(pos int) (rune, int) {
 	return utf8.DecodeRuneInString(w.text[pos:])
 }
 
-// repeat matches as many characters as it has to, and if it is greedy as it can.
+// repeat matches as many characters as possible if it is greedy, else as few as possible.
 func (w *matchWork) repeat(i *inst, pc, pos int) (end int, ok bool, err error) {
 	begin, least, n := pos, -1, 0
 	if i.min == 0 {
@@ -655,7 +657,7 @@ func (w *matchWork) repeat(i *inst, pc, pos int) (end int, ok bool, err error) {
 	return pos, true, nil
 }
 
-// back takes the last way that was left open, of those above base.
+// back returns to the last alternative above base that was not tried yet.
 func (w *matchWork) back(insts []inst, base int) (pc, pos int, ok bool) {
 	for len(w.stack) > base {
 		last := len(w.stack) - 1
@@ -692,7 +694,7 @@ func (w *matchWork) back(insts []inst, base int) (pc, pos int, ok bool) {
 	return 0, 0, false
 }
 
-// lastLen is the size of the character before pos.
+// lastLen returns the size of the character before pos.
 func (w *matchWork) lastLen(pos int) int {
 	if w.text[pos-1] < utf8.RuneSelf {
 		return 1
@@ -701,7 +703,7 @@ func (w *matchWork) lastLen(pos int) int {
 	return size
 }
 
-// look reports whether what stands behind or before pos is as it should be.
+// look reports whether a look-around holds at pos.
 func (w *matchWork) look(i *inst, pos int) (bool, error) {
 	if !i.behind {
 		_, ok, err := w.run(i.sub, pos, -1)

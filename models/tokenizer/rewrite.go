@@ -5,28 +5,29 @@ import (
 	"strings"
 )
 
-// rewriter makes the changed text of a piece, character by character, and keeps for every byte where it comes from. It
-// stands before a character of the old text; what is put replaces that character or is new, and old ones can be dropped.
+// rewriter makes the changed text of a piece character by character and records the origin of every
+// byte. It is at a character of the old text; a character that is written replaces that one or is
+// inserted before it, and characters of the old text can be dropped.
 //
-// A new character comes from where the one before it in the old text does. Characters at the start that come from no
-// part of the input are not replaced, whatever is put: so has Hugging Face.
+// An inserted character has the origin of the character before it in the old text. Characters at
+// the start that were inserted earlier are not replaced, as in Hugging Face.
 type rewriter struct {
 	old     piece
 	pos     int // of the next character of the old text
-	end     int // of what is replaced
+	end     int // of the part of the old text that may be replaced
 	text    []byte
 	origins []origin
 	meter   *meter
-	most    int // bytes that text may have; beyond it nothing is put, and changed is an error
+	maxLen  int // of text in bytes; beyond it nothing is written and changed returns an error
 }
 
-// rewrite begins to change p.
+// rewrite starts to change p.
 func (p piece) rewrite(m *meter) *rewriter {
-	w := &rewriter{old: p, end: len(p.text), meter: m, most: len(p.text) + m.room()}
+	w := &rewriter{old: p, end: len(p.text), meter: m, maxLen: len(p.text) + m.room()}
 	w.text = make([]byte, 0, len(p.text)+8)
 	w.origins = make([]origin, 0, len(p.text)+8)
 	if p.origins != nil {
-		if p.hollow {
+		if p.inserted {
 			w.end = 0
 			return w
 		}
@@ -38,7 +39,7 @@ func (p piece) rewrite(m *meter) *rewriter {
 	return w
 }
 
-// changed is the result. What was not replaced stays at the end.
+// changed returns the result, with the end of the old text that was not replaced.
 func (w *rewriter) changed() (piece, error) {
 	w.copy(w.end, len(w.old.text))
 	p := w.old
@@ -51,7 +52,7 @@ func (w *rewriter) changed() (piece, error) {
 	return p, nil
 }
 
-// copy takes bytes [i,j) of the old text over.
+// copy appends bytes [i,j) of the old text.
 func (w *rewriter) copy(i, j int) {
 	w.text = append(w.text, w.old.text[i:j]...)
 	for ; i < j; i++ {
@@ -59,7 +60,7 @@ func (w *rewriter) copy(i, j int) {
 	}
 }
 
-// replace puts r in the place of the next character.
+// replace writes r in place of the next character.
 func (w *rewriter) replace(r rune) {
 	var o origin
 	if n := len(w.old.text); n > 0 {
@@ -69,11 +70,12 @@ func (w *rewriter) replace(r rune) {
 	w.drop(1)
 }
 
-// insert puts r before the next character.
-func (w *rewriter) insert(r rune) { w.append(r, w.old.before(w.pos)) }
+// insert writes r before the next character.
+func (w *rewriter) insert(r rune) { w.append(r, w.old.insertedOrigin(w.pos)) }
 
-// before is the origin of what is inserted at byte i: that of the byte before, or no part of the input at the start.
-func (p piece) before(i int) origin {
+// insertedOrigin returns the origin of a character that is inserted at byte i: that of the byte
+// before it, or no part of the input at the start.
+func (p piece) insertedOrigin(i int) origin {
 	if i < 1 {
 		return newOrigin(p.at, p.at)
 	}
@@ -82,7 +84,7 @@ func (p piece) before(i int) origin {
 
 func (w *rewriter) append(r rune, o origin) {
 	n := len(w.text)
-	if n > w.most {
+	if n > w.maxLen {
 		return
 	}
 	w.text = appendRune(w.text, r)
@@ -91,7 +93,7 @@ func (w *rewriter) append(r rune, o origin) {
 	}
 }
 
-// drop leaves n characters out.
+// drop skips the next n characters.
 func (w *rewriter) drop(n int) {
 	for ; n > 0 && w.pos < w.end; n-- {
 		_, size := decodeRune(w.old.text[w.pos:])
@@ -99,9 +101,9 @@ func (w *rewriter) drop(n int) {
 	}
 }
 
-// mapRunes replaces each character by what f returns for it, or drops it if that is negative.
+// mapRunes replaces each character by the result of f, or drops it if that is negative.
 func (p piece) mapRunes(m *meter, f func(rune) rune) (piece, error) {
-	if p.keeps(f) {
+	if p.unchangedBy(f) {
 		return p, m.step(len(p.text))
 	}
 	w := p.rewrite(m)
@@ -117,8 +119,8 @@ func (p piece) mapRunes(m *meter, f func(rune) rune) (piece, error) {
 	return w.changed()
 }
 
-// keeps is whether f changes nothing, so that p need not be written anew.
-func (p piece) keeps(f func(rune) rune) bool {
+// unchangedBy reports whether f changes nothing, so that p need not be rewritten.
+func (p piece) unchangedBy(f func(rune) rune) bool {
 	if p.startsInserted() {
 		return false
 	}
@@ -132,7 +134,7 @@ func (p piece) keeps(f func(rune) rune) bool {
 	return true
 }
 
-// filter keeps the characters that keep says.
+// filter keeps the characters for which keep returns true.
 func (p piece) filter(m *meter, keep func(rune) bool) (piece, error) {
 	return p.mapRunes(m, func(r rune) rune {
 		if keep(r) {
@@ -142,7 +144,7 @@ func (p piece) filter(m *meter, keep func(rune) bool) (piece, error) {
 	})
 }
 
-// prepend puts s before p, unless p is empty. It comes from where the first character of p does.
+// prepend puts s before p, unless p is empty. It has the origin of the first character of p.
 func (p piece) prepend(m *meter, s string) (piece, error) {
 	if p.text == "" {
 		return p, nil
@@ -153,7 +155,7 @@ func (p piece) prepend(m *meter, s string) (piece, error) {
 	size, before := runeLen(p.text), p.origin(0)
 	after := p.origin(size - 1)
 	if s == "" {
-		after = p.before(0)
+		after = p.insertedOrigin(0)
 	}
 	origins := make([]origin, 0, len(s)+len(p.text))
 	for i := range len(s) + size {
@@ -175,8 +177,8 @@ func runeLen(s string) int {
 	return size
 }
 
-// replaceAll puts content in the place of every match of pat; in an empty text nothing matches. It comes from where the last
-// byte of the match does.
+// replaceAll replaces every match of pat by content. An empty text has no matches. The new text has
+// the origin of the last byte of the match.
 func (p piece) replaceAll(m *meter, pat pattern, content string) (piece, error) {
 	if p.text == "" {
 		return p, nil
@@ -187,7 +189,7 @@ func (p piece) replaceAll(m *meter, pat pattern, content string) (piece, error) 
 	var text strings.Builder
 	var origins []origin
 	done := 0
-	var over error // after it nothing more is put; there is a match for each byte at most, and one
+	var over error // after an error nothing more is written
 	err := pat.find(p.text, m, func(begin, end int) {
 		if over == nil {
 			over = errors.Join(m.step(len(content)), m.grow(len(content)-(end-begin)))
@@ -197,7 +199,7 @@ func (p piece) replaceAll(m *meter, pat pattern, content string) (piece, error) 
 		}
 		if origins == nil {
 			size := len(p.text) + len(content)
-			if l, ok := pat.(literal); ok { // then the size is known
+			if l, ok := pat.(literal); ok { // then the size can be computed
 				size = len(p.text) + min(strings.Count(p.text, string(l))*(len(content)-len(l)),
 					2*m.room())
 			}
@@ -209,7 +211,7 @@ func (p piece) replaceAll(m *meter, pat pattern, content string) (piece, error) 
 			origins = append(origins, p.origin(i))
 		}
 		text.WriteString(content)
-		o := p.before(end)
+		o := p.insertedOrigin(end)
 		for range len(content) {
 			origins = append(origins, o)
 		}

@@ -5,17 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// The patterns that most byte-level tokenizers split by. They are scanned by hand: that is many times faster than
-// [program], and takes one pass.
+// The patterns by which most byte-level tokenizers split. They are scanned by hand, which is many
+// times faster than [program] and takes one pass.
 const (
 	gpt2Pattern = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
-	// llama3Pattern is GPT-4's: capitals in contractions, any mark before a word, three digits at a time, line breaks.
+	// llama3Pattern is GPT-4's: contractions in capitals, any mark before a word, up to three
+	// digits at a time, line breaks.
 	llama3Pattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	// qwen2Pattern has one digit at a time.
 	qwen2Pattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 )
 
-// scanners are the patterns that are known, each with what finds the same.
+// scanners has the scanner for each pattern that has one.
 var scanners = map[string]pattern{
 	gpt2Pattern:   scanner(wordLen),
 	llama3Pattern: scanner(func(s string) int { return lineWordLen(s, 3) }),
@@ -23,7 +24,7 @@ var scanners = map[string]pattern{
 	" {2,}":       spaceRuns{}, // sentencepiece's removal of extra white space
 }
 
-// splitWords yields the words of p by GPT-2's rule, [gpt2Pattern].
+// splitWords yields the words of p by the rule of GPT-2, [gpt2Pattern].
 func splitWords(p piece, yield func(piece)) {
 	for i := 0; i < len(p.text); {
 		n := wordLen(p.text[i:])
@@ -32,7 +33,7 @@ func splitWords(p piece, yield func(piece)) {
 	}
 }
 
-// wordLen is the length in bytes of the first word of s, which is not empty.
+// wordLen returns the length in bytes of the first word of s, which is not empty.
 func wordLen(s string) int {
 	if n := contraction(s); n > 0 {
 		return n
@@ -56,7 +57,7 @@ func wordLen(s string) int {
 	return size
 }
 
-// contraction is the length of an English contraction at the start of s, or 0.
+// contraction returns the length of the English contraction at the start of s, or 0.
 func contraction(s string) int {
 	if s[0] != '\'' || len(s) < 2 {
 		return 0
@@ -74,8 +75,8 @@ func contraction(s string) int {
 	return 0
 }
 
-// spacesLen is the length of the white space at the start of s, less its last character if a word follows and if
-// something is left then: that one is the word's, or a word by itself.
+// spacesLen returns the length of the white space at the start of s. If a word follows and there
+// are several spaces, the last one is left out: it belongs to the word or is a word by itself.
 func spacesLen(s string) int {
 	n, last := 0, 0
 	for n < len(s) {
@@ -91,8 +92,8 @@ func spacesLen(s string) int {
 	return n
 }
 
-// lineWordLen is the length in bytes of the first word of s, which is not empty, by [llama3Pattern] and those like it. A
-// number has at most so many digits.
+// lineWordLen returns the length in bytes of the first word of s, which is not empty, by
+// [llama3Pattern] or [qwen2Pattern]. A number has at most digits digits.
 func lineWordLen(s string, digits int) int {
 	if n := foldedContraction(s); n > 0 {
 		return n
@@ -121,19 +122,19 @@ func lineWordLen(s string, digits int) int {
 		}
 		return size
 	case class == other:
-		return marksLen(s)
+		return punctuationLen(s)
 	case s[0] == ' ':
-		if n := marksLen(s[1:]); n > 0 {
+		if n := punctuationLen(s[1:]); n > 0 {
 			return 1 + n
 		}
 	}
-	if n := linesLen(s); n > 0 {
+	if n := lineBreaksLen(s); n > 0 {
 		return n
 	}
 	return spacesLen(s)
 }
 
-// foldedContraction is contraction without regard to case. The long s is an s then.
+// foldedContraction is contraction without regard to case. The long s (ſ) counts as an s.
 func foldedContraction(s string) int {
 	if s[0] != '\'' || len(s) < 2 {
 		return 0
@@ -154,7 +155,7 @@ func foldedContraction(s string) int {
 	return 0
 }
 
-// runLen is the length of the characters of a class at the start of s.
+// runLen returns the length of the characters of a class at the start of s.
 func runLen(s string, class charClass) int {
 	n := 0
 	for n < len(s) {
@@ -167,9 +168,9 @@ func runLen(s string, class charClass) int {
 	return n
 }
 
-// marksLen is the length of the characters at the start of s that are neither letter, number nor space, and of the line
-// breaks after them.
-func marksLen(s string) int {
+// punctuationLen returns the length of the characters at the start of s that are neither letter,
+// number nor space, and of the line breaks after them.
+func punctuationLen(s string) int {
 	n := runLen(s, other)
 	for n > 0 && n < len(s) && (s[n] == '\r' || s[n] == '\n') {
 		n++
@@ -177,8 +178,9 @@ func marksLen(s string) int {
 	return n
 }
 
-// linesLen is the length of the white space at the start of s up to its last line break, 0 if it has none.
-func linesLen(s string) int {
+// lineBreaksLen returns the length of the white space at the start of s up to its last line break,
+// 0 if it has none.
+func lineBreaksLen(s string) int {
 	n, last := 0, 0
 	for n < len(s) {
 		class, size := classAt(s[n:])
@@ -193,7 +195,7 @@ func linesLen(s string) int {
 	return last
 }
 
-// charClass is what the rule asks of a character.
+// charClass is the class of a character in the splitting patterns.
 type charClass uint8
 
 const (
@@ -210,7 +212,8 @@ var asciiClass = func() (table [utf8.RuneSelf]charClass) {
 	return table
 }()
 
-// classAt returns the class of the first character of s and its length in bytes. A byte of no valid character is other.
+// classAt returns the class of the first character of s and its length in bytes. A byte that is not
+// part of a valid character is other.
 func classAt(s string) (charClass, int) {
 	if s[0] < utf8.RuneSelf {
 		return asciiClass[s[0]], 1
@@ -231,7 +234,8 @@ func classOf(r rune) charClass {
 	return other
 }
 
-// The reference knows Unicode 16, Go 1.26 knows Unicode 15: letters, numbers and marks of the version between.
+// The reference uses Unicode 16 and Go 1.26 Unicode 15. These are the letters, numbers and marks
+// that version 16 added.
 var (
 	newLetters = &unicode.RangeTable{
 		R16: []unicode.Range16{

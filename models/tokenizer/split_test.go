@@ -198,22 +198,25 @@ func TestTranslateRefuses(t *testing.T) {
 		{strings.Repeat("a", maxPattern+1), false},
 	} {
 		_, err := newRegex(c.source)
-		if err == nil || errors.As(err, new(*UnsupportedError)) != c.unsupported {
+		if err == nil || errors.As(err, new(*unsupportedError)) != c.unsupported {
 			t.Errorf("%.40q: error %v, want unsupported %v", c.source, err, c.unsupported)
 		}
 	}
 }
 
-// TestNormalForms compares with Go's own, where both know the characters and no marks are so many that Go breaks them up.
+// TestNormalForms compares with Go's own, where both know the characters and no marks are so many
+// that Go breaks them up.
 func TestNormalForms(t *testing.T) {
 	for _, f := range []normalForm{nfc, nfd, nfkc, nfkd} {
 		for r := rune(0); r <= unicode.MaxRune; r++ {
 			p := norm.NFKD.PropertiesString(string(r))
 			ordinary := p.CCC() == 0 && p.Decomposition() == nil && r%97 != 0
-			if ordinary || newDecomposed.has(r) || 0xd800 <= r && r < 0xe000 || p.CCC() != combiningClass(r) {
+			if ordinary || newDecomposed.has(r) || 0xd800 <= r && r < 0xe000 ||
+				p.CCC() != combiningClass(r) {
 				continue
 			}
-			for _, text := range []string{string(r), "a" + string(r) + "\u0323\u0301", "\u1100" + string(r)} {
+			for _, text := range []string{string(r), "a" + string(r) + "\u0323\u0301",
+				"\u1100" + string(r)} {
 				got, err := f.rewrite(piece{text: text, input: text}, newMeter(len(text)))
 				if err != nil || got.text != f.form.String(text) {
 					t.Fatalf("form %v of %+q = %+q, %v, want %+q", f.form, text, got.text, err,

@@ -6,11 +6,11 @@ import (
 	"iter"
 )
 
-// Each yields the tokens of [Tokenizer.Encode] one after the other, from left to right. A caller
-// that wants no more of them may end the loop. It holds a few thousand tokens at a time, so that
-// the memory for a text of n bytes is about 10·n where a normalizer changes the text, and less
-// where none does; a post_processor that repeats the text or leaves it out takes the memory of all
-// tokens. The last value yielded may be an error, those of [Tokenizer.Encode].
+// Each yields the tokens of [Tokenizer.Encode] from left to right; the caller may end the loop
+// early. It keeps a few thousand tokens at a time, so the memory for a text of n bytes is about
+// 10·n if a normalizer changes the text, and less if none does. A post_processor that repeats the
+// text or leaves it out needs the memory of all tokens. The last value may be an error, as of
+// [Tokenizer.Encode].
 func (t *Tokenizer) Each(text string, addSpecials bool) iter.Seq2[Encoded, error] {
 	return func(yield func(Encoded, error) bool) {
 		err := t.chunks(text, addSpecials, func(tokens []token) bool {
@@ -27,21 +27,21 @@ func (t *Tokenizer) Each(text string, addSpecials bool) iter.Seq2[Encoded, error
 	}
 }
 
-// errEnded is the error of a loop that its caller ended.
+// errEnded means that the caller ended the loop.
 var errEnded = errors.New("tokenizer: the caller wants no more tokens")
 
 // chunkTokens is how many tokens are finished at a time.
 const chunkTokens = 4096
 
-// chunks yields the finished tokens of a text in chunks that are valid until the next one.
+// chunks yields the finished tokens of a text in chunks. A chunk is valid until the next one.
 func (t *Tokenizer) chunks(text string, addSpecials bool, yield func([]token) bool) error {
 	m := newMeter(len(text))
 	plan, err := t.post.plan(addSpecials, m)
 	if err != nil {
 		return fmt.Errorf("tokenizer: %w", err)
 	}
-	if !plan.stream {
-		tokens, err := t.whole(text, addSpecials, m)
+	if !plan.streams {
+		tokens, err := t.encodeWhole(text, addSpecials, m)
 		if err != nil {
 			return fmt.Errorf("tokenizer: %w", err)
 		}
@@ -58,9 +58,9 @@ func (t *Tokenizer) chunks(text string, addSpecials bool, yield func([]token) bo
 		chunkTokens))}
 	w.flush = func() error {
 		for _, trim := range plan.trims {
-			if err := trimOffsets([2]string{text}, w.tokens, trim.addPrefixSpace, trim.at+done,
+			if err := trimOffsets(text, w.tokens, trim.addPrefixSpace, trim.index+done,
 				m); err != nil {
-				return trim.blame(err)
+				return trim.wrap(err)
 			}
 		}
 		done += len(w.tokens)
@@ -82,35 +82,31 @@ func (t *Tokenizer) chunks(text string, addSpecials bool, yield func([]token) bo
 	return nil
 }
 
-// whole returns the finished tokens of a text, for a post_processor that needs them all at once.
-func (t *Tokenizer) whole(text string, addSpecials bool, m *meter) ([]token, error) {
-	tokens, err := t.tokens(text, false, m)
+// encodeWhole returns the finished tokens of a text, for a post_processor that needs them all at
+// once.
+func (t *Tokenizer) encodeWhole(text string, addSpecials bool, m *meter) ([]token, error) {
+	tokens, err := t.tokens(text, m)
 	if err != nil {
 		return nil, err
 	}
-	return t.finish([2]string{text}, [][]token{tokens}, addSpecials, m)
+	return t.finish(text, [][]token{tokens}, addSpecials, m)
 }
 
-// tokens returns the tokens of a text before they are finished.
-func (t *Tokenizer) tokens(text string, second bool, m *meter) ([]token, error) {
+// tokens returns the tokens of a text before post-processing.
+func (t *Tokenizer) tokens(text string, m *meter) ([]token, error) {
 	w := encodeWork{Tokenizer: t, meter: m, tokens: make([]token, 0, len(text)/4+2)}
 	if err := w.run(text); err != nil {
 		return nil, err
 	}
-	if second {
-		for i := range w.tokens {
-			w.tokens[i].second, w.tokens[i].typeID = true, 1
-		}
-	}
 	return w.tokens, nil
 }
 
-// encodeWork is a text on its way. After an error nothing more is done.
+// encodeWork is the encoding of one text. After an error nothing more is done.
 type encodeWork struct {
 	*Tokenizer
 	meter  *meter
 	tokens []token
-	flush  func() error // takes the tokens away when there are many; nil to keep them
+	flush  func() error // empties tokens; nil to keep all
 	err    error
 }
 
@@ -119,13 +115,13 @@ func (w *encodeWork) run(text string) error {
 	if len(text) > maxText {
 		return errTextSize(len(text))
 	}
-	err := w.added.plain.cut(text, w.meter, func(begin, end, id int) {
+	err := w.added.plain.find(text, w.meter, func(begin, end, id int) {
 		p := piece{text: text[begin:end], input: text, at: begin}
 		if id >= 0 {
 			w.addToken(p, id)
 			return
 		}
-		w.normalized(p)
+		w.addNormalized(p)
 	})
 	if w.err == nil {
 		w.err = err
@@ -136,14 +132,14 @@ func (w *encodeWork) run(text string) error {
 	return w.err
 }
 
-// full gives the tokens away if there are many.
-func (w *encodeWork) full() {
+// flushIfFull passes the tokens on if there are many.
+func (w *encodeWork) flushIfFull() {
 	if w.flush != nil && len(w.tokens) >= chunkTokens && w.err == nil {
 		w.err = w.flush()
 	}
 }
 
-// addToken adds an added token that stands where p is.
+// addToken adds the added token that p matches.
 func (w *encodeWork) addToken(p piece, id int) {
 	if w.err != nil {
 		return
@@ -151,31 +147,31 @@ func (w *encodeWork) addToken(p piece, id int) {
 	begin, end := p.offsets(0, len(p.text))
 	special := w.vocab.entries[id].special
 	w.tokens = append(w.tokens, token{Encoded: Encoded{id, begin, end, special}, text: p.text})
-	w.full()
+	w.flushIfFull()
 }
 
-// normalized adds the tokens of a part of the text as it was given.
-func (w *encodeWork) normalized(p piece) {
+// addNormalized normalises a part of the text and adds its tokens.
+func (w *encodeWork) addNormalized(p piece) {
 	if w.err == nil && len(w.normalizer) > 0 {
 		p, w.err = w.normalizer.normalize(p, w.meter)
 	}
 	if w.err != nil || p.text == "" {
 		return
 	}
-	err := w.added.normalized.cut(p.text, w.meter, func(begin, end, id int) {
+	err := w.added.normalized.find(p.text, w.meter, func(begin, end, id int) {
 		if id >= 0 {
 			w.addToken(p.slice(begin, end), id)
 			return
 		}
-		w.words(p.slice(begin, end))
+		w.addWords(p.slice(begin, end))
 	})
 	if w.err == nil {
 		w.err = err
 	}
 }
 
-// words adds the tokens of a part of the normalised text.
-func (w *encodeWork) words(p piece) {
+// addWords adds the tokens of a part of the normalised text.
+func (w *encodeWork) addWords(p piece) {
 	if w.err != nil {
 		return
 	}
@@ -191,8 +187,8 @@ func (w *encodeWork) words(p piece) {
 	}
 }
 
-// add adds the tokens of a word that begins at byte at of p. A token unk is called what it stands
-// for in the word.
+// add adds the tokens of a word that begins at byte at of p. The text of the token unk is the text
+// that it stands for.
 func (w *encodeWork) add(p piece, at int32, parts []part, contents []string, unk int32) {
 	for _, t := range parts {
 		i, j := int(at+t.begin), int(at+t.end)
@@ -204,7 +200,7 @@ func (w *encodeWork) add(p piece, at int32, parts []part, contents []string, unk
 		w.tokens = append(w.tokens, token{Encoded: Encoded{ID: int(t.id), Begin: begin, End: end},
 			text: text})
 		if len(w.tokens) >= chunkTokens {
-			if w.full(); w.err != nil {
+			if w.flushIfFull(); w.err != nil {
 				return
 			}
 		}

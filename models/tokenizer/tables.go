@@ -7,17 +7,17 @@ import (
 	"unicode"
 )
 
-// The parts of the reference follow different versions of Unicode: marks and punctuation are of version 8, normal forms
-// of version 9, the classes of regular expressions of version 16, upper and lower case and digits of version 17; Go 1.26
-// knows version 15. The tables here are the difference, or the whole set where that is shorter to say. They were read off
-// the reference, code point by code point (testdata/record.py).
+// The parts of the reference use different versions of Unicode: 8 for marks and punctuation, 9 for
+// normal forms, 16 for the classes of regular expressions, 17 for case and digits; Go 1.26 uses
+// version 15. The tables here are the differences, or the whole set where that is shorter. They
+// were read from the reference code point by code point (testdata/record.py).
 
-// runeSet is a set of code points: runs in ascending order, without neighbours.
+// runeSet is a set of code points: ranges in ascending order that do not touch.
 type runeSet []runeRun
 
 type runeRun struct{ first, last rune }
 
-// newRuneSet reads runs such as "41-5a 5f", hexadecimal.
+// newRuneSet reads ranges such as "41-5a 5f", in hexadecimal.
 func newRuneSet(text string) runeSet {
 	var s runeSet
 	for _, f := range strings.Fields(text) {
@@ -43,7 +43,7 @@ func (s runeSet) has(r rune) bool {
 	return i < len(s) && s[i].first <= r
 }
 
-// lower is r in lower case.
+// lower returns r in lower case.
 func lower(r rune) rune {
 	switch {
 	case 'A' <= r && r <= 'Z':
@@ -57,7 +57,8 @@ func lower(r rune) rune {
 	return unicode.ToLower(r)
 }
 
-// newLower maps capital letters that are newer than Go's tables, and U+0130, whose dot lowercase adds.
+// newLower maps capital letters that Go does not know yet, and U+0130, whose dot the function
+// lowercase adds.
 var newLower = func() map[rune]rune {
 	m := map[rune]rune{'İ': 'i', 0xa7cb: 0x264, 0xa7cc: 0xa7cd, 0xa7ce: 0xa7cf, 0xa7d2: 0xa7d3, 0xa7d4: 0xa7d5, 0xa7da: 0xa7db,
 		0xa7dc: 0x19b, 0x1c89: 0x1c8a}
@@ -70,7 +71,7 @@ var newLower = func() map[rune]rune {
 	return m
 }()
 
-// isNumeric is whether r is a number.
+// isNumeric reports whether r is a number.
 func isNumeric(r rune) bool {
 	if r < 0x80 {
 		return '0' <= r && r <= '9'
@@ -78,11 +79,11 @@ func isNumeric(r rune) bool {
 	return r < badByte && (unicode.IsNumber(r) || unicode.Is(newNumbers, r) || numbers17.has(r))
 }
 
-// numbers17 are numbers of Unicode 17 that version 16 does not have.
+// numbers17 are the numbers that Unicode 17 added to version 16.
 var numbers17 = newRuneSet("" +
 	"11de0-11de9 16ff4-16ff6")
 
-// newDecomposed are the characters with a decomposition that Unicode 9 does not have.
+// newDecomposed are the characters with a decomposition that were added after Unicode 9.
 var newDecomposed = newRuneSet("" +
 	"32ff a7f2-a7f4 ab69 10781-10785 10787-107b0 107b2-107ba 11938 1e030-1e06d 1f16c 1fbf0-1fbf9")
 
@@ -110,7 +111,7 @@ var marks = newRuneSet("" +
 	"1d185-1d18b 1d1aa-1d1ad 1d242-1d244 1da00-1da36 1da3b-1da6c 1da75 1da84 1da9b-1da9f 1daa1-1daaf 1e000-1e006 " +
 	"1e008-1e018 1e01b-1e021 1e023-1e024 1e026-1e02a 1e8d0-1e8d6 1e944-1e94a e0100-e01ef")
 
-// accents are what BertNormalizer takes for one: category Mn of Unicode 8.
+// accents are the characters that BertNormalizer strips as accents: category Mn of Unicode 8.
 var accents = newRuneSet("" +
 	"300-36f 483-487 591-5bd 5bf 5c1-5c2 5c4-5c5 5c7 610-61a 64b-65f 670 6d6-6dc 6df-6e4 6e7-6e8 6ea-6ed 711 " +
 	"730-74a 7a6-7b0 7eb-7f3 816-819 81b-823 825-827 829-82d 859-85b 8e3-902 93a 93c 941-948 94d 951-957 962-963 " +
@@ -134,12 +135,14 @@ var accents = newRuneSet("" +
 	"1d185-1d18b 1d1aa-1d1ad 1d242-1d244 1da00-1da36 1da3b-1da6c 1da75 1da84 1da9b-1da9f 1daa1-1daaf 1e8d0-1e8d6 " +
 	"e0100-e01ef")
 
-// controls are what BertNormalizer drops: categories Cc, Cf, Co and U+FFFD, but not tab and line breaks.
+// controls are the characters that BertNormalizer drops: categories Cc, Cf, Co and U+FFFD, without
+// tab and line breaks.
 var controls = newRuneSet("" +
 	"0-8 b-c e-1f 7f-9f ad 600-605 61c 6dd 70f 180e 200b-200f 202a-202e 2060-2064 2066-206f e000-f8ff feff " +
 	"fff9-fffb fffd 110bd 1bca0-1bca3 1d173-1d17a e0001 e0020-e007f f0000-ffffd 100000-10fffd")
 
-// punctuation is what BertPreTokenizer and Punctuation take for it: category P of Unicode 8 and all of ASCII's.
+// punctuation is what BertPreTokenizer and Punctuation treat as punctuation: category P of Unicode
+// 8 and all of ASCII.
 var punctuation = newRuneSet("" +
 	"21-2f 3a-40 5b-60 7b-7e a1 a7 ab b6-b7 bb bf 37e 387 55a-55f 589-58a 5be 5c0 5c3 5c6 5f3-5f4 609-60a 60c-60d " +
 	"61b 61e-61f 66a-66d 6d4 700-70d 7f7-7f9 830-83e 85e 964-965 970 af0 df4 e4f e5a-e5b f04-f12 f14 f3a-f3d f85 " +
@@ -154,7 +157,7 @@ var punctuation = newRuneSet("" +
 	"110bb-110bc 110be-110c1 11140-11143 11174-11175 111c5-111c9 111cd 111db 111dd-111df 11238-1123d 112a9 114c6 " +
 	"115c1-115d7 11641-11643 1173c-1173e 12470-12474 16a6e-16a6f 16af5 16b37-16b3b 16b44 1bc9f 1da87-1da8b")
 
-// newInClass are the members of each class of regular expressions that are newer than Go's tables.
+// newInClass are the members of each class of regular expressions that Go does not know yet.
 var newInClass = map[string]string{
 	"Arabic": "" +
 		"897 10ec2-10ec4 10efc",

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// templateFile is the post_processor TemplateProcessing: what stands around one text, and around two.
+// templateFile is the post_processor TemplateProcessing: what surrounds one text, and two.
 type templateFile struct {
 	Type          string                      `json:"type"`
 	Single        []templatePiece             `json:"single"`
@@ -14,7 +14,8 @@ type templateFile struct {
 	SpecialTokens map[string]templateSpecials `json:"special_tokens"`
 }
 
-// templatePiece is one of the two: a text, which is sequence A or B, or a name in special_tokens.
+// templatePiece is a text, which is sequence A or B, or a name in special_tokens: one of the two is
+// set.
 type templatePiece struct {
 	Sequence     *templateName `json:"Sequence"`
 	SpecialToken *templateName `json:"SpecialToken"`
@@ -31,14 +32,13 @@ type templateSpecials struct {
 	Tokens []string `json:"tokens"`
 }
 
-// template is what a templateFile says.
+// template is a parsed templateFile.
 type template struct{ single, pair []templatePart }
 
-// templatePart is a text, by its place among the texts, or control tokens.
+// templatePart is a text, given by its index, or control tokens.
 type templatePart struct {
 	text    int // if it is not special
 	tokens  []token
-	typeID  uint32
 	special bool
 }
 
@@ -64,11 +64,13 @@ func parseTemplate(raw json.RawMessage, vocab *vocabulary) ([]postProcessor, err
 const (
 	// maxTemplate is how many pieces a template may have.
 	maxTemplate = 64
-	// maxControls is how many control tokens a template may put around a text.
+	// maxControls is how many control tokens a template may add to a text.
 	maxControls = 1024
 )
 
-func (f templateFile) parts(pieces []templatePiece, vocab *vocabulary, texts int) ([]templatePart, error) {
+func (f templateFile) parts(
+	pieces []templatePiece, vocab *vocabulary, texts int,
+) ([]templatePart, error) {
 	if len(pieces) > maxTemplate {
 		return nil, fmt.Errorf("%d pieces, the limit is %d; leave some out", len(pieces),
 			maxTemplate)
@@ -80,9 +82,10 @@ func (f templateFile) parts(pieces []templatePiece, vocab *vocabulary, texts int
 		case p.Sequence != nil && p.SpecialToken == nil:
 			text, ok := map[string]int{"A": 0, "B": 1}[p.Sequence.ID]
 			if !ok || text >= texts {
-				return nil, fmt.Errorf("sequence %.80q is not one of the %d texts, A and B", p.Sequence.ID, texts)
+				return nil, fmt.Errorf("sequence %.80q is not one of the %d texts, A and B",
+					p.Sequence.ID, texts)
 			}
-			parts = append(parts, templatePart{text: text, typeID: p.Sequence.TypeID})
+			parts = append(parts, templatePart{text: text})
 		case p.SpecialToken != nil && p.Sequence == nil:
 			tokens, err := f.specials(*p.SpecialToken, vocab)
 			if err != nil {
@@ -94,20 +97,21 @@ func (f templateFile) parts(pieces []templatePiece, vocab *vocabulary, texts int
 			}
 			parts = append(parts, templatePart{tokens: tokens, special: true})
 		default:
-			return nil, errors.New("a piece is neither a sequence nor a special token")
+			return nil, errors.New("a piece must be a Sequence or a SpecialToken")
 		}
 	}
 	return parts, nil
 }
 
-// specials are the tokens that a name stands for.
+// specials returns the tokens that a name stands for.
 func (f templateFile) specials(name templateName, vocab *vocabulary) ([]token, error) {
 	s, ok := f.SpecialTokens[name.ID]
 	if !ok {
 		return nil, fmt.Errorf("special token %.80q is not in special_tokens", name.ID)
 	}
 	if len(s.IDs) != len(s.Tokens) {
-		return nil, fmt.Errorf("special_tokens: %.80q has %d ids and %d tokens", name.ID, len(s.IDs), len(s.Tokens))
+		return nil, fmt.Errorf("special_tokens: %.80q has %d ids and %d tokens", name.ID,
+			len(s.IDs), len(s.Tokens))
 	}
 	if len(s.IDs) > maxControls {
 		return nil, fmt.Errorf("special_tokens: %.80q has %d ids, the limit is %d", name.ID,
@@ -116,23 +120,24 @@ func (f templateFile) specials(name templateName, vocab *vocabulary) ([]token, e
 	tokens := make([]token, len(s.IDs))
 	for i, id := range s.IDs {
 		var err error
-		if tokens[i], err = control(vocab, s.Tokens[i], id); err != nil {
+		if tokens[i], err = controlToken(vocab, s.Tokens[i], id); err != nil {
 			return nil, err
 		}
-		tokens[i].typeID = name.TypeID
 	}
 	return tokens, nil
 }
 
-func (t template) process(_ [2]string, lists [][]token, addSpecials bool, m *meter) ([][]token,
-	error) {
+func (t template) process(
+	_ string, lists [][]token, addSpecials bool, m *meter,
+) ([][]token, error) {
 	parts := t.single
 	switch len(lists) {
 	case 1:
 	case 2:
 		parts = t.pair
 	default:
-		return nil, fmt.Errorf("TemplateProcessing gets %d lists of tokens, it takes 1 or 2; put it last", len(lists))
+		return nil, fmt.Errorf(
+			"TemplateProcessing takes 1 or 2 lists of tokens, got %d; put it last", len(lists))
 	}
 	all := make([][]token, 0, len(parts))
 	var used [2]bool
@@ -143,28 +148,14 @@ func (t template) process(_ [2]string, lists [][]token, addSpecials bool, m *met
 			}
 			continue
 		}
-		if used[p.text] { // each token more is memory for more than a byte
+		if used[p.text] { // a repeated token needs memory
 			if err := m.grow(len(lists[p.text])); err != nil {
 				return nil, err
 			}
 		}
 		used[p.text] = true
-		list := append([]token{}, lists[p.text]...) // it may be there twice
-		for i := range list {
-			list[i].typeID = p.typeID
-		}
+		list := append([]token{}, lists[p.text]...) // the template may repeat it
 		all = append(all, list)
 	}
 	return all, nil
-}
-
-func (t template) added(pair bool) int {
-	parts, n := t.single, 0
-	if pair {
-		parts = t.pair
-	}
-	for _, p := range parts {
-		n += len(p.tokens)
-	}
-	return n
 }

@@ -11,50 +11,60 @@ import (
 	"unicode/utf8"
 )
 
-// TrainOptions says what [Train] makes.
+// TrainOptions are the options of [Train].
 type TrainOptions struct {
-	// VocabSize is how many tokens there are at most: the specials, the 256 bytes, and one for each merge. The smaller it
-	// is, the more words stay in pieces. It must have room for the specials and the bytes.
+	// VocabSize is the largest number of tokens: the specials, the 256 bytes, and one for each
+	// merge. With fewer tokens more words are split into pieces. It must be at least the number of
+	// specials plus 256.
 	VocabSize int
-	// MinFrequency is how often a pair of neighbours must occur to become a token; 0 is 1. Words that occur less often
-	// are left in pieces that others have, too.
+	// MinFrequency is how often a pair of neighbours must occur to become a token; 0 means 1. Words
+	// that occur less often are split into pieces that other words have too.
 	MinFrequency int
-	// Specials are the contents of control tokens, in the order of their ids, from 0.
+	// Specials are the contents of the control tokens, in the order of their ids from 0.
 	Specials []string
-	// BeginWith is the one of Specials that Encode puts before every text when it adds control tokens; none if empty.
+	// BeginWith is the control token, one of Specials, that Encode puts before a text when it adds
+	// control tokens; none if empty.
 	BeginWith string
-	// PrefixSpace puts a space before a text that does not begin with one, so that its first word is the token that the word is
-	// everywhere else.
+	// PrefixSpace puts a space before a text that does not begin with one. Then the first word of a
+	// text has the same token as elsewhere.
 	PrefixSpace bool
 }
 
-// Train makes a byte-level BPE tokenizer of a corpus: pairs of a text and how often it counts, such as sentences with 1
-// each or words with weights (a word inside a sentence begins with its space: " table" is not "table"). A text that comes
-// again counts again. Each text is split by GPT-2's rule; then the most frequent pair of neighbours becomes a token, over
-// and over (Sennrich, Haddow and Birch 2016, §3.2). Of equally frequent pairs it is the one whose left token comes first in
-// the order of strings, then the right one; so equal corpora, in whatever order, give equal tokenizers.
+// Train makes a byte-level BPE tokenizer from a corpus: pairs of a text and its count, such as
+// sentences with count 1, or words with weights (a word inside a sentence begins with its space: "
+// table" is not "table"). The counts of equal texts add up. Each text is split by the rule of
+// GPT-2; then the most frequent pair of neighbours becomes a token, again and again (Sennrich,
+// Haddow and Birch 2016, §3.2). Of equally frequent pairs it takes the one whose left token is
+// first in string order, then the right one, so equal corpora give equal tokenizers in whatever
+// order their texts come.
 //
-// The ids are the specials, the bytes in the order of the characters that stand for them, and the merges in their order.
-// A small corpus may give fewer tokens than asked for: see [Tokenizer.VocabSize]. Each merge costs time in proportion to the
-// lengths of the distinct words that it is in. Train returns an error for options that cannot be met and for negative
-// counts.
+// The ids are those of the specials, then of the bytes in the order of their characters, then of
+// the merges in their order. A small corpus may give fewer tokens than VocabSize: see
+// [Tokenizer.VocabSize]. Each merge takes time proportional to the lengths of the distinct words
+// that contain it. Train returns an error for invalid options and for negative counts.
 func Train(corpus iter.Seq2[string, int], opts TrainOptions) (*Tokenizer, error) {
 	if corpus == nil {
 		return nil, fmt.Errorf("tokenizer: Train: the corpus is nil")
 	}
-	if least := len(opts.Specials) + len(byteChar); opts.VocabSize < least || opts.VocabSize > math.MaxInt32 {
-		return nil, fmt.Errorf("tokenizer: Train: VocabSize %d is not from %d (%d specials and 256 bytes) to %d",
+	if least := len(opts.Specials) + len(byteChar); opts.VocabSize < least ||
+		opts.VocabSize > math.MaxInt32 {
+		return nil, fmt.Errorf(
+			"tokenizer: Train: VocabSize %d is not from %d (%d specials and 256 bytes) to %d",
 			opts.VocabSize, least, len(opts.Specials), math.MaxInt32)
 	}
 	if opts.MinFrequency < 0 {
 		return nil, fmt.Errorf("tokenizer: Train: MinFrequency %d is negative", opts.MinFrequency)
 	}
-	if i := slices.IndexFunc(opts.Specials, func(s string) bool { return !utf8.ValidString(s) }); i >= 0 {
+	if i := slices.IndexFunc(opts.Specials, func(s string) bool {
+		return !utf8.ValidString(s)
+	}); i >= 0 {
 		return nil, fmt.Errorf("tokenizer: Train: special %q is not valid UTF-8", opts.Specials[i])
 	}
 	b := newTrainer(opts)
 	if len(b.ids) != len(b.contents) {
-		return nil, fmt.Errorf("tokenizer: Train: Specials %q has one twice, or one that stands for a byte", opts.Specials)
+		return nil, fmt.Errorf(
+			"tokenizer: Train: Specials %q must not contain a token twice, or one that stands "+
+				"for a byte", opts.Specials)
 	}
 	f := trainedFile(opts.Specials)
 	if opts.PrefixSpace {
@@ -63,7 +73,8 @@ func Train(corpus iter.Seq2[string, int], opts TrainOptions) (*Tokenizer, error)
 	if opts.BeginWith != "" {
 		id := slices.Index(opts.Specials, opts.BeginWith)
 		if id < 0 {
-			return nil, fmt.Errorf("tokenizer: Train: BeginWith %q is none of Specials %q", opts.BeginWith, opts.Specials)
+			return nil, fmt.Errorf("tokenizer: Train: BeginWith %q must be one of Specials %q",
+				opts.BeginWith, opts.Specials)
 		}
 		f.PostProcessor = beginTemplate(opts.BeginWith, id)
 	}
@@ -78,7 +89,7 @@ func Train(corpus iter.Seq2[string, int], opts TrainOptions) (*Tokenizer, error)
 	return b.tokenizer(f)
 }
 
-// trainer is a corpus and the tokens made of it so far.
+// trainer has a corpus and the tokens made from it so far.
 type trainer struct {
 	contents []string // of each token
 	ids      map[string]int32
@@ -90,20 +101,22 @@ type trainer struct {
 	queue    queue[pairCount]
 }
 
-// trainWord is a word of the corpus, in tokens.
+// trainWord is a word of the corpus as tokens.
 type trainWord struct {
 	parts []int32
 	count int
 }
 
-// pairStat is how often a pair occurs, and in which words: perhaps twice in one, or no longer.
+// pairStat says how often a pair occurs, and in which words. A word may be listed twice, or may no
+// longer contain the pair.
 type pairStat struct {
 	count int
 	words []int32
 }
 
 func newTrainer(opts TrainOptions) *trainer {
-	b := &trainer{ids: map[string]int32{}, pairs: map[pair]*pairStat{}, merged: map[pair]bool{}, specials: len(opts.Specials)}
+	b := &trainer{ids: map[string]int32{}, pairs: map[pair]*pairStat{}, merged: map[pair]bool{},
+		specials: len(opts.Specials)}
 	for _, s := range opts.Specials {
 		b.newToken(s)
 	}
@@ -122,14 +135,16 @@ func (b *trainer) newToken(content string) int32 {
 	return id
 }
 
-// count splits the corpus into words, and those into bytes. The words are sorted, so that the corpus' order is forgotten.
+// count splits the corpus into words and these into bytes. The words are sorted, so that the order
+// of the corpus has no effect.
 func (b *trainer) count(corpus iter.Seq2[string, int], specials *addedTokens) error {
 	counts := map[string]int{}
 	for text, n := range corpus {
 		if n < 0 {
-			return fmt.Errorf("tokenizer: Train: text %.80q has the count %d, which is negative", text, n)
+			return fmt.Errorf("tokenizer: Train: text %.80q has the count %d, which is negative",
+				text, n)
 		}
-		err := specials.plain.cut(text, newMeter(len(text)), func(begin, end, id int) {
+		err := specials.plain.find(text, newMeter(len(text)), func(begin, end, id int) {
 			if id >= 0 {
 				return
 			}
@@ -143,7 +158,8 @@ func (b *trainer) count(corpus iter.Seq2[string, int], specials *addedTokens) er
 	for _, w := range slices.Sorted(maps.Keys(counts)) {
 		n := counts[w]
 		if n < 0 || n > (math.MaxInt-total)/len(w) {
-			return fmt.Errorf("tokenizer: Train: the counts of the corpus add up to more than %d; divide them", math.MaxInt)
+			return fmt.Errorf("tokenizer: Train: the counts of the corpus add up to more than "+
+				"%d; divide them", math.MaxInt)
 		}
 		total += n * len(w)
 		parts := make([]int32, len(w))
@@ -163,16 +179,16 @@ func (b *trainer) run(opts TrainOptions) {
 		}
 	}
 	for p, s := range b.pairs {
-		b.offer(p, s.count)
+		b.enqueue(p, s.count)
 	}
 	for len(b.contents) < opts.VocabSize && len(b.queue) > 0 {
 		c := b.queue.pop()
 		s := b.pairs[c.pair]
-		if s == nil || s.count > c.count { // merged, or queued again when it became more frequent
+		if s == nil || s.count > c.count { // it was merged, or is queued again with a higher count
 			continue
 		}
 		if s.count < c.count {
-			b.offer(c.pair, s.count)
+			b.enqueue(c.pair, s.count)
 			continue
 		}
 		if c.count < max(opts.MinFrequency, 1) {
@@ -192,13 +208,14 @@ func (b *trainer) addPair(p pair, n int, word int32) {
 	s.words = append(s.words, word)
 }
 
-func (b *trainer) offer(p pair, count int) {
+func (b *trainer) enqueue(p pair, count int) {
 	if count > 0 {
 		b.queue.push(pairCount{p, count, b.contents[p.left], b.contents[p.right]})
 	}
 }
 
-// merge makes a token of a pair, in every word. A pair that spells a special is left alone, or a text could spell one.
+// merge makes a token of a pair in every word. It skips a pair that spells a special, so that a
+// text cannot spell one.
 func (b *trainer) merge(p pair, s *pairStat) {
 	content := b.contents[p.left] + b.contents[p.right]
 	id, known := b.ids[content]
@@ -208,7 +225,7 @@ func (b *trainer) merge(p pair, s *pairStat) {
 	if !known {
 		id = b.newToken(content)
 	}
-	if !b.merged[p] { // a pair comes again if one of its tokens does, made of other tokens
+	if !b.merged[p] { // a pair can return if one of its tokens is made in another way
 		b.merged[p] = true
 		b.merges = append(b.merges, mergeText{b.contents[p.left], b.contents[p.right]})
 	}
@@ -221,7 +238,7 @@ func (b *trainer) merge(p pair, s *pairStat) {
 	}
 	for q := range changed {
 		if s := b.pairs[q]; s != nil {
-			b.offer(q, s.count)
+			b.enqueue(q, s.count)
 		}
 	}
 }
@@ -262,6 +279,7 @@ type pairCount struct {
 	left, right string
 }
 
-func (a pairCount) before(b pairCount) bool {
-	return cmp.Or(cmp.Compare(b.count, a.count), strings.Compare(a.left, b.left), strings.Compare(a.right, b.right)) < 0
+func (a pairCount) Before(b pairCount) bool {
+	return cmp.Or(cmp.Compare(b.count, a.count), strings.Compare(a.left, b.left),
+		strings.Compare(a.right, b.right)) < 0
 }

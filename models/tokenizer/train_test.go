@@ -10,11 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTrainKnownMerges trains on four words; the merges are worked out by hand. Counts of pairs at first: lo 7, ow 7,
-// we 2+6=8, ne 6, ew 6, er 2, wi 3, id 3, de 3, es 6+3=9, st 9.
+// TestTrainKnownMerges trains on four words; the merges are worked out by hand. Counts of pairs at
+// first: lo 7, ow 7, we 2+6=8, ne 6, ew 6, er 2, wi 3, id 3, de 3, es 6+3=9, st 9.
 func TestTrainKnownMerges(t *testing.T) {
 	corpus := map[string]int{"low": 5, "lower": 2, "newest": 6, "widest": 3}
-	tok, err := Train(maps.All(corpus), TrainOptions{VocabSize: 1 + 256 + 6, Specials: []string{"<s>"}})
+	tok, err := Train(maps.All(corpus),
+		TrainOptions{VocabSize: 1 + 256 + 6, Specials: []string{"<s>"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,8 @@ func merges(t *Tokenizer) []mergeText { return t.model.(*bpe).mergeTexts() }
 
 // trainingWords is a corpus with words of falling weight.
 func trainingWords() iter.Seq2[string, int] {
-	text := "the cat near the table sees the key and the lamp of mary because mary has the red key while john " +
+	text := "the cat near the table sees the key and the lamp of mary because mary has the red " +
+		"key while john " +
 		"has the blue lamp and alexandria has a wardrobe"
 	return func(yield func(string, int) bool) {
 		for i, w := range strings.Fields(text) {
@@ -73,7 +75,8 @@ func TestTrainForgetsOrder(t *testing.T) {
 }
 
 func TestTrainWriteParse(t *testing.T) {
-	tok, err := Train(trainingWords(), TrainOptions{VocabSize: 320, Specials: []string{"<pad>", "</s>"}})
+	tok, err := Train(trainingWords(),
+		TrainOptions{VocabSize: 320, Specials: []string{"<pad>", "</s>"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,9 +93,9 @@ func TestTrainWriteParse(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q, trained and read back (-want +got):\n%s", c.Text, diff)
 		}
-		text, err := tok.DecodeBytes(idsOf(want), false)
-		if err != nil || string(text) != c.Text {
-			t.Errorf("DecodeBytes(Encode(%q)) = %q, %v", c.Text, text, err)
+		text, err := tok.decode(idsOf(want), false, true)
+		if err != nil || text != c.Text {
+			t.Errorf("decode(Encode(%q)) = %q, %v", c.Text, text, err)
 		}
 	}
 }
@@ -122,7 +125,8 @@ func TestTrainNeverSpellsSpecial(t *testing.T) {
 }
 
 func TestTrainBeginWith(t *testing.T) {
-	tok, err := Train(trainingWords(), TrainOptions{VocabSize: 300, Specials: []string{"<pad>", "<\"s\">"}, BeginWith: "<\"s\">"})
+	tok, err := Train(trainingWords(),
+		TrainOptions{VocabSize: 300, Specials: []string{"<pad>", "<\"s\">"}, BeginWith: "<\"s\">"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,15 +147,24 @@ func TestTrainRefuses(t *testing.T) {
 		opts   TrainOptions
 		want   string
 	}{
-		{"no room for the bytes", nil, TrainOptions{VocabSize: 256, Specials: []string{"<s>"}}, "VocabSize 256 is not from 257"},
-		{"negative frequency", nil, TrainOptions{VocabSize: 300, MinFrequency: -1}, "MinFrequency -1 is negative"},
-		{"special twice", nil, TrainOptions{VocabSize: 300, Specials: []string{"<s>", "<s>"}}, "has one twice"},
-		{"special is a byte", nil, TrainOptions{VocabSize: 300, Specials: []string{"a"}}, "stands for a byte"},
-		{"special is no text", nil, TrainOptions{VocabSize: 300, Specials: []string{"\xff"}}, "is not valid UTF-8"},
-		{"empty special", nil, TrainOptions{VocabSize: 300, Specials: []string{""}}, "token 0 is empty"},
-		{"begins with no special", nil, TrainOptions{VocabSize: 300, BeginWith: "<s>"}, "is none of Specials"},
-		{"negative count", map[string]int{"a": -1}, TrainOptions{VocabSize: 300}, "count -1, which is negative"},
-		{"counts too high", map[string]int{"ab": 1 << 62}, TrainOptions{VocabSize: 300}, "divide them"},
+		{"no room for the bytes", nil, TrainOptions{VocabSize: 256, Specials: []string{"<s>"}},
+			"VocabSize 256 is not from 257"},
+		{"negative frequency", nil, TrainOptions{VocabSize: 300, MinFrequency: -1},
+			"MinFrequency -1 is negative"},
+		{"special twice", nil, TrainOptions{VocabSize: 300, Specials: []string{"<s>", "<s>"}},
+			"must not contain a token twice"},
+		{"special is a byte", nil, TrainOptions{VocabSize: 300, Specials: []string{"a"}},
+			"or one that stands for a byte"},
+		{"special is no text", nil, TrainOptions{VocabSize: 300, Specials: []string{"\xff"}},
+			"is not valid UTF-8"},
+		{"empty special", nil, TrainOptions{VocabSize: 300, Specials: []string{""}},
+			"token 0 is empty"},
+		{"begins with no special", nil, TrainOptions{VocabSize: 300, BeginWith: "<s>"},
+			"must be one of Specials"},
+		{"negative count", map[string]int{"a": -1}, TrainOptions{VocabSize: 300},
+			"count -1, which is negative"},
+		{"counts too high", map[string]int{"ab": 1 << 62}, TrainOptions{VocabSize: 300},
+			"divide them"},
 	} {
 		_, err := Train(maps.All(c.corpus), c.opts)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -2,14 +2,15 @@ package tokenizer
 
 import "fmt"
 
-// trained are the parts of a trained tokenizer beside its model. Offsets are not trimmed: they tile the text.
+// The parts of a trained tokenizer other than its model. Offsets are not trimmed, so they cover the
+// text without gaps.
 const (
 	trainedPre      = `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}`
 	trainedPrefixed = `{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true}`
 	trainedPost     = `{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":false,"use_regex":true}`
 )
 
-// trainedFile is the file of a trained tokenizer without its model.
+// trainedFile returns the file of a trained tokenizer without its model.
 func trainedFile(specials []string) file {
 	f := file{
 		Version:       "1.0",
@@ -24,7 +25,7 @@ func trainedFile(specials []string) file {
 	return f
 }
 
-// beginTemplate is the post_processor that puts a control token before a text.
+// beginTemplate returns the post_processor that puts a control token before a text.
 func beginTemplate(content string, id int) []byte {
 	name, err := marshal(content)
 	if err != nil {
@@ -32,11 +33,12 @@ func beginTemplate(content string, id int) []byte {
 	}
 	special := fmt.Sprintf(`{"SpecialToken":{"id":%s,"type_id":0}}`, name)
 	a, b := `{"Sequence":{"id":"A","type_id":0}}`, `{"Sequence":{"id":"B","type_id":1}}`
-	return fmt.Appendf(nil, `{"type":"TemplateProcessing","single":[%s,%s],"pair":[%s,%s,%s],"special_tokens":{%s:{"id":%s,"ids":[%d],"tokens":[%s]}}}`,
+	return fmt.Appendf(nil,
+		`{"type":"TemplateProcessing","single":[%s,%s],"pair":[%s,%s,%s],"special_tokens":{%s:{"id":%s,"ids":[%d],"tokens":[%s]}}}`,
 		special, a, special, a, b, name, name, id, name)
 }
 
-// tokenizer is built as [Parse] would from the file.
+// tokenizer builds the tokenizer as [Parse] would from the file.
 func (b *trainer) tokenizer(f file) (*Tokenizer, error) {
 	head, err := marshal(bpeFile{Type: "BPE"})
 	if err != nil {

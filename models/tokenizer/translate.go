@@ -10,9 +10,8 @@ import (
 )
 
 // translate rewrites a regular expression of Oniguruma, which the reference uses, for [compile].
-// Both search by
-// backtracking; what differs are classes (another version of Unicode, another \w), case folding, line anchors and
-// possessive quantifiers. What is not known to mean the same is refused.
+// Both search by backtracking. Classes (another version of Unicode, another \w), case folding, line
+// anchors and possessive quantifiers differ. A construct that might not mean the same is refused.
 func translate(source string) (string, error) {
 	if !utf8.ValidString(source) {
 		return "", fmt.Errorf("regular expression %.200q is not valid UTF-8", source)
@@ -22,12 +21,12 @@ func translate(source string) (string, error) {
 		return "", err
 	}
 	if t.rest != "" {
-		return "", fmt.Errorf("regular expression %.200q: there is no group to close before %.20q", source, t.rest)
+		return "", fmt.Errorf("regular expression %.200q: %.20q closes no group", source, t.rest)
 	}
 	return t.out.String(), nil
 }
 
-// maxTranslated is how many bytes a translated pattern may have, about. A class of all letters has
+// maxTranslated is about how many bytes a translated pattern may have. A class of all letters has
 // 5000.
 const maxTranslated = 1 << 20
 
@@ -39,14 +38,15 @@ type translator struct {
 	out          bytes.Buffer
 	fold         bool // letters match in either case
 	dotAll       bool
-	behind       int // how many look-behinds are open
+	behind       int // number of open look-behinds
 }
 
-// refuse is the error for what is valid, perhaps, and not translated.
+// refuse is the error for a construct that may be valid but is not translated.
 func (t *translator) refuse(what string) error {
-	return &UnsupportedError{
+	return &unsupportedError{
 		Key: "pattern.Regex", Value: fmt.Sprintf("%s in %.200q", what, t.source),
-		Supported: []string{"groups", "look-around", "classes", `\p{..} of general categories`, "quantifiers"},
+		Supported: []string{"groups", "look-around", "classes", `\p{..} of general categories`,
+			"quantifiers"},
 	}
 }
 
@@ -54,14 +54,14 @@ func (t *translator) malformed(what string) error {
 	return fmt.Errorf("regular expression %.200q: %s", t.source, what)
 }
 
-// take cuts prefix off what is left, if it is there.
-func (t *translator) take(prefix string) bool {
+// accept removes prefix from the rest of the pattern, if it begins with it.
+func (t *translator) accept(prefix string) bool {
 	rest, ok := strings.CutPrefix(t.rest, prefix)
 	t.rest = rest
 	return ok
 }
 
-// next cuts the next character off; what is left is not empty.
+// next removes and returns the next character; the rest is not empty.
 func (t *translator) next() rune {
 	r, size := utf8.DecodeRuneInString(t.rest)
 	t.rest = t.rest[size:]
@@ -74,7 +74,7 @@ func (t *translator) alternatives(depth int) error {
 		return t.malformed(fmt.Sprintf("groups are nested more than %d deep", maxGroups))
 	}
 	for t.rest != "" && t.rest[0] != ')' {
-		if t.take("|") {
+		if t.accept("|") {
 			t.out.WriteByte('|')
 			continue
 		}
@@ -89,7 +89,7 @@ func (t *translator) alternatives(depth int) error {
 func (t *translator) term(depth int) error {
 	before := t.out.Len()
 	if before > maxTranslated {
-		return t.malformed(fmt.Sprintf("it has too many classes: written out it has more than "+
+		return t.malformed(fmt.Sprintf("too many classes: written out, the pattern has more than "+
 			"%d bytes", maxTranslated))
 	}
 	if err := t.element(depth); err != nil {
@@ -103,21 +103,21 @@ func (t *translator) term(depth int) error {
 
 func (t *translator) element(depth int) error {
 	switch {
-	case t.take("("):
+	case t.accept("("):
 		return t.group(depth)
-	case t.take("["):
+	case t.accept("["):
 		return t.class()
-	case t.take("^"):
+	case t.accept("^"):
 		t.out.WriteString(`(?:\A|(?<=\n)(?!\z))`)
-	case t.take("$"):
+	case t.accept("$"):
 		t.out.WriteString(`(?=\n|\z)`)
-	case t.take("."):
+	case t.accept("."):
 		if t.dotAll {
 			t.out.WriteString(`[\s\S]`)
 		} else {
 			t.out.WriteString(`[^\n]`)
 		}
-	case t.take(`\`):
+	case t.accept(`\`):
 		return t.escape()
 	case strings.ContainsRune("*+?", rune(t.rest[0])):
 		return t.malformed("a quantifier has nothing to repeat")
@@ -140,7 +140,8 @@ func (t *translator) char(r rune) error {
 	return nil
 }
 
-// foldsWithNext is whether r and what follows could be one character in another case: ß is ss.
+// foldsWithNext reports whether r and the next character could be one character in another case, as
+// ss and ß.
 func (t *translator) foldsWithNext(r rune) bool {
 	if t.rest == "" {
 		return false

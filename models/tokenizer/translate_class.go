@@ -11,13 +11,13 @@ import (
 // class translates a class after its opening bracket.
 func (t *translator) class() error {
 	s := classItems{fold: t.fold}
-	negated := t.take("^")
+	negated := t.accept("^")
 	for first := true; ; first = false {
 		switch {
 		case t.rest == "":
 			return t.malformed("a class is not closed")
 		case t.rest[0] == ']' && !first:
-			t.take("]")
+			t.accept("]")
 			s.write(&t.out, negated)
 			return nil
 		case t.rest[0] == '[':
@@ -49,7 +49,7 @@ func (s *classItems) item(t *translator) error {
 	if !strings.HasPrefix(t.rest, "-") || strings.HasPrefix(t.rest, "-]") {
 		return s.add(t, first, first)
 	}
-	t.take("-")
+	t.accept("-")
 	if t.rest == "" || t.rest[0] == '[' {
 		return t.refuse("a range without an end")
 	}
@@ -63,20 +63,20 @@ func (s *classItems) item(t *translator) error {
 	return s.add(t, first, last)
 }
 
-// member reads a character and returns it; -1 if it was a class, which then is added.
+// member reads a character and returns it; if it is a class, it adds the class and returns -1.
 func (s *classItems) member(t *translator) (rune, error) {
-	if !t.take(`\`) {
+	if !t.accept(`\`) {
 		return t.next(), nil
 	}
 	if t.rest == "" {
-		return 0, t.malformed("it ends in a backslash")
+		return 0, t.malformed("the pattern ends in a backslash")
 	}
 	s.last = -1
 	_, err := s.escape(t, false)
 	return s.last, err
 }
 
-// add adds a run of characters, and those that are the same without regard to case.
+// add adds a range of characters and, with fold, those that differ only in case.
 func (s *classItems) add(t *translator, first, last rune) error {
 	s.single = first
 	s.count += int(last-first) + 1
@@ -99,12 +99,13 @@ func (s *classItems) add(t *translator, first, last rune) error {
 	return nil
 }
 
-// write writes the class, or the character if it is one.
+// write writes the class, or the character if it has only one.
 func (s *classItems) write(out *bytes.Buffer, negated bool) {
 	switch {
 	case negated:
 		out.WriteString("[^" + s.text.String() + "]")
-	case s.count == 1 && (s.single == ' ' || s.single < utf8.RuneSelf && (unicode.IsLetter(s.single) || unicode.IsDigit(s.single))):
+	case s.count == 1 && (s.single == ' ' || s.single < utf8.RuneSelf &&
+		(unicode.IsLetter(s.single) || unicode.IsDigit(s.single))):
 		out.WriteRune(s.single)
 	default:
 		out.WriteString("[" + s.text.String() + "]")

@@ -8,18 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// escape translates what follows a backslash outside of a class.
+// escape translates an escape outside of a class, after the backslash.
 func (t *translator) escape() error {
 	switch {
 	case t.rest == "":
-		return t.malformed("it ends in a backslash")
-	case t.take("A"):
+		return t.malformed("the pattern ends in a backslash")
+	case t.accept("A"):
 		t.out.WriteString(`\A`)
 		return nil
-	case t.take("z"):
+	case t.accept("z"):
 		t.out.WriteString(`\z`)
 		return nil
-	case t.take("Z"):
+	case t.accept("Z"):
 		t.out.WriteString(`(?=\n?\z)`)
 		return nil
 	case strings.ContainsRune("bB", rune(t.rest[0])):
@@ -34,7 +34,8 @@ func (t *translator) escape() error {
 	return nil
 }
 
-// escape reads what follows a backslash. Alone, outside of a class, it may be a class that is negated as a whole.
+// escape reads an escape after the backslash. Alone, which means outside of a class, it may be a
+// class that is negated as a whole.
 func (s *classItems) escape(t *translator, alone bool) (negated bool, err error) {
 	r := t.next()
 	switch r {
@@ -53,7 +54,7 @@ func (s *classItems) escape(t *translator, alone bool) (negated bool, err error)
 			return false, t.refuse(`\w without regard to case`)
 		}
 		s.text.WriteString(wordClass())
-		if alone { // Oniguruma has another table for Latin-1, and does not use it in classes
+		if alone { // Oniguruma uses another table for Latin-1 outside of classes
 			s.text.WriteString("\u00b2\u00b3\u00b9\u00bc-\u00be")
 		}
 		s.count += 2
@@ -78,7 +79,7 @@ func (s *classItems) escape(t *translator, alone bool) (negated bool, err error)
 	return false, s.add(t, s.last, s.last)
 }
 
-// escaped is the character that r after a backslash stands for.
+// escaped returns the character that r after a backslash stands for.
 func (t *translator) escaped(r rune) (rune, error) {
 	switch r {
 	case 'n':
@@ -108,7 +109,7 @@ func (t *translator) escaped(r rune) (rune, error) {
 
 // hexEscape reads HH or {H..} after \x.
 func (t *translator) hexEscape() (rune, error) {
-	if t.take("{") {
+	if t.accept("{") {
 		body, rest, ok := strings.Cut(t.rest, "}")
 		n, err := strconv.ParseUint(body, 16, 32)
 		if !ok || err != nil || !utf8.ValidRune(rune(n)) {
@@ -130,7 +131,8 @@ func (t *translator) hexDigits(n int) (rune, error) {
 	}
 	v, err := strconv.ParseUint(t.rest[:n], 16, 32)
 	if err != nil || !utf8.ValidRune(rune(v)) {
-		return 0, t.malformed(fmt.Sprintf("an escape needs %d hexadecimal digits of a character", n))
+		return 0, t.malformed(
+			fmt.Sprintf("an escape needs %d hexadecimal digits of a character", n))
 	}
 	t.rest = t.rest[n:]
 	return rune(v), nil

@@ -7,31 +7,30 @@ func (t *translator) group(depth int) error {
 	fold, dotAll := t.fold, t.dotAll
 	defer func() { t.fold, t.dotAll = fold, dotAll }()
 	switch {
-	case t.take("?:"):
+	case t.accept("?:"):
 		t.out.WriteString("(?:")
-	case t.take("?="):
+	case t.accept("?="):
 		t.out.WriteString("(?=")
-	case t.take("?!"):
+	case t.accept("?!"):
 		t.out.WriteString("(?!")
-	case t.take("?<="):
+	case t.accept("?<="):
 		return t.lookBehind("(?<=", depth)
-	case t.take("?<!"):
+	case t.accept("?<!"):
 		return t.lookBehind("(?<!", depth)
 	case strings.HasPrefix(t.rest, "?>") && t.behind > 0:
 		return t.refuse("an atomic group in a look-behind")
-	case t.take("?>"):
+	case t.accept("?>"):
 		t.out.WriteString("(?>")
 	case strings.HasPrefix(t.rest, "?"):
 		return t.options(depth)
 	default:
-		t.out.WriteString("(?:") // no one asks what it matched
+		t.out.WriteString("(?:") // what a group matched is never used
 	}
 	return t.closeGroup(depth)
 }
 
-// lookBehind translates a group that ends where the match is. An atomic group in it is refused:
-// which
-// way such a group takes depends on the direction of the search.
+// lookBehind translates a group that must end at the current place. An atomic group inside it is
+// refused: what that matches depends on the direction of the search.
 func (t *translator) lookBehind(open string, depth int) error {
 	t.behind++
 	defer func() { t.behind-- }()
@@ -43,15 +42,15 @@ func (t *translator) closeGroup(depth int) error {
 	if err := t.alternatives(depth + 1); err != nil {
 		return err
 	}
-	if !t.take(")") {
+	if !t.accept(")") {
 		return t.malformed("a group is not closed")
 	}
 	t.out.WriteByte(')')
 	return nil
 }
 
-// options translates (?i:...) and its like. (?i) alone holds to the end of the group, alternatives included, so it is
-// taken only where the group begins.
+// options translates groups such as (?i:...). An option alone, such as (?i), holds to the end of
+// the group, alternatives included, so it is accepted only at the start.
 func (t *translator) options(depth int) error {
 	on := true
 	for t.rest = t.rest[1:]; t.rest != ""; {

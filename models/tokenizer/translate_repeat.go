@@ -9,15 +9,15 @@ import (
 // maxRepeat is the largest count of a quantifier.
 const maxRepeat = 100_000
 
-// quantifier translates what follows the element that the output has from byte start on.
+// quantifier translates the quantifier after the element that begins at byte start of the output.
 func (t *translator) quantifier(start int) error {
 	var q string
 	switch {
-	case t.take("*"):
+	case t.accept("*"):
 		q = "*"
-	case t.take("+"):
+	case t.accept("+"):
 		q = "+"
-	case t.take("?"):
+	case t.accept("?"):
 		q = "?"
 	case strings.HasPrefix(t.rest, "{"):
 		var err error
@@ -30,7 +30,7 @@ func (t *translator) quantifier(start int) error {
 	counted := q[0] == '{'
 	switch {
 	case strings.HasPrefix(t.rest, "+") && !counted:
-		t.take("+")
+		t.accept("+")
 		if t.behind > 0 {
 			return t.refuse("a possessive quantifier in a look-behind")
 		}
@@ -38,7 +38,7 @@ func (t *translator) quantifier(start int) error {
 		t.out.Truncate(start)
 		fmt.Fprintf(&t.out, "(?>%s%s)", element, q)
 	case strings.HasPrefix(t.rest, "?") && (!counted || strings.Contains(q, ",")):
-		t.take("?")
+		t.accept("?")
 		t.out.WriteString(q + "?")
 	default:
 		t.out.WriteString(q)
@@ -49,7 +49,8 @@ func (t *translator) quantifier(start int) error {
 	return nil
 }
 
-// counts reads {n}, {n,}, {n,m} or {,m}; empty if there is no such thing: then the brace is a character.
+// counts reads {n}, {n,}, {n,m} or {,m}. It returns "" if there is none; then the brace is a
+// character.
 func (t *translator) counts() (string, error) {
 	body, _, ok := strings.Cut(t.rest[1:], "}")
 	low, high, ranged := strings.Cut(body, ",")

@@ -53,7 +53,8 @@ func (s *classItems) category(t *translator, name string) error {
 	return nil
 }
 
-// wordClass is \w, for a class: letters, marks, decimal and letter numbers, connectors, and what else is alphabetic.
+// wordClass is \w as a class: letters, marks, decimal and letter numbers, connectors, and other
+// alphabetic characters.
 var wordClass = sync.OnceValue(func() string {
 	var s strings.Builder
 	for _, name := range []string{"L", "M", "Nd", "Nl", "Pc"} {
@@ -68,7 +69,7 @@ var wordClass = sync.OnceValue(func() string {
 	return s.String()
 })
 
-// propertyRuns are the characters of a category or script as Go knows them.
+// propertyRuns returns the characters of a category or script that Go knows.
 func propertyRuns(name string) (runeSet, bool) {
 	if runs, ok := knownRuns.Load(name); ok {
 		return runs.(runeSet), true
@@ -84,10 +85,11 @@ func propertyRuns(name string) (runeSet, bool) {
 	return runs, true
 }
 
-// knownRuns are the results of propertyRuns, by name. There are as many as names in newInClass.
+// knownRuns caches the results of propertyRuns by name. It has at most as many entries as
+// newInClass.
 var knownRuns sync.Map
 
-// tableRuns are the runs of a table.
+// tableRuns returns the ranges of a table.
 func tableRuns(t *unicode.RangeTable) (runs runeSet) {
 	for _, r := range t.R16 {
 		for c := rune(r.Lo); c <= rune(r.Hi); c += rune(r.Stride) {
@@ -102,7 +104,7 @@ func tableRuns(t *unicode.RangeTable) (runs runeSet) {
 	return runs
 }
 
-// with appends a code point that comes after all others.
+// with appends a code point that is larger than all others.
 func (s runeSet) with(r rune) runeSet {
 	if n := len(s); n > 0 && s[n-1].last == r-1 {
 		s[n-1].last = r
@@ -111,7 +113,7 @@ func (s runeSet) with(r rune) runeSet {
 	return append(s, runeRun{r, r})
 }
 
-// runText writes a run as a class does. Every character is escaped, so none has a meaning of its own.
+// runText writes a range for a class. Every character is escaped, so none has a special meaning.
 func runText(r runeRun) string {
 	if r.first == r.last {
 		return fmt.Sprintf(`\x{%x}`, r.first)

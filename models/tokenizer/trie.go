@@ -5,11 +5,12 @@ import (
 	"sort"
 )
 
-// trie finds the tokens that a text begins with. The children of a node stand next to each other, sorted by their byte.
+// trie finds the tokens that a text begins with. The children of a node are stored next to each
+// other, sorted by their byte.
 type trie struct {
-	first []int32 // of each node its first child; the next node's first child is after its last
+	first []int32 // first child by node; the children end where those of the next node begin
 	label []byte
-	id    []int32 // of the token that ends at the node, or noSymbol
+	id    []int32 // id of the token that ends at the node, or noSymbol
 	roots [256]int32
 }
 
@@ -18,14 +19,15 @@ type trieItem struct {
 	id   int32
 }
 
-// maxTrieText is the length of the longest token, in bytes. It bounds the time that looking for tokens takes.
+// maxTrieText is the length of the longest token, in bytes. It bounds the time of a search.
 const maxTrieText = 1024
 
-// newTrie makes a trie of texts. Of equal ones the last counts; an empty one is never found.
+// newTrie makes a trie of texts. Of equal texts the last counts; an empty one is never found.
 func newTrie(items []trieItem) (*trie, error) {
 	for _, it := range items {
 		if len(it.text) > maxTrieText {
-			return nil, fmt.Errorf("model.vocab: token %.80q has %d bytes, the limit is %d", it.text, len(it.text), maxTrieText)
+			return nil, fmt.Errorf("model.vocab: token %.80q has %d bytes, the limit is %d",
+				it.text, len(it.text), maxTrieText)
 		}
 	}
 	return makeTrie(items), nil
@@ -91,10 +93,9 @@ func (t *trie) search(node int32, c byte) int32 {
 	return noSymbol
 }
 
-// prefixes yields the tokens that s begins with, the shortest first: their length and id. It
-// returns
-// how many bytes of s it looked at.
-func (t *trie) prefixes(s string, yield func(n int, id int32)) (walked int) {
+// prefixes yields the length and id of each token that s begins with, the shortest first. It
+// returns how many bytes of s it visited.
+func (t *trie) prefixes(s string, yield func(n int, id int32)) (visited int) {
 	if s == "" {
 		return 0
 	}
@@ -104,16 +105,16 @@ func (t *trie) prefixes(s string, yield func(n int, id int32)) (walked int) {
 		if t.id[node] != noSymbol {
 			yield(i, t.id[node])
 		}
-		if walked = i; i == len(s) {
+		if visited = i; i == len(s) {
 			break
 		}
 	}
-	return walked + 1
+	return visited + 1
 }
 
-// longest returns the longest token that s begins with: its length, 0 if there is none, and id. It
-// looked at so many bytes of s.
-func (t *trie) longest(s string) (n int, id int32, walked int) {
-	walked = t.prefixes(s, func(length int, found int32) { n, id = length, found })
-	return n, id, walked
+// longest returns the length and id of the longest token that s begins with; the length is 0 if
+// there is none. It also returns how many bytes of s it visited.
+func (t *trie) longest(s string) (n int, id int32, visited int) {
+	visited = t.prefixes(s, func(length int, found int32) { n, id = length, found })
+	return n, id, visited
 }

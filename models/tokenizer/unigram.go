@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// unigram covers a word with the tokens whose scores, logarithms of probabilities, have the largest sum (Kudo 2018, found
-// by the algorithm of Viterbi). A character that no token covers is unknown; neighbours that are unknown are one.
+// unigram covers a word with the tokens whose scores, which are logarithms of probabilities, have
+// the largest sum (Kudo 2018; found by the algorithm of Viterbi). A character that no token covers
+// is unknown; neighbours that are unknown become one token.
 type unigram struct {
 	file     unigramFile
 	pieces   *trie
@@ -19,7 +20,7 @@ type unigram struct {
 	cache    wordCache
 }
 
-// unkPenalty is by how much an unknown character scores less than the worst token.
+// unkPenalty is how much lower the score of an unknown character is than that of the worst token.
 const unkPenalty = 10
 
 func lowest(scores []float64) float64 {
@@ -43,15 +44,16 @@ func (m *unigram) tokenize(w *encodeWork, word piece) error {
 	return nil
 }
 
-// step is the best way to cover a word up to some byte: its last token, and where that begins, -1 for no way.
+// step is the best way to cover a word up to some byte: the last token and where it begins, -1 if
+// there is no way.
 type step struct {
 	score float64
 	begin int32
 	id    int32
 }
 
-// better takes a way if it is the first or scores more.
-func (s *step) better(score float64, begin int, id int32) {
+// improve takes a way if it is the first or has a higher score.
+func (s *step) improve(score float64, begin int, id int32) {
 	if s.begin < 0 || score > s.score {
 		*s = step{score, int32(begin), id}
 	}
@@ -59,7 +61,7 @@ func (s *step) better(score float64, begin int, id int32) {
 
 func (m *unigram) encode(word string, work *meter) ([]part, error) {
 	if len(word) > maxWord {
-		return nil, errWord(word)
+		return nil, errLongWord(word)
 	}
 	best := make([]step, len(word)+1)
 	for i := range best {
@@ -67,26 +69,26 @@ func (m *unigram) encode(word string, work *meter) ([]part, error) {
 	}
 	best[0].score = 0
 	for begin := 0; begin < len(word); {
-		here, size, covered := best[begin].score, runeLen(word[begin:]), false
-		walked := m.pieces.prefixes(word[begin:], func(n int, id int32) {
-			best[begin+n].better(here+m.scores[id], begin, id)
+		score, size, covered := best[begin].score, runeLen(word[begin:]), false
+		visited := m.pieces.prefixes(word[begin:], func(n int, id int32) {
+			best[begin+n].improve(score+m.scores[id], begin, id)
 			covered = covered || n == size
 		})
-		if err := work.step(walked); err != nil {
-			return nil, modelPlace("Unigram").blame(err)
+		if err := work.step(visited); err != nil {
+			return nil, modelPlace("Unigram").wrap(err)
 		}
 		if !covered {
 			if m.unk == noSymbol {
 				return nil, errUnknown(word, "model.unk_id", "null")
 			}
-			best[begin+size].better(here+m.unkScore, begin, m.unk)
+			best[begin+size].improve(score+m.unkScore, begin, m.unk)
 		}
 		begin += size
 	}
 	return m.resolve(word, m.path(best))
 }
 
-// path goes back along the best way. Unknown neighbours become one.
+// path follows the best way back from the end. Unknown neighbours become one token.
 func (m *unigram) path(best []step) []part {
 	var parts []part
 	for end := len(best) - 1; end > 0; {
@@ -102,8 +104,8 @@ func (m *unigram) path(best []step) []part {
 	return parts
 }
 
-// resolve gives the unknown parts their tokens: a run of unknown characters may be a token after all, or it falls back
-// to its bytes, if the vocabulary has all of them.
+// resolve replaces unknown parts: a run of unknown characters may be a token after all; else it
+// becomes its bytes, if the vocabulary has all of them.
 func (m *unigram) resolve(word string, parts []part) ([]part, error) {
 	if !slices.ContainsFunc(parts, func(p part) bool { return p.id == m.unk }) {
 		return parts, nil
@@ -128,7 +130,7 @@ func (m *unigram) resolve(word string, parts []part) ([]part, error) {
 	return resolved, nil
 }
 
-// allBytes is whether each byte of s has a token.
+// allBytes reports whether each byte of s has a token.
 func allBytes(ids *[256]int32, s string) bool {
 	for i := range len(s) {
 		if ids[s[i]] == noSymbol {

@@ -8,10 +8,10 @@ import (
 	"strconv"
 )
 
-// vocabulary is every token, of the model and added, both ways.
+// vocabulary has the tokens of the model and the added tokens, by content and by id.
 type vocabulary struct {
 	ids     map[string]int
-	entries []entry // by id; without content where an id is not used
+	entries []entry // by id; an unused id has no content
 }
 
 type entry struct {
@@ -24,32 +24,37 @@ func (v *vocabulary) has(id int) bool {
 	return id >= 0 && id < len(v.entries) && v.entries[id].content != ""
 }
 
-// maxHoles is how many ids may be unused, over and above one for each that is used.
+// maxHoles is how many ids may be unused, in addition to one for each that is used.
 const maxHoles = 1 << 16
 
-// maxContent is the length of the longest token, in bytes. It bounds what a text of many tokens
-// spells.
+// maxContent is the length of the longest token, in bytes. It bounds the text that many tokens
+// spell.
 const maxContent = 1 << 12
 
-// newVocabulary takes the vocabulary of a model. Of a token that is there twice, the later one counts. It returns an error
-// for an id given twice, for the empty token, and for ids so far apart that a table by id would be mostly empty.
+// newVocabulary makes the vocabulary of a model. If a token is listed twice, the later one counts.
+// It returns an error if an id is used twice, for the empty token, and for ids so far apart that a
+// table by id would be mostly empty.
 func newVocabulary(m modelFile) (vocabulary, error) {
-	v := vocabulary{ids: make(map[string]int, len(m.tokens)), entries: make([]entry, 0, len(m.tokens))}
+	v := vocabulary{ids: make(map[string]int, len(m.tokens)),
+		entries: make([]entry, 0, len(m.tokens))}
 	limit := 2*len(m.tokens) + maxHoles
 	for _, t := range m.tokens {
 		if t.content == "" {
-			return v, fmt.Errorf("model.vocab: id %d is the empty token, which spells nothing; remove it", t.id)
+			return v, fmt.Errorf(
+				"model.vocab: id %d is the empty token, which spells nothing; remove it", t.id)
 		}
 		if len(t.content) > maxContent {
 			return v, fmt.Errorf("model.vocab: token %.40q... has %d bytes, the limit is %d",
 				t.content, len(t.content), maxContent)
 		}
 		if t.id >= limit {
-			return v, fmt.Errorf("model.vocab: token %.80q has id %d, but %d tokens should have ids below %d",
+			return v, fmt.Errorf(
+				"model.vocab: token %.80q has id %d, but %d tokens should have ids below %d",
 				t.content, t.id, len(m.tokens), limit)
 		}
 		if v.has(t.id) {
-			return v, fmt.Errorf("model.vocab: tokens %.80q and %.80q both have id %d", v.entries[t.id].content, t.content, t.id)
+			return v, fmt.Errorf("model.vocab: tokens %.80q and %.80q both have id %d",
+				v.entries[t.id].content, t.content, t.id)
 		}
 		if old, ok := v.ids[t.content]; ok && m.scores == nil {
 			v.entries[old] = entry{}
@@ -67,25 +72,28 @@ func (v *vocabulary) set(id int, e entry) {
 	v.ids[e.content] = id
 }
 
-// add puts an added token in: with the id that the model has for it, else with the next one. That is how Hugging Face
-// numbers them, whatever the file says, so a file that says otherwise is refused.
+// add adds an added token. It has the id of the model if the model has the token, else the next
+// one. Hugging Face numbers them in this way whatever the file says, so a file that says otherwise
+// is refused.
 func (v *vocabulary) add(a addedToken, next int) error {
 	id, known := v.ids[a.Content]
 	if !known {
 		id = next
 	}
 	if int(a.ID) != id {
-		return fmt.Errorf("added_tokens: token %.80q has id %d in the file, but it gets %d (its id in the model, else the next one)",
+		return fmt.Errorf("added_tokens: token %.80q has id %d in the file, but it must be %d "+
+			"(its id in the model, else the next one)",
 			a.Content, a.ID, id)
 	}
 	if !known && v.has(id) {
-		return fmt.Errorf("added_tokens: token %.80q has id %d, which is %.80q in model.vocab", a.Content, id, v.entries[id].content)
+		return fmt.Errorf("added_tokens: token %.80q has id %d, which is %.80q in model.vocab",
+			a.Content, id, v.entries[id].content)
 	}
 	v.set(id, entry{content: a.Content, inModel: known, special: a.Special})
 	return nil
 }
 
-// modelID is the id of a token of the model, or noSymbol.
+// modelID returns the id of a token of the model, or noSymbol.
 func (v *vocabulary) modelID(content string) int32 {
 	if id, ok := v.ids[content]; ok && v.entries[id].inModel {
 		return int32(id)
@@ -93,7 +101,7 @@ func (v *vocabulary) modelID(content string) int32 {
 	return noSymbol
 }
 
-// modelIDs are the ids of all tokens of the model.
+// modelIDs returns the ids of all tokens of the model.
 func (v *vocabulary) modelIDs() map[string]int32 {
 	ids := make(map[string]int32, len(v.entries))
 	for id, e := range v.entries {
@@ -104,7 +112,7 @@ func (v *vocabulary) modelIDs() map[string]int32 {
 	return ids
 }
 
-// contents are the contents of all ids.
+// contents returns the contents by id.
 func (v *vocabulary) contents() []string {
 	contents := make([]string, len(v.entries))
 	for id, e := range v.entries {
@@ -137,20 +145,20 @@ func (m modelVocab) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// scoredToken is a token of Unigram as its file writes it.
+// scoredToken is a token of Unigram in a file.
 type scoredToken struct {
 	content string
 	score   float64
 }
 
-// MarshalJSON writes ["▁the",-3.5], the number as Rust does.
+// MarshalJSON writes ["▁the",-3.5], with the number in the format of Rust.
 func (s scoredToken) MarshalJSON() ([]byte, error) {
 	content, err := marshal(s.content)
 	return fmt.Appendf(nil, "[%s,%s]", content, rustFloat(s.score)), err
 }
 
-// rustFloat writes f with as few digits as give it back: always with a point or an exponent, and with an exponent only
-// where it is below 1e-5 or at least 1e16.
+// rustFloat writes f with the fewest digits that read back as f: always with a point or an
+// exponent, and with an exponent only if it is below 1e-5 or at least 1e16.
 func rustFloat(f float64) string {
 	if a := math.Abs(f); a != 0 && (a < 1e-5 || a >= 1e16) {
 		s := strconv.FormatFloat(f, 'e', -1, 64)
@@ -165,7 +173,7 @@ func rustFloat(f float64) string {
 	return s
 }
 
-// marshal is json.Marshal without the escapes that HTML needs.
+// marshal is json.Marshal without escapes for HTML.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

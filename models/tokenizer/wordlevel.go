@@ -2,7 +2,7 @@ package tokenizer
 
 import "fmt"
 
-// wordLevel has a token for each word, and one for all words that it does not know.
+// wordLevel has one token for each word, and one for all unknown words.
 type wordLevel struct {
 	file     wordLevelFile
 	ids      map[string]int32
@@ -21,7 +21,8 @@ func (m *wordLevel) tokenize(w *encodeWork, word piece) error {
 	return nil
 }
 
-// errUnknown is the error for a text that needs an unknown token where there is none.
+// errUnknown is the error for a text that needs the unknown token if there is none.
 func errUnknown(word, key, name string) error {
-	return fmt.Errorf("the vocabulary has no tokens for %.80q, and %s (%.80q) is not in it either", word, key, name)
+	return fmt.Errorf("the vocabulary has no tokens for %.80q, and %s (%.80q) is not in it either",
+		word, key, name)
 }

@@ -2,8 +2,9 @@ package tokenizer
 
 import "unicode/utf8"
 
-// wordPiece takes from the start of a word the longest token of the vocabulary, again and again; the tokens inside a word
-// have a prefix (Schuster and Nakajima 2012; BERT). A word that cannot be covered, or that is too long, is unknown.
+// wordPiece takes the longest token at the start of the word, then the longest at the start of the
+// rest, and so on; tokens inside a word have a prefix (Schuster and Nakajima 2012; BERT). A word
+// that cannot be covered or is too long becomes the unknown token.
 type wordPiece struct {
 	file             wordPieceFile
 	first, following *trie
@@ -35,9 +36,9 @@ func (m *wordPiece) encode(word string, work *meter) ([]part, error) {
 		if begin == 0 {
 			pieces = m.first
 		}
-		n, id, walked := pieces.longest(word[begin:])
-		if err := work.step(walked); err != nil {
-			return nil, modelPlace("WordPiece").blame(err)
+		n, id, visited := pieces.longest(word[begin:])
+		if err := work.step(visited); err != nil {
+			return nil, modelPlace("WordPiece").wrap(err)
 		}
 		if n == 0 {
 			return m.unknown(word)

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// WriteTo writes t as a tokenizer.json, laid out as Hugging Face does. [Load] reads back a tokenizer that gives the
-// same tokens and writes the same bytes.
+// WriteTo writes t as a tokenizer.json in the layout of Hugging Face. [Load] reads back a tokenizer
+// that gives the same tokens and writes the same bytes.
 func (t *Tokenizer) WriteTo(w io.Writer) (int64, error) {
 	f := t.file
 	var err error
@@ -31,7 +31,7 @@ func (t *Tokenizer) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), nil
 }
 
-// modelSection is the model with its vocabulary and merges, which the tokenizer keeps in tables only.
+// modelSection returns the model section with its vocabulary and merges.
 func (t *Tokenizer) modelSection() (json.RawMessage, error) {
 	vocab := modelVocab(t.vocab.entries)
 	switch m := t.model.(type) {
@@ -64,7 +64,8 @@ func (t *Tokenizer) modelSection() (json.RawMessage, error) {
 			ByteFallback bool          `json:"byte_fallback"`
 		}{m.file.Type, m.file.UnkID, scored, m.file.ByteFallback})
 	}
-	panic(fmt.Sprintf("tokenizer: a model of type %T cannot be written", t.model)) // modelKinds has no other
+	panic(fmt.Sprintf("tokenizer: a model of type %T cannot be written",
+		t.model)) // modelKinds has no other
 }
 
 // mergeTexts returns the merges as pairs of contents, by rank.

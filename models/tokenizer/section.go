@@ -1,0 +1,77 @@
+package tokenizer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// checkTruncation checks the section truncation. It is about batches, which this package does not
+// make: a caller gets every token of a text.
+func checkTruncation(raw json.RawMessage) error {
+	if isNull(raw) {
+		return nil
+	}
+	var f struct {
+		Direction *string `json:"direction"`
+		MaxLength *uint32 `json:"max_length"`
+		Strategy  string  `json:"strategy"`
+		Stride    *uint32 `json:"stride"`
+	}
+	if err := decodeStrict(raw, &f); err != nil {
+		return err
+	}
+	if f.MaxLength == nil || f.Stride == nil {
+		return errors.New("max_length and stride are needed")
+	}
+	switch f.Strategy {
+	case "LongestFirst", "OnlyFirst", "OnlySecond":
+		return checkDirection(f.Direction)
+	}
+	return &unsupportedError{
+		"strategy", fmt.Sprintf("%.80q", f.Strategy),
+		[]string{"LongestFirst", "OnlyFirst", "OnlySecond"},
+	}
+}
+
+// checkPadding checks the section padding, which is about batches too.
+func checkPadding(raw json.RawMessage) error {
+	if isNull(raw) {
+		return nil
+	}
+	var f struct {
+		Strategy   json.RawMessage `json:"strategy"`
+		Direction  *string         `json:"direction"`
+		MultipleOf *uint32         `json:"pad_to_multiple_of"`
+		ID         *uint32         `json:"pad_id"`
+		TypeID     *uint32         `json:"pad_type_id"`
+		Token      *string         `json:"pad_token"`
+	}
+	if err := decodeStrict(raw, &f); err != nil {
+		return err
+	}
+	if f.Direction == nil || f.ID == nil || f.TypeID == nil || f.Token == nil {
+		return errors.New("strategy, direction, pad_id, pad_type_id and pad_token are needed")
+	}
+	if !bytes.Equal(f.Strategy, []byte(`"BatchLongest"`)) {
+		var fixed struct{ Fixed *uint32 }
+		if err := decodeStrict(f.Strategy, &fixed); err != nil || fixed.Fixed == nil {
+			return &unsupportedError{
+				"strategy", fmt.Sprintf("%.80s", f.Strategy),
+				[]string{`"BatchLongest"`, `{"Fixed":n}`},
+			}
+		}
+	}
+	return checkDirection(f.Direction)
+}
+
+// checkDirection checks where a text is truncated or padded.
+func checkDirection(direction *string) error {
+	if direction == nil || *direction == "Left" || *direction == "Right" {
+		return nil
+	}
+	return &unsupportedError{
+		"direction", fmt.Sprintf("%.80q", *direction), []string{"Left", "Right"},
+	}
+}
