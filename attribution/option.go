@@ -119,7 +119,7 @@ func (r Option) checkModel(o *Options, info trace.Info) error {
 	if reason == "" || !r.Given(o) {
 		return nil
 	}
-	return r.usagef("%s does not go with %s, %s: %s", r.said(o), quote(info.Name), kind, reason)
+	return r.usagef("%s; %s is %s: %s", r.said(o), quote(info.Name), kind, reason)
 }
 
 // said returns the option with its value, for a message: "max tokens 3".

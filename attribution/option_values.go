@@ -341,8 +341,8 @@ func positions() value {
 			}
 			return ""
 		},
-		said: func(_ string, o *Options) string {
-			return fmt.Sprintf("the choice of positions %v", o.Positions[:min(len(o.Positions), 10)])
+		said: func(name string, o *Options) string {
+			return fmt.Sprintf("%s %v", name, o.Positions[:min(len(o.Positions), 10)])
 		},
 	}
 }

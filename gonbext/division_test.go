@@ -21,9 +21,9 @@ func init() {
 	by := func(parts string) func() {
 		return func() {
 			seen := 0
-			e, err := gonbext.TryExplain("the keys", gonbext.Options{By: parts, MaxTokens: 2, OnStep: func(e *gonbext.Explanation) {
-				seen += len(e.Prompt.Texts)
-			}})
+			count := func(e *gonbext.Explanation) { seen += len(e.Prompt.Texts) }
+			e, err := gonbext.TryExplain("the keys",
+				gonbext.Options{MaxTokens: 2, OnStep: count}, gonbext.View{By: parts})
 			if err != nil {
 				fmt.Println(err, errors.Is(err, attribution.ErrUsage))
 				return
@@ -34,7 +34,7 @@ func init() {
 	}
 	cells["a layer that is not there"] = func() {
 		layer := 1
-		_, err := gonbext.TryExplain("the keys", gonbext.Options{Layer: &layer})
+		_, err := gonbext.TryExplain("the keys", gonbext.View{Layer: &layer})
 		fmt.Println(err, errors.Is(err, attribution.ErrUsage))
 	}
 	cells["no number"] = func() {

@@ -55,7 +55,8 @@ func (p *program) attributeCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "read the safetensors `FILE`")
-	methodFlags(cmd, &f.opts, "")
+	methodsFlag(cmd, &f.opts, "")
+	optionFlags(cmd, &f.opts, attribution.MethodOptions)
 	cmd.Flags().Func("cut", "say which edges limit the flow from a token to an input token, by their `numbers` TARGET:SOURCE from 0", func(s string) (err error) {
 		target, source, ok := strings.Cut(s, ":")
 		f.cut = make([]int, 2)

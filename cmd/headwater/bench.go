@@ -85,8 +85,8 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	methodFlags(cmd, &f.opts.Explain, " (default all)")
-	scorerFlags(cmd, &f.opts.Explain)
+	methodsFlag(cmd, &f.opts.Explain, " (default all)")
+	optionFlags(cmd, &f.opts.Explain, attribution.MethodOptions, attribution.ScorerOptions)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "take the cases of this `FILE`, a line of JSON each; - is standard input")
 	cmd.Flags().BoolVar(&f.planted, "planted", false, "take the planted circuits, each a model with a group of cases, instead of one model")
 	f.cases, f.timed = 50, 8

@@ -57,7 +57,7 @@ func (p *program) certifyCommand() *cobra.Command {
 	})
 	cmd.Flags().StringVar(&f.record, "record", "", "write what the model computes to this `FILE`")
 	f.steps = 6
-	wholeFlag(cmd.Flags(), &f.steps, "max-tokens", 0, maxTokens, "record `N` tokens that a decoder adds", "6")
+	wholeFlag(cmd.Flags(), &f.steps, "max-tokens", 0, maxRecorded, "record `N` tokens that a decoder adds", "6")
 	jsonFlag(cmd, &f.json)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
 	return cmd

@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := withMemoryFlag(root.ExecuteContext(ctx))
+	err := advise(root.ExecuteContext(ctx))
 	if err == nil {
 		return statusOK
 	}

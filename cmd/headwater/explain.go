@@ -55,9 +55,9 @@ func (p *program) explainCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	methodFlags(cmd, &f.opts, " (default "+strings.Join(attribution.DefaultMethods(), ",")+")")
-	generationFlags(cmd, &f.opts)
-	scorerFlags(cmd, &f.opts)
+	methodsFlag(cmd, &f.opts, " (default "+strings.Join(attribution.DefaultMethods(), ",")+")")
+	optionFlags(cmd, &f.opts,
+		attribution.MethodOptions, attribution.GenerationOptions, attribution.ScorerOptions)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "explain the prompts of `FILE`, a line of JSON each; - is standard input")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag+partialFlag)
 	cmd.Flags().StringVar(&f.format, "format", "", "form of the result: `text|html|json` (default text; json with --input)")
@@ -93,7 +93,7 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 		oneOf("format", f.format, "text", "html", "json"),
 		oneOf("color", f.color, "auto", "always", "never"),
 		f.checkForm(cmd),
-		checkSampling(cmd, f.opts),
+		f.opts.Check(), // now, before a model is opened
 		f.checkBy(args),
 	)
 }

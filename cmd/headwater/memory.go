@@ -1,12 +1,9 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"runtime/debug"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -36,12 +33,4 @@ func (p *program) keepWithin(m *models.Model) {
 	p.held += m.Held()
 	spare := m.Budget() / 6 // half of what is left beside the budget: the collector exceeds what it is told by some arrays
 	collectWithin(limit - codeBytes - p.outsideHeap - spare)
-}
-
-// withMemoryFlag names the flag that allows more memory, in a refusal that does not.
-func withMemoryFlag(err error) error {
-	if refused := (*attribution.MemoryError)(nil); errors.As(err, &refused) {
-		return fmt.Errorf("%w (--max-memory)", err)
-	}
-	return err
 }

@@ -44,7 +44,7 @@ func TestStatuses(t *testing.T) {
 		{"negative tokens of a recording", certify("--record", "OUT", "--ids", "1", "--max-tokens", "-3"), "", 2, `--max-tokens "-3": want a whole number from 0`},
 		{"context of a recording", certify("--record", "OUT", "--model", gpt2, "--ids", "1,2", "--max-tokens", "63"), "", 2, "2 tokens and --max-tokens 63 are more than the context of 64"},
 		{"lengths of a recording", certify("--record", "OUT", "--ids", "1,2", "--ids", "1"), "", 2, "--ids of 2 and of 1 tokens"},
-		{"a line that asks for what cannot be", explain("--input", "-"), `{"prompt":"a","positions":[1]}`, 2, `standard input line 1: attribution: positions [1]; "tiny" generates`},
+		{"a line that asks for what cannot be", explain("--input", "-"), `{"prompt":"a","positions":[1]}`, 2, `standard input line 1: attribution: positions [1]; "tiny" is a decoder`},
 		{"value before file", explain("--input", "/nope", "--heads", "foo"), "", 2, `--heads "foo"`},
 
 		// What fails.

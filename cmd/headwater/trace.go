@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -20,11 +19,11 @@ import (
 // traceFlags are the flags of headwater trace.
 type traceFlags struct {
 	modelFlags
-	text     string
-	specials trace.Specials
-	ids      []int
-	taps     []trace.Tap
-	output   string
+	text   string
+	opts   attribution.Options // of which a text needs Specials
+	ids    []int
+	taps   []trace.Tap
+	output string
 }
 
 func (p *program) traceCommand() *cobra.Command {
@@ -58,7 +57,8 @@ func (p *program) traceCommand() *cobra.Command {
 		f.ids, err = parseIDs(s)
 		return err
 	})
-	specialFlag(cmd, &f.specials)
+	specials := attribution.LookupOption("specials")
+	optionFlag(cmd.Flags(), &f.opts, specials, specials.Usage())
 	cmd.Flags().Func("taps", "`names` of tensors, joined by commas: "+tapNames(), func(s string) error {
 		for name := range strings.SplitSeq(s, ",") {
 			tap := trace.Tap(strings.TrimSpace(name))
@@ -116,7 +116,7 @@ func (p *program) trace(ctx context.Context, f traceFlags) error {
 	defer out.abandon()
 	m, err := p.open(ctx, f.modelFlags)
 	if err != nil {
-		return withNaNFlag(err)
+		return adviseNaN(err)
 	}
 	ids, err := f.tokens(m)
 	if err == nil {
@@ -130,7 +130,7 @@ func (p *program) trace(ctx context.Context, f traceFlags) error {
 	line.show("running %d tokens", len(ids))
 	tensors, err := m.Trace(ctx, ids, f.taps)
 	if err != nil {
-		return withNaNFlag(err)
+		return adviseNaN(err)
 	}
 	line.clear()
 	p.sayNonFinite(m, tensors)
@@ -138,15 +138,6 @@ func (p *program) trace(ctx context.Context, f traceFlags) error {
 		return err
 	}
 	return out.commit()
-}
-
-// withNaNFlag names the flag that lets such a model run, which only headwater trace has.
-func withNaNFlag(err error) error {
-	weight, result := (*models.WeightError)(nil), (*models.ResultError)(nil)
-	if errors.As(err, &weight) || errors.As(err, &result) {
-		return fmt.Errorf("%w (--allow-nan writes the tensors all the same)", err)
-	}
-	return err
 }
 
 // sayNonFinite says which weights and results of --allow-nan are NaN or infinite, the first few.
@@ -194,7 +185,7 @@ func (f traceFlags) tokens(m *models.Model) ([]int, error) {
 	if f.text == "" {
 		return nil, usagef("--text is empty; give some text")
 	}
-	return encode(m, f.text, f.specials)
+	return encode(m, f.text, f.opts.Specials)
 }
 
 // encode returns the ids of a text.

@@ -17,7 +17,7 @@ import (
 const (
 	maxName  = 4096    // bytes of a model's name or a backend, as long as a path may be
 	maxDType = 64      // bytes
-	maxText  = 1 << 20 // bytes of a prompt or a continuation; package attribution has the same limit
+	maxText  = 1 << 20 // bytes of a prompt; package attribution has the same limit
 	maxIDs   = maxText // a text has at most as many tokens as bytes
 )
 
@@ -55,7 +55,6 @@ func (r Request) checkModel() error {
 		{"backend name", len(r.Model.Backend), maxName},
 		{"name of a data type", len(r.Model.DType), maxDType},
 		{"prompt", len(r.Text), maxText},
-		{"continuation", len(r.Continuation), maxText},
 	} {
 		if f.bytes > f.most {
 			return usagef("%s of %d bytes; at most %d", f.what, f.bytes, f.most)

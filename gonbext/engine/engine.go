@@ -155,14 +155,20 @@ type Status struct {
 	Requests int
 }
 
-// Failure is an error on its way to the client. Usage is whether it is one of [attribution.ErrUsage].
+// Failure is an error on its way to the client. Usage is whether it is one of
+// [attribution.ErrUsage], and Kind says what can be done about it, if anything is known.
 type Failure struct {
 	Message string
 	Usage   bool
+	Kind    trace.ErrorKind
 }
 
-// Error is an error that the engine met. errors.Is finds [attribution.ErrUsage] in it if it was one.
+// Error is an error that the engine met. errors.Is finds [attribution.ErrUsage] in it if it was one,
+// and [trace.KindOf] finds its kind.
 type Error struct{ Failure }
+
+// Kind returns the kind of the error.
+func (e *Error) Kind() trace.ErrorKind { return e.Failure.Kind }
 
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }

@@ -337,7 +337,7 @@ func (s *server) fail(w io.Writer, err error) {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}
 	_ = s.send(w, engine.Event{Failure: &engine.Failure{
-		Message: message, Usage: errors.Is(err, attribution.ErrUsage),
+		Message: message, Usage: errors.Is(err, attribution.ErrUsage), Kind: trace.KindOf(err),
 	}})
 }
 
