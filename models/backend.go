@@ -61,7 +61,7 @@ func OpenBackend(name string) (compute.Backend, error) {
 	}
 	if device := b.DeviceDescription(0); isCUDA(config) && strings.Contains(strings.ToLower(device), "cpu") {
 		b.Finalize()
-		return nil, fmt.Errorf("models: backend %s: its plugin computes on %s, which is no GPU: use --backend xla:PATH", config, device)
+		return nil, fmt.Errorf("models: backend %s: its plugin computes on %s, which is not a GPU; take it as backend xla:PATH", config, device)
 	}
 	backends.byConfig[config] = b
 	return b, nil

@@ -7,34 +7,53 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// MemoryError says that something needs more memory than it may have. Nothing was allocated for it.
+// MemoryError says that the program and the weights of a model need more memory than they may have.
+// Nothing was allocated for them.
 type MemoryError struct {
 	// What needs it: "the program and the weights of gpt2 in float32".
 	What string
-	// Need and Limit are bytes; Chosen is whether the limit is [Options.MaxMemory] and not what the machine has left.
+	// Need and Limit are bytes. Chosen is whether the limit is [Options.MaxMemory] and not what the
+	// machine has left.
 	Need, Limit int64
 	Chosen      bool
-	// Instead says what would fit, or what to do: "bfloat16 needs 0.2 GB".
-	Instead string
+	// Half is how many bytes weights in bfloat16 would need, 0 if they do not fit either.
+	Half int64
 }
 
-// Error implements error.
+// Error says what is needed, what the limit is, and what would fit.
 func (e *MemoryError) Error() string {
 	limit := "this machine has " + gigabytes(e.Limit)
+	instead := "take a machine with more memory or a smaller model"
 	if e.Chosen {
 		limit = "the limit is " + gigabytes(e.Limit) + " (given)"
+		instead = "give a limit above " + gigabytes(e.Need) + ", which takes what is recorded in as well"
 	}
-	return fmt.Sprintf("models: %s: %s, and %s; %s", e.What, gigabytes(e.Need), limit, e.Instead)
+	if e.Half > 0 {
+		instead = "in bfloat16 they need " + gigabytes(e.Half)
+	}
+	return fmt.Sprintf("models: %s: %s, and %s; %s", e.What, gigabytes(e.Need), limit, instead)
 }
 
-// withFlag names the flag that would make a refused pass fit.
-func withFlag(err error) error {
+// Kind says what would help: weights in bfloat16, a higher limit, or nothing.
+func (e *MemoryError) Kind() trace.ErrorKind {
+	switch {
+	case e.Half > 0:
+		return trace.DTypeKind
+	case e.Chosen:
+		return trace.MemoryKind
+	}
+	return trace.NoKind
+}
+
+// orMore adds to a pass that was refused for its memory that a higher limit would help as well.
+func orMore(err error) error {
 	var pass *transformer.MemoryError
 	if errors.As(err, &pass) {
-		return fmt.Errorf("%w, or allow more (--max-memory)", err)
+		return fmt.Errorf("%w, or allow more", err)
 	}
 	return err
 }
@@ -110,17 +129,14 @@ func (l Limit) checkWeights(name string, spec *transformer.Spec, dtype dtypes.DT
 	if need < l.Bytes {
 		return nil
 	}
-	instead := "take a machine with more memory or a smaller model"
-	if l.Chosen {
-		instead = "give a limit above " + gigabytes(need) + " (--max-memory), which takes what is recorded in as well"
-	}
-	if half := l.Program + weightBytes(spec, dtypes.BFloat16); half < l.Bytes {
-		instead = fmt.Sprintf("in bfloat16 (--dtype bfloat16) they need %s", gigabytes(half))
+	half := l.Program + weightBytes(spec, dtypes.BFloat16)
+	if half >= l.Bytes {
+		half = 0
 	}
 	return &MemoryError{
 		What: fmt.Sprintf("the program (%s) and the weights of %s in %s (%s)",
 			gigabytes(l.Program), name, strings.ToLower(dtype.String()), gigabytes(weights)),
-		Need: need, Limit: l.Bytes, Chosen: l.Chosen, Instead: instead,
+		Need: need, Limit: l.Bytes, Chosen: l.Chosen, Half: half,
 	}
 }
 

@@ -58,8 +58,8 @@ func Open(ref string, opts Options) (*Model, error) {
 }
 
 // OpenContext opens a model: an embedded one by name, a directory, or a name of the Hub. It returns an error that names the file, key
-// or tensor that is wrong, a [*MemoryError] if the weights would not fit, and one that wraps ctx.Err() if ctx ends a download. The
-// weights are copied to the backend, so no file stays open.
+// or tensor that is wrong, within a [*CacheError] if the model is in the cache of the Hub, a [*MemoryError] if the weights would not
+// fit, and one that wraps ctx.Err() if ctx ends a download. The weights are copied to the backend, so no file stays open.
 func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) {
 	if ref == "" || ref == tiny.Name {
 		return openTiny(opts)
@@ -72,8 +72,8 @@ func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) 
 		return nil, err
 	}
 	m, err := openDir(path, ref, opts)
-	if err != nil && path != ref {
-		return nil, fmt.Errorf("%w (%s lies in the cache of the Hub: if a file there is broken, headwater download %s fetches it again)", err, path, ref)
+	if err != nil && path != ref && trace.KindOf(err) == trace.NoKind {
+		return nil, &CacheError{Ref: ref, Dir: path, Err: err}
 	}
 	return m, err
 }

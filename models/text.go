@@ -17,7 +17,7 @@ func (m *Model) openText(dir *checkpoint.Dir) error {
 		return err
 	}
 	if err != nil {
-		m.textErr = fmt.Errorf("models: %s takes token ids (headwater trace --ids) and no text: %w", dir.Name, err)
+		m.textErr = &NoTokenizerError{Model: dir.Name, Err: err}
 	} else if m.tokenizer, err = tokenizer.Parse(data, dir.Name+"/tokenizer.json"); err != nil {
 		return err
 	}

@@ -5,36 +5,53 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/certificate"
+	"github.com/headwater-ml/headwater/models/xla/plugin"
 )
 
-// advise adds to an error of a library what the user of the command can do about it: the flag or the
-// command that helps. Libraries know neither.
+// advise adds to an error of a library which flag or command helps. Libraries know neither.
 func advise(err error) error {
-	for _, advice := range []func(error) string{optionAdvice, memoryAdvice} {
-		if text := advice(err); text != "" {
-			return fmt.Errorf("%w%s", err, text)
-		}
+	if text := advice(err); text != "" {
+		return fmt.Errorf("%w (%s)", err, text)
 	}
 	return err
 }
 
-// optionAdvice names the flag of the option that an error is about.
-func optionAdvice(err error) string {
+// advice returns which flag or command helps, "" if none does.
+func advice(err error) string {
 	usage := (*attribution.UsageError)(nil)
-	if !errors.As(err, &usage) || usage.Option == "" {
-		return ""
+	cache := (*models.CacheError)(nil)
+	switch {
+	case errors.As(err, &usage) && usage.Option != "":
+		return flagOf(usage.Option)
+	case errors.As(err, &cache):
+		return "headwater download " + cache.Ref + " fetches it again"
+	case errors.Is(err, plugin.ErrNoSource):
+		return "--from FILE"
+	case errors.Is(err, plugin.ErrUnknownHash):
+		return "--sha256 HASH"
 	}
-	if flag := attribution.LookupOption(usage.Option).Flag; flag != "" {
-		return " (--" + flag + ")"
+	switch trace.KindOf(err) {
+	case trace.MemoryKind:
+		return "--max-memory"
+	case trace.DTypeKind:
+		return "--dtype bfloat16"
+	case trace.TokenizerKind:
+		return "headwater trace --ids"
+	case trace.PluginKind:
+		return "headwater setup xla installs it"
 	}
 	return ""
 }
 
-// memoryAdvice names the flag that allows more memory.
-func memoryAdvice(err error) string {
-	if refused := (*attribution.MemoryError)(nil); errors.As(err, &refused) {
-		return " (--max-memory)"
+// flagOf returns the flag of an option, "" if it has none.
+func flagOf(option string) string {
+	for _, row := range attribution.OptionTable() {
+		if row.Name == option && row.Flag != "" {
+			return "--" + row.Flag
+		}
 	}
 	return ""
 }
@@ -47,4 +64,13 @@ func adviseNaN(err error) error {
 		return fmt.Errorf("%w (--allow-nan writes the tensors all the same)", err)
 	}
 	return err
+}
+
+// adviseChecks adds to a check that was left out for want of a golden the flag that gives one.
+func adviseChecks(c *certificate.Certificate) {
+	for i, check := range c.Checks {
+		if check.Skipped == certificate.NoGolden {
+			c.Checks[i].Skipped += " (--golden FILE)"
+		}
+	}
 }

@@ -33,7 +33,7 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 	line.clear()
 	if f.backend == "" && m.Info().Backend == "go" && os.Getenv(plugin.Env) != "" && m.Info().Note == "" {
 		if _, err := plugin.Find(); err != nil {
-			p.say("xla is not used: %v", err)
+			p.say("xla is not used: %v", advise(err))
 		}
 	}
 	p.say("%s", describeBackend(m.Info().Backend, f.backend))

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -104,6 +107,10 @@ func (p *program) certify(ctx context.Context, f certifyFlags) error {
 	defer out.abandon()
 	opts := certificate.Options{}
 	if f.golden != "" {
+		if _, missing := os.Stat(f.golden); errors.Is(missing, fs.ErrNotExist) {
+			return fmt.Errorf("the golden %s: no such file; --golden names a recording, such as one that --record writes",
+				f.golden)
+		}
 		if opts.Golden, err = golden.Open(f.golden); err != nil {
 			return err
 		}
@@ -143,6 +150,7 @@ func (p *program) certify(ctx context.Context, f certifyFlags) error {
 		return err
 	}
 	line.clear()
+	adviseChecks(c)
 	if f.json {
 		err = writeJSON(out, c)
 	} else {

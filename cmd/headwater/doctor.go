@@ -161,7 +161,7 @@ func lookAt(name string) backendFacts {
 	b := backendFacts{Name: name}
 	path, err := models.PluginPath(name)
 	if err != nil {
-		b.Problem = err.Error()
+		b.Problem = advise(err).Error()
 		return b
 	}
 	// An empty name is the default: the best there is.
@@ -173,7 +173,7 @@ func lookAt(name string) backendFacts {
 	}
 	record, err := plugin.Record(path)
 	if err != nil {
-		b.Warning = err.Error()
+		b.Warning = advise(err).Error()
 	}
 	b.Plugin = &record
 	return b
@@ -242,7 +242,7 @@ func (p *program) probe(ctx context.Context, f doctorFlags) error {
 		return err
 	}()
 	if err != nil {
-		answer.Error = err.Error()
+		answer.Error = advise(err).Error()
 	}
 	return json.NewEncoder(p.stdout).Encode(answer)
 }

@@ -6,13 +6,16 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
+// NoGolden is why nothing is compared with a recording where [Options] has none.
+const NoGolden = "no golden was given"
+
 // passNames are what the checks of each pass are called.
 var passNames = map[string]string{"": "", "pad.": "padded ", "types.": "typed "}
 
 // golden compares every pass of the recording.
 func (r *run) golden() ([]Check, error) {
 	if r.opts.Golden == nil {
-		return []Check{{Name: "taps against a recording", Skipped: "no golden was given (--golden FILE)"}}, nil
+		return []Check{{Name: "taps against a recording", Skipped: NoGolden}}, nil
 	}
 	var all []Check
 	for _, pass := range r.opts.Golden.Passes() {

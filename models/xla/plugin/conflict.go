@@ -13,7 +13,7 @@ var ErrNoGPU = errors.New("plugin: this machine shows no NVIDIA GPU to this proc
 // CheckCPU is [Check] of a plugin for CPUs.
 func CheckCPU(path string) error {
 	if IsCUDA(path) {
-		return fmt.Errorf("plugin: %s is taken for one of CUDA, for its path has cuda or nvidia in it: use --backend cuda:%s, or, if it is for CPUs, move it",
+		return fmt.Errorf("plugin: %s is taken for one of CUDA, for its path has cuda or nvidia in it: take it as backend cuda:%s, or, if it is for CPUs, move it",
 			path, path)
 	}
 	return checkPath(path)
@@ -22,7 +22,7 @@ func CheckCPU(path string) error {
 // CheckCUDA is [Check] of a plugin for NVIDIA GPUs, on a machine that has one.
 func CheckCUDA(path string) error {
 	if !IsCUDA(path) {
-		return fmt.Errorf("plugin: %s is not taken for one of CUDA, for its path has neither cuda nor nvidia in it: use --backend xla:%s, or, if it is for GPUs, rename it",
+		return fmt.Errorf("plugin: %s is not taken for one of CUDA, for its path has neither cuda nor nvidia in it: take it as backend xla:%s, or, if it is for GPUs, rename it",
 			path, path)
 	}
 	if !HasGPU() {

@@ -131,6 +131,10 @@ func removeLeftovers(dir string) {
 	}
 }
 
+// ErrNoSource is the last of the errors of [Install] where no source has the plugin. The file that it
+// speaks of is [InstallOptions.From].
+var ErrNoSource = errors.New("without a network: fetch the wheel of " + Wheel + " elsewhere and install it from that file")
+
 // source is one way to get a plugin into a folder. It returns the plugin's path there.
 type source func(ctx context.Context, opts InstallOptions, work string) (Installed, error)
 
@@ -160,7 +164,7 @@ func fetch(ctx context.Context, opts InstallOptions, work string) (Installed, er
 	if failures == nil {
 		return Installed{}, fmt.Errorf("plugin: source %q is unknown; known are %s, %s", opts.Source, SourceGoXLA, SourceWheel)
 	}
-	failures = append(failures, fmt.Errorf("without a network: fetch the wheel of %s elsewhere and install it with --from FILE", Wheel))
+	failures = append(failures, ErrNoSource)
 	return Installed{}, errors.Join(failures...)
 }
 
@@ -235,13 +239,14 @@ func Record(path string) (Installed, error) {
 		err = json.Unmarshal(data, &then)
 	}
 	if err != nil {
-		return now, fmt.Errorf("plugin: the record beside %s: %w", path, err)
+		return now, &Error{Reason: fmt.Sprintf("the record beside %s: %v", path, err), Err: err}
 	}
 	if filepath.Base(then.Path) != filepath.Base(path) {
 		return now, nil
 	}
 	if then.SHA256 != sum {
-		return now, fmt.Errorf("plugin: %s has changed since it was installed: its SHA-256 is %s, was %s; run headwater setup xla", path, sum, then.SHA256)
+		return now, &Error{Reason: fmt.Sprintf(
+			"%s has changed since it was installed: its SHA-256 is %s, was %s", path, sum, then.SHA256)}
 	}
 	then.Path = path
 	return then, nil
@@ -257,7 +262,7 @@ func readRecord(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file; run headwater setup xla", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -266,7 +271,7 @@ func readRecord(path string) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
 	if err == nil && len(data) > maxRecord {
-		err = fmt.Errorf("%s has more than %d bytes; run headwater setup xla", path, maxRecord)
+		err = fmt.Errorf("%s has more than %d bytes", path, maxRecord)
 	}
 	return data, err
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // Environment variables that name plugins.
@@ -27,8 +29,25 @@ const File = "xla_cpu_pjrt.so"
 // CUDAFile is the name of the CUDA plugin in its Python package.
 const CUDAFile = "xla_cuda_plugin.so"
 
-// ErrNone is wrapped by the error for a plugin that is nowhere to be found.
+// ErrNone is wrapped by the error for a plugin that is nowhere.
 var ErrNone = errors.New("no plugin is installed")
+
+// Error says that the plugin for CPUs is missing, or is not what was installed. To install it (again)
+// would help.
+type Error struct {
+	// Reason says what is wrong, and Err is the error behind it, or nil.
+	Reason string
+	Err    error
+}
+
+// Error implements error.
+func (e *Error) Error() string { return "plugin: " + e.Reason }
+
+// Unwrap returns the error behind it.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Kind says that installing the plugin would help.
+func (e *Error) Kind() trace.ErrorKind { return trace.PluginKind }
 
 // Dir returns the user's folder for the CPU plugin, in the user's cache directory ($XDG_CACHE_HOME or ~/.cache).
 func Dir() (string, error) {
@@ -53,7 +72,10 @@ func Find() (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("plugin: %w for XLA on CPUs: run headwater setup xla, or set %s to the path of one", ErrNone, Env)
+	return "", &Error{
+		Reason: fmt.Sprintf("%v for XLA on CPUs: install one, or set %s to the path of one", ErrNone, Env),
+		Err:    ErrNone,
+	}
 }
 
 // candidates are the places where the CPU plugin may be.

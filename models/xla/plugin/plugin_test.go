@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // library returns a shared library for a machine with one dynamic symbol: as much of one as Check reads.
@@ -103,8 +105,8 @@ func checkError(t *testing.T, err error, want string) {
 func TestFind(t *testing.T) {
 	home := alone(t)
 	_, err := Find()
-	if !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "headwater setup xla") {
-		t.Errorf("error %v, want one that says what to run", err)
+	if !errors.Is(err, ErrNone) || trace.KindOf(err) != trace.PluginKind || !strings.Contains(err.Error(), Env) {
+		t.Errorf("error %v, want one that says what helps", err)
 	}
 	cached := write(t, filepath.Join(home, "cache", "headwater", "xla", File), fake(t))
 	checkFound(t, Find, cached)
@@ -207,8 +209,8 @@ func TestConflicts(t *testing.T) {
 	checkError(t, CheckCUDA(cuda), "no NVIDIA GPU")
 	devices = []string{cpu}
 	checkError(t, CheckCUDA(cuda), "")
-	checkError(t, CheckCUDA(cpu), "use --backend xla:"+cpu)
+	checkError(t, CheckCUDA(cpu), "take it as backend xla:"+cpu)
 	checkError(t, CheckCPU(cpu), "")
-	checkError(t, CheckCPU(cuda), "use --backend cuda:"+cuda)
+	checkError(t, CheckCPU(cuda), "take it as backend cuda:"+cuda)
 	checkError(t, CheckCPU(comma), "has a comma in its path")
 }

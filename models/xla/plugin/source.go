@@ -168,12 +168,17 @@ func unpack(ctx context.Context, opts InstallOptions, file, work string) (Instal
 	return got, err
 }
 
+// ErrUnknownHash is the error of [Install] for a file whose hash is not known. One that is trusted
+// can be named by [InstallOptions.SHA256].
+var ErrUnknownHash = errors.New("if you trust it, give its hash from where it comes from")
+
+// hashError returns the error for a file with a hash that is not allowed.
 func hashError(sum string, opts InstallOptions) error {
 	if opts.SHA256 != "" {
 		return fmt.Errorf("its SHA-256 is %s, want %s", sum, strings.ToLower(opts.SHA256))
 	}
-	return fmt.Errorf("its SHA-256 is %s, which is not that of %s (%s); if you trust it, add --sha256 with its hash from where it comes from",
-		sum, Wheel, WheelSHA256)
+	return fmt.Errorf("its SHA-256 is %s, which is not that of %s (%s); %w",
+		sum, Wheel, WheelSHA256, ErrUnknownHash)
 }
 
 // isPlugin reports whether an entry of an archive is the plugin. Its name alone counts, so no entry can be written elsewhere.
