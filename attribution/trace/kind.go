@@ -4,8 +4,8 @@ import "errors"
 
 // ErrorKind says what a user can do about an error, without saying how: a command names a flag, a
 // notebook a field. An error has a kind if it, or an error that it wraps, has a method
-// Kind() ErrorKind.
-type ErrorKind string
+// Kind() string; the name is an alias, so that a package need not import this one to have kinds.
+type ErrorKind = string
 
 // The kinds of errors.
 const (

@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // Environment variables that name plugins.
@@ -46,8 +44,9 @@ func (e *Error) Error() string { return "plugin: " + e.Reason }
 // Unwrap returns the error behind it.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Kind says that installing the plugin would help.
-func (e *Error) Kind() trace.ErrorKind { return trace.PluginKind }
+// Kind says that installing the plugin would help: it is trace.PluginKind, which this package does not
+// import.
+func (e *Error) Kind() string { return "plugin" }
 
 // Dir returns the user's folder for the CPU plugin, in the user's cache directory ($XDG_CACHE_HOME or ~/.cache).
 func Dir() (string, error) {

@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // library returns a shared library for a machine with one dynamic symbol: as much of one as Check reads.
@@ -105,7 +103,7 @@ func checkError(t *testing.T, err error, want string) {
 func TestFind(t *testing.T) {
 	home := alone(t)
 	_, err := Find()
-	if !errors.Is(err, ErrNone) || trace.KindOf(err) != trace.PluginKind || !strings.Contains(err.Error(), Env) {
+	if !errors.Is(err, ErrNone) || !errors.As(err, new(*Error)) || !strings.Contains(err.Error(), Env) {
 		t.Errorf("error %v, want one that says what helps", err)
 	}
 	cached := write(t, filepath.Join(home, "cache", "headwater", "xla", File), fake(t))
