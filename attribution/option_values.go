@@ -210,8 +210,8 @@ func methodNames() value {
 	}
 }
 
-// headFusion says how heads are fused: mean, max, min, or the number of one. Methods need one matrix
-// a layer, so the heads cannot stay apart.
+// headFusion says how heads are fused: mean, max, min, or the number of one. Methods need one
+// matrix a layer, so the heads cannot stay apart.
 func headFusion() value {
 	return value{
 		given: func(o *Options) bool { return o.Heads != trace.Heads{} },

@@ -7,7 +7,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// plan is what a set of methods needs: the rows to ask for, each once, and the jobs that combine them.
+// plan is what a set of methods needs: the rows to ask for, each once, and the jobs that combine
+// them.
 type plan struct {
 	opts          Options
 	first, last   int // layers
@@ -165,10 +166,11 @@ func (p *plan) checkOptions() error {
 	return nil
 }
 
-// bytes returns about how much memory the states and results need for m prompt tokens and n generated ones.
+// bytes returns about how much memory the states and results need for m prompt tokens and n
+// generated ones.
 func (p *plan) bytes(m, n int) float64 {
-	// The model's rows, their float64, these normalised, and what a state keeps of them: at most three float64 of every pair
-	// that is seen, half of all.
+	// The model's rows, their float64, these normalised, and what a state keeps of them: at most
+	// three float64 of every pair that is seen, half of all.
 	const perEntry = 4 + 8 + 8 + 3*8/2
 	sum := 0.0
 	for _, j := range p.jobs {
@@ -188,8 +190,8 @@ func (p *plan) bytes(m, n int) float64 {
 	return sum
 }
 
-// extend adds the rows of one step to every job: one entry of rows for each ask, not normalised. Targets before from
-// get no result.
+// extend adds the rows of one step to every job: one entry of rows for each ask, not normalised.
+// Targets before from get no result.
 func (p *plan) extend(ctx context.Context, rows []Mixed, from int) error {
 	for _, j := range p.jobs {
 		if err := j.extend(ctx, rows, from); err != nil {

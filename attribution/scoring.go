@@ -7,9 +7,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// scoringNumbers are the fields of [Scoring] that are whole numbers. A number is in [1,most], or 0 for
-// its default. The limits are far above what an estimate needs, and low enough that a slip of the
-// finger does not take days.
+// scoringNumbers are the fields of [Scoring] that are whole numbers. A number is in [1,most], or 0
+// for its default. The limits are far above what an estimate needs, and low enough that a slip of
+// the finger does not take days.
 var scoringNumbers = []struct {
 	name          string
 	most, instead int
@@ -56,9 +56,10 @@ func (s Scoring) filled() Scoring {
 	return s
 }
 
-// PrepareScoring is what a scorer does first: it returns the query and the options as the scorer works on them, checked, copied and with
-// every default filled in. The error, a [UsageError], names what is wrong: a query without tokens, a position or token out of range,
-// embeddings that are no [T,D] of numbers, a quantity that info does not have, an option out of range.
+// PrepareScoring is what a scorer does first: it returns the query and the options as the scorer
+// works on them, checked, copied and with every default filled in. The error, a [UsageError], names
+// what is wrong: a query without tokens, a position or token out of range, embeddings that are no
+// [T,D] of numbers, a quantity that info does not have, an option out of range.
 func PrepareScoring(scorer string, info ScorerInfo, m Model, q trace.Query, opts Scoring) (trace.Query, Scoring, error) {
 	x, err := newQuestion(context.Background(), scorer, info, m, q, opts)
 	if err != nil {

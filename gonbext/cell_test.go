@@ -59,7 +59,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// kernel plays GoNB to cells, of which this process is the parent, and the engine that belongs to it.
+// kernel plays GoNB to cells, of which this process is the parent, and the engine that belongs to
+// it.
 type kernel struct {
 	t   *testing.T
 	dir string
@@ -171,7 +172,8 @@ func (k *kernel) fifo(name string) string {
 	return path
 }
 
-// unblock lets FIFOs be opened that a cell has not opened: opening for both directions waits for nobody.
+// unblock lets FIFOs be opened that a cell has not opened: opening for both directions waits for
+// nobody.
 func (k *kernel) unblock(names ...string) {
 	for _, name := range names {
 		if f, err := os.OpenFile(filepath.Join(k.dir, name), os.O_RDWR, 0); err == nil {
@@ -215,7 +217,8 @@ func (k *kernel) displays(out, back string, started <-chan *os.Process, r *resul
 	}
 }
 
-// saved is what a notebook holds of the displays: the last of each id, in the order in which the ids came.
+// saved is what a notebook holds of the displays: the last of each id, in the order in which the
+// ids came.
 func saved(displays []protocol.DisplayData) []map[protocol.MIMEType]any {
 	var ids []string
 	last := map[string]map[protocol.MIMEType]any{}

@@ -7,8 +7,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// check returns an error for the first setting that is wrong whatever the model, so that a cell says
-// so before an engine is started or a model is read.
+// check returns an error for the first setting that is wrong whatever the model, so that a cell
+// says so before an engine is started or a model is read.
 func (r request) check() error {
 	if r.model.MaxMemory < 0 {
 		return usagef("MaxMemory %d bytes; it must be positive, or 0 for what the machine has left",
@@ -31,8 +31,8 @@ func (r request) check() error {
 	return nil
 }
 
-// checkLayer returns an error if the model of e does not have the layer to show, or no result has it:
-// flow without AllLevels has the last one alone. Nothing is known about a model without layers.
+// checkLayer returns an error if the model of e does not have the layer to show, or no result has
+// it: flow without AllLevels has the last one alone. Nothing is known about a model without layers.
 func (r request) checkLayer(e *Explanation) error {
 	layers := e.Model.Layers
 	if r.view.Layer == nil || layers == 0 {

@@ -102,8 +102,8 @@ func TestBy(t *testing.T) {
 	}
 }
 
-// Parts and numbers that there cannot be are refused before the engine is asked; parts that fit no token and a layer that no result
-// has, at the first one.
+// Parts and numbers that there cannot be are refused before the engine is asked; parts that fit no
+// token and a layer that no result has, at the first one.
 func TestByRefusals(t *testing.T) {
 	for cell, want := range map[string]string{
 		"by letter":             `division "letter": want word, sentence`,

@@ -1,11 +1,12 @@
-// Package gonbext is what a cell of a Go notebook (GoNB) calls to see where generated tokens come from:
+// Package gonbext is what a cell of a Go notebook (GoNB) calls to see where generated tokens come
+// from:
 //
 //	e := gonbext.Explain("the keys to the cabinet")
 //
 // shows a heatmap that grows token by token and returns the numbers. The model runs in an engine, a
-// process that the first cell starts and later cells find, so a cell links neither models nor backends
-// and compiles quickly. The engine ends with the kernel. Interrupting the cell cancels what it asked
-// for and keeps the result so far.
+// process that the first cell starts and later cells find, so a cell links neither models nor
+// backends and compiles quickly. The engine ends with the kernel. Interrupting the cell cancels
+// what it asked for and keeps the result so far.
 //
 // What to compute, which model to use and how to show it are three small structs, each optional:
 //
@@ -14,7 +15,8 @@
 //		gonbext.Model{Name: "openai-community/gpt2"},
 //		gonbext.View{By: "word"})
 //
-// Functions that begin with Try return errors; the others show one line and end the cell with status
+// Functions that begin with Try return errors; the others show one line and end the cell with
+// status
 // 1. Outside of a notebook everything works the same and pictures are printed as text.
 package gonbext
 
@@ -33,8 +35,8 @@ import (
 // Explanation is the answer: tokens, and M[n,m,l] for each method, with accessors.
 type Explanation = attribution.Explanation
 
-// Options says what to compute. It has the fields of [attribution.Options], and its zero value is the
-// default of every field: greedy decoding and the default methods.
+// Options says what to compute. It has the fields of [attribution.Options], and its zero value is
+// the default of every field: greedy decoding and the default methods.
 type Options attribution.Options
 
 // Model says which model runs, and on what. The zero value is the embedded model on the pure-Go
@@ -43,10 +45,11 @@ type Model struct {
 	// Name is a built-in name, the path of a checkpoint, or a name of the Hub such as
 	// openai-community/gpt2. Default: the embedded model.
 	Name string
-	// Backend is go, xla, cuda, xla:path or cuda:path. Default: go for the embedded model; for others
-	// xla if it is installed, else go.
+	// Backend is go, xla, cuda, xla:path or cuda:path. Default: go for the embedded model; for
+	// others xla if it is installed, else go.
 	Backend string
-	// DType is what weights are held in: float32, or bfloat16 for half the memory. Default: float32.
+	// DType is what weights are held in: float32, or bfloat16 for half the memory. Default:
+	// float32.
 	DType string
 	// MaxMemory is how many bytes the model and what it records may take. Default: what the machine
 	// has left.
@@ -55,21 +58,21 @@ type Model struct {
 
 // View says how the result is divided and shown.
 type View struct {
-	// By puts prompt tokens together: "word", "sentence", or bytes of the prompt as "0:8,12:23". The
-	// picture, what OnStep sees and what is returned have a value for each of these parts. Default:
-	// tokens. See [attribution.ParseDivision] and [attribution.Explanation.Grouped].
+	// By puts prompt tokens together: "word", "sentence", or bytes of the prompt as "0:8,12:23".
+	// The picture, what OnStep sees and what is returned have a value for each of these parts.
+	// Default: tokens. See [attribution.ParseDivision] and [attribution.Explanation.Grouped].
 	By string
 	// Filter hides prompt tokens from highlighting; it changes no number. See
 	// [attribution.DefaultFilter].
 	Filter attribution.Filter
 	// Layer is the layer whose values highlight the prompt, 0-based; nil is the last one. It is an
-	// error if the model or every method lacks it. Beside other methods, one that has the last layer
-	// alone, such as flow without AllLevels, shows that.
+	// error if the model or every method lacks it. Beside other methods, one that has the last
+	// layer alone, such as flow without AllLevels, shows that.
 	Layer *int
 }
 
-// Setting is what [Explain] takes beside the prompt: an [Options], a [Model] or a [View], each at most
-// once and in any order.
+// Setting is what [Explain] takes beside the prompt: an [Options], a [Model] or a [View], each at
+// most once and in any order.
 type Setting interface {
 	// set puts the setting into a request and returns the name of its type.
 	set(r *request) string

@@ -16,7 +16,8 @@ import (
 type Recording struct {
 	// Tokens are the T tokens, begin-of-text included if it was added; of token ids, the ids alone.
 	Tokens []trace.Token
-	// Tensors has one entry for each tap, in the order asked; shapes are those of the taps in package trace.
+	// Tensors has one entry for each tap, in the order asked; shapes are those of the taps in
+	// package trace.
 	Tensors []trace.Tensor
 }
 
@@ -41,8 +42,8 @@ func (r *Recording) String() string {
 }
 
 // Trace returns raw tensors of one pass of the embedded model over the prompt, such as
-// [trace.Attention], [L,H,T,S]. On an error it shows one line and ends the program with status 1; see
-// [TryTrace]. For another model see [Model.Trace].
+// [trace.Attention], [L,H,T,S]. On an error it shows one line and ends the program with status 1;
+// see [TryTrace]. For another model see [Model.Trace].
 func Trace(prompt string, taps ...trace.Tap) *Recording { return Model{}.Trace(prompt, taps...) }
 
 // TryTrace is [Trace], with the error returned.

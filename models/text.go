@@ -9,8 +9,9 @@ import (
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
-// openText reads what the directory says of text: its tokenizer, which may be missing because ids can be run without it, the ids that
-// end a text, the one that masks a token, and the form of a conversation.
+// openText reads what the directory says of text: its tokenizer, which may be missing because ids
+// can be run without it, the ids that end a text, the one that masks a token, and the form of a
+// conversation.
 func (m *Model) openText(dir *checkpoint.Dir) error {
 	data, err := dir.TokenizerJSON()
 	if err != nil && dir.HasTokenizer() {
@@ -50,8 +51,9 @@ func (m *Model) openText(dir *checkpoint.Dir) error {
 	return nil
 }
 
-// checkVocabulary returns an error if the tokenizer is of another model: if it makes tokens of text that the embedding lacks. Control
-// tokens may lie beyond it, as that for images does in the text models of Gemma 3; [Model.Encode] refuses them.
+// checkVocabulary returns an error if the tokenizer is of another model: if it makes tokens of text
+// that the embedding lacks. Control tokens may lie beyond it, as that for images does in the text
+// models of Gemma 3; [Model.Encode] refuses them.
 func (m *Model) checkVocabulary(name string) error {
 	if m.tokenizer == nil {
 		return nil
@@ -65,8 +67,8 @@ func (m *Model) checkVocabulary(name string) error {
 	return nil
 }
 
-// maskID returns the id of the mask token, by its name in the tokenizer's configuration or by those that encoders use; -1 if there is
-// none.
+// maskID returns the id of the mask token, by its name in the tokenizer's configuration or by those
+// that encoders use; -1 if there is none.
 func (m *Model) maskID(named string) int {
 	if m.tokenizer == nil {
 		return -1
@@ -79,9 +81,9 @@ func (m *Model) maskID(named string) int {
 	return -1
 }
 
-// Chat returns the text that the model was trained to see when a user says something and it is its turn to answer. The text holds the
-// control tokens already. It returns an error if the checkpoint has no chat template, or one that does not parse, end, or take the
-// conversation.
+// Chat returns the text that the model was trained to see when a user says something and it is its
+// turn to answer. The text holds the control tokens already. It returns an error if the checkpoint
+// has no chat template, or one that does not parse, end, or take the conversation.
 func (m *Model) Chat(user string) (string, error) {
 	if m.chat == nil {
 		return "", m.chatErr

@@ -70,7 +70,8 @@ func (p *program) attributeCommand() *cobra.Command {
 	return cmd
 }
 
-// rowsOnly refuses methods that ask the model again, for gradients or other texts: a file has rows alone.
+// rowsOnly refuses methods that ask the model again, for gradients or other texts: a file has rows
+// alone.
 func rowsOnly(methods []string) error {
 	for _, name := range methods {
 		m, err := attribution.LookupMethod(name)
@@ -108,7 +109,8 @@ func (p *program) cut(ctx context.Context, f attributeFlags) error {
 	})
 }
 
-// onTensors gives use what methods need of a file, and a result to write, which is kept if use has no error.
+// onTensors gives use what methods need of a file, and a result to write, which is kept if use has
+// no error.
 func (p *program) onTensors(f attributeFlags, use func(*output, *checkpoint.File, attribution.Input) error) error {
 	out, err := p.create(f.output)
 	if err != nil {
@@ -154,7 +156,8 @@ func (p *program) attribute(ctx context.Context, f attributeFlags) error {
 	})
 }
 
-// mixingTensors returns the tensors that methods need, which are read from the file when their numbers are.
+// mixingTensors returns the tensors that methods need, which are read from the file when their
+// numbers are.
 func mixingTensors(f *checkpoint.File, methods []string) ([]attribution.TensorReader, error) {
 	var tensors []attribution.TensorReader
 	for _, name := range methods {

@@ -11,8 +11,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// explainAll explains the prompts of a file, one result a line, and ends at the first bad one. Results
-// made so far stay: on standard output, or in the part of a file.
+// explainAll explains the prompts of a file, one result a line, and ends at the first bad one.
+// Results made so far stay: on standard output, or in the part of a file.
 func (p *program) explainAll(ctx context.Context, f explainFlags) error {
 	input, name, err := p.openInput(ctx, f.input)
 	if err != nil {
@@ -31,8 +31,8 @@ func (p *program) explainAll(ctx context.Context, f explainFlags) error {
 	return out.finish(p.explainLines(ctx, m, f, lines(input, name), name, out))
 }
 
-// openInput opens the file that -i names, standard input if that is "-", and says what it is called. The caller closes it.
-// Reading ends with ctx.
+// openInput opens the file that -i names, standard input if that is "-", and says what it is
+// called. The caller closes it. Reading ends with ctx.
 func (p *program) openInput(ctx context.Context, path string) (io.ReadCloser, string, error) {
 	if path == "-" {
 		return io.NopCloser(&impatient{ctx: ctx, r: p.stdin}), "standard input", nil
@@ -116,8 +116,8 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// explainLine explains one line. Its own keys stand for flags; --max-tokens goes for the lines without
-// a continuation, all of which is explained.
+// explainLine explains one line. Its own keys stand for flags; --max-tokens goes for the lines
+// without a continuation, all of which is explained.
 func (p *program) explainLine(ctx context.Context, m attribution.Model, text []byte, f explainFlags) (*attribution.Explanation, error) {
 	l, err := readPromptLine(text)
 	if err != nil {

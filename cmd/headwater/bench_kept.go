@@ -17,7 +17,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// kept are the results of a run in a file, a line each behind one that says which run it is. Without a file it keeps nothing.
+// kept are the results of a run in a file, a line each behind one that says which run it is.
+// Without a file it keeps nothing.
 type kept struct {
 	file *os.File
 	done map[int]*evaluate.Result
@@ -29,7 +30,8 @@ type keptHead struct {
 	Run string `json:"headwater_bench"`
 }
 
-// openKept reads the results that a file has, if there is one, and makes it ready for more. A last line that was not finished is dropped.
+// openKept reads the results that a file has, if there is one, and makes it ready for more. A last
+// line that was not finished is dropped.
 func openKept(path string, info trace.Info, cases []evaluate.Case, opts evaluate.Options) (*kept, error) {
 	if path == "" {
 		return &kept{}, nil
@@ -137,7 +139,8 @@ type cost struct {
 // plainLine is generation without a method.
 const plainLine = "plain generation"
 
-// costs measures each method on cases, in turns with plain generation, and takes medians of three rounds.
+// costs measures each method on cases, in turns with plain generation, and takes medians of three
+// rounds.
 func costs(ctx context.Context, m attribution.Model, cases []evaluate.Case, opts evaluate.Options) (map[string]cost, error) {
 	names := append([]string{plainLine}, opts.Methods...)
 	times := map[string][]float64{}

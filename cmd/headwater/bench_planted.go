@@ -62,8 +62,9 @@ func (f *benchFlags) circuit() bool {
 	return f.input == "" && slices.Contains(planted.Names(), f.model)
 }
 
-// plantedTies makes equal what differs by rounding: a circuit has many scores that are 0 or the same by construction, and the derivative of
-// its norms, which do nothing else, leaves up to 1e-13 of the largest.
+// plantedTies makes equal what differs by rounding: a circuit has many scores that are 0 or the
+// same by construction, and the derivative of its norms, which do nothing else, leaves up to 1e-13
+// of the largest.
 const plantedTies = 1e-9
 
 // plantedLeast is how much of an answer's logit a word of evidence moves at least, as a part of it:
@@ -147,7 +148,8 @@ func rules(parts []benchPart) map[string]string {
 // groupOf is what the cases of a circuit are summarised as.
 func groupOf(c *planted.Circuit) string { return strings.TrimPrefix(c.Name, planted.Prefix) }
 
-// measure asks each model its cases and reports on all together: what the models before it gave counts as done.
+// measure asks each model its cases and reports on all together: what the models before it gave
+// counts as done.
 func measure(ctx context.Context, parts []benchPart, opts evaluate.Options) (report *evaluate.Report, err error) {
 	done, keep, show, total := map[int]*evaluate.Result{}, opts.OnResult, opts.OnProgress, len(joined(parts))
 	maps.Copy(done, opts.Done)

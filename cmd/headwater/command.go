@@ -26,8 +26,8 @@ const maxMessage = 2000
 type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	// held is how many bytes the models that were opened hold for good, and outsideHeap how many more of them lie outside of
-	// Go's heap than Go counts in vain.
+	// held is how many bytes the models that were opened hold for good, and outsideHeap how many
+	// more of them lie outside of Go's heap than Go counts in vain.
 	held, outsideHeap int64
 }
 
@@ -48,8 +48,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return statusOf(err)
 }
 
-// Names in errors come from users and files and can be of any length. What is longer than longQuote in
-// quotes, or than longWord without a space, such as a path, is cut, so that what follows can be read.
+// Names in errors come from users and files and can be of any length. What is longer than longQuote
+// in quotes, or than longWord without a space, such as a path, is cut, so that what follows can be
+// read.
 const (
 	longQuote = 100
 	longWord  = 300
@@ -60,8 +61,8 @@ var (
 	words  = regexp.MustCompile(`\S+`)
 )
 
-// cutNames cuts the long names of an error: of a quoted one the beginning remains, of a path also the
-// end.
+// cutNames cuts the long names of an error: of a quoted one the beginning remains, of a path also
+// the end.
 func cutNames(text string) string {
 	text = quotes.ReplaceAllStringFunc(text, func(quoted string) string {
 		if len(quoted) <= longQuote {

@@ -179,7 +179,8 @@ func lookAt(name string) backendFacts {
 	return b
 }
 
-// probeApart computes on a backend in a process of its own: a bad plugin ends the process that loads it.
+// probeApart computes on a backend in a process of its own: a bad plugin ends the process that
+// loads it.
 func probeApart(ctx context.Context, name string, f doctorFlags) (*probeResult, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -266,7 +267,8 @@ func selfCheck(ctx context.Context, backend string) (*checkResult, error) {
 	return &checkResult{Text: e.Steps[0].Text, Probability: e.Steps[0].Probability}, nil
 }
 
-// maxCheckDifference is how far two backends' probabilities of the same token may be apart: rounding makes them differ by less than 1e-5.
+// maxCheckDifference is how far two backends' probabilities of the same token may be apart:
+// rounding makes them differ by less than 1e-5.
 const maxCheckDifference = 1e-4
 
 // compare marks backends whose self-check differs from that of the first one, pure Go.

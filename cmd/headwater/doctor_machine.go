@@ -17,7 +17,8 @@ type machineFacts struct {
 	Cores int    `json:"cores"`
 	// Threads is how many cores Go uses at once.
 	Threads int `json:"threads"`
-	// Memory is in bytes: of the machine, or what this process may use if that is less; Available is what is free of it.
+	// Memory is in bytes: of the machine, or what this process may use if that is less; Available
+	// is what is free of it.
 	Memory    int64 `json:"memory"`
 	Available int64 `json:"available"`
 	GPU       bool  `json:"gpu"`

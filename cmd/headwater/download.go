@@ -60,7 +60,8 @@ HEADWATER_MIN_SPEED bytes a second (1024 if it is not set, 0 for no limit) is gi
 // barPeriod is how often a bar is drawn at most.
 const barPeriod = 100 * time.Millisecond
 
-// downloadBar shows downloads: a bar for each file where someone watches, otherwise a line for each.
+// downloadBar shows downloads: a bar for each file where someone watches, otherwise a line for
+// each.
 type downloadBar struct {
 	p     *program
 	width int // 0: nobody watches

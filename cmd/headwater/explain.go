@@ -116,7 +116,8 @@ func (f *explainFlags) checkForm(cmd *cobra.Command) error {
 	return nil
 }
 
-// checkBy returns a usage error if spans do not fit the prompt, as far as that is known before it is put into a conversation.
+// checkBy returns a usage error if spans do not fit the prompt, as far as that is known before it
+// is put into a conversation.
 func (f *explainFlags) checkBy(args []string) error {
 	if f.opts.Chat || len(args) == 0 {
 		return nil
@@ -171,7 +172,8 @@ func interrupted(ctx context.Context, e *attribution.Explanation) bool {
 	return ctx.Err() != nil && e != nil && len(e.Steps) > 0
 }
 
-// watch explains a prompt by parts of it and shows how far it is. Parts that do not fit its tokens end it at the first of them.
+// watch explains a prompt by parts of it and shows how far it is. Parts that do not fit its tokens
+// end it at the first of them.
 func (p *program) watch(ctx context.Context, m attribution.Model, prompt string, opts attribution.Options, by attribution.Division) (*attribution.Explanation, error) {
 	line := p.progress()
 	defer line.clear()

@@ -13,7 +13,8 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// reader makes a directory of an encoder among the goldens with a tokenizer of a few words; ## begins what goes on with a word.
+// reader makes a directory of an encoder among the goldens with a tokenizer of a few words; ##
+// begins what goes on with a word.
 func reader(t *testing.T, golden string) string {
 	t.Helper()
 	dir := copyModel(t, golden, nil)

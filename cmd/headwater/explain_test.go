@@ -92,7 +92,8 @@ func TestExplainFlags(t *testing.T) {
 			if diff := cmp.Diff(roundTrip(t, want), got); diff != "" {
 				t.Errorf("explain %s (-want +got):\n%s", c.args, diff)
 			}
-			// A flag that did nothing would pass as well as one that works. These two say what another does.
+			// A flag that did nothing would pass as well as one that works. These two say what
+			// another does.
 			data := string(mustJSON(t, got))
 			if other, same := plain[data]; same && c.name != "special on" && c.name != "one layer" {
 				t.Errorf("%s gives what %s gives", c.name, other)

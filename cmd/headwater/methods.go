@@ -128,7 +128,8 @@ func kindOf(m attribution.Method) (kind, needs string) {
 	return kind, "the rows of " + m.Mixing
 }
 
-// writeFields writes names and values in two columns and an empty line after them, without the empty values.
+// writeFields writes names and values in two columns and an empty line after them, without the
+// empty values.
 func writeFields(w *bufio.Writer, fields [][2]string) {
 	for _, f := range fields {
 		if f[1] != "" {

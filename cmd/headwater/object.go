@@ -14,9 +14,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// object is a JSON object of a user, read strictly: encoding/json alone takes "Prompt" for "prompt",
-// keeps the last of two equal keys and turns half a character into another one, and none of it is
-// what the user meant. Its errors are in words of JSON and name the key.
+// object is a JSON object of a user, read strictly: encoding/json alone takes "Prompt" for
+// "prompt", keeps the last of two equal keys and turns half a character into another one, and none
+// of it is what the user meant. Its errors are in words of JSON and name the key.
 type object map[string]json.RawMessage
 
 // readObject reads one object whose keys are all known.

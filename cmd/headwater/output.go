@@ -29,8 +29,8 @@ type output struct {
 	path, temp string
 }
 
-// sink writes to a file and remembers how much of it is complete. It is locked, because a signal may
-// end the output while something writes.
+// sink writes to a file and remembers how much of it is complete. It is locked, because a signal
+// may end the output while something writes.
 type sink struct {
 	mu   sync.Mutex
 	w    io.Writer
@@ -83,8 +83,8 @@ func plainly(err error) error {
 	return err
 }
 
-// create opens the output that -o names, standard output if that is empty or "-". The caller ends it
-// with commit or finish, and with abandon where that may not be reached.
+// create opens the output that -o names, standard output if that is empty or "-". The caller ends
+// it with commit or finish, and with abandon where that may not be reached.
 func (p *program) create(path string) (*output, error) {
 	if path == "" || path == "-" {
 		return newOutput(&sink{w: p.stdout, name: "standard output"}), nil
@@ -134,7 +134,8 @@ func createBeside(path string) (*output, error) {
 	return o, nil
 }
 
-// createNew creates a file of a name that is not there yet, with the permissions that a plain create gives.
+// createNew creates a file of a name that is not there yet, with the permissions that a plain
+// create gives.
 func createNew(prefix string) (f *os.File, err error) {
 	for n := range 100 {
 		name := fmt.Sprintf("%s.%d-%d.tmp", prefix, os.Getpid(), n)
@@ -162,8 +163,8 @@ func (o *output) commit() error {
 	return o.finish(nil)
 }
 
-// finish ends the output. Without an error the file is put in its place. With one, what keep was told
-// of is put under the name of a part, and the error says so.
+// finish ends the output. Without an error the file is put in its place. With one, what keep was
+// told of is put under the name of a part, and the error says so.
 func (o *output) finish(err error) error {
 	flushed := o.Flush()
 	o.sink.mu.Lock()
@@ -194,8 +195,8 @@ func (o *output) finish(err error) error {
 	return nil
 }
 
-// part puts what is complete under the name of a part, and returns the error with what became of it.
-// The sink is locked.
+// part puts what is complete under the name of a part, and returns the error with what became of
+// it. The sink is locked.
 func (o *output) part(err error) error {
 	if o.temp == "" || o.sink.results == "" {
 		return err

@@ -12,10 +12,12 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// The exit statuses. Wrong usage is what cannot be asked for, whatever the files and the machine are like: a command, a flag or a
-// value that there is not, values that exclude each other, and those that do not fit the kind of model, its sizes or the text. A line
-// of --input asks as a command line does. Everything else is an error: what is named is missing or malformed, be it a file, a line,
-// a model or a plugin; the network or the memory does not suffice; a check failed; somebody interrupted.
+// The exit statuses. Wrong usage is what cannot be asked for, whatever the files and the machine
+// are like: a command, a flag or a value that there is not, values that exclude each other, and
+// those that do not fit the kind of model, its sizes or the text. A line of --input asks as a
+// command line does. Everything else is an error: what is named is missing or malformed, be it a
+// file, a line, a model or a plugin; the network or the memory does not suffice; a check failed;
+// somebody interrupted.
 const (
 	statusOK = iota
 	statusError

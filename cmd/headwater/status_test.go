@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestStatuses holds every command to the rule of status.go, with the mistakes that are at its border.
+// TestStatuses holds every command to the rule of status.go, with the mistakes that are at its
+// border.
 func TestStatuses(t *testing.T) {
 	gpt2, bare := filepath.Join(goldens, "gpt2"), filepath.Join(goldens, "bert_bare")
 	recording := filepath.Join(gpt2, "golden.safetensors")

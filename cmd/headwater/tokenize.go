@@ -40,7 +40,8 @@ func (p *program) tokenizeCommand() *cobra.Command {
 	return cmd
 }
 
-// tokenize writes the tokens of each line of standard input. After a bad one it ends; what was written stays.
+// tokenize writes the tokens of each line of standard input. After a bad one it ends; what was
+// written stays.
 func (p *program) tokenize(ctx context.Context, path string, specials bool) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, "tokenizer.json")

@@ -1,16 +1,17 @@
-// Package certificate checks a running model against everything that its numbers can be held to, and says how far off the worst of
-// them is:
+// Package certificate checks a running model against everything that its numbers can be held to,
+// and says how far off the worst of them is:
 //
 //	recording, err := golden.Open("golden.safetensors")
 //	c, err := certificate.Run(ctx, m, certificate.Options{Golden: recording})
 //	c.WriteTo(os.Stdout)
 //
-// A [golden.Golden] is what another implementation computed, or what [Record] wrote of a model that is trusted. Without one the checks remain
-// that a model must pass on its own: the same numbers with a cache as without, on every backend, of Value Zeroing as of zeroing the
-// value, and of attention as of the softmax of its terms.
+// A [golden.Golden] is what another implementation computed, or what [Record] wrote of a model that
+// is trusted. Without one the checks remain that a model must pass on its own: the same numbers
+// with a cache as without, on every backend, of Value Zeroing as of zeroing the value, and of
+// attention as of the softmax of its terms.
 //
-// Errors are absolute where numbers are of the order of 1, and divided by the largest of the tensor where that is more: float32 has
-// seven digits and no more behind the point.
+// Errors are absolute where numbers are of the order of 1, and divided by the largest of the tensor
+// where that is more: float32 has seven digits and no more behind the point.
 package certificate
 
 import (
@@ -32,8 +33,8 @@ const (
 	TapTolerance    = 1e-5 // attentions and hidden states; the reference is within 1.3e-6
 	// HalfTolerance is for weights in bfloat16, which has 8 bits, against a recording in float32.
 	HalfTolerance = 5e-2
-	// HalfSameTolerance is for two computations with the same weights in bfloat16: what meets a matrix is rounded to 8 bits, so one bit of
-	// difference in float32 can become one of 256.
+	// HalfSameTolerance is for two computations with the same weights in bfloat16: what meets a
+	// matrix is rounded to 8 bits, so one bit of difference in float32 can become one of 256.
 	HalfSameTolerance = 4e-3
 )
 
@@ -41,7 +42,8 @@ const (
 type Options struct {
 	// Golden is what another implementation computed; nil if there is none.
 	Golden *golden.Golden
-	// IDs is the text of the checks that need no golden, [T]; empty is that of the golden, or a text of the model's own choice.
+	// IDs is the text of the checks that need no golden, [T]; empty is that of the golden, or a
+	// text of the model's own choice.
 	IDs []int
 	// RecordingOnly leaves out the checks that need no golden.
 	RecordingOnly bool
@@ -54,7 +56,8 @@ type Check struct {
 	Name string `json:"name"`
 	// Skipped says why nothing was compared; empty if something was.
 	Skipped string `json:"skipped,omitempty"`
-	// Worst is the largest error, infinite if numbers were missing or not numbers, Where it is, and Compared how many there were.
+	// Worst is the largest error, infinite if numbers were missing or not numbers, Where it is, and
+	// Compared how many there were.
 	Worst     Error  `json:"worst"`
 	Where     string `json:"where,omitempty"`
 	Compared  int    `json:"compared"`
@@ -85,8 +88,8 @@ type Certificate struct {
 	OK bool `json:"ok"`
 }
 
-// Run makes every check that can be made of m. It returns an error if the golden is not one of this model or if the model cannot run;
-// a check that fails is no error.
+// Run makes every check that can be made of m. It returns an error if the golden is not one of this
+// model or if the model cannot run; a check that fails is no error.
 func Run(ctx context.Context, m *models.Model, opts Options) (*Certificate, error) {
 	r := &run{ctx: ctx, m: m, opts: opts, half: m.DType() != "float32"}
 	if r.ids = opts.IDs; len(r.ids) == 0 {

@@ -108,8 +108,8 @@ func layer(t trace.Tensor, l int) []float32 {
 	return t.Data[l*size : (l+1)*size]
 }
 
-// greedy follows the recorded tokens on a cache: each must be the most probable one, end-of-text left out. The error is by how much
-// another one is more probable.
+// greedy follows the recorded tokens on a cache: each must be the most probable one, end-of-text
+// left out. The error is by how much another one is more probable.
 func (r *run) greedy() ([]Check, error) {
 	if r.opts.Golden == nil || !r.opts.Golden.Has("greedy") {
 		return nil, nil

@@ -20,7 +20,8 @@ type run struct {
 	half bool
 }
 
-// against is the tolerance against a recording, between that of two computations with the same weights.
+// against is the tolerance against a recording, between that of two computations with the same
+// weights.
 func (r *run) against(single float64) float64 { return r.tolerance(single, HalfTolerance) }
 func (r *run) between(single float64) float64 { return r.tolerance(single, HalfSameTolerance) }
 
@@ -35,7 +36,8 @@ func (r *run) tolerance(single, half float64) float64 {
 // sentence is a text that every tokenizer knows.
 const sentence = "The keys to the cabinet are on the table, and nobody has seen them there."
 
-// text returns the ids of the checks that need no golden: the first text of the golden, a sentence, or ids spread over the vocabulary.
+// text returns the ids of the checks that need no golden: the first text of the golden, a sentence,
+// or ids spread over the vocabulary.
 func (r *run) text() []int {
 	if r.opts.Golden != nil {
 		if texts, err := r.opts.Golden.Texts(); err == nil {
@@ -104,8 +106,8 @@ func (r *run) cached() ([]Check, error) {
 	return []Check{probabilities.check, attention.check, zeroing.check}, nil
 }
 
-// lengthTurnsKeys is whether rotary frequencies change while the text grows, so that a pass over all of it differs from one over its
-// beginning.
+// lengthTurnsKeys is whether rotary frequencies change while the text grows, so that a pass over
+// all of it differs from one over its beginning.
 func (r *run) lengthTurnsKeys() bool {
 	rotary := r.m.Spec().Rotary
 	return rotary != nil && (rotary.Stretch > 0 || rotary.LongFrequencies != nil) && len(r.ids) > rotary.Original
@@ -187,7 +189,8 @@ func sampled(size, n int) []int {
 	return slices.Compact(out)
 }
 
-// valueZeroing zeroes value vectors one by one, runs the block again, and compares the distances with the tap.
+// valueZeroing zeroes value vectors one by one, runs the block again, and compares the distances
+// with the tap.
 func (r *run) valueZeroing() ([]Check, error) {
 	ts, err := r.m.Trace(r.ctx, r.ids, []trace.Tap{trace.Hidden, trace.ValueZeroing})
 	if err != nil {
@@ -234,7 +237,8 @@ func distance(a, b []float32) float64 {
 	return sum / 2
 }
 
-// softmaxOfTerms compares every row of attention with the softmax, in float64, of the sum of its three terms.
+// softmaxOfTerms compares every row of attention with the softmax, in float64, of the sum of its
+// three terms.
 func (r *run) softmaxOfTerms() ([]Check, error) {
 	ts, err := r.m.Trace(r.ctx, r.ids, []trace.Tap{trace.Terms, trace.Attention})
 	if err != nil {

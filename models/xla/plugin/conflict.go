@@ -39,7 +39,8 @@ func checkPath(path string) error {
 	return Check(path)
 }
 
-// PrepareCUDA sets what [CUDASettings] returns in this process, but for LD_LIBRARY_PATH, which no longer has an effect.
+// PrepareCUDA sets what [CUDASettings] returns in this process, but for LD_LIBRARY_PATH, which no
+// longer has an effect.
 func PrepareCUDA(plugin string) error {
 	for _, setting := range CUDASettings(plugin) {
 		name, value, _ := strings.Cut(setting, "=")

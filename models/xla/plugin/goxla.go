@@ -13,7 +13,8 @@ import (
 	"github.com/gomlx/go-xla/installer"
 )
 
-// fromGoXLA runs go-xla's installer. It cannot be stopped, so it is left behind when the context ends.
+// fromGoXLA runs go-xla's installer. It cannot be stopped, so it is left behind when the context
+// ends.
 func fromGoXLA(ctx context.Context, opts InstallOptions, work string) (Installed, error) {
 	opts.OnProgress("fetching the plugin of go-xla", 0, 0)
 	folder := filepath.Join(work, "go-xla")

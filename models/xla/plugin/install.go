@@ -19,7 +19,8 @@ import (
 
 // Sources of a plugin.
 const (
-	// SourceGoXLA is the installer of go-xla, which takes a release of gomlx/pjrt-cpu-binaries from GitHub.
+	// SourceGoXLA is the installer of go-xla, which takes a release of gomlx/pjrt-cpu-binaries from
+	// GitHub.
 	SourceGoXLA = "go-xla"
 	// SourceWheel is the Python package [Wheel], fetched by pip.
 	SourceWheel = "wheel"
@@ -52,22 +53,26 @@ type Installed struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// InstallOptions say what is installed where. The zero value takes the first source that works and puts it into [Dir].
+// InstallOptions say what is installed where. The zero value takes the first source that works and
+// puts it into [Dir].
 type InstallOptions struct {
 	// Dir is the folder of the plugin.
 	Dir string
 	// Source is the only source to try. Empty tries [SourceGoXLA], then [SourceWheel].
 	Source string
-	// From is a file, or an http or https address, to take instead: the wheel, a .tar.gz of go-xla's releases, or the plugin itself.
+	// From is a file, or an http or https address, to take instead: the wheel, a .tar.gz of
+	// go-xla's releases, or the plugin itself.
 	From string
-	// SHA256 is the hash that the file of From must have, in hexadecimal. Empty allows the known ones.
+	// SHA256 is the hash that the file of From must have, in hexadecimal. Empty allows the known
+	// ones.
 	SHA256 string
-	// OnProgress, if not nil, is told what is done, and how many of how many bytes; total is 0 if it is not known.
+	// OnProgress, if not nil, is told what is done, and how many of how many bytes; total is 0 if
+	// it is not known.
 	OnProgress func(what string, done, total int64)
 }
 
-// Install installs the CPU plugin. The plugin appears when it is complete, checked and written to disk; whatever fails before
-// changes nothing. It is safe to run twice at a time.
+// Install installs the CPU plugin. The plugin appears when it is complete, checked and written to
+// disk; whatever fails before changes nothing. It is safe to run twice at a time.
 func Install(ctx context.Context, opts InstallOptions) (Installed, error) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return Installed{}, fmt.Errorf("plugin: there is no plugin for %s/%s that this program could use, only for linux/amd64; models run in pure Go",
@@ -131,8 +136,8 @@ func removeLeftovers(dir string) {
 	}
 }
 
-// ErrNoSource is the last of the errors of [Install] where no source has the plugin. The file that it
-// speaks of is [InstallOptions.From].
+// ErrNoSource is the last of the errors of [Install] where no source has the plugin. The file that
+// it speaks of is [InstallOptions.From].
 var ErrNoSource = errors.New("without a network: fetch the wheel of " + Wheel + " elsewhere and install it from that file")
 
 // source is one way to get a plugin into a folder. It returns the plugin's path there.
@@ -219,8 +224,8 @@ func hashFile(path string) (sum string, size int64, err error) {
 	return hex.EncodeToString(h.Sum(nil)), size, nil
 }
 
-// Record returns what is known of the plugin at a path: what was said when it was installed, if it is still that file. Another file
-// has its hash and size, and a Source if it is the known one.
+// Record returns what is known of the plugin at a path: what was said when it was installed, if it
+// is still that file. Another file has its hash and size, and a Source if it is the known one.
 func Record(path string) (Installed, error) {
 	sum, size, err := hashFile(path)
 	if err != nil {

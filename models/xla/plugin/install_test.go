@@ -206,7 +206,8 @@ func TestDownload(t *testing.T) {
 	checkFolder(t, filepath.Dir(old), recordFile, File)
 }
 
-// With neither a network nor Python the error says what failed for each source, and what works without them.
+// With neither a network nor Python the error says what failed for each source, and what works
+// without them.
 func TestNoSources(t *testing.T) {
 	home := alone(t)
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")

@@ -1,5 +1,6 @@
-// Package plugin finds, checks and installs the native libraries that XLA needs: PJRT plugins, one for CPUs and one for NVIDIA GPUs.
-// It needs no cgo and loads nothing, so a program without XLA can still say what is missing.
+// Package plugin finds, checks and installs the native libraries that XLA needs: PJRT plugins, one
+// for CPUs and one for NVIDIA GPUs. It needs no cgo and loads nothing, so a program without XLA can
+// still say what is missing.
 package plugin
 
 import (
@@ -17,7 +18,8 @@ import (
 const (
 	// Env is the path of the CPU plugin.
 	Env = "HEADWATER_XLA"
-	// CUDAEnv is the path of the CUDA plugin, or of the Python folder (site-packages) that holds jax_plugins and nvidia.
+	// CUDAEnv is the path of the CUDA plugin, or of the Python folder (site-packages) that holds
+	// jax_plugins and nvidia.
 	CUDAEnv = "HEADWATER_CUDA"
 )
 
@@ -30,8 +32,8 @@ const CUDAFile = "xla_cuda_plugin.so"
 // ErrNone is wrapped by the error for a plugin that is nowhere.
 var ErrNone = errors.New("no plugin is installed")
 
-// Error says that the plugin for CPUs is missing, or is not what was installed. To install it (again)
-// would help.
+// Error says that the plugin for CPUs is missing, or is not what was installed. To install it
+// (again) would help.
 type Error struct {
 	// Reason says what is wrong, and Err is the error behind it, or nil.
 	Reason string
@@ -44,11 +46,12 @@ func (e *Error) Error() string { return "plugin: " + e.Reason }
 // Unwrap returns the error behind it.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Kind says that installing the plugin would help: it is trace.PluginKind, which this package does not
-// import.
+// Kind says that installing the plugin would help: it is trace.PluginKind, which this package does
+// not import.
 func (e *Error) Kind() string { return "plugin" }
 
-// Dir returns the user's folder for the CPU plugin, in the user's cache directory ($XDG_CACHE_HOME or ~/.cache).
+// Dir returns the user's folder for the CPU plugin, in the user's cache directory ($XDG_CACHE_HOME
+// or ~/.cache).
 func Dir() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -57,8 +60,9 @@ func Dir() (string, error) {
 	return filepath.Join(cache, "headwater", "xla"), nil
 }
 
-// Find returns the absolute path of the CPU plugin: $HEADWATER_XLA; beside the running program (../xla); in .cache/xla of the
-// working directory and its parents, where make setup puts it, if nobody else can write there; in [Dir].
+// Find returns the absolute path of the CPU plugin: $HEADWATER_XLA; beside the running program
+// (../xla); in .cache/xla of the working directory and its parents, where make setup puts it, if
+// nobody else can write there; in [Dir].
 func Find() (string, error) {
 	if path := os.Getenv(Env); path != "" {
 		if _, err := os.Stat(path); err != nil {
@@ -99,9 +103,10 @@ func candidates() []string {
 	return paths
 }
 
-// FindCUDA returns the absolute path of the CUDA plugin: $HEADWATER_CUDA, else that of JAX's Python package in the active
-// environment ($VIRTUAL_ENV, $CONDA_PREFIX), beside the python3 of PATH, or among the system's and the user's packages. Where one
-// folder has several, it is that of the highest CUDA version.
+// FindCUDA returns the absolute path of the CUDA plugin: $HEADWATER_CUDA, else that of JAX's Python
+// package in the active environment ($VIRTUAL_ENV, $CONDA_PREFIX), beside the python3 of PATH, or
+// among the system's and the user's packages. Where one folder has several, it is that of the
+// highest CUDA version.
 func FindCUDA() (string, error) {
 	if path := os.Getenv(CUDAEnv); path != "" {
 		info, err := os.Stat(path)
@@ -182,7 +187,8 @@ func IsCUDA(path string) bool {
 	return strings.Contains(upper, "CUDA") || strings.Contains(upper, "NVIDIA")
 }
 
-// Check returns an error if a file is not a PJRT plugin for this machine. Loading one that is not can end the program.
+// Check returns an error if a file is not a PJRT plugin for this machine. Loading one that is not
+// can end the program.
 func Check(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -236,9 +242,10 @@ func HasGPU() bool {
 	return false
 }
 
-// CUDASettings returns the environment variables, as NAME=value, that the CUDA plugin needs and that this process lacks: where the CUDA
-// libraries of the Python packages around it are. The loader reads LD_LIBRARY_PATH once, when a program starts, so a program
-// that lacks one has to be started again with it.
+// CUDASettings returns the environment variables, as NAME=value, that the CUDA plugin needs and
+// that this process lacks: where the CUDA libraries of the Python packages around it are. The
+// loader reads LD_LIBRARY_PATH once, when a program starts, so a program that lacks one has to be
+// started again with it.
 func CUDASettings(plugin string) []string {
 	root := filepath.Dir(filepath.Dir(filepath.Dir(plugin))) // of PACKAGES/jax_plugins/xla_cuda13/xla_cuda_plugin.so
 	libraries, err := filepath.Glob(filepath.Join(escapeGlob(root), "nvidia", "*", "lib"))

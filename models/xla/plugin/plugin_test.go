@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// library returns a shared library for a machine with one dynamic symbol: as much of one as Check reads.
+// library returns a shared library for a machine with one dynamic symbol: as much of one as Check
+// reads.
 func library(t *testing.T, machine elf.Machine, symbol string) []byte {
 	t.Helper()
 	names, symbols := "\x00"+symbol+"\x00", make([]elf.Sym64, 2)
@@ -161,7 +162,8 @@ func TestFindCUDA(t *testing.T) {
 	checkError(t, err, "HEADWATER_CUDA: stat")
 }
 
-// The recipe: libraries on LD_LIBRARY_PATH, the compiler's folder in XLA_FLAGS, and go-xla's own look for them off.
+// The recipe: libraries on LD_LIBRARY_PATH, the compiler's folder in XLA_FLAGS, and go-xla's own
+// look for them off.
 func TestCUDASettings(t *testing.T) {
 	home := alone(t)
 	packages := filepath.Join(home, "site-packages")
@@ -195,7 +197,8 @@ func TestCUDASettings(t *testing.T) {
 	}
 }
 
-// The library goes by the path, so a plugin in the wrong place is refused before it is loaded with the options of the other kind.
+// The library goes by the path, so a plugin in the wrong place is refused before it is loaded with
+// the options of the other kind.
 func TestConflicts(t *testing.T) {
 	dir := t.TempDir()
 	cpu := write(t, filepath.Join(dir, "cpu.so"), fake(t))

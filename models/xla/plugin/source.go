@@ -18,10 +18,12 @@ import (
 	"strings"
 )
 
-// maxPlugin is how many bytes a plugin, or what it is packed in, may have; those for CPUs have about 260 million.
+// maxPlugin is how many bytes a plugin, or what it is packed in, may have; those for CPUs have
+// about 260 million.
 const maxPlugin = 2 << 30
 
-// fromWheel has pip fetch the wheel, which honours the user's index, proxy and certificates, and checks its hash.
+// fromWheel has pip fetch the wheel, which honours the user's index, proxy and certificates, and
+// checks its hash.
 func fromWheel(ctx context.Context, opts InstallOptions, work string) (Installed, error) {
 	opts.OnProgress("fetching the wheel of "+Wheel, 0, 0)
 	python, err := exec.LookPath("python3")
@@ -126,7 +128,8 @@ func save(ctx context.Context, file string, from io.Reader, progress func(done i
 	}
 }
 
-// unpack checks the hash of a file and takes the plugin out of it, by what its first bytes say it is.
+// unpack checks the hash of a file and takes the plugin out of it, by what its first bytes say it
+// is.
 func unpack(ctx context.Context, opts InstallOptions, file, work string) (Installed, error) {
 	opts.OnProgress("checking "+filepath.Base(file), 0, 0)
 	sum, size, err := hashFile(file)
@@ -181,7 +184,8 @@ func hashError(sum string, opts InstallOptions) error {
 		sum, Wheel, WheelSHA256, ErrUnknownHash)
 }
 
-// isPlugin reports whether an entry of an archive is the plugin. Its name alone counts, so no entry can be written elsewhere.
+// isPlugin reports whether an entry of an archive is the plugin. Its name alone counts, so no entry
+// can be written elsewhere.
 func isPlugin(name string) bool {
 	base := path.Base(name)
 	return base == File || strings.HasPrefix(base, "pjrt_c_api_cpu_") && strings.HasSuffix(base, "_plugin.so")
