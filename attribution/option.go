@@ -119,13 +119,13 @@ func (r Option) checkModel(o *Options, info trace.Info) error {
 	if reason == "" || !r.Given(o) {
 		return nil
 	}
-	return r.usagef("%s; %s is %s: %s", r.said(o), quote(info.Name), kind, reason)
+	return r.usagef("%s; %s is %s: %s", r.describe(o), quote(info.Name), kind, reason)
 }
 
-// said returns the option with its value, for a message: "max tokens 3".
-func (r Option) said(o *Options) string {
-	if r.value.said != nil {
-		return r.value.said(r.Name, o)
+// describe returns the option with its value, for a message: "max tokens 3".
+func (r Option) describe(o *Options) string {
+	if r.value.describe != nil {
+		return r.value.describe(r.Name, o)
 	}
 	return r.Name + " " + r.value.write(o)
 }
@@ -141,11 +141,13 @@ func (r Option) checkMethods(o *Options, all []planned) (warnings []string, err 
 		if r.takes(o, m) {
 			taken = true
 		} else if !r.quiet {
-			warnings = append(warnings, fmt.Sprintf("%s does not apply to %s: %s.", r.Name, m.Name, r.why))
+			warnings = append(warnings,
+				fmt.Sprintf("%s does not apply to %s: %s.", r.Name, m.Name, r.why))
 		}
 	}
 	if !taken {
-		return nil, r.usagef("%s applies to none of the methods: %s: %s", r.Name, all[0].Name, r.why)
+		return nil, r.usagef("%s applies to none of the methods: %s: %s", r.Name, all[0].Name,
+			r.why)
 	}
 	return warnings, nil
 }

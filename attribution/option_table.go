@@ -12,11 +12,13 @@ var optionTable = slices.Concat(generationRows(), combinationRows(), scorerRows(
 
 // Reasons that several rows give.
 const (
-	noResidual  = "its rows contain the residual or stay as they are"
-	noRows      = "it combines no rows"
-	noScorer    = "it is no scorer"
-	generates   = "it reads a text and generates none; what it predicts at a position is explained by that position's row"
-	needsDraws  = "it does nothing without a temperature above 0: the most probable token is taken and none is drawn"
+	noResidual = "its rows contain the residual or stay as they are"
+	noRows     = "it combines no rows"
+	noScorer   = "it is no scorer"
+	generates  = "it reads a text and generates none; what it predicts at a position is " +
+		"explained by that position's row"
+	needsDraws = "it does nothing without a temperature above 0: the most probable token is " +
+		"taken and none is drawn"
 	eitherOfTwo = "give one of the two"
 )
 
@@ -39,29 +41,32 @@ func generationRows() []Option {
 			value: whole(func(o *Options) *int { return &o.MaxTokens },
 				1, maxTokens, fmt.Sprint(defaultTokens)),
 			conflict: func(o *Options) string {
-				return onOff(o.Continuation != "", fmt.Sprintf("max tokens %d and a continuation; every token of "+
-					"a continuation is explained, and no other is generated: %s", o.MaxTokens, eitherOfTwo))
+				return onOff(o.Continuation != "",
+					fmt.Sprintf("max tokens %d and a continuation; every token of a "+
+						"continuation is explained, and no other is generated: %s",
+						o.MaxTokens, eitherOfTwo))
 			},
 			encoder: generates,
 		},
 		{
 			Name: "continuation", Flag: "continuation", Group: GenerationOptions,
-			Help: "explain this `text` instead of one that the model chooses; begin it with a space " +
-				"where one belongs",
+			Help: "explain this `text` instead of one that the model chooses; begin it with a " +
+				"space where one belongs",
 			value: someWords(func(o *Options) *string { return &o.Continuation },
 				fmt.Sprintf("at most %d", maxTextBytes)),
 			encoder: generates,
 		},
 		{
 			Name: "positions", Flag: "position", Group: GenerationOptions,
-			Help: "for an encoder, explain the tokens at these `numbers` from 0, joined by commas " +
-				"(default every [MASK], or where the class is read)",
+			Help: "for an encoder, explain the tokens at these `numbers` from 0, joined by " +
+				"commas (default every [MASK], or where the class is read)",
 			value:   positions(),
 			decoder: "every token that it generates is explained",
 		},
 		{
 			Name: "specials", Flag: "special", Group: GenerationOptions,
-			Help:  "put begin-of-text before the prompt: `on|off|auto` (default auto, as the tokenizer says)",
+			Help: "put begin-of-text before the prompt: `on|off|auto` (default auto, " +
+				"as the tokenizer says)",
 			value: specialTokens(),
 		},
 		{
@@ -80,8 +85,9 @@ func generationRows() []Option {
 			value: number(func(o *Options) *float64 { return &o.Sampling.Temperature },
 				maxTemperature, false, "the most probable token"),
 			conflict: func(o *Options) string {
-				return onOff(o.Continuation != "", fmt.Sprintf("temperature %v and a continuation; a continuation "+
-					"says which tokens come, and none is drawn: %s", o.Sampling.Temperature, eitherOfTwo))
+				return onOff(o.Continuation != "",
+					fmt.Sprintf("temperature %v and a continuation; a continuation says which "+
+						"tokens come, and none is drawn: %s", o.Sampling.Temperature, eitherOfTwo))
 			},
 			encoder: generates,
 		},
@@ -90,7 +96,8 @@ func generationRows() []Option {
 			Help:  "draw among the `K` most probable tokens",
 			value: whole(func(o *Options) *int { return &o.Sampling.TopK }, 0, maxTopK, "all"),
 			conflict: func(o *Options) string {
-				return onOff(o.Sampling.Temperature == 0, fmt.Sprintf("top-k %d; %s", o.Sampling.TopK, needsDraws))
+				return onOff(o.Sampling.Temperature == 0,
+					fmt.Sprintf("top-k %d; %s", o.Sampling.TopK, needsDraws))
 			},
 		},
 		{
@@ -98,7 +105,8 @@ func generationRows() []Option {
 			Help:  "draw among the most probable tokens that have `P` together",
 			value: number(func(o *Options) *float64 { return &o.Sampling.TopP }, 1, false, "all"),
 			conflict: func(o *Options) string {
-				return onOff(o.Sampling.Temperature == 0, fmt.Sprintf("top-p %v; %s", o.Sampling.TopP, needsDraws))
+				return onOff(o.Sampling.Temperature == 0,
+					fmt.Sprintf("top-p %v; %s", o.Sampling.TopP, needsDraws))
 			},
 		},
 		{
@@ -107,7 +115,8 @@ func generationRows() []Option {
 				"equal ones give equal tokens",
 			value: seed(func(o *Options) *uint64 { return &o.Sampling.Seed }),
 			conflict: func(o *Options) string {
-				return onOff(o.Sampling.Temperature == 0, fmt.Sprintf("seed %d; %s", o.Sampling.Seed, needsDraws))
+				return onOff(o.Sampling.Temperature == 0,
+					fmt.Sprintf("seed %d; %s", o.Sampling.Seed, needsDraws))
 			},
 		},
 		{
@@ -138,7 +147,8 @@ func combinationRows() []Option {
 				if o.Residual == nil {
 					return ""
 				}
-				return fmt.Sprintf("residual %v and a measured residual; %s", *o.Residual, eitherOfTwo)
+				return fmt.Sprintf("residual %v and a measured residual; %s", *o.Residual,
+					eitherOfTwo)
 			},
 			takes: addsResidual, why: noResidual,
 		},
@@ -151,7 +161,8 @@ func combinationRows() []Option {
 				"added",
 			setting: "local lift",
 			shown: func(_ *Options, m planned) string {
-				return onOff(m.job.rule.local, "rows divided by uniform attention before the residual")
+				return onOff(m.job.rule.local,
+					"rows divided by uniform attention before the residual")
 			},
 		},
 		{
@@ -160,17 +171,20 @@ func combinationRows() []Option {
 			value: switched(func(o *Options) *bool { return &o.DropSink }),
 			takes: combinesRows, why: noRows,
 			setting: "sink",
-			shown:   func(o *Options, _ planned) string { return onOff(o.DropSink, "first source taken out") },
+			shown: func(o *Options, _ planned) string {
+				return onOff(o.DropSink, "first source taken out")
+			},
 		},
 		{
 			Name: "discard", Flag: "discard", Group: MethodOptions,
-			Help: "before the residual is added, set the lowest entries to 0, this `PART` of each " +
-				"row in a decoder, of the whole map in an encoder",
+			Help: "before the residual is added, set the lowest entries to 0, this `PART` of " +
+				"each row in a decoder, of the whole map in an encoder",
 			value: number(func(o *Options) *float64 { return &o.Discard }, 1, true, "none"),
 			takes: combinesRows, why: noRows,
 			setting: "discard",
 			shown: func(o *Options, _ planned) string {
-				return onOff(o.Discard > 0, fmt.Sprint(o.Discard)+onOff(o.DiscardWhole, " of the whole map"))
+				return onOff(o.Discard > 0,
+					fmt.Sprint(o.Discard)+onOff(o.DiscardWhole, " of the whole map"))
 			},
 		},
 		{
@@ -182,8 +196,9 @@ func combinationRows() []Option {
 				return onOff(o.Discard == 0,
 					"discard whole without discard; say which part of the entries is set to 0")
 			},
-			decoder: "what is discarded of the whole map is known only at the end of the text; leave it " +
-				"out to discard row by row, or record the rows of the whole text and attribute them",
+			decoder: "what is discarded of the whole map is known only at the end of the text; " +
+				"leave it out to discard row by row, or record the rows of the whole text and " +
+				"attribute them",
 		},
 		{
 			Name: "heads", Flag: "heads", Group: MethodOptions,
@@ -192,15 +207,18 @@ func combinationRows() []Option {
 			value: headFusion(),
 			takes: func(o *Options, m planned) bool { return m.mixing.takes(o.Heads) },
 			why:   "it has no heads to be taken like that", setting: "heads",
-			shown: func(o *Options, m planned) string { return onOff(m.mixing.takes(o.Heads), o.Heads.String()) },
+			shown: func(o *Options, m planned) string {
+				return onOff(m.mixing.takes(o.Heads), o.Heads.String())
+			},
 		},
 		{
 			Name: "per-head", Flag: "per-head", Group: MethodOptions,
 			Help:  "look at head `K` of each layer over lower layers merged by their mean",
 			value: oneHead(),
 			conflict: func(o *Options) string {
-				return onOff(o.Heads != trace.Heads{}, fmt.Sprintf("per-head %d and heads %v; one head is looked at "+
-					"over lower layers merged by their mean, so %s", *o.PerHead, o.Heads, eitherOfTwo))
+				return onOff(o.Heads != trace.Heads{},
+					fmt.Sprintf("per-head %d and heads %v; one head is looked at over lower "+
+						"layers merged by their mean, so %s", *o.PerHead, o.Heads, eitherOfTwo))
 			},
 			takes: takesOneHead, why: "it has no heads apart",
 			setting: "per_head",
@@ -228,7 +246,9 @@ func combinationRows() []Option {
 			value: layers(),
 			takes: combinesRows, why: "it asks the whole model",
 			setting: "layers",
-			shown:   func(_ *Options, m planned) string { return fmt.Sprintf("%d-%d", m.first, m.last) },
+			shown: func(_ *Options, m planned) string {
+				return fmt.Sprintf("%d-%d", m.first, m.last)
+			},
 		},
 	}
 }
@@ -267,7 +287,9 @@ func scorerRows() []Option {
 			value: quantity(),
 			takes: isScorer, why: noScorer,
 			setting: "quantity",
-			shown:   func(o *Options, m planned) string { return string(o.quantity(m.scorer.Info())) },
+			shown: func(o *Options, m planned) string {
+				return string(o.quantity(m.scorer.Info()))
+			},
 		},
 		{
 			Name: "batch", Flag: "batch", Group: ScorerOptions,
@@ -277,15 +299,18 @@ func scorerRows() []Option {
 		},
 		{
 			Name: "replacement", Flag: "replacement", Group: ScorerOptions,
-			Help: "`what` stands for a token that occlusion and its like take away: mask, unknown, " +
-				"pad, end, delete, zero or a token (default the first of mask, unknown and delete that " +
-				"the model has); at every place at once it is the baseline of integrated gradients " +
-				"(default the first of mask, unknown, end and pad that is not nearly zero)",
+			Help: "`what` stands for a token that occlusion and its like take away: mask, " +
+				"unknown, pad, end, delete, zero or a token (default the first of mask, unknown " +
+				"and delete that the model has); at every place at once it is the baseline of " +
+				"integrated gradients (default the first of mask, unknown, end and pad that is " +
+				"not nearly zero)",
 			value: words(func(o *Options) *string { return &o.Scoring.Replacement },
 				replacementIs),
 			takes: func(_ *Options, m planned) bool { return m.info().Replaces },
 			why:   "it replaces no token", setting: "replacement",
-			shown: func(o *Options, m planned) string { return onOff(m.info().Replaces, o.Scoring.Replacement) },
+			shown: func(o *Options, m planned) string {
+				return onOff(m.info().Replaces, o.Scoring.Replacement)
+			},
 		},
 		{
 			Name: "steps", Flag: "steps", Group: ScorerOptions,
@@ -293,7 +318,9 @@ func scorerRows() []Option {
 			value: scoringNumber("steps"),
 			takes: func(_ *Options, m planned) bool { return m.info().Integrates },
 			why:   "it computes no integral", setting: "steps",
-			shown: func(o *Options, _ planned) string { return onOff(o.Scoring.Steps > 0, fmt.Sprint(o.Scoring.Steps)) },
+			shown: func(o *Options, _ planned) string {
+				return onOff(o.Scoring.Steps > 0, fmt.Sprint(o.Scoring.Steps))
+			},
 		},
 		{
 			Name: "samples", Flag: "samples", Group: ScorerOptions,
@@ -310,7 +337,9 @@ func scorerRows() []Option {
 			Help:    "`number` that the draws of scorers begin with",
 			value:   seed(func(o *Options) *uint64 { return &o.Scoring.Seed }),
 			setting: "seed",
-			shown:   func(o *Options, _ planned) string { return onOff(o.Scoring.Seed > 0, fmt.Sprint(o.Scoring.Seed)) },
+			shown: func(o *Options, _ planned) string {
+				return onOff(o.Scoring.Seed > 0, fmt.Sprint(o.Scoring.Seed))
+			},
 		},
 	}
 }
@@ -334,15 +363,17 @@ func resultRows() []Option {
 			takes:    func(_ *Options, m planned) bool { return m.lift },
 			why:      "only attention says what its rows would be if they were uniform",
 			setting:  "lift",
-			shown:    func(_ *Options, m planned) string { return onOff(m.lift, "divided by uniform attention") },
+			shown: func(_ *Options, m planned) string {
+				return onOff(m.lift, "divided by uniform attention")
+			},
 		},
 		{
 			Name: "all levels", Flag: "all-levels", Group: GenerationOptions,
 			Help:  "compute flow of every layer, not of the top one alone: as many times the work",
 			value: switched(func(o *Options) *bool { return &o.AllLevels }),
 			takes: func(_ *Options, m planned) bool { return m.topOnly },
-			why: "it is for flow, whose layers below the top are computed on request; rows of others " +
-				"have every layer anyway, and scorers have none",
+			why: "it is for flow, whose layers below the top are computed on request; rows of " +
+				"others have every layer anyway, and scorers have none",
 			quiet: true, // the other methods give what was asked for
 		},
 	}
@@ -356,7 +387,8 @@ func liftConflict(o *Options) string {
 	case o.MeasuredResidual:
 		return "lift with a measured residual; uniform attention has none to be measured"
 	case o.Discard > 0:
-		return fmt.Sprintf("lift with discard %v; uniform attention has no lowest entries", o.Discard)
+		return fmt.Sprintf("lift with discard %v; uniform attention has no lowest entries",
+			o.Discard)
 	}
 	return ""
 }

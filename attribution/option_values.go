@@ -24,8 +24,9 @@ type value struct {
 	// wrong returns what is wrong with the value, with the option's name, "" if nothing is. It is
 	// nil if every value is right.
 	wrong func(name string, o *Options) string
-	// said is the option with its value, for a message; nil is the name and what write returns.
-	said func(name string, o *Options) string
+	// describe returns the option with its value, for a message; nil is the name and what write
+	// returns.
+	describe func(name string, o *Options) string
 	// on is the field of a switch, nil for other values.
 	on func(o *Options) *bool
 	// limits is the end of the help: the range and the default.
@@ -43,10 +44,14 @@ func whole(field func(*Options) *int, least, most int, zero string) value {
 		byDefault = "0 for " + zero
 	}
 	return value{
-		given:  func(o *Options) bool { return *field(o) != 0 },
-		read:   func(o *Options, text string) error { return readWhole(field(o), text, least, most) },
-		write:  func(o *Options) string { return strconv.Itoa(*field(o)) },
-		wrong:  func(name string, o *Options) string { return wrongWhole(name, *field(o), most, zero) },
+		given: func(o *Options) bool { return *field(o) != 0 },
+		read: func(o *Options, text string) error {
+			return readWhole(field(o), text, least, most)
+		},
+		write: func(o *Options) string { return strconv.Itoa(*field(o)) },
+		wrong: func(name string, o *Options) string {
+			return wrongWhole(name, *field(o), most, zero)
+		},
 		limits: fmt.Sprintf(", from %d to %d (default %s)", least, most, byDefault),
 	}
 }
@@ -154,9 +159,9 @@ func switched(field func(*Options) *bool) value {
 			*field(o) = on
 			return nil
 		},
-		write: func(o *Options) string { return strconv.FormatBool(*field(o)) },
-		said:  func(name string, _ *Options) string { return name },
-		on:    field,
+		write:    func(o *Options) string { return strconv.FormatBool(*field(o)) },
+		describe: func(name string, _ *Options) string { return name },
+		on:       field,
 	}
 }
 
@@ -175,7 +180,7 @@ func words(field func(*Options) *string, what string) value {
 			}
 			return ""
 		},
-		said: func(name string, _ *Options) string { return "a " + name },
+		describe: func(name string, _ *Options) string { return "a " + name },
 	}
 }
 
@@ -219,7 +224,8 @@ func headFusion() value {
 			heads, err := trace.ParseHeads(text)
 			if err != nil || text == "" || heads.Fusion == trace.EachHead || heads.Head > MaxIndex {
 				near := trace.DidYouMean(text, []string{"mean", "max", "min"})
-				return usagef("%swant mean, max, min or the number of a head, from 0 to %d", near, MaxIndex)
+				return usagef("%swant mean, max, min or the number of a head, from 0 to %d", near,
+					MaxIndex)
 			}
 			o.Heads = heads
 			return nil
@@ -228,7 +234,8 @@ func headFusion() value {
 		wrong: func(name string, o *Options) string {
 			switch h := o.Heads; {
 			case h.Fusion < trace.MeanHeads || h.Fusion > trace.OneHead:
-				return fmt.Sprintf("%s %v; a method needs one matrix a layer: mean, max, min or a head's number",
+				return fmt.Sprintf("%s %v; a method needs one matrix a layer: mean, max, "+
+					"min or a head's number",
 					name, h)
 			case h.Fusion == trace.OneHead && h.Head < 0:
 				return fmt.Sprintf("head %d; heads count from 0", h.Head)
@@ -341,7 +348,7 @@ func positions() value {
 			}
 			return ""
 		},
-		said: func(name string, o *Options) string {
+		describe: func(name string, o *Options) string {
 			return fmt.Sprintf("%s %v", name, o.Positions[:min(len(o.Positions), 10)])
 		},
 	}

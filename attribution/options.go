@@ -36,10 +36,12 @@ func (o Options) alternatives() int {
 // checkHeads returns a usage error if a head is not one of the model's H heads.
 func (o Options) checkHeads(heads int) error {
 	if o.Heads.Fusion == trace.OneHead && (o.Heads.Head < 0 || o.Heads.Head >= heads) {
-		return LookupOption("heads").usagef("head %d; there are %d, from 0 to %d", o.Heads.Head, heads, heads-1)
+		return LookupOption("heads").usagef("head %d; there are %d, from 0 to %d", o.Heads.Head,
+			heads, heads-1)
 	}
 	if o.PerHead != nil && (*o.PerHead < 0 || *o.PerHead >= heads) {
-		return LookupOption("per-head").usagef("per-head %d; there are %d heads, from 0 to %d", *o.PerHead, heads, heads-1)
+		return LookupOption("per-head").usagef("per-head %d; there are %d heads, from 0 to %d",
+			*o.PerHead, heads, heads-1)
 	}
 	return nil
 }
@@ -51,7 +53,8 @@ func (o Options) layerRange(layers int) (first, last int, err error) {
 		last = *o.LastLayer
 	}
 	if first < 0 || last >= layers || first > last {
-		return 0, 0, LookupOption("layers").usagef("layers %d to %d; there are %d, from 0 to %d, and the first comes first",
+		return 0, 0, LookupOption("layers").usagef("layers %d to %d; there are %d, from 0 to "+
+			"%d, and the first comes first",
 			first, last, layers, layers-1)
 	}
 	return first, last, nil

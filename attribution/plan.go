@@ -97,7 +97,11 @@ func (p *plan) add(m Method, set setting) {
 // job returns the job of a method: an old one if it has the same rows, residual and aggregation.
 func (p *plan) job(m Method, mi MixingInfo, info AggregationInfo, cfg Config, a Aggregation, lift bool) *job {
 	j := &job{mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1, ratios: -1}
-	j.rule = rule{residual: m.Residual, scaled: mi.scaled(), dropSink: p.opts.DropSink, local: p.opts.LocalLift && m.Residual > 0, discard: p.opts.Discard, whole: p.opts.DiscardWhole}
+	j.rule = rule{
+		residual: m.Residual, scaled: mi.scaled(),
+		dropSink: p.opts.DropSink, local: p.opts.LocalLift && m.Residual > 0,
+		discard: p.opts.Discard, whole: p.opts.DiscardWhole,
+	}
 	if p.opts.Residual != nil && m.Residual > 0 {
 		j.rule.residual = *p.opts.Residual
 	}

@@ -24,9 +24,11 @@ func (r request) check() error {
 	case layer < 0:
 		return usagef("Layer %d; layers count from 0", layer)
 	case layer < o.FirstLayer:
-		return usagef("Layer %d; the first layer that is combined is FirstLayer %d", layer, o.FirstLayer)
+		return usagef("Layer %d; the first layer that is combined is FirstLayer %d", layer,
+			o.FirstLayer)
 	case o.LastLayer != nil && layer > *o.LastLayer:
-		return usagef("Layer %d; the last layer that is combined is LastLayer %d", layer, *o.LastLayer)
+		return usagef("Layer %d; the last layer that is combined is LastLayer %d", layer,
+			*o.LastLayer)
 	}
 	return nil
 }
@@ -39,7 +41,8 @@ func (r request) checkLayer(e *Explanation) error {
 		return nil
 	}
 	if *r.view.Layer >= layers {
-		return usagef("Layer %d; %.60q has %d, from 0 to %d", *r.view.Layer, e.Model.Name, layers, layers-1)
+		return usagef("Layer %d; %.60q has %d, from 0 to %d", *r.view.Layer, e.Model.Name, layers,
+			layers-1)
 	}
 	var have []int
 	for _, result := range e.Methods {

@@ -12,9 +12,10 @@ import (
 
 // hints say, in terms of a cell, what to do about an error of the engine.
 var hints = map[trace.ErrorKind]string{
-	trace.MemoryKind:    "set MaxMemory of gonbext.Model",
-	trace.DTypeKind:     `set DType of gonbext.Model to "bfloat16"`,
-	trace.CacheKind:     "run headwater download with the name of the model, which fetches broken files again",
+	trace.MemoryKind: "set MaxMemory of gonbext.Model",
+	trace.DTypeKind:  `set DType of gonbext.Model to "bfloat16"`,
+	trace.CacheKind: "run headwater download with the name of the model, which " +
+		"fetches broken files again",
 	trace.TokenizerKind: "trace token ids by TryTraceInput of gonbext.Model",
 	trace.PluginKind:    "run headwater setup xla",
 }
@@ -30,7 +31,8 @@ func advise(err error) error {
 // hint is advise. It also knows what to do about a method that this program has registered and the
 // engine has not.
 func (r request) hint(err error) error {
-	if !errors.Is(err, attribution.ErrUsage) || !strings.HasPrefix(err.Error(), "attribution: unknown ") ||
+	if !errors.Is(err, attribution.ErrUsage) ||
+		!strings.HasPrefix(err.Error(), "attribution: unknown ") ||
 		engine.IsOwn() {
 		return advise(err)
 	}

@@ -62,9 +62,11 @@ func OpenBackend(name string) (compute.Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("models: backend %s: %w", config, err)
 	}
-	if device := b.DeviceDescription(0); isCUDA(config) && strings.Contains(strings.ToLower(device), "cpu") {
+	if device := b.DeviceDescription(0); isCUDA(config) &&
+		strings.Contains(strings.ToLower(device), "cpu") {
 		b.Finalize()
-		return nil, fmt.Errorf("models: backend %s: its plugin computes on %s, which is not a GPU; take it as backend xla:PATH", config, device)
+		return nil, fmt.Errorf("models: backend %s: its plugin computes on %s, which is not a "+
+			"GPU; take it as backend xla:PATH", config, device)
 	}
 	backends.byConfig[config] = b
 	return b, nil
@@ -147,7 +149,8 @@ func backendConfig(name string, plugins *Plugins) (string, error) {
 		return "", fmt.Errorf("models: backend %.60q is unknown; %sknown are go, xla, cuda, "+
 			"and xla:PATH and cuda:PATH of a PJRT plugin", name, near)
 	case plugins == nil:
-		return "", fmt.Errorf("models: backend %s is not part of this program: build it with cgo (a C compiler) and import models/xla", kind)
+		return "", fmt.Errorf("models: backend %s is not part of this program: build it with "+
+			"cgo (a C compiler) and import models/xla", kind)
 	}
 	find, check, options := plugins.FindCPU, plugins.CheckCPU, ""
 	if kind == "cuda" {

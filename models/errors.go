@@ -16,7 +16,8 @@ type CacheError struct {
 
 // Error implements error.
 func (e *CacheError) Error() string {
-	return fmt.Sprintf("%v (%s is in the cache of the Hub; a file there may be broken)", e.Err, e.Dir)
+	return fmt.Sprintf("%v (%s is in the cache of the Hub; a file there may be broken)", e.Err,
+		e.Dir)
 }
 
 // Unwrap returns what is wrong.

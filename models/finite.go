@@ -29,7 +29,8 @@ func (e *WeightError) Error() string {
 	if !math.IsNaN(e.Value) && !math.IsInf(e.Value, 0) {
 		what = fmt.Sprintf("%v, which is infinite in %s", e.Value, e.DType)
 	}
-	return fmt.Sprintf("models: %s: tensor %q: element %s is %s; every result would rest on it: get the file again, or repair the tensor",
+	return fmt.Sprintf("models: %s: tensor %q: element %s is %s; every result would rest on it: "+
+		"get the file again, or repair the tensor",
 		e.File, e.Tensor, place(e.Index), what)
 }
 
@@ -52,8 +53,10 @@ func (e *ResultError) Error() string {
 	if strings.HasPrefix(e.Axes, "L") && len(e.Index) > 0 {
 		layer = fmt.Sprintf(" in layer %d", e.Index[0])
 	}
-	return fmt.Sprintf("models: %s: tap %s%s: element %s of [%s] is %v; the numbers of the pass grow too large for float32",
-		e.Model, e.Tap, layer, place(e.Index), strings.Join(strings.Split(e.Axes, ""), ","), e.Value)
+	return fmt.Sprintf("models: %s: tap %s%s: element %s of [%s] is %v; the numbers of the pass "+
+		"grow too large for float32",
+		e.Model, e.Tap, layer, place(e.Index),
+		strings.Join(strings.Split(e.Axes, ""), ","), e.Value)
 }
 
 // place writes an index: [2,0,5].
@@ -134,7 +137,8 @@ func (w *finiteWeights) Float32At(dst []float32, name string, first int) error {
 		return err
 	}
 	broken := &WeightError{
-		File: w.FileOf(name), Tensor: name, Index: placeOf(first+i, shape), Value: value[0], DType: strings.ToLower(dtype.String()),
+		File: w.FileOf(name), Tensor: name, Index: placeOf(first+i, shape),
+		Value: value[0], DType: strings.ToLower(dtype.String()),
 	}
 	if !w.allow {
 		return broken
@@ -188,7 +192,8 @@ func FirstNonFinite(tensors []trace.Tensor) *ResultError {
 		}
 		if layer < lowest {
 			lowest = layer
-			first = &ResultError{Tap: trace.Tap(t.Name), Index: index, Value: t.Data[i], Axes: t.Axes}
+			first = &ResultError{Tap: trace.Tap(t.Name), Index: index, Value: t.Data[i],
+				Axes: t.Axes}
 		}
 	}
 	return first

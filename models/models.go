@@ -160,7 +160,8 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 		return nil, err
 	}
 	m.limit = opts.limit(plugin != "", spec.Layers)
-	if err := m.limit.checkWeights(name, spec, dtype); err != nil { // before the backend is opened, which takes memory, too
+	// Now, because opening the backend takes memory too.
+	if err := m.limit.checkWeights(name, spec, dtype); err != nil {
 		return nil, err
 	}
 	hash, err := dir.Hash()
@@ -168,7 +169,8 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 		return nil, err
 	}
 	if opts.Shuffle != 0 {
-		load, hash = shuffled(load, opts.Shuffle), fmt.Sprintf("%s, shuffled by seed %d", hash, opts.Shuffle)
+		load = shuffled(load, opts.Shuffle)
+		hash = fmt.Sprintf("%s, shuffled by seed %d", hash, opts.Shuffle)
 	}
 	backend, err := OpenBackend(opts.Backend)
 	if err != nil {
@@ -181,7 +183,8 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 	m.held = m.taken() - programBytes - opts.Beside
 	m.limitPasses()
 	m.info = trace.Info{
-		Name: name, Hash: hash, Family: spec.Family, Backend: BackendName(backend), Head: m.head(), Bidirectional: spec.Bidirectional,
+		Name: name, Hash: hash, Family: spec.Family, Backend: BackendName(backend),
+		Head: m.head(), Bidirectional: spec.Bidirectional,
 		Layers: spec.Layers, Heads: spec.Heads, Width: spec.Width, Vocab: spec.Vocab, Context: spec.Context,
 	}
 	return m, nil

@@ -57,7 +57,8 @@ func (o Options) dtype() (dtypes.DType, error) {
 	case "bfloat16", "bf16":
 		return dtypes.BFloat16, nil
 	}
-	return dtypes.InvalidDType, fmt.Errorf("models: weights as %q are not supported; take float32 or bfloat16", o.DType)
+	return dtypes.InvalidDType, fmt.Errorf("models: weights as %q are not supported; "+
+		"take float32 or bfloat16", o.DType)
 }
 
 // find returns the directory that ref names: a path, or the folder of the Hub's cache.
@@ -74,7 +75,8 @@ func find(ctx context.Context, ref string, opts Options) (string, error) {
 		return "", fmt.Errorf("models: %w%s", err, meant(ref))
 	}
 	if _, invalid := hub.ParseRef(ref); invalid != nil || looksLikePath(ref) {
-		return "", fmt.Errorf("models: %s is neither a directory, nor an embedded model (%s), nor a name of the Hub such as openai-community/gpt2%s: %w",
+		return "", fmt.Errorf("models: %s is neither a directory, nor an embedded model (%s), "+
+			"nor a name of the Hub such as openai-community/gpt2%s: %w",
 			ref, tiny.Name, meant(ref), fs.ErrNotExist)
 	}
 	where, err := opts.hub()
@@ -83,7 +85,8 @@ func find(ctx context.Context, ref string, opts Options) (string, error) {
 	}
 	dir, err := hub.Resolve(ctx, ref, where)
 	if err != nil {
-		return "", fmt.Errorf("models: %s is neither a directory nor an embedded model (%s)%s; as a name of the Hub: %w",
+		return "", fmt.Errorf("models: %s is neither a directory nor an embedded model (%s)%s; "+
+			"as a name of the Hub: %w",
 			ref, tiny.Name, meant(ref), err)
 	}
 	return dir, nil
@@ -99,7 +102,8 @@ func meant(ref string) string {
 
 // looksLikePath is whether ref can only be meant as a path.
 func looksLikePath(ref string) bool {
-	return strings.HasPrefix(ref, ".") || strings.HasPrefix(ref, "/") || strings.HasPrefix(ref, "~") || strings.HasSuffix(ref, "/")
+	return strings.HasPrefix(ref, ".") || strings.HasPrefix(ref, "/") ||
+		strings.HasPrefix(ref, "~") || strings.HasSuffix(ref, "/")
 }
 
 // hub returns where models of the Hub are looked for.

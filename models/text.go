@@ -39,7 +39,8 @@ func (m *Model) openText(dir *checkpoint.Dir) error {
 	}
 	m.mask = m.maskID(specials["mask_token"])
 	m.standIns = m.findStandIns(dir, specials, append(eos, m.spec.EOS...))
-	m.chatErr = fmt.Errorf("models: %s: the model has no chat template: it was not trained on conversations, or its files do not say how", dir.Name)
+	m.chatErr = fmt.Errorf("models: %s: the model has no chat template: it was not trained on "+
+		"conversations, or its files do not say how", dir.Name)
 	template, err := dir.ChatTemplate("")
 	if err != nil {
 		m.chatErr = fmt.Errorf("models: %w", err)
@@ -60,7 +61,8 @@ func (m *Model) checkVocabulary(name string) error {
 	}
 	for id := m.spec.Vocab; id < m.tokenizer.VocabSize(); id++ {
 		if !m.tokenizer.IsSpecial(id) {
-			return fmt.Errorf("models: %s: tokenizer.json has %d tokens, the embedding has %d: the two are of different models",
+			return fmt.Errorf("models: %s: tokenizer.json has %d tokens, the embedding has %d: "+
+				"the two are of different models",
 				name, m.tokenizer.VocabSize(), m.spec.Vocab)
 		}
 	}
@@ -88,7 +90,8 @@ func (m *Model) Chat(user string) (string, error) {
 	if m.chat == nil {
 		return "", m.chatErr
 	}
-	text, err := m.chat.Render([]chat.Message{{Role: "user", Content: user}}, chat.Options{AddGenerationPrompt: true})
+	text, err := m.chat.Render([]chat.Message{{Role: "user", Content: user}},
+		chat.Options{AddGenerationPrompt: true})
 	if errors.Is(err, chat.ErrRefused) || err == nil {
 		return text, err
 	}

@@ -31,7 +31,8 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 	}
 	p.keepWithin(m)
 	line.clear()
-	if f.backend == "" && m.Info().Backend == "go" && os.Getenv(plugin.Env) != "" && m.Info().Note == "" {
+	if f.backend == "" && m.Info().Backend == "go" && os.Getenv(plugin.Env) != "" &&
+		m.Info().Note == "" {
 		if _, err := plugin.Find(); err != nil {
 			p.say("xla is not used: %v", advise(err))
 		}

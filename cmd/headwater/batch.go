@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -43,7 +44,8 @@ func (p *program) openInput(ctx context.Context, path string) (io.ReadCloser, st
 	}
 	if info, err := file.Stat(); err == nil && info.IsDir() {
 		file.Close()
-		return nil, "", fmt.Errorf("input %s is a directory; name a file with a line of JSON for each prompt", path)
+		return nil, "", fmt.Errorf("input %s is a directory; name a file with a line of "+
+			"JSON for each prompt", path)
 	}
 	return file, path, nil
 }
@@ -86,7 +88,8 @@ func (i *impatient) Read(b []byte) (int, error) {
 
 // explainLines writes a result for each line, and each is kept when it is there.
 func (p *program) explainLines(
-	ctx context.Context, m attribution.Model, f explainFlags, all func(func(line, error) bool), name string, out *output,
+	ctx context.Context, m attribution.Model, f explainFlags, all iter.Seq2[line, error], name string,
+	out *output,
 ) error {
 	made := 0
 	for l, err := range all {

@@ -79,7 +79,8 @@ func (k *kept) read(head keptHead) error {
 		if i == 0 {
 			var have keptHead
 			if err := json.Unmarshal(line, &have); err != nil || have != head {
-				return fmt.Errorf("it is of another run: other cases, options or weights; name another file, or delete it")
+				return fmt.Errorf("it is of another run: other cases, options or weights; name " +
+					"another file, or delete it")
 			}
 			continue
 		}
@@ -179,7 +180,8 @@ func once(ctx context.Context, m attribution.Model, c evaluate.Case, method stri
 				o.Positions = []int{*c.Position}
 			}
 		}
-		if described, err := attribution.LookupMethod(method); err == nil && described.Scorer != "" {
+		if described, err := attribution.LookupMethod(method); err == nil &&
+			described.Scorer != "" {
 			o.Contrast = c.Contrast
 		}
 		_, err := attribution.Explain(ctx, m, c.Prompt, o)

@@ -102,7 +102,8 @@ func plantedCase(c *planted.Circuit, t planted.Text, contrast bool) evaluate.Cas
 		if slices.Contains(t.Evidence, i) {
 			e.Evidence = append(e.Evidence, [2]int{begin, end})
 		}
-		e.Changes = append(e.Changes, evaluate.Change{Span: [2]int{begin, end}, Text: c.Others(t, i)[0]})
+		e.Changes = append(e.Changes,
+			evaluate.Change{Span: [2]int{begin, end}, Text: c.Others(t, i)[0]})
 	}
 	return e
 }
@@ -126,7 +127,8 @@ func describe(parts []benchPart) trace.Info {
 	for _, part := range parts {
 		h.Write([]byte(part.model.Info().Hash)) // a hash never returns an error
 	}
-	return trace.Info{Name: "planted circuits", Hash: hex.EncodeToString(h.Sum(nil)), Family: info.Family, Backend: info.Backend, Note: info.Note}
+	return trace.Info{Name: "planted circuits", Hash: hex.EncodeToString(h.Sum(nil)),
+		Family: info.Family, Backend: info.Backend, Note: info.Note}
 }
 
 // rules are those of the circuits whose own texts are measured, by group; nil if there are none.

@@ -74,7 +74,8 @@ func cutNames(text string) string {
 		if len(word) <= longWord {
 			return word
 		}
-		return strings.ToValidUTF8(word[:100], "") + "…" + strings.ToValidUTF8(word[len(word)-60:], "")
+		begin, end := word[:100], word[len(word)-60:]
+		return strings.ToValidUTF8(begin, "") + "…" + strings.ToValidUTF8(end, "")
 	})
 }
 
@@ -150,7 +151,8 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if names == nil {
-		return usagef("%s has no commands, got %.60q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
+		return usagef("%s has no commands, got %.60q; see %s --help", cmd.Name(), args[0],
+			cmd.CommandPath())
 	}
 	return usagef("unknown command %.60q; %s", args[0], trace.KnownAre(args[0], names))
 }
@@ -158,7 +160,8 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 // noArguments refuses arguments of a command that takes none.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef("%s takes no argument, got %.60q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
+		return usagef("%s takes no argument, got %.60q; see %s --help", cmd.Name(), args[0],
+			cmd.CommandPath())
 	}
 	return nil
 }
@@ -174,7 +177,8 @@ func needFlags(cmd *cobra.Command, names ...string) error {
 	if missing == nil {
 		return nil
 	}
-	return usagef("%s needs %s; see %s --help", cmd.Name(), strings.Join(missing, " and "), cmd.CommandPath())
+	return usagef("%s needs %s; see %s --help", cmd.Name(), strings.Join(missing, " and "),
+		cmd.CommandPath())
 }
 
 // interruptible returns a context that ends with the first Ctrl-C, termination or hangup of the

@@ -59,7 +59,8 @@ func (m machineFacts) String() string {
 		parts = append(parts, fmt.Sprintf("Go uses %d", m.Threads))
 	}
 	if m.Memory > 0 {
-		parts = append(parts, fmt.Sprintf("memory %.1f GiB, %.1f free", float64(m.Memory)/(1<<30), float64(m.Available)/(1<<30)))
+		parts = append(parts, fmt.Sprintf("memory %.1f GiB, %.1f free", float64(m.Memory)/(1<<30),
+			float64(m.Available)/(1<<30)))
 	}
 	if m.GPU {
 		parts = append(parts, "an NVIDIA GPU")

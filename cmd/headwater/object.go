@@ -29,7 +29,8 @@ func readObject(text []byte, known ...string) (object, error) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if first, err := dec.Token(); err != nil || first != json.Delim('{') {
-		return nil, fmt.Errorf("it is %s; want an object with %s", kindOfJSON(text), quotedKeys(known))
+		return nil, fmt.Errorf("it is %s; want an object with %s", kindOfJSON(text),
+			quotedKeys(known))
 	}
 	o := object{}
 	for dec.More() {

@@ -24,8 +24,11 @@ type modelFlags struct {
 }
 
 func (f *modelFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.model, "model", "m", "", "the `MODEL`: an embedded one, a directory in Hugging Face layout or a name of the Hub such as openai-community/gpt2[@revision] (default tiny)")
-	cmd.Flags().Func("dtype", "hold the weights as `TYPE`: float32, or bfloat16 for half the memory and about 2 digits (default float32)", func(s string) error {
+	cmd.Flags().StringVarP(&f.model, "model", "m", "", "the `MODEL`: an embedded one, a "+
+		"directory in Hugging Face layout or a name of the Hub such as "+
+		"openai-community/gpt2[@revision] (default tiny)")
+	cmd.Flags().Func("dtype", "hold the weights as `TYPE`: float32, or bfloat16 for half the "+
+		"memory and about 2 digits (default float32)", func(s string) error {
 		if known := []string{"float32", "bfloat16"}; !slices.Contains(known, s) {
 			return errors.New(trace.KnownAre(s, known))
 		}
@@ -62,10 +65,12 @@ func parseSize(s string) (int64, error) {
 
 func (f *modelFlags) addBackend(cmd *cobra.Command) {
 	const names = "go, xla, cuda, and xla:PATH and cuda:PATH of a PJRT plugin"
-	usage := "what computes, by `NAME`: " + names + " (default go for the embedded model, xla for others if it is there)"
+	usage := "what computes, by `NAME`: " + names + " (default go for the embedded model, xla " +
+		"for others if it is there)"
 	cmd.Flags().Func("backend", usage, func(s string) error {
 		kind, path, named := strings.Cut(s, ":")
-		if s != "" && (!slices.Contains(models.Backends(), kind) || named && (path == "" || kind == "go")) {
+		if s != "" && (!slices.Contains(models.Backends(), kind) || named &&
+			(path == "" || kind == "go")) {
 			near := ""
 			if !slices.Contains(models.Backends(), kind) {
 				near = trace.DidYouMean(kind, models.Backends())
@@ -103,9 +108,12 @@ func optionFlag(f *pflag.FlagSet, o *attribution.Options, row attribution.Option
 
 // byFlag adds --by.
 func byFlag(cmd *cobra.Command, by *attribution.Division) {
-	cmd.Flags().Func("by", "put prompt tokens together by `word|sentence|BEGIN:END,BEGIN:END`, bytes of the prompt from 0 and END not included: shares and scores are added up, of flow and lift the highest counts (default tokens)", func(s string) (err error) {
+	cmd.Flags().Func("by", "put prompt tokens together by `word|sentence|BEGIN:END,BEGIN:END`, "+
+		"bytes of the prompt from 0 and END not included: shares and scores are added up, of "+
+		"flow and lift the highest counts (default tokens)", func(s string) (err error) {
 		if *by, err = attribution.ParseDivision(s); err != nil || s == "" {
-			return fmt.Errorf("%swant word, sentence, or bytes as BEGIN:END,BEGIN:END, counted from 0 and END not included",
+			return fmt.Errorf("%swant word, sentence, or bytes as BEGIN:END,BEGIN:END, counted "+
+				"from 0 and END not included",
 				trace.DidYouMean(s, []string{"word", "sentence"}))
 		}
 		return nil

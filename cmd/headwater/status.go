@@ -25,8 +25,10 @@ const (
 )
 
 // statusHelp is the rule for users.
-const statusHelp = "The exit status is 0, 2 if the command line asks for what cannot be (an unknown flag, a position that the text has not), and 1 for any\n" +
-	"other error: a file, a model or a plugin that is missing or malformed, the network, too little memory, a check that failed."
+const statusHelp = "The exit status is 0, 2 if the command line asks for what cannot be (an " +
+	"unknown flag, a position that the text has not), and 1 for any\n" +
+	"other error: a file, a model or a plugin that is missing or malformed, the network, too " +
+	"little memory, a check that failed."
 
 // statusOf returns the status that an error ends the program with.
 func statusOf(err error) int {
@@ -52,7 +54,11 @@ func (e wrongUsage) Is(target error) bool { return target == attribution.ErrUsag
 
 // wants says what the values of the flags are that cobra reads, by their type.
 var wants = map[string]string{
-	"bool": "true or false", "int": "a whole number", "uint64": "a whole number from 0 to 18446744073709551615", "float64": "a number", "duration": "a time such as 90s or 2h",
+	"bool":     "true or false",
+	"int":      "a whole number",
+	"uint64":   "a whole number from 0 to 18446744073709551615",
+	"float64":  "a number",
+	"duration": "a time such as 90s or 2h",
 }
 
 // flagError says which value of which flag is wrong and what it wants.

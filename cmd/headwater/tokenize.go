@@ -24,8 +24,10 @@ func (p *program) tokenizeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tokenize --tokenizer FILE",
 		Short: "turn JSON strings, one a line, into token ids and byte offsets",
-		Long: "Tokenize reads JSON strings from standard input, one a line, and writes for each a line {\"ids\":[…],\"offsets\":[[b,e],…]}.\n" +
-			"Offsets are bytes of the text in UTF-8, half open; those of control tokens that the tokenizer adds are [0,0].",
+		Long: "Tokenize reads JSON strings from standard input, one a line, and writes for each " +
+			"a line {\"ids\":[…],\"offsets\":[[b,e],…]}.\n" +
+			"Offsets are bytes of the text in UTF-8, half open; those of control tokens that " +
+			"the tokenizer adds are [0,0].",
 		Example: `  echo '"the keys to the cabinet"' | headwater tokenize --tokenizer gpt2/tokenizer.json`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,8 +37,10 @@ func (p *program) tokenizeCommand() *cobra.Command {
 			return p.tokenize(cmd.Context(), path, !noSpecials)
 		},
 	}
-	cmd.Flags().StringVar(&path, "tokenizer", "", "the tokenizer.json, or the directory of a model: a `FILE`")
-	cmd.Flags().BoolVar(&noSpecials, "no-specials", false, "do not add control tokens such as begin-of-text")
+	cmd.Flags().StringVar(&path, "tokenizer", "", "the tokenizer.json, or the directory "+
+		"of a model: a `FILE`")
+	cmd.Flags().BoolVar(&noSpecials, "no-specials", false, "do not add control tokens "+
+		"such as begin-of-text")
 	return cmd
 }
 
@@ -63,11 +67,13 @@ func (p *program) tokenize(ctx context.Context, path string, specials bool) erro
 		}
 		text, err := jsonString(l.text)
 		if err != nil {
-			return errors.Join(out.commit(), fmt.Errorf("standard input line %d: %w", l.number, err))
+			return errors.Join(out.commit(),
+				fmt.Errorf("standard input line %d: %w", l.number, err))
 		}
 		tokens, err := tokenize(ctx, t, text, specials)
 		if err != nil {
-			return errors.Join(out.commit(), fmt.Errorf("standard input line %d, %s: %w", l.number, path, err))
+			return errors.Join(out.commit(),
+				fmt.Errorf("standard input line %d, %s: %w", l.number, path, err))
 		}
 		if err := tokens.write(out.Writer); err != nil {
 			return err

@@ -96,7 +96,9 @@ func Run(ctx context.Context, m *models.Model, opts Options) (*Certificate, erro
 		r.ids = r.text()
 	}
 	c := &Certificate{Model: m.Info(), DType: m.DType(), Tokens: len(r.ids), OK: true}
-	checks := []func() ([]Check, error){r.golden, r.greedy, r.cached, r.backends, r.valueZeroing, r.softmaxOfTerms}
+	checks := []func() ([]Check, error){
+		r.golden, r.greedy, r.cached, r.backends, r.valueZeroing, r.softmaxOfTerms,
+	}
 	if opts.RecordingOnly {
 		checks = checks[:2]
 	}
@@ -116,7 +118,8 @@ func Run(ctx context.Context, m *models.Model, opts Options) (*Certificate, erro
 // WriteTo writes the certificate as a table.
 func (c *Certificate) WriteTo(w io.Writer) (int64, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, %d layers, %d heads, weights in %s on %s\n\n", c.Model.Name, c.Model.Family, c.Model.Layers, c.Model.Heads, c.DType,
+	fmt.Fprintf(&b, "%s: %s, %d layers, %d heads, weights in %s on %s\n\n", c.Model.Name,
+		c.Model.Family, c.Model.Layers, c.Model.Heads, c.DType,
 		c.Model.Backend)
 	wide := 0
 	for _, k := range c.Checks {
@@ -128,9 +131,11 @@ func (c *Certificate) WriteTo(w io.Writer) (int64, error) {
 		case k.Skipped != "":
 			fmt.Fprintf(&b, "-      %s  %s\n", name, k.Skipped)
 		case k.Passed():
-			fmt.Fprintf(&b, "ok     %s  worst %7.1e of at most %.0e in %d numbers, at %s\n", name, k.Worst, k.Tolerance, k.Compared, k.Where)
+			fmt.Fprintf(&b, "ok     %s  worst %7.1e of at most %.0e in %d numbers, at %s\n", name,
+				k.Worst, k.Tolerance, k.Compared, k.Where)
 		default:
-			fmt.Fprintf(&b, "WRONG  %s  worst %7.1e of at most %.0e in %d numbers, at %s\n", name, k.Worst, k.Tolerance, k.Compared, k.Where)
+			fmt.Fprintf(&b, "WRONG  %s  worst %7.1e of at most %.0e in %d numbers, at %s\n", name,
+				k.Worst, k.Tolerance, k.Compared, k.Where)
 		}
 	}
 	verdict := "All checks passed."

@@ -21,7 +21,8 @@ func compared(name string, tolerance float64) *comparison {
 // says which array it is.
 func (c *comparison) array(in string, got, want []float32, axes string, shape []int) {
 	if len(got) != len(want) {
-		c.check.Worst, c.check.Where = Error(math.Inf(1)), fmt.Sprintf("%s, of which there are %d numbers and not %d", in, len(got), len(want))
+		c.check.Worst, c.check.Where = Error(math.Inf(1)), fmt.Sprintf("%s, of which there are "+
+			"%d numbers and not %d", in, len(got), len(want))
 		return
 	}
 	largest := 1.0
@@ -29,7 +30,8 @@ func (c *comparison) array(in string, got, want []float32, axes string, shape []
 		largest = max(largest, math.Abs(float64(x)))
 	}
 	for i := range want {
-		c.number(math.Abs(float64(got[i])-float64(want[i]))/largest, func() string { return in + place(axes, shape, i) })
+		c.number(math.Abs(float64(got[i])-float64(want[i]))/largest,
+			func() string { return in + place(axes, shape, i) })
 	}
 	c.check.Compared += len(want)
 }

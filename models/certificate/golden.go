@@ -43,14 +43,17 @@ func (r *run) recorded(pass, name string) ([]Check, error) {
 	if scored {
 		taps = append(taps, trace.Logits)
 	}
-	if g.Has(fmt.Sprintf("%shidden.%d", pass, info.Layers+1)) || !g.Has(fmt.Sprintf("%shidden.%d", pass, info.Layers)) {
-		return nil, fmt.Errorf("%s is not of a model with %d layers: it is the recording of another one", g.Name(), info.Layers)
+	if g.Has(fmt.Sprintf("%shidden.%d", pass, info.Layers+1)) ||
+		!g.Has(fmt.Sprintf("%shidden.%d", pass, info.Layers)) {
+		return nil, fmt.Errorf("%s is not of a model with %d layers: it is the "+
+			"recording of another one", g.Name(), info.Layers)
 	}
 	texts, err := r.m.Forward(r.ctx, batch, taps)
 	if err != nil {
 		return nil, err
 	}
-	attention, hidden := compared(name+"attention", r.against(TapTolerance)), compared(name+"hidden states", r.against(TapTolerance))
+	attention := compared(name+"attention", r.against(TapTolerance))
+	hidden := compared(name+"hidden states", r.against(TapTolerance))
 	logits := compared(name+"logits", r.against(LogitsTolerance))
 	for i, ts := range texts {
 		begin, n := begins[i], len(batch.IDs[i])
@@ -62,7 +65,8 @@ func (r *run) recorded(pass, name string) ([]Check, error) {
 			if err != nil {
 				return nil, err
 			}
-			attention.array(fmt.Sprintf("text %d, layer %d,", i, l), layer(ts[0], l), want, "HTS", ts[0].Shape[1:])
+			attention.array(fmt.Sprintf("text %d, layer %d,", i, l), layer(ts[0], l), want, "HTS",
+				ts[0].Shape[1:])
 		}
 		for l := range info.Layers + 1 {
 			got := ts[2].Data // behind the final norm

@@ -68,13 +68,15 @@ func (r *run) cached() ([]Check, error) {
 	case info.Head != trace.NextToken:
 		return []Check{{Name: name, Skipped: "the model does not generate"}}, nil
 	case r.lengthTurnsKeys():
-		return []Check{{Name: name, Skipped: "the length of the text changes how its keys are turned, and those in a cache stay as they were, " +
-			"in the reference as well"}}, nil
+		return []Check{{Name: name, Skipped: "the length of the text changes how its keys are " +
+			"turned, and those in a cache stay as they were, in the reference as well"}}, nil
 	case len(r.ids) < 3:
-		return []Check{{Name: name, Skipped: fmt.Sprintf("a text of %d tokens is too short", len(r.ids))}}, nil
+		return []Check{{Name: name,
+			Skipped: fmt.Sprintf("a text of %d tokens is too short", len(r.ids))}}, nil
 	}
 	asks := []trace.MixingAsk{
-		{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true}, {Name: "value-zeroing", AllRows: true},
+		{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true},
+		{Name: "value-zeroing", AllRows: true},
 	}
 	whole, err := r.rows(asks)
 	if err != nil {
@@ -95,8 +97,10 @@ func (r *run) cached() ([]Check, error) {
 		}
 		last := step.First + step.Count - 1
 		if step.Next != nil {
-			want := probability(logits[0].Data[last*info.Vocab:(last+1)*info.Vocab], step.Next.Token.ID)
-			probabilities.number(math.Abs(step.Next.Probability-want), func() string { return fmt.Sprintf("target %d", last) })
+			want := probability(logits[0].Data[last*info.Vocab:(last+1)*info.Vocab],
+				step.Next.Token.ID)
+			probabilities.number(math.Abs(step.Next.Probability-want),
+				func() string { return fmt.Sprintf("target %d", last) })
 			probabilities.check.Compared++
 		}
 		for k, c := range []*comparison{attention, zeroing} {
@@ -110,12 +114,14 @@ func (r *run) cached() ([]Check, error) {
 // all of it differs from one over its beginning.
 func (r *run) lengthTurnsKeys() bool {
 	rotary := r.m.Spec().Rotary
-	return rotary != nil && (rotary.Stretch > 0 || rotary.LongFrequencies != nil) && len(r.ids) > rotary.Original
+	return rotary != nil && (rotary.Stretch > 0 || rotary.LongFrequencies != nil) &&
+		len(r.ids) > rotary.Original
 }
 
 // rows returns the rows of the whole text, without generating.
 func (r *run) rows(asks []trace.MixingAsk) ([]trace.Rows, error) {
-	for step, err := range r.m.Steps(r.ctx, r.ids[:len(r.ids)-1], trace.Ask{Mixings: asks, MaxTokens: 1}) {
+	for step, err := range r.m.Steps(r.ctx, r.ids[:len(r.ids)-1],
+		trace.Ask{Mixings: asks, MaxTokens: 1}) {
 		return step.Rows, err
 	}
 	return nil, fmt.Errorf("the model yields no step")
@@ -156,7 +162,8 @@ func (r *run) backends() ([]Check, error) {
 	}
 	here, there := r.m.Info(), other.Info()
 	if here.Hash != there.Hash {
-		return nil, fmt.Errorf("the model on %s and the one on %s are not the same", here.Backend, there.Backend)
+		return nil, fmt.Errorf("the model on %s and the one on %s are not the same", here.Backend,
+			there.Backend)
 	}
 	taps := trace.Taps()
 	if here.Head == trace.NoHead {
@@ -170,7 +177,8 @@ func (r *run) backends() ([]Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := compared(fmt.Sprintf("every tap on %s against %s", here.Backend, there.Backend), r.between(LogitsTolerance))
+	c := compared(fmt.Sprintf("every tap on %s against %s", here.Backend, there.Backend),
+		r.between(LogitsTolerance))
 	for i := range got {
 		c.array(got[i].Name, got[i].Data, want[i].Data, got[i].Axes, got[i].Shape)
 	}

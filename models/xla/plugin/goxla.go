@@ -42,6 +42,7 @@ func fromGoXLA(ctx context.Context, opts InstallOptions, work string) (Installed
 	if err != nil || len(found) == 0 {
 		return Installed{}, errors.New("go-xla's installer left no plugin")
 	}
-	version := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(found[0]), "pjrt_c_api_cpu_"), "_plugin.so")
+	version := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(found[0]), "pjrt_c_api_cpu_"),
+		"_plugin.so")
 	return Installed{Path: found[0], Source: SourceGoXLA, Version: version}, nil
 }

