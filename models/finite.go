@@ -64,7 +64,7 @@ func place(index []int) string {
 	return strings.ReplaceAll(fmt.Sprint(index), " ", ",")
 }
 
-// placeOf returns where number i of a row-major tensor stands.
+// placeOf returns the index of number i of a row-major tensor.
 func placeOf(i int, shape []int) []int {
 	index := make([]int, len(shape))
 	for axis := len(shape) - 1; axis >= 0; axis-- {

@@ -193,14 +193,14 @@ func (m *Model) Budget() int64 { return m.graph.MaxBytes }
 
 // Held returns how many bytes the model holds for good: its weights and its backend; for
 // [Options.Beside] of another one.
-func (m *Model) Held() int64 { return m.held }
+func (m *Model) Held() int64 { return m.ownBytes }
 
 // MemoryLimit returns the limit in bytes that [Model.Budget] is what is left of, and whether it is
 // [Options.MaxMemory].
 func (m *Model) MemoryLimit() (bytes int64, chosen bool) { return m.limit.Bytes, m.limit.Chosen }
 
 // UnusedHeap returns how many bytes the pure-Go backend has taken from Go's heap for weights beyond
-// what they fill: it rounds sizes up to 2ⁿ or 3·2ⁿ. No memory stands behind them, but Go counts
+// what they fill: it rounds sizes up to 2ⁿ or 3·2ⁿ. They take no memory, but Go counts
 // them; 0 with other backends.
 func (m *Model) UnusedHeap() int64 {
 	if m.info.Backend != "go" {

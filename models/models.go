@@ -47,7 +47,7 @@ type Model struct {
 	chat      *chat.Template // nil with chatErr, which says why
 	chatErr   error
 	limit     Limit
-	held      int64
+	ownBytes  int64
 	allowNaN  bool           // whether numbers may be NaN or infinite
 	nonFinite []*WeightError // with allowNaN
 	grammar   bool           // whether it knows the words of the toy grammar only
@@ -180,7 +180,7 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 		return nil, err
 	}
 	m.nonFinite, m.allowNaN = weights.found, opts.AllowNaN
-	m.held = m.taken() - programBytes - opts.Beside
+	m.ownBytes = m.taken() - programBytes - opts.Beside
 	m.limitPasses()
 	m.info = trace.Info{
 		Name: name, Hash: hash, Family: spec.Family, Backend: BackendName(backend),

@@ -58,8 +58,8 @@ type impatient struct {
 	err  error
 }
 
-// Read reads what there is. After the end of ctx somebody may still wait for r, who has a buffer of
-// their own.
+// Read reads what has arrived. When ctx ends, the goroutine that waits for r may go on; it has a
+// buffer of its own.
 func (i *impatient) Read(b []byte) (int, error) {
 	if len(i.rest) == 0 && i.err == nil {
 		type piece struct {
@@ -140,8 +140,8 @@ type promptLine struct {
 	Positions            []int
 }
 
-// readPromptLine reads a line. What is there must say something: an empty continuation does not, as
-// --continuation "" does not.
+// readPromptLine reads a line. A key that is given must not be empty, as --continuation "" is refused
+// too.
 func readPromptLine(text []byte) (l promptLine, err error) {
 	o, err := readObject(text, "prompt", "continuation", "positions")
 	if err != nil {

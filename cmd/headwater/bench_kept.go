@@ -17,8 +17,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// kept are the results of a run in a file, a line each behind one that says which run it is.
-// Without a file it keeps nothing.
+// kept is a file with the results of a run: a first line that identifies the run, then a line for
+// each result. Without a file it keeps nothing.
 type kept struct {
 	file *os.File
 	done map[int]*evaluate.Result
@@ -51,10 +51,11 @@ func openKept(path string, info trace.Info, cases []evaluate.Case, opts evaluate
 	return k, nil
 }
 
-// headOf says which run it is.
+// headOf returns the line that identifies a run.
 func headOf(info trace.Info, cases []evaluate.Case, opts evaluate.Options) (keptHead, error) {
 	text, err := json.Marshal([]any{
-		info.Hash, info.Backend, cases, opts.Methods, opts.Explain, opts.Faithful, opts.Draws, opts.Beam, opts.Ties, opts.Least, opts.Scoring, opts.References,
+		info.Hash, info.Backend, cases, opts.Methods, opts.Explain, opts.Faithful,
+		opts.Draws, opts.Beam, opts.Ties, opts.Least, opts.Scoring, opts.References,
 	})
 	sum := sha256.Sum256(text)
 	return keptHead{hex.EncodeToString(sum[:])}, err

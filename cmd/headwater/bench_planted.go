@@ -20,7 +20,7 @@ type benchPart struct {
 	cases []evaluate.Case
 }
 
-// benchParts opens what is measured: the planted circuits, or one model.
+// benchParts opens the models to measure: the planted circuits, or one model.
 func (p *program) benchParts(ctx context.Context, f benchFlags) ([]benchPart, error) {
 	names := []string{f.model}
 	if f.planted {
@@ -49,7 +49,7 @@ func (p *program) benchParts(ctx context.Context, f benchFlags) ([]benchPart, er
 // openSilently opens one more model.
 func (p *program) openSilently(ctx context.Context, f modelFlags) (*models.Model, error) {
 	m, err := models.OpenContext(ctx, f.model, models.Options{
-		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Beside: p.held, Shuffle: f.shuffle,
+		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Beside: p.modelBytes, Shuffle: f.shuffle,
 	})
 	if err == nil {
 		p.keepWithin(m)
@@ -131,7 +131,7 @@ func describe(parts []benchPart) trace.Info {
 		Family: info.Family, Backend: info.Backend, Note: info.Note}
 }
 
-// rules are those of the circuits whose own texts are measured, by group; nil if there are none.
+// rules returns the rules of the circuits whose own texts are measured, by group, or nil.
 func rules(parts []benchPart) map[string]string {
 	var all map[string]string
 	for _, part := range parts {

@@ -36,7 +36,7 @@ func (r benchReport) writeProofs(w io.Writer) error {
 	return t.Flush()
 }
 
-// moves writes how many words decide, and what is lost.
+// moves returns how many words decide, and how much is lost without them.
 func moves(m evaluate.Moves) string {
 	if m.Words == 0 {
 		return "–"

@@ -113,7 +113,7 @@ func (o object) span(name string, v json.RawMessage, most int) (span [2]int, err
 	return [2]int(n), nil
 }
 
-// list returns the entries of a list, which is one of what want says; nil if it is missing.
+// list returns the entries of a list, nil if it is missing; want describes the entries.
 func (o object) list(key, want string) (all []json.RawMessage, err error) {
 	if !o.has(key) {
 		return nil, nil

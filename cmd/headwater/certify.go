@@ -105,7 +105,7 @@ func (f certifyFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// errWrong ends the program with status 1 behind a certificate that says why.
+// errWrong ends the program with status 1 after a certificate that says why.
 var errWrong = errors.New("the certificate shows a check that failed")
 
 // certify makes the certificate and writes it.
@@ -206,7 +206,7 @@ func (p *program) record(ctx context.Context, f certifyFlags) error {
 	return out.commit()
 }
 
-// texts returns the ids that the user gave; nil for none.
+// texts returns the ids that the user gave, or nil.
 func (f certifyFlags) texts(m *models.Model) ([][]int, error) {
 	texts := f.ids
 	if f.text != "" {

@@ -26,9 +26,9 @@ const maxMessage = 2000
 type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	// held is how many bytes the models that were opened hold for good, and outsideHeap how many
-	// more of them lie outside of Go's heap than Go counts in vain.
-	held, outsideHeap int64
+	// modelBytes is how many bytes the open models keep. outsideHeap is how many of them Go does not
+	// count, less what Go counts and the models do not use.
+	modelBytes, outsideHeap int64
 }
 
 // run executes a command line and returns its exit status.
@@ -82,7 +82,7 @@ func cutNames(text string) string {
 // oneLine joins lines. Python that an error shows on lines of its own remains Python.
 var oneLine = strings.NewReplacer(":\n\t", ": ", "\n\t", "; ", "\n", "; ")
 
-// say writes one line to standard error, whatever the text holds.
+// say writes the text to standard error, always as one line.
 func (p *program) say(format string, args ...any) {
 	text := oneLine.Replace(strings.TrimSpace(fmt.Sprintf(format, args...)))
 	fmt.Fprintf(p.stderr, "headwater: %s\n", render.Visible(text, maxMessage))
@@ -120,7 +120,7 @@ func (p *program) root() *cobra.Command {
 	return root
 }
 
-// helpCommand shows the help of a command. Cobra's own does not refuse a command that there is not.
+// helpCommand shows the help of a command. Unlike cobra's own it refuses an unknown command.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -139,7 +139,7 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// knownCommand refuses what is no subcommand.
+// knownCommand refuses an unknown subcommand.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -157,7 +157,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	return usagef("unknown command %.60q; %s", args[0], trace.KnownAre(args[0], names))
 }
 
-// noArguments refuses arguments of a command that takes none.
+// noArguments refuses any argument.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usagef("%s takes no argument, got %.60q; see %s --help", cmd.Name(), args[0],

@@ -23,7 +23,7 @@ import (
 	"github.com/headwater-ml/headwater/models/xla/plugin"
 )
 
-// diagnosis is what headwater doctor finds.
+// diagnosis is the report of headwater doctor.
 type diagnosis struct {
 	Version  string           `json:"version"`
 	Build    buildFacts       `json:"build"`
@@ -42,7 +42,7 @@ type buildFacts struct {
 	Experiment string `json:"goexperiment"`
 }
 
-// backendFacts are what is known of one backend.
+// backendFacts is what is known about one backend.
 type backendFacts struct {
 	Name string `json:"name"`
 	// Problem says why it cannot be used; empty if it can.
@@ -51,7 +51,7 @@ type backendFacts struct {
 	Default bool `json:"default"`
 	// Plugin is its native library, for xla and cuda.
 	Plugin *plugin.Installed `json:"plugin,omitempty"`
-	// Warning is what is odd about the plugin.
+	// Warning says what is unusual about the plugin.
 	Warning string `json:"warning,omitempty"`
 	// Measured is nil where nothing was computed.
 	Measured *probeResult `json:"measured,omitempty"`
@@ -59,7 +59,7 @@ type backendFacts struct {
 
 // probeResult is what a process of its own finds out by computing on a backend.
 type probeResult struct {
-	// Description is what the backend says of itself.
+	// Description is how the backend describes itself.
 	Description string        `json:"description,omitempty"`
 	Speed       *models.Speed `json:"speed,omitempty"`
 	// Check is what the embedded model says next after a prompt, with its probability.
@@ -125,7 +125,7 @@ func (p *program) doctorCommand() *cobra.Command {
 // maxTimeout is how long a backend may take to answer: compiling takes minutes at most.
 const maxTimeout = 24 * time.Hour
 
-// doctor looks, and writes what it finds.
+// doctor examines the machine and writes its report.
 func (p *program) doctor(ctx context.Context, f doctorFlags) error {
 	d := diagnosis{
 		Version: version(),

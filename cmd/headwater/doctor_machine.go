@@ -32,7 +32,7 @@ func machine() machineFacts {
 	return m
 }
 
-// field returns what stands behind a name and a colon in a file of such lines.
+// field returns the value of a name in a file with lines "name: value".
 func field(path, name string) string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -68,7 +68,7 @@ func (m machineFacts) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// settingMeaning is an environment variable that Headwater, or what it is made of, heeds.
+// settingMeaning is an environment variable that Headwater, or a library in it, reads.
 type settingMeaning struct {
 	Name string `json:"name"`
 	Set  bool   `json:"set"`
@@ -77,7 +77,7 @@ type settingMeaning struct {
 	Meaning string `json:"meaning"`
 }
 
-// settings says which variables are heeded, what each is and what it means.
+// settings lists the variables with their values and meanings.
 func settings(lookup func(string) (string, bool)) []settingMeaning {
 	var all []settingMeaning
 	for _, s := range []struct{ name, meaning string }{

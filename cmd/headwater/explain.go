@@ -108,7 +108,7 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	)
 }
 
-// checkForm refuses flags that the form of the result has no use for.
+// checkForm refuses flags that do nothing for the format of the result.
 func (f *explainFlags) checkForm(cmd *cobra.Command) error {
 	for _, flag := range []struct {
 		name, why string
@@ -151,7 +151,7 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 	return p.explainTo(ctx, out, m, f, prompt)
 }
 
-// sayCompiled says once what a run waited for that is not its work.
+// sayCompiled tells the user how long compiling took.
 func (p *program) sayCompiled(m *models.Model) {
 	graphs, took := m.Compiled()
 	if m.Info().Backend == "go" || graphs == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// methodList is what headwater methods says.
+// methodList is the output of headwater methods.
 type methodList struct {
 	Methods      []attribution.Method `json:"methods"`
 	Mixings      []part               `json:"mixings"`
@@ -108,7 +108,7 @@ func (p *program) writeMethods(list methodList) error {
 	return w.Flush()
 }
 
-// kindOf says what a method is made of, and what it needs of a model.
+// kindOf returns the parts of a method, and what it needs from a model.
 func kindOf(m attribution.Method) (kind, needs string) {
 	if m.Scorer != "" {
 		s, err := attribution.LookupScorer(m.Scorer)

@@ -14,7 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/models/family"
 )
 
-// modelList is what headwater models says.
+// modelList is the output of headwater models.
 type modelList struct {
 	Models []trace.Info `json:"models"`
 	// Families are the architectures of directories that open.

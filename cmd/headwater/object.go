@@ -55,7 +55,7 @@ func readObject(text []byte, known ...string) (object, error) {
 	return o, nil
 }
 
-// has is whether a key has a value; null is none.
+// has is whether a key has a value other than null.
 func (o object) has(key string) bool {
 	return o[key] != nil && string(o[key]) != "null"
 }

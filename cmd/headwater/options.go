@@ -15,7 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// modelFlags say which model runs on what.
+// modelFlags are the flags that choose the model and what it runs on.
 type modelFlags struct {
 	model, backend, dtype string
 	maxMemory             int64 // bytes; 0: what the machine has
@@ -39,7 +39,7 @@ func (f *modelFlags) add(cmd *cobra.Command) {
 	f.addBackend(cmd)
 }
 
-// maxMemoryFlag adds --max-memory; what says what takes the memory besides the program.
+// maxMemoryFlag adds --max-memory; what names the use of the memory besides the program.
 func maxMemoryFlag(cmd *cobra.Command, to *int64, what string) {
 	usage := "let the program take at most `SIZE` of memory in all, with " + what +
 		", such as 8GB or 500MB (default what the machine has left)"

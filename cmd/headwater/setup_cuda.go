@@ -46,7 +46,7 @@ func restartForCUDA(args []string) {
 	_ = syscall.Exec(self, args, os.Environ()) //nolint:gosec // this program itself; where it fails the libraries may be found without it
 }
 
-// backendArgument returns what --backend says in a command line, the last one if there are several.
+// backendArgument returns the value of --backend in a command line, the last one if there are several.
 func backendArgument(args []string) string {
 	found := ""
 	for i, arg := range args {

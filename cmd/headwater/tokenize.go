@@ -87,7 +87,7 @@ func (p *program) tokenize(ctx context.Context, path string, specials bool) erro
 	return out.commit()
 }
 
-// jsonString reads a JSON string; null and numbers are none.
+// jsonString reads a JSON string. It refuses null and numbers.
 func jsonString(line []byte) (s string, err error) {
 	if bytes.HasPrefix(bytes.TrimLeft(line, " \t\r\n"), []byte(`"`)) {
 		err = json.Unmarshal(line, &s)

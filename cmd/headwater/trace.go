@@ -146,7 +146,7 @@ func (p *program) trace(ctx context.Context, f traceFlags) error {
 	return out.commit()
 }
 
-// sayNonFinite says which weights and results of --allow-nan are NaN or infinite, the first few.
+// sayNonFinite tells the user which weights and results are NaN or infinite, the first few.
 func (p *program) sayNonFinite(m *models.Model, tensors []trace.Tensor) {
 	const most = 5
 	for i, e := range m.NonFinite() {
@@ -220,7 +220,7 @@ func (f traceFlags) file(ids []int, tensors []trace.Tensor) []checkpoint.Tensor 
 	return all
 }
 
-// metadata says where tensors come from.
+// metadata describes the model, for the file with its tensors.
 func metadata(info trace.Info) map[string]string {
 	return map[string]string{
 		"version": strconv.Itoa(attribution.Version), "model_hash": info.Hash, "family": info.Family,

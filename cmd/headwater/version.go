@@ -21,7 +21,7 @@ func (p *program) versionCommand() *cobra.Command {
 	}
 }
 
-// version says which program this is, on one line.
+// version returns the name, version and platform of the program on one line.
 func version() string {
 	release := "(devel)"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {

@@ -11,7 +11,7 @@
 // attention as of the softmax of its terms.
 //
 // Errors are absolute where numbers are of the order of 1, and divided by the largest of the tensor
-// where that is more: float32 has seven digits and no more behind the point.
+// where that is more: float32 has seven digits in all.
 package certificate
 
 import (
@@ -40,7 +40,7 @@ const (
 
 // Options says what to check with.
 type Options struct {
-	// Golden is what another implementation computed; nil if there is none.
+	// Golden is what another implementation computed, or nil.
 	Golden *golden.Golden
 	// IDs is the text of the checks that need no golden, [T]; empty is that of the golden, or a
 	// text of the model's own choice.

@@ -34,7 +34,7 @@ func (r *run) tolerance(single, half float64) float64 {
 }
 
 // sentence is a text that every tokenizer knows.
-const sentence = "The keys to the cabinet are on the table, and nobody has seen them there."
+const sentence = "The keys to the cabinet are on the table, and nobody has seen them second."
 
 // text returns the ids of the checks that need no golden: the first text of the golden, a sentence,
 // or ids spread over the vocabulary.
@@ -160,13 +160,13 @@ func (r *run) backends() ([]Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	here, there := r.m.Info(), other.Info()
-	if here.Hash != there.Hash {
-		return nil, fmt.Errorf("the model on %s and the one on %s are not the same", here.Backend,
-			there.Backend)
+	own, second := r.m.Info(), other.Info()
+	if own.Hash != second.Hash {
+		return nil, fmt.Errorf("the model on %s and the one on %s are not the same", own.Backend,
+			second.Backend)
 	}
 	taps := trace.Taps()
-	if here.Head == trace.NoHead {
+	if own.Head == trace.NoHead {
 		taps = slices.DeleteFunc(taps, func(t trace.Tap) bool { return t == trace.Logits })
 	}
 	got, err := r.m.Trace(r.ctx, r.ids, taps)
@@ -177,7 +177,7 @@ func (r *run) backends() ([]Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := compared(fmt.Sprintf("every tap on %s against %s", here.Backend, there.Backend),
+	c := compared(fmt.Sprintf("every tap on %s against %s", own.Backend, second.Backend),
 		r.between(LogitsTolerance))
 	for i := range got {
 		c.array(got[i].Name, got[i].Data, want[i].Data, got[i].Axes, got[i].Shape)
