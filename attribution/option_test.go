@@ -80,8 +80,9 @@ func TestOptionTable(t *testing.T) {
 		}
 		for _, text := range v.refused {
 			var o attribution.Options
-			if err := row.Set(&o, text); err == nil {
-				t.Errorf("%s takes %q", row.Name, text)
+			err := row.Set(&o, text)
+			if !errors.Is(err, attribution.ErrUsage) || strings.Contains(err.Error(), "--") {
+				t.Errorf("%s %q: error %v, want one of usage", row.Name, text, err)
 			}
 		}
 		if row.Switch(&o) != nil && !*row.Switch(&o) {

@@ -386,9 +386,13 @@ func specialTokens() value {
 func quantity() value {
 	return value{
 		given: func(o *Options) bool { return o.Scoring.Quantity != "" },
-		read: func(o *Options, text string) (err error) {
-			o.Scoring.Quantity, err = trace.ParseQuantity(text)
-			return err
+		read: func(o *Options, text string) error {
+			q, err := trace.ParseQuantity(text)
+			if err != nil {
+				return usagef("%v", err)
+			}
+			o.Scoring.Quantity = q
+			return nil
 		},
 		write: func(o *Options) string { return string(o.Scoring.Quantity) },
 	}
