@@ -155,8 +155,10 @@ func TestNoTokenizer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := m.Encode("the", trace.SpecialsAuto); err == nil || !strings.Contains(err.Error(), c.say) {
-				t.Errorf("Encode = %v, want an error with %q", err, c.say)
+			_, err = m.Encode("the", trace.SpecialsAuto)
+			var missing *models.NoTokenizerError
+			if !errors.As(err, &missing) || trace.KindOf(err) != trace.TokenizerKind || !strings.Contains(err.Error(), c.say) {
+				t.Errorf("Encode = %v, want a NoTokenizerError with %q", err, c.say)
 			}
 		})
 	}

@@ -215,3 +215,24 @@ func TestConflicts(t *testing.T) {
 	checkError(t, CheckCPU(cuda), "take it as backend cuda:"+cuda)
 	checkError(t, CheckCPU(comma), "has a comma in its path")
 }
+
+// An error about the plugin for CPUs has the kind that a program looks for, and the one behind it.
+func TestErrorKind(t *testing.T) {
+	for _, c := range []struct {
+		err  *Error
+		want string
+	}{
+		{&Error{Reason: "no plugin is installed", Err: ErrNone}, "plugin: no plugin is installed"},
+		{&Error{Reason: "p.so has changed"}, "plugin: p.so has changed"},
+	} {
+		if c.err.Error() != c.want || c.err.Kind() != "plugin" || errors.Is(c.err, ErrNone) != (c.err.Err != nil) {
+			t.Errorf("%q of kind %q, want %q", c.err, c.err.Kind(), c.want)
+		}
+	}
+	if err := hashError("00", InstallOptions{}); !errors.Is(err, ErrUnknownHash) {
+		t.Errorf("a hash that is not known: %v", err)
+	}
+	if err := hashError("00", InstallOptions{SHA256: "11"}); errors.Is(err, ErrUnknownHash) {
+		t.Errorf("a hash that is not the one asked for: %v", err)
+	}
+}
