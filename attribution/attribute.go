@@ -76,6 +76,9 @@ func AttributeInput(ctx context.Context, from Input, opts Options) (*Attribution
 // newInputPlan checks the tensors that opts need, and plans what is made of them. Whether that fits in memory is known from
 // shapes alone, for a decoder's text; one of an encoder needs more, and is seen only in the numbers.
 func newInputPlan(ctx context.Context, from Input, opts Options, allLevels bool) (*input, *plan, error) {
+	if err := opts.check(MethodOptions); err != nil {
+		return nil, nil, err
+	}
 	in, err := newInput(from.Tensors, opts)
 	if err != nil {
 		return nil, nil, err
@@ -171,7 +174,7 @@ func newAttribution(p *plan, in *input) *Attribution {
 	for _, m := range p.methods {
 		a.Order = append(a.Order, m.Name)
 		a.Methods[m.Name] = &Map{
-			Options: p.opts.settings(m, p.first, p.last), Layers: m.levels, Unit: m.unit,
+			Options: p.opts.settings(m), Layers: m.levels, Unit: m.unit,
 			Shape: [3]int{len(m.levels), in.tokens, in.tokens},
 			Data:  make([]float64, len(m.levels)*in.tokens*in.tokens),
 		}

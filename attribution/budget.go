@@ -1,6 +1,10 @@
 package attribution
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
 
 // Budgeted is a model that knows how many bytes an explanation of it may hold beside its weights. Others may hold 4 GB.
 type Budgeted interface {
@@ -27,6 +31,9 @@ type MemoryError struct {
 	// Instead says what would need less.
 	Instead string
 }
+
+// Kind says that a higher limit would help.
+func (e *MemoryError) Kind() trace.ErrorKind { return trace.MemoryKind }
 
 // Error says what is needed, what there is, and what would make it fit.
 func (e *MemoryError) Error() string {

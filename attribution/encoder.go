@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
@@ -23,38 +22,6 @@ func purpose(info trace.Info) string {
 		return "read"
 	}
 	return "continue"
-}
-
-// checkFor returns a usage error for options that a model of this kind does not take.
-func (o Options) checkFor(info trace.Info) error {
-	name := quote(info.Name)
-	if !info.Bidirectional {
-		if len(o.Positions) > 0 {
-			return usagef("positions %v; %s generates, and every token that it generates is explained; "+
-				"positions are chosen of encoders", o.Positions[:min(len(o.Positions), 10)], name)
-		}
-		if o.DiscardWhole {
-			return usagef("discard whole; %s generates, and what is discarded of the whole map is known only "+
-				"at the end of the text; leave it out to discard row by row, or record the rows of the whole "+
-				"text and attribute them", name)
-		}
-		return nil
-	}
-	for _, given := range []struct {
-		is   bool
-		what string
-	}{
-		{o.Continuation != "", "a continuation"},
-		{o.MaxTokens > 0, "max tokens " + strconv.Itoa(o.MaxTokens)},
-		{o.Sampling != (trace.Sampling{}), "sampling"},
-		{o.OwnRow, "own row"},
-	} {
-		if given.is {
-			return usagef("%s does not go with %s, an encoder: it reads a text and generates none; "+
-				"what it predicts at a position is explained by that position's row", given.what, name)
-		}
-	}
-	return nil
 }
 
 // prepareReading sets what an encoder is asked for, within its context.
@@ -222,7 +189,7 @@ func (r *run) addMap(p planned) {
 			p.Name, T, p.levels[first], K, K*T*T))
 	}
 	m := &Map{
-		Options: r.opts.settings(p, r.plan.first, r.plan.last), Layers: p.levels[first:], Unit: p.unit,
+		Options: r.opts.settings(p), Layers: p.levels[first:], Unit: p.unit,
 		Shape: [3]int{K - first, T, T}, Data: make([]float64, (K-first)*T*T),
 	}
 	for t := range T {

@@ -336,10 +336,10 @@ func TestExplainEncoderRefusals(t *testing.T) {
 		opts         attribution.Options
 		want         string
 	}{
-		{"continuation", "w1", attribution.Options{Continuation: "w2"}, `a continuation does not go with "reader", an encoder: it reads a text and generates none`},
-		{"max tokens", "w1", attribution.Options{MaxTokens: 3}, "max tokens 3 does not go with"},
-		{"sampling", "w1", attribution.Options{Sampling: trace.Sampling{Temperature: 1}}, "sampling does not go with"},
-		{"own row", "w1", attribution.Options{OwnRow: true}, "own row does not go with"},
+		{"continuation", "w1", attribution.Options{Continuation: "w2"}, `a continuation; "reader" is an encoder: it reads a text and generates none`},
+		{"max tokens", "w1", attribution.Options{MaxTokens: 3}, `max tokens 3; "reader" is an encoder`},
+		{"sampling", "w1", attribution.Options{Sampling: trace.Sampling{Temperature: 1}}, `temperature 1; "reader" is an encoder`},
+		{"own row", "w1", attribution.Options{OwnRow: true}, `own row; "reader" is an encoder`},
 		{"empty text", "", attribution.Options{}, "give some text to read"},
 		{"position after the text", "w1 w2", attribution.Options{Positions: []int{4}}, `position 4; the text has 4 tokens, from 0 to 3: 0 "<bos>", 1 "w1", 2 "w2", 3 "<end>"`},
 		{"negative position", "w1", attribution.Options{Positions: []int{-1}}, "position -1; positions count from 0"},
@@ -357,7 +357,7 @@ func TestExplainEncoderRefusals(t *testing.T) {
 		})
 	}
 	_, err := attribution.Explain(context.Background(), newFake(2, causal), "w1", attribution.Options{Positions: []int{0}})
-	if !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), `positions [0]; "fake" generates`) {
+	if !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), `positions [0]; "fake" is a decoder: every token that it generates`) {
 		t.Errorf("a decoder: error %v", err)
 	}
 	_, err = attribution.Explain(context.Background(), newEncoder(12, nil), someWords(5000), attribution.Options{})

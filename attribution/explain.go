@@ -87,7 +87,7 @@ func newRun(m Model, prompt string, opts Options) (*run, error) {
 	if err := opts.Check(); err != nil {
 		return nil, err
 	}
-	if err := opts.checkFor(info); err != nil {
+	if err := opts.checkModel(info); err != nil {
 		return nil, err
 	}
 	if prompt == "" {
@@ -207,7 +207,7 @@ func (r *run) start(info trace.Info, prompt Prompt) {
 		Methods: map[string]*Result{}, OtherMass: map[string][]float64{}, Warnings: []string{},
 	}
 	for _, m := range r.plan.methods {
-		settings := r.opts.settings(m, r.plan.first, r.plan.last)
+		settings := r.opts.settings(m)
 		switch {
 		case m.scorer != nil:
 			settings["row"] = "prediction"

@@ -379,7 +379,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"greedy top-p", "w1", attribution.Options{Sampling: trace.Sampling{TopP: .5}}, "top-p 0.5; it does nothing"},
 		{"greedy seed", "w1", attribution.Options{Sampling: trace.Sampling{Seed: 3}}, "seed 3; it does nothing"},
 		{"tokens of a continuation", "w1", attribution.Options{Continuation: "w2", MaxTokens: 1}, "max tokens 1 and a continuation; every token of a continuation is explained"},
-		{"sampling of a continuation", "w1", attribution.Options{Continuation: "w2", Sampling: trace.Sampling{Temperature: 1}}, "sampling and a continuation"},
+		{"sampling of a continuation", "w1", attribution.Options{Continuation: "w2", Sampling: trace.Sampling{Temperature: 1}}, "temperature 1 and a continuation"},
 		{"large threshold", "w1", attribution.Options{Threshold: math.MaxFloat64}, "it must be in [0,1000000], 0 for none"},
 		{"all levels of rollout", "w1", attribution.Options{AllLevels: true, Methods: []string{"rollout", "occlusion"}}, "all levels applies to none of the methods: rollout"},
 		{"own row of a scorer", "w1", attribution.Options{OwnRow: true, Methods: []string{"occlusion"}}, "own row applies to none of the methods: occlusion"},

@@ -2,13 +2,13 @@ package attribution
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// plan is what a set of methods needs: the rows to ask for, each once, and the jobs that combine them.
+// plan is what a set of methods needs: the rows to ask for, each once, and the jobs that combine
+// them.
 type plan struct {
 	opts          Options
 	first, last   int // layers
@@ -27,6 +27,10 @@ type planned struct {
 	job    *job
 	scorer Scorer // instead of a job
 	lift   bool
+	// first and last are the layers that are combined, and topOnly is whether the aggregation gives
+	// the top layer alone unless all are asked for.
+	first, last int
+	topOnly     bool
 	// levels are the layers that the result has, and unit is what a value is.
 	levels []int
 	unit   string
@@ -40,9 +44,6 @@ type setting struct {
 
 // newPlan looks all methods up and checks the options that concern them. Errors are usage errors.
 func newPlan(opts Options, set setting) (*plan, error) {
-	if err := opts.checkMethods(); err != nil {
-		return nil, err
-	}
 	if err := opts.checkHeads(set.heads); err != nil {
 		return nil, err
 	}
@@ -73,7 +74,9 @@ func (p *plan) add(m Method, set setting) {
 	mixing, _ := LookupMixing(m.Mixing) // LookupMethod has found both
 	aggregation, _ := LookupAggregation(m.Aggregation)
 	info := aggregation.Info()
-	pm := planned{Method: m, mixing: mixing, unit: "flow"}
+	pm := planned{
+		Method: m, mixing: mixing, unit: "flow", first: p.first, last: p.last, topOnly: info.TopOnly,
+	}
 	if info.Shares || m.Normalize {
 		pm.unit = "share of " + mixing.Unit
 	}
@@ -94,7 +97,11 @@ func (p *plan) add(m Method, set setting) {
 // job returns the job of a method: an old one if it has the same rows, residual and aggregation.
 func (p *plan) job(m Method, mi MixingInfo, info AggregationInfo, cfg Config, a Aggregation, lift bool) *job {
 	j := &job{mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1, ratios: -1}
-	j.rule = rule{residual: m.Residual, scaled: mi.scaled(), dropSink: p.opts.DropSink, local: p.opts.LocalLift && m.Residual > 0, discard: p.opts.Discard, whole: p.opts.DiscardWhole}
+	j.rule = rule{
+		residual: m.Residual, scaled: mi.scaled(),
+		dropSink: p.opts.DropSink, local: p.opts.LocalLift && m.Residual > 0,
+		discard: p.opts.Discard, whole: p.opts.DiscardWhole,
+	}
 	if p.opts.Residual != nil && m.Residual > 0 {
 		j.rule.residual = *p.opts.Residual
 	}
@@ -150,117 +157,24 @@ func (m planned) info() ScorerInfo {
 	return m.scorer.Info()
 }
 
-// checkOptions sees to options that only some methods take: one that none takes is an error, one that some do not take
-// is a warning.
+// checkOptions returns a usage error for an option that no method takes. An option that only some
+// methods take is a warning for each of the others.
 func (p *plan) checkOptions() error {
-	for _, o := range []struct {
-		given bool
-		name  string
-		takes func(planned) bool
-		why   string
-	}{
-		{
-			p.opts.Residual != nil, "residual", func(m planned) bool { return m.Residual > 0 },
-			"its rows contain the residual or stay as they are",
-		},
-		{
-			p.opts.MeasuredResidual, "measured residual", func(m planned) bool { return m.Residual > 0 },
-			"its rows contain the residual or stay as they are",
-		},
-		{
-			p.opts.LocalLift, "local lift", func(m planned) bool { return m.Residual > 0 },
-			"it is a factor of the whole row, which matters only beside a residual that is added",
-		},
-		{
-			p.opts.DropSink, "drop sink", func(m planned) bool { return m.scorer == nil },
-			"it combines no rows",
-		},
-		{
-			p.opts.Discard > 0, "discard", func(m planned) bool { return m.scorer == nil },
-			"it combines no rows",
-		},
-		{
-			p.opts.Heads != trace.Heads{}, "heads", func(m planned) bool { return m.mixing.takes(p.opts.Heads) },
-			"it has no heads to be taken like that",
-		},
-		{
-			p.opts.PerHead != nil, "per-head", func(m planned) bool { return m.mixing.takes(trace.Heads{Fusion: trace.OneHead}) },
-			"it has no heads apart",
-		},
-		{
-			p.opts.Threshold > 0, "threshold", func(m planned) bool { return m.mixing.Distance },
-			"its values are no distances",
-		},
-		{
-			p.opts.FirstLayer > 0 || p.opts.LastLayer != nil, "layers", func(m planned) bool { return m.scorer == nil },
-			"it asks the whole model",
-		},
-		{
-			p.opts.Contrast != "", "contrast", func(m planned) bool { return m.scorer != nil },
-			"its rows are the same whatever is predicted",
-		},
-		{
-			p.opts.Scoring.Quantity != "", "quantity", func(m planned) bool { return m.scorer != nil },
-			"it is no scorer",
-		},
-		{
-			p.opts.Scoring.Batch > 0, "batch", func(m planned) bool { return m.scorer != nil },
-			"it is no scorer",
-		},
-		{
-			p.opts.Scoring.Replacement != "", "replacement", func(m planned) bool { return m.info().Replaces },
-			"it replaces no token",
-		},
-		{
-			p.opts.Scoring.Steps > 0, "steps", func(m planned) bool { return m.info().Integrates },
-			"it computes no integral",
-		},
-		{
-			p.opts.Scoring.Samples > 0, "samples", func(m planned) bool { return m.info().Samples },
-			"it draws no samples",
-		},
-		{
-			p.opts.OwnRow, "own row", func(m planned) bool { return m.scorer == nil },
-			"it explains a prediction and has no rows",
-		},
-		{
-			p.opts.Lift, "lift", func(m planned) bool { return m.lift },
-			"only attention says what its rows would be if they were uniform",
-		},
-	} {
-		if !o.given {
-			continue
+	for _, row := range optionTable {
+		warnings, err := row.checkMethods(&p.opts, p.methods)
+		if err != nil {
+			return err
 		}
-		for _, m := range p.methods {
-			if !o.takes(m) {
-				p.warnings = append(p.warnings, fmt.Sprintf("%s does not apply to %s: %s.", o.name, m.Name, o.why))
-			}
-		}
-		if !slices.ContainsFunc(p.methods, o.takes) {
-			return usagef("%s applies to none of the methods: %s: %s", o.name, p.methods[0].Name, o.why)
-		}
+		p.warnings = append(p.warnings, warnings...)
 	}
-	return p.checkAllLevels()
+	return nil
 }
 
-// checkAllLevels returns a usage error if every method has all levels anyway. It is no warning if only
-// some have: what was asked for is what they give.
-func (p *plan) checkAllLevels() error {
-	topOnly := func(m planned) bool {
-		a, err := LookupAggregation(m.Aggregation)
-		return m.scorer == nil && err == nil && a.Info().TopOnly
-	}
-	if !p.opts.AllLevels || slices.ContainsFunc(p.methods, topOnly) {
-		return nil
-	}
-	return usagef("all levels applies to none of the methods: %s: it is for flow, whose layers below the top "+
-		"are computed on request; rows of others have every layer anyway, and scorers have none", p.methods[0].Name)
-}
-
-// bytes returns about how much memory the states and results need for m prompt tokens and n generated ones.
+// bytes returns about how much memory the states and results need for m prompt tokens and n
+// generated ones.
 func (p *plan) bytes(m, n int) float64 {
-	// The model's rows, their float64, these normalised, and what a state keeps of them: at most three float64 of every pair
-	// that is seen, half of all.
+	// The model's rows, their float64, these normalised, and what a state keeps of them: at most
+	// three float64 of every pair that is seen, half of all.
 	const perEntry = 4 + 8 + 8 + 3*8/2
 	sum := 0.0
 	for _, j := range p.jobs {
@@ -280,8 +194,8 @@ func (p *plan) bytes(m, n int) float64 {
 	return sum
 }
 
-// extend adds the rows of one step to every job: one entry of rows for each ask, not normalised. Targets before from
-// get no result.
+// extend adds the rows of one step to every job: one entry of rows for each ask, not normalised.
+// Targets before from get no result.
 func (p *plan) extend(ctx context.Context, rows []Mixed, from int) error {
 	for _, j := range p.jobs {
 		if err := j.extend(ctx, rows, from); err != nil {

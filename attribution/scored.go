@@ -26,30 +26,6 @@ func (o Options) quantity(info ScorerInfo) trace.Quantity {
 	return info.Quantities[0]
 }
 
-// scoredSettings returns what made the numbers of a scorer, by name.
-func (o Options) scoredSettings(m planned) map[string]string {
-	info := m.scorer.Info()
-	s := map[string]string{"scorer": m.Scorer}
-	if q := o.quantity(info); q != "" {
-		s["quantity"] = string(q)
-	}
-	if o.Contrast != "" {
-		s["contrast"] = o.Contrast
-	}
-	for name, n := range map[string]int{"steps": o.Scoring.Steps, "samples": o.Scoring.Samples} {
-		if n > 0 {
-			s[name] = fmt.Sprint(n)
-		}
-	}
-	if info.Replaces && o.Scoring.Replacement != "" {
-		s["replacement"] = o.Scoring.Replacement
-	}
-	if o.Scoring.Seed > 0 {
-		s["seed"] = fmt.Sprint(o.Scoring.Seed)
-	}
-	return s
-}
-
 // prepareScoring checks what concerns scorers, and looks the contrast up.
 func (r *run) prepareScoring(m Model) error {
 	if !slices.ContainsFunc(r.plan.methods, func(p planned) bool { return p.scorer != nil }) {

@@ -14,6 +14,8 @@ var ErrUsage = errors.New("wrong usage")
 type UsageError struct {
 	// Reason names the value, the limit and what to do.
 	Reason string
+	// Option is the Name of the [Option] that is wrong, empty if the error is about something else.
+	Option string
 }
 
 // Error returns the reason, after the package's name.
@@ -23,7 +25,9 @@ func (e *UsageError) Error() string { return "attribution: " + e.Reason }
 func (e *UsageError) Is(target error) bool { return target == ErrUsage }
 
 // usagef returns a usage error.
-func usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
+func usagef(format string, args ...any) error {
+	return &UsageError{Reason: fmt.Sprintf(format, args...)}
+}
 
 // quote returns s quoted and, if it is long, cut: names come from users and may be anything.
 func quote(s string) string {

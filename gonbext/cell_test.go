@@ -26,7 +26,7 @@ import (
 // cells are what the test's binary does when it runs as a cell, by name.
 var cells = map[string]func(){
 	"explain": func() {
-		e := gonbext.Explain("the keys", gonbext.Options{Model: "tiny", MaxTokens: 3})
+		e := gonbext.Explain("the keys", gonbext.Model{Name: "tiny"}, gonbext.Options{MaxTokens: 3})
 		fmt.Println("explained", len(e.Steps))
 	},
 	"try": func() {
@@ -59,7 +59,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// kernel plays GoNB to cells, of which this process is the parent, and the engine that belongs to it.
+// kernel plays GoNB to cells, of which this process is the parent, and the engine that belongs to
+// it.
 type kernel struct {
 	t   *testing.T
 	dir string
@@ -179,7 +180,8 @@ func (k *kernel) fifo(name string) string {
 	return path
 }
 
-// unblock lets FIFOs be opened that a cell has not opened: opening for both directions waits for nobody.
+// unblock lets FIFOs be opened that a cell has not opened: opening for both directions waits for
+// nobody.
 func (k *kernel) unblock(names ...string) {
 	for _, name := range names {
 		if f, err := os.OpenFile(filepath.Join(k.dir, name), os.O_RDWR, 0); err == nil {
@@ -223,7 +225,8 @@ func (k *kernel) displays(out, back string, started <-chan *os.Process, r *resul
 	}
 }
 
-// saved is what a notebook holds of the displays: the last of each id, in the order in which the ids came.
+// saved is what a notebook holds of the displays: the last of each id, in the order in which the
+// ids came.
 func saved(displays []protocol.DisplayData) []map[protocol.MIMEType]any {
 	var ids []string
 	last := map[string]map[protocol.MIMEType]any{}
@@ -387,7 +390,7 @@ func TestErrors(t *testing.T) {
 			[]string{"the prompt is empty</div>"},
 			1,
 		},
-		{"two options", "two options", nil, "", []string{"gonbext: 2 Options given, at most one is taken"}, 1},
+		{"two options", "two options", nil, "", []string{"gonbext: two values of Options are given; put all of its fields into one"}, 1},
 		{"unknown tap", "unknown tap", nil, "", []string{"unknown tap &#34;nonsense&#34;; there are [scores terms"}, 1},
 		{
 			"try", "try nothing",
@@ -437,7 +440,7 @@ func TestOutsideOfANotebook(t *testing.T) {
 	}{
 		{"explain", "note  It ended after 1 token: models: the disk is full.\n", "models: the disk is full\n", 1},
 		{"try", "steps 1, error models: the disk is full\n", "", 0},
-		{"two options", "", "gonbext: 2 Options given, at most one is taken\n", 1},
+		{"two options", "", "gonbext: two values of Options are given; put all of its fields into one\n", 1},
 		{"trace", "1 token\nfinal [1 2] (TD) [1 2]\n", "", 0},
 		{"unknown tap", "", "gonbext: unknown tap \"nonsense\"; there are [scores terms attention attention-mean value context head-output hidden final logits value-zeroing]\n", 1},
 		{"show", "note  shown\n", "", 0},

@@ -15,28 +15,30 @@ import (
 
 func init() {
 	one, four, minus := 1, 4, -1
-	for name, o := range map[string]gonbext.Options{
-		"both":           {MaxTokens: 3, Continuation: " are"},
-		"tokens":         {MaxTokens: -5},
-		"alternatives":   {Alternatives: -1},
-		"memory":         {MaxMemory: -1},
-		"layer below":    {Layer: &minus},
-		"layer beyond":   {Layer: &one},
-		"layer outside":  {Layer: &four, LastLayer: &one},
-		"layer too low":  {Layer: &one, FirstLayer: 2},
-		"NaN":            {Threshold: math.NaN()},
-		"temperature":    {Sampling: trace.Sampling{Temperature: -1}},
-		"position":       {Positions: []int{-1}},
-		"misspelt":       {Methods: []string{"rolout"}},
-		"long name":      {Model: strings.Repeat("x", 5000)},
-		"long data type": {DType: strings.Repeat("x", 100)},
+	type settings = []gonbext.Setting
+	for name, given := range map[string]settings{
+		"both":          {gonbext.Options{MaxTokens: 3, Continuation: " are"}},
+		"tokens":        {gonbext.Options{MaxTokens: -5}},
+		"alternatives":  {gonbext.Options{Alternatives: -1}},
+		"memory":        {gonbext.Model{MaxMemory: -1}},
+		"layer below":   {gonbext.View{Layer: &minus}},
+		"layer beyond":  {gonbext.View{Layer: &one}},
+		"layer outside": {gonbext.View{Layer: &four}, gonbext.Options{LastLayer: &one}},
+		"layer too low": {gonbext.Options{FirstLayer: 2}, gonbext.View{Layer: &one}},
+		"NaN":           {gonbext.Options{Threshold: math.NaN()}},
+		"temperature":   {gonbext.Options{Sampling: trace.Sampling{Temperature: -1}}},
+		"position":      {gonbext.Options{Positions: []int{-1}}},
+		"misspelt":      {gonbext.Options{Methods: []string{"rolout"}}},
+
+		"long name":      {gonbext.Model{Name: strings.Repeat("x", 5000)}},
+		"long data type": {gonbext.Model{DType: strings.Repeat("x", 100)}},
 	} {
 		cells["wrong "+name] = func() {
-			e, err := gonbext.TryExplain("the keys", o)
+			e, err := gonbext.TryExplain("the keys", given...)
 			fmt.Println(e == nil, errors.Is(err, attribution.ErrUsage), err)
 		}
 	}
-	cells["layer of the model"] = func() { gonbext.Explain("the keys", gonbext.Options{Layer: &one}) }
+	cells["layer of the model"] = func() { gonbext.Explain("the keys", gonbext.View{Layer: &one}) }
 }
 
 // TestWrongOptions: each is one line that says what is wrong, and most of them need no engine.

@@ -16,16 +16,16 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render"
 )
 
-// between is the least time between two pictures of something that grows, and liveBytes how large one may be: notebooks
-// choke on many or large messages.
+// between is the least time between two pictures of something that grows, and liveBytes how large
+// one may be: notebooks choke on many or large messages.
 const (
 	between   = 150 * time.Millisecond
 	liveBytes = 120_000
 )
 
-// display is one place in the output of a cell. Pictures of what grows are shown there and each replaces the one
-// before; the last one is all that a saved notebook holds. Outside of a notebook only the last one is printed. After a
-// final picture the display is a new place.
+// display is one place in the output of a cell. Pictures of what grows are shown there and each
+// replaces the one before; the last one is all that a saved notebook holds. Outside of a notebook
+// only the last one is printed. After a final picture the display is a new place.
 type display struct {
 	notebook bool
 	id       string // of the display in the notebook, which is not saved; empty until something is shown
@@ -35,8 +35,8 @@ type display struct {
 
 func newDisplay() *display { return &display{notebook: gonbui.IsNotebook} }
 
-// live shows a picture of something that grows, unless the one before is of the same kind and too recent. picture is
-// not called in vain.
+// live shows a picture of something that grows, unless the one before is of the same kind and too
+// recent. picture is not called in vain.
 func (d *display) live(kind string, picture func() render.Heatmap) {
 	if !d.notebook || kind == d.kind && time.Since(d.latest) < between {
 		return

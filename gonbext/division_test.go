@@ -20,9 +20,9 @@ func init() {
 	by := func(parts string) func() {
 		return func() {
 			seen := 0
-			e, err := gonbext.TryExplain("the keys", gonbext.Options{By: parts, MaxTokens: 2, OnStep: func(e *gonbext.Explanation) {
-				seen += len(e.Prompt.Texts)
-			}})
+			count := func(e *gonbext.Explanation) { seen += len(e.Prompt.Texts) }
+			e, err := gonbext.TryExplain("the keys",
+				gonbext.Options{MaxTokens: 2, OnStep: count}, gonbext.View{By: parts})
 			if err != nil {
 				fmt.Println(err, errors.Is(err, attribution.ErrUsage))
 				return
@@ -33,7 +33,7 @@ func init() {
 	}
 	cells["a layer that is not there"] = func() {
 		layer := 1
-		_, err := gonbext.TryExplain("the keys", gonbext.Options{Layer: &layer})
+		_, err := gonbext.TryExplain("the keys", gonbext.View{Layer: &layer})
 		fmt.Println(err, errors.Is(err, attribution.ErrUsage))
 	}
 	cells["no number"] = func() {
@@ -96,8 +96,8 @@ func TestBy(t *testing.T) {
 	}
 }
 
-// Parts and numbers that there cannot be are refused before the engine is asked; parts that fit no token and a layer that no result
-// has, at the first one.
+// Parts and numbers that there cannot be are refused before the engine is asked; parts that fit no
+// token and a layer that no result has, at the first one.
 func TestByRefusals(t *testing.T) {
 	for cell, want := range map[string]string{
 		"by letter":             `division "letter": want word, sentence`,

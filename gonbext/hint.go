@@ -6,18 +6,41 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// hint adds to an error about a method that this program knows and the engine does not how the engine can get to know it.
-func (o Options) hint(err error) error {
-	if !errors.Is(err, attribution.ErrUsage) || !strings.HasPrefix(err.Error(), "attribution: unknown ") || engine.IsOwn() {
-		return err
+// hints say, in terms of a cell, what to do about an error of the engine.
+var hints = map[trace.ErrorKind]string{
+	trace.MemoryKind: "set MaxMemory of gonbext.Model",
+	trace.DTypeKind:  `set DType of gonbext.Model to "bfloat16"`,
+	trace.CacheKind: "run headwater download with the name of the model, which " +
+		"fetches broken files again",
+	trace.TokenizerKind: "trace token ids by TryTraceInput of gonbext.Model",
+	trace.PluginKind:    "run headwater setup xla",
+}
+
+// advise adds to an error what a cell can do about it.
+func advise(err error) error {
+	if hint := hints[trace.KindOf(err)]; hint != "" {
+		return fmt.Errorf("%w (%s)", err, hint)
 	}
-	for _, name := range o.Methods {
+	return err
+}
+
+// hint is advise. It also knows what to do about a method that this program has registered and the
+// engine has not.
+func (r request) hint(err error) error {
+	if !errors.Is(err, attribution.ErrUsage) ||
+		!strings.HasPrefix(err.Error(), "attribution: unknown ") ||
+		engine.IsOwn() {
+		return advise(err)
+	}
+	for _, name := range r.options.Methods {
 		if _, unknown := attribution.LookupMethod(name); unknown != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: this program knows it and the engine does not, so import gonbext/local, which makes this program the engine", err)
+	return fmt.Errorf("%w: this program knows it and the engine does not, so import gonbext/local, "+
+		"which makes this program the engine", err)
 }

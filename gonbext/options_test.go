@@ -2,74 +2,60 @@ package gonbext
 
 import (
 	"errors"
-	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// ours are the fields of Options that say where to run and how to show, not what to compute.
-var ours = map[string]bool{"Model": true, "Backend": true, "DType": true, "MaxMemory": true, "Filter": true, "Layer": true, "By": true}
-
-// TestOptionsAreCarriedOver sets every field and looks for it on the other side: a field that attribution gains must
-// not be forgotten here.
-func TestOptionsAreCarriedOver(t *testing.T) {
-	var o Options
-	in := reflect.ValueOf(&o).Elem()
-	for i := range in.NumField() {
-		fill(t, in.Field(i), i+1)
-	}
-	out := reflect.ValueOf(o.attribution())
-	for i := range out.NumField() {
-		name := out.Type().Field(i).Name
-		field := in.FieldByName(name)
-		switch {
-		case !field.IsValid():
-			t.Errorf("attribution.Options.%s has no field in Options", name)
-		case field.Kind() == reflect.Func:
-			if field.Pointer() != out.Field(i).Pointer() {
-				t.Errorf("%s is not carried over", name)
-			}
-		case !reflect.DeepEqual(field.Interface(), out.Field(i).Interface()):
-			t.Errorf("%s = %v, want %v", name, out.Field(i), field)
+// A request holds every field of its settings, in whatever order they come.
+func TestSettings(t *testing.T) {
+	o := Options{MaxTokens: 3, Methods: []string{"flow"}}
+	m := Model{Name: "tiny", Backend: "go", DType: "float32", MaxMemory: 1 << 30}
+	v := View{By: "word", Filter: attribution.DefaultFilter(), Layer: new(2)}
+	for _, settings := range [][]Setting{{o, m, v}, {v, o, m}, {&m, v, &o}} {
+		r, err := newRequest(settings)
+		want := engine.Model{Name: "tiny", Backend: "go", DType: "float32", MaxMemory: 1 << 30}
+		if err != nil || r.options.MaxTokens != 3 || r.options.Methods[0] != "flow" || r.model != want ||
+			r.view.By != "word" || r.view.Filter == nil || *r.view.Layer != 2 {
+			t.Errorf("request %+v, error %v", r, err)
 		}
 	}
-	for i := range in.NumField() {
-		name := in.Type().Field(i).Name
-		if _, there := reflect.TypeFor[attribution.Options]().FieldByName(name); there == ours[name] {
-			t.Errorf("Options.%s: in attribution %v, ours %v", name, there, ours[name])
+	if r, err := newRequest(nil); err != nil || r.model != (engine.Model{}) || r.view.Layer != nil {
+		t.Errorf("no settings: %+v, error %v", r, err)
+	}
+	for want, settings := range map[string][]Setting{
+		"two values of Options are given": {o, m, o},
+		"two values of Model are given":   {m, m},
+		"two values of View are given":    {v, o, View{}},
+		"a setting is nil":                {o, nil},
+	} {
+		_, err := newRequest(settings)
+		if err == nil || !errors.Is(err, attribution.ErrUsage) || !strings.HasPrefix(err.Error(), "gonbext: "+want) {
+			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 }
 
-// fill sets v to something that is not zero.
-func fill(t *testing.T, v reflect.Value, n int) {
-	t.Helper()
-	switch v.Kind() {
-	case reflect.Int, reflect.Int64:
-		v.SetInt(int64(n))
-	case reflect.Uint64:
-		v.SetUint(uint64(n))
-	case reflect.Float64:
-		v.SetFloat(float64(n))
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.String:
-		v.SetString("x")
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), n, n))
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		fill(t, v.Elem(), n)
-	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(t, v.Field(i), n+i)
+// Each kind of error has a hint in terms of a cell, and no other error has one.
+func TestHints(t *testing.T) {
+	for kind, want := range map[trace.ErrorKind]string{
+		trace.MemoryKind:    "no room (set MaxMemory of gonbext.Model)",
+		trace.DTypeKind:     `no room (set DType of gonbext.Model to "bfloat16")`,
+		trace.CacheKind:     "no room (run headwater download with the name of the model, which fetches broken files again)",
+		trace.TokenizerKind: "no room (trace token ids by TryTraceInput of gonbext.Model)",
+		trace.PluginKind:    "no room (run headwater setup xla)",
+		trace.NoKind:        "no room",
+	} {
+		err := &engine.Error{Message: "no room", Reason: kind}
+		if got := advise(err); got.Error() != want || !errors.Is(got, err) {
+			t.Errorf("%s: %q, want %q", kind, got, want)
 		}
-	case reflect.Func:
-		v.Set(reflect.MakeFunc(v.Type(), func([]reflect.Value) []reflect.Value { return nil }))
-	default:
-		t.Fatalf("a field of type %v: teach the test", v.Type())
+	}
+	if advise(nil) != nil {
+		t.Error("no error gets a hint")
 	}
 }
 

@@ -14,9 +14,10 @@ import (
 
 // Recording is the raw tensors of one pass over a text of T tokens.
 type Recording struct {
-	// Tokens are the T tokens, begin-of-text included if it was added.
+	// Tokens are the T tokens, begin-of-text included if it was added; of token ids, the ids alone.
 	Tokens []trace.Token
-	// Tensors has one entry for each tap, in the order asked; shapes are those of the taps in package trace.
+	// Tensors has one entry for each tap, in the order asked; shapes are those of the taps in
+	// package trace.
 	Tensors []trace.Tensor
 }
 
@@ -40,19 +41,20 @@ func (r *Recording) String() string {
 	return b.String()
 }
 
-// Trace returns raw tensors of one pass of the embedded model over the prompt, such as [trace.Attention], [L,H,T,S]. On
-// an error it shows one line and ends the program with status 1; see [TryTrace]. For another model see [Options.Trace].
-func Trace(prompt string, taps ...trace.Tap) *Recording { return Options{}.Trace(prompt, taps...) }
+// Trace returns raw tensors of one pass of the embedded model over the prompt, such as
+// [trace.Attention], [L,H,T,S]. On an error it shows one line and ends the program with status 1;
+// see [TryTrace]. For another model see [Model.Trace].
+func Trace(prompt string, taps ...trace.Tap) *Recording { return Model{}.Trace(prompt, taps...) }
 
 // TryTrace is [Trace], with the error returned.
 func TryTrace(prompt string, taps ...trace.Tap) (*Recording, error) {
-	return Options{}.TryTrace(prompt, taps...)
+	return Model{}.TryTrace(prompt, taps...)
 }
 
-// Trace is [Trace] with the Model, Backend, DType, MaxMemory and Specials of the options; the other fields play no part.
-func (o Options) Trace(prompt string, taps ...trace.Tap) *Recording {
+// Trace is the function [Trace] with this model.
+func (m Model) Trace(prompt string, taps ...trace.Tap) *Recording {
 	out := newDisplay()
-	r, err := o.trace(out, prompt, taps)
+	r, err := m.trace(out, engine.Input{Text: prompt}, taps)
 	if err != nil {
 		out.fail(err)
 		os.Exit(1)
@@ -61,15 +63,21 @@ func (o Options) Trace(prompt string, taps ...trace.Tap) *Recording {
 	return r
 }
 
-// TryTrace is [Options.Trace], with the error returned.
-func (o Options) TryTrace(prompt string, taps ...trace.Tap) (*Recording, error) {
-	out := newDisplay()
-	defer out.clear()
-	return o.trace(out, prompt, taps)
+// TryTrace is [Model.Trace], with the error returned.
+func (m Model) TryTrace(prompt string, taps ...trace.Tap) (*Recording, error) {
+	return m.TryTraceInput(engine.Input{Text: prompt}, taps...)
 }
 
-// trace is TryTrace on a display, which holds a picture of progress afterwards if the engine had to be started.
-func (o Options) trace(out *display, prompt string, taps []trace.Tap) (*Recording, error) {
+// TryTraceInput is [Model.TryTrace] on a text with or without control tokens, or on token ids.
+func (m Model) TryTraceInput(in engine.Input, taps ...trace.Tap) (*Recording, error) {
+	out := newDisplay()
+	defer out.clear()
+	return m.trace(out, in, taps)
+}
+
+// trace is TryTraceInput on a display, which shows progress afterwards if the engine had to be
+// started.
+func (m Model) trace(out *display, in engine.Input, taps []trace.Tap) (*Recording, error) {
 	if err := checkTaps(taps); err != nil {
 		return nil, err
 	}
@@ -79,10 +87,14 @@ func (o Options) trace(out *display, prompt string, taps []trace.Tap) (*Recordin
 	if err != nil {
 		return nil, err
 	}
-	tensors, tokens, err := client.Trace(ctx, o.engineModel(),
-		engine.Input{Text: prompt, Specials: o.Specials}, taps...)
+	tensors, tokens, err := client.Trace(ctx, engine.Model(m), in, taps...)
 	if err != nil {
-		return nil, err
+		return nil, advise(err)
+	}
+	if in.IDs != nil {
+		for _, id := range in.IDs {
+			tokens = append(tokens, trace.Token{ID: id})
+		}
 	}
 	return &Recording{Tokens: tokens, Tensors: tensors}, nil
 }

@@ -14,9 +14,11 @@ import (
 
 // Plugins say how the native libraries of XLA are found and checked. Paths are absolute.
 type Plugins struct {
-	// FindCPU and FindCUDA return the path of the plugin for CPUs and for NVIDIA GPUs, or an error that says how to get one.
+	// FindCPU and FindCUDA return the path of the plugin for CPUs and for NVIDIA GPUs, or an error
+	// that says how to get one.
 	FindCPU, FindCUDA func() (path string, err error)
-	// CheckCPU and CheckCUDA refuse a file that cannot be such a plugin on this machine; loading it could end the program.
+	// CheckCPU and CheckCUDA refuse a file that cannot be such a plugin on this machine; loading it
+	// could end the program.
 	CheckCPU, CheckCUDA func(path string) error
 	// PrepareCUDA sets up what a plugin for GPUs needs before it is loaded.
 	PrepareCUDA func(path string) error
@@ -30,7 +32,8 @@ var backends = struct {
 	plugins *Plugins
 }{byConfig: map[string]compute.Backend{}}
 
-// RegisterXLA tells how PJRT plugins are found. The package models/xla calls it; it panics on a second call.
+// RegisterXLA tells how PJRT plugins are found. The package models/xla calls it; it panics on a
+// second call.
 func RegisterXLA(p Plugins) {
 	backends.Lock()
 	defer backends.Unlock()
@@ -43,8 +46,8 @@ func RegisterXLA(p Plugins) {
 // Backends lists the kinds of backend that [OpenBackend] takes.
 func Backends() []string { return []string{"go", "xla", "cuda"} }
 
-// OpenBackend returns the backend of that name: go, xla, cuda, xla:PATH or cuda:PATH of a plugin, or empty for the best there is
-// without a GPU: xla if its plugin is found, else go.
+// OpenBackend returns the backend of that name: go, xla, cuda, xla:PATH or cuda:PATH of a plugin,
+// or empty for the best there is without a GPU: xla if its plugin is found, else go.
 func OpenBackend(name string) (compute.Backend, error) {
 	backends.Lock()
 	defer backends.Unlock()
@@ -59,9 +62,11 @@ func OpenBackend(name string) (compute.Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("models: backend %s: %w", config, err)
 	}
-	if device := b.DeviceDescription(0); isCUDA(config) && strings.Contains(strings.ToLower(device), "cpu") {
+	if device := b.DeviceDescription(0); isCUDA(config) &&
+		strings.Contains(strings.ToLower(device), "cpu") {
 		b.Finalize()
-		return nil, fmt.Errorf("models: backend %s: its plugin computes on %s, which is no GPU: use --backend xla:PATH", config, device)
+		return nil, fmt.Errorf("models: backend %s: its plugin computes on %s, which is not a "+
+			"GPU; take it as backend xla:PATH", config, device)
 	}
 	backends.byConfig[config] = b
 	return b, nil
@@ -82,7 +87,8 @@ func BackendName(b compute.Backend) string {
 	return b.Name()
 }
 
-// PluginPath returns the path of the plugin that a backend's name stands for, empty for pure Go. It loads nothing.
+// PluginPath returns the path of the plugin that a backend's name stands for, empty for pure Go. It
+// loads nothing.
 func PluginPath(name string) (string, error) {
 	backends.Lock()
 	defer backends.Unlock()
@@ -113,8 +119,8 @@ func newBackend(config string) (b compute.Backend, err error) {
 	return compute.NewWithConfig(config)
 }
 
-// cudaOptions turn off what rounds multiplications to 10 bits, because results are compared with those of other backends, and what
-// takes most of the GPU's memory at once.
+// cudaOptions turn off what rounds multiplications to 10 bits, because results are compared with
+// those of other backends, and what takes most of the GPU's memory at once.
 const cudaOptions = ",tf32=false,preallocate=false"
 
 // isCUDA reports whether a configuration is one of [backendConfig] for GPUs.
@@ -143,7 +149,8 @@ func backendConfig(name string, plugins *Plugins) (string, error) {
 		return "", fmt.Errorf("models: backend %.60q is unknown; %sknown are go, xla, cuda, "+
 			"and xla:PATH and cuda:PATH of a PJRT plugin", name, near)
 	case plugins == nil:
-		return "", fmt.Errorf("models: backend %s is not part of this program: build it with cgo (a C compiler) and import models/xla", kind)
+		return "", fmt.Errorf("models: backend %s is not part of this program: build it with "+
+			"cgo (a C compiler) and import models/xla", kind)
 	}
 	find, check, options := plugins.FindCPU, plugins.CheckCPU, ""
 	if kind == "cuda" {

@@ -45,7 +45,7 @@ func (m *Model) read(ctx context.Context, ids []int, ask trace.Ask, yield func(t
 	}
 	reading, err := m.graph.Read(ctx, ids, ask.Mixings, ask.Progress)
 	if err != nil {
-		yield(trace.Step{}, withFlag(err))
+		yield(trace.Step{}, orMore(err))
 		return
 	}
 	defer reading.Close()

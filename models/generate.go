@@ -99,7 +99,7 @@ func (g *generation) next(ctx context.Context) (step trace.Step, more bool, err 
 		out, err = g.session.Step(ctx, g.pending[0])
 	}
 	if err != nil {
-		return trace.Step{}, false, withFlag(err)
+		return trace.Step{}, false, orMore(err)
 	}
 	step.Rows = out.Rows
 	if g.done {

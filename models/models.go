@@ -3,12 +3,14 @@
 //	m, err := models.Open("tiny", models.Options{})
 //	e, err := attribution.Explain(ctx, m, "the keys to the cabinet", attribution.Options{})
 //
-// A model is an embedded one ("tiny", or a circuit of package planted), a directory in the layout of Hugging Face (config.json,
-// model.safetensors, tokenizer.json), or a name of the Hub such as openai-community/gpt2@main, which is looked up in the user's cache and
-// downloaded if it is not complete there. It computes in pure Go; importing github.com/headwater-ml/headwater/models/xla for its side
-// effect adds XLA, which is then used where a plugin is found.
+// A model is an embedded one ("tiny", or a circuit of package planted), a directory in the layout
+// of Hugging Face (config.json, model.safetensors, tokenizer.json), or a name of the Hub such as
+// openai-community/gpt2@main, which is looked up in the user's cache and downloaded if it is not
+// complete there. It computes in pure Go; importing github.com/headwater-ml/headwater/models/xla
+// for its side effect adds XLA, which is then used where a plugin is found.
 //
-// The package never draws, and asks the network for nothing but a model that is named and not there.
+// The package never draws, and asks the network for nothing but a model that is named and not
+// there.
 package models
 
 import (
@@ -26,11 +28,13 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// Default is the name of the model that [Open] takes for the empty reference: the embedded toy grammar model.
+// Default is the name of the model that [Open] takes for the empty reference: the embedded toy
+// grammar model.
 const Default = "tiny"
 
-// Model is an open model. It satisfies attribution.Model, attribution.Tracer, attribution.Limited, attribution.Conversational,
-// attribution.Predictor, attribution.Differentiable and attribution.Replacer, and is safe for concurrent use.
+// Model is an open model. It satisfies attribution.Model, attribution.Tracer, attribution.Limited,
+// attribution.Conversational, attribution.Predictor, attribution.Differentiable and
+// attribution.Replacer, and is safe for concurrent use.
 type Model struct {
 	info      trace.Info
 	spec      *transformer.Spec
@@ -43,13 +47,14 @@ type Model struct {
 	chat      *chat.Template // nil with chatErr, which says why
 	chatErr   error
 	limit     Limit
-	held      int64
+	ownBytes  int64
 	allowNaN  bool           // whether numbers may be NaN or infinite
 	nonFinite []*WeightError // with allowNaN
 	grammar   bool           // whether it knows the words of the toy grammar only
 }
 
-// Builtin are the names of the embedded models: the one that was trained, and circuits with weights set by hand.
+// Builtin are the names of the embedded models: the one that was trained, and circuits with weights
+// set by hand.
 func Builtin() []string { return append([]string{tiny.Name}, planted.Names()...) }
 
 // Open is [OpenContext] without a way to stop it.
@@ -57,9 +62,10 @@ func Open(ref string, opts Options) (*Model, error) {
 	return OpenContext(context.Background(), ref, opts)
 }
 
-// OpenContext opens a model: an embedded one by name, a directory, or a name of the Hub. It returns an error that names the file, key
-// or tensor that is wrong, a [*MemoryError] if the weights would not fit, and one that wraps ctx.Err() if ctx ends a download. The
-// weights are copied to the backend, so no file stays open.
+// OpenContext opens a model: an embedded one by name, a directory, or a name of the Hub. It returns
+// an error that names the file, key or tensor that is wrong, within a [*CacheError] if the model is
+// in the cache of the Hub, a [*MemoryError] if the weights would not fit, and one that wraps
+// ctx.Err() if ctx ends a download. The weights are copied to the backend, so no file stays open.
 func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) {
 	if ref == "" || ref == tiny.Name {
 		return openEmbedded(tiny.Files(), tiny.Name, tiny.Note, opts)
@@ -72,8 +78,8 @@ func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) 
 		return nil, err
 	}
 	m, err := openDir(path, ref, opts)
-	if err != nil && path != ref {
-		return nil, fmt.Errorf("%w (%s lies in the cache of the Hub: if a file there is broken, headwater download %s fetches it again)", err, path, ref)
+	if err != nil && path != ref && trace.KindOf(err) == trace.NoKind {
+		return nil, &CacheError{Ref: ref, Dir: path, Err: err}
 	}
 	return m, err
 }
@@ -134,7 +140,8 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 		return nil, err
 	}
 	m.limit = opts.limit(plugin != "", spec.Layers)
-	if err := m.limit.checkWeights(name, spec, dtype); err != nil { // before the backend is opened, which takes memory, too
+	// Now, because opening the backend takes memory too.
+	if err := m.limit.checkWeights(name, spec, dtype); err != nil {
 		return nil, err
 	}
 	hash, err := dir.Hash()
@@ -142,7 +149,8 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 		return nil, err
 	}
 	if opts.Shuffle != 0 {
-		load, hash = shuffled(load, opts.Shuffle), fmt.Sprintf("%s, shuffled by seed %d", hash, opts.Shuffle)
+		load = shuffled(load, opts.Shuffle)
+		hash = fmt.Sprintf("%s, shuffled by seed %d", hash, opts.Shuffle)
 	}
 	backend, err := OpenBackend(opts.Backend)
 	if err != nil {
@@ -152,10 +160,11 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 		return nil, err
 	}
 	m.nonFinite, m.allowNaN = weights.found, opts.AllowNaN
-	m.held = m.taken() - programBytes - opts.Beside
+	m.ownBytes = m.taken() - programBytes - opts.Beside
 	m.limitPasses()
 	m.info = trace.Info{
-		Name: name, Hash: hash, Family: spec.Family, Backend: BackendName(backend), Head: m.head(), Bidirectional: spec.Bidirectional,
+		Name: name, Hash: hash, Family: spec.Family, Backend: BackendName(backend),
+		Head: m.head(), Bidirectional: spec.Bidirectional,
 		Layers: spec.Layers, Heads: spec.Heads, Width: spec.Width, Vocab: spec.Vocab, Context: spec.Context,
 	}
 	return m, nil

@@ -1,18 +1,21 @@
 package models_test
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/hub"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
-// TestBrokenInTheCache: of a model of the Hub whose weights are cut short, the error says which file it is and which command repairs it.
+// TestBrokenInTheCache: of a model of the Hub whose weights are cut short, the error says which
+// file it is, and that it is in the cache.
 func TestBrokenInTheCache(t *testing.T) {
 	const commit = "cccccccccccccccccccccccccccccccccccccccc"
 	cache := t.TempDir()
@@ -42,7 +45,11 @@ func TestBrokenInTheCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := open()
-	for _, want := range []string{filepath.Join(dir, "model.safetensors"), "headwater download org/name@v1 fetches it again"} {
+	var cached *models.CacheError
+	if !errors.As(err, &cached) || cached.Ref != "org/name@v1" || cached.Dir != dir || trace.KindOf(err) != trace.CacheKind {
+		t.Errorf("error %v, want one that names the model", err)
+	}
+	for _, want := range []string{filepath.Join(dir, "model.safetensors"), "a file there may be broken"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}

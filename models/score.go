@@ -48,7 +48,7 @@ func (m *Model) queryError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("models: %s: %w", m.info.Name, withFlag(err))
+	return fmt.Errorf("models: %s: %w", m.info.Name, orMore(err))
 }
 
 // Replacement returns the token that stands for one taken away, and whether the model has it: kind is mask, unknown, pad or end, each as

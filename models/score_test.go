@@ -59,8 +59,8 @@ func TestPredictErrors(t *testing.T) {
 	q.Token = 3
 	_, err = small.Predict(ctx, []trace.Query{q})
 	var refused *transformer.MemoryError
-	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "--max-memory") {
-		t.Errorf("error %v, want a MemoryError that names the flag", err)
+	if !errors.As(err, &refused) || trace.KindOf(err) != trace.MemoryKind || !strings.HasSuffix(err.Error(), ", or allow more") {
+		t.Errorf("error %v, want a MemoryError that says that a higher limit helps", err)
 	}
 }
 

@@ -9,15 +9,16 @@ import (
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
-// openText reads what the directory says of text: its tokenizer, which may be missing because ids can be run without it, the ids that
-// end a text, the one that masks a token, and the form of a conversation.
+// openText reads what the directory says of text: its tokenizer, which may be missing because ids
+// can be run without it, the ids that end a text, the one that masks a token, and the form of a
+// conversation.
 func (m *Model) openText(dir *checkpoint.Dir) error {
 	data, err := dir.TokenizerJSON()
 	if err != nil && dir.HasTokenizer() {
 		return err
 	}
 	if err != nil {
-		m.textErr = fmt.Errorf("models: %s takes token ids (headwater trace --ids) and no text: %w", dir.Name, err)
+		m.textErr = &NoTokenizerError{Model: dir.Name, Err: err}
 	} else if m.tokenizer, err = tokenizer.Parse(data, dir.Name+"/tokenizer.json"); err != nil {
 		return err
 	}
@@ -38,7 +39,8 @@ func (m *Model) openText(dir *checkpoint.Dir) error {
 	}
 	m.mask = m.maskID(specials["mask_token"])
 	m.standIns = m.findStandIns(dir, specials, append(eos, m.spec.EOS...))
-	m.chatErr = fmt.Errorf("models: %s: the model has no chat template: it was not trained on conversations, or its files do not say how", dir.Name)
+	m.chatErr = fmt.Errorf("models: %s: the model has no chat template: it was not trained on "+
+		"conversations, or its files do not say how", dir.Name)
 	template, err := dir.ChatTemplate("")
 	if err != nil {
 		m.chatErr = fmt.Errorf("models: %w", err)
@@ -50,23 +52,25 @@ func (m *Model) openText(dir *checkpoint.Dir) error {
 	return nil
 }
 
-// checkVocabulary returns an error if the tokenizer is of another model: if it makes tokens of text that the embedding lacks. Control
-// tokens may lie beyond it, as that for images does in the text models of Gemma 3; [Model.Encode] refuses them.
+// checkVocabulary returns an error if the tokenizer is of another model: if it makes tokens of text
+// that the embedding lacks. Control tokens may lie beyond it, as that for images does in the text
+// models of Gemma 3; [Model.Encode] refuses them.
 func (m *Model) checkVocabulary(name string) error {
 	if m.tokenizer == nil {
 		return nil
 	}
 	for id := m.spec.Vocab; id < m.tokenizer.VocabSize(); id++ {
 		if !m.tokenizer.IsSpecial(id) {
-			return fmt.Errorf("models: %s: tokenizer.json has %d tokens, the embedding has %d: the two are of different models",
+			return fmt.Errorf("models: %s: tokenizer.json has %d tokens, the embedding has %d: "+
+				"the two are of different models",
 				name, m.tokenizer.VocabSize(), m.spec.Vocab)
 		}
 	}
 	return nil
 }
 
-// maskID returns the id of the mask token, by its name in the tokenizer's configuration or by those that encoders use; -1 if there is
-// none.
+// maskID returns the id of the mask token, by its name in the tokenizer's configuration or by those
+// that encoders use; -1 if there is none.
 func (m *Model) maskID(named string) int {
 	if m.tokenizer == nil {
 		return -1
@@ -79,14 +83,15 @@ func (m *Model) maskID(named string) int {
 	return -1
 }
 
-// Chat returns the text that the model was trained to see when a user says something and it is its turn to answer. The text holds the
-// control tokens already. It returns an error if the checkpoint has no chat template, or one that does not parse, end, or take the
-// conversation.
+// Chat returns the text that the model was trained to see when a user says something and it is its
+// turn to answer. The text holds the control tokens already. It returns an error if the checkpoint
+// has no chat template, or one that does not parse, end, or take the conversation.
 func (m *Model) Chat(user string) (string, error) {
 	if m.chat == nil {
 		return "", m.chatErr
 	}
-	text, err := m.chat.Render([]chat.Message{{Role: "user", Content: user}}, chat.Options{AddGenerationPrompt: true})
+	text, err := m.chat.Render([]chat.Message{{Role: "user", Content: user}},
+		chat.Options{AddGenerationPrompt: true})
 	if errors.Is(err, chat.ErrRefused) || err == nil {
 		return text, err
 	}

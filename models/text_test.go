@@ -92,15 +92,17 @@ func TestMemory(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts models.Options
 		say  string
+		kind trace.ErrorKind
 	}{
-		"neither": {models.Options{MaxMemory: 1000}, "give a limit above 67.3 MB (--max-memory)"},
-		"half":    {models.Options{MaxMemory: program + 100_000}, "in bfloat16 (--dtype bfloat16) they need"},
+		"neither": {models.Options{MaxMemory: 1000}, "give a limit above 67.3 MB, which takes", trace.MemoryKind},
+		"half":    {models.Options{MaxMemory: program + 100_000}, "; in bfloat16 they need", trace.DTypeKind},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := models.Open(dir, c.opts)
 			var memory *models.MemoryError
-			if !errors.As(err, &memory) || !memory.Chosen || memory.Limit != c.opts.MaxMemory || !strings.Contains(err.Error(), c.say) {
-				t.Errorf("error %v, want a MemoryError with %q", err, c.say)
+			if !errors.As(err, &memory) || !memory.Chosen || memory.Limit != c.opts.MaxMemory || !strings.Contains(err.Error(), c.say) ||
+				trace.KindOf(err) != c.kind || strings.Contains(err.Error(), "--") {
+				t.Errorf("error %v of kind %q, want a MemoryError with %q", err, trace.KindOf(err), c.say)
 			}
 		})
 	}
@@ -138,7 +140,7 @@ func TestMemoryOfRun(t *testing.T) {
 // TestNoTokenizer: the error says what takes ids, and how the file is made from what is there.
 func TestNoTokenizer(t *testing.T) {
 	for name, c := range map[string]struct{ file, say string }{
-		"nothing": {"", "headwater trace --ids"},
+		"nothing": {"", "takes token ids and no text"},
 		"vocab":   {"vocab.txt", "AutoTokenizer.from_pretrained("},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,8 +155,10 @@ func TestNoTokenizer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := m.Encode("the", trace.SpecialsAuto); err == nil || !strings.Contains(err.Error(), c.say) {
-				t.Errorf("Encode = %v, want an error with %q", err, c.say)
+			_, err = m.Encode("the", trace.SpecialsAuto)
+			var missing *models.NoTokenizerError
+			if !errors.As(err, &missing) || trace.KindOf(err) != trace.TokenizerKind || !strings.Contains(err.Error(), c.say) {
+				t.Errorf("Encode = %v, want a NoTokenizerError with %q", err, c.say)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ import (
 func (m *Model) Trace(ctx context.Context, ids []int, taps []trace.Tap) ([]trace.Tensor, error) {
 	tensors, err := m.graph.Trace(ctx, ids, taps)
 	if err != nil {
-		return nil, withFlag(err)
+		return nil, orMore(err)
 	}
 	if err := m.checkResults(tensors); err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (m *Model) Trace(ctx context.Context, ids []int, taps []trace.Tap) ([]trace
 func (m *Model) Forward(ctx context.Context, batch transformer.Batch, taps []trace.Tap) ([][]trace.Tensor, error) {
 	texts, err := m.graph.Forward(ctx, batch, taps)
 	if err != nil {
-		return nil, withFlag(err)
+		return nil, orMore(err)
 	}
 	for i, tensors := range texts {
 		if err := m.checkResults(tensors); err != nil {

@@ -29,10 +29,14 @@ func (p *program) attributeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "attribute --input FILE --methods NAMES -o FILE",
 		Short: "compute methods on attention from any program",
-		Long: "Attribute reads attention [L,H,T,S] or [L,T,S] and, if a method needs it, value-zeroing [L,T,S] from a safetensors file.\n" +
-			"It writes a float64 tensor [L,T,S] for each method, named after it: what comes from each source up to each layer.\n" +
-			"For flow it also writes flow-normalized, whose rows sum to 1. Layers and heads count from 0.\n" +
-			"With --cut it writes instead which edges limit the flow from a token to an input token.",
+		Long: "Attribute reads attention [L,H,T,S] or [L,T,S] and, if a method needs it, " +
+			"value-zeroing [L,T,S] from a safetensors file.\n" +
+			"It writes a float64 tensor [L,T,S] for each method, named after it: what comes " +
+			"from each source up to each layer.\n" +
+			"For flow it also writes flow-normalized, whose rows sum to 1. Layers and " +
+			"heads count from 0.\n" +
+			"With --cut it writes instead which edges limit the flow from a " +
+			"token to an input token.",
 		Example: `  headwater attribute --input in.safetensors --methods rollout,flow -o out.safetensors
   headwater attribute --input in.safetensors --cut 5:2`,
 		Args: noArguments,
@@ -55,11 +59,14 @@ func (p *program) attributeCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "read the safetensors `FILE`")
-	methodFlags(cmd, &f.opts, "")
-	cmd.Flags().Func("cut", "say which edges limit the flow from a token to an input token, by their `numbers` TARGET:SOURCE from 0", func(s string) (err error) {
+	methodsFlag(cmd, &f.opts, "")
+	optionFlags(cmd, &f.opts, attribution.MethodOptions)
+	cmd.Flags().Func("cut", "say which edges limit the flow from a token to an input token, by "+
+		"their `numbers` TARGET:SOURCE from 0", func(s string) (err error) {
 		target, source, ok := strings.Cut(s, ":")
 		f.cut = make([]int, 2)
-		if !ok || setWhole(&f.cut[0], target, 0, maxIndex) != nil || setWhole(&f.cut[1], source, 0, maxIndex) != nil {
+		if !ok || setWhole(&f.cut[0], target, 0, maxIndex) != nil ||
+			setWhole(&f.cut[1], source, 0, maxIndex) != nil {
 			return fmt.Errorf("want TARGET:SOURCE, two whole numbers from 0 to %d", maxIndex)
 		}
 		return nil
@@ -69,7 +76,8 @@ func (p *program) attributeCommand() *cobra.Command {
 	return cmd
 }
 
-// rowsOnly refuses methods that ask the model again, for gradients or other texts: a file has rows alone.
+// rowsOnly refuses methods that ask the model again, for gradients or other texts: a file has rows
+// alone.
 func rowsOnly(methods []string) error {
 	for _, name := range methods {
 		m, err := attribution.LookupMethod(name)
@@ -83,7 +91,8 @@ func rowsOnly(methods []string) error {
 		if err != nil {
 			return err
 		}
-		return usagef("--methods %s: it asks the model again (it needs %s), and a file has only what was recorded; "+
+		return usagef("--methods %s: it asks the model again (it needs %s), and a file has "+
+			"only what was recorded; "+
 			"headwater explain --methods %s takes a prompt and a model", name, s.Info().Needs, name)
 	}
 	return nil
@@ -99,15 +108,18 @@ func (p *program) cut(ctx context.Context, f attributeFlags) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.input, err)
 		}
-		fmt.Fprintf(out, "flow from token %d after layer %d to input token %d: %.6f, limited by\n", c.Target, c.Layer, c.Source, c.Flow)
+		fmt.Fprintf(out, "flow from token %d after layer %d to input token %d: %.6f, limited by\n",
+			c.Target, c.Layer, c.Source, c.Flow)
 		for _, e := range c.Edges {
-			fmt.Fprintf(out, "layer %d: token %d looks at %d, %.6f\n", e.Layer, e.Target, e.Source, e.Width)
+			fmt.Fprintf(out, "layer %d: token %d looks at %d, %.6f\n", e.Layer, e.Target, e.Source,
+				e.Width)
 		}
 		return nil
 	})
 }
 
-// onTensors gives use what methods need of a file, and a result to write, which is kept if use has no error.
+// onTensors gives use what methods need of a file, and a result to write, which is kept if use has
+// no error.
 func (p *program) onTensors(f attributeFlags, use func(*output, *checkpoint.File, attribution.Input) error) error {
 	out, err := p.create(f.output)
 	if err != nil {
@@ -124,7 +136,8 @@ func (p *program) onTensors(f attributeFlags, use func(*output, *checkpoint.File
 		return err
 	}
 	limit := models.LimitMemory(f.maxMemory)
-	in := attribution.Input{Tensors: tensors, Budget: limit.Left(), Limit: limit.Bytes, Chosen: limit.Chosen}
+	in := attribution.Input{Tensors: tensors, Budget: limit.Left(), Limit: limit.Bytes,
+		Chosen: limit.Chosen}
 	collectWithin(limit.Left())
 	if err := use(out, file, in); err != nil {
 		return err
@@ -153,7 +166,8 @@ func (p *program) attribute(ctx context.Context, f attributeFlags) error {
 	})
 }
 
-// mixingTensors returns the tensors that methods need, which are read from the file when their numbers are.
+// mixingTensors returns the tensors that methods need, which are read from the file when their
+// numbers are.
 func mixingTensors(f *checkpoint.File, methods []string) ([]attribution.TensorReader, error) {
 	var tensors []attribution.TensorReader
 	for _, name := range methods {
@@ -161,7 +175,8 @@ func mixingTensors(f *checkpoint.File, methods []string) ([]attribution.TensorRe
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(tensors, func(t attribution.TensorReader) bool { return t.Name == m.Mixing }) {
+		if slices.ContainsFunc(tensors,
+			func(t attribution.TensorReader) bool { return t.Name == m.Mixing }) {
 			continue
 		}
 		if !f.Has(m.Mixing) {

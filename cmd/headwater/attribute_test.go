@@ -61,8 +61,9 @@ func checkClose(t *testing.T, what string, got, want []float64) {
 	}
 }
 
-// Uniform causal attention, T = 4 and L = 2, worked out by hand (r = ½ unless said): Â is ½A + ½I, so its rows are
-// [1], [1/4 3/4], [1/6 1/6 2/3], [1/8 1/8 1/8 5/8], and the rollout is their square.
+// Uniform causal attention, T = 4 and L = 2, worked out by hand (r = ½ unless said): Â is ½A + ½I,
+// so its rows are [1], [1/4 3/4], [1/6 1/6 2/3], [1/8 1/8 1/8 5/8], and the rollout is their
+// square.
 func TestAttributeKnown(t *testing.T) {
 	inputs := map[string]string{
 		"heads": safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 3, 4, 4}, Data: uniform(2, 3, 4)}),
@@ -80,7 +81,8 @@ func TestAttributeKnown(t *testing.T) {
 			f := attributed(t, input, "--methods", "rollout,raw")
 			checkClose(t, "rollout", floats(t, f, "rollout"), append(append([]float64{}, first...), second...))
 			checkClose(t, "raw", floats(t, f, "raw"), uniform(2, 1, 4))
-			// Without a residual the rollout of one layer is that layer; with nothing else it is the identity.
+			// Without a residual the rollout of one layer is that layer; with nothing else it is
+			// the identity.
 			f = attributed(t, input, "--methods", "rollout", "--residual", "0", "--layers", "1")
 			checkClose(t, "one layer", floats(t, f, "rollout"), uniform(1, 1, 4))
 			f = attributed(t, input, "--methods", "rollout", "--residual", "1")
@@ -120,8 +122,8 @@ func TestAttributeFlow(t *testing.T) {
 			}
 		}
 	}
-	// One layer is a pipe of its own: flow is Â there. From the top of two, target 1 reaches source 0 by 1/4 directly and
-	// by 3/4 through itself, where 1/4 goes on: 1/2.
+	// One layer is a pipe of its own: flow is Â there. From the top of two, target 1 reaches source
+	// 0 by 1/4 directly and by 3/4 through itself, where 1/4 goes on: 1/2.
 	checkClose(t, "flow of layer 0", flow[:9], []float64{1, 0, 0, 1. / 4, 3. / 4, 0, 1. / 6, 1. / 6, 2. / 3})
 	checkClose(t, "flow of target 1", flow[12:15], []float64{1. / 2, 3. / 4, 0})
 	for _, name := range f.Names() {
@@ -133,7 +135,8 @@ func TestAttributeFlow(t *testing.T) {
 	}
 }
 
-// What trace writes attribute reads, and a decoder's rollout is that of explain, whose rows are the last of it.
+// What trace writes attribute reads, and a decoder's rollout is that of explain, whose rows are the
+// last of it.
 func TestTraceAttribute(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
@@ -182,7 +185,8 @@ func TestAttributeRenormalized(t *testing.T) {
 	}
 }
 
-// rawFile writes a safetensors file of that header and so many bytes of data, whatever the header says.
+// rawFile writes a safetensors file of that header and so many bytes of data, whatever the header
+// says.
 func rawFile(t *testing.T, header string, data int) string {
 	t.Helper()
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))

@@ -12,7 +12,7 @@ import (
 	"github.com/headwater-ml/headwater/models/xla/plugin"
 )
 
-// open opens the model and says what computes it.
+// open opens the model and tells the user which backend computes it.
 func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error) {
 	line := p.progress()
 	line.show("opening the model")
@@ -20,7 +20,8 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 	bar := p.downloadBar()
 	defer bar.done()
 	m, err := models.OpenContext(ctx, f.model, models.Options{
-		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Shuffle: f.shuffle, Progress: bar.show, AllowNaN: f.allowNaN, Beside: p.held,
+		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Shuffle: f.shuffle,
+		Progress: bar.show, AllowNaN: f.allowNaN, Beside: p.modelBytes,
 	})
 	bar.done()
 	if err == nil {
@@ -31,16 +32,17 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 	}
 	p.keepWithin(m)
 	line.clear()
-	if f.backend == "" && m.Info().Backend == "go" && os.Getenv(plugin.Env) != "" && m.Info().Note == "" {
+	if f.backend == "" && m.Info().Backend == "go" && os.Getenv(plugin.Env) != "" &&
+		m.Info().Note == "" {
 		if _, err := plugin.Find(); err != nil {
-			p.say("xla is not used: %v", err)
+			p.say("xla is not used: %v", advise(err))
 		}
 	}
 	p.say("%s", describeBackend(m.Info().Backend, f.backend))
 	return m, nil
 }
 
-// describeBackend says in one line what computes.
+// describeBackend returns one line about the backend.
 func describeBackend(backend, asked string) string {
 	if backend != "go" {
 		_, plugin, _ := strings.Cut(asked, ":")
@@ -55,7 +57,7 @@ func describeBackend(backend, asked string) string {
 	return "backend go (pure Go, slower than xla on large models)"
 }
 
-// buildSetting returns how the program was built, empty if it does not say.
+// buildSetting returns a setting with which the program was built, empty if it is not recorded.
 func buildSetting(key string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

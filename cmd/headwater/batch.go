@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// explainAll explains the prompts of a file, one result a line, and ends at the first bad one. Results
-// made so far stay: on standard output, or in the part of a file.
+// explainAll explains the prompts of a file, one result a line, and ends at the first bad one.
+// Results made so far stay: on standard output, or in the part of a file.
 func (p *program) explainAll(ctx context.Context, f explainFlags) error {
 	input, name, err := p.openInput(ctx, f.input)
 	if err != nil {
@@ -31,8 +32,8 @@ func (p *program) explainAll(ctx context.Context, f explainFlags) error {
 	return out.finish(p.explainLines(ctx, m, f, lines(input, name), name, out))
 }
 
-// openInput opens the file that -i names, standard input if that is "-", and says what it is called. The caller closes it.
-// Reading ends with ctx.
+// openInput opens the file that -i names, standard input if that is "-", and says what it is
+// called. The caller closes it. Reading ends with ctx.
 func (p *program) openInput(ctx context.Context, path string) (io.ReadCloser, string, error) {
 	if path == "-" {
 		return io.NopCloser(&impatient{ctx: ctx, r: p.stdin}), "standard input", nil
@@ -43,7 +44,8 @@ func (p *program) openInput(ctx context.Context, path string) (io.ReadCloser, st
 	}
 	if info, err := file.Stat(); err == nil && info.IsDir() {
 		file.Close()
-		return nil, "", fmt.Errorf("input %s is a directory; name a file with a line of JSON for each prompt", path)
+		return nil, "", fmt.Errorf("input %s is a directory; name a file with a line of "+
+			"JSON for each prompt", path)
 	}
 	return file, path, nil
 }
@@ -56,8 +58,8 @@ type impatient struct {
 	err  error
 }
 
-// Read reads what there is. After the end of ctx somebody may still wait for r, who has a buffer of
-// their own.
+// Read reads what has arrived. When ctx ends, the goroutine that waits for r may go on; it has a
+// buffer of its own.
 func (i *impatient) Read(b []byte) (int, error) {
 	if len(i.rest) == 0 && i.err == nil {
 		type piece struct {
@@ -86,7 +88,8 @@ func (i *impatient) Read(b []byte) (int, error) {
 
 // explainLines writes a result for each line, and each is kept when it is there.
 func (p *program) explainLines(
-	ctx context.Context, m attribution.Model, f explainFlags, all func(func(line, error) bool), name string, out *output,
+	ctx context.Context, m attribution.Model, f explainFlags, all iter.Seq2[line, error], name string,
+	out *output,
 ) error {
 	made := 0
 	for l, err := range all {
@@ -116,8 +119,8 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// explainLine explains one line. Its own keys stand for flags; --max-tokens goes for the lines without
-// a continuation, all of which is explained.
+// explainLine explains one line. Its own keys stand for flags; --max-tokens goes for the lines
+// without a continuation, all of which is explained.
 func (p *program) explainLine(ctx context.Context, m attribution.Model, text []byte, f explainFlags) (*attribution.Explanation, error) {
 	l, err := readPromptLine(text)
 	if err != nil {
@@ -137,8 +140,8 @@ type promptLine struct {
 	Positions            []int
 }
 
-// readPromptLine reads a line. What is there must say something: an empty continuation does not, as
-// --continuation "" does not.
+// readPromptLine reads a line. A key that is given must not be empty, as --continuation "" is refused
+// too.
 func readPromptLine(text []byte) (l promptLine, err error) {
 	o, err := readObject(text, "prompt", "continuation", "positions")
 	if err != nil {

@@ -56,20 +56,29 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "methods [--methods NAMES] [--input FILE]",
 		Short: "score methods on sentences whose evidence is known",
-		Long: "Methods explains held-out sentences of the embedded model's grammar, which says what decides each answer, and compares every\n" +
-			"method's scores with that evidence: average precision, rank and share, by kind, with 95 % confidence, beside random scores,\n" +
-			"chance, and the words from the first to the last and back; and what a token costs. Control tokens are not ranked. Scorers\n" +
+		Long: "Methods explains held-out sentences of the embedded model's grammar, which says " +
+			"what decides each answer, and compares every\n" +
+			"method's scores with that evidence: average precision, rank and share, by kind, " +
+			"with 95 % confidence, beside random scores,\n" +
+			"chance, and the words from the first to the last and back; and what a token costs. " +
+			"Control tokens are not ranked. Scorers\n" +
 			"compare the answer with its foil.\n\n" +
-			"Evidence is proven by intervention: each word is changed, and only sentences in which each piece of evidence moves the answer\n" +
-			"and no other word does are scored. Methods of one layer are scored in the layer that did best on other sentences, as many of\n" +
+			"Evidence is proven by intervention: each word is changed, and only sentences in " +
+			"which each piece of evidence moves the answer\n" +
+			"and no other word does are scored. Methods of one layer are scored in the layer " +
+			"that did best on other sentences, as many of\n" +
 			"each kind but 50 at most; all layers are printed.\n\n" +
 			"With --input it takes cases of yours, a line of JSON each, in bytes of the prompt:\n" +
 			`{"group":…,"prompt":…,"continuation":…,"contrast":…,"position":…,"evidence":[[begin,end],…],"selection":…,` + "\n" +
 			`"changes":[{"span":[begin,end],"text":…,"answer":…},…]}` + "\n" +
-			"A change puts a text of as many tokens in the place of a span, and answer is the token that is then right, if one is. Cases with\n" +
-			"selection choose the layers and are not scored; without any, methods of one layer are scored in the last one.\n\n" +
-			"With --planted it takes circuits whose weights are set by hand, of which it is certain what decides an answer; --model planted-sum\n" +
-			"is one of them. A trained model may carry evidence through other positions, so a low score does not prove a method wrong.",
+			"A change puts a text of as many tokens in the place of a span, and answer is the " +
+			"token that is then right, if one is. Cases with\n" +
+			"selection choose the layers and are not scored; without any, methods of one layer " +
+			"are scored in the last one.\n\n" +
+			"With --planted it takes circuits whose weights are set by hand, of which it is " +
+			"certain what decides an answer; --model planted-sum\n" +
+			"is one of them. A trained model may carry evidence through other positions, so a " +
+			"low score does not prove a method wrong.",
 		Example: `  headwater bench methods --cases 20
   headwater bench methods --methods rollout,value-zeroing,gradient-x-input --faithful
   headwater bench methods --planted
@@ -85,18 +94,26 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	methodFlags(cmd, &f.opts.Explain, " (default all)")
-	scorerFlags(cmd, &f.opts.Explain)
-	cmd.Flags().StringVarP(&f.input, "input", "i", "", "take the cases of this `FILE`, a line of JSON each; - is standard input")
-	cmd.Flags().BoolVar(&f.planted, "planted", false, "take the planted circuits, each a model with a group of cases, instead of one model")
+	methodsFlag(cmd, &f.opts.Explain, " (default all)")
+	optionFlags(cmd, &f.opts.Explain, attribution.MethodOptions, attribution.ScorerOptions)
+	cmd.Flags().StringVarP(&f.input, "input", "i", "", "take the cases of this `FILE`, a line "+
+		"of JSON each; - is standard input")
+	cmd.Flags().BoolVar(&f.planted, "planted", false, "take the planted circuits, each a model "+
+		"with a group of cases, instead of one model")
 	f.cases, f.timed = 50, 8
-	wholeFlag(cmd.Flags(), &f.cases, "cases", 1, maxBenchCases, "take `N` sentences of each kind of the grammar, or of each circuit", "50")
-	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "`number` that the sentences are drawn with, from 0 to 18446744073709551615; equal ones give equal sentences")
-	cmd.Flags().BoolVar(&f.noContrast, "no-contrast", false, "let scorers explain the answer alone, without its foil")
-	cmd.Flags().BoolVar(&f.faithful, "faithful", false, "also measure what the answer loses without the tokens that each method names")
+	wholeFlag(cmd.Flags(), &f.cases, "cases", 1, maxBenchCases,
+		"take `N` sentences of each kind of the grammar, or of each circuit", "50")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "`number` that the sentences are drawn with, from "+
+		"0 to 18446744073709551615; equal ones give equal sentences")
+	cmd.Flags().BoolVar(&f.noContrast, "no-contrast", false,
+		"let scorers explain the answer alone, without its foil")
+	cmd.Flags().BoolVar(&f.faithful, "faithful", false, "also measure what the answer loses "+
+		"without the tokens that each method names")
 	wholeFlag(cmd.Flags(), &f.opts.Beam, "naopc", 0, maxBeam,
-		"with --faithful, also measure between the worst and the best ranking of each text, found by a beam of `N` sets beyond ten tokens", "0, none")
-	cmd.Flags().Func("references", "also correlate every method with these `names` of methods, joined by commas, such as occlusion,gradient", func(s string) error {
+		"with --faithful, also measure between the worst and the best ranking of each text, "+
+			"found by a beam of `N` sets beyond ten tokens", "0, none")
+	cmd.Flags().Func("references", "also correlate every method with these `names` of methods, "+
+		"joined by commas, such as occlusion,gradient", func(s string) error {
 		for name := range strings.SplitSeq(s, ",") {
 			m, err := attribution.LookupMethod(strings.TrimSpace(name))
 			if err != nil {
@@ -106,10 +123,15 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 		}
 		return nil
 	})
-	cmd.Flags().BoolVar(&f.soft, "soft", false, "with --faithful, take parts of embeddings away as well, 8 draws each")
-	cmd.Flags().BoolVar(&f.randomized, "randomized", false, "also compare with the same model after its weights were shuffled, which a method should notice")
-	wholeFlag(cmd.Flags(), &f.timed, "timed", 0, maxBenchCases, "measure the time of `N` sentences", "8")
-	cmd.Flags().StringVar(&f.resume, "resume", "", "keep results in this `FILE`, case by case, and go on where it ends")
+	cmd.Flags().BoolVar(&f.soft, "soft", false, "with --faithful, take parts of embeddings away "+
+		"as well, 8 draws each")
+	cmd.Flags().BoolVar(&f.randomized, "randomized", false,
+		"also compare with the same model after its weights were shuffled, which a "+
+			"method should notice")
+	wholeFlag(cmd.Flags(), &f.timed, "timed", 0, maxBenchCases, "measure the time of `N` sentences",
+		"8")
+	cmd.Flags().StringVar(&f.resume, "resume", "", "keep results in this `FILE`, case by case, "+
+		"and go on where it ends")
 	jsonFlag(cmd, &f.json)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
 	return cmd
@@ -125,13 +147,16 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 	case f.soft && !f.faithful:
 		return usagef("--soft is a part of --faithful")
 	case f.planted && (f.input != "" || cmd.Flags().Changed("model")):
-		return usagef("--planted brings its own models and cases, without --model and --input; --model %s is one of them alone", planted.Names()[0])
+		return usagef("--planted brings its own models and cases, without --model and --input; "+
+			"--model %s is one of them alone", planted.Names()[0])
 	case f.planted && (f.randomized || f.timed > 0 && cmd.Flags().Changed("timed")):
-		return usagef("--randomized and --timed are measured on one model: name a circuit, as in --model %s", planted.Names()[0])
+		return usagef("--randomized and --timed are measured on one model: name a "+
+			"circuit, as in --model %s", planted.Names()[0])
 	case f.input == "" && f.model != "" && f.model != models.Default && !f.circuit():
 		return usagef("--model %s knows no grammar: give cases of your own by --input", f.model)
 	case f.input != "" && (cmd.Flags().Changed("cases") || cmd.Flags().Changed("seed")):
-		return usagef("--cases and --seed are for sentences that are drawn, and --input gives others")
+		return usagef("--cases and --seed are for sentences that are drawn, and " +
+			"--input gives others")
 	}
 	return nil
 }
@@ -160,7 +185,8 @@ func (p *program) bench(ctx context.Context, f benchFlags) (err error) {
 		return err
 	}
 	m, cases, info := parts[0].model, joined(parts), describe(parts)
-	scored := slices.DeleteFunc(slices.Clone(cases), func(c evaluate.Case) bool { return c.Selection })
+	scored := slices.DeleteFunc(slices.Clone(cases),
+		func(c evaluate.Case) bool { return c.Selection })
 	opts := f.options()
 	line := p.progress()
 	defer line.clear()
@@ -239,9 +265,11 @@ func spread(cases []evaluate.Case, n int) []evaluate.Case {
 
 // write writes tables for people.
 func (r benchReport) write(w io.Writer) error {
-	fmt.Fprintf(w, "%d cases on %s (%s); the model would have chosen the answer in %d.\n", r.Cases, r.Model.Name, r.Model.Backend, r.Chosen)
+	fmt.Fprintf(w, "%d cases on %s (%s); the model would have chosen the answer in %d.\n", r.Cases,
+		r.Model.Name, r.Model.Backend, r.Chosen)
 	if r.Unproven > 0 {
-		fmt.Fprintf(w, "%d more are not scored: changing words does not prove their evidence.\n", r.Unproven)
+		fmt.Fprintf(w, "%d more are not scored: changing words does not prove their evidence.\n",
+			r.Unproven)
 	}
 	if r.Model.Note != "" {
 		fmt.Fprintf(w, "%s\n", r.Model.Note)
@@ -300,7 +328,8 @@ func (r benchReport) writeRandomized(w io.Writer) error {
 	if r.Randomized == nil {
 		return nil
 	}
-	fmt.Fprint(w, "\nrank correlation with the scores after the weights were shuffled (near 0 is good)\n\n")
+	fmt.Fprint(w, "\nrank correlation with the scores after the weights were shuffled "+
+		"(near 0 is good)\n\n")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, name := range r.Methods {
 		if s, ok := r.Randomized[name]; ok {
@@ -315,7 +344,8 @@ func (r benchReport) writeCost(w io.Writer) error {
 	if r.Cost == nil {
 		return nil
 	}
-	fmt.Fprint(w, "\ncost of explaining one token behind its prompt (medians of this run on this machine)\n\n")
+	fmt.Fprint(w, "\ncost of explaining one token behind its prompt (medians of this run "+
+		"on this machine)\n\n")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "method\tms\tof plain generation\n")
 	for _, name := range slices.Concat([]string{plainLine}, r.Methods) {

@@ -85,11 +85,13 @@ func grammarCases(m attribution.Model, n int, seed uint64, contrast bool) []eval
 // contrast its foil is the first that is one token. ok is false if the answer or a piece of
 // evidence is not one token, or no such word can take the place of a piece of evidence.
 func grammarCase(m attribution.Model, d tiny.Document, a tiny.Answer, contrast bool) (c evaluate.Case, ok bool) {
-	c = evaluate.Case{Group: d.Kind.String(), Prompt: d.Prompt(a), Continuation: " " + d.Words[a.Word]}
+	c = evaluate.Case{Group: d.Kind.String(), Prompt: d.Prompt(a),
+		Continuation: " " + d.Words[a.Word]}
 	if !oneToken(m, c.Continuation) {
 		return c, false
 	}
-	foil := slices.IndexFunc(a.Alternatives, func(word string) bool { return oneToken(m, " "+word) })
+	foil := slices.IndexFunc(a.Alternatives,
+		func(word string) bool { return oneToken(m, " "+word) })
 	if contrast && foil >= 0 {
 		c.Contrast = " " + a.Alternatives[foil]
 	}
@@ -101,7 +103,8 @@ func grammarCase(m attribution.Model, d tiny.Document, a tiny.Answer, contrast b
 		begin, end := d.BareSpan(change.Word)
 		span := [2]int{begin, end}
 		found := grammarChanges(m, c.Prompt, span, change)
-		if slices.Contains(c.Evidence, span) && (len(found) == 0 || !oneToken(m, " "+d.Words[change.Word])) {
+		if slices.Contains(c.Evidence, span) &&
+			(len(found) == 0 || !oneToken(m, " "+d.Words[change.Word])) {
 			return c, false
 		}
 		c.Changes = append(c.Changes, found...)

@@ -17,7 +17,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// kept are the results of a run in a file, a line each behind one that says which run it is. Without a file it keeps nothing.
+// kept is a file with the results of a run: a first line that identifies the run, then a line for
+// each result. Without a file it keeps nothing.
 type kept struct {
 	file *os.File
 	done map[int]*evaluate.Result
@@ -29,7 +30,8 @@ type keptHead struct {
 	Run string `json:"headwater_bench"`
 }
 
-// openKept reads the results that a file has, if there is one, and makes it ready for more. A last line that was not finished is dropped.
+// openKept reads the results that a file has, if there is one, and makes it ready for more. A last
+// line that was not finished is dropped.
 func openKept(path string, info trace.Info, cases []evaluate.Case, opts evaluate.Options) (*kept, error) {
 	if path == "" {
 		return &kept{}, nil
@@ -49,10 +51,11 @@ func openKept(path string, info trace.Info, cases []evaluate.Case, opts evaluate
 	return k, nil
 }
 
-// headOf says which run it is.
+// headOf returns the line that identifies a run.
 func headOf(info trace.Info, cases []evaluate.Case, opts evaluate.Options) (keptHead, error) {
 	text, err := json.Marshal([]any{
-		info.Hash, info.Backend, cases, opts.Methods, opts.Explain, opts.Faithful, opts.Draws, opts.Beam, opts.Ties, opts.Least, opts.Scoring, opts.References,
+		info.Hash, info.Backend, cases, opts.Methods, opts.Explain, opts.Faithful,
+		opts.Draws, opts.Beam, opts.Ties, opts.Least, opts.Scoring, opts.References,
 	})
 	sum := sha256.Sum256(text)
 	return keptHead{hex.EncodeToString(sum[:])}, err
@@ -77,7 +80,8 @@ func (k *kept) read(head keptHead) error {
 		if i == 0 {
 			var have keptHead
 			if err := json.Unmarshal(line, &have); err != nil || have != head {
-				return fmt.Errorf("it is of another run: other cases, options or weights; name another file, or delete it")
+				return fmt.Errorf("it is of another run: other cases, options or weights; name " +
+					"another file, or delete it")
 			}
 			continue
 		}
@@ -137,7 +141,8 @@ type cost struct {
 // plainLine is generation without a method.
 const plainLine = "plain generation"
 
-// costs measures each method on cases, in turns with plain generation, and takes medians of three rounds.
+// costs measures each method on cases, in turns with plain generation, and takes medians of three
+// rounds.
 func costs(ctx context.Context, m attribution.Model, cases []evaluate.Case, opts evaluate.Options) (map[string]cost, error) {
 	names := append([]string{plainLine}, opts.Methods...)
 	times := map[string][]float64{}
@@ -176,7 +181,8 @@ func once(ctx context.Context, m attribution.Model, c evaluate.Case, method stri
 				o.Positions = []int{*c.Position}
 			}
 		}
-		if described, err := attribution.LookupMethod(method); err == nil && described.Scorer != "" {
+		if described, err := attribution.LookupMethod(method); err == nil &&
+			described.Scorer != "" {
 			o.Contrast = c.Contrast
 		}
 		_, err := attribution.Explain(ctx, m, c.Prompt, o)

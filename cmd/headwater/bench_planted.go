@@ -20,7 +20,7 @@ type benchPart struct {
 	cases []evaluate.Case
 }
 
-// benchParts opens what is measured: the planted circuits, or one model.
+// benchParts opens the models to measure: the planted circuits, or one model.
 func (p *program) benchParts(ctx context.Context, f benchFlags) ([]benchPart, error) {
 	names := []string{f.model}
 	if f.planted {
@@ -49,7 +49,7 @@ func (p *program) benchParts(ctx context.Context, f benchFlags) ([]benchPart, er
 // openSilently opens one more model.
 func (p *program) openSilently(ctx context.Context, f modelFlags) (*models.Model, error) {
 	m, err := models.OpenContext(ctx, f.model, models.Options{
-		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Beside: p.held, Shuffle: f.shuffle,
+		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Beside: p.modelBytes, Shuffle: f.shuffle,
 	})
 	if err == nil {
 		p.keepWithin(m)
@@ -62,8 +62,9 @@ func (f *benchFlags) circuit() bool {
 	return f.input == "" && slices.Contains(planted.Names(), f.model)
 }
 
-// plantedTies makes equal what differs by rounding: a circuit has many scores that are 0 or the same by construction, and the derivative of
-// its norms, which do nothing else, leaves up to 1e-13 of the largest.
+// plantedTies makes equal what differs by rounding: a circuit has many scores that are 0 or the
+// same by construction, and the derivative of its norms, which do nothing else, leaves up to 1e-13
+// of the largest.
 const plantedTies = 1e-9
 
 // plantedLeast is how much of an answer's logit a word of evidence moves at least, as a part of it:
@@ -101,7 +102,8 @@ func plantedCase(c *planted.Circuit, t planted.Text, contrast bool) evaluate.Cas
 		if slices.Contains(t.Evidence, i) {
 			e.Evidence = append(e.Evidence, [2]int{begin, end})
 		}
-		e.Changes = append(e.Changes, evaluate.Change{Span: [2]int{begin, end}, Text: c.Others(t, i)[0]})
+		e.Changes = append(e.Changes,
+			evaluate.Change{Span: [2]int{begin, end}, Text: c.Others(t, i)[0]})
 	}
 	return e
 }
@@ -125,10 +127,11 @@ func describe(parts []benchPart) trace.Info {
 	for _, part := range parts {
 		h.Write([]byte(part.model.Info().Hash)) // a hash never returns an error
 	}
-	return trace.Info{Name: "planted circuits", Hash: hex.EncodeToString(h.Sum(nil)), Family: info.Family, Backend: info.Backend, Note: info.Note}
+	return trace.Info{Name: "planted circuits", Hash: hex.EncodeToString(h.Sum(nil)),
+		Family: info.Family, Backend: info.Backend, Note: info.Note}
 }
 
-// rules are those of the circuits whose own texts are measured, by group; nil if there are none.
+// rules returns the rules of the circuits whose own texts are measured, by group, or nil.
 func rules(parts []benchPart) map[string]string {
 	var all map[string]string
 	for _, part := range parts {
@@ -147,7 +150,8 @@ func rules(parts []benchPart) map[string]string {
 // groupOf is what the cases of a circuit are summarised as.
 func groupOf(c *planted.Circuit) string { return strings.TrimPrefix(c.Name, planted.Prefix) }
 
-// measure asks each model its cases and reports on all together: what the models before it gave counts as done.
+// measure asks each model its cases and reports on all together: what the models before it gave
+// counts as done.
 func measure(ctx context.Context, parts []benchPart, opts evaluate.Options) (report *evaluate.Report, err error) {
 	done, keep, show, total := map[int]*evaluate.Result{}, opts.OnResult, opts.OnProgress, len(joined(parts))
 	maps.Copy(done, opts.Done)

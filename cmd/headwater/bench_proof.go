@@ -22,23 +22,27 @@ func (r benchReport) writeProofs(w io.Writer) error {
 	if len(r.Proofs) == 0 {
 		return nil
 	}
-	fmt.Fprint(w, "\nproof of the evidence: words that decide the answer when they are changed, of words changed,\n"+
-		"and what that loses of the preference for the answer: mean, least and most; above 1 another answer is preferred\n\n")
+	fmt.Fprint(w, "\nproof of the evidence: words that decide the answer when they are "+
+		"changed, of words changed,\n"+
+		"and what that loses of the preference for the answer: mean, least and most; above 1 "+
+		"another answer is preferred\n\n")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "\tproven\tevidence\tlogits\tother words\twords of form\n")
 	for _, p := range r.Proofs {
-		fmt.Fprintf(t, "%s\t%d of %d\t%s\t%s\t%s\t%s\n", p.Group, p.Proven, p.Cases, moves(p.Evidence), logits(p.Evidence),
+		fmt.Fprintf(t, "%s\t%d of %d\t%s\t%s\t%s\t%s\n", p.Group, p.Proven, p.Cases,
+			moves(p.Evidence), logits(p.Evidence),
 			moves(p.Others), moves(p.Forms))
 	}
 	return t.Flush()
 }
 
-// moves writes how many words decide, and what is lost.
+// moves returns how many words decide, and how much is lost without them.
 func moves(m evaluate.Moves) string {
 	if m.Words == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%d of %d: %.2f (%.2f to %.2f)", m.Deciding, m.Words, m.Loss.Mean, m.Least, m.Most)
+	return fmt.Sprintf("%d of %d: %.2f (%.2f to %.2f)", m.Deciding, m.Words, m.Loss.Mean, m.Least,
+		m.Most)
 }
 
 // logits writes how far a difference of logits moved.
@@ -54,7 +58,8 @@ func (r benchReport) writeLayers(w io.Writer) error {
 	if len(r.Layers) == 0 || len(r.Layers[0].Layers) < 2 || !everywhere(r.Layers[0]) {
 		return nil
 	}
-	fmt.Fprint(w, "\naverage precision of methods of one layer, by layer, over all cases; * is the layer scored")
+	fmt.Fprint(w, "\naverage precision of methods of one layer, by layer, over all cases; "+
+		"* is the layer scored")
 	if r.Layers[0].Chosen {
 		fmt.Fprint(w, ", which did best on other cases")
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
-// A line for every method asked for, random and chance; numbers of every kind; equal numbers in a second run.
+// A line for every method asked for, random and chance; numbers of every kind; equal numbers in a
+// second run.
 func TestBenchMethods(t *testing.T) {
 	args := []string{"bench", "methods", "--methods", "raw,occlusion", "--cases", "2", "--timed", "0"}
 	table := mustExecute(t, "", args...)
@@ -54,7 +55,8 @@ func TestBenchMethods(t *testing.T) {
 	}
 }
 
-// Every planted circuit is a group of its own, of models that are always right; one alone gives the numbers that it gives among them.
+// Every planted circuit is a group of its own, of models that are always right; one alone gives the
+// numbers that it gives among them.
 func TestBenchPlanted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.jsonl")
 	args := []string{"bench", "methods", "--methods", "raw,attn-lrp", "--cases", "3", "--json"}
@@ -176,7 +178,8 @@ func TestOldCuesAreNotProven(t *testing.T) {
 	}
 }
 
-// A run that is stopped goes on from its file, drops a line that was cut, and refuses the file of another run.
+// A run that is stopped goes on from its file, drops a line that was cut, and refuses the file of
+// another run.
 func TestBenchResume(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.jsonl")
 	args := []string{"bench", "methods", "--methods", "raw", "--cases", "1", "--timed", "0", "--resume", file}

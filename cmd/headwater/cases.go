@@ -10,7 +10,8 @@ import (
 
 // readCase reads a line of headwater bench methods --input.
 func readCase(text []byte) (c evaluate.Case, err error) {
-	o, err := readObject(text, "group", "prompt", "continuation", "contrast", "position", "evidence",
+	o, err := readObject(text, "group", "prompt", "continuation", "contrast", "position",
+		"evidence",
 		"changes", "selection")
 	if err != nil {
 		return c, err
@@ -21,7 +22,10 @@ func readCase(text []byte) (c evaluate.Case, err error) {
 	for _, f := range []struct {
 		key  string
 		text *string
-	}{{"group", &c.Group}, {"prompt", &c.Prompt}, {"continuation", &c.Continuation}, {"contrast", &c.Contrast}} {
+	}{
+		{"group", &c.Group}, {"prompt", &c.Prompt},
+		{"continuation", &c.Continuation}, {"contrast", &c.Contrast},
+	} {
 		if *f.text, err = o.text(f.key); err != nil {
 			return c, err
 		}
@@ -99,7 +103,8 @@ func (o object) spans(key string, most int) ([][2]int, error) {
 func (o object) span(name string, v json.RawMessage, most int) (span [2]int, err error) {
 	var ends []json.RawMessage
 	if v[0] != '[' || json.Unmarshal(v, &ends) != nil || len(ends) != 2 {
-		return span, fmt.Errorf("%q is %.60s; want [begin,end], bytes of the prompt from 0", name, v)
+		return span, fmt.Errorf("%q is %.60s; want [begin,end], bytes of the prompt from 0", name,
+			v)
 	}
 	n, err := o.wholes(name, ends, most)
 	if err != nil {
@@ -108,7 +113,7 @@ func (o object) span(name string, v json.RawMessage, most int) (span [2]int, err
 	return [2]int(n), nil
 }
 
-// list returns the entries of a list, which is one of what want says; nil if it is missing.
+// list returns the entries of a list, nil if it is missing; want describes the entries.
 func (o object) list(key, want string) (all []json.RawMessage, err error) {
 	if !o.has(key) {
 		return nil, nil

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -25,11 +28,15 @@ type certifyFlags struct {
 func (p *program) certifyCommand() *cobra.Command {
 	f := certifyFlags{}
 	cmd := &cobra.Command{
-		Use:   "certify [--golden FILE] [--record FILE]",
-		Short: "check the numbers of a model against a recording, its cache, another backend and brute force",
-		Long: "Certify runs what can be checked of a model and prints a table: taps against a recording of another implementation, decoding\n" +
-			"on a cache against one pass, this backend against another, Value Zeroing against zeroing the value, attention against the\n" +
-			"softmax of its terms; each with the worst error, where it is, and the tolerance. It ends with status 1 if one fails.\n" +
+		Use: "certify [--golden FILE] [--record FILE]",
+		Short: "check the numbers of a model against a recording, its cache, another " +
+			"backend and brute force",
+		Long: "Certify runs what can be checked of a model and prints a table: taps against a " +
+			"recording of another implementation, decoding\n" +
+			"on a cache against one pass, this backend against another, Value Zeroing against " +
+			"zeroing the value, attention against the\n" +
+			"softmax of its terms; each with the worst error, where it is, and the tolerance. " +
+			"It ends with status 1 if one fails.\n" +
 			"With --record it writes such a recording of the model instead.",
 		Example: `  headwater certify
   headwater certify --model path/to/llama --golden golden.safetensors --json
@@ -48,16 +55,20 @@ func (p *program) certifyCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.golden, "golden", "", "compare with this `FILE`, recorded by another implementation or by --record")
-	cmd.Flags().StringVar(&f.text, "text", "", "check on this `text` where no golden is given (default a sentence)")
-	cmd.Flags().Func("ids", "check on these token `ids`, joined by commas; repeat it for a recording of several texts of one length", func(s string) error {
+	cmd.Flags().StringVar(&f.golden, "golden", "", "compare with this `FILE`, recorded by "+
+		"another implementation or by --record")
+	cmd.Flags().StringVar(&f.text, "text", "", "check on this `text` where no golden is given "+
+		"(default a sentence)")
+	cmd.Flags().Func("ids", "check on these token `ids`, joined by commas; repeat it for a "+
+		"recording of several texts of one length", func(s string) error {
 		ids, err := parseIDs(s)
 		f.ids = append(f.ids, ids)
 		return err
 	})
 	cmd.Flags().StringVar(&f.record, "record", "", "write what the model computes to this `FILE`")
 	f.steps = 6
-	wholeFlag(cmd.Flags(), &f.steps, "max-tokens", 0, maxTokens, "record `N` tokens that a decoder adds", "6")
+	wholeFlag(cmd.Flags(), &f.steps, "max-tokens", 0, maxRecorded,
+		"record `N` tokens that a decoder adds", "6")
 	jsonFlag(cmd, &f.json)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
 	return cmd
@@ -72,7 +83,8 @@ func (f certifyFlags) check(cmd *cobra.Command) error {
 	case text && f.text == "":
 		return usagef("--text is empty; give some text")
 	case f.record == "" && len(f.ids) > 1:
-		return usagef("--ids is there %d times; a check takes one text, a --record several", len(f.ids))
+		return usagef("--ids is there %d times; a check takes one text, a --record several",
+			len(f.ids))
 	case f.record == "" && cmd.Flags().Changed("max-tokens"):
 		return usagef("--max-tokens is for a --record")
 	case f.record == "":
@@ -86,13 +98,14 @@ func (f certifyFlags) check(cmd *cobra.Command) error {
 	}
 	for _, other := range f.ids {
 		if len(other) != len(f.ids[0]) {
-			return usagef("--ids of %d and of %d tokens; a recording is made of texts of one length", len(f.ids[0]), len(other))
+			return usagef("--ids of %d and of %d tokens; a recording is made "+
+				"of texts of one length", len(f.ids[0]), len(other))
 		}
 	}
 	return nil
 }
 
-// errWrong ends the program with status 1 behind a certificate that says why.
+// errWrong ends the program with status 1 after a certificate that says why.
 var errWrong = errors.New("the certificate shows a check that failed")
 
 // certify makes the certificate and writes it.
@@ -104,6 +117,11 @@ func (p *program) certify(ctx context.Context, f certifyFlags) error {
 	defer out.abandon()
 	opts := certificate.Options{}
 	if f.golden != "" {
+		if _, missing := os.Stat(f.golden); errors.Is(missing, fs.ErrNotExist) {
+			return fmt.Errorf("the golden %s: no such file; --golden names a recording, such as "+
+				"one that --record writes",
+				f.golden)
+		}
 		if opts.Golden, err = golden.Open(f.golden); err != nil {
 			return err
 		}
@@ -143,6 +161,7 @@ func (p *program) certify(ctx context.Context, f certifyFlags) error {
 		return err
 	}
 	line.clear()
+	adviseChecks(c)
 	if f.json {
 		err = writeJSON(out, c)
 	} else {
@@ -172,8 +191,10 @@ func (p *program) record(ctx context.Context, f certifyFlags) error {
 	if err != nil {
 		return err
 	}
-	if info := m.Info(); info.Head == trace.NextToken && info.Context > 0 && len(texts[0])+f.steps > info.Context {
-		return usagef("%d tokens and --max-tokens %d are more than the context of %d of %s; take fewer", len(texts[0]), f.steps, info.Context, info.Name)
+	if info := m.Info(); info.Head == trace.NextToken && info.Context > 0 &&
+		len(texts[0])+f.steps > info.Context {
+		return usagef("%d tokens and --max-tokens %d are more than the context of "+
+			"%d of %s; take fewer", len(texts[0]), f.steps, info.Context, info.Name)
 	}
 	tensors, err := certificate.Record(ctx, m, texts, f.steps)
 	if err != nil {
@@ -185,7 +206,7 @@ func (p *program) record(ctx context.Context, f certifyFlags) error {
 	return out.commit()
 }
 
-// texts returns the ids that the user gave; nil for none.
+// texts returns the ids that the user gave, or nil.
 func (f certifyFlags) texts(m *models.Model) ([][]int, error) {
 	texts := f.ids
 	if f.text != "" {

@@ -9,7 +9,8 @@ import (
 	"github.com/headwater-ml/headwater/models/certificate"
 )
 
-// A recorded checkpoint gets a certificate, as a table and as JSON; a recording of another model ends with status 1 and says where.
+// A recorded checkpoint gets a certificate, as a table and as JSON; a recording of another model
+// ends with status 1 and says where.
 func TestCertify(t *testing.T) {
 	dir := filepath.Join(goldens, "llama")
 	golden := filepath.Join(dir, "golden.safetensors")

@@ -26,9 +26,9 @@ const maxMessage = 2000
 type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	// held is how many bytes the models that were opened hold for good, and outsideHeap how many more of them lie outside of
-	// Go's heap than Go counts in vain.
-	held, outsideHeap int64
+	// modelBytes is how many bytes the open models keep. outsideHeap is how many of them Go does not
+	// count, less what Go counts and the models do not use.
+	modelBytes, outsideHeap int64
 }
 
 // run executes a command line and returns its exit status.
@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := withMemoryFlag(root.ExecuteContext(ctx))
+	err := advise(root.ExecuteContext(ctx))
 	if err == nil {
 		return statusOK
 	}
@@ -48,8 +48,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return statusOf(err)
 }
 
-// Names in errors come from users and files and can be of any length. What is longer than longQuote in
-// quotes, or than longWord without a space, such as a path, is cut, so that what follows can be read.
+// Names in errors come from users and files and can be of any length. What is longer than longQuote
+// in quotes, or than longWord without a space, such as a path, is cut, so that what follows can be
+// read.
 const (
 	longQuote = 100
 	longWord  = 300
@@ -60,8 +61,8 @@ var (
 	words  = regexp.MustCompile(`\S+`)
 )
 
-// cutNames cuts the long names of an error: of a quoted one the beginning remains, of a path also the
-// end.
+// cutNames cuts the long names of an error: of a quoted one the beginning remains, of a path also
+// the end.
 func cutNames(text string) string {
 	text = quotes.ReplaceAllStringFunc(text, func(quoted string) string {
 		if len(quoted) <= longQuote {
@@ -73,14 +74,15 @@ func cutNames(text string) string {
 		if len(word) <= longWord {
 			return word
 		}
-		return strings.ToValidUTF8(word[:100], "") + "…" + strings.ToValidUTF8(word[len(word)-60:], "")
+		begin, end := word[:100], word[len(word)-60:]
+		return strings.ToValidUTF8(begin, "") + "…" + strings.ToValidUTF8(end, "")
 	})
 }
 
 // oneLine joins lines. Python that an error shows on lines of its own remains Python.
 var oneLine = strings.NewReplacer(":\n\t", ": ", "\n\t", "; ", "\n", "; ")
 
-// say writes one line to standard error, whatever the text holds.
+// say writes the text to standard error, always as one line.
 func (p *program) say(format string, args ...any) {
 	text := oneLine.Replace(strings.TrimSpace(fmt.Sprintf(format, args...)))
 	fmt.Fprintf(p.stderr, "headwater: %s\n", render.Visible(text, maxMessage))
@@ -118,7 +120,7 @@ func (p *program) root() *cobra.Command {
 	return root
 }
 
-// helpCommand shows the help of a command. Cobra's own does not refuse a command that there is not.
+// helpCommand shows the help of a command. Unlike cobra's own it refuses an unknown command.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -137,7 +139,7 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// knownCommand refuses what is no subcommand.
+// knownCommand refuses an unknown subcommand.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -149,15 +151,17 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if names == nil {
-		return usagef("%s has no commands, got %.60q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
+		return usagef("%s has no commands, got %.60q; see %s --help", cmd.Name(), args[0],
+			cmd.CommandPath())
 	}
 	return usagef("unknown command %.60q; %s", args[0], trace.KnownAre(args[0], names))
 }
 
-// noArguments refuses arguments of a command that takes none.
+// noArguments refuses any argument.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef("%s takes no argument, got %.60q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
+		return usagef("%s takes no argument, got %.60q; see %s --help", cmd.Name(), args[0],
+			cmd.CommandPath())
 	}
 	return nil
 }
@@ -173,7 +177,8 @@ func needFlags(cmd *cobra.Command, names ...string) error {
 	if missing == nil {
 		return nil
 	}
-	return usagef("%s needs %s; see %s --help", cmd.Name(), strings.Join(missing, " and "), cmd.CommandPath())
+	return usagef("%s needs %s; see %s --help", cmd.Name(), strings.Join(missing, " and "),
+		cmd.CommandPath())
 }
 
 // interruptible returns a context that ends with the first Ctrl-C, termination or hangup of the

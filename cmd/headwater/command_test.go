@@ -42,7 +42,8 @@ type refusal struct {
 	say    string
 }
 
-// checkRefusals runs them. OUT in an argument is a file that must not exist afterwards, and nothing beside it.
+// checkRefusals runs them. OUT in an argument is a file that must not exist afterwards, and nothing
+// beside it.
 func checkRefusals(t *testing.T, cases []refusal) {
 	t.Helper()
 	for _, c := range cases {
@@ -81,15 +82,16 @@ func withoutBackend(stderr string) string {
 	return stderr
 }
 
-// spellable is a tokenizer of six characters for a golden: its vocabulary of 96 has no room for 256 bytes.
+// spellable is a tokenizer of six characters for a golden: its vocabulary of 96 has no room for 256
+// bytes.
 const spellable = `{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,
 "pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true},
 "post_processor":null,"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true},
 "model":{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,
 "fuse_unk":false,"byte_fallback":false,"vocab":{"a":3,"b":4,"Ġ":5,"<":6,">":7,"s":8},"merges":[]}}`
 
-// copyModel makes a directory of a golden, with spellable as its tokenizer and its config.json changed by edit, which may
-// be nil. It returns the path.
+// copyModel makes a directory of a golden, with spellable as its tokenizer and its config.json
+// changed by edit, which may be nil. It returns the path.
 func copyModel(t *testing.T, golden string, edit func(config map[string]any)) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -23,7 +23,7 @@ import (
 	"github.com/headwater-ml/headwater/models/xla/plugin"
 )
 
-// diagnosis is what headwater doctor finds.
+// diagnosis is the report of headwater doctor.
 type diagnosis struct {
 	Version  string           `json:"version"`
 	Build    buildFacts       `json:"build"`
@@ -42,7 +42,7 @@ type buildFacts struct {
 	Experiment string `json:"goexperiment"`
 }
 
-// backendFacts are what is known of one backend.
+// backendFacts is what is known about one backend.
 type backendFacts struct {
 	Name string `json:"name"`
 	// Problem says why it cannot be used; empty if it can.
@@ -51,7 +51,7 @@ type backendFacts struct {
 	Default bool `json:"default"`
 	// Plugin is its native library, for xla and cuda.
 	Plugin *plugin.Installed `json:"plugin,omitempty"`
-	// Warning is what is odd about the plugin.
+	// Warning says what is unusual about the plugin.
 	Warning string `json:"warning,omitempty"`
 	// Measured is nil where nothing was computed.
 	Measured *probeResult `json:"measured,omitempty"`
@@ -59,7 +59,7 @@ type backendFacts struct {
 
 // probeResult is what a process of its own finds out by computing on a backend.
 type probeResult struct {
-	// Description is what the backend says of itself.
+	// Description is how the backend describes itself.
 	Description string        `json:"description,omitempty"`
 	Speed       *models.Speed `json:"speed,omitempty"`
 	// Check is what the embedded model says next after a prompt, with its probability.
@@ -91,7 +91,8 @@ func (p *program) doctorCommand() *cobra.Command {
 			defer stop()
 			for _, name := range []string{"check", "size", "timeout"} {
 				if f.quick && cmd.Flags().Changed(name) {
-					return usagef("--%s does nothing with --quick, which loads no plugin and measures nothing", name)
+					return usagef("--%s does nothing with --quick, which loads no plugin "+
+						"and measures nothing", name)
 				}
 			}
 			if f.probe != "" {
@@ -101,18 +102,22 @@ func (p *program) doctorCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "write JSON")
-	cmd.Flags().BoolVar(&f.check, "check", false, "let the embedded model answer on every backend and compare")
+	cmd.Flags().BoolVar(&f.check, "check", false, "let the embedded model answer on "+
+		"every backend and compare")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "load no plugin and measure nothing")
 	f.size, f.timeout = 1024, 2*time.Minute
-	wholeFlag(cmd.Flags(), &f.size, "size", 16, 16384, "rows and columns of the matrices that are multiplied, `N`", "1024")
-	cmd.Flags().Func("timeout", "give up on a backend after this `time`, from 1ms to 24h (default 2m)", func(s string) (err error) {
+	wholeFlag(cmd.Flags(), &f.size, "size", 16, 16384, "rows and columns of the matrices "+
+		"that are multiplied, `N`", "1024")
+	cmd.Flags().Func("timeout", "give up on a backend after this `time`, from "+
+		"1ms to 24h (default 2m)", func(s string) (err error) {
 		f.timeout, err = time.ParseDuration(s)
 		if err != nil || f.timeout < time.Millisecond || f.timeout > maxTimeout {
 			return errors.New("want a time from 1ms to 24h, such as 90s or 2h")
 		}
 		return nil
 	})
-	cmd.Flags().StringVar(&f.probe, "probe", "", "compute on this `BACKEND` and say how it went, as JSON")
+	cmd.Flags().StringVar(&f.probe, "probe", "", "compute on this `BACKEND` and say "+
+		"how it went, as JSON")
 	cmd.Flags().Lookup("probe").Hidden = true // what doctor calls in a process of its own
 	return cmd
 }
@@ -120,7 +125,7 @@ func (p *program) doctorCommand() *cobra.Command {
 // maxTimeout is how long a backend may take to answer: compiling takes minutes at most.
 const maxTimeout = 24 * time.Hour
 
-// doctor looks, and writes what it finds.
+// doctor examines the machine and writes its report.
 func (p *program) doctor(ctx context.Context, f doctorFlags) error {
 	d := diagnosis{
 		Version: version(),
@@ -161,7 +166,7 @@ func lookAt(name string) backendFacts {
 	b := backendFacts{Name: name}
 	path, err := models.PluginPath(name)
 	if err != nil {
-		b.Problem = err.Error()
+		b.Problem = advise(err).Error()
 		return b
 	}
 	// An empty name is the default: the best there is.
@@ -173,13 +178,14 @@ func lookAt(name string) backendFacts {
 	}
 	record, err := plugin.Record(path)
 	if err != nil {
-		b.Warning = err.Error()
+		b.Warning = advise(err).Error()
 	}
 	b.Plugin = &record
 	return b
 }
 
-// probeApart computes on a backend in a process of its own: a bad plugin ends the process that loads it.
+// probeApart computes on a backend in a process of its own: a bad plugin ends the process that
+// loads it.
 func probeApart(ctx context.Context, name string, f doctorFlags) (*probeResult, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -187,7 +193,8 @@ func probeApart(ctx context.Context, name string, f doctorFlags) (*probeResult, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	args := []string{"doctor", "--probe", name, fmt.Sprintf("--size=%d", f.size), fmt.Sprintf("--check=%v", f.check)}
+	args := []string{"doctor", "--probe", name, fmt.Sprintf("--size=%d", f.size),
+		fmt.Sprintf("--check=%v", f.check)}
 	cmd := exec.CommandContext(ctx, self, args...) //nolint:gosec // this program itself
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(os.Environ(), cudaSettings(name)...)
@@ -198,7 +205,8 @@ func probeApart(ctx context.Context, name string, f doctorFlags) (*probeResult, 
 		return nil, fmt.Errorf("it has not answered within %v", f.timeout)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("it ends the program that uses it (%w): %s", err, lastLine(stderr.String()))
+		return nil, fmt.Errorf("it ends the program that uses it (%w): %s", err,
+			lastLine(stderr.String()))
 	}
 	var result struct {
 		probeResult
@@ -242,7 +250,7 @@ func (p *program) probe(ctx context.Context, f doctorFlags) error {
 		return err
 	}()
 	if err != nil {
-		answer.Error = err.Error()
+		answer.Error = advise(err).Error()
 	}
 	return json.NewEncoder(p.stdout).Encode(answer)
 }
@@ -256,7 +264,8 @@ func selfCheck(ctx context.Context, backend string) (*checkResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := attribution.Explain(ctx, m, selfCheckPrompt, attribution.Options{MaxTokens: 1, Methods: []string{"rollout"}})
+	e, err := attribution.Explain(ctx, m, selfCheckPrompt,
+		attribution.Options{MaxTokens: 1, Methods: []string{"rollout"}})
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +275,8 @@ func selfCheck(ctx context.Context, backend string) (*checkResult, error) {
 	return &checkResult{Text: e.Steps[0].Text, Probability: e.Steps[0].Probability}, nil
 }
 
-// maxCheckDifference is how far two backends' probabilities of the same token may be apart: rounding makes them differ by less than 1e-5.
+// maxCheckDifference is how far two backends' probabilities of the same token may be apart:
+// rounding makes them differ by less than 1e-5.
 const maxCheckDifference = 1e-4
 
 // compare marks backends whose self-check differs from that of the first one, pure Go.
@@ -281,8 +291,10 @@ func (d *diagnosis) compare() {
 		if first == nil {
 			first = check
 		}
-		if off := check.Probability - first.Probability; check.Text != first.Text || off > maxCheckDifference || off < -maxCheckDifference {
-			b.Problem = fmt.Sprintf("it answers %q with probability %.6f, pure Go %q with %.6f: its numbers are wrong",
+		if off := check.Probability - first.Probability; check.Text != first.Text ||
+			off > maxCheckDifference || off < -maxCheckDifference {
+			b.Problem = fmt.Sprintf("it answers %q with probability %.6f, pure Go %q with %.6f: "+
+				"its numbers are wrong",
 				check.Text, check.Probability, first.Text, first.Probability)
 		}
 	}
@@ -295,20 +307,25 @@ func (d *diagnosis) advise() {
 		by[b.Name] = b
 	}
 	if d.Build.Platform == "linux/amd64" && !d.Build.Cgo {
-		d.Next = append(d.Next, "build headwater with cgo (CGO_ENABLED=1 and a C compiler): without it there is no XLA")
+		d.Next = append(d.Next, "build headwater with cgo (CGO_ENABLED=1 and a C compiler): "+
+			"without it there is no XLA")
 	} else if d.Build.Platform == "linux/amd64" && by["xla"].Problem != "" {
-		d.Next = append(d.Next, "headwater setup xla installs the plugin for XLA, which computes several times faster than pure Go")
+		d.Next = append(d.Next, "headwater setup xla installs the plugin for XLA, which "+
+			"computes several times faster than pure Go")
 	}
 	if d.Build.Experiment == "" && runtime.GOARCH == "amd64" {
-		d.Next = append(d.Next, "build headwater with GOEXPERIMENT=simd: pure Go becomes 5 to 10 times faster")
+		d.Next = append(d.Next, "build headwater with GOEXPERIMENT=simd: pure Go becomes "+
+			"5 to 10 times faster")
 	}
 	if plugin.HasGPU() && by["cuda"].Problem != "" {
-		d.Next = append(d.Next, "this machine has a GPU: pip install \"jax[cuda13]\" brings the plugin that --backend cuda needs")
+		d.Next = append(d.Next, "this machine has a GPU: pip install "+
+			"\"jax[cuda13]\" brings the plugin that --backend cuda needs")
 	}
 	if by["cuda"].Problem == "" {
 		d.Next = append(d.Next, "add --backend cuda to a command to compute on the GPU")
 	}
-	d.Next = append(d.Next, "headwater certify --model REF shows that a checkpoint's numbers are right here",
+	d.Next = append(d.Next, "headwater certify --model REF shows that a checkpoint's "+
+		"numbers are right here",
 		`headwater explain "the keys to the cabinet" shows what it is for`)
 }
 
@@ -316,7 +333,8 @@ func (d *diagnosis) advise() {
 func (d diagnosis) write(w io.Writer) error {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "%s\n\nbuild\t%s, %s, cgo %s, GOEXPERIMENT=%s\n", d.Version, d.Build.Go, d.Build.Platform, yes(d.Build.Cgo), d.Build.Experiment)
+	fmt.Fprintf(t, "%s\n\nbuild\t%s, %s, cgo %s, GOEXPERIMENT=%s\n", d.Version, d.Build.Go,
+		d.Build.Platform, yes(d.Build.Cgo), d.Build.Experiment)
 	fmt.Fprintf(t, "machine\t%s\n\nbackends\n", d.Machine)
 	for _, f := range d.Backends {
 		fmt.Fprintf(t, "  %s\t%s\n", f.Name, f.summary())
@@ -357,7 +375,8 @@ func (b backendFacts) summary() string {
 	}
 	if b.Measured != nil && b.Measured.Speed != nil {
 		speed := b.Measured.Speed
-		parts = append(parts, fmt.Sprintf("%.0f GFLOP/s (matrices of %d × %d)", speed.GFLOPS, speed.Size, speed.Size))
+		parts = append(parts, fmt.Sprintf("%.0f GFLOP/s (matrices of %d × %d)", speed.GFLOPS,
+			speed.Size, speed.Size))
 	}
 	if b.Default {
 		parts = append(parts, "used unless asked otherwise")
@@ -369,7 +388,9 @@ func (b backendFacts) summary() string {
 func (b backendFacts) details() []string {
 	var lines []string
 	if b.Plugin != nil {
-		lines = append(lines, "plugin "+b.Plugin.Path, fmt.Sprintf("from %s, %d MB, SHA-256 %.12s…", sourceName(*b.Plugin), b.Plugin.Bytes/1e6, b.Plugin.SHA256))
+		lines = append(lines, "plugin "+b.Plugin.Path,
+			fmt.Sprintf("from %s, %d MB, SHA-256 %.12s…", sourceName(*b.Plugin), b.Plugin.Bytes/1e6,
+				b.Plugin.SHA256))
 	}
 	if b.Warning != "" {
 		lines = append(lines, "warning: "+b.Warning)
@@ -379,7 +400,8 @@ func (b backendFacts) details() []string {
 			lines = append(lines, "PJRT API "+api)
 		}
 		if check := b.Measured.Check; check != nil {
-			lines = append(lines, fmt.Sprintf("self-check: answers %q with probability %.4f", check.Text, check.Probability))
+			lines = append(lines, fmt.Sprintf("self-check: answers %q with probability %.4f",
+				check.Text, check.Probability))
 		}
 	}
 	for i := range lines {

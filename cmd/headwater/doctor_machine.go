@@ -17,7 +17,8 @@ type machineFacts struct {
 	Cores int    `json:"cores"`
 	// Threads is how many cores Go uses at once.
 	Threads int `json:"threads"`
-	// Memory is in bytes: of the machine, or what this process may use if that is less; Available is what is free of it.
+	// Memory is in bytes: of the machine, or what this process may use if that is less; Available
+	// is what is free of it.
 	Memory    int64 `json:"memory"`
 	Available int64 `json:"available"`
 	GPU       bool  `json:"gpu"`
@@ -31,7 +32,7 @@ func machine() machineFacts {
 	return m
 }
 
-// field returns what stands behind a name and a colon in a file of such lines.
+// field returns the value of a name in a file with lines "name: value".
 func field(path, name string) string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -58,7 +59,8 @@ func (m machineFacts) String() string {
 		parts = append(parts, fmt.Sprintf("Go uses %d", m.Threads))
 	}
 	if m.Memory > 0 {
-		parts = append(parts, fmt.Sprintf("memory %.1f GiB, %.1f free", float64(m.Memory)/(1<<30), float64(m.Available)/(1<<30)))
+		parts = append(parts, fmt.Sprintf("memory %.1f GiB, %.1f free", float64(m.Memory)/(1<<30),
+			float64(m.Available)/(1<<30)))
 	}
 	if m.GPU {
 		parts = append(parts, "an NVIDIA GPU")
@@ -66,7 +68,7 @@ func (m machineFacts) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// settingMeaning is an environment variable that Headwater, or what it is made of, heeds.
+// settingMeaning is an environment variable that Headwater, or a library in it, reads.
 type settingMeaning struct {
 	Name string `json:"name"`
 	Set  bool   `json:"set"`
@@ -75,7 +77,7 @@ type settingMeaning struct {
 	Meaning string `json:"meaning"`
 }
 
-// settings says which variables are heeded, what each is and what it means.
+// settings lists the variables with their values and meanings.
 func settings(lookup func(string) (string, bool)) []settingMeaning {
 	var all []settingMeaning
 	for _, s := range []struct{ name, meaning string }{

@@ -26,7 +26,8 @@ HEADWATER_MIN_SPEED bytes a second (1024 if it is not set, 0 for no limit) is gi
   headwater download EleutherAI/pythia-70m@step1000`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("%s needs the name of a model, ORG/NAME; see %s --help", cmd.Name(), cmd.CommandPath())
+				return usagef("%s needs the name of a model, ORG/NAME; see %s --help", cmd.Name(),
+					cmd.CommandPath())
 			}
 			return nil
 		},
@@ -53,14 +54,16 @@ HEADWATER_MIN_SPEED bytes a second (1024 if it is not set, 0 for no limit) is gi
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&update, "update", false, "ask the Hub for a newer commit, even if the model is complete")
+	cmd.Flags().BoolVar(&update, "update", false, "ask the Hub for a newer commit, even if "+
+		"the model is complete")
 	return cmd
 }
 
 // barPeriod is how often a bar is drawn at most.
 const barPeriod = 100 * time.Millisecond
 
-// downloadBar shows downloads: a bar for each file where someone watches, otherwise a line for each.
+// downloadBar shows downloads: a bar for each file where someone watches, otherwise a line for
+// each.
 type downloadBar struct {
 	p     *program
 	width int // 0: nobody watches
@@ -96,7 +99,8 @@ func (b *downloadBar) begin(at hub.Progress) {
 	b.bar = progressbar.NewOptions64(max(at.Size, 1),
 		progressbar.OptionSetDescription(what),
 		progressbar.OptionSetWriter(b.p.stderr), progressbar.OptionShowBytes(true), progressbar.OptionShowTotalBytes(true),
-		progressbar.OptionSetWidth(max(10, min(40, b.width-75))), progressbar.OptionThrottle(barPeriod),
+		progressbar.OptionSetWidth(max(10, min(40, b.width-75))),
+		progressbar.OptionThrottle(barPeriod),
 		progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))
 }
 

@@ -16,7 +16,8 @@ import (
 	"github.com/headwater-ml/headwater/models/hub"
 )
 
-// oneModelHub serves org/name as the Hub does, with SHA-256 for every file, and sets the environment for it.
+// oneModelHub serves org/name as the Hub does, with SHA-256 for every file, and sets the
+// environment for it.
 func oneModelHub(t *testing.T, files map[string]string) (cache string) {
 	t.Helper()
 	commit := strings.Repeat("c", 40)

@@ -64,9 +64,9 @@ func results(t *testing.T, path string) (all []*attribution.Explanation) {
 	return all
 }
 
-// A signal in the middle of a file of prompts leaves what was complete, under the name of a part, the
-// file of an earlier run as it was, and nothing else. The second signal ends the program that does
-// not come to an end: here it waits for its next line.
+// A signal in the middle of a file of prompts leaves what was complete, under the name of a part,
+// the file of an earlier run as it was, and nothing else. The second signal ends the program that
+// does not come to an end: here it waits for its next line.
 func TestSignals(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(s.String(), func(t *testing.T) {
@@ -124,7 +124,8 @@ func waitForLines(t *testing.T, dir string, n int) {
 	t.Fatalf("no %d lines in %v", n, names(t, dir))
 }
 
-// stuck is the environment variable that makes the program be one that the first signal does not end.
+// stuck is the environment variable that makes the program be one that the first signal does not
+// end.
 const stuck = "HEADWATER_TEST_STUCK"
 
 // runStuck writes two results and a half, and waits for ever.

@@ -44,7 +44,8 @@ func (p *program) examplesCommand() *cobra.Command {
 // writeExamples writes a block for each prompt.
 func (p *program) writeExamples(all []example) error {
 	w := bufio.NewWriter(p.stdout)
-	fmt.Fprintf(w, "Prompts for the embedded model, %s (%s): headwater explain \"PROMPT\"\n\n", tiny.Name, tiny.Note)
+	fmt.Fprintf(w, "Prompts for the embedded model, %s (%s): headwater explain \"PROMPT\"\n\n",
+		tiny.Name, tiny.Note)
 	for _, e := range all {
 		kind := e.Kind
 		if e.HeldOut {

@@ -34,9 +34,12 @@ func (p *program) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [flags] PROMPT",
 		Short: "let a model continue a prompt and show where each token came from",
-		Long: "Explain lets a model continue a prompt and shows for every token, by each method, which prompt tokens it came from.\n" +
-			"An encoder reads the prompt instead and is explained at each [MASK], at its class, or at every --position.\n" +
-			"With --input every line of a file is {\"prompt\":…} and, if needed, \"continuation\":… or \"positions\":[…], and every result\n" +
+		Long: "Explain lets a model continue a prompt and shows for every token, by each " +
+			"method, which prompt tokens it came from.\n" +
+			"An encoder reads the prompt instead and is explained at each [MASK], at its class, " +
+			"or at every --position.\n" +
+			"With --input every line of a file is {\"prompt\":…} and, if needed, " +
+			"\"continuation\":… or \"positions\":[…], and every result\n" +
 			"is a line of JSON.\n" +
 			"Ctrl-C shows what there is so far; a second one ends at once.",
 		Example: `  headwater explain "the keys to the cabinet"
@@ -55,17 +58,22 @@ func (p *program) explainCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	methodFlags(cmd, &f.opts, " (default "+strings.Join(attribution.DefaultMethods(), ",")+")")
-	generationFlags(cmd, &f.opts)
-	scorerFlags(cmd, &f.opts)
-	cmd.Flags().StringVarP(&f.input, "input", "i", "", "explain the prompts of `FILE`, a line of JSON each; - is standard input")
+	methodsFlag(cmd, &f.opts, " (default "+strings.Join(attribution.DefaultMethods(), ",")+")")
+	optionFlags(cmd, &f.opts,
+		attribution.MethodOptions, attribution.GenerationOptions, attribution.ScorerOptions)
+	cmd.Flags().StringVarP(&f.input, "input", "i", "", "explain the prompts of `FILE`, a line "+
+		"of JSON each; - is standard input")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag+partialFlag)
-	cmd.Flags().StringVar(&f.format, "format", "", "form of the result: `text|html|json` (default text; json with --input)")
+	cmd.Flags().StringVar(&f.format, "format", "", "form of the result: `text|html|json` "+
+		"(default text; json with --input)")
 	cmd.Flags().StringVar(&f.color, "color", "auto", "colours in text: `auto|always|never`")
-	wholeFlag(cmd.Flags(), &f.width, "width", 60, 10000, "`columns` of text", "those of the terminal, else 100")
-	wholeFlag(cmd.Flags(), &f.top, "top", 1, maxTop, "show in text only the strongest prompt tokens of each method, `K` of them, the strongest first", "")
+	wholeFlag(cmd.Flags(), &f.width, "width", 60, 10000, "`columns` of text",
+		"those of the terminal, else 100")
+	wholeFlag(cmd.Flags(), &f.top, "top", 1, maxTop, "show in text only the strongest prompt "+
+		"tokens of each method, `K` of them, the strongest first", "")
 	byFlag(cmd, &f.by)
-	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as \"and\" in text and html; no number changes")
+	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as "+
+		"\"and\" in text and html; no number changes")
 	return cmd
 }
 
@@ -77,13 +85,15 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	case f.input == "" && len(args) == 0:
 		return usagef(`explain needs a prompt, for example: headwater explain "the keys to the cabinet"`)
 	case len(args) > 1:
-		return usagef("explain takes one prompt, got %d arguments; put the prompt in quotes", len(args))
+		return usagef("explain takes one prompt, got %d arguments; put the prompt in quotes",
+			len(args))
 	case f.input != "" && f.opts.Continuation != "":
 		return usagef(`--continuation does not go with --input: write "continuation" into its lines`)
 	case f.input != "" && len(f.opts.Positions) > 0:
 		return usagef(`--position does not go with --input: write "positions" into its lines`)
 	case f.input != "" && f.format != "" && f.format != "json":
-		return usagef("--input writes a line of JSON for each prompt; --format %s does not go with it", f.format)
+		return usagef("--input writes a line of JSON for each prompt; --format "+
+			"%s does not go with it", f.format)
 	case f.format == "" && f.input != "":
 		f.format = "json"
 	case f.format == "":
@@ -93,12 +103,12 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 		oneOf("format", f.format, "text", "html", "json"),
 		oneOf("color", f.color, "auto", "always", "never"),
 		f.checkForm(cmd),
-		checkSampling(cmd, f.opts),
+		f.opts.Check(), // now, before a model is opened
 		f.checkBy(args),
 	)
 }
 
-// checkForm refuses flags that the form of the result has no use for.
+// checkForm refuses flags that do nothing for the format of the result.
 func (f *explainFlags) checkForm(cmd *cobra.Command) error {
 	for _, flag := range []struct {
 		name, why string
@@ -110,13 +120,15 @@ func (f *explainFlags) checkForm(cmd *cobra.Command) error {
 		{"filter", "json has the numbers of all tokens", []string{"text", "html"}},
 	} {
 		if cmd.Flags().Changed(flag.name) && !slices.Contains(flag.forms, f.format) {
-			return usagef("--%s is for %s: %s", flag.name, strings.Join(flag.forms, " and "), flag.why)
+			return usagef("--%s is for %s: %s", flag.name, strings.Join(flag.forms, " and "),
+				flag.why)
 		}
 	}
 	return nil
 }
 
-// checkBy returns a usage error if spans do not fit the prompt, as far as that is known before it is put into a conversation.
+// checkBy returns a usage error if spans do not fit the prompt, as far as that is known before it
+// is put into a conversation.
 func (f *explainFlags) checkBy(args []string) error {
 	if f.opts.Chat || len(args) == 0 {
 		return nil
@@ -139,13 +151,14 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 	return p.explainTo(ctx, out, m, f, prompt)
 }
 
-// sayCompiled says once what a run waited for that is not its work.
+// sayCompiled tells the user how long compiling took.
 func (p *program) sayCompiled(m *models.Model) {
 	graphs, took := m.Compiled()
 	if m.Info().Backend == "go" || graphs == 0 {
 		return
 	}
-	p.say("%d graphs were compiled in %.1f s of this; a notebook or --input compiles them once", graphs, took.Seconds())
+	p.say("%d graphs were compiled in %.1f s of this; a notebook or --input compiles them once",
+		graphs, took.Seconds())
 }
 
 // explainTo explains a prompt with an open model.
@@ -171,7 +184,8 @@ func interrupted(ctx context.Context, e *attribution.Explanation) bool {
 	return ctx.Err() != nil && e != nil && len(e.Steps) > 0
 }
 
-// watch explains a prompt by parts of it and shows how far it is. Parts that do not fit its tokens end it at the first of them.
+// watch explains a prompt by parts of it and shows how far it is. Parts that do not fit its tokens
+// end it at the first of them.
 func (p *program) watch(ctx context.Context, m attribution.Model, prompt string, opts attribution.Options, by attribution.Division) (*attribution.Explanation, error) {
 	line := p.progress()
 	defer line.clear()
@@ -203,7 +217,8 @@ func numbered(texts []string) string {
 	const most = 24
 	var names []string
 	for j, text := range texts[:min(len(texts), most)] {
-		names = append(names, fmt.Sprintf("%d %s", j, strconv.Quote(render.Visible(strings.TrimPrefix(text, " "), 20))))
+		names = append(names, fmt.Sprintf("%d %s", j,
+			strconv.Quote(render.Visible(strings.TrimPrefix(text, " "), 20))))
 	}
 	if len(texts) > most {
 		names = append(names, "…")

@@ -11,7 +11,8 @@ import (
 
 const told = "mary has the red key . john has the blue lamp . who has the lamp ?"
 
-// --by puts columns together as the package does, says so, and changes nothing else; lines of --input too.
+// --by puts columns together as the package does, says so, and changes nothing else; lines of
+// --input too.
 func TestExplainBy(t *testing.T) {
 	args := []string{"--max-tokens", "2", "--methods", "rollout,flow,attn-lrp", "--contrast", " mary"}
 	plain := explained(t, append(args, told)...)

@@ -13,7 +13,8 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// reader makes a directory of an encoder among the goldens with a tokenizer of a few words; ## begins what goes on with a word.
+// reader makes a directory of an encoder among the goldens with a tokenizer of a few words; ##
+// begins what goes on with a word.
 func reader(t *testing.T, golden string) string {
 	t.Helper()
 	dir := copyModel(t, golden, nil)
@@ -99,12 +100,12 @@ func TestExplainEncoderRefusals(t *testing.T) {
 		{"a word as position", in("--position", "keys", "the keys"), "", 2, "want whole numbers from 0 to 1000000, joined by commas"},
 		{"a negative position", in("--position=-1", "the keys"), "", 2, "want whole numbers from 0"},
 		{"no position", in("--position", "", "the keys"), "", 2, "want whole numbers from 0"},
-		{"continuation", in("--continuation", " are", "the [MASK]"), "", 2, "a continuation does not go with"},
-		{"max tokens", in("--max-tokens", "2", "the [MASK]"), "", 2, "max tokens 2 does not go with"},
-		{"sampling", in("--temperature", "1", "the [MASK]"), "", 2, "sampling does not go with"},
-		{"own row", in("--own-row", "the [MASK]"), "", 2, "own row does not go with"},
+		{"continuation", in("--continuation", " are", "the [MASK]"), "", 2, "a continuation; "},
+		{"max tokens", in("--max-tokens", "2", "the [MASK]"), "", 2, "max tokens 2; "},
+		{"sampling", in("--temperature", "1", "the [MASK]"), "", 2, "temperature 1; "},
+		{"own row", in("--own-row", "the [MASK]"), "", 2, "own row; "},
 		{"longer than the context", in(strings.Repeat("the ", 100)), "", 2, "102 tokens, but the context of"},
-		{"positions of a decoder", []string{"explain", "--backend", "go", "-o", "OUT", "--position", "1", "the keys"}, "", 2, `positions [1]; "tiny" generates`},
+		{"positions of a decoder", []string{"explain", "--backend", "go", "-o", "OUT", "--position", "1", "the keys"}, "", 2, `positions [1]; "tiny" is a decoder`},
 		{"input and position", in("--input", "-", "--position", "1"), "", 2, `write "positions" into its lines`},
 		{"positions of another type", in("--input", "-"), `{"prompt":"the keys","positions":"1"}`, 1, `"positions" is a string; want a list of whole numbers from 0 to 1000000`},
 		{"positions that are no numbers", in("--input", "-"), `{"prompt":"the keys","positions":["a"]}`, 1, `"positions" has "a" as number 1; want whole numbers from 0`},

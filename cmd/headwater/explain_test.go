@@ -92,7 +92,8 @@ func TestExplainFlags(t *testing.T) {
 			if diff := cmp.Diff(roundTrip(t, want), got); diff != "" {
 				t.Errorf("explain %s (-want +got):\n%s", c.args, diff)
 			}
-			// A flag that did nothing would pass as well as one that works. These two say what another does.
+			// A flag that did nothing would pass as well as one that works. These two say what
+			// another does.
 			data := string(mustJSON(t, got))
 			if other, same := plain[data]; same && c.name != "special on" && c.name != "one layer" {
 				t.Errorf("%s gives what %s gives", c.name, other)
@@ -328,9 +329,9 @@ func TestExplainRefusals(t *testing.T) {
 		{"temperature", in("--temperature", "-1", "a"), "", 2, `--temperature "-1": want a number from 0 to 100`},
 		{"top-p", in("--temperature", "1", "--top-p", "2", "a"), "", 2, `--top-p "2": want a number from 0 to 1`},
 		{"top-k", in("--temperature", "1", "--top-k=-2", "a"), "", 2, `--top-k "-2": want a whole number from 0 to 1000000`},
-		{"top-k alone", in("--top-k", "3", "a"), "", 2, "--top-k does nothing without --temperature above 0"},
+		{"top-k alone", in("--top-k", "3", "a"), "", 2, "top-k 3; it does nothing without a temperature above 0: the most probable token is taken and none is drawn (--top-k)"},
 		{"seed no number", in("--seed", "x", "a"), "", 2, `--seed "x": want a whole number from 0`},
-		{"seed alone", in("--seed", "3", "a"), "", 2, "--seed does nothing without --temperature above 0"},
+		{"seed alone", in("--seed", "3", "a"), "", 2, "seed 3; it does nothing without a temperature above 0: the most probable token is taken and none is drawn (--seed)"},
 		{"no such folder", in("-o", "OUT/page.html", "a"), "", 1, "page.html: the directory "},
 		{"a folder as output", in("-o", goldens, "a"), "", 1, "goldens is a directory; name a file in it"},
 		{"a slash as output", in("-o", "OUT/", "a"), "", 1, "is no file's name"},
@@ -358,7 +359,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"input that ends early", in("--input", "-"), `{"prompt":"a"`, 1, "line 1: it is not valid JSON: it ends too early"},
 		{"input with a long key", in("--input", "-"), `{"` + strings.Repeat("k", 5000) + `":1}`, 1, "known are"},
 		{"tokens of a continuation", in("--max-tokens", "2", "--continuation", " is", "a"), "", 2, "max tokens 2 and a continuation; every token of a continuation is explained"},
-		{"sampling of a continuation", in("--temperature", "1", "--continuation", " is", "a"), "", 2, "sampling and a continuation"},
+		{"sampling of a continuation", in("--temperature", "1", "--continuation", " is", "a"), "", 2, "temperature 1 and a continuation"},
 		{"all levels without flow", in("--all-levels", "a"), "", 2, "all levels applies to none of the methods: rollout"},
 		{"own row of a scorer", in("--own-row", "--methods", "attn-lrp", "a"), "", 2, "own row applies to none of the methods: attn-lrp"},
 		{"steps of another scorer", in("--steps", "5", "--methods", "occlusion", "a"), "", 2, "steps applies to none of the methods: occlusion"},

@@ -21,7 +21,8 @@ type line struct {
 	last bool
 }
 
-// lines yields the lines of r. The error, the last thing that it yields, names the line. text is valid until the next one.
+// lines yields the lines of r. The error, the last thing that it yields, names the line. text is
+// valid until the next one.
 func lines(r io.Reader, name string) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
 		b := bufio.NewReaderSize(r, 1<<16)
@@ -46,7 +47,8 @@ func lines(r io.Reader, name string) iter.Seq2[line, error] {
 	}
 }
 
-// readLine appends a line to text. The error is io.EOF after the last one, which need not end in a line break.
+// readLine appends a line to text. The error is io.EOF after the last one, which need not end in a
+// line break.
 func readLine(b *bufio.Reader, text []byte) ([]byte, error) {
 	for {
 		piece, err := b.ReadSlice('\n')

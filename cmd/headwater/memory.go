@@ -1,23 +1,22 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"runtime/debug"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/models"
 )
 
-// leastHeap is the least memory that the collector is told to keep to: below it, it would run all the time.
+// leastHeap is the least memory that the collector is told to keep to: below it, it would run all
+// the time.
 const leastHeap = 32 << 20
 
 // codeBytes is how much of this program's memory is not Go's heap: code that has run.
 const codeBytes = 32 << 20
 
-// collectWithin tells the collector of Go's memory to keep to so many bytes. Without it garbage may be as large as what is in
-// use. Where more is in use the collector runs often, which it limits to half of the time by itself.
+// collectWithin tells Go's garbage collector to keep to so many bytes. Without it garbage may be as
+// large as what is in use. If more is in use the collector runs often, but it limits itself to half
+// of the time.
 func collectWithin(bytes int64) {
 	if bytes <= 0 {
 		bytes = math.MaxInt64 - leastHeap
@@ -25,7 +24,8 @@ func collectWithin(bytes int64) {
 	debug.SetMemoryLimit(max(bytes, leastHeap))
 }
 
-// keepWithin tells the collector to keep to the memory that a model may take, beside those that were opened before it.
+// keepWithin tells the garbage collector to keep to the memory that a model may take in addition to
+// the models that are open already.
 func (p *program) keepWithin(m *models.Model) {
 	limit, _ := m.MemoryLimit()
 	if m.Info().Backend == "go" {
@@ -33,15 +33,8 @@ func (p *program) keepWithin(m *models.Model) {
 	} else {
 		p.outsideHeap += m.Held()
 	}
-	p.held += m.Held()
-	spare := m.Budget() / 6 // half of what is left beside the budget: the collector exceeds what it is told by some arrays
+	p.modelBytes += m.Held()
+	// Half of what the budget leaves: the collector exceeds its limit by a few arrays.
+	spare := m.Budget() / 6
 	collectWithin(limit - codeBytes - p.outsideHeap - spare)
-}
-
-// withMemoryFlag names the flag that allows more memory, in a refusal that does not.
-func withMemoryFlag(err error) error {
-	if refused := (*attribution.MemoryError)(nil); errors.As(err, &refused) {
-		return fmt.Errorf("%w (--max-memory)", err)
-	}
-	return err
 }

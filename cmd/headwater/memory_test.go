@@ -14,7 +14,8 @@ import (
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
-// sparseAttention writes a file that claims attention of a shape and has nothing but holes, and returns its path.
+// sparseAttention writes a file that claims attention of a shape and has nothing but holes, and
+// returns its path.
 func sparseAttention(t *testing.T, shape ...int) string {
 	t.Helper()
 	bytes := 4
@@ -36,8 +37,8 @@ func sparseAttention(t *testing.T, shape ...int) string {
 	return path
 }
 
-// A file of 40 GB that takes no room on disk is refused, with what it would need and what there is, whatever its shape; where
-// only its rows count it is read a head at a time.
+// A file of 40 GB that takes no room on disk is refused, with what it would need and what there is,
+// whatever its shape; where only its rows count it is read a head at a time.
 func TestAttributeSparse(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "out.safetensors")
 	for _, c := range []struct {
@@ -110,7 +111,8 @@ func withNaN(t *testing.T, f *checkpoint.File, data []byte) []byte {
 	return nil
 }
 
-// A model with a weight that is NaN is refused by every command, which names it; trace goes on if it is told to, and says so.
+// A model with a weight that is NaN is refused by every command, which names it; trace goes on if
+// it is told to, and says so.
 func TestNaNWeight(t *testing.T) {
 	dir, out := nanModel(t), filepath.Join(t.TempDir(), "out.safetensors")
 	weight := fmt.Sprintf(`%s: tensor "transformer.h.0.attn.c_attn.weight": element [0,0] is NaN`, filepath.Join(dir, "model.safetensors"))

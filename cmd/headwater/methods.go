@@ -10,7 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// methodList is what headwater methods says.
+// methodList is the output of headwater methods.
 type methodList struct {
 	Methods      []attribution.Method `json:"methods"`
 	Mixings      []part               `json:"mixings"`
@@ -57,7 +57,8 @@ func allMethods() (methodList, error) {
 		if err != nil {
 			return list, err
 		}
-		list.Mixings = append(list.Mixings, part{Name: name, Summary: m.Summary, Paper: m.Paper, Cost: m.Cost})
+		list.Mixings = append(list.Mixings,
+			part{Name: name, Summary: m.Summary, Paper: m.Paper, Cost: m.Cost})
 	}
 	for _, name := range attribution.AggregationNames() {
 		a, err := attribution.LookupAggregation(name)
@@ -65,7 +66,8 @@ func allMethods() (methodList, error) {
 			return list, err
 		}
 		i := a.Info()
-		list.Aggregations = append(list.Aggregations, part{Name: name, Summary: i.Summary, Formula: i.Formula, Paper: i.Paper, Cost: i.Cost})
+		list.Aggregations = append(list.Aggregations,
+			part{Name: name, Summary: i.Summary, Formula: i.Formula, Paper: i.Paper, Cost: i.Cost})
 	}
 	for _, name := range attribution.ScorerNames() {
 		s, err := attribution.LookupScorer(name)
@@ -73,7 +75,8 @@ func allMethods() (methodList, error) {
 			return list, err
 		}
 		i := s.Info()
-		list.Scorers = append(list.Scorers, part{name, i.Summary, i.Formula, i.Paper, i.Cost, i.Needs})
+		list.Scorers = append(list.Scorers,
+			part{name, i.Summary, i.Formula, i.Paper, i.Cost, i.Needs})
 	}
 	return list, nil
 }
@@ -85,7 +88,8 @@ func (p *program) writeMethods(list methodList) error {
 		kind, needs := kindOf(m)
 		fmt.Fprintln(w, m.Name)
 		writeFields(w, [][2]string{
-			{"value", m.Summary}, {"kind", kind}, {"formula", m.Formula}, {"cost", m.Cost}, {"needs", needs}, {"source", m.Paper},
+			{"value", m.Summary}, {"kind", kind}, {"formula", m.Formula},
+			{"cost", m.Cost}, {"needs", needs}, {"source", m.Paper},
 		})
 	}
 	fmt.Fprintf(w, "Any mixing+aggregation is a method, too, such as value-zeroing+flow.\n\n")
@@ -96,14 +100,15 @@ func (p *program) writeMethods(list methodList) error {
 		for _, part := range group.parts {
 			fmt.Fprintln(w, group.kind, part.Name)
 			writeFields(w, [][2]string{
-				{"value", part.Summary}, {"formula", part.Formula}, {"cost", part.Cost}, {"source", part.Paper},
+				{"value", part.Summary}, {"formula", part.Formula},
+				{"cost", part.Cost}, {"source", part.Paper},
 			})
 		}
 	}
 	return w.Flush()
 }
 
-// kindOf says what a method is made of, and what it needs of a model.
+// kindOf returns the parts of a method, and what it needs from a model.
 func kindOf(m attribution.Method) (kind, needs string) {
 	if m.Scorer != "" {
 		s, err := attribution.LookupScorer(m.Scorer)
@@ -128,7 +133,8 @@ func kindOf(m attribution.Method) (kind, needs string) {
 	return kind, "the rows of " + m.Mixing
 }
 
-// writeFields writes names and values in two columns and an empty line after them, without the empty values.
+// writeFields writes names and values in two columns and an empty line after them, without the
+// empty values.
 func writeFields(w *bufio.Writer, fields [][2]string) {
 	for _, f := range fields {
 		if f[1] != "" {

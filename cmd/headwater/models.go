@@ -14,7 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/models/family"
 )
 
-// modelList is what headwater models says.
+// modelList is the output of headwater models.
 type modelList struct {
 	Models []trace.Info `json:"models"`
 	// Families are the architectures of directories that open.
@@ -65,7 +65,8 @@ func (p *program) writeModels(list modelList) error {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%.12s\t%s\n", render.Visible(m.Name, 200),
 			m.Family, m.Layers, m.Heads, m.Width, m.Vocab, limit, m.Hash, m.Note)
 	}
-	fmt.Fprintf(w, "\nA directory in the layout of Hugging Face (config.json, model.safetensors, tokenizer.json) opens by its path, and a model of\n"+
+	fmt.Fprintf(w, "\nA directory in the layout of Hugging Face (config.json, "+
+		"model.safetensors, tokenizer.json) opens by its path, and a model of\n"+
 		"the Hub by its name. Its family must be one of %s.\n", strings.Join(list.Families, ", "))
 	return w.Flush()
 }

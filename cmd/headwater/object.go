@@ -14,9 +14,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// object is a JSON object of a user, read strictly: encoding/json alone takes "Prompt" for "prompt",
-// keeps the last of two equal keys and turns half a character into another one, and none of it is
-// what the user meant. Its errors are in words of JSON and name the key.
+// object is a JSON object of a user, read strictly: encoding/json alone takes "Prompt" for
+// "prompt", keeps the last of two equal keys and turns half a character into another one, and none
+// of it is what the user meant. Its errors are in words of JSON and name the key.
 type object map[string]json.RawMessage
 
 // readObject reads one object whose keys are all known.
@@ -29,7 +29,8 @@ func readObject(text []byte, known ...string) (object, error) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if first, err := dec.Token(); err != nil || first != json.Delim('{') {
-		return nil, fmt.Errorf("it is %s; want an object with %s", kindOfJSON(text), quotedKeys(known))
+		return nil, fmt.Errorf("it is %s; want an object with %s", kindOfJSON(text),
+			quotedKeys(known))
 	}
 	o := object{}
 	for dec.More() {
@@ -54,7 +55,7 @@ func readObject(text []byte, known ...string) (object, error) {
 	return o, nil
 }
 
-// has is whether a key has a value; null is none.
+// has is whether a key has a value other than null.
 func (o object) has(key string) bool {
 	return o[key] != nil && string(o[key]) != "null"
 }

@@ -17,10 +17,10 @@ import (
 )
 
 // output is where a result goes: standard output, or a file that appears under its name when it is
-// complete. Until then it is written beside that name, so that an older file stays.
+// complete. Until then it has another name in the same directory, so that an older file stays.
 //
-// What was complete before an error or a signal is kept under another name, path.partial: no file
-// that has the name asked for is ever a part.
+// The results that were complete before an error or a signal are kept under another name,
+// path.partial: a file with the name that the user gave is never incomplete.
 type output struct {
 	*bufio.Writer // of a sink
 	sink          *sink
@@ -29,30 +29,31 @@ type output struct {
 	path, temp string
 }
 
-// sink writes to a file and remembers how much of it is complete. It is locked, because a signal may
-// end the output while something writes.
+// sink writes to a file and remembers how much of it is complete. It is locked, because a signal
+// may end the output while something writes.
 type sink struct {
 	mu   sync.Mutex
 	w    io.Writer
 	file *os.File // nil for standard output, and after the end
 	name string   // for messages
 	size int64    // bytes written
-	// whole bytes are complete results, which are these, such as "3 results"; "" is none.
+	// whole is how many bytes are complete results, and results counts them: "3 results". It is empty
+	// if there are none.
 	whole   int64
 	results string
 	failed  error // the first error of a write
 }
 
-// outputFlag is what -o says in every command.
+// outputFlag is the help of -o in every command.
 const outputFlag = "write to `FILE`, which appears when it is complete"
 
-// partialFlag is what -o says beside it where parts are results.
+// partialFlag is added to it in commands whose results can be kept one by one.
 const partialFlag = "; what an error or Ctrl-C leaves is in FILE.partial"
 
-// partialEnd is what a file's name ends in that has a part of what was asked for.
+// partialEnd is the end of the name of a file with some of the results.
 const partialEnd = ".partial"
 
-// Write writes, and turns an error into one that names the output and says what to do.
+// Write writes to the file. Its error names the output and says what to do.
 func (s *sink) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,8 +84,8 @@ func plainly(err error) error {
 	return err
 }
 
-// create opens the output that -o names, standard output if that is empty or "-". The caller ends it
-// with commit or finish, and with abandon where that may not be reached.
+// create opens the output that -o names, standard output if that is empty or "-". The caller ends
+// it with commit or finish, and with abandon where that may not be reached.
 func (p *program) create(path string) (*output, error) {
 	if path == "" || path == "-" {
 		return newOutput(&sink{w: p.stdout, name: "standard output"}), nil
@@ -134,7 +135,8 @@ func createBeside(path string) (*output, error) {
 	return o, nil
 }
 
-// createNew creates a file of a name that is not there yet, with the permissions that a plain create gives.
+// createNew creates a file of a name that is not there yet, with the permissions that a plain
+// create gives.
 func createNew(prefix string) (f *os.File, err error) {
 	for n := range 100 {
 		name := fmt.Sprintf("%s.%d-%d.tmp", prefix, os.Getpid(), n)
@@ -162,8 +164,8 @@ func (o *output) commit() error {
 	return o.finish(nil)
 }
 
-// finish ends the output. Without an error the file is put in its place. With one, what keep was told
-// of is put under the name of a part, and the error says so.
+// finish ends the output. Without an error the file is put in its place. With one, what keep was
+// told of is put under the name of a part, and the error says so.
 func (o *output) finish(err error) error {
 	flushed := o.Flush()
 	o.sink.mu.Lock()
@@ -194,8 +196,8 @@ func (o *output) finish(err error) error {
 	return nil
 }
 
-// part puts what is complete under the name of a part, and returns the error with what became of it.
-// The sink is locked.
+// part puts what is complete under the name of a part, and returns the error with what became of
+// it. The sink is locked.
 func (o *output) part(err error) error {
 	if o.temp == "" || o.sink.results == "" {
 		return err
@@ -224,7 +226,7 @@ func (o *output) abandon() {
 	o.end()
 }
 
-// end closes and removes what is still there. The sink is locked.
+// end closes the file and removes it if it is unfinished. The sink is locked.
 func (o *output) end() {
 	if o.sink.file == nil {
 		return

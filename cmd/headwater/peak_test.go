@@ -15,11 +15,12 @@ import (
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
-// childArgs has the command line of a process that [TestPeakMemory] starts, a line for each argument.
+// childArgs has the command line of a process that [TestPeakMemory] starts, a line for each
+// argument.
 const childArgs = "HEADWATER_PEAK_ARGS"
 
-// TestPeakMemory runs commands, each in a process of its own, with the least --max-memory that is not refused, and asks the
-// system for the most memory that the process ever had.
+// TestPeakMemory runs commands, each in a process of its own, with the least --max-memory that is
+// not refused, and asks the system for the most memory that the process ever had.
 func TestPeakMemory(t *testing.T) {
 	if args := os.Getenv(childArgs); args != "" {
 		status := run(t.Context(), strings.Split(args, "\n"), os.Stdin, os.Stdout, os.Stderr)
@@ -59,7 +60,8 @@ func TestPeakMemory(t *testing.T) {
 	}
 }
 
-// leastLimit returns the first limit, in steps of 15 MB, that a command is not refused with, from what the program itself takes on.
+// leastLimit returns the first limit, in steps of 15 MB, that a command is not refused with, from
+// what the program itself takes on.
 func leastLimit(t *testing.T, args []string) int {
 	t.Helper()
 	const step, most = 15_000_000, 1_000_000_000
@@ -79,7 +81,8 @@ func leastLimit(t *testing.T, args []string) int {
 
 var highWater = regexp.MustCompile(`VmHWM:\s*(\d+) kB`)
 
-// childPeak runs a command in a process of its own and returns the most memory that it had, in bytes, and what it printed.
+// childPeak runs a command in a process of its own and returns the most memory that it had, in
+// bytes, and what it printed.
 func childPeak(t *testing.T, args []string) (peak int, output string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPeakMemory$", "-test.v")

@@ -35,7 +35,8 @@ func (p *program) serveCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&c.Socket, "socket", "", "listen on the unix socket `PATH`")
 	cmd.Flags().IntVar(&c.Watch, "watch", 0, "end with the process of this `ID`; 0 is none")
-	cmd.Flags().DurationVar(&c.Idle, "idle", time.Duration(0), "end when nobody asks for this `time`, such as 2h; 0 is never")
+	cmd.Flags().DurationVar(&c.Idle, "idle", time.Duration(0),
+		"end when nobody asks for this `time`, such as 2h; 0 is never")
 	flags.addBackend(cmd)
 	return cmd
 }

@@ -28,33 +28,45 @@ func (p *program) setupXLACommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "xla",
 		Short: "install the plugin with which XLA computes on CPUs",
-		Long: "Setup xla installs a PJRT plugin for CPUs, which lets every model run several times faster than in pure Go. It comes from go-xla's\n" +
-			"releases where the network allows, else from the Python package " + plugin.Wheel + " (x86-64 Linux), whose hash is known; with\n" +
-			"--from, from a file that you have. The plugin is native code that runs with your rights.",
-		Example: "  headwater setup xla\n  headwater setup xla --from xla_cpu_pjrt-0.0.1-py3-none-manylinux_2_27_x86_64.whl",
-		Args:    noArguments,
+		Long: "Setup xla installs a PJRT plugin for CPUs, which lets every model run several " +
+			"times faster than in pure Go. It comes from go-xla's\n" +
+			"releases where the network allows, else " +
+			"from the Python package " + plugin.Wheel + " (x86-64 Linux), whose " +
+			"hash is known; with\n" +
+			"--from, from a file that you have. The plugin is native code that " +
+			"runs with your rights.",
+		Example: "  headwater setup xla\n  headwater setup xla --from " +
+			"xla_cpu_pjrt-0.0.1-py3-none-manylinux_2_27_x86_64.whl",
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opts.SHA256 != "" && opts.From == "" {
 				return usagef("--sha256 is the hash of the file of --from, which is missing")
 			}
-			if sum, err := hex.DecodeString(opts.SHA256); opts.SHA256 != "" && (err != nil || len(sum) != sha256.Size) {
-				return usagef("--sha256 %.60q: want the %d hexadecimal digits of a SHA-256", opts.SHA256, 2*sha256.Size)
+			if sum, err := hex.DecodeString(opts.SHA256); opts.SHA256 != "" &&
+				(err != nil || len(sum) != sha256.Size) {
+				return usagef("--sha256 %.60q: want the %d hexadecimal digits of a SHA-256",
+					opts.SHA256, 2*sha256.Size)
 			}
 			if opts.Source != "" && opts.From != "" {
 				return usagef("--source and --from do not go together: --from is a source")
 			}
 			if opts.Source != "" {
-				if err := oneOf("source", opts.Source, plugin.SourceGoXLA, plugin.SourceWheel); err != nil {
+				if err := oneOf("source", opts.Source, plugin.SourceGoXLA,
+					plugin.SourceWheel); err != nil {
 					return err
 				}
 			}
 			return p.setupXLA(cmd, opts)
 		},
 	}
-	cmd.Flags().StringVar(&opts.Dir, "dir", "", "install into this `FOLDER` (default headwater/xla in the user's cache)")
-	cmd.Flags().StringVar(&opts.From, "from", "", "take it from `FILE`, or an http address: the wheel, a release of go-xla or the plugin itself")
-	cmd.Flags().StringVar(&opts.SHA256, "sha256", "", "`hash` that the file of --from must have; without it only known files are taken")
-	cmd.Flags().StringVar(&opts.Source, "source", "", "take it from here only: `go-xla|wheel` (default what works first)")
+	cmd.Flags().StringVar(&opts.Dir, "dir", "", "install into this `FOLDER` (default "+
+		"headwater/xla in the user's cache)")
+	cmd.Flags().StringVar(&opts.From, "from", "", "take it from `FILE`, or an http address: the "+
+		"wheel, a release of go-xla or the plugin itself")
+	cmd.Flags().StringVar(&opts.SHA256, "sha256", "", "`hash` that the file of --from must "+
+		"have; without it only known files are taken")
+	cmd.Flags().StringVar(&opts.Source, "source", "", "take it from here only: `go-xla|wheel` "+
+		"(default what works first)")
 	return cmd
 }
 
@@ -83,7 +95,8 @@ func (p *program) setupXLA(cmd *cobra.Command, opts plugin.InstallOptions) error
 	if !got.Checked {
 		checked = "its source publishes no hash to check"
 	}
-	_, err = fmt.Fprintf(p.stdout, "%s\n  from %s, %s; %d MB, SHA-256 %s\n", got.Path, sourceName(got), checked, got.Bytes/1e6, got.SHA256)
+	_, err = fmt.Fprintf(p.stdout, "%s\n  from %s, %s; %d MB, SHA-256 %s\n", got.Path,
+		sourceName(got), checked, got.Bytes/1e6, got.SHA256)
 	if err != nil {
 		return err
 	}
@@ -91,7 +104,8 @@ func (p *program) setupXLA(cmd *cobra.Command, opts plugin.InstallOptions) error
 	case err != nil:
 		p.say("it is not found by itself there: set %s=%s", plugin.Env, got.Path)
 	case found != got.Path:
-		p.say("here %s is used before it; to use the new one set %s=%s", found, plugin.Env, got.Path)
+		p.say("here %s is used before it; to use the new one set %s=%s", found, plugin.Env,
+			got.Path)
 	}
 	p.say("next: headwater doctor")
 	return nil

@@ -9,7 +9,8 @@ import (
 	"github.com/headwater-ml/headwater/models/xla/plugin"
 )
 
-// cudaSettings returns the environment that a backend's native libraries need and that this process lacks; none but cuda needs any.
+// cudaSettings returns the environment that a backend's native libraries need and that this process
+// lacks; none but cuda needs any.
 func cudaSettings(backend string) []string {
 	if kind, _, _ := strings.Cut(backend, ":"); kind != "cuda" {
 		return nil
@@ -24,8 +25,9 @@ func cudaSettings(backend string) []string {
 // restarted marks a program that was started again, so that it is not a third time.
 const restarted = "HEADWATER_RESTARTED"
 
-// restartForCUDA starts the program again with the environment that --backend cuda needs: the system's loader reads
-// LD_LIBRARY_PATH only when a program starts. It returns if nothing is needed or if that does not work.
+// restartForCUDA starts the program again with the environment that --backend cuda needs: the
+// system's loader reads LD_LIBRARY_PATH only when a program starts. It returns if nothing is needed
+// or if that does not work.
 func restartForCUDA(args []string) {
 	settings := cudaSettings(backendArgument(args))
 	if settings == nil || os.Getenv(restarted) != "" {
@@ -44,7 +46,7 @@ func restartForCUDA(args []string) {
 	_ = syscall.Exec(self, args, os.Environ()) //nolint:gosec // this program itself; where it fails the libraries may be found without it
 }
 
-// backendArgument returns what --backend says in a command line, the last one if there are several.
+// backendArgument returns the value of --backend in a command line, the last one if there are several.
 func backendArgument(args []string) string {
 	found := ""
 	for i, arg := range args {

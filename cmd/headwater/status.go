@@ -12,19 +12,22 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// The exit statuses. Wrong usage is what cannot be asked for, whatever the files and the machine are like: a command, a flag or a
-// value that there is not, values that exclude each other, and those that do not fit the kind of model, its sizes or the text. A line
-// of --input asks as a command line does. Everything else is an error: what is named is missing or malformed, be it a file, a line,
-// a model or a plugin; the network or the memory does not suffice; a check failed; somebody interrupted.
+// The exit statuses. A usage error is a request that no file and no machine could fulfil: an unknown
+// command, flag or value, values that exclude each other, and values that do not fit the kind of
+// model, its sizes or the text. A line of --input counts as a command line. Everything else is an
+// error: a file, a line, a model or a plugin is missing or malformed; the network fails; the memory
+// is too small; a check failed; the user interrupted.
 const (
 	statusOK = iota
 	statusError
 	statusUsage
 )
 
-// statusHelp is the rule for users.
-const statusHelp = "The exit status is 0, 2 if the command line asks for what cannot be (an unknown flag, a position that the text has not), and 1 for any\n" +
-	"other error: a file, a model or a plugin that is missing or malformed, the network, too little memory, a check that failed."
+// statusHelp explains the statuses to users.
+const statusHelp = "The exit status is 0, 2 if the command line asks for what cannot be (an " +
+	"unknown flag, a position that the text has not), and 1 for any\n" +
+	"other error: a file, a model or a plugin that is missing or malformed, the network, too " +
+	"little memory, a check that failed."
 
 // statusOf returns the status that an error ends the program with.
 func statusOf(err error) int {
@@ -48,12 +51,16 @@ type wrongUsage string
 func (e wrongUsage) Error() string        { return string(e) }
 func (e wrongUsage) Is(target error) bool { return target == attribution.ErrUsage }
 
-// wants says what the values of the flags are that cobra reads, by their type.
+// wants says which values a flag takes that cobra reads, by the type of the flag.
 var wants = map[string]string{
-	"bool": "true or false", "int": "a whole number", "uint64": "a whole number from 0 to 18446744073709551615", "float64": "a number", "duration": "a time such as 90s or 2h",
+	"bool":     "true or false",
+	"int":      "a whole number",
+	"uint64":   "a whole number from 0 to 18446744073709551615",
+	"float64":  "a number",
+	"duration": "a time such as 90s or 2h",
 }
 
-// flagError says which value of which flag is wrong and what it wants.
+// flagError returns a usage error that names the flag, its value, and the values that it takes.
 func flagError(cmd *cobra.Command, err error) error {
 	text := err.Error()
 	if wrong := (*pflag.InvalidValueError)(nil); errors.As(err, &wrong) {
@@ -81,7 +88,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usagef("%s; see %s --help", text, cmd.CommandPath())
 }
 
-// nearFlag asks whether a flag of the command was meant whose name is near; "" if none is.
+// nearFlag suggests the flag of the command whose name is like this one, "" if there is none.
 func nearFlag(cmd *cobra.Command, name string) string {
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {

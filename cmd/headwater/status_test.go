@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestStatuses holds every command to the rule of status.go, with the mistakes that are at its border.
+// TestStatuses holds every command to the rule of status.go, with the mistakes that are at its
+// border.
 func TestStatuses(t *testing.T) {
 	gpt2, bare := filepath.Join(goldens, "gpt2"), filepath.Join(goldens, "bert_bare")
 	recording := filepath.Join(gpt2, "golden.safetensors")
@@ -44,24 +45,24 @@ func TestStatuses(t *testing.T) {
 		{"negative tokens of a recording", certify("--record", "OUT", "--ids", "1", "--max-tokens", "-3"), "", 2, `--max-tokens "-3": want a whole number from 0`},
 		{"context of a recording", certify("--record", "OUT", "--model", gpt2, "--ids", "1,2", "--max-tokens", "63"), "", 2, "2 tokens and --max-tokens 63 are more than the context of 64"},
 		{"lengths of a recording", certify("--record", "OUT", "--ids", "1,2", "--ids", "1"), "", 2, "--ids of 2 and of 1 tokens"},
-		{"a line that asks for what cannot be", explain("--input", "-"), `{"prompt":"a","positions":[1]}`, 2, `standard input line 1: attribution: positions [1]; "tiny" generates`},
+		{"a line that asks for what cannot be", explain("--input", "-"), `{"prompt":"a","positions":[1]}`, 2, `standard input line 1: attribution: positions [1]; "tiny" is a decoder`},
 		{"value before file", explain("--input", "/nope", "--heads", "foo"), "", 2, `--heads "foo"`},
 
 		// What fails.
 		{"plugin", explain("--backend", "xla:/nope.so", "a"), "", 1, "/nope.so"},
 		{"model", explain("--model", "a/b/c", "a"), "", 1, "a/b/c is neither a directory"},
-		{"limit of memory", explain("--max-memory", "1KB", "a"), "", 1, "the limit is 0.0 MB (given); give a limit above 72.3 MB (--max-memory)"},
+		{"limit of memory", explain("--max-memory", "1KB", "a"), "", 1, "the limit is 0.0 MB (given); give a limit above 72.3 MB, which takes what is recorded in as well (--max-memory)"},
 		{"file of prompts", explain("--input", "/nope"), "", 1, "/nope: no such file"},
 		{"a malformed line", explain("--input", "-"), `{"prompt":7}`, 1, `line 1: "prompt" is a number`},
 		{"folder of an output", trace("hidden", "--ids", "1", "-o", "OUT/x/y"), "", 1, "does not exist"},
 		{"folder that takes no file", explain("-o", "/proc/headwater", "a"), "", 1, "output /proc/headwater: no file can be created there: no such file or directory"},
-		{"recording", certify("--golden", "/nope"), "", 1, "/nope: no such file"},
+		{"recording", certify("--golden", "/nope"), "", 1, "the golden /nope: no such file; --golden names a recording"},
 		{"recording of another model", certify("--golden", recording), "", 1, "it is the recording of another one"},
 		{"no recording", certify("--golden", "status.go"), "", 1, "status.go"},
 		{"tensors", []string{"attribute", "--input", "/nope", "--methods", "rollout", "-o", "OUT"}, "", 1, "/nope: no such file"},
 		{"tensors of another program", []string{"attribute", "--input", recording, "--methods", "rollout", "-o", "OUT"}, "", 1, `has no tensor "attention"`},
 		{"tokenizer", []string{"tokenize", "--tokenizer", "status.go"}, "", 1, "status.go"},
-		{"text of a model without a tokenizer", trace("hidden", "--model", gpt2, "--text", "a"), "", 1, "takes token ids (headwater trace --ids) and no text"},
+		{"text of a model without a tokenizer", trace("hidden", "--model", gpt2, "--text", "a"), "", 1, "takes token ids and no text"},
 		{"models", []string{"models", "status.go"}, "", 1, "status.go is not a directory"},
 		{"plugin to install", []string{"setup", "xla", "--dir", "OUT", "--from", "/nope"}, "", 1, "/nope: no such file"},
 		{"socket", []string{"serve", "--socket", "/nope/s"}, "", 1, "/nope/s"},

@@ -11,7 +11,8 @@ import (
 // isTerminal reports whether someone watches what is written to w.
 func isTerminal(w any) bool { return columns(w) > 0 }
 
-// columns returns the width of the terminal that w is, 0 if it is none. One that does not tell has 80.
+// columns returns the width of the terminal w, 0 if w is not a terminal. One without a size has
+// 80.
 func columns(w any) int {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -8,7 +8,8 @@ import (
 	"unsafe"
 )
 
-// terminalWidth returns the columns of a terminal, 0 for one that does not tell; ok is whether f is one.
+// terminalWidth returns the columns of a terminal, 0 for one that does not tell; ok is whether f is
+// one.
 func terminalWidth(f *os.File) (width int, ok bool) {
 	var size struct{ rows, columns, x, y uint16 }
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size))) //nolint:gosec // the call's own way

@@ -24,8 +24,10 @@ func (p *program) tokenizeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tokenize --tokenizer FILE",
 		Short: "turn JSON strings, one a line, into token ids and byte offsets",
-		Long: "Tokenize reads JSON strings from standard input, one a line, and writes for each a line {\"ids\":[…],\"offsets\":[[b,e],…]}.\n" +
-			"Offsets are bytes of the text in UTF-8, half open; those of control tokens that the tokenizer adds are [0,0].",
+		Long: "Tokenize reads JSON strings from standard input, one a line, and writes for each " +
+			"a line {\"ids\":[…],\"offsets\":[[b,e],…]}.\n" +
+			"Offsets are bytes of the text in UTF-8, half open; those of control tokens that " +
+			"the tokenizer adds are [0,0].",
 		Example: `  echo '"the keys to the cabinet"' | headwater tokenize --tokenizer gpt2/tokenizer.json`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,12 +37,15 @@ func (p *program) tokenizeCommand() *cobra.Command {
 			return p.tokenize(cmd.Context(), path, !noSpecials)
 		},
 	}
-	cmd.Flags().StringVar(&path, "tokenizer", "", "the tokenizer.json, or the directory of a model: a `FILE`")
-	cmd.Flags().BoolVar(&noSpecials, "no-specials", false, "do not add control tokens such as begin-of-text")
+	cmd.Flags().StringVar(&path, "tokenizer", "", "the tokenizer.json, or the directory "+
+		"of a model: a `FILE`")
+	cmd.Flags().BoolVar(&noSpecials, "no-specials", false, "do not add control tokens "+
+		"such as begin-of-text")
 	return cmd
 }
 
-// tokenize writes the tokens of each line of standard input. After a bad one it ends; what was written stays.
+// tokenize writes the tokens of each line of standard input. After a bad one it ends; what was
+// written stays.
 func (p *program) tokenize(ctx context.Context, path string, specials bool) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, "tokenizer.json")
@@ -62,11 +67,13 @@ func (p *program) tokenize(ctx context.Context, path string, specials bool) erro
 		}
 		text, err := jsonString(l.text)
 		if err != nil {
-			return errors.Join(out.commit(), fmt.Errorf("standard input line %d: %w", l.number, err))
+			return errors.Join(out.commit(),
+				fmt.Errorf("standard input line %d: %w", l.number, err))
 		}
 		tokens, err := tokenize(ctx, t, text, specials)
 		if err != nil {
-			return errors.Join(out.commit(), fmt.Errorf("standard input line %d, %s: %w", l.number, path, err))
+			return errors.Join(out.commit(),
+				fmt.Errorf("standard input line %d, %s: %w", l.number, path, err))
 		}
 		if err := tokens.write(out.Writer); err != nil {
 			return err
@@ -80,7 +87,7 @@ func (p *program) tokenize(ctx context.Context, path string, specials bool) erro
 	return out.commit()
 }
 
-// jsonString reads a JSON string; null and numbers are none.
+// jsonString reads a JSON string. It refuses null and numbers.
 func jsonString(line []byte) (s string, err error) {
 	if bytes.HasPrefix(bytes.TrimLeft(line, " \t\r\n"), []byte(`"`)) {
 		err = json.Unmarshal(line, &s)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -20,11 +19,11 @@ import (
 // traceFlags are the flags of headwater trace.
 type traceFlags struct {
 	modelFlags
-	text     string
-	specials trace.Specials
-	ids      []int
-	taps     []trace.Tap
-	output   string
+	text   string
+	opts   attribution.Options // of which a text needs Specials
+	ids    []int
+	taps   []trace.Tap
+	output string
 }
 
 func (p *program) traceCommand() *cobra.Command {
@@ -32,8 +31,10 @@ func (p *program) traceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace (--text TEXT | --ids IDS) --taps TAPS -o FILE",
 		Short: "run a model once and write its raw tensors as safetensors",
-		Long: "Trace runs one text or sequence of ids through a model and writes float32 tensors, each named after its tap, and the ids.\n" +
-			"The tap hidden brings final with it, the residual stream after the last norm. What it writes, headwater attribute reads.",
+		Long: "Trace runs one text or sequence of ids through a model and writes float32 " +
+			"tensors, each named after its tap, and the ids.\n" +
+			"The tap hidden brings final with it, the residual stream after the last norm. What " +
+			"it writes, headwater attribute reads.",
 		Example: `  headwater trace --text "the keys to the cabinet" --taps attention,hidden,logits -o out.safetensors
   headwater trace --model path/to/gpt2 --ids 5,6,7 --taps attention,value-zeroing -o out.safetensors`,
 		Args: noArguments,
@@ -58,18 +59,22 @@ func (p *program) traceCommand() *cobra.Command {
 		f.ids, err = parseIDs(s)
 		return err
 	})
-	specialFlag(cmd, &f.specials)
-	cmd.Flags().Func("taps", "`names` of tensors, joined by commas: "+tapNames(), func(s string) error {
-		for name := range strings.SplitSeq(s, ",") {
-			tap := trace.Tap(strings.TrimSpace(name))
-			if !slices.Contains(trace.Taps(), tap) {
-				return fmt.Errorf("unknown tap %.60q; %s", tap, trace.KnownAre(string(tap), tapList()))
+	specials := attribution.LookupOption("specials")
+	optionFlag(cmd.Flags(), &f.opts, specials, specials.Usage())
+	cmd.Flags().Func("taps", "`names` of tensors, joined by commas: "+tapNames(),
+		func(s string) error {
+			for name := range strings.SplitSeq(s, ",") {
+				tap := trace.Tap(strings.TrimSpace(name))
+				if !slices.Contains(trace.Taps(), tap) {
+					return fmt.Errorf("unknown tap %.60q; %s", tap,
+						trace.KnownAre(string(tap), tapList()))
+				}
+				f.addTap(tap)
 			}
-			f.addTap(tap)
-		}
-		return nil
-	})
-	cmd.Flags().BoolVar(&f.allowNaN, "allow-nan", false, "run a model whose weights or results are NaN or infinite, and say where they are")
+			return nil
+		})
+	cmd.Flags().BoolVar(&f.allowNaN, "allow-nan", false, "run a model whose weights or results "+
+		"are NaN or infinite, and say where they are")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputFlag)
 	return cmd
 }
@@ -100,7 +105,8 @@ func parseIDs(s string) ([]int, error) {
 	for word := range strings.SplitSeq(s, ",") {
 		id, err := strconv.ParseInt(strings.TrimSpace(word), 10, 32)
 		if err != nil || id < 0 {
-			return nil, fmt.Errorf("%.60q is not a token id, a whole number from 0 to %d", word, math.MaxInt32)
+			return nil, fmt.Errorf("%.60q is not a token id, a whole number from 0 to %d", word,
+				math.MaxInt32)
 		}
 		ids = append(ids, int(id))
 	}
@@ -116,7 +122,7 @@ func (p *program) trace(ctx context.Context, f traceFlags) error {
 	defer out.abandon()
 	m, err := p.open(ctx, f.modelFlags)
 	if err != nil {
-		return withNaNFlag(err)
+		return adviseNaN(err)
 	}
 	ids, err := f.tokens(m)
 	if err == nil {
@@ -130,7 +136,7 @@ func (p *program) trace(ctx context.Context, f traceFlags) error {
 	line.show("running %d tokens", len(ids))
 	tensors, err := m.Trace(ctx, ids, f.taps)
 	if err != nil {
-		return withNaNFlag(err)
+		return adviseNaN(err)
 	}
 	line.clear()
 	p.sayNonFinite(m, tensors)
@@ -140,16 +146,7 @@ func (p *program) trace(ctx context.Context, f traceFlags) error {
 	return out.commit()
 }
 
-// withNaNFlag names the flag that lets such a model run, which only headwater trace has.
-func withNaNFlag(err error) error {
-	weight, result := (*models.WeightError)(nil), (*models.ResultError)(nil)
-	if errors.As(err, &weight) || errors.As(err, &result) {
-		return fmt.Errorf("%w (--allow-nan writes the tensors all the same)", err)
-	}
-	return err
-}
-
-// sayNonFinite says which weights and results of --allow-nan are NaN or infinite, the first few.
+// sayNonFinite tells the user which weights and results are NaN or infinite, the first few.
 func (p *program) sayNonFinite(m *models.Model, tensors []trace.Tensor) {
 	const most = 5
 	for i, e := range m.NonFinite() {
@@ -168,7 +165,8 @@ func (p *program) sayNonFinite(m *models.Model, tensors []trace.Tensor) {
 // fits returns a usage error for what a model cannot be asked for.
 func (f traceFlags) fits(info trace.Info, ids []int) error {
 	if info.Head == trace.NoHead && slices.Contains(f.taps, trace.Logits) {
-		return usagef("--taps logits: %s has no head that makes them; take final, what a head would read", info.Name)
+		return usagef("--taps logits: %s has no head that makes them; take final, "+
+			"what a head would read", info.Name)
 	}
 	return checkIDs(info, ids)
 }
@@ -176,11 +174,13 @@ func (f traceFlags) fits(info trace.Info, ids []int) error {
 // checkIDs returns a usage error for tokens that a model cannot take.
 func checkIDs(info trace.Info, ids []int) error {
 	if info.Context > 0 && len(ids) > info.Context {
-		return usagef("%d tokens are more than the context of %d of %s; take a shorter text", len(ids), info.Context, info.Name)
+		return usagef("%d tokens are more than the context of %d of %s; take a shorter text",
+			len(ids), info.Context, info.Name)
 	}
 	for i, id := range ids {
 		if id >= info.Vocab {
-			return usagef("id %d of token %d is outside the vocabulary of %d of %s; ids are from 0 to %d", id, i, info.Vocab, info.Name, info.Vocab-1)
+			return usagef("id %d of token %d is outside the vocabulary of %d of %s; "+
+				"ids are from 0 to %d", id, i, info.Vocab, info.Name, info.Vocab-1)
 		}
 	}
 	return nil
@@ -194,7 +194,7 @@ func (f traceFlags) tokens(m *models.Model) ([]int, error) {
 	if f.text == "" {
 		return nil, usagef("--text is empty; give some text")
 	}
-	return encode(m, f.text, f.specials)
+	return encode(m, f.text, f.opts.Specials)
 }
 
 // encode returns the ids of a text.
@@ -220,7 +220,7 @@ func (f traceFlags) file(ids []int, tensors []trace.Tensor) []checkpoint.Tensor 
 	return all
 }
 
-// metadata says where tensors come from.
+// metadata describes the model, for the file with its tensors.
 func metadata(info trace.Info) map[string]string {
 	return map[string]string{
 		"version": strconv.Itoa(attribution.Version), "model_hash": info.Hash, "family": info.Family,

@@ -46,7 +46,8 @@ const everyTap = "scores,terms,attention,value,context,head-output,hidden,final,
 // traceTol is float32 rounding over three layers; the worst seen is 2e-6.
 const traceTol = 2e-5
 
-// What is written is what Hugging Face computes on the same ids, under the names and in the shapes of the documentation.
+// What is written is what Hugging Face computes on the same ids, under the names and in the shapes
+// of the documentation.
 func TestTraceParity(t *testing.T) {
 	for _, name := range []string{"gpt2", "bloom", "bloom_h6", "falcon_rw"} {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +216,8 @@ func TestTraceRefusals(t *testing.T) {
 	})
 }
 
-// TestPluginThatIsNotThere: a plugin that the environment names and that is not there is not passed over in silence.
+// TestPluginThatIsNotThere: a plugin that the environment names and that is not there is not passed
+// over in silence.
 func TestPluginThatIsNotThere(t *testing.T) {
 	t.Setenv("HEADWATER_XLA", filepath.Join(t.TempDir(), "no.so"))
 	out := filepath.Join(t.TempDir(), "out.safetensors")

@@ -21,13 +21,14 @@ func (p *program) versionCommand() *cobra.Command {
 	}
 }
 
-// version says which program this is, on one line.
+// version returns the name, version and platform of the program on one line.
 func version() string {
 	release := "(devel)"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		release = info.Main.Version
 	}
-	parts := []string{"headwater " + release, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+	parts := []string{"headwater " + release, runtime.Version(),
+		runtime.GOOS + "/" + runtime.GOARCH}
 	if experiment := buildSetting("GOEXPERIMENT"); experiment != "" {
 		parts = append(parts, "GOEXPERIMENT="+experiment)
 	}

@@ -117,7 +117,12 @@ type Status struct {
 type Error struct {
 	Message string
 	Usage   bool
+	// Reason is what Kind returns.
+	Reason trace.ErrorKind
 }
+
+// Kind returns what can be done about the error, for [trace.KindOf]; "" if nothing is known.
+func (e *Error) Kind() trace.ErrorKind { return e.Reason }
 
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }

@@ -202,7 +202,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestBrokenGoldens: a recording that is not one of the model, or that does not hold together, is an error or a failed check.
+// TestBrokenGoldens: a recording that is not one of the model, or that does not hold together, is
+// an error or a failed check.
 func TestBrokenGoldens(t *testing.T) {
 	ints := func(shape ...int) checkpoint.Tensor { return zeros(shape, []int32(nil)) }
 	floats := func(shape ...int) checkpoint.Tensor { return zeros(shape, []float32(nil)) }

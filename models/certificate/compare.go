@@ -17,10 +17,12 @@ func compared(name string, tolerance float64) *comparison {
 	return &comparison{Check{Name: name, Tolerance: Error(tolerance), Where: "nowhere"}}
 }
 
-// array compares got with want. axes has a letter for each of the sizes in shape, row-major, and in says which array it is.
+// array compares got with want. axes has a letter for each of the sizes in shape, row-major, and in
+// says which array it is.
 func (c *comparison) array(in string, got, want []float32, axes string, shape []int) {
 	if len(got) != len(want) {
-		c.check.Worst, c.check.Where = Error(math.Inf(1)), fmt.Sprintf("%s, of which there are %d numbers and not %d", in, len(got), len(want))
+		c.check.Worst, c.check.Where = Error(math.Inf(1)), fmt.Sprintf("%s, of which there are "+
+			"%d numbers and not %d", in, len(got), len(want))
 		return
 	}
 	largest := 1.0
@@ -28,7 +30,8 @@ func (c *comparison) array(in string, got, want []float32, axes string, shape []
 		largest = max(largest, math.Abs(float64(x)))
 	}
 	for i := range want {
-		c.number(math.Abs(float64(got[i])-float64(want[i]))/largest, func() string { return in + place(axes, shape, i) })
+		c.number(math.Abs(float64(got[i])-float64(want[i]))/largest,
+			func() string { return in + place(axes, shape, i) })
 	}
 	c.check.Compared += len(want)
 }

@@ -6,13 +6,16 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
+// NoGolden is why nothing is compared with a recording where [Options] has none.
+const NoGolden = "no golden was given"
+
 // passNames are what the checks of each pass are called.
 var passNames = map[string]string{"": "", "pad.": "padded ", "types.": "typed "}
 
 // golden compares every pass of the recording.
 func (r *run) golden() ([]Check, error) {
 	if r.opts.Golden == nil {
-		return []Check{{Name: "taps against a recording", Skipped: "no golden was given (--golden FILE)"}}, nil
+		return []Check{{Name: "taps against a recording", Skipped: NoGolden}}, nil
 	}
 	var all []Check
 	for _, pass := range r.opts.Golden.Passes() {
@@ -40,14 +43,17 @@ func (r *run) recorded(pass, name string) ([]Check, error) {
 	if scored {
 		taps = append(taps, trace.Logits)
 	}
-	if g.Has(fmt.Sprintf("%shidden.%d", pass, info.Layers+1)) || !g.Has(fmt.Sprintf("%shidden.%d", pass, info.Layers)) {
-		return nil, fmt.Errorf("%s is not of a model with %d layers: it is the recording of another one", g.Name(), info.Layers)
+	if g.Has(fmt.Sprintf("%shidden.%d", pass, info.Layers+1)) ||
+		!g.Has(fmt.Sprintf("%shidden.%d", pass, info.Layers)) {
+		return nil, fmt.Errorf("%s is not of a model with %d layers: it is the "+
+			"recording of another one", g.Name(), info.Layers)
 	}
 	texts, err := r.m.Forward(r.ctx, batch, taps)
 	if err != nil {
 		return nil, err
 	}
-	attention, hidden := compared(name+"attention", r.against(TapTolerance)), compared(name+"hidden states", r.against(TapTolerance))
+	attention := compared(name+"attention", r.against(TapTolerance))
+	hidden := compared(name+"hidden states", r.against(TapTolerance))
 	logits := compared(name+"logits", r.against(LogitsTolerance))
 	for i, ts := range texts {
 		begin, n := begins[i], len(batch.IDs[i])
@@ -59,7 +65,8 @@ func (r *run) recorded(pass, name string) ([]Check, error) {
 			if err != nil {
 				return nil, err
 			}
-			attention.array(fmt.Sprintf("text %d, layer %d,", i, l), layer(ts[0], l), want, "HTS", ts[0].Shape[1:])
+			attention.array(fmt.Sprintf("text %d, layer %d,", i, l), layer(ts[0], l), want, "HTS",
+				ts[0].Shape[1:])
 		}
 		for l := range info.Layers + 1 {
 			got := ts[2].Data // behind the final norm
@@ -105,8 +112,8 @@ func layer(t trace.Tensor, l int) []float32 {
 	return t.Data[l*size : (l+1)*size]
 }
 
-// greedy follows the recorded tokens on a cache: each must be the most probable one, end-of-text left out. The error is by how much
-// another one is more probable.
+// greedy follows the recorded tokens on a cache: each must be the most probable one, end-of-text
+// left out. The error is by how much another one is more probable.
 func (r *run) greedy() ([]Check, error) {
 	if r.opts.Golden == nil || !r.opts.Golden.Has("greedy") {
 		return nil, nil

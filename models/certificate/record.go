@@ -11,11 +11,13 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// Record returns what m computes on texts of one length, as the tensors of a [golden.Golden]: of a model that is trusted, to hold later
-// versions, other backends and other programs to. steps is how many tokens a decoder adds to the first text; it stops at end-of-text.
-// It returns an error for texts of several lengths and for those that m cannot take.
+// Record returns what m computes on texts of one length, as the tensors of a [golden.Golden]: of a
+// model that is trusted, to hold later versions, other backends and other programs to. steps is how
+// many tokens a decoder adds to the first text; it stops at end-of-text. It returns an error for
+// texts of several lengths and for those that m cannot take.
 func Record(ctx context.Context, m *models.Model, texts [][]int, steps int) ([]checkpoint.Tensor, error) {
-	if len(texts) == 0 || slices.ContainsFunc(texts, func(ids []int) bool { return len(ids) != len(texts[0]) }) {
+	if len(texts) == 0 || slices.ContainsFunc(texts,
+		func(ids []int) bool { return len(ids) != len(texts[0]) }) {
 		return nil, fmt.Errorf("certificate: a golden is made of texts of one length")
 	}
 	info := m.Info()
@@ -34,7 +36,8 @@ func Record(ctx context.Context, m *models.Model, texts [][]int, steps int) ([]c
 	b := len(texts)
 	out := []checkpoint.Tensor{{Name: "input_ids", Shape: []int{b, len(texts[0])}, Data: ids}}
 	for l := range info.Layers {
-		out = append(out, gathered(fmt.Sprintf("attn.%d", l), recorded, 0, l), gathered(fmt.Sprintf("hidden.%d", l), recorded, 1, l))
+		out = append(out, gathered(fmt.Sprintf("attn.%d", l), recorded, 0, l),
+			gathered(fmt.Sprintf("hidden.%d", l), recorded, 1, l))
 	}
 	out = append(out, gathered(fmt.Sprintf("hidden.%d", info.Layers), recorded, 2, -1))
 	if len(taps) == 4 {
@@ -51,7 +54,8 @@ func Record(ctx context.Context, m *models.Model, texts [][]int, steps int) ([]c
 			}
 			greedy = append(greedy, step.Next.Token.ID)
 		}
-		out = append(out, checkpoint.Tensor{Name: "greedy", Shape: []int{1, len(greedy)}, Data: narrow(greedy)})
+		out = append(out, checkpoint.Tensor{Name: "greedy", Shape: []int{1, len(greedy)},
+			Data: narrow(greedy)})
 	}
 	return out, nil
 }

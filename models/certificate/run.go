@@ -20,7 +20,8 @@ type run struct {
 	half bool
 }
 
-// against is the tolerance against a recording, between that of two computations with the same weights.
+// against is the tolerance against a recording, between that of two computations with the same
+// weights.
 func (r *run) against(single float64) float64 { return r.tolerance(single, HalfTolerance) }
 func (r *run) between(single float64) float64 { return r.tolerance(single, HalfSameTolerance) }
 
@@ -33,9 +34,10 @@ func (r *run) tolerance(single, half float64) float64 {
 }
 
 // sentence is a text that every tokenizer knows.
-const sentence = "The keys to the cabinet are on the table, and nobody has seen them there."
+const sentence = "The keys to the cabinet are on the table, and nobody has seen them second."
 
-// text returns the ids of the checks that need no golden: the first text of the golden, a sentence, or ids spread over the vocabulary.
+// text returns the ids of the checks that need no golden: the first text of the golden, a sentence,
+// or ids spread over the vocabulary.
 func (r *run) text() []int {
 	if r.opts.Golden != nil {
 		if texts, err := r.opts.Golden.Texts(); err == nil {
@@ -66,13 +68,15 @@ func (r *run) cached() ([]Check, error) {
 	case info.Head != trace.NextToken:
 		return []Check{{Name: name, Skipped: "the model does not generate"}}, nil
 	case r.lengthTurnsKeys():
-		return []Check{{Name: name, Skipped: "the length of the text changes how its keys are turned, and those in a cache stay as they were, " +
-			"in the reference as well"}}, nil
+		return []Check{{Name: name, Skipped: "the length of the text changes how its keys are " +
+			"turned, and those in a cache stay as they were, in the reference as well"}}, nil
 	case len(r.ids) < 3:
-		return []Check{{Name: name, Skipped: fmt.Sprintf("a text of %d tokens is too short", len(r.ids))}}, nil
+		return []Check{{Name: name,
+			Skipped: fmt.Sprintf("a text of %d tokens is too short", len(r.ids))}}, nil
 	}
 	asks := []trace.MixingAsk{
-		{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true}, {Name: "value-zeroing", AllRows: true},
+		{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true},
+		{Name: "value-zeroing", AllRows: true},
 	}
 	whole, err := r.rows(asks)
 	if err != nil {
@@ -93,8 +97,10 @@ func (r *run) cached() ([]Check, error) {
 		}
 		last := step.First + step.Count - 1
 		if step.Next != nil {
-			want := probability(logits[0].Data[last*info.Vocab:(last+1)*info.Vocab], step.Next.Token.ID)
-			probabilities.number(math.Abs(step.Next.Probability-want), func() string { return fmt.Sprintf("target %d", last) })
+			want := probability(logits[0].Data[last*info.Vocab:(last+1)*info.Vocab],
+				step.Next.Token.ID)
+			probabilities.number(math.Abs(step.Next.Probability-want),
+				func() string { return fmt.Sprintf("target %d", last) })
 			probabilities.check.Compared++
 		}
 		for k, c := range []*comparison{attention, zeroing} {
@@ -104,16 +110,18 @@ func (r *run) cached() ([]Check, error) {
 	return []Check{probabilities.check, attention.check, zeroing.check}, nil
 }
 
-// lengthTurnsKeys is whether rotary frequencies change while the text grows, so that a pass over all of it differs from one over its
-// beginning.
+// lengthTurnsKeys is whether rotary frequencies change while the text grows, so that a pass over
+// all of it differs from one over its beginning.
 func (r *run) lengthTurnsKeys() bool {
 	rotary := r.m.Spec().Rotary
-	return rotary != nil && (rotary.Stretch > 0 || rotary.LongFrequencies != nil) && len(r.ids) > rotary.Original
+	return rotary != nil && (rotary.Stretch > 0 || rotary.LongFrequencies != nil) &&
+		len(r.ids) > rotary.Original
 }
 
 // rows returns the rows of the whole text, without generating.
 func (r *run) rows(asks []trace.MixingAsk) ([]trace.Rows, error) {
-	for step, err := range r.m.Steps(r.ctx, r.ids[:len(r.ids)-1], trace.Ask{Mixings: asks, MaxTokens: 1}) {
+	for step, err := range r.m.Steps(r.ctx, r.ids[:len(r.ids)-1],
+		trace.Ask{Mixings: asks, MaxTokens: 1}) {
 		return step.Rows, err
 	}
 	return nil, fmt.Errorf("the model yields no step")
@@ -152,12 +160,13 @@ func (r *run) backends() ([]Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	here, there := r.m.Info(), other.Info()
-	if here.Hash != there.Hash {
-		return nil, fmt.Errorf("the model on %s and the one on %s are not the same", here.Backend, there.Backend)
+	own, second := r.m.Info(), other.Info()
+	if own.Hash != second.Hash {
+		return nil, fmt.Errorf("the model on %s and the one on %s are not the same", own.Backend,
+			second.Backend)
 	}
 	taps := trace.Taps()
-	if here.Head == trace.NoHead {
+	if own.Head == trace.NoHead {
 		taps = slices.DeleteFunc(taps, func(t trace.Tap) bool { return t == trace.Logits })
 	}
 	got, err := r.m.Trace(r.ctx, r.ids, taps)
@@ -168,7 +177,8 @@ func (r *run) backends() ([]Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := compared(fmt.Sprintf("every tap on %s against %s", here.Backend, there.Backend), r.between(LogitsTolerance))
+	c := compared(fmt.Sprintf("every tap on %s against %s", own.Backend, second.Backend),
+		r.between(LogitsTolerance))
 	for i := range got {
 		c.array(got[i].Name, got[i].Data, want[i].Data, got[i].Axes, got[i].Shape)
 	}
@@ -187,7 +197,8 @@ func sampled(size, n int) []int {
 	return slices.Compact(out)
 }
 
-// valueZeroing zeroes value vectors one by one, runs the block again, and compares the distances with the tap.
+// valueZeroing zeroes value vectors one by one, runs the block again, and compares the distances
+// with the tap.
 func (r *run) valueZeroing() ([]Check, error) {
 	ts, err := r.m.Trace(r.ctx, r.ids, []trace.Tap{trace.Hidden, trace.ValueZeroing})
 	if err != nil {
@@ -234,7 +245,8 @@ func distance(a, b []float32) float64 {
 	return sum / 2
 }
 
-// softmaxOfTerms compares every row of attention with the softmax, in float64, of the sum of its three terms.
+// softmaxOfTerms compares every row of attention with the softmax, in float64, of the sum of its
+// three terms.
 func (r *run) softmaxOfTerms() ([]Check, error) {
 	ts, err := r.m.Trace(r.ctx, r.ids, []trace.Tap{trace.Terms, trace.Attention})
 	if err != nil {

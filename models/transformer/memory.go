@@ -41,6 +41,9 @@ type MemoryError struct {
 	HeadMean int64
 }
 
+// Kind says that a higher limit would help.
+func (e *MemoryError) Kind() trace.ErrorKind { return trace.MemoryKind }
+
 // Error says what is needed, what there is, and what would make it fit.
 func (e *MemoryError) Error() string {
 	advice := "take a shorter text or fewer taps"

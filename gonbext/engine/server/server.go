@@ -353,7 +353,7 @@ func (s *server) fail(c *connection, err error) {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}
 	_ = c.send(engine.Event{Failure: &engine.Error{
-		Message: message, Usage: errors.Is(err, attribution.ErrUsage),
+		Message: message, Usage: errors.Is(err, attribution.ErrUsage), Reason: trace.KindOf(err),
 	}})
 }
 

@@ -13,7 +13,8 @@ import (
 	"github.com/gomlx/go-xla/installer"
 )
 
-// fromGoXLA runs go-xla's installer. It cannot be stopped, so it is left behind when the context ends.
+// fromGoXLA runs go-xla's installer. It cannot be stopped, so it is left behind when the context
+// ends.
 func fromGoXLA(ctx context.Context, opts InstallOptions, work string) (Installed, error) {
 	opts.OnProgress("fetching the plugin of go-xla", 0, 0)
 	folder := filepath.Join(work, "go-xla")
@@ -41,6 +42,7 @@ func fromGoXLA(ctx context.Context, opts InstallOptions, work string) (Installed
 	if err != nil || len(found) == 0 {
 		return Installed{}, errors.New("go-xla's installer left no plugin")
 	}
-	version := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(found[0]), "pjrt_c_api_cpu_"), "_plugin.so")
+	version := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(found[0]), "pjrt_c_api_cpu_"),
+		"_plugin.so")
 	return Installed{Path: found[0], Source: SourceGoXLA, Version: version}, nil
 }

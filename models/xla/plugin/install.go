@@ -19,7 +19,8 @@ import (
 
 // Sources of a plugin.
 const (
-	// SourceGoXLA is the installer of go-xla, which takes a release of gomlx/pjrt-cpu-binaries from GitHub.
+	// SourceGoXLA is the installer of go-xla, which takes a release of gomlx/pjrt-cpu-binaries from
+	// GitHub.
 	SourceGoXLA = "go-xla"
 	// SourceWheel is the Python package [Wheel], fetched by pip.
 	SourceWheel = "wheel"
@@ -52,30 +53,36 @@ type Installed struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// InstallOptions say what is installed where. The zero value takes the first source that works and puts it into [Dir].
+// InstallOptions say what is installed where. The zero value takes the first source that works and
+// puts it into [Dir].
 type InstallOptions struct {
 	// Dir is the folder of the plugin.
 	Dir string
 	// Source is the only source to try. Empty tries [SourceGoXLA], then [SourceWheel].
 	Source string
-	// From is a file, or an http or https address, to take instead: the wheel, a .tar.gz of go-xla's releases, or the plugin itself.
+	// From is a file, or an http or https address, to take instead: the wheel, a .tar.gz of
+	// go-xla's releases, or the plugin itself.
 	From string
-	// SHA256 is the hash that the file of From must have, in hexadecimal. Empty allows the known ones.
+	// SHA256 is the hash that the file of From must have, in hexadecimal. Empty allows the known
+	// ones.
 	SHA256 string
-	// OnProgress, if not nil, is told what is done, and how many of how many bytes; total is 0 if it is not known.
+	// OnProgress, if not nil, is told what is done, and how many of how many bytes; total is 0 if
+	// it is not known.
 	OnProgress func(what string, done, total int64)
 }
 
-// Install installs the CPU plugin. The plugin appears when it is complete, checked and written to disk; whatever fails before
-// changes nothing. It is safe to run twice at a time.
+// Install installs the CPU plugin. The plugin appears when it is complete, checked and written to
+// disk; whatever fails before changes nothing. It is safe to run twice at a time.
 func Install(ctx context.Context, opts InstallOptions) (Installed, error) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		return Installed{}, fmt.Errorf("plugin: there is no plugin for %s/%s that this program could use, only for linux/amd64; models run in pure Go",
+		return Installed{}, fmt.Errorf("plugin: there is no plugin for %s/%s that this program "+
+			"could use, only for linux/amd64; models run in pure Go",
 			runtime.GOOS, runtime.GOARCH)
 	}
 	if opts.SHA256 != "" {
 		if raw, err := hex.DecodeString(opts.SHA256); err != nil || len(raw) != sha256.Size {
-			return Installed{}, fmt.Errorf("plugin: %q is no SHA-256: want %d hexadecimal digits", opts.SHA256, 2*sha256.Size)
+			return Installed{}, fmt.Errorf("plugin: %q is no SHA-256: want %d hexadecimal digits",
+				opts.SHA256, 2*sha256.Size)
 		}
 	}
 	if opts.From != "" && !isAddress(opts.From) {
@@ -125,11 +132,16 @@ func removeLeftovers(dir string) {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && strings.HasPrefix(e.Name(), workPrefix) && time.Since(info.ModTime()) > 24*time.Hour {
+		if err == nil && strings.HasPrefix(e.Name(), workPrefix) &&
+			time.Since(info.ModTime()) > 24*time.Hour {
 			os.RemoveAll(filepath.Join(dir, e.Name())) // it takes room, no more
 		}
 	}
 }
+
+// ErrNoSource is the last of the errors of [Install] where no source has the plugin. The file that
+// it speaks of is [InstallOptions.From].
+var ErrNoSource = errors.New("without a network: fetch the wheel of " + Wheel + " elsewhere and install it from that file")
 
 // source is one way to get a plugin into a folder. It returns the plugin's path there.
 type source func(ctx context.Context, opts InstallOptions, work string) (Installed, error)
@@ -158,9 +170,10 @@ func fetch(ctx context.Context, opts InstallOptions, work string) (Installed, er
 		failures = append(failures, fmt.Errorf("plugin: source %s: %w", s.name, err))
 	}
 	if failures == nil {
-		return Installed{}, fmt.Errorf("plugin: source %q is unknown; known are %s, %s", opts.Source, SourceGoXLA, SourceWheel)
+		return Installed{}, fmt.Errorf("plugin: source %q is unknown; known are %s, %s",
+			opts.Source, SourceGoXLA, SourceWheel)
 	}
-	failures = append(failures, fmt.Errorf("without a network: fetch the wheel of %s elsewhere and install it with --from FILE", Wheel))
+	failures = append(failures, ErrNoSource)
 	return Installed{}, errors.Join(failures...)
 }
 
@@ -187,7 +200,8 @@ func finish(ctx context.Context, got Installed, dir string) (Installed, error) {
 	if err := os.WriteFile(preparedRecord, append(record, '\n'), 0o644); err != nil { //nolint:gosec // nothing secret
 		return Installed{}, fmt.Errorf("plugin: %w", err)
 	}
-	if err := errors.Join(settle(prepared), os.Rename(prepared, got.Path), os.Rename(preparedRecord, filepath.Join(dir, recordFile))); err != nil {
+	if err := errors.Join(settle(prepared), os.Rename(prepared, got.Path),
+		os.Rename(preparedRecord, filepath.Join(dir, recordFile))); err != nil {
 		return Installed{}, fmt.Errorf("plugin: %w", err)
 	}
 	return got, nil
@@ -215,8 +229,8 @@ func hashFile(path string) (sum string, size int64, err error) {
 	return hex.EncodeToString(h.Sum(nil)), size, nil
 }
 
-// Record returns what is known of the plugin at a path: what was said when it was installed, if it is still that file. Another file
-// has its hash and size, and a Source if it is the known one.
+// Record returns what is known of the plugin at a path: what was said when it was installed, if it
+// is still that file. Another file has its hash and size, and a Source if it is the known one.
 func Record(path string) (Installed, error) {
 	sum, size, err := hashFile(path)
 	if err != nil {
@@ -235,13 +249,15 @@ func Record(path string) (Installed, error) {
 		err = json.Unmarshal(data, &then)
 	}
 	if err != nil {
-		return now, fmt.Errorf("plugin: the record beside %s: %w", path, err)
+		return now, &Error{Reason: fmt.Sprintf("the record beside %s: %v", path, err), Err: err}
 	}
 	if filepath.Base(then.Path) != filepath.Base(path) {
 		return now, nil
 	}
 	if then.SHA256 != sum {
-		return now, fmt.Errorf("plugin: %s has changed since it was installed: its SHA-256 is %s, was %s; run headwater setup xla", path, sum, then.SHA256)
+		return now, &Error{Reason: fmt.Sprintf(
+			"%s has changed since it was installed: its "+
+				"SHA-256 is %s, was %s", path, sum, then.SHA256)}
 	}
 	then.Path = path
 	return then, nil
@@ -257,7 +273,7 @@ func readRecord(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file; run headwater setup xla", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -266,7 +282,7 @@ func readRecord(path string) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
 	if err == nil && len(data) > maxRecord {
-		err = fmt.Errorf("%s has more than %d bytes; run headwater setup xla", path, maxRecord)
+		err = fmt.Errorf("%s has more than %d bytes", path, maxRecord)
 	}
 	return data, err
 }

@@ -206,7 +206,8 @@ func TestDownload(t *testing.T) {
 	checkFolder(t, filepath.Dir(old), recordFile, File)
 }
 
-// With neither a network nor Python the error says what failed for each source, and what works without them.
+// With neither a network nor Python the error says what failed for each source, and what works
+// without them.
 func TestNoSources(t *testing.T) {
 	home := alone(t)
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
@@ -214,7 +215,7 @@ func TestNoSources(t *testing.T) {
 	defer func() { http.DefaultTransport = refuse }()
 	http.DefaultTransport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("no network") })
 	_, err := Install(t.Context(), InstallOptions{Dir: filepath.Join(home, "to")})
-	for _, want := range []string{"source go-xla: ", "no network", "source wheel: python3 with pip is needed", "--from FILE"} {
+	for _, want := range []string{"source go-xla: ", "no network", "source wheel: python3 with pip is needed", ErrNoSource.Error()} {
 		checkError(t, err, want)
 	}
 	checkFolder(t, filepath.Join(home, "to"))
@@ -308,7 +309,7 @@ func TestRecordLimit(t *testing.T) {
 		want string
 	}{
 		"as large as it may be": {maxRecord, ""},
-		"a byte too large":      {maxRecord + 1, "plugin.json has more than 16384 bytes; run headwater setup xla"},
+		"a byte too large":      {maxRecord + 1, "plugin.json has more than 16384 bytes"},
 		"far too large":         {1 << 40, "plugin.json has more than 16384 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// owned reports whether only this user and root can change a file. Native code found by walking up from the working directory,
-// which may be anyone's, is not loaded otherwise.
+// owned reports whether only this user and root can change a file. Native code found by walking up
+// from the working directory, which may be anyone's, is not loaded otherwise.
 func owned(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package plugin finds, checks and installs the native libraries that XLA needs: PJRT plugins, one for CPUs and one for NVIDIA GPUs.
-// It needs no cgo and loads nothing, so a program without XLA can still say what is missing.
+// Package plugin finds, checks and installs the native libraries that XLA needs: PJRT plugins, one
+// for CPUs and one for NVIDIA GPUs. It needs no cgo and loads nothing, so a program without XLA can
+// still say what is missing.
 package plugin
 
 import (
@@ -17,7 +18,8 @@ import (
 const (
 	// Env is the path of the CPU plugin.
 	Env = "HEADWATER_XLA"
-	// CUDAEnv is the path of the CUDA plugin, or of the Python folder (site-packages) that holds jax_plugins and nvidia.
+	// CUDAEnv is the path of the CUDA plugin, or of the Python folder (site-packages) that holds
+	// jax_plugins and nvidia.
 	CUDAEnv = "HEADWATER_CUDA"
 )
 
@@ -27,10 +29,29 @@ const File = "xla_cpu_pjrt.so"
 // CUDAFile is the name of the CUDA plugin in its Python package.
 const CUDAFile = "xla_cuda_plugin.so"
 
-// ErrNone is wrapped by the error for a plugin that is nowhere to be found.
+// ErrNone is wrapped by the error for a plugin that is nowhere.
 var ErrNone = errors.New("no plugin is installed")
 
-// Dir returns the user's folder for the CPU plugin, in the user's cache directory ($XDG_CACHE_HOME or ~/.cache).
+// Error says that the plugin for CPUs is missing, or is not what was installed. To install it
+// (again) would help.
+type Error struct {
+	// Reason says what is wrong, and Err is the error behind it, or nil.
+	Reason string
+	Err    error
+}
+
+// Error implements error.
+func (e *Error) Error() string { return "plugin: " + e.Reason }
+
+// Unwrap returns the error behind it.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Kind says that installing the plugin would help: it is trace.PluginKind, which this package does
+// not import.
+func (e *Error) Kind() string { return "plugin" }
+
+// Dir returns the user's folder for the CPU plugin, in the user's cache directory ($XDG_CACHE_HOME
+// or ~/.cache).
 func Dir() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -39,8 +60,9 @@ func Dir() (string, error) {
 	return filepath.Join(cache, "headwater", "xla"), nil
 }
 
-// Find returns the absolute path of the CPU plugin: $HEADWATER_XLA; beside the running program (../xla); in .cache/xla of the
-// working directory and its parents, where make setup puts it, if nobody else can write there; in [Dir].
+// Find returns the absolute path of the CPU plugin: $HEADWATER_XLA; beside the running program
+// (../xla); in .cache/xla of the working directory and its parents, where make setup puts it, if
+// nobody else can write there; in [Dir].
 func Find() (string, error) {
 	if path := os.Getenv(Env); path != "" {
 		if _, err := os.Stat(path); err != nil {
@@ -53,7 +75,11 @@ func Find() (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("plugin: %w for XLA on CPUs: run headwater setup xla, or set %s to the path of one", ErrNone, Env)
+	return "", &Error{
+		Reason: fmt.Sprintf("%v for XLA on CPUs: install one, or set %s to the path of one",
+			ErrNone, Env),
+		Err: ErrNone,
+	}
 }
 
 // candidates are the places where the CPU plugin may be.
@@ -64,7 +90,8 @@ func candidates() []string {
 	}
 	if dir, err := os.Getwd(); err == nil {
 		for ; ; dir = filepath.Dir(dir) {
-			if path := filepath.Join(dir, ".cache", "xla", File); owned(path) && owned(filepath.Dir(path)) {
+			if path := filepath.Join(dir, ".cache", "xla", File); owned(path) &&
+				owned(filepath.Dir(path)) {
 				paths = append(paths, path)
 			}
 			if dir == filepath.Dir(dir) {
@@ -78,9 +105,10 @@ func candidates() []string {
 	return paths
 }
 
-// FindCUDA returns the absolute path of the CUDA plugin: $HEADWATER_CUDA, else that of JAX's Python package in the active
-// environment ($VIRTUAL_ENV, $CONDA_PREFIX), beside the python3 of PATH, or among the system's and the user's packages. Where one
-// folder has several, it is that of the highest CUDA version.
+// FindCUDA returns the absolute path of the CUDA plugin: $HEADWATER_CUDA, else that of JAX's Python
+// package in the active environment ($VIRTUAL_ENV, $CONDA_PREFIX), beside the python3 of PATH, or
+// among the system's and the user's packages. Where one folder has several, it is that of the
+// highest CUDA version.
 func FindCUDA() (string, error) {
 	if path := os.Getenv(CUDAEnv); path != "" {
 		info, err := os.Stat(path)
@@ -93,20 +121,23 @@ func FindCUDA() (string, error) {
 		if found := cudaIn(path); found != "" {
 			return filepath.Abs(found)
 		}
-		return "", fmt.Errorf("plugin: %s: %s has no jax_plugins/xla_cuda*/%s", CUDAEnv, path, CUDAFile)
+		return "", fmt.Errorf("plugin: %s: %s has no jax_plugins/xla_cuda*/%s", CUDAEnv, path,
+			CUDAFile)
 	}
 	for _, folder := range sitePackages() {
 		if found := cudaIn(folder); found != "" {
 			return found, nil
 		}
 	}
-	return "", fmt.Errorf("plugin: %w for CUDA: pip install \"jax[cuda13]\" brings one, or set %s to the path of %s or of the site-packages that hold it",
+	return "", fmt.Errorf("plugin: %w for CUDA: pip install \"jax[cuda13]\" brings one, or set "+
+		"%s to the path of %s or of the site-packages that hold it",
 		ErrNone, CUDAEnv, CUDAFile)
 }
 
 // cudaIn returns the CUDA plugin in a folder of Python packages, or nothing.
 func cudaIn(folder string) string {
-	found, err := filepath.Glob(filepath.Join(escapeGlob(folder), "jax_plugins", "xla_cuda*", CUDAFile))
+	found, err := filepath.Glob(filepath.Join(escapeGlob(folder), "jax_plugins", "xla_cuda*",
+		CUDAFile))
 	if err != nil || found == nil {
 		return ""
 	}
@@ -144,7 +175,8 @@ func sitePackages() []string {
 	prefixes = append(prefixes, "/usr/local", "/usr")
 	var folders []string
 	for _, prefix := range prefixes {
-		for _, pattern := range []string{"lib/python3*/site-packages", "lib/python3*/dist-packages"} {
+		for _, pattern := range []string{"lib/python3*/site-packages",
+			"lib/python3*/dist-packages"} {
 			found, err := filepath.Glob(filepath.Join(escapeGlob(prefix), pattern))
 			if err == nil {
 				slices.Reverse(found)
@@ -161,7 +193,8 @@ func IsCUDA(path string) bool {
 	return strings.Contains(upper, "CUDA") || strings.Contains(upper, "NVIDIA")
 }
 
-// Check returns an error if a file is not a PJRT plugin for this machine. Loading one that is not can end the program.
+// Check returns an error if a file is not a PJRT plugin for this machine. Loading one that is not
+// can end the program.
 func Check(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -176,18 +209,22 @@ func Check(path string) error {
 		return fmt.Errorf("plugin: %s is no shared library (%d bytes): %w", path, info.Size(), err)
 	}
 	if err != nil {
-		return fmt.Errorf("plugin: %s is no readable shared library (%d bytes): %w", path, info.Size(), err)
+		return fmt.Errorf("plugin: %s is no readable shared library (%d bytes): %w", path,
+			info.Size(), err)
 	}
 	defer f.Close()
 	if f.Type != elf.ET_DYN || f.Machine != elf.EM_X86_64 {
-		return fmt.Errorf("plugin: %s is a %v for %v, want a shared library for x86-64", path, f.Type, f.Machine)
+		return fmt.Errorf("plugin: %s is a %v for %v, want a shared library for x86-64", path,
+			f.Type, f.Machine)
 	}
 	symbols, err := f.DynamicSymbols()
 	if err != nil {
 		return fmt.Errorf("plugin: %s: %w", path, err)
 	}
-	if !slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == "GetPjrtApi" && s.Section != elf.SHN_UNDEF }) {
-		return fmt.Errorf("plugin: %s is a shared library but no PJRT plugin: it has no function GetPjrtApi", path)
+	if !slices.ContainsFunc(symbols,
+		func(s elf.Symbol) bool { return s.Name == "GetPjrtApi" && s.Section != elf.SHN_UNDEF }) {
+		return fmt.Errorf("plugin: %s is a shared library but no PJRT plugin: it has "+
+			"no function GetPjrtApi", path)
 	}
 	return truncated(f, path, info.Size())
 }
@@ -196,7 +233,8 @@ func Check(path string) error {
 func truncated(f *elf.File, path string, size int64) error {
 	for _, s := range f.Sections {
 		if s.Type != elf.SHT_NOBITS && s.Offset+s.FileSize > uint64(size) {
-			return fmt.Errorf("plugin: %s is cut short: it has %d bytes, section %s ends at %d", path, size, s.Name, s.Offset+s.FileSize)
+			return fmt.Errorf("plugin: %s is cut short: it has %d bytes, section %s ends at %d",
+				path, size, s.Name, s.Offset+s.FileSize)
 		}
 	}
 	return nil
@@ -215,9 +253,10 @@ func HasGPU() bool {
 	return false
 }
 
-// CUDASettings returns the environment variables, as NAME=value, that the CUDA plugin needs and that this process lacks: where the CUDA
-// libraries of the Python packages around it are. The loader reads LD_LIBRARY_PATH once, when a program starts, so a program
-// that lacks one has to be started again with it.
+// CUDASettings returns the environment variables, as NAME=value, that the CUDA plugin needs and
+// that this process lacks: where the CUDA libraries of the Python packages around it are. The
+// loader reads LD_LIBRARY_PATH once, when a program starts, so a program that lacks one has to be
+// started again with it.
 func CUDASettings(plugin string) []string {
 	root := filepath.Dir(filepath.Dir(filepath.Dir(plugin))) // of PACKAGES/jax_plugins/xla_cuda13/xla_cuda_plugin.so
 	libraries, err := filepath.Glob(filepath.Join(escapeGlob(root), "nvidia", "*", "lib"))
@@ -226,13 +265,15 @@ func CUDASettings(plugin string) []string {
 	}
 	var settings []string
 	have := filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))
-	missing := slices.DeleteFunc(slices.Clone(libraries), func(dir string) bool { return slices.Contains(have, dir) })
+	missing := slices.DeleteFunc(slices.Clone(libraries),
+		func(dir string) bool { return slices.Contains(have, dir) })
 	if len(missing) > 0 {
 		settings = append(settings, "LD_LIBRARY_PATH="+strings.Join(append(missing, have...), ":"))
 	}
 	flags := os.Getenv("XLA_FLAGS")
 	if data := dataDir(root); data != "" && !strings.Contains(flags, "xla_gpu_cuda_data_dir") {
-		settings = append(settings, "XLA_FLAGS="+strings.TrimSpace(flags+" --xla_gpu_cuda_data_dir="+data))
+		settings = append(settings,
+			"XLA_FLAGS="+strings.TrimSpace(flags+" --xla_gpu_cuda_data_dir="+data))
 	}
 	if os.Getenv("GOPJRT_CUDA_CHECKS") == "" {
 		settings = append(settings, "GOPJRT_CUDA_CHECKS=0") // they look for another layout of folders

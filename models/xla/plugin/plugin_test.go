@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// library returns a shared library for a machine with one dynamic symbol: as much of one as Check reads.
+// library returns a shared library for a machine with one dynamic symbol: as much of one as Check
+// reads.
 func library(t *testing.T, machine elf.Machine, symbol string) []byte {
 	t.Helper()
 	names, symbols := "\x00"+symbol+"\x00", make([]elf.Sym64, 2)
@@ -103,8 +104,8 @@ func checkError(t *testing.T, err error, want string) {
 func TestFind(t *testing.T) {
 	home := alone(t)
 	_, err := Find()
-	if !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "headwater setup xla") {
-		t.Errorf("error %v, want one that says what to run", err)
+	if !errors.Is(err, ErrNone) || !errors.As(err, new(*Error)) || !strings.Contains(err.Error(), Env) {
+		t.Errorf("error %v, want one that says what helps", err)
 	}
 	cached := write(t, filepath.Join(home, "cache", "headwater", "xla", File), fake(t))
 	checkFound(t, Find, cached)
@@ -161,7 +162,8 @@ func TestFindCUDA(t *testing.T) {
 	checkError(t, err, "HEADWATER_CUDA: stat")
 }
 
-// The recipe: libraries on LD_LIBRARY_PATH, the compiler's folder in XLA_FLAGS, and go-xla's own look for them off.
+// The recipe: libraries on LD_LIBRARY_PATH, the compiler's folder in XLA_FLAGS, and go-xla's own
+// look for them off.
 func TestCUDASettings(t *testing.T) {
 	home := alone(t)
 	packages := filepath.Join(home, "site-packages")
@@ -195,7 +197,8 @@ func TestCUDASettings(t *testing.T) {
 	}
 }
 
-// The library goes by the path, so a plugin in the wrong place is refused before it is loaded with the options of the other kind.
+// The library goes by the path, so a plugin in the wrong place is refused before it is loaded with
+// the options of the other kind.
 func TestConflicts(t *testing.T) {
 	dir := t.TempDir()
 	cpu := write(t, filepath.Join(dir, "cpu.so"), fake(t))
@@ -207,8 +210,29 @@ func TestConflicts(t *testing.T) {
 	checkError(t, CheckCUDA(cuda), "no NVIDIA GPU")
 	devices = []string{cpu}
 	checkError(t, CheckCUDA(cuda), "")
-	checkError(t, CheckCUDA(cpu), "use --backend xla:"+cpu)
+	checkError(t, CheckCUDA(cpu), "take it as backend xla:"+cpu)
 	checkError(t, CheckCPU(cpu), "")
-	checkError(t, CheckCPU(cuda), "use --backend cuda:"+cuda)
+	checkError(t, CheckCPU(cuda), "take it as backend cuda:"+cuda)
 	checkError(t, CheckCPU(comma), "has a comma in its path")
+}
+
+// An error about the plugin for CPUs has the kind that a program looks for, and the one behind it.
+func TestErrorKind(t *testing.T) {
+	for _, c := range []struct {
+		err  *Error
+		want string
+	}{
+		{&Error{Reason: "no plugin is installed", Err: ErrNone}, "plugin: no plugin is installed"},
+		{&Error{Reason: "p.so has changed"}, "plugin: p.so has changed"},
+	} {
+		if c.err.Error() != c.want || c.err.Kind() != "plugin" || errors.Is(c.err, ErrNone) != (c.err.Err != nil) {
+			t.Errorf("%q of kind %q, want %q", c.err, c.err.Kind(), c.want)
+		}
+	}
+	if err := hashError("00", InstallOptions{}); !errors.Is(err, ErrUnknownHash) {
+		t.Errorf("a hash that is not known: %v", err)
+	}
+	if err := hashError("00", InstallOptions{SHA256: "11"}); errors.Is(err, ErrUnknownHash) {
+		t.Errorf("a hash that is not the one asked for: %v", err)
+	}
 }

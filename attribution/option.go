@@ -1,0 +1,212 @@
+package attribution
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// Option describes one option of [Options], or two that belong together: a row of [OptionTable].
+// The checks of the library, the settings in a [Result] and the flags of the command all come from
+// these rows, so a new option is a field of [Options], a row, and the code that uses the field.
+type Option struct {
+	// Name is what errors and warnings call the option: "max tokens".
+	Name string
+	// Flag is the name of the option on a command line, without hyphens before it: "max-tokens".
+	// It is empty if the option has none. No error of this package mentions it.
+	Flag string
+	// Group says what the option is about.
+	Group OptionGroup
+	// Help says in one sentence what the option does. A word in backquotes stands for the value.
+	Help string
+
+	value value
+	// conflict returns why the option does not go with the other options, "" if it does. It is
+	// asked only if the option is given.
+	conflict func(o *Options) string
+	// encoder and decoder say why a model of that kind does not take the option, "" if it does.
+	encoder, decoder string
+	// takes is whether the option changes anything for a method, and why says why not. A nil takes
+	// means every method.
+	takes func(o *Options, m planned) bool
+	why   string
+	// quiet is whether methods that do not take the option are left without a warning.
+	quiet bool
+	// setting is the key of the option in the settings of a result, and shown its value there. The
+	// empty value is left out.
+	setting string
+	shown   func(o *Options, m planned) string
+}
+
+// OptionGroup says what an option is about.
+type OptionGroup string
+
+// The groups of options.
+const (
+	// MethodOptions say which methods are computed, and how their rows are combined.
+	MethodOptions OptionGroup = "methods"
+	// ScorerOptions say how scorers work.
+	ScorerOptions OptionGroup = "scorers"
+	// GenerationOptions say what is generated and which rows explain it.
+	GenerationOptions OptionGroup = "generation"
+)
+
+// OptionTable returns a row for every option, in the order in which they are checked.
+func OptionTable() []Option { return slices.Clone(optionTable) }
+
+// LookupOption returns the row of that name. It panics if there is none.
+func LookupOption(name string) Option {
+	for _, row := range optionTable {
+		if row.Name == name {
+			return row
+		}
+	}
+	panic("attribution: there is no option " + name)
+}
+
+// Given is whether the option differs from its default.
+func (r Option) Given(o *Options) bool { return r.value.given(o) }
+
+// Set reads the value of the option from text, such as "4" or "mean", into o. Values of an option
+// that is a list are added to it. The error, a [UsageError], says which values there are; it does
+// not repeat the name and the text.
+func (r Option) Set(o *Options, text string) error { return r.value.read(o, text) }
+
+// Text returns the value of the option as [Option.Set] reads it.
+func (r Option) Text(o *Options) string { return r.value.write(o) }
+
+// Switch returns the field of an option that is on or off, nil for other options.
+func (r Option) Switch(o *Options) *bool {
+	if r.value.on == nil {
+		return nil
+	}
+	return r.value.on(o)
+}
+
+// Usage returns the help with the range of the value and the default, if they are not in it:
+// "generate at most `N` tokens, from 1 to 4096 (default 16)".
+func (r Option) Usage() string { return r.Help + r.value.limits }
+
+// usagef returns a [UsageError] about the option.
+func (r Option) usagef(format string, args ...any) error {
+	return &UsageError{Option: r.Name, Reason: fmt.Sprintf(format, args...)}
+}
+
+// check returns a [UsageError] if the value is out of range or does not go with other options.
+func (r Option) check(o *Options) error {
+	if r.value.wrong != nil {
+		if wrong := r.value.wrong(r.Name, o); wrong != "" {
+			return r.usagef("%s", wrong)
+		}
+	}
+	if r.conflict == nil || !r.Given(o) {
+		return nil
+	}
+	if conflict := r.conflict(o); conflict != "" {
+		return r.usagef("%s", conflict)
+	}
+	return nil
+}
+
+// checkModel returns a [UsageError] if a model of this kind does not take the option.
+func (r Option) checkModel(o *Options, info trace.Info) error {
+	kind, reason := "a decoder", r.decoder
+	if info.Bidirectional {
+		kind, reason = "an encoder", r.encoder
+	}
+	if reason == "" || !r.Given(o) {
+		return nil
+	}
+	return r.usagef("%s; %s is %s: %s", r.describe(o), quote(info.Name), kind, reason)
+}
+
+// describe returns the option with its value, for a message: "max tokens 3".
+func (r Option) describe(o *Options) string {
+	if r.value.describe != nil {
+		return r.value.describe(r.Name, o)
+	}
+	return r.Name + " " + r.value.write(o)
+}
+
+// checkMethods returns a [UsageError] if no method takes the option, and a warning for each method
+// that does not where others do.
+func (r Option) checkMethods(o *Options, all []planned) (warnings []string, err error) {
+	if r.takes == nil || !r.Given(o) {
+		return nil, nil
+	}
+	taken := false
+	for _, m := range all {
+		if r.takes(o, m) {
+			taken = true
+		} else if !r.quiet {
+			warnings = append(warnings,
+				fmt.Sprintf("%s does not apply to %s: %s.", r.Name, m.Name, r.why))
+		}
+	}
+	if !taken {
+		return nil, r.usagef("%s applies to none of the methods: %s: %s", r.Name, all[0].Name,
+			r.why)
+	}
+	return warnings, nil
+}
+
+// check returns a [UsageError] for the first option of some groups that is wrong whatever the model
+// is; without groups, of all.
+func (o Options) check(groups ...OptionGroup) error {
+	for _, row := range optionTable {
+		if len(groups) > 0 && !slices.Contains(groups, row.Group) {
+			continue
+		}
+		if err := row.check(&o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkModel returns a [UsageError] for the first option that a model of this kind does not take.
+func (o Options) checkModel(info trace.Info) error {
+	for _, row := range optionTable {
+		if err := row.checkModel(&o, info); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settings returns what made the numbers of a method, by name.
+func (o Options) settings(m planned) map[string]string {
+	s := map[string]string{}
+	if m.scorer != nil {
+		s["scorer"] = m.Scorer
+	} else {
+		s["mixing"], s["aggregation"] = m.Mixing, m.Aggregation
+	}
+	if m.Normalize {
+		s["normalize"] = "rows divided by their sum"
+	}
+	for _, row := range optionTable {
+		if row.shown == nil || (row.Group == ScorerOptions) != (m.scorer != nil) {
+			continue
+		}
+		if shown := row.shown(&o, m); shown != "" {
+			s[row.setting] = shown
+		}
+	}
+	return s
+}
+
+// onOff returns text if a switch is on.
+func onOff(on bool, text string) string {
+	if on {
+		return text
+	}
+	return ""
+}
+
+// joined writes numbers with commas between them: "0,3,5".
+func joined(numbers []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ","), "[]")
+}

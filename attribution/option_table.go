@@ -1,0 +1,394 @@
+package attribution
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// optionTable has a row for every option. The order is that of the checks and of the warnings.
+var optionTable = slices.Concat(generationRows(), combinationRows(), scorerRows(), resultRows())
+
+// Reasons that several rows give.
+const (
+	noResidual = "its rows contain the residual or stay as they are"
+	noRows     = "it combines no rows"
+	noScorer   = "it is no scorer"
+	generates  = "it reads a text and generates none; what it predicts at a position is " +
+		"explained by that position's row"
+	needsDraws = "it does nothing without a temperature above 0: the most probable token is " +
+		"taken and none is drawn"
+	eitherOfTwo = "give one of the two"
+)
+
+// Which methods take an option.
+func isScorer(_ *Options, m planned) bool     { return m.scorer != nil }
+func combinesRows(_ *Options, m planned) bool { return m.scorer == nil }
+func addsResidual(_ *Options, m planned) bool { return m.Residual > 0 }
+
+// generationRows are the options that say what is explained and how text is generated.
+func generationRows() []Option {
+	return []Option{
+		{
+			Name: "methods", Flag: "methods", Group: MethodOptions,
+			Help:  "`names` of methods, joined by commas",
+			value: methodNames(),
+		},
+		{
+			Name: "max tokens", Flag: "max-tokens", Group: GenerationOptions,
+			Help: "generate at most `N` tokens",
+			value: whole(func(o *Options) *int { return &o.MaxTokens },
+				1, maxTokens, fmt.Sprint(defaultTokens)),
+			conflict: func(o *Options) string {
+				return onOff(o.Continuation != "",
+					fmt.Sprintf("max tokens %d and a continuation; every token of a "+
+						"continuation is explained, and no other is generated: %s",
+						o.MaxTokens, eitherOfTwo))
+			},
+			encoder: generates,
+		},
+		{
+			Name: "continuation", Flag: "continuation", Group: GenerationOptions,
+			Help: "explain this `text` instead of one that the model chooses; begin it with a " +
+				"space where one belongs",
+			value: someWords(func(o *Options) *string { return &o.Continuation },
+				fmt.Sprintf("at most %d", maxTextBytes)),
+			encoder: generates,
+		},
+		{
+			Name: "positions", Flag: "position", Group: GenerationOptions,
+			Help: "for an encoder, explain the tokens at these `numbers` from 0, joined by " +
+				"commas (default every [MASK], or where the class is read)",
+			value:   positions(),
+			decoder: "every token that it generates is explained",
+		},
+		{
+			Name: "specials", Flag: "special", Group: GenerationOptions,
+			Help: "put begin-of-text before the prompt: `on|off|auto` (default auto, " +
+				"as the tokenizer says)",
+			value: specialTokens(),
+		},
+		{
+			Name: "chat", Flag: "chat", Group: GenerationOptions,
+			Help: "take the prompt for what a user says, put it into the model's chat template, " +
+				"and explain the answer",
+			value: switched(func(o *Options) *bool { return &o.Chat }),
+			conflict: func(o *Options) string {
+				return onOff(o.Specials != trace.SpecialsAuto,
+					"chat and specials; the chat template has its own control tokens")
+			},
+		},
+		{
+			Name: "temperature", Flag: "temperature", Group: GenerationOptions,
+			Help: "draw tokens at temperature `T`",
+			value: number(func(o *Options) *float64 { return &o.Sampling.Temperature },
+				maxTemperature, false, "the most probable token"),
+			conflict: func(o *Options) string {
+				return onOff(o.Continuation != "",
+					fmt.Sprintf("temperature %v and a continuation; a continuation says which "+
+						"tokens come, and none is drawn: %s", o.Sampling.Temperature, eitherOfTwo))
+			},
+			encoder: generates,
+		},
+		{
+			Name: "top-k", Flag: "top-k", Group: GenerationOptions,
+			Help:  "draw among the `K` most probable tokens",
+			value: whole(func(o *Options) *int { return &o.Sampling.TopK }, 0, maxTopK, "all"),
+			conflict: func(o *Options) string {
+				return onOff(o.Sampling.Temperature == 0,
+					fmt.Sprintf("top-k %d; %s", o.Sampling.TopK, needsDraws))
+			},
+		},
+		{
+			Name: "top-p", Flag: "top-p", Group: GenerationOptions,
+			Help:  "draw among the most probable tokens that have `P` together",
+			value: number(func(o *Options) *float64 { return &o.Sampling.TopP }, 1, false, "all"),
+			conflict: func(o *Options) string {
+				return onOff(o.Sampling.Temperature == 0,
+					fmt.Sprintf("top-p %v; %s", o.Sampling.TopP, needsDraws))
+			},
+		},
+		{
+			Name: "seed", Flag: "seed", Group: GenerationOptions,
+			Help: "`number` that drawing begins with, from 0 to 18446744073709551615; " +
+				"equal ones give equal tokens",
+			value: seed(func(o *Options) *uint64 { return &o.Sampling.Seed }),
+			conflict: func(o *Options) string {
+				return onOff(o.Sampling.Temperature == 0,
+					fmt.Sprintf("seed %d; %s", o.Sampling.Seed, needsDraws))
+			},
+		},
+		{
+			Name: "alternatives", Flag: "alternatives", Group: GenerationOptions,
+			Help: "show the `N` most probable tokens of each place",
+			value: whole(func(o *Options) *int { return &o.Alternatives },
+				1, maxAlternatives, fmt.Sprint(defaultAlternatives)),
+		},
+	}
+}
+
+// combinationRows are the options of methods that combine the rows of layers.
+func combinationRows() []Option {
+	return []Option{
+		{
+			Name: "residual", Flag: "residual", Group: MethodOptions,
+			Help: "weight `R` of the residual connection, from 0 to 1 " +
+				"(default: each method's own, mostly 0.5)",
+			value: part(func(o *Options) **float64 { return &o.Residual }),
+			takes: addsResidual, why: noResidual,
+			setting: "residual", shown: shownResidual,
+		},
+		{
+			Name: "measured residual", Flag: "measured-residual", Group: MethodOptions,
+			Help:  "weigh the residual of each token and layer by the model's own mixing ratio",
+			value: switched(func(o *Options) *bool { return &o.MeasuredResidual }),
+			conflict: func(o *Options) string {
+				if o.Residual == nil {
+					return ""
+				}
+				return fmt.Sprintf("residual %v and a measured residual; %s", *o.Residual,
+					eitherOfTwo)
+			},
+			takes: addsResidual, why: noResidual,
+		},
+		{
+			Name: "local lift", Flag: "local-lift", Group: MethodOptions,
+			Help:  "divide each layer's rows by uniform attention before the residual is added",
+			value: switched(func(o *Options) *bool { return &o.LocalLift }),
+			takes: addsResidual,
+			why: "it is a factor of the whole row, which matters only beside a residual that is " +
+				"added",
+			setting: "local lift",
+			shown: func(_ *Options, m planned) string {
+				return onOff(m.job.rule.local,
+					"rows divided by uniform attention before the residual")
+			},
+		},
+		{
+			Name: "drop sink", Flag: "drop-sink", Group: MethodOptions,
+			Help:  "take the first source out of every row before layers are combined",
+			value: switched(func(o *Options) *bool { return &o.DropSink }),
+			takes: combinesRows, why: noRows,
+			setting: "sink",
+			shown: func(o *Options, _ planned) string {
+				return onOff(o.DropSink, "first source taken out")
+			},
+		},
+		{
+			Name: "discard", Flag: "discard", Group: MethodOptions,
+			Help: "before the residual is added, set the lowest entries to 0, this `PART` of " +
+				"each row in a decoder, of the whole map in an encoder",
+			value: number(func(o *Options) *float64 { return &o.Discard }, 1, true, "none"),
+			takes: combinesRows, why: noRows,
+			setting: "discard",
+			shown: func(o *Options, _ planned) string {
+				return onOff(o.Discard > 0,
+					fmt.Sprint(o.Discard)+onOff(o.DiscardWhole, " of the whole map"))
+			},
+		},
+		{
+			Name: "discard whole", Flag: "discard-whole", Group: MethodOptions,
+			Help: "let discard take the whole map in a decoder too, zeros above the diagonal " +
+				"included; not while it generates",
+			value: switched(func(o *Options) *bool { return &o.DiscardWhole }),
+			conflict: func(o *Options) string {
+				return onOff(o.Discard == 0,
+					"discard whole without discard; say which part of the entries is set to 0")
+			},
+			decoder: "what is discarded of the whole map is known only at the end of the text; " +
+				"leave it out to discard row by row, or record the rows of the whole text and " +
+				"attribute them",
+		},
+		{
+			Name: "heads", Flag: "heads", Group: MethodOptions,
+			Help: "fuse attention heads as `mean|max|min|K`; K is one head's number from 0 " +
+				"(default mean)",
+			value: headFusion(),
+			takes: func(o *Options, m planned) bool { return m.mixing.takes(o.Heads) },
+			why:   "it has no heads to be taken like that", setting: "heads",
+			shown: func(o *Options, m planned) string {
+				return onOff(m.mixing.takes(o.Heads), o.Heads.String())
+			},
+		},
+		{
+			Name: "per-head", Flag: "per-head", Group: MethodOptions,
+			Help:  "look at head `K` of each layer over lower layers merged by their mean",
+			value: oneHead(),
+			conflict: func(o *Options) string {
+				return onOff(o.Heads != trace.Heads{},
+					fmt.Sprintf("per-head %d and heads %v; one head is looked at over lower "+
+						"layers merged by their mean, so %s", *o.PerHead, o.Heads, eitherOfTwo))
+			},
+			takes: takesOneHead, why: "it has no heads apart",
+			setting: "per_head",
+			shown: func(o *Options, m planned) string {
+				if o.PerHead == nil || !takesOneHead(o, m) {
+					return ""
+				}
+				return fmt.Sprint(*o.PerHead)
+			},
+		},
+		{
+			Name: "threshold", Flag: "threshold", Group: MethodOptions,
+			Help:  "set value-zeroing distances below `D` to 0",
+			value: number(func(o *Options) *float64 { return &o.Threshold }, maxThreshold, false, "none"),
+			takes: func(_ *Options, m planned) bool { return m.mixing.Distance },
+			why:   "its values are no distances", setting: "threshold",
+			shown: func(o *Options, m planned) string {
+				return onOff(m.mixing.Distance && o.Threshold > 0, fmt.Sprint(o.Threshold))
+			},
+		},
+		{
+			Name: "layers", Flag: "layers", Group: MethodOptions,
+			Help: "combine layers `A:B` only, from 0 and inclusive; A: and :B leave one end open " +
+				"(default all)",
+			value: layers(),
+			takes: combinesRows, why: "it asks the whole model",
+			setting: "layers",
+			shown: func(_ *Options, m planned) string {
+				return fmt.Sprintf("%d-%d", m.first, m.last)
+			},
+		},
+	}
+}
+
+// shownResidual says which residual a method adds.
+func shownResidual(_ *Options, m planned) string {
+	switch {
+	case m.job.rule.measured:
+		return "measured"
+	case m.mixing.IncludesResidual:
+		return "in the mixing"
+	}
+	return fmt.Sprint(m.job.rule.residual)
+}
+
+// takesOneHead is whether the rows of one head can be looked at.
+func takesOneHead(_ *Options, m planned) bool {
+	return m.mixing.takes(trace.Heads{Fusion: trace.OneHead})
+}
+
+// scorerRows are the options of scorers.
+func scorerRows() []Option {
+	return []Option{
+		{
+			Name: "contrast", Flag: "contrast", Group: ScorerOptions,
+			Help: "let scorers explain why the prediction came and not this `token` or class; " +
+				"begin it with a space where one belongs",
+			value: words(func(o *Options) *string { return &o.Contrast }, "it must be one token"),
+			takes: isScorer, why: "its rows are the same whatever is predicted",
+			setting: "contrast", shown: func(o *Options, _ planned) string { return o.Contrast },
+		},
+		{
+			Name: "quantity", Flag: "quantity", Group: ScorerOptions,
+			Help: "let scorers explain the `logit|probability|log-probability` " +
+				"(default each scorer's own)",
+			value: quantity(),
+			takes: isScorer, why: noScorer,
+			setting: "quantity",
+			shown: func(o *Options, m planned) string {
+				return string(o.quantity(m.scorer.Info()))
+			},
+		},
+		{
+			Name: "batch", Flag: "batch", Group: ScorerOptions,
+			Help:  "let scorers run `N` texts at once",
+			value: scoringNumber("batch"),
+			takes: isScorer, why: noScorer,
+		},
+		{
+			Name: "replacement", Flag: "replacement", Group: ScorerOptions,
+			Help: "`what` stands for a token that occlusion and its like take away: mask, " +
+				"unknown, pad, end, delete, zero or a token (default the first of mask, unknown " +
+				"and delete that the model has); at every place at once it is the baseline of " +
+				"integrated gradients (default the first of mask, unknown, end and pad that is " +
+				"not nearly zero)",
+			value: words(func(o *Options) *string { return &o.Scoring.Replacement },
+				replacementIs),
+			takes: func(_ *Options, m planned) bool { return m.info().Replaces },
+			why:   "it replaces no token", setting: "replacement",
+			shown: func(o *Options, m planned) string {
+				return onOff(m.info().Replaces, o.Scoring.Replacement)
+			},
+		},
+		{
+			Name: "steps", Flag: "steps", Group: ScorerOptions,
+			Help:  "take `N` points of the integral of integrated gradients, between its two ends",
+			value: scoringNumber("steps"),
+			takes: func(_ *Options, m planned) bool { return m.info().Integrates },
+			why:   "it computes no integral", setting: "steps",
+			shown: func(o *Options, _ planned) string {
+				return onOff(o.Scoring.Steps > 0, fmt.Sprint(o.Scoring.Steps))
+			},
+		},
+		{
+			Name: "samples", Flag: "samples", Group: ScorerOptions,
+			Help:  "draw `N` random replacements in reagent",
+			value: scoringNumber("samples"),
+			takes: func(_ *Options, m planned) bool { return m.info().Samples },
+			why:   "it draws no samples", setting: "samples",
+			shown: func(o *Options, _ planned) string {
+				return onOff(o.Scoring.Samples > 0, fmt.Sprint(o.Scoring.Samples))
+			},
+		},
+		{
+			Name: "scoring seed", Group: ScorerOptions,
+			Help:    "`number` that the draws of scorers begin with",
+			value:   seed(func(o *Options) *uint64 { return &o.Scoring.Seed }),
+			setting: "seed",
+			shown: func(o *Options, _ planned) string {
+				return onOff(o.Scoring.Seed > 0, fmt.Sprint(o.Scoring.Seed))
+			},
+		},
+	}
+}
+
+// resultRows are the options that say which rows are explained, and what their values are.
+func resultRows() []Option {
+	return []Option{
+		{
+			Name: "own row", Flag: "own-row", Group: GenerationOptions,
+			Help:  "explain each token by its own row, not by the row that predicts it",
+			value: switched(func(o *Options) *bool { return &o.OwnRow }),
+			takes: combinesRows, why: "it explains a prediction and has no rows",
+			encoder: generates,
+		},
+		{
+			Name: "lift", Flag: "lift", Group: MethodOptions,
+			Help: "divide by what uniform attention would give at the same place; for raw, " +
+				"rollout and flow",
+			value:    switched(func(o *Options) *bool { return &o.Lift }),
+			conflict: liftConflict,
+			takes:    func(_ *Options, m planned) bool { return m.lift },
+			why:      "only attention says what its rows would be if they were uniform",
+			setting:  "lift",
+			shown: func(_ *Options, m planned) string {
+				return onOff(m.lift, "divided by uniform attention")
+			},
+		},
+		{
+			Name: "all levels", Flag: "all-levels", Group: GenerationOptions,
+			Help:  "compute flow of every layer, not of the top one alone: as many times the work",
+			value: switched(func(o *Options) *bool { return &o.AllLevels }),
+			takes: func(_ *Options, m planned) bool { return m.topOnly },
+			why: "it is for flow, whose layers below the top are computed on request; rows of " +
+				"others have every layer anyway, and scorers have none",
+			quiet: true, // the other methods give what was asked for
+		},
+	}
+}
+
+// liftConflict returns why lift does not go with the other options.
+func liftConflict(o *Options) string {
+	switch {
+	case o.Residual != nil && *o.Residual == 1:
+		return "lift with residual 1; no attention is left to compare with uniform attention"
+	case o.MeasuredResidual:
+		return "lift with a measured residual; uniform attention has none to be measured"
+	case o.Discard > 0:
+		return fmt.Sprintf("lift with discard %v; uniform attention has no lowest entries",
+			o.Discard)
+	}
+	return ""
+}

@@ -1,0 +1,247 @@
+package attribution_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// values has, for every option, a text that it reads, the options that this makes, and texts that it
+// refuses.
+var values = map[string]struct {
+	text    string
+	want    attribution.Options
+	refused []string
+}{
+	"methods":      {"rollout,flow", attribution.Options{Methods: []string{"rollout", "flow"}}, []string{"", "rolout", "flow,"}},
+	"max tokens":   {"4096", attribution.Options{MaxTokens: 4096}, []string{"", "0", "4097", "-1", "x", "1.5"}},
+	"continuation": {" are", attribution.Options{Continuation: " are"}, []string{""}},
+	"positions":    {"3,0", attribution.Options{Positions: []int{3, 0}}, []string{"", "-1", "1,", "1000001"}},
+	"specials":     {"off", attribution.Options{Specials: trace.SpecialsOff}, []string{"", "On", "2"}},
+	"chat":         {"true", attribution.Options{Chat: true}, []string{"", "yes please"}},
+	"temperature": {
+		"100", attribution.Options{Sampling: trace.Sampling{Temperature: 100}},
+		[]string{"", "NaN", "Inf", "-1", "100.5"},
+	},
+	"top-k":             {"1000000", attribution.Options{Sampling: trace.Sampling{TopK: 1_000_000}}, []string{"-1", "1000001"}},
+	"top-p":             {"1", attribution.Options{Sampling: trace.Sampling{TopP: 1}}, []string{"1.01", "NaN"}},
+	"seed":              {"18446744073709551615", attribution.Options{Sampling: trace.Sampling{Seed: 1<<64 - 1}}, []string{"-1", "x"}},
+	"alternatives":      {"1000", attribution.Options{Alternatives: 1000}, []string{"0", "1001"}},
+	"residual":          {"0.25", attribution.Options{Residual: new(0.25)}, []string{"", "1.01", "-0.1", "NaN"}},
+	"measured residual": {"true", attribution.Options{MeasuredResidual: true}, []string{"x"}},
+	"local lift":        {"true", attribution.Options{LocalLift: true}, []string{"x"}},
+	"drop sink":         {"true", attribution.Options{DropSink: true}, []string{"x"}},
+	"discard":           {"0.75", attribution.Options{Discard: 0.75}, []string{"1", "-0.1", "NaN"}},
+	"discard whole":     {"true", attribution.Options{DiscardWhole: true}, []string{"x"}},
+	"heads":             {"max", attribution.Options{Heads: trace.Heads{Fusion: trace.MaxHeads}}, []string{"", "each", "-1", "1000001"}},
+	"per-head":          {"7", attribution.Options{PerHead: new(7)}, []string{"", "-1", "1000001"}},
+	"threshold":         {"1e+06", attribution.Options{Threshold: 1e6}, []string{"-1", "1000001", "NaN"}},
+	"layers":            {"2:5", attribution.Options{FirstLayer: 2, LastLayer: new(5)}, []string{"", ":", "a:b", "1:1000001"}},
+	"contrast":          {" is", attribution.Options{Contrast: " is"}, nil},
+	"quantity":          {"logit", attribution.Options{Scoring: attribution.Scoring{Quantity: trace.Logit}}, []string{"", "loss"}},
+	"batch":             {"1024", attribution.Options{Scoring: attribution.Scoring{Batch: 1024}}, []string{"0", "1025"}},
+	"replacement":       {"mask", attribution.Options{Scoring: attribution.Scoring{Replacement: "mask"}}, nil},
+	"steps":             {"1024", attribution.Options{Scoring: attribution.Scoring{Steps: 1024}}, []string{"0", "1025"}},
+	"samples":           {"16384", attribution.Options{Scoring: attribution.Scoring{Samples: 16384}}, []string{"0", "16385"}},
+	"scoring seed":      {"5", attribution.Options{Scoring: attribution.Scoring{Seed: 5}}, []string{"-1"}},
+	"own row":           {"true", attribution.Options{OwnRow: true}, []string{"x"}},
+	"lift":              {"true", attribution.Options{Lift: true}, []string{"x"}},
+	"all levels":        {"true", attribution.Options{AllLevels: true}, []string{"x"}},
+}
+
+// Every row reads what it writes, sets its own field alone, and refuses what it cannot read.
+func TestOptionTable(t *testing.T) {
+	table := attribution.OptionTable()
+	for _, row := range table {
+		v, ok := values[row.Name]
+		if !ok {
+			t.Errorf("%s: the test has no value for it", row.Name)
+			continue
+		}
+		var o attribution.Options
+		if row.Given(&o) {
+			t.Errorf("%s is given in the zero value", row.Name)
+		}
+		if err := row.Set(&o, v.text); err != nil || !reflect.DeepEqual(o, v.want) {
+			t.Errorf("%s %q: %+v, %v; want %+v", row.Name, v.text, o, err, v.want)
+		}
+		if !row.Given(&o) || row.Text(&o) != v.text {
+			t.Errorf("%s %q: given %v, written as %q", row.Name, v.text, row.Given(&o), row.Text(&o))
+		}
+		for _, other := range table {
+			if other.Name != row.Name && other.Given(&o) {
+				t.Errorf("%s gives %s too", row.Name, other.Name)
+			}
+		}
+		for _, text := range v.refused {
+			var o attribution.Options
+			err := row.Set(&o, text)
+			if !errors.Is(err, attribution.ErrUsage) || strings.Contains(err.Error(), "--") {
+				t.Errorf("%s %q: error %v, want one of usage", row.Name, text, err)
+			}
+		}
+		if row.Switch(&o) != nil && !*row.Switch(&o) {
+			t.Errorf("%s: Switch is another field", row.Name)
+		}
+	}
+	if len(table) != len(values) {
+		t.Errorf("%d rows; the test has %d", len(table), len(values))
+	}
+}
+
+// The largest number that a row reads is the largest that the check takes: both have one range.
+func TestOptionRanges(t *testing.T) {
+	for _, row := range attribution.OptionTable() {
+		o := attribution.Options{Sampling: trace.Sampling{Temperature: 1}}
+		if row.Name == "discard whole" {
+			o.Discard = 0.5 // which it needs
+		}
+		if err := row.Set(&o, values[row.Name].text); err != nil {
+			t.Fatal(err)
+		}
+		if row.Name == "continuation" {
+			o.Sampling = trace.Sampling{} // which does not go with it
+		}
+		if err := o.Check(); err != nil {
+			t.Errorf("%s reads %q, and the check refuses it: %v", row.Name, values[row.Name].text, err)
+		}
+	}
+}
+
+// optionFields sets every field of a struct in turn, those of structs in it one by one, and visits it.
+func optionFields(t *testing.T, v reflect.Value, path string, visit func(path string)) {
+	for i := range v.NumField() {
+		field, name := v.Field(i), path+v.Type().Field(i).Name
+		whole := field.Type() == reflect.TypeFor[trace.Heads]()
+		switch {
+		case field.Kind() == reflect.Func: // OnStep, OnProgress
+			continue
+		case field.Kind() == reflect.Struct && !whole:
+			optionFields(t, field, name+".", visit)
+			continue
+		case whole:
+			field.Set(reflect.ValueOf(trace.Heads{Fusion: trace.MaxHeads}))
+		case field.Kind() == reflect.Slice:
+			field.Set(reflect.MakeSlice(field.Type(), 1, 1))
+		case field.Kind() == reflect.Pointer:
+			field.Set(reflect.New(field.Type().Elem()))
+		case field.Kind() == reflect.Bool:
+			field.SetBool(true)
+		case field.Kind() == reflect.String:
+			field.SetString("x")
+		case field.CanInt():
+			field.SetInt(1)
+		case field.CanUint():
+			field.SetUint(1)
+		case field.CanFloat():
+			field.SetFloat(0.5)
+		default:
+			t.Fatalf("%s is a %v: teach the test", name, field.Type())
+		}
+		visit(name)
+		field.SetZero()
+	}
+}
+
+// Every field of Options has one row, so that none is left unchecked or out of the help.
+func TestOptionTableIsComplete(t *testing.T) {
+	var o attribution.Options
+	fields := 0
+	optionFields(t, reflect.ValueOf(&o).Elem(), "", func(path string) {
+		fields++
+		var rows []string
+		for _, row := range attribution.OptionTable() {
+			if row.Given(&o) {
+				rows = append(rows, row.Name)
+			}
+		}
+		if len(rows) != 1 {
+			t.Errorf("%s is in the rows %q, want one", path, rows)
+		}
+	})
+	if fields < 30 {
+		t.Errorf("%d fields; the others were not visited", fields)
+	}
+}
+
+// An error about an option carries its name, so that a program can say how it calls the option. No
+// text of the library has a flag in it.
+func TestOptionErrors(t *testing.T) {
+	for name, o := range map[string]attribution.Options{
+		"max tokens":        {MaxTokens: -1},
+		"chat":              {Chat: true, Specials: trace.SpecialsOn},
+		"specials":          {Specials: 9},
+		"seed":              {Sampling: trace.Sampling{Seed: 1}},
+		"per-head":          {PerHead: new(1), Heads: trace.Heads{Fusion: trace.MaxHeads}},
+		"discard whole":     {DiscardWhole: true},
+		"measured residual": {MeasuredResidual: true, Residual: new(0.5)},
+		"lift":              {Lift: true, Discard: 0.5},
+		"layers":            {FirstLayer: -1},
+		"heads":             {Heads: trace.Heads{Fusion: trace.EachHead}},
+		"contrast":          {Contrast: strings.Repeat("x", 1<<20+1)},
+	} {
+		var usage *attribution.UsageError
+		if err := o.Check(); !errors.As(err, &usage) || usage.Option != name || strings.Contains(err.Error(), "--") {
+			t.Errorf("%s: error %.200v, want a usage error about it", name, err)
+		}
+	}
+	for _, row := range attribution.OptionTable() {
+		if strings.Contains(row.Usage(), "--") || strings.Contains(row.Usage(), "\n") || row.Help == "" {
+			t.Errorf("%s: help %q", row.Name, row.Usage())
+		}
+	}
+	if got := attribution.LookupOption("max tokens").Usage(); got != "generate at most `N` tokens, from 1 to 4096 (default 16)" {
+		t.Errorf("usage %q", got)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("LookupOption finds an option that there is not")
+		}
+	}()
+	attribution.LookupOption("max-tokens")
+}
+
+// The table is a copy: who changes it changes nothing.
+func TestOptionTableIsACopy(t *testing.T) {
+	table := attribution.OptionTable()
+	slices.Reverse(table)
+	if got := attribution.OptionTable(); got[0].Name != "methods" {
+		t.Errorf("the first row is %s", got[0].Name)
+	}
+}
+
+// What lies beyond the range that a row reads, the check refuses too.
+func TestOptionsBeyondTheirRanges(t *testing.T) {
+	drawn := func(s trace.Sampling) attribution.Options {
+		if s.Temperature == 0 {
+			s.Temperature = 1
+		}
+		return attribution.Options{Sampling: s}
+	}
+	scored := func(s attribution.Scoring) attribution.Options { return attribution.Options{Scoring: s} }
+	for name, all := range map[string][]attribution.Options{
+		"max tokens":   {{MaxTokens: 4097}, {MaxTokens: -1}},
+		"alternatives": {{Alternatives: 1001}, {Alternatives: -1}},
+		"steps":        {scored(attribution.Scoring{Steps: 1025}), scored(attribution.Scoring{Steps: -1})},
+		"samples":      {scored(attribution.Scoring{Samples: 16385}), scored(attribution.Scoring{Samples: -1})},
+		"batch":        {scored(attribution.Scoring{Batch: 1025}), scored(attribution.Scoring{Batch: -1})},
+		"threshold":    {{Threshold: 1e6 + 1}, {Threshold: -1}},
+		"residual":     {{Residual: new(1.01)}, {Residual: new(-0.01)}},
+		"discard":      {{Discard: 1}, {Discard: -0.01}},
+		"temperature":  {drawn(trace.Sampling{Temperature: 100.5}), drawn(trace.Sampling{Temperature: -1})},
+		"top-k":        {drawn(trace.Sampling{TopK: 1_000_001}), drawn(trace.Sampling{TopK: -1})},
+		"top-p":        {drawn(trace.Sampling{TopP: 1.01}), drawn(trace.Sampling{TopP: -0.01})},
+	} {
+		for _, o := range all {
+			var usage *attribution.UsageError
+			if err := o.Check(); !errors.As(err, &usage) || usage.Option != name {
+				t.Errorf("%s: error %v, want a usage error about it", name, err)
+			}
+		}
+	}
+}

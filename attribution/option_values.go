@@ -1,0 +1,399 @@
+package attribution
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// MaxIndex is the largest number of a token, a head or a layer that a command line takes: a prompt
+// has at most 1 MiB of text, and no model has more heads or layers.
+const MaxIndex = 1_000_000
+
+// value is what the value of an option may be, and how it is read and written.
+type value struct {
+	// given is whether the value differs from the default.
+	given func(o *Options) bool
+	// read reads the value from text, and write writes what read reads.
+	read  func(o *Options, text string) error
+	write func(o *Options) string
+	// wrong returns what is wrong with the value, with the option's name, "" if nothing is. It is
+	// nil if every value is right.
+	wrong func(name string, o *Options) string
+	// describe returns the option with its value, for a message; nil is the name and what write
+	// returns.
+	describe func(name string, o *Options) string
+	// on is the field of a switch, nil for other values.
+	on func(o *Options) *bool
+	// limits is the end of the help: the range and the default.
+	limits string
+}
+
+// want returns an error that says which values there are.
+func want(format string, args ...any) error { return usagef("want "+format, args...) }
+
+// whole is a whole number from least to most. The number 0 stands for the default, which zero
+// names: "16", "all".
+func whole(field func(*Options) *int, least, most int, zero string) value {
+	byDefault := zero
+	if least == 0 {
+		byDefault = "0 for " + zero
+	}
+	return value{
+		given: func(o *Options) bool { return *field(o) != 0 },
+		read: func(o *Options, text string) error {
+			return readWhole(field(o), text, least, most)
+		},
+		write: func(o *Options) string { return strconv.Itoa(*field(o)) },
+		wrong: func(name string, o *Options) string {
+			return wrongWhole(name, *field(o), most, zero)
+		},
+		limits: fmt.Sprintf(", from %d to %d (default %s)", least, most, byDefault),
+	}
+}
+
+// wrongWhole returns what is wrong with a number that must be in [1,most], or 0 for a default.
+func wrongWhole(name string, n, most int, zero string) string {
+	if n >= 0 && n <= most {
+		return ""
+	}
+	return fmt.Sprintf("%s %d; it must be in [1,%d], or 0 for %s", name, n, most, zero)
+}
+
+// readWhole reads a whole number from least to most.
+func readWhole(to *int, text string, least, most int) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		return want("a whole number from %d to %d", least, most)
+	}
+	*to = n
+	return nil
+}
+
+// number is a number from 0 to most, or to below most if that is exclusive. zero says what 0, the
+// default, stands for.
+func number(field func(*Options) *float64, most float64, exclusive bool, zero string) value {
+	limits, interval := fmt.Sprintf("from 0 to %.0f", most), fmt.Sprintf("[0,%.0f]", most)
+	if exclusive {
+		limits, interval = fmt.Sprintf("from 0 to below %.0f", most), fmt.Sprintf("[0,%.0f)", most)
+	}
+	inside := func(x float64) bool { return x >= 0 && (x < most || x == most && !exclusive) }
+	return value{
+		given: func(o *Options) bool { return *field(o) != 0 },
+		read: func(o *Options, text string) error {
+			x, err := strconv.ParseFloat(text, 64)
+			if err != nil || !inside(x) {
+				return want("a number %s", limits)
+			}
+			*field(o) = x
+			return nil
+		},
+		write: func(o *Options) string { return fmt.Sprint(*field(o)) },
+		wrong: func(name string, o *Options) string {
+			if x := *field(o); !inside(x) {
+				return fmt.Sprintf("%s %v; it must be in %s, 0 for %s", name, x, interval, zero)
+			}
+			return ""
+		},
+		limits: fmt.Sprintf(", %s (default 0 for %s)", limits, zero),
+	}
+}
+
+// part is a number from 0 to 1 that has no default of its own.
+func part(field func(*Options) **float64) value {
+	inside := func(x float64) bool { return x >= 0 && x <= 1 }
+	return value{
+		given: func(o *Options) bool { return *field(o) != nil },
+		read: func(o *Options, text string) error {
+			x, err := strconv.ParseFloat(text, 64)
+			if err != nil || !inside(x) {
+				return want("a number from 0 to 1")
+			}
+			*field(o) = &x
+			return nil
+		},
+		write: func(o *Options) string {
+			if x := *field(o); x != nil {
+				return fmt.Sprint(*x)
+			}
+			return ""
+		},
+		wrong: func(name string, o *Options) string {
+			if x := *field(o); x != nil && !inside(*x) {
+				return fmt.Sprintf("%s %v; it must be in [0,1]", name, *x)
+			}
+			return ""
+		},
+	}
+}
+
+// seed is any number that random draws begin with.
+func seed(field func(*Options) *uint64) value {
+	return value{
+		given: func(o *Options) bool { return *field(o) != 0 },
+		read: func(o *Options, text string) error {
+			n, err := strconv.ParseUint(text, 0, 64)
+			if err != nil {
+				return want("a whole number from 0 to %d", uint64(math.MaxUint64))
+			}
+			*field(o) = n
+			return nil
+		},
+		write: func(o *Options) string { return strconv.FormatUint(*field(o), 10) },
+	}
+}
+
+// switched is on or off, and off by default.
+func switched(field func(*Options) *bool) value {
+	return value{
+		given: func(o *Options) bool { return *field(o) },
+		read: func(o *Options, text string) error {
+			on, err := strconv.ParseBool(text)
+			if err != nil {
+				return want("true or false")
+			}
+			*field(o) = on
+			return nil
+		},
+		write:    func(o *Options) string { return strconv.FormatBool(*field(o)) },
+		describe: func(name string, _ *Options) string { return name },
+		on:       field,
+	}
+}
+
+// words is some text of at most 1 MiB; what says what it must be.
+func words(field func(*Options) *string, what string) value {
+	return value{
+		given: func(o *Options) bool { return *field(o) != "" },
+		read: func(o *Options, text string) error {
+			*field(o) = text
+			return nil
+		},
+		write: func(o *Options) string { return *field(o) },
+		wrong: func(name string, o *Options) string {
+			if n := len(*field(o)); n > maxTextBytes {
+				return fmt.Sprintf("%s of %d bytes; %s", name, n, what)
+			}
+			return ""
+		},
+		describe: func(name string, _ *Options) string { return "a " + name },
+	}
+}
+
+// someWords is words that cannot be empty on a command line.
+func someWords(field func(*Options) *string, what string) value {
+	v := words(field, what)
+	v.read = func(o *Options, text string) error {
+		if text == "" {
+			return want("some text")
+		}
+		*field(o) = text
+		return nil
+	}
+	return v
+}
+
+// methodNames are the names of methods, joined by commas.
+func methodNames() value {
+	return value{
+		given: func(o *Options) bool { return len(o.Methods) > 0 },
+		read: func(o *Options, text string) error {
+			for name := range strings.SplitSeq(text, ",") {
+				m, err := LookupMethod(strings.TrimSpace(name))
+				if err != nil {
+					return err
+				}
+				o.Methods = append(o.Methods, m.Name)
+			}
+			return nil
+		},
+		write: func(o *Options) string { return strings.Join(o.Methods, ",") },
+	}
+}
+
+// headFusion says how heads are fused: mean, max, min, or the number of one. Methods need one
+// matrix a layer, so the heads cannot stay apart.
+func headFusion() value {
+	return value{
+		given: func(o *Options) bool { return o.Heads != trace.Heads{} },
+		read: func(o *Options, text string) error {
+			heads, err := trace.ParseHeads(text)
+			if err != nil || text == "" || heads.Fusion == trace.EachHead || heads.Head > MaxIndex {
+				near := trace.DidYouMean(text, []string{"mean", "max", "min"})
+				return usagef("%swant mean, max, min or the number of a head, from 0 to %d", near,
+					MaxIndex)
+			}
+			o.Heads = heads
+			return nil
+		},
+		write: func(o *Options) string { return o.Heads.String() },
+		wrong: func(name string, o *Options) string {
+			switch h := o.Heads; {
+			case h.Fusion < trace.MeanHeads || h.Fusion > trace.OneHead:
+				return fmt.Sprintf("%s %v; a method needs one matrix a layer: mean, max, "+
+					"min or a head's number",
+					name, h)
+			case h.Fusion == trace.OneHead && h.Head < 0:
+				return fmt.Sprintf("head %d; heads count from 0", h.Head)
+			}
+			return ""
+		},
+	}
+}
+
+// oneHead is the number of a head.
+func oneHead() value {
+	return value{
+		given: func(o *Options) bool { return o.PerHead != nil },
+		read: func(o *Options, text string) error {
+			n := 0
+			if err := readWhole(&n, text, 0, MaxIndex); err != nil {
+				return err
+			}
+			o.PerHead = &n
+			return nil
+		},
+		write: func(o *Options) string {
+			if o.PerHead == nil {
+				return ""
+			}
+			return strconv.Itoa(*o.PerHead)
+		},
+		wrong: func(name string, o *Options) string {
+			if o.PerHead != nil && *o.PerHead < 0 {
+				return fmt.Sprintf("%s %d; heads count from 0", name, *o.PerHead)
+			}
+			return ""
+		},
+	}
+}
+
+// layers is the first and the last layer that are combined: A:B, A:, :B or A.
+func layers() value {
+	return value{
+		given: func(o *Options) bool { return o.FirstLayer > 0 || o.LastLayer != nil },
+		read:  readLayers,
+		write: func(o *Options) string {
+			if o.LastLayer == nil {
+				return strconv.Itoa(o.FirstLayer) + ":"
+			}
+			return fmt.Sprintf("%d:%d", o.FirstLayer, *o.LastLayer)
+		},
+		wrong: func(_ string, o *Options) string {
+			switch {
+			case o.FirstLayer < 0:
+				return fmt.Sprintf("first layer %d; layers count from 0", o.FirstLayer)
+			case o.LastLayer != nil && *o.LastLayer < o.FirstLayer:
+				return fmt.Sprintf("layers %d to %d; the last one must be at least the first",
+					o.FirstLayer, *o.LastLayer)
+			}
+			return ""
+		},
+	}
+}
+
+// readLayers reads A:B, A:, :B or A.
+func readLayers(o *Options, text string) error {
+	first, last, isRange := strings.Cut(text, ":")
+	if !isRange {
+		last = first
+	}
+	if first == "" && last == "" {
+		return want("A:B, A:, :B or A")
+	}
+	var from, to int
+	if first != "" {
+		if err := readWhole(&from, first, 0, MaxIndex); err != nil {
+			return err
+		}
+	}
+	o.FirstLayer, o.LastLayer = from, nil
+	if last == "" {
+		return nil
+	}
+	if err := readWhole(&to, last, 0, MaxIndex); err != nil {
+		return err
+	}
+	o.LastLayer = &to
+	return nil
+}
+
+// positions are the numbers of tokens, joined by commas.
+func positions() value {
+	return value{
+		given: func(o *Options) bool { return len(o.Positions) > 0 },
+		read: func(o *Options, text string) error {
+			for number := range strings.SplitSeq(text, ",") {
+				n := 0
+				if err := readWhole(&n, strings.TrimSpace(number), 0, MaxIndex); err != nil {
+					return want("whole numbers from 0 to %d, joined by commas", MaxIndex)
+				}
+				o.Positions = append(o.Positions, n)
+			}
+			return nil
+		},
+		write: func(o *Options) string { return joined(o.Positions) },
+		wrong: func(_ string, o *Options) string {
+			// Each position is another token of the text, and a text has at most as many tokens as
+			// bytes, a few control tokens apart.
+			if n := len(o.Positions); n > maxTextBytes {
+				return fmt.Sprintf("%d positions; at most %d", n, maxTextBytes)
+			}
+			if i := slices.IndexFunc(o.Positions, func(p int) bool { return p < 0 }); i >= 0 {
+				return fmt.Sprintf("position %d; positions count from 0", o.Positions[i])
+			}
+			return ""
+		},
+		describe: func(name string, o *Options) string {
+			return fmt.Sprintf("%s %v", name, o.Positions[:min(len(o.Positions), 10)])
+		},
+	}
+}
+
+// specialTokens says whether begin-of-text is added: on, off or auto.
+func specialTokens() value {
+	names := []string{"auto", "on", "off"} // by the number of the constant
+	return value{
+		given: func(o *Options) bool { return o.Specials != trace.SpecialsAuto },
+		read: func(o *Options, text string) error {
+			i := slices.Index(names, text)
+			if i < 0 {
+				return usagef("%s", trace.KnownAre(text, []string{"on", "off", "auto"}))
+			}
+			o.Specials = trace.Specials(i)
+			return nil
+		},
+		write: func(o *Options) string {
+			if i := int(o.Specials); i >= 0 && i < len(names) {
+				return names[i]
+			}
+			return strconv.Itoa(int(o.Specials))
+		},
+		wrong: func(name string, o *Options) string {
+			if o.Specials < trace.SpecialsAuto || o.Specials > trace.SpecialsOff {
+				return fmt.Sprintf("%s %d; it must be auto, on or off", name, o.Specials)
+			}
+			return ""
+		},
+	}
+}
+
+// quantity is what scorers explain. The scorers say which quantities they know.
+func quantity() value {
+	return value{
+		given: func(o *Options) bool { return o.Scoring.Quantity != "" },
+		read: func(o *Options, text string) error {
+			q, err := trace.ParseQuantity(text)
+			if err != nil {
+				return usagef("%v", err)
+			}
+			o.Scoring.Quantity = q
+			return nil
+		},
+		write: func(o *Options) string { return string(o.Scoring.Quantity) },
+	}
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/certificate"
+	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/xla/plugin"
+)
+
+// Each kind of error of a library gets the flag or the command that helps, and no other error does.
+func TestAdvice(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"option":           {attribution.Options{Discard: 2}.Check(), "--discard"},
+		"another name":     {attribution.Options{Positions: []int{-1}}.Check(), "--position"},
+		"other usage":      {&attribution.UsageError{Reason: "the prompt is empty"}, ""},
+		"unknown option":   {&attribution.UsageError{Reason: "no", Option: "of a plugin"}, ""},
+		"results":          {&attribution.MemoryError{}, "--max-memory"},
+		"pass":             {&transformer.MemoryError{}, "--max-memory"},
+		"weights":          {&models.MemoryError{Chosen: true}, "--max-memory"},
+		"half the weights": {&models.MemoryError{Chosen: true, Half: 1}, "--dtype bfloat16"},
+		"machine":          {&models.MemoryError{}, ""},
+		"cache":            {&models.CacheError{Ref: "a/b@v1", Err: errors.New("broken")}, "headwater download a/b@v1 fetches it again"},
+		"no tokenizer":     {&models.NoTokenizerError{Err: errors.New("none")}, "headwater trace --ids"},
+		"no plugin":        {&plugin.Error{Err: plugin.ErrNone}, "headwater setup xla installs it"},
+		"no CUDA plugin":   {plugin.ErrNone, ""},
+		"no source":        {errors.Join(errors.New("no network"), plugin.ErrNoSource), "--from FILE"},
+		"hash":             {plugin.ErrUnknownHash, "--sha256 HASH"},
+		"another":          {errors.New("no disk"), ""},
+	} {
+		want := fmt.Sprintf("line 1: %v", c.err)
+		if c.want != "" {
+			want += " (" + c.want + ")"
+		}
+		wrapped := fmt.Errorf("line 1: %w", c.err)
+		if got := advise(wrapped); got.Error() != want || !errors.Is(got, wrapped) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if advise(nil) != nil {
+		t.Error("no error gets advice")
+	}
+}
+
+// A check that has no golden names the flag that gives one, and no other check does.
+func TestAdviseChecks(t *testing.T) {
+	c := &certificate.Certificate{Checks: []certificate.Check{
+		{Name: "a", Skipped: certificate.NoGolden}, {Name: "b", Skipped: "too short"}, {Name: "c"},
+	}}
+	adviseChecks(c)
+	want := []string{"no golden was given (--golden FILE)", "too short", ""}
+	for i, check := range c.Checks {
+		if check.Skipped != want[i] {
+			t.Errorf("%s: %q, want %q", check.Name, check.Skipped, want[i])
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package models
+
+import (
+	"fmt"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+// CacheError says that a model in the cache of the Hub cannot be opened. A file there may be broken.
+type CacheError struct {
+	// Ref is the model's name on the Hub, and Dir is its folder in the cache.
+	Ref, Dir string
+	// Err says what is wrong.
+	Err error
+}
+
+// Error implements error.
+func (e *CacheError) Error() string {
+	return fmt.Sprintf("%v (%s is in the cache of the Hub; a file there may be broken)", e.Err,
+		e.Dir)
+}
+
+// Unwrap returns what is wrong.
+func (e *CacheError) Unwrap() error { return e.Err }
+
+// Kind says that downloading the model again may help.
+func (e *CacheError) Kind() trace.ErrorKind { return trace.CacheKind }
+
+// NoTokenizerError says that a model has no tokenizer, so that it takes token ids and no text.
+type NoTokenizerError struct {
+	// Model is its name.
+	Model string
+	// Err says what is missing.
+	Err error
+}
+
+// Error implements error.
+func (e *NoTokenizerError) Error() string {
+	return fmt.Sprintf("models: %s takes token ids and no text: %v", e.Model, e.Err)
+}
+
+// Unwrap returns what is missing.
+func (e *NoTokenizerError) Unwrap() error { return e.Err }
+
+// Kind says that the model takes token ids.
+func (e *NoTokenizerError) Kind() trace.ErrorKind { return trace.TokenizerKind }
