@@ -12,25 +12,30 @@ import (
 
 func init() { RegisterScorer("alti-logit", altiLogit{}) }
 
-// altiLogit follows what the predicting token read in each layer, as far as it went into the logit, down to the input:
+// altiLogit follows what the predicting token read in each layer, as far as it went into the logit,
+// down to the input:
 //
 //	s_j = Σ_l Σ_s Δ_l[s] M_{l-1}[s,j],  M_0 = I,  M_l = C_l M_{l-1}
 //
-// (Ferrando et al. 2023, §3, equation 11). Δ_l[s] is the part of the logit that attention wrote from source s in layer l, the scale of
-// the final norm that of this text; C_l are the rows of the mixing alti, which contain the residual. With a contrast, Δ are parts of the
-// difference of two logits. As in the paper, what the feed-forward parts, the biases and the token's own embedding wrote is nobody's: it
-// is the residue, which often is most of the logit.
+// (Ferrando et al. 2023, §3, equation 11). Δ_l[s] is the part of the logit that attention wrote
+// from source s in layer l, the scale of the final norm that of this text; C_l are the rows of the
+// mixing alti, which contain the residual. With a contrast, Δ are parts of the difference of two
+// logits. As in the paper, what the feed-forward parts, the biases and the token's own embedding
+// wrote is nobody's: it is the residue, which often is most of the logit.
 //
-// Values are [T]. It costs a pass for the parts and one with the mixing's rows for all positions, and L·T² multiplications.
+// Values are [T]. It costs a pass for the parts and one with the mixing's rows for all positions,
+// and L·T² multiplications.
 type altiLogit struct{}
 
 // Info describes the scorer.
 func (altiLogit) Info() ScorerInfo {
 	return ScorerInfo{
-		Summary:    "what attention wrote into the logit in each layer, followed down to the input by the mixing alti",
-		Formula:    "s_j = Σ_l Σ_s Δ_l[s] M_{l-1}[s,j], M_l = C_l M_{l-1}, M_0 = I",
-		Paper:      "Ferrando et al. 2023, §3, equation 11",
-		Cost:       "two passes through the model a token, without its cache, one of them with the rows of alti",
+		Summary: "what attention wrote into the logit in each layer, followed down to the " +
+			"input by the mixing alti",
+		Formula: "s_j = Σ_l Σ_s Δ_l[s] M_{l-1}[s,j], M_l = C_l M_{l-1}, M_0 = I",
+		Paper:   "Ferrando et al. 2023, §3, equation 11",
+		Cost: "two passes through the model a token, without its cache, one of them with " +
+			"the rows of alti",
 		Unit:       "part of the logit",
 		Needs:      "the parts of a logit, and the mixing alti",
 		Signed:     true,
@@ -39,13 +44,16 @@ func (altiLogit) Info() ScorerInfo {
 }
 
 // Score returns the parts of the logit; see [Scorer].
-func (a altiLogit) Score(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Scores, error) {
+func (a altiLogit) Score(
+	ctx context.Context, m Model, q trace.Query, opts Scoring,
+) (*Scores, error) {
 	x, err := newQuestion(ctx, "alti-logit", a.Info(), m, q, opts)
 	if err != nil {
 		return nil, err
 	}
 	if x.q.Embeddings != nil {
-		return nil, usagef("alti-logit asks for rows of the text's own embeddings; leave the query's out")
+		return nil, usagef("alti-logit asks for rows of the text's own embeddings; leave the " +
+			"query's out")
 	}
 	d, err := offered[LogitDecomposer](x, "takes a logit apart")
 	if err != nil {
@@ -65,7 +73,8 @@ func (a altiLogit) Score(ctx context.Context, m Model, q trace.Query, opts Scori
 	return parts(terms.Value, below(terms, rows)), nil
 }
 
-// below returns Σ_l Δ_l M_{l-1}, [T], from the top down: what layer l and all above it read is one row, which the layer under it mixes.
+// below returns Σ_l Δ_l M_{l-1}, [T], from the top down: what layer l and all above it read is one
+// row, which the layer under it mixes.
 func below(terms *trace.LogitTerms, rows Mixed) []float64 {
 	T := terms.S
 	var sum []float64
@@ -89,18 +98,21 @@ func (x *question) checkTerms(t *trace.LogitTerms) error {
 		return x.blame("parts of %d layers and %d sources, %d in all; want %d layers and %d sources", t.L, t.S, len(t.Attention), L, T)
 	}
 	for i, v := range t.Attention {
-		if err := x.finite(fmt.Sprintf("a part from token %d (id %d) in layer %d of", i%T, x.q.IDs[i%T], i/T), v); err != nil {
+		if err := x.finite(fmt.Sprintf("a part from token %d (id %d) in layer %d of", i%T,
+			x.q.IDs[i%T], i/T), v); err != nil {
 			return err
 		}
 	}
 	return x.finite("logit", t.Value)
 }
 
-// rows returns the rows of a mixing that contains the residual for every target of the question, each divided by its sum.
+// rows returns the rows of a mixing that contains the residual for every target of the question,
+// each divided by its sum.
 func (x *question) rows(ctx context.Context, mixing string) (Mixed, error) {
 	T, L := len(x.q.IDs), x.info.Layers
 	what := fmt.Sprintf("%s of %d tokens in %d layers", x.scorer, T, L)
-	if err := checkBudget(x.m, 12*float64(L)*float64(T)*float64(T), what, "take a shorter text"); err != nil {
+	if err := checkBudget(x.m, 12*float64(L)*float64(T)*float64(T), what,
+		"take a shorter text"); err != nil {
 		return Mixed{}, err
 	}
 	ask := trace.Ask{Mixings: []trace.MixingAsk{{Name: mixing, AllRows: true}}}

@@ -8,8 +8,8 @@ import (
 // maxBaselines is how many numbers baselines keeps: 64 MiB.
 const maxBaselines = 8 << 20
 
-// baselines are rows of dear aggregations over uniform attention. They depend on the place alone and not on the text, so each is
-// computed once for a process.
+// baselines are rows of dear aggregations over uniform attention. They depend on the place alone
+// and not on the text, so each is computed once for a process.
 var baselines = struct {
 	sync.Mutex
 	rows    map[baselineKey][]float64 // [K,T]
@@ -26,8 +26,8 @@ type baselineKey struct {
 	tokens, last  int // last is the token that stands at the end
 }
 
-// extendBase adds uniform attention in place of the rows c to the job's baseline and returns the results, [K,N-Skip,T]. Token last has
-// changed places with the last one.
+// extendBase adds uniform attention in place of the rows c to the job's baseline and returns the
+// results, [K,N-Skip,T]. Token last has changed places with the last one.
 func (j *job) extendBase(ctx context.Context, c Mixed, last int) ([]float64, error) {
 	mixed, _ := j.rule.apply(uniform(c, j.cfg), nil, j.cfg)
 	if last < c.T()-1 {
@@ -40,7 +40,8 @@ func (j *job) extendBase(ctx context.Context, c Mixed, last int) ([]float64, err
 	if !a.Info().TopOnly || c.N-c.Skip != 1 {
 		return j.uniform.Extend(ctx, j.base[:0], mixed)
 	}
-	key := baselineKey{j.aggregation, j.cfg.Layers, j.cfg.levels(), j.cfg.Bidirectional, j.rule, c.T(), last}
+	key := baselineKey{j.aggregation, j.cfg.Layers, j.cfg.levels(), j.cfg.Bidirectional, j.rule,
+		c.T(), last}
 	baselines.Lock()
 	known, ok := baselines.rows[key]
 	baselines.Unlock()

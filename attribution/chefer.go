@@ -18,21 +18,23 @@ func init() {
 //
 //	R_0 = I,  R_l = R_{l-1} + Ā_l R_{l-1},  Ā_l = mean_h max(0, ∂f/∂A_l^h ⊙ A_l^h),  s = R_L[t,:]
 //
-// (Chefer et al. 2021, Generic Attention-model Explainability, equations 5 and 6; self-attention alone). t is the position that
-// predicts. The 1 on the diagonal is the residual connection, so that a token's own value is 1 or more: a ranking puts it first.
-// f is the logit.
+// (Chefer et al. 2021, Generic Attention-model Explainability, equations 5 and 6; self-attention
+// alone). t is the position that predicts. The 1 on the diagonal is the residual connection, so
+// that a token's own value is 1 or more: a ranking puts it first. f is the logit.
 //
-// Values are [T], not negative. It costs one pass forward and one back, which return attention and its gradient, 2·L·H·T² numbers; and
-// L·T² multiplications.
+// Values are [T], not negative. It costs one pass forward and one back, which return attention and
+// its gradient, 2·L·H·T² numbers; and L·T² multiplications.
 type chefer struct{}
 
 // Info describes the scorer.
 func (chefer) Info() ScorerInfo {
 	return ScorerInfo{
-		Summary:    "attention followed through all layers where more of it would raise the prediction",
-		Formula:    "R_l = R_{l-1} + Ā_l R_{l-1}, Ā = mean_h max(0, ∇A ⊙ A), R_0 = I",
-		Paper:      "Chefer et al. 2021 (generic), equations 5 and 6",
-		Cost:       "one pass forward and one back a token, with L·H·T² numbers of attention and as many of its gradient",
+		Summary: "attention followed through all layers where more of it would raise the " +
+			"prediction",
+		Formula: "R_l = R_{l-1} + Ā_l R_{l-1}, Ā = mean_h max(0, ∇A ⊙ A), R_0 = I",
+		Paper:   "Chefer et al. 2021 (generic), equations 5 and 6",
+		Cost: "one pass forward and one back a token, with L·H·T² numbers of attention and " +
+			"as many of its gradient",
 		Unit:       "relevance (1 = the token's own)",
 		Needs:      "gradients of attention",
 		Quantities: trace.Quantities(),
@@ -52,10 +54,13 @@ func (c chefer) Score(ctx context.Context, m Model, q trace.Query, opts Scoring)
 	T := len(x.q.IDs)
 	r := make([]float64, T)
 	r[x.target()] = 1
-	for l := x.info.Layers - 1; l >= 0; l-- { // the row of R_L, from the left: e_t (I + Ā_L) … (I + Ā_1)
+	// the row of R_L, from the left: e_t (I + Ā_L) … (I + Ā_1)
+	for l := x.info.Layers - 1; l >= 0; l-- {
 		mixed := make([]float64, T)
 		for t, v := range r {
-			floats.AddScaled(mixed, v, x.weighted(g, l, t, func(a float64) float64 { return max(0, a) }))
+			floats.AddScaled(mixed, v, x.weighted(g, l, t, func(a float64) float64 {
+				return max(0, a)
+			}))
 		}
 		floats.Add(r, mixed)
 	}
@@ -66,9 +71,10 @@ func (c chefer) Score(ctx context.Context, m Model, q trace.Query, opts Scoring)
 //
 //	R_0 = I,  R_l = Â_l R_{l-1},  Â_l = rownorm(½ max(0, mean_h(A_l^h ⊙ ∂f/∂A_l^h)) + ½ I),  s = R_L[t,:]
 //
-// (Gildenblat's vit-explain, VITAttentionGradRollout). Its code divides columns by the sums of rows; here rows are divided. It also
-// drops the lowest 90 % of the entries by default; here none. The product with the gradient is far below 1, so that the diagonal, which
-// is the token's own, has most of the sum. f is the logit; t is the position that predicts.
+// (Gildenblat's vit-explain, VITAttentionGradRollout). Its code divides columns by the sums of
+// rows; here rows are divided. It also drops the lowest 90 % of the entries by default; here none.
+// The product with the gradient is far below 1, so that the diagonal, which is the token's own, has
+// most of the sum. f is the logit; t is the position that predicts.
 //
 // Values are [T] and sum to 1. It costs what chefer does.
 type gradientRollout struct{}
@@ -76,10 +82,11 @@ type gradientRollout struct{}
 // Info describes the scorer.
 func (gradientRollout) Info() ScorerInfo {
 	return ScorerInfo{
-		Summary:    "rollout over attention times its gradient, where that is positive",
-		Formula:    "R_l = Â_l R_{l-1}, Â = rownorm(½ max(0, mean_h(A ⊙ ∇A)) + ½ I), R_0 = I",
-		Paper:      "Gildenblat, vit-explain (VITAttentionGradRollout)",
-		Cost:       "one pass forward and one back a token, with L·H·T² numbers of attention and as many of its gradient",
+		Summary: "rollout over attention times its gradient, where that is positive",
+		Formula: "R_l = Â_l R_{l-1}, Â = rownorm(½ max(0, mean_h(A ⊙ ∇A)) + ½ I), R_0 = I",
+		Paper:   "Gildenblat, vit-explain (VITAttentionGradRollout)",
+		Cost: "one pass forward and one back a token, with L·H·T² numbers of attention and " +
+			"as many of its gradient",
 		Unit:       "share of attention × gradient",
 		Needs:      "gradients of attention",
 		Quantities: trace.Quantities(),
@@ -87,7 +94,9 @@ func (gradientRollout) Info() ScorerInfo {
 }
 
 // Score returns the row of the rollout; see [Scorer].
-func (c gradientRollout) Score(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Scores, error) {
+func (c gradientRollout) Score(
+	ctx context.Context, m Model, q trace.Query, opts Scoring,
+) (*Scores, error) {
 	x, err := newQuestion(ctx, "gradient-rollout", c.Info(), m, q, opts)
 	if err != nil {
 		return nil, err
@@ -114,7 +123,8 @@ func (c gradientRollout) Score(ctx context.Context, m Model, q trace.Query, opts
 	return &Scores{Values: r, Value: g.Value}, nil
 }
 
-// weighted returns the mean over heads of attention × gradient of target t in layer l, [T], each product passed through clamp.
+// weighted returns the mean over heads of attention × gradient of target t in layer l, [T], each
+// product passed through clamp.
 func (x *question) weighted(g trace.Gradient, l, t int, clamp func(float64) float64) []float64 {
 	T, H := len(x.q.IDs), x.info.Heads
 	out := make([]float64, T)
@@ -133,8 +143,10 @@ func (x *question) weighted(g trace.Gradient, l, t int, clamp func(float64) floa
 // attention returns the gradient with attention, [L,H,T,T], each number finite.
 func (x *question) attention(ctx context.Context) (trace.Gradient, error) {
 	T, L, H := len(x.q.IDs), x.info.Layers, x.info.Heads
-	what := fmt.Sprintf("%s, attention of %d tokens in %d layers and %d heads and its gradient,", x.scorer, T, L, H)
-	if err := checkBudget(x.m, 8*float64(L)*float64(H)*float64(T)*float64(T), what, "take a shorter text"); err != nil {
+	what := fmt.Sprintf("%s, attention of %d tokens in %d layers and %d heads and its gradient,",
+		x.scorer, T, L, H)
+	if err := checkBudget(x.m, 8*float64(L)*float64(H)*float64(T)*float64(T), what,
+		"take a shorter text"); err != nil {
 		return trace.Gradient{}, err
 	}
 	g, err := x.gradient(ctx, trace.WithAttention)
@@ -143,10 +155,12 @@ func (x *question) attention(ctx context.Context) (trace.Gradient, error) {
 	}
 	for _, data := range [][]float32{g.Attention, g.AttentionData} {
 		if len(data) != L*H*T*T {
-			return g, x.blame("%d numbers of attention; want %d for %d layers, %d heads and %d tokens", len(data), L*H*T*T, L, H, T)
+			return g, x.blame("%d numbers of attention; want %d for %d layers, %d heads and %d "+
+				"tokens", len(data), L*H*T*T, L, H, T)
 		}
 		if i := badNumber(data); i >= 0 {
-			return g, x.blame("attention %v from token %d to token %d (id %d) in layer %d", data[i], i/T%T, i%T, x.q.IDs[i%T], i/(H*T*T))
+			return g, x.blame("attention %v from token %d to token %d (id %d) in layer %d", data[i],
+				i/T%T, i%T, x.q.IDs[i%T], i/(H*T*T))
 		}
 	}
 	return g, nil

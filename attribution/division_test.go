@@ -22,12 +22,16 @@ func TestParseDivision(t *testing.T) {
 			t.Fatalf("%q: %v", c.in, err)
 		}
 		spans, err := d.Of(&p)
-		if got := shown(spans); err != nil || got != c.parts || d.String() != c.as || d.Tokens() != (c.in == "") {
-			t.Errorf("%q divides as %q into %q, %v; want %q into %q", c.in, d, got, err, c.as, c.parts)
+		if got := shown(spans); err != nil || got != c.parts || d.String() != c.as ||
+			d.Tokens() != (c.in == "") {
+			t.Errorf("%q divides as %q into %q, %v; want %q into %q", c.in, d, got, err,
+				c.as, c.parts)
 		}
 	}
-	for _, bad := range []string{"words", ":", "3", "3:3", "5:4", "-1:4", "0:4,", "0:4;5:6", "a:b", "0:99999999999999999999", "\x1b[31m"} {
-		if _, err := attribution.ParseDivision(bad); !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), "BEGIN:END") {
+	for _, bad := range []string{"words", ":", "3", "3:3", "5:4", "-1:4", "0:4,", "0:4;5:6", "a:b",
+		"0:99999999999999999999", "\x1b[31m"} {
+		if _, err := attribution.ParseDivision(bad); !errors.Is(err, attribution.ErrUsage) ||
+			!strings.Contains(err.Error(), "BEGIN:END") {
 			t.Errorf("ParseDivision(%q) error %v, want what it takes", bad, err)
 		}
 	}
@@ -44,18 +48,22 @@ func TestDivisionFits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err = d.Fits("the keys."); want == "" && err != nil || want != "" && (!errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), want)) {
+		if err = d.Fits("the keys."); want == "" && err != nil || want != "" &&
+			(!errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", in, err, want)
 		}
 	}
 }
 
-// Divided says in its options how; of tokens it changes nothing, and a first sentence is no sink because much rests on it.
+// Divided says in its options how; of tokens it changes nothing, and a first sentence is no sink
+// because much rests on it.
 func TestDivided(t *testing.T) {
 	e := &attribution.Explanation{
-		Prompt: promptOf("the| key|s|.| John"), Steps: make([]attribution.GeneratedToken, 1), Order: []string{"rollout"},
+		Prompt: promptOf("the| key|s|.| John"), Steps: make([]attribution.GeneratedToken, 1),
+		Order: []string{"rollout"},
 		Methods: map[string]*attribution.Result{"rollout": {
-			Options: map[string]string{"aggregation": "rollout"}, Layers: []int{0}, Shape: [3]int{1, 5, 1}, Data: []float64{.4, .2, .1, .1, .2},
+			Options: map[string]string{"aggregation": "rollout"}, Layers: []int{0},
+			Shape: [3]int{1, 5, 1}, Data: []float64{.4, .2, .1, .1, .2},
 		}},
 		OtherMass: map[string][]float64{"rollout": {0}},
 	}
@@ -83,7 +91,8 @@ func TestDivided(t *testing.T) {
 		g := divided(c.by)
 		r := g.Methods["rollout"]
 		near(t, c.by, r.Data, c.data, 1e-15)
-		if r.Options["by"] != c.by || r.Options["spans"] != "sum of tokens" || e.Methods["rollout"].Options["by"] != "" {
+		if r.Options["by"] != c.by || r.Options["spans"] != "sum of tokens" ||
+			e.Methods["rollout"].Options["by"] != "" {
 			t.Errorf("%s: options %v", c.by, r.Options)
 		}
 		if sinks, err := g.Sinks("rollout", 0); err != nil || len(sinks) != c.sinks {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// dearMap is how many values a map may have whose aggregation is dear: with flow each is a max-flow problem, and 64
-	// targets over as many sources take 0.1 to 0.6 s in 12 layers.
+	// dearMap is how many values a map may have whose aggregation is dear: with flow each is a
+	// max-flow problem, and 64 targets over as many sources take 0.1 to 0.6 s in 12 layers.
 	dearMap = 64 * 64
 	// largeMap is how many values any map may have; beyond, it has the top level alone.
 	largeMap = 1 << 21
@@ -30,12 +30,15 @@ func (o Options) checkFor(info trace.Info) error {
 	name := quote(info.Name)
 	if !info.Bidirectional {
 		if len(o.Positions) > 0 {
-			return usagef("positions %v; %s generates, and every token that it generates is explained; "+
+			return usagef("positions %v; %s generates, and every token that it generates is "+
+				"explained; "+
 				"positions are chosen of encoders", o.Positions[:min(len(o.Positions), 10)], name)
 		}
 		if o.DiscardWhole {
-			return usagef("discard whole; %s generates, and what is discarded of the whole map is known only "+
-				"at the end of the text; leave it out to discard row by row, or record the rows of the whole "+
+			return usagef("discard whole; %s generates, and what is discarded of the whole map "+
+				"is known only "+
+				"at the end of the text; leave it out to discard row by row, or record the rows "+
+				"of the whole "+
 				"text and attribute them", name)
 		}
 		return nil
@@ -61,20 +64,24 @@ func (o Options) checkFor(info trace.Info) error {
 func (r *run) prepareReading(m Model, info trace.Info, tokens []trace.Token) error {
 	T := len(tokens)
 	if info.Context > 0 && T > info.Context {
-		return usagef("%d tokens, but the context of %s is %d tokens; shorten the text", T, quote(info.Name), info.Context)
+		return usagef("%d tokens, but the context of %s is %d tokens; shorten the text", T,
+			quote(info.Name), info.Context)
 	}
 	if err := checkPositions(r.opts.Positions, tokens); err != nil {
 		return err
 	}
-	if err := checkBudget(m, r.plan.mapBytes(T), fmt.Sprintf("%d tokens: what the methods keep", T), "take a shorter text or fewer layers"); err != nil {
+	if err := checkBudget(m, r.plan.mapBytes(T), fmt.Sprintf("%d tokens: what the methods keep", T),
+		"take a shorter text or fewer layers"); err != nil {
 		return err
 	}
 	r.tokens = len(r.opts.Positions)
 	r.ask = trace.Ask{
-		Mixings: slices.Clone(r.plan.asks), Positions: r.opts.Positions, Alternatives: r.opts.alternatives(),
-		Progress: r.opts.OnProgress,
+		Mixings: slices.Clone(r.plan.asks), Positions: r.opts.Positions,
+		Alternatives: r.opts.alternatives(),
+		Progress:     r.opts.OnProgress,
 	}
-	for i := range r.plan.asks { // which rows will be explained the model knows, and the maps need all
+	// which rows will be explained the model knows, and the maps need all
+	for i := range r.plan.asks {
 		r.plan.asks[i].AllRows, r.ask.Mixings[i].AllRows = true, true
 	}
 	return nil
@@ -85,7 +92,8 @@ func checkPositions(positions []int, tokens []trace.Token) error {
 	seen := map[int]bool{}
 	for _, at := range positions {
 		if at < 0 || at >= len(tokens) {
-			return usagef("position %d; the text has %d tokens, from 0 to %d: %s", at, len(tokens), len(tokens)-1, numbered(tokens))
+			return usagef("position %d; the text has %d tokens, from 0 to %d: %s", at, len(tokens),
+				len(tokens)-1, numbered(tokens))
 		}
 		if seen[at] {
 			return usagef("position %d is given twice; each is explained once", at)
@@ -126,7 +134,8 @@ func (p *plan) mapBytes(T int) float64 {
 	return sum
 }
 
-// addPrediction takes one step of an encoder: all rows with the first prediction, then one prediction after the other.
+// addPrediction takes one step of an encoder: all rows with the first prediction, then one
+// prediction after the other.
 func (r *run) addPrediction(ctx context.Context, step trace.Step) error {
 	if r.fed == 0 {
 		if err := r.addRows(ctx, step); err != nil {
@@ -211,18 +220,21 @@ func (r *run) dear(j *job) bool {
 func (r *run) addMap(p planned) {
 	T, K := len(r.ids), len(p.levels)
 	if r.dear(p.job) {
-		r.remarks = append(r.remarks, fmt.Sprintf("%s: there is no map of all %d targets, whose %d values would take too long; "+
+		r.remarks = append(r.remarks, fmt.Sprintf("%s: there is no map of all %d targets, whose "+
+			"%d values would take too long; "+
 			"the rows of the predictions are there.", p.Name, T, K*T*T))
 		return
 	}
 	first := 0
 	if K > 1 && K*T*T > largeMap {
 		first = K - 1
-		r.remarks = append(r.remarks, fmt.Sprintf("%s: the map of all %d targets has layer %d alone; all %d would be %d numbers.",
+		r.remarks = append(r.remarks, fmt.Sprintf("%s: the map of all %d targets has layer %d "+
+			"alone; all %d would be %d numbers.",
 			p.Name, T, p.levels[first], K, K*T*T))
 	}
 	m := &Map{
-		Options: r.opts.settings(p, r.plan.first, r.plan.last), Layers: p.levels[first:], Unit: p.unit,
+		Options: r.opts.settings(p, r.plan.first, r.plan.last), Layers: p.levels[first:],
+		Unit:  p.unit,
 		Shape: [3]int{K - first, T, T}, Data: make([]float64, (K-first)*T*T),
 	}
 	for t := range T {

@@ -11,26 +11,29 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Explain lets a model continue a prompt and says, by every method asked for, where each generated token came from:
+// Explain lets a model continue a prompt and says, by every method asked for, where each generated
+// token came from:
 //
 //	M[t,j,l] = R_l on T = m+t tokens, last row, column j < m
 //
-// (the generative reading of attention rollout). Earlier generated tokens take part in the products, only their columns
-// are cut; their share is [Explanation.OtherMass]. In a causal model M is rows m-1..m+n-2 of one pass over all tokens;
-// [Options.OwnRow] takes rows m..m+n-1 instead, the tokens' own.
+// (the generative reading of attention rollout). Earlier generated tokens take part in the
+// products, only their columns are cut; their share is [Explanation.OtherMass]. In a causal model M
+// is rows m-1..m+n-2 of one pass over all tokens; [Options.OwnRow] takes rows m..m+n-1 instead, the
+// tokens' own.
 //
-// A continuation is encoded on its own and without special tokens, so that it begins exactly where the user says: a
-// leading space is part of it, and most vocabularies spell "are" and " are" differently. Token ids are carried through;
-// no text is decoded and encoded again.
+// A continuation is encoded on its own and without special tokens, so that it begins exactly where
+// the user says: a leading space is part of it, and most vocabularies spell "are" and " are"
+// differently. Token ids are carried through; no text is decoded and encoded again.
 //
-// An encoder reads the text once and generates nothing. What is explained are its predictions at [Options.Positions], each
-// by the row of its own position over all m tokens of the text, and [Explanation.Maps] has the rows of all:
+// An encoder reads the text once and generates nothing. What is explained are its predictions at
+// [Options.Positions], each by the row of its own position over all m tokens of the text, and
+// [Explanation.Maps] has the rows of all:
 //
 //	M[t,j,l] = R_l[position of t, j]
 //
-// [Options.OnStep] sees the explanation grow. If ctx is done, or the model fails on the way, Explain returns what there
-// is so far and an error, which wraps ctx.Err() or the model's. A nil explanation comes with a [UsageError] or with the
-// model's refusal of the prompt.
+// [Options.OnStep] sees the explanation grow. If ctx is done, or the model fails on the way,
+// Explain returns what there is so far and an error, which wraps ctx.Err() or the model's. A nil
+// explanation comes with a [UsageError] or with the model's refusal of the prompt.
 func Explain(ctx context.Context, m Model, prompt string, opts Options) (*Explanation, error) {
 	r, err := newRun(m, prompt, opts)
 	if err != nil {
@@ -69,8 +72,8 @@ type run struct {
 	remarks []string
 	// read are the rows of an encoder, one entry for each ask.
 	read []Mixed
-	// model is what scorers ask, nil without any; contrast is what they compare with; scores are their latest, one entry for each
-	// method of the plan.
+	// model is what scorers ask, nil without any; contrast is what they compare with; scores are
+	// their latest, one entry for each method of the plan.
 	model    Model
 	contrast *int
 	scores   []*Scores
@@ -97,7 +100,8 @@ func newRun(m Model, prompt string, opts Options) (*run, error) {
 		return nil, usagef("prompt of %d bytes; at most %d", len(prompt), maxTextBytes)
 	}
 	p, err := newPlan(opts, setting{
-		layers: info.Layers, heads: info.Heads, bidirectional: info.Bidirectional, allLevels: opts.AllLevels,
+		layers: info.Layers, heads: info.Heads, bidirectional: info.Bidirectional,
+		allLevels: opts.AllLevels,
 	})
 	if err != nil {
 		return nil, err
@@ -113,7 +117,8 @@ func newRun(m Model, prompt string, opts Options) (*run, error) {
 		return nil, fmt.Errorf("attribution: prompt: %w", err)
 	}
 	if len(tokens) == 0 {
-		return nil, usagef("the prompt %s has no tokens; give some text to %s", quote(prompt), purpose(info))
+		return nil, usagef("the prompt %s has no tokens; give some text to %s", quote(prompt),
+			purpose(info))
 	}
 	r := &run{opts: opts, plan: p}
 	if info.Bidirectional {
@@ -140,7 +145,8 @@ func newRun(m Model, prompt string, opts Options) (*run, error) {
 func conversation(m Model, prompt string) (string, error) {
 	c, ok := m.(Conversational)
 	if !ok {
-		return "", usagef("%s knows no form of conversation; explain the prompt as it is", quote(m.Info().Name))
+		return "", usagef("%s knows no form of conversation; explain the prompt as it is",
+			quote(m.Info().Name))
 	}
 	text, err := c.Chat(prompt)
 	if err != nil {
@@ -180,10 +186,12 @@ func (r *run) prepareAsk(m Model, info trace.Info, prompt int) error {
 	}
 	r.ask.MaxTokens = r.tokens
 	if info.Context > 0 && prompt+r.tokens > info.Context {
-		return usagef("%d prompt tokens and %d to explain are %d, but the context of %s is %d tokens; shorten one of them",
+		return usagef("%d prompt tokens and %d to explain are %d, but the context of %s is %d "+
+			"tokens; shorten one of them",
 			prompt, r.tokens, prompt+r.tokens, quote(info.Name), info.Context)
 	}
-	return checkBudget(m, r.plan.bytes(prompt, r.tokens), fmt.Sprintf("%d tokens: what the methods keep", prompt+r.tokens),
+	return checkBudget(m, r.plan.bytes(prompt, r.tokens),
+		fmt.Sprintf("%d tokens: what the methods keep", prompt+r.tokens),
 		"take a shorter text or fewer layers")
 }
 
@@ -201,7 +209,8 @@ func newPrompt(text string, tokens []trace.Token) Prompt {
 
 // start makes an explanation without generated tokens.
 func (r *run) start(info trace.Info, prompt Prompt) {
-	prompt.BOSAdded = !info.Bidirectional && prompt.Special[0] && prompt.Offsets[0][0] == prompt.Offsets[0][1]
+	prompt.BOSAdded = !info.Bidirectional && prompt.Special[0] &&
+		prompt.Offsets[0][0] == prompt.Offsets[0][1]
 	r.e = &Explanation{
 		Version: Version, Model: info, Prompt: prompt, Steps: []GeneratedToken{},
 		Methods: map[string]*Result{}, OtherMass: map[string][]float64{}, Warnings: []string{},
@@ -230,12 +239,14 @@ func (r *run) start(info trace.Info, prompt Prompt) {
 // remark collects what the user should know before the first token.
 func (r *run) remark(m Model, prompt string) {
 	if r.e.Prompt.BOSAdded {
-		r.remarks = append(r.remarks, fmt.Sprintf("A begin-of-text token, %s, was put before the prompt.",
+		r.remarks = append(r.remarks, fmt.Sprintf("A begin-of-text token, %s, was put before the "+
+			"prompt.",
 			quote(r.e.Prompt.Texts[0])))
 	}
 	if limited, ok := m.(Limited); ok {
 		if words := limited.UnknownWords(prompt + r.opts.Continuation); len(words) > 0 {
-			r.remarks = append(r.remarks, fmt.Sprintf("The model never saw %s; prompts that it knows: %s.",
+			r.remarks = append(r.remarks, fmt.Sprintf("The model never saw %s; prompts that it "+
+				"knows: %s.",
 				quoteWords(words, 10), quotePrompts(limited.Examples(), 3)))
 		}
 	}
@@ -243,7 +254,8 @@ func (r *run) remark(m Model, prompt string) {
 	r.e.Warnings = append(r.e.Warnings, r.remarks...)
 }
 
-// quoteWords returns the first of some words of the user's, quoted and joined, and how many more there are.
+// quoteWords returns the first of some words of the user's, quoted and joined, and how many more
+// there are.
 func quoteWords(words []string, most int) string {
 	var some []string
 	for _, w := range words[:min(len(words), most)] {
@@ -255,7 +267,8 @@ func quoteWords(words []string, most int) string {
 	return strings.Join(some, ", ")
 }
 
-// quotePrompts returns the first prompts of a model's own, quoted and joined. They are not cut: one copies them.
+// quotePrompts returns the first prompts of a model's own, quoted and joined. They are not cut: one
+// copies them.
 func quotePrompts(prompts []string, most int) string {
 	var some []string
 	for _, p := range prompts[:min(len(prompts), most)] {
@@ -272,8 +285,8 @@ func (r *run) take(ctx context.Context, step trace.Step) error {
 	return r.add(ctx, step)
 }
 
-// longPrompt is how many tokens a prompt has whose rows take long enough to combine to be worth a word: rollout of a thousand tokens takes
-// a second a layer.
+// longPrompt is how many tokens a prompt has whose rows take long enough to combine to be worth a
+// word: rollout of a thousand tokens takes a second a layer.
 const longPrompt = 512
 
 // add takes one step of a decoder: rows for the methods and the next token.
@@ -288,7 +301,8 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 		from = r.fed // the prompt's rows explain no token
 	}
 	if r.opts.OnProgress != nil && step.Count >= longPrompt {
-		r.opts.OnProgress(trace.Progress{Stage: "combining the layers of the prompt's rows", Unit: "step", Done: 1, Total: 1})
+		r.opts.OnProgress(trace.Progress{Stage: "combining the layers of the prompt's rows",
+			Unit: "step", Done: 1, Total: 1})
 	}
 	if err := r.plan.extend(ctx, rows, from); err != nil {
 		return err
@@ -317,11 +331,13 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 // newToken returns a generated token as an explanation shows it.
 func newToken(p trace.Prediction) (*GeneratedToken, error) {
 	t := &GeneratedToken{
-		ID: p.Token.ID, Text: p.Token.Text, Probability: p.Probability, Special: p.Token.Special, Forced: p.Forced,
-		Class: p.Class, Unscored: p.Unscored, Alternatives: []Alternative{},
+		ID: p.Token.ID, Text: p.Token.Text, Probability: p.Probability, Special: p.Token.Special,
+		Forced: p.Forced,
+		Class:  p.Class, Unscored: p.Unscored, Alternatives: []Alternative{},
 	}
 	for _, a := range p.Alternatives {
-		t.Alternatives = append(t.Alternatives, Alternative{a.Token.ID, a.Token.Text, a.Probability})
+		t.Alternatives = append(t.Alternatives, Alternative{a.Token.ID, a.Token.Text,
+			a.Probability})
 	}
 	for _, a := range append(t.Alternatives, Alternative{t.ID, t.Text, t.Probability}) {
 		if !(a.Probability >= 0) || math.IsInf(a.Probability, 0) {
@@ -359,7 +375,8 @@ func (r *run) append(t GeneratedToken, wanted func(*job) int) {
 	}
 }
 
-// complete is whether the run reached its end: all tokens, or one that ends the text, and their rows.
+// complete is whether the run reached its end: all tokens, or one that ends the text, and their
+// rows.
 func (r *run) complete() bool {
 	if r.tokens == 0 {
 		return len(r.e.Steps) > 0
@@ -388,7 +405,8 @@ func (r *run) wrap(ctx context.Context, err error) error {
 	case len(r.e.Steps) == 0 && isUsage:
 		return err
 	case r.e.Model.Bidirectional && len(r.e.Steps) == 0:
-		return fmt.Errorf("attribution: %w", err) // mostly that there is nothing to predict in this text
+		// mostly that there is nothing to predict in this text
+		return fmt.Errorf("attribution: %w", err)
 	}
 	return fmt.Errorf("attribution: after %s: %w", r.progress(), err)
 }

@@ -55,7 +55,9 @@ func (integratedGradients) Info() ScorerInfo {
 }
 
 // Score returns the integrals; see [Scorer].
-func (g integratedGradients) Score(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Scores, error) {
+func (g integratedGradients) Score(
+	ctx context.Context, m Model, q trace.Query, opts Scoring,
+) (*Scores, error) {
 	x, err := newQuestion(ctx, "integrated-gradients", g.Info(), m, q, opts)
 	if err != nil {
 		return nil, err

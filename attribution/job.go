@@ -6,12 +6,14 @@ import (
 	"strings"
 )
 
-// job is one aggregation over the rows of one mixing. Methods that differ only in what is done with its result share it.
+// job is one aggregation over the rows of one mixing. Methods that differ only in what is done with
+// its result share it.
 type job struct {
 	mixing, aggregation string
 	rule                rule
 	cfg                 Config
-	// ask, head and ratios are indices of the plan's asks: the rows, those of one head over them and measured weights, -1 if none.
+	// ask, head and ratios are indices of the plan's asks: the rows, those of one head over them
+	// and measured weights, -1 if none.
 	ask, head, ratios int
 	// uniform is the same aggregation over uniform attention, nil without lift.
 	state, uniform State
@@ -40,7 +42,8 @@ func (j *job) extend(ctx context.Context, rows []Mixed, from int) (err error) {
 	return err
 }
 
-// pickRows returns the rows of the job, those of one head over them, and the measured weights of mixing.
+// pickRows returns the rows of the job, those of one head over them, and the measured weights of
+// mixing.
 func (j *job) pickRows(rows []Mixed) (c Mixed, ratios *Mixed) {
 	c = rows[j.ask]
 	if j.head >= 0 {
@@ -52,8 +55,9 @@ func (j *job) pickRows(rows []Mixed) (c Mixed, ratios *Mixed) {
 	return c, ratios
 }
 
-// only computes the result of one target of a bidirectional text, its only wanted row. States yield the results of the last
-// targets, and a bidirectional text has no order: the target changes places with the last one, and so do their columns.
+// only computes the result of one target of a bidirectional text, its only wanted row. States yield
+// the results of the last targets, and a bidirectional text has no order: the target changes places
+// with the last one, and so do their columns.
 func (j *job) only(ctx context.Context, rows []Mixed, target int) (err error) {
 	a, err := LookupAggregation(j.aggregation)
 	if err != nil {
@@ -83,22 +87,26 @@ func (j *job) only(ctx context.Context, rows []Mixed, target int) (err error) {
 	return err
 }
 
-// checkResult returns an error unless the latest result is [K,wanted,sources], each a number of 0 or more.
+// checkResult returns an error unless the latest result is [K,wanted,sources], each a number of 0
+// or more.
 func (j *job) checkResult() error {
 	K := j.cfg.levels()
 	if want := K * j.wanted * j.sources; len(j.result) != want {
-		return fmt.Errorf("aggregation %s returned %d numbers, want %d: %d levels, %d targets, %d sources",
+		return fmt.Errorf("aggregation %s returned %d numbers, want %d: %d levels, %d targets, "+
+			"%d sources",
 			j.aggregation, len(j.result), want, K, j.wanted, j.sources)
 	}
 	if i := badRow(j.result); i >= 0 {
 		s := i % j.sources
-		return fmt.Errorf("aggregation %s returned %v at level %d of %d for source %d; want a number of 0 or more",
+		return fmt.Errorf("aggregation %s returned %v at level %d of %d for source %d; want a "+
+			"number of 0 or more",
 			j.aggregation, j.result[i], i/j.sources/j.wanted, K, s)
 	}
 	return nil
 }
 
-// exchanged returns a copy of the rows of a whole text in which token t has changed places with the last one.
+// exchanged returns a copy of the rows of a whole text in which token t has changed places with the
+// last one.
 func (m Mixed) exchanged(t int) Mixed {
 	exchange := func(data []float64) []float64 {
 		out := make([]float64, len(data))
@@ -152,8 +160,8 @@ func (j *job) zeroWarning(firstLayer int) string {
 		j.mixing, j.zeroCount, strings.Join(where, ", "))
 }
 
-// values returns wanted row n of the latest result as a method shows it, [K,sources], and before lift, which is what
-// sums are made of. Both may be the same slice.
+// values returns wanted row n of the latest result as a method shows it, [K,sources], and before
+// lift, which is what sums are made of. Both may be the same slice.
 func (m planned) values(n int) (shown, mass []float64) {
 	mass = m.job.pick(m.job.result, n, m.Normalize)
 	if !m.lift {

@@ -6,8 +6,8 @@ func init() { RegisterAggregation("layer", layer{}) }
 
 // layer looks at every layer alone: the result of level l is Â_l, unchanged.
 //
-// Over attention without residual this is raw attention (Abnar and Zuidema 2020, §2); over value zeroing it is the map
-// of Mohebbi et al. 2023. It copies T numbers a layer and token.
+// Over attention without residual this is raw attention (Abnar and Zuidema 2020, §2); over value
+// zeroing it is the map of Mohebbi et al. 2023. It copies T numbers a layer and token.
 type layer struct{}
 
 // Info describes the aggregation.

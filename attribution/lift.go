@@ -4,11 +4,12 @@ package attribution
 //
 //	R̃[t,j] = R[t,j] / R^unif[t,j]
 //
-// where R^unif comes from the same aggregation, with the same layers and residual, over attention 1/(t+1) on each
-// visible source (1/T if bidirectional): 1 is what position alone explains. Abnar and Zuidema 2020 (§5) say that in
-// decoders both methods favour early tokens and call for dividing by the receptive field, without a formula; this one is
-// ours. R^unif grows row by row like R; its closed form is an alternating sum that float64 cannot carry beyond some 30
-// tokens. Where uniform attention gives 0, a source that cannot be seen, the lift is 0.
+// where R^unif comes from the same aggregation, with the same layers and residual, over attention
+// 1/(t+1) on each visible source (1/T if bidirectional): 1 is what position alone explains. Abnar
+// and Zuidema 2020 (§5) say that in decoders both methods favour early tokens and call for dividing
+// by the receptive field, without a formula; this one is ours. R^unif grows row by row like R; its
+// closed form is an alternating sum that float64 cannot carry beyond some 30 tokens. Where uniform
+// attention gives 0, a source that cannot be seen, the lift is 0.
 func lifted(values, uniform []float64) []float64 {
 	out := make([]float64, len(values))
 	for i, u := range uniform {

@@ -8,14 +8,15 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Cut is where the flow from a target to an input token is narrowest: edges that are all full, and without which nothing
-// would flow.
+// Cut is where the flow from a target to an input token is narrowest: edges that are all full, and
+// without which nothing would flow.
 type Cut struct {
 	// Target and Source are the ends of the flow: a target after layer Layer and an input token.
 	Target int `json:"target"`
 	Source int `json:"source"`
 	Layer  int `json:"layer"`
-	// Flow is what flows, the value of method flow, and up to rounding the sum of the widths of Edges.
+	// Flow is what flows, the value of method flow, and up to rounding the sum of the widths of
+	// Edges.
 	Flow float64 `json:"flow"`
 	// Edges are in the order of the flow: by layer from the top down, then by target and source.
 	Edges []CutEdge `json:"edges"`
@@ -31,18 +32,23 @@ type CutEdge struct {
 	Width float64 `json:"width"`
 }
 
-// MinCut says what limits the flow from a target to an input token: the edges of the narrowest cut between them,
+// MinCut says what limits the flow from a target to an input token: the edges of the narrowest cut
+// between them,
 //
 //	F[t,j] = min over cuts of Σ Â_l[u,v] over the edges (l,u,v) that it cuts
 //
-// (Ford and Fulkerson 1956; the flow is that of Abnar and Zuidema 2020, §3). Of several cuts that are equally narrow it is the
-// one nearest the target; see [maxflow.Graph.MinCut]. So the edges of the last layer alone say that the target itself passes on
-// no more than flows; edges further down are where other tokens stand in between.
+// (Ford and Fulkerson 1956; the flow is that of Abnar and Zuidema 2020, §3). Of several cuts that
+// are equally narrow it is the one nearest the target; see [maxflow.Graph.MinCut]. So the edges of
+// the last layer alone say that the target itself passes on no more than flows; edges further down
+// are where other tokens stand in between.
 //
-// inputs and opts are as for [Attribute], of one method that aggregates by flow, by default flow itself; the flow starts after the last
-// of the layers asked for. It costs one maximum flow when the rows are prepared. It returns a [UsageError] for options, target or
-// source that are wrong, another error for data that are, and one that wraps ctx.Err() if ctx is done.
-func MinCut(ctx context.Context, inputs []trace.Tensor, opts Options, target, source int) (*Cut, error) {
+// inputs and opts are as for [Attribute], of one method that aggregates by flow, by default flow
+// itself; the flow starts after the last of the layers asked for. It costs one maximum flow when
+// the rows are prepared. It returns a [UsageError] for options, target or source that are wrong,
+// another error for data that are, and one that wraps ctx.Err() if ctx is done.
+func MinCut(
+	ctx context.Context, inputs []trace.Tensor, opts Options, target, source int,
+) (*Cut, error) {
 	return MinCutInput(ctx, inMemory(inputs), opts, target, source)
 }
 
@@ -75,7 +81,8 @@ func MinCutInput(ctx context.Context, from Input, opts Options, target, source i
 // checkCut checks that there is one method, which is a flow, and that the tokens exist.
 func (p *plan) checkCut(tokens, target, source int) error {
 	if len(p.methods) != 1 || p.methods[0].Aggregation != "flow" {
-		return usagef("a cut is that of one method that aggregates by flow, not of %s and what else is asked for; name flow",
+		return usagef("a cut is that of one method that aggregates by flow, not of %s and what "+
+			"else is asked for; name flow",
 			p.methods[0].Name)
 	}
 	if p.opts.Lift {

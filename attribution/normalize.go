@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// rule is how the rows C of a mixing become Â = rownorm((1-r)C + rI). What it does to C before that, in this order, are the options
-// DropSink, Discard and LocalLift.
+// rule is how the rows C of a mixing become Â = rownorm((1-r)C + rI). What it does to C before
+// that, in this order, are the options DropSink, Discard and LocalLift.
 type rule struct {
 	residual float64
 	// measured says that the residual weights come with the rows instead.
@@ -19,9 +19,10 @@ type rule struct {
 	whole bool
 }
 
-// apply returns Â and the rows that stay all zero: those of C where r is 0. C need not be normalised: the identity is added before the
-// division, which matters for heads fused by maximum or minimum, whose rows do not sum to 1, unless it has a unit of its own. ratios has, for measured residuals, 1-r of
-// target t in column t of its row. The arguments are not modified.
+// apply returns Â and the rows that stay all zero: those of C where r is 0. C need not be
+// normalised: the identity is added before the division, which matters for heads fused by maximum
+// or minimum, whose rows do not sum to 1, unless it has a unit of its own. ratios has, for measured
+// residuals, 1-r of target t in column t of its row. The arguments are not modified.
 func (r rule) apply(c Mixed, ratios *Mixed, cfg Config) (Mixed, []place) {
 	zeros := r.applyTo(&c, &c.Data, ratios, cfg)
 	if c.Top != nil {
@@ -78,7 +79,8 @@ func (r rule) prepare(data []float64, c *Mixed, cfg Config) {
 	}
 }
 
-// dropSink takes the first source out of a row and divides the rest by its sum. A target that sees nothing else keeps it.
+// dropSink takes the first source out of a row and divides the rest by its sum. A target that sees
+// nothing else keeps it.
 func dropSink(x []float64, visible int) {
 	if visible > 1 {
 		x[0] = 0
@@ -90,14 +92,16 @@ func dropSink(x []float64, visible int) {
 //
 //	C'[t,j] = C[t,j]·(t+1)
 //
-// in a decoder. It is one factor for the whole row, so that it acts only as another weight of the residual: 1/(t+2) instead of ½.
+// in a decoder. It is one factor for the whole row, so that it acts only as another weight of the
+// residual: 1/(t+2) instead of ½.
 func localLift(x []float64, visible int) {
 	for s := range x {
 		x[s] *= float64(visible)
 	}
 }
 
-// discardLowest sets the lowest ⌊ρn⌋ of n entries to 0, the first ones among equals, and never the first of all.
+// discardLowest sets the lowest ⌊ρn⌋ of n entries to 0, the first ones among equals, and never the
+// first of all.
 func discardLowest(x []float64, ratio float64) {
 	order := make([]int, len(x))
 	for i := range order {
@@ -111,7 +115,8 @@ func discardLowest(x []float64, ratio float64) {
 	}
 }
 
-// normalizeRow turns row c of a target into Â in place. It returns false if the row is all zero and stays so.
+// normalizeRow turns row c of a target into Â in place. It returns false if the row is all zero and
+// stays so.
 func normalizeRow(c []float64, target int, residual float64) bool {
 	if residual != 0 {
 		for s := range c {
@@ -137,7 +142,8 @@ func divideBySum(c []float64) bool {
 	return true
 }
 
-// uniform returns the rows C of attention that is spread evenly over the visible sources, in the shape of like.
+// uniform returns the rows C of attention that is spread evenly over the visible sources, in the
+// shape of like.
 func uniform(like Mixed, cfg Config) Mixed {
 	u := Mixed{First: like.First, L: like.L, N: like.N, Skip: like.Skip}
 	u.Data = make([]float64, len(like.Data))

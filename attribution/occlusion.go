@@ -13,10 +13,12 @@ func init() { RegisterScorer("occlusion", occlusion{}) }
 //
 //	s_j = f(x) - f(x without j)
 //
-// (Zeiler and Fergus 2014, §4.2; erasure in Li et al. 2016; the blank-out reference of Abnar and Zuidema 2020, §4, who take its
-// absolute value). f is the probability. [Scoring.Replacement] says what stands in the token's place; one that is deleted moves all
-// that follow, and the position that predicts with them. What cannot be deleted, the only token of a text and the one at which an
-// encoder is asked, has 0. Of tokens that say the same, each alone is worth little: single removals miss what they do together.
+// (Zeiler and Fergus 2014, §4.2; erasure in Li et al. 2016; the blank-out reference of Abnar and
+// Zuidema 2020, §4, who take its absolute value). f is the probability. [Scoring.Replacement] says
+// what stands in the token's place; one that is deleted moves all that follow, and the position
+// that predicts with them. What cannot be deleted, the only token of a text and the one at which an
+// encoder is asked, has 0. Of tokens that say the same, each alone is worth little: single removals
+// miss what they do together.
 //
 // Values are [T]. It costs T + 1 passes forward, a batch at a time.
 type occlusion struct{}
@@ -36,7 +38,9 @@ func (occlusion) Info() ScorerInfo {
 }
 
 // Score returns what is lost without each token; see [Scorer].
-func (o occlusion) Score(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Scores, error) {
+func (o occlusion) Score(
+	ctx context.Context, m Model, q trace.Query, opts Scoring,
+) (*Scores, error) {
 	x, err := newQuestion(ctx, "occlusion", o.Info(), m, q, opts)
 	if err != nil {
 		return nil, err
@@ -65,7 +69,8 @@ func (o occlusion) Score(ctx context.Context, m Model, q trace.Query, opts Scori
 	}
 	s := &Scores{Values: make([]float64, len(x.q.IDs)), Value: f[0]}
 	for i, j := range removed {
-		if err := x.finite(fmt.Sprintf("without token %d (id %d) the value", j, x.q.IDs[j]), f[i+1]); err != nil {
+		if err := x.finite(fmt.Sprintf("without token %d (id %d) the value", j, x.q.IDs[j]),
+			f[i+1]); err != nil {
 			return nil, err
 		}
 		s.Values[j] = f[0] - f[i+1]

@@ -25,7 +25,9 @@ type spoiledState struct {
 	edit func([]float64) []float64
 }
 
-func (s spoiledState) Extend(ctx context.Context, dst []float64, rows attribution.Mixed) ([]float64, error) {
+func (s spoiledState) Extend(
+	ctx context.Context, dst []float64, rows attribution.Mixed,
+) ([]float64, error) {
 	out, err := s.State.Extend(ctx, dst, rows)
 	return s.edit(out), err
 }
@@ -56,14 +58,17 @@ func TestExplainNamesBrokenAggregation(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			defer attribution.RegisterAggregationForTest("test-broken", spoiled{layer, c.edit})()
 			methods := []string{"attention+test-broken"}
-			_, decoder := attribution.Explain(t.Context(), newFake(2, causal), "w1 w2 w3", attribution.Options{Methods: methods, MaxTokens: 1})
+			_, decoder := attribution.Explain(t.Context(), newFake(2, causal), "w1 w2 w3",
+				attribution.Options{Methods: methods, MaxTokens: 1})
 			encoder := newEncoder(2, evenly)
-			_, reading := attribution.Explain(t.Context(), encoder, "w1", attribution.Options{Methods: methods, Positions: []int{1}})
+			_, reading := attribution.Explain(t.Context(), encoder, "w1",
+				attribution.Options{Methods: methods, Positions: []int{1}})
 			for model, err := range map[string]error{"decoder": decoder, "encoder": reading} {
 				switch {
 				case c.want == "" && err != nil:
 					t.Errorf("%s: %v", model, err)
-				case c.want != "" && (err == nil || !strings.Contains(err.Error(), "aggregation test-broken returned ") || !strings.Contains(err.Error(), c.want)):
+				case c.want != "" && (err == nil || !strings.Contains(err.Error(),
+					"aggregation test-broken returned ") || !strings.Contains(err.Error(), c.want)):
 					t.Errorf("%s: error %v, want %q", model, err, c.want)
 				}
 			}
@@ -76,7 +81,9 @@ type fixedScorer struct{ scores *attribution.Scores }
 
 func (fixedScorer) Info() attribution.ScorerInfo { return attribution.ScorerInfo{} }
 
-func (a fixedScorer) Score(context.Context, attribution.Model, trace.Query, attribution.Scoring) (*attribution.Scores, error) {
+func (a fixedScorer) Score(
+	context.Context, attribution.Model, trace.Query, attribution.Scoring,
+) (*attribution.Scores, error) {
 	return a.scores, nil
 }
 
@@ -93,8 +100,10 @@ func TestExplainNamesBrokenScorer(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer attribution.RegisterScorerForTest("test-broken", fixedScorer{c.scores})()
-			_, err := attribution.Explain(t.Context(), newFake(2, causal), "w1 w2", attribution.Options{Methods: []string{"test-broken"}, MaxTokens: 1})
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			_, err := attribution.Explain(t.Context(), newFake(2, causal), "w1 w2",
+				attribution.Options{Methods: []string{"test-broken"}, MaxTokens: 1})
+			if c.want == "" && err != nil || c.want != "" && (err == nil ||
+				!strings.Contains(err.Error(), c.want)) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})

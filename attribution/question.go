@@ -13,7 +13,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// question is what one call of a scorer asks of a model: the query and the options checked, with what was left open filled in.
+// question is what one call of a scorer asks of a model: the query and the options checked, with
+// what was left open filled in.
 type question struct {
 	scorer string
 	m      Model
@@ -22,8 +23,11 @@ type question struct {
 	opts   Scoring
 }
 
-// newQuestion returns a usage error for a query that asks nothing, a quantity that the scorer does not explain and options out of range.
-func newQuestion(ctx context.Context, scorer string, has ScorerInfo, m Model, q trace.Query, opts Scoring) (*question, error) {
+// newQuestion returns a usage error for a query that asks nothing, a quantity that the scorer does
+// not explain and options out of range.
+func newQuestion(
+	ctx context.Context, scorer string, has ScorerInfo, m Model, q trace.Query, opts Scoring,
+) (*question, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("attribution: %s: %w", scorer, err)
 	}
@@ -35,7 +39,8 @@ func newQuestion(ctx context.Context, scorer string, has ScorerInfo, m Model, q 
 		opts.Quantity = has.Quantities[0]
 	}
 	if !slices.Contains(has.Quantities, opts.Quantity) {
-		return nil, usagef("%s does not explain quantity %s; it explains %s", scorer, quote(string(opts.Quantity)), quantities(has))
+		return nil, usagef("%s does not explain quantity %s; it explains %s", scorer,
+			quote(string(opts.Quantity)), quantities(has))
 	}
 	x := &question{scorer: scorer, m: m, info: m.Info(), q: q, opts: opts.filled()}
 	x.q.Quantity = opts.Quantity
@@ -66,11 +71,13 @@ func (x *question) check() error {
 		return usagef("%s: a query without tokens", x.scorer)
 	}
 	if x.q.Position < 0 || x.q.Position >= T {
-		return usagef("%s: position %d of %d tokens; it must be in [0,%d]", x.scorer, x.q.Position, T, T-1)
+		return usagef("%s: position %d of %d tokens; it must be in [0,%d]", x.scorer,
+			x.q.Position, T, T-1)
 	}
 	for _, id := range []*int{&x.q.Token, x.q.Contrast} {
 		if id != nil && (*id < 0 || x.tokens() && x.info.Vocab > 0 && *id >= x.info.Vocab) {
-			return usagef("%s: token or class %d of %s, which counts from 0 and has %d tokens", x.scorer, *id, quote(x.info.Name), x.info.Vocab)
+			return usagef("%s: token or class %d of %s, which counts from 0 and has %d tokens",
+				x.scorer, *id, quote(x.info.Name), x.info.Vocab)
 		}
 	}
 	if x.q.Embeddings == nil {
@@ -84,7 +91,8 @@ func (x *question) check() error {
 
 // tokens is whether the head scores tokens, and not classes.
 func (x *question) tokens() bool {
-	return x.info.Head != trace.Classes && x.info.Head != trace.TokenClasses && x.info.Head != trace.NoHead
+	return x.info.Head != trace.Classes && x.info.Head != trace.TokenClasses &&
+		x.info.Head != trace.NoHead
 }
 
 // target returns the row at which the head reads.
@@ -99,7 +107,8 @@ func (x *question) target() int {
 func (x *question) width(data []float32) (int, error) {
 	T := len(x.q.IDs)
 	if len(data) == 0 || len(data)%T != 0 {
-		return 0, fmt.Errorf("%d numbers for %d tokens; want the same number for each", len(data), T)
+		return 0, fmt.Errorf("%d numbers for %d tokens; want the same number for each",
+			len(data), T)
 	}
 	if i := badNumber(data); i >= 0 {
 		j := i / (len(data) / T)
@@ -110,15 +119,19 @@ func (x *question) width(data []float32) (int, error) {
 
 // badNumber returns the index of the first NaN or infinity, -1 if there is none.
 func badNumber(data []float32) int {
-	return slices.IndexFunc(data, func(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) })
+	return slices.IndexFunc(data, func(v float32) bool {
+		return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0)
+	})
 }
 
-// offered returns what a scorer needs of its model, or a usage error if the model does not offer it.
+// offered returns what a scorer needs of its model, or a usage error if the model does not offer
+// it.
 func offered[I any](x *question, what string) (I, error) {
 	m, ok := x.m.(I)
 	if !ok {
 		name := strings.TrimPrefix(fmt.Sprintf("%T", (*I)(nil)), "*")
-		return m, usagef("%s needs a model that %s (%s), and %s does not", x.scorer, what, name, quote(x.info.Name))
+		return m, usagef("%s needs a model that %s (%s), and %s does not", x.scorer, what, name,
+			quote(x.info.Name))
 	}
 	return m, nil
 }
@@ -133,11 +146,15 @@ func (x *question) fail(ctx context.Context, err error) error {
 
 // blame returns an error that says what the model got wrong.
 func (x *question) blame(format string, args ...any) error {
-	return fmt.Errorf("attribution: %s: the model returned %s", x.scorer, fmt.Sprintf(format, args...))
+	return fmt.Errorf("attribution: %s: the model returned %s", x.scorer,
+		fmt.Sprintf(format, args...))
 }
 
-// predict returns the number that each of n queries asks for, a batch at a time; query(i) is called in order, once.
-func (x *question) predict(ctx context.Context, n int, query func(i int) trace.Query) ([]float64, error) {
+// predict returns the number that each of n queries asks for, a batch at a time; query(i) is called
+// in order, once.
+func (x *question) predict(
+	ctx context.Context, n int, query func(i int) trace.Query,
+) ([]float64, error) {
 	m, err := offered[Predictor](x, "predicts other texts")
 	if err != nil {
 		return nil, err
@@ -160,9 +177,12 @@ func (x *question) predict(ctx context.Context, n int, query func(i int) trace.Q
 	return all, nil
 }
 
-// gradients calls each with the gradient of each of n queries, in order, and returns its first error.
-// What the model returns is not checked.
-func (x *question) gradients(ctx context.Context, n int, query func(i int) trace.Query, rule trace.Backward, each func(i int, g trace.Gradient) error) error {
+// gradients calls each with the gradient of each of n queries, in order, and returns its first
+// error. What the model returns is not checked.
+func (x *question) gradients(
+	ctx context.Context, n int, query func(i int) trace.Query, rule trace.Backward,
+	each func(i int, g trace.Gradient) error,
+) error {
 	m, err := offered[Differentiable](x, "can be differentiated")
 	if err != nil {
 		return err
@@ -207,8 +227,12 @@ func (x *question) finite(what string, v float64) error {
 }
 
 // gradient returns the gradient of the question itself, [T,D] and finite.
-func (x *question) gradient(ctx context.Context, rule trace.Backward) (g trace.Gradient, err error) {
-	err = x.gradients(ctx, 1, func(int) trace.Query { return x.q }, rule, func(_ int, only trace.Gradient) error {
+func (x *question) gradient(
+	ctx context.Context, rule trace.Backward,
+) (g trace.Gradient, err error) {
+	err = x.gradients(ctx, 1, func(int) trace.Query {
+		return x.q
+	}, rule, func(_ int, only trace.Gradient) error {
 		g = only
 		if _, err := x.width(g.Data); err != nil {
 			return x.blame("a gradient of %v", err)
@@ -259,7 +283,8 @@ func (x *question) dots(a, b []float32) ([]float64, error) {
 	return out, nil
 }
 
-// random returns the random source of the question: the seed's, another for another text or position.
+// random returns the random source of the question: the seed's, another for another text or
+// position.
 func (x *question) random() *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprint(h, x.q.IDs, x.q.Position)

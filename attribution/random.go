@@ -12,8 +12,9 @@ func init() { RegisterScorer("random", randomScorer{}) }
 //
 //	s_j ~ U[0,1)
 //
-// It is what every evaluation prints beside the rest: a method that does no better says nothing. The numbers are those of
-// [Scoring.Seed], other ones for another text or position, the same on every run.
+// It is what every evaluation prints beside the rest: a method that does no better says nothing.
+// The numbers are those of [Scoring.Seed], other ones for another text or position, the same on
+// every run.
 //
 // Values are [T]. It costs one pass forward, for the value that they do not explain.
 type randomScorer struct{}
@@ -32,7 +33,9 @@ func (randomScorer) Info() ScorerInfo {
 }
 
 // Score returns random numbers; see [Scorer].
-func (r randomScorer) Score(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Scores, error) {
+func (r randomScorer) Score(
+	ctx context.Context, m Model, q trace.Query, opts Scoring,
+) (*Scores, error) {
 	x, err := newQuestion(ctx, "random", r.Info(), m, q, opts)
 	if err != nil {
 		return nil, err

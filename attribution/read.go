@@ -6,8 +6,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// read returns the rows of a step, one entry for each ask, of the layers asked for and not normalised; fed tokens came
-// before. The error says what the model got wrong.
+// read returns the rows of a step, one entry for each ask, of the layers asked for and not
+// normalised; fed tokens came before. The error says what the model got wrong.
 func (p *plan) read(step trace.Step, fed int) ([]Mixed, error) {
 	if len(step.Rows) != len(p.asks) || step.First != fed || step.Count < 1 {
 		return nil, fmt.Errorf("the model fed tokens %d..%d after %d with %d sets of rows, want %d",
@@ -33,11 +33,14 @@ func (p *plan) readRows(rows trace.Rows, ask trace.MixingAsk, step trace.Step) (
 	}
 	// A model may yield more rows than it was asked for, but no other.
 	if rows.First < step.First || rows.First > first || rows.First+rows.N != end {
-		return Mixed{}, fmt.Errorf("targets %d..%d, want %d..%d", rows.First, rows.First+rows.N-1, first, end-1)
+		return Mixed{}, fmt.Errorf("targets %d..%d, want %d..%d", rows.First, rows.First+rows.N-1,
+			first, end-1)
 	}
 	if rows.L <= p.last || rows.H != 1 || rows.S < end || len(rows.Data) != rows.L*rows.N*rows.S {
-		return Mixed{}, fmt.Errorf("%d numbers for %d layers, %d heads, %d targets, %d sources; want %d layers, "+
-			"1 head, at least %d sources", len(rows.Data), rows.L, rows.H, rows.N, rows.S, p.last+1, end)
+		return Mixed{}, fmt.Errorf("%d numbers for %d layers, %d heads, %d targets, %d sources; "+
+			"want %d layers, "+
+			"1 head, at least %d sources", len(rows.Data), rows.L, rows.H, rows.N, rows.S, p.last+
+			1, end)
 	}
 	m := Mixed{First: rows.First, L: p.last - p.first + 1, N: rows.N}
 	m.Data = make([]float64, m.L*m.N*m.T())
@@ -46,7 +49,8 @@ func (p *plan) readRows(rows trace.Rows, ask trace.MixingAsk, step trace.Step) (
 			t := m.First + n
 			src := rows.Row(p.first+l, 0, n)[:Config{Bidirectional: p.bidirectional}.width(t, end)]
 			if s := badRow(src); s >= 0 {
-				return Mixed{}, fmt.Errorf("layer %d target %d source %d is %v; want a number of 0 or more",
+				return Mixed{}, fmt.Errorf("layer %d target %d source %d is %v; want a number of "+
+					"0 or more",
 					p.first+l, t, s, src[s])
 			}
 			copyRow(m.Row(l, n), src, p.threshold(ask.Name))

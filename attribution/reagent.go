@@ -17,35 +17,44 @@ const (
 	replacedShare = 0.3
 	// plausible is how many tokens the model offers for each place.
 	plausible = 32
-	// sureDelta is the largest change of probability that is told from a certain one: its log-odds are 14.5.
+	// sureDelta is the largest change of probability that is told from a certain one: its log-odds
+	// are 14.5.
 	sureDelta = 1 - 1e-6
 )
 
-// reagent replaces random sets of tokens by others that could stand there, again and again, and asks what that costs:
+// reagent replaces random sets of tokens by others that could stand there, again and again, and
+// asks what that costs:
 //
 //	u(R) = logit((1 + p(x) - p(x with R replaced)) / 2),  s_j = mean of u(R) over R ∋ j - mean of u(R) over R ∌ j
 //
-// (Zhao and Shan 2024, ReAGent, §3). As in the paper a set is about three tenths of the tokens, and a change of probability counts by
-// its log-odds, for the tokens replaced and against the others. Departures:
+// (Zhao and Shan 2024, ReAGent, §3). As in the paper a set is about three tenths of the tokens, and
+// a change of probability counts by its log-odds, for the tokens replaced and against the others.
+// Departures:
 //
-//   - Others come from the model explained and not from RoBERTa: of a decoder, from its predictions after what stands before, and at the
-//     first token from all its vocabulary; of an encoder, from its predictions with that token masked. The 32 most probable compete.
-//   - Sets are parts of random orders, so that every token is replaced equally often, and there are [Scoring.Samples] of them, the last
-//     order completed; the paper stops when the most important tokens alone keep the prediction among the first three.
-//   - Values are differences of means that begin at 0, not sums that begin at random numbers and go through softmax. The order is the
-//     same in the limit, and more samples bring values closer to it instead of one token closer to 1.
+//   - Others come from the model explained and not from RoBERTa: of a decoder, from its predictions
+//     after what stands before, and at the first token from all its vocabulary; of an encoder, from
+//     its predictions with that token masked. The 32 most probable compete.
+//   - Sets are parts of random orders, so that every token is replaced equally often, and there are
+//     [Scoring.Samples] of them, the last order completed; the paper stops when the most important
+//     tokens alone keep the prediction among the first three.
+//   - Values are differences of means that begin at 0, not sums that begin at random numbers and go
+//     through softmax. The order is the same in the limit, and more samples bring values closer to
+//     it instead of one token closer to 1.
 //
-// The token at which an encoder is asked is never replaced and has 0. Values are [T], nats. It costs a pass for each token and Samples
-// passes, a batch at a time.
+// The token at which an encoder is asked is never replaced and has 0. Values are [T], nats. It
+// costs a pass for each token and Samples passes, a batch at a time.
 type reagent struct{}
 
 // Info describes the scorer.
 func (reagent) Info() ScorerInfo {
 	return ScorerInfo{
-		Summary:    "what the prediction loses when the token is among those replaced by others that could stand there",
-		Formula:    "s_j = E[u(R) | j ∈ R] - E[u(R) | j ∉ R], u(R) = logit((1 + p(x) - p(x with R replaced)) / 2)",
-		Paper:      "Zhao and Shan 2024, §3",
-		Cost:       "samples passes through the model a token, 256 by default, and one for each token of the text",
+		Summary: "what the prediction loses when the token is among those replaced by others " +
+			"that could stand there",
+		Formula: "s_j = E[u(R) | j ∈ R] - E[u(R) | j ∉ R], u(R) = logit((1 + p(x) - p(x with " +
+			"R replaced)) / 2)",
+		Paper: "Zhao and Shan 2024, §3",
+		Cost: "samples passes through the model a token, 256 by default, and one for each " +
+			"token of the text",
 		Unit:       "log-odds of the loss",
 		Needs:      "predictions of other texts, and a head that predicts tokens",
 		Signed:     true,
@@ -94,8 +103,8 @@ func (a reagent) Score(ctx context.Context, m Model, q trace.Query, opts Scoring
 	return &Scores{Values: x.differences(sets, f), Value: f[0]}, nil
 }
 
-// replacedSets returns random orders of the tokens that have others, cut into sets of about replacedShare, n of them and the rest of
-// the last order.
+// replacedSets returns random orders of the tokens that have others, cut into sets of about
+// replacedShare, n of them and the rest of the last order.
 func replacedSets(source *rand.Rand, others []candidates, n int) [][]int {
 	var free []int
 	for j, c := range others {
@@ -119,7 +128,8 @@ func replacedSets(source *rand.Rand, others []candidates, n int) [][]int {
 	return sets
 }
 
-// differences returns for each token the mean of u over the sets with it less that over the sets without; f[0] is p(x).
+// differences returns for each token the mean of u over the sets with it less that over the sets
+// without; f[0] is p(x).
 func (x *question) differences(sets [][]int, f []float64) []float64 {
 	T := len(x.q.IDs)
 	with, count := make([]float64, T), make([]float64, T)
@@ -148,7 +158,8 @@ func (x *question) differences(sets [][]int, f []float64) []float64 {
 	return out
 }
 
-// candidates are tokens that could stand at a place, and their weights: sums of the weights up to each.
+// candidates are tokens that could stand at a place, and their weights: sums of the weights up to
+// each.
 type candidates struct {
 	ids  []int
 	sums []float64
@@ -166,10 +177,12 @@ func (c candidates) draw(source *rand.Rand) int {
 	return c.ids[min(i, len(c.ids)-1)]
 }
 
-// others returns for each token of the question which others the model would take there; none where it is not to be replaced.
+// others returns for each token of the question which others the model would take there; none where
+// it is not to be replaced.
 func (x *question) others(ctx context.Context) ([]candidates, error) {
 	if !x.tokens() {
-		return nil, usagef("reagent needs a model whose head predicts tokens; the head of %s is %s", quote(x.info.Name), x.info.Head)
+		return nil, usagef("reagent needs a model whose head predicts tokens; the head of %s is %s",
+			quote(x.info.Name), x.info.Head)
 	}
 	if x.info.Bidirectional {
 		return x.maskedOthers(ctx)
@@ -177,15 +190,16 @@ func (x *question) others(ctx context.Context) ([]candidates, error) {
 	return x.nextOthers(ctx)
 }
 
-// nextOthers returns what a decoder predicts after what stands before each token. It says so on the way through the text, which it
-// leaves at a token that ends texts; then it goes on from there.
+// nextOthers returns what a decoder predicts after what stands before each token. It says so on the
+// way through the text, which it leaves at a token that ends texts; then it goes on from there.
 func (x *question) nextOthers(ctx context.Context) ([]candidates, error) {
 	ids := x.q.IDs
 	all := make([]candidates, len(ids))
 	all[0] = anyOther(ids[0], x.info.Vocab)
 	for at := 1; at < len(ids); {
 		before := at
-		ask := trace.Ask{Continuation: slices.Clone(ids[at:]), MaxTokens: len(ids) - at, Alternatives: plausible}
+		ask := trace.Ask{Continuation: slices.Clone(ids[at:]), MaxTokens: len(ids) - at,
+			Alternatives: plausible}
 		for step, err := range x.m.Steps(ctx, slices.Clone(ids[:at]), ask) {
 			if err != nil {
 				return nil, x.fail(ctx, err)
@@ -203,11 +217,13 @@ func (x *question) nextOthers(ctx context.Context) ([]candidates, error) {
 	return all, nil
 }
 
-// maskedOthers returns what an encoder predicts for each token when that is masked, of all but the one that is asked about.
+// maskedOthers returns what an encoder predicts for each token when that is masked, of all but the
+// one that is asked about.
 func (x *question) maskedOthers(ctx context.Context) ([]candidates, error) {
 	mask, ok := x.special("mask")
 	if !ok {
-		return nil, usagef("reagent masks one token after the other, and %s has no mask", quote(x.info.Name))
+		return nil, usagef("reagent masks one token after the other, and %s has no mask",
+			quote(x.info.Name))
 	}
 	all := make([]candidates, len(x.q.IDs))
 	for j, id := range x.q.IDs {
@@ -216,7 +232,8 @@ func (x *question) maskedOthers(ctx context.Context) ([]candidates, error) {
 		}
 		ids := slices.Clone(x.q.IDs)
 		ids[j] = mask
-		for step, err := range x.m.Steps(ctx, ids, trace.Ask{Positions: []int{j}, Alternatives: plausible}) {
+		for step, err := range x.m.Steps(ctx, ids, trace.Ask{Positions: []int{j},
+			Alternatives: plausible}) {
 			if err != nil {
 				return nil, x.fail(ctx, err)
 			}

@@ -16,10 +16,12 @@ type registry[P any] struct {
 	plugins map[string]P
 }
 
-// register adds a plugin. It panics if the name is taken or not made of lower-case words joined by hyphens.
+// register adds a plugin. It panics if the name is taken or not made of lower-case words joined by
+// hyphens.
 func (r *registry[P]) register(name string, p P) {
 	if !validName(name) {
-		panic(fmt.Sprintf("attribution: %s name %q is not lower-case words joined by hyphens", r.kind, name))
+		panic(fmt.Sprintf("attribution: %s name %q is not lower-case words joined by hyphens",
+			r.kind, name))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,14 +7,15 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Removal takes tokens out of a query, as [Scoring.Replacement] says: what an evaluation does to see what a prediction loses.
+// Removal takes tokens out of a query, as [Scoring.Replacement] says: what an evaluation does to
+// see what a prediction loses.
 type Removal struct {
 	x *question
 	r *replacement
 }
 
-// NewRemoval prepares a query. A quantity that neither q nor opts names is the probability. The error is a [UsageError] for what cannot be
-// asked, and otherwise the model's.
+// NewRemoval prepares a query. A quantity that neither q nor opts names is the probability. The
+// error is a [UsageError] for what cannot be asked, and otherwise the model's.
 func NewRemoval(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Removal, error) {
 	x, err := newQuestion(ctx, "removal", occlusion{}.Info(), m, q, opts)
 	if err != nil {
@@ -27,8 +28,8 @@ func NewRemoval(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Rem
 	return &Removal{x, r}, nil
 }
 
-// Removable returns the tokens that can be taken out, one by one: all but, where they are deleted, an encoder's position and the only
-// token of a text.
+// Removable returns the tokens that can be taken out, one by one: all but, where they are deleted,
+// an encoder's position and the only token of a text.
 func (r *Removal) Removable() []int {
 	var all []int
 	for j := range r.x.q.IDs {
@@ -39,7 +40,8 @@ func (r *Removal) Removable() []int {
 	return all
 }
 
-// Without returns the query without some tokens, each once. Where they are deleted and none would be left, the last one stays.
+// Without returns the query without some tokens, each once. Where they are deleted and none would
+// be left, the last one stays.
 func (r *Removal) Without(tokens ...int) trace.Query {
 	order := slices.Sorted(slices.Values(tokens))
 	if r.r.delete && len(order) == len(r.x.q.IDs) {
@@ -55,7 +57,9 @@ func (r *Removal) Without(tokens ...int) trace.Query {
 
 // Predict returns what the model makes of the query without each set of tokens, a batch at a time.
 func (r *Removal) Predict(ctx context.Context, sets [][]int) ([]float64, error) {
-	values, err := r.x.predict(ctx, len(sets), func(i int) trace.Query { return r.Without(sets[i]...) })
+	values, err := r.x.predict(ctx, len(sets), func(i int) trace.Query {
+		return r.Without(sets[i]...)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +71,9 @@ func (r *Removal) Predict(ctx context.Context, sets [][]int) ([]float64, error) 
 	return values, nil
 }
 
-// Soft returns what the model makes of the query whose embedding elements are kept at random, those of token j with probability keep[j],
-// and set to zero otherwise: the mean over so many draws of the seed in [Scoring] (Zhao and Aletras 2023, §3).
+// Soft returns what the model makes of the query whose embedding elements are kept at random, those
+// of token j with probability keep[j], and set to zero otherwise: the mean over so many draws of
+// the seed in [Scoring] (Zhao and Aletras 2023, §3).
 func (r *Removal) Soft(ctx context.Context, keep []float64, draws int) (float64, error) {
 	inputs, err := r.x.inputs(ctx)
 	if err != nil {

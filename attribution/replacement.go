@@ -20,7 +20,8 @@ var replacementKinds = []string{"mask", "unknown", "pad", "end"}
 type replacement struct {
 	delete, zero bool
 	id           int
-	// row is the embedding that stands in, [D], and inputs those of the whole text, [T,D]; nil where the token's id does.
+	// row is the embedding that stands in, [D], and inputs those of the whole text, [T,D]; nil
+	// where the token's id does.
 	row, inputs []float32
 }
 
@@ -35,7 +36,8 @@ func (x *question) replacement(kind string) (*replacement, error) {
 		if id, ok := x.special(kind); ok {
 			return &replacement{id: id}, nil
 		}
-		return nil, usagef("replacement %s: %s has no such token; it has %s, and any of its own tokens will do",
+		return nil, usagef("replacement %s: %s has no such token; it has %s, and any of its own "+
+			"tokens will do",
 			quote(kind), quote(x.info.Name), list(x.kinds()))
 	}
 	tokens, err := x.m.Encode(kind, trace.SpecialsOff)
@@ -85,21 +87,26 @@ func (x *question) takeAway(ctx context.Context) (*replacement, error) {
 	if r.zero {
 		return r, nil
 	}
-	if r.row, err = x.embed(ctx, []int{r.id}); err == nil && len(r.row)*len(x.q.IDs) != len(r.inputs) {
-		err = x.blame("an embedding of width %d for %d numbers of %d tokens", len(r.row), len(r.inputs), len(x.q.IDs))
+	if r.row, err = x.embed(ctx, []int{r.id}); err == nil &&
+		len(r.row)*len(x.q.IDs) != len(r.inputs) {
+		err = x.blame("an embedding of width %d for %d numbers of %d tokens", len(r.row),
+			len(r.inputs), len(x.q.IDs))
 	}
 	return r, err
 }
 
-// removable is whether token j can be taken away: a text keeps one token, and an encoder the one at which it is asked.
+// removable is whether token j can be taken away: a text keeps one token, and an encoder the one at
+// which it is asked.
 func (r *replacement) removable(x *question, j int) bool {
 	if !r.delete {
 		return true
 	}
-	return len(x.q.IDs) > 1 && (j != x.q.Position || !x.info.Bidirectional || x.info.Head == trace.Classes)
+	return len(x.q.IDs) > 1 && (j != x.q.Position || !x.info.Bidirectional ||
+		x.info.Head == trace.Classes)
 }
 
-// without returns the question without token j. A decoder without its last token predicts at the one before.
+// without returns the question without token j. A decoder without its last token predicts at the
+// one before.
 func (r *replacement) without(x *question, j int) trace.Query {
 	q := x.q
 	switch {

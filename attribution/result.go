@@ -8,7 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// M returns the result of a method, M[n,m,l]. The error, a [UsageError], lists the methods there are.
+// M returns the result of a method, M[n,m,l]. The error, a [UsageError], lists the methods there
+// are.
 func (e *Explanation) M(method string) (*Result, error) {
 	if r, ok := e.Methods[method]; ok {
 		return r, nil
@@ -16,7 +17,8 @@ func (e *Explanation) M(method string) (*Result, error) {
 	return nil, usagef("the explanation has no method %s; it has %s", quote(method), list(e.Order))
 }
 
-// At returns M[t,j,k]: generated token t, prompt token j, layer Layers[k]. It panics if an index is out of range.
+// At returns M[t,j,k]: generated token t, prompt token j, layer Layers[k]. It panics if an index is
+// out of range.
 func (r *Result) At(t, j, k int) float64 {
 	r.check("token", t, 0)
 	r.check("prompt token", j, 1)
@@ -38,8 +40,8 @@ func (r *Result) Row(t, k int) []float64 {
 	return out
 }
 
-// Matrix returns M[:,:,k], [n,m]: a row for each generated token. It is a copy, empty if n is 0. It panics if k is out of
-// range.
+// Matrix returns M[:,:,k], [n,m]: a row for each generated token. It is a copy, empty if n is 0. It
+// panics if k is out of range.
 func (r *Result) Matrix(k int) *mat.Dense {
 	r.check("level", k, 2)
 	var data []float64
@@ -49,8 +51,8 @@ func (r *Result) Matrix(k int) *mat.Dense {
 	return dense(r.Shape[0], r.Shape[1], data)
 }
 
-// LayerMap returns M[t,:,:] with a row for each level and a column for each prompt token, [l,m]: the map of one generated
-// token through the layers. It is a copy. It panics if t is out of range.
+// LayerMap returns M[t,:,:] with a row for each level and a column for each prompt token, [l,m]:
+// the map of one generated token through the layers. It is a copy. It panics if t is out of range.
 func (r *Result) LayerMap(t int) *mat.Dense {
 	r.check("token", t, 0)
 	var data []float64
@@ -83,17 +85,19 @@ type Ranked struct {
 	Value    float64
 }
 
-// TopK returns the k prompt tokens with the highest values for generated token t at the last level of a method, the
-// highest first and the earlier first among equals; fewer if the filter leaves fewer. The filter hides tokens from the
-// ranking and changes no value; nil hides none. Of a signed row they are those that speak most for the prediction. It returns a [UsageError] for a method that the explanation does not
-// have, a token out of range or a negative k.
+// TopK returns the k prompt tokens with the highest values for generated token t at the last level
+// of a method, the highest first and the earlier first among equals; fewer if the filter leaves
+// fewer. The filter hides tokens from the ranking and changes no value; nil hides none. Of a signed
+// row they are those that speak most for the prediction. It returns a [UsageError] for a method
+// that the explanation does not have, a token out of range or a negative k.
 func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked, error) {
 	r, err := e.M(method)
 	if err != nil {
 		return nil, err
 	}
 	if t < 0 || t >= r.Shape[0] || k < 0 {
-		return nil, usagef("top %d of generated token %d; there are %d tokens, from 0", k, t, r.Shape[0])
+		return nil, usagef("top %d of generated token %d; there are %d tokens, from 0", k, t,
+			r.Shape[0])
 	}
 	var all []Ranked
 	for j, v := range r.Row(t, r.Top()) {
@@ -113,12 +117,14 @@ func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked
 	return all[:min(k, len(all))], nil
 }
 
-// Covered returns which part of a row the tokens hold that [Explanation.TopK] returns for the same arguments, in [0,1]:
+// Covered returns which part of a row the tokens hold that [Explanation.TopK] returns for the same
+// arguments, in [0,1]:
 //
 //	c = Σ_{j in top} |M[t,j]| / (Σ_j |M[t,j]| + |o|)
 //
-// Sizes count, whatever the signs, and o is what rests on generated tokens, of a signed row the sum of what does. 0 of a row of zeros. It
-// returns a [UsageError] as TopK does, and for values that are no parts of a whole, such as flow and lift.
+// Sizes count, whatever the signs, and o is what rests on generated tokens, of a signed row the sum
+// of what does. 0 of a row of zeros. It returns a [UsageError] as TopK does, and for values that
+// are no parts of a whole, such as flow and lift.
 func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float64, error) {
 	top, err := e.TopK(t, method, k, filter)
 	if err != nil {
@@ -128,9 +134,11 @@ func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float
 	i := t*r.Shape[2] + r.Top()
 	switch {
 	case !addUp(r.Options):
-		return 0, usagef("the values of %s, %s, are no parts of a whole, so none cover it", quote(method), r.Unit)
+		return 0, usagef("the values of %s, %s, are no parts of a whole, so none cover it",
+			quote(method), r.Unit)
 	case i >= len(other):
-		return 0, usagef("the explanation does not say what of %s rests on generated tokens", quote(method))
+		return 0, usagef("the explanation does not say what of %s rests on generated tokens",
+			quote(method))
 	}
 	all, held := math.Abs(other[i]), 0.0
 	for _, x := range r.Row(t, r.Top()) {

@@ -15,17 +15,20 @@ func init() { RegisterAggregation("rollout", rollout{}) }
 //
 //	R_0 = I,  R_l[t,:] = Â_l[t,:] R_{l-1},  Â_l = rownorm((1-r) C_l + r I)
 //
-// (Abnar and Zuidema 2020, §3; r is ½ in the paper, and 0 for mixings that contain the residual, as Mohebbi et al. 2023
-// do for value zeroing.) With [Mixed.Top], level l is Â_l^h R_{l-1}, one head over merged lower layers (appendix A.1).
+// (Abnar and Zuidema 2020, §3; r is ½ in the paper, and 0 for mixings that contain the residual, as
+// Mohebbi et al. 2023 do for value zeroing.) With [Mixed.Top], level l is Â_l^h R_{l-1}, one head
+// over merged lower layers (appendix A.1).
 //
-// The result has every prefix R_1..R_L. Rows that sum to 1 keep their sum, and a causal text stays causal. One more
-// token costs L·T²/2 multiplications, a whole text L·T³/6; a state holds (L-1)·T²/2 numbers.
+// The result has every prefix R_1..R_L. Rows that sum to 1 keep their sum, and a causal text stays
+// causal. One more token costs L·T²/2 multiplications, a whole text L·T³/6; a state holds
+// (L-1)·T²/2 numbers.
 type rollout struct{}
 
 // Info describes the aggregation.
 func (rollout) Info() AggregationInfo {
 	return AggregationInfo{
-		Summary:  "mass followed down through all layers: how much of a target comes from each input token",
+		Summary: "mass followed down through all layers: how much of a target comes from each " +
+			"input token",
 		Formula:  "R_l = Â_l R_{l-1}, R_0 = I",
 		Paper:    "Abnar and Zuidema 2020, §3",
 		Cost:     "L·T² multiplications a token",
@@ -40,7 +43,8 @@ func (rollout) New(cfg Config) State {
 	return &rolloutState{cfg: cfg, prefix: make([][][]float64, cfg.Layers-1)}
 }
 
-// rolloutState keeps row t of R_1..R_{L-1} for every target t: prefix[l][t] is [t+1], or [T] if bidirectional.
+// rolloutState keeps row t of R_1..R_{L-1} for every target t: prefix[l][t] is [t+1], or [T] if
+// bidirectional.
 type rolloutState struct {
 	cfg     Config
 	prefix  [][][]float64

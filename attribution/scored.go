@@ -57,7 +57,8 @@ func (r *run) prepareScoring(m Model) error {
 	}
 	info := m.Info()
 	if info.Head == trace.NoHead {
-		return usagef("%s has no head, so there is no prediction to score; methods that read attention do without one: %s",
+		return usagef("%s has no head, so there is no prediction to score; methods that read "+
+			"attention do without one: %s",
 			quote(info.Name), list(DefaultMethods()))
 	}
 	r.model = m
@@ -76,7 +77,8 @@ func contrast(m Model, text string) (int, error) {
 	if info.Head == trace.Classes || info.Head == trace.TokenClasses {
 		c, ok := m.(Classifier)
 		if !ok {
-			return 0, usagef("contrast %s: the classes of %s have no names", quote(text), quote(info.Name))
+			return 0, usagef("contrast %s: the classes of %s have no names", quote(text),
+				quote(info.Name))
 		}
 		id, err := c.Class(text)
 		if err != nil {
@@ -89,13 +91,15 @@ func contrast(m Model, text string) (int, error) {
 		return 0, fmt.Errorf("attribution: contrast: %w", err)
 	}
 	if len(tokens) != 1 {
-		return 0, usagef("contrast %s is %d tokens: %s; give one, and mind the space that most vocabularies begin a word with",
+		return 0, usagef("contrast %s is %d tokens: %s; give one, and mind the space that most "+
+			"vocabularies begin a word with",
 			quote(text), len(tokens), numbered(tokens))
 	}
 	return tokens[0].ID, nil
 }
 
-// score asks every scorer about a prediction at the last token of a decoder's text, or at position at of an encoder's.
+// score asks every scorer about a prediction at the last token of a decoder's text, or at position
+// at of an encoder's.
 func (r *run) score(ctx context.Context, ids []int, at int, t GeneratedToken) error {
 	if r.model == nil {
 		return nil
@@ -106,7 +110,8 @@ func (r *run) score(ctx context.Context, ids []int, at int, t GeneratedToken) er
 			continue
 		}
 		q := trace.Query{IDs: ids, Objective: trace.Objective{
-			Quantity: r.opts.quantity(m.scorer.Info()), Position: at, Token: t.ID, Contrast: r.contrast,
+			Quantity: r.opts.quantity(m.scorer.Info()), Position: at, Token: t.ID,
+			Contrast: r.contrast,
 		}}
 		s, err := m.scorer.Score(ctx, r.model, q, r.opts.Scoring)
 		if usage := (*UsageError)(nil); errors.As(err, &usage) {
@@ -121,12 +126,14 @@ func (r *run) score(ctx context.Context, ids []int, at int, t GeneratedToken) er
 		r.scores[i] = s
 	}
 	if r.contrast != nil && *r.contrast == t.ID {
-		r.warn(fmt.Sprintf("%s is the contrast itself where it is predicted: its scores there say nothing.", quote(t.Text)))
+		r.warn(fmt.Sprintf("%s is the contrast itself where it is predicted: its scores there "+
+			"say nothing.", quote(t.Text)))
 	}
 	return nil
 }
 
-// check returns an error if scores are not those of n tokens, each a number, and none below zero unless they are signed.
+// check returns an error if scores are not those of n tokens, each a number, and none below zero
+// unless they are signed.
 func (s *Scores) check(n int, signed bool) error {
 	if s == nil {
 		return fmt.Errorf("neither scores nor an error")
@@ -139,7 +146,8 @@ func (s *Scores) check(n int, signed bool) error {
 			return fmt.Errorf("token %d has value %v", j, x)
 		}
 		if x < 0 && !signed {
-			return fmt.Errorf("token %d has value %v, and the scorer says that its values have no sign", j, x)
+			return fmt.Errorf("token %d has value %v, and the scorer says that its values have "+
+				"no sign", j, x)
 		}
 	}
 	return nil

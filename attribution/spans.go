@@ -10,26 +10,29 @@ import (
 
 // Span is a part of the prompt: some of its tokens, which need not touch.
 type Span struct {
-	// Text is how the span is shown; Begin and End are the bytes [Begin,End) of the prompt from its first token to its last.
+	// Text is how the span is shown; Begin and End are the bytes [Begin,End) of the prompt from its
+	// first token to its last.
 	Text       string
 	Begin, End int
 	// Tokens are columns of a result, in rising order, at least one.
 	Tokens []int
 }
 
-// Words returns the words of the prompt: a word is a run of letters, digits and marks, with apostrophes, hyphens and the points of numbers inside, and a token
-// belongs to the word in which its first letter or digit lies. Tokens without any, and control tokens, stand alone. Scripts without
-// spaces have no words in this sense but whole phrases; give spans there.
+// Words returns the words of the prompt: a word is a run of letters, digits and marks, with
+// apostrophes, hyphens and the points of numbers inside, and a token belongs to the word in which
+// its first letter or digit lies. Tokens without any, and control tokens, stand alone. Scripts
+// without spaces have no words in this sense but whole phrases; give spans there.
 func (p *Prompt) Words() []Span { return p.divide(wordOf(p.Text)) }
 
-// Sentences returns the sentences of the prompt: one ends behind ".", "!", "?" or their like, with the quotation marks and brackets that
-// follow, before white space, and at a line break. Control tokens stand alone.
+// Sentences returns the sentences of the prompt: one ends behind ".", "!", "?" or their like, with
+// the quotation marks and brackets that follow, before white space, and at a line break. Control
+// tokens stand alone.
 func (p *Prompt) Sentences() []Span { return p.divide(sentenceOf(p.Text)) }
 
-// Spans returns the parts of the prompt that ranges of its bytes [begin,end) name, in the order of their first tokens, and every other
-// token alone. A token belongs to the first range that it
-// touches with a character that is no white space. It returns a [UsageError] for a range that
-// is empty, outside the text or holds no token, and for two that overlap.
+// Spans returns the parts of the prompt that ranges of its bytes [begin,end) name, in the order of
+// their first tokens, and every other token alone. A token belongs to the first range that it
+// touches with a character that is no white space. It returns a [UsageError] for a range that is
+// empty, outside the text or holds no token, and for two that overlap.
 func (p *Prompt) Spans(ranges ...[2]int) ([]Span, error) {
 	of, err := rangeOf(p.Text, ranges)
 	if err != nil {
@@ -38,14 +41,15 @@ func (p *Prompt) Spans(ranges ...[2]int) ([]Span, error) {
 	spans := p.divide(of)
 	for k, r := range ranges {
 		if !slices.ContainsFunc(p.Offsets, func(o [2]int) bool { return p.partOf(o, of) == k }) {
-			return nil, usagef("span %d to %d, %s, holds the beginning of no token", r[0], r[1], quote(p.Text[r[0]:r[1]]))
+			return nil, usagef("span %d to %d, %s, holds the beginning of no token", r[0], r[1],
+				quote(p.Text[r[0]:r[1]]))
 		}
 	}
 	return spans, nil
 }
 
-// rangeOf returns for each byte of a text the number of its range, -1 outside them. It returns a usage error for a range that is empty or
-// outside the text, and for two that overlap.
+// rangeOf returns for each byte of a text the number of its range, -1 outside them. It returns a
+// usage error for a range that is empty or outside the text, and for two that overlap.
 func rangeOf(text string, ranges [][2]int) ([]int, error) {
 	of := make([]int, len(text))
 	for i := range of {
@@ -53,12 +57,14 @@ func rangeOf(text string, ranges [][2]int) ([]int, error) {
 	}
 	for k, r := range ranges {
 		if r[0] < 0 || r[1] > len(text) || r[0] >= r[1] {
-			return nil, usagef("span %d to %d; the text has bytes 0 to %d, and the first comes before the last", r[0], r[1], len(text))
+			return nil, usagef("span %d to %d; the text has bytes 0 to %d, and the first comes "+
+				"before the last", r[0], r[1], len(text))
 		}
 		for i := r[0]; i < r[1]; i++ {
 			if of[i] >= 0 {
 				other := ranges[of[i]]
-				return nil, usagef("spans %d to %d and %d to %d overlap", other[0], other[1], r[0], r[1])
+				return nil, usagef("spans %d to %d and %d to %d overlap", other[0], other[1],
+					r[0], r[1])
 			}
 			of[i] = k
 		}
@@ -66,7 +72,8 @@ func rangeOf(text string, ranges [][2]int) ([]int, error) {
 	return of, nil
 }
 
-// divide returns the parts of the prompt; of has for each byte of the text the number of its part, -1 for none.
+// divide returns the parts of the prompt; of has for each byte of the text the number of its part,
+// -1 for none.
 func (p *Prompt) divide(of []int) []Span {
 	var spans []Span
 	at := map[int]int{} // part to index of spans
@@ -90,7 +97,8 @@ func (p *Prompt) divide(of []int) []Span {
 	return spans
 }
 
-// partOf returns the part in which a token lies: that of its first byte, white space aside, which belongs to any.
+// partOf returns the part in which a token lies: that of its first byte, white space aside, which
+// belongs to any.
 func (p *Prompt) partOf(offset [2]int, of []int) int {
 	begin, end := offset[0], min(offset[1], len(of))
 	for at, r := range p.Text[begin:max(begin, end)] {
@@ -136,7 +144,8 @@ func inWord(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_'
 }
 
-// joins is whether a mark between two characters of words makes them one: an apostrophe or hyphen, or the point of a number.
+// joins is whether a mark between two characters of words makes them one: an apostrophe or hyphen,
+// or the point of a number.
 func joins(before, mark, after rune) bool {
 	if strings.ContainsRune(".,", mark) {
 		return unicode.IsDigit(before) && unicode.IsDigit(after)
@@ -144,7 +153,8 @@ func joins(before, mark, after rune) bool {
 	return strings.ContainsRune("'’-‐", mark) && inWord(after)
 }
 
-// sentenceOf returns for each byte of a text the number of its sentence, -1 for white space between sentences.
+// sentenceOf returns for each byte of a text the number of its sentence, -1 for white space between
+// sentences.
 func sentenceOf(text string) []int {
 	of := make([]int, len(text))
 	sentence, ended, between := 0, false, true
@@ -156,7 +166,8 @@ func sentenceOf(text string) []int {
 		}
 		if !space {
 			between = false
-			ended = strings.ContainsRune(".!?…。！？", r) || ended && strings.ContainsRune("\"'”’»)]}", r)
+			ended = strings.ContainsRune(".!?…。！？", r) || ended &&
+				strings.ContainsRune("\"'”’»)]}", r)
 		}
 		for i := range size {
 			of[at+i] = sentence
@@ -168,10 +179,11 @@ func sentenceOf(text string) []int {
 	return of
 }
 
-// Grouped returns a copy in which the prompt is made of spans: the columns of each result are put together. Shares and scores are added
-// up. Values that are no parts of a whole, such as flow and lift, give the highest of a span, for several sinks of a flow share pipes
-// and no sum of theirs is a flow. Rows of maps are those of targets, of which a span has the mean. Ids are those of first tokens. It
-// returns a [UsageError] unless every token of the prompt is in exactly one span.
+// Grouped returns a copy in which the prompt is made of spans: the columns of each result are put
+// together. Shares and scores are added up. Values that are no parts of a whole, such as flow and
+// lift, give the highest of a span, for several sinks of a flow share pipes and no sum of theirs is
+// a flow. Rows of maps are those of targets, of which a span has the mean. Ids are those of first
+// tokens. It returns a [UsageError] unless every token of the prompt is in exactly one span.
 func (e *Explanation) Grouped(spans []Span) (*Explanation, error) {
 	if err := e.checkSpans(spans); err != nil {
 		return nil, err
@@ -219,7 +231,8 @@ func (e *Explanation) checkSpans(spans []Span) error {
 		}
 		for _, j := range s.Tokens {
 			if j < 0 || j >= m {
-				return usagef("span %d, %s, has token %d; the prompt has %d, from 0", i, quote(s.Text), j, m)
+				return usagef("span %d, %s, has token %d; the prompt has %d, from 0", i,
+					quote(s.Text), j, m)
 			}
 			if seen[j] {
 				return usagef("token %d is in two spans", j)
@@ -244,7 +257,8 @@ func together(options map[string]string) (f func(a, b float64) float64, name str
 // addUp is whether values of a result are parts of a whole.
 func addUp(options map[string]string) bool {
 	a, err := LookupAggregation(options["aggregation"])
-	return options["lift"] == "" && (options["scorer"] != "" || options["normalize"] != "" || err == nil && a.Info().Shares)
+	return options["lift"] == "" && (options["scorer"] != "" || options["normalize"] != "" ||
+		err == nil && a.Info().Shares)
 }
 
 // withGrouping returns a copy of settings that says how values were put together.
@@ -304,13 +318,13 @@ func (m *Map) grouped(spans []Span) *Map {
 	return &g
 }
 
-// Visibility returns, for level l, the mean of each column over the targets that see it, [T]: how much a source gives to those that could
-// take from it,
+// Visibility returns, for level l, the mean of each column over the targets that see it, [T]: how
+// much a source gives to those that could take from it,
 //
 //	v_j = Σ_{t≥j} M[t,j] / (T-j)
 //
-// in a decoder, and the mean of the column in an encoder. Without it early tokens stand out in column sums because more targets see them.
-// It panics if l is out of range.
+// in a decoder, and the mean of the column in an encoder. Without it early tokens stand out in
+// column sums because more targets see them. It panics if l is out of range.
 func (m *Map) Visibility(l int, bidirectional bool) []float64 {
 	T := m.Shape[1]
 	v := make([]float64, m.Shape[2])

@@ -6,8 +6,9 @@ import (
 	"strconv"
 )
 
-// ErrUsage is what errors.Is finds in every error that the caller can avoid by asking for something else: an unknown
-// method, an option out of range, an empty prompt. Other errors come from the model, the data or the machine.
+// ErrUsage is what errors.Is finds in every error that the caller can avoid by asking for something
+// else: an unknown method, an option out of range, an empty prompt. Other errors come from the
+// model, the data or the machine.
 var ErrUsage = errors.New("wrong usage")
 
 // UsageError is an error of the caller; see [ErrUsage].

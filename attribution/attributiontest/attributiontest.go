@@ -1,4 +1,5 @@
-// Package attributiontest holds the contracts of an aggregation and of a scorer as code. The first test of a new one is one line:
+// Package attributiontest holds the contracts of an aggregation and of a scorer as code. The first
+// test of a new one is one line:
 //
 //	func TestMine(t *testing.T) { attributiontest.Aggregation(t, mine{}) }
 //	func TestOther(t *testing.T) { attributiontest.Scorer(t, other{}, attributiontest.NewModel(1)) }
@@ -15,12 +16,13 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// tol is the rounding allowed where sums may run in another order: products of a few dozen numbers near 1.
+// tol is the rounding allowed where sums may run in another order: products of a few dozen numbers
+// near 1.
 const tol = 1e-12
 
-// Aggregation checks that a keeps the contract of [attribution.State]: shapes, equal bits on every run, untouched
-// arguments, causal zeros, empty and one-token texts, the same numbers however the rows arrive, one head over merged
-// layers, sums, permuted tokens, NaN and cancelling.
+// Aggregation checks that a keeps the contract of [attribution.State]: shapes, equal bits on every
+// run, untouched arguments, causal zeros, empty and one-token texts, the same numbers however the
+// rows arrive, one head over merged layers, sums, permuted tokens, NaN and cancelling.
 func Aggregation(t *testing.T, a attribution.Aggregation) {
 	t.Helper()
 	c := contract{a, a.Info()}
@@ -52,7 +54,9 @@ func (c contract) info(t *testing.T) {
 }
 
 // extend runs one call and checks its shape.
-func extend(t *testing.T, s attribution.State, cfg attribution.Config, rows attribution.Mixed) []float64 {
+func extend(
+	t *testing.T, s attribution.State, cfg attribution.Config, rows attribution.Mixed,
+) []float64 {
 	t.Helper()
 	out, err := s.Extend(context.Background(), []float64{42}, rows)
 	if err != nil {
@@ -85,11 +89,13 @@ func (c contract) empty(t *testing.T) {
 }
 
 func (c contract) oneToken(t *testing.T) {
-	for _, cfg := range []attribution.Config{{Layers: 3}, {Layers: 1, TopOnly: true}, {Layers: 2, Bidirectional: true}} {
+	for _, cfg := range []attribution.Config{{Layers: 3}, {Layers: 1, TopOnly: true},
+		{Layers: 2, Bidirectional: true}} {
 		rows := attribution.Mixed{L: cfg.Layers, N: 1, Data: []float64{1, 1, 1}[:cfg.Layers]}
 		for l, x := range c.batch(t, cfg, rows) {
 			if x != 1 {
-				t.Errorf("%+v: one token that mixes with itself only: level %d = %v, want 1", cfg, l, x)
+				t.Errorf("%+v: one token that mixes with itself only: level %d = %v, want 1",
+					cfg, l, x)
 			}
 		}
 	}
@@ -123,7 +129,8 @@ func (c contract) causal(t *testing.T) {
 		for j, x := range out[i*T : (i+1)*T] {
 			sum += x
 			if j > i%T && x != 0 {
-				t.Fatalf("level %d target %d takes %v from source %d, which comes later", i/T, i%T, x, j)
+				t.Fatalf("level %d target %d takes %v from source %d, which comes later", i/T,
+					i%T, x, j)
 			}
 			if !(x >= 0) || math.IsInf(x, 0) {
 				t.Fatalf("level %d target %d source %d = %v", i/T, i%T, j, x)
@@ -245,8 +252,10 @@ func (c contract) cancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	cfg := attribution.Config{Layers: 2}
-	if _, err := c.a.New(cfg).Extend(ctx, nil, random(11, cfg, 4)); !errors.Is(err, context.Canceled) {
-		t.Errorf("Extend after cancel returned %v, want an error that wraps %v", err, context.Canceled)
+	if _, err := c.a.New(cfg).Extend(ctx, nil, random(11, cfg, 4)); !errors.Is(err,
+		context.Canceled) {
+		t.Errorf("Extend after cancel returned %v, want an error that wraps %v", err,
+			context.Canceled)
 	}
 }
 

@@ -59,7 +59,8 @@ func (p *pass) attend(h int) {
 	for s := range a {
 		a[s] /= sum
 	}
-	p.query, p.key, p.values, p.attention = append(p.query, q), append(p.key, keys), append(p.values, values), append(p.attention, a)
+	p.query, p.key, p.values, p.attention = append(p.query, q), append(p.key, keys), append(
+		p.values, values), append(p.attention, a)
 }
 
 // read returns what the target reads from source s, Σ_h A v W_O, [D].
@@ -143,7 +144,8 @@ func (p *pass) logitGradient(o trace.Objective) []float64 {
 	return out
 }
 
-// backward returns the gradient. By the rule of relevance the factors of q·k and of A·v get half each.
+// backward returns the gradient. By the rule of relevance the factors of q·k and of A·v get half
+// each.
 func (p *pass) backward(q trace.Query, rule trace.Backward) trace.Gradient {
 	T, o := len(p.x), q.Objective
 	share := 1.0
@@ -183,7 +185,8 @@ func (p *pass) backward(q trace.Query, rule trace.Backward) trace.Gradient {
 	return out
 }
 
-// backwardHead adds what comes back through a head to dx, [T,D], and returns the gradient of its attention, [T].
+// backwardHead adds what comes back through a head to dx, [T,D], and returns the gradient of its
+// attention, [T].
 func (p *pass) backwardHead(h int, dy []float64, dx [][]float64, share float64) []float64 {
 	a, dContext := p.attention[h], timesTransposed(dy, p.m.output[h], narrow)
 	dA, mean := make([]float64, len(a)), 0.0

@@ -6,11 +6,13 @@ import "math"
 type Agreement struct {
 	// Methods name the rows and columns.
 	Methods []string `json:"methods"`
-	// Spearman is [n][n], rank correlations over predictions; those with a constant are skipped and counted.
+	// Spearman is [n][n], rank correlations over predictions; those with a constant are skipped and
+	// counted.
 	Spearman [][]Summary `json:"spearman"`
 }
 
-// Agree returns the agreement of methods, of which scores has rows: scores[i][c] is [T] of method i for prediction c. Signs count.
+// Agree returns the agreement of methods, of which scores has rows: scores[i][c] is [T] of method i
+// for prediction c. Signs count.
 func Agree(methods []string, scores [][][]float64) Agreement {
 	a := Agreement{Methods: methods, Spearman: make([][]Summary, len(methods))}
 	for i := range methods {

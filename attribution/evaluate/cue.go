@@ -4,9 +4,11 @@ import "fmt"
 
 // Cues is how well a row of scores points at tokens that are known to matter.
 type Cues struct {
-	// Dot is the share of the scores' sum that lies on the cues; NaN if a score is negative or all are zero.
+	// Dot is the share of the scores' sum that lies on the cues; NaN if a score is negative or all
+	// are zero.
 	Dot Value `json:"dot"`
-	// AveragePrecision is the mean over the cues of how many of the tokens down to each in the ranking are cues.
+	// AveragePrecision is the mean over the cues of how many of the tokens down to each in the
+	// ranking are cues.
 	AveragePrecision float64 `json:"average_precision"`
 	// ReciprocalRank is 1 over the rank of the first cue.
 	ReciprocalRank float64 `json:"reciprocal_rank"`
@@ -18,8 +20,9 @@ type Cues struct {
 //
 //	dot = S·ζ / ΣS      AP = 1/|ζ| Σ_{c∈ζ} |cues up to c| / rank(c)
 //
-// (Mohebbi et al. 2023, §5). Equal scores are taken in every order, and each measure is its mean over them: a constant row has the chance
-// level, whatever the order of the tokens. It panics if the lengths differ or no token is a cue.
+// (Mohebbi et al. 2023, §5). Equal scores are taken in every order, and each measure is its mean
+// over them: a constant row has the chance level, whatever the order of the tokens. It panics if
+// the lengths differ or no token is a cue.
 func Align(scores []float64, cue []bool) Cues {
 	if len(scores) != len(cue) {
 		panic(fmt.Sprintf("evaluate: %d scores for %d tokens", len(scores), len(cue)))
@@ -86,8 +89,8 @@ func dot(scores []float64, cue []bool) Value {
 	return Value(on / sum)
 }
 
-// expectedPrecision is the mean over all orders of n equal tokens, k of them cues, of Σ precision at the cues, where before tokens with so
-// many cues come first (McSherry and Najork 2008, §4).
+// expectedPrecision is the mean over all orders of n equal tokens, k of them cues, of Σ precision
+// at the cues, where before tokens with so many cues come first (McSherry and Najork 2008, §4).
 func expectedPrecision(n, k, before, cues int) float64 {
 	sum := 0.0
 	for i := 1; i <= n && k > 0; i++ {
@@ -100,7 +103,8 @@ func expectedPrecision(n, k, before, cues int) float64 {
 	return sum
 }
 
-// expectedReciprocal is the mean over all orders of n equal tokens, k of them cues, of 1 over the rank of the first cue behind before others.
+// expectedReciprocal is the mean over all orders of n equal tokens, k of them cues, of 1 over the
+// rank of the first cue behind before others.
 func expectedReciprocal(n, k, before int) float64 {
 	sum, none := 0.0, 1.0 // none is the probability that no cue has come
 	for i := 1; i <= n-k+1; i++ {

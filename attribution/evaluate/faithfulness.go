@@ -8,33 +8,39 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// Bins are the parts of a text that comprehensiveness and sufficiency take, 0 to 1 (DeYoung et al. 2020, §5).
+// Bins are the parts of a text that comprehensiveness and sufficiency take, 0 to 1 (DeYoung et al.
+// 2020, §5).
 var Bins = []float64{.01, .05, .1, .2, .5}
 
-// Faithfulness is what taking tokens away, by falling score, does to the value f that is watched, a probability unless said otherwise.
+// Faithfulness is what taking tokens away, by falling score, does to the value f that is watched, a
+// probability unless said otherwise.
 type Faithfulness struct {
 	// Whole is f(x), and None is f of the text without any token that can be taken away.
 	Whole float64 `json:"whole"`
 	None  float64 `json:"none"`
-	// Deletion is f without the first 0, 1, … tokens of the ranking, and Insertion with these alone, both [n+1] for n tokens.
+	// Deletion is f without the first 0, 1, … tokens of the ranking, and Insertion with these
+	// alone, both [n+1] for n tokens.
 	Deletion  []float64 `json:"deletion"`
 	Insertion []float64 `json:"insertion"`
 	// DeletionArea and InsertionArea are the means of the curves: low and high are good.
 	DeletionArea  float64 `json:"deletion_area"`
 	InsertionArea float64 `json:"insertion_area"`
-	// AOPC is the mean over k = 1..n of f(x) - f(x without the first k): high is good. NAOPC is the same between the worst ranking, 0, and
-	// the best, 1, for this text and model; NaN unless it was asked for or if all rankings are equal.
+	// AOPC is the mean over k = 1..n of f(x) - f(x without the first k): high is good. NAOPC is the
+	// same between the worst ranking, 0, and the best, 1, for this text and model; NaN unless it
+	// was asked for or if all rankings are equal.
 	AOPC  float64 `json:"aopc"`
 	NAOPC Value   `json:"naopc"`
-	// Comprehensiveness is the mean over the bins of f(x) - f(x without them), high is good; Sufficiency of f(x) - f(them alone), low is good.
+	// Comprehensiveness is the mean over the bins of f(x) - f(x without them), high is good;
+	// Sufficiency of f(x) - f(them alone), low is good.
 	Comprehensiveness float64 `json:"comprehensiveness"`
 	Sufficiency       float64 `json:"sufficiency"`
-	// NormalizedComprehensiveness and NormalizedSufficiency are between what no token and all tokens give, in [0,1], high is good; NaN where
-	// the text without tokens does as well as the whole.
+	// NormalizedComprehensiveness and NormalizedSufficiency are between what no token and all
+	// tokens give, in [0,1], high is good; NaN where the text without tokens does as well as the
+	// whole.
 	NormalizedComprehensiveness Value `json:"normalized_comprehensiveness"`
 	NormalizedSufficiency       Value `json:"normalized_sufficiency"`
-	// SoftComprehensiveness and SoftSufficiency are the normalised ones with parts of every token's embedding taken away instead of whole
-	// tokens; NaN unless draws were asked for.
+	// SoftComprehensiveness and SoftSufficiency are the normalised ones with parts of every token's
+	// embedding taken away instead of whole tokens; NaN unless draws were asked for.
 	SoftComprehensiveness Value `json:"soft_comprehensiveness"`
 	SoftSufficiency       Value `json:"soft_sufficiency"`
 }
@@ -54,24 +60,30 @@ var _ Remover = (*attribution.Removal)(nil)
 //	comprehensiveness = 1/|B| Σ_{b∈B} f(x) - f(x without top ⌈bn⌉)              (DeYoung et al. 2020, §5)
 //	sufficiency       = 1/|B| Σ_{b∈B} f(x) - f(top ⌈bn⌉ alone)
 //
-// The normalised ones take the place of each difference: with S(r) = 1 - max(0, f(x) - f(r)) and 0 the text without tokens,
+// The normalised ones take the place of each difference: with S(r) = 1 - max(0, f(x) - f(r)) and 0
+// the text without tokens,
 //
 //	NC = max(0, f(x) - f(x without r)) / (1 - S(0))      NS = (S(r) - S(0)) / (1 - S(0))
 //
-// in [0,1] (Carton et al. 2020, §3). The soft ones (Zhao and Aletras 2023, §3) keep elements of token j's embedding with probability s_j
-// for sufficiency and 1 - s_j for comprehensiveness, s the scores' size between its lowest, 0, and its highest, 1; draws is how many
-// masks each takes, 0 for none.
+// in [0,1] (Carton et al. 2020, §3). The soft ones (Zhao and Aletras 2023, §3) keep elements of
+// token j's embedding with probability s_j for sufficiency and 1 - s_j for comprehensiveness, s the
+// scores' size between its lowest, 0, and its highest, 1; draws is how many masks each takes, 0 for
+// none.
 //
-// scores are [T], those of tokens that cannot be taken away do not count. It costs 2n + 1 passes, and 2·draws for the soft ones. It returns
-// an error of the model, and one if no token can be taken away.
-func Faithful(ctx context.Context, text Remover, scores []float64, draws int) (*Faithfulness, error) {
+// scores are [T], those of tokens that cannot be taken away do not count. It costs 2n + 1 passes,
+// and 2·draws for the soft ones. It returns an error of the model, and one if no token can be taken
+// away.
+func Faithful(
+	ctx context.Context, text Remover, scores []float64, draws int,
+) (*Faithfulness, error) {
 	tokens := text.Removable()
 	n := len(tokens)
 	if n == 0 {
 		return nil, fmt.Errorf("evaluate: no token can be taken away; the text needs two or more")
 	}
 	if last := tokens[n-1]; last >= len(scores) {
-		return nil, fmt.Errorf("evaluate: %d scores for a text whose token %d can be taken away", len(scores), last)
+		return nil, fmt.Errorf("evaluate: %d scores for a text whose token %d can be taken away",
+			len(scores), last)
 	}
 	order := falling(sizes(scores), tokens)
 	var sets [][]int
@@ -82,7 +94,8 @@ func Faithful(ctx context.Context, text Remover, scores []float64, draws int) (*
 	if err != nil {
 		return nil, err
 	}
-	f := &Faithfulness{Whole: values[0], None: values[1], NAOPC: nothing, SoftComprehensiveness: nothing, SoftSufficiency: nothing}
+	f := &Faithfulness{Whole: values[0], None: values[1], NAOPC: nothing,
+		SoftComprehensiveness: nothing, SoftSufficiency: nothing}
 	for k := range n + 1 {
 		f.Deletion = append(f.Deletion, values[2*k])
 		f.Insertion = append(f.Insertion, values[2*k+1])
@@ -127,7 +140,9 @@ func (f *Faithfulness) normalizedS(alone float64) Value {
 }
 
 // soften fills in the soft measures.
-func (f *Faithfulness) soften(ctx context.Context, text Remover, scores []float64, draws int) error {
+func (f *Faithfulness) soften(
+	ctx context.Context, text Remover, scores []float64, draws int,
+) error {
 	keep := unitScale(sizes(scores))
 	alone, err := text.Soft(ctx, keep, draws)
 	if err != nil {

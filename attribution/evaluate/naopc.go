@@ -9,18 +9,22 @@ import (
 	"slices"
 )
 
-// exactTokens is how many tokens a text may have for its extreme rankings to be found exactly: 2^n texts.
+// exactTokens is how many tokens a text may have for its extreme rankings to be found exactly: 2^n
+// texts.
 const exactTokens = 10
 
 // Normalize fills in NAOPC:
 //
 //	NAOPC = (AOPC - min) / (max - min)
 //
-// (Edin et al. 2024, §4), over all rankings of the tokens of this text for this model, which makes it comparable between models. Up to
-// ten tokens the extremes are exact: f of every set of tokens is computed once, 2^n passes, and the best ranking is the best way from
-// the whole set to none. Beyond that they are those of a beam of so many sets, which costs beam·n²/2 passes and may miss the extremes;
-// exact says which. It returns an error of the model, or one for a beam below 1.
-func (f *Faithfulness) Normalize(ctx context.Context, text Remover, beam int) (exact bool, err error) {
+// (Edin et al. 2024, §4), over all rankings of the tokens of this text for this model, which makes
+// it comparable between models. Up to ten tokens the extremes are exact: f of every set of tokens
+// is computed once, 2^n passes, and the best ranking is the best way from the whole set to none.
+// Beyond that they are those of a beam of so many sets, which costs beam·n²/2 passes and may miss
+// the extremes; exact says which. It returns an error of the model, or one for a beam below 1.
+func (f *Faithfulness) Normalize(
+	ctx context.Context, text Remover, beam int,
+) (exact bool, err error) {
 	if beam < 1 {
 		return false, fmt.Errorf("evaluate: a beam of %d; it must be 1 or more", beam)
 	}
@@ -47,7 +51,8 @@ func (f *Faithfulness) Normalize(ctx context.Context, text Remover, beam int) (e
 	return exact, nil
 }
 
-// exactExtremes returns the lowest and the highest mean of f along a ranking of the tokens, which are few.
+// exactExtremes returns the lowest and the highest mean of f along a ranking of the tokens, which
+// are few.
 func exactExtremes(ctx context.Context, text Remover, tokens []int) (low, high float64, err error) {
 	n := len(tokens)
 	sets := make([][]int, 1<<n)
@@ -63,7 +68,8 @@ func exactExtremes(ctx context.Context, text Remover, tokens []int) (low, high f
 		return 0, 0, err
 	}
 	lows, highs := make([]float64, len(sets)), make([]float64, len(sets))
-	for s := 1; s < len(sets); s++ { // sums from the whole text to set s; smaller sets have smaller numbers
+	// sums from the whole text to set s; smaller sets have smaller numbers
+	for s := 1; s < len(sets); s++ {
 		lows[s], highs[s] = math.Inf(1), math.Inf(-1)
 		for rest := s; rest != 0; rest &= rest - 1 {
 			before := s &^ (1 << bits.TrailingZeros(uint(rest)))
@@ -76,7 +82,9 @@ func exactExtremes(ctx context.Context, text Remover, tokens []int) (low, high f
 }
 
 // beamExtreme returns the lowest mean of sign·f along a ranking, times sign, that a beam finds.
-func beamExtreme(ctx context.Context, text Remover, tokens []int, beam int, sign float64) (float64, error) {
+func beamExtreme(
+	ctx context.Context, text Remover, tokens []int, beam int, sign float64,
+) (float64, error) {
 	type way struct {
 		set []int // sorted
 		sum float64

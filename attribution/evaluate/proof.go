@@ -145,7 +145,8 @@ func (p prover) prove(ctx context.Context) (*Proof, error) {
 		return nil, err
 	}
 	if len(values) != len(queries) {
-		return nil, fmt.Errorf("the model returned %d numbers for %d texts", len(values), len(queries))
+		return nil, fmt.Errorf("the model returned %d numbers for %d texts", len(values),
+			len(queries))
 	}
 	proof := &Proof{}
 	for k, c := range p.c.Changes {
@@ -182,7 +183,8 @@ func (p prover) queries() (queries []trace.Query, before []int, err error) {
 		}
 		if !fits {
 			old := p.prompt.Text[c.Span[0]:c.Span[1]]
-			return nil, nil, fmt.Errorf("change %d: with %.60q for %.60q the prompt has %d tokens and"+
+			return nil, nil, fmt.Errorf("change %d: with %.60q for %.60q the prompt has %d "+
+				"tokens and"+
 				" had %d, or tokens outside of the span differ; take a word of as many tokens",
 				k, c.Text, old, len(ids), len(tokens))
 		}
@@ -208,7 +210,8 @@ func (p prover) objective(against string) (trace.Objective, error) {
 		return o, err
 	}
 	if len(tokens) != 1 {
-		return o, fmt.Errorf("%.60q is %d tokens; a change is judged by one, mind the space before a word",
+		return o, fmt.Errorf("%.60q is %d tokens; a change is judged by one, mind the space "+
+			"before a word",
 			against, len(tokens))
 	}
 	o.Quantity, o.Contrast = trace.Logit, &tokens[0].ID

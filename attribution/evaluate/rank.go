@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// Spearman returns the rank correlation of two rows of equal length: the linear correlation of their ranks, equal values having the mean
-// of theirs. ok is false if one of them is constant, which has no ranks, or has fewer than two values. It panics if the lengths differ.
+// Spearman returns the rank correlation of two rows of equal length: the linear correlation of
+// their ranks, equal values having the mean of theirs. ok is false if one of them is constant,
+// which has no ranks, or has fewer than two values. It panics if the lengths differ.
 //
 //	Spearman([1 1 2], [1 2 3]) = √3/2
 func Spearman(x, y []float64) (rho float64, ok bool) {

@@ -17,13 +17,16 @@ type Measure struct {
 	Lower bool `json:"lower,omitempty"`
 }
 
-// Measures are all that [Run] knows, in the order in which a report has them; correlations with references follow.
+// Measures are all that [Run] knows, in the order in which a report has them; correlations with
+// references follow.
 func Measures() []Measure {
 	return []Measure{
-		{"average precision", false}, {"reciprocal rank", false}, {"rank", true}, {"share on evidence", false},
+		{"average precision", false}, {"reciprocal rank", false}, {"rank", true},
+		{"share on evidence", false},
 		{"AOPC", false}, {"NAOPC", false}, {"comprehensiveness", false}, {"sufficiency", true},
 		{"normalised comprehensiveness", false}, {"normalised sufficiency", false},
-		{"soft comprehensiveness", false}, {"soft sufficiency", false}, {"deletion area", true}, {"insertion area", false},
+		{"soft comprehensiveness", false}, {"soft sufficiency", false}, {"deletion area", true},
+		{"insertion area", false},
 	}
 }
 
@@ -33,7 +36,8 @@ type Report struct {
 	// position, and chance where there is evidence.
 	Methods  []string  `json:"methods"`
 	Measures []Measure `json:"measures"`
-	// Groups are those of the cases, in the order in which they come, and "all" if there are several.
+	// Groups are those of the cases, in the order in which they come, and "all" if there are
+	// several.
 	Groups []string `json:"groups"`
 	// Table is [group][method][measure].
 	Table [][][]Summary `json:"table"`
@@ -57,8 +61,8 @@ type Report struct {
 // Lead is how far methods are above a line, such as [ChanceLine], in average precision.
 type Lead struct {
 	Line string `json:"line"`
-	// Methods has, by the index in [Report.Methods], the differences over all cases. Both are of the
-	// same case, so that these intervals tell more apart than those of the methods do.
+	// Methods has, by the index in [Report.Methods], the differences over all cases. Both are of
+	// the same case, so that these intervals tell more apart than those of the methods do.
 	Methods []Summary `json:"methods"`
 }
 
@@ -136,7 +140,9 @@ func newReport(opts Options, all []*Result) *Report {
 	}
 	for _, group := range r.Groups {
 		r.Table = append(r.Table, r.summarize(results, group))
-		if some := r.of(group, judged); slices.ContainsFunc(some, func(x *Result) bool { return x.Proof != nil }) {
+		if some := r.of(group, judged); slices.ContainsFunc(some, func(x *Result) bool {
+			return x.Proof != nil
+		}) {
 			r.Proofs = append(r.Proofs, proofsOf(group, some))
 		}
 	}
@@ -150,7 +156,9 @@ func newReport(opts Options, all []*Result) *Report {
 
 // of returns the results of a group.
 func (r *Report) of(group string, results []*Result) []*Result {
-	return slices.DeleteFunc(slices.Clone(results), func(x *Result) bool { return !x.in(group, r.Groups) })
+	return slices.DeleteFunc(slices.Clone(results), func(x *Result) bool {
+		return !x.in(group, r.Groups)
+	})
 }
 
 // summarize returns the table of one group.
@@ -204,8 +212,8 @@ func (r *Report) At(group, method, measure string) (s Summary, ok bool) {
 	return r.Table[g][m][k], true
 }
 
-// Ranked returns the methods by a measure over all cases, the best first, without those that do not have it; none for a measure that the
-// report does not have.
+// Ranked returns the methods by a measure over all cases, the best first, without those that do not
+// have it; none for a measure that the report does not have.
 func (r *Report) Ranked(measure string) []string {
 	k := slices.IndexFunc(r.Measures, func(m Measure) bool { return m.Name == measure })
 	if k < 0 || len(r.Groups) == 0 {
@@ -239,9 +247,13 @@ func (r *Report) Ranked(measure string) []string {
 //
 // What the model without random weights gave is taken from opts.Done where it is there; cases that
 // are not scored are left out. Methods of one layer are compared in the layer that is scored.
-func Randomize(ctx context.Context, m, random attribution.Model, cases []Case, opts Options) (map[string]Summary, error) {
-	if a, b := m.Info(), random.Info(); a.Layers != b.Layers || a.Vocab != b.Vocab || a.Hash == b.Hash {
-		return nil, fmt.Errorf("evaluate: the models must have one shape and other weights: %s has %d layers and %d tokens, %s %d and %d",
+func Randomize(
+	ctx context.Context, m, random attribution.Model, cases []Case, opts Options,
+) (map[string]Summary, error) {
+	if a, b := m.Info(), random.Info(); a.Layers != b.Layers || a.Vocab != b.Vocab ||
+		a.Hash == b.Hash {
+		return nil, fmt.Errorf("evaluate: the models must have one shape and other weights: %s "+
+			"has %d layers and %d tokens, %s %d and %d",
 			a.Name, a.Layers, a.Vocab, b.Name, b.Layers, b.Vocab)
 	}
 	done := map[int]*Result{}
@@ -268,7 +280,8 @@ func Randomize(ctx context.Context, m, random attribution.Model, cases []Case, o
 		c.Changes = nil // proven already, of the model as it is
 		b, err := other.measure(ctx, random, i, c, a.Picked)
 		if err != nil {
-			return nil, fmt.Errorf("evaluate: case %d of %d with random weights: %w", i, len(cases), err)
+			return nil, fmt.Errorf("evaluate: case %d of %d with random weights: %w", i,
+				len(cases), err)
 		}
 		for _, name := range opts.Methods {
 			first[name] = append(first[name], sizes(at(a.Scores[name], a.Words)))

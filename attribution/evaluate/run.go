@@ -14,10 +14,12 @@ type Case struct {
 	// Group is what the case is an example of; measures are summarised by group and over all.
 	Group  string `json:"group,omitempty"`
 	Prompt string `json:"prompt"`
-	// Continuation is the token that is explained; default: what the model chooses. Contrast is what scorers compare it with.
+	// Continuation is the token that is explained; default: what the model chooses. Contrast is
+	// what scorers compare it with.
 	Continuation string `json:"continuation,omitempty"`
 	Contrast     string `json:"contrast,omitempty"`
-	// Position, of an encoder, is the token whose prediction is explained; default: the only masked one, or where the class is read.
+	// Position, of an encoder, is the token whose prediction is explained; default: the only masked
+	// one, or where the class is read.
 	Position *int `json:"position,omitempty"`
 	// Evidence are the bytes [begin,end) of the prompt that are known to decide the prediction.
 	Evidence [][2]int `json:"evidence,omitempty"`
@@ -29,25 +31,31 @@ type Case struct {
 	Selection bool `json:"selection,omitempty"`
 }
 
-// Options says what to measure. The zero value measures the default methods against the evidence of each case.
+// Options says what to measure. The zero value measures the default methods against the evidence of
+// each case.
 type Options struct {
-	// Methods are names of methods. Default: [attribution.DefaultMethods]. The scorer random is measured beside them.
+	// Methods are names of methods. Default: [attribution.DefaultMethods]. The scorer random is
+	// measured beside them.
 	Methods []string
-	// Explain are the options of every explanation; what says what to explain or generate is set by each case.
+	// Explain are the options of every explanation; what says what to explain or generate is set by
+	// each case.
 	Explain attribution.Options
-	// Faithful takes tokens away, as Scoring says; Draws > 0 measures the soft forms, too, and Beam > 0 NAOPC.
+	// Faithful takes tokens away, as Scoring says; Draws > 0 measures the soft forms, too, and Beam
+	// > 0 NAOPC.
 	Faithful    bool
 	Draws, Beam int
 	Scoring     attribution.Scoring
 	// Least is how much of the prediction a change must move to decide it, as a part of it; see
 	// [Move.Decides]. Default ½.
 	Least float64
-	// Ties is how near two scores must be, as a part of the largest, to count as equal where they are compared with evidence, because
-	// rounding is no ranking. Default 0: only equal ones do.
+	// Ties is how near two scores must be, as a part of the largest, to count as equal where they
+	// are compared with evidence, because rounding is no ranking. Default 0: only equal ones do.
 	Ties float64
-	// References are methods that the size of every method's scores is correlated with, such as occlusion.
+	// References are methods that the size of every method's scores is correlated with, such as
+	// occlusion.
 	References []string
-	// Done are results of an earlier run of the same cases and options, by index of the case: they are not computed again.
+	// Done are results of an earlier run of the same cases and options, by index of the case: they
+	// are not computed again.
 	Done map[int]*Result
 	// OnResult is called after every case with what is new; OnProgress is told how far the run is.
 	OnResult   func(*Result) error
@@ -58,7 +66,8 @@ type Options struct {
 type Result struct {
 	Case  int    `json:"case"`
 	Group string `json:"group,omitempty"`
-	// Token is what was explained and Probability the model's own; Chosen is whether the model would have chosen it.
+	// Token is what was explained and Probability the model's own; Chosen is whether the model
+	// would have chosen it.
 	Token       string  `json:"token"`
 	Probability float64 `json:"probability"`
 	Chosen      bool    `json:"chosen"`
@@ -114,8 +123,8 @@ func Lines() []string { return []string{RandomLine, EarliestLine, LatestLine, Ch
 // model, and one that wraps ctx.Err(); the report then has the cases before it.
 //
 // A case with changes is proven first, which costs two passes for each, and only then explained. Of
-// methods of one layer the scores are those of one layer, chosen by the cases with Selection:
-// the one with the highest average precision over all of them, whatever their group.
+// methods of one layer the scores are those of one layer, chosen by the cases with Selection: the
+// one with the highest average precision over all of them, whatever their group.
 func Run(ctx context.Context, m attribution.Model, cases []Case, opts Options) (*Report, error) {
 	opts.Methods = opts.methods()
 	results := make([]*Result, len(cases))
@@ -259,7 +268,9 @@ func position(e *attribution.Explanation) int {
 }
 
 // explain explains the case's prediction by the methods and references.
-func (o Options) explain(ctx context.Context, m attribution.Model, c Case) (*attribution.Explanation, error) {
+func (o Options) explain(
+	ctx context.Context, m attribution.Model, c Case,
+) (*attribution.Explanation, error) {
 	opts := o.Explain
 	opts.Methods = slices.Concat(o.Methods, o.References)
 	opts.MaxTokens, opts.Continuation, opts.Contrast = 1, c.Continuation, ""
@@ -284,7 +295,8 @@ func (o Options) explain(ctx context.Context, m attribution.Model, c Case) (*att
 		return nil, err
 	}
 	if len(e.Steps) != 1 {
-		return nil, fmt.Errorf("%d predictions are explained, want one: give a continuation of one token, or the position of an encoder", len(e.Steps))
+		return nil, fmt.Errorf("%d predictions are explained, want one: give a continuation of "+
+			"one token, or the position of an encoder", len(e.Steps))
 	}
 	return e, nil
 }
@@ -421,7 +433,8 @@ func at(scores []float64, tokens []int) []float64 {
 	return out
 }
 
-// tied returns scores, none negative, with those made equal that follow one another in falling order by no more than a part of the largest.
+// tied returns scores, none negative, with those made equal that follow one another in falling
+// order by no more than a part of the largest.
 func tied(scores []float64, part float64) []float64 {
 	out := slices.Clone(scores)
 	all := make([]int, len(scores))
@@ -439,7 +452,8 @@ func tied(scores []float64, part float64) []float64 {
 
 // addTo adds the measures by name.
 func (c Cues) addTo(m map[string]Value) {
-	m["average precision"], m["reciprocal rank"] = Value(c.AveragePrecision), Value(c.ReciprocalRank)
+	m["average precision"], m["reciprocal rank"] = Value(c.AveragePrecision), Value(
+		c.ReciprocalRank)
 	m["rank"], m["share on evidence"] = Value(c.Rank), c.Dot
 }
 
@@ -455,7 +469,9 @@ func (t textOnly) Removable() []int {
 }
 
 // remove takes tokens away by every method's ranking.
-func (o Options) remove(ctx context.Context, m attribution.Model, e *attribution.Explanation, r *Result) error {
+func (o Options) remove(
+	ctx context.Context, m attribution.Model, e *attribution.Explanation, r *Result,
+) error {
 	q := trace.Query{IDs: e.Prompt.IDs}
 	q.Position, q.Token = position(e), e.Steps[0].ID
 	removal, err := attribution.NewRemoval(ctx, m, q, o.Scoring)
@@ -480,7 +496,8 @@ func (o Options) remove(ctx context.Context, m attribution.Model, e *attribution
 
 // addTo adds the measures by name.
 func (f *Faithfulness) addTo(m map[string]Value, o Options) {
-	m["AOPC"], m["comprehensiveness"], m["sufficiency"] = Value(f.AOPC), Value(f.Comprehensiveness), Value(f.Sufficiency)
+	m["AOPC"], m["comprehensiveness"], m["sufficiency"] = Value(f.AOPC), Value(
+		f.Comprehensiveness), Value(f.Sufficiency)
 	m["normalised comprehensiveness"], m["normalised sufficiency"] = f.NormalizedComprehensiveness, f.NormalizedSufficiency
 	m["deletion area"], m["insertion area"] = Value(f.DeletionArea), Value(f.InsertionArea)
 	if o.Draws > 0 {

@@ -11,7 +11,8 @@ type Summary struct {
 	// Mean and SD are over the N inputs that have the measure; SD is that of a sample, 0 of one.
 	Mean float64 `json:"mean"`
 	SD   float64 `json:"sd"`
-	// Low and High bound the mean with 95 % confidence: percentiles of means of as many inputs drawn again, 2,000 times, from a fixed seed.
+	// Low and High bound the mean with 95 % confidence: percentiles of means of as many inputs
+	// drawn again, 2,000 times, from a fixed seed.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 	N    int     `json:"n"`

@@ -6,26 +6,29 @@ import (
 	"math"
 )
 
-// certain is Dinic's algorithm as the textbooks have it, for the pair that the solver could not prove:
-// slow, without memory from pair to pair, and sure to end. A node is (k,u), with every edge a step, own
-// edges too, and an edge has room until it has none at all.
+// certain is Dinic's algorithm as the textbooks have it, for the pair that the solver could not
+// prove: slow, without memory from pair to pair, and sure to end. A node is (k,u), with every edge
+// a step, own edges too, and an edge has room until it has none at all.
 //
-// It ends whatever rounding does. A path takes the room of its narrowest edge, and what takes itself
-// from itself is exactly 0, so each path closes an edge; within a phase edges open only against the
-// direction of the search, so a phase has at most as many paths as there are edges, each way. After
-// it no path is as short, so the distance of the sink grows, and it is less than the number of nodes.
+// It ends whatever rounding does. A path takes the room of its narrowest edge, and what takes
+// itself from itself is exactly 0, so each path closes an edge; within a phase edges open only
+// against the direction of the search, so a phase has at most as many paths as there are edges,
+// each way. After it no path is as short, so the distance of the sink grows, and it is less than
+// the number of nodes.
 type certain struct {
 	*network
 	pair
-	// room and sent, [T] of [L,width], are what edges still take and what they carry. Each is kept by
-	// itself: the capacity less the one would be the other only up to rounding.
+	// room and sent, [T] of [L,width], are what edges still take and what they carry. Each is kept
+	// by itself: the capacity less the one would be the other only up to rounding.
 	room, sent [][]float64
-	// dist, [L+2,T], is the distance from the source plus 1; 0 is not reached. next is where to go on.
+	// dist, [L+2,T], is the distance from the source plus 1; 0 is not reached. next is where to go
+	// on.
 	dist, next []int
 	queue      []int
 }
 
-// solve returns the flow of the pair, or an error that wraps ctx.Err() or says that no cut proves it.
+// solve returns the flow of the pair, or an error that wraps ctx.Err() or says that no cut proves
+// it.
 func (c *certain) solve(ctx context.Context) (float64, error) {
 	c.room, c.sent = make([][]float64, c.tokens), make([][]float64, c.tokens)
 	for u := c.lo; u <= c.hi; u++ {
@@ -77,10 +80,10 @@ func (c *certain) search(least float64) bool {
 	return c.dist[c.j] > 0
 }
 
-// edgeFrom returns edge e of node (k,u), what it has room for and what it would take back: first those
-// down to tokens lo..hi, then those up against what they carry. to is negative after the last; room is
-// nil where there is no edge. No edge leads back to the source, and none from level 0 or to another
-// sink.
+// edgeFrom returns edge e of node (k,u), what it has room for and what it would take back: first
+// those down to tokens lo..hi, then those up against what they carry. to is negative after the
+// last; room is nil where there is no edge. No edge leads back to the source, and none from level 0
+// or to another sink.
 func (c *certain) edgeFrom(k, u, e int) (to int, room, back *float64) {
 	n := c.hi - c.lo + 1
 	v := c.lo + e%n
@@ -99,8 +102,8 @@ func (c *certain) edgeFrom(k, u, e int) (to int, room, back *float64) {
 	return 0, nil, nil
 }
 
-// push sends what one path from node (k,u) takes, at most limit, and returns how much; 0 if there is
-// no path to the sink on which each edge leads one step on.
+// push sends what one path from node (k,u) takes, at most limit, and returns how much; 0 if there
+// is no path to the sink on which each edge leads one step on.
 func (c *certain) push(k, u int, limit float64) float64 {
 	if k == 0 {
 		return limit
@@ -122,8 +125,8 @@ func (c *certain) push(k, u int, limit float64) float64 {
 	}
 }
 
-// cutWidth returns the width of the cut between the nodes that the last search has reached and those
-// that it has not.
+// cutWidth returns the width of the cut between the nodes that the last search has reached and
+// those that it has not.
 func (c *certain) cutWidth() float64 {
 	sum := 0.0
 	for k := range c.l + 1 {

@@ -1,6 +1,7 @@
 package maxflow
 
-// reachesBound returns whether the flow of one stop, or with a second stop, is as much as the bound.
+// reachesBound returns whether the flow of one stop, or with a second stop, is as much as the
+// bound.
 func (s *stops) reachesBound() bool {
 	s.second.used = false
 	missing := s.bound - s.fitInto(s.row(s.l, s.i)[s.i], s.own[s.j*s.layers])
@@ -22,8 +23,9 @@ func (s *stops) holds() bool {
 	return s.holdsI(heldI) && s.holdsJ(heldJ)
 }
 
-// holdsI returns whether column i can hold that much, which its edge in the top layer can. The own edges below need to
-// hold only what does not leave by the first middle layer; as much as possible does.
+// holdsI returns whether column i can hold that much, which its edge in the top layer can. The own
+// edges below need to hold only what does not leave by the first middle layer; as much as possible
+// does.
 func (s *stops) holdsI(amount float64) bool {
 	room := s.least(s.i) + closed
 	first := s.row(s.l-1, s.i)
@@ -37,8 +39,9 @@ func (s *stops) holdsI(amount float64) bool {
 	return amount <= room
 }
 
-// holdsJ returns whether column j can hold that much, which its edge in the last layer can. The own edges above need to
-// hold only what does not come by the last middle layer; as much as possible does.
+// holdsJ returns whether column j can hold that much, which its edge in the last layer can. The own
+// edges above need to hold only what does not come by the last middle layer; as much as possible
+// does.
 func (s *stops) holdsJ(amount float64) bool {
 	room := s.least(s.j) + closed
 	if amount > room {

@@ -7,9 +7,11 @@ import (
 	"math/bits"
 )
 
-// Cut is a minimum cut: edges without which nothing flows, and which together are as wide as the flow.
+// Cut is a minimum cut: edges without which nothing flows, and which together are as wide as the
+// flow.
 type Cut struct {
-	// Flow is the maximum flow, the number of [Graph.Row], and up to rounding the sum of the capacities of Edges.
+	// Flow is the maximum flow, the number of [Graph.Row], and up to rounding the sum of the
+	// capacities of Edges.
 	Flow float64
 	// Edges are in the order of the flow: by layer from the top down, then by target and source.
 	Edges []Edge
@@ -23,17 +25,18 @@ type Edge struct {
 	Capacity float64
 }
 
-// MinCut returns the minimum cut between token i after layer l and input token j. Max-flow is min-cut (Ford and Fulkerson
-// 1956): no cut is narrower, and every edge of it is full. top is as in [Graph.Row].
+// MinCut returns the minimum cut between token i after layer l and input token j. Max-flow is
+// min-cut (Ford and Fulkerson 1956): no cut is narrower, and every edge of it is full. top is as in
+// [Graph.Row].
 //
-// Of several minimum cuts it is the one nearest the source: its source side, the nodes that the source still reaches when
-// the flow is as much as it can be, is part of that of every other. It does not depend on how the flow was found; if what
-// leaves the source is the flow, within 1e-14, these edges are the cut. Edges of capacity 0 are not listed, and a flow of 0
-// may have no edges.
+// Of several minimum cuts it is the one nearest the source: its source side, the nodes that the
+// source still reaches when the flow is as much as it can be, is part of that of every other. It
+// does not depend on how the flow was found; if what leaves the source is the flow, within 1e-14,
+// these edges are the cut. Edges of capacity 0 are not listed, and a flow of 0 may have no edges.
 //
 // It costs two maximum flows, one of them without the short cuts. It looks at ctx in every phase of
-// them and returns an error that wraps ctx.Err(), or one that says that the capacities are too large or
-// too far apart for float64. It panics if l, i or j is out of range.
+// them and returns an error that wraps ctx.Err(), or one that says that the capacities are too
+// large or too far apart for float64. It panics if l, i or j is out of range.
 func (g *Graph) MinCut(ctx context.Context, l, i, j int, top []float64) (Cut, error) {
 	g.check(l, i, j)
 	if err := ctx.Err(); err != nil {
@@ -61,8 +64,8 @@ func (g *Graph) MinCut(ctx context.Context, l, i, j int, top []float64) (Cut, er
 	return Cut{Flow: flow, Edges: edges}, nil
 }
 
-// cutEdges returns the edges of the minimum cut of p that is nearest the source, and how wide they are
-// together.
+// cutEdges returns the edges of the minimum cut of p that is nearest the source, and how wide they
+// are together.
 func (g *Graph) cutEdges(ctx context.Context, p pair) ([]Edge, float64, error) {
 	s := &g.solver
 	s.start(p)
@@ -140,8 +143,8 @@ func (s *solver) reached() []uint64 {
 	return side
 }
 
-// leaving returns the edges from a side to the rest of what lies between source and sink, and how wide
-// they are together.
+// leaving returns the edges from a side to the rest of what lies between source and sink, and how
+// wide they are together.
 func (s *solver) leaving(side []uint64) (edges []Edge, width float64) {
 	for k := s.l; k >= 0; k-- {
 		first, last := s.lo, s.hi

@@ -10,13 +10,14 @@ type fill struct {
 
 // begin puts the flow of a pair's stops into the network and returns how much it is.
 //
-// Columns u are entered as early and left as late as possible: then columns i and j hold little, and column u holds what
-// it can, as every flow over it is at most its least own edge.
+// Columns u are entered as early and left as late as possible: then columns i and j hold little,
+// and column u holds what it can, as every flow over it is at most its least own edge.
 func (s *solver) begin(f *stops) float64 {
 	if f.second.used {
 		s.move(f.second.moves)
 	} else {
-		// In the middle layers, own edges of i and j may be narrower than outside; here they count as if they were everywhere.
+		// In the middle layers, own edges of i and j may be narrower than outside; here they count
+		// as if they were everywhere.
 		f.fitInto(min(f.row(f.l, f.i)[f.i], f.least(f.i)), min(f.own[f.j*f.layers], f.least(f.j)))
 	}
 	clear(s.fill.leaving)
@@ -63,8 +64,8 @@ func (s *solver) direct(k int, amount float64) float64 {
 	return amount
 }
 
-// over lets column u be entered by the top layer, x, and from column i, and left by the last layer, d, and for column j; what
-// moves has been sent.
+// over lets column u be entered by the top layer, x, and from column i, and left by the last layer,
+// d, and for column j; what moves has been sent.
 func (s *solver) over(u int, x, fromI, d, intoJ float64) {
 	first := u * (s.layers + 1)
 	came, went := s.fill.came[first:first+s.layers+1], s.fill.went[first:first+s.layers+1]

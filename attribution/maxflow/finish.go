@@ -1,6 +1,7 @@
 package maxflow
 
-// finish is push from a node one step from the sink: from the nodes of its column over an edge into column j.
+// finish is push from a node one step from the sink: from the nodes of its column over an edge into
+// column j.
 func (s *solver) finish(k, u int, limit float64) float64 {
 	sent := s.finishDown(k, u, limit)
 	if limit-sent > closed {
@@ -44,7 +45,8 @@ func (s *solver) finishDown(k, u int, limit float64) float64 {
 	}
 }
 
-// finishUp sends at most limit from the nodes of column u from level k up; from level k only what column j takes back.
+// finishUp sends at most limit from the nodes of column u from level k up; from level k only what
+// column j takes back.
 func (s *solver) finishUp(k, u int, limit float64) float64 {
 	word, bit := s.j>>6, uint64(1)<<(s.j&63)
 	falls := s.at[0]

@@ -5,14 +5,16 @@ import "math"
 // block is how many rows one tile of columns holds.
 const block = 64
 
-// network is the capacities. Edge (l,u,v) leads from token u at level l+1 to token v at level l; that of a token to itself
-// is its own edge. Everything is stored token by token, so that growing appends.
+// network is the capacities. Edge (l,u,v) leads from token u at level l+1 to token v at level l;
+// that of a token to itself is its own edge. Everything is stored token by token, so that growing
+// appends.
 type network struct {
 	layers, tokens int
 	bidirectional  bool
 	// capacity[u] is [L,width(u)]: the edges of token u.
 	capacity [][]float64
-	// own is [T,L]: own edges. middle is [T,L]: the least of those in layers 1..l, infinite for l = 0.
+	// own is [T,L]: own edges. middle is [T,L]: the least of those in layers 1..l, infinite for l =
+	// 0.
 	own, middle []float64
 	// tiles[b] is [T,L,block]: the columns of rows 64b..64b+63.
 	tiles [][]float64

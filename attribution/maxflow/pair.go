@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// pair is one question: how much flows from token i after layer l, node (l+1,i), to input token j, node (0,j). Only tokens
-// lo..hi can lie between.
+// pair is one question: how much flows from token i after layer l, node (l+1,i), to input token j,
+// node (0,j). Only tokens lo..hi can lie between.
 type pair struct {
 	l, i, j int
 	lo, hi  int
@@ -43,8 +43,8 @@ func (g *Graph) pair(l, i, j int) (p pair, flow float64, simple bool) {
 	return p, p.bound, p.bound <= closed
 }
 
-// proves returns whether a cut is as wide as a flow, up to tolerance. Nothing that flows is more than
-// the width of any cut, so then it is the maximum.
+// proves returns whether a cut is as wide as a flow, up to tolerance. Nothing that flows is more
+// than the width of any cut, so then it is the maximum.
 func (p *pair) proves(width, flow float64) bool {
 	allowed := max(tolerance, tolerancePerToken*float64(p.hi-p.lo+1)) * max(1, flow)
 	return math.Abs(width-flow) <= allowed
@@ -65,8 +65,9 @@ func (g *Graph) twoLayers(p pair) float64 {
 	return sum
 }
 
-// flow returns the flow of a pair over whose middle layers stops has passed. A token's flow to itself, in bidirectional
-// networks, is left to the solver: the columns that would hold before and after are one.
+// flow returns the flow of a pair over whose middle layers stops has passed. A token's flow to
+// itself, in bidirectional networks, is left to the solver: the columns that would hold before and
+// after are one.
 func (g *Graph) flow(ctx context.Context, p pair) (float64, error) {
 	if p.i == p.j {
 		return g.solver.solve(ctx, p, nil)

@@ -2,8 +2,8 @@ package maxflow
 
 import "math/bits"
 
-// push sends at most limit, more than closed, from node (k,u), d steps from the sink, to the sink by shortest paths, and
-// returns how much went.
+// push sends at most limit, more than closed, from node (k,u), d steps from the sink, to the sink
+// by shortest paths, and returns how much went.
 func (s *solver) push(k, u, d int, limit float64) float64 {
 	switch d {
 	case 0:
@@ -126,7 +126,8 @@ func (s *solver) bury(k, u, d int) {
 	for x, n := k-1, n-W; x > 0 && room[x] > closed && at[n]&bit != 0; x, n = x-1, n-W {
 		s.dead[n] |= bit
 	}
-	for x, n := k+1, n+W; x <= s.l && own[x-1]-room[x-1] > closed && at[n]&bit != 0; x, n = x+1, n+W {
+	for x, n := k+1, n+W; x <= s.l && own[x-1]-room[x-1] > closed && at[n]&bit != 0; x, n = x+1, n+
+		W {
 		s.dead[n] |= bit
 	}
 }

@@ -4,16 +4,19 @@ import "math/bits"
 
 // residual is what the flow of one pair leaves open. Between pairs there is no flow.
 //
-// A bit is set exactly while its amount is more than closed: a bit without an amount would be a phantom edge, which a
-// search follows and along which nothing can be pushed. The amount is the one that push takes, as it is rounded.
+// A bit is set exactly while its amount is more than closed: a bit without an amount would be a
+// phantom edge, which a search follows and along which nothing can be pushed. The amount is the one
+// that push takes, as it is rounded.
 type residual struct {
 	*network
-	// room is what edges still take, where the network has their capacities; own edges have theirs in ownRoom, [T,L].
+	// room is what edges still take, where the network has their capacities; own edges have theirs
+	// in ownRoom, [T,L].
 	room    [][]float64
 	ownRoom []float64
-	// Sets of tokens, [T,L,words]. Row (k,u) of down has the v for which edge (k,u,v) has room, and of sent those for
-	// which it carries flow; row (k,v) of into has the u for which edge (k,u,v) has room, and of up those for which it
-	// carries flow. Own edges are not in them but, [L,words], in ownDown and ownSent.
+	// Sets of tokens, [T,L,words]. Row (k,u) of down has the v for which edge (k,u,v) has room, and
+	// of sent those for which it carries flow; row (k,v) of into has the u for which edge (k,u,v)
+	// has room, and of up those for which it carries flow. Own edges are not in them but,
+	// [L,words], in ownDown and ownSent.
 	down, sent, into, up []uint64
 	ownDown, ownSent     []uint64
 	// ownShut, [L,words], has the own edges taken out of ownDown since the last reset.
@@ -115,8 +118,8 @@ func (r *residual) sendAt(at, k, u, v int, amount float64) {
 	}
 	if up := &r.up[vu]; *up&bu == 0 {
 		r.touched = append(r.touched, edge{int32(k), int32(u), int32(v)})
-		// amount may be more than closed and what the edge carries, as it is rounded, may not. It is at
-		// least what room has lost, and the capacity is further away.
+		// amount may be more than closed and what the edge carries, as it is rounded, may not. It
+		// is at least what room has lost, and the capacity is further away.
 		if had-room > closed || r.capacity[u][at]-room > closed {
 			*up |= bu
 			r.sent[uv] |= bv

@@ -2,7 +2,8 @@ package maxflow
 
 import "math/bits"
 
-// search labels nodes by their distance from the sink until it meets the source, and returns whether it did.
+// search labels nodes by their distance from the sink until it meets the source, and returns
+// whether it did.
 func (s *solver) search() bool {
 	s.mask()
 	clear(s.spent)
@@ -35,7 +36,8 @@ func (s *solver) labels(d int) []uint64 {
 	return s.at[d]
 }
 
-// mask makes seen the nodes that no path passes: tokens outside lo..hi, other sources and other sinks.
+// mask makes seen the nodes that no path passes: tokens outside lo..hi, other sources and other
+// sinks.
 func (s *solver) mask() {
 	for i := range s.seen {
 		s.seen[i] = ^uint64(0)
@@ -50,8 +52,8 @@ func (s *solver) mask() {
 	put(s.level(s.seen, s.l+1), s.i, false)
 }
 
-// settle adds to cur what reaches it within columns, along own edges with room and against those with flow, and has all
-// seen.
+// settle adds to cur what reaches it within columns, along own edges with room and against those
+// with flow, and has all seen.
 func (s *solver) settle(cur []uint64) {
 	W, top := s.words, s.l+1
 	for w := s.w0; w <= s.w1; w++ {
@@ -70,7 +72,8 @@ func (s *solver) settle(cur []uint64) {
 	}
 }
 
-// step adds to next the nodes with an edge to cur that are not seen yet, and returns whether there are any.
+// step adds to next the nodes with an edge to cur that are not seen yet, and returns whether there
+// are any.
 func (s *solver) step(next, cur []uint64) bool {
 	if s.w0 == s.w1 {
 		return s.stepWord(next, cur)

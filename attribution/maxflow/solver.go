@@ -5,25 +5,28 @@ import (
 	"math/bits"
 )
 
-// solver is Dinic's algorithm with its memory, which serves one pair after another. A node is (k,u): level k = 0..l+1,
-// token u. Its distance from the sink counts only the steps that change the column: waiting on own edges, or taking back
-// what waits, is free.
+// solver is Dinic's algorithm with its memory, which serves one pair after another. A node is
+// (k,u): level k = 0..l+1, token u. Its distance from the sink counts only the steps that change
+// the column: waiting on own edges, or taking back what waits, is free.
 type solver struct {
 	residual
 	pair
 	fill fill
 	// first and last word of tokens lo..hi.
 	w0, w1 int
-	// Sets of nodes, [L+2,words]. at[d] has those d steps from the sink; seen has all of them, and what does not count.
+	// Sets of nodes, [L+2,words]. at[d] has those d steps from the sink; seen has all of them, and
+	// what does not count.
 	at   [][]uint64
 	seen []uint64
 	// steps is the distance of the source.
 	steps int
-	// phases is how many searches the pair has taken, gap what the certificate of its flow left open.
-	// unproved is how many pairs had no certificate, so that the slow algorithm had to solve them.
+	// phases is how many searches the pair has taken, gap what the certificate of its flow left
+	// open. unproved is how many pairs had no certificate, so that the slow algorithm had to solve
+	// them.
 	phases, unproved int
 	gap              float64
-	// In this phase, no edge leads on from spent nodes, and none from all that dead ones reach in their columns either.
+	// In this phase, no edge leads on from spent nodes, and none from all that dead ones reach in
+	// their columns either.
 	spent, dead []uint64
 }
 
@@ -82,18 +85,18 @@ const (
 	stuck
 )
 
-// augment adds flow to that of total until there can be no more, or as much as bound, and returns how
-// much there is and why it ended.
+// augment adds flow to that of total until there can be no more, or as much as bound, and returns
+// how much there is and why it ended.
 //
 // A search that meets the source has found a path of edges whose bits are set, so each has room for
-// more than closed. push takes the same bits and amounts, and before it has sent anything it changes
-// none, so it finds a path as well and sends more than closed. That is the invariant; where rounding
-// breaks it, a phase sends nothing, and all later ones would be the same. So such a phase ends the
-// flow, whatever the reason. And as waiting is free, a distance may last for several phases, so the
-// argument of Dinic that it grows does not hold; a limit that maps do not come near ends the flow as
-// well. So there are at most maxPhases searches, each followed by one push. A push is finite: each call
-// goes one step nearer, and ends with all sent, which closes the edge that it came by or ends the call
-// before it, or with its node dead, which is not tried again.
+// more than closed. push takes the same bits and amounts, and before it has sent anything it
+// changes none, so it finds a path as well and sends more than closed. That is the invariant; where
+// rounding breaks it, a phase sends nothing, and all later ones would be the same. So such a phase
+// ends the flow, whatever the reason. And as waiting is free, a distance may last for several
+// phases, so the argument of Dinic that it grows does not hold; a limit that maps do not come near
+// ends the flow as well. So there are at most maxPhases searches, each followed by one push. A push
+// is finite: each call goes one step nearer, and ends with all sent, which closes the edge that it
+// came by or ends the call before it, or with its node dead, which is not tried again.
 func (s *solver) augment(ctx context.Context, total, bound float64) (float64, ending, error) {
 	for total < bound-slack {
 		if err := ctx.Err(); err != nil {
@@ -112,8 +115,8 @@ func (s *solver) augment(ctx context.Context, total, bound float64) (float64, en
 }
 
 // maxPhases is how many phases a flow may take: as many as there are nodes between source and sink,
-// which is the limit of Dinic's algorithm where every edge is a step, and some for small networks. The
-// most that 100 000 maps of all scales took is 0.13 of it; see TestWild.
+// which is the limit of Dinic's algorithm where every edge is a step, and some for small networks.
+// The most that 100 000 maps of all scales took is 0.13 of it; see TestWild.
 func (s *solver) maxPhases() int { return 64 + (s.l+2)*(s.hi-s.lo+1) }
 
 // closes returns whether the cut that a search without success has found proves that total is the
@@ -124,8 +127,8 @@ func (s *solver) closes(total float64) bool {
 	return s.proves(width, total)
 }
 
-// cutWidth returns the width of the cut between the nodes that do not reach the sink and those that do,
-// which are seen.
+// cutWidth returns the width of the cut between the nodes that do not reach the sink and those that
+// do, which are seen.
 func (s *solver) cutWidth() float64 {
 	sum := 0.0
 	for k := range s.l + 1 {

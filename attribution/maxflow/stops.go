@@ -1,25 +1,28 @@
 package maxflow
 
-// stops is a flow of at most one stop for a pair: from column i straight to the sink's column j, or to a column u, where
-// it waits on own edges, and on to column j.
+// stops is a flow of at most one stop for a pair: from column i straight to the sink's column j, or
+// to a column u, where it waits on own edges, and on to column j.
 //
-// Column u is entered by the source's own top layer, x, or by a middle layer from column i, which must hold the flow
-// until then; it is left by the last layer into the sink, d, or by a middle layer to column j, which must hold it then. So
-// the flow q over column u has a part min(x,d) that needs neither, and parts that
+// Column u is entered by the source's own top layer, x, or by a middle layer from column i, which
+// must hold the flow until then; it is left by the last layer into the sink, d, or by a middle
+// layer to column j, which must hold it then. So the flow q over column u has a part min(x,d) that
+// needs neither, and parts that
 //
 //	fromI (x < d), column i holds before,   intoJ (x > d), column j holds after,   both, one and the other hold.
 //
-// The columns u share nothing but that. Most of what can pass one of them is found by going through the layers from the
-// last to the top, with all columns side by side; the state serves one level after another.
+// The columns u share nothing but that. Most of what can pass one of them is found by going through
+// the layers from the last to the top, with all columns side by side; the state serves one level
+// after another.
 type stops struct {
 	*network
 	pair
-	// q, [T], is the most that can enter column u by the middle layers so far and leave it; wanted is by how much more it
-	// could be left then, if more entered above.
+	// q, [T], is the most that can enter column u by the middle layers so far and leave it; wanted
+	// is by how much more it could be left then, if more entered above.
 	q, wanted []float64
 	// most, [T], is q with the top layer.
 	most []float64
-	// straight, fromI, intoJ and both are sums over columns u; direct is the middle layers' edges from column i to j.
+	// straight, fromI, intoJ and both are sums over columns u; direct is the middle layers' edges
+	// from column i to j.
 	straight, fromI, intoJ, both, direct float64
 	// holdI is what column i holds from the top layer to the last, holdJ what column j does.
 	holdI, holdJ float64
@@ -28,7 +31,8 @@ type stops struct {
 	second transport
 }
 
-// fit is how much of fromI, intoJ and both, direct among them, columns i and j can hold, and which share that is.
+// fit is how much of fromI, intoJ and both, direct among them, columns i and j can hold, and which
+// share that is.
 type fit struct {
 	fromI, intoJ, both                float64
 	shareFromI, shareIntoJ, shareBoth float64
@@ -65,7 +69,8 @@ func (s *stops) addLayer(l int) {
 	s.direct += row[s.j]
 	for b := s.lo / block; b <= s.hi/block; b++ {
 		first, end := s.tile(b)
-		pass(s.q[first:end], s.wanted[first:end], row[first:end], s.column(l, s.j, b)[first-b*block:])
+		pass(s.q[first:end], s.wanted[first:end], row[first:end],
+			s.column(l, s.j, b)[first-b*block:])
 	}
 }
 
@@ -109,8 +114,8 @@ func (s *stops) measure(p pair) {
 // least returns the least own edge of column u in the middle layers.
 func (s *stops) least(u int) float64 { return s.middle[u*s.layers+s.l-1] }
 
-// fitInto decides what fits when columns i and j have that much room; what needs both columns comes last. It returns the
-// whole flow.
+// fitInto decides what fits when columns i and j have that much room; what needs both columns comes
+// last. It returns the whole flow.
 func (s *stops) fitInto(roomI, roomJ float64) float64 {
 	roomI, roomJ = max(0, roomI-s.holdI), max(0, roomJ-s.holdJ)
 	f := &s.fit
@@ -128,8 +133,8 @@ func portion(amount, room float64) (fits, share float64) {
 	return room, room / amount
 }
 
-// through returns how column u is entered, by the top layer and from column i, and left, by the last layer and for column j.
-// Columns i and j are not.
+// through returns how column u is entered, by the top layer and from column i, and left, by the
+// last layer and for column j. Columns i and j are not.
 func (s *stops) through(u int) (x, fromI, d, intoJ float64) {
 	top, last := s.row(s.l, s.i)[u], s.edge(0, u, s.j)
 	if t := &s.second; t.used {

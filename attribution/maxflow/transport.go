@@ -1,22 +1,25 @@
 package maxflow
 
-// transport is a second stop: beside the flow of one stop, from a column u with something to give to a column w with
-// something to take, by any middle layer. Columns i and j take no part.
+// transport is a second stop: beside the flow of one stop, from a column u with something to give
+// to a column w with something to take, by any middle layer. Columns i and j take no part.
 //
-// A column can give what the source's own top layer could still bring and, of what column i could still hold, what could
-// still enter above that layer. It can take what could still leave by the last layer and, of what column j could still
-// hold, what could still leave below that layer.
+// A column can give what the source's own top layer could still bring and, of what column i could
+// still hold, what could still enter above that layer. It can take what could still leave by the
+// last layer and, of what column j could still hold, what could still leave below that layer.
 type transport struct {
 	// used is whether the flow of the pair at hand has a second stop.
 	used bool
-	// give, take and room, [T], are for each column what it has left of the top and of the last layer, and what its own edges
-	// hold beside.
+	// give, take and room, [T], are for each column what it has left of the top and of the last
+	// layer, and what its own edges hold beside.
 	give, take, room []float64
-	// early, [L,T], is what can enter a column from i above a middle layer, late what can leave it for j below.
+	// early, [L,T], is what can enter a column from i above a middle layer, late what can leave it
+	// for j below.
 	early, late [][]float64
-	// fromI and intoJ, [T], are how much enters a column from i and leaves it for j, with the flow of one stop.
+	// fromI and intoJ, [T], are how much enters a column from i and leaves it for j, with the flow
+	// of one stop.
 	fromI, intoJ []float64
-	// supply and demand are what columns i and j could still hold, heldI and heldJ what they hold for this.
+	// supply and demand are what columns i and j could still hold, heldI and heldJ what they hold
+	// for this.
 	supply, demand, heldI, heldJ float64
 	moves                        []move
 }
@@ -38,7 +41,8 @@ func (t *transport) grow(n, layers int) {
 	}
 }
 
-// transport adds a second stop to the flow of one stop, as long as it is not enough, and returns how much more flows.
+// transport adds a second stop to the flow of one stop, as long as it is not enough, and returns
+// how much more flows.
 func (s *stops) transport(enough float64) (sent float64) {
 	t, f := &s.second, &s.fit
 	t.supply = max(0, s.row(s.l, s.i)[s.i]-s.holdI-f.fromI-f.both)

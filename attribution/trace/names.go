@@ -14,9 +14,9 @@ const maxNear = 64
 // result is empty if none is near.
 //
 // Case does not count, and _ and spaces are read as hyphens. Near is a name that one slip for every
-// three letters of the shorter one turns into another, where a slip is one letter too many, missing,
-// wrong or swapped with the next one (optimal string alignment, Boytsov 2011, §2.1). If there is none, near is a
-// name that begins with the unknown one, of three letters or more.
+// three letters of the shorter one turns into another, where a slip is one letter too many,
+// missing, wrong or swapped with the next one (optimal string alignment, Boytsov 2011, §2.1). If
+// there is none, near is a name that begins with the unknown one, of three letters or more.
 func Nearest(name string, known []string) []string {
 	if len(name) > maxNear {
 		return nil

@@ -7,11 +7,13 @@ type Quantity string
 
 // The quantities.
 const (
-	// Logit is the score before softmax; with a contrast the difference of two, in which whatever moves all scores cancels.
+	// Logit is the score before softmax; with a contrast the difference of two, in which whatever
+	// moves all scores cancels.
 	Logit Quantity = "logit"
 	// Probability is the softmax of the scores, in [0,1]; with a contrast the difference of two.
 	Probability Quantity = "probability"
-	// LogProbability is its natural logarithm, in nats; with a contrast the difference of two, which is that of the logits.
+	// LogProbability is its natural logarithm, in nats; with a contrast the difference of two,
+	// which is that of the logits.
 	LogProbability Quantity = "log-probability"
 )
 
@@ -30,11 +32,13 @@ func ParseQuantity(s string) (Quantity, error) {
 	return "", fmt.Errorf("trace: quantity %.60q is unknown; %s", s, KnownAre(s, known))
 }
 
-// Objective is a number that a model computes from a text: a quantity of a token or class, at one position.
+// Objective is a number that a model computes from a text: a quantity of a token or class, at one
+// position.
 type Objective struct {
 	// Quantity of Token minus that of Contrast, if there is one: why this token and not that.
 	Quantity Quantity
-	// Position is the target row at which the head reads, 0-based; a classifier of whole texts reads at 0 whatever it says.
+	// Position is the target row at which the head reads, 0-based; a classifier of whole texts
+	// reads at 0 whatever it says.
 	Position int
 	// Token is an entry of the vocabulary or a class, 0-based.
 	Token int
@@ -46,9 +50,11 @@ type Objective struct {
 type Query struct {
 	// IDs are the T tokens of the text.
 	IDs []int
-	// Embeddings, [T,D], stand for the rows of the embedding that the ids name, before positions are added, scaled or normalised;
-	// nil for those rows themselves. The ids then only count. Where a model normalises each row by itself (BLOOM), they stand behind
-	// that norm: before it a row's length means nothing, so that gradient × input is 0 and a path from zeros does not begin.
+	// Embeddings, [T,D], stand for the rows of the embedding that the ids name, before positions
+	// are added, scaled or normalised; nil for those rows themselves. The ids then only count.
+	// Where a model normalises each row by itself (BLOOM), they stand behind that norm: before it a
+	// row's length means nothing, so that gradient × input is 0 and a path from zeros does not
+	// begin.
 	Embeddings []float32
 	Objective
 }
@@ -59,7 +65,8 @@ type Gradient struct {
 	Value float64
 	// Data is ∂value/∂embedding, [T,D]; see [Query.Embeddings].
 	Data []float32
-	// Attention and AttentionData are attention and ∂value/∂attention, [L,H,T,S] each; nil unless they are asked for.
+	// Attention and AttentionData are attention and ∂value/∂attention, [L,H,T,S] each; nil unless
+	// they are asked for.
 	Attention, AttentionData []float32
 }
 
@@ -70,22 +77,26 @@ type Backward int
 const (
 	// TrueGradient is differentiation.
 	TrueGradient Backward = iota
-	// RelevanceGradient is differentiation with the changes that make gradient × input the relevance of AttnLRP (Achtibat et al.
-	// 2024): norms and activations are factors that stay as they are, and a product of two activations gives each half.
+	// RelevanceGradient is differentiation with the changes that make gradient × input the
+	// relevance of AttnLRP (Achtibat et al. 2024): norms and activations are factors that stay as
+	// they are, and a product of two activations gives each half.
 	RelevanceGradient
 	// WithAttention is TrueGradient that returns attention and its gradient as well.
 	WithAttention
 )
 
-// LogitTerms are the parts whose sum is a logit, or a difference of two, that one target's residual stream makes: everything that was
-// added to it goes through the norms on its way, whose scale is that of the text, and the head.
+// LogitTerms are the parts whose sum is a logit, or a difference of two, that one target's residual
+// stream makes: everything that was added to it goes through the norms on its way, whose scale is
+// that of the text, and the head.
 type LogitTerms struct {
 	// Value is the logit or difference, the sum of all that follows.
 	Value float64
-	// Embedding is the part of the target's input, Bias that of the head's bias and the final norm's.
+	// Embedding is the part of the target's input, Bias that of the head's bias and the final
+	// norm's.
 	Embedding, Bias float64
-	// Attention is the part of what the target reads from each source in each layer, [L,S]; MLP that of each layer's feed-forward
-	// part, and AttentionBias that of each layer's output bias and of the biases of norms that its residual stream goes through, [L].
+	// Attention is the part of what the target reads from each source in each layer, [L,S]; MLP
+	// that of each layer's feed-forward part, and AttentionBias that of each layer's output bias
+	// and of the biases of norms that its residual stream goes through, [L].
 	Attention          []float64
 	MLP, AttentionBias []float64
 	// L, S are the sizes.

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// highlights writes one line for each method: the prompt on the colours of its values, and where the row rests.
+// highlights writes one line for each method: the prompt on the colours of its values, and where
+// the row rests.
 func (b *page) highlights(t int) {
 	b.WriteString(`<table style="` + card + `;border-collapse:collapse;margin:0;font-size:14px">`)
 	for i := range b.views {
@@ -30,8 +31,8 @@ func (b *page) highlights(t int) {
 	b.WriteString("</table>")
 }
 
-// chips writes the prompt with the values of one method; beyond chipColumns, runs of tokens with small values become a
-// count with their sum.
+// chips writes the prompt with the values of one method; beyond chipColumns, runs of tokens with
+// small values become a count with their sum.
 func (b *page) chips(v *view, t int) {
 	columns := b.columns(t, t+1, chipColumns)
 	numbered := v.largest(t, b.hidden)
@@ -95,8 +96,8 @@ func (b *page) chip(v *view, t, j int, numbered bool) {
 // numberedChips is how many values of a line are written out.
 const numberedChips = 6
 
-// largest returns the size in row t from which on numbers are written: the numberedChips-th largest, or one that is not written as 0 if there
-// is such a one.
+// largest returns the size in row t from which on numbers are written: the numberedChips-th
+// largest, or one that is not written as 0 if there is such a one.
 func (v *view) largest(t int, hidden []bool) float64 {
 	ranked := v.ranked(t, numberedChips, hidden)
 	least := math.Inf(-1)
@@ -110,8 +111,9 @@ func (v *view) largest(t int, hidden []bool) float64 {
 	return least
 }
 
-// totals writes what the row of token t explains, and where it rests: a bar and numbers. Other values than shares have no sum that means
-// something: a flow is the most that could pass from one token alone.
+// totals writes what the row of token t explains, and where it rests: a bar and numbers. Other
+// values than shares have no sum that means something: a flow is the most that could pass from one
+// token alone.
 func (b *page) totals(v *view, t int) {
 	if scored := b.scored(v, t); scored != "" {
 		b.printf(`<div style="%s;font-size:12px;line-height:1.6">%s</div>`, soft, escape(scored, 0))

@@ -11,14 +11,16 @@ type restyled struct {
 	dark  color
 }
 
-// The anchors of the ramps of a dark page, as those of a light one: both arms begin at the same neutral, next to the colour of the
-// page, and lightness rises evenly.
+// The anchors of the ramps of a dark page, as those of a light one: both arms begin at the same
+// neutral, next to the colour of the page, and lightness rises evenly.
 var (
 	darkBlueArm = [5][3]float64{
-		{0.265, 0.010, 250}, {0.405, 0.080, 254}, {0.545, 0.115, 250}, {0.685, 0.115, 242}, {0.825, 0.085, 234},
+		{0.265, 0.010, 250}, {0.405, 0.080, 254}, {0.545, 0.115, 250}, {0.685, 0.115, 242},
+		{0.825, 0.085, 234},
 	}
 	darkRustArm = [5][3]float64{
-		{0.265, 0.010, 250}, {0.405, 0.075, 42}, {0.545, 0.112, 48}, {0.685, 0.120, 58}, {0.825, 0.095, 70},
+		{0.265, 0.010, 250}, {0.405, 0.075, 42}, {0.545, 0.112, 48}, {0.685, 0.120, 58},
+		{0.825, 0.095, 70},
 	}
 	restyles = darkStyles()
 )
@@ -51,15 +53,17 @@ func darkStyles() []restyled {
 	return all
 }
 
-// darkSheet returns a style sheet that turns a document dark where its reader's system is. The document has no classes, because the
-// sanitisers of notebooks drop style sheets: a rule finds its elements by the beginning of their own style and overrules it. So the
-// picture in the document stays as it is in a notebook.
+// darkSheet returns a style sheet that turns a document dark where its reader's system is. The
+// document has no classes, because the sanitisers of notebooks drop style sheets: a rule finds its
+// elements by the beginning of their own style and overrules it. So the picture in the document
+// stays as it is in a notebook.
 func darkSheet(document string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "@media screen and (prefers-color-scheme:dark){:root{color-scheme:dark}div,details{border-color:%v!important}\n", darkBorder)
 	for _, r := range restyles {
 		if strings.Contains(document, r.light) {
-			fmt.Fprintf(&b, "[style^=\"%s\"]{background-color:%v!important;color:%v!important}\n", r.light, r.dark.background, r.dark.text)
+			fmt.Fprintf(&b, "[style^=\"%s\"]{background-color:%v!important;color:%v!important}\n",
+				r.light, r.dark.background, r.dark.text)
 		}
 	}
 	b.WriteString("}")

@@ -10,12 +10,14 @@ import (
 
 func ExampleText() {
 	e := &attribution.Explanation{
-		Model:  trace.Info{Name: "hand-made"},
-		Prompt: attribution.Prompt{Text: "the keys", Texts: []string{"the", " keys"}, Special: []bool{false, false}},
-		Steps:  []attribution.GeneratedToken{{Text: " are", Probability: 0.93}},
-		Order:  []string{"rollout"},
+		Model: trace.Info{Name: "hand-made"},
+		Prompt: attribution.Prompt{Text: "the keys", Texts: []string{"the", " keys"},
+			Special: []bool{false, false}},
+		Steps: []attribution.GeneratedToken{{Text: " are", Probability: 0.93}},
+		Order: []string{"rollout"},
 		Methods: map[string]*attribution.Result{"rollout": {
-			Layers: []int{0}, Shape: [3]int{1, 2, 1}, Data: []float64{0.25, 0.75}, Unit: "share of attention",
+			Layers: []int{0}, Shape: [3]int{1, 2, 1}, Data: []float64{0.25, 0.75},
+			Unit:    "share of attention",
 			Options: map[string]string{"residual": "0.5"},
 		}},
 		OtherMass: map[string][]float64{"rollout": {0}},

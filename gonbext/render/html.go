@@ -9,14 +9,16 @@ import (
 	"strings"
 )
 
-// HTML is a heatmap for a notebook: one block for each generated token, the first one open, with the prompt highlighted
-// by every method, the alternatives, and maps of layers × prompt.
+// HTML is a heatmap for a notebook: one block for each generated token, the first one open, with
+// the prompt highlighted by every method, the alternatives, and maps of layers × prompt.
 //
-// A highlighted token takes about 180 bytes, in the folded line 80, and a cell of a map 75. What would go beyond
-// MaxBytes is left out, maps first and from the last token on, and a sentence in its place says so.
+// A highlighted token takes about 180 bytes, in the folded line 80, and a cell of a map 75. What
+// would go beyond MaxBytes is left out, maps first and from the last token on, and a sentence in
+// its place says so.
 type HTML struct {
 	Heatmap
-	// MaxBytes is about how large the result may become; default 480,000, which notebooks show at once.
+	// MaxBytes is about how large the result may become; default 480,000, which notebooks show at
+	// once.
 	MaxBytes int
 }
 
@@ -25,7 +27,8 @@ const (
 	blockBytes      = 2800 // reserved for a block without highlighted tokens and maps
 )
 
-// chipColumns and mapColumns are how many prompt tokens a line of highlighted ones and a map have at most.
+// chipColumns and mapColumns are how many prompt tokens a line of highlighted ones and a map have
+// at most.
 const (
 	chipColumns    = 160
 	mapColumns     = 40
@@ -45,7 +48,8 @@ const (
 )
 
 // The bars of what was chosen, of what might have been, of a sink, and of generated tokens.
-var chosenBar, otherBar, sinkBar, generatedBar = solid(rgb{28, 32, 38}), solid(rgb{170, 178, 190}), solid(rgb{190, 194, 200}), solid(rgb{120, 126, 136})
+var chosenBar, otherBar, sinkBar, generatedBar = solid(rgb{28, 32, 38}), solid(rgb{170, 178,
+	190}), solid(rgb{190, 194, 200}), solid(rgb{120, 126, 136})
 
 // WriteTo writes the picture as one div. The only error is that of w.
 func (r HTML) WriteTo(w io.Writer) (int64, error) {
@@ -96,15 +100,17 @@ func (b *page) head() {
 	if b.e.Model.Bidirectional && answer != "" {
 		answer = "→ " + answer
 	}
-	b.printf(`<div style="margin:4px 0 2px 0">%s <b>%s</b></div>`, escape(b.e.Prompt.Text, 2000), html.EscapeString(answer))
-	b.printf(`<div style="%s;font-size:12px;margin-bottom:8px">%s</div>`, soft, escape(b.facts(), 0))
+	b.printf(`<div style="margin:4px 0 2px 0">%s <b>%s</b></div>`, escape(b.e.Prompt.Text, 2000),
+		html.EscapeString(answer))
+	b.printf(`<div style="%s;font-size:12px;margin-bottom:8px">%s</div>`, soft,
+		escape(b.facts(), 0))
 	if len(b.e.Steps) == 0 {
 		b.printf(`<div style="%s">%s</div>`, soft, b.words.nothing)
 	}
 }
 
-// tokens writes the blocks. Where the limit is near, highlighted prompts come before maps and the first method before
-// others.
+// tokens writes the blocks. Where the limit is near, highlighted prompts come before maps and the
+// first method before others.
 func (b *page) tokens() {
 	n := min(len(b.e.Steps), max(b.limit/2/blockBytes, 1))
 	chips, maps := make([]string, n), make([]string, n)
@@ -112,7 +118,9 @@ func (b *page) tokens() {
 	for t := range n {
 		chips[t] = b.part(func(c *page) { c.highlights(t) })
 		if used+len(chips[t]) > b.limit {
-			chips[t] = b.part(func(c *page) { c.leftOut("The highlighted " + b.words.text + " is") })
+			chips[t] = b.part(func(c *page) {
+				c.leftOut("The highlighted " + b.words.text + " is")
+			})
 		}
 		used += len(chips[t])
 	}
@@ -130,7 +138,9 @@ func (b *page) tokens() {
 	}
 	for t := range n {
 		if len(left[t]) > 0 {
-			maps[t] += b.part(func(c *page) { c.leftOut("Layers × " + b.words.text + " of " + strings.Join(left[t], ", ") + " is") })
+			maps[t] += b.part(func(c *page) {
+				c.leftOut("Layers × " + b.words.text + " of " + strings.Join(left[t], ", ") + " is")
+			})
 		}
 	}
 	for t := range n {
@@ -174,7 +184,8 @@ func (b *page) block(t int, chips, maps string) {
 	b.WriteString("</div></details>")
 }
 
-// summary writes the line that is seen when the block is folded: number, token, probability and its main sources.
+// summary writes the line that is seen when the block is folded: number, token, probability and its
+// main sources.
 func (b *page) summary(t int) {
 	g := b.e.Steps[t]
 	where, what, chance := b.said(g)
@@ -220,7 +231,8 @@ func (b *page) summary(t int) {
 	b.WriteString("</span>")
 }
 
-// alternatives writes what might have come at step t and how probable it was, the chosen token marked.
+// alternatives writes what might have come at step t and how probable it was, the chosen token
+// marked.
 func (b *page) alternatives(chosen, t int) {
 	alternatives := b.e.Steps[t].Alternatives
 	if len(alternatives) == 0 {

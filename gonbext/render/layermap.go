@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// layerMap writes M[t,:,:] of method i, if it has several layers: layers down, the last one on top, prompt tokens
-// across. Cells hold the numbers, so that it can be read without its colours.
+// layerMap writes M[t,:,:] of method i, if it has several layers: layers down, the last one on top,
+// prompt tokens across. Cells hold the numbers, so that it can be read without its colours.
 func (b *page) layerMap(i, t int) {
 	v := &b.views[i]
 	if !v.has(t) || len(v.result.Layers) < 2 || v.result.Shape[1] == 0 {
@@ -19,7 +19,8 @@ func (b *page) layerMap(i, t int) {
 	low, high := v.all.ends()
 	b.printf(`<details%s style="%s;margin:2px 0"><summary style="%s;font-size:12px;cursor:pointer">`+
 		`layers × %s, %s (%s, colours %s to %s)</summary>`,
-		attribute, card, soft, b.words.text, escape(v.name, nameLimit), escape(v.all.unit, nameLimit), low, high)
+		attribute, card, soft, b.words.text, escape(v.name, nameLimit), escape(v.all.unit,
+			nameLimit), low, high)
 	columns := b.columns(t, t+1, mapColumns)
 	b.printf(`<div style="overflow-x:auto"><table cellpadding="4" `+
 		`style="%s;border-collapse:collapse;margin:0;font-size:11px;line-height:1.3">`, card)
@@ -38,7 +39,8 @@ func (b *page) layerMap(i, t int) {
 
 // mapHeader writes the prompt tokens over their columns.
 func (b *page) mapHeader(columns []int, v *view) {
-	b.printf(`<tr style="%s;text-align:right"><td style="%s">layer ↑ &nbsp; %s →</td>`, card, soft, b.words.text)
+	b.printf(`<tr style="%s;text-align:right"><td style="%s">layer ↑ &nbsp; %s →</td>`, card, soft,
+		b.words.text)
 	for _, j := range columns {
 		style := card
 		if v.sinks[j] || b.hidden[j] {

@@ -15,7 +15,8 @@ func tokenName(text string) string {
 	return Visible(rest, nameLimit)
 }
 
-// fullName returns the text of prompt token j; a span, which may be a sentence, is cut later than a token.
+// fullName returns the text of prompt token j; a span, which may be a sentence, is cut later than a
+// token.
 func (p *picture) fullName(j int) string {
 	if grouped(p.e) {
 		return Visible(p.e.Prompt.Texts[j], 6*nameLimit)
@@ -23,7 +24,8 @@ func (p *picture) fullName(j int) string {
 	return tokenName(p.e.Prompt.Texts[j])
 }
 
-// short is prompt token j in few columns. The whole of a span stands in the prompt, so that its cut needs no remark.
+// short is prompt token j in few columns. The whole of a span stands in the prompt, so that its cut
+// needs no remark.
 func (p *picture) short(j int) string {
 	_, rest := word(p.e.Prompt.Texts[j])
 	if !grouped(p.e) {
@@ -53,8 +55,8 @@ func (p *picture) continues(j int) bool {
 	return r == utf8.RuneError || unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
-// apart reports whether white space parts column j of spans from the one before. A span's own text has none at its ends, and a token's
-// begins with it.
+// apart reports whether white space parts column j of spans from the one before. A span's own text
+// has none at its ends, and a token's begins with it.
 func (p *picture) apart(j int) bool {
 	if !grouped(p.e) || len(p.e.Prompt.Offsets) <= j {
 		return false

@@ -63,7 +63,8 @@ func (p *picture) view(name string, layer *int) view {
 		return v
 	case len(r.Layers) == 0 || r.Shape[1] != m || r.Shape[2] != len(r.Layers) || r.Shape[0] < 0 ||
 		len(r.Data) != r.Shape[0]*r.Shape[1]*r.Shape[2]:
-		v.wrong = fmt.Sprintf("its shape %v with %d values does not fit %d prompt tokens and %d layers",
+		v.wrong = fmt.Sprintf("its shape %v with %d values does not fit %d prompt tokens and %d "+
+			"layers",
 			r.Shape, len(r.Data), m, len(r.Layers))
 		return v
 	}
@@ -96,8 +97,8 @@ func (p *picture) view(name string, layer *int) view {
 	return v
 }
 
-// sinks marks the sinks of a method at a level, [m]. An explanation that does not say what rests on generated tokens or
-// which tokens are special has none.
+// sinks marks the sinks of a method at a level, [m]. An explanation that does not say what rests on
+// generated tokens or which tokens are special has none.
 func (p *picture) sinks(v *view) []bool {
 	r, marks := v.result, make([]bool, v.result.Shape[1])
 	if len(v.other) < r.Shape[0]*r.Shape[2] || len(p.e.Prompt.Special) < len(marks) {
@@ -127,9 +128,9 @@ func (v *view) layer() string {
 	return fmt.Sprintf("layer %d", v.result.Layers[v.level])
 }
 
-// columns returns the prompt tokens to show, in prompt order: all if there are at most limit, else the ones with the
-// largest values relative to their scale at any generated token from first to last, in any method. Sinks and hidden
-// tokens come last in that order.
+// columns returns the prompt tokens to show, in prompt order: all if there are at most limit, else
+// the ones with the largest values relative to their scale at any generated token from first to
+// last, in any method. Sinks and hidden tokens come last in that order.
 func (p *picture) columns(first, last, limit int) []int {
 	m := len(p.e.Prompt.Texts)
 	columns := make([]int, m)
@@ -144,13 +145,16 @@ func (p *picture) columns(first, last, limit int) []int {
 		v := &p.views[i]
 		for t := first; t < last && v.has(t); t++ {
 			for j := range m {
-				if x := math.Abs(v.top.at(v.at(t, j))); !p.hidden[j] && !v.sinks[j] && x > weight[j] {
+				if x := math.Abs(v.top.at(v.at(t, j))); !p.hidden[j] && !v.sinks[j] &&
+					x > weight[j] {
 					weight[j] = x
 				}
 			}
 		}
 	}
-	sort.SliceStable(columns, func(a, b int) bool { return weight[columns[a]] > weight[columns[b]] })
+	sort.SliceStable(columns, func(a, b int) bool {
+		return weight[columns[a]] > weight[columns[b]]
+	})
 	columns = columns[:limit]
 	sort.Ints(columns)
 	return columns

@@ -32,15 +32,18 @@ var (
 // steps is the number of colours from neutral to full.
 const steps = 64
 
-// The anchors of both arms of the ramp in OKLCH: lightness, chroma, hue in degrees. Lightness falls by the same amount
-// from anchor to anchor and is interpolated linearly, so that equal steps look equal; both arms share it, so that they
-// agree in grey and to colour-blind eyes, and both begin at the same neutral.
+// The anchors of both arms of the ramp in OKLCH: lightness, chroma, hue in degrees. Lightness falls
+// by the same amount from anchor to anchor and is interpolated linearly, so that equal steps look
+// equal; both arms share it, so that they agree in grey and to colour-blind eyes, and both begin at
+// the same neutral.
 var (
 	blueArm = [5][3]float64{
-		{0.985, 0.006, 240}, {0.820, 0.075, 236}, {0.655, 0.112, 244}, {0.490, 0.125, 256}, {0.325, 0.105, 264},
+		{0.985, 0.006, 240}, {0.820, 0.075, 236}, {0.655, 0.112, 244}, {0.490, 0.125, 256},
+		{0.325, 0.105, 264},
 	}
 	rustArm = [5][3]float64{
-		{0.985, 0.006, 240}, {0.820, 0.085, 66}, {0.655, 0.120, 54}, {0.490, 0.112, 44}, {0.325, 0.078, 38},
+		{0.985, 0.006, 240}, {0.820, 0.085, 66}, {0.655, 0.120, 54}, {0.490, 0.112, 44},
+		{0.325, 0.078, 38},
 	}
 	positive = arm(blueArm)
 	negative = arm(rustArm)
@@ -49,8 +52,8 @@ var (
 // solid is a bar of one colour.
 func solid(background rgb) color { return color{background, legible(background)} }
 
-// ramp returns the colour of x: 0 is neutral, 1 the deepest blue, -1 the deepest rust; beyond is clamped. NaN is grey.
-// Shares use the positive half alone, signed values both.
+// ramp returns the colour of x: 0 is neutral, 1 the deepest blue, -1 the deepest rust; beyond is
+// clamped. NaN is grey. Shares use the positive half alone, signed values both.
 func ramp(x float64) color {
 	switch {
 	case math.IsNaN(x):

@@ -6,8 +6,9 @@ import (
 	"sort"
 )
 
-// ranked returns the k prompt tokens with the largest sizes in row t at the highlighted level, the largest first and the earlier first
-// among equals; sinks, hidden tokens and what is no number are left out.
+// ranked returns the k prompt tokens with the largest sizes in row t at the highlighted level, the
+// largest first and the earlier first among equals; sinks, hidden tokens and what is no number are
+// left out.
 func (v *view) ranked(t, k int, hidden []bool) []int {
 	var all []int
 	for j := range hidden {
@@ -15,15 +16,18 @@ func (v *view) ranked(t, k int, hidden []bool) []int {
 			all = append(all, j)
 		}
 	}
-	sort.SliceStable(all, func(a, b int) bool { return math.Abs(v.at(t, all[a])) > math.Abs(v.at(t, all[b])) })
+	sort.SliceStable(all, func(a, b int) bool {
+		return math.Abs(v.at(t, all[a])) > math.Abs(v.at(t, all[b]))
+	})
 	return all[:min(k, len(all))]
 }
 
 // heldTop is of how many tokens a picture says how much they hold.
 const heldTop = 3
 
-// held says how much of a row its k strongest tokens hold, by default heldTop: "top 3 hold 71.0 %". It is empty if those are all, and where
-// the explanation does not say what rests on generated tokens.
+// held says how much of a row its k strongest tokens hold, by default heldTop: "top 3 hold 71.0 %".
+// It is empty if those are all, and where the explanation does not say what rests on generated
+// tokens.
 func (v *view) held(p *picture, t, k int) string {
 	if k <= 0 {
 		k = heldTop

@@ -10,7 +10,8 @@ type mass struct {
 	sink, prompt, generated float64
 }
 
-// mass returns the parts of row t at the highlighted level; generated is NaN if the explanation does not say.
+// mass returns the parts of row t at the highlighted level; generated is NaN if the explanation
+// does not say.
 func (v *view) mass(t int) mass {
 	w := mass{generated: math.NaN()}
 	for j, sink := range v.sinks {
@@ -37,7 +38,8 @@ func (v *view) sinkNames(p *picture, t int) string {
 	return strings.Join(names, ", ")
 }
 
-// rests lists where a row of shares rests, the whole of it if it is divided, and how much its k strongest tokens hold.
+// rests lists where a row of shares rests, the whole of it if it is divided, and how much its k
+// strongest tokens hold.
 func (p *picture) rests(v *view, t, k int) (whole bool, parts []string) {
 	w, sinks, held := v.mass(t), v.sinkNames(p, t), v.held(p, t, k)
 	if !p.divided(sinks) {
@@ -68,6 +70,6 @@ func (p *picture) promptName(sinks string) string {
 	return "rest of the " + p.words.text
 }
 
-// divided reports whether a row of shares has parts to name: sinks, or what rests on generated tokens. All of an encoder's
-// row rests on its text.
+// divided reports whether a row of shares has parts to name: sinks, or what rests on generated
+// tokens. All of an encoder's row rests on its text.
 func (p *picture) divided(sinks string) bool { return sinks != "" || !p.e.Model.Bidirectional }

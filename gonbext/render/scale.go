@@ -6,27 +6,32 @@ import (
 	"strings"
 )
 
-// scale maps the values of one method to colours and numbers. The same range holds for every generated token, and the
-// legend states it.
+// scale maps the values of one method to colours and numbers. The same range holds for every
+// generated token, and the legend states it.
 type scale struct {
 	unit    string
-	percent bool    // shares: numbers are percentages
-	lift    bool    // ratios: neutral at 1, colours by the logarithm
-	signed  bool    // neutral at 0, colours both ways
-	power   int     // numbers in cells are in units of 10^power, a multiple of 3, so that small ranges are not all 0.00
-	digits  int     // after the decimal point: enough to tell values in the range apart
-	limit   float64 // the value with the deepest colour, positive; for lifts the factor
+	percent bool // shares: numbers are percentages
+	lift    bool // ratios: neutral at 1, colours by the logarithm
+	signed  bool // neutral at 0, colours both ways
+	// numbers in cells are in units of 10^power, a multiple of 3, so that small ranges are not all
+	// 0.00
+	power  int
+	digits int     // after the decimal point: enough to tell values in the range apart
+	limit  float64 // the value with the deepest colour, positive; for lifts the factor
 }
 
-// slack is by how much, relatively, the largest value may exceed the limit: rounding on one machine and not on another must
-// not make another scale, as for a flow of 1 whose parts sum to 1.0000000000000002.
+// slack is by how much, relatively, the largest value may exceed the limit: rounding on one machine
+// and not on another must not make another scale, as for a flow of 1 whose parts sum to
+// 1.0000000000000002.
 const slack = 1e-6
 
-// newScale returns a scale for values of a unit, as in [attribution.Result.Unit]. Its limit is the next of 1, 2, 5
-// ×10^k above the largest finite magnitude, at most 1 for shares; for lifts the next power of 2, at least 2. Without
-// finite values, or where all are next to neutral (below 1e-300), the limit is 1 (2 for lifts).
+// newScale returns a scale for values of a unit, as in [attribution.Result.Unit]. Its limit is the
+// next of 1, 2, 5 ×10^k above the largest finite magnitude, at most 1 for shares; for lifts the
+// next power of 2, at least 2. Without finite values, or where all are next to neutral (below
+// 1e-300), the limit is 1 (2 for lifts).
 func newScale(unit string, values []float64) scale {
-	s := scale{unit: unit, percent: strings.HasPrefix(unit, "share"), lift: strings.HasPrefix(unit, "lift")}
+	s := scale{unit: unit, percent: strings.HasPrefix(unit, "share"),
+		lift: strings.HasPrefix(unit, "lift")}
 	largest := 0.0
 	for _, v := range values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -57,7 +62,8 @@ func newScale(unit string, values []float64) scale {
 	return s
 }
 
-// smallest is the range below which numbers in cells have a unit of their own, and values a power of ten.
+// smallest is the range below which numbers in cells have a unit of their own, and values a power
+// of ten.
 const smallest = 0.1
 
 // scaled returns v in the unit of numbers in cells.
@@ -69,7 +75,8 @@ func (s scale) scaled(v float64) float64 {
 }
 
 // superscripts are the digits of exponents.
-var superscripts = strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹")
+var superscripts = strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴",
+	"5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹")
 
 // times is the unit of numbers in cells: "×10⁻³", or nothing for 1.
 func (s scale) times() string {
@@ -82,8 +89,9 @@ func (s scale) times() string {
 // maxDigits is how many digits numbers in cells have after the decimal point at most.
 const maxDigits = 5
 
-// digits returns 1 for shares up to 10 % and more and 2 for numbers up to 1 and more; one more for each power of ten
-// below. Small differences of signed values count, so that they have one more from 1 down.
+// digits returns 1 for shares up to 10 % and more and 2 for numbers up to 1 and more; one more for
+// each power of ten below. Small differences of signed values count, so that they have one more
+// from 1 down.
 func digits(s scale) int {
 	base, least := 2, 0.5
 	switch {
@@ -99,8 +107,9 @@ func digits(s scale) int {
 	return d
 }
 
-// upTo returns the scale with digits for a row whose largest size it is, if its values have signs: those of another row may be ten times as
-// large, and what speaks for and against is to be told apart in every row.
+// upTo returns the scale with digits for a row whose largest size it is, if its values have signs:
+// those of another row may be ten times as large, and what speaks for and against is to be told
+// apart in every row.
 func (s scale) upTo(largest float64) scale {
 	if s.signed && !s.percent && largest > s.limit*1e-6 && largest < s.limit {
 		row := s
@@ -114,7 +123,8 @@ func (s scale) upTo(largest float64) scale {
 func nice(x float64) float64 {
 	for k := math.Floor(math.Log10(x)); ; k++ {
 		for _, d := range []float64{1, 2, 5} {
-			v, _ := strconv.ParseFloat(strconv.FormatFloat(d, 'f', 0, 64)+"e"+strconv.Itoa(int(k)), 64)
+			v, _ := strconv.ParseFloat(strconv.FormatFloat(d, 'f', 0, 64)+"e"+strconv.Itoa(int(k)),
+				64)
 			if v >= x {
 				return v
 			}
@@ -136,7 +146,8 @@ func (s scale) at(v float64) float64 {
 // color returns the colour of v.
 func (s scale) color(v float64) color { return ramp(s.at(v)) }
 
-// number writes v short enough for a cell: shares as percentages without that sign, signed values with theirs.
+// number writes v short enough for a cell: shares as percentages without that sign, signed values
+// with theirs.
 func (s scale) number(v float64) string {
 	switch {
 	case math.IsNaN(v):

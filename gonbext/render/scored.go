@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// scorer reports whether a method is a scorer, whose values are of the whole model and of one prediction.
+// scorer reports whether a method is a scorer, whose values are of the whole model and of one
+// prediction.
 func (v *view) scorer() bool { return v.wrong == "" && v.result.Options["scorer"] != "" }
 
 // contrast names what a prediction is held against, empty without.
@@ -17,7 +18,8 @@ func (v *view) contrast() string {
 	return tokenName(v.result.Options["contrast"])
 }
 
-// unit is what stands below the name of a method: what its values are of, and the unit of its numbers.
+// unit is what stands below the name of a method: what its values are of, and the unit of its
+// numbers.
 func (v *view) unit() string {
 	if times := v.top.times(); times != "" {
 		return v.layer() + ", " + times
@@ -25,7 +27,8 @@ func (v *view) unit() string {
 	return v.layer()
 }
 
-// reading says in a legend what the values are of, what their signs mean, and the unit of its numbers.
+// reading says in a legend what the values are of, what their signs mean, and the unit of its
+// numbers.
 func (v *view) reading() string {
 	s := v.layer()
 	against := v.contrast()
@@ -43,8 +46,8 @@ func (v *view) reading() string {
 	return s
 }
 
-// scored says what the values of a scorer explain in row t and what its parts leave of it: "john rather than mary: logit difference 8.56,
-// parts add up to 5.98". It is empty for other methods.
+// scored says what the values of a scorer explain in row t and what its parts leave of it: "john
+// rather than mary: logit difference 8.56, parts add up to 5.98". It is empty for other methods.
 func (p *picture) scored(v *view, t int) string {
 	if !v.scorer() || t >= len(p.e.Steps) {
 		return ""
@@ -70,7 +73,8 @@ func (p *picture) scored(v *view, t int) string {
 	sum := w.sink + w.prompt + w.generated
 	s += ", parts add up to " + figure(sum)
 	if whole := sum + v.result.Residue[t]; figure(whole) != figure(explained) {
-		s += fmt.Sprintf(" of %s", figure(whole)) // a difference to another text, as of integrated gradients
+		// a difference to another text, as of integrated gradients
+		s += fmt.Sprintf(" of %s", figure(whole))
 	}
 	return s
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// totals writes what is strongest in the row of token i, if that is asked for, what it explains, where it rests and what the picture
-// leaves out.
+// totals writes what is strongest in the row of token i, if that is asked for, what it explains,
+// where it rests and what the picture leaves out.
 func (t *text) totals(v *view, i int) {
 	if !v.has(i) {
 		return
@@ -31,8 +31,9 @@ func (t *text) strongest(v *view, i int) (names []string) {
 	return names
 }
 
-// rowEnd writes where a row rests, and what of it the picture leaves out. Of other values than shares it writes the sinks alone, because no
-// sum of them means something: a flow is the most that could pass from one token alone.
+// rowEnd writes where a row rests, and what of it the picture leaves out. Of other values than
+// shares it writes the sinks alone, because no sum of them means something: a flow is the most that
+// could pass from one token alone.
 func (t *text) rowEnd(v *view, i int, label string) {
 	if !v.top.percent {
 		if sinks := v.sinkNames(t.picture, i); sinks != "" {
@@ -45,7 +46,8 @@ func (t *text) rowEnd(v *view, i int, label string) {
 	if whole {
 		mark = "Σ"
 	}
-	if columns := t.columns(i, i+1, textColumns); whole && t.top <= 0 && len(columns) < len(t.e.Prompt.Texts) {
+	if columns := t.columns(i, i+1, textColumns); whole && t.top <= 0 &&
+		len(columns) < len(t.e.Prompt.Texts) {
 		rest := v.mass(i).prompt
 		for _, j := range columns {
 			if !v.sinks[j] {
