@@ -55,7 +55,7 @@ func (a altiLogit) Score(
 		return nil, usagef("alti-logit asks for rows of the text's own embeddings; leave the " +
 			"query's out")
 	}
-	d, err := offered[LogitDecomposer](x, "takes a logit apart")
+	d, err := requireModel[LogitDecomposer](x, "takes a logit apart")
 	if err != nil {
 		return nil, err
 	}
@@ -65,17 +65,17 @@ func (a altiLogit) Score(
 	}
 	terms, err := d.LogitTerms(ctx, x.q)
 	if err != nil {
-		return nil, x.fail(ctx, err)
+		return nil, x.callError(ctx, err)
 	}
 	if err := x.checkTerms(terms); err != nil {
 		return nil, err
 	}
-	return parts(terms.Value, below(terms, rows)), nil
+	return parts(terms.Value, sumOverLayers(terms, rows)), nil
 }
 
 // below returns Σ_l Δ_l M_{l-1}, [T], from the top down: what layer l and all above it read is one
 // row, which the layer under it mixes.
-func below(terms *trace.LogitTerms, rows Mixed) []float64 {
+func sumOverLayers(terms *trace.LogitTerms, rows Mixed) []float64 {
 	T := terms.S
 	var sum []float64
 	for l := terms.L - 1; l >= 0; l-- {
@@ -92,18 +92,18 @@ func below(terms *trace.LogitTerms, rows Mixed) []float64 {
 func (x *question) checkTerms(t *trace.LogitTerms) error {
 	T, L := len(x.q.IDs), x.info.Layers
 	if t == nil {
-		return x.blame("no parts")
+		return x.modelError("no parts")
 	}
 	if t.L != L || t.S != T || len(t.Attention) != L*T {
-		return x.blame("parts of %d layers and %d sources, %d in all; want %d layers and %d sources", t.L, t.S, len(t.Attention), L, T)
+		return x.modelError("parts of %d layers and %d sources, %d in all; want %d layers and %d sources", t.L, t.S, len(t.Attention), L, T)
 	}
 	for i, v := range t.Attention {
-		if err := x.finite(fmt.Sprintf("a part from token %d (id %d) in layer %d of", i%T,
+		if err := x.checkFinite(fmt.Sprintf("a part from token %d (id %d) in layer %d of", i%T,
 			x.q.IDs[i%T], i/T), v); err != nil {
 			return err
 		}
 	}
-	return x.finite("logit", t.Value)
+	return x.checkFinite("logit", t.Value)
 }
 
 // rows returns the rows of a mixing that contains the residual for every target of the question,
@@ -124,14 +124,14 @@ func (x *question) rows(ctx context.Context, mixing string) (Mixed, error) {
 	p := plan{last: L - 1, bidirectional: x.info.Bidirectional, asks: ask.Mixings}
 	for step, err := range x.m.Steps(ctx, x.q.IDs, ask) {
 		if err != nil {
-			return Mixed{}, x.fail(ctx, err)
+			return Mixed{}, x.callError(ctx, err)
 		}
-		rows, err := p.read(step, 0)
+		rows, err := p.readStep(step, 0)
 		if err != nil {
-			return Mixed{}, x.fail(ctx, err)
+			return Mixed{}, x.callError(ctx, err)
 		}
 		if rows[0].N != T {
-			return Mixed{}, x.blame("the rows of %d tokens of %d", rows[0].N, T)
+			return Mixed{}, x.modelError("the rows of %d tokens of %d", rows[0].N, T)
 		}
 		for l := range L {
 			for t := range T {
@@ -140,5 +140,5 @@ func (x *question) rows(ctx context.Context, mixing string) (Mixed, error) {
 		}
 		return rows[0], nil
 	}
-	return Mixed{}, x.blame("no rows of %s", mixing)
+	return Mixed{}, x.modelError("no rows of %s", mixing)
 }

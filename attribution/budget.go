@@ -1,6 +1,10 @@
 package attribution
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
 
 // Budgeted is a model that knows how many bytes an explanation of it may hold beside its weights.
 // Others may hold 4 GB.
@@ -33,26 +37,15 @@ type MemoryError struct {
 
 // Error says what is needed, what there is, and what would make it fit.
 func (e *MemoryError) Error() string {
-	limit := "the limit is " + gigabytes(e.Limit)
+	limit := "the limit is " + trace.FormatBytes(e.Limit)
 	if e.Chosen {
 		limit += " (given)"
 	}
 	if e.Left != e.Limit {
-		limit += fmt.Sprintf(", of which %s are left for it", gigabytes(e.Left))
+		limit += fmt.Sprintf(", of which %s are left for it", trace.FormatBytes(e.Left))
 	}
 	return fmt.Sprintf("attribution: %s needs about %s, %s; %s, or allow more memory", e.What,
-		gigabytes(e.Need), limit, e.Instead)
-}
-
-// gigabytes writes bytes as people read them.
-func gigabytes(n int64) string {
-	if n < 1e8 {
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	if n < 1e9 {
-		return fmt.Sprintf("%.0f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+		trace.FormatBytes(e.Need), limit, e.Instead)
 }
 
 // defaultBudget is what an explanation may hold if the model does not say.

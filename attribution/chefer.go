@@ -47,24 +47,10 @@ func (c chefer) Score(ctx context.Context, m Model, q trace.Query, opts Scoring)
 	if err != nil {
 		return nil, err
 	}
-	g, err := x.attention(ctx)
-	if err != nil {
-		return nil, err
-	}
-	T := len(x.q.IDs)
-	r := make([]float64, T)
-	r[x.target()] = 1
-	// the row of R_L, from the left: e_t (I + Ā_L) … (I + Ā_1)
-	for l := x.info.Layers - 1; l >= 0; l-- {
-		mixed := make([]float64, T)
-		for t, v := range r {
-			floats.AddScaled(mixed, v, x.weighted(g, l, t, func(a float64) float64 {
-				return max(0, a)
-			}))
-		}
-		floats.Add(r, mixed)
-	}
-	return &Scores{Values: r, Value: g.Value}, nil
+	// R_L[t,:] = e_t (I + Ā_L) … (I + Ā_1)
+	return x.relevance(ctx, true, func(g trace.Gradient, l, t int) []float64 {
+		return x.weighted(g, l, t, func(a float64) float64 { return max(0, a) })
+	})
 }
 
 // gradientRollout is rollout over attention that is weighted by its gradient:
@@ -101,24 +87,37 @@ func (c gradientRollout) Score(
 	if err != nil {
 		return nil, err
 	}
+	return x.relevance(ctx, false, func(g trace.Gradient, l, t int) []float64 {
+		row := x.weighted(g, l, t, func(a float64) float64 { return a })
+		for s := range row {
+			row[s] = max(0, row[s])
+		}
+		normalizeRow(row, t, 0.5)
+		return row
+	})
+}
+
+// relevance multiplies the unit row e_t of the predicting position t by one matrix for each layer,
+// from the last layer down: e_t M_L … M_1, or e_t (I + M_L) … (I + M_1) with plusIdentity. row
+// returns row t of M_l, [T]. One row is enough, so no layer needs a product of two matrices.
+func (x *question) relevance(
+	ctx context.Context, plusIdentity bool, row func(g trace.Gradient, l, t int) []float64,
+) (*Scores, error) {
 	g, err := x.attention(ctx)
 	if err != nil {
 		return nil, err
 	}
-	T := len(x.q.IDs)
-	r := make([]float64, T)
+	r := make([]float64, len(x.q.IDs))
 	r[x.target()] = 1
 	for l := x.info.Layers - 1; l >= 0; l-- {
-		mixed := make([]float64, T)
+		next := make([]float64, len(r))
 		for t, v := range r {
-			fused := x.weighted(g, l, t, func(a float64) float64 { return a })
-			for s := range fused {
-				fused[s] = max(0, fused[s])
-			}
-			normalizeRow(fused, t, 0.5)
-			floats.AddScaled(mixed, v, fused)
+			floats.AddScaled(next, v, row(g, l, t))
 		}
-		r = mixed
+		if plusIdentity {
+			floats.Add(next, r)
+		}
+		r = next
 	}
 	return &Scores{Values: r, Value: g.Value}, nil
 }
@@ -155,11 +154,11 @@ func (x *question) attention(ctx context.Context) (trace.Gradient, error) {
 	}
 	for _, data := range [][]float32{g.Attention, g.AttentionData} {
 		if len(data) != L*H*T*T {
-			return g, x.blame("%d numbers of attention; want %d for %d layers, %d heads and %d "+
+			return g, x.modelError("%d numbers of attention; want %d for %d layers, %d heads and %d "+
 				"tokens", len(data), L*H*T*T, L, H, T)
 		}
-		if i := badNumber(data); i >= 0 {
-			return g, x.blame("attention %v from token %d to token %d (id %d) in layer %d", data[i],
+		if i := indexNotFinite(data); i >= 0 {
+			return g, x.modelError("attention %v from token %d to token %d (id %d) in layer %d", data[i],
 				i/T%T, i%T, x.q.IDs[i%T], i/(H*T*T))
 		}
 	}

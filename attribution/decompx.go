@@ -42,24 +42,24 @@ func (d decompX) Score(ctx context.Context, m Model, q trace.Query, opts Scoring
 	if err != nil {
 		return nil, err
 	}
-	model, err := offered[VectorDecomposer](x, "carries every token's part through all layers")
+	model, err := requireModel[VectorDecomposer](x, "carries every token's part through all layers")
 	if err != nil {
 		return nil, err
 	}
 	values, rest, err := model.Decompose(ctx, x.q)
 	if err != nil {
-		return nil, x.fail(ctx, err)
+		return nil, x.callError(ctx, err)
 	}
 	if len(values) != len(x.q.IDs) {
-		return nil, x.blame("%d parts for %d tokens", len(values), len(x.q.IDs))
+		return nil, x.modelError("%d parts for %d tokens", len(values), len(x.q.IDs))
 	}
 	for j, v := range values {
-		if err := x.finite(fmt.Sprintf("as the part of token %d (id %d)", j, x.q.IDs[j]),
+		if err := x.checkFinite(fmt.Sprintf("as the part of token %d (id %d)", j, x.q.IDs[j]),
 			v); err != nil {
 			return nil, err
 		}
 	}
-	if err := x.finite("rest", rest); err != nil {
+	if err := x.checkFinite("rest", rest); err != nil {
 		return nil, err
 	}
 	return &Scores{Values: values, Value: total(values) + rest, Residue: &rest}, nil

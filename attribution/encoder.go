@@ -12,7 +12,7 @@ import (
 const (
 	// dearMap is how many values a map may have whose aggregation is dear: with flow each is a
 	// max-flow problem, and 64 targets over as many sources take 0.1 to 0.6 s in 12 layers.
-	dearMap = 64 * 64
+	expensiveMap = 64 * 64
 	// largeMap is how many values any map may have; beyond, it has the top level alone.
 	largeMap = 1 << 21
 )
@@ -93,7 +93,7 @@ func checkPositions(positions []int, tokens []trace.Token) error {
 	for _, at := range positions {
 		if at < 0 || at >= len(tokens) {
 			return usagef("position %d; the text has %d tokens, from 0 to %d: %s", at, len(tokens),
-				len(tokens)-1, numbered(tokens))
+				len(tokens)-1, listTokens(tokens))
 		}
 		if seen[at] {
 			return usagef("position %d is given twice; each is explained once", at)
@@ -104,7 +104,7 @@ func checkPositions(positions []int, tokens []trace.Token) error {
 }
 
 // numbered lists tokens with their positions, the first few.
-func numbered(tokens []trace.Token) string {
+func listTokens(tokens []trace.Token) string {
 	const most = 24
 	var names []string
 	for i, t := range tokens[:min(len(tokens), most)] {
@@ -137,7 +137,7 @@ func (p *plan) mapBytes(T int) float64 {
 // addPrediction takes one step of an encoder: all rows with the first prediction, then one
 // prediction after the other.
 func (r *run) addPrediction(ctx context.Context, step trace.Step) error {
-	if r.fed == 0 {
+	if r.processed == 0 {
 		if err := r.addRows(ctx, step); err != nil {
 			return err
 		}
@@ -154,8 +154,8 @@ func (r *run) addPrediction(ctx context.Context, step trace.Step) error {
 	}
 	next.Position = &at
 	for _, j := range r.plan.jobs {
-		if r.dear(j) {
-			if err := j.only(ctx, r.read, at); err != nil {
+		if r.tooExpensive(j) {
+			if err := j.only(ctx, r.encoderRows, at); err != nil {
 				return err
 			}
 		}
@@ -164,7 +164,7 @@ func (r *run) addPrediction(ctx context.Context, step trace.Step) error {
 		return err
 	}
 	r.append(*next, func(j *job) int {
-		if r.dear(j) {
+		if r.tooExpensive(j) {
 			return 0
 		}
 		return at
@@ -189,15 +189,15 @@ func (r *run) position(next *trace.Prediction) (int, error) {
 
 // addRows takes the rows of the whole text and makes the maps of all that is not dear.
 func (r *run) addRows(ctx context.Context, step trace.Step) (err error) {
-	if r.read, err = r.plan.read(step, 0); err != nil {
+	if r.encoderRows, err = r.plan.readStep(step, 0); err != nil {
 		return err
 	}
-	if r.fed = step.Count; r.fed != len(r.ids) {
-		return fmt.Errorf("the model read %d of %d tokens", r.fed, len(r.ids))
+	if r.processed = step.Count; r.processed != len(r.ids) {
+		return fmt.Errorf("the model read %d of %d tokens", r.processed, len(r.ids))
 	}
 	for _, j := range r.plan.jobs {
-		if !r.dear(j) {
-			if err := j.extend(ctx, r.read, 0); err != nil {
+		if !r.tooExpensive(j) {
+			if err := j.extend(ctx, r.encoderRows, 0); err != nil {
 				return err
 			}
 		}
@@ -211,15 +211,15 @@ func (r *run) addRows(ctx context.Context, step trace.Step) (err error) {
 }
 
 // dear is whether a job computes the rows that are explained alone, and makes no map.
-func (r *run) dear(j *job) bool {
+func (r *run) tooExpensive(j *job) bool {
 	a, _ := LookupAggregation(j.aggregation)
-	return a.Info().TopOnly && j.cfg.levels()*len(r.ids)*len(r.ids) > dearMap
+	return a.Info().TopOnly && j.cfg.levels()*len(r.ids)*len(r.ids) > expensiveMap
 }
 
 // addMap adds the map of a method, or says why it is not there or not whole.
 func (r *run) addMap(p planned) {
 	T, K := len(r.ids), len(p.levels)
-	if r.dear(p.job) {
+	if r.tooExpensive(p.job) {
 		r.remarks = append(r.remarks, fmt.Sprintf("%s: there is no map of all %d targets, whose "+
 			"%d values would take too long; "+
 			"the rows of the predictions are there.", p.Name, T, K*T*T))

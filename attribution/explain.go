@@ -41,7 +41,7 @@ func Explain(ctx context.Context, m Model, prompt string, opts Options) (*Explan
 	}
 	for step, err := range m.Steps(ctx, r.ids, r.ask) {
 		if err == nil {
-			err = r.take(ctx, step)
+			err = r.addStep(ctx, step)
 		}
 		if err != nil {
 			return r.e, r.wrap(ctx, err)
@@ -63,7 +63,7 @@ type run struct {
 	// tokens is n, as many as are asked for; 0 if an encoder finds its positions itself.
 	tokens int
 	// fed is how many tokens the model was fed.
-	fed int
+	processed int
 	// pending is a token whose own row has not come yet.
 	pending *GeneratedToken
 	// ended is whether the latest token ends the text.
@@ -71,7 +71,7 @@ type run struct {
 	// remarks are the warnings that do not change from step to step.
 	remarks []string
 	// read are the rows of an encoder, one entry for each ask.
-	read []Mixed
+	encoderRows []Mixed
 	// model is what scorers ask, nil without any; contrast is what they compare with; scores are
 	// their latest, one entry for each method of the plan.
 	model    Model
@@ -278,7 +278,7 @@ func quotePrompts(prompts []string, most int) string {
 }
 
 // take takes one step of the model.
-func (r *run) take(ctx context.Context, step trace.Step) error {
+func (r *run) addStep(ctx context.Context, step trace.Step) error {
 	if r.e.Model.Bidirectional {
 		return r.addPrediction(ctx, step)
 	}
@@ -291,14 +291,14 @@ const longPrompt = 512
 
 // add takes one step of a decoder: rows for the methods and the next token.
 func (r *run) add(ctx context.Context, step trace.Step) error {
-	rows, err := r.plan.read(step, r.fed)
+	rows, err := r.plan.readStep(step, r.processed)
 	if err != nil {
 		return err
 	}
-	r.fed += step.Count
-	from := r.fed - 1 // the row that predicts the next token, or the own row of the one before
+	r.processed += step.Count
+	from := r.processed - 1 // the row that predicts the next token, or the own row of the one before
 	if r.opts.OwnRow && r.pending == nil {
-		from = r.fed // the prompt's rows explain no token
+		from = r.processed // the prompt's rows explain no token
 	}
 	if r.opts.OnProgress != nil && step.Count >= longPrompt {
 		r.opts.OnProgress(trace.Progress{Stage: "combining the layers of the prompt's rows",

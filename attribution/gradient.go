@@ -50,7 +50,7 @@ func (g gradient) Score(
 	if err != nil {
 		return nil, err
 	}
-	values, err := x.dots(grad.Data, grad.Data)
+	values, err := x.dotProducts(grad.Data, grad.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +114,6 @@ func (x *question) timesInput(
 	if err != nil {
 		return 0, nil, err
 	}
-	values, err := x.dots(e, grad.Data)
+	values, err := x.dotProducts(e, grad.Data)
 	return grad.Value, values, err
 }

@@ -43,7 +43,7 @@ func inMemory(tensors []trace.Tensor) Input {
 	var in Input
 	for _, t := range tensors {
 		in.Tensors = append(in.Tensors, TensorReader{
-			Name: t.Name, Shape: t.Shape, wrong: fits(t.Shape, len(t.Data)),
+			Name: t.Name, Shape: t.Shape, wrong: checkSize(t.Shape, len(t.Data)),
 			Read: func(dst []float32, first int) error {
 				copy(dst, t.Data[first:])
 				return nil
@@ -54,7 +54,7 @@ func inMemory(tensors []trace.Tensor) Input {
 }
 
 // fits returns an error unless a shape, of whatever sizes, is that of n numbers.
-func fits(shape []int, n int) error {
+func checkSize(shape []int, n int) error {
 	rest := n
 	for _, size := range shape {
 		if size < 1 || rest%size != 0 {
@@ -257,7 +257,7 @@ func (c *rowCheck) all(ctx context.Context, buffer []float32) error {
 
 // row checks the row of one target.
 func (c *rowCheck) row(row []float32, l, h, t int) error {
-	if s := badRow(row); s >= 0 {
+	if s := indexInvalid(row); s >= 0 {
 		return fmt.Errorf("layer %d head %d row %d column %d is %v; want a number of 0 or more", l,
 			h, t, s, row[s])
 	}

@@ -113,7 +113,7 @@ func (x *question) defaultBaseline(ctx context.Context, width int) (baseline, er
 	var kinds []string
 	var ids []int
 	for _, kind := range baselineKinds {
-		if id, ok := x.special(kind); ok {
+		if id, ok := x.specialToken(kind); ok {
 			kinds, ids = append(kinds, kind), append(ids, id)
 		}
 	}
@@ -139,7 +139,7 @@ var baselineKinds = []string{"mask", "unknown", "end", "pad"}
 
 // baselines lists the kinds of baseline that the model has.
 func (x *question) baselines() []string {
-	return slices.DeleteFunc(x.kinds(), func(kind string) bool { return kind == deleteKind })
+	return slices.DeleteFunc(x.availableKinds(), func(kind string) bool { return kind == deleteKind })
 }
 
 // rowsOf returns the embeddings of ids, which must be width wide.
@@ -149,7 +149,7 @@ func (x *question) rowsOf(ctx context.Context, width int, ids ...int) ([]float32
 		return nil, err
 	}
 	if len(rows) != width*len(ids) {
-		return nil, x.blame("an embedding of width %d, and of width %d for another token",
+		return nil, x.modelError("an embedding of width %d, and of width %d for another token",
 			len(rows)/len(ids), width)
 	}
 	return rows, nil
@@ -171,7 +171,7 @@ func (x *question) integrate(ctx context.Context, e []float32, base baseline) (*
 	path, err := x.evaluate(ctx, e, base, at)
 	for round := 0; err == nil && each > 0 && round < rounds; round++ {
 		var more []pathPoint
-		more, err = x.evaluate(ctx, e, base, divided(path, each))
+		more, err = x.evaluate(ctx, e, base, refine(path, each))
 		path = append(path, more...)
 		slices.SortFunc(path, func(a, b pathPoint) int { return cmp.Compare(a.at, b.at) })
 	}
@@ -212,7 +212,7 @@ func (p pathPoint) trapezoid(after pathPoint, dst []float64) {
 // divided returns n more points for a path. Each in turn goes to the interval whose error would be
 // the largest, of equal ones to the widest, if it falls with the square of the number of equal
 // pieces, as that of trapezoids does.
-func divided(path []pathPoint, n int) []float64 {
+func refine(path []pathPoint, n int) []float64 {
 	type interval struct {
 		off, width float64
 		pieces     int
@@ -261,18 +261,18 @@ func (x *question) evaluate(
 	}
 	var points []pathPoint
 	each := func(k int, g trace.Gradient) error {
-		if err := x.finite("value", g.Value); err != nil {
+		if err := x.checkFinite("value", g.Value); err != nil {
 			return x.onPath(err, base, at[k])
 		}
 		p := pathPoint{at: at[k], value: g.Value}
 		_, err := x.width(g.Data)
 		switch {
 		case err == nil:
-			p.slopes, err = x.dots(direction, g.Data)
+			p.slopes, err = x.dotProducts(direction, g.Data)
 		case at[k] == 0 && len(g.Data) == len(e):
 			err = nil // the gradient may be infinite at the baseline alone
 		default:
-			err = x.onPath(x.blame("a gradient of %v", err), base, at[k])
+			err = x.onPath(x.modelError("a gradient of %v", err), base, at[k])
 		}
 		points = append(points, p)
 		return err

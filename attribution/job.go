@@ -70,19 +70,19 @@ func (j *job) only(ctx context.Context, rows []Mixed, target int) (err error) {
 		j.countZeros(zeros)
 	}
 	j.wanted, j.sources = 1, c.T()
-	if j.result, err = a.New(j.cfg).Extend(ctx, j.result[:0], mixed.exchanged(target)); err != nil {
+	if j.result, err = a.New(j.cfg).Extend(ctx, j.result[:0], mixed.swapped(target)); err != nil {
 		return err
 	}
 	if err := j.checkResult(); err != nil {
 		return err
 	}
-	exchangeColumns(j.result, c.T(), target)
+	swapColumns(j.result, c.T(), target)
 	if j.uniform == nil {
 		return nil
 	}
 	j.uniform = a.New(j.cfg)
 	if j.base, err = j.extendBase(ctx, c, target); err == nil {
-		exchangeColumns(j.base, c.T(), target)
+		swapColumns(j.base, c.T(), target)
 	}
 	return err
 }
@@ -96,7 +96,7 @@ func (j *job) checkResult() error {
 			"%d sources",
 			j.aggregation, len(j.result), want, K, j.wanted, j.sources)
 	}
-	if i := badRow(j.result); i >= 0 {
+	if i := indexInvalid(j.result); i >= 0 {
 		s := i % j.sources
 		return fmt.Errorf("aggregation %s returned %v at level %d of %d for source %d; want a "+
 			"number of 0 or more",
@@ -107,7 +107,7 @@ func (j *job) checkResult() error {
 
 // exchanged returns a copy of the rows of a whole text in which token t has changed places with the
 // last one.
-func (m Mixed) exchanged(t int) Mixed {
+func (m Mixed) swapped(t int) Mixed {
 	exchange := func(data []float64) []float64 {
 		out := make([]float64, len(data))
 		for i := range m.L * m.N {
@@ -120,7 +120,7 @@ func (m Mixed) exchanged(t int) Mixed {
 			}
 			copy(row(out, i, m.N), row(data, from, m.N))
 		}
-		exchangeColumns(out, m.N, t)
+		swapColumns(out, m.N, t)
 		return out
 	}
 	m.Data = exchange(m.Data)
@@ -131,7 +131,7 @@ func (m Mixed) exchanged(t int) Mixed {
 }
 
 // exchangeColumns lets column t of each row of width w change places with the last one.
-func exchangeColumns(data []float64, w, t int) {
+func swapColumns(data []float64, w, t int) {
 	for i := 0; i < len(data); i += w {
 		data[i+t], data[i+w-1] = data[i+w-1], data[i+t]
 	}

@@ -141,7 +141,7 @@ const mixingRatio = "mixing-ratio"
 const sumTol = 1e-3
 
 // badRow returns the first column of a row that no mixing can have, -1 if there is none.
-func badRow[F float32 | float64](row []F) int {
+func indexInvalid[F float32 | float64](row []F) int {
 	for s, x := range row {
 		if !(x >= 0) || math.IsInf(float64(x), 0) {
 			return s

@@ -45,7 +45,7 @@ func (o occlusion) Score(
 	if err != nil {
 		return nil, err
 	}
-	r, err := x.takeAway(ctx)
+	r, err := x.newReplacement(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -64,12 +64,12 @@ func (o occlusion) Score(
 	if err != nil {
 		return nil, err
 	}
-	if err := x.finite("value", f[0]); err != nil {
+	if err := x.checkFinite("value", f[0]); err != nil {
 		return nil, err
 	}
 	s := &Scores{Values: make([]float64, len(x.q.IDs)), Value: f[0]}
 	for i, j := range removed {
-		if err := x.finite(fmt.Sprintf("without token %d (id %d) the value", j, x.q.IDs[j]),
+		if err := x.checkFinite(fmt.Sprintf("without token %d (id %d) the value", j, x.q.IDs[j]),
 			f[i+1]); err != nil {
 			return nil, err
 		}

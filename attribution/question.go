@@ -110,7 +110,7 @@ func (x *question) width(data []float32) (int, error) {
 		return 0, fmt.Errorf("%d numbers for %d tokens; want the same number for each",
 			len(data), T)
 	}
-	if i := badNumber(data); i >= 0 {
+	if i := indexNotFinite(data); i >= 0 {
 		j := i / (len(data) / T)
 		return 0, fmt.Errorf("%v at token %d (id %d)", data[i], j, x.q.IDs[j])
 	}
@@ -118,7 +118,7 @@ func (x *question) width(data []float32) (int, error) {
 }
 
 // badNumber returns the index of the first NaN or infinity, -1 if there is none.
-func badNumber(data []float32) int {
+func indexNotFinite(data []float32) int {
 	return slices.IndexFunc(data, func(v float32) bool {
 		return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0)
 	})
@@ -126,7 +126,7 @@ func badNumber(data []float32) int {
 
 // offered returns what a scorer needs of its model, or a usage error if the model does not offer
 // it.
-func offered[I any](x *question, what string) (I, error) {
+func requireModel[I any](x *question, what string) (I, error) {
 	m, ok := x.m.(I)
 	if !ok {
 		name := strings.TrimPrefix(fmt.Sprintf("%T", (*I)(nil)), "*")
@@ -137,7 +137,7 @@ func offered[I any](x *question, what string) (I, error) {
 }
 
 // fail makes an error of the model one of this package, of the context if that is done.
-func (x *question) fail(ctx context.Context, err error) error {
+func (x *question) callError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -145,7 +145,7 @@ func (x *question) fail(ctx context.Context, err error) error {
 }
 
 // blame returns an error that says what the model got wrong.
-func (x *question) blame(format string, args ...any) error {
+func (x *question) modelError(format string, args ...any) error {
 	return fmt.Errorf("attribution: %s: the model returned %s", x.scorer,
 		fmt.Sprintf(format, args...))
 }
@@ -155,7 +155,7 @@ func (x *question) blame(format string, args ...any) error {
 func (x *question) predict(
 	ctx context.Context, n int, query func(i int) trace.Query,
 ) ([]float64, error) {
-	m, err := offered[Predictor](x, "predicts other texts")
+	m, err := requireModel[Predictor](x, "predicts other texts")
 	if err != nil {
 		return nil, err
 	}
@@ -163,14 +163,14 @@ func (x *question) predict(
 	for len(all) < n {
 		batch := x.batch(len(all), n, query)
 		if ctx.Err() != nil {
-			return nil, x.fail(ctx, nil)
+			return nil, x.callError(ctx, nil)
 		}
 		values, err := m.Predict(ctx, batch)
 		if err != nil {
-			return nil, x.fail(ctx, err)
+			return nil, x.callError(ctx, err)
 		}
 		if len(values) != len(batch) {
-			return nil, x.blame("%d numbers for %d texts", len(values), len(batch))
+			return nil, x.modelError("%d numbers for %d texts", len(values), len(batch))
 		}
 		all = append(all, values...)
 	}
@@ -183,21 +183,21 @@ func (x *question) gradients(
 	ctx context.Context, n int, query func(i int) trace.Query, rule trace.Backward,
 	each func(i int, g trace.Gradient) error,
 ) error {
-	m, err := offered[Differentiable](x, "can be differentiated")
+	m, err := requireModel[Differentiable](x, "can be differentiated")
 	if err != nil {
 		return err
 	}
 	for done := 0; done < n; {
 		batch := x.batch(done, n, query)
 		if ctx.Err() != nil {
-			return x.fail(ctx, nil)
+			return x.callError(ctx, nil)
 		}
 		all, err := m.Gradients(ctx, batch, rule)
 		if err != nil {
-			return x.fail(ctx, err)
+			return x.callError(ctx, err)
 		}
 		if len(all) != len(batch) {
-			return x.blame("%d gradients for %d texts", len(all), len(batch))
+			return x.modelError("%d gradients for %d texts", len(all), len(batch))
 		}
 		for _, g := range all {
 			if err := each(done, g); err != nil {
@@ -219,9 +219,9 @@ func (x *question) batch(first, n int, query func(i int) trace.Query) []trace.Qu
 }
 
 // finite returns an error if a number of the model is none.
-func (x *question) finite(what string, v float64) error {
+func (x *question) checkFinite(what string, v float64) error {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return x.blame("%s %v", what, v)
+		return x.modelError("%s %v", what, v)
 	}
 	return nil
 }
@@ -235,28 +235,28 @@ func (x *question) gradient(
 	}, rule, func(_ int, only trace.Gradient) error {
 		g = only
 		if _, err := x.width(g.Data); err != nil {
-			return x.blame("a gradient of %v", err)
+			return x.modelError("a gradient of %v", err)
 		}
-		return x.finite("value", g.Value)
+		return x.checkFinite("value", g.Value)
 	})
 	return g, err
 }
 
 // embed returns the rows of the embedding of ids, [n,D] and finite.
 func (x *question) embed(ctx context.Context, ids []int) ([]float32, error) {
-	m, err := offered[Differentiable](x, "can be differentiated")
+	m, err := requireModel[Differentiable](x, "can be differentiated")
 	if err != nil {
 		return nil, err
 	}
 	e, err := m.Embed(ctx, ids)
 	if err != nil {
-		return nil, x.fail(ctx, err)
+		return nil, x.callError(ctx, err)
 	}
 	if len(e) == 0 || len(e)%len(ids) != 0 {
-		return nil, x.blame("embeddings of %d numbers for %d tokens", len(e), len(ids))
+		return nil, x.modelError("embeddings of %d numbers for %d tokens", len(e), len(ids))
 	}
-	if i := badNumber(e); i >= 0 {
-		return nil, x.blame("an embedding of id %d with %v", ids[i/(len(e)/len(ids))], e[i])
+	if i := indexNotFinite(e); i >= 0 {
+		return nil, x.modelError("an embedding of id %d with %v", ids[i/(len(e)/len(ids))], e[i])
 	}
 	return e, nil
 }
@@ -270,9 +270,9 @@ func (x *question) inputs(ctx context.Context) ([]float32, error) {
 }
 
 // dots returns Σ_D a·b of each token of a and b, [T,D] each.
-func (x *question) dots(a, b []float32) ([]float64, error) {
+func (x *question) dotProducts(a, b []float32) ([]float64, error) {
 	if len(a) != len(b) {
-		return nil, x.blame("embeddings of %d numbers and gradients of %d", len(a), len(b))
+		return nil, x.modelError("embeddings of %d numbers and gradients of %d", len(a), len(b))
 	}
 	T := len(x.q.IDs)
 	D := len(a) / T

@@ -44,7 +44,7 @@ func (r randomScorer) Score(
 	if err != nil {
 		return nil, err
 	}
-	if err := x.finite("value", f[0]); err != nil {
+	if err := x.checkFinite("value", f[0]); err != nil {
 		return nil, err
 	}
 	s := &Scores{Values: make([]float64, len(x.q.IDs)), Value: f[0]}

@@ -8,7 +8,7 @@ import (
 
 // read returns the rows of a step, one entry for each ask, of the layers asked for and not
 // normalised; fed tokens came before. The error says what the model got wrong.
-func (p *plan) read(step trace.Step, fed int) ([]Mixed, error) {
+func (p *plan) readStep(step trace.Step, fed int) ([]Mixed, error) {
 	if len(step.Rows) != len(p.asks) || step.First != fed || step.Count < 1 {
 		return nil, fmt.Errorf("the model fed tokens %d..%d after %d with %d sets of rows, want %d",
 			step.First, step.First+step.Count-1, fed, len(step.Rows), len(p.asks))
@@ -48,7 +48,7 @@ func (p *plan) readRows(rows trace.Rows, ask trace.MixingAsk, step trace.Step) (
 		for n := range m.N {
 			t := m.First + n
 			src := rows.Row(p.first+l, 0, n)[:Config{Bidirectional: p.bidirectional}.width(t, end)]
-			if s := badRow(src); s >= 0 {
+			if s := indexInvalid(src); s >= 0 {
 				return Mixed{}, fmt.Errorf("layer %d target %d source %d is %v; want a number of "+
 					"0 or more",
 					p.first+l, t, s, src[s])

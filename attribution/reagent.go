@@ -72,10 +72,10 @@ func (a reagent) Score(ctx context.Context, m Model, q trace.Query, opts Scoring
 	if x.q.Embeddings != nil {
 		return nil, usagef("reagent puts other tokens in; leave the query's embeddings out")
 	}
-	if _, err := offered[Predictor](x, "predicts other texts"); err != nil {
+	if _, err := requireModel[Predictor](x, "predicts other texts"); err != nil {
 		return nil, err
 	}
-	others, err := x.others(ctx)
+	others, err := x.candidatesFor(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (a reagent) Score(ctx context.Context, m Model, q trace.Query, opts Scoring
 		return nil, err
 	}
 	for i, v := range f {
-		if err := x.finite(fmt.Sprintf("for text %d of %d the value", i, len(f)), v); err != nil {
+		if err := x.checkFinite(fmt.Sprintf("for text %d of %d the value", i, len(f)), v); err != nil {
 			return nil, err
 		}
 	}
@@ -179,39 +179,39 @@ func (c candidates) draw(source *rand.Rand) int {
 
 // others returns for each token of the question which others the model would take there; none where
 // it is not to be replaced.
-func (x *question) others(ctx context.Context) ([]candidates, error) {
+func (x *question) candidatesFor(ctx context.Context) ([]candidates, error) {
 	if !x.tokens() {
 		return nil, usagef("reagent needs a model whose head predicts tokens; the head of %s is %s",
 			quote(x.info.Name), x.info.Head)
 	}
 	if x.info.Bidirectional {
-		return x.maskedOthers(ctx)
+		return x.maskedCandidates(ctx)
 	}
-	return x.nextOthers(ctx)
+	return x.nextCandidates(ctx)
 }
 
 // nextOthers returns what a decoder predicts after what stands before each token. It says so on the
 // way through the text, which it leaves at a token that ends texts; then it goes on from there.
-func (x *question) nextOthers(ctx context.Context) ([]candidates, error) {
+func (x *question) nextCandidates(ctx context.Context) ([]candidates, error) {
 	ids := x.q.IDs
 	all := make([]candidates, len(ids))
-	all[0] = anyOther(ids[0], x.info.Vocab)
+	all[0] = uniformCandidates(ids[0], x.info.Vocab)
 	for at := 1; at < len(ids); {
 		before := at
 		ask := trace.Ask{Continuation: slices.Clone(ids[at:]), MaxTokens: len(ids) - at,
 			Alternatives: plausible}
 		for step, err := range x.m.Steps(ctx, slices.Clone(ids[:at]), ask) {
 			if err != nil {
-				return nil, x.fail(ctx, err)
+				return nil, x.callError(ctx, err)
 			}
 			if step.Next == nil || at >= len(ids) {
-				return nil, x.blame("a step that nobody asked for, at token %d of %d", at, len(ids))
+				return nil, x.modelError("a step that nobody asked for, at token %d of %d", at, len(ids))
 			}
-			all[at] = otherThan(ids[at], step.Next.Alternatives)
+			all[at] = candidatesExcept(ids[at], step.Next.Alternatives)
 			at++
 		}
 		if at == before {
-			return nil, x.blame("no step at token %d", at)
+			return nil, x.modelError("no step at token %d", at)
 		}
 	}
 	return all, nil
@@ -219,8 +219,8 @@ func (x *question) nextOthers(ctx context.Context) ([]candidates, error) {
 
 // maskedOthers returns what an encoder predicts for each token when that is masked, of all but the
 // one that is asked about.
-func (x *question) maskedOthers(ctx context.Context) ([]candidates, error) {
-	mask, ok := x.special("mask")
+func (x *question) maskedCandidates(ctx context.Context) ([]candidates, error) {
+	mask, ok := x.specialToken("mask")
 	if !ok {
 		return nil, usagef("reagent masks one token after the other, and %s has no mask",
 			quote(x.info.Name))
@@ -235,19 +235,19 @@ func (x *question) maskedOthers(ctx context.Context) ([]candidates, error) {
 		for step, err := range x.m.Steps(ctx, ids, trace.Ask{Positions: []int{j},
 			Alternatives: plausible}) {
 			if err != nil {
-				return nil, x.fail(ctx, err)
+				return nil, x.callError(ctx, err)
 			}
 			if step.Next == nil {
-				return nil, x.blame("no prediction of token %d", j)
+				return nil, x.modelError("no prediction of token %d", j)
 			}
-			all[j] = otherThan(id, step.Next.Alternatives)
+			all[j] = candidatesExcept(id, step.Next.Alternatives)
 		}
 	}
 	return all, nil
 }
 
 // otherThan returns the alternatives to a token, by their probability.
-func otherThan(id int, alternatives []trace.Alternative) (c candidates) {
+func candidatesExcept(id int, alternatives []trace.Alternative) (c candidates) {
 	sum := 0.0
 	for _, a := range alternatives {
 		if a.Token.ID != id && a.Probability > 0 {
@@ -259,7 +259,7 @@ func otherThan(id int, alternatives []trace.Alternative) (c candidates) {
 }
 
 // anyOther returns all tokens of a vocabulary but one, alike.
-func anyOther(id, vocab int) (c candidates) {
+func uniformCandidates(id, vocab int) (c candidates) {
 	for other := range vocab {
 		if other != id {
 			c.ids, c.sums = append(c.ids, other), append(c.sums, float64(len(c.ids)+1))

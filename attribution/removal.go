@@ -21,7 +21,7 @@ func NewRemoval(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Rem
 	if err != nil {
 		return nil, err
 	}
-	r, err := x.takeAway(ctx)
+	r, err := x.newReplacement(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (r *Removal) Predict(ctx context.Context, sets [][]int) ([]float64, error) 
 		return nil, err
 	}
 	for _, v := range values {
-		if err := r.x.finite("value", v); err != nil {
+		if err := r.x.checkFinite("value", v); err != nil {
 			return nil, err
 		}
 	}
@@ -95,5 +95,5 @@ func (r *Removal) Soft(ctx context.Context, keep []float64, draws int) (float64,
 		return 0, err
 	}
 	mean := total(values) / float64(draws)
-	return mean, r.x.finite("value", mean)
+	return mean, r.x.checkFinite("value", mean)
 }

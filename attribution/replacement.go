@@ -33,12 +33,12 @@ func (x *question) replacement(kind string) (*replacement, error) {
 	case kind == zeroKind:
 		return &replacement{zero: true}, nil
 	case slices.Contains(replacementKinds, kind):
-		if id, ok := x.special(kind); ok {
+		if id, ok := x.specialToken(kind); ok {
 			return &replacement{id: id}, nil
 		}
 		return nil, usagef("replacement %s: %s has no such token; it has %s, and any of its own "+
 			"tokens will do",
-			quote(kind), quote(x.info.Name), list(x.kinds()))
+			quote(kind), quote(x.info.Name), list(x.availableKinds()))
 	}
 	tokens, err := x.m.Encode(kind, trace.SpecialsOff)
 	if err != nil || len(tokens) != 1 {
@@ -49,7 +49,7 @@ func (x *question) replacement(kind string) (*replacement, error) {
 }
 
 // special returns the model's token of a kind, if it has one.
-func (x *question) special(kind string) (int, bool) {
+func (x *question) specialToken(kind string) (int, bool) {
 	if r, ok := x.m.(Replacer); ok {
 		return r.Replacement(kind)
 	}
@@ -57,10 +57,10 @@ func (x *question) special(kind string) (int, bool) {
 }
 
 // kinds lists the replacements that the model has.
-func (x *question) kinds() []string {
+func (x *question) availableKinds() []string {
 	var has []string
 	for _, kind := range replacementKinds {
-		if _, ok := x.special(kind); ok {
+		if _, ok := x.specialToken(kind); ok {
 			has = append(has, kind)
 		}
 	}
@@ -68,10 +68,10 @@ func (x *question) kinds() []string {
 }
 
 // takeAway returns what the options put in a token's place: by default mask, unknown or nothing.
-func (x *question) takeAway(ctx context.Context) (*replacement, error) {
+func (x *question) newReplacement(ctx context.Context) (*replacement, error) {
 	kind := x.opts.Replacement
 	if kind == "" {
-		kind = x.kinds()[0] // mask or unknown, if it has one
+		kind = x.availableKinds()[0] // mask or unknown, if it has one
 		if kind != "mask" && kind != "unknown" {
 			kind = deleteKind
 		}
@@ -89,7 +89,7 @@ func (x *question) takeAway(ctx context.Context) (*replacement, error) {
 	}
 	if r.row, err = x.embed(ctx, []int{r.id}); err == nil &&
 		len(r.row)*len(x.q.IDs) != len(r.inputs) {
-		err = x.blame("an embedding of width %d for %d numbers of %d tokens", len(r.row),
+		err = x.modelError("an embedding of width %d for %d numbers of %d tokens", len(r.row),
 			len(r.inputs), len(x.q.IDs))
 	}
 	return r, err

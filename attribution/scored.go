@@ -93,7 +93,7 @@ func contrast(m Model, text string) (int, error) {
 	if len(tokens) != 1 {
 		return 0, usagef("contrast %s is %d tokens: %s; give one, and mind the space that most "+
 			"vocabularies begin a word with",
-			quote(text), len(tokens), numbered(tokens))
+			quote(text), len(tokens), listTokens(tokens))
 	}
 	return tokens[0].ID, nil
 }

@@ -36,7 +36,7 @@ type Sink struct {
 // Of an encoder only special tokens are sinks, by the rows of its map, every target's, or by those
 // of its predictions; by the latter not if it is itself explained, for what a token keeps of itself
 // says nothing of other rows. A word that every position reads is what the text is about, as far as
-// one can tell. Nor is a span of several words a sink, see [Explanation.Grouped].
+// one can tell. Nor is a span of several words a sink, see [Explanation.GroupSpans].
 func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 	r, err := e.M(method)
 	if err != nil {

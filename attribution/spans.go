@@ -184,7 +184,7 @@ func sentenceOf(text string) []int {
 // lift, give the highest of a span, for several sinks of a flow share pipes and no sum of theirs is
 // a flow. Rows of maps are those of targets, of which a span has the mean. Ids are those of first
 // tokens. It returns a [UsageError] unless every token of the prompt is in exactly one span.
-func (e *Explanation) Grouped(spans []Span) (*Explanation, error) {
+func (e *Explanation) GroupSpans(spans []Span) (*Explanation, error) {
 	if err := e.checkSpans(spans); err != nil {
 		return nil, err
 	}
@@ -210,12 +210,12 @@ func (e *Explanation) Grouped(spans []Span) (*Explanation, error) {
 	}
 	g.Methods = map[string]*Result{}
 	for name, r := range e.Methods {
-		g.Methods[name] = r.grouped(spans)
+		g.Methods[name] = r.group(spans)
 	}
 	if e.Maps != nil {
 		g.Maps = map[string]*Map{}
 		for name, m := range e.Maps {
-			g.Maps[name] = m.grouped(spans)
+			g.Maps[name] = m.group(spans)
 		}
 	}
 	return &g, nil
@@ -247,7 +247,7 @@ func (e *Explanation) checkSpans(spans []Span) error {
 }
 
 // together returns how values of a result are put together, and in which words.
-func together(options map[string]string) (f func(a, b float64) float64, name string) {
+func combineSpans(options map[string]string) (f func(a, b float64) float64, name string) {
 	if addUp(options) {
 		return func(a, b float64) float64 { return a + b }, "sum of tokens"
 	}
@@ -262,7 +262,7 @@ func addUp(options map[string]string) bool {
 }
 
 // withGrouping returns a copy of settings that says how values were put together.
-func withGrouping(options map[string]string, name string) map[string]string {
+func groupedOptions(options map[string]string, name string) map[string]string {
 	out := map[string]string{"spans": name}
 	for k, v := range options {
 		out[k] = v
@@ -271,11 +271,11 @@ func withGrouping(options map[string]string, name string) map[string]string {
 }
 
 // grouped returns the result over spans.
-func (r *Result) grouped(spans []Span) *Result {
-	f, name := together(r.Options)
+func (r *Result) group(spans []Span) *Result {
+	f, name := combineSpans(r.Options)
 	n, m, L := r.Shape[0], r.Shape[1], r.Shape[2]
 	g := *r
-	g.Options = withGrouping(r.Options, name)
+	g.Options = groupedOptions(r.Options, name)
 	g.Shape = [3]int{n, len(spans), L}
 	g.Data = make([]float64, 0, n*len(spans)*L)
 	for t := range n {
@@ -293,11 +293,11 @@ func (r *Result) grouped(spans []Span) *Result {
 }
 
 // grouped returns the map over spans.
-func (m *Map) grouped(spans []Span) *Map {
-	f, name := together(m.Options)
+func (m *Map) group(spans []Span) *Map {
+	f, name := combineSpans(m.Options)
 	g := *m
 	n := len(spans)
-	g.Options = withGrouping(m.Options, fmt.Sprintf("%s, mean of targets", name))
+	g.Options = groupedOptions(m.Options, fmt.Sprintf("%s, mean of targets", name))
 	g.Shape = [3]int{m.Shape[0], n, n}
 	g.Data = make([]float64, m.Shape[0]*n*n)
 	for l := range m.Shape[0] {

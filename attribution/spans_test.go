@@ -97,7 +97,7 @@ func TestGrouped(t *testing.T) {
 		Maps: map[string]*attribution.Map{"rollout": {Options: map[string]string{"aggregation": "rollout"}, Shape: [3]int{1, 3, 3}, Data: []float64{1, 0, 0, .25, .75, 0, .5, .25, .25}}},
 	}
 	before := fmt.Sprint(e.Methods["rollout"].Data, e.Prompt, *e.Steps[1].Position)
-	g, err := e.Grouped(e.Prompt.Words())
+	g, err := e.GroupSpans(e.Prompt.Words())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestGrouped(t *testing.T) {
 		"has token 3":                 {{Tokens: []int{3}}},
 		"has no tokens":               {{}},
 	} {
-		if _, err := e.Grouped(spans); !errors.Is(err, attribution.ErrUsage) ||
+		if _, err := e.GroupSpans(spans); !errors.Is(err, attribution.ErrUsage) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
@@ -152,7 +152,7 @@ func FuzzWords(f *testing.F) {
 		}
 		e := &attribution.Explanation{Prompt: p}
 		for _, spans := range [][]attribution.Span{p.Words(), p.Sentences()} {
-			if _, err := e.Grouped(spans); err != nil {
+			if _, err := e.GroupSpans(spans); err != nil {
 				t.Errorf("%q: %v", text, err)
 			}
 			for _, s := range spans {

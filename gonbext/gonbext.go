@@ -45,7 +45,7 @@ type Options struct {
 	// layer alone, such as flow without AllLevels, shows that.
 	Layer *int
 	// By puts prompt tokens together: "word", "sentence", or bytes of the prompt as "0:8,12:23"; "" leaves tokens. The picture, what OnStep
-	// sees and what is returned are of these parts; see [attribution.ParseDivision] and [attribution.Explanation.Grouped].
+	// sees and what is returned are of these parts; see [attribution.ParseGrouping] and [attribution.Explanation.GroupSpans].
 	By string
 
 	Methods      []string
@@ -199,16 +199,16 @@ func (o Options) explain(ctx context.Context, out *display, prompt string) (*Exp
 
 // shown is an explanation as it is shown and returned: of the parts of the prompt that the options ask for.
 // The error is about options that do not fit the model or its tokens.
-func (o Options) shown(e *Explanation, by attribution.Division) (*Explanation, error) {
+func (o Options) shown(e *Explanation, by attribution.Grouping) (*Explanation, error) {
 	if err := o.checkLayer(e); err != nil {
 		return nil, err
 	}
-	return e.Divided(by)
+	return e.Group(by)
 }
 
 // division is what By says, as far as it fits the prompt. That of a chat becomes known when the model has it in its form of conversation.
-func (o Options) division(prompt string) (attribution.Division, error) {
-	by, err := attribution.ParseDivision(o.By)
+func (o Options) division(prompt string) (attribution.Grouping, error) {
+	by, err := attribution.ParseGrouping(o.By)
 	if err == nil && !o.Chat {
 		err = by.Fits(prompt)
 	}

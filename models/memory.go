@@ -7,6 +7,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -23,11 +24,11 @@ type MemoryError struct {
 
 // Error implements error.
 func (e *MemoryError) Error() string {
-	limit := "this machine has " + gigabytes(e.Limit)
+	limit := "this machine has " + trace.FormatBytes(e.Limit)
 	if e.Chosen {
-		limit = "the limit is " + gigabytes(e.Limit) + " (given)"
+		limit = "the limit is " + trace.FormatBytes(e.Limit) + " (given)"
 	}
-	return fmt.Sprintf("models: %s: %s, and %s; %s", e.What, gigabytes(e.Need), limit, e.Instead)
+	return fmt.Sprintf("models: %s: %s, and %s; %s", e.What, trace.FormatBytes(e.Need), limit, e.Instead)
 }
 
 // withFlag names the flag that would make a refused pass fit.
@@ -37,17 +38,6 @@ func withFlag(err error) error {
 		return fmt.Errorf("%w, or allow more (--max-memory)", err)
 	}
 	return err
-}
-
-// gigabytes returns a size as people read it.
-func gigabytes(n int64) string {
-	if n < 1e8 {
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	if n < 1e9 {
-		return fmt.Sprintf("%.0f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
 // Limit is how many bytes this process may hold.
@@ -112,14 +102,14 @@ func (l Limit) checkWeights(name string, spec *transformer.Spec, dtype dtypes.DT
 	}
 	instead := "take a machine with more memory or a smaller model"
 	if l.Chosen {
-		instead = "give a limit above " + gigabytes(need) + " (--max-memory), which takes what is recorded in as well"
+		instead = "give a limit above " + trace.FormatBytes(need) + " (--max-memory), which takes what is recorded in as well"
 	}
 	if half := l.Program + weightBytes(spec, dtypes.BFloat16); half < l.Bytes {
-		instead = fmt.Sprintf("in bfloat16 (--dtype bfloat16) they need %s", gigabytes(half))
+		instead = fmt.Sprintf("in bfloat16 (--dtype bfloat16) they need %s", trace.FormatBytes(half))
 	}
 	return &MemoryError{
 		What: fmt.Sprintf("the program (%s) and the weights of %s in %s (%s)",
-			gigabytes(l.Program), name, strings.ToLower(dtype.String()), gigabytes(weights)),
+			trace.FormatBytes(l.Program), name, strings.ToLower(dtype.String()), trace.FormatBytes(weights)),
 		Need: need, Limit: l.Bytes, Chosen: l.Chosen, Instead: instead,
 	}
 }

@@ -51,11 +51,11 @@ func groupedExample(t *testing.T, by string) *attribution.Explanation {
 		"value-zeroing": "layer"} {
 		e.Methods[name].Options["aggregation"] = aggregation
 	}
-	d, err := attribution.ParseDivision(by)
+	d, err := attribution.ParseGrouping(by)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := e.Divided(d)
+	g, err := e.Group(d)
 	if err != nil {
 		t.Fatal(err)
 	}
