@@ -9,36 +9,36 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// renormalizedTol is how far the sum of a row may be from 1 without a warning: float32 rounding
-// over long rows.
+// renormalizedTol is how far the sum of a row may be from 1 without a warning: the rounding of
+// float32 over long rows.
 const renormalizedTol = 1e-5
 
-// TensorReader is a tensor that stays where it is, such as in a file, and is read piece by piece.
+// TensorReader is a tensor that is read piece by piece, for example from a file.
 type TensorReader struct {
-	// Name is its mixing.
+	// Name is the name of its mixing.
 	Name string
 	// Shape is as for [Attribute], outermost axis first.
 	Shape []int
-	// Read fills dst with the numbers from element first on, counted row-major. It is not called
-	// with more than T·T numbers.
+	// Read fills dst with the numbers from element first on, in row-major order. dst has at most
+	// T·T numbers.
 	Read func(dst []float32, first int) error
 
-	wrong error // what is wrong with its shape, if that is known before it is read
+	wrong error // an error of its shape that is known before it is read
 }
 
-// Input is what [AttributeInput] works on.
+// Input is the input of [AttributeInput]: tensors and a limit of memory.
 type Input struct {
-	// Tensors are those of [Attribute], read when they are needed.
+	// Tensors are as for [Attribute]; they are read when they are needed.
 	Tensors []TensorReader
-	// Budget is how many bytes may be taken; 0 sets no limit.
+	// Budget is the largest number of bytes that may be allocated; 0 sets no limit.
 	Budget int64
-	// Limit is the limit in bytes that Budget is what is left of, for messages; 0 is Budget itself.
-	// Chosen is whether somebody chose it.
+	// Limit is the whole limit in bytes, of which Budget is what is left; 0 means Budget itself.
+	// Chosen says that somebody chose the limit. Both are for messages only.
 	Limit  int64
 	Chosen bool
 }
 
-// inMemory is an input without a limit.
+// inMemory returns tensors in memory as an input without a limit.
 func inMemory(tensors []trace.Tensor) Input {
 	var in Input
 	for _, t := range tensors {
@@ -53,7 +53,8 @@ func inMemory(tensors []trace.Tensor) Input {
 	return in
 }
 
-// fits returns an error unless a shape, of whatever sizes, is that of n numbers.
+// checkSize returns an error unless the sizes of shape are positive and their product is n. It
+// divides instead of multiplying, because a product could overflow.
 func checkSize(shape []int, n int) error {
 	rest := n
 	for _, size := range shape {
@@ -69,13 +70,13 @@ func checkSize(shape []int, n int) error {
 	return nil
 }
 
-// input is the tensors that the methods need. Their shapes are checked; their numbers are by
-// checkNumbers.
+// input has the tensors that the methods need. Their shapes have been checked; checkNumbers checks
+// their numbers.
 type input struct {
 	layers, tokens int
-	// heads is H of the mixings that have heads.
+	// heads is H of a mixing that has heads, otherwise 1.
 	heads int
-	// bidirectional is whether any target takes something from a later source. It is known after
+	// bidirectional says that some target has a nonzero value for a later source. It is known after
 	// checkNumbers.
 	bidirectional bool
 	tensors       map[string]rowTensor // by mixing
@@ -84,7 +85,7 @@ type input struct {
 	warnings      []string
 }
 
-// rowTensor is [L,H,T,T].
+// rowTensor reads the rows of one mixing, [L,H,T,T].
 type rowTensor struct {
 	mixing  MixingInfo
 	name    string
@@ -100,7 +101,7 @@ func (r rowTensor) head(dst []float32, l, h int) error {
 	return nil
 }
 
-// newInput finds the tensors that the methods of opts need, and checks their shapes. It reads no
+// newInput finds the tensors that the methods of opts need and checks their shapes. It reads no
 // numbers.
 func newInput(tensors []TensorReader, opts Options) (*input, error) {
 	methods, err := opts.methods()
@@ -125,7 +126,7 @@ func newInput(tensors []TensorReader, opts Options) (*input, error) {
 				"explain a prompt with it", m.Name)
 		}
 		i := slices.IndexFunc(tensors, func(t TensorReader) bool { return t.Name == m.Mixing })
-		if i < 0 { // the mean over its heads serves as well
+		if i < 0 { // a tensor of the mean over heads will do
 			i = slices.IndexFunc(tensors, func(t TensorReader) bool {
 				return t.Name == m.Mixing+"-mean"
 			})
@@ -157,7 +158,7 @@ func tensorNames(tensors []TensorReader) string {
 
 // add checks the shape of the tensor that has the rows of a mixing.
 func (in *input) add(mixing string, t TensorReader) error {
-	if len(t.Shape) == 3 || len(t.Shape) == 4 { // another number of axes is worth its own message
+	if len(t.Shape) == 3 || len(t.Shape) == 4 { // other numbers of axes get the message below
 		if t.wrong != nil {
 			return t.wrong
 		}
@@ -190,7 +191,8 @@ func (in *input) add(mixing string, t TensorReader) error {
 	return nil
 }
 
-// checkShape checks that rows are square, that there are any and that their places can be counted.
+// checkShape returns an error unless all sizes are positive, there are as many sources as targets,
+// and the number of elements fits an int64.
 func (r rowTensor) checkShape(shape []int) error {
 	for _, n := range shape {
 		if n < 1 {
@@ -206,9 +208,9 @@ func (r rowTensor) checkShape(shape []int) error {
 	return nil
 }
 
-// checkNumbers reads every tensor once and checks every number, the sums of rows that must have
-// one, and what stands above the diagonal. It looks at ctx once a head, so that a file of any size
-// can be given up.
+// checkNumbers reads every tensor once. It checks every number, the sums of rows that must be 1,
+// and whether there are nonzero numbers above the diagonal. It looks at ctx once a head, so that a
+// caller can stop it in a file of any size.
 func (in *input) checkNumbers(ctx context.Context) error {
 	in.buffer = make([]float32, in.tokens*in.tokens)
 	for _, mixing := range in.order {
@@ -222,19 +224,19 @@ func (in *input) checkNumbers(ctx context.Context) error {
 	return nil
 }
 
-// rowCheck is what is seen of a tensor while its numbers are checked.
+// rowCheck collects what is found in a tensor while its numbers are checked.
 type rowCheck struct {
 	r rowTensor
-	// worst is how far the sum of a row is from 1 at most, and where.
+	// worst is the largest distance of a row's sum from 1; where says which row.
 	worst float64
 	where string
-	// rows are those that have a source after their target, of which later take something from one;
-	// first says where.
+	// rows counts the rows that have a source after their target; later counts those of them with a
+	// nonzero value there, and first names the first one.
 	rows, later int
 	first       string
 }
 
-// all checks every head of every layer; buffer is [T,T].
+// all checks every head of every layer. buffer, [T,T], is overwritten.
 func (c *rowCheck) all(ctx context.Context, buffer []float32) error {
 	for l := range c.r.l {
 		for h := range c.r.h {
@@ -285,15 +287,15 @@ func (c *rowCheck) row(row []float32, l, h, t int) error {
 	return nil
 }
 
-// warnings are remarks on what was seen.
+// warnings returns remarks on what was found.
 func (c *rowCheck) warnings() (all []string) {
 	if c.worst > renormalizedTol {
 		all = append(all, fmt.Sprintf("%s: rows were divided by their sums, off from 1 by up to "+
 			"%.2g (%s).",
 			c.r.name, c.worst, c.where))
 	}
-	// In an encoder's text nearly every row has something there. Few such rows are more likely a
-	// slip of who wrote them.
+	// In an encoder's text nearly every row has nonzero values there. If few rows do, the tensor is
+	// more likely to be wrong.
 	if c.later > 0 && c.later < c.rows/2 {
 		all = append(all, fmt.Sprintf("%s: %d of %d rows take something from a later token, so "+
 			"the text is taken for an encoder's; "+
@@ -311,7 +313,7 @@ func sumOf(row []float32) float64 {
 	return sum
 }
 
-// fuse returns one matrix a layer of the plan's range, [L,T,T], of the heads asked for. It reads
+// fuse returns the rows of the plan's layers with heads fused as the ask says, [L,T,T]. It reads
 // one head at a time.
 func (in *input) fuse(ctx context.Context, ask trace.MixingAsk, p *plan) ([]float64, error) {
 	r := in.tensors[ask.Name]
@@ -343,7 +345,7 @@ func (in *input) fuse(ctx context.Context, ask trace.MixingAsk, p *plan) ([]floa
 	return out, nil
 }
 
-// fuseHead adds head h of H to dst, the fusion of those before it.
+// fuseHead adds head h of H to dst, which holds the fusion of the heads before it.
 func fuseHead(dst, head []float64, fusion trace.Fusion, h, heads int) {
 	for s, x := range head {
 		switch {

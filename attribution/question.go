@@ -13,18 +13,19 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// question is what one call of a scorer asks of a model: the query and the options checked, with
-// what was left open filled in.
+// question is one call of a scorer: the model, and the query and options after checks, with
+// defaults filled in.
 type question struct {
 	scorer string
 	m      Model
 	info   trace.Info
-	q      trace.Query // a copy, so that no model can change the caller's
+	q      trace.Query // a copy, so that a model cannot change the caller's
 	opts   Scoring
 }
 
-// newQuestion returns a usage error for a query that asks nothing, a quantity that the scorer does
-// not explain and options out of range.
+// newQuestion checks a call of a scorer. It returns a usage error for a query without tokens or
+// with an index out of range, for a quantity that the scorer does not explain, and for options out
+// of range.
 func newQuestion(
 	ctx context.Context, scorer string, has ScorerInfo, m Model, q trace.Query, opts Scoring,
 ) (*question, error) {
@@ -55,7 +56,7 @@ func newQuestion(
 	return x, nil
 }
 
-// quantities lists what a scorer explains, for a message.
+// quantities lists the quantities that a scorer explains, for a message.
 func quantities(has ScorerInfo) string {
 	var names []string
 	for _, q := range has.Quantities {
@@ -64,7 +65,8 @@ func quantities(has ScorerInfo) string {
 	return list(names)
 }
 
-// check returns a usage error for a query that asks nothing.
+// check returns a usage error for a query without tokens, for a position or token out of range, and
+// for embeddings of a wrong size.
 func (x *question) check() error {
 	T := len(x.q.IDs)
 	if T == 0 {
@@ -89,13 +91,13 @@ func (x *question) check() error {
 	return nil
 }
 
-// tokens is whether the head scores tokens, and not classes.
+// tokens reports whether the head predicts tokens, and not classes.
 func (x *question) tokens() bool {
 	return x.info.Head != trace.Classes && x.info.Head != trace.TokenClasses &&
 		x.info.Head != trace.NoHead
 }
 
-// target returns the row at which the head reads.
+// target returns the row that the head reads: the first one for a classifier of texts.
 func (x *question) target() int {
 	if x.info.Head == trace.Classes {
 		return 0
@@ -103,7 +105,8 @@ func (x *question) target() int {
 	return x.q.Position
 }
 
-// width returns D of data, [T,D], or an error that names a token whose numbers are none.
+// width returns the width D of data, [T,D]. It returns an error if the size does not fit, or one
+// that names the first token with a NaN or an infinity.
 func (x *question) width(data []float32) (int, error) {
 	T := len(x.q.IDs)
 	if len(data) == 0 || len(data)%T != 0 {
@@ -117,15 +120,15 @@ func (x *question) width(data []float32) (int, error) {
 	return len(data) / T, nil
 }
 
-// badNumber returns the index of the first NaN or infinity, -1 if there is none.
+// indexNotFinite returns the index of the first NaN or infinity, or -1 if there is none.
 func indexNotFinite(data []float32) int {
 	return slices.IndexFunc(data, func(v float32) bool {
 		return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0)
 	})
 }
 
-// offered returns what a scorer needs of its model, or a usage error if the model does not offer
-// it.
+// requireModel returns the model as an I, the interface that a scorer needs, or a usage error if
+// the model does not implement it. what says in words what I does.
 func requireModel[I any](x *question, what string) (I, error) {
 	m, ok := x.m.(I)
 	if !ok {
@@ -136,7 +139,8 @@ func requireModel[I any](x *question, what string) (I, error) {
 	return m, nil
 }
 
-// fail makes an error of the model one of this package, of the context if that is done.
+// callError adds the package and the scorer to an error of the model. If ctx is done, the error is
+// ctx.Err().
 func (x *question) callError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = ctx.Err()
@@ -144,14 +148,14 @@ func (x *question) callError(ctx context.Context, err error) error {
 	return fmt.Errorf("attribution: %s: %w", x.scorer, err)
 }
 
-// blame returns an error that says what the model got wrong.
+// modelError returns an error that says what is wrong with a result of the model.
 func (x *question) modelError(format string, args ...any) error {
 	return fmt.Errorf("attribution: %s: the model returned %s", x.scorer,
 		fmt.Sprintf(format, args...))
 }
 
-// predict returns the number that each of n queries asks for, a batch at a time; query(i) is called
-// in order, once.
+// predict returns the number that each of n queries asks for, [n]. It sends them in batches and
+// calls query(i) once for each i, in order.
 func (x *question) predict(
 	ctx context.Context, n int, query func(i int) trace.Query,
 ) ([]float64, error) {
@@ -177,8 +181,8 @@ func (x *question) predict(
 	return all, nil
 }
 
-// gradients calls each with the gradient of each of n queries, in order, and returns its first
-// error. What the model returns is not checked.
+// gradients calls each with the gradient of each of n queries, in order, and stops at its first
+// error. It does not check the numbers that the model returns.
 func (x *question) gradients(
 	ctx context.Context, n int, query func(i int) trace.Query, rule trace.Backward,
 	each func(i int, g trace.Gradient) error,
@@ -218,7 +222,7 @@ func (x *question) batch(first, n int, query func(i int) trace.Query) []trace.Qu
 	return batch
 }
 
-// finite returns an error if a number of the model is none.
+// checkFinite returns an error if a number of the model is NaN or infinite.
 func (x *question) checkFinite(what string, v float64) error {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return x.modelError("%s %v", what, v)
@@ -226,7 +230,7 @@ func (x *question) checkFinite(what string, v float64) error {
 	return nil
 }
 
-// gradient returns the gradient of the question itself, [T,D] and finite.
+// gradient returns the gradient of the question itself, [T,D]. Its numbers are finite.
 func (x *question) gradient(
 	ctx context.Context, rule trace.Backward,
 ) (g trace.Gradient, err error) {
@@ -242,7 +246,7 @@ func (x *question) gradient(
 	return g, err
 }
 
-// embed returns the rows of the embedding of ids, [n,D] and finite.
+// embed returns the embeddings of n ids, [n,D]. Their numbers are finite.
 func (x *question) embed(ctx context.Context, ids []int) ([]float32, error) {
 	m, err := requireModel[Differentiable](x, "can be differentiated")
 	if err != nil {
@@ -283,15 +287,15 @@ func (x *question) dotProducts(a, b []float32) ([]float64, error) {
 	return out, nil
 }
 
-// random returns the random source of the question: the seed's, another for another text or
-// position.
+// random returns a random source that depends on the seed, the text and the position, and on
+// nothing else.
 func (x *question) random() *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprint(h, x.q.IDs, x.q.Position)
 	return rand.New(rand.NewPCG(x.opts.Seed, h.Sum64()))
 }
 
-// parts returns the scores of values that should add up to the value explained.
+// parts returns scores whose values should add up to value; the residue is what is missing.
 func parts(value float64, values []float64) *Scores {
 	residue := value - total(values)
 	return &Scores{Values: values, Value: value, Residue: &residue}

@@ -6,8 +6,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// read returns the rows of a step, one entry for each ask, of the layers asked for and not
-// normalised; fed tokens came before. The error says what the model got wrong.
+// readStep returns the rows of a step, one entry for each ask, of the plan's layers and not
+// normalised. fed is the number of tokens in the steps before. The error says what is wrong with
+// the step.
 func (p *plan) readStep(step trace.Step, fed int) ([]Mixed, error) {
 	if len(step.Rows) != len(p.asks) || step.First != fed || step.Count < 1 {
 		return nil, fmt.Errorf("the model fed tokens %d..%d after %d with %d sets of rows, want %d",
@@ -24,14 +25,14 @@ func (p *plan) readStep(step trace.Step, fed int) ([]Mixed, error) {
 	return all, nil
 }
 
-// readRows returns the rows of one mixing.
+// readRows returns the rows of one mixing, [L,N,T], as float64.
 func (p *plan) readRows(rows trace.Rows, ask trace.MixingAsk, step trace.Step) (Mixed, error) {
 	end := step.First + step.Count
 	first := end - 1
 	if ask.AllRows {
 		first = step.First
 	}
-	// A model may yield more rows than it was asked for, but no other.
+	// A model may return more rows than it was asked for, but the last ones must be those.
 	if rows.First < step.First || rows.First > first || rows.First+rows.N != end {
 		return Mixed{}, fmt.Errorf("targets %d..%d, want %d..%d", rows.First, rows.First+rows.N-1,
 			first, end-1)
@@ -59,7 +60,7 @@ func (p *plan) readRows(rows trace.Rows, ask trace.MixingAsk, step trace.Step) (
 	return m, nil
 }
 
-// threshold returns the value below which entries of a mixing count as 0.
+// threshold returns the value below which entries of a mixing are set to 0; 0 for none.
 func (p *plan) threshold(mixing string) float64 {
 	if info, _ := LookupMixing(mixing); info.Distance {
 		return p.opts.Threshold
@@ -67,7 +68,7 @@ func (p *plan) threshold(mixing string) float64 {
 	return 0
 }
 
-// copyRow copies a row to dst, entries below the threshold as 0.
+// copyRow copies the entries of src that reach the threshold to dst, which holds zeros.
 func copyRow(dst []float64, src []float32, threshold float64) {
 	for s, x := range src {
 		if float64(x) >= threshold {
