@@ -7,12 +7,12 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Method is a name for a mixing and an aggregation with their options, or for a scorer.
+// Method is a named pair of a mixing and an aggregation with their options, or a named scorer.
 type Method struct {
-	// Name is what the user says: lower-case words joined by hyphens, or mixing+aggregation for a
-	// pair without a name.
+	// Name is the name that users give: lower-case words joined by hyphens, or mixing+aggregation
+	// for a pair without a name of its own.
 	Name string `json:"name"`
-	// Mixing and Aggregation are registered names; both are empty if Scorer is one.
+	// Mixing and Aggregation are registered names, or Scorer is one and both are empty.
 	Mixing      string `json:"mixing,omitempty"`
 	Aggregation string `json:"aggregation,omitempty"`
 	Scorer      string `json:"scorer,omitempty"`
@@ -21,8 +21,8 @@ type Method struct {
 	Residual float64 `json:"residual"`
 	// Normalize divides every row of the result by its sum.
 	Normalize bool `json:"normalize,omitempty"`
-	// Summary says in one sentence what a value means, Formula and Paper say where it comes from,
-	// Cost what one more token costs in plain words.
+	// Summary says in one sentence what a value means. Formula and Paper say how it is computed and
+	// where that was published; Cost says what one more token costs.
 	Summary string `json:"summary"`
 	Formula string `json:"formula"`
 	Paper   string `json:"paper"`
@@ -31,13 +31,13 @@ type Method struct {
 
 var methods = registry[Method]{kind: "method"}
 
-// RegisterMethod makes a method known by its name. It panics if the name is taken or malformed.
-// Mixing, aggregation and scorer may be registered later; they are looked up when the method is.
+// RegisterMethod registers a method by its name. It panics if the name is taken or malformed. Its
+// mixing, aggregation and scorer may be registered later: [LookupMethod] looks for them.
 func RegisterMethod(m Method) { methods.register(m.Name, m) }
 
-// LookupMethod returns the method of that name. A name "mixing+aggregation" makes a method of any
-// registered pair, with the aggregation's residual if the mixing contains none. The error, a
-// [UsageError], lists the known names.
+// LookupMethod returns the method of that name. A name "mixing+aggregation" gives a method for any
+// registered pair. Its residual weight is the aggregation's if the mixing does not contain the
+// residual. The error, a [UsageError], lists the known names.
 func LookupMethod(name string) (Method, error) {
 	mixing, aggregation, pair := strings.Cut(name, "+")
 	if pair {
@@ -65,10 +65,10 @@ func Methods() []Method {
 	return all
 }
 
-// DefaultMethods returns the methods of an explanation that asks for none.
+// DefaultMethods returns the methods that are used if an explanation names none.
 func DefaultMethods() []string { return []string{"rollout", "value-zeroing"} }
 
-// pairMethod returns a method for a pair without a name.
+// pairMethod returns a method for a pair that has no name of its own.
 func pairMethod(mixing, aggregation string) (Method, error) {
 	mi, err := LookupMixing(mixing)
 	if err != nil {
@@ -116,5 +116,5 @@ func (m Method) check() error {
 	return nil
 }
 
-// list joins names for a message.
+// list joins names by commas for a message.
 func list(names []string) string { return strings.Join(names, ", ") }

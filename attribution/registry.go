@@ -34,8 +34,8 @@ func (r *registry[P]) register(name string, p P) {
 	r.plugins[name] = p
 }
 
-// lookup returns the plugin of that name or a usage error that proposes a near name and lists the
-// known ones.
+// lookup returns the plugin of that name, or a usage error that proposes similar names and lists
+// the known ones.
 func (r *registry[P]) lookup(name string) (P, error) {
 	r.mu.RLock()
 	p, ok := r.plugins[name]
@@ -58,7 +58,7 @@ func (r *registry[P]) names() []string {
 	return names
 }
 
-// validName is whether a name is made of lower-case letters, digits and single inner hyphens.
+// validName reports whether a name is made of lower-case letters, digits and single inner hyphens.
 func validName(name string) bool {
 	for word := range strings.SplitSeq(name, "-") {
 		if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// M returns the result of a method, M[n,m,l]. The error, a [UsageError], lists the methods there
-// are.
+// M returns the result of a method, M[n,m,l]. The error, a [UsageError], lists the methods of the
+// explanation.
 func (e *Explanation) M(method string) (*Result, error) {
 	if r, ok := e.Methods[method]; ok {
 		return r, nil
@@ -26,7 +26,7 @@ func (r *Result) At(t, j, k int) float64 {
 	return r.Data[(t*r.Shape[1]+j)*r.Shape[2]+k]
 }
 
-// Top returns the index k of the last level, the one that most readers want.
+// Top returns the index k of the last level, the one after the top layer.
 func (r *Result) Top() int { return r.Shape[2] - 1 }
 
 // Row returns M[t,:,k], [m], as a copy. It panics if an index is out of range.
@@ -70,7 +70,7 @@ func dense(rows, columns int, data []float64) *mat.Dense {
 	return mat.NewDense(rows, columns, data)
 }
 
-// check panics if i is no index of that axis.
+// check panics if i is out of range for that axis.
 func (r *Result) check(what string, i, axis int) {
 	if i < 0 || i >= r.Shape[axis] {
 		panic(fmt.Sprintf("attribution: %s %d of %d", what, i, r.Shape[axis]))
@@ -82,14 +82,15 @@ type Ranked struct {
 	// Position is its column j, 0-based.
 	Position int
 	Text     string
-	Value    float64
+	// Value is in the unit of the result.
+	Value float64
 }
 
 // TopK returns the k prompt tokens with the highest values for generated token t at the last level
-// of a method, the highest first and the earlier first among equals; fewer if the filter leaves
-// fewer. The filter hides tokens from the ranking and changes no value; nil hides none. Of a signed
-// row they are those that speak most for the prediction. It returns a [UsageError] for a method
-// that the explanation does not have, a token out of range or a negative k.
+// of a method. The highest comes first; among equal values, the earlier token. In a signed row
+// these are the tokens that speak most for the prediction. The filter hides tokens from the ranking
+// and changes no value, so there may be fewer than k; nil hides none. TopK returns a [UsageError]
+// if the explanation does not have the method, or if t or k is out of range.
 func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked, error) {
 	r, err := e.M(method)
 	if err != nil {
@@ -117,14 +118,14 @@ func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked
 	return all[:min(k, len(all))], nil
 }
 
-// Covered returns which part of a row the tokens hold that [Explanation.TopK] returns for the same
+// Covered returns the part of a row that the tokens of [Explanation.TopK] have for the same
 // arguments, in [0,1]:
 //
 //	c = Σ_{j in top} |M[t,j]| / (Σ_j |M[t,j]| + |o|)
 //
-// Sizes count, whatever the signs, and o is what rests on generated tokens, of a signed row the sum
-// of what does. 0 of a row of zeros. It returns a [UsageError] as TopK does, and for values that
-// are no parts of a whole, such as flow and lift.
+// where o is the sum over generated tokens, [Explanation.OtherMass]. A row of zeros gives 0.
+// Covered returns a [UsageError] as TopK does, and if the values are no parts of a whole, such as
+// flow and lift.
 func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float64, error) {
 	top, err := e.TopK(t, method, k, filter)
 	if err != nil {
@@ -140,15 +141,15 @@ func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float
 		return 0, usagef("the explanation does not say what of %s rests on generated tokens",
 			quote(method))
 	}
-	all, held := math.Abs(other[i]), 0.0
+	all, covered := math.Abs(other[i]), 0.0
 	for _, x := range r.Row(t, r.Top()) {
 		all += math.Abs(x)
 	}
 	for _, x := range top {
-		held += math.Abs(x.Value)
+		covered += math.Abs(x.Value)
 	}
 	if all == 0 {
 		return 0, nil
 	}
-	return min(held/all, 1), nil // sums in another order may round up
+	return min(covered/all, 1), nil // sums in another order may round up
 }
