@@ -12,19 +12,20 @@ import (
 
 func init() { RegisterScorer("alti-logit", altiLogit{}) }
 
-// altiLogit follows what the predicting token read in each layer, as far as it went into the logit,
-// down to the input:
+// altiLogit splits what attention wrote into the logit in each layer among that layer's sources,
+// and follows these down to the input:
 //
 //	s_j = Σ_l Σ_s Δ_l[s] M_{l-1}[s,j],  M_0 = I,  M_l = C_l M_{l-1}
 //
 // (Ferrando et al. 2023, §3, equation 11). Δ_l[s] is the part of the logit that attention wrote
-// from source s in layer l, the scale of the final norm that of this text; C_l are the rows of the
-// mixing alti, which contain the residual. With a contrast, Δ are parts of the difference of two
-// logits. As in the paper, what the feed-forward parts, the biases and the token's own embedding
-// wrote is nobody's: it is the residue, which often is most of the logit.
+// from source s in layer l, with the scale of the final norm fixed at that of this text. C_l are
+// the rows of the mixing alti, which contain the residual. With a contrast, Δ are parts of the
+// difference of two logits. As in the paper, what the feed-forward layers, the biases and the
+// token's own embedding wrote belongs to no token. It is the residue, which often is most of the
+// logit.
 //
-// Values are [T]. It costs a pass for the parts and one with the mixing's rows for all positions,
-// and L·T² multiplications.
+// Values are [T]. It costs one pass for the parts, one pass with the mixing's rows for all
+// positions, and L·T² multiplications.
 type altiLogit struct{}
 
 // Info describes the scorer.
@@ -73,8 +74,9 @@ func (a altiLogit) Score(
 	return parts(terms.Value, sumOverLayers(terms, rows)), nil
 }
 
-// below returns Σ_l Δ_l M_{l-1}, [T], from the top down: what layer l and all above it read is one
-// row, which the layer under it mixes.
+// sumOverLayers returns Σ_l Δ_l M_{l-1}, [T]. It goes from the top down, so that it needs no
+// product of two matrices: the sum over layer l and those above is one row, which is multiplied by
+// the rows of the layer below.
 func sumOverLayers(terms *trace.LogitTerms, rows Mixed) []float64 {
 	T := terms.S
 	var sum []float64
@@ -88,14 +90,16 @@ func sumOverLayers(terms *trace.LogitTerms, rows Mixed) []float64 {
 	return sum
 }
 
-// checkTerms returns an error if the parts have other sizes than the text, or are no numbers.
+// checkTerms returns an error if the sizes of the parts do not fit the text, or one is NaN or
+// infinite.
 func (x *question) checkTerms(t *trace.LogitTerms) error {
 	T, L := len(x.q.IDs), x.info.Layers
 	if t == nil {
 		return x.modelError("no parts")
 	}
 	if t.L != L || t.S != T || len(t.Attention) != L*T {
-		return x.modelError("parts of %d layers and %d sources, %d in all; want %d layers and %d sources", t.L, t.S, len(t.Attention), L, T)
+		return x.modelError("parts of %d layers and %d sources, %d in all; want %d layers and "+
+			"%d sources", t.L, t.S, len(t.Attention), L, T)
 	}
 	for i, v := range t.Attention {
 		if err := x.checkFinite(fmt.Sprintf("a part from token %d (id %d) in layer %d of", i%T,
@@ -106,8 +110,8 @@ func (x *question) checkTerms(t *trace.LogitTerms) error {
 	return x.checkFinite("logit", t.Value)
 }
 
-// rows returns the rows of a mixing that contains the residual for every target of the question,
-// each divided by its sum.
+// rows returns the rows of a mixing that contains the residual, for all T targets of the question,
+// [L,T,T], each divided by its sum.
 func (x *question) rows(ctx context.Context, mixing string) (Mixed, error) {
 	T, L := len(x.q.IDs), x.info.Layers
 	what := fmt.Sprintf("%s of %d tokens in %d layers", x.scorer, T, L)

@@ -14,16 +14,18 @@ func init() {
 	RegisterScorer("gradient-rollout", gradientRollout{})
 }
 
-// chefer follows attention through the layers where more of it would raise the number:
+// chefer follows attention through the layers, but only where more attention would raise the number
+// f:
 //
 //	R_0 = I,  R_l = R_{l-1} + Ā_l R_{l-1},  Ā_l = mean_h max(0, ∂f/∂A_l^h ⊙ A_l^h),  s = R_L[t,:]
 //
-// (Chefer et al. 2021, Generic Attention-model Explainability, equations 5 and 6; self-attention
-// alone). t is the position that predicts. The 1 on the diagonal is the residual connection, so
-// that a token's own value is 1 or more: a ranking puts it first. f is the logit.
+// (Chefer et al. 2021, Generic Attention-model Explainability, equations 5 and 6, for
+// self-attention only). t is the position that predicts. The identity stands for the residual
+// connection, so the value of token t itself is 1 or more and a ranking puts it first. f is the
+// logit.
 //
 // Values are [T], not negative. It costs one pass forward and one back, which return attention and
-// its gradient, 2·L·H·T² numbers; and L·T² multiplications.
+// its gradient, 2·L·H·T² numbers, and L·T² multiplications.
 type chefer struct{}
 
 // Info describes the scorer.
@@ -57,10 +59,11 @@ func (c chefer) Score(ctx context.Context, m Model, q trace.Query, opts Scoring)
 //
 //	R_0 = I,  R_l = Â_l R_{l-1},  Â_l = rownorm(½ max(0, mean_h(A_l^h ⊙ ∂f/∂A_l^h)) + ½ I),  s = R_L[t,:]
 //
-// (Gildenblat's vit-explain, VITAttentionGradRollout). Its code divides columns by the sums of
-// rows; here rows are divided. It also drops the lowest 90 % of the entries by default; here none.
-// The product with the gradient is far below 1, so that the diagonal, which is the token's own, has
-// most of the sum. f is the logit; t is the position that predicts.
+// (Gildenblat's vit-explain, VITAttentionGradRollout). Two departures: its code divides columns by
+// the sums of rows, here rows are divided by their sums; and it discards the lowest 90 % of the
+// entries by default, here none. Attention times gradient is far below 1, so most of each row is on
+// the diagonal: most of a token's value stays its own. f is the logit; t is the position that
+// predicts.
 //
 // Values are [T] and sum to 1. It costs what chefer does.
 type gradientRollout struct{}
@@ -122,8 +125,7 @@ func (x *question) relevance(
 	return &Scores{Values: r, Value: g.Value}, nil
 }
 
-// weighted returns the mean over heads of attention × gradient of target t in layer l, [T], each
-// product passed through clamp.
+// weighted returns the mean over heads of clamp(attention × gradient) for target t in layer l, [T].
 func (x *question) weighted(g trace.Gradient, l, t int, clamp func(float64) float64) []float64 {
 	T, H := len(x.q.IDs), x.info.Heads
 	out := make([]float64, T)
@@ -139,7 +141,8 @@ func (x *question) weighted(g trace.Gradient, l, t int, clamp func(float64) floa
 	return out
 }
 
-// attention returns the gradient with attention, [L,H,T,T], each number finite.
+// attention returns the gradient with attention and its gradient, [L,H,T,T] each. All their numbers
+// are finite.
 func (x *question) attention(ctx context.Context) (trace.Gradient, error) {
 	T, L, H := len(x.q.IDs), x.info.Layers, x.info.Heads
 	what := fmt.Sprintf("%s, attention of %d tokens in %d layers and %d heads and its gradient,",

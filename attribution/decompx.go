@@ -9,14 +9,15 @@ import (
 
 func init() { RegisterScorer("decompx", decompX{}) }
 
-// decompX carries the part of every token through all layers, as a vector of its own, up to the
+// decompX follows the part of every token through all layers, as a vector of its own, up to the
 // logit:
 //
 //	x_l[t] = Σ_j x_l[t←j],  s_j = U_w · x_L[t←j]
 //
-// (Modarressi et al. 2023, §3): attention moves parts with its weights, norms keep the scale that
-// they have for the whole vector, activations become the slope f(v)/v, and biases are shared by
-// size. The model does it; the residue is what it gives to none.
+// (Modarressi et al. 2023, §3): attention moves parts by its weights, norms use the scale of the
+// whole vector, an activation f becomes the slope f(v)/v, and biases are divided in proportion to
+// the size of the parts. The model computes this; the residue is the part that it gives to no
+// token.
 //
 // Values are [T]. It costs about T times the products of one pass, T·L·T·D·F.
 type decompX struct{}

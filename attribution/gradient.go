@@ -12,14 +12,14 @@ func init() {
 	RegisterScorer("gradient-x-input", inputGradient{})
 }
 
-// gradient is how steeply the number changes with each token's embedding e_j, [D]:
+// gradient is how fast the number f changes with each token's embedding e_j, [D]:
 //
 //	s_j = ‖∂f/∂e_j‖₂
 //
-// (Simonyan et al. 2014, §3; for words Li et al. 2016, §5). They take absolute values of single
-// components; the Euclidean norm over them is what tools for text do since (AllenNLP, Inseq). Abnar
-// and Zuidema 2020 sum the components before the absolute value, |Σ_D ∂f/∂e_j|, in which components
-// cancel. f is the logit, which does not flatten where the model is certain, as probability does.
+// (Simonyan et al. 2014, §3; for words Li et al. 2016, §5). They use the absolute values of single
+// components; later tools for text use the Euclidean norm over them (AllenNLP, Inseq). Abnar and
+// Zuidema 2020 use |Σ_D ∂f/∂e_j|, in which components cancel. f is the logit: unlike a probability,
+// it still changes where the model is certain.
 //
 // Values are [T], not negative. It costs one pass forward and one back.
 type gradient struct{}
@@ -60,14 +60,14 @@ func (g gradient) Score(
 	return &Scores{Values: values, Value: grad.Value}, nil
 }
 
-// inputGradient is what a token's embedding contributes if the number is taken for linear in it:
+// inputGradient is what a token's embedding contributes to the number f if f is treated as linear:
 //
 //	s_j = Σ_D e_j ∂f/∂e_j
 //
-// (Shrikumar et al. 2016, §2; Denil et al. 2014 for text). The sum is signed, so that it says for
-// or against; Abnar and Zuidema 2020 take its absolute value. f is the logit, as for gradient, and
-// e_j the row of the embedding before positions are added: what positions and biases contribute is
-// nobody's, and there is no sum that the values must have.
+// (Shrikumar et al. 2016, §2; Denil et al. 2014 for text). The sum is signed: positive is for the
+// prediction, negative against it. Abnar and Zuidema 2020 use its absolute value. f is the logit,
+// as for gradient, and e_j is the row of the embedding before positions are added. What positions
+// and biases contribute belongs to no token, so the values need not add up to anything.
 //
 // Values are [T]. It costs one pass forward and one back.
 type inputGradient struct{}

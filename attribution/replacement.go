@@ -16,16 +16,17 @@ const (
 // replacementKinds are those that a [Replacer] may have.
 var replacementKinds = []string{"mask", "unknown", "pad", "end"}
 
-// replacement is what stands for a token that is taken away: nothing, zeros or a token.
+// replacement is what replaces a token that is taken away: nothing, zeros or another token.
 type replacement struct {
 	delete, zero bool
 	id           int
-	// row is the embedding that stands in, [D], and inputs those of the whole text, [T,D]; nil
-	// where the token's id does.
+	// row is the embedding of the replacement, [D], and inputs are those of the whole text, [T,D].
+	// Both are nil if replacing the token's id is enough.
 	row, inputs []float32
 }
 
-// replacement returns what kind names. The error, a usage error, lists what the model has.
+// replacement returns the replacement that kind names. The error, a usage error, lists the kinds
+// that the model has.
 func (x *question) replacement(kind string) (*replacement, error) {
 	switch {
 	case kind == deleteKind:
@@ -48,7 +49,7 @@ func (x *question) replacement(kind string) (*replacement, error) {
 	return &replacement{id: tokens[0].ID}, nil
 }
 
-// special returns the model's token of a kind, if it has one.
+// specialToken returns the model's token of a kind, if it has one.
 func (x *question) specialToken(kind string) (int, bool) {
 	if r, ok := x.m.(Replacer); ok {
 		return r.Replacement(kind)
@@ -56,7 +57,7 @@ func (x *question) specialToken(kind string) (int, bool) {
 	return 0, false
 }
 
-// kinds lists the replacements that the model has.
+// availableKinds lists the kinds of replacement that the model has.
 func (x *question) availableKinds() []string {
 	var has []string
 	for _, kind := range replacementKinds {
@@ -67,7 +68,8 @@ func (x *question) availableKinds() []string {
 	return append(has, deleteKind, zeroKind)
 }
 
-// takeAway returns what the options put in a token's place: by default mask, unknown or nothing.
+// newReplacement returns the replacement that the options name. The default is the first of mask,
+// unknown and delete that the model has.
 func (x *question) newReplacement(ctx context.Context) (*replacement, error) {
 	kind := x.opts.Replacement
 	if kind == "" {
@@ -95,8 +97,8 @@ func (x *question) newReplacement(ctx context.Context) (*replacement, error) {
 	return r, err
 }
 
-// removable is whether token j can be taken away: a text keeps one token, and an encoder the one at
-// which it is asked.
+// removable reports whether token j can be taken away. A token cannot be deleted if it is the only
+// one, or the position at which an encoder is asked.
 func (r *replacement) removable(x *question, j int) bool {
 	if !r.delete {
 		return true
@@ -105,8 +107,8 @@ func (r *replacement) removable(x *question, j int) bool {
 		x.info.Head == trace.Classes)
 }
 
-// without returns the question without token j. A decoder without its last token predicts at the
-// one before.
+// without returns the question without token j. If a decoder's last token is deleted, the one
+// before it predicts.
 func (r *replacement) without(x *question, j int) trace.Query {
 	q := x.q
 	switch {
