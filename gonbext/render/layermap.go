@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// layerMap writes M[t,:,:] of method i, if it has several layers: layers down, the last one on top,
-// prompt tokens across. Cells hold the numbers, so that it can be read without its colours.
+// layerMap writes M[t,:,:] of method i, if it has several layers: layers down, the last one at the
+// top, and prompt tokens across. Cells contain the numbers, so that the map can be read without
+// colours.
 func (b *page) layerMap(i, t int) {
 	v := &b.views[i]
 	if !v.has(t) || len(v.result.Layers) < 2 || v.result.Shape[1] == 0 {
@@ -37,7 +38,7 @@ func (b *page) layerMap(i, t int) {
 	b.WriteString("</details>")
 }
 
-// mapHeader writes the prompt tokens over their columns.
+// mapHeader writes the prompt tokens above their columns.
 func (b *page) mapHeader(columns []int, v *view) {
 	b.printf(`<tr style="%s;text-align:right"><td style="%s">layer ↑ &nbsp; %s →</td>`, card, soft,
 		b.words.text)
@@ -65,7 +66,8 @@ func (b *page) mapRow(v *view, t, k int, columns []int) {
 	b.WriteString("</tr>")
 }
 
-// cellNumber is the number in a cell: whole percentages from 10 on.
+// cellNumber returns the number in a cell; percentages of 10 and more have no digits after the
+// point.
 func cellNumber(s scale, x float64) string {
 	if n := s.number(x); s.percent && len(n) > 3 && strings.Contains(n, ".") {
 		return fmt.Sprintf("%.0f", 100*x)

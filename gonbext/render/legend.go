@@ -1,7 +1,7 @@
 package render
 
-// legend writes how to read the colours: scale, unit, axes and settings of each method, then
-// warnings and provenance.
+// legend writes how to read the colours: the axes, then scale, unit and settings of each method,
+// then warnings and provenance.
 func (b *page) legend() {
 	b.printf(`<div style="%s;border-radius:6px;padding:8px 12px;margin-top:8px;font-size:12px">`,
 		panel)

@@ -9,24 +9,25 @@ import (
 	"strings"
 )
 
-// Text is a heatmap for a terminal: for each generated token its probability, the alternatives, and
-// under the prompt tokens a line of numbers for each method. With Color the numbers stand on the
-// colours of the ramp (24-bit ANSI escapes); without, a bar follows each of them.
+// Text is a heatmap for a terminal. For each generated token it shows the probability, the
+// alternatives, and under the prompt tokens a line of numbers for each method. With Color the
+// numbers are on the colours of the ramp (24-bit ANSI escapes); without it a bar follows each
+// number.
 type Text struct {
 	Heatmap
-	// Width is the columns of the terminal; default 100, at least 60.
+	// Width is the number of columns of the terminal; default 100, at least 60.
 	Width int
 	// Color turns ANSI colours on.
 	Color bool
-	// Top, if above 0, shows of each row that many of its strongest tokens, the strongest first,
+	// Top, if above 0, lists only that many tokens of each row, those with the largest sizes first,
 	// instead of all in order.
 	Top int
 }
 
-// textColumns is how many prompt tokens a text shows at most; the others are summed up.
+// textColumns is the largest number of prompt tokens in a text; the others are summed up.
 const textColumns = 60
 
-// text is a Text being written.
+// text is the state of writing a [Text].
 type text struct {
 	*picture
 	bytes.Buffer
@@ -76,7 +77,7 @@ func (t *text) head() {
 func (t *text) token(i int) {
 	g := t.e.Steps[i]
 	t.line("")
-	where, what, chance := t.said(g)
+	where, what, chance := t.predictionText(g)
 	if t.e.Model.Bidirectional && !g.Class {
 		what = strconv.Quote(what)
 	}
@@ -104,8 +105,8 @@ func (t *text) token(i int) {
 	}
 }
 
-// band writes as many prompt tokens as fit on a line, with the numbers of each method under them,
-// and returns the rest.
+// band writes as many prompt tokens as fit on a line, with the numbers of each method under them.
+// It returns the tokens that are left.
 func (t *text) band(i int, columns []int) []int {
 	indent := 5 + t.label + 2
 	var names []string
@@ -139,8 +140,8 @@ func (t *text) band(i int, columns []int) []int {
 	return columns[len(names):]
 }
 
-// heading is prompt token j above its column; ‿ joins a token to the one before it that it
-// continues.
+// heading returns the name of prompt token j above its column; ‿ marks a token that continues the
+// word before it.
 func (t *text) heading(j int) string {
 	name := t.short(j)
 	if t.continues(j) {
@@ -184,12 +185,13 @@ func (t *text) number(v *view, i, j, width int) {
 		c.text[0], c.text[1], c.text[2], right(s, width-1)+" ")
 }
 
-// label is the name of a method in front of its lines, with the unit of its numbers.
+// label returns the name of a method with the unit of its numbers, which begins its lines.
 func (v *view) label() string {
 	return strings.TrimSpace(Visible(v.name, 24) + " " + v.top.times())
 }
 
-// bar returns the bar of a place on the ramp: its height is the magnitude; NaN has a question mark.
+// bar returns a bar for a place on the ramp, whose height is the magnitude; for NaN a question
+// mark.
 func bar(x float64) rune {
 	if math.IsNaN(x) {
 		return '?'
@@ -252,18 +254,18 @@ func (t *text) line(s string) {
 	t.end()
 }
 
-// end ends a line, without spaces before the end.
+// end ends a line and removes spaces before its end.
 func (t *text) end() {
 	trimmed := bytes.TrimRight(t.Bytes(), " ")
 	t.Truncate(len(trimmed))
 	t.WriteByte('\n')
 }
 
-// tie stands for a space at which lines are not broken; Visible lets none through.
+// tie is a space at which lines are not broken. [Visible] never returns it.
 const tie = "\x00"
 
-// wrapped writes s after a label, broken at spaces (not between a number and its %) and aligned
-// under its beginning.
+// wrapped writes s after a label. It breaks lines at spaces, but not between a number and its %,
+// and indents them to the label's width.
 func (t *text) wrapped(label, s string) {
 	if s == "" {
 		return

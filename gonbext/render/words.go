@@ -8,14 +8,15 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// words are what a picture says of a text that a model continues, and of one that it reads.
+// words are the texts of a picture, which differ between a decoder, which continues a text, and an
+// encoder, which reads one.
 type words struct {
-	title   string // what the picture is of
-	text    string // the text that was given
-	answer  string // what the model said to it
-	nothing string // that it said nothing
-	tokens  string // the columns
-	shown   string // what there is a block for
+	title   string // the title of the picture
+	text    string // the name of the given text
+	answer  string // the name of the model's answer
+	nothing string // a sentence if there is no answer
+	tokens  string // the name of the columns
+	shown   string // the name of what each block shows
 	chance  string // the heading of the alternatives
 	columns string // the legend of a text
 	lines   string // the legend of a page
@@ -97,10 +98,10 @@ func wordsForModel(info trace.Info) words {
 	return w
 }
 
-// said is what the model says in one step, in three parts: `[MASK] at 5 → `, `his`, `62.0 %`, or
-// `[CLS] at 0 → class `, `POSITIVE`, `98.0 %`. The first is empty for a generated token, the last
-// where there is no probability.
-func (p *picture) said(g attribution.GeneratedToken) (where, what, chance string) {
+// predictionText returns the prediction of one step in three parts: `[MASK] at 5 → `, `his`, `62.0
+// %`, or `[CLS] at 0 → class `, `POSITIVE`, `98.0 %`. The first is empty for a generated token, the
+// last if there is no probability.
+func (p *picture) predictionText(g attribution.GeneratedToken) (where, what, chance string) {
 	what, chance = tokenName(g.Text), share(g.Probability)
 	if g.Unscored {
 		chance = ""
@@ -124,8 +125,8 @@ func (p *picture) said(g attribution.GeneratedToken) (where, what, chance string
 	return from, what, chance
 }
 
-// answer returns what the model said, visible: the generated text without control tokens, or all
-// predictions.
+// answer returns the answer of the model in visible form: the generated text without control
+// tokens, or all predictions.
 func (p *picture) answer() string {
 	if !p.e.Model.Bidirectional {
 		var b strings.Builder
@@ -145,7 +146,7 @@ func (p *picture) answer() string {
 	return Visible(strings.Join(all, " · "), 2000)
 }
 
-// facts describes the text and the answer in numbers.
+// facts returns the numbers of tokens in the text and the answer.
 func (p *picture) facts() string {
 	m, n := len(p.e.Prompt.Texts), len(p.e.Steps)
 	if p.e.Model.Bidirectional {
@@ -176,7 +177,7 @@ func (p *picture) facts() string {
 	return s
 }
 
-// added are the names of the control tokens that stand for no byte of the text.
+// added returns the names of the control tokens that the tokenizer added to the text.
 func (p *picture) added() []string {
 	var names []string
 	for j, text := range p.e.Prompt.Texts {
