@@ -21,13 +21,13 @@ const (
 	narrow = 2  // E
 )
 
-// Model is a decoder of one layer without norm or feed-forward part, in float64, that answers all
-// that a scorer may ask, so exactly that a test can know the answer:
+// Model is a decoder of one layer without norms and feed-forward layers, computed in float64. It
+// implements everything that a scorer may need, and is simple enough that a test can know the
+// answer:
 //
 //	x_s = e_s + p_s,  A_ts = softmax_s(x_t W_Q · x_s W_K / √E),  y_t = x_t + Σ_h Σ_s A_ts x_s W_V W_O,  logits = y_t U
 //
-// Its tokens are the words w0 to w11, and its text may be 64 tokens long. It is safe for concurrent
-// use.
+// Its tokens are the words w0 to w11, and a text may have 64 tokens. It is safe for concurrent use.
 type Model struct {
 	embedding, position [][]float64 // [V,D], [64,D]
 	query, key, value   [][]float64 // [H,D·E] each
@@ -64,7 +64,8 @@ func (m *Model) Info() trace.Info {
 	}
 }
 
-// Encode reads words.
+// Encode returns the tokens of words w0 to w11 that are separated by spaces. It returns an error
+// for other words.
 func (m *Model) Encode(text string, _ trace.Specials) ([]trace.Token, error) {
 	var tokens []trace.Token
 	for word := range strings.FieldsSeq(text) {
@@ -82,7 +83,7 @@ func (m *Model) Encode(text string, _ trace.Specials) ([]trace.Token, error) {
 
 func token(id int) trace.Token { return trace.Token{ID: id, Text: fmt.Sprintf("w%d", id)} }
 
-// Replacement has w0 for mask and w1 for unknown.
+// Replacement returns w0 for mask and w1 for unknown.
 func (m *Model) Replacement(kind string) (id int, ok bool) {
 	id = slices.Index([]string{"mask", "unknown"}, kind)
 	return max(id, 0), id >= 0
