@@ -1,5 +1,5 @@
-// Package attributiontest holds the contracts of an aggregation and of a scorer as code. The first
-// test of a new one is one line:
+// Package attributiontest tests that an aggregation or a scorer keeps its contract. The first test
+// of a new one is one line:
 //
 //	func TestMine(t *testing.T) { attributiontest.Aggregation(t, mine{}) }
 //	func TestOther(t *testing.T) { attributiontest.Scorer(t, other{}, attributiontest.NewModel(1)) }
@@ -16,13 +16,13 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// tol is the rounding allowed where sums may run in another order: products of a few dozen numbers
-// near 1.
+// tol is the rounding allowed where sums may run in another order: sums of a few dozen numbers near
+// 1.
 const tol = 1e-12
 
 // Aggregation checks that a keeps the contract of [attribution.State]: shapes, equal bits on every
-// run, untouched arguments, causal zeros, empty and one-token texts, the same numbers however the
-// rows arrive, one head over merged layers, sums, permuted tokens, NaN and cancelling.
+// run, untouched arguments, causal zeros, empty and one-token texts, the same numbers for rows one
+// by one and all at once, one head over merged layers, sums, permuted tokens, NaN and cancelling.
 func Aggregation(t *testing.T, a attribution.Aggregation) {
 	t.Helper()
 	c := contract{a, a.Info()}
@@ -39,6 +39,7 @@ func Aggregation(t *testing.T, a attribution.Aggregation) {
 	t.Run("cancel", c.cancel)
 }
 
+// contract is an aggregation under test.
 type contract struct {
 	a    attribution.Aggregation
 	meta attribution.AggregationInfo
@@ -53,7 +54,7 @@ func (c contract) info(t *testing.T) {
 	}
 }
 
-// extend runs one call and checks its shape.
+// extend calls Extend and checks the size of its result.
 func extend(
 	t *testing.T, s attribution.State, cfg attribution.Config, rows attribution.Mixed,
 ) []float64 {
@@ -185,7 +186,7 @@ func (c contract) selections(t *testing.T) {
 	}
 }
 
-// topRows checks that rows of a head replace those of the level explained and no lower ones.
+// topRows checks that the rows of a head replace those of the explained layer and of no lower one.
 func (c contract) topRows(t *testing.T) {
 	cfg := attribution.Config{Layers: 3, TopOnly: true}
 	rows, head := random(6, cfg, 8), random(7, cfg, 8)
@@ -204,7 +205,7 @@ func (c contract) topRows(t *testing.T) {
 	}
 }
 
-// permuted checks that renaming the tokens of a bidirectional text renames those of the result.
+// permuted checks that permuting the tokens of a bidirectional text permutes the result.
 func (c contract) permuted(t *testing.T) {
 	cfg := attribution.Config{Layers: 3, Bidirectional: true}
 	rows := random(8, cfg, 7)
@@ -231,7 +232,8 @@ func (c contract) permuted(t *testing.T) {
 	}
 }
 
-// nan checks that a bad row neither hangs nor reaches the results of earlier targets.
+// nan checks that Extend returns on a row with NaN and infinity, and that the results of earlier
+// targets do not change.
 func (c contract) nan(t *testing.T) {
 	cfg := attribution.Config{Layers: 3}
 	rows := random(10, cfg, 8)
@@ -259,7 +261,8 @@ func (c contract) cancel(t *testing.T) {
 	}
 }
 
-// random returns the rows of T targets: sharp, with zeros, half residual.
+// random returns rows of T targets that sum to 1, half of each on the target itself. Some entries
+// are zero, and a few are much larger than the rest.
 func random(seed uint64, cfg attribution.Config, T int) attribution.Mixed {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	m := attribution.Mixed{L: cfg.Layers, N: T, Data: make([]float64, cfg.Layers*T*T)}
@@ -282,7 +285,7 @@ func random(seed uint64, cfg attribution.Config, T int) attribution.Mixed {
 	return m
 }
 
-// slice returns a copy of rows first..first+n-1 as they would have arrived, without the top rows.
+// slice returns a copy of rows first..first+n-1 over the sources up to them, without the top rows.
 func slice(m attribution.Mixed, first, n int) attribution.Mixed {
 	part := attribution.Mixed{First: first, L: m.L, N: n}
 	for l := range m.L {

@@ -89,7 +89,8 @@ func (m *Model) Replacement(kind string) (id int, ok bool) {
 	return max(id, 0), id >= 0
 }
 
-// Steps predicts greedily, with the rows of attention, heads averaged, and of alti.
+// Steps predicts the most probable tokens. It has the rows of attention, averaged over heads, and
+// of alti.
 func (m *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[trace.Step, error] {
 	return func(yield func(trace.Step, error) bool) {
 		ids, fed := slices.Clone(ids), 0
@@ -142,7 +143,7 @@ func (p *pass) prediction(alternatives int) *trace.Prediction {
 	return next
 }
 
-// rows returns the rows of a mixing from target first on, or the last alone.
+// rows returns the rows of a mixing from target first on, or only the last one.
 func (m *Model) rows(ids []int, first int, ask trace.MixingAsk) (trace.Rows, error) {
 	if !ask.AllRows {
 		first = len(ids) - 1
@@ -210,7 +211,7 @@ func (m *Model) Gradients(
 	return all, ctx.Err()
 }
 
-// LogitTerms returns the parts of a logit, which are exact in a model without norm.
+// LogitTerms returns the parts of a logit. They are exact, because the model has no norm.
 func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerms, error) {
 	p := m.run(q, q.Position)
 	terms := &trace.LogitTerms{
@@ -224,8 +225,7 @@ func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerm
 	return terms, ctx.Err()
 }
 
-// Decompose returns the parts of a logit by token, the positions' among them; there is nothing
-// else.
+// Decompose returns the part of a logit of each token, with that of its position. The rest is 0.
 func (m *Model) Decompose(
 	ctx context.Context, q trace.Query,
 ) (parts []float64, rest float64, err error) {

@@ -14,14 +14,15 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// modelTol is the rounding of a model in float32 beside the largest value.
+// modelTol is the rounding of a model in float32, relative to the largest value.
 const modelTol = 1e-4
 
-// Scorer checks that s keeps the contract of [attribution.Scorer] over a model that offers what it
-// needs, [NewModel] for one: a value for each token and no NaN, equal bits on every run and on two
-// at once, an untouched query, texts of one token, every quantity that it says it explains and no
-// other, contrasts that change places, queries that ask nothing, models that offer nothing, and
-// cancelling.
+// Scorer checks that s keeps the contract of [attribution.Scorer] with a model that implements what
+// it needs, such as [NewModel]. It checks that there is a finite value for each token, also for a
+// text of one token; that the bits are equal on every run, also of two runs at the same time; that
+// the query is not changed; that it explains the quantities in its info and no others; that
+// swapping token and contrast changes signs; and that it refuses invalid queries and models without
+// what it needs, and stops when ctx is done.
 func Scorer(t *testing.T, s attribution.Scorer, m attribution.Model) {
 	t.Helper()
 	c := scorerContract{s, m, s.Info()}
@@ -35,13 +36,14 @@ func Scorer(t *testing.T, s attribution.Scorer, m attribution.Model) {
 	t.Run("cancel", c.cancel)
 }
 
+// scorerContract is a scorer under test, with a model.
 type scorerContract struct {
 	s    attribution.Scorer
 	m    attribution.Model
 	info attribution.ScorerInfo
 }
 
-// query asks about the last of T random tokens.
+// query returns a query for token 1 at the last of T random tokens.
 func (c scorerContract) query(T int) trace.Query {
 	rng := rand.New(rand.NewPCG(uint64(T), 2))
 	info := c.m.Info()
@@ -55,7 +57,7 @@ func (c scorerContract) query(T int) trace.Query {
 	return q
 }
 
-// score asks for scores and checks their shape.
+// score calls Score and checks that its result is complete and finite.
 func (c scorerContract) score(
 	t *testing.T, q trace.Query, opts attribution.Scoring,
 ) *attribution.Scores {
@@ -105,7 +107,8 @@ func (c scorerContract) values(t *testing.T) {
 	}
 }
 
-// quantities checks that those of Info are explained, the first by default, and others refused.
+// quantities checks that the quantities of Info are explained, the first by default, and that
+// others are refused.
 func (c scorerContract) quantities(t *testing.T) {
 	q := c.query(4)
 	for i, quantity := range c.info.Quantities {
@@ -151,8 +154,8 @@ func (c scorerContract) pure(t *testing.T) {
 	}
 }
 
-// contrast checks that why A and not B is minus why B and not A, and that why A and not A has an
-// answer.
+// contrast checks that scores for A against B are minus those for B against A, and that A against A
+// is accepted.
 func (c scorerContract) contrast(t *testing.T) {
 	q := c.query(6)
 	other := 0
@@ -207,7 +210,7 @@ func (c scorerContract) refusals(t *testing.T) {
 	}
 }
 
-// bare is a model of which nothing is known but that it is one.
+// bare is a model that implements [attribution.Model] and nothing else.
 type bare struct{ attribution.Model }
 
 func (c scorerContract) bare(t *testing.T) {
