@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -38,4 +39,13 @@ func ExampleText() {
 	// rollout  0 %  ▁▂▃▄▅▆▇█ 100 %
 	//          share of attention, layer 0; residual 0.5
 	// model  hand-made
+}
+
+// Every byte of a hostile token becomes visible, and none takes effect.
+func ExampleVisible() {
+	fmt.Println(render.Visible(" two\n\x1b[31mlines\u202e", 0))
+	fmt.Println(render.Visible("a long token that is cut", 12))
+	// Output:
+	// ␣two↵␛[31mlines⟨U+202E⟩
+	// a long token… (24 bytes)
 }
