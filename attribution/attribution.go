@@ -12,7 +12,8 @@
 // its predictions at n positions of the text. [Attribute] computes the same methods on attention
 // from any program.
 //
-//	e, err := attribution.Explain(ctx, model, "the keys to the cabinet", attribution.Options{MaxTokens: 3})
+//	opts := attribution.Options{MaxTokens: 3}
+//	e, err := attribution.Explain(ctx, model, "the keys to the cabinet", opts)
 //	r, err := e.M("rollout")
 //	fmt.Println(r.At(0, 1, len(r.Layers)-1))
 //

@@ -57,7 +57,8 @@ func (c chefer) Score(ctx context.Context, m Model, q trace.Query, opts Scoring)
 
 // gradientRollout is rollout over attention that is weighted by its gradient:
 //
-//	R_0 = I,  R_l = Â_l R_{l-1},  Â_l = rownorm(½ max(0, mean_h(A_l^h ⊙ ∂f/∂A_l^h)) + ½ I),  s = R_L[t,:]
+//	R_0 = I,  R_l = Â_l R_{l-1},  s = R_L[t,:],
+//	Â_l = rownorm(½ max(0, mean_h(A_l^h ⊙ ∂f/∂A_l^h)) + ½ I)
 //
 // (Gildenblat's vit-explain, VITAttentionGradRollout). Two departures: its code divides columns by
 // the sums of rows, here rows are divided by their sums; and it discards the lowest 90 % of the

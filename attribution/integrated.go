@@ -139,7 +139,9 @@ var baselineKinds = []string{"mask", "unknown", "end", "pad"}
 
 // baselines lists the kinds of baseline that the model has.
 func (x *question) baselines() []string {
-	return slices.DeleteFunc(x.availableKinds(), func(kind string) bool { return kind == deleteKind })
+	return slices.DeleteFunc(x.availableKinds(), func(kind string) bool {
+		return kind == deleteKind
+	})
 }
 
 // rowsOf returns the embeddings of ids, [n,width]. It returns an error if the model's rows have

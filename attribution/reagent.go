@@ -24,7 +24,8 @@ const (
 // reagent replaces random sets of tokens R by plausible ones, many times, and compares the losses
 // with and without each token in the set:
 //
-//	u(R) = logit((1 + p(x) - p(x with R replaced)) / 2),  s_j = mean of u(R) over R ∋ j - mean of u(R) over R ∌ j
+//	u(R) = logit((1 + p(x) - p(x with R replaced)) / 2)
+//	s_j = mean of u(R) over R ∋ j - mean of u(R) over R ∌ j
 //
 // (Zhao and Shan 2024, ReAGent, §3). As in the paper a set is about three tenths of the tokens. The
 // log-odds of a change of probability count for the tokens replaced and against the others.
@@ -96,7 +97,8 @@ func (a reagent) Score(ctx context.Context, m Model, q trace.Query, opts Scoring
 		return nil, err
 	}
 	for i, v := range f {
-		if err := x.checkFinite(fmt.Sprintf("for text %d of %d the value", i, len(f)), v); err != nil {
+		what := fmt.Sprintf("for text %d of %d the value", i, len(f))
+		if err := x.checkFinite(what, v); err != nil {
 			return nil, err
 		}
 	}
@@ -206,7 +208,8 @@ func (x *question) nextCandidates(ctx context.Context) ([]candidates, error) {
 				return nil, x.callError(ctx, err)
 			}
 			if step.Next == nil || at >= len(ids) {
-				return nil, x.modelError("a step that nobody asked for, at token %d of %d", at, len(ids))
+				return nil, x.modelError("a step that nobody asked for, at token %d of %d",
+					at, len(ids))
 			}
 			all[at] = candidatesExcept(ids[at], step.Next.Alternatives)
 			at++

@@ -25,7 +25,8 @@ const (
 // implements everything that a scorer may need, and is simple enough that a test can know the
 // answer:
 //
-//	x_s = e_s + p_s,  A_ts = softmax_s(x_t W_Q · x_s W_K / √E),  y_t = x_t + Σ_h Σ_s A_ts x_s W_V W_O,  logits = y_t U
+//	x_s = e_s + p_s,  A_ts = softmax_s(x_t W_Q · x_s W_K / √E),
+//	y_t = x_t + Σ_h Σ_s A_ts x_s W_V W_O,  logits = y_t U
 //
 // Its tokens are the words w0 to w11, and a text may have 64 tokens. It is safe for concurrent use.
 type Model struct {

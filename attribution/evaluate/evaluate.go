@@ -2,7 +2,8 @@
 // changes without the tokens that it ranks first, whether it finds known evidence, whether it
 // agrees with other methods, and whether it changes if the model's weights are random.
 //
-//	report, err := evaluate.Run(ctx, model, cases, evaluate.Options{Methods: []string{"rollout", "gradient-x-input"}})
+//	opts := evaluate.Options{Methods: []string{"rollout", "gradient-x-input"}}
+//	report, err := evaluate.Run(ctx, model, cases, opts)
 //
 // Every measure is a function of a row of scores, one number for each token of a prompt, of which
 // more means more important. Signed scores count by their size if a measure ranks tokens by

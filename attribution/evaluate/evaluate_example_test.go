@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/attributiontest"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
-	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // Two of five tokens are known to matter. The scores rank them first and third.
@@ -22,37 +19,47 @@ func ExampleAlign() {
 	// by chance 0.593
 }
 
-// Does the prediction fall if the tokens that a scorer ranks first are removed?
-func ExampleFaithful() {
-	ctx, model := context.Background(), attributiontest.NewModel(1) // or models.Open
-	q := trace.Query{IDs: []int{3, 8, 2, 5, 1}, Objective: trace.Objective{
-		Quantity: trace.Probability, Position: 4, Token: 1, // the model predicts it
-	}}
-	opts := attribution.Scoring{Replacement: "mask"}
-	text, err := attribution.NewRemoval(ctx, model, q, opts)
-	if err != nil {
-		fmt.Println(err)
-		return
+// sumText is a text whose prediction is the sum of one number for each token that is left. With a
+// model, [attribution.NewRemoval] returns such a text.
+type sumText []float64
+
+func (a sumText) Removable() []int {
+	var all []int
+	for j := range a {
+		all = append(all, j)
 	}
-	for _, name := range []string{"occlusion", "random"} {
-		scorer, err := attribution.LookupScorer(name)
+	return all
+}
+
+func (a sumText) Predict(_ context.Context, sets [][]int) ([]float64, error) {
+	var all []float64
+	for _, removed := range sets {
+		f := 0.0
+		for _, x := range a {
+			f += x
+		}
+		for _, j := range removed {
+			f -= a[j]
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+func (a sumText) Soft(context.Context, []float64, int) (float64, error) { return 0, nil }
+
+// The prediction falls fast if the tokens that matter are removed first.
+func ExampleFaithful() {
+	text := sumText{0.5, 0.25, 0.125, 0.125}
+	for _, scores := range [][]float64{{4, 3, 2, 1}, {1, 2, 3, 4}} {
+		f, err := evaluate.Faithful(context.Background(), text, scores, 0)
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		scores, err := scorer.Score(ctx, model, q, opts)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		f, err := evaluate.Faithful(ctx, text, scores.Values, 0)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Printf("%s: AOPC %.2f, f without the first k tokens %.2f\n", name, f.AOPC, f.Deletion)
+		fmt.Printf("f without the first k tokens %.3f, AOPC %.3f\n", f.Deletion, f.AOPC)
 	}
 	// Output:
-	// occlusion: AOPC 0.47, f without the first k tokens [0.47 0.00 0.00 0.01 0.01 0.01]
-	// random: AOPC 0.43, f without the first k tokens [0.47 0.05 0.16 0.00 0.00 0.01]
+	// f without the first k tokens [1.000 0.500 0.250 0.125 0.000], AOPC 0.781
+	// f without the first k tokens [1.000 0.875 0.750 0.500 0.000], AOPC 0.469
 }

@@ -48,32 +48,36 @@ type Faithfulness struct {
 
 // Remover is a text from which tokens can be removed, such as [attribution.Removal].
 type Remover interface {
+	// Removable returns the positions of tokens that can be removed on their own, in rising order.
 	Removable() []int
+	// Predict returns f of the text without each set of tokens, in the order of sets.
 	Predict(ctx context.Context, sets [][]int) ([]float64, error)
+	// Soft returns the mean of f over draws in which elements of token j's embedding are kept with
+	// probability keep[j].
 	Soft(ctx context.Context, keep []float64, draws int) (float64, error)
 }
 
 var _ Remover = (*attribution.Removal)(nil)
 
-// Faithful measures a ranking of the tokens of a text, the scores' size in falling order:
+// Faithful measures a ranking of the tokens of a text by the size of their scores, the largest
+// first:
 //
 //	AOPC = 1/n Σ_{k=1..n} f(x) - f(x without top k)                              (Samek et al. 2017, §III)
 //	comprehensiveness = 1/|B| Σ_{b∈B} f(x) - f(x without top ⌈bn⌉)              (DeYoung et al. 2020, §5)
 //	sufficiency       = 1/|B| Σ_{b∈B} f(x) - f(top ⌈bn⌉ alone)
 //
-// The normalised ones take the place of each difference: with S(r) = 1 - max(0, f(x) - f(r)) and 0
-// the text without tokens,
+// The normalised forms replace each difference by the following, with S(r) = 1 - max(0, f(x) -
+// f(r)), where 0 is the text without tokens:
 //
 //	NC = max(0, f(x) - f(x without r)) / (1 - S(0))      NS = (S(r) - S(0)) / (1 - S(0))
 //
-// in [0,1] (Carton et al. 2020, §3). The soft ones (Zhao and Aletras 2023, §3) keep elements of
-// token j's embedding with probability s_j for sufficiency and 1 - s_j for comprehensiveness, s the
-// scores' size between its lowest, 0, and its highest, 1; draws is how many masks each takes, 0 for
-// none.
+// in [0,1] (Carton et al. 2020, §3). The soft forms (Zhao and Aletras 2023, §3) keep elements of
+// token j's embedding with probability s_j for sufficiency and 1 - s_j for comprehensiveness, where
+// s are the sizes of the scores, mapped linearly to [0,1]. draws is the number of random masks for
+// each, 0 for no soft forms.
 //
-// scores are [T], those of tokens that cannot be taken away do not count. It costs 2n + 1 passes,
-// and 2·draws for the soft ones. It returns an error of the model, and one if no token can be taken
-// away.
+// scores are [T]; those of tokens that cannot be removed do not count. It costs 2n + 1 passes, and
+// 2·draws for the soft forms. It returns an error of the model, or one if no token can be removed.
 func Faithful(
 	ctx context.Context, text Remover, scores []float64, draws int,
 ) (*Faithfulness, error) {

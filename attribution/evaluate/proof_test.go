@@ -289,7 +289,7 @@ func TestPickedLayer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A letter that is not attended to stands anywhere behind the one that is.
+	// A letter that is not attended to is anywhere after the one that is.
 	missed := (1./2 + 1./3 + 1./4 + 1./5 + 1./6 + 1./7 + 1./8) / 7
 	if layer, ok := report.PickedLayer("raw"); !ok || layer != 1 || report.Cases != 4 ||
 		report.Selection != 3 {

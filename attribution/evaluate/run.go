@@ -502,10 +502,12 @@ func (o Options) remove(
 func (f *Faithfulness) addTo(m map[string]Value, o Options) {
 	m["AOPC"], m["comprehensiveness"], m["sufficiency"] = Value(f.AOPC), Value(
 		f.Comprehensiveness), Value(f.Sufficiency)
-	m["normalised comprehensiveness"], m["normalised sufficiency"] = f.NormalizedComprehensiveness, f.NormalizedSufficiency
+	m["normalised comprehensiveness"] = f.NormalizedComprehensiveness
+	m["normalised sufficiency"] = f.NormalizedSufficiency
 	m["deletion area"], m["insertion area"] = Value(f.DeletionArea), Value(f.InsertionArea)
 	if o.Draws > 0 {
-		m["soft comprehensiveness"], m["soft sufficiency"] = f.SoftComprehensiveness, f.SoftSufficiency
+		m["soft comprehensiveness"] = f.SoftComprehensiveness
+		m["soft sufficiency"] = f.SoftSufficiency
 	}
 	if o.Beam > 0 {
 		m["NAOPC"] = f.NAOPC

@@ -33,7 +33,8 @@ type solver struct {
 func (s *solver) grow() {
 	s.residual.grow()
 	if n := (s.layers + 2) * s.words; len(s.seen) != n {
-		s.at, s.seen, s.exhausted, s.dead = nil, make([]uint64, n), make([]uint64, n), make([]uint64, n)
+		s.at, s.seen = nil, make([]uint64, n)
+		s.exhausted, s.dead = make([]uint64, n), make([]uint64, n)
 	}
 	if f, n := &s.fill, s.tokens*(s.layers+1); len(f.inflow) < n {
 		f.leaving, f.entering = make([]float64, s.layers+1), make([]float64, s.layers+1)

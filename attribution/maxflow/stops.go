@@ -9,7 +9,9 @@ package maxflow
 // middle layer to column j, in which it has to wait after that. So the flow q through column u has
 // a part min(x,d) that waits in neither, and three other parts:
 //
-//	fromI (x < d) waits in column i before,   intoJ (x > d) waits in column j after,   both waits in i and in j.
+//	fromI (x < d) waits in column i before,
+//	intoJ (x > d) waits in column j after,
+//	both waits in column i before and in column j after.
 //
 // The columns u share only columns i and j. The largest flow through each column is computed by
 // going through the layers from the last to the top, for all columns at the same time. The same
