@@ -131,8 +131,8 @@ func (in Input) checkLayers(x *input, opts Options) error {
 // perLayer returns how many bytes the fused rows of a layer need, [T,T] of float64, with their
 // slice headers.
 func perLayer(tokens int) float64 {
-	return 8*float64(tokens)*float64(tokens) + 24*float64(tokens) +
-		64
+	T := float64(tokens)
+	return 8*T*T + 24*T + 64
 }
 
 // check returns a [MemoryError] if a plan needs more than the input's budget for T tokens.

@@ -380,7 +380,7 @@ func TestAttributeProperties(t *testing.T) {
 	}
 }
 
-// One token and one layer: everything rests on the token itself, by every method.
+// One token and one layer: by every method the whole share is the token's own.
 func TestAttributeOneToken(t *testing.T) {
 	one := func(name string) trace.Tensor {
 		return trace.Tensor{Name: name, Shape: []int{1, 1, 1}, Data: []float32{1}}

@@ -10,7 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// talker is a model with a form of conversation.
+// talker is a model with a chat template.
 type talker struct {
 	*fake
 	refuse error

@@ -247,7 +247,7 @@ func checkRows(t *testing.T, e *attribution.Explanation, whole *attribution.Attr
 	}
 }
 
-// A long text has no map of a dear method; its rows are computed one by one and are the same.
+// A long text has no map of an expensive method; its rows are computed one by one and are the same.
 func TestExplainEncoderDear(t *testing.T) {
 	const L, T = 2, 66
 	for _, lift := range []bool{false, true} {
@@ -278,7 +278,7 @@ func TestExplainEncoderDear(t *testing.T) {
 		f.tensor("attention", trace.Heads{Fusion: trace.OneHead, Head: head}, T)))
 }
 
-// A map that would be very large has the top level alone.
+// A map that would be very large has only its top level.
 func TestExplainEncoderLargeMap(t *testing.T) {
 	const L, T = 3, 900
 	f := newEncoder(L, func(int, int) float64 { return 1. / T })
@@ -335,7 +335,7 @@ func TestExplainEncoderTokens(t *testing.T) {
 	}
 }
 
-// What each head says is carried over, and position 0 is written.
+// The prediction of each kind of head is in the explanation, and position 0 is written to JSON.
 func TestExplainEncoderHeads(t *testing.T) {
 	for head, want := range map[trace.Head]string{
 		trace.Classes:      `{"id":1,"text":"w0","position":0,"class":true,"probability":0.5,`,
@@ -403,7 +403,8 @@ func TestExplainEncoderRefusals(t *testing.T) {
 	}
 }
 
-// A model that breaks its promise is found out, and its own refusal is passed on as it is.
+// Steps that break the contract of a model are errors, and a model's own refusal is returned
+// unchanged.
 func TestExplainEncoderModelErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, prompt string
@@ -451,8 +452,9 @@ func TestExplainEncoderCancel(t *testing.T) {
 	}
 }
 
-// A text's end is a sink if most targets look at it, whatever the one explained does; a mask's
-// share of its own row is none, and a word that one target or all look at is evidence.
+// The end of a text is a sink if most targets look at it, whatever the explained target does. A
+// mask is no sink because of its share of its own row, and a word that one target or all look at is
+// evidence.
 func TestEncoderSinks(t *testing.T) {
 	const T = 7
 	for _, c := range []struct {

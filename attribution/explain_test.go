@@ -74,7 +74,7 @@ func sharpFake(layers int) *fake {
 	return f
 }
 
-// tensor is what the fake's rows are for one pass over T tokens, [L,T,T].
+// tensor returns the fake's rows for one pass over T tokens, [L,T,T].
 func (f *fake) tensor(name string, heads trace.Heads, T int) trace.Tensor {
 	rows := f.rows(trace.MixingAsk{Name: name, Heads: heads, AllRows: true}, 0, T)
 	out := trace.Tensor{Name: name, Shape: []int{rows.L, T, T}}
@@ -181,8 +181,8 @@ func TestPerHead(t *testing.T) {
 	}
 }
 
-// A mixing whose heads are taken together offers one of them alone, and no other fusion; one
-// without heads apart offers none.
+// A mixing that sums its heads accepts one head alone, and no other fusion; a mixing without
+// separate heads accepts none.
 func TestOneHead(t *testing.T) {
 	one, methods := trace.Heads{Fusion: trace.OneHead, Head: 1}, []string{"norms", "alti",
 		"value-zeroing-euclidean"}
@@ -313,7 +313,7 @@ func TestExplainJSON(t *testing.T) {
 	}
 }
 
-// Text that ends early, with both readings of the row.
+// A text that ends early, with the predicting row and with the own row.
 func TestExplainStop(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		f := newFake(1, causal)
@@ -325,7 +325,7 @@ func TestExplainStop(t *testing.T) {
 	}
 }
 
-// The default number of tokens gives way to a small context.
+// The default number of tokens is reduced to a small context.
 func TestExplainDefaultTokens(t *testing.T) {
 	f := newFake(1, causal)
 	f.info.Context = 6
@@ -353,7 +353,7 @@ func TestExplainCancel(t *testing.T) {
 	}
 }
 
-// A model that breaks its promise is found out.
+// Steps that break the contract of a model are errors.
 func TestExplainModelErrors(t *testing.T) {
 	nan := float32(math.NaN())
 	for _, c := range []struct {
@@ -489,7 +489,7 @@ func TestExplainMemory(t *testing.T) {
 	}
 }
 
-// A model's own refusal of a text is passed on and is no usage error of this package.
+// A model's own refusal of a text is returned, and is not a usage error of this package.
 func TestExplainEncodeError(t *testing.T) {
 	for _, opts := range []attribution.Options{{}, {Continuation: "paris"}} {
 		prompt := "w1"
@@ -504,7 +504,7 @@ func TestExplainEncodeError(t *testing.T) {
 	}
 }
 
-// An option that some of the methods take is used by these and remarked on for the others.
+// An option that only some methods accept applies to these, and a warning names the others.
 func TestExplainPartialOptions(t *testing.T) {
 	r := 0.25
 	e := explain(t, newFake(2, causal), "w1 w2", attribution.Options{
@@ -559,7 +559,7 @@ func TestExplainResiduals(t *testing.T) {
 	near(t, "test-quarter", result(t, e, "test-quarter").Row(0, 0), []float64{.375, .625}, fakeTol)
 }
 
-// spy is rollout that remembers how many rows of each call had to be computed.
+// spy is rollout that records how many rows each call had to compute.
 type spy struct {
 	attribution.Aggregation
 	wanted *[]int
@@ -581,7 +581,7 @@ func (s spyState) Extend(
 	return s.State.Extend(ctx, dst, rows)
 }
 
-// Only rows that explain a token are computed: a row of flow is dear, and a prompt has many.
+// Only rows that explain a token are computed: a row of flow is expensive, and a prompt has many.
 func TestExplainComputesWhatIsShown(t *testing.T) {
 	rollout, err := attribution.LookupAggregation("rollout")
 	if err != nil {

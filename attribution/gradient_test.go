@@ -69,7 +69,7 @@ func TestKnown26Linear(t *testing.T) {
 	near(t, "gradient", got.Values, []float64{math.Hypot(0.5, 2), 5, math.Hypot(1, 0.25)}, 1e-15)
 }
 
-// Embeddings of the query's own stand for those of its ids.
+// Embeddings in the query replace those of its ids.
 func TestGradientEmbeddings(t *testing.T) {
 	q := ids(2, 4, 6)
 	q.Embeddings = []float32{1, 1, 1, 1, 2, 8}

@@ -121,7 +121,7 @@ func TestAttributeInputBudget(t *testing.T) {
 	}
 }
 
-// Reading is given up when the context is done, and an error of reading says which head it met.
+// Reading stops when the context is done, and an error of reading names the head.
 func TestAttributeInputStops(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	x := uniformHeads(50, 1, 2)
@@ -150,8 +150,8 @@ func TestAttributeInputStops(t *testing.T) {
 	}
 }
 
-// A few numbers above the diagonal make an encoder's text of a decoder's, which is worth a word
-// that says where they are.
+// A few numbers above the diagonal turn a decoder's text into an encoder's; a warning says where
+// they are.
 func TestAttributeFewLaterSources(t *testing.T) {
 	x := uniformHeads(2, 1, 6)
 	x.Data[36+6], x.Data[36+6+4] = 0.25, 0.25 // layer 1 row 1: 0.25 0.5 0 0 0.25 0

@@ -11,7 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Occlusion is what running each text by hand says.
+// Occlusion equals the differences from running each text by hand.
 func TestOcclusion(t *testing.T) {
 	ctx := context.Background()
 	m := attributiontest.NewModel(6)

@@ -32,7 +32,7 @@ func (s spoiledState) Extend(
 	return s.edit(out), err
 }
 
-// What an aggregation gets wrong is an error that names it, for a decoder and for an encoder.
+// A wrong result of an aggregation is an error that names it, for a decoder and for an encoder.
 func TestExplainNamesBrokenAggregation(t *testing.T) {
 	layer, err := attribution.LookupAggregation("layer")
 	if err != nil {
@@ -87,7 +87,7 @@ func (a fixedScorer) Score(
 	return a.scores, nil
 }
 
-// What a scorer gets wrong is an error that names it.
+// A wrong result of a scorer is an error that names it.
 func TestExplainNamesBrokenScorer(t *testing.T) {
 	for _, c := range []struct {
 		name, want string

@@ -16,7 +16,7 @@ type replacer struct{ *fake }
 
 func (replacer) Replacement(kind string) (int, bool) { return 9, kind == "mask" }
 
-// Several tokens are taken out at once, and the position that predicts goes with them.
+// Several tokens are removed at once, and the predicting position moves with them.
 func TestRemovalWithout(t *testing.T) {
 	q := trace.Query{IDs: []int{1, 2, 3, 4}, Objective: trace.Objective{Position: 3, Token: 5}}
 	for _, c := range []struct {

@@ -201,7 +201,7 @@ func TestScoredRefusals(t *testing.T) {
 	}
 }
 
-// Rows from elsewhere come without the model that a scorer asks.
+// A scorer is refused for rows from other programs, because there is no model to ask.
 func TestAttributeScored(t *testing.T) {
 	useScorer(t, countingScorer{})
 	in := []trace.Tensor{{Name: "attention", Axes: "LTS", Shape: []int{1, 1, 1},
@@ -213,5 +213,5 @@ func TestAttributeScored(t *testing.T) {
 	}
 }
 
-// evenly is attention to every token before and the target itself.
+// evenly is uniform attention to the target and every token before it.
 func evenly(t, _ int) float64 { return 1 / float64(t+1) }

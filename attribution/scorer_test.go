@@ -55,7 +55,7 @@ func TestScorers(t *testing.T) {
 	}
 }
 
-// Scorers that ask about many texts ask a batch at a time, and what the batch is changes nothing.
+// Scorers send their texts in batches, and the size of a batch does not change the scores.
 func TestScorerBatches(t *testing.T) {
 	for _, name := range []string{"occlusion", "integrated-gradients", "reagent"} {
 		m := attributiontest.NewModel(5)
@@ -93,8 +93,8 @@ func (s stopping) Gradients(
 	return s.Model.Gradients(context.WithoutCancel(ctx), q, rule)
 }
 
-// A scorer that is cancelled while the model works makes no second call, even if the model pays no
-// heed.
+// A scorer that is cancelled while the model runs makes no second call, even if the model ignores
+// ctx.
 func TestScorerCancelled(t *testing.T) {
 	for _, name := range []string{"occlusion", "integrated-gradients", "reagent"} {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -109,7 +109,7 @@ func TestScorerCancelled(t *testing.T) {
 	}
 }
 
-// A model that writes to what it is asked writes to a copy.
+// A model that changes a query changes a copy.
 func TestScorerCopies(t *testing.T) {
 	m := newAnswering(1)
 	m.predict = func(q trace.Query) float64 {
@@ -225,13 +225,12 @@ func refused(name string, m attribution.Model, q trace.Query, opts attribution.S
 	return err
 }
 
-// predictor is a model that predicts other texts and can do no more.
+// predictor is a model that predicts other texts and implements nothing else.
 type predictor struct{ attribution.Model }
 
 func (predictor) Predict(context.Context, []trace.Query) ([]float64, error) { return nil, nil }
 
-// What a model returns that is no number, or of another size, is the model's error, and names the
-// token.
+// Results of a model that are NaN, infinite or of a wrong size are errors that name the token.
 func TestScorerBadModels(t *testing.T) {
 	nan, inf := math.NaN(), float32(math.Inf(1))
 	gradient := func(g trace.Gradient) answering {
@@ -327,7 +326,7 @@ func TestScorerBadModels(t *testing.T) {
 	}
 }
 
-// Random numbers are those of the seed, the text and the position, and of nothing else.
+// Random numbers depend on the seed, the text and the position, and on nothing else.
 func TestRandom(t *testing.T) {
 	m := attributiontest.NewModel(1)
 	q := ids(1, 2, 3)

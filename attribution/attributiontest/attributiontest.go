@@ -254,8 +254,8 @@ func (c contract) cancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	cfg := attribution.Config{Layers: 2}
-	if _, err := c.a.New(cfg).Extend(ctx, nil, random(11, cfg, 4)); !errors.Is(err,
-		context.Canceled) {
+	_, err := c.a.New(cfg).Extend(ctx, nil, random(11, cfg, 4))
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Extend after cancel returned %v, want an error that wraps %v", err,
 			context.Canceled)
 	}

@@ -59,8 +59,8 @@ func (p *pass) attend(h int) {
 	for s := range a {
 		a[s] /= sum
 	}
-	p.query, p.key, p.values, p.attention = append(p.query, q), append(p.key, keys), append(
-		p.values, values), append(p.attention, a)
+	p.query, p.key = append(p.query, q), append(p.key, keys)
+	p.values, p.attention = append(p.values, values), append(p.attention, a)
 }
 
 // read returns the vector that the target reads from source s, Σ_h A v W_O, [D].

@@ -223,8 +223,8 @@ func (c scorerContract) bare(t *testing.T) {
 func (c scorerContract) cancel(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(fmt.Errorf("no more"))
-	if _, err := c.s.Score(ctx, c.m, c.query(4), attribution.Scoring{Samples: 8}); !errors.Is(err,
-		context.Canceled) {
+	_, err := c.s.Score(ctx, c.m, c.query(4), attribution.Scoring{Samples: 8})
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Score after cancel returned %v, want an error that wraps %v", err,
 			context.Canceled)
 	}

@@ -129,8 +129,8 @@ func (s *solver) markDead(k, u, d int) {
 	for x, n := k-1, n-W; x > 0 && room[x] > closed && at[n]&bit != 0; x, n = x-1, n-W {
 		s.dead[n] |= bit
 	}
-	for x, n := k+1, n+W; x <= s.l && own[x-1]-room[x-1] > closed && at[n]&bit != 0; x, n = x+1, n+
-		W {
+	carries := func(x int) bool { return own[x-1]-room[x-1] > closed }
+	for x, n := k+1, n+W; x <= s.l && carries(x) && at[n]&bit != 0; x, n = x+1, n+W {
 		s.dead[n] |= bit
 	}
 }

@@ -112,7 +112,7 @@ func TestEncoder(t *testing.T) {
 	})
 }
 
-// What the head of an encoder says reads as what it is, in both forms.
+// The prediction of each kind of head has its own words, in text and HTML.
 func TestEncoderHeads(t *testing.T) {
 	value := encoded(trace.Classes)
 	value.Steps[0] = attribution.GeneratedToken{Text: "-0.37", Position: new(int), Class: true,
@@ -160,7 +160,7 @@ func TestEncoderHeads(t *testing.T) {
 	}
 }
 
-// The end that draws every row is apart; without it a row needs no total.
+// The end token, a sink, is named separately; without sinks a row needs no total.
 func TestEncoderTotals(t *testing.T) {
 	e := encoded(trace.MaskedToken)
 	for what, r := range map[string]string{"text": written(t,
