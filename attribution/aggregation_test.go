@@ -26,7 +26,8 @@ func TestAggregations(t *testing.T) {
 	}
 }
 
-// aggregate returns all levels [L,T,T] of a registered aggregation over rows [L,T,T] that are normalised already.
+// aggregate returns all levels [L,T,T] of a registered aggregation over rows [L,T,T] that are
+// normalised already.
 func aggregate(t testing.TB, name string, bidirectional bool, L, T int, data []float64) []float64 {
 	t.Helper()
 	a, err := attribution.LookupAggregation(name)
@@ -47,7 +48,9 @@ func TestStatePanics(t *testing.T) {
 		return attribution.Mixed{First: first, L: 1, N: n, Data: make([]float64, n*(first+n))}
 	}
 	a, _ := attribution.LookupAggregation("rollout")
-	extend := func(s attribution.State, m attribution.Mixed) { _, _ = s.Extend(context.Background(), nil, m) }
+	extend := func(s attribution.State, m attribution.Mixed) {
+		_, _ = s.Extend(context.Background(), nil, m)
+	}
 	one := attribution.Config{Layers: 1}
 	for name, f := range map[string]func(){
 		"a gap":         func() { extend(a.New(one), rows(1, 1)) },

@@ -48,7 +48,8 @@ func TestALTILogit(t *testing.T) {
 	near(t, "value and residue", []float64{got.Value, *got.Residue}, []float64{20, 2}, 0)
 }
 
-// The first layer reads the input itself: of one layer, values are the parts that attention wrote, and the rest is the residue.
+// The first layer reads the input itself: of one layer, values are the parts that attention wrote,
+// and the rest is the residue.
 func TestALTILogitOneLayer(t *testing.T) {
 	m, q := attributiontest.NewModel(8), ids(3, 1, 4)
 	q.Quantity = trace.Logit
@@ -64,7 +65,9 @@ func TestALTILogitOneLayer(t *testing.T) {
 // layeredEncoder is newLayered as an encoder: every target sees the last source, too.
 type layeredEncoder struct{ answering }
 
-func (m layeredEncoder) Steps(_ context.Context, ids []int, ask trace.Ask) iter.Seq2[trace.Step, error] {
+func (m layeredEncoder) Steps(
+	_ context.Context, ids []int, ask trace.Ask,
+) iter.Seq2[trace.Step, error] {
 	return func(yield func(trace.Step, error) bool) {
 		*m.asked = ask
 		rows := trace.Rows{L: 2, H: 1, N: 2, S: 2, Data: []float32{
@@ -83,7 +86,8 @@ func TestALTILogitEncoder(t *testing.T) {
 	q := ids(4, 5)
 	q.Position = 0
 	near(t, "parts", score(t, "alti-logit", m, q, attribution.Scoring{}).Values, []float64{5, 9}, 0)
-	want := trace.Ask{Mixings: []trace.MixingAsk{{Name: "alti", AllRows: true}}, Positions: []int{0}}
+	want := trace.Ask{Mixings: []trace.MixingAsk{{Name: "alti", AllRows: true}},
+		Positions: []int{0}}
 	if diff := cmp.Diff(want, *m.asked); diff != "" {
 		t.Errorf("ask (-want +got):\n%s", diff)
 	}

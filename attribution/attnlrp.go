@@ -8,13 +8,15 @@ import (
 
 func init() { RegisterScorer("attn-lrp", attnLRP{}) }
 
-// attnLRP shares the logit out, layer by layer from the top, by rules that keep its sum:
+// attnLRP distributes the logit among the tokens, layer by layer from the top, by rules that keep
+// its sum:
 //
 //	s_j = Σ_D e_j ∂̃f/∂e_j
 //
-// where ∂̃ is the gradient with these changes: norms and activations are factors that stay as they are, softmax is expanded at its own
-// scores, and a product of two activations gives half to each (Achtibat et al. 2024, §3; as gradient × input in Arras et al. 2025). The
-// ε of the paper's rules is 0. Biases, positions and what softmax takes up are nobody's: the residue is f - Σ_j s_j.
+// where ∂̃ is the gradient with three changes: norms and activations count as constant factors,
+// softmax is expanded at its own scores, and each factor of a product of two activations gets half
+// (Achtibat et al. 2024, §3; as gradient × input in Arras et al. 2025). The ε of the paper's rules
+// is 0. What biases, positions and softmax absorb belongs to no token: the residue is f - Σ_j s_j.
 //
 // Values are [T]. It costs one pass forward and one back.
 type attnLRP struct{}
@@ -22,7 +24,8 @@ type attnLRP struct{}
 // Info describes the scorer.
 func (attnLRP) Info() ScorerInfo {
 	return ScorerInfo{
-		Summary:    "the logit shared out among the tokens, from the top down, by rules that lose only what biases add",
+		Summary: "the logit shared out among the tokens, from the top down, by rules that " +
+			"lose only what biases add",
 		Formula:    "s_j = Σ_D e_j ∂̃f/∂e_j, ∂̃ with the rules of layer-wise relevance propagation",
 		Paper:      "Achtibat et al. 2024, §3",
 		Cost:       "one pass forward and one back a token, as gradient",

@@ -7,23 +7,25 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Attribution is what [Attribute] computes: for each method a map of every target, T tokens.
+// Attribution is the result of [Attribute]: for each method a map with the rows of all T tokens.
 type Attribution struct {
-	// Order is the names of Methods in the order asked for.
+	// Order has the names of the methods in the order of [Options.Methods].
 	Order []string `json:"order"`
 	// Methods has the result of each method by name.
 	Methods map[string]*Map `json:"methods"`
-	// Bidirectional is whether any target takes something from a later source, so that the text is an encoder's.
+	// Bidirectional says that some target has a nonzero value for a later source, so that the text
+	// was read by an encoder.
 	Bidirectional bool `json:"bidirectional"`
 	// Warnings are remarks for the user, one sentence each.
 	Warnings []string `json:"warnings"`
 }
 
-// Map is the result of one method for every target: how much of target t comes from source s after layer Layers[l].
+// Map is the result of one method for every target: how much of target t comes from source s after
+// layer Layers[l].
 type Map struct {
-	// Options are the settings that made the numbers, by name, for provenance.
+	// Options has the settings by which the numbers were computed, by name.
 	Options map[string]string `json:"options"`
-	// Layers are the layers that the first axis stands for, 0-based.
+	// Layers are the layers of the first axis, 0-based.
 	Layers []int `json:"layers"`
 	// Shape is [L,T,T], and Data is row-major.
 	Shape [3]int    `json:"shape"`
@@ -32,28 +34,34 @@ type Map struct {
 	Unit string `json:"unit"`
 }
 
-// Row returns the row of target t at level l, [T]. It aliases Data and panics if an index is out of range.
+// Row returns the row of target t at level l, [T]. It aliases Data and panics if an index is out of
+// range.
 func (m *Map) Row(l, t int) []float64 { return row(m.Data, l*m.Shape[1]+t, m.Shape[2]) }
 
-// Attribute computes methods on rows from any program: for each mixing that they need, a tensor of that name,
-// "attention" [L,H,T,S] or [L,T,S] with rows that sum to 1 (or "attention-mean", if there is no other), "value-zeroing" [L,T,S] with distances. S is T, and all
-// tensors have the same L and T. Others are ignored. It returns every level, [L,T,T], of every method, flow included.
+// Attribute computes methods on rows from any program. For each mixing that the methods need,
+// inputs must have a tensor of that name: "attention", [L,H,T,S] or [L,T,S], with rows that sum to
+// 1 ("attention-mean" is used if it is missing), or "value-zeroing", [L,T,S], with distances. S
+// must be T, and all tensors must have the same L and T. Other tensors are ignored. Attribute
+// returns every level, [L,T,T], of every method, flow included.
 //
-// Of the options, those that say how to generate are ignored; heads fuse [L,H,T,S], and [L,T,S] counts as one head.
-// Rows of attention may be off by 1e-3, as half precision is; they are divided by their sums, before heads are fused,
-// and if one is off by more than 1e-5 a warning says so. Whether the text is a decoder's is seen from the zeros above
-// the diagonal. Inputs are not modified.
+// Options that say how to generate text are ignored. [Options.Heads] fuses [L,H,T,S]; [L,T,S]
+// counts as one head. The sum of a row of attention may be off from 1 by 1e-3, the rounding of half
+// precision. Rows are divided by their sums before heads are fused, and a warning names the worst
+// row if it is off by more than 1e-5. A text is a decoder's if all numbers above the diagonal are
+// 0. Inputs are not modified.
 //
-// It returns a [UsageError] for options that are wrong, another error for data that are: shapes, numbers that are
-// negative, NaN or infinite, rows that do not sum to 1. If ctx is done the error wraps ctx.Err(). [Options.OnProgress]
-// is told of every row of a decoder's text, or once with [Options.DiscardWhole]. Flow costs L·T² max-flow problems.
+// It returns a [UsageError] if the options are invalid, and another error if the data are: wrong
+// shapes, numbers that are negative, NaN or infinite, rows that do not sum to 1. If ctx is done the
+// error wraps ctx.Err(). [Options.OnProgress] is called after every row of a decoder's text, or
+// once with [Options.DiscardWhole]. Flow costs L·T² max-flow problems.
 func Attribute(ctx context.Context, inputs []trace.Tensor, opts Options) (*Attribution, error) {
 	return AttributeInput(ctx, inMemory(inputs), opts)
 }
 
-// AttributeInput is [Attribute] on tensors that are read from where they are, one head of one layer at a time, [T,T], twice in
-// all. So it needs memory for what it makes of them only, and refuses with a [MemoryError] before it reads anything if that is
-// more than the input's budget. An error of reading is wrapped.
+// AttributeInput is [Attribute] on tensors that are read piece by piece: one head of one layer at a
+// time, [T,T], each twice. So it needs memory for its results only. If these need more than the
+// input's budget, it returns a [MemoryError] before it reads anything. An error of reading is
+// wrapped.
 func AttributeInput(ctx context.Context, from Input, opts Options) (*Attribution, error) {
 	in, p, err := newInputPlan(ctx, from, opts, true)
 	if err != nil {
@@ -73,9 +81,12 @@ func AttributeInput(ctx context.Context, from Input, opts Options) (*Attribution
 	return a, nil
 }
 
-// newInputPlan checks the tensors that opts need, and plans what is made of them. Whether that fits in memory is known from
-// shapes alone, for a decoder's text; one of an encoder needs more, and is seen only in the numbers.
-func newInputPlan(ctx context.Context, from Input, opts Options, allLevels bool) (*input, *plan, error) {
+// newInputPlan checks the tensors that the methods of opts need, and plans the computation. For a
+// decoder's text the shapes alone say whether it fits in memory. An encoder's text needs more, but
+// only the numbers show that it is an encoder's, so it is checked again after they are read.
+func newInputPlan(
+	ctx context.Context, from Input, opts Options, allLevels bool,
+) (*input, *plan, error) {
 	if err := opts.check(MethodOptions); err != nil {
 		return nil, nil, err
 	}
@@ -107,19 +118,25 @@ func newInputPlan(ctx context.Context, from Input, opts Options, allLevels bool)
 // manyLayers is more than any model has, and few enough that a plan for them is small.
 const manyLayers = 1 << 12
 
-// checkLayers returns a [MemoryError] if there are very many layers whose fused rows alone do not fit. A plan has something for
-// each layer, so this comes before it: a file may claim any number of them.
+// checkLayers returns a [MemoryError] if there are very many layers and their fused rows alone do
+// not fit. A plan allocates memory for each layer, so this check comes first: a file may claim any
+// number of layers.
 func (in Input) checkLayers(x *input, opts Options) error {
 	first, last, err := opts.layerRange(x.layers)
 	if err != nil || last-first < manyLayers {
 		return err
 	}
 	need := perLayer(x.tokens) * float64(last-first+1)
-	return in.checkNeed(need, fmt.Sprintf("what the methods keep of %d tokens in %d layers", x.tokens, last-first+1))
+	return in.checkNeed(need, fmt.Sprintf("what the methods keep of %d tokens in %d layers",
+		x.tokens, last-first+1))
 }
 
-// perLayer is how many bytes the fused rows of a layer need, and the lists that have an entry for each of them.
-func perLayer(tokens int) float64 { return 8*float64(tokens)*float64(tokens) + 24*float64(tokens) + 64 }
+// perLayer returns how many bytes the fused rows of a layer need, [T,T] of float64, with their
+// slice headers.
+func perLayer(tokens int) float64 {
+	T := float64(tokens)
+	return 8*T*T + 24*T + 64
+}
 
 // check returns a [MemoryError] if a plan needs more than the input's budget for T tokens.
 func (in Input) check(p *plan, tokens int) error {
@@ -143,8 +160,8 @@ func (in Input) checkNeed(need float64, what string) error {
 	return b.check(need, what, "take fewer layers or methods, or a shorter text")
 }
 
-// inputBytes returns how many bytes the rows of an input, states and results need for T tokens: one head that is being read,
-// the fused rows, what the jobs make of them and the maps.
+// inputBytes returns about how many bytes are needed for T tokens: one head that is being read, the
+// fused rows, the states of the jobs and the maps.
 func (p *plan) inputBytes(tokens int) float64 {
 	square := float64(tokens) * float64(tokens)
 	layers := float64(p.last - p.first + 1)
@@ -152,9 +169,11 @@ func (p *plan) inputBytes(tokens int) float64 {
 	for _, j := range p.jobs {
 		state := 0.0
 		if a, _ := LookupAggregation(j.aggregation); a.Info().AllRows {
-			state = 3 * perLayer(tokens) * layers / 2 // flow keeps three numbers for each pair that is seen; others keep fewer
+			// flow keeps three numbers for each pair that is seen; others keep fewer
+			state = 3 * perLayer(tokens) * layers / 2
 		}
-		if p.bidirectional { // all rows at once: those of every pair, two copies of them, and the result
+		// all rows at once: those of every pair, two copies of them, and the result
+		if p.bidirectional {
 			state = 2*state + (2*layers+float64(j.cfg.levels()))*8*square
 		}
 		if j.uniform != nil {
@@ -168,9 +187,10 @@ func (p *plan) inputBytes(tokens int) float64 {
 	return sum
 }
 
-// newAttribution returns an attribution of zeros.
+// newAttribution returns an attribution whose maps are all zero.
 func newAttribution(p *plan, in *input) *Attribution {
-	a := &Attribution{Methods: map[string]*Map{}, Bidirectional: in.bidirectional, Warnings: []string{}}
+	a := &Attribution{Methods: map[string]*Map{}, Bidirectional: in.bidirectional,
+		Warnings: []string{}}
 	for _, m := range p.methods {
 		a.Order = append(a.Order, m.Name)
 		a.Methods[m.Name] = &Map{
@@ -182,8 +202,8 @@ func newAttribution(p *plan, in *input) *Attribution {
 	return a
 }
 
-// compute extends the plan's jobs row by row, or all at once if the text is bidirectional or its whole
-// maps are needed.
+// compute fills the maps: row by row, or all at once if the text is bidirectional or DiscardWhole
+// needs whole maps. fused has the rows of each ask, [L,T,T].
 func (a *Attribution) compute(ctx context.Context, p *plan, in *input, fused [][]float64) error {
 	count := 1
 	if in.bidirectional || p.opts.DiscardWhole {
@@ -209,7 +229,7 @@ func (a *Attribution) compute(ctx context.Context, p *plan, in *input, fused [][
 	return nil
 }
 
-// cut returns targets first..first+n-1 of [L,T,T] over the sources so far.
+// cut returns targets first..first+n-1 of data, [L,T,T], over sources 0..first+n-1.
 func cut(data []float64, layers, tokens, first, n int) Mixed {
 	m := Mixed{First: first, L: layers, N: n}
 	for l := range layers {
@@ -220,7 +240,7 @@ func cut(data []float64, layers, tokens, first, n int) Mixed {
 	return m
 }
 
-// store copies the latest n rows of a method to their places.
+// store copies the latest n rows of a method into the map, from target first on.
 func (m *Map) store(p planned, first, n int) {
 	T := p.job.sources
 	for k := range n {

@@ -15,7 +15,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-func attribute(t testing.TB, opts attribution.Options, tensors ...trace.Tensor) *attribution.Attribution {
+func attribute(
+	t testing.TB, opts attribution.Options, tensors ...trace.Tensor,
+) *attribution.Attribution {
 	t.Helper()
 	a, err := attribution.Attribute(context.Background(), tensors, opts)
 	if err != nil {
@@ -58,7 +60,8 @@ func TestKnown13Fusion(t *testing.T) {
 	}
 }
 
-// 14: the lift of uniform causal attention is 1, and lift is rollout over the closed form of the uniform one.
+// 14: the lift of uniform causal attention is 1, and lift is rollout over the closed form of the
+// uniform one.
 func TestKnown14Lift(t *testing.T) {
 	const L, T = 5, 12
 	data := sharpAttention(1, L, T, false)
@@ -76,8 +79,10 @@ func TestKnown14Lift(t *testing.T) {
 				want[j] = plain.Methods["rollout"].Row(l, i)[j] / u
 				raw[j] = plain.Methods["raw"].Row(l, i)[j] * float64(i+1)
 			}
-			near(t, fmt.Sprintf("rollout lift of layer %d row %d", l, i), lifted.Methods["rollout"].Row(l, i), want, 1e-10)
-			near(t, fmt.Sprintf("raw lift of layer %d row %d", l, i), lifted.Methods["raw"].Row(l, i), raw, 1e-10)
+			near(t, fmt.Sprintf("rollout lift of layer %d row %d", l, i),
+				lifted.Methods["rollout"].Row(l, i), want, 1e-10)
+			near(t, fmt.Sprintf("raw lift of layer %d row %d", l, i),
+				lifted.Methods["raw"].Row(l, i), raw, 1e-10)
 		}
 	}
 	if unit := lifted.Methods["rollout"].Unit; !strings.HasPrefix(unit, "lift") {
@@ -106,8 +111,8 @@ func TestKnown14Lift(t *testing.T) {
 	}
 }
 
-// 18: a constant on a row of scores, as b_k gives, or ALiBi counted from the target instead of from the start, changes
-// nothing; 15: ALiBi alone is a geometric series.
+// 18: a constant on a row of scores, as b_k gives, or ALiBi counted from the target instead of from
+// the start, changes nothing; 15: ALiBi alone is a geometric series.
 func TestKnown18RowConstants(t *testing.T) {
 	const T, slope = 9, 0.37
 	softmax := func(score func(i, j int) float64) trace.Tensor {
@@ -123,7 +128,9 @@ func TestKnown18RowConstants(t *testing.T) {
 	fromStart := attribute(t, opts, softmax(func(_, j int) float64 { return slope * float64(j) }))
 	for name, other := range map[string]func(i, j int) float64{
 		"from the target": func(i, j int) float64 { return -slope * float64(i-j) },
-		"key bias":        func(i, j int) float64 { return slope*float64(j) + math.Sin(float64(i)) },
+		"key bias": func(i, j int) float64 {
+			return slope*float64(j) + math.Sin(float64(i))
+		},
 	} {
 		for method, m := range attribute(t, opts, softmax(other)).Methods {
 			near(t, name+" "+method, m.Data, fromStart.Methods[method].Data, fakeTol)
@@ -132,14 +139,16 @@ func TestKnown18RowConstants(t *testing.T) {
 	for i := range T {
 		want := make([]float64, T)
 		for j := range i + 1 {
-			want[j] = math.Exp(-slope*float64(i-j)) * (1 - math.Exp(-slope)) / (1 - math.Exp(-slope*float64(i+1)))
+			want[j] = math.Exp(-slope*float64(i-j)) * (1 - math.Exp(-slope)) / (1 - math.Exp(
+				-slope*float64(i+1)))
 		}
 		near(t, "ALiBi alone", fromStart.Methods["raw"].Row(0, i), want, fakeTol)
 	}
 }
 
-// 20 and 22: value zeroing of A = I is the identity; a value that is zero leaves a column of zeros; the first row is
-// [1]; rollout adds no second identity, so that C = ½(I+sink) gives 1-2^{-L}; and the length of rows does not matter.
+// 20 and 22: value zeroing of A = I is the identity; a value that is zero leaves a column of zeros;
+// the first row is [1]; rollout adds no second identity, so that C = ½(I+sink) gives 1-2^{-L}; and
+// the length of rows does not matter.
 func TestKnown20And22ValueZeroing(t *testing.T) {
 	const L, T = 4, 4
 	vz := func(c func(i, j int) float64) trace.Tensor {
@@ -157,16 +166,21 @@ func TestKnown20And22ValueZeroing(t *testing.T) {
 	for _, m := range attribute(t, opts, vz(identity)).Methods {
 		for l := range L {
 			for i := range T {
-				near(t, "identity", m.Row(l, i), []float64{identity(i, 0), identity(i, 1), identity(i, 2), identity(i, 3)}, 0)
+				near(t, "identity", m.Row(l, i), []float64{identity(i, 0), identity(i, 1),
+					identity(i, 2), identity(i, 3)}, 0)
 			}
 		}
 	}
-	sink := attribute(t, opts, vz(func(i, j int) float64 { return toFirst(i, j)/2 + identity(i, j)/2 }))
+	sink := attribute(t, opts, vz(func(i, j int) float64 {
+		return toFirst(i, j)/2 + identity(i, j)/2
+	}))
 	half := 1.0
 	for l := range L {
 		half /= 2
-		near(t, "sink", sink.Methods["value-zeroing-rollout"].Row(l, 2), []float64{1 - half, 0, half, 0}, 1e-15)
-		near(t, "first row", sink.Methods["value-zeroing-rollout"].Row(l, 0), []float64{1, 0, 0, 0}, 0)
+		near(t, "sink", sink.Methods["value-zeroing-rollout"].Row(l, 2),
+			[]float64{1 - half, 0, half, 0}, 1e-15)
+		near(t, "first row", sink.Methods["value-zeroing-rollout"].Row(l, 0), []float64{1, 0, 0, 0},
+			0)
 	}
 	noValue := attribute(t, opts, vz(func(i, j int) float64 { return on(j <= i && j != 1) }))
 	for _, m := range noValue.Methods {
@@ -198,10 +212,13 @@ func TestAttributeBidirectional(t *testing.T) {
 		}
 	}
 	for _, lift := range []bool{false, true} {
-		opts := attribution.Options{Methods: []string{"raw", "rollout", "flow", "flow-normalized"}, Lift: lift}
+		opts := attribution.Options{Methods: []string{"raw", "rollout", "flow", "flow-normalized"},
+			Lift: lift}
 		shape := []int{L, T, T}
-		a := attribute(t, opts, trace.Tensor{Name: "attention", Shape: shape, Data: toFloat32(data)})
-		b := attribute(t, opts, trace.Tensor{Name: "attention", Shape: shape, Data: toFloat32(permuted)})
+		a := attribute(t, opts, trace.Tensor{Name: "attention", Shape: shape,
+			Data: toFloat32(data)})
+		b := attribute(t, opts, trace.Tensor{Name: "attention", Shape: shape,
+			Data: toFloat32(permuted)})
 		if !a.Bidirectional {
 			t.Error("mass above the diagonal was not seen")
 		}
@@ -219,13 +236,15 @@ func TestAttributeBidirectional(t *testing.T) {
 	}
 }
 
-// Half precision: rows that are a little off are divided by their sums, and that is said; the input stays as it is.
+// Half precision: rows that are a little off are divided by their sums, and that is said; the input
+// stays as it is.
 func TestAttributeRenormalizes(t *testing.T) {
 	x := attentionOf(2, func(i, j int) float64 { return causal(i, j) * (1 + 8e-4*float64(i)) })
 	before := slices.Clone(x.Data)
 	a := attribute(t, attribution.Options{Methods: []string{"raw"}}, x)
 	near(t, "raw", a.Methods["raw"].Data, []float64{1, 0, .5, .5}, 1e-9)
-	if len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], "layer 0 head 0 row 1 sums to 1.000800") {
+	if len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0],
+		"layer 0 head 0 row 1 sums to 1.000800") {
 		t.Errorf("warnings %q, want one that names the row", a.Warnings)
 	}
 	if !slices.Equal(before, x.Data) {
@@ -242,9 +261,11 @@ func TestAttributeLayersAndProgress(t *testing.T) {
 	one, two := 1, 2
 	data := sharpAttention(4, L, T, false)
 	var progress []string
-	opts := attribution.Options{Methods: []string{"rollout", "flow"}, FirstLayer: one, LastLayer: &two}
+	opts := attribution.Options{Methods: []string{"rollout", "flow"}, FirstLayer: one,
+		LastLayer: &two}
 	opts.OnProgress = func(p trace.Progress) { progress = append(progress, p.String()) }
-	part := attribute(t, opts, trace.Tensor{Name: "attention", Shape: []int{L, T, T}, Data: toFloat32(data)})
+	part := attribute(t, opts, trace.Tensor{Name: "attention", Shape: []int{L, T, T},
+		Data: toFloat32(data)})
 	alone := attribute(t, attribution.Options{Methods: opts.Methods},
 		trace.Tensor{Name: "attention", Shape: []int{2, T, T}, Data: toFloat32(data[T*T : 3*T*T])})
 	for name, m := range part.Methods {
@@ -289,13 +310,15 @@ func TestAttributeRefusals(t *testing.T) {
 		{"overflow", []trace.Tensor{shaped(1<<32, 1<<32, 4)}, attribution.Options{}, "does not fit", false},
 		{
 			"heads of value zeroing",
-			[]trace.Tensor{{Name: "value-zeroing", Shape: []int{1, 2, 1, 1}, Data: []float32{1, 1}}},
+			[]trace.Tensor{{Name: "value-zeroing", Shape: []int{1, 2, 1, 1},
+				Data: []float32{1, 1}}},
 			attribution.Options{Methods: []string{"value-zeroing"}},
 			"no heads apart", false,
 		},
 		{
 			"other size",
-			[]trace.Tensor{ok(), {Name: "value-zeroing", Shape: []int{1, 1, 1}, Data: []float32{1}}},
+			[]trace.Tensor{ok(), {Name: "value-zeroing", Shape: []int{1, 1, 1},
+				Data: []float32{1}}},
 			attribution.Options{Methods: []string{"raw", "value-zeroing"}},
 			"another tensor has 1 layers and 2 tokens", false,
 		},
@@ -336,7 +359,8 @@ func TestAttributeProperties(t *testing.T) {
 	const L, T = 4, 16
 	for seed := range uint64(4) {
 		x := trace.Tensor{
-			Name: "attention", Shape: []int{L, T, T}, Data: toFloat32(sharpAttention(seed, L, T, seed%2 == 1)),
+			Name: "attention", Shape: []int{L, T, T},
+			Data: toFloat32(sharpAttention(seed, L, T, seed%2 == 1)),
 		}
 		opts := attribution.Options{Methods: []string{"raw", "rollout", "flow", "flow-normalized"}}
 		a, b := attribute(t, opts, x), attribute(t, opts, x)
@@ -349,19 +373,21 @@ func TestAttributeProperties(t *testing.T) {
 				for _, v := range a.Methods[name].Row(i/T, i%T) {
 					sum += v
 				}
-				near(t, fmt.Sprintf("seed %d: sum of %s", seed, name), []float64{sum}, []float64{1}, knownTol)
+				near(t, fmt.Sprintf("seed %d: sum of %s", seed, name), []float64{sum}, []float64{1},
+					knownTol)
 			}
 		}
 	}
 }
 
-// One token and one layer: everything rests on the token itself, by every method.
+// One token and one layer: by every method the whole share is the token's own.
 func TestAttributeOneToken(t *testing.T) {
 	one := func(name string) trace.Tensor {
 		return trace.Tensor{Name: name, Shape: []int{1, 1, 1}, Data: []float32{1}}
 	}
 	for _, lift := range []bool{false, true} {
-		a := attribute(t, attribution.Options{Methods: everyMethod, Lift: lift}, one("attention"), one("value-zeroing"))
+		a := attribute(t, attribution.Options{Methods: everyMethod, Lift: lift}, one("attention"),
+			one("value-zeroing"))
 		for _, name := range everyMethod {
 			if m := a.Methods[name]; m.Shape != [3]int{1, 1, 1} || m.Data[0] != 1 {
 				t.Errorf("%s, lift %v: %v %v, want 1", name, lift, m.Shape, m.Data)

@@ -1,24 +1,31 @@
-// Package attribution says where every generated token came from.
+// Package attribution shows where every generated token came from.
 //
-// A method is a mixing and an aggregation. A mixing is how one layer mixes positions, C[T,S] ≥ 0: attention, value
-// zeroing. An aggregation is how layers combine: layer, rollout, flow. Any pair works: [LookupMethod] reads
-// "value-zeroing+flow" as well as the names that the papers gave to some pairs. Between the two, one rule makes the
-// rows comparable: Â = rownorm((1-r)C + rI), where the residual weight r is 0 if the mixing contains the residual.
+// A method is a mixing with an aggregation, or a scorer. A mixing says how one layer mixes
+// positions, C[T,S] ≥ 0: attention, value zeroing. An aggregation says how layers are combined:
+// layer, rollout, flow. Any pair works: [LookupMethod] reads "value-zeroing+flow" as well as the
+// names that papers gave to some pairs. One rule between the two makes rows comparable: Â =
+// rownorm((1-r)C + rI). The residual weight r is 0 if the mixing contains the residual already. A
+// scorer asks the model again, for gradients or for other texts.
 //
-// [Explain] runs a [Model] and returns M[n,m,l]: how much of each of n generated tokens comes from each of m prompt
-// tokens after each layer. Of an encoder, which generates nothing, the n tokens are its predictions at n positions of the
-// text. [Attribute] computes the same methods on attention from any program.
+// [Explain] runs a [Model] and returns M[n,m,l]: how much of each of n generated tokens comes from
+// each of m prompt tokens after each layer. An encoder generates nothing: there, the n tokens are
+// its predictions at n positions of the text. [Attribute] computes the same methods on attention
+// from any program.
 //
-//	e, err := attribution.Explain(ctx, model, "the keys to the cabinet", attribution.Options{MaxTokens: 3})
+//	opts := attribution.Options{MaxTokens: 3}
+//	e, err := attribution.Explain(ctx, model, "the keys to the cabinet", opts)
 //	r, err := e.M("rollout")
 //	fmt.Println(r.At(0, 1, len(r.Layers)-1))
 //
-// Rows arrive one or many at a time, and the answer is the same: a [State] grows by the targets of each call. Rows are
-// targets and columns are sources, everywhere. Sums run in float64 and in index order, so equal inputs give equal bits.
+// Rows may arrive one at a time or many at once, and the result is the same: a [State] grows by the
+// targets of each call. Rows are targets and columns are sources, everywhere. Sums run in float64
+// and in index order, so equal inputs give equal bits.
 //
-// New aggregations, methods and the facts about new mixings are registered from init with [RegisterAggregation],
-// [RegisterMethod] and [RegisterMixing]; package attributiontest holds the contract of an aggregation as code.
+// New aggregations, scorers, methods and the facts about new mixings are registered from init with
+// [RegisterAggregation], [RegisterScorer], [RegisterMethod] and [RegisterMixing]. Package
+// attributiontest tests that an aggregation or a scorer keeps its contract.
 //
-// A large share is not a proof of importance: these methods describe how positions mix, not what the model would have
-// said without them.
+// A large share does not prove that a token is important: mixings describe how positions mix, not
+// what the model would have predicted without a token. Package evaluate measures how far a method
+// can be trusted.
 package attribution

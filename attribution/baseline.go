@@ -5,33 +5,33 @@ import (
 	"sync"
 )
 
-// maxBaselines is how many numbers baselines keeps: 64 MiB.
+// maxBaselines is the largest number of float64 that baselines keeps: 64 MiB.
 const maxBaselines = 8 << 20
 
-// baselines are rows of dear aggregations over uniform attention. They depend on the place alone and not on the text, so each is
-// computed once for a process.
+// baselines caches results of expensive aggregations over uniform attention. They depend on
+// positions and not on the text, so each is computed once in a process.
 var baselines = struct {
 	sync.Mutex
 	rows    map[baselineKey][]float64 // [K,T]
 	numbers int
 }{rows: map[baselineKey][]float64{}}
 
-// baselineKey is what such a row depends on: the last target of tokens.
+// baselineKey has everything that a cached result depends on.
 type baselineKey struct {
 	aggregation   string
 	layers        int
 	levels        int
 	bidirectional bool
 	rule          rule
-	tokens, last  int // last is the token that stands at the end
+	tokens, last  int // last is the token that was swapped to the end
 }
 
-// extendBase adds uniform attention in place of the rows c to the job's baseline and returns the results, [K,N-Skip,T]. Token last has
-// changed places with the last one.
+// extendBase extends the job's uniform state by uniform attention of the shape of c, and returns
+// its results, [K,N-Skip,T]. Token last is swapped with the last one first; see [job.only].
 func (j *job) extendBase(ctx context.Context, c Mixed, last int) ([]float64, error) {
 	mixed, _ := j.rule.apply(uniform(c, j.cfg), nil, j.cfg)
 	if last < c.T()-1 {
-		mixed = mixed.exchanged(last)
+		mixed = mixed.swapped(last)
 	}
 	a, err := LookupAggregation(j.aggregation)
 	if err != nil {
@@ -40,7 +40,8 @@ func (j *job) extendBase(ctx context.Context, c Mixed, last int) ([]float64, err
 	if !a.Info().TopOnly || c.N-c.Skip != 1 {
 		return j.uniform.Extend(ctx, j.base[:0], mixed)
 	}
-	key := baselineKey{j.aggregation, j.cfg.Layers, j.cfg.levels(), j.cfg.Bidirectional, j.rule, c.T(), last}
+	key := baselineKey{j.aggregation, j.cfg.Layers, j.cfg.levels(), j.cfg.Bidirectional, j.rule,
+		c.T(), last}
 	baselines.Lock()
 	known, ok := baselines.rows[key]
 	baselines.Unlock()

@@ -8,7 +8,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// BenchmarkRollout is one more row, what a generated token costs, and all rows at once, what a prompt costs.
+// BenchmarkRollout is one more row, what a generated token costs, and all rows at once, what a
+// prompt costs.
 func BenchmarkRollout(b *testing.B) {
 	const L, T = 12, 512
 	a, err := attribution.LookupAggregation("rollout")

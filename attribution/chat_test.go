@@ -10,7 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// talker is a model with a form of conversation.
+// talker is a model with a chat template.
 type talker struct {
 	*fake
 	refuse error
@@ -34,14 +34,18 @@ func TestChat(t *testing.T) {
 		usage bool
 		say   string
 	}{
-		"no form of conversation":  {m.fake, opts, true, "knows no form of conversation"},
-		"a template that refuses":  {talker{m.fake, errors.New("roles must alternate")}, opts, false, "roles must alternate"},
-		"special tokens on top":    {m, attribution.Options{Chat: true, Specials: trace.SpecialsOn}, true, "control tokens"},
-		"a continuation is no end": {m, attribution.Options{Chat: true, Continuation: "w99"}, false, `no word "w99"`},
+		"no form of conversation": {m.fake, opts, true, "knows no form of conversation"},
+		"a template that refuses": {talker{m.fake, errors.New("roles must alternate")}, opts,
+			false, "roles must alternate"},
+		"special tokens on top": {m, attribution.Options{Chat: true, Specials: trace.SpecialsOn},
+			true, "control tokens"},
+		"a continuation is no end": {m, attribution.Options{Chat: true, Continuation: "w99"}, false,
+			`no word "w99"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := attribution.Explain(context.Background(), c.model, "w1", c.opts)
-			if err == nil || errors.Is(err, attribution.ErrUsage) != c.usage || !strings.Contains(err.Error(), c.say) {
+			if err == nil || errors.Is(err, attribution.ErrUsage) != c.usage ||
+				!strings.Contains(err.Error(), c.say) {
 				t.Errorf("error %v, want one with %q, usage %v", err, c.say, c.usage)
 			}
 		})

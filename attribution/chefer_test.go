@@ -36,7 +36,8 @@ func newGraded() answering {
 	return a
 }
 
-// Clamped, then averaged: Ā_1 = [½], [½,½], [½,3/2,½] and the last row of Ā_2 = [1,½,½]. R_1 = I + Ā_1 = [3/2], [½,3/2], [½,3/2,3/2];
+// Clamped, then averaged: Ā_1 = [½], [½,½], [½,3/2,½] and the last row of Ā_2 = [1,½,½]. R_1 = I +
+// Ā_1 = [3/2], [½,3/2], [½,3/2,3/2];
 //
 //	R_2 = [½,3/2,3/2] + 1[3/2,0,0] + ½[½,3/2,0] + ½[½,3/2,3/2] = [5/2,3,9/4]
 func TestChefer(t *testing.T) {
@@ -48,15 +49,17 @@ func TestChefer(t *testing.T) {
 	// The row of another position: row 1 of layer 1 has no gradient, so that it is that of R_1.
 	q := ids(4, 5, 6)
 	q.Position = 1
-	near(t, "row 1", score(t, "chefer", newGraded(), q, attribution.Scoring{}).Values, []float64{1. / 2, 3. / 2, 0}, 0)
+	near(t, "row 1", score(t, "chefer", newGraded(), q, attribution.Scoring{}).Values,
+		[]float64{1. / 2, 3. / 2, 0}, 0)
 	// A classifier reads at its first token whatever the query says.
 	m := newGraded()
 	m.info.Head = trace.Classes
-	near(t, "row 0", score(t, "chefer", m, q, attribution.Scoring{}).Values, []float64{3. / 2, 0, 0}, 0)
+	near(t, "row 0", score(t, "chefer", m, q, attribution.Scoring{}).Values,
+		[]float64{3. / 2, 0, 0}, 0)
 }
 
-// Averaged, then clamped: [½], [½,0], [0,3/2,½] and [1,0,0], the last row of layer 2. With half the identity and divided by sums, Â_1 =
-// [1], [⅓,⅔], [0,½,½] and Â_2 = [½,0,½]:
+// Averaged, then clamped: [½], [½,0], [0,3/2,½] and [1,0,0], the last row of layer 2. With half the
+// identity and divided by sums, Â_1 = [1], [⅓,⅔], [0,½,½] and Â_2 = [½,0,½]:
 //
 //	R_2 = ½[1,0,0] + ½[0,½,½] = [½,¼,¼]
 func TestGradientRollout(t *testing.T) {
@@ -64,5 +67,6 @@ func TestGradientRollout(t *testing.T) {
 	near(t, "row", append(got.Values, got.Value), []float64{1. / 2, 1. / 4, 1. / 4, 2.5}, 1e-15)
 	q := ids(4, 5, 6)
 	q.Position = 1
-	near(t, "row 1", score(t, "gradient-rollout", newGraded(), q, attribution.Scoring{}).Values, []float64{1. / 3, 2. / 3, 0}, 1e-15)
+	near(t, "row 1", score(t, "gradient-rollout", newGraded(), q, attribution.Scoring{}).Values,
+		[]float64{1. / 3, 2. / 3, 0}, 1e-15)
 }

@@ -9,12 +9,15 @@ import (
 
 func init() { RegisterScorer("decompx", decompX{}) }
 
-// decompX carries the part of every token through all layers, as a vector of its own, up to the logit:
+// decompX follows the part of every token through all layers, as a vector of its own, up to the
+// logit:
 //
 //	x_l[t] = Σ_j x_l[t←j],  s_j = U_w · x_L[t←j]
 //
-// (Modarressi et al. 2023, §3): attention moves parts with its weights, norms keep the scale that they have for the whole vector,
-// activations become the slope f(v)/v, and biases are shared by size. The model does it; the residue is what it gives to none.
+// (Modarressi et al. 2023, §3): attention moves parts by its weights, norms use the scale of the
+// whole vector, an activation f becomes the slope f(v)/v, and biases are divided in proportion to
+// the size of the parts. The model computes this; the residue is the part that it gives to no
+// token.
 //
 // Values are [T]. It costs about T times the products of one pass, T·L·T·D·F.
 type decompX struct{}
@@ -22,7 +25,8 @@ type decompX struct{}
 // Info describes the scorer.
 func (decompX) Info() ScorerInfo {
 	return ScorerInfo{
-		Summary:    "each token's own vector carried through all layers, norms and feed-forward parts up to the logit",
+		Summary: "each token's own vector carried through all layers, norms and feed-forward " +
+			"parts up to the logit",
 		Formula:    "s_j = U_w · x_L[t←j], Σ_j x_l[t←j] = x_l[t]",
 		Paper:      "Modarressi et al. 2023, §3",
 		Cost:       "about T times the arithmetic of one pass a token",
@@ -39,23 +43,24 @@ func (d decompX) Score(ctx context.Context, m Model, q trace.Query, opts Scoring
 	if err != nil {
 		return nil, err
 	}
-	model, err := offered[VectorDecomposer](x, "carries every token's part through all layers")
+	model, err := requireModel[VectorDecomposer](x, "carries every token's part through all layers")
 	if err != nil {
 		return nil, err
 	}
 	values, rest, err := model.Decompose(ctx, x.q)
 	if err != nil {
-		return nil, x.fail(ctx, err)
+		return nil, x.callError(ctx, err)
 	}
 	if len(values) != len(x.q.IDs) {
-		return nil, x.blame("%d parts for %d tokens", len(values), len(x.q.IDs))
+		return nil, x.modelError("%d parts for %d tokens", len(values), len(x.q.IDs))
 	}
 	for j, v := range values {
-		if err := x.finite(fmt.Sprintf("as the part of token %d (id %d)", j, x.q.IDs[j]), v); err != nil {
+		if err := x.checkFinite(fmt.Sprintf("as the part of token %d (id %d)", j, x.q.IDs[j]),
+			v); err != nil {
 			return nil, err
 		}
 	}
-	if err := x.finite("rest", rest); err != nil {
+	if err := x.checkFinite("rest", rest); err != nil {
 		return nil, err
 	}
 	return &Scores{Values: values, Value: total(values) + rest, Residue: &rest}, nil

@@ -9,14 +9,15 @@ import (
 )
 
 const (
-	// dearMap is how many values a map may have whose aggregation is dear: with flow each is a max-flow problem, and 64
-	// targets over as many sources take 0.1 to 0.6 s in 12 layers.
-	dearMap = 64 * 64
-	// largeMap is how many values any map may have; beyond, it has the top level alone.
+	// expensiveMap is the largest number of values in a map of an expensive aggregation. With flow
+	// each value is a max-flow problem, and 64 targets over 64 sources take 0.1 to 0.6 s in 12
+	// layers.
+	expensiveMap = 64 * 64
+	// largeMap is the largest number of values in any map; a larger one has only its top level.
 	largeMap = 1 << 21
 )
 
-// purpose says what a model does with a text.
+// purpose returns what a model does with a text, for messages.
 func purpose(info trace.Info) string {
 	if info.Bidirectional {
 		return "read"
@@ -24,35 +25,42 @@ func purpose(info trace.Info) string {
 	return "continue"
 }
 
-// prepareReading sets what an encoder is asked for, within its context.
+// prepareReading sets what an encoder is asked for. It returns an error if the tokens exceed the
+// model's context or the maps its memory.
 func (r *run) prepareReading(m Model, info trace.Info, tokens []trace.Token) error {
 	T := len(tokens)
 	if info.Context > 0 && T > info.Context {
-		return usagef("%d tokens, but the context of %s is %d tokens; shorten the text", T, quote(info.Name), info.Context)
+		return usagef("%d tokens, but the context of %s is %d tokens; shorten the text", T,
+			quote(info.Name), info.Context)
 	}
 	if err := checkPositions(r.opts.Positions, tokens); err != nil {
 		return err
 	}
-	if err := checkBudget(m, r.plan.mapBytes(T), fmt.Sprintf("%d tokens: what the methods keep", T), "take a shorter text or fewer layers"); err != nil {
+	if err := checkBudget(m, r.plan.mapBytes(T), fmt.Sprintf("%d tokens: what the methods keep", T),
+		"take a shorter text or fewer layers"); err != nil {
 		return err
 	}
 	r.tokens = len(r.opts.Positions)
 	r.ask = trace.Ask{
-		Mixings: slices.Clone(r.plan.asks), Positions: r.opts.Positions, Alternatives: r.opts.alternatives(),
-		Progress: r.opts.OnProgress,
+		Mixings: slices.Clone(r.plan.asks), Positions: r.opts.Positions,
+		Alternatives: r.opts.alternatives(),
+		Progress:     r.opts.OnProgress,
 	}
-	for i := range r.plan.asks { // which rows will be explained the model knows, and the maps need all
+	// The maps need all rows, and only the model knows which positions it will explain.
+	for i := range r.plan.asks {
 		r.plan.asks[i].AllRows, r.ask.Mixings[i].AllRows = true, true
 	}
 	return nil
 }
 
-// checkPositions returns a usage error for positions that are no token or stand twice.
+// checkPositions returns a usage error for a position outside the text, and for one that is given
+// twice.
 func checkPositions(positions []int, tokens []trace.Token) error {
 	seen := map[int]bool{}
 	for _, at := range positions {
 		if at < 0 || at >= len(tokens) {
-			return usagef("position %d; the text has %d tokens, from 0 to %d: %s", at, len(tokens), len(tokens)-1, numbered(tokens))
+			return usagef("position %d; the text has %d tokens, from 0 to %d: %s", at, len(tokens),
+				len(tokens)-1, listTokens(tokens))
 		}
 		if seen[at] {
 			return usagef("position %d is given twice; each is explained once", at)
@@ -62,8 +70,8 @@ func checkPositions(positions []int, tokens []trace.Token) error {
 	return nil
 }
 
-// numbered lists tokens with their positions, the first few.
-func numbered(tokens []trace.Token) string {
+// listTokens lists the first few tokens with their positions.
+func listTokens(tokens []trace.Token) string {
 	const most = 24
 	var names []string
 	for i, t := range tokens[:min(len(tokens), most)] {
@@ -75,9 +83,9 @@ func numbered(tokens []trace.Token) string {
 	return list(names)
 }
 
-// mapBytes returns about how much memory an encoder's rows, states and maps need for T tokens.
+// mapBytes returns about how many bytes an encoder's rows, states and maps need for T tokens.
 func (p *plan) mapBytes(T int) float64 {
-	const perEntry = 8 * 4 // the rows, normalised, in a state, and the result
+	const perEntry = 8 * 4 // float64 of rows, normalised rows, a state and the result
 	square := float64(T) * float64(T)
 	sum := 0.0
 	for _, j := range p.jobs {
@@ -93,9 +101,10 @@ func (p *plan) mapBytes(T int) float64 {
 	return sum
 }
 
-// addPrediction takes one step of an encoder: all rows with the first prediction, then one prediction after the other.
+// addPrediction adds one step of an encoder. The first step has all rows and the first prediction,
+// each later one another prediction.
 func (r *run) addPrediction(ctx context.Context, step trace.Step) error {
-	if r.fed == 0 {
+	if r.processed == 0 {
 		if err := r.addRows(ctx, step); err != nil {
 			return err
 		}
@@ -112,8 +121,8 @@ func (r *run) addPrediction(ctx context.Context, step trace.Step) error {
 	}
 	next.Position = &at
 	for _, j := range r.plan.jobs {
-		if r.dear(j) {
-			if err := j.only(ctx, r.read, at); err != nil {
+		if r.tooExpensive(j) {
+			if err := j.only(ctx, r.encoderRows, at); err != nil {
 				return err
 			}
 		}
@@ -122,7 +131,7 @@ func (r *run) addPrediction(ctx context.Context, step trace.Step) error {
 		return err
 	}
 	r.append(*next, func(j *job) int {
-		if r.dear(j) {
+		if r.tooExpensive(j) {
 			return 0
 		}
 		return at
@@ -130,7 +139,8 @@ func (r *run) addPrediction(ctx context.Context, step trace.Step) error {
 	return nil
 }
 
-// position returns where a prediction is made, which must be the one asked for.
+// position returns the position of a prediction. It returns an error if that is not the position
+// asked for.
 func (r *run) position(next *trace.Prediction) (int, error) {
 	if next == nil {
 		return 0, fmt.Errorf("the model made a step without a prediction")
@@ -145,47 +155,52 @@ func (r *run) position(next *trace.Prediction) (int, error) {
 	return at, nil
 }
 
-// addRows takes the rows of the whole text and makes the maps of all that is not dear.
+// addRows reads the rows of the whole text and adds the maps of all methods that are not too
+// expensive.
 func (r *run) addRows(ctx context.Context, step trace.Step) (err error) {
-	if r.read, err = r.plan.read(step, 0); err != nil {
+	if r.encoderRows, err = r.plan.readStep(step, 0); err != nil {
 		return err
 	}
-	if r.fed = step.Count; r.fed != len(r.ids) {
-		return fmt.Errorf("the model read %d of %d tokens", r.fed, len(r.ids))
+	if r.processed = step.Count; r.processed != len(r.ids) {
+		return fmt.Errorf("the model read %d of %d tokens", r.processed, len(r.ids))
 	}
 	for _, j := range r.plan.jobs {
-		if !r.dear(j) {
-			if err := j.extend(ctx, r.read, 0); err != nil {
+		if !r.tooExpensive(j) {
+			if err := j.extend(ctx, r.encoderRows, 0); err != nil {
 				return err
 			}
 		}
 	}
 	for _, m := range r.plan.methods {
-		if m.scorer == nil { // a scorer asks the model for every row
+		if m.scorer == nil { // a scorer would have to ask the model for every row
 			r.addMap(m)
 		}
 	}
 	return nil
 }
 
-// dear is whether a job computes the rows that are explained alone, and makes no map.
-func (r *run) dear(j *job) bool {
+// tooExpensive reports whether a map of the job would take too long, so that only the rows of
+// predictions are computed.
+func (r *run) tooExpensive(j *job) bool {
 	a, _ := LookupAggregation(j.aggregation)
-	return a.Info().TopOnly && j.cfg.levels()*len(r.ids)*len(r.ids) > dearMap
+	return a.Info().TopOnly && j.cfg.levels()*len(r.ids)*len(r.ids) > expensiveMap
 }
 
-// addMap adds the map of a method, or says why it is not there or not whole.
+// addMap adds the map of a method, or a remark that says why it is missing or has only its top
+// level.
 func (r *run) addMap(p planned) {
 	T, K := len(r.ids), len(p.levels)
-	if r.dear(p.job) {
-		r.remarks = append(r.remarks, fmt.Sprintf("%s: there is no map of all %d targets, whose %d values would take too long; "+
+	if r.tooExpensive(p.job) {
+		r.remarks = append(r.remarks, fmt.Sprintf("%s: there is no map of all %d targets, whose "+
+			"%d values would take too long; "+
 			"the rows of the predictions are there.", p.Name, T, K*T*T))
 		return
 	}
 	first := 0
 	if K > 1 && K*T*T > largeMap {
 		first = K - 1
-		r.remarks = append(r.remarks, fmt.Sprintf("%s: the map of all %d targets has layer %d alone; all %d would be %d numbers.",
+		r.remarks = append(r.remarks, fmt.Sprintf("%s: the map of all %d targets has layer %d "+
+			"alone; all %d would be %d numbers.",
 			p.Name, T, p.levels[first], K, K*T*T))
 	}
 	m := &Map{

@@ -11,13 +11,15 @@ import (
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
-// The reference's numbers are float32, as ours are; the worst seen is 2e-7 in rows and 3e-7 in probabilities.
+// The reference's numbers are float32, as ours are; the worst seen is 2e-7 in rows and 3e-7 in
+// probabilities.
 const (
 	goldenRowTol         = 1e-5
 	goldenProbabilityTol = 1e-5
 )
 
-// recorded is an encoder among the goldens, which have no tokenizer: it reads the ids of the recording whatever the text.
+// recorded is an encoder among the goldens, which have no tokenizer: it reads the ids of the
+// recording whatever the text.
 type recorded struct {
 	*models.Model
 	ids []int
@@ -103,8 +105,8 @@ func (g golden) rollout() []float64 {
 	return all
 }
 
-// probabilities returns softmax of the reference's logits at a position: of classes at every one of the text's, and of an
-// "original or replaced" head both.
+// probabilities returns softmax of the reference's logits at a position: of classes at every one of
+// the text's, and of an "original or replaced" head both.
 func (g golden) probabilities(position int) []float64 {
 	logits := g.first("logits")
 	info, T := g.model.Info(), len(g.model.ids)
@@ -128,12 +130,16 @@ func (g golden) probabilities(position int) []float64 {
 	return p
 }
 
-// Each head of each family of encoders: what it predicts, its rows and the maps are those of the reference.
+// Each head of each family of encoders: what it predicts, its rows and the maps are those of the
+// reference.
 func TestEncoderGoldens(t *testing.T) {
 	for name, head := range map[string]trace.Head{
-		"bert": trace.MaskedToken, "roberta": trace.MaskedToken, "distilbert": trace.MaskedToken, "electra": trace.MaskedToken,
-		"bert_cls": trace.Classes, "roberta_cls": trace.Classes, "distilbert_cls": trace.Classes, "electra_cls": trace.Classes,
-		"electra_disc": trace.TokenClasses, "bert_bare": trace.NoHead, "distilbert_bare": trace.NoHead,
+		"bert": trace.MaskedToken, "roberta": trace.MaskedToken, "distilbert": trace.MaskedToken,
+		"electra":  trace.MaskedToken,
+		"bert_cls": trace.Classes, "roberta_cls": trace.Classes, "distilbert_cls": trace.Classes,
+		"electra_cls":  trace.Classes,
+		"electra_disc": trace.TokenClasses, "bert_bare": trace.NoHead,
+		"distilbert_bare": trace.NoHead,
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := openGolden(t, name)
@@ -141,7 +147,8 @@ func TestEncoderGoldens(t *testing.T) {
 				t.Fatalf("head %q, bidirectional %v; want %q", info.Head, info.Bidirectional, head)
 			}
 			T, L := len(g.model.ids), g.model.Info().Layers
-			opts := attribution.Options{Methods: []string{"raw", "rollout", "value-zeroing"}, Positions: []int{T - 1, 0, 5}, Alternatives: 2}
+			opts := attribution.Options{Methods: []string{"raw", "rollout", "value-zeroing"},
+				Positions: []int{T - 1, 0, 5}, Alternatives: 2}
 			if head == trace.Classes {
 				opts.Positions = nil
 			}
@@ -154,7 +161,8 @@ func TestEncoderGoldens(t *testing.T) {
 				near(t, "map of "+method, e.Maps[method].Data, rows, goldenRowTol)
 				for i, step := range e.Steps {
 					for l := range L {
-						near(t, fmt.Sprintf("%s at %d, layer %d", method, *step.Position, l), result(t, e, method).Row(i, l),
+						near(t, fmt.Sprintf("%s at %d, layer %d", method, *step.Position, l),
+							result(t, e, method).Row(i, l),
 							rows[(l*T+*step.Position)*T:][:T], goldenRowTol)
 					}
 				}
@@ -167,11 +175,13 @@ func TestEncoderGoldens(t *testing.T) {
 				t.Fatalf("%d predictions, want %d", len(e.Steps), len(positions))
 			}
 			for i, step := range e.Steps {
-				if *step.Position != positions[i] || step.Class != (head == trace.Classes || head == trace.TokenClasses) {
+				if *step.Position != positions[i] || step.Class != (head == trace.Classes ||
+					head == trace.TokenClasses) {
 					t.Errorf("prediction %+v at %d, want %d", step, *step.Position, positions[i])
 				}
 				if head == trace.NoHead {
-					if !step.Unscored || step.ID != g.model.ids[positions[i]] || step.Probability != 0 {
+					if !step.Unscored || step.ID != g.model.ids[positions[i]] ||
+						step.Probability != 0 {
 						t.Errorf("without a head: %+v", step)
 					}
 					continue
@@ -186,14 +196,17 @@ func TestEncoderGoldens(t *testing.T) {
 func (g golden) checkPrediction(step attribution.GeneratedToken) {
 	g.t.Helper()
 	p := g.probabilities(*step.Position)
-	for _, a := range append(step.Alternatives, attribution.Alternative{ID: step.ID, Probability: step.Probability}) {
+	for _, a := range append(step.Alternatives, attribution.Alternative{ID: step.ID,
+		Probability: step.Probability}) {
 		if math.Abs(a.Probability-p[a.ID]) > goldenProbabilityTol {
-			g.t.Errorf("position %d: probability of %d is %v, want %v", *step.Position, a.ID, a.Probability, p[a.ID])
+			g.t.Errorf("position %d: probability of %d is %v, want %v", *step.Position, a.ID,
+				a.Probability, p[a.ID])
 		}
 	}
 	for id, x := range p {
 		if x > step.Probability+goldenProbabilityTol {
-			g.t.Errorf("position %d: %d is predicted with %v, but %d has %v", *step.Position, step.ID, step.Probability, id, x)
+			g.t.Errorf("position %d: %d is predicted with %v, but %d has %v", *step.Position,
+				step.ID, step.Probability, id, x)
 		}
 	}
 	if len(step.Alternatives) != 2 {

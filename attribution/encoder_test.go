@@ -16,8 +16,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// fakeEncoder is a fake that reads: every target sees every source, and what it predicts at position t is word t+1, round and round. Without
-// positions it explains each "?", or the first token for heads other than masked-token.
+// fakeEncoder is a fake that reads: every target sees every source, and what it predicts at
+// position t is word t+1, round and round. Without positions it explains each "?", or the first
+// token for heads other than masked-token.
 type fakeEncoder struct {
 	*fake
 	spoil func(i int, s *trace.Step)
@@ -41,7 +42,9 @@ func (f *fakeEncoder) Encode(text string, specials trace.Specials) ([]trace.Toke
 	return append(tokens, trace.Token{ID: end, Text: "<end>", Special: true}), nil
 }
 
-func (f *fakeEncoder) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[trace.Step, error] {
+func (f *fakeEncoder) Steps(
+	ctx context.Context, ids []int, ask trace.Ask,
+) iter.Seq2[trace.Step, error] {
 	*f.asked = ask
 	return func(yield func(trace.Step, error) bool) {
 		positions := ask.Positions
@@ -51,7 +54,8 @@ func (f *fakeEncoder) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.
 			}
 		}
 		if len(positions) == 0 && f.info.Head == trace.MaskedToken {
-			yield(trace.Step{}, errors.New("models: reader fills in missing tokens, and the text has no ?"))
+			yield(trace.Step{}, errors.New("models: reader fills in missing tokens, and the text "+
+				"has no ?"))
 			return
 		}
 		if len(positions) == 0 {
@@ -65,7 +69,8 @@ func (f *fakeEncoder) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.
 			id := (at + 1) % len(f.words)
 			token := trace.Token{ID: id, Text: f.words[id]}
 			step := trace.Step{First: len(ids), Next: &trace.Prediction{
-				Token: token, Position: at, Probability: 0.5, Class: f.info.Head == trace.Classes, Unscored: f.info.Head == trace.NoHead,
+				Token: token, Position: at, Probability: 0.5, Class: f.info.Head == trace.Classes,
+				Unscored:     f.info.Head == trace.NoHead,
 				Alternatives: []trace.Alternative{{Token: token, Probability: 0.5}},
 			}}
 			if i == 0 {
@@ -103,7 +108,8 @@ func (f *fakeEncoder) tensor(name string, heads trace.Heads, T int) trace.Tensor
 	}
 }
 
-// sharpEncoder has random rows of T tokens that differ from layer to layer, head to head and mixing to mixing.
+// sharpEncoder has random rows of T tokens that differ from layer to layer, head to head and mixing
+// to mixing.
 func sharpEncoder(layers, T int) *fakeEncoder {
 	f := newEncoder(layers, nil)
 	maps := map[string][]float64{}
@@ -126,14 +132,16 @@ func someWords(n int) string {
 	return strings.Join(all, " ")
 }
 
-// 2 and 7: uniform attention of an encoder in closed form: rollout is (1-2^{-L})/n off the diagonal and 2^{-L} more on it;
-// flow is 1/(2n), ½, 1-1/(2n), 1 for 1, 2, 3, 4 layers and more off it, and ½+1/(2n), then 1 on it.
+// 2 and 7: uniform attention of an encoder in closed form: rollout is (1-2^{-L})/n off the diagonal
+// and 2^{-L} more on it; flow is 1/(2n), ½, 1-1/(2n), 1 for 1, 2, 3, 4 layers and more off it, and
+// ½+1/(2n), then 1 on it.
 func TestKnown02And07UniformEncoder(t *testing.T) {
 	const n = 6 // with <bos> and <end>
 	for L, off := range []float64{1. / (2 * n), .5, 1 - 1./(2*n), 1, 1} {
 		L++
 		f := newEncoder(L, func(int, int) float64 { return 1. / n })
-		e := explain(t, f, "w1 ? w2 ?", attribution.Options{Methods: []string{"rollout", "flow", "raw"}})
+		e := explain(t, f, "w1 ? w2 ?",
+			attribution.Options{Methods: []string{"rollout", "flow", "raw"}})
 		if len(e.Steps) != 2 || *e.Steps[0].Position != 2 || *e.Steps[1].Position != 4 {
 			t.Fatalf("%d layers: predictions %+v, want positions 2 and 4", L, e.Steps)
 		}
@@ -149,12 +157,15 @@ func TestKnown02And07UniformEncoder(t *testing.T) {
 			}
 			rollout[at] += half
 			flow[at] = on
-			for name, want := range map[string][]float64{"rollout": rollout, "flow": flow, "raw": raw} {
+			for name, want := range map[string][]float64{"rollout": rollout, "flow": flow,
+				"raw": raw} {
 				m := e.Maps[name]
-				near(t, fmt.Sprintf("map of %s, %d layers, target %d", name, L, at), m.Row(m.Shape[0]-1, at), want, fakeTol)
+				near(t, fmt.Sprintf("map of %s, %d layers, target %d", name, L, at),
+					m.Row(m.Shape[0]-1, at), want, fakeTol)
 				for k, g := range e.Steps {
 					if r := result(t, e, name); *g.Position == at {
-						near(t, fmt.Sprintf("%s, %d layers, position %d", name, L, at), r.Row(k, r.Top()), want, fakeTol)
+						near(t, fmt.Sprintf("%s, %d layers, position %d", name, L, at),
+							r.Row(k, r.Top()), want, fakeTol)
 					}
 				}
 			}
@@ -162,8 +173,8 @@ func TestKnown02And07UniformEncoder(t *testing.T) {
 	}
 }
 
-// An explanation of an encoder is rows of what Attribute computes of the same tensors, by every method, and its maps are
-// those.
+// An explanation of an encoder is rows of what Attribute computes of the same tensors, by every
+// method, and its maps are those.
 func TestExplainEncoderEqualsAttribute(t *testing.T) {
 	const L, T = 3, 9
 	one, head := 1, 1
@@ -180,7 +191,8 @@ func TestExplainEncoderEqualsAttribute(t *testing.T) {
 			opts.Methods, opts.Positions = everyMethod, positions
 			e := explain(t, f, someWords(T-2), opts)
 			opts.Positions = nil
-			checkRows(t, e, attribute(t, withoutHeads(opts), f.tensor("attention", opts.Heads, T), f.tensor("value-zeroing", trace.Heads{}, T)))
+			checkRows(t, e, attribute(t, withoutHeads(opts), f.tensor("attention", opts.Heads, T),
+				f.tensor("value-zeroing", trace.Heads{}, T)))
 			for _, name := range everyMethod {
 				if m := e.Maps[name]; m == nil || m.Shape[0] != len(m.Layers) {
 					t.Fatalf("%s: map %+v", name, m)
@@ -188,9 +200,11 @@ func TestExplainEncoderEqualsAttribute(t *testing.T) {
 			}
 		})
 	}
-	// One head over merged lower layers: the tensor has both heads, the mean of which the fake gives as its own.
+	// One head over merged lower layers: the tensor has both heads, the mean of which the fake
+	// gives as its own.
 	f := sharpEncoder(1, T)
-	opts := attribution.Options{Methods: []string{"raw", "rollout", "flow"}, PerHead: &head, Positions: positions}
+	opts := attribution.Options{Methods: []string{"raw", "rollout", "flow"}, PerHead: &head,
+		Positions: positions}
 	e := explain(t, f, someWords(T-2), opts)
 	checkRows(t, e, attribute(t, attribution.Options{Methods: opts.Methods},
 		f.tensor("attention", trace.Heads{Fusion: trace.OneHead, Head: head}, T)))
@@ -202,7 +216,8 @@ func withoutHeads(o attribution.Options) attribution.Options {
 	return o
 }
 
-// checkRows compares every row and every map with those of an attribution of the same text, which has all levels.
+// checkRows compares every row and every map with those of an attribution of the same text, which
+// has all levels.
 func checkRows(t *testing.T, e *attribution.Explanation, whole *attribution.Attribution) {
 	t.Helper()
 	for _, method := range e.Order {
@@ -210,38 +225,44 @@ func checkRows(t *testing.T, e *attribution.Explanation, whole *attribution.Attr
 		for k, layer := range got.Layers {
 			level := layer - want.Layers[0]
 			for i, g := range e.Steps {
-				near(t, fmt.Sprintf("%s, position %d, layer %d", method, *g.Position, layer), got.Row(i, k), want.Row(level, *g.Position), fakeTol)
+				near(t, fmt.Sprintf("%s, position %d, layer %d", method, *g.Position, layer),
+					got.Row(i, k), want.Row(level, *g.Position), fakeTol)
 			}
 			m := e.Maps[method]
 			if m == nil {
 				continue
 			}
 			for target := range m.Shape[1] {
-				near(t, fmt.Sprintf("map of %s, target %d, layer %d", method, target, layer), m.Row(k, target), want.Row(level, target), fakeTol)
+				near(t, fmt.Sprintf("map of %s, target %d, layer %d", method, target, layer),
+					m.Row(k, target), want.Row(level, target), fakeTol)
 			}
 		}
 		for _, x := range e.OtherMass[method] {
 			if x != 0 {
-				t.Errorf("%s: other mass %v of a text to which nothing was added", method, e.OtherMass[method])
+				t.Errorf("%s: other mass %v of a text to which nothing was added", method,
+					e.OtherMass[method])
 				break
 			}
 		}
 	}
 }
 
-// A long text has no map of a dear method; its rows are computed one by one and are the same.
+// A long text has no map of an expensive method; its rows are computed one by one and are the same.
 func TestExplainEncoderDear(t *testing.T) {
 	const L, T = 2, 66
 	for _, lift := range []bool{false, true} {
 		f := sharpEncoder(L, T)
-		opts := attribution.Options{Methods: []string{"flow", "flow-normalized", "rollout"}, Positions: []int{65, 3, 0}, Lift: lift}
+		opts := attribution.Options{Methods: []string{"flow", "flow-normalized", "rollout"},
+			Positions: []int{65, 3, 0}, Lift: lift}
 		e := explain(t, f, someWords(T-2), opts)
 		if e.Maps["flow"] != nil || e.Maps["flow-normalized"] != nil || e.Maps["rollout"] == nil {
 			t.Errorf("maps %v, want that of rollout", len(e.Maps))
 		}
 		want := []string{
-			"flow: there is no map of all 66 targets, whose 4356 values would take too long; the rows of the predictions are there.",
-			"flow-normalized: there is no map of all 66 targets, whose 4356 values would take too long; the rows of the predictions are there.",
+			"flow: there is no map of all 66 targets, whose 4356 values would take too long; the " +
+				"rows of the predictions are there.",
+			"flow-normalized: there is no map of all 66 targets, whose 4356 values would take " +
+				"too long; the rows of the predictions are there.",
 		}
 		if diff := cmp.Diff(want, e.Warnings); diff != "" {
 			t.Errorf("warnings (-want +got):\n%s", diff)
@@ -251,19 +272,24 @@ func TestExplainEncoderDear(t *testing.T) {
 	}
 	head := 1
 	f := sharpEncoder(1, T)
-	e := explain(t, f, someWords(T-2), attribution.Options{Methods: []string{"flow"}, PerHead: &head, Positions: []int{7}})
-	checkRows(t, e, attribute(t, attribution.Options{Methods: []string{"flow"}}, f.tensor("attention", trace.Heads{Fusion: trace.OneHead, Head: head}, T)))
+	e := explain(t, f, someWords(T-2), attribution.Options{Methods: []string{"flow"},
+		PerHead: &head, Positions: []int{7}})
+	checkRows(t, e, attribute(t, attribution.Options{Methods: []string{"flow"}},
+		f.tensor("attention", trace.Heads{Fusion: trace.OneHead, Head: head}, T)))
 }
 
-// A map that would be very large has the top level alone.
+// A map that would be very large has only its top level.
 func TestExplainEncoderLargeMap(t *testing.T) {
 	const L, T = 3, 900
 	f := newEncoder(L, func(int, int) float64 { return 1. / T })
-	e := explain(t, f, someWords(T-2), attribution.Options{Methods: []string{"raw"}, Positions: []int{1}})
-	if m := e.Maps["raw"]; m.Shape != [3]int{1, T, T} || len(m.Layers) != 1 || m.Layers[0] != L-1 || len(m.Data) != T*T {
+	e := explain(t, f, someWords(T-2), attribution.Options{Methods: []string{"raw"},
+		Positions: []int{1}})
+	if m := e.Maps["raw"]; m.Shape != [3]int{1, T, T} || len(m.Layers) != 1 || m.Layers[0] != L-1 ||
+		len(m.Data) != T*T {
 		t.Errorf("map %v of layers %v, want the last one", m.Shape, m.Layers)
 	}
-	if len(e.Warnings) != 1 || !strings.Contains(e.Warnings[0], "raw: the map of all 900 targets has layer 2 alone; all 3 would be 2430000 numbers.") {
+	if len(e.Warnings) != 1 || !strings.Contains(e.Warnings[0], "raw: the map of all 900 targets "+
+		"has layer 2 alone; all 3 would be 2430000 numbers.") {
 		t.Errorf("warnings %q", e.Warnings)
 	}
 }
@@ -273,18 +299,22 @@ func TestExplainEncoderTokens(t *testing.T) {
 	var seen []int
 	e := explain(t, f, "w7 ?", attribution.Options{
 		Methods: []string{"raw"},
-		OnStep:  func(e *attribution.Explanation) { seen = append(seen, len(e.Steps), e.Methods["raw"].Shape[0]) },
+		OnStep: func(e *attribution.Explanation) {
+			seen = append(seen, len(e.Steps), e.Methods["raw"].Shape[0])
+		},
 	})
 	wantPrompt := attribution.Prompt{
 		Text: "w7 ?", IDs: []int{0, 8, 32, 31}, Texts: []string{"<bos>", "w7", "?", "<end>"},
-		Offsets: [][2]int{{0, 0}, {0, 2}, {3, 4}, {0, 0}}, Special: []bool{true, false, false, true},
+		Offsets: [][2]int{{0, 0}, {0, 2}, {3, 4}, {0, 0}},
+		Special: []bool{true, false, false, true},
 	}
 	if diff := cmp.Diff(wantPrompt, e.Prompt); diff != "" {
 		t.Errorf("prompt (-want +got):\n%s", diff)
 	}
 	two := 2
 	want := []attribution.GeneratedToken{{
-		ID: 3, Text: "w2", Position: &two, Probability: .5, Alternatives: []attribution.Alternative{{3, "w2", .5}},
+		ID: 3, Text: "w2", Position: &two, Probability: .5,
+		Alternatives: []attribution.Alternative{{3, "w2", .5}},
 	}}
 	if diff := cmp.Diff(want, e.Steps); diff != "" {
 		t.Errorf("predictions (-want +got):\n%s", diff)
@@ -293,17 +323,19 @@ func TestExplainEncoderTokens(t *testing.T) {
 		t.Errorf("OnStep saw (-want +got):\n%s", diff)
 	}
 	if len(e.Warnings) != 0 {
-		t.Errorf("warnings %q; nothing is odd about the tokens around an encoder's text", e.Warnings)
+		t.Errorf("warnings %q; nothing is odd about the tokens around an encoder's text",
+			e.Warnings)
 	}
 	if got := e.Methods["raw"].Options["row"]; got != "position explained" {
 		t.Errorf("the row is %q", got)
 	}
-	if got := f.asked; got.MaxTokens != 0 || got.Positions != nil || !got.Mixings[0].AllRows || got.Alternatives != 5 {
+	if got := f.asked; got.MaxTokens != 0 || got.Positions != nil || !got.Mixings[0].AllRows ||
+		got.Alternatives != 5 {
 		t.Errorf("asked for %+v", got)
 	}
 }
 
-// What each head says is carried over, and position 0 is written.
+// The prediction of each kind of head is in the explanation, and position 0 is written to JSON.
 func TestExplainEncoderHeads(t *testing.T) {
 	for head, want := range map[trace.Head]string{
 		trace.Classes:      `{"id":1,"text":"w0","position":0,"class":true,"probability":0.5,`,
@@ -351,23 +383,28 @@ func TestExplainEncoderRefusals(t *testing.T) {
 			f := newEncoder(2, func(int, int) float64 { return 1 })
 			f.info.Context = 51
 			e, err := attribution.Explain(context.Background(), f, c.prompt, c.opts)
-			if e != nil || !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), c.want) {
+			if e != nil || !errors.Is(err, attribution.ErrUsage) ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one of usage about %q", err, c.want)
 			}
 		})
 	}
-	_, err := attribution.Explain(context.Background(), newFake(2, causal), "w1", attribution.Options{Positions: []int{0}})
-	if !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), `positions [0]; "fake" is a decoder: every token that it generates`) {
+	_, err := attribution.Explain(context.Background(), newFake(2, causal), "w1",
+		attribution.Options{Positions: []int{0}})
+	if !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(),
+		`positions [0]; "fake" is a decoder: every token that it generates`) {
 		t.Errorf("a decoder: error %v", err)
 	}
-	_, err = attribution.Explain(context.Background(), newEncoder(12, nil), someWords(5000), attribution.Options{})
+	_, err = attribution.Explain(context.Background(), newEncoder(12, nil), someWords(5000),
+		attribution.Options{})
 	var refused *attribution.MemoryError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "GB, the limit is 4.0 GB;") {
 		t.Errorf("a huge text: error %v, want a refusal that names the memory", err)
 	}
 }
 
-// A model that breaks its promise is found out, and its own refusal is passed on as it is.
+// Steps that break the contract of a model are errors, and a model's own refusal is returned
+// unchanged.
 func TestExplainEncoderModelErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, prompt string
@@ -390,8 +427,10 @@ func TestExplainEncoderModelErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := newEncoder(2, func(int, int) float64 { return 1. / 3 })
 			f.spoil = c.spoil
-			e, err := attribution.Explain(context.Background(), f, c.prompt, attribution.Options{Methods: []string{"raw"}, Positions: c.positions})
-			if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, attribution.ErrUsage) {
+			e, err := attribution.Explain(context.Background(), f, c.prompt,
+				attribution.Options{Methods: []string{"raw"}, Positions: c.positions})
+			if err == nil || !strings.Contains(err.Error(), c.want) ||
+				errors.Is(err, attribution.ErrUsage) {
 				t.Errorf("error %v, want one about %q", err, c.want)
 			}
 			if e == nil || len(e.Steps) != c.steps {
@@ -407,13 +446,15 @@ func TestExplainEncoderCancel(t *testing.T) {
 	e, err := attribution.Explain(ctx, f, "? ? ?", attribution.Options{
 		Methods: []string{"rollout"}, OnStep: func(*attribution.Explanation) { cancel() },
 	})
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "stopped after 1 predictions") || len(e.Steps) != 1 {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(),
+		"stopped after 1 predictions") || len(e.Steps) != 1 {
 		t.Errorf("error %v with %d predictions", err, len(e.Steps))
 	}
 }
 
-// A text's end is a sink if most targets look at it, whatever the one explained does; a mask's share of its own row is none,
-// and a word that one target or all look at is evidence.
+// The end of a text is a sink if most targets look at it, whatever the explained target does. A
+// mask is no sink because of its share of its own row, and a word that one target or all look at is
+// evidence.
 func TestEncoderSinks(t *testing.T) {
 	const T = 7
 	for _, c := range []struct {
@@ -430,7 +471,8 @@ func TestEncoderSinks(t *testing.T) {
 		{"the first word", func(t, s int) float64 { return on(t == 3)*on(s == 1) + on(t != 3)/T }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := explain(t, newEncoder(1, c.row), "w1 w2 ? w3 w4", attribution.Options{Methods: []string{"raw"}})
+			e := explain(t, newEncoder(1, c.row), "w1 w2 ? w3 w4",
+				attribution.Options{Methods: []string{"raw"}})
 			e.Prompt.Special[3] = true // as the masks of real vocabularies are
 			sinks, err := e.Sinks("raw", 0)
 			if err != nil {
@@ -445,7 +487,9 @@ func TestEncoderSinks(t *testing.T) {
 			}
 		})
 	}
-	e := explain(t, newEncoder(1, func(t, s int) float64 { return on(s == 0) }), "w1 w2 ? w3", attribution.Options{
+	e := explain(t, newEncoder(1, func(t, s int) float64 {
+		return on(s == 0)
+	}), "w1 w2 ? w3", attribution.Options{
 		Methods: []string{"raw"}, Specials: trace.SpecialsOff,
 	})
 	e.Maps["raw"].Data = nil

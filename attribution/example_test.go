@@ -24,7 +24,8 @@ func ExampleExplain() {
 		return
 	}
 	for t, step := range e.Steps {
-		fmt.Printf("%s %.4f, from generated tokens %.4f\n", step.Text, r.Row(t, r.Top()), e.OtherMass["rollout"][t*2+1])
+		fmt.Printf("%s %.4f, from generated tokens %.4f\n", step.Text, r.Row(t, r.Top()),
+			e.OtherMass["rollout"][t*2+1])
 	}
 	// Output:
 	// w4 [0.3194 0.2361 0.4444], from generated tokens 0.0000
@@ -34,10 +35,12 @@ func ExampleExplain() {
 // Attention from any program: two layers of a causal model, three tokens.
 func ExampleAttribute() {
 	layer := []float32{1, 0, 0, .5, .5, 0, .5, .25, .25}
-	attention := trace.Tensor{Name: "attention", Shape: []int{2, 3, 3}, Data: append(layer, layer...)}
-	a, err := attribution.Attribute(context.Background(), []trace.Tensor{attention}, attribution.Options{
-		Methods: []string{"rollout", "flow"},
-	})
+	attention := trace.Tensor{Name: "attention", Shape: []int{2, 3, 3},
+		Data: append(layer, layer...)}
+	a, err := attribution.Attribute(context.Background(), []trace.Tensor{attention},
+		attribution.Options{
+			Methods: []string{"rollout", "flow"},
+		})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -11,26 +11,29 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Explain lets a model continue a prompt and says, by every method asked for, where each generated token came from:
+// Explain lets a model continue a prompt and computes, by every method in opts, where each
+// generated token came from:
 //
 //	M[t,j,l] = R_l on T = m+t tokens, last row, column j < m
 //
-// (the generative reading of attention rollout). Earlier generated tokens take part in the products, only their columns
-// are cut; their share is [Explanation.OtherMass]. In a causal model M is rows m-1..m+n-2 of one pass over all tokens;
-// [Options.OwnRow] takes rows m..m+n-1 instead, the tokens' own.
+// for n generated tokens t, m prompt tokens j and layers l. Earlier generated tokens take part in
+// the matrix products; only their columns are left out of M, and [Explanation.OtherMass] has their
+// share. In a causal model M is rows m-1..m+n-2 of one pass over all tokens, the rows that predict
+// the generated tokens. [Options.OwnRow] uses rows m..m+n-1 instead, the tokens' own.
 //
-// A continuation is encoded on its own and without special tokens, so that it begins exactly where the user says: a
-// leading space is part of it, and most vocabularies spell "are" and " are" differently. Token ids are carried through;
-// no text is decoded and encoded again.
+// A continuation is encoded separately and without special tokens. So a leading space is part of
+// it, and most vocabularies have different tokens for "are" and " are". Token ids are used
+// throughout; no text is decoded and encoded again.
 //
-// An encoder reads the text once and generates nothing. What is explained are its predictions at [Options.Positions], each
-// by the row of its own position over all m tokens of the text, and [Explanation.Maps] has the rows of all:
+// An encoder reads the text once and generates nothing. Explain then explains its predictions at
+// [Options.Positions], each by the row of its own position over all m tokens of the text.
+// [Explanation.Maps] has the rows of all positions:
 //
 //	M[t,j,l] = R_l[position of t, j]
 //
-// [Options.OnStep] sees the explanation grow. If ctx is done, or the model fails on the way, Explain returns what there
-// is so far and an error, which wraps ctx.Err() or the model's. A nil explanation comes with a [UsageError] or with the
-// model's refusal of the prompt.
+// [Options.OnStep] is called after each token. If ctx is done or the model fails, Explain returns
+// the explanation so far and an error that wraps ctx.Err() or the model's error. The explanation is
+// nil if the error is a [UsageError] or if the model refuses the prompt.
 func Explain(ctx context.Context, m Model, prompt string, opts Options) (*Explanation, error) {
 	r, err := newRun(m, prompt, opts)
 	if err != nil {
@@ -38,7 +41,7 @@ func Explain(ctx context.Context, m Model, prompt string, opts Options) (*Explan
 	}
 	for step, err := range m.Steps(ctx, r.ids, r.ask) {
 		if err == nil {
-			err = r.take(ctx, step)
+			err = r.addStep(ctx, step)
 		}
 		if err != nil {
 			return r.e, r.wrap(ctx, err)
@@ -50,38 +53,38 @@ func Explain(ctx context.Context, m Model, prompt string, opts Options) (*Explan
 	return r.e, nil
 }
 
-// run is one explanation in the making.
+// run is the state of one call of [Explain].
 type run struct {
 	opts Options
 	plan *plan
 	e    *Explanation
-	ids  []int // of the prompt
+	ids  []int // of the prompt, [m]
 	ask  trace.Ask
-	// tokens is n, as many as are asked for; 0 if an encoder finds its positions itself.
+	// tokens is n, the number of tokens asked for; 0 if an encoder chooses its positions itself.
 	tokens int
-	// fed is how many tokens the model was fed.
-	fed int
-	// pending is a token whose own row has not come yet.
+	// processed is the number of tokens that have gone through the model.
+	processed int
+	// pending is a generated token whose own row has not arrived yet; only with OwnRow.
 	pending *GeneratedToken
-	// ended is whether the latest token ends the text.
+	// ended says that the latest token ends the text.
 	ended bool
-	// remarks are the warnings that do not change from step to step.
+	// remarks are the warnings that stay the same from step to step.
 	remarks []string
-	// read are the rows of an encoder, one entry for each ask.
-	read []Mixed
-	// model is what scorers ask, nil without any; contrast is what they compare with; scores are their latest, one entry for each
-	// method of the plan.
+	// encoderRows are the rows of the whole text, one entry for each ask; nil for a decoder.
+	encoderRows []Mixed
+	// model is the model that scorers ask, nil without scorers. contrast is the token they compare
+	// with, nil for none. scores are their latest results, one entry for each method of the plan.
 	model    Model
 	contrast *int
 	scores   []*Scores
-	// missing are the residues of scorers that should have none, one entry for each method of the
-	// plan, nil without scorers.
+	// missing counts the predictions for which a complete scorer left too large a residue, one
+	// entry for each method of the plan; nil without scorers.
 	missing []incomplete
-	// text are the ids so far, of the prompt and of what is explained.
+	// text are the ids so far: the prompt and the tokens explained.
 	text []int
 }
 
-// newRun checks everything that can be checked before the model starts.
+// newRun checks everything that can be checked before the model runs.
 func newRun(m Model, prompt string, opts Options) (*run, error) {
 	info := m.Info()
 	if err := opts.Check(); err != nil {
@@ -97,7 +100,8 @@ func newRun(m Model, prompt string, opts Options) (*run, error) {
 		return nil, usagef("prompt of %d bytes; at most %d", len(prompt), maxTextBytes)
 	}
 	p, err := newPlan(opts, setting{
-		layers: info.Layers, heads: info.Heads, bidirectional: info.Bidirectional, allLevels: opts.AllLevels,
+		layers: info.Layers, heads: info.Heads, bidirectional: info.Bidirectional,
+		allLevels: opts.AllLevels,
 	})
 	if err != nil {
 		return nil, err
@@ -106,14 +110,15 @@ func newRun(m Model, prompt string, opts Options) (*run, error) {
 		if prompt, err = conversation(m, prompt); err != nil {
 			return nil, err
 		}
-		opts.Specials = trace.SpecialsOff // the form has them
+		opts.Specials = trace.SpecialsOff // the chat template adds them
 	}
 	tokens, err := m.Encode(prompt, opts.Specials)
 	if err != nil {
 		return nil, fmt.Errorf("attribution: prompt: %w", err)
 	}
 	if len(tokens) == 0 {
-		return nil, usagef("the prompt %s has no tokens; give some text to %s", quote(prompt), purpose(info))
+		return nil, usagef("the prompt %s has no tokens; give some text to %s", quote(prompt),
+			purpose(info))
 	}
 	r := &run{opts: opts, plan: p}
 	if info.Bidirectional {
@@ -136,11 +141,13 @@ func newRun(m Model, prompt string, opts Options) (*run, error) {
 	return r, nil
 }
 
-// conversation returns what the model sees when a user says the prompt.
+// conversation returns the text that the model sees when a user says the prompt: the chat template
+// filled in.
 func conversation(m Model, prompt string) (string, error) {
 	c, ok := m.(Conversational)
 	if !ok {
-		return "", usagef("%s knows no form of conversation; explain the prompt as it is", quote(m.Info().Name))
+		return "", usagef("%s knows no form of conversation; explain the prompt as it is",
+			quote(m.Info().Name))
 	}
 	text, err := c.Chat(prompt)
 	if err != nil {
@@ -152,7 +159,8 @@ func conversation(m Model, prompt string) (string, error) {
 	return text, nil
 }
 
-// prepareAsk sets what the model is asked for, within its context.
+// prepareAsk sets what a decoder is asked for. It returns an error if the tokens exceed the model's
+// context or the rows its memory.
 func (r *run) prepareAsk(m Model, info trace.Info, prompt int) error {
 	r.tokens = r.opts.MaxTokens
 	if r.tokens == 0 {
@@ -180,14 +188,16 @@ func (r *run) prepareAsk(m Model, info trace.Info, prompt int) error {
 	}
 	r.ask.MaxTokens = r.tokens
 	if info.Context > 0 && prompt+r.tokens > info.Context {
-		return usagef("%d prompt tokens and %d to explain are %d, but the context of %s is %d tokens; shorten one of them",
+		return usagef("%d prompt tokens and %d to explain are %d, but the context of %s is %d "+
+			"tokens; shorten one of them",
 			prompt, r.tokens, prompt+r.tokens, quote(info.Name), info.Context)
 	}
-	return checkBudget(m, r.plan.bytes(prompt, r.tokens), fmt.Sprintf("%d tokens: what the methods keep", prompt+r.tokens),
+	return checkBudget(m, r.plan.bytes(prompt, r.tokens),
+		fmt.Sprintf("%d tokens: what the methods keep", prompt+r.tokens),
 		"take a shorter text or fewer layers")
 }
 
-// newPrompt returns the prompt as an explanation shows it.
+// newPrompt returns the prompt in the form of an explanation.
 func newPrompt(text string, tokens []trace.Token) Prompt {
 	p := Prompt{Text: text}
 	for _, t := range tokens {
@@ -199,9 +209,10 @@ func newPrompt(text string, tokens []trace.Token) Prompt {
 	return p
 }
 
-// start makes an explanation without generated tokens.
+// start creates the explanation, with all its methods and no generated tokens.
 func (r *run) start(info trace.Info, prompt Prompt) {
-	prompt.BOSAdded = !info.Bidirectional && prompt.Special[0] && prompt.Offsets[0][0] == prompt.Offsets[0][1]
+	prompt.BOSAdded = !info.Bidirectional && prompt.Special[0] &&
+		prompt.Offsets[0][0] == prompt.Offsets[0][1]
 	r.e = &Explanation{
 		Version: Version, Model: info, Prompt: prompt, Steps: []GeneratedToken{},
 		Methods: map[string]*Result{}, OtherMass: map[string][]float64{}, Warnings: []string{},
@@ -227,15 +238,17 @@ func (r *run) start(info trace.Info, prompt Prompt) {
 	}
 }
 
-// remark collects what the user should know before the first token.
+// remark collects the warnings that are known before the first token.
 func (r *run) remark(m Model, prompt string) {
 	if r.e.Prompt.BOSAdded {
-		r.remarks = append(r.remarks, fmt.Sprintf("A begin-of-text token, %s, was put before the prompt.",
+		r.remarks = append(r.remarks, fmt.Sprintf("A begin-of-text token, %s, was put before the "+
+			"prompt.",
 			quote(r.e.Prompt.Texts[0])))
 	}
 	if limited, ok := m.(Limited); ok {
 		if words := limited.UnknownWords(prompt + r.opts.Continuation); len(words) > 0 {
-			r.remarks = append(r.remarks, fmt.Sprintf("The model never saw %s; prompts that it knows: %s.",
+			r.remarks = append(r.remarks, fmt.Sprintf("The model never saw %s; prompts that it "+
+				"knows: %s.",
 				quoteWords(words, 10), quotePrompts(limited.Examples(), 3)))
 		}
 	}
@@ -243,7 +256,8 @@ func (r *run) remark(m Model, prompt string) {
 	r.e.Warnings = append(r.e.Warnings, r.remarks...)
 }
 
-// quoteWords returns the first of some words of the user's, quoted and joined, and how many more there are.
+// quoteWords returns the first words, at most most, quoted and joined, and how many more there are.
+// The words come from the user, so long ones are cut.
 func quoteWords(words []string, most int) string {
 	var some []string
 	for _, w := range words[:min(len(words), most)] {
@@ -255,7 +269,8 @@ func quoteWords(words []string, most int) string {
 	return strings.Join(some, ", ")
 }
 
-// quotePrompts returns the first prompts of a model's own, quoted and joined. They are not cut: one copies them.
+// quotePrompts returns the first of a model's example prompts, quoted and joined. They are not cut,
+// because users copy them.
 func quotePrompts(prompts []string, most int) string {
 	var some []string
 	for _, p := range prompts[:min(len(prompts), most)] {
@@ -264,31 +279,33 @@ func quotePrompts(prompts []string, most int) string {
 	return strings.Join(some, ", ")
 }
 
-// take takes one step of the model.
-func (r *run) take(ctx context.Context, step trace.Step) error {
+// addStep adds one step of the model to the explanation.
+func (r *run) addStep(ctx context.Context, step trace.Step) error {
 	if r.e.Model.Bidirectional {
 		return r.addPrediction(ctx, step)
 	}
 	return r.add(ctx, step)
 }
 
-// longPrompt is how many tokens a prompt has whose rows take long enough to combine to be worth a word: rollout of a thousand tokens takes
-// a second a layer.
+// longPrompt is the number of prompt tokens from which progress is reported while layers are
+// combined: rollout of a thousand tokens takes a second a layer.
 const longPrompt = 512
 
-// add takes one step of a decoder: rows for the methods and the next token.
+// add adds one step of a decoder: its rows go to the methods, and its token to the explanation.
 func (r *run) add(ctx context.Context, step trace.Step) error {
-	rows, err := r.plan.read(step, r.fed)
+	rows, err := r.plan.readStep(step, r.processed)
 	if err != nil {
 		return err
 	}
-	r.fed += step.Count
-	from := r.fed - 1 // the row that predicts the next token, or the own row of the one before
+	r.processed += step.Count
+	// The row that predicts the next token, which is also the last token's own row.
+	from := r.processed - 1
 	if r.opts.OwnRow && r.pending == nil {
-		from = r.fed // the prompt's rows explain no token
+		from = r.processed // no generated token has a row yet
 	}
 	if r.opts.OnProgress != nil && step.Count >= longPrompt {
-		r.opts.OnProgress(trace.Progress{Stage: "combining the layers of the prompt's rows", Unit: "step", Done: 1, Total: 1})
+		r.opts.OnProgress(trace.Progress{Stage: "combining the layers of the prompt's rows",
+			Unit: "step", Done: 1, Total: 1})
 	}
 	if err := r.plan.extend(ctx, rows, from); err != nil {
 		return err
@@ -314,14 +331,17 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 	return nil
 }
 
-// newToken returns a generated token as an explanation shows it.
+// newToken returns a prediction in the form of an explanation. It returns an error for a
+// probability that is negative, NaN or infinite.
 func newToken(p trace.Prediction) (*GeneratedToken, error) {
 	t := &GeneratedToken{
-		ID: p.Token.ID, Text: p.Token.Text, Probability: p.Probability, Special: p.Token.Special, Forced: p.Forced,
-		Class: p.Class, Unscored: p.Unscored, Alternatives: []Alternative{},
+		ID: p.Token.ID, Text: p.Token.Text, Probability: p.Probability, Special: p.Token.Special,
+		Forced: p.Forced,
+		Class:  p.Class, Unscored: p.Unscored, Alternatives: []Alternative{},
 	}
 	for _, a := range p.Alternatives {
-		t.Alternatives = append(t.Alternatives, Alternative{a.Token.ID, a.Token.Text, a.Probability})
+		t.Alternatives = append(t.Alternatives, Alternative{a.Token.ID, a.Token.Text,
+			a.Probability})
 	}
 	for _, a := range append(t.Alternatives, Alternative{t.ID, t.Text, t.Probability}) {
 		if !(a.Probability >= 0) || math.IsInf(a.Probability, 0) {
@@ -331,7 +351,8 @@ func newToken(p trace.Prediction) (*GeneratedToken, error) {
 	return t, nil
 }
 
-// append adds a token and its row of every method, which is that wanted row of the method's job.
+// append adds a token and its row of every method. wanted returns which of the rows that a job has
+// computed is this token's.
 func (r *run) append(t GeneratedToken, wanted func(*job) int) {
 	e, m := r.e, len(r.ids)
 	e.Steps = append(e.Steps, t)
@@ -359,7 +380,8 @@ func (r *run) append(t GeneratedToken, wanted func(*job) int) {
 	}
 }
 
-// complete is whether the run reached its end: all tokens, or one that ends the text, and their rows.
+// complete reports whether all tokens asked for, or one that ends the text, have arrived with their
+// rows.
 func (r *run) complete() bool {
 	if r.tokens == 0 {
 		return len(r.e.Steps) > 0
@@ -367,7 +389,7 @@ func (r *run) complete() bool {
 	return len(r.e.Steps) == r.tokens || r.ended && r.pending == nil
 }
 
-// progress says how far the run is: "2 of 5 tokens".
+// progress returns how far the run is: "2 of 5 tokens".
 func (r *run) progress() string {
 	of, what := "", "tokens"
 	if r.tokens > 0 {
@@ -379,16 +401,17 @@ func (r *run) progress() string {
 	return fmt.Sprintf("%d%s %s", len(r.e.Steps), of, what)
 }
 
-// wrap makes an error of the model one of this package, of the context if that is done.
+// wrap adds the package and the progress to an error. If ctx is done, the error is ctx.Err().
 func (r *run) wrap(ctx context.Context, err error) error {
-	_, isUsage := err.(*UsageError) //nolint:errorlint // one that came as it is, and not one in another's words
+	_, isUsage := err.(*UsageError) //nolint:errorlint // only an error that nobody has wrapped
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("attribution: stopped after %s: %w", r.progress(), ctx.Err())
 	case len(r.e.Steps) == 0 && isUsage:
 		return err
 	case r.e.Model.Bidirectional && len(r.e.Steps) == 0:
-		return fmt.Errorf("attribution: %w", err) // mostly that there is nothing to predict in this text
+		// usually that there is nothing to predict in this text
+		return fmt.Errorf("attribution: %w", err)
 	}
 	return fmt.Errorf("attribution: after %s: %w", r.progress(), err)
 }

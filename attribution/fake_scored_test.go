@@ -49,7 +49,9 @@ func (a answering) Predict(ctx context.Context, queries []trace.Query) (all []fl
 	return all, ctx.Err()
 }
 
-func (a answering) Gradients(ctx context.Context, queries []trace.Query, rule trace.Backward) (all []trace.Gradient, err error) {
+func (a answering) Gradients(
+	ctx context.Context, queries []trace.Query, rule trace.Backward,
+) (all []trace.Gradient, err error) {
 	*a.queries = append(*a.queries, queries)
 	for _, q := range queries {
 		all = append(all, a.gradient(q, rule))

@@ -13,8 +13,8 @@ import (
 // fakeTol is float32 rounding of the rows that a model yields, over a few layers.
 const fakeTol = 1e-6
 
-// fake is a model whose tokens are words and whose rows are given: token ids are indices of words, and it continues any
-// text with the words in order of their ids.
+// fake is a model whose tokens are words and whose rows are given: token ids are indices of words,
+// and it continues any text with the words in order of their ids.
 type fake struct {
 	info  trace.Info
 	words []string
@@ -31,14 +31,16 @@ type fake struct {
 	unknown []string
 }
 
-// newFake returns a fake with layers and rows like attention(t,s), the same for each mixing and layer.
+// newFake returns a fake with layers and rows like attention(t,s), the same for each mixing and
+// layer.
 func newFake(layers int, attention func(t, s int) float64) *fake {
 	words := []string{"<bos>"}
 	for i := range 30 {
 		words = append(words, fmt.Sprintf("w%d", i))
 	}
 	return &fake{
-		info:  trace.Info{Name: "fake", Family: "fake", Layers: layers, Heads: 2, Vocab: len(words)},
+		info: trace.Info{Name: "fake", Family: "fake", Layers: layers, Heads: 2,
+			Vocab: len(words)},
 		words: words, asked: new(trace.Ask),
 		row: func(_ trace.MixingAsk, _, t, s int) float64 { return attention(t, s) },
 	}
@@ -92,7 +94,8 @@ func (f *fake) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[tr
 			for _, a := range ask.Mixings {
 				step.Rows = append(step.Rows, f.rows(a, first, count))
 			}
-			closing := made == ask.MaxTokens || f.stopAt > 0 && made > 0 && ids[len(ids)-1] == f.stopAt
+			closing := made == ask.MaxTokens || f.stopAt > 0 && made > 0 &&
+				ids[len(ids)-1] == f.stopAt
 			if closing && !ask.OwnRow {
 				return
 			}
@@ -118,7 +121,8 @@ func (f *fake) next(ids []int, ask trace.Ask, made int) *trace.Prediction {
 	}
 	token := trace.Token{ID: id, Text: f.words[id]}
 	return &trace.Prediction{
-		Token: token, Probability: 0.75, Forced: len(ask.Continuation) > 0, Stop: f.stopAt > 0 && id == f.stopAt,
+		Token: token, Probability: 0.75, Forced: len(ask.Continuation) > 0, Stop: f.stopAt > 0 &&
+			id == f.stopAt,
 		Alternatives: []trace.Alternative{{Token: token, Probability: 0.75}},
 	}
 }
@@ -128,7 +132,8 @@ func (f *fake) rows(ask trace.MixingAsk, first, count int) trace.Rows {
 	if !ask.AllRows {
 		first = end - 1
 	}
-	r := trace.Rows{First: first, L: f.info.Layers, H: 1, N: end - first, S: end + 3} // slots of a cache that are free
+	// slots of a cache that are free
+	r := trace.Rows{First: first, L: f.info.Layers, H: 1, N: end - first, S: end + 3}
 	for l := range r.L {
 		for t := first; t < end; t++ {
 			for s := range r.S {

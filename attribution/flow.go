@@ -9,25 +9,30 @@ import (
 
 func init() { RegisterAggregation("flow", flow{}) }
 
-// flow asks how much could pass from a target to an input token if attention were the width of pipes:
+// flow computes how much could flow from a target to an input token if attention weights were the
+// capacities of pipes:
 //
 //	F_l[t,j] = max-flow from (l,t) to (0,j), edge (k,u)→(k-1,v) of capacity Â_k[u,v]
 //
-// (Abnar and Zuidema 2020, §3), exact. Each pair is a problem of its own and pipes are shared, so a row sums to 1 or
-// more and is no decomposition; the paper divides rows by their sums, which method flow-normalized does. With
-// [Mixed.Top], the edges that leave the source are those of one head. [MinCut] says which edges limit a flow.
+// (Abnar and Zuidema 2020, §3). It is exact. Each pair of tokens is a problem of its own, and the
+// problems share pipes. So a row sums to 1 or more and is not a decomposition; the paper divides
+// rows by their sums, as method flow-normalized does. With [Mixed.Top], the edges of the target in
+// the explained layer are those of one head. [MinCut] returns the edges that limit a flow.
 //
-// R ≤ F ≤ min(1, Σ_k Â_1[k,j]); with depth the values saturate. One row costs T max-flows a level, of which levels share
-// some of the work; by default only the top level is computed. A state holds three times the L·T²/2 numbers.
+// R ≤ F ≤ min(1, Σ_k Â_1[k,j]), where R is rollout; the more layers, the nearer the values are to
+// the upper limit. One row costs T max-flows a level; levels share some of the work. By default
+// only the top level is computed. A state keeps 3·L·T²/2 numbers.
 type flow struct{}
 
 // Info describes the aggregation.
 func (flow) Info() AggregationInfo {
 	return AggregationInfo{
-		Summary:  "the most that could pass from each input token if attention weights were the widths of pipes",
-		Formula:  "F_l[t,j] = max-flow (l,t)→(0,j) with capacities Â",
-		Paper:    "Abnar and Zuidema 2020, §3",
-		Cost:     "T max-flow problems a token and level; the top level alone unless all levels are asked for",
+		Summary: "the most that could pass from each input token if attention weights were the " +
+			"widths of pipes",
+		Formula: "F_l[t,j] = max-flow (l,t)→(0,j) with capacities Â",
+		Paper:   "Abnar and Zuidema 2020, §3",
+		Cost: "T max-flow problems a token and level; the top level alone unless all levels " +
+			"are asked for",
 		AllRows:  true,
 		Residual: 0.5,
 		TopOnly:  true,
@@ -39,6 +44,7 @@ func (flow) New(cfg Config) State {
 	return &flowState{cfg: cfg, graph: maxflow.New(cfg.Layers, cfg.Bidirectional)}
 }
 
+// flowState keeps the network of one text.
 type flowState struct {
 	cfg    Config
 	graph  *maxflow.Graph

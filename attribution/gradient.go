@@ -12,13 +12,14 @@ func init() {
 	RegisterScorer("gradient-x-input", inputGradient{})
 }
 
-// gradient is how steeply the number changes with each token's embedding e_j, [D]:
+// gradient is how fast the number f changes with each token's embedding e_j, [D]:
 //
 //	s_j = ‖∂f/∂e_j‖₂
 //
-// (Simonyan et al. 2014, §3; for words Li et al. 2016, §5). They take absolute values of single components; the Euclidean norm over
-// them is what tools for text do since (AllenNLP, Inseq). Abnar and Zuidema 2020 sum the components before the absolute value,
-// |Σ_D ∂f/∂e_j|, in which components cancel. f is the logit, which does not flatten where the model is certain, as probability does.
+// (Simonyan et al. 2014, §3; for words Li et al. 2016, §5). They use the absolute values of single
+// components; later tools for text use the Euclidean norm over them (AllenNLP, Inseq). Abnar and
+// Zuidema 2020 use |Σ_D ∂f/∂e_j|, in which components cancel. f is the logit: unlike a probability,
+// it still changes where the model is certain.
 //
 // Values are [T], not negative. It costs one pass forward and one back.
 type gradient struct{}
@@ -26,10 +27,11 @@ type gradient struct{}
 // Info describes the scorer.
 func (gradient) Info() ScorerInfo {
 	return ScorerInfo{
-		Summary:    "how steeply the prediction changes with each token's embedding, whichever way",
-		Formula:    "s_j = ‖∂f/∂e_j‖₂",
-		Paper:      "Simonyan et al. 2014, §3; Li et al. 2016, §5",
-		Cost:       "one pass forward and one back a token, two or three times generating it without a cache",
+		Summary: "how steeply the prediction changes with each token's embedding, whichever way",
+		Formula: "s_j = ‖∂f/∂e_j‖₂",
+		Paper:   "Simonyan et al. 2014, §3; Li et al. 2016, §5",
+		Cost: "one pass forward and one back a token, two or three times generating it " +
+			"without a cache",
 		Unit:       "norm of the gradient",
 		Needs:      "gradients",
 		Quantities: trace.Quantities(),
@@ -37,7 +39,9 @@ func (gradient) Info() ScorerInfo {
 }
 
 // Score returns the norms; see [Scorer].
-func (g gradient) Score(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Scores, error) {
+func (g gradient) Score(
+	ctx context.Context, m Model, q trace.Query, opts Scoring,
+) (*Scores, error) {
 	x, err := newQuestion(ctx, "gradient", g.Info(), m, q, opts)
 	if err != nil {
 		return nil, err
@@ -46,7 +50,7 @@ func (g gradient) Score(ctx context.Context, m Model, q trace.Query, opts Scorin
 	if err != nil {
 		return nil, err
 	}
-	values, err := x.dots(grad.Data, grad.Data)
+	values, err := x.dotProducts(grad.Data, grad.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -56,13 +60,14 @@ func (g gradient) Score(ctx context.Context, m Model, q trace.Query, opts Scorin
 	return &Scores{Values: values, Value: grad.Value}, nil
 }
 
-// inputGradient is what a token's embedding contributes if the number is taken for linear in it:
+// inputGradient is what a token's embedding contributes to the number f if f is treated as linear:
 //
 //	s_j = Σ_D e_j ∂f/∂e_j
 //
-// (Shrikumar et al. 2016, §2; Denil et al. 2014 for text). The sum is signed, so that it says for or against; Abnar and Zuidema 2020
-// take its absolute value. f is the logit, as for gradient, and e_j the row of the embedding before positions are added: what
-// positions and biases contribute is nobody's, and there is no sum that the values must have.
+// (Shrikumar et al. 2016, §2; Denil et al. 2014 for text). The sum is signed: positive is for the
+// prediction, negative against it. Abnar and Zuidema 2020 use its absolute value. f is the logit,
+// as for gradient, and e_j is the row of the embedding before positions are added. What positions
+// and biases contribute belongs to no token, so the values need not add up to anything.
 //
 // Values are [T]. It costs one pass forward and one back.
 type inputGradient struct{}
@@ -70,10 +75,12 @@ type inputGradient struct{}
 // Info describes the scorer.
 func (inputGradient) Info() ScorerInfo {
 	return ScorerInfo{
-		Summary:    "what each token's embedding adds to the prediction if that is taken for linear around this text",
-		Formula:    "s_j = Σ_D e_j ∂f/∂e_j",
-		Paper:      "Shrikumar et al. 2016, §2; Denil et al. 2014",
-		Cost:       "one pass forward and one back a token, two or three times generating it without a cache",
+		Summary: "what each token's embedding adds to the prediction if that is taken for " +
+			"linear around this text",
+		Formula: "s_j = Σ_D e_j ∂f/∂e_j",
+		Paper:   "Shrikumar et al. 2016, §2; Denil et al. 2014",
+		Cost: "one pass forward and one back a token, two or three times generating it " +
+			"without a cache",
 		Needs:      "gradients",
 		Signed:     true,
 		Quantities: trace.Quantities(),
@@ -81,7 +88,9 @@ func (inputGradient) Info() ScorerInfo {
 }
 
 // Score returns the products; see [Scorer].
-func (g inputGradient) Score(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Scores, error) {
+func (g inputGradient) Score(
+	ctx context.Context, m Model, q trace.Query, opts Scoring,
+) (*Scores, error) {
 	x, err := newQuestion(ctx, "gradient-x-input", g.Info(), m, q, opts)
 	if err != nil {
 		return nil, err
@@ -94,7 +103,9 @@ func (g inputGradient) Score(ctx context.Context, m Model, q trace.Query, opts S
 }
 
 // timesInput returns the value explained and gradient × input of each token.
-func (x *question) timesInput(ctx context.Context, rule trace.Backward) (float64, []float64, error) {
+func (x *question) timesInput(
+	ctx context.Context, rule trace.Backward,
+) (float64, []float64, error) {
 	grad, err := x.gradient(ctx, rule)
 	if err != nil {
 		return 0, nil, err
@@ -103,6 +114,6 @@ func (x *question) timesInput(ctx context.Context, rule trace.Backward) (float64
 	if err != nil {
 		return 0, nil, err
 	}
-	values, err := x.dots(e, grad.Data)
+	values, err := x.dotProducts(e, grad.Data)
 	return grad.Value, values, err
 }

@@ -11,7 +11,8 @@ import (
 // linearWeights are w, [T,D], of a model that is linear in the embeddings.
 var linearWeights = []float64{0.5, -2, 3, 4, -1, 0.25}
 
-// newLinear returns a model of three tokens whose logit is w·e + 3, of embeddings (id, 1), and whose probability is 1/(1+exp(-logit)).
+// newLinear returns a model of three tokens whose logit is w·e + 3, of embeddings (id, 1), and
+// whose probability is 1/(1+exp(-logit)).
 func newLinear() answering {
 	a := newAnswering(1)
 	a.kinds = map[string]int{"mask": 9}
@@ -39,8 +40,8 @@ func newLinear() answering {
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
-// 26: of a linear model, gradient × input and integrated gradients from zeros are w_j·e_j, and what adds up to f(e) - f(0) leaves no
-// residue; the gradient's norms are those of w_j.
+// 26: of a linear model, gradient × input and integrated gradients from zeros are w_j·e_j, and what
+// adds up to f(e) - f(0) leaves no residue; the gradient's norms are those of w_j.
 func TestKnown26Linear(t *testing.T) {
 	m, q := newLinear(), ids(2, 4, 6)
 	logit := attribution.Scoring{Quantity: trace.Logit, Replacement: "zero"}
@@ -57,7 +58,8 @@ func TestKnown26Linear(t *testing.T) {
 		logit.Steps = steps
 		got = score(t, "integrated-gradients", m, q, logit)
 		near(t, "integrated gradients", got.Values, want, 1e-12)
-		near(t, "their value and residue", []float64{got.Value, *got.Residue}, []float64{f, 0}, 1e-12)
+		near(t, "their value and residue", []float64{got.Value, *got.Residue},
+			[]float64{f, 0}, 1e-12)
 	}
 	got = score(t, "attn-lrp", m, q, attribution.Scoring{})
 	near(t, "relevance", got.Values, want, 0)
@@ -67,23 +69,26 @@ func TestKnown26Linear(t *testing.T) {
 	near(t, "gradient", got.Values, []float64{math.Hypot(0.5, 2), 5, math.Hypot(1, 0.25)}, 1e-15)
 }
 
-// Embeddings of the query's own stand for those of its ids.
+// Embeddings in the query replace those of its ids.
 func TestGradientEmbeddings(t *testing.T) {
 	q := ids(2, 4, 6)
 	q.Embeddings = []float32{1, 1, 1, 1, 2, 8}
 	want := []float64{-1.5, 7, 0}
 	logit := attribution.Scoring{Quantity: trace.Logit, Replacement: "zero"}
 	near(t, "gradient × input", score(t, "gradient-x-input", newLinear(), q, logit).Values, want, 0)
-	near(t, "integrated gradients", score(t, "integrated-gradients", newLinear(), q, logit).Values, want, 1e-12)
+	near(t, "integrated gradients", score(t, "integrated-gradients", newLinear(), q, logit).Values,
+		want, 1e-12)
 }
 
-// Of a product a·b, the true gradient × input counts a·b twice, and relevance gives each factor half; a bias is nobody's.
+// Of a product a·b, the true gradient × input counts a·b twice, and relevance gives each factor
+// half; a bias is nobody's.
 func TestAttnLRP(t *testing.T) {
 	m := newAnswering(1)
 	m.gradient = func(q trace.Query, rule trace.Backward) trace.Gradient {
 		a, b := float64(q.IDs[0]), float64(q.IDs[1])
 		half := map[trace.Backward]float64{trace.TrueGradient: 1, trace.RelevanceGradient: .5}[rule]
-		return trace.Gradient{Value: a*b + 7, Data: []float32{float32(half * b), 0, float32(half * a), 0}}
+		return trace.Gradient{Value: a*b + 7, Data: []float32{float32(half * b), 0,
+			float32(half * a), 0}}
 	}
 	got := score(t, "attn-lrp", m, ids(3, 5), attribution.Scoring{})
 	near(t, "relevance", got.Values, []float64{7.5, 7.5}, 0)
@@ -92,7 +97,8 @@ func TestAttnLRP(t *testing.T) {
 	near(t, "gradient × input", got.Values, []float64{15, 15}, 0)
 }
 
-// A question's quantity is the options', the query's or the scorer's own, in this order; LogitTerms and others get nothing else.
+// A question's quantity is the options', the query's or the scorer's own, in this order; LogitTerms
+// and others get nothing else.
 func TestScoringQuantity(t *testing.T) {
 	for _, c := range []struct{ options, query, want trace.Quantity }{
 		{"", "", trace.Probability},

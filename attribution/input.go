@@ -9,39 +9,41 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// renormalizedTol is how far the sum of a row may be from 1 without a warning: float32 rounding over long rows.
+// renormalizedTol is how far the sum of a row may be from 1 without a warning: the rounding of
+// float32 over long rows.
 const renormalizedTol = 1e-5
 
-// TensorReader is a tensor that stays where it is, such as in a file, and is read piece by piece.
+// TensorReader is a tensor that is read piece by piece, for example from a file.
 type TensorReader struct {
-	// Name is its mixing.
+	// Name is the name of its mixing.
 	Name string
 	// Shape is as for [Attribute], outermost axis first.
 	Shape []int
-	// Read fills dst with the numbers from element first on, counted row-major. It is not called with more than T·T numbers.
+	// Read fills dst with the numbers from element first on, in row-major order. dst has at most
+	// T·T numbers.
 	Read func(dst []float32, first int) error
 
-	wrong error // what is wrong with its shape, if that is known before it is read
+	wrong error // an error of its shape that is known before it is read
 }
 
-// Input is what [AttributeInput] works on.
+// Input is the input of [AttributeInput]: tensors and a limit of memory.
 type Input struct {
-	// Tensors are those of [Attribute], read when they are needed.
+	// Tensors are as for [Attribute]; they are read when they are needed.
 	Tensors []TensorReader
-	// Budget is how many bytes may be taken; 0 sets no limit.
+	// Budget is the largest number of bytes that may be allocated; 0 sets no limit.
 	Budget int64
-	// Limit is the limit in bytes that Budget is what is left of, for messages; 0 is Budget itself. Chosen is whether somebody
-	// chose it.
+	// Limit is the whole limit in bytes, of which Budget is what is left; 0 means Budget itself.
+	// Chosen says that somebody chose the limit. Both are for messages only.
 	Limit  int64
 	Chosen bool
 }
 
-// inMemory is an input without a limit.
+// inMemory returns tensors in memory as an input without a limit.
 func inMemory(tensors []trace.Tensor) Input {
 	var in Input
 	for _, t := range tensors {
 		in.Tensors = append(in.Tensors, TensorReader{
-			Name: t.Name, Shape: t.Shape, wrong: fits(t.Shape, len(t.Data)),
+			Name: t.Name, Shape: t.Shape, wrong: checkSize(t.Shape, len(t.Data)),
 			Read: func(dst []float32, first int) error {
 				copy(dst, t.Data[first:])
 				return nil
@@ -51,12 +53,14 @@ func inMemory(tensors []trace.Tensor) Input {
 	return in
 }
 
-// fits returns an error unless a shape, of whatever sizes, is that of n numbers.
-func fits(shape []int, n int) error {
+// checkSize returns an error unless the sizes of shape are positive and their product is n. It
+// divides instead of multiplying, because a product could overflow.
+func checkSize(shape []int, n int) error {
 	rest := n
 	for _, size := range shape {
 		if size < 1 || rest%size != 0 {
-			return fmt.Errorf("shape %v does not fit %d numbers; want positive sizes whose product that is", shape, n)
+			return fmt.Errorf("shape %v does not fit %d numbers; want positive sizes whose "+
+				"product that is", shape, n)
 		}
 		rest /= size
 	}
@@ -66,12 +70,14 @@ func fits(shape []int, n int) error {
 	return nil
 }
 
-// input is the tensors that the methods need. Their shapes are checked; their numbers are by checkNumbers.
+// input has the tensors that the methods need. Their shapes have been checked; checkNumbers checks
+// their numbers.
 type input struct {
 	layers, tokens int
-	// heads is H of the mixings that have heads.
+	// heads is H of a mixing that has heads, otherwise 1.
 	heads int
-	// bidirectional is whether any target takes something from a later source. It is known after checkNumbers.
+	// bidirectional says that some target has a nonzero value for a later source. It is known after
+	// checkNumbers.
 	bidirectional bool
 	tensors       map[string]rowTensor // by mixing
 	order         []string             // of tensors
@@ -79,7 +85,7 @@ type input struct {
 	warnings      []string
 }
 
-// rowTensor is [L,H,T,T].
+// rowTensor reads the rows of one mixing, [L,H,T,T].
 type rowTensor struct {
 	mixing  MixingInfo
 	name    string
@@ -95,7 +101,8 @@ func (r rowTensor) head(dst []float32, l, h int) error {
 	return nil
 }
 
-// newInput finds the tensors that the methods of opts need, and checks their shapes. It reads no numbers.
+// newInput finds the tensors that the methods of opts need and checks their shapes. It reads no
+// numbers.
 func newInput(tensors []TensorReader, opts Options) (*input, error) {
 	methods, err := opts.methods()
 	if err != nil {
@@ -107,20 +114,26 @@ func newInput(tensors []TensorReader, opts Options) (*input, error) {
 	}
 	for _, m := range methods {
 		if m.Scorer != "" {
-			return nil, usagef("%s asks the model again, and there are only rows here; explain a prompt with it", m.Name)
+			return nil, usagef("%s asks the model again, and there are only rows here; explain a "+
+				"prompt with it", m.Name)
 		}
 		if _, done := in.tensors[m.Mixing]; done {
 			continue
 		}
-		if mi, _ := LookupMixing(m.Mixing); mi.OneHead && (opts.PerHead != nil || mi.takes(opts.Heads)) {
-			return nil, usagef("one head of %s, whose rows here are of all heads together; explain a prompt with it", m.Name)
+		if mi, _ := LookupMixing(m.Mixing); mi.OneHead &&
+			(opts.PerHead != nil || mi.takes(opts.Heads)) {
+			return nil, usagef("one head of %s, whose rows here are of all heads together; "+
+				"explain a prompt with it", m.Name)
 		}
 		i := slices.IndexFunc(tensors, func(t TensorReader) bool { return t.Name == m.Mixing })
-		if i < 0 { // the mean over its heads serves as well
-			i = slices.IndexFunc(tensors, func(t TensorReader) bool { return t.Name == m.Mixing+"-mean" })
+		if i < 0 { // a tensor of the mean over heads will do
+			i = slices.IndexFunc(tensors, func(t TensorReader) bool {
+				return t.Name == m.Mixing+"-mean"
+			})
 		}
 		if i < 0 {
-			return nil, fmt.Errorf("attribution: method %s needs tensor %q, [L,T,S]; the input has %s",
+			return nil, fmt.Errorf("attribution: method %s needs tensor %q, [L,T,S]; the input "+
+				"has %s",
 				m.Name, m.Mixing, tensorNames(tensors))
 		}
 		if err := in.add(m.Mixing, tensors[i]); err != nil {
@@ -145,7 +158,7 @@ func tensorNames(tensors []TensorReader) string {
 
 // add checks the shape of the tensor that has the rows of a mixing.
 func (in *input) add(mixing string, t TensorReader) error {
-	if len(t.Shape) == 3 || len(t.Shape) == 4 { // another number of axes is worth its own message
+	if len(t.Shape) == 3 || len(t.Shape) == 4 { // other numbers of axes get the message below
 		if t.wrong != nil {
 			return t.wrong
 		}
@@ -166,7 +179,8 @@ func (in *input) add(mixing string, t TensorReader) error {
 		return err
 	}
 	if len(in.tensors) > 0 && (r.l != in.layers || r.t != in.tokens) {
-		return fmt.Errorf("shape %v; another tensor has %d layers and %d tokens", t.Shape, in.layers, in.tokens)
+		return fmt.Errorf("shape %v; another tensor has %d layers and %d tokens", t.Shape,
+			in.layers, in.tokens)
 	}
 	in.layers, in.tokens = r.l, r.t
 	if r.mixing.Heads {
@@ -177,7 +191,8 @@ func (in *input) add(mixing string, t TensorReader) error {
 	return nil
 }
 
-// checkShape checks that rows are square, that there are any and that their places can be counted.
+// checkShape returns an error unless all sizes are positive, there are as many sources as targets,
+// and the number of elements fits an int64.
 func (r rowTensor) checkShape(shape []int) error {
 	for _, n := range shape {
 		if n < 1 {
@@ -193,8 +208,9 @@ func (r rowTensor) checkShape(shape []int) error {
 	return nil
 }
 
-// checkNumbers reads every tensor once and checks every number, the sums of rows that must have one, and what stands above
-// the diagonal. It looks at ctx once a head, so that a file of any size can be given up.
+// checkNumbers reads every tensor once. It checks every number, the sums of rows that must be 1,
+// and whether there are nonzero numbers above the diagonal. It looks at ctx once a head, so that a
+// caller can stop it in a file of any size.
 func (in *input) checkNumbers(ctx context.Context) error {
 	in.buffer = make([]float32, in.tokens*in.tokens)
 	for _, mixing := range in.order {
@@ -208,23 +224,25 @@ func (in *input) checkNumbers(ctx context.Context) error {
 	return nil
 }
 
-// rowCheck is what is seen of a tensor while its numbers are checked.
+// rowCheck collects what is found in a tensor while its numbers are checked.
 type rowCheck struct {
 	r rowTensor
-	// worst is how far the sum of a row is from 1 at most, and where.
+	// worst is the largest distance of a row's sum from 1; where says which row.
 	worst float64
 	where string
-	// rows are those that have a source after their target, of which later take something from one; first says where.
+	// rows counts the rows that have a source after their target; later counts those of them with a
+	// nonzero value there, and first names the first one.
 	rows, later int
 	first       string
 }
 
-// all checks every head of every layer; buffer is [T,T].
+// all checks every head of every layer. buffer, [T,T], is overwritten.
 func (c *rowCheck) all(ctx context.Context, buffer []float32) error {
 	for l := range c.r.l {
 		for h := range c.r.h {
 			if err := ctx.Err(); err != nil {
-				return fmt.Errorf("attribution: tensor %q: stopped at layer %d of %d: %w", c.r.name, l, c.r.l, err)
+				return fmt.Errorf("attribution: tensor %q: stopped at layer %d of %d: %w", c.r.name,
+					l, c.r.l, err)
 			}
 			if err := c.r.head(buffer, l, h); err != nil {
 				return err
@@ -241,14 +259,16 @@ func (c *rowCheck) all(ctx context.Context, buffer []float32) error {
 
 // row checks the row of one target.
 func (c *rowCheck) row(row []float32, l, h, t int) error {
-	if s := badRow(row); s >= 0 {
-		return fmt.Errorf("layer %d head %d row %d column %d is %v; want a number of 0 or more", l, h, t, s, row[s])
+	if s := indexInvalid(row); s >= 0 {
+		return fmt.Errorf("layer %d head %d row %d column %d is %v; want a number of 0 or more", l,
+			h, t, s, row[s])
 	}
 	if t+1 < len(row) {
 		c.rows++
 		if s := slices.IndexFunc(row[t+1:], func(x float32) bool { return x != 0 }); s >= 0 {
 			if c.later++; c.later == 1 {
-				c.first = fmt.Sprintf("layer %d head %d row %d column %d is %v", l, h, t, t+1+s, row[t+1+s])
+				c.first = fmt.Sprintf("layer %d head %d row %d column %d is %v", l, h, t, t+1+s,
+					row[t+1+s])
 			}
 		}
 	}
@@ -258,7 +278,8 @@ func (c *rowCheck) row(row []float32, l, h, t int) error {
 	sum := sumOf(row)
 	off := math.Abs(sum - 1)
 	if off > sumTol {
-		return fmt.Errorf("layer %d head %d row %d sums to %.6g; want 1 within %g", l, h, t, sum, sumTol)
+		return fmt.Errorf("layer %d head %d row %d sums to %.6g; want 1 within %g", l, h, t,
+			sum, sumTol)
 	}
 	if off > c.worst {
 		c.worst, c.where = off, fmt.Sprintf("layer %d head %d row %d sums to %.6f", l, h, t, sum)
@@ -266,15 +287,18 @@ func (c *rowCheck) row(row []float32, l, h, t int) error {
 	return nil
 }
 
-// warnings are remarks on what was seen.
+// warnings returns remarks on what was found.
 func (c *rowCheck) warnings() (all []string) {
 	if c.worst > renormalizedTol {
-		all = append(all, fmt.Sprintf("%s: rows were divided by their sums, off from 1 by up to %.2g (%s).",
+		all = append(all, fmt.Sprintf("%s: rows were divided by their sums, off from 1 by up to "+
+			"%.2g (%s).",
 			c.r.name, c.worst, c.where))
 	}
-	// In an encoder's text nearly every row has something there. Few such rows are more likely a slip of who wrote them.
+	// In an encoder's text nearly every row has nonzero values there. If few rows do, the tensor is
+	// more likely to be wrong.
 	if c.later > 0 && c.later < c.rows/2 {
-		all = append(all, fmt.Sprintf("%s: %d of %d rows take something from a later token, so the text is taken for an encoder's; "+
+		all = append(all, fmt.Sprintf("%s: %d of %d rows take something from a later token, so "+
+			"the text is taken for an encoder's; "+
 			"the first is %s.", c.r.name, c.later, c.rows, c.first))
 	}
 	return all
@@ -289,7 +313,8 @@ func sumOf(row []float32) float64 {
 	return sum
 }
 
-// fuse returns one matrix a layer of the plan's range, [L,T,T], of the heads asked for. It reads one head at a time.
+// fuse returns the rows of the plan's layers with heads fused as the ask says, [L,T,T]. It reads
+// one head at a time.
 func (in *input) fuse(ctx context.Context, ask trace.MixingAsk, p *plan) ([]float64, error) {
 	r := in.tensors[ask.Name]
 	threshold := p.threshold(ask.Name)
@@ -297,7 +322,8 @@ func (in *input) fuse(ctx context.Context, ask trace.MixingAsk, p *plan) ([]floa
 	x := make([]float64, r.t)
 	for l := p.first; l <= p.last; l++ {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("attribution: tensor %q: stopped at layer %d: %w", r.name, l, err)
+			return nil, fmt.Errorf("attribution: tensor %q: stopped at layer %d: %w",
+				r.name, l, err)
 		}
 		for h := range r.h {
 			if ask.Heads.Fusion == trace.OneHead && h != ask.Heads.Head {
@@ -319,7 +345,7 @@ func (in *input) fuse(ctx context.Context, ask trace.MixingAsk, p *plan) ([]floa
 	return out, nil
 }
 
-// fuseHead adds head h of H to dst, the fusion of those before it.
+// fuseHead adds head h of H to dst, which holds the fusion of the heads before it.
 func fuseHead(dst, head []float64, fusion trace.Fusion, h, heads int) {
 	for s, x := range head {
 		switch {

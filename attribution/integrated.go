@@ -17,25 +17,25 @@ func init() { RegisterScorer("integrated-gradients", integratedGradients{}) }
 //
 //	s_j = Σ_D (e_j - e'_j) ∫_0^1 ∂f/∂e_j (e' + α(e - e')) dα
 //
-// (Sundararajan et al. 2017, §3). All tokens move together. e' is the embedding of one token at
-// every place: by default the model's mask, unknown, end-of-text or padding token, the first that
-// it has and whose embedding is not nearly zero. [Scoring.Replacement] chooses another one.
+// (Sundararajan et al. 2017, §3). All tokens move together. The baseline e' is the embedding of one
+// token at every place. By default that is the first of the model's mask, unknown, end-of-text and
+// padding tokens whose embedding is not nearly zero. [Scoring.Replacement] chooses another one.
 //
-// The paper suggests zeros for text. Zeros are a poor baseline where the first operation is a norm
-// (Llama, BLOOM): the norm of αe is that of e for all but the smallest α, so nearly the whole
-// change of f lies in a sliver of the path next to the baseline, with gradients that grow with
-// every layer up to infinity. Zeros are taken only if they are asked for, or if the model has none
-// of these tokens.
+// The paper suggests zeros for text. Zeros are a poor baseline if the first operation of the model
+// is a norm (Llama, BLOOM): for all but the smallest α, αe and e have the same output there. So
+// nearly the whole change of f happens in a tiny part of the path next to the baseline, where
+// gradients can grow to infinity. Zeros are used only if they are asked for, or if the model has
+// none of these tokens.
 //
-// The integral is the trapezoidal sum over both ends and [Scoring.Steps] points between them, which
-// stand where they are needed; the paper has equal steps. A certain prediction often comes about in
-// a hundredth of the path, which equal steps (or those of Gauss and Legendre) miss or count twice.
-// f is known at each point, so how far the sum is off in each interval is known exactly, and the
-// intervals with the largest error are divided. f is the probability.
+// The integral is the trapezoidal sum over both ends and [Scoring.Steps] points between them. The
+// paper uses equal steps; here the points are placed where they are needed. The probability of a
+// certain prediction often rises within a hundredth of the path, which equal steps (or those of
+// Gauss and Legendre) miss or count twice. f is known at each point, so the error of the sum in
+// each interval is known exactly, and the intervals with the largest error are divided. f is the
+// probability.
 //
-// Values are [T] and should add up to f(e) - f(e'). The residue is what is missing: the
-// completeness error, which says whether the steps were enough. It costs Steps + 2 passes forward
-// and back, a batch at a time.
+// Values are [T] and should add up to f(e) - f(e'). The residue is the completeness error, which
+// shows whether there were enough steps. It costs Steps + 2 passes forward and back, in batches.
 type integratedGradients struct{}
 
 // Info describes the scorer.
@@ -55,7 +55,9 @@ func (integratedGradients) Info() ScorerInfo {
 }
 
 // Score returns the integrals; see [Scorer].
-func (g integratedGradients) Score(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Scores, error) {
+func (g integratedGradients) Score(
+	ctx context.Context, m Model, q trace.Query, opts Scoring,
+) (*Scores, error) {
 	x, err := newQuestion(ctx, "integrated-gradients", g.Info(), m, q, opts)
 	if err != nil {
 		return nil, err
@@ -71,19 +73,19 @@ func (g integratedGradients) Score(ctx context.Context, m Model, q trace.Query, 
 	return x.integrate(ctx, e, base)
 }
 
-// baseline is where the path of integrated gradients begins.
+// baseline is the start of the path of integrated gradients.
 type baseline struct {
-	kind string    // what it is made of, as [Scoring.Replacement] has it
-	row  []float32 // the embedding that stands at every place, [D]
+	kind string    // its name in [Scoring.Replacement]
+	row  []float32 // the embedding at every place, [D]
 }
 
-// shortest is the least length of the embedding of a baseline that nobody asked for, as a part of
-// the longest that there is. A shorter one is zeros in disguise: the norm of e' + α(e - e') turns
-// from that of e' to that of e in the first hundredth of the path. Tokens that were never trained
-// (the <unk> of Llama, the padding of OPT) may be as short.
+// shortest is the smallest length of the embedding of a default baseline, relative to the longest
+// candidate. A shorter one has the problem of zeros: the direction of e' + α(e - e') changes from
+// that of e' to that of e in the first hundredth of the path. Tokens that were never trained (<unk>
+// in Llama, padding in OPT) may be that short.
 const shortest = 0.01
 
-// baseline returns the baseline of the options, or the model's own. Rows are D wide.
+// baseline returns the baseline that the options name, or the model's default. width is D.
 func (x *question) baseline(ctx context.Context, width int) (baseline, error) {
 	if x.opts.Replacement == "" {
 		return x.defaultBaseline(ctx, width)
@@ -105,13 +107,13 @@ func (x *question) baseline(ctx context.Context, width int) (baseline, error) {
 	return b, err
 }
 
-// defaultBaseline returns the first of the model's stand-ins whose embedding is not nearly zero, or
-// the first if all are, and zeros if it has none.
+// defaultBaseline returns the first of baselineKinds that the model has and whose embedding is not
+// nearly zero; the first that it has if all are nearly zero; and zeros if it has none.
 func (x *question) defaultBaseline(ctx context.Context, width int) (baseline, error) {
 	var kinds []string
 	var ids []int
 	for _, kind := range baselineKinds {
-		if id, ok := x.special(kind); ok {
+		if id, ok := x.specialToken(kind); ok {
 			kinds, ids = append(kinds, kind), append(ids, id)
 		}
 	}
@@ -126,42 +128,45 @@ func (x *question) defaultBaseline(ctx context.Context, width int) (baseline, er
 	for i := range rows {
 		lengths[i/width] += float64(rows[i]) * float64(rows[i])
 	}
-	longest := slices.Max(lengths) // squared
+	longest := slices.Max(lengths) // squares, so the limit is squared too
 	i := slices.IndexFunc(lengths, func(l float64) bool { return l >= shortest*shortest*longest })
 	return baseline{kinds[i], rows[i*width : (i+1)*width]}, nil
 }
 
-// baselineKinds are the tokens that say nothing, in the order in which a baseline is chosen: what
-// masked models were trained with, what other tools take, and what every decoder knows.
+// baselineKinds are tokens without a meaning, in the order in which a baseline is chosen: the one
+// that masked models were trained with, the one that other tools use, and those that decoders have.
 var baselineKinds = []string{"mask", "unknown", "end", "pad"}
 
 // baselines lists the kinds of baseline that the model has.
 func (x *question) baselines() []string {
-	return slices.DeleteFunc(x.kinds(), func(kind string) bool { return kind == deleteKind })
+	return slices.DeleteFunc(x.availableKinds(), func(kind string) bool {
+		return kind == deleteKind
+	})
 }
 
-// rowsOf returns the embeddings of ids, which must be width wide.
+// rowsOf returns the embeddings of ids, [n,width]. It returns an error if the model's rows have
+// another width.
 func (x *question) rowsOf(ctx context.Context, width int, ids ...int) ([]float32, error) {
 	rows, err := x.embed(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
 	if len(rows) != width*len(ids) {
-		return nil, x.blame("an embedding of width %d, and of width %d for another token",
+		return nil, x.modelError("an embedding of width %d, and of width %d for another token",
 			len(rows)/len(ids), width)
 	}
 	return rows, nil
 }
 
-// rounds is how often intervals are divided, each time by a quarter of the steps: often enough that
-// each division knows where the last one found the change, and seldom enough that points still come
-// in batches.
+// rounds is how many times intervals are divided, each time with a quarter of the steps. More
+// rounds place points better, because each knows the values of the last one; fewer rounds make
+// larger batches.
 const rounds = 3
 
-// integrate returns the integrals from base to e, [T,D].
+// integrate returns the integrals of all tokens on the path from base to e, [T,D].
 func (x *question) integrate(ctx context.Context, e []float32, base baseline) (*Scores, error) {
 	each := x.opts.Steps / (rounds + 1)
-	first := x.opts.Steps + 2 - rounds*each // both ends among them
+	first := x.opts.Steps + 2 - rounds*each // with both ends
 	at := make([]float64, first)
 	for i := range at {
 		at[i] = float64(i) / float64(first-1)
@@ -169,7 +174,7 @@ func (x *question) integrate(ctx context.Context, e []float32, base baseline) (*
 	path, err := x.evaluate(ctx, e, base, at)
 	for round := 0; err == nil && each > 0 && round < rounds; round++ {
 		var more []pathPoint
-		more, err = x.evaluate(ctx, e, base, divided(path, each))
+		more, err = x.evaluate(ctx, e, base, refine(path, each))
 		path = append(path, more...)
 		slices.SortFunc(path, func(a, b pathPoint) int { return cmp.Compare(a.at, b.at) })
 	}
@@ -190,13 +195,13 @@ func (x *question) integrate(ctx context.Context, e []float32, base baseline) (*
 type pathPoint struct {
 	at    float64 // α, 0 at the baseline and 1 at the text
 	value float64 // f
-	// slopes are what each token adds to df/dα, [T]; nil if f has no derivative there, as may be at
-	// the baseline.
+	// slopes are the tokens' parts of df/dα, [T]; nil if f has no derivative there, which may
+	// happen at the baseline.
 	slopes []float64
 }
 
-// trapezoid adds the integral of the slopes from p to the point after it to dst, [T]. Where p has
-// none, those of the other end stand for them.
+// trapezoid adds the integral of the slopes from p to the next point to dst, [T]. If p has no
+// slopes, those of the next point are used for both ends.
 func (p pathPoint) trapezoid(after pathPoint, dst []float64) {
 	h := after.at - p.at
 	for j, slope := range after.slopes {
@@ -207,10 +212,10 @@ func (p pathPoint) trapezoid(after pathPoint, dst []float64) {
 	}
 }
 
-// divided returns n more points for a path. Each in turn goes to the interval whose error would be
-// the largest, of equal ones to the widest, if it falls with the square of the number of equal
-// pieces, as that of trapezoids does.
-func divided(path []pathPoint, n int) []float64 {
+// refine returns the positions of n more points for a path. One after the other goes to the
+// interval with the largest expected error; among equal errors, to the widest. The error of
+// trapezoids falls with the square of the number of pieces.
+func refine(path []pathPoint, n int) []float64 {
 	type interval struct {
 		off, width float64
 		pieces     int
@@ -238,8 +243,8 @@ func divided(path []pathPoint, n int) []float64 {
 	return at
 }
 
-// evaluate returns the points at of the path from base to e, [T,D]. It returns an error if the
-// model has no value at one, or no gradient at one other than the baseline.
+// evaluate returns the points at positions at of the path from base to e, [T,D]. It returns an
+// error if the value at a point is not finite, or the gradient at a point other than the baseline.
 func (x *question) evaluate(
 	ctx context.Context, e []float32, base baseline, at []float64,
 ) ([]pathPoint, error) {
@@ -259,18 +264,18 @@ func (x *question) evaluate(
 	}
 	var points []pathPoint
 	each := func(k int, g trace.Gradient) error {
-		if err := x.finite("value", g.Value); err != nil {
+		if err := x.checkFinite("value", g.Value); err != nil {
 			return x.onPath(err, base, at[k])
 		}
 		p := pathPoint{at: at[k], value: g.Value}
 		_, err := x.width(g.Data)
 		switch {
 		case err == nil:
-			p.slopes, err = x.dots(direction, g.Data)
+			p.slopes, err = x.dotProducts(direction, g.Data)
 		case at[k] == 0 && len(g.Data) == len(e):
 			err = nil // the gradient may be infinite at the baseline alone
 		default:
-			err = x.onPath(x.blame("a gradient of %v", err), base, at[k])
+			err = x.onPath(x.modelError("a gradient of %v", err), base, at[k])
 		}
 		points = append(points, p)
 		return err
@@ -279,10 +284,11 @@ func (x *question) evaluate(
 	return points, err
 }
 
-// onPath says where on the path from the baseline the model failed, and what else can be tried.
+// onPath adds to an error of the model at which point of the path it failed, and which other
+// baselines there are.
 func (x *question) onPath(err error, base baseline, at float64) error {
 	if at == 1 {
-		return err // the text's own value
+		return err // the text itself, which is the same for every baseline
 	}
 	return fmt.Errorf("%w, %.2g of the way from the baseline %s to the text, where the model may "+
 		"be undefined; take another baseline: %s, or any token of %s", err, at, quote(base.kind),

@@ -31,15 +31,18 @@ func TestIntegratedGradients(t *testing.T) {
 	// miss.
 	got = score(t, "integrated-gradients", m, q, attribution.Scoring{Replacement: "zero", Steps: 1})
 	middle := slopeOf((b+3)/2)/2 + slopeOf(b)/4 + slopeOf(3)/4
-	near(t, "one point", got.Values, []float64{parts[0] * middle, parts[1] * middle, parts[2] * middle}, 1e-7)
-	near(t, "its residue", []float64{*got.Residue}, []float64{sigmoid(b) - sigmoid(3) - middle*(b-3)}, 1e-7)
+	near(t, "one point", got.Values, []float64{parts[0] * middle, parts[1] * middle,
+		parts[2] * middle}, 1e-7)
+	near(t, "its residue", []float64{*got.Residue},
+		[]float64{sigmoid(b) - sigmoid(3) - middle*(b-3)}, 1e-7)
 
 	// From masks, id 9, or another token of the model, w4 with id 5: e - e' is (id - id', 0).
 	for name, id := range map[string]float64{"mask": 9, "w4": 5} {
 		a := 0.5*id - 2 + 3*id + 4 - id + 0.25 + 3
 		mean = (sigmoid(b) - sigmoid(a)) / (b - a)
 		want = []float64{0.5 * (1 - id) * mean, 3 * (0 - id) * mean, -1 * (3 - id) * mean}
-		got = score(t, "integrated-gradients", m, q, attribution.Scoring{Replacement: name, Steps: 64})
+		got = score(t, "integrated-gradients", m, q,
+			attribution.Scoring{Replacement: name, Steps: 64})
 		near(t, "from "+name, got.Values, want, 2e-3*(1+math.Abs(want[0]))) // an error of h²
 	}
 }
@@ -50,7 +53,8 @@ func slopeOf(x float64) float64 { return sigmoid(x) * (1 - sigmoid(x)) }
 // The first points are equally spaced between both ends.
 func TestIntegratedGradientsPoints(t *testing.T) {
 	m := newLinear()
-	score(t, "integrated-gradients", m, ids(8, 0, 0), attribution.Scoring{Replacement: "zero", Steps: 3})
+	score(t, "integrated-gradients", m, ids(8, 0, 0),
+		attribution.Scoring{Replacement: "zero", Steps: 3})
 	var at []float64
 	for _, q := range (*m.queries)[0] {
 		at = append(at, float64(q.Embeddings[0])/8)
@@ -68,7 +72,8 @@ func TestIntegratedGradientsJump(t *testing.T) {
 	m := newAnswering(1)
 	m.gradient = func(q trace.Query, _ trace.Backward) trace.Gradient {
 		logit := 1000 * (float64(q.Embeddings[0]) - .7)
-		return trace.Gradient{Value: sigmoid(logit), Data: []float32{float32(1000 * slopeOf(logit)), 0}}
+		return trace.Gradient{Value: sigmoid(logit),
+			Data: []float32{float32(1000 * slopeOf(logit)), 0}}
 	}
 	got := score(t, "integrated-gradients", m, ids(1), attribution.Scoring{Replacement: "zero"})
 	near(t, "a jump", got.Values, []float64{1}, .01)
@@ -134,7 +139,8 @@ func TestIntegratedGradientsThroughNorm(t *testing.T) {
 	m.kinds = map[string]int{"end": 9}
 	var want []float64
 	for _, id := range q.IDs {
-		want = append(want, normed([]float64{float64(id), 1}, epsilon)-normed([]float64{9, 1}, epsilon))
+		want = append(want, normed([]float64{float64(id), 1}, epsilon)-normed([]float64{9, 1},
+			epsilon))
 	}
 	furthest := func(got []float64) float64 {
 		most := 0.0
@@ -147,10 +153,12 @@ func TestIntegratedGradientsThroughNorm(t *testing.T) {
 	// quarter is asked for.
 	last := math.Inf(1)
 	for _, steps := range []int{8, 32, 128, 512} {
-		got := score(t, "integrated-gradients", m, q, attribution.Scoring{Quantity: trace.Logit, Steps: steps})
+		got := score(t, "integrated-gradients", m, q, attribution.Scoring{Quantity: trace.Logit,
+			Steps: steps})
 		far := furthest(got.Values)
 		if !(far <= last/4) {
-			t.Errorf("%d steps are %g from the closed form, want at most a quarter of %g", steps, far, last)
+			t.Errorf("%d steps are %g from the closed form, want at most a quarter of %g", steps,
+				far, last)
 		}
 		last = far
 	}
@@ -233,8 +241,10 @@ func TestIntegratedGradientsUndefined(t *testing.T) {
 	if err == nil || errors.Is(err, attribution.ErrUsage) || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	err = refused("integrated-gradients", newLinear(), q, attribution.Scoring{Replacement: "delete"})
-	if err == nil || !strings.Contains(err.Error(), `none can be deleted; take mask, zero, or any token of "fake"`) {
+	err = refused("integrated-gradients", newLinear(), q,
+		attribution.Scoring{Replacement: "delete"})
+	if err == nil || !strings.Contains(err.Error(),
+		`none can be deleted; take mask, zero, or any token of "fake"`) {
 		t.Errorf("error %v, want the baselines that there are", err)
 	}
 }
@@ -261,8 +271,10 @@ func TestIntegratedGradientsWarning(t *testing.T) {
 	if missed < .05 {
 		t.Fatalf("one point misses %g, so the test proves nothing", missed)
 	}
-	want := fmt.Sprintf("integrated-gradients: for 1 of 1 token the values miss more than 5 %% of the change that they should "+
-		"add up to, at worst %.1f %% for %q. Take more steps than 1, or another replacement than %q.", 100*missed, "w1", "zero")
+	want := fmt.Sprintf("integrated-gradients: for 1 of 1 token the values miss more than 5 %% "+
+		"of the change that they should "+
+		"add up to, at worst %.1f %% for %q. Take more steps than 1, or another replacement than "+
+		"%q.", 100*missed, "w1", "zero")
 	e := residueOf(t, 1)
 	if !slices.Contains(e.Warnings, want) {
 		t.Errorf("warnings %q, want %q", e.Warnings, want)
@@ -307,8 +319,10 @@ func TestIntegratedGradientsTiny(t *testing.T) {
 			t.Errorf("the result says replacement %q, want end", got)
 		}
 		share, e = missing(prompt, 2)
-		if !(share > .05) || !strings.Contains(fmt.Sprint(e.Warnings), `Take more steps than 2, or another replacement than "end"`) {
-			t.Errorf("%q with 2 steps: a residue of %g of the change, warnings %q", prompt, share, e.Warnings)
+		if !(share > .05) || !strings.Contains(fmt.Sprint(e.Warnings),
+			`Take more steps than 2, or another replacement than "end"`) {
+			t.Errorf("%q with 2 steps: a residue of %g of the change, warnings %q", prompt, share,
+				e.Warnings)
 		}
 	}
 }

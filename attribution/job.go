@@ -6,19 +6,22 @@ import (
 	"strings"
 )
 
-// job is one aggregation over the rows of one mixing. Methods that differ only in what is done with its result share it.
+// job is one aggregation over the rows of one mixing. Methods that differ only in what they do with
+// its result share a job.
 type job struct {
 	mixing, aggregation string
 	rule                rule
 	cfg                 Config
-	// ask, head and ratios are indices of the plan's asks: the rows, those of one head over them and measured weights, -1 if none.
+	// ask, head and ratios are indices into the plan's asks: of the rows, of the rows of one head,
+	// and of the measured residual weights. head and ratios are -1 if there are none.
 	ask, head, ratios int
-	// uniform is the same aggregation over uniform attention, nil without lift.
+	// uniform is the state of the same aggregation over uniform attention, nil without lift.
 	state, uniform State
-	// result is [K,wanted,sources] of the latest rows; base is the same for uniform attention.
+	// result, [K,wanted,sources], belongs to the latest rows; base is the same for uniform
+	// attention.
 	result, base    []float64
 	wanted, sources int
-	// zeros are the first rows that were all zero, zeroCount all of them.
+	// zeros are the first few rows that were all zero; zeroCount is the number of all of them.
 	zeros     []place
 	zeroCount int
 }
@@ -40,7 +43,8 @@ func (j *job) extend(ctx context.Context, rows []Mixed, from int) (err error) {
 	return err
 }
 
-// pickRows returns the rows of the job, those of one head over them, and the measured weights of mixing.
+// pickRows returns the rows of the job, with those of one head in Top if there is one, and the
+// measured weights of mixing, nil if there are none.
 func (j *job) pickRows(rows []Mixed) (c Mixed, ratios *Mixed) {
 	c = rows[j.ask]
 	if j.head >= 0 {
@@ -52,8 +56,9 @@ func (j *job) pickRows(rows []Mixed) (c Mixed, ratios *Mixed) {
 	return c, ratios
 }
 
-// only computes the result of one target of a bidirectional text, its only wanted row. States yield the results of the last
-// targets, and a bidirectional text has no order: the target changes places with the last one, and so do their columns.
+// only computes the result of one target of a bidirectional text. A state can skip the results of
+// all targets but the last ones. So the target is swapped with the last token, rows and columns,
+// which changes nothing else: a bidirectional text has no order.
 func (j *job) only(ctx context.Context, rows []Mixed, target int) (err error) {
 	a, err := LookupAggregation(j.aggregation)
 	if err != nil {
@@ -62,44 +67,48 @@ func (j *job) only(ctx context.Context, rows []Mixed, target int) (err error) {
 	c, ratios := j.pickRows(rows)
 	c.Skip = c.N - 1
 	mixed, zeros := j.rule.apply(c, ratios, j.cfg)
-	if j.zeroCount == 0 { // they are the same for every target
+	if j.zeroCount == 0 { // every target finds the same rows, so count them once
 		j.countZeros(zeros)
 	}
 	j.wanted, j.sources = 1, c.T()
-	if j.result, err = a.New(j.cfg).Extend(ctx, j.result[:0], mixed.exchanged(target)); err != nil {
+	if j.result, err = a.New(j.cfg).Extend(ctx, j.result[:0], mixed.swapped(target)); err != nil {
 		return err
 	}
 	if err := j.checkResult(); err != nil {
 		return err
 	}
-	exchangeColumns(j.result, c.T(), target)
+	swapColumns(j.result, c.T(), target)
 	if j.uniform == nil {
 		return nil
 	}
 	j.uniform = a.New(j.cfg)
 	if j.base, err = j.extendBase(ctx, c, target); err == nil {
-		exchangeColumns(j.base, c.T(), target)
+		swapColumns(j.base, c.T(), target)
 	}
 	return err
 }
 
-// checkResult returns an error unless the latest result is [K,wanted,sources], each a number of 0 or more.
+// checkResult returns an error unless the latest result is [K,wanted,sources] and every number is
+// finite and 0 or more.
 func (j *job) checkResult() error {
 	K := j.cfg.levels()
 	if want := K * j.wanted * j.sources; len(j.result) != want {
-		return fmt.Errorf("aggregation %s returned %d numbers, want %d: %d levels, %d targets, %d sources",
+		return fmt.Errorf("aggregation %s returned %d numbers, want %d: %d levels, %d targets, "+
+			"%d sources",
 			j.aggregation, len(j.result), want, K, j.wanted, j.sources)
 	}
-	if i := badRow(j.result); i >= 0 {
+	if i := indexInvalid(j.result); i >= 0 {
 		s := i % j.sources
-		return fmt.Errorf("aggregation %s returned %v at level %d of %d for source %d; want a number of 0 or more",
+		return fmt.Errorf("aggregation %s returned %v at level %d of %d for source %d; want a "+
+			"number of 0 or more",
 			j.aggregation, j.result[i], i/j.sources/j.wanted, K, s)
 	}
 	return nil
 }
 
-// exchanged returns a copy of the rows of a whole text in which token t has changed places with the last one.
-func (m Mixed) exchanged(t int) Mixed {
+// swapped returns a copy of the rows of a whole text, [L,T,T], in which token t and the last one
+// have changed places.
+func (m Mixed) swapped(t int) Mixed {
 	exchange := func(data []float64) []float64 {
 		out := make([]float64, len(data))
 		for i := range m.L * m.N {
@@ -112,7 +121,7 @@ func (m Mixed) exchanged(t int) Mixed {
 			}
 			copy(row(out, i, m.N), row(data, from, m.N))
 		}
-		exchangeColumns(out, m.N, t)
+		swapColumns(out, m.N, t)
 		return out
 	}
 	m.Data = exchange(m.Data)
@@ -122,21 +131,21 @@ func (m Mixed) exchanged(t int) Mixed {
 	return m
 }
 
-// exchangeColumns lets column t of each row of width w change places with the last one.
-func exchangeColumns(data []float64, w, t int) {
+// swapColumns swaps column t and the last column of each row of width w, in place.
+func swapColumns(data []float64, w, t int) {
 	for i := 0; i < len(data); i += w {
 		data[i+t], data[i+w-1] = data[i+w-1], data[i+t]
 	}
 }
 
-// countZeros remembers rows that were all zero, the first few by place.
+// countZeros counts rows that are all zero, and keeps the first few for the warning.
 func (j *job) countZeros(zeros []place) {
 	const few = 3
 	j.zeroCount += len(zeros)
 	j.zeros = append(j.zeros, zeros[:min(len(zeros), few-len(j.zeros))]...)
 }
 
-// zeroWarning returns a sentence on the rows that were all zero, empty if there were none.
+// zeroWarning returns a sentence on the rows that were all zero, or "" if there were none.
 func (j *job) zeroWarning(firstLayer int) string {
 	if j.zeroCount == 0 {
 		return ""
@@ -152,8 +161,8 @@ func (j *job) zeroWarning(firstLayer int) string {
 		j.mixing, j.zeroCount, strings.Join(where, ", "))
 }
 
-// values returns wanted row n of the latest result as a method shows it, [K,sources], and before lift, which is what
-// sums are made of. Both may be the same slice.
+// values returns wanted row n of the latest result, [K,sources]: shown as the method shows it, and
+// mass before lift, which can be added up. Both may be the same slice.
 func (m planned) values(n int) (shown, mass []float64) {
 	mass = m.job.pick(m.job.result, n, m.Normalize)
 	if !m.lift {
@@ -162,7 +171,8 @@ func (m planned) values(n int) (shown, mass []float64) {
 	return lifted(mass, m.job.pick(m.job.base, n, m.Normalize)), mass
 }
 
-// pick returns wanted row n of every level, [K,sources], a copy, each divided by its sum if asked.
+// pick returns a copy of wanted row n of every level, [K,sources], each divided by its sum if
+// normalize is true.
 func (j *job) pick(result []float64, n int, normalize bool) []float64 {
 	T := j.sources
 	out := make([]float64, 0, j.cfg.levels()*T)

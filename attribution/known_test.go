@@ -6,13 +6,14 @@ import (
 	"testing"
 )
 
-// The known answers below are closed forms and fractions; the numbers in the names are those of the project's list.
+// The known answers below are closed forms and fractions; the numbers in the names are those of the
+// project's list.
 
 // knownTol is rounding over a dozen layers of products of numbers up to 1.
 const knownTol = 1e-13
 
-// rowsOf returns L equal layers [L,T,T] of attention(i,j) with ½ residual, which is added here, not by the code under
-// test.
+// rowsOf returns L equal layers [L,T,T] of attention(i,j) with ½ residual, which is added here, not
+// by the code under test.
 func rowsOf(L, T int, attention func(i, j int) float64) []float64 {
 	data := make([]float64, 0, L*T*T)
 	for range L {
@@ -54,7 +55,9 @@ func TestKnown01Identity(t *testing.T) {
 
 func TestKnown02UniformEncoder(t *testing.T) {
 	const L, T = 12, 6
-	got := aggregate(t, "rollout", true, L, T, rowsOf(L, T, func(int, int) float64 { return 1.0 / T }))
+	got := aggregate(t, "rollout", true, L, T, rowsOf(L, T, func(int, int) float64 {
+		return 1.0 / T
+	}))
 	half := big.NewRat(1, 1)
 	for l := range L {
 		half.Mul(half, big.NewRat(1, 2)) // 2^{-L}
@@ -74,8 +77,8 @@ func TestKnown02UniformEncoder(t *testing.T) {
 	}
 }
 
-// uniformCausal is R_L[i,j] = C(i,j) Σ_m (-1)^m C(i-j,m) λ_{j+m}^L exactly, λ_k = (k+2)/(2(k+1)), or 1/(k+1) without
-// residual.
+// uniformCausal is R_L[i,j] = C(i,j) Σ_m (-1)^m C(i-j,m) λ_{j+m}^L exactly, λ_k = (k+2)/(2(k+1)),
+// or 1/(k+1) without residual.
 func uniformCausal(L, i, j int, residual bool) *big.Rat {
 	sum := new(big.Rat)
 	for m := range i - j + 1 {
@@ -117,7 +120,8 @@ func TestKnown03UniformCausal(t *testing.T) {
 				for j := range i + 1 {
 					want, _ := uniformCausal(l+1, i, j, residual).Float64()
 					if x := entry(got, T, l, i, j); abs(x-want) > knownTol {
-						t.Fatalf("residual %v: R_%d[%d,%d] = %v, want %v", residual, l+1, i, j, x, want)
+						t.Fatalf("residual %v: R_%d[%d,%d] = %v, want %v", residual, l+1, i,
+							j, x, want)
 					}
 				}
 			}
@@ -136,7 +140,8 @@ func TestKnown03UniformCausal(t *testing.T) {
 	for i, want := range []float64{1, .96832, .94435, .92454} {
 		near(t, "first column of R_12", []float64{entry(got, T, 11, i, 0)}, []float64{want}, 5e-6)
 	}
-	near(t, "last row of R_3 without residual", aggregate(t, "rollout", false, L, T, plain)[(2*T+3)*T:][:4],
+	near(t, "last row of R_3 without residual",
+		aggregate(t, "rollout", false, L, T, plain)[(2*T+3)*T:][:4],
 		[]float64{415. / 576, 115. / 576, 37. / 576, 9. / 576}, knownTol)
 }
 
@@ -151,13 +156,16 @@ func TestKnown04TwoTokens(t *testing.T) {
 			most = max(most, x)
 		}
 		L := len(a)
-		rollout, flow := aggregate(t, "rollout", false, L, 2, data), aggregate(t, "flow", false, L, 2, data)
+		rollout, flow := aggregate(t, "rollout", false, L, 2, data), aggregate(t, "flow", false,
+			L, 2, data)
 		near(t, "rollout", rollout[4*L-2:], []float64{1 - product, product}, knownTol)
 		near(t, "flow", flow[4*L-2:], []float64{min(1, sum/2), 1 - most/2}, knownTol)
 	}
 	data := rowsOf(3, 2, causal)
-	near(t, "rollout at a=½, L=3", aggregate(t, "rollout", false, 3, 2, data)[10:], []float64{.578125, .421875}, knownTol)
-	near(t, "flow at a=½, L=3", aggregate(t, "flow", false, 3, 2, data)[10:], []float64{.75, .75}, knownTol)
+	near(t, "rollout at a=½, L=3", aggregate(t, "rollout", false, 3, 2, data)[10:],
+		[]float64{.578125, .421875}, knownTol)
+	near(t, "flow at a=½, L=3", aggregate(t, "flow", false, 3, 2, data)[10:], []float64{.75, .75},
+		knownTol)
 }
 
 func TestKnown05OneLayer(t *testing.T) {
@@ -171,7 +179,8 @@ func TestKnown06FlowBounds(t *testing.T) {
 	for seed := range uint64(6) {
 		bidirectional := seed%2 == 1
 		data := sharpRows(seed, L, T, bidirectional)
-		R, F := aggregate(t, "rollout", bidirectional, L, T, data), aggregate(t, "flow", bidirectional, L, T, data)
+		R, F := aggregate(t, "rollout", bidirectional, L, T, data), aggregate(t, "flow",
+			bidirectional, L, T, data)
 		for l := range L {
 			for i := range T {
 				for j := range T {
@@ -181,7 +190,8 @@ func TestKnown06FlowBounds(t *testing.T) {
 					}
 					r, f := entry(R, T, l, i, j), entry(F, T, l, i, j)
 					if r > f+knownTol || f > min(1, column)+knownTol {
-						t.Fatalf("seed %d: level %d [%d,%d]: R %v ≤ F %v ≤ min(1,%v) does not hold", seed, l, i, j, r, f, column)
+						t.Fatalf("seed %d: level %d [%d,%d]: R %v ≤ F %v ≤ min(1,%v) does not hold",
+							seed, l, i, j, r, f, column)
 					}
 				}
 			}
@@ -204,7 +214,8 @@ func TestKnown07UniformEncoderFlow(t *testing.T) {
 				if i == j {
 					want = diagonal
 				}
-				near(t, fmt.Sprintf("F_%d[%d,%d]", l+1, i, j), []float64{entry(got, n, l, i, j)}, []float64{want}, knownTol)
+				near(t, fmt.Sprintf("F_%d[%d,%d]", l+1, i, j), []float64{entry(got, n, l, i, j)},
+					[]float64{want}, knownTol)
 			}
 		}
 	}
@@ -222,8 +233,10 @@ func TestKnown08Sink(t *testing.T) {
 			if l == 0 {
 				flow = .5
 			}
-			near(t, "rollout", []float64{entry(R, T, l, i, 0), entry(R, T, l, i, i)}, []float64{1 - half, half}, knownTol)
-			near(t, "flow", []float64{entry(F, T, l, i, 0), entry(F, T, l, i, i)}, []float64{flow, .5}, knownTol)
+			near(t, "rollout", []float64{entry(R, T, l, i, 0), entry(R, T, l, i, i)},
+				[]float64{1 - half, half}, knownTol)
+			near(t, "flow", []float64{entry(F, T, l, i, 0), entry(F, T, l, i, i)},
+				[]float64{flow, .5}, knownTol)
 		}
 	}
 }
@@ -235,7 +248,8 @@ func TestKnown09PreviousToken(t *testing.T) {
 		for i := range T {
 			want, rest := make([]float64, T), 1.0
 			for k := range i { // k < i
-				x, _ := new(big.Rat).SetFrac(new(big.Int).Binomial(int64(l+1), int64(k)), big.NewInt(1<<(l+1))).Float64()
+				x, _ := new(big.Rat).SetFrac(new(big.Int).Binomial(int64(l+1), int64(k)),
+					big.NewInt(1<<(l+1))).Float64()
 				want[i-k] = x
 				rest -= x
 			}
@@ -248,11 +262,14 @@ func TestKnown09PreviousToken(t *testing.T) {
 func TestKnown10Permutation(t *testing.T) {
 	const L, T = 5, 4
 	next := []int{2, 0, 3, 1}
-	got := aggregate(t, "rollout", true, L, T, rowsOf(L, T, func(i, j int) float64 { return on(next[i] == j) }))
+	got := aggregate(t, "rollout", true, L, T, rowsOf(L, T, func(i, j int) float64 {
+		return on(next[i] == j)
+	}))
 	for i := range T {
 		want, at := make([]float64, T), i
 		for k := range L + 1 {
-			x, _ := new(big.Rat).SetFrac(new(big.Int).Binomial(L, int64(k)), big.NewInt(1<<L)).Float64()
+			x, _ := new(big.Rat).SetFrac(new(big.Int).Binomial(L, int64(k)),
+				big.NewInt(1<<L)).Float64()
 			want[at] += x
 			at = next[at]
 		}
@@ -277,7 +294,8 @@ func TestKnown11UniformCausalFlow(t *testing.T) {
 	}
 }
 
-// 22: over rows that contain the residual, rollout is the plain product; ½(I+sink) then gives the sums of test 8.
+// 22: over rows that contain the residual, rollout is the plain product; ½(I+sink) then gives the
+// sums of test 8.
 func TestKnown22PlainProduct(t *testing.T) {
 	const L, T = 3, 4
 	data := sharpRows(3, L, T, false)

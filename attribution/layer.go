@@ -4,10 +4,10 @@ import "context"
 
 func init() { RegisterAggregation("layer", layer{}) }
 
-// layer looks at every layer alone: the result of level l is Â_l, unchanged.
+// layer does not combine layers: the result of level l is Â_l, unchanged.
 //
-// Over attention without residual this is raw attention (Abnar and Zuidema 2020, §2); over value zeroing it is the map
-// of Mohebbi et al. 2023. It copies T numbers a layer and token.
+// Over attention without residual this is raw attention (Abnar and Zuidema 2020, §2); over value
+// zeroing it is the map of Mohebbi et al. 2023. It copies T numbers for each layer and token.
 type layer struct{}
 
 // Info describes the aggregation.
@@ -21,14 +21,16 @@ func (layer) Info() AggregationInfo {
 	}
 }
 
-// New returns a state, which remembers nothing: rows need not follow each other.
+// New returns a state that keeps nothing, so the rows of a call need not follow those of the last
+// one.
 func (layer) New(cfg Config) State { return layerState{cfg} }
 
+// layerState has no memory beside its configuration.
 type layerState struct{ cfg Config }
 
 // Extend appends the rows of every level asked for; see [State].
 func (s layerState) Extend(ctx context.Context, dst []float64, rows Mixed) ([]float64, error) {
-	have := rows.First
+	have := rows.First // any first row will do, except for bidirectional text
 	if s.cfg.Bidirectional {
 		have = 0
 	}

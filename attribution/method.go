@@ -7,21 +7,22 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Method is a name for a mixing and an aggregation with their options, or for a scorer.
+// Method is a named pair of a mixing and an aggregation with their options, or a named scorer.
 type Method struct {
-	// Name is what the user says: lower-case words joined by hyphens, or mixing+aggregation for a pair without a name.
+	// Name is the name that users give: lower-case words joined by hyphens, or mixing+aggregation
+	// for a pair without a name of its own.
 	Name string `json:"name"`
-	// Mixing and Aggregation are registered names; both are empty if Scorer is one.
+	// Mixing and Aggregation are registered names, or Scorer is one and both are empty.
 	Mixing      string `json:"mixing,omitempty"`
 	Aggregation string `json:"aggregation,omitempty"`
 	Scorer      string `json:"scorer,omitempty"`
-	// Residual is the default residual weight r in Â = rownorm((1-r)C + rI), in [0,1]. 0 means that the method adds
-	// none and that [Options.Residual] does not change it.
+	// Residual is the default residual weight r in Â = rownorm((1-r)C + rI), in [0,1]. 0 means that
+	// the method adds none and that [Options.Residual] does not change it.
 	Residual float64 `json:"residual"`
 	// Normalize divides every row of the result by its sum.
 	Normalize bool `json:"normalize,omitempty"`
-	// Summary says in one sentence what a value means, Formula and Paper say where it comes from, Cost what one more
-	// token costs in plain words.
+	// Summary says in one sentence what a value means. Formula and Paper say how it is computed and
+	// where that was published; Cost says what one more token costs.
 	Summary string `json:"summary"`
 	Formula string `json:"formula"`
 	Paper   string `json:"paper"`
@@ -30,12 +31,13 @@ type Method struct {
 
 var methods = registry[Method]{kind: "method"}
 
-// RegisterMethod makes a method known by its name. It panics if the name is taken or malformed. Mixing, aggregation and scorer
-// may be registered later; they are looked up when the method is.
+// RegisterMethod registers a method by its name. It panics if the name is taken or malformed. Its
+// mixing, aggregation and scorer may be registered later: [LookupMethod] looks for them.
 func RegisterMethod(m Method) { methods.register(m.Name, m) }
 
-// LookupMethod returns the method of that name. A name "mixing+aggregation" makes a method of any registered pair, with
-// the aggregation's residual if the mixing contains none. The error, a [UsageError], lists the known names.
+// LookupMethod returns the method of that name. A name "mixing+aggregation" gives a method for any
+// registered pair. Its residual weight is the aggregation's if the mixing does not contain the
+// residual. The error, a [UsageError], lists the known names.
 func LookupMethod(name string) (Method, error) {
 	mixing, aggregation, pair := strings.Cut(name, "+")
 	if pair {
@@ -43,7 +45,8 @@ func LookupMethod(name string) (Method, error) {
 	}
 	m, err := methods.lookup(name)
 	if err != nil {
-		return m, usagef("unknown method %s; %s, and any mixing+aggregation of %s and %s", quote(name),
+		return m, usagef("unknown method %s; %s, and any mixing+aggregation of %s and %s",
+			quote(name),
 			trace.KnownAre(name, MethodNames()), list(MixingNames()), list(AggregationNames()))
 	}
 	return m, m.check()
@@ -62,10 +65,10 @@ func Methods() []Method {
 	return all
 }
 
-// DefaultMethods returns the methods of an explanation that asks for none.
+// DefaultMethods returns the methods that are used if an explanation names none.
 func DefaultMethods() []string { return []string{"rollout", "value-zeroing"} }
 
-// pairMethod returns a method for a pair without a name.
+// pairMethod returns a method for a pair that has no name of its own.
 func pairMethod(mixing, aggregation string) (Method, error) {
 	mi, err := LookupMixing(mixing)
 	if err != nil {
@@ -79,7 +82,8 @@ func pairMethod(mixing, aggregation string) (Method, error) {
 	m := Method{
 		Name: mixing + "+" + aggregation, Mixing: mixing, Aggregation: aggregation,
 		Summary: fmt.Sprintf("%s; combined as %s", mi.Summary, info.Summary),
-		Formula: info.Formula, Paper: mi.Paper + "; " + info.Paper, Cost: mi.Cost + "; " + info.Cost,
+		Formula: info.Formula, Paper: mi.Paper + "; " + info.Paper, Cost: mi.Cost + "; " +
+			info.Cost,
 	}
 	if !mi.IncludesResidual {
 		m.Residual = info.Residual
@@ -92,7 +96,8 @@ func (m Method) check() error {
 	if m.Scorer != "" {
 		_, err := LookupScorer(m.Scorer)
 		if err == nil && (m.Mixing != "" || m.Aggregation != "" || m.Residual != 0 || m.Normalize) {
-			err = usagef("method %s: scorer %s takes no mixing, aggregation, residual or normalisation", m.Name, m.Scorer)
+			err = usagef("method %s: scorer %s takes no mixing, aggregation, residual or "+
+				"normalisation", m.Name, m.Scorer)
 		}
 		return err
 	}
@@ -104,11 +109,12 @@ func (m Method) check() error {
 		return fmt.Errorf("method %s: %w", m.Name, err)
 	}
 	if !(m.Residual >= 0 && m.Residual <= 1) || m.Residual > 0 && mi.IncludesResidual {
-		return usagef("method %s: residual %v; it must be in [0,1], and 0 over %s, which contains it",
+		return usagef("method %s: residual %v; it must be in [0,1], and 0 over %s, which "+
+			"contains it",
 			m.Name, m.Residual, m.Mixing)
 	}
 	return nil
 }
 
-// list joins names for a message.
+// list joins names by commas for a message.
 func list(names []string) string { return strings.Join(names, ", ") }

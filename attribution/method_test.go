@@ -23,8 +23,10 @@ func TestMethods(t *testing.T) {
 		}
 	}
 	want := append([]string{
-		"flow", "flow-normalized", "raw", "rollout", "alti", "globenc", "norms", "norms-residual", "norms-residual-norm",
-		"value-zeroing", "value-zeroing-euclidean", "value-zeroing-final-norm", "value-zeroing-rollout",
+		"flow", "flow-normalized", "raw", "rollout", "alti", "globenc", "norms", "norms-residual",
+		"norms-residual-norm",
+		"value-zeroing", "value-zeroing-euclidean", "value-zeroing-final-norm",
+		"value-zeroing-rollout",
 	}, builtInScorers...)
 	slices.Sort(want)
 	if diff := cmp.Diff(want, names); diff != "" {
@@ -37,7 +39,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// Any pair is a method, with a residual exactly where the mixing has none and the aggregation wants one.
+// Any pair is a method, with a residual exactly where the mixing has none and the aggregation wants
+// one.
 func TestPairs(t *testing.T) {
 	for name, residual := range map[string]float64{
 		"attention+layer": 0, "attention+rollout": .5, "attention+flow": .5,
@@ -45,7 +48,8 @@ func TestPairs(t *testing.T) {
 		"norms+layer": 0, "norms+rollout": .5, "norms-residual+rollout": 0, "alti+flow": 0,
 	} {
 		m, err := attribution.LookupMethod(name)
-		if err != nil || m.Name != name || m.Residual != residual || m.Summary == "" || m.Paper == "" {
+		if err != nil || m.Name != name || m.Residual != residual || m.Summary == "" ||
+			m.Paper == "" {
 			t.Errorf("LookupMethod(%q) = %+v, %v; want residual %v", name, m, err, residual)
 		}
 	}
@@ -53,11 +57,13 @@ func TestPairs(t *testing.T) {
 
 func TestRegisterPanics(t *testing.T) {
 	for name, f := range map[string]func(){
-		"taken":           func() { attribution.RegisterMethod(attribution.Method{Name: "raw"}) },
-		"no name":         func() { attribution.RegisterMethod(attribution.Method{}) },
-		"a plus":          func() { attribution.RegisterMethod(attribution.Method{Name: "a+b"}) },
-		"upper case":      func() { attribution.RegisterMixing("Norms", attribution.MixingInfo{}) },
-		"mixing taken":    func() { attribution.RegisterMixing("attention", attribution.MixingInfo{}) },
+		"taken":      func() { attribution.RegisterMethod(attribution.Method{Name: "raw"}) },
+		"no name":    func() { attribution.RegisterMethod(attribution.Method{}) },
+		"a plus":     func() { attribution.RegisterMethod(attribution.Method{Name: "a+b"}) },
+		"upper case": func() { attribution.RegisterMixing("Norms", attribution.MixingInfo{}) },
+		"mixing taken": func() {
+			attribution.RegisterMixing("attention", attribution.MixingInfo{})
+		},
 		"nil aggregation": func() { attribution.RegisterAggregation("mine", nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +77,8 @@ func TestRegisterPanics(t *testing.T) {
 	}
 }
 
-// A method with an unknown part, or with a residual over rows that contain it, is refused when it is looked up.
+// A method with an unknown part, or with a residual over rows that contain it, is refused when it
+// is looked up.
 func TestLookupBroken(t *testing.T) {
 	for name, m := range map[string]attribution.Method{
 		"test-no-mixing":      {Mixing: "test-none", Aggregation: "layer"},
@@ -89,7 +96,8 @@ func TestLookupBroken(t *testing.T) {
 
 // Names that users type are quoted and cut in errors, and never panic.
 func FuzzLookupMethod(f *testing.F) {
-	for _, name := range []string{"raw", "value-zeroing+flow", "+", "a+b+c", "", "\x00\xff", strings.Repeat("x", 500)} {
+	for _, name := range []string{"raw", "value-zeroing+flow", "+", "a+b+c", "", "\x00\xff",
+		strings.Repeat("x", 500)} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
@@ -100,7 +108,8 @@ func FuzzLookupMethod(f *testing.F) {
 			}
 			return
 		}
-		if msg := err.Error(); !errors.Is(err, attribution.ErrUsage) || len(msg) > 1000 || strings.ContainsAny(msg, "\x00\x1b\n") {
+		if msg := err.Error(); !errors.Is(err, attribution.ErrUsage) || len(msg) > 1000 ||
+			strings.ContainsAny(msg, "\x00\x1b\n") {
 			t.Errorf("LookupMethod(%q) error %q", name, msg)
 		}
 	})

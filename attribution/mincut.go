@@ -8,14 +8,15 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Cut is where the flow from a target to an input token is narrowest: edges that are all full, and without which nothing
-// would flow.
+// Cut is a minimum cut between a target and an input token: edges that the flow fills completely,
+// and without which nothing would flow.
 type Cut struct {
 	// Target and Source are the ends of the flow: a target after layer Layer and an input token.
 	Target int `json:"target"`
 	Source int `json:"source"`
 	Layer  int `json:"layer"`
-	// Flow is what flows, the value of method flow, and up to rounding the sum of the widths of Edges.
+	// Flow is the maximum flow, the value of method flow. Up to rounding it is the sum of the
+	// widths of Edges.
 	Flow float64 `json:"flow"`
 	// Edges are in the order of the flow: by layer from the top down, then by target and source.
 	Edges []CutEdge `json:"edges"`
@@ -24,29 +25,35 @@ type Cut struct {
 // CutEdge is the edge from a target after a layer to a source before it.
 type CutEdge struct {
 	// Layer is the model's, 0-based.
-	Layer  int `json:"layer"`
+	Layer int `json:"layer"`
+	// Target and Source are tokens, 0-based.
 	Target int `json:"target"`
 	Source int `json:"source"`
 	// Width is Â_layer[target,source], the residual included.
 	Width float64 `json:"width"`
 }
 
-// MinCut says what limits the flow from a target to an input token: the edges of the narrowest cut between them,
+// MinCut returns the edges that limit the flow from a target to an input token, the minimum cut
+// between them:
 //
 //	F[t,j] = min over cuts of Σ Â_l[u,v] over the edges (l,u,v) that it cuts
 //
-// (Ford and Fulkerson 1956; the flow is that of Abnar and Zuidema 2020, §3). Of several cuts that are equally narrow it is the
-// one nearest the target; see [maxflow.Graph.MinCut]. So the edges of the last layer alone say that the target itself passes on
-// no more than flows; edges further down are where other tokens stand in between.
+// (Ford and Fulkerson 1956; the flow is that of Abnar and Zuidema 2020, §3). If several cuts are
+// minimum cuts, it returns the one nearest the target; see [maxflow.Graph.MinCut]. If all its edges
+// are in the last layer, the target itself limits the flow. Edges in lower layers say that tokens
+// in between do.
 //
-// inputs and opts are as for [Attribute], of one method that aggregates by flow, by default flow itself; the flow starts after the last
-// of the layers asked for. It costs one maximum flow when the rows are prepared. It returns a [UsageError] for options, target or
-// source that are wrong, another error for data that are, and one that wraps ctx.Err() if ctx is done.
-func MinCut(ctx context.Context, inputs []trace.Tensor, opts Options, target, source int) (*Cut, error) {
+// inputs and opts are as for [Attribute], but opts must name one method that aggregates by flow;
+// the default is flow. The flow starts after the last layer of opts. MinCut costs the preparation
+// of the rows and two maximum flows. It returns a [UsageError] if options, target or source are
+// invalid, another error if the data are, and one that wraps ctx.Err() if ctx is done.
+func MinCut(
+	ctx context.Context, inputs []trace.Tensor, opts Options, target, source int,
+) (*Cut, error) {
 	return MinCutInput(ctx, inMemory(inputs), opts, target, source)
 }
 
-// MinCutInput is [MinCut] on tensors that are read from where they are, as [AttributeInput] does.
+// MinCutInput is [MinCut] on tensors that are read piece by piece, as in [AttributeInput].
 func MinCutInput(ctx context.Context, from Input, opts Options, target, source int) (*Cut, error) {
 	if len(opts.Methods) == 0 {
 		opts.Methods = []string{"flow"}
@@ -72,10 +79,12 @@ func MinCutInput(ctx context.Context, from Input, opts Options, target, source i
 	return mixed.cut(ctx, p, target, source)
 }
 
-// checkCut checks that there is one method, which is a flow, and that the tokens exist.
+// checkCut returns a usage error unless there is one method, it aggregates by flow without lift,
+// and the tokens exist.
 func (p *plan) checkCut(tokens, target, source int) error {
 	if len(p.methods) != 1 || p.methods[0].Aggregation != "flow" {
-		return usagef("a cut is that of one method that aggregates by flow, not of %s and what else is asked for; name flow",
+		return usagef("a cut is that of one method that aggregates by flow, not of %s and what "+
+			"else is asked for; name flow",
 			p.methods[0].Name)
 	}
 	if p.opts.Lift {
@@ -89,7 +98,7 @@ func (p *plan) checkCut(tokens, target, source int) error {
 	return nil
 }
 
-// cut returns the minimum cut below the last layer of whole texts' rows.
+// cut returns the minimum cut below the last layer. The rows must be those of the whole text.
 func (m Mixed) cut(ctx context.Context, p *plan, target, source int) (*Cut, error) {
 	g := maxflow.New(m.L, p.bidirectional)
 	g.Extend(m.Data, m.N)

@@ -8,12 +8,15 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// What limits the flow from the last of three tokens to the first, in two layers of uniform attention? What it looks at in the upper
-// layer, itself apart, and how much it looks at token 0 in the lower one.
+// What limits the flow from the last of three tokens to the first, in two layers of uniform
+// attention? What it looks at in the upper layer, itself apart, and how much it looks at token 0 in
+// the lower one.
 func ExampleMinCut() {
 	layer := []float32{1, 0, 0, .5, .5, 0, 1. / 3, 1. / 3, 1. / 3}
-	attention := trace.Tensor{Name: "attention", Shape: []int{2, 3, 3}, Data: append(layer, layer...)}
-	cut, err := attribution.MinCut(context.Background(), []trace.Tensor{attention}, attribution.Options{}, 2, 0)
+	attention := trace.Tensor{Name: "attention", Shape: []int{2, 3, 3},
+		Data: append(layer, layer...)}
+	cut, err := attribution.MinCut(context.Background(), []trace.Tensor{attention},
+		attribution.Options{}, 2, 0)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -5,23 +5,26 @@ import (
 	"slices"
 )
 
-// rule is how the rows C of a mixing become Â = rownorm((1-r)C + rI). What it does to C before that, in this order, are the options
-// DropSink, Discard and LocalLift.
+// rule turns the rows C of a mixing into Â = rownorm((1-r)C + rI). Before that it applies the
+// options DropSink, Discard and LocalLift to C, in this order.
 type rule struct {
+	// residual is r, in [0,1].
 	residual float64
-	// measured says that the residual weights come with the rows instead.
+	// measured says that each target and layer has its own residual weight, which comes with the
+	// rows.
 	measured bool
-	// scaled says that C has a unit of its own and is divided by its sums first.
+	// scaled says that C has a unit of its own, so its rows are divided by their sums first.
 	scaled          bool
 	dropSink, local bool
 	discard         float64
-	// whole says that discard takes the whole map of a decoder, whose rows then come all at once.
+	// whole says that discard uses the whole map of a decoder, whose rows then come all at once.
 	whole bool
 }
 
-// apply returns Â and the rows that stay all zero: those of C where r is 0. C need not be normalised: the identity is added before the
-// division, which matters for heads fused by maximum or minimum, whose rows do not sum to 1, unless it has a unit of its own. ratios has, for measured residuals, 1-r of
-// target t in column t of its row. The arguments are not modified.
+// apply returns Â and the places of rows that stay all zero, which are zero in C with r = 0. Unless
+// the rule is scaled, the identity is added before rows are divided by their sums. That matters for
+// heads fused by maximum or minimum, whose rows do not sum to 1. For measured residuals, ratios has
+// 1-r of target t in column t of its row. The arguments are not modified.
 func (r rule) apply(c Mixed, ratios *Mixed, cfg Config) (Mixed, []place) {
 	zeros := r.applyTo(&c, &c.Data, ratios, cfg)
 	if c.Top != nil {
@@ -30,10 +33,11 @@ func (r rule) apply(c Mixed, ratios *Mixed, cfg Config) (Mixed, []place) {
 	return c, zeros
 }
 
-// place is a row of a mixing.
+// place names a row of a mixing: its layer, counted from the plan's first, and its target.
 type place struct{ layer, target int }
 
-// applyTo replaces *data, [L,N,T], by its normalised copy and returns the rows that are all zero.
+// applyTo replaces *data, [L,N,T], by a normalised copy and returns the places of rows that are all
+// zero.
 func (r rule) applyTo(c *Mixed, data *[]float64, ratios *Mixed, cfg Config) (zeros []place) {
 	out := slices.Clone(*data)
 	size := c.N * c.T()
@@ -53,7 +57,7 @@ func (r rule) applyTo(c *Mixed, data *[]float64, ratios *Mixed, cfg Config) (zer
 	return zeros
 }
 
-// prepare does to the rows of one layer, [N,T], what comes before the residual is added.
+// prepare applies, to the rows of one layer, [N,T], all that comes before the residual is added.
 func (r rule) prepare(data []float64, c *Mixed, cfg Config) {
 	each := func(change func(x []float64, visible int)) {
 		for n := range c.N {
@@ -78,7 +82,8 @@ func (r rule) prepare(data []float64, c *Mixed, cfg Config) {
 	}
 }
 
-// dropSink takes the first source out of a row and divides the rest by its sum. A target that sees nothing else keeps it.
+// dropSink sets the first source of a row to 0 and divides the rest by its sum. A target that sees
+// only the first source keeps it.
 func dropSink(x []float64, visible int) {
 	if visible > 1 {
 		x[0] = 0
@@ -86,18 +91,20 @@ func dropSink(x []float64, visible int) {
 	}
 }
 
-// localLift divides a row by what uniform attention gives each source that the target sees:
+// localLift divides a row by the value that uniform attention gives to each source:
 //
 //	C'[t,j] = C[t,j]·(t+1)
 //
-// in a decoder. It is one factor for the whole row, so that it acts only as another weight of the residual: 1/(t+2) instead of ½.
+// in a decoder. This is one factor for the whole row, so its only effect is another weight of the
+// residual: 1/(t+2) instead of ½.
 func localLift(x []float64, visible int) {
 	for s := range x {
 		x[s] *= float64(visible)
 	}
 }
 
-// discardLowest sets the lowest ⌊ρn⌋ of n entries to 0, the first ones among equals, and never the first of all.
+// discardLowest sets the lowest ⌊ρn⌋ of n entries to 0; among equal entries, the earlier ones.
+// Entry 0 always stays.
 func discardLowest(x []float64, ratio float64) {
 	order := make([]int, len(x))
 	for i := range order {
@@ -111,7 +118,7 @@ func discardLowest(x []float64, ratio float64) {
 	}
 }
 
-// normalizeRow turns row c of a target into Â in place. It returns false if the row is all zero and stays so.
+// normalizeRow turns row c of a target into Â in place. It returns false if the row stays all zero.
 func normalizeRow(c []float64, target int, residual float64) bool {
 	if residual != 0 {
 		for s := range c {
@@ -122,7 +129,8 @@ func normalizeRow(c []float64, target int, residual float64) bool {
 	return divideBySum(c)
 }
 
-// divideBySum makes a row sum to 1 and returns whether it could: a row of zeros stays as it is.
+// divideBySum divides a row by its sum, in place. It returns false for a row of zeros, which does
+// not change.
 func divideBySum(c []float64) bool {
 	sum := 0.0
 	for _, x := range c {
@@ -137,7 +145,8 @@ func divideBySum(c []float64) bool {
 	return true
 }
 
-// uniform returns the rows C of attention that is spread evenly over the visible sources, in the shape of like.
+// uniform returns the rows of uniform attention, 1/visible for each visible source, in the shape of
+// like.
 func uniform(like Mixed, cfg Config) Mixed {
 	u := Mixed{First: like.First, L: like.L, N: like.N, Skip: like.Skip}
 	u.Data = make([]float64, len(like.Data))

@@ -9,16 +9,18 @@ import (
 
 func init() { RegisterScorer("occlusion", occlusion{}) }
 
-// occlusion is what the prediction loses without each token:
+// occlusion is how much the number f falls without each token:
 //
 //	s_j = f(x) - f(x without j)
 //
-// (Zeiler and Fergus 2014, §4.2; erasure in Li et al. 2016; the blank-out reference of Abnar and Zuidema 2020, §4, who take its
-// absolute value). f is the probability. [Scoring.Replacement] says what stands in the token's place; one that is deleted moves all
-// that follow, and the position that predicts with them. What cannot be deleted, the only token of a text and the one at which an
-// encoder is asked, has 0. Of tokens that say the same, each alone is worth little: single removals miss what they do together.
+// (Zeiler and Fergus 2014, §4.2; erasure in Li et al. 2016; the blank-out reference of Abnar and
+// Zuidema 2020, §4, who use its absolute value). f is the probability. [Scoring.Replacement] says
+// what replaces the token. If tokens are deleted, all later ones move, and with them the position
+// that predicts. A token that cannot be deleted has the value 0: the only token of a text, and the
+// one at which an encoder is asked. If several tokens say the same, each alone gets a low value,
+// because the others are still there.
 //
-// Values are [T]. It costs T + 1 passes forward, a batch at a time.
+// Values are [T]. It costs T + 1 passes forward, in batches.
 type occlusion struct{}
 
 // Info describes the scorer.
@@ -35,13 +37,15 @@ func (occlusion) Info() ScorerInfo {
 	}
 }
 
-// Score returns what is lost without each token; see [Scorer].
-func (o occlusion) Score(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Scores, error) {
+// Score returns the losses; see [Scorer].
+func (o occlusion) Score(
+	ctx context.Context, m Model, q trace.Query, opts Scoring,
+) (*Scores, error) {
 	x, err := newQuestion(ctx, "occlusion", o.Info(), m, q, opts)
 	if err != nil {
 		return nil, err
 	}
-	r, err := x.takeAway(ctx)
+	r, err := x.newReplacement(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -60,12 +64,13 @@ func (o occlusion) Score(ctx context.Context, m Model, q trace.Query, opts Scori
 	if err != nil {
 		return nil, err
 	}
-	if err := x.finite("value", f[0]); err != nil {
+	if err := x.checkFinite("value", f[0]); err != nil {
 		return nil, err
 	}
 	s := &Scores{Values: make([]float64, len(x.q.IDs)), Value: f[0]}
 	for i, j := range removed {
-		if err := x.finite(fmt.Sprintf("without token %d (id %d) the value", j, x.q.IDs[j]), f[i+1]); err != nil {
+		if err := x.checkFinite(fmt.Sprintf("without token %d (id %d) the value", j, x.q.IDs[j]),
+			f[i+1]); err != nil {
 			return nil, err
 		}
 		s.Values[j] = f[0] - f[i+1]

@@ -11,7 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Occlusion is what running each text by hand says.
+// Occlusion equals the differences from running each text by hand.
 func TestOcclusion(t *testing.T) {
 	ctx := context.Background()
 	m := attributiontest.NewModel(6)
@@ -72,7 +72,8 @@ func asked(a answering) []string {
 	return all[1:]
 }
 
-// What is deleted moves the position; the last token of a text and the one at which an encoder is asked stay.
+// What is deleted moves the position; the last token of a text and the one at which an encoder is
+// asked stay.
 func TestOcclusionDeletes(t *testing.T) {
 	embedded := ids(1, 2)
 	embedded.Embeddings = []float32{1, 2, 3, 4}
@@ -89,13 +90,18 @@ func TestOcclusionDeletes(t *testing.T) {
 		opts attribution.Scoring
 		want string
 	}{
-		"decoder":             {newAnswering(1), ids(1, 2, 3), attribution.Scoring{}, "[[2 3] 1 [] [1 3] 1 [] [1 2] 1 []]"},
-		"encoder":             {encoder, middle, attribution.Scoring{}, "[[2 3] 0 [] [1 2] 1 []]"},
-		"classifier":          {classifier, first, attribution.Scoring{}, "[[2 3] 0 [] [1 3] 0 [] [1 2] 0 []]"},
-		"one token":           {newAnswering(1), ids(1), attribution.Scoring{}, "[]"},
-		"embeddings":          {newAnswering(1), embedded, attribution.Scoring{}, "[[2] 0 [3 4] [1] 0 [1 2]]"},
-		"embeddings replaced": {newAnswering(1), embedded, attribution.Scoring{Replacement: "w4"}, "[[1 2] 1 [5 1 3 4] [1 2] 1 [1 2 5 1]]"},
-		"embeddings of zeros": {newAnswering(1), embedded, attribution.Scoring{Replacement: "zero"}, "[[1 2] 1 [0 0 3 4] [1 2] 1 [1 2 0 0]]"},
+		"decoder": {newAnswering(1), ids(1, 2, 3), attribution.Scoring{},
+			"[[2 3] 1 [] [1 3] 1 [] [1 2] 1 []]"},
+		"encoder": {encoder, middle, attribution.Scoring{}, "[[2 3] 0 [] [1 2] 1 []]"},
+		"classifier": {classifier, first, attribution.Scoring{},
+			"[[2 3] 0 [] [1 3] 0 [] [1 2] 0 []]"},
+		"one token": {newAnswering(1), ids(1), attribution.Scoring{}, "[]"},
+		"embeddings": {newAnswering(1), embedded, attribution.Scoring{},
+			"[[2] 0 [3 4] [1] 0 [1 2]]"},
+		"embeddings replaced": {newAnswering(1), embedded, attribution.Scoring{Replacement: "w4"},
+			"[[1 2] 1 [5 1 3 4] [1 2] 1 [1 2 5 1]]"},
+		"embeddings of zeros": {newAnswering(1), embedded, attribution.Scoring{Replacement: "zero"},
+			"[[1 2] 1 [0 0 3 4] [1 2] 1 [1 2 0 0]]"},
 	} {
 		got := score(t, "occlusion", c.m, c.q, c.opts)
 		if texts := fmt.Sprint(asked(c.m)); texts != c.want {
@@ -114,5 +120,6 @@ func TestOcclusionDeletes(t *testing.T) {
 		}
 		return sum
 	}
-	near(t, "values beside one that stays", score(t, "occlusion", encoder, middle, attribution.Scoring{}).Values, []float64{1, 0, 3}, 0)
+	near(t, "values beside one that stays", score(t, "occlusion", encoder, middle,
+		attribution.Scoring{}).Values, []float64{1, 0, 3}, 0)
 }

@@ -25,12 +25,14 @@ type spoiledState struct {
 	edit func([]float64) []float64
 }
 
-func (s spoiledState) Extend(ctx context.Context, dst []float64, rows attribution.Mixed) ([]float64, error) {
+func (s spoiledState) Extend(
+	ctx context.Context, dst []float64, rows attribution.Mixed,
+) ([]float64, error) {
 	out, err := s.State.Extend(ctx, dst, rows)
 	return s.edit(out), err
 }
 
-// What an aggregation gets wrong is an error that names it, for a decoder and for an encoder.
+// A wrong result of an aggregation is an error that names it, for a decoder and for an encoder.
 func TestExplainNamesBrokenAggregation(t *testing.T) {
 	layer, err := attribution.LookupAggregation("layer")
 	if err != nil {
@@ -56,14 +58,17 @@ func TestExplainNamesBrokenAggregation(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			defer attribution.RegisterAggregationForTest("test-broken", spoiled{layer, c.edit})()
 			methods := []string{"attention+test-broken"}
-			_, decoder := attribution.Explain(t.Context(), newFake(2, causal), "w1 w2 w3", attribution.Options{Methods: methods, MaxTokens: 1})
+			_, decoder := attribution.Explain(t.Context(), newFake(2, causal), "w1 w2 w3",
+				attribution.Options{Methods: methods, MaxTokens: 1})
 			encoder := newEncoder(2, evenly)
-			_, reading := attribution.Explain(t.Context(), encoder, "w1", attribution.Options{Methods: methods, Positions: []int{1}})
+			_, reading := attribution.Explain(t.Context(), encoder, "w1",
+				attribution.Options{Methods: methods, Positions: []int{1}})
 			for model, err := range map[string]error{"decoder": decoder, "encoder": reading} {
 				switch {
 				case c.want == "" && err != nil:
 					t.Errorf("%s: %v", model, err)
-				case c.want != "" && (err == nil || !strings.Contains(err.Error(), "aggregation test-broken returned ") || !strings.Contains(err.Error(), c.want)):
+				case c.want != "" && (err == nil || !strings.Contains(err.Error(),
+					"aggregation test-broken returned ") || !strings.Contains(err.Error(), c.want)):
 					t.Errorf("%s: error %v, want %q", model, err, c.want)
 				}
 			}
@@ -76,11 +81,13 @@ type fixedScorer struct{ scores *attribution.Scores }
 
 func (fixedScorer) Info() attribution.ScorerInfo { return attribution.ScorerInfo{} }
 
-func (a fixedScorer) Score(context.Context, attribution.Model, trace.Query, attribution.Scoring) (*attribution.Scores, error) {
+func (a fixedScorer) Score(
+	context.Context, attribution.Model, trace.Query, attribution.Scoring,
+) (*attribution.Scores, error) {
 	return a.scores, nil
 }
 
-// What a scorer gets wrong is an error that names it.
+// A wrong result of a scorer is an error that names it.
 func TestExplainNamesBrokenScorer(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -93,8 +100,10 @@ func TestExplainNamesBrokenScorer(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer attribution.RegisterScorerForTest("test-broken", fixedScorer{c.scores})()
-			_, err := attribution.Explain(t.Context(), newFake(2, causal), "w1 w2", attribution.Options{Methods: []string{"test-broken"}, MaxTokens: 1})
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			_, err := attribution.Explain(t.Context(), newFake(2, causal), "w1 w2",
+				attribution.Options{Methods: []string{"test-broken"}, MaxTokens: 1})
+			if c.want == "" && err != nil || c.want != "" && (err == nil ||
+				!strings.Contains(err.Error(), c.want)) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})

@@ -12,10 +12,11 @@ func init() { RegisterScorer("random", randomScorer{}) }
 //
 //	s_j ~ U[0,1)
 //
-// It is what every evaluation prints beside the rest: a method that does no better says nothing. The numbers are those of
-// [Scoring.Seed], other ones for another text or position, the same on every run.
+// Every evaluation includes it for comparison: a method that is not better than random says
+// nothing. The numbers depend on [Scoring.Seed], the text and the position only, so they are the
+// same on every run.
 //
-// Values are [T]. It costs one pass forward, for the value that they do not explain.
+// Values are [T]. It costs one pass forward, to compute the number explained.
 type randomScorer struct{}
 
 // Info describes the scorer.
@@ -32,7 +33,9 @@ func (randomScorer) Info() ScorerInfo {
 }
 
 // Score returns random numbers; see [Scorer].
-func (r randomScorer) Score(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Scores, error) {
+func (r randomScorer) Score(
+	ctx context.Context, m Model, q trace.Query, opts Scoring,
+) (*Scores, error) {
 	x, err := newQuestion(ctx, "random", r.Info(), m, q, opts)
 	if err != nil {
 		return nil, err
@@ -41,7 +44,7 @@ func (r randomScorer) Score(ctx context.Context, m Model, q trace.Query, opts Sc
 	if err != nil {
 		return nil, err
 	}
-	if err := x.finite("value", f[0]); err != nil {
+	if err := x.checkFinite("value", f[0]); err != nil {
 		return nil, err
 	}
 	s := &Scores{Values: make([]float64, len(x.q.IDs)), Value: f[0]}

@@ -13,39 +13,49 @@ import (
 func init() { RegisterScorer("reagent", reagent{}) }
 
 const (
-	// replacedShare is how many of the tokens a replaced text has others for, about.
+	// replacedShare is about the part of the tokens that are replaced at a time.
 	replacedShare = 0.3
-	// plausible is how many tokens the model offers for each place.
+	// plausible is the number of candidates for each place.
 	plausible = 32
-	// sureDelta is the largest change of probability that is told from a certain one: its log-odds are 14.5.
+	// sureDelta limits changes of probability, so that log-odds stay finite: at most 14.5.
 	sureDelta = 1 - 1e-6
 )
 
-// reagent replaces random sets of tokens by others that could stand there, again and again, and asks what that costs:
+// reagent replaces random sets of tokens R by plausible ones, many times, and compares the losses
+// with and without each token in the set:
 //
-//	u(R) = logit((1 + p(x) - p(x with R replaced)) / 2),  s_j = mean of u(R) over R ∋ j - mean of u(R) over R ∌ j
+//	u(R) = logit((1 + p(x) - p(x with R replaced)) / 2)
+//	s_j = mean of u(R) over R ∋ j - mean of u(R) over R ∌ j
 //
-// (Zhao and Shan 2024, ReAGent, §3). As in the paper a set is about three tenths of the tokens, and a change of probability counts by
-// its log-odds, for the tokens replaced and against the others. Departures:
+// (Zhao and Shan 2024, ReAGent, §3). As in the paper a set is about three tenths of the tokens. The
+// log-odds of a change of probability count for the tokens replaced and against the others.
+// Departures:
 //
-//   - Others come from the model explained and not from RoBERTa: of a decoder, from its predictions after what stands before, and at the
-//     first token from all its vocabulary; of an encoder, from its predictions with that token masked. The 32 most probable compete.
-//   - Sets are parts of random orders, so that every token is replaced equally often, and there are [Scoring.Samples] of them, the last
-//     order completed; the paper stops when the most important tokens alone keep the prediction among the first three.
-//   - Values are differences of means that begin at 0, not sums that begin at random numbers and go through softmax. The order is the
-//     same in the limit, and more samples bring values closer to it instead of one token closer to 1.
+//   - Replacements come from the model explained and not from RoBERTa. For a decoder they are its
+//     predictions from the tokens before, and at the first token its whole vocabulary; for an
+//     encoder, its predictions with that token masked. They are drawn from the 32 most probable
+//     ones.
+//   - Sets are pieces of random permutations, so that every token is replaced equally often. There
+//     are [Scoring.Samples] sets, and more if needed to complete the last permutation. The paper
+//     stops when the most important tokens alone keep the prediction among the first three.
+//   - Values are differences of means. In the paper they are sums that begin at random numbers and
+//     go through softmax. The ranking is the same in the limit. With more samples our values
+//     converge, while in the paper one token approaches 1.
 //
-// The token at which an encoder is asked is never replaced and has 0. Values are [T], nats. It costs a pass for each token and Samples
-// passes, a batch at a time.
+// The token at which an encoder is asked is never replaced; its value is 0. Values are [T], in
+// nats. It costs T + Samples passes, in batches.
 type reagent struct{}
 
 // Info describes the scorer.
 func (reagent) Info() ScorerInfo {
 	return ScorerInfo{
-		Summary:    "what the prediction loses when the token is among those replaced by others that could stand there",
-		Formula:    "s_j = E[u(R) | j ∈ R] - E[u(R) | j ∉ R], u(R) = logit((1 + p(x) - p(x with R replaced)) / 2)",
-		Paper:      "Zhao and Shan 2024, §3",
-		Cost:       "samples passes through the model a token, 256 by default, and one for each token of the text",
+		Summary: "what the prediction loses when the token is among those replaced by others " +
+			"that could stand there",
+		Formula: "s_j = E[u(R) | j ∈ R] - E[u(R) | j ∉ R], u(R) = logit((1 + p(x) - p(x with " +
+			"R replaced)) / 2)",
+		Paper: "Zhao and Shan 2024, §3",
+		Cost: "samples passes through the model a token, 256 by default, and one for each " +
+			"token of the text",
 		Unit:       "log-odds of the loss",
 		Needs:      "predictions of other texts, and a head that predicts tokens",
 		Signed:     true,
@@ -63,10 +73,10 @@ func (a reagent) Score(ctx context.Context, m Model, q trace.Query, opts Scoring
 	if x.q.Embeddings != nil {
 		return nil, usagef("reagent puts other tokens in; leave the query's embeddings out")
 	}
-	if _, err := offered[Predictor](x, "predicts other texts"); err != nil {
+	if _, err := requireModel[Predictor](x, "predicts other texts"); err != nil {
 		return nil, err
 	}
-	others, err := x.others(ctx)
+	others, err := x.candidatesFor(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -87,15 +97,16 @@ func (a reagent) Score(ctx context.Context, m Model, q trace.Query, opts Scoring
 		return nil, err
 	}
 	for i, v := range f {
-		if err := x.finite(fmt.Sprintf("for text %d of %d the value", i, len(f)), v); err != nil {
+		what := fmt.Sprintf("for text %d of %d the value", i, len(f))
+		if err := x.checkFinite(what, v); err != nil {
 			return nil, err
 		}
 	}
 	return &Scores{Values: x.differences(sets, f), Value: f[0]}, nil
 }
 
-// replacedSets returns random orders of the tokens that have others, cut into sets of about replacedShare, n of them and the rest of
-// the last order.
+// replacedSets returns at least n sets of tokens that have candidates: random permutations cut into
+// sets of about replacedShare. The last permutation is complete.
 func replacedSets(source *rand.Rand, others []candidates, n int) [][]int {
 	var free []int
 	for j, c := range others {
@@ -119,7 +130,8 @@ func replacedSets(source *rand.Rand, others []candidates, n int) [][]int {
 	return sets
 }
 
-// differences returns for each token the mean of u over the sets with it less that over the sets without; f[0] is p(x).
+// differences returns for each token the mean of u over the sets with it minus the mean over the
+// sets without it, [T]. f[0] is p(x), f[i+1] belongs to sets[i].
 func (x *question) differences(sets [][]int, f []float64) []float64 {
 	T := len(x.q.IDs)
 	with, count := make([]float64, T), make([]float64, T)
@@ -148,13 +160,14 @@ func (x *question) differences(sets [][]int, f []float64) []float64 {
 	return out
 }
 
-// candidates are tokens that could stand at a place, and their weights: sums of the weights up to each.
+// candidates are the tokens that may replace another one. sums[i] is the sum of the weights of
+// ids[0..i].
 type candidates struct {
 	ids  []int
 	sums []float64
 }
 
-// draw returns one of them, as often as it has weight.
+// draw returns a random candidate with a probability in proportion to its weight.
 func (c candidates) draw(source *rand.Rand) int {
 	u := source.Float64() * c.sums[len(c.sums)-1]
 	i, _ := slices.BinarySearchFunc(c.sums, u, func(sum, u float64) int {
@@ -166,48 +179,55 @@ func (c candidates) draw(source *rand.Rand) int {
 	return c.ids[min(i, len(c.ids)-1)]
 }
 
-// others returns for each token of the question which others the model would take there; none where it is not to be replaced.
-func (x *question) others(ctx context.Context) ([]candidates, error) {
+// candidatesFor returns for each token of the question, [T], the tokens that may replace it; none
+// where it must stay.
+func (x *question) candidatesFor(ctx context.Context) ([]candidates, error) {
 	if !x.tokens() {
-		return nil, usagef("reagent needs a model whose head predicts tokens; the head of %s is %s", quote(x.info.Name), x.info.Head)
+		return nil, usagef("reagent needs a model whose head predicts tokens; the head of %s is %s",
+			quote(x.info.Name), x.info.Head)
 	}
 	if x.info.Bidirectional {
-		return x.maskedOthers(ctx)
+		return x.maskedCandidates(ctx)
 	}
-	return x.nextOthers(ctx)
+	return x.nextCandidates(ctx)
 }
 
-// nextOthers returns what a decoder predicts after what stands before each token. It says so on the way through the text, which it
-// leaves at a token that ends texts; then it goes on from there.
-func (x *question) nextOthers(ctx context.Context) ([]candidates, error) {
+// nextCandidates returns what a decoder predicts at each token from the tokens before it. The model
+// predicts all of them in one run over the text, but a run ends at a token that ends texts; the
+// next run then starts there.
+func (x *question) nextCandidates(ctx context.Context) ([]candidates, error) {
 	ids := x.q.IDs
 	all := make([]candidates, len(ids))
-	all[0] = anyOther(ids[0], x.info.Vocab)
+	all[0] = uniformCandidates(ids[0], x.info.Vocab)
 	for at := 1; at < len(ids); {
 		before := at
-		ask := trace.Ask{Continuation: slices.Clone(ids[at:]), MaxTokens: len(ids) - at, Alternatives: plausible}
+		ask := trace.Ask{Continuation: slices.Clone(ids[at:]), MaxTokens: len(ids) - at,
+			Alternatives: plausible}
 		for step, err := range x.m.Steps(ctx, slices.Clone(ids[:at]), ask) {
 			if err != nil {
-				return nil, x.fail(ctx, err)
+				return nil, x.callError(ctx, err)
 			}
 			if step.Next == nil || at >= len(ids) {
-				return nil, x.blame("a step that nobody asked for, at token %d of %d", at, len(ids))
+				return nil, x.modelError("a step that nobody asked for, at token %d of %d",
+					at, len(ids))
 			}
-			all[at] = otherThan(ids[at], step.Next.Alternatives)
+			all[at] = candidatesExcept(ids[at], step.Next.Alternatives)
 			at++
 		}
 		if at == before {
-			return nil, x.blame("no step at token %d", at)
+			return nil, x.modelError("no step at token %d", at)
 		}
 	}
 	return all, nil
 }
 
-// maskedOthers returns what an encoder predicts for each token when that is masked, of all but the one that is asked about.
-func (x *question) maskedOthers(ctx context.Context) ([]candidates, error) {
-	mask, ok := x.special("mask")
+// maskedCandidates returns what an encoder predicts at each token with that token masked, for all
+// but the position of the question.
+func (x *question) maskedCandidates(ctx context.Context) ([]candidates, error) {
+	mask, ok := x.specialToken("mask")
 	if !ok {
-		return nil, usagef("reagent masks one token after the other, and %s has no mask", quote(x.info.Name))
+		return nil, usagef("reagent masks one token after the other, and %s has no mask",
+			quote(x.info.Name))
 	}
 	all := make([]candidates, len(x.q.IDs))
 	for j, id := range x.q.IDs {
@@ -216,21 +236,22 @@ func (x *question) maskedOthers(ctx context.Context) ([]candidates, error) {
 		}
 		ids := slices.Clone(x.q.IDs)
 		ids[j] = mask
-		for step, err := range x.m.Steps(ctx, ids, trace.Ask{Positions: []int{j}, Alternatives: plausible}) {
+		for step, err := range x.m.Steps(ctx, ids, trace.Ask{Positions: []int{j},
+			Alternatives: plausible}) {
 			if err != nil {
-				return nil, x.fail(ctx, err)
+				return nil, x.callError(ctx, err)
 			}
 			if step.Next == nil {
-				return nil, x.blame("no prediction of token %d", j)
+				return nil, x.modelError("no prediction of token %d", j)
 			}
-			all[j] = otherThan(id, step.Next.Alternatives)
+			all[j] = candidatesExcept(id, step.Next.Alternatives)
 		}
 	}
 	return all, nil
 }
 
-// otherThan returns the alternatives to a token, by their probability.
-func otherThan(id int, alternatives []trace.Alternative) (c candidates) {
+// candidatesExcept returns the alternatives other than id, weighted by their probability.
+func candidatesExcept(id int, alternatives []trace.Alternative) (c candidates) {
 	sum := 0.0
 	for _, a := range alternatives {
 		if a.Token.ID != id && a.Probability > 0 {
@@ -241,8 +262,8 @@ func otherThan(id int, alternatives []trace.Alternative) (c candidates) {
 	return c
 }
 
-// anyOther returns all tokens of a vocabulary but one, alike.
-func anyOther(id, vocab int) (c candidates) {
+// uniformCandidates returns all tokens of a vocabulary except id, with equal weights.
+func uniformCandidates(id, vocab int) (c candidates) {
 	for other := range vocab {
 		if other != id {
 			c.ids, c.sums = append(c.ids, other), append(c.sums, float64(len(c.ids)+1))

@@ -12,8 +12,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// planted is a model whose prediction depends on one token alone: its probability is 0.9 while token 7 stands at place 2, and 0.2
-// otherwise. Where it predicts, it offers w4 (id 5), w6 (id 7) and w10 (id 11), and a word for each place, id 20 + place.
+// planted is a model whose prediction depends on one token alone: its probability is 0.9 while
+// token 7 stands at place 2, and 0.2 otherwise. Where it predicts, it offers w4 (id 5), w6 (id 7)
+// and w10 (id 11), and a word for each place, id 20 + place.
 type planted struct {
 	answering
 	asks *[]string
@@ -26,14 +27,16 @@ func newPlanted() planted {
 	return p
 }
 
-// Steps predicts what follows one token after another, or what is masked. It stops at the end of texts, id 29.
+// Steps predicts what follows one token after another, or what is masked. It stops at the end of
+// texts, id 29.
 func (p planted) Steps(_ context.Context, ids []int, ask trace.Ask) iter.Seq2[trace.Step, error] {
 	return func(yield func(trace.Step, error) bool) {
 		*p.asks = append(*p.asks, fmt.Sprint(ids, ask.Continuation, ask.Positions))
 		offer := func(at int) *trace.Prediction {
 			next := &trace.Prediction{Position: at}
 			for _, id := range []int{5, 7, 11, 20 + at} {
-				next.Alternatives = append(next.Alternatives, trace.Alternative{Token: trace.Token{ID: id}, Probability: .25})
+				next.Alternatives = append(next.Alternatives,
+					trace.Alternative{Token: trace.Token{ID: id}, Probability: .25})
 			}
 			return next
 		}
@@ -49,7 +52,8 @@ func (p planted) Steps(_ context.Context, ids []int, ask trace.Ask) iter.Seq2[tr
 	}
 }
 
-// replacedTokens returns how often each token of a text was another in what a model was asked, and what stood there.
+// replacedTokens returns how often each token of a text was another in what a model was asked, and
+// what stood there.
 func replacedTokens(text []int, p planted) (count []int, seen [][]int) {
 	count, seen = make([]int, len(text)), make([][]int, len(text))
 	for _, batch := range *p.queries {
@@ -69,8 +73,8 @@ func replacedTokens(text []int, p planted) (count []int, seen [][]int) {
 	return count, seen
 }
 
-// The planted token has the log-odds of what its loss costs, ln(1.7/0.3), exactly and with any seed; others have what sets of half the
-// text say of them: E[u | j ∈ R] = ⅓u, E[u | j ∉ R] = ⅔u.
+// The planted token has the log-odds of what its loss costs, ln(1.7/0.3), exactly and with any
+// seed; others have what sets of half the text say of them: E[u | j ∈ R] = ⅓u, E[u | j ∉ R] = ⅔u.
 func TestReAGent(t *testing.T) {
 	u := math.Log(1.7 / 0.3)
 	for seed := range uint64(5) {
@@ -79,21 +83,24 @@ func TestReAGent(t *testing.T) {
 		got := score(t, "reagent", m, ids(text...), attribution.Scoring{Seed: seed, Samples: 4000})
 		near(t, "value", []float64{got.Value}, []float64{0.9}, 1e-15)
 		near(t, "the planted token", got.Values[2:3], []float64{u}, 1e-12)
-		near(t, "others", []float64{got.Values[0], got.Values[1], got.Values[3]}, []float64{-u / 3, -u / 3, -u / 3}, 0.1)
+		near(t, "others", []float64{got.Values[0], got.Values[1], got.Values[3]},
+			[]float64{-u / 3, -u / 3, -u / 3}, 0.1)
 		count, seen := replacedTokens(text, m)
 		if fmt.Sprint(count) != "[2000 2000 2000 2000]" {
 			t.Errorf("tokens were replaced %v times, want each 2000 times", count)
 		}
 		seen[0] = seen[0][:1] // any of the vocabulary
 		if fmt.Sprint(seen) != "[[0] [5 7 11 21] [5 11 22] [5 7 11 23]]" {
-			t.Errorf("others that stood there: %v; want what the model offers, and never the token itself", seen)
+			t.Errorf("others that stood there: %v; want what the model offers, and never the "+
+				"token itself", seen)
 		}
 	}
-	// A difference of two probabilities changes by 2 at most: 1.2 counts as 0.6, whose log-odds are ln(1.6/0.4). A change to the limit
-	// stops short of it.
+	// A difference of two probabilities changes by 2 at most: 1.2 counts as 0.6, whose log-odds are
+	// ln(1.6/0.4). A change to the limit stops short of it.
 	q := ids(3, 4, 7, 8)
 	q.Contrast = new(int)
-	for to, want := range map[float64]float64{-0.4: math.Log(4), -1.2: math.Log((2 - 1e-6) / 1e-6)} {
+	for to, want := range map[float64]float64{-0.4: math.Log(4),
+		-1.2: math.Log((2 - 1e-6) / 1e-6)} {
 		m := newPlanted()
 		m.predict = func(q trace.Query) float64 { return to + (0.8-to)*on(q.IDs[2] == 7) }
 		got := score(t, "reagent", m, q, attribution.Scoring{Samples: 20})
@@ -121,7 +128,8 @@ func TestReAGentEncoder(t *testing.T) {
 	}
 	count, _ := replacedTokens(q.IDs, m)
 	if fmt.Sprint(count) != "[20 20 20 0]" || got.Values[3] != 0 {
-		t.Errorf("replaced %v times, values %v; want the position explained to stay", count, got.Values)
+		t.Errorf("replaced %v times, values %v; want the position explained to stay", count,
+			got.Values)
 	}
 	near(t, "the planted token", got.Values[2:3], []float64{math.Log(1.7 / 0.3)}, 1e-12)
 }

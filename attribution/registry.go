@@ -16,10 +16,12 @@ type registry[P any] struct {
 	plugins map[string]P
 }
 
-// register adds a plugin. It panics if the name is taken or not made of lower-case words joined by hyphens.
+// register adds a plugin. It panics if the name is taken or not made of lower-case words joined by
+// hyphens.
 func (r *registry[P]) register(name string, p P) {
 	if !validName(name) {
-		panic(fmt.Sprintf("attribution: %s name %q is not lower-case words joined by hyphens", r.kind, name))
+		panic(fmt.Sprintf("attribution: %s name %q is not lower-case words joined by hyphens",
+			r.kind, name))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -32,8 +34,8 @@ func (r *registry[P]) register(name string, p P) {
 	r.plugins[name] = p
 }
 
-// lookup returns the plugin of that name or a usage error that proposes a near name and lists the
-// known ones.
+// lookup returns the plugin of that name, or a usage error that proposes similar names and lists
+// the known ones.
 func (r *registry[P]) lookup(name string) (P, error) {
 	r.mu.RLock()
 	p, ok := r.plugins[name]
@@ -56,7 +58,7 @@ func (r *registry[P]) names() []string {
 	return names
 }
 
-// validName is whether a name is made of lower-case letters, digits and single inner hyphens.
+// validName reports whether a name is made of lower-case letters, digits and single inner hyphens.
 func validName(name string) bool {
 	for word := range strings.SplitSeq(name, "-") {
 		if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {

@@ -7,28 +7,31 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Removal takes tokens out of a query, as [Scoring.Replacement] says: what an evaluation does to see what a prediction loses.
+// Removal removes tokens from a query, as [Scoring.Replacement] says. Evaluations use it to measure
+// how much a prediction depends on tokens.
 type Removal struct {
 	x *question
 	r *replacement
 }
 
-// NewRemoval prepares a query. A quantity that neither q nor opts names is the probability. The error is a [UsageError] for what cannot be
-// asked, and otherwise the model's.
+// NewRemoval prepares a query. If neither q nor opts names a quantity, it is the probability.
+// NewRemoval returns a [UsageError] if the query or the options are invalid, otherwise an error of
+// the model.
 func NewRemoval(ctx context.Context, m Model, q trace.Query, opts Scoring) (*Removal, error) {
 	x, err := newQuestion(ctx, "removal", occlusion{}.Info(), m, q, opts)
 	if err != nil {
 		return nil, err
 	}
-	r, err := x.takeAway(ctx)
+	r, err := x.newReplacement(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &Removal{x, r}, nil
 }
 
-// Removable returns the tokens that can be taken out, one by one: all but, where they are deleted, an encoder's position and the only
-// token of a text.
+// Removable returns the positions of tokens that can be removed on their own. If tokens are
+// deleted, these are all but the position at which an encoder is asked and the only token of a
+// text; otherwise all.
 func (r *Removal) Removable() []int {
 	var all []int
 	for j := range r.x.q.IDs {
@@ -39,36 +42,42 @@ func (r *Removal) Removable() []int {
 	return all
 }
 
-// Without returns the query without some tokens, each once. Where they are deleted and none would be left, the last one stays.
+// Without returns the query without the tokens at some positions, each given once. If tokens are
+// deleted and none would be left, the last one stays.
 func (r *Removal) Without(tokens ...int) trace.Query {
 	order := slices.Sorted(slices.Values(tokens))
 	if r.r.delete && len(order) == len(r.x.q.IDs) {
 		order = order[:len(order)-1]
 	}
 	y, s := *r.x, *r.r
-	for _, j := range slices.Backward(order) { // from the end, so that the rest stay where they are
+	// From the end, so that deleting a token does not move those that are still to be removed.
+	for _, j := range slices.Backward(order) {
 		y.q = s.without(&y, j)
 		s.inputs = y.q.Embeddings
 	}
 	return y.q
 }
 
-// Predict returns what the model makes of the query without each set of tokens, a batch at a time.
+// Predict returns the number that the model computes for the query without each set of tokens, in
+// the order of sets. It runs the model in batches.
 func (r *Removal) Predict(ctx context.Context, sets [][]int) ([]float64, error) {
-	values, err := r.x.predict(ctx, len(sets), func(i int) trace.Query { return r.Without(sets[i]...) })
+	values, err := r.x.predict(ctx, len(sets), func(i int) trace.Query {
+		return r.Without(sets[i]...)
+	})
 	if err != nil {
 		return nil, err
 	}
 	for _, v := range values {
-		if err := r.x.finite("value", v); err != nil {
+		if err := r.x.checkFinite("value", v); err != nil {
 			return nil, err
 		}
 	}
 	return values, nil
 }
 
-// Soft returns what the model makes of the query whose embedding elements are kept at random, those of token j with probability keep[j],
-// and set to zero otherwise: the mean over so many draws of the seed in [Scoring] (Zhao and Aletras 2023, §3).
+// Soft returns the number that the model computes if elements of the embeddings are set to zero at
+// random; those of token j are kept with probability keep[j], [T]. It is the mean over so many
+// draws from the seed in [Scoring] (Zhao and Aletras 2023, §3).
 func (r *Removal) Soft(ctx context.Context, keep []float64, draws int) (float64, error) {
 	inputs, err := r.x.inputs(ctx)
 	if err != nil {
@@ -90,5 +99,5 @@ func (r *Removal) Soft(ctx context.Context, keep []float64, draws int) (float64,
 		return 0, err
 	}
 	mean := total(values) / float64(draws)
-	return mean, r.x.finite("value", mean)
+	return mean, r.x.checkFinite("value", mean)
 }

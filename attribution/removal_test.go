@@ -16,7 +16,7 @@ type replacer struct{ *fake }
 
 func (replacer) Replacement(kind string) (int, bool) { return 9, kind == "mask" }
 
-// Several tokens are taken out at once, and the position that predicts goes with them.
+// Several tokens are removed at once, and the predicting position moves with them.
 func TestRemovalWithout(t *testing.T) {
 	q := trace.Query{IDs: []int{1, 2, 3, 4}, Objective: trace.Objective{Position: 3, Token: 5}}
 	for _, c := range []struct {
@@ -34,19 +34,23 @@ func TestRemovalWithout(t *testing.T) {
 		{"delete", []int{0, 1, 2, 3}, "[4]", 0},
 		{"delete", nil, "[1 2 3 4]", 3},
 	} {
-		r, err := attribution.NewRemoval(t.Context(), replacer{newFake(1, evenly)}, q, attribution.Scoring{Replacement: c.kind})
+		r, err := attribution.NewRemoval(t.Context(), replacer{newFake(1, evenly)}, q,
+			attribution.Scoring{Replacement: c.kind})
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := r.Without(c.tokens...)
-		if fmt.Sprint(got.IDs) != c.ids || got.Position != c.at || got.Quantity != trace.Probability {
-			t.Errorf("%s %v: ids %v, position %d, %s; want %s, %d", c.kind, c.tokens, got.IDs, got.Position, got.Quantity, c.ids, c.at)
+		if fmt.Sprint(got.IDs) != c.ids || got.Position != c.at ||
+			got.Quantity != trace.Probability {
+			t.Errorf("%s %v: ids %v, position %d, %s; want %s, %d", c.kind, c.tokens, got.IDs,
+				got.Position, got.Quantity, c.ids, c.at)
 		}
 	}
 	if diff := cmp.Diff([]int{1, 2, 3, 4}, q.IDs); diff != "" {
 		t.Errorf("the query changed (-want +got):\n%s", diff)
 	}
-	if _, err := attribution.NewRemoval(t.Context(), replacer{newFake(1, evenly)}, q, attribution.Scoring{Replacement: "unknown"}); !errors.Is(err, attribution.ErrUsage) {
+	if _, err := attribution.NewRemoval(t.Context(), replacer{newFake(1, evenly)}, q,
+		attribution.Scoring{Replacement: "unknown"}); !errors.Is(err, attribution.ErrUsage) {
 		t.Errorf("error %v, want a usage error", err)
 	}
 }

@@ -16,15 +16,17 @@ const (
 // replacementKinds are those that a [Replacer] may have.
 var replacementKinds = []string{"mask", "unknown", "pad", "end"}
 
-// replacement is what stands for a token that is taken away: nothing, zeros or a token.
+// replacement is what replaces a token that is taken away: nothing, zeros or another token.
 type replacement struct {
 	delete, zero bool
 	id           int
-	// row is the embedding that stands in, [D], and inputs those of the whole text, [T,D]; nil where the token's id does.
+	// row is the embedding of the replacement, [D], and inputs are those of the whole text, [T,D].
+	// Both are nil if replacing the token's id is enough.
 	row, inputs []float32
 }
 
-// replacement returns what kind names. The error, a usage error, lists what the model has.
+// replacement returns the replacement that kind names. The error, a usage error, lists the kinds
+// that the model has.
 func (x *question) replacement(kind string) (*replacement, error) {
 	switch {
 	case kind == deleteKind:
@@ -32,11 +34,12 @@ func (x *question) replacement(kind string) (*replacement, error) {
 	case kind == zeroKind:
 		return &replacement{zero: true}, nil
 	case slices.Contains(replacementKinds, kind):
-		if id, ok := x.special(kind); ok {
+		if id, ok := x.specialToken(kind); ok {
 			return &replacement{id: id}, nil
 		}
-		return nil, usagef("replacement %s: %s has no such token; it has %s, and any of its own tokens will do",
-			quote(kind), quote(x.info.Name), list(x.kinds()))
+		return nil, usagef("replacement %s: %s has no such token; it has %s, and any of its own "+
+			"tokens will do",
+			quote(kind), quote(x.info.Name), list(x.availableKinds()))
 	}
 	tokens, err := x.m.Encode(kind, trace.SpecialsOff)
 	if err != nil || len(tokens) != 1 {
@@ -46,30 +49,31 @@ func (x *question) replacement(kind string) (*replacement, error) {
 	return &replacement{id: tokens[0].ID}, nil
 }
 
-// special returns the model's token of a kind, if it has one.
-func (x *question) special(kind string) (int, bool) {
+// specialToken returns the model's token of a kind, if it has one.
+func (x *question) specialToken(kind string) (int, bool) {
 	if r, ok := x.m.(Replacer); ok {
 		return r.Replacement(kind)
 	}
 	return 0, false
 }
 
-// kinds lists the replacements that the model has.
-func (x *question) kinds() []string {
+// availableKinds lists the kinds of replacement that the model has.
+func (x *question) availableKinds() []string {
 	var has []string
 	for _, kind := range replacementKinds {
-		if _, ok := x.special(kind); ok {
+		if _, ok := x.specialToken(kind); ok {
 			has = append(has, kind)
 		}
 	}
 	return append(has, deleteKind, zeroKind)
 }
 
-// takeAway returns what the options put in a token's place: by default mask, unknown or nothing.
-func (x *question) takeAway(ctx context.Context) (*replacement, error) {
+// newReplacement returns the replacement that the options name. The default is the first of mask,
+// unknown and delete that the model has.
+func (x *question) newReplacement(ctx context.Context) (*replacement, error) {
 	kind := x.opts.Replacement
 	if kind == "" {
-		kind = x.kinds()[0] // mask or unknown, if it has one
+		kind = x.availableKinds()[0] // mask or unknown, if it has one
 		if kind != "mask" && kind != "unknown" {
 			kind = deleteKind
 		}
@@ -85,21 +89,26 @@ func (x *question) takeAway(ctx context.Context) (*replacement, error) {
 	if r.zero {
 		return r, nil
 	}
-	if r.row, err = x.embed(ctx, []int{r.id}); err == nil && len(r.row)*len(x.q.IDs) != len(r.inputs) {
-		err = x.blame("an embedding of width %d for %d numbers of %d tokens", len(r.row), len(r.inputs), len(x.q.IDs))
+	if r.row, err = x.embed(ctx, []int{r.id}); err == nil &&
+		len(r.row)*len(x.q.IDs) != len(r.inputs) {
+		err = x.modelError("an embedding of width %d for %d numbers of %d tokens", len(r.row),
+			len(r.inputs), len(x.q.IDs))
 	}
 	return r, err
 }
 
-// removable is whether token j can be taken away: a text keeps one token, and an encoder the one at which it is asked.
+// removable reports whether token j can be taken away. A token cannot be deleted if it is the only
+// one, or the position at which an encoder is asked.
 func (r *replacement) removable(x *question, j int) bool {
 	if !r.delete {
 		return true
 	}
-	return len(x.q.IDs) > 1 && (j != x.q.Position || !x.info.Bidirectional || x.info.Head == trace.Classes)
+	return len(x.q.IDs) > 1 && (j != x.q.Position || !x.info.Bidirectional ||
+		x.info.Head == trace.Classes)
 }
 
-// without returns the question without token j. A decoder without its last token predicts at the one before.
+// without returns the question without token j. If a decoder's last token is deleted, the one
+// before it predicts.
 func (r *replacement) without(x *question, j int) trace.Query {
 	q := x.q
 	switch {

@@ -5,17 +5,17 @@ import (
 	"math"
 )
 
-// completeLimit is the residue above which an explanation warns, as a part of what the values
-// should add up to. Sundararajan et al. 2017, §5, take as many steps as bring the integral within 5
-// %.
+// completeLimit is the residue above which an explanation warns, as a part of the change that the
+// values should add up to. Sundararajan et al. 2017, §5, use enough steps to bring the integral
+// within 5 %.
 const completeLimit = 0.05
 
-// rounding is the residue that float32 alone may leave, as a part of the larger of both ends.
+// rounding is the residue that the rounding of float32 may cause, as a part of the larger of the
+// two values whose difference is explained.
 const rounding = 1e-5
 
-// missing returns the residue of values that should be complete, without its sign, as a part of
-// what they should add up to. It is 0 if the residue is rounding, and +Inf if they should add up to
-// 0.
+// missing returns the size of a residue as a part of the change that the values should add up to,
+// sum + residue. It is 0 if the residue may be rounding, and +Inf if the change is 0.
 func missing(sum, residue, value float64) float64 {
 	change := sum + residue
 	if math.Abs(residue) <= rounding*max(math.Abs(value), math.Abs(value-change)) {
@@ -24,14 +24,14 @@ func missing(sum, residue, value float64) float64 {
 	return math.Abs(residue) / math.Abs(change)
 }
 
-// incomplete are the predictions for which a scorer misses more than completeLimit.
+// incomplete counts the predictions whose residue is above completeLimit, and remembers the worst.
 type incomplete struct {
 	count int
 	worst float64
 	at    int // the first prediction with the worst
 }
 
-// add takes in prediction at.
+// add adds the missing part of prediction at.
 func (c *incomplete) add(at int, missing float64) {
 	if missing <= completeLimit {
 		return
@@ -42,7 +42,7 @@ func (c *incomplete) add(at int, missing float64) {
 	}
 }
 
-// residueWarnings returns a sentence for every scorer whose values should be complete and are not.
+// residueWarnings returns a sentence for every scorer whose values should add up and do not.
 func (r *run) residueWarnings() []string {
 	var all []string
 	for i, c := range r.missing {

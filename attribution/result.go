@@ -8,7 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// M returns the result of a method, M[n,m,l]. The error, a [UsageError], lists the methods there are.
+// M returns the result of a method, M[n,m,l]. The error, a [UsageError], lists the methods of the
+// explanation.
 func (e *Explanation) M(method string) (*Result, error) {
 	if r, ok := e.Methods[method]; ok {
 		return r, nil
@@ -16,7 +17,8 @@ func (e *Explanation) M(method string) (*Result, error) {
 	return nil, usagef("the explanation has no method %s; it has %s", quote(method), list(e.Order))
 }
 
-// At returns M[t,j,k]: generated token t, prompt token j, layer Layers[k]. It panics if an index is out of range.
+// At returns M[t,j,k]: generated token t, prompt token j, layer Layers[k]. It panics if an index is
+// out of range.
 func (r *Result) At(t, j, k int) float64 {
 	r.check("token", t, 0)
 	r.check("prompt token", j, 1)
@@ -24,7 +26,7 @@ func (r *Result) At(t, j, k int) float64 {
 	return r.Data[(t*r.Shape[1]+j)*r.Shape[2]+k]
 }
 
-// Top returns the index k of the last level, the one that most readers want.
+// Top returns the index k of the last level, the one after the top layer.
 func (r *Result) Top() int { return r.Shape[2] - 1 }
 
 // Row returns M[t,:,k], [m], as a copy. It panics if an index is out of range.
@@ -38,8 +40,8 @@ func (r *Result) Row(t, k int) []float64 {
 	return out
 }
 
-// Matrix returns M[:,:,k], [n,m]: a row for each generated token. It is a copy, empty if n is 0. It panics if k is out of
-// range.
+// Matrix returns M[:,:,k], [n,m]: a row for each generated token. It is a copy, empty if n is 0. It
+// panics if k is out of range.
 func (r *Result) Matrix(k int) *mat.Dense {
 	r.check("level", k, 2)
 	var data []float64
@@ -49,8 +51,8 @@ func (r *Result) Matrix(k int) *mat.Dense {
 	return dense(r.Shape[0], r.Shape[1], data)
 }
 
-// LayerMap returns M[t,:,:] with a row for each level and a column for each prompt token, [l,m]: the map of one generated
-// token through the layers. It is a copy. It panics if t is out of range.
+// LayerMap returns M[t,:,:] with a row for each level and a column for each prompt token, [l,m]:
+// the map of one generated token through the layers. It is a copy. It panics if t is out of range.
 func (r *Result) LayerMap(t int) *mat.Dense {
 	r.check("token", t, 0)
 	var data []float64
@@ -68,7 +70,7 @@ func dense(rows, columns int, data []float64) *mat.Dense {
 	return mat.NewDense(rows, columns, data)
 }
 
-// check panics if i is no index of that axis.
+// check panics if i is out of range for that axis.
 func (r *Result) check(what string, i, axis int) {
 	if i < 0 || i >= r.Shape[axis] {
 		panic(fmt.Sprintf("attribution: %s %d of %d", what, i, r.Shape[axis]))
@@ -80,20 +82,23 @@ type Ranked struct {
 	// Position is its column j, 0-based.
 	Position int
 	Text     string
-	Value    float64
+	// Value is in the unit of the result.
+	Value float64
 }
 
-// TopK returns the k prompt tokens with the highest values for generated token t at the last level of a method, the
-// highest first and the earlier first among equals; fewer if the filter leaves fewer. The filter hides tokens from the
-// ranking and changes no value; nil hides none. Of a signed row they are those that speak most for the prediction. It returns a [UsageError] for a method that the explanation does not
-// have, a token out of range or a negative k.
+// TopK returns the k prompt tokens with the highest values for generated token t at the last level
+// of a method. The highest comes first; among equal values, the earlier token. In a signed row
+// these are the tokens that speak most for the prediction. The filter hides tokens from the ranking
+// and changes no value, so there may be fewer than k; nil hides none. TopK returns a [UsageError]
+// if the explanation does not have the method, or if t or k is out of range.
 func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked, error) {
 	r, err := e.M(method)
 	if err != nil {
 		return nil, err
 	}
 	if t < 0 || t >= r.Shape[0] || k < 0 {
-		return nil, usagef("top %d of generated token %d; there are %d tokens, from 0", k, t, r.Shape[0])
+		return nil, usagef("top %d of generated token %d; there are %d tokens, from 0", k, t,
+			r.Shape[0])
 	}
 	var all []Ranked
 	for j, v := range r.Row(t, r.Top()) {
@@ -113,12 +118,14 @@ func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked
 	return all[:min(k, len(all))], nil
 }
 
-// Covered returns which part of a row the tokens hold that [Explanation.TopK] returns for the same arguments, in [0,1]:
+// Covered returns the part of a row that the tokens of [Explanation.TopK] have for the same
+// arguments, in [0,1]:
 //
 //	c = Σ_{j in top} |M[t,j]| / (Σ_j |M[t,j]| + |o|)
 //
-// Sizes count, whatever the signs, and o is what rests on generated tokens, of a signed row the sum of what does. 0 of a row of zeros. It
-// returns a [UsageError] as TopK does, and for values that are no parts of a whole, such as flow and lift.
+// where o is the sum over generated tokens, [Explanation.OtherMass]. A row of zeros gives 0.
+// Covered returns a [UsageError] as TopK does, and if the values are no parts of a whole, such as
+// flow and lift.
 func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float64, error) {
 	top, err := e.TopK(t, method, k, filter)
 	if err != nil {
@@ -128,19 +135,21 @@ func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float
 	i := t*r.Shape[2] + r.Top()
 	switch {
 	case !addUp(r.Options):
-		return 0, usagef("the values of %s, %s, are no parts of a whole, so none cover it", quote(method), r.Unit)
+		return 0, usagef("the values of %s, %s, are no parts of a whole, so none cover it",
+			quote(method), r.Unit)
 	case i >= len(other):
-		return 0, usagef("the explanation does not say what of %s rests on generated tokens", quote(method))
+		return 0, usagef("the explanation does not say what of %s rests on generated tokens",
+			quote(method))
 	}
-	all, held := math.Abs(other[i]), 0.0
+	all, covered := math.Abs(other[i]), 0.0
 	for _, x := range r.Row(t, r.Top()) {
 		all += math.Abs(x)
 	}
 	for _, x := range top {
-		held += math.Abs(x.Value)
+		covered += math.Abs(x.Value)
 	}
 	if all == 0 {
 		return 0, nil
 	}
-	return min(held/all, 1), nil // sums in another order may round up
+	return min(covered/all, 1), nil // sums in another order may round up
 }

@@ -15,8 +15,9 @@ import (
 // small is an explanation of two tokens by two levels over three prompt tokens.
 func small() *attribution.Explanation {
 	return &attribution.Explanation{
-		Prompt: attribution.Prompt{Texts: []string{"The", "Ġand", "Ċ"}, Special: []bool{false, false, false}},
-		Order:  []string{"m"},
+		Prompt: attribution.Prompt{Texts: []string{"The", "Ġand", "Ċ"},
+			Special: []bool{false, false, false}},
+		Order: []string{"m"},
 		Methods: map[string]*attribution.Result{"m": {
 			Layers: []int{0, 1}, Shape: [3]int{2, 3, 2}, Options: map[string]string{},
 			Data: []float64{
@@ -36,10 +37,12 @@ func TestResultViews(t *testing.T) {
 	if diff := cmp.Diff([]float64{.1, .2, .7}, r.Row(0, 0)); diff != "" {
 		t.Errorf("Row(0,0) (-want +got):\n%s", diff)
 	}
-	if got, want := r.Matrix(1), mat.NewDense(2, 3, []float64{.5, .3, .2, .6, .1, .1}); !mat.Equal(got, want) {
+	if got, want := r.Matrix(1), mat.NewDense(2, 3, []float64{.5, .3, .2, .6, .1, .1}); !mat.Equal(
+		got, want) {
 		t.Errorf("Matrix(1) = %v, want %v", mat.Formatted(got), mat.Formatted(want))
 	}
-	if got, want := r.LayerMap(0), mat.NewDense(2, 3, []float64{.1, .2, .7, .5, .3, .2}); !mat.Equal(got, want) {
+	if got, want := r.LayerMap(0), mat.NewDense(2, 3, []float64{.1, .2, .7, .5, .3,
+		.2}); !mat.Equal(got, want) {
 		t.Errorf("LayerMap(0) = %v, want %v", mat.Formatted(got), mat.Formatted(want))
 	}
 	empty := &attribution.Result{Shape: [3]int{0, 3, 1}}
@@ -69,7 +72,8 @@ func TestTopK(t *testing.T) {
 		t.Errorf("TopK: %v (-want +got):\n%s", err, diff)
 	}
 	got, err = e.TopK(1, "m", 9, nil)
-	want = []attribution.Ranked{{0, "The", .6}, {1, "Ġand", .1}, {2, "Ċ", .1}} // equal values in order of position
+	// equal values in order of position
+	want = []attribution.Ranked{{0, "The", .6}, {1, "Ġand", .1}, {2, "Ċ", .1}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("TopK: %v (-want +got):\n%s", err, diff)
 	}
@@ -91,14 +95,19 @@ func TestTopK(t *testing.T) {
 
 func TestCovered(t *testing.T) {
 	e := small()
-	share := &attribution.Result{Options: map[string]string{"normalize": "yes"}, Layers: []int{0, 1}, Shape: [3]int{2, 3, 2}, Data: e.Methods["m"].Data}
-	scored := &attribution.Result{Options: map[string]string{"scorer": "x"}, Layers: []int{1}, Shape: [3]int{2, 3, 1}, Data: []float64{2, -3, 1, 0, 0, 0}}
+	share := &attribution.Result{Options: map[string]string{"normalize": "yes"},
+		Layers: []int{0, 1}, Shape: [3]int{2, 3, 2}, Data: e.Methods["m"].Data}
+	scored := &attribution.Result{Options: map[string]string{"scorer": "x"}, Layers: []int{1},
+		Shape: [3]int{2, 3, 1}, Data: []float64{2, -3, 1, 0, 0, 0}}
 	e.Methods = map[string]*attribution.Result{
 		"m": share, "scored": scored, "untold": share,
-		"flow": {Options: map[string]string{"aggregation": "flow"}, Unit: "flow", Layers: []int{1}, Shape: scored.Shape, Data: scored.Data},
-		"lift": {Options: map[string]string{"aggregation": "rollout", "lift": "yes"}, Layers: []int{1}, Shape: scored.Shape, Data: scored.Data},
+		"flow": {Options: map[string]string{"aggregation": "flow"}, Unit: "flow", Layers: []int{1},
+			Shape: scored.Shape, Data: scored.Data},
+		"lift": {Options: map[string]string{"aggregation": "rollout", "lift": "yes"},
+			Layers: []int{1}, Shape: scored.Shape, Data: scored.Data},
 	}
-	e.OtherMass = map[string][]float64{"m": {0, 0, .4, .2}, "scored": {-2, 0}, "flow": {0, 0}, "lift": {0, 0}}
+	e.OtherMass = map[string][]float64{"m": {0, 0, .4, .2}, "scored": {-2, 0}, "flow": {0, 0},
+		"lift": {0, 0}}
 	for _, c := range []struct {
 		name   string
 		t      int
@@ -111,7 +120,8 @@ func TestCovered(t *testing.T) {
 		{"all, and generated tokens", 1, "m", 9, nil, .8},
 		{"none", 0, "m", 0, nil, 0},
 		{"filtered tokens are of the row", 0, "m", 9, attribution.DefaultFilter(), .5},
-		{"sizes of signed values", 0, "scored", 2, nil, 3. / 8}, // 2 and 1 of 2+3+1 and of -2 on generated tokens
+		// 2 and 1 of 2+3+1 and of -2 on generated tokens
+		{"sizes of signed values", 0, "scored", 2, nil, 3. / 8},
 		{"signed, all", 0, "scored", 3, nil, 6. / 8},
 		{"a row of zeros", 1, "scored", 3, nil, 0},
 	} {
@@ -121,9 +131,11 @@ func TestCovered(t *testing.T) {
 		}
 	}
 	for method, want := range map[string]string{
-		"flow": "are no parts of a whole", "lift": "are no parts of a whole", "untold": "does not say", "other": "has no method",
+		"flow": "are no parts of a whole", "lift": "are no parts of a whole",
+		"untold": "does not say", "other": "has no method",
 	} {
-		if _, err := e.Covered(0, method, 1, nil); !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), want) {
+		if _, err := e.Covered(0, method, 1, nil); !errors.Is(err, attribution.ErrUsage) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", method, err, want)
 		}
 	}
@@ -132,8 +144,10 @@ func TestCovered(t *testing.T) {
 func TestFilter(t *testing.T) {
 	f := attribution.DefaultFilter()
 	for text, want := range map[string]bool{
-		",": true, " .": true, "Ġis": true, "▁And": true, " IS ": true, ":": true, "\n": true, " \n\n": true, "Ċ": true,
-		"his": false, "": false, " ": false, "the": false, "..": false, "\nthe": false, "\xff": false,
+		",": true, " .": true, "Ġis": true, "▁And": true, " IS ": true, ":": true, "\n": true,
+		" \n\n": true, "Ċ": true,
+		"his": false, "": false, " ": false, "the": false, "..": false, "\nthe": false,
+		"\xff": false,
 	} {
 		if got := f.Hides(text); got != want {
 			t.Errorf("Hides(%q) = %v, want %v", text, got, want)
@@ -155,7 +169,8 @@ func TestSinks(t *testing.T) {
 		t.Errorf("Sinks(level 0) = %v, %v; want none: no token holds 30 %% of both rows", got, err)
 	}
 	row := e.Methods["m"].Row(0, 1)
-	if diff := cmp.Diff([]float64{0, .3, .2}, attribution.WithoutSinks(row, want)); diff != "" || row[0] != .5 {
+	if diff := cmp.Diff([]float64{0, .3, .2}, attribution.WithoutSinks(row, want)); diff != "" ||
+		row[0] != .5 {
 		t.Errorf("WithoutSinks (-want +got):\n%s", diff)
 	}
 	e.Methods["m"].Options["lift"] = "yes"
@@ -167,7 +182,8 @@ func TestSinks(t *testing.T) {
 	}
 }
 
-// An ordinary token in the middle is a sink over four rows, and may be evidence over fewer; a special token is one.
+// An ordinary token in the middle is a sink over four rows, and may be evidence over fewer; a
+// special token is one.
 func TestSinksInTheMiddle(t *testing.T) {
 	for _, c := range []struct {
 		rows, sinks int
@@ -181,7 +197,8 @@ func TestSinksInTheMiddle(t *testing.T) {
 			r.Data = append(r.Data, .2, .6, .2)
 		}
 		if got, err := e.Sinks("m", 0); len(got) != c.sinks || err != nil {
-			t.Errorf("%d rows, special %v: sinks %v, %v; want %d", c.rows, c.special, got, err, c.sinks)
+			t.Errorf("%d rows, special %v: sinks %v, %v; want %d", c.rows, c.special, got,
+				err, c.sinks)
 		}
 	}
 }

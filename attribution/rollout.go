@@ -11,21 +11,24 @@ import (
 
 func init() { RegisterAggregation("rollout", rollout{}) }
 
-// rollout follows attention through the layers as if it were transport of mass:
+// rollout multiplies the rows of all layers, as if attention moved mass from sources to targets:
 //
 //	R_0 = I,  R_l[t,:] = Â_l[t,:] R_{l-1},  Â_l = rownorm((1-r) C_l + r I)
 //
-// (Abnar and Zuidema 2020, §3; r is ½ in the paper, and 0 for mixings that contain the residual, as Mohebbi et al. 2023
-// do for value zeroing.) With [Mixed.Top], level l is Â_l^h R_{l-1}, one head over merged lower layers (appendix A.1).
+// (Abnar and Zuidema 2020, §3). r is ½ in the paper. It is 0 for mixings that contain the residual,
+// as in Mohebbi et al. 2023 for value zeroing. With [Mixed.Top], level l is Â_l^h R_{l-1}, one head
+// over merged lower layers (appendix A.1).
 //
-// The result has every prefix R_1..R_L. Rows that sum to 1 keep their sum, and a causal text stays causal. One more
-// token costs L·T²/2 multiplications, a whole text L·T³/6; a state holds (L-1)·T²/2 numbers.
+// The result has every level R_1..R_L. If the rows sum to 1, so do those of the result, and a
+// causal text stays causal. One more token costs L·T²/2 multiplications, a whole text L·T³/6. A
+// state keeps (L-1)·T²/2 numbers.
 type rollout struct{}
 
 // Info describes the aggregation.
 func (rollout) Info() AggregationInfo {
 	return AggregationInfo{
-		Summary:  "mass followed down through all layers: how much of a target comes from each input token",
+		Summary: "mass followed down through all layers: how much of a target comes from each " +
+			"input token",
 		Formula:  "R_l = Â_l R_{l-1}, R_0 = I",
 		Paper:    "Abnar and Zuidema 2020, §3",
 		Cost:     "L·T² multiplications a token",
@@ -40,7 +43,8 @@ func (rollout) New(cfg Config) State {
 	return &rolloutState{cfg: cfg, prefix: make([][][]float64, cfg.Layers-1)}
 }
 
-// rolloutState keeps row t of R_1..R_{L-1} for every target t: prefix[l][t] is [t+1], or [T] if bidirectional.
+// rolloutState keeps row t of R_1..R_{L-1} for every target t: prefix[l][t] is [t+1], or [T] if
+// bidirectional.
 type rolloutState struct {
 	cfg     Config
 	prefix  [][][]float64
@@ -69,7 +73,8 @@ func (s *rolloutState) Extend(ctx context.Context, dst []float64, rows Mixed) ([
 	return dst, nil
 }
 
-// extendLevel keeps R_{l+1} of the new targets for the layer above; the top layer has none.
+// extendLevel computes and keeps R_{l+1} of the new targets, which the layer above needs. The top
+// layer has none above, so it keeps nothing.
 func (s *rolloutState) extendLevel(l int, rows Mixed) {
 	if l == len(s.prefix) {
 		return
@@ -84,7 +89,8 @@ func (s *rolloutState) extendLevel(l int, rows Mixed) {
 	})
 }
 
-// inParallel calls f for 0..n-1, on all processors if there are so many operations that it pays.
+// inParallel calls f for 0..n-1. It uses all processors if there are enough operations to be worth
+// it.
 func inParallel(n, operations int, f func(i int)) {
 	workers := min(runtime.GOMAXPROCS(0), n)
 	if operations < 1<<20 {
@@ -93,7 +99,8 @@ func inParallel(n, operations int, f func(i int)) {
 	var wait sync.WaitGroup
 	for k := range workers {
 		work := func() {
-			for i := k; i < n; i += workers { // in turn, because later rows are longer
+			// Each worker takes every workers-th row, because later rows are longer.
+			for i := k; i < n; i += workers {
 				f(i)
 			}
 		}
@@ -116,7 +123,7 @@ func (s *rolloutState) level(dst []float64, l int, rows Mixed, n int) {
 	s.product(dst, l, rows.TopRow(l, n)[:s.cfg.width(t, rows.T())])
 }
 
-// product adds to dst, zeros, the row a times R_l, where R_0 = I.
+// product sets dst, which must be zeros, to the row a times R_l; R_0 = I.
 func (s *rolloutState) product(dst []float64, l int, a []float64) {
 	if l == 0 {
 		copy(dst, a)

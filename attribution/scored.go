@@ -10,7 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// scoredUnit returns what a value of a scorer is.
+// scoredUnit returns the unit of a scorer's values, for legends.
 func (o Options) scoredUnit(info ScorerInfo) string {
 	if info.Unit != "" {
 		return info.Unit
@@ -18,7 +18,7 @@ func (o Options) scoredUnit(info ScorerInfo) string {
 	return "change of the " + string(o.quantity(info))
 }
 
-// quantity returns what a scorer explains.
+// quantity returns the quantity that a scorer explains: the one in the options, or its own default.
 func (o Options) quantity(info ScorerInfo) trace.Quantity {
 	if o.Scoring.Quantity != "" || len(info.Quantities) == 0 {
 		return o.Scoring.Quantity
@@ -26,14 +26,16 @@ func (o Options) quantity(info ScorerInfo) trace.Quantity {
 	return info.Quantities[0]
 }
 
-// prepareScoring checks what concerns scorers, and looks the contrast up.
+// prepareScoring checks that the model can be scored, and looks up the contrast. It does nothing if
+// no method is a scorer.
 func (r *run) prepareScoring(m Model) error {
 	if !slices.ContainsFunc(r.plan.methods, func(p planned) bool { return p.scorer != nil }) {
 		return nil
 	}
 	info := m.Info()
 	if info.Head == trace.NoHead {
-		return usagef("%s has no head, so there is no prediction to score; methods that read attention do without one: %s",
+		return usagef("%s has no head, so there is no prediction to score; methods that read "+
+			"attention do without one: %s",
 			quote(info.Name), list(DefaultMethods()))
 	}
 	r.model = m
@@ -46,13 +48,14 @@ func (r *run) prepareScoring(m Model) error {
 	return err
 }
 
-// contrast returns the token or class that a user names.
+// contrast returns the id of the token or class that a user names.
 func contrast(m Model, text string) (int, error) {
 	info := m.Info()
 	if info.Head == trace.Classes || info.Head == trace.TokenClasses {
 		c, ok := m.(Classifier)
 		if !ok {
-			return 0, usagef("contrast %s: the classes of %s have no names", quote(text), quote(info.Name))
+			return 0, usagef("contrast %s: the classes of %s have no names", quote(text),
+				quote(info.Name))
 		}
 		id, err := c.Class(text)
 		if err != nil {
@@ -65,13 +68,15 @@ func contrast(m Model, text string) (int, error) {
 		return 0, fmt.Errorf("attribution: contrast: %w", err)
 	}
 	if len(tokens) != 1 {
-		return 0, usagef("contrast %s is %d tokens: %s; give one, and mind the space that most vocabularies begin a word with",
-			quote(text), len(tokens), numbered(tokens))
+		return 0, usagef("contrast %s is %d tokens: %s; give one, and mind the space that most "+
+			"vocabularies begin a word with",
+			quote(text), len(tokens), listTokens(tokens))
 	}
 	return tokens[0].ID, nil
 }
 
-// score asks every scorer about a prediction at the last token of a decoder's text, or at position at of an encoder's.
+// score asks every scorer about the prediction of t at position at of the text ids. For a decoder
+// that is the last position.
 func (r *run) score(ctx context.Context, ids []int, at int, t GeneratedToken) error {
 	if r.model == nil {
 		return nil
@@ -82,11 +87,12 @@ func (r *run) score(ctx context.Context, ids []int, at int, t GeneratedToken) er
 			continue
 		}
 		q := trace.Query{IDs: ids, Objective: trace.Objective{
-			Quantity: r.opts.quantity(m.scorer.Info()), Position: at, Token: t.ID, Contrast: r.contrast,
+			Quantity: r.opts.quantity(m.scorer.Info()), Position: at, Token: t.ID,
+			Contrast: r.contrast,
 		}}
 		s, err := m.scorer.Score(ctx, r.model, q, r.opts.Scoring)
 		if usage := (*UsageError)(nil); errors.As(err, &usage) {
-			return usage // which names the scorer
+			return usage // its text names the scorer already
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
@@ -97,12 +103,14 @@ func (r *run) score(ctx context.Context, ids []int, at int, t GeneratedToken) er
 		r.scores[i] = s
 	}
 	if r.contrast != nil && *r.contrast == t.ID {
-		r.warn(fmt.Sprintf("%s is the contrast itself where it is predicted: its scores there say nothing.", quote(t.Text)))
+		r.warn(fmt.Sprintf("%s is the contrast itself where it is predicted: its scores there "+
+			"say nothing.", quote(t.Text)))
 	}
 	return nil
 }
 
-// check returns an error if scores are not those of n tokens, each a number, and none below zero unless they are signed.
+// check returns an error unless there are n scores, all finite, and none below zero unless they are
+// signed.
 func (s *Scores) check(n int, signed bool) error {
 	if s == nil {
 		return fmt.Errorf("neither scores nor an error")
@@ -115,20 +123,23 @@ func (s *Scores) check(n int, signed bool) error {
 			return fmt.Errorf("token %d has value %v", j, x)
 		}
 		if x < 0 && !signed {
-			return fmt.Errorf("token %d has value %v, and the scorer says that its values have no sign", j, x)
+			return fmt.Errorf("token %d has value %v, and the scorer says that its values have "+
+				"no sign", j, x)
 		}
 	}
 	return nil
 }
 
-// warn adds a remark, once.
+// warn adds a remark unless it is there already.
 func (r *run) warn(remark string) {
 	if !slices.Contains(r.remarks, remark) {
 		r.remarks = append(r.remarks, remark)
 	}
 }
 
-// latest returns the row of method i for a prediction, as shown and as mass, [K,T].
+// latest returns the row of method i for the latest prediction, [K,T]: shown as the method shows
+// it, and mass before lift. For a scorer it adds the number explained and the residue to the
+// result.
 func (r *run) latest(i int, wanted func(*job) int) (shown, mass []float64) {
 	p := r.plan.methods[i]
 	if p.scorer == nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// countingScorer gives token j of a query the value j + 100·token, minus 1000·contrast, and remembers the queries.
+// countingScorer gives token j of a query the value j + 100·token, minus 1000·contrast, and
+// remembers the queries.
 type countingScorer struct {
 	queries *[]trace.Query
 	spoil   float64 // instead of the first value, if it is not 0
@@ -23,11 +24,14 @@ type countingScorer struct {
 
 func (countingScorer) Info() attribution.ScorerInfo {
 	return attribution.ScorerInfo{
-		Summary: "a count", Formula: "j", Paper: "none", Cost: "nothing", Quantities: []trace.Quantity{trace.LogProbability, trace.Logit}, Signed: true,
+		Summary: "a count", Formula: "j", Paper: "none", Cost: "nothing",
+		Quantities: []trace.Quantity{trace.LogProbability, trace.Logit}, Signed: true,
 	}
 }
 
-func (c countingScorer) Score(_ context.Context, _ attribution.Model, q trace.Query, _ attribution.Scoring) (*attribution.Scores, error) {
+func (c countingScorer) Score(
+	_ context.Context, _ attribution.Model, q trace.Query, _ attribution.Scoring,
+) (*attribution.Scores, error) {
 	*c.queries = append(*c.queries, q)
 	residue := 0.25
 	s := &attribution.Scores{Value: float64(q.Token), Residue: &residue}
@@ -52,7 +56,8 @@ func useScorer(t *testing.T, c countingScorer) *[]trace.Query {
 	return c.queries
 }
 
-// A scorer sees the text up to the prediction and the token that was predicted; its values for generated tokens are apart.
+// A scorer sees the text up to the prediction and the token that was predicted; its values for
+// generated tokens are apart.
 func TestExplainScored(t *testing.T) {
 	queries := useScorer(t, countingScorer{})
 	e, err := attribution.Explain(context.Background(), newFake(3, evenly), "w1 w2 w3",
@@ -61,7 +66,8 @@ func TestExplainScored(t *testing.T) {
 		t.Fatal(err)
 	}
 	contrast := 8
-	objective := trace.Objective{Quantity: trace.LogProbability, Position: 2, Token: 5, Contrast: &contrast}
+	objective := trace.Objective{Quantity: trace.LogProbability, Position: 2, Token: 5,
+		Contrast: &contrast}
 	want := []trace.Query{{IDs: []int{2, 3, 4}, Objective: objective}}
 	objective.Position, objective.Token = 3, 6
 	want = append(want, trace.Query{IDs: []int{2, 3, 4, 5}, Objective: objective})
@@ -73,10 +79,12 @@ func TestExplainScored(t *testing.T) {
 	near(t, "explained", r.Explained, []float64{5, 6}, 0)
 	near(t, "residue", r.Residue, []float64{.25, .25}, 0)
 	near(t, "other", e.OtherMass["test-count"], []float64{0, -7397}, 0)
-	if diff := cmp.Diff([]int{2}, r.Layers); diff != "" || r.Shape != [3]int{2, 3, 1} || r.Unit != "change of the log-probability" {
+	if diff := cmp.Diff([]int{2}, r.Layers); diff != "" || r.Shape != [3]int{2, 3, 1} ||
+		r.Unit != "change of the log-probability" {
 		t.Errorf("layers %v, shape %v, unit %q", r.Layers, r.Shape, r.Unit)
 	}
-	wantOptions := map[string]string{"scorer": "test-count", "quantity": "log-probability", "contrast": "w7", "row": "prediction"}
+	wantOptions := map[string]string{"scorer": "test-count", "quantity": "log-probability",
+		"contrast": "w7", "row": "prediction"}
 	if diff := cmp.Diff(wantOptions, r.Options); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
@@ -92,7 +100,8 @@ func TestExplainScored(t *testing.T) {
 func TestScoredOwnRow(t *testing.T) {
 	queries := useScorer(t, countingScorer{})
 	if _, err := attribution.Explain(context.Background(), newFake(1, evenly), "w1 w2",
-		attribution.Options{Methods: []string{"test-count", "raw"}, MaxTokens: 2, OwnRow: true}); err != nil {
+		attribution.Options{Methods: []string{"test-count", "raw"}, MaxTokens: 2,
+			OwnRow: true}); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -108,14 +117,17 @@ func TestScoredOwnRow(t *testing.T) {
 func TestScoredEncoder(t *testing.T) {
 	queries := useScorer(t, countingScorer{})
 	e, err := attribution.Explain(context.Background(), newEncoder(2, evenly), "w1 ? w2",
-		attribution.Options{Methods: []string{"test-count", "raw"}, Scoring: attribution.Scoring{Quantity: trace.Logit}})
+		attribution.Options{Methods: []string{"test-count", "raw"},
+			Scoring: attribution.Scoring{Quantity: trace.Logit}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(*queries); len(*queries) != 1 || !strings.Contains(got, "{logit 2 3 <nil>}") {
+	if got := fmt.Sprint(*queries); len(*queries) != 1 ||
+		!strings.Contains(got, "{logit 2 3 <nil>}") {
 		t.Errorf("queries %s; want one of position 2, token 3", got)
 	}
-	if r := e.Methods["test-count"]; r.Shape != [3]int{1, 5, 1} || e.Maps["test-count"] != nil || e.Maps["raw"] == nil {
+	if r := e.Methods["test-count"]; r.Shape != [3]int{1, 5, 1} || e.Maps["test-count"] != nil ||
+		e.Maps["raw"] == nil {
 		t.Errorf("shape %v, maps %v", r.Shape, e.Maps)
 	}
 }
@@ -135,11 +147,13 @@ func TestScoredClass(t *testing.T) {
 	m := classes{newEncoder(2, evenly)}
 	m.info.Head = trace.Classes
 	opts := attribution.Options{Methods: []string{"test-count"}, Contrast: "NEGATIVE"}
-	if _, err := attribution.Explain(context.Background(), m, "w1 w2", opts); err != nil || *(*queries)[0].Contrast != 0 {
+	if _, err := attribution.Explain(context.Background(), m, "w1 w2", opts); err != nil ||
+		*(*queries)[0].Contrast != 0 {
 		t.Errorf("error %v, queries %v", err, *queries)
 	}
 	opts.Contrast = "neutral"
-	if _, err := attribution.Explain(context.Background(), m, "w1 w2", opts); !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), "NEGATIVE, POSITIVE") {
+	if _, err := attribution.Explain(context.Background(), m, "w1 w2", opts); !errors.Is(err,
+		attribution.ErrUsage) || !strings.Contains(err.Error(), "NEGATIVE, POSITIVE") {
 		t.Errorf("error %v; want the classes there are", err)
 	}
 }
@@ -154,17 +168,23 @@ func TestScoredRefusals(t *testing.T) {
 		want   string
 		usage  bool
 	}{
-		"two tokens":   {opts: attribution.Options{Methods: count, Contrast: "w1 w2"}, want: "is 2 tokens: 0 \"w1\", 1 \"w2\"; give one", usage: true},
-		"no such word": {opts: attribution.Options{Methods: count, Contrast: "x"}, want: "contrast: fake: no word"},
-		"rows alone":   {opts: attribution.Options{Methods: []string{"rollout"}, Contrast: "w1"}, want: "contrast applies to none of the methods: rollout", usage: true},
-		"layers":       {opts: attribution.Options{Methods: count, LastLayer: &last}, want: "layers applies to none of the methods: test-count", usage: true},
+		"two tokens": {opts: attribution.Options{Methods: count, Contrast: "w1 w2"},
+			want: "is 2 tokens: 0 \"w1\", 1 \"w2\"; give one", usage: true},
+		"no such word": {opts: attribution.Options{Methods: count, Contrast: "x"},
+			want: "contrast: fake: no word"},
+		"rows alone": {opts: attribution.Options{Methods: []string{"rollout"}, Contrast: "w1"},
+			want: "contrast applies to none of the methods: rollout", usage: true},
+		"layers": {opts: attribution.Options{Methods: count, LastLayer: &last},
+			want: "layers applies to none of the methods: test-count", usage: true},
 		"no head": {model: func() attribution.Model {
 			m := newEncoder(1, evenly)
 			m.info.Head = trace.NoHead
 			return m
 		}(), opts: attribution.Options{Methods: count}, want: "has no head", usage: true},
-		"not a number": {scorer: countingScorer{spoil: math.NaN()}, opts: attribution.Options{Methods: count}, want: "test-count: token 0 has value NaN"},
-		"a failure":    {scorer: countingScorer{err: errors.New("no gradient")}, opts: attribution.Options{Methods: count}, want: "test-count: no gradient"},
+		"not a number": {scorer: countingScorer{spoil: math.NaN()},
+			opts: attribution.Options{Methods: count}, want: "test-count: token 0 has value NaN"},
+		"a failure": {scorer: countingScorer{err: errors.New("no gradient")},
+			opts: attribution.Options{Methods: count}, want: "test-count: no gradient"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			useScorer(t, c.scorer)
@@ -173,21 +193,25 @@ func TestScoredRefusals(t *testing.T) {
 				m = newFake(2, evenly)
 			}
 			_, err := attribution.Explain(context.Background(), m, "w1 w2", c.opts)
-			if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, attribution.ErrUsage) != c.usage {
+			if err == nil || !strings.Contains(err.Error(), c.want) ||
+				errors.Is(err, attribution.ErrUsage) != c.usage {
 				t.Errorf("error %v; want %q, usage %v", err, c.want, c.usage)
 			}
 		})
 	}
 }
 
-// Rows from elsewhere come without the model that a scorer asks.
+// A scorer is refused for rows from other programs, because there is no model to ask.
 func TestAttributeScored(t *testing.T) {
 	useScorer(t, countingScorer{})
-	in := []trace.Tensor{{Name: "attention", Axes: "LTS", Shape: []int{1, 1, 1}, Data: []float32{1}}}
-	if _, err := attribution.Attribute(context.Background(), in, attribution.Options{Methods: []string{"test-count"}}); !errors.Is(err, attribution.ErrUsage) {
+	in := []trace.Tensor{{Name: "attention", Axes: "LTS", Shape: []int{1, 1, 1},
+		Data: []float32{1}}}
+	if _, err := attribution.Attribute(context.Background(), in,
+		attribution.Options{Methods: []string{"test-count"}}); !errors.Is(
+		err, attribution.ErrUsage) {
 		t.Errorf("error %v, want a usage error", err)
 	}
 }
 
-// evenly is attention to every token before and the target itself.
+// evenly is uniform attention to the target and every token before it.
 func evenly(t, _ int) float64 { return 1 / float64(t+1) }

@@ -10,19 +10,23 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// order is a scorer of one's own: what the prediction loses when a token changes places with the one before it. To make it a method for
-// every program that imports it, register it from init: attribution.RegisterScorer("order", order{}).
+// order is a scorer of one's own: what the prediction loses when a token changes places with the
+// one before it. To make it a method for every program that imports it, register it from init:
+// attribution.RegisterScorer("order", order{}).
 type order struct{}
 
 func (order) Info() attribution.ScorerInfo {
 	return attribution.ScorerInfo{
 		Summary: "what the prediction loses when a token changes places with the one before it",
-		Formula: "s_j = f(x) - f(x with j-1 and j exchanged)", Paper: "none", Cost: "T passes a token", Needs: "predictions of other texts",
+		Formula: "s_j = f(x) - f(x with j-1 and j exchanged)", Paper: "none",
+		Cost: "T passes a token", Needs: "predictions of other texts",
 		Signed: true, Quantities: []trace.Quantity{trace.Probability, trace.Logit},
 	}
 }
 
-func (order) Score(ctx context.Context, m attribution.Model, q trace.Query, opts attribution.Scoring) (*attribution.Scores, error) {
+func (order) Score(
+	ctx context.Context, m attribution.Model, q trace.Query, opts attribution.Scoring,
+) (*attribution.Scores, error) {
 	p, ok := m.(attribution.Predictor)
 	if !ok {
 		return nil, &attribution.UsageError{Reason: "order needs a model that predicts other texts"}
@@ -54,14 +58,16 @@ func TestOrder(t *testing.T) { attributiontest.Scorer(t, order{}, attributiontes
 func ExampleScorer() {
 	model := attributiontest.NewModel(1) // or models.Open
 	other := 4
-	q := trace.Query{IDs: []int{3, 8, 2}, Objective: trace.Objective{Position: 2, Token: 7, Contrast: &other}}
+	q := trace.Query{IDs: []int{3, 8, 2}, Objective: trace.Objective{Position: 2, Token: 7,
+		Contrast: &other}}
 	for _, name := range []string{"gradient-x-input", "integrated-gradients", "occlusion"} {
 		s, err := attribution.LookupScorer(name)
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		scores, err := s.Score(context.Background(), model, q, attribution.Scoring{Quantity: trace.Logit})
+		scores, err := s.Score(context.Background(), model, q,
+			attribution.Scoring{Quantity: trace.Logit})
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -14,12 +14,15 @@ import (
 )
 
 var builtInScorers = []string{
-	"alti-logit", "attn-lrp", "chefer", "decompx", "gradient", "gradient-rollout", "gradient-x-input", "integrated-gradients", "occlusion",
+	"alti-logit", "attn-lrp", "chefer", "decompx", "gradient", "gradient-rollout",
+	"gradient-x-input", "integrated-gradients", "occlusion",
 	"random", "reagent",
 }
 
 // score asks a registered scorer, which must answer.
-func score(t *testing.T, name string, m attribution.Model, q trace.Query, opts attribution.Scoring) *attribution.Scores {
+func score(
+	t *testing.T, name string, m attribution.Model, q trace.Query, opts attribution.Scoring,
+) *attribution.Scores {
 	t.Helper()
 	s, err := attribution.LookupScorer(name)
 	if err != nil {
@@ -52,7 +55,7 @@ func TestScorers(t *testing.T) {
 	}
 }
 
-// Scorers that ask about many texts ask a batch at a time, and what the batch is changes nothing.
+// Scorers send their texts in batches, and the size of a batch does not change the scores.
 func TestScorerBatches(t *testing.T) {
 	for _, name := range []string{"occlusion", "integrated-gradients", "reagent"} {
 		m := attributiontest.NewModel(5)
@@ -62,7 +65,8 @@ func TestScorerBatches(t *testing.T) {
 		near(t, name, got.Values, want.Values, 0)
 	}
 	a := newAnswering(1)
-	score(t, "occlusion", a, ids(1, 2, 3, 4, 5), attribution.Scoring{Batch: 4, Replacement: "delete"})
+	score(t, "occlusion", a, ids(1, 2, 3, 4, 5),
+		attribution.Scoring{Batch: 4, Replacement: "delete"})
 	if got := len(*a.queries); got != 2 || len((*a.queries)[0]) != 4 || len((*a.queries)[1]) != 2 {
 		t.Errorf("six texts came in %d batches, want one of 4 and one of 2", got)
 	}
@@ -81,13 +85,16 @@ func (s stopping) Predict(ctx context.Context, q []trace.Query) ([]float64, erro
 	return s.Model.Predict(context.WithoutCancel(ctx), q)
 }
 
-func (s stopping) Gradients(ctx context.Context, q []trace.Query, rule trace.Backward) ([]trace.Gradient, error) {
+func (s stopping) Gradients(
+	ctx context.Context, q []trace.Query, rule trace.Backward,
+) ([]trace.Gradient, error) {
 	*s.calls++
 	s.cancel()
 	return s.Model.Gradients(context.WithoutCancel(ctx), q, rule)
 }
 
-// A scorer that is cancelled while the model works makes no second call, even if the model pays no heed.
+// A scorer that is cancelled while the model runs makes no second call, even if the model ignores
+// ctx.
 func TestScorerCancelled(t *testing.T) {
 	for _, name := range []string{"occlusion", "integrated-gradients", "reagent"} {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -96,12 +103,13 @@ func TestScorerCancelled(t *testing.T) {
 		m := stopping{attributiontest.NewModel(1), cancel, &calls}
 		_, err := s.Score(ctx, m, ids(1, 2, 3, 4), attribution.Scoring{Batch: 2})
 		if !errors.Is(err, context.Canceled) || calls != 1 {
-			t.Errorf("%s: error %v after %d calls, want 1 and %v", name, err, calls, context.Canceled)
+			t.Errorf("%s: error %v after %d calls, want 1 and %v", name, err, calls,
+				context.Canceled)
 		}
 	}
 }
 
-// A model that writes to what it is asked writes to a copy.
+// A model that changes a query changes a copy.
 func TestScorerCopies(t *testing.T) {
 	m := newAnswering(1)
 	m.predict = func(q trace.Query) float64 {
@@ -138,30 +146,57 @@ func TestScorerRefusals(t *testing.T) {
 		opts   attribution.Scoring
 		want   string
 	}{
-		"unknown scorer":       {scorer: "gradients", want: "unknown scorer \"gradients\"; did you mean gradient? known are alti-logit, attn-lrp"},
-		"unknown quantity":     {scorer: "gradient", opts: attribution.Scoring{Quantity: "loss"}, want: "gradient does not explain quantity \"loss\"; it explains logit, probability, log-probability"},
-		"quantity of another":  {scorer: "attn-lrp", opts: attribution.Scoring{Quantity: trace.Probability}, want: "it explains logit"},
-		"steps":                {scorer: "gradient", opts: attribution.Scoring{Steps: 1025}, want: "steps 1025; it must be in [1,1024], or 0 for 32"},
-		"samples":              {scorer: "reagent", opts: attribution.Scoring{Samples: -1}, want: "samples -1"},
-		"batch":                {scorer: "occlusion", opts: attribution.Scoring{Batch: 2000}, want: "batch 2000; it must be in [1,1024]"},
-		"position":             {scorer: "gradient", query: trace.Query{IDs: []int{1}, Objective: trace.Objective{Position: 1}}, want: "position 1 of 1 tokens"},
-		"token":                {scorer: "gradient", model: newAnswering(1), query: far, want: "token or class 31 of \"fake\""},
-		"embeddings":           {scorer: "gradient", query: nan, want: "embeddings: NaN at token 1 (id 2)"},
-		"no gradients":         {scorer: "gradient", model: newFake(1, evenly), want: "gradient needs a model that can be differentiated (attribution.Differentiable), and \"fake\" does not"},
-		"no predictions":       {scorer: "reagent", model: newFake(1, evenly), want: "(attribution.Predictor)"},
-		"no parts":             {scorer: "alti-logit", model: newFake(1, evenly), want: "(attribution.LogitDecomposer)"},
-		"no vectors":           {scorer: "decompx", model: newFake(1, evenly), want: "(attribution.VectorDecomposer)"},
-		"no embeddings":        {scorer: "occlusion", model: predictor{newFake(1, evenly)}, opts: attribution.Scoring{Replacement: "zero"}, want: "(attribution.Differentiable)"},
-		"no such kind":         {scorer: "occlusion", model: exact, opts: attribution.Scoring{Replacement: "pad"}, want: "replacement \"pad\": \"exact\" has no such token; it has mask, unknown, delete, zero"},
-		"no such word":         {scorer: "occlusion", model: exact, opts: attribution.Scoring{Replacement: "blank"}, want: "replacement \"blank\" is none of mask, unknown, pad, end, delete, zero, nor is it one token"},
-		"two words":            {scorer: "occlusion", model: exact, opts: attribution.Scoring{Replacement: "w1 w2"}, want: "nor is it one token"},
-		"nothing to leave":     {scorer: "integrated-gradients", model: exact, opts: attribution.Scoring{Replacement: "delete"}, want: "none can be deleted"},
-		"classes":              {scorer: "reagent", model: class, want: "the head of \"fake\" is classes"},
-		"no mask":              {scorer: "reagent", model: encoder, want: "\"fake\" has no mask"},
-		"other tokens' rows":   {scorer: "alti-logit", model: exact, query: embedded, want: "leave the query's out"},
-		"others than embedded": {scorer: "reagent", model: exact, query: embedded, want: "leave the query's embeddings out"},
-		"too large":            {scorer: "chefer", model: wide, query: ids(make([]int, 4096)...), want: "needs about 1237.0 GB, the limit is 4.0 GB"},
-		"too many rows":        {scorer: "alti-logit", model: wide, query: ids(make([]int, 4096)...), want: "the limit is 4.0 GB"},
+		"unknown scorer": {scorer: "gradients", want: "unknown scorer \"gradients\"; did " +
+			"you mean gradient? known are alti-logit, attn-lrp"},
+		"unknown quantity": {scorer: "gradient", opts: attribution.Scoring{Quantity: "loss"},
+			want: "gradient does not explain quantity \"loss\"; it explains logit, probability, " +
+				"log-probability"},
+		"quantity of another": {scorer: "attn-lrp",
+			opts: attribution.Scoring{Quantity: trace.Probability}, want: "it explains logit"},
+		"steps": {scorer: "gradient", opts: attribution.Scoring{Steps: 1025},
+			want: "steps 1025; it must be in [1,1024], or 0 for 32"},
+		"samples": {scorer: "reagent", opts: attribution.Scoring{Samples: -1},
+			want: "samples -1"},
+		"batch": {scorer: "occlusion", opts: attribution.Scoring{Batch: 2000},
+			want: "batch 2000; it must be in [1,1024]"},
+		"position": {scorer: "gradient", query: trace.Query{IDs: []int{1},
+			Objective: trace.Objective{Position: 1}}, want: "position 1 of 1 tokens"},
+		"token": {scorer: "gradient", model: newAnswering(1), query: far,
+			want: "token or class 31 of \"fake\""},
+		"embeddings": {scorer: "gradient", query: nan,
+			want: "embeddings: NaN at token 1 (id 2)"},
+		"no gradients": {scorer: "gradient", model: newFake(1, evenly),
+			want: "gradient needs a model that can be differentiated " +
+				"(attribution.Differentiable), and \"fake\" does not"},
+		"no predictions": {scorer: "reagent", model: newFake(1, evenly),
+			want: "(attribution.Predictor)"},
+		"no parts": {scorer: "alti-logit", model: newFake(1, evenly),
+			want: "(attribution.LogitDecomposer)"},
+		"no vectors": {scorer: "decompx", model: newFake(1, evenly),
+			want: "(attribution.VectorDecomposer)"},
+		"no embeddings": {scorer: "occlusion", model: predictor{newFake(1, evenly)},
+			opts: attribution.Scoring{Replacement: "zero"}, want: "(attribution.Differentiable)"},
+		"no such kind": {scorer: "occlusion", model: exact,
+			opts: attribution.Scoring{Replacement: "pad"}, want: "replacement \"pad\": \"exact\" " +
+				"has no such token; it has mask, unknown, delete, zero"},
+		"no such word": {scorer: "occlusion", model: exact,
+			opts: attribution.Scoring{Replacement: "blank"}, want: "replacement \"blank\" is " +
+				"none of mask, unknown, pad, end, delete, zero, nor is it one token"},
+		"two words": {scorer: "occlusion", model: exact,
+			opts: attribution.Scoring{Replacement: "w1 w2"}, want: "nor is it one token"},
+		"nothing to leave": {scorer: "integrated-gradients", model: exact,
+			opts: attribution.Scoring{Replacement: "delete"}, want: "none can be deleted"},
+		"classes": {scorer: "reagent", model: class,
+			want: "the head of \"fake\" is classes"},
+		"no mask": {scorer: "reagent", model: encoder, want: "\"fake\" has no mask"},
+		"other tokens' rows": {scorer: "alti-logit", model: exact, query: embedded,
+			want: "leave the query's out"},
+		"others than embedded": {scorer: "reagent", model: exact, query: embedded,
+			want: "leave the query's embeddings out"},
+		"too large": {scorer: "chefer", model: wide, query: ids(make([]int, 4096)...),
+			want: "needs about 1237.0 GB, the limit is 4.0 GB"},
+		"too many rows": {scorer: "alti-logit", model: wide,
+			query: ids(make([]int, 4096)...), want: "the limit is 4.0 GB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.model == nil {
@@ -172,7 +207,8 @@ func TestScorerRefusals(t *testing.T) {
 			}
 			err := refused(c.scorer, c.model, c.query, c.opts)
 			var memory *attribution.MemoryError
-			if !errors.Is(err, attribution.ErrUsage) && !errors.As(err, &memory) || !strings.Contains(err.Error(), c.want) {
+			if !errors.Is(err, attribution.ErrUsage) && !errors.As(err, &memory) ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v; want wrong usage, or too much memory, and %q", err, c.want)
 			}
 		})
@@ -189,12 +225,12 @@ func refused(name string, m attribution.Model, q trace.Query, opts attribution.S
 	return err
 }
 
-// predictor is a model that predicts other texts and can do no more.
+// predictor is a model that predicts other texts and implements nothing else.
 type predictor struct{ attribution.Model }
 
 func (predictor) Predict(context.Context, []trace.Query) ([]float64, error) { return nil, nil }
 
-// What a model returns that is no number, or of another size, is the model's error, and names the token.
+// Results of a model that are NaN, infinite or of a wrong size are errors that name the token.
 func TestScorerBadModels(t *testing.T) {
 	nan, inf := math.NaN(), float32(math.Inf(1))
 	gradient := func(g trace.Gradient) answering {
@@ -211,7 +247,8 @@ func TestScorerBadModels(t *testing.T) {
 		return a
 	}
 	attention := func(bad int) trace.Gradient {
-		g := trace.Gradient{Data: make([]float32, 6), Attention: make([]float32, 36), AttentionData: make([]float32, 36)}
+		g := trace.Gradient{Data: make([]float32, 6), Attention: make([]float32, 36),
+			AttentionData: make([]float32, 36)}
 		g.AttentionData[bad] = inf
 		return g
 	}
@@ -220,40 +257,76 @@ func TestScorerBadModels(t *testing.T) {
 		model  attribution.Model
 		want   string
 	}{
-		"NaN in a gradient":     {"gradient", gradient(trace.Gradient{Data: []float32{0, 1, 2, float32(nan), 4, 5}}), "gradient: the model returned a gradient of NaN at token 1 (id 6)"},
-		"a short gradient":      {"attn-lrp", gradient(trace.Gradient{Data: make([]float32, 4)}), "4 numbers for 3 tokens"},
-		"no gradient":           {"integrated-gradients", gradient(trace.Gradient{}), "0 numbers for 3 tokens"},
-		"wider than embeddings": {"gradient-x-input", gradient(trace.Gradient{Data: make([]float32, 9)}), "embeddings of 6 numbers and gradients of 9"},
-		"wider on the way":      {"integrated-gradients", gradient(trace.Gradient{Data: make([]float32, 9)}), "embeddings of 6 numbers and gradients of 9"},
-		"a value that is none":  {"gradient", gradient(trace.Gradient{Data: make([]float32, 6), Value: nan}), "the model returned value NaN"},
-		"an embedding of NaN":   {"integrated-gradients", with(func(a *answering) { a.embedding = func(int) []float32 { return []float32{inf} } }), "an embedding of id 5 with +Inf"},
-		"attention":             {"chefer", gradient(attention(1*18 + 9 + 2*3 + 1)), "attention +Inf from token 2 to token 1 (id 6) in layer 1"},
-		"no attention":          {"gradient-rollout", gradient(trace.Gradient{Data: make([]float32, 6)}), "0 numbers of attention; want 36 for 2 layers, 2 heads and 3 tokens"},
+		"NaN in a gradient": {"gradient",
+			gradient(trace.Gradient{Data: []float32{0, 1, 2, float32(nan), 4, 5}}),
+			"gradient: the model returned a gradient of NaN at token 1 (id 6)"},
+		"a short gradient": {"attn-lrp", gradient(trace.Gradient{Data: make([]float32, 4)}),
+			"4 numbers for 3 tokens"},
+		"no gradient": {"integrated-gradients", gradient(trace.Gradient{}),
+			"0 numbers for 3 tokens"},
+		"wider than embeddings": {"gradient-x-input",
+			gradient(trace.Gradient{Data: make([]float32, 9)}), "embeddings of 6 numbers and " +
+				"gradients of 9"},
+		"wider on the way": {"integrated-gradients",
+			gradient(trace.Gradient{Data: make([]float32, 9)}), "embeddings of 6 numbers and " +
+				"gradients of 9"},
+		"a value that is none": {"gradient", gradient(trace.Gradient{Data: make([]float32, 6),
+			Value: nan}), "the model returned value NaN"},
+		"an embedding of NaN": {"integrated-gradients", with(func(a *answering) {
+			a.embedding = func(int) []float32 { return []float32{inf} }
+		}), "an embedding of id 5 with +Inf"},
+		"attention": {"chefer", gradient(attention(1*18 + 9 + 2*3 + 1)),
+			"attention +Inf from token 2 to token 1 (id 6) in layer 1"},
+		"no attention": {"gradient-rollout",
+			gradient(trace.Gradient{Data: make([]float32, 6)}), "0 numbers of attention; want 36 " +
+				"for 2 layers, 2 heads and 3 tokens"},
 		"NaN without a token": {"occlusion", with(func(a *answering) {
 			a.predict = func(q trace.Query) float64 { return math.Log(1 - on(q.IDs[1] == 9)*2) }
 		}), "without token 1 (id 6) the value NaN"},
-		"NaN for a random text":  {"random", with(func(a *answering) { a.predict = func(trace.Query) float64 { return nan } }), "value NaN"},
-		"NaN for the text":       {"occlusion", with(func(a *answering) { a.predict = func(trace.Query) float64 { return nan } }), "value NaN"},
-		"NaN for other tokens":   {"reagent", with(func(a *answering) { a.predict = func(q trace.Query) float64 { return math.Log(on(q.IDs[0] == 5)) } }), "the value -Inf"},
-		"terms of another size":  {"alti-logit", with(func(a *answering) { a.terms.L = 3 }), "parts of 3 layers and 3 sources, 6 in all; want 2 layers and 3 sources"},
-		"a term that is none":    {"alti-logit", with(func(a *answering) { a.terms.Attention[5] = nan }), "a part from token 2 (id 7) in layer 1 of NaN"},
-		"rows that are negative": {"alti-logit", with(func(a *answering) { a.row = func(trace.MixingAsk, int, int, int) float64 { return -1 } }), "layer 0 target 0 source 0 is -1"},
-		"too few parts":          {"decompx", with(func(a *answering) { a.parts = a.parts[:2] }), "2 parts for 3 tokens"},
-		"a part that is none":    {"decompx", with(func(a *answering) { a.parts[2] = nan }), "as the part of token 2 (id 7) NaN"},
-		"a rest that is none":    {"decompx", with(func(a *answering) { a.rest = nan }), "rest NaN"},
-		"a number too few":       {"random", predictor{newFake(1, evenly)}, "0 numbers for 1 texts"},
-		"a model that fails":     {"alti-logit", with(func(a *answering) { a.failAt = 1 }), "alti-logit: fake: out of order"},
+		"NaN for a random text": {"random", with(func(a *answering) {
+			a.predict = func(trace.Query) float64 { return nan }
+		}), "value NaN"},
+		"NaN for the text": {"occlusion", with(func(a *answering) {
+			a.predict = func(trace.Query) float64 { return nan }
+		}), "value NaN"},
+		"NaN for other tokens": {"reagent", with(func(a *answering) {
+			a.predict = func(q trace.Query) float64 { return math.Log(on(q.IDs[0] == 5)) }
+		}), "the value -Inf"},
+		"terms of another size": {"alti-logit", with(func(a *answering) {
+			a.terms.L = 3
+		}), "parts of 3 layers and 3 sources, 6 in all; want 2 layers and 3 sources"},
+		"a term that is none": {"alti-logit", with(func(a *answering) {
+			a.terms.Attention[5] = nan
+		}), "a part from token 2 (id 7) in layer 1 of NaN"},
+		"rows that are negative": {"alti-logit", with(func(a *answering) {
+			a.row = func(trace.MixingAsk, int, int, int) float64 { return -1 }
+		}), "layer 0 target 0 source 0 is -1"},
+		"too few parts": {"decompx", with(func(a *answering) {
+			a.parts = a.parts[:2]
+		}), "2 parts for 3 tokens"},
+		"a part that is none": {"decompx", with(func(a *answering) {
+			a.parts[2] = nan
+		}), "as the part of token 2 (id 7) NaN"},
+		"a rest that is none": {"decompx", with(func(a *answering) {
+			a.rest = nan
+		}), "rest NaN"},
+		"a number too few": {"random", predictor{newFake(1, evenly)},
+			"0 numbers for 1 texts"},
+		"a model that fails": {"alti-logit", with(func(a *answering) {
+			a.failAt = 1
+		}), "alti-logit: fake: out of order"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := refused(c.scorer, c.model, ids(5, 6, 7), attribution.Scoring{})
-			if err == nil || errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), c.want) {
+			if err == nil || errors.Is(err, attribution.ErrUsage) ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v; want the model's and %q", err, c.want)
 			}
 		})
 	}
 }
 
-// Random numbers are those of the seed, the text and the position, and of nothing else.
+// Random numbers depend on the seed, the text and the position, and on nothing else.
 func TestRandom(t *testing.T) {
 	m := attributiontest.NewModel(1)
 	q := ids(1, 2, 3)

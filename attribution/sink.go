@@ -6,35 +6,39 @@ import (
 	"unicode"
 )
 
-// A sink is a prompt token that holds a large share of nearly every row whatever the row is about, mostly the first one.
+// A sink is a prompt token that has a large share of nearly every row, whatever the row is about.
+// Usually it is the first token.
 const (
-	// sinkShare is the share of a row that makes it count, sinkRows the part of the rows that must.
+	// A sink has more than sinkShare of at least the part sinkRows of the rows.
 	sinkShare = 0.3
 	sinkRows  = 0.75
-	// sinkLeast is how many generated tokens it takes to call an ordinary token a sink; the first token and control
-	// tokens need only one, because a large share on them is never evidence.
+	// sinkLeast is how many rows are needed before an ordinary token can be a sink. The first token
+	// and control tokens need only one row, because a large share on them is never evidence.
 	sinkLeast = 4
 )
 
-// Sink is a prompt token that draws a large share of nearly every row, as begin-of-text and first tokens do in decoders.
-// A picture shows it apart ("<bos> 61 %") and scales the rest on its own.
+// Sink is a prompt token that has a large share of nearly every row, as begin-of-text and first
+// tokens do in decoders. A picture names it separately ("<bos> 61 %") and scales its colours by the
+// other tokens.
 type Sink struct {
 	// Position is its column j, 0-based.
 	Position int
-	Text     string
-	// Shares are [n]: its part of each row, generated columns included, in [0,1].
+	// Text is the token's text.
+	Text string
+	// Shares has its share of each row, generated columns included, [n], in [0,1].
 	Shares []float64
 }
 
-// Sinks returns the sinks of a method at level k, in order of position: prompt tokens that hold more than 30 % of at
-// least three quarters of the rows. An ordinary token, neither first nor special, must do so over four rows or more,
-// for otherwise it may be evidence. There are none in lifted results and those of scorers, whose values are no shares. It returns a
-// [UsageError] for a method or level that the explanation does not have.
+// Sinks returns the sinks of a method at level k, in order of position: the prompt tokens that have
+// more than 30 % of at least three quarters of the rows. For an ordinary token, neither first nor
+// special, there must be four rows or more, because otherwise it may be evidence. Lifted results
+// and those of scorers have no sinks, because their values are no shares. Sinks returns a
+// [UsageError] if the explanation does not have the method or the level.
 //
-// Of an encoder only special tokens are sinks, by the rows of its map, every target's, or by those of its predictions; by
-// the latter not if it is itself explained, for what a token keeps of itself says nothing of other rows. A word that every
-// position reads is what the text is about, as far as one can tell. Nor is a span of several words a sink, see
-// [Explanation.Grouped].
+// In an encoder only special tokens are sinks: a word that every position reads may be what the
+// text is about. The rows are those of the map, or those of the predictions. The latter do not
+// count for a token that is itself explained, because its share of its own row says nothing about
+// other rows. A span of several words is no sink; see [Explanation.GroupSpans].
 func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 	r, err := e.M(method)
 	if err != nil {
@@ -55,9 +59,11 @@ func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 	var sinks []Sink
 	for j := range m {
 		s := shares[j*n : (j+1)*n]
-		is := (j == 0 || e.Prompt.Special[j] || n >= sinkLeast) && isSink(s) && !(r.Options["spans"] != "" && severalWords(e.Prompt.Texts[j]))
+		is := (j == 0 || e.Prompt.Special[j] || n >= sinkLeast) && isSink(s) &&
+			!(r.Options["spans"] != "" && severalWords(e.Prompt.Texts[j]))
 		if e.Model.Bidirectional {
-			is = e.Prompt.Special[j] && (!e.explains(j) && isSink(s) || all != nil && isSink(all[j*m:(j+1)*m]))
+			is = e.Prompt.Special[j] && (!e.explains(j) && isSink(s) || all != nil &&
+				isSink(all[j*m:(j+1)*m]))
 		}
 		if is {
 			sinks = append(sinks, Sink{j, e.Prompt.Texts[j], s})
@@ -66,7 +72,8 @@ func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 	return sinks, nil
 }
 
-// addShares fills column t of shares, [m,n], with the parts that sources have of a row, of which other rests elsewhere.
+// addShares fills column t of shares, [m,n], with row divided by its sum. other is the part of the
+// row on generated tokens, which counts in the sum.
 func addShares(shares []float64, n, t int, row []float64, other float64) {
 	sum := other
 	for _, x := range row {
@@ -79,8 +86,8 @@ func addShares(shares []float64, n, t int, row []float64, other float64) {
 	}
 }
 
-// mapShares returns the shares of each source in the rows of all targets after a layer, [T,T], source first; nil if there
-// is no such map of T tokens.
+// mapShares returns the share of each source in the row of each target after a layer, [T,T],
+// sources first; nil if there is no such map of T tokens.
 func (e *Explanation) mapShares(method string, layer, T int) []float64 {
 	m := e.Maps[method]
 	if m == nil || m.Shape != [3]int{len(m.Layers), T, T} || len(m.Data) != len(m.Layers)*T*T {
@@ -97,17 +104,19 @@ func (e *Explanation) mapShares(method string, layer, T int) []float64 {
 	return shares
 }
 
-// severalWords is whether there is white space inside a text.
+// severalWords reports whether there is white space inside a text.
 func severalWords(text string) bool {
 	return strings.ContainsFunc(strings.TrimSpace(text), unicode.IsSpace)
 }
 
-// explains is whether one of the predictions is made at position j.
+// explains reports whether one of the predictions is made at position j.
 func (e *Explanation) explains(j int) bool {
-	return slices.ContainsFunc(e.Steps, func(g GeneratedToken) bool { return g.Position != nil && *g.Position == j })
+	return slices.ContainsFunc(e.Steps, func(g GeneratedToken) bool {
+		return g.Position != nil && *g.Position == j
+	})
 }
 
-// isSink is whether enough rows have a large share.
+// isSink reports whether enough of the shares, one for each row, are large.
 func isSink(shares []float64) bool {
 	large := 0
 	for _, x := range shares {
@@ -118,8 +127,8 @@ func isSink(shares []float64) bool {
 	return float64(large) >= sinkRows*float64(len(shares))
 }
 
-// WithoutSinks returns a copy of a row in which the sinks are 0, for a scale of the rest on its own. The rest is not
-// changed, so its sum still says how little it is.
+// WithoutSinks returns a copy of a row in which the sinks are 0, so that a picture can scale the
+// rest. The other values do not change, so their sum still says how small their part is.
 func WithoutSinks(row []float64, sinks []Sink) []float64 {
 	rest := append([]float64(nil), row...)
 	for _, s := range sinks {

@@ -8,28 +8,31 @@ import (
 	"unicode/utf8"
 )
 
-// Span is a part of the prompt: some of its tokens, which need not touch.
+// Span is a part of the prompt: a set of its tokens, which need not be adjacent.
 type Span struct {
-	// Text is how the span is shown; Begin and End are the bytes [Begin,End) of the prompt from its first token to its last.
+	// Text is the text to show. Begin and End are the bytes [Begin,End) of the prompt from the
+	// first token of the span to the last.
 	Text       string
 	Begin, End int
 	// Tokens are columns of a result, in rising order, at least one.
 	Tokens []int
 }
 
-// Words returns the words of the prompt: a word is a run of letters, digits and marks, with apostrophes, hyphens and the points of numbers inside, and a token
-// belongs to the word in which its first letter or digit lies. Tokens without any, and control tokens, stand alone. Scripts without
-// spaces have no words in this sense but whole phrases; give spans there.
+// Words returns the words of the prompt. A word is a run of letters, digits and marks, which may
+// contain apostrophes, hyphens and the points of numbers. A token belongs to the word of its first
+// letter or digit. A token without letters and digits, and a control token, is a span of its own.
+// In scripts without spaces between words a run is a whole phrase; use [Prompt.Spans] there.
 func (p *Prompt) Words() []Span { return p.divide(wordOf(p.Text)) }
 
-// Sentences returns the sentences of the prompt: one ends behind ".", "!", "?" or their like, with the quotation marks and brackets that
-// follow, before white space, and at a line break. Control tokens stand alone.
+// Sentences returns the sentences of the prompt. A sentence ends after ".", "!", "?" or a similar
+// mark, and the quotation marks and brackets that follow it, if white space comes next; and at a
+// line break. A control token is a span of its own.
 func (p *Prompt) Sentences() []Span { return p.divide(sentenceOf(p.Text)) }
 
-// Spans returns the parts of the prompt that ranges of its bytes [begin,end) name, in the order of their first tokens, and every other
-// token alone. A token belongs to the first range that it
-// touches with a character that is no white space. It returns a [UsageError] for a range that
-// is empty, outside the text or holds no token, and for two that overlap.
+// Spans returns one span for each range of bytes [begin,end) of the prompt, and one for every token
+// outside the ranges, in the order of their first tokens. A token belongs to the first range that
+// contains one of its characters other than white space. Spans returns a [UsageError] if a range is
+// empty, lies outside the text or contains no token, or if two ranges overlap.
 func (p *Prompt) Spans(ranges ...[2]int) ([]Span, error) {
 	of, err := rangeOf(p.Text, ranges)
 	if err != nil {
@@ -38,14 +41,15 @@ func (p *Prompt) Spans(ranges ...[2]int) ([]Span, error) {
 	spans := p.divide(of)
 	for k, r := range ranges {
 		if !slices.ContainsFunc(p.Offsets, func(o [2]int) bool { return p.partOf(o, of) == k }) {
-			return nil, usagef("span %d to %d, %s, holds the beginning of no token", r[0], r[1], quote(p.Text[r[0]:r[1]]))
+			return nil, usagef("span %d to %d, %s, holds the beginning of no token", r[0], r[1],
+				quote(p.Text[r[0]:r[1]]))
 		}
 	}
 	return spans, nil
 }
 
-// rangeOf returns for each byte of a text the number of its range, -1 outside them. It returns a usage error for a range that is empty or
-// outside the text, and for two that overlap.
+// rangeOf returns for each byte of a text the number of its range, or -1 if there is none. It
+// returns a usage error if a range is empty or outside the text, or if two overlap.
 func rangeOf(text string, ranges [][2]int) ([]int, error) {
 	of := make([]int, len(text))
 	for i := range of {
@@ -53,12 +57,14 @@ func rangeOf(text string, ranges [][2]int) ([]int, error) {
 	}
 	for k, r := range ranges {
 		if r[0] < 0 || r[1] > len(text) || r[0] >= r[1] {
-			return nil, usagef("span %d to %d; the text has bytes 0 to %d, and the first comes before the last", r[0], r[1], len(text))
+			return nil, usagef("span %d to %d; the text has bytes 0 to %d, and the first comes "+
+				"before the last", r[0], r[1], len(text))
 		}
 		for i := r[0]; i < r[1]; i++ {
 			if of[i] >= 0 {
 				other := ranges[of[i]]
-				return nil, usagef("spans %d to %d and %d to %d overlap", other[0], other[1], r[0], r[1])
+				return nil, usagef("spans %d to %d and %d to %d overlap", other[0], other[1],
+					r[0], r[1])
 			}
 			of[i] = k
 		}
@@ -66,10 +72,11 @@ func rangeOf(text string, ranges [][2]int) ([]int, error) {
 	return of, nil
 }
 
-// divide returns the parts of the prompt; of has for each byte of the text the number of its part, -1 for none.
+// divide returns the spans of the prompt. of has for each byte of the text the number of its span,
+// -1 for none.
 func (p *Prompt) divide(of []int) []Span {
 	var spans []Span
-	at := map[int]int{} // part to index of spans
+	at := map[int]int{} // from a number in of to an index in spans
 	for j, offset := range p.Offsets {
 		part := p.partOf(offset, of)
 		if i, ok := at[part]; ok && part >= 0 && !p.Special[j] {
@@ -90,7 +97,8 @@ func (p *Prompt) divide(of []int) []Span {
 	return spans
 }
 
-// partOf returns the part in which a token lies: that of its first byte, white space aside, which belongs to any.
+// partOf returns the number in of of a token's first byte that is no white space. A token of white
+// space has that of its first byte. It returns -1 if there is none.
 func (p *Prompt) partOf(offset [2]int, of []int) int {
 	begin, end := offset[0], min(offset[1], len(of))
 	for at, r := range p.Text[begin:max(begin, end)] {
@@ -131,12 +139,13 @@ func wordOf(text string) []int {
 	return of
 }
 
-// inWord is whether a character makes a word on its own.
+// inWord reports whether a character is part of a word wherever it stands.
 func inWord(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_'
 }
 
-// joins is whether a mark between two characters of words makes them one: an apostrophe or hyphen, or the point of a number.
+// joins reports whether a mark joins the characters around it into one word: an apostrophe, a
+// hyphen, or the point or comma of a number.
 func joins(before, mark, after rune) bool {
 	if strings.ContainsRune(".,", mark) {
 		return unicode.IsDigit(before) && unicode.IsDigit(after)
@@ -144,7 +153,8 @@ func joins(before, mark, after rune) bool {
 	return strings.ContainsRune("'’-‐", mark) && inWord(after)
 }
 
-// sentenceOf returns for each byte of a text the number of its sentence, -1 for white space between sentences.
+// sentenceOf returns for each byte of a text the number of its sentence, -1 for white space between
+// sentences.
 func sentenceOf(text string) []int {
 	of := make([]int, len(text))
 	sentence, ended, between := 0, false, true
@@ -156,7 +166,8 @@ func sentenceOf(text string) []int {
 		}
 		if !space {
 			between = false
-			ended = strings.ContainsRune(".!?…。！？", r) || ended && strings.ContainsRune("\"'”’»)]}", r)
+			ended = strings.ContainsRune(".!?…。！？", r) || ended &&
+				strings.ContainsRune("\"'”’»)]}", r)
 		}
 		for i := range size {
 			of[at+i] = sentence
@@ -168,17 +179,19 @@ func sentenceOf(text string) []int {
 	return of
 }
 
-// Grouped returns a copy in which the prompt is made of spans: the columns of each result are put together. Shares and scores are added
-// up. Values that are no parts of a whole, such as flow and lift, give the highest of a span, for several sinks of a flow share pipes
-// and no sum of theirs is a flow. Rows of maps are those of targets, of which a span has the mean. Ids are those of first tokens. It
-// returns a [UsageError] unless every token of the prompt is in exactly one span.
-func (e *Explanation) Grouped(spans []Span) (*Explanation, error) {
+// GroupSpans returns a copy in which the columns of each result are spans of the prompt. The value
+// of a span is the sum of its tokens' values if these are shares or scores. It is the highest of
+// them if they are not parts of a whole, such as flow and lift: the flows from two tokens share
+// pipes, so their sum is no flow. In maps the targets are spans too, and the row of a span is the
+// mean over its tokens. A span has the id of its first token. GroupSpans returns a [UsageError]
+// unless every token of the prompt is in exactly one span.
+func (e *Explanation) GroupSpans(spans []Span) (*Explanation, error) {
 	if err := e.checkSpans(spans); err != nil {
 		return nil, err
 	}
 	g := *e
 	g.Prompt = Prompt{Text: e.Prompt.Text, BOSAdded: e.Prompt.BOSAdded}
-	in := make([]int, len(e.Prompt.IDs)) // token to span
+	in := make([]int, len(e.Prompt.IDs)) // from a token to its span
 	for i, s := range spans {
 		first := s.Tokens[0]
 		g.Prompt.IDs = append(g.Prompt.IDs, e.Prompt.IDs[first])
@@ -198,12 +211,12 @@ func (e *Explanation) Grouped(spans []Span) (*Explanation, error) {
 	}
 	g.Methods = map[string]*Result{}
 	for name, r := range e.Methods {
-		g.Methods[name] = r.grouped(spans)
+		g.Methods[name] = r.group(spans)
 	}
 	if e.Maps != nil {
 		g.Maps = map[string]*Map{}
 		for name, m := range e.Maps {
-			g.Maps[name] = m.grouped(spans)
+			g.Maps[name] = m.group(spans)
 		}
 	}
 	return &g, nil
@@ -219,7 +232,8 @@ func (e *Explanation) checkSpans(spans []Span) error {
 		}
 		for _, j := range s.Tokens {
 			if j < 0 || j >= m {
-				return usagef("span %d, %s, has token %d; the prompt has %d, from 0", i, quote(s.Text), j, m)
+				return usagef("span %d, %s, has token %d; the prompt has %d, from 0", i,
+					quote(s.Text), j, m)
 			}
 			if seen[j] {
 				return usagef("token %d is in two spans", j)
@@ -233,22 +247,24 @@ func (e *Explanation) checkSpans(spans []Span) error {
 	return nil
 }
 
-// together returns how values of a result are put together, and in which words.
-func together(options map[string]string) (f func(a, b float64) float64, name string) {
+// combineSpans returns the function that combines the values of a span's tokens, and its name for
+// the settings.
+func combineSpans(options map[string]string) (f func(a, b float64) float64, name string) {
 	if addUp(options) {
 		return func(a, b float64) float64 { return a + b }, "sum of tokens"
 	}
 	return func(a, b float64) float64 { return max(a, b) }, "highest of tokens"
 }
 
-// addUp is whether values of a result are parts of a whole.
+// addUp reports whether the values of a result are parts of a whole, so that they can be added up.
 func addUp(options map[string]string) bool {
 	a, err := LookupAggregation(options["aggregation"])
-	return options["lift"] == "" && (options["scorer"] != "" || options["normalize"] != "" || err == nil && a.Info().Shares)
+	return options["lift"] == "" && (options["scorer"] != "" || options["normalize"] != "" ||
+		err == nil && a.Info().Shares)
 }
 
-// withGrouping returns a copy of settings that says how values were put together.
-func withGrouping(options map[string]string, name string) map[string]string {
+// groupedOptions returns a copy of settings that says how values were combined.
+func groupedOptions(options map[string]string, name string) map[string]string {
 	out := map[string]string{"spans": name}
 	for k, v := range options {
 		out[k] = v
@@ -256,12 +272,12 @@ func withGrouping(options map[string]string, name string) map[string]string {
 	return out
 }
 
-// grouped returns the result over spans.
-func (r *Result) grouped(spans []Span) *Result {
-	f, name := together(r.Options)
+// group returns the result over spans, [n,spans,L].
+func (r *Result) group(spans []Span) *Result {
+	f, name := combineSpans(r.Options)
 	n, m, L := r.Shape[0], r.Shape[1], r.Shape[2]
 	g := *r
-	g.Options = withGrouping(r.Options, name)
+	g.Options = groupedOptions(r.Options, name)
 	g.Shape = [3]int{n, len(spans), L}
 	g.Data = make([]float64, 0, n*len(spans)*L)
 	for t := range n {
@@ -278,12 +294,12 @@ func (r *Result) grouped(spans []Span) *Result {
 	return &g
 }
 
-// grouped returns the map over spans.
-func (m *Map) grouped(spans []Span) *Map {
-	f, name := together(m.Options)
+// group returns the map over spans, [L,spans,spans].
+func (m *Map) group(spans []Span) *Map {
+	f, name := combineSpans(m.Options)
 	g := *m
 	n := len(spans)
-	g.Options = withGrouping(m.Options, fmt.Sprintf("%s, mean of targets", name))
+	g.Options = groupedOptions(m.Options, fmt.Sprintf("%s, mean of targets", name))
 	g.Shape = [3]int{m.Shape[0], n, n}
 	g.Data = make([]float64, m.Shape[0]*n*n)
 	for l := range m.Shape[0] {
@@ -304,13 +320,13 @@ func (m *Map) grouped(spans []Span) *Map {
 	return &g
 }
 
-// Visibility returns, for level l, the mean of each column over the targets that see it, [T]: how much a source gives to those that could
-// take from it,
+// Visibility returns, for level l, the mean of each column over the targets that see its source,
+// [T]:
 //
 //	v_j = Σ_{t≥j} M[t,j] / (T-j)
 //
-// in a decoder, and the mean of the column in an encoder. Without it early tokens stand out in column sums because more targets see them.
-// It panics if l is out of range.
+// in a decoder, and the mean of the whole column in an encoder. A plain sum over a column favours
+// early tokens, because more targets see them. Visibility panics if l is out of range.
 func (m *Map) Visibility(l int, bidirectional bool) []float64 {
 	T := m.Shape[1]
 	v := make([]float64, m.Shape[2])

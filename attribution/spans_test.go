@@ -12,12 +12,14 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// promptOf returns a prompt of tokens, cut at bars; those in angle brackets are control tokens that are not in the text.
+// promptOf returns a prompt of tokens, cut at bars; those in angle brackets are control tokens that
+// are not in the text.
 func promptOf(cut string) attribution.Prompt {
 	var p attribution.Prompt
 	for i, text := range strings.Split(cut, "|") {
 		special := strings.HasPrefix(text, "<")
-		p.IDs, p.Texts, p.Special = append(p.IDs, 100+i), append(p.Texts, text), append(p.Special, special)
+		p.IDs, p.Texts, p.Special = append(p.IDs, 100+i), append(p.Texts, text), append(p.Special,
+			special)
 		if special {
 			p.Offsets = append(p.Offsets, [2]int{})
 			continue
@@ -71,7 +73,8 @@ func TestSpans(t *testing.T) {
 		"spans 0 to 8 and 4 to 12 overlap":                  {{0, 8}, {4, 12}},
 		`span 5 to 6, "e", holds the beginning of no token`: {{0, 5}, {5, 6}},
 	} {
-		if _, err := p.Spans(ranges...); !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), want) {
+		if _, err := p.Spans(ranges...); !errors.Is(err, attribution.ErrUsage) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("Spans(%v) error %v, want %q", ranges, err, want)
 		}
 	}
@@ -81,16 +84,20 @@ func TestSpans(t *testing.T) {
 func TestGrouped(t *testing.T) {
 	at := 2
 	e := &attribution.Explanation{
-		Prompt: promptOf("a|b| c"), Steps: []attribution.GeneratedToken{{ID: 1}, {ID: 2, Position: &at}}, Order: []string{"rollout", "flow"},
+		Prompt: promptOf("a|b| c"), Steps: []attribution.GeneratedToken{{ID: 1},
+			{ID: 2, Position: &at}}, Order: []string{"rollout", "flow"},
 		Methods: map[string]*attribution.Result{
-			"rollout": {Options: map[string]string{"aggregation": "rollout"}, Layers: []int{0, 1}, Shape: [3]int{2, 3, 2}, Data: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
-			"flow":    {Options: map[string]string{"aggregation": "flow"}, Layers: []int{1}, Shape: [3]int{2, 3, 1}, Data: []float64{1, 2, 3, 6, 5, 4}},
-			"score":   {Options: map[string]string{"scorer": "x"}, Layers: []int{1}, Shape: [3]int{1, 3, 1}, Data: []float64{1, -2, 3}},
+			"rollout": {Options: map[string]string{"aggregation": "rollout"}, Layers: []int{0, 1},
+				Shape: [3]int{2, 3, 2}, Data: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
+			"flow": {Options: map[string]string{"aggregation": "flow"}, Layers: []int{1},
+				Shape: [3]int{2, 3, 1}, Data: []float64{1, 2, 3, 6, 5, 4}},
+			"score": {Options: map[string]string{"scorer": "x"}, Layers: []int{1},
+				Shape: [3]int{1, 3, 1}, Data: []float64{1, -2, 3}},
 		},
 		Maps: map[string]*attribution.Map{"rollout": {Options: map[string]string{"aggregation": "rollout"}, Shape: [3]int{1, 3, 3}, Data: []float64{1, 0, 0, .25, .75, 0, .5, .25, .25}}},
 	}
 	before := fmt.Sprint(e.Methods["rollout"].Data, e.Prompt, *e.Steps[1].Position)
-	g, err := e.Grouped(e.Prompt.Words())
+	g, err := e.GroupSpans(e.Prompt.Words())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,10 +105,12 @@ func TestGrouped(t *testing.T) {
 	near(t, "flow", g.Methods["flow"].Data, []float64{2, 3, 6, 4}, 0)
 	near(t, "score", g.Methods["score"].Data, []float64{-1, 3}, 0)
 	near(t, "map", g.Maps["rollout"].Data, []float64{1, 0, .75, .25}, 0)
-	if got := fmt.Sprint(g.Prompt.Texts, g.Prompt.IDs, g.Prompt.Offsets, *g.Steps[1].Position, g.Methods["flow"].Shape, g.Methods["flow"].Options["spans"]); got != "[ab c] [100 102] [[0 2] [2 4]] 1 [2 2 1]highest of tokens" {
+	if got := fmt.Sprint(g.Prompt.Texts, g.Prompt.IDs, g.Prompt.Offsets, *g.Steps[1].Position,
+		g.Methods["flow"].Shape, g.Methods["flow"].Options["spans"]); got != "[ab c] [100 102] [[0 2] [2 4]] 1 [2 2 1]highest of tokens" {
 		t.Errorf("prompt %s", got)
 	}
-	if diff := cmp.Diff(before, fmt.Sprint(e.Methods["rollout"].Data, e.Prompt, *e.Steps[1].Position)); diff != "" {
+	if diff := cmp.Diff(before, fmt.Sprint(e.Methods["rollout"].Data, e.Prompt,
+		*e.Steps[1].Position)); diff != "" {
 		t.Errorf("the original changed (-before +after):\n%s", diff)
 	}
 	for want, spans := range map[string][]attribution.Span{
@@ -110,7 +119,8 @@ func TestGrouped(t *testing.T) {
 		"has token 3":                 {{Tokens: []int{3}}},
 		"has no tokens":               {{}},
 	} {
-		if _, err := e.Grouped(spans); !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), want) {
+		if _, err := e.GroupSpans(spans); !errors.Is(err, attribution.ErrUsage) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -125,7 +135,8 @@ func TestVisibility(t *testing.T) {
 
 // Any text can be cut into words and sentences; no token is lost and none is in two.
 func FuzzWords(f *testing.F) {
-	for _, s := range []string{"", "a b", "don't", "\xff\xfe a.", "日本。 x", "<s>|a|\n", strings.Repeat("-'", 9)} {
+	for _, s := range []string{"", "a b", "don't", "\xff\xfe a.", "日本。 x", "<s>|a|\n",
+		strings.Repeat("-'", 9)} {
 		f.Add(s, uint(3))
 	}
 	f.Fuzz(func(t *testing.T, text string, step uint) {
@@ -141,7 +152,7 @@ func FuzzWords(f *testing.F) {
 		}
 		e := &attribution.Explanation{Prompt: p}
 		for _, spans := range [][]attribution.Span{p.Words(), p.Sentences()} {
-			if _, err := e.Grouped(spans); err != nil {
+			if _, err := e.GroupSpans(spans); err != nil {
 				t.Errorf("%q: %v", text, err)
 			}
 			for _, s := range spans {

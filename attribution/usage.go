@@ -6,11 +6,12 @@ import (
 	"strconv"
 )
 
-// ErrUsage is what errors.Is finds in every error that the caller can avoid by asking for something else: an unknown
-// method, an option out of range, an empty prompt. Other errors come from the model, the data or the machine.
+// ErrUsage is wrapped by every error that the caller can avoid by asking for something else: an
+// unknown method, an option out of range, an empty prompt. Test for it with errors.Is. Other errors
+// come from the model, the data or the machine.
 var ErrUsage = errors.New("wrong usage")
 
-// UsageError is an error of the caller; see [ErrUsage].
+// UsageError is an error in what the caller asked for; see [ErrUsage].
 type UsageError struct {
 	// Reason names the value, the limit and what to do.
 	Reason string
@@ -24,12 +25,12 @@ func (e *UsageError) Error() string { return "attribution: " + e.Reason }
 // Is makes errors.Is(err, ErrUsage) true.
 func (e *UsageError) Is(target error) bool { return target == ErrUsage }
 
-// usagef returns a usage error.
+// usagef returns a usage error with a formatted reason.
 func usagef(format string, args ...any) error {
 	return &UsageError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// quote returns s quoted and, if it is long, cut: names come from users and may be anything.
+// quote returns s quoted, and cut if it is long: names come from users and may be any text.
 func quote(s string) string {
 	const limit = 60
 	if len(s) > limit {

@@ -100,7 +100,7 @@ func TestBy(t *testing.T) {
 // token and a layer that no result has, at the first one.
 func TestByRefusals(t *testing.T) {
 	for cell, want := range map[string]string{
-		"by letter":             `division "letter": want word, sentence`,
+		"by letter":             `grouping "letter": want word, sentence`,
 		"by more than there is": "span 0 to 9; the text has bytes 0 to 8",
 		"by a space":            "holds the beginning of no token",
 		"no number":             "threshold NaN; it must be in [0,1000000]",

@@ -60,7 +60,7 @@ type Model struct {
 type View struct {
 	// By puts prompt tokens together: "word", "sentence", or bytes of the prompt as "0:8,12:23".
 	// The picture, what OnStep sees and what is returned have a value for each of these parts.
-	// Default: tokens. See [attribution.ParseDivision] and [attribution.Explanation.Grouped].
+	// Default: tokens. See [attribution.ParseGrouping] and [attribution.Explanation.GroupSpans].
 	By string
 	// Filter hides prompt tokens from highlighting; it changes no number. See
 	// [attribution.DefaultFilter].
@@ -226,17 +226,17 @@ func (r request) explain(ctx context.Context, out *display, prompt string) (*Exp
 
 // shown returns an explanation as it is shown: with the parts of the prompt that the view asks for.
 // The error is about a view that does not fit the model or its tokens.
-func (r request) shown(e *Explanation, by attribution.Division) (*Explanation, error) {
+func (r request) shown(e *Explanation, by attribution.Grouping) (*Explanation, error) {
 	if err := r.checkLayer(e); err != nil {
 		return nil, err
 	}
-	return e.Divided(by)
+	return e.Group(by)
 }
 
 // division returns what By says. It returns an error if that does not fit the prompt. In a chat the
 // text is known only when the model has put the prompt into its chat template.
-func (r request) division(prompt string) (attribution.Division, error) {
-	by, err := attribution.ParseDivision(r.view.By)
+func (r request) division(prompt string) (attribution.Grouping, error) {
+	by, err := attribution.ParseGrouping(r.view.By)
 	if err == nil && !r.options.Chat {
 		err = by.Fits(prompt)
 	}

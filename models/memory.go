@@ -26,16 +26,16 @@ type MemoryError struct {
 
 // Error says what is needed, what the limit is, and what would fit.
 func (e *MemoryError) Error() string {
-	limit := "this machine has " + gigabytes(e.Limit)
+	limit := "this machine has " + trace.FormatBytes(e.Limit)
 	instead := "take a machine with more memory or a smaller model"
 	if e.Chosen {
-		limit = "the limit is " + gigabytes(e.Limit) + " (given)"
-		instead = "give a limit above " + gigabytes(e.Need) + ", which takes what is recorded in as well"
+		limit = "the limit is " + trace.FormatBytes(e.Limit) + " (given)"
+		instead = "give a limit above " + trace.FormatBytes(e.Need) + ", which takes what is recorded in as well"
 	}
 	if e.Half > 0 {
-		instead = "in bfloat16 they need " + gigabytes(e.Half)
+		instead = "in bfloat16 they need " + trace.FormatBytes(e.Half)
 	}
-	return fmt.Sprintf("models: %s: %s, and %s; %s", e.What, gigabytes(e.Need), limit, instead)
+	return fmt.Sprintf("models: %s: %s, and %s; %s", e.What, trace.FormatBytes(e.Need), limit, instead)
 }
 
 // Kind says what would help: weights in bfloat16, a higher limit, or nothing.
@@ -56,17 +56,6 @@ func orMore(err error) error {
 		return fmt.Errorf("%w, or allow more", err)
 	}
 	return err
-}
-
-// gigabytes returns a size as people read it.
-func gigabytes(n int64) string {
-	if n < 1e8 {
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	if n < 1e9 {
-		return fmt.Sprintf("%.0f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
 // Limit is how many bytes this process may hold.
@@ -141,7 +130,7 @@ func (l Limit) checkWeights(name string, spec *transformer.Spec, dtype dtypes.DT
 	}
 	return &MemoryError{
 		What: fmt.Sprintf("the program (%s) and the weights of %s in %s (%s)",
-			gigabytes(l.Program), name, strings.ToLower(dtype.String()), gigabytes(weights)),
+			trace.FormatBytes(l.Program), name, strings.ToLower(dtype.String()), trace.FormatBytes(weights)),
 		Need: need, Limit: l.Bytes, Chosen: l.Chosen, Half: half,
 	}
 }

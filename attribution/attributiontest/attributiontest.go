@@ -1,4 +1,5 @@
-// Package attributiontest holds the contracts of an aggregation and of a scorer as code. The first test of a new one is one line:
+// Package attributiontest tests that an aggregation or a scorer keeps its contract. The first test
+// of a new one is one line:
 //
 //	func TestMine(t *testing.T) { attributiontest.Aggregation(t, mine{}) }
 //	func TestOther(t *testing.T) { attributiontest.Scorer(t, other{}, attributiontest.NewModel(1)) }
@@ -15,12 +16,13 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// tol is the rounding allowed where sums may run in another order: products of a few dozen numbers near 1.
+// tol is the rounding allowed where sums may run in another order: sums of a few dozen numbers near
+// 1.
 const tol = 1e-12
 
-// Aggregation checks that a keeps the contract of [attribution.State]: shapes, equal bits on every run, untouched
-// arguments, causal zeros, empty and one-token texts, the same numbers however the rows arrive, one head over merged
-// layers, sums, permuted tokens, NaN and cancelling.
+// Aggregation checks that a keeps the contract of [attribution.State]: shapes, equal bits on every
+// run, untouched arguments, causal zeros, empty and one-token texts, the same numbers for rows one
+// by one and all at once, one head over merged layers, sums, permuted tokens, NaN and cancelling.
 func Aggregation(t *testing.T, a attribution.Aggregation) {
 	t.Helper()
 	c := contract{a, a.Info()}
@@ -37,6 +39,7 @@ func Aggregation(t *testing.T, a attribution.Aggregation) {
 	t.Run("cancel", c.cancel)
 }
 
+// contract is an aggregation under test.
 type contract struct {
 	a    attribution.Aggregation
 	meta attribution.AggregationInfo
@@ -51,8 +54,10 @@ func (c contract) info(t *testing.T) {
 	}
 }
 
-// extend runs one call and checks its shape.
-func extend(t *testing.T, s attribution.State, cfg attribution.Config, rows attribution.Mixed) []float64 {
+// extend calls Extend and checks the size of its result.
+func extend(
+	t *testing.T, s attribution.State, cfg attribution.Config, rows attribution.Mixed,
+) []float64 {
 	t.Helper()
 	out, err := s.Extend(context.Background(), []float64{42}, rows)
 	if err != nil {
@@ -85,11 +90,13 @@ func (c contract) empty(t *testing.T) {
 }
 
 func (c contract) oneToken(t *testing.T) {
-	for _, cfg := range []attribution.Config{{Layers: 3}, {Layers: 1, TopOnly: true}, {Layers: 2, Bidirectional: true}} {
+	for _, cfg := range []attribution.Config{{Layers: 3}, {Layers: 1, TopOnly: true},
+		{Layers: 2, Bidirectional: true}} {
 		rows := attribution.Mixed{L: cfg.Layers, N: 1, Data: []float64{1, 1, 1}[:cfg.Layers]}
 		for l, x := range c.batch(t, cfg, rows) {
 			if x != 1 {
-				t.Errorf("%+v: one token that mixes with itself only: level %d = %v, want 1", cfg, l, x)
+				t.Errorf("%+v: one token that mixes with itself only: level %d = %v, want 1",
+					cfg, l, x)
 			}
 		}
 	}
@@ -123,7 +130,8 @@ func (c contract) causal(t *testing.T) {
 		for j, x := range out[i*T : (i+1)*T] {
 			sum += x
 			if j > i%T && x != 0 {
-				t.Fatalf("level %d target %d takes %v from source %d, which comes later", i/T, i%T, x, j)
+				t.Fatalf("level %d target %d takes %v from source %d, which comes later", i/T,
+					i%T, x, j)
 			}
 			if !(x >= 0) || math.IsInf(x, 0) {
 				t.Fatalf("level %d target %d source %d = %v", i/T, i%T, j, x)
@@ -178,7 +186,7 @@ func (c contract) selections(t *testing.T) {
 	}
 }
 
-// topRows checks that rows of a head replace those of the level explained and no lower ones.
+// topRows checks that the rows of a head replace those of the explained layer and of no lower one.
 func (c contract) topRows(t *testing.T) {
 	cfg := attribution.Config{Layers: 3, TopOnly: true}
 	rows, head := random(6, cfg, 8), random(7, cfg, 8)
@@ -197,7 +205,7 @@ func (c contract) topRows(t *testing.T) {
 	}
 }
 
-// permuted checks that renaming the tokens of a bidirectional text renames those of the result.
+// permuted checks that permuting the tokens of a bidirectional text permutes the result.
 func (c contract) permuted(t *testing.T) {
 	cfg := attribution.Config{Layers: 3, Bidirectional: true}
 	rows := random(8, cfg, 7)
@@ -224,7 +232,8 @@ func (c contract) permuted(t *testing.T) {
 	}
 }
 
-// nan checks that a bad row neither hangs nor reaches the results of earlier targets.
+// nan checks that Extend returns on a row with NaN and infinity, and that the results of earlier
+// targets do not change.
 func (c contract) nan(t *testing.T) {
 	cfg := attribution.Config{Layers: 3}
 	rows := random(10, cfg, 8)
@@ -245,12 +254,15 @@ func (c contract) cancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	cfg := attribution.Config{Layers: 2}
-	if _, err := c.a.New(cfg).Extend(ctx, nil, random(11, cfg, 4)); !errors.Is(err, context.Canceled) {
-		t.Errorf("Extend after cancel returned %v, want an error that wraps %v", err, context.Canceled)
+	_, err := c.a.New(cfg).Extend(ctx, nil, random(11, cfg, 4))
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Extend after cancel returned %v, want an error that wraps %v", err,
+			context.Canceled)
 	}
 }
 
-// random returns the rows of T targets: sharp, with zeros, half residual.
+// random returns rows of T targets that sum to 1, half of each on the target itself. Some entries
+// are zero, and a few are much larger than the rest.
 func random(seed uint64, cfg attribution.Config, T int) attribution.Mixed {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	m := attribution.Mixed{L: cfg.Layers, N: T, Data: make([]float64, cfg.Layers*T*T)}
@@ -273,7 +285,7 @@ func random(seed uint64, cfg attribution.Config, T int) attribution.Mixed {
 	return m
 }
 
-// slice returns a copy of rows first..first+n-1 as they would have arrived, without the top rows.
+// slice returns a copy of rows first..first+n-1 over the sources up to them, without the top rows.
 func slice(m attribution.Mixed, first, n int) attribution.Mixed {
 	part := attribution.Mixed{First: first, L: m.L, N: n}
 	for l := range m.L {

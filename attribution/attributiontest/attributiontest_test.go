@@ -43,7 +43,9 @@ type brokenState struct {
 	s   attribution.State
 }
 
-func (s *brokenState) Extend(ctx context.Context, dst []float64, rows attribution.Mixed) ([]float64, error) {
+func (s *brokenState) Extend(
+	ctx context.Context, dst []float64, rows attribution.Mixed,
+) ([]float64, error) {
 	if s.b.fault == "cancel" {
 		ctx = context.WithoutCancel(ctx)
 	}
@@ -58,50 +60,60 @@ func (s *brokenState) Extend(ctx context.Context, dst []float64, rows attributio
 var faults = []broken{
 	{fault: "info", info: func(i attribution.AggregationInfo) attribution.AggregationInfo { i.Cost = ""; return i }},
 	{fault: "cancel"},
-	{fault: "arguments_untouched", edit: func(b *broken, _ attribution.Config, out []float64, rows attribution.Mixed) []float64 {
+	{fault: "arguments_untouched", edit: func(b *broken, _ attribution.Config, out []float64,
+		rows attribution.Mixed) []float64 {
 		rows.Data[0] = 7
 		return out
 	}},
-	{fault: "arguments_untouched,_equal_runs", edit: func(b *broken, _ attribution.Config, out []float64, _ attribution.Mixed) []float64 {
-		b.calls++
-		out[0] += float64(b.calls) * 1e-13
-		return out
-	}},
-	{fault: "causal_zeros", edit: func(_ *broken, _ attribution.Config, out []float64, rows attribution.Mixed) []float64 {
+	{fault: "arguments_untouched,_equal_runs",
+		edit: func(b *broken, _ attribution.Config, out []float64, _ attribution.Mixed) []float64 {
+			b.calls++
+			out[0] += float64(b.calls) * 1e-13
+			return out
+		}},
+	{fault: "causal_zeros", edit: func(_ *broken, _ attribution.Config, out []float64,
+		rows attribution.Mixed) []float64 {
 		out[rows.T()-1] += 1e-15
 		return out
 	}},
-	{fault: "causal_zeros_and_sums", edit: func(_ *broken, _ attribution.Config, out []float64, _ attribution.Mixed) []float64 {
+	{fault: "causal_zeros_and_sums", edit: func(_ *broken, _ attribution.Config, out []float64,
+		_ attribution.Mixed) []float64 {
 		out[0] *= 2
 		return out
 	}},
-	{fault: "rows_one_by_one", edit: func(_ *broken, _ attribution.Config, out []float64, rows attribution.Mixed) []float64 {
+	{fault: "rows_one_by_one", edit: func(_ *broken, _ attribution.Config, out []float64,
+		rows attribution.Mixed) []float64 {
 		out[0] += float64(rows.First) * 1e-3
 		return out
 	}},
-	{fault: "skipped_rows", edit: func(_ *broken, _ attribution.Config, out []float64, rows attribution.Mixed) []float64 {
+	{fault: "skipped_rows", edit: func(_ *broken, _ attribution.Config, out []float64,
+		rows attribution.Mixed) []float64 {
 		out[0] += float64(rows.Skip) * 1e-3
 		return out
 	}},
-	{fault: "top_rows", edit: func(_ *broken, _ attribution.Config, out []float64, rows attribution.Mixed) []float64 {
+	{fault: "top_rows", edit: func(_ *broken, _ attribution.Config, out []float64,
+		rows attribution.Mixed) []float64 {
 		if rows.Top != nil {
 			out[len(out)-1] = 0
 		}
 		return out
 	}},
-	{fault: "permuted_tokens", edit: func(_ *broken, cfg attribution.Config, out []float64, _ attribution.Mixed) []float64 {
+	{fault: "permuted_tokens", edit: func(_ *broken, cfg attribution.Config, out []float64,
+		_ attribution.Mixed) []float64 {
 		if cfg.Bidirectional {
 			out[1%len(out)] *= 1.01
 		}
 		return out
 	}},
-	{fault: "one_token", edit: func(_ *broken, _ attribution.Config, out []float64, rows attribution.Mixed) []float64 {
+	{fault: "one_token", edit: func(_ *broken, _ attribution.Config, out []float64,
+		rows attribution.Mixed) []float64 {
 		if rows.N == 1 && rows.First == 0 {
 			out[0] = 0.5
 		}
 		return out
 	}},
-	{fault: "NaN", edit: func(_ *broken, _ attribution.Config, out []float64, _ attribution.Mixed) []float64 {
+	{fault: "NaN", edit: func(_ *broken, _ attribution.Config, out []float64,
+		_ attribution.Mixed) []float64 {
 		if slices.ContainsFunc(out, math.IsNaN) {
 			out[0] = 0.25
 		}
@@ -109,7 +121,8 @@ var faults = []broken{
 	}},
 }
 
-// TestContract runs the contract on each fault in a child process, which must fail in the part named.
+// TestContract runs the contract on each fault in a child process, which must fail in the part
+// named.
 func TestContract(t *testing.T) {
 	if fault := os.Getenv(brokenEnv); fault != "" {
 		for i := range faults {

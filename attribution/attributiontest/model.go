@@ -21,12 +21,14 @@ const (
 	narrow = 2  // E
 )
 
-// Model is a decoder of one layer without norm or feed-forward part, in float64, that answers all that a scorer may ask, so exactly that
-// a test can know the answer:
+// Model is a decoder of one layer without norms and feed-forward layers, computed in float64. It
+// implements everything that a scorer may need, and is simple enough that a test can know the
+// answer:
 //
-//	x_s = e_s + p_s,  A_ts = softmax_s(x_t W_Q · x_s W_K / √E),  y_t = x_t + Σ_h Σ_s A_ts x_s W_V W_O,  logits = y_t U
+//	x_s = e_s + p_s,  A_ts = softmax_s(x_t W_Q · x_s W_K / √E),
+//	y_t = x_t + Σ_h Σ_s A_ts x_s W_V W_O,  logits = y_t U
 //
-// Its tokens are the words w0 to w11, and its text may be 64 tokens long. It is safe for concurrent use.
+// Its tokens are the words w0 to w11, and a text may have 64 tokens. It is safe for concurrent use.
 type Model struct {
 	embedding, position [][]float64 // [V,D], [64,D]
 	query, key, value   [][]float64 // [H,D·E] each
@@ -49,7 +51,8 @@ func NewModel(seed uint64) *Model {
 	}
 	return &Model{
 		embedding: random(words, width), position: random(64, width),
-		query: random(heads, width*narrow), key: random(heads, width*narrow), value: random(heads, width*narrow),
+		query: random(heads, width*narrow), key: random(heads, width*narrow),
+		value:  random(heads, width*narrow),
 		output: random(heads, narrow*width), head: random(1, width*words)[0],
 	}
 }
@@ -57,11 +60,13 @@ func NewModel(seed uint64) *Model {
 // Info describes the model.
 func (m *Model) Info() trace.Info {
 	return trace.Info{
-		Name: "exact", Family: "test", Head: trace.NextToken, Layers: 1, Heads: heads, Width: width, Vocab: words, Context: len(m.position),
+		Name: "exact", Family: "test", Head: trace.NextToken, Layers: 1, Heads: heads, Width: width,
+		Vocab: words, Context: len(m.position),
 	}
 }
 
-// Encode reads words.
+// Encode returns the tokens of words w0 to w11 that are separated by spaces. It returns an error
+// for other words.
 func (m *Model) Encode(text string, _ trace.Specials) ([]trace.Token, error) {
 	var tokens []trace.Token
 	for word := range strings.FieldsSeq(text) {
@@ -79,13 +84,14 @@ func (m *Model) Encode(text string, _ trace.Specials) ([]trace.Token, error) {
 
 func token(id int) trace.Token { return trace.Token{ID: id, Text: fmt.Sprintf("w%d", id)} }
 
-// Replacement has w0 for mask and w1 for unknown.
+// Replacement returns w0 for mask and w1 for unknown.
 func (m *Model) Replacement(kind string) (id int, ok bool) {
 	id = slices.Index([]string{"mask", "unknown"}, kind)
 	return max(id, 0), id >= 0
 }
 
-// Steps predicts greedily, with the rows of attention, heads averaged, and of alti.
+// Steps predicts the most probable tokens. It has the rows of attention, averaged over heads, and
+// of alti.
 func (m *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[trace.Step, error] {
 	return func(yield func(trace.Step, error) bool) {
 		ids, fed := slices.Clone(ids), 0
@@ -95,7 +101,8 @@ func (m *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[t
 				return
 			}
 			p := m.run(trace.Query{IDs: ids}, len(ids)-1)
-			step := trace.Step{First: fed, Count: len(ids) - fed, Next: p.prediction(ask.Alternatives)}
+			step := trace.Step{First: fed, Count: len(ids) - fed,
+				Next: p.prediction(ask.Alternatives)}
 			if len(ask.Continuation) > 0 {
 				step.Next.Token = token(ask.Continuation[made])
 			}
@@ -128,14 +135,16 @@ func (p *pass) prediction(alternatives int) *trace.Prediction {
 		}
 		return 1
 	})
-	next := &trace.Prediction{Token: token(order[0]), Position: p.t, Probability: probability[order[0]]}
+	next := &trace.Prediction{Token: token(order[0]), Position: p.t,
+		Probability: probability[order[0]]}
 	for _, id := range order[:min(alternatives, words)] {
-		next.Alternatives = append(next.Alternatives, trace.Alternative{Token: token(id), Probability: probability[id]})
+		next.Alternatives = append(next.Alternatives, trace.Alternative{Token: token(id),
+			Probability: probability[id]})
 	}
 	return next
 }
 
-// rows returns the rows of a mixing from target first on, or the last alone.
+// rows returns the rows of a mixing from target first on, or only the last one.
 func (m *Model) rows(ids []int, first int, ask trace.MixingAsk) (trace.Rows, error) {
 	if !ask.AllRows {
 		first = len(ids) - 1
@@ -153,7 +162,8 @@ func (m *Model) rows(ids []int, first int, ask trace.MixingAsk) (trace.Rows, err
 			case "alti":
 				c = p.alti(s)
 			default:
-				return r, fmt.Errorf("attributiontest: no mixing %q; there are alti and attention", ask.Name)
+				return r, fmt.Errorf("attributiontest: no mixing %q; there are alti and attention",
+					ask.Name)
 			}
 			r.Data = append(r.Data, float32(c))
 		}
@@ -192,7 +202,9 @@ func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
 }
 
 // Gradients returns the gradients of queries by any of the rules.
-func (m *Model) Gradients(ctx context.Context, queries []trace.Query, rule trace.Backward) ([]trace.Gradient, error) {
+func (m *Model) Gradients(
+	ctx context.Context, queries []trace.Query, rule trace.Backward,
+) ([]trace.Gradient, error) {
 	var all []trace.Gradient
 	for _, q := range queries {
 		all = append(all, m.run(q, q.Position).backward(q, rule))
@@ -200,12 +212,13 @@ func (m *Model) Gradients(ctx context.Context, queries []trace.Query, rule trace
 	return all, ctx.Err()
 }
 
-// LogitTerms returns the parts of a logit, which are exact in a model without norm.
+// LogitTerms returns the parts of a logit. They are exact, because the model has no norm.
 func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerms, error) {
 	p := m.run(q, q.Position)
 	terms := &trace.LogitTerms{
-		Value: p.value(q.Objective), L: 1, S: len(q.IDs), MLP: []float64{0}, AttentionBias: []float64{0},
-		Embedding: dot(p.x[p.t], p.unembedding(q.Objective)),
+		Value: p.value(q.Objective), L: 1, S: len(q.IDs), MLP: []float64{0},
+		AttentionBias: []float64{0},
+		Embedding:     dot(p.x[p.t], p.unembedding(q.Objective)),
 	}
 	for s := range q.IDs {
 		terms.Attention = append(terms.Attention, dot(p.read(s), p.unembedding(q.Objective)))
@@ -213,8 +226,10 @@ func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerm
 	return terms, ctx.Err()
 }
 
-// Decompose returns the parts of a logit by token, the positions' among them; there is nothing else.
-func (m *Model) Decompose(ctx context.Context, q trace.Query) (parts []float64, rest float64, err error) {
+// Decompose returns the part of a logit of each token, with that of its position. The rest is 0.
+func (m *Model) Decompose(
+	ctx context.Context, q trace.Query,
+) (parts []float64, rest float64, err error) {
 	p := m.run(q, q.Position)
 	for s := range q.IDs {
 		parts = append(parts, dot(p.part(s), p.unembedding(q.Objective)))

@@ -13,7 +13,8 @@ import (
 // ask is what most tests ask: token 3, and not 5, after five tokens.
 func ask(quantity trace.Quantity) trace.Query {
 	other := 5
-	return trace.Query{IDs: []int{2, 7, 1, 7, 0}, Objective: trace.Objective{Quantity: quantity, Position: 4, Token: 3, Contrast: &other}}
+	return trace.Query{IDs: []int{2, 7, 1, 7, 0}, Objective: trace.Objective{Quantity: quantity,
+		Position: 4, Token: 3, Contrast: &other}}
 }
 
 // The gradient of each quantity is what central differences of Predict say.
@@ -35,14 +36,16 @@ func TestModelGradient(t *testing.T) {
 			up.Embeddings[i] += step
 			down.Embeddings[i] -= step
 			f, _ := m.Predict(ctx, []trace.Query{up, down})
-			if want := (f[0] - f[1]) / float64(up.Embeddings[i]-down.Embeddings[i]); math.Abs(float64(got)-want) > tol*max(1, math.Abs(want)) {
+			if want := (f[0] - f[1]) / float64(up.Embeddings[i]-down.Embeddings[i]); math.Abs(
+				float64(got)-want) > tol*max(1, math.Abs(want)) {
 				t.Errorf("%s: gradient %d = %v, differences say %v", quantity, i, got, want)
 			}
 		}
 	}
 }
 
-// The gradient of attention is that of the logit, which is linear in it: A·∇A of a target sums to what the target reads.
+// The gradient of attention is that of the logit, which is linear in it: A·∇A of a target sums to
+// what the target reads.
 func TestModelAttention(t *testing.T) {
 	ctx := context.Background()
 	m, q := attributiontest.NewModel(1), ask(trace.Logit)
@@ -100,7 +103,8 @@ func TestModelParts(t *testing.T) {
 func TestModelSteps(t *testing.T) {
 	m, ids := attributiontest.NewModel(3), []int{4, 4, 9}
 	q := trace.Query{IDs: ids, Objective: trace.Objective{Quantity: trace.Probability, Position: 2}}
-	for step, err := range m.Steps(context.Background(), ids, trace.Ask{MaxTokens: 1, Alternatives: 12}) {
+	for step, err := range m.Steps(context.Background(), ids,
+		trace.Ask{MaxTokens: 1, Alternatives: 12}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// pass is what a [Model] computes of one target.
+// pass has what a [Model] computes for one target.
 type pass struct {
 	m         *Model
 	t         int
@@ -59,10 +59,11 @@ func (p *pass) attend(h int) {
 	for s := range a {
 		a[s] /= sum
 	}
-	p.query, p.key, p.values, p.attention = append(p.query, q), append(p.key, keys), append(p.values, values), append(p.attention, a)
+	p.query, p.key = append(p.query, q), append(p.key, keys)
+	p.values, p.attention = append(p.values, values), append(p.attention, a)
 }
 
-// read returns what the target reads from source s, Σ_h A v W_O, [D].
+// read returns the vector that the target reads from source s, Σ_h A v W_O, [D].
 func (p *pass) read(s int) []float64 {
 	out := make([]float64, width)
 	for h := range heads {
@@ -71,7 +72,8 @@ func (p *pass) read(s int) []float64 {
 	return out
 }
 
-// part returns what source s adds to y, the residual stream included.
+// part returns what source s adds to y, [D]; for the target itself that includes the residual
+// stream.
 func (p *pass) part(s int) []float64 {
 	out := p.read(s)
 	if s == p.t {
@@ -80,7 +82,7 @@ func (p *pass) part(s int) []float64 {
 	return out
 }
 
-// unembedding returns the column of U of a token, less that of the contrast, [D].
+// unembedding returns the column of U of a token minus that of the contrast, [D].
 func (p *pass) unembedding(o trace.Objective) []float64 {
 	u := make([]float64, width)
 	for d := range u {
@@ -143,7 +145,8 @@ func (p *pass) logitGradient(o trace.Objective) []float64 {
 	return out
 }
 
-// backward returns the gradient. By the rule of relevance the factors of q·k and of A·v get half each.
+// backward returns the gradient. With [trace.RelevanceGradient] each factor of q·k and of A·v gets
+// half.
 func (p *pass) backward(q trace.Query, rule trace.Backward) trace.Gradient {
 	T, o := len(p.x), q.Objective
 	share := 1.0
@@ -183,7 +186,9 @@ func (p *pass) backward(q trace.Query, rule trace.Backward) trace.Gradient {
 	return out
 }
 
-// backwardHead adds what comes back through a head to dx, [T,D], and returns the gradient of its attention, [T].
+// backwardHead adds the gradient through head h to dx, [T,D], and returns the gradient of its
+// attention, [T]. dy, [D], is the gradient of the output; share is the part that each factor of a
+// product gets.
 func (p *pass) backwardHead(h int, dy []float64, dx [][]float64, share float64) []float64 {
 	a, dContext := p.attention[h], timesTransposed(dy, p.m.output[h], narrow)
 	dA, mean := make([]float64, len(a)), 0.0

@@ -14,12 +14,15 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// modelTol is the rounding of a model in float32 beside the largest value.
+// modelTol is the rounding of a model in float32, relative to the largest value.
 const modelTol = 1e-4
 
-// Scorer checks that s keeps the contract of [attribution.Scorer] over a model that offers what it needs, [NewModel] for one: a value for
-// each token and no NaN, equal bits on every run and on two at once, an untouched query, texts of one token, every quantity that it says
-// it explains and no other, contrasts that change places, queries that ask nothing, models that offer nothing, and cancelling.
+// Scorer checks that s keeps the contract of [attribution.Scorer] with a model that implements what
+// it needs, such as [NewModel]. It checks that there is a finite value for each token, also for a
+// text of one token; that the bits are equal on every run, also of two runs at the same time; that
+// the query is not changed; that it explains the quantities in its info and no others; that
+// swapping token and contrast changes signs; and that it refuses invalid queries and models without
+// what it needs, and stops when ctx is done.
 func Scorer(t *testing.T, s attribution.Scorer, m attribution.Model) {
 	t.Helper()
 	c := scorerContract{s, m, s.Info()}
@@ -33,13 +36,14 @@ func Scorer(t *testing.T, s attribution.Scorer, m attribution.Model) {
 	t.Run("cancel", c.cancel)
 }
 
+// scorerContract is a scorer under test, with a model.
 type scorerContract struct {
 	s    attribution.Scorer
 	m    attribution.Model
 	info attribution.ScorerInfo
 }
 
-// query asks about the last of T random tokens.
+// query returns a query for token 1 at the last of T random tokens.
 func (c scorerContract) query(T int) trace.Query {
 	rng := rand.New(rand.NewPCG(uint64(T), 2))
 	info := c.m.Info()
@@ -53,8 +57,10 @@ func (c scorerContract) query(T int) trace.Query {
 	return q
 }
 
-// score asks for scores and checks their shape.
-func (c scorerContract) score(t *testing.T, q trace.Query, opts attribution.Scoring) *attribution.Scores {
+// score calls Score and checks that its result is complete and finite.
+func (c scorerContract) score(
+	t *testing.T, q trace.Query, opts attribution.Scoring,
+) *attribution.Scores {
 	t.Helper()
 	got, err := c.s.Score(context.Background(), c.m, q, opts)
 	if err != nil {
@@ -83,11 +89,13 @@ func (c scorerContract) score(t *testing.T, q trace.Query, opts attribution.Scor
 
 func (c scorerContract) facts(t *testing.T) {
 	i := c.info
-	if i.Summary == "" || i.Formula == "" || i.Paper == "" || i.Cost == "" || i.Needs == "" || len(i.Quantities) == 0 {
+	if i.Summary == "" || i.Formula == "" || i.Paper == "" || i.Cost == "" || i.Needs == "" ||
+		len(i.Quantities) == 0 {
 		t.Errorf("Info() = %+v, want summary, formula, paper, cost, needs and quantities", i)
 	}
 	for n, q := range i.Quantities {
-		if _, err := trace.ParseQuantity(string(q)); err != nil || slices.Contains(i.Quantities[:n], q) {
+		if _, err := trace.ParseQuantity(string(q)); err != nil ||
+			slices.Contains(i.Quantities[:n], q) {
 			t.Errorf("quantities %v; want each once, and of %v", i.Quantities, trace.Quantities())
 		}
 	}
@@ -99,12 +107,14 @@ func (c scorerContract) values(t *testing.T) {
 	}
 }
 
-// quantities checks that those of Info are explained, the first by default, and others refused.
+// quantities checks that the quantities of Info are explained, the first by default, and that
+// others are refused.
 func (c scorerContract) quantities(t *testing.T) {
 	q := c.query(4)
 	for i, quantity := range c.info.Quantities {
 		got := c.score(t, q, attribution.Scoring{Samples: 8, Quantity: quantity})
-		if i == 0 && !slices.Equal(got.Values, c.score(t, q, attribution.Scoring{Samples: 8}).Values) {
+		if i == 0 && !slices.Equal(got.Values,
+			c.score(t, q, attribution.Scoring{Samples: 8}).Values) {
 			t.Errorf("%s is the first quantity and not the default", quantity)
 		}
 	}
@@ -144,7 +154,8 @@ func (c scorerContract) pure(t *testing.T) {
 	}
 }
 
-// contrast checks that why A and not B is minus why B and not A, and that why A and not A has an answer.
+// contrast checks that scores for A against B are minus those for B against A, and that A against A
+// is accepted.
 func (c scorerContract) contrast(t *testing.T) {
 	q := c.query(6)
 	other := 0
@@ -169,36 +180,42 @@ func (c scorerContract) contrast(t *testing.T) {
 	}
 	for j, x := range why.Values {
 		if math.Abs(x+not.Values[j]) > modelTol*largest {
-			t.Fatalf("token %d: %v for %d and not %d, %v the other way; want minus that", j, x, q.Token, other, not.Values[j])
+			t.Fatalf("token %d: %v for %d and not %d, %v the other way; want minus that", j, x,
+				q.Token, other, not.Values[j])
 		}
 	}
 	if math.Abs(why.Value+not.Value) > modelTol*largest {
-		t.Errorf("value %v for %d and not %d, %v the other way", why.Value, q.Token, other, not.Value)
+		t.Errorf("value %v for %d and not %d, %v the other way", why.Value, q.Token, other,
+			not.Value)
 	}
 }
 
 func (c scorerContract) refusals(t *testing.T) {
 	for name, change := range map[string]func(q *trace.Query){
-		"no tokens":             func(q *trace.Query) { q.IDs = nil },
-		"position after":        func(q *trace.Query) { q.Position = len(q.IDs) },
-		"position before":       func(q *trace.Query) { q.Position = -1 },
-		"token below zero":      func(q *trace.Query) { q.Token = -1 },
-		"contrast below zero":   func(q *trace.Query) { q.Contrast = new(int); *q.Contrast = -1 },
-		"embeddings of nothing": func(q *trace.Query) { q.Embeddings = make([]float32, len(q.IDs)+1) },
+		"no tokens":           func(q *trace.Query) { q.IDs = nil },
+		"position after":      func(q *trace.Query) { q.Position = len(q.IDs) },
+		"position before":     func(q *trace.Query) { q.Position = -1 },
+		"token below zero":    func(q *trace.Query) { q.Token = -1 },
+		"contrast below zero": func(q *trace.Query) { q.Contrast = new(int); *q.Contrast = -1 },
+		"embeddings of nothing": func(q *trace.Query) {
+			q.Embeddings = make([]float32, len(q.IDs)+1)
+		},
 	} {
 		q := c.query(3)
 		change(&q)
-		if _, err := c.s.Score(context.Background(), c.m, q, attribution.Scoring{Samples: 8}); !errors.Is(err, attribution.ErrUsage) {
+		if _, err := c.s.Score(context.Background(), c.m, q,
+			attribution.Scoring{Samples: 8}); !errors.Is(err, attribution.ErrUsage) {
 			t.Errorf("%s: error %v; want wrong usage", name, err)
 		}
 	}
 }
 
-// bare is a model of which nothing is known but that it is one.
+// bare is a model that implements [attribution.Model] and nothing else.
 type bare struct{ attribution.Model }
 
 func (c scorerContract) bare(t *testing.T) {
-	if _, err := c.s.Score(context.Background(), bare{c.m}, c.query(3), attribution.Scoring{Samples: 8}); err != nil && !errors.Is(err, attribution.ErrUsage) {
+	if _, err := c.s.Score(context.Background(), bare{c.m}, c.query(3),
+		attribution.Scoring{Samples: 8}); err != nil && !errors.Is(err, attribution.ErrUsage) {
 		t.Errorf("error %v; want wrong usage, or none if nothing is missing", err)
 	}
 }
@@ -206,7 +223,9 @@ func (c scorerContract) bare(t *testing.T) {
 func (c scorerContract) cancel(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(fmt.Errorf("no more"))
-	if _, err := c.s.Score(ctx, c.m, c.query(4), attribution.Scoring{Samples: 8}); !errors.Is(err, context.Canceled) {
-		t.Errorf("Score after cancel returned %v, want an error that wraps %v", err, context.Canceled)
+	_, err := c.s.Score(ctx, c.m, c.query(4), attribution.Scoring{Samples: 8})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Score after cancel returned %v, want an error that wraps %v", err,
+			context.Canceled)
 	}
 }

@@ -19,8 +19,10 @@ type brokenScorer struct {
 	part string // of the contract that must notice
 	info func(*attribution.ScorerInfo)
 	// before may spoil what is asked, and after what is answered.
-	before func(ctx *context.Context, m *attribution.Model, q *trace.Query, opts *attribution.Scoring)
-	after  func(q trace.Query, opts attribution.Scoring, s *attribution.Scores, err error) (*attribution.Scores, error)
+	before func(ctx *context.Context, m *attribution.Model, q *trace.Query,
+		opts *attribution.Scoring)
+	after func(q trace.Query, opts attribution.Scoring, s *attribution.Scores,
+		err error) (*attribution.Scores, error)
 }
 
 func (b brokenScorer) Info() attribution.ScorerInfo {
@@ -32,7 +34,9 @@ func (b brokenScorer) Info() attribution.ScorerInfo {
 	return i
 }
 
-func (b brokenScorer) Score(ctx context.Context, m attribution.Model, q trace.Query, opts attribution.Scoring) (*attribution.Scores, error) {
+func (b brokenScorer) Score(
+	ctx context.Context, m attribution.Model, q trace.Query, opts attribution.Scoring,
+) (*attribution.Scores, error) {
 	whole, _ := attribution.LookupScorer("gradient-x-input")
 	if b.before != nil {
 		b.before(&ctx, &m, &q, &opts)
@@ -45,8 +49,11 @@ func (b brokenScorer) Score(ctx context.Context, m attribution.Model, q trace.Qu
 }
 
 // spoil changes an answer that there is.
-func spoil(change func(q trace.Query, s *attribution.Scores)) func(trace.Query, attribution.Scoring, *attribution.Scores, error) (*attribution.Scores, error) {
-	return func(q trace.Query, _ attribution.Scoring, s *attribution.Scores, err error) (*attribution.Scores, error) {
+func spoil(
+	change func(q trace.Query, s *attribution.Scores),
+) func(trace.Query, attribution.Scoring, *attribution.Scores, error) (*attribution.Scores, error) {
+	return func(q trace.Query, _ attribution.Scoring, s *attribution.Scores,
+		err error) (*attribution.Scores, error) {
 		if err == nil {
 			change(q, s)
 		}
@@ -61,47 +68,62 @@ var scorerFaults = map[string]brokenScorer{
 	"a quantity twice": {part: "info", info: func(i *attribution.ScorerInfo) {
 		i.Quantities = append(i.Quantities, i.Quantities[0])
 	}},
-	"a value too many": {part: "values", after: spoil(func(_ trace.Query, s *attribution.Scores) { s.Values = append(s.Values, 0) })},
+	"a value too many": {part: "values", after: spoil(func(_ trace.Query, s *attribution.Scores) {
+		s.Values = append(s.Values, 0)
+	})},
 	"NaN for one token": {part: "values", after: spoil(func(q trace.Query, s *attribution.Scores) {
 		if len(q.IDs) == 1 {
 			s.Values[0] = math.NaN()
 		}
 	})},
-	"signs not announced": {part: "values", info: func(i *attribution.ScorerInfo) { i.Signed = false }},
+	"signs not announced": {part: "values", info: func(i *attribution.ScorerInfo) {
+		i.Signed = false
+	}},
 	"another default": {part: "quantities", info: func(i *attribution.ScorerInfo) {
 		i.Quantities = []trace.Quantity{trace.Probability, trace.Logit, trace.LogProbability}
 	}},
-	"any quantity": {part: "quantities", before: func(_ *context.Context, _ *attribution.Model, _ *trace.Query, o *attribution.Scoring) {
+	"any quantity": {part: "quantities", before: func(_ *context.Context, _ *attribution.Model,
+		_ *trace.Query, o *attribution.Scoring) {
 		if o.Quantity == "surprise" {
 			o.Quantity = ""
 		}
 	}},
-	"a query that it writes to": {part: "query_untouched,_equal_runs", after: spoil(func(q trace.Query, _ *attribution.Scores) {
-		if len(q.IDs) > 1 {
-			q.IDs[1] = 0
-		}
-	})},
-	"another answer each time": {part: "query_untouched,_equal_runs", after: spoil(func(_ trace.Query, s *attribution.Scores) {
-		s.Values[0] += float64(scored.Add(1)) * 1e-12
-	})},
-	"a contrast that is one-sided": {part: "contrast", before: func(_ *context.Context, _ *attribution.Model, q *trace.Query, _ *attribution.Scoring) {
-		q.Contrast = nil
-	}},
-	"an answer to nothing": {part: "queries_that_ask_nothing", before: func(_ *context.Context, _ *attribution.Model, q *trace.Query, _ *attribution.Scoring) {
-		q.Position = min(q.Position, len(q.IDs)-1)
-	}},
-	"an answer without a model": {part: "a_model_that_offers_nothing", after: func(_ trace.Query, _ attribution.Scoring, s *attribution.Scores, err error) (*attribution.Scores, error) {
-		if err != nil && strings.Contains(err.Error(), "Differentiable") {
-			return nil, context.DeadlineExceeded
-		}
-		return s, err
-	}},
-	"no end": {part: "cancel", before: func(ctx *context.Context, _ *attribution.Model, _ *trace.Query, _ *attribution.Scoring) {
+	"a query that it writes to": {part: "query_untouched,_equal_runs",
+		after: spoil(func(q trace.Query, _ *attribution.Scores) {
+			if len(q.IDs) > 1 {
+				q.IDs[1] = 0
+			}
+		})},
+	"another answer each time": {part: "query_untouched,_equal_runs",
+		after: spoil(func(_ trace.Query, s *attribution.Scores) {
+			s.Values[0] += float64(scored.Add(1)) * 1e-12
+		})},
+	"a contrast that is one-sided": {part: "contrast",
+		before: func(_ *context.Context, _ *attribution.Model, q *trace.Query,
+			_ *attribution.Scoring) {
+			q.Contrast = nil
+		}},
+	"an answer to nothing": {part: "queries_that_ask_nothing",
+		before: func(_ *context.Context, _ *attribution.Model, q *trace.Query,
+			_ *attribution.Scoring) {
+			q.Position = min(q.Position, len(q.IDs)-1)
+		}},
+	"an answer without a model": {part: "a_model_that_offers_nothing",
+		after: func(_ trace.Query, _ attribution.Scoring, s *attribution.Scores,
+			err error) (*attribution.Scores, error) {
+			if err != nil && strings.Contains(err.Error(), "Differentiable") {
+				return nil, context.DeadlineExceeded
+			}
+			return s, err
+		}},
+	"no end": {part: "cancel", before: func(ctx *context.Context, _ *attribution.Model,
+		_ *trace.Query, _ *attribution.Scoring) {
 		*ctx = context.WithoutCancel(*ctx)
 	}},
 }
 
-// TestScorerContract runs the contract on each fault in a child process, which must fail in the part named.
+// TestScorerContract runs the contract on each fault in a child process, which must fail in the
+// part named.
 func TestScorerContract(t *testing.T) {
 	if fault := os.Getenv(brokenEnv); fault != "" {
 		attributiontest.Scorer(t, scorerFaults[fault], attributiontest.NewModel(1))
@@ -113,7 +135,8 @@ func TestScorerContract(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestScorerContract$")
 			cmd.Env = append(os.Environ(), brokenEnv+"="+fault)
 			out, err := cmd.CombinedOutput()
-			if err == nil || !strings.Contains(string(out), "--- FAIL: TestScorerContract/"+b.part) {
+			if err == nil || !strings.Contains(string(out), "--- FAIL: TestScorerContract/"+
+				b.part) {
 				t.Errorf("the contract did not notice in %q: %v\n%s", b.part, err, out)
 			}
 		})

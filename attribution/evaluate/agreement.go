@@ -2,15 +2,17 @@ package evaluate
 
 import "math"
 
-// Agreement is how alike methods rank the tokens of the same predictions.
+// Agreement is how similarly methods rank the tokens of the same predictions.
 type Agreement struct {
 	// Methods name the rows and columns.
 	Methods []string `json:"methods"`
-	// Spearman is [n][n], rank correlations over predictions; those with a constant are skipped and counted.
+	// Spearman is [n][n]: rank correlations over predictions. Those of constant rows are skipped
+	// and counted.
 	Spearman [][]Summary `json:"spearman"`
 }
 
-// Agree returns the agreement of methods, of which scores has rows: scores[i][c] is [T] of method i for prediction c. Signs count.
+// Agree returns the agreement of methods. scores[i][c], [T], has the scores of method i for
+// prediction c. Values are ranked with their signs.
 func Agree(methods []string, scores [][][]float64) Agreement {
 	a := Agreement{Methods: methods, Spearman: make([][]Summary, len(methods))}
 	for i := range methods {
@@ -25,7 +27,8 @@ func Agree(methods []string, scores [][][]float64) Agreement {
 	return a
 }
 
-// Correlations returns the rank correlation of each pair of rows, NaN where one is constant.
+// Correlations returns the rank correlation of a[c] and b[c] for each c, NaN if one of them is
+// constant.
 func Correlations(a, b [][]float64) []float64 {
 	out := make([]float64, len(a))
 	for c := range a {

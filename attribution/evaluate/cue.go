@@ -2,11 +2,13 @@ package evaluate
 
 import "fmt"
 
-// Cues is how well a row of scores points at tokens that are known to matter.
+// Cues has measures of how well a row of scores finds tokens that are known to matter, the cues.
 type Cues struct {
-	// Dot is the share of the scores' sum that lies on the cues; NaN if a score is negative or all are zero.
+	// Dot is the share of the scores' sum that lies on the cues; NaN if a score is negative or all
+	// are zero.
 	Dot Value `json:"dot"`
-	// AveragePrecision is the mean over the cues of how many of the tokens down to each in the ranking are cues.
+	// AveragePrecision is the mean over the cues of the part of cues among the tokens ranked as
+	// high as the cue or higher.
 	AveragePrecision float64 `json:"average_precision"`
 	// ReciprocalRank is 1 over the rank of the first cue.
 	ReciprocalRank float64 `json:"reciprocal_rank"`
@@ -18,8 +20,9 @@ type Cues struct {
 //
 //	dot = S·ζ / ΣS      AP = 1/|ζ| Σ_{c∈ζ} |cues up to c| / rank(c)
 //
-// (Mohebbi et al. 2023, §5). Equal scores are taken in every order, and each measure is its mean over them: a constant row has the chance
-// level, whatever the order of the tokens. It panics if the lengths differ or no token is a cue.
+// where S are the scores and ζ the cues (Mohebbi et al. 2023, §5). If scores are equal, each
+// measure is its mean over all orders of their tokens, so a constant row has the level of chance.
+// Align panics if the lengths differ or no token is a cue.
 func Align(scores []float64, cue []bool) Cues {
 	if len(scores) != len(cue) {
 		panic(fmt.Sprintf("evaluate: %d scores for %d tokens", len(scores), len(cue)))
@@ -55,7 +58,7 @@ func Align(scores []float64, cue []bool) Cues {
 	return c
 }
 
-// Chance is what scores that say nothing get on average: k cues among n tokens.
+// Chance returns the mean of the measures over all rankings of n tokens with k cues.
 func Chance(n, k int) Cues {
 	cue := make([]bool, n)
 	for i := range k {
@@ -68,12 +71,12 @@ func Chance(n, k int) Cues {
 	return Align(scores, cue)
 }
 
-// dot returns the share of scores on cues, NaN if they are no shares.
+// dot returns the share of the scores' sum on cues; NaN if a score is negative or all are zero.
 func dot(scores []float64, cue []bool) Value {
 	on, sum := 0.0, 0.0
 	for i, s := range scores {
 		if s < 0 {
-			return nothing
+			return undefined
 		}
 		sum += s
 		if cue[i] {
@@ -81,13 +84,14 @@ func dot(scores []float64, cue []bool) Value {
 		}
 	}
 	if sum == 0 {
-		return nothing
+		return undefined
 	}
 	return Value(on / sum)
 }
 
-// expectedPrecision is the mean over all orders of n equal tokens, k of them cues, of Σ precision at the cues, where before tokens with so
-// many cues come first (McSherry and Najork 2008, §4).
+// expectedPrecision returns the sum of the precision at the cues among n tokens of equal score, k
+// of them cues, as its mean over all orders of these tokens. before tokens rank higher, with cues
+// cues among them (McSherry and Najork 2008, §4).
 func expectedPrecision(n, k, before, cues int) float64 {
 	sum := 0.0
 	for i := 1; i <= n && k > 0; i++ {
@@ -100,7 +104,9 @@ func expectedPrecision(n, k, before, cues int) float64 {
 	return sum
 }
 
-// expectedReciprocal is the mean over all orders of n equal tokens, k of them cues, of 1 over the rank of the first cue behind before others.
+// expectedReciprocal returns 1 over the rank of the first cue among n tokens of equal score, k of
+// them cues, as its mean over all orders of these tokens. before tokens rank higher, none of them a
+// cue.
 func expectedReciprocal(n, k, before int) float64 {
 	sum, none := 0.0, 1.0 // none is the probability that no cue has come
 	for i := 1; i <= n-k+1; i++ {

@@ -8,70 +8,87 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// Bins are the parts of a text that comprehensiveness and sufficiency take, 0 to 1 (DeYoung et al. 2020, §5).
+// Bins are the parts of a text, in [0,1], over which comprehensiveness and sufficiency are averaged
+// (DeYoung et al. 2020, §5).
 var Bins = []float64{.01, .05, .1, .2, .5}
 
-// Faithfulness is what taking tokens away, by falling score, does to the value f that is watched, a probability unless said otherwise.
+// Faithfulness has measures of how a value f changes when tokens are removed by falling score. f is
+// a probability by default.
 type Faithfulness struct {
-	// Whole is f(x), and None is f of the text without any token that can be taken away.
+	// Whole is f(x), and None is f of the text without all removable tokens.
 	Whole float64 `json:"whole"`
 	None  float64 `json:"none"`
-	// Deletion is f without the first 0, 1, … tokens of the ranking, and Insertion with these alone, both [n+1] for n tokens.
+	// Deletion is f without the first 0, 1, … tokens of the ranking, and Insertion is f with only
+	// these; both are [n+1] for n tokens.
 	Deletion  []float64 `json:"deletion"`
 	Insertion []float64 `json:"insertion"`
-	// DeletionArea and InsertionArea are the means of the curves: low and high are good.
+	// DeletionArea and InsertionArea are the means of the curves. A low deletion area and a high
+	// insertion area are good.
 	DeletionArea  float64 `json:"deletion_area"`
 	InsertionArea float64 `json:"insertion_area"`
-	// AOPC is the mean over k = 1..n of f(x) - f(x without the first k): high is good. NAOPC is the same between the worst ranking, 0, and
-	// the best, 1, for this text and model; NaN unless it was asked for or if all rankings are equal.
+	// AOPC is the mean over k = 1..n of f(x) - f(x without the first k): high is good. NAOPC is
+	// AOPC on a scale from 0, the worst ranking, to 1, the best, for this text and model. It is NaN
+	// unless it was asked for, and if all rankings are equal.
 	AOPC  float64 `json:"aopc"`
 	NAOPC Value   `json:"naopc"`
-	// Comprehensiveness is the mean over the bins of f(x) - f(x without them), high is good; Sufficiency of f(x) - f(them alone), low is good.
+	// Comprehensiveness is the mean over the bins of f(x) - f(x without them), high is good;
+	// Sufficiency of f(x) - f(them alone), low is good.
 	Comprehensiveness float64 `json:"comprehensiveness"`
 	Sufficiency       float64 `json:"sufficiency"`
-	// NormalizedComprehensiveness and NormalizedSufficiency are between what no token and all tokens give, in [0,1], high is good; NaN where
-	// the text without tokens does as well as the whole.
+	// NormalizedComprehensiveness and NormalizedSufficiency are on a scale from no tokens to all
+	// tokens, in [0,1]; high is good. They are NaN if f is as high without tokens as with all.
 	NormalizedComprehensiveness Value `json:"normalized_comprehensiveness"`
 	NormalizedSufficiency       Value `json:"normalized_sufficiency"`
-	// SoftComprehensiveness and SoftSufficiency are the normalised ones with parts of every token's embedding taken away instead of whole
-	// tokens; NaN unless draws were asked for.
+	// SoftComprehensiveness and SoftSufficiency are normalised in the same way, but parts of every
+	// token's embedding are removed instead of whole tokens. They are NaN unless draws were asked
+	// for.
 	SoftComprehensiveness Value `json:"soft_comprehensiveness"`
 	SoftSufficiency       Value `json:"soft_sufficiency"`
 }
 
-// Remover is a text of which tokens can be taken away; [attribution.Removal] is one.
+// Remover is a text from which tokens can be removed, such as [attribution.Removal].
 type Remover interface {
+	// Removable returns the positions of tokens that can be removed on their own, in rising order.
 	Removable() []int
+	// Predict returns f of the text without each set of tokens, in the order of sets.
 	Predict(ctx context.Context, sets [][]int) ([]float64, error)
+	// Soft returns the mean of f over draws in which elements of token j's embedding are kept with
+	// probability keep[j].
 	Soft(ctx context.Context, keep []float64, draws int) (float64, error)
 }
 
 var _ Remover = (*attribution.Removal)(nil)
 
-// Faithful measures a ranking of the tokens of a text, the scores' size in falling order:
+// Faithful measures a ranking of the tokens of a text by the size of their scores, the largest
+// first:
 //
 //	AOPC = 1/n Σ_{k=1..n} f(x) - f(x without top k)                              (Samek et al. 2017, §III)
 //	comprehensiveness = 1/|B| Σ_{b∈B} f(x) - f(x without top ⌈bn⌉)              (DeYoung et al. 2020, §5)
 //	sufficiency       = 1/|B| Σ_{b∈B} f(x) - f(top ⌈bn⌉ alone)
 //
-// The normalised ones take the place of each difference: with S(r) = 1 - max(0, f(x) - f(r)) and 0 the text without tokens,
+// The normalised forms replace each difference by the following, with S(r) = 1 - max(0, f(x) -
+// f(r)), where 0 is the text without tokens:
 //
 //	NC = max(0, f(x) - f(x without r)) / (1 - S(0))      NS = (S(r) - S(0)) / (1 - S(0))
 //
-// in [0,1] (Carton et al. 2020, §3). The soft ones (Zhao and Aletras 2023, §3) keep elements of token j's embedding with probability s_j
-// for sufficiency and 1 - s_j for comprehensiveness, s the scores' size between its lowest, 0, and its highest, 1; draws is how many
-// masks each takes, 0 for none.
+// in [0,1] (Carton et al. 2020, §3). The soft forms (Zhao and Aletras 2023, §3) keep elements of
+// token j's embedding with probability s_j for sufficiency and 1 - s_j for comprehensiveness, where
+// s are the sizes of the scores, mapped linearly to [0,1]. draws is the number of random masks for
+// each, 0 for no soft forms.
 //
-// scores are [T], those of tokens that cannot be taken away do not count. It costs 2n + 1 passes, and 2·draws for the soft ones. It returns
-// an error of the model, and one if no token can be taken away.
-func Faithful(ctx context.Context, text Remover, scores []float64, draws int) (*Faithfulness, error) {
+// scores are [T]; those of tokens that cannot be removed do not count. It costs 2n + 1 passes, and
+// 2·draws for the soft forms. It returns an error of the model, or one if no token can be removed.
+func Faithful(
+	ctx context.Context, text Remover, scores []float64, draws int,
+) (*Faithfulness, error) {
 	tokens := text.Removable()
 	n := len(tokens)
 	if n == 0 {
 		return nil, fmt.Errorf("evaluate: no token can be taken away; the text needs two or more")
 	}
 	if last := tokens[n-1]; last >= len(scores) {
-		return nil, fmt.Errorf("evaluate: %d scores for a text whose token %d can be taken away", len(scores), last)
+		return nil, fmt.Errorf("evaluate: %d scores for a text whose token %d can be taken away",
+			len(scores), last)
 	}
 	order := falling(sizes(scores), tokens)
 	var sets [][]int
@@ -82,7 +99,8 @@ func Faithful(ctx context.Context, text Remover, scores []float64, draws int) (*
 	if err != nil {
 		return nil, err
 	}
-	f := &Faithfulness{Whole: values[0], None: values[1], NAOPC: nothing, SoftComprehensiveness: nothing, SoftSufficiency: nothing}
+	f := &Faithfulness{Whole: values[0], None: values[1], NAOPC: undefined,
+		SoftComprehensiveness: undefined, SoftSufficiency: undefined}
 	for k := range n + 1 {
 		f.Deletion = append(f.Deletion, values[2*k])
 		f.Insertion = append(f.Insertion, values[2*k+1])
@@ -96,7 +114,7 @@ func Faithful(ctx context.Context, text Remover, scores []float64, draws int) (*
 	return f, nil
 }
 
-// takeBins fills in what bins of n tokens give.
+// takeBins sets the measures that are means over [Bins], for n tokens.
 func (f *Faithfulness) takeBins(n int) {
 	for _, b := range Bins {
 		k := int(math.Ceil(b * float64(n)))
@@ -107,27 +125,29 @@ func (f *Faithfulness) takeBins(n int) {
 	}
 }
 
-// loss is 1 - S(0), what the text loses without any token.
+// loss returns 1 - S(0), the loss without all removable tokens.
 func (f *Faithfulness) loss() float64 { return max(0, f.Whole-f.None) }
 
-// normalizedC is NC of what is left without a part.
+// normalizedC returns NC, where without is f of the text without a part.
 func (f *Faithfulness) normalizedC(without float64) Value {
 	if f.loss() == 0 {
-		return nothing
+		return undefined
 	}
 	return Value(min(1, max(0, f.Whole-without)/f.loss()))
 }
 
-// normalizedS is NS of a part alone.
+// normalizedS returns NS, where alone is f of a part alone.
 func (f *Faithfulness) normalizedS(alone float64) Value {
 	if f.loss() == 0 {
-		return nothing
+		return undefined
 	}
 	return Value(min(1, max(0, 1-max(0, f.Whole-alone)/f.loss())))
 }
 
-// soften fills in the soft measures.
-func (f *Faithfulness) soften(ctx context.Context, text Remover, scores []float64, draws int) error {
+// soften sets the soft measures.
+func (f *Faithfulness) soften(
+	ctx context.Context, text Remover, scores []float64, draws int,
+) error {
 	keep := unitScale(sizes(scores))
 	alone, err := text.Soft(ctx, keep, draws)
 	if err != nil {
@@ -153,7 +173,7 @@ func sizes(scores []float64) []float64 {
 	return out
 }
 
-// unitScale returns values between the lowest, 0, and the highest, 1; all ½ if they are equal.
+// unitScale maps values linearly, the lowest to 0 and the highest to 1; all to ½ if they are equal.
 func unitScale(values []float64) []float64 {
 	low, high := values[0], values[0]
 	for _, v := range values {

@@ -80,7 +80,8 @@ func TestFaithful(t *testing.T) {
 	// Bins 1, 5, 10 and 20 % of 4 tokens are 1 token, 50 % are 2.
 	near(t, "comprehensiveness", f.Comprehensiveness, (4*.4+.7)/5, 1e-15)
 	near(t, "sufficiency", f.Sufficiency, (4*.6+.3)/5, 1e-15)
-	near(t, "normalised comprehensiveness", float64(f.NormalizedComprehensiveness), (4*.4+.7)/5, 1e-15)
+	near(t, "normalised comprehensiveness", float64(f.NormalizedComprehensiveness),
+		(4*.4+.7)/5, 1e-15)
 	near(t, "normalised sufficiency", float64(f.NormalizedSufficiency), (4*.4+.7)/5, 1e-15)
 	// Sizes 4, 3, 2, 1 keep 1, ⅔, ⅓ and 0 of each token.
 	near(t, "soft sufficiency", float64(f.SoftSufficiency), .4+.2+.2/3, 1e-15)

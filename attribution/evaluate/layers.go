@@ -9,26 +9,26 @@ import (
 // layerMeasure is the measure by which a layer is picked.
 const layerMeasure = "average precision"
 
-// oneLayer is whether a method's rows are those of one layer, so that somebody must say of which.
+// oneLayer reports whether a method's rows are those of one layer, so that a layer must be chosen.
 func oneLayer(name string) bool {
 	m, err := attribution.LookupMethod(name)
 	return err == nil && m.Scorer == "" && m.Aggregation == "layer"
 }
 
-// Layers is how well a method of one layer finds the evidence, layer by layer.
+// Layers has how well a method of one layer finds the evidence, layer by layer.
 type Layers struct {
 	Method string `json:"method"`
 	// Layers are the layers, 0-based and rising.
 	Layers []int `json:"layers"`
-	// Table is [group][layer]: average precision over the cases that are scored.
+	// Table has, [group][layer], the average precision over the cases that are scored.
 	Table [][]Summary `json:"table"`
-	// Picked is [group]: the layer that is scored, chosen by the cases with Selection; -1 if the
-	// cases of the group do not agree, as those of several models. Chosen says whether there were
-	// such cases: otherwise it is the last layer.
+	// Picked is, [group], the layer that is scored: the one that the cases with Selection choose,
+	// or the last one if there are none. It is -1 if the cases of the group have different layers,
+	// because they are from several models. Chosen says that there were cases with Selection.
 	Picked []int `json:"picked"`
 	Chosen bool  `json:"chosen"`
-	// Best is [group]: the layer with the highest mean in Table. It is known in hindsight only, and
-	// no score of a method.
+	// Best is, [group], the layer with the highest mean in Table. It is known only afterwards, so
+	// it is not a score of the method.
 	Best []int `json:"best"`
 }
 
@@ -68,7 +68,7 @@ func byLayer(method string, results []*Result) (layers []int, means []Summary) {
 	return layers, means
 }
 
-// best returns the index of the highest mean, the first among equals.
+// best returns the index of the highest mean; among equal means, the first.
 func best(means []Summary) int {
 	at := 0
 	for k, s := range means {

@@ -9,18 +9,23 @@ import (
 	"slices"
 )
 
-// exactTokens is how many tokens a text may have for its extreme rankings to be found exactly: 2^n texts.
+// exactTokens is the largest number of tokens n for which the best and the worst ranking are found
+// exactly, from 2^n texts.
 const exactTokens = 10
 
 // Normalize fills in NAOPC:
 //
 //	NAOPC = (AOPC - min) / (max - min)
 //
-// (Edin et al. 2024, §4), over all rankings of the tokens of this text for this model, which makes it comparable between models. Up to
-// ten tokens the extremes are exact: f of every set of tokens is computed once, 2^n passes, and the best ranking is the best way from
-// the whole set to none. Beyond that they are those of a beam of so many sets, which costs beam·n²/2 passes and may miss the extremes;
-// exact says which. It returns an error of the model, or one for a beam below 1.
-func (f *Faithfulness) Normalize(ctx context.Context, text Remover, beam int) (exact bool, err error) {
+// (Edin et al. 2024, §4), where min and max are over all rankings of the tokens of this text for
+// this model, so NAOPC can be compared between models. Up to ten tokens the extremes are exact: f
+// of every set of tokens is computed once, in 2^n passes, and the best ranking is the best path
+// from the whole set to the empty one. For more tokens a beam search that keeps beam sets finds
+// them approximately, in beam·n²/2 passes. exact says which was used. Normalize returns an error of
+// the model, or one if beam is below 1.
+func (f *Faithfulness) Normalize(
+	ctx context.Context, text Remover, beam int,
+) (exact bool, err error) {
 	if beam < 1 {
 		return false, fmt.Errorf("evaluate: a beam of %d; it must be 1 or more", beam)
 	}
@@ -35,19 +40,19 @@ func (f *Faithfulness) Normalize(ctx context.Context, text Remover, beam int) (e
 	if err != nil {
 		return exact, err
 	}
-	// Both are means of f along the ranking: the lowest is the highest AOPC.
+	// low and high are means of f along a ranking; the lowest mean has the highest AOPC.
 	best, worst := f.Whole-low, f.Whole-high
 	if !exact {
 		best, worst = max(best, f.AOPC), min(worst, f.AOPC)
 	}
-	f.NAOPC = nothing
+	f.NAOPC = undefined
 	if best > worst {
 		f.NAOPC = Value((f.AOPC - worst) / (best - worst))
 	}
 	return exact, nil
 }
 
-// exactExtremes returns the lowest and the highest mean of f along a ranking of the tokens, which are few.
+// exactExtremes returns the lowest and the highest mean of f along a ranking of a few tokens.
 func exactExtremes(ctx context.Context, text Remover, tokens []int) (low, high float64, err error) {
 	n := len(tokens)
 	sets := make([][]int, 1<<n)
@@ -63,7 +68,8 @@ func exactExtremes(ctx context.Context, text Remover, tokens []int) (low, high f
 		return 0, 0, err
 	}
 	lows, highs := make([]float64, len(sets)), make([]float64, len(sets))
-	for s := 1; s < len(sets); s++ { // sums from the whole text to set s; smaller sets have smaller numbers
+	// sums from the whole text to set s; smaller sets have smaller numbers
+	for s := 1; s < len(sets); s++ {
 		lows[s], highs[s] = math.Inf(1), math.Inf(-1)
 		for rest := s; rest != 0; rest &= rest - 1 {
 			before := s &^ (1 << bits.TrailingZeros(uint(rest)))
@@ -75,8 +81,11 @@ func exactExtremes(ctx context.Context, text Remover, tokens []int) (low, high f
 	return lows[all] / float64(n), highs[all] / float64(n), nil
 }
 
-// beamExtreme returns the lowest mean of sign·f along a ranking, times sign, that a beam finds.
-func beamExtreme(ctx context.Context, text Remover, tokens []int, beam int, sign float64) (float64, error) {
+// beamExtreme returns the extreme mean of f along a ranking that a beam search finds: the lowest if
+// sign is 1, the highest if it is -1.
+func beamExtreme(
+	ctx context.Context, text Remover, tokens []int, beam int, sign float64,
+) (float64, error) {
 	type way struct {
 		set []int // sorted
 		sum float64

@@ -11,31 +11,32 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Change is a prompt with one span replaced: an intervention that shows whether the words there
-// decide the prediction. The changed prompt must have as many tokens as the prompt, and differ from
-// it in the tokens of the span alone ([Change.Fits]): otherwise everything after the span would
-// move, too.
+// Change is a prompt with one span replaced: an intervention that shows whether the words of the
+// span decide the prediction. The changed prompt must have as many tokens as the prompt and differ
+// from it only in the tokens of the span ([Change.Fits]). Otherwise everything after the span would
+// move.
 //
-// Two examples for a language model. "When Mary and John went out, John gave a drink to" is
-// continued by " Mary"; with " Mary" for the second " John", " John" is right. "The capital of
-// France is" is continued by " Paris"; with " Italy" for " France", " Rome" is right.
+// Two examples for a language model: after "When Mary and John went out, John gave a drink to", "
+// Mary" is right; if " Mary" replaces the second " John", " John" is right. After "The capital of
+// France is", " Paris" is right; if " Italy" replaces " France", " Rome" is right.
 type Change struct {
-	// Span is the bytes [begin,end) of the prompt in whose place Text stands.
+	// Span is the bytes [begin,end) of the prompt that Text replaces.
 	Span [2]int `json:"span"`
 	Text string `json:"text"`
-	// Answer is the token that is right after the change; empty if the change leaves no right one.
+	// Answer is the right token after the change; empty if there is none.
 	Answer string `json:"answer,omitempty"`
-	// Form marks a word that only says what kind of answer is wanted, such as a question mark. It
-	// is no evidence, whatever it does. If every change of it moves the prediction, it is not
+	// Form marks a word that only says what kind of answer is expected, such as a question mark. It
+	// is not evidence, even if it moves the prediction. If every change of it does, it is not
 	// ranked.
 	Form bool `json:"form,omitempty"`
 }
 
-// maxChanges is how many changes a case may have: several for each word of a long text. Each is a
-// pass through the model.
+// maxChanges is the largest number of changes of a case: several for each word of a long text. Each
+// costs a pass through the model.
 const maxChanges = 10_000
 
-// defaultLeast is [Options.Least] if it is 0: half the way from the prediction to indifference.
+// defaultLeast is the value of [Options.Least] if it is 0: half of the way from the prediction to
+// indifference.
 const defaultLeast = 0.5
 
 // The roles of a change.
@@ -45,41 +46,42 @@ const (
 	FormRole     = "form"     // see [Change.Form]: it may or may not
 )
 
-// Move is what one change did.
+// Move is the result of one change.
 type Move struct {
 	Change
 	// Role is one of [EvidenceRole], [OtherRole] and [FormRole].
 	Role string `json:"role"`
-	// Before and After are the logit of the prediction minus that of the change's Answer, or else
-	// of the case's Contrast, for the prompt and for the changed one. With neither they are the
-	// probability.
+	// Before and After are a number for the prompt and for the changed prompt: the logit of the
+	// prediction minus that of the change's Answer, or of the case's Contrast if there is no
+	// Answer, or the probability of the prediction if there is neither.
 	Before float64 `json:"before"`
 	After  float64 `json:"after"`
-	// Logits is whether they are differences of logits, and not probabilities.
+	// Logits says that they are differences of logits, and not probabilities.
 	Logits bool `json:"logits,omitempty"`
-	// Decides is whether the change moved the prediction: with an Answer, whether the model now
-	// prefers that; otherwise whether After differs from Before by [Options.Least] of it or more.
+	// Decides says that the change moved the prediction. With an Answer, the model now prefers the
+	// Answer; without one, After differs from Before by at least [Options.Least] times Before.
 	Decides bool `json:"decides"`
 }
 
-// Loss returns how much of Before is lost, if that is above 0: 1 is indifference, and above 1
-// another token is preferred.
+// Loss returns the part of Before that is lost: 1 means indifference, and above 1 the model prefers
+// another token. It has a meaning only if Before is above 0.
 func (m Move) Loss() float64 { return (m.Before - m.After) / m.Before }
 
-// Proof is what the changes of a case showed.
+// Proof has the results of the changes of a case.
 type Proof struct {
 	Moves []Move `json:"moves"`
-	// Reason says why the evidence is not proven, empty if it is: every change of evidence moves
-	// the prediction, every piece of evidence has a change, and no change of another word moves it.
+	// Reason says why the evidence is not proven, empty if it is proven: every piece of evidence
+	// has a change, every change of evidence moves the prediction, and no change of another word
+	// does.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Proven is whether the evidence decides the prediction and the other words do not.
+// Proven reports whether the evidence decides the prediction and the other words do not.
 func (p *Proof) Proven() bool { return p.Reason == "" }
 
-// Fits is whether the changed prompt has as many tokens as the prompt and differs from it in the
-// tokens of the span alone, and whether the change's answer, if it has one, is one token. It
-// returns an error of the tokenizer, and one for a span outside of the prompt.
+// Fits reports whether the changed prompt has as many tokens as the prompt and differs from it only
+// in the tokens of the span, and whether the answer, if there is one, is one token. It returns an
+// error of the tokenizer, or one for a span outside the prompt.
 func (c Change) Fits(m attribution.Model, prompt string, specials trace.Specials) (bool, error) {
 	before, err := m.Encode(prompt, specials)
 	if err != nil {
@@ -117,10 +119,10 @@ func (c Change) encode(
 	return ids, fits, nil
 }
 
-// overlaps is whether two ranges of bytes have one in common.
+// overlaps reports whether two ranges of bytes have a byte in common.
 func overlaps(a, b [2]int) bool { return a[0] < b[1] && b[0] < a[1] }
 
-// prover asks a model about the changes of one case.
+// prover tries the changes of one case on a model.
 type prover struct {
 	model    attribution.Predictor
 	c        Case
@@ -145,7 +147,8 @@ func (p prover) prove(ctx context.Context) (*Proof, error) {
 		return nil, err
 	}
 	if len(values) != len(queries) {
-		return nil, fmt.Errorf("the model returned %d numbers for %d texts", len(values), len(queries))
+		return nil, fmt.Errorf("the model returned %d numbers for %d texts", len(values),
+			len(queries))
 	}
 	proof := &Proof{}
 	for k, c := range p.c.Changes {
@@ -161,15 +164,15 @@ func (p prover) prove(ctx context.Context) (*Proof, error) {
 	return proof, nil
 }
 
-// queries returns one for each changed prompt, and after them those of the prompt itself, one for
-// each number asked; before[k] is that of change k.
+// queries returns a query for each changed prompt, followed by one of the unchanged prompt for each
+// different objective. before[k] is the index of the unchanged query for change k.
 func (p prover) queries() (queries []trace.Query, before []int, err error) {
 	tokens := make([]trace.Token, len(p.prompt.IDs))
 	for i, o := range p.prompt.Offsets {
 		tokens[i] = trace.Token{ID: p.prompt.IDs[i], Begin: o[0], End: o[1]}
 	}
 	var whole []trace.Query
-	at := map[string]int{} // in whole, by what the answer is compared with
+	at := map[string]int{} // index in whole, by the token that the answer is compared with
 	for k, c := range p.c.Changes {
 		against := cmp.Or(c.Answer, p.c.Contrast)
 		o, err := p.objective(against)
@@ -182,7 +185,8 @@ func (p prover) queries() (queries []trace.Query, before []int, err error) {
 		}
 		if !fits {
 			old := p.prompt.Text[c.Span[0]:c.Span[1]]
-			return nil, nil, fmt.Errorf("change %d: with %.60q for %.60q the prompt has %d tokens and"+
+			return nil, nil, fmt.Errorf("change %d: with %.60q for %.60q the prompt has %d "+
+				"tokens and"+
 				" had %d, or tokens outside of the span differ; take a word of as many tokens",
 				k, c.Text, old, len(ids), len(tokens))
 		}
@@ -196,8 +200,8 @@ func (p prover) queries() (queries []trace.Query, before []int, err error) {
 	return append(queries, whole...), before, nil
 }
 
-// objective is the number that a change may move: of the answer against another token, if one is
-// named.
+// objective returns the number that a change may move: a difference of logits if against names a
+// token, else a probability.
 func (p prover) objective(against string) (trace.Objective, error) {
 	o := trace.Objective{Quantity: trace.Probability, Position: p.position, Token: p.answer}
 	if against == "" {
@@ -208,14 +212,15 @@ func (p prover) objective(against string) (trace.Objective, error) {
 		return o, err
 	}
 	if len(tokens) != 1 {
-		return o, fmt.Errorf("%.60q is %d tokens; a change is judged by one, mind the space before a word",
+		return o, fmt.Errorf("%.60q is %d tokens; a change is judged by one, mind the space "+
+			"before a word",
 			against, len(tokens))
 	}
 	o.Quantity, o.Contrast = trace.Logit, &tokens[0].ID
 	return o, nil
 }
 
-// role says what a change must do.
+// role returns the role of a change: evidence, other or form.
 func (p prover) role(c Change) string {
 	switch {
 	case slices.ContainsFunc(p.c.Evidence, func(e [2]int) bool { return overlaps(e, c.Span) }):
@@ -226,7 +231,7 @@ func (p prover) role(c Change) string {
 	return OtherRole
 }
 
-// reason returns why moves are no proof, empty if they are one.
+// reason returns why moves do not prove the evidence, or "" if they do.
 func (p prover) reason(moves []Move) string {
 	text := func(span [2]int) string { return fmt.Sprintf("%.60q", p.prompt.Text[span[0]:span[1]]) }
 	for _, m := range moves {
@@ -249,7 +254,7 @@ func (p prover) reason(moves []Move) string {
 	return ""
 }
 
-// deciding returns the spans of words of [FormRole] that every change shows to decide.
+// deciding returns the spans of words of [FormRole] of which every change decides.
 func (p *Proof) deciding() [][2]int {
 	var spans [][2]int
 	for _, m := range p.Moves {
@@ -264,27 +269,28 @@ func (p *Proof) deciding() [][2]int {
 	return spans
 }
 
-// Moves are changes of one role, over many cases.
+// Moves summarises the changes of one role over many cases.
 type Moves struct {
-	// Words is how many words were changed, and Deciding how many of them every change shows to
-	// decide.
+	// Words is the number of words that were changed, and Deciding the number of these of which
+	// every change decides.
 	Words    int `json:"words"`
 	Deciding int `json:"deciding"`
-	// Loss is [Move.Loss] by word, the least of its changes; Logits is Before - After of the same
-	// change, where it is a difference of logits. Least and Most are the extremes of Loss.
+	// Loss is the smallest [Move.Loss] of the changes of each word. Logits is Before - After of the
+	// same changes, if that is a difference of logits. Least and Most are the extremes of Loss.
 	Loss   Summary `json:"loss"`
 	Logits Summary `json:"logits"`
 	Least  float64 `json:"least"`
 	Most   float64 `json:"most"`
 }
 
-// Proofs are those of the cases of one group, those for choosing layers left out.
+// Proofs summarises the proofs of one group, without cases for choosing layers.
 type Proofs struct {
 	Group string `json:"group"`
-	// Cases is how many have changes, and Proven how many of them are proven and scored.
+	// Cases is the number of cases with changes, and Proven the number of these that are proven and
+	// scored.
 	Cases  int `json:"cases"`
 	Proven int `json:"proven"`
-	// Evidence, Others and Forms are what the changes of each role did, in all cases in which the
+	// Evidence, Others and Forms summarise the changes of each role, over the cases in which the
 	// model preferred the answer before the change.
 	Evidence Moves `json:"evidence"`
 	Others   Moves `json:"others"`

@@ -26,7 +26,8 @@ const begin = 1
 type letters struct{ layers string }
 
 func (m letters) Info() trace.Info {
-	return trace.Info{Name: "letters", Hash: "letters " + m.layers, Layers: len(m.layers), Heads: 1, Vocab: 128, Head: trace.NextToken}
+	return trace.Info{Name: "letters", Hash: "letters " + m.layers, Layers: len(m.layers), Heads: 1,
+		Vocab: 128, Head: trace.NextToken}
 }
 
 func (m letters) Encode(s string, specials trace.Specials) (tokens []trace.Token, err error) {
@@ -57,8 +58,10 @@ func (m letters) Steps(_ context.Context, ids []int, ask trace.Ask) iter.Seq2[tr
 			rows.Data[l*T+max(0, slices.Index(ids, int(m.layers[l])))] += .4
 		}
 		token := trace.Token{ID: ask.Continuation[0], Text: string(rune(ask.Continuation[0]))}
-		p := &trace.Prediction{Token: token, Position: T - 1, Probability: .5, Alternatives: []trace.Alternative{{Token: token, Probability: .5}}}
-		yield(trace.Step{Count: T, Rows: slices.Repeat([]trace.Rows{rows}, len(ask.Mixings)), Next: p}, nil)
+		p := &trace.Prediction{Token: token, Position: T - 1, Probability: .5,
+			Alternatives: []trace.Alternative{{Token: token, Probability: .5}}}
+		yield(trace.Step{Count: T, Rows: slices.Repeat([]trace.Rows{rows}, len(ask.Mixings)),
+			Next: p}, nil)
 	}
 }
 
@@ -122,19 +125,23 @@ func TestProof(t *testing.T) {
 			x := proved()
 			c.change(&x)
 			var got *evaluate.Result
-			opts := evaluate.Options{Methods: []string{"raw"}, OnResult: func(r *evaluate.Result) error {
-				got = r
-				return nil
-			}}
+			opts := evaluate.Options{Methods: []string{"raw"},
+				OnResult: func(r *evaluate.Result) error {
+					got = r
+					return nil
+				}}
 			report, err := evaluate.Run(t.Context(), letters{"R"}, []evaluate.Case{x}, opts)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if proven := c.reason == ""; got.Proof.Proven() != proven || !strings.Contains(got.Proof.Reason, c.reason) {
+			if proven := c.reason == ""; got.Proof.Proven() != proven ||
+				!strings.Contains(got.Proof.Reason, c.reason) {
 				t.Errorf("reason %q, want %q", got.Proof.Reason, c.reason)
-			} else if _, scored := report.At("g", "raw", "average precision"); scored != proven || report.Cases+report.Unproven != 1 ||
+			} else if _, scored := report.At("g", "raw", "average precision"); scored != proven ||
+				report.Cases+report.Unproven != 1 ||
 				(report.Cases == 1) != proven {
-				t.Errorf("scored %v: %d cases and %d unproven", scored, report.Cases, report.Unproven)
+				t.Errorf("scored %v: %d cases and %d unproven", scored, report.Cases,
+					report.Unproven)
 			}
 		})
 	}
@@ -144,7 +151,8 @@ func TestProof(t *testing.T) {
 func TestProofNumbers(t *testing.T) {
 	cue := proved() // whose cue does nothing
 	cue.Evidence = append(cue.Evidence, [2]int{0, 1})
-	report, err := evaluate.Run(t.Context(), letters{"R"}, []evaluate.Case{proved(), cue}, evaluate.Options{Methods: []string{"raw"}})
+	report, err := evaluate.Run(t.Context(), letters{"R"}, []evaluate.Case{proved(), cue},
+		evaluate.Options{Methods: []string{"raw"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +176,8 @@ func TestProofNumbers(t *testing.T) {
 		{"words of form", p.Forms, 2, 2, 1, 8, 1, 1}, // from 8 to 0
 	} {
 		if c.got.Words != c.words || c.got.Deciding != c.deciding {
-			t.Errorf("%s: %d of %d decide, want %d of %d", c.what, c.got.Deciding, c.got.Words, c.deciding, c.words)
+			t.Errorf("%s: %d of %d decide, want %d of %d", c.what, c.got.Deciding, c.got.Words,
+				c.deciding, c.words)
 		}
 		near(t, c.what+" lose", c.got.Loss.Mean, c.loss, 1e-12)
 		near(t, c.what+" move logits", c.got.Logits.Mean, c.logits, 1e-12)
@@ -182,7 +191,8 @@ func TestProofLeast(t *testing.T) {
 	c := proved()
 	c.Contrast, c.Changes[1].Answer = "", "" // from a probability of 1 to 1/9: a loss of 8/9
 	for least, want := range map[float64]int{0: 1, .88: 1, .9: 0} {
-		report, err := evaluate.Run(t.Context(), letters{"R"}, []evaluate.Case{c}, evaluate.Options{Methods: []string{"raw"}, Least: least})
+		report, err := evaluate.Run(t.Context(), letters{"R"}, []evaluate.Case{c},
+			evaluate.Options{Methods: []string{"raw"}, Least: least})
 		if err != nil || report.Cases != want {
 			t.Errorf("with %v: %d cases are scored, want %d; %v", least, report.Cases, want, err)
 		}
@@ -193,10 +203,11 @@ func TestProofLeast(t *testing.T) {
 // attention they get.
 func TestRankedTokens(t *testing.T) {
 	var got *evaluate.Result
-	opts := evaluate.Options{Methods: []string{"raw"}, Faithful: true, Beam: 2, OnResult: func(r *evaluate.Result) error {
-		got = r
-		return nil
-	}}
+	opts := evaluate.Options{Methods: []string{"raw"}, Faithful: true, Beam: 2,
+		OnResult: func(r *evaluate.Result) error {
+			got = r
+			return nil
+		}}
 	report, err := evaluate.Run(t.Context(), letters{"R"}, []evaluate.Case{proved()}, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +256,8 @@ func TestRankedTokens(t *testing.T) {
 	if _, ok := report.At("g", "earliest first", "AOPC"); !ok {
 		t.Error("positions take nothing away")
 	}
-	if diff := cmp.Diff([]string{"raw", "random", "earliest first", "latest first", "chance"}, report.Methods); diff != "" {
+	if diff := cmp.Diff([]string{"raw", "random", "earliest first", "latest first", "chance"},
+		report.Methods); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
 }
@@ -253,7 +265,8 @@ func TestRankedTokens(t *testing.T) {
 // marks is a case whose evidence is one letter of a text, found by the layer that attends to it.
 func marks(group string, letter int, selection bool) evaluate.Case {
 	return evaluate.Case{
-		Group: group, Prompt: "PQRSTUVW", Continuation: "x", Evidence: [][2]int{{letter, letter + 1}}, Selection: selection,
+		Group: group, Prompt: "PQRSTUVW", Continuation: "x",
+		Evidence: [][2]int{{letter, letter + 1}}, Selection: selection,
 	}
 }
 
@@ -262,8 +275,10 @@ func marks(group string, letter int, selection bool) evaluate.Case {
 func TestPickedLayer(t *testing.T) {
 	m := letters{"PQR"}
 	cases := []evaluate.Case{
-		marks("a", 1, false), marks("b", 2, false), marks("b", 2, false), marks("b", 2, false), // the last layer finds three of four
-		marks("a", 1, true), marks("a", 1, true), marks("b", 2, true), // the one in the middle two of three
+		// the last layer finds three of four
+		marks("a", 1, false), marks("b", 2, false), marks("b", 2, false), marks("b", 2, false),
+		// the one in the middle two of three
+		marks("a", 1, true), marks("a", 1, true), marks("b", 2, true),
 	}
 	results := map[int]*evaluate.Result{}
 	opts := evaluate.Options{Methods: []string{"raw"}, OnResult: func(r *evaluate.Result) error {
@@ -274,9 +289,10 @@ func TestPickedLayer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A letter that is not attended to stands anywhere behind the one that is.
+	// A letter that is not attended to is anywhere after the one that is.
 	missed := (1./2 + 1./3 + 1./4 + 1./5 + 1./6 + 1./7 + 1./8) / 7
-	if layer, ok := report.PickedLayer("raw"); !ok || layer != 1 || report.Cases != 4 || report.Selection != 3 {
+	if layer, ok := report.PickedLayer("raw"); !ok || layer != 1 || report.Cases != 4 ||
+		report.Selection != 3 {
 		t.Errorf("layer %d, %v; %d cases, %d choose", layer, ok, report.Cases, report.Selection)
 	}
 	if _, ok := report.PickedLayer("random"); ok {
@@ -317,28 +333,51 @@ func TestPickedLayer(t *testing.T) {
 	}
 	opts.Done, opts.OnResult = nil, nil
 	report, err = evaluate.Run(t.Context(), m, cases, opts)
-	if layer, ok := report.PickedLayer("raw"); err != nil || !ok || layer != 2 || report.Layers[0].Chosen {
+	if layer, ok := report.PickedLayer("raw"); err != nil || !ok || layer != 2 ||
+		report.Layers[0].Chosen {
 		t.Errorf("without a selection: layer %d, %v, %+v, %v", layer, ok, report.Layers[0], err)
 	}
 }
 
 func TestChangeRefusals(t *testing.T) {
 	for want, change := range map[string]func(c *evaluate.Case){
-		"change 0: with \"AA\" for \"P\" the prompt has 8 tokens and had 7": func(c *evaluate.Case) { c.Changes[0].Text = "AA" },
-		"want 0 ≤ begin < end ≤ 6":                                          func(c *evaluate.Case) { c.Changes[0].Span = [2]int{5, 7} },
-		"a change of bytes 2 to 2":                                          func(c *evaluate.Case) { c.Changes[0].Span = [2]int{2, 2} },
-		"a change of bytes -1 to 2":                                         func(c *evaluate.Case) { c.Changes[0].Span = [2]int{-1, 2} },
-		"\"BB\" is 2 tokens":                                                func(c *evaluate.Case) { c.Changes[1].Answer = "BB" },
-		"10001 changes; at most":                                            func(c *evaluate.Case) { c.Changes = slices.Repeat(c.Changes[:1], 10_001) },
+		"change 0: with \"AA\" for \"P\" the prompt has 8 tokens and had 7": func(
+			c *evaluate.Case) {
+			c.Changes[0].Text = "AA"
+		},
+		"want 0 ≤ begin < end ≤ 6": func(
+			c *evaluate.Case) {
+			c.Changes[0].Span = [2]int{5, 7}
+		},
+		"a change of bytes 2 to 2": func(
+			c *evaluate.Case) {
+			c.Changes[0].Span = [2]int{2, 2}
+		},
+		"a change of bytes -1 to 2": func(
+			c *evaluate.Case) {
+			c.Changes[0].Span = [2]int{-1, 2}
+		},
+		"\"BB\" is 2 tokens": func(
+			c *evaluate.Case) {
+			c.Changes[1].Answer = "BB"
+		},
+		"10001 changes; at most": func(
+			c *evaluate.Case) {
+			c.Changes = slices.Repeat(c.Changes[:1], 10_001)
+		},
 	} {
 		c := proved()
 		change(&c)
-		if _, err := evaluate.Run(t.Context(), letters{"R"}, []evaluate.Case{c}, evaluate.Options{Methods: []string{"raw"}}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := evaluate.Run(t.Context(), letters{"R"}, []evaluate.Case{c},
+			evaluate.Options{Methods: []string{"raw"}}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 	mute := struct{ attribution.Model }{letters{"R"}} // predicts no other texts
-	if _, err := evaluate.Run(t.Context(), mute, []evaluate.Case{proved()}, evaluate.Options{Methods: []string{"raw"}}); err == nil || !strings.Contains(err.Error(), "predicts tokens of other texts") {
+	if _, err := evaluate.Run(t.Context(), mute, []evaluate.Case{proved()},
+		evaluate.Options{Methods: []string{"raw"}}); err == nil ||
+		!strings.Contains(err.Error(), "predicts tokens of other texts") {
 		t.Errorf("error %v of a model that does not predict", err)
 	}
 	for _, c := range []struct {
@@ -346,7 +385,8 @@ func TestChangeRefusals(t *testing.T) {
 		want         bool
 	}{{"A", "", true}, {"A", "B", true}, {"A", "BC", false}, {"AB", "", false}, {"", "", false}} {
 		change := evaluate.Change{Span: [2]int{0, 1}, Text: c.text, Answer: c.answer}
-		if fits, err := change.Fits(letters{"R"}, "PQ=RS?", trace.SpecialsAuto); fits != c.want || err != nil {
+		if fits, err := change.Fits(letters{"R"}, "PQ=RS?", trace.SpecialsAuto); fits != c.want ||
+			err != nil {
 			t.Errorf("%+v fits: %v, %v", change, fits, err)
 		}
 	}

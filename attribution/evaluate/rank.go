@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// Spearman returns the rank correlation of two rows of equal length: the linear correlation of their ranks, equal values having the mean
-// of theirs. ok is false if one of them is constant, which has no ranks, or has fewer than two values. It panics if the lengths differ.
+// Spearman returns the rank correlation of two rows of equal length: the linear correlation of
+// their ranks, where equal values have the mean of their ranks. ok is false if one row is constant
+// or has fewer than two values. It panics if the lengths differ.
 //
 //	Spearman([1 1 2], [1 2 3]) = √3/2
 func Spearman(x, y []float64) (rho float64, ok bool) {
@@ -28,7 +29,7 @@ func Spearman(x, y []float64) (rho float64, ok bool) {
 	return ab / math.Sqrt(aa*bb), true
 }
 
-// ranks returns the rank of each value from 0, equal values having the mean of theirs.
+// ranks returns the rank of each value, from 0; equal values have the mean of their ranks.
 func ranks(x []float64) []float64 {
 	order := make([]int, len(x))
 	for i := range order {
@@ -49,7 +50,8 @@ func ranks(x []float64) []float64 {
 	return out
 }
 
-// falling returns the tokens by falling score, the earlier first among equals.
+// falling returns the tokens ordered by falling score; among equal scores, the earlier token comes
+// first.
 func falling(scores []float64, tokens []int) []int {
 	order := slices.Clone(tokens)
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(scores[j], scores[i]) })

@@ -54,8 +54,10 @@ func TestKnown27Cues(t *testing.T) {
 	near(t, "dot of uniform scores", float64(uniform.Dot), 2./5, 1e-15)
 	two := evaluate.Align([]float64{4, 3, 2, 1}, []bool{true, false, true, false})
 	near(t, "AP of ranks 1 and 3", two.AveragePrecision, (1+2./3)/2, 1e-15)
-	near(t, "a negative score is no share", float64(evaluate.Align([]float64{-1, 2}, []bool{true, false}).Dot), math.NaN(), 0)
-	near(t, "nor is nothing", float64(evaluate.Align([]float64{0, 0}, []bool{true, false}).Dot), math.NaN(), 0)
+	near(t, "a negative score is no share",
+		float64(evaluate.Align([]float64{-1, 2}, []bool{true, false}).Dot), math.NaN(), 0)
+	near(t, "nor is nothing", float64(evaluate.Align([]float64{0, 0}, []bool{true, false}).Dot),
+		math.NaN(), 0)
 }
 
 // Equal scores give the mean over all their orders, counted out.

@@ -13,52 +13,56 @@ import (
 // Measure is a number by which methods are compared.
 type Measure struct {
 	Name string `json:"name"`
-	// Lower is whether a lower number is better.
+	// Lower says that a lower number is better.
 	Lower bool `json:"lower,omitempty"`
 }
 
-// Measures are all that [Run] knows, in the order in which a report has them; correlations with references follow.
+// Measures returns all measures of [Run] in the order of a report. Correlations with references
+// follow them there.
 func Measures() []Measure {
 	return []Measure{
-		{"average precision", false}, {"reciprocal rank", false}, {"rank", true}, {"share on evidence", false},
+		{"average precision", false}, {"reciprocal rank", false}, {"rank", true},
+		{"share on evidence", false},
 		{"AOPC", false}, {"NAOPC", false}, {"comprehensiveness", false}, {"sufficiency", true},
 		{"normalised comprehensiveness", false}, {"normalised sufficiency", false},
-		{"soft comprehensiveness", false}, {"soft sufficiency", false}, {"deletion area", true}, {"insertion area", false},
+		{"soft comprehensiveness", false}, {"soft sufficiency", false}, {"deletion area", true},
+		{"insertion area", false},
 	}
 }
 
-// Report is what a run found.
+// Report has the summaries of a run.
 type Report struct {
-	// Methods are the lines: those measured, in the order asked for, random, the two that rank by
-	// position, and chance where there is evidence.
+	// Methods are the rows of tables: the methods in the order asked for, then random, the two
+	// rankings by position, and chance if there is evidence.
 	Methods  []string  `json:"methods"`
 	Measures []Measure `json:"measures"`
-	// Groups are those of the cases, in the order in which they come, and "all" if there are several.
+	// Groups are the groups of the cases in the order of their first case, and "all" if there are
+	// several.
 	Groups []string `json:"groups"`
 	// Table is [group][method][measure].
 	Table [][][]Summary `json:"table"`
-	// Agreement is that of the methods over all cases.
+	// Agreement says how similarly the methods rank tokens, over all cases.
 	Agreement Agreement `json:"agreement"`
-	// Cases is how many were scored, and Chosen of how many of them the model would have chosen the
-	// token explained. Unproven were not scored because their changes do not prove their evidence,
-	// and Selection are those by which layers were chosen.
+	// Cases is the number of cases scored, and Chosen the number of these in which the model would
+	// have chosen the token explained. Unproven cases are not scored because their changes do not
+	// prove their evidence. Selection cases are for choosing layers.
 	Cases     int `json:"cases"`
 	Chosen    int `json:"chosen"`
 	Unproven  int `json:"unproven"`
 	Selection int `json:"selection"`
-	// Proofs are what changes of the text did, by group; empty if no case has changes.
+	// Proofs has the results of changes by group; empty if no case has changes.
 	Proofs []Proofs `json:"proofs,omitempty"`
-	// Layers are the methods of one layer, layer by layer.
+	// Layers has the results of methods of one layer, layer by layer.
 	Layers []Layers `json:"layers,omitempty"`
-	// Leads compare the methods case by case with each line that knows nothing of the text.
+	// Leads compare the methods, case by case, with each of [Lines].
 	Leads []Lead `json:"leads,omitempty"`
 }
 
-// Lead is how far methods are above a line, such as [ChanceLine], in average precision.
+// Lead is how far methods are above one of [Lines], such as [ChanceLine], in average precision.
 type Lead struct {
 	Line string `json:"line"`
-	// Methods has, by the index in [Report.Methods], the differences over all cases. Both are of the
-	// same case, so that these intervals tell more apart than those of the methods do.
+	// Methods has the differences over all cases, by the index in [Report.Methods]. Each difference
+	// is within one case, so its interval is narrower than those of the two methods.
 	Methods []Summary `json:"methods"`
 }
 
@@ -89,7 +93,7 @@ func (r *Report) leads(results []*Result) (all []Lead) {
 // newReport summarises results.
 func newReport(opts Options, all []*Result) *Report {
 	r := &Report{Methods: slices.Clone(opts.Methods)}
-	var results, judged []*Result // scored, and all but those for choosing layers
+	var results, judged []*Result // those scored, and those not for choosing layers
 	has := map[string]bool{}
 	for _, x := range all {
 		if x.Selection {
@@ -136,7 +140,9 @@ func newReport(opts Options, all []*Result) *Report {
 	}
 	for _, group := range r.Groups {
 		r.Table = append(r.Table, r.summarize(results, group))
-		if some := r.of(group, judged); slices.ContainsFunc(some, func(x *Result) bool { return x.Proof != nil }) {
+		if some := r.of(group, judged); slices.ContainsFunc(some, func(x *Result) bool {
+			return x.Proof != nil
+		}) {
 			r.Proofs = append(r.Proofs, proofsOf(group, some))
 		}
 	}
@@ -150,7 +156,9 @@ func newReport(opts Options, all []*Result) *Report {
 
 // of returns the results of a group.
 func (r *Report) of(group string, results []*Result) []*Result {
-	return slices.DeleteFunc(slices.Clone(results), func(x *Result) bool { return !x.in(group, r.Groups) })
+	return slices.DeleteFunc(slices.Clone(results), func(x *Result) bool {
+		return !x.in(group, r.Groups)
+	})
 }
 
 // summarize returns the table of one group.
@@ -171,7 +179,7 @@ func (r *Report) summarize(results []*Result, group string) [][]Summary {
 	return table
 }
 
-// agree fills in how alike the methods rank the words of the texts.
+// agree sets how similarly the methods rank the words of the texts.
 func (r *Report) agree(methods []string, results []*Result) {
 	scores := make([][][]float64, len(methods))
 	for i, name := range methods {
@@ -182,8 +190,8 @@ func (r *Report) agree(methods []string, results []*Result) {
 	r.Agreement = Agree(methods, scores)
 }
 
-// PickedLayer returns the layer that is scored of a method of one layer, over all cases. ok is
-// false for other methods, and if the cases are of models that do not agree.
+// PickedLayer returns the layer in which a method of one layer is scored. ok is false for other
+// methods, and if the cases are from models with different layers.
 func (r *Report) PickedLayer(method string) (layer int, ok bool) {
 	for _, l := range r.Layers {
 		if l.Method == method {
@@ -194,7 +202,8 @@ func (r *Report) PickedLayer(method string) (layer int, ok bool) {
 	return 0, false
 }
 
-// At returns a summary by names. ok is false if the report does not have it.
+// At returns the summary of a group, method and measure. ok is false if the report does not have
+// it.
 func (r *Report) At(group, method, measure string) (s Summary, ok bool) {
 	g, m := slices.Index(r.Groups, group), slices.Index(r.Methods, method)
 	k := slices.IndexFunc(r.Measures, func(x Measure) bool { return x.Name == measure })
@@ -204,8 +213,8 @@ func (r *Report) At(group, method, measure string) (s Summary, ok bool) {
 	return r.Table[g][m][k], true
 }
 
-// Ranked returns the methods by a measure over all cases, the best first, without those that do not have it; none for a measure that the
-// report does not have.
+// Ranked returns the methods that have a measure, ordered by its mean over all cases, the best
+// first. It returns nil if the report does not have the measure.
 func (r *Report) Ranked(measure string) []string {
 	k := slices.IndexFunc(r.Measures, func(m Measure) bool { return m.Name == measure })
 	if k < 0 || len(r.Groups) == 0 {
@@ -233,15 +242,19 @@ func (r *Report) Ranked(measure string) []string {
 
 // Randomize explains the cases by a model and by one of the same shape with random weights, and
 // returns for each method the rank correlation of the sizes of their scores (Adebayo et al. 2018,
-// §3.1): a method that shows what the model does has a correlation near 0, one that shows the text,
-// or the positions, has a high one. The random line says how far from 0 chance goes. Only words
-// count, no control tokens.
+// §3.1): a method that depends on the model has a correlation near 0, and one that depends only on
+// the text or the positions has a high one. The correlation of random scores shows how far from 0
+// chance goes. Control tokens do not count.
 //
-// What the model without random weights gave is taken from opts.Done where it is there; cases that
-// are not scored are left out. Methods of one layer are compared in the layer that is scored.
-func Randomize(ctx context.Context, m, random attribution.Model, cases []Case, opts Options) (map[string]Summary, error) {
-	if a, b := m.Info(), random.Info(); a.Layers != b.Layers || a.Vocab != b.Vocab || a.Hash == b.Hash {
-		return nil, fmt.Errorf("evaluate: the models must have one shape and other weights: %s has %d layers and %d tokens, %s %d and %d",
+// Results of the trained model are taken from opts.Done if they are there. Cases that are not
+// scored are left out. Methods of one layer are compared in the layer that is scored.
+func Randomize(
+	ctx context.Context, m, random attribution.Model, cases []Case, opts Options,
+) (map[string]Summary, error) {
+	if a, b := m.Info(), random.Info(); a.Layers != b.Layers || a.Vocab != b.Vocab ||
+		a.Hash == b.Hash {
+		return nil, fmt.Errorf("evaluate: the models must have one shape and other weights: %s "+
+			"has %d layers and %d tokens, %s %d and %d",
 			a.Name, a.Layers, a.Vocab, b.Name, b.Layers, b.Vocab)
 	}
 	done := map[int]*Result{}
@@ -255,7 +268,7 @@ func Randomize(ctx context.Context, m, random attribution.Model, cases []Case, o
 		return nil, err
 	}
 	other := opts
-	other.Explain.Scoring.Seed++ // or the random line would agree with itself
+	other.Explain.Scoring.Seed++ // otherwise random scores would agree with themselves
 	first, second := map[string][][]float64{}, map[string][][]float64{}
 	for i, c := range cases {
 		a := done[i]
@@ -268,7 +281,8 @@ func Randomize(ctx context.Context, m, random attribution.Model, cases []Case, o
 		c.Changes = nil // proven already, of the model as it is
 		b, err := other.measure(ctx, random, i, c, a.Picked)
 		if err != nil {
-			return nil, fmt.Errorf("evaluate: case %d of %d with random weights: %w", i, len(cases), err)
+			return nil, fmt.Errorf("evaluate: case %d of %d with random weights: %w", i,
+				len(cases), err)
 		}
 		for _, name := range opts.Methods {
 			first[name] = append(first[name], sizes(at(a.Scores[name], a.Words)))

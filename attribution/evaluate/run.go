@@ -9,113 +9,125 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Case is a text and one prediction of it.
+// Case is a text and one prediction of the model to explain.
 type Case struct {
-	// Group is what the case is an example of; measures are summarised by group and over all.
+	// Group is a name for similar cases; measures are summarised by group and over all cases.
 	Group  string `json:"group,omitempty"`
 	Prompt string `json:"prompt"`
-	// Continuation is the token that is explained; default: what the model chooses. Contrast is what scorers compare it with.
+	// Continuation is the token to explain; default: the token that the model chooses. Contrast is
+	// the token that scorers compare it with.
 	Continuation string `json:"continuation,omitempty"`
 	Contrast     string `json:"contrast,omitempty"`
-	// Position, of an encoder, is the token whose prediction is explained; default: the only masked one, or where the class is read.
+	// Position is, for encoders, the token whose prediction is explained; default: the only masked
+	// token, or the one where the class is read.
 	Position *int `json:"position,omitempty"`
 	// Evidence are the bytes [begin,end) of the prompt that are known to decide the prediction.
 	Evidence [][2]int `json:"evidence,omitempty"`
-	// Changes prove the evidence: only a case in which they do is scored ([Proof]). Without any the
-	// evidence is believed.
+	// Changes are to prove the evidence: a case is scored only if they do; see [Proof]. Without
+	// changes the evidence is accepted as given.
 	Changes []Change `json:"changes,omitempty"`
-	// Selection marks a case by which the layer of methods of one layer is chosen; it is not
+	// Selection marks a case that is used to choose the layer of methods of one layer. It is not
 	// scored.
 	Selection bool `json:"selection,omitempty"`
 }
 
-// Options says what to measure. The zero value measures the default methods against the evidence of each case.
+// Options says what to measure. The zero value measures the default methods against the evidence of
+// each case.
 type Options struct {
-	// Methods are names of methods. Default: [attribution.DefaultMethods]. The scorer random is measured beside them.
+	// Methods are names of methods. Default: [attribution.DefaultMethods]. The scorer random is
+	// measured beside them.
 	Methods []string
-	// Explain are the options of every explanation; what says what to explain or generate is set by each case.
+	// Explain has the options of every explanation. Each case sets those that say what to explain
+	// or generate.
 	Explain attribution.Options
-	// Faithful takes tokens away, as Scoring says; Draws > 0 measures the soft forms, too, and Beam > 0 NAOPC.
+	// Faithful measures what happens without tokens, which Scoring says how to remove. Draws > 0
+	// also measures the soft forms, and Beam > 0 NAOPC.
 	Faithful    bool
 	Draws, Beam int
 	Scoring     attribution.Scoring
-	// Least is how much of the prediction a change must move to decide it, as a part of it; see
-	// [Move.Decides]. Default ½.
+	// Least is the part of the prediction that a change must move to decide it; see [Move.Decides].
+	// Default ½.
 	Least float64
-	// Ties is how near two scores must be, as a part of the largest, to count as equal where they are compared with evidence, because
-	// rounding is no ranking. Default 0: only equal ones do.
+	// Ties is the largest difference between two scores, relative to the largest score, at which
+	// they count as equal when they are compared with evidence. So rounding does not decide a rank.
+	// Default 0: only equal scores are equal.
 	Ties float64
-	// References are methods that the size of every method's scores is correlated with, such as occlusion.
+	// References are methods, such as occlusion, to whose scores those of every method are
+	// compared: the rank correlation of their sizes is measured.
 	References []string
-	// Done are results of an earlier run of the same cases and options, by index of the case: they are not computed again.
+	// Done has results of an earlier run of the same cases and options, by the index of the case.
+	// They are not computed again.
 	Done map[int]*Result
-	// OnResult is called after every case with what is new; OnProgress is told how far the run is.
+	// OnResult is called with every new result; its error ends the run. OnProgress is called with
+	// how far the run is.
 	OnResult   func(*Result) error
 	OnProgress func(trace.Progress)
 }
 
-// Result is what was measured of one case.
+// Result has what was measured for one case.
 type Result struct {
 	Case  int    `json:"case"`
 	Group string `json:"group,omitempty"`
-	// Token is what was explained and Probability the model's own; Chosen is whether the model would have chosen it.
+	// Token is the token explained and Probability the model's own, in [0,1]. Chosen says that the
+	// model would have chosen it.
 	Token       string  `json:"token"`
 	Probability float64 `json:"probability"`
 	Chosen      bool    `json:"chosen"`
-	// Model is the hash of the model, and Selection whether the case is one for choosing layers.
+	// Model is the hash of the model. Selection says that the case is for choosing layers.
 	Model     string `json:"model"`
 	Selection bool   `json:"selection,omitempty"`
-	// Proof is what the case's changes showed, nil if it has none. Without proof nothing is
-	// measured.
+	// Proof has the results of the case's changes, nil if it has none. If it does not prove the
+	// evidence, nothing is measured.
 	Proof *Proof `json:"proof,omitempty"`
-	// Words are the prompt tokens that are text: no control token can be evidence, so none is
-	// ranked or taken away. Ranked are those compared with the evidence, without words of form that
-	// decide.
+	// Words are the prompt tokens that are text. A control token cannot be evidence, so it is
+	// neither ranked nor removed. Ranked are the tokens that are compared with the evidence: Words
+	// without words of form that decide the prediction.
 	Words  []int `json:"words,omitempty"`
 	Ranked []int `json:"ranked,omitempty"`
-	// ByLayer is the average precision of methods of one layer in each of Layers, by method; Picked
-	// is the layer scored, and LayerChosen whether cases with Selection chose it: it is the last
-	// otherwise.
+	// ByLayer has, for methods of one layer, the average precision in each of Layers. Picked is the
+	// layer that is scored. LayerChosen says that cases with Selection chose it; otherwise it is
+	// the last one.
 	Layers      []int              `json:"layers,omitempty"`
 	ByLayer     map[string][]Value `json:"by_layer,omitempty"`
 	Picked      map[string]int     `json:"picked,omitempty"`
 	LayerChosen bool               `json:"layer_chosen,omitempty"`
-	// Scores are the prompt's, [m], by method.
+	// Scores has the scores of the prompt tokens, [m], by method.
 	Scores map[string][]float64 `json:"scores,omitempty"`
 	// Measures are by method and name; see [Measures].
 	Measures map[string]map[string]Value `json:"measures,omitempty"`
 }
 
-// scored is whether the case counts: its evidence is proven or believed, and it chose no layer.
+// scored reports whether the case counts: it is not for choosing layers, and its evidence is proven
+// or has no changes.
 func (r *Result) scored() bool { return !r.Selection && (r.Proof == nil || r.Proof.Proven()) }
 
-// in is whether the case is of a group of a report, whose last one is all of them.
+// in reports whether the case belongs to a group of a report. The last group has all cases.
 func (r *Result) in(group string, groups []string) bool {
 	return r.Group == group || len(groups) > 1 && group == groups[len(groups)-1]
 }
 
-// Lines that stand beside the methods, of scores that know nothing of the text.
+// Names of scores that do not depend on the text, which reports compare with the methods.
 const (
-	// ChanceLine is the mean over all orders of the tokens.
+	// ChanceLine is the mean of a measure over all orders of the tokens.
 	ChanceLine = "chance"
-	// RandomLine is the method that every report has: random scores.
+	// RandomLine is random scores, a method that every report has.
 	RandomLine = "random"
-	// EarliestLine and LatestLine rank by position: evidence that stands early, or late, needs no
-	// method.
+	// EarliestLine and LatestLine rank tokens by position: evidence that is always early, or late,
+	// can be found without a method.
 	EarliestLine = "earliest first"
 	LatestLine   = "latest first"
 )
 
-// Lines returns the names of the lines that know nothing of the text.
+// Lines returns the names of the scores that do not depend on the text.
 func Lines() []string { return []string{RandomLine, EarliestLine, LatestLine, ChanceLine} }
 
-// Run measures methods on cases, first those with Selection, one after the other. It returns a
-// [attribution.UsageError] for options and cases that are wrong, naming the case, an error of the
-// model, and one that wraps ctx.Err(); the report then has the cases before it.
+// Run measures methods on cases, one after the other, those with Selection first. It returns a
+// [attribution.UsageError] that names the case if options or cases are invalid, an error of the
+// model, or one that wraps ctx.Err(). With an error the report has the cases before it.
 //
-// A case with changes is proven first, which costs two passes for each, and only then explained. Of
-// methods of one layer the scores are those of one layer, chosen by the cases with Selection:
-// the one with the highest average precision over all of them, whatever their group.
+// The changes of a case are tried before it is explained, at the cost of two passes for each
+// change. Methods of one layer are scored in one layer, which the cases with Selection choose: the
+// one with the highest average precision over all of these cases.
 func Run(ctx context.Context, m attribution.Model, cases []Case, opts Options) (*Report, error) {
 	opts.Methods = opts.methods()
 	results := make([]*Result, len(cases))
@@ -156,7 +168,7 @@ func Run(ctx context.Context, m attribution.Model, cases []Case, opts Options) (
 	return newReport(opts, results), nil
 }
 
-// methods returns the methods asked for with the random line.
+// methods returns the methods asked for, and random.
 func (o Options) methods() []string {
 	names := slices.Clone(o.Methods)
 	if len(names) == 0 {
@@ -168,8 +180,8 @@ func (o Options) methods() []string {
 	return names
 }
 
-// measure proves and explains one case, and measures the result. picked are the layers of methods
-// of one layer, the last one if it says nothing.
+// measure tries the changes of one case, explains it, and measures the result. picked has the layer
+// of each method of one layer; methods without an entry use the last one.
 func (o Options) measure(
 	ctx context.Context, m attribution.Model, i int, c Case, picked map[string]int,
 ) (*Result, error) {
@@ -210,7 +222,7 @@ func (o Options) measure(
 	return r, nil
 }
 
-// describe fills in what was explained, and which tokens are text.
+// describe sets what was explained, and which tokens are text.
 func (r *Result) describe(e *attribution.Explanation) {
 	step := e.Steps[0]
 	r.Token, r.Probability = step.Text, step.Probability
@@ -223,14 +235,14 @@ func (r *Result) describe(e *attribution.Explanation) {
 	}
 }
 
-// prove fills in what the changes of a case show of the token that is explained.
+// prove tries the changes of a case and sets the proof and the token explained.
 func (o Options) prove(ctx context.Context, m attribution.Model, c Case, r *Result) error {
 	p, ok := m.(attribution.Predictor)
 	if head := m.Info().Head; !ok || head != trace.NextToken && head != trace.MaskedToken {
 		return fmt.Errorf("the changes of a case need a model that predicts tokens of other texts,"+
 			" and %s does not", m.Info().Name)
 	}
-	o.Methods, o.References = []string{"raw"}, nil // one pass, to learn what is explained
+	o.Methods, o.References = []string{"raw"}, nil // one pass, to get the token explained
 	e, err := o.explain(ctx, m, c)
 	if err != nil {
 		return err
@@ -250,7 +262,7 @@ func (o Options) prove(ctx context.Context, m attribution.Model, c Case, r *Resu
 	return err
 }
 
-// position is the target whose prediction is explained.
+// position returns the target whose prediction is explained.
 func position(e *attribution.Explanation) int {
 	if at := e.Steps[0].Position; at != nil {
 		return *at
@@ -258,8 +270,10 @@ func position(e *attribution.Explanation) int {
 	return len(e.Prompt.IDs) - 1
 }
 
-// explain explains the case's prediction by the methods and references.
-func (o Options) explain(ctx context.Context, m attribution.Model, c Case) (*attribution.Explanation, error) {
+// explain computes the explanation of the case's prediction by the methods and references.
+func (o Options) explain(
+	ctx context.Context, m attribution.Model, c Case,
+) (*attribution.Explanation, error) {
 	opts := o.Explain
 	opts.Methods = slices.Concat(o.Methods, o.References)
 	opts.MaxTokens, opts.Continuation, opts.Contrast = 1, c.Continuation, ""
@@ -284,12 +298,13 @@ func (o Options) explain(ctx context.Context, m attribution.Model, c Case) (*att
 		return nil, err
 	}
 	if len(e.Steps) != 1 {
-		return nil, fmt.Errorf("%d predictions are explained, want one: give a continuation of one token, or the position of an encoder", len(e.Steps))
+		return nil, fmt.Errorf("%d predictions are explained, want one: give a continuation of "+
+			"one token, or the position of an encoder", len(e.Steps))
 	}
 	return e, nil
 }
 
-// replaces is whether a method of that name replaces tokens.
+// replaces reports whether a method is a scorer that replaces tokens.
 func replaces(name string) bool {
 	m, err := attribution.LookupMethod(name)
 	if err != nil || m.Scorer == "" {
@@ -299,8 +314,8 @@ func replaces(name string) bool {
 	return err == nil && s.Info().Replaces
 }
 
-// align takes every method's scores, of one layer those picked, and compares them with the
-// evidence, if there is any.
+// align sets the scores of every method, in the picked layer for methods of one layer, and compares
+// them with the evidence if there is any.
 func (o Options) align(e *attribution.Explanation, c Case, r *Result, picked map[string]int) error {
 	cue, err := r.cues(e.Prompt, c)
 	if err != nil {
@@ -335,7 +350,7 @@ func (o Options) align(e *attribution.Explanation, c Case, r *Result, picked map
 	for name, scores := range r.Scores {
 		cues := Align(tied(sizes(at(scores, r.Ranked)), o.Ties), cue)
 		if name == EarliestLine || name == LatestLine {
-			cues.Dot = nothing // ranks are no shares
+			cues.Dot = undefined // ranks are no shares
 		}
 		cues.addTo(r.Measures[name])
 	}
@@ -344,13 +359,13 @@ func (o Options) align(e *attribution.Explanation, c Case, r *Result, picked map
 	return nil
 }
 
-// isScorer is whether a method asks the model about one prediction.
+// isScorer reports whether a method is a scorer.
 func isScorer(name string) bool {
 	m, err := attribution.LookupMethod(name)
 	return err == nil && m.Scorer != ""
 }
 
-// cues fills in which tokens are ranked, and returns which of them are evidence; nil without
+// cues sets which tokens are ranked, and returns for each whether it is evidence; nil without
 // evidence.
 func (r *Result) cues(p attribution.Prompt, c Case) ([]bool, error) {
 	var form [][2]int
@@ -376,7 +391,7 @@ func (r *Result) cues(p attribution.Prompt, c Case) ([]bool, error) {
 	return cue, nil
 }
 
-// pickLevel notes which layer of a method of one layer is scored, and returns its level.
+// pickLevel sets which layer of a method is scored, and returns its level.
 func (r *Result) pickLevel(name string, res *attribution.Result, picked map[string]int) int {
 	level := res.Top()
 	if layer, ok := picked[name]; ok {
@@ -402,7 +417,7 @@ func (r *Result) alignLayers(name string, res *attribution.Result, cue []bool, t
 	}
 }
 
-// addPositions adds the lines that rank n tokens by position.
+// addPositions adds the two scores that rank n tokens by position.
 func (r *Result) addPositions(n int) {
 	early, late := make([]float64, n), make([]float64, n)
 	for j := range n {
@@ -412,7 +427,7 @@ func (r *Result) addPositions(n int) {
 	r.Measures[EarliestLine], r.Measures[LatestLine] = map[string]Value{}, map[string]Value{}
 }
 
-// at returns the scores of some tokens.
+// at returns the scores of the given tokens.
 func at(scores []float64, tokens []int) []float64 {
 	out := make([]float64, len(tokens))
 	for i, j := range tokens {
@@ -421,7 +436,8 @@ func at(scores []float64, tokens []int) []float64 {
 	return out
 }
 
-// tied returns scores, none negative, with those made equal that follow one another in falling order by no more than a part of the largest.
+// tied returns scores in which neighbours in falling order are equal if they differ by at most part
+// times the largest score. Scores must not be negative.
 func tied(scores []float64, part float64) []float64 {
 	out := slices.Clone(scores)
 	all := make([]int, len(scores))
@@ -437,13 +453,14 @@ func tied(scores []float64, part float64) []float64 {
 	return out
 }
 
-// addTo adds the measures by name.
+// addTo adds the measures to m by their names.
 func (c Cues) addTo(m map[string]Value) {
-	m["average precision"], m["reciprocal rank"] = Value(c.AveragePrecision), Value(c.ReciprocalRank)
+	m["average precision"], m["reciprocal rank"] = Value(c.AveragePrecision), Value(
+		c.ReciprocalRank)
 	m["rank"], m["share on evidence"] = Value(c.Rank), c.Dot
 }
 
-// textOnly is a Remover whose control tokens stay where they are.
+// textOnly is a [Remover] that never removes control tokens.
 type textOnly struct {
 	Remover
 	words []int
@@ -454,8 +471,11 @@ func (t textOnly) Removable() []int {
 	return slices.DeleteFunc(t.Remover.Removable(), other)
 }
 
-// remove takes tokens away by every method's ranking.
-func (o Options) remove(ctx context.Context, m attribution.Model, e *attribution.Explanation, r *Result) error {
+// remove measures what happens to the prediction when tokens are removed in the order of every
+// method's ranking.
+func (o Options) remove(
+	ctx context.Context, m attribution.Model, e *attribution.Explanation, r *Result,
+) error {
 	q := trace.Query{IDs: e.Prompt.IDs}
 	q.Position, q.Token = position(e), e.Steps[0].ID
 	removal, err := attribution.NewRemoval(ctx, m, q, o.Scoring)
@@ -478,23 +498,27 @@ func (o Options) remove(ctx context.Context, m attribution.Model, e *attribution
 	return nil
 }
 
-// addTo adds the measures by name.
+// addTo adds the measures to m by their names.
 func (f *Faithfulness) addTo(m map[string]Value, o Options) {
-	m["AOPC"], m["comprehensiveness"], m["sufficiency"] = Value(f.AOPC), Value(f.Comprehensiveness), Value(f.Sufficiency)
-	m["normalised comprehensiveness"], m["normalised sufficiency"] = f.NormalizedComprehensiveness, f.NormalizedSufficiency
+	m["AOPC"], m["comprehensiveness"], m["sufficiency"] = Value(f.AOPC), Value(
+		f.Comprehensiveness), Value(f.Sufficiency)
+	m["normalised comprehensiveness"] = f.NormalizedComprehensiveness
+	m["normalised sufficiency"] = f.NormalizedSufficiency
 	m["deletion area"], m["insertion area"] = Value(f.DeletionArea), Value(f.InsertionArea)
 	if o.Draws > 0 {
-		m["soft comprehensiveness"], m["soft sufficiency"] = f.SoftComprehensiveness, f.SoftSufficiency
+		m["soft comprehensiveness"] = f.SoftComprehensiveness
+		m["soft sufficiency"] = f.SoftSufficiency
 	}
 	if o.Beam > 0 {
 		m["NAOPC"] = f.NAOPC
 	}
 }
 
-// correlation returns the rank correlation of the sizes of two rows, over the words of the text.
+// correlation returns the rank correlation of the sizes of two rows over the words of the text; NaN
+// if it is undefined.
 func (r *Result) correlation(a, b []float64) Value {
 	if rho, ok := Spearman(sizes(at(a, r.Words)), sizes(at(b, r.Words))); ok {
 		return Value(rho)
 	}
-	return nothing
+	return undefined
 }

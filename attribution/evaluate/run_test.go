@@ -18,8 +18,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// reader is a model of one layer whose last token attends to the letter that stands before each "!", and predicts by it: the
-// probability is one half for each such letter that is left, as far as two.
+// reader is a model of one layer whose last token attends to the letter that stands before each
+// "!", and predicts by it: the probability is one half for each such letter that is left, as far as
+// two.
 type reader struct {
 	name string
 	flat bool // attends to everything alike
@@ -27,7 +28,8 @@ type reader struct {
 }
 
 func (r reader) Info() trace.Info {
-	return trace.Info{Name: r.name, Hash: r.name, Layers: 1, Heads: 1, Vocab: 128, Head: trace.NextToken}
+	return trace.Info{Name: r.name, Hash: r.name, Layers: 1, Heads: 1, Vocab: 128,
+		Head: trace.NextToken}
 }
 
 func (r reader) Encode(s string, _ trace.Specials) ([]trace.Token, error) {
@@ -67,10 +69,13 @@ func (r reader) Steps(_ context.Context, ids []int, ask trace.Ask) iter.Seq2[tra
 		if len(ask.Continuation) > 0 {
 			token = trace.Token{ID: ask.Continuation[0], Text: string(rune(ask.Continuation[0]))}
 		}
-		p := &trace.Prediction{Token: token, Position: T - 1, Probability: .5, Alternatives: []trace.Alternative{{Token: trace.Token{ID: 'x'}, Probability: .5}}}
-		if yield(trace.Step{Count: T, Rows: slices.Repeat([]trace.Rows{rows}, len(ask.Mixings)), Next: p}, nil) && ask.MaxTokens > 1 {
+		p := &trace.Prediction{Token: token, Position: T - 1, Probability: .5,
+			Alternatives: []trace.Alternative{{Token: trace.Token{ID: 'x'}, Probability: .5}}}
+		if yield(trace.Step{Count: T, Rows: slices.Repeat([]trace.Rows{rows}, len(ask.Mixings)),
+			Next: p}, nil) && ask.MaxTokens > 1 {
 			rows = trace.Rows{First: T, L: 1, H: 1, N: 1, S: T + 1, Data: make([]float32, T+1)}
-			yield(trace.Step{First: T, Count: 1, Rows: slices.Repeat([]trace.Rows{rows}, len(ask.Mixings)), Next: p}, nil)
+			yield(trace.Step{First: T, Count: 1, Rows: slices.Repeat([]trace.Rows{rows},
+				len(ask.Mixings)), Next: p}, nil)
 		}
 	}
 }
@@ -96,14 +101,16 @@ var cases = []evaluate.Case{
 	{Group: "two", Prompt: "a!bcd!e", Continuation: "y", Evidence: [][2]int{{0, 1}, {4, 5}}},
 }
 
-var options = evaluate.Options{Methods: []string{"raw"}, Faithful: true, Beam: 4, References: []string{"occlusion"}}
+var options = evaluate.Options{Methods: []string{"raw"}, Faithful: true, Beam: 4,
+	References: []string{"occlusion"}}
 
 func TestRun(t *testing.T) {
 	report, err := evaluate.Run(t.Context(), reader{name: "r"}, cases, options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"raw", "random", "earliest first", "latest first", "chance"}, report.Methods); diff != "" || report.Cases != 2 || report.Chosen != 1 {
+	if diff := cmp.Diff([]string{"raw", "random", "earliest first", "latest first", "chance"},
+		report.Methods); diff != "" || report.Cases != 2 || report.Chosen != 1 {
 		t.Errorf("methods (-want +got):\n%s%d cases, %d chosen", diff, report.Cases, report.Chosen)
 	}
 	if diff := cmp.Diff([]string{"one", "two", "all"}, report.Groups); diff != "" {
@@ -141,7 +148,8 @@ func TestRun(t *testing.T) {
 		t.Errorf("ranked by AOPC %v; chance has none, and nobody has what is not measured", got)
 	}
 	near(t, "agreement with itself", report.Agreement.Spearman[0][0].Mean, 1, 1e-12)
-	// The "!" matters as much as what stands before it: ranks of one in six against two in six, and two in seven against four.
+	// The "!" matters as much as what stands before it: ranks of one in six against two in six, and
+	// two in seven against four.
 	s, _ := report.At("all", "raw", "correlation with occlusion")
 	near(t, "correlation with occlusion", s.Mean, (math.Sqrt(.4)+math.Sqrt(.3))/2, 1e-12)
 }
@@ -161,7 +169,8 @@ func TestRunResumes(t *testing.T) {
 		}
 		return err
 	}
-	if part, err := evaluate.Run(t.Context(), reader{name: "r"}, cases, opts); !errors.Is(err, stop) || part.Cases != 0 {
+	if part, err := evaluate.Run(t.Context(), reader{name: "r"}, cases,
+		opts); !errors.Is(err, stop) || part.Cases != 0 {
 		t.Errorf("error %v, %d cases", err, part.Cases)
 	}
 	var first evaluate.Result
@@ -169,7 +178,10 @@ func TestRunResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	fresh := 0
-	opts.Done, opts.OnResult = map[int]*evaluate.Result{0: &first}, func(*evaluate.Result) error { fresh++; return nil }
+	opts.Done, opts.OnResult = map[int]*evaluate.Result{0: &first}, func(*evaluate.Result) error {
+		fresh++
+		return nil
+	}
 	rest, err := evaluate.Run(t.Context(), reader{name: "r"}, cases, opts)
 	if err != nil || fresh != 1 {
 		t.Errorf("error %v, %d cases computed", err, fresh)
@@ -183,16 +195,19 @@ func TestRunResumes(t *testing.T) {
 
 // Attention that is the same with other weights agrees with itself; attention that is not does not.
 func TestRandomize(t *testing.T) {
-	got, err := evaluate.Randomize(t.Context(), reader{name: "a"}, reader{name: "b"}, cases, evaluate.Options{Methods: []string{"raw"}})
+	got, err := evaluate.Randomize(t.Context(), reader{name: "a"}, reader{name: "b"}, cases,
+		evaluate.Options{Methods: []string{"raw"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	near(t, "same", got["raw"].Mean, 1, 1e-12)
-	got, err = evaluate.Randomize(t.Context(), reader{name: "a"}, reader{name: "b", flat: true}, cases, evaluate.Options{Methods: []string{"raw"}})
+	got, err = evaluate.Randomize(t.Context(), reader{name: "a"}, reader{name: "b", flat: true},
+		cases, evaluate.Options{Methods: []string{"raw"}})
 	if err != nil || got["raw"].Mean > .5 || got["random"].Mean > .99 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := evaluate.Randomize(t.Context(), reader{name: "a"}, reader{name: "a"}, cases, evaluate.Options{}); err == nil {
+	if _, err := evaluate.Randomize(t.Context(), reader{name: "a"}, reader{name: "a"}, cases,
+		evaluate.Options{}); err == nil {
 		t.Error("one model twice gives no error")
 	}
 }
@@ -204,8 +219,10 @@ func TestRunTies(t *testing.T) {
 	for rank := 1.; rank <= 7; rank++ {
 		all += 1 / rank / 7
 	}
-	for ties, want := range map[float64]float64{0: 1. / 2, .001: 1. / 2, .01: (1 + 1./2) / 2, 1: all} {
-		report, err := evaluate.Run(t.Context(), reader{name: "r", tilt: true}, second, evaluate.Options{Methods: []string{"raw"}, Ties: ties})
+	for ties, want := range map[float64]float64{0: 1. / 2, .001: 1. / 2, .01: (1 + 1./2) / 2,
+		1: all} {
+		report, err := evaluate.Run(t.Context(), reader{name: "r", tilt: true}, second,
+			evaluate.Options{Methods: []string{"raw"}, Ties: ties})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,20 +237,25 @@ func TestRunRefusals(t *testing.T) {
 		opts evaluate.Options
 	}{
 		"case 0 of 1: attribution: the prompt is empty": {},
-		"no token of the prompt lies in the evidence":   {c: evaluate.Case{Prompt: "abc", Evidence: [][2]int{{7, 9}}}},
-		"2 predictions are explained, want one":         {c: evaluate.Case{Prompt: "abc", Continuation: "de"}},
-		"unknown method":                                {c: evaluate.Case{Prompt: "abc"}, opts: evaluate.Options{Methods: []string{"best"}}},
+		"no token of the prompt lies in the evidence": {c: evaluate.Case{Prompt: "abc",
+			Evidence: [][2]int{{7, 9}}}},
+		"2 predictions are explained, want one": {c: evaluate.Case{Prompt: "abc",
+			Continuation: "de"}},
+		"unknown method": {c: evaluate.Case{Prompt: "abc"},
+			opts: evaluate.Options{Methods: []string{"best"}}},
 	} {
 		if c.opts.Methods == nil {
 			c.opts.Methods = []string{"raw"}
 		}
-		if _, err := evaluate.Run(t.Context(), reader{name: "r"}, []evaluate.Case{c.c}, c.opts); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := evaluate.Run(t.Context(), reader{name: "r"}, []evaluate.Case{c.c},
+			c.opts); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := evaluate.Run(ctx, reader{name: "r"}, cases, options); !errors.Is(err, context.Canceled) {
+	if _, err := evaluate.Run(ctx, reader{name: "r"}, cases, options); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("error %v, want that it was cancelled", err)
 	}
 }

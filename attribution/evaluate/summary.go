@@ -6,20 +6,23 @@ import (
 	"slices"
 )
 
-// Summary is a measure over many inputs.
+// Summary summarises a measure over many inputs.
 type Summary struct {
-	// Mean and SD are over the N inputs that have the measure; SD is that of a sample, 0 of one.
+	// Mean and SD are over the N inputs that have the measure. SD is the standard deviation of a
+	// sample, 0 if N is 1.
 	Mean float64 `json:"mean"`
 	SD   float64 `json:"sd"`
-	// Low and High bound the mean with 95 % confidence: percentiles of means of as many inputs drawn again, 2,000 times, from a fixed seed.
+	// Low and High are a 95 % confidence interval of the mean: percentiles of the means of 2,000
+	// bootstrap samples from a fixed seed.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 	N    int     `json:"n"`
-	// Skipped is how many inputs do not have the measure, such as a correlation with a constant.
+	// Skipped is the number of inputs without the measure, such as a correlation with a constant
+	// row.
 	Skipped int `json:"skipped"`
 }
 
-// Summarize returns the summary of values, of which NaN is skipped and counted.
+// Summarize returns the summary of values. NaN is skipped and counted.
 func Summarize(values []float64) Summary {
 	var s Summary
 	var kept []float64

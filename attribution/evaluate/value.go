@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// Value is a number, or NaN where there is none, which is null in JSON.
+// Value is a number, or NaN if there is none. NaN is null in JSON.
 type Value float64
 
-// nothing is the value that there is not.
-var nothing = Value(math.NaN())
+// nothing is the value of a measure that is undefined.
+var undefined = Value(math.NaN())
 
 // MarshalJSON writes the number, or null.
 func (v Value) MarshalJSON() ([]byte, error) {
@@ -19,7 +19,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return []byte("null"), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the form of [Value.MarshalJSON].
 func (v *Value) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		*v = Value(math.NaN())

@@ -6,26 +6,29 @@ import (
 	"math"
 )
 
-// certain is Dinic's algorithm as the textbooks have it, for the pair that the solver could not prove:
-// slow, without memory from pair to pair, and sure to end. A node is (k,u), with every edge a step, own
-// edges too, and an edge has room until it has none at all.
+// certain is Dinic's algorithm as in textbooks, for a pair whose flow the solver could not prove.
+// It is slow and allocates its memory for each pair, but it always ends. Nodes are (k,u). Every
+// edge is a step, own edges too, and an edge can be used until its residual capacity is exactly 0.
 //
-// It ends whatever rounding does. A path takes the room of its narrowest edge, and what takes itself
-// from itself is exactly 0, so each path closes an edge; within a phase edges open only against the
-// direction of the search, so a phase has at most as many paths as there are edges, each way. After
-// it no path is as short, so the distance of the sink grows, and it is less than the number of nodes.
+// It ends in spite of rounding. A path sends the residual capacity of its narrowest edge, and x - x
+// is exactly 0, so each path closes an edge. Within a phase, edges open only against the direction
+// of the search. So a phase has at most as many paths as there are edges in both directions. After
+// a phase every path is longer, so the distance of the sink grows, and it is less than the number
+// of nodes.
 type certain struct {
 	*network
 	pair
-	// room and sent, [T] of [L,width], are what edges still take and what they carry. Each is kept by
-	// itself: the capacity less the one would be the other only up to rounding.
+	// room and sent, [T] of [L,width], are the residual capacity and the flow of edges. Both are
+	// stored, because their sum equals the capacity only up to rounding.
 	room, sent [][]float64
-	// dist, [L+2,T], is the distance from the source plus 1; 0 is not reached. next is where to go on.
+	// dist, [L+2,T], is the distance from the source plus 1, or 0 if a node is not reached. next is
+	// the next edge to try at each node.
 	dist, next []int
 	queue      []int
 }
 
-// solve returns the flow of the pair, or an error that wraps ctx.Err() or says that no cut proves it.
+// solve returns the flow of the pair, or an error that wraps ctx.Err() or says that no cut proves
+// it.
 func (c *certain) solve(ctx context.Context) (float64, error) {
 	c.room, c.sent = make([][]float64, c.tokens), make([][]float64, c.tokens)
 	for u := c.lo; u <= c.hi; u++ {
@@ -54,8 +57,8 @@ func (c *certain) solve(ctx context.Context) (float64, error) {
 	return total, nil
 }
 
-// search labels what the source reaches by edges with more than that much room, and returns whether
-// the sink is among it.
+// search labels the nodes that the source reaches by edges with a residual capacity above least,
+// and returns whether the sink is among them.
 func (c *certain) search(least float64) bool {
 	clear(c.dist)
 	c.queue = append(c.queue[:0], (c.l+1)*c.tokens+c.i)
@@ -77,10 +80,10 @@ func (c *certain) search(least float64) bool {
 	return c.dist[c.j] > 0
 }
 
-// edgeFrom returns edge e of node (k,u), what it has room for and what it would take back: first those
-// down to tokens lo..hi, then those up against what they carry. to is negative after the last; room is
-// nil where there is no edge. No edge leads back to the source, and none from level 0 or to another
-// sink.
+// edgeFrom returns edge e of node (k,u): the token it leads to, its residual capacity, and that of
+// the reverse edge. The edges down to tokens lo..hi come first, then the reverse edges up. to is
+// negative after the last edge; room is nil if there is no such edge. No edge leads back to the
+// source, none leaves level 0, and none leads to another sink.
 func (c *certain) edgeFrom(k, u, e int) (to int, room, back *float64) {
 	n := c.hi - c.lo + 1
 	v := c.lo + e%n
@@ -99,8 +102,8 @@ func (c *certain) edgeFrom(k, u, e int) (to int, room, back *float64) {
 	return 0, nil, nil
 }
 
-// push sends what one path from node (k,u) takes, at most limit, and returns how much; 0 if there is
-// no path to the sink on which each edge leads one step on.
+// push sends flow along one shortest path from node (k,u) to the sink, at most limit, and returns
+// how much. It returns 0 if there is no such path.
 func (c *certain) push(k, u int, limit float64) float64 {
 	if k == 0 {
 		return limit
@@ -122,8 +125,8 @@ func (c *certain) push(k, u int, limit float64) float64 {
 	}
 }
 
-// cutWidth returns the width of the cut between the nodes that the last search has reached and those
-// that it has not.
+// cutWidth returns the width of the cut between the nodes that the last search reached and the
+// others.
 func (c *certain) cutWidth() float64 {
 	sum := 0.0
 	for k := range c.l + 1 {
@@ -141,7 +144,7 @@ func (c *certain) cutWidth() float64 {
 	return sum
 }
 
-// side returns the nodes that the last search has reached, as sets of so many words.
+// side returns the nodes that the last search reached, as sets of that many words for each level.
 func (c *certain) side(words int) []uint64 {
 	side := make([]uint64, (c.layers+2)*words)
 	for n, dist := range c.dist {

@@ -1,30 +1,32 @@
 package maxflow
 
-// reachesBound returns whether the flow of one stop, or with a second stop, is as much as the bound.
+// reachesBound reports whether the flow with one stop, or with a second stop, equals the upper
+// bound, so that it is the maximum.
 func (s *stops) reachesBound() bool {
 	s.second.used = false
 	missing := s.bound - s.fitInto(s.row(s.l, s.i)[s.i], s.own[s.j*s.layers])
 	if missing <= slack {
-		return s.holds()
+		return s.fitsColumns()
 	}
 	missing -= s.transport(missing - slack)
-	s.second.used = s.holds()
+	s.second.used = s.fitsColumns()
 	return s.second.used && missing <= slack
 }
 
-// holds returns whether columns i and j can hold what they should.
-func (s *stops) holds() bool {
-	heldI, heldJ := s.holdI+s.fit.fromI+s.fit.both, s.holdJ+s.fit.intoJ+s.fit.both
+// fitsColumns reports whether the own edges of columns i and j can carry the flow that waits there.
+func (s *stops) fitsColumns() bool {
+	loadI, loadJ := s.holdI+s.fit.fromI+s.fit.both, s.holdJ+s.fit.intoJ+s.fit.both
 	if s.second.used {
-		heldI += s.second.heldI
-		heldJ += s.second.heldJ
+		loadI += s.second.loadI
+		loadJ += s.second.loadJ
 	}
-	return s.holdsI(heldI) && s.holdsJ(heldJ)
+	return s.fitsColumnI(loadI) && s.fitsColumnJ(loadJ)
 }
 
-// holdsI returns whether column i can hold that much, which its edge in the top layer can. The own edges below need to
-// hold only what does not leave by the first middle layer; as much as possible does.
-func (s *stops) holdsI(amount float64) bool {
+// fitsColumnI reports whether column i can carry amount. Its own edge in the top layer can. The own
+// edges below need to carry only what does not leave by the first middle layer, and as much as
+// possible leaves there.
+func (s *stops) fitsColumnI(amount float64) bool {
 	room := s.least(s.i) + closed
 	first := s.row(s.l-1, s.i)
 	if amount > room {
@@ -37,9 +39,10 @@ func (s *stops) holdsI(amount float64) bool {
 	return amount <= room
 }
 
-// holdsJ returns whether column j can hold that much, which its edge in the last layer can. The own edges above need to
-// hold only what does not come by the last middle layer; as much as possible does.
-func (s *stops) holdsJ(amount float64) bool {
+// fitsColumnJ reports whether column j can carry amount. Its own edge in the last layer can. The
+// own edges above need to carry only what does not enter by the last middle layer, and as much as
+// possible enters there.
+func (s *stops) fitsColumnJ(amount float64) bool {
 	room := s.least(s.j) + closed
 	if amount > room {
 		amount -= s.fit.shareBoth * s.row(1, s.i)[s.j]

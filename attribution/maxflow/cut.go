@@ -7,11 +7,13 @@ import (
 	"math/bits"
 )
 
-// Cut is a minimum cut: edges without which nothing flows, and which together are as wide as the flow.
+// Cut is a minimum cut: edges without which nothing can flow, and whose capacities add up to the
+// maximum flow.
 type Cut struct {
-	// Flow is the maximum flow, the number of [Graph.Row], and up to rounding the sum of the capacities of Edges.
+	// Flow is the maximum flow, the number of [Graph.Row], and up to rounding the sum of the
+	// capacities of Edges.
 	Flow float64
-	// Edges are in the order of the flow: by layer from the top down, then by target and source.
+	// Edges are ordered by layer from the top down, then by target and source.
 	Edges []Edge
 }
 
@@ -19,21 +21,23 @@ type Cut struct {
 type Edge struct {
 	// Layer counts from 0; Target is the row and Source the column of its capacity.
 	Layer, Target, Source int
-	// Capacity is the whole of it, which the flow uses.
+	// Capacity is the capacity of the edge; the flow uses all of it.
 	Capacity float64
 }
 
-// MinCut returns the minimum cut between token i after layer l and input token j. Max-flow is min-cut (Ford and Fulkerson
-// 1956): no cut is narrower, and every edge of it is full. top is as in [Graph.Row].
+// MinCut returns the minimum cut between token i after layer l and input token j. Its width is the
+// maximum flow (Ford and Fulkerson 1956): no cut is narrower, and every edge of it is full. top is
+// as in [Graph.Row].
 //
-// Of several minimum cuts it is the one nearest the source: its source side, the nodes that the source still reaches when
-// the flow is as much as it can be, is part of that of every other. It does not depend on how the flow was found; if what
-// leaves the source is the flow, within 1e-14, these edges are the cut. Edges of capacity 0 are not listed, and a flow of 0
-// may have no edges.
+// If there are several minimum cuts, it is the one nearest the source: its source side, the nodes
+// that the source still reaches in the residual network of a maximum flow, is contained in that of
+// every other. So the cut does not depend on how the flow was found. If the edges that leave the
+// source add up to the flow, within 1e-14, they are the cut. Edges of capacity 0 are not listed,
+// and a flow of 0 may have no edges.
 //
-// It costs two maximum flows, one of them without the short cuts. It looks at ctx in every phase of
-// them and returns an error that wraps ctx.Err(), or one that says that the capacities are too large or
-// too far apart for float64. It panics if l, i or j is out of range.
+// It costs two maximum flows, one of them without the closed forms and without stops. It looks at
+// ctx in every phase and returns an error that wraps ctx.Err(), or one that says that the
+// capacities are too large or too far apart for float64. It panics if l, i or j is out of range.
 func (g *Graph) MinCut(ctx context.Context, l, i, j int, top []float64) (Cut, error) {
 	g.check(l, i, j)
 	if err := ctx.Err(); err != nil {
@@ -61,13 +65,14 @@ func (g *Graph) MinCut(ctx context.Context, l, i, j int, top []float64) (Cut, er
 	return Cut{Flow: flow, Edges: edges}, nil
 }
 
-// cutEdges returns the edges of the minimum cut of p that is nearest the source, and how wide they are
-// together.
+// cutEdges returns the edges of the minimum cut of p that is nearest the source, and the sum of
+// their capacities.
 func (g *Graph) cutEdges(ctx context.Context, p pair) ([]Edge, float64, error) {
 	s := &g.solver
 	s.start(p)
 	defer s.reset(p.lo, p.hi)
-	total, end, err := s.augment(ctx, 0, math.Inf(1)) // on to the end, where the residual is a cut
+	// Without a bound, the flow ends when the source does not reach the sink, which gives a cut.
+	total, end, err := s.augment(ctx, 0, math.Inf(1))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -86,7 +91,7 @@ func (g *Graph) cutEdges(ctx context.Context, p pair) ([]Edge, float64, error) {
 	return edges, width, nil
 }
 
-// nearest returns the source alone where all that can leave it flows, else side.
+// nearest returns only the source if the flow uses all capacity that leaves it, else side.
 func (s *solver) nearest(total, leaves float64, side []uint64) []uint64 {
 	if total >= leaves-slack {
 		clear(side)
@@ -95,7 +100,7 @@ func (s *solver) nearest(total, leaves float64, side []uint64) []uint64 {
 	return side
 }
 
-// leaves returns what can leave the source of p.
+// leaves returns the sum of the capacities that leave the source of p.
 func (g *Graph) leaves(p pair) float64 {
 	row, sum := g.row(p.l, p.i), 0.0
 	if p.l == 0 {
@@ -107,7 +112,7 @@ func (g *Graph) leaves(p pair) float64 {
 	return sum
 }
 
-// reached returns the nodes that the source still reaches.
+// reached returns the nodes that the source reaches in the residual network.
 func (s *solver) reached() []uint64 {
 	s.mask()
 	side := make([]uint64, len(s.seen))
@@ -140,8 +145,8 @@ func (s *solver) reached() []uint64 {
 	return side
 }
 
-// leaving returns the edges from a side to the rest of what lies between source and sink, and how wide
-// they are together.
+// leaving returns the edges from the nodes of side to the other nodes between source and sink, and
+// the sum of their capacities.
 func (s *solver) leaving(side []uint64) (edges []Edge, width float64) {
 	for k := s.l; k >= 0; k-- {
 		first, last := s.lo, s.hi
@@ -161,7 +166,7 @@ func (s *solver) leaving(side []uint64) (edges []Edge, width float64) {
 	return edges, width
 }
 
-// each calls f for every token of a set, ascending.
+// each calls f for every token of a set in ascending order.
 func each(set []uint64, f func(u int)) {
 	for w, x := range set {
 		for ; x != 0; x &= x - 1 {

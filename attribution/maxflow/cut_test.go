@@ -20,8 +20,9 @@ func minCut(t *testing.T, g *maxflow.Graph, l, i, j int) maxflow.Cut {
 	return cut
 }
 
-// Two tokens, three layers, of which token 1 gives token 0 a fifth, a tenth and two fifths: all reach the sink, so the cut
-// from (3,1) to (0,0) is those edges, from the top down. To itself, what is left of the narrowest.
+// Two tokens, three layers, of which token 1 gives token 0 a fifth, a tenth and two fifths: all
+// reach the sink, so the cut from (3,1) to (0,0) is those edges, from the top down. To itself, what
+// is left of the narrowest.
 func TestMinCutKnown(t *testing.T) {
 	g := maxflow.New(3, false)
 	g.Extend([]float64{1, 0, .4, .6, 1, 0, .1, .9, 1, 0, .2, .8}, 2)
@@ -43,7 +44,8 @@ func TestMinCutKnown(t *testing.T) {
 	}
 }
 
-// Every layer of equal attention to one other token is as narrow as the next: the rule says which is the cut.
+// Every layer of equal attention to one other token is as narrow as the next: the rule says which
+// is the cut.
 func TestMinCutTies(t *testing.T) {
 	m := flowmaps.Fill("ties", 4, 2, false, true, func(int, int, []float64) {})
 	want := []maxflow.Edge{{3, 1, 1, .75}}
@@ -52,8 +54,8 @@ func TestMinCutTies(t *testing.T) {
 	}
 }
 
-// TestMinCutExact compares with what the source reaches in exact fractions, which is the rule, wherever ties are not broken
-// by rounding: capacities are small multiples of a power of two.
+// TestMinCutExact compares with what the source reaches in exact fractions, which is the rule,
+// wherever ties are not broken by rounding: capacities are small multiples of a power of two.
 func TestMinCutExact(t *testing.T) {
 	for seed := range uint64(60) {
 		m := small(seed)
@@ -68,7 +70,8 @@ func TestMinCutExact(t *testing.T) {
 				want, _ := flow.Float64()
 				got := minCut(t, g, l, i, j)
 				if !(math.Abs(got.Flow-want) <= flowTol) {
-					t.Errorf("seed %d: flow (%d,%d)→%d = %v, want %v", seed, l, i, j, got.Flow, want)
+					t.Errorf("seed %d: flow (%d,%d)→%d = %v, want %v", seed, l, i, j,
+						got.Flow, want)
 				}
 				if diff := cmp.Diff(edgesOf(m, l, j, reached), got.Edges); diff != "" {
 					t.Errorf("seed %d: cut (%d,%d)→%d (-want +got):\n%s", seed, l, i, j, diff)
@@ -78,7 +81,8 @@ func TestMinCutExact(t *testing.T) {
 	}
 }
 
-// edgesOf returns the edges that leave a set of nodes for others from which the sink can be reached.
+// edgesOf returns the edges that leave a set of nodes for others from which the sink can be
+// reached.
 func edgesOf(m flowmaps.Maps, l, j int, side []bool) (edges []maxflow.Edge) {
 	leads := make([]bool, (l+2)*m.T)
 	leads[j] = true
@@ -94,7 +98,8 @@ func edgesOf(m flowmaps.Maps, l, j int, side []bool) (edges []maxflow.Edge) {
 	for k := l; k >= 0; k-- {
 		for u := range m.T {
 			for v := range m.T {
-				if c := m.At(k, u, v); c > 0 && side[(k+1)*m.T+u] && !side[k*m.T+v] && leads[k*m.T+v] {
+				if c := m.At(k, u, v); c > 0 && side[(k+1)*m.T+u] && !side[k*m.T+v] &&
+					leads[k*m.T+v] {
 					edges = append(edges, maxflow.Edge{Layer: k, Target: u, Source: v, Capacity: c})
 				}
 			}
@@ -103,7 +108,8 @@ func edgesOf(m flowmaps.Maps, l, j int, side []bool) (edges []maxflow.Edge) {
 	return edges
 }
 
-// TestMinCutSeparates checks on big networks that a cut is as wide as the flow and that nothing passes it.
+// TestMinCutSeparates checks on big networks that a cut is as wide as the flow and that nothing
+// passes it.
 func TestMinCutSeparates(t *testing.T) {
 	for _, m := range someMaps() {
 		g := graph(m)
@@ -121,8 +127,10 @@ func TestMinCutSeparates(t *testing.T) {
 					rest.Data[(e.Layer*m.T+e.Target)*m.T+e.Source] = 0
 					width += e.Capacity
 				}
-				if !(math.Abs(cut.Flow-flows[j]) <= flowTol) || !(math.Abs(width-cut.Flow) <= flowTol) {
-					t.Errorf("%s: cut %d→%d is %v wide, its flow %v, that of the row %v", m.Name, i, j, width, cut.Flow, flows[j])
+				if !(math.Abs(cut.Flow-flows[j]) <= flowTol) ||
+					!(math.Abs(width-cut.Flow) <= flowTol) {
+					t.Errorf("%s: cut %d→%d is %v wide, its flow %v, that of the row %v", m.Name, i,
+						j, width, cut.Flow, flows[j])
 				}
 				if left := row(t, graph(rest), m.L-1, i)[j]; left > flowTol {
 					t.Errorf("%s: without the cut %d→%d %v still flows", m.Name, i, j, left)

@@ -5,8 +5,8 @@ import "context"
 // Solved is how a flow was found.
 type Solved struct {
 	Flow float64
-	// Phases is how many searches it took, Limit how many it may take; both are 0 where no solver was
-	// needed.
+	// Phases is how many searches it took, Limit how many it may take; both are 0 where no solver
+	// was needed.
 	Phases, Limit int
 	// Gap is by how much the cut that proves the flow is wider.
 	Gap float64

@@ -1,13 +1,14 @@
 package maxflow
 
-// finish is push from a node one step from the sink: from the nodes of its column over an edge into column j.
+// finish is push from a node one step from the sink: from the nodes of its column by an edge into
+// column j.
 func (s *solver) finish(k, u int, limit float64) float64 {
 	sent := s.finishDown(k, u, limit)
 	if limit-sent > closed {
 		sent += s.finishUp(k, u, limit-sent)
 	}
 	if limit-sent > closed {
-		s.bury(k, u, 1)
+		s.markDead(k, u, 1)
 	}
 	return sent
 }
@@ -24,9 +25,9 @@ func (s *solver) finishDown(k, u int, limit float64) float64 {
 			if r := room[at]; r < m {
 				m = r
 			}
-			if got := s.fall(x-1, m); got > 0 {
+			if got := s.drain(x-1, m); got > 0 {
 				s.sendAt(at, x-1, u, s.j, got)
-				s.hold(u, k, x, got)
+				s.carryDown(u, k, x, got)
 				sent += got
 				most -= got
 			}
@@ -44,7 +45,8 @@ func (s *solver) finishDown(k, u int, limit float64) float64 {
 	}
 }
 
-// finishUp sends at most limit from the nodes of column u from level k up; from level k only what column j takes back.
+// finishUp sends at most limit from the nodes of column u above level k, by undoing flow that waits
+// in the column.
 func (s *solver) finishUp(k, u int, limit float64) float64 {
 	word, bit := s.j>>6, uint64(1)<<(s.j&63)
 	falls := s.at[0]
@@ -58,19 +60,19 @@ func (s *solver) finishUp(k, u int, limit float64) float64 {
 			}
 			most = min(most, flow)
 			if n := (x-1)*s.words + word; s.down[(at-1)*s.words+word]&falls[n]&^s.dead[n]&bit != 0 {
-				got := s.fall(x-1, min(most, s.room[u][s.index(x-1, u, s.j)]))
+				got := s.drain(x-1, min(most, s.room[u][s.index(x-1, u, s.j)]))
 				if got > 0 {
 					s.send(x-1, u, s.j, got)
-					s.unhold(u, x, k, got)
+					s.undoCarry(u, x, k, got)
 					sent += got
 					most -= got
 				}
 			}
 		}
 		if most > closed && x < s.l && s.up[at*s.words+word]&falls[(x+1)*s.words+word]&bit != 0 {
-			if got := s.fall(x+1, min(most, s.carried(x, s.j, u))); got > 0 {
+			if got := s.drain(x+1, min(most, s.carried(x, s.j, u))); got > 0 {
 				s.unsend(x, s.j, u, got)
-				s.unhold(u, x, k, got)
+				s.undoCarry(u, x, k, got)
 				sent += got
 				most -= got
 			}
@@ -82,8 +84,8 @@ func (s *solver) finishUp(k, u int, limit float64) float64 {
 	return sent
 }
 
-// fall lets at most limit fall down column j from level k into the sink.
-func (s *solver) fall(k int, limit float64) float64 {
+// drain sends at most limit down column j from level k into the sink, and returns how much.
+func (s *solver) drain(k int, limit float64) float64 {
 	for y, r := range s.ownRoom[s.j*s.layers:][:k] {
 		if r < limit {
 			if limit = r; r <= closed {
@@ -94,6 +96,6 @@ func (s *solver) fall(k int, limit float64) float64 {
 			}
 		}
 	}
-	s.hold(s.j, k, 0, limit)
+	s.carryDown(s.j, k, 0, limit)
 	return limit
 }

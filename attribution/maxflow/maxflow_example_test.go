@@ -7,7 +7,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/maxflow"
 )
 
-// Three tokens, two layers of uniform causal attention with half residual: the flow from the last token.
+// Three tokens, two layers of uniform causal attention with half residual: the flow from the last
+// token.
 func ExampleGraph_Row() {
 	layer := []float64{
 		1, 0, 0,

@@ -34,8 +34,8 @@ func row(t testing.TB, g *maxflow.Graph, l, i int) []float64 {
 	return r
 }
 
-// small returns networks of up to five tokens and layers whose weights are 0 to 3 before rows are divided by their sums, so
-// that there are zeros and ties.
+// small returns networks of up to five tokens and layers whose weights are 0 to 3 before rows are
+// divided by their sums, so that there are zeros and ties.
 func small(seed uint64) flowmaps.Maps {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	L, T := 1+int(seed%5), 1+rng.IntN(5)
@@ -67,7 +67,8 @@ func TestExact(t *testing.T) {
 				for j := range m.T {
 					exact, _ := exactFlow(m, l, i, j)
 					if want, _ := exact.Float64(); !(math.Abs(got[j]-want) <= flowTol) {
-						t.Errorf("seed %d: L=%d T=%d flow (%d,%d)→%d = %.17g, want %.17g", seed, m.L, m.T, l, i, j, got[j], want)
+						t.Errorf("seed %d: L=%d T=%d flow (%d,%d)→%d = %.17g, want %.17g", seed,
+							m.L, m.T, l, i, j, got[j], want)
 					}
 				}
 			}
@@ -75,25 +76,27 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// TestSmall compares every pair of many small networks, with zeros, ties and a few wide edges, with a plain Dinic: where the
-// certificate could be wrong, columns are few and narrow.
+// TestSmall compares every pair of many small networks, with zeros, ties and a few wide edges, with
+// a plain Dinic: where the certificate could be wrong, columns are few and narrow.
 func TestSmall(t *testing.T) {
 	for seed := range uint64(800) {
 		rng := rand.New(rand.NewPCG(seed, 77))
 		L, T, weights := 3+int(seed%6), 2+rng.IntN(8), 5+rng.IntN(4)
-		m := flowmaps.Fill("small", L, T, rng.IntN(2) == 0, rng.IntN(4) > 0, func(_, _ int, row []float64) {
-			for j := range row {
-				row[j] = float64(max(0, rng.IntN(weights)-3))
-				if rng.IntN(6) == 0 {
-					row[j] *= 20
+		m := flowmaps.Fill("small", L, T, rng.IntN(2) == 0, rng.IntN(4) > 0,
+			func(_, _ int, row []float64) {
+				for j := range row {
+					row[j] = float64(max(0, rng.IntN(weights)-3))
+					if rng.IntN(6) == 0 {
+						row[j] *= 20
+					}
 				}
-			}
-		})
+			})
 		g, reference, l := graph(m), newPlain(m), 2+rng.IntN(L-2)
 		for i := range T {
 			for j, got := range row(t, g, l, i) {
 				if want := reference.flow(l, i, j); !(math.Abs(got-want) <= flowTol) {
-					t.Errorf("seed %d: L=%d T=%d bidirectional=%v: flow (%d,%d)→%d = %.17g, want %.17g",
+					t.Errorf("seed %d: L=%d T=%d bidirectional=%v: flow (%d,%d)→%d = %.17g, want "+
+						"%.17g",
 						seed, L, T, m.Bidirectional, l, i, j, got, want)
 				}
 			}
@@ -101,8 +104,9 @@ func TestSmall(t *testing.T) {
 	}
 }
 
-// TestPairs compares random pairs of all kinds with a plain Dinic. HEADWATER_FLOW_PAIRS is how many; with 10000 and more, big
-// networks are among them. Big and sharp maps are where phantom edges once hid.
+// TestPairs compares random pairs of all kinds with a plain Dinic. HEADWATER_FLOW_PAIRS is how
+// many; with 10000 and more, big networks are among them. Big and sharp maps are where phantom
+// edges once hid.
 func TestPairs(t *testing.T) {
 	pairs := 300
 	if s := os.Getenv("HEADWATER_FLOW_PAIRS"); s != "" {
@@ -138,8 +142,8 @@ func TestPairs(t *testing.T) {
 	t.Logf("%d pairs, worst error %.2g", total, worst)
 }
 
-// comparePairs returns the worst error of some pairs, several from each of some tokens; the first is the last token after
-// the last layer.
+// comparePairs returns the worst error of some pairs, several from each of some tokens; the first
+// is the last token after the last layer.
 func comparePairs(t *testing.T, m flowmaps.Maps, count int, seed uint64) (worst float64) {
 	const each = 8
 	rng := rand.New(rand.NewPCG(seed, 5))
@@ -161,7 +165,8 @@ func comparePairs(t *testing.T, m flowmaps.Maps, count int, seed uint64) (worst 
 	return worst
 }
 
-// TestGrowth adds tokens one by one, across the border of a word, and compares with all at once, bit for bit.
+// TestGrowth adds tokens one by one, across the border of a word, and compares with all at once,
+// bit for bit.
 func TestGrowth(t *testing.T) {
 	for _, kind := range []string{"gamma0.1", "gamma0.4", "previous"} {
 		m := flowmaps.New(kind, 4, 140, false, 1)
@@ -200,7 +205,8 @@ func TestLevels(t *testing.T) {
 						want = append(want, row(t, g, l, i)...)
 					}
 					if !slices.Equal(got, want) {
-						t.Fatalf("%s, bidirectional %v, L=%d: levels of %d = %v, rows %v", kind, bidirectional, L, i, got, want)
+						t.Fatalf("%s, bidirectional %v, L=%d: levels of %d = %v, rows %v", kind,
+							bidirectional, L, i, got, want)
 					}
 				}
 			}
@@ -262,14 +268,17 @@ func (c *cancelled) Err() error {
 func TestCancel(t *testing.T) {
 	g := graph(flowmaps.New("gamma0.1", 4, 12, false, 1))
 	for _, looks := range []int{0, 5} {
-		if _, err := g.Row(&cancelled{context.Background(), looks}, nil, 3, 11, nil); !errors.Is(err, context.Canceled) {
+		if _, err := g.Row(&cancelled{context.Background(), looks}, nil, 3, 11,
+			nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("Row after cancel returned %v", err)
 		}
-		if _, err := g.Levels(&cancelled{context.Background(), looks}, nil, 11); !errors.Is(err, context.Canceled) {
+		if _, err := g.Levels(&cancelled{context.Background(), looks}, nil,
+			11); !errors.Is(err, context.Canceled) {
 			t.Errorf("Levels after cancel returned %v", err)
 		}
 	}
-	if _, err := g.MinCut(&cancelled{context.Background(), 0}, 3, 11, 0, nil); !errors.Is(err, context.Canceled) {
+	if _, err := g.MinCut(&cancelled{context.Background(), 0}, 3, 11, 0,
+		nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("MinCut after cancel returned %v", err)
 	}
 }
@@ -284,7 +293,8 @@ func TestCancelLong(t *testing.T) {
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	_, err := g.Levels(ctx, nil, 511)
-	if late := time.Since(deadline); !errors.Is(err, context.DeadlineExceeded) || late > 100*time.Millisecond {
+	if late := time.Since(deadline); !errors.Is(err, context.DeadlineExceeded) ||
+		late > 100*time.Millisecond {
 		t.Errorf("Levels returned %v, %v after the deadline, want 100ms at most", err, late)
 	} else {
 		t.Logf("returned %v after the deadline", late)
@@ -293,12 +303,19 @@ func TestCancelLong(t *testing.T) {
 
 func TestPanics(t *testing.T) {
 	for name, f := range map[string]func(){
-		"no layers":    func() { maxflow.New(0, false) },
-		"short rows":   func() { maxflow.New(2, false).Extend(make([]float64, 3), 2) },
-		"second batch": func() { g := maxflow.New(1, true); g.Extend([]float64{1}, 1); g.Extend([]float64{1, 0}, 1) },
-		"no such row":  func() { _, _ = maxflow.New(1, false).Row(context.Background(), nil, 0, 0, nil) },
+		"no layers":  func() { maxflow.New(0, false) },
+		"short rows": func() { maxflow.New(2, false).Extend(make([]float64, 3), 2) },
+		"second batch": func() {
+			g := maxflow.New(1, true)
+			g.Extend([]float64{1}, 1)
+			g.Extend([]float64{1, 0}, 1)
+		},
+		"no such row": func() {
+			_, _ = maxflow.New(1, false).Row(context.Background(), nil, 0, 0, nil)
+		},
 		"no such token": func() {
-			_, _ = graph(flowmaps.New("uniform", 1, 2, false, 1)).MinCut(context.Background(), 0, 0, 2, nil)
+			_, _ = graph(flowmaps.New("uniform", 1, 2, false, 1)).MinCut(context.Background(), 0,
+				0, 2, nil)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -312,7 +329,8 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// BenchmarkRow is one row at the top level, all sinks: what one generated token costs; BenchmarkLevels is all levels of it.
+// BenchmarkRow is one row at the top level, all sinks: what one generated token costs;
+// BenchmarkLevels is all levels of it.
 func BenchmarkRow(b *testing.B) {
 	benchmark(b, func(g *maxflow.Graph, dst []float64, m flowmaps.Maps) []float64 {
 		dst, _ = g.Row(context.Background(), dst, m.L-1, m.T-1, nil)

@@ -2,23 +2,26 @@ package maxflow
 
 import "math"
 
-// block is how many rows one tile of columns holds.
+// block is the number of rows in one tile of columns.
 const block = 64
 
-// network is the capacities. Edge (l,u,v) leads from token u at level l+1 to token v at level l; that of a token to itself
-// is its own edge. Everything is stored token by token, so that growing appends.
+// network stores the capacities. Edge (l,u,v) leads from token u at level l+1 to token v at level
+// l; if v is u it is an own edge. Everything is stored token by token, so that new tokens are
+// appended.
 type network struct {
 	layers, tokens int
 	bidirectional  bool
 	// capacity[u] is [L,width(u)]: the edges of token u.
 	capacity [][]float64
-	// own is [T,L]: own edges. middle is [T,L]: the least of those in layers 1..l, infinite for l = 0.
+	// own, [T,L], has the capacities of own edges. middle, [T,L], has the smallest of those in
+	// layers 1..l, infinite for l = 0.
 	own, middle []float64
-	// tiles[b] is [T,L,block]: the columns of rows 64b..64b+63.
+	// tiles[b], [T,L,block], has rows 64b..64b+63 by columns, so that all targets of a source are
+	// adjacent in memory.
 	tiles [][]float64
 }
 
-// width returns how many tokens token u has edges to.
+// width returns the number of tokens that token u has edges to.
 func (n *network) width(u int) int {
 	if n.bidirectional {
 		return n.tokens
@@ -26,7 +29,7 @@ func (n *network) width(u int) int {
 	return u + 1
 }
 
-// index returns where edge (l,u,v) is among those of token u.
+// index returns the index of edge (l,u,v) in capacity[u].
 func (n *network) index(l, u, v int) int { return l*n.width(u) + v }
 
 // edge returns the capacity of edge (l,u,v).
@@ -62,7 +65,7 @@ func (n *network) grow(rows []float64, count int) {
 	}
 }
 
-// setRow gives row u of layer l its capacities.
+// setRow sets the capacities of row u of layer l, in all tables.
 func (n *network) setRow(l, u int, capacities []float64) {
 	row, tile := n.row(l, u), n.tiles[u/block][l*block+u%block:]
 	for v, c := range capacities {

@@ -5,16 +5,18 @@ import (
 	"math"
 )
 
-// pair is one question: how much flows from token i after layer l, node (l+1,i), to input token j, node (0,j). Only tokens
-// lo..hi can lie between.
+// pair is a source and a sink: token i after layer l, node (l+1,i), and input token j, node (0,j).
+// Paths between them use only tokens lo..hi.
 type pair struct {
 	l, i, j int
 	lo, hi  int
-	// bound is the lesser of what leaves the source and what enters the sink: no flow is more.
+	// bound is an upper bound of the flow: the smaller of the capacities that leave the source and
+	// that enter the sink.
 	bound float64
 }
 
-// pair returns a pair, and its flow if there is a closed form.
+// pair returns a pair with its bound. simple says that there is a closed form, and flow is its
+// value.
 func (g *Graph) pair(l, i, j int) (p pair, flow float64, simple bool) {
 	p = pair{l: l, i: i, j: j, hi: g.tokens - 1}
 	if !g.bidirectional {
@@ -43,19 +45,20 @@ func (g *Graph) pair(l, i, j int) (p pair, flow float64, simple bool) {
 	return p, p.bound, p.bound <= closed
 }
 
-// proves returns whether a cut is as wide as a flow, up to tolerance. Nothing that flows is more than
-// the width of any cut, so then it is the maximum.
+// proves reports whether the width of a cut equals a flow, up to tolerance. No flow is larger than
+// the width of any cut, so such a flow is the maximum.
 func (p *pair) proves(width, flow float64) bool {
 	allowed := max(tolerance, tolerancePerToken*float64(p.hi-p.lo+1)) * max(1, flow)
 	return math.Abs(width-flow) <= allowed
 }
 
-// tile returns the tokens of tile b that can lie between, first..end-1.
+// tile returns the tokens of tile b that are in lo..hi, first..end-1.
 func (p *pair) tile(b int) (first, end int) {
 	return max(p.lo, b*block), min(p.hi+1, (b+1)*block)
 }
 
-// twoLayers returns the flow through two layers, whose paths share no edge.
+// twoLayers returns the flow through two layers. Its paths share no edge, so it is Σ_u
+// min(C_1[i,u], C_0[u,j]).
 func (g *Graph) twoLayers(p pair) float64 {
 	sum := 0.0
 	top := g.row(1, p.i)
@@ -65,8 +68,9 @@ func (g *Graph) twoLayers(p pair) float64 {
 	return sum
 }
 
-// flow returns the flow of a pair over whose middle layers stops has passed. A token's flow to itself, in bidirectional
-// networks, is left to the solver: the columns that would hold before and after are one.
+// flow returns the flow of a pair whose middle layers have been added to g.stops. For the flow of a
+// token to itself in a bidirectional network it uses the solver, because columns i and j are the
+// same and stops does not apply.
 func (g *Graph) flow(ctx context.Context, p pair) (float64, error) {
 	if p.i == p.j {
 		return g.solver.solve(ctx, p, nil)

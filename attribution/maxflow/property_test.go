@@ -20,14 +20,16 @@ func someMaps() []flowmaps.Maps {
 	return all
 }
 
-// TestBounds checks rollout ≤ flow ≤ min(1, Σ_k A_1[k,j]), and that after one layer flow is attention.
+// TestBounds checks rollout ≤ flow ≤ min(1, Σ_k A_1[k,j]), and that after one layer flow is
+// attention.
 func TestBounds(t *testing.T) {
 	for _, m := range someMaps() {
 		g := graph(m)
 		for _, i := range []int{m.T - 1, m.T / 2} {
 			for j, f := range row(t, g, 0, i) {
 				if f != m.At(0, i, j) {
-					t.Errorf("%s: flow %d→%d after one layer = %v, want %v", m.Name, i, j, f, m.At(0, i, j))
+					t.Errorf("%s: flow %d→%d after one layer = %v, want %v", m.Name, i, j, f,
+						m.At(0, i, j))
 				}
 			}
 			rollout := make([]float64, m.T) // e_i A_L … A_1
@@ -47,15 +49,16 @@ func TestBounds(t *testing.T) {
 					column += m.At(0, k, j)
 				}
 				if f < rollout[j]-flowTol || f > min(1, column)+flowTol {
-					t.Errorf("%s: %v ≤ flow %d→%d = %v ≤ min(1,%v) does not hold", m.Name, rollout[j], i, j, f, column)
+					t.Errorf("%s: %v ≤ flow %d→%d = %v ≤ min(1,%v) does not hold", m.Name,
+						rollout[j], i, j, f, column)
 				}
 			}
 		}
 	}
 }
 
-// TestReversed turns a network upside down: the flow from j to i through the transposed layers in the opposite order is that
-// from i to j. Source and sink are dealt with by different code.
+// TestReversed turns a network upside down: the flow from j to i through the transposed layers in
+// the opposite order is that from i to j. Source and sink are dealt with by different code.
 func TestReversed(t *testing.T) {
 	for _, m := range someMaps() {
 		back := m
@@ -74,7 +77,8 @@ func TestReversed(t *testing.T) {
 					continue
 				}
 				if r := row(t, reversed, m.L-1, j)[i]; !(math.Abs(f-r) <= flowTol) {
-					t.Errorf("%s, bidirectional %v: flow %d→%d = %.17g, reversed %.17g", m.Name, m.Bidirectional, i, j, f, r)
+					t.Errorf("%s, bidirectional %v: flow %d→%d = %.17g, reversed %.17g", m.Name,
+						m.Bidirectional, i, j, f, r)
 				}
 			}
 		}
@@ -92,7 +96,8 @@ func TestScaled(t *testing.T) {
 		want, got := row(t, graph(m), 5, 66), row(t, graph(double), 5, 66)
 		for j := range want {
 			if !(math.Abs(got[j]-2*want[j]) <= flowTol) {
-				t.Errorf("%s: flow to %d = %v with double capacities, %v without", m.Name, j, got[j], want[j])
+				t.Errorf("%s: flow to %d = %v with double capacities, %v without", m.Name, j,
+					got[j], want[j])
 			}
 		}
 	}
@@ -134,7 +139,8 @@ func TestWider(t *testing.T) {
 		want, got := row(t, graph(m), 5, 66), row(t, graph(wide), 5, 66)
 		for j := range want {
 			if got[j] < want[j]-flowTol || got[j] > want[j]+0.25+flowTol {
-				t.Errorf("%s: flow to %d = %v, was %v before an edge got 0.25 wider", m.Name, j, got[j], want[j])
+				t.Errorf("%s: flow to %d = %v, was %v before an edge got 0.25 wider", m.Name, j,
+					got[j], want[j])
 			}
 		}
 	}

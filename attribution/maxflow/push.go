@@ -2,12 +2,12 @@ package maxflow
 
 import "math/bits"
 
-// push sends at most limit, more than closed, from node (k,u), d steps from the sink, to the sink by shortest paths, and
-// returns how much went.
+// push sends at most limit from node (k,u), at distance d from the sink, to the sink by shortest
+// paths, and returns how much. limit must be above closed.
 func (s *solver) push(k, u, d int, limit float64) float64 {
 	switch d {
 	case 0:
-		return s.fall(k, limit)
+		return s.drain(k, limit)
 	case 1:
 		return s.finish(k, u, limit)
 	}
@@ -16,27 +16,28 @@ func (s *solver) push(k, u, d int, limit float64) float64 {
 		sent += s.pushUp(k, u, d, limit-sent)
 	}
 	if limit-sent > closed {
-		s.bury(k, u, d)
+		s.markDead(k, u, d)
 	}
 	return sent
 }
 
-// pushDown spreads at most limit from the nodes of column u from level k down.
+// pushDown sends at most limit from the nodes of column u at level k and below, which the flow
+// reaches by own edges.
 func (s *solver) pushDown(k, u, d int, limit float64) float64 {
 	W, word, bit := s.words, u>>6, uint64(1)<<(u&63)
 	at, room := s.at[d], s.ownRoom[u*s.layers:]
-	sent, most := 0.0, limit // most is what can fall as far as level x, and is not sent
+	sent, most := 0.0, limit // most is what own edges can still carry down to level x
 	for x, n := k, k*W+word; ; x, n = x-1, n-W {
-		if s.spent[n]&bit == 0 {
+		if s.exhausted[n]&bit == 0 {
 			if got := s.spread(x, u, d, most); got > 0 {
-				s.hold(u, k, x, got)
+				s.carryDown(u, k, x, got)
 				sent += got
 				most -= got
 			}
 			if most <= closed {
 				return sent
 			}
-			s.spent[n] |= bit
+			s.exhausted[n] |= bit
 		}
 		if x == 1 || (at[n-W]&^s.dead[n-W])&bit == 0 || room[x-1] <= closed {
 			return sent
@@ -47,7 +48,8 @@ func (s *solver) pushDown(k, u, d int, limit float64) float64 {
 	}
 }
 
-// pushUp spreads at most limit from the nodes of column u above level k, by taking back what waits.
+// pushUp sends at most limit from the nodes of column u above level k, by undoing flow on own
+// edges.
 func (s *solver) pushUp(k, u, d int, limit float64) float64 {
 	W, word, bit := s.words, u>>6, uint64(1)<<(u&63)
 	at, room, own := s.at[d], s.ownRoom[u*s.layers:], s.own[u*s.layers:]
@@ -58,24 +60,24 @@ func (s *solver) pushUp(k, u, d int, limit float64) float64 {
 			break
 		}
 		most = min(most, flow)
-		if s.spent[n]&bit != 0 {
+		if s.exhausted[n]&bit != 0 {
 			continue
 		}
 		if got := s.spread(x, u, d, most); got > 0 {
-			s.unhold(u, x, k, got)
+			s.undoCarry(u, x, k, got)
 			sent += got
 			most -= got
 		}
 		if most <= closed {
 			break
 		}
-		s.spent[n] |= bit
+		s.exhausted[n] |= bit
 	}
 	return sent
 }
 
-// spread sends at most limit from node (x,u) along edges that lead one step nearer. It adds up what
-// went: limit less the rest would be rounded as limit is, and a little flow would become nothing.
+// spread sends at most limit from node (x,u) along edges that lead one step nearer to the sink. It
+// adds up what it sends, because limit minus the rest would lose small amounts by rounding.
 func (s *solver) spread(x, u, d int, limit float64) float64 {
 	W, next, rest, sent := s.words, s.at[d-1], limit, 0.0
 	first := s.index(x-1, u, 0)
@@ -117,8 +119,9 @@ func (s *solver) spread(x, u, d int, limit float64) float64 {
 	return sent
 }
 
-// bury marks node (k,u), from which no more can be sent, and all it reaches in its column as dead.
-func (s *solver) bury(k, u, d int) {
+// markDead marks node (k,u), from which no more can be sent, and all nodes that it reaches in its
+// column as dead.
+func (s *solver) markDead(k, u, d int) {
 	W, bit := s.words, uint64(1)<<(u&63)
 	at, room, own := s.at[d], s.ownRoom[u*s.layers:], s.own[u*s.layers:]
 	n := k*W + u>>6
@@ -126,7 +129,8 @@ func (s *solver) bury(k, u, d int) {
 	for x, n := k-1, n-W; x > 0 && room[x] > closed && at[n]&bit != 0; x, n = x-1, n-W {
 		s.dead[n] |= bit
 	}
-	for x, n := k+1, n+W; x <= s.l && own[x-1]-room[x-1] > closed && at[n]&bit != 0; x, n = x+1, n+W {
+	carries := func(x int) bool { return own[x-1]-room[x-1] > closed }
+	for x, n := k+1, n+W; x <= s.l && carries(x) && at[n]&bit != 0; x, n = x+1, n+W {
 		s.dead[n] |= bit
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/headwater-ml/headwater/internal/flowmaps"
 )
 
-// exactFlow is Edmonds and Karp's algorithm in fractions of the float64 capacities: shortest augmenting paths until there
-// is none. It also returns which nodes, k·T+u, the source still reaches.
+// exactFlow is Edmonds and Karp's algorithm in fractions of the float64 capacities: shortest
+// augmenting paths until there is none. It also returns which nodes, k·T+u, the source still
+// reaches.
 func exactFlow(m flowmaps.Maps, l, i, j int) (flow *big.Rat, reached []bool) {
 	n := (l + 2) * m.T
 	room := make([]*big.Rat, n*n)
@@ -64,8 +65,8 @@ func shortestPaths(room []*big.Rat, n, source int) []int {
 	return from
 }
 
-// plain is the textbook form of Dinic's algorithm, on lists of edges, with a residual tolerance far below that of the code
-// under test.
+// plain is the textbook form of Dinic's algorithm, on lists of edges, with a residual tolerance far
+// below that of the code under test.
 type plain struct {
 	maps       flowmaps.Maps
 	head       [][]int32

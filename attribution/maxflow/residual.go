@@ -2,24 +2,27 @@ package maxflow
 
 import "math/bits"
 
-// residual is what the flow of one pair leaves open. Between pairs there is no flow.
+// residual is the residual network of the flow of one pair. Between pairs there is no flow.
 //
-// A bit is set exactly while its amount is more than closed: a bit without an amount would be a phantom edge, which a
-// search follows and along which nothing can be pushed. The amount is the one that push takes, as it is rounded.
+// A bit is set exactly if its amount is more than closed. A bit without an amount would be an edge
+// that a search follows but that no flow can use. The amount is computed, and rounded, in the same
+// way as in push.
 type residual struct {
 	*network
-	// room is what edges still take, where the network has their capacities; own edges have theirs in ownRoom, [T,L].
+	// room is the residual capacity of edges, with the indices of network.capacity; own edges have
+	// theirs in ownRoom, [T,L].
 	room    [][]float64
 	ownRoom []float64
-	// Sets of tokens, [T,L,words]. Row (k,u) of down has the v for which edge (k,u,v) has room, and of sent those for
-	// which it carries flow; row (k,v) of into has the u for which edge (k,u,v) has room, and of up those for which it
-	// carries flow. Own edges are not in them but, [L,words], in ownDown and ownSent.
+	// Sets of tokens, [T,L,words]. Row (k,u) of down has the v for which edge (k,u,v) has room, and
+	// of sent those for which it carries flow; row (k,v) of into has the u for which edge (k,u,v)
+	// has room, and of up those for which it carries flow. Own edges are not in these sets; ownDown
+	// and ownSent, [L,words], have them.
 	down, sent, into, up []uint64
 	ownDown, ownSent     []uint64
-	// ownShut, [L,words], has the own edges taken out of ownDown since the last reset.
+	// ownShut, [L,words], has the own edges removed from ownDown since the last reset.
 	ownShut []uint64
 	words   int
-	// touched are the edges to reset, own ones apart; some may stand there twice.
+	// touched are the edges to reset, without own edges; some may be in it twice.
 	touched []edge
 }
 
@@ -31,7 +34,7 @@ func (r *residual) set(table []uint64, k, u int) []uint64 {
 	return table[at : at+r.words : at+r.words]
 }
 
-// grow takes up the tokens that the network has got.
+// grow makes room for the new tokens of the network.
 func (r *residual) grow() {
 	had := len(r.ownRoom) / r.layers
 	for r.words*64 < r.tokens {
@@ -54,7 +57,7 @@ func (r *residual) grow() {
 // tables returns the tables with a row for each token and layer.
 func (r *residual) tables() []*[]uint64 { return []*[]uint64{&r.down, &r.sent, &r.into, &r.up} }
 
-// widen gives all sets more words.
+// widen increases the number of words of all sets.
 func (r *residual) widen(words int) {
 	if r.words == 0 {
 		r.ownDown, r.ownSent = make([]uint64, r.layers), make([]uint64, r.layers)
@@ -71,7 +74,7 @@ func (r *residual) widen(words int) {
 	r.words = words
 }
 
-// setRow takes over row u of layer k.
+// setRow copies row u of layer k from the network.
 func (r *residual) setRow(k, u int) {
 	row := r.row(k, u)
 	copy(r.room[u][r.index(k, u, 0):], row)
@@ -85,7 +88,7 @@ func (r *residual) setRow(k, u int) {
 	}
 }
 
-// put adds u to a set or takes it away.
+// put adds u to a set or removes it.
 func put(set []uint64, u int, in bool) {
 	set[u>>6] &^= 1 << (u & 63)
 	if in {
@@ -99,7 +102,7 @@ func (r *residual) carried(k, u, v int) float64 {
 	return r.capacity[u][at] - r.room[u][at]
 }
 
-// send puts amount on edge (k,u,v).
+// send adds amount to the flow on edge (k,u,v).
 func (r *residual) send(k, u, v int, amount float64) { r.sendAt(r.index(k, u, v), k, u, v, amount) }
 
 // sendAt is send for an edge whose index is known.
@@ -115,8 +118,8 @@ func (r *residual) sendAt(at, k, u, v int, amount float64) {
 	}
 	if up := &r.up[vu]; *up&bu == 0 {
 		r.touched = append(r.touched, edge{int32(k), int32(u), int32(v)})
-		// amount may be more than closed and what the edge carries, as it is rounded, may not. It is at
-		// least what room has lost, and the capacity is further away.
+		// Because of rounding, the flow on the edge may be at most closed although amount is more.
+		// It is at least had-room.
 		if had-room > closed || r.capacity[u][at]-room > closed {
 			*up |= bu
 			r.sent[uv] |= bv
@@ -124,10 +127,10 @@ func (r *residual) sendAt(at, k, u, v int, amount float64) {
 	}
 }
 
-// unsend takes amount back from edge (k,u,v).
+// unsend removes amount from the flow on edge (k,u,v).
 func (r *residual) unsend(k, u, v int, amount float64) {
 	at := r.index(k, u, v)
-	room := min(r.room[u][at]+amount, r.capacity[u][at]) // not more by rounding
+	room := min(r.room[u][at]+amount, r.capacity[u][at]) // rounding must not exceed the capacity
 	r.room[u][at] = room
 	put(r.set(r.down, k, u), v, room > closed)
 	put(r.set(r.into, k, v), u, room > closed)
@@ -137,8 +140,8 @@ func (r *residual) unsend(k, u, v int, amount float64) {
 	}
 }
 
-// hold lets amount fall down column u from level top to level bottom.
-func (r *residual) hold(u, top, bottom int, amount float64) {
+// carryDown sends amount along the own edges of column u from level top to level bottom.
+func (r *residual) carryDown(u, top, bottom int, amount float64) {
 	at := u * r.layers
 	rooms := r.ownRoom[at+bottom : at+top]
 	own := r.own[at+bottom:][:len(rooms)]
@@ -155,8 +158,8 @@ func (r *residual) hold(u, top, bottom int, amount float64) {
 	}
 }
 
-// unhold takes back amount that fell down column u from level top to level bottom.
-func (r *residual) unhold(u, top, bottom int, amount float64) {
+// undoCarry removes amount from the own edges of column u between level top and level bottom.
+func (r *residual) undoCarry(u, top, bottom int, amount float64) {
 	for k := bottom; k < top; k++ {
 		at := u*r.layers + k
 		r.ownRoom[at] += amount
@@ -165,7 +168,7 @@ func (r *residual) unhold(u, top, bottom int, amount float64) {
 	}
 }
 
-// reset takes all flow away from tokens lo..hi.
+// reset removes all flow from tokens lo..hi.
 func (r *residual) reset(lo, hi int) {
 	for _, e := range r.touched {
 		k, u, v := int(e.k), int(e.u), int(e.v)
@@ -183,7 +186,8 @@ func (r *residual) reset(lo, hi int) {
 	}
 	r.touched = r.touched[:0]
 	copy(r.ownRoom[lo*r.layers:(hi+1)*r.layers], r.own[lo*r.layers:])
-	// Not those in ownSent: an edge of 1.5e-15 that carries half of it has no bit in either set.
+	// ownShut and not ownSent says which own edges to restore: one of capacity 1.5e-15 that is half
+	// full has no bit in either ownDown or ownSent.
 	clear(r.ownSent)
 	for i, x := range r.ownShut {
 		r.ownShut[i] = 0

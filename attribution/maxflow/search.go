@@ -2,15 +2,16 @@ package maxflow
 
 import "math/bits"
 
-// search labels nodes by their distance from the sink until it meets the source, and returns whether it did.
+// search labels nodes by their distance from the sink until it reaches the source, and returns
+// whether it did.
 func (s *solver) search() bool {
 	s.mask()
-	clear(s.spent)
+	clear(s.exhausted)
 	clear(s.dead)
 	cur := s.labels(0)
 	put(s.level(cur, 0), s.j, true)
 	for d := 0; ; d++ {
-		s.settle(cur)
+		s.closeColumns(cur)
 		if s.level(cur, s.l+1)[s.i/64]>>(s.i%64)&1 == 1 {
 			s.steps = d
 			return true
@@ -35,7 +36,8 @@ func (s *solver) labels(d int) []uint64 {
 	return s.at[d]
 }
 
-// mask makes seen the nodes that no path passes: tokens outside lo..hi, other sources and other sinks.
+// mask sets seen to the nodes that no path may use: tokens outside lo..hi, other sources and other
+// sinks.
 func (s *solver) mask() {
 	for i := range s.seen {
 		s.seen[i] = ^uint64(0)
@@ -50,9 +52,10 @@ func (s *solver) mask() {
 	put(s.level(s.seen, s.l+1), s.i, false)
 }
 
-// settle adds to cur what reaches it within columns, along own edges with room and against those with flow, and has all
-// seen.
-func (s *solver) settle(cur []uint64) {
+// closeColumns adds to cur the nodes that reach it within their column, along own edges with
+// residual capacity and against own edges with flow. All of them become seen. One pass up and one
+// pass down the levels are enough, because a path within a column need not turn.
+func (s *solver) closeColumns(cur []uint64) {
 	W, top := s.words, s.l+1
 	for w := s.w0; w <= s.w1; w++ {
 		x := cur[w]
@@ -70,7 +73,8 @@ func (s *solver) settle(cur []uint64) {
 	}
 }
 
-// step adds to next the nodes with an edge to cur that are not seen yet, and returns whether there are any.
+// step adds to next the nodes with an edge to cur that are not seen yet, and returns whether there
+// are any.
 func (s *solver) step(next, cur []uint64) bool {
 	if s.w0 == s.w1 {
 		return s.stepWord(next, cur)
@@ -94,14 +98,14 @@ func (s *solver) step(next, cur []uint64) bool {
 	return any != 0
 }
 
-// unite adds a set to another.
+// unite adds the tokens of set to the set to.
 func (s *solver) unite(to, set []uint64) {
 	for w := s.w0; w <= s.w1; w++ {
 		to[w] |= set[w]
 	}
 }
 
-// stepWord is step where tokens lo..hi stand in one word.
+// stepWord is step for tokens lo..hi in one word, the usual case for short texts.
 func (s *solver) stepWord(next, cur []uint64) bool {
 	W, w := s.words, s.w0
 	var any uint64

@@ -5,42 +5,46 @@ import (
 	"math/bits"
 )
 
-// solver is Dinic's algorithm with its memory, which serves one pair after another. A node is (k,u): level k = 0..l+1,
-// token u. Its distance from the sink counts only the steps that change the column: waiting on own edges, or taking back
-// what waits, is free.
+// solver is Dinic's algorithm. It keeps its memory from pair to pair. A node is (k,u): level k =
+// 0..l+1, token u. Its distance from the sink counts only edges that change the column: own edges,
+// in both directions, are free.
 type solver struct {
 	residual
 	pair
 	fill fill
 	// first and last word of tokens lo..hi.
 	w0, w1 int
-	// Sets of nodes, [L+2,words]. at[d] has those d steps from the sink; seen has all of them, and what does not count.
+	// Sets of nodes, [L+2,words]. at[d] has the nodes at distance d from the sink. seen has all
+	// nodes of at, and those that no path may use.
 	at   [][]uint64
 	seen []uint64
 	// steps is the distance of the source.
 	steps int
-	// phases is how many searches the pair has taken, gap what the certificate of its flow left open.
-	// unproved is how many pairs had no certificate, so that the slow algorithm had to solve them.
+	// phases is the number of searches for the pair, and gap the difference between its cut and its
+	// flow. unproved is the number of pairs without a proof, which type certain had to solve.
 	phases, unproved int
 	gap              float64
-	// In this phase, no edge leads on from spent nodes, and none from all that dead ones reach in their columns either.
-	spent, dead []uint64
+	// In this phase, no edge leads nearer to the sink from exhausted nodes, and none from dead
+	// nodes and all nodes that they reach in their columns.
+	exhausted, dead []uint64
 }
 
-// grow takes up the tokens that the network has got.
+// grow makes room for the new tokens of the network.
 func (s *solver) grow() {
 	s.residual.grow()
 	if n := (s.layers + 2) * s.words; len(s.seen) != n {
-		s.at, s.seen, s.spent, s.dead = nil, make([]uint64, n), make([]uint64, n), make([]uint64, n)
+		s.at, s.seen = nil, make([]uint64, n)
+		s.exhausted, s.dead = make([]uint64, n), make([]uint64, n)
 	}
-	if f, n := &s.fill, s.tokens*(s.layers+1); len(f.came) < n {
+	if f, n := &s.fill, s.tokens*(s.layers+1); len(f.inflow) < n {
 		f.leaving, f.entering = make([]float64, s.layers+1), make([]float64, s.layers+1)
-		f.came, f.went = make([]float64, 2*n), make([]float64, 2*n)
+		f.inflow, f.outflow = make([]float64, 2*n), make([]float64, 2*n)
 	}
 }
 
-// solve returns the flow of p; that of its stops, if not nil, is where it begins. It returns an
-// error that wraps ctx.Err(), or one that says that the capacities are too far apart for float64.
+// solve returns the maximum flow of p. It begins with the flow of known, if that is not nil. It
+// returns an error that wraps ctx.Err(), or one that says that the capacities are too far apart for
+// float64.
 func (s *solver) solve(ctx context.Context, p pair, known *stops) (float64, error) {
 	s.start(p)
 	defer s.reset(p.lo, p.hi)
@@ -62,38 +66,39 @@ func (s *solver) solve(ctx context.Context, p pair, known *stops) (float64, erro
 	return c.solve(ctx)
 }
 
-// start begins with p and no flow.
+// start begins a new pair, without flow.
 func (s *solver) start(p pair) {
 	s.pair = p
 	s.w0, s.w1 = p.lo/64, p.hi/64
 	s.phases, s.gap = 0, 0
 }
 
-// ending says why a flow ended.
+// ending says why [solver.augment] ended.
 type ending int
 
 const (
-	// atBound: it is as much as the bound, which is the width of a cut.
+	// atBound: the flow equals the bound, which is the width of a cut.
 	atBound ending = iota
-	// atCut: the source does not reach the sink any more. What does reach the sink is one side of a
-	// cut, which is as narrow as the flow up to what counts as closed.
+	// atCut: the source does not reach the sink any more. The nodes that do reach it are one side
+	// of a cut, whose width is the flow up to residual capacities that count as closed.
 	atCut
-	// stuck: a phase sent nothing, or there were too many. Then nothing is known.
+	// stuck: a phase sent nothing, or there were too many phases. The flow may not be the maximum.
 	stuck
 )
 
-// augment adds flow to that of total until there can be no more, or as much as bound, and returns how
-// much there is and why it ended.
+// augment increases the flow total until it is the maximum or reaches bound, and returns its value
+// and why it ended.
 //
-// A search that meets the source has found a path of edges whose bits are set, so each has room for
-// more than closed. push takes the same bits and amounts, and before it has sent anything it changes
-// none, so it finds a path as well and sends more than closed. That is the invariant; where rounding
-// breaks it, a phase sends nothing, and all later ones would be the same. So such a phase ends the
-// flow, whatever the reason. And as waiting is free, a distance may last for several phases, so the
-// argument of Dinic that it grows does not hold; a limit that maps do not come near ends the flow as
-// well. So there are at most maxPhases searches, each followed by one push. A push is finite: each call
-// goes one step nearer, and ends with all sent, which closes the edge that it came by or ends the call
-// before it, or with its node dead, which is not tried again.
+// Why it ends: a search that reaches the source has found a path of edges whose bits are set, so
+// each has a residual capacity above closed. push uses the same bits and amounts, and changes none
+// before it sends something. So it finds a path too, and sends more than closed. If rounding breaks
+// this invariant, a phase sends nothing, and all later phases would do the same; so such a phase
+// ends the flow. Own edges are free, so the distance may stay the same for several phases, and
+// Dinic's argument that it grows does not hold. Therefore the number of phases has a limit, which
+// real maps do not come near. There are at most maxPhases searches, each followed by one push. A
+// push is finite: each call goes one step nearer to the sink. It ends when all is sent, which
+// closes the edge before it or ends the call before it, or when its node is dead and not tried
+// again.
 func (s *solver) augment(ctx context.Context, total, bound float64) (float64, ending, error) {
 	for total < bound-slack {
 		if err := ctx.Err(); err != nil {
@@ -111,21 +116,21 @@ func (s *solver) augment(ctx context.Context, total, bound float64) (float64, en
 	return total, atBound, nil
 }
 
-// maxPhases is how many phases a flow may take: as many as there are nodes between source and sink,
-// which is the limit of Dinic's algorithm where every edge is a step, and some for small networks. The
-// most that 100 000 maps of all scales took is 0.13 of it; see TestWild.
+// maxPhases returns the largest number of phases: the number of nodes between source and sink,
+// which is the limit of Dinic's algorithm if every edge is a step, and 64 more for small networks.
+// The most that 100 000 maps of all scales needed is 0.13 of it; see TestWild.
 func (s *solver) maxPhases() int { return 64 + (s.l+2)*(s.hi-s.lo+1) }
 
-// closes returns whether the cut that a search without success has found proves that total is the
-// maximum.
+// closes reports whether the cut of the last search, which did not reach the source, proves that
+// total is the maximum.
 func (s *solver) closes(total float64) bool {
 	width := s.cutWidth()
 	s.gap = width - total
 	return s.proves(width, total)
 }
 
-// cutWidth returns the width of the cut between the nodes that do not reach the sink and those that do,
-// which are seen.
+// cutWidth returns the width of the cut between the nodes that do not reach the sink and those that
+// do, the seen nodes.
 func (s *solver) cutWidth() float64 {
 	sum := 0.0
 	for k := range s.l + 1 {
@@ -142,7 +147,7 @@ func (s *solver) cutWidth() float64 {
 	return sum
 }
 
-// rowWidth returns how much of row u of layer k leads to seen nodes.
+// rowWidth returns the sum of row u of layer k over seen nodes.
 func (s *solver) rowWidth(k, u int) float64 {
 	row, seen := s.row(k, u), s.level(s.seen, k)
 	if k == 0 {

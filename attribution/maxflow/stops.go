@@ -1,34 +1,42 @@
 package maxflow
 
-// stops is a flow of at most one stop for a pair: from column i straight to the sink's column j, or to a column u, where
-// it waits on own edges, and on to column j.
+// stops is a flow of a pair whose paths stop in at most one column: they lead from the source's
+// column i directly to the sink's column j, or to a column u, wait there on own edges, and lead on
+// to column j.
 //
-// Column u is entered by the source's own top layer, x, or by a middle layer from column i, which must hold the flow
-// until then; it is left by the last layer into the sink, d, or by a middle layer to column j, which must hold it then. So
-// the flow q over column u has a part min(x,d) that needs neither, and parts that
+// Flow enters column u by the top layer from the source, x, or by a middle layer from column i, in
+// which it has to wait until then. It leaves column u by the last layer into the sink, d, or by a
+// middle layer to column j, in which it has to wait after that. So the flow q through column u has
+// a part min(x,d) that waits in neither, and three other parts:
 //
-//	fromI (x < d), column i holds before,   intoJ (x > d), column j holds after,   both, one and the other hold.
+//	fromI (x < d) waits in column i before,
+//	intoJ (x > d) waits in column j after,
+//	both waits in column i before and in column j after.
 //
-// The columns u share nothing but that. Most of what can pass one of them is found by going through the layers from the
-// last to the top, with all columns side by side; the state serves one level after another.
+// The columns u share only columns i and j. The largest flow through each column is computed by
+// going through the layers from the last to the top, for all columns at the same time. The same
+// state then serves the next level.
 type stops struct {
 	*network
 	pair
-	// q, [T], is the most that can enter column u by the middle layers so far and leave it; wanted is by how much more it
-	// could be left then, if more entered above.
+	// q, [T], is the largest flow that can enter column u by the middle layers so far and leave it.
+	// wanted, [T], is how much more could leave it if more entered above.
 	q, wanted []float64
-	// most, [T], is q with the top layer.
+	// most, [T], is q after the top layer has been added.
 	most []float64
-	// straight, fromI, intoJ and both are sums over columns u; direct is the middle layers' edges from column i to j.
+	// straight, fromI, intoJ and both are sums of these parts over columns u, straight for
+	// min(x,d). direct is the sum of the middle layers' edges from column i to j.
 	straight, fromI, intoJ, both, direct float64
-	// holdI is what column i holds from the top layer to the last, holdJ what column j does.
+	// holdI is the flow that waits in column i from the top layer to the last one; holdJ is the
+	// same for column j.
 	holdI, holdJ float64
 	fit          fit
-	// second is what a second stop adds.
+	// second is the flow that a second stop adds.
 	second transport
 }
 
-// fit is how much of fromI, intoJ and both, direct among them, columns i and j can hold, and which share that is.
+// fit is how much of fromI, intoJ and both (with direct) columns i and j can carry, and which share
+// of each that is.
 type fit struct {
 	fromI, intoJ, both                float64
 	shareFromI, shareIntoJ, shareBoth float64
@@ -43,7 +51,7 @@ func (s *stops) grow() {
 	}
 }
 
-// begin starts from the last layer.
+// begin starts with a new pair at the last layer.
 func (s *stops) begin(p pair) {
 	s.pair, s.direct = p, 0
 	if p.lo > p.hi {
@@ -56,7 +64,7 @@ func (s *stops) begin(p pair) {
 	}
 }
 
-// addLayer goes one middle layer up.
+// addLayer adds middle layer l, the next one from below.
 func (s *stops) addLayer(l int) {
 	if s.lo > s.hi {
 		return
@@ -65,11 +73,13 @@ func (s *stops) addLayer(l int) {
 	s.direct += row[s.j]
 	for b := s.lo / block; b <= s.hi/block; b++ {
 		first, end := s.tile(b)
-		pass(s.q[first:end], s.wanted[first:end], row[first:end], s.column(l, s.j, b)[first-b*block:])
+		pass(s.q[first:end], s.wanted[first:end], row[first:end],
+			s.column(l, s.j, b)[first-b*block:])
 	}
 }
 
-// pass lets enter by a layer what can still leave; from above that layer, more can.
+// pass adds one layer to q: what enters by it can be at most what is wanted. Then the layer's own
+// exits add to what is wanted from above.
 func pass(q, wanted, enter, leave []float64) {
 	wanted, enter, leave = wanted[:len(q)], enter[:len(q)], leave[:len(q)]
 	for t := range q {
@@ -79,7 +89,8 @@ func pass(q, wanted, enter, leave []float64) {
 	}
 }
 
-// measure adds the top layer of p, the same pair at a level whose middle layers have been added.
+// measure adds the top layer of p, which is the pair of begin at a level whose middle layers have
+// been added.
 func (s *stops) measure(p pair) {
 	s.pair = p
 	s.straight, s.fromI, s.intoJ, s.both = 0, 0, 0, 0
@@ -92,7 +103,7 @@ func (s *stops) measure(p pair) {
 				s.most[u] = 0
 				continue
 			}
-			// What an own edge could not hold is left out.
+			// No more than the smallest own edge can pass.
 			q := min(s.q[u]+min(s.wanted[u], top[u]), s.least(u))
 			s.most[u] = q
 			x, d := min(top[u], q), min(last[u-first], q)
@@ -106,11 +117,11 @@ func (s *stops) measure(p pair) {
 	s.holdJ = min(top[p.j], s.own[p.j*s.layers], s.least(p.j))
 }
 
-// least returns the least own edge of column u in the middle layers.
+// least returns the smallest capacity of own edges of column u in the middle layers.
 func (s *stops) least(u int) float64 { return s.middle[u*s.layers+s.l-1] }
 
-// fitInto decides what fits when columns i and j have that much room; what needs both columns comes last. It returns the
-// whole flow.
+// fitInto sets fit for columns i and j that can carry roomI and roomJ, and returns the value of the
+// flow. The part that waits in both columns comes last, because it uses the room of both.
 func (s *stops) fitInto(roomI, roomJ float64) float64 {
 	roomI, roomJ = max(0, roomI-s.holdI), max(0, roomJ-s.holdJ)
 	f := &s.fit
@@ -120,7 +131,7 @@ func (s *stops) fitInto(roomI, roomJ float64) float64 {
 	return s.straight + s.holdI + s.holdJ + f.fromI + f.intoJ + f.both
 }
 
-// portion returns how much of an amount fits, and which share that is.
+// portion returns how much of an amount fits into room, and which share of it that is.
 func portion(amount, room float64) (fits, share float64) {
 	if amount <= room {
 		return amount, 1
@@ -128,12 +139,12 @@ func portion(amount, room float64) (fits, share float64) {
 	return room, room / amount
 }
 
-// through returns how column u is entered, by the top layer and from column i, and left, by the last layer and for column j.
-// Columns i and j are not.
+// through returns the flow through column u: x enters by the top layer and fromI from column i; d
+// leaves by the last layer and intoJ to column j. All are 0 for columns i and j.
 func (s *stops) through(u int) (x, fromI, d, intoJ float64) {
 	top, last := s.row(s.l, s.i)[u], s.edge(0, u, s.j)
 	if t := &s.second; t.used {
-		return top - t.give[u], t.fromI[u], last - t.take[u], t.intoJ[u]
+		return top - t.spareIn[u], t.fromI[u], last - t.spareOut[u], t.intoJ[u]
 	}
 	q := s.most[u]
 	x, d = min(top, q), min(last, q)

@@ -1,23 +1,27 @@
 package maxflow
 
-// transport is a second stop: beside the flow of one stop, from a column u with something to give to a column w with
-// something to take, by any middle layer. Columns i and j take no part.
+// transport adds paths with a second stop to the flow of one stop. They lead from a column u that
+// more flow can still enter, by any middle layer, to a column w that more flow can still leave. u
+// and w are not i or j.
 //
-// A column can give what the source's own top layer could still bring and, of what column i could still hold, what could
-// still enter above that layer. It can take what could still leave by the last layer and, of what column j could still
-// hold, what could still leave below that layer.
+// More flow can enter a column by the top layer, and by layers above the middle layer from column i
+// if that can carry more. More flow can leave a column by the last layer, and by layers below the
+// middle layer to column j if that can carry more.
 type transport struct {
-	// used is whether the flow of the pair at hand has a second stop.
+	// used says that the flow of the current pair has a second stop.
 	used bool
-	// give, take and room, [T], are for each column what it has left of the top and of the last layer, and what its own edges
-	// hold beside.
-	give, take, room []float64
-	// early, [L,T], is what can enter a column from i above a middle layer, late what can leave it for j below.
+	// spareIn and spareOut, [T], are the residual capacities of each column's edges in the top
+	// layer and in the last layer; room, [T], is that of its own edges.
+	spareIn, spareOut, room []float64
+	// early, [L,T], is the capacity from column i into a column above each middle layer; late,
+	// [L,T], is the capacity to column j below it.
 	early, late [][]float64
-	// fromI and intoJ, [T], are how much enters a column from i and leaves it for j, with the flow of one stop.
+	// fromI and intoJ, [T], are the flows from i into a column and from it to j, those of one stop
+	// included.
 	fromI, intoJ []float64
-	// supply and demand are what columns i and j could still hold, heldI and heldJ what they hold for this.
-	supply, demand, heldI, heldJ float64
+	// supply and demand are how much more columns i and j can carry; loadI and loadJ are what they
+	// carry for the second stop.
+	supply, demand, loadI, loadJ float64
 	moves                        []move
 }
 
@@ -29,7 +33,7 @@ type move struct {
 
 // grow makes room for n tokens in so many layers.
 func (t *transport) grow(n, layers int) {
-	for _, s := range []*[]float64{&t.give, &t.take, &t.room, &t.fromI, &t.intoJ} {
+	for _, s := range []*[]float64{&t.spareIn, &t.spareOut, &t.room, &t.fromI, &t.intoJ} {
 		*s = make([]float64, n)
 	}
 	t.early, t.late = make([][]float64, layers), make([][]float64, layers)
@@ -38,12 +42,13 @@ func (t *transport) grow(n, layers int) {
 	}
 }
 
-// transport adds a second stop to the flow of one stop, as long as it is not enough, and returns how much more flows.
+// transport adds a second stop to the flow of one stop until the additional flow reaches enough,
+// and returns it.
 func (s *stops) transport(enough float64) (sent float64) {
 	t, f := &s.second, &s.fit
 	t.supply = max(0, s.row(s.l, s.i)[s.i]-s.holdI-f.fromI-f.both)
 	t.demand = max(0, s.own[s.j*s.layers]-s.holdJ-f.intoJ-f.both)
-	t.heldI, t.heldJ = 0, 0
+	t.loadI, t.loadJ = 0, 0
 	t.moves = t.moves[:0]
 	s.prepare()
 	t.used = true
@@ -55,7 +60,7 @@ func (s *stops) transport(enough float64) (sent float64) {
 	return sent
 }
 
-// prepare fills what a transport knows of columns.
+// prepare computes the spare capacities of all columns.
 func (s *stops) prepare() {
 	t := &s.second
 	for b := s.lo / block; b <= s.hi/block; b++ {
@@ -72,7 +77,7 @@ func (s *stops) prepare() {
 		for u := first; u < end; u++ {
 			x, fromI, d, intoJ := s.through(u)
 			t.fromI[u], t.intoJ[u] = fromI, intoJ
-			t.give[u], t.take[u], t.room[u] = top[u]-x, last[u-b*block]-d, s.least(u)-x-fromI
+			t.spareIn[u], t.spareOut[u], t.room[u] = top[u]-x, last[u-b*block]-d, s.least(u)-x-fromI
 		}
 	}
 	t.room[s.i], t.room[s.j] = 0, 0
@@ -86,10 +91,10 @@ func sum(dst, x, y []float64) {
 	}
 }
 
-// transportFrom sends by layer l what column u has to give and returns how much that was.
+// transportFrom sends as much as possible from column u by layer l, and returns how much.
 func (s *stops) transportFrom(l, u int) float64 {
 	t := &s.second
-	most := min(t.give[u]+max(0, min(t.early[l][u]-t.fromI[u], t.supply)), t.room[u])
+	most := min(t.spareIn[u]+max(0, min(t.early[l][u]-t.fromI[u], t.supply)), t.room[u])
 	if most <= closed {
 		return 0
 	}
@@ -97,7 +102,7 @@ func (s *stops) transportFrom(l, u int) float64 {
 	row = row[:min(len(row), s.hi+1)]
 	for w := s.lo; w < len(row) && rest > closed; w++ {
 		y := min(rest, row[w], t.room[w])
-		if n := t.take[w]; n < y {
+		if n := t.spareOut[w]; n < y {
 			y = min(y, n+max(0, min(late[w]-t.intoJ[w], t.demand)))
 		}
 		if y <= 0 || w == u {
@@ -106,20 +111,20 @@ func (s *stops) transportFrom(l, u int) float64 {
 		t.moves = append(t.moves, move{l, u, w, y})
 		rest -= y
 		t.room[w] -= y
-		if t.take[w] -= y; t.take[w] < 0 { // the rest leaves for column j
-			t.demand += t.take[w]
-			t.heldJ -= t.take[w]
-			t.intoJ[w] -= t.take[w]
-			t.take[w] = 0
+		if t.spareOut[w] -= y; t.spareOut[w] < 0 { // the rest leaves for column j
+			t.demand += t.spareOut[w]
+			t.loadJ -= t.spareOut[w]
+			t.intoJ[w] -= t.spareOut[w]
+			t.spareOut[w] = 0
 		}
 	}
 	sent := most - rest
 	t.room[u] -= sent
-	if t.give[u] -= sent; t.give[u] < 0 { // the rest has come from column i
-		t.supply += t.give[u]
-		t.heldI -= t.give[u]
-		t.fromI[u] -= t.give[u]
-		t.give[u] = 0
+	if t.spareIn[u] -= sent; t.spareIn[u] < 0 { // the rest has come from column i
+		t.supply += t.spareIn[u]
+		t.loadI -= t.spareIn[u]
+		t.fromI[u] -= t.spareIn[u]
+		t.spareIn[u] = 0
 	}
 	return sent
 }

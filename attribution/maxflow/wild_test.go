@@ -15,7 +15,9 @@ import (
 )
 
 // edgesGraph returns a network of the edges given and the same as maps.
-func edgesGraph(L, T int, bidirectional bool, edges []maxflow.Edge) (*maxflow.Graph, flowmaps.Maps) {
+func edgesGraph(
+	L, T int, bidirectional bool, edges []maxflow.Edge,
+) (*maxflow.Graph, flowmaps.Maps) {
 	m := flowmaps.Maps{L: L, T: T, Bidirectional: bidirectional, Data: make([]float64, L*T*T)}
 	for _, e := range edges {
 		m.Data[(e.Layer*T+e.Target)*T+e.Source] = e.Capacity
@@ -23,10 +25,11 @@ func edgesGraph(L, T int, bidirectional bool, edges []maxflow.Edge) (*maxflow.Gr
 	return graph(m), m
 }
 
-// On an edge of capacity 1, a flow of a little more than 1e-15 is a little less than that by rounding,
-// as between 1-1e-15 and 1 there are nine numbers. In both networks the first path sends such a flow
-// over such an edge, from (3,2) to (2,0) and from (3,1) to (2,1), where the only path that is left
-// seems to take it back. It could not, and was tried for ever. The flows are ½ and that little.
+// On an edge of capacity 1, a flow of a little more than 1e-15 is a little less than that by
+// rounding, as between 1-1e-15 and 1 there are nine numbers. In both networks the first path sends
+// such a flow over such an edge, from (3,2) to (2,0) and from (3,1) to (2,1), where the only path
+// that is left seems to take it back. It could not, and was tried for ever. The flows are ½ and
+// that little.
 func TestPhantomEdge(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -80,7 +83,8 @@ func TestPhantomMaps(t *testing.T) {
 	}
 }
 
-// wildMaps is how many maps TestWild tries, how big they are, and of how many pairs one is compared.
+// wildMaps is how many maps TestWild tries, how big they are, and of how many pairs one is
+// compared.
 func wildMaps(t *testing.T) (count, most, each int) {
 	s := os.Getenv("HEADWATER_FLOW_MAPS")
 	if s == "" {
@@ -93,10 +97,10 @@ func wildMaps(t *testing.T) (count, most, each int) {
 	return count, 70, 64
 }
 
-// TestWild solves pairs of maps of all scales: the last token after the last layer and two others, to
-// all tokens. None may be left to the slow algorithm, which says that no phase sent nothing, and the
-// phases must stay far from their limit. Some pairs are compared with a plain Dinic, and so are cuts.
-// HEADWATER_FLOW_MAPS is how many maps; then they are bigger.
+// TestWild solves pairs of maps of all scales: the last token after the last layer and two others,
+// to all tokens. None may be left to the slow algorithm, which says that no phase sent nothing, and
+// the phases must stay far from their limit. Some pairs are compared with a plain Dinic, and so are
+// cuts. HEADWATER_FLOW_MAPS is how many maps; then they are bigger.
 func TestWild(t *testing.T) {
 	maps, most, each := wildMaps(t)
 	var pairs, solved, compared, phases int
@@ -109,7 +113,8 @@ func TestWild(t *testing.T) {
 			for j := range m.T {
 				got, err := g.Solve(l, i, j)
 				if err != nil || got.Unproved || got.Phases > (got.Limit+1)/2 {
-					t.Fatalf("seed %d: %s: flow (%d,%d)→%d = %+v, %v", seed, m.Name, l, i, j, got, err)
+					t.Fatalf("seed %d: %s: flow (%d,%d)→%d = %+v, %v", seed, m.Name, l, i, j,
+						got, err)
 				}
 				if pairs++; got.Phases > 0 {
 					solved++
@@ -139,7 +144,8 @@ func TestWild(t *testing.T) {
 			for _, e := range cut.Edges {
 				width += e.Capacity
 			}
-			if err != nil || !(math.Abs(cut.Flow-want) <= flowTol) || !(math.Abs(width-want) <= flowTol) {
+			if err != nil || !(math.Abs(cut.Flow-want) <= flowTol) ||
+				!(math.Abs(width-want) <= flowTol) {
 				t.Errorf("seed %d: %s: cut (%d,%d)→%d of flow %.17g and width %.17g, %v, want %.17g",
 					seed, m.Name, l, i, j, cut.Flow, width, err, want)
 			}
@@ -188,9 +194,10 @@ func TestCertain(t *testing.T) {
 	}
 }
 
-// A bit that is wrong, as it was on phantom edges, must cost time only: with one too many a phase sends
-// nothing, and with one too few the flow is short of its cut. Both are seen, and the slow algorithm
-// finds the flow, for rows and cuts. The paths are 0.1 by (2,1), (1,0) and 0.2 by (2,2), (1,1): 0.3.
+// A bit that is wrong, as it was on phantom edges, must cost time only: with one too many a phase
+// sends nothing, and with one too few the flow is short of its cut. Both are seen, and the slow
+// algorithm finds the flow, for rows and cuts. The paths are 0.1 by (2,1), (1,0) and 0.2 by (2,2),
+// (1,1): 0.3.
 func TestFallback(t *testing.T) {
 	edges := []maxflow.Edge{
 		{3, 3, 2, .6}, {2, 2, 1, .1}, {2, 2, 2, .2}, {1, 0, 0, .5}, {1, 1, 0, .4}, {1, 2, 1, .5},
@@ -245,8 +252,8 @@ func TestHuge(t *testing.T) {
 	}
 }
 
-// TestCancelPhase is done after the looks that come before the pair: in every phase of one, and in the
-// slow algorithm.
+// TestCancelPhase is done after the looks that come before the pair: in every phase of one, and in
+// the slow algorithm.
 func TestCancelPhase(t *testing.T) {
 	m := flowmaps.New("sink90", 12, 64, false, 1)
 	g, most := graph(m), 0

@@ -5,18 +5,19 @@ import (
 	"strings"
 )
 
-// maxNear is how many bytes a name may have that is compared with others: the time grows with the
-// product of the lengths, and longer names are no slip of the finger.
+// maxNear is the largest number of bytes of a name that is compared with others. The time grows
+// with the product of the lengths, and longer names are not typing errors.
 const maxNear = 64
 
-// Nearest returns the known names, two at most, that are most like a name which is not known: what
-// the user probably meant. They are equally near, in the order of known, which is not modified. The
-// result is empty if none is near.
+// Nearest returns at most two known names that are most similar to an unknown name: what the user
+// probably meant. Both are equally similar, and in the order of known, which is not modified. The
+// result is empty if no name is similar.
 //
-// Case does not count, and _ and spaces are read as hyphens. Near is a name that one slip for every
-// three letters of the shorter one turns into another, where a slip is one letter too many, missing,
-// wrong or swapped with the next one (optimal string alignment, Boytsov 2011, §2.1). If there is none, near is a
-// name that begins with the unknown one, of three letters or more.
+// Case does not count, and _ and spaces are read as hyphens. Two names are similar if at most one
+// typing error for every three letters of the shorter name turns one into the other. An error is a
+// letter too many, a missing letter, a wrong one, or two neighbours swapped (optimal string
+// alignment, Boytsov 2011, §2.1). If there is no such name, a name is similar if it begins with the
+// unknown one, which must have three letters or more.
 func Nearest(name string, known []string) []string {
 	if len(name) > maxNear {
 		return nil
@@ -48,8 +49,8 @@ func Nearest(name string, known []string) []string {
 	return near
 }
 
-// KnownAre returns the end of an error about a name which is not known: "did you mean rollout?
-// known are flow, rollout". The question is missing where no known name is near; see [Nearest].
+// KnownAre returns the end of a message about an unknown name: "did you mean rollout? known are
+// flow, rollout". The question is missing if no known name is similar; see [Nearest].
 func KnownAre(name string, known []string) string {
 	return DidYouMean(name, known) + "known are " + strings.Join(known, ", ")
 }
@@ -64,12 +65,12 @@ func DidYouMean(name string, known []string) string {
 	return "did you mean " + strings.Join(near, " or ") + "? "
 }
 
-// plain returns a name without what does not count.
+// plain returns a name in lower case, with hyphens for _ and spaces.
 func plain(name string) string {
 	return strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(name))
 }
 
-// slips returns how many slips turn a into b, -1 if that is more than most.
+// slips returns how many typing errors turn a into b, or -1 if there are more than most.
 func slips(a, b string, most int) int {
 	if len(a)-len(b) > most || len(b)-len(a) > most {
 		return -1

@@ -7,7 +7,8 @@ import (
 )
 
 func TestNearest(t *testing.T) {
-	known := []string{"flow", "gradient", "norms", "rollout", "value-zeroing", "value-zeroing-rollout"}
+	known := []string{"flow", "gradient", "norms", "rollout", "value-zeroing",
+		"value-zeroing-rollout"}
 	for _, c := range []struct {
 		name   string
 		want   []string
@@ -36,7 +37,8 @@ func TestNearest(t *testing.T) {
 		}
 	}
 	// Of equally near names the first two count, each once.
-	if got := Nearest("axc", []string{"abc", "adc", "adc", "aec"}); !slices.Equal(got, []string{"abc", "adc"}) {
+	if got := Nearest("axc", []string{"abc", "adc", "adc", "aec"}); !slices.Equal(got,
+		[]string{"abc", "adc"}) {
 		t.Errorf("equally near are %q", got)
 	}
 	if got := Nearest("a", nil); got != nil {
@@ -46,7 +48,8 @@ func TestNearest(t *testing.T) {
 
 func TestKnownAre(t *testing.T) {
 	known := []string{"flow", "rollout"}
-	if got, want := KnownAre("rolout", known), "did you mean rollout? known are flow, rollout"; got != want {
+	if got, want := KnownAre("rolout",
+		known), "did you mean rollout? known are flow, rollout"; got != want {
 		t.Errorf("KnownAre = %q, want %q", got, want)
 	}
 	if got, want := KnownAre("magic", known), "known are flow, rollout"; got != want {
@@ -60,7 +63,8 @@ func TestUnknownNames(t *testing.T) {
 		err.Error() != `trace: quantity "logits" is unknown; did you mean logit? known are logit, probability, log-probability` {
 		t.Errorf("ParseQuantity: %v", err)
 	}
-	if _, err := ParseHeads("maen"); err == nil || !strings.Contains(err.Error(), "did you mean mean? ") {
+	if _, err := ParseHeads("maen"); err == nil ||
+		!strings.Contains(err.Error(), "did you mean mean? ") {
 		t.Errorf("ParseHeads: %v", err)
 	}
 	if _, err := ParseQuantity(strings.Repeat("x", 5000)); err == nil || len(err.Error()) > 300 {

@@ -2,20 +2,22 @@ package trace
 
 import "fmt"
 
-// Quantity is what a model computes of a token or class, and a scorer explains.
+// Quantity is a number that a model computes for a token or class, and that a scorer explains.
 type Quantity string
 
 // The quantities.
 const (
-	// Logit is the score before softmax; with a contrast the difference of two, in which whatever moves all scores cancels.
+	// Logit is the score before softmax; with a contrast the difference of two, in which anything
+	// that is added to all scores cancels.
 	Logit Quantity = "logit"
 	// Probability is the softmax of the scores, in [0,1]; with a contrast the difference of two.
 	Probability Quantity = "probability"
-	// LogProbability is its natural logarithm, in nats; with a contrast the difference of two, which is that of the logits.
+	// LogProbability is its natural logarithm, in nats; with a contrast the difference of two,
+	// which is that of the logits.
 	LogProbability Quantity = "log-probability"
 )
 
-// Quantities lists them in a fixed order.
+// Quantities returns all quantities in a fixed order.
 func Quantities() []Quantity { return []Quantity{Logit, Probability, LogProbability} }
 
 // ParseQuantity reads the name of a quantity. The error lists the known ones.
@@ -30,62 +32,71 @@ func ParseQuantity(s string) (Quantity, error) {
 	return "", fmt.Errorf("trace: quantity %.60q is unknown; %s", s, KnownAre(s, known))
 }
 
-// Objective is a number that a model computes from a text: a quantity of a token or class, at one position.
+// Objective is a number that a model computes from a text: a quantity of a token or class, at one
+// position.
 type Objective struct {
-	// Quantity of Token minus that of Contrast, if there is one: why this token and not that.
+	// Quantity is what is computed: that of Token, minus that of Contrast if there is one.
 	Quantity Quantity
-	// Position is the target row at which the head reads, 0-based; a classifier of whole texts reads at 0 whatever it says.
+	// Position is the target row at which the head reads, 0-based; a classifier of whole texts
+	// always reads at 0.
 	Position int
 	// Token is an entry of the vocabulary or a class, 0-based.
 	Token int
-	// Contrast is another one, nil for none.
+	// Contrast is another token or class, nil for none.
 	Contrast *int
 }
 
-// Query is a text and the number asked of it.
+// Query is a text and a number to compute from it.
 type Query struct {
 	// IDs are the T tokens of the text.
 	IDs []int
-	// Embeddings, [T,D], stand for the rows of the embedding that the ids name, before positions are added, scaled or normalised;
-	// nil for those rows themselves. The ids then only count. Where a model normalises each row by itself (BLOOM), they stand behind
-	// that norm: before it a row's length means nothing, so that gradient × input is 0 and a path from zeros does not begin.
+	// Embeddings, [T,D], replace the rows of the embedding that the ids name, before positions are
+	// added or rows are scaled; nil for those rows themselves. Of the ids then only the number
+	// counts. If a model normalises each row of its embedding (BLOOM), they replace the output of
+	// that norm. Before the norm a row's length has no meaning: gradient × input would be 0, and a
+	// path from zeros undefined at its start.
 	Embeddings []float32
 	Objective
 }
 
-// Gradient is how a number changes with each component of the input.
+// Gradient has the derivative of a number by each component of the input.
 type Gradient struct {
-	// Value is the objective.
+	// Value is the number that the objective names.
 	Value float64
 	// Data is ∂value/∂embedding, [T,D]; see [Query.Embeddings].
 	Data []float32
-	// Attention and AttentionData are attention and ∂value/∂attention, [L,H,T,S] each; nil unless they are asked for.
+	// Attention and AttentionData are attention and ∂value/∂attention, [L,H,T,S] each; nil unless
+	// the rule is [WithAttention].
 	Attention, AttentionData []float32
 }
 
-// Backward is a rule by which a value is sent back through the graph.
+// Backward is a rule for going back through the graph from a value to the input.
 type Backward int
 
 // The rules.
 const (
-	// TrueGradient is differentiation.
+	// TrueGradient is the derivative.
 	TrueGradient Backward = iota
-	// RelevanceGradient is differentiation with the changes that make gradient × input the relevance of AttnLRP (Achtibat et al.
-	// 2024): norms and activations are factors that stay as they are, and a product of two activations gives each half.
+	// RelevanceGradient is the derivative with the changes that make gradient × input the relevance
+	// of AttnLRP (Achtibat et al. 2024): norms and activations count as constant factors, and each
+	// factor of a product of two activations gets half.
 	RelevanceGradient
-	// WithAttention is TrueGradient that returns attention and its gradient as well.
+	// WithAttention is TrueGradient, and attention and its gradient are returned too.
 	WithAttention
 )
 
-// LogitTerms are the parts whose sum is a logit, or a difference of two, that one target's residual stream makes: everything that was
-// added to it goes through the norms on its way, whose scale is that of the text, and the head.
+// LogitTerms are parts whose sum is a logit, or a difference of two logits, at one target. Each
+// part is something that was added to the target's residual stream, after the norms on its way,
+// with the scales that they have for this text, and the head.
 type LogitTerms struct {
-	// Value is the logit or difference, the sum of all that follows.
+	// Value is the logit or the difference, the sum of all fields below.
 	Value float64
-	// Embedding is the part of the target's input, Bias that of the head's bias and the final norm's.
+	// Embedding is the part of the target's input. Bias is the part of the biases of the head and
+	// the final norm.
 	Embedding, Bias float64
-	// Attention is the part of what the target reads from each source in each layer, [L,S]; MLP that of each layer's feed-forward
-	// part, and AttentionBias that of each layer's output bias and of the biases of norms that its residual stream goes through, [L].
+	// Attention is the part that the target reads from each source in each layer, [L,S]. MLP is the
+	// part of each feed-forward layer, [L]. AttentionBias is the part of each layer's output bias,
+	// and of the biases of norms on the residual stream, [L].
 	Attention          []float64
 	MLP, AttentionBias []float64
 	// L, S are the sizes.

@@ -1,13 +1,15 @@
-// Package trace is what a run of a model recorded and what may be asked of it: tokens, rows of mixings, raw tensors.
-// Producers (a model) and consumers (attribution) meet here, so it imports the standard library only.
+// Package trace has the types that models and attribution share: what can be asked of a model, and
+// what it records: tokens, rows of mixings, raw tensors. It imports only the standard library, so
+// that neither side depends on the other.
 //
-// One pass through a model yields one [Step]: the target rows of the tokens that were fed and, from the last of them, the
-// [Prediction] of the next token. The first step feeds the whole prompt (many rows), each later one a single token (one
-// row): target row t produces the prediction of token t+1.
+// One pass through a model gives one [Step]: the target rows of its input tokens and the
+// [Prediction] of the token after the last of them. The input of the first step is the whole prompt
+// (many rows), that of each later step one token (one row). Target row t produces the prediction of
+// token t+1.
 //
-// Capital letters are sizes: L layers, H heads, T targets, S sources, N target rows of one step, D width of the residual
-// stream, E width of a head, V vocabulary. Every shape is outermost axis first, row-major; layers, heads and positions
-// count from 0.
+// Capital letters are sizes: L layers, H heads, T targets, S sources, N target rows of one step, D
+// width of the residual stream, E width of a head, V vocabulary. Every shape is outermost axis
+// first, row-major; layers, heads and positions count from 0.
 package trace
 
 import (
@@ -15,28 +17,30 @@ import (
 	"strconv"
 )
 
-// Token is one entry of the vocabulary at one place of a text.
+// Token is an entry of the vocabulary at a place in a text.
 type Token struct {
 	// ID is the row of the embedding, 0-based.
 	ID int `json:"id"`
-	// Text is what the token spells, in raw bytes: a part of a character is possible, so it need not be valid UTF-8.
+	// Text is the text of the token in raw bytes. It may be a part of a character, so it need not
+	// be valid UTF-8.
 	Text string `json:"text"`
-	// Begin and End are the bytes [Begin,End) of the text that it was encoded from; of the text made so far if the token
-	// was generated; both 0 for a special token that the tokenizer added.
+	// Begin and End are the bytes [Begin,End) of the text that was encoded, or of the text
+	// generated so far. Both are 0 for a special token that the tokenizer added.
 	Begin int `json:"begin"`
 	End   int `json:"end"`
-	// Special is whether it is a control token such as begin-of-text, and not text.
+	// Special says that it is a control token such as begin-of-text, and not text.
 	Special bool `json:"special,omitempty"`
 }
 
-// Specials says whether the control tokens of a model are put around a text.
+// Specials says whether a model's control tokens are added around a text.
 type Specials int
 
 // The values of Specials.
 const (
 	// SpecialsAuto does what the checkpoint's tokenizer does.
 	SpecialsAuto Specials = iota
-	// SpecialsOn adds begin-of-text even if the tokenizer would not; an error if the model has none.
+	// SpecialsOn adds begin-of-text even if the tokenizer would not. It is an error if the model
+	// has none.
 	SpecialsOn
 	// SpecialsOff adds none.
 	SpecialsOff
@@ -44,43 +48,45 @@ const (
 
 // Info describes a model.
 type Info struct {
-	// Name is what the user called it: a built-in name or a path.
+	// Name is the name that the user gave: a built-in name or a path.
 	Name string `json:"name"`
 	// Hash is the hexadecimal SHA-256 of its configuration and weights.
 	Hash string `json:"hash"`
-	// Note is a remark that every picture of it must carry, such as "toy grammar model"; empty for most.
+	// Note is a remark that every picture of the model must show, such as "toy grammar model";
+	// empty for most models.
 	Note string `json:"note,omitempty"`
 	// Family is the architecture: bloom, gpt2, llama.
 	Family string `json:"family"`
-	// Backend is what computes it: go, xla or cuda.
+	// Backend is the name of the backend that computes it: go, xla or cuda.
 	Backend string `json:"backend"`
 
-	// Head is what stands behind the last layer.
+	// Head is the kind of head after the last layer.
 	Head Head `json:"head,omitempty"`
-	// Bidirectional is whether every token sees every other, as in an encoder, which reads a text and does not continue it.
+	// Bidirectional says that every token sees every other, as in an encoder, which reads a text
+	// and does not continue it.
 	Bidirectional bool `json:"bidirectional,omitempty"`
 
 	Layers  int `json:"layers"`  // L
 	Heads   int `json:"heads"`   // H
 	Width   int `json:"width"`   // D
 	Vocab   int `json:"vocab"`   // V
-	Context int `json:"context"` // tokens at most; 0: no limit of its own
+	Context int `json:"context"` // the largest number of tokens; 0 for no limit
 }
 
-// Head is what a model makes of its last hidden state.
+// Head says what a model predicts from its last hidden state.
 type Head string
 
 // The heads.
 const (
 	// NextToken scores the next token.
 	NextToken Head = "next-token"
-	// MaskedToken scores the token at each position, of which some are masked.
+	// MaskedToken scores the token at each position; some positions are masked.
 	MaskedToken Head = "masked-token"
 	// Classes scores the classes of the whole text, read at its first token.
 	Classes Head = "classes"
 	// TokenClasses scores the classes of each token.
 	TokenClasses Head = "token-classes"
-	// NoHead is a model that ends with its hidden state.
+	// NoHead is for a model that ends with its hidden state.
 	NoHead Head = "none"
 )
 
@@ -91,8 +97,8 @@ type Tap string
 const (
 	// Scores is the attention before softmax, masked entries 0: [L,H,T,S].
 	Scores Tap = "scores"
-	// Terms is the three parts whose sum is Scores: content, query-bias, alibi (in this order): [L,H,3,T,S]. Where a model caps its
-	// scores, Scores is c·tanh(sum/c).
+	// Terms is the three parts whose sum is Scores: content, query-bias, alibi (in this order):
+	// [L,H,3,T,S]. If a model caps its scores at c, Scores is c·tanh(sum/c).
 	Terms Tap = "terms"
 	// Attention is the softmax of the scores, rows sum to 1: [L,H,T,S].
 	Attention Tap = "attention"
@@ -102,33 +108,40 @@ const (
 	Value Tap = "value"
 	// Context is attention × value per head: [L,H,T,E].
 	Context Tap = "context"
-	// HeadOutput is each head's context through its slice of the output projection, without the bias: [L,H,T,D].
+	// HeadOutput is each head's context through its slice of the output projection, without the
+	// bias: [L,H,T,D].
 	HeadOutput Tap = "head-output"
-	// Hidden is the residual stream: before each block, then after the last one and before the final norm: [L+1,T,D].
+	// Hidden is the residual stream: before each block, then after the last one and before the
+	// final norm: [L+1,T,D].
 	Hidden Tap = "hidden"
-	// Final is the residual stream after the final norm, or after the last block where there is none: [T,D].
+	// Final is the residual stream after the final norm, or after the last block if there is no
+	// final norm: [T,D].
 	Final Tap = "final"
-	// Logits is the score of every entry of the vocabulary: [T,V]; of every class, [K], or of every class of each token, [T,K].
+	// Logits is the score of every entry of the vocabulary, [T,V]; for classifiers that of every
+	// class, [K], or of every class of each token, [T,K].
 	Logits Tap = "logits"
-	// ValueZeroing is the mixing of that name for every target, distances, not normalised: [L,T,S].
+	// ValueZeroing is the mixing of that name for every target: distances, not normalised, [L,T,S].
 	ValueZeroing Tap = "value-zeroing"
 )
 
-// Taps lists every tap in a fixed order, the one in which they are documented.
+// Taps returns every tap in the order in which they are documented.
 func Taps() []Tap {
-	return []Tap{Scores, Terms, Attention, AttentionMean, Value, Context, HeadOutput, Hidden, Final, Logits, ValueZeroing}
+	return []Tap{Scores, Terms, Attention, AttentionMean, Value, Context, HeadOutput, Hidden, Final,
+		Logits, ValueZeroing}
 }
 
 // Tensor is a named array of float32, row-major.
 type Tensor struct {
+	// Name is the name of a tap or a mixing.
 	Name string
-	// Axes has one letter an axis, as in the legend of the package: "LHTS".
-	Axes  string
+	// Axes has one letter for each axis, as in the legend of the package: "LHTS".
+	Axes string
+	// Shape is the size of each axis, and Data the numbers, outermost axis first.
 	Shape []int
 	Data  []float32
 }
 
-// Fusion is a way to make one matrix of the matrices of all heads.
+// Fusion is a way to combine the matrices of all heads into one.
 type Fusion int
 
 // The fusions.
@@ -137,7 +150,7 @@ const (
 	MaxHeads                // entrywise maximum over heads
 	MinHeads                // entrywise minimum over heads
 	OneHead                 // one head alone
-	EachHead                // no fusion: every head apart
+	EachHead                // no fusion: every head by itself
 )
 
 // Heads is a fusion and, for OneHead, the head. The zero value is the mean over heads.
@@ -160,13 +173,14 @@ func ParseHeads(s string) (Heads, error) {
 	}
 	k, err := strconv.Atoi(s)
 	if err != nil || k < 0 {
-		return Heads{}, fmt.Errorf("trace: heads %.60q: %swant mean, max, min, each or a head's number from 0",
+		return Heads{}, fmt.Errorf("trace: heads %.60q: %swant mean, max, min, each or a head's "+
+			"number from 0",
 			s, DidYouMean(s, []string{"mean", "max", "min", "each"}))
 	}
 	return Heads{Fusion: OneHead, Head: k}, nil
 }
 
-// String returns what ParseHeads reads.
+// String returns the heads in the form that [ParseHeads] reads.
 func (h Heads) String() string {
 	switch h.Fusion {
 	case MeanHeads:
@@ -181,10 +195,10 @@ func (h Heads) String() string {
 	return strconv.Itoa(h.Head)
 }
 
-// MarshalText makes Heads a JSON string.
+// MarshalText returns [Heads.String], so that Heads is a string in JSON.
 func (h Heads) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads the form of [Heads.MarshalText]. It returns an error of [ParseHeads].
 func (h *Heads) UnmarshalText(b []byte) (err error) {
 	*h, err = ParseHeads(string(b))
 	return err
@@ -194,48 +208,54 @@ func (h *Heads) UnmarshalText(b []byte) (err error) {
 type MixingAsk struct {
 	// Name is a registered mixing: attention, value-zeroing.
 	Name string
-	// Heads says how the heads are fused. A mixing that has no heads apart returns an error for what it cannot do.
+	// Heads says how heads are fused. A model returns an error for what a mixing cannot do.
 	Heads Heads
-	// AllRows asks for the rows of every prompt position; otherwise the first step yields the last one only.
+	// AllRows asks for the rows of every prompt position; otherwise the first step has only the
+	// last one.
 	AllRows bool
 }
 
-// Sampling says how a token is chosen. The zero value is greedy: the most probable, the lowest id among equals.
+// Sampling says how a token is chosen. The zero value is greedy: the most probable token is chosen,
+// and the lowest id among equals.
 type Sampling struct {
 	// Temperature divides the logits; 0 is greedy.
 	Temperature float64 `json:"temperature,omitempty"`
 	// TopK keeps the K most probable tokens; 0 keeps all.
 	TopK int `json:"top_k,omitempty"`
-	// TopP keeps the smallest set of most probable tokens whose probability reaches it; 0 keeps all.
+	// TopP keeps the smallest set of most probable tokens whose probability reaches it; 0 keeps
+	// all.
 	TopP float64 `json:"top_p,omitempty"`
 	// Seed starts the random source; equal seeds give equal tokens.
 	Seed uint64 `json:"seed,omitempty"`
 }
 
-// Ask is what a caller wants from a run.
+// Ask says what a caller wants from a run of a model.
 type Ask struct {
-	// Mixings are the rows wanted; [Step.Rows] has one entry for each, in this order.
+	// Mixings are the rows asked for; [Step.Rows] has one entry for each, in this order.
 	Mixings []MixingAsk
-	// MaxTokens ends the run after that many tokens; it must be positive unless Continuation is given.
+	// MaxTokens is the number of tokens after which the run ends. It must be positive unless
+	// Continuation is given.
 	MaxTokens int
-	// Continuation, if not empty, forces these ids instead of choosing: the steps carry their probabilities.
+	// Continuation, if not empty, has the ids to use instead of chosen tokens. Predictions then
+	// have the probabilities of these.
 	Continuation []int
-	// Sampling is how tokens are chosen without a continuation.
+	// Sampling says how tokens are chosen if there is no continuation.
 	Sampling Sampling
-	// Alternatives is how many of the most probable tokens each prediction carries.
+	// Alternatives is the number of most probable tokens in each prediction.
 	Alternatives int
-	// Positions, of an encoder, are the targets whose predictions are wanted, in this order. Empty is every masked position, or
-	// the first one, where the class is read, for heads other than MaskedToken. A decoder takes none.
+	// Positions are, for encoders, the targets whose predictions are asked for, in this order.
+	// Empty means every masked position for [MaskedToken], and otherwise the first position, where
+	// the class is read. It must be empty for decoders.
 	Positions []int
-	// OwnRow feeds the last token too: one closing step with its row and without a prediction.
+	// OwnRow adds a last step for the last token, with its row and without a prediction.
 	OwnRow bool
-	// Progress, if not nil, is told of work that takes long before the first token.
+	// Progress, if not nil, is called during long work before the first token.
 	Progress func(Progress)
 }
 
 // Progress is how far a piece of work is.
 type Progress struct {
-	// Stage says what is done, in words for a user: "preparing prompt rows".
+	// Stage says in words for a user what is being done: "preparing prompt rows".
 	Stage string `json:"stage"`
 	// Unit is what Done and Total count: "layer".
 	Unit  string `json:"unit"`
@@ -254,7 +274,8 @@ type Rows struct {
 	First int
 	// L layers, H heads (1 when they are fused), N targets, S sources (positions 0..S-1).
 	L, H, N, S int
-	// Data is [L,H,N,S]; sources after the target are 0 in a causal model. Not normalised unless the mixing is.
+	// Data is [L,H,N,S]; sources after the target are 0 in a causal model. Not normalised unless
+	// the mixing is.
 	Data []float32
 }
 
@@ -264,38 +285,43 @@ func (r Rows) Row(l, h, n int) []float32 {
 	return r.Data[i : i+r.S : i+r.S]
 }
 
-// Alternative is a token that might have come.
+// Alternative is a token that the model could have chosen, with its probability in [0,1].
 type Alternative struct {
 	Token       Token
 	Probability float64
 }
 
-// Prediction is the token that follows the last row of a step or, of an encoder, what its head says at a position.
+// Prediction is the token after the last row of a step or, for encoders, the output of the head at
+// a position.
 type Prediction struct {
-	// Token is the token predicted. Of a classifier it is the class: its number and its label. Without a head it is the text's own
-	// token.
+	// Token is the token predicted. For a classifier it is the class, with its number and its
+	// label. For a model without a head it is the text's own token.
 	Token Token
 	// Position is the target row that predicts it.
 	Position int
-	// Class is whether Token is a class, and Unscored whether there is no probability, for want of a head or of a second class.
+	// Class says that Token is a class. Unscored says that there is no probability, because the
+	// model has no head or only one class.
 	Class, Unscored bool
 	// Probability is the model's own, before temperature and cuts, in [0,1].
 	Probability float64
-	// Alternatives are the most probable tokens, in falling order; the chosen one may be among them.
+	// Alternatives are the most probable tokens, the most probable first; the chosen one may be
+	// among them.
 	Alternatives []Alternative
-	// Forced is whether the token was given by the caller.
+	// Forced says that the caller gave the token.
 	Forced bool
-	// Stop is whether the token ends the text (end-of-text), so that no step follows.
+	// Stop says that the token ends the text, so that no step follows.
 	Stop bool
 }
 
-// Step is one pass through the model. The first step of an encoder holds all rows and the prediction of the first position asked for;
-// each further one holds the prediction of the next position, with Count 0 and no rows.
+// Step is one pass through the model. The first step of an encoder has all rows and the prediction
+// of the first position asked for. Each further step has the prediction of the next position, with
+// Count 0 and no rows.
 type Step struct {
-	// First is the position of the first token that was fed, Count how many were.
+	// First is the position of the first input token of the step, and Count the number of input
+	// tokens.
 	First, Count int
 	// Rows has one entry for each of [Ask.Mixings].
 	Rows []Rows
-	// Next is the prediction of token First+Count; nil in the closing step of [Ask.OwnRow].
+	// Next is the prediction of token First+Count; nil in the last step of [Ask.OwnRow].
 	Next *Prediction
 }

@@ -26,7 +26,7 @@ type explainFlags struct {
 	format, color string
 	width, top    int
 	filter        bool
-	by            attribution.Division
+	by            attribution.Grouping
 }
 
 func (p *program) explainCommand() *cobra.Command {
@@ -186,7 +186,7 @@ func interrupted(ctx context.Context, e *attribution.Explanation) bool {
 
 // watch explains a prompt by parts of it and shows how far it is. Parts that do not fit its tokens
 // end it at the first of them.
-func (p *program) watch(ctx context.Context, m attribution.Model, prompt string, opts attribution.Options, by attribution.Division) (*attribution.Explanation, error) {
+func (p *program) watch(ctx context.Context, m attribution.Model, prompt string, opts attribution.Options, by attribution.Grouping) (*attribution.Explanation, error) {
 	line := p.progress()
 	defer line.clear()
 	ctx, stop := context.WithCancelCause(ctx)
@@ -205,7 +205,7 @@ func (p *program) watch(ctx context.Context, m attribution.Model, prompt string,
 	if e == nil {
 		return nil, err
 	}
-	divided, wrong := e.Divided(by)
+	divided, wrong := e.Group(by)
 	if wrong != nil {
 		return nil, fmt.Errorf("--by: %w", wrong)
 	}

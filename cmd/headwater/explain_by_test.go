@@ -17,11 +17,11 @@ func TestExplainBy(t *testing.T) {
 	args := []string{"--max-tokens", "2", "--methods", "rollout,flow,attn-lrp", "--contrast", " mary"}
 	plain := explained(t, append(args, told)...)
 	for _, by := range []string{"word", "sentence", "0:20,22:46"} {
-		d, err := attribution.ParseDivision(by)
+		d, err := attribution.ParseGrouping(by)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := plain.Divided(d)
+		want, err := plain.Group(d)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -107,11 +107,11 @@ func optionFlag(f *pflag.FlagSet, o *attribution.Options, row attribution.Option
 }
 
 // byFlag adds --by.
-func byFlag(cmd *cobra.Command, by *attribution.Division) {
+func byFlag(cmd *cobra.Command, by *attribution.Grouping) {
 	cmd.Flags().Func("by", "put prompt tokens together by `word|sentence|BEGIN:END,BEGIN:END`, "+
 		"bytes of the prompt from 0 and END not included: shares and scores are added up, of "+
 		"flow and lift the highest counts (default tokens)", func(s string) (err error) {
-		if *by, err = attribution.ParseDivision(s); err != nil || s == "" {
+		if *by, err = attribution.ParseGrouping(s); err != nil || s == "" {
 			return fmt.Errorf("%swant word, sentence, or bytes as BEGIN:END,BEGIN:END, counted "+
 				"from 0 and END not included",
 				trace.DidYouMean(s, []string{"word", "sentence"}))

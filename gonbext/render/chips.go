@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// highlights writes one line for each method: the prompt on the colours of its values, and where the row rests.
+// highlights writes one line for each method: the prompt on the colours of its values, and the
+// parts of the row.
 func (b *page) highlights(t int) {
 	b.WriteString(`<table style="` + card + `;border-collapse:collapse;margin:0;font-size:14px">`)
 	for i := range b.views {
@@ -30,8 +31,8 @@ func (b *page) highlights(t int) {
 	b.WriteString("</table>")
 }
 
-// chips writes the prompt with the values of one method; beyond chipColumns, runs of tokens with small values become a
-// count with their sum.
+// chips writes the prompt on the colours of one method. If there are more than chipColumns tokens,
+// runs of small values are replaced by their count and sum.
 func (b *page) chips(v *view, t int) {
 	columns := b.columns(t, t+1, chipColumns)
 	numbered := v.largest(t, b.hidden)
@@ -44,10 +45,10 @@ func (b *page) chips(v *view, t int) {
 	}
 }
 
-// shortestRun is from how many tokens on a remark is shorter than the tokens.
+// shortestRun is the number of tokens from which a remark is shorter than the tokens.
 const shortestRun = 5
 
-// omitted stands for the prompt tokens from j0 to j1.
+// omitted writes the remark that replaces prompt tokens j0 to j1.
 func (b *page) omitted(v *view, t, j0, j1 int) {
 	if j1-j0 < shortestRun {
 		for j := j0; j < j1; j++ {
@@ -63,7 +64,7 @@ func (b *page) omitted(v *view, t, j0, j1 int) {
 		muted.style(), j1-j0, b.omittedName(), v.top.value(sum))
 }
 
-// omittedName is what a remark counts.
+// omittedName returns what a remark counts: tokens or spans.
 func (p *picture) omittedName() string {
 	if grouped(p.e) {
 		return "spans"
@@ -71,7 +72,7 @@ func (p *picture) omittedName() string {
 	return "tokens"
 }
 
-// chip writes one prompt token on its colour, with its number if that is among the largest.
+// chip writes one prompt token on its colour, with its number if numbered is true.
 func (b *page) chip(v *view, t, j int, numbered bool) {
 	text, x := b.e.Prompt.Texts[j], v.at(t, j)
 	if j > 0 && !b.continues(j) {
@@ -92,11 +93,11 @@ func (b *page) chip(v *view, t, j int, numbered bool) {
 	b.WriteString("</span>")
 }
 
-// numberedChips is how many values of a line are written out.
+// numberedChips is how many values of a line are written as numbers.
 const numberedChips = 6
 
-// largest returns the size in row t from which on numbers are written: the numberedChips-th largest, or one that is not written as 0 if there
-// is such a one.
+// largest returns the smallest size in row t whose number is written: the numberedChips-th largest,
+// but not one that would be shown as 0 if there are others.
 func (v *view) largest(t int, hidden []bool) float64 {
 	ranked := v.ranked(t, numberedChips, hidden)
 	least := math.Inf(-1)
@@ -110,8 +111,9 @@ func (v *view) largest(t int, hidden []bool) float64 {
 	return least
 }
 
-// totals writes what the row of token t explains, and where it rests: a bar and numbers. Other values than shares have no sum that means
-// something: a flow is the most that could pass from one token alone.
+// totals writes what a scorer explains in the row of token t, and the parts of the row as a bar and
+// numbers. If the values are no shares there is no bar, because their sums have no meaning: a flow
+// is the most that could pass from one token alone.
 func (b *page) totals(v *view, t int) {
 	if scored := b.scored(v, t); scored != "" {
 		b.printf(`<div style="%s;font-size:12px;line-height:1.6">%s</div>`, soft, escape(scored, 0))
@@ -119,19 +121,19 @@ func (b *page) totals(v *view, t int) {
 	if !v.top.percent {
 		return
 	}
-	whole, parts := b.rests(v, t, 0)
+	whole, parts := b.describeParts(v, t, 0)
 	if len(parts) == 0 {
 		return
 	}
 	b.printf(`<div style="%s;font-size:12px;line-height:1.6">`, soft)
-	if w := v.mass(t); whole && !v.top.signed && !math.IsNaN(w.generated) {
+	if w := v.rowParts(t); whole && !v.top.signed && !math.IsNaN(w.generated) {
 		b.bar(w)
 	}
 	b.printf("%s</div>", escape(strings.Join(parts, " · "), 0))
 }
 
 // bar draws the parts of a row: sink, prompt, generated.
-func (b *page) bar(w mass) {
+func (b *page) bar(w rowParts) {
 	const width = 120
 	for _, part := range []struct {
 		name  string

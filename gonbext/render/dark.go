@@ -5,20 +5,22 @@ import (
 	"strings"
 )
 
-// restyled is a style of the picture, as its elements have it, and what a dark page makes of it.
+// restyled is a style of the picture and its colours on a dark page.
 type restyled struct {
 	light string
 	dark  color
 }
 
-// The anchors of the ramps of a dark page, as those of a light one: both arms begin at the same neutral, next to the colour of the
-// page, and lightness rises evenly.
+// The anchors of the ramps of a dark page, as OKLCH like those of a light page. Both arms begin at
+// the same neutral colour, close to the colour of the page, and lightness rises evenly.
 var (
 	darkBlueArm = [5][3]float64{
-		{0.265, 0.010, 250}, {0.405, 0.080, 254}, {0.545, 0.115, 250}, {0.685, 0.115, 242}, {0.825, 0.085, 234},
+		{0.265, 0.010, 250}, {0.405, 0.080, 254}, {0.545, 0.115, 250}, {0.685, 0.115, 242},
+		{0.825, 0.085, 234},
 	}
 	darkRustArm = [5][3]float64{
-		{0.265, 0.010, 250}, {0.405, 0.075, 42}, {0.545, 0.112, 48}, {0.685, 0.120, 58}, {0.825, 0.095, 70},
+		{0.265, 0.010, 250}, {0.405, 0.075, 42}, {0.545, 0.112, 48}, {0.685, 0.120, 58},
+		{0.825, 0.095, 70},
 	}
 	restyles = darkStyles()
 )
@@ -26,7 +28,7 @@ var (
 // darkBorder is the colour of lines on a dark page.
 var darkBorder = rgb{62, 67, 75}
 
-// darkStyles returns every style of a picture that sets colours.
+// darkStyles returns every style of a picture that sets colours, with its dark colours.
 func darkStyles() []restyled {
 	page, text := rgb{18, 20, 24}, rgb{228, 231, 236}
 	all := []restyled{
@@ -51,15 +53,17 @@ func darkStyles() []restyled {
 	return all
 }
 
-// darkSheet returns a style sheet that turns a document dark where its reader's system is. The document has no classes, because the
-// sanitisers of notebooks drop style sheets: a rule finds its elements by the beginning of their own style and overrules it. So the
-// picture in the document stays as it is in a notebook.
+// darkSheet returns a style sheet with dark colours for readers whose system has a dark theme. The
+// elements have inline styles and no classes, because the sanitisers of notebooks drop style
+// sheets. So each rule selects elements by the beginning of their inline style and overrides it,
+// and the picture is the same as in a notebook.
 func darkSheet(document string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "@media screen and (prefers-color-scheme:dark){:root{color-scheme:dark}div,details{border-color:%v!important}\n", darkBorder)
 	for _, r := range restyles {
 		if strings.Contains(document, r.light) {
-			fmt.Fprintf(&b, "[style^=\"%s\"]{background-color:%v!important;color:%v!important}\n", r.light, r.dark.background, r.dark.text)
+			fmt.Fprintf(&b, "[style^=\"%s\"]{background-color:%v!important;color:%v!important}\n",
+				r.light, r.dark.background, r.dark.text)
 		}
 	}
 	b.WriteString("}")

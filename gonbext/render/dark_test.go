@@ -10,12 +10,14 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// TestDarkContrast holds every colour of a dark page to the contrast of text, and the ramps to even steps: from next to the page on up.
+// TestDarkContrast holds every colour of a dark page to the contrast of text, and the ramps to even
+// steps: from next to the page on up.
 func TestDarkContrast(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range restyles {
 		if got := contrast(r.dark.background, r.dark.text); got < minContrast {
-			t.Errorf("%s: text %v on %v has contrast %.2f, want %v", r.light, r.dark.text, r.dark.background, got, minContrast)
+			t.Errorf("%s: text %v on %v has contrast %.2f, want %v", r.light, r.dark.text,
+				r.dark.background, got, minContrast)
 		}
 		if seen[r.light] {
 			t.Errorf("%s has two rules", r.light)
@@ -26,12 +28,14 @@ func TestDarkContrast(t *testing.T) {
 		colors := arm(anchors)
 		first, last := lightness(colors[0].background), lightness(colors[steps].background)
 		if first > 17 || last < 75 {
-			t.Errorf("%s: lightness from %.1f to %.1f, want from 17 or less to 75 or more", name, first, last)
+			t.Errorf("%s: lightness from %.1f to %.1f, want from 17 or less to 75 or more", name,
+				first, last)
 		}
 		for i := 1; i <= steps; i++ {
 			rise, even := lightness(colors[i].background)-lightness(colors[i-1].background), (last-first)/steps
 			if rise < 0.5*even || rise > 1.6*even {
-				t.Errorf("%s: step %d rises by %.2f in lightness, even would be %.2f", name, i, rise, even)
+				t.Errorf("%s: step %d rises by %.2f in lightness, even would be %.2f", name, i,
+					rise, even)
 			}
 		}
 	}
@@ -42,7 +46,8 @@ func TestDarkContrast(t *testing.T) {
 
 var colored = regexp.MustCompile(`style="(background-color:rgb\(\d+,\d+,\d+\);color:rgb\(\d+,\d+,\d+\))`)
 
-// TestDarkPage looks for a rule for every style of a page, and for the picture itself, which has the bytes that a notebook shows.
+// TestDarkPage looks for a rule for every style of a page, and for the picture itself, which has
+// the bytes that a notebook shows.
 func TestDarkPage(t *testing.T) {
 	for name, h := range map[string]HTML{
 		"heatmap": {Heatmap: Heatmap{Explanation: example(), Filter: attribution.Filter{"the"}}},
@@ -58,7 +63,8 @@ func TestDarkPage(t *testing.T) {
 		}
 		_, rest, _ := strings.Cut(page, "<style>")
 		sheet, body, ok := strings.Cut(rest, "</style>")
-		if !ok || strings.Contains(sheet, "<") || strings.Contains(body, "<style") || neverInside.MatchString(sheet) {
+		if !ok || strings.Contains(sheet, "<") || strings.Contains(body, "<style") ||
+			neverInside.MatchString(sheet) {
 			t.Errorf("%s: style sheet %q", name, sheet)
 		}
 		rules := 0

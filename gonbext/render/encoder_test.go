@@ -8,41 +8,49 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// encoded is an explanation by an encoder with that head: two predictions of a masked-token head, at a mask and at a word, one
-// of each other. Its last token draws much of every row. Its numbers follow a rule, not a model.
+// encoded is an explanation by an encoder with that head: two predictions of a masked-token head,
+// at a mask and at a word, one of each other. Its last token draws much of every row. Its numbers
+// follow a rule, not a model.
 func encoded(head trace.Head) *attribution.Explanation {
 	texts := []string{"[CLS]", "the", " man", " lost", "[MASK]", " key", "s", " .", "[SEP]"}
 	at := func(i int) *int { return &i }
 	e := &attribution.Explanation{
 		Version: attribution.Version,
 		Model: trace.Info{
-			Name: "reader", Hash: "77e04b5a3f2a9c1d", Family: "bert", Backend: "go", Head: head, Bidirectional: true,
-			Layers: 4, Heads: 2, Width: 32, Vocab: 96,
+			Name: "reader", Hash: "77e04b5a3f2a9c1d", Family: "bert", Backend: "go", Head: head,
+			Bidirectional: true,
+			Layers:        4, Heads: 2, Width: 32, Vocab: 96,
 		},
 		Prompt: attribution.Prompt{
 			Text: "the man lost [MASK] keys.", Texts: texts, IDs: []int{2, 5, 6, 7, 4, 8, 9, 10, 3},
-			Offsets: [][2]int{{0, 0}, {0, 3}, {4, 7}, {8, 12}, {13, 19}, {20, 23}, {23, 24}, {24, 25}, {0, 0}},
+			Offsets: [][2]int{{0, 0}, {0, 3}, {4, 7}, {8, 12}, {13, 19}, {20, 23}, {23, 24},
+				{24, 25}, {0, 0}},
 			Special: []bool{true, false, false, false, true, false, false, false, true},
 		},
-		Order: []string{"rollout", "flow"}, Methods: map[string]*attribution.Result{}, OtherMass: map[string][]float64{},
-		Maps: map[string]*attribution.Map{},
+		Order: []string{"rollout", "flow"}, Methods: map[string]*attribution.Result{},
+		OtherMass: map[string][]float64{},
+		Maps:      map[string]*attribution.Map{},
 	}
 	switch head {
 	case trace.MaskedToken:
 		e.Steps = []attribution.GeneratedToken{
-			{ID: 11, Text: " his", Position: at(4), Probability: 0.624, Alternatives: []attribution.Alternative{
-				{ID: 11, Text: " his", Probability: 0.624}, {ID: 12, Text: " the", Probability: 0.211}, {ID: 13, Text: " her", Probability: 0.05},
-			}},
+			{ID: 11, Text: " his", Position: at(4), Probability: 0.624,
+				Alternatives: []attribution.Alternative{
+					{ID: 11, Text: " his", Probability: 0.624}, {ID: 12, Text: " the", Probability: 0.211}, {ID: 13, Text: " her", Probability: 0.05},
+				}},
 			{ID: 8, Text: " key", Position: at(5), Probability: 0.973},
 		}
 	case trace.Classes:
-		e.Steps = []attribution.GeneratedToken{{ID: 1, Text: "POSITIVE", Position: at(0), Class: true, Probability: 0.98, Alternatives: []attribution.Alternative{
-			{ID: 1, Text: "POSITIVE", Probability: 0.98}, {ID: 0, Text: "NEGATIVE", Probability: 0.02},
-		}}}
+		e.Steps = []attribution.GeneratedToken{{ID: 1, Text: "POSITIVE", Position: at(0),
+			Class: true, Probability: 0.98, Alternatives: []attribution.Alternative{
+				{ID: 1, Text: "POSITIVE", Probability: 0.98}, {ID: 0, Text: "NEGATIVE", Probability: 0.02},
+			}}}
 	case trace.TokenClasses:
-		e.Steps = []attribution.GeneratedToken{{Text: "original", Position: at(3), Class: true, Probability: 0.9}}
+		e.Steps = []attribution.GeneratedToken{{Text: "original", Position: at(3), Class: true,
+			Probability: 0.9}}
 	case trace.NoHead:
-		e.Steps = []attribution.GeneratedToken{{ID: 8, Text: " key", Position: at(5), Unscored: true}}
+		e.Steps = []attribution.GeneratedToken{{ID: 8, Text: " key", Position: at(5),
+			Unscored: true}}
 	}
 	e.Maps["rollout"] = ruled(len(texts), []int{0, 1, 2, 3}, "share of attention")
 	e.Maps["flow"] = ruled(len(texts), []int{3}, "flow")
@@ -50,7 +58,8 @@ func encoded(head trace.Head) *attribution.Explanation {
 		L, T := m.Shape[0], m.Shape[1]
 		r := &attribution.Result{
 			Unit: m.Unit, Layers: m.Layers, Shape: [3]int{len(e.Steps), T, L},
-			Options: map[string]string{"heads": "mean", "residual": "0.5", "row": "position explained"},
+			Options: map[string]string{"heads": "mean", "residual": "0.5",
+				"row": "position explained"},
 		}
 		for _, g := range e.Steps {
 			for j := range T {
@@ -65,7 +74,8 @@ func encoded(head trace.Head) *attribution.Explanation {
 	return e
 }
 
-// ruled is a map of T tokens whose last one draws 40 % of every row and whose other shares follow a rule.
+// ruled is a map of T tokens whose last one draws 40 % of every row and whose other shares follow a
+// rule.
 func ruled(T int, layers []int, unit string) *attribution.Map {
 	m := &attribution.Map{Unit: unit, Layers: layers, Shape: [3]int{len(layers), T, T}}
 	for l := range layers {
@@ -89,8 +99,12 @@ func ruled(T int, layers []int, unit string) *attribution.Map {
 }
 
 func TestEncoder(t *testing.T) {
-	t.Run("text", func(t *testing.T) { golden(t, Text{Heatmap: Heatmap{Explanation: encoded(trace.MaskedToken)}}) })
-	t.Run("class", func(t *testing.T) { golden(t, Text{Heatmap: Heatmap{Explanation: encoded(trace.Classes)}}) })
+	t.Run("text", func(t *testing.T) {
+		golden(t, Text{Heatmap: Heatmap{Explanation: encoded(trace.MaskedToken)}})
+	})
+	t.Run("class", func(t *testing.T) {
+		golden(t, Text{Heatmap: Heatmap{Explanation: encoded(trace.Classes)}})
+	})
 	t.Run("notebook", func(t *testing.T) {
 		h := HTML{Heatmap: Heatmap{Explanation: encoded(trace.MaskedToken)}}
 		golden(t, h)
@@ -98,10 +112,11 @@ func TestEncoder(t *testing.T) {
 	})
 }
 
-// What the head of an encoder says reads as what it is, in both forms.
+// The prediction of each kind of head has its own words, in text and HTML.
 func TestEncoderHeads(t *testing.T) {
 	value := encoded(trace.Classes)
-	value.Steps[0] = attribution.GeneratedToken{Text: "-0.37", Position: new(int), Class: true, Unscored: true}
+	value.Steps[0] = attribution.GeneratedToken{Text: "-0.37", Position: new(int), Class: true,
+		Unscored: true}
 	nowhere := encoded(trace.MaskedToken)
 	nowhere.Steps[0].Position = nil
 	far := 99
@@ -123,7 +138,8 @@ func TestEncoderHeads(t *testing.T) {
 		{"a position outside", outside, "Where each", "  1  position 99 → \"his\"", "position 99 → <span "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			text, markup := written(t, Text{Heatmap: Heatmap{Explanation: c.e}}), written(t, HTML{Heatmap: Heatmap{Explanation: c.e}})
+			text, markup := written(t, Text{Heatmap: Heatmap{Explanation: c.e}}), written(t,
+				HTML{Heatmap: Heatmap{Explanation: c.e}})
 			survives(t, markup)
 			for _, want := range []string{c.title, c.line} {
 				if !strings.Contains(text, want) {
@@ -144,10 +160,12 @@ func TestEncoderHeads(t *testing.T) {
 	}
 }
 
-// The end that draws every row is apart; without it a row needs no total.
+// The end token, a sink, is named separately; without sinks a row needs no total.
 func TestEncoderTotals(t *testing.T) {
 	e := encoded(trace.MaskedToken)
-	for what, r := range map[string]string{"text": written(t, Text{Heatmap: Heatmap{Explanation: e}}), "HTML": written(t, HTML{Heatmap: Heatmap{Explanation: e}})} {
+	for what, r := range map[string]string{"text": written(t,
+		Text{Heatmap: Heatmap{Explanation: e}}),
+		"HTML": written(t, HTML{Heatmap: Heatmap{Explanation: e}})} {
 		if !strings.Contains(r, "sink [SEP] 40.0 % · rest of the text 60.0 %") {
 			t.Errorf("%s does not show the sink:\n%s", what, r)
 		}
@@ -164,20 +182,24 @@ func TestEncoderTotals(t *testing.T) {
 			}
 		}
 	}
-	for what, r := range map[string]string{"text": written(t, Text{Heatmap: Heatmap{Explanation: e}}), "HTML": written(t, HTML{Heatmap: Heatmap{Explanation: e}})} {
-		if strings.Contains(r, "sink [SEP]") || strings.Contains(r, "Σ") || strings.Contains(r, "text 60.0 %") {
+	for what, r := range map[string]string{"text": written(t,
+		Text{Heatmap: Heatmap{Explanation: e}}),
+		"HTML": written(t, HTML{Heatmap: Heatmap{Explanation: e}})} {
+		if strings.Contains(r, "sink [SEP]") || strings.Contains(r, "Σ") ||
+			strings.Contains(r, "text 60.0 %") {
 			t.Errorf("%s shows totals that say nothing:\n%s", what, r)
 		}
 	}
 }
 
-// Maps of all targets: as many cells as there are pairs, the rows explained in bold; none where it would be too large to read
-// or is not whole.
+// Maps of all targets: as many cells as there are pairs, the rows explained in bold; none where it
+// would be too large to read or is not whole.
 func TestTargetMaps(t *testing.T) {
 	e := encoded(trace.MaskedToken)
 	markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
 	for _, want := range []string{
-		"targets × sources, rollout (share of attention, layer 3, colours 0 % to 50 %)", "targets × sources, flow (flow, layer 3",
+		"targets × sources, rollout (share of attention, layer 3, colours 0 % to 50 %)",
+		"targets × sources, flow (flow, layer 3",
 		"<b>[MASK]&nbsp;4</b>", "<b>key&nbsp;5</b>", "<td>[SEP]&nbsp;8</td>",
 	} {
 		if !strings.Contains(markup, want) {
@@ -185,11 +207,13 @@ func TestTargetMaps(t *testing.T) {
 		}
 	}
 	layer := 1
-	if got := written(t, HTML{Heatmap: Heatmap{Explanation: e, Layer: &layer}}); !strings.Contains(got, "rollout (share of attention, layer 1,") {
+	if got := written(t, HTML{Heatmap: Heatmap{Explanation: e, Layer: &layer}}); !strings.Contains(
+		got, "rollout (share of attention, layer 1,") {
 		t.Error("the map is not that of the highlighted layer")
 	}
 	small := written(t, HTML{Heatmap: Heatmap{Explanation: e}, MaxBytes: 24_000})
-	if !strings.Contains(small, "Targets × sources of flow is left out here: the picture would be larger than 24,000 bytes.") {
+	if !strings.Contains(small, "Targets × sources of flow is left out here: the picture would "+
+		"be larger than 24,000 bytes.") {
 		t.Errorf("a small picture keeps the map of %d bytes", len(small))
 	}
 	for name, change := range map[string]func(*attribution.Map){
@@ -200,7 +224,8 @@ func TestTargetMaps(t *testing.T) {
 	} {
 		e := encoded(trace.MaskedToken)
 		change(e.Maps["rollout"])
-		if got := written(t, HTML{Heatmap: Heatmap{Explanation: e}}); strings.Contains(got, "targets × sources, rollout") {
+		if got := written(t, HTML{Heatmap: Heatmap{Explanation: e}}); strings.Contains(got,
+			"targets × sources, rollout") {
 			t.Errorf("%s: a map that is not whole is drawn", name)
 		}
 	}
@@ -210,9 +235,11 @@ func TestTargetMaps(t *testing.T) {
 	}
 	T := len(long.Prompt.Texts)
 	long.Maps["rollout"] = ruled(T, []int{3}, "share of attention")
-	long.Methods["rollout"] = &attribution.Result{Unit: "share of attention", Layers: []int{3}, Shape: [3]int{2, T, 1}, Data: make([]float64, 2*T)}
+	long.Methods["rollout"] = &attribution.Result{Unit: "share of attention", Layers: []int{3},
+		Shape: [3]int{2, T, 1}, Data: make([]float64, 2*T)}
 	got := written(t, HTML{Heatmap: Heatmap{Explanation: long}})
-	if !strings.Contains(got, "Targets × sources of rollout is left out here: it has 41 tokens, and a map that can be read has 40 at most.") {
+	if !strings.Contains(got, "Targets × sources of rollout is left out here: it has 41 tokens, "+
+		"and a map that can be read has 40 at most.") {
 		t.Errorf("no remark on a map of %d tokens:\n%s", T, got)
 	}
 	survives(t, got)
@@ -221,7 +248,8 @@ func TestTargetMaps(t *testing.T) {
 // An encoder's tokens, classes and positions are hostile text, too.
 func TestEncoderHostile(t *testing.T) {
 	const script = `<script>alert("1")</script>'&` + "\x00\x1b[31m\u202e"
-	for _, head := range []trace.Head{trace.MaskedToken, trace.Classes, trace.TokenClasses, trace.NoHead} {
+	for _, head := range []trace.Head{trace.MaskedToken, trace.Classes, trace.TokenClasses,
+		trace.NoHead} {
 		e := encoded(head)
 		for j := range e.Prompt.Texts {
 			e.Prompt.Texts[j] = script

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -10,12 +11,14 @@ import (
 
 func ExampleText() {
 	e := &attribution.Explanation{
-		Model:  trace.Info{Name: "hand-made"},
-		Prompt: attribution.Prompt{Text: "the keys", Texts: []string{"the", " keys"}, Special: []bool{false, false}},
-		Steps:  []attribution.GeneratedToken{{Text: " are", Probability: 0.93}},
-		Order:  []string{"rollout"},
+		Model: trace.Info{Name: "hand-made"},
+		Prompt: attribution.Prompt{Text: "the keys", Texts: []string{"the", " keys"},
+			Special: []bool{false, false}},
+		Steps: []attribution.GeneratedToken{{Text: " are", Probability: 0.93}},
+		Order: []string{"rollout"},
 		Methods: map[string]*attribution.Result{"rollout": {
-			Layers: []int{0}, Shape: [3]int{1, 2, 1}, Data: []float64{0.25, 0.75}, Unit: "share of attention",
+			Layers: []int{0}, Shape: [3]int{1, 2, 1}, Data: []float64{0.25, 0.75},
+			Unit:    "share of attention",
 			Options: map[string]string{"residual": "0.5"},
 		}},
 		OtherMass: map[string][]float64{"rollout": {0}},
@@ -36,4 +39,13 @@ func ExampleText() {
 	// rollout  0 %  ▁▂▃▄▅▆▇█ 100 %
 	//          share of attention, layer 0; residual 0.5
 	// model  hand-made
+}
+
+// Every byte of a hostile token becomes visible, and none takes effect.
+func ExampleVisible() {
+	fmt.Println(render.Visible(" two\n\x1b[31mlines\u202e", 0))
+	fmt.Println(render.Visible("a long token that is cut", 12))
+	// Output:
+	// ␣two↵␛[31mlines⟨U+202E⟩
+	// a long token… (24 bytes)
 }

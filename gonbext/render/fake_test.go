@@ -5,15 +5,16 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// example is an explanation with a sink, three methods (one of them with the top layer alone) and a toy model. Its
-// numbers follow a rule, not a model.
+// example is an explanation with a sink, three methods (one of them with the top layer alone) and a
+// toy model. Its numbers follow a rule, not a model.
 func example() *attribution.Explanation {
 	prompt := []string{"<bos>", "the", " keys", " to", " the", " cab", "inet"}
 	e := &attribution.Explanation{
 		Version: attribution.Version,
 		Model: trace.Info{
-			Name: "tiny", Hash: "3f2a9c1d77e04b5a", Note: "toy grammar model", Family: "bloom", Backend: "go",
-			Layers: 6, Heads: 8, Width: 128, Vocab: 512,
+			Name: "tiny", Hash: "3f2a9c1d77e04b5a", Note: "toy grammar model", Family: "bloom",
+			Backend: "go",
+			Layers:  6, Heads: 8, Width: 128, Vocab: 512,
 		},
 		Prompt: attribution.Prompt{
 			Text: "the keys to the cabinet", Texts: prompt, IDs: []int{1, 5, 6, 7, 5, 8, 9},
@@ -34,7 +35,8 @@ func example() *attribution.Explanation {
 		Warnings:  []string{"the model never saw the word \"cabinet\"."},
 	}
 	weights := []float64{1, 5, 0.5, 1, 2, 3}
-	units := map[string]string{"rollout": "share of attention", "flow": "flow", "value-zeroing": "share of change of the block's output"}
+	units := map[string]string{"rollout": "share of attention", "flow": "flow",
+		"value-zeroing": "share of change of the block's output"}
 	for i, name := range e.Order {
 		layers := []int{0, 1, 2, 3, 4, 5}
 		if name == "flow" {
@@ -43,7 +45,8 @@ func example() *attribution.Explanation {
 		n, m, l := len(e.Steps), len(prompt), len(layers)
 		r := &attribution.Result{
 			Unit: units[name], Layers: layers, Shape: [3]int{n, m, l},
-			Options: map[string]string{"heads": "mean", "residual": "0.5", "row": "predicting position"},
+			Options: map[string]string{"heads": "mean", "residual": "0.5",
+				"row": "predicting position"},
 		}
 		for t := range n {
 			for j := range m {

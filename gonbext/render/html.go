@@ -9,14 +9,16 @@ import (
 	"strings"
 )
 
-// HTML is a heatmap for a notebook: one block for each generated token, the first one open, with the prompt highlighted
-// by every method, the alternatives, and maps of layers × prompt.
+// HTML is a heatmap for a notebook. It has one block for each generated token, the first one open,
+// with the prompt highlighted by every method, the alternatives, and maps of layers × prompt.
 //
-// A highlighted token takes about 180 bytes, in the folded line 80, and a cell of a map 75. What would go beyond
-// MaxBytes is left out, maps first and from the last token on, and a sentence in its place says so.
+// A highlighted token takes about 180 bytes, or 80 in the line of a closed block, and a cell of a
+// map 75. If the picture would be larger than MaxBytes, parts are left out: maps before highlighted
+// prompts, and the last tokens first. A sentence in their place says so.
 type HTML struct {
 	Heatmap
-	// MaxBytes is about how large the result may become; default 480,000, which notebooks show at once.
+	// MaxBytes is the approximate limit of the result in bytes; default 480,000, which notebooks
+	// show without delay.
 	MaxBytes int
 }
 
@@ -25,17 +27,18 @@ const (
 	blockBytes      = 2800 // reserved for a block without highlighted tokens and maps
 )
 
-// chipColumns and mapColumns are how many prompt tokens a line of highlighted ones and a map have at most.
+// chipColumns, mapColumns and summaryColumns are the largest numbers of prompt tokens in a line of
+// highlighted tokens, in a map, and in the line of a closed block.
 const (
 	chipColumns    = 160
 	mapColumns     = 40
 	summaryColumns = 24
 )
 
-// maxAlternatives is how many alternatives of a token are shown.
+// maxAlternatives is the largest number of alternatives shown for a token.
 const maxAlternatives = 20
 
-// The styles of the page, each with its background and its colour.
+// The styles of the page. Each sets a background and a text colour.
 const (
 	card   = "background-color:rgb(255,255,255);color:rgb(28,32,38)"
 	soft   = "background-color:rgb(255,255,255);color:rgb(92,98,108)"
@@ -44,8 +47,9 @@ const (
 	strong = "background-color:rgb(28,32,38);color:rgb(255,255,255)"
 )
 
-// The bars of what was chosen, of what might have been, of a sink, and of generated tokens.
-var chosenBar, otherBar, sinkBar, generatedBar = solid(rgb{28, 32, 38}), solid(rgb{170, 178, 190}), solid(rgb{190, 194, 200}), solid(rgb{120, 126, 136})
+// The colours of bars: the chosen token, other alternatives, sinks, and generated tokens.
+var chosenBar, otherBar, sinkBar, generatedBar = solid(rgb{28, 32, 38}), solid(rgb{170, 178,
+	190}), solid(rgb{190, 194, 200}), solid(rgb{120, 126, 136})
 
 // WriteTo writes the picture as one div. The only error is that of w.
 func (r HTML) WriteTo(w io.Writer) (int64, error) {
@@ -57,7 +61,7 @@ func (r HTML) WriteTo(w io.Writer) (int64, error) {
 	return b.WriteTo(w)
 }
 
-// page is HTML being written.
+// page is the state of writing [HTML].
 type page struct {
 	*picture
 	bytes.Buffer
@@ -96,15 +100,17 @@ func (b *page) head() {
 	if b.e.Model.Bidirectional && answer != "" {
 		answer = "→ " + answer
 	}
-	b.printf(`<div style="margin:4px 0 2px 0">%s <b>%s</b></div>`, escape(b.e.Prompt.Text, 2000), html.EscapeString(answer))
-	b.printf(`<div style="%s;font-size:12px;margin-bottom:8px">%s</div>`, soft, escape(b.facts(), 0))
+	b.printf(`<div style="margin:4px 0 2px 0">%s <b>%s</b></div>`, escape(b.e.Prompt.Text, 2000),
+		html.EscapeString(answer))
+	b.printf(`<div style="%s;font-size:12px;margin-bottom:8px">%s</div>`, soft,
+		escape(b.facts(), 0))
 	if len(b.e.Steps) == 0 {
 		b.printf(`<div style="%s">%s</div>`, soft, b.words.nothing)
 	}
 }
 
-// tokens writes the blocks. Where the limit is near, highlighted prompts come before maps and the first method before
-// others.
+// tokens writes the blocks. Near the limit, highlighted prompts have priority over maps, and the
+// first method over others.
 func (b *page) tokens() {
 	n := min(len(b.e.Steps), max(b.limit/2/blockBytes, 1))
 	chips, maps := make([]string, n), make([]string, n)
@@ -112,7 +118,9 @@ func (b *page) tokens() {
 	for t := range n {
 		chips[t] = b.part(func(c *page) { c.highlights(t) })
 		if used+len(chips[t]) > b.limit {
-			chips[t] = b.part(func(c *page) { c.leftOut("The highlighted " + b.words.text + " is") })
+			chips[t] = b.part(func(c *page) {
+				c.leftOut("The highlighted " + b.words.text + " is")
+			})
 		}
 		used += len(chips[t])
 	}
@@ -130,7 +138,9 @@ func (b *page) tokens() {
 	}
 	for t := range n {
 		if len(left[t]) > 0 {
-			maps[t] += b.part(func(c *page) { c.leftOut("Layers × " + b.words.text + " of " + strings.Join(left[t], ", ") + " is") })
+			maps[t] += b.part(func(c *page) {
+				c.leftOut("Layers × " + b.words.text + " of " + strings.Join(left[t], ", ") + " is")
+			})
 		}
 	}
 	for t := range n {
@@ -142,14 +152,14 @@ func (b *page) tokens() {
 	b.targetMaps(used)
 }
 
-// part returns what f writes.
+// part returns the HTML that f writes.
 func (b *page) part(f func(*page)) string {
 	c := &page{picture: b.picture, limit: b.limit}
 	f(c)
 	return c.String()
 }
 
-// leftOut says what is not shown and why.
+// leftOut writes a sentence on what is left out and why.
 func (b *page) leftOut(what string) {
 	b.printf(`<div style="%s;font-size:12px">%s left out here: the picture would be larger than %s bytes. `+
 		`All numbers are in the explanation.</div>`,
@@ -174,10 +184,11 @@ func (b *page) block(t int, chips, maps string) {
 	b.WriteString("</div></details>")
 }
 
-// summary writes the line that is seen when the block is folded: number, token, probability and its main sources.
+// summary writes the line that is visible when the block is closed: number, token, probability and
+// main sources.
 func (b *page) summary(t int) {
 	g := b.e.Steps[t]
-	where, what, chance := b.said(g)
+	where, what, chance := b.predictionText(g)
 	width := 13
 	switch {
 	case g.Class:
@@ -220,7 +231,8 @@ func (b *page) summary(t int) {
 	b.WriteString("</span>")
 }
 
-// alternatives writes what might have come at step t and how probable it was, the chosen token marked.
+// alternatives writes the alternatives at step t with their probabilities, with the chosen token
+// marked.
 func (b *page) alternatives(chosen, t int) {
 	alternatives := b.e.Steps[t].Alternatives
 	if len(alternatives) == 0 {

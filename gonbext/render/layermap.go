@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// layerMap writes M[t,:,:] of method i, if it has several layers: layers down, the last one on top, prompt tokens
-// across. Cells hold the numbers, so that it can be read without its colours.
+// layerMap writes M[t,:,:] of method i, if it has several layers: layers down, the last one at the
+// top, and prompt tokens across. Cells contain the numbers, so that the map can be read without
+// colours.
 func (b *page) layerMap(i, t int) {
 	v := &b.views[i]
 	if !v.has(t) || len(v.result.Layers) < 2 || v.result.Shape[1] == 0 {
@@ -19,7 +20,8 @@ func (b *page) layerMap(i, t int) {
 	low, high := v.all.ends()
 	b.printf(`<details%s style="%s;margin:2px 0"><summary style="%s;font-size:12px;cursor:pointer">`+
 		`layers × %s, %s (%s, colours %s to %s)</summary>`,
-		attribute, card, soft, b.words.text, escape(v.name, nameLimit), escape(v.all.unit, nameLimit), low, high)
+		attribute, card, soft, b.words.text, escape(v.name, nameLimit), escape(v.all.unit,
+			nameLimit), low, high)
 	columns := b.columns(t, t+1, mapColumns)
 	b.printf(`<div style="overflow-x:auto"><table cellpadding="4" `+
 		`style="%s;border-collapse:collapse;margin:0;font-size:11px;line-height:1.3">`, card)
@@ -36,9 +38,10 @@ func (b *page) layerMap(i, t int) {
 	b.WriteString("</details>")
 }
 
-// mapHeader writes the prompt tokens over their columns.
+// mapHeader writes the prompt tokens above their columns.
 func (b *page) mapHeader(columns []int, v *view) {
-	b.printf(`<tr style="%s;text-align:right"><td style="%s">layer ↑ &nbsp; %s →</td>`, card, soft, b.words.text)
+	b.printf(`<tr style="%s;text-align:right"><td style="%s">layer ↑ &nbsp; %s →</td>`, card, soft,
+		b.words.text)
 	for _, j := range columns {
 		style := card
 		if v.sinks[j] || b.hidden[j] {
@@ -63,7 +66,8 @@ func (b *page) mapRow(v *view, t, k int, columns []int) {
 	b.WriteString("</tr>")
 }
 
-// cellNumber is the number in a cell: whole percentages from 10 on.
+// cellNumber returns the number in a cell; percentages of 10 and more have no digits after the
+// point.
 func cellNumber(s scale, x float64) string {
 	if n := s.number(x); s.percent && len(n) > 3 && strings.Contains(n, ".") {
 		return fmt.Sprintf("%.0f", 100*x)

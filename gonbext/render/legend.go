@@ -1,8 +1,10 @@
 package render
 
-// legend writes how to read the colours: scale, unit, axes and settings of each method, then warnings and provenance.
+// legend writes how to read the colours: the axes, then scale, unit and settings of each method,
+// then warnings and provenance.
 func (b *page) legend() {
-	b.printf(`<div style="%s;border-radius:6px;padding:8px 12px;margin-top:8px;font-size:12px">`, panel)
+	b.printf(`<div style="%s;border-radius:6px;padding:8px 12px;margin-top:8px;font-size:12px">`,
+		panel)
 	if len(b.e.Prompt.Texts) > 0 && len(b.views) > 0 {
 		b.printf(`<div style="%s">%s</div>`, panel, b.words.lines)
 		b.printf(`<table style="%s;border-collapse:collapse;margin:4px 0;font-size:12px">`, panel)
@@ -20,7 +22,8 @@ func (b *page) legend() {
 	b.WriteString("</div>")
 }
 
-// scaleRow writes the scale of one method: its ends, the ramp between them, the unit and the settings.
+// scaleRow writes the scale of one method: its ends, the ramp between them, the unit and the
+// settings.
 func (b *page) scaleRow(v *view) {
 	cell := panel + ";text-align:left;vertical-align:top;padding:2px 10px 2px 0"
 	b.printf(`<tr style="%s"><td style="%s"><b>%s</b></td>`, panel, cell, escape(v.name, nameLimit))
@@ -41,5 +44,6 @@ func (b *page) scaleRow(v *view) {
 		b.printf(`<span style="%s;display:inline-block;width:10px;height:10px"></span>`, c.style())
 	}
 	b.printf(`</td><td style="%s;white-space:nowrap">%s</td><td style="%s">%s, %s<br>%s</td></tr>`,
-		cell, high, cell, escape(v.top.unit, nameLimit), escape(v.reading(), 0), escape(v.options(), 0))
+		cell, high, cell, escape(v.top.unit, nameLimit), escape(v.reading(), 0), escape(v.options(),
+			0))
 }

@@ -6,16 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// nameLimit is how many columns of a token are shown; longer ones are cut with a remark.
+// nameLimit is the largest number of columns of a token; longer ones are cut with a remark.
 const nameLimit = 40
 
-// tokenName returns a token as a word: visible, without the space that begins it.
+// tokenName returns a token in visible form, without its leading space.
 func tokenName(text string) string {
 	_, rest := word(text)
 	return Visible(rest, nameLimit)
 }
 
-// fullName returns the text of prompt token j; a span, which may be a sentence, is cut later than a token.
+// fullName returns the text of prompt token j. A span may be a sentence, so its limit is larger
+// than a token's.
 func (p *picture) fullName(j int) string {
 	if grouped(p.e) {
 		return Visible(p.e.Prompt.Texts[j], 6*nameLimit)
@@ -23,7 +24,8 @@ func (p *picture) fullName(j int) string {
 	return tokenName(p.e.Prompt.Texts[j])
 }
 
-// short is prompt token j in few columns. The whole of a span stands in the prompt, so that its cut needs no remark.
+// short returns prompt token j in few columns. A span is cut without a remark, because the prompt
+// shows the whole of it.
 func (p *picture) short(j int) string {
 	_, rest := word(p.e.Prompt.Texts[j])
 	if !grouped(p.e) {
@@ -43,7 +45,7 @@ func (p *picture) short(j int) string {
 	return name
 }
 
-// continues reports whether prompt token j is a later part of the word before it.
+// continues reports whether prompt token j continues the word of the token before it.
 func (p *picture) continues(j int) bool {
 	text := p.e.Prompt.Texts[j]
 	if j == 0 || p.special(j-1) || p.apart(j) {
@@ -53,8 +55,8 @@ func (p *picture) continues(j int) bool {
 	return r == utf8.RuneError || unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
-// apart reports whether white space parts column j of spans from the one before. A span's own text has none at its ends, and a token's
-// begins with it.
+// apart reports whether there is white space between span j and the span before it. Unlike a token,
+// a span has no white space at its ends.
 func (p *picture) apart(j int) bool {
 	if !grouped(p.e) || len(p.e.Prompt.Offsets) <= j {
 		return false

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Page is a heatmap as a file of its own: the HTML of a notebook in a document with a title, its character set, and a style sheet that
-// turns it dark where the reader's system is.
+// Page is a heatmap as an HTML document: the [HTML] of a notebook with a title, a character set,
+// and a style sheet with dark colours for readers whose system has a dark theme.
 type Page struct {
 	HTML
 	// Title is the title of the document; default: the prompt.

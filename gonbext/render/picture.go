@@ -10,7 +10,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// picture is what all forms of a heatmap show, computed once: n generated tokens, m prompt tokens.
+// picture has what all forms of a heatmap show, computed once. There are n generated tokens and m
+// prompt tokens.
 type picture struct {
 	e      *attribution.Explanation
 	words  words
@@ -32,7 +33,7 @@ type view struct {
 	all    scale   // of every level
 }
 
-// picture derives what is shown.
+// picture computes what is shown.
 func (h Heatmap) picture() *picture {
 	p := &picture{e: h.Explanation, status: h.Status}
 	if p.e == nil {
@@ -53,7 +54,7 @@ func (h Heatmap) picture() *picture {
 	return p
 }
 
-// view derives one method, with a highlighted layer if it has that one.
+// view computes what is shown of one method. layer is the layer to highlight, if the method has it.
 func (p *picture) view(name string, layer *int) view {
 	v := view{name: name, result: p.e.Methods[name], other: p.e.OtherMass[name]}
 	r, m := v.result, len(p.e.Prompt.Texts)
@@ -63,7 +64,8 @@ func (p *picture) view(name string, layer *int) view {
 		return v
 	case len(r.Layers) == 0 || r.Shape[1] != m || r.Shape[2] != len(r.Layers) || r.Shape[0] < 0 ||
 		len(r.Data) != r.Shape[0]*r.Shape[1]*r.Shape[2]:
-		v.wrong = fmt.Sprintf("its shape %v with %d values does not fit %d prompt tokens and %d layers",
+		v.wrong = fmt.Sprintf("its shape %v with %d values does not fit %d prompt tokens and %d "+
+			"layers",
 			r.Shape, len(r.Data), m, len(r.Layers))
 		return v
 	}
@@ -96,8 +98,8 @@ func (p *picture) view(name string, layer *int) view {
 	return v
 }
 
-// sinks marks the sinks of a method at a level, [m]. An explanation that does not say what rests on generated tokens or
-// which tokens are special has none.
+// sinks marks the sinks of a method at the highlighted level, [m]. There are none if the
+// explanation lacks the parts of generated tokens, or does not say which tokens are special.
 func (p *picture) sinks(v *view) []bool {
 	r, marks := v.result, make([]bool, v.result.Shape[1])
 	if len(v.other) < r.Shape[0]*r.Shape[2] || len(p.e.Prompt.Special) < len(marks) {
@@ -116,10 +118,10 @@ func (p *picture) sinks(v *view) []bool {
 // has reports whether the view has values for generated token t.
 func (v *view) has(t int) bool { return v.wrong == "" && t < v.result.Shape[0] }
 
-// at returns the highlighted value of prompt token j.
+// at returns the value of prompt token j for generated token t at the highlighted level.
 func (v *view) at(t, j int) float64 { return v.result.At(t, j, v.level) }
 
-// layer names what the highlighted values are of: a layer, or of a scorer the whole model.
+// layer names the layer that the highlighted values belong to; for a scorer, the whole model.
 func (v *view) layer() string {
 	if v.scorer() {
 		return "whole model"
@@ -127,9 +129,9 @@ func (v *view) layer() string {
 	return fmt.Sprintf("layer %d", v.result.Layers[v.level])
 }
 
-// columns returns the prompt tokens to show, in prompt order: all if there are at most limit, else the ones with the
-// largest values relative to their scale at any generated token from first to last, in any method. Sinks and hidden
-// tokens come last in that order.
+// columns returns the prompt tokens to show, in prompt order: all if there are at most limit.
+// Otherwise it chooses those with the largest value, relative to the scale of its method, for any
+// generated token from first to last and any method. Sinks and hidden tokens are chosen last.
 func (p *picture) columns(first, last, limit int) []int {
 	m := len(p.e.Prompt.Texts)
 	columns := make([]int, m)
@@ -144,19 +146,22 @@ func (p *picture) columns(first, last, limit int) []int {
 		v := &p.views[i]
 		for t := first; t < last && v.has(t); t++ {
 			for j := range m {
-				if x := math.Abs(v.top.at(v.at(t, j))); !p.hidden[j] && !v.sinks[j] && x > weight[j] {
+				if x := math.Abs(v.top.at(v.at(t, j))); !p.hidden[j] && !v.sinks[j] &&
+					x > weight[j] {
 					weight[j] = x
 				}
 			}
 		}
 	}
-	sort.SliceStable(columns, func(a, b int) bool { return weight[columns[a]] > weight[columns[b]] })
+	sort.SliceStable(columns, func(a, b int) bool {
+		return weight[columns[a]] > weight[columns[b]]
+	})
 	columns = columns[:limit]
 	sort.Ints(columns)
 	return columns
 }
 
-// title says what the picture is of.
+// title returns the title of the picture.
 func (p *picture) title() string {
 	s := p.words.title
 	if p.e.Model.Note != "" {
@@ -165,7 +170,8 @@ func (p *picture) title() string {
 	return s
 }
 
-// provenance is the line that lets a reader make the picture again.
+// provenance returns the model's name, hash and backend, so that a reader can make the picture
+// again.
 func (p *picture) provenance() string {
 	info := p.e.Model
 	s := Visible(info.Name, 60)

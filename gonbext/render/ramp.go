@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// color is one entry of a ramp: a background and the text colour that reads on it.
+// color is one entry of a ramp: a background and a text colour that is legible on it.
 type color struct {
 	background, text rgb
 }
@@ -13,10 +13,11 @@ type color struct {
 // rgb is an sRGB colour.
 type rgb [3]uint8
 
-// String returns the colour as CSS that sanitisers know: integer rgb().
+// String returns the colour as integer rgb(), which sanitisers accept.
 func (c rgb) String() string { return fmt.Sprintf("rgb(%d,%d,%d)", c[0], c[1], c[2]) }
 
-// style returns the two declarations that always go together.
+// style returns the declarations of background and text colour. They always come together, so text
+// stays legible in every theme.
 func (c color) style() string {
 	return fmt.Sprintf("background-color:%v;color:%v", c.background, c.text)
 }
@@ -24,7 +25,7 @@ func (c color) style() string {
 var (
 	black = rgb{0, 0, 0}
 	white = rgb{255, 255, 255}
-	// undefined is the look of NaN; muted of tokens that a filter hides and of sinks.
+	// undefined is the colour of NaN; muted is that of sinks and of tokens that a filter hides.
 	undefined = color{rgb{176, 176, 176}, black}
 	muted     = color{rgb{240, 240, 240}, rgb{80, 80, 80}}
 )
@@ -32,25 +33,28 @@ var (
 // steps is the number of colours from neutral to full.
 const steps = 64
 
-// The anchors of both arms of the ramp in OKLCH: lightness, chroma, hue in degrees. Lightness falls by the same amount
-// from anchor to anchor and is interpolated linearly, so that equal steps look equal; both arms share it, so that they
-// agree in grey and to colour-blind eyes, and both begin at the same neutral.
+// The anchors of both arms of the ramp in OKLCH: lightness, chroma, hue in degrees. Lightness falls
+// by the same amount from anchor to anchor and is interpolated linearly, so that equal steps look
+// equal. Both arms have the same lightness, so they look alike in grey and to colour-blind readers,
+// and both begin at the same neutral colour.
 var (
 	blueArm = [5][3]float64{
-		{0.985, 0.006, 240}, {0.820, 0.075, 236}, {0.655, 0.112, 244}, {0.490, 0.125, 256}, {0.325, 0.105, 264},
+		{0.985, 0.006, 240}, {0.820, 0.075, 236}, {0.655, 0.112, 244}, {0.490, 0.125, 256},
+		{0.325, 0.105, 264},
 	}
 	rustArm = [5][3]float64{
-		{0.985, 0.006, 240}, {0.820, 0.085, 66}, {0.655, 0.120, 54}, {0.490, 0.112, 44}, {0.325, 0.078, 38},
+		{0.985, 0.006, 240}, {0.820, 0.085, 66}, {0.655, 0.120, 54}, {0.490, 0.112, 44},
+		{0.325, 0.078, 38},
 	}
 	positive = arm(blueArm)
 	negative = arm(rustArm)
 )
 
-// solid is a bar of one colour.
+// solid returns a colour with a legible text colour.
 func solid(background rgb) color { return color{background, legible(background)} }
 
-// ramp returns the colour of x: 0 is neutral, 1 the deepest blue, -1 the deepest rust; beyond is clamped. NaN is grey.
-// Shares use the positive half alone, signed values both.
+// ramp returns the colour of x: 0 is neutral, 1 the deepest blue, -1 the deepest rust. Values
+// beyond are clamped, and NaN is grey. Shares use only the positive half, signed values both.
 func ramp(x float64) color {
 	switch {
 	case math.IsNaN(x):
@@ -81,7 +85,8 @@ func arm(anchors [5][3]float64) (colors [steps + 1]color) {
 	return colors
 }
 
-// legible returns black or white, whichever contrasts more; one of them always reaches 4.58.
+// legible returns black or white, whichever has more contrast. One of them always reaches 4.58,
+// more than the 4.5 of WCAG level AA.
 func legible(background rgb) rgb {
 	if contrast(background, black) >= contrast(background, white) {
 		return black

@@ -15,7 +15,8 @@ func TestRampContrast(t *testing.T) {
 	}
 	for _, c := range colors {
 		if got := contrast(c.background, c.text); got < minContrast {
-			t.Errorf("text %v on %v has contrast %.2f, want %v", c.text, c.background, got, minContrast)
+			t.Errorf("text %v on %v has contrast %.2f, want %v", c.text, c.background, got,
+				minContrast)
 		}
 	}
 }
@@ -37,13 +38,15 @@ func TestRampIsEven(t *testing.T) {
 	for name, arm := range map[string][steps + 1]color{"blue": positive, "rust": negative} {
 		first, last := lightness(arm[0].background), lightness(arm[steps].background)
 		if first < 97 || last > 30 {
-			t.Errorf("%s: lightness from %.1f to %.1f, want from 97 or more to 30 or less", name, first, last)
+			t.Errorf("%s: lightness from %.1f to %.1f, want from 97 or more to 30 or less", name,
+				first, last)
 		}
 		for i := 1; i <= steps; i++ {
 			fall := lightness(arm[i-1].background) - lightness(arm[i].background)
 			even := (first - last) / steps
 			if fall < 0.5*even || fall > 1.6*even {
-				t.Errorf("%s: step %d falls by %.2f in lightness, even would be %.2f", name, i, fall, even)
+				t.Errorf("%s: step %d falls by %.2f in lightness, even would be %.2f", name, i,
+					fall, even)
 			}
 		}
 	}
@@ -73,12 +76,14 @@ func TestRampEnds(t *testing.T) {
 // A value outside a cell has no unit of its own: it can be read alone.
 func TestSmallValues(t *testing.T) {
 	s := newScale("score", []float64{-3e-5, 2e-5})
-	for v, want := range map[float64]string{-2.55e-5: "-2.55e-05", 1.2e-6: "+1.2e-06", 0: "0", math.NaN(): "NaN"} {
+	for v, want := range map[float64]string{-2.55e-5: "-2.55e-05", 1.2e-6: "+1.2e-06", 0: "0",
+		math.NaN(): "NaN"} {
 		if got := s.value(v); got != want {
 			t.Errorf("value(%v) = %q, want %q", v, got, want)
 		}
 	}
-	for limit, want := range map[float64]string{0.1: "", 0.05: "×10⁻³", 0.001: "×10⁻³", 0.0005: "×10⁻⁶", 1e-12: "×10⁻¹²", 300: ""} {
+	for limit, want := range map[float64]string{0.1: "", 0.05: "×10⁻³", 0.001: "×10⁻³",
+		0.0005: "×10⁻⁶", 1e-12: "×10⁻¹²", 300: ""} {
 		if got := newScale("score", []float64{limit}).times(); got != want {
 			t.Errorf("unit of numbers up to %v: %q, want %q", limit, got, want)
 		}

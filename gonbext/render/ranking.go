@@ -6,8 +6,9 @@ import (
 	"sort"
 )
 
-// ranked returns the k prompt tokens with the largest sizes in row t at the highlighted level, the largest first and the earlier first
-// among equals; sinks, hidden tokens and what is no number are left out.
+// ranked returns the k prompt tokens with the largest sizes in row t at the highlighted level. The
+// largest comes first; among equal sizes, the earlier token. Sinks, hidden tokens and NaN are left
+// out.
 func (v *view) ranked(t, k int, hidden []bool) []int {
 	var all []int
 	for j := range hidden {
@@ -15,39 +16,42 @@ func (v *view) ranked(t, k int, hidden []bool) []int {
 			all = append(all, j)
 		}
 	}
-	sort.SliceStable(all, func(a, b int) bool { return math.Abs(v.at(t, all[a])) > math.Abs(v.at(t, all[b])) })
+	sort.SliceStable(all, func(a, b int) bool {
+		return math.Abs(v.at(t, all[a])) > math.Abs(v.at(t, all[b]))
+	})
 	return all[:min(k, len(all))]
 }
 
-// heldTop is of how many tokens a picture says how much they hold.
-const heldTop = 3
+// defaultTop is the number of tokens whose share of a row a picture shows.
+const defaultTop = 3
 
-// held says how much of a row its k strongest tokens hold, by default heldTop: "top 3 hold 71.0 %". It is empty if those are all, and where
-// the explanation does not say what rests on generated tokens.
-func (v *view) held(p *picture, t, k int) string {
+// topShare returns how much of a row its k largest values have, by default defaultTop: "top 3 hold
+// 71.0 %". It is empty if there are no other values, and if the explanation does not have the part
+// of generated tokens.
+func (v *view) topShare(p *picture, t, k int) string {
 	if k <= 0 {
-		k = heldTop
+		k = defaultTop
 	}
-	w := v.mass(t)
-	k = min(k, len(p.hidden)) // any number means all
+	w := v.rowParts(t)
+	k = min(k, len(p.hidden)) // so that k+1 cannot overflow
 	ranked := v.ranked(t, k+1, p.hidden)
 	if len(ranked) <= k || math.IsNaN(w.generated) {
 		return ""
 	}
-	all, held := math.Abs(w.generated), 0.0
+	all, topShare := math.Abs(w.generated), 0.0
 	for j := range v.sinks {
 		all += math.Abs(v.at(t, j))
 	}
 	for _, j := range ranked[:k] {
-		held += math.Abs(v.at(t, j))
+		topShare += math.Abs(v.at(t, j))
 	}
 	if !(all > 0) || math.IsInf(all, 0) {
 		return ""
 	}
-	return fmt.Sprintf("top %d hold %s", k, share(min(held/all, 1)))
+	return fmt.Sprintf("top %d hold %s", k, share(min(topShare/all, 1)))
 }
 
-// place names prompt token j, with its position if another has the same name.
+// place returns the name of prompt token j, with its position if another token has the same name.
 func (p *picture) place(j int) string {
 	name := p.short(j)
 	for i := range p.e.Prompt.Texts {

@@ -54,7 +54,9 @@ func written(t *testing.T, r io.WriterTo) string {
 func TestText(t *testing.T) {
 	layer := 2
 	t.Run("plain", func(t *testing.T) { golden(t, Text{Heatmap: Heatmap{Explanation: example()}}) })
-	t.Run("color", func(t *testing.T) { golden(t, Text{Heatmap: Heatmap{Explanation: example()}, Width: 120, Color: true}) })
+	t.Run("color", func(t *testing.T) {
+		golden(t, Text{Heatmap: Heatmap{Explanation: example()}, Width: 120, Color: true})
+	})
 	t.Run("narrow", func(t *testing.T) {
 		golden(t, Text{Heatmap: Heatmap{
 			Explanation: example(), Methods: []string{"rollout", "nonsense"}, Layer: &layer,
@@ -64,10 +66,13 @@ func TestText(t *testing.T) {
 }
 
 func TestHTML(t *testing.T) {
-	t.Run("notebook", func(t *testing.T) { golden(t, HTML{Heatmap: Heatmap{Explanation: example()}}) })
+	t.Run("notebook", func(t *testing.T) {
+		golden(t, HTML{Heatmap: Heatmap{Explanation: example()}})
+	})
 	t.Run("lift", func(t *testing.T) { golden(t, HTML{Heatmap: Heatmap{Explanation: lifted()}}) })
 	t.Run("page", func(t *testing.T) {
-		golden(t, Page{HTML: HTML{Heatmap: Heatmap{Explanation: example(), Filter: attribution.Filter{"the", "to"}, Methods: []string{"flow"}}}})
+		golden(t, Page{HTML: HTML{Heatmap: Heatmap{Explanation: example(),
+			Filter: attribution.Filter{"the", "to"}, Methods: []string{"flow"}}}})
 	})
 }
 
@@ -79,7 +84,8 @@ func lifted() *attribution.Explanation {
 	for i := range r.Data {
 		r.Data[i] = math.Exp2(float64(i%9) - 4)
 	}
-	copy(r.Data, []float64{math.NaN(), 1, 2, 3, 4, 5, 0, 0, 0, 0, 0, math.Inf(1), 1, 1, 1, 1, 1, math.NaN()})
+	copy(r.Data, []float64{math.NaN(), 1, 2, 3, 4, 5, 0, 0, 0, 0, 0, math.Inf(1), 1, 1, 1, 1, 1,
+		math.NaN()})
 	e.Prompt.Special = nil
 	e.Order = []string{"rollout"}
 	delete(e.OtherMass, "rollout")
@@ -88,7 +94,8 @@ func lifted() *attribution.Explanation {
 
 func TestWidth(t *testing.T) {
 	for _, width := range []int{60, 72, 80, 100, 120} {
-		for _, line := range strings.Split(written(t, Text{Heatmap: Heatmap{Explanation: long(30)}, Width: width}), "\n") {
+		for _, line := range strings.Split(written(t, Text{Heatmap: Heatmap{Explanation: long(30)},
+			Width: width}), "\n") {
 			if Width(line) > width {
 				t.Errorf("width %d: line of %d columns: %q", width, Width(line), line)
 			}
@@ -144,7 +151,8 @@ func TestNothing(t *testing.T) {
 		{"empty", &attribution.Explanation{}, "There is nothing to show yet.", "There is nothing to show yet."},
 		{"no steps", noSteps, "No token was generated.", "No token was generated."},
 		{
-			"no prompt", noPrompt, "flow: its shape [3 7 1] with 21 values does not fit 0 prompt tokens and 1 layers",
+			"no prompt", noPrompt, "flow: its shape [3 7 1] with 21 values does not fit 0 prompt " +
+				"tokens and 1 layers",
 			"its shape [3 7 1] with 21 values does not fit 0 prompt tokens and 1 layers",
 		},
 		{"wrong data", wrong, "flow: its shape [3 7 1] with 20 values", "its shape [3 7 1] with 20 values"},
@@ -152,7 +160,8 @@ func TestNothing(t *testing.T) {
 		{"constant zero", constant, "0.00", "0.00"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := written(t, Text{Heatmap: Heatmap{Explanation: c.e}}); !strings.Contains(got, c.texts) {
+			if got := written(t, Text{Heatmap: Heatmap{Explanation: c.e}}); !strings.Contains(got,
+				c.texts) {
 				t.Errorf("text lacks %q:\n%s", c.texts, got)
 			}
 			got := written(t, HTML{Heatmap: Heatmap{Explanation: c.e}})
@@ -226,7 +235,8 @@ func survives(t *testing.T, markup string) {
 
 func TestSurvivesSanitiser(t *testing.T) {
 	survives(t, written(t, HTML{Heatmap: Heatmap{Explanation: example()}}))
-	survives(t, written(t, HTML{Heatmap: Heatmap{Explanation: lifted(), Filter: attribution.Filter{"the"}, Status: "<i>"}}))
+	survives(t, written(t, HTML{Heatmap: Heatmap{Explanation: lifted(),
+		Filter: attribution.Filter{"the"}, Status: "<i>"}}))
 	survives(t, written(t, HTML{Heatmap: Heatmap{Explanation: long(500)}}))
 }
 
@@ -270,7 +280,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// sized is an explanation of n tokens over m prompt tokens by two methods in l layers, as large as a real one.
+// sized is an explanation of n tokens over m prompt tokens by two methods in l layers, as large as
+// a real one.
 func sized(n, m, l int) *attribution.Explanation {
 	e := long(m)
 	e.Order = []string{"rollout", "value-zeroing"}
@@ -315,7 +326,8 @@ func TestSize(t *testing.T) {
 				t.Errorf("does not say %q", c.left)
 			}
 			if c.left == "" && strings.Contains(got, "left out here") {
-				t.Error("an ordinary picture of " + thousands(len(got)) + " bytes leaves something out")
+				t.Error("an ordinary picture of " + thousands(len(got)) +
+					" bytes leaves something out")
 			}
 		})
 	}
@@ -324,7 +336,8 @@ func TestSize(t *testing.T) {
 func TestBytesPerCell(t *testing.T) {
 	e := func(m int) *attribution.Explanation { return sized(1, m, 10) }
 	size := func(m int) int { return len(written(t, HTML{Heatmap: Heatmap{Explanation: e(m)}})) }
-	// From 10 to 20 prompt tokens: 2 methods × 10 tokens × 10 layers, 2 × 10 highlighted tokens, 10 in the folded line.
+	// From 10 to 20 prompt tokens: 2 methods × 10 tokens × 10 layers, 2 × 10 highlighted tokens, 10
+	// in the folded line.
 	const cells, tokens = 200, 20
 	if got, limit := size(20)-size(10), cells*80+tokens*240+10*90; got > limit {
 		t.Errorf("%d bytes for %d cells and %d tokens, limit %d", got, cells, tokens, limit)

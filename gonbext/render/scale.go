@@ -6,27 +6,32 @@ import (
 	"strings"
 )
 
-// scale maps the values of one method to colours and numbers. The same range holds for every generated token, and the
-// legend states it.
+// scale maps the values of one method to colours and numbers. Its range is the same for every
+// generated token, and the legend shows it.
 type scale struct {
 	unit    string
-	percent bool    // shares: numbers are percentages
-	lift    bool    // ratios: neutral at 1, colours by the logarithm
-	signed  bool    // neutral at 0, colours both ways
-	power   int     // numbers in cells are in units of 10^power, a multiple of 3, so that small ranges are not all 0.00
-	digits  int     // after the decimal point: enough to tell values in the range apart
-	limit   float64 // the value with the deepest colour, positive; for lifts the factor
+	percent bool // shares: numbers are percentages
+	lift    bool // ratios: neutral at 1, colours by the logarithm
+	signed  bool // neutral at 0, colours both ways
+	// numbers in cells are in units of 10^power, a multiple of 3, so that small ranges are not all
+	// 0.00
+	power  int
+	digits int     // after the decimal point: enough to tell values in the range apart
+	limit  float64 // the value with the deepest colour, positive; for lifts the factor
 }
 
-// slack is by how much, relatively, the largest value may exceed the limit: rounding on one machine and not on another must
-// not make another scale, as for a flow of 1 whose parts sum to 1.0000000000000002.
+// slack is the relative amount by which the largest value may exceed the limit. Rounding that
+// differs between machines must not change the scale, as for a flow of 1 whose parts sum to
+// 1.0000000000000002.
 const slack = 1e-6
 
-// newScale returns a scale for values of a unit, as in [attribution.Result.Unit]. Its limit is the next of 1, 2, 5
-// ×10^k above the largest finite magnitude, at most 1 for shares; for lifts the next power of 2, at least 2. Without
-// finite values, or where all are next to neutral (below 1e-300), the limit is 1 (2 for lifts).
+// newScale returns a scale for values of a unit, as in [attribution.Result.Unit]. Its limit is the
+// smallest of 1, 2, 5 ×10^k that is not below the largest finite magnitude, and at most 1 for
+// shares. For lifts it is a power of 2, at least 2. If there are no finite values, or all are
+// nearly neutral (below 1e-300), the limit is 1, or 2 for lifts.
 func newScale(unit string, values []float64) scale {
-	s := scale{unit: unit, percent: strings.HasPrefix(unit, "share"), lift: strings.HasPrefix(unit, "lift")}
+	s := scale{unit: unit, percent: strings.HasPrefix(unit, "share"),
+		lift: strings.HasPrefix(unit, "lift")}
 	largest := 0.0
 	for _, v := range values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -57,10 +62,11 @@ func newScale(unit string, values []float64) scale {
 	return s
 }
 
-// smallest is the range below which numbers in cells have a unit of their own, and values a power of ten.
+// smallest is the limit below which numbers in cells get a unit such as ×10⁻³, and values an
+// exponent.
 const smallest = 0.1
 
-// scaled returns v in the unit of numbers in cells.
+// scaled returns v in the unit of the numbers in cells.
 func (s scale) scaled(v float64) float64 {
 	if s.percent {
 		return 100 * v
@@ -69,7 +75,8 @@ func (s scale) scaled(v float64) float64 {
 }
 
 // superscripts are the digits of exponents.
-var superscripts = strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹")
+var superscripts = strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴",
+	"5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹")
 
 // times is the unit of numbers in cells: "×10⁻³", or nothing for 1.
 func (s scale) times() string {
@@ -79,11 +86,13 @@ func (s scale) times() string {
 	return "×10" + superscripts.Replace(strconv.Itoa(s.power))
 }
 
-// maxDigits is how many digits numbers in cells have after the decimal point at most.
+// maxDigits is the largest number of digits after the decimal point in cells.
 const maxDigits = 5
 
-// digits returns 1 for shares up to 10 % and more and 2 for numbers up to 1 and more; one more for each power of ten
-// below. Small differences of signed values count, so that they have one more from 1 down.
+// digits returns how many digits after the decimal point the numbers in cells need: 1 for shares
+// with a limit of 10 % or more, 2 for numbers with a limit of 1 or more, and one more for each
+// power of ten below. Signed values have one more at limits of 1 and below, because their small
+// differences matter.
 func digits(s scale) int {
 	base, least := 2, 0.5
 	switch {
@@ -99,8 +108,9 @@ func digits(s scale) int {
 	return d
 }
 
-// upTo returns the scale with digits for a row whose largest size it is, if its values have signs: those of another row may be ten times as
-// large, and what speaks for and against is to be told apart in every row.
+// upTo returns the scale with the digits that a row of signed values with this largest size needs.
+// Another row may have values ten times as large, and every row must show which values are positive
+// and which negative.
 func (s scale) upTo(largest float64) scale {
 	if s.signed && !s.percent && largest > s.limit*1e-6 && largest < s.limit {
 		row := s
@@ -110,11 +120,12 @@ func (s scale) upTo(largest float64) scale {
 	return s
 }
 
-// nice returns the smallest of 1, 2, 5 ×10^k that is at least x; x is positive.
+// nice returns the smallest of 1, 2, 5 ×10^k that is at least x. x must be positive.
 func nice(x float64) float64 {
 	for k := math.Floor(math.Log10(x)); ; k++ {
 		for _, d := range []float64{1, 2, 5} {
-			v, _ := strconv.ParseFloat(strconv.FormatFloat(d, 'f', 0, 64)+"e"+strconv.Itoa(int(k)), 64)
+			v, _ := strconv.ParseFloat(strconv.FormatFloat(d, 'f', 0, 64)+"e"+strconv.Itoa(int(k)),
+				64)
 			if v >= x {
 				return v
 			}
@@ -122,7 +133,7 @@ func nice(x float64) float64 {
 	}
 }
 
-// at returns where v lies on the ramp, in [-1,1], or NaN.
+// at returns the place of v on the ramp, in [-1,1], or NaN.
 func (s scale) at(v float64) float64 {
 	if s.lift {
 		if v < 0 {
@@ -136,7 +147,7 @@ func (s scale) at(v float64) float64 {
 // color returns the colour of v.
 func (s scale) color(v float64) color { return ramp(s.at(v)) }
 
-// number writes v short enough for a cell: shares as percentages without that sign, signed values with theirs.
+// number formats v for a cell: shares as percentages without %, signed values with their sign.
 func (s scale) number(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -159,7 +170,7 @@ func (s scale) number(v float64) string {
 	return s.plus(v) + text
 }
 
-// plus is the sign of a positive number on a scale with signs, unless it is written as 0.
+// plus returns "+" for a positive number on a signed scale, unless the number is shown as 0.
 func (s scale) plus(v float64) string {
 	if s.signed && v > 0 && !s.vanishes(v) {
 		return "+"
@@ -167,12 +178,12 @@ func (s scale) plus(v float64) string {
 	return ""
 }
 
-// vanishes reports whether v is written as 0 in a cell.
+// vanishes reports whether v is shown as 0 in a cell.
 func (s scale) vanishes(v float64) bool {
 	return strings.Trim(fixed(s.scaled(v), s.digits), "-0.") == ""
 }
 
-// value writes v with its unit: "41.2 %", "×2.10", "0.37".
+// value formats v with its unit: "41.2 %", "×2.10", "0.37".
 func (s scale) value(v float64) string {
 	switch {
 	case s.percent:
@@ -185,7 +196,8 @@ func (s scale) value(v float64) string {
 	return s.number(v)
 }
 
-// sum writes a total or a sink, which the range does not bound: shares from 1 % on with one digit.
+// sum formats a total or the value of a sink, which may be above the limit. Shares of 1 % and more
+// have one digit.
 func (s scale) sum(v float64) string {
 	if s.percent && v >= 0.01 {
 		return share(v)
@@ -193,7 +205,7 @@ func (s scale) sum(v float64) string {
 	return s.value(v)
 }
 
-// ends writes the range: the neutral or lowest value and the limit.
+// ends formats the range: the neutral or lowest value, and the limit.
 func (s scale) ends() (low, high string) {
 	switch {
 	case s.lift:
@@ -208,13 +220,14 @@ func (s scale) ends() (low, high string) {
 	return "0", trim(s.limit)
 }
 
-// diverging reports whether both arms of the ramp are in use.
+// diverging reports whether both arms of the ramp are used.
 func (s scale) diverging() bool { return s.lift || s.signed }
 
-// trim writes a round number without trailing zeros.
+// trim formats a number without trailing zeros.
 func trim(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
-// fixed writes v with d digits, without them from 100 on, and never as a negative zero.
+// fixed formats v with d digits after the decimal point, or none from 100 on, and never as a
+// negative zero.
 func fixed(v float64, d int) string {
 	if math.Abs(v) >= 99.95 {
 		d = 0
@@ -226,5 +239,5 @@ func fixed(v float64, d int) string {
 	return s
 }
 
-// share writes a probability or a mass: "93.1 %".
+// share formats a probability or a share: "93.1 %".
 func share(v float64) string { return scale{percent: true, digits: 1}.value(v) }

@@ -6,10 +6,11 @@ import (
 	"strconv"
 )
 
-// scorer reports whether a method is a scorer, whose values are of the whole model and of one prediction.
+// scorer reports whether a method is a scorer. Its values belong to the whole model and to one
+// prediction.
 func (v *view) scorer() bool { return v.wrong == "" && v.result.Options["scorer"] != "" }
 
-// contrast names what a prediction is held against, empty without.
+// contrast returns the token or class that a prediction is compared with, or "" if there is none.
 func (v *view) contrast() string {
 	if v.wrong != "" || v.result.Options["contrast"] == "" {
 		return ""
@@ -17,7 +18,8 @@ func (v *view) contrast() string {
 	return tokenName(v.result.Options["contrast"])
 }
 
-// unit is what stands below the name of a method: what its values are of, and the unit of its numbers.
+// unit returns the line below the name of a method: the layer of its values, and the unit of its
+// numbers.
 func (v *view) unit() string {
 	if times := v.top.times(); times != "" {
 		return v.layer() + ", " + times
@@ -25,7 +27,8 @@ func (v *view) unit() string {
 	return v.layer()
 }
 
-// reading says in a legend what the values are of, what their signs mean, and the unit of its numbers.
+// reading returns how to read the values, for the legend: their layer, what their signs mean, and
+// the unit of the numbers.
 func (v *view) reading() string {
 	s := v.layer()
 	against := v.contrast()
@@ -43,8 +46,9 @@ func (v *view) reading() string {
 	return s
 }
 
-// scored says what the values of a scorer explain in row t and what its parts leave of it: "john rather than mary: logit difference 8.56,
-// parts add up to 5.98". It is empty for other methods.
+// scored returns what the values of a scorer explain in row t and how much of it they add up to:
+// "john rather than mary: logit difference 8.56, parts add up to 5.98". It is empty for other
+// methods.
 func (p *picture) scored(v *view, t int) string {
 	if !v.scorer() || t >= len(p.e.Steps) {
 		return ""
@@ -63,19 +67,20 @@ func (p *picture) scored(v *view, t int) string {
 	}
 	explained := v.result.Explained[t]
 	s += what + " " + figure(explained)
-	w := v.mass(t)
+	w := v.rowParts(t)
 	if t >= len(v.result.Residue) || math.IsNaN(w.generated) {
 		return s
 	}
 	sum := w.sink + w.prompt + w.generated
 	s += ", parts add up to " + figure(sum)
 	if whole := sum + v.result.Residue[t]; figure(whole) != figure(explained) {
-		s += fmt.Sprintf(" of %s", figure(whole)) // a difference to another text, as of integrated gradients
+		// a difference from another text, as in integrated gradients
+		s += fmt.Sprintf(" of %s", figure(whole))
 	}
 	return s
 }
 
-// figure writes a number of a model in three digits or more.
+// figure formats a number of a model with three digits or more.
 func figure(x float64) string {
 	if a := math.Abs(x); a >= 0.1 && a < 1e6 {
 		digits := 2

@@ -10,17 +10,21 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// scoredExample is the example with scorers: one of small values without parts, one whose parts leave a residue, one that explains a
-// difference to another text, held against " is", and a method that is none.
+// scoredExample is the example with scorers: one of small values without parts, one whose parts
+// leave a residue, one that explains a difference to another text, held against " is", and a method
+// that is none.
 func scoredExample() *attribution.Explanation {
 	e := example()
 	e.Order = []string{"small", "parts", "way", "rollout"}
-	unit := map[string]string{"small": "change of the logit", "parts": "part of the logit", "way": "change of the probability"}
+	unit := map[string]string{"small": "change of the logit", "parts": "part of the logit",
+		"way": "change of the probability"}
 	base := []float64{-1.5, 0.25, 4, -0.002, 0, 0.5, -3.25} // sum -0.002
 	for name, size := range map[string]float64{"small": 1e-3, "parts": 1, "way": 0.1} {
 		r := &attribution.Result{
-			Unit: unit[name], Layers: []int{5}, Shape: [3]int{3, 7, 1}, Explained: []float64{8.5637, 7, -2.25},
-			Options: map[string]string{"scorer": name, "quantity": "logit", "contrast": " is", "row": "prediction"},
+			Unit: unit[name], Layers: []int{5}, Shape: [3]int{3, 7, 1},
+			Explained: []float64{8.5637, 7, -2.25},
+			Options: map[string]string{"scorer": name, "quantity": "logit", "contrast": " is",
+				"row": "prediction"},
 		}
 		for t := range 3 {
 			for j := range 7 {
@@ -43,14 +47,15 @@ func groupedExample(t *testing.T, by string) *attribution.Explanation {
 	t.Helper()
 	e := example()
 	e.Prompt.Offsets = [][2]int{{0, 0}, {0, 3}, {3, 8}, {8, 11}, {11, 15}, {15, 19}, {19, 23}}
-	for name, aggregation := range map[string]string{"rollout": "rollout", "flow": "flow", "value-zeroing": "layer"} {
+	for name, aggregation := range map[string]string{"rollout": "rollout", "flow": "flow",
+		"value-zeroing": "layer"} {
 		e.Methods[name].Options["aggregation"] = aggregation
 	}
-	d, err := attribution.ParseDivision(by)
+	d, err := attribution.ParseGrouping(by)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := e.Divided(d)
+	g, err := e.Group(d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +71,12 @@ func TestScored(t *testing.T) {
 }
 
 func TestGroupedPicture(t *testing.T) {
-	t.Run("text", func(t *testing.T) { golden(t, Text{Heatmap: Heatmap{Explanation: groupedExample(t, "word")}}) })
-	t.Run("notebook", func(t *testing.T) { golden(t, HTML{Heatmap: Heatmap{Explanation: groupedExample(t, "0:8,12:23")}}) })
+	t.Run("text", func(t *testing.T) {
+		golden(t, Text{Heatmap: Heatmap{Explanation: groupedExample(t, "word")}})
+	})
+	t.Run("notebook", func(t *testing.T) {
+		golden(t, HTML{Heatmap: Heatmap{Explanation: groupedExample(t, "0:8,12:23")}})
+	})
 }
 
 // What a row of a scorer says, derived by hand.
@@ -83,7 +92,8 @@ func TestScoredRows(t *testing.T) {
 	} {
 		v := &p.views[i]
 		if v.layer() != want.layer || p.scored(v, 0) != want.first || p.scored(v, 2) != want.last {
-			t.Errorf("%s: %q, %q, %q; want %q, %q, %q", v.name, v.layer(), p.scored(v, 0), p.scored(v, 2), want.layer, want.first, want.last)
+			t.Errorf("%s: %q, %q, %q; want %q, %q, %q", v.name, v.layer(), p.scored(v, 0),
+				p.scored(v, 2), want.layer, want.first, want.last)
 		}
 	}
 	e := scoredExample()
@@ -91,14 +101,16 @@ func TestScoredRows(t *testing.T) {
 	delete(e.Methods["small"].Options, "contrast")
 	e.OtherMass = nil
 	p = Heatmap{Explanation: e}.picture()
-	for i, want := range []string{"logit 8.56", "are rather than is", "are rather than is: probability difference 0.931"} {
+	for i, want := range []string{"logit 8.56", "are rather than is", "are rather than is: " +
+		"probability difference 0.931"} {
 		if got := p.scored(&p.views[i], 0); got != want {
 			t.Errorf("%s says %q, want %q", p.views[i].name, got, want)
 		}
 	}
 }
 
-// Numbers stand beside the largest sizes of a signed row, below zero too, and beside none that would be written as 0.
+// Numbers stand beside the largest sizes of a signed row, below zero too, and beside none that
+// would be written as 0.
 func TestNumbersOfSignedRow(t *testing.T) {
 	p := Heatmap{Explanation: scoredExample(), Methods: []string{"parts"}}.picture()
 	b := &page{picture: p}
@@ -108,7 +120,8 @@ func TestNumbersOfSignedRow(t *testing.T) {
 		number, _, _ := strings.Cut(part, "<")
 		numbered = append(numbered, number)
 	}
-	if got := strings.Join(numbered, " "); got != "-1.50 +0.25 +4.00 +0.50 -3.25" { // neither -0.002 nor 0
+	// neither -0.002 nor 0
+	if got := strings.Join(numbered, " "); got != "-1.50 +0.25 +4.00 +0.50 -3.25" {
 		t.Errorf("numbers %q", got)
 	}
 }
@@ -116,35 +129,46 @@ func TestNumbersOfSignedRow(t *testing.T) {
 func TestRanked(t *testing.T) {
 	e := scoredExample()
 	e.Methods["parts"].Data[1] = math.NaN()
-	p := Heatmap{Explanation: e, Methods: []string{"parts", "rollout"}, Filter: attribution.Filter{"to"}}.picture()
-	if got := p.views[0].ranked(0, 3, p.hidden); len(got) != 3 || got[0] != 2 || got[1] != 6 || got[2] != 0 {
+	p := Heatmap{Explanation: e, Methods: []string{"parts", "rollout"},
+		Filter: attribution.Filter{"to"}}.picture()
+	if got := p.views[0].ranked(0, 3, p.hidden); len(got) != 3 || got[0] != 2 || got[1] != 6 ||
+		got[2] != 0 {
 		t.Errorf("ranked %v, want keys, inet and <bos>", got)
 	}
-	if got := p.views[0].ranked(0, 99, p.hidden); len(got) != 5 { // without what is no number and what is hidden
+	// without what is no number and what is hidden
+	if got := p.views[0].ranked(0, 99, p.hidden); len(got) != 5 {
 		t.Errorf("%d ranked of all, want 5", len(got))
 	}
-	if got := p.views[1].ranked(0, 99, p.hidden); len(got) != 5 { // without the sink and what is hidden
+	// without the sink and what is hidden
+	if got := p.views[1].ranked(0, 99, p.hidden); len(got) != 5 {
 		t.Errorf("%d ranked of rollout, want 5", len(got))
 	}
 }
 
-// A sentence is not cut as a token is, words of a span are not joined, and the picture speaks of spans.
+// A sentence is not cut as a token is, words of a span are not joined, and the picture speaks of
+// spans.
 func TestGroupedNames(t *testing.T) {
 	e := groupedExample(t, "0:8,12:23")
 	markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
-	for _, want := range []string{">the keys", ">the cabinet", "4 spans of the prompt, ", "the spans of the prompt (sources) in order", "by 0:8,12:23", "spans sum of tokens", "spans highest of tokens"} {
+	for _, want := range []string{">the keys", ">the cabinet", "4 spans of the prompt, ",
+		"the spans of the prompt (sources) in order", "by 0:8,12:23", "spans sum of tokens", "spans highest of tokens"} {
 		if !strings.Contains(markup, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if strings.Contains(markup, "prompt tokens") || strings.Contains(markup, "</span><span style=\"background-color:rgb(223,239,250);color:rgb(0,0,0);padding:1px 3px\" title=\"the cabinet") {
+	if strings.Contains(markup, "prompt tokens") || strings.Contains(markup,
+		"</span><span style=\"background-color:rgb(223,239,250);color:rgb(0,0,0);padding:1px "+
+			"3px\" title=\"the cabinet") {
 		t.Error("a page of spans speaks of prompt tokens or joins them")
 	}
-	if got := written(t, Text{Heatmap: Heatmap{Explanation: groupedExample(t, "word")}}); strings.Contains(got, "‿") || !strings.Contains(got, "cabinet") {
+	if got := written(t,
+		Text{Heatmap: Heatmap{Explanation: groupedExample(t, "word")}}); strings.Contains(
+		got, "‿") || !strings.Contains(got, "cabinet") {
 		t.Errorf("words are shown as parts of words:\n%s", got)
 	}
 	e.Prompt.Texts[1] = strings.Repeat("a long sentence ", 100)
-	if got := (Heatmap{Explanation: e}).picture().short(1); Width(got) > 25 || !strings.HasSuffix(got, "…") {
+	if got := (Heatmap{Explanation: e}).picture().short(1); Width(got) > 25 ||
+		!strings.HasSuffix(got, "…") {
 		t.Errorf("short name %q", got)
 	}
 }
@@ -152,7 +176,8 @@ func TestGroupedNames(t *testing.T) {
 // The text of a contrast is as hostile as a token.
 func TestHostileContrast(t *testing.T) {
 	const script = `<script>alert("1")</script>'&` + "\x00\x1b[31m\u202e\u200b\xe2\x82\n\t"
-	for name, contrast := range map[string]string{"script": script, "huge": strings.Repeat("x", 10_000)} {
+	for name, contrast := range map[string]string{"script": script,
+		"huge": strings.Repeat("x", 10_000)} {
 		e := scoredExample()
 		for _, r := range e.Methods {
 			if r.Options["contrast"] != "" {
@@ -162,7 +187,8 @@ func TestHostileContrast(t *testing.T) {
 		markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
 		survives(t, markup)
 		for what, s := range map[string]string{
-			"HTML": markup, "text": written(t, Text{Heatmap: Heatmap{Explanation: e}}), "top": written(t, Text{Heatmap: Heatmap{Explanation: e}, Top: 3}),
+			"HTML": markup, "text": written(t, Text{Heatmap: Heatmap{Explanation: e}}),
+			"top": written(t, Text{Heatmap: Heatmap{Explanation: e}, Top: 3}),
 		} {
 			if !strings.Contains(s, "rather than ") {
 				t.Errorf("%s of %s does not name the contrast", what, name)
@@ -172,7 +198,8 @@ func TestHostileContrast(t *testing.T) {
 					t.Fatalf("%s of %s: rune %U at byte %d acts", what, name, r, i)
 				}
 			}
-			if strings.Contains(s, "<script") && what == "HTML" || strings.Contains(s, strings.Repeat("x", 100)) {
+			if strings.Contains(s, "<script") && what == "HTML" ||
+				strings.Contains(s, strings.Repeat("x", 100)) {
 				t.Errorf("%s of %s has the contrast as it is", what, name)
 			}
 		}
@@ -182,9 +209,11 @@ func TestHostileContrast(t *testing.T) {
 // Any number of strongest tokens is all of them.
 func TestTopOfAll(t *testing.T) {
 	e := scoredExample()
-	want := strings.ReplaceAll(written(t, Text{Heatmap: Heatmap{Explanation: e}, Top: 1000}), "1000", "N")
+	want := strings.ReplaceAll(written(t, Text{Heatmap: Heatmap{Explanation: e}, Top: 1000}),
+		"1000", "N")
 	got := written(t, Text{Heatmap: Heatmap{Explanation: e}, Top: math.MaxInt})
-	if got = strings.ReplaceAll(got, strconv.Itoa(math.MaxInt), "N"); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") {
+	if got = strings.ReplaceAll(got, strconv.Itoa(math.MaxInt),
+		"N"); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") {
 		t.Errorf("the largest number shows\n%s\nwant\n%s", got, want)
 	}
 }
@@ -193,8 +222,10 @@ func TestTopOfAll(t *testing.T) {
 func TestWidthOfScored(t *testing.T) {
 	for _, width := range []int{60, 72, 100} {
 		for _, top := range []int{0, 3} {
-			for _, e := range []*attribution.Explanation{scoredExample(), groupedExample(t, "word"), groupedExample(t, "0:8,12:23")} {
-				for _, line := range strings.Split(written(t, Text{Heatmap: Heatmap{Explanation: e}, Width: width, Top: top}), "\n") {
+			for _, e := range []*attribution.Explanation{scoredExample(), groupedExample(t, "word"),
+				groupedExample(t, "0:8,12:23")} {
+				for _, line := range strings.Split(written(t, Text{Heatmap: Heatmap{Explanation: e},
+					Width: width, Top: top}), "\n") {
 					if Width(line) > width || strings.TrimRight(line, " ") != line {
 						t.Errorf("width %d: line of %d columns: %q", width, Width(line), line)
 					}

@@ -2,8 +2,8 @@ package render
 
 import "fmt"
 
-// targetMaps writes, for an encoder, the map of every method: targets down, sources across. used is how many bytes the
-// picture takes without them.
+// targetMaps writes, for encoders, the map of every method: targets down, sources across. used is
+// the size of the picture so far, in bytes.
 func (b *page) targetMaps(used int) {
 	m := len(b.e.Prompt.Texts)
 	for i := range b.views {
@@ -28,10 +28,12 @@ func (b *page) targetMaps(used int) {
 	}
 }
 
-// mapLevel returns the level of a method's map that is of the highlighted layer; ok is whether there is one.
+// mapLevel returns the level of a method's map that belongs to the highlighted layer; ok is false
+// if there is none.
 func (b *page) mapLevel(v *view) (level int, ok bool) {
 	m := b.e.Maps[v.name]
-	if v.wrong != "" || m == nil || m.Shape != [3]int{len(m.Layers), len(b.e.Prompt.Texts), len(b.e.Prompt.Texts)} ||
+	if v.wrong != "" || m == nil || m.Shape != [3]int{len(m.Layers), len(b.e.Prompt.Texts),
+		len(b.e.Prompt.Texts)} ||
 		len(m.Data) != m.Shape[0]*m.Shape[1]*m.Shape[2] {
 		return 0, false
 	}
@@ -43,7 +45,8 @@ func (b *page) mapLevel(v *view) (level int, ok bool) {
 	return 0, false
 }
 
-// targetMap writes one level of a map. Its colours are those of its own range: sinks and hidden sources are not in it.
+// targetMap writes one level of a map. Its colours have their own range, without sinks and hidden
+// sources.
 func (b *page) targetMap(v *view, level int) {
 	m := b.e.Maps[v.name]
 	var values []float64
@@ -58,10 +61,12 @@ func (b *page) targetMap(v *view, level int) {
 	low, high := s.ends()
 	b.printf(`<details style="%s;border-top:1px solid rgb(228,231,236);padding:4px 0"><summary style="%s;font-size:12px;cursor:pointer">`+
 		`targets × sources, %s (%s, layer %d, colours %s to %s)</summary>`,
-		card, soft, escape(v.name, nameLimit), escape(m.Unit, nameLimit), m.Layers[level], low, high)
+		card, soft, escape(v.name, nameLimit), escape(m.Unit,
+			nameLimit), m.Layers[level], low, high)
 	b.printf(`<div style="overflow-x:auto"><table cellpadding="4" `+
 		`style="%s;border-collapse:collapse;margin:0;font-size:11px;line-height:1.3">`, card)
-	b.printf(`<tr style="%s;text-align:right"><td style="%s">target ↓ &nbsp; source →</td>`, card, soft)
+	b.printf(`<tr style="%s;text-align:right"><td style="%s">target ↓ &nbsp; source →</td>`,
+		card, soft)
 	for j := range b.e.Prompt.Texts {
 		b.printf(`<td style="%s">%s</td>`, b.sourceStyle(v, j, card), escape(b.short(j), 0))
 	}
@@ -69,14 +74,16 @@ func (b *page) targetMap(v *view, level int) {
 	for t := range m.Shape[1] {
 		b.printf(`<tr style="%s;text-align:right"><td>%s</td>`, card, b.target(t))
 		for j, x := range m.Row(level, t) {
-			b.printf(`<td style="%s">%s</td>`, b.sourceStyle(v, j, s.color(x).style()), cellNumber(s, x))
+			b.printf(`<td style="%s">%s</td>`, b.sourceStyle(v, j, s.color(x).style()),
+				cellNumber(s, x))
 		}
 		b.WriteString("</tr>")
 	}
 	b.WriteString("</table></div></details>")
 }
 
-// sourceStyle returns the style of a cell in the column of source j, which is muted for a sink and what a filter hides.
+// sourceStyle returns the style of a cell in the column of source j: muted for sinks and hidden
+// tokens, else otherwise.
 func (b *page) sourceStyle(v *view, j int, otherwise string) string {
 	if v.sinks[j] || b.hidden[j] {
 		return muted.style()
@@ -84,7 +91,7 @@ func (b *page) sourceStyle(v *view, j int, otherwise string) string {
 	return otherwise
 }
 
-// target is the heading of a row, in bold if its token is explained.
+// target returns the heading of the row of target t, in bold if its prediction is explained.
 func (b *page) target(t int) string {
 	name := fmt.Sprintf("%s&nbsp;%d", escape(b.short(t), 0), t)
 	for _, g := range b.e.Steps {

@@ -9,23 +9,25 @@ import (
 	"strings"
 )
 
-// Text is a heatmap for a terminal: for each generated token its probability, the alternatives, and under the prompt
-// tokens a line of numbers for each method. With Color the numbers stand on the colours of the ramp (24-bit ANSI
-// escapes); without, a bar follows each of them.
+// Text is a heatmap for a terminal. For each generated token it shows the probability, the
+// alternatives, and under the prompt tokens a line of numbers for each method. With Color the
+// numbers are on the colours of the ramp (24-bit ANSI escapes); without it a bar follows each
+// number.
 type Text struct {
 	Heatmap
-	// Width is the columns of the terminal; default 100, at least 60.
+	// Width is the number of columns of the terminal; default 100, at least 60.
 	Width int
 	// Color turns ANSI colours on.
 	Color bool
-	// Top, if above 0, shows of each row that many of its strongest tokens, the strongest first, instead of all in order.
+	// Top, if above 0, lists only that many tokens of each row, those with the largest sizes first,
+	// instead of all in order.
 	Top int
 }
 
-// textColumns is how many prompt tokens a text shows at most; the others are summed up.
+// textColumns is the largest number of prompt tokens in a text; the others are summed up.
 const textColumns = 60
 
-// text is a Text being written.
+// text is the state of writing a [Text].
 type text struct {
 	*picture
 	bytes.Buffer
@@ -75,7 +77,7 @@ func (t *text) head() {
 func (t *text) token(i int) {
 	g := t.e.Steps[i]
 	t.line("")
-	where, what, chance := t.said(g)
+	where, what, chance := t.predictionText(g)
 	if t.e.Model.Bidirectional && !g.Class {
 		what = strconv.Quote(what)
 	}
@@ -103,7 +105,8 @@ func (t *text) token(i int) {
 	}
 }
 
-// band writes as many prompt tokens as fit on a line, with the numbers of each method under them, and returns the rest.
+// band writes as many prompt tokens as fit on a line, with the numbers of each method under them.
+// It returns the tokens that are left.
 func (t *text) band(i int, columns []int) []int {
 	indent := 5 + t.label + 2
 	var names []string
@@ -137,7 +140,8 @@ func (t *text) band(i int, columns []int) []int {
 	return columns[len(names):]
 }
 
-// heading is prompt token j above its column; ‿ joins a token to the one before it that it continues.
+// heading returns the name of prompt token j above its column; ‿ marks a token that continues the
+// word before it.
 func (t *text) heading(j int) string {
 	name := t.short(j)
 	if t.continues(j) {
@@ -146,7 +150,8 @@ func (t *text) heading(j int) string {
 	return name
 }
 
-// column returns the width of the column of prompt token j: that of its name or of its longest number with a bar.
+// column returns the width of the column of prompt token j: that of its name or of its longest
+// number with a bar.
 func (t *text) column(i, j int, name string) int {
 	w := max(Width(name), 5)
 	for k := range t.views {
@@ -175,14 +180,18 @@ func (t *text) number(v *view, i, j, width int) {
 		return
 	}
 	c := v.top.color(x)
-	fmt.Fprintf(t, "\x1b[48;2;%d;%d;%dm\x1b[38;2;%d;%d;%dm%s\x1b[0m ", c.background[0], c.background[1], c.background[2],
+	fmt.Fprintf(t, "\x1b[48;2;%d;%d;%dm\x1b[38;2;%d;%d;%dm%s\x1b[0m ", c.background[0],
+		c.background[1], c.background[2],
 		c.text[0], c.text[1], c.text[2], right(s, width-1)+" ")
 }
 
-// label is the name of a method in front of its lines, with the unit of its numbers.
-func (v *view) label() string { return strings.TrimSpace(Visible(v.name, 24) + " " + v.top.times()) }
+// label returns the name of a method with the unit of its numbers, which begins its lines.
+func (v *view) label() string {
+	return strings.TrimSpace(Visible(v.name, 24) + " " + v.top.times())
+}
 
-// bar returns the bar of a place on the ramp: its height is the magnitude; NaN has a question mark.
+// bar returns a bar for a place on the ramp, whose height is the magnitude; for NaN a question
+// mark.
 func bar(x float64) rune {
 	if math.IsNaN(x) {
 		return '?'
@@ -196,7 +205,8 @@ func (t *text) legend() {
 	switch {
 	case len(t.e.Prompt.Texts) == 0:
 	case t.top > 0:
-		t.wrapped("", fmt.Sprintf("Each line: the strongest %s (sources) of a method, %d at most, the strongest first.", t.words.tokens, t.top))
+		t.wrapped("", fmt.Sprintf("Each line: the strongest %s (sources) of a method, %d at "+
+			"most, the strongest first.", t.words.tokens, t.top))
 	default:
 		t.wrapped("", t.words.columns)
 	}
@@ -210,7 +220,8 @@ func (t *text) legend() {
 		t.WriteString(right(v.label(), t.label) + "  " + low + " ")
 		t.strip(v.top)
 		t.line(" " + high)
-		t.wrapped(strings.Repeat(" ", t.label+2), Visible(v.top.unit, nameLimit)+", "+v.reading()+"; "+v.options())
+		t.wrapped(strings.Repeat(" ", t.label+2), Visible(v.top.unit, nameLimit)+", "+v.reading()+
+			"; "+v.options())
 	}
 	if t.e.Model.Name != "" {
 		t.wrapped("model  ", t.provenance())
@@ -243,17 +254,18 @@ func (t *text) line(s string) {
 	t.end()
 }
 
-// end ends a line, without spaces before the end.
+// end ends a line and removes spaces before its end.
 func (t *text) end() {
 	trimmed := bytes.TrimRight(t.Bytes(), " ")
 	t.Truncate(len(trimmed))
 	t.WriteByte('\n')
 }
 
-// tie stands for a space at which lines are not broken; Visible lets none through.
+// tie is a space at which lines are not broken. [Visible] never returns it.
 const tie = "\x00"
 
-// wrapped writes s after a label, broken at spaces (not between a number and its %) and aligned under its beginning.
+// wrapped writes s after a label. It breaks lines at spaces, but not between a number and its %,
+// and indents them to the label's width.
 func (t *text) wrapped(label, s string) {
 	if s == "" {
 		return

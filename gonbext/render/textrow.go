@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// totals writes what is strongest in the row of token i, if that is asked for, what it explains, where it rests and what the picture
-// leaves out.
+// totals writes the summary of the row of token i: its largest values if [Text.Top] asks for them,
+// what a scorer explains, the parts of the row, and what the picture leaves out.
 func (t *text) totals(v *view, i int) {
 	if !v.has(i) {
 		return
@@ -19,7 +19,7 @@ func (t *text) totals(v *view, i int) {
 	t.rowEnd(v, i, name)
 }
 
-// strongest lists the strongest tokens of a row with their values.
+// strongest lists the tokens of a row with the largest sizes, with their values.
 func (t *text) strongest(v *view, i int) (names []string) {
 	for _, j := range v.ranked(i, t.top, t.hidden) {
 		value := v.rows[i].value(v.at(i, j))
@@ -31,8 +31,9 @@ func (t *text) strongest(v *view, i int) (names []string) {
 	return names
 }
 
-// rowEnd writes where a row rests, and what of it the picture leaves out. Of other values than shares it writes the sinks alone, because no
-// sum of them means something: a flow is the most that could pass from one token alone.
+// rowEnd writes the parts of a row, and the sum that the picture leaves out. If the values are no
+// shares it writes only the sinks, because their sums have no meaning: a flow is the most that
+// could pass from one token alone.
 func (t *text) rowEnd(v *view, i int, label string) {
 	if !v.top.percent {
 		if sinks := v.sinkNames(t.picture, i); sinks != "" {
@@ -40,13 +41,14 @@ func (t *text) rowEnd(v *view, i int, label string) {
 		}
 		return
 	}
-	whole, parts := t.rests(v, i, t.top)
+	whole, parts := t.describeParts(v, i, t.top)
 	mark := " "
 	if whole {
 		mark = "Σ"
 	}
-	if columns := t.columns(i, i+1, textColumns); whole && t.top <= 0 && len(columns) < len(t.e.Prompt.Texts) {
-		rest := v.mass(i).prompt
+	if columns := t.columns(i, i+1, textColumns); whole && t.top <= 0 &&
+		len(columns) < len(t.e.Prompt.Texts) {
+		rest := v.rowParts(i).prompt
 		for _, j := range columns {
 			if !v.sinks[j] {
 				rest -= v.at(i, j)
@@ -58,7 +60,7 @@ func (t *text) rowEnd(v *view, i int, label string) {
 	t.wrapped(label+"  "+mark+" ", joined(parts))
 }
 
-// joined joins parts of a line, which is not broken inside of short ones.
+// joined joins the parts of a line. Lines are not broken inside short parts.
 func joined(parts []string) string {
 	const short = 30
 	for i, part := range parts {

@@ -8,16 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// maxMarks is how many combining marks in a row are drawn; more would climb over the neighbouring lines.
+// maxMarks is the largest number of combining marks in a row that are drawn. More would cover the
+// lines above and below.
 const maxMarks = 3
 
-// Visible returns s as text that shows every byte of it and does nothing else: newlines as ↵, tabs as ⇥, other control
-// characters as control pictures, spaces at either end and doubled ones as ␣, direction marks, zero-width and
-// unassigned characters as ⟨U+202E⟩, bytes that are no UTF-8 as ⟨E2⟩. Every rune of the result satisfies
-// [unicode.IsPrint].
+// Visible returns a form of s that is safe to print and shows every byte. Newlines become ↵, tabs
+// ⇥, other control characters their control pictures. Spaces at either end and double spaces become
+// ␣; direction marks, zero-width and unassigned characters ⟨U+202E⟩; bytes that are not UTF-8 ⟨E2⟩.
+// Every rune of the result satisfies [unicode.IsPrint].
 //
-// If it would be wider than limit columns it is cut, and a remark says how many bytes there were; the rest is not
-// looked at. A limit of 0 or less is no limit.
+// If the result would be wider than limit columns it is cut, and a remark gives the number of bytes
+// of s. A limit of 0 or less means no limit.
 func Visible(s string, limit int) string {
 	var b strings.Builder
 	columns, marks := 0, 0
@@ -28,7 +29,7 @@ func Visible(s string, limit int) string {
 			if marks++; marks > maxMarks {
 				piece = code(r)
 			} else if i == 0 {
-				piece = "◌" + piece // a mark needs something of its own to sit on
+				piece = "◌" + piece // a mark needs a character to be drawn on
 			}
 		} else {
 			marks = 0
@@ -68,10 +69,11 @@ func visibleRune(s string, i int, r rune, n int) string {
 	return s[i : i+n]
 }
 
-// code names a character that must not act: ⟨U+202E⟩.
+// code returns the code of a character that must not take effect: ⟨U+202E⟩.
 func code(r rune) string { return fmt.Sprintf("⟨U+%04X⟩", r) }
 
-// ignorable reports whether r is drawn as nothing although Unicode calls it printable: fillers and variation selectors.
+// ignorable reports whether r is invisible although Unicode calls it printable: fillers and
+// variation selectors.
 func ignorable(r rune) bool {
 	switch r {
 	case 0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0:
@@ -80,11 +82,12 @@ func ignorable(r rune) bool {
 	return r >= 0x180B && r <= 0x180F || r >= 0xFE00 && r <= 0xFE0F || r >= 0xE0000 && r <= 0xE0FFF
 }
 
-// escape returns a token as HTML text that is safe between tags and inside quoted attributes. Every token, prompt, name
-// and warning in HTML passes through it.
+// escape returns a token as HTML text that is safe between tags and inside quoted attributes. Every
+// token, prompt, name and warning in HTML passes through it.
 func escape(s string, limit int) string { return html.EscapeString(Visible(s, limit)) }
 
-// word splits a token into whether it begins a word, which a leading space says, and the rest of it.
+// word reports whether a token begins a word, which a leading space shows, and returns the token
+// without that space.
 func word(text string) (begins bool, rest string) {
 	if len(text) > 1 && text[0] == ' ' && text[1] != ' ' {
 		return true, text[1:]
@@ -92,7 +95,8 @@ func word(text string) (begins bool, rest string) {
 	return false, text
 }
 
-// Width returns how many columns of a terminal s takes: wide characters (East Asian, emoji) two, combining marks none.
+// Width returns the number of terminal columns of s. Wide characters (East Asian, emoji) have two
+// columns, combining marks none.
 func Width(s string) int {
 	n := 0
 	for _, r := range s {
@@ -101,8 +105,8 @@ func Width(s string) int {
 	return n
 }
 
-// wide are the ranges of characters that terminals draw two columns wide (East Asian Width W and F, emoji), merged
-// where only narrow unassigned code points lie between.
+// wide are the ranges of characters that terminals draw two columns wide (East Asian Width W and F,
+// emoji), merged where only narrow unassigned code points lie between.
 var wide = [][2]rune{
 	{0x1100, 0x115F},
 	{0x231A, 0x231B},
@@ -165,6 +169,7 @@ var wide = [][2]rune{
 	{0x20000, 0x3FFFD},
 }
 
+// runeWidth returns the number of terminal columns of r.
 func runeWidth(r rune) int {
 	if r < 0x300 {
 		return 1
@@ -183,7 +188,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// thousands writes a count with commas.
+// thousands formats a count with commas.
 func thousands(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

@@ -39,7 +39,8 @@ func TestVisible(t *testing.T) {
 }
 
 func TestWidthOfText(t *testing.T) {
-	for in, want := range map[string]int{"abc": 3, "東京": 4, "e\u0301": 1, "é": 1, "🙂": 2, "한": 2, "ｱ": 1, "↵": 1, "": 0} {
+	for in, want := range map[string]int{"abc": 3, "東京": 4, "e\u0301": 1, "é": 1, "🙂": 2, "한": 2,
+		"ｱ": 1, "↵": 1, "": 0} {
 		if got := Width(in); got != want {
 			t.Errorf("Width(%q) = %d, want %d", in, got, want)
 		}
@@ -48,8 +49,10 @@ func TestWidthOfText(t *testing.T) {
 
 func FuzzEscape(f *testing.F) {
 	for _, s := range []string{
-		"", " the", "<script>alert(1)</script>", `"' onmouseover=x`, "&amp;", "\xe2\x28\xa1", "\u202eabc",
-		"\x1b[31m", "a\u0301\u0301\u0301\u0301\u0301", strings.Repeat("x", 300), "\u2028", "\U000e0041",
+		"", " the", "<script>alert(1)</script>", `"' onmouseover=x`, "&amp;", "\xe2\x28\xa1",
+		"\u202eabc",
+		"\x1b[31m", "a\u0301\u0301\u0301\u0301\u0301", strings.Repeat("x", 300), "\u2028",
+		"\U000e0041",
 	} {
 		f.Add(s, 40)
 	}

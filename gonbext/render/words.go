@@ -8,14 +8,15 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// words are what a picture says of a text that a model continues, and of one that it reads.
+// words are the texts of a picture, which differ between a decoder, which continues a text, and an
+// encoder, which reads one.
 type words struct {
-	title   string // what the picture is of
-	text    string // the text that was given
-	answer  string // what the model said to it
-	nothing string // that it said nothing
-	tokens  string // the columns
-	shown   string // what there is a block for
+	title   string // the title of the picture
+	text    string // the name of the given text
+	answer  string // the name of the model's answer
+	nothing string // a sentence if there is no answer
+	tokens  string // the name of the columns
+	shown   string // the name of what each block shows
 	chance  string // the heading of the alternatives
 	columns string // the legend of a text
 	lines   string // the legend of a page
@@ -30,8 +31,10 @@ var generating = words{
 	tokens:  "prompt tokens",
 	shown:   "generated tokens",
 	chance:  "probability of the next token",
-	columns: "Columns: prompt tokens (sources), in order. Rows: methods. One block for each generated token (target).",
-	lines: "Each line: the prompt tokens (sources) in order, on the colour of how much of the generated token (target) comes " +
+	columns: "Columns: prompt tokens (sources), in order. Rows: methods. One block for each " +
+		"generated token (target).",
+	lines: "Each line: the prompt tokens (sources) in order, on the colour of how much of the " +
+		"generated token (target) comes " +
 		"from them. A sink and filtered tokens are grey and not in the scale.",
 }
 
@@ -44,8 +47,10 @@ var reading = words{
 	tokens:  "tokens",
 	shown:   "predictions",
 	chance:  "probability at this position",
-	columns: "Columns: tokens of the text (sources), in order. Rows: methods. One block for each position explained (target).",
-	lines: "Each line: the tokens of the text (sources) in order, on the colour of how much of the position explained (target) " +
+	columns: "Columns: tokens of the text (sources), in order. Rows: methods. One block for each " +
+		"position explained (target).",
+	lines: "Each line: the tokens of the text (sources) in order, on the colour of how much of " +
+		"the position explained (target) " +
 		"comes from them. A sink and filtered tokens are grey and not in the scale.",
 }
 
@@ -53,7 +58,8 @@ var reading = words{
 func wordsFor(e *attribution.Explanation) words {
 	w := wordsForModel(e.Model)
 	if grouped(e) {
-		spans := strings.NewReplacer("prompt tokens (sources)", "spans of the prompt (sources)", "tokens of the text (sources)", "spans of the text (sources)",
+		spans := strings.NewReplacer("prompt tokens (sources)", "spans of the prompt (sources)",
+			"tokens of the text (sources)", "spans of the text (sources)",
 			"filtered tokens are", "filtered spans are")
 		w.columns, w.lines = spans.Replace(w.columns), spans.Replace(w.lines)
 		w.tokens = "spans of the " + w.text
@@ -80,8 +86,10 @@ func wordsForModel(info trace.Info) words {
 	switch info.Head {
 	case trace.Classes:
 		w.title, w.chance = "Where the class comes from", "probability of each class"
-		w.columns = "Columns: tokens of the text (sources), in order. Rows: methods. The position at which the class is read is the target."
-		w.lines = strings.Replace(w.lines, "position explained (target)", "position at which the class is read (target)", 1)
+		w.columns = "Columns: tokens of the text (sources), in order. Rows: methods. The " +
+			"position at which the class is read is the target."
+		w.lines = strings.Replace(w.lines, "position explained (target)",
+			"position at which the class is read (target)", 1)
 	case trace.TokenClasses:
 		w.chance = "probability of each class at this position"
 	case trace.NoHead:
@@ -90,9 +98,10 @@ func wordsForModel(info trace.Info) words {
 	return w
 }
 
-// said is what the model says in one step, in three parts: `[MASK] at 5 → `, `his`, `62.0 %`, or `[CLS] at 0 → class `, `POSITIVE`, `98.0 %`. The first is empty for a
-// generated token, the last where there is no probability.
-func (p *picture) said(g attribution.GeneratedToken) (where, what, chance string) {
+// predictionText returns the prediction of one step in three parts: `[MASK] at 5 → `, `his`, `62.0
+// %`, or `[CLS] at 0 → class `, `POSITIVE`, `98.0 %`. The first is empty for a generated token, the
+// last if there is no probability.
+func (p *picture) predictionText(g attribution.GeneratedToken) (where, what, chance string) {
 	what, chance = tokenName(g.Text), share(g.Probability)
 	if g.Unscored {
 		chance = ""
@@ -116,7 +125,8 @@ func (p *picture) said(g attribution.GeneratedToken) (where, what, chance string
 	return from, what, chance
 }
 
-// answer returns what the model said, visible: the generated text without control tokens, or all predictions.
+// answer returns the answer of the model in visible form: the generated text without control
+// tokens, or all predictions.
 func (p *picture) answer() string {
 	if !p.e.Model.Bidirectional {
 		var b strings.Builder
@@ -136,7 +146,7 @@ func (p *picture) answer() string {
 	return Visible(strings.Join(all, " · "), 2000)
 }
 
-// facts describes the text and the answer in numbers.
+// facts returns the numbers of tokens in the text and the answer.
 func (p *picture) facts() string {
 	m, n := len(p.e.Prompt.Texts), len(p.e.Steps)
 	if p.e.Model.Bidirectional {
@@ -167,11 +177,12 @@ func (p *picture) facts() string {
 	return s
 }
 
-// added are the names of the control tokens that stand for no byte of the text.
+// added returns the names of the control tokens that the tokenizer added to the text.
 func (p *picture) added() []string {
 	var names []string
 	for j, text := range p.e.Prompt.Texts {
-		if p.special(j) && j < len(p.e.Prompt.Offsets) && p.e.Prompt.Offsets[j][0] == p.e.Prompt.Offsets[j][1] {
+		if p.special(j) && j < len(p.e.Prompt.Offsets) &&
+			p.e.Prompt.Offsets[j][0] == p.e.Prompt.Offsets[j][1] {
 			names = append(names, tokenName(text))
 		}
 	}
@@ -179,4 +190,6 @@ func (p *picture) added() []string {
 }
 
 // special reports whether prompt token j is a control token.
-func (p *picture) special(j int) bool { return j < len(p.e.Prompt.Special) && p.e.Prompt.Special[j] }
+func (p *picture) special(j int) bool {
+	return j < len(p.e.Prompt.Special) && p.e.Prompt.Special[j]
+}

@@ -77,11 +77,11 @@ func contrasted(t *testing.T) *attribution.Explanation {
 // divided is an explanation by parts of its prompt.
 func divided(t *testing.T, e *attribution.Explanation, by string) *attribution.Explanation {
 	t.Helper()
-	d, err := attribution.ParseDivision(by)
+	d, err := attribution.ParseGrouping(by)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err = e.Divided(d)
+	e, err = e.Group(d)
 	if err != nil {
 		t.Fatal(err)
 	}

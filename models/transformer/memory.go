@@ -48,27 +48,16 @@ func (e *MemoryError) Kind() trace.ErrorKind { return trace.MemoryKind }
 func (e *MemoryError) Error() string {
 	advice := "take a shorter text or fewer taps"
 	if e.HeadMean > 0 {
-		advice = "the mean over heads (attention-mean) needs " + gigabytes(e.HeadMean)
+		advice = "the mean over heads (attention-mean) needs " + trace.FormatBytes(e.HeadMean)
 	}
-	limit := "limit " + gigabytes(e.Limit)
+	limit := "limit " + trace.FormatBytes(e.Limit)
 	if e.Beside > 0 {
-		limit = fmt.Sprintf("beside %s for the program, the weights and room to collect; the limit is %s", gigabytes(e.Beside), gigabytes(e.Limit+e.Beside))
+		limit = fmt.Sprintf("beside %s for the program, the weights and room to collect; the limit is %s", trace.FormatBytes(e.Beside), trace.FormatBytes(e.Limit+e.Beside))
 	}
 	if e.Chosen {
 		limit += " (given)"
 	}
-	return fmt.Sprintf("transformer: %s for %s tokens: %s in one pass, %s; %s", e.What, thousands(e.Tokens), gigabytes(e.Need), limit, advice)
-}
-
-// gigabytes writes bytes as people read them.
-func gigabytes(n int64) string {
-	if n < 1e8 {
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	if n < 1e9 {
-		return fmt.Sprintf("%.0f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	return fmt.Sprintf("transformer: %s for %s tokens: %s in one pass, %s; %s", e.What, thousands(e.Tokens), trace.FormatBytes(e.Need), limit, advice)
 }
 
 // thousands writes n with commas.

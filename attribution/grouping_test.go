@@ -8,7 +8,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-func TestParseDivision(t *testing.T) {
+func TestParseGrouping(t *testing.T) {
 	p := promptOf("<s>|the| key|s|.| John| left")
 	for _, c := range []struct{ in, as, parts string }{
 		{"", "", "<s>[0] the[1]  key[2] s[3] .[4]  John[5]  left[6]"},
@@ -17,54 +17,62 @@ func TestParseDivision(t *testing.T) {
 		{"0:8", "0:8", "<s>[0] the keys[1 2 3] .[4]  John[5]  left[6]"},
 		{" 10:19, 0:3", "10:19,0:3", "<s>[0] the[1]  key[2] s[3] .[4] John left[5 6]"},
 	} {
-		d, err := attribution.ParseDivision(c.in)
+		d, err := attribution.ParseGrouping(c.in)
 		if err != nil {
 			t.Fatalf("%q: %v", c.in, err)
 		}
 		spans, err := d.Of(&p)
-		if got := shown(spans); err != nil || got != c.parts || d.String() != c.as || d.Tokens() != (c.in == "") {
-			t.Errorf("%q divides as %q into %q, %v; want %q into %q", c.in, d, got, err, c.as, c.parts)
+		if got := shown(spans); err != nil || got != c.parts || d.String() != c.as ||
+			d.Tokens() != (c.in == "") {
+			t.Errorf("%q groups as %q into %q, %v; want %q into %q", c.in, d, got, err,
+				c.as, c.parts)
 		}
 	}
-	for _, bad := range []string{"words", ":", "3", "3:3", "5:4", "-1:4", "0:4,", "0:4;5:6", "a:b", "0:99999999999999999999", "\x1b[31m"} {
-		if _, err := attribution.ParseDivision(bad); !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), "BEGIN:END") {
-			t.Errorf("ParseDivision(%q) error %v, want what it takes", bad, err)
+	for _, bad := range []string{"words", ":", "3", "3:3", "5:4", "-1:4", "0:4,", "0:4;5:6", "a:b",
+		"0:99999999999999999999", "\x1b[31m"} {
+		if _, err := attribution.ParseGrouping(bad); !errors.Is(err, attribution.ErrUsage) ||
+			!strings.Contains(err.Error(), "BEGIN:END") {
+			t.Errorf("ParseGrouping(%q) error %v, want what it takes", bad, err)
 		}
 	}
 }
 
 // What does not fit a text is known before a model has run.
-func TestDivisionFits(t *testing.T) {
+func TestGroupingFits(t *testing.T) {
 	for in, want := range map[string]string{
 		"0:8,8:9": "", "word": "", "": "",
 		"0:10":    "span 0 to 10; the text has bytes 0 to 9",
 		"0:4,3:5": "spans 0 to 4 and 3 to 5 overlap",
 	} {
-		d, err := attribution.ParseDivision(in)
+		d, err := attribution.ParseGrouping(in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err = d.Fits("the keys."); want == "" && err != nil || want != "" && (!errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), want)) {
+		if err = d.Fits("the keys."); want == "" && err != nil || want != "" &&
+			(!errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", in, err, want)
 		}
 	}
 }
 
-// Divided says in its options how; of tokens it changes nothing, and a first sentence is no sink because much rests on it.
-func TestDivided(t *testing.T) {
+// Group says in its options how; of tokens it changes nothing, and a first sentence is no sink
+// because much rests on it.
+func TestGroup(t *testing.T) {
 	e := &attribution.Explanation{
-		Prompt: promptOf("the| key|s|.| John"), Steps: make([]attribution.GeneratedToken, 1), Order: []string{"rollout"},
+		Prompt: promptOf("the| key|s|.| John"), Steps: make([]attribution.GeneratedToken, 1),
+		Order: []string{"rollout"},
 		Methods: map[string]*attribution.Result{"rollout": {
-			Options: map[string]string{"aggregation": "rollout"}, Layers: []int{0}, Shape: [3]int{1, 5, 1}, Data: []float64{.4, .2, .1, .1, .2},
+			Options: map[string]string{"aggregation": "rollout"}, Layers: []int{0},
+			Shape: [3]int{1, 5, 1}, Data: []float64{.4, .2, .1, .1, .2},
 		}},
 		OtherMass: map[string][]float64{"rollout": {0}},
 	}
 	divided := func(by string) *attribution.Explanation {
-		d, err := attribution.ParseDivision(by)
+		d, err := attribution.ParseGrouping(by)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := e.Divided(d)
+		g, err := e.Group(d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,18 +91,19 @@ func TestDivided(t *testing.T) {
 		g := divided(c.by)
 		r := g.Methods["rollout"]
 		near(t, c.by, r.Data, c.data, 1e-15)
-		if r.Options["by"] != c.by || r.Options["spans"] != "sum of tokens" || e.Methods["rollout"].Options["by"] != "" {
+		if r.Options["by"] != c.by || r.Options["spans"] != "sum of tokens" ||
+			e.Methods["rollout"].Options["by"] != "" {
 			t.Errorf("%s: options %v", c.by, r.Options)
 		}
 		if sinks, err := g.Sinks("rollout", 0); err != nil || len(sinks) != c.sinks {
 			t.Errorf("%s: sinks %v, %v; want %d", c.by, sinks, err, c.sinks)
 		}
 	}
-	d, err := attribution.ParseDivision("0:99")
+	d, err := attribution.ParseGrouping("0:99")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Divided(d); !errors.Is(err, attribution.ErrUsage) {
+	if _, err := e.Group(d); !errors.Is(err, attribution.ErrUsage) {
 		t.Errorf("error %v, want a usage error", err)
 	}
 }

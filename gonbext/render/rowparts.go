@@ -1,0 +1,77 @@
+package render
+
+import (
+	"math"
+	"strings"
+)
+
+// rowParts has the sums of a row over three groups of tokens: sinks, the other prompt tokens, and
+// generated tokens.
+type rowParts struct {
+	sink, prompt, generated float64
+}
+
+// rowParts returns the parts of row t at the highlighted level; generated is NaN if the explanation
+// does not have it.
+func (v *view) rowParts(t int) rowParts {
+	w := rowParts{generated: math.NaN()}
+	for j, sink := range v.sinks {
+		if sink {
+			w.sink += v.at(t, j)
+			continue
+		}
+		w.prompt += v.at(t, j)
+	}
+	if i := t*v.result.Shape[2] + v.level; i < len(v.other) {
+		w.generated = v.other[i]
+	}
+	return w
+}
+
+// sinkNames lists the sinks with their values in row t: "<bos> 61.0 %".
+func (v *view) sinkNames(p *picture, t int) string {
+	var names []string
+	for j, sink := range v.sinks {
+		if sink {
+			names = append(names, tokenName(p.e.Prompt.Texts[j])+" "+v.top.sum(v.at(t, j)))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// describeParts lists the parts of row t of shares, and how much of it the k largest values have.
+// whole says that the parts listed are the whole row.
+func (p *picture) describeParts(v *view, t, k int) (whole bool, parts []string) {
+	w, sinks, topShare := v.rowParts(t), v.sinkNames(p, t), v.topShare(p, t, k)
+	if !p.hasParts(sinks) {
+		if topShare != "" {
+			parts = append(parts, topShare)
+		}
+		return false, parts
+	}
+	if sinks != "" {
+		parts = append(parts, "sink "+sinks)
+	}
+	prompt := p.promptName(sinks) + " " + v.top.sum(w.prompt)
+	if topShare != "" {
+		prompt += " (" + topShare + ")"
+	}
+	parts = append(parts, prompt)
+	if !math.IsNaN(w.generated) && !p.e.Model.Bidirectional {
+		parts = append(parts, "generated tokens "+v.top.sum(w.generated))
+	}
+	return true, parts
+}
+
+// promptName names the given text without its sinks.
+func (p *picture) promptName(sinks string) string {
+	if sinks == "" {
+		return p.words.text
+	}
+	return "rest of the " + p.words.text
+}
+
+// hasParts reports whether a row of shares has several parts: there are sinks, or the model is a
+// decoder, so that generated tokens have a part. Without sinks, the whole row of an encoder is on
+// its text.
+func (p *picture) hasParts(sinks string) bool { return sinks != "" || !p.e.Model.Bidirectional }
