@@ -32,7 +32,7 @@ func headWidth(c *Config, s *transformer.Spec) error {
 
 // alibiSlopes returns the slope of each head, of a number that nobody has checked yet.
 func alibiSlopes(heads int) []float32 {
-	return transformer.AlibiSlopes(min(max(heads, 1), transformer.MaxHeads))
+	return transformer.AlibiSlopes(min(max(heads, 1), transformer.MaxSize("Heads")))
 }
 
 // headGroups reads how many heads have keys and values.

@@ -266,7 +266,7 @@ func (b *Block) turned(part, whole *Node, name string) *Node {
 		if b.spec.NormOffset != 0 {
 			gain = AddScalar(gain, b.spec.NormOffset)
 		}
-		part = Mul(Mul(part, b.relevance.scale(b.spec.inverseRMS(whole))), gain)
+		part = Mul(Mul(part, b.relevance.scale(inverseRMS(b.spec, whole))), gain)
 	}
 	if b.turning != nil {
 		part = b.turning.turn(part)

@@ -151,15 +151,15 @@ func (b *Block) behindBlock(f *Node) *Node {
 // normed is part [B,K,N,S,D] of whole [B,N,D] through the layer's norm of that name, what the norm divides by being that of the whole:
 // linear in part, without the bias.
 func (b *Block) normed(part, whole *Node, name string) *Node {
-	return b.spec.normed(part, perTarget(whole), b.w.in(name+"."))
+	return normed(b.spec, part, perTarget(whole), b.w.in(name+"."))
 }
 
-// normed is [Spec.norm] of whole, of which part is a part, without the bias: (part - its mean)/√(variance of the whole + ε)·g.
-func (s *Spec) normed(part, whole *Node, w Weights) *Node {
+// normed is [norm] of whole, of which part is a part, without the bias: (part - its mean)/√(variance of the whole + ε)·g.
+func normed(s *Spec, part, whole *Node, w Weights) *Node {
 	if !s.RMS {
 		part = centred(part)
 	}
-	return Mul(Mul(part, s.inverseSpread(whole)), s.gain(part, w))
+	return Mul(Mul(part, inverseSpread(s, whole)), gain(s, part, w))
 }
 
 // perTarget makes x [B,N,D] fit [B,K,N,S,D].

@@ -126,13 +126,13 @@ type partedLayer struct {
 }
 
 // partedTargets is how many targets fill a tile whose parts are of so many tokens.
-func (s *Spec) partedTargets(tokens int) int {
+func partsTile(s *Spec, tokens int) int {
 	return max(1, min(slotStep, tileFloats/(bucket(tokens)*max(s.FeedForward, s.Heads*s.HeadWidth))))
 }
 
 // tiles calls do for tiles of the targets from first to last-1: n of them from position at on, of which the first seen tokens have parts.
 func (s *partedLayer) tiles(ctx context.Context, first, last int, do func(at, n, seen int) error) error {
-	step := s.m.Spec.partedTargets(s.owners)
+	step := partsTile(s.m.Spec, s.owners)
 	for at := first; at < last; at += step {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped at target %d: %w", at, err)
@@ -155,7 +155,7 @@ func (s *partedLayer) sizes(n, seen int) (targets, owners int) {
 		return n, seen
 	}
 	if n > 1 {
-		n = s.m.Spec.partedTargets(s.owners)
+		n = partsTile(s.m.Spec, s.owners)
 	}
 	return n, bucket(seen)
 }
@@ -227,7 +227,7 @@ func (s *partedLayer) tile(at, n, seen int) error {
 		return err
 	}
 	l := s.l
-	out, err := m.run("parts "+spec.kind(l), ofLayer(l), func(w Weights, in []*Node) []*Node {
+	out, err := m.run("parts "+layerKind(spec, l), ofLayer(l), func(w Weights, in []*Node) []*Node {
 		ids := Squeeze(SliceAxis(in[0], 2, AxisRange(0, 1)), 2) // only their number matters
 		d := m.builder(w, text{ids: ids, first: in[2], length: in[3]})
 		b := d.blockOver(l, in[0], cache{key: in[4], value: in[5]})
@@ -268,7 +268,7 @@ func (p *partedPass) head(feed *texts, x *tensors.Tensor) (parts []float64, rest
 		return nil, 0, err
 	}
 	defer free(own)
-	ids, weights := p.m.Spec.asked(p.q.Objective)
+	ids, weights := askedScores(p.m.Spec, p.q.Objective)
 	out, err := feed.end(x, "parts", func(d *builder, x *Node, in []*Node) []*Node {
 		x = oneRow(x, in[0])
 		scores := Reshape(d.head(x), -1)

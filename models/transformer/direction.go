@@ -27,25 +27,25 @@ func (r direction) read(v *Node) *Node {
 // beforeNorm takes a reading of the norm of x back to one of x, 1/σ being a factor:
 //
 //	y = (x-mean x)/σ·g + b:  y·d = x·(g·d - mean(g·d))/σ + b·d,  or with RMS  x·(g·d)/σ
-func (s *Spec) beforeNorm(r direction, x *Node, w Weights) direction {
+func beforeNorm(s *Spec, r direction, x *Node, w Weights) direction {
 	if !s.RMS {
 		r = r.add(w("bias"))
 	}
-	along := Mul(r.along, s.gain(x, w))
+	along := Mul(r.along, gain(s, x, w))
 	if !s.RMS {
 		along = centred(along)
 	}
-	r.along = Mul(along, s.inverseSpread(x))
+	r.along = Mul(along, inverseSpread(s, x))
 	return r
 }
 
-// beforeNorm is [Spec.beforeNorm] of the layer's norm of that name.
+// beforeNorm is [beforeNorm] of the layer's norm of that name.
 func (b *Block) beforeNorm(r direction, x *Node, name string) direction {
-	return b.spec.beforeNorm(r, x, b.w.in(name+"."))
+	return beforeNorm(b.spec, r, x, b.w.in(name+"."))
 }
 
 // gain is what a norm multiplies by, to broadcast against the last axis of x.
-func (s *Spec) gain(x *Node, w Weights) *Node {
+func gain(s *Spec, x *Node, w Weights) *Node {
 	gain := alignLast(w("gain"), x)
 	if s.NormOffset != 0 {
 		gain = AddScalar(gain, s.NormOffset)
@@ -54,18 +54,18 @@ func (s *Spec) gain(x *Node, w Weights) *Node {
 }
 
 // inverseSpread is 1/σ of x, what a norm scales by, [...,1].
-func (s *Spec) inverseSpread(x *Node) *Node {
+func inverseSpread(s *Spec, x *Node) *Node {
 	if !s.RMS {
 		x = centred(x)
 	}
-	return s.inverseRMS(x)
+	return inverseRMS(s, x)
 }
 
 // centred is x less its mean over the last axis.
 func centred(x *Node) *Node { return Sub(x, ReduceAndKeep(x, ReduceMean, -1)) }
 
 // slope returns f(x)/x, entry by entry, the slope of the line from the origin to f(x) (Modarressi et al. 2023, eq. 10); at 0 its limit.
-func (f Activation) slope(x *Node) *Node {
+func activationSlope(f Activation, x *Node) *Node {
 	switch f {
 	case GELUTanh:
 		cubic := Mul(x, AddScalar(MulScalar(Square(x), 0.044715), 1))
@@ -96,7 +96,7 @@ func capSlope(x *Node, c float64) *Node {
 }
 
 // beforeHead returns the reading of the residual stream x behind the last block, [1,1,D], that makes Σ_i weights_i·logit_i, of the scores
-// ids [N] of the head and weights [N]: activations and the cap of logits are lines through the origin, [Activation.slope].
+// ids [N] of the head and weights [N]: activations and the cap of logits are lines through the origin, [activationSlope].
 func (d *builder) beforeHead(x, ids, weights *Node) direction {
 	y := d.final(x) // [1,1,W]
 	inner := d.hidden(y)
@@ -109,17 +109,17 @@ func (d *builder) beforeHead(x, ids, weights *Node) direction {
 	}
 	if inner.dense != "" {
 		if inner.norm != "" {
-			r = d.spec.beforeNorm(r, inner.active, d.w.in(inner.norm))
+			r = beforeNorm(d.spec, r, inner.active, d.w.in(inner.norm))
 		}
-		r.along = Mul(r.along, d.spec.HeadActivation.slope(inner.before))
+		r.along = Mul(r.along, activationSlope(d.spec.HeadActivation, inner.before))
 		r = r.add(d.w(inner.dense + ".bias"))
 		r.along = d.product.with(r.along, float(d.w(inner.dense+".weight")), 1)
 	}
-	if d.spec.projectsOut() {
+	if d.spec.ProjectsOut() {
 		r.along = d.product.with(r.along, float(d.w("head-projection.weight")), 1)
 	}
 	if !d.spec.NoFinalNorm {
-		r = d.spec.beforeNorm(r, x, d.w.in("final-norm."))
+		r = beforeNorm(d.spec, r, x, d.w.in("final-norm."))
 	}
 	return r
 }
@@ -144,10 +144,10 @@ func (d *builder) hidden(y *Node) hiddenLayer {
 		return h
 	}
 	h.before = d.dense(y, h.dense)
-	h.active = d.spec.HeadActivation.apply(h.before)
+	h.active = activate(d.spec.HeadActivation, h.before)
 	h.out = h.active
 	if h.norm != "" {
-		h.out = d.spec.norm(h.active, d.w.in(h.norm))
+		h.out = norm(d.spec, h.active, d.w.in(h.norm))
 	}
 	return h
 }

@@ -116,8 +116,8 @@ func (w *wayBack) slopes() (*tensors.Tensor, error) {
 		d := make([]float32, len(scores))
 		if i < len(w.at) {
 			o := w.queries[i].Objective
-			w.gradients[w.at[i]].Value = w.m.Spec.value(o, scores)
-			w.m.Spec.slope(o, scores, d)
+			w.gradients[w.at[i]].Value = objectiveValue(w.m.Spec, o, scores)
+			objectiveSlope(w.m.Spec, o, scores, d)
 		}
 		slopes = append(slopes, d...)
 	})
@@ -153,7 +153,7 @@ func (w *wayBack) derived(what, which string, of func(d *builder, x *Node, in []
 func (w *wayBack) layer(l int, behind *tensors.Tensor) (*tensors.Tensor, error) {
 	x, rule := w.pop(), w.rule
 	defer free(x, behind)
-	out, err := w.feed.run(fmt.Sprintf("back %d %s", rule, w.m.Spec.kind(l)), ofLayer(l), func(d *builder, in []*Node) []*Node {
+	out, err := w.feed.run(fmt.Sprintf("back %d %s", rule, layerKind(w.m.Spec, l)), ofLayer(l), func(d *builder, in []*Node) []*Node {
 		d.differentiate(rule)
 		b, _ := d.block(l, in[0])
 		value := ReduceAllSum(Mul(b.Output, in[1]))

@@ -59,7 +59,7 @@ func (m *Model) target(q trace.Query) int {
 }
 
 // asked returns which scores of the head o wants, [2], and what each counts. A discriminator has one score, that of its second class.
-func (s *Spec) asked(o trace.Objective) (ids []int32, weights []float32) {
+func askedScores(s *Spec, o trace.Objective) (ids []int32, weights []float32) {
 	ids, weights = []int32{int32(o.Token), 0}, []float32{1, 0}
 	if o.Contrast != nil {
 		ids[1], weights[1] = int32(*o.Contrast), -1
@@ -117,7 +117,7 @@ func (p *termsPass) run(ctx context.Context) (*trace.LogitTerms, error) {
 
 // layer runs layer l on x and keeps what the target had of it.
 func (p *termsPass) layer(feed *texts, l int, at *tensors.Tensor) error {
-	out, err := feed.run("terms "+p.m.Spec.kind(l), ofLayer(l), func(d *builder, in []*Node) []*Node {
+	out, err := feed.run("terms "+layerKind(p.m.Spec, l), ofLayer(l), func(d *builder, in []*Node) []*Node {
 		b, now := d.block(l, in[0])
 		return []*Node{b.Output, oneRow(b.Input, in[1]), oneRow(b.AttentionOutput, in[1]), oneRow(b.Attention, in[1]), now.value}
 	}, p.x, at)
@@ -168,7 +168,7 @@ func (p *termsPass) back(ctx context.Context, feed *texts, at *tensors.Tensor) (
 
 // head returns the direction on the residual stream behind the last layer, [1,1,D], and puts the constant into terms.
 func (p *termsPass) head(feed *texts, at *tensors.Tensor, terms *trace.LogitTerms) (*tensors.Tensor, error) {
-	ids, weights := p.m.Spec.asked(p.q.Objective)
+	ids, weights := askedScores(p.m.Spec, p.q.Objective)
 	out, err := feed.end(p.x, "direction", func(d *builder, x *Node, in []*Node) []*Node {
 		r := d.beforeHead(oneRow(x, in[0]), in[1], in[2])
 		return []*Node{r.along, r.constant}

@@ -94,7 +94,7 @@ const partArrays = 6
 // Estimate returns about how many bytes a pass needs besides the weights, what it returns included. A layer is computed and fetched
 // after the other, so it is what is returned, and the working memory of one layer.
 func (m *Model) Estimate(n Need) int64 {
-	returned, layer := m.Spec.estimate(n)
+	returned, layer := estimate(m.Spec, n)
 	if total := returned + layer + m.compiling(n); total < maxEstimate {
 		return int64(total)
 	}
@@ -124,7 +124,7 @@ func (m *Model) compiling(n Need) float64 {
 }
 
 // estimate returns the bytes of what a pass returns, and of what it holds while it computes a layer.
-func (s *Spec) estimate(n Need) (returned, layer float64) {
+func estimate(s *Spec, n Need) (returned, layer float64) {
 	texts, t, layers := float64(max(1, n.Texts)), float64(n.Tokens), float64(s.Layers)
 	pairs, stream := 4*texts*float64(s.Heads)*t*t, 4*texts*t*float64(s.Width) // bytes of [B,H,T,T] and of [B,T,D]
 	layer = passArrays*pairs + stream*10 + 2*4*texts*t*float64(s.FeedForward)
@@ -144,7 +144,7 @@ func (s *Spec) estimate(n Need) (returned, layer float64) {
 			add(pairs/float64(s.Heads), layers)
 		case trace.ValueZeroing:
 			returned += layers * pairs / float64(s.Heads)
-			layer += s.tileBytes(n.Tokens)
+			layer += tileBytes(s, n.Tokens)
 		case trace.Logits:
 			add(4*texts*t*float64(s.Vocab), 1)
 		default:
@@ -165,7 +165,7 @@ func (s *Spec) estimate(n Need) (returned, layer float64) {
 			consumed += rowCopies * rows * layers
 		}
 		if mix, err := LookupMixing(ask.Name); err == nil && mix.PerPair() {
-			layer += s.tileBytes(n.Tokens)
+			layer += tileBytes(s, n.Tokens)
 		}
 	}
 	if n.Slots > 0 { // what is made of the rows takes the place of what the pass needed
@@ -173,7 +173,7 @@ func (s *Spec) estimate(n Need) (returned, layer float64) {
 	}
 	returned += 2 * 4 * layers * float64(n.Slots) * float64(s.Groups()*s.HeadWidth)
 	if n.Head {
-		add(4*texts*float64(s.scored()), 1)
+		add(4*texts*float64(scored(s)), 1)
 	}
 	if n.Gradient { // hidden states wait for the way back, on which a layer holds its forward pass and as much again
 		returned += (layers + 2) * stream
@@ -183,7 +183,7 @@ func (s *Spec) estimate(n Need) (returned, layer float64) {
 		add(2*pairs, layers)
 	}
 	if n.Parts { // those of the stream and the values, and a tile: its own, and what the feed-forward part makes of them
-		values, own := float64(s.Groups()*s.HeadWidth), float64(s.partedTargets(n.Tokens))
+		values, own := float64(s.Groups()*s.HeadWidth), float64(partsTile(s, n.Tokens))
 		returned += 4 * t * t * (float64(s.Width) + 2*values)
 		layer += 4 * own * float64(bucket(n.Tokens)) * (partArrays*float64(s.Width) + float64(s.Heads*s.HeadWidth) + 4*float64(s.FeedForward))
 	}
@@ -198,7 +198,7 @@ const (
 )
 
 // tileBytes is what such a tile holds for a text of so many tokens.
-func (s *Spec) tileBytes(tokens int) float64 {
+func tileBytes(s *Spec, tokens int) float64 {
 	sources := bucket(tokens)
 	rows := float64(min(tokens, rowsOfTile(sources*s.FeedForward)))
 	return 4 * rows * float64(sources) * (tileInner*float64(s.FeedForward) + tileOuter*float64(s.Width))

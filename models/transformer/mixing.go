@@ -43,7 +43,7 @@ type ReadsFinalNorm interface {
 }
 
 // readsFinalNorm is whether a mixing reads the norm behind layer l.
-func (s *Spec) readsFinalNorm(m Mixing, l int) bool {
+func readsFinalNorm(s *Spec, m Mixing, l int) bool {
 	reads, ok := m.(ReadsFinalNorm)
 	return ok && reads.ReadsFinalNorm() && l == s.Layers-1 && !s.NoFinalNorm
 }

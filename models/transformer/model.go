@@ -66,10 +66,6 @@ type loaded struct {
 	stats  Stats
 }
 
-// Loader calls put with the values of a parameter, piece by piece, each with the index of its first value, row-major. A piece is
-// read before put returns and not kept.
-type Loader func(p Param, put func(first int, values []float32)) error
-
 // New puts a transformer on a backend, its matrices as dtype: float32, or bfloat16 for half the memory; norms and biases are float32
 // always. Each array goes from load to its place without a copy of it between.
 func New(backend compute.Backend, spec *Spec, dtype dtypes.DType, load Loader) (*Model, error) {

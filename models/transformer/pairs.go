@@ -94,8 +94,8 @@ func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace
 	}
 	defer free(inputs...)
 	l := a.l
-	kind, weights := spec.kind(l), ofLayer(l)
-	if spec.readsFinalNorm(mix, l) {
+	kind, weights := layerKind(spec, l), ofLayer(l)
+	if readsFinalNorm(spec, mix, l) {
 		kind, weights = kind+" last", weights+" "+finalNorm
 	}
 	out, err := m.run(fmt.Sprintf("tile %s %s", kind, describe([]trace.MixingAsk{ask})), weights, func(w Weights, in []*Node) []*Node {

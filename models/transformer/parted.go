@@ -29,17 +29,17 @@ func absShares(x *Node) *Node {
 }
 
 // normParts is a norm of v: linear in the parts, the spread of the whole being held, and its bias shared.
-func (s *Spec) normParts(v parted, w Weights) parted {
-	parts := s.normed(v.parts, InsertAxes(v.whole, -2), w)
+func normParts(s *Spec, v parted, w Weights) parted {
+	parts := normed(s, v.parts, InsertAxes(v.whole, -2), w)
 	if !s.RMS {
 		parts = share(parts, w("bias"))
 	}
-	return parted{whole: s.norm(v.whole, w), parts: parts}
+	return parted{whole: norm(s, v.whole, w), parts: parts}
 }
 
-// normParts is [Spec.normParts] of the layer's norm of that name.
+// normParts is [normParts] of the layer's norm of that name.
 func (b *Block) normParts(v parted, name string) parted {
-	return b.spec.normParts(v, b.w.in(name+"."))
+	return normParts(b.spec, v, b.w.in(name+"."))
 }
 
 // denseParts is x W + b of parts, for a projection of the feed-forward part. Parts are of 32 bits, whatever the weights are.
@@ -65,14 +65,14 @@ func (b *Block) mlpParts(v parted) parted {
 	hidden := parted{}
 	if b.spec.Gated {
 		gate := dense("gate")
-		slope, active := activation.slope(gate.whole), activation.apply(gate.whole)
+		slope, active := activationSlope(activation, gate.whole), activate(activation, gate.whole)
 		hidden.whole = Mul(active, up.whole)
 		hidden.parts = MulScalar(Add(
 			Mul(gate.parts, InsertAxes(Mul(slope, up.whole), -2)),
 			Mul(up.parts, InsertAxes(active, -2))), 0.5)
 	} else {
-		hidden.whole = activation.apply(up.whole)
-		hidden.parts = Mul(up.parts, InsertAxes(activation.slope(up.whole), -2))
+		hidden.whole = activate(activation, up.whole)
+		hidden.parts = Mul(up.parts, InsertAxes(activationSlope(activation, up.whole), -2))
 	}
 	return parted{whole: b.mlpDense(hidden.whole, "down"), parts: b.denseParts(hidden.parts, "down")}
 }
@@ -162,18 +162,18 @@ func (b *Block) afterParts(a, x parted) parted {
 func (d *builder) scoreParts(x parted, ids *Node) *Node {
 	y := x
 	if !d.spec.NoFinalNorm {
-		y = d.spec.normParts(x, d.w.in("final-norm."))
+		y = normParts(d.spec, x, d.w.in("final-norm."))
 	}
 	y.whole = d.final(x.whole)
-	if d.spec.projectsOut() {
+	if d.spec.ProjectsOut() {
 		y.parts = d.product.with(y.parts, float(d.w("head-projection.weight")), 0)
 	}
 	inner := d.hidden(y.whole)
 	if inner.dense != "" {
 		y.parts = share(d.product.with(y.parts, float(d.w(inner.dense+".weight")), 0), d.w(inner.dense+".bias"))
-		y.parts = Mul(y.parts, InsertAxes(d.spec.HeadActivation.slope(inner.before), -2))
+		y.parts = Mul(y.parts, InsertAxes(activationSlope(d.spec.HeadActivation, inner.before), -2))
 		if inner.norm != "" {
-			y = d.spec.normParts(parted{whole: inner.active, parts: y.parts}, d.w.in(inner.norm))
+			y = normParts(d.spec, parted{whole: inner.active, parts: y.parts}, d.w.in(inner.norm))
 		}
 	}
 	rows, bias := d.outputRows(ids)                                         // [N,W], [N]

@@ -130,13 +130,13 @@ func (p *pass) layer(ctx context.Context, feed *texts, l int, x *tensors.Tensor,
 func (p *pass) emptyRows() []trace.Rows {
 	all := make([]trace.Rows, len(p.asks))
 	for i, ask := range p.asks {
-		all[i] = p.m.Spec.emptyRows(ask, len(p.ids))
+		all[i] = emptyRows(p.m.Spec, ask, len(p.ids))
 	}
 	return all
 }
 
 // emptyRows are those of a text of n tokens, 0.
-func (s *Spec) emptyRows(ask trace.MixingAsk, n int) trace.Rows {
+func emptyRows(s *Spec, ask trace.MixingAsk, n int) trace.Rows {
 	r := trace.Rows{First: 0, L: s.Layers, H: 1, N: n, S: n}
 	if !ask.AllRows {
 		r.First, r.N = n-1, 1

@@ -55,7 +55,7 @@ func (b *queryBatch) predict(ctx context.Context, values []float64) error {
 	defer free(x)
 	return b.scores(feed, x, func(i int, scores []float32) {
 		if i < len(b.at) {
-			values[b.at[i]] = b.m.Spec.value(b.queries[i].Objective, scores)
+			values[b.at[i]] = objectiveValue(b.m.Spec, b.queries[i].Objective, scores)
 		}
 	})
 }
@@ -119,7 +119,7 @@ func other(x, given *Node) *Node {
 
 // through returns the residual stream behind layer l of that before it, x, which it keeps.
 func (t *texts) through(l int, x *tensors.Tensor) (*tensors.Tensor, error) {
-	out, err := t.run("through "+t.m.Spec.kind(l), ofLayer(l), func(d *builder, in []*Node) []*Node {
+	out, err := t.run("through "+layerKind(t.m.Spec, l), ofLayer(l), func(d *builder, in []*Node) []*Node {
 		b, _ := d.block(l, in[0])
 		return []*Node{b.Output}
 	}, x)

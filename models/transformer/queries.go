@@ -41,7 +41,7 @@ func (m *Model) checkQuery(q trace.Query) error {
 	if err := m.CheckIDs(q.IDs); err != nil {
 		return err
 	}
-	if err := m.Spec.checkObjective(q.Objective, len(q.IDs)); err != nil {
+	if err := checkObjective(m.Spec, q.Objective, len(q.IDs)); err != nil {
 		return err
 	}
 	if q.Embeddings == nil {

@@ -15,16 +15,16 @@ import (
 // constant of the expansion keep what they are due, so relevances sum to a logit less all of that.
 type relevance bool
 
-// norm is [Spec.norm].
+// norm is [norm].
 func (r relevance) norm(s *Spec, x *Node, w Weights) *Node {
 	if !r {
-		return s.norm(x, w)
+		return norm(s, x, w)
 	}
 	y := x
 	if !s.RMS {
 		y = centred(x)
 	}
-	y = Mul(Mul(y, StopGradient(s.inverseSpread(x))), s.gain(x, w))
+	y = Mul(Mul(y, StopGradient(inverseSpread(s, x))), gain(s, x, w))
 	if s.RMS {
 		return y
 	}
@@ -42,9 +42,9 @@ func (r relevance) scale(x *Node) *Node {
 // activated is f(x).
 func (r relevance) activated(f Activation, x *Node) *Node {
 	if !r {
-		return f.apply(x)
+		return activate(f, x)
 	}
-	return Mul(x, StopGradient(f.slope(x)))
+	return Mul(x, StopGradient(activationSlope(f, x)))
 }
 
 // capped is [capped].

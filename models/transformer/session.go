@@ -152,7 +152,7 @@ func (s *Session) stepOutput(out []*tensors.Tensor, id int) (*Output, error) {
 	result := &Output{Logits: logits, Rows: make([]trace.Rows, len(s.asks))}
 	for i, ask := range s.asks {
 		ask.AllRows = false
-		result.Rows[i] = s.m.Spec.emptyRows(ask, s.Length()+1)
+		result.Rows[i] = emptyRows(s.m.Spec, ask, s.Length()+1)
 		if err := putRows(&result.Rows[i], 0, out[2+i]); err != nil {
 			return nil, err
 		}

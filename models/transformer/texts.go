@@ -41,7 +41,7 @@ func (m *Model) oneText(ids []int, fed int) *texts {
 	t := &texts{m: m, inputs: []*tensors.Tensor{idTensor(ids, fed), tensors.FromScalar(int32(len(ids)))}}
 	if m.Spec.SkipPosition {
 		t.kind.positions = true
-		t.inputs = append(t.inputs, tensors.FromFlatDataAndDimensions(m.Spec.positions(ids, fed), 1, fed))
+		t.inputs = append(t.inputs, tensors.FromFlatDataAndDimensions(tokenPositions(m.Spec, ids, fed), 1, fed))
 	}
 	return t
 }
@@ -68,7 +68,7 @@ func (t *texts) embed() (*tensors.Tensor, error) {
 // block runs layer l on x, which it frees, and returns the residual stream behind it and what of makes of the block and of the keys and
 // values of its targets; what names of.
 func (t *texts) block(l int, x *tensors.Tensor, what string, of func(d *builder, b *Block, now cache) []*Node) (*tensors.Tensor, []*tensors.Tensor, error) {
-	out, err := t.run(fmt.Sprintf("block %s %s", t.m.Spec.kind(l), what), ofLayer(l), func(d *builder, in []*Node) []*Node {
+	out, err := t.run(fmt.Sprintf("block %s %s", layerKind(t.m.Spec, l), what), ofLayer(l), func(d *builder, in []*Node) []*Node {
 		b, now := d.block(l, in[0])
 		return append([]*Node{b.Output}, of(d, b, now)...)
 	}, x)
@@ -87,7 +87,7 @@ func (t *texts) end(x *tensors.Tensor, what string, of func(d *builder, x *Node,
 }
 
 // kind says what sets the graph of layer l apart from that of other layers.
-func (s *Spec) kind(l int) string {
+func layerKind(s *Spec, l int) string {
 	if s.ScoreByLayer {
 		return fmt.Sprintf("window=%d layer=%d", s.Window(l), l)
 	}
@@ -95,7 +95,7 @@ func (s *Spec) kind(l int) string {
 }
 
 // positions returns the positions of ids, filled up to n: those of [Spec.SkipID] are -1 and count for nothing.
-func (s *Spec) positions(ids []int, n int) []int32 {
+func tokenPositions(s *Spec, ids []int, n int) []int32 {
 	at := make([]int32, n)
 	next := int32(0)
 	for i, id := range ids {

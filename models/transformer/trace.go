@@ -403,7 +403,7 @@ func (m *Model) batchInputs(batch Batch, longest, fed int) *texts {
 	ids, types, positions, real := make([]int32, n*fed), make([]int32, n*fed), make([]int32, n*fed), make([]float32, n*fed)
 	for i, text := range batch.IDs {
 		at := i*fed + batch.begin(i, longest)
-		copy(positions[at:], m.Spec.positions(text, len(text)))
+		copy(positions[at:], tokenPositions(m.Spec, text, len(text)))
 		for t, id := range text {
 			ids[at+t], real[at+t] = int32(id), 1
 			if batch.Types != nil {

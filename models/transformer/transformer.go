@@ -153,7 +153,7 @@ func (d *builder) blockBehind(l int, x *Node, past cache) (*Block, cache) {
 func (d *builder) open(l int, x *Node) (*Block, cache) {
 	b := &Block{Input: x, spec: d.spec, layer: l, first: d.first, product: d.product, relevance: d.relevance, w: d.w.in(fmt.Sprintf("blocks.%d.", l)), turning: d.turning(l)}
 	if l == d.spec.Layers-1 && !d.spec.NoFinalNorm {
-		b.finalNorm = func(x *Node) *Node { return d.spec.norm(x, d.w.in(finalNorm)) }
+		b.finalNorm = func(x *Node) *Node { return norm(d.spec, x, d.w.in(finalNorm)) }
 	}
 	u := x
 	if d.spec.Order != PostNorm {
@@ -183,12 +183,12 @@ func (d *builder) attend(b *Block) {
 
 // turning returns how layer l turns queries and keys, nil if it does not.
 func (d *builder) turning(l int) *turning {
-	r := d.spec.rotary(l)
+	r := d.spec.RotaryOf(l)
 	if r == nil {
 		return nil
 	}
 	if d.turnings[r] == nil {
-		t := r.turning(d.at(), d.length)
+		t := newTurning(r, d.at(), d.length)
 		d.turnings[r] = &t
 	}
 	return d.turnings[r]
@@ -223,7 +223,7 @@ func visible(g *Graph, first, length *Node, n, s, window int, bidirectional bool
 
 // alibi is the position term of every source, [B or 1,H,1,S].
 func (d *builder) alibi(sources int) *Node {
-	table := Const(d.ids.Graph(), d.spec.alibi(sources)) // [H·S]
+	table := Const(d.ids.Graph(), alibiBias(d.spec, sources)) // [H·S]
 	if d.positions == nil {
 		return Reshape(table, 1, d.spec.Heads, 1, sources)
 	}
@@ -247,7 +247,7 @@ func (d *builder) final(x *Node) *Node {
 	if !d.spec.NoFinalNorm {
 		x = d.norm(x, finalNorm)
 	}
-	if d.spec.projectsOut() {
+	if d.spec.ProjectsOut() {
 		x = d.product.with(x, d.w("head-projection.weight"), 0)
 	}
 	return x
@@ -261,13 +261,13 @@ func (d *builder) norm(x *Node, prefix string) *Node {
 // norm normalises the last axis of x and multiplies by the gain g, to which the spec may add:
 //
 //	(x-mean)/√(variance+ε)·g + b,  or with RMS  x/√(mean x²+ε)·g
-func (s *Spec) norm(x *Node, w Weights) *Node {
+func norm(s *Spec, x *Node, w Weights) *Node {
 	gain := alignLast(w("gain"), x)
 	if s.NormOffset != 0 {
 		gain = AddScalar(gain, s.NormOffset)
 	}
 	if s.RMS {
-		return Mul(Mul(x, s.inverseRMS(x)), gain)
+		return Mul(Mul(x, inverseRMS(s, x)), gain)
 	}
 	return fusedOnGo(x, func() *Node {
 		return BackendFusedLayerNorm(x, []int{-1}, s.NormEpsilon, Reshape(gain, -1), float(w("bias")))
@@ -289,7 +289,7 @@ func fusedOnGo(x *Node, fused, plain func() *Node) *Node {
 }
 
 // inverseRMS returns 1/√(mean x²+ε) over the last axis, [...,1].
-func (s *Spec) inverseRMS(x *Node) *Node {
+func inverseRMS(s *Spec, x *Node) *Node {
 	return Reciprocal(Sqrt(AddScalar(ReduceAndKeep(Square(x), ReduceMean, -1), s.NormEpsilon)))
 }
 
@@ -305,14 +305,14 @@ func float(x *Node) *Node {
 }
 
 // apply returns f(x), entry by entry.
-func (f Activation) apply(x *Node) *Node {
+func activate(f Activation, x *Node) *Node {
 	if f == GELU || f == GELUTanh {
-		return fusedOnGo(x, func() *Node { return BackendFusedGelu(x, f == GELU) }, func() *Node { return f.plain(x) })
+		return fusedOnGo(x, func() *Node { return BackendFusedGelu(x, f == GELU) }, func() *Node { return plainActivation(f, x) })
 	}
-	return f.plain(x)
+	return plainActivation(f, x)
 }
 
-func (f Activation) plain(x *Node) *Node {
+func plainActivation(f Activation, x *Node) *Node {
 	switch f {
 	case GELUTanh:
 		cubic := Mul(x, AddScalar(MulScalar(Square(x), 0.044715), 1))

@@ -135,3 +135,10 @@ func (to place) put(row, column int, values []float32) {
 		}
 	}
 }
+
+// roundBFloat16 returns the bfloat16 number nearest to a finite x, ties to even.
+func roundBFloat16(x float32) float32 {
+	b := math.Float32bits(x)
+	b += 0x7fff + b>>16&1
+	return math.Float32frombits(b &^ 0xffff)
+}
