@@ -187,7 +187,7 @@ func (p *termsPass) layerBack(l int, along *tensors.Tensor, terms *trace.LogitTe
 	defer free(length)
 	out, err := p.m.run("terms back", ofLayer(l), func(w Weights, in []*Node) []*Node {
 		d := p.m.builder(w, text{length: in[0]})
-		b := &Block{Input: in[1], AttentionOutput: in[2], Attention: in[3], Value: in[4], spec: d.spec, layer: l, product: d.product, w: w.in(ofLayer(l))}
+		b := &Block{Input: in[1], AttentionOutput: in[2], Attention: in[3], sources: cache{value: in[4]}, spec: d.spec, layer: l, product: d.product, w: w.in(ofLayer(l))}
 		t := b.termsAlong(in[5])
 		return []*Node{t.input.along, t.sources, t.mlp, t.input.constant}
 	}, length, k.input, k.output, k.attention, k.value, along)

@@ -30,7 +30,7 @@ func linearBlock(g *Graph, x []float32, attention [][]float32, value [][]float32
 	}
 	b.Input = BroadcastToDims(Reshape(Const(g, x), 1, 1, 2), 1, n, 2)
 	b.Attention = Reshape(Const(g, attention), 1, 1, n, len(value))
-	b.Value = Reshape(Const(g, value), 1, 1, len(value), 2)
+	b.sources.value = Reshape(Const(g, value), 1, 1, len(value), 2)
 	b.visible = visible(g, nil, nil, n, len(value), 0, false)
 	if n == 1 {
 		b.visible = Ones(g, shapes.Make(dtypes.Float32, 1, 1, 1, len(value)))

@@ -30,7 +30,7 @@ func absShares(x *Node) *Node {
 
 // normParts is a norm of v: linear in the parts, the spread of the whole being held, and its bias shared.
 func normParts(s *Spec, v parted, w Weights) parted {
-	parts := normed(s, v.parts, InsertAxes(v.whole, -2), w)
+	parts := normedPart(s, v.parts, InsertAxes(v.whole, -2), w)
 	if !s.RMS {
 		parts = share(parts, w("bias"))
 	}
@@ -116,8 +116,8 @@ func (b *Block) attentionBias() *Node {
 	if b.spec.ProjectionBias {
 		inner, group := b.spec.Heads*b.spec.HeadWidth, b.spec.Groups()*b.spec.HeadWidth
 		value := SliceAxis(float(b.w("qkv.bias")), 0, AxisRange(inner+group, inner+2*group))
-		each := b.joined(b.each(Reshape(value, 1, b.spec.Groups(), 1, b.spec.HeadWidth))) // [1,1,HE]
-		moved := Reshape(b.product.layer(each, float(b.w("output.weight"))), -1)
+		perHead := b.joined(b.perHead(Reshape(value, 1, b.spec.Groups(), 1, b.spec.HeadWidth))) // [1,1,HE]
+		moved := Reshape(b.product.layer(perHead, float(b.w("output.weight"))), -1)
 		if sum == nil {
 			return moved
 		}

@@ -24,13 +24,13 @@ type tap struct {
 
 // taps are those that the graph of one pass returns. Value Zeroing is a mixing and computed in tiles.
 var taps = map[trace.Tap]tap{
-	trace.Scores:        {axes: "LHTS", block: (*Block).MaskedScores},
-	trace.Terms:         {axes: "LH3TS", block: (*Block).Terms},
+	trace.Scores:        {axes: "LHTS", block: (*Block).maskedScores},
+	trace.Terms:         {axes: "LH3TS", block: (*Block).terms},
 	trace.Attention:     {axes: "LHTS", block: func(b *Block) *Node { return b.Attention }},
-	trace.AttentionMean: {axes: "LTS", block: func(b *Block) *Node { return fuse(b.Attention, trace.Heads{}) }},
+	trace.AttentionMean: {axes: "LTS", block: func(b *Block) *Node { return FuseHeads(b.Attention, trace.Heads{}) }},
 	trace.Value:         {axes: "LHSE", block: (*Block).Values},
 	trace.Context:       {axes: "LHTE", block: (*Block).Context},
-	trace.HeadOutput:    {axes: "LHTD", block: (*Block).HeadOutput},
+	trace.HeadOutput:    {axes: "LHTD", block: (*Block).headOutput},
 	trace.Hidden:        {axes: "LTD"}, // what goes from graph to graph
 	trace.Final:         {axes: "TD", end: finalTap},
 	trace.Logits:        {axes: "TV", end: headTap}, // TK or K of a classifier

@@ -124,7 +124,7 @@ func (d *builder) learned() *Node {
 // block builds layer l for the targets x, [B,N,D], which see each other. It also returns their keys and values.
 func (d *builder) block(l int, x *Node) (*Block, cache) {
 	b, now := d.open(l, x)
-	b.Key, b.Value = now.key, now.value
+	b.sources = now
 	d.attend(b)
 	b.finish()
 	return b, now
@@ -133,7 +133,7 @@ func (d *builder) block(l int, x *Node) (*Block, cache) {
 // blockOver builds layer l for targets x, [1,N,D], that stand from slot d.first on among sources whose keys and values are known.
 func (d *builder) blockOver(l int, x *Node, sources cache) *Block {
 	b, _ := d.open(l, x)
-	b.Key, b.Value = sources.key, sources.value
+	b.sources = sources
 	d.attend(b)
 	b.finish()
 	return b
@@ -144,7 +144,10 @@ func (d *builder) blockOver(l int, x *Node, sources cache) *Block {
 func (d *builder) blockBehind(l int, x *Node, past cache) (*Block, cache) {
 	b, now := d.open(l, x)
 	b.own = &ownSlot{cache: now, past: past, slot: d.first}
-	b.Key, b.Value = replaceSlot(past.key, now.key, d.first), replaceSlot(past.value, now.value, d.first)
+	b.sources = cache{
+		key:   replaceSlot(past.key, now.key, d.first),
+		value: replaceSlot(past.value, now.value, d.first),
+	}
 	d.attend(b)
 	return b, now
 }
@@ -173,7 +176,7 @@ func (d *builder) open(l int, x *Node) (*Block, cache) {
 
 // attend computes the attention of a block whose keys and values are there.
 func (d *builder) attend(b *Block) {
-	sources := b.Key.Shape().Dimensions[2]
+	sources := b.sources.key.Shape().Dimensions[2]
 	b.visible = d.visible(sources, d.spec.Window(b.layer))
 	if d.spec.Positions == ALiBi {
 		b.alibi = d.alibi(sources)

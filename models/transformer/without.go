@@ -27,7 +27,7 @@ func (m *Model) WithoutValue(ctx context.Context, l int, x []float32, source int
 		d := m.builder(w, text{ids: ids, length: in[1]})
 		b, _ := d.block(l, in[0])
 		slots := Iota(ids.Graph(), shapes.Make(dtypes.Int32, 1, 1, ids.Shape().Dimensions[1], 1), 2)
-		b.Value = Mul(b.Value, ConvertDType(NotEqual(slots, in[2]), dtypes.Float32))
+		b.sources.value = Mul(b.sources.value, ConvertDType(NotEqual(slots, in[2]), dtypes.Float32))
 		b.attend()
 		b.Output = nil
 		b.finish()
