@@ -57,27 +57,32 @@ type partedPass struct {
 
 func (p *partedPass) run(ctx context.Context) (parts []float64, rest float64, err error) {
 	b := p.m.queryBatch([]trace.Query{p.q}, []int{0}, Batching{Texts: 1})
-	feed := b.texts()
-	x, err := b.embed(feed)
+	inputs := b.inputs()
+	x, err := b.embed(inputs)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer func() { free(x) }()
 	if err := read(x, p.begin); err != nil {
+		free(x)
 		return nil, 0, err
 	}
-	for l := range p.m.Spec.Layers {
-		if err := ctx.Err(); err != nil {
-			return nil, 0, fmt.Errorf("stopped at layer %d: %w", l, err)
-		}
-		if x, err = p.layer(ctx, feed, l, x); err != nil {
-			return nil, 0, fmt.Errorf("layer %d: %w", l, err)
-		}
+	keysAndValues := func(_ *builder, _ *Block, now cache, _ []*Node) []*Node {
+		return []*Node{now.key, now.value}
 	}
-	return p.head(feed, x)
+	for step, err := range inputs.layers(ctx, x, "keys and values", keysAndValues) {
+		if err != nil {
+			return nil, 0, err
+		}
+		if err := p.layer(ctx, step); err != nil {
+			return nil, 0, fmt.Errorf("layer %d: %w", step.layer, err)
+		}
+		x = step.out
+	}
+	defer free(x)
+	return p.head(inputs, x)
 }
 
-// begin gives every token its own row of the embedded text x, [fed,D].
+// begin gives every token its own row of the embedded text x, [padded,D].
 func (p *partedPass) begin(x []float32) {
 	k, d, spec := p.owners, p.m.Spec.Width, p.m.Spec
 	p.parts, p.values = make([]float32, k*k*d), make([]float32, k*k*spec.Groups()*spec.HeadWidth)
@@ -86,37 +91,31 @@ func (p *partedPass) begin(x []float32) {
 	}
 }
 
-// layer runs layer l on x, which it frees, and carries the parts through it. Behind the last layer only those of the target are needed.
-func (p *partedPass) layer(ctx context.Context, feed *texts, l int, x *tensors.Tensor) (*tensors.Tensor, error) {
-	from, err := floats(x)
-	if err != nil {
-		return x, err
-	}
-	next, made, err := feed.block(l, x, "keys and values", func(_ *builder, _ *Block, now cache) []*Node { return []*Node{now.key, now.value} })
-	if err != nil {
-		return x, err
-	}
-	defer free(made...)
-	s := &partedLayer{partedPass: p, l: l, x: from}
+// layer carries the parts through a layer. After the last one only those of the target are needed.
+func (p *partedPass) layer(ctx context.Context, step *layerStep) (err error) {
+	s := &partedLayer{partedPass: p, l: step.layer}
 	defer func() { free(s.held) }()
-	if s.key, err = floats(made[0]); err != nil {
-		return next, err
+	if s.x, err = floats(step.in); err != nil {
+		return err
 	}
-	if s.value, err = floats(made[1]); err != nil {
-		return next, err
+	if s.key, err = floats(step.collected[0]); err != nil {
+		return err
+	}
+	if s.value, err = floats(step.collected[1]); err != nil {
+		return err
 	}
 	first, last := 0, p.owners
 	if err := s.tiles(ctx, first, last, s.valueTile); err != nil {
-		return next, err
+		return err
 	}
-	if l == p.m.Spec.Layers-1 {
+	if s.l == p.m.Spec.Layers-1 {
 		first = p.m.target(p.q)
 		last = first + 1
 	}
-	return next, s.tiles(ctx, first, last, s.tile)
+	return s.tiles(ctx, first, last, s.tile)
 }
 
-// partedLayer is one layer of the pass, of the residual stream before it, [fed,D], and the keys and values of the text, [G,fed,E].
+// partedLayer is one layer of the pass, of the residual stream before it, [padded,D], and the keys and values of the text, [G,padded,E].
 type partedLayer struct {
 	*partedPass
 	l             int
@@ -256,8 +255,8 @@ func (s *partedLayer) hold(owners int) error {
 	return err
 }
 
-// head takes the target's parts of x, the residual stream behind the last layer, [1,fed,D], through the head.
-func (p *partedPass) head(feed *texts, x *tensors.Tensor) (parts []float64, rest float64, err error) {
+// head takes the target's parts of x, the residual stream behind the last layer, [1,padded,D], through the head.
+func (p *partedPass) head(inputs *inputs, x *tensors.Tensor) (parts []float64, rest float64, err error) {
 	at, k, d := p.m.target(p.q), p.owners, p.m.Spec.Width
 	owners := k
 	if p.m.promptStep > 1 {
@@ -269,7 +268,7 @@ func (p *partedPass) head(feed *texts, x *tensors.Tensor) (parts []float64, rest
 	}
 	defer free(own)
 	ids, weights := askedScores(p.m.Spec, p.q.Objective)
-	out, err := feed.end(x, "parts", func(d *builder, x *Node, in []*Node) []*Node {
+	out, err := inputs.end(x, "parts", func(d *builder, x *Node, in []*Node) []*Node {
 		x = oneRow(x, in[0])
 		scores := Reshape(d.head(x), -1)
 		wanted := Gather(scores, InsertAxes(in[1], -1)) // [2]

@@ -26,7 +26,7 @@ func (m *Model) Gradients(ctx context.Context, queries []trace.Query, rule trace
 		return nil, err
 	}
 	for _, b := range batches {
-		w := wayBack{queryBatch: b, rule: rule, feed: b.texts(), gradients: gradients}
+		w := wayBack{queryBatch: b, rule: rule, inputs: b.inputs(), gradients: gradients}
 		err := w.run(ctx)
 		free(w.hidden...)
 		if err != nil {
@@ -42,15 +42,15 @@ func (m *Model) Gradients(ctx context.Context, queries []trace.Query, rule trace
 // wayBack is a batch that goes through the layers and back.
 type wayBack struct {
 	queryBatch
-	rule trace.Backward
-	feed *texts
+	rule   trace.Backward
+	inputs *inputs
 	// hidden are the rows of the embedding, [B,N,W], and the residual stream before each layer and behind the last, [B,N,D].
 	hidden    []*tensors.Tensor
 	gradients []trace.Gradient
 }
 
 func (w *wayBack) run(ctx context.Context) error {
-	if err := w.there(ctx); err != nil {
+	if err := w.forward(ctx); err != nil {
 		return err
 	}
 	slopes, err := w.slopes()
@@ -64,14 +64,8 @@ func (w *wayBack) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for l := w.m.Spec.Layers - 1; l >= 0; l-- {
-		if err := ctx.Err(); err != nil {
-			free(d)
-			return fmt.Errorf("stopped at layer %d on the way back: %w", l, err)
-		}
-		if d, err = w.layer(l, d); err != nil {
-			return err
-		}
+	if d, err = w.m.layersBack(ctx, d, w.layer); err != nil {
+		return err
 	}
 	last := d
 	defer free(last)
@@ -85,34 +79,35 @@ func (w *wayBack) run(ctx context.Context) error {
 	return w.keep(d)
 }
 
-// there fills in hidden.
-func (w *wayBack) there(ctx context.Context) error {
+// forward runs the batch through all layers and fills in hidden.
+func (w *wayBack) forward(ctx context.Context) error {
 	rows, err := w.given()
 	if rows == nil && err == nil {
-		rows, err = w.feed.rows()
+		rows, err = w.inputs.rows()
 	}
 	if err != nil {
 		return err
 	}
 	w.hidden = append(w.hidden, rows)
-	x, err := w.feed.embedded(rows)
-	for l := 0; err == nil; l++ {
-		w.hidden = append(w.hidden, x)
-		if l == w.m.Spec.Layers {
-			return nil
-		}
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("stopped at layer %d: %w", l, err)
-		}
-		x, err = w.feed.through(l, x)
+	x, err := w.inputs.embedded(rows)
+	if err != nil {
+		return err
 	}
-	return err
+	for step, err := range w.inputs.layers(ctx, x, "", nil) {
+		if err != nil {
+			return err
+		}
+		w.hidden = append(w.hidden, step.in)
+		x, step.in = step.out, nil
+	}
+	w.hidden = append(w.hidden, x)
+	return nil
 }
 
 // slopes fills in the value of each query and returns its derivative with respect to the scores at its position, [B,K].
 func (w *wayBack) slopes() (*tensors.Tensor, error) {
 	var slopes []float32
-	err := w.scores(w.feed, w.hidden[len(w.hidden)-1], func(i int, scores []float32) {
+	err := w.scores(w.inputs, w.hidden[len(w.hidden)-1], func(i int, scores []float32) {
 		d := make([]float32, len(scores))
 		if i < len(w.at) {
 			o := w.queries[i].Objective
@@ -139,7 +134,7 @@ func (w *wayBack) derived(what, which string, of func(d *builder, x *Node, in []
 	x := w.pop()
 	defer free(x)
 	rule := w.rule
-	out, err := w.feed.run(fmt.Sprintf("back %d %s", rule, what), which, func(d *builder, in []*Node) []*Node {
+	out, err := w.inputs.run(fmt.Sprintf("back %d %s", rule, what), which, func(d *builder, in []*Node) []*Node {
 		d.differentiate(rule)
 		return Gradient(of(d, in[0], in[1:]), in[0])
 	}, append([]*tensors.Tensor{x}, more...)...)
@@ -149,11 +144,11 @@ func (w *wayBack) derived(what, which string, of func(d *builder, x *Node, in []
 	return out[0], nil
 }
 
-// layer takes the derivative with respect to the residual stream behind layer l, which it frees, to that before it.
+// layer takes the derivative with respect to the residual stream after layer l to that before it.
 func (w *wayBack) layer(l int, behind *tensors.Tensor) (*tensors.Tensor, error) {
 	x, rule := w.pop(), w.rule
-	defer free(x, behind)
-	out, err := w.feed.run(fmt.Sprintf("back %d %s", rule, layerKind(w.m.Spec, l)), ofLayer(l), func(d *builder, in []*Node) []*Node {
+	defer free(x)
+	out, err := w.inputs.run(fmt.Sprintf("back %d %s", rule, layerKind(w.m.Spec, l)), ofLayer(l), func(d *builder, in []*Node) []*Node {
 		d.differentiate(rule)
 		b, _ := d.block(l, in[0])
 		value := ReduceAllSum(Mul(b.Output, in[1]))
@@ -164,7 +159,7 @@ func (w *wayBack) layer(l int, behind *tensors.Tensor) (*tensors.Tensor, error) 
 		return []*Node{by[0], b.Attention, Mul(by[1], b.visible)}
 	}, x, behind)
 	if err != nil {
-		return nil, fmt.Errorf("layer %d on the way back: %w", l, err)
+		return nil, err
 	}
 	defer free(out[1:]...)
 	if rule == trace.WithAttention {
@@ -213,7 +208,7 @@ func (w *wayBack) keep(derivative *tensors.Tensor) error {
 	return read(derivative, func(data []float32) {
 		for i, at := range w.at {
 			n := len(w.queries[i].IDs)
-			w.gradients[at].Data = append([]float32(nil), data[i*w.fed*width:(i*w.fed+n)*width]...)
+			w.gradients[at].Data = append([]float32(nil), data[i*w.padded*width:(i*w.padded+n)*width]...)
 		}
 	})
 }

@@ -78,7 +78,7 @@ type termsPass struct {
 	m      *Model
 	q      trace.Query
 	layers []targetLayer
-	// x is the residual stream behind the last layer, [1,fed,D].
+	// x is the residual stream behind the last layer, [1,padded,D].
 	x *tensors.Tensor
 }
 
@@ -97,62 +97,53 @@ func (p *termsPass) free() {
 
 func (p *termsPass) run(ctx context.Context) (*trace.LogitTerms, error) {
 	b := p.m.queryBatch([]trace.Query{p.q}, []int{0}, Batching{Texts: 1})
-	feed := b.texts()
-	var err error
-	if p.x, err = b.embed(feed); err != nil {
+	inputs := b.inputs()
+	x, err := b.embed(inputs)
+	if err != nil {
 		return nil, err
 	}
 	at := tensors.FromScalar(int32(p.m.target(p.q)))
 	defer free(at)
-	for l := range p.m.Spec.Layers {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("stopped at layer %d: %w", l, err)
+	for step, err := range inputs.layers(ctx, x, "terms", ofTarget, at) {
+		if err != nil {
+			return nil, err
 		}
-		if err := p.layer(feed, l, at); err != nil {
-			return nil, fmt.Errorf("layer %d: %w", l, err)
-		}
+		own := step.collected
+		p.layers = append(p.layers, targetLayer{
+			input: own[0], output: own[1], attention: own[2], value: own[3],
+		})
+		x, step.collected = step.out, nil
 	}
-	return p.back(ctx, feed, at)
+	p.x = x
+	return p.back(ctx, inputs, at)
 }
 
-// layer runs layer l on x and keeps what the target had of it.
-func (p *termsPass) layer(feed *texts, l int, at *tensors.Tensor) error {
-	out, err := feed.run("terms "+layerKind(p.m.Spec, l), ofLayer(l), func(d *builder, in []*Node) []*Node {
-		b, now := d.block(l, in[0])
-		return []*Node{b.Output, oneRow(b.Input, in[1]), oneRow(b.AttentionOutput, in[1]), oneRow(b.Attention, in[1]), now.value}
-	}, p.x, at)
-	if err != nil {
-		return err
+// ofTarget collects what a layer did to one target, whose slot is an input of the graph.
+func ofTarget(_ *builder, b *Block, now cache, in []*Node) []*Node {
+	at := in[0]
+	return []*Node{
+		oneRow(b.Input, at), oneRow(b.AttentionOutput, at), oneRow(b.Attention, at), now.value,
 	}
-	free(p.x)
-	p.x = out[0]
-	p.layers = append(p.layers, targetLayer{input: out[1], output: out[2], attention: out[3], value: out[4]})
-	return nil
 }
 
 // back reads the terms of every layer, the last first, along the direction that makes the logit.
-func (p *termsPass) back(ctx context.Context, feed *texts, at *tensors.Tensor) (*trace.LogitTerms, error) {
+func (p *termsPass) back(ctx context.Context, inputs *inputs, at *tensors.Tensor) (*trace.LogitTerms, error) {
 	layers, n := p.m.Spec.Layers, len(p.q.IDs)
 	terms := &trace.LogitTerms{
 		L: layers, S: n,
 		Attention: make([]float64, layers*n), MLP: make([]float64, layers), AttentionBias: make([]float64, layers),
 	}
-	along, err := p.head(feed, at, terms)
+	along, err := p.head(inputs, at, terms)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { free(along) }()
-	for l := layers - 1; l >= 0; l-- {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("stopped on the way back at layer %d: %w", l, err)
-		}
-		next, err := p.layerBack(l, along, terms)
-		if err != nil {
-			return nil, fmt.Errorf("layer %d, on the way back: %w", l, err)
-		}
-		free(along)
-		along = next
+	along, err = p.m.layersBack(ctx, along, func(l int, along *tensors.Tensor) (*tensors.Tensor, error) {
+		return p.layerBack(l, along, terms)
+	})
+	if err != nil {
+		return nil, err
 	}
+	defer free(along)
 	if terms.Embedding, err = dotted(p.layers[0].input, along); err != nil {
 		return nil, err
 	}
@@ -167,9 +158,9 @@ func (p *termsPass) back(ctx context.Context, feed *texts, at *tensors.Tensor) (
 }
 
 // head returns the direction on the residual stream behind the last layer, [1,1,D], and puts the constant into terms.
-func (p *termsPass) head(feed *texts, at *tensors.Tensor, terms *trace.LogitTerms) (*tensors.Tensor, error) {
+func (p *termsPass) head(inputs *inputs, at *tensors.Tensor, terms *trace.LogitTerms) (*tensors.Tensor, error) {
 	ids, weights := askedScores(p.m.Spec, p.q.Objective)
-	out, err := feed.end(p.x, "direction", func(d *builder, x *Node, in []*Node) []*Node {
+	out, err := inputs.end(p.x, "direction", func(d *builder, x *Node, in []*Node) []*Node {
 		r := d.beforeHead(oneRow(x, in[0]), in[1], in[2])
 		return []*Node{r.along, r.constant}
 	}, at, tensors.FromFlatDataAndDimensions(ids, 2), tensors.FromFlatDataAndDimensions(weights, 2))

@@ -15,14 +15,18 @@ import (
 type pairLayer struct {
 	p *pass
 	l int
-	// x is the residual stream before the layer, [fed,D]; key and value are [G,fed,E].
+	// x is the residual stream before the layer, [padded,D]; key and value are [G,padded,E].
 	x, key, value []float32
 }
 
-// read takes the keys and values of the layer, [1,G,fed,E] each.
-func (a *pairLayer) read(key, value *tensors.Tensor) (err error) {
+// read copies the residual stream before the layer, [1,padded,D], and its keys and values, [1,G,padded,E]
+// each, to the host, unless an earlier mixing of the layer did.
+func (a *pairLayer) read(x, key, value *tensors.Tensor) (err error) {
 	if a.key != nil {
 		return nil
+	}
+	if a.x, err = floats(x); err != nil {
+		return err
 	}
 	if a.key, err = floats(key); err != nil {
 		return err

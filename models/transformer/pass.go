@@ -3,7 +3,6 @@ package transformer
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
@@ -20,7 +19,7 @@ type pass struct {
 	asks  []trace.MixingAsk
 	mixes []Mixing
 	ids   []int
-	// keep is called with the keys and values of every layer, [1,G,fed,E]; nil of an encoder.
+	// keep is called with the keys and values of every layer, [1,G,padded,E]; nil of an encoder.
 	keep func(l int, key, value *tensors.Tensor) error
 	// slots is for how many tokens they are kept; 0 without keep.
 	slots int
@@ -60,70 +59,66 @@ const longPrompt = 512
 
 func (p *pass) layers(ctx context.Context, progress func(trace.Progress)) (*Reading, error) {
 	layers := p.m.Spec.Layers
-	feed := p.m.oneText(p.ids, p.m.fed(len(p.ids)))
-	x, err := feed.embed()
+	inputs := p.m.textInputs(p.ids, p.m.padded(len(p.ids)))
+	x, err := inputs.embed()
 	if err != nil {
 		return nil, err
 	}
-	out := &Reading{Rows: p.emptyRows(), feed: feed, length: len(p.ids)}
-	for l := range layers {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("stopped at layer %d: %w", l, err)
-		}
-		if progress != nil && len(p.ids) >= longPrompt {
-			progress(trace.Progress{Stage: "reading the prompt", Unit: "layer", Done: l + 1, Total: layers})
-		}
-		if x, err = p.layer(ctx, feed, l, x, out.Rows, progress); err != nil {
+	out := &Reading{Rows: p.emptyRows(), inputs: inputs, length: len(p.ids)}
+	asks, mixes := p.asks, p.mixes // nothing else of this pass may stay in the graph
+	rows := func(d *builder, b *Block, now cache, _ []*Node) []*Node {
+		return append([]*Node{now.key, now.value}, wholeRows(d, b, asks, mixes)...)
+	}
+	for step, err := range inputs.layers(ctx, x, describe(asks), rows) {
+		if err != nil {
 			return nil, err
 		}
+		if progress != nil && len(p.ids) >= longPrompt {
+			progress(trace.Progress{
+				Stage: "reading the prompt", Unit: "layer", Done: step.layer + 1, Total: layers,
+			})
+		}
+		if err := p.layer(ctx, step, out.Rows, progress); err != nil {
+			return nil, err
+		}
+		x = step.out
 	}
 	out.x = x
 	return out, nil
 }
 
-// layer runs layer l on x, keeps its keys and values and fills in its rows. It returns the residual stream behind it.
-func (p *pass) layer(ctx context.Context, feed *texts, l int, x *tensors.Tensor, all []trace.Rows, progress func(trace.Progress)) (*tensors.Tensor, error) {
-	var pairs *pairLayer
-	if p.anyPerPair() {
-		pairs = &pairLayer{p: p, l: l}
-		if err := read(x, func(data []float32) { pairs.x = slices.Clone(data) }); err != nil {
-			return nil, err
-		}
-	}
-	asks, mixes := p.asks, p.mixes
-	x, made, err := feed.block(l, x, describe(asks), func(d *builder, b *Block, now cache) []*Node {
-		return append([]*Node{now.key, now.value}, wholeRows(d, b, asks, mixes)...)
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer free(made...)
+// layer keeps the keys and values of a layer and fills in its rows.
+func (p *pass) layer(ctx context.Context, step *layerStep, all []trace.Rows,
+	progress func(trace.Progress),
+) error {
+	l, key, value, rows := step.layer, step.collected[0], step.collected[1], step.collected[2:]
 	if p.keep != nil {
-		if err := p.keep(l, made[0], made[1]); err != nil {
-			return nil, err
+		if err := p.keep(l, key, value); err != nil {
+			return err
 		}
 	}
-	rows := made[2:]
-	for i, ask := range asks {
-		switch {
-		case mixes[i].PerPair():
-			if progress != nil && all[i].N > 1 {
-				progress(trace.Progress{Stage: "preparing prompt rows", Unit: "layer", Done: l + 1, Total: p.m.Spec.Layers})
-			}
-			if err := pairs.read(made[0], made[1]); err != nil {
-				return nil, err
-			}
-			if err := pairs.rows(ctx, ask, mixes[i], &all[i]); err != nil {
-				return nil, fmt.Errorf("%s: %w", ask.Name, err)
-			}
-		default:
+	pairs := &pairLayer{p: p, l: l}
+	for i, ask := range p.asks {
+		if !p.mixes[i].PerPair() {
 			if err := putRows(&all[i], l, rows[0]); err != nil {
-				return nil, err
+				return err
 			}
 			rows = rows[1:]
+			continue
+		}
+		if progress != nil && all[i].N > 1 {
+			progress(trace.Progress{
+				Stage: "preparing prompt rows", Unit: "layer", Done: l + 1, Total: p.m.Spec.Layers,
+			})
+		}
+		if err := pairs.read(step.in, key, value); err != nil {
+			return err
+		}
+		if err := pairs.rows(ctx, ask, p.mixes[i], &all[i]); err != nil {
+			return fmt.Errorf("%s: %w", ask.Name, err)
 		}
 	}
-	return x, nil
+	return nil
 }
 
 // emptyRows are the rows that the pass fills in.
@@ -161,9 +156,6 @@ func putRows(r *trace.Rows, l int, rows *tensors.Tensor) error {
 		}
 	})
 }
-
-// anyPerPair is whether a mixing is computed in tiles.
-func (p *pass) anyPerPair() bool { return slices.ContainsFunc(p.mixes, Mixing.PerPair) }
 
 // describe names asks.
 func describe(asks []trace.MixingAsk) string {

@@ -35,25 +35,19 @@ func (m *Model) Predict(ctx context.Context, queries []trace.Query, how Batching
 
 // predict puts the values of the batch in their places.
 func (b *queryBatch) predict(ctx context.Context, values []float64) error {
-	feed := b.texts()
-	x, err := b.embed(feed)
+	inputs := b.inputs()
+	x, err := b.embed(inputs)
 	if err != nil {
 		return err
 	}
-	for l := range b.m.Spec.Layers {
-		if err := ctx.Err(); err != nil {
-			free(x)
-			return fmt.Errorf("stopped at layer %d: %w", l, err)
-		}
-		next, err := feed.through(l, x)
-		free(x)
+	for step, err := range inputs.layers(ctx, x, "", nil) {
 		if err != nil {
 			return err
 		}
-		x = next
+		x = step.out
 	}
 	defer free(x)
-	return b.scores(feed, x, func(i int, scores []float32) {
+	return b.scores(inputs, x, func(i int, scores []float32) {
 		if i < len(b.at) {
 			values[b.at[i]] = objectiveValue(b.m.Spec, b.queries[i].Objective, scores)
 		}
@@ -61,21 +55,21 @@ func (b *queryBatch) predict(ctx context.Context, values []float64) error {
 }
 
 // embed returns the residual stream before block 0, [B,N,D].
-func (b *queryBatch) embed(feed *texts) (*tensors.Tensor, error) {
+func (b *queryBatch) embed(inputs *inputs) (*tensors.Tensor, error) {
 	rows, err := b.given()
 	if err != nil {
 		return nil, err
 	}
 	if rows == nil {
-		return feed.embed()
+		return inputs.embed()
 	}
 	defer free(rows)
-	return feed.embedded(rows)
+	return inputs.embedded(rows)
 }
 
 // scores calls use with what the head makes of each query's position, [K], from the residual stream x behind the last block.
-func (b *queryBatch) scores(feed *texts, x *tensors.Tensor, use func(i int, scores []float32)) error {
-	out, err := feed.end(x, "scores", func(d *builder, x *Node, in []*Node) []*Node { return []*Node{d.headAt(x, in[0])} }, b.positions())
+func (b *queryBatch) scores(inputs *inputs, x *tensors.Tensor, use func(i int, scores []float32)) error {
+	out, err := inputs.end(x, "scores", func(d *builder, x *Node, in []*Node) []*Node { return []*Node{d.headAt(x, in[0])} }, b.positions())
 	if err != nil {
 		return err
 	}
@@ -98,8 +92,8 @@ func (d *builder) headAt(x, positions *Node) *Node {
 }
 
 // embedded returns the residual stream before block 0, [B,N,D], of rows of the embedding, [B,N,W].
-func (t *texts) embedded(rows *tensors.Tensor) (*tensors.Tensor, error) {
-	out, err := t.run("embedded", endsWeights, func(d *builder, in []*Node) []*Node {
+func (f *inputs) embedded(rows *tensors.Tensor) (*tensors.Tensor, error) {
+	out, err := f.run("embedded", endsWeights, func(d *builder, in []*Node) []*Node {
 		return []*Node{other(d.embedded(in[0]), in[0])}
 	}, rows)
 	if err != nil {
@@ -117,18 +111,6 @@ func other(x, given *Node) *Node {
 	return MulScalar(x, 1)
 }
 
-// through returns the residual stream behind layer l of that before it, x, which it keeps.
-func (t *texts) through(l int, x *tensors.Tensor) (*tensors.Tensor, error) {
-	out, err := t.run("through "+layerKind(t.m.Spec, l), ofLayer(l), func(d *builder, in []*Node) []*Node {
-		b, _ := d.block(l, in[0])
-		return []*Node{b.Output}
-	}, x)
-	if err != nil {
-		return nil, fmt.Errorf("layer %d: %w", l, err)
-	}
-	return out[0], nil
-}
-
 // Embed returns the rows of the embedding that ids name, [T,W], before positions are added, scaled or normalised; W is the width of the
 // residual stream unless [Spec.EmbeddingWidth] is another. It returns an error for ids that the model cannot take.
 func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
@@ -138,7 +120,7 @@ func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the embedding: %w", err)
 	}
-	rows, err := m.oneText(ids, m.fed(len(ids))).rows()
+	rows, err := m.textInputs(ids, m.padded(len(ids))).rows()
 	if err != nil {
 		return nil, fmt.Errorf("transformer: embedding of %d tokens: %w", len(ids), err)
 	}
@@ -149,8 +131,8 @@ func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
 }
 
 // rows returns the rows of the embedding, [B,N,W].
-func (t *texts) rows() (*tensors.Tensor, error) {
-	out, err := t.run("rows", endsWeights, func(d *builder, _ []*Node) []*Node { return []*Node{gathered(d.w("embedding"), d.ids)} })
+func (f *inputs) rows() (*tensors.Tensor, error) {
+	out, err := f.run("rows", endsWeights, func(d *builder, _ []*Node) []*Node { return []*Node{gathered(d.w("embedding"), d.ids)} })
 	if err != nil {
 		return nil, err
 	}

@@ -32,8 +32,8 @@ type queryBatch struct {
 	// queries may be followed by copies of the first, so that few shapes are compiled; at has the place of each that counts.
 	queries []trace.Query
 	at      []int
-	// longest is the length of the longest text, and fed that of all with their padding.
-	longest, fed int
+	// longest is the length of the longest text, and padded that of all with their padding.
+	longest, padded int
 }
 
 // checkQuery returns an error that names what the model cannot do.
@@ -124,20 +124,20 @@ func (m *Model) queryBatch(queries []trace.Query, at []int, how Batching) queryB
 		b.queries = append(b.queries, queries[i])
 		b.longest = max(b.longest, len(queries[i].IDs))
 	}
-	b.fed = m.fed(b.longest)
+	b.padded = m.padded(b.longest)
 	for most := cmp.Or(how.Texts, batchTexts); m.promptStep > 1 && len(b.queries) < most && len(b.queries)&(len(b.queries)-1) != 0; {
 		b.queries = append(b.queries, b.queries[0])
 	}
 	return b
 }
 
-// texts are what the graphs of the pass are fed.
-func (b *queryBatch) texts() *texts {
+// texts are what the graphs of the pass are padded.
+func (b *queryBatch) inputs() *inputs {
 	var batch Batch
 	for _, q := range b.queries {
 		batch.IDs = append(batch.IDs, q.IDs)
 	}
-	return b.m.batchInputs(batch, b.longest, b.fed)
+	return b.m.batchInputs(batch, b.longest, b.padded)
 }
 
 // given returns the embeddings that the queries have, [B,N,W], nil if they have none.
@@ -146,9 +146,9 @@ func (b *queryBatch) given() (*tensors.Tensor, error) {
 		return nil, nil
 	}
 	width := b.m.Spec.Embedded()
-	return b.m.filled([]int{len(b.queries), b.fed, width}, func(data []float32) {
+	return b.m.filled([]int{len(b.queries), b.padded, width}, func(data []float32) {
 		for i, q := range b.queries {
-			copy(data[i*b.fed*width:], q.Embeddings)
+			copy(data[i*b.padded*width:], q.Embeddings)
 		}
 	})
 }

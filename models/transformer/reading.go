@@ -16,9 +16,9 @@ type Reading struct {
 	// Rows has one entry for each mixing asked for.
 	Rows []trace.Rows
 
-	feed   *texts
+	inputs *inputs
 	length int
-	// x is the residual stream behind the last block, [1,fed,D].
+	// x is the residual stream behind the last block, [1,padded,D].
 	x *tensors.Tensor
 }
 
@@ -44,7 +44,7 @@ func (m *Model) Read(ctx context.Context, ids []int, asks []trace.MixingAsk, pro
 // is asked; nil without a head. The weights of the head are read once for all, and K·V numbers are held. It returns an error for a
 // position outside the text.
 func (r *Reading) Logits(positions ...int) ([][]float32, error) {
-	m := r.feed.m
+	m := r.inputs.m
 	for _, at := range positions {
 		if at < 0 || at >= r.length {
 			return nil, fmt.Errorf("transformer: position %d is not in 0..%d", at, r.length-1)
@@ -58,7 +58,7 @@ func (r *Reading) Logits(positions ...int) ([][]float32, error) {
 	if whole { // it reads the first token itself
 		asked = positions[:1]
 	}
-	ends, err := r.feed.end(r.x, "head", func(d *builder, x *Node, in []*Node) []*Node {
+	ends, err := r.inputs.end(r.x, "head", func(d *builder, x *Node, in []*Node) []*Node {
 		if !whole {
 			x = InsertAxes(Gather(Squeeze(x, 0), in[0]), 0) // [1,K,D]
 		}

@@ -26,7 +26,7 @@ type Session struct {
 
 // Output is what one pass returns.
 type Output struct {
-	// Logits is [V], those of the last token fed; nil without a head.
+	// Logits is [V], those of the last token padded; nil without a head.
 	Logits []float32
 	// Rows has one entry for each mixing asked for.
 	Rows []trace.Rows

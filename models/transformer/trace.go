@@ -214,8 +214,8 @@ func (j *job) wait() error {
 }
 
 func (r *recorder) run(ctx context.Context) error {
-	feed := r.m.batchInputs(r.batch, r.longest, r.m.fed(r.longest))
-	x, err := feed.embed()
+	inputs := r.m.batchInputs(r.batch, r.longest, r.m.padded(r.longest))
+	x, err := inputs.embed()
 	if err != nil {
 		return err
 	}
@@ -229,25 +229,24 @@ func (r *recorder) run(ctx context.Context) error {
 		}
 	}
 	defer r.copying.wait() //nolint:errcheck // an error that is not waited for below follows another
-	for l := range r.m.Spec.Layers {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("stopped at layer %d: %w", l, err)
+	collect := func(_ *builder, b *Block, _ cache, _ []*Node) []*Node {
+		var all []*Node
+		for _, name := range inLayers {
+			all = append(all, taps[name].block(b))
 		}
-		if err := r.keepHidden(l, x); err != nil {
+		return all
+	}
+	for step, err := range inputs.layers(ctx, x, fmt.Sprintf("taps %v", inLayers), collect) {
+		if err != nil {
 			return err
 		}
-		var made []*tensors.Tensor
-		x, made, err = feed.block(l, x, fmt.Sprintf("taps %v", inLayers), func(_ *builder, b *Block, _ cache) []*Node {
-			var all []*Node
-			for _, name := range inLayers {
-				all = append(all, taps[name].block(b))
-			}
-			return all
-		})
-		if err = errors.Join(err, r.copying.wait()); err != nil {
+		l, collected := step.layer, step.collected
+		x, step.collected = step.out, nil
+		if err := errors.Join(r.copying.wait(), r.keepHidden(l, step.in)); err != nil {
+			free(collected...)
 			return err
 		}
-		r.copying.start(func() error { return r.keep(inLayers, l, made) }) // while the next layer runs
+		r.copying.start(func() error { return r.keep(inLayers, l, collected) }) // while the next layer runs
 	}
 	defer free(x)
 	if err := r.copying.wait(); err != nil {
@@ -256,7 +255,7 @@ func (r *recorder) run(ctx context.Context) error {
 	if err := r.keepHidden(r.m.Spec.Layers, x); err != nil || len(atEnd) == 0 {
 		return err
 	}
-	made, err := feed.end(x, fmt.Sprintf("taps %v", atEnd), func(d *builder, x *Node, _ []*Node) []*Node {
+	made, err := inputs.end(x, fmt.Sprintf("taps %v", atEnd), func(d *builder, x *Node, _ []*Node) []*Node {
 		var all []*Node
 		for _, name := range atEnd {
 			all = append(all, taps[name].end(d, x))
@@ -397,12 +396,12 @@ func (b Batch) longest() int {
 	return longest
 }
 
-// batchInputs are what the graphs of a batch are fed, each text filled up to fed slots.
-func (m *Model) batchInputs(batch Batch, longest, fed int) *texts {
+// batchInputs are what the graphs of a batch are padded, each text filled up to padded slots.
+func (m *Model) batchInputs(batch Batch, longest, padded int) *inputs {
 	n := len(batch.IDs)
-	ids, types, positions, real := make([]int32, n*fed), make([]int32, n*fed), make([]int32, n*fed), make([]float32, n*fed)
+	ids, types, positions, real := make([]int32, n*padded), make([]int32, n*padded), make([]int32, n*padded), make([]float32, n*padded)
 	for i, text := range batch.IDs {
-		at := i*fed + batch.begin(i, longest)
+		at := i*padded + batch.begin(i, longest)
 		copy(positions[at:], tokenPositions(m.Spec, text, len(text)))
 		for t, id := range text {
 			ids[at+t], real[at+t] = int32(id), 1
@@ -411,16 +410,16 @@ func (m *Model) batchInputs(batch Batch, longest, fed int) *texts {
 			}
 		}
 	}
-	t := &texts{m: m, kind: textsKind{types: batch.Types != nil, positions: n > 1 || m.Spec.SkipPosition, real: n > 1}}
-	t.inputs = []*tensors.Tensor{tensors.FromFlatDataAndDimensions(ids, n, fed), tensors.FromScalar(int32(longest))}
+	t := &inputs{m: m, kind: inputKind{types: batch.Types != nil, positions: n > 1 || m.Spec.SkipPosition, real: n > 1}}
+	t.tensors = []*tensors.Tensor{tensors.FromFlatDataAndDimensions(ids, n, padded), tensors.FromScalar(int32(longest))}
 	if t.kind.types {
-		t.inputs = append(t.inputs, tensors.FromFlatDataAndDimensions(types, n, fed))
+		t.tensors = append(t.tensors, tensors.FromFlatDataAndDimensions(types, n, padded))
 	}
 	if t.kind.positions {
-		t.inputs = append(t.inputs, tensors.FromFlatDataAndDimensions(positions, n, fed))
+		t.tensors = append(t.tensors, tensors.FromFlatDataAndDimensions(positions, n, padded))
 	}
 	if t.kind.real {
-		t.inputs = append(t.inputs, tensors.FromFlatDataAndDimensions(real, n, fed))
+		t.tensors = append(t.tensors, tensors.FromFlatDataAndDimensions(real, n, padded))
 	}
 	return t
 }

@@ -28,7 +28,7 @@ func (w Weights) in(prefix string) Weights {
 	return func(name string) *Node { return w(prefix + name) }
 }
 
-// text is what a graph is fed.
+// text is what a graph is padded.
 type text struct {
 	// ids are the targets, [B,N].
 	ids *Node
