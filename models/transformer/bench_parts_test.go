@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/transformer"
 )
 
 // BenchmarkParts is what the parts of a logit cost beside the logit alone.
@@ -19,7 +18,7 @@ func BenchmarkParts(b *testing.B) {
 			run  func() error
 		}{
 			{"Predict", func() error {
-				_, err := m.Predict(context.Background(), []trace.Query{q}, transformer.Batching{})
+				_, err := m.Predict(context.Background(), []trace.Query{q})
 				return err
 			}},
 			{"LogitTerms", func() error { _, err := m.LogitTerms(context.Background(), q); return err }},

@@ -31,7 +31,7 @@ func (m *Model) Decompose(ctx context.Context, q trace.Query) (parts []float64, 
 	if err := m.checkParted(q); err != nil {
 		return nil, 0, err
 	}
-	if err := m.checkMemory(Need{Tokens: len(q.IDs), Parts: true}); err != nil {
+	if err := m.checkMemory(need{Tokens: len(q.IDs), Parts: true}); err != nil {
 		return nil, 0, err
 	}
 	p := &partedPass{m: m, q: q, length: len(q.IDs), owners: len(q.IDs)}

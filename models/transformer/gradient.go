@@ -10,17 +10,28 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Gradients returns what each query asks for and its derivative with respect to the embedding of the text, by a rule; see
-// [trace.Gradient]. A batch goes through the layers and back, each of which is computed again on the way back: that costs about three
-// times what [Model.Predict] does, and keeps one hidden state for each layer and the intermediate results of one. With bfloat16 weights,
-// rounding is differentiated as if it were none. Errors are those of [Model.Predict].
-func (m *Model) Gradients(ctx context.Context, queries []trace.Query, rule trace.Backward, how Batching) ([]trace.Gradient, error) {
+// Gradients returns what each query asks for and its derivative with respect to the embedding of the
+// text and, by the rule [trace.WithAttention], the attention of every layer; see [trace.Gradient]. A
+// batch goes through all layers and back, and each layer is computed again on the way back: that costs
+// about three times as much as [Model.Predict], and keeps one hidden state per layer and the
+// intermediate results of one layer. With bfloat16 weights the derivative of rounding is taken as 1.
+// Errors are those of [Model.Predict].
+func (m *Model) Gradients(ctx context.Context, queries []trace.Query, rule trace.Backward) (
+	[]trace.Gradient, error,
+) {
+	return m.GradientsIn(ctx, queries, rule, Batching{})
+}
+
+// GradientsIn is [Model.Gradients] with a choice of the batches and word of the progress.
+func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule trace.Backward,
+	how Batching,
+) ([]trace.Gradient, error) {
 	if rule < trace.TrueGradient || rule > trace.WithAttention {
 		return nil, fmt.Errorf("transformer: there is no rule %d of differentiation", rule)
 	}
 	gradients, answered := make([]trace.Gradient, len(queries)), 0
-	batches, err := m.queryBatches(queries, how, func(tokens, texts int) Need {
-		return Need{Tokens: tokens, Texts: texts, Head: true, Gradient: true, AttentionGradient: rule == trace.WithAttention}
+	batches, err := m.queryBatches(queries, how, func(tokens, texts int) need {
+		return need{Tokens: tokens, Texts: texts, Head: true, Gradient: true, AttentionGradient: rule == trace.WithAttention}
 	})
 	if err != nil {
 		return nil, err

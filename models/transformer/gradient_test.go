@@ -33,7 +33,7 @@ func (g *golden) question(t testing.TB, ids []int) trace.Query {
 // gradient returns the gradient of one query.
 func (g *golden) gradient(t testing.TB, q trace.Query, rule trace.Backward) trace.Gradient {
 	t.Helper()
-	all, err := g.model.Gradients(context.Background(), []trace.Query{q}, rule, transformer.Batching{})
+	all, err := g.model.Gradients(context.Background(), []trace.Query{q}, rule)
 	must(t, err)
 	return all[0]
 }
@@ -156,7 +156,7 @@ func TestGradientsTogether(t *testing.T) {
 					if roundUp {
 						m.RoundUp()
 					}
-					together, err := m.Gradients(context.Background(), queries, rule, transformer.Batching{})
+					together, err := m.Gradients(context.Background(), queries, rule)
 					must(t, err)
 					for i, q := range queries {
 						alone, where := g.gradient(t, q, rule), fmt.Sprintf("rule %d roundUp=%v text %d", rule, roundUp, i)
@@ -221,7 +221,7 @@ func TestGradientsBFloat16(t *testing.T) {
 			for _, rule := range []trace.Backward{trace.TrueGradient, trace.RelevanceGradient} {
 				rounded := g.rounded()
 				one := func(m *transformer.Model) []float32 {
-					all, err := m.Gradients(context.Background(), []trace.Query{q}, rule, transformer.Batching{})
+					all, err := m.Gradients(context.Background(), []trace.Query{q}, rule)
 					must(t, err)
 					return all[0].Data
 				}
@@ -246,7 +246,7 @@ func TestGradientRefusals(t *testing.T) {
 	ctx := context.Background()
 	q := trace.Query{IDs: g.ids, Objective: trace.Objective{Quantity: trace.Logit, Position: 12}}
 	gradients := func(ctx context.Context, rule trace.Backward) error {
-		_, err := g.model.Gradients(ctx, []trace.Query{q}, rule, transformer.Batching{})
+		_, err := g.model.Gradients(ctx, []trace.Query{q}, rule)
 		return err
 	}
 	if err := gradients(ctx, trace.TrueGradient); err == nil || !strings.Contains(err.Error(), "query 0: transformer: position 12 is not in 0..11") {

@@ -30,7 +30,7 @@ func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerm
 	if err := m.checkParted(q); err != nil {
 		return nil, err
 	}
-	if err := m.checkMemory(Need{Tokens: len(q.IDs), Taps: []trace.Tap{trace.Value}}); err != nil {
+	if err := m.checkMemory(need{Tokens: len(q.IDs), Taps: []trace.Tap{trace.Value}}); err != nil {
 		return nil, err
 	}
 	p := &termsPass{m: m, q: q}

@@ -9,8 +9,8 @@ import (
 // defaultMaxBytes bounds what one pass may hold: more is refused, because the system would end the program instead.
 const defaultMaxBytes = 8 << 30
 
-// Need is what a pass is to do, so that its memory can be estimated.
-type Need struct {
+// need is what a pass is to do, so that its memory can be estimated.
+type need struct {
 	// Tokens is how many the longest text has, Texts how many texts there are; 0 is 1.
 	Tokens, Texts int
 	// Taps are recorded, Asks are the mixings whose rows are returned.
@@ -91,9 +91,9 @@ const rowCopies = 2 + 2 + 3
 // partArrays is how many arrays [N,K,D] a tile of parts holds at a time.
 const partArrays = 6
 
-// Estimate returns about how many bytes a pass needs besides the weights, what it returns included. A layer is computed and fetched
+// estimate returns about how many bytes a pass needs besides the weights, what it returns included. A layer is computed and fetched
 // after the other, so it is what is returned, and the working memory of one layer.
-func (m *Model) Estimate(n Need) int64 {
+func (m *Model) estimate(n need) int64 {
 	returned, layer := estimate(m.Spec, n)
 	if total := returned + layer + m.compiling(n); total < maxEstimate {
 		return int64(total)
@@ -111,9 +111,9 @@ const (
 )
 
 // compiling returns how many bytes the graphs of a pass take where they are compiled.
-func (m *Model) compiling(n Need) float64 {
+func (m *Model) compiling(n need) float64 {
 	switch {
-	case m.loaded == nil || m.Backend() == "go": // without weights it is asked for sizes alone
+	case m.loaded == nil || backendName(m.backend) == "go": // without weights it is asked for sizes alone
 		return 0
 	case n.Parts:
 		return partsGraphs
@@ -124,7 +124,7 @@ func (m *Model) compiling(n Need) float64 {
 }
 
 // estimate returns the bytes of what a pass returns, and of what it holds while it computes a layer.
-func estimate(s *Spec, n Need) (returned, layer float64) {
+func estimate(s *Spec, n need) (returned, layer float64) {
 	texts, t, layers := float64(max(1, n.Texts)), float64(n.Tokens), float64(s.Layers)
 	pairs, stream := 4*texts*float64(s.Heads)*t*t, 4*texts*t*float64(s.Width) // bytes of [B,H,T,T] and of [B,T,D]
 	layer = passArrays*pairs + stream*10 + 2*4*texts*t*float64(s.FeedForward)
@@ -205,24 +205,24 @@ func tileBytes(s *Spec, tokens int) float64 {
 }
 
 // checkMemory returns a [MemoryError] if a pass would need more than it may take.
-func (m *Model) checkMemory(n Need) error {
+func (m *Model) checkMemory(n need) error {
 	limit := m.MaxBytes
 	if limit <= 0 {
 		limit = defaultMaxBytes
 	}
-	need := m.Estimate(n)
-	if need <= limit {
+	bytes := m.estimate(n)
+	if bytes <= limit {
 		return nil
 	}
-	e := &MemoryError{What: what(n), Tokens: n.Tokens, Need: need, Limit: limit, Beside: m.Beside, Chosen: m.Chosen}
+	e := &MemoryError{What: what(n), Tokens: n.Tokens, Need: bytes, Limit: limit, Beside: m.Beside, Chosen: m.Chosen}
 	if smaller, ok := headMean(n); ok {
-		e.HeadMean = m.Estimate(smaller)
+		e.HeadMean = m.estimate(smaller)
 	}
 	return e
 }
 
 // what names the largest thing that a pass returns.
-func what(n Need) string {
+func what(n need) string {
 	for _, tap := range []trace.Tap{trace.Terms, trace.Scores, trace.Attention} {
 		for _, t := range n.Taps {
 			if t == tap {
@@ -244,8 +244,8 @@ func what(n Need) string {
 
 // headMean returns the same with the mean over heads, and whether there is anything to average: rows of each head, or the tap of
 // attention.
-func headMean(n Need) (Need, bool) {
-	smaller, found := Need{Tokens: n.Tokens, Texts: n.Texts}, false
+func headMean(n need) (need, bool) {
+	smaller, found := need{Tokens: n.Tokens, Texts: n.Texts}, false
 	for _, ask := range n.Asks {
 		if ask.Heads.Fusion == trace.EachHead {
 			ask.Heads, found = trace.Heads{}, true

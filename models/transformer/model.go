@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -63,7 +64,9 @@ type loaded struct {
 
 	mu     sync.Mutex
 	graphs map[string]*compiled
-	stats  Stats
+	// graphsCompiled and compileTime are what [Model.Compiled] returns.
+	graphsCompiled int
+	compileTime    time.Duration
 }
 
 // New puts a transformer on a backend, its matrices as dtype: float32, or bfloat16 for half the memory; norms and biases are float32
@@ -82,7 +85,7 @@ func New(backend compute.Backend, spec *Spec, dtype dtypes.DType, load Loader) (
 			graphs: map[string]*compiled{},
 		},
 	}
-	if m.Backend() == "go" {
+	if backendName(m.backend) == "go" {
 		m.promptStep = 1
 	}
 	for _, a := range fused(m.params, m.outFirst()) {
@@ -117,9 +120,7 @@ func (m *Model) builder(w Weights, t text) *builder {
 	return d
 }
 
-// Backend returns the name of what computes: go or xla.
-func (m *Model) Backend() string { return backendName(m.backend) }
-
+// backendName returns the name of what computes: go or xla.
 func backendName(b compute.Backend) string {
 	if strings.EqualFold(b.Name(), "Go Backend") { // what package gobackend calls itself
 		return "go"

@@ -44,7 +44,7 @@ func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (*Reading
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the prompt: %w", err)
 	}
-	if err := p.m.checkMemory(Need{Tokens: len(p.ids), Asks: p.asks, Slots: p.slots}); err != nil {
+	if err := p.m.checkMemory(need{Tokens: len(p.ids), Asks: p.asks, Slots: p.slots}); err != nil {
 		return nil, err
 	}
 	out, err := p.layers(ctx, progress)

@@ -12,13 +12,23 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Predict returns the number that each query asks for, in float64 from the scores of the head, which are computed at the positions asked
-// for only. Texts of all lengths run in batches; what stands beside a text changes a number by no more than rounding does, and the same
-// queries give the same bits. It returns an error that names the query whose text, position, token or contrast the model does not have,
-// a [MemoryError] if one text alone would not fit, and one that wraps ctx.Err() within a layer.
-func (m *Model) Predict(ctx context.Context, queries []trace.Query, how Batching) ([]float64, error) {
+// Predict returns the number that each query asks for, computed in float64 from the scores of the head;
+// the head reads only the positions asked for. Texts may have any lengths and run in batches. The texts
+// of a batch change each other's numbers by no more than rounding, and the same queries give the same
+// bits.
+//
+// It returns an error that names a query whose text, position, token or contrast the model does not
+// have, a [*MemoryError] if one text alone does not fit, and one that wraps ctx.Err() within a layer.
+func (m *Model) Predict(ctx context.Context, queries []trace.Query) ([]float64, error) {
+	return m.PredictIn(ctx, queries, Batching{})
+}
+
+// PredictIn is [Model.Predict] with a choice of the batches and word of the progress.
+func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batching) (
+	[]float64, error,
+) {
 	values, answered := make([]float64, len(queries)), 0
-	batches, err := m.queryBatches(queries, how, func(tokens, texts int) Need { return Need{Tokens: tokens, Texts: texts, Head: true} })
+	batches, err := m.queryBatches(queries, how, func(tokens, texts int) need { return need{Tokens: tokens, Texts: texts, Head: true} })
 	if err != nil {
 		return nil, err
 	}

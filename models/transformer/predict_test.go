@@ -88,7 +88,7 @@ func TestPredict(t *testing.T) {
 			}
 			for _, texts := range []int{0, 5} {
 				answered := 0
-				got, err := g.model.Predict(context.Background(), queries, transformer.Batching{Texts: texts, Done: func(n int) {
+				got, err := g.model.PredictIn(context.Background(), queries, transformer.Batching{Texts: texts, Done: func(n int) {
 					if n <= answered || texts > 0 && n > answered+texts {
 						t.Errorf("%d queries are answered after %d", n, answered)
 					}
@@ -107,7 +107,7 @@ func TestPredict(t *testing.T) {
 						t.Errorf("roundUp=%v texts=%d %d tokens %+v: %v, want %v", roundUp, texts, len(q.IDs), q.Objective, got[i], want[i])
 					}
 				}
-				again, err := g.model.Predict(context.Background(), queries, transformer.Batching{Texts: texts})
+				again, err := g.model.PredictIn(context.Background(), queries, transformer.Batching{Texts: texts})
 				must(t, err)
 				if !slices.Equal(got, again) {
 					t.Errorf("texts=%d: two runs differ", texts)
@@ -137,7 +137,7 @@ func TestEmbed(t *testing.T) {
 		queries := []trace.Query{{IDs: g.ids, Objective: o}, {IDs: g.ids, Embeddings: rows, Objective: o}, {IDs: other, Objective: o},
 			{IDs: g.ids, Embeddings: others, Objective: o}}
 		before := slices.Clone(rows)
-		v, err := g.model.Predict(ctx, queries, transformer.Batching{})
+		v, err := g.model.Predict(ctx, queries)
 		must(t, err)
 		if math.Abs(v[0]-v[1]) > valueTol || math.Abs(v[2]-v[3]) > valueTol || math.Abs(v[0]-v[2]) < 1e-3 {
 			t.Errorf("of the text %v, of its embeddings %v; of another %v and %v", v[0], v[1], v[2], v[3])
@@ -182,7 +182,7 @@ func TestPredictRefusals(t *testing.T) {
 			if g.model.Spec.Head == transformer.NoHead {
 				queries = queries[1:]
 			}
-			_, err := g.model.Predict(ctx, queries, transformer.Batching{})
+			_, err := g.model.Predict(ctx, queries)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
@@ -190,15 +190,15 @@ func TestPredictRefusals(t *testing.T) {
 	}
 	g := openGolden(t, "gpt2")
 	one := []trace.Query{with(func(*trace.Query) {})}
-	if _, err := g.model.Predict(ctx, one, transformer.Batching{Texts: -1}); err == nil || !strings.Contains(err.Error(), "-1 texts at once") {
+	if _, err := g.model.PredictIn(ctx, one, transformer.Batching{Texts: -1}); err == nil || !strings.Contains(err.Error(), "-1 texts at once") {
 		t.Errorf("-1 texts: error %v", err)
 	}
-	if v, err := g.model.Predict(ctx, nil, transformer.Batching{}); err != nil || len(v) != 0 {
+	if v, err := g.model.Predict(ctx, nil); err != nil || len(v) != 0 {
 		t.Errorf("no queries: %v, %v", v, err)
 	}
 	stopped, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := g.model.Predict(stopped, one, transformer.Batching{}); !errors.Is(err, context.Canceled) {
+	if _, err := g.model.Predict(stopped, one); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped: error %v", err)
 	}
 }
@@ -211,7 +211,7 @@ func TestPredictMemory(t *testing.T) {
 		queries = append(queries, trace.Query{IDs: g.ids, Objective: trace.Objective{Quantity: trace.Logit, Token: 3}})
 	}
 	passes := func() (n int, err error) {
-		_, err = g.model.Predict(context.Background(), queries, transformer.Batching{Done: func(int) { n++ }})
+		_, err = g.model.PredictIn(context.Background(), queries, transformer.Batching{Done: func(int) { n++ }})
 		return n, err
 	}
 	g.model.MaxBytes = g.model.Estimate(transformer.Need{Tokens: len(g.ids), Texts: 3, Head: true})

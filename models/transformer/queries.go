@@ -61,7 +61,7 @@ func (m *Model) checkQuery(q trace.Query) error {
 
 // queryBatches shares queries out among passes: each takes texts of about one length, whose rotations are alike, with embeddings of
 // their own or without. need is what a pass over texts of so many tokens needs.
-func (m *Model) queryBatches(queries []trace.Query, how Batching, need func(tokens, texts int) Need) ([]queryBatch, error) {
+func (m *Model) queryBatches(queries []trace.Query, how Batching, need func(tokens, texts int) need) ([]queryBatch, error) {
 	if how.Texts < 0 {
 		return nil, fmt.Errorf("transformer: %d texts at once; take 1 or more, or 0 for the default", how.Texts)
 	}
@@ -109,7 +109,7 @@ func (m *Model) alike(q trace.Query) int {
 }
 
 // together returns how many queries of up to so many tokens run in one pass.
-func (m *Model) together(tokens int, how Batching, need func(tokens, texts int) Need) (int, error) {
+func (m *Model) together(tokens int, how Batching, need func(tokens, texts int) need) (int, error) {
 	n := cmp.Or(how.Texts, max(1, min(batchTexts, batchTokens/tokens)))
 	for n > 1 && m.checkMemory(need(tokens, n)) != nil {
 		n /= 2

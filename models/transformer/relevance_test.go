@@ -128,7 +128,7 @@ func TestRelevanceConserves(t *testing.T) {
 			}
 		})
 		o := trace.Objective{Quantity: trace.Logit, Position: 7, Token: 11}
-		all, err := m.Gradients(t.Context(), []trace.Query{{IDs: g.ids, Objective: o}}, trace.RelevanceGradient, transformer.Batching{})
+		all, err := m.Gradients(t.Context(), []trace.Query{{IDs: g.ids, Objective: o}}, trace.RelevanceGradient)
 		must(t, err)
 		sum, width := 0.0, g.model.Spec.Embedded()
 		for i, row := range g.rowsOf(g.ids) {

@@ -113,8 +113,8 @@ func (m *Model) compile(c *compiled, sizes string, args []any) error {
 	c.shapes[sizes] = true
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.stats.Graphs++
-	m.stats.Compiling += time.Since(begin)
+	m.graphsCompiled++
+	m.compileTime += time.Since(begin)
 	return nil
 }
 
@@ -130,18 +130,12 @@ func sizesOf(inputs []*tensors.Tensor) string {
 	return string(b)
 }
 
-// Stats says what a model did besides computing.
-type Stats struct {
-	// Graphs is how many graphs were compiled, one for every use and shape, and Compiling the time that this took.
-	Graphs    int
-	Compiling time.Duration
-}
-
-// Stats returns what has been compiled so far.
-func (m *Model) Stats() Stats {
+// Compiled returns how many graphs were compiled for the model so far, one for every use and shape, and
+// how long that took.
+func (m *Model) Compiled() (graphs int, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.stats
+	return m.graphsCompiled, m.compileTime
 }
 
 // read calls use with the numbers of a float32 tensor, which are valid in it only.

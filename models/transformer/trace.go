@@ -96,7 +96,7 @@ func (m *Model) Forward(ctx context.Context, batch Batch, wanted []trace.Tap) ([
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the pass: %w", err)
 	}
-	if err := m.checkMemory(Need{Tokens: batch.longest(), Texts: len(batch.IDs), Taps: wanted}); err != nil {
+	if err := m.checkMemory(need{Tokens: batch.longest(), Texts: len(batch.IDs), Taps: wanted}); err != nil {
 		return nil, err
 	}
 	recorded, err := m.record(ctx, batch, inGraph)
