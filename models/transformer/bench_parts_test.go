@@ -12,7 +12,8 @@ import (
 func BenchmarkParts(b *testing.B) {
 	m := benchModel(b)
 	for _, n := range []int{16, 64} {
-		q := trace.Query{IDs: benchIDs(n), Objective: trace.Objective{Quantity: trace.Logit, Position: n - 1}}
+		q := trace.Query{IDs: benchIDs(n), Objective: trace.Objective{Quantity: trace.Logit,
+			Position: n - 1}}
 		for _, c := range []struct {
 			name string
 			run  func() error
@@ -21,8 +22,14 @@ func BenchmarkParts(b *testing.B) {
 				_, err := m.Predict(context.Background(), []trace.Query{q})
 				return err
 			}},
-			{"LogitTerms", func() error { _, err := m.LogitTerms(context.Background(), q); return err }},
-			{"Decompose", func() error { _, _, err := m.Decompose(context.Background(), q); return err }},
+			{"LogitTerms", func() error {
+				_, err := m.LogitTerms(context.Background(), q)
+				return err
+			}},
+			{"Decompose", func() error {
+				_, _, err := m.Decompose(context.Background(), q)
+				return err
+			}},
 		} {
 			b.Run(fmt.Sprintf("n=%d/%s", n, c.name), func(b *testing.B) {
 				b.ReportAllocs()

@@ -4,18 +4,18 @@ import (
 	"context"
 	"fmt"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Gradients returns what each query asks for and its derivative with respect to the embedding of the
-// text and, by the rule [trace.WithAttention], the attention of every layer; see [trace.Gradient]. A
-// batch goes through all layers and back, and each layer is computed again on the way back: that costs
-// about three times as much as [Model.Predict], and keeps one hidden state per layer and the
-// intermediate results of one layer. With bfloat16 weights the derivative of rounding is taken as 1.
-// Errors are those of [Model.Predict].
+// Gradients returns what each query asks for and its derivative with respect to the embedding of
+// the text and, by the rule [trace.WithAttention], the attention of every layer; see
+// [trace.Gradient]. A batch goes through all layers and back, and each layer is computed again on
+// the way back: that costs about three times as much as [Model.Predict], and keeps one hidden
+// state per layer and the intermediate results of one layer. With bfloat16 weights the derivative
+// of rounding is taken as 1. Errors are those of [Model.Predict].
 func (m *Model) Gradients(ctx context.Context, queries []trace.Query, rule trace.Backward) (
 	[]trace.Gradient, error,
 ) {
@@ -31,17 +31,19 @@ func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule tra
 	}
 	gradients, answered := make([]trace.Gradient, len(queries)), 0
 	batches, err := m.queryBatches(queries, how, func(tokens, texts int) need {
-		return need{Tokens: tokens, Texts: texts, Head: true, Gradient: true, AttentionGradient: rule == trace.WithAttention}
+		return need{Tokens: tokens, Texts: texts, Head: true, Gradient: true,
+			AttentionGradient: rule == trace.WithAttention}
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, b := range batches {
-		w := wayBack{queryBatch: b, rule: rule, inputs: b.inputs(), gradients: gradients}
+		w := backwardPass{queryBatch: b, rule: rule, inputs: b.inputs(), gradients: gradients}
 		err := w.run(ctx)
 		free(w.hidden...)
 		if err != nil {
-			return nil, fmt.Errorf("transformer: %s gradient of %d texts of up to %d tokens: %w", m.Spec.Family, len(b.at), b.longest, err)
+			return nil, fmt.Errorf("transformer: %s gradient of %d texts of up to %d tokens: %w",
+				m.Spec.Family, len(b.at), b.longest, err)
 		}
 		if answered += len(b.at); how.Done != nil {
 			how.Done(answered)
@@ -50,17 +52,18 @@ func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule tra
 	return gradients, nil
 }
 
-// wayBack is a batch that goes through the layers and back.
-type wayBack struct {
+// backwardPass is a batch that goes through the layers and back.
+type backwardPass struct {
 	queryBatch
 	rule   trace.Backward
 	inputs *inputs
-	// hidden are the rows of the embedding, [B,N,W], and the residual stream before each layer and behind the last, [B,N,D].
+	// hidden are the rows of the embedding, [B,N,W], and the residual stream before each layer and
+	// after the last one, [B,N,D]. The way back takes them from the end.
 	hidden    []*tensors.Tensor
 	gradients []trace.Gradient
 }
 
-func (w *wayBack) run(ctx context.Context) error {
+func (w *backwardPass) run(ctx context.Context) error {
 	if err := w.forward(ctx); err != nil {
 		return err
 	}
@@ -91,8 +94,8 @@ func (w *wayBack) run(ctx context.Context) error {
 }
 
 // forward runs the batch through all layers and fills in hidden.
-func (w *wayBack) forward(ctx context.Context) error {
-	rows, err := w.given()
+func (w *backwardPass) forward(ctx context.Context) error {
+	rows, err := w.embeddings()
 	if rows == nil && err == nil {
 		rows, err = w.inputs.rows()
 	}
@@ -115,8 +118,9 @@ func (w *wayBack) forward(ctx context.Context) error {
 	return nil
 }
 
-// slopes fills in the value of each query and returns its derivative with respect to the scores at its position, [B,K].
-func (w *wayBack) slopes() (*tensors.Tensor, error) {
+// slopes fills in the value of each query, and returns its derivative with respect to the scores
+// at its position, [B,K].
+func (w *backwardPass) slopes() (*tensors.Tensor, error) {
 	var slopes []float32
 	err := w.scores(w.inputs, w.hidden[len(w.hidden)-1], func(i int, scores []float32) {
 		d := make([]float32, len(scores))
@@ -130,25 +134,30 @@ func (w *wayBack) slopes() (*tensors.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tensors.FromFlatDataAndDimensions(slopes, len(w.queries), len(slopes)/len(w.queries)), nil
+	return tensors.FromFlatDataAndDimensions(slopes, len(w.queries),
+		len(slopes)/len(w.queries)), nil
 }
 
-// pop takes the last of hidden away and returns it.
-func (w *wayBack) pop() *tensors.Tensor {
+// pop removes the last of hidden and returns it.
+func (w *backwardPass) pop() *tensors.Tensor {
 	x := w.hidden[len(w.hidden)-1]
 	w.hidden = w.hidden[:len(w.hidden)-1]
 	return x
 }
 
-// derived returns the derivative of a number with respect to the last of hidden, of which of makes it, and drops that.
-func (w *wayBack) derived(what, which string, of func(d *builder, x *Node, in []*Node) *Node, more ...*tensors.Tensor) (*tensors.Tensor, error) {
+// derived returns the derivative, with respect to the last of hidden, of the number that of builds
+// from it, and frees that hidden state.
+func (w *backwardPass) derived(what, which string, of func(d *builder, x *Node, in []*Node) *Node,
+	more ...*tensors.Tensor,
+) (*tensors.Tensor, error) {
 	x := w.pop()
 	defer free(x)
 	rule := w.rule
-	out, err := w.inputs.run(fmt.Sprintf("back %d %s", rule, what), which, func(d *builder, in []*Node) []*Node {
-		d.differentiate(rule)
-		return Gradient(of(d, in[0], in[1:]), in[0])
-	}, append([]*tensors.Tensor{x}, more...)...)
+	out, err := w.inputs.run(fmt.Sprintf("back %d %s", rule, what), which,
+		func(d *builder, in []*Node) []*Node {
+			d.differentiate(rule)
+			return Gradient(of(d, in[0], in[1:]), in[0])
+		}, append([]*tensors.Tensor{x}, more...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -156,19 +165,20 @@ func (w *wayBack) derived(what, which string, of func(d *builder, x *Node, in []
 }
 
 // layer takes the derivative with respect to the residual stream after layer l to that before it.
-func (w *wayBack) layer(l int, behind *tensors.Tensor) (*tensors.Tensor, error) {
+func (w *backwardPass) layer(l int, after *tensors.Tensor) (*tensors.Tensor, error) {
 	x, rule := w.pop(), w.rule
 	defer free(x)
-	out, err := w.inputs.run(fmt.Sprintf("back %d %s", rule, layerKind(w.m.Spec, l)), ofLayer(l), func(d *builder, in []*Node) []*Node {
-		d.differentiate(rule)
-		b, _ := d.block(l, in[0])
-		value := ReduceAllSum(Mul(b.Output, in[1]))
-		if rule != trace.WithAttention {
-			return Gradient(value, in[0])
-		}
-		by := Gradient(value, in[0], b.Attention)
-		return []*Node{by[0], b.Attention, Mul(by[1], b.visible)}
-	}, x, behind)
+	out, err := w.inputs.run(fmt.Sprintf("back %d %s", rule, layerKind(w.m.Spec, l)), ofLayer(l),
+		func(d *builder, in []*Node) []*Node {
+			d.differentiate(rule)
+			b, _ := d.block(l, in[0])
+			value := ReduceAllSum(Mul(b.Output, in[1]))
+			if rule != trace.WithAttention {
+				return Gradient(value, in[0])
+			}
+			by := Gradient(value, in[0], b.Attention)
+			return []*Node{by[0], b.Attention, Mul(by[1], b.visible)}
+		}, x, after)
 	if err != nil {
 		return nil, err
 	}
@@ -179,14 +189,15 @@ func (w *wayBack) layer(l int, behind *tensors.Tensor) (*tensors.Tensor, error) 
 	return out[0], err
 }
 
-// differentiate makes the builder build what is differentiated by a rule.
+// differentiate prepares the builder for a graph whose derivative is taken by a rule.
 func (d *builder) differentiate(rule trace.Backward) {
 	d.relevance = rule == trace.RelevanceGradient
-	d.product.straight = true
+	d.product.straightThrough = true
 }
 
-// keepAttention copies attention and its derivative in layer l, [B,H,N,S] each, without the padding.
-func (w *wayBack) keepAttention(l int, attention, derivative *tensors.Tensor) error {
+// keepAttention copies the attention of layer l and its derivative, [B,H,N,S] each, without
+// padding.
+func (w *backwardPass) keepAttention(l int, attention, derivative *tensors.Tensor) error {
 	for _, part := range []struct {
 		from *tensors.Tensor
 		to   func(g *trace.Gradient) *[]float32
@@ -203,7 +214,8 @@ func (w *wayBack) keepAttention(l int, attention, derivative *tensors.Tensor) er
 				if *to == nil {
 					*to = make([]float32, w.m.Spec.Layers*kept)
 				}
-				cut((*to)[l*kept:(l+1)*kept], data[i*size:(i+1)*size], dims, []int{0, 0, 0}, []int{dims[0], n, n})
+				cut((*to)[l*kept:(l+1)*kept], data[i*size:(i+1)*size], dims, []int{0, 0, 0},
+					[]int{dims[0], n, n})
 			}
 		})
 		if err != nil {
@@ -213,13 +225,14 @@ func (w *wayBack) keepAttention(l int, attention, derivative *tensors.Tensor) er
 	return nil
 }
 
-// keep copies the derivative with respect to the embedding, [B,N,W], without the padding.
-func (w *wayBack) keep(derivative *tensors.Tensor) error {
+// keep copies the derivative with respect to the embedding, [B,N,W], without padding.
+func (w *backwardPass) keep(derivative *tensors.Tensor) error {
 	width := w.m.Spec.Embedded()
 	return read(derivative, func(data []float32) {
 		for i, at := range w.at {
 			n := len(w.queries[i].IDs)
-			w.gradients[at].Data = append([]float32(nil), data[i*w.padded*width:(i*w.padded+n)*width]...)
+			w.gradients[at].Data = append([]float32(nil),
+				data[i*w.padded*width:(i*w.padded+n)*width]...)
 		}
 	})
 }

@@ -5,23 +5,25 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// texts are what the graphs of a pass are padded. A pass runs a layer after the other, so that what a layer computes is on the host, or
-// gone, before the next one begins, and that layers which are alike share a graph.
+// inputs are what all graphs of a pass get: the tokens of its texts. Every step of a pass runs in
+// a graph of its own, so that the results of a layer are on the host, or freed, before the next
+// layer begins; see [inputs.layers].
 type inputs struct {
 	m    *Model
 	kind inputKind
-	// inputs are ids [B,N], the length of the longest text, and what kind says.
+	// tensors are the ids [B,N], the length of the longest text, and the optional inputs of kind.
 	tensors []*tensors.Tensor
 }
 
-// inputKind is which inputs there are besides ids and length: types, positions, and 1 for every slot that holds a token, [B,N] each.
+// inputKind is which optional inputs there are, [B,N] each: token types, positions, and 1 for
+// every slot that holds a token.
 type inputKind struct{ types, positions, real bool }
 
-// nodes makes the text of a graph's inputs, and returns those that are left.
+// nodes makes the text of a graph from its inputs, and returns the inputs that are left.
 func (k inputKind) nodes(in []*Node) (text, []*Node) {
 	t := text{ids: in[0], length: in[1]}
 	in = in[2:]
@@ -36,18 +38,23 @@ func (k inputKind) nodes(in []*Node) (text, []*Node) {
 	return t, in
 }
 
-// textInputs is a text filled up to padded places.
+// textInputs are the inputs of one text, filled up to so many rows.
 func (m *Model) textInputs(ids []int, padded int) *inputs {
-	t := &inputs{m: m, tensors: []*tensors.Tensor{idTensor(ids, padded), tensors.FromScalar(int32(len(ids)))}}
+	t := &inputs{m: m, tensors: []*tensors.Tensor{idTensor(ids, padded),
+		tensors.FromScalar(int32(len(ids)))}}
 	if m.Spec.SkipPosition {
 		t.kind.positions = true
-		t.tensors = append(t.tensors, tensors.FromFlatDataAndDimensions(tokenPositions(m.Spec, ids, padded), 1, padded))
+		t.tensors = append(t.tensors, tensors.FromFlatDataAndDimensions(tokenPositions(m.Spec, ids,
+			padded), 1, padded))
 	}
 	return t
 }
 
-// run executes a graph over the texts; what and which say which, as in [Model.run].
-func (f *inputs) run(what, which string, build func(d *builder, in []*Node) []*Node, more ...*tensors.Tensor) ([]*tensors.Tensor, error) {
+// run executes a graph over the texts. what names it, and which says which weights it gets, as in
+// [Model.run].
+func (f *inputs) run(what, which string, build func(d *builder, in []*Node) []*Node,
+	more ...*tensors.Tensor,
+) ([]*tensors.Tensor, error) {
 	m, kind := f.m, f.kind // nothing else of this pass may stay in the graph
 	inputs := append(append([]*tensors.Tensor(nil), f.tensors...), more...)
 	return f.m.run(fmt.Sprintf("%s %+v", what, kind), which, func(w Weights, in []*Node) []*Node {
@@ -58,21 +65,26 @@ func (f *inputs) run(what, which string, build func(d *builder, in []*Node) []*N
 
 // embed returns the residual stream before block 0, [B,N,D].
 func (f *inputs) embed() (*tensors.Tensor, error) {
-	out, err := f.run("embed", endsWeights, func(d *builder, _ []*Node) []*Node { return []*Node{d.embed()} })
+	out, err := f.run("embed", endsWeights, func(d *builder, _ []*Node) []*Node {
+		return []*Node{d.embed()}
+	})
 	if err != nil {
 		return nil, err
 	}
 	return out[0], nil
 }
 
-// end runs what of makes of the residual stream x behind the last block, [B,N,D]; what names of.
-func (f *inputs) end(x *tensors.Tensor, what string, of func(d *builder, x *Node, in []*Node) []*Node, more ...*tensors.Tensor) ([]*tensors.Tensor, error) {
+// end runs a graph over x, the residual stream after the last block, [B,N,D], with the weights
+// outside the layers. what names the graph in its key.
+func (f *inputs) end(x *tensors.Tensor, what string,
+	of func(d *builder, x *Node, in []*Node) []*Node, more ...*tensors.Tensor,
+) ([]*tensors.Tensor, error) {
 	return f.run("end "+what, endsWeights, func(d *builder, in []*Node) []*Node {
 		return of(d, in[0], in[1:])
 	}, append([]*tensors.Tensor{x}, more...)...)
 }
 
-// kind says what sets the graph of layer l apart from that of other layers.
+// layerKind is the part of a graph's key that tells the layers apart that cannot share a graph.
 func layerKind(s *Spec, l int) string {
 	if s.ScoreByLayer {
 		return fmt.Sprintf("window=%d layer=%d", s.Window(l), l)
@@ -80,7 +92,8 @@ func layerKind(s *Spec, l int) string {
 	return fmt.Sprintf("window=%d", s.Window(l))
 }
 
-// positions returns the positions of ids, filled up to n: those of [Spec.SkipID] are -1 and count for nothing.
+// tokenPositions returns the positions of ids, filled up to n: tokens with [Spec.SkipID] are at -1
+// and do not count.
 func tokenPositions(s *Spec, ids []int, n int) []int32 {
 	at := make([]int32, n)
 	next := int32(0)
@@ -95,7 +108,8 @@ func tokenPositions(s *Spec, ids []int, n int) []int32 {
 	return at
 }
 
-// padded is how many rows are computed for n tokens.
+// padded is how many rows are computed for n tokens: n rounded up where shapes are compiled, but
+// not beyond the context.
 func (m *Model) padded(n int) int {
 	padded := n
 	if m.promptStep > 1 {

@@ -9,8 +9,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// layerStep is one layer of a pass, after it ran. The loop over [inputs.layers] owns the tensors for one
-// turn: they are freed afterwards, except out and those that the body sets to nil to keep them.
+// layerStep is one layer of a pass, after it ran. The loop over [inputs.layers] owns the tensors
+// for one turn: they are freed afterwards, except out and those that the body sets to nil to keep
+// them.
 type layerStep struct {
 	layer int
 	// in and out are the residual streams before and after the layer, [B,N,D].
@@ -19,17 +20,17 @@ type layerStep struct {
 	collected []*tensors.Tensor
 }
 
-// collector builds what a pass collects in a layer, from the block and from the keys and values of its
-// targets, [B,G,N,E] each. more are the further inputs of the graph.
+// collector builds what a pass collects in a layer, from the block and from the keys and values of
+// its targets, [B,G,N,E] each. more are the further inputs of the graph.
 type collector func(d *builder, b *Block, now cache, more []*Node) []*Node
 
-// layers runs all layers in order on x, the residual stream before layer 0, [B,N,D], and frees x. It
-// is the one loop that every pass over the layers uses. Each layer runs in a graph of its own, so
-// that only one layer's intermediate results exist at a time, and layers of one kind share a compiled
-// graph. what names the collector in the key of the graph, and more are further inputs.
+// layers runs all layers in order on x, the residual stream before layer 0, [B,N,D], and frees x.
+// It is the one loop that every pass over the layers uses. Each layer runs in a graph of its own,
+// so that only one layer's intermediate results exist at a time, and layers of one kind share a
+// compiled graph. what names the collector in the key of the graph, and more are further inputs.
 //
-// After an error, the last step, the loop ends. The caller owns the out of the last layer if the loop
-// ran to its end; otherwise nothing is left to free.
+// After an error, the last step, the loop ends. The caller owns the out of the last layer if the
+// loop ran to its end; otherwise nothing is left to free.
 func (f *inputs) layers(ctx context.Context, x *tensors.Tensor, what string, collect collector,
 	more ...*tensors.Tensor,
 ) iter.Seq2[*layerStep, error] {

@@ -27,7 +27,8 @@ func (mixingRatio) Mix(b *Block, _ trace.Heads) *Node {
 	added := func(context *Node) *Node {                                        // [B,1,N,1,D]
 		return b.AddedPart(InsertAxes(b.ProjectContext(context), 1, 2))
 	}
-	residual := InsertAxes(b.Residual(), 1, 2)                                         // [B,1,N,1,D]
+	residual := InsertAxes(b.Residual(), 1, 2) // [B,1,N,1,D]
+
 	mixed := vectorLength(b.NormedPart(added(others)))                                 // [B,1,N,1]
 	kept := vectorLength(b.NormedPart(Add(added(Sub(b.Context(), others)), residual))) // [B,1,N,1]
 	// Two zero vectors have the ratio 0.

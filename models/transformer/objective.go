@@ -7,8 +7,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// scored returns how many entries a head of that spec scores: those of the vocabulary or the classes. One score for each token, as
-// ELECTRA's discriminator has, is that of the second of two classes; see [twoScores].
+// scored returns how many entries a head scores: the vocabulary or the classes. One score per
+// token, as in ELECTRA's discriminator, counts as two classes; see [twoScores].
 func scored(s *Spec) int {
 	switch s.Head {
 	case ClassifierHead:
@@ -19,7 +19,8 @@ func scored(s *Spec) int {
 	return s.Vocab
 }
 
-// twoScores are those of a discriminator whose one score x has the probability 1/(1+exp(-x)): the softmax of 0 and x.
+// twoScores are the scores of a discriminator whose one score x means the probability
+// 1/(1+exp(-x)), which is the softmax of 0 and x.
 func twoScores(s *Spec, scores []float32) []float32 {
 	if s.Head == TokenHead && s.Classes == 1 {
 		return []float32{0, scores[0]}
@@ -30,7 +31,8 @@ func twoScores(s *Spec, scores []float32) []float32 {
 // checkObjective returns an error if a text of n tokens does not have what o asks for.
 func checkObjective(s *Spec, o trace.Objective, n int) error {
 	if s.Head == NoHead {
-		return fmt.Errorf("transformer: the %s model has no head, so nothing is predicted", s.Family)
+		return fmt.Errorf("transformer: the %s model has no head, so nothing is predicted",
+			s.Family)
 	}
 	if _, err := trace.ParseQuantity(string(o.Quantity)); err != nil {
 		return err
@@ -47,16 +49,19 @@ func checkObjective(s *Spec, o trace.Objective, n int) error {
 	}
 	for i, id := range asked {
 		if id < 0 || id >= scored(s) {
-			return fmt.Errorf("transformer: %s %d is not in 0..%d, %s", []string{"token", "contrast"}[i], id, scored(s)-1, what)
+			return fmt.Errorf("transformer: %s %d is not in 0..%d, %s",
+				[]string{"token", "contrast"}[i], id, scored(s)-1, what)
 		}
 	}
 	if scored(s) == 1 && o.Quantity != trace.Logit {
-		return fmt.Errorf("transformer: the %s model scores one class, whose %s is always the same; take %s", s.Family, o.Quantity, trace.Logit)
+		return fmt.Errorf("transformer: the %s model scores one class, "+
+			"whose %s is always the same; take %s", s.Family, o.Quantity, trace.Logit)
 	}
 	return nil
 }
 
-// value returns the number that o asks of the scores of its position, computed in float64.
+// objectiveValue returns the number that o asks for, from the scores of its position, computed in
+// float64.
 func objectiveValue(s *Spec, o trace.Objective, scores []float32) float64 {
 	scores = twoScores(s, scores)
 	of := func(id int) float64 { return float64(scores[id]) }
@@ -77,9 +82,12 @@ func objectiveValue(s *Spec, o trace.Objective, scores []float32) float64 {
 	return of(o.Token) - of(*o.Contrast)
 }
 
-// slope puts the derivative of [objectiveValue] with respect to each of the scores into dst, which is as long:
+// objectiveSlope puts the derivative of [objectiveValue] with respect to each score into dst,
+// which is as long as scores. e_a is 1 at token a and 0 elsewhere, p the softmax:
 //
-//	logit e_a,  log-probability e_a - p,  probability p_a (e_a - p),  each less that of the contrast
+//	logit e_a,  log-probability e_a - p,  probability p_a (e_a - p)
+//
+// each minus that of the contrast.
 func objectiveSlope(s *Spec, o trace.Objective, scores, dst []float32) {
 	two := twoScores(s, scores)
 	d := make([]float64, len(two))
@@ -106,7 +114,8 @@ func objectiveSlope(s *Spec, o trace.Objective, scores, dst []float32) {
 	}
 }
 
-// softmaxSum returns the largest score and the sum of exp(score - largest).
+// softmaxSum returns the largest score, and the sum of exp(score - largest), which cannot
+// overflow.
 func softmaxSum(scores []float32) (most, sum float64) {
 	most = math.Inf(-1)
 	for _, x := range scores {

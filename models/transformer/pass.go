@@ -7,21 +7,22 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// pass feeds a whole text at once and returns the rows of mixings.
+// pass runs a whole text at once and returns the rows of mixings.
 type pass struct {
 	m     *Model
 	asks  []trace.MixingAsk
 	mixes []Mixing
 	ids   []int
-	// keep is called with the keys and values of every layer, [1,G,padded,E]; nil of an encoder.
+	// keep is called with the keys and values of every layer, [1,G,N,E] with padding; nil for an
+	// encoder.
 	keep func(l int, key, value *tensors.Tensor) error
-	// slots is for how many tokens they are kept; 0 without keep.
+	// slots is how many tokens they are kept for; 0 without keep.
 	slots int
 }
 
@@ -39,7 +40,7 @@ func (p *pass) output(ctx context.Context, progress func(trace.Progress)) (*Outp
 	return &Output{Logits: logits[0], Rows: r.Rows}, nil
 }
 
-// run executes the pass, a layer after the other.
+// run checks that the pass fits the memory, and executes it.
 func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (*Reading, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the prompt: %w", err)
@@ -49,12 +50,13 @@ func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (*Reading
 	}
 	out, err := p.layers(ctx, progress)
 	if err != nil {
-		return nil, fmt.Errorf("transformer: %s prompt of %d tokens: %w", p.m.Spec.Family, len(p.ids), err)
+		return nil, fmt.Errorf("transformer: %s prompt of %d tokens: %w", p.m.Spec.Family,
+			len(p.ids), err)
 	}
 	return out, nil
 }
 
-// longPrompt is how many tokens a prompt has whose reading is worth a word.
+// longPrompt is how many tokens a prompt has for which progress is worth a report.
 const longPrompt = 512
 
 func (p *pass) layers(ctx context.Context, progress func(trace.Progress)) (*Reading, error) {
@@ -130,7 +132,8 @@ func (p *pass) emptyRows() []trace.Rows {
 	return all
 }
 
-// emptyRows are those of a text of n tokens, 0.
+// emptyRows are rows of zeros for a text of n tokens, those of the last target only unless the
+// mixing is asked for all.
 func emptyRows(s *Spec, ask trace.MixingAsk, n int) trace.Rows {
 	r := trace.Rows{First: 0, L: s.Layers, H: 1, N: n, S: n}
 	if !ask.AllRows {
@@ -143,7 +146,8 @@ func emptyRows(s *Spec, ask trace.MixingAsk, n int) trace.Rows {
 	return r
 }
 
-// putRows copies layers l.. of r out of rows, [layers,1,n,s] or [layers,1,H,n,s], whose last targets and sources may be padding.
+// putRows copies rows, [layers,1,n,s] or [layers,1,H,n,s], to layers l.. of r, without the padding
+// at the end of targets and sources.
 func putRows(r *trace.Rows, l int, rows *tensors.Tensor) error {
 	dims := rows.Shape().Dimensions
 	n, s := dims[len(dims)-2], dims[len(dims)-1]
@@ -157,7 +161,7 @@ func putRows(r *trace.Rows, l int, rows *tensors.Tensor) error {
 	})
 }
 
-// describe names asks.
+// describe writes asks as part of the key of a graph.
 func describe(asks []trace.MixingAsk) string {
 	var b strings.Builder
 	for _, ask := range asks {
@@ -166,8 +170,8 @@ func describe(asks []trace.MixingAsk) string {
 	return b.String()
 }
 
-// wholeRows returns the rows of every mixing that is not computed in tiles, [1,1,(H,)N,S]; N is 1 where the last token's row is all that
-// is asked for.
+// wholeRows returns the rows of every mixing that is not computed in tiles, [1,1,(H,)N,S]. N is 1
+// where only the last token's row is asked for.
 func wholeRows(d *builder, b *Block, asks []trace.MixingAsk, mixes []Mixing) []*Node {
 	var all []*Node
 	for i, m := range mixes {
@@ -183,8 +187,9 @@ func wholeRows(d *builder, b *Block, asks []trace.MixingAsk, mixes []Mixing) []*
 	return all
 }
 
-// visibleRows are the rows of a mixing, 0 where a target cannot see a source, [B,(H,)N,S]. It panics, as graph code does, with the name of
-// a mixing that panics or returns something else: numbers that fit by broadcasting would be taken for rows.
+// visibleRows are the rows of a mixing, 0 where a target cannot see a source, [B,(H,)N,S]. Like
+// all graph code it panics, here with the name of the mixing, if the mixing panics or returns
+// another shape: numbers that fit by broadcasting would pass for rows.
 func visibleRows(b *Block, m Mixing, ask trace.MixingAsk) *Node {
 	defer func() {
 		if p := recover(); p != nil {
@@ -203,12 +208,13 @@ func visibleRows(b *Block, m Mixing, ask trace.MixingAsk) *Node {
 		panic(fmt.Errorf("Mix returns nil, want %s %v", axes, want))
 	}
 	if !rows.Shape().Equal(want) {
-		panic(fmt.Errorf("Mix returns %v, want %v: %s, heads %s", rows.Shape(), want, axes, ask.Heads))
+		panic(fmt.Errorf("Mix returns %v, want %v: %s, heads %s", rows.Shape(), want, axes,
+			ask.Heads))
 	}
 	return Mul(rows, seen)
 }
 
-// oneRow returns row t of the last two axes of x [...,N,S], [...,1,S].
+// oneRow returns row t of the last but one axis of x [...,N,S], [...,1,S].
 func oneRow(x, t *Node) *Node {
 	targets := Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), x.Rank()-2)
 	return ReduceAndKeep(Where(Equal(targets, t), x, ZerosLike(x)), ReduceSum, -2)

@@ -1,18 +1,21 @@
 package transformer
 
 import (
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 )
 
-// relevance is whether a graph is built such that its gradient times its input is the relevance of AttnLRP (Achtibat et al. 2024, §3).
-// Its numbers are the same; what is differentiated is not:
+// relevance is whether a graph is built such that its gradient times its input is the relevance of
+// AttnLRP (Achtibat et al. 2024, §3). Its numbers are the same, but its derivative is not:
 //
-//	norm        (x-mean x)/σ·g + b:  1/σ is a constant, in norms of queries and keys as well (identity rule)
-//	activation  f(x) = x·(f(x)/x):   the second factor is a constant, also of capped scores (identity rule)
-//	product     of two activations, q·k, attention × value and gate · up:  half of the gradient for each (uniform rule)
+//	norm        (x-mean x)/σ·g + b:  1/σ is a constant, also in norms of queries and keys
+//	            (identity rule)
+//	activation  f(x) = x·(f(x)/x):  f(x)/x is a constant, also for caps (identity rule)
+//	product     q·k, attention × value and gate · up:  half of the gradient for each factor
+//	            (uniform rule)
 //
-// Linear layers (ε-rule, ε→0) and softmax (its Taylor expansion) are differentiated as they are. Biases, positions, and in softmax the
-// constant of the expansion keep what they are due, so relevances sum to a logit less all of that.
+// Linear layers (ε-rule, ε→0) and softmax (its Taylor expansion) are differentiated as they are.
+// Biases, positions, and the constant of the softmax expansion keep their share, so relevances sum
+// to a logit minus all of these.
 type relevance bool
 
 // norm is [norm].
@@ -31,7 +34,7 @@ func (r relevance) norm(s *Spec, x *Node, w Weights) *Node {
 	return Add(y, alignLast(w("bias"), y))
 }
 
-// scale is x, what a vector is scaled by.
+// scale is x, the factor of a vector.
 func (r relevance) scale(x *Node) *Node {
 	if !r {
 		return x
