@@ -26,7 +26,7 @@ type Block struct {
 
 	spec  *Spec
 	layer int
-	w     Weights // of this layer
+	w     byName // of this layer
 	// sources are the keys and values of the sources, [B,G,S,E] each; head h reads group h·G/H.
 	sources cache
 	// query is [B,H,N,E]. queryContent builds its part without the bias, queryBias that of the

@@ -168,7 +168,7 @@ func (b *Block) normedPart(part, whole *Node, name string) *Node {
 //	(part - mean part)/√(variance of whole + ε)·g
 //
 // The parts of whole give norm(whole) without its bias. Both have their width as last axis.
-func normedPart(s *Spec, part, whole *Node, w Weights) *Node {
+func normedPart(s *Spec, part, whole *Node, w byName) *Node {
 	if !s.RMS {
 		part = centred(part)
 	}

@@ -209,7 +209,7 @@ func (s *partedLayer) valueTile(at, n, seen int) error {
 		return err
 	}
 	in = append(in, tensors.FromScalar(int32(s.length)))
-	out, err := m.run("value parts", ofLayer(s.l), func(w Weights, in []*Node) []*Node {
+	out, err := m.run("value parts", ofLayer(s.l), func(w byName, in []*Node) []*Node {
 		d := m.builder(w, text{length: in[2]})
 		b := &Block{spec: d.spec, layer: s.l, product: d.product, w: w.in(ofLayer(s.l))}
 		return []*Node{b.valueParts(parted{whole: in[0], parts: in[1]})}
@@ -244,7 +244,7 @@ func (s *partedLayer) tile(at, n, seen int) error {
 		return err
 	}
 	l := s.l
-	out, err := m.run("parts "+layerKind(spec, l), ofLayer(l), func(w Weights, in []*Node) []*Node {
+	out, err := m.run("parts "+layerKind(spec, l), ofLayer(l), func(w byName, in []*Node) []*Node {
 		ids := Squeeze(SliceAxis(in[0], 2, AxisRange(0, 1)), 2) // only their number matters
 		d := m.builder(w, text{ids: ids, first: in[2], length: in[3]})
 		b := d.tileBlock(l, in[0], cache{key: in[4], value: in[5]})

@@ -28,7 +28,7 @@ func (r direction) read(v *Node) *Node {
 // beforeNorm takes a direction on norm(x) back to one on x, with 1/σ as a factor:
 //
 //	y = (x - mean x)/σ·g + b:  y·d = x·(g·d - mean(g·d))/σ + b·d,  or with RMS  x·(g·d)/σ
-func beforeNorm(s *Spec, r direction, x *Node, w Weights) direction {
+func beforeNorm(s *Spec, r direction, x *Node, w byName) direction {
 	if !s.RMS {
 		r = r.add(w("bias"))
 	}
@@ -46,7 +46,7 @@ func (b *Block) beforeNorm(r direction, x *Node, name string) direction {
 }
 
 // gain is what a norm multiplies by, to broadcast against the last axis of x.
-func gain(s *Spec, x *Node, w Weights) *Node {
+func gain(s *Spec, x *Node, w byName) *Node {
 	gain := alignLast(w("gain"), x)
 	if s.NormOffset != 0 {
 		gain = AddScalar(gain, s.NormOffset)

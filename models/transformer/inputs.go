@@ -57,7 +57,7 @@ func (f *inputs) run(what, which string, build func(d *builder, in []*Node) []*N
 ) ([]*tensors.Tensor, error) {
 	m, kind := f.m, f.kind // nothing else of this pass may stay in the graph
 	inputs := append(append([]*tensors.Tensor(nil), f.tensors...), more...)
-	return f.m.run(fmt.Sprintf("%s %+v", what, kind), which, func(w Weights, in []*Node) []*Node {
+	return f.m.run(fmt.Sprintf("%s %+v", what, kind), which, func(w byName, in []*Node) []*Node {
 		of, rest := kind.nodes(in)
 		return build(m.builder(w, of), rest)
 	}, inputs...)

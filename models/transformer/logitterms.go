@@ -48,10 +48,10 @@ func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerm
 	return terms, nil
 }
 
-// checkParted returns an error for a query whose number is no sum of parts.
+// checkParted returns an error for a query whose number is not a sum of parts.
 func (m *Model) checkParted(q trace.Query) error {
 	if q.Quantity != trace.Logit {
-		return fmt.Errorf("transformer: the quantity %q is no sum of parts; take %s", q.Quantity,
+		return fmt.Errorf("transformer: the quantity %q is not a sum of parts; take %s", q.Quantity,
 			trace.Logit)
 	}
 	return m.checkQuery(q)
@@ -195,7 +195,7 @@ func (p *termsPass) layerBack(l int, along *tensors.Tensor,
 	k := p.layers[l]
 	length := tensors.FromScalar(int32(len(p.q.IDs)))
 	defer free(length)
-	out, err := p.m.run("terms back", ofLayer(l), func(w Weights, in []*Node) []*Node {
+	out, err := p.m.run("terms back", ofLayer(l), func(w byName, in []*Node) []*Node {
 		d := p.m.builder(w, text{length: in[0]})
 		b := &Block{Input: in[1], AttentionOutput: in[2], Attention: in[3],
 			sources: cache{value: in[4]}, spec: d.spec, layer: l, product: d.product,

@@ -352,9 +352,9 @@ func TestPartsRefusals(t *testing.T) {
 		want  string
 	}{
 		{"quantity", decoder.model, with(func(q *trace.Query) { q.Quantity = trace.Probability }),
-			`transformer: the quantity "probability" is no sum of parts; take logit`},
+			`transformer: the quantity "probability" is not a sum of parts; take logit`},
 		{"no quantity", decoder.model, with(func(q *trace.Query) { q.Quantity = "" }),
-			`transformer: the quantity "" is no sum of parts; take logit`},
+			`transformer: the quantity "" is not a sum of parts; take logit`},
 		{"no text", decoder.model, with(func(q *trace.Query) { q.IDs = nil }),
 			"transformer: there are no tokens to run on"},
 		{"position", decoder.model, with(func(q *trace.Query) { q.Position = 12 }),

@@ -117,7 +117,7 @@ func (m *Model) WithMaxBytes(bytes int64) *Model {
 func (m *Model) outFirst() bool { return onCPU(m.backend) }
 
 // builder returns a builder for a graph of the model.
-func (m *Model) builder(w Weights, t text) *builder {
+func (m *Model) builder(w byName, t text) *builder {
 	d := newBuilder(m.Spec, w, t)
 	d.fused = true
 	if m.outFirst() {

@@ -107,7 +107,7 @@ func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace
 		kind, weights = kind+" last", weights+" "+finalNorm
 	}
 	out, err := m.run(fmt.Sprintf("tile %s %s", kind, describe([]trace.MixingAsk{ask})), weights,
-		func(w Weights, in []*Node) []*Node {
+		func(w byName, in []*Node) []*Node {
 			ids := Squeeze(SliceAxis(in[0], 2, AxisRange(0, 1)), 2) // only their number matters
 			d := m.builder(w, text{ids: ids, first: in[1], length: in[2]})
 			b := d.tileBlock(l, in[0], cache{key: in[3], value: in[4]})

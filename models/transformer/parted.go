@@ -31,7 +31,7 @@ func absShares(x *Node) *Node {
 
 // normParts is a norm of v: linear in the parts, because the spread is that of the whole, with its
 // bias shared among them.
-func normParts(s *Spec, v parted, w Weights) parted {
+func normParts(s *Spec, v parted, w byName) parted {
 	parts := normedPart(s, v.parts, InsertAxes(v.whole, -2), w)
 	if !s.RMS {
 		parts = share(parts, w("bias"))

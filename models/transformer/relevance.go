@@ -19,7 +19,7 @@ import (
 type relevance bool
 
 // norm is [norm].
-func (r relevance) norm(s *Spec, x *Node, w Weights) *Node {
+func (r relevance) norm(s *Spec, x *Node, w byName) *Node {
 	if !r {
 		return norm(s, x, w)
 	}

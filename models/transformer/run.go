@@ -14,7 +14,7 @@ import (
 )
 
 // graphFunc builds a graph from its inputs and the weights.
-type graphFunc func(w Weights, inputs []*graph.Node) []*graph.Node
+type graphFunc func(w byName, inputs []*graph.Node) []*graph.Node
 
 // compiled is a graph, compiled for every shape of its inputs so far.
 type compiled struct {

@@ -139,7 +139,7 @@ func (s *Session) Step(ctx context.Context, id int) (*Output, error) {
 	inputs := append([]*tensors.Tensor{idTensor([]int{id}, 1),
 		tensors.FromScalar(int32(s.Length()))}, s.cache.all...)
 	out, err := s.m.run("step "+describe(asks), allWeights,
-		func(w Weights, in []*graph.Node) []*graph.Node {
+		func(w byName, in []*graph.Node) []*graph.Node {
 			d := model.builder(w, text{ids: in[0], first: in[1], length: graph.OnePlus(in[1])})
 			return d.step(in[2:], asks, mixes)
 		}, inputs...)

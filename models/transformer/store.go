@@ -45,7 +45,7 @@ func (s *store) add(kv *tensors.Tensor, n int) error {
 func (s *store) addGrown(kv *tensors.Tensor) error {
 	slots, missing := s.slots, s.slots-kv.Shape().Dimensions[2]
 	out, err := s.m.run(fmt.Sprintf("grow by %d", missing), noWeights,
-		func(_ Weights, in []*graph.Node) []*graph.Node {
+		func(_ byName, in []*graph.Node) []*graph.Node {
 			if missing <= 0 {
 				return []*graph.Node{graph.SliceAxis(in[0], 2, graph.AxisRange(0, slots))}
 			}
@@ -63,7 +63,7 @@ func (s *store) put(now *tensors.Tensor, slot int) error {
 	if s.inPlace() {
 		return read(now, func(data []float32) { s.write(data, slot) })
 	}
-	out, err := s.m.run("keep", noWeights, func(_ Weights, in []*graph.Node) []*graph.Node {
+	out, err := s.m.run("keep", noWeights, func(_ byName, in []*graph.Node) []*graph.Node {
 		var all []*graph.Node
 		for i, old := range in[2:] {
 			one := graph.Squeeze(graph.SliceAxis(in[0], 0, graph.AxisRange(i, i+1)), 0)

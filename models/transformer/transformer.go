@@ -17,7 +17,6 @@
 package transformer
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
@@ -29,11 +28,11 @@ import (
 // it keeps sums finite.
 const masked = -1e30
 
-// Weights returns the node of the array with that name; see [Spec.Params].
-type Weights func(name string) *Node
+// byName returns the node of the array of weights with that name; see [Spec.Params].
+type byName func(name string) *Node
 
 // in returns the weights whose names have a prefix, by the rest of their names.
-func (w Weights) in(prefix string) Weights {
+func (w byName) in(prefix string) byName {
 	return func(name string) *Node { return w(prefix + name) }
 }
 
@@ -70,7 +69,7 @@ func (t text) at() *Node {
 type builder struct {
 	text
 	spec *Spec
-	w    Weights
+	w    byName
 	// fused is whether query, key and value are one array, as [Model] holds them.
 	fused   bool
 	product product
@@ -80,7 +79,7 @@ type builder struct {
 	turnings map[*Rotary]*turning
 }
 
-func newBuilder(spec *Spec, w Weights, t text) *builder {
+func newBuilder(spec *Spec, w byName, t text) *builder {
 	return &builder{text: t, spec: spec, w: w, turnings: map[*Rotary]*turning{}}
 }
 
@@ -170,7 +169,7 @@ func (d *builder) stepBlock(l int, x *Node, past cache) (*Block, cache) {
 // startBlock begins a block: its input, its query, and the keys and values of its targets.
 func (d *builder) startBlock(l int, x *Node) (*Block, cache) {
 	b := &Block{Input: x, spec: d.spec, layer: l, first: d.first, product: d.product,
-		relevance: d.relevance, w: d.w.in(fmt.Sprintf("blocks.%d.", l)), turning: d.turning(l)}
+		relevance: d.relevance, w: d.w.in(ofLayer(l)), turning: d.turning(l)}
 	if l == d.spec.Layers-1 && !d.spec.NoFinalNorm {
 		b.finalNorm = func(x *Node) *Node { return norm(d.spec, x, d.w.in(finalNorm)) }
 	}
@@ -287,7 +286,7 @@ func (d *builder) norm(x *Node, prefix string) *Node {
 // offset:
 //
 //	(x - mean x)/√(variance x + ε)·g + b,  or with RMS  x/√(mean x² + ε)·g
-func norm(s *Spec, x *Node, w Weights) *Node {
+func norm(s *Spec, x *Node, w byName) *Node {
 	gain := alignLast(w("gain"), x)
 	if s.NormOffset != 0 {
 		gain = AddScalar(gain, s.NormOffset)
@@ -359,11 +358,14 @@ func plainActivation(f Activation, x *Node) *Node {
 }
 
 // Logits builds the graph from ids [B,T] to the scores of the vocabulary at every position,
-// [B,T,V], without a cache or taps. A training loop differentiates it. It also returns the
-// attention of each layer, [B,H,T,T], for losses that use it. It panics like all GoMLX graph code.
-func Logits(spec *Spec, w Weights, ids *Node) (logits *Node, attention []*Node) {
-	d := newBuilder(spec, w, text{ids: ids, length: Scalar(ids.Graph(), dtypes.Int32,
-		ids.Shape().Dimensions[1])})
+// [B,T,V], without a cache or taps. A training loop differentiates it. weights returns the node of
+// the array with a name of [Spec.Params]. It also returns the attention of each layer, [B,H,T,T],
+// for losses that use it. It panics like all GoMLX graph code.
+func Logits(spec *Spec, weights func(name string) *Node, ids *Node) (
+	logits *Node, attention []*Node,
+) {
+	length := Scalar(ids.Graph(), dtypes.Int32, ids.Shape().Dimensions[1])
+	d := newBuilder(spec, weights, text{ids: ids, length: length})
 	if onCPU(ids.Graph().Backend()) {
 		first := Reshape(Slice(ids, AxisRange(0, 1), AxisRange(0, 1)))
 		d.product = product{always: GreaterOrEqual(first, ZerosLike(first)), trained: true}
