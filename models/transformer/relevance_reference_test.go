@@ -250,14 +250,14 @@ func (v *relevances) after(b *layer, x, a, r []float64) (toX, toA []float64) {
 		toX, toM := v.sum(x, m, toRest)
 		return plus(toX, v.norm(name, x, v.mlp(b, u, toM))), toA
 	}
-	before, residual := a, x
+	before, carried := a, x
 	if s.NormAfter {
 		a = b.norm("attention-after-norm", before)
 	}
 	if s.NormedResidual {
-		residual = b.norm("attention-norm", x)
+		carried = b.norm("attention-norm", x)
 	}
-	z := plus(residual, a)
+	z := plus(carried, a)
 	u := b.norm("mlp-norm", z)
 	m, residual := b.mlp(u), z
 	if s.NormAfter {
@@ -275,7 +275,7 @@ func (v *relevances) after(b *layer, x, a, r []float64) (toX, toA []float64) {
 		toU = plus(toU, toResidual)
 		toResidual = make([]float64, len(z))
 	}
-	toX, toA = v.sum(residual, a, plus(toResidual, v.norm("mlp-norm", z, toU)))
+	toX, toA = v.sum(carried, a, plus(toResidual, v.norm("mlp-norm", z, toU)))
 	if s.NormedResidual {
 		toX = v.norm("attention-norm", x, toX)
 	}
