@@ -19,7 +19,7 @@ func (m *Model) Predict(ctx context.Context, queries []trace.Query) ([]float64, 
 
 // PredictIn is [Model.Predict] in batches of a size of one's choice, with word of how far it is: for many queries.
 func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how transformer.Batching) ([]float64, error) {
-	values, err := m.graph.Predict(ctx, queries, how)
+	values, err := m.graph.PredictIn(ctx, queries, how)
 	return values, m.queryError(err)
 }
 
@@ -39,7 +39,7 @@ func (m *Model) Gradients(ctx context.Context, queries []trace.Query, rule trace
 
 // GradientsIn is [Model.Gradients] in batches of a size of one's choice, with word of how far it is.
 func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule trace.Backward, how transformer.Batching) ([]trace.Gradient, error) {
-	gradients, err := m.graph.Gradients(ctx, queries, rule, how)
+	gradients, err := m.graph.GradientsIn(ctx, queries, rule, how)
 	return gradients, m.queryError(err)
 }
 

@@ -52,8 +52,7 @@ func (m *Model) DType() string { return strings.ToLower(m.graph.DType.String()) 
 
 // Compiled returns how many graphs were compiled for the model so far, one for every use and shape, and how long that took.
 func (m *Model) Compiled() (graphs int, took time.Duration) {
-	stats := m.graph.Stats()
-	return stats.Graphs, stats.Compiling
+	return m.graph.Compiled()
 }
 
 // Ends is whether a token ends a text.

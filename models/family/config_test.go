@@ -296,7 +296,7 @@ func TestWindows(t *testing.T) {
 			t.Errorf("windows(%d, %d) = %v, want %v", c.layers, c.window, got, c.want)
 		}
 	}
-	if got := len(alibiSlopes(1 << 30)); got != transformer.MaxHeads {
-		t.Errorf("%d slopes for too many heads, want %d", got, transformer.MaxHeads)
+	if got := len(alibiSlopes(1 << 30)); got != transformer.MaxSize("Heads") {
+		t.Errorf("%d slopes for too many heads, want %d", got, transformer.MaxSize("Heads"))
 	}
 }

@@ -33,7 +33,7 @@ func headWidth(c *Config, s *transformer.Spec) error {
 
 // alibiSlopes returns the slope of each head. The number of heads has not been checked yet.
 func alibiSlopes(heads int) []float32 {
-	return transformer.AlibiSlopes(min(max(heads, 1), transformer.MaxHeads))
+	return transformer.AlibiSlopes(min(max(heads, 1), transformer.MaxSize("Heads")))
 }
 
 // headGroups reads how many heads have their own keys and values.

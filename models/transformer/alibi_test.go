@@ -35,11 +35,13 @@ func TestAlibiSlopes(t *testing.T) {
 	}
 }
 
-// TestPublishedTerms recombines the three terms that Claus published for layer 14, head 17 into the published probabilities. They
-// follow BLOOM's convention: ALiBi is not divided by √E. Divided, the first would be 0.93028.
+// TestPublishedTerms recombines the three terms that Claus published for layer 14, head 17 into
+// the published probabilities. They follow BLOOM's convention: ALiBi is not divided by √E.
+// Divided, the first would be 0.93028.
 func TestPublishedTerms(t *testing.T) {
-	bloom := &Spec{Heads: 32, HeadWidth: 64, AlibiSlopes: AlibiSlopes(32), AlibiRounded: true} // the publication computed in bfloat16
-	alibi := bloom.alibi(3)[17*3:][:3]
+	// The publication computed in bfloat16.
+	bloom := &Spec{Heads: 32, HeadWidth: 64, AlibiSlopes: AlibiSlopes(32), AlibiRounded: true}
+	alibi := alibiBias(bloom, 3)[17*3:][:3]
 	for j, want := range []float64{0, 0.0441895, 0.0883789} {
 		if math.Abs(float64(alibi[j])-want) > 1e-7 {
 			t.Errorf("alibi of source %d = %v, want %v", j, alibi[j], want)
@@ -48,18 +50,23 @@ func TestPublishedTerms(t *testing.T) {
 	for _, c := range []struct {
 		content, bias, want []float64
 	}{
-		{[]float64{-2.499432, 2.879041}, []float64{5.635853, -0.028408}, []float64{0.560108, 0.439892}},
-		{[]float64{-2.549861, 0.337021, 0.658404}, []float64{5.635853, -0.028408, -1.973696}, []float64{0.927294, 0.060285, 0.012421}},
+		{[]float64{-2.499432, 2.879041}, []float64{5.635853, -0.028408},
+			[]float64{0.560108, 0.439892}},
+		{[]float64{-2.549861, 0.337021, 0.658404}, []float64{5.635853, -0.028408, -1.973696},
+			[]float64{0.927294, 0.060285, 0.012421}},
 	} {
 		got := probabilities(c.content, c.bias, alibi)
 		for j := range got {
 			if math.Abs(got[j]-c.want[j]) > 2e-6 {
-				t.Errorf("row of %d: probability %d = %.6f, want %.6f", len(got), j, got[j], c.want[j])
+				t.Errorf("row of %d: probability %d = %.6f, want %.6f", len(got), j, got[j],
+					c.want[j])
 			}
 		}
 	}
-	falcon := &Spec{Heads: 32, HeadWidth: 64, AlibiSlopes: AlibiSlopes(32), AlibiRounded: true, AlibiScaled: true}
-	divided := probabilities([]float64{-2.549861, 0.337021, 0.658404}, []float64{5.635853, -0.028408, -1.973696}, falcon.alibi(3)[17*3:][:3])
+	falcon := &Spec{Heads: 32, HeadWidth: 64, AlibiSlopes: AlibiSlopes(32), AlibiRounded: true,
+		AlibiScaled: true}
+	divided := probabilities([]float64{-2.549861, 0.337021, 0.658404},
+		[]float64{5.635853, -0.028408, -1.973696}, alibiBias(falcon, 3)[17*3:][:3])
 	if math.Abs(divided[0]-0.93028) > 5e-6 {
 		t.Errorf("with ALiBi divided by √E the first probability is %.5f, want .93028", divided[0])
 	}
@@ -79,7 +86,8 @@ func probabilities(content, bias []float64, alibi []float32) []float64 {
 
 func TestRoundBFloat16(t *testing.T) {
 	for _, c := range []struct{ x, want float32 }{
-		{1, 1}, {0.044194173, 0.044189453}, {1 + 1.0/256, 1}, {1 + 3.0/256, 1 + 4.0/256}, {-1 - 3.0/256, -1 - 4.0/256}, {0, 0},
+		{1, 1}, {0.044194173, 0.044189453}, {1 + 1.0/256, 1}, {1 + 3.0/256, 1 +
+			4.0/256}, {-1 - 3.0/256, -1 - 4.0/256}, {0, 0},
 	} {
 		if got := roundBFloat16(c.x); got != c.want {
 			t.Errorf("roundBFloat16(%v) = %v, want %v", c.x, got, c.want)

@@ -11,7 +11,8 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// batchTol bounds what a text's neighbours and padding may change: sums run in another order. Worst seen 6e-6.
+// batchTol bounds what a text's neighbours and padding may change: sums run in another order.
+// Worst seen 6e-6.
 const batchTol = 1e-5
 
 // allTaps are those that a model has.
@@ -24,7 +25,8 @@ func allTaps(s *transformer.Spec) []trace.Tap {
 // threeTexts are parts of a golden's ids, of different lengths that its rotation treats alike.
 func (g *golden) threeTexts() [][]int {
 	most := len(g.ids)
-	if r := g.model.Spec.Rotary; r != nil && r.Original > 0 && (r.Stretch > 0 || r.LongFrequencies != nil) {
+	if r := g.model.Spec.Rotary; r != nil && r.Original > 0 && (r.Stretch > 0 ||
+		r.LongFrequencies != nil) {
 		most = min(most, r.Original)
 	}
 	return [][]int{g.ids[2:most], g.ids[:most], g.ids[most-3 : most]}
@@ -39,7 +41,8 @@ func TestBatch(t *testing.T) {
 			if left && g.model.Spec.Bidirectional {
 				continue
 			}
-			out, err := g.model.Forward(context.Background(), transformer.Batch{IDs: texts, PadLeft: left}, wanted)
+			out, err := g.model.Forward(context.Background(),
+				transformer.Batch{IDs: texts, PadLeft: left}, wanted)
 			must(t, err)
 			for i, ids := range texts {
 				alone, err := g.model.Trace(context.Background(), ids, wanted)
@@ -47,8 +50,10 @@ func TestBatch(t *testing.T) {
 				for k, want := range alone {
 					where := fmt.Sprintf("left=%v text %d %s", left, i, want.Name)
 					got := out[i][k]
-					if got.Name != want.Name || got.Axes != want.Axes || !slices.Equal(got.Shape, want.Shape) {
-						t.Fatalf("%s: %s %s %v, want %s %s %v", where, got.Name, got.Axes, got.Shape, want.Name, want.Axes, want.Shape)
+					if got.Name != want.Name || got.Axes != want.Axes || !slices.Equal(got.Shape,
+						want.Shape) {
+						t.Fatalf("%s: %s %s %v, want %s %s %v", where, got.Name, got.Axes,
+							got.Shape, want.Name, want.Axes, want.Shape)
 					}
 					check(t, where, got.Data, want.Data, batchTol)
 				}
@@ -75,13 +80,15 @@ func TestBatchOfTypes(t *testing.T) {
 		out, err := g.model.Forward(ctx, transformer.Batch{IDs: texts, Types: types}, wanted)
 		must(t, err)
 		for i, ids := range texts {
-			alone, err := g.model.Forward(ctx, transformer.Batch{IDs: [][]int{ids}, Types: types[i : i+1]}, wanted)
+			alone, err := g.model.Forward(ctx,
+				transformer.Batch{IDs: [][]int{ids}, Types: types[i : i+1]}, wanted)
 			must(t, err)
 			check(t, fmt.Sprintf("text %d", i), out[i][0].Data, alone[0][0].Data, batchTol)
 			plain, err := g.model.Trace(ctx, ids, wanted)
 			must(t, err)
 			if d, _ := worst(alone[0][0].Data, plain[0].Data); d < 0.01 {
-				t.Errorf("text %d: types move hidden states by %g only, so the test proves nothing", i, d)
+				t.Errorf("text %d: types move hidden states by %g only, so the test proves nothing",
+					i, d)
 			}
 		}
 	})
@@ -102,17 +109,28 @@ func TestBatchRefusals(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"empty", forward("gpt2", transformer.Batch{}, trace.Logits), "transformer: the batch has no texts"},
-		{"empty text", forward("gpt2", transformer.Batch{IDs: [][]int{{5}, {}}}, trace.Logits), "text 1: transformer: there are no tokens"},
-		{"id of a text", forward("gpt2", transformer.Batch{IDs: [][]int{{5}, {5, 96}}}, trace.Logits), "text 1: transformer: id 96 of token 1 is outside"},
-		{"padding", forward("bert", transformer.Batch{IDs: two, PadLeft: true}, trace.Hidden), "bert is an encoder: pad its texts on the right"},
-		{"types of texts", forward("bert", transformer.Batch{IDs: two, Types: [][]int{{0, 0}}}, trace.Hidden), "token types of 1 texts for 2"},
-		{"types of tokens", forward("bert", transformer.Batch{IDs: two, Types: [][]int{{0, 0}, {0, 0}}}, trace.Hidden), "text 1: 2 token types for 1 tokens"},
-		{"type", forward("bert", transformer.Batch{IDs: two, Types: [][]int{{0, 2}, {0}}}, trace.Hidden), "text 0: type 2 of token 1 is not in 0..1"},
-		{"no types", forward("gpt2", transformer.Batch{IDs: two, Types: [][]int{{0, 0}, {0}}}, trace.Hidden), "type 0 of token 0 is not in 0..-1"},
-		{"types of rows", forward("bert", transformer.Batch{IDs: two, Types: [][]int{{0, 1}, {0}}}, trace.ValueZeroing), "value-zeroing takes every token as type 0"},
-		{"no head", forward("bert_bare", transformer.Batch{IDs: two}, trace.Logits), "the bert model has no head, so there are no logits; take final"},
-		{"memory", forward("bloom", transformer.Batch{IDs: many}, trace.Attention), "GB in one pass, limit 8.6 GB"},
+		{"empty", forward("gpt2", transformer.Batch{}, trace.Logits),
+			"transformer: the batch has no texts"},
+		{"empty text", forward("gpt2", transformer.Batch{IDs: [][]int{{5}, {}}}, trace.Logits),
+			"text 1: transformer: there are no tokens"},
+		{"id of a text", forward("gpt2", transformer.Batch{IDs: [][]int{{5}, {5, 96}}},
+			trace.Logits), "text 1: transformer: id 96 of token 1 is outside"},
+		{"padding", forward("bert", transformer.Batch{IDs: two, PadLeft: true}, trace.Hidden),
+			"bert is an encoder: pad its texts on the right"},
+		{"types of texts", forward("bert", transformer.Batch{IDs: two, Types: [][]int{{0, 0}}},
+			trace.Hidden), "token types of 1 texts for 2"},
+		{"types of tokens", forward("bert", transformer.Batch{IDs: two,
+			Types: [][]int{{0, 0}, {0, 0}}}, trace.Hidden), "text 1: 2 token types for 1 tokens"},
+		{"type", forward("bert", transformer.Batch{IDs: two, Types: [][]int{{0, 2}, {0}}},
+			trace.Hidden), "text 0: type 2 of token 1 is not in 0..1"},
+		{"no types", forward("gpt2", transformer.Batch{IDs: two, Types: [][]int{{0, 0}, {0}}},
+			trace.Hidden), "type 0 of token 0 is not in 0..-1"},
+		{"types of rows", forward("bert", transformer.Batch{IDs: two, Types: [][]int{{0, 1}, {0}}},
+			trace.ValueZeroing), "value-zeroing takes every token as type 0"},
+		{"no head", forward("bert_bare", transformer.Batch{IDs: two}, trace.Logits),
+			"the bert model has no head, so there are no logits; take final"},
+		{"memory", forward("bloom", transformer.Batch{IDs: many}, trace.Attention),
+			"GB in one pass, limit 8.6 GB"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.name, c.err, c.want)

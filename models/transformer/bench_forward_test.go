@@ -13,25 +13,29 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// benchModel is a decoder of 4 layers, 8 heads and width 256 in pure Go; internal/peers measures whole models on every backend.
+// benchModel is a decoder of 4 layers, 8 heads and width 256 in pure Go; internal/peers measures
+// whole models on every backend.
 func benchModel(b *testing.B) *transformer.Model {
 	b.Helper()
 	spec := &transformer.Spec{
-		Family: "benchmark", Layers: 4, Heads: 8, Width: 256, HeadWidth: 32, FeedForward: 1024, Vocab: 4096, Context: 512, NormEpsilon: 1e-5,
-		Activation: transformer.GELUTanh, ProjectionBias: true, OutputBias: true, MLPBias: true, TiedHead: true, BOS: -1,
+		Family: "benchmark", Layers: 4, Heads: 8, Width: 256, HeadWidth: 32, FeedForward: 1024,
+		Vocab: 4096, Context: 512, NormEpsilon: 1e-5,
+		Activation: transformer.GELUTanh, ProjectionBias: true, OutputBias: true, MLPBias: true,
+		TiedHead: true, BOS: -1,
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	m, err := transformer.New(goBackend(b), spec, dtypes.Float32, func(p transformer.Param, put func(int, []float32)) error {
-		data := make([]float32, p.Size())
-		for i := range data {
-			data[i] = float32(0.02 * random.NormFloat64())
-			if strings.HasSuffix(p.Name, ".gain") {
-				data[i]++
+	m, err := transformer.New(goBackend(b), spec, dtypes.Float32,
+		func(p transformer.Param, put func(int, []float32)) error {
+			data := make([]float32, p.Size())
+			for i := range data {
+				data[i] = float32(0.02 * random.NormFloat64())
+				if strings.HasSuffix(p.Name, ".gain") {
+					data[i]++
+				}
 			}
-		}
-		put(0, data)
-		return nil
-	})
+			put(0, data)
+			return nil
+		})
 	must(b, err)
 	return m
 }
@@ -50,7 +54,8 @@ var benchSink any
 func BenchmarkTrace(b *testing.B) {
 	m := benchModel(b)
 	for _, n := range []int{64, 256} {
-		for _, taps := range [][]trace.Tap{{trace.Final}, {trace.Attention}, {trace.Attention, trace.Logits}} {
+		for _, taps := range [][]trace.Tap{{trace.Final}, {trace.Attention},
+			{trace.Attention, trace.Logits}} {
 			b.Run(fmt.Sprintf("n=%d/%v", n, taps), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
@@ -63,7 +68,7 @@ func BenchmarkTrace(b *testing.B) {
 	}
 }
 
-// BenchmarkStep is one token behind a prompt, with the rows of a mixing or none.
+// BenchmarkStep is one token after a prompt, with the rows of a mixing or none.
 func BenchmarkStep(b *testing.B) {
 	m := benchModel(b)
 	for _, n := range []int{64, 256} {

@@ -15,12 +15,13 @@ import (
 // inHalf is the golden's model with matrices in bfloat16.
 func (g *golden) inHalf(t testing.TB, change func(name string, data []float32)) *transformer.Model {
 	t.Helper()
-	m, err := transformer.New(goBackend(t), g.model.Spec, dtypes.BFloat16, func(p transformer.Param, put func(int, []float32)) error {
-		data := append([]float32(nil), g.params[p.Name]...)
-		change(p.Name, data)
-		put(0, data)
-		return nil
-	})
+	m, err := transformer.New(goBackend(t), g.model.Spec, dtypes.BFloat16,
+		func(p transformer.Param, put func(int, []float32)) error {
+			data := append([]float32(nil), g.params[p.Name]...)
+			change(p.Name, data)
+			put(0, data)
+			return nil
+		})
 	must(t, err)
 	if m.DType != dtypes.BFloat16 {
 		t.Fatalf("the model is of %v", m.DType)
@@ -40,16 +41,19 @@ func (g *golden) rounded() map[string][]float32 {
 	return all
 }
 
-// A block in bfloat16 against a naive one that rounds what meets a matrix, and nothing else. Where a number lies between two of 8
-// bits, an error of 1e-7 decides which it is: that moves one entry by 2^-8, and a residual stream by a matrix entry times as much. It
-// happens to one in some thousand entries, so few targets may be off, and by little.
+// A block in bfloat16 against a naive one that rounds what meets a matrix, and nothing else. Where
+// a number lies between two of 8 bits, an error of 1e-7 decides which it is: that moves one entry
+// by 2^-8, and a residual stream by a matrix entry times as much. It happens to one in some
+// thousand entries, so few targets may be off, and by little.
 const (
-	halfTol   = 1e-5      // as tapTol: nothing was rounded the other way; all targets of most goldens, 96 % in the worst
+	// As tapTol: nothing was rounded the other way; all targets of most goldens, 96 % in the worst.
+	halfTol   = 1e-5
 	flipTol   = 4.0 / 256 // worst seen 0.006
 	halfExact = 0.8       // of the targets
 )
 
-// TestBFloat16Blocks: attention, softmax, norms and residuals are of 32 bits, and each product rounds its argument once.
+// TestBFloat16Blocks: attention, softmax, norms and residuals are of 32 bits, and each product
+// rounds its argument once.
 func TestBFloat16Blocks(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
 		m := g.inHalf(t, func(string, []float32) {})
@@ -59,7 +63,8 @@ func TestBFloat16Blocks(t *testing.T) {
 		for l, b := range naive(m.Spec, g.rounded(), ts[0].Data, len(g.ids), true) {
 			for target := range g.ids {
 				got, want := at(ts[0], l+1, target), narrow(b.output(target, -1, -1))
-				check(t, fmt.Sprintf("hidden state %d of target %d", l+1, target), got, want, flipTol)
+				check(t, fmt.Sprintf("hidden state %d of target %d", l+1, target), got, want,
+					flipTol)
 				if d, _ := worst(got, want); d <= halfTol {
 					exact++
 				}
@@ -67,14 +72,16 @@ func TestBFloat16Blocks(t *testing.T) {
 			}
 		}
 		if float64(exact) < halfExact*float64(all) {
-			t.Errorf("%d of %d targets are those of a block that rounds what meets a matrix, want %g of them", exact, all, halfExact)
+			t.Errorf("%d of %d targets are those of a block that rounds "+
+				"what meets a matrix, want %g of them", exact, all, halfExact)
 		}
 	})
 }
 
-// TestBFloat16Logits: what bfloat16 costs in all. Each product moves by about 2^-9/√3 of its size; some ten stand one behind the
-// other and norms and softmax magnify what came before, while the largest of a thousand logits is 4 deviations out: 4·√10·2^-9/√3,
-// 1.4 % of the logits' spread, and some times that.
+// TestBFloat16Logits: what bfloat16 costs in all. Each product moves by about 2^-9/√3 of its size;
+// some ten stand one after the other and norms and softmax magnify what came before, while the
+// largest of a thousand logits is 4 deviations out: 4·√10·2^-9/√3, 1.4 % of the logits' spread,
+// and some times that.
 func TestBFloat16Logits(t *testing.T) {
 	const cost = 0.08 // worst seen 0.051, 0.02 in the median golden
 	eachGolden(t, func(t *testing.T, g *golden) {
@@ -100,8 +107,8 @@ func TestBFloat16Logits(t *testing.T) {
 	})
 }
 
-// TestBFloat16KeepsVectors: gains and biases are float32. A final norm whose gain grows by less than bfloat16 can hold scales the tap
-// final by that much.
+// TestBFloat16KeepsVectors: gains and biases are float32. A final norm whose gain grows by less
+// than bfloat16 can hold scales the tap final by that much.
 func TestBFloat16KeepsVectors(t *testing.T) {
 	const little = 1.0 / (1 << 12) // bfloat16 goes in steps of 2^-8 from 1 on
 	for _, name := range []string{"gpt2", "llama"} {
@@ -132,14 +139,17 @@ func TestBFloat16KeepsVectors(t *testing.T) {
 	}
 }
 
-// TestBFloat16Steps: the cache in bfloat16's model agrees with its own full pass, whose products are rounded alike.
+// TestBFloat16Steps: the cache in bfloat16's model agrees with its own full pass, whose products
+// are rounded alike.
 func TestBFloat16Steps(t *testing.T) {
-	const tol = 0.05 // a sum that falls on the other side of a rounding moves an entry by 2^-8; worst seen 0.02
+	// A sum that falls on the other side of a rounding moves an entry by 2^-8; worst seen 0.02.
+	const tol = 0.05
 	for _, name := range []string{"bloom", "gemma3", "phi3_cross"} {
 		t.Run(name, func(t *testing.T) {
 			m := openGolden(t, name).inHalf(t, func(string, []float32) {})
 			ids := openGolden(t, name).ids
-			asks := []trace.MixingAsk{{Name: "attention", AllRows: true}, {Name: "value-zeroing", AllRows: true}}
+			asks := []trace.MixingAsk{{Name: "attention", AllRows: true},
+				{Name: "value-zeroing", AllRows: true}}
 			full := fullPasses(t, m, asks, ids)
 			s, err := m.NewSession(asks, 0)
 			must(t, err)
@@ -150,7 +160,8 @@ func TestBFloat16Steps(t *testing.T) {
 				check(t, fmt.Sprintf("logits of %d tokens", n), out.Logits, full[n].logits, tol)
 				for i, rows := range out.Rows {
 					for l := range rows.L {
-						check(t, fmt.Sprintf("%s of %d tokens", asks[i].Name, n), rows.Row(l, 0, rows.N-1), full[n].row(i, l, 0), tol)
+						check(t, fmt.Sprintf("%s of %d tokens", asks[i].Name, n),
+							rows.Row(l, 0, rows.N-1), full[n].row(i, l, 0), tol)
 					}
 				}
 				if n == len(ids) {
@@ -171,10 +182,16 @@ func TestNewRefusals(t *testing.T) {
 		load  transformer.Loader
 		want  string
 	}{
-		{"number type", dtypes.Float16, nil, "transformer: weights as Float16 are not supported; take float32 or bfloat16"},
-		{"short", dtypes.Float32, func(p transformer.Param, put func(int, []float32)) error { put(0, make([]float32, 3)); return nil },
+		{"number type", dtypes.Float16, nil,
+			"transformer: weights as Float16 are not supported; take float32 or bfloat16"},
+		{"short", dtypes.Float32, func(p transformer.Param, put func(int, []float32)) error {
+			put(0, make([]float32, 3))
+			return nil
+		},
 			"transformer: embedding has 3 numbers, its shape [96 32] needs 3072"},
-		{"unreadable", dtypes.Float32, func(transformer.Param, func(int, []float32)) error { return fmt.Errorf("disk on fire") }, "disk on fire"},
+		{"unreadable", dtypes.Float32, func(transformer.Param, func(int, []float32)) error {
+			return fmt.Errorf("disk on fire")
+		}, "disk on fire"},
 	} {
 		_, err := transformer.New(goBackend(t), g.model.Spec, c.dtype, c.load)
 		if err == nil || err.Error() != c.want {

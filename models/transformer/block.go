@@ -5,61 +5,69 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 )
 
-// Block is one layer in one graph: what a mixing and a tap may read. N targets, S sources.
+// Block is one layer in a graph, for N targets over S sources. Its exported fields and methods are
+// what a [Mixing] may read; the mixings of this package use nothing else. Shapes are in the legend
+// of the package comment.
 type Block struct {
 	// Input is the residual stream of the targets before the block, [B,N,D].
 	Input *Node
-	// Key and Value are those of the sources, [B,G,S,E]; head h reads group h·G/H.
-	Key, Value *Node
-	// Scores is the attention before softmax, without the mask, [B,H,N,S].
+	// Scores is the attention before the softmax, without the mask, [B,H,N,S].
 	Scores *Node
-	// Attention is its masked softmax, rows sum to 1, [B,H,N,S].
+	// Attention is the masked softmax of the scores, [B,H,N,S]; its rows sum to 1.
 	Attention *Node
 	// AttentionOutput is Σ_h context_h W_O^h + b_O, [B,N,D].
 	AttentionOutput *Node
-	// Output is the residual stream after the block, [B,N,D]; nil for a mixing that is [SharesOutput].
+	// Output is the residual stream after the block, [B,N,D]. It may be nil for a mixing that is
+	// [SharesOutput], until that calls [Block.AfterEach].
 	Output *Node
 
 	spec  *Spec
 	layer int
-	w     Weights
-	// query is [B,H,N,E]; queryContent and queryBias build its part without the bias and that of the bias alone.
+	w     byName // of this layer
+	// sources are the keys and values of the sources, [B,G,S,E] each; head h reads group h·G/H.
+	sources cache
+	// query is [B,H,N,E]. queryContent builds its part without the bias, queryBias that of the
+	// bias.
 	query                   *Node
 	queryContent, queryBias func() *Node
-	// turning is nil without rotary positions, alibi [B or 1,H,1,S] without ALiBi.
+	// turning is nil without rotary positions; alibi is [B or 1,H,1,S], nil without ALiBi.
 	turning *turning
 	alibi   *Node
-	// first is the slot of the first target, an int32 scalar; nil is 0.
+	// first is the slot of the first target, an int32 scalar; nil means 0.
 	first *Node
-	// visible is 1 where a target may see a source, [B or 1,1,N,S].
+	// visible is 1 where a target may see a source and 0 elsewhere, [B or 1,1,N,S].
 	visible *Node
 	product product
 	// relevance is whether the graph is differentiated for relevance.
 	relevance relevance
-	// finalNorm is the norm behind the last layer, nil in the others and where there is none.
+	// finalNorm is the norm after the last layer, nil in other layers and in models without one.
 	finalNorm func(x *Node) *Node
-	// own is set where the only target stands behind a cache.
+	// own is set in a decode step, for the only target, which follows a cache.
 	own *ownSlot
 }
 
-// ownSlot is what a target contributes to the sources that it sees, apart from those before it, so that the cache is read where it lies
-// and never copied.
+// ownSlot holds the key and value of the one target of a decode step apart from the cache. The
+// graph then reads the cache where it is and never copies it.
 type ownSlot struct {
 	cache       // of the target, [1,G,1,E]
-	past  cache // [1,G,S,E]
-	slot  *Node // where the target stands, an int32 scalar
+	past  cache // [1,G,S,E]; the slot of the target holds any finite numbers
+	slot  *Node // of the target, an int32 scalar
 }
 
-// at is 1 in the target's slot, [1,1,1,S].
+// at is 1 in the target's slot and 0 elsewhere, [1,1,1,S].
 func (o *ownSlot) at() *Node {
-	slots := Iota(o.slot.Graph(), shapes.Make(dtypes.Int32, 1, 1, 1, o.past.key.Shape().Dimensions[2]), 3)
+	sources := o.past.key.Shape().Dimensions[2]
+	slots := Iota(o.slot.Graph(), shapes.Make(dtypes.Int32, 1, 1, 1, sources), 3)
 	return ConvertDType(Equal(slots, o.slot), dtypes.Float32)
 }
 
-// attend fills the block from its query, key and value up to its attention output.
+// attend computes everything from the scores to the attention output:
+//
+//	scores = q·k/√E (+ ALiBi, capped),  attention = softmax(scores + mask)
+//	attention output = context W_O + b_O
 func (b *Block) attend() {
 	b.Scores = b.scaledDot(b.query)
 	if b.alibi != nil {
@@ -70,16 +78,19 @@ func (b *Block) attend() {
 	b.AttentionOutput = b.outputBias(b.linear(b.joined(b.Context()), "output"))
 }
 
-// finish computes the output, unless it is there.
+// finish computes the output of the block, unless a mixing has done so.
 func (b *Block) finish() {
 	if b.Output == nil {
 		b.Output = b.After(b.AttentionOutput, b.Input)
 	}
 }
 
-// AfterEach is the rest of the block from each of the attention outputs changed, [B,N,S,D], on; see [Block.After]. If the block has no
-// output yet, it is computed among them, so that the weights are read once for all: in the place of the last source behind a cache, which
-// is free there (see [Session.spare]), and in one more elsewhere.
+// AfterEach evaluates the rest of the block, [Block.After], for S changed attention outputs of each
+// target, [B,N,S,D], and returns the residual streams after the block, [B,N,S,D].
+//
+// If the block has no output yet, AfterEach computes it together with them, so that the weights are
+// read once. In a decode step the true attention output takes the place of the last source, a slot
+// that [Session.spare] keeps free; elsewhere it adds one row.
 func (b *Block) AfterEach(changed *Node) *Node {
 	x := InsertAxes(b.Input, 2)
 	if b.Output != nil {
@@ -95,13 +106,14 @@ func (b *Block) AfterEach(changed *Node) *Node {
 	return SliceAxis(all, 2, AxisRange(0, sources))
 }
 
-// After is the rest of the block from the attention output a on, both arguments [...,D], N a norm and m the feed-forward part:
+// After returns the residual stream x̃ after the block, given an attention output a and the block's
+// input x. All three are [...,D]; N is a norm and m the feed-forward part:
 //
-//	pre-norm   z = x + a,     x̃ = z + m(N z)   (with norms behind both: z = x + N a, x̃ = z + N m(N z))
+//	pre-norm   z = x + a,     x̃ = z + m(N z)   (with NormAfter: z = x + N a, x̃ = z + N m(N z))
 //	post-norm  z = N(x + a),  x̃ = N(z + m(z))
 //	parallel   x̃ = x + a + m(N x)
 //
-// It is what Value Zeroing evaluates again with a changed attention output.
+// Value Zeroing evaluates it again with a changed attention output.
 func (b *Block) After(attentionOutput, x *Node) *Node {
 	switch b.spec.Order {
 	case PostNorm:
@@ -132,8 +144,9 @@ func (b *Block) After(attentionOutput, x *Node) *Node {
 	return Add(z, m)
 }
 
-// FinalNorm is x [...,D], which stands behind the block, through the final norm in the last layer, if there is one, and x itself elsewhere.
-// It is there for a mixing that is [ReadsFinalNorm].
+// FinalNorm applies the final norm to x [...,D], a residual stream after the block. In all layers
+// but the last, and in models without a final norm, it returns x. Only a mixing that is
+// [ReadsFinalNorm] may call it.
 func (b *Block) FinalNorm(x *Node) *Node {
 	if b.finalNorm == nil {
 		return x
@@ -141,18 +154,20 @@ func (b *Block) FinalNorm(x *Node) *Node {
 	return b.finalNorm(x)
 }
 
-// mlp is the feed-forward part: down(f(up x)), or down(f(gate x) · up x).
+// mlp is the feed-forward part of x [...,D]: down(f(up x)), or down(f(gate x) · up x) if gated.
 func (b *Block) mlp(x *Node) *Node {
 	if b.product.outFirst {
 		return b.mlpColumns(x)
 	}
 	if b.spec.Gated {
-		return b.mlpDense(b.relevance.product(Mul(b.activated(b.mlpDense(x, "gate")), b.mlpDense(x, "up"))), "down")
+		gated := Mul(b.activated(b.mlpDense(x, "gate")), b.mlpDense(x, "up"))
+		return b.mlpDense(b.relevance.product(gated), "down")
 	}
 	return b.mlpDense(b.activated(b.mlpDense(x, "up")), "down")
 }
 
-// mlpColumns is mlp with the activations in columns, so that what lies between two products need not be turned.
+// mlpColumns is mlp with a column per target, so that nothing is transposed between the two
+// products.
 func (b *Block) mlpColumns(x *Node) *Node {
 	dims := x.Shape().Dimensions
 	rows := Reshape(x, -1, dims[len(dims)-1])
@@ -172,18 +187,26 @@ func (b *Block) mlpColumns(x *Node) *Node {
 	return Reshape(Transpose(dense(up, 0, "down"), 0, 1), dims...)
 }
 
-// Context is attention × value per head, [B,H,N,E].
-func (b *Block) Context() *Node {
+// Context is attention × value in each head, [B,H,N,E].
+func (b *Block) Context() *Node { return b.relevance.product(b.WeightedValues(b.Attention)) }
+
+// WeightedValues returns Σ_s attention[t,s] v_s in each head, [B,H,N,E], for any weights of the
+// shape of attention, [B,H,N,S].
+func (b *Block) WeightedValues(attention *Node) *Node {
 	if b.own == nil {
-		return b.relevance.product(b.weighted(b.Attention, b.Value))
+		return b.weighted(attention, b.sources.value)
 	}
 	at := b.own.at()
-	own := ReduceAndKeep(Mul(b.Attention, at), ReduceSum, -1) // [1,H,1,1]
-	return Add(b.weighted(Mul(b.Attention, OneMinus(at)), b.own.past.value), b.weighted(own, b.own.value))
+	own := ReduceAndKeep(Mul(attention, at), ReduceSum, -1) // [1,H,1,1]
+	past := b.weighted(Mul(attention, OneMinus(at)), b.own.past.value)
+	return Add(past, b.weighted(own, b.own.value))
 }
 
-// narrow is whether kv [B,G,S,E] has one source or one component, so that what it is multiplied with is no product of matrices; the
-// libraries that XLA calls do not take all of those for one.
+// ProjectContext is the output projection of a context [B,H,N,E], without its bias, [B,N,D].
+func (b *Block) ProjectContext(context *Node) *Node { return b.linear(b.joined(context), "output") }
+
+// narrow reports whether kv [B,G,S,E] has one source or one component. A product with it is then
+// not one of two matrices, and the libraries that XLA calls reject some of these.
 func (b *Block) narrow(kv *Node) bool {
 	dims := kv.Shape().Dimensions
 	return dims[2] == 1 || dims[3] == 1
@@ -192,7 +215,7 @@ func (b *Block) narrow(kv *Node) bool {
 // weighted is attention [B,H,N,S] × value [B,G,S,E], [B,H,N,E].
 func (b *Block) weighted(attention, value *Node) *Node {
 	if b.narrow(value) {
-		return ReduceSum(Mul(InsertAxes(attention, -1), InsertAxes(b.each(value), 2)), 3)
+		return ReduceSum(Mul(InsertAxes(attention, -1), InsertAxes(b.perHead(value), 2)), 3)
 	}
 	if b.spec.Groups() == b.spec.Heads {
 		return b.Einsum("bhns,bhse->bhne", attention, value)
@@ -203,31 +226,32 @@ func (b *Block) weighted(attention, value *Node) *Node {
 }
 
 // Values is the value vector of each source in every head, [B,H,S,E].
-func (b *Block) Values() *Node { return b.each(b.Value) }
+func (b *Block) Values() *Node { return b.perHead(b.sources.value) }
 
-// each gives every head what its group has: [B,H,S,E] of [B,G,S,E].
-func (b *Block) each(kv *Node) *Node {
+// perHead repeats the keys or values of each group for its heads: [B,G,S,E] becomes [B,H,S,E].
+func (b *Block) perHead(kv *Node) *Node {
 	if b.spec.Groups() == b.spec.Heads {
 		return kv
 	}
 	dims := kv.Shape().Dimensions
-	each := BroadcastToDims(InsertAxes(kv, 2), dims[0], dims[1], b.spec.Heads/dims[1], dims[2], dims[3])
-	return Reshape(each, dims[0], b.spec.Heads, dims[2], dims[3])
+	repeated := BroadcastToDims(InsertAxes(kv, 2), // [B,G,H/G,S,E]
+		dims[0], dims[1], b.spec.Heads/dims[1], dims[2], dims[3])
+	return Reshape(repeated, dims[0], b.spec.Heads, dims[2], dims[3])
 }
 
-// HeadOutput is each head's context through its slice of the output projection, without the bias, [B,H,N,D]:
-// Σ_h HeadOutput_h + b_O is the attention output.
-func (b *Block) HeadOutput() *Node {
+// headOutput is each head's context through its slice of the output projection, without the bias,
+// [B,H,N,D]: Σ_h headOutput_h + b_O is the attention output.
+func (b *Block) headOutput() *Node {
 	context := TransposeAllAxes(b.Context(), 1, 0, 2, 3) // [H,B,N,E]
 	if b.spec.HeadWidth == 1 {                           // see narrow
-		return TransposeAllAxes(Mul(context, InsertAxes(b.OutputWeight(), 1)), 1, 0, 2, 3)
+		return TransposeAllAxes(Mul(context, InsertAxes(b.outputWeight(), 1)), 1, 0, 2, 3)
 	}
-	byHead := b.Einsum("hbne,hed->hbnd", context, b.OutputWeight())
+	byHead := b.Einsum("hbne,hed->hbnd", context, b.outputWeight())
 	return TransposeAllAxes(byHead, 1, 0, 2, 3)
 }
 
-// OutputWeight is the output projection W_O by head, [H,E,D].
-func (b *Block) OutputWeight() *Node {
+// outputWeight is the output projection W_O by head, [H,E,D].
+func (b *Block) outputWeight() *Node {
 	w := float(b.w("output.weight"))
 	if b.product.outFirst {
 		w = Transpose(w, 0, 1)
@@ -235,12 +259,14 @@ func (b *Block) OutputWeight() *Node {
 	return Reshape(w, b.spec.Heads, b.spec.HeadWidth, b.spec.Width)
 }
 
-// Terms are the three parts of the scores, [B,H,3,N,S], masked entries 0; their sum is the exact score, before it is capped:
+// terms are the three parts of the scores, [B,H,3,N,S], 0 where masked. Their sum is the score
+// before the cap:
 //
 //	content = (W_q u_i)·k_j/√E,  query-bias = b_q·k_j/√E,  alibi = slope·j
 //
-// Under rotary positions both vectors are turned first, and a norm of the query divides both parts by that of their sum.
-func (b *Block) Terms() *Node {
+// Rotary positions turn both vectors first. A norm of the query divides both of its parts by the
+// root mean square of their sum.
+func (b *Block) terms() *Node {
 	content := b.scaledDot(b.queryContent())
 	bias, alibi := ZerosLike(content), ZerosLike(content)
 	if b.spec.ProjectionBias {
@@ -253,20 +279,21 @@ func (b *Block) Terms() *Node {
 	return Mul(terms, InsertAxes(b.visible, 2))
 }
 
-// MaskedScores is Scores with 0 where the target cannot see the source, [B,H,N,S].
-func (b *Block) MaskedScores() *Node { return Mul(b.Scores, b.visible) }
+// maskedScores is Scores with 0 where the target cannot see the source, [B,H,N,S].
+func (b *Block) maskedScores() *Node { return Mul(b.Scores, b.visible) }
 
 // Visible is 1 where a target may see a source and 0 elsewhere, [B or 1,N,S].
 func (b *Block) Visible() *Node { return Squeeze(b.visible, 1) }
 
-// turned normalises part [B,H,N,E] of the query or key by the RMS of the whole, if the spec says so, and turns it by its position.
+// turned normalises part [B,H,N,E] of the query or key by the root mean square of the whole, if the
+// spec says so, and turns it by its position.
 func (b *Block) turned(part, whole *Node, name string) *Node {
 	if b.spec.QueryKeyNorm {
 		gain := alignLast(b.w(name+"-norm.gain"), part)
 		if b.spec.NormOffset != 0 {
 			gain = AddScalar(gain, b.spec.NormOffset)
 		}
-		part = Mul(Mul(part, b.relevance.scale(b.spec.inverseRMS(whole))), gain)
+		part = Mul(Mul(part, b.relevance.scale(inverseRMS(b.spec, whole))), gain)
 	}
 	if b.turning != nil {
 		part = b.turning.turn(part)
@@ -274,7 +301,7 @@ func (b *Block) turned(part, whole *Node, name string) *Node {
 	return part
 }
 
-// scaledDot returns q·k times the spec's scale, [B,H,N,S], for q [B,H,N,E].
+// scaledDot returns q·k times the scale of the spec, 1/√E by default, [B,H,N,S], for q [B,H,N,E].
 func (b *Block) scaledDot(q *Node) *Node {
 	scale := b.spec.ScoreScale
 	if scale == 0 {
@@ -283,9 +310,9 @@ func (b *Block) scaledDot(q *Node) *Node {
 	if b.spec.ScoreByLayer {
 		scale /= float64(b.layer + 1)
 	}
-	q = MulScalar(q, scale) // and not the scores, which are more
+	q = MulScalar(q, scale) // fewer multiplications than scaling the scores
 	if b.own == nil {
-		return b.relevance.product(b.dot(q, b.Key))
+		return b.relevance.product(b.dot(q, b.sources.key))
 	}
 	past, own, at := b.dot(q, b.own.past.key), b.dot(q, b.own.key), b.own.at()
 	return Add(Mul(past, OneMinus(at)), Mul(own, at))
@@ -294,7 +321,7 @@ func (b *Block) scaledDot(q *Node) *Node {
 // dot is q [B,H,N,E] · key [B,G,S,E], [B,H,N,S].
 func (b *Block) dot(q, key *Node) *Node {
 	if b.narrow(key) {
-		return ReduceSum(Mul(InsertAxes(q, 3), InsertAxes(b.each(key), 2)), -1)
+		return ReduceSum(Mul(InsertAxes(q, 3), InsertAxes(b.perHead(key), 2)), -1)
 	}
 	if b.spec.Groups() == b.spec.Heads {
 		return b.Einsum("bhne,bhse->bhns", q, key)
@@ -304,27 +331,32 @@ func (b *Block) dot(q, key *Node) *Node {
 	return Reshape(scores, dims[0], dims[1], dims[2], -1)
 }
 
-// Einsum is graph.Einsum for use in a mixing: a product of matrices that stands alone. XLA on a CPU ends the program over some of those
-// that do not; see package models/xla.
+// Einsum is graph.Einsum for use in a mixing. It keeps the product apart from the operations around
+// it: XLA on a CPU ends the program over some products that it fuses; see package models/xla.
 func (b *Block) Einsum(equation string, x, y *Node) *Node {
 	return b.product.isolated(Einsum(equation, b.product.isolated(x), b.product.isolated(y)))
 }
 
-// projections are query, key and value of every target, [B,N,HE or GE], and what the query is made of.
+// projections are the query [B,N,HE], key and value [B,N,GE] of every target. queryContent
+// [B,N,HE] and queryBias [HE] are the parts of the query; they are nil unless the weights are
+// fused.
 type projections struct{ query, key, value, queryContent, queryBias *Node }
 
-// project projects u, [B,N,D].
+// project projects u [B,N,D]. fused is whether query, key and value are one array of weights.
 func (b *Block) project(u *Node, fused bool) (p projections) {
 	inner, group := b.spec.Heads*b.spec.HeadWidth, b.spec.Groups()*b.spec.HeadWidth
 	if !fused {
-		p = projections{query: b.dense(u, "query"), key: b.dense(u, "key"), value: b.dense(u, "value")}
-		return p
+		return projections{
+			query: b.dense(u, "query"), key: b.dense(u, "key"), value: b.dense(u, "value"),
+		}
 	}
 	content := b.linear(u, "qkv")
 	all := b.biased(content, "qkv", b.spec.ProjectionBias)
 	part := func(x *Node, from, to int) *Node { return SliceAxis(x, -1, AxisRange(from, to)) }
 	p = projections{
-		query: part(all, 0, inner), key: part(all, inner, inner+group), value: part(all, inner+group, inner+2*group),
+		query:        part(all, 0, inner),
+		key:          part(all, inner, inner+group),
+		value:        part(all, inner+group, inner+2*group),
 		queryContent: part(content, 0, inner),
 	}
 	if b.spec.ProjectionBias {
@@ -333,7 +365,7 @@ func (b *Block) project(u *Node, fused bool) (p projections) {
 	return p
 }
 
-// grouped splits the heads of x [B,H,...,...] by the group that they read, [B,G,H/G,...,...].
+// grouped splits the heads of x [B,H,·,·] by the group that they read, [B,G,H/G,·,·].
 func (b *Block) grouped(x *Node) *Node {
 	dims, groups := x.Shape().Dimensions, b.spec.Groups()
 	return Reshape(x, dims[0], groups, dims[1]/groups, dims[2], dims[3])
@@ -377,9 +409,9 @@ func (b *Block) mlpDense(x *Node, name string) *Node {
 	return b.biased(b.linear(x, name), name, b.spec.MLPBias)
 }
 
-// biased adds the bias of that name if there is one.
-func (b *Block) biased(y *Node, name string, is bool) *Node {
-	if !is {
+// biased adds the bias of that name to y [...,out], if there is one.
+func (b *Block) biased(y *Node, name string, hasBias bool) *Node {
+	if !hasBias {
 		return y
 	}
 	return Add(y, alignLast(b.w(name+".bias"), y))

@@ -41,7 +41,8 @@ func at(x trace.Tensor, index ...int) []float32 {
 	return data
 }
 
-// TestTerms compares the three terms with the naive block, and their sum, capped where the model caps, with the scores.
+// TestTerms compares the three terms with the naive block, and their sum, capped where the model
+// caps, with the scores.
 func TestTerms(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
 		taps := g.take(t, trace.Terms, trace.Scores)
@@ -49,8 +50,10 @@ func TestTerms(t *testing.T) {
 			for h := range g.model.Spec.Heads {
 				for target := range g.ids {
 					where := fmt.Sprintf("layer %d head %d target %d", l, h, target)
-					for term, want := range [][]float64{b.content[h][target], b.queryBias[h][target], b.alibi[h][target]} {
-						check(t, fmt.Sprintf("%s term %d", where, term), at(taps[trace.Terms], l, h, term, target), narrow(want), termTol)
+					for term, want := range [][]float64{b.content[h][target],
+						b.queryBias[h][target], b.alibi[h][target]} {
+						check(t, fmt.Sprintf("%s term %d", where, term),
+							at(taps[trace.Terms], l, h, term, target), narrow(want), termTol)
 					}
 					scores := at(taps[trace.Scores], l, h, target)
 					check(t, where+" scores", scores, narrow(b.scores[h][target]), termTol)
@@ -68,7 +71,8 @@ func TestTerms(t *testing.T) {
 	})
 }
 
-// TestAttentionIsSoftmax: attention is the softmax of the tap of scores over what a target may see, and its rows sum to 1.
+// TestAttentionIsSoftmax: attention is the softmax of the tap of scores over what a target may
+// see, and its rows sum to 1.
 func TestAttentionIsSoftmax(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
 		taps := g.take(t, trace.Scores, trace.Attention)
@@ -77,13 +81,16 @@ func TestAttentionIsSoftmax(t *testing.T) {
 				for target := range g.ids {
 					where := fmt.Sprintf("layer %d head %d target %d", l, h, target)
 					row := at(taps[trace.Attention], l, h, target)
-					check(t, where, row, narrow(b.softmax(target, wide(at(taps[trace.Scores], l, h, target)))), softmaxTol)
-					check(t, where+" from the block's input", row, narrow(b.attention[h][target]), tapTol)
+					check(t, where, row, narrow(b.softmax(target,
+						wide(at(taps[trace.Scores], l, h, target)))), softmaxTol)
+					check(t, where+" from the block's input", row, narrow(b.attention[h][target]),
+						tapTol)
 					sum := 0.0
 					for s, a := range row {
 						sum += float64(a)
 						if !b.sees(target, s) && a != 0 {
-							t.Errorf("%s: attention %v to source %d, which it cannot see", where, a, s)
+							t.Errorf("%s: attention %v to source %d, which it cannot see", where, a,
+								s)
 						}
 					}
 					if math.Abs(sum-1) > softmaxTol {
@@ -95,7 +102,8 @@ func TestAttentionIsSoftmax(t *testing.T) {
 	})
 }
 
-// TestHeads: values, contexts and head outputs are those of the naive block, in every head also where heads share a value.
+// TestHeads: values, contexts and head outputs are those of the naive block, in every head also
+// where heads share a value.
 func TestHeads(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
 		taps := g.take(t, trace.Value, trace.Context, trace.HeadOutput)
@@ -104,17 +112,20 @@ func TestHeads(t *testing.T) {
 				for target := range g.ids {
 					where := fmt.Sprintf("layer %d head %d target %d", l, h, target)
 					c := b.context(h, target, -1)
-					check(t, where+" value", at(taps[trace.Value], l, h, target), narrow(b.value[h][target]), headTol)
-					check(t, where+" context", at(taps[trace.Context], l, h, target), narrow(c), headTol)
-					check(t, where+" output", at(taps[trace.HeadOutput], l, h, target), narrow(b.headOutput(h, c)), headTol)
+					check(t, where+" value", at(taps[trace.Value], l, h, target),
+						narrow(b.value[h][target]), headTol)
+					check(t, where+" context", at(taps[trace.Context], l, h, target), narrow(c),
+						headTol)
+					check(t, where+" output", at(taps[trace.HeadOutput], l, h, target),
+						narrow(b.headOutput(h, c)), headTol)
 				}
 			}
 		}
 	})
 }
 
-// TestHeadOutputsMakeTheBlock: Σ_h head output + b_O, the residual added and the feed-forward part behind it, is the next hidden
-// state.
+// TestHeadOutputsMakeTheBlock: Σ_h head output + b_O, the residual added and the feed-forward part
+// after it, is the next hidden state.
 func TestHeadOutputsMakeTheBlock(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
 		taps := g.take(t, trace.HeadOutput, trace.Hidden)
@@ -136,7 +147,8 @@ func TestHeadOutputsMakeTheBlock(t *testing.T) {
 	})
 }
 
-// TestLogits: the tap final is the last hidden state behind the final norm, and the logits follow from it.
+// TestLogits: the tap final is the last hidden state after the final norm, and the logits follow
+// from it.
 func TestLogits(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
 		s := g.model.Spec
@@ -170,7 +182,8 @@ func TestLogits(t *testing.T) {
 // classes are the scores of a classifier for one vector.
 func (g *golden) classes(x []float64) []float64 {
 	if w := g.params["classifier-dense.weight"]; w != nil {
-		x = activated(g.model.Spec.HeadActivation, plus(times(x, w), wide(g.params["classifier-dense.bias"])))
+		x = activated(g.model.Spec.HeadActivation,
+			plus(times(x, w), wide(g.params["classifier-dense.bias"])))
 	}
 	return plus(times(x, g.params["classifier.weight"]), wide(g.params["classifier.bias"]))
 }

@@ -3,44 +3,49 @@ package transformer
 import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Contributions are the vectors whose sum over the sources is the attention output without its bias, [B,K,N,S,D]:
+// Contributions are the vectors f[t,s] whose sum over the sources is the attention output without
+// its bias, [B,K,N,S,D]:
 //
 //	f[t,s] = Σ_h α^h[t,s] v^h_s W_O^h
 //
-// K is 1, for all heads together or one alone, and H for each head apart. It is as large as a mixing that is [Mixing.PerPair] may make
-// it, since such a one sees few targets at a time.
+// (Kobayashi et al. 2020, §3.) K is 1 for all heads together or for one head, and H for each head
+// apart. Only a mixing that is [Mixing.PerPair] may call it: such a mixing sees few targets at a
+// time, and the array would not fit the memory for all of them.
 func (b *Block) Contributions(heads trace.Heads) *Node {
-	attention, value, w := b.Attention, b.Values(), b.OutputWeight() // [B,H,N,S], [B,H,S,E], [H,E,D]
+	attention := b.Attention                 // [B,H,N,S]
+	value, w := b.Values(), b.outputWeight() // [B,H,S,E], [H,E,D]
 	if heads.Fusion == trace.OneHead {
 		only := AxisRange(heads.Head, heads.Head+1)
-		attention, value, w = SliceAxis(attention, 1, only), SliceAxis(value, 1, only), SliceAxis(w, 0, only)
+		attention = SliceAxis(attention, 1, only)
+		value, w = SliceAxis(value, 1, only), SliceAxis(w, 0, only)
 	}
 	together := heads.Fusion == trace.MeanHeads
 	if dims := attention.Shape().Dimensions; together && dims[2] == 1 {
-		return b.contributionsOfOne(attention, value)
+		return b.contributionsToOne(attention, value)
 	}
-	moved := b.moved(value, w) // [B,K,S,D]
+	projected := b.projectedValues(value, w) // [B,K,S,D]
 	if !together {
-		return Mul(InsertAxes(attention, -1), InsertAxes(moved, 2))
+		return Mul(InsertAxes(attention, -1), InsertAxes(projected, 2))
 	}
-	return b.headSum(attention, moved)
+	return b.sumHeads(attention, projected)
 }
 
-// headSum is Σ_h attention_h × moved_h, [B,1,N,S,D] of [B,H,N,S] and [B,H,S,D]. As a product it is twice as fast in pure Go; a compiler sums
-// as it goes, without an array for each head.
-func (b *Block) headSum(attention, moved *Node) *Node {
+// sumHeads is Σ_h attention_h × projected_h, [B,1,N,S,D], of [B,H,N,S] and [B,H,S,D]. In pure Go
+// one product is twice as fast. A compiler sums head by head and needs no array for each of them.
+func (b *Block) sumHeads(attention, projected *Node) *Node {
 	if backendName(attention.Graph().Backend()) == "go" {
-		return InsertAxes(Einsum("bhns,bhsd->bnsd", attention, moved), 1)
+		return InsertAxes(Einsum("bhns,bhsd->bnsd", attention, projected), 1)
 	}
 	var sum *Node
 	for h := range b.spec.Heads {
 		at := AxisRange(h, h+1)
-		f := Mul(InsertAxes(SliceAxis(attention, 1, at), -1), InsertAxes(SliceAxis(moved, 1, at), 2)) // [B,1,N,S,D]
+		f := Mul(InsertAxes(SliceAxis(attention, 1, at), -1),
+			InsertAxes(SliceAxis(projected, 1, at), 2)) // [B,1,N,S,D]
 		if sum == nil {
 			sum = f
 			continue
@@ -50,19 +55,44 @@ func (b *Block) headSum(attention, moved *Node) *Node {
 	return sum
 }
 
-// contributionsOfOne are those of a single target, [B,1,1,S,D], for which one wide product is less than moving every head's value.
-func (b *Block) contributionsOfOne(attention, value *Node) *Node {
+// contributionsToOne are the contributions to a single target, [B,1,1,S,D]. One wide product then
+// costs less than the projection of every head's values.
+func (b *Block) contributionsToOne(attention, value *Node) *Node {
 	weighted := Mul(InsertAxes(Squeeze(attention, 2), -1), value) // [B,H,S,E]
-	return InsertAxes(b.linear(b.joined(weighted), "output"), 1, 1)
+	return InsertAxes(b.ProjectContext(weighted), 1, 1)
 }
 
-// moved is each source's value through its head's slice of the output projection, [B,H,S,D] of [B,H,S,E] and [H,E,D].
-func (b *Block) moved(value, w *Node) *Node {
+// projectedValues is each source's value through its head's slice w [H,E,D] of the output
+// projection, v^h_s W_O^h, [B,H,S,D]; value is [B,H,S,E].
+func (b *Block) projectedValues(value, w *Node) *Node {
 	if b.narrow(value) {
 		return ReduceSum(Mul(InsertAxes(value, -1), InsertAxes(w, 0, 1)), 3)
 	}
 	byHead := b.Einsum("hbse,hed->hbsd", TransposeAllAxes(value, 1, 0, 2, 3), w)
 	return TransposeAllAxes(byHead, 1, 0, 2, 3)
+}
+
+// WithoutSource is the attention output of every target without the contribution of each source,
+// [B,N,S,D], for heads together or one head; for each head apart it is [B,N,HS,D], and an output
+// lacks the contribution of one source through one head. It is an argument for [Block.AfterEach].
+//
+// Over all heads the source is taken out of the context, before the projection: if a target has one
+// source only, exactly nothing is left. A difference after the projection would leave a rounding
+// error, which a norm could make large.
+func (b *Block) WithoutSource(heads trace.Heads) *Node {
+	if heads.Fusion != trace.MeanHeads {
+		without := Sub(perTarget(b.AttentionOutput), b.Contributions(heads)) // [B,K,N,S,D]
+		dims := without.Shape().Dimensions
+		byTarget := TransposeAllAxes(without, 0, 2, 1, 3, 4) // [B,N,K,S,D]
+		return Reshape(byTarget, dims[0], dims[2], dims[1]*dims[3], dims[4])
+	}
+	value := TransposeAllAxes(b.Values(), 0, 2, 1, 3)      // [B,S,H,E]
+	attention := TransposeAllAxes(b.Attention, 0, 2, 3, 1) // [B,N,S,H]
+	dims := attention.Shape().Dimensions
+	weighted := Mul(InsertAxes(value, 1), InsertAxes(attention, -1)) // [B,N,S,H,E]
+	weighted = Reshape(weighted, dims[0], dims[1], dims[2], dims[3]*b.spec.HeadWidth)
+	context := InsertAxes(b.joined(b.Context()), 2) // [B,N,1,HE]
+	return b.outputBias(b.linear(Sub(context, weighted), "output"))
 }
 
 // Self is 1 where the source is the target itself and 0 elsewhere, [1,N,S].
@@ -76,90 +106,73 @@ func (b *Block) Self() *Node {
 	return ConvertDType(Equal(target, Iota(b.Attention.Graph(), shape, 2)), dtypes.Float32)
 }
 
-// part is how far a contribution is followed into the block.
-type part int
-
-const (
-	attentionPart part = iota // f, what the attention puts out
-	residualPart              // f + δx, what the residual stream holds behind it
-	normPart                  // the same behind the norm on the stream, if there is one
-	blockPart                 // the same behind the block, around its feed-forward part
-)
-
-// parts are the contributions followed up to a place in the block, [B,K,N,S,D]; their sum over the sources is what is there, but for biases.
-func (b *Block) parts(upTo part, heads trace.Heads) *Node {
-	f := b.Contributions(heads)
-	if upTo == attentionPart {
-		return f
-	}
-	own := InsertAxes(b.Self(), 1, -1) // [1,1,N,S,1]
-	f = Add(b.entering(f), Mul(own, perTarget(b.residual())))
-	if upTo >= normPart {
-		f = b.behindNorm(f)
-	}
-	if upTo == blockPart {
-		f = b.behindBlock(f)
-	}
-	return f
-}
-
-// entering is a part of the attention output as it meets the residual.
-func (b *Block) entering(f *Node) *Node {
-	if b.spec.Order == PreNorm && b.spec.NormAfter {
-		return b.normed(f, b.AttentionOutput, "attention-after-norm")
-	}
-	return f
-}
-
-// residual is what the attention output meets, [B,N,D].
-func (b *Block) residual() *Node {
+// Residual is what the attention output is added to, [B,N,D]: the input of the block, or its norm.
+func (b *Block) Residual() *Node {
 	if b.spec.Order == PreNorm && b.spec.NormedResidual {
 		return b.norm(b.Input, "attention-norm")
 	}
 	return b.Input
 }
 
-// sum is the attention output and the residual, [B,N,D].
-func (b *Block) sum() *Node {
-	a := b.AttentionOutput
+// AddedPart carries a part f of the attention output, [B,K,N,S,D], to the place where the residual
+// is added: through the norm after the attention, if there is one (Gemma). Like [Block.NormedPart]
+// and [Block.OutputPart] it is linear, because it divides by the spread of the whole and not of
+// the part, and it leaves out biases, which belong to no part.
+func (b *Block) AddedPart(f *Node) *Node {
 	if b.spec.Order == PreNorm && b.spec.NormAfter {
-		a = b.norm(a, "attention-after-norm")
-	}
-	return Add(a, b.residual())
-}
-
-// behindNorm is a part of [Block.sum] behind the norm that the residual stream goes through next, if there is one.
-func (b *Block) behindNorm(f *Node) *Node {
-	switch {
-	case b.spec.Order == PostNorm:
-		return b.normed(f, b.sum(), "attention-norm")
-	case b.spec.Order == PreNorm && b.spec.NormedResidual:
-		return b.normed(f, b.sum(), "mlp-norm")
+		return b.normedPart(f, b.AttentionOutput, "attention-after-norm")
 	}
 	return f
 }
 
-// behindBlock is a part of what stands behind that norm, behind the block.
-func (b *Block) behindBlock(f *Node) *Node {
+// NormedPart carries a part of the sum of attention output and residual, [B,K,N,S,D], through the
+// norm that the residual stream passes next, if there is one. In a pre-norm or parallel block
+// there is none, unless the residual is the output of its norm.
+func (b *Block) NormedPart(f *Node) *Node {
+	switch {
+	case b.spec.Order == PostNorm:
+		return b.normedPart(f, b.attentionSum(), "attention-norm")
+	case b.spec.Order == PreNorm && b.spec.NormedResidual:
+		return b.normedPart(f, b.attentionSum(), "mlp-norm")
+	}
+	return f
+}
+
+// OutputPart carries a part that [Block.NormedPart] returned to the end of the block, around the
+// feed-forward part and through the norm after it, if there is one, [B,K,N,S,D].
+func (b *Block) OutputPart(f *Node) *Node {
 	if b.spec.Order != PostNorm {
 		return f
 	}
-	z := b.norm(b.sum(), "attention-norm")
-	return b.normed(f, Add(z, b.mlp(z)), "mlp-norm")
+	z := b.norm(b.attentionSum(), "attention-norm")
+	return b.normedPart(f, Add(z, b.mlp(z)), "mlp-norm")
 }
 
-// normed is part [B,K,N,S,D] of whole [B,N,D] through the layer's norm of that name, what the norm divides by being that of the whole:
-// linear in part, without the bias.
-func (b *Block) normed(part, whole *Node, name string) *Node {
-	return b.spec.normed(part, perTarget(whole), b.w.in(name+"."))
+// attentionSum is the attention output plus the residual, [B,N,D].
+func (b *Block) attentionSum() *Node {
+	a := b.AttentionOutput
+	if b.spec.Order == PreNorm && b.spec.NormAfter {
+		a = b.norm(a, "attention-after-norm")
+	}
+	return Add(a, b.Residual())
 }
 
-// normed is [Spec.norm] of whole, of which part is a part, without the bias: (part - its mean)/√(variance of the whole + ε)·g.
-func (s *Spec) normed(part, whole *Node, w Weights) *Node {
+// normedPart is a part [B,K,N,S,D] of whole [B,N,D] through the layer's norm of that name, with the
+// spread of the whole and without the bias.
+func (b *Block) normedPart(part, whole *Node, name string) *Node {
+	return normedPart(b.spec, part, perTarget(whole), b.w.in(name+"."))
+}
+
+// normedPart is the part of norm(whole) that comes from part:
+//
+//	(part - mean part)/√(variance of whole + ε)·g
+//
+// The parts of whole give norm(whole) without its bias. Both have their width as last axis.
+func normedPart(s *Spec, part, whole *Node, w byName) *Node {
 	if !s.RMS {
 		part = centred(part)
 	}
-	return Mul(Mul(part, s.inverseSpread(whole)), s.gain(part, w))
+	return Mul(Mul(part, inverseSpread(s, whole)), gain(s, part, w))
 }
 
 // perTarget makes x [B,N,D] fit [B,K,N,S,D].

@@ -11,19 +11,23 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// Mixings of contributions in float32 against the vectors of every target and source, [T,S,D], spelled out in float64.
+// Mixings of contributions in float32 against the vectors of every target and source, [T,S,D],
+// spelled out in float64.
 const (
 	lengthTol = 3e-6 // lengths, as parts of the largest one of their row
-	altiTol   = 3e-6 // differences of sums of absolute values, as parts of the sum that they are taken from
-	ratioTol  = 1e-6 // ratios up to 1
+	// Differences of sums of absolute values, as parts of the sum that they are taken from.
+	altiTol  = 3e-6
+	ratioTol = 1e-6 // ratios up to 1
 )
 
-// vectors are what every target gets from every source in a block, [T][S][D], of one head, or of all where head is -1.
+// vectors are what every target gets from every source in a block, [T][S][D], of one head, or of
+// all where head is -1.
 type vectors struct {
 	*layer
 	head int
-	// f is what the attention puts out; stream what the residual stream holds behind it; normed the same behind the norm that the
-	// stream goes through next, if any; block the same around the feed-forward part and through the norm behind it, if any.
+	// f is what the attention puts out; stream what the residual stream holds after it; normed
+	// the same after the norm that the stream goes through next, if any; block the same around
+	// the feed-forward part and through the norm after it, if any.
 	f, stream, normed, block [][][]float64
 }
 
@@ -36,7 +40,9 @@ func (b *layer) vectors(head int) *vectors {
 			residual = b.norm("attention-norm", b.x[t])
 		}
 		if b.spec.Order == transformer.PreNorm && b.spec.NormAfter {
-			meets = func(f []float64) []float64 { return b.linearised("attention-after-norm", f, output) }
+			meets = func(f []float64) []float64 {
+				return b.linearised("attention-after-norm", f, output)
+			}
 			a = b.norm("attention-after-norm", output)
 		}
 		z := plus(residual, a)
@@ -61,7 +67,8 @@ func (b *layer) vectors(head int) *vectors {
 			}
 			block = append(block, u)
 		}
-		v.f, v.stream, v.normed, v.block = append(v.f, f), append(v.stream, stream), append(v.normed, normed), append(v.block, block)
+		v.f, v.stream, v.normed, v.block = append(v.f, f), append(v.stream,
+			stream), append(v.normed, normed), append(v.block, block)
 	}
 	return v
 }
@@ -152,7 +159,8 @@ func (v *vectors) ratio(t int) []float64 {
 	return row
 }
 
-// ofContributions are the mixings made of contributions: the row of a target by brute force, and what it may differ, as a part of scale.
+// ofContributions are the mixings made of contributions: the row of a target by brute force, and
+// what it may differ, as a part of scale.
 var ofContributions = []struct {
 	name  string
 	heads bool
@@ -160,11 +168,17 @@ var ofContributions = []struct {
 	scale func(v *vectors, t int) float64
 	tol   float64
 }{
-	{"norms", true, func(v *vectors, t int) []float64 { return lengths(v.f[t]) }, largest, lengthTol},
-	{"norms-residual", true, func(v *vectors, t int) []float64 { return lengths(v.stream[t]) }, largest, lengthTol},
-	{"norms-residual-norm", true, func(v *vectors, t int) []float64 { return lengths(v.normed[t]) }, largest, lengthTol},
-	{"globenc", true, func(v *vectors, t int) []float64 { return lengths(v.block[t]) }, largest, lengthTol},
-	{"alti", false, (*vectors).alti, func(v *vectors, t int) float64 { return length1(total(v.normed[t])) }, altiTol},
+	{"norms", true, func(v *vectors, t int) []float64 { return lengths(v.f[t]) }, largest,
+		lengthTol},
+	{"norms-residual", true, func(v *vectors, t int) []float64 { return lengths(v.stream[t]) },
+		largest, lengthTol},
+	{"norms-residual-norm", true, func(v *vectors, t int) []float64 { return lengths(v.normed[t]) },
+		largest, lengthTol},
+	{"globenc", true, func(v *vectors, t int) []float64 { return lengths(v.block[t]) }, largest,
+		lengthTol},
+	{"alti", false, (*vectors).alti, func(v *vectors, t int) float64 {
+		return length1(total(v.normed[t]))
+	}, altiTol},
 	{"mixing-ratio", false, (*vectors).ratio, func(*vectors, int) float64 { return 1 }, ratioTol},
 }
 
@@ -179,14 +193,16 @@ func largest(v *vectors, t int) float64 {
 	return most
 }
 
-// checkContributions compares the rows of all mixings of contributions, of all heads, of one, and of each.
+// checkContributions compares the rows of all mixings of contributions, of all heads, of one, and
+// of each.
 func (g *golden) checkContributions(t *testing.T) {
 	t.Helper()
 	layers := g.layers(t)
 	for _, c := range ofContributions {
 		heads := []trace.Heads{{}}
 		if c.heads {
-			heads = append(heads, trace.Heads{Fusion: trace.OneHead, Head: 1}, trace.Heads{Fusion: trace.EachHead})
+			heads = append(heads, trace.Heads{Fusion: trace.OneHead, Head: 1},
+				trace.Heads{Fusion: trace.EachHead})
 		}
 		var asks []trace.MixingAsk
 		for _, h := range heads {
@@ -203,7 +219,9 @@ func (g *golden) checkContributions(t *testing.T) {
 						d := math.Abs(float64(got.Row(l, k, target)[s])-want) / scale
 						most = max(most, d)
 						if !(d <= c.tol) {
-							t.Errorf("%s of layer %d head %d target %d source %d = %v, want %v: %g of %g", c.name, l, head, target, s, got.Row(l, k, target)[s], want, d, scale)
+							t.Errorf("%s of layer %d head %d target %d source %d = %v, "+
+								"want %v: %g of %g", c.name, l, head, target, s, got.Row(l, k,
+								target)[s], want, d, scale)
 						}
 					}
 				}
@@ -224,7 +242,8 @@ func TestContributionsBruteForce(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) { g.checkContributions(t) })
 }
 
-// TestContributionsAddUp: the vectors that the brute force compares with add up to what stands in the block, but for biases.
+// TestContributionsAddUp: the vectors that the brute force compares with add up to what stands in
+// the block, but for biases.
 func TestContributionsAddUp(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
 		for l, b := range g.layers(t) {
@@ -235,13 +254,16 @@ func TestContributionsAddUp(t *testing.T) {
 				if b.spec.OutputBias {
 					bias = wide(b.weight("output.bias"))
 				}
-				check(t, where+": attention output", narrow(plus(total(v.f[target]), bias)), narrow(b.attentionOutput(target)), 1e-9)
+				check(t, where+": attention output", narrow(plus(total(v.f[target]), bias)),
+					narrow(b.attentionOutput(target)), 1e-9)
 				if b.spec.Order != transformer.PostNorm {
 					continue
 				}
 				z := plus(b.x[target], b.attentionOutput(target))
-				behind := plus(plus(total(v.normed[target]), b.linearised("attention-norm", bias, z)), wide(b.weight("attention-norm.bias")))
-				check(t, where+": behind the norm", narrow(behind), narrow(b.norm("attention-norm", z)), 1e-6)
+				normed := plus(plus(total(v.normed[target]),
+					b.linearised("attention-norm", bias, z)), wide(b.weight("attention-norm.bias")))
+				check(t, where+": after the norm", narrow(normed),
+					narrow(b.norm("attention-norm", z)), 1e-6)
 			}
 		}
 	})
@@ -252,7 +274,8 @@ func contributionAsks() (asks []trace.MixingAsk) {
 	for _, c := range ofContributions {
 		asks = append(asks, trace.MixingAsk{Name: c.name, AllRows: true})
 		if c.heads {
-			asks = append(asks, trace.MixingAsk{Name: c.name, Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true})
+			asks = append(asks, trace.MixingAsk{Name: c.name,
+				Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true})
 		}
 	}
 	return asks
@@ -267,14 +290,16 @@ func sameRows(t *testing.T, where string, asks []trace.MixingAsk, got, want []tr
 				for n := range got[i].N {
 					row := want[i].Row(l, h, got[i].First+n-want[i].First)[:got[i].S]
 					tol := scaledRowTol * float64(max(1, slices.Max(row)))
-					check(t, fmt.Sprintf("%s: %s/%s layer %d head %d target %d", where, ask.Name, ask.Heads, l, h, got[i].First+n), got[i].Row(l, h, n), row, tol)
+					check(t, fmt.Sprintf("%s: %s/%s layer %d head %d target %d", where, ask.Name,
+						ask.Heads, l, h, got[i].First+n), got[i].Row(l, h, n), row, tol)
 				}
 			}
 		}
 	}
 }
 
-// scaledRowTol bounds rows that are computed in another way, as a part of their largest number where that is above 1.
+// scaledRowTol bounds rows that are computed in another way, as a part of their largest number
+// where that is above 1.
 const scaledRowTol = 1e-5 // worst seen 6e-6
 
 // TestContributionsOnCache: the row of a decode step is that of the batch.

@@ -4,34 +4,41 @@ import (
 	"context"
 	"fmt"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Decompose returns the part of the query's logit, or difference of two, that comes from each token, [T], and the rest, the logit less
-// all of them. Every vector of every layer is held as the sum of T, one for each token (DecompX, Modarressi et al. 2023, §3):
+// Decompose returns the part of the query's logit, or difference of two logits, that comes from
+// each token, [T], and the rest: the logit minus all parts. Every vector in every layer is the sum
+// of T parts, one per token (DecompX, Modarressi et al. 2023, §3):
 //
-//	attention   Σ_h Σ_s α^h[t,s] x_{s,k} W_V^h W_O^h       α as it is (eq. 4)
-//	norms       (x_k - mean x_k)/σ(x)·g                    σ that of the whole (eq. 8)
-//	activation  f(x)/x·x_k                                 at 0 the limit (eq. 10)
+//	attention   Σ_h Σ_s α^h[t,s] x_{s,k} W_V^h W_O^h       α unchanged (eq. 4)
+//	norms       (x_k - mean x_k)/σ(x)·g                    σ of the whole vector (eq. 8)
+//	activation  f(x)/x·x_k                                 its limit at 0 (eq. 10)
 //	biases      ω_k b, ω_k = |b·p_k| / Σ_j |b·p_j|         AbsDot, p what b is added to (eq. 5)
 //
-// from the embedding, which with its position and norm is the token's own, through all layers and the head (eq. 13), at which a cap of
-// logits is an activation. As the paper has it, and not its programs, the bias of an attention is shared before the residual is added, and
-// that of a value is in it in every layer.
+// It goes from the embedding, which with its position and norm belongs to its token, through all
+// layers and the head (eq. 13); a cap of logits counts as an activation. As in the paper, but not
+// in its programs, the bias of an attention is shared before the residual is added, and includes
+// the bias of the values in every layer.
 //
-// What the paper's encoders do not have is done alike: RMS norms, norms behind a part, parallel blocks, rotary positions and ALiBi, which
-// are in α. A gate times another projection gives each half, the Shapley value of a product. A decoder's later tokens have the part 0.
+// Parts that the paper's encoders do not have are treated in the same way: RMS norms, norms after
+// attention and feed-forward, parallel blocks; rotary positions and ALiBi are in α. A gate times
+// another projection gives half to each, the Shapley value of a product. In a decoder, tokens
+// after the target have the part 0.
 //
-// The rest is what no token gets: rounding, that of activations where weights are bfloat16, and biases at right angles to all parts. It
-// costs about T passes, half as many in a decoder, and 4·T²·(D+2GE) bytes. Errors are as in [Model.LogitTerms].
-func (m *Model) Decompose(ctx context.Context, q trace.Query) (parts []float64, rest float64, err error) {
+// The rest is what no token gets: rounding, that of activations if weights are bfloat16, and
+// biases at right angles to all parts. It costs about T passes, half as many in a decoder, and
+// 4·T²·(D+2GE) bytes. Errors are those of [Model.LogitTerms].
+func (m *Model) Decompose(ctx context.Context,
+	q trace.Query,
+) (parts []float64, rest float64, err error) {
 	if err := m.checkParted(q); err != nil {
 		return nil, 0, err
 	}
-	if err := m.checkMemory(Need{Tokens: len(q.IDs), Parts: true}); err != nil {
+	if err := m.checkMemory(need{Tokens: len(q.IDs), Parts: true}); err != nil {
 		return nil, 0, err
 	}
 	p := &partedPass{m: m, q: q, length: len(q.IDs), owners: len(q.IDs)}
@@ -39,7 +46,8 @@ func (m *Model) Decompose(ctx context.Context, q trace.Query) (parts []float64, 
 		p.owners = m.target(q) + 1
 	}
 	if parts, rest, err = p.run(ctx); err != nil {
-		return nil, 0, fmt.Errorf("transformer: %s parts of every token of %d: %w", m.Spec.Family, len(q.IDs), err)
+		return nil, 0, fmt.Errorf("transformer: %s parts of every token of %d: %w", m.Spec.Family,
+			len(q.IDs), err)
 	}
 	return parts, rest, nil
 }
@@ -51,33 +59,39 @@ type partedPass struct {
 	length int
 	// owners is how many tokens K have parts, and how many targets are followed.
 	owners int
-	// parts are those of the residual stream, [K,K,D], and values those of the values, [K,K,GE]: targets by owners.
+	// parts are those of the residual stream, [K,K,D], and values those of the value vectors,
+	// [K,K,GE]: targets by owners.
 	parts, values []float32
 }
 
 func (p *partedPass) run(ctx context.Context) (parts []float64, rest float64, err error) {
 	b := p.m.queryBatch([]trace.Query{p.q}, []int{0}, Batching{Texts: 1})
-	feed := b.texts()
-	x, err := b.embed(feed)
+	inputs := b.inputs()
+	x, err := b.embed(inputs)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer func() { free(x) }()
 	if err := read(x, p.begin); err != nil {
+		free(x)
 		return nil, 0, err
 	}
-	for l := range p.m.Spec.Layers {
-		if err := ctx.Err(); err != nil {
-			return nil, 0, fmt.Errorf("stopped at layer %d: %w", l, err)
-		}
-		if x, err = p.layer(ctx, feed, l, x); err != nil {
-			return nil, 0, fmt.Errorf("layer %d: %w", l, err)
-		}
+	keysAndValues := func(_ *builder, _ *Block, now cache, _ []*Node) []*Node {
+		return []*Node{now.key, now.value}
 	}
-	return p.head(feed, x)
+	for step, err := range inputs.layers(ctx, x, "keys and values", keysAndValues) {
+		if err != nil {
+			return nil, 0, err
+		}
+		if err := p.layer(ctx, step); err != nil {
+			return nil, 0, fmt.Errorf("layer %d: %w", step.layer, err)
+		}
+		x = step.out
+	}
+	defer free(x)
+	return p.head(inputs, x)
 }
 
-// begin gives every token its own row of the embedded text x, [fed,D].
+// begin gives every token its own row of the embedded text x, [N,D].
 func (p *partedPass) begin(x []float32) {
 	k, d, spec := p.owners, p.m.Spec.Width, p.m.Spec
 	p.parts, p.values = make([]float32, k*k*d), make([]float32, k*k*spec.Groups()*spec.HeadWidth)
@@ -86,53 +100,53 @@ func (p *partedPass) begin(x []float32) {
 	}
 }
 
-// layer runs layer l on x, which it frees, and carries the parts through it. Behind the last layer only those of the target are needed.
-func (p *partedPass) layer(ctx context.Context, feed *texts, l int, x *tensors.Tensor) (*tensors.Tensor, error) {
-	from, err := floats(x)
-	if err != nil {
-		return x, err
+// layer carries the parts through a layer. After the last one only those of the target are needed.
+func (p *partedPass) layer(ctx context.Context, step *layerStep) (err error) {
+	s := &partedLayer{partedPass: p, l: step.layer}
+	defer func() { free(s.sourceParts) }()
+	if s.x, err = floats(step.in); err != nil {
+		return err
 	}
-	next, made, err := feed.block(l, x, "keys and values", func(_ *builder, _ *Block, now cache) []*Node { return []*Node{now.key, now.value} })
-	if err != nil {
-		return x, err
+	if s.key, err = floats(step.collected[0]); err != nil {
+		return err
 	}
-	defer free(made...)
-	s := &partedLayer{partedPass: p, l: l, x: from}
-	defer func() { free(s.held) }()
-	if s.key, err = floats(made[0]); err != nil {
-		return next, err
-	}
-	if s.value, err = floats(made[1]); err != nil {
-		return next, err
+	if s.value, err = floats(step.collected[1]); err != nil {
+		return err
 	}
 	first, last := 0, p.owners
 	if err := s.tiles(ctx, first, last, s.valueTile); err != nil {
-		return next, err
+		return err
 	}
-	if l == p.m.Spec.Layers-1 {
+	if s.l == p.m.Spec.Layers-1 {
 		first = p.m.target(p.q)
 		last = first + 1
 	}
-	return next, s.tiles(ctx, first, last, s.tile)
+	return s.tiles(ctx, first, last, s.tile)
 }
 
-// partedLayer is one layer of the pass, of the residual stream before it, [fed,D], and the keys and values of the text, [G,fed,E].
+// partedLayer is one layer of the pass: the residual stream before it, [N,D], and the keys and
+// values of the text, [G,N,E], with padding.
 type partedLayer struct {
 	*partedPass
 	l             int
 	x, key, value []float32
-	// held is the parts of the values of the first sources, [owners,owners,GE], as the last tile read them.
-	held *tensors.Tensor
+	// sourceParts is the parts of the values of the first sources, [owners,owners,GE], as the last
+	// tile read them.
+	sourceParts *tensors.Tensor
 }
 
-// partedTargets is how many targets fill a tile whose parts are of so many tokens.
-func (s *Spec) partedTargets(tokens int) int {
-	return max(1, min(slotStep, tileFloats/(bucket(tokens)*max(s.FeedForward, s.Heads*s.HeadWidth))))
+// partsTile is how many targets fill a tile if each has parts of so many tokens.
+func partsTile(s *Spec, tokens int) int {
+	return max(1, min(slotStep, tileFloats/(bucket(tokens)*max(s.FeedForward,
+		s.Heads*s.HeadWidth))))
 }
 
-// tiles calls do for tiles of the targets from first to last-1: n of them from position at on, of which the first seen tokens have parts.
-func (s *partedLayer) tiles(ctx context.Context, first, last int, do func(at, n, seen int) error) error {
-	step := s.m.Spec.partedTargets(s.owners)
+// tiles calls do for tiles of the targets from first to last-1: n targets from position at on, of
+// which the first seen tokens have parts.
+func (s *partedLayer) tiles(ctx context.Context, first, last int,
+	do func(at, n, seen int) error,
+) error {
+	step := partsTile(s.m.Spec, s.owners)
 	for at := first; at < last; at += step {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("stopped at target %d: %w", at, err)
@@ -149,13 +163,14 @@ func (s *partedLayer) tiles(ctx context.Context, first, last int, do func(at, n,
 	return nil
 }
 
-// sizes are how many targets and owners a tile of n targets that see so many tokens has, rounded up so that few graphs are compiled.
+// sizes returns how many targets and owners the graph of a tile has, for n targets that see so
+// many tokens: rounded up where shapes are compiled.
 func (s *partedLayer) sizes(n, seen int) (targets, owners int) {
 	if s.m.promptStep == 1 {
 		return n, seen
 	}
 	if n > 1 {
-		n = s.m.Spec.partedTargets(s.owners)
+		n = partsTile(s.m.Spec, s.owners)
 	}
 	return n, bucket(seen)
 }
@@ -164,7 +179,8 @@ func (s *partedLayer) sizes(n, seen int) (targets, owners int) {
 func (s *partedLayer) inputs(at, n, seen int) ([]*tensors.Tensor, error) {
 	targets, owners := s.sizes(n, seen)
 	d := s.m.Spec.Width
-	x, err := s.m.filled([]int{1, targets, d}, func(data []float32) { copy(data[:n*d], s.x[at*d:]) })
+	x, err := s.m.filled([]int{1, targets, d},
+		func(data []float32) { copy(data[:n*d], s.x[at*d:]) })
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +195,8 @@ func (s *partedLayer) put(dst []float32, tile *tensors.Tensor, at, n, seen int) 
 	dims := tile.Shape().Dimensions
 	owners, width := dims[2], dims[3]
 	return read(tile, func(data []float32) {
-		copySlots(dst[at*s.owners*width:(at+n)*s.owners*width], data[:n*owners*width], n, seen*width)
+		copySlots(dst[at*s.owners*width:(at+n)*s.owners*width], data[:n*owners*width], n,
+			seen*width)
 	})
 }
 
@@ -192,7 +209,7 @@ func (s *partedLayer) valueTile(at, n, seen int) error {
 		return err
 	}
 	in = append(in, tensors.FromScalar(int32(s.length)))
-	out, err := m.run("value parts", ofLayer(s.l), func(w Weights, in []*Node) []*Node {
+	out, err := m.run("value parts", ofLayer(s.l), func(w byName, in []*Node) []*Node {
 		d := m.builder(w, text{length: in[2]})
 		b := &Block{spec: d.spec, layer: s.l, product: d.product, w: w.in(ofLayer(s.l))}
 		return []*Node{b.valueParts(parted{whole: in[0], parts: in[1]})}
@@ -223,17 +240,17 @@ func (s *partedLayer) tile(at, n, seen int) error {
 		}
 		in = append(in, kv)
 	}
-	if err := s.hold(owners); err != nil {
+	if err := s.loadSourceParts(owners); err != nil {
 		return err
 	}
 	l := s.l
-	out, err := m.run("parts "+spec.kind(l), ofLayer(l), func(w Weights, in []*Node) []*Node {
+	out, err := m.run("parts "+layerKind(spec, l), ofLayer(l), func(w byName, in []*Node) []*Node {
 		ids := Squeeze(SliceAxis(in[0], 2, AxisRange(0, 1)), 2) // only their number matters
 		d := m.builder(w, text{ids: ids, first: in[2], length: in[3]})
-		b := d.blockOver(l, in[0], cache{key: in[4], value: in[5]})
+		b := d.tileBlock(l, in[0], cache{key: in[4], value: in[5]})
 		x := parted{whole: in[0], parts: in[1]}
 		return []*Node{b.afterParts(b.attentionParts(in[6]), x).parts}
-	}, append(in, s.held)...)
+	}, append(in, s.sourceParts)...)
 	if err != nil {
 		return err
 	}
@@ -241,35 +258,39 @@ func (s *partedLayer) tile(at, n, seen int) error {
 	return s.put(s.parts, out[0], at, n, seen)
 }
 
-// hold makes the parts of the values of the first sources, so many, unless they are held. Those that a tile cannot see do no harm: their
-// attention is 0.
-func (s *partedLayer) hold(owners int) error {
-	if s.held != nil && s.held.Shape().Dimensions[0] == owners {
+// loadSourceParts makes the tensor of the parts of the values of the first sources, unless an
+// earlier tile made it. Sources that a tile cannot see do no harm, because their attention is 0.
+func (s *partedLayer) loadSourceParts(owners int) error {
+	if s.sourceParts != nil && s.sourceParts.Shape().Dimensions[0] == owners {
 		return nil
 	}
-	free(s.held)
+	free(s.sourceParts)
 	width, n := s.m.Spec.Groups()*s.m.Spec.HeadWidth, min(owners, s.owners)
 	var err error
-	s.held, err = s.m.filled([]int{owners, owners, width}, func(data []float32) {
+	s.sourceParts, err = s.m.filled([]int{owners, owners, width}, func(data []float32) {
 		copySlots(data[:n*owners*width], s.values[:n*s.owners*width], n, n*width)
 	})
 	return err
 }
 
-// head takes the target's parts of x, the residual stream behind the last layer, [1,fed,D], through the head.
-func (p *partedPass) head(feed *texts, x *tensors.Tensor) (parts []float64, rest float64, err error) {
+// head carries the target's parts through the head, given the residual stream x after the last
+// layer, [1,N,D].
+func (p *partedPass) head(inputs *inputs,
+	x *tensors.Tensor,
+) (parts []float64, rest float64, err error) {
 	at, k, d := p.m.target(p.q), p.owners, p.m.Spec.Width
 	owners := k
 	if p.m.promptStep > 1 {
 		owners = bucket(k)
 	}
-	own, err := p.m.filled([]int{1, 1, owners, d}, func(data []float32) { copy(data, p.parts[at*k*d:(at+1)*k*d]) })
+	own, err := p.m.filled([]int{1, 1, owners, d},
+		func(data []float32) { copy(data, p.parts[at*k*d:(at+1)*k*d]) })
 	if err != nil {
 		return nil, 0, err
 	}
 	defer free(own)
-	ids, weights := p.m.Spec.asked(p.q.Objective)
-	out, err := feed.end(x, "parts", func(d *builder, x *Node, in []*Node) []*Node {
+	ids, weights := askedScores(p.m.Spec, p.q.Objective)
+	out, err := inputs.end(x, "parts", func(d *builder, x *Node, in []*Node) []*Node {
 		x = oneRow(x, in[0])
 		scores := Reshape(d.head(x), -1)
 		wanted := Gather(scores, InsertAxes(in[1], -1)) // [2]

@@ -26,7 +26,8 @@ func silent(name string) bool { return strings.HasSuffix(name, ".output.weight")
 func TestDecomposeSum(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
 		for _, position := range []int{0, 4, len(g.ids) - 1} {
-			for _, q := range []trace.Query{g.logitQuery(position, 0), g.logitQuery(position, 1), against(g.logitQuery(position, 1), 0)} {
+			for _, q := range []trace.Query{g.logitQuery(position, 0), g.logitQuery(position, 1),
+				against(g.logitQuery(position, 1), 0)} {
 				parts, rest := g.decomposed(t, q)
 				want := g.logit(t, q)
 				near64(t, "sum", []float64{sumOf(parts)}, []float64{want}, sumTol)
@@ -107,7 +108,9 @@ func (c *parts64) add(other carrier) {
 func (c *parts64) copied() carrier { return &parts64{r: c.r, vectors: slices.Clone(c.vectors)} }
 
 func (c *parts64) mlp(b *layer, whole []float64) carrier {
-	s, in := c.r.spec, func(name string) string { return fmt.Sprintf("blocks.%d.%s", b.index, name) }
+	s, in := c.r.spec, func(name string) string {
+		return fmt.Sprintf("blocks.%d.%s", b.index, name)
+	}
 	dense := func(c *parts64, name string) {
 		bias := ""
 		if s.MLPBias {
@@ -130,7 +133,8 @@ func (c *parts64) mlp(b *layer, whole []float64) carrier {
 	return hidden
 }
 
-// shapley gives each k its value in the product (Σ a_k)(Σ b_k): what it makes with itself, and half of what it makes with each other.
+// shapley gives each k its value in the product (Σ a_k)(Σ b_k): what it makes with itself, and
+// half of what it makes with each other.
 func shapley(a, b [][]float64) [][]float64 {
 	values := make([][]float64, len(a))
 	for k := range a {
@@ -175,7 +179,8 @@ func (r *text64) decompose(t, token int) []float64 {
 	return parts
 }
 
-// attentionParts is what every target reads of every token's part, with the biases of value and output, [T][T][D].
+// attentionParts is what every target reads of every token's part, with the biases of value and
+// output, [T][T][D].
 func (r *text64) attentionParts(b *layer, all []*parts64) []*parts64 {
 	s := r.spec
 	values := make([][][]float64, len(all)) // [S][T][GE]
@@ -219,7 +224,8 @@ func (r *text64) attentionParts(b *layer, all []*parts64) []*parts64 {
 	return read
 }
 
-// TestDecomposeBruteForce compares every token's part with vectors carried through the model in float64, [T,T,D] of them spelled out.
+// TestDecomposeBruteForce compares every token's part with vectors carried through the model in
+// float64, [T,T,D] of them spelled out.
 func TestDecomposeBruteForce(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
 		r := g.text64(t)
@@ -229,7 +235,8 @@ func TestDecomposeBruteForce(t *testing.T) {
 		}
 		for _, position := range []int{0, 7, len(g.ids) - 1} {
 			got, _ := g.decomposed(t, g.logitQuery(position, class))
-			near64(t, fmt.Sprintf("parts at %d", position), got, r.decompose(position, token), partTol)
+			near64(t, fmt.Sprintf("parts at %d", position), got, r.decompose(position, token),
+				partTol)
 		}
 	})
 }
@@ -242,7 +249,8 @@ func TestDecomposeVariants(t *testing.T) {
 	})
 }
 
-// TestDecomposeTiles: a text of several tiles, rounded up as where shapes are compiled and not, against the brute force.
+// TestDecomposeTiles: a text of several tiles, rounded up as where shapes are compiled and not,
+// against the brute force.
 func TestDecomposeTiles(t *testing.T) {
 	for _, name := range []string{"bloom", "gemma2", "bert"} {
 		for _, rounded := range []bool{false, true} {
@@ -254,7 +262,8 @@ func TestDecomposeTiles(t *testing.T) {
 				}
 				got, _ := g.decomposed(t, g.logitQuery(35, 4))
 				near64(t, "parts", got, g.text64(t).decompose(35, 4), partTol)
-				near64(t, "terms", listed(g.terms(t, g.logitQuery(35, 4))), listed(g.text64(t).logitTerms(35, 4)), partTol)
+				near64(t, "terms", listed(g.terms(t, g.logitQuery(35, 4))),
+					listed(g.text64(t).logitTerms(35, 4)), partTol)
 			})
 		}
 	}
@@ -278,22 +287,25 @@ func TestDecomposeSilent(t *testing.T) {
 	near64(t, "own part", []float64{parts[6]}, []float64{(&golden{model: m}).logit(t, q)}, sumTol)
 }
 
-// TestDecomposeLater: tokens behind the target have the part 0 in a decoder and change no other.
+// TestDecomposeLater: tokens after the target have the part 0 in a decoder and change no other.
 func TestDecomposeLater(t *testing.T) {
 	g := openGolden(t, "mistral")
 	whole, _ := g.decomposed(t, g.logitQuery(4, 9))
-	short, _ := (&golden{model: g.model, ids: g.ids[:5]}).decomposed(t, (&golden{ids: g.ids[:5]}).logitQuery(4, 9))
+	short, _ := (&golden{model: g.model, ids: g.ids[:5]}).decomposed(t,
+		(&golden{ids: g.ids[:5]}).logitQuery(4, 9))
 	near64(t, "tokens seen", whole[:5], short, sumTol)
 	if slices.ContainsFunc(whole[5:], func(x float64) bool { return x != 0 }) {
 		t.Errorf("later tokens have parts: %v", whole[5:])
 	}
 }
 
-// TestDecomposeBiasOfNone: a bias that is at right angles to every part goes to none, and is what is left.
+// TestDecomposeBiasOfNone: a bias that is at right angles to every part goes to none, and is what
+// is left.
 func TestDecomposeBiasOfNone(t *testing.T) {
 	g := openGolden(t, "distilbert_cls")
 	const bias = 0.75
-	m := g.changed(t, func(name string, data []float32) { // scores of class 0 alone, a bias of class 1 alone
+	// Scores of class 0 alone, a bias of class 1 alone.
+	m := g.changed(t, func(name string, data []float32) {
 		switch name {
 		case "classifier.weight":
 			for i := range data {

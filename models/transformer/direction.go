@@ -3,17 +3,18 @@ package transformer
 import (
 	"math"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 )
 
-// direction is a linear reading of a vector x of the residual stream that makes a logit: logit = x·along + constant. It is carried back
-// through the model; what is not linear on the way is held as the text makes it.
+// direction is a linear function of a vector x of the residual stream that gives a logit: logit =
+// x·along + constant. It is carried back through the model. What is not linear on the way keeps
+// the factor that it has for this text.
 type direction struct {
 	along    *Node // [1,1,D]
 	constant *Node // a scalar
 }
 
-// add adds the reading of v [...,D], which stands beside x in a sum, to the constant.
+// add adds the reading of v [...,D], which is added to x in the model, to the constant.
 func (r direction) add(v *Node) direction {
 	r.constant = Add(r.constant, r.read(v))
 	return r
@@ -24,28 +25,28 @@ func (r direction) read(v *Node) *Node {
 	return ReduceAllSum(Mul(r.along, ExpandLeftToRank(float(v), r.along.Rank())))
 }
 
-// beforeNorm takes a reading of the norm of x back to one of x, 1/σ being a factor:
+// beforeNorm takes a direction on norm(x) back to one on x, with 1/σ as a factor:
 //
-//	y = (x-mean x)/σ·g + b:  y·d = x·(g·d - mean(g·d))/σ + b·d,  or with RMS  x·(g·d)/σ
-func (s *Spec) beforeNorm(r direction, x *Node, w Weights) direction {
+//	y = (x - mean x)/σ·g + b:  y·d = x·(g·d - mean(g·d))/σ + b·d,  or with RMS  x·(g·d)/σ
+func beforeNorm(s *Spec, r direction, x *Node, w byName) direction {
 	if !s.RMS {
 		r = r.add(w("bias"))
 	}
-	along := Mul(r.along, s.gain(x, w))
+	along := Mul(r.along, gain(s, x, w))
 	if !s.RMS {
 		along = centred(along)
 	}
-	r.along = Mul(along, s.inverseSpread(x))
+	r.along = Mul(along, inverseSpread(s, x))
 	return r
 }
 
-// beforeNorm is [Spec.beforeNorm] of the layer's norm of that name.
+// beforeNorm is [beforeNorm] with the layer's norm of that name.
 func (b *Block) beforeNorm(r direction, x *Node, name string) direction {
-	return b.spec.beforeNorm(r, x, b.w.in(name+"."))
+	return beforeNorm(b.spec, r, x, b.w.in(name+"."))
 }
 
 // gain is what a norm multiplies by, to broadcast against the last axis of x.
-func (s *Spec) gain(x *Node, w Weights) *Node {
+func gain(s *Spec, x *Node, w byName) *Node {
 	gain := alignLast(w("gain"), x)
 	if s.NormOffset != 0 {
 		gain = AddScalar(gain, s.NormOffset)
@@ -53,19 +54,20 @@ func (s *Spec) gain(x *Node, w Weights) *Node {
 	return gain
 }
 
-// inverseSpread is 1/σ of x, what a norm scales by, [...,1].
-func (s *Spec) inverseSpread(x *Node) *Node {
+// inverseSpread is 1/σ of x, the factor of a norm, [...,1].
+func inverseSpread(s *Spec, x *Node) *Node {
 	if !s.RMS {
 		x = centred(x)
 	}
-	return s.inverseRMS(x)
+	return inverseRMS(s, x)
 }
 
-// centred is x less its mean over the last axis.
+// centred is x minus its mean over the last axis.
 func centred(x *Node) *Node { return Sub(x, ReduceAndKeep(x, ReduceMean, -1)) }
 
-// slope returns f(x)/x, entry by entry, the slope of the line from the origin to f(x) (Modarressi et al. 2023, eq. 10); at 0 its limit.
-func (f Activation) slope(x *Node) *Node {
+// activationSlope returns f(x)/x, entry by entry: the slope of the line through the origin and (x,
+// f(x)) (Modarressi et al. 2023, eq. 10). At 0 it is the limit.
+func activationSlope(f Activation, x *Node) *Node {
 	switch f {
 	case GELUTanh:
 		cubic := Mul(x, AddScalar(MulScalar(Square(x), 0.044715), 1))
@@ -80,11 +82,12 @@ func (f Activation) slope(x *Node) *Node {
 	return MulScalar(OnePlus(Erf(MulScalar(x, math.Sqrt2/2))), 0.5)
 }
 
-// tanhSlope is tanh(x)/x, 1-x²/3 near 0.
+// tanhSlope is tanh(x)/x, and 1-x²/3 near 0.
 func tanhSlope(x *Node) *Node {
 	const near = 1e-2 // where the next term, 2x⁴/15, is below the last digit of 1
 	small := LessThan(Abs(x), MulScalar(OnesLike(x), near))
-	return Where(small, OneMinus(MulScalar(Square(x), 1.0/3)), Div(Tanh(x), Where(small, OnesLike(x), x)))
+	return Where(small, OneMinus(MulScalar(Square(x), 1.0/3)),
+		Div(Tanh(x), Where(small, OnesLike(x), x)))
 }
 
 // capSlope is capped(x)/x.
@@ -95,13 +98,15 @@ func capSlope(x *Node, c float64) *Node {
 	return tanhSlope(MulScalar(x, 1/c))
 }
 
-// beforeHead returns the reading of the residual stream x behind the last block, [1,1,D], that makes Σ_i weights_i·logit_i, of the scores
-// ids [N] of the head and weights [N]: activations and the cap of logits are lines through the origin, [Activation.slope].
+// beforeHead returns the direction on the residual stream x after the last block, [1,1,D], that
+// gives Σ_i weights_i·logit_i, for scores ids [N] of the head and weights [N]. Activations and the
+// cap of logits are lines through the origin; see [activationSlope].
 func (d *builder) beforeHead(x, ids, weights *Node) direction {
 	y := d.final(x) // [1,1,W]
 	inner := d.hidden(y)
-	rows, bias := d.outputRows(ids)                                                            // [N,W], [N]
-	scores := Add(ReduceSum(Mul(rows, ExpandLeftToRank(Reshape(inner.out, -1), 2)), -1), bias) // [N]
+	rows, bias := d.outputRows(ids)                    // [N,W], [N]
+	out := ExpandLeftToRank(Reshape(inner.out, -1), 2) // [1,W]
+	scores := Add(ReduceSum(Mul(rows, out), -1), bias) // [N]
 	weights = Mul(weights, capSlope(scores, d.spec.LogitCap))
 	r := direction{
 		along:    Reshape(ReduceSum(Mul(rows, InsertAxes(weights, -1)), 0), 1, 1, -1),
@@ -109,30 +114,33 @@ func (d *builder) beforeHead(x, ids, weights *Node) direction {
 	}
 	if inner.dense != "" {
 		if inner.norm != "" {
-			r = d.spec.beforeNorm(r, inner.active, d.w.in(inner.norm))
+			r = beforeNorm(d.spec, r, inner.active, d.w.in(inner.norm))
 		}
-		r.along = Mul(r.along, d.spec.HeadActivation.slope(inner.before))
+		r.along = Mul(r.along, activationSlope(d.spec.HeadActivation, inner.before))
 		r = r.add(d.w(inner.dense + ".bias"))
 		r.along = d.product.with(r.along, float(d.w(inner.dense+".weight")), 1)
 	}
-	if d.spec.projectsOut() {
+	if d.spec.ProjectsOut() {
 		r.along = d.product.with(r.along, float(d.w("head-projection.weight")), 1)
 	}
 	if !d.spec.NoFinalNorm {
-		r = d.spec.beforeNorm(r, x, d.w.in("final-norm."))
+		r = beforeNorm(d.spec, r, x, d.w.in("final-norm."))
 	}
 	return r
 }
 
-// hiddenLayer is the layer of a head that stands before its output projection: a dense layer, an activation, and a norm.
+// hiddenLayer is the layer of a head before its output projection: a dense layer, an activation
+// and a norm.
 type hiddenLayer struct {
-	// dense is the prefix of its weights, empty where there is no such layer, and norm that of its norm's, empty without one.
+	// dense is the prefix of its weights, empty if there is no such layer; norm is the prefix of
+	// its norm's weights, empty if there is no norm.
 	dense, norm string
-	// before and active stand before and behind the activation, and out at the end, [...,W].
+	// before and active are the input and output of the activation, and out the output of the
+	// layer, [...,W].
 	before, active, out *Node
 }
 
-// hidden returns that layer of y, what stands behind the final norm.
+// hidden returns that layer for y, the output of the final norm.
 func (d *builder) hidden(y *Node) hiddenLayer {
 	h := hiddenLayer{out: y}
 	switch {
@@ -144,10 +152,10 @@ func (d *builder) hidden(y *Node) hiddenLayer {
 		return h
 	}
 	h.before = d.dense(y, h.dense)
-	h.active = d.spec.HeadActivation.apply(h.before)
+	h.active = activate(d.spec.HeadActivation, h.before)
 	h.out = h.active
 	if h.norm != "" {
-		h.out = d.spec.norm(h.active, d.w.in(h.norm))
+		h.out = norm(d.spec, h.active, d.w.in(h.norm))
 	}
 	return h
 }
@@ -155,7 +163,8 @@ func (d *builder) hidden(y *Node) hiddenLayer {
 // outputRows are rows of the output projection, [N,W], and their biases, [N].
 func (d *builder) outputRows(ids *Node) (rows, bias *Node) {
 	if d.spec.Head != LanguageHead {
-		return gathered(Transpose(d.w("classifier.weight"), 0, 1), ids), gathered(d.w("classifier.bias"), ids)
+		return gathered(Transpose(d.w("classifier.weight"), 0, 1),
+			ids), gathered(d.w("classifier.bias"), ids)
 	}
 	rows = gathered(d.table(), ids)
 	if d.spec.HeadBias {

@@ -27,3 +27,9 @@ func (m *Model) Graphs() []string {
 	defer m.mu.Unlock()
 	return slices.Sorted(maps.Keys(m.graphs))
 }
+
+// Need is what a pass is to do.
+type Need = need
+
+// Estimate is about how many bytes a pass needs besides the weights.
+func (m *Model) Estimate(n Need) int64 { return m.estimate(n) }

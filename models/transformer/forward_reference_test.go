@@ -57,7 +57,8 @@ func (g *golden) embedded64(ids []int, rows [][]float64) [][]float64 {
 			y = norm(s, y, g.params["embedding-norm.gain"], g.params["embedding-norm.bias"])
 		}
 		if projected && !s.ProjectTokens {
-			y = plus(times(y, g.params["embedding-projection.weight"]), wide(g.params["embedding-projection.bias"]))
+			y = plus(times(y, g.params["embedding-projection.weight"]),
+				wide(g.params["embedding-projection.bias"]))
 		}
 		x[t] = y
 	}
@@ -70,7 +71,9 @@ func (f *forward) run(rows [][]float64, position int) []float64 {
 	x := f.g.embedded64(f.ids, rows)
 	f.layers = nil
 	for l := range s.Layers {
-		b := newLayer(s, l, func(name string) []float32 { return f.g.params[fmt.Sprintf("blocks.%d.%s", l, name)] }, x, false)
+		b := newLayer(s, l, func(name string) []float32 {
+			return f.g.params[fmt.Sprintf("blocks.%d.%s", l, name)]
+		}, x, false)
 		if f.change != nil {
 			f.change(l, b)
 		}
@@ -86,7 +89,7 @@ func (f *forward) run(rows [][]float64, position int) []float64 {
 	return f.g.headed(x[position])
 }
 
-// headed are the scores of the head for the residual stream behind the last block.
+// headed are the scores of the head for the residual stream after the last block.
 func (g *golden) headed(y []float64) []float64 {
 	s := g.model.Spec
 	if !s.NoFinalNorm {

@@ -11,12 +11,17 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// goldens are the checkpoints recorded from the reference implementation; see models/testdata/goldens.
+// goldens are the checkpoints recorded from the reference implementation; see
+// models/testdata/goldens.
 var goldens = []string{
-	"bert", "bert_bare", "bert_cls", "bert_untied", "bloom", "bloom_h6", "bloom_postln", "distilbert", "distilbert_bare", "distilbert_cls", "electra",
-	"electra_cls", "electra_disc", "falcon7", "falcon_new", "falcon_rw", "gemma2", "gemma3", "gemma3_global", "gpt2", "gpt_neox",
-	"gpt_neox_seq", "llama", "llama3_rope", "llama_bias", "llama_dynamic", "llama_linear", "llama_yarn", "mistral", "mistral_nowindow",
-	"opt", "opt_350", "phi3", "phi3_cross", "phi3_long", "qwen2", "qwen2_window", "qwen3", "qwen3_tied", "roberta", "roberta_cls",
+	"bert", "bert_bare", "bert_cls", "bert_untied", "bloom", "bloom_h6", "bloom_postln",
+	"distilbert", "distilbert_bare", "distilbert_cls", "electra",
+	"electra_cls", "electra_disc", "falcon7", "falcon_new", "falcon_rw", "gemma2", "gemma3",
+	"gemma3_global", "gpt2", "gpt_neox",
+	"gpt_neox_seq", "llama", "llama3_rope", "llama_bias", "llama_dynamic", "llama_linear",
+	"llama_yarn", "mistral", "mistral_nowindow",
+	"opt", "opt_350", "phi3", "phi3_cross", "phi3_long", "qwen2", "qwen2_window", "qwen3",
+	"qwen3_tied", "roberta", "roberta_cls",
 	"roberta_untied",
 }
 
@@ -37,7 +42,8 @@ func eachDecoder(t *testing.T, do func(t *testing.T, g *golden)) {
 	})
 }
 
-// golden is a tiny random checkpoint and what the reference computes on its first row of ids, T tokens.
+// golden is a tiny random checkpoint and what the reference computes on its first row of ids, T
+// tokens.
 type golden struct {
 	*modeltest.Golden
 	model *transformer.Model
@@ -66,7 +72,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// worst returns the largest difference and where it is; infinite if the lengths differ or one is NaN.
+// worst returns the largest difference and where it is; infinite if the lengths differ or one is
+// NaN.
 func worst(a, b []float32) (float64, int) {
 	if len(a) != len(b) {
 		return math.Inf(1), -1
@@ -87,6 +94,7 @@ func worst(a, b []float32) (float64, int) {
 func check(t testing.TB, what string, got, want []float32, tol float64) {
 	t.Helper()
 	if d, at := worst(got, want); d > tol {
-		t.Errorf("%s: %g from the expected at element %d of %d (expected %d), want at most %g", what, d, at, len(got), len(want), tol)
+		t.Errorf("%s: %g from the expected at element %d of %d (expected %d), want at most %g",
+			what, d, at, len(got), len(want), tol)
 	}
 }

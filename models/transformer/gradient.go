@@ -4,33 +4,46 @@ import (
 	"context"
 	"fmt"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Gradients returns what each query asks for and its derivative with respect to the embedding of the text, by a rule; see
-// [trace.Gradient]. A batch goes through the layers and back, each of which is computed again on the way back: that costs about three
-// times what [Model.Predict] does, and keeps one hidden state for each layer and the intermediate results of one. With bfloat16 weights,
-// rounding is differentiated as if it were none. Errors are those of [Model.Predict].
-func (m *Model) Gradients(ctx context.Context, queries []trace.Query, rule trace.Backward, how Batching) ([]trace.Gradient, error) {
+// Gradients returns what each query asks for and its derivative with respect to the embedding of
+// the text and, by the rule [trace.WithAttention], the attention of every layer; see
+// [trace.Gradient]. A batch goes through all layers and back, and each layer is computed again on
+// the way back: that costs about three times as much as [Model.Predict], and keeps one hidden
+// state per layer and the intermediate results of one layer. With bfloat16 weights the derivative
+// of rounding is taken as 1. Errors are those of [Model.Predict].
+func (m *Model) Gradients(ctx context.Context, queries []trace.Query, rule trace.Backward) (
+	[]trace.Gradient, error,
+) {
+	return m.GradientsIn(ctx, queries, rule, Batching{})
+}
+
+// GradientsIn is [Model.Gradients] with a choice of the batches and word of the progress.
+func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule trace.Backward,
+	how Batching,
+) ([]trace.Gradient, error) {
 	if rule < trace.TrueGradient || rule > trace.WithAttention {
 		return nil, fmt.Errorf("transformer: there is no rule %d of differentiation", rule)
 	}
 	gradients, answered := make([]trace.Gradient, len(queries)), 0
-	batches, err := m.queryBatches(queries, how, func(tokens, texts int) Need {
-		return Need{Tokens: tokens, Texts: texts, Head: true, Gradient: true, AttentionGradient: rule == trace.WithAttention}
+	batches, err := m.queryBatches(queries, how, func(tokens, texts int) need {
+		return need{Tokens: tokens, Texts: texts, Head: true, Gradient: true,
+			AttentionGradient: rule == trace.WithAttention}
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, b := range batches {
-		w := wayBack{queryBatch: b, rule: rule, feed: b.texts(), gradients: gradients}
+		w := backwardPass{queryBatch: b, rule: rule, inputs: b.inputs(), gradients: gradients}
 		err := w.run(ctx)
 		free(w.hidden...)
 		if err != nil {
-			return nil, fmt.Errorf("transformer: %s gradient of %d texts of up to %d tokens: %w", m.Spec.Family, len(b.at), b.longest, err)
+			return nil, fmt.Errorf("transformer: %s gradient of %d texts of up to %d tokens: %w",
+				m.Spec.Family, len(b.at), b.longest, err)
 		}
 		if answered += len(b.at); how.Done != nil {
 			how.Done(answered)
@@ -39,18 +52,19 @@ func (m *Model) Gradients(ctx context.Context, queries []trace.Query, rule trace
 	return gradients, nil
 }
 
-// wayBack is a batch that goes through the layers and back.
-type wayBack struct {
+// backwardPass is a batch that goes through the layers and back.
+type backwardPass struct {
 	queryBatch
-	rule trace.Backward
-	feed *texts
-	// hidden are the rows of the embedding, [B,N,W], and the residual stream before each layer and behind the last, [B,N,D].
+	rule   trace.Backward
+	inputs *inputs
+	// hidden are the rows of the embedding, [B,N,W], and the residual stream before each layer and
+	// after the last one, [B,N,D]. The way back takes them from the end.
 	hidden    []*tensors.Tensor
 	gradients []trace.Gradient
 }
 
-func (w *wayBack) run(ctx context.Context) error {
-	if err := w.there(ctx); err != nil {
+func (w *backwardPass) run(ctx context.Context) error {
+	if err := w.forward(ctx); err != nil {
 		return err
 	}
 	slopes, err := w.slopes()
@@ -64,14 +78,8 @@ func (w *wayBack) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for l := w.m.Spec.Layers - 1; l >= 0; l-- {
-		if err := ctx.Err(); err != nil {
-			free(d)
-			return fmt.Errorf("stopped at layer %d on the way back: %w", l, err)
-		}
-		if d, err = w.layer(l, d); err != nil {
-			return err
-		}
+	if d, err = w.m.layersBack(ctx, d, w.layer); err != nil {
+		return err
 	}
 	last := d
 	defer free(last)
@@ -85,86 +93,94 @@ func (w *wayBack) run(ctx context.Context) error {
 	return w.keep(d)
 }
 
-// there fills in hidden.
-func (w *wayBack) there(ctx context.Context) error {
-	rows, err := w.given()
+// forward runs the batch through all layers and fills in hidden.
+func (w *backwardPass) forward(ctx context.Context) error {
+	rows, err := w.embeddings()
 	if rows == nil && err == nil {
-		rows, err = w.feed.rows()
+		rows, err = w.inputs.rows()
 	}
 	if err != nil {
 		return err
 	}
 	w.hidden = append(w.hidden, rows)
-	x, err := w.feed.embedded(rows)
-	for l := 0; err == nil; l++ {
-		w.hidden = append(w.hidden, x)
-		if l == w.m.Spec.Layers {
-			return nil
-		}
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("stopped at layer %d: %w", l, err)
-		}
-		x, err = w.feed.through(l, x)
+	x, err := w.inputs.embedded(rows)
+	if err != nil {
+		return err
 	}
-	return err
+	for step, err := range w.inputs.layers(ctx, x, "", nil) {
+		if err != nil {
+			return err
+		}
+		w.hidden = append(w.hidden, step.in)
+		x, step.in = step.out, nil
+	}
+	w.hidden = append(w.hidden, x)
+	return nil
 }
 
-// slopes fills in the value of each query and returns its derivative with respect to the scores at its position, [B,K].
-func (w *wayBack) slopes() (*tensors.Tensor, error) {
+// slopes fills in the value of each query, and returns its derivative with respect to the scores
+// at its position, [B,K].
+func (w *backwardPass) slopes() (*tensors.Tensor, error) {
 	var slopes []float32
-	err := w.scores(w.feed, w.hidden[len(w.hidden)-1], func(i int, scores []float32) {
+	err := w.scores(w.inputs, w.hidden[len(w.hidden)-1], func(i int, scores []float32) {
 		d := make([]float32, len(scores))
 		if i < len(w.at) {
 			o := w.queries[i].Objective
-			w.gradients[w.at[i]].Value = w.m.Spec.value(o, scores)
-			w.m.Spec.slope(o, scores, d)
+			w.gradients[w.at[i]].Value = objectiveValue(w.m.Spec, o, scores)
+			objectiveSlope(w.m.Spec, o, scores, d)
 		}
 		slopes = append(slopes, d...)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return tensors.FromFlatDataAndDimensions(slopes, len(w.queries), len(slopes)/len(w.queries)), nil
+	return tensors.FromFlatDataAndDimensions(slopes, len(w.queries),
+		len(slopes)/len(w.queries)), nil
 }
 
-// pop takes the last of hidden away and returns it.
-func (w *wayBack) pop() *tensors.Tensor {
+// pop removes the last of hidden and returns it.
+func (w *backwardPass) pop() *tensors.Tensor {
 	x := w.hidden[len(w.hidden)-1]
 	w.hidden = w.hidden[:len(w.hidden)-1]
 	return x
 }
 
-// derived returns the derivative of a number with respect to the last of hidden, of which of makes it, and drops that.
-func (w *wayBack) derived(what, which string, of func(d *builder, x *Node, in []*Node) *Node, more ...*tensors.Tensor) (*tensors.Tensor, error) {
+// derived returns the derivative, with respect to the last of hidden, of the number that of builds
+// from it, and frees that hidden state.
+func (w *backwardPass) derived(what, which string, of func(d *builder, x *Node, in []*Node) *Node,
+	more ...*tensors.Tensor,
+) (*tensors.Tensor, error) {
 	x := w.pop()
 	defer free(x)
 	rule := w.rule
-	out, err := w.feed.run(fmt.Sprintf("back %d %s", rule, what), which, func(d *builder, in []*Node) []*Node {
-		d.differentiate(rule)
-		return Gradient(of(d, in[0], in[1:]), in[0])
-	}, append([]*tensors.Tensor{x}, more...)...)
+	out, err := w.inputs.run(fmt.Sprintf("back %d %s", rule, what), which,
+		func(d *builder, in []*Node) []*Node {
+			d.differentiate(rule)
+			return Gradient(of(d, in[0], in[1:]), in[0])
+		}, append([]*tensors.Tensor{x}, more...)...)
 	if err != nil {
 		return nil, err
 	}
 	return out[0], nil
 }
 
-// layer takes the derivative with respect to the residual stream behind layer l, which it frees, to that before it.
-func (w *wayBack) layer(l int, behind *tensors.Tensor) (*tensors.Tensor, error) {
+// layer takes the derivative with respect to the residual stream after layer l to that before it.
+func (w *backwardPass) layer(l int, after *tensors.Tensor) (*tensors.Tensor, error) {
 	x, rule := w.pop(), w.rule
-	defer free(x, behind)
-	out, err := w.feed.run(fmt.Sprintf("back %d %s", rule, w.m.Spec.kind(l)), ofLayer(l), func(d *builder, in []*Node) []*Node {
-		d.differentiate(rule)
-		b, _ := d.block(l, in[0])
-		value := ReduceAllSum(Mul(b.Output, in[1]))
-		if rule != trace.WithAttention {
-			return Gradient(value, in[0])
-		}
-		by := Gradient(value, in[0], b.Attention)
-		return []*Node{by[0], b.Attention, Mul(by[1], b.visible)}
-	}, x, behind)
+	defer free(x)
+	out, err := w.inputs.run(fmt.Sprintf("back %d %s", rule, layerKind(w.m.Spec, l)), ofLayer(l),
+		func(d *builder, in []*Node) []*Node {
+			d.differentiate(rule)
+			b, _ := d.block(l, in[0])
+			value := ReduceAllSum(Mul(b.Output, in[1]))
+			if rule != trace.WithAttention {
+				return Gradient(value, in[0])
+			}
+			by := Gradient(value, in[0], b.Attention)
+			return []*Node{by[0], b.Attention, Mul(by[1], b.visible)}
+		}, x, after)
 	if err != nil {
-		return nil, fmt.Errorf("layer %d on the way back: %w", l, err)
+		return nil, err
 	}
 	defer free(out[1:]...)
 	if rule == trace.WithAttention {
@@ -173,14 +189,15 @@ func (w *wayBack) layer(l int, behind *tensors.Tensor) (*tensors.Tensor, error) 
 	return out[0], err
 }
 
-// differentiate makes the builder build what is differentiated by a rule.
+// differentiate prepares the builder for a graph whose derivative is taken by a rule.
 func (d *builder) differentiate(rule trace.Backward) {
 	d.relevance = rule == trace.RelevanceGradient
-	d.product.straight = true
+	d.product.straightThrough = true
 }
 
-// keepAttention copies attention and its derivative in layer l, [B,H,N,S] each, without the padding.
-func (w *wayBack) keepAttention(l int, attention, derivative *tensors.Tensor) error {
+// keepAttention copies the attention of layer l and its derivative, [B,H,N,S] each, without
+// padding.
+func (w *backwardPass) keepAttention(l int, attention, derivative *tensors.Tensor) error {
 	for _, part := range []struct {
 		from *tensors.Tensor
 		to   func(g *trace.Gradient) *[]float32
@@ -197,7 +214,8 @@ func (w *wayBack) keepAttention(l int, attention, derivative *tensors.Tensor) er
 				if *to == nil {
 					*to = make([]float32, w.m.Spec.Layers*kept)
 				}
-				cut((*to)[l*kept:(l+1)*kept], data[i*size:(i+1)*size], dims, []int{0, 0, 0}, []int{dims[0], n, n})
+				cut((*to)[l*kept:(l+1)*kept], data[i*size:(i+1)*size], dims, []int{0, 0, 0},
+					[]int{dims[0], n, n})
 			}
 		})
 		if err != nil {
@@ -207,13 +225,14 @@ func (w *wayBack) keepAttention(l int, attention, derivative *tensors.Tensor) er
 	return nil
 }
 
-// keep copies the derivative with respect to the embedding, [B,N,W], without the padding.
-func (w *wayBack) keep(derivative *tensors.Tensor) error {
+// keep copies the derivative with respect to the embedding, [B,N,W], without padding.
+func (w *backwardPass) keep(derivative *tensors.Tensor) error {
 	width := w.m.Spec.Embedded()
 	return read(derivative, func(data []float32) {
 		for i, at := range w.at {
 			n := len(w.queries[i].IDs)
-			w.gradients[at].Data = append([]float32(nil), data[i*w.fed*width:(i*w.fed+n)*width]...)
+			w.gradients[at].Data = append([]float32(nil),
+				data[i*w.padded*width:(i*w.padded+n)*width]...)
 		}
 	})
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// gradientTol bounds a derivative in float32 against one in float64, in units of the largest of the text.
+// gradientTol bounds a derivative in float32 against one in float64, in units of the largest of
+// the text.
 const gradientTol = 2e-5 // worst seen 4e-6
 
 // question is a query whose quantity and contrast differ from golden to golden.
@@ -22,7 +23,8 @@ func (g *golden) question(t testing.TB, ids []int) trace.Query {
 	t.Helper()
 	position := len(ids) - 2
 	scores := g.reads(t, ids, position)
-	o := trace.Objective{Quantity: trace.Quantities()[len(t.Name())%3], Position: position, Token: slices.Index(scores, slices.Max(scores))}
+	o := trace.Objective{Quantity: trace.Quantities()[len(t.Name())%3], Position: position,
+		Token: slices.Index(scores, slices.Max(scores))}
 	if len(t.Name())%2 == 0 {
 		contrast := (o.Token + 1) % len(scores)
 		o.Contrast = &contrast
@@ -33,7 +35,7 @@ func (g *golden) question(t testing.TB, ids []int) trace.Query {
 // gradient returns the gradient of one query.
 func (g *golden) gradient(t testing.TB, q trace.Query, rule trace.Backward) trace.Gradient {
 	t.Helper()
-	all, err := g.model.Gradients(context.Background(), []trace.Query{q}, rule, transformer.Batching{})
+	all, err := g.model.Gradients(context.Background(), []trace.Query{q}, rule)
 	must(t, err)
 	return all[0]
 }
@@ -50,8 +52,8 @@ func greatest(data []float32) float64 {
 // step is that of central differences in float64, whose error is about step² and 1e-16/step.
 const step = 1e-5
 
-// TestGradients: the derivative along coordinates of the embedding, and along directions that mix all of them, is the central difference
-// of the model in float64.
+// TestGradients: the derivative along coordinates of the embedding, and along directions that mix
+// all of them, is the central difference of the model in float64.
 func TestGradients(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
 		q := g.question(t, g.ids)
@@ -82,7 +84,8 @@ func TestGradients(t *testing.T) {
 				direction[i] = make([]float64, width)
 				for k := range direction[i] {
 					if n < 4 {
-						direction[i][k] = random.NormFloat64() / math.Sqrt(float64(len(g.ids)*width))
+						direction[i][k] = random.NormFloat64()
+						direction[i][k] /= math.Sqrt(float64(len(g.ids) * width))
 					} else if i*width+k == one {
 						direction[i][k] = 1
 					}
@@ -92,17 +95,18 @@ func TestGradients(t *testing.T) {
 			furthest = max(furthest, math.Abs(want-along(direction))/most)
 		}
 		if !(furthest <= gradientTol) || most < 1e-4 {
-			t.Errorf("the derivative is %g of its largest entry %g from the difference quotient", furthest, most)
+			t.Errorf("the derivative is %g of its largest entry %g from the difference quotient",
+				furthest, most)
 		}
 		after := q.Position + 1
 		if !g.model.Spec.Bidirectional && greatest(got.Data[after*width:]) != 0 {
-			t.Error("tokens behind the position have a gradient")
+			t.Error("tokens after the position have a gradient")
 		}
 	})
 }
 
-// TestAttentionGradients: the derivative with respect to attention is the difference quotient of the model in float64 whose attention is
-// moved, and 0 where a target sees no source.
+// TestAttentionGradients: the derivative with respect to attention is the difference quotient of
+// the model in float64 whose attention is moved, and 0 where a target sees no source.
 func TestAttentionGradients(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
 		q := g.question(t, g.ids)
@@ -112,12 +116,14 @@ func TestAttentionGradients(t *testing.T) {
 		if plain.Attention != nil || plain.AttentionData != nil {
 			t.Error("attention that was not asked for is returned")
 		}
-		check(t, "attention", got.Attention, g.take(t, trace.Attention)[trace.Attention].Data, tapTol)
+		check(t, "attention", got.Attention, g.take(t, trace.Attention)[trace.Attention].Data,
+			tapTol)
 		n, heads := len(g.ids), g.model.Spec.Heads
 		rows, random := g.rowsOf(g.ids), rand.New(rand.NewPCG(1, 2))
 		most, tried := greatest(got.AttentionData), 0
 		for tried < 12 {
-			l, h, target, source := random.IntN(g.model.Spec.Layers), random.IntN(heads), random.IntN(n), random.IntN(n)
+			l, h, target, source := random.IntN(g.model.Spec.Layers), random.IntN(heads),
+				random.IntN(n), random.IntN(n)
 			found := float64(got.AttentionData[((l*heads+h)*n+target)*n+source])
 			moved := func(by float64) float64 {
 				f := &forward{g: g, ids: g.ids, change: func(at int, b *layer) {
@@ -132,7 +138,9 @@ func TestAttentionGradients(t *testing.T) {
 				tried++
 			}
 			if d := math.Abs(found-want) / most; !(d <= gradientTol) {
-				t.Errorf("layer %d head %d target %d source %d: %v, the difference quotient is %v: %g of the largest", l, h, target, source, found, want, d)
+				t.Errorf("layer %d head %d target %d source %d: %v, "+
+					"the difference quotient is %v: %g of the largest", l, h, target, source, found,
+					want, d)
 			}
 		}
 		if most < 1e-4 {
@@ -141,31 +149,39 @@ func TestAttentionGradients(t *testing.T) {
 	})
 }
 
-// TestGradientsTogether: texts of different lengths get what they get alone, by every rule, padded or not.
+// TestGradientsTogether: texts of different lengths get what they get alone, by every rule, padded
+// or not.
 func TestGradientsTogether(t *testing.T) {
-	for _, name := range []string{"gpt2", "bert", "bloom", "gemma2", "llama", "phi3_cross", "llama_dynamic", "roberta_cls", "electra_disc", "opt_350"} {
+	for _, name := range []string{"gpt2", "bert", "bloom", "gemma2", "llama", "phi3_cross",
+		"llama_dynamic", "roberta_cls", "electra_disc", "opt_350"} {
 		t.Run(name, func(t *testing.T) {
 			g := openGolden(t, name)
 			var queries []trace.Query
 			for _, ids := range g.threeTexts() {
 				queries = append(queries, g.question(t, ids))
 			}
-			for _, rule := range []trace.Backward{trace.TrueGradient, trace.RelevanceGradient, trace.WithAttention} {
+			for _, rule := range []trace.Backward{trace.TrueGradient, trace.RelevanceGradient,
+				trace.WithAttention} {
 				m := openGolden(t, name).model
 				for _, roundUp := range []bool{false, true} {
 					if roundUp {
 						m.RoundUp()
 					}
-					together, err := m.Gradients(context.Background(), queries, rule, transformer.Batching{})
+					together, err := m.Gradients(context.Background(), queries, rule)
 					must(t, err)
 					for i, q := range queries {
-						alone, where := g.gradient(t, q, rule), fmt.Sprintf("rule %d roundUp=%v text %d", rule, roundUp, i)
+						alone, where := g.gradient(t, q,
+							rule), fmt.Sprintf("rule %d roundUp=%v text %d", rule, roundUp, i)
 						if d := math.Abs(together[i].Value - alone.Value); d > valueTol {
-							t.Errorf("%s: value %v, alone %v", where, together[i].Value, alone.Value)
+							t.Errorf("%s: value %v, alone %v", where, together[i].Value,
+								alone.Value)
 						}
-						check(t, where, together[i].Data, alone.Data, gradientTol*greatest(alone.Data))
-						check(t, where+" attention", together[i].Attention, alone.Attention, batchTol)
-						check(t, where+" its gradient", together[i].AttentionData, alone.AttentionData, gradientTol*greatest(alone.AttentionData))
+						check(t, where, together[i].Data, alone.Data,
+							gradientTol*greatest(alone.Data))
+						check(t, where+" attention", together[i].Attention, alone.Attention,
+							batchTol)
+						check(t, where+" its gradient", together[i].AttentionData,
+							alone.AttentionData, gradientTol*greatest(alone.AttentionData))
 					}
 				}
 			}
@@ -205,13 +221,15 @@ func TestGradientsOfEmbeddings(t *testing.T) {
 		for i, d := range half.Data {
 			along += float64(d) * float64(rows[i])
 		}
-		if want := (moved(step) - moved(-step)) / (2 * step); math.Abs(along-want) > 1e-4*max(1, math.Abs(want)) {
+		if want := (moved(step) - moved(-step)) / (2 * step); math.Abs(along-want) > 1e-4*max(1,
+			math.Abs(want)) {
 			t.Errorf("%s: along the embedding %v, the difference quotient is %v", name, along, want)
 		}
 	}
 }
 
-// TestGradientsBFloat16: in half precision the gradient is about that of the rounded weights in float32, and its numbers are not.
+// TestGradientsBFloat16: in half precision the gradient is about that of the rounded weights in
+// float32, and its numbers are not.
 func TestGradientsBFloat16(t *testing.T) {
 	const cost = 0.05 // worst seen 0.013, of the root mean square; see TestBFloat16Logits
 	for _, name := range []string{"gpt2", "bert", "bloom", "gemma2", "llama", "gpt_neox"} {
@@ -221,11 +239,13 @@ func TestGradientsBFloat16(t *testing.T) {
 			for _, rule := range []trace.Backward{trace.TrueGradient, trace.RelevanceGradient} {
 				rounded := g.rounded()
 				one := func(m *transformer.Model) []float32 {
-					all, err := m.Gradients(context.Background(), []trace.Query{q}, rule, transformer.Batching{})
+					all, err := m.Gradients(context.Background(), []trace.Query{q}, rule)
 					must(t, err)
 					return all[0].Data
 				}
-				want := one(g.changed(t, func(name string, data []float32) { copy(data, rounded[name]) }))
+				want := one(g.changed(t, func(name string, data []float32) {
+					copy(data, rounded[name])
+				}))
 				got := one(g.inHalf(t, func(string, []float32) {}))
 				square, off := 0.0, 0.0
 				for i, x := range want {
@@ -233,33 +253,38 @@ func TestGradientsBFloat16(t *testing.T) {
 					off += math.Pow(float64(got[i]-x), 2)
 				}
 				if share := math.Sqrt(off / square); !(share < cost) || share == 0 {
-					t.Errorf("rule %d: %g of its size from float32, want at most %g and not 0", rule, share, cost)
+					t.Errorf("rule %d: %g of its size from float32, want at most %g and not 0",
+						rule, share, cost)
 				}
 			}
 		})
 	}
 }
 
-// TestGradientRefusals: what Predict refuses, a rule that there is not, and more memory than there may be.
+// TestGradientRefusals: what Predict refuses, a rule that there is not, and more memory than there
+// may be.
 func TestGradientRefusals(t *testing.T) {
 	g := openGolden(t, "gpt2")
 	ctx := context.Background()
 	q := trace.Query{IDs: g.ids, Objective: trace.Objective{Quantity: trace.Logit, Position: 12}}
 	gradients := func(ctx context.Context, rule trace.Backward) error {
-		_, err := g.model.Gradients(ctx, []trace.Query{q}, rule, transformer.Batching{})
+		_, err := g.model.Gradients(ctx, []trace.Query{q}, rule)
 		return err
 	}
-	if err := gradients(ctx, trace.TrueGradient); err == nil || !strings.Contains(err.Error(), "query 0: transformer: position 12 is not in 0..11") {
+	if err := gradients(ctx, trace.TrueGradient); err == nil || !strings.Contains(err.Error(),
+		"query 0: transformer: position 12 is not in 0..11") {
 		t.Errorf("position 12: error %v", err)
 	}
 	q.Position = 3
-	if err := gradients(ctx, 7); err == nil || !strings.Contains(err.Error(), "there is no rule 7") {
+	if err := gradients(ctx, 7); err == nil || !strings.Contains(err.Error(),
+		"there is no rule 7") {
 		t.Errorf("rule 7: error %v", err)
 	}
 	need := g.model.Estimate(transformer.Need{Tokens: len(g.ids), Head: true, Gradient: true})
 	g.model.MaxBytes = need
 	var refused *transformer.MemoryError
-	if err := gradients(ctx, trace.WithAttention); !errors.As(err, &refused) || refused.What != "the gradient" {
+	if err := gradients(ctx, trace.WithAttention); !errors.As(err,
+		&refused) || refused.What != "the gradient" {
 		t.Errorf("attention in the memory of a gradient: error %v, want a MemoryError", err)
 	}
 	if err := gradients(ctx, trace.TrueGradient); err != nil {

@@ -1,7 +1,7 @@
 package transformer
 
 import (
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 )
 
 // logits returns the scores of the vocabulary for final [...,D], [...,V]:
@@ -15,7 +15,7 @@ func (d *builder) logits(final *Node) *Node {
 	return d.relevance.capped(x, d.spec.LogitCap)
 }
 
-// logitColumns is logits for final [B,N,D] with a column for each target, [V,B·N].
+// logitColumns is logits for final [B,N,D], with a column for each target, [V,B·N].
 func (d *builder) logitColumns(final *Node) *Node {
 	x := d.transformed(final)
 	p := d.product
@@ -27,12 +27,13 @@ func (d *builder) logitColumns(final *Node) *Node {
 	return capped(x, d.spec.LogitCap)
 }
 
-// transformed is what stands before the output projection.
+// transformed is the input of the output projection.
 func (d *builder) transformed(x *Node) *Node {
 	if !d.spec.HeadTransform {
 		return x
 	}
-	return d.norm(d.relevance.activated(d.spec.HeadActivation, d.dense(x, "head-transform")), "head-norm.")
+	return d.norm(d.relevance.activated(d.spec.HeadActivation, d.dense(x, "head-transform")),
+		"head-norm.")
 }
 
 // table is the output projection, [V,W].
@@ -51,7 +52,8 @@ func (d *builder) classes(x *Node) *Node {
 	return d.dense(x, "classifier")
 }
 
-// head returns what the head makes of the residual stream behind the last block, [B,T,D]: [B,T,V], [B,K] or [B,T,K].
+// head returns the scores of the residual stream after the last block, [B,T,D]: [B,T,V], [B,K] or
+// [B,T,K].
 func (d *builder) head(x *Node) *Node {
 	x = d.final(x)
 	switch d.spec.Head {
@@ -69,7 +71,7 @@ func (d *builder) dense(x *Node, name string) *Node {
 	return Add(y, alignLast(d.w(name+".bias"), y))
 }
 
-// capped is c·tanh(x/c), or x where c is 0.
+// capped is c·tanh(x/c), or x if c is 0.
 func capped(x *Node, c float64) *Node {
 	if c == 0 {
 		return x

@@ -13,14 +13,17 @@ import (
 )
 
 // changed is the golden's model with some of its weights replaced.
-func (g *golden) changed(t testing.TB, change func(name string, data []float32)) *transformer.Model {
+func (g *golden) changed(t testing.TB,
+	change func(name string, data []float32),
+) *transformer.Model {
 	t.Helper()
-	m, err := transformer.New(goBackend(t), g.model.Spec, dtypes.Float32, func(p transformer.Param, put func(int, []float32)) error {
-		data := append([]float32(nil), g.params[p.Name]...)
-		change(p.Name, data)
-		put(0, data)
-		return nil
-	})
+	m, err := transformer.New(goBackend(t), g.model.Spec, dtypes.Float32,
+		func(p transformer.Param, put func(int, []float32)) error {
+			data := append([]float32(nil), g.params[p.Name]...)
+			change(p.Name, data)
+			put(0, data)
+			return nil
+		})
 	must(t, err)
 	return m
 }
@@ -42,7 +45,8 @@ func TestAlibiAlone(t *testing.T) {
 		for i := range n {
 			for j := 0; j <= i; j++ {
 				s := float64(slope)
-				want := math.Exp(-s*float64(i-j)) * (1 - math.Exp(-s)) / (1 - math.Exp(-s*float64(i+1)))
+				want := math.Exp(-s*float64(i-j)) * (1 - math.Exp(-s)) /
+					(1 - math.Exp(-s*float64(i+1)))
 				if got := float64(ts[0].Data[(h*n+i)*n+j]); math.Abs(got-want) > 1e-6 {
 					t.Fatalf("head %d: A[%d,%d] = %v, want %v", h, i, j, got, want)
 				}
@@ -51,10 +55,12 @@ func TestAlibiAlone(t *testing.T) {
 	}
 }
 
-// The key's bias adds q·b_k, a constant along each row where no rotation comes between: scores move, attention does not.
+// The key's bias adds q·b_k, a constant along each row where no rotation comes between: scores
+// move, attention does not.
 func TestKeyBiasIsInvisible(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
-		if s := g.model.Spec; !s.ProjectionBias || s.Positions == transformer.RotaryPositions || s.QueryKeyNorm || s.ScoreCap != 0 {
+		if s := g.model.Spec; !s.ProjectionBias || s.Positions == transformer.RotaryPositions ||
+			s.QueryKeyNorm || s.ScoreCap != 0 {
 			t.Skip("the key has no bias, or what it adds depends on the source")
 		}
 		m := g.changed(t, func(name string, data []float32) {
@@ -92,14 +98,22 @@ func TestRefusals(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"unknown mixing", ask(trace.MixingAsk{Name: "norm"}), `mixing "norm" is unknown; did you mean norms? known are alti, attention, globenc`},
-		{"head out of range", ask(trace.MixingAsk{Name: "attention", Heads: trace.Heads{Fusion: trace.OneHead, Head: 4}}), "head 4 is not in 0..3"},
-		{"fusion", ask(trace.MixingAsk{Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.MinHeads}}), "heads min do not apply"},
-		{"unknown tap", trace1(g.ids, "atention"), `tap "atention" is unknown; did you mean attention? known are scores, terms, attention`},
+		{"unknown mixing", ask(trace.MixingAsk{Name: "norm"}),
+			`mixing "norm" is unknown; did you mean norms? known are alti, attention, globenc`},
+		{"head out of range", ask(trace.MixingAsk{Name: "attention",
+			Heads: trace.Heads{Fusion: trace.OneHead, Head: 4}}), "head 4 is not in 0..3"},
+		{"fusion", ask(trace.MixingAsk{Name: "value-zeroing",
+			Heads: trace.Heads{Fusion: trace.MinHeads}}), "heads min do not apply"},
+		{"unknown tap", trace1(g.ids, "atention"),
+			`tap "atention" is unknown; did you mean attention? ` +
+				"known are scores, terms, attention"},
 		{"no tokens", trace1(nil, trace.Logits), "no tokens"},
-		{"id too large", trace1([]int{5, 96}, trace.Logits), "id 96 of token 1 is outside the vocabulary of 96"},
-		{"negative id", trace1([]int{-1}, trace.Logits), "id -1 of token 0 is outside the vocabulary of 96"},
-		{"too long", trace1(make([]int, 65), trace.Logits), "65 tokens are more than the context of 64"},
+		{"id too large", trace1([]int{5, 96}, trace.Logits),
+			"id 96 of token 1 is outside the vocabulary of 96"},
+		{"negative id", trace1([]int{-1}, trace.Logits),
+			"id -1 of token 0 is outside the vocabulary of 96"},
+		{"too long", trace1(make([]int, 65), trace.Logits),
+			"65 tokens are more than the context of 64"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.name, c.err, c.want)
@@ -107,7 +121,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A text too long for the machine is refused before anything is allocated: BLOOM sets no limit of its own.
+// A text too long for the machine is refused before anything is allocated: BLOOM sets no limit of
+// its own.
 func TestTooLongForMemory(t *testing.T) {
 	g := openGolden(t, "bloom")
 	ids := make([]int, 100_000)
@@ -115,7 +130,8 @@ func TestTooLongForMemory(t *testing.T) {
 	must(t, err)
 	_, prompted := s.Prompt(context.Background(), ids, nil)
 	_, traced := g.model.Trace(context.Background(), ids[:20_000], []trace.Tap{trace.Attention})
-	for name, err := range map[string]error{"prompt of 100000 tokens": prompted, "trace of 20000 tokens": traced} {
+	for name, err := range map[string]error{"prompt of 100000 tokens": prompted,
+		"trace of 20000 tokens": traced} {
 		if err == nil || !strings.Contains(err.Error(), "GB in one pass, limit 8.6 GB") {
 			t.Errorf("%s: error %v, want one that names the limit", name, err)
 		}

@@ -4,48 +4,55 @@ import (
 	"context"
 	"fmt"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// LogitTerms takes the query's logit, or difference of two, apart into what was added to the residual stream of its target t (Ferrando et
-// al. 2023, §3):
+// LogitTerms takes the query's logit, or difference of two logits, apart into the vectors that
+// were added to the residual stream of its target t (Ferrando et al. 2023, §3):
 //
 //	logit = w·N(x_0 + Σ_l (Σ_s Σ_h α^h[t,s] v^h_s W_O^h + b_O + m_l)) + b
 //
-// N is what the stream passes on its way to the logit, each norm divided by the deviation that the text gives it, so that it is linear.
-// The paper has models whose one such norm is the last. Here so are the norms behind a part (Gemma 2 and 3), those that the stream
-// passes in every layer (BERT, OPT-350m, BLOOM with residuals behind the norm), the hidden layer of a head (BERT's transform, a
-// classifier's pooler) and the cap of logits, these two as lines through the origin of slope f(x)/x, which is DecompX's rule. In every
-// model a term is the direct path: what later layers make of it is theirs. A value has its bias, as in the paper; the biases of norms
-// that stand in a layer on the way are in its AttentionBias, those of the head in Bias.
+// N is what the stream passes on its way to the logit. Each norm divides by the deviation that it
+// has for this text, so N is linear. In the paper's models the only such norm is the last one.
+// Here N also includes norms after attention and feed-forward (Gemma 2 and 3), norms that the
+// stream passes in every layer (BERT, OPT-350m, BLOOM with normed residuals), and the hidden layer
+// of a head (BERT's transform, a classifier's pooler) and the cap of logits. The last two are
+// lines through the origin with slope f(x)/x, the rule of DecompX. In every model a term is the
+// direct path; what later layers compute from it belongs to them. A value includes its bias, as in
+// the paper. AttentionBias includes the biases of norms within a layer on the way, and Bias those
+// of the head.
 //
-// The sum is the logit of the text up to rounding, that of activations included where weights are bfloat16. It costs one pass, and for
-// each layer about what one token costs. The text may have tokens after the target; a decoder does not see them. It returns an error for
-// a quantity other than [trace.Logit], a text, position, token or contrast that the model does not have, and a model without a head, a
-// [MemoryError], and one that wraps ctx.Err() within a layer. What is infinite or NaN in the model is so in its parts.
+// The sum of the terms is the logit of the text, up to rounding, which includes that of
+// activations if weights are bfloat16. It costs one pass, and for each layer about as much as one
+// token. The text may have tokens after the target; a decoder does not see them. It returns an
+// error for a quantity other than [trace.Logit], for a text, position, token or contrast that the
+// model does not have, and for a model without a head; a [*MemoryError]; and one that wraps
+// ctx.Err() within a layer. Numbers of the model that are infinite or NaN stay so in the terms.
 func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerms, error) {
 	if err := m.checkParted(q); err != nil {
 		return nil, err
 	}
-	if err := m.checkMemory(Need{Tokens: len(q.IDs), Taps: []trace.Tap{trace.Value}}); err != nil {
+	if err := m.checkMemory(need{Tokens: len(q.IDs), Taps: []trace.Tap{trace.Value}}); err != nil {
 		return nil, err
 	}
 	p := &termsPass{m: m, q: q}
 	defer p.free()
 	terms, err := p.run(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("transformer: %s parts of a logit of %d tokens: %w", m.Spec.Family, len(q.IDs), err)
+		return nil, fmt.Errorf("transformer: %s parts of a logit of %d tokens: %w", m.Spec.Family,
+			len(q.IDs), err)
 	}
 	return terms, nil
 }
 
-// checkParted returns an error for a query whose number has no parts.
+// checkParted returns an error for a query whose number is not a sum of parts.
 func (m *Model) checkParted(q trace.Query) error {
 	if q.Quantity != trace.Logit {
-		return fmt.Errorf("transformer: the quantity %q is no sum of parts; take %s", q.Quantity, trace.Logit)
+		return fmt.Errorf("transformer: the quantity %q is not a sum of parts; take %s", q.Quantity,
+			trace.Logit)
 	}
 	return m.checkQuery(q)
 }
@@ -58,8 +65,9 @@ func (m *Model) target(q trace.Query) int {
 	return q.Position
 }
 
-// asked returns which scores of the head o wants, [2], and what each counts. A discriminator has one score, that of its second class.
-func (s *Spec) asked(o trace.Objective) (ids []int32, weights []float32) {
+// askedScores returns which scores of the head o wants, [2], and the factor of each. A
+// discriminator has one score, that of its second class.
+func askedScores(s *Spec, o trace.Objective) (ids []int32, weights []float32) {
 	ids, weights = []int32{int32(o.Token), 0}, []float32{1, 0}
 	if o.Contrast != nil {
 		ids[1], weights[1] = int32(*o.Contrast), -1
@@ -73,17 +81,17 @@ func (s *Spec) asked(o trace.Objective) (ids []int32, weights []float32) {
 	return ids, weights
 }
 
-// termsPass is a pass that keeps what the target read, and a way back.
+// termsPass is a pass that keeps what each layer did to the target, and the way back.
 type termsPass struct {
 	m      *Model
 	q      trace.Query
 	layers []targetLayer
-	// x is the residual stream behind the last layer, [1,fed,D].
+	// x is the residual stream after the last layer, [1,N,D], with padding.
 	x *tensors.Tensor
 }
 
-// targetLayer is what one layer did to the target: its input and attention output, [1,1,D], attention [1,H,1,S], and the values of all
-// sources, [1,G,S,E].
+// targetLayer is what one layer did to the target: its input and attention output, [1,1,D], its
+// attention [1,H,1,S], and the values of all sources, [1,G,S,E].
 type targetLayer struct{ input, output, attention, value *tensors.Tensor }
 
 func (k targetLayer) free() { free(k.input, k.output, k.attention, k.value) }
@@ -97,62 +105,58 @@ func (p *termsPass) free() {
 
 func (p *termsPass) run(ctx context.Context) (*trace.LogitTerms, error) {
 	b := p.m.queryBatch([]trace.Query{p.q}, []int{0}, Batching{Texts: 1})
-	feed := b.texts()
-	var err error
-	if p.x, err = b.embed(feed); err != nil {
+	inputs := b.inputs()
+	x, err := b.embed(inputs)
+	if err != nil {
 		return nil, err
 	}
 	at := tensors.FromScalar(int32(p.m.target(p.q)))
 	defer free(at)
-	for l := range p.m.Spec.Layers {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("stopped at layer %d: %w", l, err)
+	for step, err := range inputs.layers(ctx, x, "terms", ofTarget, at) {
+		if err != nil {
+			return nil, err
 		}
-		if err := p.layer(feed, l, at); err != nil {
-			return nil, fmt.Errorf("layer %d: %w", l, err)
-		}
+		own := step.collected
+		p.layers = append(p.layers, targetLayer{
+			input: own[0], output: own[1], attention: own[2], value: own[3],
+		})
+		x, step.collected = step.out, nil
 	}
-	return p.back(ctx, feed, at)
+	p.x = x
+	return p.back(ctx, inputs, at)
 }
 
-// layer runs layer l on x and keeps what the target had of it.
-func (p *termsPass) layer(feed *texts, l int, at *tensors.Tensor) error {
-	out, err := feed.run("terms "+p.m.Spec.kind(l), ofLayer(l), func(d *builder, in []*Node) []*Node {
-		b, now := d.block(l, in[0])
-		return []*Node{b.Output, oneRow(b.Input, in[1]), oneRow(b.AttentionOutput, in[1]), oneRow(b.Attention, in[1]), now.value}
-	}, p.x, at)
-	if err != nil {
-		return err
+// ofTarget collects what a layer did to one target, whose slot is an input of the graph.
+func ofTarget(_ *builder, b *Block, now cache, in []*Node) []*Node {
+	at := in[0]
+	return []*Node{
+		oneRow(b.Input, at), oneRow(b.AttentionOutput, at), oneRow(b.Attention, at), now.value,
 	}
-	free(p.x)
-	p.x = out[0]
-	p.layers = append(p.layers, targetLayer{input: out[1], output: out[2], attention: out[3], value: out[4]})
-	return nil
 }
 
-// back reads the terms of every layer, the last first, along the direction that makes the logit.
-func (p *termsPass) back(ctx context.Context, feed *texts, at *tensors.Tensor) (*trace.LogitTerms, error) {
+// back reads the terms of every layer, the last layer first, along the direction that gives the
+// logit.
+func (p *termsPass) back(ctx context.Context, inputs *inputs,
+	at *tensors.Tensor,
+) (*trace.LogitTerms, error) {
 	layers, n := p.m.Spec.Layers, len(p.q.IDs)
 	terms := &trace.LogitTerms{
 		L: layers, S: n,
-		Attention: make([]float64, layers*n), MLP: make([]float64, layers), AttentionBias: make([]float64, layers),
+		Attention: make([]float64, layers*n),
+		MLP:       make([]float64, layers), AttentionBias: make([]float64, layers),
 	}
-	along, err := p.head(feed, at, terms)
+	along, err := p.head(inputs, at, terms)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { free(along) }()
-	for l := layers - 1; l >= 0; l-- {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("stopped on the way back at layer %d: %w", l, err)
-		}
-		next, err := p.layerBack(l, along, terms)
-		if err != nil {
-			return nil, fmt.Errorf("layer %d, on the way back: %w", l, err)
-		}
-		free(along)
-		along = next
+	back := func(l int, along *tensors.Tensor) (*tensors.Tensor, error) {
+		return p.layerBack(l, along, terms)
 	}
+	along, err = p.m.layersBack(ctx, along, back)
+	if err != nil {
+		return nil, err
+	}
+	defer free(along)
 	if terms.Embedding, err = dotted(p.layers[0].input, along); err != nil {
 		return nil, err
 	}
@@ -166,10 +170,13 @@ func (p *termsPass) back(ctx context.Context, feed *texts, at *tensors.Tensor) (
 	return terms, nil
 }
 
-// head returns the direction on the residual stream behind the last layer, [1,1,D], and puts the constant into terms.
-func (p *termsPass) head(feed *texts, at *tensors.Tensor, terms *trace.LogitTerms) (*tensors.Tensor, error) {
-	ids, weights := p.m.Spec.asked(p.q.Objective)
-	out, err := feed.end(p.x, "direction", func(d *builder, x *Node, in []*Node) []*Node {
+// head returns the direction on the residual stream after the last layer, [1,1,D], and puts the
+// constant into terms.
+func (p *termsPass) head(inputs *inputs, at *tensors.Tensor,
+	terms *trace.LogitTerms,
+) (*tensors.Tensor, error) {
+	ids, weights := askedScores(p.m.Spec, p.q.Objective)
+	out, err := inputs.end(p.x, "direction", func(d *builder, x *Node, in []*Node) []*Node {
 		r := d.beforeHead(oneRow(x, in[0]), in[1], in[2])
 		return []*Node{r.along, r.constant}
 	}, at, tensors.FromFlatDataAndDimensions(ids, 2), tensors.FromFlatDataAndDimensions(weights, 2))
@@ -180,14 +187,19 @@ func (p *termsPass) head(feed *texts, at *tensors.Tensor, terms *trace.LogitTerm
 	return out[0], read(out[1], func(data []float32) { terms.Bias = float64(data[0]) })
 }
 
-// layerBack puts the terms of layer l into terms, of the direction behind it, and returns that before it.
-func (p *termsPass) layerBack(l int, along *tensors.Tensor, terms *trace.LogitTerms) (*tensors.Tensor, error) {
+// layerBack puts the terms of layer l into terms, given the direction after it, and returns the
+// direction before it.
+func (p *termsPass) layerBack(l int, along *tensors.Tensor,
+	terms *trace.LogitTerms,
+) (*tensors.Tensor, error) {
 	k := p.layers[l]
 	length := tensors.FromScalar(int32(len(p.q.IDs)))
 	defer free(length)
-	out, err := p.m.run("terms back", ofLayer(l), func(w Weights, in []*Node) []*Node {
+	out, err := p.m.run("terms back", ofLayer(l), func(w byName, in []*Node) []*Node {
 		d := p.m.builder(w, text{length: in[0]})
-		b := &Block{Input: in[1], AttentionOutput: in[2], Attention: in[3], Value: in[4], spec: d.spec, layer: l, product: d.product, w: w.in(ofLayer(l))}
+		b := &Block{Input: in[1], AttentionOutput: in[2], Attention: in[3],
+			sources: cache{value: in[4]}, spec: d.spec, layer: l, product: d.product,
+			w: w.in(ofLayer(l))}
 		t := b.termsAlong(in[5])
 		return []*Node{t.input.along, t.sources, t.mlp, t.input.constant}
 	}, length, k.input, k.output, k.attention, k.value, along)
@@ -211,15 +223,17 @@ func (p *termsPass) layerBack(l int, along *tensors.Tensor, terms *trace.LogitTe
 	return out[0], number(out[3], &terms.AttentionBias[l])
 }
 
-// blockTerms are what one target's layer added to the logit.
+// blockTerms are what one layer of one target added to the logit.
 type blockTerms struct {
-	// input is the direction before the layer, with the biases of the layer as its constant.
+	// input is the direction before the layer; its constant is what the biases of the layer add.
 	input direction
-	// sources is what the target read from each, [S], and mlp the feed-forward part, a scalar.
+	// sources is what the target read from each source, [S], and mlp the feed-forward part, a
+	// scalar.
 	sources, mlp *Node
 }
 
-// termsAlong reads the terms of a layer for one target, along a direction behind it, [1,1,D]: [Block.After] the other way round.
+// termsAlong returns the terms of a layer for one target, given the direction after it, [1,1,D].
+// It follows [Block.After] backwards.
 func (b *Block) termsAlong(along *Node) blockTerms {
 	r := direction{along: along, constant: ScalarZero(along.Graph(), along.DType())}
 	x, a := b.Input, b.AttentionOutput
@@ -238,14 +252,14 @@ func (b *Block) termsAlong(along *Node) blockTerms {
 		}
 		return b.attentionTerms(blockTerms{input: r, mlp: r.read(b.mlp(b.norm(x, name)))}, r)
 	}
-	residual, behind := x, a
+	residual, added := x, a
 	if b.spec.NormAfter {
-		behind = b.norm(a, "attention-after-norm")
+		added = b.norm(a, "attention-after-norm")
 	}
 	if b.spec.NormedResidual {
 		residual = b.norm(x, "attention-norm")
 	}
-	z := Add(residual, behind)
+	z := Add(residual, added)
 	m := b.mlp(b.norm(z, "mlp-norm"))
 	if b.spec.NormAfter {
 		m = b.norm(m, "mlp-after-norm")
@@ -254,7 +268,8 @@ func (b *Block) termsAlong(along *Node) blockTerms {
 	if b.spec.NormedResidual {
 		r = b.beforeNorm(r, z, "mlp-norm")
 	}
-	// Behind z the directions on the residual and on the attention output part; the biases of both count once.
+	// Before z, residual and attention output have directions of their own; the biases of both
+	// count once.
 	attention := r
 	if b.spec.NormAfter {
 		attention = b.beforeNorm(r, a, "attention-after-norm")
@@ -266,8 +281,8 @@ func (b *Block) termsAlong(along *Node) blockTerms {
 	return b.attentionTerms(blockTerms{input: r, mlp: mlp}, attention)
 }
 
-// attentionTerms fills in what the target read from each source, Σ_h α^h[t,s] v^h_s·(W_O^h d), of the direction on the attention output,
-// and the output bias.
+// attentionTerms adds what the target read from each source, Σ_h α^h[t,s] v^h_s·(W_O^h d), given
+// the direction d on the attention output, and the output bias.
 func (b *Block) attentionTerms(t blockTerms, on direction) blockTerms {
 	axis := 1 // W_O is [HE,D]
 	if b.product.outFirst {

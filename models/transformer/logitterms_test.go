@@ -15,15 +15,18 @@ import (
 )
 
 const (
-	// sumTol is how far the sum of parts may be from the logit of Trace, relative to the larger of the logit and 1.
+	// sumTol is how far the sum of parts may be from the logit of Trace, relative to the larger of
+	// the logit and 1.
 	sumTol = 1e-5 // worst seen 2e-6
-	// partTol is how far a part may be from that computed in float64, relative to the largest part and 1.
+	// partTol is how far a part may be from that computed in float64, relative to the largest part
+	// and 1.
 	partTol = 1e-5 // worst seen 1.3e-6
 )
 
 // logitQuery asks for a token's logit at a position of a golden's text.
 func (g *golden) logitQuery(position, token int) trace.Query {
-	return trace.Query{IDs: g.ids, Objective: trace.Objective{Quantity: trace.Logit, Position: position, Token: token}}
+	return trace.Query{IDs: g.ids, Objective: trace.Objective{Quantity: trace.Logit,
+		Position: position, Token: token}}
 }
 
 // against is the query with a contrast.
@@ -82,11 +85,13 @@ func near64(t testing.TB, what string, got, want []float64, tol float64) float64
 	return worst
 }
 
-// TestLogitTermsSum: the terms add up to what the model says, of every family, at every kind of position, with a contrast and without.
+// TestLogitTermsSum: the terms add up to what the model says, of every family, at every kind of
+// position, with a contrast and without.
 func TestLogitTermsSum(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
 		for _, position := range []int{0, 4, len(g.ids) - 1} {
-			for _, q := range []trace.Query{g.logitQuery(position, 0), g.logitQuery(position, 1), against(g.logitQuery(position, 1), 0)} {
+			for _, q := range []trace.Query{g.logitQuery(position, 0), g.logitQuery(position, 1),
+				against(g.logitQuery(position, 1), 0)} {
 				x, want := g.terms(t, q), g.logit(t, q)
 				near64(t, "sum", []float64{sumOf(listed(x))}, []float64{want}, sumTol)
 				near64(t, "value", []float64{x.Value}, []float64{want}, sumTol)
@@ -106,7 +111,8 @@ func TestLogitTermsContrast(t *testing.T) {
 	})
 }
 
-// terms64 are vectors, each of which is part of one number of trace.LogitTerms: what a bias adds is a vector of its own.
+// terms64 are vectors, each of which is part of one number of trace.LogitTerms: what a bias adds
+// is a vector of its own.
 type terms64 struct {
 	r       *text64
 	bias    func(x *trace.LogitTerms) *float64
@@ -157,10 +163,12 @@ func (c *terms64) mlp(b *layer, whole []float64) carrier {
 	return m
 }
 
-// logitTerms carries every vector that was added to the residual stream of target t forward to the score of a token.
+// logitTerms carries every vector that was added to the residual stream of target t forward to the
+// score of a token.
 func (r *text64) logitTerms(t, token int) *trace.LogitTerms {
 	n, layers := len(r.ids), len(r.layers)
-	out := &trace.LogitTerms{L: layers, S: n, Attention: make([]float64, layers*n), MLP: make([]float64, layers), AttentionBias: make([]float64, layers)}
+	out := &trace.LogitTerms{L: layers, S: n, Attention: make([]float64, layers*n),
+		MLP: make([]float64, layers), AttentionBias: make([]float64, layers)}
 	c := &terms64{r: r}
 	if r.spec.Head == transformer.ClassifierHead {
 		t = 0
@@ -170,7 +178,8 @@ func (r *text64) logitTerms(t, token int) *trace.LogitTerms {
 		c.bias = func(x *trace.LogitTerms) *float64 { return &x.AttentionBias[l] }
 		a := &terms64{r: r, bias: c.bias}
 		for s := range n {
-			a.put(func(x *trace.LogitTerms) *float64 { return &x.Attention[l*n+s] }, b.contribution(t, s, -1))
+			a.put(func(x *trace.LogitTerms) *float64 { return &x.Attention[l*n+s] },
+				b.contribution(t, s, -1))
 		}
 		if r.spec.OutputBias {
 			a.put(c.bias, wide(b.weight("output.bias")))
@@ -185,8 +194,9 @@ func (r *text64) logitTerms(t, token int) *trace.LogitTerms {
 	return out
 }
 
-// TestLogitTermsBruteForce compares every term with vectors that are carried forward in float64, one for every source: an
-// implementation that shares no code with the graph and goes the other way.
+// TestLogitTermsBruteForce compares every term with vectors that are carried forward in float64,
+// one for every source: an implementation that shares no code with the graph and goes the other
+// way.
 func TestLogitTermsBruteForce(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
 		r := g.text64(t)
@@ -194,7 +204,8 @@ func TestLogitTermsBruteForce(t *testing.T) {
 			t.Skip("one score: see TestDiscriminator")
 		}
 		for _, position := range []int{0, 7, len(g.ids) - 1} {
-			got, want := listed(g.terms(t, g.logitQuery(position, 1))), listed(r.logitTerms(position, 1))
+			got, want := listed(g.terms(t, g.logitQuery(position,
+				1))), listed(r.logitTerms(position, 1))
 			near64(t, fmt.Sprintf("terms at %d", position), got, want, partTol)
 		}
 	})
@@ -203,7 +214,8 @@ func TestLogitTermsBruteForce(t *testing.T) {
 // TestLogitTermsVariants: values of spec fields that no golden has.
 func TestLogitTermsVariants(t *testing.T) {
 	eachVariant(t, func(t *testing.T, g *golden) {
-		near64(t, "terms", listed(g.terms(t, g.logitQuery(7, 2))), listed(g.text64(t).logitTerms(7, 2)), partTol)
+		near64(t, "terms", listed(g.terms(t, g.logitQuery(7, 2))),
+			listed(g.text64(t).logitTerms(7, 2)), partTol)
 	})
 }
 
@@ -213,21 +225,28 @@ func eachVariant(t *testing.T, do func(t *testing.T, g *golden)) {
 		name, golden string
 		change       func(s *transformer.Spec)
 	}{
-		{"residual behind the norm", "gpt2", func(s *transformer.Spec) { s.NormedResidual = true }},
-		{"parallel with two norms", "gpt2", func(s *transformer.Spec) { s.Order = transformer.Parallel }},
+		{"residual after the norm", "gpt2", func(s *transformer.Spec) { s.NormedResidual = true }},
+		{"parallel with two norms", "gpt2",
+			func(s *transformer.Spec) { s.Order = transformer.Parallel }},
 		{"cap of logits", "gpt2", func(s *transformer.Spec) { s.LogitCap = 3 }},
-		{"cap of an encoder's", "bert", func(s *transformer.Spec) { s.LogitCap = 3 }},
+		{"cap in an encoder", "bert", func(s *transformer.Spec) { s.LogitCap = 3 }},
 		{"offset of gains", "llama", func(s *transformer.Spec) { s.NormOffset = 0.2 }},
-		{"window with ALiBi", "bloom", func(s *transformer.Spec) { s.Windows = make([]int, s.Layers); s.Windows[1] = 3 }},
-		{"tanh", "gpt2", func(s *transformer.Spec) { s.Activation = transformer.HyperbolicTangent }},
-		{"gate of ReLU", "llama_bias", func(s *transformer.Spec) { s.Activation = transformer.ReLU }},
+		{"window with ALiBi", "bloom", func(s *transformer.Spec) {
+			s.Windows = make([]int, s.Layers)
+			s.Windows[1] = 3
+		}},
+		{"tanh", "gpt2",
+			func(s *transformer.Spec) { s.Activation = transformer.HyperbolicTangent }},
+		{"gate of ReLU", "llama_bias",
+			func(s *transformer.Spec) { s.Activation = transformer.ReLU }},
 		{"post-norm decoder", "gpt2", func(s *transformer.Spec) { s.Order = transformer.PostNorm }},
 	} {
 		t.Run(c.name, func(t *testing.T) { do(t, openGolden(t, c.golden).variant(t, c.change)) })
 	}
 }
 
-// TestLogitTermsSilent: without an output projection no source says anything, and everything else still does.
+// TestLogitTermsSilent: without an output projection no source says anything, and everything else
+// still does.
 func TestLogitTermsSilent(t *testing.T) {
 	for _, name := range []string{"gpt2", "gemma2", "bert"} {
 		m := openGolden(t, name).changed(t, func(name string, data []float32) {
@@ -249,7 +268,7 @@ func TestLogitTermsSilent(t *testing.T) {
 	}
 }
 
-// TestLogitTermsLater: tokens behind the target change nothing in a decoder, and have no part.
+// TestLogitTermsLater: tokens after the target change nothing in a decoder, and have no part.
 func TestLogitTermsLater(t *testing.T) {
 	g := openGolden(t, "mistral")
 	whole := g.terms(t, g.logitQuery(4, 9))
@@ -319,7 +338,8 @@ func TestPartsRepeat(t *testing.T) {
 }
 
 func TestPartsRefusals(t *testing.T) {
-	decoder, bare, classifier := openGolden(t, "gpt2"), openGolden(t, "bert_bare"), openGolden(t, "distilbert_cls")
+	decoder, bare, classifier := openGolden(t, "gpt2"), openGolden(t, "bert_bare"), openGolden(t,
+		"distilbert_cls")
 	with := func(change func(q *trace.Query)) trace.Query {
 		q := decoder.logitQuery(3, 5)
 		change(&q)
@@ -332,16 +352,22 @@ func TestPartsRefusals(t *testing.T) {
 		want  string
 	}{
 		{"quantity", decoder.model, with(func(q *trace.Query) { q.Quantity = trace.Probability }),
-			`transformer: the quantity "probability" is no sum of parts; take logit`},
+			`transformer: the quantity "probability" is not a sum of parts; take logit`},
 		{"no quantity", decoder.model, with(func(q *trace.Query) { q.Quantity = "" }),
-			`transformer: the quantity "" is no sum of parts; take logit`},
-		{"no text", decoder.model, with(func(q *trace.Query) { q.IDs = nil }), "transformer: there are no tokens to run on"},
-		{"position", decoder.model, with(func(q *trace.Query) { q.Position = 12 }), "transformer: position 12 is not in 0..11"},
-		{"negative position", decoder.model, with(func(q *trace.Query) { q.Position = -1 }), "transformer: position -1 is not in 0..11"},
-		{"token", decoder.model, with(func(q *trace.Query) { q.Token = 96 }), "transformer: token 96 is not in 0..95, the vocabulary"},
-		{"contrast", decoder.model, against(decoder.logitQuery(3, 5), -1), "transformer: contrast -1 is not in 0..95, the vocabulary"},
+			`transformer: the quantity "" is not a sum of parts; take logit`},
+		{"no text", decoder.model, with(func(q *trace.Query) { q.IDs = nil }),
+			"transformer: there are no tokens to run on"},
+		{"position", decoder.model, with(func(q *trace.Query) { q.Position = 12 }),
+			"transformer: position 12 is not in 0..11"},
+		{"negative position", decoder.model, with(func(q *trace.Query) { q.Position = -1 }),
+			"transformer: position -1 is not in 0..11"},
+		{"token", decoder.model, with(func(q *trace.Query) { q.Token = 96 }),
+			"transformer: token 96 is not in 0..95, the vocabulary"},
+		{"contrast", decoder.model, against(decoder.logitQuery(3, 5), -1),
+			"transformer: contrast -1 is not in 0..95, the vocabulary"},
 		{"class", classifier.model, classifier.logitQuery(0, 99), ""},
-		{"no head", bare.model, bare.logitQuery(0, 0), "transformer: the bert model has no head, so nothing is predicted"},
+		{"no head", bare.model, bare.logitQuery(0, 0),
+			"transformer: the bert model has no head, so nothing is predicted"},
 	} {
 		_, err := c.model.LogitTerms(context.Background(), c.query)
 		_, _, other := c.model.Decompose(context.Background(), c.query)
@@ -371,10 +397,12 @@ func (s *stopping) Err() error {
 func TestPartsStop(t *testing.T) {
 	g := openGolden(t, "llama")
 	for asked := range 2 * g.model.Spec.Layers {
-		if _, err := g.model.LogitTerms(&stopping{context.Background(), asked}, g.logitQuery(3, 5)); !errors.Is(err, context.Canceled) {
+		if _, err := g.model.LogitTerms(&stopping{context.Background(), asked},
+			g.logitQuery(3, 5)); !errors.Is(err, context.Canceled) {
 			t.Errorf("LogitTerms, stopped when asked again after %d times: error %v", asked, err)
 		}
-		if _, _, err := g.model.Decompose(&stopping{context.Background(), asked}, g.logitQuery(3, 5)); !errors.Is(err, context.Canceled) {
+		if _, _, err := g.model.Decompose(&stopping{context.Background(), asked},
+			g.logitQuery(3, 5)); !errors.Is(err, context.Canceled) {
 			t.Errorf("Decompose, stopped when asked again after %d times: error %v", asked, err)
 		}
 	}
@@ -387,18 +415,20 @@ func TestPartsMemory(t *testing.T) {
 	ids := make([]int, 1000)
 	q := trace.Query{IDs: ids, Objective: trace.Objective{Quantity: trace.Logit, Position: 999}}
 	var refused *transformer.MemoryError
-	if _, _, err := g.model.Decompose(context.Background(), q); !errors.As(err, &refused) || refused.Tokens != 1000 || refused.What != "the parts of every token" {
+	if _, _, err := g.model.Decompose(context.Background(), q); !errors.As(err,
+		&refused) || refused.Tokens != 1000 || refused.What != "the parts of every token" {
 		t.Errorf("Decompose of 1,000 tokens: error %v, want one of memory", err)
 	}
 	refused = nil
 	g.model.MaxBytes = 1 << 20
-	if _, err := g.model.LogitTerms(context.Background(), q); !errors.As(err, &refused) || refused.Tokens != 1000 {
+	if _, err := g.model.LogitTerms(context.Background(), q); !errors.As(err,
+		&refused) || refused.Tokens != 1000 {
 		t.Errorf("LogitTerms of 1,000 tokens: error %v, want one of memory", err)
 	}
 }
 
-// TestPartsBFloat16: with half the weights' digits the sum stays within what rounding activations costs a logit, and the rest says what
-// it was.
+// TestPartsBFloat16: with half the weights' digits the sum stays within what rounding activations
+// costs a logit, and the rest says what it was.
 func TestPartsBFloat16(t *testing.T) {
 	const cost = 0.08 // as TestBFloat16Logits
 	eachHeaded(t, func(t *testing.T, g *golden) {

@@ -6,45 +6,49 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// defaultMaxBytes bounds what one pass may hold: more is refused, because the system would end the program instead.
+// defaultMaxBytes is the limit of one pass by default: more is refused, because the system would
+// end the program.
 const defaultMaxBytes = 8 << 30
 
-// Need is what a pass is to do, so that its memory can be estimated.
-type Need struct {
-	// Tokens is how many the longest text has, Texts how many texts there are; 0 is 1.
+// need is what a pass will do, for an estimate of its memory.
+type need struct {
+	// Tokens is the length of the longest text, Texts the number of texts; 0 texts means 1.
 	Tokens, Texts int
-	// Taps are recorded, Asks are the mixings whose rows are returned.
+	// Taps are recorded; Asks are the mixings whose rows are returned.
 	Taps []trace.Tap
 	Asks []trace.MixingAsk
-	// Slots is for how many tokens keys and values are kept.
+	// Slots is how many tokens keys and values are kept for.
 	Slots int
 	// Head is whether the head reads one position of each text.
 	Head bool
-	// Gradient is whether a number of each text is differentiated, AttentionGradient whether by the attention of every layer as well.
+	// Gradient is whether a number of each text is differentiated, AttentionGradient whether also
+	// with respect to the attention of every layer.
 	Gradient, AttentionGradient bool
-	// Parts is whether the parts of every token are carried through the layers; see [Model.Decompose].
+	// Parts is whether the parts of every token are carried through the layers; see
+	// [Model.Decompose].
 	Parts bool
 }
 
 // MemoryError says that a pass would need more memory than it may take. Nothing has been computed.
 type MemoryError struct {
-	// What is what needs it, and Tokens how many tokens a text has.
+	// What is the part of the pass that needs it, and Tokens the length of a text.
 	What   string
 	Tokens int
 	// Need and Limit are bytes.
 	Need, Limit int64
-	// Beside is how many bytes are held besides, so that Limit and Beside are the limit of the process; 0: not known. Chosen is
-	// whether somebody chose that limit.
+	// Beside is how many bytes the process holds besides; Limit and Beside are the limit of the
+	// process. 0 means unknown. Chosen is whether the user chose that limit.
 	Beside int64
 	Chosen bool
-	// HeadMean is what the pass would need with the mean over heads in place of each head, 0 if it keeps no heads apart.
+	// HeadMean is what the pass would need with the mean over heads instead of each head, 0 if it
+	// keeps no heads apart.
 	HeadMean int64
 }
 
 // Kind says that a higher limit would help.
 func (e *MemoryError) Kind() trace.ErrorKind { return trace.MemoryKind }
 
-// Error says what is needed, what there is, and what would make it fit.
+// Error says what is needed, what the limit is, and what would fit.
 func (e *MemoryError) Error() string {
 	advice := "take a shorter text or fewer taps"
 	if e.HeadMean > 0 {
@@ -52,12 +56,14 @@ func (e *MemoryError) Error() string {
 	}
 	limit := "limit " + trace.FormatBytes(e.Limit)
 	if e.Beside > 0 {
-		limit = fmt.Sprintf("beside %s for the program, the weights and room to collect; the limit is %s", trace.FormatBytes(e.Beside), trace.FormatBytes(e.Limit+e.Beside))
+		limit = fmt.Sprintf("beside %s for the program, the weights and room to collect; "+
+			"the limit is %s", trace.FormatBytes(e.Beside), trace.FormatBytes(e.Limit+e.Beside))
 	}
 	if e.Chosen {
 		limit += " (given)"
 	}
-	return fmt.Sprintf("transformer: %s for %s tokens: %s in one pass, %s; %s", e.What, thousands(e.Tokens), trace.FormatBytes(e.Need), limit, advice)
+	return fmt.Sprintf("transformer: %s for %s tokens: %s in one pass, %s; %s", e.What,
+		thousands(e.Tokens), trace.FormatBytes(e.Need), limit, advice)
 }
 
 // thousands writes n with commas.
@@ -68,25 +74,28 @@ func thousands(n int) string {
 	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }
 
-// passArrays is how many arrays [B,H,T,T] a layer holds at a time beside those that it returns: scores, mask, softmax, and room to
-// compute them.
+// passArrays is how many arrays [B,H,T,T] a layer holds at a time besides those that it returns:
+// scores, mask, softmax, and room to compute them.
 const passArrays = 4
 
-// backwardArrays is what a layer holds on the way back, in units of what it does on the way there: 3 in pure Go and 4 with XLA, compiling
-// included, for GPT-2 small and 4 texts of 256 tokens.
+// backwardArrays is what a layer holds on the way back, in units of what it holds on the way
+// forward. Measured with GPT-2 small and 4 texts of 256 tokens: 3 in pure Go and 4 with XLA,
+// compiling included.
 const backwardArrays = 4
 
-// rowCopies is how many float32 for each of them all rows of a text become where they are combined: in float64, those normalised,
-// and three for each pair that is seen, half of all, in the state of flow.
+// rowCopies is how many float32 numbers the rows of a text become, for each of their numbers,
+// where aggregations use them: they are held in float64, normalised in float64, and flow holds
+// three for each visible pair, which are half of all.
 const rowCopies = 2 + 2 + 3
 
 // partArrays is how many arrays [N,K,D] a tile of parts holds at a time.
 const partArrays = 6
 
-// Estimate returns about how many bytes a pass needs besides the weights, what it returns included. A layer is computed and fetched
-// after the other, so it is what is returned, and the working memory of one layer.
-func (m *Model) Estimate(n Need) int64 {
-	returned, layer := m.Spec.estimate(n)
+// estimate returns about how many bytes a pass needs besides the weights, including what it
+// returns. Layers are computed and fetched one after the other, so that is what it returns plus
+// the working memory of one layer.
+func (m *Model) estimate(n need) int64 {
+	returned, layer := estimate(m.Spec, n)
 	if total := returned + layer + m.compiling(n); total < maxEstimate {
 		return int64(total)
 	}
@@ -95,17 +104,19 @@ func (m *Model) Estimate(n Need) int64 {
 
 const maxEstimate = 1 << 62
 
-// What XLA takes to compile the graphs of a pass, and keeps, beyond the few of an ordinary one: parts have a graph for every size
-// of their tiles. Seen with the 12 layers of GPT-2 small: 40 MB a graph.
+// What XLA takes to compile the graphs of a pass, and keeps, beyond the few of an ordinary one:
+// parts have a graph for every size of their tiles. Seen with the 12 layers of GPT-2 small: 40 MB
+// a graph.
 const (
 	gradientGraphs = 64 << 20
 	partsGraphs    = 320 << 20
 )
 
 // compiling returns how many bytes the graphs of a pass take where they are compiled.
-func (m *Model) compiling(n Need) float64 {
+func (m *Model) compiling(n need) float64 {
 	switch {
-	case m.loaded == nil || m.Backend() == "go": // without weights it is asked for sizes alone
+	// Without weights it is asked for sizes alone.
+	case m.loaded == nil || backendName(m.backend) == "go":
 		return 0
 	case n.Parts:
 		return partsGraphs
@@ -115,10 +126,12 @@ func (m *Model) compiling(n Need) float64 {
 	return 0
 }
 
-// estimate returns the bytes of what a pass returns, and of what it holds while it computes a layer.
-func (s *Spec) estimate(n Need) (returned, layer float64) {
+// estimate returns the bytes of what a pass returns, and of what it holds while it computes a
+// layer.
+func estimate(s *Spec, n need) (returned, layer float64) {
 	texts, t, layers := float64(max(1, n.Texts)), float64(n.Tokens), float64(s.Layers)
-	pairs, stream := 4*texts*float64(s.Heads)*t*t, 4*texts*t*float64(s.Width) // bytes of [B,H,T,T] and of [B,T,D]
+	// Bytes of [B,H,T,T] and of [B,T,D].
+	pairs, stream := 4*texts*float64(s.Heads)*t*t, 4*texts*t*float64(s.Width)
 	layer = passArrays*pairs + stream*10 + 2*4*texts*t*float64(s.FeedForward)
 	add := func(bytes, times float64) { // bytes a layer: on the device, then on the host
 		returned += times * bytes
@@ -136,7 +149,7 @@ func (s *Spec) estimate(n Need) (returned, layer float64) {
 			add(pairs/float64(s.Heads), layers)
 		case trace.ValueZeroing:
 			returned += layers * pairs / float64(s.Heads)
-			layer += s.tileBytes(n.Tokens)
+			layer += tileBytes(s, n.Tokens)
 		case trace.Logits:
 			add(4*texts*t*float64(s.Vocab), 1)
 		default:
@@ -157,7 +170,7 @@ func (s *Spec) estimate(n Need) (returned, layer float64) {
 			consumed += rowCopies * rows * layers
 		}
 		if mix, err := LookupMixing(ask.Name); err == nil && mix.PerPair() {
-			layer += s.tileBytes(n.Tokens)
+			layer += tileBytes(s, n.Tokens)
 		}
 	}
 	if n.Slots > 0 { // what is made of the rows takes the place of what the pass needed
@@ -165,56 +178,61 @@ func (s *Spec) estimate(n Need) (returned, layer float64) {
 	}
 	returned += 2 * 4 * layers * float64(n.Slots) * float64(s.Groups()*s.HeadWidth)
 	if n.Head {
-		add(4*texts*float64(s.scored()), 1)
+		add(4*texts*float64(scored(s)), 1)
 	}
-	if n.Gradient { // hidden states wait for the way back, on which a layer holds its forward pass and as much again
+	// Hidden states wait for the way back; a layer then holds its forward pass and more.
+	if n.Gradient {
 		returned += (layers + 2) * stream
 		layer *= backwardArrays
 	}
 	if n.AttentionGradient {
 		add(2*pairs, layers)
 	}
-	if n.Parts { // those of the stream and the values, and a tile: its own, and what the feed-forward part makes of them
-		values, own := float64(s.Groups()*s.HeadWidth), float64(s.partedTargets(n.Tokens))
+	// The parts of stream and values, and a tile with those of its feed-forward part.
+	if n.Parts {
+		values, own := float64(s.Groups()*s.HeadWidth), float64(partsTile(s, n.Tokens))
 		returned += 4 * t * t * (float64(s.Width) + 2*values)
-		layer += 4 * own * float64(bucket(n.Tokens)) * (partArrays*float64(s.Width) + float64(s.Heads*s.HeadWidth) + 4*float64(s.FeedForward))
+		layer += 4 * own * float64(bucket(n.Tokens)) * (partArrays*float64(s.Width) +
+			float64(s.Heads*s.HeadWidth) + 4*float64(s.FeedForward))
 	}
 	return returned, layer
 }
 
-// What a tile of a mixing that costs a pass for every pair holds at a time: so many arrays [N,S,F] and [N,S,D]. Seen 85 MB in
-// pure Go where one array [N,S,F] has 63 MB, and less with XLA.
+// What a tile of a mixing that costs a pass for every pair holds at a time: so many arrays [N,S,F]
+// and [N,S,D]. Seen 85 MB in pure Go where one array [N,S,F] has 63 MB, and less with XLA.
 const (
 	tileInner = 2
 	tileOuter = 2
 )
 
 // tileBytes is what such a tile holds for a text of so many tokens.
-func (s *Spec) tileBytes(tokens int) float64 {
+func tileBytes(s *Spec, tokens int) float64 {
 	sources := bucket(tokens)
 	rows := float64(min(tokens, rowsOfTile(sources*s.FeedForward)))
-	return 4 * rows * float64(sources) * (tileInner*float64(s.FeedForward) + tileOuter*float64(s.Width))
+	return 4 * rows * float64(sources) * (tileInner*float64(s.FeedForward) +
+		tileOuter*float64(s.Width))
 }
 
-// checkMemory returns a [MemoryError] if a pass would need more than it may take.
-func (m *Model) checkMemory(n Need) error {
+// checkMemory returns a [*MemoryError] if a pass would need more than it may take.
+func (m *Model) checkMemory(n need) error {
 	limit := m.MaxBytes
 	if limit <= 0 {
 		limit = defaultMaxBytes
 	}
-	need := m.Estimate(n)
-	if need <= limit {
+	bytes := m.estimate(n)
+	if bytes <= limit {
 		return nil
 	}
-	e := &MemoryError{What: what(n), Tokens: n.Tokens, Need: need, Limit: limit, Beside: m.Beside, Chosen: m.Chosen}
+	e := &MemoryError{What: largestPart(n), Tokens: n.Tokens, Need: bytes, Limit: limit,
+		Beside: m.Beside, Chosen: m.Chosen}
 	if smaller, ok := headMean(n); ok {
-		e.HeadMean = m.Estimate(smaller)
+		e.HeadMean = m.estimate(smaller)
 	}
 	return e
 }
 
-// what names the largest thing that a pass returns.
-func what(n Need) string {
+// largestPart names the largest thing that a pass returns.
+func largestPart(n need) string {
 	for _, tap := range []trace.Tap{trace.Terms, trace.Scores, trace.Attention} {
 		for _, t := range n.Taps {
 			if t == tap {
@@ -234,10 +252,10 @@ func what(n Need) string {
 	return "attention"
 }
 
-// headMean returns the same with the mean over heads, and whether there is anything to average: rows of each head, or the tap of
-// attention.
-func headMean(n Need) (Need, bool) {
-	smaller, found := Need{Tokens: n.Tokens, Texts: n.Texts}, false
+// headMean returns the same pass with the mean over heads, and whether there is anything to
+// average: rows of each head, or the tap of attention.
+func headMean(n need) (need, bool) {
+	smaller, found := need{Tokens: n.Tokens, Texts: n.Texts}, false
 	for _, ask := range n.Asks {
 		if ask.Heads.Fusion == trace.EachHead {
 			ask.Heads, found = trace.Heads{}, true
@@ -253,8 +271,8 @@ func headMean(n Need) (Need, bool) {
 	return smaller, found
 }
 
-// RoundedBytes returns how many bytes the buffers of the weights have where sizes are rounded up as the pure-Go backend does:
-// to a power of two, or to one and a half of one.
+// RoundedBytes returns how many bytes the buffers of the weights have if sizes are rounded up as
+// the pure-Go backend does: to 2ⁿ or 3·2ⁿ.
 func (m *Model) RoundedBytes() int64 {
 	sum := int64(0)
 	for _, w := range m.weights {

@@ -11,9 +11,11 @@ import (
 )
 
 // gpt2Medium has 24 layers of 16 heads; only its sizes matter.
-var gpt2Medium = transformer.Spec{Layers: 24, Heads: 16, Width: 1024, HeadWidth: 64, FeedForward: 4096, Vocab: 50257}
+var gpt2Medium = transformer.Spec{Layers: 24, Heads: 16, Width: 1024, HeadWidth: 64,
+	FeedForward: 4096, Vocab: 50257}
 
-// Attention of 4,096 tokens is 4·L·H·T² bytes, 25.8 GB, on the host; a layer at a time, 1/L of that, is on the device with four more.
+// Attention of 4,096 tokens is 4·L·H·T² bytes, 25.8 GB, on the host; a layer at a time, 1/L of
+// that, is on the device with four more.
 func TestEstimate(t *testing.T) {
 	m := &transformer.Model{Spec: &gpt2Medium}
 	const layer = 4 * 16 * 4096 * 4096
@@ -22,19 +24,34 @@ func TestEstimate(t *testing.T) {
 		need     transformer.Need
 		min, max int64
 	}{
-		{"attention", transformer.Need{Tokens: 4096, Taps: []trace.Tap{trace.Attention}}, (24 + 5) * layer, (24 + 6) * layer},
-		{"head mean", transformer.Need{Tokens: 4096, Asks: []trace.MixingAsk{{Name: "attention", AllRows: true}}}, (1 + 4) * layer, (3 + 4) * layer},
-		{"last row", transformer.Need{Tokens: 4096, Asks: []trace.MixingAsk{{Name: "attention"}}}, 4 * layer, 5 * layer},
-		{"each head", transformer.Need{Tokens: 4096, Asks: []trace.MixingAsk{{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true}}},
+		{"attention", transformer.Need{Tokens: 4096, Taps: []trace.Tap{trace.Attention}},
 			(24 + 5) * layer, (24 + 6) * layer},
-		{"terms", transformer.Need{Tokens: 4096, Taps: []trace.Tap{trace.Terms}}, (3*24 + 7) * layer, (3*24 + 8) * layer},
-		{"tiles", transformer.Need{Tokens: 16, Asks: []trace.MixingAsk{{Name: "value-zeroing", AllRows: true}}}, 4 * 16 * 32 * (2*4096 + 2*1024), 24 << 20},
-		{"a cache", transformer.Need{Tokens: 1, Slots: 1000}, 2 * 4 * 24 * 1000 * 1024, 2*4*24*1000*1024 + 1<<20},
-		{"rows that are combined", transformer.Need{Tokens: 4096, Slots: 1, Asks: []trace.MixingAsk{{Name: "attention", AllRows: true}}},
+		{"head mean", transformer.Need{Tokens: 4096,
+			Asks: []trace.MixingAsk{{Name: "attention",
+				AllRows: true}}}, (1 + 4) * layer, (3 + 4) * layer},
+		{"last row", transformer.Need{Tokens: 4096, Asks: []trace.MixingAsk{{Name: "attention"}}},
+			4 * layer, 5 * layer},
+		{"each head", transformer.Need{Tokens: 4096,
+			Asks: []trace.MixingAsk{{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead},
+				AllRows: true}}},
+			(24 + 5) * layer, (24 + 6) * layer},
+		{"terms", transformer.Need{Tokens: 4096, Taps: []trace.Tap{trace.Terms}},
+			(3*24 + 7) * layer, (3*24 + 8) * layer},
+		{"tiles", transformer.Need{Tokens: 16,
+			Asks: []trace.MixingAsk{{Name: "value-zeroing",
+				AllRows: true}}}, 4 * 16 * 32 * (2*4096 + 2*1024), 24 << 20},
+		{"a cache", transformer.Need{Tokens: 1, Slots: 1000}, 2 * 4 * 24 * 1000 * 1024,
+			2*4*24*1000*1024 + 1<<20},
+		{"rows that are combined", transformer.Need{Tokens: 4096, Slots: 1,
+			Asks: []trace.MixingAsk{{Name: "attention", AllRows: true}}},
 			8 * 24 * layer / 16, 8*24*layer/16 + layer},
-		{"two texts", transformer.Need{Tokens: 4096, Texts: 2, Taps: []trace.Tap{trace.Attention}}, 2 * (24 + 5) * layer, 2 * (24 + 6) * layer},
-		{"logits", transformer.Need{Tokens: 16, Taps: []trace.Tap{trace.Logits}}, 2 * 4 * 16 * 50257, 2*4*16*50257 + 8<<20},
-		{"a text of more tokens than there are", transformer.Need{Tokens: 1 << 60, Taps: []trace.Tap{trace.Attention}}, 1 << 62, 1 << 62},
+		{"two texts", transformer.Need{Tokens: 4096, Texts: 2, Taps: []trace.Tap{trace.Attention}},
+			2 * (24 + 5) * layer, 2 * (24 + 6) * layer},
+		{"logits", transformer.Need{Tokens: 16, Taps: []trace.Tap{trace.Logits}},
+			2 * 4 * 16 * 50257, 2*4*16*50257 + 8<<20},
+		{"a text of more tokens than there are",
+			transformer.Need{Tokens: 1 << 60,
+				Taps: []trace.Tap{trace.Attention}}, 1 << 62, 1 << 62},
 	} {
 		if got := m.Estimate(c.need); got < c.min || got > c.max {
 			t.Errorf("%s: Estimate = %d, want %d to %d", c.name, got, c.min, c.max)
@@ -52,42 +69,54 @@ func TestMemoryError(t *testing.T) {
 	if !errors.As(err, &refused) {
 		t.Fatalf("Trace with 1 MiB: error %v, want a MemoryError", err)
 	}
-	if refused.Tokens != 200 || refused.Limit != 1<<20 || refused.Need <= refused.Limit || refused.HeadMean <= 0 || refused.HeadMean >= refused.Need {
+	if refused.Tokens != 200 || refused.Limit != 1<<20 || refused.Need <= refused.Limit ||
+		refused.HeadMean <= 0 || refused.HeadMean >= refused.Need {
 		t.Errorf("MemoryError is %+v", *refused)
 	}
 	g.model.MaxBytes = refused.Need // what it says is enough is enough
-	if _, err := g.model.Trace(context.Background(), ids, []trace.Tap{trace.Attention}); err != nil {
+	if _, err := g.model.Trace(context.Background(), ids,
+		[]trace.Tap{trace.Attention}); err != nil {
 		t.Errorf("Trace with what it needs: %v", err)
 	}
 	for _, c := range []struct {
 		err  transformer.MemoryError
 		want string
 	}{
-		{transformer.MemoryError{What: "attention taps", Tokens: 4096, Need: 12 << 30, Limit: 8 << 30, HeadMean: 3 << 29},
-			"transformer: attention taps for 4,096 tokens: 12.9 GB in one pass, limit 8.6 GB; the mean over heads (attention-mean) needs 1.6 GB"},
-		{transformer.MemoryError{What: "attention", Tokens: 1234567, Need: 12 << 40, Limit: 1 << 29},
-			"transformer: attention for 1,234,567 tokens: 13194.1 GB in one pass, limit 537 MB; take a shorter text or fewer taps"},
-		{transformer.MemoryError{What: "attention", Tokens: 10, Need: 6e8, Limit: 4e8, Beside: 6e8, Chosen: true},
-			"transformer: attention for 10 tokens: 600 MB in one pass, beside 600 MB for the program, the weights and room to collect; " +
+		{transformer.MemoryError{What: "attention taps", Tokens: 4096, Need: 12 << 30,
+			Limit: 8 << 30, HeadMean: 3 << 29},
+			"transformer: attention taps for 4,096 tokens: 12.9 GB in one pass, limit 8.6 GB; " +
+				"the mean over heads (attention-mean) needs 1.6 GB"},
+		{transformer.MemoryError{What: "attention", Tokens: 1234567, Need: 12 << 40,
+			Limit: 1 << 29},
+			"transformer: attention for 1,234,567 tokens: 13194.1 GB in one pass, limit 537 MB; " +
+				"take a shorter text or fewer taps"},
+		{transformer.MemoryError{What: "attention", Tokens: 10, Need: 6e8, Limit: 4e8, Beside: 6e8,
+			Chosen: true},
+			"transformer: attention for 10 tokens: 600 MB in one pass, " +
+				"beside 600 MB for the program, the weights and room to collect; " +
 				"the limit is 1.0 GB (given); take a shorter text or fewer taps"},
 	} {
 		if got := c.err.Error(); got != c.want {
 			t.Errorf("error %q, want %q", got, c.want)
 		}
 	}
-	_, err = g.model.Read(context.Background(), make([]int, 5000), []trace.MixingAsk{{Name: "attention"}}, nil)
-	if err == nil || !strings.Contains(err.Error(), "attention rows for 5,000 tokens") || strings.Contains(err.Error(), "attention-mean") {
-		t.Errorf("Read of 5,000 tokens: error %v, want one that does not advise what is done already", err)
+	_, err = g.model.Read(context.Background(), make([]int, 5000),
+		[]trace.MixingAsk{{Name: "attention"}}, nil)
+	if err == nil || !strings.Contains(err.Error(),
+		"attention rows for 5,000 tokens") || strings.Contains(err.Error(), "attention-mean") {
+		t.Errorf("Read of 5,000 tokens: error %v, "+
+			"want one that does not advise what is done already", err)
 	}
 }
 
-// TestStats: layers that are alike share a graph, and a text of a length that was met compiles nothing.
+// TestStats: layers that are alike share a graph, and a text of a length that was met compiles
+// nothing.
 func TestStats(t *testing.T) {
 	g := openGolden(t, "gpt2")
 	run := func(ids []int) int {
 		_, err := g.model.Trace(context.Background(), ids, []trace.Tap{trace.Attention})
 		must(t, err)
-		return g.model.Stats().Graphs
+		return compiledGraphs(g.model)
 	}
 	if first := run(g.ids); first != 2 { // the embedding, and a block for all layers
 		t.Errorf("%d graphs for the first text, want 2", first)
@@ -98,20 +127,28 @@ func TestStats(t *testing.T) {
 	if longer := run(append(g.ids, g.ids...)); longer != 4 {
 		t.Errorf("%d graphs after a longer text, want 4", longer)
 	}
-	if g.model.Stats().Compiling <= 0 {
+	if _, took := g.model.Compiled(); took <= 0 {
 		t.Error("compiling took no time")
 	}
 }
 
-// TestTilesShareAGraph: where shapes are compiled, the last tile of a text's rows is as large as the others, also if one row is left.
+// TestTilesShareAGraph: where shapes are compiled, the last tile of a text's rows is as large as
+// the others, also if one row is left.
 func TestTilesShareAGraph(t *testing.T) {
 	m := openGolden(t, "bert").changed(t, func(string, []float32) {})
 	m.RoundUp()
 	for _, n := range []int{33, 34, 64} {
-		_, err := m.Read(context.Background(), make([]int, n), []trace.MixingAsk{{Name: "value-zeroing"}}, nil)
+		_, err := m.Read(context.Background(), make([]int, n),
+			[]trace.MixingAsk{{Name: "value-zeroing"}}, nil)
 		must(t, err)
-		if got := m.Stats().Graphs; got != 3 { // the embedding, a block and a tile
+		if got := compiledGraphs(m); got != 3 { // the embedding, a block and a tile
 			t.Errorf("%d graphs after a text of %d tokens, want 3", got, n)
 		}
 	}
+}
+
+// compiledGraphs is how many graphs were compiled for a model so far.
+func compiledGraphs(m *transformer.Model) int {
+	graphs, _ := m.Compiled()
+	return graphs
 }

@@ -6,28 +6,41 @@ import (
 	"sort"
 	"sync"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Mixing says how one layer mixes positions. It is graph code over one [Block], and the same function serves the many
-// rows of a prompt and the single row of a decode step.
+// Mixing says how one layer mixes positions: graph code over one [Block]. The same function serves
+// the many rows of a prompt and the single row of a decode step. A plugin of another module
+// implements it and calls [RegisterMixing]; the mixings of this package use only what such a
+// plugin can use.
 type Mixing interface {
-	// Mix returns C ≥ 0 for every target and source, not normalised: [B,N,S], or [B,H,N,S] if the heads are kept apart.
-	// Sources that a target cannot see are 0.
+	// Mix returns C ≥ 0 for every target and source, not normalised: [B,N,S], or [B,H,N,S] if the
+	// heads are kept apart. Entries of sources that a target cannot see become 0.
 	Mix(b *Block, heads trace.Heads) *Node
 	// Check returns an error if the mixing cannot fuse heads in that way.
 	Check(heads trace.Heads) error
-	// PerPair is whether a pair of target and source costs a pass through the rest of the block, so that the rows of
-	// a prompt are computed layer by layer in tiles and not within the pass that fills the cache.
+	// PerPair reports whether every pair of target and source costs a pass through the rest of the
+	// block. The rows of a prompt are then computed layer by layer in tiles of targets, and not in
+	// the pass that fills the cache.
 	PerPair() bool
 }
 
-// SharesOutput is what a mixing is that calls [Block.AfterEach] before it reads [Block.Output], which may be nil until then.
+// SharesOutput is implemented by a mixing that calls [Block.AfterEach] before it reads
+// [Block.Output], which may be nil until then. Its decode step then computes the block's output
+// only once.
 type SharesOutput interface {
 	Mixing
 	SharesOutput()
+}
+
+// ReadsFinalNorm is implemented by a mixing that may call [Block.FinalNorm]. It must be PerPair:
+// other graphs do not have the weights of that norm.
+type ReadsFinalNorm interface {
+	Mixing
+	// ReadsFinalNorm reports whether it does.
+	ReadsFinalNorm() bool
 }
 
 func sharesOutput(m Mixing) bool {
@@ -35,15 +48,8 @@ func sharesOutput(m Mixing) bool {
 	return ok
 }
 
-// ReadsFinalNorm is what a mixing is that may call [Block.FinalNorm]. It must be PerPair.
-type ReadsFinalNorm interface {
-	Mixing
-	// ReadsFinalNorm is whether it does.
-	ReadsFinalNorm() bool
-}
-
-// readsFinalNorm is whether a mixing reads the norm behind layer l.
-func (s *Spec) readsFinalNorm(m Mixing, l int) bool {
+// readsFinalNorm reports whether a mixing reads the norm after layer l.
+func readsFinalNorm(s *Spec, m Mixing, l int) bool {
 	reads, ok := m.(ReadsFinalNorm)
 	return ok && reads.ReadsFinalNorm() && l == s.Layers-1 && !s.NoFinalNorm
 }
@@ -53,7 +59,8 @@ var mixings = struct {
 	byName map[string]Mixing
 }{byName: map[string]Mixing{}}
 
-// RegisterMixing makes a mixing known under a name, lower case with hyphens. It panics if m is nil or the name is taken.
+// RegisterMixing makes a mixing known under a name, in lower case with hyphens. It panics if m is
+// nil or the name is taken.
 func RegisterMixing(name string, m Mixing) {
 	mixings.Lock()
 	defer mixings.Unlock()
@@ -66,14 +73,15 @@ func RegisterMixing(name string, m Mixing) {
 	mixings.byName[name] = m
 }
 
-// LookupMixing returns the mixing of that name, or an error that lists the known ones.
+// LookupMixing returns the mixing of that name, or an error that lists the known names.
 func LookupMixing(name string) (Mixing, error) {
 	mixings.RLock()
 	defer mixings.RUnlock()
 	if m, ok := mixings.byName[name]; ok {
 		return m, nil
 	}
-	return nil, fmt.Errorf("transformer: mixing %.60q is unknown; %s", name, trace.KnownAre(name, mixingNames()))
+	return nil, fmt.Errorf("transformer: mixing %.60q is unknown; %s", name,
+		trace.KnownAre(name, mixingNames()))
 }
 
 // MixingNames returns the names of all mixings, sorted.
@@ -92,8 +100,9 @@ func mixingNames() []string {
 	return slices.Clip(names)
 }
 
-// fuse makes one matrix of the heads of a [B,H,N,S] node: [B,N,S], or all of it for each.
-func fuse(a *Node, heads trace.Heads) *Node {
+// FuseHeads makes one matrix of the heads of a [B,H,N,S]: the mean, maximum or minimum over the
+// heads or one of them, [B,N,S], or a itself for each head apart.
+func FuseHeads(a *Node, heads trace.Heads) *Node {
 	switch heads.Fusion {
 	case trace.MaxHeads:
 		return ReduceMax(a, 1)

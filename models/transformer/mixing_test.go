@@ -14,7 +14,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// linearBlock is a block without norm and feed-forward effect, one head of width 2 and W_O = I: its output is x + Σ_s α_s v_s.
+// linearBlock is a block without norm and feed-forward effect, one head of width 2 and W_O = I:
+// its output is x + Σ_s α_s v_s.
 func linearBlock(g *Graph, x []float32, attention [][]float32, value [][]float32) *Block {
 	n := len(attention)
 	weights := map[string]*Node{
@@ -25,12 +26,13 @@ func linearBlock(g *Graph, x []float32, attention [][]float32, value [][]float32
 		"down.weight":   Zeros(g, shapes.Make(dtypes.Float32, 3, 2)),
 	}
 	b := &Block{
-		spec: &Spec{Heads: 1, HeadWidth: 2, Width: 2, FeedForward: 3, NormEpsilon: 1e-5, Activation: GELU},
-		w:    func(name string) *Node { return weights[name] },
+		spec: &Spec{Heads: 1, HeadWidth: 2, Width: 2, FeedForward: 3, NormEpsilon: 1e-5,
+			Activation: GELU},
+		w: func(name string) *Node { return weights[name] },
 	}
 	b.Input = BroadcastToDims(Reshape(Const(g, x), 1, 1, 2), 1, n, 2)
 	b.Attention = Reshape(Const(g, attention), 1, 1, n, len(value))
-	b.Value = Reshape(Const(g, value), 1, 1, len(value), 2)
+	b.sources.value = Reshape(Const(g, value), 1, 1, len(value), 2)
 	b.visible = visible(g, nil, nil, n, len(value), 0, false)
 	if n == 1 {
 		b.visible = Ones(g, shapes.Make(dtypes.Float32, 1, 1, 1, len(value)))
@@ -69,7 +71,8 @@ func near(t *testing.T, what string, got, want, tol float64) {
 	}
 }
 
-// Known answers: x = (1,0) with contributions (0,1) and (1,0), so y = (2,1); and x = 0 with (1,0) and (0,1).
+// Known answers: x = (1,0) with contributions (0,1) and (1,0), so y = (2,1); and x = 0 with (1,0)
+// and (0,1).
 func TestValueZeroingKnownAnswers(t *testing.T) {
 	one := [][]float32{{1, 1}}
 	got := valueZeroingOf(t, []float32{1, 0}, one, [][]float32{{0, 1}, {1, 0}})
@@ -94,26 +97,30 @@ func TestValueZeroingKnownAnswers(t *testing.T) {
 	near(t, "Euclidean distance without (1,0)", float64(got[0][1]), 1, 1e-6)
 }
 
-// Known answers: orthonormal values give attention itself, a zero one nothing however much it is attended to; the residual is added to
-// the target's own.
+// Known answers: orthonormal values give attention itself, a zero one nothing however much it is
+// attended to; the residual is added to the target's own.
 func TestNormsKnownAnswers(t *testing.T) {
 	attention := [][]float32{{1, 0}, {0.3, 0.7}}
-	got := mixed(t, norms{upTo: attentionPart}, []float32{5, -3}, attention, [][]float32{{1, 0}, {0, 1}})
+	got := mixed(t, norms{upTo: attentionPart}, []float32{5, -3}, attention,
+		[][]float32{{1, 0}, {0, 1}})
 	for n, row := range attention {
 		for s, a := range row {
 			near(t, "norm of an orthonormal value", float64(got[n][s]), float64(a), 1e-7)
 		}
 	}
-	got = mixed(t, norms{upTo: attentionPart}, []float32{5, -3}, attention, [][]float32{{0, 0}, {0, 1}})
+	got = mixed(t, norms{upTo: attentionPart}, []float32{5, -3}, attention,
+		[][]float32{{0, 0}, {0, 1}})
 	near(t, "norm of a zero value", float64(got[1][0]), 0, 0)
-	for _, upTo := range []part{residualPart, normPart, blockPart} { // of a pre-norm block all the same
+	// Of a pre-norm block all the same.
+	for _, upTo := range []part{residualPart, normPart, blockPart} {
 		got = mixed(t, norms{upTo: upTo}, []float32{2.4, 0}, attention, [][]float32{{1, 0}, {0, 1}})
 		near(t, "own norm with residual", float64(got[1][1]), 2.5, 1e-6) // |(2.4, 0.7)|
 		near(t, "other norm with residual", float64(got[1][0]), 0.3, 1e-7)
 	}
 }
 
-// Known answers: orthogonal unit vectors share equally; what points against the sum is cut off at 0; and of the sum itself all counts.
+// Known answers: orthogonal unit vectors share equally; what points against the sum is cut off at
+// 0; and of the sum itself all counts.
 func TestALTIKnownAnswers(t *testing.T) {
 	one, nothing := [][]float32{{1, 1}}, []float32{0, 0}
 	got := mixed(t, alti{}, nothing, one, [][]float32{{1, 0}, {0, 1}})
@@ -126,15 +133,18 @@ func TestALTIKnownAnswers(t *testing.T) {
 	near(t, "the whole sum", float64(got[0][1]), 4, 1e-6)
 }
 
-// The ratio of a target that attends to another with weight ½, both values of length 2 at right angles, and x along its own: 1/(1+3).
+// The ratio of a target that attends to another with weight ½, both values of length 2 at right
+// angles, and x along its own: 1/(1+3).
 func TestMixingRatioKnownAnswers(t *testing.T) {
-	got := mixed(t, mixingRatio{}, []float32{0, 2}, [][]float32{{1, 0}, {0.5, 0.5}}, [][]float32{{2, 0}, {0, 2}})
+	got := mixed(t, mixingRatio{}, []float32{0, 2}, [][]float32{{1, 0}, {0.5, 0.5}},
+		[][]float32{{2, 0}, {0, 2}})
 	near(t, "ratio of the first target", float64(got[0][0]), 0, 0)
 	near(t, "ratio of the second target", float64(got[1][1]), 0.25, 1e-7)
 	near(t, "its other column", float64(got[1][0]), 0, 0)
 }
 
-// A zero value vector changes nothing; a head that attends only itself puts everything on the diagonal; the future is 0.
+// A zero value vector changes nothing; a head that attends only itself puts everything on the
+// diagonal; the future is 0.
 func TestValueZeroingStructure(t *testing.T) {
 	value := [][]float32{{1, 2}, {0, 0}, {-1, 0.5}}
 	causal := [][]float32{{1, 0, 0}, {0.5, 0.5, 0}, {0.2, 0.3, 0.5}}
@@ -160,11 +170,14 @@ func TestValueZeroingStructure(t *testing.T) {
 }
 
 func TestMixingRegistry(t *testing.T) {
-	if _, err := LookupMixing("rolout"); err == nil || !strings.Contains(err.Error(), "alti, attention, globenc, mixing-ratio, norms, ") {
-		t.Errorf("LookupMixing of an unknown name = %v, want an error that lists the known ones", err)
+	if _, err := LookupMixing("rolout"); err == nil || !strings.Contains(err.Error(),
+		"alti, attention, globenc, mixing-ratio, norms, ") {
+		t.Errorf("LookupMixing of an unknown name = %v, want an error that lists the known ones",
+			err)
 	}
 	for _, m := range []Mixing{valueZeroing{}, norms{}, alti{}, mixingRatio{}} {
-		if err := m.Check(trace.Heads{Fusion: trace.MaxHeads}); err == nil || !strings.Contains(err.Error(), "heads max do not apply") {
+		if err := m.Check(trace.Heads{Fusion: trace.MaxHeads}); err == nil ||
+			!strings.Contains(err.Error(), "heads max do not apply") {
 			t.Errorf("%T of the maximum over heads: error %v", m, err)
 		}
 	}

@@ -3,34 +3,35 @@ package transformer
 import (
 	"fmt"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 func init() { RegisterMixing("mixing-ratio", mixingRatio{}) }
 
-// mixingRatio is how much of a target comes from other tokens than itself, by the lengths of the two parts (Kobayashi et al. 2021, mixing ratio):
+// mixingRatio is how much of a target comes from other tokens than itself, by the lengths of the
+// two parts (Kobayashi et al. 2021, mixing ratio):
 //
-//	C[t,t] = r_t = ‖Σ_{s≠t} g f[t,s]‖ / (‖Σ_{s≠t} g f[t,s]‖ + ‖g(f[t,t] + x_t)‖),  C[t,s] = 0 elsewhere
+//	mixed_t = ‖Σ_{s≠t} g f[t,s]‖,  kept_t = ‖g(f[t,t] + x_t)‖
+//	C[t,t]  = mixed_t / (mixed_t + kept_t),  C[t,s] = 0 for s ≠ t
 //
-// with f and g as in norms-residual-norm. It is a number a target and no map: what a measured residual needs, to be put under the rows of
-// another mixing. It costs one more product by the output projection and one more weighted sum of values, and is 0 for a target that
-// sees itself alone.
+// f and g are those of norms-residual-norm. It is one number per target and not a map: a measured
+// residual, for use with the rows of another mixing. It is 0 for a target that sees only itself. It
+// costs one more output projection and one more weighted sum of values.
 type mixingRatio struct{}
 
 func (mixingRatio) Mix(b *Block, _ trace.Heads) *Node {
-	value := b.Value
-	if b.own != nil {
-		value = b.own.past.value
+	self := b.Self()                                                            // [1,N,S]
+	others := b.WeightedValues(Mul(b.Attention, OneMinus(InsertAxes(self, 1)))) // [B,H,N,E]
+	added := func(context *Node) *Node {                                        // [B,1,N,1,D]
+		return b.AddedPart(InsertAxes(b.ProjectContext(context), 1, 2))
 	}
-	self := b.Self()
-	others := b.weighted(Mul(b.Attention, OneMinus(InsertAxes(self, 1))), value) // [B,H,N,E]
-	added := func(context *Node) *Node {                                         // [B,1,N,1,D]
-		return b.entering(perTarget(b.linear(b.joined(context), "output")))
-	}
-	mixed := length(b.behindNorm(added(others)))                                                // [B,1,N,1]
-	kept := length(b.behindNorm(Add(added(Sub(b.Context(), others)), perTarget(b.residual())))) // [B,1,N,1]
+	residual := InsertAxes(b.Residual(), 1, 2) // [B,1,N,1,D]
+
+	mixed := vectorLength(b.NormedPart(added(others)))                                 // [B,1,N,1]
+	kept := vectorLength(b.NormedPart(Add(added(Sub(b.Context(), others)), residual))) // [B,1,N,1]
+	// Two zero vectors have the ratio 0.
 	ratio := Div(mixed, MaxScalar(Add(mixed, kept), 1e-30))
 	return Mul(Squeeze(ratio, 1), self) // [B,N,S]
 }
@@ -39,10 +40,8 @@ func (mixingRatio) Check(heads trace.Heads) error {
 	if heads.Fusion == trace.MeanHeads {
 		return nil
 	}
-	return fmt.Errorf("transformer: mixing-ratio is of what all heads put out together; heads %s do not apply", heads)
+	return fmt.Errorf("transformer: mixing-ratio is of what all heads put out together; "+
+		"heads %s do not apply", heads)
 }
 
 func (mixingRatio) PerPair() bool { return false }
-
-// length is that along the last axis.
-func length(x *Node) *Node { return Sqrt(ReduceSum(Square(x), -1)) }

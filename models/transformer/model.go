@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -11,12 +12,13 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// slotStep is the least number of places that are added at a time to a cache or a prompt where every new size is one more graph to
-// compile.
+// slotStep is the smallest number of slots that a cache or a prompt grows by where every new size
+// means one more graph to compile.
 const slotStep = 32
 
-// bucket rounds n up to one of few sizes: multiples of slotStep, and of a quarter of the power of two below n where that is more, so
-// that at most a quarter is padding and a text of a thousand tokens meets about a dozen sizes.
+// bucket rounds n up to one of few sizes, so that few graphs are compiled: a multiple of slotStep,
+// and of a quarter of the power of two below n where that is more. At most a quarter of a bucket
+// is padding, and texts of up to a thousand tokens meet about a dozen sizes.
 func bucket(n int) int {
 	step := slotStep
 	for 8*step < n {
@@ -25,8 +27,8 @@ func bucket(n int) int {
 	return roundUp(n, step)
 }
 
-// pairBucket is bucket in smaller steps, for caches over which every token costs a pass for each slot: at most an eighth and a step of 16
-// is padding.
+// pairBucket is bucket with smaller steps, for caches over which every token costs a pass for each
+// slot: padding is at most an eighth or 16 slots.
 func pairBucket(n int) int {
 	step := slotStep / 2
 	for 16*step < n {
@@ -37,47 +39,49 @@ func pairBucket(n int) int {
 
 // Model is a transformer with its weights on a backend. It is safe for concurrent use.
 type Model struct {
-	// Spec describes it and must not be changed.
+	// Spec describes the architecture and must not be changed.
 	Spec *Spec
-	// DType is what its matrices are held in.
+	// DType is the type of its matrices: float32 or bfloat16.
 	DType dtypes.DType
 
-	// MaxBytes is how much memory one pass may take besides the weights; more is refused with a [MemoryError]. 0 is 8 GiB. It may be
-	// set before the model is used.
+	// MaxBytes is how many bytes one pass may take besides the weights; a pass that needs more is
+	// refused with a [MemoryError]. 0 means 8 GiB. Set it before the model is used.
 	MaxBytes int64
-	// Beside is how many bytes the process holds besides, and Chosen whether somebody chose the limit that MaxBytes and Beside are
-	// together. Both are for messages.
+	// Beside is how many bytes the process holds besides MaxBytes, and Chosen is whether the user
+	// chose the sum of the two as a limit. Both are for messages only.
 	Beside int64
 	Chosen bool
 
 	*loaded
 }
 
-// loaded is what a model and the views of it that [Model.WithMaxBytes] returns have in common.
+// loaded is what a model shares with the copies that [Model.WithMaxBytes] returns.
 type loaded struct {
 	backend compute.Backend
-	// promptStep is 1 where compiling costs nothing, slotStep where every new shape is compiled and lengths are rounded up.
+	// promptStep is 1 where compiling costs nothing, and slotStep where every new shape is
+	// compiled and lengths are therefore rounded up.
 	promptStep int
 	params     []Param
 	weights    []weight
 
 	mu     sync.Mutex
 	graphs map[string]*compiled
-	stats  Stats
+	// graphsCompiled and compileTime are what [Model.Compiled] returns.
+	graphsCompiled int
+	compileTime    time.Duration
 }
 
-// Loader calls put with the values of a parameter, piece by piece, each with the index of its first value, row-major. A piece is
-// read before put returns and not kept.
-type Loader func(p Param, put func(first int, values []float32)) error
-
-// New puts a transformer on a backend, its matrices as dtype: float32, or bfloat16 for half the memory; norms and biases are float32
-// always. Each array goes from load to its place without a copy of it between.
+// New puts a transformer on a backend. dtype is the type of its matrices: float32, or bfloat16 for
+// half the memory; norms and biases are always float32. Every array goes from load straight to its
+// place, without a copy. It returns a [*SpecError] for a spec that contradicts itself, an error
+// for another dtype, and the errors of load and of the backend.
 func New(backend compute.Backend, spec *Spec, dtype dtypes.DType, load Loader) (*Model, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
 	}
 	if dtype != dtypes.Float32 && dtype != dtypes.BFloat16 {
-		return nil, fmt.Errorf("transformer: weights as %s are not supported; take float32 or bfloat16", dtype)
+		return nil, fmt.Errorf("transformer: weights as %s are not supported; "+
+			"take float32 or bfloat16", dtype)
 	}
 	m := &Model{
 		Spec: spec, DType: dtype,
@@ -86,7 +90,7 @@ func New(backend compute.Backend, spec *Spec, dtype dtypes.DType, load Loader) (
 			graphs: map[string]*compiled{},
 		},
 	}
-	if m.Backend() == "go" {
+	if backendName(m.backend) == "go" {
 		m.promptStep = 1
 	}
 	for _, a := range fused(m.params, m.outFirst()) {
@@ -99,31 +103,31 @@ func New(backend compute.Backend, spec *Spec, dtype dtypes.DType, load Loader) (
 	return m, nil
 }
 
-// WithMaxBytes returns a model on the same weights and compiled graphs, whose passes may take so many
-// bytes beside the weights; see [Model.MaxBytes]. m does not change.
+// WithMaxBytes returns a model on the same weights and compiled graphs whose passes may take so
+// many bytes besides the weights; see [Model.MaxBytes]. m does not change.
 func (m *Model) WithMaxBytes(bytes int64) *Model {
 	view := *m
 	view.MaxBytes = bytes
 	return &view
 }
 
-// outFirst is whether the matrices of layers are held [out,in]: where XLA computes on a CPU, which then multiplies them with few columns
-// of activations and reads them in order, as the library it calls is fastest at.
+// outFirst is whether the matrices of layers are held [out,in]: where XLA computes on a CPU. Its
+// library multiplies such a matrix fastest with few columns of activations, because it reads the
+// rows in order.
 func (m *Model) outFirst() bool { return onCPU(m.backend) }
 
-// builder builds a graph of the model.
-func (m *Model) builder(w Weights, t text) *builder {
+// builder returns a builder for a graph of the model.
+func (m *Model) builder(w byName, t text) *builder {
 	d := newBuilder(m.Spec, w, t)
 	d.fused = true
 	if m.outFirst() {
-		d.product = product{outFirst: true, alone: graph.GreaterThan(t.length, graph.ZerosLike(t.length))}
+		d.product = product{outFirst: true, always: graph.GreaterThan(t.length,
+			graph.ZerosLike(t.length))}
 	}
 	return d
 }
 
-// Backend returns the name of what computes: go or xla.
-func (m *Model) Backend() string { return backendName(m.backend) }
-
+// backendName returns the name of what computes: go or xla.
 func backendName(b compute.Backend) string {
 	if strings.EqualFold(b.Name(), "Go Backend") { // what package gobackend calls itself
 		return "go"
@@ -131,23 +135,26 @@ func backendName(b compute.Backend) string {
 	return b.Name()
 }
 
-// CheckIDs returns an error if ids is empty, longer than the context, or holds an id outside the vocabulary.
+// CheckIDs returns an error if ids is empty, longer than the context, or contains an id outside
+// the vocabulary.
 func (m *Model) CheckIDs(ids []int) error {
 	if len(ids) == 0 {
 		return fmt.Errorf("transformer: there are no tokens to run on")
 	}
 	if m.Spec.Context > 0 && len(ids) > m.Spec.Context {
-		return fmt.Errorf("transformer: %d tokens are more than the context of %d", len(ids), m.Spec.Context)
+		return fmt.Errorf("transformer: %d tokens are more than the context of %d", len(ids),
+			m.Spec.Context)
 	}
 	for i, id := range ids {
 		if id < 0 || id >= m.Spec.Vocab {
-			return fmt.Errorf("transformer: id %d of token %d is outside the vocabulary of %d", id, i, m.Spec.Vocab)
+			return fmt.Errorf("transformer: id %d of token %d is outside the vocabulary of %d", id,
+				i, m.Spec.Vocab)
 		}
 	}
 	return nil
 }
 
-// roundUp returns the least multiple of step that is at least n.
+// roundUp returns the smallest multiple of step that is at least n.
 func roundUp(n, step int) int { return (n + step - 1) / step * step }
 
 // idTensor returns ids as [1,n], filled up with 0.

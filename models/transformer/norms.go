@@ -3,7 +3,7 @@ package transformer
 import (
 	"fmt"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
@@ -15,27 +15,32 @@ func init() {
 	RegisterMixing("globenc", norms{upTo: blockPart})
 }
 
-// norms is the length of the vector that a target gets from each source, followed so far into the block:
+// norms is the length of the vector that a target gets from each source, followed into the block as
+// far as the method goes:
 //
-//	norms                ‖f[t,s]‖,  f[t,s] = Σ_h α^h[t,s] v^h_s W_O^h   (Kobayashi et al. 2020, §3)
+//	norms                ‖f[t,s]‖,  f[t,s] = Σ_h α^h[t,s] v^h_s W_O^h
+//	                     (Kobayashi et al. 2020, §3)
 //	norms-residual       ‖f[t,s] + δ_ts x_t‖
-//	norms-residual-norm  ‖g(f[t,s] + δ_ts x_t)‖,  g(u) = (u - mean u)/σ(x_t + a_t) ⊙ γ   (Kobayashi et al. 2021, §3)
-//	globenc              ‖g₂(g(f[t,s] + δ_ts x_t))‖, g₂ the norm behind the feed-forward part   (Modarressi et al. 2022, §3)
+//	norms-residual-norm  ‖g(f[t,s] + δ_ts x_t)‖,  g(u) = (u - mean u)/σ(x_t + a_t) ⊙ γ
+//	                     (Kobayashi et al. 2021, §3)
+//	globenc              ‖g₂(g(f[t,s] + δ_ts x_t))‖   (Modarressi et al. 2022, §3)
 //
-// g is the norm with the spread that it divides by held fixed, which makes it linear; its bias belongs to no source. GlobEnc carries the
-// sum around the feed-forward part, whose output is in the spread of g₂ alone.
+// g is the norm with its divisor σ fixed, which makes it linear; its bias belongs to no source. g₂
+// is the norm after the feed-forward part: GlobEnc carries the sum around that part, whose output
+// counts in the σ of g₂ only.
 //
-// The papers are about post-norm encoders. Elsewhere g is whatever norm stands on the residual stream itself. In a pre-norm or parallel
-// block that is none: the last three are one. Where a norm stands behind the attention and before the residual (Gemma), f goes through
-// it, linear in the same way, and then meets x_t. Where the residual is added behind its norm (some BLOOMs), that is x_t, and the
-// second norm, which the stream goes through, is g.
+// The papers treat post-norm encoders. In other blocks g is the norm that the residual stream
+// itself passes. A pre-norm or parallel block has none, so the last three mixings agree there.
+// Where a norm follows the attention before the residual is added (Gemma), f goes through it,
+// linear in the same way. Where the residual is the output of a norm (some BLOOM configurations),
+// x_t is that output, and g is the second norm, which the stream passes.
 //
-// One head alone is its own f; each head apart is [B,H,N,S]. All heads together, which go by the name of the mean, are summed as the model
-// sums them.
+// Heads: one head alone has its own f; each head apart gives [B,H,N,S]; all heads together, named
+// mean, are summed as the model sums them.
 type norms struct{ upTo part }
 
 func (m norms) Mix(b *Block, heads trace.Heads) *Node {
-	rows := length(b.parts(m.upTo, heads)) // [B,K,N,S]
+	rows := vectorLength(streamParts(b, m.upTo, heads)) // [B,K,N,S]
 	if heads.Fusion == trace.EachHead {
 		return rows
 	}
@@ -46,11 +51,44 @@ func (norms) Check(heads trace.Heads) error { return checkTogether("norms", head
 
 func (norms) PerPair() bool { return true }
 
+// part is how far a contribution is followed into the block.
+type part int
+
+const (
+	attentionPart part = iota // f, in the output of the attention
+	residualPart              // f + δx, in the residual stream after the attention
+	normPart                  // the same after the norm of the residual stream, if there is one
+	blockPart                 // the same at the end of the block, around the feed-forward part
+)
+
+// streamParts are the contributions of the sources, followed up to a place in the block,
+// [B,K,N,S,D]. Their sum over the sources is the vector at that place, except for biases.
+func streamParts(b *Block, upTo part, heads trace.Heads) *Node {
+	f := b.Contributions(heads)
+	if upTo == attentionPart {
+		return f
+	}
+	self := InsertAxes(b.Self(), 1, -1)          // [1,1,N,S,1]
+	residual := InsertAxes(b.Residual(), 1, 2)   // [B,1,N,1,D]
+	f = Add(b.AddedPart(f), Mul(self, residual)) // [B,K,N,S,D]
+	if upTo >= normPart {
+		f = b.NormedPart(f)
+	}
+	if upTo == blockPart {
+		f = b.OutputPart(f)
+	}
+	return f
+}
+
 // checkTogether returns an error unless heads are taken all together, one alone, or each apart.
-func checkTogether(what string, heads trace.Heads) error {
+func checkTogether(mixing string, heads trace.Heads) error {
 	switch heads.Fusion {
 	case trace.MeanHeads, trace.OneHead, trace.EachHead:
 		return nil
 	}
-	return fmt.Errorf("transformer: %s takes all heads together (mean), one head or each apart; heads %s do not apply", what, heads)
+	return fmt.Errorf("transformer: %s takes all heads together (mean), one head or each apart; "+
+		"heads %s do not apply", mixing, heads)
 }
+
+// vectorLength is the Euclidean length along the last axis: [...,D] becomes [...].
+func vectorLength(x *Node) *Node { return Sqrt(ReduceSum(Square(x), -1)) }

@@ -7,9 +7,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// scored returns how many entries a head of that spec scores: those of the vocabulary or the classes. One score for each token, as
-// ELECTRA's discriminator has, is that of the second of two classes; see [twoScores].
-func (s *Spec) scored() int {
+// scored returns how many entries a head scores: the vocabulary or the classes. One score per
+// token, as in ELECTRA's discriminator, counts as two classes; see [twoScores].
+func scored(s *Spec) int {
 	switch s.Head {
 	case ClassifierHead:
 		return s.Classes
@@ -19,8 +19,9 @@ func (s *Spec) scored() int {
 	return s.Vocab
 }
 
-// twoScores are those of a discriminator whose one score x has the probability 1/(1+exp(-x)): the softmax of 0 and x.
-func (s *Spec) twoScores(scores []float32) []float32 {
+// twoScores are the scores of a discriminator whose one score x means the probability
+// 1/(1+exp(-x)), which is the softmax of 0 and x.
+func twoScores(s *Spec, scores []float32) []float32 {
 	if s.Head == TokenHead && s.Classes == 1 {
 		return []float32{0, scores[0]}
 	}
@@ -28,9 +29,10 @@ func (s *Spec) twoScores(scores []float32) []float32 {
 }
 
 // checkObjective returns an error if a text of n tokens does not have what o asks for.
-func (s *Spec) checkObjective(o trace.Objective, n int) error {
+func checkObjective(s *Spec, o trace.Objective, n int) error {
 	if s.Head == NoHead {
-		return fmt.Errorf("transformer: the %s model has no head, so nothing is predicted", s.Family)
+		return fmt.Errorf("transformer: the %s model has no head, so nothing is predicted",
+			s.Family)
 	}
 	if _, err := trace.ParseQuantity(string(o.Quantity)); err != nil {
 		return err
@@ -46,19 +48,22 @@ func (s *Spec) checkObjective(o trace.Objective, n int) error {
 		what = "the classes"
 	}
 	for i, id := range asked {
-		if id < 0 || id >= s.scored() {
-			return fmt.Errorf("transformer: %s %d is not in 0..%d, %s", []string{"token", "contrast"}[i], id, s.scored()-1, what)
+		if id < 0 || id >= scored(s) {
+			return fmt.Errorf("transformer: %s %d is not in 0..%d, %s",
+				[]string{"token", "contrast"}[i], id, scored(s)-1, what)
 		}
 	}
-	if s.scored() == 1 && o.Quantity != trace.Logit {
-		return fmt.Errorf("transformer: the %s model scores one class, whose %s is always the same; take %s", s.Family, o.Quantity, trace.Logit)
+	if scored(s) == 1 && o.Quantity != trace.Logit {
+		return fmt.Errorf("transformer: the %s model scores one class, "+
+			"whose %s is always the same; take %s", s.Family, o.Quantity, trace.Logit)
 	}
 	return nil
 }
 
-// value returns the number that o asks of the scores of its position, computed in float64.
-func (s *Spec) value(o trace.Objective, scores []float32) float64 {
-	scores = s.twoScores(scores)
+// objectiveValue returns the number that o asks for, from the scores of its position, computed in
+// float64.
+func objectiveValue(s *Spec, o trace.Objective, scores []float32) float64 {
+	scores = twoScores(s, scores)
 	of := func(id int) float64 { return float64(scores[id]) }
 	if o.Quantity != trace.Logit {
 		most, sum := softmaxSum(scores)
@@ -77,11 +82,14 @@ func (s *Spec) value(o trace.Objective, scores []float32) float64 {
 	return of(o.Token) - of(*o.Contrast)
 }
 
-// slope puts the derivative of [Spec.value] with respect to each of the scores into dst, which is as long:
+// objectiveSlope puts the derivative of [objectiveValue] with respect to each score into dst,
+// which is as long as scores. e_a is 1 at token a and 0 elsewhere, p the softmax:
 //
-//	logit e_a,  log-probability e_a - p,  probability p_a (e_a - p),  each less that of the contrast
-func (s *Spec) slope(o trace.Objective, scores, dst []float32) {
-	two := s.twoScores(scores)
+//	logit e_a,  log-probability e_a - p,  probability p_a (e_a - p)
+//
+// each minus that of the contrast.
+func objectiveSlope(s *Spec, o trace.Objective, scores, dst []float32) {
+	two := twoScores(s, scores)
 	d := make([]float64, len(two))
 	most, sum := softmaxSum(two)
 	add := func(id int, sign float64) {
@@ -106,7 +114,8 @@ func (s *Spec) slope(o trace.Objective, scores, dst []float32) {
 	}
 }
 
-// softmaxSum returns the largest score and the sum of exp(score - largest).
+// softmaxSum returns the largest score, and the sum of exp(score - largest), which cannot
+// overflow.
 func softmaxSum(scores []float32) (most, sum float64) {
 	most = math.Inf(-1)
 	for _, x := range scores {

@@ -4,25 +4,30 @@ import (
 	"context"
 	"fmt"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// pairLayer computes the rows of mixings that cost a pass for every pair of target and source, in one layer of a prompt: a tile of
-// targets after the other, over the sources that they can see, so that no array [T,S,D] is ever held whole.
+// pairLayer computes, in one layer of a prompt, the rows of mixings that cost a pass for every
+// pair of target and source. It takes one tile of targets after the other, over the sources that
+// they can see, so that no array [T,S,D] exists as a whole.
 type pairLayer struct {
 	p *pass
 	l int
-	// x is the residual stream before the layer, [fed,D]; key and value are [G,fed,E].
+	// x is the residual stream before the layer, [N,D]; key and value are [G,N,E], with padding.
 	x, key, value []float32
 }
 
-// read takes the keys and values of the layer, [1,G,fed,E] each.
-func (a *pairLayer) read(key, value *tensors.Tensor) (err error) {
+// read copies the residual stream before the layer, [1,padded,D], and its keys and values,
+// [1,G,padded,E] each, to the host, unless an earlier mixing of the layer did.
+func (a *pairLayer) read(x, key, value *tensors.Tensor) (err error) {
 	if a.key != nil {
 		return nil
+	}
+	if a.x, err = floats(x); err != nil {
+		return err
 	}
 	if a.key, err = floats(key); err != nil {
 		return err
@@ -32,7 +37,9 @@ func (a *pairLayer) read(key, value *tensors.Tensor) (err error) {
 }
 
 // rows fills in the rows of a mixing in this layer.
-func (a *pairLayer) rows(ctx context.Context, ask trace.MixingAsk, mix Mixing, rows *trace.Rows) error {
+func (a *pairLayer) rows(ctx context.Context, ask trace.MixingAsk, mix Mixing,
+	rows *trace.Rows,
+) error {
 	length := len(a.p.ids)
 	for at := rows.First; at < length; {
 		if err := ctx.Err(); err != nil {
@@ -50,11 +57,11 @@ func (a *pairLayer) rows(ctx context.Context, ask trace.MixingAsk, mix Mixing, r
 // tileFloats limits the largest array of a tile, [N,S,F]: 64 MiB.
 const tileFloats = 16 << 20
 
-// rowsOfTile returns how many targets of so many numbers each fill a tile.
+// rowsOfTile returns how many targets fill a tile if each has so many numbers.
 func rowsOfTile(floats int) int { return max(1, min(slotStep, tileFloats/floats)) }
 
-// targets returns how many targets fill a tile over all sources: fewer where each head is computed
-// apart.
+// targets returns how many targets fill a tile over all sources. They are fewer where each head is
+// computed apart.
 func (a *pairLayer) targets(ask trace.MixingAsk) int {
 	floats := bucket(len(a.p.ids)) * a.p.m.Spec.FeedForward
 	if ask.Heads.Fusion == trace.EachHead {
@@ -86,7 +93,8 @@ func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace
 	}
 	inputs := []*tensors.Tensor{x, tensors.FromScalar(int32(at)), tensors.FromScalar(int32(length))}
 	for _, from := range [][]float32{a.key, a.value} {
-		t, err := m.filled([]int{1, spec.Groups(), sources, spec.HeadWidth}, func(data []float32) { copySlots(data, from, spec.Groups(), seen*spec.HeadWidth) })
+		t, err := m.filled([]int{1, spec.Groups(), sources, spec.HeadWidth},
+			func(data []float32) { copySlots(data, from, spec.Groups(), seen*spec.HeadWidth) })
 		if err != nil {
 			return err
 		}
@@ -94,15 +102,17 @@ func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace
 	}
 	defer free(inputs...)
 	l := a.l
-	kind, weights := spec.kind(l), ofLayer(l)
-	if spec.readsFinalNorm(mix, l) {
+	kind, weights := layerKind(spec, l), ofLayer(l)
+	if readsFinalNorm(spec, mix, l) {
 		kind, weights = kind+" last", weights+" "+finalNorm
 	}
-	out, err := m.run(fmt.Sprintf("tile %s %s", kind, describe([]trace.MixingAsk{ask})), weights, func(w Weights, in []*Node) []*Node {
-		ids := Squeeze(SliceAxis(in[0], 2, AxisRange(0, 1)), 2) // only their number matters
-		d := m.builder(w, text{ids: ids, first: in[1], length: in[2]})
-		return []*Node{InsertAxes(visibleRows(d.blockOver(l, in[0], cache{key: in[3], value: in[4]}), mix, ask), 0)}
-	}, inputs...)
+	out, err := m.run(fmt.Sprintf("tile %s %s", kind, describe([]trace.MixingAsk{ask})), weights,
+		func(w byName, in []*Node) []*Node {
+			ids := Squeeze(SliceAxis(in[0], 2, AxisRange(0, 1)), 2) // only their number matters
+			d := m.builder(w, text{ids: ids, first: in[1], length: in[2]})
+			b := d.tileBlock(l, in[0], cache{key: in[3], value: in[4]})
+			return []*Node{InsertAxes(visibleRows(b, mix, ask), 0)}
+		}, inputs...)
 	if err != nil {
 		return err
 	}
@@ -110,7 +120,8 @@ func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace
 	return a.put(rows, out[0], at, n, min(sources, rows.S))
 }
 
-// put copies n targets from position at on into rows; tile is [1,1,(H,)N,S], of which so many sources count.
+// put copies n targets from position at on into rows; tile is [1,1,(H,)N,S], with so many sources
+// that count.
 func (a *pairLayer) put(rows *trace.Rows, tile *tensors.Tensor, at, n, sources int) error {
 	dims := tile.Shape().Dimensions
 	targets, s := dims[len(dims)-2], dims[len(dims)-1]
@@ -134,7 +145,8 @@ func (m *Model) filled(dims []int, fill func(data []float32)) (*tensors.Tensor, 
 	return t, t.MutableFlatData(func(flat any) { fill(flat.([]float32)) })
 }
 
-// copySlots copies the first n numbers of each of so many rows of src into dst, whose rows may be of another length.
+// copySlots copies the first n numbers of each row of src into the row of dst; the rows of the two
+// may differ in length.
 func copySlots(dst, src []float32, rows, n int) {
 	to, from := len(dst)/rows, len(src)/rows
 	for r := range rows {

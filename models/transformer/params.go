@@ -2,11 +2,11 @@ package transformer
 
 import "fmt"
 
-// Param is one array of weights: its name and shape. Projections are [in,out], so that activations multiply
-// from the left; tables over the vocabulary are [V,...], as checkpoints have them.
+// Param is one array of weights. Projections are [in,out], so activations multiply from the left;
+// tables over the vocabulary are [V,...], as in checkpoints.
 type Param struct {
-	Name  string
-	Shape []int
+	Name  string // as listed at [Spec.Params]
+	Shape []int  // outermost axis first
 }
 
 // Size returns how many numbers the array has.
@@ -18,10 +18,16 @@ func (p Param) Size() int {
 	return n
 }
 
-// Params lists every array of weights that the graph of s needs, in a fixed order; W is the width of the embedding, G the heads
-// with keys and values, K the classes, and those which the spec leaves out are missing:
+// Loader calls put with the values of a parameter, row-major, in pieces; first is the index of the
+// first value of a piece. put reads a piece before it returns and does not keep it.
+type Loader func(p Param, put func(first int, values []float32)) error
+
+// Params lists every array of weights that the graph of s needs, in a fixed order. W is the width
+// of the embedding, G the number of heads with keys and values, K that of classes or token types.
+// Arrays that the spec does not need are left out:
 //
-//	embedding [V,W]   positions [C+offset,D or W]   token-types [K,W]   embedding-norm.{gain,bias} [W]
+//	embedding [V,W]   positions [C+offset,D or W]   token-types [K,W]
+//	embedding-norm.{gain,bias} [W]
 //	embedding-projection.{weight [W,D],bias [D]}
 //	blocks.l.attention-norm.{gain,bias} [D]   blocks.l.query.{weight [D,HE],bias [HE]}
 //	blocks.l.{key,value}.{weight [D,GE],bias [GE]}   blocks.l.{query,key}-norm.gain [E]
@@ -29,7 +35,8 @@ func (p Param) Size() int {
 //	blocks.l.mlp-norm.{gain,bias} [D]         blocks.l.{gate,up}.{weight [D,F],bias [F]}
 //	blocks.l.down.{weight [F,D],bias [D]}     blocks.l.mlp-after-norm.gain [D]
 //	final-norm.{gain,bias} [D]
-//	head-transform.{weight [D,W],bias [W]}   head-norm.{gain,bias} [W]   head-projection.weight [D,W]
+//	head-projection.weight [D,W]
+//	head-transform.{weight [D,W],bias [W]}   head-norm.{gain,bias} [W]
 //	head [V,W]   head-bias [V]
 //	classifier-dense.{weight [D,D],bias [D]}   classifier.{weight [D,K],bias [K]}
 func (s *Spec) Params() []Param {
@@ -45,7 +52,7 @@ func (s *Spec) Params() []Param {
 	return p.all
 }
 
-// paramList gathers parameters in order.
+// paramList collects parameters in order.
 type paramList struct {
 	spec *Spec
 	all  []Param
@@ -118,7 +125,7 @@ func (p *paramList) block(b string) {
 
 func (p *paramList) head() {
 	s, w := p.spec, p.spec.Embedded()
-	if s.projectsOut() {
+	if s.ProjectsOut() {
 		p.dense("head-projection", s.Width, w, false)
 	}
 	switch s.Head {

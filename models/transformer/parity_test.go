@@ -16,7 +16,8 @@ const (
 	tapTol    = modeltest.TapTol
 )
 
-// TestParity compares the batch of two texts that the reference recorded, as it is, padded, and with token types.
+// TestParity compares the batch of two texts that the reference recorded, as it is, padded, and
+// with token types.
 func TestParity(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) { g.Parity(t) })
 }
@@ -26,8 +27,9 @@ func TestGreedy(t *testing.T) {
 	eachDecoder(t, func(t *testing.T, g *golden) { g.Greedy(t) })
 }
 
-// TestCacheEqualsFull feeds a text in several splits of prompt and single steps: logits, attention and Value Zeroing rows must be
-// those of one full pass over the text so far. The longest text outgrows its first cache slots.
+// TestCacheEqualsFull feeds a text in several splits of prompt and single steps: logits, attention
+// and Value Zeroing rows must be those of one full pass over the text so far. The longest text
+// outgrows its first cache slots.
 func TestCacheEqualsFull(t *testing.T) {
 	eachDecoder(t, func(t *testing.T, g *golden) {
 		if g.model.Spec.Rotary != nil && g.model.Spec.Rotary.Stretch > 0 {
@@ -38,7 +40,8 @@ func TestCacheEqualsFull(t *testing.T) {
 			{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true},
 			{Name: "attention", Heads: trace.Heads{Fusion: trace.MaxHeads}, AllRows: true},
 			{Name: "value-zeroing", AllRows: true},
-			{Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.OneHead, Head: 1}, AllRows: true},
+			{Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.OneHead, Head: 1},
+				AllRows: true},
 		}
 		full := fullPasses(t, g.model, asks, ids)
 		for _, m := range []int{1, 11, 31, 32, 35} {
@@ -53,14 +56,17 @@ type fullPass struct {
 	row    func(ask, l, h int) []float32
 }
 
-// fullPasses returns the full pass over the first n of ids, for every n: parts of a single one, since no token sees a later one. Where
-// the length of a text changes its rotation, a pass for each.
+// fullPasses returns the full pass over the first n of ids, for every n: parts of a single one,
+// since no token sees a later one. Where the length of a text changes its rotation, a pass for
+// each.
 func fullPasses(t *testing.T, m *transformer.Model, asks []trace.MixingAsk, ids []int) []fullPass {
 	all := make([]fullPass, len(ids)+1)
 	if r := m.Spec.Rotary; r != nil && r.LongFrequencies != nil {
 		for n := 1; n <= len(ids); n++ {
 			out := prompt(t, m, asks, ids[:n])
-			all[n] = fullPass{out.Logits, func(i, l, h int) []float32 { return out.Rows[i].Row(l, h, n-1) }}
+			all[n] = fullPass{out.Logits, func(i, l, h int) []float32 {
+				return out.Rows[i].Row(l, h, n-1)
+			}}
 		}
 		return all
 	}
@@ -68,13 +74,16 @@ func fullPasses(t *testing.T, m *transformer.Model, asks []trace.MixingAsk, ids 
 	logits, err := m.Trace(context.Background(), ids, []trace.Tap{trace.Logits})
 	must(t, err)
 	for n := 1; n <= len(ids); n++ {
-		all[n] = fullPass{at(logits[0], n-1), func(i, l, h int) []float32 { return whole.Rows[i].Row(l, h, n-1)[:n] }}
+		all[n] = fullPass{at(logits[0], n-1),
+			func(i, l, h int) []float32 { return whole.Rows[i].Row(l, h, n-1)[:n] }}
 	}
 	return all
 }
 
 // compareSteps feeds so many tokens as a prompt and the others one by one.
-func compareSteps(t *testing.T, m *transformer.Model, asks []trace.MixingAsk, ids []int, prompted int, full []fullPass) {
+func compareSteps(t *testing.T, m *transformer.Model, asks []trace.MixingAsk, ids []int,
+	prompted int, full []fullPass,
+) {
 	t.Helper()
 	s, err := m.NewSession(asks, 0)
 	must(t, err)
@@ -103,10 +112,13 @@ func compareSteps(t *testing.T, m *transformer.Model, asks []trace.MixingAsk, id
 	}
 }
 
-// rowTol bounds rows computed on the cache against those of a full pass: scores of magnitude 10 have units of 1e-6 in the last place.
+// rowTol bounds rows computed on the cache against those of a full pass: scores of magnitude 10
+// have units of 1e-6 in the last place.
 const rowTol = 3e-6 // worst seen 1.4e-6
 
-func prompt(t testing.TB, m *transformer.Model, asks []trace.MixingAsk, ids []int) *transformer.Output {
+func prompt(t testing.TB, m *transformer.Model, asks []trace.MixingAsk,
+	ids []int,
+) *transformer.Output {
 	t.Helper()
 	s, err := m.NewSession(asks, 0)
 	must(t, err)
@@ -123,7 +135,8 @@ func TestLastRowOnly(t *testing.T) {
 		all := prompt(t, g.model, []trace.MixingAsk{{Name: name, AllRows: true}}, g.ids).Rows[0]
 		last := prompt(t, g.model, []trace.MixingAsk{{Name: name}}, g.ids).Rows[0]
 		if last.First != len(g.ids)-1 || last.N != 1 || last.S != len(g.ids) {
-			t.Fatalf("%s: rows %d..+%d over %d sources, want the last one of %d", name, last.First, last.N, last.S, len(g.ids))
+			t.Fatalf("%s: rows %d..+%d over %d sources, want the last one of %d", name, last.First,
+				last.N, last.S, len(g.ids))
 		}
 		for l := range last.L {
 			check(t, name, last.Row(l, 0, 0), all.Row(l, 0, len(g.ids)-1), rowTol)

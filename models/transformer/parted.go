@@ -1,10 +1,11 @@
 package transformer
 
 import (
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 )
 
-// parted is vectors, [1,N,D], and the parts whose sum each of them is, one for every token, [1,N,K,D].
+// parted is vectors, [1,N,D], and their parts, one per token, [1,N,K,D]: each vector is the sum of
+// its parts.
 type parted struct{ whole, parts *Node }
 
 // plus is the sum of two.
@@ -12,37 +13,39 @@ func (v parted) plus(u parted) parted {
 	return parted{whole: Add(v.whole, u.whole), parts: Add(v.parts, u.parts)}
 }
 
-// share adds a bias [D] to parts, [...,K,D], by AbsDot (Modarressi et al. 2023, eq. 5 and 6), p what it is added to:
+// share adds a bias [D] to parts p, [...,K,D], by AbsDot (Modarressi et al. 2023, eq. 5 and 6):
 //
 //	p_k + ω_k b,  ω_k = |p_k·b| / Σ_j |p_j·b|
 //
-// A bias that stands at right angles to all parts goes to none of them.
+// A bias at right angles to all parts goes to none of them.
 func share(parts, bias *Node) *Node {
 	along := ReduceAndKeep(Mul(parts, alignLast(bias, parts)), ReduceSum, -1) // [...,K,1]
 	return Add(parts, Mul(absShares(along), alignLast(bias, parts)))
 }
 
-// absShares is |x| divided by its sum over the K of [...,K,1], 0 where that is 0.
+// absShares is |x| divided by its sum over the K of [...,K,1]; 0 if that sum is 0.
 func absShares(x *Node) *Node {
 	x = Abs(x)
 	return Div(x, MaxScalar(ReduceAndKeep(x, ReduceSum, -2), 1e-30))
 }
 
-// normParts is a norm of v: linear in the parts, the spread of the whole being held, and its bias shared.
-func (s *Spec) normParts(v parted, w Weights) parted {
-	parts := s.normed(v.parts, InsertAxes(v.whole, -2), w)
+// normParts is a norm of v: linear in the parts, because the spread is that of the whole, with its
+// bias shared among them.
+func normParts(s *Spec, v parted, w byName) parted {
+	parts := normedPart(s, v.parts, InsertAxes(v.whole, -2), w)
 	if !s.RMS {
 		parts = share(parts, w("bias"))
 	}
-	return parted{whole: s.norm(v.whole, w), parts: parts}
+	return parted{whole: norm(s, v.whole, w), parts: parts}
 }
 
-// normParts is [Spec.normParts] of the layer's norm of that name.
+// normParts is [normParts] with the layer's norm of that name.
 func (b *Block) normParts(v parted, name string) parted {
-	return b.spec.normParts(v, b.w.in(name+"."))
+	return normParts(b.spec, v, b.w.in(name+"."))
 }
 
-// denseParts is x W + b of parts, for a projection of the feed-forward part. Parts are of 32 bits, whatever the weights are.
+// denseParts is x W + b of parts, for a projection of the feed-forward part. Parts are float32,
+// whatever the weights are.
 func (b *Block) denseParts(parts *Node, name string) *Node {
 	parts = b.product.layer(parts, float(b.w(name+".weight")))
 	if b.spec.MLPBias {
@@ -51,10 +54,11 @@ func (b *Block) denseParts(parts *Node, name string) *Node {
 	return parts
 }
 
-// mlpParts is the feed-forward part of v. An activation is the line from the origin to its value, θ = f(x)/x (eq. 10), and a product of
-// two projections gives each half, which is what the Shapley value gives the parts of both:
+// mlpParts is the feed-forward part of v. An activation is the line through the origin and its
+// value, θ = f(x)/x (Modarressi et al. 2023, eq. 10). A product of two projections gives half to
+// each, as the Shapley value does:
 //
-//	m = down(θ·up x),  m_k = down(θ·up_k)
+//	m = down(θ·up x),         m_k = down(θ·up_k)
 //	m = down(θ·gate x·up x),  m_k = down(θ·(gate_k·up x + gate x·up_k)/2)
 func (b *Block) mlpParts(v parted) parted {
 	activation := b.spec.Activation
@@ -65,16 +69,17 @@ func (b *Block) mlpParts(v parted) parted {
 	hidden := parted{}
 	if b.spec.Gated {
 		gate := dense("gate")
-		slope, active := activation.slope(gate.whole), activation.apply(gate.whole)
+		slope, active := activationSlope(activation, gate.whole), activate(activation, gate.whole)
 		hidden.whole = Mul(active, up.whole)
 		hidden.parts = MulScalar(Add(
 			Mul(gate.parts, InsertAxes(Mul(slope, up.whole), -2)),
 			Mul(up.parts, InsertAxes(active, -2))), 0.5)
 	} else {
-		hidden.whole = activation.apply(up.whole)
-		hidden.parts = Mul(up.parts, InsertAxes(activation.slope(up.whole), -2))
+		hidden.whole = activate(activation, up.whole)
+		hidden.parts = Mul(up.parts, InsertAxes(activationSlope(activation, up.whole), -2))
 	}
-	return parted{whole: b.mlpDense(hidden.whole, "down"), parts: b.denseParts(hidden.parts, "down")}
+	return parted{whole: b.mlpDense(hidden.whole, "down"),
+		parts: b.denseParts(hidden.parts, "down")}
 }
 
 // valueParts are the values of the parts of the layer's input x, without the bias, [1,N,K,GE].
@@ -91,14 +96,16 @@ func (b *Block) valueParts(x parted) *Node {
 	return b.product.layer(x.parts, float(w))
 }
 
-// attentionParts is the attention output with its parts, Σ_s α^h[t,s] v^h_{s,k} W_O^h, of the values' parts [S,K,GE]. The biases of value
-// and output are one (Modarressi et al. 2023, A.1), since attention sums to 1.
+// attentionParts is the attention output with its parts, Σ_s α^h[t,s] v^h_{s,k} W_O^h, given the
+// parts of the values, [S,K,GE]. The biases of value and output count as one (Modarressi et al.
+// 2023, A.1), because the rows of attention sum to 1.
 func (b *Block) attentionParts(values *Node) parted {
 	groups, width := b.spec.Groups(), b.spec.HeadWidth
 	dims := values.Shape().Dimensions
 	attention := b.grouped(b.Attention) // [1,G,H/G,N,S]
 	n := attention.Shape().Dimensions[3]
-	mixed := b.Einsum("grns,skge->nkgre", Squeeze(attention, 0), Reshape(values, dims[0], dims[1], groups, width))
+	mixed := b.Einsum("grns,skge->nkgre", Squeeze(attention, 0),
+		Reshape(values, dims[0], dims[1], groups, width))
 	mixed = Reshape(mixed, 1, n, dims[1], b.spec.Heads*width)
 	parts := b.product.layer(mixed, float(b.w("output.weight"))) // [1,N,K,D]
 	if bias := b.attentionBias(); bias != nil {
@@ -107,7 +114,7 @@ func (b *Block) attentionParts(values *Node) parted {
 	return parted{whole: b.AttentionOutput, parts: parts}
 }
 
-// attentionBias is b_V W_O + b_O, [D], nil if there is neither.
+// attentionBias is b_V W_O + b_O, [D]; nil if there is neither bias.
 func (b *Block) attentionBias() *Node {
 	var sum *Node
 	if b.spec.OutputBias {
@@ -116,8 +123,9 @@ func (b *Block) attentionBias() *Node {
 	if b.spec.ProjectionBias {
 		inner, group := b.spec.Heads*b.spec.HeadWidth, b.spec.Groups()*b.spec.HeadWidth
 		value := SliceAxis(float(b.w("qkv.bias")), 0, AxisRange(inner+group, inner+2*group))
-		each := b.joined(b.each(Reshape(value, 1, b.spec.Groups(), 1, b.spec.HeadWidth))) // [1,1,HE]
-		moved := Reshape(b.product.layer(each, float(b.w("output.weight"))), -1)
+		byGroup := Reshape(value, 1, b.spec.Groups(), 1, b.spec.HeadWidth) // [1,G,1,E]
+		perHead := b.joined(b.perHead(byGroup))                            // [1,1,HE]
+		moved := Reshape(b.product.layer(perHead, float(b.w("output.weight"))), -1)
 		if sum == nil {
 			return moved
 		}
@@ -126,7 +134,7 @@ func (b *Block) attentionBias() *Node {
 	return sum
 }
 
-// afterParts is [Block.After] of an attention output and an input with their parts.
+// afterParts is [Block.After] for an attention output and an input with their parts.
 func (b *Block) afterParts(a, x parted) parted {
 	switch b.spec.Order {
 	case PostNorm:
@@ -157,23 +165,24 @@ func (b *Block) afterParts(a, x parted) parted {
 	return z.plus(m)
 }
 
-// scoreParts are the parts of scores ids [N] of the head, [N,K], of the residual stream behind the last block at one target, x.whole
-// [1,1,D] and x.parts [1,1,K,D].
+// scoreParts are the parts of the scores of ids [N], [N,K], given the residual stream after the
+// last block at one target, x.whole [1,1,D] and x.parts [1,1,K,D].
 func (d *builder) scoreParts(x parted, ids *Node) *Node {
 	y := x
 	if !d.spec.NoFinalNorm {
-		y = d.spec.normParts(x, d.w.in("final-norm."))
+		y = normParts(d.spec, x, d.w.in("final-norm."))
 	}
 	y.whole = d.final(x.whole)
-	if d.spec.projectsOut() {
+	if d.spec.ProjectsOut() {
 		y.parts = d.product.with(y.parts, float(d.w("head-projection.weight")), 0)
 	}
 	inner := d.hidden(y.whole)
 	if inner.dense != "" {
-		y.parts = share(d.product.with(y.parts, float(d.w(inner.dense+".weight")), 0), d.w(inner.dense+".bias"))
-		y.parts = Mul(y.parts, InsertAxes(d.spec.HeadActivation.slope(inner.before), -2))
+		y.parts = share(d.product.with(y.parts, float(d.w(inner.dense+".weight")), 0),
+			d.w(inner.dense+".bias"))
+		y.parts = Mul(y.parts, InsertAxes(activationSlope(d.spec.HeadActivation, inner.before), -2))
 		if inner.norm != "" {
-			y = d.spec.normParts(parted{whole: inner.active, parts: y.parts}, d.w.in(inner.norm))
+			y = normParts(d.spec, parted{whole: inner.active, parts: y.parts}, d.w.in(inner.norm))
 		}
 	}
 	rows, bias := d.outputRows(ids)                                         // [N,W], [N]
@@ -187,8 +196,8 @@ func (d *builder) scoreParts(x parted, ids *Node) *Node {
 	return Mul(scores, InsertAxes(capSlope(whole, d.spec.LogitCap), -1))
 }
 
-// outputBiasAlong is W b, [W], of the output projection and its bias, over all scores: a vector's dot product with it is that of its
-// scores with the bias. It is nil if there is no bias.
+// outputBiasAlong is W b, [W], for the output projection W and its bias b over all scores, nil
+// without a bias. The dot product of a vector with it is that of the vector's scores with b.
 func (d *builder) outputBiasAlong() *Node {
 	bias, table, axis := "classifier.bias", d.w("classifier.weight"), 1
 	if d.spec.Head == LanguageHead {

@@ -15,7 +15,7 @@ type text64 struct {
 	*golden
 	spec   *transformer.Spec
 	layers []*layer
-	// hidden is the residual stream before each layer and behind the last, [L+1][T][D].
+	// hidden is the residual stream before each layer and after the last, [L+1][T][D].
 	hidden [][][]float64
 }
 
@@ -29,7 +29,9 @@ func (g *golden) text64(t testing.TB) *text64 {
 	}
 	r := &text64{golden: g, spec: g.model.Spec, hidden: [][][]float64{x}}
 	for l := range r.spec.Layers {
-		b := newLayer(r.spec, l, func(name string) []float32 { return g.params[fmt.Sprintf("blocks.%d.%s", l, name)] }, x, false)
+		b := newLayer(r.spec, l, func(name string) []float32 {
+			return g.params[fmt.Sprintf("blocks.%d.%s", l, name)]
+		}, x, false)
 		next := make([][]float64, len(x))
 		for i := range next {
 			next[i] = b.output(i, -1, -1)
@@ -54,7 +56,8 @@ func linear(spec *transformer.Spec, part, whole []float64, gain []float32) []flo
 	}
 	y := make([]float64, len(part))
 	for i := range y {
-		y[i] = (part[i] - partMean) / math.Sqrt(square+spec.NormEpsilon) * (float64(gain[i]) + spec.NormOffset)
+		y[i] = (part[i] - partMean) / math.Sqrt(square+spec.NormEpsilon) * (float64(gain[i]) +
+			spec.NormOffset)
 	}
 	return y
 }
@@ -77,8 +80,8 @@ func each(a, b []float64) []float64 {
 	return y
 }
 
-// carrier takes vectors whose sum is known through a model, one operation after the other. What each vector is, and who gets a bias,
-// differs.
+// carrier takes vectors whose sum is known through a model, one operation after the other. What
+// each vector is, and who gets a bias, differs.
 type carrier interface {
 	norm(name string, whole []float64) // by its gain and bias, as it acts on whole
 	dense(weight, bias string)         // x W + b; no bias if its name is empty
@@ -88,7 +91,8 @@ type carrier interface {
 	mlp(b *layer, whole []float64) carrier
 }
 
-// through carries c, what makes the input of layer b at target t, and a, what makes its attention output, through the layer.
+// through carries c, what makes the input of layer b at target t, and a, what makes its attention
+// output, through the layer.
 func (r *text64) through(b *layer, t int, c, a carrier) carrier {
 	s, in := r.spec, func(name string) string { return fmt.Sprintf("blocks.%d.%s", b.index, name) }
 	x, out := b.x[t], b.attentionOutput(t)
@@ -134,7 +138,8 @@ func (r *text64) through(b *layer, t int, c, a carrier) carrier {
 	return c
 }
 
-// head carries what stands behind the last layer at target t to the scores, [V] or [K], and returns the factor of the cap of each.
+// head carries what stands after the last layer at target t to the scores, [V] or [K], and
+// returns the factor of the cap of each.
 func (r *text64) head(c carrier, t int) (factors []float64) {
 	s := r.spec
 	if s.Head == transformer.ClassifierHead {

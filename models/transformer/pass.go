@@ -3,26 +3,26 @@ package transformer
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// pass feeds a whole text at once and returns the rows of mixings.
+// pass runs a whole text at once and returns the rows of mixings.
 type pass struct {
 	m     *Model
 	asks  []trace.MixingAsk
 	mixes []Mixing
 	ids   []int
-	// keep is called with the keys and values of every layer, [1,G,fed,E]; nil of an encoder.
+	// keep is called with the keys and values of every layer, [1,G,N,E] with padding; nil for an
+	// encoder.
 	keep func(l int, key, value *tensors.Tensor) error
-	// slots is for how many tokens they are kept; 0 without keep.
+	// slots is how many tokens they are kept for; 0 without keep.
 	slots int
 }
 
@@ -40,103 +40,101 @@ func (p *pass) output(ctx context.Context, progress func(trace.Progress)) (*Outp
 	return &Output{Logits: logits[0], Rows: r.Rows}, nil
 }
 
-// run executes the pass, a layer after the other.
+// run checks that the pass fits the memory, and executes it.
 func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (*Reading, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the prompt: %w", err)
 	}
-	if err := p.m.checkMemory(Need{Tokens: len(p.ids), Asks: p.asks, Slots: p.slots}); err != nil {
+	if err := p.m.checkMemory(need{Tokens: len(p.ids), Asks: p.asks, Slots: p.slots}); err != nil {
 		return nil, err
 	}
 	out, err := p.layers(ctx, progress)
 	if err != nil {
-		return nil, fmt.Errorf("transformer: %s prompt of %d tokens: %w", p.m.Spec.Family, len(p.ids), err)
+		return nil, fmt.Errorf("transformer: %s prompt of %d tokens: %w", p.m.Spec.Family,
+			len(p.ids), err)
 	}
 	return out, nil
 }
 
-// longPrompt is how many tokens a prompt has whose reading is worth a word.
+// longPrompt is how many tokens a prompt has for which progress is worth a report.
 const longPrompt = 512
 
 func (p *pass) layers(ctx context.Context, progress func(trace.Progress)) (*Reading, error) {
 	layers := p.m.Spec.Layers
-	feed := p.m.oneText(p.ids, p.m.fed(len(p.ids)))
-	x, err := feed.embed()
+	inputs := p.m.textInputs(p.ids, p.m.padded(len(p.ids)))
+	x, err := inputs.embed()
 	if err != nil {
 		return nil, err
 	}
-	out := &Reading{Rows: p.emptyRows(), feed: feed, length: len(p.ids)}
-	for l := range layers {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("stopped at layer %d: %w", l, err)
-		}
-		if progress != nil && len(p.ids) >= longPrompt {
-			progress(trace.Progress{Stage: "reading the prompt", Unit: "layer", Done: l + 1, Total: layers})
-		}
-		if x, err = p.layer(ctx, feed, l, x, out.Rows, progress); err != nil {
+	out := &Reading{Rows: p.emptyRows(), inputs: inputs, length: len(p.ids)}
+	asks, mixes := p.asks, p.mixes // nothing else of this pass may stay in the graph
+	rows := func(d *builder, b *Block, now cache, _ []*Node) []*Node {
+		return append([]*Node{now.key, now.value}, wholeRows(d, b, asks, mixes)...)
+	}
+	for step, err := range inputs.layers(ctx, x, describe(asks), rows) {
+		if err != nil {
 			return nil, err
 		}
+		if progress != nil && len(p.ids) >= longPrompt {
+			progress(trace.Progress{
+				Stage: "reading the prompt", Unit: "layer", Done: step.layer + 1, Total: layers,
+			})
+		}
+		if err := p.layer(ctx, step, out.Rows, progress); err != nil {
+			return nil, err
+		}
+		x = step.out
 	}
 	out.x = x
 	return out, nil
 }
 
-// layer runs layer l on x, keeps its keys and values and fills in its rows. It returns the residual stream behind it.
-func (p *pass) layer(ctx context.Context, feed *texts, l int, x *tensors.Tensor, all []trace.Rows, progress func(trace.Progress)) (*tensors.Tensor, error) {
-	var pairs *pairLayer
-	if p.anyPerPair() {
-		pairs = &pairLayer{p: p, l: l}
-		if err := read(x, func(data []float32) { pairs.x = slices.Clone(data) }); err != nil {
-			return nil, err
-		}
-	}
-	asks, mixes := p.asks, p.mixes
-	x, made, err := feed.block(l, x, describe(asks), func(d *builder, b *Block, now cache) []*Node {
-		return append([]*Node{now.key, now.value}, wholeRows(d, b, asks, mixes)...)
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer free(made...)
+// layer keeps the keys and values of a layer and fills in its rows.
+func (p *pass) layer(ctx context.Context, step *layerStep, all []trace.Rows,
+	progress func(trace.Progress),
+) error {
+	l, key, value, rows := step.layer, step.collected[0], step.collected[1], step.collected[2:]
 	if p.keep != nil {
-		if err := p.keep(l, made[0], made[1]); err != nil {
-			return nil, err
+		if err := p.keep(l, key, value); err != nil {
+			return err
 		}
 	}
-	rows := made[2:]
-	for i, ask := range asks {
-		switch {
-		case mixes[i].PerPair():
-			if progress != nil && all[i].N > 1 {
-				progress(trace.Progress{Stage: "preparing prompt rows", Unit: "layer", Done: l + 1, Total: p.m.Spec.Layers})
-			}
-			if err := pairs.read(made[0], made[1]); err != nil {
-				return nil, err
-			}
-			if err := pairs.rows(ctx, ask, mixes[i], &all[i]); err != nil {
-				return nil, fmt.Errorf("%s: %w", ask.Name, err)
-			}
-		default:
+	pairs := &pairLayer{p: p, l: l}
+	for i, ask := range p.asks {
+		if !p.mixes[i].PerPair() {
 			if err := putRows(&all[i], l, rows[0]); err != nil {
-				return nil, err
+				return err
 			}
 			rows = rows[1:]
+			continue
+		}
+		if progress != nil && all[i].N > 1 {
+			progress(trace.Progress{
+				Stage: "preparing prompt rows", Unit: "layer", Done: l + 1, Total: p.m.Spec.Layers,
+			})
+		}
+		if err := pairs.read(step.in, key, value); err != nil {
+			return err
+		}
+		if err := pairs.rows(ctx, ask, p.mixes[i], &all[i]); err != nil {
+			return fmt.Errorf("%s: %w", ask.Name, err)
 		}
 	}
-	return x, nil
+	return nil
 }
 
 // emptyRows are the rows that the pass fills in.
 func (p *pass) emptyRows() []trace.Rows {
 	all := make([]trace.Rows, len(p.asks))
 	for i, ask := range p.asks {
-		all[i] = p.m.Spec.emptyRows(ask, len(p.ids))
+		all[i] = emptyRows(p.m.Spec, ask, len(p.ids))
 	}
 	return all
 }
 
-// emptyRows are those of a text of n tokens, 0.
-func (s *Spec) emptyRows(ask trace.MixingAsk, n int) trace.Rows {
+// emptyRows are rows of zeros for a text of n tokens, those of the last target only unless the
+// mixing is asked for all.
+func emptyRows(s *Spec, ask trace.MixingAsk, n int) trace.Rows {
 	r := trace.Rows{First: 0, L: s.Layers, H: 1, N: n, S: n}
 	if !ask.AllRows {
 		r.First, r.N = n-1, 1
@@ -148,7 +146,8 @@ func (s *Spec) emptyRows(ask trace.MixingAsk, n int) trace.Rows {
 	return r
 }
 
-// putRows copies layers l.. of r out of rows, [layers,1,n,s] or [layers,1,H,n,s], whose last targets and sources may be padding.
+// putRows copies rows, [layers,1,n,s] or [layers,1,H,n,s], to layers l.. of r, without the padding
+// at the end of targets and sources.
 func putRows(r *trace.Rows, l int, rows *tensors.Tensor) error {
 	dims := rows.Shape().Dimensions
 	n, s := dims[len(dims)-2], dims[len(dims)-1]
@@ -162,10 +161,7 @@ func putRows(r *trace.Rows, l int, rows *tensors.Tensor) error {
 	})
 }
 
-// anyPerPair is whether a mixing is computed in tiles.
-func (p *pass) anyPerPair() bool { return slices.ContainsFunc(p.mixes, Mixing.PerPair) }
-
-// describe names asks.
+// describe writes asks as part of the key of a graph.
 func describe(asks []trace.MixingAsk) string {
 	var b strings.Builder
 	for _, ask := range asks {
@@ -174,8 +170,8 @@ func describe(asks []trace.MixingAsk) string {
 	return b.String()
 }
 
-// wholeRows returns the rows of every mixing that is not computed in tiles, [1,1,(H,)N,S]; N is 1 where the last token's row is all that
-// is asked for.
+// wholeRows returns the rows of every mixing that is not computed in tiles, [1,1,(H,)N,S]. N is 1
+// where only the last token's row is asked for.
 func wholeRows(d *builder, b *Block, asks []trace.MixingAsk, mixes []Mixing) []*Node {
 	var all []*Node
 	for i, m := range mixes {
@@ -191,8 +187,9 @@ func wholeRows(d *builder, b *Block, asks []trace.MixingAsk, mixes []Mixing) []*
 	return all
 }
 
-// visibleRows are the rows of a mixing, 0 where a target cannot see a source, [B,(H,)N,S]. It panics, as graph code does, with the name of
-// a mixing that panics or returns something else: numbers that fit by broadcasting would be taken for rows.
+// visibleRows are the rows of a mixing, 0 where a target cannot see a source, [B,(H,)N,S]. Like
+// all graph code it panics, here with the name of the mixing, if the mixing panics or returns
+// another shape: numbers that fit by broadcasting would pass for rows.
 func visibleRows(b *Block, m Mixing, ask trace.MixingAsk) *Node {
 	defer func() {
 		if p := recover(); p != nil {
@@ -211,12 +208,13 @@ func visibleRows(b *Block, m Mixing, ask trace.MixingAsk) *Node {
 		panic(fmt.Errorf("Mix returns nil, want %s %v", axes, want))
 	}
 	if !rows.Shape().Equal(want) {
-		panic(fmt.Errorf("Mix returns %v, want %v: %s, heads %s", rows.Shape(), want, axes, ask.Heads))
+		panic(fmt.Errorf("Mix returns %v, want %v: %s, heads %s", rows.Shape(), want, axes,
+			ask.Heads))
 	}
 	return Mul(rows, seen)
 }
 
-// oneRow returns row t of the last two axes of x [...,N,S], [...,1,S].
+// oneRow returns row t of the last but one axis of x [...,N,S], [...,1,S].
 func oneRow(x, t *Node) *Node {
 	targets := Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), x.Rank()-2)
 	return ReduceAndKeep(Where(Equal(targets, t), x, ZerosLike(x)), ReduceSum, -2)

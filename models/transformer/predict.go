@@ -6,25 +6,38 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Predict returns the number that each query asks for, in float64 from the scores of the head, which are computed at the positions asked
-// for only. Texts of all lengths run in batches; what stands beside a text changes a number by no more than rounding does, and the same
-// queries give the same bits. It returns an error that names the query whose text, position, token or contrast the model does not have,
-// a [MemoryError] if one text alone would not fit, and one that wraps ctx.Err() within a layer.
-func (m *Model) Predict(ctx context.Context, queries []trace.Query, how Batching) ([]float64, error) {
+// Predict returns the number that each query asks for, computed in float64 from the scores of the
+// head; the head reads only the positions asked for. Texts may have any lengths and run in
+// batches. The texts of a batch change each other's numbers by no more than rounding, and the same
+// queries give the same bits.
+//
+// It returns an error that names a query whose text, position, token or contrast the model does
+// not have, a [*MemoryError] if one text alone does not fit, and one that wraps ctx.Err() within a
+// layer.
+func (m *Model) Predict(ctx context.Context, queries []trace.Query) ([]float64, error) {
+	return m.PredictIn(ctx, queries, Batching{})
+}
+
+// PredictIn is [Model.Predict] with a choice of the batches and word of the progress.
+func (m *Model) PredictIn(ctx context.Context, queries []trace.Query, how Batching) (
+	[]float64, error,
+) {
 	values, answered := make([]float64, len(queries)), 0
-	batches, err := m.queryBatches(queries, how, func(tokens, texts int) Need { return Need{Tokens: tokens, Texts: texts, Head: true} })
+	batches, err := m.queryBatches(queries, how,
+		func(tokens, texts int) need { return need{Tokens: tokens, Texts: texts, Head: true} })
 	if err != nil {
 		return nil, err
 	}
 	for _, b := range batches {
 		if err := b.predict(ctx, values); err != nil {
-			return nil, fmt.Errorf("transformer: %s pass of %d texts of up to %d tokens: %w", m.Spec.Family, len(b.at), b.longest, err)
+			return nil, fmt.Errorf("transformer: %s pass of %d texts of up to %d tokens: %w",
+				m.Spec.Family, len(b.at), b.longest, err)
 		}
 		if answered += len(b.at); how.Done != nil {
 			how.Done(answered)
@@ -35,47 +48,45 @@ func (m *Model) Predict(ctx context.Context, queries []trace.Query, how Batching
 
 // predict puts the values of the batch in their places.
 func (b *queryBatch) predict(ctx context.Context, values []float64) error {
-	feed := b.texts()
-	x, err := b.embed(feed)
+	inputs := b.inputs()
+	x, err := b.embed(inputs)
 	if err != nil {
 		return err
 	}
-	for l := range b.m.Spec.Layers {
-		if err := ctx.Err(); err != nil {
-			free(x)
-			return fmt.Errorf("stopped at layer %d: %w", l, err)
-		}
-		next, err := feed.through(l, x)
-		free(x)
+	for step, err := range inputs.layers(ctx, x, "", nil) {
 		if err != nil {
 			return err
 		}
-		x = next
+		x = step.out
 	}
 	defer free(x)
-	return b.scores(feed, x, func(i int, scores []float32) {
+	return b.scores(inputs, x, func(i int, scores []float32) {
 		if i < len(b.at) {
-			values[b.at[i]] = b.m.Spec.value(b.queries[i].Objective, scores)
+			values[b.at[i]] = objectiveValue(b.m.Spec, b.queries[i].Objective, scores)
 		}
 	})
 }
 
 // embed returns the residual stream before block 0, [B,N,D].
-func (b *queryBatch) embed(feed *texts) (*tensors.Tensor, error) {
-	rows, err := b.given()
+func (b *queryBatch) embed(inputs *inputs) (*tensors.Tensor, error) {
+	rows, err := b.embeddings()
 	if err != nil {
 		return nil, err
 	}
 	if rows == nil {
-		return feed.embed()
+		return inputs.embed()
 	}
 	defer free(rows)
-	return feed.embedded(rows)
+	return inputs.embedded(rows)
 }
 
-// scores calls use with what the head makes of each query's position, [K], from the residual stream x behind the last block.
-func (b *queryBatch) scores(feed *texts, x *tensors.Tensor, use func(i int, scores []float32)) error {
-	out, err := feed.end(x, "scores", func(d *builder, x *Node, in []*Node) []*Node { return []*Node{d.headAt(x, in[0])} }, b.positions())
+// scores calls use with what the head computes at each query's position, [K], from the residual
+// stream x after the last block.
+func (b *queryBatch) scores(inputs *inputs, x *tensors.Tensor,
+	use func(i int, scores []float32),
+) error {
+	headAt := func(d *builder, x *Node, in []*Node) []*Node { return []*Node{d.headAt(x, in[0])} }
+	out, err := inputs.end(x, "scores", headAt, b.positions())
 	if err != nil {
 		return err
 	}
@@ -88,7 +99,8 @@ func (b *queryBatch) scores(feed *texts, x *tensors.Tensor, use func(i int, scor
 	})
 }
 
-// headAt is what the head makes of one target of each text, at positions [B], of x [B,N,D]: [B,K].
+// headAt is what the head computes for one target of each text, at positions [B], of x [B,N,D]:
+// [B,K].
 func (d *builder) headAt(x, positions *Node) *Node {
 	dims := x.Shape().Dimensions
 	targets := Iota(x.Graph(), shapes.Make(dtypes.Int32, dims...), 1)
@@ -97,10 +109,11 @@ func (d *builder) headAt(x, positions *Node) *Node {
 	return Reshape(d.head(one), dims[0], -1)
 }
 
-// embedded returns the residual stream before block 0, [B,N,D], of rows of the embedding, [B,N,W].
-func (t *texts) embedded(rows *tensors.Tensor) (*tensors.Tensor, error) {
-	out, err := t.run("embedded", endsWeights, func(d *builder, in []*Node) []*Node {
-		return []*Node{other(d.embedded(in[0]), in[0])}
+// embedded returns the residual stream before block 0, [B,N,D], for rows of the embedding,
+// [B,N,W].
+func (f *inputs) embedded(rows *tensors.Tensor) (*tensors.Tensor, error) {
+	out, err := f.run("embedded", endsWeights, func(d *builder, in []*Node) []*Node {
+		return []*Node{copyOfInput(d.embedded(in[0]), in[0])}
 	}, rows)
 	if err != nil {
 		return nil, err
@@ -108,29 +121,18 @@ func (t *texts) embedded(rows *tensors.Tensor) (*tensors.Tensor, error) {
 	return out[0], nil
 }
 
-// other returns x, or, where x is what the graph was given, a copy: the pure-Go backend cannot run a graph that only returns what it was
-// given.
-func other(x, given *Node) *Node {
+// copyOfInput returns x, or a copy if x is the input of the graph: the pure-Go backend cannot run
+// a graph that only returns its input.
+func copyOfInput(x, given *Node) *Node {
 	if x != given {
 		return x
 	}
 	return MulScalar(x, 1)
 }
 
-// through returns the residual stream behind layer l of that before it, x, which it keeps.
-func (t *texts) through(l int, x *tensors.Tensor) (*tensors.Tensor, error) {
-	out, err := t.run("through "+t.m.Spec.kind(l), ofLayer(l), func(d *builder, in []*Node) []*Node {
-		b, _ := d.block(l, in[0])
-		return []*Node{b.Output}
-	}, x)
-	if err != nil {
-		return nil, fmt.Errorf("layer %d: %w", l, err)
-	}
-	return out[0], nil
-}
-
-// Embed returns the rows of the embedding that ids name, [T,W], before positions are added, scaled or normalised; W is the width of the
-// residual stream unless [Spec.EmbeddingWidth] is another. It returns an error for ids that the model cannot take.
+// Embed returns the rows of the embedding for ids, [T,W], before positions are added and before it
+// is scaled or normalised. W is the width of the residual stream except in models that project
+// their embedding; see [Spec.Embedded]. It returns an error for ids that the model cannot take.
 func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
 	if err := m.CheckIDs(ids); err != nil {
 		return nil, err
@@ -138,19 +140,22 @@ func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the embedding: %w", err)
 	}
-	rows, err := m.oneText(ids, m.fed(len(ids))).rows()
+	rows, err := m.textInputs(ids, m.padded(len(ids))).rows()
 	if err != nil {
 		return nil, fmt.Errorf("transformer: embedding of %d tokens: %w", len(ids), err)
 	}
 	defer free(rows)
 	var out []float32
-	err = read(rows, func(data []float32) { out = append(out, data[:len(ids)*m.Spec.Embedded()]...) })
+	n := len(ids) * m.Spec.Embedded() // without padding
+	err = read(rows, func(data []float32) { out = append(out, data[:n]...) })
 	return out, err
 }
 
 // rows returns the rows of the embedding, [B,N,W].
-func (t *texts) rows() (*tensors.Tensor, error) {
-	out, err := t.run("rows", endsWeights, func(d *builder, _ []*Node) []*Node { return []*Node{gathered(d.w("embedding"), d.ids)} })
+func (f *inputs) rows() (*tensors.Tensor, error) {
+	out, err := f.run("rows", endsWeights, func(d *builder, _ []*Node) []*Node {
+		return []*Node{gathered(d.w("embedding"), d.ids)}
+	})
 	if err != nil {
 		return nil, err
 	}

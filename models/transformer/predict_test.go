@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// valueTol bounds a predicted number against the one computed in float64 from the tap of logits, which another graph made.
+	// valueTol bounds a predicted number against the one computed in float64 from the tap of
+	// logits, which another graph made.
 	valueTol = 1e-5 // worst seen 6e-6, of logits
 	// probabilityTol is the same of a probability.
 	probabilityTol = 2e-6 // worst seen 6e-7
@@ -60,7 +61,8 @@ func asked(scores []float64, q trace.Quantity, token int) float64 {
 	return -math.Log(sum)
 }
 
-// questions are all quantities of some texts of different lengths, with a contrast and without, at two positions.
+// questions are all quantities of some texts of different lengths, with a contrast and without, at
+// two positions.
 func (g *golden) questions(t testing.TB) (queries []trace.Query, want []float64) {
 	t.Helper()
 	for _, ids := range append(g.threeTexts(), g.ids[:1]) {
@@ -69,16 +71,19 @@ func (g *golden) questions(t testing.TB) (queries []trace.Query, want []float64)
 			token, contrast := len(scores)/3, len(scores)-1
 			for _, quantity := range trace.Quantities() {
 				o := trace.Objective{Quantity: quantity, Position: position, Token: token}
-				queries, want = append(queries, trace.Query{IDs: ids, Objective: o}), append(want, asked(scores, quantity, token))
+				queries, want = append(queries, trace.Query{IDs: ids, Objective: o}), append(want,
+					asked(scores, quantity, token))
 				o.Contrast = &contrast
-				queries, want = append(queries, trace.Query{IDs: ids, Objective: o}), append(want, asked(scores, quantity, token)-asked(scores, quantity, contrast))
+				queries, want = append(queries, trace.Query{IDs: ids, Objective: o}), append(want,
+					asked(scores, quantity, token)-asked(scores, quantity, contrast))
 			}
 		}
 	}
 	return queries, want
 }
 
-// TestPredict: each number is that of the text alone, for all heads, however the texts are shared out.
+// TestPredict: each number is that of the text alone, for all heads, however the texts are shared
+// out.
 func TestPredict(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
 		queries, want := g.questions(t)
@@ -88,12 +93,13 @@ func TestPredict(t *testing.T) {
 			}
 			for _, texts := range []int{0, 5} {
 				answered := 0
-				got, err := g.model.Predict(context.Background(), queries, transformer.Batching{Texts: texts, Done: func(n int) {
-					if n <= answered || texts > 0 && n > answered+texts {
-						t.Errorf("%d queries are answered after %d", n, answered)
-					}
-					answered = n
-				}})
+				got, err := g.model.PredictIn(context.Background(), queries,
+					transformer.Batching{Texts: texts, Done: func(n int) {
+						if n <= answered || texts > 0 && n > answered+texts {
+							t.Errorf("%d queries are answered after %d", n, answered)
+						}
+						answered = n
+					}})
 				must(t, err)
 				if answered != len(queries) {
 					t.Errorf("%d queries of %d are answered", answered, len(queries))
@@ -104,10 +110,12 @@ func TestPredict(t *testing.T) {
 						tol = probabilityTol
 					}
 					if d := math.Abs(got[i] - want[i]); !(d <= tol) {
-						t.Errorf("roundUp=%v texts=%d %d tokens %+v: %v, want %v", roundUp, texts, len(q.IDs), q.Objective, got[i], want[i])
+						t.Errorf("roundUp=%v texts=%d %d tokens %+v: %v, want %v", roundUp, texts,
+							len(q.IDs), q.Objective, got[i], want[i])
 					}
 				}
-				again, err := g.model.Predict(context.Background(), queries, transformer.Batching{Texts: texts})
+				again, err := g.model.PredictIn(context.Background(), queries,
+					transformer.Batching{Texts: texts})
 				must(t, err)
 				if !slices.Equal(got, again) {
 					t.Errorf("texts=%d: two runs differ", texts)
@@ -117,8 +125,8 @@ func TestPredict(t *testing.T) {
 	})
 }
 
-// TestEmbed: the rows are those of the table, and a text whose embeddings are given is predicted as the text is; another row changes
-// the number as the other token does.
+// TestEmbed: the rows are those of the table, and a text whose embeddings are given is predicted
+// as the text is; another row changes the number as the other token does.
 func TestEmbed(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
 		ctx, width, other := context.Background(), g.model.Spec.Embedded(), slices.Clone(g.ids)
@@ -126,7 +134,8 @@ func TestEmbed(t *testing.T) {
 		rows, err := g.model.Embed(ctx, g.ids)
 		must(t, err)
 		for i, id := range g.ids {
-			check(t, fmt.Sprintf("row of token %d", i), rows[i*width:(i+1)*width], g.params["embedding"][id*width:(id+1)*width], 0)
+			check(t, fmt.Sprintf("row of token %d", i), rows[i*width:(i+1)*width],
+				g.params["embedding"][id*width:(id+1)*width], 0)
 		}
 		if g.model.Spec.Head == transformer.NoHead {
 			return
@@ -134,13 +143,16 @@ func TestEmbed(t *testing.T) {
 		others, err := g.model.Embed(ctx, other)
 		must(t, err)
 		o := trace.Objective{Quantity: trace.Logit, Position: len(g.ids) - 1, Token: 1}
-		queries := []trace.Query{{IDs: g.ids, Objective: o}, {IDs: g.ids, Embeddings: rows, Objective: o}, {IDs: other, Objective: o},
+		queries := []trace.Query{{IDs: g.ids, Objective: o},
+			{IDs: g.ids, Embeddings: rows, Objective: o}, {IDs: other, Objective: o},
 			{IDs: g.ids, Embeddings: others, Objective: o}}
 		before := slices.Clone(rows)
-		v, err := g.model.Predict(ctx, queries, transformer.Batching{})
+		v, err := g.model.Predict(ctx, queries)
 		must(t, err)
-		if math.Abs(v[0]-v[1]) > valueTol || math.Abs(v[2]-v[3]) > valueTol || math.Abs(v[0]-v[2]) < 1e-3 {
-			t.Errorf("of the text %v, of its embeddings %v; of another %v and %v", v[0], v[1], v[2], v[3])
+		if math.Abs(v[0]-v[1]) > valueTol || math.Abs(v[2]-v[3]) > valueTol ||
+			math.Abs(v[0]-v[2]) < 1e-3 {
+			t.Errorf("of the text %v, of its embeddings %v; of another %v and %v", v[0], v[1], v[2],
+				v[3])
 		}
 		check(t, "embeddings after the pass", rows, before, 0)
 	})
@@ -160,17 +172,29 @@ func TestPredictRefusals(t *testing.T) {
 		query        trace.Query
 		want         string
 	}{
-		{"empty", "gpt2", with(func(q *trace.Query) { q.IDs = nil }), "query 1: transformer: there are no tokens"},
-		{"id", "gpt2", with(func(q *trace.Query) { q.IDs[0] = 96 }), "id 96 of token 0 is outside the vocabulary of 96"},
-		{"position", "gpt2", with(func(q *trace.Query) { q.Position = 2 }), "query 1: transformer: position 2 is not in 0..1"},
-		{"negative position", "bert", with(func(q *trace.Query) { q.Position = -1 }), "position -1 is not in 0..1"},
-		{"token", "gpt2", with(func(q *trace.Query) { q.Token = 96 }), "token 96 is not in 0..95, the vocabulary"},
-		{"contrast", "gpt2", with(func(q *trace.Query) { q.Contrast = &far }), "contrast 96 is not in 0..95, the vocabulary"},
-		{"class", "bert_cls", with(func(q *trace.Query) { q.Token = 3 }), "token 3 is not in 0..2, the classes"},
-		{"discriminator", "electra_disc", with(func(q *trace.Query) { q.Token = 2 }), "token 2 is not in 0..1, the classes"},
-		{"quantity", "gpt2", with(func(q *trace.Query) { q.Quantity = "odds" }), `quantity "odds" is unknown; known are logit, probability, log-probability`},
-		{"no head", "bert_bare", with(func(*trace.Query) {}), "the bert model has no head, so nothing is predicted"},
-		{"short embeddings", "gpt2", with(func(q *trace.Query) { q.Embeddings = make([]float32, 33) }), "33 numbers of embedding for 2 tokens of width 32"},
+		{"empty", "gpt2", with(func(q *trace.Query) { q.IDs = nil }),
+			"query 1: transformer: there are no tokens"},
+		{"id", "gpt2", with(func(q *trace.Query) { q.IDs[0] = 96 }),
+			"id 96 of token 0 is outside the vocabulary of 96"},
+		{"position", "gpt2", with(func(q *trace.Query) { q.Position = 2 }),
+			"query 1: transformer: position 2 is not in 0..1"},
+		{"negative position", "bert", with(func(q *trace.Query) { q.Position = -1 }),
+			"position -1 is not in 0..1"},
+		{"token", "gpt2", with(func(q *trace.Query) { q.Token = 96 }),
+			"token 96 is not in 0..95, the vocabulary"},
+		{"contrast", "gpt2", with(func(q *trace.Query) { q.Contrast = &far }),
+			"contrast 96 is not in 0..95, the vocabulary"},
+		{"class", "bert_cls", with(func(q *trace.Query) { q.Token = 3 }),
+			"token 3 is not in 0..2, the classes"},
+		{"discriminator", "electra_disc", with(func(q *trace.Query) { q.Token = 2 }),
+			"token 2 is not in 0..1, the classes"},
+		{"quantity", "gpt2", with(func(q *trace.Query) { q.Quantity = "odds" }),
+			`quantity "odds" is unknown; known are logit, probability, log-probability`},
+		{"no head", "bert_bare", with(func(*trace.Query) {}),
+			"the bert model has no head, so nothing is predicted"},
+		{"short embeddings", "gpt2", with(func(q *trace.Query) {
+			q.Embeddings = make([]float32, 33)
+		}), "33 numbers of embedding for 2 tokens of width 32"},
 		{"no number", "gpt2", with(func(q *trace.Query) {
 			q.Embeddings = make([]float32, 64)
 			q.Embeddings[40] = float32(math.NaN())
@@ -182,7 +206,7 @@ func TestPredictRefusals(t *testing.T) {
 			if g.model.Spec.Head == transformer.NoHead {
 				queries = queries[1:]
 			}
-			_, err := g.model.Predict(ctx, queries, transformer.Batching{})
+			_, err := g.model.Predict(ctx, queries)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
@@ -190,28 +214,32 @@ func TestPredictRefusals(t *testing.T) {
 	}
 	g := openGolden(t, "gpt2")
 	one := []trace.Query{with(func(*trace.Query) {})}
-	if _, err := g.model.Predict(ctx, one, transformer.Batching{Texts: -1}); err == nil || !strings.Contains(err.Error(), "-1 texts at once") {
+	if _, err := g.model.PredictIn(ctx, one, transformer.Batching{Texts: -1}); err == nil ||
+		!strings.Contains(err.Error(), "-1 texts at once") {
 		t.Errorf("-1 texts: error %v", err)
 	}
-	if v, err := g.model.Predict(ctx, nil, transformer.Batching{}); err != nil || len(v) != 0 {
+	if v, err := g.model.Predict(ctx, nil); err != nil || len(v) != 0 {
 		t.Errorf("no queries: %v, %v", v, err)
 	}
 	stopped, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := g.model.Predict(stopped, one, transformer.Batching{}); !errors.Is(err, context.Canceled) {
+	if _, err := g.model.Predict(stopped, one); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped: error %v", err)
 	}
 }
 
-// TestPredictMemory: fewer texts run at once where memory is short, and one that does not fit alone is refused.
+// TestPredictMemory: fewer texts run at once where memory is short, and one that does not fit
+// alone is refused.
 func TestPredictMemory(t *testing.T) {
 	g := openGolden(t, "gpt2")
 	var queries []trace.Query
 	for range 8 {
-		queries = append(queries, trace.Query{IDs: g.ids, Objective: trace.Objective{Quantity: trace.Logit, Token: 3}})
+		queries = append(queries, trace.Query{IDs: g.ids,
+			Objective: trace.Objective{Quantity: trace.Logit, Token: 3}})
 	}
 	passes := func() (n int, err error) {
-		_, err = g.model.Predict(context.Background(), queries, transformer.Batching{Done: func(int) { n++ }})
+		_, err = g.model.PredictIn(context.Background(), queries,
+			transformer.Batching{Done: func(int) { n++ }})
 		return n, err
 	}
 	g.model.MaxBytes = g.model.Estimate(transformer.Need{Tokens: len(g.ids), Texts: 3, Head: true})

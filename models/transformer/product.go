@@ -6,29 +6,30 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 )
 
-// product is how a graph multiplies activations by weights. A matrix in half precision meets activations in that precision, as its
-// checkpoint was trained, and sums in float32. A product is always one of two matrices, which is what libraries are fast at.
+// product is how a graph multiplies activations by weights. A matrix in half precision meets
+// activations in that precision, as its checkpoint was trained, and sums in float32. A product is
+// always one of two matrices, which libraries compute fastest.
 type product struct {
 	// outFirst is whether the matrices of layers are held [out,in] and not [in,out].
 	outFirst bool
-	// alone is true at run time, or nil; see [product.isolated].
-	alone *Node
-	// trained is whether weights are isolated as well, so that what autodiff makes of a product is.
+	// always is nil, or a condition that is true at run time; see [product.isolated].
+	always *Node
+	// trained is whether weights are isolated as well, because autodiff multiplies them.
 	trained bool
-	// straight is whether rounding to half precision is differentiated as if it were none.
-	straight bool
-	// last is whether nothing follows but the end of the graph.
+	// straightThrough is whether the derivative of rounding to half precision is taken as 1.
+	straightThrough bool
+	// last is whether the product is the end of the graph.
 	last bool
 }
 
 // onCPU is whether XLA computes in the memory of the host.
 func onCPU(b compute.Backend) bool { return backendName(b) != "go" && b.HasSharedBuffers() }
 
-// manyRows is how many rows of activations make x·W faster than (W·x)ᵀ, which has to be turned: between 80 and 256 on a processor with
-// AVX-512.
+// manyRows is how many rows of activations make x·W faster than (W·x)ᵀ, which has to be
+// transposed: a number between 80 and 256 on a processor with AVX-512.
 const manyRows = 192
 
 // with multiplies the last axis of x [...,K] by axis of the matrix w.
@@ -51,10 +52,10 @@ func (p product) layer(x, w *Node) *Node {
 	return p.with(x, w, 0)
 }
 
-// columns is w [out,in] times x, of which axis is in, [out,m].
+// columns is w [out,in] times x, whose axis is in: [out,m].
 func (p product) columns(x *Node, axis int, w *Node) *Node { return p.dot(w, 1, x, axis) }
 
-// dot sums x over axis with y over another: [x's other axis, y's other axis].
+// dot sums over xAxis of x and yAxis of y: [x's other axis, y's other axis].
 func (p product) dot(x *Node, xAxis int, y *Node, yAxis int) *Node {
 	half := x.DType() != y.DType()
 	if half {
@@ -64,12 +65,13 @@ func (p product) dot(x *Node, xAxis int, y *Node, yAxis int) *Node {
 				dtype = n.DType()
 			}
 		}
-		if p.straight {
+		if p.straightThrough {
 			return p.dot(p.rounded(x, dtype), xAxis, p.rounded(y, dtype), yAxis)
 		}
 		x, y = ConvertDType(x, dtype), ConvertDType(y, dtype)
-		if p.alone != nil { // a CPU, which has no products in half precision
-			x, y, half = float(p.isolated(x)), float(p.isolated(y)), false // isolated, or the rounding would be left out
+		if p.always != nil { // a CPU, which has no products in half precision
+			// Isolated, or the rounding would be left out.
+			x, y, half = float(p.isolated(x)), float(p.isolated(y)), false
 		}
 	}
 	d := Dot(p.isolated(x), p.isolated(y))
@@ -83,20 +85,23 @@ func (p product) dot(x *Node, xAxis int, y *Node, yAxis int) *Node {
 	return p.isolated(result)
 }
 
-// rounded is x rounded to the numbers of dtype and in float32, whose derivative is that of x.
+// rounded is x rounded to the numbers of dtype, in float32, with the derivative of x.
 func (p product) rounded(x *Node, dtype dtypes.DType) *Node {
 	if x.DType() == dtype {
 		return float(x)
 	}
-	return Add(x, StopGradient(Sub(float(p.isolated(ConvertDType(x, dtype))), x))) // exactly: the two are within a factor of 2
+	// Exactly: the two are within a factor of 2.
+	return Add(x, StopGradient(Sub(float(p.isolated(ConvertDType(x, dtype))), x)))
 }
 
-// isolated is x, chosen by alone, unless it is an input of the graph. XLA on a CPU hands products of matrices to oneDNN together with the
-// arithmetic around them, and ends the program over combinations that oneDNN does not know; a choice it leaves out. Without alone it is
-// x itself.
+// isolated is x, selected by the condition always, unless x is an input of the graph. XLA on a CPU
+// gives products to oneDNN together with the arithmetic around them, and ends the program over
+// combinations that oneDNN does not know. It never includes a selection. Without always the result
+// is x itself.
 func (p product) isolated(x *Node) *Node {
-	if p.alone == nil || x.Type() == NodeTypeParameter && !p.trained {
+	if p.always == nil || x.Type() == NodeTypeParameter && !p.trained {
 		return x
 	}
-	return Where(BroadcastToShape(p.alone, shapes.Make(dtypes.Bool, x.Shape().Dimensions...)), x, ZerosLike(x))
+	return Where(BroadcastToShape(p.always, shapes.Make(dtypes.Bool, x.Shape().Dimensions...)), x,
+		ZerosLike(x))
 }

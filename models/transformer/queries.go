@@ -11,16 +11,17 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Batching says how many queries run at once. The zero value is the default of every field.
+// Batching says how many queries run at once. The zero value takes the defaults.
 type Batching struct {
-	// Texts is how many texts one pass takes at most; 0 is 16, and fewer of long ones. It takes fewer where they would not fit the
-	// memory.
+	// Texts is the largest number of texts in a pass; 0 means 16, and fewer for long texts. A pass
+	// takes fewer texts where they would not fit the memory.
 	Texts int
-	// Done, if not nil, is told after each pass how many queries are answered.
+	// Done, if not nil, is called after each pass with the number of queries that are answered.
 	Done func(answered int)
 }
 
-// A pass takes so many texts unless it is told otherwise, and so many tokens: more are not faster, and stop later when they are to stop.
+// A pass takes at most this many texts by default, and this many tokens: more are not faster, and
+// a pass stops later when its context ends.
 const (
 	batchTexts  = 16
 	batchTokens = 4096
@@ -29,19 +30,20 @@ const (
 // queryBatch is queries that run in one pass.
 type queryBatch struct {
 	m *Model
-	// queries may be followed by copies of the first, so that few shapes are compiled; at has the place of each that counts.
+	// queries may be followed by copies of the first, so that few shapes are compiled; at has the
+	// index of each query that counts.
 	queries []trace.Query
 	at      []int
-	// longest is the length of the longest text, and fed that of all with their padding.
-	longest, fed int
+	// longest is the length of the longest text, and padded that of all texts with their padding.
+	longest, padded int
 }
 
-// checkQuery returns an error that names what the model cannot do.
+// checkQuery returns an error if the model cannot answer q.
 func (m *Model) checkQuery(q trace.Query) error {
 	if err := m.CheckIDs(q.IDs); err != nil {
 		return err
 	}
-	if err := m.Spec.checkObjective(q.Objective, len(q.IDs)); err != nil {
+	if err := checkObjective(m.Spec, q.Objective, len(q.IDs)); err != nil {
 		return err
 	}
 	if q.Embeddings == nil {
@@ -49,21 +51,27 @@ func (m *Model) checkQuery(q trace.Query) error {
 	}
 	width := m.Spec.Embedded()
 	if len(q.Embeddings) != len(q.IDs)*width {
-		return fmt.Errorf("transformer: %d numbers of embedding for %d tokens of width %d", len(q.Embeddings), len(q.IDs), width)
+		return fmt.Errorf("transformer: %d numbers of embedding for %d tokens of width %d",
+			len(q.Embeddings), len(q.IDs), width)
 	}
 	for i, x := range q.Embeddings {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return fmt.Errorf("transformer: the embedding of token %d has the number %v", i/width, x)
+			return fmt.Errorf("transformer: the embedding of token %d has the number %v", i/width,
+				x)
 		}
 	}
 	return nil
 }
 
-// queryBatches shares queries out among passes: each takes texts of about one length, whose rotations are alike, with embeddings of
-// their own or without. need is what a pass over texts of so many tokens needs.
-func (m *Model) queryBatches(queries []trace.Query, how Batching, need func(tokens, texts int) Need) ([]queryBatch, error) {
+// queryBatches divides queries among passes. The texts of a pass have about the same length and
+// rotate alike, and either all or none bring their embeddings. memory is what a pass over so many
+// texts of so many tokens needs.
+func (m *Model) queryBatches(queries []trace.Query, how Batching,
+	need func(tokens, texts int) need,
+) ([]queryBatch, error) {
 	if how.Texts < 0 {
-		return nil, fmt.Errorf("transformer: %d texts at once; take 1 or more, or 0 for the default", how.Texts)
+		return nil, fmt.Errorf("transformer: %d texts at once; "+
+			"take 1 or more, or 0 for the default", how.Texts)
 	}
 	order := make([]int, len(queries))
 	for i, q := range queries {
@@ -74,16 +82,18 @@ func (m *Model) queryBatches(queries []trace.Query, how Batching, need func(toke
 	}
 	slices.SortStableFunc(order, func(i, j int) int {
 		a, b := queries[i], queries[j]
-		return cmp.Or(cmp.Compare(m.alike(a), m.alike(b)), cmp.Compare(len(a.IDs), len(b.IDs)))
+		return cmp.Or(cmp.Compare(m.passGroup(a), m.passGroup(b)),
+			cmp.Compare(len(a.IDs), len(b.IDs)))
 	})
 	var all []queryBatch
 	for len(order) > 0 {
-		first := m.alike(queries[order[0]])
-		group := slices.IndexFunc(order, func(i int) bool { return m.alike(queries[i]) != first })
+		first := m.passGroup(queries[order[0]])
+		group := slices.IndexFunc(order,
+			func(i int) bool { return m.passGroup(queries[i]) != first })
 		if group < 0 {
 			group = len(order)
 		}
-		n, err := m.together(len(queries[order[group-1]].IDs), how, need)
+		n, err := m.batchSize(len(queries[order[group-1]].IDs), how, need)
 		if err != nil {
 			return nil, err
 		}
@@ -93,8 +103,8 @@ func (m *Model) queryBatches(queries []trace.Query, how Batching, need func(toke
 	return all, nil
 }
 
-// alike is the same number for queries that may run together.
-func (m *Model) alike(q trace.Query) int {
+// passGroup returns the same number for queries that may run in one pass.
+func (m *Model) passGroup(q trace.Query) int {
 	n := len(q.IDs)
 	size := bucket(n)
 	for _, r := range []*Rotary{m.Spec.Rotary, m.Spec.LocalRotary} {
@@ -108,8 +118,10 @@ func (m *Model) alike(q trace.Query) int {
 	return 2 * size
 }
 
-// together returns how many queries of up to so many tokens run in one pass.
-func (m *Model) together(tokens int, how Batching, need func(tokens, texts int) Need) (int, error) {
+// batchSize returns how many queries of up to so many tokens run in one pass.
+func (m *Model) batchSize(tokens int, how Batching,
+	need func(tokens, texts int) need,
+) (int, error) {
 	n := cmp.Or(how.Texts, max(1, min(batchTexts, batchTokens/tokens)))
 	for n > 1 && m.checkMemory(need(tokens, n)) != nil {
 		n /= 2
@@ -117,38 +129,39 @@ func (m *Model) together(tokens int, how Batching, need func(tokens, texts int) 
 	return n, m.checkMemory(need(tokens, n))
 }
 
-// queryBatch makes a batch of the queries at those places.
+// queryBatch makes a batch of the queries with those indices.
 func (m *Model) queryBatch(queries []trace.Query, at []int, how Batching) queryBatch {
 	b := queryBatch{m: m, at: at}
 	for _, i := range at {
 		b.queries = append(b.queries, queries[i])
 		b.longest = max(b.longest, len(queries[i].IDs))
 	}
-	b.fed = m.fed(b.longest)
-	for most := cmp.Or(how.Texts, batchTexts); m.promptStep > 1 && len(b.queries) < most && len(b.queries)&(len(b.queries)-1) != 0; {
+	b.padded = m.padded(b.longest)
+	for most := cmp.Or(how.Texts, batchTexts); m.promptStep > 1 && len(b.queries) < most &&
+		len(b.queries)&(len(b.queries)-1) != 0; {
 		b.queries = append(b.queries, b.queries[0])
 	}
 	return b
 }
 
-// texts are what the graphs of the pass are fed.
-func (b *queryBatch) texts() *texts {
+// inputs are the inputs of the pass.
+func (b *queryBatch) inputs() *inputs {
 	var batch Batch
 	for _, q := range b.queries {
 		batch.IDs = append(batch.IDs, q.IDs)
 	}
-	return b.m.batchInputs(batch, b.longest, b.fed)
+	return b.m.batchInputs(batch, b.longest, b.padded)
 }
 
-// given returns the embeddings that the queries have, [B,N,W], nil if they have none.
-func (b *queryBatch) given() (*tensors.Tensor, error) {
+// embeddings returns the embeddings that the queries bring, [B,N,W], nil if they bring none.
+func (b *queryBatch) embeddings() (*tensors.Tensor, error) {
 	if b.queries[0].Embeddings == nil {
 		return nil, nil
 	}
 	width := b.m.Spec.Embedded()
-	return b.m.filled([]int{len(b.queries), b.fed, width}, func(data []float32) {
+	return b.m.filled([]int{len(b.queries), b.padded, width}, func(data []float32) {
 		for i, q := range b.queries {
-			copy(data[i*b.fed*width:], q.Embeddings)
+			copy(data[i*b.padded*width:], q.Embeddings)
 		}
 	})
 }

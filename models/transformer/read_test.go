@@ -11,7 +11,9 @@ import (
 )
 
 // readAt reads a text and asks the head at one position.
-func readAt(t testing.TB, m *transformer.Model, ids []int, position int, asks []trace.MixingAsk) *transformer.Output {
+func readAt(t testing.TB, m *transformer.Model, ids []int, position int,
+	asks []trace.MixingAsk,
+) *transformer.Output {
 	t.Helper()
 	r, err := m.Read(context.Background(), ids, asks, nil)
 	must(t, err)
@@ -21,7 +23,8 @@ func readAt(t testing.TB, m *transformer.Model, ids []int, position int, asks []
 	return &transformer.Output{Logits: logits[0], Rows: r.Rows}
 }
 
-// TestRead: at every position the head says what the tap of logits says there; a classifier says the same at each.
+// TestRead: at every position the head says what the tap of logits says there; a classifier says
+// the same at each.
 func TestRead(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
 		head := g.model.Spec.Head
@@ -40,7 +43,8 @@ func TestRead(t *testing.T) {
 			case transformer.ClassifierHead:
 				check(t, where, out.Logits, want[trace.Logits].Data, tapTol)
 				if len(out.Logits) != g.model.Spec.Classes {
-					t.Errorf("%s: %d classes, want %d", where, len(out.Logits), g.model.Spec.Classes)
+					t.Errorf("%s: %d classes, want %d", where, len(out.Logits),
+						g.model.Spec.Classes)
 				}
 			default:
 				check(t, where, out.Logits, at(want[trace.Logits], position), tapTol)
@@ -49,14 +53,16 @@ func TestRead(t *testing.T) {
 	})
 }
 
-// TestLogitsOfPositions: asked at several positions at once, in any order and twice at one, the head says what it says when the text
-// is read for each, also where the number of positions is rounded up.
+// TestLogitsOfPositions: asked at several positions at once, in any order and twice at one, the
+// head says what it says when the text is read for each, also where the number of positions is
+// rounded up.
 func TestLogitsOfPositions(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
 		rounding := g.changed(t, func(string, []float32) {})
 		rounding.RoundUp()
 		positions := []int{len(g.ids) - 1, 0, 3, 0}
-		for what, m := range map[string]*transformer.Model{"as many": g.model, "rounded up": rounding} {
+		for what, m := range map[string]*transformer.Model{"as many": g.model,
+			"rounded up": rounding} {
 			r, err := m.Read(context.Background(), g.ids, nil, nil)
 			must(t, err)
 			defer r.Close()
@@ -66,7 +72,8 @@ func TestLogitsOfPositions(t *testing.T) {
 				t.Fatalf("%s: scores at %d positions, want %d", what, len(got), len(positions))
 			}
 			for i, at := range positions {
-				check(t, fmt.Sprintf("%s, position %d", what, at), got[i], readAt(t, g.model, g.ids, at, nil).Logits, tapTol)
+				check(t, fmt.Sprintf("%s, position %d", what, at), got[i],
+					readAt(t, g.model, g.ids, at, nil).Logits, tapTol)
 			}
 		}
 	})
@@ -77,10 +84,12 @@ func TestReadRows(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
 		attention := g.take(t, trace.Attention)[trace.Attention]
 		spec, n := g.model.Spec, len(g.ids)
-		rows := g.rows(t, trace.MixingAsk{Name: "attention"}, trace.MixingAsk{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}})
+		rows := g.rows(t, trace.MixingAsk{Name: "attention"},
+			trace.MixingAsk{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}})
 		for _, r := range rows {
 			if r.First != 0 || r.N != n || r.S != n || r.L != spec.Layers {
-				t.Fatalf("rows %d..+%d over %d sources in %d layers, want all %d in %d", r.First, r.N, r.S, r.L, n, spec.Layers)
+				t.Fatalf("rows %d..+%d over %d sources in %d layers, want all %d in %d", r.First,
+					r.N, r.S, r.L, n, spec.Layers)
 			}
 		}
 		for l := range spec.Layers {
@@ -88,13 +97,15 @@ func TestReadRows(t *testing.T) {
 				mean := make([]float64, n)
 				for h := range spec.Heads {
 					row := at(attention, l, h, target)
-					check(t, fmt.Sprintf("layer %d head %d target %d", l, h, target), rows[1].Row(l, h, target), row, tapTol)
+					check(t, fmt.Sprintf("layer %d head %d target %d", l, h, target),
+						rows[1].Row(l, h, target), row, tapTol)
 					mean = plus(mean, wide(row))
 				}
 				for s := range mean {
 					mean[s] /= float64(spec.Heads)
 				}
-				check(t, fmt.Sprintf("layer %d target %d", l, target), rows[0].Row(l, 0, target), narrow(mean), tapTol)
+				check(t, fmt.Sprintf("layer %d target %d", l, target), rows[0].Row(l, 0, target),
+					narrow(mean), tapTol)
 			}
 		}
 	})
@@ -120,11 +131,12 @@ func TestReadRefusals(t *testing.T) {
 		want string
 	}{
 		{"before the text", ask(-1), "position -1 is not in 0..11"},
-		{"behind the text", ask(0, 12), "position 12 is not in 0..11"},
+		{"after the text", ask(0, 12), "position 12 is not in 0..11"},
 		{"no tokens", read(nil), "there are no tokens to run on"},
 		{"id", read([]int{96}), "id 96 of token 0 is outside the vocabulary of 96"},
 		{"mixing", read(g.ids, trace.MixingAsk{Name: "norm"}), `mixing "norm" is unknown`},
-		{"generation", generating, "bert is an encoder: it reads a whole text and does not generate"},
+		{"generation", generating,
+			"bert is an encoder: it reads a whole text and does not generate"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.name, c.err, c.want)
@@ -132,7 +144,8 @@ func TestReadRefusals(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := g.model.Read(ctx, g.ids, nil, nil); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
+	if _, err := g.model.Read(ctx, g.ids, nil, nil); err == nil || !strings.Contains(err.Error(),
+		context.Canceled.Error()) {
 		t.Errorf("Read after cancel = %v, want an error that wraps %v", err, context.Canceled)
 	}
 }

@@ -5,26 +5,31 @@ import (
 	"fmt"
 	"slices"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Reading is a text, of T tokens, that went through all layers once: how an encoder is explained. It belongs to one goroutine.
+// Reading is a text of T tokens that went through all layers once; encoders are explained with it.
+// It belongs to one goroutine.
 type Reading struct {
 	// Rows has one entry for each mixing asked for.
 	Rows []trace.Rows
 
-	feed   *texts
+	inputs *inputs
 	length int
-	// x is the residual stream behind the last block, [1,fed,D].
+	// x is the residual stream after the last block, [1,N,D], with padding.
 	x *tensors.Tensor
 }
 
-// Read feeds a whole text at once and returns the rows of every target. Asks are as in [Model.NewSession]; their AllRows does not
-// matter. It returns an error for ids that the model cannot take, and a [MemoryError].
-func (m *Model) Read(ctx context.Context, ids []int, asks []trace.MixingAsk, progress func(trace.Progress)) (*Reading, error) {
+// Read runs a whole text at once and returns the rows of every target for the mixings of asks, as
+// in [Model.NewSession]; their AllRows has no effect. progress, if not nil, is told of every layer
+// of a long text and of every tile layer. It returns an error for ids that the model cannot take,
+// for a mixing that does not exist or cannot fuse heads as asked, and a [*MemoryError].
+func (m *Model) Read(ctx context.Context, ids []int, asks []trace.MixingAsk,
+	progress func(trace.Progress),
+) (*Reading, error) {
 	if err := m.CheckIDs(ids); err != nil {
 		return nil, err
 	}
@@ -40,11 +45,12 @@ func (m *Model) Read(ctx context.Context, ids []int, asks []trace.MixingAsk, pro
 	return p.run(ctx, progress)
 }
 
-// Logits returns the scores of the head at each of K positions, [V] each, or [classes] of a classifier, which says the same wherever it
-// is asked; nil without a head. The weights of the head are read once for all, and K·V numbers are held. It returns an error for a
-// position outside the text.
+// Logits returns the scores of the head at each of K positions, [V] each, or [K] of a classifier,
+// which gives the same for every position; nil without a head. The weights of the head are read
+// once for all positions, and K·V numbers are held. It returns an error for a position outside the
+// text.
 func (r *Reading) Logits(positions ...int) ([][]float32, error) {
-	m := r.feed.m
+	m := r.inputs.m
 	for _, at := range positions {
 		if at < 0 || at >= r.length {
 			return nil, fmt.Errorf("transformer: position %d is not in 0..%d", at, r.length-1)
@@ -58,14 +64,15 @@ func (r *Reading) Logits(positions ...int) ([][]float32, error) {
 	if whole { // it reads the first token itself
 		asked = positions[:1]
 	}
-	ends, err := r.feed.end(r.x, "head", func(d *builder, x *Node, in []*Node) []*Node {
+	ends, err := r.inputs.end(r.x, "head", func(d *builder, x *Node, in []*Node) []*Node {
 		if !whole {
 			x = InsertAxes(Gather(Squeeze(x, 0), in[0]), 0) // [1,K,D]
 		}
 		return []*Node{d.head(x)}
 	}, m.rowNumbers(asked))
 	if err != nil {
-		return nil, fmt.Errorf("transformer: %s head at %d positions: %w", m.Spec.Family, len(positions), err)
+		return nil, fmt.Errorf("transformer: %s head at %d positions: %w", m.Spec.Family,
+			len(positions), err)
 	}
 	defer free(ends...)
 	dims := ends[0].Shape().Dimensions
@@ -82,7 +89,8 @@ func (r *Reading) Logits(positions ...int) ([][]float32, error) {
 	return all, err
 }
 
-// rowNumbers returns positions as [K,1], filled up with 0 where every number of them would be one more graph to compile.
+// rowNumbers returns positions as [K,1], filled up with 0 where a new number of them would be one
+// more graph to compile.
 func (m *Model) rowNumbers(positions []int) *tensors.Tensor {
 	k := len(positions)
 	if m.promptStep > 1 && k > 1 {

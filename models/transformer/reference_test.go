@@ -7,26 +7,29 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// layer is a block computed naively in float64 from the weights, one number at a time: an implementation that shares no code with
-// the graph. Slices are [T][...].
+// layer is a block computed naively in float64 from the weights, one number at a time: an
+// implementation that shares no code with the graph. Slices are [T][...].
 type layer struct {
 	spec   *transformer.Spec
 	index  int
 	weight func(name string) []float32
 	// half rounds what meets a matrix to bfloat16.
 	half bool
-	// x is the block's input [T][D]; value is [H][T][E], the rest [H][T][S]: content, query-bias and alibi sum to the scores before
-	// they are capped.
+	// x is the block's input [T][D]; value is [H][T][E], the rest [H][T][S]: content, query-bias
+	// and alibi sum to the scores before they are capped.
 	x                         [][]float64
 	value                     [][][]float64
 	scores, attention         [][][]float64
 	content, queryBias, alibi [][][]float64
 }
 
-func newLayer(spec *transformer.Spec, index int, weight func(string) []float32, x [][]float64, half bool) *layer {
+func newLayer(spec *transformer.Spec, index int, weight func(string) []float32, x [][]float64,
+	half bool,
+) *layer {
 	b := &layer{spec: spec, index: index, weight: weight, x: x, half: half}
 	n := len(x)
-	q, plain, bias, k, v := make([][]float64, n), make([][]float64, n), make([][]float64, n), make([][]float64, n), make([][]float64, n)
+	q, plain, bias, k, v := make([][]float64, n), make([][]float64, n), make([][]float64,
+		n), make([][]float64, n), make([][]float64, n)
 	for t := range n {
 		u := x[t]
 		if spec.Order != transformer.PostNorm {
@@ -62,8 +65,10 @@ func newLayer(spec *transformer.Spec, index int, weight func(string) []float32, 
 			}
 			a[t] = b.softmax(t, s[t])
 		}
-		b.value, b.scores, b.attention = append(b.value, value), append(b.scores, s), append(b.attention, a)
-		b.content, b.queryBias, b.alibi = append(b.content, c), append(b.queryBias, qb), append(b.alibi, al)
+		b.value, b.scores, b.attention = append(b.value, value), append(b.scores,
+			s), append(b.attention, a)
+		b.content, b.queryBias, b.alibi = append(b.content, c), append(b.queryBias,
+			qb), append(b.alibi, al)
 	}
 	return b
 }
@@ -92,8 +97,8 @@ func (b *layer) scale() float64 {
 	return scale
 }
 
-// placed is a part of the query or key of one head, divided by the root mean square of the whole, and turned by its position in a
-// text of n tokens.
+// placed is a part of the query or key of one head, divided by the root mean square of the whole,
+// and turned by its position in a text of n tokens.
 func (b *layer) placed(name string, part, whole []float64, position, n int) []float64 {
 	y := append([]float64(nil), part...)
 	if b.spec.QueryKeyNorm {
@@ -165,7 +170,8 @@ func halved(x []float64) []float64 {
 	return y
 }
 
-// context is attention times value of head h at target t, the value of source without zeroed; -1 zeroes none.
+// context is attention times value of head h at target t, the value of source without zeroed; -1
+// zeroes none.
 func (b *layer) context(h, t, without int) []float64 {
 	c := make([]float64, b.spec.HeadWidth)
 	for s, a := range b.attention[h][t] {
@@ -191,8 +197,8 @@ func (b *layer) headOutput(h int, context []float64) []float64 {
 	return y
 }
 
-// output is the residual stream behind the block at target t, the value of source without zeroed in head only, or in every head
-// where it is -1.
+// output is the residual stream after the block at target t, the value of source without zeroed
+// in head only, or in every head where it is -1.
 func (b *layer) output(t, without, only int) []float64 {
 	a := make([]float64, b.spec.Width)
 	for h := range b.spec.Heads {
@@ -212,7 +218,7 @@ func (b *layer) output(t, without, only int) []float64 {
 	return b.after(b.x[t], a)
 }
 
-// after is the rest of a block behind its attention.
+// after is the rest of a block after its attention.
 func (b *layer) after(x, a []float64) []float64 {
 	s := b.spec
 	switch {
@@ -269,7 +275,8 @@ func (b *layer) norm(name string, x []float64) []float64 {
 	return norm(b.spec, x, b.weight(name+".gain"), b.weight(name+".bias"))
 }
 
-// norm is the layer norm of Ba et al. 2016, or without mean and bias that of Zhang and Sennrich 2019.
+// norm is the layer norm of Ba et al. 2016, or without mean and bias that of Zhang and Sennrich
+// 2019.
 func norm(spec *transformer.Spec, x []float64, gain, bias []float32) []float64 {
 	mean, variance := 0.0, 0.0
 	if !spec.RMS {
@@ -282,7 +289,8 @@ func norm(spec *transformer.Spec, x []float64, gain, bias []float32) []float64 {
 	}
 	y := make([]float64, len(x))
 	for i, v := range x {
-		y[i] = (v - mean) / math.Sqrt(variance+spec.NormEpsilon) * (float64(gain[i]) + spec.NormOffset)
+		y[i] = (v - mean) / math.Sqrt(variance+spec.NormEpsilon) * (float64(gain[i]) +
+			spec.NormOffset)
 		if !spec.RMS {
 			y[i] += float64(bias[i])
 		}

@@ -1,37 +1,40 @@
 package transformer
 
 import (
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 )
 
-// relevance is whether a graph is built such that its gradient times its input is the relevance of AttnLRP (Achtibat et al. 2024, §3).
-// Its numbers are the same; what is differentiated is not:
+// relevance is whether a graph is built such that its gradient times its input is the relevance of
+// AttnLRP (Achtibat et al. 2024, §3). Its numbers are the same, but its derivative is not:
 //
-//	norm        (x-mean x)/σ·g + b:  1/σ is a constant, in norms of queries and keys as well (identity rule)
-//	activation  f(x) = x·(f(x)/x):   the second factor is a constant, also of capped scores (identity rule)
-//	product     of two activations, q·k, attention × value and gate · up:  half of the gradient for each (uniform rule)
+//	norm        (x-mean x)/σ·g + b:  1/σ is a constant, also in norms of queries and keys
+//	            (identity rule)
+//	activation  f(x) = x·(f(x)/x):  f(x)/x is a constant, also for caps (identity rule)
+//	product     q·k, attention × value and gate · up:  half of the gradient for each factor
+//	            (uniform rule)
 //
-// Linear layers (ε-rule, ε→0) and softmax (its Taylor expansion) are differentiated as they are. Biases, positions, and in softmax the
-// constant of the expansion keep what they are due, so relevances sum to a logit less all of that.
+// Linear layers (ε-rule, ε→0) and softmax (its Taylor expansion) are differentiated as they are.
+// Biases, positions, and the constant of the softmax expansion keep their share, so relevances sum
+// to a logit minus all of these.
 type relevance bool
 
-// norm is [Spec.norm].
-func (r relevance) norm(s *Spec, x *Node, w Weights) *Node {
+// norm is [norm].
+func (r relevance) norm(s *Spec, x *Node, w byName) *Node {
 	if !r {
-		return s.norm(x, w)
+		return norm(s, x, w)
 	}
 	y := x
 	if !s.RMS {
 		y = centred(x)
 	}
-	y = Mul(Mul(y, StopGradient(s.inverseSpread(x))), s.gain(x, w))
+	y = Mul(Mul(y, StopGradient(inverseSpread(s, x))), gain(s, x, w))
 	if s.RMS {
 		return y
 	}
 	return Add(y, alignLast(w("bias"), y))
 }
 
-// scale is x, what a vector is scaled by.
+// scale is x, the factor of a vector.
 func (r relevance) scale(x *Node) *Node {
 	if !r {
 		return x
@@ -42,9 +45,9 @@ func (r relevance) scale(x *Node) *Node {
 // activated is f(x).
 func (r relevance) activated(f Activation, x *Node) *Node {
 	if !r {
-		return f.apply(x)
+		return activate(f, x)
 	}
-	return Mul(x, StopGradient(f.slope(x)))
+	return Mul(x, StopGradient(activationSlope(f, x)))
 }
 
 // capped is [capped].

@@ -7,9 +7,9 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// relevances sends relevance back through a model by the rules of Achtibat et al. 2024 as they are written, from layer to layer and
-// without a gradient: an implementation that shares nothing with the graph. Everything that arrives somewhere is shared out, and what
-// no token gets is counted.
+// relevances sends relevance back through a model by the rules of Achtibat et al. 2024 as they are
+// written, from layer to layer and without a gradient: an implementation that shares nothing with
+// the graph. Everything that arrives somewhere is shared out, and what no token gets is counted.
 type relevances struct {
 	spec *transformer.Spec
 	// param returns weights, of a layer while relevance is in it.
@@ -60,7 +60,8 @@ func (v *relevances) dense(name string, x, r []float64, bias bool) []float64 {
 	return of
 }
 
-// norm takes r of a norm of x to x: the identity rule for what is scaled, the ε-rule for the mean that is taken off.
+// norm takes r of a norm of x to x: the identity rule for what is scaled, the ε-rule for the mean
+// that is taken off.
 func (v *relevances) norm(name string, x, r []float64) []float64 {
 	if v.spec.RMS {
 		return r
@@ -88,7 +89,8 @@ func (v *relevances) norm(name string, x, r []float64) []float64 {
 	return of
 }
 
-// mlp takes r of the feed-forward part of x to x: the identity rule for the activation, half for each factor of a gate.
+// mlp takes r of the feed-forward part of x to x: the identity rule for the activation, half for
+// each factor of a gate.
 func (v *relevances) mlp(b *layer, x, r []float64) []float64 {
 	up, bias := b.dense("up", x, v.spec.MLPBias), v.spec.MLPBias
 	if !v.spec.Gated {
@@ -102,22 +104,24 @@ func (v *relevances) mlp(b *layer, x, r []float64) []float64 {
 	return plus(v.dense("up", x, half, bias), v.dense("gate", x, half, bias))
 }
 
-// attention takes r of the attention output of every target, [T][D], to the input of the projections u: half of each product of
-// attention and value to the value, half to attention.
+// attention takes r of the attention output of every target, [T][D], to the input of the
+// projections u: half of each product of attention and value to the value, half to attention.
 func (v *relevances) attention(b *layer, u, r [][]float64) [][]float64 {
 	n, e, bias := len(u), v.spec.HeadWidth, v.spec.ProjectionBias
-	query, key, value := zeros(n, v.spec.Heads*e), zeros(n, v.spec.Groups()*e), zeros(n, v.spec.Groups()*e)
+	query, key, value := zeros(n, v.spec.Heads*e), zeros(n, v.spec.Groups()*e), zeros(n,
+		v.spec.Groups()*e)
 	for t := range n {
 		var context []float64
 		for h := range v.spec.Heads {
 			context = append(context, b.context(h, t, -1)...)
 		}
-		behind := v.dense("output", context, r[t], v.spec.OutputBias)
+		projected := v.dense("output", context, r[t], v.spec.OutputBias)
 		for h := range v.spec.Heads {
 			g, of := h/(v.spec.Heads/v.spec.Groups()), make([]float64, n)
 			for s := range n {
 				for i := range e {
-					half := share(b.attention[h][t][s]*b.value[h][s][i], context[h*e+i], behind[h*e+i]) / 2
+					half := share(b.attention[h][t][s]*b.value[h][s][i], context[h*e+i],
+						projected[h*e+i]) / 2
 					of[s] += half
 					value[s][g*e+i] += half
 				}
@@ -138,7 +142,8 @@ func (v *relevances) attention(b *layer, u, r [][]float64) [][]float64 {
 	return out
 }
 
-// softmax takes the relevance of a target's attention to its scores: x_s (R_s - a_s ΣR), Proposition 3.1.
+// softmax takes the relevance of a target's attention to its scores: x_s (R_s - a_s ΣR),
+// Proposition 3.1.
 func (v *relevances) softmax(b *layer, h, t int, r []float64) {
 	all := 0.0
 	for _, x := range r {
@@ -151,7 +156,8 @@ func (v *relevances) softmax(b *layer, h, t int, r []float64) {
 	}
 }
 
-// score adds the relevance of one score, half each, to that of the query and of the key before they are turned.
+// score adds the relevance of one score, half each, to that of the query and of the key before
+// they are turned.
 func (v *relevances) score(b *layer, u [][]float64, h, t, s int, r float64, query, key []float64) {
 	content := b.content[h][t][s] + b.queryBias[h][t][s]
 	r = v.keep([]float64{content}, []float64{b.alibi[h][t][s]}, []float64{r})[0]
@@ -165,13 +171,15 @@ func (v *relevances) score(b *layer, u [][]float64, h, t, s int, r float64, quer
 	add(key, turnBack(b, k, turnedKey, half))
 }
 
-// placements are the query or key of a head that u makes, normed, before and after it is turned by its position in a text of n tokens.
+// placements are the query or key of a head that u makes, normed, before and after it is turned by
+// its position in a text of n tokens.
 func placements(b *layer, name string, u []float64, h, position, n int) (before, after []float64) {
 	x := b.head(h, b.dense(name, u, b.spec.ProjectionBias))
 	return b.placed(name, x, x, 0, n), b.placed(name, x, x, position, n)
 }
 
-// turnBack takes the relevance of a turned vector to what it was before: each pair is two sums of two terms.
+// turnBack takes the relevance of a turned vector to what it was before: each pair is two sums of
+// two terms.
 func turnBack(b *layer, before, after, r []float64) []float64 {
 	rotary := b.spec.Rotary
 	if b.spec.LocalRotary != nil && b.spec.Windows[b.index] > 0 {
@@ -192,7 +200,7 @@ func turnBack(b *layer, before, after, r []float64) []float64 {
 	return of
 }
 
-// block takes r of the residual stream behind a layer, [T][D], to that before it.
+// block takes r of the residual stream after a layer, [T][D], to that before it.
 func (v *relevances) block(b *layer, r [][]float64) [][]float64 {
 	v.param = b.weight
 	s, n := v.spec, len(b.x)
@@ -221,7 +229,8 @@ func (v *relevances) block(b *layer, r [][]float64) [][]float64 {
 	return toInput
 }
 
-// after takes r of the output of a block to its input x, but for what attention makes of it, and to the attention output a.
+// after takes r of the output of a block to its input x, but for what attention makes of it, and
+// to the attention output a.
 func (v *relevances) after(b *layer, x, a, r []float64) (toX, toA []float64) {
 	s := v.spec
 	switch {
@@ -241,14 +250,14 @@ func (v *relevances) after(b *layer, x, a, r []float64) (toX, toA []float64) {
 		toX, toM := v.sum(x, m, toRest)
 		return plus(toX, v.norm(name, x, v.mlp(b, u, toM))), toA
 	}
-	before, behind := a, x
+	before, carried := a, x
 	if s.NormAfter {
 		a = b.norm("attention-after-norm", before)
 	}
 	if s.NormedResidual {
-		behind = b.norm("attention-norm", x)
+		carried = b.norm("attention-norm", x)
 	}
-	z := plus(behind, a)
+	z := plus(carried, a)
 	u := b.norm("mlp-norm", z)
 	m, residual := b.mlp(u), z
 	if s.NormAfter {
@@ -266,7 +275,7 @@ func (v *relevances) after(b *layer, x, a, r []float64) (toX, toA []float64) {
 		toU = plus(toU, toResidual)
 		toResidual = make([]float64, len(z))
 	}
-	toX, toA = v.sum(behind, a, plus(toResidual, v.norm("mlp-norm", z, toU)))
+	toX, toA = v.sum(carried, a, plus(toResidual, v.norm("mlp-norm", z, toU)))
 	if s.NormedResidual {
 		toX = v.norm("attention-norm", x, toX)
 	}
@@ -276,7 +285,8 @@ func (v *relevances) after(b *layer, x, a, r []float64) (toX, toA []float64) {
 	return toX, toA
 }
 
-// head takes the logit of a token, and that of a contrast with a minus, to the residual stream y behind the last block.
+// head takes the logit of a token, and that of a contrast with a minus, to the residual stream y
+// after the last block.
 func (v *relevances) head(g *golden, y []float64, o trace.Objective) []float64 {
 	v.param = func(name string) []float32 { return g.params[name] }
 	final := y
@@ -306,7 +316,8 @@ func (v *relevances) scored(x []float64, o trace.Objective) []float64 {
 	}
 	active, out := x, x
 	if dense != "" {
-		active = activated(s.HeadActivation, plus(times(x, v.param(dense+".weight")), wide(v.param(dense+".bias"))))
+		active = activated(s.HeadActivation, plus(times(x, v.param(dense+".weight")),
+			wide(v.param(dense+".bias"))))
 		out = active
 	}
 	if named != "" {
@@ -352,7 +363,8 @@ func (v *relevances) row(x []float64, id int, sign float64) []float64 {
 		}
 	}
 	score := dot(w, x)
-	r := v.keep([]float64{score}, []float64{bias}, []float64{sign * cap64(score+bias, v.spec.LogitCap)})[0]
+	r := v.keep([]float64{score}, []float64{bias},
+		[]float64{sign * cap64(score+bias, v.spec.LogitCap)})[0]
 	of := make([]float64, len(x))
 	for i := range x {
 		of[i] = share(x[i]*w[i], score, r)
@@ -360,7 +372,8 @@ func (v *relevances) row(x []float64, id int, sign float64) []float64 {
 	return of
 }
 
-// embedding takes r of the residual stream before block 0 to the row of the embedding of token t of ids.
+// embedding takes r of the residual stream before block 0 to the row of the embedding of token t
+// of ids.
 func (v *relevances) embedding(g *golden, ids []int, t int, r []float64) []float64 {
 	s := v.spec
 	v.param = func(name string) []float32 { return g.params[name] }
@@ -384,7 +397,8 @@ func (v *relevances) embedding(g *golden, ids []int, t int, r []float64) []float
 		if s.SkipPosition && ids[t] == s.SkipID {
 			position = -1
 		}
-		added = plus(added, wide(v.param("positions")[(position+s.PositionOffset)*len(x):][:len(x)]))
+		added = plus(added,
+			wide(v.param("positions")[(position+s.PositionOffset)*len(x):][:len(x)]))
 	}
 	if s.TokenTypes > 0 {
 		added = plus(added, wide(v.param("token-types")[:len(x)]))

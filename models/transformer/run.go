@@ -13,10 +13,10 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// graphFunc builds a graph from its own inputs and the weights.
-type graphFunc func(w Weights, inputs []*graph.Node) []*graph.Node
+// graphFunc builds a graph from its inputs and the weights.
+type graphFunc func(w byName, inputs []*graph.Node) []*graph.Node
 
-// compiled is a graph for every shape of its inputs that was met.
+// compiled is a graph, compiled for every shape of its inputs so far.
 type compiled struct {
 	exec *graph.Exec
 
@@ -24,18 +24,19 @@ type compiled struct {
 	shapes map[string]bool
 }
 
-// Which weights a graph gets; those of one layer are named by [ofLayer]. Names joined by spaces are all of them.
+// Which weights a graph gets: all whose names have one of the prefixes, which are separated by
+// spaces. [ofLayer] is the prefix of a layer.
 const (
 	allWeights  = ""
 	noWeights   = "none"
 	endsWeights = "ends" // all but those of the layers
 )
 
-// ofLayer names the weights of layer l.
+// ofLayer is the prefix of the weights of layer l.
 func ofLayer(l int) string { return fmt.Sprintf("blocks.%d.", l) }
 
-// takes reports whether a graph with those weights gets the array of that name.
-func takes(which, name string) bool {
+// hasWeight reports whether a graph with those weights gets the array with that name.
+func hasWeight(which, name string) bool {
 	if which == endsWeights {
 		return !strings.HasPrefix(name, "blocks.")
 	}
@@ -47,16 +48,19 @@ func takes(which, name string) bool {
 	return false
 }
 
-// run executes the graph that build describes on inputs and the weights named. Graphs are kept by key, so key must say everything that
-// build depends on besides the shapes of its inputs; layers that it does not tell apart share one.
-func (m *Model) run(key, which string, build graphFunc, inputs ...*tensors.Tensor) ([]*tensors.Tensor, error) {
+// run executes the graph that build describes, on inputs and the weights of which. Graphs are kept
+// by key, so the key must tell everything that build depends on except the shapes of the inputs.
+// Layers with the same key share one graph.
+func (m *Model) run(key, which string, build graphFunc,
+	inputs ...*tensors.Tensor,
+) ([]*tensors.Tensor, error) {
 	var names []string
 	args := make([]any, 0, len(inputs)+len(m.weights))
 	for _, t := range inputs {
 		args = append(args, t)
 	}
 	for _, w := range m.weights {
-		if takes(which, w.name) {
+		if hasWeight(which, w.name) {
 			names = append(names, w.name)
 			args = append(args, w.tensor)
 		}
@@ -71,8 +75,10 @@ func (m *Model) run(key, which string, build graphFunc, inputs ...*tensors.Tenso
 	return c.exec.Call(args...)
 }
 
-// compiled returns the graph of key, made at first use.
-func (m *Model) compiled(key string, names []string, build graphFunc, inputs int) (*compiled, error) {
+// compiled returns the graph of key and makes it at its first use.
+func (m *Model) compiled(key string, names []string, build graphFunc,
+	inputs int,
+) (*compiled, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if c, ok := m.graphs[key]; ok {
@@ -85,7 +91,8 @@ func (m *Model) compiled(key string, names []string, build graphFunc, inputs int
 		}
 		return build(func(name string) *graph.Node { return at[name] }, nodes[:inputs])
 	}
-	exec, err := graph.NewExecCanonical(m.backend, canonical, inputs+len(names), 1, false, true, true)
+	exec, err := graph.NewExecCanonical(m.backend, canonical, inputs+len(names), 1, false, true,
+		true)
 	if err != nil {
 		return nil, fmt.Errorf("transformer: %s: %w", key, err)
 	}
@@ -95,7 +102,8 @@ func (m *Model) compiled(key string, names []string, build graphFunc, inputs int
 	return c, nil
 }
 
-// compile compiles a graph for the shapes of args, unless it is. sizes names those that differ from call to call.
+// compile compiles a graph for the shapes of args, unless that has been done. sizes names the
+// shapes that differ from call to call.
 func (m *Model) compile(c *compiled, sizes string, args []any) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,12 +121,12 @@ func (m *Model) compile(c *compiled, sizes string, args []any) error {
 	c.shapes[sizes] = true
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.stats.Graphs++
-	m.stats.Compiling += time.Since(begin)
+	m.graphsCompiled++
+	m.compileTime += time.Since(begin)
 	return nil
 }
 
-// sizesOf names the shapes of inputs.
+// sizesOf writes the shapes of inputs as text.
 func sizesOf(inputs []*tensors.Tensor) string {
 	var b []byte
 	for _, t := range inputs {
@@ -130,21 +138,15 @@ func sizesOf(inputs []*tensors.Tensor) string {
 	return string(b)
 }
 
-// Stats says what a model did besides computing.
-type Stats struct {
-	// Graphs is how many graphs were compiled, one for every use and shape, and Compiling the time that this took.
-	Graphs    int
-	Compiling time.Duration
-}
-
-// Stats returns what has been compiled so far.
-func (m *Model) Stats() Stats {
+// Compiled returns how many graphs were compiled for the model so far, one for every use and
+// shape, and how long that took.
+func (m *Model) Compiled() (graphs int, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.stats
+	return m.graphsCompiled, m.compileTime
 }
 
-// read calls use with the numbers of a float32 tensor, which are valid in it only.
+// read calls use with the numbers of a float32 tensor; they are valid only during the call.
 func read(t *tensors.Tensor, use func(data []float32)) error {
 	if t.DType() != dtypes.Float32 {
 		return fmt.Errorf("transformer: a graph returned %s, not float32", t.DType())
@@ -159,7 +161,7 @@ func floats(t *tensors.Tensor) ([]float32, error) {
 	return out, err
 }
 
-// free gives tensors back at once.
+// free returns the memory of tensors at once; nil is allowed.
 func free(all ...*tensors.Tensor) {
 	for _, t := range all {
 		if t != nil {

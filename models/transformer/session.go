@@ -12,12 +12,14 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// Session is a text that grows: its keys and values in every layer. It belongs to one goroutine.
+// Session is a text that grows token by token, with its keys and values in every layer. It belongs
+// to one goroutine.
 type Session struct {
 	m     *Model
 	asks  []trace.MixingAsk
 	mixes []Mixing
-	// ids are the tokens so far; slots is how many the cache has room for, and room how many are expected in the end.
+	// ids are the tokens so far, slots is how many the cache can hold, and room how many are
+	// expected in the end.
 	ids   []int
 	slots int
 	room  int
@@ -26,17 +28,20 @@ type Session struct {
 
 // Output is what one pass returns.
 type Output struct {
-	// Logits is [V], those of the last token fed; nil without a head.
+	// Logits are the scores after the last token, [V]; nil without a head.
 	Logits []float32
 	// Rows has one entry for each mixing asked for.
 	Rows []trace.Rows
 }
 
-// NewSession starts an empty text that will have about room tokens in the end (0: unknown), so that its cache need not grow.
-// asks are the mixings whose rows every pass returns; an error names one that is unknown or that cannot fuse heads as asked.
+// NewSession starts an empty text. asks are the mixings whose rows every pass returns. The text is
+// expected to have room tokens in the end, so that its cache need not grow; 0 means unknown. It
+// returns an error for an encoder, for a mixing that does not exist or cannot fuse heads as asked,
+// and for a head that the model does not have.
 func (m *Model) NewSession(asks []trace.MixingAsk, room int) (*Session, error) {
 	if m.Spec.Bidirectional {
-		return nil, fmt.Errorf("transformer: %s is an encoder: it reads a whole text and does not generate", m.Spec.Family)
+		return nil, fmt.Errorf("transformer: %s is an encoder: "+
+			"it reads a whole text and does not generate", m.Spec.Family)
 	}
 	mixes, err := m.mixings(asks)
 	if err != nil {
@@ -45,7 +50,7 @@ func (m *Model) NewSession(asks []trace.MixingAsk, room int) (*Session, error) {
 	return &Session{m: m, asks: asks, mixes: mixes, room: room}, nil
 }
 
-// mixings looks up what is asked for.
+// mixings looks up the mixings of asks.
 func (m *Model) mixings(asks []trace.MixingAsk) ([]Mixing, error) {
 	var mixes []Mixing
 	for _, ask := range asks {
@@ -53,8 +58,10 @@ func (m *Model) mixings(asks []trace.MixingAsk) ([]Mixing, error) {
 		if err != nil {
 			return nil, err
 		}
-		if ask.Heads.Fusion == trace.OneHead && (ask.Heads.Head < 0 || ask.Heads.Head >= m.Spec.Heads) {
-			return nil, fmt.Errorf("transformer: head %d is not in 0..%d", ask.Heads.Head, m.Spec.Heads-1)
+		if ask.Heads.Fusion == trace.OneHead && (ask.Heads.Head < 0 ||
+			ask.Heads.Head >= m.Spec.Heads) {
+			return nil, fmt.Errorf("transformer: head %d is not in 0..%d", ask.Heads.Head,
+				m.Spec.Heads-1)
 		}
 		if err := mix.Check(ask.Heads); err != nil {
 			return nil, err
@@ -64,16 +71,21 @@ func (m *Model) mixings(asks []trace.MixingAsk) ([]Mixing, error) {
 	return mixes, nil
 }
 
-// Prompt feeds the first tokens of a text, all at once. Mixings that cost a pass per pair are computed layer by layer,
-// and progress, if not nil, is told of each.
-func (s *Session) Prompt(ctx context.Context, ids []int, progress func(trace.Progress)) (*Output, error) {
+// Prompt runs the first tokens of a text all at once and returns the scores after the last one and
+// the rows. Mixings that cost a pass per pair are computed layer by layer, and progress, if not
+// nil, is told of each. It returns an error for ids that the model cannot take, a [*MemoryError],
+// and one that wraps ctx.Err() within a layer.
+func (s *Session) Prompt(ctx context.Context, ids []int,
+	progress func(trace.Progress),
+) (*Output, error) {
 	if err := s.m.CheckIDs(ids); err != nil {
 		return nil, err
 	}
 	kept := s.m.newStore(s.slotsFor(len(ids)))
-	p := pass{m: s.m, asks: s.asks, mixes: s.mixes, ids: ids, slots: kept.slots, keep: func(_ int, key, value *tensors.Tensor) error {
-		return errors.Join(kept.add(key, len(ids)), kept.add(value, len(ids)))
-	}}
+	p := pass{m: s.m, asks: s.asks, mixes: s.mixes, ids: ids, slots: kept.slots,
+		keep: func(_ int, key, value *tensors.Tensor) error {
+			return errors.Join(kept.add(key, len(ids)), kept.add(value, len(ids)))
+		}}
 	out, err := p.output(ctx, progress)
 	if err != nil {
 		kept.free()
@@ -93,8 +105,10 @@ func (s *Session) slotsFor(n int) int {
 	return size(max(n+1, s.room) + s.spare())
 }
 
-// spare is how many slots stay free behind the text: one where mixings share the block's output, which takes its place among theirs. A
-// product of one column more costs a sixth more where that begins another vector, as behind 80 or 144 slots.
+// spare is how many slots stay free after the text: one where mixings share the block's output,
+// which takes the place of a source among theirs; see [Block.AfterEach]. Without it the product
+// would get one more column, which costs a sixth more where that begins another vector of the
+// processor, as after 80 or 144 slots.
 func (s *Session) spare() int {
 	if slices.ContainsFunc(s.mixes, sharesOutput) {
 		return 1
@@ -102,29 +116,33 @@ func (s *Session) spare() int {
 	return 0
 }
 
-// Step feeds one token more.
+// Step runs one more token and returns the scores after it and its rows, [L,(H,)1,S].
 func (s *Session) Step(ctx context.Context, id int) (*Output, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped at token %d: %w", s.Length(), err)
 	}
 	if s.m.Spec.Context > 0 && s.Length()+1 > s.m.Spec.Context {
-		return nil, fmt.Errorf("transformer: %d tokens are more than the context of %d", s.Length()+1, s.m.Spec.Context)
+		return nil, fmt.Errorf("transformer: %d tokens are more than the context of %d",
+			s.Length()+1, s.m.Spec.Context)
 	}
 	if id < 0 || id >= s.m.Spec.Vocab {
-		return nil, fmt.Errorf("transformer: id %d of token %d is outside the vocabulary of %d", id, s.Length(), s.m.Spec.Vocab)
+		return nil, fmt.Errorf("transformer: id %d of token %d is outside the vocabulary of %d", id,
+			s.Length(), s.m.Spec.Vocab)
 	}
 	if r := s.m.Spec.Rotary; r != nil && r.LongFrequencies != nil && s.Length() == r.Original {
-		return s.again(ctx, id)
+		return s.rerun(ctx, id)
 	}
 	if err := s.grow(); err != nil {
 		return nil, err
 	}
 	model, asks, mixes := s.m, s.asks, s.mixes
-	inputs := append([]*tensors.Tensor{idTensor([]int{id}, 1), tensors.FromScalar(int32(s.Length()))}, s.cache.all...)
-	out, err := s.m.run("step "+describe(asks), allWeights, func(w Weights, in []*graph.Node) []*graph.Node {
-		d := model.builder(w, text{ids: in[0], first: in[1], length: graph.OnePlus(in[1])})
-		return d.step(in[2:], asks, mixes)
-	}, inputs...)
+	inputs := append([]*tensors.Tensor{idTensor([]int{id}, 1),
+		tensors.FromScalar(int32(s.Length()))}, s.cache.all...)
+	out, err := s.m.run("step "+describe(asks), allWeights,
+		func(w byName, in []*graph.Node) []*graph.Node {
+			d := model.builder(w, text{ids: in[0], first: in[1], length: graph.OnePlus(in[1])})
+			return d.step(in[2:], asks, mixes)
+		}, inputs...)
 	if err != nil {
 		return nil, fmt.Errorf("transformer: %s token %d: %w", s.m.Spec.Family, s.Length(), err)
 	}
@@ -132,8 +150,9 @@ func (s *Session) Step(ctx context.Context, id int) (*Output, error) {
 	return s.stepOutput(out, id)
 }
 
-// again feeds the whole text with one token more, whose length changes how all of its keys are turned.
-func (s *Session) again(ctx context.Context, id int) (*Output, error) {
+// rerun runs the whole text with one more token, because the new length changes how all keys are
+// turned.
+func (s *Session) rerun(ctx context.Context, id int) (*Output, error) {
 	asks := s.asks
 	defer func() { s.asks = asks }()
 	s.asks = append([]trace.MixingAsk(nil), asks...)
@@ -143,7 +162,8 @@ func (s *Session) again(ctx context.Context, id int) (*Output, error) {
 	return s.Prompt(ctx, append(s.ids, id), nil)
 }
 
-// stepOutput keeps the key and value of the token and reads the logits and the row of each mixing.
+// stepOutput keeps the key and value of the token, and reads the scores and the row of each
+// mixing.
 func (s *Session) stepOutput(out []*tensors.Tensor, id int) (*Output, error) {
 	logits, err := floats(out[0])
 	if err != nil {
@@ -152,7 +172,7 @@ func (s *Session) stepOutput(out []*tensors.Tensor, id int) (*Output, error) {
 	result := &Output{Logits: logits, Rows: make([]trace.Rows, len(s.asks))}
 	for i, ask := range s.asks {
 		ask.AllRows = false
-		result.Rows[i] = s.m.Spec.emptyRows(ask, s.Length()+1)
+		result.Rows[i] = emptyRows(s.m.Spec, ask, s.Length()+1)
 		if err := putRows(&result.Rows[i], 0, out[2+i]); err != nil {
 			return nil, err
 		}
@@ -189,14 +209,15 @@ func (s *Session) Close() {
 	s.cache = nil
 }
 
-// step builds the pass that feeds one id behind the cache past, 2L nodes. It returns the logits [V], the new keys and values
-// [2L,1,G,1,E], and the row of every mixing, [L,1,(H,)1,S].
+// step builds the pass of one token after the cache past, 2L nodes. It returns the logits [V], the
+// new keys and values [2L,1,G,1,E], and the row of every mixing, [L,1,(H,)1,S]. All layers are in
+// one graph, because one target has few intermediate results.
 func (d *builder) step(past []*graph.Node, asks []trace.MixingAsk, mixes []Mixing) []*graph.Node {
 	x := d.embed()
 	rows := make([][]*graph.Node, len(asks))
 	var kept []*graph.Node
 	for l := range d.spec.Layers {
-		b, now := d.blockBehind(l, x, cache{key: past[2*l], value: past[2*l+1]})
+		b, now := d.stepBlock(l, x, cache{key: past[2*l], value: past[2*l+1]})
 		kept = append(kept, now.key, now.value)
 		for _, shares := range []bool{true, false} {
 			for i, m := range mixes {

@@ -38,11 +38,12 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// TestSessionRoom: a session that knows its length in the end never grows, one that does not grows from size to size.
+// TestSessionRoom: a session that knows its length in the end never grows, one that does not grows
+// from size to size.
 func TestSessionRoom(t *testing.T) {
 	for _, c := range []struct {
 		name             string
-		room, first, end int // slots behind the prompt of 12 tokens, and behind 100
+		room, first, end int // slots after the prompt of 12 tokens, and after 100
 		grows            bool
 	}{
 		{"unknown", 0, 32, 128, true},
@@ -59,14 +60,14 @@ func TestSessionRoom(t *testing.T) {
 			_, err = s.Prompt(context.Background(), g.ids, nil)
 			must(t, err)
 			if s.Slots() != c.first {
-				t.Errorf("%d slots behind the prompt, want %d", s.Slots(), c.first)
+				t.Errorf("%d slots after the prompt, want %d", s.Slots(), c.first)
 			}
 			for s.Length() < 100 {
 				_, err := s.Step(context.Background(), g.ids[s.Length()%len(g.ids)])
 				must(t, err)
 			}
 			if s.Slots() != c.end {
-				t.Errorf("%d slots behind %d tokens, want %d", s.Slots(), s.Length(), c.end)
+				t.Errorf("%d slots after %d tokens, want %d", s.Slots(), s.Length(), c.end)
 			}
 			if grew := s.Slots() != c.first; grew != c.grows {
 				t.Errorf("the cache grew: %v, want %v", grew, c.grows)
@@ -75,14 +76,16 @@ func TestSessionRoom(t *testing.T) {
 	}
 }
 
-// TestSpareSlot: where Value Zeroing puts the block's own output in place of the last source, no token ever stands there. Logits and rows
-// over the end of a cache of 32 slots are those of a full pass.
+// TestSpareSlot: where Value Zeroing puts the block's own output in place of the last source, no
+// token ever stands there. Logits and rows over the end of a cache of 32 slots are those of a full
+// pass.
 func TestSpareSlot(t *testing.T) {
 	eachDecoder(t, func(t *testing.T, g *golden) {
 		if r := g.model.Spec.Rotary; r != nil && r.LongFrequencies != nil {
 			t.Skip("cached keys stay as they were turned, as in the reference")
 		}
-		asks := []trace.MixingAsk{{Name: "value-zeroing"}, {Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.OneHead, Head: 1}}}
+		asks := []trace.MixingAsk{{Name: "value-zeroing"},
+			{Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.OneHead, Head: 1}}}
 		ids := slices.Concat(g.ids, g.ids, g.ids)[:33]
 		if c := g.model.Spec.Context; c > 0 && c < len(ids) {
 			t.Skipf("its texts have at most %d tokens", c)
@@ -97,20 +100,22 @@ func TestSpareSlot(t *testing.T) {
 			must(t, err)
 			n := s.Length()
 			if want := map[bool]int{true: 32, false: 64}[n <= 31]; s.Slots() != want {
-				t.Errorf("%d slots behind %d tokens, want %d", s.Slots(), n, want)
+				t.Errorf("%d slots after %d tokens, want %d", s.Slots(), n, want)
 			}
 			full := prompt(t, g.model, asks, ids[:n])
 			check(t, fmt.Sprintf("logits of %d tokens", n), out.Logits, full.Logits, logitsTol)
 			for i, rows := range out.Rows {
 				for l := range rows.L {
-					check(t, fmt.Sprintf("%d: %s of %d tokens", i, asks[i].Name, n), rows.Row(l, 0, 0), full.Rows[i].Row(l, 0, 0), rowTol)
+					check(t, fmt.Sprintf("%d: %s of %d tokens", i, asks[i].Name, n),
+						rows.Row(l, 0, 0), full.Rows[i].Row(l, 0, 0), rowTol)
 				}
 			}
 		}
 	})
 }
 
-// TestSessionAcrossSizes: logits behind 250 to 330 tokens, over two sizes of cache, are those of a full pass.
+// TestSessionAcrossSizes: logits after 250 to 330 tokens, over two sizes of cache, are those of a
+// full pass.
 func TestSessionAcrossSizes(t *testing.T) {
 	for _, name := range []string{"bloom", "falcon_rw"} { // whose texts may be that long
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +133,8 @@ func TestSessionAcrossSizes(t *testing.T) {
 			must(t, err)
 			sizes := map[int]bool{s.Slots(): true}
 			for {
-				check(t, fmt.Sprintf("logits behind %d tokens", s.Length()), out.Logits, at(full[0], s.Length()-1), logitsTol)
+				check(t, fmt.Sprintf("logits after %d tokens", s.Length()), out.Logits,
+					at(full[0], s.Length()-1), logitsTol)
 				if s.Length() == len(ids) {
 					break
 				}
@@ -143,8 +149,9 @@ func TestSessionAcrossSizes(t *testing.T) {
 	}
 }
 
-// TestCrossing: the step over the length that Phi-3 was trained for computes the text anew with its long frequencies; it returns the
-// row of its token alone, and both it and the steps behind it are those of a full pass.
+// TestCrossing: the step over the length that Phi-3 was trained for computes the text anew with
+// its long frequencies; it returns the row of its token alone, and both it and the steps after it
+// are those of a full pass.
 func TestCrossing(t *testing.T) {
 	g := openGolden(t, "phi3_cross")
 	trained := g.model.Spec.Rotary.Original
@@ -152,7 +159,8 @@ func TestCrossing(t *testing.T) {
 	if len(g.ids) > trained || len(ids) <= trained+2 {
 		t.Fatalf("%d and %d tokens do not cross %d", len(g.ids), len(ids), trained)
 	}
-	asks := []trace.MixingAsk{{Name: "attention", AllRows: true}, {Name: "value-zeroing", AllRows: true}}
+	asks := []trace.MixingAsk{{Name: "attention", AllRows: true},
+		{Name: "value-zeroing", AllRows: true}}
 	s, err := g.model.NewSession(asks, 0)
 	must(t, err)
 	defer s.Close()
@@ -166,16 +174,19 @@ func TestCrossing(t *testing.T) {
 		check(t, fmt.Sprintf("logits of %d tokens", n), out.Logits, full.Logits, logitsTol)
 		for i, rows := range out.Rows {
 			if rows.First != n-1 || rows.N != 1 || rows.S != n {
-				t.Fatalf("%d tokens: rows %d..+%d over %d sources, want the last", n, rows.First, rows.N, rows.S)
+				t.Fatalf("%d tokens: rows %d..+%d over %d sources, want the last", n, rows.First,
+					rows.N, rows.S)
 			}
 			for l := range rows.L {
-				check(t, fmt.Sprintf("%s of %d tokens", asks[i].Name, n), rows.Row(l, 0, 0), full.Rows[i].Row(l, 0, n-1), rowTol)
+				check(t, fmt.Sprintf("%s of %d tokens", asks[i].Name, n), rows.Row(l, 0, 0),
+					full.Rows[i].Row(l, 0, n-1), rowTol)
 			}
 		}
 	}
 	again := prompt(t, g.model, asks, ids[:trained])
 	whole := prompt(t, g.model, asks, ids)
-	if d, _ := worst(again.Rows[0].Row(1, 0, trained-1), whole.Rows[0].Row(1, 0, trained-1)[:trained]); d < 1e-3 {
+	if d, _ := worst(again.Rows[0].Row(1, 0, trained-1),
+		whole.Rows[0].Row(1, 0, trained-1)[:trained]); d < 1e-3 {
 		t.Errorf("the long frequencies move attention by %g only, so the test proves nothing", d)
 	}
 }
@@ -189,25 +200,28 @@ func TestStepRefusals(t *testing.T) {
 	ids := make([]int, g.model.Spec.Context)
 	_, err = s.Prompt(context.Background(), ids, nil)
 	must(t, err)
-	if _, err := s.Step(context.Background(), 5); err == nil || !strings.Contains(err.Error(), "65 tokens are more than the context of 64") {
+	if _, err := s.Step(context.Background(), 5); err == nil || !strings.Contains(err.Error(),
+		"65 tokens are more than the context of 64") {
 		t.Errorf("step beyond the context: error %v", err)
 	}
 	_, err = s.Prompt(context.Background(), g.ids, nil)
 	must(t, err)
 	for _, id := range []int{-1, 96} {
-		if _, err := s.Step(context.Background(), id); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("id %d of token 12 is outside the vocabulary of 96", id)) {
+		if _, err := s.Step(context.Background(), id); err == nil || !strings.Contains(err.Error(),
+			fmt.Sprintf("id %d of token 12 is outside the vocabulary of 96", id)) {
 			t.Errorf("step of id %d: error %v", id, err)
 		}
 	}
 	if s.Length() != len(g.ids) {
-		t.Errorf("the session has %d tokens behind refused steps, want %d", s.Length(), len(g.ids))
+		t.Errorf("the session has %d tokens after refused steps, want %d", s.Length(), len(g.ids))
 	}
 }
 
 // roundedTol bounds what rounding lengths up may change. Worst seen 0.
 const roundedTol = 1e-6
 
-// TestRoundedUp: where shapes are compiled, lengths are rounded up and padding masked. It changes no tap, no row and no logit.
+// TestRoundedUp: where shapes are compiled, lengths are rounded up and padding masked. It changes
+// no tap, no row and no logit.
 func TestRoundedUp(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
 		rounding := g.changed(t, func(string, []float32) {})
@@ -224,11 +238,13 @@ func TestRoundedUp(t *testing.T) {
 			check(t, want[k].Name, got[k].Data, want[k].Data, roundedTol)
 		}
 		asks := []trace.MixingAsk{
-			{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true}, {Name: "attention"},
+			{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead},
+				AllRows: true}, {Name: "attention"},
 			{Name: "value-zeroing", AllRows: true}, {Name: "value-zeroing"},
 		}
 		if g.model.Spec.Bidirectional {
-			sameOutput(t, "read", readAt(t, rounding, g.ids, 3, asks), readAt(t, g.model, g.ids, 3, asks))
+			sameOutput(t, "read", readAt(t, rounding, g.ids, 3, asks),
+				readAt(t, g.model, g.ids, 3, asks))
 			return
 		}
 		sameSteps(t, g, rounding, asks)

@@ -9,8 +9,9 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// TestSoleSource: the first token has one source, itself, and without its value nothing is left of its attention. A norm behind
-// attention (Gemma) makes a thousand times more of what rounding leaves, so nothing may be left.
+// TestSoleSource: the first token has one source, itself, and without its value nothing is left of
+// its attention. A norm after attention (Gemma) makes a thousand times more of what rounding
+// leaves, so nothing may be left.
 func TestSoleSource(t *testing.T) {
 	eachDecoder(t, func(t *testing.T, g *golden) {
 		m := g.changed(t, func(name string, data []float32) {
@@ -20,7 +21,8 @@ func TestSoleSource(t *testing.T) {
 				}
 			}
 		})
-		ts, err := m.Trace(context.Background(), g.ids, []trace.Tap{trace.Hidden, trace.ValueZeroing})
+		ts, err := m.Trace(context.Background(), g.ids,
+			[]trace.Tap{trace.Hidden, trace.ValueZeroing})
 		must(t, err)
 		n, d := len(g.ids), m.Spec.Width
 		for l := range m.Spec.Layers {
@@ -29,7 +31,8 @@ func TestSoleSource(t *testing.T) {
 			must(t, err)
 			without, err := m.WithoutValue(context.Background(), l, x, 0)
 			must(t, err)
-			if want, got := cosine(clean, without), float64(ts[1].Data[l*n*n]); math.Abs(got-want) > 1e-6 {
+			if want, got := cosine(clean, without),
+				float64(ts[1].Data[l*n*n]); math.Abs(got-want) > 1e-6 {
 				t.Errorf("layer %d: distance %g, with the value zeroed %g", l, got, want)
 			}
 		}

@@ -7,12 +7,13 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// store is the keys and values of a text. Where a backend computes in the memory of the host, a new token is written into its slot and
-// nothing else moves; elsewhere a graph writes it.
+// store is the keys and values of a text, its KV cache. Where a backend computes in the memory of
+// the host, a new token is written into its slot and nothing else moves; elsewhere a graph writes
+// it.
 type store struct {
 	m     *Model
 	slots int
-	// all is key and value of every layer in turn, 2L tensors [1,G,slots,E].
+	// all has the key and value of every layer in turn, 2L tensors [1,G,slots,E].
 	all []*tensors.Tensor
 }
 
@@ -21,7 +22,7 @@ func (m *Model) newStore(slots int) *store { return &store{m: m, slots: slots} }
 // inPlace is whether the host may write into what the backend reads.
 func (s *store) inPlace() bool { return s.m.backend.HasSharedBuffers() }
 
-// add appends a key or value, [1,G,T,E], of which n slots count.
+// add appends a key or value, [1,G,T,E], of which the first n slots count.
 func (s *store) add(kv *tensors.Tensor, n int) error {
 	dims := kv.Shape().Dimensions
 	if !s.inPlace() {
@@ -33,19 +34,23 @@ func (s *store) add(kv *tensors.Tensor, n int) error {
 	}
 	s.all = append(s.all, t)
 	return read(kv, func(from []float32) {
-		err = t.MutableFlatData(func(flat any) { copySlots(flat.([]float32), from, dims[1], n*dims[3]) })
+		err = t.MutableFlatData(func(flat any) {
+			copySlots(flat.([]float32), from, dims[1], n*dims[3])
+		})
 	})
 }
 
-// addGrown appends a key or value on the device; it may have more slots than the store, all but the last of which count.
+// addGrown appends a key or value on the device, with zeros or without its last slots to fit the
+// store.
 func (s *store) addGrown(kv *tensors.Tensor) error {
 	slots, missing := s.slots, s.slots-kv.Shape().Dimensions[2]
-	out, err := s.m.run(fmt.Sprintf("grow by %d", missing), noWeights, func(_ Weights, in []*graph.Node) []*graph.Node {
-		if missing <= 0 {
-			return []*graph.Node{graph.SliceAxis(in[0], 2, graph.AxisRange(0, slots))}
-		}
-		return []*graph.Node{graph.GrowRight(in[0], 2, missing, 0)}
-	}, kv)
+	out, err := s.m.run(fmt.Sprintf("grow by %d", missing), noWeights,
+		func(_ byName, in []*graph.Node) []*graph.Node {
+			if missing <= 0 {
+				return []*graph.Node{graph.SliceAxis(in[0], 2, graph.AxisRange(0, slots))}
+			}
+			return []*graph.Node{graph.GrowRight(in[0], 2, missing, 0)}
+		}, kv)
 	if err != nil {
 		return err
 	}
@@ -58,7 +63,7 @@ func (s *store) put(now *tensors.Tensor, slot int) error {
 	if s.inPlace() {
 		return read(now, func(data []float32) { s.write(data, slot) })
 	}
-	out, err := s.m.run("keep", noWeights, func(_ Weights, in []*graph.Node) []*graph.Node {
+	out, err := s.m.run("keep", noWeights, func(_ byName, in []*graph.Node) []*graph.Node {
 		var all []*graph.Node
 		for i, old := range in[2:] {
 			one := graph.Squeeze(graph.SliceAxis(in[0], 0, graph.AxisRange(i, i+1)), 0)
@@ -89,7 +94,7 @@ func (s *store) write(data []float32, slot int) {
 	}
 }
 
-// grown returns a copy with more slots, of which n are taken.
+// grown returns a copy with more slots, of which n hold tokens.
 func (s *store) grown(slots, n int) (*store, error) {
 	larger := s.m.newStore(slots)
 	for _, t := range s.all {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
@@ -19,28 +19,32 @@ import (
 type tap struct {
 	axes  string
 	block func(b *Block) *Node            // [B,...] in each layer
-	end   func(d *builder, x *Node) *Node // [B,...] of the residual stream behind the last block
+	end   func(d *builder, x *Node) *Node // [B,...] of the residual stream after the last block
 }
 
-// taps are those that the graph of one pass returns. Value Zeroing is a mixing and computed in tiles.
+// taps are those that the graphs of one pass return. Value Zeroing is a mixing and is computed in
+// tiles.
 var taps = map[trace.Tap]tap{
-	trace.Scores:        {axes: "LHTS", block: (*Block).MaskedScores},
-	trace.Terms:         {axes: "LH3TS", block: (*Block).Terms},
-	trace.Attention:     {axes: "LHTS", block: func(b *Block) *Node { return b.Attention }},
-	trace.AttentionMean: {axes: "LTS", block: func(b *Block) *Node { return fuse(b.Attention, trace.Heads{}) }},
-	trace.Value:         {axes: "LHSE", block: (*Block).Values},
-	trace.Context:       {axes: "LHTE", block: (*Block).Context},
-	trace.HeadOutput:    {axes: "LHTD", block: (*Block).HeadOutput},
-	trace.Hidden:        {axes: "LTD"}, // what goes from graph to graph
-	trace.Final:         {axes: "TD", end: finalTap},
-	trace.Logits:        {axes: "TV", end: headTap}, // TK or K of a classifier
+	trace.Scores:    {axes: "LHTS", block: (*Block).maskedScores},
+	trace.Terms:     {axes: "LH3TS", block: (*Block).terms},
+	trace.Attention: {axes: "LHTS", block: func(b *Block) *Node { return b.Attention }},
+	trace.AttentionMean: {axes: "LTS", block: func(b *Block) *Node {
+		return FuseHeads(b.Attention, trace.Heads{})
+	}},
+	trace.Value:      {axes: "LHSE", block: (*Block).Values},
+	trace.Context:    {axes: "LHTE", block: (*Block).Context},
+	trace.HeadOutput: {axes: "LHTD", block: (*Block).headOutput},
+	trace.Hidden:     {axes: "LTD"}, // what goes from graph to graph
+	trace.Final:      {axes: "TD", end: finalTap},
+	trace.Logits:     {axes: "TV", end: headTap}, // TK or K of a classifier
 }
 
-// finalTap is the residual stream behind the final norm.
-func finalTap(d *builder, x *Node) *Node { return other(d.final(x), x) }
+// finalTap is the residual stream after the final norm, [B,T,D].
+func finalTap(d *builder, x *Node) *Node { return copyOfInput(d.final(x), x) }
 
-// headTap is what the head makes of every target. The scores of a vocabulary come in columns, [V,B·N], where products are fastest that
-// way: they are turned while they are copied to the host.
+// headTap is what the head computes for every target. The scores of a vocabulary come in columns,
+// [V,B·N], where products are fastest that way; they are transposed while they are copied to the
+// host.
 func headTap(d *builder, x *Node) *Node {
 	if d.spec.Head == LanguageHead && d.product.outFirst {
 		return d.logitColumns(d.final(x))
@@ -48,18 +52,22 @@ func headTap(d *builder, x *Node) *Node {
 	return d.head(x)
 }
 
-// Batch is several texts for one pass; shorter ones are padded to the longest. Where a rotation changes with the length of the text
-// (Phi-3's long models, dynamic scaling), that of the longest counts for all, as in the reference.
+// Batch is several texts for one pass; shorter ones are padded to the longest. If a rotary
+// embedding depends on the length of the text (long-context Phi-3 models, dynamic scaling), the
+// longest text decides for all, as in the reference implementation.
 type Batch struct {
 	IDs [][]int
-	// Types are the token types of each text, nil for type 0 everywhere.
+	// Types are the token types of each text; nil means type 0 everywhere.
 	Types [][]int
-	// PadLeft puts the padding before a text and not behind it, as generation in batches needs. It changes no number.
+	// PadLeft puts the padding before a text instead of after it, as batched generation needs. It
+	// changes no number.
 	PadLeft bool
 }
 
-// Trace runs ids once, T tokens, and returns one tensor for each tap, in the order asked. Sources after their target are 0 in a
-// decoder. The tap logits is [T,V], [T,K] of a token classifier and [K] of a classifier; an error without a head.
+// Trace runs ids once, T tokens, and returns one tensor per tap, in the order of wanted; package
+// trace has their shapes. In a decoder, entries of sources after their target are 0. The tap
+// logits is [T,V], [T,K] of a token classifier and [K] of a classifier; without a head it is an
+// error. Other errors are those of [Model.Forward].
 func (m *Model) Trace(ctx context.Context, ids []int, wanted []trace.Tap) ([]trace.Tensor, error) {
 	texts, err := m.Forward(ctx, Batch{IDs: [][]int{ids}}, wanted)
 	if err != nil {
@@ -68,15 +76,20 @@ func (m *Model) Trace(ctx context.Context, ids []int, wanted []trace.Tap) ([]tra
 	return texts[0], nil
 }
 
-// Forward runs a batch in one pass and returns for each text what [Model.Trace] does; padding is cut off. It returns an error for an
-// empty batch, for ids that the model cannot take, for padding on the left of an encoder's texts, whose positions it would move, and
-// for token types with the tap value-zeroing, which takes every token as type 0.
-func (m *Model) Forward(ctx context.Context, batch Batch, wanted []trace.Tap) ([][]trace.Tensor, error) {
+// Forward runs a batch in one pass and returns for each text what [Model.Trace] returns, without
+// padding. It returns an error for an unknown tap, an empty batch, ids that the model cannot take,
+// padding on the left of an encoder's texts, which would move their positions, and token types
+// together with the tap value-zeroing, which takes every token as type 0; a [*MemoryError]; and
+// one that wraps ctx.Err() within a layer.
+func (m *Model) Forward(ctx context.Context, batch Batch,
+	wanted []trace.Tap,
+) ([][]trace.Tensor, error) {
 	if len(batch.IDs) == 0 {
 		return nil, fmt.Errorf("transformer: the batch has no texts")
 	}
 	if batch.PadLeft && m.Spec.Bidirectional {
-		return nil, fmt.Errorf("transformer: %s is an encoder: pad its texts on the right", m.Spec.Family)
+		return nil, fmt.Errorf("transformer: %s is an encoder: pad its texts on the right",
+			m.Spec.Family)
 	}
 	for i, ids := range batch.IDs {
 		if err := m.CheckIDs(ids); err != nil {
@@ -87,7 +100,8 @@ func (m *Model) Forward(ctx context.Context, batch Batch, wanted []trace.Tap) ([
 		return nil, err
 	}
 	if batch.Types != nil && slices.Contains(wanted, trace.ValueZeroing) {
-		return nil, fmt.Errorf("transformer: value-zeroing takes every token as type 0; leave out the types or the tap")
+		return nil, fmt.Errorf("transformer: value-zeroing takes every token as type 0; " +
+			"leave out the types or the tap")
 	}
 	inGraph, err := m.inGraph(wanted)
 	if err != nil {
@@ -96,7 +110,8 @@ func (m *Model) Forward(ctx context.Context, batch Batch, wanted []trace.Tap) ([
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the pass: %w", err)
 	}
-	if err := m.checkMemory(Need{Tokens: batch.longest(), Texts: len(batch.IDs), Taps: wanted}); err != nil {
+	pass := need{Tokens: batch.longest(), Texts: len(batch.IDs), Taps: wanted}
+	if err := m.checkMemory(pass); err != nil {
 		return nil, err
 	}
 	recorded, err := m.record(ctx, batch, inGraph)
@@ -107,7 +122,8 @@ func (m *Model) Forward(ctx context.Context, batch Batch, wanted []trace.Tap) ([
 	for i, ids := range batch.IDs {
 		for _, name := range wanted {
 			if name != trace.ValueZeroing {
-				at := slices.IndexFunc(recorded[i], func(t trace.Tensor) bool { return t.Name == string(name) })
+				at := slices.IndexFunc(recorded[i],
+					func(t trace.Tensor) bool { return t.Name == string(name) })
 				out[i] = append(out[i], recorded[i][at])
 				continue
 			}
@@ -117,34 +133,38 @@ func (m *Model) Forward(ctx context.Context, batch Batch, wanted []trace.Tap) ([
 			}
 			read.Close()
 			rows := read.Rows[0]
-			out[i] = append(out[i], trace.Tensor{Name: string(name), Axes: "LTS", Shape: []int{rows.L, rows.N, rows.S}, Data: rows.Data})
+			out[i] = append(out[i], trace.Tensor{Name: string(name), Axes: "LTS",
+				Shape: []int{rows.L, rows.N, rows.S}, Data: rows.Data})
 		}
 	}
 	return out, nil
 }
 
-// checkTypes returns an error if token types do not fit the texts of a batch or the model.
+// checkTypes returns an error if the token types do not fit the texts of a batch or the model.
 func (m *Model) checkTypes(batch Batch) error {
 	if batch.Types == nil {
 		return nil
 	}
 	if len(batch.Types) != len(batch.IDs) {
-		return fmt.Errorf("transformer: token types of %d texts for %d", len(batch.Types), len(batch.IDs))
+		return fmt.Errorf("transformer: token types of %d texts for %d", len(batch.Types),
+			len(batch.IDs))
 	}
 	for i, types := range batch.Types {
 		if len(types) != len(batch.IDs[i]) {
-			return fmt.Errorf("transformer: text %d: %d token types for %d tokens", i, len(types), len(batch.IDs[i]))
+			return fmt.Errorf("transformer: text %d: %d token types for %d tokens", i, len(types),
+				len(batch.IDs[i]))
 		}
 		for t, k := range types {
 			if k < 0 || k >= m.Spec.TokenTypes {
-				return fmt.Errorf("transformer: text %d: type %d of token %d is not in 0..%d", i, k, t, m.Spec.TokenTypes-1)
+				return fmt.Errorf("transformer: text %d: type %d of token %d is not in 0..%d", i, k,
+					t, m.Spec.TokenTypes-1)
 			}
 		}
 	}
 	return nil
 }
 
-// inGraph returns the taps that the graph of one pass records.
+// inGraph returns the taps that the graphs of one pass record, each once.
 func (m *Model) inGraph(wanted []trace.Tap) ([]trace.Tap, error) {
 	var in []trace.Tap
 	for _, name := range wanted {
@@ -152,7 +172,8 @@ func (m *Model) inGraph(wanted []trace.Tap) ([]trace.Tap, error) {
 			return nil, unknownTap(name)
 		}
 		if name == trace.Logits && m.Spec.Head == NoHead {
-			return nil, fmt.Errorf("transformer: the %s model has no head, so there are no logits; take final", m.Spec.Family)
+			return nil, fmt.Errorf("transformer: the %s model has no head, "+
+				"so there are no logits; take final", m.Spec.Family)
 		}
 		if _, ok := taps[name]; ok && !slices.Contains(in, name) {
 			in = append(in, name)
@@ -166,19 +187,22 @@ func unknownTap(name trace.Tap) error {
 	for _, t := range trace.Taps() {
 		known = append(known, string(t))
 	}
-	return fmt.Errorf("transformer: tap %.60q is unknown; %s", name, trace.KnownAre(string(name), known))
+	return fmt.Errorf("transformer: tap %.60q is unknown; %s", name,
+		trace.KnownAre(string(name), known))
 }
 
-// record runs one pass over a batch and returns taps, for each text one tensor for each tap. What a layer records is on the host before
-// the next one runs.
-func (m *Model) record(ctx context.Context, batch Batch, wanted []trace.Tap) ([][]trace.Tensor, error) {
+// record runs one pass over a batch and returns for each text one tensor per tap.
+func (m *Model) record(ctx context.Context, batch Batch,
+	wanted []trace.Tap,
+) ([][]trace.Tensor, error) {
 	if len(wanted) == 0 {
 		return make([][]trace.Tensor, len(batch.IDs)), nil
 	}
 	r := &recorder{m: m, batch: batch, wanted: wanted, longest: batch.longest()}
 	r.out = make([][]trace.Tensor, len(batch.IDs))
 	if err := r.run(ctx); err != nil {
-		return nil, fmt.Errorf("transformer: %s pass of %d texts of up to %d tokens: %w", m.Spec.Family, len(batch.IDs), r.longest, err)
+		return nil, fmt.Errorf("transformer: %s pass of %d texts of up to %d tokens: %w",
+			m.Spec.Family, len(batch.IDs), r.longest, err)
 	}
 	return r.out, nil
 }
@@ -189,7 +213,7 @@ type recorder struct {
 	batch   Batch
 	longest int
 	wanted  []trace.Tap
-	// out is what was recorded, a tensor for each text and tap.
+	// out is what was recorded: for each text a tensor per tap.
 	out     [][]trace.Tensor
 	copying job
 }
@@ -197,13 +221,13 @@ type recorder struct {
 // job is work that another goroutine does, one piece at a time.
 type job struct{ done chan error }
 
-// start begins a piece; the one before must have been waited for.
+// start begins a piece. The one before must have been waited for.
 func (j *job) start(do func() error) {
 	j.done = make(chan error, 1)
 	go func() { j.done <- do() }()
 }
 
-// wait returns the error of the piece that was started last, nil if there is none or it was waited for.
+// wait returns the error of the last piece, nil if there is none or somebody waited for it before.
 func (j *job) wait() error {
 	if j.done == nil {
 		return nil
@@ -214,8 +238,8 @@ func (j *job) wait() error {
 }
 
 func (r *recorder) run(ctx context.Context) error {
-	feed := r.m.batchInputs(r.batch, r.longest, r.m.fed(r.longest))
-	x, err := feed.embed()
+	inputs := r.m.batchInputs(r.batch, r.longest, r.m.padded(r.longest))
+	x, err := inputs.embed()
 	if err != nil {
 		return err
 	}
@@ -228,26 +252,26 @@ func (r *recorder) run(ctx context.Context) error {
 			atEnd = append(atEnd, name)
 		}
 	}
-	defer r.copying.wait() //nolint:errcheck // an error that is not waited for below follows another
-	for l := range r.m.Spec.Layers {
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("stopped at layer %d: %w", l, err)
+	defer r.copying.wait() //nolint:errcheck // after another error this one does not matter
+	collect := func(_ *builder, b *Block, _ cache, _ []*Node) []*Node {
+		var all []*Node
+		for _, name := range inLayers {
+			all = append(all, taps[name].block(b))
 		}
-		if err := r.keepHidden(l, x); err != nil {
+		return all
+	}
+	for step, err := range inputs.layers(ctx, x, fmt.Sprintf("taps %v", inLayers), collect) {
+		if err != nil {
 			return err
 		}
-		var made []*tensors.Tensor
-		x, made, err = feed.block(l, x, fmt.Sprintf("taps %v", inLayers), func(_ *builder, b *Block, _ cache) []*Node {
-			var all []*Node
-			for _, name := range inLayers {
-				all = append(all, taps[name].block(b))
-			}
-			return all
-		})
-		if err = errors.Join(err, r.copying.wait()); err != nil {
+		l, collected := step.layer, step.collected
+		x, step.collected = step.out, nil
+		if err := errors.Join(r.copying.wait(), r.keepHidden(l, step.in)); err != nil {
+			free(collected...)
 			return err
 		}
-		r.copying.start(func() error { return r.keep(inLayers, l, made) }) // while the next layer runs
+		// While the next layer runs.
+		r.copying.start(func() error { return r.keep(inLayers, l, collected) })
 	}
 	defer free(x)
 	if err := r.copying.wait(); err != nil {
@@ -256,13 +280,14 @@ func (r *recorder) run(ctx context.Context) error {
 	if err := r.keepHidden(r.m.Spec.Layers, x); err != nil || len(atEnd) == 0 {
 		return err
 	}
-	made, err := feed.end(x, fmt.Sprintf("taps %v", atEnd), func(d *builder, x *Node, _ []*Node) []*Node {
-		var all []*Node
-		for _, name := range atEnd {
-			all = append(all, taps[name].end(d, x))
-		}
-		return all
-	})
+	made, err := inputs.end(x, fmt.Sprintf("taps %v", atEnd),
+		func(d *builder, x *Node, _ []*Node) []*Node {
+			var all []*Node
+			for _, name := range atEnd {
+				all = append(all, taps[name].end(d, x))
+			}
+			return all
+		})
 	if err != nil {
 		return err
 	}
@@ -306,7 +331,7 @@ func (r *recorder) copy(names []trace.Tap, l int, made []*tensors.Tensor) error 
 	return nil
 }
 
-// put copies what tap name of text k is in layer l, without the padding; dims are the sizes of data.
+// put copies tap name of text k in layer l, without padding; dims are the sizes of data.
 func (r *recorder) put(k int, name trace.Tap, l int, dims []int, data []float32) {
 	begin := r.batch.begin(k, r.longest)
 	axes, layers := r.m.axes(name), 0
@@ -331,7 +356,7 @@ func (r *recorder) put(k int, name trace.Tap, l int, dims []int, data []float32)
 	cut(to, data, dims, from, keep)
 }
 
-// putColumns copies scores [V,B·N] of every text, without the padding.
+// putColumns copies scores [V,B·N] of every text, without padding.
 func (r *recorder) putColumns(name trace.Tap, data []float32) {
 	v, texts := r.m.Spec.Vocab, len(r.batch.IDs)
 	columns := len(data) / v
@@ -341,8 +366,9 @@ func (r *recorder) putColumns(name trace.Tap, data []float32) {
 	}
 }
 
-// turn copies the first n columns of src, [rows, ...] with so many numbers from row to row, into dst, [n,rows]. The rows are shared out
-// among the processors and taken in blocks that a cache holds.
+// turn transposes the first n columns of src, [rows,·] with stride numbers from row to row, into
+// dst, [n,rows]. Each processor gets some of the rows and goes through them in blocks that fit its
+// cache.
 func turn(dst, src []float32, n, rows, stride int) {
 	const block = 16
 	workers := runtime.GOMAXPROCS(0)
@@ -364,15 +390,16 @@ func turn(dst, src []float32, n, rows, stride int) {
 	all.Wait()
 }
 
-// tensor returns the numbers of tap name of text k, which are made at first use: so many layers, 0 for a tap without, of size numbers
-// of that shape.
+// tensor returns the numbers of tap name of text k, which are made at the first call. layers is 0
+// for a tap without layers; a layer has size numbers of that shape.
 func (r *recorder) tensor(k int, name trace.Tap, layers int, shape []int, size int) []float32 {
 	for i := range r.out[k] {
 		if r.out[k][i].Name == string(name) {
 			return r.out[k][i].Data
 		}
 	}
-	t := trace.Tensor{Name: string(name), Axes: r.m.axes(name), Shape: shape, Data: make([]float32, max(1, layers)*size)}
+	t := trace.Tensor{Name: string(name), Axes: r.m.axes(name), Shape: shape,
+		Data: make([]float32, max(1, layers)*size)}
 	if layers > 0 {
 		t.Shape = append([]int{layers}, shape...)
 	}
@@ -397,13 +424,14 @@ func (b Batch) longest() int {
 	return longest
 }
 
-// batchInputs are what the graphs of a batch are fed, each text filled up to fed slots.
-func (m *Model) batchInputs(batch Batch, longest, fed int) *texts {
+// batchInputs are the inputs of a batch, each text filled up to so many rows.
+func (m *Model) batchInputs(batch Batch, longest, padded int) *inputs {
 	n := len(batch.IDs)
-	ids, types, positions, real := make([]int32, n*fed), make([]int32, n*fed), make([]int32, n*fed), make([]float32, n*fed)
+	ids, types := make([]int32, n*padded), make([]int32, n*padded)
+	positions, real := make([]int32, n*padded), make([]float32, n*padded)
 	for i, text := range batch.IDs {
-		at := i*fed + batch.begin(i, longest)
-		copy(positions[at:], m.Spec.positions(text, len(text)))
+		at := i*padded + batch.begin(i, longest)
+		copy(positions[at:], tokenPositions(m.Spec, text, len(text)))
 		for t, id := range text {
 			ids[at+t], real[at+t] = int32(id), 1
 			if batch.Types != nil {
@@ -411,21 +439,24 @@ func (m *Model) batchInputs(batch Batch, longest, fed int) *texts {
 			}
 		}
 	}
-	t := &texts{m: m, kind: textsKind{types: batch.Types != nil, positions: n > 1 || m.Spec.SkipPosition, real: n > 1}}
-	t.inputs = []*tensors.Tensor{tensors.FromFlatDataAndDimensions(ids, n, fed), tensors.FromScalar(int32(longest))}
+	t := &inputs{m: m, kind: inputKind{
+		types: batch.Types != nil, positions: n > 1 || m.Spec.SkipPosition, real: n > 1,
+	}}
+	t.tensors = []*tensors.Tensor{tensors.FromFlatDataAndDimensions(ids, n, padded),
+		tensors.FromScalar(int32(longest))}
 	if t.kind.types {
-		t.inputs = append(t.inputs, tensors.FromFlatDataAndDimensions(types, n, fed))
+		t.tensors = append(t.tensors, tensors.FromFlatDataAndDimensions(types, n, padded))
 	}
 	if t.kind.positions {
-		t.inputs = append(t.inputs, tensors.FromFlatDataAndDimensions(positions, n, fed))
+		t.tensors = append(t.tensors, tensors.FromFlatDataAndDimensions(positions, n, padded))
 	}
 	if t.kind.real {
-		t.inputs = append(t.inputs, tensors.FromFlatDataAndDimensions(real, n, fed))
+		t.tensors = append(t.tensors, tensors.FromFlatDataAndDimensions(real, n, padded))
 	}
 	return t
 }
 
-// axes are those of a tap; of logits they depend on the head.
+// axes are the axes of a tap; those of logits depend on the head.
 func (m *Model) axes(name trace.Tap) string {
 	if name != trace.Logits {
 		return taps[name].axes
@@ -439,7 +470,8 @@ func (m *Model) axes(name trace.Tap) string {
 	return "TV"
 }
 
-// cut copies the places from..from+keep-1 of every axis of data, whose sizes are dims, to the beginning of dst, and returns how many.
+// cut copies the places from..from+keep-1 of every axis of data, whose sizes are dims, to the
+// beginning of dst. It returns how many numbers it copied.
 func cut(dst, data []float32, dims, from, keep []int) int {
 	if slices.Equal(dims, keep) {
 		return copy(dst, data)

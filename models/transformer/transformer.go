@@ -1,46 +1,55 @@
-// Package transformer is the graph of a transformer: attention, norms, positions and feed-forward exist here once, driven
-// by a [Spec]; a model family is data elsewhere. It records what it is asked for and extends a cache of keys and values.
+// Package transformer is the graph of a transformer. Attention, norms, positions and the
+// feed-forward part exist here once, and a [Spec] says how a model uses them; a model family is
+// data in another package. A [Model] is such a graph with weights. It records tensors
+// ([Model.Trace]), reads texts and generates with a cache of keys and values ([Model.Read],
+// [Model.NewSession]), answers queries about its scores ([Model.Predict], [Model.Gradients]), and
+// takes a logit apart ([Model.LogitTerms], [Model.Decompose]).
 //
-// Sizes: B batch, L layers, H heads, T targets (N of them in one step), S sources, D width of the residual stream, E width
-// of a head, F width of the feed-forward part, V vocabulary. Shapes are outermost axis first.
+// Sizes: B batch, L layers, H heads, G heads with keys and values, T targets (N of them in one
+// step), S sources, D width of the residual stream, W width of the embedding, E width of a head, F
+// width of the feed-forward part, V vocabulary, K classes. Shapes are written outermost axis
+// first.
 //
-// Prefill feeds many tokens, a decode step one; both build their blocks with the same function, and the same mixings read
-// them. Building a graph panics inside GoMLX; [Model] turns that into an error.
+// A prompt has many targets and a decode step has one. Both build their blocks with the same
+// function, and the same mixings read them. A [Mixing] is graph code over one [Block] and may come
+// from a plugin. GoMLX panics while a graph is built; [Model] turns that into an error. The
+// package never prints, and asks neither the network nor the environment.
 package transformer
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 )
 
-// masked is added to a score that must not be seen: exp of it is 0 in float32, and finite sums stay finite.
+// masked is added to scores that a target must not see. exp of it is 0 in float32, and unlike -∞
+// it keeps sums finite.
 const masked = -1e30
 
-// Weights returns the node of the array of that name; see [Spec.Params].
-type Weights func(name string) *Node
+// byName returns the node of the array of weights with that name; see [Spec.Params].
+type byName func(name string) *Node
 
-// in returns the weights below a prefix.
-func (w Weights) in(prefix string) Weights {
+// in returns the weights whose names have a prefix, by the rest of their names.
+func (w byName) in(prefix string) byName {
 	return func(name string) *Node { return w(prefix + name) }
 }
 
-// text is what a graph is fed.
+// text is the input of a graph.
 type text struct {
 	// ids are the targets, [B,N].
 	ids *Node
-	// first is the slot of the first target, an int32 scalar; nil is 0.
+	// first is the slot of the first target, an int32 scalar; nil means 0.
 	first *Node
 	// length is how many slots hold tokens, those of this pass included, an int32 scalar.
 	length *Node
-	// positions are those of the targets in their texts, [B,N]; nil where they are the slots.
+	// positions are the positions of the targets in their texts, [B,N]; nil if they are the slots.
 	positions *Node
-	// types are those of the targets, [B,N]; nil is type 0.
+	// types are the token types of the targets, [B,N]; nil means type 0.
 	types *Node
-	// real is 1 for the slots that hold a token, [B,S]; nil where all before length do.
+	// real is 1 for slots that hold a token and 0 for padding, [B,S]; nil if all slots before
+	// length hold tokens.
 	real *Node
 }
 
@@ -60,27 +69,29 @@ func (t text) at() *Node {
 type builder struct {
 	text
 	spec *Spec
-	w    Weights
+	w    byName
 	// fused is whether query, key and value are one array, as [Model] holds them.
 	fused   bool
 	product product
 	// relevance is whether the graph is differentiated for relevance.
 	relevance relevance
-	// turnings are made once for all layers that share them.
+	// turnings are made once for all layers that share a rotary embedding.
 	turnings map[*Rotary]*turning
 }
 
-func newBuilder(spec *Spec, w Weights, t text) *builder {
+func newBuilder(spec *Spec, w byName, t text) *builder {
 	return &builder{text: t, spec: spec, w: w, turnings: map[*Rotary]*turning{}}
 }
 
-// cache is the keys and values of one layer: [B,G,S,E] each, slots that hold no token yet are anything finite.
+// cache is the keys and values of one layer, [B,G,S,E] each. Slots that hold no token yet have any
+// finite numbers.
 type cache struct{ key, value *Node }
 
 // embed returns the residual stream before block 0, [B,N,D].
 func (d *builder) embed() *Node { return d.embedded(gathered(d.w("embedding"), d.ids)) }
 
-// embedded is what embed makes of rows of the embedding, [B,N,W].
+// embedded turns rows of the embedding, [B,N,W], into the residual stream before block 0, [B,N,D]:
+// scale, projection, positions, token types and norm, as far as the spec has them.
 func (d *builder) embedded(x *Node) *Node {
 	s := d.spec
 	if s.EmbeddingScale != 0 {
@@ -110,50 +121,57 @@ func (d *builder) embedded(x *Node) *Node {
 	return x
 }
 
-// gathered returns the rows of a table at ids [...], [...,width].
+// gathered returns the rows of a table for ids [...], [...,width].
 func gathered(table, ids *Node) *Node { return float(Gather(table, InsertAxes(ids, -1))) }
 
 // learned returns the rows of the position table for the targets, [B or 1,N,W].
 func (d *builder) learned() *Node {
 	table := d.w("positions")
 	at := AddScalar(d.at(), d.spec.PositionOffset)
-	// A padded target may stand beyond the table; its row means nothing, so any row serves.
+	// A padded target may lie beyond the table. Nobody reads its row, so any row will do.
 	return gathered(table, MinScalar(at, table.Shape().Dimensions[0]-1))
 }
 
-// block builds layer l for the targets x, [B,N,D], which see each other. It also returns their keys and values.
+// block builds layer l for targets x, [B,N,D], that see each other. It also returns their keys and
+// values.
 func (d *builder) block(l int, x *Node) (*Block, cache) {
-	b, now := d.open(l, x)
-	b.Key, b.Value = now.key, now.value
+	b, now := d.startBlock(l, x)
+	b.sources = now
 	d.attend(b)
 	b.finish()
 	return b, now
 }
 
-// blockOver builds layer l for targets x, [1,N,D], that stand from slot d.first on among sources whose keys and values are known.
-func (d *builder) blockOver(l int, x *Node, sources cache) *Block {
-	b, _ := d.open(l, x)
-	b.Key, b.Value = sources.key, sources.value
+// tileBlock builds layer l for a tile of targets x, [1,N,D], from slot d.first on, over sources
+// whose keys and values are known.
+func (d *builder) tileBlock(l int, x *Node, sources cache) *Block {
+	b, _ := d.startBlock(l, x)
+	b.sources = sources
 	d.attend(b)
 	b.finish()
 	return b
 }
 
-// blockBehind builds layer l for one target x, [1,1,D], that stands in slot d.first of the past, whose entry there is its own; what past
-// has in that slot is not read. It also returns the target's key and value, [1,G,1,E]. The block has no output yet: see [Block.finish].
-func (d *builder) blockBehind(l int, x *Node, past cache) (*Block, cache) {
-	b, now := d.open(l, x)
+// stepBlock builds layer l for the one target x, [1,1,D], of a decode step, in slot d.first of
+// the cache past. What past holds in that slot is not read. It also returns the target's key and
+// value, [1,G,1,E]. The block has no output yet; see [Block.finish].
+func (d *builder) stepBlock(l int, x *Node, past cache) (*Block, cache) {
+	b, now := d.startBlock(l, x)
 	b.own = &ownSlot{cache: now, past: past, slot: d.first}
-	b.Key, b.Value = replaceSlot(past.key, now.key, d.first), replaceSlot(past.value, now.value, d.first)
+	b.sources = cache{
+		key:   replaceSlot(past.key, now.key, d.first),
+		value: replaceSlot(past.value, now.value, d.first),
+	}
 	d.attend(b)
 	return b, now
 }
 
-// open begins a block: its input, its query, and the keys and values of its targets.
-func (d *builder) open(l int, x *Node) (*Block, cache) {
-	b := &Block{Input: x, spec: d.spec, layer: l, first: d.first, product: d.product, relevance: d.relevance, w: d.w.in(fmt.Sprintf("blocks.%d.", l)), turning: d.turning(l)}
+// startBlock begins a block: its input, its query, and the keys and values of its targets.
+func (d *builder) startBlock(l int, x *Node) (*Block, cache) {
+	b := &Block{Input: x, spec: d.spec, layer: l, first: d.first, product: d.product,
+		relevance: d.relevance, w: d.w.in(ofLayer(l)), turning: d.turning(l)}
 	if l == d.spec.Layers-1 && !d.spec.NoFinalNorm {
-		b.finalNorm = func(x *Node) *Node { return d.spec.norm(x, d.w.in(finalNorm)) }
+		b.finalNorm = func(x *Node) *Node { return norm(d.spec, x, d.w.in(finalNorm)) }
 	}
 	u := x
 	if d.spec.Order != PostNorm {
@@ -162,7 +180,9 @@ func (d *builder) open(l int, x *Node) (*Block, cache) {
 	p := b.project(u, d.fused)
 	whole := b.heads(p.query, d.spec.Heads)
 	b.query = b.turned(whole, whole, "query")
-	b.queryContent = func() *Node { return b.turned(b.heads(p.queryContent, d.spec.Heads), whole, "query") }
+	b.queryContent = func() *Node {
+		return b.turned(b.heads(p.queryContent, d.spec.Heads), whole, "query")
+	}
 	b.queryBias = func() *Node {
 		bias := Reshape(p.queryBias, 1, d.spec.Heads, 1, d.spec.HeadWidth)
 		return b.turned(BroadcastToShape(bias, whole.Shape()), whole, "query")
@@ -171,9 +191,9 @@ func (d *builder) open(l int, x *Node) (*Block, cache) {
 	return b, cache{key: b.turned(key, key, "key"), value: b.heads(p.value, d.spec.Groups())}
 }
 
-// attend computes the attention of a block whose keys and values are there.
+// attend computes the attention of a block whose sources are set.
 func (d *builder) attend(b *Block) {
-	sources := b.Key.Shape().Dimensions[2]
+	sources := b.sources.key.Shape().Dimensions[2]
 	b.visible = d.visible(sources, d.spec.Window(b.layer))
 	if d.spec.Positions == ALiBi {
 		b.alibi = d.alibi(sources)
@@ -183,28 +203,30 @@ func (d *builder) attend(b *Block) {
 
 // turning returns how layer l turns queries and keys, nil if it does not.
 func (d *builder) turning(l int) *turning {
-	r := d.spec.rotary(l)
+	r := d.spec.RotaryOf(l)
 	if r == nil {
 		return nil
 	}
 	if d.turnings[r] == nil {
-		t := r.turning(d.at(), d.length)
+		t := newTurning(r, d.at(), d.length)
 		d.turnings[r] = &t
 	}
 	return d.turnings[r]
 }
 
-// visible is 1 where a target may see a source and 0 elsewhere, [B or 1,1,N,S]: real sources up to the target's own slot and within
-// the window, if there is one, or every real source in a bidirectional model.
+// visible is 1 where a target may see a source and 0 elsewhere, [B or 1,1,N,S]. A decoder's target
+// sees the real sources up to its own slot and within the window, if there is one; an encoder's
+// target sees every real source.
 func (d *builder) visible(sources, window int) *Node {
-	v := visible(d.ids.Graph(), d.first, d.length, d.ids.Shape().Dimensions[1], sources, window, d.spec.Bidirectional)
+	v := visible(d.ids.Graph(), d.first, d.length, d.ids.Shape().Dimensions[1], sources, window,
+		d.spec.Bidirectional)
 	if d.real != nil {
 		v = Mul(v, InsertAxes(d.real, 1, 1))
 	}
 	return v
 }
 
-// visible is the part of [builder.visible] that is the same for all texts of a batch, [1,1,N,S].
+// visible is the part of [builder.visible] that all texts of a batch share, [1,1,N,S].
 func visible(g *Graph, first, length *Node, n, s, window int, bidirectional bool) *Node {
 	source := Iota(g, shapes.Make(dtypes.Int32, 1, 1, n, s), 3)
 	if bidirectional {
@@ -216,14 +238,15 @@ func visible(g *Graph, first, length *Node, n, s, window int, bidirectional bool
 	}
 	v := ConvertDType(LessOrEqual(source, target), dtypes.Float32)
 	if window > 0 {
-		v = Mul(v, ConvertDType(LessThan(Sub(target, source), Scalar(g, dtypes.Int32, window)), dtypes.Float32))
+		v = Mul(v, ConvertDType(LessThan(Sub(target, source), Scalar(g, dtypes.Int32, window)),
+			dtypes.Float32))
 	}
 	return v
 }
 
-// alibi is the position term of every source, [B or 1,H,1,S].
+// alibi is what ALiBi adds to the score of every source, [B or 1,H,1,S].
 func (d *builder) alibi(sources int) *Node {
-	table := Const(d.ids.Graph(), d.spec.alibi(sources)) // [H·S]
+	table := Const(d.ids.Graph(), alibiBias(d.spec, sources)) // [H·S]
 	if d.positions == nil {
 		return Reshape(table, 1, d.spec.Heads, 1, sources)
 	}
@@ -234,43 +257,46 @@ func (d *builder) alibi(sources int) *Node {
 // replaceSlot returns old [B,G,S,E] with one slot replaced by now [B,G,1,E].
 func replaceSlot(old, now, slot *Node) *Node {
 	slots := Iota(old.Graph(), shapes.Make(dtypes.Int32, 1, 1, old.Shape().Dimensions[2], 1), 2)
-	return Where(BroadcastToShape(Equal(slots, slot), shapes.Make(dtypes.Bool, old.Shape().Dimensions...)),
+	return Where(BroadcastToShape(Equal(slots, slot),
+		shapes.Make(dtypes.Bool, old.Shape().Dimensions...)),
 		BroadcastToDims(now, old.Shape().Dimensions...), old)
 }
 
-// finalNorm is where the weights of the norm behind the last layer stand.
+// finalNorm is the prefix of the weights of the norm after the last layer.
 const finalNorm = "final-norm."
 
-// final returns the residual stream after the final norm, if there is one, and the projection to the embedding's width, if there is
-// one, [...,D or W].
+// final applies the final norm and the projection back to the width of the embedding to x [...,D],
+// if the spec has them, and returns [...,D or W].
 func (d *builder) final(x *Node) *Node {
 	if !d.spec.NoFinalNorm {
 		x = d.norm(x, finalNorm)
 	}
-	if d.spec.projectsOut() {
+	if d.spec.ProjectsOut() {
 		x = d.product.with(x, d.w("head-projection.weight"), 0)
 	}
 	return x
 }
 
-// norm is the norm whose weights stand below a prefix.
+// norm is the norm whose weights have a prefix.
 func (d *builder) norm(x *Node, prefix string) *Node {
 	return d.relevance.norm(d.spec, x, d.w.in(prefix))
 }
 
-// norm normalises the last axis of x and multiplies by the gain g, to which the spec may add:
+// norm normalises the last axis of x and multiplies it by the gain g, to which the spec may add an
+// offset:
 //
-//	(x-mean)/√(variance+ε)·g + b,  or with RMS  x/√(mean x²+ε)·g
-func (s *Spec) norm(x *Node, w Weights) *Node {
+//	(x - mean x)/√(variance x + ε)·g + b,  or with RMS  x/√(mean x² + ε)·g
+func norm(s *Spec, x *Node, w byName) *Node {
 	gain := alignLast(w("gain"), x)
 	if s.NormOffset != 0 {
 		gain = AddScalar(gain, s.NormOffset)
 	}
 	if s.RMS {
-		return Mul(Mul(x, s.inverseRMS(x)), gain)
+		return Mul(Mul(x, inverseRMS(s, x)), gain)
 	}
 	return fusedOnGo(x, func() *Node {
-		return BackendFusedLayerNorm(x, []int{-1}, s.NormEpsilon, Reshape(gain, -1), float(w("bias")))
+		return BackendFusedLayerNorm(x, []int{-1}, s.NormEpsilon, Reshape(gain, -1),
+			float(w("bias")))
 	}, func() *Node {
 		centred := Sub(x, ReduceAndKeep(x, ReduceMean, -1))
 		variance := ReduceAndKeep(Square(centred), ReduceMean, -1)
@@ -279,7 +305,8 @@ func (s *Spec) norm(x *Node, w Weights) *Node {
 	})
 }
 
-// fusedOnGo is what fused makes in pure Go, in one pass over the memory, and plain elsewhere, where the compiler fuses; autodiff sees plain.
+// fusedOnGo builds the fused operation in pure Go, where it reads the memory once, and the plain
+// one elsewhere, where the compiler fuses by itself. Autodiff differentiates the plain one.
 func fusedOnGo(x *Node, fused, plain func() *Node) *Node {
 	if backendName(x.Graph().Backend()) != "go" || x.DType() != dtypes.Float32 {
 		return plain()
@@ -288,8 +315,8 @@ func fusedOnGo(x *Node, fused, plain func() *Node) *Node {
 	return result
 }
 
-// inverseRMS returns 1/√(mean x²+ε) over the last axis, [...,1].
-func (s *Spec) inverseRMS(x *Node) *Node {
+// inverseRMS returns 1/√(mean x² + ε) over the last axis, [...,1].
+func inverseRMS(s *Spec, x *Node) *Node {
 	return Reciprocal(Sqrt(AddScalar(ReduceAndKeep(Square(x), ReduceMean, -1), s.NormEpsilon)))
 }
 
@@ -304,15 +331,18 @@ func float(x *Node) *Node {
 	return ConvertDType(x, dtypes.Float32)
 }
 
-// apply returns f(x), entry by entry.
-func (f Activation) apply(x *Node) *Node {
+// activate returns f(x), entry by entry.
+func activate(f Activation, x *Node) *Node {
 	if f == GELU || f == GELUTanh {
-		return fusedOnGo(x, func() *Node { return BackendFusedGelu(x, f == GELU) }, func() *Node { return f.plain(x) })
+		return fusedOnGo(x, func() *Node { return BackendFusedGelu(x, f == GELU) },
+			func() *Node { return plainActivation(f, x) })
 	}
-	return f.plain(x)
+	return plainActivation(f, x)
 }
 
-func (f Activation) plain(x *Node) *Node {
+// plainActivation is f(x) without fused operations, with the formulas of the reference
+// implementations.
+func plainActivation(f Activation, x *Node) *Node {
 	switch f {
 	case GELUTanh:
 		cubic := Mul(x, AddScalar(MulScalar(Square(x), 0.044715), 1))
@@ -327,14 +357,18 @@ func (f Activation) plain(x *Node) *Node {
 	return Mul(MulScalar(x, 0.5), OnePlus(Erf(MulScalar(x, math.Sqrt2/2))))
 }
 
-// Logits builds the graph from ids [B,T] to the scores of the vocabulary at every position, [B,T,V], without a cache or taps:
-// what a training loop differentiates. It also returns the attention of each layer, [B,H,T,T], for losses that look at it. It
-// panics like all GoMLX graph code.
-func Logits(spec *Spec, w Weights, ids *Node) (logits *Node, attention []*Node) {
-	d := newBuilder(spec, w, text{ids: ids, length: Scalar(ids.Graph(), dtypes.Int32, ids.Shape().Dimensions[1])})
+// Logits builds the graph from ids [B,T] to the scores of the vocabulary at every position,
+// [B,T,V], without a cache or taps. A training loop differentiates it. weights returns the node of
+// the array with a name of [Spec.Params]. It also returns the attention of each layer, [B,H,T,T],
+// for losses that use it. It panics like all GoMLX graph code.
+func Logits(spec *Spec, weights func(name string) *Node, ids *Node) (
+	logits *Node, attention []*Node,
+) {
+	length := Scalar(ids.Graph(), dtypes.Int32, ids.Shape().Dimensions[1])
+	d := newBuilder(spec, weights, text{ids: ids, length: length})
 	if onCPU(ids.Graph().Backend()) {
 		first := Reshape(Slice(ids, AxisRange(0, 1), AxisRange(0, 1)))
-		d.product = product{alone: GreaterOrEqual(first, ZerosLike(first)), trained: true}
+		d.product = product{always: GreaterOrEqual(first, ZerosLike(first)), trained: true}
 	}
 	x := d.embed()
 	for l := range spec.Layers {

@@ -15,7 +15,8 @@ const (
 	normalisedTol = 3e-6 // rows divided by their sum, which magnifies small ones; worst seen 1.9e-6
 )
 
-// rows returns the rows of every target: of a decoder as a session's prompt gives them, of an encoder as it reads.
+// rows returns the rows of every target: of a decoder as a session's prompt gives them, of an
+// encoder as it reads.
 func (g *golden) rows(t testing.TB, asks ...trace.MixingAsk) []trace.Rows {
 	t.Helper()
 	if g.model.Spec.Bidirectional {
@@ -30,7 +31,8 @@ func (g *golden) rows(t testing.TB, asks ...trace.MixingAsk) []trace.Rows {
 // zeroing is a kind of Value Zeroing.
 type zeroing struct {
 	name string
-	// euclidean is the distance; finalNorm is whether the last layer is compared behind the final norm.
+	// euclidean is the distance; finalNorm is whether the last layer is compared after the final
+	// norm.
 	euclidean, finalNorm bool
 }
 
@@ -41,7 +43,8 @@ var zeroings = []zeroing{
 	{"value-zeroing-euclidean-final-norm", true, true},
 }
 
-// distance is that of a changed output from the whole one, and of what size numbers are that it is computed from.
+// distance is that of a changed output from the whole one, and of what size numbers are that it is
+// computed from.
 func (z zeroing) distance(changed, whole []float64) (distance, scale float64) {
 	if z.euclidean {
 		return length2(minus(changed, whole)), max(1, length2(whole))
@@ -49,7 +52,8 @@ func (z zeroing) distance(changed, whole []float64) (distance, scale float64) {
 	return cosineDistance(changed, whole), 1
 }
 
-// zeroed is what a target's output is compared as: in the last layer behind the final norm, if asked and there is one.
+// zeroed is what a target's output is compared as: in the last layer after the final norm, if
+// asked and there is one.
 func (g *golden) zeroed(l int, x []float64, finalNorm bool) []float64 {
 	spec := g.model.Spec
 	if !finalNorm || spec.NoFinalNorm || l < spec.Layers-1 {
@@ -63,7 +67,8 @@ func TestValueZeroingBruteForce(t *testing.T) {
 		const one = 1 // the head whose values alone are zeroed
 		for _, kind := range zeroings {
 			rows := g.rows(t, trace.MixingAsk{Name: kind.name},
-				trace.MixingAsk{Name: kind.name, Heads: trace.Heads{Fusion: trace.OneHead, Head: one}},
+				trace.MixingAsk{Name: kind.name,
+					Heads: trace.Heads{Fusion: trace.OneHead, Head: one}},
 				trace.MixingAsk{Name: kind.name, Heads: trace.Heads{Fusion: trace.EachHead}})
 			for l, b := range g.layers(t) {
 				for target := range g.ids {
@@ -73,14 +78,17 @@ func TestValueZeroingBruteForce(t *testing.T) {
 						for s := range g.ids {
 							if b.sees(target, s) {
 								var d float64
-								d, scale = kind.distance(g.zeroed(l, b.output(target, s, head), kind.finalNorm), whole)
+								d, scale = kind.distance(g.zeroed(l, b.output(target, s, head),
+									kind.finalNorm), whole)
 								want[s] = float32(d)
 							}
 						}
-						where := fmt.Sprintf("%s: layer %d target %d head %d", kind.name, l, target, head)
+						where := fmt.Sprintf("%s: layer %d target %d head %d", kind.name, l, target,
+							head)
 						check(t, where, got, want, scale*distanceTol)
 						if head < 0 {
-							check(t, where+" normalised", normalised(got), normalised(want), normalisedTol)
+							check(t, where+" normalised", normalised(got), normalised(want),
+								normalisedTol)
 						}
 					}
 					compare(rows[0].Row(l, 0, target), -1)
@@ -94,10 +102,12 @@ func TestValueZeroingBruteForce(t *testing.T) {
 	})
 }
 
-// TestReadEqualsPrompt: a decoder may be read as an encoder is, and gives the rows of its prompt and the logits of the position.
+// TestReadEqualsPrompt: a decoder may be read as an encoder is, and gives the rows of its prompt
+// and the logits of the position.
 func TestReadEqualsPrompt(t *testing.T) {
 	eachDecoder(t, func(t *testing.T, g *golden) {
-		asks := []trace.MixingAsk{{Name: "value-zeroing", AllRows: true}, {Name: "attention", AllRows: true}}
+		asks := []trace.MixingAsk{{Name: "value-zeroing", AllRows: true},
+			{Name: "attention", AllRows: true}}
 		want := prompt(t, g.model, asks, g.ids)
 		got := readAt(t, g.model, g.ids, len(g.ids)-1, asks)
 		check(t, "logits", got.Logits, want.Logits, tapTol)
@@ -119,7 +129,8 @@ func normalised(row []float32) []float32 {
 	return out
 }
 
-// layers returns every block of a golden computed naively from the graph's own hidden states, so that errors do not add up.
+// layers returns every block of a golden computed naively from the graph's own hidden states, so
+// that errors do not add up.
 func (g *golden) layers(t testing.TB) []*layer {
 	t.Helper()
 	ts, err := g.model.Trace(context.Background(), g.ids, []trace.Tap{trace.Hidden})
@@ -128,14 +139,19 @@ func (g *golden) layers(t testing.TB) []*layer {
 }
 
 // naive computes every block from hidden states [L+1,T,D].
-func naive(spec *transformer.Spec, params map[string][]float32, hidden []float32, n int, half bool) (out []*layer) {
+func naive(spec *transformer.Spec, params map[string][]float32, hidden []float32, n int,
+	half bool,
+) (out []*layer) {
 	d := spec.Width
 	for l := range spec.Layers {
 		x := make([][]float64, n)
 		for i := range x {
 			x[i] = wide(hidden[(l*n+i)*d : (l*n+i+1)*d])
 		}
-		out = append(out, newLayer(spec, l, func(name string) []float32 { return params[fmt.Sprintf("blocks.%d.%s", l, name)] }, x, half))
+		out = append(out,
+			newLayer(spec, l, func(name string) []float32 {
+				return params[fmt.Sprintf("blocks.%d.%s", l, name)]
+			}, x, half))
 	}
 	return out
 }

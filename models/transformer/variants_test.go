@@ -18,10 +18,11 @@ func (g *golden) variant(t testing.TB, change func(s *transformer.Spec)) *golden
 	t.Helper()
 	spec := *g.model.Spec
 	change(&spec)
-	m, err := transformer.New(goBackend(t), &spec, dtypes.Float32, func(p transformer.Param, put func(int, []float32)) error {
-		put(0, g.params[p.Name])
-		return nil
-	})
+	m, err := transformer.New(goBackend(t), &spec, dtypes.Float32,
+		func(p transformer.Param, put func(int, []float32)) error {
+			put(0, g.params[p.Name])
+			return nil
+		})
 	must(t, err)
 	return &golden{Golden: &modeltest.Golden{}, model: m, params: g.params, ids: g.ids}
 }
@@ -42,33 +43,45 @@ func TestVariants(t *testing.T) {
 		{"scores by layer", "gpt2", func(s *transformer.Spec) { s.ScoreByLayer = true }},
 		{"unscaled scores", "gpt2", func(s *transformer.Spec) { s.ScoreScale = 1 }},
 		{"caps elsewhere", "gpt2", func(s *transformer.Spec) { s.ScoreCap, s.LogitCap = 2, 3 }},
-		{"caps of an encoder", "bert", func(s *transformer.Spec) { s.ScoreCap = 2 }},
-		{"windows with ALiBi", "bloom", func(s *transformer.Spec) { s.Windows = make([]int, s.Layers); s.Windows[1] = 3 }},
-		{"window of one", "llama", func(s *transformer.Spec) { s.Windows = make([]int, s.Layers); s.Windows[0] = 1 }},
+		{"caps in an encoder", "bert", func(s *transformer.Spec) { s.ScoreCap = 2 }},
+		{"windows with ALiBi", "bloom", func(s *transformer.Spec) {
+			s.Windows = make([]int, s.Layers)
+			s.Windows[1] = 3
+		}},
+		{"window of one", "llama", func(s *transformer.Spec) {
+			s.Windows = make([]int, s.Layers)
+			s.Windows[0] = 1
+		}},
 		{"scaled rotation", "llama", rotary(func(r *transformer.Rotary) { r.Scale = 1.3 })},
-		{"part of a head", "llama", rotary(func(r *transformer.Rotary) { r.Frequencies = r.Frequencies[:1] })},
+		{"part of a head", "llama",
+			rotary(func(r *transformer.Rotary) { r.Frequencies = r.Frequencies[:1] })},
 		{"two rotations", "mistral", func(s *transformer.Spec) {
 			s.Windows = make([]int, s.Layers)
 			s.Windows[1] = 5
 			s.LocalRotary = &transformer.Rotary{Frequencies: []float32{0.5, 0.01}}
 		}},
 		{"normed residual", "gpt2", func(s *transformer.Spec) { s.NormedResidual = true }},
-		{"parallel with two norms", "gpt2", func(s *transformer.Spec) { s.Order = transformer.Parallel }},
+		{"parallel with two norms", "gpt2",
+			func(s *transformer.Spec) { s.Order = transformer.Parallel }},
 		{"offset of gains", "llama", func(s *transformer.Spec) { s.NormOffset = 0.2 }},
 		{"GELU of a gate", "llama", func(s *transformer.Spec) { s.Activation = transformer.GELU }},
-		{"tanh", "gpt2", func(s *transformer.Spec) { s.Activation = transformer.HyperbolicTangent }},
+		{"tanh", "gpt2",
+			func(s *transformer.Spec) { s.Activation = transformer.HyperbolicTangent }},
 		{"both directions", "llama", func(s *transformer.Spec) { s.Bidirectional = true }},
 		{"rounded slopes, not divided", "bloom_h6", func(s *transformer.Spec) {
-			s.AlibiRounded, s.AlibiSlopes = true, []float32{0.3, 0.17, 0.09, 0.7, 0.011, 0.33} // no powers of two
+			// No powers of two.
+			s.AlibiRounded, s.AlibiSlopes = true, []float32{0.3, 0.17, 0.09, 0.7, 0.011, 0.33}
 		}},
-		{"divided slopes, not rounded", "bloom_h6", func(s *transformer.Spec) { s.AlibiScaled = true }},
+		{"divided slopes, not rounded", "bloom_h6",
+			func(s *transformer.Spec) { s.AlibiScaled = true }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := openGolden(t, c.golden)
 			v := g.variant(t, c.change)
 			v.checkBlocks(t)
 			v.checkContributions(t)
-			before, after := g.take(t, trace.Hidden)[trace.Hidden], v.take(t, trace.Hidden)[trace.Hidden]
+			before, after := g.take(t, trace.Hidden)[trace.Hidden], v.take(t,
+				trace.Hidden)[trace.Hidden]
 			if d, _ := worst(after.Data, before.Data); d < 1e-3 {
 				t.Errorf("hidden states move by %g only, so the test proves nothing", d)
 			}
@@ -76,7 +89,8 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// checkBlocks compares hidden states, scores, attention, terms and Value Zeroing with the naive block.
+// checkBlocks compares hidden states, scores, attention, terms and Value Zeroing with the naive
+// block.
 func (g *golden) checkBlocks(t *testing.T) {
 	t.Helper()
 	taps := g.take(t, trace.Hidden, trace.Scores, trace.Attention, trace.Terms)
@@ -87,10 +101,14 @@ func (g *golden) checkBlocks(t *testing.T) {
 			whole := b.output(target, -1, -1)
 			check(t, where+" output", at(taps[trace.Hidden], l+1, target), narrow(whole), tapTol)
 			for h := range g.model.Spec.Heads {
-				check(t, where+" scores", at(taps[trace.Scores], l, h, target), narrow(b.scores[h][target]), termTol)
-				check(t, where+" attention", at(taps[trace.Attention], l, h, target), narrow(b.attention[h][target]), tapTol)
-				check(t, where+" content", at(taps[trace.Terms], l, h, 0, target), narrow(b.content[h][target]), termTol)
-				check(t, where+" alibi", at(taps[trace.Terms], l, h, 2, target), narrow(b.alibi[h][target]), termTol)
+				check(t, where+" scores", at(taps[trace.Scores], l, h, target),
+					narrow(b.scores[h][target]), termTol)
+				check(t, where+" attention", at(taps[trace.Attention], l, h, target),
+					narrow(b.attention[h][target]), tapTol)
+				check(t, where+" content", at(taps[trace.Terms], l, h, 0, target),
+					narrow(b.content[h][target]), termTol)
+				check(t, where+" alibi", at(taps[trace.Terms], l, h, 2, target),
+					narrow(b.alibi[h][target]), termTol)
 			}
 			want := make([]float32, len(g.ids))
 			for s := range g.ids {
@@ -106,7 +124,8 @@ func (g *golden) checkBlocks(t *testing.T) {
 // TestConcurrent: several goroutines may use one model, each with its own session and texts.
 func TestConcurrent(t *testing.T) {
 	g := openGolden(t, "qwen3")
-	asks := []trace.MixingAsk{{Name: "value-zeroing", AllRows: true}, {Name: "attention", AllRows: true}}
+	asks := []trace.MixingAsk{{Name: "value-zeroing", AllRows: true},
+		{Name: "attention", AllRows: true}}
 	texts := [][]int{g.ids, g.ids[:7], g.ids[3:], g.ids[5:9]}
 	var want []*transformer.Output
 	for _, ids := range texts {
@@ -130,9 +149,11 @@ func TestConcurrent(t *testing.T) {
 				return
 			}
 			for k := range asks {
-				check(t, fmt.Sprintf("text %d %s", i, asks[k].Name), out.Rows[k].Data, want[i].Rows[k].Data, rowTol)
+				check(t, fmt.Sprintf("text %d %s", i, asks[k].Name), out.Rows[k].Data,
+					want[i].Rows[k].Data, rowTol)
 			}
-			if _, err := fresh.Trace(context.Background(), ids, []trace.Tap{trace.Hidden}); err != nil {
+			if _, err := fresh.Trace(context.Background(), ids,
+				[]trace.Tap{trace.Hidden}); err != nil {
 				t.Error(err)
 			}
 			if _, err := s.Step(context.Background(), ids[0]); err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// weight is an array on the backend, by the name that graphs know it by.
+// weight is an array on the backend, with its name in graphs.
 type weight struct {
 	name   string
 	tensor *tensors.Tensor
 }
 
-// array is what one weight is loaded from: parameters that stand side by side along the last axis.
+// array is what one weight is loaded from: parameters side by side along the last axis.
 type array struct {
 	name  string
 	parts []Param
@@ -27,9 +27,9 @@ type array struct {
 	outFirst bool
 }
 
-// fused returns the arrays that params are held in. Query, key and value of a layer share one, because one wide product is faster than
-// three narrow ones: blocks.l.qkv.{weight [D,HE+2GE],bias [HE+2GE]}.
-// With outFirst the matrices of layers are held [out,in]; see [builder.outFirst].
+// fused returns the arrays that hold params. Query, key and value of a layer share one array,
+// blocks.l.qkv.{weight [D,HE+2GE],bias [HE+2GE]}: one wide product is faster than three narrow
+// ones. With outFirst the matrices of layers are held [out,in]; see [Model.outFirst].
 func fused(params []Param, outFirst bool) []array {
 	var all []array
 	at := map[string]int{}
@@ -41,14 +41,17 @@ func fused(params []Param, outFirst bool) []array {
 		i, ok := at[name]
 		if !ok {
 			i = len(all)
-			at[name], all = i, append(all, array{name: name, outFirst: outFirst && len(p.Shape) == 2 && strings.HasPrefix(name, "blocks.")})
+			at[name], all = i, append(all, array{
+				name:     name,
+				outFirst: outFirst && len(p.Shape) == 2 && strings.HasPrefix(name, "blocks."),
+			})
 		}
 		all[i].parts = append(all[i].parts, p)
 	}
 	return all
 }
 
-// shape is that of all parts together.
+// shape is the shape of all parts together.
 func (a array) shape() []int {
 	shape := append([]int(nil), a.parts[0].Shape...)
 	last := len(shape) - 1
@@ -89,15 +92,15 @@ func (m *Model) load(a array, load Loader) (*tensors.Tensor, error) {
 	return t, nil
 }
 
-// place is where a parameter goes: flat has rows of so many numbers, and the parameter begins at a column; if outFirst, its columns are
-// rows of flat, from that one on.
+// place is where a parameter goes: into flat, whose rows have so many numbers, from a column on.
+// With outFirst the columns of the parameter become rows of flat.
 type place struct {
 	flat        any
 	row, column int
 	outFirst    bool
 }
 
-// fill loads p.
+// fill loads p. It returns an error if load gives too few or too many numbers.
 func (to place) fill(p Param, load Loader) error {
 	filled, width := 0, p.Shape[len(p.Shape)-1]
 	err := load(p, func(first int, values []float32) {
@@ -109,12 +112,13 @@ func (to place) fill(p Param, load Loader) error {
 		}
 	})
 	if err == nil && filled != p.Size() {
-		err = fmt.Errorf("transformer: %s has %d numbers, its shape %v needs %d", p.Name, filled, p.Shape, p.Size())
+		err = fmt.Errorf("transformer: %s has %d numbers, its shape %v needs %d", p.Name, filled,
+			p.Shape, p.Size())
 	}
 	return err
 }
 
-// put writes values of one row of the parameter from a column on, in the precision of flat.
+// put writes values of one row of the parameter from a column on, in the type of flat.
 func (to place) put(row, column int, values []float32) {
 	at, step := row*to.row+to.column+column, 1
 	if to.outFirst {
@@ -134,4 +138,11 @@ func (to place) put(row, column int, values []float32) {
 			dst[at+i*step] = bfloat16.FromBits(uint16(math.Float32bits(roundBFloat16(v)) >> 16))
 		}
 	}
+}
+
+// roundBFloat16 returns the bfloat16 number nearest to a finite x, ties to even.
+func roundBFloat16(x float32) float32 {
+	b := math.Float32bits(x)
+	b += 0x7fff + b>>16&1
+	return math.Float32frombits(b &^ 0xffff)
 }

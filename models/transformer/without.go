@@ -6,33 +6,42 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like the formulas, as GoMLX's own does
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// WithoutValue runs layer l on x, the residual stream before it of T tokens, [T,D], with the value vector of one source zeroed in
-// every head, and returns the residual stream after it, [T,D]: what Value Zeroing means, computed the long way round. A source of -1
-// zeroes none. It returns an error for a layer, a source or a size that there is not.
-func (m *Model) WithoutValue(ctx context.Context, l int, x []float32, source int) ([]float32, error) {
+// WithoutValue runs layer l on x, the residual stream before it of T tokens, [T,D], with the value
+// vector of one source set to zero in every head. It returns the residual stream after the layer,
+// [T,D]: the definition of Value Zeroing, computed without any shortcut (Mohebbi et al. 2023, §3).
+// A source of -1 zeroes none. It returns an error for a layer, source or size that does not exist.
+func (m *Model) WithoutValue(ctx context.Context, l int, x []float32,
+	source int,
+) ([]float32, error) {
 	spec := m.Spec
 	n := len(x) / spec.Width
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before layer %d: %w", l, err)
 	}
 	if l < 0 || l >= spec.Layers || len(x) != n*spec.Width || n == 0 || source < -1 || source >= n {
-		return nil, fmt.Errorf("transformer: layer %d of %d, source %d, %d numbers of width %d do not fit", l, spec.Layers, source, len(x), spec.Width)
+		return nil, fmt.Errorf("transformer: layer %d of %d, source %d, "+
+			"%d numbers of width %d do not fit", l, spec.Layers, source, len(x), spec.Width)
 	}
-	out, err := m.run(fmt.Sprintf("without value, layer %d", l), ofLayer(l), func(w Weights, in []*Node) []*Node {
-		ids := Zeros(in[0].Graph(), shapes.Make(dtypes.Int32, 1, in[0].Shape().Dimensions[1])) // only their number matters
-		d := m.builder(w, text{ids: ids, length: in[1]})
-		b, _ := d.block(l, in[0])
-		slots := Iota(ids.Graph(), shapes.Make(dtypes.Int32, 1, 1, ids.Shape().Dimensions[1], 1), 2)
-		b.Value = Mul(b.Value, ConvertDType(NotEqual(slots, in[2]), dtypes.Float32))
-		b.attend()
-		b.Output = nil
-		b.finish()
-		return []*Node{b.Output}
-	}, tensors.FromFlatDataAndDimensions(x, 1, n, spec.Width), tensors.FromScalar(int32(n)), tensors.FromScalar(int32(source)))
+	out, err := m.run(fmt.Sprintf("without value, layer %d", l), ofLayer(l),
+		func(w byName, in []*Node) []*Node {
+			// Only their number matters.
+			ids := Zeros(in[0].Graph(), shapes.Make(dtypes.Int32, 1, in[0].Shape().Dimensions[1]))
+			d := m.builder(w, text{ids: ids, length: in[1]})
+			b, _ := d.block(l, in[0])
+			tokens := ids.Shape().Dimensions[1]
+			slots := Iota(ids.Graph(), shapes.Make(dtypes.Int32, 1, 1, tokens, 1), 2)
+			others := ConvertDType(NotEqual(slots, in[2]), dtypes.Float32) // [1,1,T,1]
+			b.sources.value = Mul(b.sources.value, others)
+			b.attend()
+			b.Output = nil
+			b.finish()
+			return []*Node{b.Output}
+		}, tensors.FromFlatDataAndDimensions(x, 1, n, spec.Width), tensors.FromScalar(int32(n)),
+		tensors.FromScalar(int32(source)))
 	if err != nil {
 		return nil, fmt.Errorf("transformer: layer %d without source %d: %w", l, source, err)
 	}

@@ -1,0 +1,100 @@
+package transformer
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// layerStep is one layer of a pass, after it ran. The loop over [inputs.layers] owns the tensors
+// for one turn: they are freed afterwards, except out and those that the body sets to nil to keep
+// them.
+type layerStep struct {
+	layer int
+	// in and out are the residual streams before and after the layer, [B,N,D].
+	in, out *tensors.Tensor
+	// collected is what the pass collects in each layer besides.
+	collected []*tensors.Tensor
+}
+
+// collector builds what a pass collects in a layer, from the block and from the keys and values of
+// its targets, [B,G,N,E] each. more are the further inputs of the graph.
+type collector func(d *builder, b *Block, now cache, more []*Node) []*Node
+
+// layers runs all layers in order on x, the residual stream before layer 0, [B,N,D], and frees x.
+// It is the one loop that every pass over the layers uses. Each layer runs in a graph of its own,
+// so that only one layer's intermediate results exist at a time, and layers of one kind share a
+// compiled graph. what names the collector in the key of the graph, and more are further inputs.
+//
+// After an error, the last step, the loop ends. The caller owns the out of the last layer if the
+// loop ran to its end; otherwise nothing is left to free.
+func (f *inputs) layers(ctx context.Context, x *tensors.Tensor, what string, collect collector,
+	more ...*tensors.Tensor,
+) iter.Seq2[*layerStep, error] {
+	return func(yield func(*layerStep, error) bool) {
+		for l := range f.m.Spec.Layers {
+			if err := ctx.Err(); err != nil {
+				free(x)
+				yield(nil, fmt.Errorf("stopped at layer %d: %w", l, err))
+				return
+			}
+			step, err := f.layer(l, x, what, collect, more)
+			if err != nil {
+				free(x)
+				yield(nil, fmt.Errorf("layer %d: %w", l, err))
+				return
+			}
+			x = step.out
+			goesOn := yield(step, nil)
+			free(step.in)
+			free(step.collected...)
+			if !goesOn {
+				free(x)
+				return
+			}
+		}
+	}
+}
+
+// layer runs layer l on x.
+func (f *inputs) layer(l int, x *tensors.Tensor, what string, collect collector,
+	more []*tensors.Tensor,
+) (*layerStep, error) {
+	key := fmt.Sprintf("block %s %s", layerKind(f.m.Spec, l), what)
+	out, err := f.run(key, ofLayer(l), func(d *builder, in []*Node) []*Node {
+		b, now := d.block(l, in[0])
+		nodes := []*Node{b.Output}
+		if collect != nil {
+			nodes = append(nodes, collect(d, b, now, in[1:])...)
+		}
+		return nodes
+	}, append([]*tensors.Tensor{x}, more...)...)
+	if err != nil {
+		return nil, err
+	}
+	return &layerStep{layer: l, in: x, out: out[0], collected: out[1:]}, nil
+}
+
+// layersBack takes d, something about the residual stream after the last layer, back to the stream
+// before layer 0: back returns for layer l what belongs to the layer's input. Each d is freed.
+func (m *Model) layersBack(ctx context.Context, d *tensors.Tensor,
+	back func(l int, d *tensors.Tensor) (*tensors.Tensor, error),
+) (*tensors.Tensor, error) {
+	for l := m.Spec.Layers - 1; l >= 0; l-- {
+		if err := ctx.Err(); err != nil {
+			free(d)
+			return nil, fmt.Errorf("stopped at layer %d on the way back: %w", l, err)
+		}
+		before, err := back(l, d)
+		free(d)
+		if err != nil {
+			free(before)
+			return nil, fmt.Errorf("layer %d on the way back: %w", l, err)
+		}
+		d = before
+	}
+	return d, nil
+}

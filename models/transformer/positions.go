@@ -1,0 +1,79 @@
+package transformer
+
+import (
+	"math"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+)
+
+// alibiBias returns what ALiBi adds to the score of source j in head h, m_h·j, [H,S]. The spec may
+// ask for the rounding and the scaling of its reference implementation.
+func alibiBias(s *Spec, sources int) []float32 {
+	bias := make([]float32, s.Heads*sources)
+	scale := float32(1 / math.Sqrt(float64(s.HeadWidth)))
+	for h, m := range s.AlibiSlopes {
+		for j := range sources {
+			b := m * float32(j)
+			if s.AlibiRounded {
+				b = roundBFloat16(roundBFloat16(m) * float32(j))
+			}
+			if s.AlibiScaled {
+				b *= scale
+			}
+			bias[h*sources+j] = b
+		}
+	}
+	return bias
+}
+
+// turning is the cosine and sine of the angle of every position, [B or 1,1,N,R/2] each.
+type turning struct{ cos, sin *Node }
+
+// newTurning returns the cosines and sines for targets at positions [B or 1,N] in a text of length
+// tokens (an int32 scalar).
+func newTurning(r *Rotary, positions, length *Node) turning {
+	g := positions.Graph()
+	half := len(r.Frequencies)
+	f := Const(g, r.Frequencies) // [R/2]
+	if r.LongFrequencies != nil {
+		long := GreaterThan(length, Scalar(g, dtypes.Int32, r.Original))
+		f = Where(BroadcastToDims(long, half), Const(g, r.LongFrequencies), f)
+	}
+	if r.Stretch > 0 {
+		f = Mul(f, stretched(r, length))
+	}
+	at := InsertAxes(ConvertDType(positions, dtypes.Float32), 1, -1) // [B,1,N,1]
+	angle := Mul(at, Reshape(f, 1, 1, 1, half))                      // [B,1,N,R/2]
+	t := turning{cos: Cos(angle), sin: Sin(angle)}
+	if r.Scale != 0 && r.Scale != 1 {
+		t = turning{cos: MulScalar(t.cos, r.Scale), sin: MulScalar(t.sin, r.Scale)}
+	}
+	return t
+}
+
+// stretched returns the factors of the frequencies under [Rotary.Stretch], [R/2].
+func stretched(r *Rotary, length *Node) *Node {
+	exponents := make([]float32, len(r.Frequencies))
+	for i := range exponents {
+		exponents[i] = -2 * float32(i) / float32(r.Width()-2)
+	}
+	n := ConvertDType(length, dtypes.Float32)
+	ratio := MaxScalar(AddScalar(MulScalar(n, r.Stretch/float64(r.Original)), 1-r.Stretch), 1)
+	return Exp(Mul(Const(length.Graph(), exponents), Log(ratio)))
+}
+
+// turn turns x [B,H,N,E]: of each pair (a,b), a cos - b sin and b cos + a sin.
+func (t turning) turn(x *Node) *Node {
+	half, width := t.cos.Shape().Dimensions[3], x.Shape().Dimensions[3]
+	a := SliceAxis(x, -1, AxisRange(0, half))
+	b := SliceAxis(x, -1, AxisRange(half, 2*half))
+	parts := []*Node{
+		Sub(Mul(a, t.cos), Mul(b, t.sin)),
+		Add(Mul(b, t.cos), Mul(a, t.sin)),
+	}
+	if 2*half < width {
+		parts = append(parts, SliceAxis(x, -1, AxisRange(2*half, width)))
+	}
+	return Concatenate(parts, -1)
+}
