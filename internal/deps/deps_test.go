@@ -78,6 +78,7 @@ var allowed = map[string][]string{
 	"internal/flowmaps":     nil,
 	"internal/growth":       {"attribution", "models", "models/xla", gonum, "gonum.org/v1/plot/..."},
 	"internal/methodpage":   {"attribution/evaluate", "attribution/trace", "gonum.org/v1/plot/..."},
+	"internal/prose":        nil,
 	"internal/peers/bench":  {"attribution/trace", "models", "models/hub", "models/xla"},
 }
 
