@@ -1,4 +1,4 @@
-package e2e
+package methods
 
 import (
 	"math"
@@ -124,7 +124,7 @@ func TestPlantedVerdicts(t *testing.T) {
 	}
 	for c, circuit := range planted.Circuits() {
 		t.Run(circuit.Name, func(t *testing.T) {
-			m := openPlanted(t, circuit.Name)
+			m := openGo(t, circuit.Name)
 			for _, text := range circuit.Texts(6, 5) {
 				e := explainPlanted(t, m, text, attribution.Options{Methods: methods})
 				for _, v := range verdicts {
@@ -162,7 +162,7 @@ func TestPlantedValues(t *testing.T) {
 		{"planted-and", "attn-lrp", times(8, 8), 1e-5, "half of 16 each; what attention loses and what the bias takes cancel"},
 		{"planted-and", "alti-logit", times(0, 0), 1e-5, "the feed-forward part wrote all of it"},
 	} {
-		m := openPlanted(t, c.circuit)
+		m := openGo(t, c.circuit)
 		circuit, err := planted.Lookup(c.circuit)
 		if err != nil {
 			t.Fatal(err)
@@ -196,7 +196,7 @@ func times(a, b float64) func(first, second float64) [2]float64 {
 // Without the residual, which no head of the relay reads, rollout and flow name the evidence and nothing else; with half of it, the last
 // token, the relay and what both of them gathered have a quarter each.
 func TestPlantedResidual(t *testing.T) {
-	m := openPlanted(t, "planted-relay")
+	m := openGo(t, "planted-relay")
 	relay, err := planted.Lookup("planted-relay")
 	if err != nil {
 		t.Fatal(err)
@@ -222,15 +222,6 @@ func TestPlantedResidual(t *testing.T) {
 			}
 		}
 	}
-}
-
-func openPlanted(t *testing.T, name string) *models.Model {
-	t.Helper()
-	m, err := models.Open(name, models.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
 }
 
 func explainPlanted(t *testing.T, m *models.Model, text planted.Text, opts attribution.Options) *attribution.Explanation {
