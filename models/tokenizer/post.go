@@ -50,7 +50,7 @@ func (s postProcessors) process(texts [2]string, lists [][]token, addSpecials bo
 		before := countTokens(lists)
 		err := m.step(tokenSteps * (before + 1))
 		if err == nil {
-			lists, err = p.postProcessor.process(texts, lists, addSpecials, m)
+			lists, err = p.process(texts, lists, addSpecials, m)
 		}
 		if err != nil {
 			return nil, p.blame(err)
