@@ -58,8 +58,10 @@ var phrases = []struct {
 		"behind the residual", "behind the embedding", "behind the embeddings",
 	}, "after"},
 	{[]string{"met is"}, "the verb after its subject: … is met"},
-	{[]string{". told is", ". shown is", ". named is", ". kept is", ". left is", ". counted is"},
-		"the verb after its subject: … is shown"},
+	{
+		[]string{". told is", ". shown is", ". named is", ". kept is", ". left is", ". counted is"},
+		"the verb after its subject: … is shown",
+	},
 }
 
 // TestPhrases searches every text file for the phrases.
