@@ -20,10 +20,20 @@ type Measure struct {
 // Measures are all that [Run] knows, in the order in which a report has them; correlations with references follow.
 func Measures() []Measure {
 	return []Measure{
-		{"average precision", false}, {"reciprocal rank", false}, {"rank", true}, {"share on evidence", false},
-		{"AOPC", false}, {"NAOPC", false}, {"comprehensiveness", false}, {"sufficiency", true},
-		{"normalised comprehensiveness", false}, {"normalised sufficiency", false},
-		{"soft comprehensiveness", false}, {"soft sufficiency", false}, {"deletion area", true}, {"insertion area", false},
+		{"average precision", false},
+		{"reciprocal rank", false},
+		{"rank", true},
+		{"share on evidence", false},
+		{"AOPC", false},
+		{"NAOPC", false},
+		{"comprehensiveness", false},
+		{"sufficiency", true},
+		{"normalised comprehensiveness", false},
+		{"normalised sufficiency", false},
+		{"soft comprehensiveness", false},
+		{"soft sufficiency", false},
+		{"deletion area", true},
+		{"insertion area", false},
 	}
 }
 

@@ -139,8 +139,10 @@ func shown(v any) string {
 	case json.Number:
 		return strings.Trim(quoted(v.String()), `"`)
 	case json.Delim:
-		return map[json.Delim]string{'{': "an object", '[': "a list", '}': "the end of the object",
-			']': "the end of the list"}[v]
+		return map[json.Delim]string{
+			'{': "an object", '[': "a list", '}': "the end of the object",
+			']': "the end of the list",
+		}[v]
 	case []any:
 		if len(v) == 0 {
 			return "an empty list"

@@ -106,8 +106,10 @@ func (d *Dir) ChatTemplate(name string) (string, error) {
 // ChatTemplateSource returns where the default chat template stands, for messages: the path of a
 // file, or that of tokenizer_config.json with the key.
 func (d *Dir) ChatTemplateSource() string {
-	for _, file := range []string{chatTemplatesDir + "/" + defaultTemplate + ".jinja",
-		chatTemplateFile} {
+	for _, file := range []string{
+		chatTemplatesDir + "/" + defaultTemplate + ".jinja",
+		chatTemplateFile,
+	} {
 		if d.exists(file) {
 			return d.path(file)
 		}

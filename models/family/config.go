@@ -34,8 +34,10 @@ type Config struct {
 
 // NewConfig returns a reader of the decoded JSON object of file; the name is for messages. Numbers must be json.Number.
 func NewConfig(file string, values map[string]any) *Config {
-	return &Config{file: file, values: values, taken: map[string]bool{},
-		origin: map[string]string{}}
+	return &Config{
+		file: file, values: values, taken: map[string]bool{},
+		origin: map[string]string{},
+	}
 }
 
 // File returns the name for messages.
@@ -229,8 +231,10 @@ func (c *Config) ObjectOrEmpty(key string) *Config {
 }
 
 func (c *Config) child(key string, values map[string]any) *Config {
-	return &Config{file: c.file, values: values, taken: map[string]bool{}, path: c.name(key) + ".",
-		parent: c}
+	return &Config{
+		file: c.file, values: values, taken: map[string]bool{}, path: c.name(key) + ".",
+		parent: c,
+	}
 }
 
 // Floats returns a list of numbers; nil for an absent key or null.

@@ -275,8 +275,10 @@ func (r ropeReader) long(f []float64) *transformer.Rotary {
 			scale = math.Sqrt(1 + math.Log(factor)/math.Log(float64(n)))
 		}
 	}
-	return &transformer.Rotary{Frequencies: divided("short_factor", short),
-		LongFrequencies: divided("long_factor", long), Original: n, Scale: scale}
+	return &transformer.Rotary{
+		Frequencies:     divided("short_factor", short),
+		LongFrequencies: divided("long_factor", long), Original: n, Scale: scale,
+	}
 }
 
 // rounded returns x in float32.

@@ -135,7 +135,8 @@ const (
 // layerTypes reads which layers have a window: layer_types if it is there, otherwise as the default
 // says. A layer cannot have one where there is no window, null says the reason.
 func layerTypes(c *Config, layers, window int, byDefault func(l int) bool,
-	null string) func(l int) bool {
+	null string,
+) func(l int) bool {
 	types := c.Strings("layer_types")
 	if types == nil {
 		types = make([]string, min(max(layers, 0), transformer.MaxSize("Layers")))

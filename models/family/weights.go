@@ -21,8 +21,10 @@ type Tensors interface {
 // tensors are for one parameter, it reads and compares them, and returns an error unless they are
 // equal.
 func (f *Family) Loader(file string, tensors Tensors, spec *transformer.Spec) (transformer.Loader, error) {
-	c := &contents{family: f, spec: spec, file: file, tensors: tensors, names: map[string]bool{},
-		read: map[string]bool{}}
+	c := &contents{
+		family: f, spec: spec, file: file, tensors: tensors, names: map[string]bool{},
+		read: map[string]bool{},
+	}
 	for _, name := range tensors.Names() {
 		c.names[name] = true
 	}
@@ -125,8 +127,10 @@ func (c *contents) tiedHead(embedding Weight, p transformer.Param) error {
 		if err := c.checkShape(head, p); err != nil {
 			return err
 		}
-		c.doubles = append(c.doubles, double{first: embedding.Tensor, second: head.Tensor,
-			tied: true})
+		c.doubles = append(c.doubles, double{
+			first: embedding.Tensor, second: head.Tensor,
+			tied: true,
+		})
 		c.read[head.Tensor] = true
 	}
 	return nil

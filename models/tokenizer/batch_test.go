@@ -20,26 +20,36 @@ func TestBatch(t *testing.T) {
 		mask  [][]bool
 	}{
 		{
-			"padded on the right", BatchOptions{Padding: &Padding{ID: 0}}, []Input{{Text: "the"}, {Text: "the keys"}},
+			"padded on the right",
+			BatchOptions{Padding: &Padding{ID: 0}},
+			[]Input{{Text: "the"}, {Text: "the keys"}},
 			[][]int{{2, 360, 3, 0}, {2, 360, 709, 3}},
 			[][]int{{0, 0, 0, 0}, {0, 0, 0, 0}},
 			[][]bool{{true, true, true, false}, {true, true, true, true}},
 		},
 		{
-			"padded on the left to a multiple", BatchOptions{Padding: &Padding{ID: 4, TypeID: 1, Left: true, MultipleOf: 3}}, []Input{{Text: "the keys"}},
+			"padded on the left to a multiple",
+			BatchOptions{Padding: &Padding{ID: 4, TypeID: 1, Left: true, MultipleOf: 3}},
+			[]Input{{Text: "the keys"}},
 			[][]int{{4, 4, 2, 360, 709, 3}},
 			[][]int{{1, 1, 0, 0, 0, 0}},
 			[][]bool{{false, false, true, true, true, true}},
 		},
 		{
-			"cut, of a pair the longer first", BatchOptions{Truncation: &Truncation{MaxLength: 6}}, []Input{{Text: "the the the the", Pair: &pair}},
+			"cut, of a pair the longer first",
+			BatchOptions{Truncation: &Truncation{MaxLength: 6}},
+			[]Input{{Text: "the the the the", Pair: &pair}},
 			[][]int{{2, 360, 360, 3, 360, 3}},
 			[][]int{{0, 0, 0, 0, 1, 1}},
 			[][]bool{{true, true, true, true, true, true}},
 		},
 		{
-			"cut on the left, without control tokens", BatchOptions{NoSpecials: true, Truncation: &Truncation{MaxLength: 1, Left: true}},
-			[]Input{{Text: "the keys"}}, [][]int{{709}}, [][]int{{0}}, [][]bool{{true}},
+			"cut on the left, without control tokens",
+			BatchOptions{NoSpecials: true, Truncation: &Truncation{MaxLength: 1, Left: true}},
+			[]Input{{Text: "the keys"}},
+			[][]int{{709}},
+			[][]int{{0}},
+			[][]bool{{true}},
 		},
 	} {
 		batch, err := tok.EncodeBatch(c.input, c.opts)

@@ -397,8 +397,17 @@ func parseWordPieceDecoder(raw json.RawMessage) (decoder, error) {
 
 // cleanups are what the reference takes for English: pairs of a text and what replaces it.
 var cleanups = [][2]string{
-	{" .", "."}, {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"}, {" 'm", "'m"},
-	{" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
+	{" .", "."},
+	{" ?", "?"},
+	{" !", "!"},
+	{" ,", ","},
+	{" ' ", "'"},
+	{" n't", "n't"},
+	{" 'm", "'m"},
+	{" do not", " don't"},
+	{" 's", "'s"},
+	{" 've", "'ve"},
+	{" 're", "'re"},
 }
 
 // cleanup takes spaces away that English does not have, one kind after the other.

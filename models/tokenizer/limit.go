@@ -98,8 +98,10 @@ func (m *meter) grow(n int) error {
 	}
 	m.grown += n
 	if m.grown > m.maxGrown {
-		return &LimitError{What: "bytes put into it", Value: m.grown, Limit: m.maxGrown,
-			Input: m.input}
+		return &LimitError{
+			What: "bytes put into it", Value: m.grown, Limit: m.maxGrown,
+			Input: m.input,
+		}
 	}
 	return nil
 }

@@ -17,7 +17,8 @@ type postProcessor interface {
 
 // finish applies the post_processor and puts the lists together.
 func (t *Tokenizer) finish(texts [2]string, lists [][]token, addSpecials bool, m *meter) ([]token,
-	error) {
+	error,
+) {
 	lists, err := t.post.process(texts, lists, addSpecials, m)
 	if err != nil {
 		return nil, err
@@ -45,7 +46,8 @@ type postPart struct {
 const tokenSteps = 8
 
 func (s postProcessors) process(texts [2]string, lists [][]token, addSpecials bool,
-	m *meter) ([][]token, error) {
+	m *meter,
+) ([][]token, error) {
 	for _, p := range s {
 		before := countTokens(lists)
 		err := m.step(tokenSteps * (before + 1))
@@ -148,7 +150,8 @@ type around struct {
 }
 
 func (p around) process(_ [2]string, lists [][]token, addSpecials bool, _ *meter) ([][]token,
-	error) {
+	error,
+) {
 	if p.roberta {
 		for _, l := range lists {
 			for i := range l {
@@ -195,7 +198,8 @@ var postProcessorKinds = map[string]func(raw json.RawMessage, vocab *vocabulary)
 
 // parsePostProcessor reads a post_processor as a list.
 func parsePostProcessor(key string, raw json.RawMessage, vocab *vocabulary,
-	depth int) (postProcessors, error) {
+	depth int,
+) (postProcessors, error) {
 	if isNull(raw) && depth == 0 {
 		return nil, nil
 	}
@@ -219,7 +223,8 @@ func parsePostProcessor(key string, raw json.RawMessage, vocab *vocabulary,
 }
 
 func parsePostProcessors(key string, raw json.RawMessage, vocab *vocabulary,
-	depth int) (all postProcessors, err error) {
+	depth int,
+) (all postProcessors, err error) {
 	var s struct {
 		Type string            `json:"type"`
 		Each []json.RawMessage `json:"processors"`

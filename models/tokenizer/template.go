@@ -125,7 +125,8 @@ func (f templateFile) specials(name templateName, vocab *vocabulary) ([]token, e
 }
 
 func (t template) process(_ [2]string, lists [][]token, addSpecials bool, m *meter) ([][]token,
-	error) {
+	error,
+) {
 	parts := t.single
 	switch len(lists) {
 	case 1:

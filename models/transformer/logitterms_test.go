@@ -331,10 +331,14 @@ func TestPartsRefusals(t *testing.T) {
 		query trace.Query
 		want  string
 	}{
-		{"quantity", decoder.model, with(func(q *trace.Query) { q.Quantity = trace.Probability }),
-			`transformer: the quantity "probability" is no sum of parts; take logit`},
-		{"no quantity", decoder.model, with(func(q *trace.Query) { q.Quantity = "" }),
-			`transformer: the quantity "" is no sum of parts; take logit`},
+		{
+			"quantity", decoder.model, with(func(q *trace.Query) { q.Quantity = trace.Probability }),
+			`transformer: the quantity "probability" is no sum of parts; take logit`,
+		},
+		{
+			"no quantity", decoder.model, with(func(q *trace.Query) { q.Quantity = "" }),
+			`transformer: the quantity "" is no sum of parts; take logit`,
+		},
 		{"no text", decoder.model, with(func(q *trace.Query) { q.IDs = nil }), "transformer: there are no tokens to run on"},
 		{"position", decoder.model, with(func(q *trace.Query) { q.Position = 12 }), "transformer: position 12 is not in 0..11"},
 		{"negative position", decoder.model, with(func(q *trace.Query) { q.Position = -1 }), "transformer: position -1 is not in 0..11"},

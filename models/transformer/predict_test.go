@@ -134,8 +134,12 @@ func TestEmbed(t *testing.T) {
 		others, err := g.model.Embed(ctx, other)
 		must(t, err)
 		o := trace.Objective{Quantity: trace.Logit, Position: len(g.ids) - 1, Token: 1}
-		queries := []trace.Query{{IDs: g.ids, Objective: o}, {IDs: g.ids, Embeddings: rows, Objective: o}, {IDs: other, Objective: o},
-			{IDs: g.ids, Embeddings: others, Objective: o}}
+		queries := []trace.Query{
+			{IDs: g.ids, Objective: o},
+			{IDs: g.ids, Embeddings: rows, Objective: o},
+			{IDs: other, Objective: o},
+			{IDs: g.ids, Embeddings: others, Objective: o},
+		}
 		before := slices.Clone(rows)
 		v, err := g.model.Predict(ctx, queries, transformer.Batching{})
 		must(t, err)

@@ -224,8 +224,10 @@ func TestRoundedUp(t *testing.T) {
 			check(t, want[k].Name, got[k].Data, want[k].Data, roundedTol)
 		}
 		asks := []trace.MixingAsk{
-			{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true}, {Name: "attention"},
-			{Name: "value-zeroing", AllRows: true}, {Name: "value-zeroing"},
+			{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true},
+			{Name: "attention"},
+			{Name: "value-zeroing", AllRows: true},
+			{Name: "value-zeroing"},
 		}
 		if g.model.Spec.Bidirectional {
 			sameOutput(t, "read", readAt(t, rounding, g.ids, 3, asks), readAt(t, g.model, g.ids, 3, asks))
