@@ -26,6 +26,9 @@ func TestReadmeCode(t *testing.T) {
 // TestReadmeCommands runs the commands of the README, one after the other in an empty folder. Those that name somebody's checkpoint are
 // left out.
 func TestReadmeCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the command and runs it often")
+	}
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "headwater")
 	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "../../cmd/headwater").CombinedOutput(); err != nil {

@@ -33,6 +33,7 @@ func TestCertificates(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // XLA compiles some parts of a graph on one core
 			m := open(t, dir, "xla")
 			g, err := golden.Open(file)
 			if err != nil {
