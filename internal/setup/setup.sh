@@ -111,7 +111,8 @@ else
 	echo "setup: no XLA plugin for $(uname -sm): the pure-Go backend runs everything, slowly"
 fi
 step "Jupyter kernel" "$(go env GOROOT) ${GOEXPERIMENT-} ${HEADWATER_XLA-} $(checksum internal/setup/kernelspec.py)" kernelspec
+# For Tab and Shift-Tab in notebooks, and for make check: two to three minutes the first time.
 if [ "${1-}" != run ]; then
-	go_step "gopls, for Tab in notebooks" internal/tools/gopls
-	go_step "golangci-lint, for make check (several minutes)" internal/tools/golangci-lint
+	go_step "gopls" internal/tools/gopls
+	go_step "golangci-lint" internal/tools/golangci-lint
 fi
