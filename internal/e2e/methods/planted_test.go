@@ -130,6 +130,9 @@ var verdicts = []struct {
 
 // Which evidence each method finds is known, too, and why.
 func TestPlantedVerdicts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs every method on every circuit")
+	}
 	var methods []string
 	for _, v := range verdicts {
 		methods = append(methods, strings.Fields(v.methods)...)
@@ -154,6 +157,9 @@ func TestPlantedVerdicts(t *testing.T) {
 
 // What each definition must give for a logit that is a sum of two numbers, and for one that is max(0, a + b - 1) of two conditions.
 func TestPlantedValues(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs scorers on many texts")
+	}
 	for _, c := range []struct {
 		circuit, method string
 		// want are the scores of the two words, of which the first stands farther back.
