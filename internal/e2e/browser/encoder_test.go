@@ -61,7 +61,7 @@ func TestEncoderPage(t *testing.T) {
 			}
 			for _, wrong := range []string{"enerated", "prompt", "begin-of-text"} {
 				if strings.Contains(light.Text, wrong) {
-					t.Errorf("the page of an encoder says %q", wrong)
+					t.Errorf("the page about an encoder says %q", wrong)
 				}
 			}
 			if n := light.Elements["details"]; n < 4 {

@@ -22,8 +22,10 @@ const (
 	behind verdict = "behind" // another token above every piece
 )
 
-// plantedTol is what makes scores equal, as a part of the largest: the derivative of norms leaves up to 1e-13 where nothing else does, and
-// the least effect that is none of rounding is 1e-7, of a word on the probability of an answer that is nearly 1 without it.
+// plantedTol is the difference up to which scores are equal, as a part of the largest score. The
+// derivative of norms leaves up to 1e-13 where nothing else does. The smallest effect that does not
+// come from rounding is 1e-7: that of a word on the probability of an answer that is nearly 1
+// without the word.
 const plantedTol = 1e-9
 
 // judge compares scores of <bos> and the words of a text, [T], with its evidence.
