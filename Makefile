@@ -1,11 +1,17 @@
-# Headwater. `make help` lists the targets. Everything is installed into .cache and .venv of this checkout.
+# Headwater. `make help` lists the targets. Everything is installed into .cache and .venv of this
+# checkout.
 
-# What is shown by make demo, the program behind make train, and flags for go test (GOTEST='-v -run Flow').
+# What make demo explains, the program of make train, and flags for go test
+# (GOTEST='-v -run Flow').
 PROMPT    ?= mary has the red key . john has the blue lamp . who has the lamp ?
 TRAIN     ?= ./cmd/train-tiny
 GOTEST    ?=
 MUTATIONS ?= 50000
 SEED      ?= 1
+# A package that takes longer hangs. The slowest one takes minutes on two idle cores, so the limit
+# leaves room for a machine that does other things. What can hang has shorter limits of its own:
+# requests to Chromium, cells of a notebook, mutants.
+TIMEOUT   ?= 3h
 NOTEBOOKS ?= $(wildcard notebooks/*.ipynb)
 
 export PROMPT
@@ -13,15 +19,19 @@ export PROMPT
 in_env    := internal/setup/env
 headwater := .cache/bin/headwater
 
-.PHONY: help setup build demo test minilm vet unit notebooks-check notebooks check fuzz lab train bench clean
+.PHONY: help setup run-setup build demo quick test minilm unit notebooks-check notebooks check fuzz lab train bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-setup: ## install what the other targets need (quick when it is there)
+setup: ## install what the other targets need (the second time it takes a second)
 	@internal/setup/setup.sh
 
-build: setup ## build the headwater command into .cache/bin
+# Without the linters and gopls, which take minutes to compile and which no test needs.
+run-setup:
+	@internal/setup/setup.sh run
+
+build: run-setup ## build the headwater command into .cache/bin
 	@$(in_env) go build -buildvcs=false -o $(headwater) ./cmd/headwater
 
 demo: build ## explain a prompt with the embedded model: terminal, HTML page, notebook
@@ -35,16 +45,17 @@ demo: build ## explain a prompt with the embedded model: terminal, HTML page, no
 	@echo "executed notebook  out/00-quickstart.ipynb, as a page out/00-quickstart.html"
 	@echo "next               make lab, or .cache/bin/headwater explain \"...\""
 
-test: setup minilm vet unit notebooks-check ## run everything that continuous integration runs
+quick: run-setup ## the tests for daily work: no XLA, no browser, no notebook kernel
+	$(in_env) go test -short -timeout $(TIMEOUT) $(GOTEST) ./...
 
-minilm: setup # a real checkpoint for the tests: 84 MB
+test: minilm unit notebooks-check ## run everything that continuous integration runs
+
+minilm: run-setup # a real checkpoint for the tests: 84 MB
 	@$(in_env) internal/peers/minilm.sh
 
-vet: setup
-	$(in_env) go vet ./...
-
-unit: setup
-	$(in_env) go test -timeout 80m $(GOTEST) ./...
+# With all checks of go vet, which then need no pass of their own over the packages.
+unit: run-setup
+	$(in_env) go test -vet=all -timeout $(TIMEOUT) $(GOTEST) ./...
 
 notebooks-check: build ## execute the notebooks and compare with their committed outputs
 	$(in_env) python internal/setup/notebooks_test.py
@@ -56,18 +67,18 @@ notebooks: build ## execute the notebooks in place, to commit new outputs
 check: setup ## before sending: format, vet, race detector, linters
 	@$(in_env) internal/setup/check.sh
 
-fuzz: setup ## run the command on MUTATIONS damaged inputs (50000), from seed SEED (1): half an hour or more
+fuzz: run-setup ## run the command on MUTATIONS damaged inputs (50000), from seed SEED (1): half an hour or more
 	HEADWATER_MUTATIONS=$(MUTATIONS) HEADWATER_MUTATION_SEED=$(SEED) $(in_env) go test -count 1 -timeout 0 -v -run TestMutations ./internal/e2e/mutation
 
-lab: build ## open JupyterLab with the kernel ready, on this machine only
+lab: setup build ## open JupyterLab with the kernel ready, on this machine only
 	@$(in_env) jupyter lab --ServerApp.ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) \
 		--MappingKernelManager.default_kernel_name=gonb \
 		--LabApp.default_url=/lab/tree/notebooks/00-quickstart.ipynb
 
-train: setup ## train the embedded model anew (up to 90 minutes on 2 cores)
+train: run-setup ## train the embedded model again (up to 90 minutes on 2 cores)
 	$(in_env) go run -buildvcs=false $(TRAIN)
 
-bench: setup ## run the benchmarks
+bench: run-setup ## run the benchmarks
 	$(in_env) go test -run '^$$' -bench . -benchmem ./...
 
 clean: ## remove everything that was installed, built or written here

@@ -80,8 +80,11 @@ func TestNonFiniteWeights(t *testing.T) {
 		{"infinity", "", "ln_f.weight", at("ln_f.weight", 31, inf), []int{31}, "element [31] is +Inf"},
 		{"minus infinity in bfloat16", "bfloat16", "ln_f.bias", at("ln_f.bias", 0, -inf), []int{0}, "element [0] is -Inf"},
 		{"too large for float32", "", "h.1.mlp.c_fc.bias", asFloat64, []int{7}, "element [7] is -1e+300, which is infinite in float32"},
-		{"too large for bfloat16", "bfloat16", "wte.weight", at("wte.weight", 0, math.MaxFloat32), []int{0, 0},
-			"element [0,0] is 3.4028234663852886e+38, which is infinite in bfloat16"},
+		{
+			"too large for bfloat16", "bfloat16", "wte.weight", at("wte.weight", 0, math.MaxFloat32),
+			[]int{0, 0},
+			"element [0,0] is 3.4028234663852886e+38, which is infinite in bfloat16",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := brokenModel(t, c.change)

@@ -82,9 +82,16 @@ func (m *Model) findStandIns(dir *checkpoint.Dir, specials map[string]string, eo
 		return found
 	}
 	for _, named := range []struct{ kind, text string }{
-		{"unknown", specials["unk_token"]}, {"unknown", "[UNK]"}, {"unknown", "<unk>"},
-		{"pad", specials["pad_token"]}, {"pad", "[PAD]"}, {"pad", "<pad>"},
-		{"end", specials["eos_token"]}, {"end", specials["sep_token"]}, {"end", "[SEP]"}, {"end", "</s>"},
+		{"unknown", specials["unk_token"]},
+		{"unknown", "[UNK]"},
+		{"unknown", "<unk>"},
+		{"pad", specials["pad_token"]},
+		{"pad", "[PAD]"},
+		{"pad", "<pad>"},
+		{"end", specials["eos_token"]},
+		{"end", specials["sep_token"]},
+		{"end", "[SEP]"},
+		{"end", "</s>"},
 	} {
 		if id, ok := m.tokenizer.ID(named.text); ok && named.text != "" {
 			add(named.kind, id)

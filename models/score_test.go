@@ -72,8 +72,10 @@ func TestReplacement(t *testing.T) {
 	}{
 		{"embedded", models.Default, "", map[string]int{"end": 1}},
 		{"without tokenizer", "testdata/goldens/bert", "", map[string]int{"pad": 0}},
-		{"named in tokenizer_config.json", "", `{"unk_token":"!","pad_token":{"content":"<bos>"},"mask_token":"#","eos_token":"<bos>"}`,
-			map[string]int{"unknown": 2, "pad": 0, "mask": 4, "end": 1}}, // generation_config.json goes first
+		{
+			"named in tokenizer_config.json", "", `{"unk_token":"!","pad_token":{"content":"<bos>"},"mask_token":"#","eos_token":"<bos>"}`,
+			map[string]int{"unknown": 2, "pad": 0, "mask": 4, "end": 1},
+		}, // generation_config.json goes first
 		{"not in the vocabulary", "", `{"unk_token":"<none>","pad_token":null}`, map[string]int{"end": 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

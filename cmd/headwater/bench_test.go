@@ -19,6 +19,9 @@ import (
 // A line for every method asked for, random and chance; numbers of every kind; equal numbers in a
 // second run.
 func TestBenchMethods(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures methods on many texts")
+	}
 	args := []string{"bench", "methods", "--methods", "raw,occlusion", "--cases", "2", "--timed", "0"}
 	table := mustExecute(t, "", args...)
 	for _, want := range []string{
@@ -58,6 +61,9 @@ func TestBenchMethods(t *testing.T) {
 // Every planted circuit is a group of its own, of models that are always right; one alone gives the
 // numbers that it gives among them.
 func TestBenchPlanted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures methods on many texts")
+	}
 	file := filepath.Join(t.TempDir(), "run.jsonl")
 	args := []string{"bench", "methods", "--methods", "raw,attn-lrp", "--cases", "3", "--json"}
 	var r, alone benchReport
@@ -146,6 +152,9 @@ func TestGrammarCases(t *testing.T) {
 // A list is copied by place: the word before the one that is copied, which was its cue once,
 // decides nothing, and no case with it is scored.
 func TestOldCuesAreNotProven(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures methods on many texts")
+	}
 	m, err := models.Open("tiny", models.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -181,6 +190,9 @@ func TestOldCuesAreNotProven(t *testing.T) {
 // A run that is stopped goes on from its file, drops a line that was cut, and refuses the file of
 // another run.
 func TestBenchResume(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures methods on many texts")
+	}
 	file := filepath.Join(t.TempDir(), "run.jsonl")
 	args := []string{"bench", "methods", "--methods", "raw", "--cases", "1", "--timed", "0", "--resume", file}
 	table := mustExecute(t, "", args...)

@@ -12,6 +12,9 @@ import (
 // A recorded checkpoint gets a certificate, as a table and as JSON; a recording of another model
 // ends with status 1 and says where.
 func TestCertify(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes three whole certificates")
+	}
 	dir := filepath.Join(goldens, "llama")
 	golden := filepath.Join(dir, "golden.safetensors")
 	table := mustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--golden", golden)

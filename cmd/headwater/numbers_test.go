@@ -81,7 +81,8 @@ func TestExtremeNumbers(t *testing.T) {
 				continue // any is one
 			}
 			cases = append(cases, refusal{
-				flag + " " + fmt.Sprintf("%.12s", value), []string{"explain", "--backend", "go", "-o", "OUT", "--" + flag + "=" + value, "a"},
+				flag + " " + fmt.Sprintf("%.12s", value),
+				[]string{"explain", "--backend", "go", "-o", "OUT", "--" + flag + "=" + value, "a"},
 				"", statusUsage, "--" + flag + " " + fmt.Sprintf("%.60q", value) + ": ",
 			})
 		}

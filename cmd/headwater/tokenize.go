@@ -142,7 +142,8 @@ func (p *packed) all() iter.Seq[int] {
 }
 
 func tokenize(ctx context.Context, t *tokenizer.Tokenizer, text string, specials bool) (tokenized,
-	error) {
+	error,
+) {
 	var r tokenized
 	last, n := 0, 0
 	for e, err := range t.Each(text, specials) {

@@ -168,8 +168,12 @@ func TestTokenizeRefusals(t *testing.T) {
 // token. Tokens were kept whole once, at 300 bytes each.
 func TestTokenizeMemory(t *testing.T) {
 	const size = 4 << 20
-	for _, c := range []struct{ kind, word string }{{"gpt2", "the keys "}, {"gpt2", "~ x "},
-		{"bert_cased", "a b ! "}, {"llama3", "x9 "}} {
+	for _, c := range []struct{ kind, word string }{
+		{"gpt2", "the keys "},
+		{"gpt2", "~ x "},
+		{"bert_cased", "a b ! "},
+		{"llama3", "x9 "},
+	} {
 		input := string(mustJSON(t, strings.Repeat(c.word, size/len(c.word)))) + "\n"
 		p := &program{stdin: strings.NewReader(input), stdout: io.Discard}
 		var before, after runtime.MemStats

@@ -74,11 +74,17 @@ var allowed = map[string][]string{
 	"internal/registry":     {"attribution/trace"},
 	"internal/deps":         nil,
 	"internal/e2e":          {everything},
+	"internal/e2e/backends": {everything},
+	"internal/e2e/browser":  {everything},
+	"internal/e2e/chromium": {"github.com/chromedp/...", "github.com/google/go-cmp/cmp"},
+	"internal/e2e/methods":  {everything},
 	"internal/e2e/mutation": nil,
+	"internal/e2e/notebook": nil,
 	"internal/flowbench":    {"attribution", "attribution/maxflow", "attribution/trace", "internal/flowmaps", "models"},
 	"internal/flowmaps":     nil,
 	"internal/growth":       {"attribution", "models", "models/xla", gonum, "gonum.org/v1/plot/..."},
 	"internal/methodpage":   {"attribution/evaluate", "attribution/trace", "gonum.org/v1/plot/..."},
+	"internal/prose":        nil,
 	"internal/peers/bench":  {"attribution/trace", "models", "models/hub", "models/xla"},
 }
 

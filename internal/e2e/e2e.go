@@ -1,4 +1,7 @@
-// Package e2e holds the tests that join layers: models with attribution, pure Go with XLA, the shipped model with its training.
+// Package e2e holds the tests that join layers. The ones here compare the documents of this
+// repository with the program, build the program for other systems and a plugin of another module,
+// and train the shipped model for some steps. They cost about three minutes on two cores. The
+// packages below this one join other layers.
 package e2e
 
 import (
@@ -6,7 +9,7 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// What an explanation needs is what a model offers, though neither package knows the other.
+// A model offers what an explanation needs, though neither package knows the other.
 var (
 	_ attribution.Model            = (*models.Model)(nil)
 	_ attribution.Tracer           = (*models.Model)(nil)

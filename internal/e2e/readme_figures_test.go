@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"image/png"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 	"github.com/headwater-ml/headwater/models/tiny/train"
 )
 
@@ -112,20 +114,21 @@ func TestReadmePicture(t *testing.T) {
 // draw writes the picture as a browser shows it.
 func draw(t *testing.T, e *attribution.Explanation) {
 	t.Helper()
-	b := openBrowser(t)
+	b := chromium.Open(t)
 	resize := func(height int64) {
-		if err := chromedp.Do(b.ctx, chromedp.EmulateViewport(pictureWidth, height)); err != nil {
-			t.Fatal(err)
-		}
+		b.Do(t, func(ctx context.Context) error {
+			return chromedp.Do(ctx, chromedp.EmulateViewport(pictureWidth, height))
+		})
 	}
 	resize(100)
-	b.show(t, written(t, render.Page{HTML: render.HTML{Heatmap: render.Heatmap{Explanation: e}}, Title: "Headwater"}))
-	resize(evaluate[int64](t, b, "document.documentElement.scrollHeight"))
-	data, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(picturePath, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	picture := render.HTML{Heatmap: render.Heatmap{Explanation: e}}
+	b.Show(t, written(t, render.Page{HTML: picture, Title: "Headwater"}))
+	resize(chromium.Evaluate[int64](t, b, "document.documentElement.scrollHeight"))
+	b.Do(t, func(ctx context.Context) error {
+		data, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(picturePath, data, 0o644)
+	})
 }

@@ -116,6 +116,9 @@ const prompts = `{"prompt":"the keys to the cabinet"}
 // TestReadmeCommands runs the commands of the documents, one after the other in an empty folder.
 // Commands that name a checkpoint of the reader's or one of the Hub are left out.
 func TestReadmeCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the command and runs it often")
+	}
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "headwater")
 	build := exec.CommandContext(t.Context(),

@@ -71,6 +71,9 @@ func TestTrainingStarts(t *testing.T) {
 // TestShippedModel measures the embedded weights on held-out combinations: the shares of right answers are those that the project
 // promises, and those of the report.
 func TestShippedModel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("answers thousands of questions")
+	}
 	backend, err := models.OpenBackend("")
 	if err != nil {
 		t.Fatal(err)

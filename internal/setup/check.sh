@@ -1,6 +1,13 @@
 #!/usr/bin/env bash
-# What a contributor runs before sending: format, vet, the race detector on what does not import GoMLX, linters.
+# What a contributor runs before sending: format, vet, the race detector on what does not import
+# GoMLX, linters.
 set -euo pipefail
+
+# Checked first, so that nobody waits for the rest in vain.
+if ! command -v golangci-lint >/dev/null; then
+	echo "check: golangci-lint is not installed; run make setup" >&2
+	exit 1
+fi
 
 unformatted=$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)
 if [ -n "$unformatted" ]; then
@@ -13,8 +20,4 @@ go vet ./...
 light=$(go list -f '{{.ImportPath}} {{join .Deps " "}}' ./... | grep -v ' github.com/gomlx/' | cut -d ' ' -f 1)
 go test -race $light
 
-if command -v golangci-lint >/dev/null; then
-	golangci-lint run ./...
-else
-	echo "golangci-lint is not installed: the linters of .golangci.yml were not run"
-fi
+golangci-lint run ./...

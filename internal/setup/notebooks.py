@@ -154,7 +154,7 @@ def differences(committed, executed):
             continue
         diff = difflib.unified_diff(lines(want), lines(got), "committed", "executed", lineterm="", n=1)
         shown = "\n".join(line[:300] for line in list(diff)[:40])
-        problems.append(f"cell {number} differs from what is committed; make notebooks writes it anew:\n{shown}")
+        problems.append(f"cell {number} differs from what is committed; make notebooks writes it again:\n{shown}")
     return problems
 
 

@@ -1,6 +1,11 @@
 #!/usr/bin/env bash
-# Installs what demo, test and lab need, into .cache and .venv of this checkout only; as root also the system packages that
-# are missing. A step runs again only when what it depends on has changed, so a second run is quick and needs no network.
+# Installs what the targets of the Makefile need, into .cache and .venv of this checkout only; as
+# root also the system packages that are missing. A step runs again only when what it depends on
+# has changed, so a second run is quick and needs no network.
+#
+#   setup.sh        everything
+#   setup.sh run    what building, testing and running need: everything but the linters and gopls,
+#                   which take minutes to compile
 set -euo pipefail
 
 python=$(command -v python3 || true) # the system's, before env.sh puts ours first
@@ -68,7 +73,12 @@ system_packages() {
 	python=$(PATH="${PATH#"$cache/bin:$root/.venv/bin:"}" command -v python3)
 }
 
-go_tools() { (cd internal/tools && GOBIN="$cache/bin" go install tool); }
+# go_tools MODULE installs the programs that a module of internal/tools names. Each module pins
+# the versions of its programs and of all that they import.
+go_tools() { (cd "$1" && GOBIN="$cache/bin" go install tool); }
+
+# go_step NAME MODULE: go_tools as a step.
+go_step() { step "$1" "$goversion $(checksum "$2/go.mod" "$2/go.sum")" go_tools "$2"; }
 
 python_venv() {
 	"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "Python 3.11 or newer is needed"
@@ -93,7 +103,7 @@ kernelspec() { .venv/bin/python internal/setup/kernelspec.py "$root" "$(go env G
 
 check_go
 system_packages
-step "Go tools" "$goversion $(checksum internal/tools/go.mod internal/tools/go.sum)" go_tools
+go_step "Go tools" internal/tools
 step "Python packages" "$(checksum internal/setup/requirements.txt)" python_venv
 if [ "$(uname -sm)" = "Linux x86_64" ]; then
 	step "XLA plugin" "$(checksum internal/setup/requirements-xla.txt)" xla_plugin
@@ -101,3 +111,8 @@ else
 	echo "setup: no XLA plugin for $(uname -sm): the pure-Go backend runs everything, slowly"
 fi
 step "Jupyter kernel" "$(go env GOROOT) ${GOEXPERIMENT-} ${HEADWATER_XLA-} $(checksum internal/setup/kernelspec.py)" kernelspec
+# For Tab and Shift-Tab in notebooks, and for make check: two to three minutes the first time.
+if [ "${1-}" != run ]; then
+	go_step "gopls" internal/tools/gopls
+	go_step "golangci-lint" internal/tools/golangci-lint
+fi

@@ -100,6 +100,9 @@ var faults = []faulty{
 // TestMixingNotices runs the contract of each faulty mixing in a child process. It must fail in the
 // part for that fault.
 func TestMixingNotices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a process for each fault")
+	}
 	if name := os.Getenv(faultEnv); name != "" {
 		for i, f := range faults {
 			if name == child(i) {

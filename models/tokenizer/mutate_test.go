@@ -267,15 +267,19 @@ func (m mutator) count() int {
 }
 
 func (m mutator) number() any {
-	return pick(m, []any{0, 1, 2, 3, 16, 512, 100_000, 1 << 24, 1<<24 + 1, 1 << 31, 1<<32 - 1,
-		1 << 40, -1, 1.5, nil, "1"})
+	return pick(m, []any{
+		0, 1, 2, 3, 16, 512, 100_000, 1 << 24, 1<<24 + 1, 1 << 31, 1<<32 - 1,
+		1 << 40, -1, 1.5, nil, "1",
+	})
 }
 
 func (m mutator) flag() bool { return m.IntN(2) == 0 }
 
 func (m mutator) text() string {
-	s := pick(m, []string{"", "a", "b", " ", "▁", "Ġ", "é", "_", "\u0301", "ﷺ", "<s>", "[UNK]",
-		"##", "aa", "a b", "\x00", "e", "日"})
+	s := pick(m, []string{
+		"", "a", "b", " ", "▁", "Ġ", "é", "_", "\u0301", "ﷺ", "<s>", "[UNK]",
+		"##", "aa", "a b", "\x00", "e", "日",
+	})
 	return strings.Repeat(s, pick(m, []int{1, 1, 1, 2, 10, 100, 1000, 1 + m.IntN(20)/19*50_000}))
 }
 
@@ -342,8 +346,10 @@ func (m mutator) preTokenizer() any {
 	case "Digits":
 		o["individual_digits"] = m.flag()
 	case "Metaspace":
-		o["replacement"], o["prepend_scheme"], o["split"] = pick(m, []string{"▁", "_", "a", " ",
-			"Ġ"}), pick(m, []string{"always", "first", "never"}), m.flag()
+		o["replacement"], o["prepend_scheme"], o["split"] = pick(m, []string{
+			"▁", "_", "a", " ",
+			"Ġ",
+		}), pick(m, []string{"always", "first", "never"}), m.flag()
 	case "Punctuation":
 		o["behavior"] = m.behavior()
 	case "Sequence":
@@ -358,8 +364,10 @@ func (m mutator) behavior() string {
 	if m.seldom(50) {
 		return "Gone"
 	}
-	return pick(m, []string{"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext",
-		"Contiguous"})
+	return pick(m, []string{
+		"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext",
+		"Contiguous",
+	})
 }
 
 func (m mutator) postProcessor() any {
@@ -383,12 +391,18 @@ func (m mutator) postProcessor() any {
 	}
 	return pick(m, []any{
 		object{"type": "BertProcessing", "sep": named(), "cls": named()},
-		object{"type": "ByteLevel", "add_prefix_space": m.flag(), "trim_offsets": true,
-			"use_regex": true},
-		object{"type": "RobertaProcessing", "sep": named(), "cls": named(),
-			"trim_offsets": m.flag(), "add_prefix_space": m.flag()},
-		object{"type": "TemplateProcessing", "single": pieces(), "pair": pieces(),
-			"special_tokens": object{"x": object{"id": "x", "ids": ids, "tokens": contents}}},
+		object{
+			"type": "ByteLevel", "add_prefix_space": m.flag(), "trim_offsets": true,
+			"use_regex": true,
+		},
+		object{
+			"type": "RobertaProcessing", "sep": named(), "cls": named(),
+			"trim_offsets": m.flag(), "add_prefix_space": m.flag(),
+		},
+		object{
+			"type": "TemplateProcessing", "single": pieces(), "pair": pieces(),
+			"special_tokens": object{"x": object{"id": "x", "ids": ids, "tokens": contents}},
+		},
 	})
 }
 
@@ -409,8 +423,10 @@ func (m mutator) decoder() any {
 	case "Sequence":
 		o["decoders"] = []any{object{"type": "Fuse"}}
 	case "Strip":
-		o["content"], o["start"], o["stop"] = pick(m, []string{"a", " ",
-			"▁"}), m.number(), m.number()
+		o["content"], o["start"], o["stop"] = pick(m, []string{
+			"a", " ",
+			"▁",
+		}), m.number(), m.number()
 	case "WordPiece":
 		o["prefix"], o["cleanup"] = m.text(), m.flag()
 	}
@@ -437,9 +453,11 @@ func (m mutator) addToken(f object) {
 	}
 	text := m.text()
 	for i := range pick(m, []int{1, 2, 1000}) {
-		added = append(added, object{"id": next + i, "content": text + strings.Repeat("x", i),
+		added = append(added, object{
+			"id": next + i, "content": text + strings.Repeat("x", i),
 			"single_word": m.flag(), "lstrip": m.flag(),
-			"rstrip": m.flag(), "normalized": m.flag(), "special": m.flag()})
+			"rstrip": m.flag(), "normalized": m.flag(), "special": m.flag(),
+		})
 	}
 	f["added_tokens"] = added
 }
@@ -481,8 +499,13 @@ func (m mutator) model(old any) {
 // anywhere changes a value somewhere in v; seldom in the vocabulary.
 func (m mutator) anywhere(v any, depth int) {
 	value := func() any {
-		return pick(m, []any{nil, true, m.number(), m.text(), []any{}, object{}, []any{m.text()},
-			object{m.text(): m.number()}})
+		return pick(m, []any{
+			nil, true, m.number(), m.text(),
+			[]any{},
+			object{},
+			[]any{m.text()},
+			object{m.text(): m.number()},
+		})
 	}
 	switch v := v.(type) {
 	case object:

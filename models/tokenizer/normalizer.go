@@ -24,7 +24,7 @@ func (n normalizers) normalize(p piece, m *meter) (piece, error) {
 	for _, each := range n {
 		err := m.step(1)
 		if err == nil {
-			p, err = each.normalizer.normalize(p, m)
+			p, err = each.normalize(p, m)
 		}
 		if err != nil {
 			return p, each.wrap(err)
@@ -114,7 +114,7 @@ func parsePrepend(raw json.RawMessage) (normalizer, error) {
 		return nil, err
 	}
 	if f.Prepend == nil {
-		return nil, errors.New("Prepend needs prepend")
+		return nil, errors.New("type Prepend needs prepend")
 	}
 	return normalizerFunc(func(p piece, m *meter) (piece, error) {
 		return p.prepend(m, *f.Prepend)
@@ -146,7 +146,7 @@ func parseReplace(raw json.RawMessage) (replacer, error) {
 		return replacer{}, err
 	}
 	if f.Pattern == nil || f.Content == nil {
-		return replacer{}, errors.New("Replace needs pattern and content")
+		return replacer{}, errors.New("type Replace needs pattern and content")
 	}
 	pat, err := parsePattern(*f.Pattern)
 	return replacer{pat, *f.Content}, err
@@ -198,7 +198,7 @@ func parseStrip(raw json.RawMessage) (normalizer, error) {
 		return nil, err
 	}
 	if f.Left == nil || f.Right == nil {
-		return nil, errors.New("Strip needs strip_left and strip_right")
+		return nil, errors.New("type Strip needs strip_left and strip_right")
 	}
 	return normalizerFunc(func(p piece, m *meter) (piece, error) {
 		return strip(p, m, *f.Left, *f.Right)

@@ -109,13 +109,13 @@ func (c *charsmapWork) flush() {
 		c.insert(c.last.r)
 		return
 	}
-	c.rewriter.replace(c.last.r)
+	c.replace(c.last.r)
 	c.drop(-c.last.added)
 }
 
 // start makes the rewriter and copies the text that is done.
 func (c *charsmapWork) start() {
-	c.rewriter = c.piece.rewrite(c.meter)
+	c.rewriter = c.rewrite(c.meter)
 	for i := 0; i < c.done; {
 		r, size := decodeRune(c.piece.text[i:])
 		c.put(charChange{r, 0})

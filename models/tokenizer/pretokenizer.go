@@ -214,7 +214,7 @@ func parseSplit(raw json.RawMessage) (preTokenizer, error) {
 		return nil, err
 	}
 	if f.Pattern == nil || f.Invert == nil {
-		return nil, errors.New("Split needs pattern, behavior and invert")
+		return nil, errors.New("type Split needs pattern, behavior and invert")
 	}
 	pat, err := parsePattern(*f.Pattern)
 	if err != nil {
@@ -229,7 +229,7 @@ func parsePunctuation(raw json.RawMessage) (preTokenizer, error) {
 		return nil, err
 	}
 	if f.Pattern != nil || f.Invert != nil {
-		return nil, errors.New("Punctuation takes no pattern and no invert")
+		return nil, errors.New("type Punctuation takes no pattern and no invert")
 	}
 	return splitter{runeClass(isPunctuation), f.Behavior, false}, f.Behavior.check()
 }
@@ -244,7 +244,7 @@ func parseDigits(raw json.RawMessage) (preTokenizer, error) {
 	}
 	switch {
 	case f.Individual == nil:
-		return nil, errors.New("Digits needs individual_digits")
+		return nil, errors.New("type Digits needs individual_digits")
 	case *f.Individual:
 		return splitter{runeClass(isNumeric), isolated, false}, nil
 	}

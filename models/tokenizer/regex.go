@@ -271,8 +271,10 @@ func (c *compiler) writeAlternatives(dst []inst, list []*regexNode) (_ []inst, e
 func (c *compiler) writeLoop(dst []inst, n *regexNode) (_ []inst, err error) {
 	body := n.list[0]
 	if body.op == opSet {
-		return append(dst, inst{op: opRepeat, set: body.set, min: n.min, max: n.max,
-			lazy: n.lazy}), nil
+		return append(dst, inst{
+			op: opRepeat, set: body.set, min: n.min, max: n.max,
+			lazy: n.lazy,
+		}), nil
 	}
 	for range n.min {
 		if dst, err = c.write(dst, body); err != nil {
@@ -384,7 +386,8 @@ func (s *charSet) has(r rune) bool {
 		in = s.bits != nil && s.bits[r>>6]>>(r&63)&1 != 0
 	default:
 		i, _ := slices.BinarySearchFunc(s.high, r, func(run runeRun,
-			r rune) int {
+			r rune,
+		) int {
 			return int(run.last - r)
 		})
 		in = i < len(s.high) && s.high[i].first <= r

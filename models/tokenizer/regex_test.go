@@ -127,8 +127,10 @@ func randomPattern(r *rand.Rand, depth int) (string, bool) {
 }
 
 func randomText(r *rand.Rand) string {
-	chars := []string{"a", "b", "A", " ", " ", "\n", "1", "é", "日", "😀", "\u0301", ".", "\u00a0",
-		"\U0001f600"}
+	chars := []string{
+		"a", "b", "A", " ", " ", "\n", "1", "é", "日", "😀", "\u0301", ".", "\u00a0",
+		"\U0001f600",
+	}
 	var s strings.Builder
 	for range r.IntN(10) {
 		s.WriteString(chars[r.IntN(len(chars))])

@@ -197,8 +197,10 @@ func (w *encodeWork) add(p piece, at int32, parts []part, contents []string, unk
 		if t.id == unk {
 			text = p.text[i:j]
 		}
-		w.tokens = append(w.tokens, token{Encoded: Encoded{ID: int(t.id), Begin: begin, End: end},
-			text: text})
+		w.tokens = append(w.tokens, token{
+			Encoded: Encoded{ID: int(t.id), Begin: begin, End: end},
+			text:    text,
+		})
 		if len(w.tokens) >= chunkTokens {
 			if w.flushIfFull(); w.err != nil {
 				return

@@ -96,15 +96,15 @@ type carrier interface {
 func (r *text64) through(b *layer, t int, c, a carrier) carrier {
 	s, in := r.spec, func(name string) string { return fmt.Sprintf("blocks.%d.%s", b.index, name) }
 	x, out := b.x[t], b.attentionOutput(t)
-	switch {
-	case s.Order == transformer.PostNorm:
+	switch s.Order {
+	case transformer.PostNorm:
 		c.add(a)
 		c.norm(in("attention-norm"), plus(x, out))
 		z := b.norm("attention-norm", plus(x, out))
 		c.add(c.mlp(b, z))
 		c.norm(in("mlp-norm"), plus(z, b.mlp(z)))
 		return c
-	case s.Order == transformer.Parallel:
+	case transformer.Parallel:
 		name := "mlp-norm"
 		if s.SharedNorm {
 			name = "attention-norm"

@@ -233,13 +233,13 @@ func (v *relevances) block(b *layer, r [][]float64) [][]float64 {
 // to the attention output a.
 func (v *relevances) after(b *layer, x, a, r []float64) (toX, toA []float64) {
 	s := v.spec
-	switch {
-	case s.Order == transformer.PostNorm:
+	switch s.Order {
+	case transformer.PostNorm:
 		z := b.norm("attention-norm", plus(x, a))
 		toZ, toM := v.sum(z, b.mlp(z), v.norm("mlp-norm", plus(z, b.mlp(z)), r))
 		toZ = plus(toZ, v.mlp(b, z, toM))
 		return v.sum(x, a, v.norm("attention-norm", plus(x, a), toZ))
-	case s.Order == transformer.Parallel:
+	case transformer.Parallel:
 		name := "mlp-norm"
 		if s.SharedNorm {
 			name = "attention-norm"

@@ -20,7 +20,10 @@ var bases = [][]string{
 	{"trace", "--backend", "go", "--ids", "5,6,7", "--taps", "attention,logits", "-o", "out"},
 	{"attribute", "--input", "in.safetensors", "--methods", "rollout,flow", "-o", "out"},
 	{"tokenize", "--tokenizer", "tokenizer.json"},
-	{"models"}, {"methods"}, {"examples"}, {"version"},
+	{"models"},
+	{"methods"},
+	{"examples"},
+	{"version"},
 	{"certify", "--backend", "go", "--text", "the keys"},
 	{"bench", "methods", "--backend", "go", "--methods", "raw", "--cases", "1", "--timed", "0"},
 }

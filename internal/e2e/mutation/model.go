@@ -99,8 +99,12 @@ func mutateAttribute(r *rand.Rand, _ *Seeds) Mutant {
 			{"--layers", pick(r, []string{"0:1", "1:", ":0", "7", "2:1"})},
 			{"--residual", pick(r, []string{"0", "1", "0.3", "2", "NaN"})},
 			{"--discard", pick(r, []string{"0.5", "0.99", "1", "-0.1"})},
-			{"--lift"}, {"--local-lift"}, {"--drop-sink"}, {"--per-head", pick(r, []string{"0", "9"})},
-			{"--measured-residual"}, {"--threshold", "0.01"},
+			{"--lift"},
+			{"--local-lift"},
+			{"--drop-sink"},
+			{"--per-head", pick(r, []string{"0", "9"})},
+			{"--measured-residual"},
+			{"--threshold", "0.01"},
 		})...)
 	}
 	m := Mutant{Args: args, Output: "out.safetensors"}

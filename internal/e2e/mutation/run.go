@@ -16,8 +16,9 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of a run. A toy model answers in a fraction of a second, so whoever takes longer hangs,
-// also on a machine that does other work: what counts is mostly processor time.
+// The limits of a run. A toy model answers in a fraction of a second, so a command that takes
+// longer hangs. The limit on processor time is the strict one, because a busy machine does not
+// change it.
 const (
 	maxWall      = 90 * time.Second
 	maxProcessor = 15 * time.Second

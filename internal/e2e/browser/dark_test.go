@@ -1,20 +1,22 @@
-package e2e
+package browser
 
 import (
+	"context"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
 // TestDarkPage opens pages on a dark system: nothing of them is as on a light one but what stands out by itself, and all can be read.
 func TestDarkPage(t *testing.T) {
-	b := openBrowser(t)
+	b := tab(t)
 	for name, picture := range pictures(t) {
 		t.Run(name, func(t *testing.T) {
-			light, dark := b.schemes(t, written(t, render.Page{HTML: picture}))
+			light, dark := schemes(t, b, written(t, render.Page{HTML: picture}))
 			checkColors(t, dark)
 			checkElements(t, dark)
 			if len(light.Texts) != len(dark.Texts) {
@@ -33,14 +35,16 @@ func TestDarkPage(t *testing.T) {
 }
 
 // schemes shows a document on a light and on a dark system, which a page may ask for, and leaves the light one.
-func (b *browser) schemes(t *testing.T, document string) (light, dark drawn) {
+func schemes(t *testing.T, b *chromium.Browser, document string) (light, dark chromium.Drawn) {
 	t.Helper()
-	show := func(scheme string) drawn {
+	show := func(scheme string) chromium.Drawn {
 		features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
-		if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
-			t.Fatal(err)
-		}
-		return b.show(t, document)
+		b.Do(t, func(ctx context.Context) error {
+			params := emulation.SetEmulatedMediaParams{Features: features}
+			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, params)
+			return err
+		})
+		return b.Show(t, document)
 	}
 	dark = show("dark")
 	return show("light"), dark

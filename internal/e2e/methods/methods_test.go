@@ -1,4 +1,6 @@
-package e2e
+// Package methods tests methods on whole models in pure Go: every method on every family, known
+// answers on planted circuits, and a generation against one pass. It costs about a minute.
+package methods
 
 import (
 	"math"
@@ -23,10 +25,20 @@ func (c counted) Encode(text string, _ trace.Specials) ([]trace.Token, error) {
 	return tokens, nil
 }
 
-// Every method explains every family, decoders and encoders, whole and by head: a number for each token of the prompt, and no refusal but
-// of scorers where there is no head to score.
+// openGo opens a model in pure Go.
+func openGo(t *testing.T, ref string) *models.Model {
+	t.Helper()
+	m, err := models.Open(ref, models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Every method explains every family, decoders and encoders: it gives a number for each token of
+// the prompt. Scorers are left out where the model has no head to score.
 func TestMethodsOnFamilies(t *testing.T) {
-	goldens := filepath.Join("..", "..", "models", "testdata", "goldens")
+	goldens := filepath.Join("..", "..", "..", "models", "testdata", "goldens")
 	entries, err := os.ReadDir(goldens)
 	if err != nil {
 		t.Fatal(err)
@@ -38,10 +50,7 @@ func TestMethodsOnFamilies(t *testing.T) {
 		}
 		tried++
 		t.Run(entry.Name(), func(t *testing.T) {
-			m, err := models.Open(filepath.Join(goldens, entry.Name()), models.Options{Backend: "go"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := openGo(t, filepath.Join(goldens, entry.Name()))
 			var opts attribution.Options
 			head := m.Info().Head
 			_, masks := m.Replacement("mask")

@@ -1,4 +1,4 @@
-package e2e
+package methods
 
 import (
 	"context"
@@ -15,7 +15,7 @@ const sliceTol = 2e-6
 // TestExplanationIsASlice explains a generation token by token and computes the same from one pass over all tokens: M is the slice
 // of rows m-1..m+n-2, and with OwnRow of rows m..m+n-1 (SPEC §A).
 func TestExplanationIsASlice(t *testing.T) {
-	m := open(t, "", "go")
+	m := openGo(t, "")
 	methods := []string{"raw", "rollout", "flow", "flow-normalized", "value-zeroing", "value-zeroing-rollout"}
 	for _, ownRow := range []bool{false, true} {
 		e, err := attribution.Explain(context.Background(), m, "the keys to the cabinet", attribution.Options{

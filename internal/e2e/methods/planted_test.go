@@ -1,4 +1,4 @@
-package e2e
+package methods
 
 import (
 	"math"
@@ -22,8 +22,10 @@ const (
 	behind verdict = "behind" // another token above every piece
 )
 
-// plantedTol is what makes scores equal, as a part of the largest: the derivative of norms leaves up to 1e-13 where nothing else does, and
-// the least effect that is none of rounding is 1e-7, of a word on the probability of an answer that is nearly 1 without it.
+// plantedTol is the difference up to which scores are equal, as a part of the largest score. The
+// derivative of norms leaves up to 1e-13 where nothing else does. The smallest effect that does not
+// come from rounding is 1e-7: that of a word on the probability of an answer that is nearly 1
+// without the word.
 const plantedTol = 1e-9
 
 // judge compares scores of <bos> and the words of a text, [T], with its evidence.
@@ -57,60 +59,72 @@ var verdicts = []struct {
 	reason   string
 }{
 	{
-		"raw", [6]verdict{found, behind, partly, behind, found, found},
+		"raw",
+		[6]verdict{found, behind, partly, behind, found, found},
 		"one layer's attention names the relay and not what that gathered, in induction the answer alone, and where three heads of four " +
 			"read values of zero, their tokens",
 	},
 	{
-		"rollout flow flow-normalized", [6]verdict{tied, tied, tied, behind, behind, behind},
+		"rollout flow flow-normalized",
+		[6]verdict{tied, tied, tied, behind, behind, behind},
 		"the residual of ½ gives the last token as much as what it reads, in every layer, although no head reads its own word: of two " +
 			"layers 4 tokens have ¼ each; heads that share evidence are halves of a half. Values are not seen at all (distractor)",
 	},
 	{
-		"value-zeroing value-zeroing-euclidean value-zeroing-final-norm norms", [6]verdict{found, behind, partly, found, found, found},
+		"value-zeroing value-zeroing-euclidean value-zeroing-final-norm norms",
+		[6]verdict{found, behind, partly, found, found, found},
 		"a value of zero counts for nothing, and the token's own, which no head reads, neither; but it is one layer, which stops at the relay",
 	},
 	{
-		"value-zeroing-rollout", [6]verdict{found, found, partly, found, found, found},
+		"value-zeroing-rollout",
+		[6]verdict{found, found, partly, found, found, found},
 		"no residual is added, and only values move an output: it follows the route exactly. In induction it goes on from the answer to " +
 			"the place before it, which told the answer where it stands, and loses the answer itself: " +
 			"as it does not read itself and no residual counts, its row is the token before it",
 	},
 	{
-		"norms-residual norms-residual-norm globenc alti", [6]verdict{behind, behind, partly, behind, behind, behind},
+		"norms-residual norms-residual-norm globenc alti",
+		[6]verdict{behind, behind, partly, behind, behind, behind},
 		"the last token keeps its word and its position, two features beside the one that it reads, and they count although nothing reads " +
 			"them; in induction the last token is evidence itself",
 	},
 	{
-		"alti-logit", [6]verdict{found, behind, partly, found, found, tied},
+		"alti-logit",
+		[6]verdict{found, behind, partly, found, found, tied},
 		"only what is written into the logit counts, but below the last layer it is followed by alti, which gives the relay most of its own " +
 			"stream. In the and all of the logit is written by the feed-forward part, which is nobody's: every score is 0",
 	},
 	{
-		"gradient-x-input attn-lrp decompx", [6]verdict{found, found, partly, found, found, found},
+		"gradient-x-input attn-lrp decompx",
+		[6]verdict{found, found, partly, found, found, found},
 		"what adds to the logit is found through any layers. In induction that is the answer alone: attention is all or nothing, so that its " +
 			"derivative is 0, and decompx holds it fixed: what said where to look has no part",
 	},
 	{
-		"gradient", [6]verdict{tied, tied, partly, found, partly, found},
+		"gradient",
+		[6]verdict{tied, tied, partly, found, partly, found},
 		"the derivative by the last token's feature of the answer is as steep as that by the word of the evidence, although no embedding has " +
 			"that feature: only the input says so. Where other words would add as much in the evidence's place, or attention moves, that is steeper",
 	},
 	{
-		"chefer", [6]verdict{found, found, partly, found, partly, found},
+		"chefer",
+		[6]verdict{found, found, partly, found, partly, found},
 		"attention times its gradient goes through layers, and the identity gives the last token a 1. It drops what is negative, and so the " +
 			"word that speaks against the answer",
 	},
 	{
-		"gradient-rollout", [6]verdict{found, found, partly, found, partly, found},
+		"gradient-rollout",
+		[6]verdict{found, found, partly, found, partly, found},
 		"as chefer: beside logits of 16, half of the identity is little",
 	},
 	{
-		"occlusion", [6]verdict{found, found, found, found, found, found},
+		"occlusion",
+		[6]verdict{found, found, found, found, found, found},
 		"taking a token away is what evidence is defined by, if each alone is needed",
 	},
 	{
-		"integrated-gradients", [6]verdict{found, found, found, found, found, found},
+		"integrated-gradients",
+		[6]verdict{found, found, found, found, found, found},
 		"on the way from an embedding of zeros attention is not yet all or nothing, so that what says where to look gets its part, and in " +
 			"induction the most: the probability jumps where attention does",
 	},
@@ -118,13 +132,16 @@ var verdicts = []struct {
 
 // Which evidence each method finds is known, too, and why.
 func TestPlantedVerdicts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs every method on every circuit")
+	}
 	var methods []string
 	for _, v := range verdicts {
 		methods = append(methods, strings.Fields(v.methods)...)
 	}
 	for c, circuit := range planted.Circuits() {
 		t.Run(circuit.Name, func(t *testing.T) {
-			m := openPlanted(t, circuit.Name)
+			m := openGo(t, circuit.Name)
 			for _, text := range circuit.Texts(6, 5) {
 				e := explainPlanted(t, m, text, attribution.Options{Methods: methods})
 				for _, v := range verdicts {
@@ -142,6 +159,9 @@ func TestPlantedVerdicts(t *testing.T) {
 
 // What each definition must give for a logit that is a sum of two numbers, and for one that is max(0, a + b - 1) of two conditions.
 func TestPlantedValues(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs scorers on many texts")
+	}
 	for _, c := range []struct {
 		circuit, method string
 		// want are the scores of the two words, of which the first stands farther back.
@@ -162,7 +182,7 @@ func TestPlantedValues(t *testing.T) {
 		{"planted-and", "attn-lrp", times(8, 8), 1e-5, "half of 16 each; what attention loses and what the bias takes cancel"},
 		{"planted-and", "alti-logit", times(0, 0), 1e-5, "the feed-forward part wrote all of it"},
 	} {
-		m := openPlanted(t, c.circuit)
+		m := openGo(t, c.circuit)
 		circuit, err := planted.Lookup(c.circuit)
 		if err != nil {
 			t.Fatal(err)
@@ -196,7 +216,7 @@ func times(a, b float64) func(first, second float64) [2]float64 {
 // Without the residual, which no head of the relay reads, rollout and flow name the evidence and nothing else; with half of it, the last
 // token, the relay and what both of them gathered have a quarter each.
 func TestPlantedResidual(t *testing.T) {
-	m := openPlanted(t, "planted-relay")
+	m := openGo(t, "planted-relay")
 	relay, err := planted.Lookup("planted-relay")
 	if err != nil {
 		t.Fatal(err)
@@ -222,15 +242,6 @@ func TestPlantedResidual(t *testing.T) {
 			}
 		}
 	}
-}
-
-func openPlanted(t *testing.T, name string) *models.Model {
-	t.Helper()
-	m, err := models.Open(name, models.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
 }
 
 func explainPlanted(t *testing.T, m *models.Model, text planted.Text, opts attribution.Options) *attribution.Explanation {

@@ -1,17 +1,18 @@
-package e2e
+package browser
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
 // TestScoredPage opens the pages of scorers, by tokens and by sentences: each says what it explains and what speaks against it, in both
 // schemes.
 func TestScoredPage(t *testing.T) {
-	b := openBrowser(t)
-	e := contrasted(t)
+	b := tab(t)
+	e := pictures(t)["contrast"].Explanation
 	for name, c := range map[string]struct {
 		html render.HTML
 		says []string
@@ -25,13 +26,13 @@ func TestScoredPage(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			light, dark := b.schemes(t, written(t, render.Page{HTML: c.html}))
+			light, dark := schemes(t, b, written(t, render.Page{HTML: c.html}))
 			for _, say := range c.says {
 				if !strings.Contains(light.Text, say) {
 					t.Errorf("the page lacks %q:\n%s", say, light.Text)
 				}
 			}
-			for _, d := range []drawn{light, dark} {
+			for _, d := range []chromium.Drawn{light, dark} {
 				checkColors(t, d)
 				checkElements(t, d)
 				if d.Wide > 0 {

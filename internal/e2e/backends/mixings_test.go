@@ -1,4 +1,4 @@
-package e2e
+package backends
 
 import (
 	"fmt"
@@ -13,8 +13,9 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// TestMixingsOnBackends compares rows in pure Go with those of XLA, of a prompt and of a step behind it, over models with norms before and
-// behind the attention, and parallel to it with one key for all heads; heads are taken apart in one of them.
+// TestMixingsOnBackends compares rows in pure Go with those in XLA, for a prompt and for the step
+// after it. The models have norms before the attention, norms after it, and a block parallel to it
+// with one key for all heads. One of them is asked for each head by itself.
 func TestMixingsOnBackends(t *testing.T) {
 	together := mixings("alti", "globenc", "mixing-ratio", "norms", "value-zeroing-euclidean-final-norm")
 	apart := mixings("norms-residual", "value-zeroing")

@@ -1,4 +1,4 @@
-package e2e
+package backends
 
 import (
 	"context"
@@ -31,6 +31,7 @@ func TestGradientsAgree(t *testing.T) {
 	ctx := context.Background()
 	for _, family := range differentiated {
 		t.Run(family, func(t *testing.T) {
+			t.Parallel()
 			xla, plain := open(t, goldens+family, "xla"), open(t, goldens+family, "go")
 			queries := questions(t, family)
 			want, err := plain.Predict(ctx, queries)

@@ -1,6 +1,6 @@
 """Runs cells in the real kernel: kernel.py FOLDER <cells >answers, both JSON.
 
-A cell is {"source", "interrupt": what it must show to be interrupted, "restart": whether the kernel is started anew before}.
+A cell is {"source", "interrupt": what it must show to be interrupted, "restart": whether the kernel is started again before}.
 An answer is {"text": what it printed and, of each display, what it showed last, "status": ok or error}.
 """
 

@@ -1,4 +1,4 @@
-package e2e
+package browser
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
 // encoded is an explanation by an encoder among the goldens, which have no tokenizer of their own.
@@ -17,14 +18,14 @@ func encoded(t *testing.T, golden, text string, opts attribution.Options) *attri
 	dir := t.TempDir()
 	for name, from := range map[string]string{
 		"config.json": goldens + golden + "/config.json", "model.safetensors": goldens + golden + "/model.safetensors",
-		"tokenizer.json": "../../cmd/headwater/testdata/words.json",
+		"tokenizer.json": "../../../cmd/headwater/testdata/words.json",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(read(t, from)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	opts.Methods = []string{"rollout", "flow", "value-zeroing"}
-	e, err := attribution.Explain(context.Background(), open(t, dir, "go"), text, opts)
+	e, err := attribution.Explain(context.Background(), openGo(t, dir), text, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,7 @@ func encoded(t *testing.T, golden, text string, opts attribution.Options) *attri
 // TestEncoderPage opens the pages of encoders: at a mask, at chosen positions, at a class. Each can be read in both schemes and says
 // what it is about and where it was read.
 func TestEncoderPage(t *testing.T) {
-	b := openBrowser(t)
+	b := tab(t)
 	for _, c := range []struct {
 		name, golden, text string
 		opts               attribution.Options
@@ -52,7 +53,7 @@ func TestEncoderPage(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			page := written(t, render.Page{HTML: render.HTML{Heatmap: render.Heatmap{Explanation: encoded(t, c.golden, c.text, c.opts)}}})
-			light, dark := b.schemes(t, page)
+			light, dark := schemes(t, b, page)
 			for _, say := range c.says {
 				if !strings.Contains(light.Text, say) {
 					t.Errorf("the page lacks %q", say)
@@ -60,13 +61,13 @@ func TestEncoderPage(t *testing.T) {
 			}
 			for _, wrong := range []string{"enerated", "prompt", "begin-of-text"} {
 				if strings.Contains(light.Text, wrong) {
-					t.Errorf("the page of an encoder says %q", wrong)
+					t.Errorf("the page about an encoder says %q", wrong)
 				}
 			}
 			if n := light.Elements["details"]; n < 4 {
 				t.Errorf("%d parts to open; want one for each prediction and one for each map", n)
 			}
-			for _, d := range []drawn{light, dark} {
+			for _, d := range []chromium.Drawn{light, dark} {
 				checkColors(t, d)
 				checkElements(t, d)
 				if d.Wide > 0 {

@@ -1,4 +1,4 @@
-package e2e
+package backends
 
 import (
 	"context"
@@ -35,6 +35,7 @@ func TestPartsAgree(t *testing.T) {
 	contrast := 0
 	for _, ref := range refs {
 		t.Run(filepath.Base(ref), func(t *testing.T) {
+			t.Parallel()
 			plain, xla := open(t, ref, "go"), open(t, ref, "xla")
 			q := trace.Query{
 				IDs:       []int{5, 17, 33, 8, 90, 41, 6, 77, 23},

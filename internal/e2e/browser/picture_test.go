@@ -1,4 +1,4 @@
-package e2e
+package browser
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
 // leastContrast is what WCAG 2.1 asks of ordinary text (1.4.3, level AA).
@@ -42,17 +43,18 @@ func explained(t *testing.T, opts attribution.Options) *attribution.Explanation 
 
 func explainedPrompt(t *testing.T, prompt string, opts attribution.Options) *attribution.Explanation {
 	t.Helper()
-	e, err := attribution.Explain(context.Background(), open(t, "", "go"), prompt, opts)
+	e, err := attribution.Explain(context.Background(), embedded(t), prompt, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
 
-// pictures are explanations that differ in what is drawn.
-func pictures(t *testing.T) map[string]render.HTML {
+// makePictures makes what pictures returns.
+func makePictures(t *testing.T) map[string]render.HTML {
 	t.Helper()
 	layer := 2
+	contrast := contrasted(t)
 	all := explained(t, attribution.Options{MaxTokens: 3, Methods: attribution.MethodNames()})
 	return map[string]render.HTML{
 		"all methods": {Heatmap: render.Heatmap{Explanation: all}},
@@ -60,8 +62,8 @@ func pictures(t *testing.T) map[string]render.HTML {
 		"filter":      {Heatmap: render.Heatmap{Explanation: all, Filter: attribution.Filter{"the", "to"}, Layer: &layer, Status: "token 3 of 3"}},
 		"short":       {Heatmap: render.Heatmap{Explanation: all}, MaxBytes: 20_000},
 		"nothing":     {},
-		"contrast":    {Heatmap: render.Heatmap{Explanation: contrasted(t)}},
-		"sentences":   {Heatmap: render.Heatmap{Explanation: divided(t, contrasted(t), "sentence")}},
+		"contrast":    {Heatmap: render.Heatmap{Explanation: contrast}},
+		"sentences":   {Heatmap: render.Heatmap{Explanation: divided(t, contrast, "sentence")}},
 		"hostile":     {Heatmap: render.Heatmap{Explanation: hostile(t)}},
 	}
 }
@@ -128,10 +130,10 @@ func hostile(t *testing.T) *attribution.Explanation {
 
 // TestPage opens pictures as pages of their own.
 func TestPage(t *testing.T) {
-	b := openBrowser(t)
+	b := tab(t)
 	for name, picture := range pictures(t) {
 		t.Run(name, func(t *testing.T) {
-			d := b.show(t, written(t, render.Page{HTML: picture}))
+			d := b.Show(t, written(t, render.Page{HTML: picture}))
 			checkColors(t, d)
 			checkElements(t, d)
 			if d.Wide > 0 {
@@ -146,13 +148,13 @@ func TestPage(t *testing.T) {
 
 // TestDarkAndLight shows pictures on the two themes of a notebook: nothing of the theme shines through, so that both look the same.
 func TestDarkAndLight(t *testing.T) {
-	b := openBrowser(t)
+	b := tab(t)
 	for name, picture := range pictures(t) {
 		t.Run(name, func(t *testing.T) {
 			markup := written(t, picture)
-			dark := b.show(t, output(markup, "rgb(17,17,17)", "rgb(255,255,255)"))
+			dark := b.Show(t, output(markup, "rgb(17,17,17)", "rgb(255,255,255)"))
 			checkColors(t, dark)
-			light := b.show(t, output(markup, "rgb(255,255,255)", "rgb(0,0,0)"))
+			light := b.Show(t, output(markup, "rgb(255,255,255)", "rgb(0,0,0)"))
 			if diff := cmp.Diff(light, dark); diff != "" {
 				t.Errorf("it is drawn in other colours on dark (-light +dark):\n%s", diff)
 			}
@@ -161,7 +163,7 @@ func TestDarkAndLight(t *testing.T) {
 }
 
 // checkColors checks that every colour comes with its counterpart and every text can be read.
-func checkColors(t *testing.T, d drawn) {
+func checkColors(t *testing.T, d chromium.Drawn) {
 	t.Helper()
 	if len(d.Colored) == 0 || len(d.Texts) == 0 {
 		t.Fatalf("nothing is drawn: %d coloured elements, %d texts", len(d.Colored), len(d.Texts))
@@ -182,7 +184,7 @@ func checkColors(t *testing.T, d drawn) {
 }
 
 // checkElements checks that the document has the elements of a picture and no others, and that no text acted.
-func checkElements(t *testing.T, d drawn) {
+func checkElements(t *testing.T, d chromium.Drawn) {
 	t.Helper()
 	known := []string{"b", "br", "details", "div", "span", "summary", "table", "tbody", "td", "tr"}
 	for name := range d.Elements {
@@ -220,7 +222,7 @@ func luminance(t *testing.T, color string) float64 {
 
 // TestHostileTextIsText looks for the tokens themselves in what a reader sees.
 func TestHostileTextIsText(t *testing.T) {
-	d := openBrowser(t).show(t, output(written(t, render.HTML{Heatmap: render.Heatmap{Explanation: hostile(t)}}), "white", "black"))
+	d := tab(t).Show(t, output(written(t, pictures(t)["hostile"]), "white", "black"))
 	checkElements(t, d)
 	for _, want := range []string{
 		hostileTexts[0], `<svg onload="window.hit='svg'">`, `</td></table></div></details></title><iframe src="http://hostile.invalid/">`,

@@ -1,4 +1,4 @@
-package e2e
+package browser
 
 import (
 	"encoding/json"
@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
 // control is an output with a script, which runs in a trusted notebook and nowhere else.
@@ -29,12 +29,12 @@ func TestJupyterLab(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a server and three pages of JupyterLab")
 	}
-	b := openBrowser(t)
+	b := chromium.Open(t) // of its own: JupyterLab goes on asking its server after the test
 	all := pictures(t)
 	names := slices.Sorted(maps.Keys(all))
-	want := map[string]drawn{}
+	want := map[string]chromium.Drawn{}
 	for _, name := range names {
-		want[name] = b.show(t, output(written(t, all[name]), "white", "black"))
+		want[name] = b.Show(t, output(written(t, all[name]), "white", "black"))
 	}
 	lab := startLab(t, names, all)
 	for _, c := range []struct {
@@ -56,7 +56,7 @@ func TestJupyterLab(t *testing.T) {
 			}
 			lab.open(t, b, page{len(names) + 1, c.theme, hit})
 			for i, name := range names {
-				got := b.inspect(t, fmt.Sprintf("document.querySelectorAll('%s')[%d]", outputs, i))
+				got := b.Inspect(t, fmt.Sprintf("document.querySelectorAll('%s')[%d]", outputs, i))
 				checkColors(t, got)
 				ignore := cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Wide" || p.String() == "Hit" }, cmp.Ignore())
 				if diff := cmp.Diff(want[name], got, ignore); diff != "" {
@@ -161,13 +161,11 @@ type page struct {
 }
 
 // open loads the notebook and waits until the page is as wanted.
-func (l *jupyterLab) open(t *testing.T, b *browser, want page) {
+func (l *jupyterLab) open(t *testing.T, b *chromium.Browser, want page) {
 	t.Helper()
-	if err := chromedp.Do(b.ctx, chromedp.Navigate(l.address+"&reset")); err != nil {
-		t.Fatal(err)
-	}
+	b.Navigate(t, l.address+"&reset")
 	for deadline := time.Now().Add(labWait); ; time.Sleep(100 * time.Millisecond) {
-		got := evaluate[page](t, b, fmt.Sprintf(
+		got := chromium.Evaluate[page](t, b, fmt.Sprintf(
 			`({Outputs: document.querySelectorAll('%s').length, Theme: String(document.body.dataset.jpThemeName), Hit: String(window.hit)})`, outputs))
 		if got == want {
 			return

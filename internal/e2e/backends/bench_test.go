@@ -1,4 +1,4 @@
-package e2e
+package backends
 
 import (
 	"context"
@@ -152,7 +152,7 @@ func randomIDs(m *models.Model, n int) []int {
 // openSmall opens a GPT-2 of the small size, 12 layers × 12 heads × width 768, with random weights in half precision. It is
 // written once, 250 MB below .cache.
 func openSmall(b *testing.B, backend string) *models.Model {
-	dir := filepath.Join("..", "..", ".cache", "bench", "gpt2-small-shape")
+	dir := filepath.Join("..", "..", "..", ".cache", "bench", "gpt2-small-shape")
 	if _, err := os.Stat(filepath.Join(dir, "model.safetensors")); err != nil {
 		writeSmall(b, dir)
 	}

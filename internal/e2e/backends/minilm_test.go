@@ -1,4 +1,4 @@
-package e2e
+package backends
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	minilm         = "../../.cache/minilm" // put there by internal/peers/minilm.sh
-	minilmRecorded = "../../models/testdata/minilm/"
+	minilm         = "../../../.cache/minilm" // put there by internal/peers/minilm.sh
+	minilmRecorded = "../../../models/testdata/minilm/"
 )
 
 // minilmSentence is a sentence and what the reference's tokenizer makes of it.

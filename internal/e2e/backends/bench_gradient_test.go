@@ -1,4 +1,4 @@
-package e2e
+package backends
 
 import (
 	"context"
@@ -46,8 +46,11 @@ func BenchmarkGradients(b *testing.B) {
 					_, err := m.Trace(ctx, ids, []trace.Tap{trace.Final})
 					return err
 				}, []timed{
-					{"predict", predict(1)}, {"predict-16", predict(16)}, {"gradient", rule(trace.TrueGradient)},
-					{"relevance", rule(trace.RelevanceGradient)}, {"with-attention", rule(trace.WithAttention)},
+					{"predict", predict(1)},
+					{"predict-16", predict(16)},
+					{"gradient", rule(trace.TrueGradient)},
+					{"relevance", rule(trace.RelevanceGradient)},
+					{"with-attention", rule(trace.WithAttention)},
 				})
 			})
 		}

@@ -1,4 +1,4 @@
-package e2e
+package browser
 
 import (
 	_ "embed"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
 //go:embed testdata/sanitise.js
@@ -18,30 +20,30 @@ type sanitised struct {
 	Dropped             []string
 }
 
-func (b *browser) sanitise(t *testing.T, markup string) sanitised {
+func sanitiseMarkup(t *testing.T, b *chromium.Browser, markup string) sanitised {
 	t.Helper()
 	quoted, err := json.Marshal(markup)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return evaluate[sanitised](t, b, "("+sanitise+")("+string(quoted)+")")
+	return chromium.Evaluate[sanitised](t, b, "("+sanitise+")("+string(quoted)+")")
 }
 
 // TestUntrusted passes pictures through what a notebook that is not trusted keeps: all of it is kept.
 func TestUntrusted(t *testing.T) {
-	b := openBrowser(t)
+	b := tab(t)
 	for name, picture := range pictures(t) {
 		t.Run(name, func(t *testing.T) {
 			markup := written(t, picture)
-			got := b.sanitise(t, markup)
+			got := sanitiseMarkup(t, b, markup)
 			if len(got.Dropped) > 0 {
 				t.Errorf("dropped: %.500q", got.Dropped)
 			}
 			if diff := cmp.Diff(got.Original, got.Sanitised); diff != "" {
 				t.Errorf("the sanitised picture differs (-original +sanitised):\n%.2000s", diff)
 			}
-			before := b.show(t, output(markup, "white", "black"))
-			if diff := cmp.Diff(before, b.show(t, output(got.Sanitised, "white", "black"))); diff != "" {
+			before := b.Show(t, output(markup, "white", "black"))
+			if diff := cmp.Diff(before, b.Show(t, output(got.Sanitised, "white", "black"))); diff != "" {
 				t.Errorf("the sanitised picture is drawn differently:\n%.2000s", diff)
 			}
 		})
@@ -50,7 +52,7 @@ func TestUntrusted(t *testing.T) {
 
 // TestSanitiserDrops makes sure that the test above can fail.
 func TestSanitiserDrops(t *testing.T) {
-	b := openBrowser(t)
+	b := tab(t)
 	for _, c := range []struct{ name, markup, want, dropped string }{
 		{"script", `<p>a<script>1</script></p>`, `<p>a</p>`, `<script>`},
 		{"style element", `<style>p{}</style><p>a</p>`, `<p>a</p>`, `<style>`},
@@ -65,7 +67,7 @@ func TestSanitiserDrops(t *testing.T) {
 		{"image", `<img src="x.png" alt="y">`, `<img alt="y">`, `src of <img>`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := b.sanitise(t, c.markup)
+			got := sanitiseMarkup(t, b, c.markup)
 			if got.Sanitised != c.want || !slices.Equal(got.Dropped, []string{c.dropped}) {
 				t.Errorf("sanitise(%s) = %s without %q, want %s without %q", c.markup, got.Sanitised, got.Dropped, c.want, c.dropped)
 			}

@@ -1,0 +1,83 @@
+// Package browser tests what a reader sees of a picture: in Chromium as a page and as the output
+// of a notebook, and in JupyterLab. It costs about a minute on two cores, most of it JupyterLab
+// and the explanations, which all tests share.
+package browser
+
+import (
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+	"github.com/headwater-ml/headwater/models"
+)
+
+const goldens = "../../../models/testdata/goldens/"
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.browser != nil {
+		shared.browser.Close()
+	}
+	os.Exit(code)
+}
+
+// shared is what takes seconds to make and serves all tests. Each part is made by the first test
+// that asks for it, and no test changes it.
+var shared struct {
+	model    *models.Model // the embedded one, in pure Go
+	pictures map[string]render.HTML
+	start    sync.Once
+	browser  *chromium.Browser
+	err      error // of start
+}
+
+// tab returns the browser that all tests share, and skips the test where there is no Chromium.
+func tab(t *testing.T) *chromium.Browser {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("opens pages in Chromium")
+	}
+	shared.start.Do(func() { shared.browser, shared.err = chromium.Start() })
+	chromium.Check(t, shared.err)
+	return shared.browser
+}
+
+// pictures returns explanations that differ in what is drawn.
+func pictures(t *testing.T) map[string]render.HTML {
+	t.Helper()
+	if shared.pictures == nil {
+		shared.pictures = makePictures(t)
+	}
+	return shared.pictures
+}
+
+// embedded returns the embedded model in pure Go.
+func embedded(t *testing.T) *models.Model {
+	t.Helper()
+	if shared.model == nil {
+		shared.model = openGo(t, "")
+	}
+	return shared.model
+}
+
+// openGo opens a model in pure Go.
+func openGo(t *testing.T, ref string) *models.Model {
+	t.Helper()
+	m, err := models.Open(ref, models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// read returns the text of a file.
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,200 @@
+// Package chromium opens documents in Chromium for tests and says what is drawn. Starting it costs
+// about two seconds of one core, a document a fraction of a second.
+package chromium
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+	"github.com/google/go-cmp/cmp"
+)
+
+//go:embed inspect.js
+var inspect string
+
+// limit is how long one request to Chromium may take, on a machine that does other things. It
+// ends a test whose browser hangs.
+const limit = 5 * time.Minute
+
+// ErrMissing is the error of [Start] where Chromium is not installed.
+var ErrMissing = errors.New("no Chromium here; on Debian: apt-get install chromium")
+
+// Browser is one Chromium with one tab.
+type Browser struct {
+	ctx   context.Context
+	close func()
+	mu    sync.Mutex
+	// requests are the addresses that the tab has asked for.
+	requests []string
+}
+
+// Open starts Chromium for one test and ends it with the test. It skips the test where Chromium is
+// not installed.
+func Open(t *testing.T) *Browser {
+	t.Helper()
+	b, err := Start()
+	Check(t, err)
+	t.Cleanup(b.Close)
+	return b
+}
+
+// Check ends the test if Chromium could not be started: it skips the test where Chromium is not
+// installed.
+func Check(t *testing.T, err error) {
+	t.Helper()
+	if errors.Is(err, ErrMissing) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Start starts Chromium with a profile of its own. Close ends it.
+func Start() (b *Browser, err error) {
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		return nil, ErrMissing
+	}
+	dir, err := os.MkdirTemp("", "chromium")
+	if err != nil {
+		return nil, err
+	}
+	options := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(path), chromedp.UserDataDir(filepath.Join(dir, "profile")),
+		chromedp.WindowSize(1200, 900),
+		chromedp.Env("TMPDIR=" + dir), // it leaves something there
+		chromedp.Headless, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
+	}
+	for _, flag := range []string{
+		"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync",
+		"disable-dev-shm-usage", "disable-extensions", "disable-breakpad",
+	} {
+		options = append(options, chromedp.Flag(flag, true))
+	}
+	if os.Getuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	process, endProcess := chromedp.NewExecAllocator(context.Background(), options...)
+	tab, closeTab := chromedp.NewContext(process)
+	b = &Browser{ctx: tab, close: func() {
+		closeTab()
+		endProcess()
+		_ = os.RemoveAll(dir)
+	}}
+	err = chromedp.Listen(tab, func(event any) {
+		if e, ok := event.(*network.EventRequestWillBeSent); ok {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.requests = append(b.requests, e.Request.URL)
+		}
+	})
+	if err == nil {
+		// The context of the first call is that of the process, so it must not end before Close.
+		_, err = chromedp.Call(tab, network.Enable, network.EnableParams{})
+	}
+	if err != nil {
+		b.Close()
+		return nil, fmt.Errorf("starting %s: %w", path, err)
+	}
+	return b, nil
+}
+
+// Close ends Chromium and removes what it wrote.
+func (b *Browser) Close() { b.close() }
+
+// Do gives do the context of the tab, for requests that this package has no function for.
+func (b *Browser) Do(t *testing.T, do func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, limit)
+	defer cancel()
+	if err := do(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Evaluate returns what an expression is in the tab.
+func Evaluate[T any](
+	t *testing.T, b *Browser, expression string, options ...chromedp.EvaluateOption,
+) T {
+	t.Helper()
+	var v T
+	b.Do(t, func(ctx context.Context) (err error) {
+		v, err = chromedp.Run(ctx, chromedp.Evaluate[T](expression, options...))
+		return err
+	})
+	return v
+}
+
+// Navigate opens an address.
+func (b *Browser) Navigate(t *testing.T, address string) {
+	t.Helper()
+	b.Do(t, func(ctx context.Context) error { return chromedp.Do(ctx, chromedp.Navigate(address)) })
+}
+
+// Drawn is what inspect.js says about a document.
+type Drawn struct {
+	Elements map[string]int
+	// Colored are the elements with a colour of their own, Texts the pieces of text. Both says
+	// whether an element sets background and colour, and whether a text stands on a background of
+	// the picture.
+	Colored, Texts []Paint
+	Text, Hit      string
+	// Wide is by how many pixels the document is wider than the window.
+	Wide int
+}
+
+// Paint is the colours of an element or of a piece of text.
+type Paint struct {
+	Text, Color, Background string
+	Both                    bool
+}
+
+// Inspect returns what is drawn below an element of the tab, given as an expression.
+func (b *Browser) Inspect(t *testing.T, root string) Drawn {
+	t.Helper()
+	return Evaluate[Drawn](t, b, "("+inspect+")("+root+")")
+}
+
+// Show opens a document as a file and returns what is drawn. The test fails if the document asks
+// for any other address, also if it does so later.
+func (b *Browser) Show(t *testing.T, document string) Drawn {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(path, []byte(document), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.mu.Lock()
+	b.requests = nil
+	b.mu.Unlock()
+	address := (&url.URL{Scheme: "file", Path: path}).String()
+	b.Navigate(t, address)
+	// The second frame comes after everything that the first one asked for.
+	Evaluate[bool](t, b, `new Promise((done) =>
+		requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`,
+		chromedp.EvalAwaitPromise)
+	d := b.Inspect(t, `document.querySelector("#output") || document.body`)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if diff := cmp.Diff([]string{address}, b.requests); diff != "" {
+		t.Errorf("the document asks for more than itself (-want +got):\n%s", diff)
+	}
+	return d
+}
