@@ -86,8 +86,10 @@ func TestALTILogitEncoder(t *testing.T) {
 	q := ids(4, 5)
 	q.Position = 0
 	near(t, "parts", score(t, "alti-logit", m, q, attribution.Scoring{}).Values, []float64{5, 9}, 0)
-	want := trace.Ask{Mixings: []trace.MixingAsk{{Name: "alti", AllRows: true}},
-		Positions: []int{0}}
+	want := trace.Ask{
+		Mixings:   []trace.MixingAsk{{Name: "alti", AllRows: true}},
+		Positions: []int{0},
+	}
 	if diff := cmp.Diff(want, *m.asked); diff != "" {
 		t.Errorf("ask (-want +got):\n%s", diff)
 	}

@@ -189,8 +189,10 @@ func (p *plan) inputBytes(tokens int) float64 {
 
 // newAttribution returns an attribution whose maps are all zero.
 func newAttribution(p *plan, in *input) *Attribution {
-	a := &Attribution{Methods: map[string]*Map{}, Bidirectional: in.bidirectional,
-		Warnings: []string{}}
+	a := &Attribution{
+		Methods: map[string]*Map{}, Bidirectional: in.bidirectional,
+		Warnings: []string{},
+	}
 	for _, m := range p.methods {
 		a.Order = append(a.Order, m.Name)
 		a.Methods[m.Name] = &Map{

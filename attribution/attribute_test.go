@@ -166,8 +166,10 @@ func TestKnown20And22ValueZeroing(t *testing.T) {
 	for _, m := range attribute(t, opts, vz(identity)).Methods {
 		for l := range L {
 			for i := range T {
-				near(t, "identity", m.Row(l, i), []float64{identity(i, 0), identity(i, 1),
-					identity(i, 2), identity(i, 3)}, 0)
+				near(t, "identity", m.Row(l, i), []float64{
+					identity(i, 0), identity(i, 1),
+					identity(i, 2), identity(i, 3),
+				}, 0)
 			}
 		}
 	}
@@ -212,13 +214,19 @@ func TestAttributeBidirectional(t *testing.T) {
 		}
 	}
 	for _, lift := range []bool{false, true} {
-		opts := attribution.Options{Methods: []string{"raw", "rollout", "flow", "flow-normalized"},
-			Lift: lift}
+		opts := attribution.Options{
+			Methods: []string{"raw", "rollout", "flow", "flow-normalized"},
+			Lift:    lift,
+		}
 		shape := []int{L, T, T}
-		a := attribute(t, opts, trace.Tensor{Name: "attention", Shape: shape,
-			Data: toFloat32(data)})
-		b := attribute(t, opts, trace.Tensor{Name: "attention", Shape: shape,
-			Data: toFloat32(permuted)})
+		a := attribute(t, opts, trace.Tensor{
+			Name: "attention", Shape: shape,
+			Data: toFloat32(data),
+		})
+		b := attribute(t, opts, trace.Tensor{
+			Name: "attention", Shape: shape,
+			Data: toFloat32(permuted),
+		})
 		if !a.Bidirectional {
 			t.Error("mass above the diagonal was not seen")
 		}
@@ -261,11 +269,15 @@ func TestAttributeLayersAndProgress(t *testing.T) {
 	one, two := 1, 2
 	data := sharpAttention(4, L, T, false)
 	var progress []string
-	opts := attribution.Options{Methods: []string{"rollout", "flow"}, FirstLayer: one,
-		LastLayer: &two}
+	opts := attribution.Options{
+		Methods: []string{"rollout", "flow"}, FirstLayer: one,
+		LastLayer: &two,
+	}
 	opts.OnProgress = func(p trace.Progress) { progress = append(progress, p.String()) }
-	part := attribute(t, opts, trace.Tensor{Name: "attention", Shape: []int{L, T, T},
-		Data: toFloat32(data)})
+	part := attribute(t, opts, trace.Tensor{
+		Name: "attention", Shape: []int{L, T, T},
+		Data: toFloat32(data),
+	})
 	alone := attribute(t, attribution.Options{Methods: opts.Methods},
 		trace.Tensor{Name: "attention", Shape: []int{2, T, T}, Data: toFloat32(data[T*T : 3*T*T])})
 	for name, m := range part.Methods {
@@ -310,15 +322,19 @@ func TestAttributeRefusals(t *testing.T) {
 		{"overflow", []trace.Tensor{shaped(1<<32, 1<<32, 4)}, attribution.Options{}, "does not fit", false},
 		{
 			"heads of value zeroing",
-			[]trace.Tensor{{Name: "value-zeroing", Shape: []int{1, 2, 1, 1},
-				Data: []float32{1, 1}}},
+			[]trace.Tensor{{
+				Name: "value-zeroing", Shape: []int{1, 2, 1, 1},
+				Data: []float32{1, 1},
+			}},
 			attribution.Options{Methods: []string{"value-zeroing"}},
 			"no heads apart", false,
 		},
 		{
 			"other size",
-			[]trace.Tensor{ok(), {Name: "value-zeroing", Shape: []int{1, 1, 1},
-				Data: []float32{1}}},
+			[]trace.Tensor{ok(), {
+				Name: "value-zeroing", Shape: []int{1, 1, 1},
+				Data: []float32{1},
+			}},
 			attribution.Options{Methods: []string{"raw", "value-zeroing"}},
 			"another tensor has 1 layers and 2 tokens", false,
 		},

@@ -40,8 +40,10 @@ func (j *job) extendBase(ctx context.Context, c Mixed, last int) ([]float64, err
 	if !a.Info().TopOnly || c.N-c.Skip != 1 {
 		return j.uniform.Extend(ctx, j.base[:0], mixed)
 	}
-	key := baselineKey{j.aggregation, j.cfg.Layers, j.cfg.levels(), j.cfg.Bidirectional, j.rule,
-		c.T(), last}
+	key := baselineKey{
+		j.aggregation, j.cfg.Layers, j.cfg.levels(), j.cfg.Bidirectional, j.rule,
+		c.T(), last,
+	}
 	baselines.Lock()
 	known, ok := baselines.rows[key]
 	baselines.Unlock()

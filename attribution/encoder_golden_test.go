@@ -147,8 +147,10 @@ func TestEncoderGoldens(t *testing.T) {
 				t.Fatalf("head %q, bidirectional %v; want %q", info.Head, info.Bidirectional, head)
 			}
 			T, L := len(g.model.ids), g.model.Info().Layers
-			opts := attribution.Options{Methods: []string{"raw", "rollout", "value-zeroing"},
-				Positions: []int{T - 1, 0, 5}, Alternatives: 2}
+			opts := attribution.Options{
+				Methods:   []string{"raw", "rollout", "value-zeroing"},
+				Positions: []int{T - 1, 0, 5}, Alternatives: 2,
+			}
 			if head == trace.Classes {
 				opts.Positions = nil
 			}
@@ -196,8 +198,10 @@ func TestEncoderGoldens(t *testing.T) {
 func (g golden) checkPrediction(step attribution.GeneratedToken) {
 	g.t.Helper()
 	p := g.probabilities(*step.Position)
-	for _, a := range append(step.Alternatives, attribution.Alternative{ID: step.ID,
-		Probability: step.Probability}) {
+	for _, a := range append(step.Alternatives, attribution.Alternative{
+		ID:          step.ID,
+		Probability: step.Probability,
+	}) {
 		if math.Abs(a.Probability-p[a.ID]) > goldenProbabilityTol {
 			g.t.Errorf("position %d: probability of %d is %v, want %v", *step.Position, a.ID,
 				a.Probability, p[a.ID])

@@ -157,8 +157,10 @@ func TestKnown02And07UniformEncoder(t *testing.T) {
 			}
 			rollout[at] += half
 			flow[at] = on
-			for name, want := range map[string][]float64{"rollout": rollout, "flow": flow,
-				"raw": raw} {
+			for name, want := range map[string][]float64{
+				"rollout": rollout, "flow": flow,
+				"raw": raw,
+			} {
 				m := e.Maps[name]
 				near(t, fmt.Sprintf("map of %s, %d layers, target %d", name, L, at),
 					m.Row(m.Shape[0]-1, at), want, fakeTol)
@@ -203,8 +205,10 @@ func TestExplainEncoderEqualsAttribute(t *testing.T) {
 	// One head over merged lower layers: the tensor has both heads, the mean of which the fake
 	// gives as its own.
 	f := sharpEncoder(1, T)
-	opts := attribution.Options{Methods: []string{"raw", "rollout", "flow"}, PerHead: &head,
-		Positions: positions}
+	opts := attribution.Options{
+		Methods: []string{"raw", "rollout", "flow"}, PerHead: &head,
+		Positions: positions,
+	}
 	e := explain(t, f, someWords(T-2), opts)
 	checkRows(t, e, attribute(t, attribution.Options{Methods: opts.Methods},
 		f.tensor("attention", trace.Heads{Fusion: trace.OneHead, Head: head}, T)))
@@ -252,8 +256,10 @@ func TestExplainEncoderDear(t *testing.T) {
 	const L, T = 2, 66
 	for _, lift := range []bool{false, true} {
 		f := sharpEncoder(L, T)
-		opts := attribution.Options{Methods: []string{"flow", "flow-normalized", "rollout"},
-			Positions: []int{65, 3, 0}, Lift: lift}
+		opts := attribution.Options{
+			Methods:   []string{"flow", "flow-normalized", "rollout"},
+			Positions: []int{65, 3, 0}, Lift: lift,
+		}
 		e := explain(t, f, someWords(T-2), opts)
 		if e.Maps["flow"] != nil || e.Maps["flow-normalized"] != nil || e.Maps["rollout"] == nil {
 			t.Errorf("maps %v, want that of rollout", len(e.Maps))
@@ -272,8 +278,10 @@ func TestExplainEncoderDear(t *testing.T) {
 	}
 	head := 1
 	f := sharpEncoder(1, T)
-	e := explain(t, f, someWords(T-2), attribution.Options{Methods: []string{"flow"},
-		PerHead: &head, Positions: []int{7}})
+	e := explain(t, f, someWords(T-2), attribution.Options{
+		Methods: []string{"flow"},
+		PerHead: &head, Positions: []int{7},
+	})
 	checkRows(t, e, attribute(t, attribution.Options{Methods: []string{"flow"}},
 		f.tensor("attention", trace.Heads{Fusion: trace.OneHead, Head: head}, T)))
 }
@@ -282,8 +290,10 @@ func TestExplainEncoderDear(t *testing.T) {
 func TestExplainEncoderLargeMap(t *testing.T) {
 	const L, T = 3, 900
 	f := newEncoder(L, func(int, int) float64 { return 1. / T })
-	e := explain(t, f, someWords(T-2), attribution.Options{Methods: []string{"raw"},
-		Positions: []int{1}})
+	e := explain(t, f, someWords(T-2), attribution.Options{
+		Methods:   []string{"raw"},
+		Positions: []int{1},
+	})
 	if m := e.Maps["raw"]; m.Shape != [3]int{1, T, T} || len(m.Layers) != 1 || m.Layers[0] != L-1 ||
 		len(m.Data) != T*T {
 		t.Errorf("map %v of layers %v, want the last one", m.Shape, m.Layers)

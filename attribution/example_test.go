@@ -35,8 +35,10 @@ func ExampleExplain() {
 // Attention from any program: two layers of a causal model, three tokens.
 func ExampleAttribute() {
 	layer := []float32{1, 0, 0, .5, .5, 0, .5, .25, .25}
-	attention := trace.Tensor{Name: "attention", Shape: []int{2, 3, 3},
-		Data: append(layer, layer...)}
+	attention := trace.Tensor{
+		Name: "attention", Shape: []int{2, 3, 3},
+		Data: append(layer, layer...),
+	}
 	a, err := attribution.Attribute(context.Background(), []trace.Tensor{attention},
 		attribution.Options{
 			Methods: []string{"rollout", "flow"},

@@ -304,8 +304,10 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 		from = r.processed // no generated token has a row yet
 	}
 	if r.opts.OnProgress != nil && step.Count >= longPrompt {
-		r.opts.OnProgress(trace.Progress{Stage: "combining the layers of the prompt's rows",
-			Unit: "step", Done: 1, Total: 1})
+		r.opts.OnProgress(trace.Progress{
+			Stage: "combining the layers of the prompt's rows",
+			Unit:  "step", Done: 1, Total: 1,
+		})
 	}
 	if err := r.plan.extend(ctx, rows, from); err != nil {
 		return err
@@ -340,8 +342,10 @@ func newToken(p trace.Prediction) (*GeneratedToken, error) {
 		Class:  p.Class, Unscored: p.Unscored, Alternatives: []Alternative{},
 	}
 	for _, a := range p.Alternatives {
-		t.Alternatives = append(t.Alternatives, Alternative{a.Token.ID, a.Token.Text,
-			a.Probability})
+		t.Alternatives = append(t.Alternatives, Alternative{
+			a.Token.ID, a.Token.Text,
+			a.Probability,
+		})
 	}
 	for _, a := range append(t.Alternatives, Alternative{t.ID, t.Text, t.Probability}) {
 		if !(a.Probability >= 0) || math.IsInf(a.Probability, 0) {

@@ -152,8 +152,10 @@ func TestExplainEqualsOnePass(t *testing.T) {
 func TestPerHead(t *testing.T) {
 	const m = 4
 	f, head := sharpFake(2), 1
-	opts := attribution.Options{Methods: []string{"raw", "rollout", "flow"}, MaxTokens: 1,
-		PerHead: &head, AllLevels: true}
+	opts := attribution.Options{
+		Methods: []string{"raw", "rollout", "flow"}, MaxTokens: 1,
+		PerHead: &head, AllLevels: true,
+	}
 	e := explain(t, f, "w1 w2 w3 w4", opts)
 	one := f.tensor("attention", trace.Heads{Fusion: trace.OneHead, Head: 1}, m).Data
 	mean := f.tensor("attention", trace.Heads{}, m).Data
@@ -184,12 +186,17 @@ func TestPerHead(t *testing.T) {
 // A mixing that sums its heads accepts one head alone, and no other fusion; a mixing without
 // separate heads accepts none.
 func TestOneHead(t *testing.T) {
-	one, methods := trace.Heads{Fusion: trace.OneHead, Head: 1}, []string{"norms", "alti",
-		"value-zeroing-euclidean"}
+	one, methods := trace.Heads{Fusion: trace.OneHead, Head: 1}, []string{
+		"norms", "alti",
+		"value-zeroing-euclidean",
+	}
 	f := newFake(2, causal)
 	e := explain(t, f, "w1 w2", attribution.Options{Methods: methods, Heads: one, MaxTokens: 1})
-	want := []trace.MixingAsk{{Name: "norms", Heads: one}, {Name: "alti", AllRows: true},
-		{Name: "value-zeroing-euclidean", Heads: one}}
+	want := []trace.MixingAsk{
+		{Name: "norms", Heads: one},
+		{Name: "alti", AllRows: true},
+		{Name: "value-zeroing-euclidean", Heads: one},
+	}
 	if diff := cmp.Diff(want, f.asked.Mixings); diff != "" {
 		t.Errorf("mixings asked for (-want +got):\n%s", diff)
 	}
@@ -197,10 +204,14 @@ func TestOneHead(t *testing.T) {
 		t.Errorf("the settings of norms say heads %q, want 1", got)
 	}
 	head := 1
-	explain(t, f, "w1 w2", attribution.Options{Methods: []string{"norms-residual+rollout"},
-		PerHead: &head, MaxTokens: 1})
-	want = []trace.MixingAsk{{Name: "norms-residual", Heads: one, AllRows: true},
-		{Name: "norms-residual", AllRows: true}}
+	explain(t, f, "w1 w2", attribution.Options{
+		Methods: []string{"norms-residual+rollout"},
+		PerHead: &head, MaxTokens: 1,
+	})
+	want = []trace.MixingAsk{
+		{Name: "norms-residual", Heads: one, AllRows: true},
+		{Name: "norms-residual", AllRows: true},
+	}
 	if diff := cmp.Diff(want, f.asked.Mixings); diff != "" {
 		t.Errorf("mixings asked for, one head over all (-want +got):\n%s", diff)
 	}
@@ -212,8 +223,10 @@ func TestOneHead(t *testing.T) {
 	}
 	_, err = attribution.Attribute(context.Background(),
 		[]trace.Tensor{layerOf("norms",
-			[]float32{1})}, attribution.Options{Methods: []string{"norms"},
-			Heads: trace.Heads{Fusion: trace.OneHead}})
+			[]float32{1})}, attribution.Options{
+			Methods: []string{"norms"},
+			Heads:   trace.Heads{Fusion: trace.OneHead},
+		})
 	if !errors.Is(err, attribution.ErrUsage) ||
 		!strings.Contains(err.Error(), "of all heads together") {
 		t.Errorf("one head of rows of all: error %v", err)
@@ -232,8 +245,10 @@ func TestAsk(t *testing.T) {
 		{"value-zeroing,value-zeroing-rollout", []trace.MixingAsk{{Name: "value-zeroing", AllRows: true}}},
 	} {
 		f := newFake(2, causal)
-		explain(t, f, "w1 w2", attribution.Options{Methods: strings.Split(c.methods, ","),
-			MaxTokens: 2})
+		explain(t, f, "w1 w2", attribution.Options{
+			Methods:   strings.Split(c.methods, ","),
+			MaxTokens: 2,
+		})
 		if diff := cmp.Diff(c.want, f.asked.Mixings); diff != "" {
 			t.Errorf("%s: mixings asked for (-want +got):\n%s", c.methods, diff)
 		}
@@ -444,8 +459,10 @@ func TestExplainRefusals(t *testing.T) {
 		},
 		{
 			"heads of value zeroing", "w1",
-			attribution.Options{Methods: []string{"value-zeroing"},
-				Heads: trace.Heads{Fusion: trace.MinHeads}},
+			attribution.Options{
+				Methods: []string{"value-zeroing"},
+				Heads:   trace.Heads{Fusion: trace.MinHeads},
+			},
 			"heads applies to none of the methods",
 		},
 		{"first layer", "w1", attribution.Options{FirstLayer: -1}, "first layer -1; layers count from 0"},
@@ -529,8 +546,10 @@ func TestZeroRows(t *testing.T) {
 	f.row = func(_ trace.MixingAsk, l, t, s int) float64 {
 		return 1e-9 * on(s == t) * on(l != 1 || t != 2)
 	}
-	e := explain(t, f, "w1 w2 w3", attribution.Options{Methods: []string{"value-zeroing",
-		"value-zeroing-rollout"}, MaxTokens: 2})
+	e := explain(t, f, "w1 w2 w3", attribution.Options{Methods: []string{
+		"value-zeroing",
+		"value-zeroing-rollout",
+	}, MaxTokens: 2})
 	vz, product := result(t, e, "value-zeroing"), result(t, e, "value-zeroing-rollout")
 	for l, want := range [][]float64{{0, 0, 1}, {0, 0, 0}, {0, 0, 1}} {
 		near(t, "value-zeroing", vz.Row(0, l), want, 0)

@@ -39,8 +39,10 @@ func newFake(layers int, attention func(t, s int) float64) *fake {
 		words = append(words, fmt.Sprintf("w%d", i))
 	}
 	return &fake{
-		info: trace.Info{Name: "fake", Family: "fake", Layers: layers, Heads: 2,
-			Vocab: len(words)},
+		info: trace.Info{
+			Name: "fake", Family: "fake", Layers: layers, Heads: 2,
+			Vocab: len(words),
+		},
 		words: words, asked: new(trace.Ask),
 		row: func(_ trace.MixingAsk, _, t, s int) float64 { return attention(t, s) },
 	}

@@ -87,8 +87,10 @@ func TestAttnLRP(t *testing.T) {
 	m.gradient = func(q trace.Query, rule trace.Backward) trace.Gradient {
 		a, b := float64(q.IDs[0]), float64(q.IDs[1])
 		half := map[trace.Backward]float64{trace.TrueGradient: 1, trace.RelevanceGradient: .5}[rule]
-		return trace.Gradient{Value: a*b + 7, Data: []float32{float32(half * b), 0,
-			float32(half * a), 0}}
+		return trace.Gradient{Value: a*b + 7, Data: []float32{
+			float32(half * b), 0,
+			float32(half * a), 0,
+		}}
 	}
 	got := score(t, "attn-lrp", m, ids(3, 5), attribution.Scoring{})
 	near(t, "relevance", got.Values, []float64{7.5, 7.5}, 0)

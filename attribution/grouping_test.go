@@ -28,8 +28,10 @@ func TestParseGrouping(t *testing.T) {
 				c.as, c.parts)
 		}
 	}
-	for _, bad := range []string{"words", ":", "3", "3:3", "5:4", "-1:4", "0:4,", "0:4;5:6", "a:b",
-		"0:99999999999999999999", "\x1b[31m"} {
+	for _, bad := range []string{
+		"words", ":", "3", "3:3", "5:4", "-1:4", "0:4,", "0:4;5:6", "a:b",
+		"0:99999999999999999999", "\x1b[31m",
+	} {
 		if _, err := attribution.ParseGrouping(bad); !errors.Is(err, attribution.ErrUsage) ||
 			!strings.Contains(err.Error(), "BEGIN:END") {
 			t.Errorf("ParseGrouping(%q) error %v, want what it takes", bad, err)

@@ -31,13 +31,15 @@ func uniformHeads(layers, heads, tokens int) trace.Tensor {
 
 // reader is a tensor that counts what is read of it.
 func reader(x trace.Tensor, reads *int, most *int) attribution.TensorReader {
-	return attribution.TensorReader{Name: x.Name, Shape: x.Shape,
+	return attribution.TensorReader{
+		Name: x.Name, Shape: x.Shape,
 		Read: func(dst []float32, first int) error {
 			*reads++
 			*most = max(*most, len(dst))
 			copy(dst, x.Data[first:])
 			return nil
-		}}
+		},
+	}
 }
 
 // A tensor that stays in a file is read a head at a time, and gives what the same numbers in memory
@@ -85,8 +87,10 @@ func TestAttributeInputBudget(t *testing.T) {
 	if refused.Left != 1000 || refused.Limit != 3000 || !refused.Chosen || refused.Need <= 1000 {
 		t.Errorf("refused is %+v", *refused)
 	}
-	for _, part := range []string{"rollout of 5 tokens in 3 layers", "the limit is 0.0 MB (given)",
-		"take fewer layers"} {
+	for _, part := range []string{
+		"rollout of 5 tokens in 3 layers", "the limit is 0.0 MB (given)",
+		"take fewer layers",
+	} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("error %v lacks %q", err, part)
 		}
@@ -107,13 +111,17 @@ func TestAttributeInputBudget(t *testing.T) {
 	}
 
 	// A shape may claim anything.
-	for name, shape := range map[string][]int{"many tokens": {1, 1, 1 << 30, 1 << 30},
-		"many layers": {1 << 40, 1, 4, 4}} {
-		in.Tensors = []attribution.TensorReader{{Name: "attention", Shape: shape,
+	for name, shape := range map[string][]int{
+		"many tokens": {1, 1, 1 << 30, 1 << 30},
+		"many layers": {1 << 40, 1, 4, 4},
+	} {
+		in.Tensors = []attribution.TensorReader{{
+			Name: "attention", Shape: shape,
 			Read: func([]float32, int) error {
 				t.Errorf("%s: read before the refusal", name)
 				return nil
-			}}}
+			},
+		}}
 		if _, err := attribution.AttributeInput(context.Background(), in, opts); !errors.As(err,
 			&refused) {
 			t.Errorf("%s: error %v, want a MemoryError", name, err)
@@ -126,14 +134,16 @@ func TestAttributeInputStops(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	x := uniformHeads(50, 1, 2)
 	reads := 0
-	tensor := attribution.TensorReader{Name: x.Name, Shape: x.Shape,
+	tensor := attribution.TensorReader{
+		Name: x.Name, Shape: x.Shape,
 		Read: func(dst []float32, first int) error {
 			if reads++; reads == 3 {
 				stop()
 			}
 			copy(dst, x.Data[first:])
 			return nil
-		}}
+		},
+	}
 	opts := attribution.Options{Methods: []string{"raw"}}
 	_, err := attribution.AttributeInput(ctx,
 		attribution.Input{Tensors: []attribution.TensorReader{tensor}}, opts)

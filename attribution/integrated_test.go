@@ -31,8 +31,10 @@ func TestIntegratedGradients(t *testing.T) {
 	// miss.
 	got = score(t, "integrated-gradients", m, q, attribution.Scoring{Replacement: "zero", Steps: 1})
 	middle := slopeOf((b+3)/2)/2 + slopeOf(b)/4 + slopeOf(3)/4
-	near(t, "one point", got.Values, []float64{parts[0] * middle, parts[1] * middle,
-		parts[2] * middle}, 1e-7)
+	near(t, "one point", got.Values, []float64{
+		parts[0] * middle, parts[1] * middle,
+		parts[2] * middle,
+	}, 1e-7)
 	near(t, "its residue", []float64{*got.Residue},
 		[]float64{sigmoid(b) - sigmoid(3) - middle*(b-3)}, 1e-7)
 
@@ -72,8 +74,10 @@ func TestIntegratedGradientsJump(t *testing.T) {
 	m := newAnswering(1)
 	m.gradient = func(q trace.Query, _ trace.Backward) trace.Gradient {
 		logit := 1000 * (float64(q.Embeddings[0]) - .7)
-		return trace.Gradient{Value: sigmoid(logit),
-			Data: []float32{float32(1000 * slopeOf(logit)), 0}}
+		return trace.Gradient{
+			Value: sigmoid(logit),
+			Data:  []float32{float32(1000 * slopeOf(logit)), 0},
+		}
 	}
 	got := score(t, "integrated-gradients", m, ids(1), attribution.Scoring{Replacement: "zero"})
 	near(t, "a jump", got.Values, []float64{1}, .01)
@@ -153,8 +157,10 @@ func TestIntegratedGradientsThroughNorm(t *testing.T) {
 	// quarter is asked for.
 	last := math.Inf(1)
 	for _, steps := range []int{8, 32, 128, 512} {
-		got := score(t, "integrated-gradients", m, q, attribution.Scoring{Quantity: trace.Logit,
-			Steps: steps})
+		got := score(t, "integrated-gradients", m, q, attribution.Scoring{
+			Quantity: trace.Logit,
+			Steps:    steps,
+		})
 		far := furthest(got.Values)
 		if !(far <= last/4) {
 			t.Errorf("%d steps are %g from the closed form, want at most a quarter of %g", steps,

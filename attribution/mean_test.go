@@ -16,8 +16,10 @@ func TestAttributeMean(t *testing.T) {
 	opts := attribution.Options{Methods: []string{"rollout"}}
 	var got []*attribution.Attribution
 	for _, name := range []string{"attention", "attention-mean"} {
-		a, err := attribution.Attribute(context.Background(), []trace.Tensor{{Name: name,
-			Axes: "LTS", Shape: []int{1, 2, 2}, Data: data}}, opts)
+		a, err := attribution.Attribute(context.Background(), []trace.Tensor{{
+			Name: name,
+			Axes: "LTS", Shape: []int{1, 2, 2}, Data: data,
+		}}, opts)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -96,8 +96,10 @@ func TestLookupBroken(t *testing.T) {
 
 // Names that users type are quoted and cut in errors, and never panic.
 func FuzzLookupMethod(f *testing.F) {
-	for _, name := range []string{"raw", "value-zeroing+flow", "+", "a+b+c", "", "\x00\xff",
-		strings.Repeat("x", 500)} {
+	for _, name := range []string{
+		"raw", "value-zeroing+flow", "+", "a+b+c", "", "\x00\xff",
+		strings.Repeat("x", 500),
+	} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {

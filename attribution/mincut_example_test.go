@@ -13,8 +13,10 @@ import (
 // the lower one.
 func ExampleMinCut() {
 	layer := []float32{1, 0, 0, .5, .5, 0, 1. / 3, 1. / 3, 1. / 3}
-	attention := trace.Tensor{Name: "attention", Shape: []int{2, 3, 3},
-		Data: append(layer, layer...)}
+	attention := trace.Tensor{
+		Name: "attention", Shape: []int{2, 3, 3},
+		Data: append(layer, layer...),
+	}
 	cut, err := attribution.MinCut(context.Background(), []trace.Tensor{attention},
 		attribution.Options{}, 2, 0)
 	if err != nil {

@@ -12,8 +12,10 @@ import (
 
 // tensorOf returns a tensor [L,T,T] of random sharp attention.
 func tensorOf(seed uint64, L, T int, bidirectional bool) trace.Tensor {
-	return trace.Tensor{Name: "attention", Shape: []int{L, T, T},
-		Data: toFloat32(sharpAttention(seed, L, T, bidirectional))}
+	return trace.Tensor{
+		Name: "attention", Shape: []int{L, T, T},
+		Data: toFloat32(sharpAttention(seed, L, T, bidirectional)),
+	}
 }
 
 // TestMinCutIsFlow compares the cut with the value of the method, for options that change the rows.
@@ -26,21 +28,30 @@ func TestMinCutIsFlow(t *testing.T) {
 	}{
 		"default":  {tensorOf(1, 4, 9, false), attribution.Options{}},
 		"residual": {tensorOf(2, 4, 9, false), attribution.Options{Residual: &residual}},
-		"layers": {tensorOf(3, 4, 9, false),
-			attribution.Options{FirstLayer: 1, LastLayer: &last}},
+		"layers": {
+			tensorOf(3, 4, 9, false),
+			attribution.Options{FirstLayer: 1, LastLayer: &last},
+		},
 		"bidirectional": {tensorOf(4, 4, 9, true), attribution.Options{}},
 		"one head":      {heads, attribution.Options{PerHead: &head}},
 		"discard":       {tensorOf(5, 4, 9, false), attribution.Options{Discard: .6}},
-		"discard whole": {tensorOf(5, 4, 9, false),
-			attribution.Options{Discard: .8, DiscardWhole: true}},
+		"discard whole": {
+			tensorOf(5, 4, 9, false),
+			attribution.Options{Discard: .8, DiscardWhole: true},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := c.opts
 			opts.Methods = []string{"flow"}
 			m := attribute(t, opts, c.tensor).Methods["flow"]
 			T := m.Shape[1]
-			for _, pair := range [][2]int{{T - 1, 0}, {T - 1, T - 1}, {T - 1, T / 2}, {T / 2, 1},
-				{0, T - 1}} {
+			for _, pair := range [][2]int{
+				{T - 1, 0},
+				{T - 1, T - 1},
+				{T - 1, T / 2},
+				{T / 2, 1},
+				{0, T - 1},
+			} {
 				cut, err := attribution.MinCut(context.Background(), []trace.Tensor{c.tensor},
 					c.opts, pair[0], pair[1])
 				if err != nil {
@@ -71,8 +82,11 @@ func TestMinCutRefusals(t *testing.T) {
 		"no such target":  {attribution.Options{}, 5, 0},
 		"negative source": {attribution.Options{}, 1, -1},
 		"rollout":         {attribution.Options{Methods: []string{"rollout"}}, 1, 0},
-		"two methods": {attribution.Options{Methods: []string{"flow", "flow-normalized"}}, 1,
-			0},
+		"two methods": {
+			attribution.Options{Methods: []string{"flow", "flow-normalized"}},
+			1,
+			0,
+		},
 		"lift": {attribution.Options{Lift: true}, 1, 0},
 	} {
 		if _, err := attribution.MinCut(context.Background(), x, c.opts, c.target,

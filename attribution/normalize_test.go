@@ -35,60 +35,84 @@ func TestPreparedRows(t *testing.T) {
 	}{
 		{
 			"drop sink", "the rest of each row is divided by its sum; the first token has " +
-				"nothing else", []trace.Tensor{decoder},
-			attribution.Options{DropSink: true}, [][]float64{{1, 0, 0}, {0, 1, 0}, {0, .375, .625}},
+				"nothing else",
+			[]trace.Tensor{decoder},
+			attribution.Options{DropSink: true},
+			[][]float64{{1, 0, 0}, {0, 1, 0}, {0, .375, .625}},
 		},
 		{
 			"local lift", "the residual of row i weighs 1/(i+2) instead of ½",
 			[]trace.Tensor{decoder},
-			attribution.Options{LocalLift: true}, [][]float64{{1, 0, 0}, {.5, .5, 0},
-				{.375, .28125, .34375}},
+			attribution.Options{LocalLift: true},
+			[][]float64{
+				{1, 0, 0},
+				{.5, .5, 0},
+				{.375, .28125, .34375},
+			},
 		},
 		{
 			"discard of a decoder", "each row loses ⌊(i+1)/2⌋ entries, then ½ is added and the " +
-				"row divided by ¾ or ⅞", []trace.Tensor{decoder},
-			attribution.Options{Discard: .5}, [][]float64{{1, 0, 0}, {3. / 7, 4. / 7, 0},
-				{4. / 15, 3. / 15, 8. / 15}},
+				"row divided by ¾ or ⅞",
+			[]trace.Tensor{decoder},
+			attribution.Options{Discard: .5},
+			[][]float64{
+				{1, 0, 0},
+				{3. / 7, 4. / 7, 0},
+				{4. / 15, 3. / 15, 8. / 15},
+			},
 		},
 		{
 			"discard of an encoder", "of the two lowest of four, the first is spared",
 			[]trace.Tensor{encoder},
-			attribution.Options{Discard: .5}, [][]float64{{.5625, .4375}, {0, 1}},
+			attribution.Options{Discard: .5},
+			[][]float64{{.5625, .4375}, {0, 1}},
 		},
 		{
 			"whole map of a decoder", "⌊.8·9⌋ = 7 entries go: three above the diagonal, ⅛, ¼, ⅜ " +
-				"and ½", []trace.Tensor{decoder},
+				"and ½",
+			[]trace.Tensor{decoder},
 			attribution.Options{Discard: .8, DiscardWhole: true},
 			[][]float64{{1, 0, 0}, {3. / 7, 4. / 7, 0}, {0, 0, 1}},
 		},
 		{
 			"little of the whole map of a decoder",
-			"⌊.3·9⌋ = 2 entries go, both above the diagonal", []trace.Tensor{decoder},
+			"⌊.3·9⌋ = 2 entries go, both above the diagonal",
+			[]trace.Tensor{decoder},
 			attribution.Options{Discard: .3, DiscardWhole: true},
 			[][]float64{{1, 0, 0}, {.375, .625, 0}, {.25, .1875, .5625}},
 		},
 		{
 			"sink and whole map of a decoder", "rows become [1 0 0], [0 1 0], [0 ¾ ¼]; of these " +
-				"0 to ¾ go", []trace.Tensor{decoder},
+				"0 to ¾ go",
+			[]trace.Tensor{decoder},
 			attribution.Options{DropSink: true, Discard: .78, DiscardWhole: true},
 			[][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
 		},
 		{
-			"whole map of an encoder", "as without saying so", []trace.Tensor{encoder},
+			"whole map of an encoder", "as without saying so",
+			[]trace.Tensor{encoder},
 			attribution.Options{Discard: .5, DiscardWhole: true},
 			[][]float64{{.5625, .4375}, {0, 1}},
 		},
 		{
 			"sink and discard of an encoder", "rows become [0 1] and [0 1]",
 			[]trace.Tensor{encoder},
-			attribution.Options{DropSink: true, Discard: .25}, [][]float64{{.5, .5}, {0, 1}},
+			attribution.Options{DropSink: true, Discard: .25},
+			[][]float64{{.5, .5}, {0, 1}},
 		},
 		{
-			"measured residual", "mixing ratios 0, ¼ and ½", []trace.Tensor{decoder,
+			"measured residual", "mixing ratios 0, ¼ and ½",
+			[]trace.Tensor{
+				decoder,
 				layerOf("mixing-ratio", []float32{0, 0, 0}, []float32{0, .25, 0},
-					[]float32{0, 0, .5})},
-			attribution.Options{MeasuredResidual: true}, [][]float64{{1, 0, 0}, {.1875, .8125, 0},
-				{.25, .1875, .5625}},
+					[]float32{0, 0, .5}),
+			},
+			attribution.Options{MeasuredResidual: true},
+			[][]float64{
+				{1, 0, 0},
+				{.1875, .8125, 0},
+				{.25, .1875, .5625},
+			},
 		},
 		{
 			"a unit of its own", "rows are divided by 4 and 8 before ½ is added",
@@ -133,8 +157,10 @@ func TestPreparedIncrementally(t *testing.T) {
 		}
 	}
 	shape := []int{L, m + n, m + n}
-	in := []trace.Tensor{{Name: "attention", Shape: shape, Data: toFloat32(data)},
-		{Name: "mixing-ratio", Shape: shape, Data: ratios}}
+	in := []trace.Tensor{
+		{Name: "attention", Shape: shape, Data: toFloat32(data)},
+		{Name: "mixing-ratio", Shape: shape, Data: ratios},
+	}
 	for name, opts := range map[string]attribution.Options{
 		"sink": {DropSink: true}, "discard": {Discard: .6}, "local": {LocalLift: true},
 		"measured": {MeasuredResidual: true},

@@ -90,18 +90,33 @@ func TestOcclusionDeletes(t *testing.T) {
 		opts attribution.Scoring
 		want string
 	}{
-		"decoder": {newAnswering(1), ids(1, 2, 3), attribution.Scoring{},
-			"[[2 3] 1 [] [1 3] 1 [] [1 2] 1 []]"},
+		"decoder": {
+			newAnswering(1), ids(1, 2, 3),
+			attribution.Scoring{},
+			"[[2 3] 1 [] [1 3] 1 [] [1 2] 1 []]",
+		},
 		"encoder": {encoder, middle, attribution.Scoring{}, "[[2 3] 0 [] [1 2] 1 []]"},
-		"classifier": {classifier, first, attribution.Scoring{},
-			"[[2 3] 0 [] [1 3] 0 [] [1 2] 0 []]"},
+		"classifier": {
+			classifier, first,
+			attribution.Scoring{},
+			"[[2 3] 0 [] [1 3] 0 [] [1 2] 0 []]",
+		},
 		"one token": {newAnswering(1), ids(1), attribution.Scoring{}, "[]"},
-		"embeddings": {newAnswering(1), embedded, attribution.Scoring{},
-			"[[2] 0 [3 4] [1] 0 [1 2]]"},
-		"embeddings replaced": {newAnswering(1), embedded, attribution.Scoring{Replacement: "w4"},
-			"[[1 2] 1 [5 1 3 4] [1 2] 1 [1 2 5 1]]"},
-		"embeddings of zeros": {newAnswering(1), embedded, attribution.Scoring{Replacement: "zero"},
-			"[[1 2] 1 [0 0 3 4] [1 2] 1 [1 2 0 0]]"},
+		"embeddings": {
+			newAnswering(1), embedded,
+			attribution.Scoring{},
+			"[[2] 0 [3 4] [1] 0 [1 2]]",
+		},
+		"embeddings replaced": {
+			newAnswering(1), embedded,
+			attribution.Scoring{Replacement: "w4"},
+			"[[1 2] 1 [5 1 3 4] [1 2] 1 [1 2 5 1]]",
+		},
+		"embeddings of zeros": {
+			newAnswering(1), embedded,
+			attribution.Scoring{Replacement: "zero"},
+			"[[1 2] 1 [0 0 3 4] [1 2] 1 [1 2 0 0]]",
+		},
 	} {
 		got := score(t, "occlusion", c.m, c.q, c.opts)
 		if texts := fmt.Sprint(asked(c.m)); texts != c.want {

@@ -25,7 +25,8 @@ var values = map[string]struct {
 	"specials":     {"off", attribution.Options{Specials: trace.SpecialsOff}, []string{"", "On", "2"}},
 	"chat":         {"true", attribution.Options{Chat: true}, []string{"", "yes please"}},
 	"temperature": {
-		"100", attribution.Options{Sampling: trace.Sampling{Temperature: 100}},
+		"100",
+		attribution.Options{Sampling: trace.Sampling{Temperature: 100}},
 		[]string{"", "NaN", "Inf", "-1", "100.5"},
 	},
 	"top-k":             {"1000000", attribution.Options{Sampling: trace.Sampling{TopK: 1_000_000}}, []string{"-1", "1000001"}},

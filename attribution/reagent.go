@@ -201,8 +201,10 @@ func (x *question) nextCandidates(ctx context.Context) ([]candidates, error) {
 	all[0] = uniformCandidates(ids[0], x.info.Vocab)
 	for at := 1; at < len(ids); {
 		before := at
-		ask := trace.Ask{Continuation: slices.Clone(ids[at:]), MaxTokens: len(ids) - at,
-			Alternatives: plausible}
+		ask := trace.Ask{
+			Continuation: slices.Clone(ids[at:]), MaxTokens: len(ids) - at,
+			Alternatives: plausible,
+		}
 		for step, err := range x.m.Steps(ctx, slices.Clone(ids[:at]), ask) {
 			if err != nil {
 				return nil, x.callError(ctx, err)
@@ -236,8 +238,10 @@ func (x *question) maskedCandidates(ctx context.Context) ([]candidates, error) {
 		}
 		ids := slices.Clone(x.q.IDs)
 		ids[j] = mask
-		for step, err := range x.m.Steps(ctx, ids, trace.Ask{Positions: []int{j},
-			Alternatives: plausible}) {
+		for step, err := range x.m.Steps(ctx, ids, trace.Ask{
+			Positions:    []int{j},
+			Alternatives: plausible,
+		}) {
 			if err != nil {
 				return nil, x.callError(ctx, err)
 			}

@@ -99,8 +99,10 @@ func TestReAGent(t *testing.T) {
 	// ln(1.6/0.4). A change to the limit stops short of it.
 	q := ids(3, 4, 7, 8)
 	q.Contrast = new(int)
-	for to, want := range map[float64]float64{-0.4: math.Log(4),
-		-1.2: math.Log((2 - 1e-6) / 1e-6)} {
+	for to, want := range map[float64]float64{
+		-0.4: math.Log(4),
+		-1.2: math.Log((2 - 1e-6) / 1e-6),
+	} {
 		m := newPlanted()
 		m.predict = func(q trace.Query) float64 { return to + (0.8-to)*on(q.IDs[2] == 7) }
 		got := score(t, "reagent", m, q, attribution.Scoring{Samples: 20})

@@ -15,8 +15,10 @@ import (
 // small is an explanation of two tokens by two levels over three prompt tokens.
 func small() *attribution.Explanation {
 	return &attribution.Explanation{
-		Prompt: attribution.Prompt{Texts: []string{"The", "Ġand", "Ċ"},
-			Special: []bool{false, false, false}},
+		Prompt: attribution.Prompt{
+			Texts:   []string{"The", "Ġand", "Ċ"},
+			Special: []bool{false, false, false},
+		},
 		Order: []string{"m"},
 		Methods: map[string]*attribution.Result{"m": {
 			Layers: []int{0, 1}, Shape: [3]int{2, 3, 2}, Options: map[string]string{},
@@ -41,8 +43,10 @@ func TestResultViews(t *testing.T) {
 		got, want) {
 		t.Errorf("Matrix(1) = %v, want %v", mat.Formatted(got), mat.Formatted(want))
 	}
-	if got, want := r.LayerMap(0), mat.NewDense(2, 3, []float64{.1, .2, .7, .5, .3,
-		.2}); !mat.Equal(got, want) {
+	if got, want := r.LayerMap(0), mat.NewDense(2, 3, []float64{
+		.1, .2, .7, .5, .3,
+		.2,
+	}); !mat.Equal(got, want) {
 		t.Errorf("LayerMap(0) = %v, want %v", mat.Formatted(got), mat.Formatted(want))
 	}
 	empty := &attribution.Result{Shape: [3]int{0, 3, 1}}
@@ -95,19 +99,29 @@ func TestTopK(t *testing.T) {
 
 func TestCovered(t *testing.T) {
 	e := small()
-	share := &attribution.Result{Options: map[string]string{"normalize": "yes"},
-		Layers: []int{0, 1}, Shape: [3]int{2, 3, 2}, Data: e.Methods["m"].Data}
-	scored := &attribution.Result{Options: map[string]string{"scorer": "x"}, Layers: []int{1},
-		Shape: [3]int{2, 3, 1}, Data: []float64{2, -3, 1, 0, 0, 0}}
+	share := &attribution.Result{
+		Options: map[string]string{"normalize": "yes"},
+		Layers:  []int{0, 1}, Shape: [3]int{2, 3, 2}, Data: e.Methods["m"].Data,
+	}
+	scored := &attribution.Result{
+		Options: map[string]string{"scorer": "x"}, Layers: []int{1},
+		Shape: [3]int{2, 3, 1}, Data: []float64{2, -3, 1, 0, 0, 0},
+	}
 	e.Methods = map[string]*attribution.Result{
 		"m": share, "scored": scored, "untold": share,
-		"flow": {Options: map[string]string{"aggregation": "flow"}, Unit: "flow", Layers: []int{1},
-			Shape: scored.Shape, Data: scored.Data},
-		"lift": {Options: map[string]string{"aggregation": "rollout", "lift": "yes"},
-			Layers: []int{1}, Shape: scored.Shape, Data: scored.Data},
+		"flow": {
+			Options: map[string]string{"aggregation": "flow"}, Unit: "flow", Layers: []int{1},
+			Shape: scored.Shape, Data: scored.Data,
+		},
+		"lift": {
+			Options: map[string]string{"aggregation": "rollout", "lift": "yes"},
+			Layers:  []int{1}, Shape: scored.Shape, Data: scored.Data,
+		},
 	}
-	e.OtherMass = map[string][]float64{"m": {0, 0, .4, .2}, "scored": {-2, 0}, "flow": {0, 0},
-		"lift": {0, 0}}
+	e.OtherMass = map[string][]float64{
+		"m": {0, 0, .4, .2}, "scored": {-2, 0}, "flow": {0, 0},
+		"lift": {0, 0},
+	}
 	for _, c := range []struct {
 		name   string
 		t      int

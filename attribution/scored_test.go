@@ -66,8 +66,10 @@ func TestExplainScored(t *testing.T) {
 		t.Fatal(err)
 	}
 	contrast := 8
-	objective := trace.Objective{Quantity: trace.LogProbability, Position: 2, Token: 5,
-		Contrast: &contrast}
+	objective := trace.Objective{
+		Quantity: trace.LogProbability, Position: 2, Token: 5,
+		Contrast: &contrast,
+	}
 	want := []trace.Query{{IDs: []int{2, 3, 4}, Objective: objective}}
 	objective.Position, objective.Token = 3, 6
 	want = append(want, trace.Query{IDs: []int{2, 3, 4, 5}, Objective: objective})
@@ -83,8 +85,10 @@ func TestExplainScored(t *testing.T) {
 		r.Unit != "change of the log-probability" {
 		t.Errorf("layers %v, shape %v, unit %q", r.Layers, r.Shape, r.Unit)
 	}
-	wantOptions := map[string]string{"scorer": "test-count", "quantity": "log-probability",
-		"contrast": "w7", "row": "prediction"}
+	wantOptions := map[string]string{
+		"scorer": "test-count", "quantity": "log-probability",
+		"contrast": "w7", "row": "prediction",
+	}
 	if diff := cmp.Diff(wantOptions, r.Options); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
@@ -100,8 +104,10 @@ func TestExplainScored(t *testing.T) {
 func TestScoredOwnRow(t *testing.T) {
 	queries := useScorer(t, countingScorer{})
 	if _, err := attribution.Explain(context.Background(), newFake(1, evenly), "w1 w2",
-		attribution.Options{Methods: []string{"test-count", "raw"}, MaxTokens: 2,
-			OwnRow: true}); err != nil {
+		attribution.Options{
+			Methods: []string{"test-count", "raw"}, MaxTokens: 2,
+			OwnRow: true,
+		}); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -117,8 +123,10 @@ func TestScoredOwnRow(t *testing.T) {
 func TestScoredEncoder(t *testing.T) {
 	queries := useScorer(t, countingScorer{})
 	e, err := attribution.Explain(context.Background(), newEncoder(2, evenly), "w1 ? w2",
-		attribution.Options{Methods: []string{"test-count", "raw"},
-			Scoring: attribution.Scoring{Quantity: trace.Logit}})
+		attribution.Options{
+			Methods: []string{"test-count", "raw"},
+			Scoring: attribution.Scoring{Quantity: trace.Logit},
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,23 +176,35 @@ func TestScoredRefusals(t *testing.T) {
 		want   string
 		usage  bool
 	}{
-		"two tokens": {opts: attribution.Options{Methods: count, Contrast: "w1 w2"},
-			want: "is 2 tokens: 0 \"w1\", 1 \"w2\"; give one", usage: true},
-		"no such word": {opts: attribution.Options{Methods: count, Contrast: "x"},
-			want: "contrast: fake: no word"},
-		"rows alone": {opts: attribution.Options{Methods: []string{"rollout"}, Contrast: "w1"},
-			want: "contrast applies to none of the methods: rollout", usage: true},
-		"layers": {opts: attribution.Options{Methods: count, LastLayer: &last},
-			want: "layers applies to none of the methods: test-count", usage: true},
+		"two tokens": {
+			opts: attribution.Options{Methods: count, Contrast: "w1 w2"},
+			want: "is 2 tokens: 0 \"w1\", 1 \"w2\"; give one", usage: true,
+		},
+		"no such word": {
+			opts: attribution.Options{Methods: count, Contrast: "x"},
+			want: "contrast: fake: no word",
+		},
+		"rows alone": {
+			opts: attribution.Options{Methods: []string{"rollout"}, Contrast: "w1"},
+			want: "contrast applies to none of the methods: rollout", usage: true,
+		},
+		"layers": {
+			opts: attribution.Options{Methods: count, LastLayer: &last},
+			want: "layers applies to none of the methods: test-count", usage: true,
+		},
 		"no head": {model: func() attribution.Model {
 			m := newEncoder(1, evenly)
 			m.info.Head = trace.NoHead
 			return m
 		}(), opts: attribution.Options{Methods: count}, want: "has no head", usage: true},
-		"not a number": {scorer: countingScorer{spoil: math.NaN()},
-			opts: attribution.Options{Methods: count}, want: "test-count: token 0 has value NaN"},
-		"a failure": {scorer: countingScorer{err: errors.New("no gradient")},
-			opts: attribution.Options{Methods: count}, want: "test-count: no gradient"},
+		"not a number": {
+			scorer: countingScorer{spoil: math.NaN()},
+			opts:   attribution.Options{Methods: count}, want: "test-count: token 0 has value NaN",
+		},
+		"a failure": {
+			scorer: countingScorer{err: errors.New("no gradient")},
+			opts:   attribution.Options{Methods: count}, want: "test-count: no gradient",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			useScorer(t, c.scorer)
@@ -204,8 +224,10 @@ func TestScoredRefusals(t *testing.T) {
 // A scorer is refused for rows from other programs, because there is no model to ask.
 func TestAttributeScored(t *testing.T) {
 	useScorer(t, countingScorer{})
-	in := []trace.Tensor{{Name: "attention", Axes: "LTS", Shape: []int{1, 1, 1},
-		Data: []float32{1}}}
+	in := []trace.Tensor{{
+		Name: "attention", Axes: "LTS", Shape: []int{1, 1, 1},
+		Data: []float32{1},
+	}}
 	if _, err := attribution.Attribute(context.Background(), in,
 		attribution.Options{Methods: []string{"test-count"}}); !errors.Is(
 		err, attribution.ErrUsage) {

@@ -128,8 +128,10 @@ func RegisterScorer(name string, s Scorer) {
 	}
 	scorers.register(name, s)
 	i := s.Info()
-	RegisterMethod(Method{Name: name, Scorer: name, Summary: i.Summary, Formula: i.Formula,
-		Paper: i.Paper, Cost: i.Cost})
+	RegisterMethod(Method{
+		Name: name, Scorer: name, Summary: i.Summary, Formula: i.Formula,
+		Paper: i.Paper, Cost: i.Cost,
+	})
 }
 
 // LookupScorer returns the scorer of that name. The error, a [UsageError], lists [ScorerNames].

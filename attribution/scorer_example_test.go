@@ -58,8 +58,10 @@ func TestOrder(t *testing.T) { attributiontest.Scorer(t, order{}, attributiontes
 func ExampleScorer() {
 	model := attributiontest.NewModel(1) // or models.Open
 	other := 4
-	q := trace.Query{IDs: []int{3, 8, 2}, Objective: trace.Objective{Position: 2, Token: 7,
-		Contrast: &other}}
+	q := trace.Query{IDs: []int{3, 8, 2}, Objective: trace.Objective{
+		Position: 2, Token: 7,
+		Contrast: &other,
+	}}
 	for _, name := range []string{"gradient-x-input", "integrated-gradients", "occlusion"} {
 		s, err := attribution.LookupScorer(name)
 		if err != nil {

@@ -148,55 +148,99 @@ func TestScorerRefusals(t *testing.T) {
 	}{
 		"unknown scorer": {scorer: "gradients", want: "unknown scorer \"gradients\"; did " +
 			"you mean gradient? known are alti-logit, attn-lrp"},
-		"unknown quantity": {scorer: "gradient", opts: attribution.Scoring{Quantity: "loss"},
+		"unknown quantity": {
+			scorer: "gradient", opts: attribution.Scoring{Quantity: "loss"},
 			want: "gradient does not explain quantity \"loss\"; it explains logit, probability, " +
-				"log-probability"},
-		"quantity of another": {scorer: "attn-lrp",
-			opts: attribution.Scoring{Quantity: trace.Probability}, want: "it explains logit"},
-		"steps": {scorer: "gradient", opts: attribution.Scoring{Steps: 1025},
-			want: "steps 1025; it must be in [1,1024], or 0 for 32"},
-		"samples": {scorer: "reagent", opts: attribution.Scoring{Samples: -1},
-			want: "samples -1"},
-		"batch": {scorer: "occlusion", opts: attribution.Scoring{Batch: 2000},
-			want: "batch 2000; it must be in [1,1024]"},
-		"position": {scorer: "gradient", query: trace.Query{IDs: []int{1},
-			Objective: trace.Objective{Position: 1}}, want: "position 1 of 1 tokens"},
-		"token": {scorer: "gradient", model: newAnswering(1), query: far,
-			want: "token or class 31 of \"fake\""},
-		"embeddings": {scorer: "gradient", query: nan,
-			want: "embeddings: NaN at token 1 (id 2)"},
-		"no gradients": {scorer: "gradient", model: newFake(1, evenly),
+				"log-probability",
+		},
+		"quantity of another": {
+			scorer: "attn-lrp",
+			opts:   attribution.Scoring{Quantity: trace.Probability}, want: "it explains logit",
+		},
+		"steps": {
+			scorer: "gradient", opts: attribution.Scoring{Steps: 1025},
+			want: "steps 1025; it must be in [1,1024], or 0 for 32",
+		},
+		"samples": {
+			scorer: "reagent", opts: attribution.Scoring{Samples: -1},
+			want: "samples -1",
+		},
+		"batch": {
+			scorer: "occlusion", opts: attribution.Scoring{Batch: 2000},
+			want: "batch 2000; it must be in [1,1024]",
+		},
+		"position": {scorer: "gradient", query: trace.Query{
+			IDs:       []int{1},
+			Objective: trace.Objective{Position: 1},
+		}, want: "position 1 of 1 tokens"},
+		"token": {
+			scorer: "gradient", model: newAnswering(1), query: far,
+			want: "token or class 31 of \"fake\"",
+		},
+		"embeddings": {
+			scorer: "gradient", query: nan,
+			want: "embeddings: NaN at token 1 (id 2)",
+		},
+		"no gradients": {
+			scorer: "gradient", model: newFake(1, evenly),
 			want: "gradient needs a model that can be differentiated " +
-				"(attribution.Differentiable), and \"fake\" does not"},
-		"no predictions": {scorer: "reagent", model: newFake(1, evenly),
-			want: "(attribution.Predictor)"},
-		"no parts": {scorer: "alti-logit", model: newFake(1, evenly),
-			want: "(attribution.LogitDecomposer)"},
-		"no vectors": {scorer: "decompx", model: newFake(1, evenly),
-			want: "(attribution.VectorDecomposer)"},
-		"no embeddings": {scorer: "occlusion", model: predictor{newFake(1, evenly)},
-			opts: attribution.Scoring{Replacement: "zero"}, want: "(attribution.Differentiable)"},
-		"no such kind": {scorer: "occlusion", model: exact,
+				"(attribution.Differentiable), and \"fake\" does not",
+		},
+		"no predictions": {
+			scorer: "reagent", model: newFake(1, evenly),
+			want: "(attribution.Predictor)",
+		},
+		"no parts": {
+			scorer: "alti-logit", model: newFake(1, evenly),
+			want: "(attribution.LogitDecomposer)",
+		},
+		"no vectors": {
+			scorer: "decompx", model: newFake(1, evenly),
+			want: "(attribution.VectorDecomposer)",
+		},
+		"no embeddings": {
+			scorer: "occlusion", model: predictor{newFake(1, evenly)},
+			opts: attribution.Scoring{Replacement: "zero"}, want: "(attribution.Differentiable)",
+		},
+		"no such kind": {
+			scorer: "occlusion", model: exact,
 			opts: attribution.Scoring{Replacement: "pad"}, want: "replacement \"pad\": \"exact\" " +
-				"has no such token; it has mask, unknown, delete, zero"},
-		"no such word": {scorer: "occlusion", model: exact,
+				"has no such token; it has mask, unknown, delete, zero",
+		},
+		"no such word": {
+			scorer: "occlusion", model: exact,
 			opts: attribution.Scoring{Replacement: "blank"}, want: "replacement \"blank\" is " +
-				"none of mask, unknown, pad, end, delete, zero, nor is it one token"},
-		"two words": {scorer: "occlusion", model: exact,
-			opts: attribution.Scoring{Replacement: "w1 w2"}, want: "nor is it one token"},
-		"nothing to leave": {scorer: "integrated-gradients", model: exact,
-			opts: attribution.Scoring{Replacement: "delete"}, want: "none can be deleted"},
-		"classes": {scorer: "reagent", model: class,
-			want: "the head of \"fake\" is classes"},
+				"none of mask, unknown, pad, end, delete, zero, nor is it one token",
+		},
+		"two words": {
+			scorer: "occlusion", model: exact,
+			opts: attribution.Scoring{Replacement: "w1 w2"}, want: "nor is it one token",
+		},
+		"nothing to leave": {
+			scorer: "integrated-gradients", model: exact,
+			opts: attribution.Scoring{Replacement: "delete"}, want: "none can be deleted",
+		},
+		"classes": {
+			scorer: "reagent", model: class,
+			want: "the head of \"fake\" is classes",
+		},
 		"no mask": {scorer: "reagent", model: encoder, want: "\"fake\" has no mask"},
-		"other tokens' rows": {scorer: "alti-logit", model: exact, query: embedded,
-			want: "leave the query's out"},
-		"others than embedded": {scorer: "reagent", model: exact, query: embedded,
-			want: "leave the query's embeddings out"},
-		"too large": {scorer: "chefer", model: wide, query: ids(make([]int, 4096)...),
-			want: "needs about 1237.0 GB, the limit is 4.0 GB"},
-		"too many rows": {scorer: "alti-logit", model: wide,
-			query: ids(make([]int, 4096)...), want: "the limit is 4.0 GB"},
+		"other tokens' rows": {
+			scorer: "alti-logit", model: exact, query: embedded,
+			want: "leave the query's out",
+		},
+		"others than embedded": {
+			scorer: "reagent", model: exact, query: embedded,
+			want: "leave the query's embeddings out",
+		},
+		"too large": {
+			scorer: "chefer", model: wide, query: ids(make([]int, 4096)...),
+			want: "needs about 1237.0 GB, the limit is 4.0 GB",
+		},
+		"too many rows": {
+			scorer: "alti-logit", model: wide,
+			query: ids(make([]int, 4096)...), want: "the limit is 4.0 GB",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.model == nil {
@@ -247,8 +291,10 @@ func TestScorerBadModels(t *testing.T) {
 		return a
 	}
 	attention := func(bad int) trace.Gradient {
-		g := trace.Gradient{Data: make([]float32, 6), Attention: make([]float32, 36),
-			AttentionData: make([]float32, 36)}
+		g := trace.Gradient{
+			Data: make([]float32, 6), Attention: make([]float32, 36),
+			AttentionData: make([]float32, 36),
+		}
 		g.AttentionData[bad] = inf
 		return g
 	}
@@ -257,29 +303,45 @@ func TestScorerBadModels(t *testing.T) {
 		model  attribution.Model
 		want   string
 	}{
-		"NaN in a gradient": {"gradient",
+		"NaN in a gradient": {
+			"gradient",
 			gradient(trace.Gradient{Data: []float32{0, 1, 2, float32(nan), 4, 5}}),
-			"gradient: the model returned a gradient of NaN at token 1 (id 6)"},
-		"a short gradient": {"attn-lrp", gradient(trace.Gradient{Data: make([]float32, 4)}),
-			"4 numbers for 3 tokens"},
-		"no gradient": {"integrated-gradients", gradient(trace.Gradient{}),
-			"0 numbers for 3 tokens"},
-		"wider than embeddings": {"gradient-x-input",
+			"gradient: the model returned a gradient of NaN at token 1 (id 6)",
+		},
+		"a short gradient": {
+			"attn-lrp", gradient(trace.Gradient{Data: make([]float32, 4)}),
+			"4 numbers for 3 tokens",
+		},
+		"no gradient": {
+			"integrated-gradients", gradient(trace.Gradient{}),
+			"0 numbers for 3 tokens",
+		},
+		"wider than embeddings": {
+			"gradient-x-input",
 			gradient(trace.Gradient{Data: make([]float32, 9)}), "embeddings of 6 numbers and " +
-				"gradients of 9"},
-		"wider on the way": {"integrated-gradients",
+				"gradients of 9",
+		},
+		"wider on the way": {
+			"integrated-gradients",
 			gradient(trace.Gradient{Data: make([]float32, 9)}), "embeddings of 6 numbers and " +
-				"gradients of 9"},
-		"a value that is none": {"gradient", gradient(trace.Gradient{Data: make([]float32, 6),
-			Value: nan}), "the model returned value NaN"},
+				"gradients of 9",
+		},
+		"a value that is none": {"gradient", gradient(trace.Gradient{
+			Data:  make([]float32, 6),
+			Value: nan,
+		}), "the model returned value NaN"},
 		"an embedding of NaN": {"integrated-gradients", with(func(a *answering) {
 			a.embedding = func(int) []float32 { return []float32{inf} }
 		}), "an embedding of id 5 with +Inf"},
-		"attention": {"chefer", gradient(attention(1*18 + 9 + 2*3 + 1)),
-			"attention +Inf from token 2 to token 1 (id 6) in layer 1"},
-		"no attention": {"gradient-rollout",
+		"attention": {
+			"chefer", gradient(attention(1*18 + 9 + 2*3 + 1)),
+			"attention +Inf from token 2 to token 1 (id 6) in layer 1",
+		},
+		"no attention": {
+			"gradient-rollout",
 			gradient(trace.Gradient{Data: make([]float32, 6)}), "0 numbers of attention; want 36 " +
-				"for 2 layers, 2 heads and 3 tokens"},
+				"for 2 layers, 2 heads and 3 tokens",
+		},
 		"NaN without a token": {"occlusion", with(func(a *answering) {
 			a.predict = func(q trace.Query) float64 { return math.Log(1 - on(q.IDs[1] == 9)*2) }
 		}), "without token 1 (id 6) the value NaN"},
@@ -310,8 +372,11 @@ func TestScorerBadModels(t *testing.T) {
 		"a rest that is none": {"decompx", with(func(a *answering) {
 			a.rest = nan
 		}), "rest NaN"},
-		"a number too few": {"random", predictor{newFake(1, evenly)},
-			"0 numbers for 1 texts"},
+		"a number too few": {
+			"random",
+			predictor{newFake(1, evenly)},
+			"0 numbers for 1 texts",
+		},
 		"a model that fails": {"alti-logit", with(func(a *answering) {
 			a.failAt = 1
 		}), "alti-logit: fake: out of order"},

@@ -84,15 +84,23 @@ func TestSpans(t *testing.T) {
 func TestGrouped(t *testing.T) {
 	at := 2
 	e := &attribution.Explanation{
-		Prompt: promptOf("a|b| c"), Steps: []attribution.GeneratedToken{{ID: 1},
-			{ID: 2, Position: &at}}, Order: []string{"rollout", "flow"},
+		Prompt: promptOf("a|b| c"), Steps: []attribution.GeneratedToken{
+			{ID: 1},
+			{ID: 2, Position: &at},
+		}, Order: []string{"rollout", "flow"},
 		Methods: map[string]*attribution.Result{
-			"rollout": {Options: map[string]string{"aggregation": "rollout"}, Layers: []int{0, 1},
-				Shape: [3]int{2, 3, 2}, Data: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
-			"flow": {Options: map[string]string{"aggregation": "flow"}, Layers: []int{1},
-				Shape: [3]int{2, 3, 1}, Data: []float64{1, 2, 3, 6, 5, 4}},
-			"score": {Options: map[string]string{"scorer": "x"}, Layers: []int{1},
-				Shape: [3]int{1, 3, 1}, Data: []float64{1, -2, 3}},
+			"rollout": {
+				Options: map[string]string{"aggregation": "rollout"}, Layers: []int{0, 1},
+				Shape: [3]int{2, 3, 2}, Data: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+			},
+			"flow": {
+				Options: map[string]string{"aggregation": "flow"}, Layers: []int{1},
+				Shape: [3]int{2, 3, 1}, Data: []float64{1, 2, 3, 6, 5, 4},
+			},
+			"score": {
+				Options: map[string]string{"scorer": "x"}, Layers: []int{1},
+				Shape: [3]int{1, 3, 1}, Data: []float64{1, -2, 3},
+			},
 		},
 		Maps: map[string]*attribution.Map{"rollout": {Options: map[string]string{"aggregation": "rollout"}, Shape: [3]int{1, 3, 3}, Data: []float64{1, 0, 0, .25, .75, 0, .5, .25, .25}}},
 	}
@@ -135,8 +143,10 @@ func TestVisibility(t *testing.T) {
 
 // Any text can be cut into words and sentences; no token is lost and none is in two.
 func FuzzWords(f *testing.F) {
-	for _, s := range []string{"", "a b", "don't", "\xff\xfe a.", "日本。 x", "<s>|a|\n",
-		strings.Repeat("-'", 9)} {
+	for _, s := range []string{
+		"", "a b", "don't", "\xff\xfe a.", "日本。 x", "<s>|a|\n",
+		strings.Repeat("-'", 9),
+	} {
 		f.Add(s, uint(3))
 	}
 	f.Fuzz(func(t *testing.T, text string, step uint) {

@@ -119,8 +119,10 @@ func newRequest(settings []Setting) (request, error) {
 
 // heatmap returns the picture of an explanation.
 func (r request) heatmap(e *Explanation, status string) render.Heatmap {
-	return render.Heatmap{Explanation: e, Filter: r.view.Filter, Layer: r.view.Layer,
-		Status: status}
+	return render.Heatmap{
+		Explanation: e, Filter: r.view.Filter, Layer: r.view.Layer,
+		Status: status,
+	}
 }
 
 // Explain continues the prompt and shows where each generated token comes from, growing token by

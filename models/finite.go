@@ -192,8 +192,10 @@ func FirstNonFinite(tensors []trace.Tensor) *ResultError {
 		}
 		if layer < lowest {
 			lowest = layer
-			first = &ResultError{Tap: trace.Tap(t.Name), Index: index, Value: t.Data[i],
-				Axes: t.Axes}
+			first = &ResultError{
+				Tap: trace.Tap(t.Name), Index: index, Value: t.Data[i],
+				Axes: t.Axes,
+			}
 		}
 	}
 	return first

@@ -90,8 +90,11 @@ func (c contract) empty(t *testing.T) {
 }
 
 func (c contract) oneToken(t *testing.T) {
-	for _, cfg := range []attribution.Config{{Layers: 3}, {Layers: 1, TopOnly: true},
-		{Layers: 2, Bidirectional: true}} {
+	for _, cfg := range []attribution.Config{
+		{Layers: 3},
+		{Layers: 1, TopOnly: true},
+		{Layers: 2, Bidirectional: true},
+	} {
 		rows := attribution.Mixed{L: cfg.Layers, N: 1, Data: []float64{1, 1, 1}[:cfg.Layers]}
 		for l, x := range c.batch(t, cfg, rows) {
 			if x != 1 {

@@ -61,59 +61,70 @@ var faults = []broken{
 	{fault: "info", info: func(i attribution.AggregationInfo) attribution.AggregationInfo { i.Cost = ""; return i }},
 	{fault: "cancel"},
 	{fault: "arguments_untouched", edit: func(b *broken, _ attribution.Config, out []float64,
-		rows attribution.Mixed) []float64 {
+		rows attribution.Mixed,
+	) []float64 {
 		rows.Data[0] = 7
 		return out
 	}},
-	{fault: "arguments_untouched,_equal_runs",
+	{
+		fault: "arguments_untouched,_equal_runs",
 		edit: func(b *broken, _ attribution.Config, out []float64, _ attribution.Mixed) []float64 {
 			b.calls++
 			out[0] += float64(b.calls) * 1e-13
 			return out
-		}},
+		},
+	},
 	{fault: "causal_zeros", edit: func(_ *broken, _ attribution.Config, out []float64,
-		rows attribution.Mixed) []float64 {
+		rows attribution.Mixed,
+	) []float64 {
 		out[rows.T()-1] += 1e-15
 		return out
 	}},
 	{fault: "causal_zeros_and_sums", edit: func(_ *broken, _ attribution.Config, out []float64,
-		_ attribution.Mixed) []float64 {
+		_ attribution.Mixed,
+	) []float64 {
 		out[0] *= 2
 		return out
 	}},
 	{fault: "rows_one_by_one", edit: func(_ *broken, _ attribution.Config, out []float64,
-		rows attribution.Mixed) []float64 {
+		rows attribution.Mixed,
+	) []float64 {
 		out[0] += float64(rows.First) * 1e-3
 		return out
 	}},
 	{fault: "skipped_rows", edit: func(_ *broken, _ attribution.Config, out []float64,
-		rows attribution.Mixed) []float64 {
+		rows attribution.Mixed,
+	) []float64 {
 		out[0] += float64(rows.Skip) * 1e-3
 		return out
 	}},
 	{fault: "top_rows", edit: func(_ *broken, _ attribution.Config, out []float64,
-		rows attribution.Mixed) []float64 {
+		rows attribution.Mixed,
+	) []float64 {
 		if rows.Top != nil {
 			out[len(out)-1] = 0
 		}
 		return out
 	}},
 	{fault: "permuted_tokens", edit: func(_ *broken, cfg attribution.Config, out []float64,
-		_ attribution.Mixed) []float64 {
+		_ attribution.Mixed,
+	) []float64 {
 		if cfg.Bidirectional {
 			out[1%len(out)] *= 1.01
 		}
 		return out
 	}},
 	{fault: "one_token", edit: func(_ *broken, _ attribution.Config, out []float64,
-		rows attribution.Mixed) []float64 {
+		rows attribution.Mixed,
+	) []float64 {
 		if rows.N == 1 && rows.First == 0 {
 			out[0] = 0.5
 		}
 		return out
 	}},
 	{fault: "NaN", edit: func(_ *broken, _ attribution.Config, out []float64,
-		_ attribution.Mixed) []float64 {
+		_ attribution.Mixed,
+	) []float64 {
 		if slices.ContainsFunc(out, math.IsNaN) {
 			out[0] = 0.25
 		}

@@ -101,8 +101,10 @@ func (m *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[t
 				return
 			}
 			p := m.run(trace.Query{IDs: ids}, len(ids)-1)
-			step := trace.Step{First: fed, Count: len(ids) - fed,
-				Next: p.prediction(ask.Alternatives)}
+			step := trace.Step{
+				First: fed, Count: len(ids) - fed,
+				Next: p.prediction(ask.Alternatives),
+			}
 			if len(ask.Continuation) > 0 {
 				step.Next.Token = token(ask.Continuation[made])
 			}
@@ -135,11 +137,15 @@ func (p *pass) prediction(alternatives int) *trace.Prediction {
 		}
 		return 1
 	})
-	next := &trace.Prediction{Token: token(order[0]), Position: p.t,
-		Probability: probability[order[0]]}
+	next := &trace.Prediction{
+		Token: token(order[0]), Position: p.t,
+		Probability: probability[order[0]],
+	}
 	for _, id := range order[:min(alternatives, words)] {
-		next.Alternatives = append(next.Alternatives, trace.Alternative{Token: token(id),
-			Probability: probability[id]})
+		next.Alternatives = append(next.Alternatives, trace.Alternative{
+			Token:       token(id),
+			Probability: probability[id],
+		})
 	}
 	return next
 }

@@ -13,8 +13,10 @@ import (
 // ask is what most tests ask: token 3, and not 5, after five tokens.
 func ask(quantity trace.Quantity) trace.Query {
 	other := 5
-	return trace.Query{IDs: []int{2, 7, 1, 7, 0}, Objective: trace.Objective{Quantity: quantity,
-		Position: 4, Token: 3, Contrast: &other}}
+	return trace.Query{IDs: []int{2, 7, 1, 7, 0}, Objective: trace.Objective{
+		Quantity: quantity,
+		Position: 4, Token: 3, Contrast: &other,
+	}}
 }
 
 // The gradient of each quantity is what central differences of Predict say.

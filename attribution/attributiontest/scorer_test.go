@@ -53,7 +53,8 @@ func spoil(
 	change func(q trace.Query, s *attribution.Scores),
 ) func(trace.Query, attribution.Scoring, *attribution.Scores, error) (*attribution.Scores, error) {
 	return func(q trace.Query, _ attribution.Scoring, s *attribution.Scores,
-		err error) (*attribution.Scores, error) {
+		err error,
+	) (*attribution.Scores, error) {
 		if err == nil {
 			change(q, s)
 		}
@@ -83,41 +84,56 @@ var scorerFaults = map[string]brokenScorer{
 		i.Quantities = []trace.Quantity{trace.Probability, trace.Logit, trace.LogProbability}
 	}},
 	"any quantity": {part: "quantities", before: func(_ *context.Context, _ *attribution.Model,
-		_ *trace.Query, o *attribution.Scoring) {
+		_ *trace.Query, o *attribution.Scoring,
+	) {
 		if o.Quantity == "surprise" {
 			o.Quantity = ""
 		}
 	}},
-	"a query that it writes to": {part: "query_untouched,_equal_runs",
+	"a query that it writes to": {
+		part: "query_untouched,_equal_runs",
 		after: spoil(func(q trace.Query, _ *attribution.Scores) {
 			if len(q.IDs) > 1 {
 				q.IDs[1] = 0
 			}
-		})},
-	"another answer each time": {part: "query_untouched,_equal_runs",
+		}),
+	},
+	"another answer each time": {
+		part: "query_untouched,_equal_runs",
 		after: spoil(func(_ trace.Query, s *attribution.Scores) {
 			s.Values[0] += float64(scored.Add(1)) * 1e-12
-		})},
-	"a contrast that is one-sided": {part: "contrast",
+		}),
+	},
+	"a contrast that is one-sided": {
+		part: "contrast",
 		before: func(_ *context.Context, _ *attribution.Model, q *trace.Query,
-			_ *attribution.Scoring) {
+			_ *attribution.Scoring,
+		) {
 			q.Contrast = nil
-		}},
-	"an answer to nothing": {part: "queries_that_ask_nothing",
+		},
+	},
+	"an answer to nothing": {
+		part: "queries_that_ask_nothing",
 		before: func(_ *context.Context, _ *attribution.Model, q *trace.Query,
-			_ *attribution.Scoring) {
+			_ *attribution.Scoring,
+		) {
 			q.Position = min(q.Position, len(q.IDs)-1)
-		}},
-	"an answer without a model": {part: "a_model_that_offers_nothing",
+		},
+	},
+	"an answer without a model": {
+		part: "a_model_that_offers_nothing",
 		after: func(_ trace.Query, _ attribution.Scoring, s *attribution.Scores,
-			err error) (*attribution.Scores, error) {
+			err error,
+		) (*attribution.Scores, error) {
 			if err != nil && strings.Contains(err.Error(), "Differentiable") {
 				return nil, context.DeadlineExceeded
 			}
 			return s, err
-		}},
+		},
+	},
 	"no end": {part: "cancel", before: func(ctx *context.Context, _ *attribution.Model,
-		_ *trace.Query, _ *attribution.Scoring) {
+		_ *trace.Query, _ *attribution.Scoring,
+	) {
 		*ctx = context.WithoutCancel(*ctx)
 	}},
 }

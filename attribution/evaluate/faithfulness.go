@@ -99,8 +99,10 @@ func Faithful(
 	if err != nil {
 		return nil, err
 	}
-	f := &Faithfulness{Whole: values[0], None: values[1], NAOPC: undefined,
-		SoftComprehensiveness: undefined, SoftSufficiency: undefined}
+	f := &Faithfulness{
+		Whole: values[0], None: values[1], NAOPC: undefined,
+		SoftComprehensiveness: undefined, SoftSufficiency: undefined,
+	}
 	for k := range n + 1 {
 		f.Deletion = append(f.Deletion, values[2*k])
 		f.Insertion = append(f.Insertion, values[2*k+1])

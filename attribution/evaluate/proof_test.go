@@ -26,8 +26,10 @@ const begin = 1
 type letters struct{ layers string }
 
 func (m letters) Info() trace.Info {
-	return trace.Info{Name: "letters", Hash: "letters " + m.layers, Layers: len(m.layers), Heads: 1,
-		Vocab: 128, Head: trace.NextToken}
+	return trace.Info{
+		Name: "letters", Hash: "letters " + m.layers, Layers: len(m.layers), Heads: 1,
+		Vocab: 128, Head: trace.NextToken,
+	}
 }
 
 func (m letters) Encode(s string, specials trace.Specials) (tokens []trace.Token, err error) {
@@ -58,10 +60,14 @@ func (m letters) Steps(_ context.Context, ids []int, ask trace.Ask) iter.Seq2[tr
 			rows.Data[l*T+max(0, slices.Index(ids, int(m.layers[l])))] += .4
 		}
 		token := trace.Token{ID: ask.Continuation[0], Text: string(rune(ask.Continuation[0]))}
-		p := &trace.Prediction{Token: token, Position: T - 1, Probability: .5,
-			Alternatives: []trace.Alternative{{Token: token, Probability: .5}}}
-		yield(trace.Step{Count: T, Rows: slices.Repeat([]trace.Rows{rows}, len(ask.Mixings)),
-			Next: p}, nil)
+		p := &trace.Prediction{
+			Token: token, Position: T - 1, Probability: .5,
+			Alternatives: []trace.Alternative{{Token: token, Probability: .5}},
+		}
+		yield(trace.Step{
+			Count: T, Rows: slices.Repeat([]trace.Rows{rows}, len(ask.Mixings)),
+			Next: p,
+		}, nil)
 	}
 }
 
@@ -125,11 +131,13 @@ func TestProof(t *testing.T) {
 			x := proved()
 			c.change(&x)
 			var got *evaluate.Result
-			opts := evaluate.Options{Methods: []string{"raw"},
+			opts := evaluate.Options{
+				Methods: []string{"raw"},
 				OnResult: func(r *evaluate.Result) error {
 					got = r
 					return nil
-				}}
+				},
+			}
 			report, err := evaluate.Run(t.Context(), letters{"R"}, []evaluate.Case{x}, opts)
 			if err != nil {
 				t.Fatal(err)
@@ -203,11 +211,13 @@ func TestProofLeast(t *testing.T) {
 // attention they get.
 func TestRankedTokens(t *testing.T) {
 	var got *evaluate.Result
-	opts := evaluate.Options{Methods: []string{"raw"}, Faithful: true, Beam: 2,
+	opts := evaluate.Options{
+		Methods: []string{"raw"}, Faithful: true, Beam: 2,
 		OnResult: func(r *evaluate.Result) error {
 			got = r
 			return nil
-		}}
+		},
+	}
 	report, err := evaluate.Run(t.Context(), letters{"R"}, []evaluate.Case{proved()}, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -342,27 +352,33 @@ func TestPickedLayer(t *testing.T) {
 func TestChangeRefusals(t *testing.T) {
 	for want, change := range map[string]func(c *evaluate.Case){
 		"change 0: with \"AA\" for \"P\" the prompt has 8 tokens and had 7": func(
-			c *evaluate.Case) {
+			c *evaluate.Case,
+		) {
 			c.Changes[0].Text = "AA"
 		},
 		"want 0 ≤ begin < end ≤ 6": func(
-			c *evaluate.Case) {
+			c *evaluate.Case,
+		) {
 			c.Changes[0].Span = [2]int{5, 7}
 		},
 		"a change of bytes 2 to 2": func(
-			c *evaluate.Case) {
+			c *evaluate.Case,
+		) {
 			c.Changes[0].Span = [2]int{2, 2}
 		},
 		"a change of bytes -1 to 2": func(
-			c *evaluate.Case) {
+			c *evaluate.Case,
+		) {
 			c.Changes[0].Span = [2]int{-1, 2}
 		},
 		"\"BB\" is 2 tokens": func(
-			c *evaluate.Case) {
+			c *evaluate.Case,
+		) {
 			c.Changes[1].Answer = "BB"
 		},
 		"10001 changes; at most": func(
-			c *evaluate.Case) {
+			c *evaluate.Case,
+		) {
 			c.Changes = slices.Repeat(c.Changes[:1], 10_001)
 		},
 	} {

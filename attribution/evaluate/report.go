@@ -21,11 +21,19 @@ type Measure struct {
 // follow them there.
 func Measures() []Measure {
 	return []Measure{
-		{"average precision", false}, {"reciprocal rank", false}, {"rank", true},
+		{"average precision", false},
+		{"reciprocal rank", false},
+		{"rank", true},
 		{"share on evidence", false},
-		{"AOPC", false}, {"NAOPC", false}, {"comprehensiveness", false}, {"sufficiency", true},
-		{"normalised comprehensiveness", false}, {"normalised sufficiency", false},
-		{"soft comprehensiveness", false}, {"soft sufficiency", false}, {"deletion area", true},
+		{"AOPC", false},
+		{"NAOPC", false},
+		{"comprehensiveness", false},
+		{"sufficiency", true},
+		{"normalised comprehensiveness", false},
+		{"normalised sufficiency", false},
+		{"soft comprehensiveness", false},
+		{"soft sufficiency", false},
+		{"deletion area", true},
 		{"insertion area", false},
 	}
 }

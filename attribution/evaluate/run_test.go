@@ -28,8 +28,10 @@ type reader struct {
 }
 
 func (r reader) Info() trace.Info {
-	return trace.Info{Name: r.name, Hash: r.name, Layers: 1, Heads: 1, Vocab: 128,
-		Head: trace.NextToken}
+	return trace.Info{
+		Name: r.name, Hash: r.name, Layers: 1, Heads: 1, Vocab: 128,
+		Head: trace.NextToken,
+	}
 }
 
 func (r reader) Encode(s string, _ trace.Specials) ([]trace.Token, error) {
@@ -69,10 +71,14 @@ func (r reader) Steps(_ context.Context, ids []int, ask trace.Ask) iter.Seq2[tra
 		if len(ask.Continuation) > 0 {
 			token = trace.Token{ID: ask.Continuation[0], Text: string(rune(ask.Continuation[0]))}
 		}
-		p := &trace.Prediction{Token: token, Position: T - 1, Probability: .5,
-			Alternatives: []trace.Alternative{{Token: trace.Token{ID: 'x'}, Probability: .5}}}
-		if yield(trace.Step{Count: T, Rows: slices.Repeat([]trace.Rows{rows}, len(ask.Mixings)),
-			Next: p}, nil) && ask.MaxTokens > 1 {
+		p := &trace.Prediction{
+			Token: token, Position: T - 1, Probability: .5,
+			Alternatives: []trace.Alternative{{Token: trace.Token{ID: 'x'}, Probability: .5}},
+		}
+		if yield(trace.Step{
+			Count: T, Rows: slices.Repeat([]trace.Rows{rows}, len(ask.Mixings)),
+			Next: p,
+		}, nil) && ask.MaxTokens > 1 {
 			rows = trace.Rows{First: T, L: 1, H: 1, N: 1, S: T + 1, Data: make([]float32, T+1)}
 			yield(trace.Step{First: T, Count: 1, Rows: slices.Repeat([]trace.Rows{rows},
 				len(ask.Mixings)), Next: p}, nil)
@@ -101,8 +107,10 @@ var cases = []evaluate.Case{
 	{Group: "two", Prompt: "a!bcd!e", Continuation: "y", Evidence: [][2]int{{0, 1}, {4, 5}}},
 }
 
-var options = evaluate.Options{Methods: []string{"raw"}, Faithful: true, Beam: 4,
-	References: []string{"occlusion"}}
+var options = evaluate.Options{
+	Methods: []string{"raw"}, Faithful: true, Beam: 4,
+	References: []string{"occlusion"},
+}
 
 func TestRun(t *testing.T) {
 	report, err := evaluate.Run(t.Context(), reader{name: "r"}, cases, options)
@@ -219,8 +227,10 @@ func TestRunTies(t *testing.T) {
 	for rank := 1.; rank <= 7; rank++ {
 		all += 1 / rank / 7
 	}
-	for ties, want := range map[float64]float64{0: 1. / 2, .001: 1. / 2, .01: (1 + 1./2) / 2,
-		1: all} {
+	for ties, want := range map[float64]float64{
+		0: 1. / 2, .001: 1. / 2, .01: (1 + 1./2) / 2,
+		1: all,
+	} {
 		report, err := evaluate.Run(t.Context(), reader{name: "r", tilt: true}, second,
 			evaluate.Options{Methods: []string{"raw"}, Ties: ties})
 		if err != nil {
@@ -237,12 +247,18 @@ func TestRunRefusals(t *testing.T) {
 		opts evaluate.Options
 	}{
 		"case 0 of 1: attribution: the prompt is empty": {},
-		"no token of the prompt lies in the evidence": {c: evaluate.Case{Prompt: "abc",
-			Evidence: [][2]int{{7, 9}}}},
-		"2 predictions are explained, want one": {c: evaluate.Case{Prompt: "abc",
-			Continuation: "de"}},
-		"unknown method": {c: evaluate.Case{Prompt: "abc"},
-			opts: evaluate.Options{Methods: []string{"best"}}},
+		"no token of the prompt lies in the evidence": {c: evaluate.Case{
+			Prompt:   "abc",
+			Evidence: [][2]int{{7, 9}},
+		}},
+		"2 predictions are explained, want one": {c: evaluate.Case{
+			Prompt:       "abc",
+			Continuation: "de",
+		}},
+		"unknown method": {
+			c:    evaluate.Case{Prompt: "abc"},
+			opts: evaluate.Options{Methods: []string{"best"}},
+		},
 	} {
 		if c.opts.Methods == nil {
 			c.opts.Methods = []string{"raw"}

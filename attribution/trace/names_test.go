@@ -7,8 +7,10 @@ import (
 )
 
 func TestNearest(t *testing.T) {
-	known := []string{"flow", "gradient", "norms", "rollout", "value-zeroing",
-		"value-zeroing-rollout"}
+	known := []string{
+		"flow", "gradient", "norms", "rollout", "value-zeroing",
+		"value-zeroing-rollout",
+	}
 	for _, c := range []struct {
 		name   string
 		want   []string

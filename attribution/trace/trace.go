@@ -126,8 +126,10 @@ const (
 
 // Taps returns every tap in the order in which they are documented.
 func Taps() []Tap {
-	return []Tap{Scores, Terms, Attention, AttentionMean, Value, Context, HeadOutput, Hidden, Final,
-		Logits, ValueZeroing}
+	return []Tap{
+		Scores, Terms, Attention, AttentionMean, Value, Context, HeadOutput, Hidden, Final,
+		Logits, ValueZeroing,
+	}
 }
 
 // Tensor is a named array of float32, row-major.

@@ -136,8 +136,10 @@ func (p *program) onTensors(f attributeFlags, use func(*output, *checkpoint.File
 		return err
 	}
 	limit := models.LimitMemory(f.maxMemory)
-	in := attribution.Input{Tensors: tensors, Budget: limit.Left(), Limit: limit.Bytes,
-		Chosen: limit.Chosen}
+	in := attribution.Input{
+		Tensors: tensors, Budget: limit.Left(), Limit: limit.Bytes,
+		Chosen: limit.Chosen,
+	}
 	collectWithin(limit.Left())
 	if err := use(out, file, in); err != nil {
 		return err

@@ -85,8 +85,10 @@ func grammarCases(m attribution.Model, n int, seed uint64, contrast bool) []eval
 // contrast its foil is the first that is one token. ok is false if the answer or a piece of
 // evidence is not one token, or no such word can take the place of a piece of evidence.
 func grammarCase(m attribution.Model, d tiny.Document, a tiny.Answer, contrast bool) (c evaluate.Case, ok bool) {
-	c = evaluate.Case{Group: d.Kind.String(), Prompt: d.Prompt(a),
-		Continuation: " " + d.Words[a.Word]}
+	c = evaluate.Case{
+		Group: d.Kind.String(), Prompt: d.Prompt(a),
+		Continuation: " " + d.Words[a.Word],
+	}
 	if !oneToken(m, c.Continuation) {
 		return c, false
 	}

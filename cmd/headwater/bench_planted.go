@@ -127,8 +127,10 @@ func describe(parts []benchPart) trace.Info {
 	for _, part := range parts {
 		h.Write([]byte(part.model.Info().Hash)) // a hash never returns an error
 	}
-	return trace.Info{Name: "planted circuits", Hash: hex.EncodeToString(h.Sum(nil)),
-		Family: info.Family, Backend: info.Backend, Note: info.Note}
+	return trace.Info{
+		Name: "planted circuits", Hash: hex.EncodeToString(h.Sum(nil)),
+		Family: info.Family, Backend: info.Backend, Note: info.Note,
+	}
 }
 
 // rules returns the rules of the circuits whose own texts are measured, by group, or nil.

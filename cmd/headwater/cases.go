@@ -23,8 +23,10 @@ func readCase(text []byte) (c evaluate.Case, err error) {
 		key  string
 		text *string
 	}{
-		{"group", &c.Group}, {"prompt", &c.Prompt},
-		{"continuation", &c.Continuation}, {"contrast", &c.Contrast},
+		{"group", &c.Group},
+		{"prompt", &c.Prompt},
+		{"continuation", &c.Continuation},
+		{"contrast", &c.Contrast},
 	} {
 		if *f.text, err = o.text(f.key); err != nil {
 			return c, err

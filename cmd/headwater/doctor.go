@@ -193,8 +193,10 @@ func probeApart(ctx context.Context, name string, f doctorFlags) (*probeResult, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	args := []string{"doctor", "--probe", name, fmt.Sprintf("--size=%d", f.size),
-		fmt.Sprintf("--check=%v", f.check)}
+	args := []string{
+		"doctor", "--probe", name, fmt.Sprintf("--size=%d", f.size),
+		fmt.Sprintf("--check=%v", f.check),
+	}
 	cmd := exec.CommandContext(ctx, self, args...) //nolint:gosec // this program itself
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(os.Environ(), cudaSettings(name)...)

@@ -88,8 +88,12 @@ func (p *program) writeMethods(list methodList) error {
 		kind, needs := kindOf(m)
 		fmt.Fprintln(w, m.Name)
 		writeFields(w, [][2]string{
-			{"value", m.Summary}, {"kind", kind}, {"formula", m.Formula},
-			{"cost", m.Cost}, {"needs", needs}, {"source", m.Paper},
+			{"value", m.Summary},
+			{"kind", kind},
+			{"formula", m.Formula},
+			{"cost", m.Cost},
+			{"needs", needs},
+			{"source", m.Paper},
 		})
 	}
 	fmt.Fprintf(w, "Any mixing+aggregation is a method, too, such as value-zeroing+flow.\n\n")
@@ -100,8 +104,10 @@ func (p *program) writeMethods(list methodList) error {
 		for _, part := range group.parts {
 			fmt.Fprintln(w, group.kind, part.Name)
 			writeFields(w, [][2]string{
-				{"value", part.Summary}, {"formula", part.Formula},
-				{"cost", part.Cost}, {"source", part.Paper},
+				{"value", part.Summary},
+				{"formula", part.Formula},
+				{"cost", part.Cost},
+				{"source", part.Paper},
 			})
 		}
 	}

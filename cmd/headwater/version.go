@@ -27,8 +27,10 @@ func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		release = info.Main.Version
 	}
-	parts := []string{"headwater " + release, runtime.Version(),
-		runtime.GOOS + "/" + runtime.GOARCH}
+	parts := []string{
+		"headwater " + release, runtime.Version(),
+		runtime.GOOS + "/" + runtime.GOARCH,
+	}
 	if experiment := buildSetting("GOEXPERIMENT"); experiment != "" {
 		parts = append(parts, "GOEXPERIMENT="+experiment)
 	}

@@ -297,7 +297,8 @@ func TestBrokenEngine(t *testing.T) {
 		{"a piece of nothing", []engine.Event{{Piece: make([]byte, 4)}}, "4 bytes that belong to no tensor"},
 		{"half a number", []engine.Event{tensor("final", 3, 1)}, "3 bytes that belong to no tensor"},
 		{
-			"a short tensor", []engine.Event{tensor("final", 4, 2, 1), {Done: true}},
+			"a short tensor",
+			[]engine.Event{tensor("final", 4, 2, 1), {Done: true}},
 			`tensor "final" has 1 values, its shape [2 1] says 2`,
 		},
 	} {

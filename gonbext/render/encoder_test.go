@@ -23,8 +23,17 @@ func encoded(head trace.Head) *attribution.Explanation {
 		},
 		Prompt: attribution.Prompt{
 			Text: "the man lost [MASK] keys.", Texts: texts, IDs: []int{2, 5, 6, 7, 4, 8, 9, 10, 3},
-			Offsets: [][2]int{{0, 0}, {0, 3}, {4, 7}, {8, 12}, {13, 19}, {20, 23}, {23, 24},
-				{24, 25}, {0, 0}},
+			Offsets: [][2]int{
+				{0, 0},
+				{0, 3},
+				{4, 7},
+				{8, 12},
+				{13, 19},
+				{20, 23},
+				{23, 24},
+				{24, 25},
+				{0, 0},
+			},
 			Special: []bool{true, false, false, false, true, false, false, false, true},
 		},
 		Order: []string{"rollout", "flow"}, Methods: map[string]*attribution.Result{},
@@ -34,23 +43,31 @@ func encoded(head trace.Head) *attribution.Explanation {
 	switch head {
 	case trace.MaskedToken:
 		e.Steps = []attribution.GeneratedToken{
-			{ID: 11, Text: " his", Position: at(4), Probability: 0.624,
+			{
+				ID: 11, Text: " his", Position: at(4), Probability: 0.624,
 				Alternatives: []attribution.Alternative{
 					{ID: 11, Text: " his", Probability: 0.624}, {ID: 12, Text: " the", Probability: 0.211}, {ID: 13, Text: " her", Probability: 0.05},
-				}},
+				},
+			},
 			{ID: 8, Text: " key", Position: at(5), Probability: 0.973},
 		}
 	case trace.Classes:
-		e.Steps = []attribution.GeneratedToken{{ID: 1, Text: "POSITIVE", Position: at(0),
+		e.Steps = []attribution.GeneratedToken{{
+			ID: 1, Text: "POSITIVE", Position: at(0),
 			Class: true, Probability: 0.98, Alternatives: []attribution.Alternative{
 				{ID: 1, Text: "POSITIVE", Probability: 0.98}, {ID: 0, Text: "NEGATIVE", Probability: 0.02},
-			}}}
+			},
+		}}
 	case trace.TokenClasses:
-		e.Steps = []attribution.GeneratedToken{{Text: "original", Position: at(3), Class: true,
-			Probability: 0.9}}
+		e.Steps = []attribution.GeneratedToken{{
+			Text: "original", Position: at(3), Class: true,
+			Probability: 0.9,
+		}}
 	case trace.NoHead:
-		e.Steps = []attribution.GeneratedToken{{ID: 8, Text: " key", Position: at(5),
-			Unscored: true}}
+		e.Steps = []attribution.GeneratedToken{{
+			ID: 8, Text: " key", Position: at(5),
+			Unscored: true,
+		}}
 	}
 	e.Maps["rollout"] = ruled(len(texts), []int{0, 1, 2, 3}, "share of attention")
 	e.Maps["flow"] = ruled(len(texts), []int{3}, "flow")
@@ -58,8 +75,10 @@ func encoded(head trace.Head) *attribution.Explanation {
 		L, T := m.Shape[0], m.Shape[1]
 		r := &attribution.Result{
 			Unit: m.Unit, Layers: m.Layers, Shape: [3]int{len(e.Steps), T, L},
-			Options: map[string]string{"heads": "mean", "residual": "0.5",
-				"row": "position explained"},
+			Options: map[string]string{
+				"heads": "mean", "residual": "0.5",
+				"row": "position explained",
+			},
 		}
 		for _, g := range e.Steps {
 			for j := range T {
@@ -115,8 +134,10 @@ func TestEncoder(t *testing.T) {
 // The prediction of each kind of head has its own words, in text and HTML.
 func TestEncoderHeads(t *testing.T) {
 	value := encoded(trace.Classes)
-	value.Steps[0] = attribution.GeneratedToken{Text: "-0.37", Position: new(int), Class: true,
-		Unscored: true}
+	value.Steps[0] = attribution.GeneratedToken{
+		Text: "-0.37", Position: new(int), Class: true,
+		Unscored: true,
+	}
 	nowhere := encoded(trace.MaskedToken)
 	nowhere.Steps[0].Position = nil
 	far := 99
@@ -163,9 +184,11 @@ func TestEncoderHeads(t *testing.T) {
 // The end token, a sink, is named separately; without sinks a row needs no total.
 func TestEncoderTotals(t *testing.T) {
 	e := encoded(trace.MaskedToken)
-	for what, r := range map[string]string{"text": written(t,
-		Text{Heatmap: Heatmap{Explanation: e}}),
-		"HTML": written(t, HTML{Heatmap: Heatmap{Explanation: e}})} {
+	for what, r := range map[string]string{
+		"text": written(t,
+			Text{Heatmap: Heatmap{Explanation: e}}),
+		"HTML": written(t, HTML{Heatmap: Heatmap{Explanation: e}}),
+	} {
 		if !strings.Contains(r, "sink [SEP] 40.0 % · rest of the text 60.0 %") {
 			t.Errorf("%s does not show the sink:\n%s", what, r)
 		}
@@ -182,9 +205,11 @@ func TestEncoderTotals(t *testing.T) {
 			}
 		}
 	}
-	for what, r := range map[string]string{"text": written(t,
-		Text{Heatmap: Heatmap{Explanation: e}}),
-		"HTML": written(t, HTML{Heatmap: Heatmap{Explanation: e}})} {
+	for what, r := range map[string]string{
+		"text": written(t,
+			Text{Heatmap: Heatmap{Explanation: e}}),
+		"HTML": written(t, HTML{Heatmap: Heatmap{Explanation: e}}),
+	} {
 		if strings.Contains(r, "sink [SEP]") || strings.Contains(r, "Σ") ||
 			strings.Contains(r, "text 60.0 %") {
 			t.Errorf("%s shows totals that say nothing:\n%s", what, r)
@@ -235,8 +260,10 @@ func TestTargetMaps(t *testing.T) {
 	}
 	T := len(long.Prompt.Texts)
 	long.Maps["rollout"] = ruled(T, []int{3}, "share of attention")
-	long.Methods["rollout"] = &attribution.Result{Unit: "share of attention", Layers: []int{3},
-		Shape: [3]int{2, T, 1}, Data: make([]float64, 2*T)}
+	long.Methods["rollout"] = &attribution.Result{
+		Unit: "share of attention", Layers: []int{3},
+		Shape: [3]int{2, T, 1}, Data: make([]float64, 2*T),
+	}
 	got := written(t, HTML{Heatmap: Heatmap{Explanation: long}})
 	if !strings.Contains(got, "Targets × sources of rollout is left out here: it has 41 tokens, "+
 		"and a map that can be read has 40 at most.") {
@@ -248,8 +275,10 @@ func TestTargetMaps(t *testing.T) {
 // An encoder's tokens, classes and positions are hostile text, too.
 func TestEncoderHostile(t *testing.T) {
 	const script = `<script>alert("1")</script>'&` + "\x00\x1b[31m\u202e"
-	for _, head := range []trace.Head{trace.MaskedToken, trace.Classes, trace.TokenClasses,
-		trace.NoHead} {
+	for _, head := range []trace.Head{
+		trace.MaskedToken, trace.Classes, trace.TokenClasses,
+		trace.NoHead,
+	} {
 		e := encoded(head)
 		for j := range e.Prompt.Texts {
 			e.Prompt.Texts[j] = script

@@ -12,8 +12,10 @@ import (
 func ExampleText() {
 	e := &attribution.Explanation{
 		Model: trace.Info{Name: "hand-made"},
-		Prompt: attribution.Prompt{Text: "the keys", Texts: []string{"the", " keys"},
-			Special: []bool{false, false}},
+		Prompt: attribution.Prompt{
+			Text: "the keys", Texts: []string{"the", " keys"},
+			Special: []bool{false, false},
+		},
 		Steps: []attribution.GeneratedToken{{Text: " are", Probability: 0.93}},
 		Order: []string{"rollout"},
 		Methods: map[string]*attribution.Result{"rollout": {

@@ -35,8 +35,10 @@ func example() *attribution.Explanation {
 		Warnings:  []string{"the model never saw the word \"cabinet\"."},
 	}
 	weights := []float64{1, 5, 0.5, 1, 2, 3}
-	units := map[string]string{"rollout": "share of attention", "flow": "flow",
-		"value-zeroing": "share of change of the block's output"}
+	units := map[string]string{
+		"rollout": "share of attention", "flow": "flow",
+		"value-zeroing": "share of change of the block's output",
+	}
 	for i, name := range e.Order {
 		layers := []int{0, 1, 2, 3, 4, 5}
 		if name == "flow" {
@@ -45,8 +47,10 @@ func example() *attribution.Explanation {
 		n, m, l := len(e.Steps), len(prompt), len(layers)
 		r := &attribution.Result{
 			Unit: units[name], Layers: layers, Shape: [3]int{n, m, l},
-			Options: map[string]string{"heads": "mean", "residual": "0.5",
-				"row": "predicting position"},
+			Options: map[string]string{
+				"heads": "mean", "residual": "0.5",
+				"row": "predicting position",
+			},
 		}
 		for t := range n {
 			for j := range m {

@@ -48,8 +48,10 @@ const (
 )
 
 // The colours of bars: the chosen token, other alternatives, sinks, and generated tokens.
-var chosenBar, otherBar, sinkBar, generatedBar = solid(rgb{28, 32, 38}), solid(rgb{170, 178,
-	190}), solid(rgb{190, 194, 200}), solid(rgb{120, 126, 136})
+var chosenBar, otherBar, sinkBar, generatedBar = solid(rgb{28, 32, 38}), solid(rgb{
+	170, 178,
+	190,
+}), solid(rgb{190, 194, 200}), solid(rgb{120, 126, 136})
 
 // WriteTo writes the picture as one div. The only error is that of w.
 func (r HTML) WriteTo(w io.Writer) (int64, error) {

@@ -76,14 +76,18 @@ func TestRampEnds(t *testing.T) {
 // A value outside a cell has no unit of its own: it can be read alone.
 func TestSmallValues(t *testing.T) {
 	s := newScale("score", []float64{-3e-5, 2e-5})
-	for v, want := range map[float64]string{-2.55e-5: "-2.55e-05", 1.2e-6: "+1.2e-06", 0: "0",
-		math.NaN(): "NaN"} {
+	for v, want := range map[float64]string{
+		-2.55e-5: "-2.55e-05", 1.2e-6: "+1.2e-06", 0: "0",
+		math.NaN(): "NaN",
+	} {
 		if got := s.value(v); got != want {
 			t.Errorf("value(%v) = %q, want %q", v, got, want)
 		}
 	}
-	for limit, want := range map[float64]string{0.1: "", 0.05: "×10⁻³", 0.001: "×10⁻³",
-		0.0005: "×10⁻⁶", 1e-12: "×10⁻¹²", 300: ""} {
+	for limit, want := range map[float64]string{
+		0.1: "", 0.05: "×10⁻³", 0.001: "×10⁻³",
+		0.0005: "×10⁻⁶", 1e-12: "×10⁻¹²", 300: "",
+	} {
 		if got := newScale("score", []float64{limit}).times(); got != want {
 			t.Errorf("unit of numbers up to %v: %q, want %q", limit, got, want)
 		}

@@ -71,8 +71,10 @@ func TestHTML(t *testing.T) {
 	})
 	t.Run("lift", func(t *testing.T) { golden(t, HTML{Heatmap: Heatmap{Explanation: lifted()}}) })
 	t.Run("page", func(t *testing.T) {
-		golden(t, Page{HTML: HTML{Heatmap: Heatmap{Explanation: example(),
-			Filter: attribution.Filter{"the", "to"}, Methods: []string{"flow"}}}})
+		golden(t, Page{HTML: HTML{Heatmap: Heatmap{
+			Explanation: example(),
+			Filter:      attribution.Filter{"the", "to"}, Methods: []string{"flow"},
+		}}})
 	})
 }
 
@@ -84,8 +86,10 @@ func lifted() *attribution.Explanation {
 	for i := range r.Data {
 		r.Data[i] = math.Exp2(float64(i%9) - 4)
 	}
-	copy(r.Data, []float64{math.NaN(), 1, 2, 3, 4, 5, 0, 0, 0, 0, 0, math.Inf(1), 1, 1, 1, 1, 1,
-		math.NaN()})
+	copy(r.Data, []float64{
+		math.NaN(), 1, 2, 3, 4, 5, 0, 0, 0, 0, 0, math.Inf(1), 1, 1, 1, 1, 1,
+		math.NaN(),
+	})
 	e.Prompt.Special = nil
 	e.Order = []string{"rollout"}
 	delete(e.OtherMass, "rollout")
@@ -94,8 +98,10 @@ func lifted() *attribution.Explanation {
 
 func TestWidth(t *testing.T) {
 	for _, width := range []int{60, 72, 80, 100, 120} {
-		for _, line := range strings.Split(written(t, Text{Heatmap: Heatmap{Explanation: long(30)},
-			Width: width}), "\n") {
+		for _, line := range strings.Split(written(t, Text{
+			Heatmap: Heatmap{Explanation: long(30)},
+			Width:   width,
+		}), "\n") {
 			if Width(line) > width {
 				t.Errorf("width %d: line of %d columns: %q", width, Width(line), line)
 			}
@@ -235,8 +241,10 @@ func survives(t *testing.T, markup string) {
 
 func TestSurvivesSanitiser(t *testing.T) {
 	survives(t, written(t, HTML{Heatmap: Heatmap{Explanation: example()}}))
-	survives(t, written(t, HTML{Heatmap: Heatmap{Explanation: lifted(),
-		Filter: attribution.Filter{"the"}, Status: "<i>"}}))
+	survives(t, written(t, HTML{Heatmap: Heatmap{
+		Explanation: lifted(),
+		Filter:      attribution.Filter{"the"}, Status: "<i>",
+	}}))
 	survives(t, written(t, HTML{Heatmap: Heatmap{Explanation: long(500)}}))
 }
 

@@ -30,8 +30,10 @@ const slack = 1e-6
 // shares. For lifts it is a power of 2, at least 2. If there are no finite values, or all are
 // nearly neutral (below 1e-300), the limit is 1, or 2 for lifts.
 func newScale(unit string, values []float64) scale {
-	s := scale{unit: unit, percent: strings.HasPrefix(unit, "share"),
-		lift: strings.HasPrefix(unit, "lift")}
+	s := scale{
+		unit: unit, percent: strings.HasPrefix(unit, "share"),
+		lift: strings.HasPrefix(unit, "lift"),
+	}
 	largest := 0.0
 	for _, v := range values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {

@@ -16,15 +16,19 @@ import (
 func scoredExample() *attribution.Explanation {
 	e := example()
 	e.Order = []string{"small", "parts", "way", "rollout"}
-	unit := map[string]string{"small": "change of the logit", "parts": "part of the logit",
-		"way": "change of the probability"}
+	unit := map[string]string{
+		"small": "change of the logit", "parts": "part of the logit",
+		"way": "change of the probability",
+	}
 	base := []float64{-1.5, 0.25, 4, -0.002, 0, 0.5, -3.25} // sum -0.002
 	for name, size := range map[string]float64{"small": 1e-3, "parts": 1, "way": 0.1} {
 		r := &attribution.Result{
 			Unit: unit[name], Layers: []int{5}, Shape: [3]int{3, 7, 1},
 			Explained: []float64{8.5637, 7, -2.25},
-			Options: map[string]string{"scorer": name, "quantity": "logit", "contrast": " is",
-				"row": "prediction"},
+			Options: map[string]string{
+				"scorer": name, "quantity": "logit", "contrast": " is",
+				"row": "prediction",
+			},
 		}
 		for t := range 3 {
 			for j := range 7 {
@@ -47,8 +51,10 @@ func groupedExample(t *testing.T, by string) *attribution.Explanation {
 	t.Helper()
 	e := example()
 	e.Prompt.Offsets = [][2]int{{0, 0}, {0, 3}, {3, 8}, {8, 11}, {11, 15}, {15, 19}, {19, 23}}
-	for name, aggregation := range map[string]string{"rollout": "rollout", "flow": "flow",
-		"value-zeroing": "layer"} {
+	for name, aggregation := range map[string]string{
+		"rollout": "rollout", "flow": "flow",
+		"value-zeroing": "layer",
+	} {
 		e.Methods[name].Options["aggregation"] = aggregation
 	}
 	d, err := attribution.ParseGrouping(by)
@@ -129,8 +135,10 @@ func TestNumbersOfSignedRow(t *testing.T) {
 func TestRanked(t *testing.T) {
 	e := scoredExample()
 	e.Methods["parts"].Data[1] = math.NaN()
-	p := Heatmap{Explanation: e, Methods: []string{"parts", "rollout"},
-		Filter: attribution.Filter{"to"}}.picture()
+	p := Heatmap{
+		Explanation: e, Methods: []string{"parts", "rollout"},
+		Filter: attribution.Filter{"to"},
+	}.picture()
 	if got := p.views[0].ranked(0, 3, p.hidden); len(got) != 3 || got[0] != 2 || got[1] != 6 ||
 		got[2] != 0 {
 		t.Errorf("ranked %v, want keys, inet and <bos>", got)
@@ -150,8 +158,10 @@ func TestRanked(t *testing.T) {
 func TestGroupedNames(t *testing.T) {
 	e := groupedExample(t, "0:8,12:23")
 	markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
-	for _, want := range []string{">the keys", ">the cabinet", "4 spans of the prompt, ",
-		"the spans of the prompt (sources) in order", "by 0:8,12:23", "spans sum of tokens", "spans highest of tokens"} {
+	for _, want := range []string{
+		">the keys", ">the cabinet", "4 spans of the prompt, ",
+		"the spans of the prompt (sources) in order", "by 0:8,12:23", "spans sum of tokens", "spans highest of tokens",
+	} {
 		if !strings.Contains(markup, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -176,8 +186,10 @@ func TestGroupedNames(t *testing.T) {
 // The text of a contrast is as hostile as a token.
 func TestHostileContrast(t *testing.T) {
 	const script = `<script>alert("1")</script>'&` + "\x00\x1b[31m\u202e\u200b\xe2\x82\n\t"
-	for name, contrast := range map[string]string{"script": script,
-		"huge": strings.Repeat("x", 10_000)} {
+	for name, contrast := range map[string]string{
+		"script": script,
+		"huge":   strings.Repeat("x", 10_000),
+	} {
 		e := scoredExample()
 		for _, r := range e.Methods {
 			if r.Options["contrast"] != "" {
@@ -222,10 +234,14 @@ func TestTopOfAll(t *testing.T) {
 func TestWidthOfScored(t *testing.T) {
 	for _, width := range []int{60, 72, 100} {
 		for _, top := range []int{0, 3} {
-			for _, e := range []*attribution.Explanation{scoredExample(), groupedExample(t, "word"),
-				groupedExample(t, "0:8,12:23")} {
-				for _, line := range strings.Split(written(t, Text{Heatmap: Heatmap{Explanation: e},
-					Width: width, Top: top}), "\n") {
+			for _, e := range []*attribution.Explanation{
+				scoredExample(), groupedExample(t, "word"),
+				groupedExample(t, "0:8,12:23"),
+			} {
+				for _, line := range strings.Split(written(t, Text{
+					Heatmap: Heatmap{Explanation: e},
+					Width:   width, Top: top,
+				}), "\n") {
 					if Width(line) > width || strings.TrimRight(line, " ") != line {
 						t.Errorf("width %d: line of %d columns: %q", width, Width(line), line)
 					}

@@ -32,8 +32,10 @@ func (b *page) targetMaps(used int) {
 // if there is none.
 func (b *page) mapLevel(v *view) (level int, ok bool) {
 	m := b.e.Maps[v.name]
-	if v.wrong != "" || m == nil || m.Shape != [3]int{len(m.Layers), len(b.e.Prompt.Texts),
-		len(b.e.Prompt.Texts)} ||
+	if v.wrong != "" || m == nil || m.Shape != [3]int{
+		len(m.Layers), len(b.e.Prompt.Texts),
+		len(b.e.Prompt.Texts),
+	} ||
 		len(m.Data) != m.Shape[0]*m.Shape[1]*m.Shape[2] {
 		return 0, false
 	}

@@ -39,8 +39,10 @@ func TestVisible(t *testing.T) {
 }
 
 func TestWidthOfText(t *testing.T) {
-	for in, want := range map[string]int{"abc": 3, "東京": 4, "e\u0301": 1, "é": 1, "🙂": 2, "한": 2,
-		"ｱ": 1, "↵": 1, "": 0} {
+	for in, want := range map[string]int{
+		"abc": 3, "東京": 4, "e\u0301": 1, "é": 1, "🙂": 2, "한": 2,
+		"ｱ": 1, "↵": 1, "": 0,
+	} {
 		if got := Width(in); got != want {
 			t.Errorf("Width(%q) = %d, want %d", in, got, want)
 		}

@@ -54,8 +54,10 @@ func Record(ctx context.Context, m *models.Model, texts [][]int, steps int) ([]c
 			}
 			greedy = append(greedy, step.Next.Token.ID)
 		}
-		out = append(out, checkpoint.Tensor{Name: "greedy", Shape: []int{1, len(greedy)},
-			Data: narrow(greedy)})
+		out = append(out, checkpoint.Tensor{
+			Name: "greedy", Shape: []int{1, len(greedy)},
+			Data: narrow(greedy),
+		})
 	}
 	return out, nil
 }

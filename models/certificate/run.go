@@ -71,8 +71,10 @@ func (r *run) cached() ([]Check, error) {
 		return []Check{{Name: name, Skipped: "the length of the text changes how its keys are " +
 			"turned, and those in a cache stay as they were, in the reference as well"}}, nil
 	case len(r.ids) < 3:
-		return []Check{{Name: name,
-			Skipped: fmt.Sprintf("a text of %d tokens is too short", len(r.ids))}}, nil
+		return []Check{{
+			Name:    name,
+			Skipped: fmt.Sprintf("a text of %d tokens is too short", len(r.ids)),
+		}}, nil
 	}
 	asks := []trace.MixingAsk{
 		{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true},

@@ -103,8 +103,12 @@ func TestVariableTypes(t *testing.T) {
 		{"string", "a{{ b }}", "{{ v }}", "a{{ b }}"},
 		{"bad UTF-8", "a\xffb", "{{ v }}", "a\ufffdb"},
 		{"list", []any{1, "a", nil}, "{{ v }} {{ v|length }}", "[1, 'a', None] 3"},
-		{"map in the order of its keys", map[string]any{"b": 1, "a": 2, "c": 3}, "{{ v }}",
-			"{'a': 2, 'b': 1, 'c': 3}"},
+		{
+			"map in the order of its keys",
+			map[string]any{"b": 1, "a": 2, "c": 3},
+			"{{ v }}",
+			"{'a': 2, 'b': 1, 'c': 3}",
+		},
 		{"nested", map[string]any{"a": []any{map[string]any{"b": true}}}, "{{ v.a[0].b }}", "True"},
 	} {
 		tmpl, err := New(c.template, nil)
@@ -158,17 +162,31 @@ func TestTokens(t *testing.T) {
 		{"empty", "", []token{{endToken, "", 1}}},
 		{"text", "a{b}", []token{{textToken, "a{b}", 1}, {endToken, "", 1}}},
 		{"an expression", "{{ x }}", []token{
-			{tagBeginToken, "{%", 1}, {nameToken, printTag, 1}, {nameToken, "x", 1},
-			{tagEndToken, "}}", 1}, {endToken, "", 1},
+			{tagBeginToken, "{%", 1},
+			{nameToken, printTag, 1},
+			{nameToken, "x", 1},
+			{tagEndToken, "}}", 1},
+			{endToken, "", 1},
 		}},
 		{"lines", "a\n{% if\n x %}b", []token{
-			{textToken, "a\n", 1}, {tagBeginToken, "{%", 2}, {nameToken, "if", 2},
-			{nameToken, "x", 3}, {tagEndToken, "%}", 3}, {textToken, "b", 3}, {endToken, "", 3},
+			{textToken, "a\n", 1},
+			{tagBeginToken, "{%", 2},
+			{nameToken, "if", 2},
+			{nameToken, "x", 3},
+			{tagEndToken, "%}", 3},
+			{textToken, "b", 3},
+			{endToken, "", 3},
 		}},
 		{"kinds", "{% x 'a' 1 2.5 ** // %}", []token{
-			{tagBeginToken, "{%", 1}, {nameToken, "x", 1}, {stringToken, "'a'", 1},
-			{integerToken, "1", 1}, {floatToken, "2.5", 1}, {operatorToken, "**", 1},
-			{operatorToken, "//", 1}, {tagEndToken, "%}", 1}, {endToken, "", 1},
+			{tagBeginToken, "{%", 1},
+			{nameToken, "x", 1},
+			{stringToken, "'a'", 1},
+			{integerToken, "1", 1},
+			{floatToken, "2.5", 1},
+			{operatorToken, "**", 1},
+			{operatorToken, "//", 1},
+			{tagEndToken, "%}", 1},
+			{endToken, "", 1},
 		}},
 		{"a comment is no token", "a{# {{ x }} #}b", []token{
 			{textToken, "a", 1}, {textToken, "b", 1}, {endToken, "", 1},
@@ -177,8 +195,11 @@ func TestTokens(t *testing.T) {
 			{textToken, "{{ x }}", 1}, {endToken, "", 1},
 		}},
 		{"the line after a comment of two lines", "{# a\nb #}\n{{ 1 }}", []token{
-			{tagBeginToken, "{%", 3}, {nameToken, printTag, 3}, {integerToken, "1", 3},
-			{tagEndToken, "}}", 3}, {endToken, "", 3},
+			{tagBeginToken, "{%", 3},
+			{nameToken, printTag, 3},
+			{integerToken, "1", 3},
+			{tagEndToken, "}}", 3},
+			{endToken, "", 3},
 		}},
 	} {
 		got, err := lex(c.source)

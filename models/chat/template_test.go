@@ -9,8 +9,10 @@ func TestNewRefuses(t *testing.T) {
 	for _, c := range []struct{ name, template, err string }{
 		{"broken template", "{% if %}", "the template has a syntax error: line 1"},
 		{"not UTF-8", "\xff", "the template is not valid UTF-8"},
-		{"too long", strings.Repeat("x", maxTemplate+1),
-			"the template has 1048577 bytes, the limit is 1048576"},
+		{
+			"too long", strings.Repeat("x", maxTemplate+1),
+			"the template has 1048577 bytes, the limit is 1048576",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := New(c.template, nil); err == nil || !strings.Contains(err.Error(), c.err) {
@@ -26,8 +28,10 @@ func TestContentIsText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, content := range []string{"{{ 1 }}", "{% for %}", "{#", "<|im_end|>", "\x00\x1b[31m",
-		"a\r\nb", "", strings.Repeat("漢", 1000)} {
+	for _, content := range []string{
+		"{{ 1 }}", "{% for %}", "{#", "<|im_end|>", "\x00\x1b[31m",
+		"a\r\nb", "", strings.Repeat("漢", 1000),
+	} {
 		if got, err := tmpl.Render([]Message{{"user", content}}, Options{}); err != nil ||
 			got != "["+content+"]" {
 			t.Errorf("Render(%q) = %q, %v", content, got, err)

@@ -215,8 +215,10 @@ func (s *speller) char(text string, r rune, first, last bool) error {
 // merge merges the parts of a word in place. With a linked list of the parts that remain and a
 // queue of pairs it takes O(n log n) steps in the worst case, a word that repeats one letter.
 func (m *bpe) merge(parts []part) []part {
-	w := mergeWork{bpe: m, parts: parts, prev: make([]int32, len(parts)),
-		next: make([]int32, len(parts))}
+	w := mergeWork{
+		bpe: m, parts: parts, prev: make([]int32, len(parts)),
+		next: make([]int32, len(parts)),
+	}
 	for i := range parts {
 		w.prev[i], w.next[i] = int32(i-1), int32(i+1)
 	}

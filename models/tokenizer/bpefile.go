@@ -40,8 +40,10 @@ const maxAffix = 64
 
 // newBPEModel makes the model of a file for words that are text; see [bpe.useByteSymbols].
 func newBPEModel(m modelFile, vocab *vocabulary) (model, error) {
-	b := &bpe{unk: noSymbol, cache: newWordCache(), contents: vocab.contents(),
-		ids: vocab.modelIDs()}
+	b := &bpe{
+		unk: noSymbol, cache: newWordCache(), contents: vocab.contents(),
+		ids: vocab.modelIDs(),
+	}
 	if err := decodeStrict(m.small, &b.file); err != nil {
 		return nil, atKey("model", err)
 	}
@@ -54,14 +56,19 @@ func newBPEModel(m modelFile, vocab *vocabulary) (model, error) {
 		}
 	}
 	if d := b.file.Dropout; d != nil && *d != 0 {
-		return nil, &unsupportedError{"model.dropout", fmt.Sprint(*d),
-			[]string{"null", "0: it makes the result random"}}
+		return nil, &unsupportedError{
+			"model.dropout", fmt.Sprint(*d),
+			[]string{"null", "0: it makes the result random"},
+		}
 	}
 	if b.file.ByteFallback && b.file.prefix()+b.file.suffix() != "" {
 		// The bytes of the affix would count as bytes of the word, and offsets would leave the
 		// text.
-		return nil, &unsupportedError{"model.byte_fallback",
-			"true with continuing_subword_prefix or end_of_word_suffix", []string{"one of them"}}
+		return nil, &unsupportedError{
+			"model.byte_fallback",
+			"true with continuing_subword_prefix or end_of_word_suffix",
+			[]string{"one of them"},
+		}
 	}
 	if b.file.UnkToken != nil {
 		b.unk = vocab.modelID(*b.file.UnkToken)

@@ -27,8 +27,10 @@ type cachedWord struct {
 }
 
 func newWordCache() wordCache {
-	return wordCache{seed: maphash.MakeSeed(),
-		slots: make([]atomic.Pointer[cachedWord], cacheSlots)}
+	return wordCache{
+		seed:  maphash.MakeSeed(),
+		slots: make([]atomic.Pointer[cachedWord], cacheSlots),
+	}
 }
 
 // get returns the parts of a word, or nil if it is not in the cache.

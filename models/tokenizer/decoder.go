@@ -404,9 +404,17 @@ func parseWordPieceDecoder(raw json.RawMessage) (decoder, error) {
 
 // cleanups are the replacements that the reference does for English text.
 var cleanups = [][2]string{
-	{" .", "."}, {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"},
+	{" .", "."},
+	{" ?", "?"},
+	{" !", "!"},
+	{" ,", ","},
+	{" ' ", "'"},
+	{" n't", "n't"},
 	{" 'm", "'m"},
-	{" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
+	{" do not", " don't"},
+	{" 's", "'s"},
+	{" 've", "'ve"},
+	{" 're", "'re"},
 }
 
 // cleanup removes spaces before punctuation and contractions, one rule after the other.

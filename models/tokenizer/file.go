@@ -76,8 +76,10 @@ func parse(data []byte) (*Tokenizer, error) {
 		return nil, err
 	}
 	if f.Version != "1.0" {
-		return nil, &unsupportedError{Key: "version", Value: fmt.Sprintf("%.80q", f.Version),
-			Supported: []string{`"1.0"`}}
+		return nil, &unsupportedError{
+			Key: "version", Value: fmt.Sprintf("%.80q", f.Version),
+			Supported: []string{`"1.0"`},
+		}
 	}
 	if isNull(section) {
 		return nil, errors.New("model: missing; is this a tokenizer.json?")

@@ -31,11 +31,15 @@ func TestDecodeStrict(t *testing.T) {
 	}{
 		{"empty", `{}`, jsonTarget{}},
 		{"white space", " {\n\t\"text\" : \"a\" }\r\n", jsonTarget{Text: "a"}},
-		{"escapes", `{"text":"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00"}`,
-			jsonTarget{Text: "\"\\/\b\f\n\r\té😀"}},
+		{
+			"escapes", `{"text":"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00"}`,
+			jsonTarget{Text: "\"\\/\b\f\n\r\té😀"},
+		},
 		{"a flag", `{"flag":true}`, jsonTarget{Flag: true}},
-		{"numbers", `{"count":4294967295,"signed":-7,"real":-1.5e3}`,
-			jsonTarget{Count: 4294967295, Signed: -7, Real: -1500}},
+		{
+			"numbers", `{"count":4294967295,"signed":-7,"real":-1.5e3}`,
+			jsonTarget{Count: 4294967295, Signed: -7, Real: -1500},
+		},
 		{"null", `{"text":null,"some":null,"list":null,"map":null}`, jsonTarget{}},
 		{"a pointer", `{"some":"x"}`, jsonTarget{Some: &some}},
 		{"a list", `{"list":["a","b"]}`, jsonTarget{List: []string{"a", "b"}}},
@@ -126,10 +130,21 @@ func TestRustFloat(t *testing.T) {
 		f    float64
 		want string
 	}{
-		{0, "0.0"}, {1, "1.0"}, {-1, "-1.0"}, {1.5, "1.5"}, {-3.25, "-3.25"}, {0.1, "0.1"},
-		{1e15, "1000000000000000.0"}, {1e16, "1e16"}, {1.5e300, "1.5e300"}, {1e-5, "0.00001"},
-		{9e-6, "9e-6"}, {-2.5e-10, "-2.5e-10"}, {123456.789, "123456.789"},
-		{math.MaxFloat64, "1.7976931348623157e308"}, {5e-324, "5e-324"},
+		{0, "0.0"},
+		{1, "1.0"},
+		{-1, "-1.0"},
+		{1.5, "1.5"},
+		{-3.25, "-3.25"},
+		{0.1, "0.1"},
+		{1e15, "1000000000000000.0"},
+		{1e16, "1e16"},
+		{1.5e300, "1.5e300"},
+		{1e-5, "0.00001"},
+		{9e-6, "9e-6"},
+		{-2.5e-10, "-2.5e-10"},
+		{123456.789, "123456.789"},
+		{math.MaxFloat64, "1.7976931348623157e308"},
+		{5e-324, "5e-324"},
 	} {
 		if got := rustFloat(c.f); got != c.want {
 			t.Errorf("rustFloat(%v) = %s, want %s", c.f, got, c.want)

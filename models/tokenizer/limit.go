@@ -91,8 +91,10 @@ func (m *meter) grow(n int) error {
 	}
 	m.grown += n
 	if m.grown > m.maxGrown {
-		return &limitError{What: "bytes put into it", Value: m.grown, Limit: m.maxGrown,
-			Input: m.input}
+		return &limitError{
+			What: "bytes put into it", Value: m.grown, Limit: m.maxGrown,
+			Input: m.input,
+		}
 	}
 	return nil
 }

@@ -67,8 +67,10 @@ func readModel(raw json.RawMessage) (modelFile, error) {
 		return m, fmt.Errorf("model: %s has no merges", m.kind)
 	case (m.kind == "Unigram") != (m.scores != nil):
 		return m, fmt.Errorf("model.vocab: %s takes %s", m.kind,
-			map[bool]string{true: "an array of tokens with their scores",
-				false: "an object of tokens with their ids"}[m.kind == "Unigram"])
+			map[bool]string{
+				true:  "an array of tokens with their scores",
+				false: "an object of tokens with their ids",
+			}[m.kind == "Unigram"])
 	}
 	return m, nil
 }
@@ -173,8 +175,10 @@ func newWordPiece(m modelFile, vocab *vocabulary) (model, error) {
 	if *f.MaxLength < 0 {
 		return nil, fmt.Errorf("model.max_input_chars_per_word: %d is negative", *f.MaxLength)
 	}
-	w := &wordPiece{file: f, unk: vocab.modelID(*f.UnkToken), contents: vocab.contents(),
-		cache: newWordCache()}
+	w := &wordPiece{
+		file: f, unk: vocab.modelID(*f.UnkToken), contents: vocab.contents(),
+		cache: newWordCache(),
+	}
 	var first, following []trieItem
 	for _, t := range m.tokens {
 		first = append(first, trieItem{t.content, int32(t.id)})
@@ -206,8 +210,10 @@ func newUnigram(m modelFile, vocab *vocabulary) (model, error) {
 		return nil, fmt.Errorf("model.unk_id: %d is not in vocab, which has %d tokens", *f.UnkID,
 			len(m.tokens))
 	}
-	u := &unigram{file: f, unk: noSymbol, scores: m.scores, contents: vocab.contents(),
-		cache: newWordCache()}
+	u := &unigram{
+		file: f, unk: noSymbol, scores: m.scores, contents: vocab.contents(),
+		cache: newWordCache(),
+	}
 	if f.UnkID != nil {
 		u.unk = int32(*f.UnkID)
 	}
@@ -256,6 +262,8 @@ func newWordLevel(m modelFile, vocab *vocabulary) (model, error) {
 	if f.UnkToken == nil {
 		return nil, errors.New("model: WordLevel needs unk_token")
 	}
-	return &wordLevel{file: f, unk: vocab.modelID(*f.UnkToken), ids: vocab.modelIDs(),
-		contents: vocab.contents()}, nil
+	return &wordLevel{
+		file: f, unk: vocab.modelID(*f.UnkToken), ids: vocab.modelIDs(),
+		contents: vocab.contents(),
+	}, nil
 }

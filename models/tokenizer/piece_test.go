@@ -10,12 +10,18 @@ func TestCharacter(t *testing.T) {
 	const text = "aé漢🙂\xffb\xe6\xbc" // 1, 2, 3 and 4 bytes, a bad byte, 1, and a part of a character
 	for _, c := range []struct{ at, begin, end int }{
 		{0, 0, 1},
-		{1, 1, 3}, {2, 1, 3},
-		{3, 3, 6}, {4, 3, 6}, {5, 3, 6},
-		{6, 6, 10}, {7, 6, 10}, {9, 6, 10},
+		{1, 1, 3},
+		{2, 1, 3},
+		{3, 3, 6},
+		{4, 3, 6},
+		{5, 3, 6},
+		{6, 6, 10},
+		{7, 6, 10},
+		{9, 6, 10},
 		{10, 10, 11},
 		{11, 11, 12},
-		{12, 12, 13}, {13, 13, 14},
+		{12, 12, 13},
+		{13, 13, 14},
 	} {
 		if begin, end := character(text, c.at); begin != c.begin || end != c.end {
 			t.Errorf("byte %d is in [%d,%d), want [%d,%d)", c.at, begin, end, c.begin, c.end)
@@ -30,8 +36,13 @@ func TestDecodeRune(t *testing.T) {
 		want rune
 		size int
 	}{
-		{"a", 'a', 1}, {"é", 'é', 2}, {"🙂x", '🙂', 4}, {"\xff", badByte + 0xff, 1},
-		{"\xe6\xbc", badByte + 0xe6, 1}, {"\ufffd", 0xfffd, 3}, {"\xed\xa0\x80", badByte + 0xed, 1},
+		{"a", 'a', 1},
+		{"é", 'é', 2},
+		{"🙂x", '🙂', 4},
+		{"\xff", badByte + 0xff, 1},
+		{"\xe6\xbc", badByte + 0xe6, 1},
+		{"\ufffd", 0xfffd, 3},
+		{"\xed\xa0\x80", badByte + 0xed, 1},
 	} {
 		r, size := decodeRune(c.text)
 		if r != c.want || size != c.size {
@@ -54,10 +65,14 @@ func TestOffsetsAfterChanges(t *testing.T) {
 		text   string
 		want   []bytes
 	}{
-		{"nothing", func() (piece, error) { return whole("aé"), nil }, "aé",
-			[]bytes{{0, 1, 0, 1}, {1, 2, 1, 3}, {2, 3, 1, 3}, {0, 3, 0, 3}}},
-		{"a slice", func() (piece, error) { return whole("aéb").slice(1, 4), nil }, "éb",
-			[]bytes{{0, 2, 1, 3}, {2, 3, 3, 4}}},
+		{
+			"nothing", func() (piece, error) { return whole("aé"), nil }, "aé",
+			[]bytes{{0, 1, 0, 1}, {1, 2, 1, 3}, {2, 3, 1, 3}, {0, 3, 0, 3}},
+		},
+		{
+			"a slice", func() (piece, error) { return whole("aéb").slice(1, 4), nil }, "éb",
+			[]bytes{{0, 2, 1, 3}, {2, 3, 3, 4}},
+		},
 		{"a slice of a slice", func() (piece, error) {
 			return whole("abcdef").slice(1, 5).slice(1, 3), nil
 		}, "cd", []bytes{{0, 1, 2, 3}, {0, 2, 2, 4}}},
@@ -67,25 +82,40 @@ func TestOffsetsAfterChanges(t *testing.T) {
 		{"no second leading space", func() (piece, error) {
 			return whole(" a").withLeadingSpace(m)
 		}, " a", []bytes{{0, 1, 0, 1}, {1, 2, 1, 2}}},
-		{"lower case keeps places", func() (piece, error) { return lowercase(whole("aÉB"), m) },
-			"aéb", []bytes{{0, 1, 0, 1}, {1, 3, 1, 3}, {3, 4, 3, 4}}},
+		{
+			"lower case keeps places", func() (piece, error) { return lowercase(whole("aÉB"), m) },
+			"aéb",
+			[]bytes{{0, 1, 0, 1}, {1, 3, 1, 3}, {3, 4, 3, 4}},
+		},
 		{"a character of two belongs to the old one", func() (piece, error) {
 			return lowercase(whole("xİy"), m)
 		}, "xi\u0307y", []bytes{{0, 1, 0, 1}, {1, 2, 1, 3}, {2, 4, 1, 3}, {4, 5, 3, 4}}},
-		{"decomposed", func() (piece, error) { return nfd.apply(whole("aéb"), m) },
-			"ae\u0301b", []bytes{{1, 2, 1, 3}, {2, 4, 1, 3}, {4, 5, 3, 4}}},
-		{"dropped at the start", func() (piece, error) { return strip(whole("  ab "), m, true, true) },
-			"ab", []bytes{{0, 1, 2, 3}, {1, 2, 3, 4}}},
+		{
+			"decomposed", func() (piece, error) { return nfd.apply(whole("aéb"), m) },
+			"ae\u0301b",
+			[]bytes{{1, 2, 1, 3}, {2, 4, 1, 3}, {4, 5, 3, 4}},
+		},
+		{
+			"dropped at the start", func() (piece, error) { return strip(whole("  ab "), m, true, true) },
+			"ab",
+			[]bytes{{0, 1, 2, 3}, {1, 2, 3, 4}},
+		},
 		{"replaced by more", func() (piece, error) {
 			return whole("a b").replaceAll(m, literal(" "), "__")
 		}, "a__b", []bytes{{0, 1, 0, 1}, {1, 2, 1, 2}, {2, 3, 1, 2}, {3, 4, 2, 3}}},
 		{"replaced by nothing", func() (piece, error) {
 			return whole("a-b").replaceAll(m, literal("-"), "")
 		}, "ab", []bytes{{0, 1, 0, 1}, {1, 2, 2, 3}}},
-		{"a text in front", func() (piece, error) { return whole("éb").prepend(m, "▁") },
-			"▁éb", []bytes{{0, 3, 0, 2}, {3, 5, 0, 2}, {5, 6, 2, 3}}},
-		{"bytes as characters", func() (piece, error) { return byteLevelText(whole("é"), m) },
-			"Ã©", []bytes{{0, 2, 0, 2}, {2, 4, 0, 2}}},
+		{
+			"a text in front", func() (piece, error) { return whole("éb").prepend(m, "▁") },
+			"▁éb",
+			[]bytes{{0, 3, 0, 2}, {3, 5, 0, 2}, {5, 6, 2, 3}},
+		},
+		{
+			"bytes as characters", func() (piece, error) { return byteLevelText(whole("é"), m) },
+			"Ã©",
+			[]bytes{{0, 2, 0, 2}, {2, 4, 0, 2}},
+		},
 	} {
 		p, err := c.change()
 		if err != nil || p.text != c.text {

@@ -334,8 +334,10 @@ func parseMetaspace(raw json.RawMessage) (metaspace, error) {
 	switch m.prepend {
 	case "always", "first", "never":
 	default:
-		return m, &unsupportedError{"prepend_scheme", fmt.Sprintf("%.80q", m.prepend),
-			[]string{"always", "first", "never"}}
+		return m, &unsupportedError{
+			"prepend_scheme", fmt.Sprintf("%.80q", m.prepend),
+			[]string{"always", "first", "never"},
+		}
 	}
 	if f.AddPrefixSpace != nil && !*f.AddPrefixSpace && m.prepend != "never" {
 		return m, fmt.Errorf(

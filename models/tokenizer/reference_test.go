@@ -60,8 +60,10 @@ func refCases(t testing.TB) (cases []refCase) {
 }
 
 // kinds are the trained tokenizers of the reference.
-var kinds = []string{"bert_cased", "bert_uncased", "gpt2", "llama2_legacy", "llama2_metaspace",
-	"llama3", "roberta", "unigram"}
+var kinds = []string{
+	"bert_cased", "bert_uncased", "gpt2", "llama2_legacy", "llama2_metaspace",
+	"llama3", "roberta", "unigram",
+}
 
 func TestReference(t *testing.T) {
 	cases := refCases(t)

@@ -215,8 +215,10 @@ func TestNormalForms(t *testing.T) {
 				p.CCC() != combiningClass(r) {
 				continue
 			}
-			for _, text := range []string{string(r), "a" + string(r) + "\u0323\u0301",
-				"\u1100" + string(r)} {
+			for _, text := range []string{
+				string(r), "a" + string(r) + "\u0323\u0301",
+				"\u1100" + string(r),
+			} {
 				got, err := f.rewrite(piece{text: text, input: text}, newMeter(len(text)))
 				if err != nil || got.text != f.form.String(text) {
 					t.Fatalf("form %v of %+q = %+q, %v, want %+q", f.form, text, got.text, err,

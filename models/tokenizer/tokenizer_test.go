@@ -52,8 +52,10 @@ func TestVocabulary(t *testing.T) {
 	for _, c := range []struct {
 		content, spells string
 		special         bool
-	}{{"<mask>", "<mask>", true}, {"Ġthe", " the", false}, {"Ċ", "\n", false}, {"Ã", "\xc3",
-		false}} {
+	}{{"<mask>", "<mask>", true}, {"Ġthe", " the", false}, {"Ċ", "\n", false}, {
+		"Ã", "\xc3",
+		false,
+	}} {
 		id, ok := tok.ID(c.content)
 		if !ok || tok.TokenText(id) != c.spells {
 			t.Errorf("ID(%q) = %d, %v, which spells %q, want %q", c.content, id, ok,
@@ -272,29 +274,41 @@ func TestUnsupported(t *testing.T) {
 	for _, c := range []struct{ key, part, value string }{
 		{"version", "version", `"2.0"`},
 		{"normalizer", "normalizer", `{"type":"NFX"}`},
-		{"normalizer.normalizers[1]", "normalizer",
-			`{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Upper"}]}`},
+		{
+			"normalizer.normalizers[1]", "normalizer",
+			`{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Upper"}]}`,
+		},
 		{"normalizer.normalizers[0]", "normalizer", `{"type":"Sequence","normalizers":[null]}`},
 		{"pre_tokenizer", "pre_tokenizer", `{"kind":"ByteLevel"}`},
 		{"pre_tokenizer", "pre_tokenizer", `{"type":"FixedLength","length":3}`},
 		{"pre_tokenizer", "pre_tokenizer", `{"type":"UnicodeScripts"}`},
-		{"pre_tokenizer.pretokenizers[0]", "pre_tokenizer",
-			`{"type":"Sequence","pretokenizers":[{"type":"Spit"}]}`},
+		{
+			"pre_tokenizer.pretokenizers[0]", "pre_tokenizer",
+			`{"type":"Sequence","pretokenizers":[{"type":"Spit"}]}`,
+		},
 		{"pre_tokenizer.behavior", "pre_tokenizer", `{"type":"Punctuation","behavior":"Gone"}`},
-		{"pre_tokenizer.prepend_scheme", "pre_tokenizer",
-			`{"type":"Metaspace","replacement":"_","prepend_scheme":"last"}`},
-		{"pre_tokenizer.pattern.Regex", "pre_tokenizer",
-			`{"type":"Split","pattern":{"Regex":"(a)\\1"},"behavior":"Isolated","invert":false}`},
+		{
+			"pre_tokenizer.prepend_scheme", "pre_tokenizer",
+			`{"type":"Metaspace","replacement":"_","prepend_scheme":"last"}`,
+		},
+		{
+			"pre_tokenizer.pattern.Regex", "pre_tokenizer",
+			`{"type":"Split","pattern":{"Regex":"(a)\\1"},"behavior":"Isolated","invert":false}`,
+		},
 		{"post_processor", "post_processor", `{"type":"Post"}`},
 		{"decoder", "decoder", `{"type":"Words"}`},
 		{"decoder.decoders[0]", "decoder", `{"type":"Sequence","decoders":[{"type":"Words"}]}`},
 		{"model", "model.type", `"Trigram"`},
 		{"model.dropout", "model.dropout", `0.1`},
 		{"truncation.strategy", "truncation", `{"max_length":3,"stride":0,"strategy":"Longest"}`},
-		{"truncation.direction", "truncation",
-			`{"max_length":3,"stride":0,"strategy":"OnlyFirst","direction":"Up"}`},
-		{"padding.strategy", "padding",
-			`{"strategy":"Shortest","direction":"Left","pad_id":0,"pad_type_id":0,"pad_token":"x"}`},
+		{
+			"truncation.direction", "truncation",
+			`{"max_length":3,"stride":0,"strategy":"OnlyFirst","direction":"Up"}`,
+		},
+		{
+			"padding.strategy", "padding",
+			`{"strategy":"Shortest","direction":"Left","pad_id":0,"pad_type_id":0,"pad_token":"x"}`,
+		},
 	} {
 		_, err := Parse(editedFile(t, "gpt2", c.part, c.value), "file")
 		var u *unsupportedError
@@ -309,38 +323,60 @@ func TestMalformed(t *testing.T) {
 		{"empty", "", "EOF"},
 		{"no tokenizer", `{"version":"1.0"}`, "is this a tokenizer.json?"},
 		{"text after it", withParts(t) + "x", "text after the JSON value"},
-		{"unknown key", withParts(t, `"dropout": null`, `"temperature": 1`),
-			`unknown field "temperature"`},
-		{"no merges", withParts(t, `"merges": [`, `"merges": null, "unk_token": [`),
-			"model.merges: not an array"},
-		{"added token has another id", withParts(t, `"id": 0`, `"id": 7`),
-			"has id 7 in the file, but it must be 0"},
-		{"added token is empty", withParts(t, endOfText, `"content": ""`, `"id": 0`, `"id": 1200`),
-			"is empty"},
+		{
+			"unknown key", withParts(t, `"dropout": null`, `"temperature": 1`),
+			`unknown field "temperature"`,
+		},
+		{
+			"no merges", withParts(t, `"merges": [`, `"merges": null, "unk_token": [`),
+			"model.merges: not an array",
+		},
+		{
+			"added token has another id", withParts(t, `"id": 0`, `"id": 7`),
+			"has id 7 in the file, but it must be 0",
+		},
+		{
+			"added token is empty", withParts(t, endOfText, `"content": ""`, `"id": 0`, `"id": 1200`),
+			"is empty",
+		},
 		{"id twice", withParts(t, `"!": 1`, `"!": 2`), "both have id 2"},
 		{"id far away", withParts(t, `"!": 1`, `"!": 4000000000`), "should have ids below"},
 		{"empty token", withParts(t, `"!": 1`, `"": 1`), "is the empty token"},
-		{"merge of three", withParts(t, `"merges": [`, `"merges": ["a b c",`),
-			"model.merges[0]: 3 tokens instead of 2"},
-		{"merge of an unknown token", withParts(t, `"merges": [`, `"merges": [["a","☃"],`),
-			`"☃" is not in vocab`},
+		{
+			"merge of three", withParts(t, `"merges": [`, `"merges": ["a b c",`),
+			"model.merges[0]: 3 tokens instead of 2",
+		},
+		{
+			"merge of an unknown token", withParts(t, `"merges": [`, `"merges": [["a","☃"],`),
+			`"☃" is not in vocab`,
+		},
 		{"no UTF-8", "{\"version\":\"1.0\xff\"}", "not valid UTF-8"},
-		{"unigram without ids", string(editedFile(t, "gpt2", "model.vocab", `[["a",1]]`)),
-			"an object of tokens with their ids"},
-		{"unknown id is not there", string(editedFile(t, "unigram", "model.unk_id", "505")),
-			"model.unk_id: 505 is not in vocab"},
+		{
+			"unigram without ids", string(editedFile(t, "gpt2", "model.vocab", `[["a",1]]`)),
+			"an object of tokens with their ids",
+		},
+		{
+			"unknown id is not there", string(editedFile(t, "unigram", "model.unk_id", "505")),
+			"model.unk_id: 505 is not in vocab",
+		},
 		{"negative length", string(
 			editedFile(t, "bert_cased", "model.max_input_chars_per_word", "-1")), "-1 is negative"},
-		{"merges of WordPiece", string(editedFile(t, "bert_cased", "model.merges", "[]")),
-			"WordPiece has no merges"},
-		{"score too large", string(editedFile(t, "unigram", "model.vocab", `[["a",1e999]]`)),
-			"score 1e999"},
+		{
+			"merges of WordPiece", string(editedFile(t, "bert_cased", "model.merges", "[]")),
+			"WordPiece has no merges",
+		},
+		{
+			"score too large", string(editedFile(t, "unigram", "model.vocab", `[["a",1e999]]`)),
+			"score 1e999",
+		},
 		{"token too long", string(
 			editedFile(t, "bert_cased", "added_tokens", "[]", "model.vocab",
 				`{"`+strings.Repeat("a", 1025)+`":0}`)), "1025 bytes, the limit is 1024"},
-		{"charsmap is cut off",
+		{
+			"charsmap is cut off",
 			string(editedFile(t, "unigram", "normalizer",
-				`{"type":"Precompiled","precompiled_charsmap":"AAQAAA=="}`)), "precompiled_charsmap"},
+				`{"type":"Precompiled","precompiled_charsmap":"AAQAAA=="}`)), "precompiled_charsmap",
+		},
 		{"template without its token", string(editedFile(t, "gpt2", "post_processor",
 			`{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"Q","type_id":0}}],"pair":[],"special_tokens":{}}`)), `"Q" is not in special_tokens`},
 		{"template of a text that is not there", string(editedFile(t, "gpt2", "post_processor",
@@ -348,15 +384,19 @@ func TestMalformed(t *testing.T) {
 		{"metaspace of two minds", string(editedFile(t, "unigram", "pre_tokenizer",
 			`{"type":"Metaspace","replacement":"_","add_prefix_space":false}`)), "change it to " +
 			"never"},
-		{"added token that normalisation empties",
+		{
+			"added token that normalisation empties",
 			string(editedFile(t, "gpt2", "normalizer",
 				`{"type":"Strip","strip_left":true,"strip_right":true}`,
 				"added_tokens", `[{"id":1200,"content":" ","normalized":true}]`)), "the normalizer " +
-				"removes all"},
+				"removes all",
+		},
 		{"open group", string(editedFile(t, "gpt2", "pre_tokenizer",
 			`{"type":"Split","pattern":{"Regex":"(a"},"behavior":"Removed","invert":false}`)), "a group is not closed"},
-		{"part lacks a field", withParts(t, `"trim_offsets": true,`, ``),
-			"needs add_prefix_space and trim_offsets"},
+		{
+			"part lacks a field", withParts(t, `"trim_offsets": true,`, ``),
+			"needs add_prefix_space and trim_offsets",
+		},
 	} {
 		_, err := Parse([]byte(c.file), "some.json")
 		if err == nil || !strings.Contains(err.Error(), c.want) ||

@@ -115,8 +115,10 @@ type pairStat struct {
 }
 
 func newTrainer(opts TrainOptions) *trainer {
-	b := &trainer{ids: map[string]int32{}, pairs: map[pair]*pairStat{}, merged: map[pair]bool{},
-		specials: len(opts.Specials)}
+	b := &trainer{
+		ids: map[string]int32{}, pairs: map[pair]*pairStat{}, merged: map[pair]bool{},
+		specials: len(opts.Specials),
+	}
 	for _, s := range opts.Specials {
 		b.newToken(s)
 	}

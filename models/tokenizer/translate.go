@@ -45,8 +45,10 @@ type translator struct {
 func (t *translator) refuse(what string) error {
 	return &unsupportedError{
 		Key: "pattern.Regex", Value: fmt.Sprintf("%s in %.200q", what, t.source),
-		Supported: []string{"groups", "look-around", "classes", `\p{..} of general categories`,
-			"quantifiers"},
+		Supported: []string{
+			"groups", "look-around", "classes", `\p{..} of general categories`,
+			"quantifiers",
+		},
 	}
 }
 

@@ -35,8 +35,10 @@ const maxContent = 1 << 12
 // It returns an error if an id is used twice, for the empty token, and for ids so far apart that a
 // table by id would be mostly empty.
 func newVocabulary(m modelFile) (vocabulary, error) {
-	v := vocabulary{ids: make(map[string]int, len(m.tokens)),
-		entries: make([]entry, 0, len(m.tokens))}
+	v := vocabulary{
+		ids:     make(map[string]int, len(m.tokens)),
+		entries: make([]entry, 0, len(m.tokens)),
+	}
 	limit := 2*len(m.tokens) + maxHoles
 	for _, t := range m.tokens {
 		if t.content == "" {

@@ -50,10 +50,16 @@ func TestPublishedTerms(t *testing.T) {
 	for _, c := range []struct {
 		content, bias, want []float64
 	}{
-		{[]float64{-2.499432, 2.879041}, []float64{5.635853, -0.028408},
-			[]float64{0.560108, 0.439892}},
-		{[]float64{-2.549861, 0.337021, 0.658404}, []float64{5.635853, -0.028408, -1.973696},
-			[]float64{0.927294, 0.060285, 0.012421}},
+		{
+			[]float64{-2.499432, 2.879041},
+			[]float64{5.635853, -0.028408},
+			[]float64{0.560108, 0.439892},
+		},
+		{
+			[]float64{-2.549861, 0.337021, 0.658404},
+			[]float64{5.635853, -0.028408, -1.973696},
+			[]float64{0.927294, 0.060285, 0.012421},
+		},
 	} {
 		got := probabilities(c.content, c.bias, alibi)
 		for j := range got {
@@ -63,8 +69,10 @@ func TestPublishedTerms(t *testing.T) {
 			}
 		}
 	}
-	falcon := &Spec{Heads: 32, HeadWidth: 64, AlibiSlopes: AlibiSlopes(32), AlibiRounded: true,
-		AlibiScaled: true}
+	falcon := &Spec{
+		Heads: 32, HeadWidth: 64, AlibiSlopes: AlibiSlopes(32), AlibiRounded: true,
+		AlibiScaled: true,
+	}
 	divided := probabilities([]float64{-2.549861, 0.337021, 0.658404},
 		[]float64{5.635853, -0.028408, -1.973696}, alibiBias(falcon, 3)[17*3:][:3])
 	if math.Abs(divided[0]-0.93028) > 5e-6 {

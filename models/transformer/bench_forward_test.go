@@ -54,8 +54,11 @@ var benchSink any
 func BenchmarkTrace(b *testing.B) {
 	m := benchModel(b)
 	for _, n := range []int{64, 256} {
-		for _, taps := range [][]trace.Tap{{trace.Final}, {trace.Attention},
-			{trace.Attention, trace.Logits}} {
+		for _, taps := range [][]trace.Tap{
+			{trace.Final},
+			{trace.Attention},
+			{trace.Attention, trace.Logits},
+		} {
 			b.Run(fmt.Sprintf("n=%d/%v", n, taps), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {

@@ -12,8 +12,10 @@ import (
 func BenchmarkParts(b *testing.B) {
 	m := benchModel(b)
 	for _, n := range []int{16, 64} {
-		q := trace.Query{IDs: benchIDs(n), Objective: trace.Objective{Quantity: trace.Logit,
-			Position: n - 1}}
+		q := trace.Query{IDs: benchIDs(n), Objective: trace.Objective{
+			Quantity: trace.Logit,
+			Position: n - 1,
+		}}
 		for _, c := range []struct {
 			name string
 			run  func() error

@@ -148,8 +148,10 @@ func TestBFloat16Steps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := openGolden(t, name).inHalf(t, func(string, []float32) {})
 			ids := openGolden(t, name).ids
-			asks := []trace.MixingAsk{{Name: "attention", AllRows: true},
-				{Name: "value-zeroing", AllRows: true}}
+			asks := []trace.MixingAsk{
+				{Name: "attention", AllRows: true},
+				{Name: "value-zeroing", AllRows: true},
+			}
 			full := fullPasses(t, m, asks, ids)
 			s, err := m.NewSession(asks, 0)
 			must(t, err)
@@ -182,13 +184,17 @@ func TestNewRefusals(t *testing.T) {
 		load  transformer.Loader
 		want  string
 	}{
-		{"number type", dtypes.Float16, nil,
-			"transformer: weights as Float16 are not supported; take float32 or bfloat16"},
-		{"short", dtypes.Float32, func(p transformer.Param, put func(int, []float32)) error {
-			put(0, make([]float32, 3))
-			return nil
+		{
+			"number type", dtypes.Float16, nil,
+			"transformer: weights as Float16 are not supported; take float32 or bfloat16",
 		},
-			"transformer: embedding has 3 numbers, its shape [96 32] needs 3072"},
+		{
+			"short", dtypes.Float32, func(p transformer.Param, put func(int, []float32)) error {
+				put(0, make([]float32, 3))
+				return nil
+			},
+			"transformer: embedding has 3 numbers, its shape [96 32] needs 3072",
+		},
 		{"unreadable", dtypes.Float32, func(transformer.Param, func(int, []float32)) error {
 			return fmt.Errorf("disk on fire")
 		}, "disk on fire"},

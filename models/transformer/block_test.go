@@ -50,8 +50,10 @@ func TestTerms(t *testing.T) {
 			for h := range g.model.Spec.Heads {
 				for target := range g.ids {
 					where := fmt.Sprintf("layer %d head %d target %d", l, h, target)
-					for term, want := range [][]float64{b.content[h][target],
-						b.queryBias[h][target], b.alibi[h][target]} {
+					for term, want := range [][]float64{
+						b.content[h][target],
+						b.queryBias[h][target], b.alibi[h][target],
+					} {
 						check(t, fmt.Sprintf("%s term %d", where, term),
 							at(taps[trace.Terms], l, h, term, target), narrow(want), termTol)
 					}

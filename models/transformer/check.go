@@ -48,16 +48,24 @@ var sizes = []struct {
 	{"Heads", "heads", 1, maxHeads, func(s *Spec) int { return s.Heads }},
 	{"Width", "width", 1, maxWidth, func(s *Spec) int { return s.Width }},
 	{"HeadWidth", "head width", 1, maxWidth, func(s *Spec) int { return s.HeadWidth }},
-	{"FeedForward", "feed-forward width", 1, 8 * maxWidth,
-		func(s *Spec) int { return s.FeedForward }},
+	{
+		"FeedForward", "feed-forward width", 1, 8 * maxWidth,
+		func(s *Spec) int { return s.FeedForward },
+	},
 	{"Vocab", "vocabulary", 1, maxVocab, func(s *Spec) int { return s.Vocab }},
-	{"KeyValueHeads", "key and value heads", 0, maxHeads,
-		func(s *Spec) int { return s.KeyValueHeads }},
-	{"EmbeddingWidth", "embedding width", 0, maxWidth,
-		func(s *Spec) int { return s.EmbeddingWidth }},
+	{
+		"KeyValueHeads", "key and value heads", 0, maxHeads,
+		func(s *Spec) int { return s.KeyValueHeads },
+	},
+	{
+		"EmbeddingWidth", "embedding width", 0, maxWidth,
+		func(s *Spec) int { return s.EmbeddingWidth },
+	},
 	{"Context", "context", 0, maxVocab, func(s *Spec) int { return s.Context }},
-	{"PositionOffset", "position offset", 0, maxVocab,
-		func(s *Spec) int { return s.PositionOffset }},
+	{
+		"PositionOffset", "position offset", 0, maxVocab,
+		func(s *Spec) int { return s.PositionOffset },
+	},
 	{"TokenTypes", "token types", 0, maxVocab, func(s *Spec) int { return s.TokenTypes }},
 	{"Classes", "classes", 0, maxClasses, func(s *Spec) int { return s.Classes }},
 }

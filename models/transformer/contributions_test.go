@@ -168,14 +168,22 @@ var ofContributions = []struct {
 	scale func(v *vectors, t int) float64
 	tol   float64
 }{
-	{"norms", true, func(v *vectors, t int) []float64 { return lengths(v.f[t]) }, largest,
-		lengthTol},
-	{"norms-residual", true, func(v *vectors, t int) []float64 { return lengths(v.stream[t]) },
-		largest, lengthTol},
-	{"norms-residual-norm", true, func(v *vectors, t int) []float64 { return lengths(v.normed[t]) },
-		largest, lengthTol},
-	{"globenc", true, func(v *vectors, t int) []float64 { return lengths(v.block[t]) }, largest,
-		lengthTol},
+	{
+		"norms", true, func(v *vectors, t int) []float64 { return lengths(v.f[t]) }, largest,
+		lengthTol,
+	},
+	{
+		"norms-residual", true, func(v *vectors, t int) []float64 { return lengths(v.stream[t]) },
+		largest, lengthTol,
+	},
+	{
+		"norms-residual-norm", true, func(v *vectors, t int) []float64 { return lengths(v.normed[t]) },
+		largest, lengthTol,
+	},
+	{
+		"globenc", true, func(v *vectors, t int) []float64 { return lengths(v.block[t]) }, largest,
+		lengthTol,
+	},
 	{"alti", false, (*vectors).alti, func(v *vectors, t int) float64 {
 		return length1(total(v.normed[t]))
 	}, altiTol},
@@ -274,8 +282,10 @@ func contributionAsks() (asks []trace.MixingAsk) {
 	for _, c := range ofContributions {
 		asks = append(asks, trace.MixingAsk{Name: c.name, AllRows: true})
 		if c.heads {
-			asks = append(asks, trace.MixingAsk{Name: c.name,
-				Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true})
+			asks = append(asks, trace.MixingAsk{
+				Name:  c.name,
+				Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true,
+			})
 		}
 	}
 	return asks

@@ -26,8 +26,10 @@ func silent(name string) bool { return strings.HasSuffix(name, ".output.weight")
 func TestDecomposeSum(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
 		for _, position := range []int{0, 4, len(g.ids) - 1} {
-			for _, q := range []trace.Query{g.logitQuery(position, 0), g.logitQuery(position, 1),
-				against(g.logitQuery(position, 1), 0)} {
+			for _, q := range []trace.Query{
+				g.logitQuery(position, 0), g.logitQuery(position, 1),
+				against(g.logitQuery(position, 1), 0),
+			} {
 				parts, rest := g.decomposed(t, q)
 				want := g.logit(t, q)
 				near64(t, "sum", []float64{sumOf(parts)}, []float64{want}, sumTol)

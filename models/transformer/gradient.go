@@ -31,8 +31,10 @@ func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule tra
 	}
 	gradients, answered := make([]trace.Gradient, len(queries)), 0
 	batches, err := m.queryBatches(queries, how, func(tokens, texts int) need {
-		return need{Tokens: tokens, Texts: texts, Head: true, Gradient: true,
-			AttentionGradient: rule == trace.WithAttention}
+		return need{
+			Tokens: tokens, Texts: texts, Head: true, Gradient: true,
+			AttentionGradient: rule == trace.WithAttention,
+		}
 	})
 	if err != nil {
 		return nil, err

@@ -23,8 +23,10 @@ func (g *golden) question(t testing.TB, ids []int) trace.Query {
 	t.Helper()
 	position := len(ids) - 2
 	scores := g.reads(t, ids, position)
-	o := trace.Objective{Quantity: trace.Quantities()[len(t.Name())%3], Position: position,
-		Token: slices.Index(scores, slices.Max(scores))}
+	o := trace.Objective{
+		Quantity: trace.Quantities()[len(t.Name())%3], Position: position,
+		Token: slices.Index(scores, slices.Max(scores)),
+	}
 	if len(t.Name())%2 == 0 {
 		contrast := (o.Token + 1) % len(scores)
 		o.Contrast = &contrast
@@ -152,16 +154,20 @@ func TestAttentionGradients(t *testing.T) {
 // TestGradientsTogether: texts of different lengths get what they get alone, by every rule, padded
 // or not.
 func TestGradientsTogether(t *testing.T) {
-	for _, name := range []string{"gpt2", "bert", "bloom", "gemma2", "llama", "phi3_cross",
-		"llama_dynamic", "roberta_cls", "electra_disc", "opt_350"} {
+	for _, name := range []string{
+		"gpt2", "bert", "bloom", "gemma2", "llama", "phi3_cross",
+		"llama_dynamic", "roberta_cls", "electra_disc", "opt_350",
+	} {
 		t.Run(name, func(t *testing.T) {
 			g := openGolden(t, name)
 			var queries []trace.Query
 			for _, ids := range g.threeTexts() {
 				queries = append(queries, g.question(t, ids))
 			}
-			for _, rule := range []trace.Backward{trace.TrueGradient, trace.RelevanceGradient,
-				trace.WithAttention} {
+			for _, rule := range []trace.Backward{
+				trace.TrueGradient, trace.RelevanceGradient,
+				trace.WithAttention,
+			} {
 				m := openGolden(t, name).model
 				for _, roundUp := range []bool{false, true} {
 					if roundUp {

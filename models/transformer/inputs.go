@@ -40,8 +40,10 @@ func (k inputKind) nodes(in []*Node) (text, []*Node) {
 
 // textInputs are the inputs of one text, filled up to so many rows.
 func (m *Model) textInputs(ids []int, padded int) *inputs {
-	t := &inputs{m: m, tensors: []*tensors.Tensor{idTensor(ids, padded),
-		tensors.FromScalar(int32(len(ids)))}}
+	t := &inputs{m: m, tensors: []*tensors.Tensor{
+		idTensor(ids, padded),
+		tensors.FromScalar(int32(len(ids))),
+	}}
 	if m.Spec.SkipPosition {
 		t.kind.positions = true
 		t.tensors = append(t.tensors, tensors.FromFlatDataAndDimensions(tokenPositions(m.Spec, ids,

@@ -197,9 +197,11 @@ func (p *termsPass) layerBack(l int, along *tensors.Tensor,
 	defer free(length)
 	out, err := p.m.run("terms back", ofLayer(l), func(w byName, in []*Node) []*Node {
 		d := p.m.builder(w, text{length: in[0]})
-		b := &Block{Input: in[1], AttentionOutput: in[2], Attention: in[3],
+		b := &Block{
+			Input: in[1], AttentionOutput: in[2], Attention: in[3],
 			sources: cache{value: in[4]}, spec: d.spec, layer: l, product: d.product,
-			w: w.in(ofLayer(l))}
+			w: w.in(ofLayer(l)),
+		}
 		t := b.termsAlong(in[5])
 		return []*Node{t.input.along, t.sources, t.mlp, t.input.constant}
 	}, length, k.input, k.output, k.attention, k.value, along)

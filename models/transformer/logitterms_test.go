@@ -25,8 +25,10 @@ const (
 
 // logitQuery asks for a token's logit at a position of a golden's text.
 func (g *golden) logitQuery(position, token int) trace.Query {
-	return trace.Query{IDs: g.ids, Objective: trace.Objective{Quantity: trace.Logit,
-		Position: position, Token: token}}
+	return trace.Query{IDs: g.ids, Objective: trace.Objective{
+		Quantity: trace.Logit,
+		Position: position, Token: token,
+	}}
 }
 
 // against is the query with a contrast.
@@ -90,8 +92,10 @@ func near64(t testing.TB, what string, got, want []float64, tol float64) float64
 func TestLogitTermsSum(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
 		for _, position := range []int{0, 4, len(g.ids) - 1} {
-			for _, q := range []trace.Query{g.logitQuery(position, 0), g.logitQuery(position, 1),
-				against(g.logitQuery(position, 1), 0)} {
+			for _, q := range []trace.Query{
+				g.logitQuery(position, 0), g.logitQuery(position, 1),
+				against(g.logitQuery(position, 1), 0),
+			} {
 				x, want := g.terms(t, q), g.logit(t, q)
 				near64(t, "sum", []float64{sumOf(listed(x))}, []float64{want}, sumTol)
 				near64(t, "value", []float64{x.Value}, []float64{want}, sumTol)
@@ -167,8 +171,10 @@ func (c *terms64) mlp(b *layer, whole []float64) carrier {
 // score of a token.
 func (r *text64) logitTerms(t, token int) *trace.LogitTerms {
 	n, layers := len(r.ids), len(r.layers)
-	out := &trace.LogitTerms{L: layers, S: n, Attention: make([]float64, layers*n),
-		MLP: make([]float64, layers), AttentionBias: make([]float64, layers)}
+	out := &trace.LogitTerms{
+		L: layers, S: n, Attention: make([]float64, layers*n),
+		MLP: make([]float64, layers), AttentionBias: make([]float64, layers),
+	}
 	c := &terms64{r: r}
 	if r.spec.Head == transformer.ClassifierHead {
 		t = 0
@@ -226,8 +232,10 @@ func eachVariant(t *testing.T, do func(t *testing.T, g *golden)) {
 		change       func(s *transformer.Spec)
 	}{
 		{"residual after the norm", "gpt2", func(s *transformer.Spec) { s.NormedResidual = true }},
-		{"parallel with two norms", "gpt2",
-			func(s *transformer.Spec) { s.Order = transformer.Parallel }},
+		{
+			"parallel with two norms", "gpt2",
+			func(s *transformer.Spec) { s.Order = transformer.Parallel },
+		},
 		{"cap of logits", "gpt2", func(s *transformer.Spec) { s.LogitCap = 3 }},
 		{"cap in an encoder", "bert", func(s *transformer.Spec) { s.LogitCap = 3 }},
 		{"offset of gains", "llama", func(s *transformer.Spec) { s.NormOffset = 0.2 }},
@@ -235,10 +243,14 @@ func eachVariant(t *testing.T, do func(t *testing.T, g *golden)) {
 			s.Windows = make([]int, s.Layers)
 			s.Windows[1] = 3
 		}},
-		{"tanh", "gpt2",
-			func(s *transformer.Spec) { s.Activation = transformer.HyperbolicTangent }},
-		{"gate of ReLU", "llama_bias",
-			func(s *transformer.Spec) { s.Activation = transformer.ReLU }},
+		{
+			"tanh", "gpt2",
+			func(s *transformer.Spec) { s.Activation = transformer.HyperbolicTangent },
+		},
+		{
+			"gate of ReLU", "llama_bias",
+			func(s *transformer.Spec) { s.Activation = transformer.ReLU },
+		},
 		{"post-norm decoder", "gpt2", func(s *transformer.Spec) { s.Order = transformer.PostNorm }},
 	} {
 		t.Run(c.name, func(t *testing.T) { do(t, openGolden(t, c.golden).variant(t, c.change)) })
@@ -351,23 +363,39 @@ func TestPartsRefusals(t *testing.T) {
 		query trace.Query
 		want  string
 	}{
-		{"quantity", decoder.model, with(func(q *trace.Query) { q.Quantity = trace.Probability }),
-			`transformer: the quantity "probability" is not a sum of parts; take logit`},
-		{"no quantity", decoder.model, with(func(q *trace.Query) { q.Quantity = "" }),
-			`transformer: the quantity "" is not a sum of parts; take logit`},
-		{"no text", decoder.model, with(func(q *trace.Query) { q.IDs = nil }),
-			"transformer: there are no tokens to run on"},
-		{"position", decoder.model, with(func(q *trace.Query) { q.Position = 12 }),
-			"transformer: position 12 is not in 0..11"},
-		{"negative position", decoder.model, with(func(q *trace.Query) { q.Position = -1 }),
-			"transformer: position -1 is not in 0..11"},
-		{"token", decoder.model, with(func(q *trace.Query) { q.Token = 96 }),
-			"transformer: token 96 is not in 0..95, the vocabulary"},
-		{"contrast", decoder.model, against(decoder.logitQuery(3, 5), -1),
-			"transformer: contrast -1 is not in 0..95, the vocabulary"},
+		{
+			"quantity", decoder.model, with(func(q *trace.Query) { q.Quantity = trace.Probability }),
+			`transformer: the quantity "probability" is not a sum of parts; take logit`,
+		},
+		{
+			"no quantity", decoder.model, with(func(q *trace.Query) { q.Quantity = "" }),
+			`transformer: the quantity "" is not a sum of parts; take logit`,
+		},
+		{
+			"no text", decoder.model, with(func(q *trace.Query) { q.IDs = nil }),
+			"transformer: there are no tokens to run on",
+		},
+		{
+			"position", decoder.model, with(func(q *trace.Query) { q.Position = 12 }),
+			"transformer: position 12 is not in 0..11",
+		},
+		{
+			"negative position", decoder.model, with(func(q *trace.Query) { q.Position = -1 }),
+			"transformer: position -1 is not in 0..11",
+		},
+		{
+			"token", decoder.model, with(func(q *trace.Query) { q.Token = 96 }),
+			"transformer: token 96 is not in 0..95, the vocabulary",
+		},
+		{
+			"contrast", decoder.model, against(decoder.logitQuery(3, 5), -1),
+			"transformer: contrast -1 is not in 0..95, the vocabulary",
+		},
 		{"class", classifier.model, classifier.logitQuery(0, 99), ""},
-		{"no head", bare.model, bare.logitQuery(0, 0),
-			"transformer: the bert model has no head, so nothing is predicted"},
+		{
+			"no head", bare.model, bare.logitQuery(0, 0),
+			"transformer: the bert model has no head, so nothing is predicted",
+		},
 	} {
 		_, err := c.model.LogitTerms(context.Background(), c.query)
 		_, _, other := c.model.Decompose(context.Background(), c.query)

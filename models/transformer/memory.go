@@ -223,8 +223,10 @@ func (m *Model) checkMemory(n need) error {
 	if bytes <= limit {
 		return nil
 	}
-	e := &MemoryError{What: largestPart(n), Tokens: n.Tokens, Need: bytes, Limit: limit,
-		Beside: m.Beside, Chosen: m.Chosen}
+	e := &MemoryError{
+		What: largestPart(n), Tokens: n.Tokens, Need: bytes, Limit: limit,
+		Beside: m.Beside, Chosen: m.Chosen,
+	}
 	if smaller, ok := headMean(n); ok {
 		e.HeadMean = m.estimate(smaller)
 	}

@@ -11,8 +11,10 @@ import (
 )
 
 // gpt2Medium has 24 layers of 16 heads; only its sizes matter.
-var gpt2Medium = transformer.Spec{Layers: 24, Heads: 16, Width: 1024, HeadWidth: 64,
-	FeedForward: 4096, Vocab: 50257}
+var gpt2Medium = transformer.Spec{
+	Layers: 24, Heads: 16, Width: 1024, HeadWidth: 64,
+	FeedForward: 4096, Vocab: 50257,
+}
 
 // Attention of 4,096 tokens is 4·L·H·T² bytes, 25.8 GB, on the host; a layer at a time, 1/L of
 // that, is on the device with four more.
@@ -24,34 +26,78 @@ func TestEstimate(t *testing.T) {
 		need     transformer.Need
 		min, max int64
 	}{
-		{"attention", transformer.Need{Tokens: 4096, Taps: []trace.Tap{trace.Attention}},
-			(24 + 5) * layer, (24 + 6) * layer},
-		{"head mean", transformer.Need{Tokens: 4096,
-			Asks: []trace.MixingAsk{{Name: "attention",
-				AllRows: true}}}, (1 + 4) * layer, (3 + 4) * layer},
-		{"last row", transformer.Need{Tokens: 4096, Asks: []trace.MixingAsk{{Name: "attention"}}},
-			4 * layer, 5 * layer},
-		{"each head", transformer.Need{Tokens: 4096,
-			Asks: []trace.MixingAsk{{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead},
-				AllRows: true}}},
-			(24 + 5) * layer, (24 + 6) * layer},
-		{"terms", transformer.Need{Tokens: 4096, Taps: []trace.Tap{trace.Terms}},
-			(3*24 + 7) * layer, (3*24 + 8) * layer},
-		{"tiles", transformer.Need{Tokens: 16,
-			Asks: []trace.MixingAsk{{Name: "value-zeroing",
-				AllRows: true}}}, 4 * 16 * 32 * (2*4096 + 2*1024), 24 << 20},
-		{"a cache", transformer.Need{Tokens: 1, Slots: 1000}, 2 * 4 * 24 * 1000 * 1024,
-			2*4*24*1000*1024 + 1<<20},
-		{"rows that are combined", transformer.Need{Tokens: 4096, Slots: 1,
-			Asks: []trace.MixingAsk{{Name: "attention", AllRows: true}}},
-			8 * 24 * layer / 16, 8*24*layer/16 + layer},
-		{"two texts", transformer.Need{Tokens: 4096, Texts: 2, Taps: []trace.Tap{trace.Attention}},
-			2 * (24 + 5) * layer, 2 * (24 + 6) * layer},
-		{"logits", transformer.Need{Tokens: 16, Taps: []trace.Tap{trace.Logits}},
-			2 * 4 * 16 * 50257, 2*4*16*50257 + 8<<20},
-		{"a text of more tokens than there are",
-			transformer.Need{Tokens: 1 << 60,
-				Taps: []trace.Tap{trace.Attention}}, 1 << 62, 1 << 62},
+		{
+			"attention",
+			transformer.Need{Tokens: 4096, Taps: []trace.Tap{trace.Attention}},
+			(24 + 5) * layer, (24 + 6) * layer,
+		},
+		{"head mean", transformer.Need{
+			Tokens: 4096,
+			Asks: []trace.MixingAsk{{
+				Name:    "attention",
+				AllRows: true,
+			}},
+		}, (1 + 4) * layer, (3 + 4) * layer},
+		{
+			"last row",
+			transformer.Need{Tokens: 4096, Asks: []trace.MixingAsk{{Name: "attention"}}},
+			4 * layer, 5 * layer,
+		},
+		{
+			"each head",
+			transformer.Need{
+				Tokens: 4096,
+				Asks: []trace.MixingAsk{{
+					Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead},
+					AllRows: true,
+				}},
+			},
+			(24 + 5) * layer, (24 + 6) * layer,
+		},
+		{
+			"terms",
+			transformer.Need{Tokens: 4096, Taps: []trace.Tap{trace.Terms}},
+			(3*24 + 7) * layer, (3*24 + 8) * layer,
+		},
+		{"tiles", transformer.Need{
+			Tokens: 16,
+			Asks: []trace.MixingAsk{{
+				Name:    "value-zeroing",
+				AllRows: true,
+			}},
+		}, 4 * 16 * 32 * (2*4096 + 2*1024), 24 << 20},
+		{
+			"a cache",
+			transformer.Need{Tokens: 1, Slots: 1000},
+			2 * 4 * 24 * 1000 * 1024,
+			2*4*24*1000*1024 + 1<<20,
+		},
+		{
+			"rows that are combined",
+			transformer.Need{
+				Tokens: 4096, Slots: 1,
+				Asks: []trace.MixingAsk{{Name: "attention", AllRows: true}},
+			},
+			8 * 24 * layer / 16, 8*24*layer/16 + layer,
+		},
+		{
+			"two texts",
+			transformer.Need{Tokens: 4096, Texts: 2, Taps: []trace.Tap{trace.Attention}},
+			2 * (24 + 5) * layer, 2 * (24 + 6) * layer,
+		},
+		{
+			"logits",
+			transformer.Need{Tokens: 16, Taps: []trace.Tap{trace.Logits}},
+			2 * 4 * 16 * 50257, 2*4*16*50257 + 8<<20,
+		},
+		{
+			"a text of more tokens than there are",
+			transformer.Need{
+				Tokens: 1 << 60,
+				Taps:   []trace.Tap{trace.Attention},
+			},
+			1 << 62, 1 << 62,
+		},
 	} {
 		if got := m.Estimate(c.need); got < c.min || got > c.max {
 			t.Errorf("%s: Estimate = %d, want %d to %d", c.name, got, c.min, c.max)
@@ -82,19 +128,31 @@ func TestMemoryError(t *testing.T) {
 		err  transformer.MemoryError
 		want string
 	}{
-		{transformer.MemoryError{What: "attention taps", Tokens: 4096, Need: 12 << 30,
-			Limit: 8 << 30, HeadMean: 3 << 29},
+		{
+			transformer.MemoryError{
+				What: "attention taps", Tokens: 4096, Need: 12 << 30,
+				Limit: 8 << 30, HeadMean: 3 << 29,
+			},
 			"transformer: attention taps for 4,096 tokens: 12.9 GB in one pass, limit 8.6 GB; " +
-				"the mean over heads (attention-mean) needs 1.6 GB"},
-		{transformer.MemoryError{What: "attention", Tokens: 1234567, Need: 12 << 40,
-			Limit: 1 << 29},
+				"the mean over heads (attention-mean) needs 1.6 GB",
+		},
+		{
+			transformer.MemoryError{
+				What: "attention", Tokens: 1234567, Need: 12 << 40,
+				Limit: 1 << 29,
+			},
 			"transformer: attention for 1,234,567 tokens: 13194.1 GB in one pass, limit 537 MB; " +
-				"take a shorter text or fewer taps"},
-		{transformer.MemoryError{What: "attention", Tokens: 10, Need: 6e8, Limit: 4e8, Beside: 6e8,
-			Chosen: true},
+				"take a shorter text or fewer taps",
+		},
+		{
+			transformer.MemoryError{
+				What: "attention", Tokens: 10, Need: 6e8, Limit: 4e8, Beside: 6e8,
+				Chosen: true,
+			},
 			"transformer: attention for 10 tokens: 600 MB in one pass, " +
 				"beside 600 MB for the program, the weights and room to collect; " +
-				"the limit is 1.0 GB (given); take a shorter text or fewer taps"},
+				"the limit is 1.0 GB (given); take a shorter text or fewer taps",
+		},
 	} {
 		if got := c.err.Error(); got != c.want {
 			t.Errorf("error %q, want %q", got, c.want)

@@ -40,8 +40,10 @@ func TestCacheEqualsFull(t *testing.T) {
 			{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true},
 			{Name: "attention", Heads: trace.Heads{Fusion: trace.MaxHeads}, AllRows: true},
 			{Name: "value-zeroing", AllRows: true},
-			{Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.OneHead, Head: 1},
-				AllRows: true},
+			{
+				Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.OneHead, Head: 1},
+				AllRows: true,
+			},
 		}
 		full := fullPasses(t, g.model, asks, ids)
 		for _, m := range []int{1, 11, 31, 32, 35} {
@@ -74,8 +76,10 @@ func fullPasses(t *testing.T, m *transformer.Model, asks []trace.MixingAsk, ids 
 	logits, err := m.Trace(context.Background(), ids, []trace.Tap{trace.Logits})
 	must(t, err)
 	for n := 1; n <= len(ids); n++ {
-		all[n] = fullPass{at(logits[0], n-1),
-			func(i, l, h int) []float32 { return whole.Rows[i].Row(l, h, n-1)[:n] }}
+		all[n] = fullPass{
+			at(logits[0], n-1),
+			func(i, l, h int) []float32 { return whole.Rows[i].Row(l, h, n-1)[:n] },
+		}
 	}
 	return all
 }

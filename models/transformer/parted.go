@@ -78,8 +78,10 @@ func (b *Block) mlpParts(v parted) parted {
 		hidden.whole = activate(activation, up.whole)
 		hidden.parts = Mul(up.parts, InsertAxes(activationSlope(activation, up.whole), -2))
 	}
-	return parted{whole: b.mlpDense(hidden.whole, "down"),
-		parts: b.denseParts(hidden.parts, "down")}
+	return parted{
+		whole: b.mlpDense(hidden.whole, "down"),
+		parts: b.denseParts(hidden.parts, "down"),
+	}
 }
 
 // valueParts are the values of the parts of the layer's input x, without the bias, [1,N,K,GE].

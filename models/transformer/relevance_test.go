@@ -93,13 +93,19 @@ func crafted(t testing.TB, weights map[string][]float32) *golden {
 func TestRelevanceByHand(t *testing.T) {
 	one := []float32{1, 0, 0, 1}
 	g := crafted(t, map[string][]float32{
-		"embedding": {1, 1, 1, -1}, "head": {0, 0, 2,
-			1}, "blocks.0.query.weight": one, "blocks.0.key.weight": one,
+		"embedding": {1, 1, 1, -1}, "head": {
+			0, 0, 2,
+			1,
+		}, "blocks.0.query.weight": one, "blocks.0.key.weight": one,
 		"blocks.0.value.weight": one, "blocks.0.output.weight": one,
 	})
-	got := g.gradient(t, trace.Query{IDs: g.ids,
-		Objective: trace.Objective{Quantity: trace.Logit, Position: 1,
-			Token: 1}}, trace.RelevanceGradient)
+	got := g.gradient(t, trace.Query{
+		IDs: g.ids,
+		Objective: trace.Objective{
+			Quantity: trace.Logit, Position: 1,
+			Token: 1,
+		},
+	}, trace.RelevanceGradient)
 	d := wide(got.Data)
 	for _, c := range []struct {
 		what      string
@@ -120,8 +126,10 @@ func TestRelevanceByHand(t *testing.T) {
 func TestLinearModel(t *testing.T) {
 	g := crafted(t, map[string][]float32{"embedding": {3, -2, 0.5, 7}, "head": {1, 1, -4, 0.25}})
 	for _, rule := range []trace.Backward{trace.TrueGradient, trace.RelevanceGradient} {
-		got := g.gradient(t, trace.Query{IDs: g.ids,
-			Objective: trace.Objective{Quantity: trace.Logit, Position: 1, Token: 1}}, rule)
+		got := g.gradient(t, trace.Query{
+			IDs:       g.ids,
+			Objective: trace.Objective{Quantity: trace.Logit, Position: 1, Token: 1},
+		}, rule)
 		if want := []float32{0, 0, -4, 0.25}; !slices.Equal(got.Data,
 			want) || got.Value != -4*0.5+0.25*7 {
 			t.Errorf("rule %d: gradient %v of %v, want %v of -0.25", rule, got.Data, got.Value,

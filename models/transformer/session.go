@@ -82,10 +82,12 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 		return nil, err
 	}
 	kept := s.m.newStore(s.slotsFor(len(ids)))
-	p := pass{m: s.m, asks: s.asks, mixes: s.mixes, ids: ids, slots: kept.slots,
+	p := pass{
+		m: s.m, asks: s.asks, mixes: s.mixes, ids: ids, slots: kept.slots,
 		keep: func(_ int, key, value *tensors.Tensor) error {
 			return errors.Join(kept.add(key, len(ids)), kept.add(value, len(ids)))
-		}}
+		},
+	}
 	out, err := p.output(ctx, progress)
 	if err != nil {
 		kept.free()
@@ -136,8 +138,10 @@ func (s *Session) Step(ctx context.Context, id int) (*Output, error) {
 		return nil, err
 	}
 	model, asks, mixes := s.m, s.asks, s.mixes
-	inputs := append([]*tensors.Tensor{idTensor([]int{id}, 1),
-		tensors.FromScalar(int32(s.Length()))}, s.cache.all...)
+	inputs := append([]*tensors.Tensor{
+		idTensor([]int{id}, 1),
+		tensors.FromScalar(int32(s.Length())),
+	}, s.cache.all...)
 	out, err := s.m.run("step "+describe(asks), allWeights,
 		func(w byName, in []*graph.Node) []*graph.Node {
 			d := model.builder(w, text{ids: in[0], first: in[1], length: graph.OnePlus(in[1])})

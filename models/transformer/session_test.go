@@ -84,8 +84,10 @@ func TestSpareSlot(t *testing.T) {
 		if r := g.model.Spec.Rotary; r != nil && r.LongFrequencies != nil {
 			t.Skip("cached keys stay as they were turned, as in the reference")
 		}
-		asks := []trace.MixingAsk{{Name: "value-zeroing"},
-			{Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.OneHead, Head: 1}}}
+		asks := []trace.MixingAsk{
+			{Name: "value-zeroing"},
+			{Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.OneHead, Head: 1}},
+		}
 		ids := slices.Concat(g.ids, g.ids, g.ids)[:33]
 		if c := g.model.Spec.Context; c > 0 && c < len(ids) {
 			t.Skipf("its texts have at most %d tokens", c)
@@ -159,8 +161,10 @@ func TestCrossing(t *testing.T) {
 	if len(g.ids) > trained || len(ids) <= trained+2 {
 		t.Fatalf("%d and %d tokens do not cross %d", len(g.ids), len(ids), trained)
 	}
-	asks := []trace.MixingAsk{{Name: "attention", AllRows: true},
-		{Name: "value-zeroing", AllRows: true}}
+	asks := []trace.MixingAsk{
+		{Name: "attention", AllRows: true},
+		{Name: "value-zeroing", AllRows: true},
+	}
 	s, err := g.model.NewSession(asks, 0)
 	must(t, err)
 	defer s.Close()
@@ -238,9 +242,13 @@ func TestRoundedUp(t *testing.T) {
 			check(t, want[k].Name, got[k].Data, want[k].Data, roundedTol)
 		}
 		asks := []trace.MixingAsk{
-			{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead},
-				AllRows: true}, {Name: "attention"},
-			{Name: "value-zeroing", AllRows: true}, {Name: "value-zeroing"},
+			{
+				Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead},
+				AllRows: true,
+			},
+			{Name: "attention"},
+			{Name: "value-zeroing", AllRows: true},
+			{Name: "value-zeroing"},
 		}
 		if g.model.Spec.Bidirectional {
 			sameOutput(t, "read", readAt(t, rounding, g.ids, 3, asks),

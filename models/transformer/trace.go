@@ -133,8 +133,10 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 			}
 			read.Close()
 			rows := read.Rows[0]
-			out[i] = append(out[i], trace.Tensor{Name: string(name), Axes: "LTS",
-				Shape: []int{rows.L, rows.N, rows.S}, Data: rows.Data})
+			out[i] = append(out[i], trace.Tensor{
+				Name: string(name), Axes: "LTS",
+				Shape: []int{rows.L, rows.N, rows.S}, Data: rows.Data,
+			})
 		}
 	}
 	return out, nil
@@ -398,8 +400,10 @@ func (r *recorder) tensor(k int, name trace.Tap, layers int, shape []int, size i
 			return r.out[k][i].Data
 		}
 	}
-	t := trace.Tensor{Name: string(name), Axes: r.m.axes(name), Shape: shape,
-		Data: make([]float32, max(1, layers)*size)}
+	t := trace.Tensor{
+		Name: string(name), Axes: r.m.axes(name), Shape: shape,
+		Data: make([]float32, max(1, layers)*size),
+	}
 	if layers > 0 {
 		t.Shape = append([]int{layers}, shape...)
 	}
@@ -442,8 +446,10 @@ func (m *Model) batchInputs(batch Batch, longest, padded int) *inputs {
 	t := &inputs{m: m, kind: inputKind{
 		types: batch.Types != nil, positions: n > 1 || m.Spec.SkipPosition, real: n > 1,
 	}}
-	t.tensors = []*tensors.Tensor{tensors.FromFlatDataAndDimensions(ids, n, padded),
-		tensors.FromScalar(int32(longest))}
+	t.tensors = []*tensors.Tensor{
+		tensors.FromFlatDataAndDimensions(ids, n, padded),
+		tensors.FromScalar(int32(longest)),
+	}
 	if t.kind.types {
 		t.tensors = append(t.tensors, tensors.FromFlatDataAndDimensions(types, n, padded))
 	}

@@ -168,8 +168,10 @@ func (d *builder) stepBlock(l int, x *Node, past cache) (*Block, cache) {
 
 // startBlock begins a block: its input, its query, and the keys and values of its targets.
 func (d *builder) startBlock(l int, x *Node) (*Block, cache) {
-	b := &Block{Input: x, spec: d.spec, layer: l, first: d.first, product: d.product,
-		relevance: d.relevance, w: d.w.in(ofLayer(l)), turning: d.turning(l)}
+	b := &Block{
+		Input: x, spec: d.spec, layer: l, first: d.first, product: d.product,
+		relevance: d.relevance, w: d.w.in(ofLayer(l)), turning: d.turning(l),
+	}
 	if l == d.spec.Layers-1 && !d.spec.NoFinalNorm {
 		b.finalNorm = func(x *Node) *Node { return norm(d.spec, x, d.w.in(finalNorm)) }
 	}

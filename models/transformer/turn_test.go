@@ -6,8 +6,13 @@ import (
 )
 
 func TestTurn(t *testing.T) {
-	for _, c := range []struct{ n, rows, stride int }{{1, 1, 1}, {2, 3, 2}, {3, 40, 5},
-		{17, 33, 17}, {1, 100, 3}} {
+	for _, c := range []struct{ n, rows, stride int }{
+		{1, 1, 1},
+		{2, 3, 2},
+		{3, 40, 5},
+		{17, 33, 17},
+		{1, 100, 3},
+	} {
 		src := make([]float32, c.rows*c.stride)
 		for i := range src {
 			src[i] = float32(i)

@@ -67,8 +67,10 @@ func TestValueZeroingBruteForce(t *testing.T) {
 		const one = 1 // the head whose values alone are zeroed
 		for _, kind := range zeroings {
 			rows := g.rows(t, trace.MixingAsk{Name: kind.name},
-				trace.MixingAsk{Name: kind.name,
-					Heads: trace.Heads{Fusion: trace.OneHead, Head: one}},
+				trace.MixingAsk{
+					Name:  kind.name,
+					Heads: trace.Heads{Fusion: trace.OneHead, Head: one},
+				},
 				trace.MixingAsk{Name: kind.name, Heads: trace.Heads{Fusion: trace.EachHead}})
 			for l, b := range g.layers(t) {
 				for target := range g.ids {
@@ -106,8 +108,10 @@ func TestValueZeroingBruteForce(t *testing.T) {
 // and the logits of the position.
 func TestReadEqualsPrompt(t *testing.T) {
 	eachDecoder(t, func(t *testing.T, g *golden) {
-		asks := []trace.MixingAsk{{Name: "value-zeroing", AllRows: true},
-			{Name: "attention", AllRows: true}}
+		asks := []trace.MixingAsk{
+			{Name: "value-zeroing", AllRows: true},
+			{Name: "attention", AllRows: true},
+		}
 		want := prompt(t, g.model, asks, g.ids)
 		got := readAt(t, g.model, g.ids, len(g.ids)-1, asks)
 		check(t, "logits", got.Logits, want.Logits, tapTol)

@@ -53,27 +53,35 @@ func TestVariants(t *testing.T) {
 			s.Windows[0] = 1
 		}},
 		{"scaled rotation", "llama", rotary(func(r *transformer.Rotary) { r.Scale = 1.3 })},
-		{"part of a head", "llama",
-			rotary(func(r *transformer.Rotary) { r.Frequencies = r.Frequencies[:1] })},
+		{
+			"part of a head", "llama",
+			rotary(func(r *transformer.Rotary) { r.Frequencies = r.Frequencies[:1] }),
+		},
 		{"two rotations", "mistral", func(s *transformer.Spec) {
 			s.Windows = make([]int, s.Layers)
 			s.Windows[1] = 5
 			s.LocalRotary = &transformer.Rotary{Frequencies: []float32{0.5, 0.01}}
 		}},
 		{"normed residual", "gpt2", func(s *transformer.Spec) { s.NormedResidual = true }},
-		{"parallel with two norms", "gpt2",
-			func(s *transformer.Spec) { s.Order = transformer.Parallel }},
+		{
+			"parallel with two norms", "gpt2",
+			func(s *transformer.Spec) { s.Order = transformer.Parallel },
+		},
 		{"offset of gains", "llama", func(s *transformer.Spec) { s.NormOffset = 0.2 }},
 		{"GELU of a gate", "llama", func(s *transformer.Spec) { s.Activation = transformer.GELU }},
-		{"tanh", "gpt2",
-			func(s *transformer.Spec) { s.Activation = transformer.HyperbolicTangent }},
+		{
+			"tanh", "gpt2",
+			func(s *transformer.Spec) { s.Activation = transformer.HyperbolicTangent },
+		},
 		{"both directions", "llama", func(s *transformer.Spec) { s.Bidirectional = true }},
 		{"rounded slopes, not divided", "bloom_h6", func(s *transformer.Spec) {
 			// No powers of two.
 			s.AlibiRounded, s.AlibiSlopes = true, []float32{0.3, 0.17, 0.09, 0.7, 0.011, 0.33}
 		}},
-		{"divided slopes, not rounded", "bloom_h6",
-			func(s *transformer.Spec) { s.AlibiScaled = true }},
+		{
+			"divided slopes, not rounded", "bloom_h6",
+			func(s *transformer.Spec) { s.AlibiScaled = true },
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := openGolden(t, c.golden)
@@ -124,8 +132,10 @@ func (g *golden) checkBlocks(t *testing.T) {
 // TestConcurrent: several goroutines may use one model, each with its own session and texts.
 func TestConcurrent(t *testing.T) {
 	g := openGolden(t, "qwen3")
-	asks := []trace.MixingAsk{{Name: "value-zeroing", AllRows: true},
-		{Name: "attention", AllRows: true}}
+	asks := []trace.MixingAsk{
+		{Name: "value-zeroing", AllRows: true},
+		{Name: "attention", AllRows: true},
+	}
 	texts := [][]int{g.ids, g.ids[:7], g.ids[3:], g.ids[5:9]}
 	var want []*transformer.Output
 	for _, ids := range texts {

@@ -36,9 +36,15 @@ func TestWithoutValueRefusals(t *testing.T) {
 		layer, source int
 		x             []float32
 	}{
-		{"layer", g.model.Spec.Layers, 0, x}, {"negative layer", -1, 0, x}, {"source", 0,
-			len(g.ids), x}, {"negative source", 0, -2, x},
-		{"part of a token", 0, 0, x[:33]}, {"no tokens", 0, 0, nil},
+		{"layer", g.model.Spec.Layers, 0, x},
+		{"negative layer", -1, 0, x},
+		{
+			"source", 0,
+			len(g.ids), x,
+		},
+		{"negative source", 0, -2, x},
+		{"part of a token", 0, 0, x[:33]},
+		{"no tokens", 0, 0, nil},
 	} {
 		if _, err := g.model.WithoutValue(context.Background(), c.layer, c.x,
 			c.source); err == nil || !strings.Contains(err.Error(), "do not fit") {

@@ -175,8 +175,10 @@ func sitePackages() []string {
 	prefixes = append(prefixes, "/usr/local", "/usr")
 	var folders []string
 	for _, prefix := range prefixes {
-		for _, pattern := range []string{"lib/python3*/site-packages",
-			"lib/python3*/dist-packages"} {
+		for _, pattern := range []string{
+			"lib/python3*/site-packages",
+			"lib/python3*/dist-packages",
+		} {
 			found, err := filepath.Glob(filepath.Join(escapeGlob(prefix), pattern))
 			if err == nil {
 				slices.Reverse(found)
