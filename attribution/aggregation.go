@@ -3,6 +3,9 @@ package attribution
 import (
 	"context"
 	"fmt"
+
+	"github.com/headwater-ml/headwater/internal/registry"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Aggregation combines the layers of a mixing. It must be safe for concurrent use; its states need
@@ -93,18 +96,15 @@ type Mixed struct {
 func (m Mixed) T() int { return m.First + m.N }
 
 // Row returns row n of layer l, [T]. It aliases Data.
-func (m Mixed) Row(l, n int) []float64 { return row(m.Data, l*m.N+n, m.T()) }
+func (m Mixed) Row(l, n int) []float64 { return rowmath.At(m.Data, l*m.N+n, m.T()) }
 
 // TopRow returns the row of target First+n that explains level l, [T]. It aliases Top or Data.
 func (m Mixed) TopRow(l, n int) []float64 {
 	if m.Top == nil {
 		return m.Row(l, n)
 	}
-	return row(m.Top, l*m.N+n, m.T())
+	return rowmath.At(m.Top, l*m.N+n, m.T())
 }
-
-// row returns row i of a matrix whose rows have width w. It aliases data.
-func row(data []float64, i, w int) []float64 { return data[i*w : (i+1)*w : (i+1)*w] }
 
 // check panics if rows cannot follow the have targets that a state has seen.
 func (c Config) check(name string, have int, rows Mixed) {
@@ -131,20 +131,23 @@ func grow(dst []float64, n int) (all, added []float64) {
 	return all, all[len(dst):]
 }
 
-var aggregations = registry[Aggregation]{kind: "aggregation"}
+var aggregations = registry.Registry[Aggregation]{Kind: "aggregation"}
 
 // RegisterAggregation registers an aggregation by name. It panics if a is nil or the name is taken
 // or malformed.
 func RegisterAggregation(name string, a Aggregation) {
-	if a == nil {
-		panic("attribution: aggregation " + name + " is nil")
-	}
-	aggregations.register(name, a)
+	aggregations.Register(name, a)
 }
 
 // LookupAggregation returns the aggregation of that name. The error, a [UsageError], lists
 // [AggregationNames].
-func LookupAggregation(name string) (Aggregation, error) { return aggregations.lookup(name) }
+func LookupAggregation(name string) (Aggregation, error) {
+	a, err := aggregations.Lookup(name)
+	if err != nil {
+		return nil, Usagef("%v", err)
+	}
+	return a, nil
+}
 
 // AggregationNames returns the names of all aggregations, sorted.
-func AggregationNames() []string { return aggregations.names() }
+func AggregationNames() []string { return aggregations.Names() }

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 func init() { RegisterScorer("alti-logit", altiLogit{}) }
@@ -53,7 +54,7 @@ func (a altiLogit) Score(
 		return nil, err
 	}
 	if x.q.Embeddings != nil {
-		return nil, usagef("alti-logit asks for rows of the text's own embeddings; leave the " +
+		return nil, Usagef("alti-logit asks for rows of the text's own embeddings; leave the " +
 			"query's out")
 	}
 	d, err := requireModel[LogitDecomposer](x, "takes a logit apart")
@@ -81,7 +82,7 @@ func sumOverLayers(terms *trace.LogitTerms, rows Mixed) []float64 {
 	T := terms.S
 	var sum []float64
 	for l := terms.L - 1; l >= 0; l-- {
-		mixed := slices.Clone(row(terms.Attention, l, T))
+		mixed := slices.Clone(rowmath.At(terms.Attention, l, T))
 		for s, v := range sum {
 			floats.AddScaled(mixed, v, rows.Row(l, s))
 		}
@@ -125,12 +126,12 @@ func (x *question) rows(ctx context.Context, mixing string) (Mixed, error) {
 	} else {
 		ask.MaxTokens = 1
 	}
-	p := plan{last: L - 1, bidirectional: x.info.Bidirectional, asks: ask.Mixings}
+	reader := Reader{Last: L - 1, Bidirectional: x.info.Bidirectional, Asks: ask.Mixings}
 	for step, err := range x.m.Steps(ctx, x.q.IDs, ask) {
 		if err != nil {
 			return Mixed{}, x.callError(ctx, err)
 		}
-		rows, err := p.readStep(step, 0)
+		rows, err := reader.Read(step, 0)
 		if err != nil {
 			return Mixed{}, x.callError(ctx, err)
 		}
@@ -139,7 +140,7 @@ func (x *question) rows(ctx context.Context, mixing string) (Mixed, error) {
 		}
 		for l := range L {
 			for t := range T {
-				divideBySum(rows[0].Row(l, t))
+				rowmath.DivideBySum(rows[0].Row(l, t))
 			}
 		}
 		return rows[0], nil

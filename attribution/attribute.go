@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Attribution is the result of [Attribute]: for each method a map with the rows of all T tokens.
@@ -36,7 +38,7 @@ type Map struct {
 
 // Row returns the row of target t at level l, [T]. It aliases Data and panics if an index is out of
 // range.
-func (m *Map) Row(l, t int) []float64 { return row(m.Data, l*m.Shape[1]+t, m.Shape[2]) }
+func (m *Map) Row(l, t int) []float64 { return rowmath.At(m.Data, l*m.Shape[1]+t, m.Shape[2]) }
 
 // Attribute computes methods on rows from any program. For each mixing that the methods need,
 // inputs must have a tensor of that name: "attention", [L,H,T,S] or [L,T,S], with rows that sum to
@@ -144,7 +146,7 @@ func (in Input) check(p *plan, tokens int) error {
 	for _, m := range p.methods {
 		names = append(names, m.Name)
 	}
-	what := fmt.Sprintf("%s of %d tokens in %d layers", list(names), tokens, p.last-p.first+1)
+	what := fmt.Sprintf("%s of %d tokens in %d layers", message.List(names), tokens, p.last-p.first+1)
 	return in.checkNeed(p.inputBytes(tokens), what)
 }
 
@@ -236,7 +238,7 @@ func cut(data []float64, layers, tokens, first, n int) Mixed {
 	m := Mixed{First: first, L: layers, N: n}
 	for l := range layers {
 		for k := range n {
-			m.Data = append(m.Data, row(data, l*tokens+first+k, tokens)[:m.T()]...)
+			m.Data = append(m.Data, rowmath.At(data, l*tokens+first+k, tokens)[:m.T()]...)
 		}
 	}
 	return m

@@ -31,7 +31,7 @@ type baselineKey struct {
 func (j *job) extendBase(ctx context.Context, c Mixed, last int) ([]float64, error) {
 	mixed, _ := j.rule.apply(uniform(c, j.cfg), nil, j.cfg)
 	if last < c.T()-1 {
-		mixed = mixed.swapped(last)
+		mixed = swapped(mixed, last)
 	}
 	a, err := LookupAggregation(j.aggregation)
 	if err != nil {

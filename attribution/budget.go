@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Budgeted is a model that knows how many bytes an explanation may allocate beside its weights. For
@@ -41,15 +42,15 @@ func (e *MemoryError) Kind() trace.ErrorKind { return trace.MemoryKind }
 
 // Error says what is needed, what the limit is, and what would make it fit.
 func (e *MemoryError) Error() string {
-	limit := "the limit is " + trace.FormatBytes(e.Limit)
+	limit := "the limit is " + message.FormatBytes(e.Limit)
 	if e.Chosen {
 		limit += " (given)"
 	}
 	if e.Left != e.Limit {
-		limit += fmt.Sprintf(", of which %s are left for it", trace.FormatBytes(e.Left))
+		limit += fmt.Sprintf(", of which %s are left for it", message.FormatBytes(e.Left))
 	}
 	return fmt.Sprintf("attribution: %s needs about %s, %s; %s, or allow more memory", e.What,
-		trace.FormatBytes(e.Need), limit, e.Instead)
+		message.FormatBytes(e.Need), limit, e.Instead)
 }
 
 // defaultBudget is how many bytes an explanation may allocate if the model does not say.

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 func init() {
@@ -96,7 +97,7 @@ func (c gradientRollout) Score(
 		for s := range row {
 			row[s] = max(0, row[s])
 		}
-		normalizeRow(row, t, 0.5)
+		rowmath.Normalize(row, t, 0.5)
 		return row
 	})
 }

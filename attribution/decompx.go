@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 func init() { RegisterScorer("decompx", decompX{}) }
@@ -63,5 +64,5 @@ func (d decompX) Score(ctx context.Context, m Model, q trace.Query, opts Scoring
 	if err := x.checkFinite("rest", rest); err != nil {
 		return nil, err
 	}
-	return &Scores{Values: values, Value: total(values) + rest, Residue: &rest}, nil
+	return &Scores{Values: values, Value: rowmath.Total(values) + rest, Residue: &rest}, nil
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 const (
@@ -30,8 +32,8 @@ func purpose(info trace.Info) string {
 func (r *run) prepareReading(m Model, info trace.Info, tokens []trace.Token) error {
 	T := len(tokens)
 	if info.Context > 0 && T > info.Context {
-		return usagef("%d tokens, but the context of %s is %d tokens; shorten the text", T,
-			quote(info.Name), info.Context)
+		return Usagef("%d tokens, but the context of %s is %d tokens; shorten the text", T,
+			message.Quote(info.Name), info.Context)
 	}
 	if err := checkPositions(r.opts.Positions, tokens); err != nil {
 		return err
@@ -59,11 +61,11 @@ func checkPositions(positions []int, tokens []trace.Token) error {
 	seen := map[int]bool{}
 	for _, at := range positions {
 		if at < 0 || at >= len(tokens) {
-			return usagef("position %d; the text has %d tokens, from 0 to %d: %s", at, len(tokens),
+			return Usagef("position %d; the text has %d tokens, from 0 to %d: %s", at, len(tokens),
 				len(tokens)-1, listTokens(tokens))
 		}
 		if seen[at] {
-			return usagef("position %d is given twice; each is explained once", at)
+			return Usagef("position %d is given twice; each is explained once", at)
 		}
 		seen[at] = true
 	}
@@ -75,12 +77,12 @@ func listTokens(tokens []trace.Token) string {
 	const most = 24
 	var names []string
 	for i, t := range tokens[:min(len(tokens), most)] {
-		names = append(names, fmt.Sprintf("%d %s", i, quote(t.Text)))
+		names = append(names, fmt.Sprintf("%d %s", i, message.Quote(t.Text)))
 	}
 	if len(tokens) > most {
 		names = append(names, "…")
 	}
-	return list(names)
+	return message.List(names)
 }
 
 // mapBytes returns about how many bytes an encoder's rows, states and maps need for T tokens.
@@ -158,7 +160,7 @@ func (r *run) position(next *trace.Prediction) (int, error) {
 // addRows reads the rows of the whole text and adds the maps of all methods that are not too
 // expensive.
 func (r *run) addRows(ctx context.Context, step trace.Step) (err error) {
-	if r.encoderRows, err = r.plan.readStep(step, 0); err != nil {
+	if r.encoderRows, err = r.plan.reader().Read(step, 0); err != nil {
 		return err
 	}
 	if r.processed = step.Count; r.processed != len(r.ids) {
@@ -210,7 +212,7 @@ func (r *run) addMap(p planned) {
 	for t := range T {
 		shown, _ := p.values(t)
 		for l := range m.Shape[0] {
-			copy(m.Row(l, t), row(shown, first+l, T))
+			copy(m.Row(l, t), rowmath.At(shown, first+l, T))
 		}
 	}
 	if r.e.Maps == nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Explain lets a model continue a prompt and computes, by every method in opts, where each
@@ -94,10 +95,10 @@ func newRun(m Model, prompt string, opts Options) (*run, error) {
 		return nil, err
 	}
 	if prompt == "" {
-		return nil, usagef("the prompt is empty; give some text to %s", purpose(info))
+		return nil, Usagef("the prompt is empty; give some text to %s", purpose(info))
 	}
 	if len(prompt) > maxTextBytes {
-		return nil, usagef("prompt of %d bytes; at most %d", len(prompt), maxTextBytes)
+		return nil, Usagef("prompt of %d bytes; at most %d", len(prompt), maxTextBytes)
 	}
 	p, err := newPlan(opts, setting{
 		layers: info.Layers, heads: info.Heads, bidirectional: info.Bidirectional,
@@ -117,7 +118,7 @@ func newRun(m Model, prompt string, opts Options) (*run, error) {
 		return nil, fmt.Errorf("attribution: prompt: %w", err)
 	}
 	if len(tokens) == 0 {
-		return nil, usagef("the prompt %s has no tokens; give some text to %s", quote(prompt),
+		return nil, Usagef("the prompt %s has no tokens; give some text to %s", message.Quote(prompt),
 			purpose(info))
 	}
 	r := &run{opts: opts, plan: p}
@@ -146,15 +147,15 @@ func newRun(m Model, prompt string, opts Options) (*run, error) {
 func conversation(m Model, prompt string) (string, error) {
 	c, ok := m.(Conversational)
 	if !ok {
-		return "", usagef("%s knows no form of conversation; explain the prompt as it is",
-			quote(m.Info().Name))
+		return "", Usagef("%s knows no form of conversation; explain the prompt as it is",
+			message.Quote(m.Info().Name))
 	}
 	text, err := c.Chat(prompt)
 	if err != nil {
 		return "", fmt.Errorf("attribution: chat: %w", err)
 	}
 	if len(text) > maxTextBytes {
-		return "", usagef("conversation of %d bytes; at most %d", len(text), maxTextBytes)
+		return "", Usagef("conversation of %d bytes; at most %d", len(text), maxTextBytes)
 	}
 	return text, nil
 }
@@ -179,7 +180,7 @@ func (r *run) prepareAsk(m Model, info trace.Info, prompt int) error {
 			return fmt.Errorf("attribution: continuation: %w", err)
 		}
 		if len(tokens) == 0 {
-			return usagef("the continuation %s has no tokens", quote(r.opts.Continuation))
+			return Usagef("the continuation %s has no tokens", message.Quote(r.opts.Continuation))
 		}
 		for _, t := range tokens {
 			r.ask.Continuation = append(r.ask.Continuation, t.ID)
@@ -188,9 +189,9 @@ func (r *run) prepareAsk(m Model, info trace.Info, prompt int) error {
 	}
 	r.ask.MaxTokens = r.tokens
 	if info.Context > 0 && prompt+r.tokens > info.Context {
-		return usagef("%d prompt tokens and %d to explain are %d, but the context of %s is %d "+
+		return Usagef("%d prompt tokens and %d to explain are %d, but the context of %s is %d "+
 			"tokens; shorten one of them",
-			prompt, r.tokens, prompt+r.tokens, quote(info.Name), info.Context)
+			prompt, r.tokens, prompt+r.tokens, message.Quote(info.Name), info.Context)
 	}
 	return checkBudget(m, r.plan.bytes(prompt, r.tokens),
 		fmt.Sprintf("%d tokens: what the methods keep", prompt+r.tokens),
@@ -243,7 +244,7 @@ func (r *run) remark(m Model, prompt string) {
 	if r.e.Prompt.BOSAdded {
 		r.remarks = append(r.remarks, fmt.Sprintf("A begin-of-text token, %s, was put before the "+
 			"prompt.",
-			quote(r.e.Prompt.Texts[0])))
+			message.Quote(r.e.Prompt.Texts[0])))
 	}
 	if limited, ok := m.(Limited); ok {
 		if words := limited.UnknownWords(prompt + r.opts.Continuation); len(words) > 0 {
@@ -261,7 +262,7 @@ func (r *run) remark(m Model, prompt string) {
 func quoteWords(words []string, most int) string {
 	var some []string
 	for _, w := range words[:min(len(words), most)] {
-		some = append(some, quote(w))
+		some = append(some, message.Quote(w))
 	}
 	if len(words) > most {
 		some = append(some, fmt.Sprintf("and %d more", len(words)-most))
@@ -293,7 +294,7 @@ const longPrompt = 512
 
 // add adds one step of a decoder: its rows go to the methods, and its token to the explanation.
 func (r *run) add(ctx context.Context, step trace.Step) error {
-	rows, err := r.plan.readStep(step, r.processed)
+	rows, err := r.plan.reader().Read(step, r.processed)
 	if err != nil {
 		return err
 	}

@@ -3,27 +3,17 @@ package attribution
 // RegisterAggregationForTest registers an aggregation and returns what removes it again.
 func RegisterAggregationForTest(name string, a Aggregation) func() {
 	RegisterAggregation(name, a)
-	return func() { aggregations.drop(name) }
+	return func() { aggregations.Remove(name) }
 }
 
 // RegisterForTest registers a method and returns what removes it again.
 func RegisterForTest(m Method) func() {
 	RegisterMethod(m)
-	return func() { methods.drop(m.Name) }
+	return func() { methods.Remove(m.Name) }
 }
 
 // RegisterScorerForTest registers a scorer with its method and returns what removes them again.
 func RegisterScorerForTest(name string, s Scorer) func() {
 	RegisterScorer(name, s)
-	return func() {
-		scorers.drop(name)
-		methods.drop(name)
-	}
-}
-
-// drop removes a plugin.
-func (r *registry[P]) drop(name string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.plugins, name)
+	return func() { scorers.Remove(name) }
 }

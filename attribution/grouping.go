@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Grouping says how the tokens of a prompt are grouped into spans: not at all, by words, by
@@ -29,8 +31,8 @@ func ParseGrouping(s string) (Grouping, error) {
 		begin, err1 := strconv.Atoi(first)
 		end, err2 := strconv.Atoi(last)
 		if err1 != nil || err2 != nil || begin < 0 || begin >= end {
-			return Grouping{}, usagef("grouping %s: want word, sentence, or bytes of the prompt as "+
-				"BEGIN:END,BEGIN:END, counted from 0 and END not included", quote(s))
+			return Grouping{}, Usagef("grouping %s: want word, sentence, or bytes of the prompt as "+
+				"BEGIN:END,BEGIN:END, counted from 0 and END not included", message.Quote(s))
 		}
 		g.ranges = append(g.ranges, [2]int{begin, end})
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // renormalizedTol is how far the sum of a row may be from 1 without a warning: the rounding of
@@ -114,7 +116,7 @@ func newInput(tensors []TensorReader, opts Options) (*input, error) {
 	}
 	for _, m := range methods {
 		if m.Scorer != "" {
-			return nil, usagef("%s asks the model again, and there are only rows here; explain a "+
+			return nil, Usagef("%s asks the model again, and there are only rows here; explain a "+
 				"prompt with it", m.Name)
 		}
 		if _, done := in.tensors[m.Mixing]; done {
@@ -122,7 +124,7 @@ func newInput(tensors []TensorReader, opts Options) (*input, error) {
 		}
 		if mi, _ := LookupMixing(m.Mixing); mi.OneHead &&
 			(opts.PerHead != nil || mi.takes(opts.Heads)) {
-			return nil, usagef("one head of %s, whose rows here are of all heads together; "+
+			return nil, Usagef("one head of %s, whose rows here are of all heads together; "+
 				"explain a prompt with it", m.Name)
 		}
 		i := slices.IndexFunc(tensors, func(t TensorReader) bool { return t.Name == m.Mixing })
@@ -150,10 +152,10 @@ func tensorNames(tensors []TensorReader) string {
 	}
 	var names []string
 	for _, t := range tensors {
-		names = append(names, quote(t.Name))
+		names = append(names, message.Quote(t.Name))
 	}
 	slices.Sort(names)
-	return list(names)
+	return message.List(names)
 }
 
 // add checks the shape of the tensor that has the rows of a mixing.
@@ -259,7 +261,7 @@ func (c *rowCheck) all(ctx context.Context, buffer []float32) error {
 
 // row checks the row of one target.
 func (c *rowCheck) row(row []float32, l, h, t int) error {
-	if s := indexInvalid(row); s >= 0 {
+	if s := rowmath.IndexInvalid(row); s >= 0 {
 		return fmt.Errorf("layer %d head %d row %d column %d is %v; want a number of 0 or more", l,
 			h, t, s, row[s])
 	}
@@ -336,9 +338,9 @@ func (in *input) fuse(ctx context.Context, ask trace.MixingAsk, p *plan) ([]floa
 				clear(x)
 				copyRow(x, in.buffer[t*r.t:][:r.t], threshold)
 				if r.mixing.Sums {
-					divideBySum(x)
+					rowmath.DivideBySum(x)
 				}
-				fuseHead(row(out, (l-p.first)*r.t+t, r.t), x, ask.Heads.Fusion, h, r.h)
+				fuseHead(rowmath.At(out, (l-p.first)*r.t+t, r.t), x, ask.Heads.Fusion, h, r.h)
 			}
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 func init() { RegisterScorer("integrated-gradients", integratedGradients{}) }
@@ -92,8 +94,8 @@ func (x *question) baseline(ctx context.Context, width int) (baseline, error) {
 	}
 	b := baseline{kind: x.opts.Replacement}
 	if b.kind == deleteKind {
-		return b, usagef("%s goes from a text of as many tokens, so none can be deleted; take %s, "+
-			"or any token of %s", x.scorer, list(x.baselines()), quote(x.info.Name))
+		return b, Usagef("%s goes from a text of as many tokens, so none can be deleted; take %s, "+
+			"or any token of %s", x.scorer, message.List(x.baselines()), message.Quote(x.info.Name))
 	}
 	r, err := x.replacement(b.kind)
 	if err != nil {
@@ -224,7 +226,7 @@ func refine(path []pathPoint, n int) []float64 {
 	for k, p := range path[1:] {
 		values := make([]float64, len(p.slopes))
 		path[k].trapezoid(p, values)
-		off := math.Abs(p.value - path[k].value - total(values))
+		off := math.Abs(p.value - path[k].value - rowmath.Total(values))
 		intervals[k] = interval{off, p.at - path[k].at, 1}
 	}
 	for range n {
@@ -291,7 +293,7 @@ func (x *question) onPath(err error, base baseline, at float64) error {
 		return err // the text itself, which is the same for every baseline
 	}
 	return fmt.Errorf("%w, %.2g of the way from the baseline %s to the text, where the model may "+
-		"be undefined; take another baseline: %s, or any token of %s", err, at, quote(base.kind),
-		list(slices.DeleteFunc(x.baselines(), func(kind string) bool { return kind == base.kind })),
-		quote(x.info.Name))
+		"be undefined; take another baseline: %s, or any token of %s", err, at, message.Quote(base.kind),
+		message.List(slices.DeleteFunc(x.baselines(), func(kind string) bool { return kind == base.kind })),
+		message.Quote(x.info.Name))
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // job is one aggregation over the rows of one mixing. Methods that differ only in what they do with
@@ -71,7 +73,7 @@ func (j *job) only(ctx context.Context, rows []Mixed, target int) (err error) {
 		j.countZeros(zeros)
 	}
 	j.wanted, j.sources = 1, c.T()
-	if j.result, err = a.New(j.cfg).Extend(ctx, j.result[:0], mixed.swapped(target)); err != nil {
+	if j.result, err = a.New(j.cfg).Extend(ctx, j.result[:0], swapped(mixed, target)); err != nil {
 		return err
 	}
 	if err := j.checkResult(); err != nil {
@@ -97,7 +99,7 @@ func (j *job) checkResult() error {
 			"%d sources",
 			j.aggregation, len(j.result), want, K, j.wanted, j.sources)
 	}
-	if i := indexInvalid(j.result); i >= 0 {
+	if i := rowmath.IndexInvalid(j.result); i >= 0 {
 		s := i % j.sources
 		return fmt.Errorf("aggregation %s returned %v at level %d of %d for source %d; want a "+
 			"number of 0 or more",
@@ -108,7 +110,7 @@ func (j *job) checkResult() error {
 
 // swapped returns a copy of the rows of a whole text, [L,T,T], in which token t and the last one
 // have changed places.
-func (m Mixed) swapped(t int) Mixed {
+func swapped(m Mixed, t int) Mixed {
 	exchange := func(data []float64) []float64 {
 		out := make([]float64, len(data))
 		for i := range m.L * m.N {
@@ -119,7 +121,7 @@ func (m Mixed) swapped(t int) Mixed {
 			case m.N - 1:
 				from = i - m.N + 1 + t
 			}
-			copy(row(out, i, m.N), row(data, from, m.N))
+			copy(rowmath.At(out, i, m.N), rowmath.At(data, from, m.N))
 		}
 		swapColumns(out, m.N, t)
 		return out
@@ -177,9 +179,9 @@ func (j *job) pick(result []float64, n int, normalize bool) []float64 {
 	T := j.sources
 	out := make([]float64, 0, j.cfg.levels()*T)
 	for k := range j.cfg.levels() {
-		out = append(out, row(result, k*j.wanted+n, T)...)
+		out = append(out, rowmath.At(result, k*j.wanted+n, T)...)
 		if normalize {
-			divideBySum(out[k*T:])
+			rowmath.DivideBySum(out[k*T:])
 		}
 	}
 	return out

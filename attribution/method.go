@@ -2,9 +2,11 @@ package attribution
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/registry"
 )
 
 // Method is a named pair of a mixing and an aggregation with their options, or a named scorer.
@@ -29,11 +31,17 @@ type Method struct {
 	Cost    string `json:"cost"`
 }
 
-var methods = registry[Method]{kind: "method"}
+var methods = registry.Registry[Method]{Kind: "method"}
 
-// RegisterMethod registers a method by its name. It panics if the name is taken or malformed. Its
-// mixing, aggregation and scorer may be registered later: [LookupMethod] looks for them.
-func RegisterMethod(m Method) { methods.register(m.Name, m) }
+// RegisterMethod registers a method by its name. It panics if the name is malformed, or taken by
+// another method or a scorer. Its mixing, aggregation and scorer may be registered later:
+// [LookupMethod] looks for them.
+func RegisterMethod(m Method) {
+	if _, err := LookupScorer(m.Name); err == nil {
+		panic("method " + m.Name + " has the name of a scorer")
+	}
+	methods.Register(m.Name, m)
+}
 
 // LookupMethod returns the method of that name. A name "mixing+aggregation" gives a method for any
 // registered pair. Its residual weight is the aggregation's if the mixing does not contain the
@@ -43,24 +51,41 @@ func LookupMethod(name string) (Method, error) {
 	if pair {
 		return pairMethod(mixing, aggregation)
 	}
-	m, err := methods.lookup(name)
+	m, err := named(name)
 	if err != nil {
-		return m, usagef("unknown method %s; %s, and any mixing+aggregation of %s and %s",
-			quote(name),
-			trace.KnownAre(name, MethodNames()), list(MixingNames()), list(AggregationNames()))
+		return m, Usagef("unknown method %s; %s, and any mixing+aggregation of %s and %s",
+			message.Quote(name),
+			message.KnownAre(name, MethodNames()), message.List(MixingNames()), message.List(AggregationNames()))
 	}
 	return m, m.check()
 }
 
-// MethodNames returns the names of all registered methods, sorted.
-func MethodNames() []string { return methods.names() }
+// MethodNames returns the names of all registered methods, sorted. Every scorer is a method.
+func MethodNames() []string {
+	names := append(methods.Names(), ScorerNames()...)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// named returns the method registered by a name, or that of the scorer with this name.
+func named(name string) (Method, error) {
+	s, err := LookupScorer(name)
+	if err != nil {
+		return methods.Lookup(name)
+	}
+	i := s.Info()
+	return Method{
+		Name: name, Scorer: name, Summary: i.Summary, Formula: i.Formula, Paper: i.Paper,
+		Cost: i.Cost,
+	}, nil
+}
 
 // Methods returns all registered methods, sorted by name.
 func Methods() []Method {
 	names := MethodNames()
 	all := make([]Method, len(names))
 	for i, name := range names {
-		all[i], _ = methods.lookup(name)
+		all[i], _ = named(name)
 	}
 	return all
 }
@@ -96,7 +121,7 @@ func (m Method) check() error {
 	if m.Scorer != "" {
 		_, err := LookupScorer(m.Scorer)
 		if err == nil && (m.Mixing != "" || m.Aggregation != "" || m.Residual != 0 || m.Normalize) {
-			err = usagef("method %s: scorer %s takes no mixing, aggregation, residual or "+
+			err = Usagef("method %s: scorer %s takes no mixing, aggregation, residual or "+
 				"normalisation", m.Name, m.Scorer)
 		}
 		return err
@@ -109,12 +134,9 @@ func (m Method) check() error {
 		return fmt.Errorf("method %s: %w", m.Name, err)
 	}
 	if !(m.Residual >= 0 && m.Residual <= 1) || m.Residual > 0 && mi.IncludesResidual {
-		return usagef("method %s: residual %v; it must be in [0,1], and 0 over %s, which "+
+		return Usagef("method %s: residual %v; it must be in [0,1], and 0 over %s, which "+
 			"contains it",
 			m.Name, m.Residual, m.Mixing)
 	}
 	return nil
 }
-
-// list joins names by commas for a message.
-func list(names []string) string { return strings.Join(names, ", ") }

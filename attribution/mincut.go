@@ -76,30 +76,30 @@ func MinCutInput(ctx context.Context, from Input, opts Options, target, source i
 	j := p.jobs[0]
 	mixed, ratios := j.pickRows(rows)
 	mixed, _ = j.rule.apply(mixed, ratios, j.cfg)
-	return mixed.cut(ctx, p, target, source)
+	return minCut(ctx, mixed, p, target, source)
 }
 
 // checkCut returns a usage error unless there is one method, it aggregates by flow without lift,
 // and the tokens exist.
 func (p *plan) checkCut(tokens, target, source int) error {
 	if len(p.methods) != 1 || p.methods[0].Aggregation != "flow" {
-		return usagef("a cut is that of one method that aggregates by flow, not of %s and what "+
+		return Usagef("a cut is that of one method that aggregates by flow, not of %s and what "+
 			"else is asked for; name flow",
 			p.methods[0].Name)
 	}
 	if p.opts.Lift {
-		return usagef("a cut has no lift: its edges are as wide as they are; leave lift out")
+		return Usagef("a cut has no lift: its edges are as wide as they are; leave lift out")
 	}
 	for _, t := range []int{target, source} {
 		if t < 0 || t >= tokens {
-			return usagef("token %d of a cut; the text has tokens 0..%d", t, tokens-1)
+			return Usagef("token %d of a cut; the text has tokens 0..%d", t, tokens-1)
 		}
 	}
 	return nil
 }
 
-// cut returns the minimum cut below the last layer. The rows must be those of the whole text.
-func (m Mixed) cut(ctx context.Context, p *plan, target, source int) (*Cut, error) {
+// minCut returns the minimum cut below the last layer. m must have the rows of the whole text.
+func minCut(ctx context.Context, m Mixed, p *plan, target, source int) (*Cut, error) {
 	g := maxflow.New(m.L, p.bidirectional)
 	g.Extend(m.Data, m.N)
 	var top []float64

@@ -1,9 +1,8 @@
 package attribution
 
 import (
-	"math"
-
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/registry"
 )
 
 func init() {
@@ -122,17 +121,23 @@ func (mi MixingInfo) takes(heads trace.Heads) bool {
 // the residual is added, so that both have the same unit.
 func (mi MixingInfo) scaled() bool { return !mi.Sums && !mi.IncludesResidual }
 
-var mixings = registry[MixingInfo]{kind: "mixing"}
+var mixings = registry.Registry[MixingInfo]{Kind: "mixing"}
 
 // RegisterMixing registers the description of a mixing. It panics if the name is taken or
 // malformed.
-func RegisterMixing(name string, info MixingInfo) { mixings.register(name, info) }
+func RegisterMixing(name string, info MixingInfo) { mixings.Register(name, info) }
 
 // LookupMixing returns the description of a mixing. The error, a [UsageError], lists [MixingNames].
-func LookupMixing(name string) (MixingInfo, error) { return mixings.lookup(name) }
+func LookupMixing(name string) (MixingInfo, error) {
+	info, err := mixings.Lookup(name)
+	if err != nil {
+		return MixingInfo{}, Usagef("%v", err)
+	}
+	return info, nil
+}
 
 // MixingNames returns the names of all mixings, sorted.
-func MixingNames() []string { return mixings.names() }
+func MixingNames() []string { return mixings.Names() }
 
 // mixingRatio is the mixing that [Options.MeasuredResidual] uses. Its rows hold one number, in the
 // target's own column: how much of the target comes from other tokens. It says nothing about single
@@ -142,14 +147,3 @@ const mixingRatio = "mixing-ratio"
 // sumTol is how far the sum of a row of attention may be from 1 in [Attribute]: the rounding of
 // half precision over a long row.
 const sumTol = 1e-3
-
-// indexInvalid returns the index of the first number that is negative, NaN or infinite, or -1 if
-// there is none.
-func indexInvalid[F float32 | float64](row []F) int {
-	for s, x := range row {
-		if !(x >= 0) || math.IsInf(float64(x), 0) {
-			return s
-		}
-	}
-	return -1
-}

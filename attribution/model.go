@@ -46,3 +46,43 @@ type Classifier interface {
 type Conversational interface {
 	Chat(user string) (string, error)
 }
+
+// Differentiable is a model that returns gradients.
+type Differentiable interface {
+	Model
+	// Embed returns the embeddings of ids, [T,D], the rows that [trace.Query.Embeddings] replace.
+	Embed(ctx context.Context, ids []int) ([]float32, error)
+	// Gradients returns the gradient of each query by a rule. All queries have the same length.
+	Gradients(ctx context.Context, queries []trace.Query,
+		rule trace.Backward) ([]trace.Gradient, error)
+}
+
+// Predictor is a model that computes one number for each of several texts.
+type Predictor interface {
+	Model
+	// Predict returns the number that each query asks for, in their order. Texts may have different
+	// lengths.
+	Predict(ctx context.Context, queries []trace.Query) ([]float64, error)
+}
+
+// Replacer is a model with tokens that can replace others: kind is mask, unknown, pad or end. ok is
+// false if the model has no such token.
+type Replacer interface {
+	Replacement(kind string) (id int, ok bool)
+}
+
+// LogitDecomposer is a model that splits a logit into parts.
+type LogitDecomposer interface {
+	Model
+	// LogitTerms returns the parts of the query's logit; its quantity must be [trace.Logit].
+	LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerms, error)
+}
+
+// VectorDecomposer is a model that follows every token's part of the residual stream through all
+// layers.
+type VectorDecomposer interface {
+	Model
+	// Decompose returns the part of the query's logit that comes from each token, [T], and the rest
+	// that belongs to none.
+	Decompose(ctx context.Context, q trace.Query) (parts []float64, rest float64, err error)
+}

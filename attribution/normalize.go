@@ -3,6 +3,8 @@ package attribution
 import (
 	"cmp"
 	"slices"
+
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // rule turns the rows C of a mixing into Â = rownorm((1-r)C + rI). Before that it applies the
@@ -48,7 +50,7 @@ func (r rule) applyTo(c *Mixed, data *[]float64, ratios *Mixed, cfg Config) (zer
 			if r.measured {
 				residual = 1 - ratios.Row(l, n)[t]
 			}
-			if !normalizeRow(row(out, l*c.N+n, c.T()), t, residual) {
+			if !rowmath.Normalize(rowmath.At(out, l*c.N+n, c.T()), t, residual) {
 				zeros = append(zeros, place{l, t})
 			}
 		}
@@ -61,11 +63,11 @@ func (r rule) applyTo(c *Mixed, data *[]float64, ratios *Mixed, cfg Config) (zer
 func (r rule) prepare(data []float64, c *Mixed, cfg Config) {
 	each := func(change func(x []float64, visible int)) {
 		for n := range c.N {
-			change(row(data, n, c.T()), cfg.width(c.First+n, c.T()))
+			change(rowmath.At(data, n, c.T()), cfg.width(c.First+n, c.T()))
 		}
 	}
 	if r.scaled {
-		each(func(x []float64, _ int) { divideBySum(x) })
+		each(func(x []float64, _ int) { rowmath.DivideBySum(x) })
 	}
 	if r.dropSink {
 		each(dropSink)
@@ -87,7 +89,7 @@ func (r rule) prepare(data []float64, c *Mixed, cfg Config) {
 func dropSink(x []float64, visible int) {
 	if visible > 1 {
 		x[0] = 0
-		divideBySum(x)
+		rowmath.DivideBySum(x)
 	}
 }
 
@@ -116,33 +118,6 @@ func discardLowest(x []float64, ratio float64) {
 			x[i] = 0
 		}
 	}
-}
-
-// normalizeRow turns row c of a target into Â in place. It returns false if the row stays all zero.
-func normalizeRow(c []float64, target int, residual float64) bool {
-	if residual != 0 {
-		for s := range c {
-			c[s] *= 1 - residual
-		}
-		c[target] += residual
-	}
-	return divideBySum(c)
-}
-
-// divideBySum divides a row by its sum, in place. It returns false for a row of zeros, which does
-// not change.
-func divideBySum(c []float64) bool {
-	sum := 0.0
-	for _, x := range c {
-		sum += x
-	}
-	if sum == 0 {
-		return false
-	}
-	for s := range c {
-		c[s] /= sum
-	}
-	return true
 }
 
 // uniform returns the rows of uniform attention, 1/visible for each visible source, in the shape of

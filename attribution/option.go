@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Option describes one option of [Options], or two that belong together: a row of [OptionTable].
@@ -119,7 +120,7 @@ func (r Option) checkModel(o *Options, info trace.Info) error {
 	if reason == "" || !r.Given(o) {
 		return nil
 	}
-	return r.usagef("%s; %s is %s: %s", r.describe(o), quote(info.Name), kind, reason)
+	return r.usagef("%s; %s is %s: %s", r.describe(o), message.Quote(info.Name), kind, reason)
 }
 
 // describe returns the option with its value, for a message: "max tokens 3".

@@ -305,7 +305,7 @@ func scorerRows() []Option {
 				"integrated gradients (default the first of mask, unknown, end and pad that is " +
 				"not nearly zero)",
 			value: words(func(o *Options) *string { return &o.Scoring.Replacement },
-				replacementIs),
+				ReplacementRule),
 			takes: func(_ *Options, m planned) bool { return m.info().Replaces },
 			why:   "it replaces no token", setting: "replacement",
 			shown: func(o *Options, m planned) string {

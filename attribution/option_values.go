@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // MaxIndex is the largest number of a token, a head or a layer that a command line takes: a prompt
@@ -34,7 +35,7 @@ type value struct {
 }
 
 // want returns an error that says which values there are.
-func want(format string, args ...any) error { return usagef("want "+format, args...) }
+func want(format string, args ...any) error { return Usagef("want "+format, args...) }
 
 // whole is a whole number from least to most. The number 0 stands for the default, which zero
 // names: "16", "all".
@@ -50,18 +51,10 @@ func whole(field func(*Options) *int, least, most int, zero string) value {
 		},
 		write: func(o *Options) string { return strconv.Itoa(*field(o)) },
 		wrong: func(name string, o *Options) string {
-			return wrongWhole(name, *field(o), most, zero)
+			return message.OutOfRange(name, *field(o), most, zero)
 		},
 		limits: fmt.Sprintf(", from %d to %d (default %s)", least, most, byDefault),
 	}
-}
-
-// wrongWhole returns what is wrong with a number that must be in [1,most], or 0 for a default.
-func wrongWhole(name string, n, most int, zero string) string {
-	if n >= 0 && n <= most {
-		return ""
-	}
-	return fmt.Sprintf("%s %d; it must be in [1,%d], or 0 for %s", name, n, most, zero)
 }
 
 // readWhole reads a whole number from least to most.
@@ -223,8 +216,8 @@ func headFusion() value {
 		read: func(o *Options, text string) error {
 			heads, err := trace.ParseHeads(text)
 			if err != nil || text == "" || heads.Fusion == trace.EachHead || heads.Head > MaxIndex {
-				near := trace.DidYouMean(text, []string{"mean", "max", "min"})
-				return usagef("%swant mean, max, min or the number of a head, from 0 to %d", near,
+				near := message.DidYouMean(text, []string{"mean", "max", "min"})
+				return Usagef("%swant mean, max, min or the number of a head, from 0 to %d", near,
 					MaxIndex)
 			}
 			o.Heads = heads
@@ -362,7 +355,7 @@ func specialTokens() value {
 		read: func(o *Options, text string) error {
 			i := slices.Index(names, text)
 			if i < 0 {
-				return usagef("%s", trace.KnownAre(text, []string{"on", "off", "auto"}))
+				return Usagef("%s", message.KnownAre(text, []string{"on", "off", "auto"}))
 			}
 			o.Specials = trace.Specials(i)
 			return nil
@@ -389,11 +382,21 @@ func quantity() value {
 		read: func(o *Options, text string) error {
 			q, err := trace.ParseQuantity(text)
 			if err != nil {
-				return usagef("%v", err)
+				return Usagef("%v", err)
 			}
 			o.Scoring.Quantity = q
 			return nil
 		},
 		write: func(o *Options) string { return string(o.Scoring.Quantity) },
 	}
+}
+
+// scoringNumber returns the value of an option that is a number of [Scoring].
+func scoringNumber(name string) value {
+	for _, n := range Numbers() {
+		if n.Name == name {
+			return whole(func(o *Options) *int { return n.Field(&o.Scoring) }, 1, n.Most, strconv.Itoa(n.Default))
+		}
+	}
+	panic("attribution: there is no scoring number " + name)
 }

@@ -157,6 +157,22 @@ func (m planned) info() ScorerInfo {
 	return m.scorer.Info()
 }
 
+// threshold returns the value below which entries of a mixing are set to 0; 0 for none.
+func (p *plan) threshold(mixing string) float64 {
+	if info, _ := LookupMixing(mixing); info.Distance {
+		return p.opts.Threshold
+	}
+	return 0
+}
+
+// reader returns what reads the rows that the plan asks for.
+func (p *plan) reader() Reader {
+	return Reader{
+		First: p.first, Last: p.last, Bidirectional: p.bidirectional, Asks: p.asks,
+		Threshold: p.threshold,
+	}
+}
+
 // checkOptions returns a usage error for an option that no method takes. An option that only some
 // methods take is a warning for each of the others.
 func (p *plan) checkOptions() error {

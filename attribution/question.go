@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // question is one call of a scorer: the model, and the query and options after checks, with
@@ -32,7 +34,7 @@ func newQuestion(
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("attribution: %s: %w", scorer, err)
 	}
-	if err := opts.check(); err != nil {
+	if err := opts.Check(); err != nil {
 		return nil, err
 	}
 	opts.Quantity = cmp.Or(opts.Quantity, q.Quantity)
@@ -40,10 +42,10 @@ func newQuestion(
 		opts.Quantity = has.Quantities[0]
 	}
 	if !slices.Contains(has.Quantities, opts.Quantity) {
-		return nil, usagef("%s does not explain quantity %s; it explains %s", scorer,
-			quote(string(opts.Quantity)), quantities(has))
+		return nil, Usagef("%s does not explain quantity %s; it explains %s", scorer,
+			message.Quote(string(opts.Quantity)), quantities(has))
 	}
-	x := &question{scorer: scorer, m: m, info: m.Info(), q: q, opts: opts.filled()}
+	x := &question{scorer: scorer, m: m, info: m.Info(), q: q, opts: opts.WithDefaults()}
 	x.q.Quantity = opts.Quantity
 	x.q.IDs, x.q.Embeddings = slices.Clone(q.IDs), slices.Clone(q.Embeddings)
 	if q.Contrast != nil {
@@ -62,7 +64,7 @@ func quantities(has ScorerInfo) string {
 	for _, q := range has.Quantities {
 		names = append(names, string(q))
 	}
-	return list(names)
+	return message.List(names)
 }
 
 // check returns a usage error for a query without tokens, for a position or token out of range, and
@@ -70,23 +72,23 @@ func quantities(has ScorerInfo) string {
 func (x *question) check() error {
 	T := len(x.q.IDs)
 	if T == 0 {
-		return usagef("%s: a query without tokens", x.scorer)
+		return Usagef("%s: a query without tokens", x.scorer)
 	}
 	if x.q.Position < 0 || x.q.Position >= T {
-		return usagef("%s: position %d of %d tokens; it must be in [0,%d]", x.scorer,
+		return Usagef("%s: position %d of %d tokens; it must be in [0,%d]", x.scorer,
 			x.q.Position, T, T-1)
 	}
 	for _, id := range []*int{&x.q.Token, x.q.Contrast} {
 		if id != nil && (*id < 0 || x.tokens() && x.info.Vocab > 0 && *id >= x.info.Vocab) {
-			return usagef("%s: token or class %d of %s, which counts from 0 and has %d tokens",
-				x.scorer, *id, quote(x.info.Name), x.info.Vocab)
+			return Usagef("%s: token or class %d of %s, which counts from 0 and has %d tokens",
+				x.scorer, *id, message.Quote(x.info.Name), x.info.Vocab)
 		}
 	}
 	if x.q.Embeddings == nil {
 		return nil
 	}
 	if _, err := x.width(x.q.Embeddings); err != nil {
-		return usagef("%s: the query's embeddings: %v", x.scorer, err)
+		return Usagef("%s: the query's embeddings: %v", x.scorer, err)
 	}
 	return nil
 }
@@ -133,8 +135,8 @@ func requireModel[I any](x *question, what string) (I, error) {
 	m, ok := x.m.(I)
 	if !ok {
 		name := strings.TrimPrefix(fmt.Sprintf("%T", (*I)(nil)), "*")
-		return m, usagef("%s needs a model that %s (%s), and %s does not", x.scorer, what, name,
-			quote(x.info.Name))
+		return m, Usagef("%s needs a model that %s (%s), and %s does not", x.scorer, what, name,
+			message.Quote(x.info.Name))
 	}
 	return m, nil
 }
@@ -297,15 +299,6 @@ func (x *question) random() *rand.Rand {
 
 // parts returns scores whose values should add up to value; the residue is what is missing.
 func parts(value float64, values []float64) *Scores {
-	residue := value - total(values)
+	residue := value - rowmath.Total(values)
 	return &Scores{Values: values, Value: value, Residue: &residue}
-}
-
-// total returns the sum of values in index order.
-func total(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum
 }

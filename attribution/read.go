@@ -4,19 +4,32 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
-// readStep returns the rows of a step, one entry for each ask, of the plan's layers and not
-// normalised. fed is the number of tokens in the steps before. The error says what is wrong with
-// the step.
-func (p *plan) readStep(step trace.Step, fed int) ([]Mixed, error) {
-	if len(step.Rows) != len(p.asks) || step.First != fed || step.Count < 1 {
+// Reader reads the rows that a model returns with each step.
+type Reader struct {
+	// First and Last are the layers that are read, 0-based.
+	First, Last int
+	// Bidirectional says that targets see later sources too.
+	Bidirectional bool
+	// Asks are the mixings that the model was asked for.
+	Asks []trace.MixingAsk
+	// Threshold returns the value below which entries of a mixing are set to 0; nil sets none.
+	Threshold func(mixing string) float64
+}
+
+// Read returns the rows of a step, one entry for each ask, of the reader's layers and not
+// normalised. processed is the number of tokens in the steps before. The error says what is wrong
+// with the step.
+func (r Reader) Read(step trace.Step, processed int) ([]Mixed, error) {
+	if len(step.Rows) != len(r.Asks) || step.First != processed || step.Count < 1 {
 		return nil, fmt.Errorf("the model fed tokens %d..%d after %d with %d sets of rows, want %d",
-			step.First, step.First+step.Count-1, fed, len(step.Rows), len(p.asks))
+			step.First, step.First+step.Count-1, processed, len(step.Rows), len(r.Asks))
 	}
-	all := make([]Mixed, len(p.asks))
-	for i, ask := range p.asks {
-		m, err := p.readRows(step.Rows[i], ask, step)
+	all := make([]Mixed, len(r.Asks))
+	for i, ask := range r.Asks {
+		m, err := r.readRows(step.Rows[i], ask, step)
 		if err != nil {
 			return nil, fmt.Errorf("rows of %s: %w", ask.Name, err)
 		}
@@ -26,7 +39,7 @@ func (p *plan) readStep(step trace.Step, fed int) ([]Mixed, error) {
 }
 
 // readRows returns the rows of one mixing, [L,N,T], as float64.
-func (p *plan) readRows(rows trace.Rows, ask trace.MixingAsk, step trace.Step) (Mixed, error) {
+func (r Reader) readRows(rows trace.Rows, ask trace.MixingAsk, step trace.Step) (Mixed, error) {
 	end := step.First + step.Count
 	first := end - 1
 	if ask.AllRows {
@@ -37,35 +50,31 @@ func (p *plan) readRows(rows trace.Rows, ask trace.MixingAsk, step trace.Step) (
 		return Mixed{}, fmt.Errorf("targets %d..%d, want %d..%d", rows.First, rows.First+rows.N-1,
 			first, end-1)
 	}
-	if rows.L <= p.last || rows.H != 1 || rows.S < end || len(rows.Data) != rows.L*rows.N*rows.S {
+	if rows.L <= r.Last || rows.H != 1 || rows.S < end || len(rows.Data) != rows.L*rows.N*rows.S {
 		return Mixed{}, fmt.Errorf("%d numbers for %d layers, %d heads, %d targets, %d sources; "+
 			"want %d layers, "+
-			"1 head, at least %d sources", len(rows.Data), rows.L, rows.H, rows.N, rows.S, p.last+
+			"1 head, at least %d sources", len(rows.Data), rows.L, rows.H, rows.N, rows.S, r.Last+
 			1, end)
 	}
-	m := Mixed{First: rows.First, L: p.last - p.first + 1, N: rows.N}
+	threshold := 0.0
+	if r.Threshold != nil {
+		threshold = r.Threshold(ask.Name)
+	}
+	m := Mixed{First: rows.First, L: r.Last - r.First + 1, N: rows.N}
 	m.Data = make([]float64, m.L*m.N*m.T())
 	for l := range m.L {
 		for n := range m.N {
 			t := m.First + n
-			src := rows.Row(p.first+l, 0, n)[:Config{Bidirectional: p.bidirectional}.width(t, end)]
-			if s := indexInvalid(src); s >= 0 {
+			src := rows.Row(r.First+l, 0, n)[:Config{Bidirectional: r.Bidirectional}.width(t, end)]
+			if s := rowmath.IndexInvalid(src); s >= 0 {
 				return Mixed{}, fmt.Errorf("layer %d target %d source %d is %v; want a number of "+
 					"0 or more",
-					p.first+l, t, s, src[s])
+					r.First+l, t, s, src[s])
 			}
-			copyRow(m.Row(l, n), src, p.threshold(ask.Name))
+			copyRow(m.Row(l, n), src, threshold)
 		}
 	}
 	return m, nil
-}
-
-// threshold returns the value below which entries of a mixing are set to 0; 0 for none.
-func (p *plan) threshold(mixing string) float64 {
-	if info, _ := LookupMixing(mixing); info.Distance {
-		return p.opts.Threshold
-	}
-	return 0
 }
 
 // copyRow copies the entries of src that reach the threshold to dst, which holds zeros.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 func init() { RegisterScorer("reagent", reagent{}) }
@@ -71,7 +72,7 @@ func (a reagent) Score(ctx context.Context, m Model, q trace.Query, opts Scoring
 		return nil, err
 	}
 	if x.q.Embeddings != nil {
-		return nil, usagef("reagent puts other tokens in; leave the query's embeddings out")
+		return nil, Usagef("reagent puts other tokens in; leave the query's embeddings out")
 	}
 	if _, err := requireModel[Predictor](x, "predicts other texts"); err != nil {
 		return nil, err
@@ -183,8 +184,8 @@ func (c candidates) draw(source *rand.Rand) int {
 // where it must stay.
 func (x *question) candidatesFor(ctx context.Context) ([]candidates, error) {
 	if !x.tokens() {
-		return nil, usagef("reagent needs a model whose head predicts tokens; the head of %s is %s",
-			quote(x.info.Name), x.info.Head)
+		return nil, Usagef("reagent needs a model whose head predicts tokens; the head of %s is %s",
+			message.Quote(x.info.Name), x.info.Head)
 	}
 	if x.info.Bidirectional {
 		return x.maskedCandidates(ctx)
@@ -228,8 +229,8 @@ func (x *question) nextCandidates(ctx context.Context) ([]candidates, error) {
 func (x *question) maskedCandidates(ctx context.Context) ([]candidates, error) {
 	mask, ok := x.specialToken("mask")
 	if !ok {
-		return nil, usagef("reagent masks one token after the other, and %s has no mask",
-			quote(x.info.Name))
+		return nil, Usagef("reagent masks one token after the other, and %s has no mask",
+			message.Quote(x.info.Name))
 	}
 	all := make([]candidates, len(x.q.IDs))
 	for j, id := range x.q.IDs {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Removal removes tokens from a query, as [Scoring.Replacement] says. Evaluations use it to measure
@@ -98,6 +99,6 @@ func (r *Removal) Soft(ctx context.Context, keep []float64, draws int) (float64,
 	if err != nil {
 		return 0, err
 	}
-	mean := total(values) / float64(draws)
+	mean := rowmath.Total(values) / float64(draws)
 	return mean, r.x.checkFinite("value", mean)
 }

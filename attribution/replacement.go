@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // The kinds of replacement that every model has: no token at all, and an embedding of zeros.
@@ -37,14 +38,14 @@ func (x *question) replacement(kind string) (*replacement, error) {
 		if id, ok := x.specialToken(kind); ok {
 			return &replacement{id: id}, nil
 		}
-		return nil, usagef("replacement %s: %s has no such token; it has %s, and any of its own "+
+		return nil, Usagef("replacement %s: %s has no such token; it has %s, and any of its own "+
 			"tokens will do",
-			quote(kind), quote(x.info.Name), list(x.availableKinds()))
+			message.Quote(kind), message.Quote(x.info.Name), message.List(x.availableKinds()))
 	}
 	tokens, err := x.m.Encode(kind, trace.SpecialsOff)
 	if err != nil || len(tokens) != 1 {
-		return nil, usagef("replacement %s is none of %s, nor is it one token of %s", quote(kind),
-			list(append(slices.Clone(replacementKinds), deleteKind, zeroKind)), quote(x.info.Name))
+		return nil, Usagef("replacement %s is none of %s, nor is it one token of %s", message.Quote(kind),
+			message.List(append(slices.Clone(replacementKinds), deleteKind, zeroKind)), message.Quote(x.info.Name))
 	}
 	return &replacement{id: tokens[0].ID}, nil
 }

@@ -3,6 +3,8 @@ package attribution
 import (
 	"fmt"
 	"math"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // completeLimit is the residue above which an explanation warns, as a part of the change that the
@@ -54,13 +56,13 @@ func (r *run) residueWarnings() []string {
 		if c.worst > 10 {
 			worst = "more than 1000 %"
 		}
-		advice := fmt.Sprintf("Take more steps than %d", r.opts.Scoring.filled().Steps)
+		advice := fmt.Sprintf("Take more steps than %d", r.opts.Scoring.WithDefaults().Steps)
 		if replacement := r.e.Methods[m.Name].Options["replacement"]; replacement != "" {
-			advice += ", or another replacement than " + quote(replacement)
+			advice += ", or another replacement than " + message.Quote(replacement)
 		}
 		all = append(all, fmt.Sprintf("%s: for %d of %s the values miss more than %.0f %% of the "+
 			"change that they should add up to, at worst %s for %s. %s.", m.Name, c.count,
-			r.e.Made(), 100*completeLimit, worst, quote(r.e.Steps[c.at].Text), advice))
+			r.e.Made(), 100*completeLimit, worst, message.Quote(r.e.Steps[c.at].Text), advice))
 	}
 	return all
 }

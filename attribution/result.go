@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // M returns the result of a method, M[n,m,l]. The error, a [UsageError], lists the methods of the
@@ -14,7 +16,7 @@ func (e *Explanation) M(method string) (*Result, error) {
 	if r, ok := e.Methods[method]; ok {
 		return r, nil
 	}
-	return nil, usagef("the explanation has no method %s; it has %s", quote(method), list(e.Order))
+	return nil, Usagef("the explanation has no method %s; it has %s", message.Quote(method), message.List(e.Order))
 }
 
 // At returns M[t,j,k]: generated token t, prompt token j, layer Layers[k]. It panics if an index is
@@ -97,7 +99,7 @@ func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked
 		return nil, err
 	}
 	if t < 0 || t >= r.Shape[0] || k < 0 {
-		return nil, usagef("top %d of generated token %d; there are %d tokens, from 0", k, t,
+		return nil, Usagef("top %d of generated token %d; there are %d tokens, from 0", k, t,
 			r.Shape[0])
 	}
 	var all []Ranked
@@ -135,11 +137,11 @@ func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float
 	i := t*r.Shape[2] + r.Top()
 	switch {
 	case !addUp(r.Options):
-		return 0, usagef("the values of %s, %s, are no parts of a whole, so none cover it",
-			quote(method), r.Unit)
+		return 0, Usagef("the values of %s, %s, are no parts of a whole, so none cover it",
+			message.Quote(method), r.Unit)
 	case i >= len(other):
-		return 0, usagef("the explanation does not say what of %s rests on generated tokens",
-			quote(method))
+		return 0, Usagef("the explanation does not say what of %s rests on generated tokens",
+			message.Quote(method))
 	}
 	all, covered := math.Abs(other[i]), 0.0
 	for _, x := range r.Row(t, r.Top()) {

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 func init() { RegisterAggregation("rollout", rollout{}) }
@@ -66,7 +68,7 @@ func (s *rolloutState) Extend(ctx context.Context, dst []float64, rows Mixed) ([
 			continue
 		}
 		for n := rows.Skip; n < rows.N; n++ {
-			s.level(row(out, (l-base)*wanted+n-rows.Skip, T), l, rows, n)
+			s.level(rowmath.At(out, (l-base)*wanted+n-rows.Skip, T), l, rows, n)
 		}
 	}
 	s.targets += rows.N

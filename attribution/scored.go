@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // scoredUnit returns the unit of a scorer's values, for legends.
@@ -34,9 +36,9 @@ func (r *run) prepareScoring(m Model) error {
 	}
 	info := m.Info()
 	if info.Head == trace.NoHead {
-		return usagef("%s has no head, so there is no prediction to score; methods that read "+
+		return Usagef("%s has no head, so there is no prediction to score; methods that read "+
 			"attention do without one: %s",
-			quote(info.Name), list(DefaultMethods()))
+			message.Quote(info.Name), message.List(DefaultMethods()))
 	}
 	r.model = m
 	r.missing = make([]incomplete, len(r.plan.methods))
@@ -54,12 +56,12 @@ func contrast(m Model, text string) (int, error) {
 	if info.Head == trace.Classes || info.Head == trace.TokenClasses {
 		c, ok := m.(Classifier)
 		if !ok {
-			return 0, usagef("contrast %s: the classes of %s have no names", quote(text),
-				quote(info.Name))
+			return 0, Usagef("contrast %s: the classes of %s have no names", message.Quote(text),
+				message.Quote(info.Name))
 		}
 		id, err := c.Class(text)
 		if err != nil {
-			return 0, usagef("contrast: %v", err)
+			return 0, Usagef("contrast: %v", err)
 		}
 		return id, nil
 	}
@@ -68,9 +70,9 @@ func contrast(m Model, text string) (int, error) {
 		return 0, fmt.Errorf("attribution: contrast: %w", err)
 	}
 	if len(tokens) != 1 {
-		return 0, usagef("contrast %s is %d tokens: %s; give one, and mind the space that most "+
+		return 0, Usagef("contrast %s is %d tokens: %s; give one, and mind the space that most "+
 			"vocabularies begin a word with",
-			quote(text), len(tokens), listTokens(tokens))
+			message.Quote(text), len(tokens), listTokens(tokens))
 	}
 	return tokens[0].ID, nil
 }
@@ -97,21 +99,21 @@ func (r *run) score(ctx context.Context, ids []int, at int, t GeneratedToken) er
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
-		if err := s.check(len(ids), m.scorer.Info().Signed); err != nil {
+		if err := checkScores(s, len(ids), m.scorer.Info().Signed); err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
 		r.scores[i] = s
 	}
 	if r.contrast != nil && *r.contrast == t.ID {
 		r.warn(fmt.Sprintf("%s is the contrast itself where it is predicted: its scores there "+
-			"say nothing.", quote(t.Text)))
+			"say nothing.", message.Quote(t.Text)))
 	}
 	return nil
 }
 
-// check returns an error unless there are n scores, all finite, and none below zero unless they are
+// checkScores returns an error unless there are n scores, all finite, and none below zero unless they are
 // signed.
-func (s *Scores) check(n int, signed bool) error {
+func checkScores(s *Scores, n int, signed bool) error {
 	if s == nil {
 		return fmt.Errorf("neither scores nor an error")
 	}
@@ -154,7 +156,7 @@ func (r *run) latest(i int, wanted func(*job) int) (shown, mass []float64) {
 	if s.Residue != nil {
 		res.Residue = append(res.Residue, *s.Residue)
 		if p.scorer.Info().Complete {
-			r.missing[i].add(len(r.e.Steps)-1, missing(total(s.Values), *s.Residue, s.Value))
+			r.missing[i].add(len(r.e.Steps)-1, missing(rowmath.Total(s.Values), *s.Residue, s.Value))
 		}
 	}
 	return s.Values, s.Values

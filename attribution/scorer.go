@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/registry"
 )
 
 // Scorer is a method that asks the model again, for gradients or for other texts, and computes how
@@ -78,64 +79,20 @@ type Scoring struct {
 	Batch int `json:"batch,omitempty"`
 }
 
-// Differentiable is a model that returns gradients.
-type Differentiable interface {
-	Model
-	// Embed returns the embeddings of ids, [T,D], the rows that [trace.Query.Embeddings] replace.
-	Embed(ctx context.Context, ids []int) ([]float32, error)
-	// Gradients returns the gradient of each query by a rule. All queries have the same length.
-	Gradients(ctx context.Context, queries []trace.Query,
-		rule trace.Backward) ([]trace.Gradient, error)
-}
+var scorers = registry.Registry[Scorer]{Kind: "scorer"}
 
-// Predictor is a model that computes one number for each of several texts.
-type Predictor interface {
-	Model
-	// Predict returns the number that each query asks for, in their order. Texts may have different
-	// lengths.
-	Predict(ctx context.Context, queries []trace.Query) ([]float64, error)
-}
-
-// Replacer is a model with tokens that can replace others: kind is mask, unknown, pad or end. ok is
-// false if the model has no such token.
-type Replacer interface {
-	Replacement(kind string) (id int, ok bool)
-}
-
-// LogitDecomposer is a model that splits a logit into parts.
-type LogitDecomposer interface {
-	Model
-	// LogitTerms returns the parts of the query's logit; its quantity must be [trace.Logit].
-	LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerms, error)
-}
-
-// VectorDecomposer is a model that follows every token's part of the residual stream through all
-// layers.
-type VectorDecomposer interface {
-	Model
-	// Decompose returns the part of the query's logit that comes from each token, [T], and the rest
-	// that belongs to none.
-	Decompose(ctx context.Context, q trace.Query) (parts []float64, rest float64, err error)
-}
-
-var scorers = registry[Scorer]{kind: "scorer"}
-
-// RegisterScorer registers a scorer by name, and a method of the same name. It panics if s is nil
-// or the name is taken or malformed.
-func RegisterScorer(name string, s Scorer) {
-	if s == nil {
-		panic("attribution: scorer " + name + " is nil")
-	}
-	scorers.register(name, s)
-	i := s.Info()
-	RegisterMethod(Method{
-		Name: name, Scorer: name, Summary: i.Summary, Formula: i.Formula,
-		Paper: i.Paper, Cost: i.Cost,
-	})
-}
+// RegisterScorer registers a scorer by name, which is also the name of a method. It panics if s is
+// nil or the name is taken or malformed.
+func RegisterScorer(name string, s Scorer) { scorers.Register(name, s) }
 
 // LookupScorer returns the scorer of that name. The error, a [UsageError], lists [ScorerNames].
-func LookupScorer(name string) (Scorer, error) { return scorers.lookup(name) }
+func LookupScorer(name string) (Scorer, error) {
+	s, err := scorers.Lookup(name)
+	if err != nil {
+		return nil, Usagef("%v", err)
+	}
+	return s, nil
+}
 
 // ScorerNames returns the names of all scorers, sorted.
-func ScorerNames() []string { return scorers.names() }
+func ScorerNames() []string { return scorers.Names() }

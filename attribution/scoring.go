@@ -2,55 +2,59 @@ package attribution
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
+
+// Number is a field of [Scoring] that is a whole number.
+type Number struct {
+	// Name is the name of the option.
+	Name string
+	// Most is the largest value, and Default the value that 0 stands for.
+	Most, Default int
+	// Field returns the field.
+	Field func(*Scoring) *int
+}
+
+// Numbers returns the fields of [Scoring] that are whole numbers.
+func Numbers() []Number { return slices.Clone(scoringNumbers) }
 
 // scoringNumbers are the fields of [Scoring] that are whole numbers. A number is in [1,most], or 0
 // for its default. The limits are far above what an estimate needs, and low enough that a slip of
 // the finger does not take days.
-var scoringNumbers = []struct {
-	name          string
-	most, instead int
-	field         func(*Scoring) *int
-}{
+var scoringNumbers = []Number{
 	{"steps", 1024, 32, func(s *Scoring) *int { return &s.Steps }},
 	{"samples", 1 << 14, 256, func(s *Scoring) *int { return &s.Samples }},
 	{"batch", 1024, 16, func(s *Scoring) *int { return &s.Batch }},
 }
 
-// scoringNumber returns the value of an option that is a number of [Scoring].
-func scoringNumber(name string) value {
+// maxReplacement is the largest number of bytes of a replacement. No token is longer.
+const maxReplacement = 1 << 20
+
+// ReplacementRule says what a replacement must be, for messages.
+const ReplacementRule = "it is the name of a kind or one token"
+
+// Check returns a [UsageError] for the first field that is out of range.
+func (s Scoring) Check() error {
 	for _, n := range scoringNumbers {
-		if n.name == name {
-			return whole(func(o *Options) *int { return n.field(&o.Scoring) }, 1, n.most, strconv.Itoa(n.instead))
+		if wrong := message.OutOfRange(n.Name, *n.Field(&s), n.Most, strconv.Itoa(n.Default)); wrong != "" {
+			return Usagef("%s", wrong)
 		}
 	}
-	panic("attribution: there is no scoring number " + name)
-}
-
-// replacementIs says what a replacement must be.
-const replacementIs = "it is the name of a kind or one token"
-
-// check returns a usage error for the first field that is out of range.
-func (s Scoring) check() error {
-	for _, n := range scoringNumbers {
-		if wrong := wrongWhole(n.name, *n.field(&s), n.most, strconv.Itoa(n.instead)); wrong != "" {
-			return usagef("%s", wrong)
-		}
-	}
-	if len(s.Replacement) > maxTextBytes {
-		return usagef("replacement of %d bytes; %s", len(s.Replacement), replacementIs)
+	if len(s.Replacement) > maxReplacement {
+		return Usagef("replacement of %d bytes; %s", len(s.Replacement), ReplacementRule)
 	}
 	return nil
 }
 
-// filled returns s with the default in place of every number that is 0.
-func (s Scoring) filled() Scoring {
+// WithDefaults returns s with the default in place of every number that is 0.
+func (s Scoring) WithDefaults() Scoring {
 	for _, n := range scoringNumbers {
-		if field := n.field(&s); *field == 0 {
-			*field = n.instead
+		if field := n.Field(&s); *field == 0 {
+			*field = n.Default
 		}
 	}
 	return s

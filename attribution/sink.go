@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // A sink is a prompt token that has a large share of nearly every row, whatever the row is about.
@@ -46,7 +48,7 @@ func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 	}
 	n, m, levels := r.Shape[0], r.Shape[1], r.Shape[2]
 	if k < 0 || k >= levels {
-		return nil, usagef("level %d of %s; there are %d, from 0", k, quote(method), levels)
+		return nil, Usagef("level %d of %s; there are %d, from 0", k, message.Quote(method), levels)
 	}
 	if r.Options["lift"] != "" || r.Options["scorer"] != "" || n == 0 {
 		return nil, nil

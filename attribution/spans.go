@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Span is a part of the prompt: a set of its tokens, which need not be adjacent.
@@ -41,8 +43,8 @@ func (p *Prompt) Spans(ranges ...[2]int) ([]Span, error) {
 	spans := p.divide(of)
 	for k, r := range ranges {
 		if !slices.ContainsFunc(p.Offsets, func(o [2]int) bool { return p.partOf(o, of) == k }) {
-			return nil, usagef("span %d to %d, %s, holds the beginning of no token", r[0], r[1],
-				quote(p.Text[r[0]:r[1]]))
+			return nil, Usagef("span %d to %d, %s, holds the beginning of no token", r[0], r[1],
+				message.Quote(p.Text[r[0]:r[1]]))
 		}
 	}
 	return spans, nil
@@ -57,13 +59,13 @@ func rangeOf(text string, ranges [][2]int) ([]int, error) {
 	}
 	for k, r := range ranges {
 		if r[0] < 0 || r[1] > len(text) || r[0] >= r[1] {
-			return nil, usagef("span %d to %d; the text has bytes 0 to %d, and the first comes "+
+			return nil, Usagef("span %d to %d; the text has bytes 0 to %d, and the first comes "+
 				"before the last", r[0], r[1], len(text))
 		}
 		for i := r[0]; i < r[1]; i++ {
 			if of[i] >= 0 {
 				other := ranges[of[i]]
-				return nil, usagef("spans %d to %d and %d to %d overlap", other[0], other[1],
+				return nil, Usagef("spans %d to %d and %d to %d overlap", other[0], other[1],
 					r[0], r[1])
 			}
 			of[i] = k
@@ -228,21 +230,21 @@ func (e *Explanation) checkSpans(spans []Span) error {
 	seen := make([]bool, m)
 	for i, s := range spans {
 		if len(s.Tokens) == 0 {
-			return usagef("span %d, %s, has no tokens", i, quote(s.Text))
+			return Usagef("span %d, %s, has no tokens", i, message.Quote(s.Text))
 		}
 		for _, j := range s.Tokens {
 			if j < 0 || j >= m {
-				return usagef("span %d, %s, has token %d; the prompt has %d, from 0", i,
-					quote(s.Text), j, m)
+				return Usagef("span %d, %s, has token %d; the prompt has %d, from 0", i,
+					message.Quote(s.Text), j, m)
 			}
 			if seen[j] {
-				return usagef("token %d is in two spans", j)
+				return Usagef("token %d is in two spans", j)
 			}
 			seen[j] = true
 		}
 	}
 	if j := slices.Index(seen, false); j >= 0 {
-		return usagef("token %d, %s, is in no span", j, quote(e.Prompt.Texts[j]))
+		return Usagef("token %d, %s, is in no span", j, message.Quote(e.Prompt.Texts[j]))
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package attribution
 import (
 	"errors"
 	"fmt"
-	"strconv"
 )
 
 // ErrUsage is wrapped by every error that the caller can avoid by asking for something else: an
@@ -25,16 +24,7 @@ func (e *UsageError) Error() string { return "attribution: " + e.Reason }
 // Is makes errors.Is(err, ErrUsage) true.
 func (e *UsageError) Is(target error) bool { return target == ErrUsage }
 
-// usagef returns a usage error with a formatted reason.
-func usagef(format string, args ...any) error {
+// Usagef returns a [UsageError] with a formatted reason.
+func Usagef(format string, args ...any) error {
 	return &UsageError{Reason: fmt.Sprintf(format, args...)}
-}
-
-// quote returns s quoted, and cut if it is long: names come from users and may be any text.
-func quote(s string) string {
-	const limit = 60
-	if len(s) > limit {
-		return strconv.QuoteToASCII(s[:limit]) + "…"
-	}
-	return strconv.Quote(s)
 }

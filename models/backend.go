@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/compute"
 	_ "github.com/gomlx/compute/gobackend" // registers the pure-Go backend
 
-	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Plugins say how the native libraries of XLA are found and checked. Paths are absolute.
@@ -142,7 +142,7 @@ func backendConfig(name string, plugins *Plugins) (string, error) {
 		}
 		return "xla:" + found, plugins.CheckCPU(found)
 	case kind != "xla" && kind != "cuda" || named && path == "":
-		near := trace.DidYouMean(kind, Backends())
+		near := message.DidYouMean(kind, Backends())
 		if kind == "go" {
 			near = "" // the name is right, and has no PATH
 		}

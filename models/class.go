@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Class returns the number of the class of that label, letter case aside, or of that number. The error lists the first labels.
@@ -38,5 +39,5 @@ func (m *Model) Class(name string) (int, error) {
 		labels = append(labels, "…")
 	}
 	return 0, fmt.Errorf("models: %s has no class %.60q; %sit has %s",
-		m.info.Name, name, trace.DidYouMean(name, labels), strings.Join(labels, ", "))
+		m.info.Name, name, message.DidYouMean(name, labels), strings.Join(labels, ", "))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -26,16 +27,16 @@ type MemoryError struct {
 
 // Error says what is needed, what the limit is, and what would fit.
 func (e *MemoryError) Error() string {
-	limit := "this machine has " + trace.FormatBytes(e.Limit)
+	limit := "this machine has " + message.FormatBytes(e.Limit)
 	instead := "take a machine with more memory or a smaller model"
 	if e.Chosen {
-		limit = "the limit is " + trace.FormatBytes(e.Limit) + " (given)"
-		instead = "give a limit above " + trace.FormatBytes(e.Need) + ", which takes what is recorded in as well"
+		limit = "the limit is " + message.FormatBytes(e.Limit) + " (given)"
+		instead = "give a limit above " + message.FormatBytes(e.Need) + ", which takes what is recorded in as well"
 	}
 	if e.Half > 0 {
-		instead = "in bfloat16 they need " + trace.FormatBytes(e.Half)
+		instead = "in bfloat16 they need " + message.FormatBytes(e.Half)
 	}
-	return fmt.Sprintf("models: %s: %s, and %s; %s", e.What, trace.FormatBytes(e.Need), limit, instead)
+	return fmt.Sprintf("models: %s: %s, and %s; %s", e.What, message.FormatBytes(e.Need), limit, instead)
 }
 
 // Kind says what would help: weights in bfloat16, a higher limit, or nothing.
@@ -130,7 +131,7 @@ func (l Limit) checkWeights(name string, spec *transformer.Spec, dtype dtypes.DT
 	}
 	return &MemoryError{
 		What: fmt.Sprintf("the program (%s) and the weights of %s in %s (%s)",
-			trace.FormatBytes(l.Program), name, strings.ToLower(dtype.String()), trace.FormatBytes(weights)),
+			message.FormatBytes(l.Program), name, strings.ToLower(dtype.String()), message.FormatBytes(weights)),
 		Need: need, Limit: l.Bytes, Chosen: l.Chosen, Half: half,
 	}
 }

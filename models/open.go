@@ -9,7 +9,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 
-	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/hub"
 	"github.com/headwater-ml/headwater/models/planted"
 	"github.com/headwater-ml/headwater/models/tiny"
@@ -94,7 +94,7 @@ func find(ctx context.Context, ref string, opts Options) (string, error) {
 
 // meant asks whether an embedded model was meant whose name is near; "" if none is.
 func meant(ref string) string {
-	if near := strings.TrimSpace(trace.DidYouMean(ref, Builtin())); near != "" {
+	if near := strings.TrimSpace(message.DidYouMean(ref, Builtin())); near != "" {
 		return "; " + near
 	}
 	return ""

@@ -1,6 +1,10 @@
 package trace
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/headwater-ml/headwater/internal/message"
+)
 
 // Quantity is a number that a model computes for a token or class, and that a scorer explains.
 type Quantity string
@@ -29,7 +33,7 @@ func ParseQuantity(s string) (Quantity, error) {
 		}
 		known = append(known, string(q))
 	}
-	return "", fmt.Errorf("trace: quantity %.60q is unknown; %s", s, KnownAre(s, known))
+	return "", fmt.Errorf("trace: quantity %.60q is unknown; %s", s, message.KnownAre(s, known))
 }
 
 // Objective is a number that a model computes from a text: a quantity of a token or class, at one

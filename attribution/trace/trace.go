@@ -15,6 +15,8 @@ package trace
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Token is an entry of the vocabulary at a place in a text.
@@ -177,7 +179,7 @@ func ParseHeads(s string) (Heads, error) {
 	if err != nil || k < 0 {
 		return Heads{}, fmt.Errorf("trace: heads %.60q: %swant mean, max, min, each or a head's "+
 			"number from 0",
-			s, DidYouMean(s, []string{"mean", "max", "min", "each"}))
+			s, message.DidYouMean(s, []string{"mean", "max", "min", "each"}))
 	}
 	return Heads{Fusion: OneHead, Head: k}, nil
 }

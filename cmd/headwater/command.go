@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // maxMessage is how many columns of an error are shown; file names and tokens can be of any length.
@@ -154,7 +154,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 		return usagef("%s has no commands, got %.60q; see %s --help", cmd.Name(), args[0],
 			cmd.CommandPath())
 	}
-	return usagef("unknown command %.60q; %s", args[0], trace.KnownAre(args[0], names))
+	return usagef("unknown command %.60q; %s", args[0], message.KnownAre(args[0], names))
 }
 
 // noArguments refuses any argument.

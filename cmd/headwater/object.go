@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // object is a JSON object of a user, read strictly: encoding/json alone takes "Prompt" for
@@ -41,7 +41,7 @@ func readObject(text []byte, known ...string) (object, error) {
 		key, _ := t.(string) // an object has no other keys
 		if !slices.Contains(known, key) {
 			return nil, fmt.Errorf("unknown key %.60q; %sknown are %s",
-				key, trace.DidYouMean(key, known), quotedKeys(known))
+				key, message.DidYouMean(key, known), quotedKeys(known))
 		}
 		if _, twice := o[key]; twice {
 			return nil, fmt.Errorf("key %q is there twice", key)

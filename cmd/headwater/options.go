@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -30,7 +30,7 @@ func (f *modelFlags) add(cmd *cobra.Command) {
 	cmd.Flags().Func("dtype", "hold the weights as `TYPE`: float32, or bfloat16 for half the "+
 		"memory and about 2 digits (default float32)", func(s string) error {
 		if known := []string{"float32", "bfloat16"}; !slices.Contains(known, s) {
-			return errors.New(trace.KnownAre(s, known))
+			return errors.New(message.KnownAre(s, known))
 		}
 		f.dtype = s
 		return nil
@@ -73,7 +73,7 @@ func (f *modelFlags) addBackend(cmd *cobra.Command) {
 			(path == "" || kind == "go")) {
 			near := ""
 			if !slices.Contains(models.Backends(), kind) {
-				near = trace.DidYouMean(kind, models.Backends())
+				near = message.DidYouMean(kind, models.Backends())
 			}
 			return fmt.Errorf("%sknown are %s", near, names)
 		}
@@ -114,7 +114,7 @@ func byFlag(cmd *cobra.Command, by *attribution.Grouping) {
 		if *by, err = attribution.ParseGrouping(s); err != nil || s == "" {
 			return fmt.Errorf("%swant word, sentence, or bytes as BEGIN:END,BEGIN:END, counted "+
 				"from 0 and END not included",
-				trace.DidYouMean(s, []string{"word", "sentence"}))
+				message.DidYouMean(s, []string{"word", "sentence"}))
 		}
 		return nil
 	})
@@ -127,5 +127,5 @@ func oneOf(flag, value string, known ...string) error {
 			return nil
 		}
 	}
-	return usagef("--%s %.60q is unknown; %s", flag, value, trace.KnownAre(value, known))
+	return usagef("--%s %.60q is unknown; %s", flag, value, message.KnownAre(value, known))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // The exit statuses. A usage error is a request that no file and no machine could fulfil: an unknown
@@ -96,5 +96,5 @@ func nearFlag(cmd *cobra.Command, name string) string {
 			known = append(known, "--"+f.Name)
 		}
 	})
-	return strings.TrimSpace(trace.DidYouMean("--"+name, known))
+	return strings.TrimSpace(message.DidYouMean("--"+name, known))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
@@ -67,7 +68,7 @@ func (p *program) traceCommand() *cobra.Command {
 				tap := trace.Tap(strings.TrimSpace(name))
 				if !slices.Contains(trace.Taps(), tap) {
 					return fmt.Errorf("unknown tap %.60q; %s", tap,
-						trace.KnownAre(string(tap), tapList()))
+						message.KnownAre(string(tap), tapList()))
 				}
 				f.addTap(tap)
 			}

@@ -12,11 +12,10 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Registry is a set of plugins by name. Kind must be set before the first call. A Registry is safe
@@ -37,16 +36,16 @@ type Registry[T any] struct {
 func (r *Registry[T]) Register(name string, plugin T) {
 	if !r.valid(name) {
 		_, joints := r.joint()
-		panic(fmt.Sprintf("%s name %s is not lower-case words joined by %s", r.Kind, quote(name),
+		panic(fmt.Sprintf("%s name %s is not lower-case words joined by %s", r.Kind, message.Quote(name),
 			joints))
 	}
 	if isNil(plugin) {
-		panic(fmt.Sprintf("%s %s is nil", r.Kind, quote(name)))
+		panic(fmt.Sprintf("%s %s is nil", r.Kind, message.Quote(name)))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, taken := r.plugins[name]; taken {
-		panic(fmt.Sprintf("%s %s is registered already", r.Kind, quote(name)))
+		panic(fmt.Sprintf("%s %s is registered already", r.Kind, message.Quote(name)))
 	}
 	if r.plugins == nil {
 		r.plugins = map[string]T{}
@@ -55,14 +54,14 @@ func (r *Registry[T]) Register(name string, plugin T) {
 }
 
 // Lookup returns the plugin with that name. If there is none, the error proposes the known names
-// that are nearest ([trace.Nearest]) and lists all of them.
+// that are nearest ([message.Nearest]) and lists all of them.
 func (r *Registry[T]) Lookup(name string) (T, error) {
 	r.mu.RLock()
 	plugin, ok := r.plugins[name]
 	r.mu.RUnlock()
 	if !ok {
-		return plugin, fmt.Errorf("unknown %s %s; %s", r.Kind, quote(name),
-			trace.KnownAre(name, r.Names()))
+		return plugin, fmt.Errorf("unknown %s %s; %s", r.Kind, message.Quote(name),
+			message.KnownAre(name, r.Names()))
 	}
 	return plugin, nil
 }
@@ -117,14 +116,4 @@ func isNil(plugin any) bool {
 	default:
 		return false
 	}
-}
-
-// quote returns a name in quotes. A name may come from a user and be anything, so a long one is
-// cut.
-func quote(name string) string {
-	const limit = 60
-	if len(name) > limit {
-		return strconv.QuoteToASCII(name[:limit]) + "…"
-	}
-	return strconv.Quote(name)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // defaultMaxBytes is the limit of one pass by default: more is refused, because the system would
@@ -52,18 +53,18 @@ func (e *MemoryError) Kind() trace.ErrorKind { return trace.MemoryKind }
 func (e *MemoryError) Error() string {
 	advice := "take a shorter text or fewer taps"
 	if e.HeadMean > 0 {
-		advice = "the mean over heads (attention-mean) needs " + trace.FormatBytes(e.HeadMean)
+		advice = "the mean over heads (attention-mean) needs " + message.FormatBytes(e.HeadMean)
 	}
-	limit := "limit " + trace.FormatBytes(e.Limit)
+	limit := "limit " + message.FormatBytes(e.Limit)
 	if e.Beside > 0 {
 		limit = fmt.Sprintf("beside %s for the program, the weights and room to collect; "+
-			"the limit is %s", trace.FormatBytes(e.Beside), trace.FormatBytes(e.Limit+e.Beside))
+			"the limit is %s", message.FormatBytes(e.Beside), message.FormatBytes(e.Limit+e.Beside))
 	}
 	if e.Chosen {
 		limit += " (given)"
 	}
 	return fmt.Sprintf("transformer: %s for %s tokens: %s in one pass, %s; %s", e.What,
-		thousands(e.Tokens), trace.FormatBytes(e.Need), limit, advice)
+		thousands(e.Tokens), message.FormatBytes(e.Need), limit, advice)
 }
 
 // thousands writes n with commas.

@@ -9,6 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Mixing says how one layer mixes positions: graph code over one [Block]. The same function serves
@@ -81,7 +82,7 @@ func LookupMixing(name string) (Mixing, error) {
 		return m, nil
 	}
 	return nil, fmt.Errorf("transformer: mixing %.60q is unknown; %s", name,
-		trace.KnownAre(name, mixingNames()))
+		message.KnownAre(name, mixingNames()))
 }
 
 // MixingNames returns the names of all mixings, sorted.

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // tap is how one tensor is recorded: its axes, and what a block or the end of the model gives.
@@ -190,7 +191,7 @@ func unknownTap(name trace.Tap) error {
 		known = append(known, string(t))
 	}
 	return fmt.Errorf("transformer: tap %.60q is unknown; %s", name,
-		trace.KnownAre(string(name), known))
+		message.KnownAre(string(name), known))
 }
 
 // record runs one pass over a batch and returns for each text one tensor per tap.

@@ -1,9 +1,9 @@
-package trace_test
+package message_test
 
 import (
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 func TestFormatBytes(t *testing.T) {
@@ -15,7 +15,7 @@ func TestFormatBytes(t *testing.T) {
 		1_000_000_000: "1.0 GB",
 		2_340_000_000: "2.3 GB",
 	} {
-		if got := trace.FormatBytes(n); got != want {
+		if got := message.FormatBytes(n); got != want {
 			t.Errorf("FormatBytes(%d) = %q, want %q", n, got, want)
 		}
 	}

@@ -1,7 +1,11 @@
-package trace
+// Package message words errors: names, lists and sizes as every package of the project writes
+// them. Names come from users and files, and may be any text.
+package message
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -99,4 +103,25 @@ func slips(a, b string, most int) int {
 		return -1
 	}
 	return row[len(b)]
+}
+
+// Quote returns a name in quotes, and cut if it is long.
+func Quote(s string) string {
+	const limit = 60
+	if len(s) > limit {
+		return strconv.QuoteToASCII(s[:limit]) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// List joins names by commas.
+func List(names []string) string { return strings.Join(names, ", ") }
+
+// OutOfRange returns what is wrong with a number that must be in [1,most], or 0 for a default that
+// zero names. It returns "" if nothing is.
+func OutOfRange(name string, n, most int, zero string) string {
+	if n >= 0 && n <= most {
+		return ""
+	}
+	return fmt.Sprintf("%s %d; it must be in [1,%d], or 0 for %s", name, n, most, zero)
 }

@@ -1,15 +1,15 @@
-package trace_test
+package message_test
 
 import (
 	"fmt"
 
-	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 func ExampleKnownAre() {
 	known := []string{"flow", "raw", "rollout"}
-	fmt.Println(trace.KnownAre("roll-out", known))
-	fmt.Println(trace.KnownAre("lime", known))
+	fmt.Println(message.KnownAre("roll-out", known))
+	fmt.Println(message.KnownAre("lime", known))
 	// Output:
 	// did you mean rollout? known are flow, raw, rollout
 	// known are flow, raw, rollout

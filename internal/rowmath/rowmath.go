@@ -1,0 +1,55 @@
+// Package rowmath computes with rows: vectors of weights over sources, stored one after another in
+// a flat slice.
+package rowmath
+
+import "math"
+
+// At returns row i of a matrix whose rows have width w. It aliases data.
+func At(data []float64, i, w int) []float64 { return data[i*w : (i+1)*w : (i+1)*w] }
+
+// Normalize turns row c of a target into Â in place. It returns false if the row stays all zero.
+func Normalize(c []float64, target int, residual float64) bool {
+	if residual != 0 {
+		for s := range c {
+			c[s] *= 1 - residual
+		}
+		c[target] += residual
+	}
+	return DivideBySum(c)
+}
+
+// DivideBySum divides a row by its sum, in place. It returns false for a row of zeros, which does
+// not change.
+func DivideBySum(c []float64) bool {
+	sum := 0.0
+	for _, x := range c {
+		sum += x
+	}
+	if sum == 0 {
+		return false
+	}
+	for s := range c {
+		c[s] /= sum
+	}
+	return true
+}
+
+// Total returns the sum of values in index order.
+func Total(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum
+}
+
+// IndexInvalid returns the index of the first number that is negative, NaN or infinite, or -1 if
+// there is none.
+func IndexInvalid[F float32 | float64](row []F) int {
+	for s, x := range row {
+		if !(x >= 0) || math.IsInf(float64(x), 0) {
+			return s
+		}
+	}
+	return -1
+}
