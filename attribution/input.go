@@ -336,7 +336,7 @@ func (in *input) fuse(ctx context.Context, ask trace.MixingAsk, p *plan) ([]floa
 			}
 			for t := range r.t {
 				clear(x)
-				copyRow(x, in.buffer[t*r.t:][:r.t], threshold)
+				rowmath.CopyAbove(x, in.buffer[t*r.t:][:r.t], threshold)
 				if r.mixing.Sums {
 					rowmath.DivideBySum(x)
 				}

@@ -71,17 +71,8 @@ func (r Reader) readRows(rows trace.Rows, ask trace.MixingAsk, step trace.Step) 
 					"0 or more",
 					r.First+l, t, s, src[s])
 			}
-			copyRow(m.Row(l, n), src, threshold)
+			rowmath.CopyAbove(m.Row(l, n), src, threshold)
 		}
 	}
 	return m, nil
-}
-
-// copyRow copies the entries of src that reach the threshold to dst, which holds zeros.
-func copyRow(dst []float64, src []float32, threshold float64) {
-	for s, x := range src {
-		if float64(x) >= threshold {
-			dst[s] = float64(x)
-		}
-	}
 }

@@ -51,6 +51,7 @@ func (r *Registry[T]) Register(name string, plugin T) {
 		r.plugins = map[string]T{}
 	}
 	r.plugins[name] = plugin
+	registries.Store(r.Kind, r)
 }
 
 // Lookup returns the plugin with that name. If there is none, the error proposes the known names
@@ -83,6 +84,19 @@ func (r *Registry[T]) Remove(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.plugins, name)
+}
+
+// registries are all registries with a plugin, by kind: [Registry.Kind] to *Registry.
+var registries sync.Map
+
+// Remove takes a plugin out of the registry of a kind. It is for tests of packages that cannot see
+// the registry. It panics if there is no registry of that kind.
+func Remove(kind, name string) {
+	r, ok := registries.Load(kind)
+	if !ok {
+		panic("no registry of kind " + message.Quote(kind))
+	}
+	r.(interface{ Remove(name string) }).Remove(name)
 }
 
 // valid returns whether a name consists of words of lower-case letters and digits, joined by

@@ -53,3 +53,12 @@ func IndexInvalid[F float32 | float64](row []F) int {
 	}
 	return -1
 }
+
+// CopyAbove copies the entries of src that reach the threshold to dst, which holds zeros.
+func CopyAbove(dst []float64, src []float32, threshold float64) {
+	for s, x := range src {
+		if float64(x) >= threshold {
+			dst[s] = float64(x)
+		}
+	}
+}
