@@ -51,7 +51,7 @@ quick: run-setup ## the tests for daily work: no XLA, no browser, no notebook ke
 test: minilm unit notebooks-check ## run everything that continuous integration runs
 
 minilm: run-setup # a real checkpoint for the tests: 84 MB
-	@$(in_env) internal/peers/minilm.sh
+	@$(in_env) internal/bench/peers/minilm.sh
 
 # With all checks of go vet, which then need no pass of their own over the packages.
 unit: run-setup

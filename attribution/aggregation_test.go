@@ -6,18 +6,18 @@ import (
 	"math"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/attributiontest"
 )
 
 func TestAggregations(t *testing.T) {
-	names := attribution.AggregationNames()
+	names := aggregation.Names()
 	if got := fmt.Sprint(names); got != "[flow layer rollout]" {
 		t.Errorf("AggregationNames() = %s, want flow, layer and rollout", got)
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			a, err := attribution.LookupAggregation(name)
+			a, err := aggregation.Lookup(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -30,12 +30,12 @@ func TestAggregations(t *testing.T) {
 // normalised already.
 func aggregate(t testing.TB, name string, bidirectional bool, L, T int, data []float64) []float64 {
 	t.Helper()
-	a, err := attribution.LookupAggregation(name)
+	a, err := aggregation.Lookup(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := a.New(attribution.Config{Layers: L, Bidirectional: bidirectional})
-	out, err := s.Extend(context.Background(), nil, attribution.Mixed{L: L, N: T, Data: data})
+	s := a.New(aggregation.Config{Layers: L, Bidirectional: bidirectional})
+	out, err := s.Extend(context.Background(), nil, aggregation.Rows{L: L, N: T, Data: data})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,21 +44,21 @@ func aggregate(t testing.TB, name string, bidirectional bool, L, T int, data []f
 
 // Extend must refuse rows that cannot follow, not read past them.
 func TestStatePanics(t *testing.T) {
-	rows := func(first, n int) attribution.Mixed {
-		return attribution.Mixed{First: first, L: 1, N: n, Data: make([]float64, n*(first+n))}
+	rows := func(first, n int) aggregation.Rows {
+		return aggregation.Rows{First: first, L: 1, N: n, Data: make([]float64, n*(first+n))}
 	}
-	a, _ := attribution.LookupAggregation("rollout")
-	extend := func(s attribution.State, m attribution.Mixed) {
+	a, _ := aggregation.Lookup("rollout")
+	extend := func(s aggregation.State, m aggregation.Rows) {
 		_, _ = s.Extend(context.Background(), nil, m)
 	}
-	one := attribution.Config{Layers: 1}
+	one := aggregation.Config{Layers: 1}
 	for name, f := range map[string]func(){
 		"a gap":         func() { extend(a.New(one), rows(1, 1)) },
-		"other layers":  func() { extend(a.New(attribution.Config{Layers: 2}), rows(0, 1)) },
+		"other layers":  func() { extend(a.New(aggregation.Config{Layers: 2}), rows(0, 1)) },
 		"short data":    func() { m := rows(0, 2); m.Data = m.Data[:3]; extend(a.New(one), m) },
 		"skip too many": func() { m := rows(0, 1); m.Skip = 2; extend(a.New(one), m) },
 		"second bidirectional call": func() {
-			s := a.New(attribution.Config{Layers: 1, Bidirectional: true})
+			s := a.New(aggregation.Config{Layers: 1, Bidirectional: true})
 			extend(s, rows(0, 1))
 			extend(s, rows(1, 1))
 		},

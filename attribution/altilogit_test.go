@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/attributiontest"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -43,7 +43,7 @@ func newLayered() answering {
 //
 //	[1,2,3] + (4[½,½,0] - 4[¼,¼,½] = [1,1,-2]) + (2[1,0,0] + 2[½,½,0] + 8[5/8,1/8,1/4] = [8,2,2]) = [10,5,3]
 func TestALTILogit(t *testing.T) {
-	got := score(t, "alti-logit", newLayered(), ids(4, 5, 6), attribution.Scoring{})
+	got := score(t, "alti-logit", newLayered(), ids(4, 5, 6), scorer.Options{})
 	near(t, "parts", got.Values, []float64{10, 5, 3}, 0)
 	near(t, "value and residue", []float64{got.Value, *got.Residue}, []float64{20, 2}, 0)
 }
@@ -57,7 +57,7 @@ func TestALTILogitOneLayer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := score(t, "alti-logit", m, q, attribution.Scoring{})
+	got := score(t, "alti-logit", m, q, scorer.Options{})
 	near(t, "parts", got.Values, terms.Attention, 0)
 	near(t, "residue", []float64{*got.Residue}, []float64{terms.Embedding}, 1e-12)
 }
@@ -85,7 +85,7 @@ func TestALTILogitEncoder(t *testing.T) {
 	m.terms = &trace.LogitTerms{L: 2, S: 2, Value: 20, Attention: []float64{1, 1, 4, 8}}
 	q := ids(4, 5)
 	q.Position = 0
-	near(t, "parts", score(t, "alti-logit", m, q, attribution.Scoring{}).Values, []float64{5, 9}, 0)
+	near(t, "parts", score(t, "alti-logit", m, q, scorer.Options{}).Values, []float64{5, 9}, 0)
 	want := trace.Ask{
 		Mixings:   []trace.MixingAsk{{Name: "alti", AllRows: true}},
 		Positions: []int{0},
@@ -98,7 +98,7 @@ func TestALTILogitEncoder(t *testing.T) {
 func TestDecompX(t *testing.T) {
 	m := newAnswering(1)
 	m.parts, m.rest = []float64{2, -3, 5}, 0.5
-	got := score(t, "decompx", m, ids(1, 2, 3), attribution.Scoring{})
+	got := score(t, "decompx", m, ids(1, 2, 3), scorer.Options{})
 	if s := fmt.Sprint(got.Values, got.Value, *got.Residue); s != "[2 -3 5] 4.5 0.5" {
 		t.Errorf("values, value and residue %s", s)
 	}

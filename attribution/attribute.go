@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/budget"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
@@ -52,7 +54,7 @@ func (m *Map) Row(l, t int) []float64 { return rowmath.At(m.Data, l*m.Shape[1]+t
 // row if it is off by more than 1e-5. A text is a decoder's if all numbers above the diagonal are
 // 0. Inputs are not modified.
 //
-// It returns a [UsageError] if the options are invalid, and another error if the data are: wrong
+// It returns a [trace.UsageError] if the options are invalid, and another error if the data are: wrong
 // shapes, numbers that are negative, NaN or infinite, rows that do not sum to 1. If ctx is done the
 // error wraps ctx.Err(). [Options.OnProgress] is called after every row of a decoder's text, or
 // once with [Options.DiscardWhole]. Flow costs L·T² max-flow problems.
@@ -62,7 +64,7 @@ func Attribute(ctx context.Context, inputs []trace.Tensor, opts Options) (*Attri
 
 // AttributeInput is [Attribute] on tensors that are read piece by piece: one head of one layer at a
 // time, [T,T], each twice. So it needs memory for its results only. If these need more than the
-// input's budget, it returns a [MemoryError] before it reads anything. An error of reading is
+// input's budget, it returns a [trace.MemoryError] before it reads anything. An error of reading is
 // wrapped.
 func AttributeInput(ctx context.Context, from Input, opts Options) (*Attribution, error) {
 	in, p, err := newInputPlan(ctx, from, opts, true)
@@ -120,7 +122,7 @@ func newInputPlan(
 // manyLayers is more than any model has, and few enough that a plan for them is small.
 const manyLayers = 1 << 12
 
-// checkLayers returns a [MemoryError] if there are very many layers and their fused rows alone do
+// checkLayers returns a [trace.MemoryError] if there are very many layers and their fused rows alone do
 // not fit. A plan allocates memory for each layer, so this check comes first: a file may claim any
 // number of layers.
 func (in Input) checkLayers(x *input, opts Options) error {
@@ -140,7 +142,7 @@ func perLayer(tokens int) float64 {
 	return 8*T*T + 24*T + 64
 }
 
-// check returns a [MemoryError] if a plan needs more than the input's budget for T tokens.
+// check returns a [trace.MemoryError] if a plan needs more than the input's budget for T tokens.
 func (in Input) check(p *plan, tokens int) error {
 	var names []string
 	for _, m := range p.methods {
@@ -150,16 +152,16 @@ func (in Input) check(p *plan, tokens int) error {
 	return in.checkNeed(p.inputBytes(tokens), what)
 }
 
-// checkNeed returns a [MemoryError] if something needs more than the budget.
+// checkNeed returns a [trace.MemoryError] if something needs more than the budget.
 func (in Input) checkNeed(need float64, what string) error {
 	if in.Budget <= 0 {
 		return nil
 	}
-	b := budget{left: in.Budget, limit: in.Budget, chosen: in.Chosen}
+	b := budget.Budget{Left: in.Budget, Limit: in.Budget, Chosen: in.Chosen}
 	if in.Limit > 0 {
-		b.limit = in.Limit
+		b.Limit = in.Limit
 	}
-	return b.check(need, what, "take fewer layers or methods, or a shorter text")
+	return b.Check(need, what, "take fewer layers or methods, or a shorter text")
 }
 
 // inputBytes returns about how many bytes are needed for T tokens: one head that is being read, the
@@ -170,13 +172,13 @@ func (p *plan) inputBytes(tokens int) float64 {
 	sum := 4*square + perLayer(tokens)*layers*float64(len(p.asks))
 	for _, j := range p.jobs {
 		state := 0.0
-		if a, _ := LookupAggregation(j.aggregation); a.Info().AllRows {
+		if a, _ := aggregation.Lookup(j.aggregation); a.Info().AllRows {
 			// flow keeps three numbers for each pair that is seen; others keep fewer
 			state = 3 * perLayer(tokens) * layers / 2
 		}
 		// all rows at once: those of every pair, two copies of them, and the result
 		if p.bidirectional {
-			state = 2*state + (2*layers+float64(j.cfg.levels()))*8*square
+			state = 2*state + (2*layers+float64(j.cfg.Levels()))*8*square
 		}
 		if j.uniform != nil {
 			state *= 2
@@ -214,7 +216,7 @@ func (a *Attribution) compute(ctx context.Context, p *plan, in *input, fused [][
 		count = in.tokens
 	}
 	for first := 0; first < in.tokens; first += count {
-		rows := make([]Mixed, len(fused))
+		rows := make([]aggregation.Rows, len(fused))
 		for i, data := range fused {
 			rows[i] = cut(data, p.last-p.first+1, in.tokens, first, count)
 		}
@@ -234,8 +236,8 @@ func (a *Attribution) compute(ctx context.Context, p *plan, in *input, fused [][
 }
 
 // cut returns targets first..first+n-1 of data, [L,T,T], over sources 0..first+n-1.
-func cut(data []float64, layers, tokens, first, n int) Mixed {
-	m := Mixed{First: first, L: layers, N: n}
+func cut(data []float64, layers, tokens, first, n int) aggregation.Rows {
+	m := aggregation.Rows{First: first, L: layers, N: n}
 	for l := range layers {
 		for k := range n {
 			m.Data = append(m.Data, rowmath.At(data, l*tokens+first+k, tokens)[:m.T()]...)

@@ -350,7 +350,7 @@ func TestAttributeRefusals(t *testing.T) {
 			if a != nil || err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want one about %q", err, c.want)
 			}
-			if errors.Is(err, attribution.ErrUsage) != c.usage {
+			if errors.Is(err, trace.ErrUsage) != c.usage {
 				t.Errorf("usage error: %v, want %v", !c.usage, c.usage)
 			}
 		})

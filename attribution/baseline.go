@@ -3,6 +3,8 @@ package attribution
 import (
 	"context"
 	"sync"
+
+	"github.com/headwater-ml/headwater/attribution/aggregation"
 )
 
 // maxBaselines is the largest number of float64 that baselines keeps: 64 MiB.
@@ -22,18 +24,18 @@ type baselineKey struct {
 	layers        int
 	levels        int
 	bidirectional bool
-	rule          rule
+	rule          aggregation.Normalization
 	tokens, last  int // last is the token that was swapped to the end
 }
 
 // extendBase extends the job's uniform state by uniform attention of the shape of c, and returns
 // its results, [K,N-Skip,T]. Token last is swapped with the last one first; see [job.only].
-func (j *job) extendBase(ctx context.Context, c Mixed, last int) ([]float64, error) {
-	mixed, _ := j.rule.apply(uniform(c, j.cfg), nil, j.cfg)
+func (j *job) extendBase(ctx context.Context, c aggregation.Rows, last int) ([]float64, error) {
+	mixed, _ := j.rule.Apply(aggregation.Uniform(c, j.cfg), nil, j.cfg)
 	if last < c.T()-1 {
 		mixed = swapped(mixed, last)
 	}
-	a, err := LookupAggregation(j.aggregation)
+	a, err := aggregation.Lookup(j.aggregation)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +43,7 @@ func (j *job) extendBase(ctx context.Context, c Mixed, last int) ([]float64, err
 		return j.uniform.Extend(ctx, j.base[:0], mixed)
 	}
 	key := baselineKey{
-		j.aggregation, j.cfg.Layers, j.cfg.levels(), j.cfg.Bidirectional, j.rule,
+		j.aggregation, j.cfg.Layers, j.cfg.Levels(), j.cfg.Bidirectional, j.rule,
 		c.T(), last,
 	}
 	baselines.Lock()

@@ -5,20 +5,20 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/aggregation"
 )
 
 // BenchmarkRollout is one more row, what a generated token costs, and all rows at once, what a
 // prompt costs.
 func BenchmarkRollout(b *testing.B) {
 	const L, T = 12, 512
-	a, err := attribution.LookupAggregation("rollout")
+	a, err := aggregation.Lookup("rollout")
 	if err != nil {
 		b.Fatal(err)
 	}
 	data := sharpRows(1, L, T, false)
-	whole := attribution.Mixed{L: L, N: T, Skip: T, Data: data}
-	ctx, cfg := context.Background(), attribution.Config{Layers: L}
+	whole := aggregation.Rows{L: L, N: T, Skip: T, Data: data}
+	ctx, cfg := context.Background(), aggregation.Config{Layers: L}
 	b.Run(fmt.Sprintf("whole/L=%d/n=%d", L, T), func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -40,7 +40,7 @@ func BenchmarkRollout(b *testing.B) {
 				s, t = a.New(cfg), T
 				_, _ = s.Extend(ctx, nil, whole)
 			}
-			next := attribution.Mixed{First: t, L: L, N: 1, Data: make([]float64, L*(t+1))}
+			next := aggregation.Rows{First: t, L: L, N: 1, Data: make([]float64, L*(t+1))}
 			for i := range next.Data {
 				next.Data[i] = 1 / float64(t+1)
 			}

@@ -29,7 +29,7 @@ func TestChat(t *testing.T) {
 		t.Errorf("prompt %+v, want the conversation and nothing added", e.Prompt)
 	}
 	for name, c := range map[string]struct {
-		model attribution.Model
+		model trace.Model
 		opts  attribution.Options
 		usage bool
 		say   string
@@ -54,7 +54,7 @@ func TestChat(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := attribution.Explain(context.Background(), c.model, "w1", c.opts)
-			if err == nil || errors.Is(err, attribution.ErrUsage) != c.usage ||
+			if err == nil || errors.Is(err, trace.ErrUsage) != c.usage ||
 				!strings.Contains(err.Error(), c.say) {
 				t.Errorf("error %v, want one with %q, usage %v", err, c.say, c.usage)
 			}

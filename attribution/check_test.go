@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -52,7 +53,7 @@ func TestOptionsCheck(t *testing.T) {
 		"threshold of NaN": {attribution.Options{Threshold: nan}, "threshold NaN"},
 		"endless":          {attribution.Options{Threshold: math.Inf(1)}, "threshold +Inf"},
 		"steps of a scorer": {
-			attribution.Options{Scoring: attribution.Scoring{Steps: -1}},
+			attribution.Options{Scoring: scorer.Options{Steps: -1}},
 			"steps -1",
 		},
 		"temperature of NaN": {
@@ -68,7 +69,7 @@ func TestOptionsCheck(t *testing.T) {
 				}
 				return
 			}
-			if !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), c.want) {
+			if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want a usage error with %q", err, c.want)
 			}
 		})

@@ -3,7 +3,7 @@ package attribution_test
 import (
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -41,7 +41,7 @@ func newGraded() answering {
 //
 //	R_2 = [½,3/2,3/2] + 1[3/2,0,0] + ½[½,3/2,0] + ½[½,3/2,3/2] = [5/2,3,9/4]
 func TestChefer(t *testing.T) {
-	got := score(t, "chefer", newGraded(), ids(4, 5, 6), attribution.Scoring{})
+	got := score(t, "chefer", newGraded(), ids(4, 5, 6), scorer.Options{})
 	near(t, "row", append(got.Values, got.Value), []float64{5. / 2, 3, 9. / 4, 2.5}, 0)
 	if got.Residue != nil {
 		t.Errorf("residue %v of values that are no parts", *got.Residue)
@@ -49,12 +49,12 @@ func TestChefer(t *testing.T) {
 	// The row of another position: row 1 of layer 1 has no gradient, so that it is that of R_1.
 	q := ids(4, 5, 6)
 	q.Position = 1
-	near(t, "row 1", score(t, "chefer", newGraded(), q, attribution.Scoring{}).Values,
+	near(t, "row 1", score(t, "chefer", newGraded(), q, scorer.Options{}).Values,
 		[]float64{1. / 2, 3. / 2, 0}, 0)
 	// A classifier reads at its first token whatever the query says.
 	m := newGraded()
 	m.info.Head = trace.Classes
-	near(t, "row 0", score(t, "chefer", m, q, attribution.Scoring{}).Values,
+	near(t, "row 0", score(t, "chefer", m, q, scorer.Options{}).Values,
 		[]float64{3. / 2, 0, 0}, 0)
 }
 
@@ -63,10 +63,10 @@ func TestChefer(t *testing.T) {
 //
 //	R_2 = ½[1,0,0] + ½[0,½,½] = [½,¼,¼]
 func TestGradientRollout(t *testing.T) {
-	got := score(t, "gradient-rollout", newGraded(), ids(4, 5, 6), attribution.Scoring{})
+	got := score(t, "gradient-rollout", newGraded(), ids(4, 5, 6), scorer.Options{})
 	near(t, "row", append(got.Values, got.Value), []float64{1. / 2, 1. / 4, 1. / 4, 2.5}, 1e-15)
 	q := ids(4, 5, 6)
 	q.Position = 1
-	near(t, "row 1", score(t, "gradient-rollout", newGraded(), q, attribution.Scoring{}).Values,
+	near(t, "row 1", score(t, "gradient-rollout", newGraded(), q, scorer.Options{}).Values,
 		[]float64{1. / 3, 2. / 3, 0}, 1e-15)
 }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/budget"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
@@ -29,16 +31,16 @@ func purpose(info trace.Info) string {
 
 // prepareReading sets what an encoder is asked for. It returns an error if the tokens exceed the
 // model's context or the maps its memory.
-func (r *run) prepareReading(m Model, info trace.Info, tokens []trace.Token) error {
+func (r *run) prepareReading(m trace.Model, info trace.Info, tokens []trace.Token) error {
 	T := len(tokens)
 	if info.Context > 0 && T > info.Context {
-		return Usagef("%d tokens, but the context of %s is %d tokens; shorten the text", T,
+		return trace.Usagef("%d tokens, but the context of %s is %d tokens; shorten the text", T,
 			message.Quote(info.Name), info.Context)
 	}
 	if err := checkPositions(r.opts.Positions, tokens); err != nil {
 		return err
 	}
-	if err := checkBudget(m, r.plan.mapBytes(T), fmt.Sprintf("%d tokens: what the methods keep", T),
+	if err := budget.Check(m, r.plan.mapBytes(T), fmt.Sprintf("%d tokens: what the methods keep", T),
 		"take a shorter text or fewer layers"); err != nil {
 		return err
 	}
@@ -61,11 +63,11 @@ func checkPositions(positions []int, tokens []trace.Token) error {
 	seen := map[int]bool{}
 	for _, at := range positions {
 		if at < 0 || at >= len(tokens) {
-			return Usagef("position %d; the text has %d tokens, from 0 to %d: %s", at, len(tokens),
+			return trace.Usagef("position %d; the text has %d tokens, from 0 to %d: %s", at, len(tokens),
 				len(tokens)-1, listTokens(tokens))
 		}
 		if seen[at] {
-			return Usagef("position %d is given twice; each is explained once", at)
+			return trace.Usagef("position %d is given twice; each is explained once", at)
 		}
 		seen[at] = true
 	}
@@ -184,8 +186,8 @@ func (r *run) addRows(ctx context.Context, step trace.Step) (err error) {
 // tooExpensive reports whether a map of the job would take too long, so that only the rows of
 // predictions are computed.
 func (r *run) tooExpensive(j *job) bool {
-	a, _ := LookupAggregation(j.aggregation)
-	return a.Info().TopOnly && j.cfg.levels()*len(r.ids)*len(r.ids) > expensiveMap
+	a, _ := aggregation.Lookup(j.aggregation)
+	return a.Info().TopOnly && j.cfg.Levels()*len(r.ids)*len(r.ids) > expensiveMap
 }
 
 // addMap adds the map of a method, or a remark that says why it is missing or has only its top

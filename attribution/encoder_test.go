@@ -100,7 +100,7 @@ func (f *fakeEncoder) all(ask trace.MixingAsk, T int) trace.Rows {
 	return r
 }
 
-// tensor is the rows as [Attribute] takes them, [L,T,T].
+// tensor is the rows as [attribution.Attribute] takes them, [L,T,T].
 func (f *fakeEncoder) tensor(name string, heads trace.Heads, T int) trace.Tensor {
 	return trace.Tensor{
 		Name: name, Shape: []int{f.info.Layers, T, T},
@@ -393,7 +393,7 @@ func TestExplainEncoderRefusals(t *testing.T) {
 			f := newEncoder(2, func(int, int) float64 { return 1 })
 			f.info.Context = 51
 			e, err := attribution.Explain(context.Background(), f, c.prompt, c.opts)
-			if e != nil || !errors.Is(err, attribution.ErrUsage) ||
+			if e != nil || !errors.Is(err, trace.ErrUsage) ||
 				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one of usage about %q", err, c.want)
 			}
@@ -401,13 +401,13 @@ func TestExplainEncoderRefusals(t *testing.T) {
 	}
 	_, err := attribution.Explain(context.Background(), newFake(2, causal), "w1",
 		attribution.Options{Positions: []int{0}})
-	if !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(),
+	if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(),
 		`positions [0]; "fake" is a decoder: every token that it generates`) {
 		t.Errorf("a decoder: error %v", err)
 	}
 	_, err = attribution.Explain(context.Background(), newEncoder(12, nil), someWords(5000),
 		attribution.Options{})
-	var refused *attribution.MemoryError
+	var refused *trace.MemoryError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "GB, the limit is 4.0 GB;") {
 		t.Errorf("a huge text: error %v, want a refusal that names the memory", err)
 	}
@@ -440,7 +440,7 @@ func TestExplainEncoderModelErrors(t *testing.T) {
 			e, err := attribution.Explain(context.Background(), f, c.prompt,
 				attribution.Options{Methods: []string{"raw"}, Positions: c.positions})
 			if err == nil || !strings.Contains(err.Error(), c.want) ||
-				errors.Is(err, attribution.ErrUsage) {
+				errors.Is(err, trace.ErrUsage) {
 				t.Errorf("error %v, want one about %q", err, c.want)
 			}
 			if e == nil || len(e.Steps) != c.steps {

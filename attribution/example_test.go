@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -56,15 +57,15 @@ func ExampleAttribute() {
 }
 
 // An aggregation takes rows as they come: here the prompt's two, then one more.
-func ExampleLookupAggregation() {
-	rollout, err := attribution.LookupAggregation("rollout")
+func ExampleMethod_aggregation() {
+	rollout, err := aggregation.Lookup("rollout")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	state := rollout.New(attribution.Config{Layers: 2, TopOnly: true})
+	state := rollout.New(aggregation.Config{Layers: 2, TopOnly: true})
 	half := []float64{1, 0, .25, .75}
-	for _, rows := range []attribution.Mixed{
+	for _, rows := range []aggregation.Rows{
 		{First: 0, L: 2, N: 2, Data: append(half, half...)},
 		{First: 2, L: 2, N: 1, Data: []float64{.2, .2, .6, .1, .1, .8}},
 	} {

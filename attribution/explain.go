@@ -8,7 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/budget"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -34,8 +37,8 @@ import (
 //
 // [Options.OnStep] is called after each token. If ctx is done or the model fails, Explain returns
 // the explanation so far and an error that wraps ctx.Err() or the model's error. The explanation is
-// nil if the error is a [UsageError] or if the model refuses the prompt.
-func Explain(ctx context.Context, m Model, prompt string, opts Options) (*Explanation, error) {
+// nil if the error is a [trace.UsageError] or if the model refuses the prompt.
+func Explain(ctx context.Context, m trace.Model, prompt string, opts Options) (*Explanation, error) {
 	r, err := newRun(m, prompt, opts)
 	if err != nil {
 		return nil, err
@@ -72,12 +75,12 @@ type run struct {
 	// remarks are the warnings that stay the same from step to step.
 	remarks []string
 	// encoderRows are the rows of the whole text, one entry for each ask; nil for a decoder.
-	encoderRows []Mixed
+	encoderRows []aggregation.Rows
 	// model is the model that scorers ask, nil without scorers. contrast is the token they compare
 	// with, nil for none. scores are their latest results, one entry for each method of the plan.
-	model    Model
+	model    trace.Model
 	contrast *int
-	scores   []*Scores
+	scores   []*scorer.Scores
 	// missing counts the predictions for which a complete scorer left too large a residue, one
 	// entry for each method of the plan; nil without scorers.
 	missing []incomplete
@@ -86,7 +89,7 @@ type run struct {
 }
 
 // newRun checks everything that can be checked before the model runs.
-func newRun(m Model, prompt string, opts Options) (*run, error) {
+func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	info := m.Info()
 	if err := opts.Check(); err != nil {
 		return nil, err
@@ -95,10 +98,10 @@ func newRun(m Model, prompt string, opts Options) (*run, error) {
 		return nil, err
 	}
 	if prompt == "" {
-		return nil, Usagef("the prompt is empty; give some text to %s", purpose(info))
+		return nil, trace.Usagef("the prompt is empty; give some text to %s", purpose(info))
 	}
 	if len(prompt) > maxTextBytes {
-		return nil, Usagef("prompt of %d bytes; at most %d", len(prompt), maxTextBytes)
+		return nil, trace.Usagef("prompt of %d bytes; at most %d", len(prompt), maxTextBytes)
 	}
 	p, err := newPlan(opts, setting{
 		layers: info.Layers, heads: info.Heads, bidirectional: info.Bidirectional,
@@ -118,7 +121,7 @@ func newRun(m Model, prompt string, opts Options) (*run, error) {
 		return nil, fmt.Errorf("attribution: prompt: %w", err)
 	}
 	if len(tokens) == 0 {
-		return nil, Usagef("the prompt %s has no tokens; give some text to %s", message.Quote(prompt),
+		return nil, trace.Usagef("the prompt %s has no tokens; give some text to %s", message.Quote(prompt),
 			purpose(info))
 	}
 	r := &run{opts: opts, plan: p}
@@ -144,10 +147,10 @@ func newRun(m Model, prompt string, opts Options) (*run, error) {
 
 // conversation returns the text that the model sees when a user says the prompt: the chat template
 // filled in.
-func conversation(m Model, prompt string) (string, error) {
-	c, ok := m.(Conversational)
+func conversation(m trace.Model, prompt string) (string, error) {
+	c, ok := m.(trace.Conversational)
 	if !ok {
-		return "", Usagef("%s knows no form of conversation; explain the prompt as it is",
+		return "", trace.Usagef("%s knows no form of conversation; explain the prompt as it is",
 			message.Quote(m.Info().Name))
 	}
 	text, err := c.Chat(prompt)
@@ -155,14 +158,14 @@ func conversation(m Model, prompt string) (string, error) {
 		return "", fmt.Errorf("attribution: chat: %w", err)
 	}
 	if len(text) > maxTextBytes {
-		return "", Usagef("conversation of %d bytes; at most %d", len(text), maxTextBytes)
+		return "", trace.Usagef("conversation of %d bytes; at most %d", len(text), maxTextBytes)
 	}
 	return text, nil
 }
 
 // prepareAsk sets what a decoder is asked for. It returns an error if the tokens exceed the model's
 // context or the rows its memory.
-func (r *run) prepareAsk(m Model, info trace.Info, prompt int) error {
+func (r *run) prepareAsk(m trace.Model, info trace.Info, prompt int) error {
 	r.tokens = r.opts.MaxTokens
 	if r.tokens == 0 {
 		r.tokens = defaultTokens
@@ -180,7 +183,7 @@ func (r *run) prepareAsk(m Model, info trace.Info, prompt int) error {
 			return fmt.Errorf("attribution: continuation: %w", err)
 		}
 		if len(tokens) == 0 {
-			return Usagef("the continuation %s has no tokens", message.Quote(r.opts.Continuation))
+			return trace.Usagef("the continuation %s has no tokens", message.Quote(r.opts.Continuation))
 		}
 		for _, t := range tokens {
 			r.ask.Continuation = append(r.ask.Continuation, t.ID)
@@ -189,11 +192,11 @@ func (r *run) prepareAsk(m Model, info trace.Info, prompt int) error {
 	}
 	r.ask.MaxTokens = r.tokens
 	if info.Context > 0 && prompt+r.tokens > info.Context {
-		return Usagef("%d prompt tokens and %d to explain are %d, but the context of %s is %d "+
+		return trace.Usagef("%d prompt tokens and %d to explain are %d, but the context of %s is %d "+
 			"tokens; shorten one of them",
 			prompt, r.tokens, prompt+r.tokens, message.Quote(info.Name), info.Context)
 	}
-	return checkBudget(m, r.plan.bytes(prompt, r.tokens),
+	return budget.Check(m, r.plan.bytes(prompt, r.tokens),
 		fmt.Sprintf("%d tokens: what the methods keep", prompt+r.tokens),
 		"take a shorter text or fewer layers")
 }
@@ -240,13 +243,13 @@ func (r *run) start(info trace.Info, prompt Prompt) {
 }
 
 // remark collects the warnings that are known before the first token.
-func (r *run) remark(m Model, prompt string) {
+func (r *run) remark(m trace.Model, prompt string) {
 	if r.e.Prompt.BOSAdded {
 		r.remarks = append(r.remarks, fmt.Sprintf("A begin-of-text token, %s, was put before the "+
 			"prompt.",
 			message.Quote(r.e.Prompt.Texts[0])))
 	}
-	if limited, ok := m.(Limited); ok {
+	if limited, ok := m.(trace.Limited); ok {
 		if words := limited.UnknownWords(prompt + r.opts.Continuation); len(words) > 0 {
 			r.remarks = append(r.remarks, fmt.Sprintf("The model never saw %s; prompts that it "+
 				"knows: %s.",
@@ -408,7 +411,7 @@ func (r *run) progress() string {
 
 // wrap adds the package and the progress to an error. If ctx is done, the error is ctx.Err().
 func (r *run) wrap(ctx context.Context, err error) error {
-	_, isUsage := err.(*UsageError) //nolint:errorlint // only an error that nobody has wrapped
+	_, isUsage := err.(*trace.UsageError) //nolint:errorlint // only an error that nobody has wrapped
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("attribution: stopped after %s: %w", r.progress(), ctx.Err())

@@ -12,11 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 func explain(
-	t testing.TB, m attribution.Model, prompt string, opts attribution.Options,
+	t testing.TB, m trace.Model, prompt string, opts attribution.Options,
 ) *attribution.Explanation {
 	t.Helper()
 	e, err := attribution.Explain(context.Background(), m, prompt, opts)
@@ -217,7 +219,7 @@ func TestOneHead(t *testing.T) {
 	}
 	_, err := attribution.Explain(context.Background(), f, "w1",
 		attribution.Options{Methods: []string{"norms"}, Heads: trace.Heads{Fusion: trace.MaxHeads}})
-	if !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(),
+	if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(),
 		"heads applies to none of the methods: norms") {
 		t.Errorf("the maximum over heads of norms: error %v", err)
 	}
@@ -227,7 +229,7 @@ func TestOneHead(t *testing.T) {
 			Methods: []string{"norms"},
 			Heads:   trace.Heads{Fusion: trace.OneHead},
 		})
-	if !errors.Is(err, attribution.ErrUsage) ||
+	if !errors.Is(err, trace.ErrUsage) ||
 		!strings.Contains(err.Error(), "of all heads together") {
 		t.Errorf("one head of rows of all: error %v", err)
 	}
@@ -360,7 +362,7 @@ func TestExplainCancel(t *testing.T) {
 		}
 	}
 	e, err := attribution.Explain(ctx, newFake(2, causal), "w1 w2", opts)
-	if !errors.Is(err, context.Canceled) || errors.Is(err, attribution.ErrUsage) {
+	if !errors.Is(err, context.Canceled) || errors.Is(err, trace.ErrUsage) {
 		t.Errorf("error %v, want one that wraps %v", err, context.Canceled)
 	}
 	if e == nil || len(e.Steps) != 2 || e.Methods["rollout"].Shape != [3]int{2, 2, 2} {
@@ -391,7 +393,7 @@ func TestExplainModelErrors(t *testing.T) {
 			e, err := attribution.Explain(context.Background(), f, "w1 w2",
 				attribution.Options{Methods: []string{"rollout"}, MaxTokens: 4})
 			if err == nil || !strings.Contains(err.Error(), c.want) ||
-				errors.Is(err, attribution.ErrUsage) {
+				errors.Is(err, trace.ErrUsage) {
 				t.Errorf("error %v, want one about %q", err, c.want)
 			}
 			if e == nil {
@@ -429,9 +431,9 @@ func TestExplainRefusals(t *testing.T) {
 		{"large threshold", "w1", attribution.Options{Threshold: math.MaxFloat64}, "it must be in [0,1000000], 0 for none"},
 		{"all levels of rollout", "w1", attribution.Options{AllLevels: true, Methods: []string{"rollout", "occlusion"}}, "all levels applies to none of the methods: rollout"},
 		{"own row of a scorer", "w1", attribution.Options{OwnRow: true, Methods: []string{"occlusion"}}, "own row applies to none of the methods: occlusion"},
-		{"steps without an integral", "w1", attribution.Options{Scoring: attribution.Scoring{Steps: 4}, Methods: []string{"occlusion"}}, "steps applies to none of the methods: occlusion: it computes no integral"},
-		{"samples without draws", "w1", attribution.Options{Scoring: attribution.Scoring{Samples: 4}, Methods: []string{"occlusion"}}, "samples applies to none"},
-		{"replacement of nothing", "w1", attribution.Options{Scoring: attribution.Scoring{Replacement: "zero"}, Methods: []string{"gradient"}}, "replacement applies to none"},
+		{"steps without an integral", "w1", attribution.Options{Scoring: scorer.Options{Steps: 4}, Methods: []string{"occlusion"}}, "steps applies to none of the methods: occlusion: it computes no integral"},
+		{"samples without draws", "w1", attribution.Options{Scoring: scorer.Options{Samples: 4}, Methods: []string{"occlusion"}}, "samples applies to none"},
+		{"replacement of nothing", "w1", attribution.Options{Scoring: scorer.Options{Replacement: "zero"}, Methods: []string{"gradient"}}, "replacement applies to none"},
 		{"near method", "w1", attribution.Options{Methods: []string{"Rolout"}}, `unknown method "Rolout"; did you mean rollout? known are `},
 		{"near mixing", "w1", attribution.Options{Methods: []string{"atention+flow"}}, `unknown mixing "atention"; did you mean attention? known are `},
 		{"near aggregation", "w1", attribution.Options{Methods: []string{"attention+folw"}}, `unknown aggregation "folw"; did you mean flow? known are `},
@@ -483,8 +485,8 @@ func TestExplainRefusals(t *testing.T) {
 			if e != nil || err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want one about %q", err, c.want)
 			}
-			var usage *attribution.UsageError
-			if !errors.Is(err, attribution.ErrUsage) || !errors.As(err, &usage) {
+			var usage *trace.UsageError
+			if !errors.Is(err, trace.ErrUsage) || !errors.As(err, &usage) {
 				t.Errorf("error %v is no usage error", err)
 			}
 			if strings.Contains(err.Error(), "attribution: attribution:") ||
@@ -500,7 +502,7 @@ func TestExplainMemory(t *testing.T) {
 	f := newFake(12, causal)
 	_, err := attribution.Explain(context.Background(), f, strings.Repeat("w1 ", 9000),
 		attribution.Options{})
-	var refused *attribution.MemoryError
+	var refused *trace.MemoryError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "GB, the limit is 4.0 GB;") {
 		t.Errorf("error %v, want a refusal that names the memory", err)
 	}
@@ -515,7 +517,7 @@ func TestExplainEncodeError(t *testing.T) {
 		}
 		_, err := attribution.Explain(context.Background(), newFake(2, causal), prompt, opts)
 		if err == nil || !strings.Contains(err.Error(), `no word "paris"`) ||
-			errors.Is(err, attribution.ErrUsage) {
+			errors.Is(err, trace.ErrUsage) {
 			t.Errorf("error %v, want the model's", err)
 		}
 	}
@@ -580,21 +582,21 @@ func TestExplainResiduals(t *testing.T) {
 
 // spy is rollout that records how many rows each call had to compute.
 type spy struct {
-	attribution.Aggregation
+	aggregation.Aggregation
 	wanted *[]int
 }
 
-func (s spy) New(cfg attribution.Config) attribution.State {
+func (s spy) New(cfg aggregation.Config) aggregation.State {
 	return spyState{s.Aggregation.New(cfg), s.wanted}
 }
 
 type spyState struct {
-	attribution.State
+	aggregation.State
 	wanted *[]int
 }
 
 func (s spyState) Extend(
-	ctx context.Context, dst []float64, rows attribution.Mixed,
+	ctx context.Context, dst []float64, rows aggregation.Rows,
 ) ([]float64, error) {
 	*s.wanted = append(*s.wanted, rows.N-rows.Skip)
 	return s.State.Extend(ctx, dst, rows)
@@ -602,7 +604,7 @@ func (s spyState) Extend(
 
 // Only rows that explain a token are computed: a row of flow is expensive, and a prompt has many.
 func TestExplainComputesWhatIsShown(t *testing.T) {
-	rollout, err := attribution.LookupAggregation("rollout")
+	rollout, err := aggregation.Lookup("rollout")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package attribution
 import (
 	"fmt"
 
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -76,7 +77,7 @@ type Options struct {
 	// the model predicted its token and not this one. It applies to every token explained.
 	Contrast string `json:"contrast,omitempty"`
 	// Scoring says how scorers work.
-	Scoring Scoring `json:"scoring,omitzero"`
+	Scoring scorer.Options `json:"scoring,omitzero"`
 	// OwnRow explains each token by its own row instead of the row that predicts it. It costs one
 	// more step of the model.
 	OwnRow bool `json:"own_row,omitempty"`

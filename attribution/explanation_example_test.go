@@ -7,6 +7,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/attributiontest"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 )
 
 // Occlusion explains why the model predicts its token and not w5: positive values speak for the
@@ -15,7 +16,7 @@ func ExampleExplain_scorer() {
 	model := attributiontest.NewModel(1) // or models.Open
 	e, err := attribution.Explain(context.Background(), model, "w3 w8 w2", attribution.Options{
 		Methods: []string{"occlusion"}, Contrast: "w5", MaxTokens: 1,
-		Scoring: attribution.Scoring{Quantity: "logit", Replacement: "delete"},
+		Scoring: scorer.Options{Quantity: "logit", Replacement: "delete"},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -1,10 +1,14 @@
 package attribution
 
-import "github.com/headwater-ml/headwater/internal/registry"
+import (
+	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/attribution/scorer"
+	"github.com/headwater-ml/headwater/internal/registry"
+)
 
 // RegisterAggregationForTest registers an aggregation and returns what removes it again.
-func RegisterAggregationForTest(name string, a Aggregation) func() {
-	RegisterAggregation(name, a)
+func RegisterAggregationForTest(name string, a aggregation.Aggregation) func() {
+	aggregation.Register(name, a)
 	return func() { registry.Remove("aggregation", name) }
 }
 
@@ -15,7 +19,7 @@ func RegisterForTest(m Method) func() {
 }
 
 // RegisterScorerForTest registers a scorer with its method and returns what removes them again.
-func RegisterScorerForTest(name string, s Scorer) func() {
-	RegisterScorer(name, s)
+func RegisterScorerForTest(name string, s scorer.Scorer) func() {
+	scorer.Register(name, s)
 	return func() { registry.Remove("scorer", name) }
 }

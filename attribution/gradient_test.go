@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -44,7 +44,7 @@ func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 // adds up to f(e) - f(0) leaves no residue; the gradient's norms are those of w_j.
 func TestKnown26Linear(t *testing.T) {
 	m, q := newLinear(), ids(2, 4, 6)
-	logit := attribution.Scoring{Quantity: trace.Logit, Replacement: "zero"}
+	logit := scorer.Options{Quantity: trace.Logit, Replacement: "zero"}
 	want := []float64{0.5*2 - 2, 3*4 + 4, -1*6 + 0.25}
 	f := want[0] + want[1] + want[2] + 3
 
@@ -61,7 +61,7 @@ func TestKnown26Linear(t *testing.T) {
 		near(t, "their value and residue", []float64{got.Value, *got.Residue},
 			[]float64{f, 0}, 1e-12)
 	}
-	got = score(t, "attn-lrp", m, q, attribution.Scoring{})
+	got = score(t, "attn-lrp", m, q, scorer.Options{})
 	near(t, "relevance", got.Values, want, 0)
 	near(t, "its value and residue", []float64{got.Value, *got.Residue}, []float64{f, 3}, 0)
 
@@ -74,7 +74,7 @@ func TestGradientEmbeddings(t *testing.T) {
 	q := ids(2, 4, 6)
 	q.Embeddings = []float32{1, 1, 1, 1, 2, 8}
 	want := []float64{-1.5, 7, 0}
-	logit := attribution.Scoring{Quantity: trace.Logit, Replacement: "zero"}
+	logit := scorer.Options{Quantity: trace.Logit, Replacement: "zero"}
 	near(t, "gradient × input", score(t, "gradient-x-input", newLinear(), q, logit).Values, want, 0)
 	near(t, "integrated gradients", score(t, "integrated-gradients", newLinear(), q, logit).Values,
 		want, 1e-12)
@@ -92,10 +92,10 @@ func TestAttnLRP(t *testing.T) {
 			float32(half * a), 0,
 		}}
 	}
-	got := score(t, "attn-lrp", m, ids(3, 5), attribution.Scoring{})
+	got := score(t, "attn-lrp", m, ids(3, 5), scorer.Options{})
 	near(t, "relevance", got.Values, []float64{7.5, 7.5}, 0)
 	near(t, "value and residue", []float64{got.Value, *got.Residue}, []float64{22, 7}, 0)
-	got = score(t, "gradient-x-input", m, ids(3, 5), attribution.Scoring{})
+	got = score(t, "gradient-x-input", m, ids(3, 5), scorer.Options{})
 	near(t, "gradient × input", got.Values, []float64{15, 15}, 0)
 }
 
@@ -109,7 +109,7 @@ func TestScoringQuantity(t *testing.T) {
 	} {
 		m, q := newAnswering(1), ids(1)
 		q.Quantity = c.query
-		score(t, "random", m, q, attribution.Scoring{Quantity: c.options})
+		score(t, "random", m, q, scorer.Options{Quantity: c.options})
 		if got := (*m.queries)[0][0].Quantity; got != c.want {
 			t.Errorf("options %q, query %q: asked for %q, want %q", c.options, c.query, got, c.want)
 		}

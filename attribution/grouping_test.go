@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 func TestParseGrouping(t *testing.T) {
@@ -32,7 +33,7 @@ func TestParseGrouping(t *testing.T) {
 		"words", ":", "3", "3:3", "5:4", "-1:4", "0:4,", "0:4;5:6", "a:b",
 		"0:99999999999999999999", "\x1b[31m",
 	} {
-		if _, err := attribution.ParseGrouping(bad); !errors.Is(err, attribution.ErrUsage) ||
+		if _, err := attribution.ParseGrouping(bad); !errors.Is(err, trace.ErrUsage) ||
 			!strings.Contains(err.Error(), "BEGIN:END") {
 			t.Errorf("ParseGrouping(%q) error %v, want what it takes", bad, err)
 		}
@@ -51,7 +52,7 @@ func TestGroupingFits(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err = d.Fits("the keys."); want == "" && err != nil || want != "" &&
-			(!errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), want)) {
+			(!errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", in, err, want)
 		}
 	}
@@ -105,7 +106,7 @@ func TestGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Group(d); !errors.Is(err, attribution.ErrUsage) {
+	if _, err := e.Group(d); !errors.Is(err, trace.ErrUsage) {
 		t.Errorf("error %v, want a usage error", err)
 	}
 }

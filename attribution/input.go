@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/budget"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
@@ -116,7 +117,7 @@ func newInput(tensors []TensorReader, opts Options) (*input, error) {
 	}
 	for _, m := range methods {
 		if m.Scorer != "" {
-			return nil, Usagef("%s asks the model again, and there are only rows here; explain a "+
+			return nil, trace.Usagef("%s asks the model again, and there are only rows here; explain a "+
 				"prompt with it", m.Name)
 		}
 		if _, done := in.tensors[m.Mixing]; done {
@@ -124,7 +125,7 @@ func newInput(tensors []TensorReader, opts Options) (*input, error) {
 		}
 		if mi, _ := LookupMixing(m.Mixing); mi.OneHead &&
 			(opts.PerHead != nil || mi.takes(opts.Heads)) {
-			return nil, Usagef("one head of %s, whose rows here are of all heads together; "+
+			return nil, trace.Usagef("one head of %s, whose rows here are of all heads together; "+
 				"explain a prompt with it", m.Name)
 		}
 		i := slices.IndexFunc(tensors, func(t TensorReader) bool { return t.Name == m.Mixing })
@@ -204,7 +205,7 @@ func (r rowTensor) checkShape(shape []int) error {
 	if s := shape[len(shape)-1]; s != r.t {
 		return fmt.Errorf("shape %v; %d targets and %d sources must be as many", shape, r.t, s)
 	}
-	if float64(r.l)*float64(r.h)*float64(r.t)*float64(r.t) > maxNeed {
+	if float64(r.l)*float64(r.h)*float64(r.t)*float64(r.t) > budget.MaxNeed {
 		return fmt.Errorf("shape %v has too many numbers to be counted", shape)
 	}
 	return nil

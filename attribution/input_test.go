@@ -77,8 +77,8 @@ func TestAttributeInputBudget(t *testing.T) {
 		Chosen: true,
 	}
 	_, err := attribution.AttributeInput(context.Background(), in, opts)
-	var refused *attribution.MemoryError
-	if !errors.As(err, &refused) || errors.Is(err, attribution.ErrUsage) {
+	var refused *trace.MemoryError
+	if !errors.As(err, &refused) || errors.Is(err, trace.ErrUsage) {
 		t.Fatalf("error %v, want a MemoryError, which is no wrong usage", err)
 	}
 	if reads != 0 {

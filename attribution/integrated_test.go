@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
 )
@@ -19,7 +20,7 @@ func TestIntegratedGradients(t *testing.T) {
 	m, q := newLinear(), ids(1, 0, 3)
 	parts := []float64{0.5 - 2, 4, -3 + 0.25} // w_j·e_j
 	b := parts[0] + parts[1] + parts[2] + 3
-	got := score(t, "integrated-gradients", m, q, attribution.Scoring{Replacement: "zero"})
+	got := score(t, "integrated-gradients", m, q, scorer.Options{Replacement: "zero"})
 	mean := (sigmoid(b) - sigmoid(3)) / (b - 3)
 	want := []float64{parts[0] * mean, parts[1] * mean, parts[2] * mean}
 	// Trapezoids are off by h²/12 of the second derivative, here by less than 1e-5.
@@ -29,7 +30,7 @@ func TestIntegratedGradients(t *testing.T) {
 
 	// One point is the middle, which counts as much as both ends, and the residue is what they
 	// miss.
-	got = score(t, "integrated-gradients", m, q, attribution.Scoring{Replacement: "zero", Steps: 1})
+	got = score(t, "integrated-gradients", m, q, scorer.Options{Replacement: "zero", Steps: 1})
 	middle := slopeOf((b+3)/2)/2 + slopeOf(b)/4 + slopeOf(3)/4
 	near(t, "one point", got.Values, []float64{
 		parts[0] * middle, parts[1] * middle,
@@ -44,7 +45,7 @@ func TestIntegratedGradients(t *testing.T) {
 		mean = (sigmoid(b) - sigmoid(a)) / (b - a)
 		want = []float64{0.5 * (1 - id) * mean, 3 * (0 - id) * mean, -1 * (3 - id) * mean}
 		got = score(t, "integrated-gradients", m, q,
-			attribution.Scoring{Replacement: name, Steps: 64})
+			scorer.Options{Replacement: name, Steps: 64})
 		near(t, "from "+name, got.Values, want, 2e-3*(1+math.Abs(want[0]))) // an error of h²
 	}
 }
@@ -56,7 +57,7 @@ func slopeOf(x float64) float64 { return sigmoid(x) * (1 - sigmoid(x)) }
 func TestIntegratedGradientsPoints(t *testing.T) {
 	m := newLinear()
 	score(t, "integrated-gradients", m, ids(8, 0, 0),
-		attribution.Scoring{Replacement: "zero", Steps: 3})
+		scorer.Options{Replacement: "zero", Steps: 3})
 	var at []float64
 	for _, q := range (*m.queries)[0] {
 		at = append(at, float64(q.Embeddings[0])/8)
@@ -79,7 +80,7 @@ func TestIntegratedGradientsJump(t *testing.T) {
 			Data:  []float32{float32(1000 * slopeOf(logit)), 0},
 		}
 	}
-	got := score(t, "integrated-gradients", m, ids(1), attribution.Scoring{Replacement: "zero"})
+	got := score(t, "integrated-gradients", m, ids(1), scorer.Options{Replacement: "zero"})
 	near(t, "a jump", got.Values, []float64{1}, .01)
 	near(t, "its residue", []float64{*got.Residue}, []float64{1 - got.Values[0]}, 1e-9)
 	if n := total(*m.queries); n != 34 {
@@ -157,7 +158,7 @@ func TestIntegratedGradientsThroughNorm(t *testing.T) {
 	// quarter is asked for.
 	last := math.Inf(1)
 	for _, steps := range []int{8, 32, 128, 512} {
-		got := score(t, "integrated-gradients", m, q, attribution.Scoring{
+		got := score(t, "integrated-gradients", m, q, scorer.Options{
 			Quantity: trace.Logit,
 			Steps:    steps,
 		})
@@ -176,7 +177,7 @@ func TestIntegratedGradientsThroughNorm(t *testing.T) {
 		want[j] = normed([]float64{float64(id), 1}, epsilon)
 	}
 	got := score(t, "integrated-gradients", m, q,
-		attribution.Scoring{Quantity: trace.Logit, Replacement: "zero", Steps: 128})
+		scorer.Options{Quantity: trace.Logit, Replacement: "zero", Steps: 128})
 	if far := furthest(got.Values); far > .01 {
 		t.Errorf("128 steps from zeros are %g from the closed form %v", far, want)
 	}
@@ -208,7 +209,7 @@ func TestIntegratedGradientsBaseline(t *testing.T) {
 		m.kinds = c.kinds
 		q := ids(2, 4)
 		got := score(t, "integrated-gradients", m, q,
-			attribution.Scoring{Quantity: trace.Logit, Replacement: c.asked, Steps: 256})
+			scorer.Options{Quantity: trace.Logit, Replacement: c.asked, Steps: 256})
 		var want []float64
 		for _, id := range append(q.IDs, c.id) {
 			row := m.embedding(id)
@@ -236,7 +237,7 @@ func TestIntegratedGradientsUndefined(t *testing.T) {
 		}
 		return m
 	}
-	q, zero := ids(2, 4, 6), attribution.Scoring{Quantity: trace.Logit, Replacement: "zero"}
+	q, zero := ids(2, 4, 6), scorer.Options{Quantity: trace.Logit, Replacement: "zero"}
 	got := score(t, "integrated-gradients", undefined(0), q, zero)
 	near(t, "undefined at the baseline alone", got.Values, []float64{-1, 16, -5.75}, 1e-12)
 
@@ -244,11 +245,11 @@ func TestIntegratedGradientsUndefined(t *testing.T) {
 	want := `attribution: integrated-gradients: the model returned a gradient of NaN at token 0 (id 2), ` +
 		`0.11 of the way from the baseline "zero" to the text, where the model may be undefined; ` +
 		`take another baseline: mask, or any token of "fake"`
-	if err == nil || errors.Is(err, attribution.ErrUsage) || err.Error() != want {
+	if err == nil || errors.Is(err, trace.ErrUsage) || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	err = refused("integrated-gradients", newLinear(), q,
-		attribution.Scoring{Replacement: "delete"})
+		scorer.Options{Replacement: "delete"})
 	if err == nil || !strings.Contains(err.Error(),
 		`none can be deleted; take mask, zero, or any token of "fake"`) {
 		t.Errorf("error %v, want the baselines that there are", err)
@@ -260,7 +261,7 @@ func residueOf(t *testing.T, steps int) *attribution.Explanation {
 	t.Helper()
 	e, err := attribution.Explain(t.Context(), newLinear(), "w0 w1 w0", attribution.Options{
 		MaxTokens: 1, Methods: []string{"integrated-gradients"},
-		Scoring: attribution.Scoring{Replacement: "zero", Steps: steps},
+		Scoring: scorer.Options{Replacement: "zero", Steps: steps},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -302,7 +303,7 @@ func TestIntegratedGradientsTiny(t *testing.T) {
 	missing := func(prompt string, steps int) (float64, *attribution.Explanation) {
 		e, err := attribution.Explain(t.Context(), m, prompt, attribution.Options{
 			MaxTokens: 1, Methods: []string{"integrated-gradients"},
-			Scoring: attribution.Scoring{Steps: steps},
+			Scoring: scorer.Options{Steps: steps},
 		})
 		if err != nil {
 			t.Fatal(err)

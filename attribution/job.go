@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
@@ -12,27 +13,27 @@ import (
 // its result share a job.
 type job struct {
 	mixing, aggregation string
-	rule                rule
-	cfg                 Config
+	rule                aggregation.Normalization
+	cfg                 aggregation.Config
 	// ask, head and ratios are indices into the plan's asks: of the rows, of the rows of one head,
 	// and of the measured residual weights. head and ratios are -1 if there are none.
 	ask, head, ratios int
 	// uniform is the state of the same aggregation over uniform attention, nil without lift.
-	state, uniform State
+	state, uniform aggregation.State
 	// result, [K,wanted,sources], belongs to the latest rows; base is the same for uniform
 	// attention.
 	result, base    []float64
 	wanted, sources int
 	// zeros are the first few rows that were all zero; zeroCount is the number of all of them.
-	zeros     []place
+	zeros     []aggregation.Place
 	zeroCount int
 }
 
 // extend adds rows; see [plan.extend].
-func (j *job) extend(ctx context.Context, rows []Mixed, from int) (err error) {
+func (j *job) extend(ctx context.Context, rows []aggregation.Rows, from int) (err error) {
 	c, ratios := j.pickRows(rows)
 	c.Skip = min(max(from-c.First, 0), c.N)
-	mixed, zeros := j.rule.apply(c, ratios, j.cfg)
+	mixed, zeros := j.rule.Apply(c, ratios, j.cfg)
 	j.countZeros(zeros)
 	j.wanted, j.sources = c.N-c.Skip, c.T()
 	if j.result, err = j.state.Extend(ctx, j.result[:0], mixed); err != nil {
@@ -47,7 +48,7 @@ func (j *job) extend(ctx context.Context, rows []Mixed, from int) (err error) {
 
 // pickRows returns the rows of the job, with those of one head in Top if there is one, and the
 // measured weights of mixing, nil if there are none.
-func (j *job) pickRows(rows []Mixed) (c Mixed, ratios *Mixed) {
+func (j *job) pickRows(rows []aggregation.Rows) (c aggregation.Rows, ratios *aggregation.Rows) {
 	c = rows[j.ask]
 	if j.head >= 0 {
 		c.Top = rows[j.head].Data
@@ -61,14 +62,14 @@ func (j *job) pickRows(rows []Mixed) (c Mixed, ratios *Mixed) {
 // only computes the result of one target of a bidirectional text. A state can skip the results of
 // all targets but the last ones. So the target is swapped with the last token, rows and columns,
 // which changes nothing else: a bidirectional text has no order.
-func (j *job) only(ctx context.Context, rows []Mixed, target int) (err error) {
-	a, err := LookupAggregation(j.aggregation)
+func (j *job) only(ctx context.Context, rows []aggregation.Rows, target int) (err error) {
+	a, err := aggregation.Lookup(j.aggregation)
 	if err != nil {
 		return err
 	}
 	c, ratios := j.pickRows(rows)
 	c.Skip = c.N - 1
-	mixed, zeros := j.rule.apply(c, ratios, j.cfg)
+	mixed, zeros := j.rule.Apply(c, ratios, j.cfg)
 	if j.zeroCount == 0 { // every target finds the same rows, so count them once
 		j.countZeros(zeros)
 	}
@@ -93,7 +94,7 @@ func (j *job) only(ctx context.Context, rows []Mixed, target int) (err error) {
 // checkResult returns an error unless the latest result is [K,wanted,sources] and every number is
 // finite and 0 or more.
 func (j *job) checkResult() error {
-	K := j.cfg.levels()
+	K := j.cfg.Levels()
 	if want := K * j.wanted * j.sources; len(j.result) != want {
 		return fmt.Errorf("aggregation %s returned %d numbers, want %d: %d levels, %d targets, "+
 			"%d sources",
@@ -110,7 +111,7 @@ func (j *job) checkResult() error {
 
 // swapped returns a copy of the rows of a whole text, [L,T,T], in which token t and the last one
 // have changed places.
-func swapped(m Mixed, t int) Mixed {
+func swapped(m aggregation.Rows, t int) aggregation.Rows {
 	exchange := func(data []float64) []float64 {
 		out := make([]float64, len(data))
 		for i := range m.L * m.N {
@@ -141,7 +142,7 @@ func swapColumns(data []float64, w, t int) {
 }
 
 // countZeros counts rows that are all zero, and keeps the first few for the warning.
-func (j *job) countZeros(zeros []place) {
+func (j *job) countZeros(zeros []aggregation.Place) {
 	const few = 3
 	j.zeroCount += len(zeros)
 	j.zeros = append(j.zeros, zeros[:min(len(zeros), few-len(j.zeros))]...)
@@ -154,7 +155,7 @@ func (j *job) zeroWarning(firstLayer int) string {
 	}
 	var where []string
 	for _, p := range j.zeros {
-		where = append(where, fmt.Sprintf("layer %d position %d", firstLayer+p.layer, p.target))
+		where = append(where, fmt.Sprintf("layer %d position %d", firstLayer+p.Layer, p.Target))
 	}
 	if j.zeroCount > len(where) {
 		where = append(where, "…")
@@ -170,15 +171,15 @@ func (m planned) values(n int) (shown, mass []float64) {
 	if !m.lift {
 		return mass, mass
 	}
-	return lifted(mass, m.job.pick(m.job.base, n, m.Normalize)), mass
+	return aggregation.Lifted(mass, m.job.pick(m.job.base, n, m.Normalize)), mass
 }
 
 // pick returns a copy of wanted row n of every level, [K,sources], each divided by its sum if
 // normalize is true.
 func (j *job) pick(result []float64, n int, normalize bool) []float64 {
 	T := j.sources
-	out := make([]float64, 0, j.cfg.levels()*T)
-	for k := range j.cfg.levels() {
+	out := make([]float64, 0, j.cfg.Levels()*T)
+	for k := range j.cfg.Levels() {
 		out = append(out, rowmath.At(result, k*j.wanted+n, T)...)
 		if normalize {
 			rowmath.DivideBySum(out[k*T:])

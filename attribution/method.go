@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/attribution/scorer"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/registry"
 )
@@ -37,7 +40,7 @@ var methods = registry.Registry[Method]{Kind: "method"}
 // another method or a scorer. Its mixing, aggregation and scorer may be registered later:
 // [LookupMethod] looks for them.
 func RegisterMethod(m Method) {
-	if _, err := LookupScorer(m.Name); err == nil {
+	if _, err := scorer.Lookup(m.Name); err == nil {
 		panic("method " + m.Name + " has the name of a scorer")
 	}
 	methods.Register(m.Name, m)
@@ -45,31 +48,31 @@ func RegisterMethod(m Method) {
 
 // LookupMethod returns the method of that name. A name "mixing+aggregation" gives a method for any
 // registered pair. Its residual weight is the aggregation's if the mixing does not contain the
-// residual. The error, a [UsageError], lists the known names.
+// residual. The error, a [trace.UsageError], lists the known names.
 func LookupMethod(name string) (Method, error) {
-	mixing, aggregation, pair := strings.Cut(name, "+")
+	mixing, combined, pair := strings.Cut(name, "+")
 	if pair {
-		return pairMethod(mixing, aggregation)
+		return pairMethod(mixing, combined)
 	}
 	m, err := named(name)
 	if err != nil {
-		return m, Usagef("unknown method %s; %s, and any mixing+aggregation of %s and %s",
+		return m, trace.Usagef("unknown method %s; %s, and any mixing+aggregation of %s and %s",
 			message.Quote(name),
-			message.KnownAre(name, MethodNames()), message.List(MixingNames()), message.List(AggregationNames()))
+			message.KnownAre(name, MethodNames()), message.List(MixingNames()), message.List(aggregation.Names()))
 	}
 	return m, m.check()
 }
 
 // MethodNames returns the names of all registered methods, sorted. Every scorer is a method.
 func MethodNames() []string {
-	names := append(methods.Names(), ScorerNames()...)
+	names := append(methods.Names(), scorer.Names()...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
 // named returns the method registered by a name, or that of the scorer with this name.
 func named(name string) (Method, error) {
-	s, err := LookupScorer(name)
+	s, err := scorer.Lookup(name)
 	if err != nil {
 		return methods.Lookup(name)
 	}
@@ -94,18 +97,18 @@ func Methods() []Method {
 func DefaultMethods() []string { return []string{"rollout", "value-zeroing"} }
 
 // pairMethod returns a method for a pair that has no name of its own.
-func pairMethod(mixing, aggregation string) (Method, error) {
+func pairMethod(mixing, combined string) (Method, error) {
 	mi, err := LookupMixing(mixing)
 	if err != nil {
 		return Method{}, err
 	}
-	ag, err := LookupAggregation(aggregation)
+	ag, err := aggregation.Lookup(combined)
 	if err != nil {
 		return Method{}, err
 	}
 	info := ag.Info()
 	m := Method{
-		Name: mixing + "+" + aggregation, Mixing: mixing, Aggregation: aggregation,
+		Name: mixing + "+" + combined, Mixing: mixing, Aggregation: combined,
 		Summary: fmt.Sprintf("%s; combined as %s", mi.Summary, info.Summary),
 		Formula: info.Formula, Paper: mi.Paper + "; " + info.Paper, Cost: mi.Cost + "; " +
 			info.Cost,
@@ -119,9 +122,9 @@ func pairMethod(mixing, aggregation string) (Method, error) {
 // check returns an error if the method cannot be computed.
 func (m Method) check() error {
 	if m.Scorer != "" {
-		_, err := LookupScorer(m.Scorer)
+		_, err := scorer.Lookup(m.Scorer)
 		if err == nil && (m.Mixing != "" || m.Aggregation != "" || m.Residual != 0 || m.Normalize) {
-			err = Usagef("method %s: scorer %s takes no mixing, aggregation, residual or "+
+			err = trace.Usagef("method %s: scorer %s takes no mixing, aggregation, residual or "+
 				"normalisation", m.Name, m.Scorer)
 		}
 		return err
@@ -130,11 +133,11 @@ func (m Method) check() error {
 	if err != nil {
 		return fmt.Errorf("method %s: %w", m.Name, err)
 	}
-	if _, err := LookupAggregation(m.Aggregation); err != nil {
+	if _, err := aggregation.Lookup(m.Aggregation); err != nil {
 		return fmt.Errorf("method %s: %w", m.Name, err)
 	}
 	if !(m.Residual >= 0 && m.Residual <= 1) || m.Residual > 0 && mi.IncludesResidual {
-		return Usagef("method %s: residual %v; it must be in [0,1], and 0 over %s, which "+
+		return trace.Usagef("method %s: residual %v; it must be in [0,1], and 0 over %s, which "+
 			"contains it",
 			m.Name, m.Residual, m.Mixing)
 	}

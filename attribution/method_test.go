@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 func TestMethods(t *testing.T) {
@@ -64,7 +66,7 @@ func TestRegisterPanics(t *testing.T) {
 		"mixing taken": func() {
 			attribution.RegisterMixing("attention", attribution.MixingInfo{})
 		},
-		"nil aggregation": func() { attribution.RegisterAggregation("mine", nil) },
+		"nil aggregation": func() { aggregation.Register("mine", nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -88,7 +90,7 @@ func TestLookupBroken(t *testing.T) {
 	} {
 		m.Name = name
 		t.Cleanup(attribution.RegisterForTest(m))
-		if _, err := attribution.LookupMethod(name); !errors.Is(err, attribution.ErrUsage) {
+		if _, err := attribution.LookupMethod(name); !errors.Is(err, trace.ErrUsage) {
 			t.Errorf("LookupMethod(%q) error %v, want a usage error", name, err)
 		}
 	}
@@ -110,7 +112,7 @@ func FuzzLookupMethod(f *testing.F) {
 			}
 			return
 		}
-		if msg := err.Error(); !errors.Is(err, attribution.ErrUsage) || len(msg) > 1000 ||
+		if msg := err.Error(); !errors.Is(err, trace.ErrUsage) || len(msg) > 1000 ||
 			strings.ContainsAny(msg, "\x00\x1b\n") {
 			t.Errorf("LookupMethod(%q) error %q", name, msg)
 		}

@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/headwater-ml/headwater/attribution/maxflow"
+	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/attribution/aggregation/maxflow"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -45,7 +46,7 @@ type CutEdge struct {
 //
 // inputs and opts are as for [Attribute], but opts must name one method that aggregates by flow;
 // the default is flow. The flow starts after the last layer of opts. MinCut costs the preparation
-// of the rows and two maximum flows. It returns a [UsageError] if options, target or source are
+// of the rows and two maximum flows. It returns a [trace.UsageError] if options, target or source are
 // invalid, another error if the data are, and one that wraps ctx.Err() if ctx is done.
 func MinCut(
 	ctx context.Context, inputs []trace.Tensor, opts Options, target, source int,
@@ -65,17 +66,17 @@ func MinCutInput(ctx context.Context, from Input, opts Options, target, source i
 	if err := p.checkCut(in.tokens, target, source); err != nil {
 		return nil, err
 	}
-	rows := make([]Mixed, len(p.asks))
+	rows := make([]aggregation.Rows, len(p.asks))
 	for i, ask := range p.asks {
 		fused, err := in.fuse(ctx, ask, p)
 		if err != nil {
 			return nil, err
 		}
-		rows[i] = Mixed{L: p.last - p.first + 1, N: in.tokens, Data: fused}
+		rows[i] = aggregation.Rows{L: p.last - p.first + 1, N: in.tokens, Data: fused}
 	}
 	j := p.jobs[0]
 	mixed, ratios := j.pickRows(rows)
-	mixed, _ = j.rule.apply(mixed, ratios, j.cfg)
+	mixed, _ = j.rule.Apply(mixed, ratios, j.cfg)
 	return minCut(ctx, mixed, p, target, source)
 }
 
@@ -83,23 +84,23 @@ func MinCutInput(ctx context.Context, from Input, opts Options, target, source i
 // and the tokens exist.
 func (p *plan) checkCut(tokens, target, source int) error {
 	if len(p.methods) != 1 || p.methods[0].Aggregation != "flow" {
-		return Usagef("a cut is that of one method that aggregates by flow, not of %s and what "+
+		return trace.Usagef("a cut is that of one method that aggregates by flow, not of %s and what "+
 			"else is asked for; name flow",
 			p.methods[0].Name)
 	}
 	if p.opts.Lift {
-		return Usagef("a cut has no lift: its edges are as wide as they are; leave lift out")
+		return trace.Usagef("a cut has no lift: its edges are as wide as they are; leave lift out")
 	}
 	for _, t := range []int{target, source} {
 		if t < 0 || t >= tokens {
-			return Usagef("token %d of a cut; the text has tokens 0..%d", t, tokens-1)
+			return trace.Usagef("token %d of a cut; the text has tokens 0..%d", t, tokens-1)
 		}
 	}
 	return nil
 }
 
 // minCut returns the minimum cut below the last layer. m must have the rows of the whole text.
-func minCut(ctx context.Context, m Mixed, p *plan, target, source int) (*Cut, error) {
+func minCut(ctx context.Context, m aggregation.Rows, p *plan, target, source int) (*Cut, error) {
 	g := maxflow.New(m.L, p.bidirectional)
 	g.Extend(m.Data, m.N)
 	var top []float64

@@ -90,7 +90,7 @@ func TestMinCutRefusals(t *testing.T) {
 		"lift": {attribution.Options{Lift: true}, 1, 0},
 	} {
 		if _, err := attribution.MinCut(context.Background(), x, c.opts, c.target,
-			c.source); !errors.Is(err, attribution.ErrUsage) {
+			c.source); !errors.Is(err, trace.ErrUsage) {
 			t.Errorf("%s: %v, want a usage error", name, err)
 		}
 	}

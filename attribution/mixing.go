@@ -127,11 +127,11 @@ var mixings = registry.Registry[MixingInfo]{Kind: "mixing"}
 // malformed.
 func RegisterMixing(name string, info MixingInfo) { mixings.Register(name, info) }
 
-// LookupMixing returns the description of a mixing. The error, a [UsageError], lists [MixingNames].
+// LookupMixing returns the description of a mixing. The error, a [trace.UsageError], lists [MixingNames].
 func LookupMixing(name string) (MixingInfo, error) {
 	info, err := mixings.Lookup(name)
 	if err != nil {
-		return MixingInfo{}, Usagef("%v", err)
+		return MixingInfo{}, trace.Usagef("%v", err)
 	}
 	return info, nil
 }

@@ -223,7 +223,7 @@ func TestPreparedRefusals(t *testing.T) {
 		{attribution.Options{Lift: true, Methods: []string{"value-zeroing"}}, "lift applies to none of the methods: value-zeroing: only attention says"},
 	} {
 		_, err := attribution.Explain(context.Background(), newFake(1, evenly), "w1", c.opts)
-		if !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), c.want) {
+		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
 	}

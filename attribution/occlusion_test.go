@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/attributiontest"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -44,7 +44,7 @@ func TestOcclusion(t *testing.T) {
 			return p
 		},
 	} {
-		got := score(t, "occlusion", m, q, attribution.Scoring{Replacement: kind})
+		got := score(t, "occlusion", m, q, scorer.Options{Replacement: kind})
 		want := make([]float64, len(text))
 		for j := range want {
 			want[j] = predict(q) - predict(without(j))
@@ -87,34 +87,34 @@ func TestOcclusionDeletes(t *testing.T) {
 	for name, c := range map[string]struct {
 		m    answering
 		q    trace.Query
-		opts attribution.Scoring
+		opts scorer.Options
 		want string
 	}{
 		"decoder": {
 			newAnswering(1), ids(1, 2, 3),
-			attribution.Scoring{},
+			scorer.Options{},
 			"[[2 3] 1 [] [1 3] 1 [] [1 2] 1 []]",
 		},
-		"encoder": {encoder, middle, attribution.Scoring{}, "[[2 3] 0 [] [1 2] 1 []]"},
+		"encoder": {encoder, middle, scorer.Options{}, "[[2 3] 0 [] [1 2] 1 []]"},
 		"classifier": {
 			classifier, first,
-			attribution.Scoring{},
+			scorer.Options{},
 			"[[2 3] 0 [] [1 3] 0 [] [1 2] 0 []]",
 		},
-		"one token": {newAnswering(1), ids(1), attribution.Scoring{}, "[]"},
+		"one token": {newAnswering(1), ids(1), scorer.Options{}, "[]"},
 		"embeddings": {
 			newAnswering(1), embedded,
-			attribution.Scoring{},
+			scorer.Options{},
 			"[[2] 0 [3 4] [1] 0 [1 2]]",
 		},
 		"embeddings replaced": {
 			newAnswering(1), embedded,
-			attribution.Scoring{Replacement: "w4"},
+			scorer.Options{Replacement: "w4"},
 			"[[1 2] 1 [5 1 3 4] [1 2] 1 [1 2 5 1]]",
 		},
 		"embeddings of zeros": {
 			newAnswering(1), embedded,
-			attribution.Scoring{Replacement: "zero"},
+			scorer.Options{Replacement: "zero"},
 			"[[1 2] 1 [0 0 3 4] [1 2] 1 [1 2 0 0]]",
 		},
 	} {
@@ -136,5 +136,5 @@ func TestOcclusionDeletes(t *testing.T) {
 		return sum
 	}
 	near(t, "values beside one that stays", score(t, "occlusion", encoder, middle,
-		attribution.Scoring{}).Values, []float64{1, 0, 3}, 0)
+		scorer.Options{}).Values, []float64{1, 0, 3}, 0)
 }

@@ -71,7 +71,7 @@ func LookupOption(name string) Option {
 func (r Option) Given(o *Options) bool { return r.value.given(o) }
 
 // Set reads the value of the option from text, such as "4" or "mean", into o. Values of an option
-// that is a list are added to it. The error, a [UsageError], says which values there are; it does
+// that is a list are added to it. The error, a [trace.UsageError], says which values there are; it does
 // not repeat the name and the text.
 func (r Option) Set(o *Options, text string) error { return r.value.read(o, text) }
 
@@ -90,12 +90,12 @@ func (r Option) Switch(o *Options) *bool {
 // "generate at most `N` tokens, from 1 to 4096 (default 16)".
 func (r Option) Usage() string { return r.Help + r.value.limits }
 
-// usagef returns a [UsageError] about the option.
+// usagef returns a [trace.UsageError] about the option.
 func (r Option) usagef(format string, args ...any) error {
-	return &UsageError{Option: r.Name, Reason: fmt.Sprintf(format, args...)}
+	return &trace.UsageError{Option: r.Name, Reason: fmt.Sprintf(format, args...)}
 }
 
-// check returns a [UsageError] if the value is out of range or does not go with other options.
+// check returns a [trace.UsageError] if the value is out of range or does not go with other options.
 func (r Option) check(o *Options) error {
 	if r.value.wrong != nil {
 		if wrong := r.value.wrong(r.Name, o); wrong != "" {
@@ -111,7 +111,7 @@ func (r Option) check(o *Options) error {
 	return nil
 }
 
-// checkModel returns a [UsageError] if a model of this kind does not take the option.
+// checkModel returns a [trace.UsageError] if a model of this kind does not take the option.
 func (r Option) checkModel(o *Options, info trace.Info) error {
 	kind, reason := "a decoder", r.decoder
 	if info.Bidirectional {
@@ -131,7 +131,7 @@ func (r Option) describe(o *Options) string {
 	return r.Name + " " + r.value.write(o)
 }
 
-// checkMethods returns a [UsageError] if no method takes the option, and a warning for each method
+// checkMethods returns a [trace.UsageError] if no method takes the option, and a warning for each method
 // that does not where others do.
 func (r Option) checkMethods(o *Options, all []planned) (warnings []string, err error) {
 	if r.takes == nil || !r.Given(o) {
@@ -153,7 +153,7 @@ func (r Option) checkMethods(o *Options, all []planned) (warnings []string, err 
 	return warnings, nil
 }
 
-// check returns a [UsageError] for the first option of some groups that is wrong whatever the model
+// check returns a [trace.UsageError] for the first option of some groups that is wrong whatever the model
 // is; without groups, of all.
 func (o Options) check(groups ...OptionGroup) error {
 	for _, row := range optionTable {
@@ -167,7 +167,7 @@ func (o Options) check(groups ...OptionGroup) error {
 	return nil
 }
 
-// checkModel returns a [UsageError] for the first option that a model of this kind does not take.
+// checkModel returns a [trace.UsageError] for the first option that a model of this kind does not take.
 func (o Options) checkModel(info trace.Info) error {
 	for _, row := range optionTable {
 		if err := row.checkModel(&o, info); err != nil {

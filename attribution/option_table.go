@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -161,7 +162,7 @@ func combinationRows() []Option {
 				"added",
 			setting: "local lift",
 			shown: func(_ *Options, m planned) string {
-				return onOff(m.job.rule.local,
+				return onOff(m.job.rule.Local,
 					"rows divided by uniform attention before the residual")
 			},
 		},
@@ -256,12 +257,12 @@ func combinationRows() []Option {
 // shownResidual says which residual a method adds.
 func shownResidual(_ *Options, m planned) string {
 	switch {
-	case m.job.rule.measured:
+	case m.job.rule.Measured:
 		return "measured"
 	case m.mixing.IncludesResidual:
 		return "in the mixing"
 	}
-	return fmt.Sprint(m.job.rule.residual)
+	return fmt.Sprint(m.job.rule.Residual)
 }
 
 // takesOneHead is whether the rows of one head can be looked at.
@@ -305,7 +306,7 @@ func scorerRows() []Option {
 				"integrated gradients (default the first of mask, unknown, end and pad that is " +
 				"not nearly zero)",
 			value: words(func(o *Options) *string { return &o.Scoring.Replacement },
-				ReplacementRule),
+				scorer.ReplacementRule),
 			takes: func(_ *Options, m planned) bool { return m.info().Replaces },
 			why:   "it replaces no token", setting: "replacement",
 			shown: func(o *Options, m planned) string {

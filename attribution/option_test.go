@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -44,12 +45,12 @@ var values = map[string]struct {
 	"threshold":         {"1e+06", attribution.Options{Threshold: 1e6}, []string{"-1", "1000001", "NaN"}},
 	"layers":            {"2:5", attribution.Options{FirstLayer: 2, LastLayer: new(5)}, []string{"", ":", "a:b", "1:1000001"}},
 	"contrast":          {" is", attribution.Options{Contrast: " is"}, nil},
-	"quantity":          {"logit", attribution.Options{Scoring: attribution.Scoring{Quantity: trace.Logit}}, []string{"", "loss"}},
-	"batch":             {"1024", attribution.Options{Scoring: attribution.Scoring{Batch: 1024}}, []string{"0", "1025"}},
-	"replacement":       {"mask", attribution.Options{Scoring: attribution.Scoring{Replacement: "mask"}}, nil},
-	"steps":             {"1024", attribution.Options{Scoring: attribution.Scoring{Steps: 1024}}, []string{"0", "1025"}},
-	"samples":           {"16384", attribution.Options{Scoring: attribution.Scoring{Samples: 16384}}, []string{"0", "16385"}},
-	"scoring seed":      {"5", attribution.Options{Scoring: attribution.Scoring{Seed: 5}}, []string{"-1"}},
+	"quantity":          {"logit", attribution.Options{Scoring: scorer.Options{Quantity: trace.Logit}}, []string{"", "loss"}},
+	"batch":             {"1024", attribution.Options{Scoring: scorer.Options{Batch: 1024}}, []string{"0", "1025"}},
+	"replacement":       {"mask", attribution.Options{Scoring: scorer.Options{Replacement: "mask"}}, nil},
+	"steps":             {"1024", attribution.Options{Scoring: scorer.Options{Steps: 1024}}, []string{"0", "1025"}},
+	"samples":           {"16384", attribution.Options{Scoring: scorer.Options{Samples: 16384}}, []string{"0", "16385"}},
+	"scoring seed":      {"5", attribution.Options{Scoring: scorer.Options{Seed: 5}}, []string{"-1"}},
 	"own row":           {"true", attribution.Options{OwnRow: true}, []string{"x"}},
 	"lift":              {"true", attribution.Options{Lift: true}, []string{"x"}},
 	"all levels":        {"true", attribution.Options{AllLevels: true}, []string{"x"}},
@@ -82,7 +83,7 @@ func TestOptionTable(t *testing.T) {
 		for _, text := range v.refused {
 			var o attribution.Options
 			err := row.Set(&o, text)
-			if !errors.Is(err, attribution.ErrUsage) || strings.Contains(err.Error(), "--") {
+			if !errors.Is(err, trace.ErrUsage) || strings.Contains(err.Error(), "--") {
 				t.Errorf("%s %q: error %v, want one of usage", row.Name, text, err)
 			}
 		}
@@ -186,7 +187,7 @@ func TestOptionErrors(t *testing.T) {
 		"heads":             {Heads: trace.Heads{Fusion: trace.EachHead}},
 		"contrast":          {Contrast: strings.Repeat("x", 1<<20+1)},
 	} {
-		var usage *attribution.UsageError
+		var usage *trace.UsageError
 		if err := o.Check(); !errors.As(err, &usage) || usage.Option != name || strings.Contains(err.Error(), "--") {
 			t.Errorf("%s: error %.200v, want a usage error about it", name, err)
 		}
@@ -224,13 +225,13 @@ func TestOptionsBeyondTheirRanges(t *testing.T) {
 		}
 		return attribution.Options{Sampling: s}
 	}
-	scored := func(s attribution.Scoring) attribution.Options { return attribution.Options{Scoring: s} }
+	scored := func(s scorer.Options) attribution.Options { return attribution.Options{Scoring: s} }
 	for name, all := range map[string][]attribution.Options{
 		"max tokens":   {{MaxTokens: 4097}, {MaxTokens: -1}},
 		"alternatives": {{Alternatives: 1001}, {Alternatives: -1}},
-		"steps":        {scored(attribution.Scoring{Steps: 1025}), scored(attribution.Scoring{Steps: -1})},
-		"samples":      {scored(attribution.Scoring{Samples: 16385}), scored(attribution.Scoring{Samples: -1})},
-		"batch":        {scored(attribution.Scoring{Batch: 1025}), scored(attribution.Scoring{Batch: -1})},
+		"steps":        {scored(scorer.Options{Steps: 1025}), scored(scorer.Options{Steps: -1})},
+		"samples":      {scored(scorer.Options{Samples: 16385}), scored(scorer.Options{Samples: -1})},
+		"batch":        {scored(scorer.Options{Batch: 1025}), scored(scorer.Options{Batch: -1})},
 		"threshold":    {{Threshold: 1e6 + 1}, {Threshold: -1}},
 		"residual":     {{Residual: new(1.01)}, {Residual: new(-0.01)}},
 		"discard":      {{Discard: 1}, {Discard: -0.01}},
@@ -239,7 +240,7 @@ func TestOptionsBeyondTheirRanges(t *testing.T) {
 		"top-p":        {drawn(trace.Sampling{TopP: 1.01}), drawn(trace.Sampling{TopP: -0.01})},
 	} {
 		for _, o := range all {
-			var usage *attribution.UsageError
+			var usage *trace.UsageError
 			if err := o.Check(); !errors.As(err, &usage) || usage.Option != name {
 				t.Errorf("%s: error %v, want a usage error about it", name, err)
 			}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
@@ -35,7 +36,7 @@ type value struct {
 }
 
 // want returns an error that says which values there are.
-func want(format string, args ...any) error { return Usagef("want "+format, args...) }
+func want(format string, args ...any) error { return trace.Usagef("want "+format, args...) }
 
 // whole is a whole number from least to most. The number 0 stands for the default, which zero
 // names: "16", "all".
@@ -217,7 +218,7 @@ func headFusion() value {
 			heads, err := trace.ParseHeads(text)
 			if err != nil || text == "" || heads.Fusion == trace.EachHead || heads.Head > MaxIndex {
 				near := message.DidYouMean(text, []string{"mean", "max", "min"})
-				return Usagef("%swant mean, max, min or the number of a head, from 0 to %d", near,
+				return trace.Usagef("%swant mean, max, min or the number of a head, from 0 to %d", near,
 					MaxIndex)
 			}
 			o.Heads = heads
@@ -355,7 +356,7 @@ func specialTokens() value {
 		read: func(o *Options, text string) error {
 			i := slices.Index(names, text)
 			if i < 0 {
-				return Usagef("%s", message.KnownAre(text, []string{"on", "off", "auto"}))
+				return trace.Usagef("%s", message.KnownAre(text, []string{"on", "off", "auto"}))
 			}
 			o.Specials = trace.Specials(i)
 			return nil
@@ -382,7 +383,7 @@ func quantity() value {
 		read: func(o *Options, text string) error {
 			q, err := trace.ParseQuantity(text)
 			if err != nil {
-				return Usagef("%v", err)
+				return trace.Usagef("%v", err)
 			}
 			o.Scoring.Quantity = q
 			return nil
@@ -391,9 +392,9 @@ func quantity() value {
 	}
 }
 
-// scoringNumber returns the value of an option that is a number of [Scoring].
+// scoringNumber returns the value of an option that is a number of [scorer.Options].
 func scoringNumber(name string) value {
-	for _, n := range Numbers() {
+	for _, n := range scorer.Numbers() {
 		if n.Name == name {
 			return whole(func(o *Options) *int { return n.Field(&o.Scoring) }, 1, n.Most, strconv.Itoa(n.Default))
 		}

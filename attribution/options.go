@@ -20,7 +20,7 @@ const (
 	maxThreshold = 1e6
 )
 
-// Check returns a [UsageError] for the first option that no model and no method can fulfil: a
+// Check returns a [trace.UsageError] for the first option that no model and no method can fulfil: a
 // number out of its range, or options that exclude each other. [Explain] calls it, and then checks
 // what depends on the model and the methods; who passes options on may want to know before.
 func (o Options) Check() error { return o.check() }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -25,7 +27,7 @@ type planned struct {
 	Method
 	mixing MixingInfo
 	job    *job
-	scorer Scorer // instead of a job
+	scorer scorer.Scorer // instead of a job
 	lift   bool
 	// first and last are the layers that are combined, and topOnly is whether the aggregation gives
 	// the top layer alone unless all are asked for.
@@ -65,15 +67,16 @@ func newPlan(opts Options, set setting) (*plan, error) {
 // add plans one method, with the job of an earlier one if that is the same.
 func (p *plan) add(m Method, set setting) {
 	if m.Scorer != "" {
-		scorer, _ := LookupScorer(m.Scorer) // LookupMethod has found it
+		sc, _ := scorer.Lookup(m.Scorer) // LookupMethod has found it
 		p.methods = append(p.methods, planned{
-			Method: m, scorer: scorer, levels: []int{set.layers - 1}, unit: p.opts.scoredUnit(scorer.Info()),
+			Method: m, scorer: sc, levels: []int{set.layers - 1},
+			unit: p.opts.scoredUnit(sc.Info()),
 		})
 		return
 	}
 	mixing, _ := LookupMixing(m.Mixing) // LookupMethod has found both
-	aggregation, _ := LookupAggregation(m.Aggregation)
-	info := aggregation.Info()
+	combined, _ := aggregation.Lookup(m.Aggregation)
+	info := combined.Info()
 	pm := planned{
 		Method: m, mixing: mixing, unit: "flow", first: p.first, last: p.last, topOnly: info.TopOnly,
 	}
@@ -83,31 +86,31 @@ func (p *plan) add(m Method, set setting) {
 	if p.opts.Lift && mixing.Sums {
 		pm.lift, pm.unit = true, "lift (1 = uniform attention)"
 	}
-	cfg := Config{
+	cfg := aggregation.Config{
 		Layers: p.last - p.first + 1, Bidirectional: set.bidirectional,
 		TopOnly: info.TopOnly && !set.allLevels,
 	}
-	for l := p.last + 1 - cfg.levels(); l <= p.last; l++ {
+	for l := p.last + 1 - cfg.Levels(); l <= p.last; l++ {
 		pm.levels = append(pm.levels, l)
 	}
-	pm.job = p.job(m, mixing, info, cfg, aggregation, pm.lift)
+	pm.job = p.job(m, mixing, info, cfg, combined, pm.lift)
 	p.methods = append(p.methods, pm)
 }
 
 // job returns the job of a method: an old one if it has the same rows, residual and aggregation.
-func (p *plan) job(m Method, mi MixingInfo, info AggregationInfo, cfg Config, a Aggregation, lift bool) *job {
+func (p *plan) job(m Method, mi MixingInfo, info aggregation.Info, cfg aggregation.Config, a aggregation.Aggregation, lift bool) *job {
 	j := &job{mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1, ratios: -1}
-	j.rule = rule{
-		residual: m.Residual, scaled: mi.scaled(),
-		dropSink: p.opts.DropSink, local: p.opts.LocalLift && m.Residual > 0,
-		discard: p.opts.Discard, whole: p.opts.DiscardWhole,
+	j.rule = aggregation.Normalization{
+		Residual: m.Residual, Scaled: mi.scaled(),
+		DropSink: p.opts.DropSink, Local: p.opts.LocalLift && m.Residual > 0,
+		Discard: p.opts.Discard, Whole: p.opts.DiscardWhole,
 	}
 	if p.opts.Residual != nil && m.Residual > 0 {
-		j.rule.residual = *p.opts.Residual
+		j.rule.Residual = *p.opts.Residual
 	}
 	ask := trace.MixingAsk{Name: m.Mixing, AllRows: info.AllRows}
 	if p.opts.MeasuredResidual && m.Residual > 0 {
-		j.rule.measured, j.rule.residual = true, 0
+		j.rule.Measured, j.rule.Residual = true, 0
 		j.ratios = p.ask(trace.MixingAsk{Name: mixingRatio, AllRows: info.AllRows})
 	}
 	if mi.takes(p.opts.Heads) {
@@ -150,9 +153,9 @@ func (p *plan) ask(a trace.MixingAsk) int {
 }
 
 // info describes the scorer; the zero value if the method is none.
-func (m planned) info() ScorerInfo {
+func (m planned) info() scorer.Info {
 	if m.scorer == nil {
-		return ScorerInfo{}
+		return scorer.Info{}
 	}
 	return m.scorer.Info()
 }
@@ -166,8 +169,8 @@ func (p *plan) threshold(mixing string) float64 {
 }
 
 // reader returns what reads the rows that the plan asks for.
-func (p *plan) reader() Reader {
-	return Reader{
+func (p *plan) reader() aggregation.Reader {
+	return aggregation.Reader{
 		First: p.first, Last: p.last, Bidirectional: p.bidirectional, Asks: p.asks,
 		Threshold: p.threshold,
 	}
@@ -194,7 +197,7 @@ func (p *plan) bytes(m, n int) float64 {
 	const perEntry = 4 + 8 + 8 + 3*8/2
 	sum := 0.0
 	for _, j := range p.jobs {
-		a, _ := LookupAggregation(j.aggregation)
+		a, _ := aggregation.Lookup(j.aggregation)
 		if !a.Info().AllRows {
 			continue
 		}
@@ -212,7 +215,7 @@ func (p *plan) bytes(m, n int) float64 {
 
 // extend adds the rows of one step to every job: one entry of rows for each ask, not normalised.
 // Targets before from get no result.
-func (p *plan) extend(ctx context.Context, rows []Mixed, from int) error {
+func (p *plan) extend(ctx context.Context, rows []aggregation.Rows, from int) error {
 	for _, j := range p.jobs {
 		if err := j.extend(ctx, rows, from); err != nil {
 			return err

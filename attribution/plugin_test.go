@@ -7,26 +7,28 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // spoiled is an aggregation whose results are edited.
 type spoiled struct {
-	attribution.Aggregation
+	aggregation.Aggregation
 	edit func([]float64) []float64
 }
 
-func (s spoiled) New(cfg attribution.Config) attribution.State {
+func (s spoiled) New(cfg aggregation.Config) aggregation.State {
 	return spoiledState{s.Aggregation.New(cfg), s.edit}
 }
 
 type spoiledState struct {
-	attribution.State
+	aggregation.State
 	edit func([]float64) []float64
 }
 
 func (s spoiledState) Extend(
-	ctx context.Context, dst []float64, rows attribution.Mixed,
+	ctx context.Context, dst []float64, rows aggregation.Rows,
 ) ([]float64, error) {
 	out, err := s.State.Extend(ctx, dst, rows)
 	return s.edit(out), err
@@ -34,7 +36,7 @@ func (s spoiledState) Extend(
 
 // A wrong result of an aggregation is an error that names it, for a decoder and for an encoder.
 func TestExplainNamesBrokenAggregation(t *testing.T) {
-	layer, err := attribution.LookupAggregation("layer")
+	layer, err := aggregation.Lookup("layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,13 +79,13 @@ func TestExplainNamesBrokenAggregation(t *testing.T) {
 }
 
 // fixedScorer is a scorer whose values have no sign, with a fixed answer.
-type fixedScorer struct{ scores *attribution.Scores }
+type fixedScorer struct{ scores *scorer.Scores }
 
-func (fixedScorer) Info() attribution.ScorerInfo { return attribution.ScorerInfo{} }
+func (fixedScorer) Info() scorer.Info { return scorer.Info{} }
 
 func (a fixedScorer) Score(
-	context.Context, attribution.Model, trace.Query, attribution.Scoring,
-) (*attribution.Scores, error) {
+	context.Context, trace.Model, trace.Query, scorer.Options,
+) (*scorer.Scores, error) {
 	return a.scores, nil
 }
 
@@ -91,12 +93,12 @@ func (a fixedScorer) Score(
 func TestExplainNamesBrokenScorer(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
-		scores     *attribution.Scores
+		scores     *scorer.Scores
 	}{
-		{"sound", "", &attribution.Scores{Values: []float64{1, 0}}},
+		{"sound", "", &scorer.Scores{Values: []float64{1, 0}}},
 		{"nothing", "test-broken: neither scores nor an error", nil},
-		{"too few", "test-broken: 1 values for 2 tokens", &attribution.Scores{Values: []float64{1}}},
-		{"a sign", "test-broken: token 1 has value -1, and the scorer says that its values have no sign", &attribution.Scores{Values: []float64{1, -1}}},
+		{"too few", "test-broken: 1 values for 2 tokens", &scorer.Scores{Values: []float64{1}}},
+		{"a sign", "test-broken: token 1 has value -1, and the scorer says that its values have no sign", &scorer.Scores{Values: []float64{1, -1}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer attribution.RegisterScorerForTest("test-broken", fixedScorer{c.scores})()

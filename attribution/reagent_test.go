@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -80,7 +80,7 @@ func TestReAGent(t *testing.T) {
 	for seed := range uint64(5) {
 		m := newPlanted()
 		text := []int{3, 4, 7, 8}
-		got := score(t, "reagent", m, ids(text...), attribution.Scoring{Seed: seed, Samples: 4000})
+		got := score(t, "reagent", m, ids(text...), scorer.Options{Seed: seed, Samples: 4000})
 		near(t, "value", []float64{got.Value}, []float64{0.9}, 1e-15)
 		near(t, "the planted token", got.Values[2:3], []float64{u}, 1e-12)
 		near(t, "others", []float64{got.Values[0], got.Values[1], got.Values[3]},
@@ -105,7 +105,7 @@ func TestReAGent(t *testing.T) {
 	} {
 		m := newPlanted()
 		m.predict = func(q trace.Query) float64 { return to + (0.8-to)*on(q.IDs[2] == 7) }
-		got := score(t, "reagent", m, q, attribution.Scoring{Samples: 20})
+		got := score(t, "reagent", m, q, scorer.Options{Samples: 20})
 		near(t, "the planted token", got.Values[2:3], []float64{want}, 1e-9)
 	}
 }
@@ -113,7 +113,7 @@ func TestReAGent(t *testing.T) {
 // A text is gone through in one run, and from the next token on where an end of texts stops it.
 func TestReAGentStops(t *testing.T) {
 	m := newPlanted()
-	score(t, "reagent", m, ids(3, 29, 7, 8), attribution.Scoring{Samples: 1})
+	score(t, "reagent", m, ids(3, 29, 7, 8), scorer.Options{Samples: 1})
 	if got := fmt.Sprint(*m.asks); got != "[[3] [29 7 8] [] [3 29] [7 8] []]" {
 		t.Errorf("runs %s", got)
 	}
@@ -124,7 +124,7 @@ func TestReAGentEncoder(t *testing.T) {
 	m := newPlanted()
 	m.info.Bidirectional, m.info.Head = true, trace.MaskedToken
 	q := ids(3, 4, 7, 30)
-	got := score(t, "reagent", m, q, attribution.Scoring{Samples: 60})
+	got := score(t, "reagent", m, q, scorer.Options{Samples: 60})
 	if s := fmt.Sprint(*m.asks); s != "[[30 4 7 30] [] [0] [3 30 7 30] [] [1] [3 4 30 30] [] [2]]" {
 		t.Errorf("runs %s", s)
 	}
@@ -140,6 +140,6 @@ func TestReAGentEncoder(t *testing.T) {
 func TestReAGentNothingOffered(t *testing.T) {
 	m := newPlanted()
 	m.info.Vocab = 0
-	got := score(t, "reagent", m, ids(7), attribution.Scoring{})
+	got := score(t, "reagent", m, ids(7), scorer.Options{})
 	near(t, "values", append(got.Values, float64(len(asked(m.answering)))), []float64{0, 0}, 0)
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -34,8 +34,8 @@ func TestRemovalWithout(t *testing.T) {
 		{"delete", []int{0, 1, 2, 3}, "[4]", 0},
 		{"delete", nil, "[1 2 3 4]", 3},
 	} {
-		r, err := attribution.NewRemoval(t.Context(), replacer{newFake(1, evenly)}, q,
-			attribution.Scoring{Replacement: c.kind})
+		r, err := scorer.NewRemoval(t.Context(), replacer{newFake(1, evenly)}, q,
+			scorer.Options{Replacement: c.kind})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,8 +49,8 @@ func TestRemovalWithout(t *testing.T) {
 	if diff := cmp.Diff([]int{1, 2, 3, 4}, q.IDs); diff != "" {
 		t.Errorf("the query changed (-want +got):\n%s", diff)
 	}
-	if _, err := attribution.NewRemoval(t.Context(), replacer{newFake(1, evenly)}, q,
-		attribution.Scoring{Replacement: "unknown"}); !errors.Is(err, attribution.ErrUsage) {
+	if _, err := scorer.NewRemoval(t.Context(), replacer{newFake(1, evenly)}, q,
+		scorer.Options{Replacement: "unknown"}); !errors.Is(err, trace.ErrUsage) {
 		t.Errorf("error %v, want a usage error", err)
 	}
 }
@@ -59,7 +59,7 @@ func TestRemovalWithout(t *testing.T) {
 func TestRemovable(t *testing.T) {
 	m := newEncoder(1, evenly)
 	q := trace.Query{IDs: []int{1, 2, 3}, Objective: trace.Objective{Position: 1}}
-	r, err := attribution.NewRemoval(t.Context(), m, q, attribution.Scoring{Replacement: "delete"})
+	r, err := scorer.NewRemoval(t.Context(), m, q, scorer.Options{Replacement: "delete"})
 	if err != nil {
 		t.Fatal(err)
 	}

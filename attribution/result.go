@@ -7,16 +7,17 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// M returns the result of a method, M[n,m,l]. The error, a [UsageError], lists the methods of the
+// M returns the result of a method, M[n,m,l]. The error, a [trace.UsageError], lists the methods of the
 // explanation.
 func (e *Explanation) M(method string) (*Result, error) {
 	if r, ok := e.Methods[method]; ok {
 		return r, nil
 	}
-	return nil, Usagef("the explanation has no method %s; it has %s", message.Quote(method), message.List(e.Order))
+	return nil, trace.Usagef("the explanation has no method %s; it has %s", message.Quote(method), message.List(e.Order))
 }
 
 // At returns M[t,j,k]: generated token t, prompt token j, layer Layers[k]. It panics if an index is
@@ -91,7 +92,7 @@ type Ranked struct {
 // TopK returns the k prompt tokens with the highest values for generated token t at the last level
 // of a method. The highest comes first; among equal values, the earlier token. In a signed row
 // these are the tokens that speak most for the prediction. The filter hides tokens from the ranking
-// and changes no value, so there may be fewer than k; nil hides none. TopK returns a [UsageError]
+// and changes no value, so there may be fewer than k; nil hides none. TopK returns a [trace.UsageError]
 // if the explanation does not have the method, or if t or k is out of range.
 func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked, error) {
 	r, err := e.M(method)
@@ -99,7 +100,7 @@ func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked
 		return nil, err
 	}
 	if t < 0 || t >= r.Shape[0] || k < 0 {
-		return nil, Usagef("top %d of generated token %d; there are %d tokens, from 0", k, t,
+		return nil, trace.Usagef("top %d of generated token %d; there are %d tokens, from 0", k, t,
 			r.Shape[0])
 	}
 	var all []Ranked
@@ -126,7 +127,7 @@ func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked
 //	c = Σ_{j in top} |M[t,j]| / (Σ_j |M[t,j]| + |o|)
 //
 // where o is the sum over generated tokens, [Explanation.OtherMass]. A row of zeros gives 0.
-// Covered returns a [UsageError] as TopK does, and if the values are no parts of a whole, such as
+// Covered returns a [trace.UsageError] as TopK does, and if the values are no parts of a whole, such as
 // flow and lift.
 func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float64, error) {
 	top, err := e.TopK(t, method, k, filter)
@@ -137,10 +138,10 @@ func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float
 	i := t*r.Shape[2] + r.Top()
 	switch {
 	case !addUp(r.Options):
-		return 0, Usagef("the values of %s, %s, are no parts of a whole, so none cover it",
+		return 0, trace.Usagef("the values of %s, %s, are no parts of a whole, so none cover it",
 			message.Quote(method), r.Unit)
 	case i >= len(other):
-		return 0, Usagef("the explanation does not say what of %s rests on generated tokens",
+		return 0, trace.Usagef("the explanation does not say what of %s rests on generated tokens",
 			message.Quote(method))
 	}
 	all, covered := math.Abs(other[i]), 0.0

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // small is an explanation of two tokens by two levels over three prompt tokens.
@@ -91,7 +92,7 @@ func TestTopK(t *testing.T) {
 		func() ([]attribution.Ranked, error) { return e.TopK(2, "m", 1, nil) },
 		func() ([]attribution.Ranked, error) { return e.TopK(0, "m", -1, nil) },
 	} {
-		if _, err := bad(); !errors.Is(err, attribution.ErrUsage) {
+		if _, err := bad(); !errors.Is(err, trace.ErrUsage) {
 			t.Errorf("error %v, want a usage error", err)
 		}
 	}
@@ -148,7 +149,7 @@ func TestCovered(t *testing.T) {
 		"flow": "are no parts of a whole", "lift": "are no parts of a whole",
 		"untold": "does not say", "other": "has no method",
 	} {
-		if _, err := e.Covered(0, method, 1, nil); !errors.Is(err, attribution.ErrUsage) ||
+		if _, err := e.Covered(0, method, 1, nil); !errors.Is(err, trace.ErrUsage) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", method, err, want)
 		}
@@ -191,7 +192,7 @@ func TestSinks(t *testing.T) {
 	if got, _ := e.Sinks("m", 1); got != nil {
 		t.Errorf("Sinks of lifted values = %v, want none", got)
 	}
-	if _, err := e.Sinks("m", 2); !errors.Is(err, attribution.ErrUsage) {
+	if _, err := e.Sinks("m", 2); !errors.Is(err, trace.ErrUsage) {
 		t.Errorf("error %v, want a usage error", err)
 	}
 }

@@ -7,13 +7,14 @@ import (
 	"math"
 	"slices"
 
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // scoredUnit returns the unit of a scorer's values, for legends.
-func (o Options) scoredUnit(info ScorerInfo) string {
+func (o Options) scoredUnit(info scorer.Info) string {
 	if info.Unit != "" {
 		return info.Unit
 	}
@@ -21,7 +22,7 @@ func (o Options) scoredUnit(info ScorerInfo) string {
 }
 
 // quantity returns the quantity that a scorer explains: the one in the options, or its own default.
-func (o Options) quantity(info ScorerInfo) trace.Quantity {
+func (o Options) quantity(info scorer.Info) trace.Quantity {
 	if o.Scoring.Quantity != "" || len(info.Quantities) == 0 {
 		return o.Scoring.Quantity
 	}
@@ -30,13 +31,13 @@ func (o Options) quantity(info ScorerInfo) trace.Quantity {
 
 // prepareScoring checks that the model can be scored, and looks up the contrast. It does nothing if
 // no method is a scorer.
-func (r *run) prepareScoring(m Model) error {
+func (r *run) prepareScoring(m trace.Model) error {
 	if !slices.ContainsFunc(r.plan.methods, func(p planned) bool { return p.scorer != nil }) {
 		return nil
 	}
 	info := m.Info()
 	if info.Head == trace.NoHead {
-		return Usagef("%s has no head, so there is no prediction to score; methods that read "+
+		return trace.Usagef("%s has no head, so there is no prediction to score; methods that read "+
 			"attention do without one: %s",
 			message.Quote(info.Name), message.List(DefaultMethods()))
 	}
@@ -51,17 +52,17 @@ func (r *run) prepareScoring(m Model) error {
 }
 
 // contrast returns the id of the token or class that a user names.
-func contrast(m Model, text string) (int, error) {
+func contrast(m trace.Model, text string) (int, error) {
 	info := m.Info()
 	if info.Head == trace.Classes || info.Head == trace.TokenClasses {
-		c, ok := m.(Classifier)
+		c, ok := m.(trace.Classifier)
 		if !ok {
-			return 0, Usagef("contrast %s: the classes of %s have no names", message.Quote(text),
+			return 0, trace.Usagef("contrast %s: the classes of %s have no names", message.Quote(text),
 				message.Quote(info.Name))
 		}
 		id, err := c.Class(text)
 		if err != nil {
-			return 0, Usagef("contrast: %v", err)
+			return 0, trace.Usagef("contrast: %v", err)
 		}
 		return id, nil
 	}
@@ -70,7 +71,7 @@ func contrast(m Model, text string) (int, error) {
 		return 0, fmt.Errorf("attribution: contrast: %w", err)
 	}
 	if len(tokens) != 1 {
-		return 0, Usagef("contrast %s is %d tokens: %s; give one, and mind the space that most "+
+		return 0, trace.Usagef("contrast %s is %d tokens: %s; give one, and mind the space that most "+
 			"vocabularies begin a word with",
 			message.Quote(text), len(tokens), listTokens(tokens))
 	}
@@ -83,7 +84,7 @@ func (r *run) score(ctx context.Context, ids []int, at int, t GeneratedToken) er
 	if r.model == nil {
 		return nil
 	}
-	r.scores = make([]*Scores, len(r.plan.methods))
+	r.scores = make([]*scorer.Scores, len(r.plan.methods))
 	for i, m := range r.plan.methods {
 		if m.scorer == nil {
 			continue
@@ -93,7 +94,7 @@ func (r *run) score(ctx context.Context, ids []int, at int, t GeneratedToken) er
 			Contrast: r.contrast,
 		}}
 		s, err := m.scorer.Score(ctx, r.model, q, r.opts.Scoring)
-		if usage := (*UsageError)(nil); errors.As(err, &usage) {
+		if usage := (*trace.UsageError)(nil); errors.As(err, &usage) {
 			return usage // its text names the scorer already
 		}
 		if err != nil {
@@ -113,7 +114,7 @@ func (r *run) score(ctx context.Context, ids []int, at int, t GeneratedToken) er
 
 // checkScores returns an error unless there are n scores, all finite, and none below zero unless they are
 // signed.
-func checkScores(s *Scores, n int, signed bool) error {
+func checkScores(s *scorer.Scores, n int, signed bool) error {
 	if s == nil {
 		return fmt.Errorf("neither scores nor an error")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -22,19 +23,19 @@ type countingScorer struct {
 	err     error
 }
 
-func (countingScorer) Info() attribution.ScorerInfo {
-	return attribution.ScorerInfo{
+func (countingScorer) Info() scorer.Info {
+	return scorer.Info{
 		Summary: "a count", Formula: "j", Paper: "none", Cost: "nothing",
 		Quantities: []trace.Quantity{trace.LogProbability, trace.Logit}, Signed: true,
 	}
 }
 
 func (c countingScorer) Score(
-	_ context.Context, _ attribution.Model, q trace.Query, _ attribution.Scoring,
-) (*attribution.Scores, error) {
+	_ context.Context, _ trace.Model, q trace.Query, _ scorer.Options,
+) (*scorer.Scores, error) {
 	*c.queries = append(*c.queries, q)
 	residue := 0.25
-	s := &attribution.Scores{Value: float64(q.Token), Residue: &residue}
+	s := &scorer.Scores{Value: float64(q.Token), Residue: &residue}
 	for j := range q.IDs {
 		x := float64(j + 100*q.Token)
 		if q.Contrast != nil {
@@ -125,7 +126,7 @@ func TestScoredEncoder(t *testing.T) {
 	e, err := attribution.Explain(context.Background(), newEncoder(2, evenly), "w1 ? w2",
 		attribution.Options{
 			Methods: []string{"test-count", "raw"},
-			Scoring: attribution.Scoring{Quantity: trace.Logit},
+			Scoring: scorer.Options{Quantity: trace.Logit},
 		})
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +162,7 @@ func TestScoredClass(t *testing.T) {
 	}
 	opts.Contrast = "neutral"
 	if _, err := attribution.Explain(context.Background(), m, "w1 w2", opts); !errors.Is(err,
-		attribution.ErrUsage) || !strings.Contains(err.Error(), "NEGATIVE, POSITIVE") {
+		trace.ErrUsage) || !strings.Contains(err.Error(), "NEGATIVE, POSITIVE") {
 		t.Errorf("error %v; want the classes there are", err)
 	}
 }
@@ -171,7 +172,7 @@ func TestScoredRefusals(t *testing.T) {
 	last := 0
 	for name, c := range map[string]struct {
 		scorer countingScorer
-		model  attribution.Model
+		model  trace.Model
 		opts   attribution.Options
 		want   string
 		usage  bool
@@ -192,7 +193,7 @@ func TestScoredRefusals(t *testing.T) {
 			opts: attribution.Options{Methods: count, LastLayer: &last},
 			want: "layers applies to none of the methods: test-count", usage: true,
 		},
-		"no head": {model: func() attribution.Model {
+		"no head": {model: func() trace.Model {
 			m := newEncoder(1, evenly)
 			m.info.Head = trace.NoHead
 			return m
@@ -214,7 +215,7 @@ func TestScoredRefusals(t *testing.T) {
 			}
 			_, err := attribution.Explain(context.Background(), m, "w1 w2", c.opts)
 			if err == nil || !strings.Contains(err.Error(), c.want) ||
-				errors.Is(err, attribution.ErrUsage) != c.usage {
+				errors.Is(err, trace.ErrUsage) != c.usage {
 				t.Errorf("error %v; want %q, usage %v", err, c.want, c.usage)
 			}
 		})
@@ -230,7 +231,7 @@ func TestAttributeScored(t *testing.T) {
 	}}
 	if _, err := attribution.Attribute(context.Background(), in,
 		attribution.Options{Methods: []string{"test-count"}}); !errors.Is(
-		err, attribution.ErrUsage) {
+		err, trace.ErrUsage) {
 		t.Errorf("error %v, want a usage error", err)
 	}
 }

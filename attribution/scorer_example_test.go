@@ -5,18 +5,18 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/attributiontest"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // order is a scorer of one's own: what the prediction loses when a token changes places with the
 // one before it. To make it a method for every program that imports it, register it from init:
-// attribution.RegisterScorer("order", order{}).
+// scorer.Register("order", order{}).
 type order struct{}
 
-func (order) Info() attribution.ScorerInfo {
-	return attribution.ScorerInfo{
+func (order) Info() scorer.Info {
+	return scorer.Info{
 		Summary: "what the prediction loses when a token changes places with the one before it",
 		Formula: "s_j = f(x) - f(x with j-1 and j exchanged)", Paper: "none",
 		Cost: "T passes a token", Needs: "predictions of other texts",
@@ -25,13 +25,13 @@ func (order) Info() attribution.ScorerInfo {
 }
 
 func (order) Score(
-	ctx context.Context, m attribution.Model, q trace.Query, opts attribution.Scoring,
-) (*attribution.Scores, error) {
-	p, ok := m.(attribution.Predictor)
+	ctx context.Context, m trace.Model, q trace.Query, opts scorer.Options,
+) (*scorer.Scores, error) {
+	p, ok := m.(trace.Predictor)
 	if !ok {
-		return nil, &attribution.UsageError{Reason: "order needs a model that predicts other texts"}
+		return nil, &trace.UsageError{Reason: "order needs a model that predicts other texts"}
 	}
-	q, _, err := attribution.PrepareScoring("order", order{}.Info(), m, q, opts)
+	q, _, err := scorer.Prepare("order", order{}.Info(), m, q, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (order) Score(
 	if err != nil {
 		return nil, err
 	}
-	s := &attribution.Scores{Values: make([]float64, len(q.IDs)), Value: f[0]}
+	s := &scorer.Scores{Values: make([]float64, len(q.IDs)), Value: f[0]}
 	for j := 1; j < len(q.IDs); j++ {
 		s.Values[j] = f[0] - f[j]
 	}
@@ -63,13 +63,13 @@ func ExampleScorer() {
 		Contrast: &other,
 	}}
 	for _, name := range []string{"gradient-x-input", "integrated-gradients", "occlusion"} {
-		s, err := attribution.LookupScorer(name)
+		s, err := scorer.Lookup(name)
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
 		scores, err := s.Score(context.Background(), model, q,
-			attribution.Scoring{Quantity: trace.Logit})
+			scorer.Options{Quantity: trace.Logit})
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/attributiontest"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -21,10 +21,10 @@ var builtInScorers = []string{
 
 // score asks a registered scorer, which must answer.
 func score(
-	t *testing.T, name string, m attribution.Model, q trace.Query, opts attribution.Scoring,
-) *attribution.Scores {
+	t *testing.T, name string, m trace.Model, q trace.Query, opts scorer.Options,
+) *scorer.Scores {
 	t.Helper()
-	s, err := attribution.LookupScorer(name)
+	s, err := scorer.Lookup(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,12 +41,12 @@ func ids(ids ...int) trace.Query {
 }
 
 func TestScorers(t *testing.T) {
-	if got := attribution.ScorerNames(); fmt.Sprint(got) != fmt.Sprint(builtInScorers) {
+	if got := scorer.Names(); fmt.Sprint(got) != fmt.Sprint(builtInScorers) {
 		t.Errorf("ScorerNames() = %v, want %v", got, builtInScorers)
 	}
 	for _, name := range builtInScorers {
 		t.Run(name, func(t *testing.T) {
-			s, err := attribution.LookupScorer(name)
+			s, err := scorer.Lookup(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,13 +60,13 @@ func TestScorerBatches(t *testing.T) {
 	for _, name := range []string{"occlusion", "integrated-gradients", "reagent"} {
 		m := attributiontest.NewModel(5)
 		q := ids(3, 1, 4, 1, 5)
-		want := score(t, name, m, q, attribution.Scoring{Samples: 20})
-		got := score(t, name, m, q, attribution.Scoring{Samples: 20, Batch: 3})
+		want := score(t, name, m, q, scorer.Options{Samples: 20})
+		got := score(t, name, m, q, scorer.Options{Samples: 20, Batch: 3})
 		near(t, name, got.Values, want.Values, 0)
 	}
 	a := newAnswering(1)
 	score(t, "occlusion", a, ids(1, 2, 3, 4, 5),
-		attribution.Scoring{Batch: 4, Replacement: "delete"})
+		scorer.Options{Batch: 4, Replacement: "delete"})
 	if got := len(*a.queries); got != 2 || len((*a.queries)[0]) != 4 || len((*a.queries)[1]) != 2 {
 		t.Errorf("six texts came in %d batches, want one of 4 and one of 2", got)
 	}
@@ -99,9 +99,9 @@ func TestScorerCancelled(t *testing.T) {
 	for _, name := range []string{"occlusion", "integrated-gradients", "reagent"} {
 		ctx, cancel := context.WithCancel(context.Background())
 		calls := 0
-		s, _ := attribution.LookupScorer(name)
+		s, _ := scorer.Lookup(name)
 		m := stopping{attributiontest.NewModel(1), cancel, &calls}
-		_, err := s.Score(ctx, m, ids(1, 2, 3, 4), attribution.Scoring{Batch: 2})
+		_, err := s.Score(ctx, m, ids(1, 2, 3, 4), scorer.Options{Batch: 2})
 		if !errors.Is(err, context.Canceled) || calls != 1 {
 			t.Errorf("%s: error %v after %d calls, want 1 and %v", name, err, calls,
 				context.Canceled)
@@ -118,7 +118,7 @@ func TestScorerCopies(t *testing.T) {
 	}
 	q, other := ids(1, 2), 3
 	q.Embeddings, q.Contrast = []float32{1, 2, 3, 4}, &other
-	score(t, "random", m, q, attribution.Scoring{})
+	score(t, "random", m, q, scorer.Options{})
 	if s := fmt.Sprint(q.IDs, q.Embeddings, other); s != "[1 2] [1 2 3 4] 3" {
 		t.Errorf("the caller's query is %s now", s)
 	}
@@ -141,32 +141,32 @@ func TestScorerRefusals(t *testing.T) {
 	plain := ids(1, 2)
 	for name, c := range map[string]struct {
 		scorer string
-		model  attribution.Model
+		model  trace.Model
 		query  trace.Query
-		opts   attribution.Scoring
+		opts   scorer.Options
 		want   string
 	}{
 		"unknown scorer": {scorer: "gradients", want: "unknown scorer \"gradients\"; did " +
 			"you mean gradient? known are alti-logit, attn-lrp"},
 		"unknown quantity": {
-			scorer: "gradient", opts: attribution.Scoring{Quantity: "loss"},
+			scorer: "gradient", opts: scorer.Options{Quantity: "loss"},
 			want: "gradient does not explain quantity \"loss\"; it explains logit, probability, " +
 				"log-probability",
 		},
 		"quantity of another": {
 			scorer: "attn-lrp",
-			opts:   attribution.Scoring{Quantity: trace.Probability}, want: "it explains logit",
+			opts:   scorer.Options{Quantity: trace.Probability}, want: "it explains logit",
 		},
 		"steps": {
-			scorer: "gradient", opts: attribution.Scoring{Steps: 1025},
+			scorer: "gradient", opts: scorer.Options{Steps: 1025},
 			want: "steps 1025; it must be in [1,1024], or 0 for 32",
 		},
 		"samples": {
-			scorer: "reagent", opts: attribution.Scoring{Samples: -1},
+			scorer: "reagent", opts: scorer.Options{Samples: -1},
 			want: "samples -1",
 		},
 		"batch": {
-			scorer: "occlusion", opts: attribution.Scoring{Batch: 2000},
+			scorer: "occlusion", opts: scorer.Options{Batch: 2000},
 			want: "batch 2000; it must be in [1,1024]",
 		},
 		"position": {scorer: "gradient", query: trace.Query{
@@ -184,41 +184,41 @@ func TestScorerRefusals(t *testing.T) {
 		"no gradients": {
 			scorer: "gradient", model: newFake(1, evenly),
 			want: "gradient needs a model that can be differentiated " +
-				"(attribution.Differentiable), and \"fake\" does not",
+				"(trace.Differentiable), and \"fake\" does not",
 		},
 		"no predictions": {
 			scorer: "reagent", model: newFake(1, evenly),
-			want: "(attribution.Predictor)",
+			want: "(trace.Predictor)",
 		},
 		"no parts": {
 			scorer: "alti-logit", model: newFake(1, evenly),
-			want: "(attribution.LogitDecomposer)",
+			want: "(trace.LogitDecomposer)",
 		},
 		"no vectors": {
 			scorer: "decompx", model: newFake(1, evenly),
-			want: "(attribution.VectorDecomposer)",
+			want: "(trace.VectorDecomposer)",
 		},
 		"no embeddings": {
 			scorer: "occlusion", model: predictor{newFake(1, evenly)},
-			opts: attribution.Scoring{Replacement: "zero"}, want: "(attribution.Differentiable)",
+			opts: scorer.Options{Replacement: "zero"}, want: "(trace.Differentiable)",
 		},
 		"no such kind": {
 			scorer: "occlusion", model: exact,
-			opts: attribution.Scoring{Replacement: "pad"}, want: "replacement \"pad\": \"exact\" " +
+			opts: scorer.Options{Replacement: "pad"}, want: "replacement \"pad\": \"exact\" " +
 				"has no such token; it has mask, unknown, delete, zero",
 		},
 		"no such word": {
 			scorer: "occlusion", model: exact,
-			opts: attribution.Scoring{Replacement: "blank"}, want: "replacement \"blank\" is " +
+			opts: scorer.Options{Replacement: "blank"}, want: "replacement \"blank\" is " +
 				"none of mask, unknown, pad, end, delete, zero, nor is it one token",
 		},
 		"two words": {
 			scorer: "occlusion", model: exact,
-			opts: attribution.Scoring{Replacement: "w1 w2"}, want: "nor is it one token",
+			opts: scorer.Options{Replacement: "w1 w2"}, want: "nor is it one token",
 		},
 		"nothing to leave": {
 			scorer: "integrated-gradients", model: exact,
-			opts: attribution.Scoring{Replacement: "delete"}, want: "none can be deleted",
+			opts: scorer.Options{Replacement: "delete"}, want: "none can be deleted",
 		},
 		"classes": {
 			scorer: "reagent", model: class,
@@ -250,8 +250,8 @@ func TestScorerRefusals(t *testing.T) {
 				c.query = plain
 			}
 			err := refused(c.scorer, c.model, c.query, c.opts)
-			var memory *attribution.MemoryError
-			if !errors.Is(err, attribution.ErrUsage) && !errors.As(err, &memory) ||
+			var memory *trace.MemoryError
+			if !errors.Is(err, trace.ErrUsage) && !errors.As(err, &memory) ||
 				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v; want wrong usage, or too much memory, and %q", err, c.want)
 			}
@@ -260,8 +260,8 @@ func TestScorerRefusals(t *testing.T) {
 }
 
 // refused returns the error of a scorer that is asked, or looked up.
-func refused(name string, m attribution.Model, q trace.Query, opts attribution.Scoring) error {
-	s, err := attribution.LookupScorer(name)
+func refused(name string, m trace.Model, q trace.Query, opts scorer.Options) error {
+	s, err := scorer.Lookup(name)
 	if err != nil {
 		return err
 	}
@@ -270,7 +270,7 @@ func refused(name string, m attribution.Model, q trace.Query, opts attribution.S
 }
 
 // predictor is a model that predicts other texts and implements nothing else.
-type predictor struct{ attribution.Model }
+type predictor struct{ trace.Model }
 
 func (predictor) Predict(context.Context, []trace.Query) ([]float64, error) { return nil, nil }
 
@@ -300,7 +300,7 @@ func TestScorerBadModels(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		scorer string
-		model  attribution.Model
+		model  trace.Model
 		want   string
 	}{
 		"NaN in a gradient": {
@@ -382,8 +382,8 @@ func TestScorerBadModels(t *testing.T) {
 		}), "alti-logit: fake: out of order"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := refused(c.scorer, c.model, ids(5, 6, 7), attribution.Scoring{})
-			if err == nil || errors.Is(err, attribution.ErrUsage) ||
+			err := refused(c.scorer, c.model, ids(5, 6, 7), scorer.Options{})
+			if err == nil || errors.Is(err, trace.ErrUsage) ||
 				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v; want the model's and %q", err, c.want)
 			}
@@ -395,13 +395,13 @@ func TestScorerBadModels(t *testing.T) {
 func TestRandom(t *testing.T) {
 	m := attributiontest.NewModel(1)
 	q := ids(1, 2, 3)
-	one := score(t, "random", m, q, attribution.Scoring{}).Values
+	one := score(t, "random", m, q, scorer.Options{}).Values
 	other := q
 	other.Token = 5
-	near(t, "another token", score(t, "random", m, other, attribution.Scoring{}).Values, one, 0)
+	near(t, "another token", score(t, "random", m, other, scorer.Options{}).Values, one, 0)
 	for name, got := range map[string][]float64{
-		"another seed": score(t, "random", m, q, attribution.Scoring{Seed: 1}).Values,
-		"another text": score(t, "random", m, ids(1, 2, 4), attribution.Scoring{}).Values,
+		"another seed": score(t, "random", m, q, scorer.Options{Seed: 1}).Values,
+		"another text": score(t, "random", m, ids(1, 2, 4), scorer.Options{}).Values,
 	} {
 		if got[0] == one[0] {
 			t.Errorf("%s gives %v again", name, got)

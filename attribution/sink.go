@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -35,7 +36,7 @@ type Sink struct {
 // more than 30 % of at least three quarters of the rows. For an ordinary token, neither first nor
 // special, there must be four rows or more, because otherwise it may be evidence. Lifted results
 // and those of scorers have no sinks, because their values are no shares. Sinks returns a
-// [UsageError] if the explanation does not have the method or the level.
+// [trace.UsageError] if the explanation does not have the method or the level.
 //
 // In an encoder only special tokens are sinks: a word that every position reads may be what the
 // text is about. The rows are those of the map, or those of the predictions. The latter do not
@@ -48,7 +49,7 @@ func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 	}
 	n, m, levels := r.Shape[0], r.Shape[1], r.Shape[2]
 	if k < 0 || k >= levels {
-		return nil, Usagef("level %d of %s; there are %d, from 0", k, message.Quote(method), levels)
+		return nil, trace.Usagef("level %d of %s; there are %d, from 0", k, message.Quote(method), levels)
 	}
 	if r.Options["lift"] != "" || r.Options["scorer"] != "" || n == 0 {
 		return nil, nil

@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -33,7 +35,7 @@ func (p *Prompt) Sentences() []Span { return p.divide(sentenceOf(p.Text)) }
 
 // Spans returns one span for each range of bytes [begin,end) of the prompt, and one for every token
 // outside the ranges, in the order of their first tokens. A token belongs to the first range that
-// contains one of its characters other than white space. Spans returns a [UsageError] if a range is
+// contains one of its characters other than white space. Spans returns a [trace.UsageError] if a range is
 // empty, lies outside the text or contains no token, or if two ranges overlap.
 func (p *Prompt) Spans(ranges ...[2]int) ([]Span, error) {
 	of, err := rangeOf(p.Text, ranges)
@@ -43,7 +45,7 @@ func (p *Prompt) Spans(ranges ...[2]int) ([]Span, error) {
 	spans := p.divide(of)
 	for k, r := range ranges {
 		if !slices.ContainsFunc(p.Offsets, func(o [2]int) bool { return p.partOf(o, of) == k }) {
-			return nil, Usagef("span %d to %d, %s, holds the beginning of no token", r[0], r[1],
+			return nil, trace.Usagef("span %d to %d, %s, holds the beginning of no token", r[0], r[1],
 				message.Quote(p.Text[r[0]:r[1]]))
 		}
 	}
@@ -59,13 +61,13 @@ func rangeOf(text string, ranges [][2]int) ([]int, error) {
 	}
 	for k, r := range ranges {
 		if r[0] < 0 || r[1] > len(text) || r[0] >= r[1] {
-			return nil, Usagef("span %d to %d; the text has bytes 0 to %d, and the first comes "+
+			return nil, trace.Usagef("span %d to %d; the text has bytes 0 to %d, and the first comes "+
 				"before the last", r[0], r[1], len(text))
 		}
 		for i := r[0]; i < r[1]; i++ {
 			if of[i] >= 0 {
 				other := ranges[of[i]]
-				return nil, Usagef("spans %d to %d and %d to %d overlap", other[0], other[1],
+				return nil, trace.Usagef("spans %d to %d and %d to %d overlap", other[0], other[1],
 					r[0], r[1])
 			}
 			of[i] = k
@@ -185,7 +187,7 @@ func sentenceOf(text string) []int {
 // of a span is the sum of its tokens' values if these are shares or scores. It is the highest of
 // them if they are not parts of a whole, such as flow and lift: the flows from two tokens share
 // pipes, so their sum is no flow. In maps the targets are spans too, and the row of a span is the
-// mean over its tokens. A span has the id of its first token. GroupSpans returns a [UsageError]
+// mean over its tokens. A span has the id of its first token. GroupSpans returns a [trace.UsageError]
 // unless every token of the prompt is in exactly one span.
 func (e *Explanation) GroupSpans(spans []Span) (*Explanation, error) {
 	if err := e.checkSpans(spans); err != nil {
@@ -230,21 +232,21 @@ func (e *Explanation) checkSpans(spans []Span) error {
 	seen := make([]bool, m)
 	for i, s := range spans {
 		if len(s.Tokens) == 0 {
-			return Usagef("span %d, %s, has no tokens", i, message.Quote(s.Text))
+			return trace.Usagef("span %d, %s, has no tokens", i, message.Quote(s.Text))
 		}
 		for _, j := range s.Tokens {
 			if j < 0 || j >= m {
-				return Usagef("span %d, %s, has token %d; the prompt has %d, from 0", i,
+				return trace.Usagef("span %d, %s, has token %d; the prompt has %d, from 0", i,
 					message.Quote(s.Text), j, m)
 			}
 			if seen[j] {
-				return Usagef("token %d is in two spans", j)
+				return trace.Usagef("token %d is in two spans", j)
 			}
 			seen[j] = true
 		}
 	}
 	if j := slices.Index(seen, false); j >= 0 {
-		return Usagef("token %d, %s, is in no span", j, message.Quote(e.Prompt.Texts[j]))
+		return trace.Usagef("token %d, %s, is in no span", j, message.Quote(e.Prompt.Texts[j]))
 	}
 	return nil
 }
@@ -260,7 +262,7 @@ func combineSpans(options map[string]string) (f func(a, b float64) float64, name
 
 // addUp reports whether the values of a result are parts of a whole, so that they can be added up.
 func addUp(options map[string]string) bool {
-	a, err := LookupAggregation(options["aggregation"])
+	a, err := aggregation.Lookup(options["aggregation"])
 	return options["lift"] == "" && (options["scorer"] != "" || options["normalize"] != "" ||
 		err == nil && a.Info().Shares)
 }
@@ -333,7 +335,7 @@ func (m *Map) Visibility(l int, bidirectional bool) []float64 {
 	T := m.Shape[1]
 	v := make([]float64, m.Shape[2])
 	for t := range T {
-		for j, x := range m.Row(l, t)[:Config{Bidirectional: bidirectional}.width(t, T)] {
+		for j, x := range m.Row(l, t)[:aggregation.Config{Bidirectional: bidirectional}.Width(t, T)] {
 			v[j] += x
 		}
 	}

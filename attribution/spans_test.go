@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // promptOf returns a prompt of tokens, cut at bars; those in angle brackets are control tokens that
@@ -73,7 +74,7 @@ func TestSpans(t *testing.T) {
 		"spans 0 to 8 and 4 to 12 overlap":                  {{0, 8}, {4, 12}},
 		`span 5 to 6, "e", holds the beginning of no token`: {{0, 5}, {5, 6}},
 	} {
-		if _, err := p.Spans(ranges...); !errors.Is(err, attribution.ErrUsage) ||
+		if _, err := p.Spans(ranges...); !errors.Is(err, trace.ErrUsage) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("Spans(%v) error %v, want %q", ranges, err, want)
 		}
@@ -127,7 +128,7 @@ func TestGrouped(t *testing.T) {
 		"has token 3":                 {{Tokens: []int{3}}},
 		"has no tokens":               {{}},
 	} {
-		if _, err := e.GroupSpans(spans); !errors.Is(err, attribution.ErrUsage) ||
+		if _, err := e.GroupSpans(spans); !errors.Is(err, trace.ErrUsage) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // check returns an error for the first setting that is wrong whatever the model, so that a cell
@@ -55,10 +55,10 @@ func (r request) checkLayer(e *Explanation) error {
 	return usagef("Layer %d; the results have %v", *r.view.Layer, slices.Compact(have))
 }
 
-// usageError is an error that the caller can avoid; errors.Is finds [attribution.ErrUsage] in it.
+// usageError is an error that the caller can avoid; errors.Is finds [trace.ErrUsage] in it.
 type usageError struct{ reason string }
 
 func (e *usageError) Error() string        { return "gonbext: " + e.reason }
-func (e *usageError) Is(target error) bool { return target == attribution.ErrUsage }
+func (e *usageError) Is(target error) bool { return target == trace.ErrUsage }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }

@@ -35,7 +35,7 @@ func init() {
 	} {
 		cells["wrong "+name] = func() {
 			e, err := gonbext.TryExplain("the keys", given...)
-			fmt.Println(e == nil, errors.Is(err, attribution.ErrUsage), err)
+			fmt.Println(e == nil, errors.Is(err, trace.ErrUsage), err)
 		}
 	}
 	cells["layer of the model"] = func() { gonbext.Explain("the keys", gonbext.View{Layer: &one}) }

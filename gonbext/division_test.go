@@ -24,7 +24,7 @@ func init() {
 			e, err := gonbext.TryExplain("the keys",
 				gonbext.Options{MaxTokens: 2, OnStep: count}, gonbext.View{By: parts})
 			if err != nil {
-				fmt.Println(err, errors.Is(err, attribution.ErrUsage))
+				fmt.Println(err, errors.Is(err, trace.ErrUsage))
 				return
 			}
 			r := e.Methods["rollout"]
@@ -34,11 +34,11 @@ func init() {
 	cells["a layer that is not there"] = func() {
 		layer := 1
 		_, err := gonbext.TryExplain("the keys", gonbext.View{Layer: &layer})
-		fmt.Println(err, errors.Is(err, attribution.ErrUsage))
+		fmt.Println(err, errors.Is(err, trace.ErrUsage))
 	}
 	cells["no number"] = func() {
 		_, err := gonbext.TryExplain("the keys", gonbext.Options{Threshold: math.NaN()})
-		fmt.Println(err, errors.Is(err, attribution.ErrUsage))
+		fmt.Println(err, errors.Is(err, trace.ErrUsage))
 	}
 	cells["by word"], cells["by letter"], cells["by more than there is"], cells["by a space"] = by("word"), by("letter"), by("0:9"), by("3:4")
 }

@@ -31,7 +31,7 @@ func advise(err error) error {
 // hint is advise. It also knows what to do about a method that this program has registered and the
 // engine has not.
 func (r request) hint(err error) error {
-	if !errors.Is(err, attribution.ErrUsage) ||
+	if !errors.Is(err, trace.ErrUsage) ||
 		!strings.HasPrefix(err.Error(), "attribution: unknown ") ||
 		engine.IsOwn() {
 		return advise(err)

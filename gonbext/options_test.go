@@ -33,7 +33,7 @@ func TestSettings(t *testing.T) {
 		"a setting is nil":                {o, nil},
 	} {
 		_, err := newRequest(settings)
-		if err == nil || !errors.Is(err, attribution.ErrUsage) || !strings.HasPrefix(err.Error(), "gonbext: "+want) {
+		if err == nil || !errors.Is(err, trace.ErrUsage) || !strings.HasPrefix(err.Error(), "gonbext: "+want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // ErrNothingMasked is what errors.Is finds in the refusal of a text in which a model that fills in missing tokens finds none
@@ -19,11 +19,11 @@ var ErrNothingMasked = errors.New("the text has no masked token")
 // head is what package trace calls the model's head.
 func (m *Model) head() trace.Head {
 	switch m.spec.Head {
-	case transformer.ClassifierHead:
+	case spec.ClassifierHead:
 		return trace.Classes
-	case transformer.TokenHead:
+	case spec.TokenHead:
 		return trace.TokenClasses
-	case transformer.NoHead:
+	case spec.NoHead:
 		return trace.NoHead
 	}
 	if m.spec.Bidirectional {

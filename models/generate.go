@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -66,7 +67,7 @@ func (m *Model) newGeneration(ids []int, ask trace.Ask) (*generation, error) {
 	if len(ask.Positions) > 0 {
 		return nil, fmt.Errorf("models: %s generates, and explains what it generates; positions are chosen of encoders", m.info.Name)
 	}
-	if m.spec.Head != transformer.LanguageHead {
+	if m.spec.Head != spec.LanguageHead {
 		return nil, fmt.Errorf("models: %s has no head that scores tokens (its architecture ends in Model), so it cannot generate", m.info.Name)
 	}
 	if ask.MaxTokens < 1 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -119,7 +120,7 @@ func (o Options) limit(compiled bool, layers int) Limit {
 }
 
 // checkWeights returns a *MemoryError if the program and the weights of spec do not fit.
-func (l Limit) checkWeights(name string, spec *transformer.Spec, dtype dtypes.DType) error {
+func (l Limit) checkWeights(name string, spec *spec.Spec, dtype dtypes.DType) error {
 	weights := weightBytes(spec, dtype)
 	need := l.Program + weights
 	if need < l.Bytes {
@@ -137,7 +138,7 @@ func (l Limit) checkWeights(name string, spec *transformer.Spec, dtype dtypes.DT
 }
 
 // weightBytes is how much the parameters of a spec take.
-func weightBytes(spec *transformer.Spec, dtype dtypes.DType) int64 {
+func weightBytes(spec *spec.Spec, dtype dtypes.DType) int64 {
 	bytes := int64(0)
 	for _, p := range spec.Params() {
 		bytes += int64(p.Size()) * int64(dtype.Size())

@@ -23,6 +23,7 @@ import (
 	"github.com/headwater-ml/headwater/models/checkpoint"
 	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/planted"
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/tiny"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 	"github.com/headwater-ml/headwater/models/transformer"
@@ -32,12 +33,12 @@ import (
 // grammar model.
 const Default = "tiny"
 
-// Model is an open model. It satisfies attribution.Model, attribution.Tracer, attribution.Limited,
-// attribution.Conversational, attribution.Predictor, attribution.Differentiable and
-// attribution.Replacer, and is safe for concurrent use.
+// Model is an open model. It satisfies trace.Model, trace.Tracer, trace.Limited,
+// trace.Conversational, trace.Predictor, trace.Differentiable and
+// trace.Replacer, and is safe for concurrent use.
 type Model struct {
 	info      trace.Info
-	spec      *transformer.Spec
+	spec      *spec.Spec
 	graph     *transformer.Model
 	tokenizer *tokenizer.Tokenizer // nil with textErr, which says why
 	textErr   error

@@ -5,13 +5,13 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // shuffled returns a loader whose matrices have their entries in random order, each matrix in its own: nothing that was learnt is left but
 // how large weights are (Adebayo et al. 2018, §3.1). Norms and biases stay, without which numbers might grow without bound.
-func shuffled(load transformer.Loader, seed uint64) transformer.Loader {
-	return func(p transformer.Param, put func(first int, values []float32)) error {
+func shuffled(load spec.Loader, seed uint64) spec.Loader {
+	return func(p spec.Param, put func(first int, values []float32)) error {
 		if len(p.Shape) < 2 {
 			return load(p, put)
 		}

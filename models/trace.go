@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -45,7 +46,7 @@ func (m *Model) WithoutValue(ctx context.Context, l int, x []float32, source int
 }
 
 // Spec describes the architecture. It must not be changed.
-func (m *Model) Spec() *transformer.Spec { return m.spec }
+func (m *Model) Spec() *spec.Spec { return m.spec }
 
 // DType is what the weights are held in: float32 or bfloat16.
 func (m *Model) DType() string { return strings.ToLower(m.graph.DType.String()) }

@@ -13,17 +13,17 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/aggregation"
 )
 
 // tol is the rounding allowed where sums may run in another order: sums of a few dozen numbers near
 // 1.
 const tol = 1e-12
 
-// Aggregation checks that a keeps the contract of [attribution.State]: shapes, equal bits on every
+// Aggregation checks that a keeps the contract of [aggregation.State]: shapes, equal bits on every
 // run, untouched arguments, causal zeros, empty and one-token texts, the same numbers for rows one
 // by one and all at once, one head over merged layers, sums, permuted tokens, NaN and cancelling.
-func Aggregation(t *testing.T, a attribution.Aggregation) {
+func Aggregation(t *testing.T, a aggregation.Aggregation) {
 	t.Helper()
 	c := contract{a, a.Info()}
 	t.Run("info", c.info)
@@ -41,8 +41,8 @@ func Aggregation(t *testing.T, a attribution.Aggregation) {
 
 // contract is an aggregation under test.
 type contract struct {
-	a    attribution.Aggregation
-	meta attribution.AggregationInfo
+	a    aggregation.Aggregation
+	meta aggregation.Info
 }
 
 func (c contract) info(t *testing.T) {
@@ -56,7 +56,7 @@ func (c contract) info(t *testing.T) {
 
 // extend calls Extend and checks the size of its result.
 func extend(
-	t *testing.T, s attribution.State, cfg attribution.Config, rows attribution.Mixed,
+	t *testing.T, s aggregation.State, cfg aggregation.Config, rows aggregation.Rows,
 ) []float64 {
 	t.Helper()
 	out, err := s.Extend(context.Background(), []float64{42}, rows)
@@ -71,7 +71,7 @@ func extend(
 	return out[1:]
 }
 
-func levels(cfg attribution.Config) int {
+func levels(cfg aggregation.Config) int {
 	if cfg.TopOnly {
 		return 1
 	}
@@ -79,23 +79,23 @@ func levels(cfg attribution.Config) int {
 }
 
 // batch returns the result of all rows at once.
-func (c contract) batch(t *testing.T, cfg attribution.Config, rows attribution.Mixed) []float64 {
+func (c contract) batch(t *testing.T, cfg aggregation.Config, rows aggregation.Rows) []float64 {
 	t.Helper()
 	return extend(t, c.a.New(cfg), cfg, rows)
 }
 
 func (c contract) empty(t *testing.T) {
-	cfg := attribution.Config{Layers: 2}
-	extend(t, c.a.New(cfg), cfg, attribution.Mixed{L: 2})
+	cfg := aggregation.Config{Layers: 2}
+	extend(t, c.a.New(cfg), cfg, aggregation.Rows{L: 2})
 }
 
 func (c contract) oneToken(t *testing.T) {
-	for _, cfg := range []attribution.Config{
+	for _, cfg := range []aggregation.Config{
 		{Layers: 3},
 		{Layers: 1, TopOnly: true},
 		{Layers: 2, Bidirectional: true},
 	} {
-		rows := attribution.Mixed{L: cfg.Layers, N: 1, Data: []float64{1, 1, 1}[:cfg.Layers]}
+		rows := aggregation.Rows{L: cfg.Layers, N: 1, Data: []float64{1, 1, 1}[:cfg.Layers]}
 		for l, x := range c.batch(t, cfg, rows) {
 			if x != 1 {
 				t.Errorf("%+v: one token that mixes with itself only: level %d = %v, want 1",
@@ -106,7 +106,7 @@ func (c contract) oneToken(t *testing.T) {
 }
 
 func (c contract) pure(t *testing.T) {
-	cfg := attribution.Config{Layers: 3}
+	cfg := aggregation.Config{Layers: 3}
 	rows := random(1, cfg, 9)
 	before := slices.Clone(rows.Data)
 	first, second := c.batch(t, cfg, rows), c.batch(t, cfg, rows)
@@ -124,7 +124,7 @@ func (c contract) pure(t *testing.T) {
 }
 
 func (c contract) causal(t *testing.T) {
-	cfg := attribution.Config{Layers: 4}
+	cfg := aggregation.Config{Layers: 4}
 	rows := random(3, cfg, 12)
 	out := c.batch(t, cfg, rows)
 	T := rows.T()
@@ -147,7 +147,7 @@ func (c contract) causal(t *testing.T) {
 }
 
 func (c contract) incremental(t *testing.T) {
-	cfg := attribution.Config{Layers: 3}
+	cfg := aggregation.Config{Layers: 3}
 	rows := random(4, cfg, 70) // more than one machine word of tokens
 	T := rows.T()
 	whole := c.batch(t, cfg, rows)
@@ -170,7 +170,7 @@ func (c contract) incremental(t *testing.T) {
 }
 
 func (c contract) selections(t *testing.T) {
-	cfg := attribution.Config{Layers: 3}
+	cfg := aggregation.Config{Layers: 3}
 	rows := random(5, cfg, 8)
 	T := rows.T()
 	whole := c.batch(t, cfg, rows)
@@ -183,7 +183,7 @@ func (c contract) selections(t *testing.T) {
 	if c.meta.AllRows {
 		return
 	}
-	got := c.batch(t, cfg, slice(random(5, attribution.Config{Layers: 3}, 8), 7, 1))
+	got := c.batch(t, cfg, slice(random(5, aggregation.Config{Layers: 3}, 8), 7, 1))
 	if want := whole[(2*T+7)*T:]; !slices.Equal(got, want) {
 		t.Errorf("last row without the earlier ones = %v, want %v", got, want)
 	}
@@ -191,7 +191,7 @@ func (c contract) selections(t *testing.T) {
 
 // topRows checks that the rows of a head replace those of the explained layer and of no lower one.
 func (c contract) topRows(t *testing.T) {
-	cfg := attribution.Config{Layers: 3, TopOnly: true}
+	cfg := aggregation.Config{Layers: 3, TopOnly: true}
 	rows, head := random(6, cfg, 8), random(7, cfg, 8)
 	T := rows.T()
 	rows.Top = rows.Data
@@ -210,7 +210,7 @@ func (c contract) topRows(t *testing.T) {
 
 // permuted checks that permuting the tokens of a bidirectional text permutes the result.
 func (c contract) permuted(t *testing.T) {
-	cfg := attribution.Config{Layers: 3, Bidirectional: true}
+	cfg := aggregation.Config{Layers: 3, Bidirectional: true}
 	rows := random(8, cfg, 7)
 	T := rows.T()
 	perm := rand.New(rand.NewPCG(9, 9)).Perm(T)
@@ -238,7 +238,7 @@ func (c contract) permuted(t *testing.T) {
 // nan checks that Extend returns on a row with NaN and infinity, and that the results of earlier
 // targets do not change.
 func (c contract) nan(t *testing.T) {
-	cfg := attribution.Config{Layers: 3}
+	cfg := aggregation.Config{Layers: 3}
 	rows := random(10, cfg, 8)
 	T := rows.T()
 	want := c.batch(t, cfg, rows)
@@ -256,7 +256,7 @@ func (c contract) nan(t *testing.T) {
 func (c contract) cancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	cfg := attribution.Config{Layers: 2}
+	cfg := aggregation.Config{Layers: 2}
 	_, err := c.a.New(cfg).Extend(ctx, nil, random(11, cfg, 4))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Extend after cancel returned %v, want an error that wraps %v", err,
@@ -266,9 +266,9 @@ func (c contract) cancel(t *testing.T) {
 
 // random returns rows of T targets that sum to 1, half of each on the target itself. Some entries
 // are zero, and a few are much larger than the rest.
-func random(seed uint64, cfg attribution.Config, T int) attribution.Mixed {
+func random(seed uint64, cfg aggregation.Config, T int) aggregation.Rows {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	m := attribution.Mixed{L: cfg.Layers, N: T, Data: make([]float64, cfg.Layers*T*T)}
+	m := aggregation.Rows{L: cfg.Layers, N: T, Data: make([]float64, cfg.Layers*T*T)}
 	for l := range m.L {
 		for i := range T {
 			row := m.Row(l, i)
@@ -289,8 +289,8 @@ func random(seed uint64, cfg attribution.Config, T int) attribution.Mixed {
 }
 
 // slice returns a copy of rows first..first+n-1 over the sources up to them, without the top rows.
-func slice(m attribution.Mixed, first, n int) attribution.Mixed {
-	part := attribution.Mixed{First: first, L: m.L, N: n}
+func slice(m aggregation.Rows, first, n int) aggregation.Rows {
+	part := aggregation.Rows{First: first, L: m.L, N: n}
 	for l := range m.L {
 		for k := range n {
 			part.Data = append(part.Data, m.Row(l, first+k)[:first+n]...)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/attributiontest"
 )
 
@@ -19,32 +19,32 @@ const brokenEnv = "ATTRIBUTIONTEST_BROKEN"
 // broken is rollout with one fault, which changes what a state gets or gives.
 type broken struct {
 	fault string
-	info  func(attribution.AggregationInfo) attribution.AggregationInfo
+	info  func(aggregation.Info) aggregation.Info
 	calls int
-	edit  func(b *broken, cfg attribution.Config, out []float64, rows attribution.Mixed) []float64
+	edit  func(b *broken, cfg aggregation.Config, out []float64, rows aggregation.Rows) []float64
 }
 
-func (b *broken) Info() attribution.AggregationInfo {
-	a, _ := attribution.LookupAggregation("rollout")
+func (b *broken) Info() aggregation.Info {
+	a, _ := aggregation.Lookup("rollout")
 	if b.info != nil {
 		return b.info(a.Info())
 	}
 	return a.Info()
 }
 
-func (b *broken) New(cfg attribution.Config) attribution.State {
-	a, _ := attribution.LookupAggregation("rollout")
+func (b *broken) New(cfg aggregation.Config) aggregation.State {
+	a, _ := aggregation.Lookup("rollout")
 	return &brokenState{b, cfg, a.New(cfg)}
 }
 
 type brokenState struct {
 	b   *broken
-	cfg attribution.Config
-	s   attribution.State
+	cfg aggregation.Config
+	s   aggregation.State
 }
 
 func (s *brokenState) Extend(
-	ctx context.Context, dst []float64, rows attribution.Mixed,
+	ctx context.Context, dst []float64, rows aggregation.Rows,
 ) ([]float64, error) {
 	if s.b.fault == "cancel" {
 		ctx = context.WithoutCancel(ctx)
@@ -58,72 +58,72 @@ func (s *brokenState) Extend(
 
 // faults are aggregations that break the contract, by the part of it that must notice.
 var faults = []broken{
-	{fault: "info", info: func(i attribution.AggregationInfo) attribution.AggregationInfo { i.Cost = ""; return i }},
+	{fault: "info", info: func(i aggregation.Info) aggregation.Info { i.Cost = ""; return i }},
 	{fault: "cancel"},
-	{fault: "arguments_untouched", edit: func(b *broken, _ attribution.Config, out []float64,
-		rows attribution.Mixed,
+	{fault: "arguments_untouched", edit: func(b *broken, _ aggregation.Config, out []float64,
+		rows aggregation.Rows,
 	) []float64 {
 		rows.Data[0] = 7
 		return out
 	}},
 	{
 		fault: "arguments_untouched,_equal_runs",
-		edit: func(b *broken, _ attribution.Config, out []float64, _ attribution.Mixed) []float64 {
+		edit: func(b *broken, _ aggregation.Config, out []float64, _ aggregation.Rows) []float64 {
 			b.calls++
 			out[0] += float64(b.calls) * 1e-13
 			return out
 		},
 	},
-	{fault: "causal_zeros", edit: func(_ *broken, _ attribution.Config, out []float64,
-		rows attribution.Mixed,
+	{fault: "causal_zeros", edit: func(_ *broken, _ aggregation.Config, out []float64,
+		rows aggregation.Rows,
 	) []float64 {
 		out[rows.T()-1] += 1e-15
 		return out
 	}},
-	{fault: "causal_zeros_and_sums", edit: func(_ *broken, _ attribution.Config, out []float64,
-		_ attribution.Mixed,
+	{fault: "causal_zeros_and_sums", edit: func(_ *broken, _ aggregation.Config, out []float64,
+		_ aggregation.Rows,
 	) []float64 {
 		out[0] *= 2
 		return out
 	}},
-	{fault: "rows_one_by_one", edit: func(_ *broken, _ attribution.Config, out []float64,
-		rows attribution.Mixed,
+	{fault: "rows_one_by_one", edit: func(_ *broken, _ aggregation.Config, out []float64,
+		rows aggregation.Rows,
 	) []float64 {
 		out[0] += float64(rows.First) * 1e-3
 		return out
 	}},
-	{fault: "skipped_rows", edit: func(_ *broken, _ attribution.Config, out []float64,
-		rows attribution.Mixed,
+	{fault: "skipped_rows", edit: func(_ *broken, _ aggregation.Config, out []float64,
+		rows aggregation.Rows,
 	) []float64 {
 		out[0] += float64(rows.Skip) * 1e-3
 		return out
 	}},
-	{fault: "top_rows", edit: func(_ *broken, _ attribution.Config, out []float64,
-		rows attribution.Mixed,
+	{fault: "top_rows", edit: func(_ *broken, _ aggregation.Config, out []float64,
+		rows aggregation.Rows,
 	) []float64 {
 		if rows.Top != nil {
 			out[len(out)-1] = 0
 		}
 		return out
 	}},
-	{fault: "permuted_tokens", edit: func(_ *broken, cfg attribution.Config, out []float64,
-		_ attribution.Mixed,
+	{fault: "permuted_tokens", edit: func(_ *broken, cfg aggregation.Config, out []float64,
+		_ aggregation.Rows,
 	) []float64 {
 		if cfg.Bidirectional {
 			out[1%len(out)] *= 1.01
 		}
 		return out
 	}},
-	{fault: "one_token", edit: func(_ *broken, _ attribution.Config, out []float64,
-		rows attribution.Mixed,
+	{fault: "one_token", edit: func(_ *broken, _ aggregation.Config, out []float64,
+		rows aggregation.Rows,
 	) []float64 {
 		if rows.N == 1 && rows.First == 0 {
 			out[0] = 0.5
 		}
 		return out
 	}},
-	{fault: "NaN", edit: func(_ *broken, _ attribution.Config, out []float64,
-		_ attribution.Mixed,
+	{fault: "NaN", edit: func(_ *broken, _ aggregation.Config, out []float64,
+		_ aggregation.Rows,
 	) []float64 {
 		if slices.ContainsFunc(out, math.IsNaN) {
 			out[0] = 0.25

@@ -10,20 +10,20 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // modelTol is the rounding of a model in float32, relative to the largest value.
 const modelTol = 1e-4
 
-// Scorer checks that s keeps the contract of [attribution.Scorer] with a model that implements what
+// Scorer checks that s keeps the contract of [scorer.Scorer] with a model that implements what
 // it needs, such as [NewModel]. It checks that there is a finite value for each token, also for a
 // text of one token; that the bits are equal on every run, also of two runs at the same time; that
 // the query is not changed; that it explains the quantities in its info and no others; that
 // swapping token and contrast changes signs; and that it refuses invalid queries and models without
 // what it needs, and stops when ctx is done.
-func Scorer(t *testing.T, s attribution.Scorer, m attribution.Model) {
+func Scorer(t *testing.T, s scorer.Scorer, m trace.Model) {
 	t.Helper()
 	c := scorerContract{s, m, s.Info()}
 	t.Run("info", c.facts)
@@ -38,9 +38,9 @@ func Scorer(t *testing.T, s attribution.Scorer, m attribution.Model) {
 
 // scorerContract is a scorer under test, with a model.
 type scorerContract struct {
-	s    attribution.Scorer
-	m    attribution.Model
-	info attribution.ScorerInfo
+	s    scorer.Scorer
+	m    trace.Model
+	info scorer.Info
 }
 
 // query returns a query for token 1 at the last of T random tokens.
@@ -59,8 +59,8 @@ func (c scorerContract) query(T int) trace.Query {
 
 // score calls Score and checks that its result is complete and finite.
 func (c scorerContract) score(
-	t *testing.T, q trace.Query, opts attribution.Scoring,
-) *attribution.Scores {
+	t *testing.T, q trace.Query, opts scorer.Options,
+) *scorer.Scores {
 	t.Helper()
 	got, err := c.s.Score(context.Background(), c.m, q, opts)
 	if err != nil {
@@ -103,7 +103,7 @@ func (c scorerContract) facts(t *testing.T) {
 
 func (c scorerContract) values(t *testing.T) {
 	for _, T := range []int{1, 2, 6} {
-		c.score(t, c.query(T), attribution.Scoring{Samples: 8})
+		c.score(t, c.query(T), scorer.Options{Samples: 8})
 	}
 }
 
@@ -112,9 +112,9 @@ func (c scorerContract) values(t *testing.T) {
 func (c scorerContract) quantities(t *testing.T) {
 	q := c.query(4)
 	for i, quantity := range c.info.Quantities {
-		got := c.score(t, q, attribution.Scoring{Samples: 8, Quantity: quantity})
+		got := c.score(t, q, scorer.Options{Samples: 8, Quantity: quantity})
 		if i == 0 && !slices.Equal(got.Values,
-			c.score(t, q, attribution.Scoring{Samples: 8}).Values) {
+			c.score(t, q, scorer.Options{Samples: 8}).Values) {
 			t.Errorf("%s is the first quantity and not the default", quantity)
 		}
 	}
@@ -122,8 +122,8 @@ func (c scorerContract) quantities(t *testing.T) {
 		if slices.Contains(c.info.Quantities, quantity) {
 			continue
 		}
-		_, err := c.s.Score(context.Background(), c.m, q, attribution.Scoring{Quantity: quantity})
-		if !errors.Is(err, attribution.ErrUsage) {
+		_, err := c.s.Score(context.Background(), c.m, q, scorer.Options{Quantity: quantity})
+		if !errors.Is(err, trace.ErrUsage) {
 			t.Errorf("quantity %s: error %v; want wrong usage", quantity, err)
 		}
 	}
@@ -134,12 +134,12 @@ func (c scorerContract) pure(t *testing.T) {
 	other := 2
 	q.Contrast = &other
 	ids := slices.Clone(q.IDs)
-	opts := attribution.Scoring{Samples: 8}
+	opts := scorer.Options{Samples: 8}
 	first := c.score(t, q, opts)
 	if !slices.Equal(ids, q.IDs) || other != 2 {
 		t.Error("Score changed its query")
 	}
-	runs := make([]*attribution.Scores, 2)
+	runs := make([]*scorer.Scores, 2)
 	var group sync.WaitGroup
 	for i := range runs {
 		group.Go(func() {
@@ -160,7 +160,7 @@ func (c scorerContract) contrast(t *testing.T) {
 	q := c.query(6)
 	other := 0
 	q.Contrast = &other
-	opts := attribution.Scoring{Samples: 8}
+	opts := scorer.Options{Samples: 8}
 	if slices.Contains(c.info.Quantities, trace.Logit) {
 		opts.Quantity = trace.Logit
 	}
@@ -204,18 +204,18 @@ func (c scorerContract) refusals(t *testing.T) {
 		q := c.query(3)
 		change(&q)
 		if _, err := c.s.Score(context.Background(), c.m, q,
-			attribution.Scoring{Samples: 8}); !errors.Is(err, attribution.ErrUsage) {
+			scorer.Options{Samples: 8}); !errors.Is(err, trace.ErrUsage) {
 			t.Errorf("%s: error %v; want wrong usage", name, err)
 		}
 	}
 }
 
-// bare is a model that implements [attribution.Model] and nothing else.
-type bare struct{ attribution.Model }
+// bare is a model that implements [trace.Model] and nothing else.
+type bare struct{ trace.Model }
 
 func (c scorerContract) bare(t *testing.T) {
 	if _, err := c.s.Score(context.Background(), bare{c.m}, c.query(3),
-		attribution.Scoring{Samples: 8}); err != nil && !errors.Is(err, attribution.ErrUsage) {
+		scorer.Options{Samples: 8}); err != nil && !errors.Is(err, trace.ErrUsage) {
 		t.Errorf("error %v; want wrong usage, or none if nothing is missing", err)
 	}
 }
@@ -223,7 +223,7 @@ func (c scorerContract) bare(t *testing.T) {
 func (c scorerContract) cancel(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(fmt.Errorf("no more"))
-	_, err := c.s.Score(ctx, c.m, c.query(4), attribution.Scoring{Samples: 8})
+	_, err := c.s.Score(ctx, c.m, c.query(4), scorer.Options{Samples: 8})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Score after cancel returned %v, want an error that wraps %v", err,
 			context.Canceled)

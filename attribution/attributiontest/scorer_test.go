@@ -9,24 +9,24 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/attributiontest"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // brokenScorer is gradient × input with one fault.
 type brokenScorer struct {
 	part string // of the contract that must notice
-	info func(*attribution.ScorerInfo)
+	info func(*scorer.Info)
 	// before may spoil what is asked, and after what is answered.
-	before func(ctx *context.Context, m *attribution.Model, q *trace.Query,
-		opts *attribution.Scoring)
-	after func(q trace.Query, opts attribution.Scoring, s *attribution.Scores,
-		err error) (*attribution.Scores, error)
+	before func(ctx *context.Context, m *trace.Model, q *trace.Query,
+		opts *scorer.Options)
+	after func(q trace.Query, opts scorer.Options, s *scorer.Scores,
+		err error) (*scorer.Scores, error)
 }
 
-func (b brokenScorer) Info() attribution.ScorerInfo {
-	s, _ := attribution.LookupScorer("gradient-x-input")
+func (b brokenScorer) Info() scorer.Info {
+	s, _ := scorer.Lookup("gradient-x-input")
 	i := s.Info()
 	if b.info != nil {
 		b.info(&i)
@@ -35,9 +35,9 @@ func (b brokenScorer) Info() attribution.ScorerInfo {
 }
 
 func (b brokenScorer) Score(
-	ctx context.Context, m attribution.Model, q trace.Query, opts attribution.Scoring,
-) (*attribution.Scores, error) {
-	whole, _ := attribution.LookupScorer("gradient-x-input")
+	ctx context.Context, m trace.Model, q trace.Query, opts scorer.Options,
+) (*scorer.Scores, error) {
+	whole, _ := scorer.Lookup("gradient-x-input")
 	if b.before != nil {
 		b.before(&ctx, &m, &q, &opts)
 	}
@@ -50,11 +50,11 @@ func (b brokenScorer) Score(
 
 // spoil changes an answer that there is.
 func spoil(
-	change func(q trace.Query, s *attribution.Scores),
-) func(trace.Query, attribution.Scoring, *attribution.Scores, error) (*attribution.Scores, error) {
-	return func(q trace.Query, _ attribution.Scoring, s *attribution.Scores,
+	change func(q trace.Query, s *scorer.Scores),
+) func(trace.Query, scorer.Options, *scorer.Scores, error) (*scorer.Scores, error) {
+	return func(q trace.Query, _ scorer.Options, s *scorer.Scores,
 		err error,
-	) (*attribution.Scores, error) {
+	) (*scorer.Scores, error) {
 		if err == nil {
 			change(q, s)
 		}
@@ -65,26 +65,26 @@ func spoil(
 var scored atomic.Int64
 
 var scorerFaults = map[string]brokenScorer{
-	"no needs": {part: "info", info: func(i *attribution.ScorerInfo) { i.Needs = "" }},
-	"a quantity twice": {part: "info", info: func(i *attribution.ScorerInfo) {
+	"no needs": {part: "info", info: func(i *scorer.Info) { i.Needs = "" }},
+	"a quantity twice": {part: "info", info: func(i *scorer.Info) {
 		i.Quantities = append(i.Quantities, i.Quantities[0])
 	}},
-	"a value too many": {part: "values", after: spoil(func(_ trace.Query, s *attribution.Scores) {
+	"a value too many": {part: "values", after: spoil(func(_ trace.Query, s *scorer.Scores) {
 		s.Values = append(s.Values, 0)
 	})},
-	"NaN for one token": {part: "values", after: spoil(func(q trace.Query, s *attribution.Scores) {
+	"NaN for one token": {part: "values", after: spoil(func(q trace.Query, s *scorer.Scores) {
 		if len(q.IDs) == 1 {
 			s.Values[0] = math.NaN()
 		}
 	})},
-	"signs not announced": {part: "values", info: func(i *attribution.ScorerInfo) {
+	"signs not announced": {part: "values", info: func(i *scorer.Info) {
 		i.Signed = false
 	}},
-	"another default": {part: "quantities", info: func(i *attribution.ScorerInfo) {
+	"another default": {part: "quantities", info: func(i *scorer.Info) {
 		i.Quantities = []trace.Quantity{trace.Probability, trace.Logit, trace.LogProbability}
 	}},
-	"any quantity": {part: "quantities", before: func(_ *context.Context, _ *attribution.Model,
-		_ *trace.Query, o *attribution.Scoring,
+	"any quantity": {part: "quantities", before: func(_ *context.Context, _ *trace.Model,
+		_ *trace.Query, o *scorer.Options,
 	) {
 		if o.Quantity == "surprise" {
 			o.Quantity = ""
@@ -92,7 +92,7 @@ var scorerFaults = map[string]brokenScorer{
 	}},
 	"a query that it writes to": {
 		part: "query_untouched,_equal_runs",
-		after: spoil(func(q trace.Query, _ *attribution.Scores) {
+		after: spoil(func(q trace.Query, _ *scorer.Scores) {
 			if len(q.IDs) > 1 {
 				q.IDs[1] = 0
 			}
@@ -100,39 +100,39 @@ var scorerFaults = map[string]brokenScorer{
 	},
 	"another answer each time": {
 		part: "query_untouched,_equal_runs",
-		after: spoil(func(_ trace.Query, s *attribution.Scores) {
+		after: spoil(func(_ trace.Query, s *scorer.Scores) {
 			s.Values[0] += float64(scored.Add(1)) * 1e-12
 		}),
 	},
 	"a contrast that is one-sided": {
 		part: "contrast",
-		before: func(_ *context.Context, _ *attribution.Model, q *trace.Query,
-			_ *attribution.Scoring,
+		before: func(_ *context.Context, _ *trace.Model, q *trace.Query,
+			_ *scorer.Options,
 		) {
 			q.Contrast = nil
 		},
 	},
 	"an answer to nothing": {
 		part: "queries_that_ask_nothing",
-		before: func(_ *context.Context, _ *attribution.Model, q *trace.Query,
-			_ *attribution.Scoring,
+		before: func(_ *context.Context, _ *trace.Model, q *trace.Query,
+			_ *scorer.Options,
 		) {
 			q.Position = min(q.Position, len(q.IDs)-1)
 		},
 	},
 	"an answer without a model": {
 		part: "a_model_that_offers_nothing",
-		after: func(_ trace.Query, _ attribution.Scoring, s *attribution.Scores,
+		after: func(_ trace.Query, _ scorer.Options, s *scorer.Scores,
 			err error,
-		) (*attribution.Scores, error) {
+		) (*scorer.Scores, error) {
 			if err != nil && strings.Contains(err.Error(), "Differentiable") {
 				return nil, context.DeadlineExceeded
 			}
 			return s, err
 		},
 	},
-	"no end": {part: "cancel", before: func(ctx *context.Context, _ *attribution.Model,
-		_ *trace.Query, _ *attribution.Scoring,
+	"no end": {part: "cancel", before: func(ctx *context.Context, _ *trace.Model,
+		_ *trace.Query, _ *scorer.Options,
 	) {
 		*ctx = context.WithoutCancel(*ctx)
 	}},

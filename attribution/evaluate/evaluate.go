@@ -10,7 +10,7 @@
 // importance. Every report includes random scores for comparison.
 //
 // The measures come from the literature, and its choices are options: what replaces a removed token
-// ([attribution.Scoring]), which quantity is measured, which parts are removed. No measure is the
+// ([scorer.Options]), which quantity is measured, which parts are removed. No measure is the
 // truth: without a token the model reads a text unlike those it was trained on, and attention may
 // carry evidence through other positions. Only evidence that is known by construction is a ground
 // truth. It says which tokens should matter, and not which tokens the model uses.

@@ -20,7 +20,7 @@ func ExampleAlign() {
 }
 
 // sumText is a text whose prediction is the sum of one number for each token that is left. With a
-// model, [attribution.NewRemoval] returns such a text.
+// model, [scorer.NewRemoval] returns such a text.
 type sumText []float64
 
 func (a sumText) Removable() []int {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 )
 
 // Bins are the parts of a text, in [0,1], over which comprehensiveness and sufficiency are averaged
@@ -46,7 +46,7 @@ type Faithfulness struct {
 	SoftSufficiency       Value `json:"soft_sufficiency"`
 }
 
-// Remover is a text from which tokens can be removed, such as [attribution.Removal].
+// Remover is a text from which tokens can be removed, such as [scorer.Removal].
 type Remover interface {
 	// Removable returns the positions of tokens that can be removed on their own, in rising order.
 	Removable() []int
@@ -57,7 +57,7 @@ type Remover interface {
 	Soft(ctx context.Context, keep []float64, draws int) (float64, error)
 }
 
-var _ Remover = (*attribution.Removal)(nil)
+var _ Remover = (*scorer.Removal)(nil)
 
 // Faithful measures a ranking of the tokens of a text by the size of their scores, the largest
 // first:

@@ -82,7 +82,7 @@ func (p *Proof) Proven() bool { return p.Reason == "" }
 // Fits reports whether the changed prompt has as many tokens as the prompt and differs from it only
 // in the tokens of the span, and whether the answer, if there is one, is one token. It returns an
 // error of the tokenizer, or one for a span outside the prompt.
-func (c Change) Fits(m attribution.Model, prompt string, specials trace.Specials) (bool, error) {
+func (c Change) Fits(m trace.Model, prompt string, specials trace.Specials) (bool, error) {
 	before, err := m.Encode(prompt, specials)
 	if err != nil {
 		return false, err
@@ -97,7 +97,7 @@ func (c Change) Fits(m attribution.Model, prompt string, specials trace.Specials
 
 // encode returns the ids of the changed prompt, and whether they fit those before the change.
 func (c Change) encode(
-	m attribution.Model, prompt string, before []trace.Token, specials trace.Specials,
+	m trace.Model, prompt string, before []trace.Token, specials trace.Specials,
 ) (ids []int, fits bool, err error) {
 	begin, end := c.Span[0], c.Span[1]
 	if begin < 0 || begin >= end || end > len(prompt) {
@@ -124,7 +124,7 @@ func overlaps(a, b [2]int) bool { return a[0] < b[1] && b[0] < a[1] }
 
 // prover tries the changes of one case on a model.
 type prover struct {
-	model    attribution.Predictor
+	model    trace.Predictor
 	c        Case
 	prompt   attribution.Prompt
 	specials trace.Specials

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
@@ -390,7 +389,7 @@ func TestChangeRefusals(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	mute := struct{ attribution.Model }{letters{"R"}} // predicts no other texts
+	mute := struct{ trace.Model }{letters{"R"}} // predicts no other texts
 	if _, err := evaluate.Run(t.Context(), mute, []evaluate.Case{proved()},
 		evaluate.Options{Methods: []string{"raw"}}); err == nil ||
 		!strings.Contains(err.Error(), "predicts tokens of other texts") {

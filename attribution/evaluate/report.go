@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // Measure is a number by which methods are compared.
@@ -257,7 +257,7 @@ func (r *Report) Ranked(measure string) []string {
 // Results of the trained model are taken from opts.Done if they are there. Cases that are not
 // scored are left out. Methods of one layer are compared in the layer that is scored.
 func Randomize(
-	ctx context.Context, m, random attribution.Model, cases []Case, opts Options,
+	ctx context.Context, m, random trace.Model, cases []Case, opts Options,
 ) (map[string]Summary, error) {
 	if a, b := m.Info(), random.Info(); a.Layers != b.Layers || a.Vocab != b.Vocab ||
 		a.Hash == b.Hash {

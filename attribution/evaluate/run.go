@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -44,7 +45,7 @@ type Options struct {
 	// also measures the soft forms, and Beam > 0 NAOPC.
 	Faithful    bool
 	Draws, Beam int
-	Scoring     attribution.Scoring
+	Scoring     scorer.Options
 	// Least is the part of the prediction that a change must move to decide it; see [Move.Decides].
 	// Default ½.
 	Least float64
@@ -122,13 +123,13 @@ const (
 func Lines() []string { return []string{RandomLine, EarliestLine, LatestLine, ChanceLine} }
 
 // Run measures methods on cases, one after the other, those with Selection first. It returns a
-// [attribution.UsageError] that names the case if options or cases are invalid, an error of the
+// [trace.UsageError] that names the case if options or cases are invalid, an error of the
 // model, or one that wraps ctx.Err(). With an error the report has the cases before it.
 //
 // The changes of a case are tried before it is explained, at the cost of two passes for each
 // change. Methods of one layer are scored in one layer, which the cases with Selection choose: the
 // one with the highest average precision over all of these cases.
-func Run(ctx context.Context, m attribution.Model, cases []Case, opts Options) (*Report, error) {
+func Run(ctx context.Context, m trace.Model, cases []Case, opts Options) (*Report, error) {
 	opts.Methods = opts.methods()
 	results := make([]*Result, len(cases))
 	done := func() []*Result {
@@ -183,7 +184,7 @@ func (o Options) methods() []string {
 // measure tries the changes of one case, explains it, and measures the result. picked has the layer
 // of each method of one layer; methods without an entry use the last one.
 func (o Options) measure(
-	ctx context.Context, m attribution.Model, i int, c Case, picked map[string]int,
+	ctx context.Context, m trace.Model, i int, c Case, picked map[string]int,
 ) (*Result, error) {
 	r := &Result{Case: i, Group: c.Group, Model: m.Info().Hash, Selection: c.Selection}
 	if len(c.Changes) > 0 {
@@ -236,8 +237,8 @@ func (r *Result) describe(e *attribution.Explanation) {
 }
 
 // prove tries the changes of a case and sets the proof and the token explained.
-func (o Options) prove(ctx context.Context, m attribution.Model, c Case, r *Result) error {
-	p, ok := m.(attribution.Predictor)
+func (o Options) prove(ctx context.Context, m trace.Model, c Case, r *Result) error {
+	p, ok := m.(trace.Predictor)
 	if head := m.Info().Head; !ok || head != trace.NextToken && head != trace.MaskedToken {
 		return fmt.Errorf("the changes of a case need a model that predicts tokens of other texts,"+
 			" and %s does not", m.Info().Name)
@@ -272,7 +273,7 @@ func position(e *attribution.Explanation) int {
 
 // explain computes the explanation of the case's prediction by the methods and references.
 func (o Options) explain(
-	ctx context.Context, m attribution.Model, c Case,
+	ctx context.Context, m trace.Model, c Case,
 ) (*attribution.Explanation, error) {
 	opts := o.Explain
 	opts.Methods = slices.Concat(o.Methods, o.References)
@@ -310,7 +311,7 @@ func replaces(name string) bool {
 	if err != nil || m.Scorer == "" {
 		return false
 	}
-	s, err := attribution.LookupScorer(m.Scorer)
+	s, err := scorer.Lookup(m.Scorer)
 	return err == nil && s.Info().Replaces
 }
 
@@ -474,11 +475,11 @@ func (t textOnly) Removable() []int {
 // remove measures what happens to the prediction when tokens are removed in the order of every
 // method's ranking.
 func (o Options) remove(
-	ctx context.Context, m attribution.Model, e *attribution.Explanation, r *Result,
+	ctx context.Context, m trace.Model, e *attribution.Explanation, r *Result,
 ) error {
 	q := trace.Query{IDs: e.Prompt.IDs}
 	q.Position, q.Token = position(e), e.Steps[0].ID
-	removal, err := attribution.NewRemoval(ctx, m, q, o.Scoring)
+	removal, err := scorer.NewRemoval(ctx, m, q, o.Scoring)
 	if err != nil {
 		return err
 	}

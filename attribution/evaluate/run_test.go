@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
@@ -276,4 +275,4 @@ func TestRunRefusals(t *testing.T) {
 	}
 }
 
-var _ attribution.Predictor = reader{}
+var _ trace.Predictor = reader{}

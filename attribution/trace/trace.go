@@ -8,7 +8,7 @@
 // token t+1.
 //
 // Capital letters are sizes: L layers, H heads, T targets, S sources, N target rows of one step, D
-// width of the residual stream, E width of a head, V vocabulary. Every shape is outermost axis
+// Width of the residual stream, E width of a head, V vocabulary. Every shape is outermost axis
 // first, row-major; layers, heads and positions count from 0.
 package trace
 

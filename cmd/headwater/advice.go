@@ -6,9 +6,9 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/certificate"
+	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/certificate"
-	"github.com/headwater-ml/headwater/models/xla/plugin"
 )
 
 // advise adds to an error of a library which flag or command helps. Libraries know neither.
@@ -21,16 +21,16 @@ func advise(err error) error {
 
 // advice returns which flag or command helps, "" if none does.
 func advice(err error) string {
-	usage := (*attribution.UsageError)(nil)
+	usage := (*trace.UsageError)(nil)
 	cache := (*models.CacheError)(nil)
 	switch {
 	case errors.As(err, &usage) && usage.Option != "":
 		return flagOf(usage.Option)
 	case errors.As(err, &cache):
 		return "headwater download " + cache.Ref + " fetches it again"
-	case errors.Is(err, plugin.ErrNoSource):
+	case errors.Is(err, xlaplugin.ErrNoSource):
 		return "--from FILE"
-	case errors.Is(err, plugin.ErrUnknownHash):
+	case errors.Is(err, xlaplugin.ErrUnknownHash):
 		return "--sha256 HASH"
 	}
 	switch trace.KindOf(err) {

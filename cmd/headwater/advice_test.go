@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/certificate"
+	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/certificate"
 	"github.com/headwater-ml/headwater/models/transformer"
-	"github.com/headwater-ml/headwater/models/xla/plugin"
 )
 
 // Each kind of error of a library gets the flag or the command that helps, and no other error does.
@@ -20,19 +21,19 @@ func TestAdvice(t *testing.T) {
 	}{
 		"option":           {attribution.Options{Discard: 2}.Check(), "--discard"},
 		"another name":     {attribution.Options{Positions: []int{-1}}.Check(), "--position"},
-		"other usage":      {&attribution.UsageError{Reason: "the prompt is empty"}, ""},
-		"unknown option":   {&attribution.UsageError{Reason: "no", Option: "of a plugin"}, ""},
-		"results":          {&attribution.MemoryError{}, "--max-memory"},
+		"other usage":      {&trace.UsageError{Reason: "the prompt is empty"}, ""},
+		"unknown option":   {&trace.UsageError{Reason: "no", Option: "of a plugin"}, ""},
+		"results":          {&trace.MemoryError{}, "--max-memory"},
 		"pass":             {&transformer.MemoryError{}, "--max-memory"},
 		"weights":          {&models.MemoryError{Chosen: true}, "--max-memory"},
 		"half the weights": {&models.MemoryError{Chosen: true, Half: 1}, "--dtype bfloat16"},
 		"machine":          {&models.MemoryError{}, ""},
 		"cache":            {&models.CacheError{Ref: "a/b@v1", Err: errors.New("broken")}, "headwater download a/b@v1 fetches it again"},
 		"no tokenizer":     {&models.NoTokenizerError{Err: errors.New("none")}, "headwater trace --ids"},
-		"no plugin":        {&plugin.Error{Err: plugin.ErrNone}, "headwater setup xla installs it"},
-		"no CUDA plugin":   {plugin.ErrNone, ""},
-		"no source":        {errors.Join(errors.New("no network"), plugin.ErrNoSource), "--from FILE"},
-		"hash":             {plugin.ErrUnknownHash, "--sha256 HASH"},
+		"no plugin":        {&xlaplugin.Error{Err: xlaplugin.ErrNone}, "headwater setup xla installs it"},
+		"no CUDA plugin":   {xlaplugin.ErrNone, ""},
+		"no source":        {errors.Join(errors.New("no network"), xlaplugin.ErrNoSource), "--from FILE"},
+		"hash":             {xlaplugin.ErrUnknownHash, "--sha256 HASH"},
 		"another":          {errors.New("no disk"), ""},
 	} {
 		want := fmt.Sprintf("line 1: %v", c.err)

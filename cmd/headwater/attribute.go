@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/checkpoint"
@@ -87,7 +88,7 @@ func rowsOnly(methods []string) error {
 		if m.Scorer == "" {
 			continue
 		}
-		s, err := attribution.LookupScorer(m.Scorer)
+		s, err := scorer.Lookup(m.Scorer)
 		if err != nil {
 			return err
 		}

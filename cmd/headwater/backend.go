@@ -7,9 +7,9 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
 	_ "github.com/headwater-ml/headwater/models/xla" // XLA, where the program is built with cgo
-	"github.com/headwater-ml/headwater/models/xla/plugin"
 )
 
 // open opens the model and tells the user which backend computes it.
@@ -32,9 +32,9 @@ func (p *program) open(ctx context.Context, f modelFlags) (*models.Model, error)
 	}
 	p.keepWithin(m)
 	line.clear()
-	if f.backend == "" && m.Info().Backend == "go" && os.Getenv(plugin.Env) != "" &&
+	if f.backend == "" && m.Info().Backend == "go" && os.Getenv(xlaplugin.Env) != "" &&
 		m.Info().Note == "" {
-		if _, err := plugin.Find(); err != nil {
+		if _, err := xlaplugin.Find(); err != nil {
 			p.say("xla is not used: %v", advise(err))
 		}
 	}

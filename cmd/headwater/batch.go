@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // explainAll explains the prompts of a file, one result a line, and ends at the first bad one.
@@ -88,7 +89,7 @@ func (i *impatient) Read(b []byte) (int, error) {
 
 // explainLines writes a result for each line, and each is kept when it is there.
 func (p *program) explainLines(
-	ctx context.Context, m attribution.Model, f explainFlags, all iter.Seq2[line, error], name string,
+	ctx context.Context, m trace.Model, f explainFlags, all iter.Seq2[line, error], name string,
 	out *output,
 ) error {
 	made := 0
@@ -121,7 +122,7 @@ func count(n int, what string) string {
 
 // explainLine explains one line. Its own keys stand for flags; --max-tokens goes for the lines
 // without a continuation, all of which is explained.
-func (p *program) explainLine(ctx context.Context, m attribution.Model, text []byte, f explainFlags) (*attribution.Explanation, error) {
+func (p *program) explainLine(ctx context.Context, m trace.Model, text []byte, f explainFlags) (*attribution.Explanation, error) {
 	l, err := readPromptLine(text)
 	if err != nil {
 		return nil, err

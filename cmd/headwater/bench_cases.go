@@ -7,14 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 // benchCases returns the cases of a file, of a circuit or of the grammar.
-func (p *program) benchCases(ctx context.Context, f benchFlags, m attribution.Model) ([]evaluate.Case, error) {
+func (p *program) benchCases(ctx context.Context, f benchFlags, m trace.Model) ([]evaluate.Case, error) {
 	if f.circuit() {
 		return plantedCases(f.model, f.cases, f.seed, !f.noContrast)
 	}
@@ -57,7 +56,7 @@ func otherSeed(seed uint64) uint64 { return math.MaxUint64 - seed }
 
 // grammarCases are held-out sentences whose answers and pieces of evidence are one token each: n of
 // each kind to score, and after them others that choose layers.
-func grammarCases(m attribution.Model, n int, seed uint64, contrast bool) []evaluate.Case {
+func grammarCases(m trace.Model, n int, seed uint64, contrast bool) []evaluate.Case {
 	var cases []evaluate.Case
 	prompts := map[string]bool{}
 	for _, selection := range []bool{false, true} {
@@ -84,7 +83,7 @@ func grammarCases(m attribution.Model, n int, seed uint64, contrast bool) []eval
 // grammarCase is an answer of a document with its evidence and the changes that prove it; with
 // contrast its foil is the first that is one token. ok is false if the answer or a piece of
 // evidence is not one token, or no such word can take the place of a piece of evidence.
-func grammarCase(m attribution.Model, d tiny.Document, a tiny.Answer, contrast bool) (c evaluate.Case, ok bool) {
+func grammarCase(m trace.Model, d tiny.Document, a tiny.Answer, contrast bool) (c evaluate.Case, ok bool) {
 	c = evaluate.Case{
 		Group: d.Kind.String(), Prompt: d.Prompt(a),
 		Continuation: " " + d.Words[a.Word],
@@ -116,7 +115,7 @@ func grammarCase(m attribution.Model, d tiny.Document, a tiny.Answer, contrast b
 
 // grammarChanges are those of one word that leave the number of tokens as it is: all of a word of
 // form, which is needed only if none of them does as well, and the first of other words.
-func grammarChanges(m attribution.Model, prompt string, span [2]int, change tiny.Change) []evaluate.Change {
+func grammarChanges(m trace.Model, prompt string, span [2]int, change tiny.Change) []evaluate.Change {
 	var found []evaluate.Change
 	for _, s := range change.With {
 		c := evaluate.Change{Span: span, Text: s.Word, Form: change.Form}
@@ -134,7 +133,7 @@ func grammarChanges(m attribution.Model, prompt string, span [2]int, change tiny
 }
 
 // oneToken is whether a text is one token.
-func oneToken(m attribution.Model, text string) bool {
+func oneToken(m trace.Model, text string) bool {
 	tokens, err := m.Encode(text, trace.SpecialsOff)
 	return err == nil && len(tokens) == 1
 }

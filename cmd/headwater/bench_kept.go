@@ -143,7 +143,7 @@ const plainLine = "plain generation"
 
 // costs measures each method on cases, in turns with plain generation, and takes medians of three
 // rounds.
-func costs(ctx context.Context, m attribution.Model, cases []evaluate.Case, opts evaluate.Options) (map[string]cost, error) {
+func costs(ctx context.Context, m trace.Model, cases []evaluate.Case, opts evaluate.Options) (map[string]cost, error) {
 	names := append([]string{plainLine}, opts.Methods...)
 	times := map[string][]float64{}
 	for round := range 4 {
@@ -168,7 +168,7 @@ func costs(ctx context.Context, m attribution.Model, cases []evaluate.Case, opts
 }
 
 // once explains a case by one method, or generates its token without any.
-func once(ctx context.Context, m attribution.Model, c evaluate.Case, method string, opts evaluate.Options) error {
+func once(ctx context.Context, m trace.Model, c evaluate.Case, method string, opts evaluate.Options) error {
 	if method != plainLine {
 		o := opts.Explain
 		o.Methods, o.Continuation = []string{method}, c.Continuation

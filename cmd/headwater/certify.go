@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/certificate"
+	"github.com/headwater-ml/headwater/internal/golden"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/certificate"
 	"github.com/headwater-ml/headwater/models/checkpoint"
-	"github.com/headwater-ml/headwater/models/golden"
 )
 
 // certifyFlags are the flags of headwater certify.

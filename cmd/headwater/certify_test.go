@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/models/certificate"
+	"github.com/headwater-ml/headwater/internal/certificate"
 )
 
 // A recorded checkpoint gets a certificate, as a table and as JSON; a recording of another model

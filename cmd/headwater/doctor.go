@@ -19,8 +19,8 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/xla/plugin"
 )
 
 // diagnosis is the report of headwater doctor.
@@ -50,7 +50,7 @@ type backendFacts struct {
 	// Default says that models other than the embedded one run on it unless asked otherwise.
 	Default bool `json:"default"`
 	// Plugin is its native library, for xla and cuda.
-	Plugin *plugin.Installed `json:"plugin,omitempty"`
+	Plugin *xlaplugin.Installed `json:"plugin,omitempty"`
 	// Warning says what is unusual about the plugin.
 	Warning string `json:"warning,omitempty"`
 	// Measured is nil where nothing was computed.
@@ -176,7 +176,7 @@ func lookAt(name string) backendFacts {
 	if path == "" {
 		return b
 	}
-	record, err := plugin.Record(path)
+	record, err := xlaplugin.Record(path)
 	if err != nil {
 		b.Warning = advise(err).Error()
 	}
@@ -319,7 +319,7 @@ func (d *diagnosis) advise() {
 		d.Next = append(d.Next, "build headwater with GOEXPERIMENT=simd: pure Go becomes "+
 			"5 to 10 times faster")
 	}
-	if plugin.HasGPU() && by["cuda"].Problem != "" {
+	if xlaplugin.HasGPU() && by["cuda"].Problem != "" {
 		d.Next = append(d.Next, "this machine has a GPU: pip install "+
 			"\"jax[cuda13]\" brings the plugin that --backend cuda needs")
 	}

@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/xla/plugin"
 )
 
 // machineFacts are what a machine has; bytes are 0 where they are not known.
@@ -26,7 +26,7 @@ type machineFacts struct {
 
 // machine looks at the machine.
 func machine() machineFacts {
-	m := machineFacts{Cores: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0), GPU: plugin.HasGPU()}
+	m := machineFacts{Cores: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0), GPU: xlaplugin.HasGPU()}
 	m.CPU = field("/proc/cpuinfo", "model name")
 	m.Memory, m.Available = models.MachineMemory()
 	return m
@@ -81,8 +81,8 @@ type settingMeaning struct {
 func settings(lookup func(string) (string, bool)) []settingMeaning {
 	var all []settingMeaning
 	for _, s := range []struct{ name, meaning string }{
-		{plugin.Env, "path of the XLA plugin for CPUs, before all other places"},
-		{plugin.CUDAEnv, "path of the XLA plugin for GPUs, or of the site-packages that hold it"},
+		{xlaplugin.Env, "path of the XLA plugin for CPUs, before all other places"},
+		{xlaplugin.CUDAEnv, "path of the XLA plugin for GPUs, or of the site-packages that hold it"},
 		{"HF_HOME", "folder of Hugging Face's cache (default ~/.cache/huggingface)"},
 		{"HF_HUB_CACHE", "folder of downloaded models (default hub in HF_HOME)"},
 		{"HF_HUB_OFFLINE", "1: never ask the network"},

@@ -162,7 +162,7 @@ func (p *program) sayCompiled(m *models.Model) {
 }
 
 // explainTo explains a prompt with an open model.
-func (p *program) explainTo(ctx context.Context, out *output, m attribution.Model, f explainFlags, prompt string) error {
+func (p *program) explainTo(ctx context.Context, out *output, m trace.Model, f explainFlags, prompt string) error {
 	e, err := p.watch(ctx, m, prompt, f.opts, f.by)
 	if err != nil && !interrupted(ctx, e) {
 		return err
@@ -186,7 +186,7 @@ func interrupted(ctx context.Context, e *attribution.Explanation) bool {
 
 // watch explains a prompt by parts of it and shows how far it is. Parts that do not fit its tokens
 // end it at the first of them.
-func (p *program) watch(ctx context.Context, m attribution.Model, prompt string, opts attribution.Options, by attribution.Grouping) (*attribution.Explanation, error) {
+func (p *program) watch(ctx context.Context, m trace.Model, prompt string, opts attribution.Options, by attribution.Grouping) (*attribution.Explanation, error) {
 	line := p.progress()
 	defer line.clear()
 	ctx, stop := context.WithCancelCause(ctx)

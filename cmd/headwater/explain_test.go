@@ -454,7 +454,7 @@ func TestExplainInputBadLine(t *testing.T) {
 
 // interrupting is a model during whose third step the user presses Ctrl-C.
 type interrupting struct {
-	attribution.Model
+	trace.Model
 	cancel context.CancelFunc
 }
 

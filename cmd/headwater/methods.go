@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 )
 
 // methodList is the output of headwater methods.
@@ -60,8 +62,8 @@ func allMethods() (methodList, error) {
 		list.Mixings = append(list.Mixings,
 			part{Name: name, Summary: m.Summary, Paper: m.Paper, Cost: m.Cost})
 	}
-	for _, name := range attribution.AggregationNames() {
-		a, err := attribution.LookupAggregation(name)
+	for _, name := range aggregation.Names() {
+		a, err := aggregation.Lookup(name)
 		if err != nil {
 			return list, err
 		}
@@ -69,8 +71,8 @@ func allMethods() (methodList, error) {
 		list.Aggregations = append(list.Aggregations,
 			part{Name: name, Summary: i.Summary, Formula: i.Formula, Paper: i.Paper, Cost: i.Cost})
 	}
-	for _, name := range attribution.ScorerNames() {
-		s, err := attribution.LookupScorer(name)
+	for _, name := range scorer.Names() {
+		s, err := scorer.Lookup(name)
 		if err != nil {
 			return list, err
 		}
@@ -117,7 +119,7 @@ func (p *program) writeMethods(list methodList) error {
 // kindOf returns the parts of a method, and what it needs from a model.
 func kindOf(m attribution.Method) (kind, needs string) {
 	if m.Scorer != "" {
-		s, err := attribution.LookupScorer(m.Scorer)
+		s, err := scorer.Lookup(m.Scorer)
 		if err != nil {
 			return "scorer", ""
 		}

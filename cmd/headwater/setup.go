@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/headwater-ml/headwater/models/xla/plugin"
+	"github.com/headwater-ml/headwater/internal/xlaplugin"
 )
 
 func (p *program) setupCommand() *cobra.Command {
@@ -24,14 +24,14 @@ func (p *program) setupCommand() *cobra.Command {
 }
 
 func (p *program) setupXLACommand() *cobra.Command {
-	var opts plugin.InstallOptions
+	var opts xlaplugin.InstallOptions
 	cmd := &cobra.Command{
 		Use:   "xla",
 		Short: "install the plugin with which XLA computes on CPUs",
 		Long: "Setup xla installs a PJRT plugin for CPUs, which lets every model run several " +
 			"times faster than in pure Go. It comes from go-xla's\n" +
 			"releases where the network allows, else " +
-			"from the Python package " + plugin.Wheel + " (x86-64 Linux), whose " +
+			"from the Python package " + xlaplugin.Wheel + " (x86-64 Linux), whose " +
 			"hash is known; with\n" +
 			"--from, from a file that you have. The plugin is native code that " +
 			"runs with your rights.",
@@ -51,8 +51,8 @@ func (p *program) setupXLACommand() *cobra.Command {
 				return usagef("--source and --from do not go together: --from is a source")
 			}
 			if opts.Source != "" {
-				if err := oneOf("source", opts.Source, plugin.SourceGoXLA,
-					plugin.SourceWheel); err != nil {
+				if err := oneOf("source", opts.Source, xlaplugin.SourceGoXLA,
+					xlaplugin.SourceWheel); err != nil {
 					return err
 				}
 			}
@@ -71,7 +71,7 @@ func (p *program) setupXLACommand() *cobra.Command {
 }
 
 // setupXLA installs the plugin and says where it is.
-func (p *program) setupXLA(cmd *cobra.Command, opts plugin.InstallOptions) error {
+func (p *program) setupXLA(cmd *cobra.Command, opts xlaplugin.InstallOptions) error {
 	ctx, stop := interruptible(cmd)
 	defer stop()
 	line := p.progress()
@@ -86,7 +86,7 @@ func (p *program) setupXLA(cmd *cobra.Command, opts plugin.InstallOptions) error
 			line.show("%s", what)
 		}
 	}
-	got, err := plugin.Install(ctx, opts)
+	got, err := xlaplugin.Install(ctx, opts)
 	if err != nil {
 		return err
 	}
@@ -100,11 +100,11 @@ func (p *program) setupXLA(cmd *cobra.Command, opts plugin.InstallOptions) error
 	if err != nil {
 		return err
 	}
-	switch found, err := plugin.Find(); {
+	switch found, err := xlaplugin.Find(); {
 	case err != nil:
-		p.say("it is not found by itself there: set %s=%s", plugin.Env, got.Path)
+		p.say("it is not found by itself there: set %s=%s", xlaplugin.Env, got.Path)
 	case found != got.Path:
-		p.say("here %s is used before it; to use the new one set %s=%s", found, plugin.Env,
+		p.say("here %s is used before it; to use the new one set %s=%s", found, xlaplugin.Env,
 			got.Path)
 	}
 	p.say("next: headwater doctor")
@@ -112,7 +112,7 @@ func (p *program) setupXLA(cmd *cobra.Command, opts plugin.InstallOptions) error
 }
 
 // sourceName says where a plugin came from.
-func sourceName(got plugin.Installed) string {
+func sourceName(got xlaplugin.Installed) string {
 	switch {
 	case got.Source == "":
 		return "an unknown source"

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/xla/plugin"
 )
 
 // cudaSettings returns the environment that a backend's native libraries need and that this process
@@ -19,7 +19,7 @@ func cudaSettings(backend string) []string {
 	if err != nil {
 		return nil // opening the backend will say so
 	}
-	return plugin.CUDASettings(path)
+	return xlaplugin.CUDASettings(path)
 }
 
 // restarted marks a program that was started again, so that it is not a third time.

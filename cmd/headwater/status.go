@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
@@ -34,7 +34,7 @@ func statusOf(err error) int {
 	switch {
 	case err == nil:
 		return statusOK
-	case errors.Is(err, attribution.ErrUsage):
+	case errors.Is(err, trace.ErrUsage):
 		return statusUsage
 	}
 	return statusError
@@ -45,11 +45,11 @@ func usagef(format string, args ...any) error {
 	return wrongUsage(fmt.Sprintf(format, args...))
 }
 
-// wrongUsage is an [attribution.ErrUsage] of the command line itself.
+// wrongUsage is an [trace.ErrUsage] of the command line itself.
 type wrongUsage string
 
 func (e wrongUsage) Error() string        { return string(e) }
-func (e wrongUsage) Is(target error) bool { return target == attribution.ErrUsage }
+func (e wrongUsage) Is(target error) bool { return target == trace.ErrUsage }
 
 // wants says which values a flag takes that cobra reads, by the type of the flag.
 var wants = map[string]string{
@@ -69,7 +69,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		if want, ok := wants[flag.Value.Type()]; ok {
 			reason = "want " + want
 		}
-		if method := (*attribution.UsageError)(nil); errors.As(err, &method) {
+		if method := (*trace.UsageError)(nil); errors.As(err, &method) {
 			reason = method.Reason
 		}
 		text = fmt.Sprintf("--%s %.60q: %s", flag.Name, wrong.GetValue(), reason)

@@ -1,4 +1,4 @@
-// Command train-tiny makes the embedded toy model: see package models/tiny/train. It is what make
+// Command train-tiny makes the embedded toy model: see package internal/train. It is what make
 // train runs.
 package main
 
@@ -9,8 +9,8 @@ import (
 	"os"
 	"os/signal"
 
+	"github.com/headwater-ml/headwater/internal/train"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/tiny/train"
 	_ "github.com/headwater-ml/headwater/models/xla"
 )
 

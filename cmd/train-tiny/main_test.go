@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/models/tiny/train"
+	"github.com/headwater-ml/headwater/internal/train"
 )
 
 // TestRunRefuses: a backend that does not exist is refused before anything is trained or written.

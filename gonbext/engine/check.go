@@ -24,7 +24,7 @@ const (
 
 // Check returns an error for the first invalid field: a negative number, a text or a name beyond
 // its limit, an unknown tap. [attribution.Options.Check] checks the options of KindExplain.
-// errors.Is finds [attribution.ErrUsage] in the error. Check is the only check of what arrives on
+// errors.Is finds [trace.ErrUsage] in the error. Check is the only check of what arrives on
 // the socket, and a [Client] calls it before it sends anything.
 func (r Request) Check() error {
 	switch r.Kind {
@@ -129,10 +129,10 @@ func unreadable(err error, size int) error {
 	return usagef("the options, %d bytes, cannot be read as JSON", size)
 }
 
-// usageError is an error that the caller can avoid; errors.Is finds [attribution.ErrUsage] in it.
+// usageError is an error that the caller can avoid; errors.Is finds [trace.ErrUsage] in it.
 type usageError struct{ reason string }
 
 func (e *usageError) Error() string        { return "engine: " + e.reason }
-func (e *usageError) Is(target error) bool { return target == attribution.ErrUsage }
+func (e *usageError) Is(target error) bool { return target == trace.ErrUsage }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }

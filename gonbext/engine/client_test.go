@@ -350,7 +350,7 @@ func TestErrorsKeepTheirKind(t *testing.T) {
 		client, _ := answering(t, engine.Event{Explanation: begun()}, c.event)
 		e, err := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{})
 		var refused *engine.Error
-		if !errors.As(err, &refused) || err.Error() != c.event.Failure.Message || errors.Is(err, attribution.ErrUsage) != c.usage {
+		if !errors.As(err, &refused) || err.Error() != c.event.Failure.Message || errors.Is(err, trace.ErrUsage) != c.usage {
 			t.Errorf("%s: error %v", name, err)
 		}
 		if e == nil || e.Model.Name != "words" {
@@ -385,7 +385,7 @@ func TestRefusedBeforeSending(t *testing.T) {
 		"not UTF-8": {engine.Model{Name: "a\xff"}, attribution.Options{}, `model name "a\xff" is not UTF-8`},
 	} {
 		_, err := client.Explain(t.Context(), c.model, "a", c.options)
-		if !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), c.want) {
+		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 	}

@@ -112,7 +112,7 @@ type Status struct {
 	Requests int
 }
 
-// Error is an error that occurred in the engine. errors.Is finds [attribution.ErrUsage] in it if
+// Error is an error that occurred in the engine. errors.Is finds [trace.ErrUsage] in it if
 // Usage is set.
 type Error struct {
 	Message string
@@ -128,7 +128,7 @@ func (e *Error) Kind() trace.ErrorKind { return e.Reason }
 func (e *Error) Error() string { return e.Message }
 
 // Is reports usage errors.
-func (e *Error) Is(target error) bool { return e.Usage && target == attribution.ErrUsage }
+func (e *Error) Is(target error) bool { return e.Usage && target == trace.ErrUsage }
 
 // ReadRequest reads the request of a client, which must not send anything more. Memory grows with
 // what arrives. The error is io.EOF if nothing arrives. The request is not checked; see

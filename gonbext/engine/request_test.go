@@ -212,7 +212,7 @@ func TestCheck(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, attribution.ErrUsage) {
+			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, trace.ErrUsage) {
 				t.Errorf("error %v, want a usage error with %q", err, c.want)
 			}
 		})
@@ -278,7 +278,7 @@ func TestMutatedOptions(t *testing.T) {
 		}
 		if err != nil {
 			s := err.Error()
-			if strings.Contains(s, "Go ") || strings.Contains(s, "json") || len(s) > 300 || !errors.Is(err, attribution.ErrUsage) {
+			if strings.Contains(s, "Go ") || strings.Contains(s, "json") || len(s) > 300 || !errors.Is(err, trace.ErrUsage) {
 				t.Fatalf("%s: error %v", text, err)
 			}
 			continue

@@ -63,7 +63,7 @@ func command(args []string) int {
 	slow, _ := time.ParseDuration(os.Getenv("HEADWATER_TEST_SLOW"))
 	err := server.Serve(context.Background(), server.Config{
 		Socket: *socket, Watch: *watch, Idle: *idle, Log: os.Stdout,
-		Open: func(context.Context, engine.Model, func(trace.Progress)) (attribution.Model, error) {
+		Open: func(context.Context, engine.Model, func(trace.Progress)) (trace.Model, error) {
 			time.Sleep(slow)
 			return nil, errors.New("no models here")
 		},

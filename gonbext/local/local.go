@@ -120,7 +120,7 @@ func namer(backend string) func(engine.Model) engine.Model {
 type loaded struct{ *models.Model }
 
 // Within is [models.Model.WithMaxMemory].
-func (m loaded) Within(maxMemory int64) (attribution.Model, error) {
+func (m loaded) Within(maxMemory int64) (trace.Model, error) {
 	view, err := m.WithMaxMemory(maxMemory)
 	if err != nil {
 		return nil, err // not view: an interface with a nil pointer is not nil
@@ -138,7 +138,7 @@ func (e noMemory) Is(target error) bool { return target == server.ErrMemory }
 func opener(backend string) server.Opener {
 	return func(
 		ctx context.Context, which engine.Model, progress func(trace.Progress),
-	) (attribution.Model, error) {
+	) (trace.Model, error) {
 		if which.Backend == "" {
 			which.Backend = backend
 		}

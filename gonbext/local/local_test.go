@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 	"github.com/headwater-ml/headwater/gonbext/engine/server"
 	"github.com/headwater-ml/headwater/models"
@@ -81,7 +81,7 @@ func TestLimitOfARequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The program and the weights; a quarter of what is left stays free.
-	held := 1<<30 - m.(attribution.Budgeted).Budget()/3*4
+	held := 1<<30 - m.(trace.Budgeted).Budget()/3*4
 	within := m.(loaded).Within
 	if view, err := within(held - 100); view != nil || err == nil || errors.Is(err, server.ErrMemory) {
 		t.Errorf("below the weights: %v, %v; want an error about the limit", view, err)
@@ -90,10 +90,10 @@ func TestLimitOfARequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := view.(attribution.Budgeted).Budget(); got < 2990 || got > 3010 {
+	if got := view.(trace.Budgeted).Budget(); got < 2990 || got > 3010 {
 		t.Errorf("%d bytes are left for a pass, want three quarters of 4000", got)
 	}
-	if _, ok := view.(attribution.Tracer); !ok {
+	if _, ok := view.(trace.Tracer); !ok {
 		t.Error("a limited model cannot be traced")
 	}
 }

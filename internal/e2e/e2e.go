@@ -5,18 +5,18 @@
 package e2e
 
 import (
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
 )
 
 // A model offers what an explanation needs, though neither package knows the other.
 var (
-	_ attribution.Model            = (*models.Model)(nil)
-	_ attribution.Tracer           = (*models.Model)(nil)
-	_ attribution.Limited          = (*models.Model)(nil)
-	_ attribution.Predictor        = (*models.Model)(nil)
-	_ attribution.Differentiable   = (*models.Model)(nil)
-	_ attribution.Replacer         = (*models.Model)(nil)
-	_ attribution.LogitDecomposer  = (*models.Model)(nil)
-	_ attribution.VectorDecomposer = (*models.Model)(nil)
+	_ trace.Model            = (*models.Model)(nil)
+	_ trace.Tracer           = (*models.Model)(nil)
+	_ trace.Limited          = (*models.Model)(nil)
+	_ trace.Predictor        = (*models.Model)(nil)
+	_ trace.Differentiable   = (*models.Model)(nil)
+	_ trace.Replacer         = (*models.Model)(nil)
+	_ trace.LogitDecomposer  = (*models.Model)(nil)
+	_ trace.VectorDecomposer = (*models.Model)(nil)
 )

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headwater-ml/headwater/internal/certificate"
+	"github.com/headwater-ml/headwater/internal/golden"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/certificate"
-	"github.com/headwater-ml/headwater/models/golden"
 )
 
 // sampleModel is the checkpoint whose certificate docs/models.md shows, from root.

@@ -16,7 +16,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
-	"github.com/headwater-ml/headwater/models/tiny/train"
+	"github.com/headwater-ml/headwater/internal/train"
 )
 
 var update = flag.Bool("update", false, "write the parts of the documents that programs write")

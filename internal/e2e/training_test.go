@@ -7,13 +7,13 @@ import (
 	"math"
 	"testing"
 
+	"github.com/headwater-ml/headwater/internal/train"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 	"github.com/headwater-ml/headwater/models/family"
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/tiny"
-	"github.com/headwater-ml/headwater/models/tiny/train"
 	"github.com/headwater-ml/headwater/models/tokenizer"
-	"github.com/headwater-ml/headwater/models/transformer"
 )
 
 // report reads what the training of the shipped model recorded.
@@ -100,17 +100,17 @@ func TestShippedModel(t *testing.T) {
 }
 
 // shipped returns the tokenizer and the weights of the embedded model.
-func shipped(t *testing.T) (*tokenizer.Tokenizer, func(transformer.Param) ([]float32, error)) {
+func shipped(t *testing.T) (*tokenizer.Tokenizer, func(spec.Param) ([]float32, error)) {
 	t.Helper()
 	dir, err := checkpoint.FromFS(tiny.Files(), tiny.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, spec, err := family.Read(family.NewConfig("config.json", dir.Config))
+	f, arch, err := family.Read(family.NewConfig("config.json", dir.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	load, err := f.Loader("model.safetensors", dir.Weights, spec)
+	load, err := f.Loader("model.safetensors", dir.Weights, arch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func shipped(t *testing.T) (*tokenizer.Tokenizer, func(transformer.Param) ([]flo
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tok, func(p transformer.Param) ([]float32, error) {
+	return tok, func(p spec.Param) ([]float32, error) {
 		data := make([]float32, p.Size())
 		err := load(p, func(first int, values []float32) { copy(data[first:], values) })
 		return data, err

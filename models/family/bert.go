@@ -1,6 +1,8 @@
 package family
 
-import "github.com/headwater-ml/headwater/models/transformer"
+import (
+	"github.com/headwater-ml/headwater/models/spec"
+)
 
 func init() { Register(bert) }
 
@@ -12,13 +14,13 @@ var bert = &Family{
 	},
 	Prefixes: []string{"bert.", ""},
 	Harmless: encoderHarmless,
-	Spec: func(c *Config) (*transformer.Spec, error) {
+	Spec: func(c *Config) (*spec.Spec, error) {
 		s := encoderSpec(c, "bert", encoderKeys)
 		s.TokenTypes = c.SizeOr(2, "TokenTypes", "type_vocab_size")
-		encoderHead(c, s, s.Activation, transformer.HyperbolicTangent)
+		encoderHead(c, s, s.Activation, spec.HyperbolicTangent)
 		return s, headWidth(c, s)
 	},
-	Unused: func(s *transformer.Spec, tensor string) bool {
+	Unused: func(s *spec.Spec, tensor string) bool {
 		// The head adds decoder.bias, which is the same tensor only if the head is tied.
 		return !s.TiedHead && tensor == "cls.predictions.bias"
 	},

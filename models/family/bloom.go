@@ -1,7 +1,7 @@
 package family
 
 import (
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 func init() { Register(bloom) }
@@ -18,17 +18,17 @@ var bloom = &Family{
 		"pretraining_tp", "seq_length",
 		"skip_bias_add", "skip_bias_add_qkv", "slow_but_exact", "unk_token_id",
 	},
-	Spec: func(c *Config) (*transformer.Spec, error) {
-		s := &transformer.Spec{
+	Spec: func(c *Config) (*spec.Spec, error) {
+		s := &spec.Spec{
 			Family:         "bloom",
 			Layers:         c.Size("Layers", "n_layer", "num_hidden_layers"),
 			Heads:          c.Size("Heads", "n_head", "num_attention_heads"),
 			Width:          c.Size("Width", "hidden_size", "n_embed"),
 			Vocab:          c.Size("Vocab", "vocab_size"),
-			Positions:      transformer.ALiBi,
+			Positions:      spec.ALiBi,
 			EmbeddingNorm:  true,
 			NormEpsilon:    c.Epsilon("layer_norm_epsilon", 1e-5),
-			Activation:     transformer.GELUTanh,
+			Activation:     spec.GELUTanh,
 			ProjectionBias: true, OutputBias: true, MLPBias: true,
 			NormedResidual: c.Bool("apply_residual_connection_post_layernorm", false),
 		}

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // Config reads a config.json. It remembers which keys were read and which key each size of the
@@ -287,26 +287,26 @@ func (c *Config) AtLeast(least, fallback int, keys ...string) int {
 }
 
 // Size returns a size of the model, which is under the first of the keys that is present. It must
-// be from 1 to [transformer.MaxSize] of the field of the spec. It is required. After an error the
+// be from 1 to [spec.MaxSize] of the field of the spec. It is required. After an error the
 // result is 1.
 func (c *Config) Size(field string, keys ...string) int {
 	v, key := c.value(keys...)
 	c.setOrigin(field, key)
 	if v == nil {
-		c.failMissing(wholeNumber(1, transformer.MaxSize(field)), keys...)
+		c.failMissing(wholeNumber(1, spec.MaxSize(field)), keys...)
 		return 1
 	}
-	return c.integer(v, key, 1, transformer.MaxSize(field))
+	return c.integer(v, key, 1, spec.MaxSize(field))
 }
 
 // SizeOr is Size with a fallback for absent keys.
 func (c *Config) SizeOr(fallback int, field string, keys ...string) int {
-	v, key, ok := c.optional(wholeNumber(1, transformer.MaxSize(field)), keys...)
+	v, key, ok := c.optional(wholeNumber(1, spec.MaxSize(field)), keys...)
 	c.setOrigin(field, key)
 	if !ok {
 		return fallback
 	}
-	return c.integer(v, key, 1, transformer.MaxSize(field))
+	return c.integer(v, key, 1, spec.MaxSize(field))
 }
 
 // setOrigin records which key a field of the spec is read from.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // parsed returns a Config over a JSON object.
@@ -296,7 +296,7 @@ func TestWindows(t *testing.T) {
 			t.Errorf("windows(%d, %d) = %v, want %v", c.layers, c.window, got, c.want)
 		}
 	}
-	if got := len(alibiSlopes(1 << 30)); got != transformer.MaxSize("Heads") {
-		t.Errorf("%d slopes for too many heads, want %d", got, transformer.MaxSize("Heads"))
+	if got := len(alibiSlopes(1 << 30)); got != spec.MaxSize("Heads") {
+		t.Errorf("%d slopes for too many heads, want %d", got, spec.MaxSize("Heads"))
 	}
 }

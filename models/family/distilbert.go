@@ -1,6 +1,8 @@
 package family
 
-import "github.com/headwater-ml/headwater/models/transformer"
+import (
+	"github.com/headwater-ml/headwater/models/spec"
+)
 
 func init() { Register(distilBERT) }
 
@@ -16,14 +18,14 @@ var distilBERT = &Family{
 		"dropout", "qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds",
 		"tie_weights_",
 	},
-	Spec: func(c *Config) (*transformer.Spec, error) {
+	Spec: func(c *Config) (*spec.Spec, error) {
 		s := encoderSpec(c, "distilbert",
 			keys{"n_layers", "n_heads", "dim", "hidden_dim", "activation"})
 		if s.NormEpsilon != distilEpsilon {
 			c.fail("%s; the reference does not look at it and takes %v: remove the key",
 				c.keyOf("NormEpsilon"), distilEpsilon)
 		}
-		encoderHead(c, s, s.Activation, transformer.ReLU)
+		encoderHead(c, s, s.Activation, spec.ReLU)
 		return s, headWidth(c, s)
 	},
 	Weights: []Weight{

@@ -3,7 +3,7 @@ package family
 import (
 	"strings"
 
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 func init() { Register(electra) }
@@ -20,23 +20,23 @@ var electra = &Family{
 	Harmless: append([]string{
 		"summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj",
 	}, encoderHarmless...),
-	Spec: func(c *Config) (*transformer.Spec, error) {
+	Spec: func(c *Config) (*spec.Spec, error) {
 		s := encoderSpec(c, "electra", encoderKeys)
 		s.TokenTypes = c.SizeOr(2, "TokenTypes", "type_vocab_size")
 		s.EmbeddingWidth = c.SizeOr(128, "EmbeddingWidth", "embedding_size")
-		encoderHead(c, s, transformer.GELU, transformer.GELU)
+		encoderHead(c, s, spec.GELU, spec.GELU)
 		for _, a := range c.Strings("architectures") {
 			if a == "ElectraForPreTraining" {
-				s.Head = transformer.TokenHead
+				s.Head = spec.TokenHead
 				s.HeadTransform, s.TiedHead, s.HeadBias = false, false, false
 				s.Classes, s.ClassifierDense, s.HeadActivation = 1, true, s.Activation
 			}
 		}
 		return s, headWidth(c, s)
 	},
-	Unused: func(s *transformer.Spec, tensor string) bool {
+	Unused: func(s *spec.Spec, tensor string) bool {
 		// A checkpoint may have the head of another task beside its own.
-		if s.Head == transformer.TokenHead {
+		if s.Head == spec.TokenHead {
 			return strings.HasPrefix(tensor, "classifier.")
 		}
 		return strings.HasPrefix(tensor, "discriminator_predictions.")

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // keys are the keys of config.json for the sizes of an encoder.
@@ -24,8 +24,8 @@ var encoderHarmless = strings.Fields(`
 
 // encoderSpec reads what all encoders have in common: every token sees every other, positions are
 // learned, norms come after the residual and after the embedding, and there are biases everywhere.
-func encoderSpec(c *Config, name string, k keys) *transformer.Spec {
-	s := &transformer.Spec{
+func encoderSpec(c *Config, name string, k keys) *spec.Spec {
+	s := &spec.Spec{
 		Family:         name,
 		Bidirectional:  true,
 		Layers:         c.Size("Layers", k.layers),
@@ -34,9 +34,9 @@ func encoderSpec(c *Config, name string, k keys) *transformer.Spec {
 		FeedForward:    c.Size("FeedForward", k.feedForward),
 		Vocab:          c.Size("Vocab", "vocab_size"),
 		Context:        c.Size("Context", "max_position_embeddings"),
-		Positions:      transformer.LearnedPositions,
+		Positions:      spec.LearnedPositions,
 		EmbeddingNorm:  true,
-		Order:          transformer.PostNorm,
+		Order:          spec.PostNorm,
 		NormEpsilon:    c.Epsilon("layer_norm_eps", 1e-12),
 		NoFinalNorm:    true,
 		Activation:     OneOf(c, k.activation, "gelu", activations),
@@ -57,7 +57,7 @@ func encoderSpec(c *Config, name string, k keys) *transformer.Spec {
 
 // encoderHead sets the head by the architecture, and the activation between its two layers: masked
 // for a masked language model, class for a classifier.
-func encoderHead(c *Config, s *transformer.Spec, masked, class transformer.Activation) {
+func encoderHead(c *Config, s *spec.Spec, masked, class spec.Activation) {
 	s.HeadActivation = masked
 	tied := c.Bool("tie_word_embeddings", true)
 	names := c.Strings("architectures")
@@ -67,12 +67,12 @@ func encoderHead(c *Config, s *transformer.Spec, masked, class transformer.Activ
 	}
 	switch {
 	case is("ForSequenceClassification"):
-		s.Head, s.ClassifierDense, s.HeadActivation = transformer.ClassifierHead, true, class
+		s.Head, s.ClassifierDense, s.HeadActivation = spec.ClassifierHead, true, class
 		classes(c, s)
 	case is("ForMaskedLM"), is("ForPreTraining"):
 		s.HeadTransform, s.TiedHead, s.HeadBias = true, tied, true
 	default:
-		s.Head = transformer.NoHead
+		s.Head = spec.NoHead
 	}
 }
 

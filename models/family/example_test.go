@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/models/family"
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // config is what a checkpoint's config.json holds once it is decoded.
@@ -36,10 +36,10 @@ func ExampleRegister() {
 	family.Register(&family.Family{
 		Name:          "my_gpt",
 		Architectures: []string{"MyGPTForCausalLM"},
-		Spec: func(c *family.Config) (*transformer.Spec, error) {
+		Spec: func(c *family.Config) (*spec.Spec, error) {
 			layers, width := c.Size("Layers", "layers"), c.Size("Width", "width")
 			heads := c.SizeOr(4, "Heads", "heads")
-			return &transformer.Spec{
+			return &spec.Spec{
 				Family: "my_gpt", Layers: layers, Heads: heads, Width: width,
 				HeadWidth: width / heads, FeedForward: 4 * width,
 				Vocab: c.Size("Vocab", "vocab_size"), Context: 128, NormEpsilon: 1e-5, BOS: -1,

@@ -1,6 +1,8 @@
 package family
 
-import "github.com/headwater-ml/headwater/models/transformer"
+import (
+	"github.com/headwater-ml/headwater/models/spec"
+)
 
 func init() { Register(falcon) }
 
@@ -15,8 +17,8 @@ var falcon = &Family{
 	ModelTypes:    []string{"RefinedWeb", "RefinedWebModel"},
 	Prefixes:      []string{"transformer.", ""},
 	Harmless:      []string{"ff_factor"}, // the reference reads ffn_hidden_size only
-	Spec: func(c *Config) (*transformer.Spec, error) {
-		s := &transformer.Spec{
+	Spec: func(c *Config) (*spec.Spec, error) {
+		s := &spec.Spec{
 			Family:      "falcon",
 			Layers:      c.Size("Layers", "num_hidden_layers", "n_layer"),
 			Heads:       c.Size("Heads", "num_attention_heads", "n_head"),
@@ -51,7 +53,7 @@ var falcon = &Family{
 
 // falconBlocks reads how blocks are built. A combination for which the reference implementation has
 // no weights or no code is an error.
-func falconBlocks(c *Config, s *transformer.Spec) {
+func falconBlocks(c *Config, s *spec.Spec) {
 	grouped, multiQuery := c.Bool("new_decoder_architecture", false), c.Bool("multi_query", true)
 	c.AllowNull("num_kv_heads", "n_head_kv")
 	groups := c.SizeOr(s.Heads, "KeyValueHeads", "num_kv_heads", "n_head_kv")
@@ -84,18 +86,18 @@ func falconBlocks(c *Config, s *transformer.Spec) {
 		s.KeyValueHeads = 1
 	}
 	if parallel {
-		s.Order = transformer.Parallel
+		s.Order = spec.Parallel
 		s.SharedNorm = !grouped || norms == 1
 	}
 }
 
 // falconPositions reads the position scheme.
-func falconPositions(c *Config, s *transformer.Spec) {
-	s.Positions, s.Context = transformer.RotaryPositions, c.SizeOr(2048, "Context",
+func falconPositions(c *Config, s *spec.Spec) {
+	s.Positions, s.Context = spec.RotaryPositions, c.SizeOr(2048, "Context",
 		"max_position_embeddings")
 	rotate(c, s, 10000, 0)
 	if c.Bool("alibi", false) { // then the keys of the rotation mean nothing
-		s.Positions, s.Context, s.Rotary = transformer.ALiBi, 0, nil
+		s.Positions, s.Context, s.Rotary = spec.ALiBi, 0, nil
 		s.AlibiSlopes, s.AlibiRounded, s.AlibiScaled = alibiSlopes(s.Heads), true, true
 	}
 }

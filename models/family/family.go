@@ -1,4 +1,4 @@
-// Package family says how a checkpoint of each architecture becomes a [transformer.Spec] and its
+// Package family says how a checkpoint of each architecture becomes a [spec.Spec] and its
 // weights: the names in config.json, the names of the tensors, and what is special about the
 // architecture. A family is data; it does not compute.
 //
@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/internal/registry"
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // Family is one architecture.
@@ -26,7 +26,7 @@ type Family struct {
 	ModelTypes []string
 	// Spec reads the configuration. It reads every key that it understands from c and returns an
 	// error for values that are not supported.
-	Spec func(c *Config) (*transformer.Spec, error)
+	Spec func(c *Config) (*spec.Spec, error)
 	// Harmless are further keys of config.json that do not change the arithmetic of a forward pass.
 	Harmless []string
 	// Weights maps parameters to tensors, with %d for the layer. A checkpoint may have several
@@ -35,7 +35,7 @@ type Family struct {
 	// Unused returns whether a model with that spec does not read a tensor of Weights that the
 	// checkpoint may have: the head of another task, or a bias that the head does not add. If
 	// Unused is nil, there is no such tensor.
-	Unused func(s *transformer.Spec, tensor string) bool
+	Unused func(s *spec.Spec, tensor string) bool
 	// Prefixes may come before every tensor name. The first one with which the embedding is found
 	// is used.
 	Prefixes []string
@@ -116,7 +116,7 @@ func Lookup(c *Config) (*Family, error) {
 // Read returns the family and the spec of a configuration. It returns an error for a key that is
 // neither understood nor known to be harmless: a key that might change the arithmetic is never
 // ignored.
-func Read(c *Config) (*Family, *transformer.Spec, error) {
+func Read(c *Config) (*Family, *spec.Spec, error) {
 	f, err := Lookup(c)
 	if err != nil {
 		return nil, nil, err
@@ -148,7 +148,7 @@ func Read(c *Config) (*Family, *transformer.Spec, error) {
 
 // checkIDs sets an error if an id that begins or ends a text is not in the vocabulary. An id of -1
 // means that there is none.
-func (c *Config) checkIDs(s *transformer.Spec) {
+func (c *Config) checkIDs(s *spec.Spec) {
 	outside := func(id int) bool { return id < -1 || id >= s.Vocab }
 	for _, key := range []struct {
 		name  string
@@ -161,11 +161,11 @@ func (c *Config) checkIDs(s *transformer.Spec) {
 	}
 }
 
-// check returns the error of [transformer.Spec.Check], with the keys that the wrong fields come
+// check returns the error of [spec.Spec.Check], with the keys that the wrong fields come
 // from.
-func (c *Config) check(s *transformer.Spec) error {
+func (c *Config) check(s *spec.Spec) error {
 	err := s.Check()
-	var wrong *transformer.SpecError
+	var wrong *spec.SpecError
 	if !errors.As(err, &wrong) {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // goldensDir has a folder for each recorded checkpoint.
@@ -25,7 +25,7 @@ func decode(data []byte) (map[string]any, error) {
 	return values, err
 }
 
-func read(t *testing.T, text string) (*Family, *transformer.Spec, error) {
+func read(t *testing.T, text string) (*Family, *spec.Spec, error) {
 	t.Helper()
 	values, err := decode([]byte(text))
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 func init() { Register(gemma2) }
@@ -17,7 +17,7 @@ var gemma2 = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Harmless:      []string{"cache_implementation", "hidden_act"},
-	Spec: func(c *Config) (*transformer.Spec, error) {
+	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := gemmaSpec(c, "gemma2")
 		if err != nil {
 			return nil, err
@@ -32,7 +32,7 @@ var gemma2 = &Family{
 }
 
 // gemmaSpec reads what Gemma 2 and 3 have in common.
-func gemmaSpec(c *Config, name string) (*transformer.Spec, error) {
+func gemmaSpec(c *Config, name string) (*spec.Spec, error) {
 	s, err := llamaSpec(c, llamaLike{
 		name: name, groups: 4, headWidth: 256, activationKey: "hidden_activation",
 		activation: "gelu_pytorch_tanh", tied: true,
@@ -57,7 +57,7 @@ func softCap(c *Config, key string, fallback float64) float64 {
 	if c.isNull(key) {
 		return 0
 	}
-	return c.Above(0, transformer.MaxScale, key, fallback)
+	return c.Above(0, spec.MaxScale, key, fallback)
 }
 
 // gemmaWindows reads the windows of Gemma.

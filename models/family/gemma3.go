@@ -1,6 +1,8 @@
 package family
 
-import "github.com/headwater-ml/headwater/models/transformer"
+import (
+	"github.com/headwater-ml/headwater/models/spec"
+)
 
 func init() { Register(gemma3) }
 
@@ -13,7 +15,7 @@ var gemma3 = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	// the cap is read and not applied
 	Harmless: []string{"attn_logit_softcapping", "cache_implementation"},
-	Spec: func(c *Config) (*transformer.Spec, error) {
+	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := gemmaSpec(c, "gemma3")
 		if err != nil {
 			return nil, err
@@ -46,10 +48,10 @@ func gemma3Cap(c *Config) float64 {
 // gemma3Rope reads the rotation of the layers without and with a window. The form is
 // {"rope_parameters": {"full_attention": …, "sliding_attention": …}}, or rope_theta with
 // rope_scaling, and rope_local_base_freq.
-func gemma3Rope(c *Config, s *transformer.Spec) (full, local *transformer.Rotary) {
+func gemma3Rope(c *Config, s *spec.Spec) (full, local *spec.Rotary) {
 	base := c.Above(1, maxTheta, "rope_local_base_freq", 10000)
 	both := c.Object("rope_parameters")
-	read := func(o *Config, theta float64) *transformer.Rotary {
+	read := func(o *Config, theta float64) *spec.Rotary {
 		return ropeReader{Config: o, theta: theta, width: s.HeadWidth, context: s.Context}.rotary()
 	}
 	c.setOrigin("LocalRotary", "rope_local_base_freq")

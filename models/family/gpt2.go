@@ -1,6 +1,8 @@
 package family
 
-import "github.com/headwater-ml/headwater/models/transformer"
+import (
+	"github.com/headwater-ml/headwater/models/spec"
+)
 
 func init() { Register(gpt2) }
 
@@ -16,15 +18,15 @@ var gpt2 = &Family{
 		"summary_proj_to_labels", "summary_type",
 		"summary_use_proj",
 	},
-	Spec: func(c *Config) (*transformer.Spec, error) {
-		s := &transformer.Spec{
+	Spec: func(c *Config) (*spec.Spec, error) {
+		s := &spec.Spec{
 			Family:         "gpt2",
 			Layers:         c.Size("Layers", "n_layer", "num_hidden_layers"),
 			Heads:          c.Size("Heads", "n_head", "num_attention_heads"),
 			Width:          c.Size("Width", "n_embd", "hidden_size"),
 			Vocab:          c.Size("Vocab", "vocab_size"),
 			Context:        c.Size("Context", "n_positions", "max_position_embeddings"),
-			Positions:      transformer.LearnedPositions,
+			Positions:      spec.LearnedPositions,
 			NormEpsilon:    c.Epsilon("layer_norm_epsilon", 1e-5),
 			Activation:     OneOf(c, "activation_function", "gelu_new", activations),
 			ProjectionBias: true, OutputBias: true, MLPBias: true,

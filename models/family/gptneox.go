@@ -1,6 +1,8 @@
 package family
 
-import "github.com/headwater-ml/headwater/models/transformer"
+import (
+	"github.com/headwater-ml/headwater/models/spec"
+)
 
 func init() { Register(gptNeoX) }
 
@@ -15,8 +17,8 @@ var gptNeoX = &Family{
 		"attention_probs_dropout_prob", "classifier_dropout",
 		"hidden_dropout_prob",
 	},
-	Spec: func(c *Config) (*transformer.Spec, error) {
-		s := &transformer.Spec{
+	Spec: func(c *Config) (*spec.Spec, error) {
+		s := &spec.Spec{
 			Family:      "gpt_neox",
 			Layers:      c.Size("Layers", "num_hidden_layers"),
 			Heads:       c.Size("Heads", "num_attention_heads"),
@@ -24,7 +26,7 @@ var gptNeoX = &Family{
 			FeedForward: c.Size("FeedForward", "intermediate_size"),
 			Vocab:       c.Size("Vocab", "vocab_size"),
 			Context:     c.SizeOr(2048, "Context", "max_position_embeddings"),
-			Positions:   transformer.RotaryPositions,
+			Positions:   spec.RotaryPositions,
 			NormEpsilon: c.Epsilon("layer_norm_eps", 1e-5),
 			Activation:  OneOf(c, "hidden_act", "gelu", activations),
 			MLPBias:     true,
@@ -32,7 +34,7 @@ var gptNeoX = &Family{
 		s.ProjectionBias = c.Bool("attention_bias", true)
 		s.OutputBias = s.ProjectionBias
 		if c.Bool("use_parallel_residual", true) {
-			s.Order = transformer.Parallel
+			s.Order = spec.Parallel
 		}
 		decoderHead(c, s, false)
 		if err := headWidth(c, s); err != nil {

@@ -1,6 +1,8 @@
 package family
 
-import "github.com/headwater-ml/headwater/models/transformer"
+import (
+	"github.com/headwater-ml/headwater/models/spec"
+)
 
 // Layout says how a tensor of a checkpoint stores a parameter.
 type Layout int
@@ -38,7 +40,7 @@ type span struct{ from, n int }
 
 // spans returns where a parameter with so many outputs is along the out axis of its tensor, in the
 // order of the parameter, and the length of that axis.
-func (y Layout) spans(out int, s *transformer.Spec) (at []span, all int) {
+func (y Layout) spans(out int, s *spec.Spec) (at []span, all int) {
 	heads, groups, e := s.Heads, s.Groups(), s.HeadWidth
 	switch y {
 	case QuerySide, KeySide, ValueSide:
@@ -72,7 +74,7 @@ func (y Layout) spans(out int, s *transformer.Spec) (at []span, all int) {
 }
 
 // shape returns the shape that a tensor must have to hold a parameter of shape p.
-func (y Layout) shape(p []int, s *transformer.Spec) []int {
+func (y Layout) shape(p []int, s *spec.Spec) []int {
 	_, all := y.spans(p[len(p)-1], s)
 	switch {
 	case y == AsIs:
@@ -107,7 +109,7 @@ const pieceSize = 1 << 16
 
 // read reads a parameter of shape p from its tensor and calls put with piece after piece and the
 // place of each.
-func (y Layout) read(p []int, s *transformer.Spec, tmp *scratch, source reader,
+func (y Layout) read(p []int, s *spec.Spec, tmp *scratch, source reader,
 	put func(first int, values []float32),
 ) error {
 	if y == AsIs {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // layoutNames are for messages.
@@ -88,8 +88,8 @@ func reading(data []float32) reader {
 }
 
 // readAll collects what a layout puts. Every place must be written once.
-func readAll(y Layout, data []float32, shape []int, s *transformer.Spec) ([]float32, error) {
-	got := make([]float32, transformer.Param{Shape: shape}.Size())
+func readAll(y Layout, data []float32, shape []int, s *spec.Spec) ([]float32, error) {
+	got := make([]float32, spec.Param{Shape: shape}.Size())
 	written := 0
 	err := y.read(shape, s, &scratch{}, reading(data), func(first int, values []float32) {
 		written += copy(got[first:], values)
@@ -103,7 +103,7 @@ func readAll(y Layout, data []float32, shape []int, s *transformer.Spec) ([]floa
 // TestLayouts reads each part of tensors that are built in the order of the reference
 // implementation.
 func TestLayouts(t *testing.T) {
-	grouped := &transformer.Spec{
+	grouped := &spec.Spec{
 		Heads: layoutHeads, KeyValueHeads: layoutGroups,
 		HeadWidth: layoutWidth, FeedForward: layoutForward,
 	}
@@ -147,7 +147,7 @@ func TestLayouts(t *testing.T) {
 // TestLayoutsOfEveryHead: side by side as in GPT-2, and in groups of one head as in BLOOM, where
 // each head has its own key and value.
 func TestLayoutsOfEveryHead(t *testing.T) {
-	each := &transformer.Spec{Heads: layoutGroups, HeadWidth: layoutWidth}
+	each := &spec.Spec{Heads: layoutGroups, HeadWidth: layoutWidth}
 	part := func(p int) (out []column) { // as many heads as keys have
 		for _, o := range outputs(keyPart) {
 			out = append(out, column{p, o[0], o[1]})
@@ -185,7 +185,7 @@ func TestLayoutsOfEveryHead(t *testing.T) {
 
 // TestMultiQuery: one key and one value after all queries (Falcon-7B).
 func TestMultiQuery(t *testing.T) {
-	spec := &transformer.Spec{Heads: layoutHeads, KeyValueHeads: 1, HeadWidth: layoutWidth}
+	spec := &spec.Spec{Heads: layoutHeads, KeyValueHeads: 1, HeadWidth: layoutWidth}
 	columns := columnsOf(queryPart)
 	for _, p := range []int{keyPart, valuePart} {
 		for e := range layoutWidth {
@@ -202,7 +202,7 @@ func TestMultiQuery(t *testing.T) {
 }
 
 // checkLayout reads the matrix and the bias of a part, and checks the shapes of their tensors.
-func checkLayout(t *testing.T, y Layout, s *transformer.Spec, columns []column, part int) {
+func checkLayout(t *testing.T, y Layout, s *spec.Spec, columns []column, part int) {
 	t.Helper()
 	shape, bias := []int{layoutIn, len(outputs(part))}, []int{len(outputs(part))}
 	wantShape := []int{len(columns), layoutIn}
@@ -237,7 +237,7 @@ func checkLayout(t *testing.T, y Layout, s *transformer.Spec, columns []column, 
 // TestLayoutPieces: matrices with more values than are read at a time, and with more rows than are
 // copied at a time.
 func TestLayoutPieces(t *testing.T) {
-	s := &transformer.Spec{Heads: 1, HeadWidth: 1}
+	s := &spec.Spec{Heads: 1, HeadWidth: 1}
 	const in, out = 3, 30_000
 	rows := make([]float32, in*out) // [out,in]
 	want := make([]float32, in*out) // [in,out]
@@ -258,7 +258,7 @@ func TestLayoutPieces(t *testing.T) {
 
 // A tensor that cannot be read ends the reading.
 func TestLayoutReadFails(t *testing.T) {
-	s := &transformer.Spec{Heads: 1, HeadWidth: 2}
+	s := &spec.Spec{Heads: 1, HeadWidth: 2}
 	broken := errors.New("broken")
 	for y := AsIs; y <= UpRows; y++ {
 		err := y.read([]int{2, 2}, s, &scratch{}, func([]float32, int) error { return broken },

@@ -3,7 +3,7 @@ package family
 import (
 	"cmp"
 
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 func init() { Register(llama) }
@@ -15,7 +15,7 @@ var llama = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Harmless:      []string{"pretraining_tp", "max_sequence_length"},
-	Spec: func(c *Config) (*transformer.Spec, error) {
+	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := llamaSpec(c, llamaLike{name: "llama"})
 		if err != nil {
 			return nil, err
@@ -42,8 +42,8 @@ type llamaLike struct {
 
 // llamaSpec reads what Llama and similar architectures have in common: RMS norms, a gated
 // feed-forward part, rotary positions and groups of heads. The rotation is read by [rotate].
-func llamaSpec(c *Config, like llamaLike) (*transformer.Spec, error) {
-	s := &transformer.Spec{
+func llamaSpec(c *Config, like llamaLike) (*spec.Spec, error) {
+	s := &spec.Spec{
 		Family:      like.name,
 		Layers:      c.Size("Layers", "num_hidden_layers"),
 		Heads:       c.Size("Heads", "num_attention_heads"),
@@ -51,7 +51,7 @@ func llamaSpec(c *Config, like llamaLike) (*transformer.Spec, error) {
 		FeedForward: c.Size("FeedForward", "intermediate_size"),
 		Vocab:       c.Size("Vocab", "vocab_size"),
 		Context:     c.Size("Context", "max_position_embeddings"),
-		Positions:   transformer.RotaryPositions,
+		Positions:   spec.RotaryPositions,
 		RMS:         true,
 		NormEpsilon: c.Epsilon("rms_norm_eps", cmp.Or(like.epsilon, 1e-6)),
 		Activation: OneOf(c, cmp.Or(like.activationKey, "hidden_act"),

@@ -1,6 +1,8 @@
 package family
 
-import "github.com/headwater-ml/headwater/models/transformer"
+import (
+	"github.com/headwater-ml/headwater/models/spec"
+)
 
 func init() { Register(mistral) }
 
@@ -10,7 +12,7 @@ var mistral = &Family{
 	Architectures: []string{"MistralForCausalLM", "MistralModel"},
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
-	Spec: func(c *Config) (*transformer.Spec, error) {
+	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := llamaSpec(c, llamaLike{name: "mistral", groups: 8})
 		if err != nil {
 			return nil, err

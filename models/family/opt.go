@@ -1,6 +1,8 @@
 package family
 
-import "github.com/headwater-ml/headwater/models/transformer"
+import (
+	"github.com/headwater-ml/headwater/models/spec"
+)
 
 func init() { Register(opt) }
 
@@ -12,8 +14,8 @@ var opt = &Family{
 	Prefixes:      []string{"model.decoder.", "decoder.", ""},
 	Buffers:       []string{"decoder.version"},
 	Harmless:      []string{"dropout", "init_std", "layerdrop", "activation_dropout"},
-	Spec: func(c *Config) (*transformer.Spec, error) {
-		s := &transformer.Spec{
+	Spec: func(c *Config) (*spec.Spec, error) {
+		s := &spec.Spec{
 			Family:         "opt",
 			Layers:         c.Size("Layers", "num_hidden_layers"),
 			Heads:          c.Size("Heads", "num_attention_heads"),
@@ -21,7 +23,7 @@ var opt = &Family{
 			FeedForward:    c.Size("FeedForward", "ffn_dim"),
 			Vocab:          c.Size("Vocab", "vocab_size"),
 			Context:        c.Size("Context", "max_position_embeddings"),
-			Positions:      transformer.LearnedPositions,
+			Positions:      spec.LearnedPositions,
 			PositionOffset: 2,
 			ProjectTokens:  true,
 			NormEpsilon:    1e-5, // the reference has no key for it
@@ -33,7 +35,7 @@ var opt = &Family{
 		s.OutputBias, s.MLPBias = s.ProjectionBias, s.ProjectionBias
 		s.NoFinalNorm = c.Bool("_remove_final_layer_norm", false)
 		if !c.Bool("do_layer_norm_before", true) {
-			s.Order, s.NoFinalNorm = transformer.PostNorm, true
+			s.Order, s.NoFinalNorm = spec.PostNorm, true
 		}
 		c.Only("layer_norm_elementwise_affine", true)
 		decoderHead(c, s, true)

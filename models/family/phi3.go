@@ -3,7 +3,7 @@ package family
 import (
 	"slices"
 
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 func init() { Register(phi3) }
@@ -17,7 +17,7 @@ var phi3 = &Family{
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	// of Phi-4-mini; nobody reads them
 	Harmless: []string{"full_attn_mod", "interpolate_factor"},
-	Spec: func(c *Config) (*transformer.Spec, error) {
+	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := llamaSpec(c, llamaLike{name: "phi3", epsilon: 1e-5})
 		if err != nil {
 			return nil, err

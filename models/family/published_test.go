@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // published is a checkpoint of the Hub: its configuration, and what transformers builds from it. It
@@ -86,7 +86,7 @@ func poolers(name string) bool { return strings.HasPrefix(name, "pooler.") }
 func TestPublishedSizes(t *testing.T) {
 	for _, c := range readPublished(t) {
 		t.Run(c.Name, func(t *testing.T) {
-			f, spec, err := read(t, string(c.Config))
+			f, arch, err := read(t, string(c.Config))
 			if c.Refuse != "" {
 				if err == nil || !strings.Contains(err.Error(), "is not supported; supported are") {
 					t.Fatalf("error %v, want a refusal: %s", err, c.Refuse)
@@ -97,19 +97,19 @@ func TestPublishedSizes(t *testing.T) {
 				t.Fatal(err)
 			}
 			count, pooled := 0, 0
-			for _, p := range spec.Params() {
+			for _, p := range arch.Params() {
 				count += p.Size()
 			}
 			for name, shape := range c.Tensors {
 				if poolers(name) {
-					pooled += transformer.Param{Shape: shape}.Size()
+					pooled += spec.Param{Shape: shape}.Size()
 				}
 			}
 			if count+pooled != c.Parameters {
 				t.Errorf("%d parameters and %d of a pooler, want %d", count, pooled, c.Parameters)
 			}
-			if _, err := f.Loader("model.safetensors", whole(c.Tensors, spec.Layers),
-				spec); err != nil {
+			if _, err := f.Loader("model.safetensors", whole(c.Tensors, arch.Layers),
+				arch); err != nil {
 				t.Error(err)
 			}
 		})
@@ -133,8 +133,8 @@ func TestPublishedArithmetic(t *testing.T) {
 		return w
 	}
 	type fields struct {
-		Positions                      transformer.Positions
-		Order                          transformer.Order
+		Positions                      spec.Positions
+		Order                          spec.Order
 		Context, RotaryWidth, Groups   int
 		Windows                        []int
 		ScoreScale, ScoreCap, LogitCap float64
@@ -145,69 +145,69 @@ func TestPublishedArithmetic(t *testing.T) {
 		want fields
 	}{
 		{"openai-community/gpt2", fields{Context: 1024, Groups: 12, Tied: true}},
-		{"bigscience/bloom-560m", fields{Positions: transformer.ALiBi, Groups: 16, Tied: true}},
-		{"tiiuae/falcon-rw-1b", fields{Positions: transformer.ALiBi, Groups: 32, Tied: true}},
+		{"bigscience/bloom-560m", fields{Positions: spec.ALiBi, Groups: 16, Tied: true}},
+		{"tiiuae/falcon-rw-1b", fields{Positions: spec.ALiBi, Groups: 32, Tied: true}},
 		{"tiiuae/falcon-7b", fields{
-			Positions: transformer.RotaryPositions, Order: transformer.Parallel, Context: 2048,
+			Positions: spec.RotaryPositions, Order: spec.Parallel, Context: 2048,
 			RotaryWidth: 64, Groups: 1, Tied: true, Shared: true,
 		}},
 		{"tiiuae/falcon-40b", fields{
-			Positions: transformer.RotaryPositions, Order: transformer.Parallel, Context: 2048,
+			Positions: spec.RotaryPositions, Order: spec.Parallel, Context: 2048,
 			RotaryWidth: 64, Groups: 8, Tied: true,
 		}},
 		{"EleutherAI/pythia-70m", fields{
-			Positions: transformer.RotaryPositions, Order: transformer.Parallel, Context: 2048,
+			Positions: spec.RotaryPositions, Order: spec.Parallel, Context: 2048,
 			RotaryWidth: 16, Groups: 8,
 		}},
 		{
 			"facebook/opt-350m",
-			fields{Order: transformer.PostNorm, Context: 2048, Groups: 16, Tied: true},
+			fields{Order: spec.PostNorm, Context: 2048, Groups: 16, Tied: true},
 		},
 		{
 			"meta-llama/Llama-3.2-1B",
 			fields{
-				Positions: transformer.RotaryPositions, Context: 131072, RotaryWidth: 64,
+				Positions: spec.RotaryPositions, Context: 131072, RotaryWidth: 64,
 				Groups: 8, Tied: true,
 			},
 		},
 		{"mistralai/Mistral-7B-v0.1", fields{
-			Positions: transformer.RotaryPositions, Context: 32768, RotaryWidth: 128, Groups: 8,
+			Positions: spec.RotaryPositions, Context: 32768, RotaryWidth: 128, Groups: 8,
 			Windows: every(33, 32, 4096),
 		}},
 		{
 			"mistralai/Mistral-7B-v0.3",
 			fields{
-				Positions: transformer.RotaryPositions, Context: 32768, RotaryWidth: 128,
+				Positions: spec.RotaryPositions, Context: 32768, RotaryWidth: 128,
 				Groups: 8,
 			},
 		},
 		{
 			"Qwen/Qwen2-0.5B",
 			fields{
-				Positions: transformer.RotaryPositions, Context: 131072, RotaryWidth: 64,
+				Positions: spec.RotaryPositions, Context: 131072, RotaryWidth: 64,
 				Groups: 2, Tied: true,
 			},
 		},
 		{"google/gemma-2-2b", fields{
-			Positions: transformer.RotaryPositions, Context: 8192, RotaryWidth: 256, Groups: 4,
+			Positions: spec.RotaryPositions, Context: 8192, RotaryWidth: 256, Groups: 4,
 			Windows:    every(2, 26, 4096),
 			ScoreScale: 1. / 16, ScoreCap: 50, LogitCap: 30, Tied: true,
 		}},
 		{"google/gemma-3-1b-pt", fields{
-			Positions: transformer.RotaryPositions, Context: 32768, RotaryWidth: 256, Groups: 1,
+			Positions: spec.RotaryPositions, Context: 32768, RotaryWidth: 256, Groups: 1,
 			Windows: every(6, 26, 512), ScoreScale: 1. / 16, Tied: true,
 		}},
 		{"microsoft/Phi-4-mini-instruct", fields{
-			Positions: transformer.RotaryPositions, Context: 131072, RotaryWidth: 96, Groups: 8,
+			Positions: spec.RotaryPositions, Context: 131072, RotaryWidth: 96, Groups: 8,
 			Windows: every(33, 32, 262144), Tied: true,
 		}},
 		{
 			"google-bert/bert-base-uncased",
-			fields{Order: transformer.PostNorm, Context: 512, Groups: 12, Tied: true},
+			fields{Order: spec.PostNorm, Context: 512, Groups: 12, Tied: true},
 		},
 		{
 			"FacebookAI/roberta-base",
-			fields{Order: transformer.PostNorm, Context: 512, Groups: 12, Tied: true},
+			fields{Order: spec.PostNorm, Context: 512, Groups: 12, Tied: true},
 		},
 	} {
 		_, s, err := read(t, configs[c.name])

@@ -1,6 +1,8 @@
 package family
 
-import "github.com/headwater-ml/headwater/models/transformer"
+import (
+	"github.com/headwater-ml/headwater/models/spec"
+)
 
 func init() { Register(qwen2) }
 
@@ -12,7 +14,7 @@ var qwen2 = &Family{
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
 	Harmless:      []string{"use_mrope"},
-	Spec: func(c *Config) (*transformer.Spec, error) {
+	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := llamaSpec(c, llamaLike{name: "qwen2"})
 		if err != nil {
 			return nil, err

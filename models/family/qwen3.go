@@ -1,6 +1,8 @@
 package family
 
-import "github.com/headwater-ml/headwater/models/transformer"
+import (
+	"github.com/headwater-ml/headwater/models/spec"
+)
 
 func init() { Register(qwen3) }
 
@@ -10,7 +12,7 @@ var qwen3 = &Family{
 	Architectures: []string{"Qwen3ForCausalLM", "Qwen3Model"},
 	Prefixes:      []string{"model.", ""},
 	Buffers:       []string{".rotary_emb.inv_freq"},
-	Spec: func(c *Config) (*transformer.Spec, error) {
+	Spec: func(c *Config) (*spec.Spec, error) {
 		s, err := llamaSpec(c, llamaLike{name: "qwen3", headWidth: 128})
 		if err != nil {
 			return nil, err

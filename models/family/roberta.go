@@ -1,6 +1,8 @@
 package family
 
-import "github.com/headwater-ml/headwater/models/transformer"
+import (
+	"github.com/headwater-ml/headwater/models/spec"
+)
 
 func init() { Register(roberta) }
 
@@ -13,7 +15,7 @@ var roberta = &Family{
 	},
 	Prefixes: []string{"roberta.", ""},
 	Harmless: encoderHarmless,
-	Spec: func(c *Config) (*transformer.Spec, error) {
+	Spec: func(c *Config) (*spec.Spec, error) {
 		s := encoderSpec(c, "roberta", encoderKeys)
 		s.TokenTypes = c.SizeOr(2, "TokenTypes", "type_vocab_size")
 		pad := c.Int(1, "pad_token_id")
@@ -25,10 +27,10 @@ var roberta = &Family{
 		}
 		s.SkipPosition, s.SkipID, s.PositionOffset = true, pad, pad+1
 		s.Context -= s.PositionOffset
-		encoderHead(c, s, transformer.GELU, transformer.HyperbolicTangent)
+		encoderHead(c, s, spec.GELU, spec.HyperbolicTangent)
 		return s, headWidth(c, s)
 	},
-	Unused: func(s *transformer.Spec, tensor string) bool {
+	Unused: func(s *spec.Spec, tensor string) bool {
 		// The head adds decoder.bias, which is the same tensor only if the head is tied.
 		return !s.TiedHead && tensor == "lm_head.bias"
 	},

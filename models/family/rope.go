@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // rope reads how positions rotate queries and keys, in both styles of config.json:
@@ -15,7 +15,7 @@ import (
 // {"type": …}}. theta and partial are the defaults of the family; partial is 0 if the family always
 // rotates all of a head. context is how many positions the model was made for, width the width of a
 // head.
-func rope(c *Config, theta, partial float64, width, context int) *transformer.Rotary {
+func rope(c *Config, theta, partial float64, width, context int) *spec.Rotary {
 	theta = c.Above(1, maxTheta, "rope_theta", theta)
 	r := ropeReader{width: width, context: context, theta: theta, partial: partial}
 	if r.partial != 0 {
@@ -53,7 +53,7 @@ func ropeObject(c *Config) *Config {
 
 // rotate sets the rotation that [rope] reads. With dynamic scaling it makes the context as long as
 // the scaling allows.
-func rotate(c *Config, s *transformer.Spec, theta, partial float64) {
+func rotate(c *Config, s *spec.Spec, theta, partial float64) {
 	s.Rotary = rope(c, theta, partial, s.HeadWidth, s.Context)
 	if s.Rotary != nil && s.Rotary.Stretch > 0 {
 		s.Context = int(min(float64(s.Context)*s.Rotary.Stretch, 1<<24))
@@ -74,7 +74,7 @@ type ropeReader struct {
 // maxTheta is far above every known base.
 const maxTheta = 1e12
 
-func (r ropeReader) rotary() *transformer.Rotary {
+func (r ropeReader) rotary() *spec.Rotary {
 	r.theta = r.Above(1, maxTheta, "rope_theta", r.theta)
 	if r.partial != 0 {
 		r.partial = r.Above(0, 1, "partial_rotary_factor", r.partial)
@@ -101,8 +101,8 @@ func (r ropeReader) rotary() *transformer.Rotary {
 	if r.root().firstErr() != nil { // the rest needs valid sizes
 		return nil
 	}
-	f := transformer.RotaryFrequencies(r.theta, rotated)
-	rotary := &transformer.Rotary{}
+	f := spec.RotaryFrequencies(r.theta, rotated)
+	rotary := &spec.Rotary{}
 	switch kind {
 	case "default":
 	case "linear":
@@ -255,7 +255,7 @@ func (r ropeReader) beta(key string, fallback float64) float64 {
 
 // long divides each frequency by its own factor. There is one list of factors for texts up to the
 // trained length and one for longer texts (Phi-3).
-func (r ropeReader) long(f []float64) *transformer.Rotary {
+func (r ropeReader) long(f []float64) *spec.Rotary {
 	n := r.trained()
 	short, long := r.floats("short_factor"), r.floats("long_factor")
 	if len(short) != len(f) || len(long) != len(f) {
@@ -285,7 +285,7 @@ func (r ropeReader) long(f []float64) *transformer.Rotary {
 			scale = math.Sqrt(1 + math.Log(factor)/math.Log(float64(n)))
 		}
 	}
-	return &transformer.Rotary{
+	return &spec.Rotary{
 		Frequencies:     divided("short_factor", short),
 		LongFrequencies: divided("long_factor", long), Original: n, Scale: scale,
 	}

@@ -6,20 +6,20 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // activations are the names in the reference implementation.
-var activations = map[string]transformer.Activation{
-	"gelu": transformer.GELU, "gelu_python": transformer.GELU,
-	"gelu_new": transformer.GELUTanh, "gelu_pytorch_tanh": transformer.GELUTanh,
-	"gelu_fast":        transformer.GELUTanh,
-	"gelu_python_tanh": transformer.GELUTanh, "gelu_accurate": transformer.GELUTanh,
-	"silu": transformer.SiLU, "swish": transformer.SiLU, "relu": transformer.ReLU,
+var activations = map[string]spec.Activation{
+	"gelu": spec.GELU, "gelu_python": spec.GELU,
+	"gelu_new": spec.GELUTanh, "gelu_pytorch_tanh": spec.GELUTanh,
+	"gelu_fast":        spec.GELUTanh,
+	"gelu_python_tanh": spec.GELUTanh, "gelu_accurate": spec.GELUTanh,
+	"silu": spec.SiLU, "swish": spec.SiLU, "relu": spec.ReLU,
 }
 
 // headWidth sets the width of a head to the width of the model divided by the number of heads.
-func headWidth(c *Config, s *transformer.Spec) error {
+func headWidth(c *Config, s *spec.Spec) error {
 	if s.Heads < 1 || s.Width%s.Heads != 0 {
 		c.fail("%s must be a multiple of the number of heads, %s", c.keyOf("Width"),
 			c.keyOf("Heads"))
@@ -33,11 +33,11 @@ func headWidth(c *Config, s *transformer.Spec) error {
 
 // alibiSlopes returns the slope of each head. The number of heads has not been checked yet.
 func alibiSlopes(heads int) []float32 {
-	return transformer.AlibiSlopes(min(max(heads, 1), transformer.MaxSize("Heads")))
+	return spec.AlibiSlopes(min(max(heads, 1), spec.MaxSize("Heads")))
 }
 
 // headGroups reads how many heads have their own keys and values.
-func headGroups(c *Config, s *transformer.Spec, fallback int) error {
+func headGroups(c *Config, s *spec.Spec, fallback int) error {
 	c.AllowNull("num_key_value_heads")
 	s.KeyValueHeads = c.SizeOr(fallback, "KeyValueHeads", "num_key_value_heads")
 	if s.KeyValueHeads < 1 || s.Heads%s.KeyValueHeads != 0 {
@@ -49,10 +49,10 @@ func headGroups(c *Config, s *transformer.Spec, fallback int) error {
 
 // decoderHead sets the head of a decoder, and the ids that begin and end a text. An architecture
 // whose name ends in Model has no head.
-func decoderHead(c *Config, s *transformer.Spec, tied bool) {
+func decoderHead(c *Config, s *spec.Spec, tied bool) {
 	s.TiedHead = c.Bool("tie_word_embeddings", tied)
 	if headless(c) {
-		s.Head = transformer.NoHead
+		s.Head = spec.NoHead
 	}
 	c.AllowNull("bos_token_id")
 	s.BOS, s.EOS = c.Int(-1, "bos_token_id"), c.ints("eos_token_id")
@@ -71,7 +71,7 @@ func headless(c *Config) bool {
 // classes reads how many classes a classifier has, and their names. If num_labels is not the number
 // of names in id2label, num_labels counts and the names are dropped, as in the reference
 // implementation.
-func classes(c *Config, s *transformer.Spec) {
+func classes(c *Config, s *spec.Spec) {
 	s.Classes = 2
 	if names := c.Object("id2label"); names != nil {
 		c.setOrigin("Classes", "id2label")
@@ -91,7 +91,7 @@ func classes(c *Config, s *transformer.Spec) {
 			}
 			names.read[key] = true
 		}
-		if most := transformer.MaxSize("Classes"); s.Classes < 1 || s.Classes > most {
+		if most := spec.MaxSize("Classes"); s.Classes < 1 || s.Classes > most {
 			c.fail("id2label has %d names; it must have from 1 to %d", s.Classes, most)
 		}
 	}
@@ -146,7 +146,7 @@ func layerTypes(c *Config, layers, window int, byDefault func(l int) bool,
 ) func(l int) bool {
 	types := c.Strings("layer_types")
 	if types == nil {
-		types = make([]string, min(max(layers, 0), transformer.MaxSize("Layers")))
+		types = make([]string, min(max(layers, 0), spec.MaxSize("Layers")))
 		for l := range types {
 			types[l] = fullAttention
 			if byDefault(l) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // Tensors is the weights of a checkpoint. A *checkpoint.File satisfies it.
@@ -15,15 +15,13 @@ type Tensors interface {
 	Float32At(dst []float32, name string, first int) error
 }
 
-// Loader returns a function that reads the parameters of spec from the tensors of file, one at a
+// Loader returns a function that reads the parameters of s from the tensors of file, one at a
 // time. It returns an error at once if a tensor is missing, has another shape than the
 // configuration says, or looks like a weight of the model but would be ignored. If two tensors are
 // for the same parameter, it compares their values and returns an error unless they are equal.
-func (f *Family) Loader(file string, tensors Tensors, spec *transformer.Spec) (transformer.Loader,
-	error,
-) {
+func (f *Family) Loader(file string, tensors Tensors, s *spec.Spec) (spec.Loader, error) {
 	c := &contents{
-		family: f, spec: spec, file: file, tensors: tensors, names: map[string]bool{},
+		family: f, spec: s, file: file, tensors: tensors, names: map[string]bool{},
 		read: map[string]bool{},
 	}
 	for _, name := range tensors.Names() {
@@ -33,7 +31,7 @@ func (f *Family) Loader(file string, tensors Tensors, spec *transformer.Spec) (t
 		return nil, err
 	}
 	sources := map[string]Weight{} // by parameter
-	for _, p := range spec.Params() {
+	for _, p := range s.Params() {
 		w, err := c.source(p)
 		if err != nil {
 			return nil, err
@@ -48,19 +46,19 @@ func (f *Family) Loader(file string, tensors Tensors, spec *transformer.Spec) (t
 		return nil, err
 	}
 	tmp := &scratch{}
-	return func(p transformer.Param, put func(int, []float32)) error {
+	return func(p spec.Param, put func(int, []float32)) error {
 		w := sources[p.Name]
 		read := func(dst []float32, first int) error {
 			return tensors.Float32At(dst, w.Tensor, first)
 		}
-		return w.Layout.read(p.Shape, spec, tmp, read, put)
+		return w.Layout.read(p.Shape, s, tmp, read, put)
 	}, nil
 }
 
 // contents is a checkpoint and the tensors that have been found in it.
 type contents struct {
 	family  *Family
-	spec    *transformer.Spec
+	spec    *spec.Spec
 	file    string
 	tensors Tensors
 	names   map[string]bool
@@ -94,7 +92,7 @@ func (c *contents) findPrefix() error {
 
 // source returns the tensor of a parameter. It checks its shape, and records other tensors for the
 // same parameter.
-func (c *contents) source(p transformer.Param) (Weight, error) {
+func (c *contents) source(p spec.Param) (Weight, error) {
 	found, err := c.find(p.Name)
 	if err != nil {
 		return Weight{}, err
@@ -114,7 +112,7 @@ func (c *contents) source(p transformer.Param) (Weight, error) {
 		}
 		c.read[other.Tensor] = true
 	}
-	if p.Name == "embedding" && c.spec.TiedHead && c.spec.Head == transformer.LanguageHead {
+	if p.Name == "embedding" && c.spec.TiedHead && c.spec.Head == spec.LanguageHead {
 		return w, c.tiedHead(w, p)
 	}
 	return w, nil
@@ -122,7 +120,7 @@ func (c *contents) source(p transformer.Param) (Weight, error) {
 
 // tiedHead records the tensors of a head that is tied to the embedding. Some programs save them
 // anyway. If such a head differs from the embedding, it was not tied when the model was trained.
-func (c *contents) tiedHead(embedding Weight, p transformer.Param) error {
+func (c *contents) tiedHead(embedding Weight, p spec.Param) error {
 	heads, err := c.family.sources("head")
 	if err != nil {
 		return nil // the family has no untied head
@@ -141,7 +139,7 @@ func (c *contents) tiedHead(embedding Weight, p transformer.Param) error {
 }
 
 // checkShape returns an error if a tensor does not have the shape that its parameter needs.
-func (c *contents) checkShape(w Weight, p transformer.Param) error {
+func (c *contents) checkShape(w Weight, p spec.Param) error {
 	got, err := c.tensors.Shape(w.Tensor)
 	if err != nil {
 		return err
@@ -332,7 +330,7 @@ func (c *contents) ofModel(name string) bool {
 // isHead returns whether a tensor is the head of this model, by the table of the family.
 func (c *contents) isHead(name string) bool {
 	heads, err := c.family.sources("head")
-	return err == nil && c.spec.Head == transformer.LanguageHead &&
+	return err == nil && c.spec.Head == spec.LanguageHead &&
 		slices.ContainsFunc(heads, func(w Weight) bool { return w.Tensor == name })
 }
 

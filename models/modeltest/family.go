@@ -13,7 +13,7 @@ import (
 
 	"github.com/headwater-ml/headwater/models/checkpoint"
 	"github.com/headwater-ml/headwater/models/family"
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // Family checks on a golden that f, which must be registered, keeps the contract of a family. It is
@@ -26,19 +26,19 @@ func Family(t *testing.T, f *family.Family, dir string) {
 	d, err := checkpoint.OpenDir(dir)
 	must(t, err)
 	defer d.Close()
-	read, spec, err := family.Read(family.NewConfig(dir, d.Config))
+	read, arch, err := family.Read(family.NewConfig(dir, d.Config))
 	must(t, err)
 	if read != f {
 		t.Fatalf("%s is read by family %s, not by %s", dir, read.Name, f.Name)
 	}
-	c := familyContract{family: f, dir: dir, checkpoint: d, spec: spec}
+	c := familyContract{family: f, dir: dir, checkpoint: d, arch: arch}
 	t.Run("names", c.names)
 	t.Run("keys", c.keys)
 	t.Run("version 4", c.version4)
 	t.Run("tensors", c.tensors)
 	g := OpenGolden(t, dir)
 	t.Run("parity", g.Parity)
-	if !spec.Bidirectional && spec.Head == transformer.LanguageHead {
+	if !arch.Bidirectional && arch.Head == spec.LanguageHead {
 		t.Run("greedy", g.Greedy)
 	}
 }
@@ -47,7 +47,7 @@ type familyContract struct {
 	family     *family.Family
 	dir        string
 	checkpoint *checkpoint.Dir
-	spec       *transformer.Spec
+	arch       *spec.Spec
 }
 
 func (c familyContract) names(t *testing.T) {
@@ -64,7 +64,7 @@ func (c familyContract) names(t *testing.T) {
 			t.Errorf("architecture %s is not found as %s: %v", a, c.family.Name, err)
 		}
 	}
-	if c.spec.Family == "" {
+	if c.arch.Family == "" {
 		t.Error("the spec does not say its family")
 	}
 }
@@ -105,23 +105,23 @@ func (c familyContract) version4(t *testing.T) {
 	decoder := json.NewDecoder(strings.NewReader(string(data)))
 	decoder.UseNumber()
 	must(t, decoder.Decode(&values))
-	_, spec, err := family.Read(family.NewConfig("config.v4.json", values))
+	_, arch, err := family.Read(family.NewConfig("config.v4.json", values))
 	must(t, err)
-	if !reflect.DeepEqual(spec, c.spec) {
-		t.Errorf("config.v4.json is read as %+v, config.json as %+v", *spec, *c.spec)
+	if !reflect.DeepEqual(arch, c.arch) {
+		t.Errorf("config.v4.json is read as %+v, config.json as %+v", *arch, *c.arch)
 	}
 }
 
 // tensors changes the checkpoint's tensors one at a time.
 func (c familyContract) tensors(t *testing.T) {
-	if _, err := c.family.Loader(c.dir, c.checkpoint.Weights, c.spec); err != nil {
+	if _, err := c.family.Loader(c.dir, c.checkpoint.Weights, c.arch); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range c.checkpoint.Weights.Names() {
 		without := edited{Tensors: c.checkpoint.Weights, missing: name}
-		_, missing := c.family.Loader(c.dir, without, c.spec)
+		_, missing := c.family.Loader(c.dir, without, c.arch)
 		_, longer := c.family.Loader(c.dir, edited{Tensors: c.checkpoint.Weights, longer: name},
-			c.spec)
+			c.arch)
 		if (missing == nil) != (longer == nil) {
 			t.Errorf("tensor %s: its absence gives error %v, another shape %v", name, missing,
 				longer)
@@ -138,7 +138,7 @@ func (c familyContract) tensors(t *testing.T) {
 
 // inLayer returns whether a tensor belongs to a layer, by the number in its name.
 func (c familyContract) inLayer(name string) bool {
-	for l := range c.spec.Layers {
+	for l := range c.arch.Layers {
 		if strings.Contains(name, fmt.Sprintf(".%d.", l)) {
 			return true
 		}

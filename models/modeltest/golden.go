@@ -8,9 +8,10 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/golden"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 	"github.com/headwater-ml/headwater/models/family"
-	"github.com/headwater-ml/headwater/models/golden"
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -41,13 +42,13 @@ func OpenGolden(t testing.TB, dir string) *Golden {
 	d, err := checkpoint.OpenDir(dir)
 	must(t, err)
 	defer d.Close()
-	f, spec, err := family.Read(family.NewConfig(dir+"/config.json", d.Config))
+	f, arch, err := family.Read(family.NewConfig(dir+"/config.json", d.Config))
 	must(t, err)
-	load, err := f.Loader(dir, d.Weights, spec)
+	load, err := f.Loader(dir, d.Weights, arch)
 	must(t, err)
 	g := &Golden{Family: f, Params: map[string][]float32{}}
-	g.Model, err = transformer.New(backend(t), spec, dtypes.Float32,
-		func(p transformer.Param, put func(int, []float32)) error {
+	g.Model, err = transformer.New(backend(t), arch, dtypes.Float32,
+		func(p spec.Param, put func(int, []float32)) error {
 			g.Params[p.Name] = make([]float32, p.Size())
 			return load(p, func(first int, values []float32) {
 				copy(g.Params[p.Name][first:], values)
@@ -109,7 +110,7 @@ func (g *Golden) compare(t *testing.T, pass string) {
 			continue
 		}
 		axes := []int{0}
-		if g.Model.Spec.Head == transformer.ClassifierHead {
+		if g.Model.Spec.Head == spec.ClassifierHead {
 			axes = nil
 		}
 		checkNear(t, fmt.Sprintf("text %d: logits", i), taps[3].Data, part("logits", axes...),

@@ -13,6 +13,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/modeltest"
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -151,10 +152,10 @@ var brokenFamilies = map[string]func(f *family.Family){
 		f.Harmless = append(f.Harmless, "arithmetic_of_tomorrow")
 	},
 	"version_4": func(f *family.Family) {
-		spec := f.Spec
-		f.Spec = func(c *family.Config) (*transformer.Spec, error) {
+		arch := f.Spec
+		f.Spec = func(c *family.Config) (*spec.Spec, error) {
 			old := c.Has("torch_dtype")
-			s, err := spec(c)
+			s, err := arch(c)
 			if old {
 				s.NormEpsilon *= 2
 			}

@@ -7,39 +7,40 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
 // sample is a small random model of a kind that a mixing must support.
 type sample struct {
 	name string
-	spec transformer.Spec
+	spec spec.Spec
 }
 
 // samples returns a plain decoder, a decoder with nearly all options that change what a target sees
 // or what comes after attention, a decoder with parallel blocks, and an encoder.
 func samples() []sample {
-	plain := transformer.Spec{
+	plain := spec.Spec{
 		Family: "plain", Layers: 2, Heads: 4, Width: 16, HeadWidth: 4, FeedForward: 24, Vocab: 20,
 		Context: 48, NormEpsilon: 1e-5,
 		ProjectionBias: true, OutputBias: true, MLPBias: true, TiedHead: true, BOS: -1,
 	}
-	grouped := transformer.Spec{
+	grouped := spec.Spec{
 		Family: "grouped", Layers: 3, Heads: 4, KeyValueHeads: 2, Width: 16, HeadWidth: 6,
 		FeedForward: 24, Vocab: 20, NormEpsilon: 1e-6,
-		Positions: transformer.RotaryPositions,
-		Rotary:    &transformer.Rotary{Frequencies: []float32{1, 0.1}}, Windows: []int{5, 0, 5},
-		RMS: true, NormAfter: true, QueryKeyNorm: true, Activation: transformer.SiLU, Gated: true,
+		Positions: spec.RotaryPositions,
+		Rotary:    &spec.Rotary{Frequencies: []float32{1, 0.1}}, Windows: []int{5, 0, 5},
+		RMS: true, NormAfter: true, QueryKeyNorm: true, Activation: spec.SiLU, Gated: true,
 		ScoreCap: 5, BOS: -1,
 	}
-	parallel := transformer.Spec{
+	parallel := spec.Spec{
 		Family: "parallel", Layers: 2, Heads: 2, KeyValueHeads: 1, Width: 12, HeadWidth: 6,
 		FeedForward: 20, Vocab: 20, NormEpsilon: 1e-5,
-		Positions: transformer.ALiBi, AlibiSlopes: transformer.AlibiSlopes(2),
-		Order: transformer.Parallel, SharedNorm: true, BOS: -1,
+		Positions: spec.ALiBi, AlibiSlopes: spec.AlibiSlopes(2),
+		Order: spec.Parallel, SharedNorm: true, BOS: -1,
 	}
 	encoder := plain
-	encoder.Family, encoder.Bidirectional, encoder.Order = "encoder", true, transformer.PostNorm
+	encoder.Family, encoder.Bidirectional, encoder.Order = "encoder", true, spec.PostNorm
 	encoder.EmbeddingNorm, encoder.NoFinalNorm, encoder.TokenTypes = true, true, 2
 	return []sample{
 		{"plain", plain},
@@ -54,7 +55,7 @@ func (s sample) open(t testing.TB) *transformer.Model {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, uint64(s.spec.Width)))
 	m, err := transformer.New(backend(t), &s.spec, dtypes.Float32,
-		func(p transformer.Param, put func(int, []float32)) error {
+		func(p spec.Param, put func(int, []float32)) error {
 			data := make([]float32, p.Size())
 			for i := range data {
 				data[i] = float32(random.NormFloat64() * 0.4)

@@ -3,6 +3,8 @@ package transformer
 import (
 	"math"
 	"testing"
+
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // SPEC numbers: slopes of Press et al. and of BLOOM for head counts that are no power of two.
@@ -25,7 +27,7 @@ func TestAlibiSlopes(t *testing.T) {
 		{6, 4, math.Exp2(-1)},
 		{6, 5, math.Exp2(-3)},
 	} {
-		slopes := AlibiSlopes(c.heads)
+		slopes := spec.AlibiSlopes(c.heads)
 		if len(slopes) != c.heads {
 			t.Fatalf("AlibiSlopes(%d) has %d slopes", c.heads, len(slopes))
 		}
@@ -40,7 +42,7 @@ func TestAlibiSlopes(t *testing.T) {
 // Divided, the first would be 0.93028.
 func TestPublishedTerms(t *testing.T) {
 	// The publication computed in bfloat16.
-	bloom := &Spec{Heads: 32, HeadWidth: 64, AlibiSlopes: AlibiSlopes(32), AlibiRounded: true}
+	bloom := &spec.Spec{Heads: 32, HeadWidth: 64, AlibiSlopes: spec.AlibiSlopes(32), AlibiRounded: true}
 	alibi := alibiBias(bloom, 3)[17*3:][:3]
 	for j, want := range []float64{0, 0.0441895, 0.0883789} {
 		if math.Abs(float64(alibi[j])-want) > 1e-7 {
@@ -69,8 +71,8 @@ func TestPublishedTerms(t *testing.T) {
 			}
 		}
 	}
-	falcon := &Spec{
-		Heads: 32, HeadWidth: 64, AlibiSlopes: AlibiSlopes(32), AlibiRounded: true,
+	falcon := &spec.Spec{
+		Heads: 32, HeadWidth: 64, AlibiSlopes: spec.AlibiSlopes(32), AlibiRounded: true,
 		AlibiScaled: true,
 	}
 	divided := probabilities([]float64{-2.549861, 0.337021, 0.658404},

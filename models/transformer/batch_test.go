@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -16,9 +17,9 @@ import (
 const batchTol = 1e-5
 
 // allTaps are those that a model has.
-func allTaps(s *transformer.Spec) []trace.Tap {
+func allTaps(s *spec.Spec) []trace.Tap {
 	return slices.DeleteFunc(slices.Clone(trace.Taps()), func(tap trace.Tap) bool {
-		return tap == trace.Logits && s.Head == transformer.NoHead
+		return tap == trace.Logits && s.Head == spec.NoHead
 	})
 }
 

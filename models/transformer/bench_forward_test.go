@@ -10,22 +10,23 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// benchModel is a decoder of 4 layers, 8 heads and width 256 in pure Go; internal/peers measures
+// benchModel is a decoder of 4 layers, 8 heads and width 256 in pure Go; internal/bench/peers measures
 // whole models on every backend.
 func benchModel(b *testing.B) *transformer.Model {
 	b.Helper()
-	spec := &transformer.Spec{
+	arch := &spec.Spec{
 		Family: "benchmark", Layers: 4, Heads: 8, Width: 256, HeadWidth: 32, FeedForward: 1024,
 		Vocab: 4096, Context: 512, NormEpsilon: 1e-5,
-		Activation: transformer.GELUTanh, ProjectionBias: true, OutputBias: true, MLPBias: true,
+		Activation: spec.GELUTanh, ProjectionBias: true, OutputBias: true, MLPBias: true,
 		TiedHead: true, BOS: -1,
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	m, err := transformer.New(goBackend(b), spec, dtypes.Float32,
-		func(p transformer.Param, put func(int, []float32)) error {
+	m, err := transformer.New(goBackend(b), arch, dtypes.Float32,
+		func(p spec.Param, put func(int, []float32)) error {
 			data := make([]float32, p.Size())
 			for i := range data {
 				data[i] = float32(0.02 * random.NormFloat64())

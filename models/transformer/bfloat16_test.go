@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -16,7 +17,7 @@ import (
 func (g *golden) inHalf(t testing.TB, change func(name string, data []float32)) *transformer.Model {
 	t.Helper()
 	m, err := transformer.New(goBackend(t), g.model.Spec, dtypes.BFloat16,
-		func(p transformer.Param, put func(int, []float32)) error {
+		func(p spec.Param, put func(int, []float32)) error {
 			data := append([]float32(nil), g.params[p.Name]...)
 			change(p.Name, data)
 			put(0, data)
@@ -85,7 +86,7 @@ func TestBFloat16Blocks(t *testing.T) {
 func TestBFloat16Logits(t *testing.T) {
 	const cost = 0.08 // worst seen 0.051, 0.02 in the median golden
 	eachGolden(t, func(t *testing.T, g *golden) {
-		if g.model.Spec.Head == transformer.NoHead {
+		if g.model.Spec.Head == spec.NoHead {
 			t.Skip("there are no logits")
 		}
 		parameters := g.rounded()
@@ -181,7 +182,7 @@ func TestNewRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		dtype dtypes.DType
-		load  transformer.Loader
+		load  spec.Loader
 		want  string
 	}{
 		{
@@ -189,13 +190,13 @@ func TestNewRefusals(t *testing.T) {
 			"transformer: weights as Float16 are not supported; take float32 or bfloat16",
 		},
 		{
-			"short", dtypes.Float32, func(p transformer.Param, put func(int, []float32)) error {
+			"short", dtypes.Float32, func(p spec.Param, put func(int, []float32)) error {
 				put(0, make([]float32, 3))
 				return nil
 			},
 			"transformer: embedding has 3 numbers, its shape [96 32] needs 3072",
 		},
-		{"unreadable", dtypes.Float32, func(transformer.Param, func(int, []float32)) error {
+		{"unreadable", dtypes.Float32, func(spec.Param, func(int, []float32)) error {
 			return fmt.Errorf("disk on fire")
 		}, "disk on fire"},
 	} {

@@ -6,6 +6,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // Block is one layer in a graph, for N targets over S sources. Its exported fields and methods are
@@ -24,7 +26,7 @@ type Block struct {
 	// [SharesOutput], until that calls [Block.AfterEach].
 	Output *Node
 
-	spec  *Spec
+	spec  *spec.Spec
 	layer int
 	w     byName // of this layer
 	// sources are the keys and values of the sources, [B,G,S,E] each; head h reads group h·G/H.
@@ -116,10 +118,10 @@ func (b *Block) AfterEach(changed *Node) *Node {
 // Value Zeroing evaluates it again with a changed attention output.
 func (b *Block) After(attentionOutput, x *Node) *Node {
 	switch b.spec.Order {
-	case PostNorm:
+	case spec.PostNorm:
 		z := b.norm(Add(x, attentionOutput), "attention-norm")
 		return b.norm(Add(z, b.mlp(z)), "mlp-norm")
-	case Parallel:
+	case spec.Parallel:
 		name := "mlp-norm"
 		if b.spec.SharedNorm {
 			name = "attention-norm"

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // The taps of a block against a block in float64.
@@ -156,7 +156,7 @@ func TestLogits(t *testing.T) {
 		s := g.model.Spec
 		taps := g.take(t, trace.Hidden, trace.Final)
 		var logits trace.Tensor
-		if s.Head != transformer.NoHead {
+		if s.Head != spec.NoHead {
 			logits = g.take(t, trace.Logits)[trace.Logits]
 		}
 		for target := range g.ids {
@@ -170,11 +170,11 @@ func TestLogits(t *testing.T) {
 			where := fmt.Sprintf("target %d", target)
 			check(t, where+" final", at(taps[trace.Final], target), narrow(x), tapTol)
 			switch {
-			case s.Head == transformer.ClassifierHead && target == 0:
+			case s.Head == spec.ClassifierHead && target == 0:
 				check(t, "logits", logits.Data, narrow(g.classes(x)), logitsTol)
-			case s.Head == transformer.TokenHead:
+			case s.Head == spec.TokenHead:
 				check(t, where+" logits", at(logits, target), narrow(g.classes(x)), logitsTol)
-			case s.Head == transformer.LanguageHead:
+			case s.Head == spec.LanguageHead:
 				check(t, where+" logits", at(logits, target), narrow(g.scores(x)), logitsTol)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // Contributions are the vectors f[t,s] whose sum over the sources is the attention output without
@@ -108,7 +109,7 @@ func (b *Block) Self() *Node {
 
 // Residual is what the attention output is added to, [B,N,D]: the input of the block, or its norm.
 func (b *Block) Residual() *Node {
-	if b.spec.Order == PreNorm && b.spec.NormedResidual {
+	if b.spec.Order == spec.PreNorm && b.spec.NormedResidual {
 		return b.norm(b.Input, "attention-norm")
 	}
 	return b.Input
@@ -119,7 +120,7 @@ func (b *Block) Residual() *Node {
 // and [Block.OutputPart] it is linear, because it divides by the spread of the whole and not of
 // the part, and it leaves out biases, which belong to no part.
 func (b *Block) AddedPart(f *Node) *Node {
-	if b.spec.Order == PreNorm && b.spec.NormAfter {
+	if b.spec.Order == spec.PreNorm && b.spec.NormAfter {
 		return b.normedPart(f, b.AttentionOutput, "attention-after-norm")
 	}
 	return f
@@ -130,9 +131,9 @@ func (b *Block) AddedPart(f *Node) *Node {
 // there is none, unless the residual is the output of its norm.
 func (b *Block) NormedPart(f *Node) *Node {
 	switch {
-	case b.spec.Order == PostNorm:
+	case b.spec.Order == spec.PostNorm:
 		return b.normedPart(f, b.attentionSum(), "attention-norm")
-	case b.spec.Order == PreNorm && b.spec.NormedResidual:
+	case b.spec.Order == spec.PreNorm && b.spec.NormedResidual:
 		return b.normedPart(f, b.attentionSum(), "mlp-norm")
 	}
 	return f
@@ -141,7 +142,7 @@ func (b *Block) NormedPart(f *Node) *Node {
 // OutputPart carries a part that [Block.NormedPart] returned to the end of the block, around the
 // feed-forward part and through the norm after it, if there is one, [B,K,N,S,D].
 func (b *Block) OutputPart(f *Node) *Node {
-	if b.spec.Order != PostNorm {
+	if b.spec.Order != spec.PostNorm {
 		return f
 	}
 	z := b.norm(b.attentionSum(), "attention-norm")
@@ -151,7 +152,7 @@ func (b *Block) OutputPart(f *Node) *Node {
 // attentionSum is the attention output plus the residual, [B,N,D].
 func (b *Block) attentionSum() *Node {
 	a := b.AttentionOutput
-	if b.spec.Order == PreNorm && b.spec.NormAfter {
+	if b.spec.Order == spec.PreNorm && b.spec.NormAfter {
 		a = b.norm(a, "attention-after-norm")
 	}
 	return Add(a, b.Residual())
@@ -168,7 +169,7 @@ func (b *Block) normedPart(part, whole *Node, name string) *Node {
 //	(part - mean part)/√(variance of whole + ε)·g
 //
 // The parts of whole give norm(whole) without its bias. Both have their width as last axis.
-func normedPart(s *Spec, part, whole *Node, w byName) *Node {
+func normedPart(s *spec.Spec, part, whole *Node, w byName) *Node {
 	if !s.RMS {
 		part = centred(part)
 	}

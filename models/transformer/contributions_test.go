@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // Mixings of contributions in float32 against the vectors of every target and source, [T,S,D],
@@ -36,10 +36,10 @@ func (b *layer) vectors(head int) *vectors {
 	for t := range b.x {
 		output := b.attentionOutput(t)
 		a, residual, meets := output, b.x[t], func(f []float64) []float64 { return f }
-		if b.spec.Order == transformer.PreNorm && b.spec.NormedResidual {
+		if b.spec.Order == spec.PreNorm && b.spec.NormedResidual {
 			residual = b.norm("attention-norm", b.x[t])
 		}
-		if b.spec.Order == transformer.PreNorm && b.spec.NormAfter {
+		if b.spec.Order == spec.PreNorm && b.spec.NormAfter {
 			meets = func(f []float64) []float64 {
 				return b.linearised("attention-after-norm", f, output)
 			}
@@ -55,13 +55,13 @@ func (b *layer) vectors(head int) *vectors {
 			}
 			f, stream = append(f, c), append(stream, u)
 			switch {
-			case b.spec.Order == transformer.PostNorm:
+			case b.spec.Order == spec.PostNorm:
 				u = b.linearised("attention-norm", u, z)
-			case b.spec.Order == transformer.PreNorm && b.spec.NormedResidual:
+			case b.spec.Order == spec.PreNorm && b.spec.NormedResidual:
 				u = b.linearised("mlp-norm", u, z)
 			}
 			normed = append(normed, u)
-			if b.spec.Order == transformer.PostNorm {
+			if b.spec.Order == spec.PostNorm {
 				y := b.norm("attention-norm", z)
 				u = b.linearised("mlp-norm", u, plus(y, b.mlp(y)))
 			}
@@ -264,7 +264,7 @@ func TestContributionsAddUp(t *testing.T) {
 				}
 				check(t, where+": attention output", narrow(plus(total(v.f[target]), bias)),
 					narrow(b.attentionOutput(target)), 1e-9)
-				if b.spec.Order != transformer.PostNorm {
+				if b.spec.Order != spec.PostNorm {
 					continue
 				}
 				z := plus(b.x[target], b.attentionOutput(target))

@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // Decompose returns the part of the query's logit, or difference of two logits, that comes from
@@ -136,7 +137,7 @@ type partedLayer struct {
 }
 
 // partsTile is how many targets fill a tile if each has parts of so many tokens.
-func partsTile(s *Spec, tokens int) int {
+func partsTile(s *spec.Spec, tokens int) int {
 	return max(1, min(slotStep, tileFloats/(bucket(tokens)*max(s.FeedForward,
 		s.Heads*s.HeadWidth))))
 }

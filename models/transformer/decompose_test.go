@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 func (g *golden) decomposed(t testing.TB, q trace.Query) (parts []float64, rest float64) {
@@ -156,7 +156,7 @@ func shapley(a, b [][]float64) [][]float64 {
 // decompose carries a vector for every token through all layers, [T][T][D], to a score at target t.
 func (r *text64) decompose(t, token int) []float64 {
 	n, d := len(r.ids), r.spec.Width
-	if r.spec.Head == transformer.ClassifierHead {
+	if r.spec.Head == spec.ClassifierHead {
 		t = 0
 	}
 	all := make([]*parts64, n)
@@ -188,7 +188,7 @@ func (r *text64) attentionParts(b *layer, all []*parts64) []*parts64 {
 	values := make([][][]float64, len(all)) // [S][T][GE]
 	for i, x := range all {
 		u := x.copied().(*parts64)
-		if s.Order != transformer.PostNorm {
+		if s.Order != spec.PostNorm {
 			u.norm(fmt.Sprintf("blocks.%d.attention-norm", b.index), b.x[i])
 		}
 		for _, v := range u.vectors {
@@ -232,7 +232,7 @@ func TestDecomposeBruteForce(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
 		r := g.text64(t)
 		token, class := 1, 1
-		if r.spec.Head == transformer.TokenHead && r.spec.Classes == 1 {
+		if r.spec.Head == spec.TokenHead && r.spec.Classes == 1 {
 			token, class = 0, 1
 		}
 		for _, position := range []int{0, 7, len(g.ids) - 1} {

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // direction is a linear function of a vector x of the residual stream that gives a logit: logit =
@@ -28,7 +30,7 @@ func (r direction) read(v *Node) *Node {
 // beforeNorm takes a direction on norm(x) back to one on x, with 1/σ as a factor:
 //
 //	y = (x - mean x)/σ·g + b:  y·d = x·(g·d - mean(g·d))/σ + b·d,  or with RMS  x·(g·d)/σ
-func beforeNorm(s *Spec, r direction, x *Node, w byName) direction {
+func beforeNorm(s *spec.Spec, r direction, x *Node, w byName) direction {
 	if !s.RMS {
 		r = r.add(w("bias"))
 	}
@@ -46,7 +48,7 @@ func (b *Block) beforeNorm(r direction, x *Node, name string) direction {
 }
 
 // gain is what a norm multiplies by, to broadcast against the last axis of x.
-func gain(s *Spec, x *Node, w byName) *Node {
+func gain(s *spec.Spec, x *Node, w byName) *Node {
 	gain := alignLast(w("gain"), x)
 	if s.NormOffset != 0 {
 		gain = AddScalar(gain, s.NormOffset)
@@ -55,7 +57,7 @@ func gain(s *Spec, x *Node, w byName) *Node {
 }
 
 // inverseSpread is 1/σ of x, the factor of a norm, [...,1].
-func inverseSpread(s *Spec, x *Node) *Node {
+func inverseSpread(s *spec.Spec, x *Node) *Node {
 	if !s.RMS {
 		x = centred(x)
 	}
@@ -67,16 +69,16 @@ func centred(x *Node) *Node { return Sub(x, ReduceAndKeep(x, ReduceMean, -1)) }
 
 // activationSlope returns f(x)/x, entry by entry: the slope of the line through the origin and (x,
 // f(x)) (Modarressi et al. 2023, eq. 10). At 0 it is the limit.
-func activationSlope(f Activation, x *Node) *Node {
+func activationSlope(f spec.Activation, x *Node) *Node {
 	switch f {
-	case GELUTanh:
+	case spec.GELUTanh:
 		cubic := Mul(x, AddScalar(MulScalar(Square(x), 0.044715), 1))
 		return MulScalar(OnePlus(Tanh(MulScalar(cubic, math.Sqrt(2/math.Pi)))), 0.5)
-	case SiLU:
+	case spec.SiLU:
 		return Sigmoid(x)
-	case ReLU:
+	case spec.ReLU:
 		return ConvertDType(GreaterThan(x, ZerosLike(x)), x.DType())
-	case HyperbolicTangent:
+	case spec.HyperbolicTangent:
 		return tanhSlope(x)
 	}
 	return MulScalar(OnePlus(Erf(MulScalar(x, math.Sqrt2/2))), 0.5)
@@ -144,9 +146,9 @@ type hiddenLayer struct {
 func (d *builder) hidden(y *Node) hiddenLayer {
 	h := hiddenLayer{out: y}
 	switch {
-	case d.spec.Head == LanguageHead && d.spec.HeadTransform:
+	case d.spec.Head == spec.LanguageHead && d.spec.HeadTransform:
 		h.dense, h.norm = "head-transform", "head-norm."
-	case d.spec.Head != LanguageHead && d.spec.ClassifierDense:
+	case d.spec.Head != spec.LanguageHead && d.spec.ClassifierDense:
 		h.dense = "classifier-dense"
 	default:
 		return h
@@ -162,7 +164,7 @@ func (d *builder) hidden(y *Node) hiddenLayer {
 
 // outputRows are rows of the output projection, [N,W], and their biases, [N].
 func (d *builder) outputRows(ids *Node) (rows, bias *Node) {
-	if d.spec.Head != LanguageHead {
+	if d.spec.Head != spec.LanguageHead {
 		return gathered(Transpose(d.w("classifier.weight"), 0, 1),
 			ids), gathered(d.w("classifier.bias"), ids)
 	}

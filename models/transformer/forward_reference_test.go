@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // forward is a whole model in float64, from the rows of the embedding on.
@@ -41,7 +41,7 @@ func (g *golden) embedded64(ids []int, rows [][]float64) [][]float64 {
 		if projected && s.ProjectTokens {
 			y = times(y, g.params["embedding-projection.weight"])
 		}
-		if s.Positions == transformer.LearnedPositions {
+		if s.Positions == spec.LearnedPositions {
 			at := position
 			if s.SkipPosition && ids[t] == s.SkipID {
 				at = -1
@@ -83,7 +83,7 @@ func (f *forward) run(rows [][]float64, position int) []float64 {
 		}
 		x, f.layers = next, append(f.layers, b)
 	}
-	if s.Head == transformer.ClassifierHead {
+	if s.Head == spec.ClassifierHead {
 		position = 0
 	}
 	return f.g.headed(x[position])
@@ -98,11 +98,11 @@ func (g *golden) headed(y []float64) []float64 {
 	if w := g.params["head-projection.weight"]; w != nil {
 		y = times(y, w)
 	}
-	if s.Head == transformer.LanguageHead {
+	if s.Head == spec.LanguageHead {
 		return g.scores(y)
 	}
 	scores := g.classes(y)
-	if s.Head == transformer.TokenHead && len(scores) == 1 {
+	if s.Head == spec.TokenHead && len(scores) == 1 {
 		scores = []float64{0, scores[0]}
 	}
 	return scores

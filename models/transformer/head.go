@@ -2,6 +2,8 @@ package transformer
 
 import (
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // logits returns the scores of the vocabulary for final [...,D], [...,V]:
@@ -57,9 +59,9 @@ func (d *builder) classes(x *Node) *Node {
 func (d *builder) head(x *Node) *Node {
 	x = d.final(x)
 	switch d.spec.Head {
-	case ClassifierHead:
+	case spec.ClassifierHead:
 		return d.classes(Squeeze(SliceAxis(x, 1, AxisRange(0, 1)), 1))
-	case TokenHead:
+	case spec.TokenHead:
 		return d.classes(x)
 	}
 	return d.logits(x)

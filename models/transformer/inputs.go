@@ -7,6 +7,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // inputs are what all graphs of a pass get: the tokens of its texts. Every step of a pass runs in
@@ -87,16 +89,16 @@ func (f *inputs) end(x *tensors.Tensor, what string,
 }
 
 // layerKind is the part of a graph's key that tells the layers apart that cannot share a graph.
-func layerKind(s *Spec, l int) string {
+func layerKind(s *spec.Spec, l int) string {
 	if s.ScoreByLayer {
 		return fmt.Sprintf("window=%d layer=%d", s.Window(l), l)
 	}
 	return fmt.Sprintf("window=%d", s.Window(l))
 }
 
-// tokenPositions returns the positions of ids, filled up to n: tokens with [Spec.SkipID] are at -1
+// tokenPositions returns the positions of ids, filled up to n: tokens with [spec.Spec.SkipID] are at -1
 // and do not count.
-func tokenPositions(s *Spec, ids []int, n int) []int32 {
+func tokenPositions(s *spec.Spec, ids []int, n int) []int32 {
 	at := make([]int32, n)
 	next := int32(0)
 	for i, id := range ids {

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -18,7 +19,7 @@ func (g *golden) changed(t testing.TB,
 ) *transformer.Model {
 	t.Helper()
 	m, err := transformer.New(goBackend(t), g.model.Spec, dtypes.Float32,
-		func(p transformer.Param, put func(int, []float32)) error {
+		func(p spec.Param, put func(int, []float32)) error {
 			data := append([]float32(nil), g.params[p.Name]...)
 			change(p.Name, data)
 			put(0, data)
@@ -59,7 +60,7 @@ func TestAlibiAlone(t *testing.T) {
 // move, attention does not.
 func TestKeyBiasIsInvisible(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
-		if s := g.model.Spec; !s.ProjectionBias || s.Positions == transformer.RotaryPositions ||
+		if s := g.model.Spec; !s.ProjectionBias || s.Positions == spec.RotaryPositions ||
 			s.QueryKeyNorm || s.ScoreCap != 0 {
 			t.Skip("the key has no bias, or what it adds depends on the source")
 		}

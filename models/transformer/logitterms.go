@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // LogitTerms takes the query's logit, or difference of two logits, apart into the vectors that
@@ -59,7 +60,7 @@ func (m *Model) checkParted(q trace.Query) error {
 
 // target is where the head reads.
 func (m *Model) target(q trace.Query) int {
-	if m.Spec.Head == ClassifierHead {
+	if m.Spec.Head == spec.ClassifierHead {
 		return 0
 	}
 	return q.Position
@@ -67,12 +68,12 @@ func (m *Model) target(q trace.Query) int {
 
 // askedScores returns which scores of the head o wants, [2], and the factor of each. A
 // discriminator has one score, that of its second class.
-func askedScores(s *Spec, o trace.Objective) (ids []int32, weights []float32) {
+func askedScores(s *spec.Spec, o trace.Objective) (ids []int32, weights []float32) {
 	ids, weights = []int32{int32(o.Token), 0}, []float32{1, 0}
 	if o.Contrast != nil {
 		ids[1], weights[1] = int32(*o.Contrast), -1
 	}
-	if s.Head == TokenHead && s.Classes == 1 {
+	if s.Head == spec.TokenHead && s.Classes == 1 {
 		for i, id := range ids {
 			weights[i] *= float32(id)
 			ids[i] = 0
@@ -240,14 +241,14 @@ func (b *Block) termsAlong(along *Node) blockTerms {
 	r := direction{along: along, constant: ScalarZero(along.Graph(), along.DType())}
 	x, a := b.Input, b.AttentionOutput
 	switch b.spec.Order {
-	case PostNorm:
+	case spec.PostNorm:
 		z := b.norm(Add(x, a), "attention-norm")
 		m := b.mlp(z)
 		r = b.beforeNorm(r, Add(z, m), "mlp-norm")
 		mlp := r.read(m)
 		r = b.beforeNorm(r, Add(x, a), "attention-norm")
 		return b.attentionTerms(blockTerms{input: r, mlp: mlp}, r)
-	case Parallel:
+	case spec.Parallel:
 		name := "mlp-norm"
 		if b.spec.SharedNorm {
 			name = "attention-norm"

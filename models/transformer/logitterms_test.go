@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -176,7 +177,7 @@ func (r *text64) logitTerms(t, token int) *trace.LogitTerms {
 		MLP: make([]float64, layers), AttentionBias: make([]float64, layers),
 	}
 	c := &terms64{r: r}
-	if r.spec.Head == transformer.ClassifierHead {
+	if r.spec.Head == spec.ClassifierHead {
 		t = 0
 	}
 	c.put(func(x *trace.LogitTerms) *float64 { return &x.Embedding }, r.hidden[0][t])
@@ -206,7 +207,7 @@ func (r *text64) logitTerms(t, token int) *trace.LogitTerms {
 func TestLogitTermsBruteForce(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
 		r := g.text64(t)
-		if r.spec.Head == transformer.TokenHead && r.spec.Classes == 1 {
+		if r.spec.Head == spec.TokenHead && r.spec.Classes == 1 {
 			t.Skip("one score: see TestDiscriminator")
 		}
 		for _, position := range []int{0, 7, len(g.ids) - 1} {
@@ -229,29 +230,29 @@ func TestLogitTermsVariants(t *testing.T) {
 func eachVariant(t *testing.T, do func(t *testing.T, g *golden)) {
 	for _, c := range []struct {
 		name, golden string
-		change       func(s *transformer.Spec)
+		change       func(s *spec.Spec)
 	}{
-		{"residual after the norm", "gpt2", func(s *transformer.Spec) { s.NormedResidual = true }},
+		{"residual after the norm", "gpt2", func(s *spec.Spec) { s.NormedResidual = true }},
 		{
 			"parallel with two norms", "gpt2",
-			func(s *transformer.Spec) { s.Order = transformer.Parallel },
+			func(s *spec.Spec) { s.Order = spec.Parallel },
 		},
-		{"cap of logits", "gpt2", func(s *transformer.Spec) { s.LogitCap = 3 }},
-		{"cap in an encoder", "bert", func(s *transformer.Spec) { s.LogitCap = 3 }},
-		{"offset of gains", "llama", func(s *transformer.Spec) { s.NormOffset = 0.2 }},
-		{"window with ALiBi", "bloom", func(s *transformer.Spec) {
+		{"cap of logits", "gpt2", func(s *spec.Spec) { s.LogitCap = 3 }},
+		{"cap in an encoder", "bert", func(s *spec.Spec) { s.LogitCap = 3 }},
+		{"offset of gains", "llama", func(s *spec.Spec) { s.NormOffset = 0.2 }},
+		{"window with ALiBi", "bloom", func(s *spec.Spec) {
 			s.Windows = make([]int, s.Layers)
 			s.Windows[1] = 3
 		}},
 		{
 			"tanh", "gpt2",
-			func(s *transformer.Spec) { s.Activation = transformer.HyperbolicTangent },
+			func(s *spec.Spec) { s.Activation = spec.HyperbolicTangent },
 		},
 		{
 			"gate of ReLU", "llama_bias",
-			func(s *transformer.Spec) { s.Activation = transformer.ReLU },
+			func(s *spec.Spec) { s.Activation = spec.ReLU },
 		},
-		{"post-norm decoder", "gpt2", func(s *transformer.Spec) { s.Order = transformer.PostNorm }},
+		{"post-norm decoder", "gpt2", func(s *spec.Spec) { s.Order = spec.PostNorm }},
 	} {
 		t.Run(c.name, func(t *testing.T) { do(t, openGolden(t, c.golden).variant(t, c.change)) })
 	}

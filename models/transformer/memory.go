@@ -5,6 +5,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // defaultMaxBytes is the limit of one pass by default: more is refused, because the system would
@@ -129,7 +130,7 @@ func (m *Model) compiling(n need) float64 {
 
 // estimate returns the bytes of what a pass returns, and of what it holds while it computes a
 // layer.
-func estimate(s *Spec, n need) (returned, layer float64) {
+func estimate(s *spec.Spec, n need) (returned, layer float64) {
 	texts, t, layers := float64(max(1, n.Texts)), float64(n.Tokens), float64(s.Layers)
 	// Bytes of [B,H,T,T] and of [B,T,D].
 	pairs, stream := 4*texts*float64(s.Heads)*t*t, 4*texts*t*float64(s.Width)
@@ -207,7 +208,7 @@ const (
 )
 
 // tileBytes is what such a tile holds for a text of so many tokens.
-func tileBytes(s *Spec, tokens int) float64 {
+func tileBytes(s *spec.Spec, tokens int) float64 {
 	sources := bucket(tokens)
 	rows := float64(min(tokens, rowsOfTile(sources*s.FeedForward)))
 	return 4 * rows * float64(sources) * (tileInner*float64(s.FeedForward) +

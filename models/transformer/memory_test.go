@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
 // gpt2Medium has 24 layers of 16 heads; only its sizes matter.
-var gpt2Medium = transformer.Spec{
+var gpt2Medium = spec.Spec{
 	Layers: 24, Heads: 16, Width: 1024, HeadWidth: 64,
 	FeedForward: 4096, Vocab: 50257,
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // Mixing says how one layer mixes positions: graph code over one [Block]. The same function serves
@@ -50,7 +51,7 @@ func sharesOutput(m Mixing) bool {
 }
 
 // readsFinalNorm reports whether a mixing reads the norm after layer l.
-func readsFinalNorm(s *Spec, m Mixing, l int) bool {
+func readsFinalNorm(s *spec.Spec, m Mixing, l int) bool {
 	reads, ok := m.(ReadsFinalNorm)
 	return ok && reads.ReadsFinalNorm() && l == s.Layers-1 && !s.NoFinalNorm
 }

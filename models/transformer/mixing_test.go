@@ -12,6 +12,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // linearBlock is a block without norm and feed-forward effect, one head of width 2 and W_O = I:
@@ -26,9 +27,9 @@ func linearBlock(g *Graph, x []float32, attention [][]float32, value [][]float32
 		"down.weight":   Zeros(g, shapes.Make(dtypes.Float32, 3, 2)),
 	}
 	b := &Block{
-		spec: &Spec{
+		spec: &spec.Spec{
 			Heads: 1, HeadWidth: 2, Width: 2, FeedForward: 3, NormEpsilon: 1e-5,
-			Activation: GELU,
+			Activation: spec.GELU,
 		},
 		w: func(name string) *Node { return weights[name] },
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // slotStep is the smallest number of slots that a cache or a prompt grows by where every new size
@@ -40,7 +42,7 @@ func pairBucket(n int) int {
 // Model is a transformer with its weights on a backend. It is safe for concurrent use.
 type Model struct {
 	// Spec describes the architecture and must not be changed.
-	Spec *Spec
+	Spec *spec.Spec
 	// DType is the type of its matrices: float32 or bfloat16.
 	DType dtypes.DType
 
@@ -61,7 +63,7 @@ type loaded struct {
 	// promptStep is 1 where compiling costs nothing, and slotStep where every new shape is
 	// compiled and lengths are therefore rounded up.
 	promptStep int
-	params     []Param
+	params     []spec.Param
 	weights    []weight
 
 	mu     sync.Mutex
@@ -73,9 +75,9 @@ type loaded struct {
 
 // New puts a transformer on a backend. dtype is the type of its matrices: float32, or bfloat16 for
 // half the memory; norms and biases are always float32. Every array goes from load straight to its
-// place, without a copy. It returns a [*SpecError] for a spec that contradicts itself, an error
+// place, without a copy. It returns a [*spec.SpecError] for a spec that contradicts itself, an error
 // for another dtype, and the errors of load and of the backend.
-func New(backend compute.Backend, spec *Spec, dtype dtypes.DType, load Loader) (*Model, error) {
+func New(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType, load spec.Loader) (*Model, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
 	}

@@ -5,15 +5,16 @@ import (
 	"math"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // scored returns how many entries a head scores: the vocabulary or the classes. One score per
 // token, as in ELECTRA's discriminator, counts as two classes; see [twoScores].
-func scored(s *Spec) int {
+func scored(s *spec.Spec) int {
 	switch s.Head {
-	case ClassifierHead:
+	case spec.ClassifierHead:
 		return s.Classes
-	case TokenHead:
+	case spec.TokenHead:
 		return max(2, s.Classes)
 	}
 	return s.Vocab
@@ -21,30 +22,30 @@ func scored(s *Spec) int {
 
 // twoScores are the scores of a discriminator whose one score x means the probability
 // 1/(1+exp(-x)), which is the softmax of 0 and x.
-func twoScores(s *Spec, scores []float32) []float32 {
-	if s.Head == TokenHead && s.Classes == 1 {
+func twoScores(s *spec.Spec, scores []float32) []float32 {
+	if s.Head == spec.TokenHead && s.Classes == 1 {
 		return []float32{0, scores[0]}
 	}
 	return scores
 }
 
 // checkObjective returns an error if a text of n tokens does not have what o asks for.
-func checkObjective(s *Spec, o trace.Objective, n int) error {
-	if s.Head == NoHead {
+func checkObjective(s *spec.Spec, o trace.Objective, n int) error {
+	if s.Head == spec.NoHead {
 		return fmt.Errorf("transformer: the %s model has no head, so nothing is predicted",
 			s.Family)
 	}
 	if _, err := trace.ParseQuantity(string(o.Quantity)); err != nil {
 		return err
 	}
-	if s.Head != ClassifierHead && (o.Position < 0 || o.Position >= n) {
+	if s.Head != spec.ClassifierHead && (o.Position < 0 || o.Position >= n) {
 		return fmt.Errorf("transformer: position %d is not in 0..%d", o.Position, n-1)
 	}
 	asked, what := []int{o.Token}, "the vocabulary"
 	if o.Contrast != nil {
 		asked = append(asked, *o.Contrast)
 	}
-	if s.Head != LanguageHead {
+	if s.Head != spec.LanguageHead {
 		what = "the classes"
 	}
 	for i, id := range asked {
@@ -62,7 +63,7 @@ func checkObjective(s *Spec, o trace.Objective, n int) error {
 
 // objectiveValue returns the number that o asks for, from the scores of its position, computed in
 // float64.
-func objectiveValue(s *Spec, o trace.Objective, scores []float32) float64 {
+func objectiveValue(s *spec.Spec, o trace.Objective, scores []float32) float64 {
 	scores = twoScores(s, scores)
 	of := func(id int) float64 { return float64(scores[id]) }
 	if o.Quantity != trace.Logit {
@@ -88,7 +89,7 @@ func objectiveValue(s *Spec, o trace.Objective, scores []float32) float64 {
 //	logit e_a,  log-probability e_a - p,  probability p_a (e_a - p)
 //
 // each minus that of the contrast.
-func objectiveSlope(s *Spec, o trace.Objective, scores, dst []float32) {
+func objectiveSlope(s *spec.Spec, o trace.Objective, scores, dst []float32) {
 	two := twoScores(s, scores)
 	d := make([]float64, len(two))
 	most, sum := softmaxSum(two)

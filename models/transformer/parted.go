@@ -2,6 +2,8 @@ package transformer
 
 import (
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // parted is vectors, [1,N,D], and their parts, one per token, [1,N,K,D]: each vector is the sum of
@@ -31,7 +33,7 @@ func absShares(x *Node) *Node {
 
 // normParts is a norm of v: linear in the parts, because the spread is that of the whole, with its
 // bias shared among them.
-func normParts(s *Spec, v parted, w byName) parted {
+func normParts(s *spec.Spec, v parted, w byName) parted {
 	parts := normedPart(s, v.parts, InsertAxes(v.whole, -2), w)
 	if !s.RMS {
 		parts = share(parts, w("bias"))
@@ -86,7 +88,7 @@ func (b *Block) mlpParts(v parted) parted {
 
 // valueParts are the values of the parts of the layer's input x, without the bias, [1,N,K,GE].
 func (b *Block) valueParts(x parted) *Node {
-	if b.spec.Order != PostNorm {
+	if b.spec.Order != spec.PostNorm {
 		x = b.normParts(x, "attention-norm")
 	}
 	inner, group := b.spec.Heads*b.spec.HeadWidth, b.spec.Groups()*b.spec.HeadWidth
@@ -139,10 +141,10 @@ func (b *Block) attentionBias() *Node {
 // afterParts is [Block.After] for an attention output and an input with their parts.
 func (b *Block) afterParts(a, x parted) parted {
 	switch b.spec.Order {
-	case PostNorm:
+	case spec.PostNorm:
 		z := b.normParts(x.plus(a), "attention-norm")
 		return b.normParts(z.plus(b.mlpParts(z)), "mlp-norm")
-	case Parallel:
+	case spec.Parallel:
 		name := "mlp-norm"
 		if b.spec.SharedNorm {
 			name = "attention-norm"
@@ -202,7 +204,7 @@ func (d *builder) scoreParts(x parted, ids *Node) *Node {
 // without a bias. The dot product of a vector with it is that of the vector's scores with b.
 func (d *builder) outputBiasAlong() *Node {
 	bias, table, axis := "classifier.bias", d.w("classifier.weight"), 1
-	if d.spec.Head == LanguageHead {
+	if d.spec.Head == spec.LanguageHead {
 		if !d.spec.HeadBias {
 			return nil
 		}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 func onGo(t *testing.T, build func(g *Graph) *Node) []float32 {
@@ -49,18 +51,18 @@ func TestSlope(t *testing.T) {
 	const tol = 3e-7 // four units in the last place of 1
 	for _, c := range []struct {
 		name   string
-		f      Activation
+		f      spec.Activation
 		of     func(x float64) float64
 		atZero float64
 	}{
-		{"GELU", GELU, func(x float64) float64 { return x * math.Erfc(-x/math.Sqrt2) / 2 }, 0.5},
-		{"its tanh form", GELUTanh, func(x float64) float64 {
+		{"GELU", spec.GELU, func(x float64) float64 { return x * math.Erfc(-x/math.Sqrt2) / 2 }, 0.5},
+		{"its tanh form", spec.GELUTanh, func(x float64) float64 {
 			return x / 2 * (1 +
 				math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
 		}, 0.5},
-		{"SiLU", SiLU, func(x float64) float64 { return x / (1 + math.Exp(-x)) }, 0.5},
-		{"ReLU", ReLU, func(x float64) float64 { return max(x, 0) }, 0},
-		{"tanh", HyperbolicTangent, math.Tanh, 1},
+		{"SiLU", spec.SiLU, func(x float64) float64 { return x / (1 + math.Exp(-x)) }, 0.5},
+		{"ReLU", spec.ReLU, func(x float64) float64 { return max(x, 0) }, 0},
+		{"tanh", spec.HyperbolicTangent, math.Tanh, 1},
 	} {
 		xs := []float32{0, 1e-30, -1e-5, 9e-3, -1.1e-2, 0.3, -2, 5, -40, 300}
 		got := onGo(t, func(g *Graph) *Node { return activationSlope(c.f, Const(g, xs)) })

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // text64 is a text that went through a model in float64, from its embedding on.
 type text64 struct {
 	*golden
-	spec   *transformer.Spec
+	spec   *spec.Spec
 	layers []*layer
 	// hidden is the residual stream before each layer and after the last, [L+1][T][D].
 	hidden [][][]float64
@@ -42,7 +42,7 @@ func (g *golden) text64(t testing.TB) *text64 {
 }
 
 // linear is a norm of whole as it acts on a part of it, without the bias.
-func linear(spec *transformer.Spec, part, whole []float64, gain []float32) []float64 {
+func linear(spec *spec.Spec, part, whole []float64, gain []float32) []float64 {
 	n := float64(len(whole))
 	partMean, wholeMean, square := 0.0, 0.0, 0.0
 	if !spec.RMS {
@@ -63,7 +63,7 @@ func linear(spec *transformer.Spec, part, whole []float64, gain []float32) []flo
 }
 
 // slopes are f(x)/x.
-func slopes(f transformer.Activation, x []float64) []float64 {
+func slopes(f spec.Activation, x []float64) []float64 {
 	y := activated(f, x)
 	for i := range y {
 		y[i] /= x[i]
@@ -97,14 +97,14 @@ func (r *text64) through(b *layer, t int, c, a carrier) carrier {
 	s, in := r.spec, func(name string) string { return fmt.Sprintf("blocks.%d.%s", b.index, name) }
 	x, out := b.x[t], b.attentionOutput(t)
 	switch s.Order {
-	case transformer.PostNorm:
+	case spec.PostNorm:
 		c.add(a)
 		c.norm(in("attention-norm"), plus(x, out))
 		z := b.norm("attention-norm", plus(x, out))
 		c.add(c.mlp(b, z))
 		c.norm(in("mlp-norm"), plus(z, b.mlp(z)))
 		return c
-	case transformer.Parallel:
+	case spec.Parallel:
 		name := "mlp-norm"
 		if s.SharedNorm {
 			name = "attention-norm"
@@ -142,7 +142,7 @@ func (r *text64) through(b *layer, t int, c, a carrier) carrier {
 // returns the factor of the cap of each.
 func (r *text64) head(c carrier, t int) (factors []float64) {
 	s := r.spec
-	if s.Head == transformer.ClassifierHead {
+	if s.Head == spec.ClassifierHead {
 		t = 0
 	}
 	y := r.hidden[s.Layers][t]
@@ -161,7 +161,7 @@ func (r *text64) head(c carrier, t int) (factors []float64) {
 		y = activated(s.HeadActivation, y)
 	}
 	weight, bias := "classifier.weight", "classifier.bias"
-	if s.Head == transformer.LanguageHead {
+	if s.Head == spec.LanguageHead {
 		if s.HeadTransform {
 			hidden("head-transform")
 			c.norm("head-norm", y)

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // pass runs a whole text at once and returns the rows of mixings.
@@ -134,7 +135,7 @@ func (p *pass) emptyRows() []trace.Rows {
 
 // emptyRows are rows of zeros for a text of n tokens, those of the last target only unless the
 // mixing is asked for all.
-func emptyRows(s *Spec, ask trace.MixingAsk, n int) trace.Rows {
+func emptyRows(s *spec.Spec, ask trace.MixingAsk, n int) trace.Rows {
 	r := trace.Rows{First: 0, L: s.Layers, H: 1, N: n, S: n}
 	if !ask.AllRows {
 		r.First, r.N = n-1, 1

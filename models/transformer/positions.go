@@ -5,11 +5,13 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // alibiBias returns what ALiBi adds to the score of source j in head h, m_h·j, [H,S]. The spec may
 // ask for the rounding and the scaling of its reference implementation.
-func alibiBias(s *Spec, sources int) []float32 {
+func alibiBias(s *spec.Spec, sources int) []float32 {
 	bias := make([]float32, s.Heads*sources)
 	scale := float32(1 / math.Sqrt(float64(s.HeadWidth)))
 	for h, m := range s.AlibiSlopes {
@@ -32,7 +34,7 @@ type turning struct{ cos, sin *Node }
 
 // newTurning returns the cosines and sines for targets at positions [B or 1,N] in a text of length
 // tokens (an int32 scalar).
-func newTurning(r *Rotary, positions, length *Node) turning {
+func newTurning(r *spec.Rotary, positions, length *Node) turning {
 	g := positions.Graph()
 	half := len(r.Frequencies)
 	f := Const(g, r.Frequencies) // [R/2]
@@ -52,8 +54,8 @@ func newTurning(r *Rotary, positions, length *Node) turning {
 	return t
 }
 
-// stretched returns the factors of the frequencies under [Rotary.Stretch], [R/2].
-func stretched(r *Rotary, length *Node) *Node {
+// stretched returns the factors of the frequencies under [spec.Rotary.Stretch], [R/2].
+func stretched(r *spec.Rotary, length *Node) *Node {
 	exponents := make([]float32, len(r.Frequencies))
 	for i := range exponents {
 		exponents[i] = -2 * float32(i) / float32(r.Width()-2)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -24,7 +25,7 @@ const (
 // eachHeaded runs do on every golden with a head.
 func eachHeaded(t *testing.T, do func(t *testing.T, g *golden)) {
 	eachGolden(t, func(t *testing.T, g *golden) {
-		if g.model.Spec.Head == transformer.NoHead {
+		if g.model.Spec.Head == spec.NoHead {
 			t.Skip("there is no head")
 		}
 		do(t, g)
@@ -137,7 +138,7 @@ func TestEmbed(t *testing.T) {
 			check(t, fmt.Sprintf("row of token %d", i), rows[i*width:(i+1)*width],
 				g.params["embedding"][id*width:(id+1)*width], 0)
 		}
-		if g.model.Spec.Head == transformer.NoHead {
+		if g.model.Spec.Head == spec.NoHead {
 			return
 		}
 		others, err := g.model.Embed(ctx, other)
@@ -226,7 +227,7 @@ func TestPredictRefusals(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := openGolden(t, c.golden)
 			queries := []trace.Query{with(func(*trace.Query) {}), c.query}
-			if g.model.Spec.Head == transformer.NoHead {
+			if g.model.Spec.Head == spec.NoHead {
 				queries = queries[1:]
 			}
 			_, err := g.model.Predict(ctx, queries)

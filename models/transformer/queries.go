@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // Batching says how many queries run at once. The zero value takes the defaults.
@@ -107,7 +108,7 @@ func (m *Model) queryBatches(queries []trace.Query, how Batching,
 func (m *Model) passGroup(q trace.Query) int {
 	n := len(q.IDs)
 	size := bucket(n)
-	for _, r := range []*Rotary{m.Spec.Rotary, m.Spec.LocalRotary} {
+	for _, r := range []*spec.Rotary{m.Spec.Rotary, m.Spec.LocalRotary} {
 		if r != nil && n > r.Original && (r.Stretch > 0 || r.LongFrequencies != nil) {
 			size = -n // the length of a text turns its keys, and the longest would turn all
 		}
@@ -170,7 +171,7 @@ func (b *queryBatch) embeddings() (*tensors.Tensor, error) {
 func (b *queryBatch) positions() *tensors.Tensor {
 	at := make([]int32, len(b.queries))
 	for i, q := range b.queries {
-		if b.m.Spec.Head != ClassifierHead {
+		if b.m.Spec.Head != spec.ClassifierHead {
 			at[i] = int32(q.Position)
 		}
 	}

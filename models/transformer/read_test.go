@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -29,18 +30,18 @@ func TestRead(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
 		head := g.model.Spec.Head
 		var want taken
-		if head != transformer.NoHead {
+		if head != spec.NoHead {
 			want = g.take(t, trace.Logits)
 		}
 		for position := range g.ids {
 			out := readAt(t, g.model, g.ids, position, nil)
 			where := fmt.Sprintf("position %d", position)
 			switch head {
-			case transformer.NoHead:
+			case spec.NoHead:
 				if out.Logits != nil {
 					t.Errorf("%s: %d logits of a model without a head", where, len(out.Logits))
 				}
-			case transformer.ClassifierHead:
+			case spec.ClassifierHead:
 				check(t, where, out.Logits, want[trace.Logits].Data, tapTol)
 				if len(out.Logits) != g.model.Spec.Classes {
 					t.Errorf("%s: %d classes, want %d", where, len(out.Logits),

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // Reading is a text of T tokens that went through all layers once; encoders are explained with it.
@@ -57,10 +58,10 @@ func (r *Reading) Logits(positions ...int) ([][]float32, error) {
 		}
 	}
 	all := make([][]float32, len(positions))
-	if m.Spec.Head == NoHead || len(positions) == 0 {
+	if m.Spec.Head == spec.NoHead || len(positions) == 0 {
 		return all, nil
 	}
-	whole, asked := m.Spec.Head == ClassifierHead, positions
+	whole, asked := m.Spec.Head == spec.ClassifierHead, positions
 	if whole { // it reads the first token itself
 		asked = positions[:1]
 	}

@@ -4,13 +4,13 @@ import (
 	"math"
 	"math/big"
 
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // layer is a block computed naively in float64 from the weights, one number at a time: an
 // implementation that shares no code with the graph. Slices are [T][...].
 type layer struct {
-	spec   *transformer.Spec
+	spec   *spec.Spec
 	index  int
 	weight func(name string) []float32
 	// half rounds what meets a matrix to bfloat16.
@@ -23,29 +23,29 @@ type layer struct {
 	content, queryBias, alibi [][][]float64
 }
 
-func newLayer(spec *transformer.Spec, index int, weight func(string) []float32, x [][]float64,
+func newLayer(arch *spec.Spec, index int, weight func(string) []float32, x [][]float64,
 	half bool,
 ) *layer {
-	b := &layer{spec: spec, index: index, weight: weight, x: x, half: half}
+	b := &layer{spec: arch, index: index, weight: weight, x: x, half: half}
 	n := len(x)
 	q, plain, bias, k, v := make([][]float64, n), make([][]float64, n), make([][]float64,
 		n), make([][]float64, n), make([][]float64, n)
 	for t := range n {
 		u := x[t]
-		if spec.Order != transformer.PostNorm {
+		if arch.Order != spec.PostNorm {
 			u = b.norm("attention-norm", u)
 		}
 		plain[t] = b.times("query", u)
 		bias[t] = make([]float64, len(plain[t]))
-		if spec.ProjectionBias {
+		if arch.ProjectionBias {
 			bias[t] = wide(b.weight("query.bias"))
 		}
 		q[t] = plus(plain[t], bias[t])
-		k[t] = b.dense("key", u, spec.ProjectionBias)
-		v[t] = b.dense("value", u, spec.ProjectionBias)
+		k[t] = b.dense("key", u, arch.ProjectionBias)
+		v[t] = b.dense("value", u, arch.ProjectionBias)
 	}
-	for h := range spec.Heads {
-		g := h / (spec.Heads / spec.Groups())
+	for h := range arch.Heads {
+		g := h / (arch.Heads / arch.Groups())
 		var value [][]float64
 		s, a, c, qb, al := square(n), square(n), square(n), square(n), square(n)
 		for t := range n {
@@ -61,7 +61,7 @@ func newLayer(spec *transformer.Spec, index int, weight func(string) []float32, 
 				c[t][j] = dot(content, key) * b.scale()
 				qb[t][j] = dot(constant, key) * b.scale()
 				al[t][j] = b.alibiOf(h, j)
-				s[t][j] = cap64(c[t][j]+qb[t][j]+al[t][j], spec.ScoreCap)
+				s[t][j] = cap64(c[t][j]+qb[t][j]+al[t][j], arch.ScoreCap)
 			}
 			a[t] = b.softmax(t, s[t])
 		}
@@ -108,7 +108,7 @@ func (b *layer) placed(name string, part, whole []float64, position, n int) []fl
 			y[e] = part[e] / rms * (float64(gain[e]) + b.spec.NormOffset)
 		}
 	}
-	if b.spec.Positions != transformer.RotaryPositions {
+	if b.spec.Positions != spec.RotaryPositions {
 		return y
 	}
 	r := b.spec.Rotary
@@ -119,7 +119,7 @@ func (b *layer) placed(name string, part, whole []float64, position, n int) []fl
 }
 
 // turned multiplies each pair as a complex number by Scale·e^{i·position·f}.
-func turned(r *transformer.Rotary, x []float64, position, n int) []float64 {
+func turned(r *spec.Rotary, x []float64, position, n int) []float64 {
 	y := append([]float64(nil), x...)
 	f, scale, half := r.Frequencies, r.Scale, len(r.Frequencies)
 	if r.LongFrequencies != nil && n > r.Original {
@@ -142,7 +142,7 @@ func turned(r *transformer.Rotary, x []float64, position, n int) []float64 {
 
 // alibiOf is slope·j by the published formulas of each family.
 func (b *layer) alibiOf(h, j int) float64 {
-	if b.spec.Positions != transformer.ALiBi {
+	if b.spec.Positions != spec.ALiBi {
 		return 0
 	}
 	bias := float64(b.spec.AlibiSlopes[h]) * float64(j)
@@ -222,12 +222,12 @@ func (b *layer) output(t, without, only int) []float64 {
 func (b *layer) after(x, a []float64) []float64 {
 	s := b.spec
 	switch {
-	case s.Order == transformer.PostNorm:
+	case s.Order == spec.PostNorm:
 		z := b.norm("attention-norm", plus(x, a))
 		return b.norm("mlp-norm", plus(z, b.mlp(z)))
-	case s.Order == transformer.Parallel && s.SharedNorm:
+	case s.Order == spec.Parallel && s.SharedNorm:
 		return plus(plus(x, a), b.mlp(b.norm("attention-norm", x)))
-	case s.Order == transformer.Parallel:
+	case s.Order == spec.Parallel:
 		return plus(plus(x, a), b.mlp(b.norm("mlp-norm", x)))
 	case s.NormAfter:
 		z := plus(x, b.norm("attention-after-norm", a))
@@ -252,19 +252,19 @@ func (b *layer) mlp(x []float64) []float64 {
 	return b.dense("down", up, b.spec.MLPBias)
 }
 
-func activated(f transformer.Activation, x []float64) []float64 {
+func activated(f spec.Activation, x []float64) []float64 {
 	y := make([]float64, len(x))
 	for i, v := range x {
 		switch f {
-		case transformer.GELU:
+		case spec.GELU:
 			y[i] = v * math.Erfc(-v/math.Sqrt2) / 2
-		case transformer.GELUTanh:
+		case spec.GELUTanh:
 			y[i] = v / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(v+0.044715*v*v*v)))
-		case transformer.SiLU:
+		case spec.SiLU:
 			y[i] = v / (1 + math.Exp(-v))
-		case transformer.ReLU:
+		case spec.ReLU:
 			y[i] = max(v, 0)
-		case transformer.HyperbolicTangent:
+		case spec.HyperbolicTangent:
 			y[i] = math.Tanh(v)
 		}
 	}
@@ -277,9 +277,9 @@ func (b *layer) norm(name string, x []float64) []float64 {
 
 // norm is the layer norm of Ba et al. 2016, or without mean and bias that of Zhang and Sennrich
 // 2019.
-func norm(spec *transformer.Spec, x []float64, gain, bias []float32) []float64 {
+func norm(arch *spec.Spec, x []float64, gain, bias []float32) []float64 {
 	mean, variance := 0.0, 0.0
-	if !spec.RMS {
+	if !arch.RMS {
 		for _, v := range x {
 			mean += v / float64(len(x))
 		}
@@ -289,9 +289,9 @@ func norm(spec *transformer.Spec, x []float64, gain, bias []float32) []float64 {
 	}
 	y := make([]float64, len(x))
 	for i, v := range x {
-		y[i] = (v - mean) / math.Sqrt(variance+spec.NormEpsilon) * (float64(gain[i]) +
-			spec.NormOffset)
-		if !spec.RMS {
+		y[i] = (v - mean) / math.Sqrt(variance+arch.NormEpsilon) * (float64(gain[i]) +
+			arch.NormOffset)
+		if !arch.RMS {
 			y[i] += float64(bias[i])
 		}
 	}

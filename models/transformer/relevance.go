@@ -2,6 +2,8 @@ package transformer
 
 import (
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // relevance is whether a graph is built such that its gradient times its input is the relevance of
@@ -19,7 +21,7 @@ import (
 type relevance bool
 
 // norm is [norm].
-func (r relevance) norm(s *Spec, x *Node, w byName) *Node {
+func (r relevance) norm(s *spec.Spec, x *Node, w byName) *Node {
 	if !r {
 		return norm(s, x, w)
 	}
@@ -43,7 +45,7 @@ func (r relevance) scale(x *Node) *Node {
 }
 
 // activated is f(x).
-func (r relevance) activated(f Activation, x *Node) *Node {
+func (r relevance) activated(f spec.Activation, x *Node) *Node {
 	if !r {
 		return activate(f, x)
 	}

@@ -4,14 +4,14 @@ import (
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // relevances sends relevance back through a model by the rules of Achtibat et al. 2024 as they are
 // written, from layer to layer and without a gradient: an implementation that shares nothing with
 // the graph. Everything that arrives somewhere is shared out, and what no token gets is counted.
 type relevances struct {
-	spec *transformer.Spec
+	spec *spec.Spec
 	// param returns weights, of a layer while relevance is in it.
 	param func(name string) []float32
 	// kept is what biases, positions and the constant of softmax keep.
@@ -186,7 +186,7 @@ func turnBack(b *layer, before, after, r []float64) []float64 {
 		rotary = b.spec.LocalRotary
 	}
 	of := slices.Clone(r)
-	if b.spec.Positions != transformer.RotaryPositions {
+	if b.spec.Positions != spec.RotaryPositions {
 		return of
 	}
 	half := len(rotary.Frequencies)
@@ -207,7 +207,7 @@ func (v *relevances) block(b *layer, r [][]float64) [][]float64 {
 	u, toInput, toAttention := make([][]float64, n), make([][]float64, n), make([][]float64, n)
 	for t, x := range b.x {
 		u[t] = x
-		if s.Order != transformer.PostNorm {
+		if s.Order != spec.PostNorm {
 			u[t] = b.norm("attention-norm", x)
 		}
 		a := make([]float64, s.Width)
@@ -221,7 +221,7 @@ func (v *relevances) block(b *layer, r [][]float64) [][]float64 {
 	}
 	toU := v.attention(b, u, toAttention)
 	for t, x := range b.x {
-		if s.Order != transformer.PostNorm {
+		if s.Order != spec.PostNorm {
 			toU[t] = v.norm("attention-norm", x, toU[t])
 		}
 		toInput[t] = plus(toInput[t], toU[t])
@@ -234,12 +234,12 @@ func (v *relevances) block(b *layer, r [][]float64) [][]float64 {
 func (v *relevances) after(b *layer, x, a, r []float64) (toX, toA []float64) {
 	s := v.spec
 	switch s.Order {
-	case transformer.PostNorm:
+	case spec.PostNorm:
 		z := b.norm("attention-norm", plus(x, a))
 		toZ, toM := v.sum(z, b.mlp(z), v.norm("mlp-norm", plus(z, b.mlp(z)), r))
 		toZ = plus(toZ, v.mlp(b, z, toM))
 		return v.sum(x, a, v.norm("attention-norm", plus(x, a), toZ))
-	case transformer.Parallel:
+	case spec.Parallel:
 		name := "mlp-norm"
 		if s.SharedNorm {
 			name = "attention-norm"
@@ -340,7 +340,7 @@ func (v *relevances) scored(x []float64, o trace.Objective) []float64 {
 func (v *relevances) row(x []float64, id int, sign float64) []float64 {
 	w, bias := make([]float64, len(x)), 0.0
 	switch {
-	case v.spec.Head != transformer.LanguageHead:
+	case v.spec.Head != spec.LanguageHead:
 		k := v.spec.Classes
 		if k == 1 { // the score of the first of two classes is 0
 			if id == 0 {
@@ -387,7 +387,7 @@ func (v *relevances) embedding(g *golden, ids []int, t int, r []float64) []float
 		x = times(e, v.param("embedding-projection.weight"))
 	}
 	added := make([]float64, len(x))
-	if s.Positions == transformer.LearnedPositions {
+	if s.Positions == spec.LearnedPositions {
 		position := 0
 		for i := range t {
 			if !s.SkipPosition || ids[i] != s.SkipID {

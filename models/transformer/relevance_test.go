@@ -9,6 +9,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/modeltest"
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -26,7 +27,7 @@ func TestRelevance(t *testing.T) {
 		rows, f := g.rowsOf(g.ids), &forward{g: g, ids: g.ids}
 		value := f.value(q, rows)
 		position := q.Position
-		if s.Head == transformer.ClassifierHead {
+		if s.Head == spec.ClassifierHead {
 			position = 0
 		}
 		v, last := &relevances{spec: s}, f.layers[s.Layers-1]
@@ -59,16 +60,16 @@ func TestRelevance(t *testing.T) {
 // not given are 0, and there are no biases.
 func crafted(t testing.TB, weights map[string][]float32) *golden {
 	t.Helper()
-	spec := &transformer.Spec{
+	arch := &spec.Spec{
 		Family: "crafted", Layers: 1, Heads: 1, Width: 2, HeadWidth: 2, FeedForward: 1, Vocab: 2,
 		NormEpsilon: 1e-12, RMS: true, NoFinalNorm: true,
-		Positions: transformer.ALiBi, AlibiSlopes: []float32{0}, ScoreScale: math.Log(3) / 2,
+		Positions: spec.ALiBi, AlibiSlopes: []float32{0}, ScoreScale: math.Log(3) / 2,
 		BOS: -1,
 	}
 	g := &golden{Golden: &modeltest.Golden{}, params: map[string][]float32{}, ids: []int{0, 1}}
 	var err error
-	g.model, err = transformer.New(goBackend(t), spec, dtypes.Float32,
-		func(p transformer.Param, put func(int, []float32)) error {
+	g.model, err = transformer.New(goBackend(t), arch, dtypes.Float32,
+		func(p spec.Param, put func(int, []float32)) error {
 			data := make([]float32, p.Size())
 			if len(p.Shape) == 1 {
 				for i := range data {

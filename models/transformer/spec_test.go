@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // TestSpecCheck provokes each error text of a spec.
 func TestSpecCheck(t *testing.T) {
-	specs := map[string]*transformer.Spec{}
+	specs := map[string]*spec.Spec{}
 	for _, name := range []string{
 		"bloom", "gpt2", "llama", "gemma3", "mistral", "phi3_long",
 		"llama_dynamic", "bert_cls",
@@ -20,8 +20,8 @@ func TestSpecCheck(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
-	rotary := func(change func(r *transformer.Rotary)) func(s *transformer.Spec) {
-		return func(s *transformer.Spec) {
+	rotary := func(change func(r *spec.Rotary)) func(s *spec.Spec) {
+		return func(s *spec.Spec) {
 			r := *s.Rotary
 			change(&r)
 			s.Rotary = &r
@@ -30,147 +30,147 @@ func TestSpecCheck(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {
 		name, golden string
-		change       func(s *transformer.Spec)
+		change       func(s *spec.Spec)
 		want         string
 	}{
 		{
-			"layers", "bloom", func(s *transformer.Spec) { s.Layers = 0 },
+			"layers", "bloom", func(s *spec.Spec) { s.Layers = 0 },
 			"transformer: bloom: layers 0 is not in 1..1024",
 		},
 		{
-			"heads", "bloom", func(s *transformer.Spec) { s.Heads = 1 << 20 },
+			"heads", "bloom", func(s *spec.Spec) { s.Heads = 1 << 20 },
 			"heads 1048576 is not in 1..4096",
 		},
 		{
-			"width", "bloom", func(s *transformer.Spec) { s.Width = -1 },
+			"width", "bloom", func(s *spec.Spec) { s.Width = -1 },
 			"width -1 is not in 1..131072",
 		},
 		{
-			"head width", "bloom", func(s *transformer.Spec) { s.HeadWidth = 0 },
+			"head width", "bloom", func(s *spec.Spec) { s.HeadWidth = 0 },
 			"head width 0 is not in 1..131072",
 		},
 		{
-			"feed-forward", "bloom", func(s *transformer.Spec) { s.FeedForward = 1 << 30 },
+			"feed-forward", "bloom", func(s *spec.Spec) { s.FeedForward = 1 << 30 },
 			"feed-forward width 1073741824 is not in",
 		},
 		{
-			"vocabulary", "bloom", func(s *transformer.Spec) { s.Vocab = 1 << 30 },
+			"vocabulary", "bloom", func(s *spec.Spec) { s.Vocab = 1 << 30 },
 			"vocabulary 1073741824 is not in 1..16777216",
 		},
 		{
-			"negative groups", "llama", func(s *transformer.Spec) { s.KeyValueHeads = -1 },
+			"negative groups", "llama", func(s *spec.Spec) { s.KeyValueHeads = -1 },
 			"key and value heads -1 is not in 0..4096",
 		},
 		{
-			"groups", "llama", func(s *transformer.Spec) { s.KeyValueHeads = 3 },
+			"groups", "llama", func(s *spec.Spec) { s.KeyValueHeads = 3 },
 			"3 key and value heads do not divide 4 heads",
 		},
 		{
-			"embedding", "bloom", func(s *transformer.Spec) { s.EmbeddingWidth = 1 << 20 },
+			"embedding", "bloom", func(s *spec.Spec) { s.EmbeddingWidth = 1 << 20 },
 			"embedding width 1048576 is not in",
 		},
 		{
-			"context", "gpt2", func(s *transformer.Spec) { s.Context = 1 << 30 },
+			"context", "gpt2", func(s *spec.Spec) { s.Context = 1 << 30 },
 			"context 1073741824 is not in",
 		},
 		{
-			"offset", "gpt2", func(s *transformer.Spec) { s.PositionOffset = -2 },
+			"offset", "gpt2", func(s *spec.Spec) { s.PositionOffset = -2 },
 			"position offset -2 is not in",
 		},
 		{
-			"types", "bert_cls", func(s *transformer.Spec) { s.TokenTypes = -1 },
+			"types", "bert_cls", func(s *spec.Spec) { s.TokenTypes = -1 },
 			"token types -1 is not in",
 		},
 		{
-			"classes", "bert_cls", func(s *transformer.Spec) { s.Classes = 1 << 20 },
+			"classes", "bert_cls", func(s *spec.Spec) { s.Classes = 1 << 20 },
 			"classes 1048576 is not in 0..65536",
 		},
 		{
-			"no classes", "bert_cls", func(s *transformer.Spec) { s.Classes = 0 },
+			"no classes", "bert_cls", func(s *spec.Spec) { s.Classes = 0 },
 			"a classifier needs at least 1 class",
 		},
 		{
-			"all heads", "bloom", func(s *transformer.Spec) { s.Heads, s.HeadWidth = 4096, 1<<17 },
+			"all heads", "bloom", func(s *spec.Spec) { s.Heads, s.HeadWidth = 4096, 1<<17 },
 			"heads × head width 536870912 is not in 1..1048576",
 		},
 		{
-			"no positions", "gpt2", func(s *transformer.Spec) { s.Context = 0 },
+			"no positions", "gpt2", func(s *spec.Spec) { s.Context = 0 },
 			"learned positions need a context of at least 1",
 		},
 		{
-			"slopes", "bloom", func(s *transformer.Spec) { s.AlibiSlopes = nil },
+			"slopes", "bloom", func(s *spec.Spec) { s.AlibiSlopes = nil },
 			"0 ALiBi slopes for 4 heads",
 		},
 		{
-			"frequencies", "llama", func(s *transformer.Spec) { s.Rotary = nil },
+			"frequencies", "llama", func(s *spec.Spec) { s.Rotary = nil },
 			"rotary positions need frequencies",
 		},
 		{
-			"windows", "mistral", func(s *transformer.Spec) { s.Windows = s.Windows[:1] },
+			"windows", "mistral", func(s *spec.Spec) { s.Windows = s.Windows[:1] },
 			"windows of 1 layers for 3",
 		},
 		{
-			"negative window", "mistral", func(s *transformer.Spec) { s.Windows = []int{5, -5, 5} },
+			"negative window", "mistral", func(s *spec.Spec) { s.Windows = []int{5, -5, 5} },
 			"window -5 of layer 1 is negative",
 		},
-		{"wide rotation", "llama", rotary(func(r *transformer.Rotary) {
+		{"wide rotation", "llama", rotary(func(r *spec.Rotary) {
 			r.Frequencies = make([]float32, 5)
 		}), "rotary width 10 is not in 2..8"},
 		{
-			"no rotation", "llama", rotary(func(r *transformer.Rotary) { r.Frequencies = nil }),
+			"no rotation", "llama", rotary(func(r *spec.Rotary) { r.Frequencies = nil }),
 			"rotary width 0 is not in 2..8",
 		},
 		{
 			"local rotation", "gemma3",
-			func(s *transformer.Spec) { s.LocalRotary = &transformer.Rotary{} },
+			func(s *spec.Spec) { s.LocalRotary = &spec.Rotary{} },
 			"rotary width 0 is not in",
 		},
 		{
 			"long frequencies", "phi3_long",
-			rotary(func(r *transformer.Rotary) { r.LongFrequencies = r.LongFrequencies[:1] }),
+			rotary(func(r *spec.Rotary) { r.LongFrequencies = r.LongFrequencies[:1] }),
 			"1 long rotary frequencies for 4",
 		},
-		{"frequency", "llama", rotary(func(r *transformer.Rotary) {
+		{"frequency", "llama", rotary(func(r *spec.Rotary) {
 			r.Frequencies = []float32{1, float32(nan)}
 		}), "rotary frequency NaN is not a number up to 1e+06"},
 		{
-			"stretch", "llama_dynamic", rotary(func(r *transformer.Rotary) { r.Original = 0 }),
+			"stretch", "llama_dynamic", rotary(func(r *spec.Rotary) { r.Original = 0 }),
 			"from 0 tokens on is not supported",
 		},
 		{
-			"scale of a rotation", "llama", rotary(func(r *transformer.Rotary) { r.Scale = -1 }),
+			"scale of a rotation", "llama", rotary(func(r *spec.Rotary) { r.Scale = -1 }),
 			"rotary scale -1 is not in 0..1e+06",
 		},
 		{
-			"epsilon", "bloom", func(s *transformer.Spec) { s.NormEpsilon = nan },
+			"epsilon", "bloom", func(s *spec.Spec) { s.NormEpsilon = nan },
 			"norm epsilon NaN is not in (0,1)",
 		},
 		{
-			"no epsilon", "bloom", func(s *transformer.Spec) { s.NormEpsilon = 0 },
+			"no epsilon", "bloom", func(s *spec.Spec) { s.NormEpsilon = 0 },
 			"norm epsilon 0 is not in (0,1)",
 		},
 		{
-			"embedding scale", "bloom", func(s *transformer.Spec) { s.EmbeddingScale = math.Inf(1) },
+			"embedding scale", "bloom", func(s *spec.Spec) { s.EmbeddingScale = math.Inf(1) },
 			"embedding scale +Inf is not in 0..1e+06",
 		},
 		{
-			"score scale", "bloom", func(s *transformer.Spec) { s.ScoreScale = -1 },
+			"score scale", "bloom", func(s *spec.Spec) { s.ScoreScale = -1 },
 			"score scale -1 is not in",
 		},
 		{
-			"score cap", "bloom", func(s *transformer.Spec) { s.ScoreCap = nan },
+			"score cap", "bloom", func(s *spec.Spec) { s.ScoreCap = nan },
 			"score cap NaN is not in",
 		},
 		{
-			"logit cap", "bloom", func(s *transformer.Spec) { s.LogitCap = 1e7 },
+			"logit cap", "bloom", func(s *spec.Spec) { s.LogitCap = 1e7 },
 			"logit cap 1e+07 is not in",
 		},
 		{
-			"end of text", "bloom", func(s *transformer.Spec) { s.EOS = []int{96} },
+			"end of text", "bloom", func(s *spec.Spec) { s.EOS = []int{96} },
 			"special token id 96 is outside the vocabulary of 96",
 		},
 		{
-			"begin of text", "bloom", func(s *transformer.Spec) { s.BOS = -2 },
+			"begin of text", "bloom", func(s *spec.Spec) { s.BOS = -2 },
 			"special token id -2 is outside the vocabulary of 96",
 		},
 	} {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // tap is how one tensor is recorded: its axes, and what a block or the end of the model gives.
@@ -47,7 +48,7 @@ func finalTap(d *builder, x *Node) *Node { return copyOfInput(d.final(x), x) }
 // [V,B·N], where products are fastest that way; they are transposed while they are copied to the
 // host.
 func headTap(d *builder, x *Node) *Node {
-	if d.spec.Head == LanguageHead && d.product.outFirst {
+	if d.spec.Head == spec.LanguageHead && d.product.outFirst {
 		return d.logitColumns(d.final(x))
 	}
 	return d.head(x)
@@ -174,7 +175,7 @@ func (m *Model) inGraph(wanted []trace.Tap) ([]trace.Tap, error) {
 		if !slices.Contains(trace.Taps(), name) {
 			return nil, unknownTap(name)
 		}
-		if name == trace.Logits && m.Spec.Head == NoHead {
+		if name == trace.Logits && m.Spec.Head == spec.NoHead {
 			return nil, fmt.Errorf("transformer: the %s model has no head, "+
 				"so there are no logits; take final", m.Spec.Family)
 		}
@@ -318,7 +319,7 @@ func (r *recorder) copy(names []trace.Tap, l int, made []*tensors.Tensor) error 
 	for i, name := range names {
 		dims := made[i].Shape().Dimensions
 		err := read(made[i], func(data []float32) {
-			if name == trace.Logits && r.m.Spec.Head == LanguageHead && len(dims) == 2 {
+			if name == trace.Logits && r.m.Spec.Head == spec.LanguageHead && len(dims) == 2 {
 				r.putColumns(name, data)
 				return
 			}
@@ -469,9 +470,9 @@ func (m *Model) axes(name trace.Tap) string {
 		return taps[name].axes
 	}
 	switch m.Spec.Head {
-	case TokenHead:
+	case spec.TokenHead:
 		return "TK"
-	case ClassifierHead:
+	case spec.ClassifierHead:
 		return "K"
 	}
 	return "TV"

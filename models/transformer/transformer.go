@@ -1,5 +1,5 @@
 // Package transformer is the graph of a transformer. Attention, norms, positions and the
-// feed-forward part exist here once, and a [Spec] says how a model uses them; a model family is
+// feed-forward part exist here once, and a [spec.Spec] says how a model uses them; a model family is
 // data in another package. A [Model] is such a graph with weights. It records tensors
 // ([Model.Trace]), reads texts and generates with a cache of keys and values ([Model.Read],
 // [Model.NewSession]), answers queries about its scores ([Model.Predict], [Model.Gradients]), and
@@ -22,13 +22,15 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
+
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // masked is added to scores that a target must not see. exp of it is 0 in float32, and unlike -∞
 // it keeps sums finite.
 const masked = -1e30
 
-// byName returns the node of the array of weights with that name; see [Spec.Params].
+// byName returns the node of the array of weights with that name; see [spec.Spec.Params].
 type byName func(name string) *Node
 
 // in returns the weights whose names have a prefix, by the rest of their names.
@@ -68,7 +70,7 @@ func (t text) at() *Node {
 // builder builds one graph.
 type builder struct {
 	text
-	spec *Spec
+	spec *spec.Spec
 	w    byName
 	// fused is whether query, key and value are one array, as [Model] holds them.
 	fused   bool
@@ -76,11 +78,11 @@ type builder struct {
 	// relevance is whether the graph is differentiated for relevance.
 	relevance relevance
 	// turnings are made once for all layers that share a rotary embedding.
-	turnings map[*Rotary]*turning
+	turnings map[*spec.Rotary]*turning
 }
 
-func newBuilder(spec *Spec, w byName, t text) *builder {
-	return &builder{text: t, spec: spec, w: w, turnings: map[*Rotary]*turning{}}
+func newBuilder(s *spec.Spec, w byName, t text) *builder {
+	return &builder{text: t, spec: s, w: w, turnings: map[*spec.Rotary]*turning{}}
 }
 
 // cache is the keys and values of one layer, [B,G,S,E] each. Slots that hold no token yet have any
@@ -101,7 +103,7 @@ func (d *builder) embedded(x *Node) *Node {
 	if projected && s.ProjectTokens {
 		x = d.product.with(x, d.w("embedding-projection.weight"), 0)
 	}
-	if s.Positions == LearnedPositions {
+	if s.Positions == spec.LearnedPositions {
 		x = Add(x, d.learned())
 	}
 	if s.TokenTypes > 0 {
@@ -176,7 +178,7 @@ func (d *builder) startBlock(l int, x *Node) (*Block, cache) {
 		b.finalNorm = func(x *Node) *Node { return norm(d.spec, x, d.w.in(finalNorm)) }
 	}
 	u := x
-	if d.spec.Order != PostNorm {
+	if d.spec.Order != spec.PostNorm {
 		u = b.norm(x, "attention-norm")
 	}
 	p := b.project(u, d.fused)
@@ -197,7 +199,7 @@ func (d *builder) startBlock(l int, x *Node) (*Block, cache) {
 func (d *builder) attend(b *Block) {
 	sources := b.sources.key.Shape().Dimensions[2]
 	b.visible = d.visible(sources, d.spec.Window(b.layer))
-	if d.spec.Positions == ALiBi {
+	if d.spec.Positions == spec.ALiBi {
 		b.alibi = d.alibi(sources)
 	}
 	b.attend()
@@ -288,7 +290,7 @@ func (d *builder) norm(x *Node, prefix string) *Node {
 // offset:
 //
 //	(x - mean x)/√(variance x + ε)·g + b,  or with RMS  x/√(mean x² + ε)·g
-func norm(s *Spec, x *Node, w byName) *Node {
+func norm(s *spec.Spec, x *Node, w byName) *Node {
 	gain := alignLast(w("gain"), x)
 	if s.NormOffset != 0 {
 		gain = AddScalar(gain, s.NormOffset)
@@ -318,7 +320,7 @@ func fusedOnGo(x *Node, fused, plain func() *Node) *Node {
 }
 
 // inverseRMS returns 1/√(mean x² + ε) over the last axis, [...,1].
-func inverseRMS(s *Spec, x *Node) *Node {
+func inverseRMS(s *spec.Spec, x *Node) *Node {
 	return Reciprocal(Sqrt(AddScalar(ReduceAndKeep(Square(x), ReduceMean, -1), s.NormEpsilon)))
 }
 
@@ -334,9 +336,9 @@ func float(x *Node) *Node {
 }
 
 // activate returns f(x), entry by entry.
-func activate(f Activation, x *Node) *Node {
-	if f == GELU || f == GELUTanh {
-		return fusedOnGo(x, func() *Node { return BackendFusedGelu(x, f == GELU) },
+func activate(f spec.Activation, x *Node) *Node {
+	if f == spec.GELU || f == spec.GELUTanh {
+		return fusedOnGo(x, func() *Node { return BackendFusedGelu(x, f == spec.GELU) },
 			func() *Node { return plainActivation(f, x) })
 	}
 	return plainActivation(f, x)
@@ -344,16 +346,16 @@ func activate(f Activation, x *Node) *Node {
 
 // plainActivation is f(x) without fused operations, with the formulas of the reference
 // implementations.
-func plainActivation(f Activation, x *Node) *Node {
+func plainActivation(f spec.Activation, x *Node) *Node {
 	switch f {
-	case GELUTanh:
+	case spec.GELUTanh:
 		cubic := Mul(x, AddScalar(MulScalar(Square(x), 0.044715), 1))
 		return Mul(MulScalar(x, 0.5), OnePlus(Tanh(MulScalar(cubic, math.Sqrt(2/math.Pi)))))
-	case SiLU:
+	case spec.SiLU:
 		return Mul(x, Sigmoid(x))
-	case ReLU:
+	case spec.ReLU:
 		return Max(x, ZerosLike(x))
-	case HyperbolicTangent:
+	case spec.HyperbolicTangent:
 		return Tanh(x)
 	}
 	return Mul(MulScalar(x, 0.5), OnePlus(Erf(MulScalar(x, math.Sqrt2/2))))
@@ -361,9 +363,9 @@ func plainActivation(f Activation, x *Node) *Node {
 
 // Logits builds the graph from ids [B,T] to the scores of the vocabulary at every position,
 // [B,T,V], without a cache or taps. A training loop differentiates it. weights returns the node of
-// the array with a name of [Spec.Params]. It also returns the attention of each layer, [B,H,T,T],
+// the array with a name of [spec.Spec.Params]. It also returns the attention of each layer, [B,H,T,T],
 // for losses that use it. It panics like all GoMLX graph code.
-func Logits(spec *Spec, weights func(name string) *Node, ids *Node) (
+func Logits(spec *spec.Spec, weights func(name string) *Node, ids *Node) (
 	logits *Node, attention []*Node,
 ) {
 	length := Scalar(ids.Graph(), dtypes.Int32, ids.Shape().Dimensions[1])

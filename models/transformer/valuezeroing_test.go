@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/transformer"
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // Value Zeroing in float32 against a forward of the block in float64 with the value vector zeroed.
@@ -143,7 +143,7 @@ func (g *golden) layers(t testing.TB) []*layer {
 }
 
 // naive computes every block from hidden states [L+1,T,D].
-func naive(spec *transformer.Spec, params map[string][]float32, hidden []float32, n int,
+func naive(spec *spec.Spec, params map[string][]float32, hidden []float32, n int,
 	half bool,
 ) (out []*layer) {
 	d := spec.Width

@@ -10,16 +10,17 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/modeltest"
+	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
 // variant is the golden with a changed spec that has the same parameters.
-func (g *golden) variant(t testing.TB, change func(s *transformer.Spec)) *golden {
+func (g *golden) variant(t testing.TB, change func(s *spec.Spec)) *golden {
 	t.Helper()
-	spec := *g.model.Spec
-	change(&spec)
-	m, err := transformer.New(goBackend(t), &spec, dtypes.Float32,
-		func(p transformer.Param, put func(int, []float32)) error {
+	arch := *g.model.Spec
+	change(&arch)
+	m, err := transformer.New(goBackend(t), &arch, dtypes.Float32,
+		func(p spec.Param, put func(int, []float32)) error {
 			put(0, g.params[p.Name])
 			return nil
 		})
@@ -29,8 +30,8 @@ func (g *golden) variant(t testing.TB, change func(s *transformer.Spec)) *golden
 
 // TestVariants: values of spec fields that no golden has, against the naive block.
 func TestVariants(t *testing.T) {
-	rotary := func(change func(r *transformer.Rotary)) func(s *transformer.Spec) {
-		return func(s *transformer.Spec) {
+	rotary := func(change func(r *spec.Rotary)) func(s *spec.Spec) {
+		return func(s *spec.Spec) {
 			r := *s.Rotary
 			change(&r)
 			s.Rotary = &r
@@ -38,49 +39,49 @@ func TestVariants(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, golden string
-		change       func(s *transformer.Spec)
+		change       func(s *spec.Spec)
 	}{
-		{"scores by layer", "gpt2", func(s *transformer.Spec) { s.ScoreByLayer = true }},
-		{"unscaled scores", "gpt2", func(s *transformer.Spec) { s.ScoreScale = 1 }},
-		{"caps elsewhere", "gpt2", func(s *transformer.Spec) { s.ScoreCap, s.LogitCap = 2, 3 }},
-		{"caps in an encoder", "bert", func(s *transformer.Spec) { s.ScoreCap = 2 }},
-		{"windows with ALiBi", "bloom", func(s *transformer.Spec) {
+		{"scores by layer", "gpt2", func(s *spec.Spec) { s.ScoreByLayer = true }},
+		{"unscaled scores", "gpt2", func(s *spec.Spec) { s.ScoreScale = 1 }},
+		{"caps elsewhere", "gpt2", func(s *spec.Spec) { s.ScoreCap, s.LogitCap = 2, 3 }},
+		{"caps in an encoder", "bert", func(s *spec.Spec) { s.ScoreCap = 2 }},
+		{"windows with ALiBi", "bloom", func(s *spec.Spec) {
 			s.Windows = make([]int, s.Layers)
 			s.Windows[1] = 3
 		}},
-		{"window of one", "llama", func(s *transformer.Spec) {
+		{"window of one", "llama", func(s *spec.Spec) {
 			s.Windows = make([]int, s.Layers)
 			s.Windows[0] = 1
 		}},
-		{"scaled rotation", "llama", rotary(func(r *transformer.Rotary) { r.Scale = 1.3 })},
+		{"scaled rotation", "llama", rotary(func(r *spec.Rotary) { r.Scale = 1.3 })},
 		{
 			"part of a head", "llama",
-			rotary(func(r *transformer.Rotary) { r.Frequencies = r.Frequencies[:1] }),
+			rotary(func(r *spec.Rotary) { r.Frequencies = r.Frequencies[:1] }),
 		},
-		{"two rotations", "mistral", func(s *transformer.Spec) {
+		{"two rotations", "mistral", func(s *spec.Spec) {
 			s.Windows = make([]int, s.Layers)
 			s.Windows[1] = 5
-			s.LocalRotary = &transformer.Rotary{Frequencies: []float32{0.5, 0.01}}
+			s.LocalRotary = &spec.Rotary{Frequencies: []float32{0.5, 0.01}}
 		}},
-		{"normed residual", "gpt2", func(s *transformer.Spec) { s.NormedResidual = true }},
+		{"normed residual", "gpt2", func(s *spec.Spec) { s.NormedResidual = true }},
 		{
 			"parallel with two norms", "gpt2",
-			func(s *transformer.Spec) { s.Order = transformer.Parallel },
+			func(s *spec.Spec) { s.Order = spec.Parallel },
 		},
-		{"offset of gains", "llama", func(s *transformer.Spec) { s.NormOffset = 0.2 }},
-		{"GELU of a gate", "llama", func(s *transformer.Spec) { s.Activation = transformer.GELU }},
+		{"offset of gains", "llama", func(s *spec.Spec) { s.NormOffset = 0.2 }},
+		{"GELU of a gate", "llama", func(s *spec.Spec) { s.Activation = spec.GELU }},
 		{
 			"tanh", "gpt2",
-			func(s *transformer.Spec) { s.Activation = transformer.HyperbolicTangent },
+			func(s *spec.Spec) { s.Activation = spec.HyperbolicTangent },
 		},
-		{"both directions", "llama", func(s *transformer.Spec) { s.Bidirectional = true }},
-		{"rounded slopes, not divided", "bloom_h6", func(s *transformer.Spec) {
+		{"both directions", "llama", func(s *spec.Spec) { s.Bidirectional = true }},
+		{"rounded slopes, not divided", "bloom_h6", func(s *spec.Spec) {
 			// No powers of two.
 			s.AlibiRounded, s.AlibiSlopes = true, []float32{0.3, 0.17, 0.09, 0.7, 0.011, 0.33}
 		}},
 		{
 			"divided slopes, not rounded", "bloom_h6",
-			func(s *transformer.Spec) { s.AlibiScaled = true },
+			func(s *spec.Spec) { s.AlibiScaled = true },
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"github.com/gomlx/compute/dtypes/bfloat16"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/headwater-ml/headwater/models/spec"
 )
 
 // weight is an array on the backend, with its name in graphs.
@@ -22,7 +24,7 @@ type weight struct {
 // array is what one weight is loaded from: parameters side by side along the last axis.
 type array struct {
 	name  string
-	parts []Param
+	parts []spec.Param
 	// outFirst is whether it is held [out,in].
 	outFirst bool
 }
@@ -30,7 +32,7 @@ type array struct {
 // fused returns the arrays that hold params. Query, key and value of a layer share one array,
 // blocks.l.qkv.{weight [D,HE+2GE],bias [HE+2GE]}: one wide product is faster than three narrow
 // ones. With outFirst the matrices of layers are held [out,in]; see [Model.outFirst].
-func fused(params []Param, outFirst bool) []array {
+func fused(params []spec.Param, outFirst bool) []array {
 	var all []array
 	at := map[string]int{}
 	for _, p := range params {
@@ -65,7 +67,7 @@ func (a array) shape() []int {
 }
 
 // load makes the tensor of an array.
-func (m *Model) load(a array, load Loader) (*tensors.Tensor, error) {
+func (m *Model) load(a array, load spec.Loader) (*tensors.Tensor, error) {
 	shape := a.shape()
 	dtype := dtypes.Float32
 	if len(shape) > 1 {
@@ -101,7 +103,7 @@ type place struct {
 }
 
 // fill loads p. It returns an error if load gives too few or too many numbers.
-func (to place) fill(p Param, load Loader) error {
+func (to place) fill(p spec.Param, load spec.Loader) error {
 	filled, width := 0, p.Shape[len(p.Shape)-1]
 	err := load(p, func(first int, values []float32) {
 		filled += len(values)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/headwater-ml/headwater/models/xla/plugin"
+	"github.com/headwater-ml/headwater/internal/xlaplugin"
 )
 
 // fastProducts makes XLA on a CPU multiply matrices by oneDNN, which has code for the processor at hand (AVX-512), where its own library
@@ -21,10 +21,10 @@ var needed = []string{"xla_cpu_use_onednn", "xla_cpu_prefer_vector_width", "xla_
 
 var tuned sync.Map // path of a plugin -> bool
 
-// checkCPU is [plugin.CheckCPU]. A plugin that passes is told to use its fast matrix products by the environment, which it reads when
+// checkCPU is [xlaplugin.CheckCPU]. A plugin that passes is told to use its fast matrix products by the environment, which it reads when
 // it is loaded; a choice about oneDNN that stands in XLA_FLAGS already is left alone.
 func checkCPU(path string) error {
-	if err := plugin.CheckCPU(path); err != nil {
+	if err := xlaplugin.CheckCPU(path); err != nil {
 		return err
 	}
 	flags := os.Getenv("XLA_FLAGS")

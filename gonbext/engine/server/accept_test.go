@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
@@ -92,7 +91,7 @@ func TestAcceptEnds(t *testing.T) {
 // TestFailuresAreNotKept: nothing stays of models that cannot be opened, or whose opening was
 // cancelled.
 func TestFailuresAreNotKept(t *testing.T) {
-	m := models{most: 2, open: func(ctx context.Context, which engine.Model, _ func(trace.Progress)) (attribution.Model, error) {
+	m := models{most: 2, open: func(ctx context.Context, which engine.Model, _ func(trace.Progress)) (trace.Model, error) {
 		if which.Backend == "slow" {
 			<-ctx.Done()
 			return nil, ctx.Err()

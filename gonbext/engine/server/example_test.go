@@ -30,7 +30,7 @@ func ExampleServe() {
 			Socket: socket, Models: 1,
 			Open: func(
 				_ context.Context, which engine.Model, progress func(trace.Progress),
-			) (attribution.Model, error) {
+			) (trace.Model, error) {
 				progress(trace.Progress{Stage: "opening " + which.Name, Unit: "file", Done: 1, Total: 1})
 				return &wordModel{}, nil
 			},

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
@@ -48,7 +49,7 @@ func (s *server) explain(ctx context.Context, c *connection, r engine.Request) e
 // until the request may use one, because models and what they compute take memory.
 func (s *server) model(
 	ctx context.Context, c *connection, which engine.Model,
-) (_ attribution.Model, release func(), err error) {
+) (_ trace.Model, release func(), err error) {
 	free, err := s.acquire(ctx, c)
 	if err != nil {
 		return nil, nil, err

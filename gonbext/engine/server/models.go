@@ -7,7 +7,6 @@ import (
 	"sort"
 	"sync"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
@@ -18,7 +17,7 @@ type (
 		WeightBytes() int64
 	}
 	limitable interface {
-		Within(maxMemory int64) (attribution.Model, error)
+		Within(maxMemory int64) (trace.Model, error)
 	}
 )
 
@@ -43,10 +42,10 @@ type models struct {
 // value in turn belongs to the request that may open the model.
 type entry struct {
 	turn  chan struct{}
-	model attribution.Model // nil until it is open
-	bytes int64             // of its weights, 0 if the model does not say
-	users int               // requests that use it or wait for it
-	used  int               // clock at the latest use
+	model trace.Model // nil until it is open
+	bytes int64       // of its weights, 0 if the model does not say
+	users int         // requests that use it or wait for it
+	used  int         // clock at the latest use
 }
 
 // get returns a model within the memory that which allows. It opens the model at its first use, and
@@ -55,7 +54,7 @@ type entry struct {
 // model.
 func (m *models) get(
 	ctx context.Context, which engine.Model, progress func(trace.Progress),
-) (_ attribution.Model, release func(), err error) {
+) (_ trace.Model, release func(), err error) {
 	key := which
 	if m.name != nil {
 		key = m.name(which)

@@ -251,7 +251,7 @@ func TestPlaces(t *testing.T) {
 func TestPanicOfAnOpener(t *testing.T) {
 	client, _ := serve(t, server.Config{
 		Models: 1,
-		Open: func(_ context.Context, which engine.Model, _ func(trace.Progress)) (attribution.Model, error) {
+		Open: func(_ context.Context, which engine.Model, _ func(trace.Progress)) (trace.Model, error) {
 			if which.Name == "good" {
 				return &wordModel{}, nil
 			}
@@ -276,7 +276,7 @@ type heavyModel struct{ wordModel }
 
 func (m *heavyModel) WeightBytes() int64 { return 1000 }
 
-func (m *heavyModel) Within(maxMemory int64) (attribution.Model, error) {
+func (m *heavyModel) Within(maxMemory int64) (trace.Model, error) {
 	if maxMemory > 0 && maxMemory < 1000 {
 		return nil, fmt.Errorf("models: it takes 1000 bytes, and the limit is %d", maxMemory)
 	}
@@ -287,7 +287,7 @@ func (m *heavyModel) Within(maxMemory int64) (attribution.Model, error) {
 func TestOneModelForAllLimits(t *testing.T) {
 	opened := 0
 	client, _ := serve(t, server.Config{
-		Open: func(_ context.Context, which engine.Model, _ func(trace.Progress)) (attribution.Model, error) {
+		Open: func(_ context.Context, which engine.Model, _ func(trace.Progress)) (trace.Model, error) {
 			if opened++; which.MaxMemory > 0 && which.MaxMemory < 1000 {
 				return nil, errors.New("models: the weights do not fit")
 			}
@@ -337,7 +337,7 @@ func TestModelsLeave(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fails := c.fails
-			c.config.Open = func(_ context.Context, which engine.Model, _ func(trace.Progress)) (attribution.Model, error) {
+			c.config.Open = func(_ context.Context, which engine.Model, _ func(trace.Progress)) (trace.Model, error) {
 				if which.Name == "d" && fails > 0 {
 					fails--
 					return nil, fmt.Errorf("models: full: %w", server.ErrMemory)
@@ -401,7 +401,7 @@ func TestModelInUseStays(t *testing.T) {
 func TestMisspeltModel(t *testing.T) {
 	client, _ := serve(t, server.Config{
 		Models: 1,
-		Open: func(_ context.Context, which engine.Model, _ func(trace.Progress)) (attribution.Model, error) {
+		Open: func(_ context.Context, which engine.Model, _ func(trace.Progress)) (trace.Model, error) {
 			if which.Name != "good" {
 				return nil, errors.New("models: no such model")
 			}
@@ -422,7 +422,7 @@ func TestMisspeltModel(t *testing.T) {
 // TestWireIsChecked: what no model can fulfil is refused before one is opened.
 func TestWireIsChecked(t *testing.T) {
 	client, _ := serve(t, server.Config{
-		Open: func(context.Context, engine.Model, func(trace.Progress)) (attribution.Model, error) {
+		Open: func(context.Context, engine.Model, func(trace.Progress)) (trace.Model, error) {
 			t.Error("a model is opened")
 			return nil, errors.New("no model")
 		},
@@ -468,7 +468,7 @@ func TestWireIsChecked(t *testing.T) {
 		})
 	}
 	// A client notices by itself, also what cannot travel.
-	if _, err := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{MaxTokens: -5}); !errors.Is(err, attribution.ErrUsage) {
+	if _, err := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{MaxTokens: -5}); !errors.Is(err, trace.ErrUsage) {
 		t.Errorf("error %v, want a usage error", err)
 	}
 }
@@ -479,7 +479,7 @@ func TestUnknownNamesArrive(t *testing.T) {
 	for _, name := range []string{"rolout", "attention+rolout", "atention+rollout", "nonsense"} {
 		_, want := attribution.LookupMethod(name)
 		_, got := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{Methods: []string{name}})
-		if want == nil || got == nil || got.Error() != want.Error() || !errors.Is(got, attribution.ErrUsage) {
+		if want == nil || got == nil || got.Error() != want.Error() || !errors.Is(got, trace.ErrUsage) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 		if got != nil && !strings.Contains(got.Error(), "known are ") {
@@ -491,7 +491,7 @@ func TestUnknownNamesArrive(t *testing.T) {
 // TestAliveWhileItWorks: a request may take much longer than the client's patience.
 func TestAliveWhileItWorks(t *testing.T) {
 	client, _ := serve(t, server.Config{
-		Open: func(context.Context, engine.Model, func(trace.Progress)) (attribution.Model, error) {
+		Open: func(context.Context, engine.Model, func(trace.Progress)) (trace.Model, error) {
 			time.Sleep(time.Second)
 			return &wordModel{}, nil
 		},
@@ -549,7 +549,7 @@ func TestReplacedSocket(t *testing.T) {
 // A long error does not fill a cell.
 func TestLongError(t *testing.T) {
 	client, _ := serve(t, server.Config{
-		Open: func(context.Context, engine.Model, func(trace.Progress)) (attribution.Model, error) {
+		Open: func(context.Context, engine.Model, func(trace.Progress)) (trace.Model, error) {
 			return nil, errors.New(strings.Repeat("ä", 1<<20))
 		},
 	})

@@ -21,7 +21,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
@@ -29,16 +28,16 @@ import (
 // Opener opens a model. Empty fields of which are defaults. It calls progress during work that
 // takes long, such as a download. Three optional methods of the model count:
 //
-//   - A model that is an [attribution.Tracer] can be traced.
+//   - A model that is an [trace.Tracer] can be traced.
 //   - WeightBytes() int64 is how many bytes the weights take, which count for [Config.Bytes].
-//   - Within(maxMemory int64) (attribution.Model, error) returns the model, with the same weights,
+//   - Within(maxMemory int64) (trace.Model, error) returns the model, with the same weights,
 //     as a request with that [engine.Model.MaxMemory] may use it, or an error if the weights alone
 //     take more. Such a model is opened once for all limits.
 //
 // The error wraps [ErrMemory] if the model would fit after others have been closed.
 type Opener func(
 	ctx context.Context, which engine.Model, progress func(trace.Progress),
-) (attribution.Model, error)
+) (trace.Model, error)
 
 // Config says what to serve and for how long.
 type Config struct {
@@ -353,7 +352,7 @@ func (s *server) fail(c *connection, err error) {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}
 	_ = c.send(engine.Event{Failure: &engine.Error{
-		Message: message, Usage: errors.Is(err, attribution.ErrUsage), Reason: trace.KindOf(err),
+		Message: message, Usage: errors.Is(err, trace.ErrUsage), Reason: trace.KindOf(err),
 	}})
 }
 

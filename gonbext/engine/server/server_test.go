@@ -160,8 +160,8 @@ func eventually(t *testing.T, what func() bool) {
 }
 
 // one opens the same model for every name.
-func one(m attribution.Model) server.Opener {
-	return func(context.Context, engine.Model, func(trace.Progress)) (attribution.Model, error) { return m, nil }
+func one(m trace.Model) server.Opener {
+	return func(context.Context, engine.Model, func(trace.Progress)) (trace.Model, error) { return m, nil }
 }
 
 func TestExplainEqualsDirect(t *testing.T) {
@@ -345,7 +345,7 @@ func TestPanicIsAnError(t *testing.T) {
 func TestUsageErrorStaysOne(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&wordModel{})})
 	_, err := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{Methods: []string{"nonsense"}})
-	if !errors.Is(err, attribution.ErrUsage) || !strings.Contains(err.Error(), "rollout") {
+	if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), "rollout") {
 		t.Errorf("error = %v, want a usage error that lists the methods", err)
 	}
 }
@@ -353,7 +353,7 @@ func TestUsageErrorStaysOne(t *testing.T) {
 func TestModelsStayOpen(t *testing.T) {
 	var mu sync.Mutex
 	opened := map[string]int{}
-	client, _ := serve(t, server.Config{Open: func(_ context.Context, which engine.Model, _ func(trace.Progress)) (attribution.Model, error) {
+	client, _ := serve(t, server.Config{Open: func(_ context.Context, which engine.Model, _ func(trace.Progress)) (trace.Model, error) {
 		name, backend := which.Name, which.Backend
 		mu.Lock()
 		defer mu.Unlock()
@@ -411,7 +411,7 @@ func TestTrace(t *testing.T) {
 }
 
 // modelAlone is a model that is no tracer.
-type modelAlone struct{ attribution.Model }
+type modelAlone struct{ trace.Model }
 
 func TestTraceRefused(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(modelAlone{&wordModel{}})})

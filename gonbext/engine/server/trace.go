@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
@@ -22,7 +21,7 @@ func (s *server) trace(ctx context.Context, c *connection, r engine.Request) err
 		return err
 	}
 	defer release()
-	tracer, ok := model.(attribution.Tracer)
+	tracer, ok := model.(trace.Tracer)
 	if !ok {
 		return fmt.Errorf("server: model %q cannot record tensors", model.Info().Name)
 	}

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/headwater-ml/headwater/internal/certificate"
+	"github.com/headwater-ml/headwater/internal/golden"
 	"github.com/headwater-ml/headwater/models"
-	"github.com/headwater-ml/headwater/models/certificate"
-	"github.com/headwater-ml/headwater/models/golden"
 )
 
 // whole are the goldens that make every check on XLA: one of each kind of block and head. Each
@@ -57,11 +57,11 @@ func TestCertificates(t *testing.T) {
 }
 
 // TestVariants compares pure Go with the recordings of checkpoints of other sizes, number types,
-// shards and prefixes, which internal/peers/make_variants.py makes. It skips where nobody made any.
+// shards and prefixes, which internal/bench/peers/make_variants.py makes. It skips where nobody made any.
 func TestVariants(t *testing.T) {
 	files, err := filepath.Glob("../../../.cache/variants/*/*/golden.safetensors")
 	if err != nil || len(files) == 0 {
-		t.Skip("there are none: internal/peers/python internal/peers/make_variants.py .cache/variants/1 1")
+		t.Skip("there are none: internal/bench/peers/python internal/bench/peers/make_variants.py .cache/variants/1 1")
 	}
 	for _, file := range files {
 		dir := filepath.Dir(file)

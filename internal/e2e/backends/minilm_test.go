@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	minilm         = "../../../.cache/minilm" // put there by internal/peers/minilm.sh
+	minilm         = "../../../.cache/minilm" // put there by internal/bench/peers/minilm.sh
 	minilmRecorded = "../../../models/testdata/minilm/"
 )
 
@@ -31,7 +31,7 @@ type minilmSentence struct {
 // transformers, for sentences one by one and in one padded batch.
 func TestMiniLM(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(minilm, "model.safetensors")); err != nil {
-		t.Skip("the checkpoint is not there; internal/peers/minilm.sh downloads it: ", err)
+		t.Skip("the checkpoint is not there; internal/bench/peers/minilm.sh downloads it: ", err)
 	}
 	text, err := os.ReadFile(minilmRecorded + "sentences.json")
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/planted"
@@ -188,7 +189,7 @@ func TestPlantedValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, text := range circuit.Texts(4, 9) {
-			opts := attribution.Options{Methods: []string{c.method}, Scoring: attribution.Scoring{Quantity: trace.Logit}}
+			opts := attribution.Options{Methods: []string{c.method}, Scoring: scorer.Options{Quantity: trace.Logit}}
 			scores := explainPlanted(t, m, text, opts).Methods[c.method].Row(0, 0)
 			first, second := 1., 1.
 			if c.circuit == "planted-sum" {

@@ -65,6 +65,7 @@ const declarations = `import (
 	"gonum.org/v1/gonum/floats"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext"
 	"github.com/headwater-ml/headwater/gonbext/engine"
@@ -123,11 +124,11 @@ func TestPluginInNotebook(t *testing.T) {
 		{Source: mean + againstMean, want: "same: true"},
 		{Source: "func main() { same(\"mine+rollout\", \"rollout\", trace.MeanHeads) }", want: "same: true"},
 		{Source: `
-type other struct{ attribution.Aggregation }
+type other struct{ aggregation.Aggregation }
 
 func init_other() {
-	rollout, _ := attribution.LookupAggregation("rollout")
-	attribution.RegisterAggregation("other", other{rollout})
+	rollout, _ := aggregation.Lookup("rollout")
+	aggregation.Register("other", other{rollout})
 }
 
 %%

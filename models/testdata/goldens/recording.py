@@ -1,6 +1,6 @@
 """What a golden is: a checkpoint of random weights, and what transformers computes on it in float32.
 
-Shapes: B batch, T tokens, D width, V vocabulary, H heads. make_goldens.py and internal/peers/make_variants.py use it.
+Shapes: B batch, T tokens, D width, V vocabulary, H heads. make_goldens.py and internal/bench/peers/make_variants.py use it.
 """
 
 import inspect

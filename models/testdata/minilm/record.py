@@ -1,6 +1,6 @@
 """record.py: writes sentences.json and reference.safetensors beside itself; see README.md.
 
-Run internal/peers/setup.sh and internal/peers/minilm.sh, then internal/peers/python models/testdata/minilm/record.py.
+Run internal/bench/peers/setup.sh and internal/bench/peers/minilm.sh, then internal/bench/peers/python models/testdata/minilm/record.py.
 """
 
 import json

@@ -4,18 +4,18 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/aggregation"
 )
 
-func init() { attribution.RegisterAggregation("average", average{}) }
+func init() { aggregation.Register("average", average{}) }
 
 // average is the mean of the rows of the layers so far:
 //
 //	M_l[t,:] = (Â_1[t,:] + … + Â_l[t,:]) / l
 type average struct{}
 
-func (average) Info() attribution.AggregationInfo {
-	return attribution.AggregationInfo{
+func (average) Info() aggregation.Info {
+	return aggregation.Info{
 		Summary: "the mean over the layers so far",
 		Formula: "M_l = mean over k ≤ l of Â_k",
 		Paper:   "none",
@@ -25,11 +25,11 @@ func (average) Info() attribution.AggregationInfo {
 }
 
 // New returns a state, which remembers nothing: a row needs no other targets' rows.
-func (average) New(cfg attribution.Config) attribution.State { return averageState{cfg} }
+func (average) New(cfg aggregation.Config) aggregation.State { return averageState{cfg} }
 
-type averageState struct{ cfg attribution.Config }
+type averageState struct{ cfg aggregation.Config }
 
-func (s averageState) Extend(ctx context.Context, dst []float64, rows attribution.Mixed) ([]float64, error) {
+func (s averageState) Extend(ctx context.Context, dst []float64, rows aggregation.Rows) ([]float64, error) {
 	if rows.L != s.cfg.Layers {
 		panic(fmt.Sprintf("plugin: average: rows of %d layers, state of %d", rows.L, s.cfg.Layers))
 	}
@@ -47,7 +47,7 @@ func (s averageState) Extend(ctx context.Context, dst []float64, rows attributio
 
 // row is the result of level l for target First+n, [T]: the level explained by its own row, which may be that of one head, over merged
 // layers below. Sources that the target cannot see stay 0.
-func (s averageState) row(l, n int, rows attribution.Mixed) []float64 {
+func (s averageState) row(l, n int, rows aggregation.Rows) []float64 {
 	out := make([]float64, rows.T())
 	visible := rows.First + n + 1
 	if s.cfg.Bidirectional {

@@ -4,19 +4,19 @@ import (
 	"context"
 	"slices"
 
-	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-func init() { attribution.RegisterScorer("neighbor", neighbor{}) }
+func init() { scorer.Register("neighbor", neighbor{}) }
 
 // neighbor is what the prediction loses when a token is replaced by the one before it, the first by the one behind it:
 //
 //	s_j = f(x) - f(x with x_j := x_{j-1})
 type neighbor struct{}
 
-func (neighbor) Info() attribution.ScorerInfo {
-	return attribution.ScorerInfo{
+func (neighbor) Info() scorer.Info {
+	return scorer.Info{
 		Summary:    "what the prediction loses when a token only repeats the one before it",
 		Formula:    "s_j = f(x) - f(x with x_j := x_{j-1})",
 		Paper:      "none; a kind of occlusion",
@@ -27,12 +27,12 @@ func (neighbor) Info() attribution.ScorerInfo {
 	}
 }
 
-func (s neighbor) Score(ctx context.Context, m attribution.Model, q trace.Query, opts attribution.Scoring) (*attribution.Scores, error) {
-	model, ok := m.(attribution.Predictor)
+func (s neighbor) Score(ctx context.Context, m trace.Model, q trace.Query, opts scorer.Options) (*scorer.Scores, error) {
+	model, ok := m.(trace.Predictor)
 	if !ok {
-		return nil, &attribution.UsageError{Reason: "neighbor needs a model that predicts other texts"}
+		return nil, &trace.UsageError{Reason: "neighbor needs a model that predicts other texts"}
 	}
-	q, _, err := attribution.PrepareScoring("neighbor", s.Info(), m, q, opts) // checks both and fills in what is left open
+	q, _, err := scorer.Prepare("neighbor", s.Info(), m, q, opts) // checks both and fills in what is left open
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (s neighbor) Score(ctx context.Context, m attribution.Model, q trace.Query,
 	if err != nil {
 		return nil, err
 	}
-	scores := &attribution.Scores{Values: make([]float64, len(q.IDs)), Value: f[0]}
+	scores := &scorer.Scores{Values: make([]float64, len(q.IDs)), Value: f[0]}
 	for j := range scores.Values {
 		scores.Values[j] = f[0] - f[j+1]
 	}

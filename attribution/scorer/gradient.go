@@ -1,0 +1,119 @@
+package scorer
+
+import (
+	"context"
+	"math"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+func init() {
+	Register("gradient", gradient{})
+	Register("gradient-x-input", inputGradient{})
+}
+
+// gradient is how fast the number f changes with each token's embedding e_j, [D]:
+//
+//	s_j = ‖∂f/∂e_j‖₂
+//
+// (Simonyan et al. 2014, §3; for words Li et al. 2016, §5). They use the absolute values of single
+// components; later tools for text use the Euclidean norm over them (AllenNLP, Inseq). Abnar and
+// Zuidema 2020 use |Σ_D ∂f/∂e_j|, in which components cancel. f is the logit: unlike a probability,
+// it still changes where the model is certain.
+//
+// Values are [T], not negative. It costs one pass forward and one back.
+type gradient struct{}
+
+// Info describes the scorer.
+func (gradient) Info() Info {
+	return Info{
+		Summary: "how steeply the prediction changes with each token's embedding, whichever way",
+		Formula: "s_j = ‖∂f/∂e_j‖₂",
+		Paper:   "Simonyan et al. 2014, §3; Li et al. 2016, §5",
+		Cost: "one pass forward and one back a token, two or three times generating it " +
+			"without a cache",
+		Unit:       "norm of the gradient",
+		Needs:      "gradients",
+		Quantities: trace.Quantities(),
+	}
+}
+
+// Score returns the norms; see [Scorer].
+func (g gradient) Score(
+	ctx context.Context, m trace.Model, q trace.Query, opts Options,
+) (*Scores, error) {
+	x, err := newQuestion(ctx, "gradient", g.Info(), m, q, opts)
+	if err != nil {
+		return nil, err
+	}
+	grad, err := x.gradient(ctx, trace.TrueGradient)
+	if err != nil {
+		return nil, err
+	}
+	values, err := x.dotProducts(grad.Data, grad.Data)
+	if err != nil {
+		return nil, err
+	}
+	for j, square := range values {
+		values[j] = math.Sqrt(square)
+	}
+	return &Scores{Values: values, Value: grad.Value}, nil
+}
+
+// inputGradient is what a token's embedding contributes to the number f if f is treated as linear:
+//
+//	s_j = Σ_D e_j ∂f/∂e_j
+//
+// (Shrikumar et al. 2016, §2; Denil et al. 2014 for text). The sum is signed: positive is for the
+// prediction, negative against it. Abnar and Zuidema 2020 use its absolute value. f is the logit,
+// as for gradient, and e_j is the row of the embedding before positions are added. What positions
+// and biases contribute belongs to no token, so the values need not add up to anything.
+//
+// Values are [T]. It costs one pass forward and one back.
+type inputGradient struct{}
+
+// Info describes the scorer.
+func (inputGradient) Info() Info {
+	return Info{
+		Summary: "what each token's embedding adds to the prediction if that is taken for " +
+			"linear around this text",
+		Formula: "s_j = Σ_D e_j ∂f/∂e_j",
+		Paper:   "Shrikumar et al. 2016, §2; Denil et al. 2014",
+		Cost: "one pass forward and one back a token, two or three times generating it " +
+			"without a cache",
+		Needs:      "gradients",
+		Signed:     true,
+		Quantities: trace.Quantities(),
+	}
+}
+
+// Score returns the products; see [Scorer].
+func (g inputGradient) Score(
+	ctx context.Context, m trace.Model, q trace.Query, opts Options,
+) (*Scores, error) {
+	x, err := newQuestion(ctx, "gradient-x-input", g.Info(), m, q, opts)
+	if err != nil {
+		return nil, err
+	}
+	value, values, err := x.timesInput(ctx, trace.TrueGradient)
+	if err != nil {
+		return nil, err
+	}
+	return &Scores{Values: values, Value: value}, nil
+}
+
+// timesInput returns the value explained and gradient × input of each token.
+func (x *question) timesInput(
+	ctx context.Context, rule trace.Backward,
+) (float64, []float64, error) {
+	grad, err := x.gradient(ctx, rule)
+	if err != nil {
+		return 0, nil, err
+	}
+	e, err := x.inputs(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	values, err := x.dotProducts(e, grad.Data)
+	return grad.Value, values, err
+}

@@ -1,0 +1,299 @@
+package scorer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/rowmath"
+)
+
+func init() { Register("integrated-gradients", integratedGradients{}) }
+
+// integratedGradients is the gradient averaged on the straight path from a baseline e', which
+// stands for a text without information, to the text e:
+//
+//	s_j = Σ_D (e_j - e'_j) ∫_0^1 ∂f/∂e_j (e' + α(e - e')) dα
+//
+// (Sundararajan et al. 2017, §3). All tokens move together. The baseline e' is the embedding of one
+// token at every place. By default that is the first of the model's mask, unknown, end-of-text and
+// padding tokens whose embedding is not nearly zero. [Options.Replacement] chooses another one.
+//
+// The paper suggests zeros for text. Zeros are a poor baseline if the first operation of the model
+// is a norm (Llama, BLOOM): for all but the smallest α, αe and e have the same output there. So
+// nearly the whole change of f happens in a tiny part of the path next to the baseline, where
+// gradients can grow to infinity. Zeros are used only if they are asked for, or if the model has
+// none of these tokens.
+//
+// The integral is the trapezoidal sum over both ends and [Options.Steps] points between them. The
+// paper uses equal steps; here the points are placed where they are needed. The probability of a
+// certain prediction often rises within a hundredth of the path, which equal steps (or those of
+// Gauss and Legendre) miss or count twice. f is known at each point, so the error of the sum in
+// each interval is known exactly, and the intervals with the largest error are divided. f is the
+// probability.
+//
+// Values are [T] and should add up to f(e) - f(e'). The residue is the completeness error, which
+// shows whether there were enough steps. It costs Steps + 2 passes forward and back, in batches.
+type integratedGradients struct{}
+
+// Info describes the scorer.
+func (integratedGradients) Info() Info {
+	return Info{
+		Summary:    "what each token adds from a text of one meaningless token to this one",
+		Formula:    "s_j = Σ_D (e_j - e'_j) ∫₀¹ ∂f/∂e_j(e' + α(e - e')) dα",
+		Paper:      "Sundararajan et al. 2017, §3",
+		Cost:       "steps + 2 passes forward and back a token, 34 by default",
+		Needs:      "gradients",
+		Signed:     true,
+		Quantities: []trace.Quantity{trace.Probability, trace.LogProbability, trace.Logit},
+		Replaces:   true,
+		Integrates: true,
+		Complete:   true,
+	}
+}
+
+// Score returns the integrals; see [Scorer].
+func (g integratedGradients) Score(
+	ctx context.Context, m trace.Model, q trace.Query, opts Options,
+) (*Scores, error) {
+	x, err := newQuestion(ctx, "integrated-gradients", g.Info(), m, q, opts)
+	if err != nil {
+		return nil, err
+	}
+	e, err := x.inputs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	base, err := x.baseline(ctx, len(e)/len(x.q.IDs))
+	if err != nil {
+		return nil, err
+	}
+	return x.integrate(ctx, e, base)
+}
+
+// baseline is the start of the path of integrated gradients.
+type baseline struct {
+	kind string    // its name in [Options.Replacement]
+	row  []float32 // the embedding at every place, [D]
+}
+
+// shortest is the smallest length of the embedding of a default baseline, relative to the longest
+// candidate. A shorter one has the problem of zeros: the direction of e' + α(e - e') changes from
+// that of e' to that of e in the first hundredth of the path. Tokens that were never trained (<unk>
+// in Llama, padding in OPT) may be that short.
+const shortest = 0.01
+
+// baseline returns the baseline that the options name, or the model's default. width is D.
+func (x *question) baseline(ctx context.Context, width int) (baseline, error) {
+	if x.opts.Replacement == "" {
+		return x.defaultBaseline(ctx, width)
+	}
+	b := baseline{kind: x.opts.Replacement}
+	if b.kind == deleteKind {
+		return b, trace.Usagef("%s goes from a text of as many tokens, so none can be deleted; take %s, "+
+			"or any token of %s", x.scorer, message.List(x.baselines()), message.Quote(x.info.Name))
+	}
+	r, err := x.replacement(b.kind)
+	if err != nil {
+		return b, err
+	}
+	if r.zero {
+		b.row = make([]float32, width)
+		return b, nil
+	}
+	b.row, err = x.rowsOf(ctx, width, r.id)
+	return b, err
+}
+
+// defaultBaseline returns the first of baselineKinds that the model has and whose embedding is not
+// nearly zero; the first that it has if all are nearly zero; and zeros if it has none.
+func (x *question) defaultBaseline(ctx context.Context, width int) (baseline, error) {
+	var kinds []string
+	var ids []int
+	for _, kind := range baselineKinds {
+		if id, ok := x.specialToken(kind); ok {
+			kinds, ids = append(kinds, kind), append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return baseline{zeroKind, make([]float32, width)}, nil
+	}
+	rows, err := x.rowsOf(ctx, width, ids...)
+	if err != nil {
+		return baseline{}, err
+	}
+	lengths := make([]float64, len(ids))
+	for i := range rows {
+		lengths[i/width] += float64(rows[i]) * float64(rows[i])
+	}
+	longest := slices.Max(lengths) // squares, so the limit is squared too
+	i := slices.IndexFunc(lengths, func(l float64) bool { return l >= shortest*shortest*longest })
+	return baseline{kinds[i], rows[i*width : (i+1)*width]}, nil
+}
+
+// baselineKinds are tokens without a meaning, in the order in which a baseline is chosen: the one
+// that masked models were trained with, the one that other tools use, and those that decoders have.
+var baselineKinds = []string{"mask", "unknown", "end", "pad"}
+
+// baselines lists the kinds of baseline that the model has.
+func (x *question) baselines() []string {
+	return slices.DeleteFunc(x.availableKinds(), func(kind string) bool {
+		return kind == deleteKind
+	})
+}
+
+// rowsOf returns the embeddings of ids, [n,width]. It returns an error if the model's rows have
+// another width.
+func (x *question) rowsOf(ctx context.Context, width int, ids ...int) ([]float32, error) {
+	rows, err := x.embed(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) != width*len(ids) {
+		return nil, x.modelError("an embedding of width %d, and of width %d for another token",
+			len(rows)/len(ids), width)
+	}
+	return rows, nil
+}
+
+// rounds is how many times intervals are divided, each time with a quarter of the steps. More
+// rounds place points better, because each knows the values of the last one; fewer rounds make
+// larger batches.
+const rounds = 3
+
+// integrate returns the integrals of all tokens on the path from base to e, [T,D].
+func (x *question) integrate(ctx context.Context, e []float32, base baseline) (*Scores, error) {
+	each := x.opts.Steps / (rounds + 1)
+	first := x.opts.Steps + 2 - rounds*each // with both ends
+	at := make([]float64, first)
+	for i := range at {
+		at[i] = float64(i) / float64(first-1)
+	}
+	path, err := x.evaluate(ctx, e, base, at)
+	for round := 0; err == nil && each > 0 && round < rounds; round++ {
+		var more []pathPoint
+		more, err = x.evaluate(ctx, e, base, refine(path, each))
+		path = append(path, more...)
+		slices.SortFunc(path, func(a, b pathPoint) int { return cmp.Compare(a.at, b.at) })
+	}
+	if err != nil {
+		return nil, err
+	}
+	values := make([]float64, len(x.q.IDs))
+	for k := range path[1:] {
+		path[k].trapezoid(path[k+1], values)
+	}
+	last := path[len(path)-1].value
+	s := parts(last-path[0].value, values)
+	s.Value, s.Replacement = last, base.kind
+	return s, nil
+}
+
+// pathPoint is a point of the path from a baseline to the text.
+type pathPoint struct {
+	at    float64 // α, 0 at the baseline and 1 at the text
+	value float64 // f
+	// slopes are the tokens' parts of df/dα, [T]; nil if f has no derivative there, which may
+	// happen at the baseline.
+	slopes []float64
+}
+
+// trapezoid adds the integral of the slopes from p to the next point to dst, [T]. If p has no
+// slopes, those of the next point are used for both ends.
+func (p pathPoint) trapezoid(after pathPoint, dst []float64) {
+	h := after.at - p.at
+	for j, slope := range after.slopes {
+		if p.slopes != nil {
+			slope = (p.slopes[j] + slope) / 2
+		}
+		dst[j] += h * slope
+	}
+}
+
+// refine returns the positions of n more points for a path. One after the other goes to the
+// interval with the largest expected error; among equal errors, to the widest. The error of
+// trapezoids falls with the square of the number of pieces.
+func refine(path []pathPoint, n int) []float64 {
+	type interval struct {
+		off, width float64
+		pieces     int
+	}
+	intervals := make([]interval, len(path)-1)
+	for k, p := range path[1:] {
+		values := make([]float64, len(p.slopes))
+		path[k].trapezoid(p, values)
+		off := math.Abs(p.value - path[k].value - rowmath.Total(values))
+		intervals[k] = interval{off, p.at - path[k].at, 1}
+	}
+	for range n {
+		worst := slices.MaxFunc(intervals, func(a, b interval) int {
+			p, q := float64(a.pieces), float64(b.pieces)
+			return cmp.Or(cmp.Compare(a.off/p/p, b.off/q/q), cmp.Compare(a.width/p, b.width/q))
+		})
+		intervals[slices.Index(intervals, worst)].pieces++
+	}
+	var at []float64
+	for k, i := range intervals {
+		for piece := 1; piece < i.pieces; piece++ {
+			at = append(at, path[k].at+i.width*float64(piece)/float64(i.pieces))
+		}
+	}
+	return at
+}
+
+// evaluate returns the points at positions at of the path from base to e, [T,D]. It returns an
+// error if the value at a point is not finite, or the gradient at a point other than the baseline.
+func (x *question) evaluate(
+	ctx context.Context, e []float32, base baseline, at []float64,
+) ([]pathPoint, error) {
+	D := len(base.row)
+	direction := make([]float32, len(e))
+	for i := range e {
+		direction[i] = e[i] - base.row[i%D]
+	}
+	query := func(k int) trace.Query {
+		q := x.q
+		q.Embeddings = make([]float32, len(e))
+		for i := range e {
+			from := float64(base.row[i%D])
+			q.Embeddings[i] = float32(from + at[k]*(float64(e[i])-from))
+		}
+		return q
+	}
+	var points []pathPoint
+	each := func(k int, g trace.Gradient) error {
+		if err := x.checkFinite("value", g.Value); err != nil {
+			return x.onPath(err, base, at[k])
+		}
+		p := pathPoint{at: at[k], value: g.Value}
+		_, err := x.width(g.Data)
+		switch {
+		case err == nil:
+			p.slopes, err = x.dotProducts(direction, g.Data)
+		case at[k] == 0 && len(g.Data) == len(e):
+			err = nil // the gradient may be infinite at the baseline alone
+		default:
+			err = x.onPath(x.modelError("a gradient of %v", err), base, at[k])
+		}
+		points = append(points, p)
+		return err
+	}
+	err := x.gradients(ctx, len(at), query, trace.TrueGradient, each)
+	return points, err
+}
+
+// onPath adds to an error of the model at which point of the path it failed, and which other
+// baselines there are.
+func (x *question) onPath(err error, base baseline, at float64) error {
+	if at == 1 {
+		return err // the text itself, which is the same for every baseline
+	}
+	return fmt.Errorf("%w, %.2g of the way from the baseline %s to the text, where the model may "+
+		"be undefined; take another baseline: %s, or any token of %s", err, at, message.Quote(base.kind),
+		message.List(slices.DeleteFunc(x.baselines(), func(kind string) bool { return kind == base.kind })),
+		message.Quote(x.info.Name))
+}

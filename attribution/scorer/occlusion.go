@@ -1,0 +1,79 @@
+package scorer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+func init() { Register("occlusion", occlusion{}) }
+
+// occlusion is how much the number f falls without each token:
+//
+//	s_j = f(x) - f(x without j)
+//
+// (Zeiler and Fergus 2014, §4.2; erasure in Li et al. 2016; the blank-out reference of Abnar and
+// Zuidema 2020, §4, who use its absolute value). f is the probability. [Options.Replacement] says
+// what replaces the token. If tokens are deleted, all later ones move, and with them the position
+// that predicts. A token that cannot be deleted has the value 0: the only token of a text, and the
+// one at which an encoder is asked. If several tokens say the same, each alone gets a low value,
+// because the others are still there.
+//
+// Values are [T]. It costs T + 1 passes forward, in batches.
+type occlusion struct{}
+
+// Info describes the scorer.
+func (occlusion) Info() Info {
+	return Info{
+		Summary:    "what the prediction loses when one token is taken away",
+		Formula:    "s_j = f(x) - f(x without j)",
+		Paper:      "Zeiler and Fergus 2014, §4.2; Li et al. 2016; Abnar and Zuidema 2020, §4",
+		Cost:       "T + 1 passes through the model a token, without its cache",
+		Needs:      "predictions of other texts; gradients if an embedding of zeros stands in",
+		Signed:     true,
+		Quantities: []trace.Quantity{trace.Probability, trace.LogProbability, trace.Logit},
+		Replaces:   true,
+	}
+}
+
+// Score returns the losses; see [Scorer].
+func (o occlusion) Score(
+	ctx context.Context, m trace.Model, q trace.Query, opts Options,
+) (*Scores, error) {
+	x, err := newQuestion(ctx, "occlusion", o.Info(), m, q, opts)
+	if err != nil {
+		return nil, err
+	}
+	r, err := x.newReplacement(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var removed []int
+	for j := range x.q.IDs {
+		if r.removable(x, j) {
+			removed = append(removed, j)
+		}
+	}
+	f, err := x.predict(ctx, 1+len(removed), func(i int) trace.Query {
+		if i == 0 {
+			return x.q
+		}
+		return r.without(x, removed[i-1])
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := x.checkFinite("value", f[0]); err != nil {
+		return nil, err
+	}
+	s := &Scores{Values: make([]float64, len(x.q.IDs)), Value: f[0]}
+	for i, j := range removed {
+		if err := x.checkFinite(fmt.Sprintf("without token %d (id %d) the value", j, x.q.IDs[j]),
+			f[i+1]); err != nil {
+			return nil, err
+		}
+		s.Values[j] = f[0] - f[i+1]
+	}
+	return s, nil
+}

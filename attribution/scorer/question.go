@@ -1,0 +1,304 @@
+package scorer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/rowmath"
+)
+
+// question is one call of a scorer: the model, and the query and options after checks, with
+// defaults filled in.
+type question struct {
+	scorer string
+	m      trace.Model
+	info   trace.Info
+	q      trace.Query // a copy, so that a model cannot change the caller's
+	opts   Options
+}
+
+// newQuestion checks a call of a scorer. It returns a usage error for a query without tokens or
+// with an index out of range, for a quantity that the scorer does not explain, and for options out
+// of range.
+func newQuestion(
+	ctx context.Context, scorer string, has Info, m trace.Model, q trace.Query, opts Options,
+) (*question, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("attribution: %s: %w", scorer, err)
+	}
+	if err := opts.Check(); err != nil {
+		return nil, err
+	}
+	opts.Quantity = cmp.Or(opts.Quantity, q.Quantity)
+	if opts.Quantity == "" && len(has.Quantities) > 0 {
+		opts.Quantity = has.Quantities[0]
+	}
+	if !slices.Contains(has.Quantities, opts.Quantity) {
+		return nil, trace.Usagef("%s does not explain quantity %s; it explains %s", scorer,
+			message.Quote(string(opts.Quantity)), quantities(has))
+	}
+	x := &question{scorer: scorer, m: m, info: m.Info(), q: q, opts: opts.WithDefaults()}
+	x.q.Quantity = opts.Quantity
+	x.q.IDs, x.q.Embeddings = slices.Clone(q.IDs), slices.Clone(q.Embeddings)
+	if q.Contrast != nil {
+		contrast := *q.Contrast
+		x.q.Contrast = &contrast
+	}
+	if err := x.check(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// quantities lists the quantities that a scorer explains, for a message.
+func quantities(has Info) string {
+	var names []string
+	for _, q := range has.Quantities {
+		names = append(names, string(q))
+	}
+	return message.List(names)
+}
+
+// Check returns a usage error for a query without tokens, for a position or token out of range, and
+// for embeddings of a wrong size.
+func (x *question) check() error {
+	T := len(x.q.IDs)
+	if T == 0 {
+		return trace.Usagef("%s: a query without tokens", x.scorer)
+	}
+	if x.q.Position < 0 || x.q.Position >= T {
+		return trace.Usagef("%s: position %d of %d tokens; it must be in [0,%d]", x.scorer,
+			x.q.Position, T, T-1)
+	}
+	for _, id := range []*int{&x.q.Token, x.q.Contrast} {
+		if id != nil && (*id < 0 || x.tokens() && x.info.Vocab > 0 && *id >= x.info.Vocab) {
+			return trace.Usagef("%s: token or class %d of %s, which counts from 0 and has %d tokens",
+				x.scorer, *id, message.Quote(x.info.Name), x.info.Vocab)
+		}
+	}
+	if x.q.Embeddings == nil {
+		return nil
+	}
+	if _, err := x.width(x.q.Embeddings); err != nil {
+		return trace.Usagef("%s: the query's embeddings: %v", x.scorer, err)
+	}
+	return nil
+}
+
+// tokens reports whether the head predicts tokens, and not classes.
+func (x *question) tokens() bool {
+	return x.info.Head != trace.Classes && x.info.Head != trace.TokenClasses &&
+		x.info.Head != trace.NoHead
+}
+
+// Target returns the row that the head reads: the first one for a classifier of texts.
+func (x *question) target() int {
+	if x.info.Head == trace.Classes {
+		return 0
+	}
+	return x.q.Position
+}
+
+// Width returns the width D of data, [T,D]. It returns an error if the size does not fit, or one
+// that names the first token with a NaN or an infinity.
+func (x *question) width(data []float32) (int, error) {
+	T := len(x.q.IDs)
+	if len(data) == 0 || len(data)%T != 0 {
+		return 0, fmt.Errorf("%d numbers for %d tokens; want the same number for each",
+			len(data), T)
+	}
+	if i := indexNotFinite(data); i >= 0 {
+		j := i / (len(data) / T)
+		return 0, fmt.Errorf("%v at token %d (id %d)", data[i], j, x.q.IDs[j])
+	}
+	return len(data) / T, nil
+}
+
+// indexNotFinite returns the index of the first NaN or infinity, or -1 if there is none.
+func indexNotFinite(data []float32) int {
+	return slices.IndexFunc(data, func(v float32) bool {
+		return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0)
+	})
+}
+
+// requireModel returns the model as an I, the interface that a scorer needs, or a usage error if
+// the model does not implement it. what says in words what I does.
+func requireModel[I any](x *question, what string) (I, error) {
+	m, ok := x.m.(I)
+	if !ok {
+		name := strings.TrimPrefix(fmt.Sprintf("%T", (*I)(nil)), "*")
+		return m, trace.Usagef("%s needs a model that %s (%s), and %s does not", x.scorer, what, name,
+			message.Quote(x.info.Name))
+	}
+	return m, nil
+}
+
+// callError adds the package and the scorer to an error of the model. If ctx is done, the error is
+// ctx.Err().
+func (x *question) callError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return fmt.Errorf("attribution: %s: %w", x.scorer, err)
+}
+
+// modelError returns an error that says what is wrong with a result of the model.
+func (x *question) modelError(format string, args ...any) error {
+	return fmt.Errorf("attribution: %s: the model returned %s", x.scorer,
+		fmt.Sprintf(format, args...))
+}
+
+// predict returns the number that each of n queries asks for, [n]. It sends them in batches and
+// calls query(i) once for each i, in order.
+func (x *question) predict(
+	ctx context.Context, n int, query func(i int) trace.Query,
+) ([]float64, error) {
+	m, err := requireModel[trace.Predictor](x, "predicts other texts")
+	if err != nil {
+		return nil, err
+	}
+	all := make([]float64, 0, n)
+	for len(all) < n {
+		batch := x.batch(len(all), n, query)
+		if ctx.Err() != nil {
+			return nil, x.callError(ctx, nil)
+		}
+		values, err := m.Predict(ctx, batch)
+		if err != nil {
+			return nil, x.callError(ctx, err)
+		}
+		if len(values) != len(batch) {
+			return nil, x.modelError("%d numbers for %d texts", len(values), len(batch))
+		}
+		all = append(all, values...)
+	}
+	return all, nil
+}
+
+// gradients calls each with the gradient of each of n queries, in order, and stops at its first
+// error. It does not check the numbers that the model returns.
+func (x *question) gradients(
+	ctx context.Context, n int, query func(i int) trace.Query, rule trace.Backward,
+	each func(i int, g trace.Gradient) error,
+) error {
+	m, err := requireModel[trace.Differentiable](x, "can be differentiated")
+	if err != nil {
+		return err
+	}
+	for done := 0; done < n; {
+		batch := x.batch(done, n, query)
+		if ctx.Err() != nil {
+			return x.callError(ctx, nil)
+		}
+		all, err := m.Gradients(ctx, batch, rule)
+		if err != nil {
+			return x.callError(ctx, err)
+		}
+		if len(all) != len(batch) {
+			return x.modelError("%d gradients for %d texts", len(all), len(batch))
+		}
+		for _, g := range all {
+			if err := each(done, g); err != nil {
+				return err
+			}
+			done++
+		}
+	}
+	return nil
+}
+
+// batch returns queries first..first+B-1 of n.
+func (x *question) batch(first, n int, query func(i int) trace.Query) []trace.Query {
+	var batch []trace.Query
+	for i := first; i < min(first+x.opts.Batch, n); i++ {
+		batch = append(batch, query(i))
+	}
+	return batch
+}
+
+// checkFinite returns an error if a number of the model is NaN or infinite.
+func (x *question) checkFinite(what string, v float64) error {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return x.modelError("%s %v", what, v)
+	}
+	return nil
+}
+
+// gradient returns the gradient of the question itself, [T,D]. Its numbers are finite.
+func (x *question) gradient(
+	ctx context.Context, rule trace.Backward,
+) (g trace.Gradient, err error) {
+	err = x.gradients(ctx, 1, func(int) trace.Query {
+		return x.q
+	}, rule, func(_ int, only trace.Gradient) error {
+		g = only
+		if _, err := x.width(g.Data); err != nil {
+			return x.modelError("a gradient of %v", err)
+		}
+		return x.checkFinite("value", g.Value)
+	})
+	return g, err
+}
+
+// embed returns the embeddings of n ids, [n,D]. Their numbers are finite.
+func (x *question) embed(ctx context.Context, ids []int) ([]float32, error) {
+	m, err := requireModel[trace.Differentiable](x, "can be differentiated")
+	if err != nil {
+		return nil, err
+	}
+	e, err := m.Embed(ctx, ids)
+	if err != nil {
+		return nil, x.callError(ctx, err)
+	}
+	if len(e) == 0 || len(e)%len(ids) != 0 {
+		return nil, x.modelError("embeddings of %d numbers for %d tokens", len(e), len(ids))
+	}
+	if i := indexNotFinite(e); i >= 0 {
+		return nil, x.modelError("an embedding of id %d with %v", ids[i/(len(e)/len(ids))], e[i])
+	}
+	return e, nil
+}
+
+// inputs returns the embeddings of the question, [T,D]. They must not be changed.
+func (x *question) inputs(ctx context.Context) ([]float32, error) {
+	if x.q.Embeddings != nil {
+		return x.q.Embeddings, nil
+	}
+	return x.embed(ctx, x.q.IDs)
+}
+
+// dots returns Σ_D a·b of each token of a and b, [T,D] each.
+func (x *question) dotProducts(a, b []float32) ([]float64, error) {
+	if len(a) != len(b) {
+		return nil, x.modelError("embeddings of %d numbers and gradients of %d", len(a), len(b))
+	}
+	T := len(x.q.IDs)
+	D := len(a) / T
+	out := make([]float64, T)
+	for i := range a {
+		out[i/D] += float64(a[i]) * float64(b[i])
+	}
+	return out, nil
+}
+
+// random returns a random source that depends on the seed, the text and the position, and on
+// nothing else.
+func (x *question) random() *rand.Rand {
+	h := fnv.New64a()
+	fmt.Fprint(h, x.q.IDs, x.q.Position)
+	return rand.New(rand.NewPCG(x.opts.Seed, h.Sum64()))
+}
+
+// parts returns scores whose values should add up to value; the residue is what is missing.
+func parts(value float64, values []float64) *Scores {
+	residue := value - rowmath.Total(values)
+	return &Scores{Values: values, Value: value, Residue: &residue}
+}

@@ -1,0 +1,278 @@
+package scorer
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
+)
+
+func init() { Register("reagent", reagent{}) }
+
+const (
+	// replacedShare is about the part of the tokens that are replaced at a time.
+	replacedShare = 0.3
+	// plausible is the number of candidates for each place.
+	plausible = 32
+	// sureDelta limits changes of probability, so that log-odds stay finite: at most 14.5.
+	sureDelta = 1 - 1e-6
+)
+
+// reagent replaces random sets of tokens R by plausible ones, many times, and compares the losses
+// with and without each token in the set:
+//
+//	u(R) = logit((1 + p(x) - p(x with R replaced)) / 2)
+//	s_j = mean of u(R) over R ∋ j - mean of u(R) over R ∌ j
+//
+// (Zhao and Shan 2024, ReAGent, §3). As in the paper a set is about three tenths of the tokens. The
+// log-odds of a change of probability count for the tokens replaced and against the others.
+// Departures:
+//
+//   - Replacements come from the model explained and not from RoBERTa. For a decoder they are its
+//     predictions from the tokens before, and at the first token its whole vocabulary; for an
+//     encoder, its predictions with that token masked. They are drawn from the 32 most probable
+//     ones.
+//   - Sets are pieces of random permutations, so that every token is replaced equally often. There
+//     are [Options.Samples] sets, and more if needed to complete the last permutation. The paper
+//     stops when the most important tokens alone keep the prediction among the first three.
+//   - Values are differences of means. In the paper they are sums that begin at random numbers and
+//     go through softmax. The ranking is the same in the limit. With more samples our values
+//     converge, while in the paper one token approaches 1.
+//
+// The token at which an encoder is asked is never replaced; its value is 0. Values are [T], in
+// nats. It costs T + Samples passes, in batches.
+type reagent struct{}
+
+// Info describes the scorer.
+func (reagent) Info() Info {
+	return Info{
+		Summary: "what the prediction loses when the token is among those replaced by others " +
+			"that could stand there",
+		Formula: "s_j = E[u(R) | j ∈ R] - E[u(R) | j ∉ R], u(R) = logit((1 + p(x) - p(x with " +
+			"R replaced)) / 2)",
+		Paper: "Zhao and Shan 2024, §3",
+		Cost: "samples passes through the model a token, 256 by default, and one for each " +
+			"token of the text",
+		Unit:       "log-odds of the loss",
+		Needs:      "predictions of other texts, and a head that predicts tokens",
+		Signed:     true,
+		Samples:    true,
+		Quantities: []trace.Quantity{trace.Probability},
+	}
+}
+
+// Score returns the differences; see [Scorer].
+func (a reagent) Score(ctx context.Context, m trace.Model, q trace.Query, opts Options) (*Scores, error) {
+	x, err := newQuestion(ctx, "reagent", a.Info(), m, q, opts)
+	if err != nil {
+		return nil, err
+	}
+	if x.q.Embeddings != nil {
+		return nil, trace.Usagef("reagent puts other tokens in; leave the query's embeddings out")
+	}
+	if _, err := requireModel[trace.Predictor](x, "predicts other texts"); err != nil {
+		return nil, err
+	}
+	others, err := x.candidatesFor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	source := x.random()
+	sets := replacedSets(source, others, x.opts.Samples)
+	f, err := x.predict(ctx, 1+len(sets), func(i int) trace.Query {
+		q := x.q
+		if i == 0 {
+			return q
+		}
+		q.IDs = slices.Clone(q.IDs)
+		for _, j := range sets[i-1] {
+			q.IDs[j] = others[j].draw(source)
+		}
+		return q
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range f {
+		what := fmt.Sprintf("for text %d of %d the value", i, len(f))
+		if err := x.checkFinite(what, v); err != nil {
+			return nil, err
+		}
+	}
+	return &Scores{Values: x.differences(sets, f), Value: f[0]}, nil
+}
+
+// replacedSets returns at least n sets of tokens that have candidates: random permutations cut into
+// sets of about replacedShare. The last permutation is complete.
+func replacedSets(source *rand.Rand, others []candidates, n int) [][]int {
+	var free []int
+	for j, c := range others {
+		if len(c.ids) > 0 {
+			free = append(free, j)
+		}
+	}
+	if len(free) == 0 {
+		return nil
+	}
+	most := math.Ceil(replacedShare * float64(len(free)))
+	blocks := int(math.Ceil(float64(len(free)) / most))
+	var sets [][]int
+	for len(sets) < n {
+		order := slices.Clone(free)
+		source.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		for b := range blocks { // sizes differ by one at most
+			sets = append(sets, order[b*len(order)/blocks:(b+1)*len(order)/blocks])
+		}
+	}
+	return sets
+}
+
+// differences returns for each token the mean of u over the sets with it minus the mean over the
+// sets without it, [T]. f[0] is p(x), f[i+1] belongs to sets[i].
+func (x *question) differences(sets [][]int, f []float64) []float64 {
+	T := len(x.q.IDs)
+	with, count := make([]float64, T), make([]float64, T)
+	all := 0.0
+	for i, set := range sets {
+		delta := f[0] - f[i+1]
+		if x.q.Contrast != nil {
+			delta /= 2 // a difference of two probabilities is in [-1,1]
+		}
+		u := 2 * math.Atanh(max(-sureDelta, min(delta, sureDelta)))
+		all += u
+		for _, j := range set {
+			with[j] += u
+			count[j]++
+		}
+	}
+	out := make([]float64, T)
+	for j := range out {
+		if count[j] > 0 {
+			out[j] = with[j] / count[j]
+		}
+		if without := float64(len(sets)) - count[j]; count[j] > 0 && without > 0 {
+			out[j] -= (all - with[j]) / without
+		}
+	}
+	return out
+}
+
+// candidates are the tokens that may replace another one. sums[i] is the sum of the weights of
+// ids[0..i].
+type candidates struct {
+	ids  []int
+	sums []float64
+}
+
+// draw returns a random candidate with a probability in proportion to its weight.
+func (c candidates) draw(source *rand.Rand) int {
+	u := source.Float64() * c.sums[len(c.sums)-1]
+	i, _ := slices.BinarySearchFunc(c.sums, u, func(sum, u float64) int {
+		if sum <= u {
+			return -1
+		}
+		return 1
+	})
+	return c.ids[min(i, len(c.ids)-1)]
+}
+
+// candidatesFor returns for each token of the question, [T], the tokens that may replace it; none
+// where it must stay.
+func (x *question) candidatesFor(ctx context.Context) ([]candidates, error) {
+	if !x.tokens() {
+		return nil, trace.Usagef("reagent needs a model whose head predicts tokens; the head of %s is %s",
+			message.Quote(x.info.Name), x.info.Head)
+	}
+	if x.info.Bidirectional {
+		return x.maskedCandidates(ctx)
+	}
+	return x.nextCandidates(ctx)
+}
+
+// nextCandidates returns what a decoder predicts at each token from the tokens before it. The model
+// predicts all of them in one run over the text, but a run ends at a token that ends texts; the
+// next run then starts there.
+func (x *question) nextCandidates(ctx context.Context) ([]candidates, error) {
+	ids := x.q.IDs
+	all := make([]candidates, len(ids))
+	all[0] = uniformCandidates(ids[0], x.info.Vocab)
+	for at := 1; at < len(ids); {
+		before := at
+		ask := trace.Ask{
+			Continuation: slices.Clone(ids[at:]), MaxTokens: len(ids) - at,
+			Alternatives: plausible,
+		}
+		for step, err := range x.m.Steps(ctx, slices.Clone(ids[:at]), ask) {
+			if err != nil {
+				return nil, x.callError(ctx, err)
+			}
+			if step.Next == nil || at >= len(ids) {
+				return nil, x.modelError("a step that nobody asked for, at token %d of %d",
+					at, len(ids))
+			}
+			all[at] = candidatesExcept(ids[at], step.Next.Alternatives)
+			at++
+		}
+		if at == before {
+			return nil, x.modelError("no step at token %d", at)
+		}
+	}
+	return all, nil
+}
+
+// maskedCandidates returns what an encoder predicts at each token with that token masked, for all
+// but the position of the question.
+func (x *question) maskedCandidates(ctx context.Context) ([]candidates, error) {
+	mask, ok := x.specialToken("mask")
+	if !ok {
+		return nil, trace.Usagef("reagent masks one token after the other, and %s has no mask",
+			message.Quote(x.info.Name))
+	}
+	all := make([]candidates, len(x.q.IDs))
+	for j, id := range x.q.IDs {
+		if j == x.q.Position {
+			continue
+		}
+		ids := slices.Clone(x.q.IDs)
+		ids[j] = mask
+		for step, err := range x.m.Steps(ctx, ids, trace.Ask{
+			Positions:    []int{j},
+			Alternatives: plausible,
+		}) {
+			if err != nil {
+				return nil, x.callError(ctx, err)
+			}
+			if step.Next == nil {
+				return nil, x.modelError("no prediction of token %d", j)
+			}
+			all[j] = candidatesExcept(id, step.Next.Alternatives)
+		}
+	}
+	return all, nil
+}
+
+// candidatesExcept returns the alternatives other than id, weighted by their probability.
+func candidatesExcept(id int, alternatives []trace.Alternative) (c candidates) {
+	sum := 0.0
+	for _, a := range alternatives {
+		if a.Token.ID != id && a.Probability > 0 {
+			sum += a.Probability
+			c.ids, c.sums = append(c.ids, a.Token.ID), append(c.sums, sum)
+		}
+	}
+	return c
+}
+
+// uniformCandidates returns all tokens of a vocabulary except id, with equal weights.
+func uniformCandidates(id, vocab int) (c candidates) {
+	for other := range vocab {
+		if other != id {
+			c.ids, c.sums = append(c.ids, other), append(c.sums, float64(len(c.ids)+1))
+		}
+	}
+	return c
+}

@@ -1,0 +1,104 @@
+package scorer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/rowmath"
+)
+
+// Removal removes tokens from a query, as [Options.Replacement] says. Evaluations use it to measure
+// how much a prediction depends on tokens.
+type Removal struct {
+	x *question
+	r *replacement
+}
+
+// NewRemoval prepares a query. If neither q nor opts names a quantity, it is the probability.
+// NewRemoval returns a [trace.UsageError] if the query or the options are invalid, otherwise an error of
+// the model.
+func NewRemoval(ctx context.Context, m trace.Model, q trace.Query, opts Options) (*Removal, error) {
+	x, err := newQuestion(ctx, "removal", occlusion{}.Info(), m, q, opts)
+	if err != nil {
+		return nil, err
+	}
+	r, err := x.newReplacement(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Removal{x, r}, nil
+}
+
+// Removable returns the positions of tokens that can be removed on their own. If tokens are
+// deleted, these are all but the position at which an encoder is asked and the only token of a
+// text; otherwise all.
+func (r *Removal) Removable() []int {
+	var all []int
+	for j := range r.x.q.IDs {
+		if r.r.removable(r.x, j) {
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+// Without returns the query without the tokens at some positions, each given once. If tokens are
+// deleted and none would be left, the last one stays.
+func (r *Removal) Without(tokens ...int) trace.Query {
+	order := slices.Sorted(slices.Values(tokens))
+	if r.r.delete && len(order) == len(r.x.q.IDs) {
+		order = order[:len(order)-1]
+	}
+	y, s := *r.x, *r.r
+	// From the end, so that deleting a token does not move those that are still to be removed.
+	for _, j := range slices.Backward(order) {
+		y.q = s.without(&y, j)
+		s.inputs = y.q.Embeddings
+	}
+	return y.q
+}
+
+// Predict returns the number that the model computes for the query without each set of tokens, in
+// the order of sets. It runs the model in batches.
+func (r *Removal) Predict(ctx context.Context, sets [][]int) ([]float64, error) {
+	values, err := r.x.predict(ctx, len(sets), func(i int) trace.Query {
+		return r.Without(sets[i]...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range values {
+		if err := r.x.checkFinite("value", v); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// Soft returns the number that the model computes if elements of the embeddings are set to zero at
+// random; those of token j are kept with probability keep[j], [T]. It is the mean over so many
+// draws from the seed in [Options] (Zhao and Aletras 2023, §3).
+func (r *Removal) Soft(ctx context.Context, keep []float64, draws int) (float64, error) {
+	inputs, err := r.x.inputs(ctx)
+	if err != nil {
+		return 0, err
+	}
+	rng := r.x.random()
+	D := len(inputs) / len(r.x.q.IDs)
+	values, err := r.x.predict(ctx, draws, func(int) trace.Query {
+		q := r.x.q
+		q.Embeddings = slices.Clone(inputs)
+		for i := range q.Embeddings {
+			if rng.Float64() >= keep[i/D] {
+				q.Embeddings[i] = 0
+			}
+		}
+		return q
+	})
+	if err != nil {
+		return 0, err
+	}
+	mean := rowmath.Total(values) / float64(draws)
+	return mean, r.x.checkFinite("value", mean)
+}

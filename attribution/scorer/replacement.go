@@ -1,0 +1,132 @@
+package scorer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/message"
+)
+
+// The kinds of replacement that every model has: no token at all, and an embedding of zeros.
+const (
+	deleteKind = "delete"
+	zeroKind   = "zero"
+)
+
+// replacementKinds are those that a [trace.Replacer] may have.
+var replacementKinds = []string{"mask", "unknown", "pad", "end"}
+
+// replacement is what replaces a token that is taken away: nothing, zeros or another token.
+type replacement struct {
+	delete, zero bool
+	id           int
+	// row is the embedding of the replacement, [D], and inputs are those of the whole text, [T,D].
+	// Both are nil if replacing the token's id is enough.
+	row, inputs []float32
+}
+
+// replacement returns the replacement that kind names. The error, a usage error, lists the kinds
+// that the model has.
+func (x *question) replacement(kind string) (*replacement, error) {
+	switch {
+	case kind == deleteKind:
+		return &replacement{delete: true}, nil
+	case kind == zeroKind:
+		return &replacement{zero: true}, nil
+	case slices.Contains(replacementKinds, kind):
+		if id, ok := x.specialToken(kind); ok {
+			return &replacement{id: id}, nil
+		}
+		return nil, trace.Usagef("replacement %s: %s has no such token; it has %s, and any of its own "+
+			"tokens will do",
+			message.Quote(kind), message.Quote(x.info.Name), message.List(x.availableKinds()))
+	}
+	tokens, err := x.m.Encode(kind, trace.SpecialsOff)
+	if err != nil || len(tokens) != 1 {
+		return nil, trace.Usagef("replacement %s is none of %s, nor is it one token of %s", message.Quote(kind),
+			message.List(append(slices.Clone(replacementKinds), deleteKind, zeroKind)), message.Quote(x.info.Name))
+	}
+	return &replacement{id: tokens[0].ID}, nil
+}
+
+// specialToken returns the model's token of a kind, if it has one.
+func (x *question) specialToken(kind string) (int, bool) {
+	if r, ok := x.m.(trace.Replacer); ok {
+		return r.Replacement(kind)
+	}
+	return 0, false
+}
+
+// availableKinds lists the kinds of replacement that the model has.
+func (x *question) availableKinds() []string {
+	var has []string
+	for _, kind := range replacementKinds {
+		if _, ok := x.specialToken(kind); ok {
+			has = append(has, kind)
+		}
+	}
+	return append(has, deleteKind, zeroKind)
+}
+
+// newReplacement returns the replacement that the options name. The default is the first of mask,
+// unknown and delete that the model has.
+func (x *question) newReplacement(ctx context.Context) (*replacement, error) {
+	kind := x.opts.Replacement
+	if kind == "" {
+		kind = x.availableKinds()[0] // mask or unknown, if it has one
+		if kind != "mask" && kind != "unknown" {
+			kind = deleteKind
+		}
+	}
+	r, err := x.replacement(kind)
+	if err != nil || r.delete || !r.zero && x.q.Embeddings == nil {
+		return r, err
+	}
+	if r.inputs, err = x.inputs(ctx); err != nil {
+		return nil, err
+	}
+	r.row = make([]float32, len(r.inputs)/len(x.q.IDs))
+	if r.zero {
+		return r, nil
+	}
+	if r.row, err = x.embed(ctx, []int{r.id}); err == nil &&
+		len(r.row)*len(x.q.IDs) != len(r.inputs) {
+		err = x.modelError("an embedding of width %d for %d numbers of %d tokens", len(r.row),
+			len(r.inputs), len(x.q.IDs))
+	}
+	return r, err
+}
+
+// removable reports whether token j can be taken away. A token cannot be deleted if it is the only
+// one, or the position at which an encoder is asked.
+func (r *replacement) removable(x *question, j int) bool {
+	if !r.delete {
+		return true
+	}
+	return len(x.q.IDs) > 1 && (j != x.q.Position || !x.info.Bidirectional ||
+		x.info.Head == trace.Classes)
+}
+
+// without returns the question without token j. If a decoder's last token is deleted, the one
+// before it predicts.
+func (r *replacement) without(x *question, j int) trace.Query {
+	q := x.q
+	switch {
+	case r.delete:
+		q.IDs = slices.Delete(slices.Clone(q.IDs), j, j+1)
+		if D := len(q.Embeddings) / len(x.q.IDs); D > 0 {
+			q.Embeddings = slices.Delete(slices.Clone(q.Embeddings), j*D, (j+1)*D)
+		}
+		if j < q.Position || q.Position == len(q.IDs) {
+			q.Position--
+		}
+	case r.row != nil:
+		q.Embeddings = slices.Clone(r.inputs)
+		copy(q.Embeddings[j*len(r.row):], r.row)
+	default:
+		q.IDs = slices.Clone(q.IDs)
+		q.IDs[j] = r.id
+	}
+	return q
+}

@@ -1,0 +1,113 @@
+// Package scorer has the methods that ask the model again, for gradients, for other texts or for the
+// parts of a logit, and compute how much each token contributed to one prediction.
+//
+// A [Scorer] is a plugin. [Register] adds one by name, which is also the name of a method. A scorer
+// names what it needs of a model: the optional interfaces of package trace, such as
+// [trace.Differentiable] and [trace.Predictor]. [Prepare] checks a query for it. Built in are
+//
+//	gradient, gradient-x-input, integrated-gradients  derivatives by the embeddings
+//	attn-lrp                                          relevance propagation
+//	chefer, gradient-rollout                          attention weighted by its gradient
+//	occlusion, reagent                                other texts
+//	alti-logit, decompx                               parts of the logit
+//	random                                            a baseline
+//
+// [Removal] takes tokens out of a text, for evaluations.
+package scorer
+
+import (
+	"context"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/registry"
+)
+
+// Scorer is a method that asks the model again, for gradients or for other texts, and computes how
+// much each token contributed to one prediction. It does not use mixings and aggregations. It must
+// be safe for concurrent use.
+type Scorer interface {
+	// Info describes the scorer.
+	Info() Info
+	// Score returns a value for each token of the query, [T]. A decoder's query ends with the
+	// position that predicts. Score does not modify the query. It returns a [trace.UsageError] if the
+	// model does not implement what the scorer needs. If ctx is done it returns an error that wraps
+	// ctx.Err(), at the latest after one call of the model.
+	Score(ctx context.Context, m trace.Model, q trace.Query, opts Options) (*Scores, error)
+}
+
+// Info describes a scorer.
+type Info struct {
+	// Summary says in one sentence what a value means. Formula and Paper say how it is computed and
+	// where that was published; Cost says what one more token costs; Needs what the model must
+	// implement, in words. Unit is the unit of a value, for legends; if it is empty, that is
+	// "change of the" quantity.
+	Summary, Formula, Paper, Cost, Unit, Needs string
+	// Signed says that values may be below zero: such a token spoke against the prediction.
+	Signed bool
+	// Quantities are the quantities that the scorer can explain, the default first.
+	Quantities []trace.Quantity
+	// Replaces says that the scorer replaces tokens, as [Options.Replacement] says. Integrates says
+	// that it computes an integral of [Options.Steps] points, Samples that it draws
+	// [Options.Samples] random samples. An explanation refuses an option that none of its scorers
+	// uses.
+	Replaces, Integrates, Samples bool
+	// Complete says that the values should add up to a change of the prediction. The residue is
+	// then an error of the estimate, and not a part that belongs to no token. An explanation warns
+	// of a residue above 5 % of that change.
+	Complete bool
+}
+
+// Scores is the result of a scorer.
+type Scores struct {
+	// Values are [T], one for each token of the query.
+	Values []float64
+	// Value is the number explained.
+	Value float64
+	// Residue is what is left when the values are subtracted from the number that they are parts
+	// of; nil for scorers whose values are no parts.
+	Residue *float64
+	// Replacement is the kind of replacement that the scorer chose because [Options.Replacement]
+	// was empty; empty if it chose none.
+	Replacement string
+}
+
+// Options has the options of scorers. The zero value of every field is its default.
+type Options struct {
+	// Quantity is the quantity explained. Default: the query's, or if it has none the first of
+	// [Info.Quantities].
+	Quantity trace.Quantity `json:"quantity,omitempty"`
+	// Steps is the number of points of an integral over inputs, without its two ends, in [1,1024].
+	// Default 32.
+	Steps int `json:"steps,omitempty"`
+	// Replacement is what replaces a token that is taken away: mask, unknown, pad, end, delete,
+	// zero (an embedding of zeros), or a token of the model. Default: the first of mask, unknown
+	// and delete that the model has. Integrated gradients need a token at every place. Their
+	// default is the first of mask, unknown, end and pad whose embedding is not nearly zero, or
+	// zero if there is none. For models whose first operation is a norm, their values with zero are
+	// undefined or unreliable.
+	Replacement string `json:"replacement,omitempty"`
+	// Samples is the number of random replacements in an estimate, in [1,16384], default 256. Seed
+	// starts the random source.
+	Samples int    `json:"samples,omitempty"`
+	Seed    uint64 `json:"seed,omitempty"`
+	// Batch is the number of texts that the model runs at once, in [1,1024]. Default 16.
+	Batch int `json:"batch,omitempty"`
+}
+
+var scorers = registry.Registry[Scorer]{Kind: "scorer"}
+
+// Register registers a scorer by name, which is also the name of a method. It panics if s is
+// nil or the name is taken or malformed.
+func Register(name string, s Scorer) { scorers.Register(name, s) }
+
+// Lookup returns the scorer of that name. The error, a [trace.UsageError], lists [Names].
+func Lookup(name string) (Scorer, error) {
+	s, err := scorers.Lookup(name)
+	if err != nil {
+		return nil, trace.Usagef("%v", err)
+	}
+	return s, nil
+}
+
+// Names returns the names of all scorers, sorted.
+func Names() []string { return scorers.Names() }

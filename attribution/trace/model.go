@@ -1,0 +1,86 @@
+package trace
+
+import (
+	"context"
+	"iter"
+)
+
+// Model is a language model that can be explained. Package models implements it without importing
+// this package. A model must be safe for concurrent use.
+type Model interface {
+	// Info describes the model.
+	Info() Info
+	// Encode returns the tokens of a text. It returns an error if the text has none.
+	Encode(text string, specials Specials) ([]Token, error)
+	// Steps runs the model on ids and generates tokens, one step after another, until the ask is
+	// met, the text ends, ctx is done or the caller stops. If it fails, it yields the error last.
+	// The caller may keep and change the slices in a step.
+	Steps(ctx context.Context, ids []int, ask Ask) iter.Seq2[Step, error]
+}
+
+// Tracer is a model that returns raw tensors of one pass over T ids: one tensor for each tap, in
+// the order of taps.
+type Tracer interface {
+	Trace(ctx context.Context, ids []int, taps []Tap) ([]Tensor, error)
+}
+
+// Limited is a model that knows few words. UnknownWords returns the words of a text that were not
+// in its training text, in order and each once. Examples returns prompts that it handles well, the
+// best first.
+type Limited interface {
+	UnknownWords(text string) []string
+	Examples() []string
+}
+
+// Classifier is a model whose head predicts classes. Class returns the number of a class given by
+// its name or number. The error lists the classes.
+type Classifier interface {
+	Class(name string) (int, error)
+}
+
+// Conversational is a model that was trained on conversations. Chat returns the text that it was
+// trained to answer after a user says something: the chat template filled in, control tokens
+// included.
+type Conversational interface {
+	Chat(user string) (string, error)
+}
+
+// Differentiable is a model that returns gradients.
+type Differentiable interface {
+	Model
+	// Embed returns the embeddings of ids, [T,D], the rows that [Query.Embeddings] replace.
+	Embed(ctx context.Context, ids []int) ([]float32, error)
+	// Gradients returns the gradient of each query by a rule. All queries have the same length.
+	Gradients(ctx context.Context, queries []Query,
+		rule Backward) ([]Gradient, error)
+}
+
+// Predictor is a model that computes one number for each of several texts.
+type Predictor interface {
+	Model
+	// Predict returns the number that each query asks for, in their order. Texts may have different
+	// lengths.
+	Predict(ctx context.Context, queries []Query) ([]float64, error)
+}
+
+// Replacer is a model with tokens that can replace others: kind is mask, unknown, pad or end. ok is
+// false if the model has no such token.
+type Replacer interface {
+	Replacement(kind string) (id int, ok bool)
+}
+
+// LogitDecomposer is a model that splits a logit into parts.
+type LogitDecomposer interface {
+	Model
+	// LogitTerms returns the parts of the query's logit; its quantity must be [Logit].
+	LogitTerms(ctx context.Context, q Query) (*LogitTerms, error)
+}
+
+// VectorDecomposer is a model that follows every token's part of the residual stream through all
+// layers.
+type VectorDecomposer interface {
+	Model
+	// Decompose returns the part of the query's logit that comes from each token, [T], and the rest
+	// that belongs to none.
+	Decompose(ctx context.Context, q Query) (parts []float64, rest float64, err error)
+}

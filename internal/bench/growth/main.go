@@ -1,0 +1,198 @@
+// Command growth measures how the time and the memory of generating and explaining grow with the length of the prompt, and writes
+// docs/growth.md with its pictures:
+//
+//	go run ./internal/bench/growth
+//	go run ./internal/bench/growth -redraw	# from the figures that the page gives
+//
+// Every measurement is a process of its own, so that its memory is its own too. The model is the embedded one, whose positions set no
+// limit, on XLA if it is there.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/models"
+	_ "github.com/headwater-ml/headwater/models/xla"
+)
+
+const (
+	generated = 8                // tokens explained behind the prompt
+	rounds    = 3                // measurements of each kind, of which the median counts
+	patience  = 60 * time.Second // a length at which a process may take longer than this is left out
+)
+
+var (
+	lengths = []int{64, 128, 256, 512, 1024, 2048}
+	methods = []string{"raw", "rollout", "flow", "value-zeroing"}
+)
+
+// measurement is one process.
+type measurement struct {
+	Method string
+	Tokens int
+	// First is the time from the prompt to the first explained token, Next that of one more, in seconds.
+	First, Next float64
+	// Memory is the most that the process held, in MB.
+	Memory float64
+	// Backend computed it.
+	Backend string
+}
+
+func main() {
+	log.SetFlags(0)
+	one := flag.String("one", "", "measure this `method` once and print it as JSON")
+	tokens := flag.Int("tokens", 64, "length of the prompt of -one")
+	backend := flag.String("backend", "xla", "go, xla, cuda, or xla:PATH or cuda:PATH of a PJRT plugin")
+	out := flag.String("out", "docs", "folder to write")
+	redraw := flag.Bool("redraw", false, "measure nothing: write and draw again what the page in -out says")
+	flag.Parse()
+	if *one != "" {
+		m, err := measure(*one, *tokens, *backend)
+		if err == nil {
+			err = json.NewEncoder(os.Stdout).Encode(m)
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	if err := run(*backend, *out, *redraw); err != nil {
+		log.Fatal("growth: ", err)
+	}
+}
+
+// run measures, or reads what was measured, and writes it.
+func run(backend, out string, redraw bool) (err error) {
+	var all []measurement
+	if redraw {
+		all, err = recorded(out)
+	} else {
+		all, err = everything(backend)
+	}
+	if err != nil {
+		return err
+	}
+	return write(out, all)
+}
+
+// measure explains one prompt twice; the second time counts, when all graphs are compiled.
+func measure(method string, tokens int, backend string) (measurement, error) {
+	m, err := models.Open("tiny", models.Options{Backend: backend})
+	if err != nil {
+		return measurement{}, err
+	}
+	prompt, err := promptOf(m, tokens)
+	if err != nil {
+		return measurement{}, err
+	}
+	r := measurement{Method: method, Tokens: tokens, Backend: m.Info().Backend}
+	for range 2 {
+		begin, first := time.Now(), time.Time{}
+		opts := attribution.Options{Methods: []string{method}, MaxTokens: generated, OnStep: func(*attribution.Explanation) {
+			if first.IsZero() {
+				first = time.Now()
+			}
+		}}
+		e, err := attribution.Explain(context.Background(), m, prompt, opts)
+		if err != nil {
+			return r, err
+		}
+		r.First, r.Next = first.Sub(begin).Seconds(), 0
+		if n := len(e.Steps); n > 1 {
+			r.Next = time.Since(first).Seconds() / float64(n-1)
+		}
+	}
+	return r, nil
+}
+
+// promptOf returns a text of so many tokens.
+func promptOf(m *models.Model, tokens int) (string, error) {
+	words := strings.Fields(strings.Repeat("mary has the red key . john has the blue lamp . ", tokens/12+1))
+	for n := tokens; n > 0; n-- {
+		text := strings.Join(words[:n], " ")
+		encoded, err := m.Encode(text, 0)
+		if err != nil || len(encoded) == tokens {
+			return text, err
+		}
+	}
+	return "", fmt.Errorf("no prompt of %d tokens was found", tokens)
+}
+
+// everything measures all methods at all lengths and returns the medians.
+func everything(backend string) ([]measurement, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	var all []measurement
+	for _, method := range methods {
+		for _, n := range lengths {
+			var some []measurement
+			begin := time.Now()
+			for len(some) < rounds {
+				m, err := process(self, method, n, backend)
+				if err != nil {
+					return nil, err
+				}
+				some = append(some, m)
+				if time.Since(begin) > patience {
+					break
+				}
+			}
+			all = append(all, median(some))
+			log.Printf("%-14s %5d tokens  %8.3f s  %8.4f s a token  %6.0f MB", method, n, all[len(all)-1].First, all[len(all)-1].Next,
+				all[len(all)-1].Memory)
+			const steepest = 8 // doubling the length costs no more: T³
+			if steepest*time.Since(begin) > rounds*patience {
+				break
+			}
+		}
+	}
+	return all, nil
+}
+
+// process runs one measurement.
+func process(self, method string, n int, backend string) (measurement, error) {
+	cmd := exec.Command(self, "-one", method, "-tokens", fmt.Sprint(n), "-backend", backend)
+	cmd.Stderr = os.Stderr
+	text, err := cmd.Output()
+	var m measurement
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err != nil {
+		return m, fmt.Errorf("%s, %d tokens: %w", method, n, err)
+	}
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		m.Memory = float64(usage.Maxrss<<10) / 1e6
+	}
+	return m, nil
+}
+
+// median returns the median of each figure.
+func median(some []measurement) measurement {
+	of := func(f figure) float64 {
+		var x []float64
+		for _, m := range some {
+			x = append(x, *f.of(&m))
+		}
+		slices.Sort(x)
+		return x[len(x)/2]
+	}
+	m := some[0]
+	for _, f := range figures {
+		*f.of(&m) = of(f)
+	}
+	return m
+}

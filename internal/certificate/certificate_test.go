@@ -1,0 +1,264 @@
+package certificate
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/internal/golden"
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/checkpoint"
+)
+
+const goldens = "../../models/testdata/goldens/"
+
+func open(t *testing.T, name string) *models.Model {
+	t.Helper()
+	m, err := models.Open(goldens+name, models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestGoldens: every recorded checkpoint passes every check, and says so in a table and in JSON.
+func TestGoldens(t *testing.T) {
+	dirs, err := filepath.Glob(goldens + "*/golden.safetensors")
+	if err != nil || len(dirs) < 40 {
+		t.Fatalf("%d goldens, %v", len(dirs), err)
+	}
+	for _, file := range dirs {
+		name := filepath.Base(filepath.Dir(file))
+		t.Run(name, func(t *testing.T) {
+			g, err := golden.Open(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			c, err := Run(context.Background(), open(t, name), Options{Golden: g})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, k := range c.Checks {
+				if !k.Passed() {
+					t.Errorf("%s: worst %g at %s, at most %g", k.Name, k.Worst, k.Where, k.Tolerance)
+				}
+				if k.Skipped == "" && k.Compared == 0 {
+					t.Errorf("%s compared nothing", k.Name)
+				}
+			}
+			if _, err := json.Marshal(c); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestWrongNumbers: one number of a recording changed is found, and named.
+func TestWrongNumbers(t *testing.T) {
+	for _, c := range []struct{ tensor, check, where string }{
+		{"logits", "logits", "text 0, target 0, token 3"},
+		{"attn.1", "attention", "text 0, layer 1, head 0, target 0, source 3"},
+		{"pad.hidden.0", "padded hidden states", "text 0, layer 0, target"},
+	} {
+		t.Run(c.tensor, func(t *testing.T) {
+			path := changed(t, "llama", c.tensor, 3+8*boolInt(strings.HasPrefix(c.tensor, "pad."))*32)
+			g, err := golden.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			cert, err := Run(context.Background(), open(t, "llama"), Options{Golden: g})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cert.OK {
+				t.Fatal("a changed recording passes")
+			}
+			var table strings.Builder
+			if _, err := cert.WriteTo(&table); err != nil {
+				t.Fatal(err)
+			}
+			for _, k := range cert.Checks {
+				if k.Passed() != (k.Name != c.check) {
+					t.Errorf("%s passed is %v", k.Name, k.Passed())
+				}
+				if k.Name == c.check && !strings.Contains(k.Where, c.where) {
+					t.Errorf("worst at %q, want %q", k.Where, c.where)
+				}
+			}
+			if !strings.Contains(table.String(), "WRONG") {
+				t.Errorf("the table does not say WRONG:\n%s", table.String())
+			}
+		})
+	}
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// changed copies a golden with 0.01 added to one element of a tensor.
+func changed(t *testing.T, name, tensor string, at int) string {
+	t.Helper()
+	all := recorded(t, name)
+	for _, a := range all {
+		if a.Name == tensor {
+			a.Data.([]float32)[at] += 0.01
+		}
+	}
+	return write(t, all)
+}
+
+// replaced copies a golden with another tensor in the place of one.
+func replaced(t *testing.T, name, tensor string, with checkpoint.Tensor) string {
+	t.Helper()
+	all := recorded(t, name)
+	with.Name = tensor
+	all[slices.IndexFunc(all, func(a checkpoint.Tensor) bool { return a.Name == tensor })] = with
+	return write(t, all)
+}
+
+// recorded returns the tensors of a golden.
+func recorded(t *testing.T, name string) []checkpoint.Tensor {
+	t.Helper()
+	f, err := checkpoint.Open(goldens + name + "/golden.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var all []checkpoint.Tensor
+	for _, n := range f.Names() {
+		shape, err := f.Shape(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ids, err := f.Int32(n); err == nil {
+			all = append(all, checkpoint.Tensor{Name: n, Shape: shape, Data: ids})
+			continue
+		}
+		data, err := f.Float32(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, checkpoint.Tensor{Name: n, Shape: shape, Data: data})
+	}
+	return all
+}
+
+func write(t *testing.T, all []checkpoint.Tensor) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "golden.safetensors")
+	if err := checkpoint.WriteFile(path, all, nil); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestRecord: what one model records, the same model passes and another one does not.
+func TestRecord(t *testing.T) {
+	for _, name := range []string{"qwen3", "bert", "bert_cls", "bert_bare"} {
+		t.Run(name, func(t *testing.T) {
+			m := open(t, name)
+			tensors, err := Record(context.Background(), m, [][]int{{5, 6, 7, 8}, {9, 5, 9, 10}}, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := golden.Open(write(t, tensors))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			if c, err := Run(context.Background(), m, Options{Golden: g}); err != nil || !c.OK {
+				t.Errorf("a model does not pass its own recording: %+v, %v", c, err)
+			}
+		})
+	}
+	m := open(t, "llama")
+	tensors, err := Record(context.Background(), m, [][]int{{5, 6, 7, 8}}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := golden.Open(write(t, tensors))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if c, err := Run(context.Background(), open(t, "qwen2"), Options{Golden: g}); err != nil || c.OK {
+		t.Errorf("another model passes: %v", err)
+	}
+	if _, err := Run(context.Background(), open(t, "opt"), Options{Golden: g}); err == nil || !strings.Contains(err.Error(), "not of a model with 2 layers") {
+		t.Errorf("a model of other depth: %v", err)
+	}
+	if _, err := Record(context.Background(), m, [][]int{{1}, {1, 2}}, 1); err == nil {
+		t.Error("texts of two lengths are recorded")
+	}
+}
+
+// TestBrokenGoldens: a recording that is not one of the model, or that does not hold together, is
+// an error or a failed check.
+func TestBrokenGoldens(t *testing.T) {
+	ints := func(shape ...int) checkpoint.Tensor { return zeros(shape, []int32(nil)) }
+	floats := func(shape ...int) checkpoint.Tensor { return zeros(shape, []float32(nil)) }
+	for _, c := range []struct {
+		name, tensor string
+		value        checkpoint.Tensor
+		err          string // empty: a check fails
+	}{
+		{"greedy of nothing", "greedy", ints(0, 20), "greedy has shape [0 20]"},
+		{"greedy shorter than its text", "greedy", ints(1, 3), "greedy has 3 tokens"},
+		{"padmask of nothing", "padmask", ints(0, 12), "padmask has shape [0 12]"},
+		{"padding of the first text", "padmask", ints(2, 12), "padmask leaves no token of text 0"},
+		{"number in place of logits", "logits", floats(), "logits has shape []"},
+		{"hidden state without width", "hidden.1", floats(2, 12, 0), "hidden.1 has shape [2 12 0]"},
+		{"hidden state of another width", "hidden.1", floats(2, 12, 3), ""},
+		{"one axis more", "attn.0", floats(2, 4, 12, 12, 1), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, err := golden.Open(replaced(t, "llama", c.tensor, c.value))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			cert, err := Run(context.Background(), open(t, "llama"), Options{Golden: g, RecordingOnly: true})
+			if c.err == "" && (err != nil || cert.OK) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("error %v, want %q", err, c.err)
+			}
+		})
+	}
+}
+
+// zeros is a tensor of a shape.
+func zeros[V any](shape []int, _ []V) checkpoint.Tensor {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return checkpoint.Tensor{Shape: shape, Data: make([]V, n)}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	if _, err := golden.Open(filepath.Join(t.TempDir(), "none")); !os.IsNotExist(unwrapped(err)) {
+		t.Errorf("missing file: %v", err)
+	}
+	if _, err := golden.Open(goldens + "gpt2/model.safetensors"); err == nil || !strings.Contains(err.Error(), "is a golden") && !strings.Contains(err.Error(), "a golden?") {
+		t.Errorf("weights as a golden: %v", err)
+	}
+}
+
+func unwrapped(err error) error {
+	for {
+		u, ok := err.(interface{ Unwrap() error })
+		if !ok {
+			return err
+		}
+		err = u.Unwrap()
+	}
+}

@@ -1,0 +1,302 @@
+package certificate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+// run is a certificate in the making.
+type run struct {
+	ctx  context.Context
+	m    *models.Model
+	opts Options
+	ids  []int
+	half bool
+}
+
+// against is the tolerance against a recording, between that of two computations with the same
+// weights.
+func (r *run) against(single float64) float64 { return r.tolerance(single, HalfTolerance) }
+func (r *run) between(single float64) float64 { return r.tolerance(single, HalfSameTolerance) }
+
+// tolerance is that of the weights' type.
+func (r *run) tolerance(single, half float64) float64 {
+	if r.half {
+		return half
+	}
+	return single
+}
+
+// sentence is a text that every tokenizer knows.
+const sentence = "The keys to the cabinet are on the table, and nobody has seen them second."
+
+// text returns the ids of the checks that need no golden: the first text of the golden, a sentence,
+// or ids spread over the vocabulary.
+func (r *run) text() []int {
+	if r.opts.Golden != nil {
+		if texts, err := r.opts.Golden.Texts(); err == nil {
+			return texts[0]
+		}
+	}
+	var ids []int
+	if tokens, err := r.m.Encode(sentence, trace.SpecialsAuto); err == nil {
+		for _, t := range tokens {
+			ids = append(ids, t.ID)
+		}
+	}
+	const spread = 16
+	for i := 0; len(ids) < 2 && i < spread || ids == nil; i++ {
+		ids = append(ids, (7*i+5)%r.m.Info().Vocab)
+	}
+	if context := r.m.Info().Context; context > 0 {
+		ids = ids[:min(len(ids), context)]
+	}
+	return ids
+}
+
+// cached feeds the text token by token and compares with one pass over all of it.
+func (r *run) cached() ([]Check, error) {
+	const name = "cached decode against one pass"
+	info := r.m.Info()
+	switch {
+	case info.Head != trace.NextToken:
+		return []Check{{Name: name, Skipped: "the model does not generate"}}, nil
+	case r.lengthTurnsKeys():
+		return []Check{{Name: name, Skipped: "the length of the text changes how its keys are " +
+			"turned, and those in a cache stay as they were, in the reference as well"}}, nil
+	case len(r.ids) < 3:
+		return []Check{{
+			Name:    name,
+			Skipped: fmt.Sprintf("a text of %d tokens is too short", len(r.ids)),
+		}}, nil
+	}
+	asks := []trace.MixingAsk{
+		{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}, AllRows: true},
+		{Name: "value-zeroing", AllRows: true},
+	}
+	whole, err := r.rows(asks)
+	if err != nil {
+		return nil, err
+	}
+	logits, err := r.m.Trace(r.ctx, r.ids, []trace.Tap{trace.Logits})
+	if err != nil {
+		return nil, err
+	}
+	probabilities := compared(name+": probabilities", r.between(TapTolerance))
+	attention := compared(name+": attention", r.between(TapTolerance))
+	zeroing := compared(name+": Value Zeroing", r.between(TapTolerance))
+	prompt := max(1, len(r.ids)/2)
+	ask := trace.Ask{Mixings: asks, Continuation: r.ids[prompt:]}
+	for step, err := range r.m.Steps(r.ctx, r.ids[:prompt], ask) {
+		if err != nil {
+			return nil, err
+		}
+		last := step.First + step.Count - 1
+		if step.Next != nil {
+			want := probability(logits[0].Data[last*info.Vocab:(last+1)*info.Vocab],
+				step.Next.Token.ID)
+			probabilities.number(math.Abs(step.Next.Probability-want),
+				func() string { return fmt.Sprintf("target %d", last) })
+			probabilities.check.Compared++
+		}
+		for k, c := range []*comparison{attention, zeroing} {
+			compareRow(c, step.Rows[k], whole[k], last)
+		}
+	}
+	return []Check{probabilities.check, attention.check, zeroing.check}, nil
+}
+
+// lengthTurnsKeys is whether rotary frequencies change while the text grows, so that a pass over
+// all of it differs from one over its beginning.
+func (r *run) lengthTurnsKeys() bool {
+	rotary := r.m.Spec().Rotary
+	return rotary != nil && (rotary.Stretch > 0 || rotary.LongFrequencies != nil) &&
+		len(r.ids) > rotary.Original
+}
+
+// rows returns the rows of the whole text, without generating.
+func (r *run) rows(asks []trace.MixingAsk) ([]trace.Rows, error) {
+	for step, err := range r.m.Steps(r.ctx, r.ids[:len(r.ids)-1],
+		trace.Ask{Mixings: asks, MaxTokens: 1}) {
+		return step.Rows, err
+	}
+	return nil, fmt.Errorf("the model yields no step")
+}
+
+// compareRow compares the row of one target in every layer and head, where the whole has it.
+func compareRow(c *comparison, got, want trace.Rows, target int) {
+	if target >= want.First+want.N {
+		return
+	}
+	for l := range got.L {
+		for h := range got.H {
+			row := got.Row(l, h, target-got.First)
+			in := fmt.Sprintf("layer %d, head %d, target %d,", l, h, target)
+			c.array(in, row, want.Row(l, h, target-want.First)[:len(row)], "S", []int{len(row)})
+		}
+	}
+}
+
+// probability returns that of one entry.
+func probability(logits []float32, id int) float64 {
+	top, sum := float64(slices.Max(logits)), 0.0
+	for _, x := range logits {
+		sum += math.Exp(float64(x) - top)
+	}
+	return math.Exp(float64(logits[id])-top) / sum
+}
+
+// backends compares every tap with that of another backend.
+func (r *run) backends() ([]Check, error) {
+	const name = "every tap against another backend"
+	if r.opts.Other == nil {
+		return []Check{{Name: name, Skipped: "there is no other backend to compare with"}}, nil
+	}
+	other, err := r.opts.Other()
+	if err != nil {
+		return nil, err
+	}
+	own, second := r.m.Info(), other.Info()
+	if own.Hash != second.Hash {
+		return nil, fmt.Errorf("the model on %s and the one on %s are not the same", own.Backend,
+			second.Backend)
+	}
+	taps := trace.Taps()
+	if own.Head == trace.NoHead {
+		taps = slices.DeleteFunc(taps, func(t trace.Tap) bool { return t == trace.Logits })
+	}
+	got, err := r.m.Trace(r.ctx, r.ids, taps)
+	if err != nil {
+		return nil, err
+	}
+	want, err := other.Trace(r.ctx, r.ids, taps)
+	if err != nil {
+		return nil, err
+	}
+	c := compared(fmt.Sprintf("every tap on %s against %s", own.Backend, second.Backend),
+		r.between(LogitsTolerance))
+	for i := range got {
+		c.array(got[i].Name, got[i].Data, want[i].Data, got[i].Axes, got[i].Shape)
+	}
+	return []Check{c.check}, nil
+}
+
+// sampled returns up to n numbers below size, the ends among them.
+func sampled(size, n int) []int {
+	if size <= n {
+		n = size
+	}
+	var out []int
+	for i := range n {
+		out = append(out, i*(size-1)/max(1, n-1))
+	}
+	return slices.Compact(out)
+}
+
+// valueZeroing zeroes value vectors one by one, runs the block again, and compares the distances
+// with the tap.
+func (r *run) valueZeroing() ([]Check, error) {
+	ts, err := r.m.Trace(r.ctx, r.ids, []trace.Tap{trace.Hidden, trace.ValueZeroing})
+	if err != nil {
+		return nil, err
+	}
+	hidden, tap := ts[0], ts[1]
+	width := hidden.Shape[2]
+	c := compared("Value Zeroing against zeroed values", r.between(TapTolerance))
+	for _, l := range sampled(r.m.Info().Layers, 4) {
+		clean, err := r.m.WithoutValue(r.ctx, l, layer(hidden, l), -1)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range sampled(len(r.ids), 4) {
+			without, err := r.m.WithoutValue(r.ctx, l, layer(hidden, l), s)
+			if err != nil {
+				return nil, err
+			}
+			for t := range r.ids {
+				want := distance(without[t*width:(t+1)*width], clean[t*width:(t+1)*width])
+				got := float64(layer(tap, l)[t*len(r.ids)+s])
+				c.number(math.Abs(got-want), func() string {
+					return fmt.Sprintf("layer %d, target %d, source %d", l, t, s)
+				})
+				c.check.Compared++
+			}
+		}
+	}
+	return []Check{c.check}, nil
+}
+
+// distance is 1 - cos(a,b) in float64.
+func distance(a, b []float32) float64 {
+	aa, bb := 0.0, 0.0
+	for i := range a {
+		aa += float64(a[i]) * float64(a[i])
+		bb += float64(b[i]) * float64(b[i])
+	}
+	sum := 0.0
+	for i := range a {
+		d := float64(a[i])/math.Sqrt(max(aa, 1e-60)) - float64(b[i])/math.Sqrt(max(bb, 1e-60))
+		sum += d * d
+	}
+	return sum / 2
+}
+
+// softmaxOfTerms compares every row of attention with the softmax, in float64, of the sum of its
+// three terms.
+func (r *run) softmaxOfTerms() ([]Check, error) {
+	ts, err := r.m.Trace(r.ctx, r.ids, []trace.Tap{trace.Terms, trace.Attention})
+	if err != nil {
+		return nil, err
+	}
+	terms, attention, spec := ts[0], ts[1], r.m.Spec()
+	n := len(r.ids)
+	c := compared("attention against the softmax of its terms", r.between(TapTolerance))
+	for lh := range spec.Layers * spec.Heads {
+		for t := range n {
+			want := softmaxRow(spec, lh/spec.Heads, terms.Data[lh*3*n*n:(lh+1)*3*n*n], t, n)
+			c.array(fmt.Sprintf("layer %d, head %d, target %d,", lh/spec.Heads, lh%spec.Heads, t),
+				attention.Data[(lh*n+t)*n:(lh*n+t+1)*n], want, "S", []int{n})
+		}
+	}
+	return []Check{c.check}, nil
+}
+
+// softmaxRow returns row t of the softmax of terms [3,T,S] over the sources that layer l may see.
+func softmaxRow(spec *spec.Spec, l int, terms []float32, t, n int) []float32 {
+	scores, top := make([]float64, n), math.Inf(-1)
+	sees := func(s int) bool {
+		w := spec.Window(l)
+		return spec.Bidirectional || s <= t && (w == 0 || t-s < w)
+	}
+	for s := range n {
+		for k := range 3 {
+			scores[s] += float64(terms[(k*n+t)*n+s])
+		}
+		if c := spec.ScoreCap; c > 0 {
+			scores[s] = c * math.Tanh(scores[s]/c)
+		}
+		if sees(s) {
+			top = max(top, scores[s])
+		}
+	}
+	sum := 0.0
+	for s := range n {
+		if !sees(s) {
+			scores[s] = 0
+			continue
+		}
+		scores[s] = math.Exp(scores[s] - top)
+		sum += scores[s]
+	}
+	row := make([]float32, n)
+	for s := range n {
+		row[s] = float32(scores[s] / sum)
+	}
+	return row
+}

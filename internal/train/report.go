@@ -1,0 +1,71 @@
+package train
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gomlx/compute"
+
+	"github.com/headwater-ml/headwater/models/spec"
+	"github.com/headwater-ml/headwater/models/tiny"
+	"github.com/headwater-ml/headwater/models/tokenizer"
+)
+
+// Report is a record of the training. It is written beside the weights.
+type Report struct {
+	Backend string `json:"backend"`
+	Config  Config `json:"config"`
+	// Parameters is how many numbers the model has. Vocabulary is how many tokens it has.
+	Parameters int `json:"parameters"`
+	Vocabulary int `json:"vocabulary"`
+	// WeightHash is the hexadecimal SHA-256 of model.safetensors.
+	WeightHash string `json:"weight_hash"`
+	// FirstLosses are the losses of the first 50 steps, in nats. Losses are the means of every 100
+	// steps.
+	FirstLosses []float64 `json:"first_losses"`
+	Losses      []float64 `json:"losses"`
+	// HeldOut is measured on combinations that were never in training together, Seen on other
+	// combinations.
+	HeldOut []*KindScore `json:"held_out"`
+	Seen    []*KindScore `json:"seen"`
+}
+
+// FirstLosses is how many losses the report keeps one by one.
+const FirstLosses = 50
+
+// testDocuments is how many held-out documents of each kind are measured. testSeed is the seed that
+// draws them.
+const (
+	testDocuments = 1000
+	testSeed      = 7
+)
+
+// Measure fills the scores of the report. The weights must be those that are shipped, which are
+// rounded, not those of training.
+func (r *Report) Measure(ctx context.Context, backend compute.Backend, tok *tokenizer.Tokenizer,
+	weights func(spec.Param) ([]float32, error),
+) error {
+	e, err := newEvaluator(backend, r.Config, tok, weights)
+	if err != nil {
+		return err
+	}
+	r.HeldOut, r.Seen = nil, nil
+	for _, kind := range tiny.Kinds() {
+		heldOut, err := e.kind(ctx, tiny.HeldOut, kind, testDocuments, testSeed)
+		if err != nil {
+			return err
+		}
+		seen, err := e.kind(ctx, tiny.Train, kind, testDocuments, testSeed)
+		if err != nil {
+			return err
+		}
+		r.HeldOut, r.Seen = append(r.HeldOut, heldOut), append(r.Seen, seen)
+	}
+	return nil
+}
+
+// String returns one line, for a user who waits.
+func (s *KindScore) String() string {
+	return fmt.Sprintf("%-9s right %.3f  last word %.3f  chance %.3f  (%d answers)", s.Kind,
+		s.Right, s.LastWord, s.Chance, s.Answers)
+}

@@ -1,0 +1,176 @@
+package spec
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Limits of what a configuration file may ask for: far above every known model, and far below what
+// would overflow or fill the memory.
+const (
+	// MaxScale is the upper limit of every factor of a [Spec]; float32 does not overflow at once.
+	MaxScale = 1e6
+
+	maxLayers  = 1024
+	maxHeads   = 1 << 12
+	maxWidth   = 1 << 17
+	maxVocab   = 1 << 24
+	maxClasses = 1 << 16
+)
+
+// SpecError says which fields of a [Spec] contradict each other or a limit; [Spec.Check] returns
+// it.
+type SpecError struct {
+	// Family is the family of the spec.
+	Family string
+	// Fields are the names of the fields; look at the first one first.
+	Fields []string
+	// Problem names the value and the limit, without the family.
+	Problem string
+}
+
+// Error returns the family and the problem.
+func (e *SpecError) Error() string { return "transformer: " + e.Family + ": " + e.Problem }
+
+// wrong returns a SpecError about fields, whose names are separated by spaces.
+func (s *Spec) wrong(fields, format string, args ...any) error {
+	return &SpecError{Family: s.Family, Fields: strings.Fields(fields), Problem: fmt.Sprintf(format,
+		args...)}
+}
+
+// sizes are the sizes of a spec and their limits.
+var sizes = []struct {
+	field, name string
+	min, max    int
+	of          func(s *Spec) int
+}{
+	{"Layers", "layers", 1, maxLayers, func(s *Spec) int { return s.Layers }},
+	{"Heads", "heads", 1, maxHeads, func(s *Spec) int { return s.Heads }},
+	{"Width", "width", 1, maxWidth, func(s *Spec) int { return s.Width }},
+	{"HeadWidth", "head width", 1, maxWidth, func(s *Spec) int { return s.HeadWidth }},
+	{
+		"FeedForward", "feed-forward width", 1, 8 * maxWidth,
+		func(s *Spec) int { return s.FeedForward },
+	},
+	{"Vocab", "vocabulary", 1, maxVocab, func(s *Spec) int { return s.Vocab }},
+	{
+		"KeyValueHeads", "key and value heads", 0, maxHeads,
+		func(s *Spec) int { return s.KeyValueHeads },
+	},
+	{
+		"EmbeddingWidth", "embedding width", 0, maxWidth,
+		func(s *Spec) int { return s.EmbeddingWidth },
+	},
+	{"Context", "context", 0, maxVocab, func(s *Spec) int { return s.Context }},
+	{
+		"PositionOffset", "position offset", 0, maxVocab,
+		func(s *Spec) int { return s.PositionOffset },
+	},
+	{"TokenTypes", "token types", 0, maxVocab, func(s *Spec) int { return s.TokenTypes }},
+	{"Classes", "classes", 0, maxClasses, func(s *Spec) int { return s.Classes }},
+}
+
+// MaxSize returns the upper limit of a size of a [Spec], by the name of its field: Layers, Heads,
+// Width, HeadWidth, FeedForward, Vocab, KeyValueHeads, EmbeddingWidth, Context, PositionOffset,
+// TokenTypes or Classes. It panics for any other name.
+func MaxSize(field string) int {
+	for _, size := range sizes {
+		if size.field == field {
+			return size.max
+		}
+	}
+	panic("transformer: " + field + " is not a size of a Spec")
+}
+
+// Check returns a [*SpecError] if fields contradict each other or a limit.
+func (s *Spec) Check() error {
+	for _, size := range sizes {
+		if v := size.of(s); v < size.min || v > size.max {
+			return s.wrong(size.field, "%s %d is not in %d..%d", size.name, v, size.min, size.max)
+		}
+	}
+	if inner := s.Heads * s.HeadWidth; inner > 8*maxWidth {
+		return s.wrong("Heads HeadWidth Width", "heads × head width %d is not in %d..%d", inner, 1,
+			8*maxWidth)
+	}
+	for _, check := range []func() error{s.checkHeads, s.checkPositions, s.checkNumbers} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	for i, id := range append([]int{s.BOS}, s.EOS...) {
+		if id < -1 || id >= s.Vocab {
+			field := "EOS"
+			if i == 0 {
+				field = "BOS"
+			}
+			return s.wrong(field+" Vocab", "special token id %d is outside the vocabulary of %d",
+				id, s.Vocab)
+		}
+	}
+	return nil
+}
+
+func (s *Spec) checkHeads() error {
+	if s.Heads%s.Groups() != 0 {
+		return s.wrong("KeyValueHeads Heads", "%d key and value heads do not divide %d heads",
+			s.Groups(), s.Heads)
+	}
+	if scored := s.Head == ClassifierHead || s.Head == TokenHead; scored && s.Classes == 0 {
+		return s.wrong("Classes", "a classifier needs at least 1 class")
+	}
+	return nil
+}
+
+func (s *Spec) checkPositions() error {
+	if s.Windows != nil && len(s.Windows) != s.Layers {
+		return s.wrong("Windows Layers", "windows of %d layers for %d", len(s.Windows), s.Layers)
+	}
+	for l, w := range s.Windows {
+		if w < 0 {
+			return s.wrong("Windows", "window %d of layer %d is negative", w, l)
+		}
+	}
+	switch s.Positions {
+	case LearnedPositions:
+		if s.Context == 0 {
+			return s.wrong("Context", "learned positions need a context of at least 1")
+		}
+	case ALiBi:
+		if len(s.AlibiSlopes) != s.Heads {
+			return s.wrong("AlibiSlopes Heads", "%d ALiBi slopes for %d heads", len(s.AlibiSlopes),
+				s.Heads)
+		}
+	case RotaryPositions:
+		if s.Rotary == nil {
+			return s.wrong("Rotary", "rotary positions need frequencies")
+		}
+		if problem := s.Rotary.check(s); problem != "" {
+			return s.wrong("Rotary HeadWidth", "%s", problem)
+		}
+		if problem := s.LocalRotary.check(s); problem != "" {
+			return s.wrong("LocalRotary HeadWidth", "%s", problem)
+		}
+	}
+	return nil
+}
+
+func (s *Spec) checkNumbers() error {
+	if !(s.NormEpsilon > 0 && s.NormEpsilon < 1) {
+		return s.wrong("NormEpsilon", "norm epsilon %v is not in (0,1)", s.NormEpsilon)
+	}
+	for _, v := range []struct {
+		field, name string
+		value       float64
+	}{
+		{"EmbeddingScale", "embedding scale", s.EmbeddingScale},
+		{"ScoreScale", "score scale", s.ScoreScale},
+		{"ScoreCap", "score cap", s.ScoreCap},
+		{"LogitCap", "logit cap", s.LogitCap},
+	} {
+		if !(v.value >= 0 && v.value <= MaxScale) {
+			return s.wrong(v.field, "%s %v is not in 0..%g", v.name, v.value, float64(MaxScale))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package spec
+
+import "fmt"
+
+// Param is one array of weights. Projections are [in,out], so activations multiply from the left;
+// tables over the vocabulary are [V,...], as in checkpoints.
+type Param struct {
+	Name  string // as listed at [Spec.Params]
+	Shape []int  // outermost axis first
+}
+
+// Size returns how many numbers the array has.
+func (p Param) Size() int {
+	n := 1
+	for _, d := range p.Shape {
+		n *= d
+	}
+	return n
+}
+
+// Loader calls put with the values of a parameter, row-major, in pieces; first is the index of the
+// first value of a piece. put reads a piece before it returns and does not keep it.
+type Loader func(p Param, put func(first int, values []float32)) error
+
+// Params lists every array of weights that the graph of s needs, in a fixed order. W is the width
+// of the embedding, G the number of heads with keys and values, K that of classes or token types.
+// Arrays that the spec does not need are left out:
+//
+//	embedding [V,W]   positions [C+offset,D or W]   token-types [K,W]
+//	embedding-norm.{gain,bias} [W]
+//	embedding-projection.{weight [W,D],bias [D]}
+//	blocks.l.attention-norm.{gain,bias} [D]   blocks.l.query.{weight [D,HE],bias [HE]}
+//	blocks.l.{key,value}.{weight [D,GE],bias [GE]}   blocks.l.{query,key}-norm.gain [E]
+//	blocks.l.output.{weight [HE,D],bias [D]}  blocks.l.attention-after-norm.gain [D]
+//	blocks.l.mlp-norm.{gain,bias} [D]         blocks.l.{gate,up}.{weight [D,F],bias [F]}
+//	blocks.l.down.{weight [F,D],bias [D]}     blocks.l.mlp-after-norm.gain [D]
+//	final-norm.{gain,bias} [D]
+//	head-projection.weight [D,W]
+//	head-transform.{weight [D,W],bias [W]}   head-norm.{gain,bias} [W]
+//	head [V,W]   head-bias [V]
+//	classifier-dense.{weight [D,D],bias [D]}   classifier.{weight [D,K],bias [K]}
+func (s *Spec) Params() []Param {
+	p := &paramList{spec: s}
+	p.embedding()
+	for l := range s.Layers {
+		p.block(fmt.Sprintf("blocks.%d.", l))
+	}
+	if !s.NoFinalNorm {
+		p.norm("final-norm", s.Width)
+	}
+	p.head()
+	return p.all
+}
+
+// paramList collects parameters in order.
+type paramList struct {
+	spec *Spec
+	all  []Param
+}
+
+func (p *paramList) add(name string, shape ...int) { p.all = append(p.all, Param{name, shape}) }
+
+func (p *paramList) norm(name string, width int) {
+	p.add(name+".gain", width)
+	if !p.spec.RMS {
+		p.add(name+".bias", width)
+	}
+}
+
+func (p *paramList) dense(name string, in, out int, bias bool) {
+	p.add(name+".weight", in, out)
+	if bias {
+		p.add(name+".bias", out)
+	}
+}
+
+func (p *paramList) embedding() {
+	s, w := p.spec, p.spec.Embedded()
+	p.add("embedding", s.Vocab, w)
+	if s.Positions == LearnedPositions {
+		width := w
+		if s.ProjectTokens {
+			width = s.Width
+		}
+		p.add("positions", s.Context+s.PositionOffset, width)
+	}
+	if s.TokenTypes > 0 {
+		p.add("token-types", s.TokenTypes, w)
+	}
+	if s.EmbeddingNorm {
+		p.norm("embedding-norm", w)
+	}
+	if w != s.Width {
+		p.dense("embedding-projection", w, s.Width, !s.ProjectTokens)
+	}
+}
+
+func (p *paramList) block(b string) {
+	s := p.spec
+	d, inner, group := s.Width, s.Heads*s.HeadWidth, s.Groups()*s.HeadWidth
+	p.norm(b+"attention-norm", d)
+	p.dense(b+"query", d, inner, s.ProjectionBias)
+	p.dense(b+"key", d, group, s.ProjectionBias)
+	p.dense(b+"value", d, group, s.ProjectionBias)
+	if s.QueryKeyNorm {
+		p.add(b+"query-norm.gain", s.HeadWidth)
+		p.add(b+"key-norm.gain", s.HeadWidth)
+	}
+	p.dense(b+"output", inner, d, s.OutputBias)
+	if s.NormAfter {
+		p.norm(b+"attention-after-norm", d)
+	}
+	if !s.SharedNorm {
+		p.norm(b+"mlp-norm", d)
+	}
+	if s.Gated {
+		p.dense(b+"gate", d, s.FeedForward, s.MLPBias)
+	}
+	p.dense(b+"up", d, s.FeedForward, s.MLPBias)
+	p.dense(b+"down", s.FeedForward, d, s.MLPBias)
+	if s.NormAfter {
+		p.norm(b+"mlp-after-norm", d)
+	}
+}
+
+func (p *paramList) head() {
+	s, w := p.spec, p.spec.Embedded()
+	if s.ProjectsOut() {
+		p.dense("head-projection", s.Width, w, false)
+	}
+	switch s.Head {
+	case LanguageHead:
+		if s.HeadTransform {
+			p.dense("head-transform", s.Width, w, true)
+			p.norm("head-norm", w)
+		}
+		if !s.TiedHead {
+			p.add("head", s.Vocab, w)
+		}
+		if s.HeadBias {
+			p.add("head-bias", s.Vocab)
+		}
+	case ClassifierHead, TokenHead:
+		if s.ClassifierDense {
+			p.dense("classifier-dense", s.Width, s.Width, true)
+		}
+		p.dense("classifier", s.Width, s.Classes, true)
+	}
+}

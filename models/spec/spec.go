@@ -1,0 +1,193 @@
+// Package spec describes the architecture of a transformer as data: sizes, the order of norms, how
+// positions enter, which projections have biases. A family fills a [Spec] from a config.json, and
+// the one graph in package transformer computes it. Nothing here computes.
+package spec
+
+// Positions is how a model knows the order of its tokens.
+type Positions int
+
+// The position schemes.
+const (
+	LearnedPositions Positions = iota // a table added to the embedding (GPT-2, OPT, BERT)
+	ALiBi                             // a bias slope·j on the scores of source j (BLOOM, Falcon-RW)
+	RotaryPositions                   // queries and keys turned by position (Llama, Gemma)
+)
+
+// Activation is the non-linearity of the feed-forward part or of a head.
+type Activation int
+
+// The activations.
+const (
+	GELU              Activation = iota // x Φ(x), by the error function (Falcon, BERT)
+	GELUTanh                            // its tanh approximation (GPT-2, BLOOM, Gemma)
+	SiLU                                // x σ(x) (Llama)
+	ReLU                                // max(x,0) (OPT)
+	HyperbolicTangent                   // tanh x (BERT's pooler)
+)
+
+// Order is where a block applies its norms N around attention a and feed-forward part m.
+type Order int
+
+// The orders.
+const (
+	PreNorm  Order = iota // z = x + a(N x),  x̃ = z + m(N z) (GPT-2, Llama)
+	PostNorm              // z = N(x + a(x)),  x̃ = N(z + m(z)) (BERT, OPT-350m)
+	Parallel              // x̃ = x + a(N x) + m(N x), with one norm or two (GPT-NeoX, Falcon-7B)
+)
+
+// Head is what follows the last block.
+type Head int
+
+// The heads.
+const (
+	LanguageHead   Head = iota // a score per word of the vocabulary, for the next or masked token
+	ClassifierHead             // a score per class of the whole text, read at its first token
+	TokenHead                  // a score per class of each token (ELECTRA's discriminator)
+	NoHead                     // none: the model ends with its hidden state
+)
+
+// Spec describes the architecture of a transformer completely: the graph follows it and never asks
+// for the family. Sizes are those of the shape legend in the package comment. Unless a field says
+// otherwise, its zero value is the plain case.
+type Spec struct {
+	Family string // name of the architecture, for messages only
+
+	Layers, Heads, Width, HeadWidth, FeedForward, Vocab int
+	// KeyValueHeads is G, the number of heads with keys and values. It divides Heads, and each of
+	// them serves Heads/G queries. 0 means Heads.
+	KeyValueHeads int
+
+	// Bidirectional lets every token see every other token (encoders).
+	Bidirectional bool
+	// Context is the largest number of tokens; 0 where the position scheme sets no limit.
+	Context   int
+	Positions Positions
+	// PositionOffset is how many rows the position table has before the row of position 0 (OPT and
+	// RoBERTa have 2).
+	PositionOffset int
+	// SkipPosition says that tokens with the id SkipID take no position: they get the row before
+	// that of position 0 (RoBERTa's padding token, wherever it occurs).
+	SkipPosition bool
+	SkipID       int
+	// AlibiSlopes is [H], used with ALiBi: the score of source j gets AlibiSlopes[h]·j.
+	AlibiSlopes []float32
+	// AlibiRounded rounds slope·j to bfloat16; AlibiScaled divides it by √E, as the content is
+	// (Falcon-RW).
+	AlibiRounded, AlibiScaled bool
+	// Rotary is used with RotaryPositions. If LocalRotary is not nil, it replaces Rotary in layers
+	// with a window (Gemma 3).
+	Rotary, LocalRotary *Rotary
+	// Windows is [L] or nil. A target of layer l sees the last Windows[l] tokens, itself included;
+	// 0 means all (Mistral, Gemma).
+	Windows []int
+
+	// TokenTypes is how many rows the table of token types has; 0 means no table. Every token has
+	// type 0 unless a batch says otherwise (BERT).
+	TokenTypes int
+	// EmbeddingWidth is the width W of the embedding, where it is not Width and a projection
+	// follows; 0 means Width.
+	EmbeddingWidth int
+	// ProjectTokens puts that projection, without bias, before the positions are added, and
+	// another one back to W after the last norm (OPT-350m). Otherwise the projection follows the
+	// norm of the embedding and has a bias (ELECTRA).
+	ProjectTokens bool
+	// EmbeddingScale multiplies the embedding (Gemma: √D); 0 means 1.
+	EmbeddingScale float64
+	// EmbeddingNorm adds a norm after the embedding (BLOOM, BERT).
+	EmbeddingNorm bool
+
+	Order Order
+	// SharedNorm uses one norm for attention and feed-forward in the parallel order (Falcon-7B).
+	SharedNorm bool
+	// RMS makes norms divide by the root mean square, without mean and bias (Llama).
+	RMS bool
+	// NormOffset is added to the gain of every norm (Gemma: 1).
+	NormOffset float64
+	// NormAfter adds norms after attention and after feed-forward, before the residual is added
+	// (Gemma).
+	NormAfter bool
+	// NormedResidual makes the norm's output the residual, in the pre-norm order:
+	// z = N x + a(N x), x̃ = N z + m(N z) (some BLOOM configurations).
+	NormedResidual bool
+	// NormEpsilon is added to the variance; it is in (0,1).
+	NormEpsilon float64
+	// QueryKeyNorm adds an RMS norm over E to queries and keys (Qwen3, Gemma 3).
+	QueryKeyNorm bool
+	// NoFinalNorm leaves out the norm after the last block (encoders, OPT-350m).
+	NoFinalNorm bool
+
+	Activation Activation
+	// Gated multiplies the activation of one projection by another projection:
+	// m(x) = down(f(gate x) · up x) (Llama).
+	Gated bool
+	// ProjectionBias, OutputBias and MLPBias say whether there are biases on query, key and value,
+	// on the output projection, and in the feed-forward part.
+	ProjectionBias, OutputBias, MLPBias bool
+	// ScoreScale multiplies q·k; 0 means 1/√E (Gemma sets its own).
+	ScoreScale float64
+	// ScoreByLayer also divides q·k by l+1 in layer l (some GPT-2 models).
+	ScoreByLayer bool
+	// ScoreCap c replaces a score by c·tanh(score/c), LogitCap does so for logits; 0 means no cap
+	// (Gemma 2).
+	ScoreCap, LogitCap float64
+
+	Head Head
+	// TiedHead uses the embedding as output projection; HeadBias adds a bias over the vocabulary.
+	TiedHead, HeadBias bool
+	// HeadTransform adds a dense layer, HeadActivation and a norm before the output projection
+	// (BERT's masked language model).
+	HeadTransform bool
+	// Classes is how many classes a ClassifierHead or TokenHead scores. A TokenHead with one class
+	// scores the second of two (ELECTRA's discriminator).
+	Classes int
+	// Labels are the names of the classes; they may be missing.
+	Labels []string
+	// ClassifierDense adds a dense layer with HeadActivation before the classes.
+	ClassifierDense bool
+	HeadActivation  Activation
+
+	// BOS is the id that begins a text, -1 if there is none. EOS are the ids that end one.
+	BOS int
+	EOS []int
+}
+
+// Groups returns G, the number of heads that have keys and values.
+func (s *Spec) Groups() int {
+	if s.KeyValueHeads == 0 {
+		return s.Heads
+	}
+	return s.KeyValueHeads
+}
+
+// Embedded returns W, the width of the embedding.
+func (s *Spec) Embedded() int {
+	if s.EmbeddingWidth == 0 {
+		return s.Width
+	}
+	return s.EmbeddingWidth
+}
+
+// ProjectsOut reports whether a projection back to the width of the embedding follows the final
+// norm (OPT-350m).
+func (s *Spec) ProjectsOut() bool {
+	return s.Embedded() != s.Width && s.ProjectTokens
+}
+
+// Window returns how many tokens a target of layer l sees, 0 for all.
+func (s *Spec) Window(l int) int {
+	if s.Windows == nil {
+		return 0
+	}
+	return s.Windows[l]
+}
+
+// RotaryOf returns how layer l turns queries and keys, nil if it does not.
+func (s *Spec) RotaryOf(l int) *Rotary {
+	switch {
+	case s.Positions != RotaryPositions:
+		return nil
+	case s.LocalRotary != nil && s.Window(l) > 0:
+		return s.LocalRotary
+	}
+	return s.Rotary
+}
