@@ -27,7 +27,8 @@ type collector func(d *builder, b *Block, now cache, more []*Node) []*Node
 // layers runs all layers in order on x, the residual stream before layer 0, [B,N,D], and frees x.
 // It is the one loop that every pass over the layers uses. Each layer runs in a graph of its own,
 // so that only one layer's intermediate results exist at a time, and layers of one kind share a
-// compiled graph. what names the collector in the key of the graph, and more are further inputs.
+// compiled graph. what names the collector in the key of the graph, "" if collect is nil: two
+// collectors with one name would share a graph. more are further inputs.
 //
 // After an error, the last step, the loop ends. The caller owns the out of the last layer if the
 // loop ran to its end; otherwise nothing is left to free.

@@ -72,7 +72,7 @@ func (p *pass) layers(ctx context.Context, progress func(trace.Progress)) (*Read
 	rows := func(d *builder, b *Block, now cache, _ []*Node) []*Node {
 		return append([]*Node{now.key, now.value}, wholeRows(d, b, asks, mixes)...)
 	}
-	for step, err := range inputs.layers(ctx, x, describe(asks), rows) {
+	for step, err := range inputs.layers(ctx, x, "keys, values and rows of "+describe(asks), rows) {
 		if err != nil {
 			return nil, err
 		}

@@ -279,3 +279,28 @@ func TestPredictMemory(t *testing.T) {
 		t.Errorf("error %v with 1000 bytes, want a MemoryError", err)
 	}
 }
+
+// TestGenerateAfterPredict checks that passes which collect different things from the layers do not
+// share a graph. A prediction collects nothing; a prompt without mixings collects keys and values.
+func TestGenerateAfterPredict(t *testing.T) {
+	g := openGolden(t, "gpt2")
+	ctx := context.Background()
+	query := trace.Query{IDs: g.ids, Objective: trace.Objective{
+		Quantity: trace.Logit, Position: len(g.ids) - 1,
+	}}
+	if _, err := g.model.Predict(ctx, []trace.Query{query}); err != nil {
+		t.Fatal(err)
+	}
+	session, err := g.model.NewSession(nil, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	out, err := session.Prompt(ctx, g.ids, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := g.model.Spec.Vocab; len(out.Logits) != want {
+		t.Errorf("%d logits, want %d", len(out.Logits), want)
+	}
+}
