@@ -84,8 +84,9 @@ func TestEachWithoutStream(t *testing.T) {
 			{"SpecialToken":{"id":"[CLS]","type_id":0}}`,
 		`{"SpecialToken":{"id":"[CLS]","type_id":0}}`,
 	} {
-		tok, err := Parse([]byte(withPost(`{"type":"TemplateProcessing","pair":[],"single":[`+single+
-			`],"special_tokens":{"[CLS]":{"id":"[CLS]","ids":[1],"tokens":["[CLS]"]}}}`)), "test")
+		tok, err := Parse([]byte(withPost(`{"type":"TemplateProcessing","pair":[],"single":[`+
+			single+`],"special_tokens":{"[CLS]":{"id":"[CLS]","ids":[1],"tokens":["[CLS]"]}}}`)),
+			"test")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +133,8 @@ func TestWordsAreLocal(t *testing.T) {
 	const seed = 5
 	r := rand.New(rand.NewPCG(seed, 0))
 	tok := load(t, "bert_cased.json")
-	vocabulary := strings.Fields("the keys cabinet are naïve unaffable 日本語 x 🙂 don't AB12 é")
+	vocabulary := strings.Fields("the keys cabinet are naïve unaffable 日本語 x " +
+		"🙂 don't AB12 é")
 	for range 50 {
 		var text strings.Builder
 		var want []Encoded
@@ -202,7 +204,8 @@ func TestRepeatedTextIsCounted(t *testing.T) {
 	file := withPost(`{"type":"TemplateProcessing","pair":[],"single":[` +
 		times(64, `{"Sequence":{"id":"A","type_id":0}}`) + `],"special_tokens":{}}`)
 	tok, err := Parse([]byte(strings.Replace(file, `{"type":"WhitespaceSplit"}`,
-		`{"type":"Split","pattern":{"String":"a"},"behavior":"Isolated","invert":false}`, 1)), "test")
+		`{"type":"Split","pattern":{"String":"a"},"behavior":"Isolated","invert":false}`,
+		1)), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,8 +234,8 @@ func TestTooManyLists(t *testing.T) {
 			return last
 		}(),
 	} {
-		const want = "post_processor.processors[1] (TemplateProcessing): TemplateProcessing takes " +
-			"1 or 2 lists of tokens, got 3; put it last"
+		const want = "post_processor.processors[1] (TemplateProcessing): " +
+			"TemplateProcessing takes 1 or 2 lists of tokens, got 3; put it last"
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", name, err, want)
 		}
@@ -254,8 +257,8 @@ func TestTokenTextWithoutDecoder(t *testing.T) {
 		{`{"type":"Replace","pattern":{"String":"▁"},"content":"--"}`, "--a"},
 		{`{"type":"Sequence","decoders":[{"type":"Fuse"},
 			{"type":"Strip","content":"▁","start":1,"stop":0}]}`, "▁a"}, // only at the start
-		{sequence("decoders", times(100, `{"type":"Replace","pattern":{"String":""},"content":"xx"}`)),
-			"▁a"}, // too much work: the name
+		{sequence("decoders", times(100,
+			`{"type":"Replace","pattern":{"String":""},"content":"xx"}`)), "▁a"}, // too much work
 	} {
 		tok, err := Parse([]byte(`{"version":"1.0","added_tokens":[],"decoder":`+c.decoder+
 			`,"model":{"type":"WordLevel","unk_token":"u","vocab":{"u":0,"▁a":1}}}`), "test")
@@ -277,7 +280,8 @@ func TestTrainKeepsPromises(t *testing.T) {
 		for range 30 {
 			var text strings.Builder
 			for range 1 + r.IntN(8) {
-				text.WriteString([]string{"ab", "abc", " ", "日", "é", "\n", "b", " ab", "12"}[r.IntN(9)])
+				parts := []string{"ab", "abc", " ", "日", "é", "\n", "b", " ab", "12"}
+				text.WriteString(parts[r.IntN(len(parts))])
 			}
 			corpus[text.String()] += 1 + r.IntN(5)
 		}
@@ -302,7 +306,7 @@ func TestTrainKeepsPromises(t *testing.T) {
 				total += n * len(tokens)
 			}
 			if before >= 0 && total > before {
-				t.Errorf("seed %d: %d tokens with a vocabulary of %d, fewer (%d) with a smaller one",
+				t.Errorf("seed %d: %d tokens with a vocabulary of %d, but %d with a smaller one",
 					seed, total, size, before)
 			}
 			before = total
@@ -375,7 +379,8 @@ func FuzzRegex(f *testing.F) {
 		re, err := newRegex(source)
 		if err != nil {
 			if !strings.Contains(err.Error(), "egular expression") &&
-				!errors.As(err, new(*unsupportedError)) && !strings.Contains(err.Error(), "pattern") {
+				!errors.As(err, new(*unsupportedError)) &&
+				!strings.Contains(err.Error(), "pattern") {
 				t.Fatalf("newRegex(%q): error %v does not say that it is a pattern", source, err)
 			}
 			return
@@ -407,8 +412,9 @@ func FuzzRegex(f *testing.F) {
 // what that refuses, it refuses.
 func FuzzDecodeStrict(f *testing.F) {
 	for _, s := range []string{`{}`, `{"text":"\ud83d\ude00"}`, `{"list":["a",null]}`,
-		`{"map":{"a":1}}`, `{"real":-1.5e3,"count":4294967295}`, `{"some":null}`, `{"inner":{"a":3}}`,
-		`{"text":"\ud800"}`, `{"flag":tru}`, `[]`, `{"a":1}`, `{"count":1.0}`, `{"text":"a` + "\n" + `"}`} {
+		`{"map":{"a":1}}`, `{"real":-1.5e3,"count":4294967295}`, `{"some":null}`,
+		`{"inner":{"a":3}}`, `{"text":"\ud800"}`, `{"flag":tru}`, `[]`, `{"a":1}`, `{"count":1.0}`,
+		`{"text":"a` + "\n" + `"}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
