@@ -110,16 +110,13 @@ func (r *run) slice(v value, at [3]value) value {
 		items = r.iterate(v)
 	case *sequence:
 		if v.kind > tupleKind {
-			return undefined{"a " + kindOf(v) + " cannot be sliced"}
+			r.fail("a %s cannot be sliced", kindOf(v))
 		}
 		items = v.items
 	default:
-		return undefined{"a " + kindOf(v) + " cannot be sliced"}
+		r.fail("a %s cannot be sliced", kindOf(v))
 	}
-	first, n, step, ok := r.bounds(len(items), at)
-	if !ok {
-		return undefined{"slice indices must be integers or None, and the step not zero"}
-	}
+	first, n, step := r.bounds(len(items), at)
 	r.step(n)
 	if _, ok := v.(string); ok {
 		var b strings.Builder
@@ -139,7 +136,7 @@ func (r *run) slice(v value, at [3]value) value {
 
 // bounds returns the first index of a slice, the number of items and the step, like Python's
 // slice.indices.
-func (r *run) bounds(length int, at [3]value) (first, n, step int, ok bool) {
+func (r *run) bounds(length int, at [3]value) (first, n, step int) {
 	var numbers [3]int
 	for i, v := range at {
 		if v == nil {
@@ -147,7 +144,7 @@ func (r *run) bounds(length int, at [3]value) (first, n, step int, ok bool) {
 		}
 		k, _, isInt, _ := number(r.requireDefined(v))
 		if !isInt {
-			return 0, 0, 0, false
+			r.fail("slice indices must be integers or None, got '%s'", kindOf(v))
 		}
 		numbers[i] = int(max(min(k, 1<<40), -1<<40))
 	}
@@ -181,7 +178,7 @@ func (r *run) bounds(length int, at [3]value) (first, n, step int, ok bool) {
 	} else {
 		n = (start - stop - step - 1) / -step
 	}
-	return start, max(n, 0), step, true
+	return start, max(n, 0), step
 }
 
 // arguments are the arguments of a call.
@@ -220,6 +217,14 @@ func (a arguments) bind(r *run, function string, parameters ...string) []value {
 func orDefault(argument, defaultValue value) value {
 	if argument == absent {
 		return defaultValue
+	}
+	return argument
+}
+
+// given returns an argument, and fails if it is not given.
+func (r *run) given(argument value) value {
+	if argument == absent {
+		r.fail("an argument is missing")
 	}
 	return argument
 }

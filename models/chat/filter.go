@@ -2,7 +2,9 @@ package chat
 
 import (
 	"cmp"
+	"errors"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,13 +27,13 @@ func init() {
 	}
 	unchanged := func(s string) string { return s }
 	filters = map[string]filter{
-		"upper": text("upper", strings.ToUpper), "lower": text("lower", strings.ToLower),
+		"upper": text("upper", upper), "lower": text("lower", lower),
 		"title": text("title", titleWords), "capitalize": text("capitalize", capitalize),
 		"string": text("string", unchanged), "safe": text("safe", unchanged),
 		"trim": func(r *run, v value, a arguments) value {
 			return r.strip(r.str(v), a, true, true)
 		},
-		"replace": func(r *run, v value, a arguments) value { return replace(r, r.str(v), a) },
+		"replace": replaceFilter,
 		"indent":  indent, "wordcount": wordCount, "tojson": toJSON,
 		"length": length, "count": length, "default": defaultTo, "d": defaultTo,
 		"abs": abs, "int": toInt, "float": toFloat, "round": round,
@@ -85,17 +87,15 @@ func toInt(r *run, v value, a arguments) value {
 	defaultValue := orDefault(bound[0], int64(0))
 	switch v := v.(type) {
 	case string:
-		s := strings.TrimFunc(v, isSpace)
-		base := int(max(min(r.int(orDefault(bound[1], int64(10))), 36), 2))
-		if n, err := strconv.ParseInt(withoutBasePrefix(s, base), base, 64); err == nil {
+		if n, ok := parseInt(v, r.int(orDefault(bound[1], int64(10)))); ok {
 			return n
 		}
-		if f, err := strconv.ParseFloat(s, 64); err == nil && math.Abs(f) < 1<<62 {
-			return int64(f)
+		if f, ok := parseFloat(v); ok && !math.IsInf(f, 0) && !math.IsNaN(f) {
+			return r.truncate(f)
 		}
 	case float64:
-		if math.Abs(v) < 1<<62 {
-			return int64(v)
+		if !math.IsNaN(v) {
+			return r.truncate(v)
 		}
 	case bool, int64:
 		return r.int(v)
@@ -104,34 +104,65 @@ func toInt(r *run, v value, a arguments) value {
 	return defaultValue
 }
 
-// withoutBasePrefix removes 0x, 0o or 0b after the sign, if it belongs to the base.
-func withoutBasePrefix(s string, base int) string {
-	prefix, ok := map[int]string{2: "0b", 8: "0o", 16: "0x"}[base]
-	digits := strings.TrimLeft(s, "+-")
-	if !ok || len(digits) < 3 || !strings.EqualFold(digits[:2], prefix) {
-		return s
+// truncate returns a float without its fraction.
+func (r *run) truncate(f float64) int64 {
+	if math.Abs(f) >= 1<<63 {
+		r.fail("%s does not fit in 64 bits", floatRepr(f))
 	}
-	return s[:len(s)-len(digits)] + digits[2:]
+	return int64(f)
 }
 
-// titleWords begins each word with a capital, as Jinja2's title: unlike Python's, an apostrophe
-// does not begin a word.
-func titleWords(s string) string {
-	wordStart := true
-	return strings.Map(func(c rune) rune {
-		first := wordStart
-		wordStart = isSpace(c) || strings.ContainsRune("-({[<", c)
-		if first {
-			return unicode.ToTitle(c)
+// parseInt reads an integer as Python's int does. Base 0 takes the base from the prefix.
+func parseInt(s string, base int64) (int64, bool) {
+	s = numberText(s)
+	digits := strings.TrimLeft(s, "+-")
+	if len(digits) > 2 && digits[0] == '0' {
+		prefixed := map[byte]int64{'b': 2, 'o': 8, 'x': 16}[digits[1]|0x20]
+		if prefixed != 0 && (base == 0 || base == prefixed) {
+			s, base = s[:len(s)-len(digits)]+strings.TrimPrefix(digits[2:], "_"), prefixed
 		}
-		return unicode.ToLower(c)
-	}, s)
+	}
+	if base == 0 && (digits == "" || digits[0] != '0' || strings.Trim(digits, "0_") == "") {
+		base = 10
+	}
+	if base < 2 || base > 36 || strings.Contains(s, "__") || strings.HasSuffix(s, "_") ||
+		strings.HasPrefix(strings.TrimLeft(s, "+-"), "_") {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), int(base), 64)
+	return n, err == nil
+}
+
+// parseFloat reads a float as Python's float does: there are no hexadecimal ones, and a number that
+// is too large is infinite.
+func parseFloat(s string) (float64, bool) {
+	s = numberText(s)
+	if strings.ContainsAny(s, "xXpP") {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return f, err == nil || errors.Is(err, strconv.ErrRange)
+}
+
+// numberText returns a text without white space around it and with plain digits in the place of
+// those of other scripts.
+func numberText(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c < utf8.RuneSelf || !unicode.IsDigit(c) {
+			return c
+		}
+		zero := c
+		for unicode.IsDigit(zero - 1) { // sets of digits may follow each other
+			zero--
+		}
+		return '0' + (c-zero)%10
+	}, strings.TrimFunc(s, isSpace))
 }
 
 func toFloat(r *run, v value, a arguments) value {
 	defaultValue := orDefault(a.bind(r, "float", "default")[0], 0.0)
 	if s, ok := v.(string); ok {
-		if f, err := strconv.ParseFloat(strings.TrimFunc(s, isSpace), 64); err == nil {
+		if f, ok := parseFloat(s); ok {
 			return f
 		}
 		return defaultValue
@@ -156,14 +187,38 @@ func round(r *run, v value, a arguments) value {
 		if isInt {
 			return roundInt(i, -precision)
 		}
-		return math.RoundToEven(f*scale) / scale
-	case "ceil":
-		return math.Ceil(f*scale) / scale
-	case "floor":
-		return math.Floor(f*scale) / scale
+		return roundFloat(f, int(max(min(precision, 400), -400)))
+	case "ceil", "floor":
+		if math.IsInf(f*scale, 0) || math.IsNaN(f) {
+			r.fail("round: %s has no integer next to it", floatRepr(f*scale))
+		}
+		if method == "ceil" {
+			return math.Ceil(f*scale)/scale + 0 // -0 becomes 0
+		}
+		return math.Floor(f*scale)/scale + 0
 	}
 	r.fail("the method of round must be common, ceil or floor, got '%s'", method)
 	return nil
+}
+
+// roundFloat rounds to a number of decimal digits, by all digits of the float: 2.675 is a little
+// less than it looks, and becomes 2.67. Halves go to the even neighbour.
+func roundFloat(f float64, precision int) float64 {
+	if math.IsInf(f, 0) || math.IsNaN(f) {
+		return f
+	}
+	if precision >= 0 {
+		rounded, _ := strconv.ParseFloat(strconv.FormatFloat(f, 'f', precision, 64), 64)
+		return rounded
+	}
+	// The exact digits before the point, shifted behind it, are rounded by the same rule.
+	digits := big.NewFloat(f).SetPrec(2000)
+	unit := new(big.Float).SetPrec(2000).SetInt(
+		new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(-precision)), nil))
+	quotient, _ := new(big.Float).SetPrec(2000).SetString(
+		new(big.Float).SetPrec(2000).Quo(digits, unit).Text('f', 0))
+	rounded, _ := new(big.Float).SetPrec(2000).Mul(quotient, unit).Float64()
+	return rounded
 }
 
 // roundInt rounds n to a multiple of 10 to the power of digits, halves to the even multiple.
@@ -266,6 +321,19 @@ func attr(r *run, v value, a arguments) value {
 	return undefined{"'" + kindOf(v) + " object' has no attribute '" + name + "'"}
 }
 
+// replaceFilter makes text of all of its arguments, unlike the method.
+func replaceFilter(r *run, v value, a arguments) value {
+	bound := a.bind(r, "replace", "old", "new", "count")
+	if bound[0] == absent || bound[1] == absent {
+		r.fail("an argument is missing: a str is needed")
+	}
+	n := int64(-1)
+	if count := orDefault(bound[2], nil); count != nil {
+		n = max(r.int(count), -1)
+	}
+	return r.replace(r.str(v), r.str(bound[0]), r.str(bound[1]), int(min(n, 1<<30)))
+}
+
 // getter returns a function that looks up an attribute of an item, by a path such as a.b.0. If the
 // attribute is nil, it returns the item itself.
 func (r *run) getter(attribute value) func(value) value {
@@ -292,6 +360,15 @@ func (r *run) getter(attribute value) func(value) value {
 	}
 }
 
+// iterateTrue returns the items of a value, and none of a value that is false: map, select and
+// their variants take none and 0 for an empty list.
+func (r *run) iterateTrue(v value) []value {
+	if !r.truth(v) {
+		return nil
+	}
+	return r.iterate(v)
+}
+
 // mapFilter applies a filter to each item, or looks up an attribute of each.
 func mapFilter(r *run, v value, a arguments) value {
 	each := func(item value) value { return item }
@@ -316,7 +393,7 @@ func mapFilter(r *run, v value, a arguments) value {
 	}
 	var mapped []value
 	r.nested(func() {
-		for _, item := range r.iterate(v) {
+		for _, item := range r.iterateTrue(v) {
 			r.step(1)
 			mapped = append(mapped, each(item))
 		}
@@ -345,7 +422,7 @@ func selectItems(keep, byAttribute bool) filter {
 			matches = func(v value) bool { return t(r, v, more) }
 		}
 		var kept []value
-		for _, item := range r.iterate(v) {
+		for _, item := range r.iterateTrue(v) {
 			r.step(1)
 			if matches(get(item)) == keep {
 				kept = append(kept, item)
@@ -369,7 +446,7 @@ func testName(s string) string {
 func (r *run) sortKey(caseSensitive bool) func(value) value {
 	return func(v value) value {
 		if s, ok := v.(string); ok && !caseSensitive {
-			return r.text(strings.ToLower(s))
+			return r.text(lower(s))
 		}
 		return v
 	}
@@ -455,7 +532,7 @@ func wordCount(r *run, v value, a arguments) value {
 	a.bind(r, "wordcount")
 	n, inside := 0, false
 	for _, c := range r.str(v) {
-		word := namePattern.MatchString(string(c))
+		word := c == '_' || unicode.IsLetter(c) || unicode.IsNumber(c)
 		if word && !inside {
 			n++
 		}
@@ -472,7 +549,7 @@ func indent(r *run, v value, a arguments) value {
 		prefix = r.str(r.repeat(" ", r.int(orDefault(bound[0], int64(4)))))
 	}
 	blank := r.truth(orDefault(bound[2], false))
-	lines := r.iterate(splitLines(r, r.str(v)+"\n", arguments{}))
+	lines := r.iterate(splitLines(r, r.string(v)+"\n", arguments{}))
 	var b strings.Builder
 	for i, line := range lines {
 		line := line.(string)

@@ -9,7 +9,7 @@ import (
 // functions are the functions that a template may call, by name.
 var functions = map[string]callable{
 	"raise_exception": func(r *run, a arguments) value {
-		message := r.str(a.bind(r, "raise_exception", "message")[0])
+		message := r.str(r.given(a.bind(r, "raise_exception", "message")[0]))
 		panic(failure{fmt.Errorf("%w: %s", ErrRefused, message)})
 	},
 	"range":     rangeOf,

@@ -34,7 +34,7 @@ var tagTokens = []struct {
 	pattern *regexp.Regexp
 }{
 	{floatToken, regexp.MustCompile(
-		`^\d+(?:_\d+)*(?:\.\d+(?:_\d+)*(?:[eE][+-]?\d+)?|[eE][+-]?\d+)`)},
+		`^\d+(?:_\d+)*(?:\.\d+(?:_\d+)*` + exponent + `?|` + exponent + `)`)},
 	{integerToken, regexp.MustCompile(
 		`^(?:0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|[1-9](?:_?\d)*|0(?:_?0)*)`)},
 	{nameToken, namePattern},
@@ -42,6 +42,9 @@ var tagTokens = []struct {
 		`^(?s:'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*")`)},
 	{operatorToken, regexp.MustCompile(`^(?:\*\*|//|==|!=|>=|<=|[-+*/%~\[\](){}<>=.:|,])`)},
 }
+
+// exponent is the exponent of a float.
+const exponent = `(?:[eE][+-]?\d+(?:_\d+)*)`
 
 // namePattern is a name, which may begin with a digit; the parser rejects that.
 var namePattern = regexp.MustCompile(`^[\pL\pN\pM_]+`)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Templates that would not end, or not in memory, end with an error within this time each, also on
-// a busy machine.
+// maxTime is how long one template may take until it ends with an error. Some would never end, or
+// need more memory than there is. The limit is wide, because the machine may be busy.
 const maxTime = 20 * time.Second
 
 func TestLimits(t *testing.T) {

@@ -29,7 +29,7 @@ var stringMethods = map[string]func(*run, string, arguments) value{
 	},
 	"replace": replace,
 	"join": func(r *run, s string, a arguments) value {
-		return r.joinStrings(s, r.iterate(a.bind(r, "join", "iterable")[0]))
+		return r.joinStrings(s, r.iterate(r.given(a.bind(r, "join", "iterable")[0])))
 	},
 	"find": func(r *run, s string, a arguments) value {
 		return find(s, r.string(a.bind(r, "find", "sub")[0]), strings.Index)
@@ -40,11 +40,11 @@ var stringMethods = map[string]func(*run, string, arguments) value{
 	"count": func(r *run, s string, a arguments) value {
 		return int64(strings.Count(s, r.string(a.bind(r, "count", "sub")[0])))
 	},
-	"upper":      withoutArguments("upper", strings.ToUpper),
-	"lower":      withoutArguments("lower", strings.ToLower),
+	"upper":      withoutArguments("upper", upper),
+	"lower":      withoutArguments("lower", lower),
 	"title":      withoutArguments("title", pythonTitle),
 	"capitalize": withoutArguments("capitalize", capitalize),
-	"isdigit":    everyRune("isdigit", unicode.IsDigit),
+	"isdigit":    everyRune("isdigit", isDigit),
 	"isalpha":    everyRune("isalpha", unicode.IsLetter),
 	"isalnum": everyRune("isalnum", func(c rune) bool {
 		return unicode.IsLetter(c) || unicode.IsNumber(c)
@@ -76,7 +76,7 @@ var dictMethods = map[string]func(*run, *dict, arguments) value{
 	},
 	"get": func(r *run, d *dict, a arguments) value {
 		bound := a.bind(r, "get", "key", "default")
-		if v, ok := d.get(bound[0]); ok {
+		if v, ok := d.get(r.requireKey(r.given(bound[0]))); ok {
 			return v
 		}
 		return orDefault(bound[1], nil)
@@ -86,7 +86,7 @@ var dictMethods = map[string]func(*run, *dict, arguments) value{
 // listMethods are the methods of list that templates may call. None changes the list.
 var listMethods = map[string]func(*run, *sequence, arguments) value{
 	"index": func(r *run, s *sequence, a arguments) value {
-		v := a.bind(r, "index", "value")[0]
+		v := r.given(a.bind(r, "index", "value")[0])
 		for i, item := range s.items {
 			if r.equal(item, v) {
 				return int64(i)
@@ -96,7 +96,7 @@ var listMethods = map[string]func(*run, *sequence, arguments) value{
 		return nil
 	},
 	"count": func(r *run, s *sequence, a arguments) value {
-		v, n := a.bind(r, "count", "value")[0], int64(0)
+		v, n := r.given(a.bind(r, "count", "value")[0]), int64(0)
 		for _, item := range s.items {
 			if r.equal(item, v) {
 				n++
@@ -245,7 +245,6 @@ func fields(s string, limit int, fromRight bool) []string {
 func splitLines(r *run, s string, a arguments) value {
 	keep := r.truth(orDefault(a.bind(r, "splitlines", "keepends")[0], false))
 	r.alloc(len(s))
-	s = strings.ReplaceAll(s, "\r\n", "\uFFFF\n") // a pair is one break
 	var items []value
 	for s != "" {
 		end := strings.IndexFunc(s, func(c rune) bool {
@@ -254,15 +253,13 @@ func splitLines(r *run, s string, a arguments) value {
 		line, after := s, ""
 		if end >= 0 {
 			_, size := utf8.DecodeRuneInString(s[end:])
+			if strings.HasPrefix(s[end:], "\r\n") { // a pair is one break
+				size = len("\r\n")
+			}
 			line, after = s[:end], s[end+size:]
 			if keep {
 				line = s[:end+size]
 			}
-		}
-		if keep {
-			line = strings.ReplaceAll(line, "\uFFFF\n", "\r\n")
-		} else {
-			line = strings.TrimSuffix(line, "\uFFFF")
 		}
 		items, s = append(items, line), after
 	}
@@ -285,12 +282,8 @@ func (r *run) affix(s string, a arguments, has func(string, string) bool) value 
 
 func replace(r *run, s string, a arguments) value {
 	bound := a.bind(r, "replace", "old", "new", "count")
-	from, to, count := r.string(bound[0]), r.string(bound[1]), orDefault(bound[2], nil)
-	n := int64(-1)
-	if count != nil {
-		n = max(r.int(count), -1)
-	}
-	return r.replace(s, from, to, int(min(n, 1<<30)))
+	n := max(r.int(orDefault(bound[2], int64(-1))), -1)
+	return r.replace(s, r.string(bound[0]), r.string(bound[1]), int(min(n, 1<<30)))
 }
 
 // replace replaces at most n occurrences, all if n is negative. It counts the memory of the result
@@ -328,29 +321,3 @@ func find(s, part string, index func(string, string) int) value {
 	}
 	return int64(utf8.RuneCountInString(s[:i]))
 }
-
-// capitalize is Python's str.capitalize.
-func capitalize(s string) string {
-	c, size := utf8.DecodeRuneInString(s)
-	if size == 0 {
-		return ""
-	}
-	return string(unicode.ToTitle(c)) + strings.ToLower(s[size:])
-}
-
-// pythonTitle is Python's str.title: every run of letters begins with a capital.
-func pythonTitle(s string) string {
-	inside := false
-	return strings.Map(func(c rune) rune {
-		first := !inside
-		inside = unicode.IsLetter(c)
-		if inside && first {
-			return unicode.ToTitle(c)
-		}
-		return unicode.ToLower(c)
-	}, s)
-}
-
-// isUpper and isLower are Python's: the string has a letter with case, and all have that case.
-func isUpper(s string) bool { return strings.ToUpper(s) == s && strings.ToLower(s) != s }
-func isLower(s string) bool { return strings.ToLower(s) == s && strings.ToUpper(s) != s }

@@ -3,6 +3,7 @@ package chat
 import (
 	"cmp"
 	"math"
+	"math/big"
 	"math/bits"
 	"slices"
 	"strings"
@@ -126,6 +127,10 @@ func (r *run) integers(operator string, x, y int64) value {
 			overflow = -1
 		}
 	case "/":
+		if max(x, -x, y, -y) >= 1<<53 || min(x, y) == math.MinInt64 { // rounded only once
+			quotient, _ := big.NewRat(x, y).Float64()
+			return quotient
+		}
 		return float64(x) / float64(y)
 	case "//", "%":
 		quotient, rest := x/y, x%y
@@ -148,7 +153,7 @@ func (r *run) integers(operator string, x, y int64) value {
 // power returns x ** y, a float if y is negative.
 func (r *run) power(x, y int64) value {
 	if y < 0 {
-		return math.Pow(float64(x), float64(y))
+		return r.floats("**", float64(x), float64(y))
 	}
 	if y > 63 && x != 0 && x != 1 && x != -1 {
 		r.fail("%d ** %d does not fit in 64 bits", x, y)
@@ -173,22 +178,50 @@ func (r *run) floats(operator string, x, y float64) value {
 	case "*":
 		return x * y
 	case "**":
-		return math.Pow(x, y)
+		return r.floatPower(x, y)
 	}
 	if y == 0 {
 		r.fail("division by zero")
 	}
-	switch operator {
-	case "/":
+	if operator == "/" {
 		return x / y
-	case "//":
-		return math.Floor(x / y)
 	}
 	rest := math.Mod(x, y)
-	if rest != 0 && (rest < 0) != (y < 0) {
+	quotient := (x - rest) / y
+	switch {
+	case rest == 0:
+		rest = math.Copysign(0, y)
+	case (rest < 0) != (y < 0):
 		rest += y
+		quotient--
 	}
-	return rest
+	switch {
+	case operator == "%":
+		return rest
+	case quotient == 0:
+		return math.Copysign(0, x/y)
+	}
+	// quotient is an integer but for the error of the division.
+	floor := math.Floor(quotient)
+	if quotient-floor > 0.5 {
+		floor++
+	}
+	return floor
+}
+
+// floatPower returns x ** y. It fails where Python does, or gives a complex number.
+func (r *run) floatPower(x, y float64) float64 {
+	result := math.Pow(x, y)
+	infinite := math.IsInf(x, 0) || math.IsInf(y, 0)
+	switch {
+	case x == 0 && y < 0:
+		r.fail("division by zero: 0.0 cannot be raised to a negative power")
+	case math.IsNaN(result) && !math.IsNaN(x) && !math.IsNaN(y):
+		r.fail("%s ** %s is a complex number", floatRepr(x), floatRepr(y))
+	case math.IsInf(result, 0) && !infinite:
+		r.fail("%s ** %s is too large for a float", floatRepr(x), floatRepr(y))
+	}
+	return result
 }
 
 // sign applies unary plus or minus.
@@ -237,10 +270,15 @@ func (r *run) equal(a, b value) (same bool) {
 	r.step(1)
 	if x, fx, xInt, ok := number(a); ok {
 		y, fy, yInt, ok := number(b)
-		if xInt && yInt {
+		switch {
+		case !ok || xInt && yInt:
 			return ok && x == y
+		case xInt:
+			return compareIntFloat(x, fy) == 0 && !math.IsNaN(fy)
+		case yInt:
+			return compareIntFloat(y, fx) == 0 && !math.IsNaN(fx)
 		}
-		return ok && fx == fy
+		return fx == fy
 	}
 	switch a := a.(type) {
 	case nil:
@@ -299,7 +337,14 @@ func (r *run) order(a, b value) (order int, ordered bool) {
 		if xInt && yInt {
 			return cmp.Compare(x, y), true
 		}
-		return cmp.Compare(fx, fy), !math.IsNaN(fx) && !math.IsNaN(fy)
+		ordered := !math.IsNaN(fx) && !math.IsNaN(fy)
+		switch {
+		case xInt:
+			return compareIntFloat(x, fy), ordered
+		case yInt:
+			return -compareIntFloat(y, fx), ordered
+		}
+		return cmp.Compare(fx, fy), ordered
 	}
 	switch a := a.(type) {
 	case string:
@@ -315,6 +360,20 @@ func (r *run) order(a, b value) (order int, ordered bool) {
 	}
 	r.fail("'<' not supported between instances of '%s' and '%s'", kindOf(a), kindOf(b))
 	return 0, false
+}
+
+// compareIntFloat compares exactly: large integers are not rounded to floats.
+func compareIntFloat(i int64, f float64) int {
+	switch {
+	case f >= 1<<63:
+		return -1
+	case f < -1<<63, math.IsNaN(f):
+		return 1
+	}
+	if order := cmp.Compare(i, int64(f)); order != 0 {
+		return order
+	}
+	return cmp.Compare(0, f-math.Trunc(f))
 }
 
 func (r *run) orderLists(a, b []value) (order int, ordered bool) {
@@ -338,7 +397,7 @@ func (r *run) contains(container, v value) bool {
 		r.step(len(c) / bytesPerStep)
 		return strings.Contains(c, part)
 	case *dict:
-		_, ok := c.get(v)
+		_, ok := c.get(r.requireKey(v))
 		return ok
 	}
 	for _, item := range r.iterate(container) {

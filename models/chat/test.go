@@ -15,7 +15,7 @@ var tests map[string]test
 func init() {
 	compare := func(operator string) test {
 		return func(r *run, v value, a arguments) bool {
-			return r.compare(operator, v, a.bind(r, "a test", "other")[0])
+			return r.compare(operator, v, r.given(a.bind(r, "a test", "other")[0]))
 		}
 	}
 	kind := func(names ...string) test {
@@ -39,7 +39,7 @@ func init() {
 		"sequence": kind("str", "list", "tuple", "dict", "undefined"),
 		"iterable": kind("str", "list", "tuple", "dict", "dict view", "generator", "undefined",
 			"LoopContext"),
-		"callable": kind("function"),
+		"callable": kind("function", "LoopContext", "undefined"),
 		"true":     func(_ *run, v value, _ arguments) bool { return v == true },
 		"false":    func(_ *run, v value, _ arguments) bool { return v == false },
 		"odd":      parity(1), "even": parity(0),
@@ -59,7 +59,7 @@ func init() {
 
 // same is Python's "is", for the values that templates compare with it.
 func same(r *run, v value, a arguments) bool {
-	other := a.bind(r, "sameas", "other")[0]
+	other := r.given(a.bind(r, "sameas", "other")[0])
 	switch v := v.(type) {
 	case undefined:
 		return false

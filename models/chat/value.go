@@ -88,6 +88,15 @@ func (d *dict) set(k, v value) {
 	d.values[at] = v
 }
 
+// requireKey fails for a value that Python cannot look up in a dict, because it can change.
+func (r *run) requireKey(k value) value {
+	switch kind := kindOf(k); kind {
+	case "list", "dict":
+		r.fail("a %s cannot be the key of a dict", kind)
+	}
+	return k
+}
+
 // setItem sets the value of any key, and fails if a value of its type cannot be a key.
 func (r *run) setItem(d *dict, k, v value) {
 	if _, ok := key(k); !ok {

@@ -41,6 +41,9 @@ func modelPlace(kind string) place { return place{"model", kind} }
 // readModel reads a model section.
 func readModel(raw json.RawMessage) (modelFile, error) {
 	m := modelFile{}
+	if r := (&jsonReader{data: raw}); r.peek() != '{' {
+		return m, errors.New("model: not an object")
+	}
 	var sawVocab, sawMerges bool
 	small, err := sections(raw, map[string]func(*jsonReader) error{
 		"vocab": func(r *jsonReader) error {

@@ -21,7 +21,7 @@ var (
 	mutantSeed = flag.Uint64("mutant-seed", 1, "the seed of TestMutants")
 )
 
-// What one changed file may take: to be read, and to encode and decode six short texts.
+// These limit the time and memory to read one changed file and to encode and decode six texts.
 const (
 	mutantTime   = 2 * time.Second
 	mutantMemory = 200 << 20 // bytes set aside in all, a few times what is needed at once
@@ -35,8 +35,8 @@ var mutantTexts = []string{
 	"a\xffb\xe2\x82 ▁▁Ġ_ \x00\ufffd",
 }
 
-// TestMutants changes the trained files at random, as a file that means harm could be, and checks
-// that each is read, or refused, and used within bounds.
+// TestMutants changes the trained files at random, as an attacker might, and checks that each is
+// refused, or is read and used within the limits.
 func TestMutants(t *testing.T) {
 	var files [][]byte
 	for _, kind := range kinds {

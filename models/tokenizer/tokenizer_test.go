@@ -381,7 +381,7 @@ func TestMalformed(t *testing.T) {
 			`{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"Q","type_id":0}}],"pair":[],"special_tokens":{}}`)), `"Q" is not in special_tokens`},
 		{"template of a text that is not there", string(editedFile(t, "gpt2", "post_processor",
 			`{"type":"TemplateProcessing","single":[{"Sequence":{"id":"B","type_id":0}}],"pair":[],"special_tokens":{}}`)), `"B" is not one of the 1 texts`},
-		{"metaspace of two minds", string(editedFile(t, "unigram", "pre_tokenizer",
+		{"metaspace that contradicts itself", string(editedFile(t, "unigram", "pre_tokenizer",
 			`{"type":"Metaspace","replacement":"_","add_prefix_space":false}`)), "change it to " +
 			"never"},
 		{

@@ -35,13 +35,16 @@ func (s *classItems) category(t *translator, name string) error {
 	}
 	s.count += 2
 	if name == "Mn" { // one code point left the category
+		const gone = 0x1171e
 		for _, r := range tableRuns(unicode.Mn) {
-			if r.first != 0x1171e {
-				s.text.WriteString(runText(r))
-				continue
+			parts := []runeRun{r}
+			if r.first <= gone && gone <= r.last {
+				parts = []runeRun{{r.first, gone - 1}, {gone + 1, r.last}}
 			}
-			if r.last > r.first {
-				s.text.WriteString(runText(runeRun{r.first + 1, r.last}))
+			for _, part := range parts {
+				if part.first <= part.last {
+					s.text.WriteString(runText(part))
+				}
 			}
 		}
 	} else {

@@ -1,0 +1,304 @@
+package tokenizer
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestUnknownFields gives every part with fields of its own one more: no part ignores it.
+func TestUnknownFields(t *testing.T) {
+	for key, kinds := range map[string][]string{
+		"normalizer": names(normalizerKinds), "pre_tokenizer": names(preTokenizerKinds),
+		"decoder": names(decoderKinds), "post_processor": names(postProcessorKinds),
+	} {
+		for _, kind := range kinds {
+			part := `{"type":"` + kind + `","zzz":1}`
+			_, err := Parse(editedFile(t, "gpt2", key, part), "some.json")
+			want := "tokenizer: some.json: " + key + `: unknown field "zzz"`
+			if err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%s %s: error %v, want %s", key, part, err, want)
+			}
+		}
+	}
+}
+
+// TestModelRefusals has one case for each error about a model.
+func TestModelRefusals(t *testing.T) {
+	const bytePair = `{"type":"BPE","vocab":{"a":0,"b":1},"merges":[`
+	for _, c := range []struct{ model, want string }{
+		{`null`, "model: missing; is this a tokenizer.json?"},
+		{`7`, "model: not an object"},
+		{`[]`, "model: not an object"},
+		{`{"type":"BPE"}`, "model: BPE needs vocab and merges"},
+		{`{"type":"BPE","vocab":{}}`, "model: BPE needs vocab and merges"},
+		{`{"type":"WordLevel","unk_token":"a"}`, "model: WordLevel needs vocab"},
+		{`{"type":"WordLevel","vocab":{"a":0}}`, "model: WordLevel needs unk_token"},
+		{`{"type":"WordLevel","vocab":{"a":0},"zzz":1}`, `model: unknown field "zzz"`},
+		{`{"type":"WordLevel","vocab":[["a",1]],"unk_token":"a"}`,
+			"model.vocab: WordLevel takes an object of tokens with their ids"},
+		{`{"type":"WordPiece","vocab":{"a":0}}`,
+			"model: WordPiece needs unk_token, continuing_subword_prefix and max_input"},
+		{`{"type":"WordPiece","vocab":{"a":0},"zzz":1}`, `model: unknown field "zzz"`},
+		{`{"type":"Unigram","vocab":{"a":0}}`,
+			"model.vocab: Unigram takes an array of tokens with their scores"},
+		{`{"type":"Unigram","vocab":[["a",0]],"zzz":1}`, `model: unknown field "zzz"`},
+		{`{"type":"Unigram","vocab":[["a",0]],"unk_id":-1}`, "model.unk_id: -1 is not in vocab"},
+		{`{"type":"Unigram","vocab":[5]}`, "model.vocab"},
+		{`{"type":"Unigram","vocab":[[5,1]]}`, "model.vocab"},
+		{`{"type":"Unigram","vocab":[["a"]]}`, "model.vocab"},
+		{`{"type":"Unigram","vocab":[["a","b"]]}`, "model.vocab"},
+		{`{"type":"Unigram","vocab":[["a",1,2]]}`, "model.vocab"},
+		{bytePair + `["zz","a"]]}`, `model.merges[0]: token "zz" is not in vocab`},
+		{bytePair + `5]}`, "model.merges[0]"},
+		{bytePair + `["a",5]]}`, "model.merges[0]"},
+		{bytePair + `["a","b","a"]]}`, "model.merges[0]: 3 tokens instead of 2"},
+		{bytePair + `],"zzz":1}`, `model: unknown field "zzz"`},
+		{bytePair + `["a","b"]],"continuing_subword_prefix":"##"}`,
+			`token "b" is shorter than continuing_subword_prefix "##"`},
+		{bytePair + `],"continuing_subword_prefix":"` + strings.Repeat("#", 65) + `"}`,
+			"has 65 bytes, the limit is 64"},
+		{bytePair + `],"end_of_word_suffix":"` + strings.Repeat("#", 65) + `"}`,
+			"has 65 bytes, the limit is 64"},
+		{bytePair + `],"byte_fallback":true,"end_of_word_suffix":"</w>"}`,
+			"model.byte_fallback: true with continuing_subword_prefix or end_of_word_suffix"},
+		{`{"type":"BPE","vocab":{"a":0,"b":0},"merges":[]}`, "both have id 0"},
+		{`{"type":"BPE","vocab":{"a":0},"merges":[],"dropout":true}`, "model.dropout"},
+	} {
+		_, err := Parse([]byte(withModel(c.model)), "some.json")
+		if err == nil || !strings.HasPrefix(err.Error(), "tokenizer: some.json: model") ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", c.model, err, c.want)
+		}
+	}
+}
+
+// TestPartRefusals has errors about parts that are well formed but ask for too much, or for what
+// is not there.
+func TestPartRefusals(t *testing.T) {
+	long := func(n int) string { return strings.Repeat("x", n) }
+	const added = `[{"id":990,"content":"tok","normalized":true}]`
+	template := func(single, specials string) string {
+		return `{"type":"TemplateProcessing","pair":[],"single":[` + single +
+			`],"special_tokens":{` + specials + `}}`
+	}
+	const special = `{"SpecialToken":{"id":"s","type_id":0}}`
+	const sequenceA = `{"Sequence":{"id":"A","type_id":0}}`
+	tokens := func(n int) string {
+		return `"s":{"id":"s","ids":[` + times(n, "0") + `],"tokens":[` +
+			times(n, `"<|endoftext|>"`) + `]}`
+	}
+	for _, c := range []struct {
+		name     string
+		keyValue []string
+		want     string
+	}{
+		{"a normalised added token is too long", []string{"added_tokens", added, "normalizer",
+			`{"type":"Prepend","prepend":"` + long(5000) + `"}`},
+			`token "tok" has 5003 bytes when normalised, the limit is 4096`},
+		{"a normalizer makes an added token grow without end", []string{"added_tokens", added,
+			"normalizer", `{"type":"Prepend","prepend":"` + long(9000) + `"}`},
+			`added_tokens: token "tok": normalizer (Prepend)`},
+		{"an added token is too long", []string{"added_tokens",
+			`[{"id":1200,"content":"` + long(1025) + `"}]`}, "has 1025 bytes, the limit is 1024"},
+		{"a template has too many pieces", []string{"post_processor",
+			template(times(65, sequenceA), "")}, "single: 65 pieces, the limit is 64"},
+		{"a template adds too many tokens", []string{"post_processor",
+			template(times(2, special), tokens(600))},
+			`single: 1200 control tokens up to "s", the limit is 1024`},
+		{"a name stands for too many tokens", []string{"post_processor",
+			template(special, tokens(1025))},
+			`special_tokens: "s" has 1025 ids, the limit is 1024`},
+		{"a template names an id that is not there", []string{"post_processor",
+			template(special, `"s":{"id":"s","ids":[99999],"tokens":["x"]}`)},
+			`token "x" has id 99999, which is not in the vocabulary`},
+		{"a piece is both", []string{"post_processor", template(
+			`{"SpecialToken":{"id":"s","type_id":0},"Sequence":{"id":"A","type_id":0}}`, "")},
+			"a piece must be a Sequence or a SpecialToken"},
+		{"cls is not there", []string{"post_processor",
+			`{"type":"BertProcessing","sep":["x",1],"cls":["y",99999]}`},
+			`token "y" has id 99999, which is not in the vocabulary`},
+		{"sep is a number", []string{"post_processor",
+			`{"type":"BertProcessing","sep":5,"cls":["y",1]}`}, `a token and its id, as`},
+		{"sep has one value", []string{"post_processor",
+			`{"type":"BertProcessing","sep":["x"],"cls":["y",1]}`},
+			"a token and its id are 2 values, not 1"},
+		{"sep has three values", []string{"post_processor",
+			`{"type":"BertProcessing","sep":["x",1,2],"cls":["y",1]}`},
+			"a token and its id are 2 values, not 3"},
+		{"sep has an id below 0", []string{"post_processor",
+			`{"type":"BertProcessing","sep":["x",-1],"cls":["y",1]}`}, "post_processor.sep[1]"},
+		{"too many normalizers", []string{"normalizer",
+			sequence("normalizers", times(257, `{"type":"NFC"}`))}, "257 parts, the limit is 256"},
+		{"too many pre-tokenizers", []string{"pre_tokenizer", sequence("pretokenizers",
+			times(257, `{"type":"Whitespace"}`))}, "257 parts, the limit is 256"},
+		{"too many decoders", []string{"decoder",
+			sequence("decoders", times(257, `{"type":"Fuse"}`))}, "257 parts, the limit is 256"},
+		{"a pattern is not UTF-8", []string{"normalizer",
+			`{"type":"Replace","pattern":{"Regex":"\ud800"},"content":""}`}, `\ud800`},
+	} {
+		_, err := Parse(editedFile(t, "gpt2", c.keyValue...), "some.json")
+		if err == nil || !strings.HasPrefix(err.Error(), "tokenizer: some.json: ") ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %.300v, want one with %q", c.name, err, c.want)
+		}
+	}
+}
+
+// TestNestedTooDeep nests a Sequence in others until it is refused.
+func TestNestedTooDeep(t *testing.T) {
+	for key, part := range map[string][2]string{
+		"normalizer":     {"normalizers", `{"type":"NFC"}`},
+		"pre_tokenizer":  {"pretokenizers", `{"type":"Whitespace"}`},
+		"post_processor": {"processors", trainedPost},
+		"decoder":        {"decoders", `{"type":"Fuse"}`},
+	} {
+		nested := part[1]
+		for depth := 1; depth <= maxNesting+1; depth++ {
+			nested = sequence(part[0], nested)
+			_, err := Parse(editedFile(t, "gpt2", key, nested), "some.json")
+			deep := err != nil &&
+				strings.Contains(err.Error(), "Sequence is nested more than 8 deep")
+			if deep != (depth > maxNesting) || !deep && err != nil {
+				t.Errorf("%s nested %d deep: error %v", key, depth, err)
+			}
+		}
+	}
+}
+
+// TestPatternRefusals has one case for each error about a regular expression.
+func TestPatternRefusals(t *testing.T) {
+	for _, c := range []struct{ pattern, want string }{
+		{"a\xff", "is not valid UTF-8"},
+		{`a\`, "the pattern ends in a backslash"},
+		{`[a\`, "the pattern ends in a backslash"},
+		{`[a`, "a class is not closed"},
+		{`[^`, "a class is not closed"},
+		{`[]`, "a class is not closed"},
+		{`[a-`, "a range without an end in"},
+		{`[a-[b]]`, "a range without an end in"},
+		{`[z-a]`, "a range ends before it begins"},
+		{`[[:alpha:]]`, "a class in a class"},
+		{`[a&&b]`, "an intersection of classes"},
+		{`[\D]`, "a negated class in a class"},
+		{`[\W]`, "a negated class in a class"},
+		{`[\P{L}]`, "a negated class in a class"},
+		{`[\p{^L}]`, "a negated class in a class"},
+		{`[a-\q]`, `\q`},
+		{`\p`, `\p needs {..}`},
+		{`\pL`, `\p needs {..}`},
+		{`\p{L`, `\p needs {..}`},
+		{`\p{Nope}`, `\p{Nope}`},
+		{`(?i:\p{L})`, `\p{L} without regard to case`},
+		{`(?i:\w)`, `\w without regard to case`},
+		{`(?i:é)`, `without regard to case`},
+		{`(?i:[a-\x{2000}])`, "a long range without regard to case"},
+		{`(?i:ff)`, "a ligature without regard to case"},
+		{`\x{110000}`, `\x{..} is not a character`},
+		{`\x{d800}`, `\x{..} is not a character`},
+		{`\x{zz}`, `\x{..} is not a character`},
+		{`\x{41`, `\x{..} is not a character`},
+		{`\x4`, "an escape needs 2 hexadecimal digits"},
+		{`\xzz`, "an escape needs 2 hexadecimal digits of a character"},
+		{`\xff`, `the byte \xff`},
+		{`\u12`, "an escape needs 4 hexadecimal digits"},
+		{`\ud800`, "an escape needs 4 hexadecimal digits of a character"},
+		{`\1`, `\1 in`},
+		{`\b`, "a word boundary"},
+		{`\B`, "a word boundary"},
+		{`\G`, `\G in`},
+		{`(?x:a)`, "a group of this kind"},
+		{`(?#comment)`, "a group of this kind"},
+		{`(?i`, "a group is not closed"},
+		{`(?i-`, "a group is not closed"},
+		{`(?:a`, "a group is not closed"},
+		{`(?=a`, "a group is not closed"},
+		{`a(?m)b`, "an option in the middle"},
+		{`(?i)(a`, "a group is not closed"},
+		{`a)`, "closes no group"},
+		{`*`, "a quantifier has nothing to repeat"},
+		{`(+)`, "a quantifier has nothing to repeat"},
+		{`a**`, "a quantifier of a quantifier"},
+		{`a{2}*`, "a quantifier of a quantifier"},
+		{`a{100001}`, "the count 100001 is more than 100000"},
+		{`a{1,100001}`, "the count 100001 is more than 100000"},
+		{`a{99999999999999999999}`, "is more than 100000"},
+		{`a{3,2}`, "counts in the wrong order"},
+		{`(?<=(?>a))b`, "an atomic group in a look-behind"},
+		{`(?<=a++)b`, "a possessive quantifier in a look-behind"},
+		{`(?:(?:ab){1000}){1000}`, "more than 65536 instructions"},
+	} {
+		_, err := newRegex(c.pattern)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: error %v, want one with %q", c.pattern, err, c.want)
+		}
+	}
+}
+
+// TestCompileRefuses gives the compiler of patterns what the translation never writes: it is
+// refused, and nothing is read beyond the end.
+func TestCompileRefuses(t *testing.T) {
+	for _, c := range []struct{ pattern, want string }{
+		{"(?:a", "a group is not closed"},
+		{"(?:(?=a)", "a group is not closed"},
+		{"a)", `")" is not expected`},
+		{"[a", "a class is not closed"},
+		{`\`, "the pattern ends in a backslash"},
+		{"a{", "is not a count"},
+		{"a{x}", "is not a count"},
+		{"a{1,x}", "is not a count"},
+		{`[\x{zz}]`, ""},
+		{`[\p{Nope}]`, ""},
+		{`[a-`, "a class is not closed"},
+	} {
+		if _, err := compile(c.pattern); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("compile(%q): error %v, want one with %q", c.pattern, err, c.want)
+		}
+	}
+}
+
+// TestLoadRefuses reads what is no file of a tokenizer.
+func TestLoadRefuses(t *testing.T) {
+	dir := t.TempDir()
+	large := filepath.Join(dir, "large.json")
+	f, err := os.Create(large)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Truncate(maxFile+1), f.Close()); err != nil { // takes no room
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		dir:                                "is a directory",
+		large:                              "134217729 bytes, the limit is 134217728; is it",
+		filepath.Join(dir, "missing.json"): "no such file",
+	} {
+		if _, err := Load(path); err == nil || !strings.HasPrefix(err.Error(), "tokenizer: ") ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("Load(%s): error %v, want one with %q", path, err, want)
+		}
+	}
+}
+
+// brokenWriter takes n bytes and then fails.
+type brokenWriter struct{ n int }
+
+var errBroken = errors.New("the disk is full")
+
+func (w *brokenWriter) Write(p []byte) (int, error) {
+	if len(p) <= w.n {
+		w.n -= len(p)
+		return len(p), nil
+	}
+	return w.n, errBroken
+}
+
+func TestWriteToBrokenWriter(t *testing.T) {
+	tok := load(t, "gpt2.json")
+	n, err := tok.WriteTo(&brokenWriter{100})
+	if n != 100 || !errors.Is(err, errBroken) || !strings.HasPrefix(err.Error(), "tokenizer: ") {
+		t.Errorf("WriteTo = %d, %v, want 100 bytes and the error of the writer", n, err)
+	}
+}
