@@ -11,6 +11,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 // layerOf returns the tensor of one layer, [1,T,T].
@@ -136,9 +137,9 @@ func TestPreparedRows(t *testing.T) {
 // Rows that come one at a time are prepared as those that come at once.
 func TestPreparedIncrementally(t *testing.T) {
 	const L, m, n = 3, 6, 4
-	data := sharpAttention(5, L, m+n, false)
-	f := newFake(L, nil)
-	f.row = func(ask trace.MixingAsk, l, t, s int) float64 {
+	data := fakemodel.SharpAttention(5, L, m+n, false)
+	f := fakemodel.New(L, nil)
+	f.Row = func(ask trace.MixingAsk, l, t, s int) float64 {
 		if ask.Name == "mixing-ratio" {
 			if s == t {
 				return float64(t+l) / 20
@@ -151,14 +152,14 @@ func TestPreparedIncrementally(t *testing.T) {
 	for l := range L {
 		for t := range m + n {
 			for s := range m + n {
-				ratios = append(ratios, float32(f.row(trace.MixingAsk{Name: "mixing-ratio"},
+				ratios = append(ratios, float32(f.Row(trace.MixingAsk{Name: "mixing-ratio"},
 					l, t, s)))
 			}
 		}
 	}
 	shape := []int{L, m + n, m + n}
 	in := []trace.Tensor{
-		{Name: "attention", Shape: shape, Data: toFloat32(data)},
+		{Name: "attention", Shape: shape, Data: fakemodel.Float32(data)},
 		{Name: "mixing-ratio", Shape: shape, Data: ratios},
 	}
 	for name, opts := range map[string]attribution.Options{
@@ -189,7 +190,7 @@ func TestPreparedIncrementally(t *testing.T) {
 // The baseline of lifted flow is kept for a process; what is kept is what was computed.
 func TestBaselineIsKept(t *testing.T) {
 	lifted := func() []float64 {
-		e, err := attribution.Explain(context.Background(), newFake(3, evenly), "w1 w2 w3 w4",
+		e, err := attribution.Explain(context.Background(), fakemodel.New(3, fakemodel.Evenly), "w1 w2 w3 w4",
 			attribution.Options{Methods: []string{"flow"}, Lift: true, MaxTokens: 3})
 		if err != nil {
 			t.Fatal(err)
@@ -222,7 +223,7 @@ func TestPreparedRefusals(t *testing.T) {
 		{attribution.Options{LocalLift: true, Methods: []string{"value-zeroing"}}, "local lift applies to none"},
 		{attribution.Options{Lift: true, Methods: []string{"value-zeroing"}}, "lift applies to none of the methods: value-zeroing: only attention says"},
 	} {
-		_, err := attribution.Explain(context.Background(), newFake(1, evenly), "w1", c.opts)
+		_, err := attribution.Explain(context.Background(), fakemodel.New(1, fakemodel.Evenly), "w1", c.opts)
 		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}

@@ -1,17 +1,18 @@
-package attribution_test
+package scorer_test
 
 import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 // newGraded returns a model of two layers, two heads and three tokens. A ⊙ ∇A is
 //
 //	layer 0: [0], [1,-1], [1,0,1] and [1], [0,1], [-1,3,0]      layer 1, the last row: [1,1,-1] and [1,-2,1]
-func newGraded() answering {
-	a := newAnswering(2)
+func newGraded() fakemodel.Scored {
+	a := fakemodel.NewScored(2)
 	g := trace.Gradient{
 		Value: 2.5, Data: make([]float32, 6),
 		Attention: []float32{
@@ -27,7 +28,7 @@ func newGraded() answering {
 			0, 0, 0, 0, 0, 0, 4, -8, 2,
 		},
 	}
-	a.gradient = func(_ trace.Query, rule trace.Backward) trace.Gradient {
+	a.Gradient = func(_ trace.Query, rule trace.Backward) trace.Gradient {
 		if rule != trace.WithAttention {
 			panic("a gradient without attention")
 		}
@@ -53,7 +54,7 @@ func TestChefer(t *testing.T) {
 		[]float64{1. / 2, 3. / 2, 0}, 0)
 	// A classifier reads at its first token whatever the query says.
 	m := newGraded()
-	m.info.Head = trace.Classes
+	m.About.Head = trace.Classes
 	near(t, "row 0", score(t, "chefer", m, q, scorer.Options{}).Values,
 		[]float64{3. / 2, 0, 0}, 0)
 }
