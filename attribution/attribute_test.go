@@ -61,8 +61,8 @@ func TestKnown13Fusion(t *testing.T) {
 	}
 }
 
-// 14: the lift of uniform fakemodel.Causal attention is 1, and lift is rollout over the closed form of the
-// uniform one.
+// 14: the lift of uniform causal attention is 1, and lift is rollout over the closed form
+// of the uniform one.
 func TestKnown14Lift(t *testing.T) {
 	const L, T = 5, 12
 	data := fakemodel.SharpAttention(1, L, T, false)
@@ -148,8 +148,8 @@ func TestKnown18RowConstants(t *testing.T) {
 }
 
 // 20 and 22: value zeroing of A = I is the identity; a value that is zero leaves a column of zeros;
-// the first row is [1]; rollout adds no second fakemodel.Identity, so that C = ½(I+sink) gives 1-2^{-L}; and
-// the length of rows does not matter.
+// the first row is [1]; rollout adds no second identity, so that C = ½(I+sink) gives
+// 1-2^{-L}; and the length of rows does not matter.
 func TestKnown20And22ValueZeroing(t *testing.T) {
 	const L, T = 4, 4
 	vz := func(c func(i, j int) float64) trace.Tensor {
@@ -185,7 +185,8 @@ func TestKnown20And22ValueZeroing(t *testing.T) {
 		near(t, "first row", sink.Methods["value-zeroing-rollout"].Row(l, 0), []float64{1, 0, 0, 0},
 			0)
 	}
-	noValue := attribute(t, opts, vz(func(i, j int) float64 { return fakemodel.On(j <= i && j != 1) }))
+	noValue := attribute(t, opts,
+		vz(func(i, j int) float64 { return fakemodel.On(j <= i && j != 1) }))
 	for _, m := range noValue.Methods {
 		for l := range L {
 			for i := range T {
@@ -195,7 +196,8 @@ func TestKnown20And22ValueZeroing(t *testing.T) {
 			}
 		}
 	}
-	nothing := attribute(t, opts, vz(func(i, j int) float64 { return fakemodel.On(j == 1 && i > 0) }))
+	nothing := attribute(t, opts,
+		vz(func(i, j int) float64 { return fakemodel.On(j == 1 && i > 0) }))
 	if len(nothing.Warnings) != 1 || !strings.Contains(nothing.Warnings[0], "4 rows are all zero") {
 		t.Errorf("warnings %q, want one about the first row of each layer", nothing.Warnings)
 	}
@@ -248,7 +250,8 @@ func TestAttributeBidirectional(t *testing.T) {
 // Half precision: rows that are a little off are divided by their sums, and that is said; the input
 // stays as it is.
 func TestAttributeRenormalizes(t *testing.T) {
-	x := attentionOf(2, func(i, j int) float64 { return fakemodel.Causal(i, j) * (1 + 8e-4*float64(i)) })
+	x := attentionOf(2,
+		func(i, j int) float64 { return fakemodel.Causal(i, j) * (1 + 8e-4*float64(i)) })
 	before := slices.Clone(x.Data)
 	a := attribute(t, attribution.Options{Methods: []string{"raw"}}, x)
 	near(t, "raw", a.Methods["raw"].Data, []float64{1, 0, .5, .5}, 1e-9)
@@ -261,7 +264,8 @@ func TestAttributeRenormalizes(t *testing.T) {
 	}
 	// Each head on its own, so that the mean of two heads does not lean to the longer row.
 	long := func(i, j int) float64 { return fakemodel.ToFirst(i, j) * (1 + 8e-4) }
-	a = attribute(t, attribution.Options{Methods: []string{"raw"}}, attentionOf(2, fakemodel.Identity, long))
+	a = attribute(t, attribution.Options{Methods: []string{"raw"}},
+		attentionOf(2, fakemodel.Identity, long))
 	near(t, "mean of two heads", a.Methods["raw"].Data, []float64{1, 0, .5, .5}, 1e-9)
 }
 
@@ -279,8 +283,15 @@ func TestAttributeLayersAndProgress(t *testing.T) {
 		Name: "attention", Shape: []int{L, T, T},
 		Data: fakemodel.Float32(data),
 	})
-	alone := attribute(t, attribution.Options{Methods: opts.Methods},
-		trace.Tensor{Name: "attention", Shape: []int{2, T, T}, Data: fakemodel.Float32(data[T*T : 3*T*T])})
+	alone := attribute(
+		t,
+		attribution.Options{Methods: opts.Methods},
+		trace.Tensor{
+			Name:  "attention",
+			Shape: []int{2, T, T},
+			Data:  fakemodel.Float32(data[T*T : 3*T*T]),
+		},
+	)
 	for name, m := range part.Methods {
 		near(t, name, m.Data, alone.Methods[name].Data, 0)
 		if !slices.Equal(m.Layers, []int{1, 2}) || m.Shape != [3]int{2, T, T} {

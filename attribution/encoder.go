@@ -63,8 +63,8 @@ func checkPositions(positions []int, tokens []trace.Token) error {
 	seen := map[int]bool{}
 	for _, at := range positions {
 		if at < 0 || at >= len(tokens) {
-			return trace.Usagef("position %d; the text has %d tokens, from 0 to %d: %s", at, len(tokens),
-				len(tokens)-1, listTokens(tokens))
+			return trace.Usagef("position %d; the text has %d tokens, from 0 to %d: %s",
+				at, len(tokens), len(tokens)-1, listTokens(tokens))
 		}
 		if seen[at] {
 			return trace.Usagef("position %d is given twice; each is explained once", at)

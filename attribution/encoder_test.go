@@ -24,7 +24,8 @@ func sharpEncoder(layers, T int) *fakemodel.Encoder {
 	f.Row = func(ask trace.MixingAsk, l, t, s int) float64 {
 		key := ask.Name + ask.Heads.String()
 		if maps[key] == nil {
-			maps[key] = fakemodel.SharpAttention(uint64(len(key)*256+int(key[len(key)-1])), layers, T, true)
+			maps[key] = fakemodel.SharpAttention(uint64(len(key)*256+int(key[len(key)-1])),
+				layers, T, true)
 		}
 		return fakemodel.Entry(maps[key], T, l, t, s)
 	}
@@ -313,8 +314,8 @@ func TestExplainEncoderRefusals(t *testing.T) {
 		`positions [0]; "fake" is a decoder: every token that it generates`) {
 		t.Errorf("a decoder: error %v", err)
 	}
-	_, err = attribution.Explain(context.Background(), fakemodel.NewEncoder(12, nil), someWords(5000),
-		attribution.Options{})
+	_, err = attribution.Explain(context.Background(), fakemodel.NewEncoder(12, nil),
+		someWords(5000), attribution.Options{})
 	var refused *trace.MemoryError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "GB, the limit is 4.0 GB;") {
 		t.Errorf("a huge text: error %v, want a refusal that names the memory", err)

@@ -38,7 +38,9 @@ import (
 // [Options.OnStep] is called after each token. If ctx is done or the model fails, Explain returns
 // the explanation so far and an error that wraps ctx.Err() or the model's error. The explanation is
 // nil if the error is a [trace.UsageError] or if the model refuses the prompt.
-func Explain(ctx context.Context, m trace.Model, prompt string, opts Options) (*Explanation, error) {
+func Explain(
+	ctx context.Context, m trace.Model, prompt string, opts Options,
+) (*Explanation, error) {
 	r, err := newRun(m, prompt, opts)
 	if err != nil {
 		return nil, err
@@ -121,8 +123,8 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 		return nil, fmt.Errorf("attribution: prompt: %w", err)
 	}
 	if len(tokens) == 0 {
-		return nil, trace.Usagef("the prompt %s has no tokens; give some text to %s", message.Quote(prompt),
-			purpose(info))
+		return nil, trace.Usagef("the prompt %s has no tokens; give some text to %s",
+			message.Quote(prompt), purpose(info))
 	}
 	r := &run{opts: opts, plan: p}
 	if info.Bidirectional {
@@ -183,7 +185,8 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, prompt int) error {
 			return fmt.Errorf("attribution: continuation: %w", err)
 		}
 		if len(tokens) == 0 {
-			return trace.Usagef("the continuation %s has no tokens", message.Quote(r.opts.Continuation))
+			return trace.Usagef("the continuation %s has no tokens",
+				message.Quote(r.opts.Continuation))
 		}
 		for _, t := range tokens {
 			r.ask.Continuation = append(r.ask.Continuation, t.ID)
@@ -192,9 +195,11 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, prompt int) error {
 	}
 	r.ask.MaxTokens = r.tokens
 	if info.Context > 0 && prompt+r.tokens > info.Context {
-		return trace.Usagef("%d prompt tokens and %d to explain are %d, but the context of %s is %d "+
-			"tokens; shorten one of them",
-			prompt, r.tokens, prompt+r.tokens, message.Quote(info.Name), info.Context)
+		return trace.Usagef(
+			"%d prompt tokens and %d to explain are %d, but the context of %s is %d "+
+				"tokens; shorten one of them",
+			prompt, r.tokens, prompt+r.tokens, message.Quote(info.Name), info.Context,
+		)
 	}
 	return budget.Check(m, r.plan.bytes(prompt, r.tokens),
 		fmt.Sprintf("%d tokens: what the methods keep", prompt+r.tokens),

@@ -54,7 +54,8 @@ func TestKnown12GenerativeRollout(t *testing.T) {
 		near(t, fmt.Sprintf("M[%d]", i), r.Row(i, 1), want, fakemodel.Tolerance)
 	}
 	for i, sum := range []float64{1, 39. / 64, 207. / 400} {
-		near(t, "other mass", []float64{e.OtherMass["rollout"][i*2+1]}, []float64{1 - sum}, fakemodel.Tolerance)
+		near(t, "other mass", []float64{e.OtherMass["rollout"][i*2+1]}, []float64{1 - sum},
+			fakemodel.Tolerance)
 	}
 }
 
@@ -270,8 +271,20 @@ func TestExplainTokens(t *testing.T) {
 		t.Errorf("prompt (-want +got):\n%s", diff)
 	}
 	wantSteps := []attribution.GeneratedToken{
-		{ID: 8, Text: "w7", Probability: .75, Forced: true, Alternatives: []attribution.Alternative{{8, "w7", .75}}},
-		{ID: 4, Text: "w3", Probability: .75, Forced: true, Alternatives: []attribution.Alternative{{4, "w3", .75}}},
+		{
+			ID:           8,
+			Text:         "w7",
+			Probability:  .75,
+			Forced:       true,
+			Alternatives: []attribution.Alternative{{8, "w7", .75}},
+		},
+		{
+			ID:           4,
+			Text:         "w3",
+			Probability:  .75,
+			Forced:       true,
+			Alternatives: []attribution.Alternative{{4, "w3", .75}},
+		},
 	}
 	if diff := cmp.Diff(wantSteps, e.Steps); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
@@ -504,7 +517,8 @@ func TestExplainEncodeError(t *testing.T) {
 		if opts.Continuation == "" {
 			prompt = "paris"
 		}
-		_, err := attribution.Explain(context.Background(), fakemodel.New(2, fakemodel.Causal), prompt, opts)
+		_, err := attribution.Explain(context.Background(), fakemodel.New(2, fakemodel.Causal),
+			prompt, opts)
 		if err == nil || !strings.Contains(err.Error(), `no word "paris"`) ||
 			errors.Is(err, trace.ErrUsage) {
 			t.Errorf("error %v, want the model's", err)
@@ -527,7 +541,8 @@ func TestExplainPartialOptions(t *testing.T) {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	near(t, "raw", result(t, e, "raw").Row(0, 0), []float64{.5, .5}, fakemodel.Tolerance)
-	near(t, "rollout", result(t, e, "rollout").Row(0, 0), []float64{.375, .625}, fakemodel.Tolerance)
+	near(t, "rollout", result(t, e, "rollout").Row(0, 0), []float64{.375, .625},
+		fakemodel.Tolerance)
 }
 
 // 20: rows of zeros stay zero and are named, and value zeroing of a token that sees itself only is
@@ -566,7 +581,8 @@ func TestExplainResiduals(t *testing.T) {
 	e := explain(t, fakemodel.New(1, fakemodel.Causal), "w1 w2",
 		attribution.Options{Methods: []string{"rollout", "test-quarter"}, MaxTokens: 1})
 	near(t, "rollout", result(t, e, "rollout").Row(0, 0), []float64{.25, .75}, fakemodel.Tolerance)
-	near(t, "test-quarter", result(t, e, "test-quarter").Row(0, 0), []float64{.375, .625}, fakemodel.Tolerance)
+	near(t, "test-quarter", result(t, e, "test-quarter").Row(0, 0), []float64{.375, .625},
+		fakemodel.Tolerance)
 }
 
 // spy is rollout that records how many rows each call had to compute.

@@ -127,7 +127,8 @@ var mixings = registry.Registry[MixingInfo]{Kind: "mixing"}
 // malformed.
 func RegisterMixing(name string, info MixingInfo) { mixings.Register(name, info) }
 
-// LookupMixing returns the description of a mixing. The error, a [trace.UsageError], lists [MixingNames].
+// LookupMixing returns the description of a mixing. The error, a [trace.UsageError], lists
+// [MixingNames].
 func LookupMixing(name string) (MixingInfo, error) {
 	info, err := mixings.Lookup(name)
 	if err != nil {

@@ -190,8 +190,8 @@ func TestPreparedIncrementally(t *testing.T) {
 // The baseline of lifted flow is kept for a process; what is kept is what was computed.
 func TestBaselineIsKept(t *testing.T) {
 	lifted := func() []float64 {
-		e, err := attribution.Explain(context.Background(), fakemodel.New(3, fakemodel.Evenly), "w1 w2 w3 w4",
-			attribution.Options{Methods: []string{"flow"}, Lift: true, MaxTokens: 3})
+		e, err := attribution.Explain(context.Background(), fakemodel.New(3, fakemodel.Evenly),
+			"w1 w2 w3 w4", attribution.Options{Methods: []string{"flow"}, Lift: true, MaxTokens: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +223,8 @@ func TestPreparedRefusals(t *testing.T) {
 		{attribution.Options{LocalLift: true, Methods: []string{"value-zeroing"}}, "local lift applies to none"},
 		{attribution.Options{Lift: true, Methods: []string{"value-zeroing"}}, "lift applies to none of the methods: value-zeroing: only attention says"},
 	} {
-		_, err := attribution.Explain(context.Background(), fakemodel.New(1, fakemodel.Evenly), "w1", c.opts)
+		_, err := attribution.Explain(context.Background(), fakemodel.New(1, fakemodel.Evenly),
+			"w1", c.opts)
 		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}

@@ -98,7 +98,14 @@ func (p *plan) add(m Method, set setting) {
 }
 
 // job returns the job of a method: an old one if it has the same rows, residual and aggregation.
-func (p *plan) job(m Method, mi MixingInfo, info aggregation.Info, cfg aggregation.Config, a aggregation.Aggregation, lift bool) *job {
+func (p *plan) job(
+	m Method,
+	mi MixingInfo,
+	info aggregation.Info,
+	cfg aggregation.Config,
+	a aggregation.Aggregation,
+	lift bool,
+) *job {
 	j := &job{mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1, ratios: -1}
 	j.rule = aggregation.Normalization{
 		Residual: m.Residual, Scaled: mi.scaled(),

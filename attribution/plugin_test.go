@@ -61,8 +61,8 @@ func TestExplainNamesBrokenAggregation(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			defer attribution.RegisterAggregationForTest("test-broken", spoiled{layer, c.edit})()
 			methods := []string{"attention+test-broken"}
-			_, decoder := attribution.Explain(t.Context(), fakemodel.New(2, fakemodel.Causal), "w1 w2 w3",
-				attribution.Options{Methods: methods, MaxTokens: 1})
+			_, decoder := attribution.Explain(t.Context(), fakemodel.New(2, fakemodel.Causal),
+				"w1 w2 w3", attribution.Options{Methods: methods, MaxTokens: 1})
 			encoder := fakemodel.NewEncoder(2, fakemodel.Evenly)
 			_, reading := attribution.Explain(t.Context(), encoder, "w1",
 				attribution.Options{Methods: methods, Positions: []int{1}})

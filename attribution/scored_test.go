@@ -62,8 +62,12 @@ func useScorer(t *testing.T, c countingScorer) *[]trace.Query {
 // generated tokens are apart.
 func TestExplainScored(t *testing.T) {
 	queries := useScorer(t, countingScorer{})
-	e, err := attribution.Explain(context.Background(), fakemodel.New(3, fakemodel.Evenly), "w1 w2 w3",
-		attribution.Options{Methods: []string{"test-count", "raw"}, MaxTokens: 2, Contrast: "w7"})
+	e, err := attribution.Explain(
+		context.Background(),
+		fakemodel.New(3, fakemodel.Evenly),
+		"w1 w2 w3",
+		attribution.Options{Methods: []string{"test-count", "raw"}, MaxTokens: 2, Contrast: "w7"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,11 +128,15 @@ func TestScoredOwnRow(t *testing.T) {
 // An encoder's prediction is explained over the whole text, at its position, and has no map.
 func TestScoredEncoder(t *testing.T) {
 	queries := useScorer(t, countingScorer{})
-	e, err := attribution.Explain(context.Background(), fakemodel.NewEncoder(2, fakemodel.Evenly), "w1 ? w2",
+	e, err := attribution.Explain(
+		context.Background(),
+		fakemodel.NewEncoder(2, fakemodel.Evenly),
+		"w1 ? w2",
 		attribution.Options{
 			Methods: []string{"test-count", "raw"},
 			Scoring: scorer.Options{Quantity: trace.Logit},
-		})
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

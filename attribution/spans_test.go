@@ -103,7 +103,13 @@ func TestGrouped(t *testing.T) {
 				Shape: [3]int{1, 3, 1}, Data: []float64{1, -2, 3},
 			},
 		},
-		Maps: map[string]*attribution.Map{"rollout": {Options: map[string]string{"aggregation": "rollout"}, Shape: [3]int{1, 3, 3}, Data: []float64{1, 0, 0, .25, .75, 0, .5, .25, .25}}},
+		Maps: map[string]*attribution.Map{
+			"rollout": {
+				Options: map[string]string{"aggregation": "rollout"},
+				Shape:   [3]int{1, 3, 3},
+				Data:    []float64{1, 0, 0, .25, .75, 0, .5, .25, .25},
+			},
+		},
 	}
 	before := fmt.Sprint(e.Methods["rollout"].Data, e.Prompt, *e.Steps[1].Position)
 	g, err := e.GroupSpans(e.Prompt.Words())

@@ -35,9 +35,9 @@ type State interface {
 	// Extend adds N targets and appends their result to dst, [K,N-Skip,T] with T = First+N: how
 	// much of each new target comes from each source so far, after each of K levels. K is 1 with
 	// [Config.TopOnly] and L otherwise. Adding targets one by one or all at once gives the same
-	// numbers. Extend does not modify or keep the rows. [attribution.Explain] and [attribution.Attribute] never pass NaN or
-	// infinity. For a row with such numbers the result is undefined, but Extend returns, and the
-	// results of earlier targets do not change.
+	// numbers. Extend does not modify or keep the rows. [attribution.Explain] and
+	// [attribution.Attribute] never pass NaN or infinity. For a row with such numbers the result is
+	// undefined, but Extend returns, and the results of earlier targets do not change.
 	//
 	// The error wraps ctx.Err(); after an error the state must not be used again. Extend panics if
 	// the rows have another number of layers than the state, do not follow the earlier rows or, for

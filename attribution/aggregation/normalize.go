@@ -7,8 +7,8 @@ import (
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
-// Normalization turns the rows C of a mixing into Â = rownorm((1-r)C + rI). Before that it applies the
-// options DropSink, Discard and LocalLift to C, in this order.
+// Normalization turns the rows C of a mixing into Â = rownorm((1-r)C + rI). Before that it applies
+// the options DropSink, Discard and LocalLift to C, in this order.
 type Normalization struct {
 	// Residual is r, in [0,1].
 	Residual float64

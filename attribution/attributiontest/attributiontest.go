@@ -65,8 +65,10 @@ func extend(
 	}
 	want := 1 + levels(cfg)*(rows.N-rows.Skip)*rows.T()
 	if len(out) != want || out[0] != 42 {
-		t.Fatalf("Extend of %d rows over %d sources appended %d numbers, want %d after what dst had",
-			rows.N-rows.Skip, rows.T(), len(out)-1, want-1)
+		t.Fatalf(
+			"Extend of %d rows over %d sources appended %d numbers, want %d after what dst had",
+			rows.N-rows.Skip, rows.T(), len(out)-1, want-1,
+		)
 	}
 	return out[1:]
 }

@@ -39,12 +39,15 @@ func (decompX) Info() Info {
 }
 
 // Score returns the parts of the logit; see [Scorer].
-func (d decompX) Score(ctx context.Context, m trace.Model, q trace.Query, opts Options) (*Scores, error) {
+func (d decompX) Score(
+	ctx context.Context, m trace.Model, q trace.Query, opts Options,
+) (*Scores, error) {
 	x, err := newQuestion(ctx, "decompx", d.Info(), m, q, opts)
 	if err != nil {
 		return nil, err
 	}
-	model, err := requireModel[trace.VectorDecomposer](x, "carries every token's part through all layers")
+	model, err := requireModel[trace.VectorDecomposer](x,
+		"carries every token's part through all layers")
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,8 @@ func TestGradientEmbeddings(t *testing.T) {
 	q.Embeddings = []float32{1, 1, 1, 1, 2, 8}
 	want := []float64{-1.5, 7, 0}
 	logit := scorer.Options{Quantity: trace.Logit, Replacement: "zero"}
-	near(t, "gradient × input", score(t, "gradient-x-input", fakemodel.NewLinear(), q, logit).Values, want, 0)
-	near(t, "integrated gradients", score(t, "integrated-gradients", fakemodel.NewLinear(), q, logit).Values,
-		want, 1e-12)
+	near(t, "gradient × input",
+		score(t, "gradient-x-input", fakemodel.NewLinear(), q, logit).Values, want, 0)
+	near(t, "integrated gradients",
+		score(t, "integrated-gradients", fakemodel.NewLinear(), q, logit).Values, want, 1e-12)
 }

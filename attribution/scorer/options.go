@@ -61,10 +61,12 @@ func (s Options) WithDefaults() Options {
 }
 
 // Prepare is what a scorer does first: it returns the query and the options as the scorer
-// works on them, checked, copied and with every default filled in. The error, a [trace.UsageError], names
-// what is wrong: a query without tokens, a position or token out of range, embeddings that are no
-// [T,D] of numbers, a quantity that info does not have, an option out of range.
-func Prepare(scorer string, info Info, m trace.Model, q trace.Query, opts Options) (trace.Query, Options, error) {
+// works on them, checked, copied and with every default filled in. The error, a [trace.UsageError],
+// names what is wrong: a query without tokens, a position or token out of range, embeddings that
+// are no [T,D] of numbers, a quantity that info does not have, an option out of range.
+func Prepare(
+	scorer string, info Info, m trace.Model, q trace.Query, opts Options,
+) (trace.Query, Options, error) {
 	x, err := newQuestion(context.Background(), scorer, info, m, q, opts)
 	if err != nil {
 		return trace.Query{}, Options{}, err

@@ -80,8 +80,10 @@ func (x *question) check() error {
 	}
 	for _, id := range []*int{&x.q.Token, x.q.Contrast} {
 		if id != nil && (*id < 0 || x.tokens() && x.info.Vocab > 0 && *id >= x.info.Vocab) {
-			return trace.Usagef("%s: token or class %d of %s, which counts from 0 and has %d tokens",
-				x.scorer, *id, message.Quote(x.info.Name), x.info.Vocab)
+			return trace.Usagef(
+				"%s: token or class %d of %s, which counts from 0 and has %d tokens",
+				x.scorer, *id, message.Quote(x.info.Name), x.info.Vocab,
+			)
 		}
 	}
 	if x.q.Embeddings == nil {
@@ -135,8 +137,8 @@ func requireModel[I any](x *question, what string) (I, error) {
 	m, ok := x.m.(I)
 	if !ok {
 		name := strings.TrimPrefix(fmt.Sprintf("%T", (*I)(nil)), "*")
-		return m, trace.Usagef("%s needs a model that %s (%s), and %s does not", x.scorer, what, name,
-			message.Quote(x.info.Name))
+		return m, trace.Usagef("%s needs a model that %s (%s), and %s does not",
+			x.scorer, what, name, message.Quote(x.info.Name))
 	}
 	return m, nil
 }

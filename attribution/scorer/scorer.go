@@ -1,5 +1,5 @@
-// Package scorer has the methods that ask the model again, for gradients, for other texts or for the
-// parts of a logit, and compute how much each token contributed to one prediction.
+// Package scorer has the methods that ask the model again, for gradients, for other texts or for
+// the parts of a logit, and compute how much each token contributed to one prediction.
 //
 // A [Scorer] is a plugin. [Register] adds one by name, which is also the name of a method. A scorer
 // names what it needs of a model: the optional interfaces of package trace, such as
@@ -29,9 +29,9 @@ type Scorer interface {
 	// Info describes the scorer.
 	Info() Info
 	// Score returns a value for each token of the query, [T]. A decoder's query ends with the
-	// position that predicts. Score does not modify the query. It returns a [trace.UsageError] if the
-	// model does not implement what the scorer needs. If ctx is done it returns an error that wraps
-	// ctx.Err(), at the latest after one call of the model.
+	// position that predicts. Score does not modify the query. It returns a [trace.UsageError] if
+	// the model does not implement what the scorer needs. If ctx is done it returns an error that
+	// wraps ctx.Err(), at the latest after one call of the model.
 	Score(ctx context.Context, m trace.Model, q trace.Query, opts Options) (*Scores, error)
 }
 

@@ -189,10 +189,12 @@ func TestUnchanged(t *testing.T) {
 }
 
 var (
-	tag         = regexp.MustCompile(`<(/?)([a-zA-Z]+)([^<>]*)>`)
-	attributes  = regexp.MustCompile(`^( (style|title|colspan|cellpadding)="([^"<>]*)"| open)*$`)
-	styles      = regexp.MustCompile(`style="([^"]*)"`)
-	bothColors  = regexp.MustCompile(`^background-color:rgb\(\d+,\d+,\d+\);color:rgb\(\d+,\d+,\d+\)(;|$)`)
+	tag        = regexp.MustCompile(`<(/?)([a-zA-Z]+)([^<>]*)>`)
+	attributes = regexp.MustCompile(`^( (style|title|colspan|cellpadding)="([^"<>]*)"| open)*$`)
+	styles     = regexp.MustCompile(`style="([^"]*)"`)
+	bothColors = regexp.MustCompile(
+		`^background-color:rgb\(\d+,\d+,\d+\);color:rgb\(\d+,\d+,\d+\)(;|$)`,
+	)
 	neverInside = regexp.MustCompile(`(?i)hsl|var\(|url\(|expression|javascript:`)
 )
 

@@ -165,8 +165,10 @@ func TestWild(t *testing.T) {
 			}
 			if err != nil || !(math.Abs(cut.Flow-want) <= flowTol) ||
 				!(math.Abs(width-want) <= flowTol) {
-				t.Errorf("seed %d: %s: cut (%d,%d)→%d of flow %.17g and width %.17g, %v, want %.17g",
-					seed, m.Name, l, i, j, cut.Flow, width, err, want)
+				t.Errorf(
+					"seed %d: %s: cut (%d,%d)→%d of flow %.17g and width %.17g, %v, want %.17g",
+					seed, m.Name, l, i, j, cut.Flow, width, err, want,
+				)
 			}
 			l, i = rng.IntN(m.L), rng.IntN(m.T)
 		}
