@@ -56,8 +56,8 @@ func (m *Map) Row(l, t int) []float64 { return rowmath.At(m.Data, l*m.Shape[1]+t
 //
 // It returns a [trace.UsageError] if the options are invalid, and another error if the data are:
 // wrong shapes, numbers that are negative, NaN or infinite, rows that do not sum to 1. If ctx is
-// done the error wraps ctx.Err(). [Options.OnProgress] is called after every row of a decoder's
-// text, or once with [Options.DiscardWhole]. Flow costs L·T² max-flow problems.
+// done the error wraps ctx.Err(). [Options.OnProgress] is called after every row for
+// decoders, or once with [Options.DiscardWhole]. Flow costs L·T² max-flow problems.
 func Attribute(ctx context.Context, inputs []trace.Tensor, opts Options) (*Attribution, error) {
 	return AttributeInput(ctx, inMemory(inputs), opts)
 }

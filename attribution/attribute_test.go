@@ -283,15 +283,11 @@ func TestAttributeLayersAndProgress(t *testing.T) {
 		Name: "attention", Shape: []int{L, T, T},
 		Data: fakemodel.Float32(data),
 	})
-	alone := attribute(
-		t,
-		attribution.Options{Methods: opts.Methods},
-		trace.Tensor{
-			Name:  "attention",
-			Shape: []int{2, T, T},
-			Data:  fakemodel.Float32(data[T*T : 3*T*T]),
-		},
-	)
+	alone := attribute(t, attribution.Options{Methods: opts.Methods}, trace.Tensor{
+		Name:  "attention",
+		Shape: []int{2, T, T},
+		Data:  fakemodel.Float32(data[T*T : 3*T*T]),
+	})
 	for name, m := range part.Methods {
 		near(t, name, m.Data, alone.Methods[name].Data, 0)
 		if !slices.Equal(m.Layers, []int{1, 2}) || m.Shape != [3]int{2, T, T} {

@@ -41,7 +41,7 @@ func someWords(n int) string {
 	return strings.Join(all, " ")
 }
 
-// 2 and 7: uniform attention of an encoder in closed form: rollout is (1-2^{-L})/n off the diagonal
+// 2 and 7: uniform attention in an encoder in closed form: rollout is (1-2^{-L})/n off the diagonal
 // and 2^{-L} more on it; flow is 1/(2n), ½, 1-1/(2n), 1 for 1, 2, 3, 4 layers and more off it, and
 // ½+1/(2n), then 1 on it.
 func TestKnown02And07UniformEncoder(t *testing.T) {
@@ -84,8 +84,8 @@ func TestKnown02And07UniformEncoder(t *testing.T) {
 	}
 }
 
-// An explanation of an encoder is rows of what Attribute computes of the same tensors, by every
-// method, and its maps are those.
+// An explanation for an encoder has the rows that Attribute computes from the same tensors, by
+// every method, and its maps are those.
 func TestExplainEncoderEqualsAttribute(t *testing.T) {
 	const L, T = 3, 9
 	one, head := 1, 1

@@ -33,7 +33,7 @@ func ExampleExplain() {
 	// w5 [0.2552 0.1927 0.1615], from generated tokens 0.3906
 }
 
-// Attention from any program: two layers of a fakemodel.Causal model, three tokens.
+// Attention from any program: two layers of a causal model, three tokens.
 func ExampleAttribute() {
 	layer := []float32{1, 0, 0, .5, .5, 0, .5, .25, .25}
 	attention := trace.Tensor{

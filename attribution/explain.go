@@ -300,7 +300,7 @@ func (r *run) addStep(ctx context.Context, step trace.Step) error {
 // combined: rollout of a thousand tokens takes a second a layer.
 const longPrompt = 512
 
-// add adds one step of a decoder: its rows go to the methods, and its token to the explanation.
+// add adds one step for a decoder: its rows go to the methods, and its token to the explanation.
 func (r *run) add(ctx context.Context, step trace.Step) error {
 	rows, err := r.plan.reader().Read(step, r.processed)
 	if err != nil {
@@ -416,7 +416,7 @@ func (r *run) progress() string {
 
 // wrap adds the package and the progress to an error. If ctx is done, the error is ctx.Err().
 func (r *run) wrap(ctx context.Context, err error) error {
-	_, isUsage := err.(*trace.UsageError) //nolint:errorlint // only an error that nobody has wrapped
+	_, isUsage := err.(*trace.UsageError) //nolint:errorlint // not if something wraps it
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("attribution: stopped after %s: %w", r.progress(), ctx.Err())

@@ -38,7 +38,7 @@ func result(t testing.TB, e *attribution.Explanation, method string) *attributio
 	return r
 }
 
-// 12: uniform fakemodel.Causal attention, two layers, three tokens of prompt and three generated.
+// 12: uniform causal attention, two layers, three tokens of prompt and three generated.
 func TestKnown12GenerativeRollout(t *testing.T) {
 	e := explain(t, fakemodel.New(2, fakemodel.Causal), "w1 w2 w3",
 		attribution.Options{Methods: []string{"rollout"}, MaxTokens: 3})
@@ -272,17 +272,11 @@ func TestExplainTokens(t *testing.T) {
 	}
 	wantSteps := []attribution.GeneratedToken{
 		{
-			ID:           8,
-			Text:         "w7",
-			Probability:  .75,
-			Forced:       true,
+			ID: 8, Text: "w7", Probability: .75, Forced: true,
 			Alternatives: []attribution.Alternative{{8, "w7", .75}},
 		},
 		{
-			ID:           4,
-			Text:         "w3",
-			Probability:  .75,
-			Forced:       true,
+			ID: 4, Text: "w3", Probability: .75, Forced: true,
 			Alternatives: []attribution.Alternative{{4, "w3", .75}},
 		},
 	}

@@ -106,7 +106,7 @@ func TestAttributeInputBudget(t *testing.T) {
 	in.Tensors = []attribution.TensorReader{reader(x, &reads, &most)}
 	if _, err := attribution.AttributeInput(context.Background(), in, opts); !errors.As(err,
 		&refused) {
-		t.Errorf("an encoder's text in the memory of a decoder's: error %v, want a MemoryError",
+		t.Errorf("an encoder's text in the memory for a decoder's: error %v, want a MemoryError",
 			err)
 	}
 

@@ -16,15 +16,11 @@ import (
 // residueOf explains one token of the linear model with the given number of points from zeros.
 func residueOf(t *testing.T, steps int) *attribution.Explanation {
 	t.Helper()
-	e, err := attribution.Explain(
-		t.Context(),
-		fakemodel.NewLinear(),
-		"w0 w1 w0",
-		attribution.Options{
-			MaxTokens: 1, Methods: []string{"integrated-gradients"},
-			Scoring: scorer.Options{Replacement: "zero", Steps: steps},
-		},
-	)
+	opts := attribution.Options{
+		MaxTokens: 1, Methods: []string{"integrated-gradients"},
+		Scoring: scorer.Options{Replacement: "zero", Steps: steps},
+	}
+	e, err := attribution.Explain(t.Context(), fakemodel.NewLinear(), "w0 w1 w0", opts)
 	if err != nil {
 		t.Fatal(err)
 	}

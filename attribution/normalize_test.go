@@ -52,7 +52,7 @@ func TestPreparedRows(t *testing.T) {
 			},
 		},
 		{
-			"discard of a decoder", "each row loses ⌊(i+1)/2⌋ entries, then ½ is added and the " +
+			"discard, decoder", "each row loses ⌊(i+1)/2⌋ entries, then ½ is added and the " +
 				"row divided by ¾ or ⅞",
 			[]trace.Tensor{decoder},
 			attribution.Options{Discard: .5},
@@ -63,40 +63,40 @@ func TestPreparedRows(t *testing.T) {
 			},
 		},
 		{
-			"discard of an encoder", "of the two lowest of four, the first is spared",
+			"discard, encoder", "of the two lowest of four, the first is spared",
 			[]trace.Tensor{encoder},
 			attribution.Options{Discard: .5},
 			[][]float64{{.5625, .4375}, {0, 1}},
 		},
 		{
-			"whole map of a decoder", "⌊.8·9⌋ = 7 entries go: three above the diagonal, ⅛, ¼, ⅜ " +
+			"whole map, decoder", "⌊.8·9⌋ = 7 entries go: three above the diagonal, ⅛, ¼, ⅜ " +
 				"and ½",
 			[]trace.Tensor{decoder},
 			attribution.Options{Discard: .8, DiscardWhole: true},
 			[][]float64{{1, 0, 0}, {3. / 7, 4. / 7, 0}, {0, 0, 1}},
 		},
 		{
-			"little of the whole map of a decoder",
+			"little of the whole map, decoder",
 			"⌊.3·9⌋ = 2 entries go, both above the diagonal",
 			[]trace.Tensor{decoder},
 			attribution.Options{Discard: .3, DiscardWhole: true},
 			[][]float64{{1, 0, 0}, {.375, .625, 0}, {.25, .1875, .5625}},
 		},
 		{
-			"sink and whole map of a decoder", "rows become [1 0 0], [0 1 0], [0 ¾ ¼]; of these " +
+			"sink and whole map, decoder", "rows become [1 0 0], [0 1 0], [0 ¾ ¼]; of these " +
 				"0 to ¾ go",
 			[]trace.Tensor{decoder},
 			attribution.Options{DropSink: true, Discard: .78, DiscardWhole: true},
 			[][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
 		},
 		{
-			"whole map of an encoder", "as without saying so",
+			"whole map, encoder", "as without saying so",
 			[]trace.Tensor{encoder},
 			attribution.Options{Discard: .5, DiscardWhole: true},
 			[][]float64{{.5625, .4375}, {0, 1}},
 		},
 		{
-			"sink and discard of an encoder", "rows become [0 1] and [0 1]",
+			"sink and discard, encoder", "rows become [0 1] and [0 1]",
 			[]trace.Tensor{encoder},
 			attribution.Options{DropSink: true, Discard: .25},
 			[][]float64{{.5, .5}, {0, 1}},

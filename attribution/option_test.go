@@ -270,8 +270,9 @@ func TestOptionErrors(t *testing.T) {
 			t.Errorf("%s: help %q", row.Name, row.Usage())
 		}
 	}
-	if got := attribution.LookupOption("max tokens").Usage(); got != "generate at most `N` tokens, from 1 to 4096 (default 16)" {
-		t.Errorf("usage %q", got)
+	const want = "generate at most `N` tokens, from 1 to 4096 (default 16)"
+	if got := attribution.LookupOption("max tokens").Usage(); got != want {
+		t.Errorf("usage %q, want %q", got, want)
 	}
 	defer func() {
 		if recover() == nil {

@@ -62,12 +62,11 @@ func useScorer(t *testing.T, c countingScorer) *[]trace.Query {
 // generated tokens are apart.
 func TestExplainScored(t *testing.T) {
 	queries := useScorer(t, countingScorer{})
-	e, err := attribution.Explain(
-		context.Background(),
-		fakemodel.New(3, fakemodel.Evenly),
-		"w1 w2 w3",
-		attribution.Options{Methods: []string{"test-count", "raw"}, MaxTokens: 2, Contrast: "w7"},
-	)
+	m := fakemodel.New(3, fakemodel.Evenly)
+	opts := attribution.Options{
+		Methods: []string{"test-count", "raw"}, MaxTokens: 2, Contrast: "w7",
+	}
+	e, err := attribution.Explain(context.Background(), m, "w1 w2 w3", opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +108,9 @@ func TestExplainScored(t *testing.T) {
 // The own row of a token comes a step after its prediction, which is what a scorer explains.
 func TestScoredOwnRow(t *testing.T) {
 	queries := useScorer(t, countingScorer{})
-	if _, err := attribution.Explain(context.Background(), fakemodel.New(1, fakemodel.Evenly), "w1 w2",
-		attribution.Options{
-			Methods: []string{"test-count", "raw"}, MaxTokens: 2,
-			OwnRow: true,
-		}); err != nil {
+	m := fakemodel.New(1, fakemodel.Evenly)
+	opts := attribution.Options{Methods: []string{"test-count", "raw"}, MaxTokens: 2, OwnRow: true}
+	if _, err := attribution.Explain(context.Background(), m, "w1 w2", opts); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

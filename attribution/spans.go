@@ -62,8 +62,7 @@ func rangeOf(text string, ranges [][2]int) ([]int, error) {
 	for k, r := range ranges {
 		if r[0] < 0 || r[1] > len(text) || r[0] >= r[1] {
 			return nil, trace.Usagef(
-				"span %d to %d; the text has bytes 0 to %d, and the first comes "+
-					"before the last",
+				"span %d to %d; the text has bytes 0 to %d, and the first comes before the last",
 				r[0], r[1], len(text),
 			)
 		}
@@ -337,8 +336,9 @@ func (m *Map) group(spans []Span) *Map {
 func (m *Map) Visibility(l int, bidirectional bool) []float64 {
 	T := m.Shape[1]
 	v := make([]float64, m.Shape[2])
+	cfg := aggregation.Config{Bidirectional: bidirectional}
 	for t := range T {
-		for j, x := range m.Row(l, t)[:aggregation.Config{Bidirectional: bidirectional}.Width(t, T)] {
+		for j, x := range m.Row(l, t)[:cfg.Width(t, T)] {
 			v[j] += x
 		}
 	}

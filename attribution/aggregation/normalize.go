@@ -19,7 +19,8 @@ type Normalization struct {
 	Scaled          bool
 	DropSink, Local bool
 	Discard         float64
-	// Whole says that discard uses the whole map of a decoder, whose rows then come all at once.
+	// Whole says that discard uses the whole map for decoders too. All their rows then come in one
+	// call.
 	Whole bool
 }
 

@@ -2,7 +2,10 @@
 // of a new one is one line:
 //
 //	func TestMine(t *testing.T) { attributiontest.Aggregation(t, mine{}) }
-//	func TestOther(t *testing.T) { attributiontest.Scorer(t, other{}, attributiontest.NewModel(1)) }
+//
+//	func TestOther(t *testing.T) {
+//		attributiontest.Scorer(t, other{}, attributiontest.NewModel(1))
+//	}
 package attributiontest
 
 import (

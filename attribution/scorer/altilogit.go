@@ -56,10 +56,8 @@ func (a altiLogit) Score(
 		return nil, err
 	}
 	if x.q.Embeddings != nil {
-		return nil, trace.Usagef(
-			"alti-logit asks for rows of the text's own embeddings; leave the " +
-				"query's out",
-		)
+		return nil, trace.Usagef("alti-logit asks for rows of the text's own embeddings; leave " +
+			"the query's out")
 	}
 	d, err := requireModel[trace.LogitDecomposer](x, "takes a logit apart")
 	if err != nil {

@@ -41,7 +41,9 @@ func newLayered() fakemodel.Scored {
 
 // Δ_1 + Δ_2 M_1 + Δ_3 M_2, where M_1 = C_1 and M_2 = C_2 C_1 = [1], [½,½], [5/8,1/8,1/4]:
 //
-//	[1,2,3] + (4[½,½,0] - 4[¼,¼,½] = [1,1,-2]) + (2[1,0,0] + 2[½,½,0] + 8[5/8,1/8,1/4] = [8,2,2]) = [10,5,3]
+//	[1,2,3] +
+//	(4[½,½,0] - 4[¼,¼,½] = [1,1,-2]) +
+//	(2[1,0,0] + 2[½,½,0] + 8[5/8,1/8,1/4] = [8,2,2]) = [10,5,3]
 func TestALTILogit(t *testing.T) {
 	got := score(t, "alti-logit", newLayered(), ids(4, 5, 6), scorer.Options{})
 	near(t, "parts", got.Values, []float64{10, 5, 3}, 0)

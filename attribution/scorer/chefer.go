@@ -163,8 +163,7 @@ func (x *question) attention(ctx context.Context) (trace.Gradient, error) {
 	for _, data := range [][]float32{g.Attention, g.AttentionData} {
 		if len(data) != L*H*T*T {
 			return g, x.modelError(
-				"%d numbers of attention; want %d for %d layers, %d heads and %d "+
-					"tokens",
+				"%d numbers of attention; want %d for %d layers, %d heads and %d tokens",
 				len(data), L*H*T*T, L, H, T,
 			)
 		}

@@ -10,7 +10,8 @@ import (
 
 // newGraded returns a model of two layers, two heads and three tokens. A ⊙ ∇A is
 //
-//	layer 0: [0], [1,-1], [1,0,1] and [1], [0,1], [-1,3,0]      layer 1, the last row: [1,1,-1] and [1,-2,1]
+//	layer 0: [0], [1,-1], [1,0,1] and [1], [0,1], [-1,3,0]
+//	layer 1, the last row: [1,1,-1] and [1,-2,1]
 func newGraded() fakemodel.Scored {
 	a := fakemodel.NewScored(2)
 	g := trace.Gradient{
@@ -45,7 +46,7 @@ func TestChefer(t *testing.T) {
 	got := score(t, "chefer", newGraded(), ids(4, 5, 6), scorer.Options{})
 	near(t, "row", append(got.Values, got.Value), []float64{5. / 2, 3, 9. / 4, 2.5}, 0)
 	if got.Residue != nil {
-		t.Errorf("residue %v of values that are no parts", *got.Residue)
+		t.Errorf("residue %v of values that are not parts of a sum", *got.Residue)
 	}
 	// The row of another position: row 1 of layer 1 has no gradient, so that it is that of R_1.
 	q := ids(4, 5, 6)

@@ -295,15 +295,10 @@ func (x *question) onPath(err error, base baseline, at float64) error {
 	if at == 1 {
 		return err // the text itself, which is the same for every baseline
 	}
+	others := slices.DeleteFunc(x.baselines(), func(kind string) bool { return kind == base.kind })
 	return fmt.Errorf(
 		"%w, %.2g of the way from the baseline %s to the text, where the model may "+
 			"be undefined; take another baseline: %s, or any token of %s",
-		err,
-		at,
-		message.Quote(base.kind),
-		message.List(
-			slices.DeleteFunc(x.baselines(), func(kind string) bool { return kind == base.kind }),
-		),
-		message.Quote(x.info.Name),
+		err, at, message.Quote(base.kind), message.List(others), message.Quote(x.info.Name),
 	)
 }

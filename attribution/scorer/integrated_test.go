@@ -240,9 +240,9 @@ func TestIntegratedGradientsUndefined(t *testing.T) {
 	near(t, "undefined at the baseline alone", got.Values, []float64{-1, 16, -5.75}, 1e-12)
 
 	err := refused("integrated-gradients", undefined(.5), q, zero)
-	want := `attribution: integrated-gradients: the model returned a gradient of NaN at token 0 (id 2), ` +
-		`0.11 of the way from the baseline "zero" to the text, where the model may be undefined; ` +
-		`take another baseline: mask, or any token of "fake"`
+	want := `attribution: integrated-gradients: the model returned a gradient of NaN at token 0 ` +
+		`(id 2), 0.11 of the way from the baseline "zero" to the text, where the model may be ` +
+		`undefined; take another baseline: mask, or any token of "fake"`
 	if err == nil || errors.Is(err, trace.ErrUsage) || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -40,7 +40,8 @@ const ReplacementRule = "it is the name of a kind or one token"
 // Check returns a [trace.UsageError] for the first field that is out of range.
 func (s Options) Check() error {
 	for _, n := range scoringNumbers {
-		if wrong := message.OutOfRange(n.Name, *n.Field(&s), n.Most, strconv.Itoa(n.Default)); wrong != "" {
+		wrong := message.OutOfRange(n.Name, *n.Field(&s), n.Most, strconv.Itoa(n.Default))
+		if wrong != "" {
 			return trace.Usagef("%s", wrong)
 		}
 	}

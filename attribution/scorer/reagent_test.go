@@ -23,7 +23,9 @@ type planted struct {
 
 func newPlanted() planted {
 	p := planted{fakemodel.NewScored(1), new([]string)}
-	p.Predicted = func(q trace.Query) float64 { return 0.2 + 0.7*fakemodel.On(len(q.IDs) > 2 && q.IDs[2] == 7) }
+	p.Predicted = func(q trace.Query) float64 {
+		return 0.2 + 0.7*fakemodel.On(len(q.IDs) > 2 && q.IDs[2] == 7)
+	}
 	p.Kinds = map[string]int{"mask": 30}
 	return p
 }
@@ -105,7 +107,9 @@ func TestReAGent(t *testing.T) {
 		-1.2: math.Log((2 - 1e-6) / 1e-6),
 	} {
 		m := newPlanted()
-		m.Predicted = func(q trace.Query) float64 { return to + (0.8-to)*fakemodel.On(q.IDs[2] == 7) }
+		m.Predicted = func(q trace.Query) float64 {
+			return to + (0.8-to)*fakemodel.On(q.IDs[2] == 7)
+		}
 		got := score(t, "reagent", m, q, scorer.Options{Samples: 20})
 		near(t, "the planted token", got.Values[2:3], []float64{want}, 1e-9)
 	}

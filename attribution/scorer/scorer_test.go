@@ -211,7 +211,7 @@ func TestScorerRefusals(t *testing.T) {
 		"no such word": {
 			scorer: "occlusion", model: exact,
 			opts: scorer.Options{Replacement: "blank"}, want: "replacement \"blank\" is " +
-				"none of mask, unknown, pad, end, delete, zero, nor is it one token",
+				"not one of mask, unknown, pad, end, delete, zero, nor is it one token",
 		},
 		"two words": {
 			scorer: "occlusion", model: exact,
@@ -327,7 +327,7 @@ func TestScorerBadModels(t *testing.T) {
 			gradient(trace.Gradient{Data: make([]float32, 9)}), "embeddings of 6 numbers and " +
 				"gradients of 9",
 		},
-		"a value that is none": {"gradient", gradient(trace.Gradient{
+		"a value of NaN": {"gradient", gradient(trace.Gradient{
 			Data:  make([]float32, 6),
 			Value: nan,
 		}), "the model returned value NaN"},
@@ -344,7 +344,9 @@ func TestScorerBadModels(t *testing.T) {
 				"for 2 layers, 2 heads and 3 tokens",
 		},
 		"NaN without a token": {"occlusion", with(func(a *fakemodel.Scored) {
-			a.Predicted = func(q trace.Query) float64 { return math.Log(1 - fakemodel.On(q.IDs[1] == 9)*2) }
+			a.Predicted = func(q trace.Query) float64 {
+				return math.Log(1 - fakemodel.On(q.IDs[1] == 9)*2)
+			}
 		}), "without token 1 (id 6) the value NaN"},
 		"NaN for a random text": {"random", with(func(a *fakemodel.Scored) {
 			a.Predicted = func(trace.Query) float64 { return nan }
@@ -353,12 +355,14 @@ func TestScorerBadModels(t *testing.T) {
 			a.Predicted = func(trace.Query) float64 { return nan }
 		}), "value NaN"},
 		"NaN for other tokens": {"reagent", with(func(a *fakemodel.Scored) {
-			a.Predicted = func(q trace.Query) float64 { return math.Log(fakemodel.On(q.IDs[0] == 5)) }
+			a.Predicted = func(q trace.Query) float64 {
+				return math.Log(fakemodel.On(q.IDs[0] == 5))
+			}
 		}), "the value -Inf"},
 		"terms of another size": {"alti-logit", with(func(a *fakemodel.Scored) {
 			a.Terms.L = 3
 		}), "parts of 3 layers and 3 sources, 6 in all; want 2 layers and 3 sources"},
-		"a term that is none": {"alti-logit", with(func(a *fakemodel.Scored) {
+		"a term of NaN": {"alti-logit", with(func(a *fakemodel.Scored) {
 			a.Terms.Attention[5] = nan
 		}), "a part from token 2 (id 7) in layer 1 of NaN"},
 		"rows that are negative": {"alti-logit", with(func(a *fakemodel.Scored) {
@@ -367,10 +371,10 @@ func TestScorerBadModels(t *testing.T) {
 		"too few parts": {"decompx", with(func(a *fakemodel.Scored) {
 			a.Parts = a.Parts[:2]
 		}), "2 parts for 3 tokens"},
-		"a part that is none": {"decompx", with(func(a *fakemodel.Scored) {
+		"a part of NaN": {"decompx", with(func(a *fakemodel.Scored) {
 			a.Parts[2] = nan
 		}), "as the part of token 2 (id 7) NaN"},
-		"a rest that is none": {"decompx", with(func(a *fakemodel.Scored) {
+		"a rest of NaN": {"decompx", with(func(a *fakemodel.Scored) {
 			a.Rest = nan
 		}), "rest NaN"},
 		"a number too few": {

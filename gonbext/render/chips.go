@@ -12,15 +12,15 @@ func (b *page) highlights(t int) {
 	for i := range b.views {
 		v := &b.views[i]
 		b.printf(
-			`<tr style="%s"><td style="text-align:left;vertical-align:top;padding:5px 12px 5px 0">%s`,
+			`<tr style="%s">`+
+				`<td style="text-align:left;vertical-align:top;padding:5px 12px 5px 0">%s`,
 			card, escape(v.name, nameLimit),
 		)
 		if v.wrong == "" {
 			b.printf(`<br><span style="%s;font-size:11px">%s</span>`, soft, v.unit())
 		}
-		b.printf(
-			`</td><td style="text-align:left;vertical-align:top;padding:5px 0;line-height:1.9">`,
-		)
+		b.printf(`</td>` +
+			`<td style="text-align:left;vertical-align:top;padding:5px 0;line-height:1.9">`)
 		switch {
 		case v.wrong != "":
 			b.printf(`<span style="%s">%s</span>`, soft, escape(v.wrong, 0))

@@ -173,7 +173,7 @@ func TestEncoderHeads(t *testing.T) {
 			for _, s := range []string{text, markup} {
 				for _, wrong := range []string{"enerated", "prompt", "NaN", "begin-of-text"} {
 					if strings.Contains(s, wrong) {
-						t.Errorf("a picture of an encoder says %q:\n%s", wrong, s)
+						t.Errorf("a picture for an encoder says %q:\n%s", wrong, s)
 					}
 				}
 			}

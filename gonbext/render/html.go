@@ -167,8 +167,8 @@ func (b *page) part(f func(*page)) string {
 // leftOut writes a sentence on what is left out and why.
 func (b *page) leftOut(what string) {
 	b.printf(
-		`<div style="%s;font-size:12px">%s left out here: the picture would be larger than %s bytes. `+
-			`All numbers are in the explanation.</div>`,
+		`<div style="%s;font-size:12px">%s left out here: the picture would be larger than `+
+			`%s bytes. All numbers are in the explanation.</div>`,
 		soft, what, thousands(b.limit),
 	)
 }
@@ -204,11 +204,13 @@ func (b *page) summary(t int) {
 		width = 20
 	}
 	b.printf(
-		`<span style="display:inline-block;width:%dem;vertical-align:top"><span style="%s">%d</span> %s`,
+		`<span style="display:inline-block;width:%dem;vertical-align:top">`+
+			`<span style="%s">%d</span> %s`,
 		width, soft, t+1, html.EscapeString(where),
 	)
 	b.printf(
-		`<span style="%s;border-radius:4px;padding:1px 7px;font-weight:bold">%s</span> <span style="%s">%s`,
+		`<span style="%s;border-radius:4px;padding:1px 7px;font-weight:bold">%s</span> `+
+			`<span style="%s">%s`,
 		strong, html.EscapeString(what), soft, chance,
 	)
 	if g.Forced {
@@ -269,13 +271,15 @@ func (b *page) alternatives(chosen, t int) {
 		)
 		b.printf(`<td style="text-align:right;padding:0 8px 0 0">%s</td>`, share(a.Probability))
 		b.printf(
-			`<td style="text-align:left;padding:0"><span style="%s;display:inline-block;width:%dpx;height:9px"></span></td></tr>`,
+			`<td style="text-align:left;padding:0">`+
+				`<span style="%s;display:inline-block;width:%dpx;height:9px"></span></td></tr>`,
 			fill.style(), px,
 		)
 	}
 	if left := len(alternatives) - maxAlternatives; left > 0 {
 		b.printf(
-			`<tr style="%s"><td style="%s;text-align:left;padding:0" colspan="3">… and %d more</td></tr>`,
+			`<tr style="%s">`+
+				`<td style="%s;text-align:left;padding:0" colspan="3">… and %d more</td></tr>`,
 			card, soft, left,
 		)
 	}

@@ -21,15 +21,8 @@ func (b *page) layerMap(i, t int) {
 	b.printf(
 		`<details%s style="%s;margin:2px 0"><summary style="%s;font-size:12px;cursor:pointer">`+
 			`layers × %s, %s (%s, colours %s to %s)</summary>`,
-		attribute,
-		card,
-		soft,
-		b.words.text,
-		escape(v.name, nameLimit),
-		escape(v.all.unit,
-			nameLimit),
-		low,
-		high,
+		attribute, card, soft,
+		b.words.text, escape(v.name, nameLimit), escape(v.all.unit, nameLimit), low, high,
 	)
 	columns := b.columns(t, t+1, mapColumns)
 	b.printf(`<div style="overflow-x:auto"><table cellpadding="4" `+

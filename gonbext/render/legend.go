@@ -37,7 +37,8 @@ func (b *page) scaleRow(v *view) {
 		from = -1
 	}
 	b.printf(
-		`<td style="%s;text-align:right;vertical-align:top;padding:2px 4px 2px 0;white-space:nowrap">%s</td>`+
+		`<td style="%s;text-align:right;vertical-align:top;padding:2px 4px 2px 0;`+
+			`white-space:nowrap">%s</td>`+
 			`<td style="%s;padding:2px 4px 2px 0;white-space:nowrap">`,
 		panel, low, cell,
 	)

@@ -142,7 +142,8 @@ func TestNothing(t *testing.T) {
 	wrong := example()
 	wrong.Methods["flow"].Data = wrong.Methods["flow"].Data[1:]
 	behind := example()
-	behind.Methods["flow"].Shape[0], behind.Methods["flow"].Data = 1, behind.Methods["flow"].Data[:7]
+	flow := behind.Methods["flow"]
+	flow.Shape[0], flow.Data = 1, flow.Data[:7]
 	constant := example()
 	for i := range constant.Methods["flow"].Data {
 		constant.Methods["flow"].Data[i] = 0
@@ -261,7 +262,8 @@ func TestHostile(t *testing.T) {
 	e.Prompt.Text = script + huge
 	e.Steps[0].Text, e.Steps[1].Text = script, huge
 	e.Steps[0].Alternatives[1].Text = script
-	e.Model.Name, e.Model.Note, e.Model.Family, e.Model.Backend, e.Model.Hash = script, script, script, script, script
+	e.Model.Name, e.Model.Note, e.Model.Family = script, script, script
+	e.Model.Backend, e.Model.Hash = script, script
 	e.Warnings = []string{script}
 	e.Order = []string{script, "flow"}
 	e.Methods[script] = e.Methods["rollout"]
