@@ -17,7 +17,7 @@
 //	r, err := e.M("rollout")
 //	fmt.Println(r.At(0, 1, len(r.Layers)-1))
 //
-// Rows may arrive one at a time or many at once, and the result is the same: a [aggregation.State]
+// Rows may arrive one at a time or many at once, and the result is the same: an [aggregation.State]
 // grows by the targets of each call. Rows are targets and columns are sources, everywhere. Sums run
 // in float64 and in index order, so equal inputs give equal bits.
 //

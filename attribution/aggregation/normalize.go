@@ -85,7 +85,7 @@ func (r Normalization) prepare(data []float64, c *Rows, cfg Config) {
 	}
 }
 
-// DropSink sets the first source of a row to 0 and divides the rest by its sum. A target that sees
+// dropSink sets the first source of a row to 0 and divides the rest by its sum. A target that sees
 // only the first source keeps it.
 func dropSink(x []float64, visible int) {
 	if visible > 1 {

@@ -16,7 +16,7 @@ func init() { Register("decompx", decompX{}) }
 //	x_l[t] = Σ_j x_l[t←j],  s_j = U_w · x_L[t←j]
 //
 // (Modarressi et al. 2023, §3): attention moves parts by its weights, norms use the scale of the
-// Whole vector, an activation f becomes the slope f(v)/v, and biases are divided in proportion to
+// whole vector, an activation f becomes the slope f(v)/v, and biases are divided in proportion to
 // the size of the parts. The model computes this; the residue is the part that it gives to no
 // token.
 //
