@@ -247,8 +247,8 @@ func TestAttributeBidirectional(t *testing.T) {
 	}
 }
 
-// Half precision: rows that are a little off are divided by their sums, and that is said; the input
-// stays as it is.
+// Half precision: rows whose sums are a little off are divided by them, with a warning. The input
+// does not change.
 func TestAttributeRenormalizes(t *testing.T) {
 	x := attentionOf(2,
 		func(i, j int) float64 { return fakemodel.Causal(i, j) * (1 + 8e-4*float64(i)) })

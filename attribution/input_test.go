@@ -67,7 +67,8 @@ func TestAttributeInputReadsHeads(t *testing.T) {
 	}
 }
 
-// What does not fit is refused before anything is read; what is said to be needed is enough.
+// An input that does not fit into memory is refused before it is read. The memory that the error
+// asks for is enough.
 func TestAttributeInputBudget(t *testing.T) {
 	reads, most := 0, 0
 	x := uniformHeads(3, 2, 5)

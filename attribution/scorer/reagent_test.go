@@ -141,8 +141,8 @@ func TestReAGentEncoder(t *testing.T) {
 	near(t, "the planted token", got.Values[2:3], []float64{math.Log(1.7 / 0.3)}, 1e-12)
 }
 
-// A token for which nothing is offered stays, and so does a whole text.
-func TestReAGentNothingOffered(t *testing.T) {
+// A token for which there are no candidates stays, and so does a whole text.
+func TestReAGentWithoutCandidates(t *testing.T) {
 	m := newPlanted()
 	m.About.Vocab = 0
 	got := score(t, "reagent", m, ids(7), scorer.Options{})
