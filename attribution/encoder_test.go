@@ -365,8 +365,8 @@ func TestExplainEncoderCancel(t *testing.T) {
 	e, err := attribution.Explain(ctx, f, "? ? ?", attribution.Options{
 		Methods: []string{"rollout"}, OnStep: func(*attribution.Explanation) { cancel() },
 	})
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(),
-		"stopped after 1 predictions") || len(e.Steps) != 1 {
+	if !errors.Is(err, context.Canceled) ||
+		!strings.Contains(err.Error(), "stopped after 1 predictions") || len(e.Steps) != 1 {
 		t.Errorf("error %v with %d predictions", err, len(e.Steps))
 	}
 }

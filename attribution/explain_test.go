@@ -209,8 +209,8 @@ func TestOneHead(t *testing.T) {
 	}
 	_, err := attribution.Explain(context.Background(), f, "w1",
 		attribution.Options{Methods: []string{"norms"}, Heads: trace.Heads{Fusion: trace.MaxHeads}})
-	if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(),
-		"heads applies to none of the methods: norms") {
+	if !errors.Is(err, trace.ErrUsage) ||
+		!strings.Contains(err.Error(), "heads applies to none of the methods: norms") {
 		t.Errorf("the maximum over heads of norms: error %v", err)
 	}
 	_, err = attribution.Attribute(context.Background(),

@@ -97,8 +97,8 @@ func TestMinCutRefusals(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := attribution.MinCut(ctx, x, attribution.Options{}, 4, 0); !errors.Is(err,
-		context.Canceled) {
+	_, err := attribution.MinCut(ctx, x, attribution.Options{}, 4, 0)
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("after cancel: %v", err)
 	}
 	x[0].Data[7] = float32(math.NaN())

@@ -167,8 +167,8 @@ func TestScoredClass(t *testing.T) {
 		t.Errorf("error %v, queries %v", err, *queries)
 	}
 	opts.Contrast = "neutral"
-	if _, err := attribution.Explain(context.Background(), m, "w1 w2", opts); !errors.Is(err,
-		trace.ErrUsage) || !strings.Contains(err.Error(), "NEGATIVE, POSITIVE") {
+	_, err := attribution.Explain(context.Background(), m, "w1 w2", opts)
+	if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), "NEGATIVE, POSITIVE") {
 		t.Errorf("error %v; want the classes there are", err)
 	}
 }

@@ -20,23 +20,28 @@ func TestNormalization(t *testing.T) {
 	}{
 		{"nothing", aggregation.Normalization{}, c},
 		{
-			"residual", aggregation.Normalization{Residual: .5},
+			"residual",
+			aggregation.Normalization{Residual: .5},
 			[]float64{1, 0, 0, .375, .625, 0, .25, .1875, .5625},
 		},
 		{
-			"drop sink", aggregation.Normalization{DropSink: true},
+			"drop sink",
+			aggregation.Normalization{DropSink: true},
 			[]float64{1, 0, 0, 0, 1, 0, 0, .75, .25},
 		},
 		{
-			"local lift", aggregation.Normalization{Residual: .5, Local: true},
+			"local lift",
+			aggregation.Normalization{Residual: .5, Local: true},
 			[]float64{1, 0, 0, .5, .5, 0, .375, .28125, .34375},
 		},
 		{
-			"discard", aggregation.Normalization{Discard: .5},
+			"discard",
+			aggregation.Normalization{Discard: .5},
 			[]float64{1, 0, 0, 1, 0, 0, 4. / 7, 3. / 7, 0},
 		},
 		{
-			"discard over the whole map", aggregation.Normalization{Discard: .8, Whole: true},
+			"discard over the whole map",
+			aggregation.Normalization{Discard: .8, Whole: true},
 			[]float64{1, 0, 0, 1, 0, 0, 0, 0, 0},
 		},
 	} {

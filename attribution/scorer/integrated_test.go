@@ -248,8 +248,8 @@ func TestIntegratedGradientsUndefined(t *testing.T) {
 	}
 	err = refused("integrated-gradients", fakemodel.NewLinear(), q,
 		scorer.Options{Replacement: "delete"})
-	if err == nil || !strings.Contains(err.Error(),
-		`none can be deleted; take mask, zero, or any token of "fake"`) {
+	want = `none can be deleted; take mask, zero, or any token of "fake"`
+	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want the baselines that there are", err)
 	}
 }

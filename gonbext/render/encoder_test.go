@@ -249,8 +249,8 @@ func TestTargetMaps(t *testing.T) {
 	} {
 		e := encoded(trace.MaskedToken)
 		change(e.Maps["rollout"])
-		if got := written(t, HTML{Heatmap: Heatmap{Explanation: e}}); strings.Contains(got,
-			"targets × sources, rollout") {
+		got := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+		if strings.Contains(got, "targets × sources, rollout") {
 			t.Errorf("%s: a map that is not whole is drawn", name)
 		}
 	}

@@ -167,11 +167,11 @@ func TestNothing(t *testing.T) {
 		{"constant zero", constant, "0.00", "0.00"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := written(t, Text{Heatmap: Heatmap{Explanation: c.e}}); !strings.Contains(got,
-				c.texts) {
+			got := written(t, Text{Heatmap: Heatmap{Explanation: c.e}})
+			if !strings.Contains(got, c.texts) {
 				t.Errorf("text lacks %q:\n%s", c.texts, got)
 			}
-			got := written(t, HTML{Heatmap: Heatmap{Explanation: c.e}})
+			got = written(t, HTML{Heatmap: Heatmap{Explanation: c.e}})
 			if !strings.Contains(got, c.markup) {
 				t.Errorf("HTML lacks %q:\n%s", c.markup, got)
 			}
