@@ -54,10 +54,10 @@ func (m *Map) Row(l, t int) []float64 { return rowmath.At(m.Data, l*m.Shape[1]+t
 // row if it is off by more than 1e-5. A text is a decoder's if all numbers above the diagonal are
 // 0. Inputs are not modified.
 //
-// It returns a [trace.UsageError] if the options are invalid, and another error if the data are: wrong
-// shapes, numbers that are negative, NaN or infinite, rows that do not sum to 1. If ctx is done the
-// error wraps ctx.Err(). [Options.OnProgress] is called after every row of a decoder's text, or
-// once with [Options.DiscardWhole]. Flow costs L·T² max-flow problems.
+// It returns a [trace.UsageError] if the options are invalid, and another error if the data are:
+// wrong shapes, numbers that are negative, NaN or infinite, rows that do not sum to 1. If ctx is
+// done the error wraps ctx.Err(). [Options.OnProgress] is called after every row for
+// decoders, or once with [Options.DiscardWhole]. Flow costs L·T² max-flow problems.
 func Attribute(ctx context.Context, inputs []trace.Tensor, opts Options) (*Attribution, error) {
 	return AttributeInput(ctx, inMemory(inputs), opts)
 }
@@ -122,9 +122,9 @@ func newInputPlan(
 // manyLayers is more than any model has, and few enough that a plan for them is small.
 const manyLayers = 1 << 12
 
-// checkLayers returns a [trace.MemoryError] if there are very many layers and their fused rows alone do
-// not fit. A plan allocates memory for each layer, so this check comes first: a file may claim any
-// number of layers.
+// checkLayers returns a [trace.MemoryError] if there are very many layers and their fused rows
+// alone do not fit. A plan allocates memory for each layer, so this check comes first: a file may
+// claim any number of layers.
 func (in Input) checkLayers(x *input, opts Options) error {
 	first, last, err := opts.layerRange(x.layers)
 	if err != nil || last-first < manyLayers {
@@ -148,7 +148,8 @@ func (in Input) check(p *plan, tokens int) error {
 	for _, m := range p.methods {
 		names = append(names, m.Name)
 	}
-	what := fmt.Sprintf("%s of %d tokens in %d layers", message.List(names), tokens, p.last-p.first+1)
+	what := fmt.Sprintf("%s of %d tokens in %d layers",
+		message.List(names), tokens, p.last-p.first+1)
 	return in.checkNeed(p.inputBytes(tokens), what)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 func attribute(
@@ -41,7 +42,7 @@ func attentionOf(T int, heads ...func(i, j int) float64) trace.Tensor {
 
 // 13: heads {I, sink}: mean gives ¼ and ¾, maximum ⅓ and ⅔, minimum the identity.
 func TestKnown13Fusion(t *testing.T) {
-	x := attentionOf(3, identity, toFirst)
+	x := attentionOf(3, fakemodel.Identity, fakemodel.ToFirst)
 	for _, c := range []struct {
 		heads      trace.Heads
 		sink, self float64
@@ -60,12 +61,12 @@ func TestKnown13Fusion(t *testing.T) {
 	}
 }
 
-// 14: the lift of uniform causal attention is 1, and lift is rollout over the closed form of the
-// uniform one.
+// 14: the lift of uniform causal attention is 1, and lift is rollout over the closed form
+// of the uniform one.
 func TestKnown14Lift(t *testing.T) {
 	const L, T = 5, 12
-	data := sharpAttention(1, L, T, false)
-	x := trace.Tensor{Name: "attention", Shape: []int{L, T, T}, Data: toFloat32(data)}
+	data := fakemodel.SharpAttention(1, L, T, false)
+	x := trace.Tensor{Name: "attention", Shape: []int{L, T, T}, Data: fakemodel.Float32(data)}
 	opts := attribution.Options{Methods: []string{"rollout", "raw"}}
 	plain := attribute(t, opts, x)
 	opts.Lift = true
@@ -75,7 +76,7 @@ func TestKnown14Lift(t *testing.T) {
 			want := make([]float64, T)
 			raw := make([]float64, T)
 			for j := range i + 1 {
-				u, _ := uniformCausal(l+1, i, j, true).Float64()
+				u, _ := fakemodel.UniformCausal(l+1, i, j, true).Float64()
 				want[j] = plain.Methods["rollout"].Row(l, i)[j] / u
 				raw[j] = plain.Methods["raw"].Row(l, i)[j] * float64(i+1)
 			}
@@ -92,11 +93,11 @@ func TestKnown14Lift(t *testing.T) {
 	for range L {
 		for i := range T {
 			for j := range T {
-				uniform = append(uniform, causal(i, j))
+				uniform = append(uniform, fakemodel.Causal(i, j))
 			}
 		}
 	}
-	x.Data = toFloat32(uniform)
+	x.Data = fakemodel.Float32(uniform)
 	opts.Methods = []string{"rollout", "raw", "flow", "flow-normalized"}
 	for name, m := range attribute(t, opts, x).Methods {
 		for l := range L {
@@ -121,7 +122,7 @@ func TestKnown18RowConstants(t *testing.T) {
 			for k := range i + 1 {
 				sum += math.Exp(score(i, k))
 			}
-			return on(j <= i) * math.Exp(score(i, j)) / sum
+			return fakemodel.On(j <= i) * math.Exp(score(i, j)) / sum
 		})
 	}
 	opts := attribution.Options{Methods: []string{"raw", "rollout", "flow"}}
@@ -133,7 +134,7 @@ func TestKnown18RowConstants(t *testing.T) {
 		},
 	} {
 		for method, m := range attribute(t, opts, softmax(other)).Methods {
-			near(t, name+" "+method, m.Data, fromStart.Methods[method].Data, fakeTol)
+			near(t, name+" "+method, m.Data, fromStart.Methods[method].Data, fakemodel.Tolerance)
 		}
 	}
 	for i := range T {
@@ -142,13 +143,13 @@ func TestKnown18RowConstants(t *testing.T) {
 			want[j] = math.Exp(-slope*float64(i-j)) * (1 - math.Exp(-slope)) / (1 - math.Exp(
 				-slope*float64(i+1)))
 		}
-		near(t, "ALiBi alone", fromStart.Methods["raw"].Row(0, i), want, fakeTol)
+		near(t, "ALiBi alone", fromStart.Methods["raw"].Row(0, i), want, fakemodel.Tolerance)
 	}
 }
 
 // 20 and 22: value zeroing of A = I is the identity; a value that is zero leaves a column of zeros;
-// the first row is [1]; rollout adds no second identity, so that C = ½(I+sink) gives 1-2^{-L}; and
-// the length of rows does not matter.
+// the first row is [1]; rollout adds no second identity, so that C = ½(I+sink) gives
+// 1-2^{-L}; and the length of rows does not matter.
 func TestKnown20And22ValueZeroing(t *testing.T) {
 	const L, T = 4, 4
 	vz := func(c func(i, j int) float64) trace.Tensor {
@@ -163,18 +164,18 @@ func TestKnown20And22ValueZeroing(t *testing.T) {
 		return x
 	}
 	opts := attribution.Options{Methods: []string{"value-zeroing", "value-zeroing-rollout"}}
-	for _, m := range attribute(t, opts, vz(identity)).Methods {
+	for _, m := range attribute(t, opts, vz(fakemodel.Identity)).Methods {
 		for l := range L {
 			for i := range T {
 				near(t, "identity", m.Row(l, i), []float64{
-					identity(i, 0), identity(i, 1),
-					identity(i, 2), identity(i, 3),
+					fakemodel.Identity(i, 0), fakemodel.Identity(i, 1),
+					fakemodel.Identity(i, 2), fakemodel.Identity(i, 3),
 				}, 0)
 			}
 		}
 	}
 	sink := attribute(t, opts, vz(func(i, j int) float64 {
-		return toFirst(i, j)/2 + identity(i, j)/2
+		return fakemodel.ToFirst(i, j)/2 + fakemodel.Identity(i, j)/2
 	}))
 	half := 1.0
 	for l := range L {
@@ -184,7 +185,8 @@ func TestKnown20And22ValueZeroing(t *testing.T) {
 		near(t, "first row", sink.Methods["value-zeroing-rollout"].Row(l, 0), []float64{1, 0, 0, 0},
 			0)
 	}
-	noValue := attribute(t, opts, vz(func(i, j int) float64 { return on(j <= i && j != 1) }))
+	noValue := attribute(t, opts,
+		vz(func(i, j int) float64 { return fakemodel.On(j <= i && j != 1) }))
 	for _, m := range noValue.Methods {
 		for l := range L {
 			for i := range T {
@@ -194,7 +196,8 @@ func TestKnown20And22ValueZeroing(t *testing.T) {
 			}
 		}
 	}
-	nothing := attribute(t, opts, vz(func(i, j int) float64 { return on(j == 1 && i > 0) }))
+	nothing := attribute(t, opts,
+		vz(func(i, j int) float64 { return fakemodel.On(j == 1 && i > 0) }))
 	if len(nothing.Warnings) != 1 || !strings.Contains(nothing.Warnings[0], "4 rows are all zero") {
 		t.Errorf("warnings %q, want one about the first row of each layer", nothing.Warnings)
 	}
@@ -204,12 +207,12 @@ func TestKnown20And22ValueZeroing(t *testing.T) {
 func TestAttributeBidirectional(t *testing.T) {
 	const L, T = 3, 6
 	perm := []int{3, 0, 5, 1, 4, 2}
-	data := sharpAttention(2, L, T, true)
+	data := fakemodel.SharpAttention(2, L, T, true)
 	permuted := make([]float64, len(data))
 	for l := range L {
 		for i := range T {
 			for j := range T {
-				permuted[(l*T+perm[i])*T+perm[j]] = entry(data, T, l, i, j)
+				permuted[(l*T+perm[i])*T+perm[j]] = fakemodel.Entry(data, T, l, i, j)
 			}
 		}
 	}
@@ -221,11 +224,11 @@ func TestAttributeBidirectional(t *testing.T) {
 		shape := []int{L, T, T}
 		a := attribute(t, opts, trace.Tensor{
 			Name: "attention", Shape: shape,
-			Data: toFloat32(data),
+			Data: fakemodel.Float32(data),
 		})
 		b := attribute(t, opts, trace.Tensor{
 			Name: "attention", Shape: shape,
-			Data: toFloat32(permuted),
+			Data: fakemodel.Float32(permuted),
 		})
 		if !a.Bidirectional {
 			t.Error("mass above the diagonal was not seen")
@@ -244,10 +247,11 @@ func TestAttributeBidirectional(t *testing.T) {
 	}
 }
 
-// Half precision: rows that are a little off are divided by their sums, and that is said; the input
-// stays as it is.
+// Half precision: rows whose sums are a little off are divided by them, with a warning. The input
+// does not change.
 func TestAttributeRenormalizes(t *testing.T) {
-	x := attentionOf(2, func(i, j int) float64 { return causal(i, j) * (1 + 8e-4*float64(i)) })
+	x := attentionOf(2,
+		func(i, j int) float64 { return fakemodel.Causal(i, j) * (1 + 8e-4*float64(i)) })
 	before := slices.Clone(x.Data)
 	a := attribute(t, attribution.Options{Methods: []string{"raw"}}, x)
 	near(t, "raw", a.Methods["raw"].Data, []float64{1, 0, .5, .5}, 1e-9)
@@ -259,15 +263,16 @@ func TestAttributeRenormalizes(t *testing.T) {
 		t.Error("the input was changed")
 	}
 	// Each head on its own, so that the mean of two heads does not lean to the longer row.
-	long := func(i, j int) float64 { return toFirst(i, j) * (1 + 8e-4) }
-	a = attribute(t, attribution.Options{Methods: []string{"raw"}}, attentionOf(2, identity, long))
+	long := func(i, j int) float64 { return fakemodel.ToFirst(i, j) * (1 + 8e-4) }
+	a = attribute(t, attribution.Options{Methods: []string{"raw"}},
+		attentionOf(2, fakemodel.Identity, long))
 	near(t, "mean of two heads", a.Methods["raw"].Data, []float64{1, 0, .5, .5}, 1e-9)
 }
 
 func TestAttributeLayersAndProgress(t *testing.T) {
 	const L, T = 4, 5
 	one, two := 1, 2
-	data := sharpAttention(4, L, T, false)
+	data := fakemodel.SharpAttention(4, L, T, false)
 	var progress []string
 	opts := attribution.Options{
 		Methods: []string{"rollout", "flow"}, FirstLayer: one,
@@ -276,10 +281,13 @@ func TestAttributeLayersAndProgress(t *testing.T) {
 	opts.OnProgress = func(p trace.Progress) { progress = append(progress, p.String()) }
 	part := attribute(t, opts, trace.Tensor{
 		Name: "attention", Shape: []int{L, T, T},
-		Data: toFloat32(data),
+		Data: fakemodel.Float32(data),
 	})
-	alone := attribute(t, attribution.Options{Methods: opts.Methods},
-		trace.Tensor{Name: "attention", Shape: []int{2, T, T}, Data: toFloat32(data[T*T : 3*T*T])})
+	alone := attribute(t, attribution.Options{Methods: opts.Methods}, trace.Tensor{
+		Name:  "attention",
+		Shape: []int{2, T, T},
+		Data:  fakemodel.Float32(data[T*T : 3*T*T]),
+	})
 	for name, m := range part.Methods {
 		near(t, name, m.Data, alone.Methods[name].Data, 0)
 		if !slices.Equal(m.Layers, []int{1, 2}) || m.Shape != [3]int{2, T, T} {
@@ -293,7 +301,7 @@ func TestAttributeLayersAndProgress(t *testing.T) {
 
 func TestAttributeRefusals(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	ok := func() trace.Tensor { return attentionOf(2, causal) }
+	ok := func() trace.Tensor { return attentionOf(2, fakemodel.Causal) }
 	with := func(i int, v float32) trace.Tensor { x := ok(); x.Data[i] = v; return x }
 	shaped := func(shape ...int) trace.Tensor { x := ok(); x.Shape = shape; return x }
 	head := 3
@@ -364,7 +372,7 @@ func TestAttributeCancel(t *testing.T) {
 			cancel()
 		}
 	}}
-	_, err := attribution.Attribute(ctx, []trace.Tensor{attentionOf(4, causal)}, opts)
+	_, err := attribution.Attribute(ctx, []trace.Tensor{attentionOf(4, fakemodel.Causal)}, opts)
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "after 2 of 4 rows") {
 		t.Errorf("error %v, want one that wraps %v after 2 rows", err, context.Canceled)
 	}
@@ -376,7 +384,7 @@ func TestAttributeProperties(t *testing.T) {
 	for seed := range uint64(4) {
 		x := trace.Tensor{
 			Name: "attention", Shape: []int{L, T, T},
-			Data: toFloat32(sharpAttention(seed, L, T, seed%2 == 1)),
+			Data: fakemodel.Float32(fakemodel.SharpAttention(seed, L, T, seed%2 == 1)),
 		}
 		opts := attribution.Options{Methods: []string{"raw", "rollout", "flow", "flow-normalized"}}
 		a, b := attribute(t, opts, x), attribute(t, opts, x)
@@ -390,7 +398,7 @@ func TestAttributeProperties(t *testing.T) {
 					sum += v
 				}
 				near(t, fmt.Sprintf("seed %d: sum of %s", seed, name), []float64{sum}, []float64{1},
-					knownTol)
+					1e-13)
 			}
 		}
 	}

@@ -7,19 +7,19 @@
 // rownorm((1-r)C + rI). The residual weight r is 0 if the mixing contains the residual already. A
 // scorer asks the model again, for gradients or for other texts.
 //
-// [Explain] runs a [trace.Model] and returns M[n,m,l]: how much of each of n generated tokens comes from
-// each of m prompt tokens after each layer. An encoder generates nothing: there, the n tokens are
-// its predictions at n positions of the text. [Attribute] computes the same methods on attention
-// from any program.
+// [Explain] runs a [trace.Model] and returns M[n,m,l]: how much of each of n generated tokens comes
+// from each of m prompt tokens after each layer. An encoder generates nothing: there, the n tokens
+// are its predictions at n positions of the text. [Attribute] computes the same methods on
+// attention from any program.
 //
 //	opts := attribution.Options{MaxTokens: 3}
 //	e, err := attribution.Explain(ctx, model, "the keys to the cabinet", opts)
 //	r, err := e.M("rollout")
 //	fmt.Println(r.At(0, 1, len(r.Layers)-1))
 //
-// Rows may arrive one at a time or many at once, and the result is the same: a [aggregation.State] grows by the
-// targets of each call. Rows are targets and columns are sources, everywhere. Sums run in float64
-// and in index order, so equal inputs give equal bits.
+// Rows may arrive one at a time or many at once, and the result is the same: an [aggregation.State]
+// grows by the targets of each call. Rows are targets and columns are sources, everywhere. Sums run
+// in float64 and in index order, so equal inputs give equal bits.
 //
 // New aggregations, scorers, methods and the facts about new mixings are registered from init with
 // [aggregation.Register], [scorer.Register], [RegisterMethod] and [RegisterMixing]. Package

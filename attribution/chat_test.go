@@ -8,18 +8,19 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 // talker is a model with a chat template.
 type talker struct {
-	*fake
+	*fakemodel.Model
 	refuse error
 }
 
 func (m talker) Chat(user string) (string, error) { return "w0 " + user + " w4", m.refuse }
 
 func TestChat(t *testing.T) {
-	m := talker{fake: newFake(2, func(t, s int) float64 { return 1 / float64(t+1) })}
+	m := talker{Model: fakemodel.New(2, func(t, s int) float64 { return 1 / float64(t+1) })}
 	opts := attribution.Options{Methods: []string{"rollout"}, MaxTokens: 1, Chat: true}
 	e, err := attribution.Explain(context.Background(), m, "w1 w2", opts)
 	if err != nil {
@@ -34,9 +35,9 @@ func TestChat(t *testing.T) {
 		usage bool
 		say   string
 	}{
-		"no form of conversation": {m.fake, opts, true, "knows no form of conversation"},
+		"no form of conversation": {m.Model, opts, true, "knows no form of conversation"},
 		"a template that refuses": {
-			talker{m.fake, errors.New("roles must alternate")},
+			talker{m.Model, errors.New("roles must alternate")},
 			opts,
 			false, "roles must alternate",
 		},

@@ -40,8 +40,9 @@ func (r *run) prepareReading(m trace.Model, info trace.Info, tokens []trace.Toke
 	if err := checkPositions(r.opts.Positions, tokens); err != nil {
 		return err
 	}
-	if err := budget.Check(m, r.plan.mapBytes(T), fmt.Sprintf("%d tokens: what the methods keep", T),
-		"take a shorter text or fewer layers"); err != nil {
+	what := fmt.Sprintf("%d tokens: what the methods keep", T)
+	const advice = "take a shorter text or fewer layers"
+	if err := budget.Check(m, r.plan.mapBytes(T), what, advice); err != nil {
 		return err
 	}
 	r.tokens = len(r.opts.Positions)
@@ -63,8 +64,8 @@ func checkPositions(positions []int, tokens []trace.Token) error {
 	seen := map[int]bool{}
 	for _, at := range positions {
 		if at < 0 || at >= len(tokens) {
-			return trace.Usagef("position %d; the text has %d tokens, from 0 to %d: %s", at, len(tokens),
-				len(tokens)-1, listTokens(tokens))
+			return trace.Usagef("position %d; the text has %d tokens, from 0 to %d: %s",
+				at, len(tokens), len(tokens)-1, listTokens(tokens))
 		}
 		if seen[at] {
 			return trace.Usagef("position %d is given twice; each is explained once", at)
@@ -105,8 +106,8 @@ func (p *plan) mapBytes(T int) float64 {
 	return sum
 }
 
-// addPrediction adds one step of an encoder. The first step has all rows and the first prediction,
-// each later one another prediction.
+// addPrediction adds one step for an encoder. The first step has all rows and the first prediction,
+// and each later step has another prediction.
 func (r *run) addPrediction(ctx context.Context, step trace.Step) error {
 	if r.processed == 0 {
 		if err := r.addRows(ctx, step); err != nil {

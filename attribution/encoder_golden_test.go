@@ -7,6 +7,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
@@ -88,13 +89,13 @@ func (g golden) rollout() []float64 {
 	T := len(g.model.ids)
 	var all, below []float64
 	for i := range T * T {
-		below = append(below, on(i/T == i%T))
+		below = append(below, fakemodel.On(i/T == i%T))
 	}
 	for l := range g.model.Info().Layers {
 		a, next := g.attention(l), make([]float64, T*T)
 		for i := range T {
 			for k := range T {
-				mix := (a[i*T+k] + on(i == k)) / 2
+				mix := (a[i*T+k] + fakemodel.On(i == k)) / 2
 				for j := range T {
 					next[i*T+j] += mix * below[k*T+j]
 				}

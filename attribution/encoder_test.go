@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"strings"
 	"testing"
@@ -14,111 +13,21 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
-
-// fakeEncoder is a fake that reads: every target sees every source, and what it predicts at
-// position t is word t+1, round and round. Without positions it explains each "?", or the first
-// token for heads other than masked-token.
-type fakeEncoder struct {
-	*fake
-	spoil func(i int, s *trace.Step)
-}
-
-// newEncoder returns an encoder whose texts are put between <bos> and <end>, both special.
-func newEncoder(layers int, attention func(t, s int) float64) *fakeEncoder {
-	f := newFake(layers, attention)
-	f.words = append(f.words, "<end>", "?")
-	f.info.Bidirectional, f.info.Head, f.info.Name = true, trace.MaskedToken, "reader"
-	return &fakeEncoder{fake: f}
-}
-
-func (f *fakeEncoder) Encode(text string, specials trace.Specials) ([]trace.Token, error) {
-	tokens, err := f.fake.Encode(text, trace.SpecialsOff)
-	if err != nil || specials == trace.SpecialsOff {
-		return tokens, err
-	}
-	end := len(f.words) - 2
-	tokens = append([]trace.Token{{Text: "<bos>", Special: true}}, tokens...)
-	return append(tokens, trace.Token{ID: end, Text: "<end>", Special: true}), nil
-}
-
-func (f *fakeEncoder) Steps(
-	ctx context.Context, ids []int, ask trace.Ask,
-) iter.Seq2[trace.Step, error] {
-	*f.asked = ask
-	return func(yield func(trace.Step, error) bool) {
-		positions := ask.Positions
-		for i, id := range ids {
-			if len(ask.Positions) == 0 && f.info.Head == trace.MaskedToken && f.words[id] == "?" {
-				positions = append(positions, i)
-			}
-		}
-		if len(positions) == 0 && f.info.Head == trace.MaskedToken {
-			yield(trace.Step{}, errors.New("models: reader fills in missing tokens, and the text "+
-				"has no ?"))
-			return
-		}
-		if len(positions) == 0 {
-			positions = []int{0}
-		}
-		for i, at := range positions {
-			if err := ctx.Err(); err != nil {
-				yield(trace.Step{}, err)
-				return
-			}
-			id := (at + 1) % len(f.words)
-			token := trace.Token{ID: id, Text: f.words[id]}
-			step := trace.Step{First: len(ids), Next: &trace.Prediction{
-				Token: token, Position: at, Probability: 0.5, Class: f.info.Head == trace.Classes,
-				Unscored:     f.info.Head == trace.NoHead,
-				Alternatives: []trace.Alternative{{Token: token, Probability: 0.5}},
-			}}
-			if i == 0 {
-				step.First, step.Count = 0, len(ids)
-				for _, a := range ask.Mixings {
-					step.Rows = append(step.Rows, f.all(a, len(ids)))
-				}
-			}
-			if f.spoil != nil {
-				f.spoil(i, &step)
-			}
-			if !yield(step, nil) {
-				return
-			}
-		}
-	}
-}
-
-// all are the rows of T targets over T sources.
-func (f *fakeEncoder) all(ask trace.MixingAsk, T int) trace.Rows {
-	r := trace.Rows{L: f.info.Layers, H: 1, N: T, S: T}
-	for l := range r.L {
-		for i := range T * T {
-			r.Data = append(r.Data, float32(f.row(ask, l, i/T, i%T)))
-		}
-	}
-	return r
-}
-
-// tensor is the rows as [attribution.Attribute] takes them, [L,T,T].
-func (f *fakeEncoder) tensor(name string, heads trace.Heads, T int) trace.Tensor {
-	return trace.Tensor{
-		Name: name, Shape: []int{f.info.Layers, T, T},
-		Data: f.all(trace.MixingAsk{Name: name, Heads: heads}, T).Data,
-	}
-}
 
 // sharpEncoder has random rows of T tokens that differ from layer to layer, head to head and mixing
 // to mixing.
-func sharpEncoder(layers, T int) *fakeEncoder {
-	f := newEncoder(layers, nil)
+func sharpEncoder(layers, T int) *fakemodel.Encoder {
+	f := fakemodel.NewEncoder(layers, nil)
 	maps := map[string][]float64{}
-	f.row = func(ask trace.MixingAsk, l, t, s int) float64 {
+	f.Row = func(ask trace.MixingAsk, l, t, s int) float64 {
 		key := ask.Name + ask.Heads.String()
 		if maps[key] == nil {
-			maps[key] = sharpAttention(uint64(len(key)*256+int(key[len(key)-1])), layers, T, true)
+			maps[key] = fakemodel.SharpAttention(uint64(len(key)*256+int(key[len(key)-1])),
+				layers, T, true)
 		}
-		return entry(maps[key], T, l, t, s)
+		return fakemodel.Entry(maps[key], T, l, t, s)
 	}
 	return f
 }
@@ -132,14 +41,14 @@ func someWords(n int) string {
 	return strings.Join(all, " ")
 }
 
-// 2 and 7: uniform attention of an encoder in closed form: rollout is (1-2^{-L})/n off the diagonal
+// 2 and 7: uniform attention in an encoder in closed form: rollout is (1-2^{-L})/n off the diagonal
 // and 2^{-L} more on it; flow is 1/(2n), ½, 1-1/(2n), 1 for 1, 2, 3, 4 layers and more off it, and
 // ½+1/(2n), then 1 on it.
 func TestKnown02And07UniformEncoder(t *testing.T) {
 	const n = 6 // with <bos> and <end>
 	for L, off := range []float64{1. / (2 * n), .5, 1 - 1./(2*n), 1, 1} {
 		L++
-		f := newEncoder(L, func(int, int) float64 { return 1. / n })
+		f := fakemodel.NewEncoder(L, func(int, int) float64 { return 1. / n })
 		e := explain(t, f, "w1 ? w2 ?",
 			attribution.Options{Methods: []string{"rollout", "flow", "raw"}})
 		if len(e.Steps) != 2 || *e.Steps[0].Position != 2 || *e.Steps[1].Position != 4 {
@@ -163,11 +72,11 @@ func TestKnown02And07UniformEncoder(t *testing.T) {
 			} {
 				m := e.Maps[name]
 				near(t, fmt.Sprintf("map of %s, %d layers, target %d", name, L, at),
-					m.Row(m.Shape[0]-1, at), want, fakeTol)
+					m.Row(m.Shape[0]-1, at), want, fakemodel.Tolerance)
 				for k, g := range e.Steps {
 					if r := result(t, e, name); *g.Position == at {
 						near(t, fmt.Sprintf("%s, %d layers, position %d", name, L, at),
-							r.Row(k, r.Top()), want, fakeTol)
+							r.Row(k, r.Top()), want, fakemodel.Tolerance)
 					}
 				}
 			}
@@ -175,8 +84,8 @@ func TestKnown02And07UniformEncoder(t *testing.T) {
 	}
 }
 
-// An explanation of an encoder is rows of what Attribute computes of the same tensors, by every
-// method, and its maps are those.
+// An explanation for an encoder has the rows that Attribute computes from the same tensors, by
+// every method, and its maps are those.
 func TestExplainEncoderEqualsAttribute(t *testing.T) {
 	const L, T = 3, 9
 	one, head := 1, 1
@@ -193,8 +102,8 @@ func TestExplainEncoderEqualsAttribute(t *testing.T) {
 			opts.Methods, opts.Positions = everyMethod, positions
 			e := explain(t, f, someWords(T-2), opts)
 			opts.Positions = nil
-			checkRows(t, e, attribute(t, withoutHeads(opts), f.tensor("attention", opts.Heads, T),
-				f.tensor("value-zeroing", trace.Heads{}, T)))
+			checkRows(t, e, attribute(t, withoutHeads(opts), f.Tensor("attention", opts.Heads, T),
+				f.Tensor("value-zeroing", trace.Heads{}, T)))
 			for _, name := range everyMethod {
 				if m := e.Maps[name]; m == nil || m.Shape[0] != len(m.Layers) {
 					t.Fatalf("%s: map %+v", name, m)
@@ -211,7 +120,7 @@ func TestExplainEncoderEqualsAttribute(t *testing.T) {
 	}
 	e := explain(t, f, someWords(T-2), opts)
 	checkRows(t, e, attribute(t, attribution.Options{Methods: opts.Methods},
-		f.tensor("attention", trace.Heads{Fusion: trace.OneHead, Head: head}, T)))
+		f.Tensor("attention", trace.Heads{Fusion: trace.OneHead, Head: head}, T)))
 }
 
 // withoutHeads takes the fusion out, for tensors that are fused.
@@ -230,7 +139,7 @@ func checkRows(t *testing.T, e *attribution.Explanation, whole *attribution.Attr
 			level := layer - want.Layers[0]
 			for i, g := range e.Steps {
 				near(t, fmt.Sprintf("%s, position %d, layer %d", method, *g.Position, layer),
-					got.Row(i, k), want.Row(level, *g.Position), fakeTol)
+					got.Row(i, k), want.Row(level, *g.Position), fakemodel.Tolerance)
 			}
 			m := e.Maps[method]
 			if m == nil {
@@ -238,7 +147,7 @@ func checkRows(t *testing.T, e *attribution.Explanation, whole *attribution.Attr
 			}
 			for target := range m.Shape[1] {
 				near(t, fmt.Sprintf("map of %s, target %d, layer %d", method, target, layer),
-					m.Row(k, target), want.Row(level, target), fakeTol)
+					m.Row(k, target), want.Row(level, target), fakemodel.Tolerance)
 			}
 		}
 		for _, x := range e.OtherMass[method] {
@@ -274,7 +183,7 @@ func TestExplainEncoderDear(t *testing.T) {
 			t.Errorf("warnings (-want +got):\n%s", diff)
 		}
 		opts.Positions = nil
-		checkRows(t, e, attribute(t, opts, f.tensor("attention", trace.Heads{}, T)))
+		checkRows(t, e, attribute(t, opts, f.Tensor("attention", trace.Heads{}, T)))
 	}
 	head := 1
 	f := sharpEncoder(1, T)
@@ -283,13 +192,13 @@ func TestExplainEncoderDear(t *testing.T) {
 		PerHead: &head, Positions: []int{7},
 	})
 	checkRows(t, e, attribute(t, attribution.Options{Methods: []string{"flow"}},
-		f.tensor("attention", trace.Heads{Fusion: trace.OneHead, Head: head}, T)))
+		f.Tensor("attention", trace.Heads{Fusion: trace.OneHead, Head: head}, T)))
 }
 
 // A map that would be very large has only its top level.
 func TestExplainEncoderLargeMap(t *testing.T) {
 	const L, T = 3, 900
-	f := newEncoder(L, func(int, int) float64 { return 1. / T })
+	f := fakemodel.NewEncoder(L, func(int, int) float64 { return 1. / T })
 	e := explain(t, f, someWords(T-2), attribution.Options{
 		Methods:   []string{"raw"},
 		Positions: []int{1},
@@ -305,7 +214,7 @@ func TestExplainEncoderLargeMap(t *testing.T) {
 }
 
 func TestExplainEncoderTokens(t *testing.T) {
-	f := newEncoder(2, func(int, int) float64 { return .25 })
+	f := fakemodel.NewEncoder(2, func(int, int) float64 { return .25 })
 	var seen []int
 	e := explain(t, f, "w7 ?", attribution.Options{
 		Methods: []string{"raw"},
@@ -339,7 +248,7 @@ func TestExplainEncoderTokens(t *testing.T) {
 	if got := e.Methods["raw"].Options["row"]; got != "position explained" {
 		t.Errorf("the row is %q", got)
 	}
-	if got := f.asked; got.MaxTokens != 0 || got.Positions != nil || !got.Mixings[0].AllRows ||
+	if got := f.Asked; got.MaxTokens != 0 || got.Positions != nil || !got.Mixings[0].AllRows ||
 		got.Alternatives != 5 {
 		t.Errorf("asked for %+v", got)
 	}
@@ -352,8 +261,8 @@ func TestExplainEncoderHeads(t *testing.T) {
 		trace.NoHead:       `{"id":1,"text":"w0","position":0,"unscored":true,"probability":0.5,`,
 		trace.TokenClasses: `{"id":1,"text":"w0","position":0,"probability":0.5,`,
 	} {
-		f := newEncoder(1, func(int, int) float64 { return 1. / 3 })
-		f.info.Head = head
+		f := fakemodel.NewEncoder(1, func(int, int) float64 { return 1. / 3 })
+		f.About.Head = head
 		e := explain(t, f, "w1", attribution.Options{Methods: []string{"raw"}})
 		b, err := json.Marshal(e)
 		if err != nil {
@@ -390,8 +299,8 @@ func TestExplainEncoderRefusals(t *testing.T) {
 		{"context", someWords(50), attribution.Options{}, `52 tokens, but the context of "reader" is 51 tokens; shorten the text`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := newEncoder(2, func(int, int) float64 { return 1 })
-			f.info.Context = 51
+			f := fakemodel.NewEncoder(2, func(int, int) float64 { return 1 })
+			f.About.Context = 51
 			e, err := attribution.Explain(context.Background(), f, c.prompt, c.opts)
 			if e != nil || !errors.Is(err, trace.ErrUsage) ||
 				!strings.Contains(err.Error(), c.want) {
@@ -399,14 +308,14 @@ func TestExplainEncoderRefusals(t *testing.T) {
 			}
 		})
 	}
-	_, err := attribution.Explain(context.Background(), newFake(2, causal), "w1",
+	_, err := attribution.Explain(context.Background(), fakemodel.New(2, fakemodel.Causal), "w1",
 		attribution.Options{Positions: []int{0}})
 	if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(),
 		`positions [0]; "fake" is a decoder: every token that it generates`) {
 		t.Errorf("a decoder: error %v", err)
 	}
-	_, err = attribution.Explain(context.Background(), newEncoder(12, nil), someWords(5000),
-		attribution.Options{})
+	_, err = attribution.Explain(context.Background(), fakemodel.NewEncoder(12, nil),
+		someWords(5000), attribution.Options{})
 	var refused *trace.MemoryError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "GB, the limit is 4.0 GB;") {
 		t.Errorf("a huge text: error %v, want a refusal that names the memory", err)
@@ -435,8 +344,8 @@ func TestExplainEncoderModelErrors(t *testing.T) {
 		{"probability", "?", nil, func(_ int, s *trace.Step) { s.Next.Probability = -1 }, "probability -1", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := newEncoder(2, func(int, int) float64 { return 1. / 3 })
-			f.spoil = c.spoil
+			f := fakemodel.NewEncoder(2, func(int, int) float64 { return 1. / 3 })
+			f.Spoil = c.spoil
 			e, err := attribution.Explain(context.Background(), f, c.prompt,
 				attribution.Options{Methods: []string{"raw"}, Positions: c.positions})
 			if err == nil || !strings.Contains(err.Error(), c.want) ||
@@ -452,12 +361,12 @@ func TestExplainEncoderModelErrors(t *testing.T) {
 
 func TestExplainEncoderCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	f := newEncoder(2, func(int, int) float64 { return .2 })
+	f := fakemodel.NewEncoder(2, func(int, int) float64 { return .2 })
 	e, err := attribution.Explain(ctx, f, "? ? ?", attribution.Options{
 		Methods: []string{"rollout"}, OnStep: func(*attribution.Explanation) { cancel() },
 	})
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(),
-		"stopped after 1 predictions") || len(e.Steps) != 1 {
+	if !errors.Is(err, context.Canceled) ||
+		!strings.Contains(err.Error(), "stopped after 1 predictions") || len(e.Steps) != 1 {
 		t.Errorf("error %v with %d predictions", err, len(e.Steps))
 	}
 }
@@ -472,16 +381,20 @@ func TestEncoderSinks(t *testing.T) {
 		row  func(t, s int) float64
 		want []int
 	}{
-		{"the end", func(t, s int) float64 { return .6*on(s == T-1) + .4/T }, []int{T - 1}},
-		{"the end for others", func(t, s int) float64 { return (.6*on(s == T-1)+.4/T)*on(t != 3) + on(t == 3)/T }, []int{T - 1}},
-		{"the end for this one alone", func(t, s int) float64 { return (.6*on(s == T-1)+.4/T)*on(t == 3) + on(t != 3)/T }, []int{T - 1}},
-		{"its own", func(t, s int) float64 { return on(s == t) }, nil},
-		{"a word for this one alone", func(t, s int) float64 { return on(t == 3)*on(s == 2) + on(t != 3)/T }, nil},
-		{"a word for all", func(t, s int) float64 { return .7*on(s == 2) + .3/T }, nil},
-		{"the first word", func(t, s int) float64 { return on(t == 3)*on(s == 1) + on(t != 3)/T }, nil},
+		{"the end", func(t, s int) float64 { return .6*fakemodel.On(s == T-1) + .4/T }, []int{T - 1}},
+		{"the end for others", func(t, s int) float64 {
+			return (.6*fakemodel.On(s == T-1)+.4/T)*fakemodel.On(t != 3) + fakemodel.On(t == 3)/T
+		}, []int{T - 1}},
+		{"the end for this one alone", func(t, s int) float64 {
+			return (.6*fakemodel.On(s == T-1)+.4/T)*fakemodel.On(t == 3) + fakemodel.On(t != 3)/T
+		}, []int{T - 1}},
+		{"its own", func(t, s int) float64 { return fakemodel.On(s == t) }, nil},
+		{"a word for this one alone", func(t, s int) float64 { return fakemodel.On(t == 3)*fakemodel.On(s == 2) + fakemodel.On(t != 3)/T }, nil},
+		{"a word for all", func(t, s int) float64 { return .7*fakemodel.On(s == 2) + .3/T }, nil},
+		{"the first word", func(t, s int) float64 { return fakemodel.On(t == 3)*fakemodel.On(s == 1) + fakemodel.On(t != 3)/T }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := explain(t, newEncoder(1, c.row), "w1 w2 ? w3 w4",
+			e := explain(t, fakemodel.NewEncoder(1, c.row), "w1 w2 ? w3 w4",
 				attribution.Options{Methods: []string{"raw"}})
 			e.Prompt.Special[3] = true // as the masks of real vocabularies are
 			sinks, err := e.Sinks("raw", 0)
@@ -497,8 +410,8 @@ func TestEncoderSinks(t *testing.T) {
 			}
 		})
 	}
-	e := explain(t, newEncoder(1, func(t, s int) float64 {
-		return on(s == 0)
+	e := explain(t, fakemodel.NewEncoder(1, func(t, s int) float64 {
+		return fakemodel.On(s == 0)
 	}), "w1 w2 ? w3", attribution.Options{
 		Methods: []string{"raw"}, Specials: trace.SpecialsOff,
 	})

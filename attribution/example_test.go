@@ -5,13 +5,13 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/attribution"
-	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
-// A model of two layers with uniform attention: newFake stands for models.Open.
+// A model of two layers with uniform attention: fakemodel stands for models.Open.
 func ExampleExplain() {
-	model := newFake(2, func(t, s int) float64 { return 1 / float64(t+1) })
+	model := fakemodel.New(2, func(t, s int) float64 { return 1 / float64(t+1) })
 	e, err := attribution.Explain(context.Background(), model, "w1 w2 w3", attribution.Options{
 		Methods: []string{"rollout"}, MaxTokens: 2,
 	})
@@ -54,29 +54,4 @@ func ExampleAttribute() {
 	// Output:
 	// rollout [0.4375 0.1719 0.3906]
 	// flow    [0.6250 0.2500 0.6250]
-}
-
-// An aggregation takes rows as they come: here the prompt's two, then one more.
-func ExampleMethod_aggregation() {
-	rollout, err := aggregation.Lookup("rollout")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	state := rollout.New(aggregation.Config{Layers: 2, TopOnly: true})
-	half := []float64{1, 0, .25, .75}
-	for _, rows := range []aggregation.Rows{
-		{First: 0, L: 2, N: 2, Data: append(half, half...)},
-		{First: 2, L: 2, N: 1, Data: []float64{.2, .2, .6, .1, .1, .8}},
-	} {
-		r, err := state.Extend(context.Background(), nil, rows)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Printf("%.4f\n", r)
-	}
-	// Output:
-	// [1.0000 0.0000 0.4375 0.5625]
-	// [0.2850 0.2350 0.4800]
 }

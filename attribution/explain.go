@@ -38,7 +38,9 @@ import (
 // [Options.OnStep] is called after each token. If ctx is done or the model fails, Explain returns
 // the explanation so far and an error that wraps ctx.Err() or the model's error. The explanation is
 // nil if the error is a [trace.UsageError] or if the model refuses the prompt.
-func Explain(ctx context.Context, m trace.Model, prompt string, opts Options) (*Explanation, error) {
+func Explain(
+	ctx context.Context, m trace.Model, prompt string, opts Options,
+) (*Explanation, error) {
 	r, err := newRun(m, prompt, opts)
 	if err != nil {
 		return nil, err
@@ -121,8 +123,8 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 		return nil, fmt.Errorf("attribution: prompt: %w", err)
 	}
 	if len(tokens) == 0 {
-		return nil, trace.Usagef("the prompt %s has no tokens; give some text to %s", message.Quote(prompt),
-			purpose(info))
+		return nil, trace.Usagef("the prompt %s has no tokens; give some text to %s",
+			message.Quote(prompt), purpose(info))
 	}
 	r := &run{opts: opts, plan: p}
 	if info.Bidirectional {
@@ -183,7 +185,8 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, prompt int) error {
 			return fmt.Errorf("attribution: continuation: %w", err)
 		}
 		if len(tokens) == 0 {
-			return trace.Usagef("the continuation %s has no tokens", message.Quote(r.opts.Continuation))
+			return trace.Usagef("the continuation %s has no tokens",
+				message.Quote(r.opts.Continuation))
 		}
 		for _, t := range tokens {
 			r.ask.Continuation = append(r.ask.Continuation, t.ID)
@@ -192,9 +195,11 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, prompt int) error {
 	}
 	r.ask.MaxTokens = r.tokens
 	if info.Context > 0 && prompt+r.tokens > info.Context {
-		return trace.Usagef("%d prompt tokens and %d to explain are %d, but the context of %s is %d "+
-			"tokens; shorten one of them",
-			prompt, r.tokens, prompt+r.tokens, message.Quote(info.Name), info.Context)
+		return trace.Usagef(
+			"%d prompt tokens and %d to explain are %d, but the context of %s is %d "+
+				"tokens; shorten one of them",
+			prompt, r.tokens, prompt+r.tokens, message.Quote(info.Name), info.Context,
+		)
 	}
 	return budget.Check(m, r.plan.bytes(prompt, r.tokens),
 		fmt.Sprintf("%d tokens: what the methods keep", prompt+r.tokens),
@@ -295,7 +300,7 @@ func (r *run) addStep(ctx context.Context, step trace.Step) error {
 // combined: rollout of a thousand tokens takes a second a layer.
 const longPrompt = 512
 
-// add adds one step of a decoder: its rows go to the methods, and its token to the explanation.
+// add adds one step for a decoder: its rows go to the methods, and its token to the explanation.
 func (r *run) add(ctx context.Context, step trace.Step) error {
 	rows, err := r.plan.reader().Read(step, r.processed)
 	if err != nil {
@@ -411,7 +416,7 @@ func (r *run) progress() string {
 
 // wrap adds the package and the progress to an error. If ctx is done, the error is ctx.Err().
 func (r *run) wrap(ctx context.Context, err error) error {
-	_, isUsage := err.(*trace.UsageError) //nolint:errorlint // only an error that nobody has wrapped
+	_, isUsage := err.(*trace.UsageError) //nolint:errorlint // not if something wraps it
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("attribution: stopped after %s: %w", r.progress(), ctx.Err())

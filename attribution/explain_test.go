@@ -15,6 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 func explain(
@@ -39,7 +40,7 @@ func result(t testing.TB, e *attribution.Explanation, method string) *attributio
 
 // 12: uniform causal attention, two layers, three tokens of prompt and three generated.
 func TestKnown12GenerativeRollout(t *testing.T) {
-	e := explain(t, newFake(2, causal), "w1 w2 w3",
+	e := explain(t, fakemodel.New(2, fakemodel.Causal), "w1 w2 w3",
 		attribution.Options{Methods: []string{"rollout"}, MaxTokens: 3})
 	r := result(t, e, "rollout")
 	if r.Shape != [3]int{3, 3, 2} {
@@ -50,42 +51,31 @@ func TestKnown12GenerativeRollout(t *testing.T) {
 		{49. / 192, 37. / 192, 31. / 192},
 		{257. / 1200, 197. / 1200, 167. / 1200},
 	} {
-		near(t, fmt.Sprintf("M[%d]", i), r.Row(i, 1), want, fakeTol)
+		near(t, fmt.Sprintf("M[%d]", i), r.Row(i, 1), want, fakemodel.Tolerance)
 	}
 	for i, sum := range []float64{1, 39. / 64, 207. / 400} {
-		near(t, "other mass", []float64{e.OtherMass["rollout"][i*2+1]}, []float64{1 - sum}, fakeTol)
+		near(t, "other mass", []float64{e.OtherMass["rollout"][i*2+1]}, []float64{1 - sum},
+			fakemodel.Tolerance)
 	}
 }
 
 // sharpFake has random rows that differ from layer to layer, head to head and mixing to mixing.
-func sharpFake(layers int) *fake {
+func sharpFake(layers int) *fakemodel.Model {
 	const T = 24
-	f := newFake(layers, nil)
+	f := fakemodel.New(layers, nil)
 	maps := map[string][]float64{}
-	f.row = func(ask trace.MixingAsk, l, t, s int) float64 {
+	f.Row = func(ask trace.MixingAsk, l, t, s int) float64 {
 		key := ask.Name + ask.Heads.String()
 		if maps[key] == nil {
 			seed := uint64(0)
 			for _, b := range []byte(key) {
 				seed = seed*31 + uint64(b)
 			}
-			maps[key] = sharpAttention(seed, layers, T, false)
+			maps[key] = fakemodel.SharpAttention(seed, layers, T, false)
 		}
-		return entry(maps[key], T, l, t, s)
+		return fakemodel.Entry(maps[key], T, l, t, s)
 	}
 	return f
-}
-
-// tensor returns the fake's rows for one pass over T tokens, [L,T,T].
-func (f *fake) tensor(name string, heads trace.Heads, T int) trace.Tensor {
-	rows := f.rows(trace.MixingAsk{Name: name, Heads: heads, AllRows: true}, 0, T)
-	out := trace.Tensor{Name: name, Shape: []int{rows.L, T, T}}
-	for l := range rows.L {
-		for t := range T {
-			out.Data = append(out.Data, rows.Row(l, 0, t)[:T]...)
-		}
-	}
-	return out
 }
 
 var everyMethod = []string{
@@ -111,8 +101,8 @@ func TestExplainEqualsOnePass(t *testing.T) {
 			opts.Methods, opts.MaxTokens = everyMethod, n
 			e := explain(t, f, "w1 w2 w3 w4 w5", opts)
 			whole, err := attribution.Attribute(context.Background(), []trace.Tensor{
-				f.tensor("attention", opts.Heads, m+n),
-				f.tensor("value-zeroing", trace.Heads{}, m+n),
+				f.Tensor("attention", opts.Heads, m+n),
+				f.Tensor("value-zeroing", trace.Heads{}, m+n),
 			}, attribution.Options{
 				Methods: opts.Methods, Residual: opts.Residual, Threshold: opts.Threshold,
 				Lift:       opts.Lift,
@@ -132,7 +122,7 @@ func TestExplainEqualsOnePass(t *testing.T) {
 					for i := range n {
 						row := w.Row(level, first+i)
 						near(t, fmt.Sprintf("%s M[%d,:,%d]", method, i, k), r.Row(i, k), row[:m],
-							fakeTol*max(1, row[0]))
+							fakemodel.Tolerance*max(1, row[0]))
 						if opts.Lift {
 							continue
 						}
@@ -142,7 +132,7 @@ func TestExplainEqualsOnePass(t *testing.T) {
 						}
 						near(t, method+" other mass",
 							[]float64{e.OtherMass[method][i*r.Shape[2]+
-								k]}, []float64{other}, fakeTol)
+								k]}, []float64{other}, fakemodel.Tolerance)
 					}
 				}
 			}
@@ -159,8 +149,8 @@ func TestPerHead(t *testing.T) {
 		PerHead: &head, AllLevels: true,
 	}
 	e := explain(t, f, "w1 w2 w3 w4", opts)
-	one := f.tensor("attention", trace.Heads{Fusion: trace.OneHead, Head: 1}, m).Data
-	mean := f.tensor("attention", trace.Heads{}, m).Data
+	one := f.Tensor("attention", trace.Heads{Fusion: trace.OneHead, Head: 1}, m).Data
+	mean := f.Tensor("attention", trace.Heads{}, m).Data
 	half := func(data []float32, l, i, j int) float64 {
 		x := float64(data[(l*m+i)*m+j]) / 2
 		if i == j {
@@ -175,13 +165,13 @@ func TestPerHead(t *testing.T) {
 			flow[j] += min(half(one, 1, m-1, k), half(mean, 0, k, j))
 		}
 	}
-	near(t, "rollout", result(t, e, "rollout").Row(0, 1), rollout, fakeTol)
-	near(t, "flow", result(t, e, "flow").Row(0, 1), flow, fakeTol)
+	near(t, "rollout", result(t, e, "rollout").Row(0, 1), rollout, fakemodel.Tolerance)
+	near(t, "flow", result(t, e, "flow").Row(0, 1), flow, fakemodel.Tolerance)
 	for j := range m {
 		near(t, "raw", []float64{result(t, e, "raw").At(0, j, 1)},
-			[]float64{float64(one[(m+m-1)*m+j])}, fakeTol)
+			[]float64{float64(one[(m+m-1)*m+j])}, fakemodel.Tolerance)
 		near(t, "lowest level", []float64{result(t, e, "rollout").At(0, j, 0)},
-			[]float64{half(one, 0, m-1, j)}, fakeTol)
+			[]float64{half(one, 0, m-1, j)}, fakemodel.Tolerance)
 	}
 }
 
@@ -192,14 +182,14 @@ func TestOneHead(t *testing.T) {
 		"norms", "alti",
 		"value-zeroing-euclidean",
 	}
-	f := newFake(2, causal)
+	f := fakemodel.New(2, fakemodel.Causal)
 	e := explain(t, f, "w1 w2", attribution.Options{Methods: methods, Heads: one, MaxTokens: 1})
 	want := []trace.MixingAsk{
 		{Name: "norms", Heads: one},
 		{Name: "alti", AllRows: true},
 		{Name: "value-zeroing-euclidean", Heads: one},
 	}
-	if diff := cmp.Diff(want, f.asked.Mixings); diff != "" {
+	if diff := cmp.Diff(want, f.Asked.Mixings); diff != "" {
 		t.Errorf("mixings asked for (-want +got):\n%s", diff)
 	}
 	if got := e.Methods["norms"].Options["heads"]; got != "1" {
@@ -214,13 +204,13 @@ func TestOneHead(t *testing.T) {
 		{Name: "norms-residual", Heads: one, AllRows: true},
 		{Name: "norms-residual", AllRows: true},
 	}
-	if diff := cmp.Diff(want, f.asked.Mixings); diff != "" {
+	if diff := cmp.Diff(want, f.Asked.Mixings); diff != "" {
 		t.Errorf("mixings asked for, one head over all (-want +got):\n%s", diff)
 	}
 	_, err := attribution.Explain(context.Background(), f, "w1",
 		attribution.Options{Methods: []string{"norms"}, Heads: trace.Heads{Fusion: trace.MaxHeads}})
-	if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(),
-		"heads applies to none of the methods: norms") {
+	if !errors.Is(err, trace.ErrUsage) ||
+		!strings.Contains(err.Error(), "heads applies to none of the methods: norms") {
 		t.Errorf("the maximum over heads of norms: error %v", err)
 	}
 	_, err = attribution.Attribute(context.Background(),
@@ -246,24 +236,24 @@ func TestAsk(t *testing.T) {
 		{"value-zeroing,rollout", []trace.MixingAsk{{Name: "value-zeroing"}, {Name: "attention", AllRows: true}}},
 		{"value-zeroing,value-zeroing-rollout", []trace.MixingAsk{{Name: "value-zeroing", AllRows: true}}},
 	} {
-		f := newFake(2, causal)
+		f := fakemodel.New(2, fakemodel.Causal)
 		explain(t, f, "w1 w2", attribution.Options{
 			Methods:   strings.Split(c.methods, ","),
 			MaxTokens: 2,
 		})
-		if diff := cmp.Diff(c.want, f.asked.Mixings); diff != "" {
+		if diff := cmp.Diff(c.want, f.Asked.Mixings); diff != "" {
 			t.Errorf("%s: mixings asked for (-want +got):\n%s", c.methods, diff)
 		}
-		if f.asked.MaxTokens != 2 || f.asked.Alternatives != 5 {
-			t.Errorf("asked for %d tokens and %d alternatives, want 2 and 5", f.asked.MaxTokens,
-				f.asked.Alternatives)
+		if f.Asked.MaxTokens != 2 || f.Asked.Alternatives != 5 {
+			t.Errorf("asked for %d tokens and %d alternatives, want 2 and 5", f.Asked.MaxTokens,
+				f.Asked.Alternatives)
 		}
 	}
 }
 
 func TestExplainTokens(t *testing.T) {
-	f := newFake(2, causal)
-	f.unknown = []string{"paris"}
+	f := fakemodel.New(2, fakemodel.Causal)
+	f.Unknown = []string{"paris"}
 	var seen []int
 	opts := attribution.Options{
 		Methods: []string{"rollout"}, Continuation: " w7 w3", Specials: trace.SpecialsOn,
@@ -281,8 +271,14 @@ func TestExplainTokens(t *testing.T) {
 		t.Errorf("prompt (-want +got):\n%s", diff)
 	}
 	wantSteps := []attribution.GeneratedToken{
-		{ID: 8, Text: "w7", Probability: .75, Forced: true, Alternatives: []attribution.Alternative{{8, "w7", .75}}},
-		{ID: 4, Text: "w3", Probability: .75, Forced: true, Alternatives: []attribution.Alternative{{4, "w3", .75}}},
+		{
+			ID: 8, Text: "w7", Probability: .75, Forced: true,
+			Alternatives: []attribution.Alternative{{8, "w7", .75}},
+		},
+		{
+			ID: 4, Text: "w3", Probability: .75, Forced: true,
+			Alternatives: []attribution.Alternative{{4, "w3", .75}},
+		},
 	}
 	if diff := cmp.Diff(wantSteps, e.Steps); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
@@ -292,7 +288,7 @@ func TestExplainTokens(t *testing.T) {
 	}
 	wantWarnings := []string{
 		`A begin-of-text token, "<bos>", was put before the prompt.`,
-		`The model never saw "paris"; prompts that it knows: "w1 w2", "` + longExample + `", "w4".`,
+		`The model never saw "paris"; prompts that it knows: "w1 w2", "` + fakemodel.LongExample + `", "w4".`,
 	}
 	if diff := cmp.Diff(wantWarnings, e.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
@@ -333,8 +329,8 @@ func TestExplainJSON(t *testing.T) {
 // A text that ends early, with the predicting row and with the own row.
 func TestExplainStop(t *testing.T) {
 	for _, own := range []bool{false, true} {
-		f := newFake(1, causal)
-		f.stopAt = 4
+		f := fakemodel.New(1, fakemodel.Causal)
+		f.StopAt = 4
 		e := explain(t, f, "w1", attribution.Options{Methods: []string{"raw"}, OwnRow: own})
 		if len(e.Steps) != 2 || e.Steps[1].ID != 4 || e.Methods["raw"].Shape[0] != 2 {
 			t.Errorf("own row %v: steps %v, want tokens 3 and 4", own, e.Steps)
@@ -344,8 +340,8 @@ func TestExplainStop(t *testing.T) {
 
 // The default number of tokens is reduced to a small context.
 func TestExplainDefaultTokens(t *testing.T) {
-	f := newFake(1, causal)
-	f.info.Context = 6
+	f := fakemodel.New(1, fakemodel.Causal)
+	f.About.Context = 6
 	if e := explain(t, f, "w1 w2",
 		attribution.Options{Methods: []string{"raw"}}); len(e.Steps) != 4 {
 		t.Errorf("%d tokens, want the 4 that fit a context of 6", len(e.Steps))
@@ -361,7 +357,7 @@ func TestExplainCancel(t *testing.T) {
 			cancel()
 		}
 	}
-	e, err := attribution.Explain(ctx, newFake(2, causal), "w1 w2", opts)
+	e, err := attribution.Explain(ctx, fakemodel.New(2, fakemodel.Causal), "w1 w2", opts)
 	if !errors.Is(err, context.Canceled) || errors.Is(err, trace.ErrUsage) {
 		t.Errorf("error %v, want one that wraps %v", err, context.Canceled)
 	}
@@ -375,20 +371,20 @@ func TestExplainModelErrors(t *testing.T) {
 	nan := float32(math.NaN())
 	for _, c := range []struct {
 		name   string
-		change func(*fake)
+		change func(*fakemodel.Model)
 		want   string
 	}{
-		{"failure on the way", func(f *fake) { f.failAt = 3 }, "after 2 of 4 tokens: fake: out of order"},
-		{"NaN", func(f *fake) { f.edit = func(s *trace.Step) { s.Rows[0].Data[0] = nan } }, "layer 0 target 0 source 0 is NaN"},
-		{"negative", func(f *fake) { f.edit = func(s *trace.Step) { s.Rows[0].Data[0] = -.5 } }, "source 0 is -0.5"},
-		{"no rows", func(f *fake) { f.edit = func(s *trace.Step) { s.Rows = nil } }, "0 sets of rows, want 1"},
-		{"lost token", func(f *fake) { f.edit = func(s *trace.Step) { s.First++ } }, "fed tokens 1..2 after 0"},
-		{"other targets", func(f *fake) { f.edit = func(s *trace.Step) { s.Rows[0].First = 7 } }, "want 0..1"},
-		{"short data", func(f *fake) { f.edit = func(s *trace.Step) { s.Rows[0].Data = s.Rows[0].Data[1:] } }, "numbers for"},
-		{"probability", func(f *fake) { f.edit = func(s *trace.Step) { s.Next.Probability = math.NaN() } }, "probability NaN"},
+		{"failure on the way", func(f *fakemodel.Model) { f.FailAt = 3 }, "after 2 of 4 tokens: fake: out of order"},
+		{"NaN", func(f *fakemodel.Model) { f.Edit = func(s *trace.Step) { s.Rows[0].Data[0] = nan } }, "layer 0 target 0 source 0 is NaN"},
+		{"negative", func(f *fakemodel.Model) { f.Edit = func(s *trace.Step) { s.Rows[0].Data[0] = -.5 } }, "source 0 is -0.5"},
+		{"no rows", func(f *fakemodel.Model) { f.Edit = func(s *trace.Step) { s.Rows = nil } }, "0 sets of rows, want 1"},
+		{"lost token", func(f *fakemodel.Model) { f.Edit = func(s *trace.Step) { s.First++ } }, "fed tokens 1..2 after 0"},
+		{"other targets", func(f *fakemodel.Model) { f.Edit = func(s *trace.Step) { s.Rows[0].First = 7 } }, "want 0..1"},
+		{"short data", func(f *fakemodel.Model) { f.Edit = func(s *trace.Step) { s.Rows[0].Data = s.Rows[0].Data[1:] } }, "numbers for"},
+		{"probability", func(f *fakemodel.Model) { f.Edit = func(s *trace.Step) { s.Next.Probability = math.NaN() } }, "probability NaN"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := newFake(2, causal)
+			f := fakemodel.New(2, fakemodel.Causal)
 			c.change(f)
 			e, err := attribution.Explain(context.Background(), f, "w1 w2",
 				attribution.Options{Methods: []string{"rollout"}, MaxTokens: 4})
@@ -479,8 +475,8 @@ func TestExplainRefusals(t *testing.T) {
 		{"continuation without tokens", "w1", attribution.Options{Continuation: " "}, "continuation"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := newFake(2, causal)
-			f.info.Context = 8
+			f := fakemodel.New(2, fakemodel.Causal)
+			f.About.Context = 8
 			e, err := attribution.Explain(context.Background(), f, c.prompt, c.opts)
 			if e != nil || err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want one about %q", err, c.want)
@@ -499,7 +495,7 @@ func TestExplainRefusals(t *testing.T) {
 
 // A text so long that it would fill memory is refused before the model starts.
 func TestExplainMemory(t *testing.T) {
-	f := newFake(12, causal)
+	f := fakemodel.New(12, fakemodel.Causal)
 	_, err := attribution.Explain(context.Background(), f, strings.Repeat("w1 ", 9000),
 		attribution.Options{})
 	var refused *trace.MemoryError
@@ -515,7 +511,8 @@ func TestExplainEncodeError(t *testing.T) {
 		if opts.Continuation == "" {
 			prompt = "paris"
 		}
-		_, err := attribution.Explain(context.Background(), newFake(2, causal), prompt, opts)
+		_, err := attribution.Explain(context.Background(), fakemodel.New(2, fakemodel.Causal),
+			prompt, opts)
 		if err == nil || !strings.Contains(err.Error(), `no word "paris"`) ||
 			errors.Is(err, trace.ErrUsage) {
 			t.Errorf("error %v, want the model's", err)
@@ -526,7 +523,7 @@ func TestExplainEncodeError(t *testing.T) {
 // An option that only some methods accept applies to these, and a warning names the others.
 func TestExplainPartialOptions(t *testing.T) {
 	r := 0.25
-	e := explain(t, newFake(2, causal), "w1 w2", attribution.Options{
+	e := explain(t, fakemodel.New(2, fakemodel.Causal), "w1 w2", attribution.Options{
 		Methods: []string{"raw", "rollout", "value-zeroing"}, MaxTokens: 1, Residual: &r,
 	})
 	want := []string{
@@ -537,16 +534,17 @@ func TestExplainPartialOptions(t *testing.T) {
 	if diff := cmp.Diff(want, e.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
-	near(t, "raw", result(t, e, "raw").Row(0, 0), []float64{.5, .5}, fakeTol)
-	near(t, "rollout", result(t, e, "rollout").Row(0, 0), []float64{.375, .625}, fakeTol)
+	near(t, "raw", result(t, e, "raw").Row(0, 0), []float64{.5, .5}, fakemodel.Tolerance)
+	near(t, "rollout", result(t, e, "rollout").Row(0, 0), []float64{.375, .625},
+		fakemodel.Tolerance)
 }
 
 // 20: rows of zeros stay zero and are named, and value zeroing of a token that sees itself only is
 // [1].
 func TestZeroRows(t *testing.T) {
-	f := newFake(3, nil)
-	f.row = func(_ trace.MixingAsk, l, t, s int) float64 {
-		return 1e-9 * on(s == t) * on(l != 1 || t != 2)
+	f := fakemodel.New(3, nil)
+	f.Row = func(_ trace.MixingAsk, l, t, s int) float64 {
+		return 1e-9 * fakemodel.On(s == t) * fakemodel.On(l != 1 || t != 2)
 	}
 	e := explain(t, f, "w1 w2 w3", attribution.Options{Methods: []string{
 		"value-zeroing",
@@ -574,10 +572,11 @@ func TestExplainResiduals(t *testing.T) {
 	t.Cleanup(attribution.RegisterForTest(attribution.Method{
 		Name: "test-quarter", Mixing: "attention", Aggregation: "rollout", Residual: .25,
 	}))
-	e := explain(t, newFake(1, causal), "w1 w2",
+	e := explain(t, fakemodel.New(1, fakemodel.Causal), "w1 w2",
 		attribution.Options{Methods: []string{"rollout", "test-quarter"}, MaxTokens: 1})
-	near(t, "rollout", result(t, e, "rollout").Row(0, 0), []float64{.25, .75}, fakeTol)
-	near(t, "test-quarter", result(t, e, "test-quarter").Row(0, 0), []float64{.375, .625}, fakeTol)
+	near(t, "rollout", result(t, e, "rollout").Row(0, 0), []float64{.25, .75}, fakemodel.Tolerance)
+	near(t, "test-quarter", result(t, e, "test-quarter").Row(0, 0), []float64{.375, .625},
+		fakemodel.Tolerance)
 }
 
 // spy is rollout that records how many rows each call had to compute.
@@ -614,7 +613,7 @@ func TestExplainComputesWhatIsShown(t *testing.T) {
 	}{{false, []int{1, 1}}, {true, []int{0, 1, 1}}} {
 		var wanted []int
 		remove := attribution.RegisterAggregationForTest("test-spy", spy{rollout, &wanted})
-		explain(t, newFake(2, causal), "w1 w2 w3", attribution.Options{
+		explain(t, fakemodel.New(2, fakemodel.Causal), "w1 w2 w3", attribution.Options{
 			Methods: []string{"attention+test-spy"}, MaxTokens: 2, OwnRow: c.own,
 		})
 		remove()

@@ -100,7 +100,7 @@ type Explanation struct {
 	Version int        `json:"version"`
 	Model   trace.Info `json:"model"`
 	Prompt  Prompt     `json:"prompt"`
-	// Steps are the n generated tokens, or the n predictions of an encoder, in order.
+	// Steps are the n generated tokens, or an encoder's n predictions, in order.
 	Steps []GeneratedToken `json:"steps"`
 	// Order has the names of the methods in the order of [Options.Methods].
 	Order []string `json:"order"`
@@ -134,7 +134,7 @@ type Prompt struct {
 	BOSAdded bool `json:"bos_added"`
 }
 
-// GeneratedToken is one token of the answer, or the prediction of an encoder at a position.
+// GeneratedToken is one token of the answer, or an encoder's prediction at a position.
 type GeneratedToken struct {
 	// ID and Text are the token's. For a class they are its number and its label; for a model
 	// without a head they are the text's own token.

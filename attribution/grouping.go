@@ -17,8 +17,8 @@ type Grouping struct {
 }
 
 // ParseGrouping reads "word", "sentence", ranges of bytes of the prompt such as "0:8,12:23", or ""
-// for tokens. A range is BEGIN:END, counted from 0 and without END. It returns a [trace.UsageError] for
-// anything else.
+// for tokens. A range is BEGIN:END, counted from 0 and without END. It returns a [trace.UsageError]
+// for anything else.
 func ParseGrouping(s string) (Grouping, error) {
 	switch s {
 	case "":
@@ -32,8 +32,11 @@ func ParseGrouping(s string) (Grouping, error) {
 		begin, err1 := strconv.Atoi(first)
 		end, err2 := strconv.Atoi(last)
 		if err1 != nil || err2 != nil || begin < 0 || begin >= end {
-			return Grouping{}, trace.Usagef("grouping %s: want word, sentence, or bytes of the prompt as "+
-				"BEGIN:END,BEGIN:END, counted from 0 and END not included", message.Quote(s))
+			return Grouping{}, trace.Usagef(
+				"grouping %s: want word, sentence, or bytes of the prompt as "+
+					"BEGIN:END,BEGIN:END, counted from 0 and END not included",
+				message.Quote(s),
+			)
 		}
 		g.ranges = append(g.ranges, [2]int{begin, end})
 	}
@@ -52,15 +55,16 @@ func (g Grouping) String() string {
 // Tokens reports whether the grouping leaves the tokens as they are.
 func (g Grouping) Tokens() bool { return g.name == "" && len(g.ranges) == 0 }
 
-// Fits returns a [trace.UsageError] if a range lies outside the text or two ranges overlap. It needs no
-// model, so a caller can check before one runs. For a chat the ranges are those of the whole
-// conversation, [Prompt.Text].
+// Fits returns a [trace.UsageError] if a range lies outside the text or two ranges overlap. It
+// needs no model, so a caller can check before one runs. For a chat the ranges are those of the
+// whole conversation, [Prompt.Text].
 func (g Grouping) Fits(text string) error {
 	_, err := rangeOf(text, g.ranges)
 	return err
 }
 
-// Of returns the spans of a prompt. It returns a [trace.UsageError] for ranges as [Prompt.Spans] does.
+// Of returns the spans of a prompt. It returns a [trace.UsageError] for ranges as [Prompt.Spans]
+// does.
 func (g Grouping) Of(p *Prompt) ([]Span, error) {
 	switch g.name {
 	case "word":
@@ -73,8 +77,8 @@ func (g Grouping) Of(p *Prompt) ([]Span, error) {
 
 // Group returns the explanation with the tokens of its prompt grouped; [Explanation.GroupSpans]
 // says how values are combined. The option "by" of each result and map names the grouping. If the
-// grouping leaves the tokens as they are, Group returns e itself. It returns a [trace.UsageError] for
-// ranges as [Prompt.Spans] does.
+// grouping leaves the tokens as they are, Group returns e itself. It returns a [trace.UsageError]
+// for ranges as [Prompt.Spans] does.
 func (e *Explanation) Group(by Grouping) (*Explanation, error) {
 	if by.Tokens() {
 		return e, nil

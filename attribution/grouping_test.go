@@ -58,8 +58,8 @@ func TestGroupingFits(t *testing.T) {
 	}
 }
 
-// Group says in its options how; of tokens it changes nothing, and a first sentence is no sink
-// because much rests on it.
+// Group says in its options how values were combined. Grouping by token changes nothing, and a
+// first sentence with large values is not a sink.
 func TestGroup(t *testing.T) {
 	e := &attribution.Explanation{
 		Prompt: promptOf("the| key|s|.| John"), Steps: make([]attribution.GeneratedToken, 1),

@@ -117,8 +117,10 @@ func newInput(tensors []TensorReader, opts Options) (*input, error) {
 	}
 	for _, m := range methods {
 		if m.Scorer != "" {
-			return nil, trace.Usagef("%s asks the model again, and there are only rows here; explain a "+
-				"prompt with it", m.Name)
+			return nil, trace.Usagef(
+				"%s asks the model again, and there are only rows here; explain a prompt with it",
+				m.Name,
+			)
 		}
 		if _, done := in.tensors[m.Mixing]; done {
 			continue

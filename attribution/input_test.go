@@ -67,7 +67,8 @@ func TestAttributeInputReadsHeads(t *testing.T) {
 	}
 }
 
-// What does not fit is refused before anything is read; what is said to be needed is enough.
+// An input that does not fit into memory is refused before it is read. The memory that the error
+// asks for is enough.
 func TestAttributeInputBudget(t *testing.T) {
 	reads, most := 0, 0
 	x := uniformHeads(3, 2, 5)
@@ -104,9 +105,9 @@ func TestAttributeInputBudget(t *testing.T) {
 	x.Data[4] = x.Data[0] / 2 // row 0 of head 0 looks at the last token
 	x.Data[0] /= 2
 	in.Tensors = []attribution.TensorReader{reader(x, &reads, &most)}
-	if _, err := attribution.AttributeInput(context.Background(), in, opts); !errors.As(err,
-		&refused) {
-		t.Errorf("an encoder's text in the memory of a decoder's: error %v, want a MemoryError",
+	_, err = attribution.AttributeInput(context.Background(), in, opts)
+	if !errors.As(err, &refused) {
+		t.Errorf("an encoder's text in the memory for a decoder's: error %v, want a MemoryError",
 			err)
 	}
 
@@ -122,8 +123,8 @@ func TestAttributeInputBudget(t *testing.T) {
 				return nil
 			},
 		}}
-		if _, err := attribution.AttributeInput(context.Background(), in, opts); !errors.As(err,
-			&refused) {
+		_, err = attribution.AttributeInput(context.Background(), in, opts)
+		if !errors.As(err, &refused) {
 			t.Errorf("%s: error %v, want a MemoryError", name, err)
 		}
 	}
@@ -154,8 +155,8 @@ func TestAttributeInputStops(t *testing.T) {
 	tensor.Read = func([]float32, int) error { return broken }
 	_, err = attribution.AttributeInput(context.Background(),
 		attribution.Input{Tensors: []attribution.TensorReader{tensor}}, opts)
-	if !errors.Is(err, broken) || !strings.Contains(err.Error(),
-		`tensor "attention": layer 0 head 0`) {
+	if !errors.Is(err, broken) ||
+		!strings.Contains(err.Error(), `tensor "attention": layer 0 head 0`) {
 		t.Errorf("error %v, want one that wraps that of reading and names the head", err)
 	}
 }

@@ -56,9 +56,13 @@ func LookupMethod(name string) (Method, error) {
 	}
 	m, err := named(name)
 	if err != nil {
-		return m, trace.Usagef("unknown method %s; %s, and any mixing+aggregation of %s and %s",
+		return m, trace.Usagef(
+			"unknown method %s; %s, and any mixing+aggregation of %s and %s",
 			message.Quote(name),
-			message.KnownAre(name, MethodNames()), message.List(MixingNames()), message.List(aggregation.Names()))
+			message.KnownAre(name, MethodNames()),
+			message.List(MixingNames()),
+			message.List(aggregation.Names()),
+		)
 	}
 	return m, m.check()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -29,7 +30,7 @@ func TestMethods(t *testing.T) {
 		"norms-residual-norm",
 		"value-zeroing", "value-zeroing-euclidean", "value-zeroing-final-norm",
 		"value-zeroing-rollout",
-	}, builtInScorers...)
+	}, scorer.Names()...)
 	slices.Sort(want)
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("methods (-want +got):\n%s", diff)

@@ -68,7 +68,7 @@ func init() {
 		{
 			Name: "value-zeroing-final-norm", Mixing: "value-zeroing-final-norm",
 			Aggregation: "layer",
-			Summary: "value zeroing that compares the last layer behind the final norm, as the " +
+			Summary: "value zeroing that compares the last layer after the final norm, as the " +
 				"head sees it",
 			Formula: "C_L[t,j] = rownorm(dist(N x̃_t without v_j, N x̃_t)), C_l as value-zeroing " +
 				"below",
@@ -92,7 +92,7 @@ func init() {
 		},
 		{
 			Name: "norms-residual-norm", Mixing: "norms-residual-norm", Aggregation: "layer",
-			Summary: "norms-residual behind the norm that follows the attention; a pre-norm " +
+			Summary: "norms-residual after the norm that follows the attention; a pre-norm " +
 				"model has none there",
 			Formula: "C_l[t,j] = rownorm(‖g(f[t,j] + δ_tj x_t)‖), g(u) = (u - mean u)/σ ⊙ γ with " +
 				"the sum's own σ",

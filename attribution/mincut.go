@@ -46,8 +46,8 @@ type CutEdge struct {
 //
 // inputs and opts are as for [Attribute], but opts must name one method that aggregates by flow;
 // the default is flow. The flow starts after the last layer of opts. MinCut costs the preparation
-// of the rows and two maximum flows. It returns a [trace.UsageError] if options, target or source are
-// invalid, another error if the data are, and one that wraps ctx.Err() if ctx is done.
+// of the rows and two maximum flows. It returns a [trace.UsageError] if options, target or source
+// are invalid, another error if the data are, and one that wraps ctx.Err() if ctx is done.
 func MinCut(
 	ctx context.Context, inputs []trace.Tensor, opts Options, target, source int,
 ) (*Cut, error) {
@@ -84,9 +84,11 @@ func MinCutInput(ctx context.Context, from Input, opts Options, target, source i
 // and the tokens exist.
 func (p *plan) checkCut(tokens, target, source int) error {
 	if len(p.methods) != 1 || p.methods[0].Aggregation != "flow" {
-		return trace.Usagef("a cut is that of one method that aggregates by flow, not of %s and what "+
-			"else is asked for; name flow",
-			p.methods[0].Name)
+		return trace.Usagef(
+			"a cut is that of one method that aggregates by flow, not of %s and what "+
+				"else is asked for; name flow",
+			p.methods[0].Name,
+		)
 	}
 	if p.opts.Lift {
 		return trace.Usagef("a cut has no lift: its edges are as wide as they are; leave lift out")

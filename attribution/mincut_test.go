@@ -8,20 +8,21 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 // tensorOf returns a tensor [L,T,T] of random sharp attention.
 func tensorOf(seed uint64, L, T int, bidirectional bool) trace.Tensor {
 	return trace.Tensor{
 		Name: "attention", Shape: []int{L, T, T},
-		Data: toFloat32(sharpAttention(seed, L, T, bidirectional)),
+		Data: fakemodel.Float32(fakemodel.SharpAttention(seed, L, T, bidirectional)),
 	}
 }
 
 // TestMinCutIsFlow compares the cut with the value of the method, for options that change the rows.
 func TestMinCutIsFlow(t *testing.T) {
 	residual, last, head := 0.25, 2, 1
-	heads := attentionOf(4, causal, previous, toFirst)
+	heads := attentionOf(4, fakemodel.Causal, fakemodel.Previous, fakemodel.ToFirst)
 	for name, c := range map[string]struct {
 		tensor trace.Tensor
 		opts   attribution.Options
@@ -96,8 +97,8 @@ func TestMinCutRefusals(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := attribution.MinCut(ctx, x, attribution.Options{}, 4, 0); !errors.Is(err,
-		context.Canceled) {
+	_, err := attribution.MinCut(ctx, x, attribution.Options{}, 4, 0)
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("after cancel: %v", err)
 	}
 	x[0].Data[7] = float32(math.NaN())

@@ -26,7 +26,7 @@ func registerNorms() {
 		"small part of what value zeroing takes"
 	RegisterMixing("norms", MixingInfo{
 		Summary: "how long the vector is that a target reads from each source: attention times " +
-			"the value's length behind the output projection",
+			"the value's length after the output projection",
 		Paper:   "Kobayashi et al. 2020, §3",
 		Cost:    cost,
 		Unit:    "length of what is read",
@@ -41,22 +41,21 @@ func registerNorms() {
 		OneHead:          true,
 	})
 	RegisterMixing("norms-residual-norm", MixingInfo{
-		Summary: "norms-residual behind the norm that follows the attention, what it divides by " +
+		Summary: "norms-residual after the norm that follows the attention, what it divides by " +
 			"held fixed; a pre-norm model has none there, " +
 			"and its rows are those of norms-residual",
 		Paper:            "Kobayashi et al. 2021, §3",
 		Cost:             cost,
-		Unit:             "length behind the attention's norm",
+		Unit:             "length after the attention's norm",
 		IncludesResidual: true,
 		OneHead:          true,
 	})
 	RegisterMixing("globenc", MixingInfo{
 		Summary: "norms-residual-norm carried around the feed-forward part and through the norm " +
-			"behind it, if there is one; the feed-forward " +
-			"part itself is left out",
+			"after it, if there is one; the feed-forward part itself is left out",
 		Paper:            "Modarressi et al. 2022, §3",
 		Cost:             cost,
-		Unit:             "length behind the block",
+		Unit:             "length after the block",
 		IncludesResidual: true,
 		OneHead:          true,
 	})
@@ -76,9 +75,9 @@ func registerValueZeroing() {
 	for _, kind := range []struct{ name, how string }{
 		{"value-zeroing", ""},
 		{"value-zeroing-euclidean", ", as a Euclidean distance and not by the angle"},
-		{"value-zeroing-final-norm", ", in the last layer behind the final norm"},
+		{"value-zeroing-final-norm", ", in the last layer after the final norm"},
 		{"value-zeroing-euclidean-final-norm", ", as a Euclidean distance, in the last layer " +
-			"behind the final norm"},
+			"after the final norm"},
 	} {
 		RegisterMixing(kind.name, MixingInfo{
 			Summary: "how far a block's output moves when one source's value vectors " +
@@ -127,7 +126,8 @@ var mixings = registry.Registry[MixingInfo]{Kind: "mixing"}
 // malformed.
 func RegisterMixing(name string, info MixingInfo) { mixings.Register(name, info) }
 
-// LookupMixing returns the description of a mixing. The error, a [trace.UsageError], lists [MixingNames].
+// LookupMixing returns the description of a mixing. The error, a [trace.UsageError], lists
+// [MixingNames].
 func LookupMixing(name string) (MixingInfo, error) {
 	info, err := mixings.Lookup(name)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 // layerOf returns the tensor of one layer, [1,T,T].
@@ -51,7 +52,7 @@ func TestPreparedRows(t *testing.T) {
 			},
 		},
 		{
-			"discard of a decoder", "each row loses ⌊(i+1)/2⌋ entries, then ½ is added and the " +
+			"discard, decoder", "each row loses ⌊(i+1)/2⌋ entries, then ½ is added and the " +
 				"row divided by ¾ or ⅞",
 			[]trace.Tensor{decoder},
 			attribution.Options{Discard: .5},
@@ -62,40 +63,40 @@ func TestPreparedRows(t *testing.T) {
 			},
 		},
 		{
-			"discard of an encoder", "of the two lowest of four, the first is spared",
+			"discard, encoder", "of the two lowest of four, the first is spared",
 			[]trace.Tensor{encoder},
 			attribution.Options{Discard: .5},
 			[][]float64{{.5625, .4375}, {0, 1}},
 		},
 		{
-			"whole map of a decoder", "⌊.8·9⌋ = 7 entries go: three above the diagonal, ⅛, ¼, ⅜ " +
+			"whole map, decoder", "⌊.8·9⌋ = 7 entries go: three above the diagonal, ⅛, ¼, ⅜ " +
 				"and ½",
 			[]trace.Tensor{decoder},
 			attribution.Options{Discard: .8, DiscardWhole: true},
 			[][]float64{{1, 0, 0}, {3. / 7, 4. / 7, 0}, {0, 0, 1}},
 		},
 		{
-			"little of the whole map of a decoder",
+			"little of the whole map, decoder",
 			"⌊.3·9⌋ = 2 entries go, both above the diagonal",
 			[]trace.Tensor{decoder},
 			attribution.Options{Discard: .3, DiscardWhole: true},
 			[][]float64{{1, 0, 0}, {.375, .625, 0}, {.25, .1875, .5625}},
 		},
 		{
-			"sink and whole map of a decoder", "rows become [1 0 0], [0 1 0], [0 ¾ ¼]; of these " +
+			"sink and whole map, decoder", "rows become [1 0 0], [0 1 0], [0 ¾ ¼]; of these " +
 				"0 to ¾ go",
 			[]trace.Tensor{decoder},
 			attribution.Options{DropSink: true, Discard: .78, DiscardWhole: true},
 			[][]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
 		},
 		{
-			"whole map of an encoder", "as without saying so",
+			"whole map, encoder", "as without saying so",
 			[]trace.Tensor{encoder},
 			attribution.Options{Discard: .5, DiscardWhole: true},
 			[][]float64{{.5625, .4375}, {0, 1}},
 		},
 		{
-			"sink and discard of an encoder", "rows become [0 1] and [0 1]",
+			"sink and discard, encoder", "rows become [0 1] and [0 1]",
 			[]trace.Tensor{encoder},
 			attribution.Options{DropSink: true, Discard: .25},
 			[][]float64{{.5, .5}, {0, 1}},
@@ -136,9 +137,9 @@ func TestPreparedRows(t *testing.T) {
 // Rows that come one at a time are prepared as those that come at once.
 func TestPreparedIncrementally(t *testing.T) {
 	const L, m, n = 3, 6, 4
-	data := sharpAttention(5, L, m+n, false)
-	f := newFake(L, nil)
-	f.row = func(ask trace.MixingAsk, l, t, s int) float64 {
+	data := fakemodel.SharpAttention(5, L, m+n, false)
+	f := fakemodel.New(L, nil)
+	f.Row = func(ask trace.MixingAsk, l, t, s int) float64 {
 		if ask.Name == "mixing-ratio" {
 			if s == t {
 				return float64(t+l) / 20
@@ -151,14 +152,14 @@ func TestPreparedIncrementally(t *testing.T) {
 	for l := range L {
 		for t := range m + n {
 			for s := range m + n {
-				ratios = append(ratios, float32(f.row(trace.MixingAsk{Name: "mixing-ratio"},
+				ratios = append(ratios, float32(f.Row(trace.MixingAsk{Name: "mixing-ratio"},
 					l, t, s)))
 			}
 		}
 	}
 	shape := []int{L, m + n, m + n}
 	in := []trace.Tensor{
-		{Name: "attention", Shape: shape, Data: toFloat32(data)},
+		{Name: "attention", Shape: shape, Data: fakemodel.Float32(data)},
 		{Name: "mixing-ratio", Shape: shape, Data: ratios},
 	}
 	for name, opts := range map[string]attribution.Options{
@@ -189,8 +190,8 @@ func TestPreparedIncrementally(t *testing.T) {
 // The baseline of lifted flow is kept for a process; what is kept is what was computed.
 func TestBaselineIsKept(t *testing.T) {
 	lifted := func() []float64 {
-		e, err := attribution.Explain(context.Background(), newFake(3, evenly), "w1 w2 w3 w4",
-			attribution.Options{Methods: []string{"flow"}, Lift: true, MaxTokens: 3})
+		e, err := attribution.Explain(context.Background(), fakemodel.New(3, fakemodel.Evenly),
+			"w1 w2 w3 w4", attribution.Options{Methods: []string{"flow"}, Lift: true, MaxTokens: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +223,8 @@ func TestPreparedRefusals(t *testing.T) {
 		{attribution.Options{LocalLift: true, Methods: []string{"value-zeroing"}}, "local lift applies to none"},
 		{attribution.Options{Lift: true, Methods: []string{"value-zeroing"}}, "lift applies to none of the methods: value-zeroing: only attention says"},
 	} {
-		_, err := attribution.Explain(context.Background(), newFake(1, evenly), "w1", c.opts)
+		_, err := attribution.Explain(context.Background(), fakemodel.New(1, fakemodel.Evenly),
+			"w1", c.opts)
 		if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}

@@ -71,8 +71,8 @@ func LookupOption(name string) Option {
 func (r Option) Given(o *Options) bool { return r.value.given(o) }
 
 // Set reads the value of the option from text, such as "4" or "mean", into o. Values of an option
-// that is a list are added to it. The error, a [trace.UsageError], says which values there are; it does
-// not repeat the name and the text.
+// that is a list are added to it. The error, a [trace.UsageError], says which values there are; it
+// does not repeat the name and the text.
 func (r Option) Set(o *Options, text string) error { return r.value.read(o, text) }
 
 // Text returns the value of the option as [Option.Set] reads it.
@@ -95,7 +95,8 @@ func (r Option) usagef(format string, args ...any) error {
 	return &trace.UsageError{Option: r.Name, Reason: fmt.Sprintf(format, args...)}
 }
 
-// check returns a [trace.UsageError] if the value is out of range or does not go with other options.
+// check returns a [trace.UsageError] if the value is out of range or does not go with other
+// options.
 func (r Option) check(o *Options) error {
 	if r.value.wrong != nil {
 		if wrong := r.value.wrong(r.Name, o); wrong != "" {
@@ -131,8 +132,8 @@ func (r Option) describe(o *Options) string {
 	return r.Name + " " + r.value.write(o)
 }
 
-// checkMethods returns a [trace.UsageError] if no method takes the option, and a warning for each method
-// that does not where others do.
+// checkMethods returns a [trace.UsageError] if no method takes the option, and a warning for each
+// method that does not where others do.
 func (r Option) checkMethods(o *Options, all []planned) (warnings []string, err error) {
 	if r.takes == nil || !r.Given(o) {
 		return nil, nil
@@ -153,8 +154,8 @@ func (r Option) checkMethods(o *Options, all []planned) (warnings []string, err 
 	return warnings, nil
 }
 
-// check returns a [trace.UsageError] for the first option of some groups that is wrong whatever the model
-// is; without groups, of all.
+// check returns a [trace.UsageError] for the first option of some groups that is wrong whatever the
+// model is; without groups, of all.
 func (o Options) check(groups ...OptionGroup) error {
 	for _, row := range optionTable {
 		if len(groups) > 0 && !slices.Contains(groups, row.Group) {
@@ -167,7 +168,8 @@ func (o Options) check(groups ...OptionGroup) error {
 	return nil
 }
 
-// checkModel returns a [trace.UsageError] for the first option that a model of this kind does not take.
+// checkModel returns a [trace.UsageError] for the first option that a model of this kind does not
+// take.
 func (o Options) checkModel(info trace.Info) error {
 	for _, row := range optionTable {
 		if err := row.checkModel(&o, info); err != nil {

@@ -232,8 +232,9 @@ func combinationRows() []Option {
 		},
 		{
 			Name: "threshold", Flag: "threshold", Group: MethodOptions,
-			Help:  "set value-zeroing distances below `D` to 0",
-			value: number(func(o *Options) *float64 { return &o.Threshold }, maxThreshold, false, "none"),
+			Help: "set value-zeroing distances below `D` to 0",
+			value: number(func(o *Options) *float64 { return &o.Threshold },
+				maxThreshold, false, "none"),
 			takes: func(_ *Options, m planned) bool { return m.mixing.Distance },
 			why:   "its values are no distances", setting: "threshold",
 			shown: func(o *Options, m planned) string {

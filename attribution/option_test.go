@@ -12,48 +12,116 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// values has, for every option, a text that it reads, the options that this makes, and texts that it
-// refuses.
+// values has, for every option, a text that it reads, the options that this makes, and texts that
+// it refuses.
 var values = map[string]struct {
 	text    string
 	want    attribution.Options
 	refused []string
 }{
-	"methods":      {"rollout,flow", attribution.Options{Methods: []string{"rollout", "flow"}}, []string{"", "rolout", "flow,"}},
-	"max tokens":   {"4096", attribution.Options{MaxTokens: 4096}, []string{"", "0", "4097", "-1", "x", "1.5"}},
+	"methods": {
+		"rollout,flow",
+		attribution.Options{Methods: []string{"rollout", "flow"}},
+		[]string{"", "rolout", "flow,"},
+	},
+	"max tokens": {
+		"4096",
+		attribution.Options{MaxTokens: 4096},
+		[]string{"", "0", "4097", "-1", "x", "1.5"},
+	},
 	"continuation": {" are", attribution.Options{Continuation: " are"}, []string{""}},
-	"positions":    {"3,0", attribution.Options{Positions: []int{3, 0}}, []string{"", "-1", "1,", "1000001"}},
-	"specials":     {"off", attribution.Options{Specials: trace.SpecialsOff}, []string{"", "On", "2"}},
-	"chat":         {"true", attribution.Options{Chat: true}, []string{"", "yes please"}},
+	"positions": {
+		"3,0",
+		attribution.Options{Positions: []int{3, 0}},
+		[]string{"", "-1", "1,", "1000001"},
+	},
+	"specials": {
+		"off",
+		attribution.Options{Specials: trace.SpecialsOff},
+		[]string{"", "On", "2"},
+	},
+	"chat": {"true", attribution.Options{Chat: true}, []string{"", "yes please"}},
 	"temperature": {
 		"100",
 		attribution.Options{Sampling: trace.Sampling{Temperature: 100}},
 		[]string{"", "NaN", "Inf", "-1", "100.5"},
 	},
-	"top-k":             {"1000000", attribution.Options{Sampling: trace.Sampling{TopK: 1_000_000}}, []string{"-1", "1000001"}},
-	"top-p":             {"1", attribution.Options{Sampling: trace.Sampling{TopP: 1}}, []string{"1.01", "NaN"}},
-	"seed":              {"18446744073709551615", attribution.Options{Sampling: trace.Sampling{Seed: 1<<64 - 1}}, []string{"-1", "x"}},
-	"alternatives":      {"1000", attribution.Options{Alternatives: 1000}, []string{"0", "1001"}},
-	"residual":          {"0.25", attribution.Options{Residual: new(0.25)}, []string{"", "1.01", "-0.1", "NaN"}},
+	"top-k": {
+		"1000000",
+		attribution.Options{Sampling: trace.Sampling{TopK: 1_000_000}},
+		[]string{"-1", "1000001"},
+	},
+	"top-p": {
+		"1",
+		attribution.Options{Sampling: trace.Sampling{TopP: 1}},
+		[]string{"1.01", "NaN"},
+	},
+	"seed": {
+		"18446744073709551615",
+		attribution.Options{Sampling: trace.Sampling{Seed: 1<<64 - 1}},
+		[]string{"-1", "x"},
+	},
+	"alternatives": {"1000", attribution.Options{Alternatives: 1000}, []string{"0", "1001"}},
+	"residual": {
+		"0.25",
+		attribution.Options{Residual: new(0.25)},
+		[]string{"", "1.01", "-0.1", "NaN"},
+	},
 	"measured residual": {"true", attribution.Options{MeasuredResidual: true}, []string{"x"}},
 	"local lift":        {"true", attribution.Options{LocalLift: true}, []string{"x"}},
 	"drop sink":         {"true", attribution.Options{DropSink: true}, []string{"x"}},
 	"discard":           {"0.75", attribution.Options{Discard: 0.75}, []string{"1", "-0.1", "NaN"}},
 	"discard whole":     {"true", attribution.Options{DiscardWhole: true}, []string{"x"}},
-	"heads":             {"max", attribution.Options{Heads: trace.Heads{Fusion: trace.MaxHeads}}, []string{"", "each", "-1", "1000001"}},
-	"per-head":          {"7", attribution.Options{PerHead: new(7)}, []string{"", "-1", "1000001"}},
-	"threshold":         {"1e+06", attribution.Options{Threshold: 1e6}, []string{"-1", "1000001", "NaN"}},
-	"layers":            {"2:5", attribution.Options{FirstLayer: 2, LastLayer: new(5)}, []string{"", ":", "a:b", "1:1000001"}},
-	"contrast":          {" is", attribution.Options{Contrast: " is"}, nil},
-	"quantity":          {"logit", attribution.Options{Scoring: scorer.Options{Quantity: trace.Logit}}, []string{"", "loss"}},
-	"batch":             {"1024", attribution.Options{Scoring: scorer.Options{Batch: 1024}}, []string{"0", "1025"}},
-	"replacement":       {"mask", attribution.Options{Scoring: scorer.Options{Replacement: "mask"}}, nil},
-	"steps":             {"1024", attribution.Options{Scoring: scorer.Options{Steps: 1024}}, []string{"0", "1025"}},
-	"samples":           {"16384", attribution.Options{Scoring: scorer.Options{Samples: 16384}}, []string{"0", "16385"}},
-	"scoring seed":      {"5", attribution.Options{Scoring: scorer.Options{Seed: 5}}, []string{"-1"}},
-	"own row":           {"true", attribution.Options{OwnRow: true}, []string{"x"}},
-	"lift":              {"true", attribution.Options{Lift: true}, []string{"x"}},
-	"all levels":        {"true", attribution.Options{AllLevels: true}, []string{"x"}},
+	"heads": {
+		"max",
+		attribution.Options{Heads: trace.Heads{Fusion: trace.MaxHeads}},
+		[]string{"", "each", "-1", "1000001"},
+	},
+	"per-head": {"7", attribution.Options{PerHead: new(7)}, []string{"", "-1", "1000001"}},
+	"threshold": {
+		"1e+06",
+		attribution.Options{Threshold: 1e6},
+		[]string{"-1", "1000001", "NaN"},
+	},
+	"layers": {
+		"2:5",
+		attribution.Options{FirstLayer: 2, LastLayer: new(5)},
+		[]string{"", ":", "a:b", "1:1000001"},
+	},
+	"contrast": {" is", attribution.Options{Contrast: " is"}, nil},
+	"quantity": {
+		"logit",
+		attribution.Options{Scoring: scorer.Options{Quantity: trace.Logit}},
+		[]string{"", "loss"},
+	},
+	"batch": {
+		"1024",
+		attribution.Options{Scoring: scorer.Options{Batch: 1024}},
+		[]string{"0", "1025"},
+	},
+	"replacement": {
+		"mask",
+		attribution.Options{Scoring: scorer.Options{Replacement: "mask"}},
+		nil,
+	},
+	"steps": {
+		"1024",
+		attribution.Options{Scoring: scorer.Options{Steps: 1024}},
+		[]string{"0", "1025"},
+	},
+	"samples": {
+		"16384",
+		attribution.Options{Scoring: scorer.Options{Samples: 16384}},
+		[]string{"0", "16385"},
+	},
+	"scoring seed": {
+		"5",
+		attribution.Options{Scoring: scorer.Options{Seed: 5}},
+		[]string{"-1"},
+	},
+	"own row":    {"true", attribution.Options{OwnRow: true}, []string{"x"}},
+	"lift":       {"true", attribution.Options{Lift: true}, []string{"x"}},
+	"all levels": {"true", attribution.Options{AllLevels: true}, []string{"x"}},
 }
 
 // Every row reads what it writes, sets its own field alone, and refuses what it cannot read.
@@ -73,7 +141,8 @@ func TestOptionTable(t *testing.T) {
 			t.Errorf("%s %q: %+v, %v; want %+v", row.Name, v.text, o, err, v.want)
 		}
 		if !row.Given(&o) || row.Text(&o) != v.text {
-			t.Errorf("%s %q: given %v, written as %q", row.Name, v.text, row.Given(&o), row.Text(&o))
+			t.Errorf("%s %q: given %v, written as %q",
+				row.Name, v.text, row.Given(&o), row.Text(&o))
 		}
 		for _, other := range table {
 			if other.Name != row.Name && other.Given(&o) {
@@ -110,12 +179,14 @@ func TestOptionRanges(t *testing.T) {
 			o.Sampling = trace.Sampling{} // which does not go with it
 		}
 		if err := o.Check(); err != nil {
-			t.Errorf("%s reads %q, and the check refuses it: %v", row.Name, values[row.Name].text, err)
+			t.Errorf("%s reads %q, and the check refuses it: %v",
+				row.Name, values[row.Name].text, err)
 		}
 	}
 }
 
-// optionFields sets every field of a struct in turn, those of structs in it one by one, and visits it.
+// optionFields sets every field of a struct in turn, those of structs in it one by one, and visits
+// it.
 func optionFields(t *testing.T, v reflect.Value, path string, visit func(path string)) {
 	for i := range v.NumField() {
 		field, name := v.Field(i), path+v.Type().Field(i).Name
@@ -188,17 +259,20 @@ func TestOptionErrors(t *testing.T) {
 		"contrast":          {Contrast: strings.Repeat("x", 1<<20+1)},
 	} {
 		var usage *trace.UsageError
-		if err := o.Check(); !errors.As(err, &usage) || usage.Option != name || strings.Contains(err.Error(), "--") {
+		if err := o.Check(); !errors.As(err, &usage) || usage.Option != name ||
+			strings.Contains(err.Error(), "--") {
 			t.Errorf("%s: error %.200v, want a usage error about it", name, err)
 		}
 	}
 	for _, row := range attribution.OptionTable() {
-		if strings.Contains(row.Usage(), "--") || strings.Contains(row.Usage(), "\n") || row.Help == "" {
+		if strings.Contains(row.Usage(), "--") || strings.Contains(row.Usage(), "\n") ||
+			row.Help == "" {
 			t.Errorf("%s: help %q", row.Name, row.Usage())
 		}
 	}
-	if got := attribution.LookupOption("max tokens").Usage(); got != "generate at most `N` tokens, from 1 to 4096 (default 16)" {
-		t.Errorf("usage %q", got)
+	const want = "generate at most `N` tokens, from 1 to 4096 (default 16)"
+	if got := attribution.LookupOption("max tokens").Usage(); got != want {
+		t.Errorf("usage %q, want %q", got, want)
 	}
 	defer func() {
 		if recover() == nil {

@@ -218,8 +218,8 @@ func headFusion() value {
 			heads, err := trace.ParseHeads(text)
 			if err != nil || text == "" || heads.Fusion == trace.EachHead || heads.Head > MaxIndex {
 				near := message.DidYouMean(text, []string{"mean", "max", "min"})
-				return trace.Usagef("%swant mean, max, min or the number of a head, from 0 to %d", near,
-					MaxIndex)
+				return trace.Usagef("%swant mean, max, min or the number of a head, from 0 to %d",
+					near, MaxIndex)
 			}
 			o.Heads = heads
 			return nil
@@ -396,7 +396,8 @@ func quantity() value {
 func scoringNumber(name string) value {
 	for _, n := range scorer.Numbers() {
 		if n.Name == name {
-			return whole(func(o *Options) *int { return n.Field(&o.Scoring) }, 1, n.Most, strconv.Itoa(n.Default))
+			return whole(func(o *Options) *int { return n.Field(&o.Scoring) },
+				1, n.Most, strconv.Itoa(n.Default))
 		}
 	}
 	panic("attribution: there is no scoring number " + name)

@@ -78,7 +78,8 @@ func (p *plan) add(m Method, set setting) {
 	combined, _ := aggregation.Lookup(m.Aggregation)
 	info := combined.Info()
 	pm := planned{
-		Method: m, mixing: mixing, unit: "flow", first: p.first, last: p.last, topOnly: info.TopOnly,
+		Method: m, mixing: mixing, unit: "flow",
+		first: p.first, last: p.last, topOnly: info.TopOnly,
 	}
 	if info.Shares || m.Normalize {
 		pm.unit = "share of " + mixing.Unit
@@ -98,7 +99,10 @@ func (p *plan) add(m Method, set setting) {
 }
 
 // job returns the job of a method: an old one if it has the same rows, residual and aggregation.
-func (p *plan) job(m Method, mi MixingInfo, info aggregation.Info, cfg aggregation.Config, a aggregation.Aggregation, lift bool) *job {
+func (p *plan) job(
+	m Method, mi MixingInfo, info aggregation.Info, cfg aggregation.Config,
+	a aggregation.Aggregation, lift bool,
+) *job {
 	j := &job{mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1, ratios: -1}
 	j.rule = aggregation.Normalization{
 		Residual: m.Residual, Scaled: mi.scaled(),

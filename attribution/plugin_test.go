@@ -10,6 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/aggregation"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 // spoiled is an aggregation whose results are edited.
@@ -60,9 +61,9 @@ func TestExplainNamesBrokenAggregation(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			defer attribution.RegisterAggregationForTest("test-broken", spoiled{layer, c.edit})()
 			methods := []string{"attention+test-broken"}
-			_, decoder := attribution.Explain(t.Context(), newFake(2, causal), "w1 w2 w3",
-				attribution.Options{Methods: methods, MaxTokens: 1})
-			encoder := newEncoder(2, evenly)
+			_, decoder := attribution.Explain(t.Context(), fakemodel.New(2, fakemodel.Causal),
+				"w1 w2 w3", attribution.Options{Methods: methods, MaxTokens: 1})
+			encoder := fakemodel.NewEncoder(2, fakemodel.Evenly)
 			_, reading := attribution.Explain(t.Context(), encoder, "w1",
 				attribution.Options{Methods: methods, Positions: []int{1}})
 			for model, err := range map[string]error{"decoder": decoder, "encoder": reading} {
@@ -102,7 +103,7 @@ func TestExplainNamesBrokenScorer(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer attribution.RegisterScorerForTest("test-broken", fixedScorer{c.scores})()
-			_, err := attribution.Explain(t.Context(), newFake(2, causal), "w1 w2",
+			_, err := attribution.Explain(t.Context(), fakemodel.New(2, fakemodel.Causal), "w1 w2",
 				attribution.Options{Methods: []string{"test-broken"}, MaxTokens: 1})
 			if c.want == "" && err != nil || c.want != "" && (err == nil ||
 				!strings.Contains(err.Error(), c.want)) {

@@ -11,13 +11,14 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// M returns the result of a method, M[n,m,l]. The error, a [trace.UsageError], lists the methods of the
-// explanation.
+// M returns the result of a method, M[n,m,l]. The error, a [trace.UsageError], lists the methods of
+// the explanation.
 func (e *Explanation) M(method string) (*Result, error) {
 	if r, ok := e.Methods[method]; ok {
 		return r, nil
 	}
-	return nil, trace.Usagef("the explanation has no method %s; it has %s", message.Quote(method), message.List(e.Order))
+	return nil, trace.Usagef("the explanation has no method %s; it has %s",
+		message.Quote(method), message.List(e.Order))
 }
 
 // At returns M[t,j,k]: generated token t, prompt token j, layer Layers[k]. It panics if an index is
@@ -92,8 +93,8 @@ type Ranked struct {
 // TopK returns the k prompt tokens with the highest values for generated token t at the last level
 // of a method. The highest comes first; among equal values, the earlier token. In a signed row
 // these are the tokens that speak most for the prediction. The filter hides tokens from the ranking
-// and changes no value, so there may be fewer than k; nil hides none. TopK returns a [trace.UsageError]
-// if the explanation does not have the method, or if t or k is out of range.
+// and changes no value, so there may be fewer than k; nil hides none. TopK returns a
+// [trace.UsageError] if the explanation does not have the method, or if t or k is out of range.
 func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked, error) {
 	r, err := e.M(method)
 	if err != nil {
@@ -127,8 +128,8 @@ func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked
 //	c = Σ_{j in top} |M[t,j]| / (Σ_j |M[t,j]| + |o|)
 //
 // where o is the sum over generated tokens, [Explanation.OtherMass]. A row of zeros gives 0.
-// Covered returns a [trace.UsageError] as TopK does, and if the values are no parts of a whole, such as
-// flow and lift.
+// Covered returns a [trace.UsageError] as TopK does, and if the values are no parts of a whole,
+// such as flow and lift.
 func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float64, error) {
 	top, err := e.TopK(t, method, k, filter)
 	if err != nil {

@@ -37,9 +37,11 @@ func (r *run) prepareScoring(m trace.Model) error {
 	}
 	info := m.Info()
 	if info.Head == trace.NoHead {
-		return trace.Usagef("%s has no head, so there is no prediction to score; methods that read "+
-			"attention do without one: %s",
-			message.Quote(info.Name), message.List(DefaultMethods()))
+		return trace.Usagef(
+			"%s has no head, so there is no prediction to score; methods that read "+
+				"attention do without one: %s",
+			message.Quote(info.Name), message.List(DefaultMethods()),
+		)
 	}
 	r.model = m
 	r.missing = make([]incomplete, len(r.plan.methods))
@@ -57,8 +59,8 @@ func contrast(m trace.Model, text string) (int, error) {
 	if info.Head == trace.Classes || info.Head == trace.TokenClasses {
 		c, ok := m.(trace.Classifier)
 		if !ok {
-			return 0, trace.Usagef("contrast %s: the classes of %s have no names", message.Quote(text),
-				message.Quote(info.Name))
+			return 0, trace.Usagef("contrast %s: the classes of %s have no names",
+				message.Quote(text), message.Quote(info.Name))
 		}
 		id, err := c.Class(text)
 		if err != nil {
@@ -71,9 +73,11 @@ func contrast(m trace.Model, text string) (int, error) {
 		return 0, fmt.Errorf("attribution: contrast: %w", err)
 	}
 	if len(tokens) != 1 {
-		return 0, trace.Usagef("contrast %s is %d tokens: %s; give one, and mind the space that most "+
-			"vocabularies begin a word with",
-			message.Quote(text), len(tokens), listTokens(tokens))
+		return 0, trace.Usagef(
+			"contrast %s is %d tokens: %s; give one, and mind the space that most "+
+				"vocabularies begin a word with",
+			message.Quote(text), len(tokens), listTokens(tokens),
+		)
 	}
 	return tokens[0].ID, nil
 }
@@ -112,8 +116,8 @@ func (r *run) score(ctx context.Context, ids []int, at int, t GeneratedToken) er
 	return nil
 }
 
-// checkScores returns an error unless there are n scores, all finite, and none below zero unless they are
-// signed.
+// checkScores returns an error unless there are n scores, all finite, and none below zero unless
+// they are signed.
 func checkScores(s *scorer.Scores, n int, signed bool) error {
 	if s == nil {
 		return fmt.Errorf("neither scores nor an error")
@@ -157,7 +161,8 @@ func (r *run) latest(i int, wanted func(*job) int) (shown, mass []float64) {
 	if s.Residue != nil {
 		res.Residue = append(res.Residue, *s.Residue)
 		if p.scorer.Info().Complete {
-			r.missing[i].add(len(r.e.Steps)-1, missing(rowmath.Total(s.Values), *s.Residue, s.Value))
+			r.missing[i].add(len(r.e.Steps)-1,
+				missing(rowmath.Total(s.Values), *s.Residue, s.Value))
 		}
 	}
 	return s.Values, s.Values

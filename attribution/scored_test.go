@@ -13,6 +13,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 // countingScorer gives token j of a query the value j + 100·token, minus 1000·contrast, and
@@ -61,8 +62,11 @@ func useScorer(t *testing.T, c countingScorer) *[]trace.Query {
 // generated tokens are apart.
 func TestExplainScored(t *testing.T) {
 	queries := useScorer(t, countingScorer{})
-	e, err := attribution.Explain(context.Background(), newFake(3, evenly), "w1 w2 w3",
-		attribution.Options{Methods: []string{"test-count", "raw"}, MaxTokens: 2, Contrast: "w7"})
+	m := fakemodel.New(3, fakemodel.Evenly)
+	opts := attribution.Options{
+		Methods: []string{"test-count", "raw"}, MaxTokens: 2, Contrast: "w7",
+	}
+	e, err := attribution.Explain(context.Background(), m, "w1 w2 w3", opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,11 +108,9 @@ func TestExplainScored(t *testing.T) {
 // The own row of a token comes a step after its prediction, which is what a scorer explains.
 func TestScoredOwnRow(t *testing.T) {
 	queries := useScorer(t, countingScorer{})
-	if _, err := attribution.Explain(context.Background(), newFake(1, evenly), "w1 w2",
-		attribution.Options{
-			Methods: []string{"test-count", "raw"}, MaxTokens: 2,
-			OwnRow: true,
-		}); err != nil {
+	m := fakemodel.New(1, fakemodel.Evenly)
+	opts := attribution.Options{Methods: []string{"test-count", "raw"}, MaxTokens: 2, OwnRow: true}
+	if _, err := attribution.Explain(context.Background(), m, "w1 w2", opts); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -123,11 +125,15 @@ func TestScoredOwnRow(t *testing.T) {
 // An encoder's prediction is explained over the whole text, at its position, and has no map.
 func TestScoredEncoder(t *testing.T) {
 	queries := useScorer(t, countingScorer{})
-	e, err := attribution.Explain(context.Background(), newEncoder(2, evenly), "w1 ? w2",
+	e, err := attribution.Explain(
+		context.Background(),
+		fakemodel.NewEncoder(2, fakemodel.Evenly),
+		"w1 ? w2",
 		attribution.Options{
 			Methods: []string{"test-count", "raw"},
 			Scoring: scorer.Options{Quantity: trace.Logit},
-		})
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +148,7 @@ func TestScoredEncoder(t *testing.T) {
 }
 
 // classes is a model that tells two classes apart.
-type classes struct{ *fakeEncoder }
+type classes struct{ *fakemodel.Encoder }
 
 func (classes) Class(name string) (int, error) {
 	if name == "NEGATIVE" {
@@ -153,16 +159,16 @@ func (classes) Class(name string) (int, error) {
 
 func TestScoredClass(t *testing.T) {
 	queries := useScorer(t, countingScorer{})
-	m := classes{newEncoder(2, evenly)}
-	m.info.Head = trace.Classes
+	m := classes{fakemodel.NewEncoder(2, fakemodel.Evenly)}
+	m.About.Head = trace.Classes
 	opts := attribution.Options{Methods: []string{"test-count"}, Contrast: "NEGATIVE"}
 	if _, err := attribution.Explain(context.Background(), m, "w1 w2", opts); err != nil ||
 		*(*queries)[0].Contrast != 0 {
 		t.Errorf("error %v, queries %v", err, *queries)
 	}
 	opts.Contrast = "neutral"
-	if _, err := attribution.Explain(context.Background(), m, "w1 w2", opts); !errors.Is(err,
-		trace.ErrUsage) || !strings.Contains(err.Error(), "NEGATIVE, POSITIVE") {
+	_, err := attribution.Explain(context.Background(), m, "w1 w2", opts)
+	if !errors.Is(err, trace.ErrUsage) || !strings.Contains(err.Error(), "NEGATIVE, POSITIVE") {
 		t.Errorf("error %v; want the classes there are", err)
 	}
 }
@@ -194,8 +200,8 @@ func TestScoredRefusals(t *testing.T) {
 			want: "layers applies to none of the methods: test-count", usage: true,
 		},
 		"no head": {model: func() trace.Model {
-			m := newEncoder(1, evenly)
-			m.info.Head = trace.NoHead
+			m := fakemodel.NewEncoder(1, fakemodel.Evenly)
+			m.About.Head = trace.NoHead
 			return m
 		}(), opts: attribution.Options{Methods: count}, want: "has no head", usage: true},
 		"not a number": {
@@ -211,7 +217,7 @@ func TestScoredRefusals(t *testing.T) {
 			useScorer(t, c.scorer)
 			m := c.model
 			if m == nil {
-				m = newFake(2, evenly)
+				m = fakemodel.New(2, fakemodel.Evenly)
 			}
 			_, err := attribution.Explain(context.Background(), m, "w1 w2", c.opts)
 			if err == nil || !strings.Contains(err.Error(), c.want) ||
@@ -235,6 +241,3 @@ func TestAttributeScored(t *testing.T) {
 		t.Errorf("error %v, want a usage error", err)
 	}
 }
-
-// evenly is uniform attention to the target and every token before it.
-func evenly(t, _ int) float64 { return 1 / float64(t+1) }

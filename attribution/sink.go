@@ -49,7 +49,8 @@ func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 	}
 	n, m, levels := r.Shape[0], r.Shape[1], r.Shape[2]
 	if k < 0 || k >= levels {
-		return nil, trace.Usagef("level %d of %s; there are %d, from 0", k, message.Quote(method), levels)
+		return nil, trace.Usagef("level %d of %s; there are %d, from 0",
+			k, message.Quote(method), levels)
 	}
 	if r.Options["lift"] != "" || r.Options["scorer"] != "" || n == 0 {
 		return nil, nil

@@ -35,8 +35,8 @@ func (p *Prompt) Sentences() []Span { return p.divide(sentenceOf(p.Text)) }
 
 // Spans returns one span for each range of bytes [begin,end) of the prompt, and one for every token
 // outside the ranges, in the order of their first tokens. A token belongs to the first range that
-// contains one of its characters other than white space. Spans returns a [trace.UsageError] if a range is
-// empty, lies outside the text or contains no token, or if two ranges overlap.
+// contains one of its characters other than white space. Spans returns a [trace.UsageError] if a
+// range is empty, lies outside the text or contains no token, or if two ranges overlap.
 func (p *Prompt) Spans(ranges ...[2]int) ([]Span, error) {
 	of, err := rangeOf(p.Text, ranges)
 	if err != nil {
@@ -45,8 +45,8 @@ func (p *Prompt) Spans(ranges ...[2]int) ([]Span, error) {
 	spans := p.divide(of)
 	for k, r := range ranges {
 		if !slices.ContainsFunc(p.Offsets, func(o [2]int) bool { return p.partOf(o, of) == k }) {
-			return nil, trace.Usagef("span %d to %d, %s, holds the beginning of no token", r[0], r[1],
-				message.Quote(p.Text[r[0]:r[1]]))
+			return nil, trace.Usagef("span %d to %d, %s, holds the beginning of no token",
+				r[0], r[1], message.Quote(p.Text[r[0]:r[1]]))
 		}
 	}
 	return spans, nil
@@ -61,8 +61,10 @@ func rangeOf(text string, ranges [][2]int) ([]int, error) {
 	}
 	for k, r := range ranges {
 		if r[0] < 0 || r[1] > len(text) || r[0] >= r[1] {
-			return nil, trace.Usagef("span %d to %d; the text has bytes 0 to %d, and the first comes "+
-				"before the last", r[0], r[1], len(text))
+			return nil, trace.Usagef(
+				"span %d to %d; the text has bytes 0 to %d, and the first comes before the last",
+				r[0], r[1], len(text),
+			)
 		}
 		for i := r[0]; i < r[1]; i++ {
 			if of[i] >= 0 {
@@ -187,8 +189,8 @@ func sentenceOf(text string) []int {
 // of a span is the sum of its tokens' values if these are shares or scores. It is the highest of
 // them if they are not parts of a whole, such as flow and lift: the flows from two tokens share
 // pipes, so their sum is no flow. In maps the targets are spans too, and the row of a span is the
-// mean over its tokens. A span has the id of its first token. GroupSpans returns a [trace.UsageError]
-// unless every token of the prompt is in exactly one span.
+// mean over its tokens. A span has the id of its first token. GroupSpans returns a
+// [trace.UsageError] unless every token of the prompt is in exactly one span.
 func (e *Explanation) GroupSpans(spans []Span) (*Explanation, error) {
 	if err := e.checkSpans(spans); err != nil {
 		return nil, err
@@ -334,8 +336,9 @@ func (m *Map) group(spans []Span) *Map {
 func (m *Map) Visibility(l int, bidirectional bool) []float64 {
 	T := m.Shape[1]
 	v := make([]float64, m.Shape[2])
+	cfg := aggregation.Config{Bidirectional: bidirectional}
 	for t := range T {
-		for j, x := range m.Row(l, t)[:aggregation.Config{Bidirectional: bidirectional}.Width(t, T)] {
+		for j, x := range m.Row(l, t)[:cfg.Width(t, T)] {
 			v[j] += x
 		}
 	}

@@ -103,7 +103,13 @@ func TestGrouped(t *testing.T) {
 				Shape: [3]int{1, 3, 1}, Data: []float64{1, -2, 3},
 			},
 		},
-		Maps: map[string]*attribution.Map{"rollout": {Options: map[string]string{"aggregation": "rollout"}, Shape: [3]int{1, 3, 3}, Data: []float64{1, 0, 0, .25, .75, 0, .5, .25, .25}}},
+		Maps: map[string]*attribution.Map{
+			"rollout": {
+				Options: map[string]string{"aggregation": "rollout"},
+				Shape:   [3]int{1, 3, 3},
+				Data:    []float64{1, 0, 0, .25, .75, 0, .5, .25, .25},
+			},
+		},
 	}
 	before := fmt.Sprint(e.Methods["rollout"].Data, e.Prompt, *e.Steps[1].Position)
 	g, err := e.GroupSpans(e.Prompt.Words())
@@ -114,9 +120,11 @@ func TestGrouped(t *testing.T) {
 	near(t, "flow", g.Methods["flow"].Data, []float64{2, 3, 6, 4}, 0)
 	near(t, "score", g.Methods["score"].Data, []float64{-1, 3}, 0)
 	near(t, "map", g.Maps["rollout"].Data, []float64{1, 0, .75, .25}, 0)
-	if got := fmt.Sprint(g.Prompt.Texts, g.Prompt.IDs, g.Prompt.Offsets, *g.Steps[1].Position,
-		g.Methods["flow"].Shape, g.Methods["flow"].Options["spans"]); got != "[ab c] [100 102] [[0 2] [2 4]] 1 [2 2 1]highest of tokens" {
-		t.Errorf("prompt %s", got)
+	flow := g.Methods["flow"]
+	got := fmt.Sprint(g.Prompt.Texts, g.Prompt.IDs, g.Prompt.Offsets, *g.Steps[1].Position,
+		flow.Shape, flow.Options["spans"])
+	if want := "[ab c] [100 102] [[0 2] [2 4]] 1 [2 2 1]highest of tokens"; got != want {
+		t.Errorf("prompt %s, want %s", got, want)
 	}
 	if diff := cmp.Diff(before, fmt.Sprint(e.Methods["rollout"].Data, e.Prompt,
 		*e.Steps[1].Position)); diff != "" {

@@ -1,8 +1,8 @@
 // Package aggregation combines the layers of a model: from rows that say how each layer mixes
 // positions, it computes how much each token of a text comes from each other one.
 //
-// An [Aggregation] is a plugin. [Register] adds one by name, and [attribution.Method] pairs it with
-// a mixing. Built in are
+// An [Aggregation] is a plugin. [Register] adds one by name, and a method of package attribution
+// pairs it with a mixing. Built in are
 //
 //	layer    each layer alone
 //	rollout  the product of all layers (Abnar and Zuidema 2020, §3)
@@ -35,7 +35,7 @@ type State interface {
 	// Extend adds N targets and appends their result to dst, [K,N-Skip,T] with T = First+N: how
 	// much of each new target comes from each source so far, after each of K levels. K is 1 with
 	// [Config.TopOnly] and L otherwise. Adding targets one by one or all at once gives the same
-	// numbers. Extend does not modify or keep the rows. [attribution.Explain] and [attribution.Attribute] never pass NaN or
+	// numbers. Extend does not modify or keep the rows. Package attribution never passes NaN or
 	// infinity. For a row with such numbers the result is undefined, but Extend returns, and the
 	// results of earlier targets do not change.
 	//
@@ -119,7 +119,25 @@ func (m Rows) TopRow(l, n int) []float64 {
 	return rowmath.At(m.Top, l*m.N+n, m.T())
 }
 
-// Check panics if rows cannot follow the have targets that a state has seen.
+var aggregations = registry.Registry[Aggregation]{Kind: "aggregation"}
+
+// Register registers an aggregation by name. It panics if a is nil or the name is taken or
+// malformed.
+func Register(name string, a Aggregation) { aggregations.Register(name, a) }
+
+// Lookup returns the aggregation of that name. The error, a [trace.UsageError], lists [Names].
+func Lookup(name string) (Aggregation, error) {
+	a, err := aggregations.Lookup(name)
+	if err != nil {
+		return nil, trace.Usagef("%v", err)
+	}
+	return a, nil
+}
+
+// Names returns the names of all aggregations, sorted.
+func Names() []string { return aggregations.Names() }
+
+// check panics if rows cannot extend a state that has seen have targets.
 func (c Config) check(name string, have int, rows Rows) {
 	switch want := rows.L * rows.N * rows.T(); {
 	case rows.L != c.Layers:
@@ -143,24 +161,3 @@ func grow(dst []float64, n int) (all, added []float64) {
 	all = append(dst, make([]float64, n)...)
 	return all, all[len(dst):]
 }
-
-var aggregations = registry.Registry[Aggregation]{Kind: "aggregation"}
-
-// Register registers an aggregation by name. It panics if a is nil or the name is taken
-// or malformed.
-func Register(name string, a Aggregation) {
-	aggregations.Register(name, a)
-}
-
-// Lookup returns the aggregation of that name. The error, a [trace.UsageError], lists
-// [Names].
-func Lookup(name string) (Aggregation, error) {
-	a, err := aggregations.Lookup(name)
-	if err != nil {
-		return nil, trace.Usagef("%v", err)
-	}
-	return a, nil
-}
-
-// Names returns the names of all aggregations, sorted.
-func Names() []string { return aggregations.Names() }

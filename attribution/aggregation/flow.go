@@ -17,7 +17,8 @@ func init() { Register("flow", flow{}) }
 // (Abnar and Zuidema 2020, §3). It is exact. Each pair of tokens is a problem of its own, and the
 // problems share pipes. So a row sums to 1 or more and is not a decomposition; the paper divides
 // rows by their sums, as method flow-normalized does. With [Rows.Top], the edges of the target in
-// the explained layer are those of one head. [attribution.MinCut] returns the edges that limit a flow.
+// the explained layer are those of one head. MinCut of package attribution returns the edges that
+// limit a flow.
 //
 // R ≤ F ≤ min(1, Σ_k Â_1[k,j]), where R is rollout; the more layers, the nearer the values are to
 // the upper limit. One row costs T max-flows a level; levels share some of the work. By default

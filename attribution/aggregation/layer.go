@@ -4,7 +4,7 @@ import "context"
 
 func init() { Register("layer", layer{}) }
 
-// Layer does not combine layers: the result of level l is Â_l, unchanged.
+// layer does not combine layers: the result of level l is Â_l, unchanged.
 //
 // Over attention without residual this is raw attention (Abnar and Zuidema 2020, §2); over value
 // zeroing it is the map of Mohebbi et al. 2023. It copies T numbers for each layer and token.
@@ -25,7 +25,7 @@ func (layer) Info() Info {
 // one.
 func (layer) New(cfg Config) State { return layerState{cfg} }
 
-// layerState has no memory beside its configuration.
+// layerState has only its configuration.
 type layerState struct{ cfg Config }
 
 // Extend appends the rows of every level asked for; see [State].

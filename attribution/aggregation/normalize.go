@@ -7,8 +7,8 @@ import (
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
-// Normalization turns the rows C of a mixing into Â = rownorm((1-r)C + rI). Before that it applies the
-// options DropSink, Discard and LocalLift to C, in this order.
+// Normalization turns the rows C of a mixing into Â = rownorm((1-r)C + rI). Before that it applies
+// the options DropSink, Discard and LocalLift to C, in this order.
 type Normalization struct {
 	// Residual is r, in [0,1].
 	Residual float64
@@ -19,7 +19,8 @@ type Normalization struct {
 	Scaled          bool
 	DropSink, Local bool
 	Discard         float64
-	// Whole says that discard uses the whole map of a decoder, whose rows then come all at once.
+	// Whole says that discard uses the whole map for decoders too. All their rows then come in one
+	// call.
 	Whole bool
 }
 
@@ -84,7 +85,7 @@ func (r Normalization) prepare(data []float64, c *Rows, cfg Config) {
 	}
 }
 
-// DropSink sets the first source of a row to 0 and divides the rest by its sum. A target that sees
+// dropSink sets the first source of a row to 0 and divides the rest by its sum. A target that sees
 // only the first source keeps it.
 func dropSink(x []float64, visible int) {
 	if visible > 1 {

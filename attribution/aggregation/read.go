@@ -52,20 +52,20 @@ func (r Reader) readRows(rows trace.Rows, ask trace.MixingAsk, step trace.Step) 
 	}
 	if rows.L <= r.Last || rows.H != 1 || rows.S < end || len(rows.Data) != rows.L*rows.N*rows.S {
 		return Rows{}, fmt.Errorf("%d numbers for %d layers, %d heads, %d targets, %d sources; "+
-			"want %d layers, "+
-			"1 head, at least %d sources", len(rows.Data), rows.L, rows.H, rows.N, rows.S, r.Last+
-			1, end)
+			"want %d layers, 1 head, at least %d sources",
+			len(rows.Data), rows.L, rows.H, rows.N, rows.S, r.Last+1, end)
 	}
 	threshold := 0.0
 	if r.Threshold != nil {
 		threshold = r.Threshold(ask.Name)
 	}
+	cfg := Config{Bidirectional: r.Bidirectional}
 	m := Rows{First: rows.First, L: r.Last - r.First + 1, N: rows.N}
 	m.Data = make([]float64, m.L*m.N*m.T())
 	for l := range m.L {
 		for n := range m.N {
 			t := m.First + n
-			src := rows.Row(r.First+l, 0, n)[:Config{Bidirectional: r.Bidirectional}.Width(t, end)]
+			src := rows.Row(r.First+l, 0, n)[:cfg.Width(t, end)]
 			if s := rowmath.IndexInvalid(src); s >= 0 {
 				return Rows{}, fmt.Errorf("layer %d target %d source %d is %v; want a number of "+
 					"0 or more",

@@ -76,7 +76,7 @@ func (s *rolloutState) Extend(ctx context.Context, dst []float64, rows Rows) ([]
 }
 
 // extendLevel computes and keeps R_{l+1} of the new targets, which the layer above needs. The top
-// Layer has none above, so it keeps nothing.
+// layer has none above it, so nothing is kept for it.
 func (s *rolloutState) extendLevel(l int, rows Rows) {
 	if l == len(s.prefix) {
 		return

@@ -2,7 +2,10 @@
 // of a new one is one line:
 //
 //	func TestMine(t *testing.T) { attributiontest.Aggregation(t, mine{}) }
-//	func TestOther(t *testing.T) { attributiontest.Scorer(t, other{}, attributiontest.NewModel(1)) }
+//
+//	func TestOther(t *testing.T) {
+//		attributiontest.Scorer(t, other{}, attributiontest.NewModel(1))
+//	}
 package attributiontest
 
 import (
@@ -65,8 +68,10 @@ func extend(
 	}
 	want := 1 + levels(cfg)*(rows.N-rows.Skip)*rows.T()
 	if len(out) != want || out[0] != 42 {
-		t.Fatalf("Extend of %d rows over %d sources appended %d numbers, want %d after what dst had",
-			rows.N-rows.Skip, rows.T(), len(out)-1, want-1)
+		t.Fatalf(
+			"Extend of %d rows over %d sources appended %d numbers, want %d after what dst had",
+			rows.N-rows.Skip, rows.T(), len(out)-1, want-1,
+		)
 	}
 	return out[1:]
 }

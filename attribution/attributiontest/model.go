@@ -94,7 +94,7 @@ func (m *Model) Replacement(kind string) (id int, ok bool) {
 // of alti.
 func (m *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[trace.Step, error] {
 	return func(yield func(trace.Step, error) bool) {
-		ids, fed := slices.Clone(ids), 0
+		ids, processed := slices.Clone(ids), 0
 		for made := range max(ask.MaxTokens, len(ask.Continuation)) {
 			if err := ctx.Err(); err != nil {
 				yield(trace.Step{}, err)
@@ -102,21 +102,21 @@ func (m *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[t
 			}
 			p := m.run(trace.Query{IDs: ids}, len(ids)-1)
 			step := trace.Step{
-				First: fed, Count: len(ids) - fed,
+				First: processed, Count: len(ids) - processed,
 				Next: p.prediction(ask.Alternatives),
 			}
 			if len(ask.Continuation) > 0 {
 				step.Next.Token = token(ask.Continuation[made])
 			}
 			for _, a := range ask.Mixings {
-				rows, err := m.rows(ids, fed, a)
+				rows, err := m.rows(ids, processed, a)
 				if err != nil {
 					yield(trace.Step{}, err)
 					return
 				}
 				step.Rows = append(step.Rows, rows)
 			}
-			fed, ids = len(ids), append(ids, step.Next.Token.ID)
+			processed, ids = len(ids), append(ids, step.Next.Token.ID)
 			if !yield(step, nil) {
 				return
 			}

@@ -62,9 +62,11 @@ var _ Remover = (*scorer.Removal)(nil)
 // Faithful measures a ranking of the tokens of a text by the size of their scores, the largest
 // first:
 //
-//	AOPC = 1/n Σ_{k=1..n} f(x) - f(x without top k)                              (Samek et al. 2017, §III)
-//	comprehensiveness = 1/|B| Σ_{b∈B} f(x) - f(x without top ⌈bn⌉)              (DeYoung et al. 2020, §5)
+//	AOPC = 1/n Σ_{k=1..n} f(x) - f(x without top k)
+//	comprehensiveness = 1/|B| Σ_{b∈B} f(x) - f(x without top ⌈bn⌉)
 //	sufficiency       = 1/|B| Σ_{b∈B} f(x) - f(top ⌈bn⌉ alone)
+//
+// AOPC is from Samek et al. 2017, §III, and the other two from DeYoung et al. 2020, §5.
 //
 // The normalised forms replace each difference by the following, with S(r) = 1 - max(0, f(x) -
 // f(r)), where 0 is the text without tokens:

@@ -101,7 +101,7 @@ func TestFaithfulConstant(t *testing.T) {
 	}
 }
 
-// The extremes of AOPC are those of all rankings, counted out, of a value that is no sum.
+// The extremes of AOPC are those of all rankings, enumerated, for a value that is not a sum.
 func TestNormalizeExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	const n = 5

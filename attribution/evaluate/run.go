@@ -300,7 +300,7 @@ func (o Options) explain(
 	}
 	if len(e.Steps) != 1 {
 		return nil, fmt.Errorf("%d predictions are explained, want one: give a continuation of "+
-			"one token, or the position of an encoder", len(e.Steps))
+			"one token, or a position for an encoder", len(e.Steps))
 	}
 	return e, nil
 }

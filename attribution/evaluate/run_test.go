@@ -269,8 +269,8 @@ func TestRunRefusals(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := evaluate.Run(ctx, reader{name: "r"}, cases, options); !errors.Is(err,
-		context.Canceled) {
+	_, err := evaluate.Run(ctx, reader{name: "r"}, cases, options)
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that it was cancelled", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 // Value is a number, or NaN if there is none. NaN is null in JSON.
 type Value float64
 
-// nothing is the value of a measure that is undefined.
+// undefined is the value of a measure that is undefined.
 var undefined = Value(math.NaN())
 
 // MarshalJSON writes the number, or null.

@@ -56,8 +56,8 @@ func (a altiLogit) Score(
 		return nil, err
 	}
 	if x.q.Embeddings != nil {
-		return nil, trace.Usagef("alti-logit asks for rows of the text's own embeddings; leave the " +
-			"query's out")
+		return nil, trace.Usagef("alti-logit asks for rows of the text's own embeddings; leave " +
+			"the query's out")
 	}
 	d, err := requireModel[trace.LogitDecomposer](x, "takes a logit apart")
 	if err != nil {
@@ -128,7 +128,11 @@ func (x *question) rows(ctx context.Context, mixing string) (aggregation.Rows, e
 	} else {
 		ask.MaxTokens = 1
 	}
-	reader := aggregation.Reader{Last: L - 1, Bidirectional: x.info.Bidirectional, Asks: ask.Mixings}
+	reader := aggregation.Reader{
+		Last:          L - 1,
+		Bidirectional: x.info.Bidirectional,
+		Asks:          ask.Mixings,
+	}
 	for step, err := range x.m.Steps(ctx, x.q.IDs, ask) {
 		if err != nil {
 			return aggregation.Rows{}, x.callError(ctx, err)

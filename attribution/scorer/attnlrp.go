@@ -37,7 +37,9 @@ func (attnLRP) Info() Info {
 }
 
 // Score returns the relevance of each token; see [Scorer].
-func (a attnLRP) Score(ctx context.Context, m trace.Model, q trace.Query, opts Options) (*Scores, error) {
+func (a attnLRP) Score(
+	ctx context.Context, m trace.Model, q trace.Query, opts Options,
+) (*Scores, error) {
 	x, err := newQuestion(ctx, "attn-lrp", a.Info(), m, q, opts)
 	if err != nil {
 		return nil, err

@@ -46,7 +46,9 @@ func (chefer) Info() Info {
 }
 
 // Score returns the row of relevance; see [Scorer].
-func (c chefer) Score(ctx context.Context, m trace.Model, q trace.Query, opts Options) (*Scores, error) {
+func (c chefer) Score(
+	ctx context.Context, m trace.Model, q trace.Query, opts Options,
+) (*Scores, error) {
 	x, err := newQuestion(ctx, "chefer", c.Info(), m, q, opts)
 	if err != nil {
 		return nil, err
@@ -160,12 +162,14 @@ func (x *question) attention(ctx context.Context) (trace.Gradient, error) {
 	}
 	for _, data := range [][]float32{g.Attention, g.AttentionData} {
 		if len(data) != L*H*T*T {
-			return g, x.modelError("%d numbers of attention; want %d for %d layers, %d heads and %d "+
-				"tokens", len(data), L*H*T*T, L, H, T)
+			return g, x.modelError(
+				"%d numbers of attention; want %d for %d layers, %d heads and %d tokens",
+				len(data), L*H*T*T, L, H, T,
+			)
 		}
 		if i := indexNotFinite(data); i >= 0 {
-			return g, x.modelError("attention %v from token %d to token %d (id %d) in layer %d", data[i],
-				i/T%T, i%T, x.q.IDs[i%T], i/(H*T*T))
+			return g, x.modelError("attention %v from token %d to token %d (id %d) in layer %d",
+				data[i], i/T%T, i%T, x.q.IDs[i%T], i/(H*T*T))
 		}
 	}
 	return g, nil

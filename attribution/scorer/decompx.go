@@ -16,7 +16,7 @@ func init() { Register("decompx", decompX{}) }
 //	x_l[t] = Σ_j x_l[t←j],  s_j = U_w · x_L[t←j]
 //
 // (Modarressi et al. 2023, §3): attention moves parts by its weights, norms use the scale of the
-// Whole vector, an activation f becomes the slope f(v)/v, and biases are divided in proportion to
+// whole vector, an activation f becomes the slope f(v)/v, and biases are divided in proportion to
 // the size of the parts. The model computes this; the residue is the part that it gives to no
 // token.
 //
@@ -39,12 +39,15 @@ func (decompX) Info() Info {
 }
 
 // Score returns the parts of the logit; see [Scorer].
-func (d decompX) Score(ctx context.Context, m trace.Model, q trace.Query, opts Options) (*Scores, error) {
+func (d decompX) Score(
+	ctx context.Context, m trace.Model, q trace.Query, opts Options,
+) (*Scores, error) {
 	x, err := newQuestion(ctx, "decompx", d.Info(), m, q, opts)
 	if err != nil {
 		return nil, err
 	}
-	model, err := requireModel[trace.VectorDecomposer](x, "carries every token's part through all layers")
+	model, err := requireModel[trace.VectorDecomposer](x,
+		"carries every token's part through all layers")
 	if err != nil {
 		return nil, err
 	}

@@ -94,8 +94,11 @@ func (x *question) baseline(ctx context.Context, width int) (baseline, error) {
 	}
 	b := baseline{kind: x.opts.Replacement}
 	if b.kind == deleteKind {
-		return b, trace.Usagef("%s goes from a text of as many tokens, so none can be deleted; take %s, "+
-			"or any token of %s", x.scorer, message.List(x.baselines()), message.Quote(x.info.Name))
+		return b, trace.Usagef(
+			"%s goes from a text of as many tokens, so none can be deleted; take %s, "+
+				"or any token of %s",
+			x.scorer, message.List(x.baselines()), message.Quote(x.info.Name),
+		)
 	}
 	r, err := x.replacement(b.kind)
 	if err != nil {
@@ -292,8 +295,10 @@ func (x *question) onPath(err error, base baseline, at float64) error {
 	if at == 1 {
 		return err // the text itself, which is the same for every baseline
 	}
-	return fmt.Errorf("%w, %.2g of the way from the baseline %s to the text, where the model may "+
-		"be undefined; take another baseline: %s, or any token of %s", err, at, message.Quote(base.kind),
-		message.List(slices.DeleteFunc(x.baselines(), func(kind string) bool { return kind == base.kind })),
-		message.Quote(x.info.Name))
+	others := slices.DeleteFunc(x.baselines(), func(kind string) bool { return kind == base.kind })
+	return fmt.Errorf(
+		"%w, %.2g of the way from the baseline %s to the text, where the model may "+
+			"be undefined; take another baseline: %s, or any token of %s",
+		err, at, message.Quote(base.kind), message.List(others), message.Quote(x.info.Name),
+	)
 }

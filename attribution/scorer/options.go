@@ -1,7 +1,6 @@
 package scorer
 
 import (
-	"context"
 	"slices"
 	"strconv"
 
@@ -9,23 +8,46 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
+// Options has the options of scorers. The zero value of every field is its default.
+type Options struct {
+	// Quantity is the quantity explained. Default: the query's, or if it has none the first of
+	// [Info.Quantities].
+	Quantity trace.Quantity `json:"quantity,omitempty"`
+	// Steps is the number of points of an integral over inputs, without its two ends, in [1,1024].
+	// Default 32.
+	Steps int `json:"steps,omitempty"`
+	// Replacement is what replaces a token that is taken away: mask, unknown, pad, end, delete,
+	// zero (an embedding of zeros), or a token of the model. Default: the first of mask, unknown
+	// and delete that the model has. Integrated gradients need a token at every place. Their
+	// default is the first of mask, unknown, end and pad whose embedding is not nearly zero, or
+	// zero if there is none. For models whose first operation is a norm, their values with zero are
+	// undefined or unreliable.
+	Replacement string `json:"replacement,omitempty"`
+	// Samples is the number of random replacements in an estimate, in [1,16384], default 256. Seed
+	// starts the random source.
+	Samples int    `json:"samples,omitempty"`
+	Seed    uint64 `json:"seed,omitempty"`
+	// Batch is the number of texts that the model runs at once, in [1,1024]. Default 16.
+	Batch int `json:"batch,omitempty"`
+}
+
 // Number is a field of [Options] that is a whole number.
 type Number struct {
 	// Name is the name of the option.
 	Name string
 	// Most is the largest value, and Default the value that 0 stands for.
 	Most, Default int
-	// Field returns the field.
+	// Field returns a pointer to the field.
 	Field func(*Options) *int
 }
 
 // Numbers returns the fields of [Options] that are whole numbers.
-func Numbers() []Number { return slices.Clone(scoringNumbers) }
+func Numbers() []Number { return slices.Clone(numbers) }
 
-// scoringNumbers are the fields of [Options] that are whole numbers. A number is in [1,most], or 0
-// for its default. The limits are far above what an estimate needs, and low enough that a slip of
-// the finger does not take days.
-var scoringNumbers = []Number{
+// numbers are the fields of [Options] that are whole numbers. A number is in [1,most], or 0
+// for its default. The limits are far above what an estimate needs, and low enough that a typing
+// error does not cost days.
+var numbers = []Number{
 	{"steps", 1024, 32, func(s *Options) *int { return &s.Steps }},
 	{"samples", 1 << 14, 256, func(s *Options) *int { return &s.Samples }},
 	{"batch", 1024, 16, func(s *Options) *int { return &s.Batch }},
@@ -39,8 +61,9 @@ const ReplacementRule = "it is the name of a kind or one token"
 
 // Check returns a [trace.UsageError] for the first field that is out of range.
 func (s Options) Check() error {
-	for _, n := range scoringNumbers {
-		if wrong := message.OutOfRange(n.Name, *n.Field(&s), n.Most, strconv.Itoa(n.Default)); wrong != "" {
+	for _, n := range numbers {
+		wrong := message.OutOfRange(n.Name, *n.Field(&s), n.Most, strconv.Itoa(n.Default))
+		if wrong != "" {
 			return trace.Usagef("%s", wrong)
 		}
 	}
@@ -52,22 +75,10 @@ func (s Options) Check() error {
 
 // WithDefaults returns s with the default in place of every number that is 0.
 func (s Options) WithDefaults() Options {
-	for _, n := range scoringNumbers {
+	for _, n := range numbers {
 		if field := n.Field(&s); *field == 0 {
 			*field = n.Default
 		}
 	}
 	return s
-}
-
-// Prepare is what a scorer does first: it returns the query and the options as the scorer
-// works on them, checked, copied and with every default filled in. The error, a [trace.UsageError], names
-// what is wrong: a query without tokens, a position or token out of range, embeddings that are no
-// [T,D] of numbers, a quantity that info does not have, an option out of range.
-func Prepare(scorer string, info Info, m trace.Model, q trace.Query, opts Options) (trace.Query, Options, error) {
-	x, err := newQuestion(context.Background(), scorer, info, m, q, opts)
-	if err != nil {
-		return trace.Query{}, Options{}, err
-	}
-	return x.q, x.opts, nil
 }

@@ -15,6 +15,21 @@ import (
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
+// Prepare checks a call of a scorer. It is the first step of Score in a scorer of your own. It
+// returns copies of the query and the options, with every default filled in. The error, a
+// [trace.UsageError], names what is wrong: a query without tokens, a position or token out of
+// range, embeddings of a size that is not [T,D] or with NaN or infinity, a quantity that info does
+// not have, or an option out of range.
+func Prepare(
+	scorer string, info Info, m trace.Model, q trace.Query, opts Options,
+) (trace.Query, Options, error) {
+	x, err := newQuestion(context.Background(), scorer, info, m, q, opts)
+	if err != nil {
+		return trace.Query{}, Options{}, err
+	}
+	return x.q, x.opts, nil
+}
+
 // question is one call of a scorer: the model, and the query and options after checks, with
 // defaults filled in.
 type question struct {
@@ -67,7 +82,7 @@ func quantities(has Info) string {
 	return message.List(names)
 }
 
-// Check returns a usage error for a query without tokens, for a position or token out of range, and
+// check returns a usage error for a query without tokens, for a position or token out of range, and
 // for embeddings of a wrong size.
 func (x *question) check() error {
 	T := len(x.q.IDs)
@@ -80,8 +95,10 @@ func (x *question) check() error {
 	}
 	for _, id := range []*int{&x.q.Token, x.q.Contrast} {
 		if id != nil && (*id < 0 || x.tokens() && x.info.Vocab > 0 && *id >= x.info.Vocab) {
-			return trace.Usagef("%s: token or class %d of %s, which counts from 0 and has %d tokens",
-				x.scorer, *id, message.Quote(x.info.Name), x.info.Vocab)
+			return trace.Usagef(
+				"%s: token or class %d of %s, which counts from 0 and has %d tokens",
+				x.scorer, *id, message.Quote(x.info.Name), x.info.Vocab,
+			)
 		}
 	}
 	if x.q.Embeddings == nil {
@@ -99,7 +116,7 @@ func (x *question) tokens() bool {
 		x.info.Head != trace.NoHead
 }
 
-// Target returns the row that the head reads: the first one for a classifier of texts.
+// target returns the row that the head reads: the first one for a classifier of texts.
 func (x *question) target() int {
 	if x.info.Head == trace.Classes {
 		return 0
@@ -107,7 +124,7 @@ func (x *question) target() int {
 	return x.q.Position
 }
 
-// Width returns the width D of data, [T,D]. It returns an error if the size does not fit, or one
+// width returns the width D of data, [T,D]. It returns an error if the size does not fit, or one
 // that names the first token with a NaN or an infinity.
 func (x *question) width(data []float32) (int, error) {
 	T := len(x.q.IDs)
@@ -135,8 +152,8 @@ func requireModel[I any](x *question, what string) (I, error) {
 	m, ok := x.m.(I)
 	if !ok {
 		name := strings.TrimPrefix(fmt.Sprintf("%T", (*I)(nil)), "*")
-		return m, trace.Usagef("%s needs a model that %s (%s), and %s does not", x.scorer, what, name,
-			message.Quote(x.info.Name))
+		return m, trace.Usagef("%s needs a model that %s (%s), and %s does not",
+			x.scorer, what, name, message.Quote(x.info.Name))
 	}
 	return m, nil
 }
@@ -275,7 +292,7 @@ func (x *question) inputs(ctx context.Context) ([]float32, error) {
 	return x.embed(ctx, x.q.IDs)
 }
 
-// dots returns Σ_D a·b of each token of a and b, [T,D] each.
+// dotProducts returns Σ_D a·b for each token, [T], of a and b, [T,D] each.
 func (x *question) dotProducts(a, b []float32) ([]float64, error) {
 	if len(a) != len(b) {
 		return nil, x.modelError("embeddings of %d numbers and gradients of %d", len(a), len(b))

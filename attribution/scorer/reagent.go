@@ -66,7 +66,9 @@ func (reagent) Info() Info {
 }
 
 // Score returns the differences; see [Scorer].
-func (a reagent) Score(ctx context.Context, m trace.Model, q trace.Query, opts Options) (*Scores, error) {
+func (a reagent) Score(
+	ctx context.Context, m trace.Model, q trace.Query, opts Options,
+) (*Scores, error) {
 	x, err := newQuestion(ctx, "reagent", a.Info(), m, q, opts)
 	if err != nil {
 		return nil, err
@@ -184,8 +186,10 @@ func (c candidates) draw(source *rand.Rand) int {
 // where it must stay.
 func (x *question) candidatesFor(ctx context.Context) ([]candidates, error) {
 	if !x.tokens() {
-		return nil, trace.Usagef("reagent needs a model whose head predicts tokens; the head of %s is %s",
-			message.Quote(x.info.Name), x.info.Head)
+		return nil, trace.Usagef(
+			"reagent needs a model whose head predicts tokens; the head of %s is %s",
+			message.Quote(x.info.Name), x.info.Head,
+		)
 	}
 	if x.info.Bidirectional {
 		return x.maskedCandidates(ctx)

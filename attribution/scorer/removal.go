@@ -16,8 +16,8 @@ type Removal struct {
 }
 
 // NewRemoval prepares a query. If neither q nor opts names a quantity, it is the probability.
-// NewRemoval returns a [trace.UsageError] if the query or the options are invalid, otherwise an error of
-// the model.
+// NewRemoval returns a [trace.UsageError] if the query or the options are invalid, otherwise an
+// error of the model.
 func NewRemoval(ctx context.Context, m trace.Model, q trace.Query, opts Options) (*Removal, error) {
 	x, err := newQuestion(ctx, "removal", occlusion{}.Info(), m, q, opts)
 	if err != nil {

@@ -38,14 +38,19 @@ func (x *question) replacement(kind string) (*replacement, error) {
 		if id, ok := x.specialToken(kind); ok {
 			return &replacement{id: id}, nil
 		}
-		return nil, trace.Usagef("replacement %s: %s has no such token; it has %s, and any of its own "+
-			"tokens will do",
-			message.Quote(kind), message.Quote(x.info.Name), message.List(x.availableKinds()))
+		return nil, trace.Usagef(
+			"replacement %s: %s has no such token; it has %s, and any of its own tokens will do",
+			message.Quote(kind), message.Quote(x.info.Name), message.List(x.availableKinds()),
+		)
 	}
 	tokens, err := x.m.Encode(kind, trace.SpecialsOff)
 	if err != nil || len(tokens) != 1 {
-		return nil, trace.Usagef("replacement %s is none of %s, nor is it one token of %s", message.Quote(kind),
-			message.List(append(slices.Clone(replacementKinds), deleteKind, zeroKind)), message.Quote(x.info.Name))
+		return nil, trace.Usagef(
+			"replacement %s is not one of %s, nor is it one token of %s",
+			message.Quote(kind),
+			message.List(append(slices.Clone(replacementKinds), deleteKind, zeroKind)),
+			message.Quote(x.info.Name),
+		)
 	}
 	return &replacement{id: tokens[0].ID}, nil
 }

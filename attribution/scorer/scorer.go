@@ -1,5 +1,5 @@
-// Package scorer has the methods that ask the model again, for gradients, for other texts or for the
-// parts of a logit, and compute how much each token contributed to one prediction.
+// Package scorer has the methods that ask the model again, for gradients, for other texts or for
+// the parts of a logit, and compute how much each token contributed to one prediction.
 //
 // A [Scorer] is a plugin. [Register] adds one by name, which is also the name of a method. A scorer
 // names what it needs of a model: the optional interfaces of package trace, such as
@@ -29,9 +29,9 @@ type Scorer interface {
 	// Info describes the scorer.
 	Info() Info
 	// Score returns a value for each token of the query, [T]. A decoder's query ends with the
-	// position that predicts. Score does not modify the query. It returns a [trace.UsageError] if the
-	// model does not implement what the scorer needs. If ctx is done it returns an error that wraps
-	// ctx.Err(), at the latest after one call of the model.
+	// position that predicts. Score does not modify the query. It returns a [trace.UsageError] if
+	// the model does not implement what the scorer needs. If ctx is done it returns an error that
+	// wraps ctx.Err(), at the latest after one call of the model.
 	Score(ctx context.Context, m trace.Model, q trace.Query, opts Options) (*Scores, error)
 }
 
@@ -69,29 +69,6 @@ type Scores struct {
 	// Replacement is the kind of replacement that the scorer chose because [Options.Replacement]
 	// was empty; empty if it chose none.
 	Replacement string
-}
-
-// Options has the options of scorers. The zero value of every field is its default.
-type Options struct {
-	// Quantity is the quantity explained. Default: the query's, or if it has none the first of
-	// [Info.Quantities].
-	Quantity trace.Quantity `json:"quantity,omitempty"`
-	// Steps is the number of points of an integral over inputs, without its two ends, in [1,1024].
-	// Default 32.
-	Steps int `json:"steps,omitempty"`
-	// Replacement is what replaces a token that is taken away: mask, unknown, pad, end, delete,
-	// zero (an embedding of zeros), or a token of the model. Default: the first of mask, unknown
-	// and delete that the model has. Integrated gradients need a token at every place. Their
-	// default is the first of mask, unknown, end and pad whose embedding is not nearly zero, or
-	// zero if there is none. For models whose first operation is a norm, their values with zero are
-	// undefined or unreliable.
-	Replacement string `json:"replacement,omitempty"`
-	// Samples is the number of random replacements in an estimate, in [1,16384], default 256. Seed
-	// starts the random source.
-	Samples int    `json:"samples,omitempty"`
-	Seed    uint64 `json:"seed,omitempty"`
-	// Batch is the number of texts that the model runs at once, in [1,1024]. Default 16.
-	Batch int `json:"batch,omitempty"`
 }
 
 var scorers = registry.Registry[Scorer]{Kind: "scorer"}

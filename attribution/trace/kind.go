@@ -15,7 +15,8 @@ const (
 	MemoryKind ErrorKind = "memory"
 	// DTypeKind is a lack of memory that weights in bfloat16 would end.
 	DTypeKind ErrorKind = "dtype"
-	// CacheKind is a model in the cache of the Hub that cannot be opened, perhaps for a broken file.
+	// CacheKind is a model in the cache of the Hub that cannot be opened, perhaps for a broken
+	// file.
 	CacheKind ErrorKind = "cache"
 	// TokenizerKind is a model without a tokenizer, which takes token ids alone.
 	TokenizerKind ErrorKind = "tokenizer"

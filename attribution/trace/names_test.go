@@ -7,9 +7,10 @@ import (
 
 // Every error about an unknown name in this package proposes what is near.
 func TestUnknownNames(t *testing.T) {
-	if _, err := ParseQuantity("logits"); err == nil ||
-		err.Error() != `trace: quantity "logits" is unknown; did you mean logit? known are logit, probability, log-probability` {
-		t.Errorf("ParseQuantity: %v", err)
+	want := `trace: quantity "logits" is unknown; did you mean logit? known are logit, ` +
+		`probability, log-probability`
+	if _, err := ParseQuantity("logits"); err == nil || err.Error() != want {
+		t.Errorf("ParseQuantity: %v, want %s", err, want)
 	}
 	if _, err := ParseHeads("maen"); err == nil ||
 		!strings.Contains(err.Error(), "did you mean mean? ") {

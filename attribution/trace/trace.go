@@ -317,7 +317,7 @@ type Prediction struct {
 	Stop bool
 }
 
-// Step is one pass through the model. The first step of an encoder has all rows and the prediction
+// Step is one pass through the model. An encoder's first step has all rows and the prediction
 // of the first position asked for. Each further step has the prediction of the next position, with
 // Count 0 and no rows.
 type Step struct {

@@ -14,7 +14,8 @@ var ErrUsage = errors.New("wrong usage")
 type UsageError struct {
 	// Reason names the value, the limit and what to do.
 	Reason string
-	// Option is the Name of the [attribution.Option] that is wrong, empty if the error is about something else.
+	// Option is the name of the option of package attribution that is wrong, empty if the error is
+	// about something else.
 	Option string
 }
 

@@ -11,12 +11,16 @@ func (b *page) highlights(t int) {
 	b.WriteString(`<table style="` + card + `;border-collapse:collapse;margin:0;font-size:14px">`)
 	for i := range b.views {
 		v := &b.views[i]
-		b.printf(`<tr style="%s"><td style="text-align:left;vertical-align:top;padding:5px 12px 5px 0">%s`,
-			card, escape(v.name, nameLimit))
+		b.printf(
+			`<tr style="%s">`+
+				`<td style="text-align:left;vertical-align:top;padding:5px 12px 5px 0">%s`,
+			card, escape(v.name, nameLimit),
+		)
 		if v.wrong == "" {
 			b.printf(`<br><span style="%s;font-size:11px">%s</span>`, soft, v.unit())
 		}
-		b.printf(`</td><td style="text-align:left;vertical-align:top;padding:5px 0;line-height:1.9">`)
+		b.printf(`</td>` +
+			`<td style="text-align:left;vertical-align:top;padding:5px 0;line-height:1.9">`)
 		switch {
 		case v.wrong != "":
 			b.printf(`<span style="%s">%s</span>`, soft, escape(v.wrong, 0))
@@ -60,8 +64,10 @@ func (b *page) omitted(v *view, t, j0, j1 int) {
 	for j := j0; j < j1; j++ {
 		sum += v.at(t, j)
 	}
-	b.printf(` <span style="%s;border-radius:4px;padding:1px 4px;font-size:12px">… %d %s, %s</span> `,
-		muted.style(), j1-j0, b.omittedName(), v.top.value(sum))
+	b.printf(
+		` <span style="%s;border-radius:4px;padding:1px 4px;font-size:12px">… %d %s, %s</span> `,
+		muted.style(), j1-j0, b.omittedName(), v.top.value(sum),
+	)
 }
 
 // omittedName returns what a remark counts: tokens or spans.
@@ -145,7 +151,10 @@ func (b *page) bar(w rowParts) {
 		{"generated tokens", w.generated, generatedBar},
 	} {
 		if px := int(math.Round(width * min(max(part.share, 0), 1))); px > 0 {
-			b.printf(`<span style="%s;display:inline-block;width:%dpx;height:8px" title="%s"></span>`, part.color.style(), px, part.name)
+			b.printf(
+				`<span style="%s;display:inline-block;width:%dpx;height:8px" title="%s"></span>`,
+				part.color.style(), px, part.name,
+			)
 		}
 	}
 	b.WriteByte(' ')

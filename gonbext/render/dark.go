@@ -65,7 +65,8 @@ func darkStyles() []restyled {
 // and the picture is the same as in a notebook.
 func darkSheet(document string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "@media screen and (prefers-color-scheme:dark){:root{color-scheme:dark}div,details{border-color:%v!important}\n", darkBorder)
+	fmt.Fprintf(&b, "@media screen and (prefers-color-scheme:dark){:root{color-scheme:dark}"+
+		"div,details{border-color:%v!important}\n", darkBorder)
 	for _, r := range restyles {
 		if strings.Contains(document, r.light) {
 			fmt.Fprintf(&b, "[style^=\"%s\"]{background-color:%v!important;color:%v!important}\n",

@@ -32,7 +32,8 @@ func TestDarkContrast(t *testing.T) {
 				first, last)
 		}
 		for i := 1; i <= steps; i++ {
-			rise, even := lightness(colors[i].background)-lightness(colors[i-1].background), (last-first)/steps
+			rise := lightness(colors[i].background) - lightness(colors[i-1].background)
+			even := (last - first) / steps
 			if rise < 0.5*even || rise > 1.6*even {
 				t.Errorf("%s: step %d rises by %.2f in lightness, even would be %.2f", name, i,
 					rise, even)
@@ -44,7 +45,9 @@ func TestDarkContrast(t *testing.T) {
 	}
 }
 
-var colored = regexp.MustCompile(`style="(background-color:rgb\(\d+,\d+,\d+\);color:rgb\(\d+,\d+,\d+\))`)
+var colored = regexp.MustCompile(
+	`style="(background-color:rgb\(\d+,\d+,\d+\);color:rgb\(\d+,\d+,\d+\))`,
+)
 
 // TestDarkPage looks for a rule for every style of a page, and for the picture itself, which has
 // the bytes that a notebook shows.

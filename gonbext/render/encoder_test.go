@@ -173,7 +173,7 @@ func TestEncoderHeads(t *testing.T) {
 			for _, s := range []string{text, markup} {
 				for _, wrong := range []string{"enerated", "prompt", "NaN", "begin-of-text"} {
 					if strings.Contains(s, wrong) {
-						t.Errorf("a picture of an encoder says %q:\n%s", wrong, s)
+						t.Errorf("a picture for an encoder says %q:\n%s", wrong, s)
 					}
 				}
 			}
@@ -249,8 +249,8 @@ func TestTargetMaps(t *testing.T) {
 	} {
 		e := encoded(trace.MaskedToken)
 		change(e.Maps["rollout"])
-		if got := written(t, HTML{Heatmap: Heatmap{Explanation: e}}); strings.Contains(got,
-			"targets × sources, rollout") {
+		got := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+		if strings.Contains(got, "targets × sources, rollout") {
 			t.Errorf("%s: a map that is not whole is drawn", name)
 		}
 	}

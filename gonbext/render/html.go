@@ -73,8 +73,11 @@ type page struct {
 func (b *page) printf(format string, args ...any) { fmt.Fprintf(b, format, args...) }
 
 func (b *page) write() {
-	b.printf(`<div style="%s;border:1px solid rgb(216,220,226);border-radius:8px;padding:12px 16px;`+
-		`font-family:system-ui,sans-serif;font-size:14px;line-height:1.5;max-width:1100px">`, card)
+	b.printf(
+		`<div style="%s;border:1px solid rgb(216,220,226);border-radius:8px;padding:12px 16px;`+
+			`font-family:system-ui,sans-serif;font-size:14px;line-height:1.5;max-width:1100px">`,
+		card,
+	)
 	b.head()
 	if len(b.e.Steps) > 0 {
 		b.tokens()
@@ -163,9 +166,11 @@ func (b *page) part(f func(*page)) string {
 
 // leftOut writes a sentence on what is left out and why.
 func (b *page) leftOut(what string) {
-	b.printf(`<div style="%s;font-size:12px">%s left out here: the picture would be larger than %s bytes. `+
-		`All numbers are in the explanation.</div>`,
-		soft, what, thousands(b.limit))
+	b.printf(
+		`<div style="%s;font-size:12px">%s left out here: the picture would be larger than `+
+			`%s bytes. All numbers are in the explanation.</div>`,
+		soft, what, thousands(b.limit),
+	)
 }
 
 // block writes generated token t.
@@ -198,10 +203,16 @@ func (b *page) summary(t int) {
 	case where != "":
 		width = 20
 	}
-	b.printf(`<span style="display:inline-block;width:%dem;vertical-align:top"><span style="%s">%d</span> %s`,
-		width, soft, t+1, html.EscapeString(where))
-	b.printf(`<span style="%s;border-radius:4px;padding:1px 7px;font-weight:bold">%s</span> <span style="%s">%s`, strong,
-		html.EscapeString(what), soft, chance)
+	b.printf(
+		`<span style="display:inline-block;width:%dem;vertical-align:top">`+
+			`<span style="%s">%d</span> %s`,
+		width, soft, t+1, html.EscapeString(where),
+	)
+	b.printf(
+		`<span style="%s;border-radius:4px;padding:1px 7px;font-weight:bold">%s</span> `+
+			`<span style="%s">%s`,
+		strong, html.EscapeString(what), soft, chance,
+	)
 	if g.Forced {
 		b.WriteString(", given")
 	}
@@ -240,9 +251,11 @@ func (b *page) alternatives(chosen, t int) {
 	if len(alternatives) == 0 {
 		return
 	}
-	b.printf(`<table style="%s;border-collapse:collapse;margin:4px 0;font-size:12px"><tr style="%s">`+
-		`<td style="%s;text-align:left;padding:0 12px 0 0" colspan="3">%s</td></tr>`,
-		card, card, soft, b.words.chance)
+	b.printf(
+		`<table style="%s;border-collapse:collapse;margin:4px 0;font-size:12px"><tr style="%s">`+
+			`<td style="%s;text-align:left;padding:0 12px 0 0" colspan="3">%s</td></tr>`,
+		card, card, soft, b.words.chance,
+	)
 	for _, a := range alternatives[:min(len(alternatives), maxAlternatives)] {
 		weight, fill := "normal", otherBar
 		if a.ID == chosen {
@@ -252,15 +265,23 @@ func (b *page) alternatives(chosen, t int) {
 		if a.Probability > 0 {
 			px = int(math.Ceil(140 * min(a.Probability, 1)))
 		}
-		b.printf(`<tr style="%s"><td style="text-align:left;padding:0 10px 0 0;font-weight:%s">%s</td>`,
-			card, weight, escape(tokenName(a.Text), 0))
+		b.printf(
+			`<tr style="%s"><td style="text-align:left;padding:0 10px 0 0;font-weight:%s">%s</td>`,
+			card, weight, escape(tokenName(a.Text), 0),
+		)
 		b.printf(`<td style="text-align:right;padding:0 8px 0 0">%s</td>`, share(a.Probability))
-		b.printf(`<td style="text-align:left;padding:0"><span style="%s;display:inline-block;width:%dpx;height:9px"></span></td></tr>`,
-			fill.style(), px)
+		b.printf(
+			`<td style="text-align:left;padding:0">`+
+				`<span style="%s;display:inline-block;width:%dpx;height:9px"></span></td></tr>`,
+			fill.style(), px,
+		)
 	}
 	if left := len(alternatives) - maxAlternatives; left > 0 {
-		b.printf(`<tr style="%s"><td style="%s;text-align:left;padding:0" colspan="3">… and %d more</td></tr>`,
-			card, soft, left)
+		b.printf(
+			`<tr style="%s">`+
+				`<td style="%s;text-align:left;padding:0" colspan="3">… and %d more</td></tr>`,
+			card, soft, left,
+		)
 	}
 	b.WriteString("</table>")
 }

@@ -18,10 +18,12 @@ func (b *page) layerMap(i, t int) {
 		attribute = " open"
 	}
 	low, high := v.all.ends()
-	b.printf(`<details%s style="%s;margin:2px 0"><summary style="%s;font-size:12px;cursor:pointer">`+
-		`layers × %s, %s (%s, colours %s to %s)</summary>`,
-		attribute, card, soft, b.words.text, escape(v.name, nameLimit), escape(v.all.unit,
-			nameLimit), low, high)
+	b.printf(
+		`<details%s style="%s;margin:2px 0"><summary style="%s;font-size:12px;cursor:pointer">`+
+			`layers × %s, %s (%s, colours %s to %s)</summary>`,
+		attribute, card, soft,
+		b.words.text, escape(v.name, nameLimit), escape(v.all.unit, nameLimit), low, high,
+	)
 	columns := b.columns(t, t+1, mapColumns)
 	b.printf(`<div style="overflow-x:auto"><table cellpadding="4" `+
 		`style="%s;border-collapse:collapse;margin:0;font-size:11px;line-height:1.3">`, card)
@@ -31,9 +33,11 @@ func (b *page) layerMap(i, t int) {
 	}
 	b.WriteString("</table></div>")
 	if left := len(b.e.Prompt.Texts) - len(columns); left > 0 {
-		b.printf(`<div style="%s;font-size:12px">The %d of %d %s with the largest highlighted values; `+
-			`%d are left out. All numbers are in the explanation.</div>`,
-			soft, len(columns), len(b.e.Prompt.Texts), b.words.tokens, left)
+		b.printf(
+			`<div style="%s;font-size:12px">The %d of %d %s with the largest highlighted values; `+
+				`%d are left out. All numbers are in the explanation.</div>`,
+			soft, len(columns), len(b.e.Prompt.Texts), b.words.tokens, left,
+		)
 	}
 	b.WriteString("</details>")
 }

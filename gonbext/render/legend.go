@@ -36,8 +36,12 @@ func (b *page) scaleRow(v *view) {
 	if v.top.diverging() {
 		from = -1
 	}
-	b.printf(`<td style="%s;text-align:right;vertical-align:top;padding:2px 4px 2px 0;white-space:nowrap">%s</td>`+
-		`<td style="%s;padding:2px 4px 2px 0;white-space:nowrap">`, panel, low, cell)
+	b.printf(
+		`<td style="%s;text-align:right;vertical-align:top;padding:2px 4px 2px 0;`+
+			`white-space:nowrap">%s</td>`+
+			`<td style="%s;padding:2px 4px 2px 0;white-space:nowrap">`,
+		panel, low, cell,
+	)
 	const cells = 13
 	for i := range cells {
 		c := ramp(from + (1-from)*float64(i)/(cells-1))

@@ -3,7 +3,8 @@
 //
 // A renderer is a value with a WriteTo method. Equal values always give equal bytes:
 //
-//	render.Text{Heatmap: render.Heatmap{Explanation: e}, Width: 100, Color: true}.WriteTo(os.Stdout)
+//	h := render.Heatmap{Explanation: e}
+//	render.Text{Heatmap: h, Width: 100, Color: true}.WriteTo(os.Stdout)
 //
 // The HTML is made of tables, spans, details and inline styles with integer rgb() colours only,
 // which the sanitisers of notebooks do not change. Every element that sets a background also sets a

@@ -142,7 +142,8 @@ func TestNothing(t *testing.T) {
 	wrong := example()
 	wrong.Methods["flow"].Data = wrong.Methods["flow"].Data[1:]
 	behind := example()
-	behind.Methods["flow"].Shape[0], behind.Methods["flow"].Data = 1, behind.Methods["flow"].Data[:7]
+	flow := behind.Methods["flow"]
+	flow.Shape[0], flow.Data = 1, flow.Data[:7]
 	constant := example()
 	for i := range constant.Methods["flow"].Data {
 		constant.Methods["flow"].Data[i] = 0
@@ -166,11 +167,11 @@ func TestNothing(t *testing.T) {
 		{"constant zero", constant, "0.00", "0.00"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := written(t, Text{Heatmap: Heatmap{Explanation: c.e}}); !strings.Contains(got,
-				c.texts) {
+			got := written(t, Text{Heatmap: Heatmap{Explanation: c.e}})
+			if !strings.Contains(got, c.texts) {
 				t.Errorf("text lacks %q:\n%s", c.texts, got)
 			}
-			got := written(t, HTML{Heatmap: Heatmap{Explanation: c.e}})
+			got = written(t, HTML{Heatmap: Heatmap{Explanation: c.e}})
 			if !strings.Contains(got, c.markup) {
 				t.Errorf("HTML lacks %q:\n%s", c.markup, got)
 			}
@@ -189,10 +190,12 @@ func TestUnchanged(t *testing.T) {
 }
 
 var (
-	tag         = regexp.MustCompile(`<(/?)([a-zA-Z]+)([^<>]*)>`)
-	attributes  = regexp.MustCompile(`^( (style|title|colspan|cellpadding)="([^"<>]*)"| open)*$`)
-	styles      = regexp.MustCompile(`style="([^"]*)"`)
-	bothColors  = regexp.MustCompile(`^background-color:rgb\(\d+,\d+,\d+\);color:rgb\(\d+,\d+,\d+\)(;|$)`)
+	tag        = regexp.MustCompile(`<(/?)([a-zA-Z]+)([^<>]*)>`)
+	attributes = regexp.MustCompile(`^( (style|title|colspan|cellpadding)="([^"<>]*)"| open)*$`)
+	styles     = regexp.MustCompile(`style="([^"]*)"`)
+	bothColors = regexp.MustCompile(
+		`^background-color:rgb\(\d+,\d+,\d+\);color:rgb\(\d+,\d+,\d+\)(;|$)`,
+	)
 	neverInside = regexp.MustCompile(`(?i)hsl|var\(|url\(|expression|javascript:`)
 )
 
@@ -259,7 +262,8 @@ func TestHostile(t *testing.T) {
 	e.Prompt.Text = script + huge
 	e.Steps[0].Text, e.Steps[1].Text = script, huge
 	e.Steps[0].Alternatives[1].Text = script
-	e.Model.Name, e.Model.Note, e.Model.Family, e.Model.Backend, e.Model.Hash = script, script, script, script, script
+	e.Model.Name, e.Model.Note, e.Model.Family = script, script, script
+	e.Model.Backend, e.Model.Hash = script, script
 	e.Warnings = []string{script}
 	e.Order = []string{script, "flow"}
 	e.Methods[script] = e.Methods["rollout"]

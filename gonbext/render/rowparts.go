@@ -72,6 +72,6 @@ func (p *picture) promptName(sinks string) string {
 }
 
 // hasParts reports whether a row of shares has several parts: there are sinks, or the model is a
-// decoder, so that generated tokens have a part. Without sinks, the whole row of an encoder is on
-// its text.
+// decoder, so that generated tokens have a part. Without sinks, an encoder's whole row is on its
+// text.
 func (p *picture) hasParts(sinks string) bool { return sinks != "" || !p.e.Model.Bidirectional }

@@ -11,8 +11,8 @@ import (
 )
 
 // scoredExample is the example with scorers: one of small values without parts, one whose parts
-// leave a residue, one that explains a difference to another text, held against " is", and a method
-// that is none.
+// leave a residue, one that explains a difference to another text, with the contrast " is", and a
+// method that is not a scorer.
 func scoredExample() *attribution.Explanation {
 	e := example()
 	e.Order = []string{"small", "parts", "way", "rollout"}
@@ -193,7 +193,9 @@ func TestHostileContrast(t *testing.T) {
 		e := scoredExample()
 		for _, r := range e.Methods {
 			if r.Options["contrast"] != "" {
-				r.Options["contrast"], r.Options["quantity"], r.Options["by"], r.Options["spans"] = contrast, contrast, contrast, contrast
+				for _, option := range []string{"contrast", "quantity", "by", "spans"} {
+					r.Options[option] = contrast
+				}
 			}
 		}
 		markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})

@@ -14,8 +14,12 @@ func (b *page) targetMaps(used int) {
 		}
 		name := "Targets × sources of " + escape(v.name, nameLimit)
 		if m > mapColumns {
-			b.printf(`<div style="%s;font-size:12px">%s is left out here: it has %d tokens, and a map that can be read has %d at most. `+
-				`All numbers are in the explanation.</div>`, soft, name, m, mapColumns)
+			b.printf(
+				`<div style="%s;font-size:12px">%s is left out here: it has %d tokens, and a `+
+					`map that can be read has %d at most. `+
+					`All numbers are in the explanation.</div>`,
+				soft, name, m, mapColumns,
+			)
 			continue
 		}
 		part := b.part(func(c *page) { c.targetMap(v, level) })
@@ -61,10 +65,13 @@ func (b *page) targetMap(v *view, level int) {
 	}
 	s := newScale(m.Unit, values)
 	low, high := s.ends()
-	b.printf(`<details style="%s;border-top:1px solid rgb(228,231,236);padding:4px 0"><summary style="%s;font-size:12px;cursor:pointer">`+
-		`targets × sources, %s (%s, layer %d, colours %s to %s)</summary>`,
-		card, soft, escape(v.name, nameLimit), escape(m.Unit,
-			nameLimit), m.Layers[level], low, high)
+	b.printf(
+		`<details style="%s;border-top:1px solid rgb(228,231,236);padding:4px 0">`+
+			`<summary style="%s;font-size:12px;cursor:pointer">`+
+			`targets × sources, %s (%s, layer %d, colours %s to %s)</summary>`,
+		card, soft, escape(v.name, nameLimit), escape(m.Unit, nameLimit),
+		m.Layers[level], low, high,
+	)
 	b.printf(`<div style="overflow-x:auto"><table cellpadding="4" `+
 		`style="%s;border-collapse:collapse;margin:0;font-size:11px;line-height:1.3">`, card)
 	b.printf(`<tr style="%s;text-align:right"><td style="%s">target ↓ &nbsp; source →</td>`,

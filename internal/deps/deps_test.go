@@ -30,6 +30,9 @@ var allowed = map[string][]string{
 	"internal/registry": {"internal/message"},
 	"internal/budget":   {"attribution/trace"},
 
+	// Models with given answers, for the tests of methods.
+	"internal/fakemodel": {"attribution/trace"},
+
 	// What models and methods share; producers and consumers meet here.
 	"attribution/trace": {"internal/message"},
 
@@ -138,7 +141,11 @@ const (
 var (
 	allowedInTests = []string{"github.com/google/go-cmp/cmp/..."}
 	allowedOutside = map[string][]string{
-		"attribution":                     {"attribution/attributiontest", "models", "models/..."},
+		"attribution": {
+			"attribution/attributiontest", "internal/fakemodel", "models", "models/...",
+		},
+		"attribution/aggregation":         {"attribution/attributiontest", "internal/fakemodel"},
+		"attribution/scorer":              {"attribution/attributiontest", "internal/fakemodel"},
 		"attribution/aggregation/maxflow": {"internal/bench/flowmaps"},
 		"gonbext":                         {"models", "models/..."},
 		"models":                          {"attribution", "models/..."},

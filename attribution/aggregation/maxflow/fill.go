@@ -93,13 +93,13 @@ func (s *solver) sendVia(u int, x, fromI, d, intoJ float64) {
 			intoJ -= c
 		}
 	}
-	held := x
+	waiting := x
 	for k := s.l - 1; k > 0; k-- {
-		held -= outflow[k]
-		if held > closed {
-			s.carryDown(u, k+1, k, held)
+		waiting -= outflow[k]
+		if waiting > closed {
+			s.carryDown(u, k+1, k, waiting)
 		}
-		held += inflow[k]
+		waiting += inflow[k]
 	}
 	clear(inflow)
 	clear(outflow)

@@ -5,9 +5,9 @@
 // level 0.
 //
 //	g := maxflow.New(2, false)
-//	g.Extend(rows, 3)                             // [2,3,3]
-//	flows, err := g.Row(ctx, nil, 1, 2, nil)      // from token 2 after layer 1 to each input token
-//	cut, err := g.MinCut(ctx, 1, 2, 0, nil)       // the edges that limit the flow to token 0
+//	g.Extend(rows, 3)                        // [2,3,3]
+//	flows, err := g.Row(ctx, nil, 1, 2, nil) // from token 2 after layer 1 to each input token
+//	cut, err := g.MinCut(ctx, 1, 2, 0, nil)  // the edges that limit the flow to token 0
 //
 // The network grows by tokens. Adding tokens does not change the part of earlier ones.
 //

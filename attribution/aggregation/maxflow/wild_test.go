@@ -28,8 +28,8 @@ func edgesGraph(
 // On an edge of capacity 1, a flow of a little more than 1e-15 is a little less than that by
 // rounding, as between 1-1e-15 and 1 there are nine numbers. In both networks the first path sends
 // such a flow over such an edge, from (3,2) to (2,0) and from (3,1) to (2,1), where the only path
-// that is left seems to take it back. It could not, and was tried for ever. The flows are ½ and
-// that little.
+// that is left seems to take it back. It cannot, and the search once tried it forever. The flows
+// are ½ and that little.
 func TestPhantomEdge(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -165,8 +165,10 @@ func TestWild(t *testing.T) {
 			}
 			if err != nil || !(math.Abs(cut.Flow-want) <= flowTol) ||
 				!(math.Abs(width-want) <= flowTol) {
-				t.Errorf("seed %d: %s: cut (%d,%d)→%d of flow %.17g and width %.17g, %v, want %.17g",
-					seed, m.Name, l, i, j, cut.Flow, width, err, want)
+				t.Errorf(
+					"seed %d: %s: cut (%d,%d)→%d of flow %.17g and width %.17g, %v, want %.17g",
+					seed, m.Name, l, i, j, cut.Flow, width, err, want,
+				)
 			}
 			l, i = rng.IntN(m.L), rng.IntN(m.T)
 		}

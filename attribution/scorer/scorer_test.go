@@ -1,4 +1,4 @@
-package attribution_test
+package scorer_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/attributiontest"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 var builtInScorers = []string{
@@ -42,7 +43,7 @@ func ids(ids ...int) trace.Query {
 
 func TestScorers(t *testing.T) {
 	if got := scorer.Names(); fmt.Sprint(got) != fmt.Sprint(builtInScorers) {
-		t.Errorf("ScorerNames() = %v, want %v", got, builtInScorers)
+		t.Errorf("scorer.Names() = %v, want %v", got, builtInScorers)
 	}
 	for _, name := range builtInScorers {
 		t.Run(name, func(t *testing.T) {
@@ -64,10 +65,10 @@ func TestScorerBatches(t *testing.T) {
 		got := score(t, name, m, q, scorer.Options{Samples: 20, Batch: 3})
 		near(t, name, got.Values, want.Values, 0)
 	}
-	a := newAnswering(1)
+	a := fakemodel.NewScored(1)
 	score(t, "occlusion", a, ids(1, 2, 3, 4, 5),
 		scorer.Options{Batch: 4, Replacement: "delete"})
-	if got := len(*a.queries); got != 2 || len((*a.queries)[0]) != 4 || len((*a.queries)[1]) != 2 {
+	if got := len(*a.Queries); got != 2 || len((*a.Queries)[0]) != 4 || len((*a.Queries)[1]) != 2 {
 		t.Errorf("six texts came in %d batches, want one of 4 and one of 2", got)
 	}
 }
@@ -111,8 +112,8 @@ func TestScorerCancelled(t *testing.T) {
 
 // A model that changes a query changes a copy.
 func TestScorerCopies(t *testing.T) {
-	m := newAnswering(1)
-	m.predict = func(q trace.Query) float64 {
+	m := fakemodel.NewScored(1)
+	m.Predicted = func(q trace.Query) float64 {
 		q.IDs[0], q.Embeddings[0], *q.Contrast = 9, 9, 9
 		return 0
 	}
@@ -126,12 +127,12 @@ func TestScorerCopies(t *testing.T) {
 
 func TestScorerRefusals(t *testing.T) {
 	exact := attributiontest.NewModel(1)
-	class := newAnswering(1)
-	class.info.Head = trace.Classes
-	encoder := newAnswering(1)
-	encoder.info.Bidirectional = true
-	wide := newAnswering(1)
-	wide.info.Heads, wide.info.Layers = 96, 96
+	class := fakemodel.NewScored(1)
+	class.About.Head = trace.Classes
+	encoder := fakemodel.NewScored(1)
+	encoder.About.Bidirectional = true
+	wide := fakemodel.NewScored(1)
+	wide.About.Heads, wide.About.Layers = 96, 96
 	far := ids(1, 2)
 	far.Token = 31
 	embedded := ids(1, 2)
@@ -174,7 +175,7 @@ func TestScorerRefusals(t *testing.T) {
 			Objective: trace.Objective{Position: 1},
 		}, want: "position 1 of 1 tokens"},
 		"token": {
-			scorer: "gradient", model: newAnswering(1), query: far,
+			scorer: "gradient", model: fakemodel.NewScored(1), query: far,
 			want: "token or class 31 of \"fake\"",
 		},
 		"embeddings": {
@@ -182,24 +183,24 @@ func TestScorerRefusals(t *testing.T) {
 			want: "embeddings: NaN at token 1 (id 2)",
 		},
 		"no gradients": {
-			scorer: "gradient", model: newFake(1, evenly),
+			scorer: "gradient", model: fakemodel.New(1, fakemodel.Evenly),
 			want: "gradient needs a model that can be differentiated " +
 				"(trace.Differentiable), and \"fake\" does not",
 		},
 		"no predictions": {
-			scorer: "reagent", model: newFake(1, evenly),
+			scorer: "reagent", model: fakemodel.New(1, fakemodel.Evenly),
 			want: "(trace.Predictor)",
 		},
 		"no parts": {
-			scorer: "alti-logit", model: newFake(1, evenly),
+			scorer: "alti-logit", model: fakemodel.New(1, fakemodel.Evenly),
 			want: "(trace.LogitDecomposer)",
 		},
 		"no vectors": {
-			scorer: "decompx", model: newFake(1, evenly),
+			scorer: "decompx", model: fakemodel.New(1, fakemodel.Evenly),
 			want: "(trace.VectorDecomposer)",
 		},
 		"no embeddings": {
-			scorer: "occlusion", model: predictor{newFake(1, evenly)},
+			scorer: "occlusion", model: predictor{fakemodel.New(1, fakemodel.Evenly)},
 			opts: scorer.Options{Replacement: "zero"}, want: "(trace.Differentiable)",
 		},
 		"no such kind": {
@@ -210,7 +211,7 @@ func TestScorerRefusals(t *testing.T) {
 		"no such word": {
 			scorer: "occlusion", model: exact,
 			opts: scorer.Options{Replacement: "blank"}, want: "replacement \"blank\" is " +
-				"none of mask, unknown, pad, end, delete, zero, nor is it one token",
+				"not one of mask, unknown, pad, end, delete, zero, nor is it one token",
 		},
 		"two words": {
 			scorer: "occlusion", model: exact,
@@ -277,16 +278,16 @@ func (predictor) Predict(context.Context, []trace.Query) ([]float64, error) { re
 // Results of a model that are NaN, infinite or of a wrong size are errors that name the token.
 func TestScorerBadModels(t *testing.T) {
 	nan, inf := math.NaN(), float32(math.Inf(1))
-	gradient := func(g trace.Gradient) answering {
-		a := newAnswering(2)
-		a.gradient = func(trace.Query, trace.Backward) trace.Gradient { return g }
+	gradient := func(g trace.Gradient) fakemodel.Scored {
+		a := fakemodel.NewScored(2)
+		a.Gradient = func(trace.Query, trace.Backward) trace.Gradient { return g }
 		return a
 	}
-	with := func(change func(a *answering)) answering {
-		a := newAnswering(2)
-		a.terms = &trace.LogitTerms{L: 2, S: 3, Attention: make([]float64, 6)}
-		a.parts = make([]float64, 3)
-		a.kinds = map[string]int{"mask": 9}
+	with := func(change func(a *fakemodel.Scored)) fakemodel.Scored {
+		a := fakemodel.NewScored(2)
+		a.Terms = &trace.LogitTerms{L: 2, S: 3, Attention: make([]float64, 6)}
+		a.Parts = make([]float64, 3)
+		a.Kinds = map[string]int{"mask": 9}
 		change(&a)
 		return a
 	}
@@ -326,12 +327,12 @@ func TestScorerBadModels(t *testing.T) {
 			gradient(trace.Gradient{Data: make([]float32, 9)}), "embeddings of 6 numbers and " +
 				"gradients of 9",
 		},
-		"a value that is none": {"gradient", gradient(trace.Gradient{
+		"a value of NaN": {"gradient", gradient(trace.Gradient{
 			Data:  make([]float32, 6),
 			Value: nan,
 		}), "the model returned value NaN"},
-		"an embedding of NaN": {"integrated-gradients", with(func(a *answering) {
-			a.embedding = func(int) []float32 { return []float32{inf} }
+		"an embedding of NaN": {"integrated-gradients", with(func(a *fakemodel.Scored) {
+			a.Embedding = func(int) []float32 { return []float32{inf} }
 		}), "an embedding of id 5 with +Inf"},
 		"attention": {
 			"chefer", gradient(attention(1*18 + 9 + 2*3 + 1)),
@@ -342,43 +343,47 @@ func TestScorerBadModels(t *testing.T) {
 			gradient(trace.Gradient{Data: make([]float32, 6)}), "0 numbers of attention; want 36 " +
 				"for 2 layers, 2 heads and 3 tokens",
 		},
-		"NaN without a token": {"occlusion", with(func(a *answering) {
-			a.predict = func(q trace.Query) float64 { return math.Log(1 - on(q.IDs[1] == 9)*2) }
+		"NaN without a token": {"occlusion", with(func(a *fakemodel.Scored) {
+			a.Predicted = func(q trace.Query) float64 {
+				return math.Log(1 - fakemodel.On(q.IDs[1] == 9)*2)
+			}
 		}), "without token 1 (id 6) the value NaN"},
-		"NaN for a random text": {"random", with(func(a *answering) {
-			a.predict = func(trace.Query) float64 { return nan }
+		"NaN for a random text": {"random", with(func(a *fakemodel.Scored) {
+			a.Predicted = func(trace.Query) float64 { return nan }
 		}), "value NaN"},
-		"NaN for the text": {"occlusion", with(func(a *answering) {
-			a.predict = func(trace.Query) float64 { return nan }
+		"NaN for the text": {"occlusion", with(func(a *fakemodel.Scored) {
+			a.Predicted = func(trace.Query) float64 { return nan }
 		}), "value NaN"},
-		"NaN for other tokens": {"reagent", with(func(a *answering) {
-			a.predict = func(q trace.Query) float64 { return math.Log(on(q.IDs[0] == 5)) }
+		"NaN for other tokens": {"reagent", with(func(a *fakemodel.Scored) {
+			a.Predicted = func(q trace.Query) float64 {
+				return math.Log(fakemodel.On(q.IDs[0] == 5))
+			}
 		}), "the value -Inf"},
-		"terms of another size": {"alti-logit", with(func(a *answering) {
-			a.terms.L = 3
+		"terms of another size": {"alti-logit", with(func(a *fakemodel.Scored) {
+			a.Terms.L = 3
 		}), "parts of 3 layers and 3 sources, 6 in all; want 2 layers and 3 sources"},
-		"a term that is none": {"alti-logit", with(func(a *answering) {
-			a.terms.Attention[5] = nan
+		"a term of NaN": {"alti-logit", with(func(a *fakemodel.Scored) {
+			a.Terms.Attention[5] = nan
 		}), "a part from token 2 (id 7) in layer 1 of NaN"},
-		"rows that are negative": {"alti-logit", with(func(a *answering) {
-			a.row = func(trace.MixingAsk, int, int, int) float64 { return -1 }
+		"rows that are negative": {"alti-logit", with(func(a *fakemodel.Scored) {
+			a.Row = func(trace.MixingAsk, int, int, int) float64 { return -1 }
 		}), "layer 0 target 0 source 0 is -1"},
-		"too few parts": {"decompx", with(func(a *answering) {
-			a.parts = a.parts[:2]
+		"too few parts": {"decompx", with(func(a *fakemodel.Scored) {
+			a.Parts = a.Parts[:2]
 		}), "2 parts for 3 tokens"},
-		"a part that is none": {"decompx", with(func(a *answering) {
-			a.parts[2] = nan
+		"a part of NaN": {"decompx", with(func(a *fakemodel.Scored) {
+			a.Parts[2] = nan
 		}), "as the part of token 2 (id 7) NaN"},
-		"a rest that is none": {"decompx", with(func(a *answering) {
-			a.rest = nan
+		"a rest of NaN": {"decompx", with(func(a *fakemodel.Scored) {
+			a.Rest = nan
 		}), "rest NaN"},
 		"a number too few": {
 			"random",
-			predictor{newFake(1, evenly)},
+			predictor{fakemodel.New(1, fakemodel.Evenly)},
 			"0 numbers for 1 texts",
 		},
-		"a model that fails": {"alti-logit", with(func(a *answering) {
-			a.failAt = 1
+		"a model that fails": {"alti-logit", with(func(a *fakemodel.Scored) {
+			a.FailAt = 1
 		}), "alti-logit: fake: out of order"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -388,28 +393,5 @@ func TestScorerBadModels(t *testing.T) {
 				t.Errorf("error %v; want the model's and %q", err, c.want)
 			}
 		})
-	}
-}
-
-// Random numbers depend on the seed, the text and the position, and on nothing else.
-func TestRandom(t *testing.T) {
-	m := attributiontest.NewModel(1)
-	q := ids(1, 2, 3)
-	one := score(t, "random", m, q, scorer.Options{}).Values
-	other := q
-	other.Token = 5
-	near(t, "another token", score(t, "random", m, other, scorer.Options{}).Values, one, 0)
-	for name, got := range map[string][]float64{
-		"another seed": score(t, "random", m, q, scorer.Options{Seed: 1}).Values,
-		"another text": score(t, "random", m, ids(1, 2, 4), scorer.Options{}).Values,
-	} {
-		if got[0] == one[0] {
-			t.Errorf("%s gives %v again", name, got)
-		}
-	}
-	for _, v := range one {
-		if !(v >= 0 && v < 1) {
-			t.Errorf("random values %v, want them in [0,1)", one)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package attribution_test
+package scorer_test
 
 import (
 	"context"
@@ -10,20 +10,23 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 // planted is a model whose prediction depends on one token alone: its probability is 0.9 while
 // token 7 stands at place 2, and 0.2 otherwise. Where it predicts, it offers w4 (id 5), w6 (id 7)
 // and w10 (id 11), and a word for each place, id 20 + place.
 type planted struct {
-	answering
+	fakemodel.Scored
 	asks *[]string
 }
 
 func newPlanted() planted {
-	p := planted{newAnswering(1), new([]string)}
-	p.predict = func(q trace.Query) float64 { return 0.2 + 0.7*on(len(q.IDs) > 2 && q.IDs[2] == 7) }
-	p.kinds = map[string]int{"mask": 30}
+	p := planted{fakemodel.NewScored(1), new([]string)}
+	p.Predicted = func(q trace.Query) float64 {
+		return 0.2 + 0.7*fakemodel.On(len(q.IDs) > 2 && q.IDs[2] == 7)
+	}
+	p.Kinds = map[string]int{"mask": 30}
 	return p
 }
 
@@ -56,7 +59,7 @@ func (p planted) Steps(_ context.Context, ids []int, ask trace.Ask) iter.Seq2[tr
 // what stood there.
 func replacedTokens(text []int, p planted) (count []int, seen [][]int) {
 	count, seen = make([]int, len(text)), make([][]int, len(text))
-	for _, batch := range *p.queries {
+	for _, batch := range *p.Queries {
 		for _, q := range batch {
 			for j, id := range q.IDs {
 				if id != text[j] {
@@ -104,7 +107,9 @@ func TestReAGent(t *testing.T) {
 		-1.2: math.Log((2 - 1e-6) / 1e-6),
 	} {
 		m := newPlanted()
-		m.predict = func(q trace.Query) float64 { return to + (0.8-to)*on(q.IDs[2] == 7) }
+		m.Predicted = func(q trace.Query) float64 {
+			return to + (0.8-to)*fakemodel.On(q.IDs[2] == 7)
+		}
 		got := score(t, "reagent", m, q, scorer.Options{Samples: 20})
 		near(t, "the planted token", got.Values[2:3], []float64{want}, 1e-9)
 	}
@@ -122,7 +127,7 @@ func TestReAGentStops(t *testing.T) {
 // An encoder is asked about each token masked, but for the one that is explained, which stays.
 func TestReAGentEncoder(t *testing.T) {
 	m := newPlanted()
-	m.info.Bidirectional, m.info.Head = true, trace.MaskedToken
+	m.About.Bidirectional, m.About.Head = true, trace.MaskedToken
 	q := ids(3, 4, 7, 30)
 	got := score(t, "reagent", m, q, scorer.Options{Samples: 60})
 	if s := fmt.Sprint(*m.asks); s != "[[30 4 7 30] [] [0] [3 30 7 30] [] [1] [3 4 30 30] [] [2]]" {
@@ -136,10 +141,10 @@ func TestReAGentEncoder(t *testing.T) {
 	near(t, "the planted token", got.Values[2:3], []float64{math.Log(1.7 / 0.3)}, 1e-12)
 }
 
-// A token for which nothing is offered stays, and so does a whole text.
-func TestReAGentNothingOffered(t *testing.T) {
+// A token for which there are no candidates stays, and so does a whole text.
+func TestReAGentWithoutCandidates(t *testing.T) {
 	m := newPlanted()
-	m.info.Vocab = 0
+	m.About.Vocab = 0
 	got := score(t, "reagent", m, ids(7), scorer.Options{})
-	near(t, "values", append(got.Values, float64(len(asked(m.answering)))), []float64{0, 0}, 0)
+	near(t, "values", append(got.Values, float64(len(asked(m.Scored)))), []float64{0, 0}, 0)
 }

@@ -1,4 +1,4 @@
-package attribution_test
+package scorer_test
 
 import (
 	"context"

@@ -1,9 +1,11 @@
-package attribution_test
+package aggregation_test
 
 import (
 	"fmt"
 	"math/big"
 	"testing"
+
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 // The known answers below are closed forms and fractions; the numbers in the names are those of the
@@ -30,24 +32,9 @@ func rowsOf(L, T int, attention func(i, j int) float64) []float64 {
 	return data
 }
 
-func identity(i, j int) float64 { return on(i == j) }
-func toFirst(_, j int) float64  { return on(j == 0) }
-func previous(i, j int) float64 { return on(j == max(i-1, 0)) }
-func causal(i, j int) float64   { return on(j <= i) / float64(i+1) }
-
-func on(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// entry returns [l,i,j] of [L,T,T].
-func entry(data []float64, T, l, i, j int) float64 { return data[(l*T+i)*T+j] }
-
 func TestKnown01Identity(t *testing.T) {
 	const L, T = 5, 4
-	want := rowsOf(L, T, identity)
+	want := rowsOf(L, T, fakemodel.Identity)
 	for _, name := range []string{"layer", "rollout", "flow"} {
 		near(t, name, aggregate(t, name, false, L, T, want), want, 0)
 	}
@@ -77,49 +64,27 @@ func TestKnown02UniformEncoder(t *testing.T) {
 	}
 }
 
-// uniformCausal is R_L[i,j] = C(i,j) Σ_m (-1)^m C(i-j,m) λ_{j+m}^L exactly, λ_k = (k+2)/(2(k+1)),
-// or 1/(k+1) without residual.
-func uniformCausal(L, i, j int, residual bool) *big.Rat {
-	sum := new(big.Rat)
-	for m := range i - j + 1 {
-		k := int64(j + m)
-		lambda := big.NewRat(1, k+1)
-		if residual {
-			lambda = big.NewRat(k+2, 2*(k+1))
-		}
-		term := new(big.Rat).SetInt(new(big.Int).Binomial(int64(i-j), int64(m)))
-		for range L {
-			term.Mul(term, lambda)
-		}
-		if m%2 == 1 {
-			term.Neg(term)
-		}
-		sum.Add(sum, term)
-	}
-	return sum.Mul(sum, new(big.Rat).SetInt(new(big.Int).Binomial(int64(i), int64(j))))
-}
-
 func TestKnown03UniformCausal(t *testing.T) {
 	const L, T = 12, 24
 	plain := make([]float64, 0, L*T*T)
 	for range L {
 		for i := range T {
 			for j := range T {
-				plain = append(plain, causal(i, j))
+				plain = append(plain, fakemodel.Causal(i, j))
 			}
 		}
 	}
 	for _, residual := range []bool{true, false} {
 		data := plain
 		if residual {
-			data = rowsOf(L, T, causal)
+			data = rowsOf(L, T, fakemodel.Causal)
 		}
 		got := aggregate(t, "rollout", false, L, T, data)
 		for l := range L {
 			for i := range T {
 				for j := range i + 1 {
-					want, _ := uniformCausal(l+1, i, j, residual).Float64()
-					if x := entry(got, T, l, i, j); abs(x-want) > knownTol {
+					want, _ := fakemodel.UniformCausal(l+1, i, j, residual).Float64()
+					if x := fakemodel.Entry(got, T, l, i, j); abs(x-want) > knownTol {
 						t.Fatalf("residual %v: R_%d[%d,%d] = %v, want %v", residual, l+1, i,
 							j, x, want)
 					}
@@ -128,7 +93,7 @@ func TestKnown03UniformCausal(t *testing.T) {
 		}
 	}
 	// The same by hand, so that the formula is checked as well.
-	got := aggregate(t, "rollout", false, L, T, rowsOf(L, T, causal))
+	got := aggregate(t, "rollout", false, L, T, rowsOf(L, T, fakemodel.Causal))
 	for i, want := range [][]float64{
 		{1},
 		{7. / 16, 9. / 16},
@@ -138,7 +103,7 @@ func TestKnown03UniformCausal(t *testing.T) {
 		near(t, fmt.Sprintf("R_2[%d]", i), got[(T+i)*T:][:i+1], want, knownTol)
 	}
 	for i, want := range []float64{1, .96832, .94435, .92454} {
-		near(t, "first column of R_12", []float64{entry(got, T, 11, i, 0)}, []float64{want}, 5e-6)
+		near(t, "first column of R_12", []float64{fakemodel.Entry(got, T, 11, i, 0)}, []float64{want}, 5e-6)
 	}
 	near(t, "last row of R_3 without residual",
 		aggregate(t, "rollout", false, L, T, plain)[(2*T+3)*T:][:4],
@@ -161,7 +126,7 @@ func TestKnown04TwoTokens(t *testing.T) {
 		near(t, "rollout", rollout[4*L-2:], []float64{1 - product, product}, knownTol)
 		near(t, "flow", flow[4*L-2:], []float64{min(1, sum/2), 1 - most/2}, knownTol)
 	}
-	data := rowsOf(3, 2, causal)
+	data := rowsOf(3, 2, fakemodel.Causal)
 	near(t, "rollout at a=½, L=3", aggregate(t, "rollout", false, 3, 2, data)[10:],
 		[]float64{.578125, .421875}, knownTol)
 	near(t, "flow at a=½, L=3", aggregate(t, "flow", false, 3, 2, data)[10:], []float64{.75, .75},
@@ -169,7 +134,7 @@ func TestKnown04TwoTokens(t *testing.T) {
 }
 
 func TestKnown05OneLayer(t *testing.T) {
-	data := rowsOf(1, 5, causal)
+	data := rowsOf(1, 5, fakemodel.Causal)
 	near(t, "flow", aggregate(t, "flow", false, 1, 5, data), data, 0)
 	near(t, "rollout", aggregate(t, "rollout", false, 1, 5, data), data, 0)
 }
@@ -178,7 +143,7 @@ func TestKnown06FlowBounds(t *testing.T) {
 	const L, T = 6, 20
 	for seed := range uint64(6) {
 		bidirectional := seed%2 == 1
-		data := sharpRows(seed, L, T, bidirectional)
+		data := fakemodel.SharpRows(seed, L, T, bidirectional)
 		R, F := aggregate(t, "rollout", bidirectional, L, T, data), aggregate(t, "flow",
 			bidirectional, L, T, data)
 		for l := range L {
@@ -186,9 +151,9 @@ func TestKnown06FlowBounds(t *testing.T) {
 				for j := range T {
 					column := 0.0
 					for k := range T {
-						column += entry(data, T, 0, k, j)
+						column += fakemodel.Entry(data, T, 0, k, j)
 					}
-					r, f := entry(R, T, l, i, j), entry(F, T, l, i, j)
+					r, f := fakemodel.Entry(R, T, l, i, j), fakemodel.Entry(F, T, l, i, j)
 					if r > f+knownTol || f > min(1, column)+knownTol {
 						t.Fatalf("seed %d: level %d [%d,%d]: R %v ≤ F %v ≤ min(1,%v) does not hold",
 							seed, l, i, j, r, f, column)
@@ -214,7 +179,7 @@ func TestKnown07UniformEncoderFlow(t *testing.T) {
 				if i == j {
 					want = diagonal
 				}
-				near(t, fmt.Sprintf("F_%d[%d,%d]", l+1, i, j), []float64{entry(got, n, l, i, j)},
+				near(t, fmt.Sprintf("F_%d[%d,%d]", l+1, i, j), []float64{fakemodel.Entry(got, n, l, i, j)},
 					[]float64{want}, knownTol)
 			}
 		}
@@ -223,7 +188,7 @@ func TestKnown07UniformEncoderFlow(t *testing.T) {
 
 func TestKnown08Sink(t *testing.T) {
 	const L, T = 4, 5
-	data := rowsOf(L, T, toFirst)
+	data := rowsOf(L, T, fakemodel.ToFirst)
 	R, F := aggregate(t, "rollout", false, L, T, data), aggregate(t, "flow", false, L, T, data)
 	half := 1.0
 	for l := range L {
@@ -233,9 +198,9 @@ func TestKnown08Sink(t *testing.T) {
 			if l == 0 {
 				flow = .5
 			}
-			near(t, "rollout", []float64{entry(R, T, l, i, 0), entry(R, T, l, i, i)},
+			near(t, "rollout", []float64{fakemodel.Entry(R, T, l, i, 0), fakemodel.Entry(R, T, l, i, i)},
 				[]float64{1 - half, half}, knownTol)
-			near(t, "flow", []float64{entry(F, T, l, i, 0), entry(F, T, l, i, i)},
+			near(t, "flow", []float64{fakemodel.Entry(F, T, l, i, 0), fakemodel.Entry(F, T, l, i, i)},
 				[]float64{flow, .5}, knownTol)
 		}
 	}
@@ -243,7 +208,7 @@ func TestKnown08Sink(t *testing.T) {
 
 func TestKnown09PreviousToken(t *testing.T) {
 	const L, T = 6, 10
-	got := aggregate(t, "rollout", false, L, T, rowsOf(L, T, previous))
+	got := aggregate(t, "rollout", false, L, T, rowsOf(L, T, fakemodel.Previous))
 	for l := range L {
 		for i := range T {
 			want, rest := make([]float64, T), 1.0
@@ -263,7 +228,7 @@ func TestKnown10Permutation(t *testing.T) {
 	const L, T = 5, 4
 	next := []int{2, 0, 3, 1}
 	got := aggregate(t, "rollout", true, L, T, rowsOf(L, T, func(i, j int) float64 {
-		return on(next[i] == j)
+		return fakemodel.On(next[i] == j)
 	}))
 	for i := range T {
 		want, at := make([]float64, T), i
@@ -289,7 +254,7 @@ func TestKnown11UniformCausalFlow(t *testing.T) {
 		{4, 5, []float64{1, .9, .7, .4, .6}},
 		{2, 3, []float64{1. / 2, 1. / 3, 2. / 3}},
 	} {
-		got := aggregate(t, "flow", false, c.L, c.n, rowsOf(c.L, c.n, causal))
+		got := aggregate(t, "flow", false, c.L, c.n, rowsOf(c.L, c.n, fakemodel.Causal))
 		near(t, fmt.Sprintf("L=%d n=%d last row", c.L, c.n), got[len(got)-c.n:], c.want, knownTol)
 	}
 }
@@ -298,7 +263,7 @@ func TestKnown11UniformCausalFlow(t *testing.T) {
 // sums of test 8.
 func TestKnown22PlainProduct(t *testing.T) {
 	const L, T = 3, 4
-	data := sharpRows(3, L, T, false)
+	data := fakemodel.SharpRows(3, L, T, false)
 	got := aggregate(t, "rollout", false, L, T, data)
 	want := data[:T*T]
 	for l := 1; l < L; l++ {
@@ -306,7 +271,7 @@ func TestKnown22PlainProduct(t *testing.T) {
 		for i := range T {
 			for j := range T {
 				for k := range T {
-					next[i*T+j] += entry(data, T, l, i, k) * want[k*T+j]
+					next[i*T+j] += fakemodel.Entry(data, T, l, i, k) * want[k*T+j]
 				}
 			}
 		}

@@ -1,9 +1,8 @@
-package attribution_test
+package aggregation_test
 
 import (
 	"context"
 	"fmt"
-	"math"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/aggregation"
@@ -13,7 +12,7 @@ import (
 func TestAggregations(t *testing.T) {
 	names := aggregation.Names()
 	if got := fmt.Sprint(names); got != "[flow layer rollout]" {
-		t.Errorf("AggregationNames() = %s, want flow, layer and rollout", got)
+		t.Errorf("aggregation.Names() = %s, want flow, layer and rollout", got)
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
@@ -71,19 +70,5 @@ func TestStatePanics(t *testing.T) {
 			}()
 			f()
 		})
-	}
-}
-
-// near fails if got and want differ by more than tol anywhere.
-func near(t *testing.T, what string, got, want []float64, tol float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
-	}
-	for i := range want {
-		if !(math.Abs(got[i]-want[i]) <= tol) {
-			t.Errorf("%s = %v, want %v", what, got, want)
-			return
-		}
 	}
 }

@@ -1,8 +1,7 @@
-package attribution_test
+package scorer_test
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/attributiontest"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 // newLayered returns a model of three layers and tokens with rows
@@ -18,20 +18,20 @@ import (
 //	C_1 = [1], [½,½], [¼,¼,½]   C_2 = [1], [0,1], [½,0,½]   C_3 = I
 //
 // before they are divided by their sums, and with parts of a logit of 20.
-func newLayered() answering {
-	a := newAnswering(3)
+func newLayered() fakemodel.Scored {
+	a := fakemodel.NewScored(3)
 	layers := [3][3][3]float64{
 		{{3, 0, 0}, {1, 1, 0}, {1, 1, 2}},
 		{{1, 0, 0}, {0, 5, 0}, {1, 0, 1}},
 		{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
 	}
-	a.row = func(ask trace.MixingAsk, l, t, s int) float64 {
+	a.Row = func(ask trace.MixingAsk, l, t, s int) float64 {
 		if ask.Name != "alti" {
 			panic("rows of " + ask.Name)
 		}
 		return layers[l][t][s]
 	}
-	a.terms = &trace.LogitTerms{L: 3, S: 3, Value: 20, Attention: []float64{
+	a.Terms = &trace.LogitTerms{L: 3, S: 3, Value: 20, Attention: []float64{
 		1, 2, 3,
 		0, 4, -4,
 		2, 2, 8,
@@ -41,7 +41,9 @@ func newLayered() answering {
 
 // Δ_1 + Δ_2 M_1 + Δ_3 M_2, where M_1 = C_1 and M_2 = C_2 C_1 = [1], [½,½], [5/8,1/8,1/4]:
 //
-//	[1,2,3] + (4[½,½,0] - 4[¼,¼,½] = [1,1,-2]) + (2[1,0,0] + 2[½,½,0] + 8[5/8,1/8,1/4] = [8,2,2]) = [10,5,3]
+//	[1,2,3] +
+//	(4[½,½,0] - 4[¼,¼,½] = [1,1,-2]) +
+//	(2[1,0,0] + 2[½,½,0] + 8[5/8,1/8,1/4] = [8,2,2]) = [10,5,3]
 func TestALTILogit(t *testing.T) {
 	got := score(t, "alti-logit", newLayered(), ids(4, 5, 6), scorer.Options{})
 	near(t, "parts", got.Values, []float64{10, 5, 3}, 0)
@@ -63,13 +65,13 @@ func TestALTILogitOneLayer(t *testing.T) {
 }
 
 // layeredEncoder is newLayered as an encoder: every target sees the last source, too.
-type layeredEncoder struct{ answering }
+type layeredEncoder struct{ fakemodel.Scored }
 
 func (m layeredEncoder) Steps(
 	_ context.Context, ids []int, ask trace.Ask,
 ) iter.Seq2[trace.Step, error] {
 	return func(yield func(trace.Step, error) bool) {
-		*m.asked = ask
+		*m.Asked = ask
 		rows := trace.Rows{L: 2, H: 1, N: 2, S: 2, Data: []float32{
 			1, 1, 1, 3,
 			1, 0, 0, 1,
@@ -80,9 +82,9 @@ func (m layeredEncoder) Steps(
 
 // C_1 = [½,½], [¼,¾]; [1,1] + 4[½,½] + 8[¼,¾] = [5,9].
 func TestALTILogitEncoder(t *testing.T) {
-	m := layeredEncoder{newAnswering(2)}
-	m.info.Bidirectional, m.info.Head = true, trace.MaskedToken
-	m.terms = &trace.LogitTerms{L: 2, S: 2, Value: 20, Attention: []float64{1, 1, 4, 8}}
+	m := layeredEncoder{fakemodel.NewScored(2)}
+	m.About.Bidirectional, m.About.Head = true, trace.MaskedToken
+	m.Terms = &trace.LogitTerms{L: 2, S: 2, Value: 20, Attention: []float64{1, 1, 4, 8}}
 	q := ids(4, 5)
 	q.Position = 0
 	near(t, "parts", score(t, "alti-logit", m, q, scorer.Options{}).Values, []float64{5, 9}, 0)
@@ -90,16 +92,7 @@ func TestALTILogitEncoder(t *testing.T) {
 		Mixings:   []trace.MixingAsk{{Name: "alti", AllRows: true}},
 		Positions: []int{0},
 	}
-	if diff := cmp.Diff(want, *m.asked); diff != "" {
+	if diff := cmp.Diff(want, *m.Asked); diff != "" {
 		t.Errorf("ask (-want +got):\n%s", diff)
-	}
-}
-
-func TestDecompX(t *testing.T) {
-	m := newAnswering(1)
-	m.parts, m.rest = []float64{2, -3, 5}, 0.5
-	got := score(t, "decompx", m, ids(1, 2, 3), scorer.Options{})
-	if s := fmt.Sprint(got.Values, got.Value, *got.Residue); s != "[2 -3 5] 4.5 0.5" {
-		t.Errorf("values, value and residue %s", s)
 	}
 }

@@ -1,4 +1,4 @@
-package attribution_test
+package aggregation_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/aggregation"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 // BenchmarkRollout is one more row, what a generated token costs, and all rows at once, what a
@@ -16,7 +17,7 @@ func BenchmarkRollout(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	data := sharpRows(1, L, T, false)
+	data := fakemodel.SharpRows(1, L, T, false)
 	whole := aggregation.Rows{L: L, N: T, Skip: T, Data: data}
 	ctx, cfg := context.Background(), aggregation.Config{Layers: L}
 	b.Run(fmt.Sprintf("whole/L=%d/n=%d", L, T), func(b *testing.B) {

@@ -1,4 +1,4 @@
-package attribution_test
+package scorer_test
 
 import (
 	"errors"
@@ -9,10 +9,11 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 // replacer is a fake with a mask.
-type replacer struct{ *fake }
+type replacer struct{ *fakemodel.Model }
 
 func (replacer) Replacement(kind string) (int, bool) { return 9, kind == "mask" }
 
@@ -34,7 +35,7 @@ func TestRemovalWithout(t *testing.T) {
 		{"delete", []int{0, 1, 2, 3}, "[4]", 0},
 		{"delete", nil, "[1 2 3 4]", 3},
 	} {
-		r, err := scorer.NewRemoval(t.Context(), replacer{newFake(1, evenly)}, q,
+		r, err := scorer.NewRemoval(t.Context(), replacer{fakemodel.New(1, fakemodel.Evenly)}, q,
 			scorer.Options{Replacement: c.kind})
 		if err != nil {
 			t.Fatal(err)
@@ -49,7 +50,7 @@ func TestRemovalWithout(t *testing.T) {
 	if diff := cmp.Diff([]int{1, 2, 3, 4}, q.IDs); diff != "" {
 		t.Errorf("the query changed (-want +got):\n%s", diff)
 	}
-	if _, err := scorer.NewRemoval(t.Context(), replacer{newFake(1, evenly)}, q,
+	if _, err := scorer.NewRemoval(t.Context(), replacer{fakemodel.New(1, fakemodel.Evenly)}, q,
 		scorer.Options{Replacement: "unknown"}); !errors.Is(err, trace.ErrUsage) {
 		t.Errorf("error %v, want a usage error", err)
 	}
@@ -57,7 +58,7 @@ func TestRemovalWithout(t *testing.T) {
 
 // An encoder is asked at its position, which cannot be deleted.
 func TestRemovable(t *testing.T) {
-	m := newEncoder(1, evenly)
+	m := fakemodel.NewEncoder(1, fakemodel.Evenly)
 	q := trace.Query{IDs: []int{1, 2, 3}, Objective: trace.Objective{Position: 1}}
 	r, err := scorer.NewRemoval(t.Context(), m, q, scorer.Options{Replacement: "delete"})
 	if err != nil {

@@ -1,17 +1,19 @@
-package attribution_test
+package scorer_test
 
 import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 // newGraded returns a model of two layers, two heads and three tokens. A ⊙ ∇A is
 //
-//	layer 0: [0], [1,-1], [1,0,1] and [1], [0,1], [-1,3,0]      layer 1, the last row: [1,1,-1] and [1,-2,1]
-func newGraded() answering {
-	a := newAnswering(2)
+//	layer 0: [0], [1,-1], [1,0,1] and [1], [0,1], [-1,3,0]
+//	layer 1, the last row: [1,1,-1] and [1,-2,1]
+func newGraded() fakemodel.Scored {
+	a := fakemodel.NewScored(2)
 	g := trace.Gradient{
 		Value: 2.5, Data: make([]float32, 6),
 		Attention: []float32{
@@ -27,7 +29,7 @@ func newGraded() answering {
 			0, 0, 0, 0, 0, 0, 4, -8, 2,
 		},
 	}
-	a.gradient = func(_ trace.Query, rule trace.Backward) trace.Gradient {
+	a.Gradient = func(_ trace.Query, rule trace.Backward) trace.Gradient {
 		if rule != trace.WithAttention {
 			panic("a gradient without attention")
 		}
@@ -44,7 +46,7 @@ func TestChefer(t *testing.T) {
 	got := score(t, "chefer", newGraded(), ids(4, 5, 6), scorer.Options{})
 	near(t, "row", append(got.Values, got.Value), []float64{5. / 2, 3, 9. / 4, 2.5}, 0)
 	if got.Residue != nil {
-		t.Errorf("residue %v of values that are no parts", *got.Residue)
+		t.Errorf("residue %v of values that are not parts of a sum", *got.Residue)
 	}
 	// The row of another position: row 1 of layer 1 has no gradient, so that it is that of R_1.
 	q := ids(4, 5, 6)
@@ -53,7 +55,7 @@ func TestChefer(t *testing.T) {
 		[]float64{1. / 2, 3. / 2, 0}, 0)
 	// A classifier reads at its first token whatever the query says.
 	m := newGraded()
-	m.info.Head = trace.Classes
+	m.About.Head = trace.Classes
 	near(t, "row 0", score(t, "chefer", m, q, scorer.Options{}).Values,
 		[]float64{3. / 2, 0, 0}, 0)
 }

@@ -1,4 +1,4 @@
-package attribution_test
+package scorer_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/attributiontest"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/fakemodel"
 )
 
 // Occlusion equals the differences from running each text by hand.
@@ -62,9 +63,9 @@ func replaced(q trace.Query, j, id int) trace.Query {
 }
 
 // asked lists the texts and positions that a model was asked about after the first.
-func asked(a answering) []string {
+func asked(a fakemodel.Scored) []string {
 	var all []string
-	for _, batch := range *a.queries {
+	for _, batch := range *a.Queries {
 		for _, q := range batch {
 			all = append(all, fmt.Sprint(q.IDs, q.Position, q.Embeddings))
 		}
@@ -79,19 +80,19 @@ func TestOcclusionDeletes(t *testing.T) {
 	embedded.Embeddings = []float32{1, 2, 3, 4}
 	middle := ids(1, 2, 3)
 	middle.Position = 1
-	encoder, classifier := newAnswering(1), newAnswering(1)
-	encoder.info.Bidirectional, classifier.info.Bidirectional = true, true
-	encoder.info.Head, classifier.info.Head = trace.MaskedToken, trace.Classes
+	encoder, classifier := fakemodel.NewScored(1), fakemodel.NewScored(1)
+	encoder.About.Bidirectional, classifier.About.Bidirectional = true, true
+	encoder.About.Head, classifier.About.Head = trace.MaskedToken, trace.Classes
 	first := ids(1, 2, 3)
 	first.Position = 0
 	for name, c := range map[string]struct {
-		m    answering
+		m    fakemodel.Scored
 		q    trace.Query
 		opts scorer.Options
 		want string
 	}{
 		"decoder": {
-			newAnswering(1), ids(1, 2, 3),
+			fakemodel.NewScored(1), ids(1, 2, 3),
 			scorer.Options{},
 			"[[2 3] 1 [] [1 3] 1 [] [1 2] 1 []]",
 		},
@@ -101,19 +102,19 @@ func TestOcclusionDeletes(t *testing.T) {
 			scorer.Options{},
 			"[[2 3] 0 [] [1 3] 0 [] [1 2] 0 []]",
 		},
-		"one token": {newAnswering(1), ids(1), scorer.Options{}, "[]"},
+		"one token": {fakemodel.NewScored(1), ids(1), scorer.Options{}, "[]"},
 		"embeddings": {
-			newAnswering(1), embedded,
+			fakemodel.NewScored(1), embedded,
 			scorer.Options{},
 			"[[2] 0 [3 4] [1] 0 [1 2]]",
 		},
 		"embeddings replaced": {
-			newAnswering(1), embedded,
+			fakemodel.NewScored(1), embedded,
 			scorer.Options{Replacement: "w4"},
 			"[[1 2] 1 [5 1 3 4] [1 2] 1 [1 2 5 1]]",
 		},
 		"embeddings of zeros": {
-			newAnswering(1), embedded,
+			fakemodel.NewScored(1), embedded,
 			scorer.Options{Replacement: "zero"},
 			"[[1 2] 1 [0 0 3 4] [1 2] 1 [1 2 0 0]]",
 		},
@@ -127,8 +128,8 @@ func TestOcclusionDeletes(t *testing.T) {
 		}
 	}
 	// A value is that of its own token, also beside one that stays.
-	encoder.queries = new([][]trace.Query)
-	encoder.predict = func(q trace.Query) float64 {
+	encoder.Queries = new([][]trace.Query)
+	encoder.Predicted = func(q trace.Query) float64 {
 		sum := 0.0
 		for _, id := range q.IDs {
 			sum += float64(id)

@@ -1,0 +1,74 @@
+package aggregation_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headwater-ml/headwater/attribution/aggregation"
+)
+
+// Rows of three tokens in a decoder, normalised by hand.
+func TestNormalization(t *testing.T) {
+	c := []float64{1, 0, 0, .75, .25, 0, .5, .375, .125}
+	for _, row := range []struct {
+		name string
+		rule aggregation.Normalization
+		want []float64
+	}{
+		{"nothing", aggregation.Normalization{}, c},
+		{
+			"residual",
+			aggregation.Normalization{Residual: .5},
+			[]float64{1, 0, 0, .375, .625, 0, .25, .1875, .5625},
+		},
+		{
+			"drop sink",
+			aggregation.Normalization{DropSink: true},
+			[]float64{1, 0, 0, 0, 1, 0, 0, .75, .25},
+		},
+		{
+			"local lift",
+			aggregation.Normalization{Residual: .5, Local: true},
+			[]float64{1, 0, 0, .5, .5, 0, .375, .28125, .34375},
+		},
+		{
+			"discard",
+			aggregation.Normalization{Discard: .5},
+			[]float64{1, 0, 0, 1, 0, 0, 4. / 7, 3. / 7, 0},
+		},
+		{
+			"discard over the whole map",
+			aggregation.Normalization{Discard: .8, Whole: true},
+			[]float64{1, 0, 0, 1, 0, 0, 0, 0, 0},
+		},
+	} {
+		in := aggregation.Rows{L: 1, N: 3, Data: slices.Clone(c)}
+		got, zeros := row.rule.Apply(in, nil, aggregation.Config{Layers: 1})
+		near(t, row.name, got.Data, row.want, 1e-15)
+		if diff := cmp.Diff(c, in.Data); diff != "" {
+			t.Errorf("%s: the argument changed (-before +after):\n%s", row.name, diff)
+		}
+		want := "[]"
+		if row.rule.Whole {
+			want = "[{0 2}]"
+		}
+		if s := fmt.Sprint(zeros); s != want {
+			t.Errorf("%s: rows that are all zero %s, want %s", row.name, s, want)
+		}
+	}
+}
+
+// Lift divides by the value of uniform attention, and is 0 where that is 0.
+func TestLifted(t *testing.T) {
+	cfg := aggregation.Config{Layers: 1}
+	in := aggregation.Rows{L: 1, N: 2, Data: []float64{1, 0, .25, .75}}
+	uniform := aggregation.Uniform(in, cfg)
+	near(t, "uniform attention", uniform.Data, []float64{1, 0, .5, .5}, 0)
+	near(t, "lift", aggregation.Lifted(in.Data, uniform.Data), []float64{1, 0, .5, 1.5}, 0)
+	cfg.Bidirectional = true
+	near(t, "uniform attention in both directions", aggregation.Uniform(in, cfg).Data,
+		[]float64{.5, .5, .5, .5}, 0)
+}

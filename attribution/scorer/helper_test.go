@@ -1,0 +1,5 @@
+package scorer_test
+
+import "github.com/headwater-ml/headwater/internal/fakemodel"
+
+var near = fakemodel.Near
