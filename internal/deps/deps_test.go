@@ -1,7 +1,9 @@
-// Package deps holds the import policy of the project: the picture in CONTRIBUTING as a table, checked against the code.
+// Package deps holds the import policy of the project: the picture in CONTRIBUTING as a table,
+// checked against the code.
 //
-// The tables state a policy. A build that breaks one is wrong, not the table: an edge is added only when the layers are
-// meant to change, and the commit that does so says why. A new package needs a row.
+// The tables state a policy. A build that breaks one is wrong, not the table: an edge is added only
+// when the layers are meant to change, and the commit that does so says why. A new package needs a
+// row.
 package deps
 
 import (
@@ -20,9 +22,9 @@ import (
 
 const module = "github.com/headwater-ml/headwater/"
 
-// allowed says for every package of the project what its code may import beyond the standard library: paths of our own
-// without the module's name, and prefixes of foreign paths. "..." at the end takes all packages below as well. A package
-// may stand here before it exists.
+// allowed says for every package of the project what its code may import beyond the standard
+// library: paths of our own without the module's name, and prefixes of foreign paths. "..." at the
+// end takes all packages below as well. A package may stand here before it exists.
 var allowed = map[string][]string{
 	// What every package may use: words of messages, names of plugins, sums over rows.
 	"internal/message":  nil,
@@ -133,8 +135,8 @@ const (
 	everything = "..."
 )
 
-// allowedInTests is what any test may import as well, and allowedOutside what the external tests and the examples of a
-// package may, which compile apart from it.
+// allowedInTests is what any test may import as well, and allowedOutside what the external tests
+// and the examples of a package may, which compile apart from it.
 var (
 	allowedInTests = []string{"github.com/google/go-cmp/cmp/..."}
 	allowedOutside = map[string][]string{
@@ -260,8 +262,8 @@ func matchesAny(patterns []string, path string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, path) })
 }
 
-// matches returns whether an import path is meant by a pattern: a foreign one as it is, one of ours without the module's
-// name, and "..." at the end for everything below.
+// matches returns whether an import path is meant by a pattern: a foreign one as it is, one of ours
+// without the module's name, and "..." at the end for everything below.
 func matches(pattern, path string) bool {
 	if pattern == everything {
 		return true
@@ -274,8 +276,9 @@ func matches(pattern, path string) bool {
 	return path == tree || below && strings.HasPrefix(path, tree+"/")
 }
 
-// list returns the packages of the module and all that they and their tests link, by import path. Variants that are
-// compiled for a test are left out: their imports stand in TestImports and XTestImports.
+// list returns the packages of the module and all that they and their tests link, by import path.
+// Variants that are compiled for a test are left out: their imports stand in TestImports and
+// XTestImports.
 func list(t *testing.T, env string) map[string]listed {
 	t.Helper()
 	touchSources(t)
@@ -304,8 +307,8 @@ func list(t *testing.T, env string) map[string]listed {
 	}
 }
 
-// touchSources looks at every source file, so that go test runs this test again when one has changed: it does not see what
-// the go command that we start reads.
+// touchSources looks at every source file, so that go test runs this test again when one has
+// changed: it does not see what the go command that we start reads.
 func touchSources(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestPlatforms builds the command for systems without cgo: it is complete there but for XLA and, on Windows, notebooks.
+// TestPlatforms builds the command for systems without cgo: it is complete there but for XLA and,
+// on Windows, notebooks.
 func TestPlatforms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles everything once for each system")

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestPlugin builds the module of testdata/plugin, which stands for one in another repository, offline: its mixing, aggregation and scorer
-// keep their contracts, and a program that imports it blank has them by name.
+// TestPlugin builds the module of testdata/plugin, which stands for one in another repository,
+// offline: its mixing, aggregation and scorer keep their contracts, and a program that imports it
+// blank has them by name.
 func TestPlugin(t *testing.T) {
 	if testing.Short() {
 		t.Skip("links the models into a program and into tests")

@@ -22,7 +22,8 @@ var sampleChecks = []string{
 	"every tap on", "Value Zeroing against", "attention against",
 }
 
-// rounded are the figures of a certificate that another machine rounds differently: the worst error and where it is.
+// rounded are the figures of a certificate that another machine rounds differently: the worst error
+// and where it is.
 var rounded = regexp.MustCompile(`worst \S+|, at .*`)
 
 // TestReadmeCertificate compares the certificate in docs/models.md with what the command prints,
@@ -49,7 +50,8 @@ func TestReadmeCertificate(t *testing.T) {
 	partBut(t, "docs/models.md", "certificate", strings.ReplaceAll(sample, "../../", ""), rounded)
 }
 
-// shortened is a certificate without the rows that are not in sampleChecks; a line stands for those that are left out in one place.
+// shortened is a certificate without the rows that are not in sampleChecks; a line stands for those
+// that are left out in one place.
 func shortened(table string) string {
 	var kept []string
 	for line := range strings.Lines(table) {

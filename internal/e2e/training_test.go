@@ -30,8 +30,8 @@ func report(t *testing.T) *train.Report {
 	return r
 }
 
-// lossTol bounds the losses of a repeated start of training, in nats: rounding grows with the steps; worst seen 0
-// with the same plugin on the same machine.
+// lossTol bounds the losses of a repeated start of training, in nats: rounding grows with the
+// steps; worst seen 0 with the same plugin on the same machine.
 const lossTol = 0.02
 
 // TestTrainingStarts trains the first 50 steps again: the losses are those of the report.
@@ -68,8 +68,8 @@ func TestTrainingStarts(t *testing.T) {
 	t.Logf("worst difference of a loss in %d steps: %.2g nats", len(want.FirstLosses), worst)
 }
 
-// TestShippedModel measures the embedded weights on held-out combinations: the shares of right answers are those that the project
-// promises, and those of the report.
+// TestShippedModel measures the embedded weights on held-out combinations: the shares of right
+// answers are those that the project promises, and those of the report.
 func TestShippedModel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("answers thousands of questions")

@@ -10,7 +10,8 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// embedded returns the attention of the embedded model over T tokens of its examples, heads averaged, with ½ residual.
+// embedded returns the attention of the embedded model over T tokens of its examples, heads
+// averaged, with ½ residual.
 func embedded(ctx context.Context, T int) (flowmaps.Maps, error) {
 	m, err := models.Open("", models.Options{Backend: "go"})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command flowbench is our side of internal/bench/flowbench/bench.py: a process that computes attention flow on one core and says how
-// long it took.
+// Command flowbench is our side of internal/bench/flowbench/bench.py: a process that computes
+// attention flow on one core and says how long it took.
 //
 //	flowbench -write DIR   writes every map as DIR/NAME.f64, [L,T,T] in little-endian float64, and DIR/maps.json
 //	flowbench              answers requests, one JSON object a line, until the input ends
@@ -36,7 +36,8 @@ type request struct {
 }
 
 type reply struct {
-	// MS is the processor time of one task in milliseconds, the mean of the repetitions. Other programs do not count.
+	// MS is the processor time of one task in milliseconds, the mean of the repetitions. Other
+	// programs do not count.
 	MS float64 `json:"ms"`
 	// Flows are the last row, [T]; of row and levels.
 	Flows []float64 `json:"flows,omitempty"`
@@ -59,7 +60,8 @@ func main() {
 	}
 }
 
-// benchMaps returns the maps that are measured, causal ones: five kinds and the embedded model's own.
+// benchMaps returns the maps that are measured, causal ones: five kinds and the embedded model's
+// own.
 func benchMaps(ctx context.Context) ([]flowmaps.Maps, error) {
 	var all []flowmaps.Maps
 	for _, T := range []int{64, 128, 256} {

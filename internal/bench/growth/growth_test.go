@@ -42,7 +42,8 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// The last tick has room to its right: its label is centred on it, and a font may be wider than the one that was measured.
+// The last tick has room to its right: its label is centred on it, and a font may be wider than the
+// one that was measured.
 func TestRoom(t *testing.T) {
 	_, svg, _ := strings.Cut(read(t, filepath.Join(docs, "growth-first.svg")), `viewBox="0 0 `)
 	width := parse(t, svg[:strings.Index(svg, " ")])

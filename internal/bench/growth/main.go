@@ -1,11 +1,11 @@
-// Command growth measures how the time and the memory of generating and explaining grow with the length of the prompt, and writes
-// docs/growth.md with its pictures:
+// Command growth measures how the time and the memory of generating and explaining grow with the
+// length of the prompt, and writes docs/growth.md with its pictures:
 //
 //	go run ./internal/bench/growth
 //	go run ./internal/bench/growth -redraw	# from the figures that the page gives
 //
-// Every measurement is a process of its own, so that its memory is its own too. The model is the embedded one, whose positions set no
-// limit, on XLA if it is there.
+// Every measurement is a process of its own, so that its memory is its own too. The model is the
+// embedded one, whose positions set no limit, on XLA if it is there.
 package main
 
 import (
@@ -41,7 +41,8 @@ var (
 type measurement struct {
 	Method string
 	Tokens int
-	// First is the time from the prompt to the first explained token, Next that of one more, in seconds.
+	// First is the time from the prompt to the first explained token, Next that of one more, in
+	// seconds.
 	First, Next float64
 	// Memory is the most that the process held, in MB.
 	Memory float64

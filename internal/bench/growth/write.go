@@ -50,7 +50,8 @@ func write(dir string, all []measurement) error {
 	return os.WriteFile(filepath.Join(dir, pageName), []byte(page.String()), 0o644)
 }
 
-// points returns length and value of a method, the value with the digits of the table, so that the page holds all that is made of it.
+// points returns length and value of a method, the value with the digits of the table, so that the
+// page holds all that is made of it.
 func (f figure) points(all []measurement, method string) plotter.XYs {
 	var xy plotter.XYs
 	for _, m := range all {

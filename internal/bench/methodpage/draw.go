@@ -14,7 +14,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 )
 
-// draw writes the picture: average precision of each method, a mark for each kind and a bar of confidence over all.
+// draw writes the picture: average precision of each method, a mark for each kind and a bar of
+// confidence over all.
 func (r *report) draw(path string) error {
 	const measure = "average precision"
 	names := r.Ranked(measure)

@@ -30,7 +30,8 @@ func known() *report {
 			Words: 20, Deciding: 18, Loss: evaluate.Summary{Mean: 1.5}, Least: .1, Most: 2, Logits: evaluate.Summary{Mean: 12.25},
 		}}},
 		Leads: []evaluate.Lead{
-			// Of the seven methods only these are looked at; rollout is above one line and below none.
+			// Of the seven methods only these are looked at; rollout is above one line and below
+			// none.
 			{Line: evaluate.ChanceLine, Methods: append([]evaluate.Summary{{Mean: .6, Low: .5, High: .7}, {Low: .1, High: .3}, {Low: .01, High: .1}}, make([]evaluate.Summary, 4)...)},
 			{Line: evaluate.EarliestLine, Methods: append([]evaluate.Summary{{Mean: .4, Low: .3, High: .5}, {Low: -.1, High: .2}, {Low: -.3, High: -.1}}, make([]evaluate.Summary, 4)...)},
 		},

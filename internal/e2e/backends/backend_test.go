@@ -204,7 +204,8 @@ func TestBackendsAgree(t *testing.T) {
 	}
 }
 
-// scaled is the tolerance for numbers of the size of data: float32 carries 24 bits whatever the size.
+// scaled is the tolerance for numbers of the size of data: float32 carries 24 bits whatever the
+// size.
 func scaled(data []float32) float64 {
 	most := 1.0
 	for _, x := range data {

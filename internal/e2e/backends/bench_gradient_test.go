@@ -10,8 +10,9 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// BenchmarkGradients is what a number of one text, or of sixteen at once, costs, and its gradient by each rule, as a multiple of a pass
-// that records the last hidden state of one text; they run in turn, and the medians are compared.
+// BenchmarkGradients is what a number of one text, or of sixteen at once, costs, and its gradient
+// by each rule, as a multiple of a pass that records the last hidden state of one text; they run in
+// turn, and the medians are compared.
 func BenchmarkGradients(b *testing.B) {
 	ctx, n := context.Background(), 64
 	for _, model := range []struct {

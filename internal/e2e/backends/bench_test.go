@@ -16,11 +16,13 @@ import (
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
-// benchTokens is how many tokens are generated in each run; the first, which waits for the prompt, is measured apart.
+// benchTokens is how many tokens are generated in each run; the first, which waits for the prompt,
+// is measured apart.
 const benchTokens = 9
 
-// BenchmarkExplain is what a generated token costs with each method, as a multiple of plain generation: a graph without taps in the
-// same program, on the same backend, with the same cache and slots. Both run in turn, and the medians are compared:
+// BenchmarkExplain is what a generated token costs with each method, as a multiple of plain
+// generation: a graph without taps in the same program, on the same backend, with the same cache
+// and slots. Both run in turn, and the medians are compared:
 //
 //	x-plain       time of an explained token / time of a plain token
 //	plain-ms      a plain token
@@ -119,7 +121,8 @@ func medians(costs []cost) (m struct{ prompt, token float64 }) {
 	return m
 }
 
-// continuation is the text that fixedModel encodes as benchTokens tokens; all others are the prompt.
+// continuation is the text that fixedModel encodes as benchTokens tokens; all others are the
+// prompt.
 const continuation = "continuation"
 
 // fixedModel encodes every prompt as n fixed tokens, so that lengths are what the benchmark says.
@@ -149,8 +152,8 @@ func randomIDs(m *models.Model, n int) []int {
 	return ids
 }
 
-// openSmall opens a GPT-2 of the small size, 12 layers × 12 heads × width 768, with random weights in half precision. It is
-// written once, 250 MB below .cache.
+// openSmall opens a GPT-2 of the small size, 12 layers × 12 heads × width 768, with random weights
+// in half precision. It is written once, 250 MB below .cache.
 func openSmall(b *testing.B, backend string) *models.Model {
 	dir := filepath.Join("..", "..", "..", ".cache", "bench", "gpt2-small-shape")
 	if _, err := os.Stat(filepath.Join(dir, "model.safetensors")); err != nil {

@@ -57,7 +57,8 @@ func TestCertificates(t *testing.T) {
 }
 
 // TestVariants compares pure Go with the recordings of checkpoints of other sizes, number types,
-// shards and prefixes, which internal/bench/peers/make_variants.py makes. It skips where nobody made any.
+// shards and prefixes, which internal/bench/peers/make_variants.py makes. It skips where nobody
+// made any.
 func TestVariants(t *testing.T) {
 	files, err := filepath.Glob("../../../.cache/variants/*/*/golden.safetensors")
 	if err != nil || len(files) == 0 {

@@ -11,7 +11,8 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// decomposed is every part that a model finds of a logit: of LogitTerms, of Decompose, and the rest of that.
+// decomposed is every part that a model finds of a logit: of LogitTerms, of Decompose, and the rest
+// of that.
 func decomposed(t *testing.T, m *models.Model, q trace.Query) (terms, parts []float64) {
 	t.Helper()
 	x, err := m.LogitTerms(context.Background(), q)
@@ -25,8 +26,9 @@ func decomposed(t *testing.T, m *models.Model, q trace.Query) (terms, parts []fl
 	return slices.Concat([]float64{x.Value, x.Embedding, x.Bias}, x.Attention, x.MLP, x.AttentionBias), append(parts, rest)
 }
 
-// TestPartsAgree compares the parts of a logit in pure Go and XLA, of the embedded model and of goldens that between them have every order
-// of a block, every place of a norm, every kind of head, gates, and heads that share keys.
+// TestPartsAgree compares the parts of a logit in pure Go and XLA, of the embedded model and of
+// goldens that between them have every order of a block, every place of a norm, every kind of head,
+// gates, and heads that share keys.
 func TestPartsAgree(t *testing.T) {
 	refs := []string{models.Default}
 	for _, family := range []string{"gpt2", "bloom_h6", "bloom_postln", "llama", "falcon7", "gemma2", "opt_350", "bert", "distilbert_cls", "electra_disc"} {
@@ -66,7 +68,8 @@ func agree(t *testing.T, what string, got, want []float64) {
 	}
 }
 
-// TestPartsHalf: in XLA too, weights of half precision leave the sum of parts within what rounding activations costs.
+// TestPartsHalf: in XLA too, weights of half precision leave the sum of parts within what rounding
+// activations costs.
 func TestPartsHalf(t *testing.T) {
 	const cost = 0.08 // see TestPartsBFloat16 of models/transformer
 	for _, family := range []string{"gpt2", "llama"} {

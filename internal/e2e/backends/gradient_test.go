@@ -23,10 +23,12 @@ func questions(t *testing.T, family string) (queries []trace.Query) {
 	return queries
 }
 
-// differentiated are goldens that have all kinds of blocks and heads among them: graphs of the way back take XLA seconds to compile.
+// differentiated are goldens that have all kinds of blocks and heads among them: graphs of the way
+// back take XLA seconds to compile.
 var differentiated = []string{"bert", "bloom", "distilbert_cls", "electra_disc", "gemma2", "gpt2", "gpt_neox", "opt_350", "phi3", "qwen3"}
 
-// TestGradientsAgree: pure Go and XLA predict and differentiate alike, by every rule, texts of different lengths in one batch.
+// TestGradientsAgree: pure Go and XLA predict and differentiate alike, by every rule, texts of
+// different lengths in one batch.
 func TestGradientsAgree(t *testing.T) {
 	ctx := context.Background()
 	for _, family := range differentiated {
@@ -69,8 +71,8 @@ func gradients(t *testing.T, m *models.Model, queries []trace.Query, rule trace.
 	return all
 }
 
-// TestGradientsInHalf: with bfloat16 weights XLA rounds as pure Go does, and sends back what it does; a sum that falls on the other side
-// of a rounding moves an entry by 2^-8.
+// TestGradientsInHalf: with bfloat16 weights XLA rounds as pure Go does, and sends back what it
+// does; a sum that falls on the other side of a rounding moves an entry by 2^-8.
 func TestGradientsInHalf(t *testing.T) {
 	const cost = 0.02 // of the size of all together
 	for _, family := range []string{"bert", "gemma2", "gpt2"} {

@@ -53,8 +53,8 @@ func mixingsAgree(t *testing.T, xla, plain *models.Model, asks []trace.MixingAsk
 	}
 }
 
-// TestMixingsAreKnown: what attribution knows of mixings and what models compute are the same, but for the mixing ratio, which no method
-// may name.
+// TestMixingsAreKnown: what attribution knows of mixings and what models compute are the same, but
+// for the mixing ratio, which no method may name.
 func TestMixingsAreKnown(t *testing.T) {
 	computed := slices.DeleteFunc(transformer.MixingNames(), func(name string) bool { return name == "mixing-ratio" })
 	if diff := cmp.Diff(computed, attribution.MixingNames()); diff != "" {

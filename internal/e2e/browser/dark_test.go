@@ -11,7 +11,8 @@ import (
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
-// TestDarkPage opens pages on a dark system: nothing of them is as on a light one but what stands out by itself, and all can be read.
+// TestDarkPage opens pages on a dark system: nothing of them is as on a light one but what stands
+// out by itself, and all can be read.
 func TestDarkPage(t *testing.T) {
 	b := tab(t)
 	for name, picture := range pictures(t) {
@@ -34,7 +35,8 @@ func TestDarkPage(t *testing.T) {
 	}
 }
 
-// schemes shows a document on a light and on a dark system, which a page may ask for, and leaves the light one.
+// schemes shows a document on a light and on a dark system, which a page may ask for, and leaves
+// the light one.
 func schemes(t *testing.T, b *chromium.Browser, document string) (light, dark chromium.Drawn) {
 	t.Helper()
 	show := func(scheme string) chromium.Drawn {

@@ -32,8 +32,8 @@ func encoded(t *testing.T, golden, text string, opts attribution.Options) *attri
 	return e
 }
 
-// TestEncoderPage opens the pages of encoders: at a mask, at chosen positions, at a class. Each can be read in both schemes and says
-// what it is about and where it was read.
+// TestEncoderPage opens the pages of encoders: at a mask, at chosen positions, at a class. Each can
+// be read in both schemes and says what it is about and where it was read.
 func TestEncoderPage(t *testing.T) {
 	b := tab(t)
 	for _, c := range []struct {

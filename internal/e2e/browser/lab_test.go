@@ -23,8 +23,8 @@ import (
 // control is an output with a script, which runs in a trusted notebook and nowhere else.
 const control = `<b>control</b><script>window.hit = "control"</script>`
 
-// TestJupyterLab opens a notebook of pictures in JupyterLab itself: each is drawn as on a page of its own, in light and dark,
-// whether the notebook is trusted or not.
+// TestJupyterLab opens a notebook of pictures in JupyterLab itself: each is drawn as on a page of
+// its own, in light and dark, whether the notebook is trusted or not.
 func TestJupyterLab(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a server and three pages of JupyterLab")
@@ -153,8 +153,8 @@ func (l *jupyterLab) await(t *testing.T, address string) {
 	}
 }
 
-// page is how far a page of JupyterLab is: how many outputs it shows, in which theme, and what the control says, which tells
-// whether the notebook is trusted.
+// page is how far a page of JupyterLab is: how many outputs it shows, in which theme, and what the
+// control says, which tells whether the notebook is trusted.
 type page struct {
 	Outputs    int
 	Theme, Hit string

@@ -90,8 +90,8 @@ func divided(t *testing.T, e *attribution.Explanation, by string) *attribution.E
 	return e
 }
 
-// hostileTexts are tokens that would do something if they were taken for anything but text. What they ask for is no address
-// of a machine; show would see the attempt.
+// hostileTexts are tokens that would do something if they were taken for anything but text. What
+// they ask for is no address of a machine; show would see the attempt.
 var hostileTexts = []string{
 	`<script>window.hit="script"</script>`,
 	`<img src="http://hostile.invalid/x.png" onerror="window.hit='error'">`,
@@ -146,7 +146,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestDarkAndLight shows pictures on the two themes of a notebook: nothing of the theme shines through, so that both look the same.
+// TestDarkAndLight shows pictures on the two themes of a notebook: nothing of the theme shines
+// through, so that both look the same.
 func TestDarkAndLight(t *testing.T) {
 	b := tab(t)
 	for name, picture := range pictures(t) {
@@ -183,7 +184,8 @@ func checkColors(t *testing.T, d chromium.Drawn) {
 	}
 }
 
-// checkElements checks that the document has the elements of a picture and no others, and that no text acted.
+// checkElements checks that the document has the elements of a picture and no others, and that no
+// text acted.
 func checkElements(t *testing.T, d chromium.Drawn) {
 	t.Helper()
 	known := []string{"b", "br", "details", "div", "span", "summary", "table", "tbody", "td", "tr"}

@@ -29,7 +29,8 @@ func sanitiseMarkup(t *testing.T, b *chromium.Browser, markup string) sanitised 
 	return chromium.Evaluate[sanitised](t, b, "("+sanitise+")("+string(quoted)+")")
 }
 
-// TestUntrusted passes pictures through what a notebook that is not trusted keeps: all of it is kept.
+// TestUntrusted passes pictures through what a notebook that is not trusted keeps: all of it is
+// kept.
 func TestUntrusted(t *testing.T) {
 	b := tab(t)
 	for name, picture := range pictures(t) {

@@ -14,7 +14,8 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// counted encodes every text as a token for each letter, by its place in the vocabulary: the goldens have no tokenizers.
+// counted encodes every text as a token for each letter, by its place in the vocabulary: the
+// goldens have no tokenizers.
 type counted struct{ *models.Model }
 
 func (c counted) Encode(text string, _ trace.Specials) ([]trace.Token, error) {

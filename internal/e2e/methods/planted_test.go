@@ -52,8 +52,8 @@ func judge(scores []float64, evidence []int) verdict {
 	return behind
 }
 
-// verdicts are what each method says on every text of each circuit, and why. The order is that of planted.Circuits: offset, relay,
-// induction, distractor, sum, and.
+// verdicts are what each method says on every text of each circuit, and why. The order is that of
+// planted.Circuits: offset, relay, induction, distractor, sum, and.
 var verdicts = []struct {
 	methods  string
 	verdicts [6]verdict
@@ -158,7 +158,8 @@ func TestPlantedVerdicts(t *testing.T) {
 	}
 }
 
-// What each definition must give for a logit that is a sum of two numbers, and for one that is max(0, a + b - 1) of two conditions.
+// What each definition must give for a logit that is a sum of two numbers, and for one that is
+// max(0, a + b - 1) of two conditions.
 func TestPlantedValues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs scorers on many texts")
@@ -214,8 +215,9 @@ func times(a, b float64) func(first, second float64) [2]float64 {
 	return func(first, second float64) [2]float64 { return [2]float64{a * first, b * second} }
 }
 
-// Without the residual, which no head of the relay reads, rollout and flow name the evidence and nothing else; with half of it, the last
-// token, the relay and what both of them gathered have a quarter each.
+// Without the residual, which no head of the relay reads, rollout and flow name the evidence and
+// nothing else; with half of it, the last token, the relay and what both of them gathered have a
+// quarter each.
 func TestPlantedResidual(t *testing.T) {
 	m := openGo(t, "planted-relay")
 	relay, err := planted.Lookup("planted-relay")

@@ -30,12 +30,15 @@ var bases = [][]string{
 
 // values are what flags are given.
 var values = []string{
-	"0", "1", "2", "3", "-1", "-5", "0.5", "1.5", "-0.1", "NaN", "Inf", "-Inf", "1e308", "1e-320", "0x10", "1_000", "٣",
-	"2147483648", "9223372036854775807", "9223372036854775808", "18446744073709551616", "-9223372036854775808", "999999999",
-	"", " ", "a", "rolout", "rollout", "rollout,rollout", ",", "attention+flow", "attention+", "+flow", "mean", "max", "0:1", "1:0", "0:", ":",
-	"99999999999:1", "word", "text", "json", "html", "on", "true", "maybe", "float32", "bfloat16", "go", "xla:/nowhere.so", "gpu",
-	"1MB", "80MB", "8GB", "1e30GB", "-1GB", "/nowhere/out", ".", "..", "in.safetensors", "tokenizer.json", "-", "tiny", "tyny", "planted-relay",
-	"no/such-model", "no/such/model", "\xff", "\x1b[31m", "<script>", "logit", "mask", "zero", "delete", "probability",
+	"0", "1", "2", "3", "-1", "-5", "0.5", "1.5", "-0.1", "NaN", "Inf", "-Inf", "1e308", "1e-320",
+	"0x10", "1_000", "٣", "2147483648", "9223372036854775807", "9223372036854775808",
+	"18446744073709551616", "-9223372036854775808", "999999999", "", " ", "a", "rolout", "rollout",
+	"rollout,rollout", ",", "attention+flow", "attention+", "+flow", "mean", "max", "0:1", "1:0",
+	"0:", ":", "99999999999:1", "word", "text", "json", "html", "on", "true", "maybe", "float32",
+	"bfloat16", "go", "xla:/nowhere.so", "gpu", "1MB", "80MB", "8GB", "1e30GB", "-1GB",
+	"/nowhere/out", ".", "..", "in.safetensors", "tokenizer.json", "-", "tiny", "tyny",
+	"planted-relay", "no/such-model", "no/such/model", "\xff", "\x1b[31m", "<script>", "logit",
+	"mask", "zero", "delete", "probability",
 }
 
 var helpFlag = regexp.MustCompile(`(?m)^ +(?:-\w, )?--([a-z-]+)(.*)$`)

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// limit is what a mutant may use, as the command is told. The toy models of the tests take far less.
+// limit is what a mutant may use, as the command is told. The toy models of the tests take far
+// less.
 const limit = "300MB"
 
 // modelRun is a command line that opens the model in folder "model" and runs it.
@@ -48,8 +49,8 @@ func mutateConfig(r *rand.Rand, s *Seeds) Mutant {
 	}
 }
 
-// tapWords are what is said of a model that is whole: it has no such tap, or its numbers grow too large
-// for float32 on the way to it.
+// tapWords are what is said of a model that is whole: it has no such tap, or its numbers grow too
+// large for float32 on the way to it.
 var tapWords = []string{"--taps", "tap "}
 
 // jsonWords are what is said of a file that is no JSON object.
@@ -89,8 +90,9 @@ func mutateAttribute(r *rand.Rand, _ *Seeds) Mutant {
 		c.add("value-zeroing", []int{layers, tokens, tokens}, softmaxRows(r, layers, tokens, scale))
 	}
 	methods := []string{
-		"rollout", "flow", "raw", "rollout,flow", "value-zeroing", "flow-normalized", "attention+flow",
-		"value-zeroing-rollout", "value-zeroing+flow", "norms", "gradient", "alti",
+		"rollout", "flow", "raw", "rollout,flow", "value-zeroing", "flow-normalized",
+		"attention+flow", "value-zeroing-rollout", "value-zeroing+flow", "norms", "gradient",
+		"alti",
 	}
 	args := []string{"attribute", "--input", "in.safetensors", "--methods", pick(r, methods), "-o", "out.safetensors"}
 	for range r.IntN(3) {
@@ -121,8 +123,8 @@ func mutateAttribute(r *rand.Rand, _ *Seeds) Mutant {
 	return m
 }
 
-// softmaxRows returns n causal maps [n,tokens,tokens] of the softmax of normal numbers. A large scale
-// makes them nearly one-hot, with entries that vanish.
+// softmaxRows returns n causal maps [n,tokens,tokens] of the softmax of normal numbers. A large
+// scale makes them nearly one-hot, with entries that vanish.
 func softmaxRows(r *rand.Rand, n, tokens int, scale float64) []float32 {
 	out := make([]float32, 0, n*tokens*tokens)
 	for range n {

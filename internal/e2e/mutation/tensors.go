@@ -66,8 +66,8 @@ func (c *container) poison(r *rand.Rand) {
 	}
 }
 
-// claim makes one tensor as large as its header can say, with offsets to match, and returns how long
-// the file would be.
+// claim makes one tensor as large as its header can say, with offsets to match, and returns how
+// long the file would be.
 func (c *container) claim(r *rand.Rand) int64 {
 	const size = 40 << 30
 	name := pick(r, c.names())
@@ -94,8 +94,8 @@ func (c *container) claim(r *rand.Rand) int64 {
 	return 8 + int64(len(c.header.text())) + begin + bytes
 }
 
-// damage changes a safetensors file somewhere. The returned size is the length to which the file has
-// to be extended, 0 for none.
+// damage changes a safetensors file somewhere. The returned size is the length to which the file
+// has to be extended, 0 for none.
 func (c container) damage(r *rand.Rand) (file []byte, size int64) {
 	switch r.IntN(8) {
 	case 0:

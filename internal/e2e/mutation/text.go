@@ -25,10 +25,12 @@ func softmax(r *rand.Rand, n int, scale float64) []float64 {
 
 // fragments are what hostile texts are put together of.
 var fragments = []string{
-	"the keys to the cabinet", " is", "mary has the red key .", "who has the lamp ?", " ", "\t", "\n", "\r\n", "\x00", "\x1b[31m",
-	"<script>alert(1)</script>", "</td>", `"'><img src=x onerror=alert(1)>`, "&amp;", "{{", "{% for x in range(10**9) %}", "$(id)", "`id`",
-	"%s%n%d", "../../etc/passwd", "\u202e\u2066", "\u200d", "👩‍👩‍👧‍👦", "é", "e\u0301", "\ufeff", "\U0010ffff", "漢字", "\xff\xfe", "a\xc3",
-	"<bos>", "<eos>", "[MASK]", "<|im_start|>", "\u0000\u0000", "ﷺ", "'", "-", "--", "0",
+	"the keys to the cabinet", " is", "mary has the red key .", "who has the lamp ?", " ", "\t",
+	"\n", "\r\n", "\x00", "\x1b[31m", "<script>alert(1)</script>", "</td>",
+	`"'><img src=x onerror=alert(1)>`, "&amp;", "{{", "{% for x in range(10**9) %}", "$(id)",
+	"`id`", "%s%n%d", "../../etc/passwd", "\u202e\u2066", "\u200d", "👩‍👩‍👧‍👦", "é", "e\u0301",
+	"\ufeff", "\U0010ffff", "漢字", "\xff\xfe", "a\xc3", "<bos>", "<eos>", "[MASK]", "<|im_start|>",
+	"\u0000\u0000", "ﷺ", "'", "-", "--", "0",
 }
 
 // hostileText returns a text of a few fragments, now and then a long one.

@@ -27,7 +27,8 @@ type cell struct {
 // answer is what a cell showed.
 type answer struct{ Text, Status string }
 
-// inKernel runs cells in the real kernel and returns what they showed; it skips where there is none.
+// inKernel runs cells in the real kernel and returns what they showed; it skips where there is
+// none.
 func inKernel(t *testing.T, cells []cell) []answer {
 	t.Helper()
 	if testing.Short() {

@@ -1,6 +1,8 @@
-// Command bench is our side of internal/bench/peers/bench.py: a process that keeps one model on one backend and measures what it is asked.
+// Command bench is our side of internal/bench/peers/bench.py: a process that keeps one model on one
+// backend and measures what it is asked.
 //
-// It reads one JSON object a line from standard input and answers each with one line. A request names a task:
+// It reads one JSON object a line from standard input and answers each with one line. A request
+// names a task:
 //
 //	forward  one pass over ids; every attention matrix and all logits end in memory of this process
 //	decode   greedy generation of new tokens behind ids, with a cache
@@ -36,7 +38,8 @@ type request struct {
 type reply struct {
 	// MS is the whole task.
 	MS float64 `json:"ms"`
-	// TokenMS is the median of the tokens after the first, which waits for the prompt; 0 for forward.
+	// TokenMS is the median of the tokens after the first, which waits for the prompt; 0 for
+	// forward.
 	TokenMS float64 `json:"token_ms"`
 	// IDs are the generated tokens.
 	IDs []int `json:"ids"`
