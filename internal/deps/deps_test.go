@@ -68,14 +68,15 @@ var allowed = map[string][]string{
 	},
 	"models/family": {"internal/registry", "models/spec"},
 	"models/transformer": {
-		"attribution/trace", "internal/message", "internal/registry", "models/spec", gomlx, compute,
+		"attribution/trace", "internal/message", "internal/registry", "models/spec",
+		gomlx, compute,
 	},
 	"models/planted": {"models/checkpoint"},
 	"models/tiny":    {"models/checkpoint", "models/tokenizer"},
 	"models": {
-		"attribution/trace", "internal/message", "models/chat", "models/checkpoint", "models/family",
-		"models/hub", "models/planted", "models/spec", "models/tiny", "models/tokenizer",
-		"models/transformer", gomlx, compute,
+		"attribution/trace", "internal/message", "models/chat", "models/checkpoint",
+		"models/family", "models/hub", "models/planted", "models/spec", "models/tiny",
+		"models/tokenizer", "models/transformer", gomlx, compute,
 	},
 	"models/modeltest": {
 		"attribution/trace", "internal/golden", "models/checkpoint", "models/family", "models/spec",
@@ -99,7 +100,8 @@ var allowed = map[string][]string{
 
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
-		"attribution", "attribution/trace", "gonbext/engine", "gonbext/render", gonum, "github.com/janpfeifer/gonb/gonbui/...",
+		"attribution", "attribution/trace", "gonbext/engine", "gonbext/render", gonum,
+		"github.com/janpfeifer/gonb/gonbui/...",
 	},
 	"gonbext/engine":        {"attribution", "attribution/trace"},
 	"gonbext/engine/server": {"attribution", "attribution/trace", "gonbext/engine", "gonbext/render/figure"},
@@ -193,7 +195,8 @@ func TestImports(t *testing.T) {
 		// A package's own external tests import it.
 		row = slices.Concat(row, allowedInTests, []string{name})
 		check(t, pkgs, name, "'s tests", p.TestImports, row)
-		check(t, pkgs, name, "'s external tests", p.XTestImports, slices.Concat(row, allowedOutside[name]))
+		outside := slices.Concat(row, allowedOutside[name])
+		check(t, pkgs, name, "'s external tests", p.XTestImports, outside)
 	}
 }
 
@@ -203,7 +206,8 @@ func check(t *testing.T, pkgs map[string]listed, name, whose string, imports, ro
 		if pkgs[path].Standard || path == "C" || matchesAny(row, path) {
 			continue
 		}
-		t.Errorf("%s%s may not import %s; allowed are the standard library and %q", name, whose, path, row)
+		t.Errorf("%s%s may not import %s; allowed are the standard library and %q",
+			name, whose, path, row)
 	}
 }
 

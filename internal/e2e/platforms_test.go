@@ -17,8 +17,10 @@ func TestPlatforms(t *testing.T) {
 	for _, platform := range []string{"windows/amd64", "darwin/arm64"} {
 		t.Run(platform, func(t *testing.T) {
 			system, machine, _ := strings.Cut(platform, "/")
-			cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", filepath.Join(t.TempDir(), "headwater"), "../../cmd/headwater")
-			cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+machine, "CGO_ENABLED=0", "GOEXPERIMENT=")
+			cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o",
+				filepath.Join(t.TempDir(), "headwater"), "../../cmd/headwater")
+			cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+machine, "CGO_ENABLED=0",
+				"GOEXPERIMENT=")
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}

@@ -32,7 +32,8 @@ func inPlugin(t *testing.T, args ...string) string {
 	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("go %s in %s: %v\n%s\nif this repository's go.mod has changed, run go mod tidy there", strings.Join(args, " "), cmd.Dir, err, out)
+		t.Fatalf("go %s in %s: %v\n%s\nif this repository's go.mod has changed, run go mod tidy "+
+			"there", strings.Join(args, " "), cmd.Dir, err, out)
 	}
 	return string(out)
 }

@@ -63,7 +63,8 @@ func TestTrainingStarts(t *testing.T) {
 		}
 	}
 	if len(want.FirstLosses) != train.FirstLosses {
-		t.Errorf("the report has %d first losses, want %d", len(want.FirstLosses), train.FirstLosses)
+		t.Errorf("the report has %d first losses, want %d", len(want.FirstLosses),
+			train.FirstLosses)
 	}
 	t.Logf("worst difference of a loss in %d steps: %.2g nats", len(want.FirstLosses), worst)
 }
@@ -91,9 +92,11 @@ func TestShippedModel(t *testing.T) {
 			t.Errorf("%s: %d held-out documents, want at least 1000", s.Kind, s.Documents)
 		}
 		if s.Right < promised[s.Kind] {
-			t.Errorf("%s: %.3f right on held-out combinations, promised %.2f", s.Kind, s.Right, promised[s.Kind])
+			t.Errorf("%s: %.3f right on held-out combinations, promised %.2f", s.Kind, s.Right,
+				promised[s.Kind])
 		}
-		if r := want.HeldOut[i]; r.Kind != s.Kind || math.Abs(r.Right-s.Right) > 0.002 { // two answers that are almost equally probable
+		// Two answers that are almost equally probable may change places.
+		if r := want.HeldOut[i]; r.Kind != s.Kind || math.Abs(r.Right-s.Right) > 0.002 {
 			t.Errorf("%s: %.4f right, the report has %.4f for %s", s.Kind, s.Right, r.Right, r.Kind)
 		}
 	}

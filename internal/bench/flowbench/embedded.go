@@ -32,11 +32,12 @@ func embedded(ctx context.Context, T int) (flowmaps.Maps, error) {
 			return flowmaps.Maps{}, err
 		}
 		rows := step.Rows[0]
-		return flowmaps.Fill(fmt.Sprintf("embedded-%d", T), rows.L, T, false, true, func(l, i int, row []float64) {
+		fill := func(l, i int, row []float64) {
 			for j := range row {
 				row[j] = float64(rows.Row(l, 0, i)[j])
 			}
-		}), nil
+		}
+		return flowmaps.Fill(fmt.Sprintf("embedded-%d", T), rows.L, T, false, true, fill), nil
 	}
 	return flowmaps.Maps{}, fmt.Errorf("the embedded model took no step")
 }

@@ -102,7 +102,9 @@ func first(int) int    { return 0 }
 
 // Fill returns maps whose rows are what set makes of the visible part of a row of ones, divided by
 // its sum; ½ residual is added if asked. Rows of zeros stay so.
-func Fill(name string, L, T int, bidirectional, residual bool, set func(l, i int, row []float64)) Maps {
+func Fill(
+	name string, L, T int, bidirectional, residual bool, set func(l, i int, row []float64),
+) Maps {
 	m := Maps{Name: name, L: L, T: T, Bidirectional: bidirectional, Data: make([]float64, L*T*T)}
 	for l := range L {
 		for i := range T {

@@ -26,7 +26,10 @@ func BenchmarkGradients(b *testing.B) {
 			b.Run(model.name+"/"+backend, func(b *testing.B) {
 				m := model.open(b, backend)
 				ids := randomIDs(m, n)
-				query := trace.Query{IDs: ids, Objective: trace.Objective{Quantity: trace.LogProbability, Position: n - 1, Token: 5}}
+				logProbability := trace.Objective{
+					Quantity: trace.LogProbability, Position: n - 1, Token: 5,
+				}
+				query := trace.Query{IDs: ids, Objective: logProbability}
 				queries := []trace.Query{query}
 				for range 15 {
 					queries = append(queries, query)

@@ -55,14 +55,17 @@ func TestGradientsAgree(t *testing.T) {
 					where := fmt.Sprintf("rule %d query %d", rule, i)
 					compare(t, where, got[i].Data, want[i].Data, scaled(want[i].Data))
 					compare(t, where+" attention", got[i].Attention, want[i].Attention, tapTol)
-					compare(t, where+" its gradient", got[i].AttentionData, want[i].AttentionData, scaled(want[i].AttentionData))
+					compare(t, where+" its gradient", got[i].AttentionData, want[i].AttentionData,
+						scaled(want[i].AttentionData))
 				}
 			}
 		})
 	}
 }
 
-func gradients(t *testing.T, m *models.Model, queries []trace.Query, rule trace.Backward) []trace.Gradient {
+func gradients(
+	t *testing.T, m *models.Model, queries []trace.Query, rule trace.Backward,
+) []trace.Gradient {
 	t.Helper()
 	all, err := m.Gradients(context.Background(), queries, rule)
 	if err != nil {
@@ -80,7 +83,8 @@ func TestGradientsInHalf(t *testing.T) {
 			var of [2][]trace.Gradient
 			for i, backend := range []string{"xla", "go"} {
 				open(t, goldens+family, backend)
-				m, err := models.Open(goldens+family, models.Options{Backend: backend, DType: "bfloat16"})
+				opts := models.Options{Backend: backend, DType: "bfloat16"}
+				m, err := models.Open(goldens+family, opts)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -95,7 +99,8 @@ func TestGradientsInHalf(t *testing.T) {
 					off += math.Pow(float64(of[0][k].Data[i]-x), 2)
 				}
 				if !(math.Sqrt(off/size) < cost) {
-					t.Errorf("gradient %d: %g of its size apart, want at most %g", k, math.Sqrt(off/size), cost)
+					t.Errorf("gradient %d: %g of its size apart, want at most %g",
+						k, math.Sqrt(off/size), cost)
 				}
 			}
 		})

@@ -27,7 +27,8 @@ func TestDarkPage(t *testing.T) {
 				t.Errorf("the title stands on %s", dark.Texts[0].Background)
 			}
 			for i, p := range dark.Texts {
-				if was := light.Texts[i]; was.Background == p.Background && luminance(t, was.Background) > 0.5 {
+				if was := light.Texts[i]; was.Background == p.Background &&
+					luminance(t, was.Background) > 0.5 {
 					t.Errorf("%q stands on %s in both schemes", p.Text, p.Background)
 				}
 			}

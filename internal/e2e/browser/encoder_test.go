@@ -52,7 +52,8 @@ func TestEncoderPage(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			page := written(t, render.Page{HTML: render.HTML{Heatmap: render.Heatmap{Explanation: encoded(t, c.golden, c.text, c.opts)}}})
+			heatmap := render.Heatmap{Explanation: encoded(t, c.golden, c.text, c.opts)}
+			page := written(t, render.Page{HTML: render.HTML{Heatmap: heatmap}})
 			light, dark := schemes(t, b, page)
 			for _, say := range c.says {
 				if !strings.Contains(light.Text, say) {

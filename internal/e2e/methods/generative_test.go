@@ -19,9 +19,10 @@ func TestExplanationIsASlice(t *testing.T) {
 	m := openGo(t, "")
 	methods := []string{"raw", "rollout", "flow", "flow-normalized", "value-zeroing", "value-zeroing-rollout"}
 	for _, ownRow := range []bool{false, true} {
-		e, err := attribution.Explain(context.Background(), m, "the keys to the cabinet", attribution.Options{
+		opts := attribution.Options{
 			Methods: methods, MaxTokens: 5, AllLevels: true, OwnRow: ownRow,
-		})
+		}
+		e, err := attribution.Explain(context.Background(), m, "the keys to the cabinet", opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +34,8 @@ func TestExplanationIsASlice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole, err := attribution.Attribute(context.Background(), taps, attribution.Options{Methods: methods, AllLevels: true})
+		opts = attribution.Options{Methods: methods, AllLevels: true}
+		whole, err := attribution.Attribute(context.Background(), taps, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,14 +60,17 @@ func mapOf(t *testing.T, a *attribution.Attribution, name string) []float64 {
 }
 
 // compareSlice compares M[n,m,l] with rows first.. of whole [L,T,T].
-func compareSlice(t *testing.T, name string, r *attribution.Result, whole []float64, first, tokens int) {
+func compareSlice(
+	t *testing.T, name string, r *attribution.Result, whole []float64, first, tokens int,
+) {
 	t.Helper()
 	for step := range r.Shape[0] {
 		for j := range r.Shape[1] {
 			for k, layer := range r.Layers {
 				want := whole[(layer*tokens+first+step)*tokens+j]
 				if got := r.At(step, j, k); math.Abs(got-want) > sliceTol {
-					t.Fatalf("%s: M[%d,%d,%d] = %v, the slice of one pass has %v", name, step, j, k, got, want)
+					t.Fatalf("%s: M[%d,%d,%d] = %v, the slice of one pass has %v",
+						name, step, j, k, got, want)
 				}
 			}
 		}

@@ -21,7 +21,8 @@ type counted struct{ *models.Model }
 func (c counted) Encode(text string, _ trace.Specials) ([]trace.Token, error) {
 	var tokens []trace.Token
 	for i := range len(text) {
-		tokens = append(tokens, trace.Token{ID: 5 + int(text[i])%(c.Info().Vocab-5), Text: text[i : i+1], Begin: i, End: i + 1})
+		id := 5 + int(text[i])%(c.Info().Vocab-5)
+		tokens = append(tokens, trace.Token{ID: id, Text: text[i : i+1], Begin: i, End: i + 1})
 	}
 	return tokens, nil
 }
@@ -56,7 +57,8 @@ func TestMethodsOnFamilies(t *testing.T) {
 			head := m.Info().Head
 			_, masks := m.Replacement("mask")
 			for _, method := range attribution.Methods() {
-				if method.Name == "reagent" && head != trace.NextToken && !(head == trace.MaskedToken && masks) {
+				if method.Name == "reagent" && head != trace.NextToken &&
+					!(head == trace.MaskedToken && masks) {
 					continue // it asks the model which tokens could stand in
 				}
 				if method.Scorer == "" || head != trace.NoHead {

@@ -14,9 +14,15 @@ import (
 // command's help, so a new flag is tried without a change here.
 var bases = [][]string{
 	{"explain", "--backend", "go", "--max-tokens", "2", "the keys to"},
-	{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "flow,value-zeroing", "the keys to"},
+	{
+		"explain", "--backend", "go", "--max-tokens", "1", "--methods", "flow,value-zeroing",
+		"the keys to",
+	},
 	{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "attn-lrp", "the keys"},
-	{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "gradient-x-input", "--format", "json", "the"},
+	{
+		"explain", "--backend", "go", "--max-tokens", "1", "--methods", "gradient-x-input",
+		"--format", "json", "the",
+	},
 	{"trace", "--backend", "go", "--ids", "5,6,7", "--taps", "attention,logits", "-o", "out"},
 	{"attribute", "--input", "in.safetensors", "--methods", "rollout,flow", "-o", "out"},
 	{"tokenize", "--tokenizer", "tokenizer.json"},
@@ -48,7 +54,8 @@ func (s *Seeds) ReadFlags(ctx context.Context, binary string) error {
 	s.flags = map[string][]string{}
 	for _, base := range bases {
 		command := commandOf(base)
-		help, err := exec.CommandContext(ctx, binary, append(slices.Clone(command), "--help")...).Output()
+		words := append(slices.Clone(command), "--help")
+		help, err := exec.CommandContext(ctx, binary, words...).Output()
 		if err != nil {
 			return fmt.Errorf("mutation: %s --help: %w", strings.Join(command, " "), err)
 		}

@@ -173,7 +173,8 @@ var hostile = []string{
 	"1e400", "-1e400", "2147483648", "9223372036854775807", "9223372036854775808", "1e-320",
 	"65536", "1000000", `""`, `"3"`, `"none"`, `"a"`, `" "`, `"\u0000"`, `"\ud800"`, `"%s%n"`,
 	`"<script>alert(1)</script>"`,
-	`"../../x"`, `"` + strings.Repeat("a", 100_000) + `"`, "[]", "{}", "[[]]", "[null]", "[1,2,3]", `{"a":1}`,
+	`"../../x"`, `"` + strings.Repeat("a", 100_000) + `"`,
+	"[]", "{}", "[[]]", "[null]", "[1,2,3]", `{"a":1}`,
 	"NaN", "Infinity", "-Infinity", "[" + strings.Repeat("1,", 50_000) + "1]",
 	strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000),
 }
@@ -215,7 +216,8 @@ func (v *value) damageOnce(r *rand.Rand) {
 		}
 	case 3: // spell a key otherwise
 		if at.isObject() {
-			at.keys[i] = pick(r, []string{strings.ToUpper(at.keys[i]), at.keys[i] + "s", "_" + at.keys[i], ""})
+			key := at.keys[i]
+			at.keys[i] = pick(r, []string{strings.ToUpper(key), key + "s", "_" + key, ""})
 			return
 		}
 		fallthrough

@@ -11,12 +11,18 @@ const limit = "300MB"
 
 // modelRun is a command line that opens the model in folder "model" and runs it.
 func modelRun(r *rand.Rand) []string {
-	args := []string{"trace", "--model", "model", "--backend", "go", "--max-memory", limit, "-o", "out.safetensors"}
+	args := []string{
+		"trace", "--model", "model", "--backend", "go", "--max-memory", limit,
+		"-o", "out.safetensors",
+	}
 	if r.IntN(6) == 0 {
 		args = append(args, "--dtype", "bfloat16")
 	}
-	taps := []string{"attention", "hidden", "logits", "value-zeroing", "scores,terms", "attention,hidden,logits"}
-	return append(args, "--ids", pick(r, []string{"5", "5,6,7", "3,3,3,3,9,8"}), "--taps", pick(r, taps))
+	taps := []string{
+		"attention", "hidden", "logits", "value-zeroing", "scores,terms", "attention,hidden,logits",
+	}
+	ids := []string{"5", "5,6,7", "3,3,3,3,9,8"}
+	return append(args, "--ids", pick(r, ids), "--taps", pick(r, taps))
 }
 
 // modelFiles are the files of a checkpoint, in folder "model".
@@ -31,7 +37,8 @@ func mutateConfig(r *rand.Rand, s *Seeds) Mutant {
 	keys := config.allKeys(nil)
 	config.damage(r)
 	text := config.text()
-	names := append(config.allKeys(keys), append(openContainer(seed.weights).names(), jsonWords...)...)
+	names := append(config.allKeys(keys),
+		append(openContainer(seed.weights).names(), jsonWords...)...)
 	names = append(names, "tensor ") // one that the config asks for, which the weights do not have
 	if r.IntN(12) == 0 {
 		text = scratch(r, text)
@@ -67,7 +74,8 @@ func mutateWeights(r *rand.Rand, s *Seeds) Mutant {
 		Files:  modelFiles(seed.config, file),
 		Output: "out.safetensors",
 		Names: [][]string{
-			append([]string{"model.safetensors", "config.json"}, tapWords...), append(append(names, headerWords...), tapWords...),
+			append([]string{"model.safetensors", "config.json"},
+				tapWords...), append(append(names, headerWords...), tapWords...),
 		},
 	}
 	if size > 0 {
@@ -85,7 +93,8 @@ func mutateAttribute(r *rand.Rand, _ *Seeds) Mutant {
 	c.header.set("__metadata__", object("version", `"1"`))
 	layers, heads, tokens := 1+r.IntN(4), 1+r.IntN(3), 1+r.IntN(24)
 	scale := []float64{0.1, 1, 5, 15, 40, 100}[r.IntN(6)]
-	c.add("attention", []int{layers, heads, tokens, tokens}, softmaxRows(r, layers*heads, tokens, scale))
+	c.add("attention", []int{layers, heads, tokens, tokens},
+		softmaxRows(r, layers*heads, tokens, scale))
 	if r.IntN(2) == 0 {
 		c.add("value-zeroing", []int{layers, tokens, tokens}, softmaxRows(r, layers, tokens, scale))
 	}
@@ -94,7 +103,10 @@ func mutateAttribute(r *rand.Rand, _ *Seeds) Mutant {
 		"attention+flow", "value-zeroing-rollout", "value-zeroing+flow", "norms", "gradient",
 		"alti",
 	}
-	args := []string{"attribute", "--input", "in.safetensors", "--methods", pick(r, methods), "-o", "out.safetensors"}
+	args := []string{
+		"attribute", "--input", "in.safetensors", "--methods", pick(r, methods),
+		"-o", "out.safetensors",
+	}
 	for range r.IntN(3) {
 		args = append(args, pick(r, [][]string{
 			{"--heads", pick(r, []string{"max", "min", "0", "5", "-1"})},
@@ -119,7 +131,8 @@ func mutateAttribute(r *rand.Rand, _ *Seeds) Mutant {
 	if size > 0 {
 		m.Sparse = map[string]int64{"in.safetensors": size}
 	}
-	m.Names = [][]string{append(append(names, headerWords...), "--", "method", "layer", "head", "mixing")}
+	m.Names = [][]string{append(append(names, headerWords...), "--", "method", "layer", "head",
+		"mixing")}
 	return m
 }
 

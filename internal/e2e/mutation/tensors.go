@@ -55,7 +55,8 @@ func (c *container) add(name string, shape []int, values []float32) {
 // poison makes some numbers of the data NaN, infinite, huge or negative.
 func (c *container) poison(r *rand.Rand) {
 	bad := []float32{
-		float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32, -1, 2, 1e-40,
+		float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)),
+		math.MaxFloat32, -1, 2, 1e-40,
 	}
 	for range 1 + r.IntN(4) {
 		if len(c.data) < 4 {
@@ -108,12 +109,15 @@ func (c container) damage(r *rand.Rand) (file []byte, size int64) {
 		return scratch(r, c.bytes()), 0
 	case 4: // a length of the header that is not true
 		file = c.bytes()
-		lengths := []uint64{0, 1, 7, 1 << 20, 1 << 40, math.MaxUint64, uint64(len(file)), uint64(r.IntN(len(file)))}
+		lengths := []uint64{
+			0, 1, 7, 1 << 20, 1 << 40, math.MaxUint64, uint64(len(file)), uint64(r.IntN(len(file))),
+		}
 		binary.LittleEndian.PutUint64(file, pick(r, lengths))
 		return file, 0
 	case 5: // many tensors
 		for i := range 2000 {
-			c.header.set(fmt.Sprintf("extra.%d", i), object("dtype", `"F32"`, "shape", "[0]", "data_offsets", "[0,0]"))
+			c.header.set(fmt.Sprintf("extra.%d", i),
+				object("dtype", `"F32"`, "shape", "[0]", "data_offsets", "[0,0]"))
 		}
 		return c.bytes(), 0
 	default:

@@ -18,7 +18,8 @@ var components = map[string][]string{
 		`{"type":"NFKD"}`, `{"type":"NFC"}`, `{"type":"Lowercase"}`, `{"type":"Nmt"}`,
 		`{"type":"StripAccents"}`, `{"type":"Strip","strip_left":true,"strip_right":true}`,
 		`{"type":"ByteLevel"}`,
-		`{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true}`,
+		`{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,` +
+			`"strip_accents":null,"lowercase":true}`,
 		`{"type":"Unknown"}`, `{}`, `{"type":7}`,
 	},
 	"pre_tokenizer": {
@@ -63,7 +64,8 @@ func mutateTokenizer(r *rand.Rand, s *Seeds) Mutant {
 		case 2:
 			addTokens(r, file)
 		case 3:
-			part := file.get(pick(r, append(parts, "model", "added_tokens", "truncation", "padding")))
+			part := file.get(pick(r,
+				append(parts, "model", "added_tokens", "truncation", "padding")))
 			if part != nil && len(part.items) > 0 {
 				part.damage(r)
 				continue
@@ -101,7 +103,8 @@ func chain(r *rand.Rand, part string) *value {
 		return one()
 	}
 	list := map[string]string{
-		"normalizer": "normalizers", "pre_tokenizer": "pretokenizers", "decoder": "decoders", "post_processor": "processors",
+		"normalizer": "normalizers", "pre_tokenizer": "pretokenizers",
+		"decoder": "decoders", "post_processor": "processors",
 	}[part]
 	items := &value{list: true}
 	same := one()
