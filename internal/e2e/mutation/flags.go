@@ -78,6 +78,19 @@ func commandOf(args []string) []string {
 	return args[:1]
 }
 
+// inWords returns how a message may name a flag's value without the flag: a file by itself, with
+// spaces made visible, and one of several by its number ("head 3" for --heads=3).
+func inWords(name, value string) []string {
+	words := []string{
+		value + ": no such file", strings.ReplaceAll(value, " ", "␣") + ": no such file",
+		strings.TrimSuffix(name, "s") + " " + value,
+	}
+	if strings.ContainsAny(value, "./") {
+		words = append(words, " "+value+" ", " "+value+": ")
+	}
+	return words
+}
+
 // mutateFlags adds flags to a command line that works.
 func mutateFlags(r *rand.Rand, s *Seeds) Mutant {
 	base := pick(r, bases)
@@ -105,9 +118,9 @@ func mutateFlags(r *rand.Rand, s *Seeds) Mutant {
 	for _, name := range names { // a library says "own row" of --own-row
 		names = append(names, strings.ReplaceAll(name, "-", " "))
 	}
-	for _, arg := range args { // a file that is not there is named by itself
-		if _, value, ok := strings.Cut(arg, "="); ok && value != "" {
-			names = append(names, value+": no such file")
+	for _, arg := range args {
+		if name, value, ok := strings.Cut(strings.TrimLeft(arg, "-"), "="); ok && value != "" {
+			names = append(names, inWords(name, value)...)
 		}
 	}
 	in := container{header: object()}

@@ -2,6 +2,7 @@ package mutation
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -67,15 +68,16 @@ var jsonWords = []string{"JSON", "byte", "UTF-8"}
 func mutateWeights(r *rand.Rand, s *Seeds) Mutant {
 	seed := pick(r, s.models)
 	c := openContainer(seed.weights)
-	names := c.names()
+	names := c.inMessages()
 	file, size := c.damage(r)
+	names = slices.Concat(names, c.inMessages(), headerWords, tapWords)
 	m := Mutant{
 		Args:   modelRun(r),
 		Files:  modelFiles(seed.config, file),
 		Output: "out.safetensors",
 		Names: [][]string{
-			append([]string{"model.safetensors", "config.json"},
-				tapWords...), append(append(names, headerWords...), tapWords...),
+			append([]string{"model.safetensors", "config.json"}, tapWords...),
+			names,
 		},
 	}
 	if size > 0 {
@@ -122,7 +124,7 @@ func mutateAttribute(r *rand.Rand, _ *Seeds) Mutant {
 		})...)
 	}
 	m := Mutant{Args: args, Output: "out.safetensors"}
-	names := c.names()
+	names := c.inMessages()
 	file, size := c.bytes(), int64(0)
 	if r.IntN(3) > 0 {
 		file, size = c.damage(r)
@@ -131,8 +133,8 @@ func mutateAttribute(r *rand.Rand, _ *Seeds) Mutant {
 	if size > 0 {
 		m.Sparse = map[string]int64{"in.safetensors": size}
 	}
-	m.Names = [][]string{append(append(names, headerWords...), "--", "method", "layer", "head",
-		"mixing")}
+	words := []string{"--", "method", "layer", "head", "mixing"}
+	m.Names = [][]string{slices.Concat(names, c.inMessages(), headerWords, words)}
 	return m
 }
 

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/headwater-ml/headwater/internal/e2e/command"
 )
 
 // fewest is how many mutants of a kind say something about the kind as a whole.
@@ -26,11 +28,7 @@ func TestMutations(t *testing.T) {
 	}
 	count := variable(t, "HEADWATER_MUTATIONS", fewest*uint64(len(kinds)))
 	seed := variable(t, "HEADWATER_MUTATION_SEED", 1)
-	binary := filepath.Join(t.TempDir(), "headwater")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "../../../cmd/headwater")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the command: %v\n%s", err, out)
-	}
+	binary := command.Path(t)
 	seeds, err := ReadSeeds("../../..")
 	if err != nil {
 		t.Fatal(err)

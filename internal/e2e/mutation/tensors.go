@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 )
 
 // container is a safetensors file taken apart.
@@ -31,6 +32,22 @@ func (c container) names() []string {
 	for _, key := range c.header.keys {
 		if key != "__metadata__" {
 			names = append(names, key)
+		}
+	}
+	return names
+}
+
+// inMessages returns how a message may name the tensors: by their names, an empty one in quotation
+// marks, or without the first part, such as "transformer.", which the files of some models lack.
+func (c container) inMessages() []string {
+	var names []string
+	for _, name := range c.names() {
+		if name == "" {
+			name = `""`
+		}
+		names = append(names, name)
+		if _, rest, found := strings.Cut(name, "."); found && rest != "" {
+			names = append(names, rest)
 		}
 	}
 	return names
