@@ -57,7 +57,7 @@ minilm: run-setup # a real checkpoint for the tests: 84 MB
 # With all checks of go vet, which then need no pass of their own over the packages. All tests that
 # run the command share one.
 unit: build
-	HEADWATER_BIN=$(CURDIR)/$(headwater) $(in_env) go test -vet=all -timeout $(TIMEOUT) $(GOTEST) ./...
+	HEADWATER_BIN='$(CURDIR)/$(headwater)' $(in_env) go test -vet=all -timeout $(TIMEOUT) $(GOTEST) ./...
 
 notebooks-check: build ## execute the notebooks and compare with their committed outputs
 	$(in_env) python internal/setup/notebooks_test.py

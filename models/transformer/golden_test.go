@@ -35,8 +35,8 @@ func eachGolden(t *testing.T, do func(t *testing.T, g *golden)) {
 	}
 }
 
-// sample are goldens that differ in how they normalise, in how they place tokens, and in their heads:
-// an encoder, ALiBi, caps and windows, learnt positions, and rotary positions with long factors.
+// sample are goldens that differ in how they normalise and in how they mark positions: an encoder,
+// ALiBi, caps and windows, learnt positions, and rotary positions with long factors.
 var sample = []string{"bert", "bloom", "gemma2", "gpt2", "phi3_cross"}
 
 // sampleWithShort skips, with -short, the test of a golden that is not in sample. Tests that take
