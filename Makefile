@@ -45,17 +45,19 @@ demo: build ## explain a prompt with the embedded model: terminal, HTML page, no
 	@echo "executed notebook  out/00-quickstart.ipynb, as a page out/00-quickstart.html"
 	@echo "next               make lab, or .cache/bin/headwater explain \"...\""
 
+# No file is named none, so that no test finds the plugin of XLA.
 quick: run-setup ## the tests for daily work: no XLA, no browser, no notebook kernel
-	$(in_env) go test -short -timeout $(TIMEOUT) $(GOTEST) ./...
+	HEADWATER_XLA=none $(in_env) go test -short -timeout $(TIMEOUT) $(GOTEST) ./...
 
 test: minilm unit notebooks-check ## run everything that continuous integration runs
 
 minilm: run-setup # a real checkpoint for the tests: 84 MB
 	@$(in_env) internal/bench/peers/minilm.sh
 
-# With all checks of go vet, which then need no pass of their own over the packages.
-unit: run-setup
-	$(in_env) go test -vet=all -timeout $(TIMEOUT) $(GOTEST) ./...
+# With all checks of go vet, which then need no pass of their own over the packages. All tests that
+# run the command share one.
+unit: build
+	HEADWATER_BIN='$(CURDIR)/$(headwater)' $(in_env) go test -vet=all -timeout $(TIMEOUT) $(GOTEST) ./...
 
 notebooks-check: build ## execute the notebooks and compare with their committed outputs
 	$(in_env) python internal/setup/notebooks_test.py

@@ -1,7 +1,9 @@
-// Package deps holds the import policy of the project: the picture in CONTRIBUTING as a table, checked against the code.
+// Package deps holds the import policy of the project: the picture in CONTRIBUTING as a table,
+// checked against the code.
 //
-// The tables state a policy. A build that breaks one is wrong, not the table: an edge is added only when the layers are
-// meant to change, and the commit that does so says why. A new package needs a row.
+// The tables state a policy. A build that breaks one is wrong, not the table: an edge is added only
+// when the layers are meant to change, and the commit that does so says why. A new package needs a
+// row.
 package deps
 
 import (
@@ -20,9 +22,9 @@ import (
 
 const module = "github.com/headwater-ml/headwater/"
 
-// allowed says for every package of the project what its code may import beyond the standard library: paths of our own
-// without the module's name, and prefixes of foreign paths. "..." at the end takes all packages below as well. A package
-// may stand here before it exists.
+// allowed says for every package of the project what its code may import beyond the standard
+// library: paths of our own without the module's name, and prefixes of foreign paths. "..." at the
+// end takes all packages below as well. A package may stand here before it exists.
 var allowed = map[string][]string{
 	// What every package may use: words of messages, names of plugins, sums over rows.
 	"internal/message":  nil,
@@ -69,14 +71,15 @@ var allowed = map[string][]string{
 	},
 	"models/family": {"internal/registry", "models/spec"},
 	"models/transformer": {
-		"attribution/trace", "internal/message", "internal/registry", "models/spec", gomlx, compute,
+		"attribution/trace", "internal/message", "internal/registry", "models/spec",
+		gomlx, compute,
 	},
 	"models/planted": {"models/checkpoint"},
 	"models/tiny":    {"models/checkpoint", "models/tokenizer"},
 	"models": {
-		"attribution/trace", "internal/message", "models/chat", "models/checkpoint", "models/family",
-		"models/hub", "models/planted", "models/spec", "models/tiny", "models/tokenizer",
-		"models/transformer", gomlx, compute,
+		"attribution/trace", "internal/message", "models/chat", "models/checkpoint",
+		"models/family", "models/hub", "models/planted", "models/spec", "models/tiny",
+		"models/tokenizer", "models/transformer", gomlx, compute,
 	},
 	"models/modeltest": {
 		"attribution/trace", "internal/golden", "models/checkpoint", "models/family", "models/spec",
@@ -100,7 +103,8 @@ var allowed = map[string][]string{
 
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
-		"attribution", "attribution/trace", "gonbext/engine", "gonbext/render", gonum, "github.com/janpfeifer/gonb/gonbui/...",
+		"attribution", "attribution/trace", "gonbext/engine", "gonbext/render", gonum,
+		"github.com/janpfeifer/gonb/gonbui/...",
 	},
 	"gonbext/engine":        {"attribution", "attribution/trace"},
 	"gonbext/engine/server": {"attribution", "attribution/trace", "gonbext/engine", "gonbext/render/figure"},
@@ -118,8 +122,9 @@ var allowed = map[string][]string{
 	"internal/e2e/backends":      {everything},
 	"internal/e2e/browser":       {everything},
 	"internal/e2e/chromium":      {"github.com/chromedp/...", "github.com/google/go-cmp/cmp"},
+	"internal/e2e/command":       nil,
 	"internal/e2e/methods":       {everything},
-	"internal/e2e/mutation":      nil,
+	"internal/e2e/mutation":      {"internal/e2e/command"},
 	"internal/e2e/notebook":      nil,
 	"internal/bench/flowbench":   {"attribution", "attribution/aggregation/maxflow", "attribution/trace", "internal/bench/flowmaps", "models"},
 	"internal/bench/flowmaps":    nil,
@@ -136,8 +141,8 @@ const (
 	everything = "..."
 )
 
-// allowedInTests is what any test may import as well, and allowedOutside what the external tests and the examples of a
-// package may, which compile apart from it.
+// allowedInTests is what any test may import as well, and allowedOutside what the external tests
+// and the examples of a package may, which compile apart from it.
 var (
 	allowedInTests = []string{"github.com/google/go-cmp/cmp/..."}
 	allowedOutside = map[string][]string{
@@ -198,7 +203,8 @@ func TestImports(t *testing.T) {
 		// A package's own external tests import it.
 		row = slices.Concat(row, allowedInTests, []string{name})
 		check(t, pkgs, name, "'s tests", p.TestImports, row)
-		check(t, pkgs, name, "'s external tests", p.XTestImports, slices.Concat(row, allowedOutside[name]))
+		outside := slices.Concat(row, allowedOutside[name])
+		check(t, pkgs, name, "'s external tests", p.XTestImports, outside)
 	}
 }
 
@@ -208,7 +214,8 @@ func check(t *testing.T, pkgs map[string]listed, name, whose string, imports, ro
 		if pkgs[path].Standard || path == "C" || matchesAny(row, path) {
 			continue
 		}
-		t.Errorf("%s%s may not import %s; allowed are the standard library and %q", name, whose, path, row)
+		t.Errorf("%s%s may not import %s; allowed are the standard library and %q",
+			name, whose, path, row)
 	}
 }
 
@@ -267,8 +274,8 @@ func matchesAny(patterns []string, path string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, path) })
 }
 
-// matches returns whether an import path is meant by a pattern: a foreign one as it is, one of ours without the module's
-// name, and "..." at the end for everything below.
+// matches returns whether an import path is meant by a pattern: a foreign one as it is, one of ours
+// without the module's name, and "..." at the end for everything below.
 func matches(pattern, path string) bool {
 	if pattern == everything {
 		return true
@@ -281,8 +288,9 @@ func matches(pattern, path string) bool {
 	return path == tree || below && strings.HasPrefix(path, tree+"/")
 }
 
-// list returns the packages of the module and all that they and their tests link, by import path. Variants that are
-// compiled for a test are left out: their imports stand in TestImports and XTestImports.
+// list returns the packages of the module and all that they and their tests link, by import path.
+// Variants that are compiled for a test are left out: their imports stand in TestImports and
+// XTestImports.
 func list(t *testing.T, env string) map[string]listed {
 	t.Helper()
 	touchSources(t)
@@ -311,8 +319,8 @@ func list(t *testing.T, env string) map[string]listed {
 	}
 }
 
-// touchSources looks at every source file, so that go test runs this test again when one has changed: it does not see what
-// the go command that we start reads.
+// touchSources looks at every source file, so that go test runs this test again when one has
+// changed: it does not see what the go command that we start reads.
 func touchSources(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestPlugin builds the module of testdata/plugin, which stands for one in another repository, offline: its mixing, aggregation and scorer
-// keep their contracts, and a program that imports it blank has them by name.
+// TestPlugin builds the module of testdata/plugin, which stands for one in another repository,
+// offline: its mixing, aggregation and scorer keep their contracts, and a program that imports it
+// blank has them by name.
 func TestPlugin(t *testing.T) {
 	if testing.Short() {
 		t.Skip("links the models into a program and into tests")
@@ -31,7 +32,8 @@ func inPlugin(t *testing.T, args ...string) string {
 	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("go %s in %s: %v\n%s\nif this repository's go.mod has changed, run go mod tidy there", strings.Join(args, " "), cmd.Dir, err, out)
+		t.Fatalf("go %s in %s: %v\n%s\nif this repository's go.mod has changed, run go mod tidy "+
+			"there", strings.Join(args, " "), cmd.Dir, err, out)
 	}
 	return string(out)
 }

@@ -22,7 +22,8 @@ var sampleChecks = []string{
 	"every tap on", "Value Zeroing against", "attention against",
 }
 
-// rounded are the figures of a certificate that another machine rounds differently: the worst error and where it is.
+// rounded are the figures of a certificate that another machine rounds differently: the worst error
+// and where it is.
 var rounded = regexp.MustCompile(`worst \S+|, at .*`)
 
 // TestReadmeCertificate compares the certificate in docs/models.md with what the command prints,
@@ -35,9 +36,11 @@ func TestReadmeCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	c, err := certificate.Run(context.Background(), m, certificate.Options{
-		Golden: g, Other: func() (*models.Model, error) { return models.Open(dir, models.Options{Backend: "go"}) },
-	})
+	openGo := func() (*models.Model, error) {
+		return models.Open(dir, models.Options{Backend: "go"})
+	}
+	opts := certificate.Options{Golden: g, Other: openGo}
+	c, err := certificate.Run(context.Background(), m, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,16 +48,20 @@ func TestReadmeCertificate(t *testing.T) {
 	if _, err := c.WriteTo(&table); err != nil {
 		t.Fatal(err)
 	}
-	sample := "```\n$ headwater certify --model " + sampleModel + " --golden " + sampleModel + "/golden.safetensors\n" + shortened(table.String()) + "```\n"
+	sample := "```\n$ headwater certify --model " + sampleModel + " --golden " + sampleModel +
+		"/golden.safetensors\n" + shortened(table.String()) + "```\n"
 	partBut(t, "docs/models.md", "certificate", strings.ReplaceAll(sample, "../../", ""), rounded)
 }
 
-// shortened is a certificate without the rows that are not in sampleChecks; a line stands for those that are left out in one place.
+// shortened is a certificate without the rows that are not in sampleChecks; a line stands for those
+// that are left out in one place.
 func shortened(table string) string {
 	var kept []string
 	for line := range strings.Lines(table) {
 		check, isRow := strings.CutPrefix(line, "ok     ")
-		shown := !isRow || slices.ContainsFunc(sampleChecks, func(name string) bool { return strings.HasPrefix(check, name) })
+		shown := !isRow || slices.ContainsFunc(sampleChecks, func(name string) bool {
+			return strings.HasPrefix(check, name)
+		})
 		switch {
 		case shown:
 			kept = append(kept, line)

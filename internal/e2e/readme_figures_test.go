@@ -59,7 +59,8 @@ func TestReadmeFigures(t *testing.T) { part(t, "docs/models.md", "figures", figu
 // figures is the part of docs/models.md about a training.
 func figures(r *train.Report) string {
 	var b strings.Builder
-	b.WriteString("| right by argmax | held-out combinations | trained combinations | last word | chance | answers |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| right by argmax | held-out combinations | trained combinations " +
+		"| last word | chance | answers |\n|---|---|---|---|---|---|\n")
 	for i, held := range r.HeldOut {
 		seen := r.Seen[i]
 		row(&b, held.Kind, held.Score, seen.Score)
@@ -73,14 +74,15 @@ func figures(r *train.Report) string {
 			}
 		}
 	}
-	fmt.Fprintf(&b, "\n%d steps from seed %d on %s; %d parameters, %d tokens in the vocabulary; SHA-256 of the weights %.12s….\n",
+	fmt.Fprintf(&b, "\n%d steps from seed %d on %s; %d parameters, %d tokens in the vocabulary; "+
+		"SHA-256 of the weights %.12s….\n",
 		r.Config.Steps, r.Config.Seed, r.Backend, r.Parameters, r.Vocabulary, r.WeightHash)
 	return b.String()
 }
 
 func row(b *strings.Builder, name string, held, seen train.Score) {
-	fmt.Fprintf(b, "| %s | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %d |\n", name, 100*held.Right, 100*seen.Right,
-		100*held.LastWord, 100*held.Chance, held.Answers)
+	fmt.Fprintf(b, "| %s | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %d |\n", name,
+		100*held.Right, 100*seen.Right, 100*held.LastWord, 100*held.Chance, held.Answers)
 }
 
 // The picture of the README.
@@ -96,8 +98,10 @@ const (
 // shows when the picture is old.
 func TestReadmePicture(t *testing.T) {
 	e := explainedPrompt(t, picturePrompt, attribution.Options{MaxTokens: 1})
-	part(t, "README.md", "picture", fmt.Sprintf("![The prompt “%s” and its answer “%s”, with the prompt coloured by %s; model %s %.12s](docs/heatmap.png)\n",
-		picturePrompt, strings.TrimSpace(e.Steps[0].Text), strings.Join(e.Order, " and "), e.Model.Name, e.Model.Hash))
+	answer, methods := strings.TrimSpace(e.Steps[0].Text), strings.Join(e.Order, " and ")
+	part(t, "README.md", "picture", fmt.Sprintf("![The prompt “%s” and its answer “%s”, with "+
+		"the prompt coloured by %s; model %s %.12s](docs/heatmap.png)\n",
+		picturePrompt, answer, methods, e.Model.Name, e.Model.Hash))
 	if *update {
 		draw(t, e)
 	}
@@ -107,7 +111,8 @@ func TestReadmePicture(t *testing.T) {
 	}
 	config, err := png.DecodeConfig(bytes.NewReader(data))
 	if err != nil || config.Width != pictureWidth || len(data) > pictureBytes {
-		t.Errorf("%s: %d pixels wide and %d bytes, want %d and at most %d: %v", picturePath, config.Width, len(data), pictureWidth, pictureBytes, err)
+		t.Errorf("%s: %d pixels wide and %d bytes, want %d and at most %d: %v", picturePath,
+			config.Width, len(data), pictureWidth, pictureBytes, err)
 	}
 }
 

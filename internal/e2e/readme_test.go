@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/headwater-ml/headwater/internal/e2e/command"
 )
 
 // root is the folder of the repository.
@@ -117,15 +119,10 @@ const prompts = `{"prompt":"the keys to the cabinet"}
 // Commands that name a checkpoint of the reader's or one of the Hub are left out.
 func TestReadmeCommands(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds the command and runs it often")
+		t.Skip("links the command and runs it often")
 	}
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "headwater")
-	build := exec.CommandContext(t.Context(),
-		"go", "build", "-buildvcs=false", "-o", binary, root+"cmd/headwater")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the command: %v\n%s", err, out)
-	}
+	binary := command.Path(t)
 	input := filepath.Join(dir, "prompts.jsonl")
 	if err := os.WriteFile(input, []byte(prompts), 0o600); err != nil {
 		t.Fatal(err)

@@ -30,8 +30,8 @@ func report(t *testing.T) *train.Report {
 	return r
 }
 
-// lossTol bounds the losses of a repeated start of training, in nats: rounding grows with the steps; worst seen 0
-// with the same plugin on the same machine.
+// lossTol bounds the losses of a repeated start of training, in nats: rounding grows with the
+// steps; worst seen 0 with the same plugin on the same machine.
 const lossTol = 0.02
 
 // TestTrainingStarts trains the first 50 steps again: the losses are those of the report.
@@ -63,13 +63,14 @@ func TestTrainingStarts(t *testing.T) {
 		}
 	}
 	if len(want.FirstLosses) != train.FirstLosses {
-		t.Errorf("the report has %d first losses, want %d", len(want.FirstLosses), train.FirstLosses)
+		t.Errorf("the report has %d first losses, want %d", len(want.FirstLosses),
+			train.FirstLosses)
 	}
 	t.Logf("worst difference of a loss in %d steps: %.2g nats", len(want.FirstLosses), worst)
 }
 
-// TestShippedModel measures the embedded weights on held-out combinations: the shares of right answers are those that the project
-// promises, and those of the report.
+// TestShippedModel measures the embedded weights on held-out combinations: the shares of right
+// answers are those that the project promises, and those of the report.
 func TestShippedModel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("answers thousands of questions")
@@ -91,9 +92,11 @@ func TestShippedModel(t *testing.T) {
 			t.Errorf("%s: %d held-out documents, want at least 1000", s.Kind, s.Documents)
 		}
 		if s.Right < promised[s.Kind] {
-			t.Errorf("%s: %.3f right on held-out combinations, promised %.2f", s.Kind, s.Right, promised[s.Kind])
+			t.Errorf("%s: %.3f right on held-out combinations, promised %.2f", s.Kind, s.Right,
+				promised[s.Kind])
 		}
-		if r := want.HeldOut[i]; r.Kind != s.Kind || math.Abs(r.Right-s.Right) > 0.002 { // two answers that are almost equally probable
+		// Two answers that are almost equally probable may change places.
+		if r := want.HeldOut[i]; r.Kind != s.Kind || math.Abs(r.Right-s.Right) > 0.002 {
 			t.Errorf("%s: %.4f right, the report has %.4f for %s", s.Kind, s.Right, r.Right, r.Kind)
 		}
 	}

@@ -38,6 +38,9 @@ var mutantTexts = []string{
 // TestMutants changes the trained files at random, as an attacker might, and checks that each is
 // refused, or is read and used within the limits.
 func TestMutants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: with -short it leaves out damaged files")
+	}
 	var files [][]byte
 	for _, kind := range kinds {
 		data, err := os.ReadFile(filepath.Join("testdata", kind+".json"))

@@ -11,6 +11,9 @@ import (
 func TestMixings(t *testing.T) {
 	for _, name := range transformer.MixingNames() {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "alti" && name != "value-zeroing" {
+				t.Skip("slow: with -short it leaves out all mixings but alti and value-zeroing")
+			}
 			m, err := transformer.LookupMixing(name)
 			must(t, err)
 			modeltest.Mixing(t, name, m)

@@ -247,7 +247,10 @@ func (g *golden) checkContributions(t *testing.T) {
 }
 
 func TestContributionsBruteForce(t *testing.T) {
-	eachGolden(t, func(t *testing.T, g *golden) { g.checkContributions(t) })
+	eachGolden(t, func(t *testing.T, g *golden) {
+		sampleWithShort(t)
+		g.checkContributions(t)
+	})
 }
 
 // TestContributionsAddUp: the vectors that the brute force compares with add up to what stands in
@@ -315,6 +318,7 @@ const scaledRowTol = 1e-5 // worst seen 6e-6
 // TestContributionsOnCache: the row of a decode step is that of the batch.
 func TestContributionsOnCache(t *testing.T) {
 	eachDecoder(t, func(t *testing.T, g *golden) {
+		sampleWithShort(t)
 		if r := g.model.Spec.Rotary; r != nil && (r.Stretch > 0 || r.LongFrequencies != nil) {
 			t.Skip("the length of the text changes its rotation")
 		}
@@ -337,6 +341,7 @@ func TestContributionsOnCache(t *testing.T) {
 // TestContributionsRoundedUp: rounding lengths up changes no row.
 func TestContributionsRoundedUp(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
+		sampleWithShort(t)
 		rounding := g.changed(t, func(string, []float32) {})
 		rounding.RoundUp()
 		asks := contributionAsks()

@@ -25,6 +25,7 @@ func silent(name string) bool { return strings.HasSuffix(name, ".output.weight")
 // TestDecomposeSum: the parts add up to what the model says, and nothing is left.
 func TestDecomposeSum(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
+		sampleWithShort(t)
 		for _, position := range []int{0, 4, len(g.ids) - 1} {
 			for _, q := range []trace.Query{
 				g.logitQuery(position, 0), g.logitQuery(position, 1),
@@ -230,6 +231,7 @@ func (r *text64) attentionParts(b *layer, all []*parts64) []*parts64 {
 // float64, [T,T,D] of them spelled out.
 func TestDecomposeBruteForce(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
+		sampleWithShort(t)
 		r := g.text64(t)
 		token, class := 1, 1
 		if r.spec.Head == spec.TokenHead && r.spec.Classes == 1 {

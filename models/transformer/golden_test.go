@@ -2,6 +2,9 @@ package transformer_test
 
 import (
 	"math"
+	"path"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute"
@@ -29,6 +32,19 @@ var goldens = []string{
 func eachGolden(t *testing.T, do func(t *testing.T, g *golden)) {
 	for _, name := range goldens {
 		t.Run(name, func(t *testing.T) { do(t, openGolden(t, name)) })
+	}
+}
+
+// sample are goldens that differ in how they normalise and in how they mark positions: an encoder,
+// ALiBi, caps and windows, learnt positions, and rotary positions with long factors.
+var sample = []string{"bert", "bloom", "gemma2", "gpt2", "phi3_cross"}
+
+// sampleWithShort skips, with -short, the test of a golden that is not in sample. Tests that take
+// seconds on all goldens call it; the last part of the test's name is that of the golden.
+func sampleWithShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() && !slices.Contains(sample, path.Base(t.Name())) {
+		t.Skipf("slow: with -short it leaves out all goldens but %s", strings.Join(sample, ", "))
 	}
 }
 

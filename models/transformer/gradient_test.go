@@ -58,6 +58,7 @@ const step = 1e-5
 // all of them, is the central difference of the model in float64.
 func TestGradients(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
+		sampleWithShort(t)
 		q := g.question(t, g.ids)
 		got := g.gradient(t, q, trace.TrueGradient)
 		rows, f := g.rowsOf(g.ids), &forward{g: g, ids: g.ids}
@@ -111,6 +112,7 @@ func TestGradients(t *testing.T) {
 // the model in float64 whose attention is moved, and 0 where a target sees no source.
 func TestAttentionGradients(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
+		sampleWithShort(t)
 		q := g.question(t, g.ids)
 		got := g.gradient(t, q, trace.WithAttention)
 		plain := g.gradient(t, q, trace.TrueGradient)
@@ -159,6 +161,7 @@ func TestGradientsTogether(t *testing.T) {
 		"llama_dynamic", "roberta_cls", "electra_disc", "opt_350",
 	} {
 		t.Run(name, func(t *testing.T) {
+			sampleWithShort(t)
 			g := openGolden(t, name)
 			var queries []trace.Query
 			for _, ids := range g.threeTexts() {

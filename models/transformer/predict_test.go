@@ -87,6 +87,7 @@ func (g *golden) questions(t testing.TB) (queries []trace.Query, want []float64)
 // out.
 func TestPredict(t *testing.T) {
 	eachHeaded(t, func(t *testing.T, g *golden) {
+		sampleWithShort(t)
 		queries, want := g.questions(t)
 		for _, roundUp := range []bool{false, true} {
 			if roundUp {

@@ -81,6 +81,7 @@ func TestSessionRoom(t *testing.T) {
 // pass.
 func TestSpareSlot(t *testing.T) {
 	eachDecoder(t, func(t *testing.T, g *golden) {
+		sampleWithShort(t)
 		if r := g.model.Spec.Rotary; r != nil && r.LongFrequencies != nil {
 			t.Skip("cached keys stay as they were turned, as in the reference")
 		}
@@ -228,6 +229,7 @@ const roundedTol = 1e-6
 // no tap, no row and no logit.
 func TestRoundedUp(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
+		sampleWithShort(t)
 		rounding := g.changed(t, func(string, []float32) {})
 		rounding.RoundUp()
 		wanted := allTaps(g.model.Spec)

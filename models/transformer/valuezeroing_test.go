@@ -64,6 +64,7 @@ func (g *golden) zeroed(l int, x []float64, finalNorm bool) []float64 {
 
 func TestValueZeroingBruteForce(t *testing.T) {
 	eachGolden(t, func(t *testing.T, g *golden) {
+		sampleWithShort(t)
 		const one = 1 // the head whose values alone are zeroed
 		for _, kind := range zeroings {
 			rows := g.rows(t, trace.MixingAsk{Name: kind.name},

@@ -10,7 +10,8 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// embedded returns the attention of the embedded model over T tokens of its examples, heads averaged, with ½ residual.
+// embedded returns the attention of the embedded model over T tokens of its examples, heads
+// averaged, with ½ residual.
 func embedded(ctx context.Context, T int) (flowmaps.Maps, error) {
 	m, err := models.Open("", models.Options{Backend: "go"})
 	if err != nil {
@@ -31,11 +32,12 @@ func embedded(ctx context.Context, T int) (flowmaps.Maps, error) {
 			return flowmaps.Maps{}, err
 		}
 		rows := step.Rows[0]
-		return flowmaps.Fill(fmt.Sprintf("embedded-%d", T), rows.L, T, false, true, func(l, i int, row []float64) {
+		fill := func(l, i int, row []float64) {
 			for j := range row {
 				row[j] = float64(rows.Row(l, 0, i)[j])
 			}
-		}), nil
+		}
+		return flowmaps.Fill(fmt.Sprintf("embedded-%d", T), rows.L, T, false, true, fill), nil
 	}
 	return flowmaps.Maps{}, fmt.Errorf("the embedded model took no step")
 }

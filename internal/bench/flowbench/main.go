@@ -1,7 +1,8 @@
-// Command flowbench is our side of internal/bench/flowbench/bench.py: a process that computes attention flow on one core and says how
-// long it took.
+// Command flowbench is our side of internal/bench/flowbench/bench.py: a process that computes
+// attention flow on one core and says how long it took.
 //
-//	flowbench -write DIR   writes every map as DIR/NAME.f64, [L,T,T] in little-endian float64, and DIR/maps.json
+//	flowbench -write DIR   writes DIR/maps.json and every map as DIR/NAME.f64, [L,T,T] in
+//	                       little-endian float64
 //	flowbench              answers requests, one JSON object a line, until the input ends
 //
 // A request names a map and a task:
@@ -36,7 +37,8 @@ type request struct {
 }
 
 type reply struct {
-	// MS is the processor time of one task in milliseconds, the mean of the repetitions. Other programs do not count.
+	// MS is the processor time of one task in milliseconds, the mean of the repetitions. Other
+	// programs do not count.
 	MS float64 `json:"ms"`
 	// Flows are the last row, [T]; of row and levels.
 	Flows []float64 `json:"flows,omitempty"`
@@ -59,7 +61,8 @@ func main() {
 	}
 }
 
-// benchMaps returns the maps that are measured, causal ones: five kinds and the embedded model's own.
+// benchMaps returns the maps that are measured, causal ones: five kinds and the embedded model's
+// own.
 func benchMaps(ctx context.Context) ([]flowmaps.Maps, error) {
 	var all []flowmaps.Maps
 	for _, T := range []int{64, 128, 256} {
@@ -91,7 +94,8 @@ func writeMaps(folder string, maps []flowmaps.Maps) error {
 		if err := binary.Write(&buf, binary.LittleEndian, m.Data); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(folder, m.Name+".f64"), buf.Bytes(), 0o644); err != nil {
+		path := filepath.Join(folder, m.Name+".f64")
+		if err := os.WriteFile(path, buf.Bytes(), 0o644); err != nil {
 			return err
 		}
 	}
@@ -154,7 +158,9 @@ func rowsOf(m flowmaps.Maps, first, end int) []float64 {
 const growth = 16
 
 // measure runs one task.
-func measure(ctx context.Context, g *maxflow.Graph, m flowmaps.Maps, r request) (answer reply, err error) {
+func measure(
+	ctx context.Context, g *maxflow.Graph, m flowmaps.Maps, r request,
+) (answer reply, err error) {
 	spent := 0.0
 	for range r.Repeat {
 		begin := processorTime()

@@ -1,5 +1,5 @@
-// Package flowmaps makes attention maps of the kinds by which flow is tested and measured: causal or bidirectional, ½ residual
-// in them unless said otherwise, equal on every run.
+// Package flowmaps makes attention maps of the kinds by which flow is tested and measured: causal
+// or bidirectional, ½ residual in them unless said otherwise, equal on every run.
 package flowmaps
 
 import (
@@ -8,9 +8,10 @@ import (
 	"math/rand/v2"
 )
 
-// Kinds are the names that [New] knows. The rows of gamma0.1, 0.4 and 2.0 are Dirichlet with that concentration: the smaller, the
-// sharper. previous puts 70 % on the token before and sink90 90 % on the first token; the rest is Dirichlet of 0.3. In uniform
-// all visible tokens get as much, which makes ties.
+// Kinds are the names that [New] knows. The rows of gamma0.1, 0.4 and 2.0 are Dirichlet with that
+// concentration: the smaller, the sharper. previous puts 70 % on the token before and sink90 90 %
+// on the first token; the rest is Dirichlet of 0.3. In uniform all visible tokens get as much,
+// which makes ties.
 var Kinds = []string{"gamma0.1", "gamma0.4", "gamma2.0", "previous", "sink90", "uniform"}
 
 // Maps is L layers of T rows over T sources.
@@ -55,9 +56,10 @@ func New(kind string, L, T int, bidirectional bool, seed uint64) Maps {
 }
 
 // Wild returns maps of a kind, size and scale that the seed decides: a softmax of logits with a
-// standard deviation from 0.1 to 100, rows of one 1, equal entries and zeros, entries about as large as
-// what rounding leaves of 1, and denormal ones. They are causal or bidirectional, with ½ residual or
-// without, and one in three is rounded to float32 before. most, 2 or more, is the largest T.
+// standard deviation from 0.1 to 100, rows of one 1, equal entries and zeros, entries about as
+// large as what rounding leaves of 1, and denormal ones. They are causal or bidirectional, with ½
+// residual or without, and one in three is rounded to float32 before. most, 2 or more, is the
+// largest T.
 func Wild(most int, seed uint64) Maps {
 	rng := rand.New(rand.NewPCG(seed, 17))
 	L, T := 3+rng.IntN(6), 2+rng.IntN(most-1)
@@ -98,9 +100,11 @@ func Wild(most int, seed uint64) Maps {
 func before(i int) int { return max(i-1, 0) }
 func first(int) int    { return 0 }
 
-// Fill returns maps whose rows are what set makes of the visible part of a row of ones, divided by its sum; ½ residual is
-// added if asked. Rows of zeros stay so.
-func Fill(name string, L, T int, bidirectional, residual bool, set func(l, i int, row []float64)) Maps {
+// Fill returns maps whose rows are what set makes of the visible part of a row of ones, divided by
+// its sum; ½ residual is added if asked. Rows of zeros stay so.
+func Fill(
+	name string, L, T int, bidirectional, residual bool, set func(l, i int, row []float64),
+) Maps {
 	m := Maps{Name: name, L: L, T: T, Bidirectional: bidirectional, Data: make([]float64, L*T*T)}
 	for l := range L {
 		for i := range T {
@@ -136,7 +140,8 @@ func normalize(row []float64, total float64) {
 	}
 }
 
-// gamma returns a number of the gamma distribution of that shape, by the method of Marsaglia and Tsang (2000).
+// gamma returns a number of the gamma distribution of that shape, by the method of Marsaglia and
+// Tsang (2000).
 func gamma(rng *rand.Rand, shape float64) float64 {
 	if shape < 1 {
 		return gamma(rng, shape+1) * math.Pow(rng.Float64(), 1/shape)

@@ -21,7 +21,8 @@ func TestNew(t *testing.T) {
 						}
 					}
 					if math.Abs(sum-1) > 1e-12 || m.At(l, i, i) < 0.5 {
-						t.Fatalf("%s: row %d sums to %v with %v of its own", kind, i, sum, m.At(l, i, i))
+						t.Fatalf("%s: row %d sums to %v with %v of its own", kind, i, sum,
+							m.At(l, i, i))
 					}
 				}
 			}

@@ -27,8 +27,10 @@ func TestPage(t *testing.T) {
 		names = append(names, "growth-"+f.name+".svg")
 	}
 	for _, name := range names {
-		if diff := cmp.Diff(read(t, filepath.Join(docs, name)), read(t, filepath.Join(dir, name))); diff != "" {
-			t.Errorf("%s is not what its figures make; go run ./internal/bench/growth -redraw writes it (-docs +made):\n%.2000s", name, diff)
+		old, made := read(t, filepath.Join(docs, name)), read(t, filepath.Join(dir, name))
+		if diff := cmp.Diff(old, made); diff != "" {
+			t.Errorf("%s is not what its figures make; go run ./internal/bench/growth -redraw "+
+				"writes it (-docs +made):\n%.2000s", name, diff)
 		}
 	}
 }
@@ -42,7 +44,8 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// The last tick has room to its right: its label is centred on it, and a font may be wider than the one that was measured.
+// The last tick has room to its right: its label is centred on it, and a font may be wider than the
+// one that was measured.
 func TestRoom(t *testing.T) {
 	_, svg, _ := strings.Cut(read(t, filepath.Join(docs, "growth-first.svg")), `viewBox="0 0 `)
 	width := parse(t, svg[:strings.Index(svg, " ")])
@@ -51,7 +54,8 @@ func TestRoom(t *testing.T) {
 		t.Fatal("the picture has no label 1024 before another one")
 	}
 	if x := parse(t, label[:strings.Index(label, `"`)]); x > width-1.5*20 {
-		t.Errorf("the last label begins %.0f of %.0f points from the left; it is 20 wide, and more in another font", x, width)
+		t.Errorf("the last label begins %.0f of %.0f points from the left; it is 20 wide, and "+
+			"more in another font", x, width)
 	}
 }
 

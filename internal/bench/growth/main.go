@@ -1,11 +1,11 @@
-// Command growth measures how the time and the memory of generating and explaining grow with the length of the prompt, and writes
-// docs/growth.md with its pictures:
+// Command growth measures how the time and the memory of generating and explaining grow with the
+// length of the prompt, and writes docs/growth.md with its pictures:
 //
 //	go run ./internal/bench/growth
 //	go run ./internal/bench/growth -redraw	# from the figures that the page gives
 //
-// Every measurement is a process of its own, so that its memory is its own too. The model is the embedded one, whose positions set no
-// limit, on XLA if it is there.
+// Every measurement is a process of its own, so that its memory is its own too. The model is the
+// embedded one, whose positions set no limit, on XLA if it is there.
 package main
 
 import (
@@ -27,9 +27,10 @@ import (
 )
 
 const (
-	generated = 8                // tokens explained behind the prompt
-	rounds    = 3                // measurements of each kind, of which the median counts
-	patience  = 60 * time.Second // a length at which a process may take longer than this is left out
+	generated = 8 // tokens explained behind the prompt
+	rounds    = 3 // measurements of each kind, of which the median counts
+	// A length at which a process may take longer than this is left out.
+	patience = 60 * time.Second
 )
 
 var (
@@ -41,7 +42,8 @@ var (
 type measurement struct {
 	Method string
 	Tokens int
-	// First is the time from the prompt to the first explained token, Next that of one more, in seconds.
+	// First is the time from the prompt to the first explained token, Next that of one more, in
+	// seconds.
 	First, Next float64
 	// Memory is the most that the process held, in MB.
 	Memory float64
@@ -53,9 +55,11 @@ func main() {
 	log.SetFlags(0)
 	one := flag.String("one", "", "measure this `method` once and print it as JSON")
 	tokens := flag.Int("tokens", 64, "length of the prompt of -one")
-	backend := flag.String("backend", "xla", "go, xla, cuda, or xla:PATH or cuda:PATH of a PJRT plugin")
+	backend := flag.String("backend", "xla",
+		"go, xla, cuda, or xla:PATH or cuda:PATH of a PJRT plugin")
 	out := flag.String("out", "docs", "folder to write")
-	redraw := flag.Bool("redraw", false, "measure nothing: write and draw again what the page in -out says")
+	redraw := flag.Bool("redraw", false,
+		"measure nothing: write and draw again what the page in -out says")
 	flag.Parse()
 	if *one != "" {
 		m, err := measure(*one, *tokens, *backend)
@@ -99,11 +103,12 @@ func measure(method string, tokens int, backend string) (measurement, error) {
 	r := measurement{Method: method, Tokens: tokens, Backend: m.Info().Backend}
 	for range 2 {
 		begin, first := time.Now(), time.Time{}
-		opts := attribution.Options{Methods: []string{method}, MaxTokens: generated, OnStep: func(*attribution.Explanation) {
+		opts := attribution.Options{Methods: []string{method}, MaxTokens: generated}
+		opts.OnStep = func(*attribution.Explanation) {
 			if first.IsZero() {
 				first = time.Now()
 			}
-		}}
+		}
 		e, err := attribution.Explain(context.Background(), m, prompt, opts)
 		if err != nil {
 			return r, err
@@ -118,7 +123,8 @@ func measure(method string, tokens int, backend string) (measurement, error) {
 
 // promptOf returns a text of so many tokens.
 func promptOf(m *models.Model, tokens int) (string, error) {
-	words := strings.Fields(strings.Repeat("mary has the red key . john has the blue lamp . ", tokens/12+1))
+	const sentences = "mary has the red key . john has the blue lamp . "
+	words := strings.Fields(strings.Repeat(sentences, tokens/12+1))
 	for n := tokens; n > 0; n-- {
 		text := strings.Join(words[:n], " ")
 		encoded, err := m.Encode(text, 0)
@@ -150,9 +156,10 @@ func everything(backend string) ([]measurement, error) {
 					break
 				}
 			}
-			all = append(all, median(some))
-			log.Printf("%-14s %5d tokens  %8.3f s  %8.4f s a token  %6.0f MB", method, n, all[len(all)-1].First, all[len(all)-1].Next,
-				all[len(all)-1].Memory)
+			m := median(some)
+			all = append(all, m)
+			log.Printf("%-14s %5d tokens  %8.3f s  %8.4f s a token  %6.0f MB",
+				method, n, m.First, m.Next, m.Memory)
 			const steepest = 8 // doubling the length costs no more: T³
 			if steepest*time.Since(begin) > rounds*patience {
 				break

@@ -29,7 +29,8 @@ func recorded(dir string) ([]measurement, error) {
 					break
 				}
 				if *f.of(&m), err = strconv.ParseFloat(cell, 64); err != nil {
-					return nil, fmt.Errorf("%s: %s of %s at %d tokens: %w", pageName, f.name, method, tokens, err)
+					return nil, fmt.Errorf("%s: %s of %s at %d tokens: %w",
+						pageName, f.name, method, tokens, err)
 				}
 			}
 			if m.First > 0 { // it was not left out
@@ -47,7 +48,8 @@ func (f figure) cell(page, method string, length int) (string, error) {
 	row, _, _ = strings.Cut(row, "\n")
 	cells := strings.Split(row, "|")
 	if !ok || length >= len(cells)-1 { // the last one is behind the row
-		return "", fmt.Errorf("the table of %s has no %s at %d tokens", f.name, method, lengths[length])
+		return "", fmt.Errorf("the table of %s has no %s at %d tokens",
+			f.name, method, lengths[length])
 	}
 	return strings.TrimSpace(cells[length]), nil
 }

@@ -22,7 +22,10 @@ type figure struct {
 }
 
 var figures = []figure{
-	{"first", "from the prompt to the first explained token", "s", func(m *measurement) *float64 { return &m.First }},
+	{
+		"first", "from the prompt to the first explained token", "s",
+		func(m *measurement) *float64 { return &m.First },
+	},
 	{"next", "one more explained token", "s", func(m *measurement) *float64 { return &m.Next }},
 	{"memory", "memory of the process", "MB", func(m *measurement) *float64 { return &m.Memory }},
 }
@@ -33,14 +36,19 @@ const missing = "–"
 // pageName is the page's file.
 const pageName = "growth.md"
 
+// intro begins the page. A quotation mark stands for the accent that Go ends such a string with.
+var intro = strings.ReplaceAll(`# How cost grows with the prompt
+
+Time and memory of generating and explaining %d tokens behind prompts of 64 to 2,048 tokens: the embedded model (6 layers, 8 heads, width
+128) on %s, medians of %d processes on two cores of a 2.5 GHz Xeon with AVX-512, graphs compiled before. "raw" stands for plain
+generation: its rows come with the pass. Exponents are the slope of a line through the logarithms from 256 tokens on. A length at which
+a process might take more than %.0f s is left out. Written by "go run ./internal/bench/growth".
+`, `"`, "`")
+
 // write writes the page and its pictures.
 func write(dir string, all []measurement) error {
 	var page strings.Builder
-	fmt.Fprintf(&page, "# How cost grows with the prompt\n\n"+
-		"Time and memory of generating and explaining %d tokens behind prompts of 64 to 2,048 tokens: the embedded model (6 layers, 8 heads, width\n"+
-		"128) on %s, medians of %d processes on two cores of a 2.5 GHz Xeon with AVX-512, graphs compiled before. `raw` stands for plain\n"+
-		"generation: its rows come with the pass. Exponents are the slope of a line through the logarithms from 256 tokens on. A length at which\n"+
-		"a process might take more than %.0f s is left out. Written by `go run ./internal/bench/growth`.\n", generated, all[0].Backend, rounds, patience.Seconds())
+	fmt.Fprintf(&page, intro, generated, all[0].Backend, rounds, patience.Seconds())
 	for _, f := range figures {
 		if err := f.draw(filepath.Join(dir, "growth-"+f.name+".svg"), all); err != nil {
 			return err
@@ -50,7 +58,8 @@ func write(dir string, all []measurement) error {
 	return os.WriteFile(filepath.Join(dir, pageName), []byte(page.String()), 0o644)
 }
 
-// points returns length and value of a method, the value with the digits of the table, so that the page holds all that is made of it.
+// points returns length and value of a method, the value with the digits of the table, so that the
+// page holds all that is made of it.
 func (f figure) points(all []measurement, method string) plotter.XYs {
 	var xy plotter.XYs
 	for _, m := range all {
@@ -64,7 +73,8 @@ func (f figure) points(all []measurement, method string) plotter.XYs {
 
 // number writes a value with three digits that count.
 func number(x float64) string {
-	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64) // a number that was just written
+	// What was just written is a number.
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64)
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
@@ -86,8 +96,9 @@ func exponent(xy plotter.XYs) float64 {
 // table returns the section of a figure.
 func (f figure) table(all []measurement) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n## %s%s\n\n![%s against the length of the prompt, both axes logarithmic](growth-%s.svg)\n\n| %s |",
-		strings.ToUpper(f.title[:1]), f.title[1:], f.title, f.name, f.unit)
+	fmt.Fprintf(&b, "\n## %s%s\n\n", strings.ToUpper(f.title[:1]), f.title[1:])
+	fmt.Fprintf(&b, "![%s against the length of the prompt, both axes logarithmic]", f.title)
+	fmt.Fprintf(&b, "(growth-%s.svg)\n\n| %s |", f.name, f.unit)
 	for _, n := range lengths {
 		fmt.Fprintf(&b, " %d |", n)
 	}

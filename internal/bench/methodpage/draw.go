@@ -14,7 +14,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/evaluate"
 )
 
-// draw writes the picture: average precision of each method, a mark for each kind and a bar of confidence over all.
+// draw writes the picture: average precision of each method, a mark for each kind and a bar of
+// confidence over all.
 func (r *report) draw(path string) error {
 	const measure = "average precision"
 	names := r.Ranked(measure)
@@ -34,7 +35,8 @@ func (r *report) draw(path string) error {
 	p.Y.Tick.Label.Font.Size = vg.Points(9)
 	p.Legend.TextStyle.Font.Size, p.Legend.Padding = vg.Points(9), vg.Points(4)
 	// The best methods stand at the right of the upper rows; at the left there is room.
-	p.Legend.Top, p.Legend.Left, p.Legend.XOffs, p.Legend.YOffs = true, true, vg.Centimeter/2, -vg.Points(14)
+	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.XOffs, p.Legend.YOffs = vg.Centimeter/2, -vg.Points(14)
 	p.Add(plotter.NewGrid())
 	for g, group := range r.Groups {
 		if group == r.all() {
@@ -49,7 +51,8 @@ func (r *report) draw(path string) error {
 		if err != nil {
 			return err
 		}
-		marks.Color, marks.Shape, marks.Radius = plotutil.DarkColors[g%len(plotutil.DarkColors)], plotutil.Shape(g), vg.Points(3)
+		marks.Color = plotutil.DarkColors[g%len(plotutil.DarkColors)]
+		marks.Shape, marks.Radius = plotutil.Shape(g), vg.Points(3)
 		p.Add(marks)
 		p.Legend.Add(group, marks)
 	}
@@ -60,7 +63,8 @@ func (r *report) draw(path string) error {
 	for y, name := range names {
 		s, _ := r.At(r.all(), name, measure)
 		all.XYs = append(all.XYs, plotter.XY{X: s.Mean, Y: float64(y)})
-		all.XErrors = append(all.XErrors, struct{ Low, High float64 }{s.Mean - s.Low, s.High - s.Mean})
+		distance := struct{ Low, High float64 }{s.Mean - s.Low, s.High - s.Mean}
+		all.XErrors = append(all.XErrors, distance)
 	}
 	bars, err := plotter.NewXErrorBars(all)
 	if err != nil {
@@ -79,7 +83,8 @@ func (r *report) draw(path string) error {
 		if !ok {
 			continue
 		}
-		line, err := plotter.NewLine(plotter.XYs{{X: s.Mean, Y: -.5}, {X: s.Mean, Y: float64(len(names)) - .5}})
+		top := float64(len(names)) - .5
+		line, err := plotter.NewLine(plotter.XYs{{X: s.Mean, Y: -.5}, {X: s.Mean, Y: top}})
 		if err != nil {
 			return err
 		}
@@ -88,5 +93,6 @@ func (r *report) draw(path string) error {
 		p.Add(line)
 		p.Legend.Add(name, line)
 	}
-	return p.Save(19*vg.Centimeter, vg.Length(len(names))*0.62*vg.Centimeter+2.5*vg.Centimeter, path)
+	height := vg.Length(len(names))*0.62*vg.Centimeter + 2.5*vg.Centimeter
+	return p.Save(19*vg.Centimeter, height, path)
 }

@@ -102,17 +102,14 @@ func (r *report) page(machine string) string {
 	b.WriteString(ranking)
 	b.WriteString(r.table("average precision", true))
 	b.WriteString(r.layers())
-	b.WriteString("\n### Share of the scores on the evidence\n\n" +
-		"The share of a row's sum over the ranked words that is on the evidence. Ranks do not show it.\n\n")
+	b.WriteString(shares)
 	b.WriteString(r.table("share on evidence", false))
 	if _, ok := r.At(r.all(), r.Methods[0], "AOPC"); ok {
 		b.WriteString(losses)
 		b.WriteString(r.faithfulness())
 		if s, ok := r.At(r.all(), evaluate.LatestLine, "AOPC"); ok {
 			top, _ := r.At(r.all(), r.Ranked("AOPC")[0], "AOPC")
-			fmt.Fprintf(&b, "\nThe best AOPC here is %.2f. *Latest first*, which only removes the last words, reaches %.2f. The\n"+
-				"nearer the two are, the less this measure separates a method that finds the evidence from one\n"+
-				"that breaks the sentence.\n", top.Mean, s.Mean)
+			fmt.Fprintf(&b, removal, top.Mean, s.Mean)
 		}
 	}
 	if r.Randomized != nil {
@@ -218,8 +215,8 @@ func (r *report) conclusions() string {
 	var b strings.Builder
 	for _, name := range r.Ranked(measure) {
 		if s, _ := r.At(r.all(), name, measure); slices.Contains(evaluate.Lines(), name) {
-			fmt.Fprintf(&b, "- A ranking that knows nothing of the text reaches %s at best, by %s.\n",
-				cell(s), r.method(name))
+			fmt.Fprintf(&b, "- A ranking that knows nothing of the text reaches %s at best, "+
+				"by %s.\n", cell(s), r.method(name))
 			break
 		}
 	}
@@ -228,8 +225,8 @@ func (r *report) conclusions() string {
 			fmt.Fprintf(&b, "- %s: %s.\n", text, strings.Join(names, ", "))
 		}
 	}
-	point("Better than every such ranking, sentence by sentence with 95 % confidence, and by how much",
-		above)
+	point("Better than every such ranking, sentence by sentence with 95 % confidence, "+
+		"and by how much", above)
 	point("Not separable from at least one of them", near)
 	point("Worse than at least one of them", below)
 	for _, g := range r.Groups {
@@ -246,7 +243,8 @@ func (r *report) conclusions() string {
 			row := l.Table[len(l.Table)-1]
 			if k := slices.Index(l.Layers, l.Picked[len(l.Picked)-1]); k >= 0 {
 				scored, last := row[k].Mean, row[len(row)-1].Mean
-				both = append(both, fmt.Sprintf("%s %.2f and %.2f", r.method(l.Method), scored, last))
+				name := r.method(l.Method)
+				both = append(both, fmt.Sprintf("%s %.2f and %.2f", name, scored, last))
 			}
 		}
 		point("Methods of one layer need the right layer; "+
@@ -267,6 +265,21 @@ func (r *report) lead(method string) (mean, low, high float64) {
 	return mean, low, high
 }
 
+// shares introduces the table of what part of the scores is on the evidence.
+const shares = `
+### Share of the scores on the evidence
+
+The share of a row's sum over the ranked words that is on the evidence. Ranks do not show it.
+
+`
+
+// removal compares the best method with removing the last words.
+const removal = `
+The best AOPC here is %.2f. *Latest first*, which only removes the last words, reaches %.2f. The
+nearer the two are, the less this measure separates a method that finds the evidence from one
+that breaks the sentence.
+`
+
 // proofs introduces the table of what changing words did.
 const proofs = `
 ### Is the evidence evidence?
@@ -280,6 +293,8 @@ does; %d of %d are not scored. Words of form, such as a question mark, say what 
 wanted, and there is no other word of their kind. Each is replaced by several others, and if it
 decides with all of them, it is not ranked.
 
+| | scored | evidence that decides | lost | logits | other words that decide | lost | words of form that decide |
+|---|---|---|---|---|---|---|---|
 `
 
 // proof returns the section on what changing words did.
@@ -289,9 +304,9 @@ func (r *report) proof() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, proofs, r.Unproven, r.Cases+r.Unproven)
-	b.WriteString("| | scored | evidence that decides | lost | logits | other words that decide | lost | words of form that decide |\n|---|---|---|---|---|---|---|---|\n")
 	for _, p := range r.Proofs {
-		fmt.Fprintf(&b, "| %s | %d of %d | %s | %s | %s | %s | %s | %s |\n", p.Group, p.Proven, p.Cases, deciding(p.Evidence), lost(p.Evidence),
+		fmt.Fprintf(&b, "| %s | %d of %d | %s | %s | %s | %s | %s | %s |\n",
+			p.Group, p.Proven, p.Cases, deciding(p.Evidence), lost(p.Evidence),
 			logits(p.Evidence), deciding(p.Others), lost(p.Others), deciding(p.Forms))
 	}
 	return b.String()
@@ -306,20 +321,28 @@ func lost(m evaluate.Moves) string {
 
 func logits(m evaluate.Moves) string { return fmt.Sprintf("%.1f", m.Logits.Mean) }
 
+// layerByLayer introduces the table of methods of one layer.
+const layerByLayer = `
+#### Layer by layer
+
+Average precision over all cases, for methods of one layer. **Bold** is the layer that is scored
+above: the best one on %d other sentences of all kinds. The best layer in this table itself is known
+only in hindsight and is no score of a method.
+
+| method |`
+
 // layers returns the section of methods of one layer.
 func (r *report) layers() string {
 	if len(r.Layers) == 0 || len(r.Layers[0].Layers) < 2 {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n#### Layer by layer\n\n"+
-		"Average precision over all cases, for methods of one layer. **Bold** is the layer that is scored\n"+
-		"above: the best one on %d other sentences of all kinds. The best layer in this table itself is known\n"+
-		"only in hindsight and is no score of a method.\n\n| method |", r.Selection)
+	fmt.Fprintf(&b, layerByLayer, r.Selection)
 	for _, l := range r.Layers[0].Layers {
 		fmt.Fprintf(&b, " layer %d |", l)
 	}
-	b.WriteString(" best in hindsight |\n|---" + strings.Repeat("|---", len(r.Layers[0].Layers)+1) + "|\n")
+	columns := 2 + len(r.Layers[0].Layers)
+	b.WriteString(" best in hindsight |\n" + strings.Repeat("|---", columns) + "|\n")
 	for _, l := range r.Layers {
 		last := len(l.Table) - 1
 		fmt.Fprintf(&b, "| `%s` |", l.Method)
@@ -337,7 +360,8 @@ func (r *report) layers() string {
 
 // command is what was run.
 func command(n int) string {
-	return fmt.Sprintf("headwater bench methods --backend xla --cases %d --faithful --randomized --json -o report.json", n)
+	return fmt.Sprintf("headwater bench methods --backend xla --cases %d --faithful --randomized "+
+		"--json -o report.json", n)
 }
 
 // table returns a measure by method and group.

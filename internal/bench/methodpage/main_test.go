@@ -27,10 +27,11 @@ func known() *report {
 		Table:    [][][]evaluate.Summary{all, b, all},
 		Cases:    8, Unproven: 2, Chosen: 7, Selection: 9,
 		Proofs: []evaluate.Proofs{{Group: "all", Cases: 10, Proven: 8, Evidence: evaluate.Moves{
-			Words: 20, Deciding: 18, Loss: evaluate.Summary{Mean: 1.5}, Least: .1, Most: 2, Logits: evaluate.Summary{Mean: 12.25},
+			Words: 20, Deciding: 18, Loss: evaluate.Summary{Mean: 1.5}, Least: .1, Most: 2,
+			Logits: evaluate.Summary{Mean: 12.25},
 		}}},
 		Leads: []evaluate.Lead{
-			// Of the seven methods only these are looked at; rollout is above one line and below none.
+			// The first three of the seven methods count; rollout is above one line, below none.
 			{Line: evaluate.ChanceLine, Methods: append([]evaluate.Summary{{Mean: .6, Low: .5, High: .7}, {Low: .1, High: .3}, {Low: .01, High: .1}}, make([]evaluate.Summary, 4)...)},
 			{Line: evaluate.EarliestLine, Methods: append([]evaluate.Summary{{Mean: .4, Low: .3, High: .5}, {Low: -.1, High: .2}, {Low: -.3, High: -.1}}, make([]evaluate.Summary, 4)...)},
 		},
@@ -111,8 +112,8 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// The committed page has the fixed texts of this program: whoever changes one writes the page
-// again.
+// The committed page has the fixed texts of this program. After a change of one, the page has to be
+// written again.
 func TestCommittedPage(t *testing.T) {
 	page, err := os.ReadFile(committed)
 	if err != nil {

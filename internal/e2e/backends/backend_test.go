@@ -204,7 +204,7 @@ func TestBackendsAgree(t *testing.T) {
 	}
 }
 
-// scaled is the tolerance for numbers of the size of data: float32 carries 24 bits whatever the size.
+// scaled returns the tolerance for numbers of the size of data: float32 has 24 bits at every size.
 func scaled(data []float32) float64 {
 	most := 1.0
 	for _, x := range data {
@@ -232,10 +232,12 @@ func compareSteps(t *testing.T, got, want []trace.Step) {
 	}
 	for i := range want {
 		for k := range want[i].Rows {
-			compare(t, fmt.Sprintf("step %d mixing %d", i, k), got[i].Rows[k].Data, want[i].Rows[k].Data, backendTol)
+			where := fmt.Sprintf("step %d mixing %d", i, k)
+			compare(t, where, got[i].Rows[k].Data, want[i].Rows[k].Data, backendTol)
 		}
 		if d := math.Abs(got[i].Next.Probability - want[i].Next.Probability); d > backendTol {
-			t.Errorf("step %d: probability %v, want %v", i, got[i].Next.Probability, want[i].Next.Probability)
+			t.Errorf("step %d: probability %v, want %v",
+				i, got[i].Next.Probability, want[i].Next.Probability)
 		}
 	}
 }

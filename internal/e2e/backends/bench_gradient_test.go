@@ -10,8 +10,9 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// BenchmarkGradients is what a number of one text, or of sixteen at once, costs, and its gradient by each rule, as a multiple of a pass
-// that records the last hidden state of one text; they run in turn, and the medians are compared.
+// BenchmarkGradients is what a number of one text, or of sixteen at once, costs, and its gradient
+// by each rule, as a multiple of a pass that records the last hidden state of one text; they run in
+// turn, and the medians are compared.
 func BenchmarkGradients(b *testing.B) {
 	ctx, n := context.Background(), 64
 	for _, model := range []struct {
@@ -25,7 +26,10 @@ func BenchmarkGradients(b *testing.B) {
 			b.Run(model.name+"/"+backend, func(b *testing.B) {
 				m := model.open(b, backend)
 				ids := randomIDs(m, n)
-				query := trace.Query{IDs: ids, Objective: trace.Objective{Quantity: trace.LogProbability, Position: n - 1, Token: 5}}
+				logProbability := trace.Objective{
+					Quantity: trace.LogProbability, Position: n - 1, Token: 5,
+				}
+				query := trace.Query{IDs: ids, Objective: logProbability}
 				queries := []trace.Query{query}
 				for range 15 {
 					queries = append(queries, query)

@@ -16,15 +16,17 @@ import (
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
-// benchTokens is how many tokens are generated in each run; the first, which waits for the prompt, is measured apart.
+// benchTokens is how many tokens are generated in each run; the first, which waits for the prompt,
+// is measured apart.
 const benchTokens = 9
 
-// BenchmarkExplain is what a generated token costs with each method, as a multiple of plain generation: a graph without taps in the
-// same program, on the same backend, with the same cache and slots. Both run in turn, and the medians are compared:
+// BenchmarkExplain is what a generated token costs with each method, as a multiple of plain
+// generation: a graph without taps in the same program, on the same backend, with the same cache
+// and slots. Both run in turn, and the medians are compared:
 //
 //	x-plain       time of an explained token / time of a plain token
 //	plain-ms      a plain token
-//	prompt-ms     from the prompt to the first explained token, preparation of prompt rows included
+//	prompt-ms     from the prompt to the first explained token, with the rows of the prompt
 //	plain-prompt-ms  the same without explaining
 func BenchmarkExplain(b *testing.B) {
 	for _, model := range []struct {
@@ -40,10 +42,13 @@ func BenchmarkExplain(b *testing.B) {
 				m := model.open(b, backend)
 				for i, n := range model.prompts {
 					for _, method := range attribution.Methods() {
-						if method.Scorer != "" && i > 0 { // they cost passes through the model, whatever the length
+						// Scorers cost passes through the model, whatever the length.
+						if method.Scorer != "" && i > 0 {
 							continue
 						}
-						b.Run(fmt.Sprintf("prompt=%d/%s", n, method.Name), func(b *testing.B) { compareCost(b, m, n, method.Name) })
+						b.Run(fmt.Sprintf("prompt=%d/%s", n, method.Name), func(b *testing.B) {
+							compareCost(b, m, n, method.Name)
+						})
 					}
 				}
 			})
@@ -64,7 +69,8 @@ func compareCost(b *testing.B, m *models.Model, n int, method string) {
 		var c cost
 		last := time.Now()
 		opts.OnStep = func(*attribution.Explanation) { c.add(&last) }
-		if _, err := attribution.Explain(context.Background(), fixed, "benchmark", opts); err != nil {
+		_, err := attribution.Explain(context.Background(), fixed, "benchmark", opts)
+		if err != nil {
 			b.Fatal(err)
 		}
 		return c
@@ -72,7 +78,8 @@ func compareCost(b *testing.B, m *models.Model, n int, method string) {
 	plain := func() cost {
 		var c cost
 		last := time.Now()
-		for _, err := range m.Steps(context.Background(), randomIDs(m, n), trace.Ask{Continuation: randomIDs(m, benchTokens), Alternatives: 5}) {
+		ask := trace.Ask{Continuation: randomIDs(m, benchTokens), Alternatives: 5}
+		for _, err := range m.Steps(context.Background(), randomIDs(m, n), ask) {
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -119,7 +126,7 @@ func medians(costs []cost) (m struct{ prompt, token float64 }) {
 	return m
 }
 
-// continuation is the text that fixedModel encodes as benchTokens tokens; all others are the prompt.
+// continuation is the text that fixedModel encodes as benchTokens tokens. Any other is the prompt.
 const continuation = "continuation"
 
 // fixedModel encodes every prompt as n fixed tokens, so that lengths are what the benchmark says.
@@ -149,8 +156,8 @@ func randomIDs(m *models.Model, n int) []int {
 	return ids
 }
 
-// openSmall opens a GPT-2 of the small size, 12 layers × 12 heads × width 768, with random weights in half precision. It is
-// written once, 250 MB below .cache.
+// openSmall opens a GPT-2 of the small size, 12 layers × 12 heads × width 768, with random weights
+// in half precision. It is written once, 250 MB below .cache.
 func openSmall(b *testing.B, backend string) *models.Model {
 	dir := filepath.Join("..", "..", "..", ".cache", "bench", "gpt2-small-shape")
 	if _, err := os.Stat(filepath.Join(dir, "model.safetensors")); err != nil {
@@ -160,7 +167,8 @@ func openSmall(b *testing.B, backend string) *models.Model {
 }
 
 func writeSmall(b *testing.B, dir string) {
-	config := `{"architectures":["GPT2LMHeadModel"],"model_type":"gpt2","n_layer":12,"n_head":12,"n_embd":768,"n_positions":1024,"vocab_size":50257}`
+	const config = `{"architectures":["GPT2LMHeadModel"],"model_type":"gpt2",` +
+		`"n_layer":12,"n_head":12,"n_embd":768,"n_positions":1024,"vocab_size":50257}`
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		b.Fatal(err)
 	}
@@ -180,7 +188,8 @@ func writeSmall(b *testing.B, dir string) {
 		}
 		tensors = append(tensors, checkpoint.Tensor{Name: w.name, Shape: w.shape, Data: data})
 	}
-	if err := checkpoint.WriteFile(filepath.Join(dir, "model.safetensors"), tensors, nil); err != nil {
+	path := filepath.Join(dir, "model.safetensors")
+	if err := checkpoint.WriteFile(path, tensors, nil); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -40,16 +40,19 @@ func TestCertificates(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer g.Close()
+			openGo := func() (*models.Model, error) {
+				return models.Open(dir, models.Options{Backend: "go"})
+			}
 			c, err := certificate.Run(context.Background(), m, certificate.Options{
-				Golden: g, RecordingOnly: !slices.Contains(whole, name),
-				Other: func() (*models.Model, error) { return models.Open(dir, models.Options{Backend: "go"}) },
+				Golden: g, RecordingOnly: !slices.Contains(whole, name), Other: openGo,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, k := range c.Checks {
 				if !k.Passed() {
-					t.Errorf("%s: worst %g at %s, at most %g", k.Name, k.Worst, k.Where, k.Tolerance)
+					t.Errorf("%s: worst %g at %s, at most %g",
+						k.Name, k.Worst, k.Where, k.Tolerance)
 				}
 			}
 		})
@@ -57,11 +60,12 @@ func TestCertificates(t *testing.T) {
 }
 
 // TestVariants compares pure Go with the recordings of checkpoints of other sizes, number types,
-// shards and prefixes, which internal/bench/peers/make_variants.py makes. It skips where nobody made any.
+// shards and prefixes, which internal/bench/peers/make_variants.py makes. Without them it skips.
 func TestVariants(t *testing.T) {
 	files, err := filepath.Glob("../../../.cache/variants/*/*/golden.safetensors")
 	if err != nil || len(files) == 0 {
-		t.Skip("there are none: internal/bench/peers/python internal/bench/peers/make_variants.py .cache/variants/1 1")
+		t.Skip("there are none: internal/bench/peers/python " +
+			"internal/bench/peers/make_variants.py .cache/variants/1 1")
 	}
 	for _, file := range files {
 		dir := filepath.Dir(file)
@@ -81,7 +85,8 @@ func TestVariants(t *testing.T) {
 					continue // the reference's cache of a window of one token keeps more than that
 				}
 				if !k.Passed() {
-					t.Errorf("%s: worst %g at %s, at most %g", k.Name, k.Worst, k.Where, k.Tolerance)
+					t.Errorf("%s: worst %g at %s, at most %g",
+						k.Name, k.Worst, k.Where, k.Tolerance)
 				}
 			}
 		})

@@ -11,7 +11,7 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// decomposed is every part that a model finds of a logit: of LogitTerms, of Decompose, and the rest of that.
+// decomposed returns every part of a logit: those of LogitTerms, those of Decompose, and its rest.
 func decomposed(t *testing.T, m *models.Model, q trace.Query) (terms, parts []float64) {
 	t.Helper()
 	x, err := m.LogitTerms(context.Background(), q)
@@ -22,11 +22,13 @@ func decomposed(t *testing.T, m *models.Model, q trace.Query) (terms, parts []fl
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.Concat([]float64{x.Value, x.Embedding, x.Bias}, x.Attention, x.MLP, x.AttentionBias), append(parts, rest)
+	sums := []float64{x.Value, x.Embedding, x.Bias}
+	return slices.Concat(sums, x.Attention, x.MLP, x.AttentionBias), append(parts, rest)
 }
 
-// TestPartsAgree compares the parts of a logit in pure Go and XLA, of the embedded model and of goldens that between them have every order
-// of a block, every place of a norm, every kind of head, gates, and heads that share keys.
+// TestPartsAgree compares the parts of a logit in pure Go and XLA, of the embedded model and of
+// goldens that between them have every order of a block, every place of a norm, every kind of head,
+// gates, and heads that share keys.
 func TestPartsAgree(t *testing.T) {
 	refs := []string{models.Default}
 	for _, family := range []string{"gpt2", "bloom_h6", "bloom_postln", "llama", "falcon7", "gemma2", "opt_350", "bert", "distilbert_cls", "electra_disc"} {
@@ -38,8 +40,10 @@ func TestPartsAgree(t *testing.T) {
 			t.Parallel()
 			plain, xla := open(t, ref, "go"), open(t, ref, "xla")
 			q := trace.Query{
-				IDs:       []int{5, 17, 33, 8, 90, 41, 6, 77, 23},
-				Objective: trace.Objective{Quantity: trace.Logit, Position: 7, Token: 1, Contrast: &contrast},
+				IDs: []int{5, 17, 33, 8, 90, 41, 6, 77, 23},
+				Objective: trace.Objective{
+					Quantity: trace.Logit, Position: 7, Token: 1, Contrast: &contrast,
+				},
 			}
 			wantTerms, wantParts := decomposed(t, plain, q)
 			terms, parts := decomposed(t, xla, q)
@@ -61,12 +65,14 @@ func agree(t *testing.T, what string, got, want []float64) {
 	}
 	for i := range got {
 		if d := math.Abs(got[i]-want[i]) / scale; !(d <= backendTol) {
-			t.Errorf("%s: number %d = %v in XLA, %v in pure Go: %g apart, relative to %g", what, i, got[i], want[i], d, scale)
+			t.Errorf("%s: number %d = %v in XLA, %v in pure Go: %g apart, relative to %g",
+				what, i, got[i], want[i], d, scale)
 		}
 	}
 }
 
-// TestPartsHalf: in XLA too, weights of half precision leave the sum of parts within what rounding activations costs.
+// TestPartsHalf: in XLA too, weights of half precision leave the sum of parts within what rounding
+// activations costs.
 func TestPartsHalf(t *testing.T) {
 	const cost = 0.08 // see TestPartsBFloat16 of models/transformer
 	for _, family := range []string{"gpt2", "llama"} {
@@ -76,15 +82,20 @@ func TestPartsHalf(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q := trace.Query{IDs: []int{5, 17, 33, 8, 90}, Objective: trace.Objective{Quantity: trace.Logit, Position: 4, Token: 7}}
+			q := trace.Query{
+				IDs:       []int{5, 17, 33, 8, 90},
+				Objective: trace.Objective{Quantity: trace.Logit, Position: 4, Token: 7},
+			}
 			want, err := m.Predict(context.Background(), []trace.Query{q})
 			if err != nil {
 				t.Fatal(err)
 			}
 			terms, parts := decomposed(t, m, q)
 			rest := parts[len(parts)-1]
-			if d := math.Abs(terms[0] - want[0]); !(d <= cost) || !(math.Abs(rest) <= cost) || rest == 0 {
-				t.Errorf("the terms add up to %v and the rest is %v, of the logit %v: want both within %v of it, and rounding", terms[0], rest, want[0], cost)
+			apart := math.Abs(terms[0] - want[0])
+			if !(apart <= cost) || !(math.Abs(rest) <= cost) || rest == 0 {
+				t.Errorf("the terms add up to %v and the rest is %v, of the logit %v: "+
+					"want both within %v of it, and rounding", terms[0], rest, want[0], cost)
 			}
 		})
 	}

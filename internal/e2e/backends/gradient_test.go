@@ -23,10 +23,12 @@ func questions(t *testing.T, family string) (queries []trace.Query) {
 	return queries
 }
 
-// differentiated are goldens that have all kinds of blocks and heads among them: graphs of the way back take XLA seconds to compile.
+// differentiated are goldens that have all kinds of blocks and heads among them: graphs of the way
+// back take XLA seconds to compile.
 var differentiated = []string{"bert", "bloom", "distilbert_cls", "electra_disc", "gemma2", "gpt2", "gpt_neox", "opt_350", "phi3", "qwen3"}
 
-// TestGradientsAgree: pure Go and XLA predict and differentiate alike, by every rule, texts of different lengths in one batch.
+// TestGradientsAgree: pure Go and XLA predict and differentiate alike, by every rule, texts of
+// different lengths in one batch.
 func TestGradientsAgree(t *testing.T) {
 	ctx := context.Background()
 	for _, family := range differentiated {
@@ -53,14 +55,17 @@ func TestGradientsAgree(t *testing.T) {
 					where := fmt.Sprintf("rule %d query %d", rule, i)
 					compare(t, where, got[i].Data, want[i].Data, scaled(want[i].Data))
 					compare(t, where+" attention", got[i].Attention, want[i].Attention, tapTol)
-					compare(t, where+" its gradient", got[i].AttentionData, want[i].AttentionData, scaled(want[i].AttentionData))
+					compare(t, where+" its gradient", got[i].AttentionData, want[i].AttentionData,
+						scaled(want[i].AttentionData))
 				}
 			}
 		})
 	}
 }
 
-func gradients(t *testing.T, m *models.Model, queries []trace.Query, rule trace.Backward) []trace.Gradient {
+func gradients(
+	t *testing.T, m *models.Model, queries []trace.Query, rule trace.Backward,
+) []trace.Gradient {
 	t.Helper()
 	all, err := m.Gradients(context.Background(), queries, rule)
 	if err != nil {
@@ -69,8 +74,8 @@ func gradients(t *testing.T, m *models.Model, queries []trace.Query, rule trace.
 	return all
 }
 
-// TestGradientsInHalf: with bfloat16 weights XLA rounds as pure Go does, and sends back what it does; a sum that falls on the other side
-// of a rounding moves an entry by 2^-8.
+// TestGradientsInHalf: with bfloat16 weights XLA rounds as pure Go does, and sends back what it
+// does; a sum that falls on the other side of a rounding moves an entry by 2^-8.
 func TestGradientsInHalf(t *testing.T) {
 	const cost = 0.02 // of the size of all together
 	for _, family := range []string{"bert", "gemma2", "gpt2"} {
@@ -78,7 +83,8 @@ func TestGradientsInHalf(t *testing.T) {
 			var of [2][]trace.Gradient
 			for i, backend := range []string{"xla", "go"} {
 				open(t, goldens+family, backend)
-				m, err := models.Open(goldens+family, models.Options{Backend: backend, DType: "bfloat16"})
+				opts := models.Options{Backend: backend, DType: "bfloat16"}
+				m, err := models.Open(goldens+family, opts)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -93,7 +99,8 @@ func TestGradientsInHalf(t *testing.T) {
 					off += math.Pow(float64(of[0][k].Data[i]-x), 2)
 				}
 				if !(math.Sqrt(off/size) < cost) {
-					t.Errorf("gradient %d: %g of its size apart, want at most %g", k, math.Sqrt(off/size), cost)
+					t.Errorf("gradient %d: %g of its size apart, want at most %g",
+						k, math.Sqrt(off/size), cost)
 				}
 			}
 		})

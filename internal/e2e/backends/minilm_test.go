@@ -27,8 +27,8 @@ type minilmSentence struct {
 	IDs  []int
 }
 
-// TestMiniLM runs a real encoder, all-MiniLM-L6-v2: its tokens, hidden states, attention and sentence embeddings are those of
-// transformers, for sentences one by one and in one padded batch.
+// TestMiniLM runs a real encoder, all-MiniLM-L6-v2: its tokens, hidden states, attention and
+// sentence embeddings are those of transformers, for sentences one by one and in one padded batch.
 func TestMiniLM(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(minilm, "model.safetensors")); err != nil {
 		t.Skip("the checkpoint is not there; internal/bench/peers/minilm.sh downloads it: ", err)

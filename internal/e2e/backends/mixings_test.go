@@ -17,7 +17,9 @@ import (
 // after it. The models have norms before the attention, norms after it, and a block parallel to it
 // with one key for all heads. One of them is asked for each head by itself.
 func TestMixingsOnBackends(t *testing.T) {
-	together := mixings("alti", "globenc", "mixing-ratio", "norms", "value-zeroing-euclidean-final-norm")
+	together := mixings(
+		"alti", "globenc", "mixing-ratio", "norms", "value-zeroing-euclidean-final-norm",
+	)
 	apart := mixings("norms-residual", "value-zeroing")
 	for i := range apart {
 		apart[i].Heads.Fusion = trace.EachHead
@@ -27,7 +29,8 @@ func TestMixingsOnBackends(t *testing.T) {
 		asks   []trace.MixingAsk
 	}{{"gpt2", append(apart, together...)}, {"opt_350", together}, {"falcon7", together}} {
 		t.Run(c.golden, func(t *testing.T) {
-			mixingsAgree(t, open(t, goldens+c.golden, "xla"), open(t, goldens+c.golden, "go"), c.asks)
+			dir := goldens + c.golden
+			mixingsAgree(t, open(t, dir, "xla"), open(t, dir, "go"), c.asks)
 		})
 	}
 }
@@ -48,15 +51,18 @@ func mixingsAgree(t *testing.T, xla, plain *models.Model, asks []trace.MixingAsk
 	for i, step := range collect(t, xla, text, ask) {
 		for k, rows := range step.Rows {
 			data := want[i].Rows[k].Data
-			compare(t, fmt.Sprintf("step %d %s/%s", i, asks[k].Name, asks[k].Heads), rows.Data, data, scaled(data))
+			where := fmt.Sprintf("step %d %s/%s", i, asks[k].Name, asks[k].Heads)
+			compare(t, where, rows.Data, data, scaled(data))
 		}
 	}
 }
 
-// TestMixingsAreKnown: what attribution knows of mixings and what models compute are the same, but for the mixing ratio, which no method
-// may name.
+// TestMixingsAreKnown: what attribution knows of mixings and what models compute are the same, but
+// for the mixing ratio, which no method may name.
 func TestMixingsAreKnown(t *testing.T) {
-	computed := slices.DeleteFunc(transformer.MixingNames(), func(name string) bool { return name == "mixing-ratio" })
+	computed := slices.DeleteFunc(transformer.MixingNames(), func(name string) bool {
+		return name == "mixing-ratio"
+	})
 	if diff := cmp.Diff(computed, attribution.MixingNames()); diff != "" {
 		t.Errorf("mixings (-computed +known):\n%s", diff)
 	}

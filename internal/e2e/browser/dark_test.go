@@ -11,7 +11,8 @@ import (
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
-// TestDarkPage opens pages on a dark system: nothing of them is as on a light one but what stands out by itself, and all can be read.
+// TestDarkPage opens pages on a dark system: nothing of them is as on a light one but what stands
+// out by itself, and all can be read.
 func TestDarkPage(t *testing.T) {
 	b := tab(t)
 	for name, picture := range pictures(t) {
@@ -26,7 +27,8 @@ func TestDarkPage(t *testing.T) {
 				t.Errorf("the title stands on %s", dark.Texts[0].Background)
 			}
 			for i, p := range dark.Texts {
-				if was := light.Texts[i]; was.Background == p.Background && luminance(t, was.Background) > 0.5 {
+				if was := light.Texts[i]; was.Background == p.Background &&
+					luminance(t, was.Background) > 0.5 {
 					t.Errorf("%q stands on %s in both schemes", p.Text, p.Background)
 				}
 			}
@@ -34,7 +36,8 @@ func TestDarkPage(t *testing.T) {
 	}
 }
 
-// schemes shows a document on a light and on a dark system, which a page may ask for, and leaves the light one.
+// schemes shows a document on a light and on a dark system, which a page may ask for, and leaves
+// the light one.
 func schemes(t *testing.T, b *chromium.Browser, document string) (light, dark chromium.Drawn) {
 	t.Helper()
 	show := func(scheme string) chromium.Drawn {

@@ -32,8 +32,8 @@ func encoded(t *testing.T, golden, text string, opts attribution.Options) *attri
 	return e
 }
 
-// TestEncoderPage opens the pages of encoders: at a mask, at chosen positions, at a class. Each can be read in both schemes and says
-// what it is about and where it was read.
+// TestEncoderPage opens the pages of encoders: at a mask, at chosen positions, at a class. Each can
+// be read in both schemes and says what it is about and where it was read.
 func TestEncoderPage(t *testing.T) {
 	b := tab(t)
 	for _, c := range []struct {
@@ -52,7 +52,8 @@ func TestEncoderPage(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			page := written(t, render.Page{HTML: render.HTML{Heatmap: render.Heatmap{Explanation: encoded(t, c.golden, c.text, c.opts)}}})
+			heatmap := render.Heatmap{Explanation: encoded(t, c.golden, c.text, c.opts)}
+			page := written(t, render.Page{HTML: render.HTML{Heatmap: heatmap}})
 			light, dark := schemes(t, b, page)
 			for _, say := range c.says {
 				if !strings.Contains(light.Text, say) {

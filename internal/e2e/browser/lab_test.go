@@ -23,8 +23,8 @@ import (
 // control is an output with a script, which runs in a trusted notebook and nowhere else.
 const control = `<b>control</b><script>window.hit = "control"</script>`
 
-// TestJupyterLab opens a notebook of pictures in JupyterLab itself: each is drawn as on a page of its own, in light and dark,
-// whether the notebook is trusted or not.
+// TestJupyterLab opens a notebook of pictures in JupyterLab itself: each is drawn as on a page of
+// its own, in light and dark, whether the notebook is trusted or not.
 func TestJupyterLab(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a server and three pages of JupyterLab")
@@ -58,7 +58,9 @@ func TestJupyterLab(t *testing.T) {
 			for i, name := range names {
 				got := b.Inspect(t, fmt.Sprintf("document.querySelectorAll('%s')[%d]", outputs, i))
 				checkColors(t, got)
-				ignore := cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Wide" || p.String() == "Hit" }, cmp.Ignore())
+				ignore := cmp.FilterPath(func(p cmp.Path) bool {
+					return p.String() == "Wide" || p.String() == "Hit"
+				}, cmp.Ignore())
 				if diff := cmp.Diff(want[name], got, ignore); diff != "" {
 					t.Errorf("%s is drawn differently (-alone +notebook):\n%.2000s", name, diff)
 				}
@@ -86,15 +88,19 @@ func startLab(t *testing.T, names []string, all map[string]render.HTML) *jupyter
 	for _, name := range names {
 		markups = append(markups, written(t, all[name]))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "pictures.ipynb"), notebook(t, append(markups, control)), 0o600); err != nil {
+	cells := notebook(t, append(markups, control))
+	if err := os.WriteFile(filepath.Join(dir, "pictures.ipynb"), cells, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	port := freePort(t)
 	lab := &jupyterLab{dir, fmt.Sprintf("http://127.0.0.1:%d/lab/tree/pictures.ipynb?token=headwater", port)}
 	lab.set(t, "notebook-extension", "tracker", `{"windowingMode":"none"}`)
-	lab.set(t, "apputils-extension", "notification", `{"fetchNews":"false","checkForUpdates":false}`)
-	cmd := lab.cmd("jupyter-lab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", fmt.Sprint("--ServerApp.port=", port),
-		"--ServerApp.port_retries=0", "--IdentityProvider.token=headwater", "--LabApp.user_settings_dir=settings", "--LabApp.workspaces_dir=workspaces")
+	lab.set(t, "apputils-extension", "notification",
+		`{"fetchNews":"false","checkForUpdates":false}`)
+	cmd := lab.cmd("jupyter-lab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1",
+		fmt.Sprint("--ServerApp.port=", port), "--ServerApp.port_retries=0",
+		"--IdentityProvider.token=headwater", "--LabApp.user_settings_dir=settings",
+		"--LabApp.workspaces_dir=workspaces")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -111,7 +117,8 @@ func startLab(t *testing.T, names []string, all map[string]render.HTML) *jupyter
 func (l *jupyterLab) cmd(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = l.dir
-	cmd.Env = append(os.Environ(), "JUPYTER_DATA_DIR="+l.dir+"/data", "JUPYTER_CONFIG_DIR="+l.dir+"/config",
+	cmd.Env = append(os.Environ(),
+		"JUPYTER_DATA_DIR="+l.dir+"/data", "JUPYTER_CONFIG_DIR="+l.dir+"/config",
 		"JUPYTER_RUNTIME_DIR="+l.dir+"/runtime", "IPYTHONDIR="+l.dir+"/ipython")
 	return cmd
 }
@@ -130,7 +137,8 @@ func (l *jupyterLab) set(t *testing.T, extension, plugin, settings string) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, plugin+".jupyterlab-settings"), []byte(settings), 0o600); err != nil {
+	path := filepath.Join(dir, plugin+".jupyterlab-settings")
+	if err := os.WriteFile(path, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -153,8 +161,8 @@ func (l *jupyterLab) await(t *testing.T, address string) {
 	}
 }
 
-// page is how far a page of JupyterLab is: how many outputs it shows, in which theme, and what the control says, which tells
-// whether the notebook is trusted.
+// page is how far a page of JupyterLab is: how many outputs it shows, in which theme, and what the
+// control says, which tells whether the notebook is trusted.
 type page struct {
 	Outputs    int
 	Theme, Hit string
@@ -165,8 +173,11 @@ func (l *jupyterLab) open(t *testing.T, b *chromium.Browser, want page) {
 	t.Helper()
 	b.Navigate(t, l.address+"&reset")
 	for deadline := time.Now().Add(labWait); ; time.Sleep(100 * time.Millisecond) {
-		got := chromium.Evaluate[page](t, b, fmt.Sprintf(
-			`({Outputs: document.querySelectorAll('%s').length, Theme: String(document.body.dataset.jpThemeName), Hit: String(window.hit)})`, outputs))
+		got := chromium.Evaluate[page](t, b, fmt.Sprintf(`({
+			Outputs: document.querySelectorAll('%s').length,
+			Theme: String(document.body.dataset.jpThemeName),
+			Hit: String(window.hit)
+		})`, outputs))
 		if got == want {
 			return
 		}
@@ -183,13 +194,16 @@ func notebook(t *testing.T, markups []string) []byte {
 	var cells []object
 	for i, markup := range markups {
 		cells = append(cells, object{
-			"cell_type": "code", "id": fmt.Sprint("cell-", i), "metadata": object{}, "execution_count": i + 1, "source": "",
+			"cell_type": "code", "id": fmt.Sprint("cell-", i), "metadata": object{},
+			"execution_count": i + 1, "source": "",
 			"outputs": []object{{"output_type": "display_data", "metadata": object{}, "data": object{"text/html": markup}}},
 		})
 	}
 	data, err := json.Marshal(object{
 		"nbformat": 4, "nbformat_minor": 5, "cells": cells,
-		"metadata": object{"kernelspec": object{"name": "python3", "display_name": "Python 3", "language": "python"}},
+		"metadata": object{"kernelspec": object{
+			"name": "python3", "display_name": "Python 3", "language": "python",
+		}},
 	})
 	if err != nil {
 		t.Fatal(err)

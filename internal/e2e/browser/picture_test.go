@@ -22,7 +22,8 @@ const leastContrast = 4.5
 
 // output puts markup on a page as a notebook does, in a theme of the notebook's.
 func output(markup, background, color string) string {
-	return fmt.Sprintf(`<!DOCTYPE html><html><head><meta charset="utf-8"></head><body style="background-color:%s;color:%s"><div id="output">%s</div></body></html>`,
+	return fmt.Sprintf(`<!DOCTYPE html><html><head><meta charset="utf-8"></head>`+
+		`<body style="background-color:%s;color:%s"><div id="output">%s</div></body></html>`,
 		background, color, markup)
 }
 
@@ -41,7 +42,9 @@ func explained(t *testing.T, opts attribution.Options) *attribution.Explanation 
 	return explainedPrompt(t, "the keys to the cabinet", opts)
 }
 
-func explainedPrompt(t *testing.T, prompt string, opts attribution.Options) *attribution.Explanation {
+func explainedPrompt(
+	t *testing.T, prompt string, opts attribution.Options,
+) *attribution.Explanation {
 	t.Helper()
 	e, err := attribution.Explain(context.Background(), embedded(t), prompt, opts)
 	if err != nil {
@@ -71,8 +74,12 @@ func makePictures(t *testing.T) map[string]render.HTML {
 // contrasted is an explanation by scorers, of whose values some speak against the prediction.
 func contrasted(t *testing.T) *attribution.Explanation {
 	t.Helper()
-	return explainedPrompt(t, "mary has the red key . john has the blue lamp . who has the lamp ?", attribution.Options{
-		MaxTokens: 2, Methods: []string{"gradient-x-input", "occlusion", "attn-lrp", "integrated-gradients", "rollout"}, Contrast: " mary",
+	const prompt = "mary has the red key . john has the blue lamp . who has the lamp ?"
+	return explainedPrompt(t, prompt, attribution.Options{
+		MaxTokens: 2, Contrast: " mary",
+		Methods: []string{
+			"gradient-x-input", "occlusion", "attn-lrp", "integrated-gradients", "rollout",
+		},
 	})
 }
 
@@ -90,8 +97,8 @@ func divided(t *testing.T, e *attribution.Explanation, by string) *attribution.E
 	return e
 }
 
-// hostileTexts are tokens that would do something if they were taken for anything but text. What they ask for is no address
-// of a machine; show would see the attempt.
+// hostileTexts are tokens that would do something if they were taken for anything but text. What
+// they ask for is no address of a machine; show would see the attempt.
 var hostileTexts = []string{
 	`<script>window.hit="script"</script>`,
 	`<img src="http://hostile.invalid/x.png" onerror="window.hit='error'">`,
@@ -146,7 +153,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestDarkAndLight shows pictures on the two themes of a notebook: nothing of the theme shines through, so that both look the same.
+// TestDarkAndLight shows pictures on the two themes of a notebook: nothing of the theme shines
+// through, so that both look the same.
 func TestDarkAndLight(t *testing.T) {
 	b := tab(t)
 	for name, picture := range pictures(t) {
@@ -178,12 +186,14 @@ func checkColors(t *testing.T, d chromium.Drawn) {
 			t.Errorf("%q stands on the background of the page", p.Text)
 		}
 		if c := contrast(t, p.Color, p.Background); c < leastContrast {
-			t.Errorf("%q: %s on %s has contrast %.2f, want %v", p.Text, p.Color, p.Background, c, leastContrast)
+			t.Errorf("%q: %s on %s has contrast %.2f, want %v",
+				p.Text, p.Color, p.Background, c, leastContrast)
 		}
 	}
 }
 
-// checkElements checks that the document has the elements of a picture and no others, and that no text acted.
+// checkElements checks that the document has the elements of a picture and no others, and that no
+// text acted.
 func checkElements(t *testing.T, d chromium.Drawn) {
 	t.Helper()
 	known := []string{"b", "br", "details", "div", "span", "summary", "table", "tbody", "td", "tr"}

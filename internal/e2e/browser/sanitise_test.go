@@ -29,7 +29,8 @@ func sanitiseMarkup(t *testing.T, b *chromium.Browser, markup string) sanitised 
 	return chromium.Evaluate[sanitised](t, b, "("+sanitise+")("+string(quoted)+")")
 }
 
-// TestUntrusted passes pictures through what a notebook that is not trusted keeps: all of it is kept.
+// TestUntrusted passes pictures through what a notebook that is not trusted keeps: all of it is
+// kept.
 func TestUntrusted(t *testing.T) {
 	b := tab(t)
 	for name, picture := range pictures(t) {
@@ -43,7 +44,8 @@ func TestUntrusted(t *testing.T) {
 				t.Errorf("the sanitised picture differs (-original +sanitised):\n%.2000s", diff)
 			}
 			before := b.Show(t, output(markup, "white", "black"))
-			if diff := cmp.Diff(before, b.Show(t, output(got.Sanitised, "white", "black"))); diff != "" {
+			after := b.Show(t, output(got.Sanitised, "white", "black"))
+			if diff := cmp.Diff(before, after); diff != "" {
 				t.Errorf("the sanitised picture is drawn differently:\n%.2000s", diff)
 			}
 		})
@@ -69,7 +71,8 @@ func TestSanitiserDrops(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got := sanitiseMarkup(t, b, c.markup)
 			if got.Sanitised != c.want || !slices.Equal(got.Dropped, []string{c.dropped}) {
-				t.Errorf("sanitise(%s) = %s without %q, want %s without %q", c.markup, got.Sanitised, got.Dropped, c.want, c.dropped)
+				t.Errorf("sanitise(%s) = %s without %q, want %s without %q",
+					c.markup, got.Sanitised, got.Dropped, c.want, c.dropped)
 			}
 		})
 	}

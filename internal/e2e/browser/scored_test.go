@@ -8,11 +8,12 @@ import (
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 )
 
-// TestScoredPage opens the pages of scorers, by tokens and by sentences: each says what it explains and what speaks against it, in both
-// schemes.
+// TestScoredPage opens the pages of scorers, by tokens and by sentences: each says what it explains
+// and what speaks against it, in both schemes.
 func TestScoredPage(t *testing.T) {
 	b := tab(t)
 	e := pictures(t)["contrast"].Explanation
+	sentences := divided(t, e, "sentence")
 	for name, c := range map[string]struct {
 		html render.HTML
 		says []string
@@ -21,8 +22,9 @@ func TestScoredPage(t *testing.T) {
 			"rather than mary", "john rather than mary: logit difference ", ", parts add up to ", "whole model, ×10⁻³", "layer 5",
 			"+ for the prediction and - for mary", "(top 3 hold ", "18 prompt tokens",
 		}},
-		"sentences": {render.HTML{Heatmap: render.Heatmap{Explanation: divided(t, e, "sentence")}}, []string{
-			"john has the blue lamp .", "4 spans of the prompt, the first of them begin-of-text", "by sentence", "spans of the prompt (sources)",
+		"sentences": {render.HTML{Heatmap: render.Heatmap{Explanation: sentences}}, []string{
+			"john has the blue lamp .", "4 spans of the prompt, the first of them begin-of-text",
+			"by sentence", "spans of the prompt (sources)",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

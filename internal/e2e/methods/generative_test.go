@@ -9,18 +9,20 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// sliceTol bounds M, which is made of rows of a cache, against one pass; the rows agree to 2e-7 in float32.
+// sliceTol bounds M, which is made of rows of a cache, against one pass; the rows agree to 2e-7 in
+// float32.
 const sliceTol = 2e-6
 
-// TestExplanationIsASlice explains a generation token by token and computes the same from one pass over all tokens: M is the slice
-// of rows m-1..m+n-2, and with OwnRow of rows m..m+n-1 (SPEC §A).
+// TestExplanationIsASlice explains a generation token by token and computes the same from one pass
+// over all tokens: M is the slice of rows m-1..m+n-2, and with OwnRow of rows m..m+n-1 (SPEC §A).
 func TestExplanationIsASlice(t *testing.T) {
 	m := openGo(t, "")
 	methods := []string{"raw", "rollout", "flow", "flow-normalized", "value-zeroing", "value-zeroing-rollout"}
 	for _, ownRow := range []bool{false, true} {
-		e, err := attribution.Explain(context.Background(), m, "the keys to the cabinet", attribution.Options{
+		opts := attribution.Options{
 			Methods: methods, MaxTokens: 5, AllLevels: true, OwnRow: ownRow,
-		})
+		}
+		e, err := attribution.Explain(context.Background(), m, "the keys to the cabinet", opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +34,8 @@ func TestExplanationIsASlice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole, err := attribution.Attribute(context.Background(), taps, attribution.Options{Methods: methods, AllLevels: true})
+		opts = attribution.Options{Methods: methods, AllLevels: true}
+		whole, err := attribution.Attribute(context.Background(), taps, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,14 +60,17 @@ func mapOf(t *testing.T, a *attribution.Attribution, name string) []float64 {
 }
 
 // compareSlice compares M[n,m,l] with rows first.. of whole [L,T,T].
-func compareSlice(t *testing.T, name string, r *attribution.Result, whole []float64, first, tokens int) {
+func compareSlice(
+	t *testing.T, name string, r *attribution.Result, whole []float64, first, tokens int,
+) {
 	t.Helper()
 	for step := range r.Shape[0] {
 		for j := range r.Shape[1] {
 			for k, layer := range r.Layers {
 				want := whole[(layer*tokens+first+step)*tokens+j]
 				if got := r.At(step, j, k); math.Abs(got-want) > sliceTol {
-					t.Fatalf("%s: M[%d,%d,%d] = %v, the slice of one pass has %v", name, step, j, k, got, want)
+					t.Fatalf("%s: M[%d,%d,%d] = %v, the slice of one pass has %v",
+						name, step, j, k, got, want)
 				}
 			}
 		}

@@ -14,13 +14,15 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// counted encodes every text as a token for each letter, by its place in the vocabulary: the goldens have no tokenizers.
+// counted encodes every text as a token for each letter, by its place in the vocabulary: the
+// goldens have no tokenizers.
 type counted struct{ *models.Model }
 
 func (c counted) Encode(text string, _ trace.Specials) ([]trace.Token, error) {
 	var tokens []trace.Token
 	for i := range len(text) {
-		tokens = append(tokens, trace.Token{ID: 5 + int(text[i])%(c.Info().Vocab-5), Text: text[i : i+1], Begin: i, End: i + 1})
+		id := 5 + int(text[i])%(c.Info().Vocab-5)
+		tokens = append(tokens, trace.Token{ID: id, Text: text[i : i+1], Begin: i, End: i + 1})
 	}
 	return tokens, nil
 }
@@ -55,7 +57,8 @@ func TestMethodsOnFamilies(t *testing.T) {
 			head := m.Info().Head
 			_, masks := m.Replacement("mask")
 			for _, method := range attribution.Methods() {
-				if method.Name == "reagent" && head != trace.NextToken && !(head == trace.MaskedToken && masks) {
+				if method.Name == "reagent" && head != trace.NextToken &&
+					!(head == trace.MaskedToken && masks) {
 					continue // it asks the model which tokens could stand in
 				}
 				if method.Scorer == "" || head != trace.NoHead {

@@ -52,8 +52,8 @@ func judge(scores []float64, evidence []int) verdict {
 	return behind
 }
 
-// verdicts are what each method says on every text of each circuit, and why. The order is that of planted.Circuits: offset, relay,
-// induction, distractor, sum, and.
+// verdicts are what each method says on every text of each circuit, and why. The order is that of
+// planted.Circuits: offset, relay, induction, distractor, sum, and.
 var verdicts = []struct {
 	methods  string
 	verdicts [6]verdict
@@ -62,56 +62,64 @@ var verdicts = []struct {
 	{
 		"raw",
 		[6]verdict{found, behind, partly, behind, found, found},
-		"one layer's attention names the relay and not what that gathered, in induction the answer alone, and where three heads of four " +
-			"read values of zero, their tokens",
+		"one layer's attention names the relay and not what that gathered, in induction the " +
+			"answer alone, and where three heads of four read values of zero, their tokens",
 	},
 	{
 		"rollout flow flow-normalized",
 		[6]verdict{tied, tied, tied, behind, behind, behind},
-		"the residual of ½ gives the last token as much as what it reads, in every layer, although no head reads its own word: of two " +
-			"layers 4 tokens have ¼ each; heads that share evidence are halves of a half. Values are not seen at all (distractor)",
+		"the residual of ½ gives the last token as much as what it reads, in every layer, " +
+			"although no head reads its own word: of two layers 4 tokens have ¼ each; heads that " +
+			"share evidence are halves of a half. Values are not seen at all (distractor)",
 	},
 	{
 		"value-zeroing value-zeroing-euclidean value-zeroing-final-norm norms",
 		[6]verdict{found, behind, partly, found, found, found},
-		"a value of zero counts for nothing, and the token's own, which no head reads, neither; but it is one layer, which stops at the relay",
+		"a value of zero counts for nothing, and the token's own, which no head reads, neither; " +
+			"but it is one layer, which stops at the relay",
 	},
 	{
 		"value-zeroing-rollout",
 		[6]verdict{found, found, partly, found, found, found},
-		"no residual is added, and only values move an output: it follows the route exactly. In induction it goes on from the answer to " +
-			"the place before it, which told the answer where it stands, and loses the answer itself: " +
-			"as it does not read itself and no residual counts, its row is the token before it",
+		"no residual is added, and only values move an output: it follows the route exactly. In " +
+			"induction it goes on from the answer to the place before it, which told the answer " +
+			"where it stands, and loses the answer itself: as it does not read itself and no " +
+			"residual counts, its row is the token before it",
 	},
 	{
 		"norms-residual norms-residual-norm globenc alti",
 		[6]verdict{behind, behind, partly, behind, behind, behind},
-		"the last token keeps its word and its position, two features beside the one that it reads, and they count although nothing reads " +
-			"them; in induction the last token is evidence itself",
+		"the last token keeps its word and its position, two features beside the one that it " +
+			"reads, and they count although nothing reads them; in induction the last token is " +
+			"evidence itself",
 	},
 	{
 		"alti-logit",
 		[6]verdict{found, behind, partly, found, found, tied},
-		"only what is written into the logit counts, but below the last layer it is followed by alti, which gives the relay most of its own " +
-			"stream. In the and all of the logit is written by the feed-forward part, which is nobody's: every score is 0",
+		"only what is written into the logit counts, but below the last layer it is followed by " +
+			"alti, which gives the relay most of its own stream. In the and all of the logit is " +
+			"written by the feed-forward part, which is nobody's: every score is 0",
 	},
 	{
 		"gradient-x-input attn-lrp decompx",
 		[6]verdict{found, found, partly, found, found, found},
-		"what adds to the logit is found through any layers. In induction that is the answer alone: attention is all or nothing, so that its " +
-			"derivative is 0, and decompx holds it fixed: what said where to look has no part",
+		"what adds to the logit is found through any layers. In induction that is the answer " +
+			"alone: attention is all or nothing, so that its derivative is 0, and decompx holds " +
+			"it fixed: what said where to look has no part",
 	},
 	{
 		"gradient",
 		[6]verdict{tied, tied, partly, found, partly, found},
-		"the derivative by the last token's feature of the answer is as steep as that by the word of the evidence, although no embedding has " +
-			"that feature: only the input says so. Where other words would add as much in the evidence's place, or attention moves, that is steeper",
+		"the derivative by the last token's feature of the answer is as steep as that by the " +
+			"word of the evidence, although no embedding has that feature: only the input says " +
+			"so. Where other words would add as much in the evidence's place, or attention " +
+			"moves, that is steeper",
 	},
 	{
 		"chefer",
 		[6]verdict{found, found, partly, found, partly, found},
-		"attention times its gradient goes through layers, and the identity gives the last token a 1. It drops what is negative, and so the " +
-			"word that speaks against the answer",
+		"attention times its gradient goes through layers, and the identity gives the last token " +
+			"a 1. It drops what is negative, and so the word that speaks against the answer",
 	},
 	{
 		"gradient-rollout",
@@ -126,8 +134,9 @@ var verdicts = []struct {
 	{
 		"integrated-gradients",
 		[6]verdict{found, found, found, found, found, found},
-		"on the way from an embedding of zeros attention is not yet all or nothing, so that what says where to look gets its part, and in " +
-			"induction the most: the probability jumps where attention does",
+		"on the way from an embedding of zeros attention is not yet all or nothing, so that what " +
+			"says where to look gets its part, and in induction the most: the probability jumps " +
+			"where attention does",
 	},
 }
 
@@ -149,7 +158,9 @@ func TestPlantedVerdicts(t *testing.T) {
 					for _, method := range strings.Fields(v.methods) {
 						scores := e.Methods[method].Row(0, e.Methods[method].Top())
 						if got := judge(scores, text.Evidence); got != v.verdicts[c] {
-							t.Errorf("%s on %q: evidence %v is %s, want %s: %s\n%.4g", method, text.Prompt(), text.Evidence, got, v.verdicts[c], v.reason, scores)
+							t.Errorf("%s on %q: evidence %v is %s, want %s: %s\n%.4g",
+								method, text.Prompt(), text.Evidence, got, v.verdicts[c], v.reason,
+								scores)
 						}
 					}
 				}
@@ -158,7 +169,8 @@ func TestPlantedVerdicts(t *testing.T) {
 	}
 }
 
-// What each definition must give for a logit that is a sum of two numbers, and for one that is max(0, a + b - 1) of two conditions.
+// What each definition must give for a logit that is a sum of two numbers, and for one that is
+// max(0, a + b - 1) of two conditions.
 func TestPlantedValues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs scorers on many texts")
@@ -193,14 +205,16 @@ func TestPlantedValues(t *testing.T) {
 			scores := explainPlanted(t, m, text, opts).Methods[c.method].Row(0, 0)
 			first, second := 1., 1.
 			if c.circuit == "planted-sum" {
-				first, second = planted.Doubt(text.Words[text.Evidence[0]]), planted.Support(text.Words[text.Evidence[1]])
+				first = planted.Doubt(text.Words[text.Evidence[0]])
+				second = planted.Support(text.Words[text.Evidence[1]])
 			}
 			want := make([]float64, len(scores))
 			both := c.want(first, second)
 			want[text.Evidence[0]+1], want[text.Evidence[1]+1] = both[0], both[1]
 			for j := range scores {
 				if !(math.Abs(scores[j]-want[j]) <= c.tol) {
-					t.Errorf("%s of %q: token %d has %v, want %v: %s", c.method, text.Prompt(), j, scores[j], want[j], c.reason)
+					t.Errorf("%s of %q: token %d has %v, want %v: %s",
+						c.method, text.Prompt(), j, scores[j], want[j], c.reason)
 				}
 			}
 		}
@@ -214,8 +228,9 @@ func times(a, b float64) func(first, second float64) [2]float64 {
 	return func(first, second float64) [2]float64 { return [2]float64{a * first, b * second} }
 }
 
-// Without the residual, which no head of the relay reads, rollout and flow name the evidence and nothing else; with half of it, the last
-// token, the relay and what both of them gathered have a quarter each.
+// Without the residual, which no head of the relay reads, rollout and flow name the evidence and
+// nothing else; with half of it, the last token, the relay and what both of them gathered have a
+// quarter each.
 func TestPlantedResidual(t *testing.T) {
 	m := openGo(t, "planted-relay")
 	relay, err := planted.Lookup("planted-relay")
@@ -237,7 +252,8 @@ func TestPlantedResidual(t *testing.T) {
 			for name, r := range e.Methods {
 				for j, got := range r.Row(0, r.Top()) {
 					if math.Abs(got-want[j]) > 1e-9 {
-						t.Errorf("%s with residual %v of %q: token %d has %v, want %v", name, residual, text.Prompt(), j, got, want[j])
+						t.Errorf("%s with residual %v of %q: token %d has %v, want %v",
+							name, residual, text.Prompt(), j, got, want[j])
 					}
 				}
 			}
@@ -245,7 +261,9 @@ func TestPlantedResidual(t *testing.T) {
 	}
 }
 
-func explainPlanted(t *testing.T, m *models.Model, text planted.Text, opts attribution.Options) *attribution.Explanation {
+func explainPlanted(
+	t *testing.T, m *models.Model, text planted.Text, opts attribution.Options,
+) *attribution.Explanation {
 	t.Helper()
 	opts.Continuation = " " + text.Answer
 	e, err := attribution.Explain(t.Context(), m, text.Prompt(), opts)

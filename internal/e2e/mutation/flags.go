@@ -14,9 +14,15 @@ import (
 // command's help, so a new flag is tried without a change here.
 var bases = [][]string{
 	{"explain", "--backend", "go", "--max-tokens", "2", "the keys to"},
-	{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "flow,value-zeroing", "the keys to"},
+	{
+		"explain", "--backend", "go", "--max-tokens", "1", "--methods", "flow,value-zeroing",
+		"the keys to",
+	},
 	{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "attn-lrp", "the keys"},
-	{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "gradient-x-input", "--format", "json", "the"},
+	{
+		"explain", "--backend", "go", "--max-tokens", "1", "--methods", "gradient-x-input",
+		"--format", "json", "the",
+	},
 	{"trace", "--backend", "go", "--ids", "5,6,7", "--taps", "attention,logits", "-o", "out"},
 	{"attribute", "--input", "in.safetensors", "--methods", "rollout,flow", "-o", "out"},
 	{"tokenize", "--tokenizer", "tokenizer.json"},
@@ -30,12 +36,15 @@ var bases = [][]string{
 
 // values are what flags are given.
 var values = []string{
-	"0", "1", "2", "3", "-1", "-5", "0.5", "1.5", "-0.1", "NaN", "Inf", "-Inf", "1e308", "1e-320", "0x10", "1_000", "٣",
-	"2147483648", "9223372036854775807", "9223372036854775808", "18446744073709551616", "-9223372036854775808", "999999999",
-	"", " ", "a", "rolout", "rollout", "rollout,rollout", ",", "attention+flow", "attention+", "+flow", "mean", "max", "0:1", "1:0", "0:", ":",
-	"99999999999:1", "word", "text", "json", "html", "on", "true", "maybe", "float32", "bfloat16", "go", "xla:/nowhere.so", "gpu",
-	"1MB", "80MB", "8GB", "1e30GB", "-1GB", "/nowhere/out", ".", "..", "in.safetensors", "tokenizer.json", "-", "tiny", "tyny", "planted-relay",
-	"no/such-model", "no/such/model", "\xff", "\x1b[31m", "<script>", "logit", "mask", "zero", "delete", "probability",
+	"0", "1", "2", "3", "-1", "-5", "0.5", "1.5", "-0.1", "NaN", "Inf", "-Inf", "1e308", "1e-320",
+	"0x10", "1_000", "٣", "2147483648", "9223372036854775807", "9223372036854775808",
+	"18446744073709551616", "-9223372036854775808", "999999999", "", " ", "a", "rolout", "rollout",
+	"rollout,rollout", ",", "attention+flow", "attention+", "+flow", "mean", "max", "0:1", "1:0",
+	"0:", ":", "99999999999:1", "word", "text", "json", "html", "on", "true", "maybe", "float32",
+	"bfloat16", "go", "xla:/nowhere.so", "gpu", "1MB", "80MB", "8GB", "1e30GB", "-1GB",
+	"/nowhere/out", ".", "..", "in.safetensors", "tokenizer.json", "-", "tiny", "tyny",
+	"planted-relay", "no/such-model", "no/such/model", "\xff", "\x1b[31m", "<script>", "logit",
+	"mask", "zero", "delete", "probability",
 }
 
 var helpFlag = regexp.MustCompile(`(?m)^ +(?:-\w, )?--([a-z-]+)(.*)$`)
@@ -45,7 +54,8 @@ func (s *Seeds) ReadFlags(ctx context.Context, binary string) error {
 	s.flags = map[string][]string{}
 	for _, base := range bases {
 		command := commandOf(base)
-		help, err := exec.CommandContext(ctx, binary, append(slices.Clone(command), "--help")...).Output()
+		words := append(slices.Clone(command), "--help")
+		help, err := exec.CommandContext(ctx, binary, words...).Output()
 		if err != nil {
 			return fmt.Errorf("mutation: %s --help: %w", strings.Join(command, " "), err)
 		}
@@ -66,6 +76,19 @@ func commandOf(args []string) []string {
 		return args[:2]
 	}
 	return args[:1]
+}
+
+// inWords returns how a message may name a flag's value without the flag: a file by itself, with
+// spaces made visible, and one of several by its number ("head 3" for --heads=3).
+func inWords(name, value string) []string {
+	words := []string{
+		value + ": no such file", strings.ReplaceAll(value, " ", "␣") + ": no such file",
+		strings.TrimSuffix(name, "s") + " " + value,
+	}
+	if strings.ContainsAny(value, "./") {
+		words = append(words, " "+value+" ", " "+value+": ")
+	}
+	return words
 }
 
 // mutateFlags adds flags to a command line that works.
@@ -95,9 +118,9 @@ func mutateFlags(r *rand.Rand, s *Seeds) Mutant {
 	for _, name := range names { // a library says "own row" of --own-row
 		names = append(names, strings.ReplaceAll(name, "-", " "))
 	}
-	for _, arg := range args { // a file that is not there is named by itself
-		if _, value, ok := strings.Cut(arg, "="); ok && value != "" {
-			names = append(names, value+": no such file")
+	for _, arg := range args {
+		if name, value, ok := strings.Cut(strings.TrimLeft(arg, "-"), "="); ok && value != "" {
+			names = append(names, inWords(name, value)...)
 		}
 	}
 	in := container{header: object()}

@@ -147,8 +147,8 @@ func (v *value) set(key string, item *value) {
 	v.keys, v.items = append(v.keys, key), append(v.items, item)
 }
 
-// allKeys adds the keys of v and of what is in it to names. Vocabularies hold thousands, so it stops
-// at a few hundred.
+// allKeys adds the keys of v and of what is in it to names. Vocabularies hold thousands, so it
+// stops at a few hundred.
 func (v *value) allKeys(names []string) []string {
 	const most = 300
 	for i, item := range v.items {
@@ -169,10 +169,12 @@ func (v *value) allKeys(names []string) []string {
 
 // hostile are values that a file may hold where something else belongs.
 var hostile = []string{
-	"null", "true", "false", "0", "-1", "1", "2", "3", "7", "-0", "0.5", "-0.5", "1e2", "1e308", "1e400", "-1e400",
-	"2147483648", "9223372036854775807", "9223372036854775808", "1e-320", "65536", "1000000",
-	`""`, `"3"`, `"none"`, `"a"`, `" "`, `"\u0000"`, `"\ud800"`, `"%s%n"`, `"<script>alert(1)</script>"`,
-	`"../../x"`, `"` + strings.Repeat("a", 100_000) + `"`, "[]", "{}", "[[]]", "[null]", "[1,2,3]", `{"a":1}`,
+	"null", "true", "false", "0", "-1", "1", "2", "3", "7", "-0", "0.5", "-0.5", "1e2", "1e308",
+	"1e400", "-1e400", "2147483648", "9223372036854775807", "9223372036854775808", "1e-320",
+	"65536", "1000000", `""`, `"3"`, `"none"`, `"a"`, `" "`, `"\u0000"`, `"\ud800"`, `"%s%n"`,
+	`"<script>alert(1)</script>"`,
+	`"../../x"`, `"` + strings.Repeat("a", 100_000) + `"`,
+	"[]", "{}", "[[]]", "[null]", "[1,2,3]", `{"a":1}`,
 	"NaN", "Infinity", "-Infinity", "[" + strings.Repeat("1,", 50_000) + "1]",
 	strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000),
 }
@@ -214,7 +216,8 @@ func (v *value) damageOnce(r *rand.Rand) {
 		}
 	case 3: // spell a key otherwise
 		if at.isObject() {
-			at.keys[i] = pick(r, []string{strings.ToUpper(at.keys[i]), at.keys[i] + "s", "_" + at.keys[i], ""})
+			key := at.keys[i]
+			at.keys[i] = pick(r, []string{strings.ToUpper(key), key + "s", "_" + key, ""})
 			return
 		}
 		fallthrough

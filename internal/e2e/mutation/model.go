@@ -2,20 +2,28 @@ package mutation
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
-// limit is what a mutant may use, as the command is told. The toy models of the tests take far less.
+// limit is what a mutant may use, as the command is told. The toy models of the tests take far
+// less.
 const limit = "300MB"
 
 // modelRun is a command line that opens the model in folder "model" and runs it.
 func modelRun(r *rand.Rand) []string {
-	args := []string{"trace", "--model", "model", "--backend", "go", "--max-memory", limit, "-o", "out.safetensors"}
+	args := []string{
+		"trace", "--model", "model", "--backend", "go", "--max-memory", limit,
+		"-o", "out.safetensors",
+	}
 	if r.IntN(6) == 0 {
 		args = append(args, "--dtype", "bfloat16")
 	}
-	taps := []string{"attention", "hidden", "logits", "value-zeroing", "scores,terms", "attention,hidden,logits"}
-	return append(args, "--ids", pick(r, []string{"5", "5,6,7", "3,3,3,3,9,8"}), "--taps", pick(r, taps))
+	taps := []string{
+		"attention", "hidden", "logits", "value-zeroing", "scores,terms", "attention,hidden,logits",
+	}
+	ids := []string{"5", "5,6,7", "3,3,3,3,9,8"}
+	return append(args, "--ids", pick(r, ids), "--taps", pick(r, taps))
 }
 
 // modelFiles are the files of a checkpoint, in folder "model".
@@ -30,7 +38,8 @@ func mutateConfig(r *rand.Rand, s *Seeds) Mutant {
 	keys := config.allKeys(nil)
 	config.damage(r)
 	text := config.text()
-	names := append(config.allKeys(keys), append(openContainer(seed.weights).names(), jsonWords...)...)
+	names := append(config.allKeys(keys),
+		append(openContainer(seed.weights).names(), jsonWords...)...)
 	names = append(names, "tensor ") // one that the config asks for, which the weights do not have
 	if r.IntN(12) == 0 {
 		text = scratch(r, text)
@@ -48,8 +57,8 @@ func mutateConfig(r *rand.Rand, s *Seeds) Mutant {
 	}
 }
 
-// tapWords are what is said of a model that is whole: it has no such tap, or its numbers grow too large
-// for float32 on the way to it.
+// tapWords are what is said of a model that is whole: it has no such tap, or its numbers grow too
+// large for float32 on the way to it.
 var tapWords = []string{"--taps", "tap "}
 
 // jsonWords are what is said of a file that is no JSON object.
@@ -59,14 +68,16 @@ var jsonWords = []string{"JSON", "byte", "UTF-8"}
 func mutateWeights(r *rand.Rand, s *Seeds) Mutant {
 	seed := pick(r, s.models)
 	c := openContainer(seed.weights)
-	names := c.names()
+	names := c.inMessages()
 	file, size := c.damage(r)
+	names = slices.Concat(names, c.inMessages(), headerWords, tapWords)
 	m := Mutant{
 		Args:   modelRun(r),
 		Files:  modelFiles(seed.config, file),
 		Output: "out.safetensors",
 		Names: [][]string{
-			append([]string{"model.safetensors", "config.json"}, tapWords...), append(append(names, headerWords...), tapWords...),
+			append([]string{"model.safetensors", "config.json"}, tapWords...),
+			names,
 		},
 	}
 	if size > 0 {
@@ -84,15 +95,20 @@ func mutateAttribute(r *rand.Rand, _ *Seeds) Mutant {
 	c.header.set("__metadata__", object("version", `"1"`))
 	layers, heads, tokens := 1+r.IntN(4), 1+r.IntN(3), 1+r.IntN(24)
 	scale := []float64{0.1, 1, 5, 15, 40, 100}[r.IntN(6)]
-	c.add("attention", []int{layers, heads, tokens, tokens}, softmaxRows(r, layers*heads, tokens, scale))
+	c.add("attention", []int{layers, heads, tokens, tokens},
+		softmaxRows(r, layers*heads, tokens, scale))
 	if r.IntN(2) == 0 {
 		c.add("value-zeroing", []int{layers, tokens, tokens}, softmaxRows(r, layers, tokens, scale))
 	}
 	methods := []string{
-		"rollout", "flow", "raw", "rollout,flow", "value-zeroing", "flow-normalized", "attention+flow",
-		"value-zeroing-rollout", "value-zeroing+flow", "norms", "gradient", "alti",
+		"rollout", "flow", "raw", "rollout,flow", "value-zeroing", "flow-normalized",
+		"attention+flow", "value-zeroing-rollout", "value-zeroing+flow", "norms", "gradient",
+		"alti",
 	}
-	args := []string{"attribute", "--input", "in.safetensors", "--methods", pick(r, methods), "-o", "out.safetensors"}
+	args := []string{
+		"attribute", "--input", "in.safetensors", "--methods", pick(r, methods),
+		"-o", "out.safetensors",
+	}
 	for range r.IntN(3) {
 		args = append(args, pick(r, [][]string{
 			{"--heads", pick(r, []string{"max", "min", "0", "5", "-1"})},
@@ -108,7 +124,7 @@ func mutateAttribute(r *rand.Rand, _ *Seeds) Mutant {
 		})...)
 	}
 	m := Mutant{Args: args, Output: "out.safetensors"}
-	names := c.names()
+	names := c.inMessages()
 	file, size := c.bytes(), int64(0)
 	if r.IntN(3) > 0 {
 		file, size = c.damage(r)
@@ -117,12 +133,13 @@ func mutateAttribute(r *rand.Rand, _ *Seeds) Mutant {
 	if size > 0 {
 		m.Sparse = map[string]int64{"in.safetensors": size}
 	}
-	m.Names = [][]string{append(append(names, headerWords...), "--", "method", "layer", "head", "mixing")}
+	words := []string{"--", "method", "layer", "head", "mixing"}
+	m.Names = [][]string{slices.Concat(names, c.inMessages(), headerWords, words)}
 	return m
 }
 
-// softmaxRows returns n causal maps [n,tokens,tokens] of the softmax of normal numbers. A large scale
-// makes them nearly one-hot, with entries that vanish.
+// softmaxRows returns n causal maps [n,tokens,tokens] of the softmax of normal numbers. A large
+// scale makes them nearly one-hot, with entries that vanish.
 func softmaxRows(r *rand.Rand, n, tokens int, scale float64) []float32 {
 	out := make([]float32, 0, n*tokens*tokens)
 	for range n {

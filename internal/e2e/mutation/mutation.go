@@ -7,9 +7,9 @@
 //	HEADWATER_MUTANT=17 go test ./internal/e2e/mutation
 //	HEADWATER_MUTATIONS=50000 HEADWATER_MUTATION_SEED=2 go test ./internal/e2e/mutation
 //
-// The command must end by itself, within the limits of time and memory, without a panic, with status
-// 0, 1 or 2, leaving no file behind that was not asked for. A refusal is one line that names the
-// damaged file and a key or tensor of it, or the flag, in the words of a user.
+// The command must end by itself, within the limits of time and memory, without a panic, with
+// status 0, 1 or 2, leaving no file behind that was not asked for. A refusal is one line that names
+// the damaged file and a key or tensor of it, or the flag, in the words of a user.
 package mutation
 
 import (
@@ -30,7 +30,8 @@ type Mutant struct {
 	Sparse map[string]int64
 	// Output is the file that a successful run leaves in the folder, "" for none.
 	Output string
-	// Names is what a refusal must name: at least one text of each list. An empty list asks nothing.
+	// Names is what a refusal must name: at least one text of each list. An empty list asks
+	// nothing.
 	Names [][]string
 }
 

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/headwater-ml/headwater/internal/e2e/command"
 )
 
 // fewest is how many mutants of a kind say something about the kind as a whole.
@@ -24,12 +26,9 @@ func TestMutations(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the command hundreds of times")
 	}
-	count, seed := variable(t, "HEADWATER_MUTATIONS", fewest*uint64(len(kinds))), variable(t, "HEADWATER_MUTATION_SEED", 1)
-	binary := filepath.Join(t.TempDir(), "headwater")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "../../../cmd/headwater")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the command: %v\n%s", err, out)
-	}
+	count := variable(t, "HEADWATER_MUTATIONS", fewest*uint64(len(kinds)))
+	seed := variable(t, "HEADWATER_MUTATION_SEED", 1)
+	binary := command.Path(t)
 	seeds, err := ReadSeeds("../../..")
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +40,8 @@ func TestMutations(t *testing.T) {
 		n := variable(t, "HEADWATER_MUTANT", 0)
 		m := Make(seed, n, seeds)
 		o := run(t, binary, seed, n, m)
-		t.Logf("%s: headwater %.400q\nstatus %d, %d MB, %v\n%.4000s", m.Kind, m.Args, o.Status, o.Resident/1e6, o.Processor, o.Stderr)
+		t.Logf("%s: headwater %.400q\nstatus %d, %d MB, %v\n%.4000s", m.Kind, m.Args, o.Status,
+			o.Resident/1e6, o.Processor, o.Stderr)
 		return
 	}
 	var next atomic.Uint64
@@ -87,7 +87,8 @@ func run(t *testing.T, binary string, seed, n uint64, m Mutant) *Outcome {
 		return nil
 	}
 	if len(o.Faults) > 0 {
-		t.Errorf("mutant %d of seed %d (%s): %s\nheadwater %.300q\n%.1000s", n, seed, m.Kind, strings.Join(o.Faults, "; "), m.Args, o.Stderr)
+		t.Errorf("mutant %d of seed %d (%s): %s\nheadwater %.300q\n%.1000s", n, seed, m.Kind,
+			strings.Join(o.Faults, "; "), m.Args, o.Stderr)
 	}
 	return o
 }
@@ -114,7 +115,8 @@ func TestMutantsRepeat(t *testing.T) {
 	}
 	for n := range uint64(200) {
 		a, b := Make(5, n, seeds), Make(5, n, seeds)
-		if a.Kind != b.Kind || fmt.Sprint(a.Args) != fmt.Sprint(b.Args) || !bytes.Equal(a.Stdin, b.Stdin) {
+		if a.Kind != b.Kind || fmt.Sprint(a.Args) != fmt.Sprint(b.Args) ||
+			!bytes.Equal(a.Stdin, b.Stdin) {
 			t.Fatalf("mutant %d is not the same twice: %q and %q", n, a.Args, b.Args)
 		}
 		for name, text := range a.Files {

@@ -54,7 +54,8 @@ func Run(ctx context.Context, binary, dir string, m Mutant) (*Outcome, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, bytes.NewReader(m.Stdin), &stdout, &stderr
 	// No name may reach a network or a cache of the user.
-	cmd.Env = append(os.Environ(), "HF_HUB_OFFLINE=1", "HF_HOME="+dir+"/no-cache", "GOMLX_NO_AUTO_INSTALL=1", "GOTRACEBACK=single")
+	cmd.Env = append(os.Environ(), "HF_HUB_OFFLINE=1", "HF_HOME="+dir+"/no-cache",
+		"GOMLX_NO_AUTO_INSTALL=1", "GOTRACEBACK=single")
 	err = cmd.Run()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		return nil, err
@@ -111,10 +112,13 @@ func (o *Outcome) fault(format string, args ...any) {
 }
 
 // crash are the words of a program that did not end by itself.
-var crash = regexp.MustCompile(`(?m)^(panic:|fatal error:|goroutine \d+|runtime error|SIG[A-Z]+:)|runtime error:|\[recovered\]`)
+var crash = regexp.MustCompile(
+	`(?m)^(panic:|fatal error:|goroutine \d+|runtime error|SIG[A-Z]+:)|` +
+		`runtime error:|\[recovered\]`)
 
 // goTerms are words of the language that the program is written in; no user should meet them.
-var goTerms = regexp.MustCompile(`Go struct|Go value|cannot unmarshal|(^|[^.])json: |strconv\.|interface \{\}|map\[string|\[\]interface|%!|nil pointer|` +
+var goTerms = regexp.MustCompile(`Go struct|Go value|cannot unmarshal|(^|[^.])json: |strconv\.|` +
+	`interface \{\}|map\[string|\[\]interface|%!|nil pointer|` +
 	`unexpected EOF|slice bounds|\*[a-z]+\.[A-Z]|reflect\.`)
 
 // check holds what a run printed and took against what is promised.
@@ -164,7 +168,8 @@ func (o *Outcome) checkRefusal(m Mutant) {
 		if len(names) == 0 {
 			continue
 		}
-		if !slices.ContainsFunc(names, func(name string) bool { return strings.Contains(last, name) }) {
+		if !slices.ContainsFunc(names,
+			func(name string) bool { return strings.Contains(last, name) }) {
 			o.fault("the message names none of %.300q", names)
 		}
 	}
@@ -179,7 +184,12 @@ func (o *Outcome) checkFiles(m Mutant, before, after []string) {
 		asked := o.Status == 0 && name == m.Output ||
 			// Results that were complete before the fault stay, under a name that says so.
 			o.Status != 0 && m.Output != "" && strings.HasPrefix(name, m.Output+".partial") ||
-			m.Output == "*" && slices.ContainsFunc(m.Args, func(arg string) bool { return arg == name || strings.HasSuffix(arg, "="+name) })
+			m.Output == "*" &&
+				slices.ContainsFunc(m.Args,
+					func(arg string) bool {
+						return arg == name ||
+							strings.HasSuffix(arg, "="+name)
+					})
 		if !asked {
 			o.fault("it left the file %q", name)
 		}

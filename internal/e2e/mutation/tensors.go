@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 )
 
 // container is a safetensors file taken apart.
@@ -36,6 +37,22 @@ func (c container) names() []string {
 	return names
 }
 
+// inMessages returns how a message may name the tensors: by their names, an empty one in quotation
+// marks, or without the first part, such as "transformer.", which the files of some models lack.
+func (c container) inMessages() []string {
+	var names []string
+	for _, name := range c.names() {
+		if name == "" {
+			name = `""`
+		}
+		names = append(names, name)
+		if _, rest, found := strings.Cut(name, "."); found && rest != "" {
+			names = append(names, rest)
+		}
+	}
+	return names
+}
+
 // add puts a float32 tensor at the end.
 func (c *container) add(name string, shape []int, values []float32) {
 	dims := &value{list: true}
@@ -55,7 +72,8 @@ func (c *container) add(name string, shape []int, values []float32) {
 // poison makes some numbers of the data NaN, infinite, huge or negative.
 func (c *container) poison(r *rand.Rand) {
 	bad := []float32{
-		float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32, -1, 2, 1e-40,
+		float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)),
+		math.MaxFloat32, -1, 2, 1e-40,
 	}
 	for range 1 + r.IntN(4) {
 		if len(c.data) < 4 {
@@ -66,8 +84,8 @@ func (c *container) poison(r *rand.Rand) {
 	}
 }
 
-// claim makes one tensor as large as its header can say, with offsets to match, and returns how long
-// the file would be.
+// claim makes one tensor as large as its header can say, with offsets to match, and returns how
+// long the file would be.
 func (c *container) claim(r *rand.Rand) int64 {
 	const size = 40 << 30
 	name := pick(r, c.names())
@@ -94,8 +112,8 @@ func (c *container) claim(r *rand.Rand) int64 {
 	return 8 + int64(len(c.header.text())) + begin + bytes
 }
 
-// damage changes a safetensors file somewhere. The returned size is the length to which the file has
-// to be extended, 0 for none.
+// damage changes a safetensors file somewhere. The returned size is the length to which the file
+// has to be extended, 0 for none.
 func (c container) damage(r *rand.Rand) (file []byte, size int64) {
 	switch r.IntN(8) {
 	case 0:
@@ -108,12 +126,15 @@ func (c container) damage(r *rand.Rand) (file []byte, size int64) {
 		return scratch(r, c.bytes()), 0
 	case 4: // a length of the header that is not true
 		file = c.bytes()
-		lengths := []uint64{0, 1, 7, 1 << 20, 1 << 40, math.MaxUint64, uint64(len(file)), uint64(r.IntN(len(file)))}
+		lengths := []uint64{
+			0, 1, 7, 1 << 20, 1 << 40, math.MaxUint64, uint64(len(file)), uint64(r.IntN(len(file))),
+		}
 		binary.LittleEndian.PutUint64(file, pick(r, lengths))
 		return file, 0
 	case 5: // many tensors
 		for i := range 2000 {
-			c.header.set(fmt.Sprintf("extra.%d", i), object("dtype", `"F32"`, "shape", "[0]", "data_offsets", "[0,0]"))
+			c.header.set(fmt.Sprintf("extra.%d", i),
+				object("dtype", `"F32"`, "shape", "[0]", "data_offsets", "[0,0]"))
 		}
 		return c.bytes(), 0
 	default:

@@ -25,10 +25,12 @@ func softmax(r *rand.Rand, n int, scale float64) []float64 {
 
 // fragments are what hostile texts are put together of.
 var fragments = []string{
-	"the keys to the cabinet", " is", "mary has the red key .", "who has the lamp ?", " ", "\t", "\n", "\r\n", "\x00", "\x1b[31m",
-	"<script>alert(1)</script>", "</td>", `"'><img src=x onerror=alert(1)>`, "&amp;", "{{", "{% for x in range(10**9) %}", "$(id)", "`id`",
-	"%s%n%d", "../../etc/passwd", "\u202e\u2066", "\u200d", "👩‍👩‍👧‍👦", "é", "e\u0301", "\ufeff", "\U0010ffff", "漢字", "\xff\xfe", "a\xc3",
-	"<bos>", "<eos>", "[MASK]", "<|im_start|>", "\u0000\u0000", "ﷺ", "'", "-", "--", "0",
+	"the keys to the cabinet", " is", "mary has the red key .", "who has the lamp ?", " ", "\t",
+	"\n", "\r\n", "\x00", "\x1b[31m", "<script>alert(1)</script>", "</td>",
+	`"'><img src=x onerror=alert(1)>`, "&amp;", "{{", "{% for x in range(10**9) %}", "$(id)",
+	"`id`", "%s%n%d", "../../etc/passwd", "\u202e\u2066", "\u200d", "👩‍👩‍👧‍👦", "é", "e\u0301",
+	"\ufeff", "\U0010ffff", "漢字", "\xff\xfe", "a\xc3", "<bos>", "<eos>", "[MASK]", "<|im_start|>",
+	"\u0000\u0000", "ﷺ", "'", "-", "--", "0",
 }
 
 // hostileText returns a text of a few fragments, now and then a long one.
@@ -51,16 +53,21 @@ func mutatePrompt(r *rand.Rand, _ *Seeds) Mutant {
 	prompt := strings.ReplaceAll(hostileText(r), "\x00", "") // no argument can hold a NUL
 	const most = 100_000                                     // Linux ends arguments at 128 KiB
 	prompt = prompt[:min(len(prompt), most)]
-	methods := []string{"rollout", "flow", "value-zeroing", "raw,rollout,flow", "gradient", "attn-lrp", "norms,alti"}
+	methods := []string{
+		"rollout", "flow", "value-zeroing", "raw,rollout,flow", "gradient", "attn-lrp",
+		"norms,alti",
+	}
 	args := []string{
-		"explain", "--backend", "go", "--max-memory", limit, "--max-tokens", pick(r, []string{"1", "2", "3"}),
+		"explain", "--backend", "go", "--max-memory", limit, "--max-tokens", pick(r,
+			[]string{"1", "2", "3"}),
 		"--methods", pick(r, methods), "--format", pick(r, []string{"text", "html", "json"}),
 	}
 	if r.IntN(3) == 0 {
 		args = append(args, "--continuation="+pick(r, []string{" is", "are", "\xff", " <b>", "  "}))
 	}
 	if r.IntN(4) == 0 {
-		args = append(args, "--by", pick(r, []string{"word", "sentence", "0:3,4:7", "5:2", "0:99999"}))
+		args = append(args, "--by",
+			pick(r, []string{"word", "sentence", "0:3,4:7", "5:2", "0:99999"}))
 	}
 	if r.IntN(4) == 0 {
 		args = append(args, "--top", pick(r, []string{"1", "3", "1000000"}))
@@ -77,7 +84,8 @@ func mutateLines(r *rand.Rand, _ *Seeds) Mutant {
 			line.set("continuation", scalar(quote(pick(r, []string{" is", " are", "", "\u2028"}))))
 		}
 		if r.IntN(6) == 0 {
-			line.set("positions", scalar(pick(r, []string{"[0]", "[1,2]", "[-1]", "[99999999999]", "[1.5]"})))
+			line.set("positions",
+				scalar(pick(r, []string{"[0]", "[1,2]", "[-1]", "[99999999999]", "[1.5]"})))
 		}
 		if r.IntN(2) == 0 {
 			line.damage(r)
@@ -91,7 +99,8 @@ func mutateLines(r *rand.Rand, _ *Seeds) Mutant {
 	return Mutant{
 		Args: []string{
 			"explain", "--backend", "go", "--max-memory", limit, "--max-tokens", "1",
-			"--methods", pick(r, []string{"rollout", "raw", "flow"}), "--input", "prompts.jsonl", "-o", "out.jsonl",
+			"--methods", pick(r,
+				[]string{"rollout", "raw", "flow"}), "--input", "prompts.jsonl", "-o", "out.jsonl",
 		},
 		Files:  map[string][]byte{"prompts.jsonl": input},
 		Output: "out.jsonl",

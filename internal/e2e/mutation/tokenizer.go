@@ -15,9 +15,11 @@ var components = map[string][]string{
 		`{"type":"Replace","pattern":{"Regex":".*"},"content":"xyzxyz"}`,
 		`{"type":"Replace","pattern":{"Regex":"(?=.)"},"content":"aa"}`,
 		`{"type":"Prepend","prepend":"` + strings.Repeat("p", 1000) + `"}`,
-		`{"type":"NFKD"}`, `{"type":"NFC"}`, `{"type":"Lowercase"}`, `{"type":"Nmt"}`, `{"type":"StripAccents"}`,
-		`{"type":"Strip","strip_left":true,"strip_right":true}`, `{"type":"ByteLevel"}`,
-		`{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true}`,
+		`{"type":"NFKD"}`, `{"type":"NFC"}`, `{"type":"Lowercase"}`, `{"type":"Nmt"}`,
+		`{"type":"StripAccents"}`, `{"type":"Strip","strip_left":true,"strip_right":true}`,
+		`{"type":"ByteLevel"}`,
+		`{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,` +
+			`"strip_accents":null,"lowercase":true}`,
 		`{"type":"Unknown"}`, `{}`, `{"type":7}`,
 	},
 	"pre_tokenizer": {
@@ -27,14 +29,17 @@ var components = map[string][]string{
 		`{"type":"Metaspace","replacement":"▁","prepend_scheme":"always","split":true}`,
 		`{"type":"Metaspace","replacement":"","prepend_scheme":"first","split":true}`,
 		`{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true}`,
-		`{"type":"Digits","individual_digits":true}`, `{"type":"Whitespace"}`, `{"type":"BertPreTokenizer"}`,
-		`{"type":"Punctuation","behavior":"Contiguous"}`, `{"type":"UnicodeScripts"}`, `{"type":"CharDelimiterSplit","delimiter":""}`,
+		`{"type":"Digits","individual_digits":true}`, `{"type":"Whitespace"}`,
+		`{"type":"BertPreTokenizer"}`, `{"type":"Punctuation","behavior":"Contiguous"}`,
+		`{"type":"UnicodeScripts"}`, `{"type":"CharDelimiterSplit","delimiter":""}`,
 		`{"type":"FixedLength","length":0}`, `{"type":"Unknown"}`, `[]`,
 	},
 	"decoder": {
-		`{"type":"Replace","pattern":{"String":""},"content":"xxxxxxxxxx"}`, `{"type":"ByteFallback"}`, `{"type":"Fuse"}`,
-		`{"type":"Strip","content":" ","start":1000000000,"stop":-1}`, `{"type":"WordPiece","prefix":"","cleanup":true}`,
-		`{"type":"BPEDecoder","suffix":""}`, `{"type":"CTC","pad_token":"","word_delimiter_token":"","cleanup":true}`,
+		`{"type":"Replace","pattern":{"String":""},"content":"xxxxxxxxxx"}`,
+		`{"type":"ByteFallback"}`, `{"type":"Fuse"}`,
+		`{"type":"Strip","content":" ","start":1000000000,"stop":-1}`,
+		`{"type":"WordPiece","prefix":"","cleanup":true}`, `{"type":"BPEDecoder","suffix":""}`,
+		`{"type":"CTC","pad_token":"","word_delimiter_token":"","cleanup":true}`,
 	},
 	"post_processor": {
 		`{"type":"TemplateProcessing","single":[],"pair":[],"special_tokens":{}}`,
@@ -59,7 +64,8 @@ func mutateTokenizer(r *rand.Rand, s *Seeds) Mutant {
 		case 2:
 			addTokens(r, file)
 		case 3:
-			part := file.get(pick(r, append(parts, "model", "added_tokens", "truncation", "padding")))
+			part := file.get(pick(r,
+				append(parts, "model", "added_tokens", "truncation", "padding")))
 			if part != nil && len(part.items) > 0 {
 				part.damage(r)
 				continue
@@ -97,7 +103,8 @@ func chain(r *rand.Rand, part string) *value {
 		return one()
 	}
 	list := map[string]string{
-		"normalizer": "normalizers", "pre_tokenizer": "pretokenizers", "decoder": "decoders", "post_processor": "processors",
+		"normalizer": "normalizers", "pre_tokenizer": "pretokenizers",
+		"decoder": "decoders", "post_processor": "processors",
 	}[part]
 	items := &value{list: true}
 	same := one()

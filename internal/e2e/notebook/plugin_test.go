@@ -27,13 +27,15 @@ type cell struct {
 // answer is what a cell showed.
 type answer struct{ Text, Status string }
 
-// inKernel runs cells in the real kernel and returns what they showed; it skips where there is none.
+// inKernel runs cells in the real kernel and returns what they showed; it skips where there is
+// none.
 func inKernel(t *testing.T, cells []cell) []answer {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("a kernel that links the models for every cell")
 	}
-	if err := exec.Command("python", "-c", "import jupyter_client; jupyter_client.kernelspec.get_kernel_spec('gonb')").Run(); err != nil {
+	const find = "import jupyter_client; jupyter_client.kernelspec.get_kernel_spec('gonb')"
+	if err := exec.Command("python", "-c", find).Run(); err != nil {
 		t.Skip("no kernel of Go notebooks here; make test sets it up:", err)
 	}
 	dir, err := os.MkdirTemp("", "hw") // t.TempDir may be too long for a socket
@@ -148,8 +150,10 @@ same("mine+other", "rollout", trace.MeanHeads)`, want: "same: true"},
 	answers := inKernel(t, cells)
 	t.Logf("%d cells in %v", len(cells), time.Since(begin).Round(time.Second))
 	for i, c := range cells {
-		if got := answers[i]; !strings.Contains(got.Text, c.want) || (got.Status == "error") != c.fails {
-			t.Errorf("cell %d:\n%.500s\nhas status %s and shows at the end:\n%s\nwant %q", i, c.Source, got.Status, got.Text[max(0, len(got.Text)-1000):], c.want)
+		if got := answers[i]; !strings.Contains(got.Text, c.want) ||
+			(got.Status == "error") != c.fails {
+			t.Errorf("cell %d:\n%.500s\nhas status %s and shows at the end:\n%s\nwant %q", i,
+				c.Source, got.Status, got.Text[max(0, len(got.Text)-1000):], c.want)
 		}
 	}
 	process := func(i int) string {
@@ -158,7 +162,8 @@ same("mine+other", "rollout", trace.MeanHeads)`, want: "same: true"},
 	}
 	for i, kept := range map[int]bool{3: true, 4: false, 5: true, 6: false} {
 		if (process(i) == process(i-1)) != kept {
-			t.Errorf("cell %d is answered by process %s, the one before by %s; the same: %v is wanted", i, process(i), process(i-1), kept)
+			t.Errorf("cell %d is answered by process %s, the one before by %s; want the same: %v",
+				i, process(i), process(i-1), kept)
 		}
 	}
 }

@@ -1,10 +1,14 @@
-// Command bench is our side of internal/bench/peers/bench.py: a process that keeps one model on one backend and measures what it is asked.
+// Command bench is our side of internal/bench/peers/bench.py: a process that keeps one model on one
+// backend and measures what it is asked.
 //
-// It reads one JSON object a line from standard input and answers each with one line. A request names a task:
+// It reads one JSON object a line from standard input and answers each with one line. A request
+// names a task:
 //
-//	forward  one pass over ids; every attention matrix and all logits end in memory of this process
-//	decode   greedy generation of new tokens behind ids, with a cache
-//	rows     the same with the Value Zeroing row of every predicting position, all layers, per target and source
+//	forward  one pass over ids, after which all attention matrices and logits are in this
+//	         process's memory
+//	decode   greedy generation of new tokens after ids, with a cache
+//	rows     decode with the Value Zeroing row of every predicting position: all layers, per
+//	         target and source
 //
 // It ends with the input.
 package main
@@ -36,7 +40,8 @@ type request struct {
 type reply struct {
 	// MS is the whole task.
 	MS float64 `json:"ms"`
-	// TokenMS is the median of the tokens after the first, which waits for the prompt; 0 for forward.
+	// TokenMS is the median of the tokens after the first, which waits for the prompt; 0 for
+	// forward.
 	TokenMS float64 `json:"token_ms"`
 	// IDs are the generated tokens.
 	IDs []int `json:"ids"`
@@ -46,7 +51,8 @@ type reply struct {
 
 func main() {
 	ref := flag.String("model", "", "directory of the checkpoint")
-	backend := flag.String("backend", "", "go, xla, cuda, or xla:PATH or cuda:PATH of a PJRT plugin")
+	backend := flag.String("backend", "",
+		"go, xla, cuda, or xla:PATH or cuda:PATH of a PJRT plugin")
 	flag.Parse()
 	m, err := models.Open(*ref, models.Options{Backend: *backend})
 	if err == nil {
@@ -98,7 +104,9 @@ func forward(ctx context.Context, m *models.Model, r request) (reply, error) {
 	return reply{MS: milliseconds(time.Since(begin))}, nil
 }
 
-func generate(ctx context.Context, m *models.Model, r request, mixings []trace.MixingAsk) (reply, error) {
+func generate(
+	ctx context.Context, m *models.Model, r request, mixings []trace.MixingAsk,
+) (reply, error) {
 	var out reply
 	var tokens []time.Duration
 	begin := time.Now()
