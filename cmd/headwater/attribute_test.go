@@ -79,7 +79,8 @@ func TestAttributeKnown(t *testing.T) {
 	for name, input := range inputs {
 		t.Run(name, func(t *testing.T) {
 			f := attributed(t, input, "--methods", "rollout,raw")
-			checkClose(t, "rollout", floats(t, f, "rollout"), append(append([]float64{}, first...), second...))
+			checkClose(t, "rollout", floats(t, f, "rollout"),
+				append(append([]float64{}, first...), second...))
 			checkClose(t, "raw", floats(t, f, "raw"), uniform(2, 1, 4))
 			// Without a residual the rollout of one layer is that layer; with nothing else it is
 			// the identity.
@@ -117,7 +118,8 @@ func TestAttributeFlow(t *testing.T) {
 			sum := flow[at] + flow[at+1] + flow[at+2]
 			for s := range 3 {
 				if math.Abs(normalized[at+s]-flow[at+s]/sum) > 1e-12 {
-					t.Errorf("layer %d target %d source %d: %v of %v is not %v", l, target, s, flow[at+s], sum, normalized[at+s])
+					t.Errorf("layer %d target %d source %d: %v of %v is not %v", l, target, s,
+						flow[at+s], sum, normalized[at+s])
 				}
 			}
 		}
@@ -140,14 +142,16 @@ func TestAttributeFlow(t *testing.T) {
 func TestTraceAttribute(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
-	mustExecute(t, "", "trace", "--backend", "go", "--text", prompt, "--taps", "attention,value-zeroing", "-o", in)
+	mustExecute(t, "", "trace", "--backend", "go", "--text", prompt,
+		"--taps", "attention,value-zeroing", "-o", in)
 	methods := "rollout,flow,raw,value-zeroing,value-zeroing-rollout"
 	_, _, stderr := execute(t, "", "attribute", "-i", in, "--methods", methods, "-o", out)
 	if stderr != "" {
 		t.Errorf("standard error %q; rows from trace need no remark", stderr)
 	}
 	f := openFile(t, out)
-	if a, b := f.Metadata()["model_hash"], openFile(t, in).Metadata()["model_hash"]; a != b || a == "" {
+	a, b := f.Metadata()["model_hash"], openFile(t, in).Metadata()["model_hash"]
+	if a != b || a == "" {
 		t.Errorf("model_hash %q became %q", b, a)
 	}
 	e := explained(t, "--methods", methods, "--all-levels", "--max-tokens", "1", prompt)
@@ -156,7 +160,8 @@ func TestTraceAttribute(t *testing.T) {
 		got := floats(t, f, name) // [L,m,m]
 		for l := range r.Shape[2] {
 			for j := range m {
-				if a, b := got[(l*m+m-1)*m+j], r.At(0, j, l); math.Abs(a-b) > 1e-6 { // prefill and one pass round apart
+				// The prefill and one pass round differently.
+				if a, b := got[(l*m+m-1)*m+j], r.At(0, j, l); math.Abs(a-b) > 1e-6 {
 					t.Errorf("%s layer %d column %d: attribute %v, explain %v", name, l, j, a, b)
 				}
 			}
@@ -176,7 +181,8 @@ func TestAttributeRenormalized(t *testing.T) {
 	input := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{1, 3, 3}, Data: data})
 	out := filepath.Join(t.TempDir(), "out")
 	status, _, stderr := execute(t, "", "attribute", "-i", input, "--methods", "raw", "-o", out)
-	if status != statusOK || !strings.Contains(stderr, "headwater: note: attention: rows were divided by their sums") {
+	if status != statusOK ||
+		!strings.Contains(stderr, "headwater: note: attention: rows were divided by their sums") {
 		t.Errorf("status %d, %s", status, stderr)
 	}
 	raw := floats(t, openFile(t, out), "raw")
@@ -216,7 +222,8 @@ func TestAttributeRefusals(t *testing.T) {
 		return append([]string{"attribute", "--methods", "rollout", "-o", "OUT", "--input", path}, args...)
 	}
 	entry := func(dtype, shape string, begin, end int) string {
-		return fmt.Sprintf(`{"dtype":%q,"shape":%s,"data_offsets":[%d,%d]}`, dtype, shape, begin, end)
+		return fmt.Sprintf(`{"dtype":%q,"shape":%s,"data_offsets":[%d,%d]}`, dtype, shape,
+			begin, end)
 	}
 	short := filepath.Join(t.TempDir(), "short.safetensors")
 	write(t, short, []byte("abc"))
@@ -258,7 +265,9 @@ func TestAttributeRefusals(t *testing.T) {
 func TestAttributeCut(t *testing.T) {
 	input := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 1, 3, 3}, Data: uniform(2, 1, 3)})
 	want := "flow from token 2 after layer 1 to input token 0: 0.500000, limited by\n" +
-		"layer 1: token 2 looks at 0, 0.166667\nlayer 1: token 2 looks at 1, 0.166667\nlayer 0: token 2 looks at 0, 0.166667\n"
+		"layer 1: token 2 looks at 0, 0.166667\n" +
+		"layer 1: token 2 looks at 1, 0.166667\n" +
+		"layer 0: token 2 looks at 0, 0.166667\n"
 	if got := mustExecute(t, "", "attribute", "--input", input, "--cut", "2:0"); got != want {
 		t.Errorf("cut:\n%swant:\n%s", got, want)
 	}

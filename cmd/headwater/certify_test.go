@@ -24,12 +24,16 @@ func TestCertify(t *testing.T) {
 		}
 	}
 	var c certificate.Certificate
-	text := mustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--golden", golden, "--json")
-	if err := json.Unmarshal([]byte(text), &c); err != nil || !c.OK || len(c.Checks) < 12 || c.Model.Family != "llama" {
+	text := mustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--golden", golden,
+		"--json")
+	if err := json.Unmarshal([]byte(text), &c); err != nil || !c.OK || len(c.Checks) < 12 ||
+		c.Model.Family != "llama" {
 		t.Errorf("certificate %+v, %v", c, err)
 	}
-	status, table, stderr := execute(t, "", "certify", "--backend", "go", "--model", filepath.Join(goldens, "qwen2"), "--golden", golden)
-	if status != statusError || !strings.Contains(table, "WRONG  logits") || !strings.Contains(stderr, "a check that failed") {
+	status, table, stderr := execute(t, "", "certify", "--backend", "go",
+		"--model", filepath.Join(goldens, "qwen2"), "--golden", golden)
+	if status != statusError || !strings.Contains(table, "WRONG  logits") ||
+		!strings.Contains(stderr, "a check that failed") {
 		t.Errorf("another model's recording: status %d\n%s%s", status, table, stderr)
 	}
 }
@@ -38,8 +42,10 @@ func TestCertify(t *testing.T) {
 func TestCertifyRecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "golden.safetensors")
 	dir := filepath.Join(goldens, "gpt2")
-	mustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--record", path, "--ids", "5,6,7,8", "--ids", "9,10,11,12")
-	if table := mustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--golden", path); !strings.Contains(table, "ok     logits") {
+	mustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--record", path,
+		"--ids", "5,6,7,8", "--ids", "9,10,11,12")
+	table := mustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--golden", path)
+	if !strings.Contains(table, "ok     logits") {
 		t.Error(table)
 	}
 }

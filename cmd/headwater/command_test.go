@@ -56,12 +56,16 @@ func checkRefusals(t *testing.T, cases []refusal) {
 			status, stdout, stderr := execute(t, c.stdin, args...)
 			stderr = withoutBackend(stderr)
 			if status != c.status || !strings.Contains(stderr, c.say) {
-				t.Errorf("headwater %q: status %d, error %q; want %d, %q", args, status, stderr, c.status, c.say)
+				t.Errorf("headwater %q: status %d, error %q; want %d, %q", args, status, stderr,
+					c.status, c.say)
 			}
-			if strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "headwater: ") || strings.Contains(stderr, "goroutine") {
+			if strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "headwater: ") ||
+				strings.Contains(stderr, "goroutine") {
 				t.Errorf("error %q; want one line that begins with headwater:", stderr)
 			}
-			if long := regexp.MustCompile(`[^ ]{400}`).FindString(stderr); long != "" || strings.Contains(stderr, "unmarshal") || strings.Contains(stderr, "Go struct") {
+			long := regexp.MustCompile(`[^ ]{400}`).FindString(stderr)
+			if long != "" || strings.Contains(stderr, "unmarshal") ||
+				strings.Contains(stderr, "Go struct") {
 				t.Errorf("error %q; want no long word and no word of Go", stderr)
 			}
 			if stdout != "" {
@@ -76,7 +80,8 @@ func checkRefusals(t *testing.T, cases []refusal) {
 
 // withoutBackend removes the line that says what computes.
 func withoutBackend(stderr string) string {
-	if line, rest, ok := strings.Cut(stderr, "\n"); ok && strings.HasPrefix(line, "headwater: backend ") {
+	line, rest, ok := strings.Cut(stderr, "\n")
+	if ok && strings.HasPrefix(line, "headwater: backend ") {
 		return rest
 	}
 	return stderr
@@ -96,7 +101,8 @@ func copyModel(t *testing.T, golden string, edit func(config map[string]any)) st
 	t.Helper()
 	dir := t.TempDir()
 	var config map[string]any
-	if err := json.Unmarshal(read(t, filepath.Join(goldens, golden, "config.json")), &config); err != nil {
+	text := read(t, filepath.Join(goldens, golden, "config.json"))
+	if err := json.Unmarshal(text, &config); err != nil {
 		t.Fatal(err)
 	}
 	if edit != nil {
@@ -107,7 +113,8 @@ func copyModel(t *testing.T, golden string, edit func(config map[string]any)) st
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "config.json"), data)
-	write(t, filepath.Join(dir, "model.safetensors"), read(t, filepath.Join(goldens, golden, "model.safetensors")))
+	write(t, filepath.Join(dir, "model.safetensors"),
+		read(t, filepath.Join(goldens, golden, "model.safetensors")))
 	write(t, filepath.Join(dir, "tokenizer.json"), []byte(spellable))
 	return dir
 }
@@ -148,10 +155,11 @@ func TestWrongCommands(t *testing.T) {
 	})
 }
 
-// Whoever types the name alone is helped, but a script that lost its arguments fails.
+// A person who types only the name gets help, and a script that lost its arguments fails.
 func TestNoCommand(t *testing.T) {
 	status, stdout, stderr := execute(t, "")
-	if status != statusUsage || stdout != "" || !strings.Contains(stderr, "explain") || !strings.HasSuffix(stderr, "headwater: a command is missing\n") {
+	if status != statusUsage || stdout != "" || !strings.Contains(stderr, "explain") ||
+		!strings.HasSuffix(stderr, "headwater: a command is missing\n") {
 		t.Errorf("headwater: status %d, %q, %q", status, stdout, stderr)
 	}
 }
@@ -197,8 +205,10 @@ func TestDone(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		status := run(ctx, args, strings.NewReader(`"a"`), &stdout, &stderr)
-		if status != statusError || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
-			t.Errorf("headwater %q: status %d, %q, %q", args, status, stdout.String(), stderr.String())
+		if status != statusError || stdout.Len() > 0 ||
+			!strings.Contains(stderr.String(), "interrupted") {
+			t.Errorf("headwater %q: status %d, %q, %q", args, status, stdout.String(),
+				stderr.String())
 		}
 	}
 	if _, err := os.Stat(out); !os.IsNotExist(err) {
@@ -211,7 +221,8 @@ func TestSayPython(t *testing.T) {
 	var out strings.Builder
 	p := &program{stderr: &out}
 	p.say("found m.bin: convert it:\n\timport a\n\ta.b()\nand go on")
-	if want := "headwater: found m.bin: convert it: import a; a.b(); and go on\n"; out.String() != want {
+	const want = "headwater: found m.bin: convert it: import a; a.b(); and go on\n"
+	if out.String() != want {
 		t.Errorf("say wrote %q, want %q", out.String(), want)
 	}
 }

@@ -71,12 +71,13 @@ func TestSignals(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(s.String(), func(t *testing.T) {
 			if signal.Ignored(s) {
-				t.Skip("this test runs where that signal is ignored (nohup, or in the background of a script)")
+				t.Skip("that signal is ignored, as under nohup or in the background of a script")
 			}
 			dir := t.TempDir()
 			out := filepath.Join(dir, "results.jsonl")
 			write(t, out, []byte("complete\n"))
-			cmd := command(t, "explain", "--backend", "go", "--max-tokens", "1", "--input", "-", "-o", out)
+			cmd := command(t, "explain", "--backend", "go", "--max-tokens", "1", "--input", "-",
+				"-o", out)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			stdin, err := cmd.StdinPipe()
@@ -103,7 +104,8 @@ func TestSignals(t *testing.T) {
 			if got := names(t, dir); !slices.Equal(got, []string{"results.jsonl", "results.jsonl.partial"}) || string(read(t, out)) != "complete\n" {
 				t.Errorf("left are %v", got)
 			}
-			want := "interrupted; what was complete, 3 results, is in " + out + ".partial, and " + out + " is as it was\n"
+			want := "interrupted; what was complete, 3 results, is in " + out + ".partial, and " +
+				out + " is as it was\n"
 			if !strings.HasSuffix(stderr.String(), want) {
 				t.Errorf("error %q; want %q", stderr.String(), want)
 			}
@@ -114,9 +116,12 @@ func TestSignals(t *testing.T) {
 // waitForLines waits until the unfinished file in a folder has n lines.
 func waitForLines(t *testing.T, dir string, n int) {
 	t.Helper()
-	for end := time.Now().Add(50 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	end := time.Now().Add(50 * time.Second)
+	for ; time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		for _, name := range names(t, dir) {
-			if data, err := os.ReadFile(filepath.Join(dir, name)); err == nil && strings.HasSuffix(name, ".tmp") && bytes.Count(data, []byte("\n")) >= n {
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			if err == nil && strings.HasSuffix(name, ".tmp") &&
+				bytes.Count(data, []byte("\n")) >= n {
 				return
 			}
 		}
@@ -128,7 +133,7 @@ func waitForLines(t *testing.T, dir string, n int) {
 // end.
 const stuck = "HEADWATER_TEST_STUCK"
 
-// runStuck writes two results and a half, and waits for ever.
+// runStuck writes two and a half results, and then waits forever.
 func runStuck(path string) {
 	p := &program{}
 	out, err := p.create(path)
@@ -167,7 +172,8 @@ func TestSecondSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	for cmd.ProcessState == nil && time.Since(begin) < 50*time.Second { // two of them may count as one
+	// The system may deliver two signals as one.
+	for cmd.ProcessState == nil && time.Since(begin) < 50*time.Second {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		time.Sleep(50 * time.Millisecond)
 		if err := cmd.Process.Signal(syscall.Signal(0)); err != nil || ended(cmd.Process.Pid) {
@@ -194,7 +200,8 @@ func ended(pid int) bool {
 func TestBrokenStandardError(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "page.html")
-	cmd := command(t, "explain", "--backend", "go", "--max-tokens", "1", "--format", "html", "-o", out, prompt)
+	cmd := command(t, "explain", "--backend", "go", "--max-tokens", "1", "--format", "html",
+		"-o", out, prompt)
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +222,8 @@ const fileLimit = "HEADWATER_TEST_FILE_LIMIT"
 
 // limitFiles sets the limit, as ulimit -f does.
 func limitFiles(bytes uint64) {
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: bytes, Max: bytes}); err != nil {
+	limit := syscall.Rlimit{Cur: bytes, Max: bytes}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 		panic(err)
 	}
 }
@@ -237,7 +245,8 @@ func TestFileTooLarge(t *testing.T) {
 	if cmd.ProcessState.ExitCode() != statusError {
 		t.Errorf("it ended with %v", err)
 	}
-	want := "headwater: output " + out + ": file too large; what was complete, 3 results, is in " + out + ".partial, and " + out + " is as it was\n"
+	want := "headwater: output " + out + ": file too large; what was complete, 3 results, is in " +
+		out + ".partial, and " + out + " is as it was\n"
 	if !strings.HasSuffix(stderr.String(), want) {
 		t.Errorf("error %q; want %q", stderr.String(), want)
 	}
@@ -261,7 +270,8 @@ func TestFileTooLarge(t *testing.T) {
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		err := cmd.Run()
-		if cmd.ProcessState.ExitCode() != statusError || !strings.Contains(stderr.String(), "output "+path+": file too large\n") {
+		if cmd.ProcessState.ExitCode() != statusError ||
+			!strings.Contains(stderr.String(), "output "+path+": file too large\n") {
 			t.Errorf("%s: %v, %s", args[0], err, stderr.String())
 		}
 		if got := names(t, dir); len(got) > 0 {
@@ -276,7 +286,8 @@ func TestDiskFull(t *testing.T) {
 		t.Skip("there is no /dev/full")
 	}
 	const advice = ": no space left on device; free some space, or write to another disk\n"
-	_, _, stderr := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "-o", "/dev/full", prompt)
+	_, _, stderr := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+		"-o", "/dev/full", prompt)
 	if !strings.HasSuffix(stderr, "headwater: output /dev/full"+advice) {
 		t.Errorf("error %q", stderr)
 	}
@@ -294,7 +305,8 @@ func TestDiskFull(t *testing.T) {
 		}
 		var stderr bytes.Buffer
 		status := run(t.Context(), args, strings.NewReader(input), full, &stderr)
-		if status != statusError || !strings.HasSuffix(stderr.String(), "headwater: standard output"+advice) {
+		if status != statusError ||
+			!strings.HasSuffix(stderr.String(), "headwater: standard output"+advice) {
 			t.Errorf("%q: status %d, error %q", args, status, stderr.String())
 		}
 	}

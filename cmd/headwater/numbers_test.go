@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// numeric are values for flags that are numbers in some way: those that are no numbers, and those
-// that are too large for anything.
+// numeric lists values for flags that take a number: some are not numbers, and some are too large
+// for any flag.
 var numeric = []string{
 	"", "x", "1x", "NaN", "nan", "Inf", "-Inf", "-1", "9223372036854775807", "9223372036854775808", "-9223372036854775808",
 	"1e308", "1e400", strings.Repeat("9", 400),
@@ -41,7 +41,8 @@ func TestNumbersHaveRanges(t *testing.T) {
 			if !other && !ranged {
 				switch f.Value.Type() {
 				case "int", "int64", "uint64", "float64", "duration":
-					t.Errorf("%s --%s is a number without a range in its help: %s", c.Name(), f.Name, f.Usage)
+					t.Errorf("%s --%s is a number without a range in its help: %s", c.Name(),
+						f.Name, f.Usage)
 				}
 				return
 			}
@@ -52,7 +53,8 @@ func TestNumbersHaveRanges(t *testing.T) {
 			for _, value := range []string{"x", "NaN", strings.Repeat("9", 400)} {
 				if err := c.Flags().Set(f.Name, value); err == nil {
 					t.Errorf("%s --%s %.20s is taken", c.Name(), f.Name, value)
-				} else if text := flagError(c, err).Error(); !strings.Contains(text, want) || len(text) > 400 {
+				} else if text := flagError(c, err).Error(); !strings.Contains(text, want) ||
+					len(text) > 400 {
 					t.Errorf("%s --%s %.20s: %s; want %q", c.Name(), f.Name, value, text, want)
 				}
 			}
@@ -77,7 +79,8 @@ func TestExtremeNumbers(t *testing.T) {
 		"per-head", "heads", "layers", "position", "steps", "samples", "batch", "max-memory", "by",
 	} {
 		for _, value := range numeric {
-			if flag == "seed" && (value == "9223372036854775807" || value == "9223372036854775808") {
+			if flag == "seed" &&
+				(value == "9223372036854775807" || value == "9223372036854775808") {
 				continue // any is one
 			}
 			cases = append(cases, refusal{
@@ -90,6 +93,7 @@ func TestExtremeNumbers(t *testing.T) {
 	checkRefusals(t, cases)
 	// The largest numbers that are taken.
 	for flag, most := range map[string]int{"top": maxTop, "width": 10000, "alternatives": 1000} {
-		mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--methods", "raw", "--"+flag, strconv.Itoa(most), prompt)
+		mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--methods", "raw",
+			"--"+flag, strconv.Itoa(most), prompt)
 	}
 }

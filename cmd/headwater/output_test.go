@@ -96,10 +96,12 @@ func TestProgress(t *testing.T) {
 	line.clear()
 	line.clear()
 	got := b.String()
-	if bytes.Count([]byte(got), []byte("\n")) != 0 || bytes.Contains([]byte(got), []byte("\x1b[2J")) {
+	if bytes.Count([]byte(got), []byte("\n")) != 0 ||
+		bytes.Contains([]byte(got), []byte("\x1b[2J")) {
 		t.Errorf("progress wrote %q", got)
 	}
-	if want := "\r\x1b[K"; got[len(got)-len(want):] != want || bytes.Count([]byte(got), []byte("\r")) != 2 {
+	const want = "\r\x1b[K"
+	if got[len(got)-len(want):] != want || bytes.Count([]byte(got), []byte("\r")) != 2 {
 		t.Errorf("progress ends with %q", got)
 	}
 	if p := (&program{stderr: &b}); p.progress().width != 0 || isTerminal(&b) {

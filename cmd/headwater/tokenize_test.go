@@ -30,7 +30,8 @@ func TestTokenizeReference(t *testing.T) {
 		Text string
 		Want map[string]reference
 	}
-	packed, err := gzip.NewReader(bytes.NewReader(read(t, filepath.Join(tokenizers, "ref.json.gz"))))
+	data := read(t, filepath.Join(tokenizers, "ref.json.gz"))
+	packed, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,8 @@ func TestTokenizeReference(t *testing.T) {
 		for _, r := range all {
 			input.Write(append(mustJSON(t, r.Text), '\n'))
 		}
-		out := mustExecute(t, input.String(), "tokenize", "--tokenizer", filepath.Join(tokenizers, kind+".json"))
+		out := mustExecute(t, input.String(), "tokenize",
+			"--tokenizer", filepath.Join(tokenizers, kind+".json"))
 		results := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 		if len(results) != len(all) {
 			t.Fatalf("%s: %d lines, want %d", kind, len(results), len(all))
@@ -71,10 +73,12 @@ func bytesOf(s string, characters int) int { return len(string([]rune(s)[:charac
 
 func TestTokenizeSpecials(t *testing.T) {
 	args := []string{"tokenize", "--tokenizer", filepath.Join(tokenizers, "roberta.json")}
-	if got, want := mustExecute(t, `""`, args...), `{"ids":[0,2],"offsets":[[0,0],[0,0]]}`+"\n"; got != want {
+	got, want := mustExecute(t, `""`, args...), `{"ids":[0,2],"offsets":[[0,0],[0,0]]}`+"\n"
+	if got != want {
 		t.Errorf("empty text: %s, want %s", got, want)
 	}
-	if got, want := mustExecute(t, `""`, append(args, "--no-specials")...), `{"ids":[],"offsets":[]}`+"\n"; got != want {
+	got = mustExecute(t, `""`, append(args, "--no-specials")...)
+	if want := `{"ids":[],"offsets":[]}` + "\n"; got != want {
 		t.Errorf("empty text without specials: %s, want %s", got, want)
 	}
 	if got := mustExecute(t, "", args...); got != "" {
@@ -85,7 +89,8 @@ func TestTokenizeSpecials(t *testing.T) {
 // A line may be longer than the buffer of any scanner.
 func TestTokenizeLong(t *testing.T) {
 	text := strings.Repeat("the keys ", 100_000)
-	out := mustExecute(t, string(mustJSON(t, text)), "tokenize", "--tokenizer", filepath.Join(tokenizers, "gpt2.json"))
+	out := mustExecute(t, string(mustJSON(t, text)), "tokenize",
+		"--tokenizer", filepath.Join(tokenizers, "gpt2.json"))
 	var got struct{ Offsets [][2]int }
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
@@ -158,7 +163,8 @@ func TestTokenizeRefusals(t *testing.T) {
 	})
 	// Lines before a bad one are answered.
 	status, stdout, stderr := execute(t, "\"a\"\n\"b\"\nc\n\"d\"", in...)
-	if status != statusError || strings.Count(stdout, "\n") != 2 || !strings.Contains(stderr, "standard input line 3: ") {
+	if status != statusError || strings.Count(stdout, "\n") != 2 ||
+		!strings.Contains(stderr, "standard input line 3: ") {
 		t.Errorf("status %d, %q, %q", status, stdout, stderr)
 	}
 }

@@ -41,7 +41,8 @@ func floats(t *testing.T, f *checkpoint.File, name string) []float64 {
 	return data
 }
 
-const everyTap = "scores,terms,attention,value,context,head-output,hidden,final,logits,value-zeroing"
+const everyTap = "scores,terms,attention,value,context,head-output,hidden,final,logits," +
+	"value-zeroing"
 
 // traceTol is float32 rounding over three layers; the worst seen is 2e-6.
 const traceTol = 2e-5
@@ -57,7 +58,9 @@ func TestTraceParity(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := traced(t, "--model", dir, "--ids", strings.Trim(strings.ReplaceAll(fmt.Sprint(ids[:12]), " ", ","), "[]"), "--taps", everyTap)
+			f := traced(t, "--model", dir,
+				"--ids", strings.Trim(strings.ReplaceAll(fmt.Sprint(ids[:12]), " ", ","), "[]"),
+				"--taps", everyTap)
 			m, err := models.Open(dir, models.Options{Backend: "go"})
 			if err != nil {
 				t.Fatal(err)
@@ -76,11 +79,15 @@ func TestTraceParity(t *testing.T) {
 			L := m.Info().Layers
 			attention, hidden := floats(t, f, "attention"), floats(t, f, "hidden")
 			for l := range L {
-				checkFirst(t, fmt.Sprint("attention ", l), part1(attention, l, L), floats(t, golden, fmt.Sprint("attn.", l)))
-				checkFirst(t, fmt.Sprint("hidden ", l), part1(hidden, l, L+1), floats(t, golden, fmt.Sprint("hidden.", l)))
+				checkFirst(t, fmt.Sprint("attention ", l), part1(attention, l, L),
+					floats(t, golden, fmt.Sprint("attn.", l)))
+				checkFirst(t, fmt.Sprint("hidden ", l), part1(hidden, l, L+1),
+					floats(t, golden, fmt.Sprint("hidden.", l)))
 			}
-			checkFirst(t, "final", floats(t, f, "final"), floats(t, golden, fmt.Sprint("hidden.", L)))
-			if len(f.Metadata()) != 3 || f.Metadata()["model_hash"] != m.Info().Hash || f.Metadata()["version"] != "1" {
+			checkFirst(t, "final", floats(t, f, "final"),
+				floats(t, golden, fmt.Sprint("hidden.", L)))
+			if len(f.Metadata()) != 3 || f.Metadata()["model_hash"] != m.Info().Hash ||
+				f.Metadata()["version"] != "1" {
 				t.Errorf("metadata %v", f.Metadata())
 			}
 		})
@@ -119,7 +126,8 @@ func checkShapes(t *testing.T, f *checkpoint.File, info trace.Info, T int) {
 			t.Fatal(err)
 		}
 		dtype, err := f.DType(name)
-		if err != nil || dtype != checkpoint.F32 && name != "ids" || name == "ids" && dtype != checkpoint.I32 {
+		if err != nil || dtype != checkpoint.F32 && name != "ids" ||
+			name == "ids" && dtype != checkpoint.I32 {
 			t.Errorf("%s is %s, %v", name, dtype, err)
 		}
 		got[name] = shape
@@ -131,7 +139,8 @@ func checkShapes(t *testing.T, f *checkpoint.File, info trace.Info, T int) {
 
 // Scores are the sum of their terms.
 func TestTraceTerms(t *testing.T) {
-	f := traced(t, "--model", filepath.Join(goldens, "bloom"), "--ids", "5,6,7", "--taps", "terms,scores")
+	f := traced(t, "--model", filepath.Join(goldens, "bloom"), "--ids", "5,6,7",
+		"--taps", "terms,scores")
 	terms, scores := floats(t, f, "terms"), floats(t, f, "scores")
 	for block := range len(scores) / 9 { // [L,H], each 3×3
 		for i := range 9 {
@@ -139,8 +148,10 @@ func TestTraceTerms(t *testing.T) {
 			for k := range 3 {
 				sum += terms[(block*3+k)*9+i]
 			}
-			if source, target := i%3, i/3; source <= target && math.Abs(sum-scores[block*9+i]) > 1e-5 {
-				t.Errorf("block %d target %d source %d: terms sum to %v, the score is %v", block, target, source, sum, scores[block*9+i])
+			if source, target := i%3, i/3; source <= target &&
+				math.Abs(sum-scores[block*9+i]) > 1e-5 {
+				t.Errorf("block %d target %d source %d: terms sum to %v, the score is %v", block,
+					target, source, sum, scores[block*9+i])
 			}
 		}
 	}
@@ -166,7 +177,8 @@ func TestTraceTaps(t *testing.T) {
 // A text gives the same as its ids, and begin-of-text is there unless it is switched off.
 func TestTraceText(t *testing.T) {
 	dir := t.TempDir()
-	text, again, plain := filepath.Join(dir, "text"), filepath.Join(dir, "again"), filepath.Join(dir, "plain")
+	text := filepath.Join(dir, "text")
+	again, plain := filepath.Join(dir, "again"), filepath.Join(dir, "plain")
 	args := []string{"trace", "--backend", "go", "--taps", "attention,logits"}
 	mustExecute(t, "", append(args, "--text", prompt, "-o", text)...)
 	ids, err := openFile(t, text).Int32("ids")
@@ -221,11 +233,13 @@ func TestTraceRefusals(t *testing.T) {
 func TestPluginThatIsNotThere(t *testing.T) {
 	t.Setenv("HEADWATER_XLA", filepath.Join(t.TempDir(), "no.so"))
 	out := filepath.Join(t.TempDir(), "out.safetensors")
-	status, _, stderr := execute(t, "", "trace", "--model", filepath.Join(goldens, "gpt2"), "--ids", "1,2", "--taps", "logits", "-o", out)
+	status, _, stderr := execute(t, "", "trace", "--model", filepath.Join(goldens, "gpt2"),
+		"--ids", "1,2", "--taps", "logits", "-o", out)
 	if status != statusOK || !strings.Contains(stderr, "xla is not used: plugin: HEADWATER_XLA") {
 		t.Errorf("status %d, stderr %q; want one that names the variable", status, stderr)
 	}
-	if _, _, stderr = execute(t, "", "trace", "--ids", "1,2", "--taps", "logits", "-o", out); strings.Contains(stderr, "HEADWATER_XLA") {
+	_, _, stderr = execute(t, "", "trace", "--ids", "1,2", "--taps", "logits", "-o", out)
+	if strings.Contains(stderr, "HEADWATER_XLA") {
 		t.Errorf("stderr %q of the embedded model, which does not ask for XLA", stderr)
 	}
 }

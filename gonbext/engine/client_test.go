@@ -124,12 +124,13 @@ func TestExplanationGrows(t *testing.T) {
 		engine.Event{Done: true},
 	)
 	var seen []string
-	got, err := client.Explain(t.Context(), engine.Model{Name: "words"}, "a\xff b", attribution.Options{
+	opts := attribution.Options{
 		OnStep: func(e *attribution.Explanation) {
 			seen = append(seen, fmt.Sprint(len(e.Steps), e.Methods["rollout"].Shape[0], e.Warnings))
 		},
 		OnProgress: func(p trace.Progress) { seen = append(seen, p.Stage) },
-	})
+	}
+	got, err := client.Explain(t.Context(), engine.Model{Name: "words"}, "a\xff b", opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +196,9 @@ func TestRequests(t *testing.T) {
 		engine.Event{Done: true},
 	)
 	client.Patience = 10 * time.Second
-	model := engine.Model{Name: "org/name@main", Backend: "xla", DType: "bfloat16", MaxMemory: 1 << 40}
+	model := engine.Model{
+		Name: "org/name@main", Backend: "xla", DType: "bfloat16", MaxMemory: 1 << 40,
+	}
 	residual := 0.0
 	status := engine.Status{}
 	for _, c := range []struct {
@@ -209,11 +212,13 @@ func TestRequests(t *testing.T) {
 			})
 			return err
 		}, engine.Request{
-			Kind: engine.KindExplain, Model: model, Text: []byte("a\xff"), Continuation: []byte("\xe2"),
-			Options: []byte(`{"methods":["rollout"],"residual":0}`),
+			Kind: engine.KindExplain, Model: model, Text: []byte("a\xff"),
+			Continuation: []byte("\xe2"),
+			Options:      []byte(`{"methods":["rollout"],"residual":0}`),
 		}},
 		{"trace of a text", func() error {
-			_, _, err := client.Trace(t.Context(), model, engine.Input{Text: "\xe2", Specials: trace.SpecialsOff})
+			_, _, err := client.Trace(t.Context(), model,
+				engine.Input{Text: "\xe2", Specials: trace.SpecialsOff})
 			return err
 		}, engine.Request{
 			Kind: engine.KindTrace, Model: model, Text: []byte("\xe2"), Specials: trace.SpecialsOff,
@@ -286,7 +291,8 @@ func TestBrokenEngine(t *testing.T) {
 		})
 	}
 	tensor := func(name string, bytes int, shape ...int) engine.Event {
-		return engine.Event{Tensor: &trace.Tensor{Name: name, Shape: shape}, Piece: make([]byte, bytes)}
+		tensor := &trace.Tensor{Name: name, Shape: shape}
+		return engine.Event{Tensor: tensor, Piece: make([]byte, bytes)}
 	}
 	for _, c := range []struct {
 		name   string
@@ -323,7 +329,8 @@ func TestTensorsArriveInPieces(t *testing.T) {
 		engine.Event{Tensor: &trace.Tensor{Name: "logits", Axes: "TV", Shape: []int{1, 0}}},
 		engine.Event{Done: true},
 	)
-	tensors, tokens, err := client.Trace(t.Context(), engine.Model{}, engine.Input{Text: "\xe2"}, trace.Final, trace.Logits)
+	tensors, tokens, err := client.Trace(t.Context(), engine.Model{}, engine.Input{Text: "\xe2"},
+		trace.Final, trace.Logits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +357,8 @@ func TestErrorsKeepTheirKind(t *testing.T) {
 		client, _ := answering(t, engine.Event{Explanation: begun()}, c.event)
 		e, err := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{})
 		var refused *engine.Error
-		if !errors.As(err, &refused) || err.Error() != c.event.Failure.Message || errors.Is(err, trace.ErrUsage) != c.usage {
+		if !errors.As(err, &refused) || err.Error() != c.event.Failure.Message ||
+			errors.Is(err, trace.ErrUsage) != c.usage {
 			t.Errorf("%s: error %v", name, err)
 		}
 		if e == nil || e.Model.Name != "words" {
@@ -358,7 +366,8 @@ func TestErrorsKeepTheirKind(t *testing.T) {
 		}
 	}
 	_, err := engine.Client{Socket: filepath.Join(shortDir(t), "e.sock")}.Info(t.Context())
-	if !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "engine: no engine answers: ") {
+	if !errors.Is(err, fs.ErrNotExist) ||
+		!strings.HasPrefix(err.Error(), "engine: no engine answers: ") {
 		t.Errorf("nobody listens: error %v", err)
 	}
 	why := errors.New("the user pressed stop")
@@ -412,7 +421,8 @@ func TestUnreadableAnswer(t *testing.T) {
 	}()
 	_, err = engine.Client{Socket: socket}.Info(t.Context())
 	want := fmt.Sprintf("cannot read what the engine, process %d, sent", os.Getpid())
-	if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "end that process and restart the kernel") {
+	if err == nil || !strings.Contains(err.Error(), want) ||
+		!strings.HasSuffix(err.Error(), "end that process and restart the kernel") {
 		t.Errorf("error %v, want %q", err, want)
 	}
 }
@@ -454,7 +464,8 @@ func TestModelPaths(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := <-requests; got.Model.Name != want.sent || e.Model.Name != want.shown {
-			t.Errorf("model %q is asked for as %q and shown as %q, want %v", in, got.Model.Name, e.Model.Name, want)
+			t.Errorf("model %q is asked for as %q and shown as %q, want %v", in, got.Model.Name,
+				e.Model.Name, want)
 		}
 	}
 }

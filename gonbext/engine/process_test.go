@@ -104,7 +104,8 @@ func TestPrivateDir(t *testing.T) {
 			t.Errorf("mode %v: error %v, want a refusal", mode, err)
 		}
 	}
-	if err := privateDir(filepath.Join(dir, "a", "b")); err == nil || !errors.Is(err, os.ErrNotExist) {
+	if err := privateDir(filepath.Join(dir, "a", "b")); err == nil ||
+		!errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a directory in no directory: error %v", err)
 	}
 }
@@ -262,7 +263,8 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	second()
-	if _, err := (Start{}).lock(t.Context(), filepath.Join(path, "x")); err == nil || !strings.HasPrefix(err.Error(), "engine: ") {
+	if _, err := (Start{}).lock(t.Context(), filepath.Join(path, "x")); err == nil ||
+		!strings.HasPrefix(err.Error(), "engine: ") {
 		t.Errorf("no place for a lock: error %v", err)
 	}
 }
@@ -284,11 +286,13 @@ func TestBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(binaryVariable, data)
-	if _, err := (Start{}).binary(t.Context()); err == nil || !strings.Contains(err.Error(), "is not a program (-rw-------)") {
+	if _, err := (Start{}).binary(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "is not a program (-rw-------)") {
 		t.Errorf("a file that is not executable: error %v", err)
 	}
 	_, err = goTool(t.Context(), t.TempDir(), os.Environ(), "nonsense")
-	if err == nil || !strings.Contains(err.Error(), "go nonsense: exit status 2: go nonsense: unknown command") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "go nonsense: exit status 2: go nonsense: unknown command") {
 		t.Errorf("a command that go does not know: error %v", err)
 	}
 	why := errors.New("the user pressed stop")

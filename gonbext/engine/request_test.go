@@ -20,8 +20,9 @@ import (
 func requests() []Request {
 	return []Request{
 		{
-			Version: Version, Kind: KindExplain, Text: []byte("the keys\xff"), Continuation: []byte(" are"),
-			Options: json.RawMessage(`{"methods":["rollout"],"max_tokens":3,"threshold":0.5}`),
+			Version: Version, Kind: KindExplain, Text: []byte("the keys\xff"),
+			Continuation: []byte(" are"),
+			Options:      json.RawMessage(`{"methods":["rollout"],"max_tokens":3,"threshold":0.5}`),
 		},
 		{
 			Version: Version, Kind: KindTrace, IDs: []int{1, 2, 300}, Taps: []trace.Tap{trace.Final},
@@ -61,7 +62,8 @@ func TestReadRequest(t *testing.T) {
 		"long":          {strings.Repeat(" ", maxRequest+1), "longer than the limit of 8388608 bytes"},
 		"long text":     {`{"Text":"` + strings.Repeat("a", maxRequest), "longer than the limit of 8388608 bytes"},
 	} {
-		if _, err := ReadRequest(strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ReadRequest(strings.NewReader(c.text)); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 	}
@@ -212,7 +214,8 @@ func TestCheck(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, trace.ErrUsage) {
+			if err == nil || !strings.Contains(err.Error(), c.want) ||
+				!errors.Is(err, trace.ErrUsage) {
 				t.Errorf("error %v, want a usage error with %q", err, c.want)
 			}
 		})
@@ -230,7 +233,8 @@ func TestExplainOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.Residual == nil || *o.Residual != 0 || o.PerHead != nil || o.Continuation != "\xe2" || o.Heads.Fusion != trace.MaxHeads {
+	if o.Residual == nil || *o.Residual != 0 || o.PerHead != nil || o.Continuation != "\xe2" ||
+		o.Heads.Fusion != trace.MaxHeads {
 		t.Errorf("options %+v", o)
 	}
 	for text, want := range map[string]string{
@@ -278,13 +282,15 @@ func TestMutatedOptions(t *testing.T) {
 		}
 		if err != nil {
 			s := err.Error()
-			if strings.Contains(s, "Go ") || strings.Contains(s, "json") || len(s) > 300 || !errors.Is(err, trace.ErrUsage) {
+			if strings.Contains(s, "Go ") || strings.Contains(s, "json") || len(s) > 300 ||
+				!errors.Is(err, trace.ErrUsage) {
 				t.Fatalf("%s: error %v", text, err)
 			}
 			continue
 		}
 		accepted++
-		if err := o.Check(); err != nil || o.MaxTokens < 0 || o.MaxTokens > 4096 || o.FirstLayer < 0 || !(o.Threshold >= 0) {
+		if err := o.Check(); err != nil || o.MaxTokens < 0 || o.MaxTokens > 4096 ||
+			o.FirstLayer < 0 || !(o.Threshold >= 0) {
 			t.Fatalf("%s is accepted as %+v, %v", text, o, err)
 		}
 	}

@@ -61,7 +61,8 @@ func TestStoppedEngine(t *testing.T) {
 	time.AfterFunc(later, func() { signal(syscall.SIGSTOP) })
 	began := time.Now()
 	var silent *engine.SilentError
-	if err := ask(); !errors.As(err, &silent) || silent.PID != pid || err.Error() != "engine: "+want {
+	if err := ask(); !errors.As(err, &silent) || silent.PID != pid ||
+		err.Error() != "engine: "+want {
 		t.Errorf("stopped while it works: error %v, want %q", err, want)
 	}
 	if took := time.Since(began); took < later {
@@ -72,7 +73,8 @@ func TestStoppedEngine(t *testing.T) {
 	}
 	signal(syscall.SIGCONT)
 	eventually(t, func() bool { _, err := hasty.Info(t.Context()); return err == nil })
-	if err := ask(); err == nil || err.Error() != "no models here" { // after three times its patience
+	// It answers again after three times the patience of a client.
+	if err := ask(); err == nil || err.Error() != "no models here" {
 		t.Errorf("a request that takes long: error %v, want the opener's", err)
 	}
 }
@@ -132,7 +134,8 @@ func TestRemovedSocket(t *testing.T) {
 	}
 	last := pids[len(pids)-1]
 	eventually(t, func() bool {
-		return !slices.ContainsFunc(lives[:len(lives)-1], func(alive func() bool) bool { return alive() })
+		return !slices.ContainsFunc(lives[:len(lives)-1],
+			func(alive func() bool) bool { return alive() })
 	})
 	if s, err := c.Info(t.Context()); err != nil || s.PID != last {
 		t.Errorf("the last engine: %+v, %v, want process %d", s, err, last)

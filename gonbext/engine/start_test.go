@@ -203,7 +203,8 @@ func TestNoSource(t *testing.T) {
 	t.Setenv("GONB_TMP_DIR", "")
 	t.Chdir(t.TempDir())
 	_, err := engine.Start{PID: pid}.Connect(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "run in a module that requires it, or set HEADWATER_ENGINE") {
+	const advice = "run in a module that requires it, or set HEADWATER_ENGINE"
+	if err == nil || !strings.Contains(err.Error(), advice) {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -220,7 +221,8 @@ func TestConnectIsCancelled(t *testing.T) {
 		t.Errorf("error = %v, want context.Canceled", err)
 	}
 	_, err = engine.Start{PID: pid, Binary: mute, Wait: 50 * time.Millisecond}.Connect(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "mute did not answer within 50ms; its log is empty") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "mute did not answer within 50ms; its log is empty") {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -237,9 +239,11 @@ func TestEngineThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	_, err = engine.Start{PID: pid, Binary: "/nowhere", Wait: 50 * time.Millisecond}.Connect(t.Context())
-	want := fmt.Sprintf("the engine, process %d, has not answered for 50ms: it is stopped or hangs; "+
-		"restart the kernel, and end process %[1]d; its log is ", os.Getpid())
+	start := engine.Start{PID: pid, Binary: "/nowhere", Wait: 50 * time.Millisecond}
+	_, err = start.Connect(t.Context())
+	want := fmt.Sprintf("the engine, process %d, has not answered for 50ms: "+
+		"it is stopped or hangs; restart the kernel, and end process %[1]d; its log is ",
+		os.Getpid())
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want %q", err, want)
 	}
@@ -279,7 +283,8 @@ func TestSocketFor(t *testing.T) {
 		t.Errorf("one socket for two processes: %s", a)
 	}
 	if !engine.Alive(pid)() || engine.Alive(-1)() {
-		t.Errorf("process %d lives: %v, no process: %v", pid, engine.Alive(pid)(), engine.Alive(-1)())
+		t.Errorf("process %d lives: %v, no process: %v", pid, engine.Alive(pid)(),
+			engine.Alive(-1)())
 	}
 	if err := os.Chmod(filepath.Dir(a), 0o755); err != nil {
 		t.Fatal(err)

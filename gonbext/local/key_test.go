@@ -101,7 +101,8 @@ func TestReachableChanges(t *testing.T) {
 			}
 		})
 	}
-	if _, err := reachable([]byte("package main; func {")); err == nil || !strings.Contains(err.Error(), "local: the source of the cell") {
+	if _, err := reachable([]byte("package main; func {")); err == nil ||
+		!strings.Contains(err.Error(), "local: the source of the cell") {
 		t.Errorf("a broken file: error %v", err)
 	}
 }

@@ -28,7 +28,9 @@ func TestOpener(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := opener(c.engine)(t.Context(), engine.Model{Name: c.model, Backend: c.backend}, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			which := engine.Model{Name: c.model, Backend: c.backend}
+			_, err := opener(c.engine)(t.Context(), which, nil)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
@@ -83,7 +85,8 @@ func TestLimitOfARequest(t *testing.T) {
 	// The program and the weights; a quarter of what is left stays free.
 	held := 1<<30 - m.(trace.Budgeted).Budget()/3*4
 	within := m.(loaded).Within
-	if view, err := within(held - 100); view != nil || err == nil || errors.Is(err, server.ErrMemory) {
+	if view, err := within(held - 100); view != nil || err == nil ||
+		errors.Is(err, server.ErrMemory) {
 		t.Errorf("below the weights: %v, %v; want an error about the limit", view, err)
 	}
 	view, err := within(held + 4000)
@@ -102,10 +105,12 @@ func TestLimitOfARequest(t *testing.T) {
 func TestErrorAboutMemory(t *testing.T) {
 	err := error(noMemory{&models.MemoryError{What: "the weights"}})
 	var memory *models.MemoryError
-	if !errors.Is(err, server.ErrMemory) || !errors.As(err, &memory) || err.Error() != memory.Error() {
+	if !errors.Is(err, server.ErrMemory) || !errors.As(err, &memory) ||
+		err.Error() != memory.Error() {
 		t.Errorf("error %v", err)
 	}
-	if _, err := opener("go")(t.Context(), engine.Model{MaxMemory: 1}, nil); err == nil || errors.Is(err, server.ErrMemory) {
+	if _, err := opener("go")(t.Context(), engine.Model{MaxMemory: 1}, nil); err == nil ||
+		errors.Is(err, server.ErrMemory) {
 		t.Errorf("a limit of one byte: %v", err)
 	}
 }

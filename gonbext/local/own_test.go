@@ -105,7 +105,8 @@ func TestOwnEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(e.Methods["attention+layer"].Data, e.Methods["again+layer"].Data); diff != "" {
+	first, second := e.Methods["attention+layer"].Data, e.Methods["again+layer"].Data
+	if diff := cmp.Diff(first, second); diff != "" {
 		t.Errorf("the plugin's numbers (-attention +plugin):\n%s", diff)
 	}
 	if second, same := connect(t); second != c || same != pid {
@@ -116,7 +117,8 @@ func TestOwnEngine(t *testing.T) {
 // Cells share an engine until their plugins change, and then the old one ends and leaves nothing.
 func TestEngineOfCells(t *testing.T) {
 	shortTemp(t)
-	source := "package main\n\nfunc init() { register(1) }\n\nfunc register(int) {}\n\nfunc main() {}\n"
+	source := "package main\n\nfunc init() { register(1) }\n\n" +
+		"func register(int) {}\n\nfunc main() {}\n"
 	inCell(t, source)
 	first, pid := connect(t)
 	alive := engine.Alive(pid)
@@ -152,7 +154,8 @@ func TestEngineBelongsTo(t *testing.T) {
 		t.Errorf("a cell: key %q, %v; want eight letters", key, err)
 	}
 	inCell(t, "package")
-	if _, err := (engine.Start{}).Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "local: the source of the cell") {
+	if _, err := (engine.Start{}).Connect(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "local: the source of the cell") {
 		t.Errorf("a cell that cannot be: error %v", err)
 	}
 }
@@ -188,7 +191,8 @@ func TestEngineCannotListen(t *testing.T) {
 	} {
 		out, err := exec.Command(program, argument).CombinedOutput()
 		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), want) || strings.Contains(string(out), "PASS") {
+		if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), want) ||
+			strings.Contains(string(out), "PASS") {
 			t.Errorf("%s: %v, output %q; want status 1 and %q alone", argument, err, out, want)
 		}
 	}

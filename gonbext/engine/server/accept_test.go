@@ -31,7 +31,8 @@ func (b *broken) Accept() (net.Conn, error) {
 	b.n++
 	switch {
 	case b.n <= len(b.errs):
-		return nil, &net.OpError{Op: "accept", Net: "unix", Err: os.NewSyscallError("accept4", b.errs[b.n-1])}
+		err := os.NewSyscallError("accept4", b.errs[b.n-1])
+		return nil, &net.OpError{Op: "accept", Net: "unix", Err: err}
 	case b.n == len(b.errs)+1:
 		return b.conn, nil
 	}
@@ -54,7 +55,8 @@ func TestAcceptGoesOn(t *testing.T) {
 	go func() { done <- s.accept(ctx, listener) }()
 	var ev engine.Event
 	go func() {
-		_ = json.NewEncoder(there).Encode(engine.Request{Version: engine.Version, Kind: engine.KindInfo})
+		request := engine.Request{Version: engine.Version, Kind: engine.KindInfo}
+		_ = json.NewEncoder(there).Encode(request)
 	}()
 	if err := gob.NewDecoder(there).Decode(&ev); err != nil || ev.Status == nil {
 		t.Errorf("after errors that pass: %+v, %v", ev, err)
@@ -65,7 +67,7 @@ func TestAcceptGoesOn(t *testing.T) {
 			t.Errorf("error %v, want %v", err, gone)
 		}
 	case <-time.After(10 * time.Second):
-		t.Fatal("it asks a listener that is gone for ever")
+		t.Fatal("the server still asks a listener that is closed")
 	}
 	if n := strings.Count(log.String(), "trying again"); n != 1 {
 		t.Errorf("%d lines, want 1:\n%s", n, log.String())
@@ -91,7 +93,9 @@ func TestAcceptEnds(t *testing.T) {
 // TestFailuresAreNotKept: nothing stays of models that cannot be opened, or whose opening was
 // cancelled.
 func TestFailuresAreNotKept(t *testing.T) {
-	m := models{most: 2, open: func(ctx context.Context, which engine.Model, _ func(trace.Progress)) (trace.Model, error) {
+	m := models{most: 2, open: func(
+		ctx context.Context, which engine.Model, _ func(trace.Progress),
+	) (trace.Model, error) {
 		if which.Backend == "slow" {
 			<-ctx.Done()
 			return nil, ctx.Err()

@@ -82,7 +82,8 @@ func TestHalfRequests(t *testing.T) {
 			var ev engine.Event
 			events := gob.NewDecoder(conn)
 			err := events.Decode(&ev)
-			if err != nil || ev.Failure == nil || ev.Failure.Message != "server: no request came within 200ms" {
+			if err != nil || ev.Failure == nil ||
+				ev.Failure.Message != "server: no request came within 200ms" {
 				t.Errorf("answer %+v, %v; want a failure", ev.Failure, err)
 			}
 			if err := events.Decode(&ev); err == nil {
@@ -189,7 +190,8 @@ func TestTooManyConnections(t *testing.T) {
 	refused := func() bool {
 		_, err := client.Info(t.Context())
 		var said *engine.Error
-		if err != nil && (!errors.As(err, &said) || !strings.Contains(said.Message, "serves 64 connections, the limit")) {
+		if err != nil && (!errors.As(err, &said) ||
+			!strings.Contains(said.Message, "serves 64 connections, the limit")) {
 			t.Fatalf("error %v", err)
 		}
 		return err != nil
@@ -251,7 +253,9 @@ func TestPlaces(t *testing.T) {
 func TestPanicOfAnOpener(t *testing.T) {
 	client, _ := serve(t, server.Config{
 		Models: 1,
-		Open: func(_ context.Context, which engine.Model, _ func(trace.Progress)) (trace.Model, error) {
+		Open: func(
+			_ context.Context, which engine.Model, _ func(trace.Progress),
+		) (trace.Model, error) {
 			if which.Name == "good" {
 				return &wordModel{}, nil
 			}
@@ -265,7 +269,8 @@ func TestPanicOfAnOpener(t *testing.T) {
 			t.Fatalf("error %v, want the panic", err)
 		}
 	}
-	_, err := client.Explain(t.Context(), engine.Model{Name: "good"}, "a", attribution.Options{MaxTokens: 1})
+	_, err := client.Explain(t.Context(), engine.Model{Name: "good"}, "a",
+		attribution.Options{MaxTokens: 1})
 	if err != nil {
 		t.Error(err)
 	}
@@ -287,7 +292,9 @@ func (m *heavyModel) Within(maxMemory int64) (trace.Model, error) {
 func TestOneModelForAllLimits(t *testing.T) {
 	opened := 0
 	client, _ := serve(t, server.Config{
-		Open: func(_ context.Context, which engine.Model, _ func(trace.Progress)) (trace.Model, error) {
+		Open: func(
+			_ context.Context, which engine.Model, _ func(trace.Progress),
+		) (trace.Model, error) {
 			if opened++; which.MaxMemory > 0 && which.MaxMemory < 1000 {
 				return nil, errors.New("models: the weights do not fit")
 			}
@@ -301,7 +308,8 @@ func TestOneModelForAllLimits(t *testing.T) {
 		},
 	})
 	ask := func(name string, limit int64) error {
-		_, err := client.Explain(t.Context(), engine.Model{Name: name, MaxMemory: limit}, "a", attribution.Options{MaxTokens: 1})
+		_, err := client.Explain(t.Context(), engine.Model{Name: name, MaxMemory: limit}, "a",
+			attribution.Options{MaxTokens: 1})
 		return err
 	}
 	if err := ask("heavy", 999); err == nil || err.Error() != "models: the weights do not fit" {
@@ -312,7 +320,8 @@ func TestOneModelForAllLimits(t *testing.T) {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}
-	if err := ask("heavy", 999); err == nil || err.Error() != "models: it takes 1000 bytes, and the limit is 999" {
+	if err := ask("heavy", 999); err == nil ||
+		err.Error() != "models: it takes 1000 bytes, and the limit is 999" {
 		t.Errorf("below the weights: %v", err)
 	}
 	s, err := client.Info(t.Context())
@@ -337,7 +346,9 @@ func TestModelsLeave(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fails := c.fails
-			c.config.Open = func(_ context.Context, which engine.Model, _ func(trace.Progress)) (trace.Model, error) {
+			c.config.Open = func(
+				_ context.Context, which engine.Model, _ func(trace.Progress),
+			) (trace.Model, error) {
 				if which.Name == "d" && fails > 0 {
 					fails--
 					return nil, fmt.Errorf("models: full: %w", server.ErrMemory)
@@ -346,7 +357,8 @@ func TestModelsLeave(t *testing.T) {
 			}
 			client, _ := serve(t, c.config)
 			ask := func(name string) error {
-				_, err := client.Explain(t.Context(), engine.Model{Name: name}, "a", attribution.Options{MaxTokens: 1})
+				_, err := client.Explain(t.Context(), engine.Model{Name: name}, "a",
+					attribution.Options{MaxTokens: 1})
 				return err
 			}
 			for _, name := range []string{"b", "a", "c", "b", "c"} { // a is the oldest
@@ -397,11 +409,13 @@ func TestModelInUseStays(t *testing.T) {
 	held("b")
 }
 
-// TestMisspeltModel: a name that is no model lets no other go.
+// TestMisspeltModel checks that a name without a model does not remove another model.
 func TestMisspeltModel(t *testing.T) {
 	client, _ := serve(t, server.Config{
 		Models: 1,
-		Open: func(_ context.Context, which engine.Model, _ func(trace.Progress)) (trace.Model, error) {
+		Open: func(
+			_ context.Context, which engine.Model, _ func(trace.Progress),
+		) (trace.Model, error) {
 			if which.Name != "good" {
 				return nil, errors.New("models: no such model")
 			}
@@ -409,7 +423,8 @@ func TestMisspeltModel(t *testing.T) {
 		},
 	})
 	for _, name := range []string{"good", "god"} {
-		_, err := client.Explain(t.Context(), engine.Model{Name: name}, "a", attribution.Options{MaxTokens: 1})
+		_, err := client.Explain(t.Context(), engine.Model{Name: name}, "a",
+			attribution.Options{MaxTokens: 1})
 		if (err != nil) != (name == "god") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -454,7 +469,7 @@ func TestWireIsChecked(t *testing.T) {
 		"many ids":        {engine.Request{Kind: engine.KindTrace, IDs: make([]int, 1<<20+1)}, "1048577 token ids; at most 1048576"},
 		"specials":        {engine.Request{Kind: engine.KindTrace, Specials: 9}, "specials 9"},
 		"unknown tap":     {engine.Request{Kind: engine.KindTrace, Taps: []trace.Tap{"nonsense"}}, `unknown tap "nonsense"; known are [scores`},
-		"taps for ever":   {engine.Request{Kind: engine.KindTrace, Taps: make([]trace.Tap, 1000)}, "1000 taps; there are"},
+		"too many taps":   {engine.Request{Kind: engine.KindTrace, Taps: make([]trace.Tap, 1000)}, "1000 taps; there are"},
 		"unknown request": {engine.Request{Kind: "dance"}, `does not know the request "dance"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -468,7 +483,8 @@ func TestWireIsChecked(t *testing.T) {
 		})
 	}
 	// A client notices by itself, also what cannot travel.
-	if _, err := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{MaxTokens: -5}); !errors.Is(err, trace.ErrUsage) {
+	_, err := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{MaxTokens: -5})
+	if !errors.Is(err, trace.ErrUsage) {
 		t.Errorf("error %v, want a usage error", err)
 	}
 }
@@ -479,7 +495,8 @@ func TestUnknownNamesArrive(t *testing.T) {
 	for _, name := range []string{"rolout", "attention+rolout", "atention+rollout", "nonsense"} {
 		_, want := attribution.LookupMethod(name)
 		_, got := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{Methods: []string{name}})
-		if want == nil || got == nil || got.Error() != want.Error() || !errors.Is(got, trace.ErrUsage) {
+		if want == nil || got == nil || got.Error() != want.Error() ||
+			!errors.Is(got, trace.ErrUsage) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 		if got != nil && !strings.Contains(got.Error(), "known are ") {
@@ -497,7 +514,8 @@ func TestAliveWhileItWorks(t *testing.T) {
 		},
 	})
 	client.Patience = 400 * time.Millisecond
-	if _, err := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{MaxTokens: 1}); err != nil {
+	_, err := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{MaxTokens: 1})
+	if err != nil {
 		t.Error(err)
 	}
 }
@@ -514,7 +532,9 @@ func TestRequestEndsWithoutTheSocket(t *testing.T) {
 				if err := os.Remove(client.Socket); err != nil {
 					t.Error(err)
 				}
-				eventually(t, func() bool { return strings.Contains(log.String(), "it ends after the last request") })
+				eventually(t, func() bool {
+					return strings.Contains(log.String(), "it ends after the last request")
+				})
 				m.gate <- struct{}{}
 			}
 		},
