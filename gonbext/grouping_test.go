@@ -74,7 +74,7 @@ func pieces(next chan struct{}) func(*engineConn, engine.Request) {
 	}
 }
 
-// What grows is divided as the result is, and OnStep sees the same.
+// A growing explanation is grouped as the result is, and OnStep sees the same groups.
 func TestBy(t *testing.T) {
 	next := make(chan struct{}, 10)
 	k := newKernel(t, pieces(next))
@@ -98,8 +98,8 @@ func TestBy(t *testing.T) {
 	}
 }
 
-// Parts and numbers that there cannot be are refused before the engine is asked; parts that fit no
-// token and a layer that no result has, at the first one.
+// Invalid spans and numbers are refused before the engine is asked. Spans that hold no token, and a
+// layer that the model does not have, are refused at the first generated token.
 func TestByRefusals(t *testing.T) {
 	for cell, want := range map[string]string{
 		"by letter":             `grouping "letter": want word, sentence`,
