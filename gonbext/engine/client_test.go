@@ -45,22 +45,11 @@ func answer(t *testing.T, socket string, reply func(engine.Request, *gob.Encoder
 	}()
 }
 
-// shortDir returns a directory for sockets; the path of t.TempDir may be too long.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "hw")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 // answering returns a client of something that answers every request with these events, and the
 // requests that arrive.
 func answering(t *testing.T, events ...engine.Event) (engine.Client, <-chan engine.Request) {
 	t.Helper()
-	socket := filepath.Join(shortDir(t), "e.sock")
+	socket := filepath.Join(engine.ShortDir(t), "e.sock")
 	requests := make(chan engine.Request, 10)
 	answer(t, socket, func(r engine.Request, encoder *gob.Encoder) {
 		requests <- r
@@ -365,7 +354,7 @@ func TestErrorsKeepTheirKind(t *testing.T) {
 			t.Errorf("%s: the explanation so far is %+v", name, e)
 		}
 	}
-	_, err := engine.Client{Socket: filepath.Join(shortDir(t), "e.sock")}.Info(t.Context())
+	_, err := engine.Client{Socket: filepath.Join(engine.ShortDir(t), "e.sock")}.Info(t.Context())
 	if !errors.Is(err, fs.ErrNotExist) ||
 		!strings.HasPrefix(err.Error(), "engine: no engine answers: ") {
 		t.Errorf("nobody listens: error %v", err)
@@ -403,7 +392,7 @@ func TestRefusedBeforeSending(t *testing.T) {
 // TestUnreadableAnswer: a client that gets something else than events names the process and says
 // what to do. An engine of protocol 4 answers like this: the length of a frame first.
 func TestUnreadableAnswer(t *testing.T) {
-	socket := filepath.Join(shortDir(t), "e.sock")
+	socket := filepath.Join(engine.ShortDir(t), "e.sock")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func TestNames(t *testing.T) {
 	if diff := cmp.Diff(want, Files("/t/12-00ff.sock")); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	t.Setenv("TMPDIR", shortTemp(t))
+	t.Setenv("TMPDIR", ShortDir(t))
 	plain, err := socketFor(os.Getpid(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -64,21 +64,10 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// shortTemp returns a directory for sockets; the path of t.TempDir may be too long.
-func shortTemp(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "hw")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
-// TestPrivateDir: a directory that is there already must belong to the user alone.
+// TestPrivateDir checks that an existing directory must belong to the user alone.
 func TestPrivateDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
-	for range 2 { // it is made, then found
+	for range 2 { // the first call makes it, the second finds it
 		if err := privateDir(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +95,7 @@ func TestPrivateDir(t *testing.T) {
 	}
 	if err := privateDir(filepath.Join(dir, "a", "b")); err == nil ||
 		!errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a directory in no directory: error %v", err)
+		t.Errorf("a directory without a parent: error %v", err)
 	}
 }
 
@@ -169,7 +158,7 @@ func TestSweep(t *testing.T) {
 // socketName returns the name of a process's socket without its directory and extension.
 func socketName(t *testing.T, pid int) string {
 	t.Helper()
-	t.Setenv("TMPDIR", shortTemp(t))
+	t.Setenv("TMPDIR", ShortDir(t))
 	socket, err := SocketFor(pid)
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +169,7 @@ func socketName(t *testing.T, pid int) string {
 // TestStopOthers asks every other engine of the same process to stop, and leaves the engines of
 // other processes alone. The files of an engine that is stopped and does not answer stay.
 func TestStopOthers(t *testing.T) {
-	dir := shortTemp(t)
+	dir := ShortDir(t)
 	var mu sync.Mutex
 	var asked []string
 	listen := func(name string, answers bool) {

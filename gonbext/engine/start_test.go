@@ -311,7 +311,7 @@ func TestListenRefuses(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	dir := shortDir(t)
+	dir := engine.ShortDir(t)
 	silent, other := filepath.Join(dir, "e.sock"), filepath.Join(dir, "f.sock")
 	answer(t, silent, func(engine.Request, *gob.Encoder) {}) // it closes every connection
 	answer(t, other, func(_ engine.Request, events *gob.Encoder) {
@@ -335,12 +335,12 @@ func TestListenRefuses(t *testing.T) {
 	refuses(filepath.Join(dir, "g.sock"), "other users can write to")
 }
 
-// eventually waits until what is true.
-func eventually(t *testing.T, what func() bool) {
+// eventually waits until happened returns true.
+func eventually(t *testing.T, happened func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !what(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); !happened(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it does not happen")
+			t.Fatal("the expected state was not reached in 10 s")
 		}
 	}
 }

@@ -62,10 +62,10 @@ func connect(t *testing.T) (engine.Client, int) {
 	return c, s.PID
 }
 
-// shortTemp is a folder for sockets.
+// shortTemp makes the directory for temporary files a short path, on which a socket can be opened.
 func shortTemp(t *testing.T) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "hw") // t.TempDir may be too long for a socket
+	dir, err := os.MkdirTemp("", "hw") // the path of t.TempDir may be too long
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,11 +157,12 @@ func serve(t *testing.T, c server.Config) (engine.Client, func() error) {
 	return client, wait
 }
 
-func eventually(t *testing.T, what func() bool) {
+// eventually waits until happened returns true.
+func eventually(t *testing.T, happened func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !what(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); !happened(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it does not happen")
+			t.Fatal("the expected state was not reached in 10 s")
 		}
 	}
 }
