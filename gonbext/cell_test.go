@@ -59,18 +59,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// kernel plays GoNB to cells, of which this process is the parent, and the engine that belongs to
-// it.
+// kernel acts as GoNB for cells, which are children of this process, and as the engine.
 type kernel struct {
 	t   *testing.T
 	dir string
-	// answer is the engine: it gets each request that is not for information.
+	// answer acts as the engine: it gets every request except those of [engine.KindInfo].
 	answer func(conn *engineConn, r engine.Request)
 	// shown is called for each display while the cell runs.
 	shown func(cell *os.Process, d protocol.DisplayData)
 }
 
-// result is what a cell leaves.
+// result is what a cell printed and displayed.
 type result struct {
 	stdout, stderr string
 	status         int
@@ -181,8 +180,8 @@ func (k *kernel) fifo(name string) string {
 	return path
 }
 
-// unblock lets FIFOs be opened that a cell has not opened: opening for both directions waits for
-// nobody.
+// unblock opens FIFOs for both directions, which never waits, so that an end that waits for a cell
+// goes on.
 func (k *kernel) unblock(names ...string) {
 	for _, name := range names {
 		if f, err := os.OpenFile(filepath.Join(k.dir, name), os.O_RDWR, 0); err == nil {
@@ -227,8 +226,8 @@ func (k *kernel) displays(out, back string, started <-chan *os.Process, r *resul
 	}
 }
 
-// saved is what a notebook holds of the displays: the last of each id, in the order in which the
-// ids came.
+// saved returns what a notebook saves of the displays: the last one of each id, in the order of the
+// first ones.
 func saved(displays []protocol.DisplayData) []map[protocol.MIMEType]any {
 	var ids []string
 	last := map[string]map[protocol.MIMEType]any{}
@@ -262,7 +261,7 @@ func begin(conn *engineConn) {
 // step sends one more token.
 func step(conn *engineConn, text string) { row(conn, text, 0.125, 0.25) }
 
-// row sends one more token and its values, the rest of which belongs to generated tokens.
+// row sends one more token and its values. What is missing to 1 belongs to generated tokens.
 func row(conn *engineConn, text string, values ...float64) {
 	other := 1.0
 	for _, x := range values {

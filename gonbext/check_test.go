@@ -41,7 +41,8 @@ func init() {
 	cells["layer of the model"] = func() { gonbext.Explain("the keys", gonbext.View{Layer: &one}) }
 }
 
-// TestWrongOptions: each is one line that says what is wrong, and most of them need no engine.
+// TestWrongOptions checks that each wrong option gives one line that says what is wrong. Most are
+// found without an engine.
 func TestWrongOptions(t *testing.T) {
 	_, misspelt := attribution.LookupMethod("rolout")
 	for name, c := range map[string]struct {
@@ -88,7 +89,7 @@ func TestWrongOptions(t *testing.T) {
 	}
 }
 
-// A layer that the model does not have is one line, and no picture stays.
+// A layer that the model does not have gives one line, and no picture stays.
 func TestLayerOfTheModel(t *testing.T) {
 	k := newKernel(t, func(conn *engineConn, _ engine.Request) {
 		begin(conn)

@@ -10,7 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// A request holds every field of its settings, in whatever order they come.
+// A request has every field of its settings, in whatever order they are given.
 func TestSettings(t *testing.T) {
 	o := Options{MaxTokens: 3, Methods: []string{"flow"}}
 	m := Model{Name: "tiny", Backend: "go", DType: "float32", MaxMemory: 1 << 30}
@@ -61,7 +61,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// A remark on what was interrupted counts what the model makes.
+// The note about an interruption counts tokens for a decoder and predictions for an encoder.
 func TestRemarkCounts(t *testing.T) {
 	steps := func(n int, encoder bool) *Explanation {
 		return &Explanation{

@@ -61,9 +61,9 @@ func checkClose(t *testing.T, what string, got, want []float64) {
 	}
 }
 
-// Uniform causal attention, T = 4 and L = 2, worked out by hand (r = ½ unless said): Â is ½A + ½I,
-// so its rows are [1], [1/4 3/4], [1/6 1/6 2/3], [1/8 1/8 1/8 5/8], and the rollout is their
-// square.
+// Uniform causal attention with T = 4 and L = 2, computed by hand. With r = ½, the default, Â is ½A
+// + ½I, so its rows are [1], [1/4 3/4], [1/6 1/6 2/3], [1/8 1/8 1/8 5/8], and the rollout is Â
+// squared.
 func TestAttributeKnown(t *testing.T) {
 	inputs := map[string]string{
 		"heads": safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 3, 4, 4}, Data: uniform(2, 3, 4)}),
@@ -82,8 +82,8 @@ func TestAttributeKnown(t *testing.T) {
 			checkClose(t, "rollout", floats(t, f, "rollout"),
 				append(append([]float64{}, first...), second...))
 			checkClose(t, "raw", floats(t, f, "raw"), uniform(2, 1, 4))
-			// Without a residual the rollout of one layer is that layer; with nothing else it is
-			// the identity.
+			// Without a residual the rollout of one layer is that layer. With the residual only, it
+			// is the identity.
 			f = attributed(t, input, "--methods", "rollout", "--residual", "0", "--layers", "1")
 			checkClose(t, "one layer", floats(t, f, "rollout"), uniform(1, 1, 4))
 			f = attributed(t, input, "--methods", "rollout", "--residual", "1")
@@ -104,7 +104,7 @@ func TestAttributeHeads(t *testing.T) {
 	}
 }
 
-// Flow comes as it is and normalised, every level of it, in float64.
+// Flow is written as it is and normalised, for every layer, in float64.
 func TestAttributeFlow(t *testing.T) {
 	input := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 3, 3}, Data: uniform(2, 1, 3)})
 	f := attributed(t, input, "--methods", "flow")
@@ -124,8 +124,8 @@ func TestAttributeFlow(t *testing.T) {
 			}
 		}
 	}
-	// One layer is a pipe of its own: flow is Â there. From the top of two, target 1 reaches source
-	// 0 by 1/4 directly and by 3/4 through itself, where 1/4 goes on: 1/2.
+	// With one layer the flow is Â. From the top of two layers, target 1 reaches source 0 by 1/4
+	// directly, and by 3/4 through itself, of which 1/4 goes on: 1/2.
 	checkClose(t, "flow of layer 0", flow[:9], []float64{1, 0, 0, 1. / 4, 3. / 4, 0, 1. / 6, 1. / 6, 2. / 3})
 	checkClose(t, "flow of target 1", flow[12:15], []float64{1. / 2, 3. / 4, 0})
 	for _, name := range f.Names() {
@@ -137,8 +137,8 @@ func TestAttributeFlow(t *testing.T) {
 	}
 }
 
-// What trace writes attribute reads, and a decoder's rollout is that of explain, whose rows are the
-// last of it.
+// Command attribute reads what trace writes. For a decoder its rollout ends with the rows that
+// explain computes.
 func TestTraceAttribute(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
@@ -174,7 +174,7 @@ func TestTraceAttribute(t *testing.T) {
 	}
 }
 
-// Rows of half precision are taken, and that is said.
+// Rows in half precision are accepted, with a note.
 func TestAttributeRenormalized(t *testing.T) {
 	data := uniform(1, 1, 3)
 	data[8] += 5e-4
@@ -191,8 +191,8 @@ func TestAttributeRenormalized(t *testing.T) {
 	}
 }
 
-// rawFile writes a safetensors file of that header and so many bytes of data, whatever the header
-// says.
+// rawFile writes a safetensors file with that header and as many bytes as data says. They need not
+// agree.
 func rawFile(t *testing.T, header string, data int) string {
 	t.Helper()
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
@@ -261,7 +261,7 @@ func TestAttributeRefusals(t *testing.T) {
 	})
 }
 
-// The narrowest place of a flow, by the numbers of the library's example.
+// The minimum cut of a flow has the numbers of the library's example.
 func TestAttributeCut(t *testing.T) {
 	input := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 1, 3, 3}, Data: uniform(2, 1, 3)})
 	want := "flow from token 2 after layer 1 to input token 0: 0.500000, limited by\n" +

@@ -16,8 +16,8 @@ import (
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
-// A line for every method asked for, random and chance; numbers of every kind; equal numbers in a
-// second run.
+// The table has a line for every method asked for, for random and for chance, and every kind of
+// number. A second run gives equal numbers.
 func TestBenchMethods(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures methods on many texts")
@@ -60,8 +60,8 @@ func TestBenchMethods(t *testing.T) {
 	}
 }
 
-// Every planted circuit is a group of its own, of models that are always right; one alone gives the
-// numbers that it gives among them.
+// Every planted circuit is one group, and its models are always right. One circuit alone gives the
+// same numbers as among the others.
 func TestBenchPlanted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures methods on many texts")
@@ -101,8 +101,8 @@ func TestBenchPlanted(t *testing.T) {
 	}
 }
 
-// Sentences of the grammar are as many that choose layers as are scored, no text twice; each word
-// has changes, each piece of evidence is a token, and the lists ask for several of their places.
+// As many sentences of the grammar choose layers as are scored, and no text occurs twice. Each word
+// has changes, each piece of evidence is a token, and lists ask for several of their places.
 func TestGrammarCases(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{})
 	if err != nil {
@@ -158,8 +158,8 @@ func TestGrammarCases(t *testing.T) {
 	}
 }
 
-// A list is copied by place: the word before the one that is copied, which was its cue once,
-// decides nothing, and no case with it is scored.
+// A list is copied by position. The word before the copied one decides nothing, so a case that
+// names it as evidence is not scored.
 func TestOldCuesAreNotProven(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures methods on many texts")
@@ -199,7 +199,7 @@ func TestOldCuesAreNotProven(t *testing.T) {
 	}
 }
 
-// A run that is stopped goes on from its file, drops a line that was cut, and refuses the file of
+// A stopped run continues from its file and drops an incomplete line. It refuses the file of
 // another run.
 func TestBenchResume(t *testing.T) {
 	if testing.Short() {
@@ -210,7 +210,7 @@ func TestBenchResume(t *testing.T) {
 	table := mustExecute(t, "", args...)
 	whole := read(t, file)
 	lines := strings.SplitAfter(string(whole), "\n")
-	if len(lines) != 10 { // a head, four cases, four that choose layers, and nothing
+	if len(lines) != 10 { // header, 4 scored cases, 4 that choose layers, end
 		t.Fatalf("%d lines:\n%s", len(lines), whole)
 	}
 	write(t, file, []byte(lines[0]+lines[1]+lines[2][:20]))

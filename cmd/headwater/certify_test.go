@@ -41,7 +41,7 @@ func TestCertify(t *testing.T) {
 	}
 }
 
-// What --record writes, --golden passes.
+// A model passes the checks against its own recording.
 func TestCertifyRecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "golden.safetensors")
 	dir := filepath.Join(goldens, "gpt2")
@@ -73,7 +73,8 @@ func TestCertifyCountsGraphs(t *testing.T) {
 	status, stdout, stderr := execute(t, "", "certify", "--backend", "xla", "--max-memory", limit)
 	if status != statusError || stdout != "" || !strings.Contains(stderr, "(--max-memory)") ||
 		!strings.Contains(stderr, "and the weights of tiny") {
-		t.Errorf("within %s bytes: status %d, %q, %q; want a refusal", limit, status, stdout, stderr)
+		t.Errorf("within %s bytes: status %d, %q, %q; want a refusal",
+			limit, status, stdout, stderr)
 	}
 }
 

@@ -22,7 +22,7 @@ func execute(t *testing.T, stdin string, args ...string) (status int, stdout, st
 	return status, out.String(), err.String()
 }
 
-// mustExecute is execute of what must succeed; it returns standard output.
+// mustExecute runs a command line that must succeed and returns its standard output.
 func mustExecute(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	status, stdout, stderr := execute(t, stdin, args...)
@@ -42,8 +42,8 @@ type refusal struct {
 	say    string
 }
 
-// checkRefusals runs them. OUT in an argument is a file that must not exist afterwards, and nothing
-// beside it.
+// checkRefusals runs command lines that must fail. OUT in an argument stands for a file; afterwards
+// its folder must be empty.
 func checkRefusals(t *testing.T, cases []refusal) {
 	t.Helper()
 	for _, c := range cases {
@@ -78,7 +78,7 @@ func checkRefusals(t *testing.T, cases []refusal) {
 	}
 }
 
-// withoutBackend removes the line that says what computes.
+// withoutBackend removes the line that names the backend.
 func withoutBackend(stderr string) string {
 	line, rest, ok := strings.Cut(stderr, "\n")
 	if ok && strings.HasPrefix(line, "headwater: backend ") {
@@ -87,15 +87,15 @@ func withoutBackend(stderr string) string {
 	return stderr
 }
 
-// spellable is a tokenizer of six characters for a golden: its vocabulary of 96 has no room for 256
-// bytes.
+// spellable is a tokenizer of six characters for a golden, whose vocabulary of 96 has no room for
+// 256 bytes.
 const spellable = `{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,
 "pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true},
 "post_processor":null,"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true},
 "model":{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,
 "fuse_unk":false,"byte_fallback":false,"vocab":{"a":3,"b":4,"Ġ":5,"<":6,">":7,"s":8},"merges":[]}}`
 
-// copyModel makes a directory of a golden, with spellable as its tokenizer and its config.json
+// copyModel copies a golden into a directory, with the tokenizer spellable and with config.json
 // changed by edit, which may be nil. It returns the path.
 func copyModel(t *testing.T, golden string, edit func(config map[string]any)) string {
 	t.Helper()
@@ -193,7 +193,7 @@ func TestSay(t *testing.T) {
 	}
 }
 
-// A context that is done before anything began ends every command that works, with an error.
+// A context that is cancelled before the start ends every command that computes, with an error.
 func TestDone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -216,7 +216,7 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// TestSayPython: Python that an error proposes can be copied from its one line.
+// TestSayPython checks that Python code in an error message can be copied from its one line.
 func TestSayPython(t *testing.T) {
 	var out strings.Builder
 	p := &program{stderr: &out}

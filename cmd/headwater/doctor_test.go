@@ -15,7 +15,8 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// asProgram makes the test's own binary be the command, for what doctor starts.
+// asProgram is the environment variable that makes the test's binary act as the command, which
+// doctor starts.
 const asProgram = "HEADWATER_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -120,7 +121,7 @@ func TestDoctorBadPlugin(t *testing.T) {
 	}
 }
 
-// A backend that ends the process, or hangs, is a problem of that backend.
+// A backend that ends its process, or hangs, is reported as a problem of that backend.
 func TestProbeApart(t *testing.T) {
 	nowhere(t)
 	t.Setenv(asProgram, "1")
@@ -198,7 +199,7 @@ func TestBackendArgument(t *testing.T) {
 	}
 }
 
-// The program starts itself again with the libraries' folders, once, and not for other backends.
+// The program starts itself again once with the folders of the libraries, for this backend only.
 func TestRestart(t *testing.T) {
 	if _, err := models.PluginPath("cuda"); err == nil ||
 		strings.Contains(err.Error(), "not part of this program") {

@@ -66,7 +66,7 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// A file that was damaged in the cache is fetched again, and alone.
+// Only the file that is damaged in the cache is downloaded again.
 func TestDownloadRepairs(t *testing.T) {
 	weights := strings.Repeat("w", 1_500_000)
 	dir := oneModelHub(t, map[string]string{"config.json": "{}", "model.safetensors": weights})

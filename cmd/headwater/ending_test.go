@@ -21,7 +21,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// command is this test's binary as the program, so that signals and limits are real.
+// command runs this test's binary as the program, so that signals and limits are real.
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -35,7 +35,8 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// actAsProgram does what main does before it runs the program, and what a test asks of its process.
+// actAsProgram does what main does before it runs the program. It also applies the limits that a
+// test sets through the environment.
 func actAsProgram() {
 	ignoreFileLimit()
 	if limit, err := strconv.ParseUint(os.Getenv(fileLimit), 10, 64); err == nil {
@@ -64,9 +65,9 @@ func results(t *testing.T, path string) (all []*attribution.Explanation) {
 	return all
 }
 
-// A signal in the middle of a file of prompts leaves what was complete, under the name of a part,
-// the file of an earlier run as it was, and nothing else. The second signal ends the program that
-// does not come to an end: here it waits for its next line.
+// A signal in the middle of a file of prompts leaves two files: the complete results under the name
+// of a partial file, and the unchanged file of an earlier run. A second signal ends a program that
+// does not stop by itself, here because it waits for its next line.
 func TestSignals(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(s.String(), func(t *testing.T) {
@@ -129,8 +130,7 @@ func waitForLines(t *testing.T, dir string, n int) {
 	t.Fatalf("no %d lines in %v", n, names(t, dir))
 }
 
-// stuck is the environment variable that makes the program be one that the first signal does not
-// end.
+// stuck is the environment variable that makes the program wait forever after the first signal.
 const stuck = "HEADWATER_TEST_STUCK"
 
 // runStuck writes two and a half results, and then waits forever.
@@ -154,7 +154,7 @@ func runStuck(path string) {
 	time.Sleep(time.Minute)
 }
 
-// The second signal ends the program at once. What was complete is there, and no other file.
+// The second signal ends the program at once. Only the file with the complete results is left.
 func TestSecondSignal(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out")
@@ -190,13 +190,13 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
-// ended is whether a child has ended and waits to be asked how.
+// ended returns whether a child has ended and has not been waited for.
 func ended(pid int) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && strings.Contains(string(data), ") Z ")
 }
 
-// Standard error that nobody reads any more does not end a program that writes a file.
+// A closed standard error does not end a program that writes a file.
 func TestBrokenStandardError(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "page.html")
@@ -217,7 +217,7 @@ func TestBrokenStandardError(t *testing.T) {
 	}
 }
 
-// fileLimit is the environment variable with the size that a file of the program may have.
+// fileLimit is the environment variable with the largest size of a file, in bytes.
 const fileLimit = "HEADWATER_TEST_FILE_LIMIT"
 
 // limitFiles sets the limit, as ulimit -f does.
@@ -228,7 +228,7 @@ func limitFiles(bytes uint64) {
 	}
 }
 
-// A file that cannot grow: what was complete is there, the message names it and says how much.
+// If a file cannot grow, the complete results stay, and the message names their file and number.
 func TestFileTooLarge(t *testing.T) {
 	dir := t.TempDir()
 	whole, out := filepath.Join(dir, "whole.jsonl"), filepath.Join(dir, "results.jsonl")
@@ -257,7 +257,7 @@ func TestFileTooLarge(t *testing.T) {
 		t.Errorf("left are %v", got)
 	}
 
-	// The others write one result: without it there is no file.
+	// The other formats write one result, so there is no file without it.
 	for _, args := range [][]string{
 		{"explain", "--backend", "go", "--max-tokens", "1", "--format", "html", prompt},
 		{"trace", "--backend", "go", "--ids", "1,2,3", "--taps", "hidden,logits"},
@@ -280,7 +280,7 @@ func TestFileTooLarge(t *testing.T) {
 	}
 }
 
-// A full device is named, and so is standard output.
+// The error names a full device, or standard output.
 func TestDiskFull(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("there is no /dev/full")

@@ -83,7 +83,7 @@ func TestExplainEncoders(t *testing.T) {
 	}
 }
 
-// What an encoder cannot do is refused, with what to do instead.
+// A request that an encoder cannot fulfil is refused, with advice.
 func TestExplainEncoderRefusals(t *testing.T) {
 	bert := reader(t, "bert")
 	in := func(args ...string) []string {
@@ -114,7 +114,7 @@ func TestExplainEncoderRefusals(t *testing.T) {
 	})
 }
 
-// Lines of a file say their own positions.
+// Each line of a file gives its own positions.
 func TestExplainEncoderInput(t *testing.T) {
 	bert := reader(t, "bert")
 	args := []string{"explain", "--backend", "go", "--model", bert}

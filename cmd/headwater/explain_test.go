@@ -21,7 +21,7 @@ import (
 
 const prompt = "the keys to the cabinet"
 
-// explained is headwater explain on the embedded model in pure Go, as JSON.
+// explained runs headwater explain on the embedded model in pure Go and returns its JSON.
 func explained(t *testing.T, args ...string) *attribution.Explanation {
 	t.Helper()
 	out := mustExecute(t, "", append([]string{"explain", "--backend", "go", "--format", "json"}, args...)...)
@@ -93,8 +93,8 @@ func TestExplainFlags(t *testing.T) {
 			if diff := cmp.Diff(roundTrip(t, want), got); diff != "" {
 				t.Errorf("explain %s (-want +got):\n%s", c.args, diff)
 			}
-			// A flag that did nothing would pass as well as one that works. These two say what
-			// another does.
+			// A flag without an effect would pass as well. These two flags only describe what
+			// another flag does.
 			data := string(mustJSON(t, got))
 			if other, same := plain[data]; same && c.name != "special on" && c.name != "one layer" {
 				t.Errorf("%s gives what %s gives", c.name, other)
@@ -175,7 +175,7 @@ func TestExplainJSON(t *testing.T) {
 	if r.Shape != [3]int{2, m, 6} || len(r.Data) != 2*m*6 || r.Options["residual"] != "0.5" {
 		t.Errorf("rollout %v, %d numbers, %v; want [2 %d 6]", r.Shape, len(r.Data), r.Options, m)
 	}
-	for step := range 2 { // rollout rows sum to 1, and other_mass is what rests elsewhere
+	for step := range 2 { // rollout rows and their other_mass sum to 1
 		for l := range 6 {
 			sum := got.OtherMass["rollout"][step*6+l]
 			for j := range m {
@@ -208,7 +208,7 @@ func TestExplainTwice(t *testing.T) {
 	}
 }
 
-// A prompt is shown as text, whatever it holds.
+// A prompt is shown as text, whatever characters it has.
 func TestExplainHostile(t *testing.T) {
 	hostile := "<script>alert(1)</script> \"quoted\" 'x' & \x1b[31m \x00 \u202eback \xff" +
 		strings.Repeat("z", 100)
@@ -234,7 +234,7 @@ func TestExplainHostile(t *testing.T) {
 	}
 }
 
-// The toy model says what it is and what it does not know.
+// The output says that the model is a toy and what it does not know.
 func TestExplainUnknownWords(t *testing.T) {
 	for _, format := range []string{"text", "html", "json"} {
 		out := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
@@ -285,7 +285,7 @@ func TestExplainFilter(t *testing.T) {
 	}
 }
 
-// What computes is said once, and it is what was asked for.
+// The backend is named once, and it is the requested one.
 func TestExplainBackend(t *testing.T) {
 	_, _, stderr := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1", prompt)
 	if !strings.HasPrefix(stderr, "headwater: backend go (") || strings.Count(stderr, "\n") != 1 {

@@ -14,8 +14,8 @@ import (
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
-// sparseAttention writes a file that claims attention of a shape and has nothing but holes, and
-// returns its path.
+// sparseAttention writes a sparse file that claims to hold attention of that shape, and returns its
+// path.
 func sparseAttention(t *testing.T, shape ...int) string {
 	t.Helper()
 	bytes := 4
@@ -37,8 +37,8 @@ func sparseAttention(t *testing.T, shape ...int) string {
 	return path
 }
 
-// A file of 40 GB that takes no room on disk is refused, with what it would need and what there is,
-// whatever its shape; where only its rows count it is read a head at a time.
+// A sparse file of 40 GB is refused for every shape, with the memory that it needs and the limit. A
+// method that needs only single rows reads it one head at a time.
 func TestAttributeSparse(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "out.safetensors")
 	for _, c := range []struct {
@@ -113,8 +113,8 @@ func withNaN(t *testing.T, f *checkpoint.File, data []byte) []byte {
 	return nil
 }
 
-// A model with a weight that is NaN is refused by every command, which names it; trace goes on if
-// it is told to, and says so.
+// Every command refuses a model with a NaN weight and names the weight. Only trace continues, if a
+// flag allows it, and says so.
 func TestNaNWeight(t *testing.T) {
 	dir, out := nanModel(t), filepath.Join(t.TempDir(), "out.safetensors")
 	weight := fmt.Sprintf(`%s: tensor "transformer.h.0.attn.c_attn.weight": element [0,0] is NaN`,

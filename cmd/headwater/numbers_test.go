@@ -17,10 +17,10 @@ var numeric = []string{
 	"1e308", "1e400", strings.Repeat("9", 400),
 }
 
-// Every flag that takes a number says which, in its help and in its refusal; a flag that is added
-// without a range is found here.
+// Every flag that takes a number gives its range in its help and in its refusal. This test finds a
+// new flag without a range.
 func TestNumbersHaveRanges(t *testing.T) {
-	// What is a number in another way, and what says so.
+	// Flags that take a number in another form, and the words that say so.
 	others := map[string]string{
 		"heads": "number of a head, from 0 to 1000000", "layers": "from 0 to 1000000", "per-head": "from 0 to 1000000",
 		"position": "from 0 to 1000000", "residual": "from 0 to 1", "cut": "from 0 to 1000000", "ids": "from 0 to 2147483647",
@@ -33,7 +33,7 @@ func TestNumbersHaveRanges(t *testing.T) {
 			visit(sub)
 		}
 		if c.Name() == "serve" {
-			return // its flags are those of a program that starts it
+			return // another program sets its flags
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			want, other := others[f.Name]
@@ -71,7 +71,7 @@ func TestNumbersHaveRanges(t *testing.T) {
 	}
 }
 
-// No number makes a command panic, and none is taken as something else.
+// No number makes a command panic, and none is misread as another value.
 func TestExtremeNumbers(t *testing.T) {
 	var cases []refusal
 	for _, flag := range []string{
@@ -81,7 +81,7 @@ func TestExtremeNumbers(t *testing.T) {
 		for _, value := range numeric {
 			if flag == "seed" &&
 				(value == "9223372036854775807" || value == "9223372036854775808") {
-				continue // any is one
+				continue // every whole number is valid
 			}
 			cases = append(cases, refusal{
 				flag + " " + fmt.Sprintf("%.12s", value),
@@ -91,7 +91,7 @@ func TestExtremeNumbers(t *testing.T) {
 		}
 	}
 	checkRefusals(t, cases)
-	// The largest numbers that are taken.
+	// The largest numbers that are accepted.
 	for flag, most := range map[string]int{"top": maxTop, "width": 10000, "alternatives": 1000} {
 		mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--methods", "raw",
 			"--"+flag, strconv.Itoa(most), prompt)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A file appears when it is complete; until then, and if that fails, the old one stays.
+// A file appears when it is complete. Until then, and after a failure, the old one stays.
 func TestOutput(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "page.html")
@@ -88,7 +88,7 @@ func names(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// The line of progress is one line on a terminal, whatever it holds, and nothing elsewhere.
+// Progress is one line on a terminal, whatever its text, and nothing elsewhere.
 func TestProgress(t *testing.T) {
 	var b bytes.Buffer
 	line := &progress{w: &b, width: 30}

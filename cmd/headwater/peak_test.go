@@ -61,8 +61,8 @@ func TestPeakMemory(t *testing.T) {
 	}
 }
 
-// leastLimit returns the first limit, in steps of 15 MB, that a command is not refused with, from
-// what the program itself takes on.
+// leastLimit returns the least limit that a command is not refused with, in steps of 15 MB,
+// starting with what the program itself needs.
 func leastLimit(t *testing.T, args []string) int {
 	t.Helper()
 	const step, most = 15_000_000, 1_000_000_000

@@ -68,7 +68,7 @@ func TestTokenizeReference(t *testing.T) {
 	}
 }
 
-// bytesOf returns how many bytes the first characters of s have.
+// bytesOf returns how many bytes the first characters of s take.
 func bytesOf(s string, characters int) int { return len(string([]rune(s)[:characters])) }
 
 func TestTokenizeSpecials(t *testing.T) {
@@ -100,7 +100,7 @@ func TestTokenizeLong(t *testing.T) {
 	}
 }
 
-// A program at the other end of two pipes gets each answer before it sends the next line.
+// A program that is connected by two pipes gets each answer before it sends the next line.
 func TestTokenizeInteractive(t *testing.T) {
 	in, send := io.Pipe()
 	receive, out := io.Pipe()
@@ -169,9 +169,8 @@ func TestTokenizeRefusals(t *testing.T) {
 	}
 }
 
-// TestTokenizeMemory: a long line takes a few bytes for each of its own, also where each of them is
-// a
-// token. Tokens were kept whole once, at 300 bytes each.
+// TestTokenizeMemory checks that a long line needs only a few bytes of memory for each of its
+// bytes, even if each byte is a token. A token in full takes 300 bytes.
 func TestTokenizeMemory(t *testing.T) {
 	const size = 4 << 20
 	for _, c := range []struct{ kind, word string }{
@@ -197,7 +196,7 @@ func TestTokenizeMemory(t *testing.T) {
 	}
 }
 
-// TestTokenizeStops: a long line ends when the command is to end.
+// TestTokenizeStops checks that an interrupt also ends the work on a long line.
 func TestTokenizeStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -47,8 +47,8 @@ const everyTap = "scores,terms,attention,value,context,head-output,hidden,final,
 // traceTol is float32 rounding over three layers; the worst seen is 2e-6.
 const traceTol = 2e-5
 
-// What is written is what Hugging Face computes on the same ids, under the names and in the shapes
-// of the documentation.
+// The file has what Hugging Face computes on the same ids, under the names and in the shapes of the
+// documentation.
 func TestTraceParity(t *testing.T) {
 	for _, name := range []string{"gpt2", "bloom", "bloom_h6", "falcon_rw"} {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestTraceParity(t *testing.T) {
 // part1 returns entry i of n along the first axis.
 func part1(data []float64, i, n int) []float64 { return data[i*len(data)/n : (i+1)*len(data)/n] }
 
-// checkFirst compares with the first of a batch of two.
+// checkFirst compares got with the first entry of a batch of two.
 func checkFirst(t *testing.T, what string, got, want []float64) {
 	t.Helper()
 	want = want[:len(want)/2]
@@ -157,7 +157,7 @@ func TestTraceTerms(t *testing.T) {
 	}
 }
 
-// hidden brings final with it, and only what was asked for is written.
+// Tap hidden also records final, but the file has only the taps asked for.
 func TestTraceTaps(t *testing.T) {
 	cases := map[string][]string{
 		"hidden":            {"final", "hidden", "ids"},
@@ -174,7 +174,7 @@ func TestTraceTaps(t *testing.T) {
 	}
 }
 
-// A text gives the same as its ids, and begin-of-text is there unless it is switched off.
+// A text gives the same as its ids, with begin-of-text unless a flag removes it.
 func TestTraceText(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text")
@@ -228,8 +228,7 @@ func TestTraceRefusals(t *testing.T) {
 	})
 }
 
-// TestPluginThatIsNotThere: a plugin that the environment names and that is not there is not passed
-// over in silence.
+// TestPluginThatIsNotThere checks that a missing plugin is reported if the environment names it.
 func TestPluginThatIsNotThere(t *testing.T) {
 	t.Setenv("HEADWATER_XLA", filepath.Join(t.TempDir(), "no.so"))
 	out := filepath.Join(t.TempDir(), "out.safetensors")

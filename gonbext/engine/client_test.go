@@ -45,8 +45,8 @@ func answer(t *testing.T, socket string, reply func(engine.Request, *gob.Encoder
 	}()
 }
 
-// answering returns a client of something that answers every request with these events, and the
-// requests that arrive.
+// answering returns a client whose engine answers every request with these events, and a channel of
+// the requests.
 func answering(t *testing.T, events ...engine.Event) (engine.Client, <-chan engine.Request) {
 	t.Helper()
 	socket := filepath.Join(engine.ShortDir(t), "e.sock")
@@ -100,7 +100,7 @@ func TestExplanationGrows(t *testing.T) {
 	negativeZero := math.Copysign(0, -1)
 	client, _ := answering(
 		t,
-		engine.Event{}, // the engine works
+		engine.Event{}, // a sign of life
 		engine.Event{Progress: &trace.Progress{Stage: "reading"}},
 		engine.Event{Explanation: begun()},
 		engine.Event{Step: true, Explanation: token(
@@ -149,7 +149,7 @@ func TestExplanationGrows(t *testing.T) {
 	}
 }
 
-// TestExplanationOfAnEncoder: position 0 stays apart from no position, and maps are kept.
+// TestExplanationOfAnEncoder checks that position 0 differs from no position, and that maps arrive.
 func TestExplanationOfAnEncoder(t *testing.T) {
 	first := begun()
 	first.Model.Bidirectional = true
@@ -178,7 +178,7 @@ func TestExplanationOfAnEncoder(t *testing.T) {
 	}
 }
 
-// TestRequests: each call sends one request with exactly these fields.
+// TestRequests checks that each call sends one request with exactly these fields.
 func TestRequests(t *testing.T) {
 	client, requests := answering(
 		t, engine.Event{Explanation: begun(), Status: &engine.Status{PID: 7, Models: []string{"a"}}},
@@ -307,7 +307,7 @@ func TestBrokenEngine(t *testing.T) {
 	}
 }
 
-// TestTensorsArriveInPieces: two tensors, one of them in two pieces, are as they were.
+// TestTensorsArriveInPieces checks that two tensors arrive unchanged, one of them in two pieces.
 func TestTensorsArriveInPieces(t *testing.T) {
 	client, _ := answering(
 		t,
@@ -335,8 +335,8 @@ func TestTensorsArriveInPieces(t *testing.T) {
 	}
 }
 
-// TestErrorsKeepTheirKind: a caller can tell apart what it did wrong, what the engine met, that
-// nobody listens, and that it gave up itself.
+// TestErrorsKeepTheirKind checks that a caller can distinguish a wrong request, a failure in the
+// engine, a missing engine and its own interruption.
 func TestErrorsKeepTheirKind(t *testing.T) {
 	usage := engine.Event{Failure: &engine.Error{Message: "unknown method", Usage: true}}
 	for name, c := range map[string]struct {
@@ -370,7 +370,8 @@ func TestErrorsKeepTheirKind(t *testing.T) {
 	}
 }
 
-// TestRefusedBeforeSending: what cannot be asked never reaches a socket, and is a usage error.
+// TestRefusedBeforeSending checks that an invalid request is a usage error and never reaches a
+// socket.
 func TestRefusedBeforeSending(t *testing.T) {
 	client := engine.Client{Socket: "/nowhere/e.sock"}
 	for name, c := range map[string]struct {
@@ -389,8 +390,8 @@ func TestRefusedBeforeSending(t *testing.T) {
 	}
 }
 
-// TestUnreadableAnswer: a client that gets something else than events names the process and says
-// what to do. An engine of protocol 4 answers like this: the length of a frame first.
+// TestUnreadableAnswer checks that a client names the process and gives advice if the answer is not
+// a stream of events. An engine of protocol 4 sends the length of a frame first, as here.
 func TestUnreadableAnswer(t *testing.T) {
 	socket := filepath.Join(engine.ShortDir(t), "e.sock")
 	listener, err := net.Listen("unix", socket)
@@ -431,7 +432,8 @@ func TestSilentError(t *testing.T) {
 	}
 }
 
-// TestModelPaths: a name that is a path is asked for in full, and shown as the caller wrote it.
+// TestModelPaths checks that a relative path is sent as an absolute one and shown as the caller
+// wrote it.
 func TestModelPaths(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.MkdirAll("dir/model", 0o700); err != nil {

@@ -33,8 +33,8 @@ func TestStartInStat(t *testing.T) {
 	}
 }
 
-// TestNames: all engines of a process share the beginning of their names and no other process does,
-// and every file of an engine lies next to its socket.
+// TestNames checks that the engines of one process, and of no other, share the beginning of their
+// names, and that every file of an engine is next to its socket.
 func TestNames(t *testing.T) {
 	for socket, want := range map[string]string{
 		"/t/12-00ff.sock":      "12-00ff",
@@ -99,8 +99,8 @@ func TestPrivateDir(t *testing.T) {
 	}
 }
 
-// TestLastLines: an error shows the last panic of a log, or else its last ten lines, and never
-// much.
+// TestLastLines checks that an error shows the last panic of a log, or else its last ten lines, up
+// to a limit.
 func TestLastLines(t *testing.T) {
 	numbers := strings.Repeat("x\n", 5) + "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n"
 	for name, c := range map[string]struct{ log, want string }{
@@ -124,7 +124,7 @@ func TestLastLines(t *testing.T) {
 	}
 }
 
-// TestWithout: the engine gets the environment without the pipes of the kernel.
+// TestWithout checks that the engine gets the environment without the pipes of the kernel.
 func TestWithout(t *testing.T) {
 	environ := []string{"A=GONB_PIPE", "GONB_PIPE=/p", "GONB_PIPE_BACK=/q", "GONB_DIR=/d"}
 	want := []string{"A=GONB_PIPE", "GONB_DIR=/d"}
@@ -225,8 +225,8 @@ func TestStopOthers(t *testing.T) {
 	}
 }
 
-// TestLock: a second caller says that it waits, can be interrupted, and gets the lock when the
-// first gives it back.
+// TestLock checks that a second caller reports that it waits, can be interrupted, and gets the lock
+// when the first one releases it.
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "e.lock")
 	unlock, err := Start{}.lock(t.Context(), path)
@@ -258,7 +258,8 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestBinary: what is named is started, and the error of the go command has what it printed.
+// TestBinary checks that the program in the environment variable is started, and that an error of
+// the go command has its output.
 func TestBinary(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
@@ -292,7 +293,7 @@ func TestBinary(t *testing.T) {
 	}
 }
 
-// TestArguments is the command line that headwater serve understands.
+// TestArguments checks the command line that headwater serve understands.
 func TestArguments(t *testing.T) {
 	want := []string{"serve", "--socket", "/t/e.sock", "--watch", "12", "--idle", "2h0m0s"}
 	if diff := cmp.Diff(want, serveArguments("/t/e.sock", 12, 2*time.Hour)); diff != "" {

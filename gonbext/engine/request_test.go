@@ -16,7 +16,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// requests are valid requests of every kind that has fields.
+// requests returns valid requests of every kind that has fields.
 func requests() []Request {
 	return []Request{
 		{
@@ -41,7 +41,8 @@ func marshal(t testing.TB, q Request) string {
 	return string(b)
 }
 
-// TestReadRequest: what a client writes is what the engine reads, white space around it aside.
+// TestReadRequest checks that the engine reads what a client writes, also with white space around
+// it.
 func TestReadRequest(t *testing.T) {
 	for _, want := range requests() {
 		got, err := ReadRequest(strings.NewReader(" " + marshal(t, want) + "\n"))
@@ -90,7 +91,7 @@ func mutate(r *rand.Rand, text string) string {
 	return string(b)
 }
 
-// TestMutatedRequests: whatever arrives is a request or an error, and takes little memory. A
+// TestMutatedRequests checks that any bytes give a request or an error and take little memory. A
 // request that passes the check is within the limits.
 func TestMutatedRequests(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -130,7 +131,7 @@ func TestMutatedRequests(t *testing.T) {
 	}
 }
 
-// TestLongRequest: reading stops at the limit, whatever the request claims to be.
+// TestLongRequest checks that reading stops at the limit, whatever the request claims.
 func TestLongRequest(t *testing.T) {
 	endless := &repeat{text: `"a":[0,0,0,0,0,0,0,0,0,0,0,0],`}
 	_, err := ReadRequest(io.MultiReader(strings.NewReader("{"), endless))
@@ -222,8 +223,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestExplainOptions: a continuation comes back as bytes, zero stays apart from nothing, and an
-// unknown option names itself.
+// TestExplainOptions checks that a continuation arrives as bytes, that zero differs from no value,
+// and that the error about an unknown option names it.
 func TestExplainOptions(t *testing.T) {
 	q := Request{
 		Kind: KindExplain, Continuation: []byte("\xe2"),
@@ -251,8 +252,8 @@ func TestExplainOptions(t *testing.T) {
 	}
 }
 
-// TestMutatedOptions gives every option values of every kind. Package attribution accepts what is
-// accepted, and no refusal names a type of Go.
+// TestMutatedOptions gives every option values of every kind. Package attribution accepts the same
+// values, and no error names a Go type.
 func TestMutatedOptions(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	fields := []string{"magic"}

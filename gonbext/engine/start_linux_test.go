@@ -39,8 +39,8 @@ func engineProcess(t *testing.T) (engine.Client, int) {
 	return c, s.PID
 }
 
-// TestStoppedEngine: an engine that is stopped is named by its process after a bounded time, while
-// it is idle and while it works, and goes on as if nothing had been.
+// TestStoppedEngine checks that the error about a stopped engine names its process after a bounded
+// time, whether the engine was idle or at work, and that the engine continues normally afterwards.
 func TestStoppedEngine(t *testing.T) {
 	t.Setenv("HEADWATER_TEST_SLOW", "3s")
 	c, pid := engineProcess(t)
@@ -79,8 +79,8 @@ func TestStoppedEngine(t *testing.T) {
 	}
 }
 
-// TestTooManyFiles lets an engine run out of file descriptors: it does not end, and serves again
-// when some are free.
+// TestTooManyFiles checks that an engine without free file descriptors does not end, and serves
+// again when some are free.
 func TestTooManyFiles(t *testing.T) {
 	t.Setenv("HEADWATER_TEST_FILES", "24")
 	c, pid := engineProcess(t)
@@ -110,8 +110,8 @@ func TestTooManyFiles(t *testing.T) {
 	}
 }
 
-// TestRemovedSocket: engines whose socket is removed or replaced end, and leave what is there by
-// then.
+// TestRemovedSocket checks that an engine ends if its socket is removed or replaced, and leaves the
+// replacement alone.
 func TestRemovedSocket(t *testing.T) {
 	c, first := engineProcess(t)
 	pids, lives := []int{first}, []func() bool{engine.Alive(first)}

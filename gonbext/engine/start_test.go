@@ -22,8 +22,8 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine/server"
 )
 
-// TestMain makes the test's binary an engine when it is started as one: what the command headwater
-// is in earnest.
+// TestMain lets the test's binary act as an engine if it is started as one, in place of the command
+// headwater.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		os.Exit(command(os.Args[2:]))
@@ -31,11 +31,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// limitFiles limits how many files this process may have open, where a test needs it.
+// limitFiles limits how many files this process may have open, if a test asks for it.
 var limitFiles = func(uint64) error { return errors.ErrUnsupported }
 
-// command is an engine without models. HEADWATER_TEST_BROKEN makes it fail, HEADWATER_TEST_FILES is
-// how many files it may have open, and HEADWATER_TEST_SLOW how long it takes to open a model.
+// command runs an engine without models. HEADWATER_TEST_BROKEN makes it fail, HEADWATER_TEST_FILES
+// limits its open files, and HEADWATER_TEST_SLOW is how long it takes to open a model.
 func command(args []string) int {
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	socket := flags.String("socket", "", "")
@@ -112,7 +112,7 @@ func TestConnectStartsOneEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := filepath.Join(filepath.Dir(socket), "999999999-0.log") // of a process that cannot be
+	left := filepath.Join(filepath.Dir(socket), "999999999-0.log") // no process has this number
 	if err := os.WriteFile(left, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestConnectIsCancelled(t *testing.T) {
 	}
 }
 
-// TestEngineThatHangs lets something listen that never answers.
+// TestEngineThatHangs checks the error if the listener on the socket never answers.
 func TestEngineThatHangs(t *testing.T) {
 	pid := kernel(t)
 	socket, err := engine.SocketFor(pid)
@@ -249,7 +249,7 @@ func TestEngineThatHangs(t *testing.T) {
 	}
 }
 
-// TestOtherVersion lets an engine of another version answer: it is not replaced, and what it says
+// TestOtherVersion checks that an engine of another version is not replaced, and that its error
 // reaches the user.
 func TestOtherVersion(t *testing.T) {
 	pid := kernel(t)
@@ -301,8 +301,8 @@ func TestSocketFor(t *testing.T) {
 	}
 }
 
-// TestListenRefuses: a second engine does not take the socket of something that listens there, and
-// refuses a path where other users could put their own socket.
+// TestListenRefuses checks that a second engine does not take a socket in use, and refuses a path
+// where other users could put their own socket.
 func TestListenRefuses(t *testing.T) {
 	refuses := func(socket, want string) {
 		t.Helper()
@@ -338,7 +338,8 @@ func TestListenRefuses(t *testing.T) {
 // eventually waits until happened returns true.
 func eventually(t *testing.T, happened func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !happened(); time.Sleep(2 * time.Millisecond) {
+	deadline := time.Now().Add(10 * time.Second)
+	for ; !happened(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the expected state was not reached in 10 s")
 		}

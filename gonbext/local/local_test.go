@@ -12,7 +12,7 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// A request that names no backend gets that of the engine, and one that names one gets it.
+// A request gets the backend that it names, or else that of the engine.
 func TestOpener(t *testing.T) {
 	m, err := opener("go")(t.Context(), engine.Model{}, nil)
 	if err != nil {
@@ -37,8 +37,8 @@ func TestOpener(t *testing.T) {
 	}
 }
 
-// The embedded model computes in pure Go, also where XLA is linked and found: it has answered
-// before XLA has started.
+// The embedded model computes in pure Go even if XLA is available, because it answers before XLA
+// has started.
 func TestOpenerEmbedded(t *testing.T) {
 	m, err := opener("")(t.Context(), engine.Model{}, nil)
 	if err != nil {
@@ -58,7 +58,7 @@ func TestOpenerCancelled(t *testing.T) {
 	}
 }
 
-// TestNamer: one model has one name, with the defaults of the engine filled in.
+// TestNamer checks that one model has one name, with the engine's defaults filled in.
 func TestNamer(t *testing.T) {
 	name := namer("go")
 	want := engine.Model{Name: models.Default, Backend: "go", DType: "float32"}
@@ -76,7 +76,7 @@ func TestNamer(t *testing.T) {
 	}
 }
 
-// TestLimitOfARequest: a model that is open is held to the limit of each request.
+// TestLimitOfARequest checks that an open model keeps to the limit of each request.
 func TestLimitOfARequest(t *testing.T) {
 	m, err := opener("go")(t.Context(), engine.Model{MaxMemory: 1 << 30}, nil)
 	if err != nil {
@@ -101,7 +101,7 @@ func TestLimitOfARequest(t *testing.T) {
 	}
 }
 
-// TestErrorAboutMemory: that a machine is full now is another error than that a limit is too low.
+// TestErrorAboutMemory checks that a full machine and a low limit give different errors.
 func TestErrorAboutMemory(t *testing.T) {
 	err := error(noMemory{&models.MemoryError{What: "the weights"}})
 	var memory *models.MemoryError

@@ -17,7 +17,7 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// The test's binary is a program that imports this package and has a plugin: it is its own engine.
+// The test's binary is its own engine, because it imports this package and has a plugin.
 func init() {
 	attention, err := transformer.LookupMixing("attention")
 	if err != nil {
@@ -30,10 +30,10 @@ func init() {
 	RegisterMixing("again", info, again{attention})
 }
 
-// again is a mixing of another program under a name of its own.
+// again wraps an existing mixing under a new name.
 type again struct{ transformer.Mixing }
 
-// inCell makes this program a cell with that source.
+// inCell makes this program act as a cell with that source.
 func inCell(t *testing.T, source string) {
 	t.Helper()
 	program, err := os.Executable()
@@ -48,7 +48,7 @@ func inCell(t *testing.T, source string) {
 	t.Setenv("GONB_TMP_DIR", filepath.Dir(program))
 }
 
-// connect returns an engine and the process that it is.
+// connect returns a client of an engine and the number of its process.
 func connect(t *testing.T) (engine.Client, int) {
 	t.Helper()
 	c, err := engine.Start{}.Connect(t.Context())
@@ -90,7 +90,7 @@ func gone(t *testing.T, pid int, alive func() bool) {
 	}
 }
 
-// A program that imports this package starts itself, and its plugins are there.
+// A program that imports this package starts itself as the engine, with its plugins.
 func TestOwnEngine(t *testing.T) {
 	shortTemp(t)
 	t.Setenv("GONB_TMP_DIR", "")
@@ -114,7 +114,7 @@ func TestOwnEngine(t *testing.T) {
 	}
 }
 
-// Cells share an engine until their plugins change, and then the old one ends and leaves nothing.
+// Cells share an engine until their plugins change. Then the old one ends and leaves no files.
 func TestEngineOfCells(t *testing.T) {
 	shortTemp(t)
 	source := "package main\n\nfunc init() { register(1) }\n\n" +
@@ -139,7 +139,8 @@ func TestEngineOfCells(t *testing.T) {
 	}
 }
 
-// The engine of a cell belongs to its parent, the kernel, and that of another program to itself.
+// A cell's engine belongs to the kernel, its parent process. Another program owns its engine
+// itself.
 func TestEngineBelongsTo(t *testing.T) {
 	key, err := cellKey()
 	if err != nil || key != "" {
@@ -179,7 +180,7 @@ func TestParseEngine(t *testing.T) {
 	}
 }
 
-// An engine that cannot listen says so and ends, and nothing else of its program runs.
+// An engine that cannot listen says so and ends before the rest of its program runs.
 func TestEngineCannotListen(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// broken is a listener that fails with each of its errors, then gives one connection, then fails
-// with the last one for good.
+// broken is a listener that first fails with each of its errors, then gives one connection, and
+// then always fails with its last error.
 type broken struct {
 	net.Listener
 	errs []error
@@ -39,7 +39,8 @@ func (b *broken) Accept() (net.Conn, error) {
 	return nil, b.last
 }
 
-// TestAcceptGoesOn: errors that pass do not end the engine, and one that stays does, with an error.
+// TestAcceptGoesOn checks that temporary errors do not end the engine, and that a permanent one
+// does.
 func TestAcceptGoesOn(t *testing.T) {
 	here, there := net.Pipe()
 	defer there.Close()
@@ -74,8 +75,7 @@ func TestAcceptGoesOn(t *testing.T) {
 	}
 }
 
-// A listener that fails for as long as the engine runs does not keep it from ending, nor the
-// processor busy.
+// A listener that always fails neither keeps the engine from ending nor the processor busy.
 func TestAcceptEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s := newServer(Config{}, cancel)
@@ -90,8 +90,8 @@ func TestAcceptEnds(t *testing.T) {
 	}
 }
 
-// TestFailuresAreNotKept: nothing stays of models that cannot be opened, or whose opening was
-// cancelled.
+// TestFailuresAreNotKept checks that the engine keeps nothing of a model that could not be opened
+// or whose opening was cancelled.
 func TestFailuresAreNotKept(t *testing.T) {
 	m := models{most: 2, open: func(
 		ctx context.Context, which engine.Model, _ func(trace.Progress),

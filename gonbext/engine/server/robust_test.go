@@ -63,8 +63,8 @@ func goroutines(t *testing.T, n int) {
 	}
 }
 
-// TestHalfRequests: clients that send nothing, or not all of it, are given up, whatever they send
-// on the way, and leave nothing behind.
+// TestHalfRequests checks that the engine gives up clients that send no complete request in time,
+// and keeps nothing of them.
 func TestHalfRequests(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&wordModel{}), Patience: 200 * time.Millisecond})
 	before := runtime.NumGoroutine()
@@ -104,7 +104,7 @@ func drip(c net.Conn, b []byte) {
 	}
 }
 
-// TestClientsThatHangUp sends many broken requests and counts what is left of them.
+// TestClientsThatHangUp sends many broken requests and counts the goroutines that are left.
 func TestClientsThatHangUp(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&wordModel{})})
 	before := runtime.NumGoroutine()
@@ -119,7 +119,7 @@ func TestClientsThatHangUp(t *testing.T) {
 		_, _ = conn.Write(whole[:i*len(whole)/199])
 		conn.Close()
 	}
-	// Those that wait to be accepted hold places until the engine has seen that they are gone.
+	// Clients that wait to be accepted occupy places until the engine has seen that they are gone.
 	eventually(t, func() bool {
 		_, err := client.Info(t.Context())
 		return err == nil
@@ -127,7 +127,7 @@ func TestClientsThatHangUp(t *testing.T) {
 	goroutines(t, before)
 }
 
-// TestClientsThatDoNotRead: more of them than there are places hold none of them for long.
+// TestClientsThatDoNotRead checks that many clients that do not read occupy no place for long.
 func TestClientsThatDoNotRead(t *testing.T) {
 	var log syncBuffer
 	client, _ := serve(t, server.Config{
@@ -172,7 +172,7 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// A client whose OnStep is slow is not given up while it is sent nothing but signs of life.
+// The engine does not give up a client with a slow OnStep while it sends only signs of life.
 func TestSlowOnStep(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&wordModel{}), Patience: 300 * time.Millisecond})
 	client.Patience = 300 * time.Millisecond
@@ -208,7 +208,8 @@ func TestTooManyConnections(t *testing.T) {
 	eventually(t, func() bool { return !refused() })
 }
 
-// TestPlaces: a fifth request waits for one of four that use models, says so, and can be cancelled.
+// TestPlaces checks that a fifth request waits while four use models, says so, and can be
+// cancelled.
 func TestPlaces(t *testing.T) {
 	m := &wordModel{gate: make(chan struct{})}
 	client, _ := serve(t, server.Config{Open: one(m)})
@@ -249,7 +250,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestPanicOfAnOpener gives its place back.
+// TestPanicOfAnOpener checks that a panic while a model opens frees its place.
 func TestPanicOfAnOpener(t *testing.T) {
 	client, _ := serve(t, server.Config{
 		Models: 1,
@@ -276,7 +277,7 @@ func TestPanicOfAnOpener(t *testing.T) {
 	}
 }
 
-// heavyModel is a model of 1000 bytes that can be held to a limit.
+// heavyModel is a model of 1000 bytes that accepts a memory limit.
 type heavyModel struct{ wordModel }
 
 func (m *heavyModel) WeightBytes() int64 { return 1000 }
@@ -288,7 +289,7 @@ func (m *heavyModel) Within(maxMemory int64) (trace.Model, error) {
 	return m, nil
 }
 
-// TestOneModelForAllLimits: the limit is that of each request, and the model is opened once.
+// TestOneModelForAllLimits checks that each request has its own limit on one model, opened once.
 func TestOneModelForAllLimits(t *testing.T) {
 	opened := 0
 	client, _ := serve(t, server.Config{
@@ -330,8 +331,8 @@ func TestOneModelForAllLimits(t *testing.T) {
 	}
 }
 
-// TestModelsLeave: the least recently used one of too many models goes, and one that is in use
-// never.
+// TestModelsLeave checks that the least recently used model is closed if there are too many, and
+// never one in use.
 func TestModelsLeave(t *testing.T) {
 	for name, c := range map[string]struct {
 		config server.Config
@@ -377,7 +378,7 @@ func TestModelsLeave(t *testing.T) {
 	}
 }
 
-// TestModelInUseStays: a model that is too many leaves when no request uses it any more.
+// TestModelInUseStays checks that a surplus model is closed only when no request uses it any more.
 func TestModelInUseStays(t *testing.T) {
 	m := &wordModel{gate: make(chan struct{})}
 	client, _ := serve(t, server.Config{Models: 1, Open: one(m)})
@@ -434,7 +435,7 @@ func TestMisspeltModel(t *testing.T) {
 	}
 }
 
-// TestWireIsChecked: what no model can fulfil is refused before one is opened.
+// TestWireIsChecked checks that a request that no model can fulfil is refused before one is opened.
 func TestWireIsChecked(t *testing.T) {
 	client, _ := serve(t, server.Config{
 		Open: func(context.Context, engine.Model, func(trace.Progress)) (trace.Model, error) {
@@ -482,14 +483,14 @@ func TestWireIsChecked(t *testing.T) {
 			}
 		})
 	}
-	// A client notices by itself, also what cannot travel.
+	// A client finds the same errors itself, also for values that the protocol cannot carry.
 	_, err := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{MaxTokens: -5})
 	if !errors.Is(err, trace.ErrUsage) {
 		t.Errorf("error %v, want a usage error", err)
 	}
 }
 
-// TestUnknownNamesArrive: what the registries say of an unknown name reaches the client as it is.
+// TestUnknownNamesArrive checks that the error about an unknown name reaches the client unchanged.
 func TestUnknownNamesArrive(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&wordModel{})})
 	for _, name := range []string{"rolout", "attention+rolout", "atention+rollout", "nonsense"} {
@@ -505,7 +506,7 @@ func TestUnknownNamesArrive(t *testing.T) {
 	}
 }
 
-// TestAliveWhileItWorks: a request may take much longer than the client's patience.
+// TestAliveWhileItWorks checks that a request may take much longer than the client's patience.
 func TestAliveWhileItWorks(t *testing.T) {
 	client, _ := serve(t, server.Config{
 		Open: func(context.Context, engine.Model, func(trace.Progress)) (trace.Model, error) {
@@ -520,8 +521,8 @@ func TestAliveWhileItWorks(t *testing.T) {
 	}
 }
 
-// TestRequestEndsWithoutTheSocket: a request that runs when the socket is removed is answered, and
-// then the engine ends.
+// TestRequestEndsWithoutTheSocket checks that a running request is answered although the socket is
+// removed, and that the engine ends then.
 func TestRequestEndsWithoutTheSocket(t *testing.T) {
 	m := &wordModel{gate: make(chan struct{})}
 	var log syncBuffer
@@ -547,7 +548,7 @@ func TestRequestEndsWithoutTheSocket(t *testing.T) {
 	}
 }
 
-// TestReplacedSocket: what another program has put in place of the socket stays.
+// TestReplacedSocket checks that a file that another program put in place of the socket stays.
 func TestReplacedSocket(t *testing.T) {
 	client, wait := serve(t, server.Config{Open: one(&wordModel{})})
 	if err := os.Remove(client.Socket); err != nil {
@@ -579,7 +580,8 @@ func TestLongError(t *testing.T) {
 	}
 }
 
-// TestNothingMoreIsSent: a client that sends more than a request ends it, at once or while it runs.
+// TestNothingMoreIsSent checks that a client that sends more than one request cancels it, at once
+// or while it runs.
 func TestNothingMoreIsSent(t *testing.T) {
 	m := &wordModel{gate: make(chan struct{}), ended: make(chan struct{})}
 	client, _ := serve(t, server.Config{Open: one(m)})

@@ -160,7 +160,8 @@ func serve(t *testing.T, c server.Config) (engine.Client, func() error) {
 // eventually waits until happened returns true.
 func eventually(t *testing.T, happened func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !happened(); time.Sleep(2 * time.Millisecond) {
+	deadline := time.Now().Add(10 * time.Second)
+	for ; !happened(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the expected state was not reached in 10 s")
 		}
@@ -257,8 +258,7 @@ func (m *reader) Steps(_ context.Context, ids []int, ask trace.Ask) iter.Seq2[tr
 	}
 }
 
-// Predictions, position 0 among them, and maps arrive as they are, also maps that take several
-// events.
+// Predictions, also at position 0, and maps arrive unchanged, also maps that take several events.
 func TestExplainEncoderEqualsDirect(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&reader{})})
 	long := strings.Repeat("a ", 800)
