@@ -59,18 +59,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// kernel plays GoNB to cells, of which this process is the parent, and the engine that belongs to
-// it.
+// kernel acts as GoNB for cells, which are children of this process, and as the engine.
 type kernel struct {
 	t   *testing.T
 	dir string
-	// answer is the engine: it gets each request that is not for information.
+	// answer acts as the engine: it gets every request except those of [engine.KindInfo].
 	answer func(conn *engineConn, r engine.Request)
 	// shown is called for each display while the cell runs.
 	shown func(cell *os.Process, d protocol.DisplayData)
 }
 
-// result is what a cell leaves.
+// result is what a cell printed and displayed.
 type result struct {
 	stdout, stderr string
 	status         int
@@ -142,7 +141,8 @@ func (k *kernel) run(name string, notebook bool) result {
 		close(done)
 	} else {
 		out, back := k.fifo("out"), k.fifo("back")
-		cmd.Env = append(cmd.Env, protocol.GONB_PIPE_ENV+"="+out, protocol.GONB_PIPE_BACK_ENV+"="+back)
+		cmd.Env = append(cmd.Env, protocol.GONB_PIPE_ENV+"="+out,
+			protocol.GONB_PIPE_BACK_ENV+"="+back)
 		started := make(chan *os.Process, 1)
 		go func() {
 			defer close(done)
@@ -180,8 +180,8 @@ func (k *kernel) fifo(name string) string {
 	return path
 }
 
-// unblock lets FIFOs be opened that a cell has not opened: opening for both directions waits for
-// nobody.
+// unblock opens FIFOs for both directions, which never waits, so that an end that waits for a cell
+// goes on.
 func (k *kernel) unblock(names ...string) {
 	for _, name := range names {
 		if f, err := os.OpenFile(filepath.Join(k.dir, name), os.O_RDWR, 0); err == nil {
@@ -215,7 +215,8 @@ func (k *kernel) displays(out, back string, started <-chan *os.Process, r *resul
 			return
 		}
 		if v, ok := d.Data[protocol.MIMECommValue].(protocol.CommValue); ok {
-			_ = encoder.Encode(&protocol.CommValue{Address: protocol.GonbuiSyncAckAddress, Value: v.Value})
+			ack := protocol.CommValue{Address: protocol.GonbuiSyncAckAddress, Value: v.Value}
+			_ = encoder.Encode(&ack)
 			continue
 		}
 		r.displays = append(r.displays, d)
@@ -225,8 +226,8 @@ func (k *kernel) displays(out, back string, started <-chan *os.Process, r *resul
 	}
 }
 
-// saved is what a notebook holds of the displays: the last of each id, in the order in which the
-// ids came.
+// saved returns what a notebook saves of the displays: the last one of each id, in the order of the
+// first ones.
 func saved(displays []protocol.DisplayData) []map[protocol.MIMEType]any {
 	var ids []string
 	last := map[string]map[protocol.MIMEType]any{}
@@ -260,7 +261,7 @@ func begin(conn *engineConn) {
 // step sends one more token.
 func step(conn *engineConn, text string) { row(conn, text, 0.125, 0.25) }
 
-// row sends one more token and its values, the rest of which belongs to generated tokens.
+// row sends one more token and its values. What is missing to 1 belongs to generated tokens.
 func row(conn *engineConn, text string, values ...float64) {
 	other := 1.0
 	for _, x := range values {
@@ -283,7 +284,8 @@ func TestExplainInNotebook(t *testing.T) {
 	next := make(chan struct{}, 10)
 	k := newKernel(t, func(conn *engineConn, r engine.Request) {
 		requests <- r
-		conn.send(engine.Event{Progress: &trace.Progress{Stage: "preparing prompt rows", Unit: "layer", Done: 1, Total: 6}})
+		progress := trace.Progress{Stage: "preparing prompt rows", Unit: "layer", Done: 1, Total: 6}
+		conn.send(engine.Event{Progress: &progress})
 		<-next // it is on the screen
 		begin(conn)
 		for i, text := range tokens {
@@ -299,13 +301,17 @@ func TestExplainInNotebook(t *testing.T) {
 	if r.status != 0 || r.stdout != "explained 3\n" || r.stderr != "" {
 		t.Fatalf("status %d, stdout %q, stderr %q", r.status, r.stdout, r.stderr)
 	}
-	if got := <-requests; got.Model.Name != "tiny" || string(got.Text) != "the keys" || !strings.Contains(string(got.Options), `"max_tokens":3`) {
+	if got := <-requests; got.Model.Name != "tiny" || string(got.Text) != "the keys" ||
+		!strings.Contains(string(got.Options), `"max_tokens":3`) {
 		t.Errorf("request %+v", got)
 	}
-	if len(r.displays) < 3 || !strings.Contains(fmt.Sprint(r.displays[0].Data), "preparing prompt rows, layer 1 of 6") {
-		t.Fatalf("%d displays, the first: %v; want progress, a token, the result", len(r.displays), r.displays[:1])
+	if len(r.displays) < 3 ||
+		!strings.Contains(fmt.Sprint(r.displays[0].Data), "preparing prompt rows, layer 1 of 6") {
+		t.Fatalf("%d displays, the first: %v; want progress, a token, the result", len(r.displays),
+			r.displays[:1])
 	}
-	if first := fmt.Sprint(r.displays[1].Data); !strings.Contains(first, ">are<") || strings.Contains(first, ">here<") {
+	if first := fmt.Sprint(r.displays[1].Data); !strings.Contains(first, ">are<") ||
+		strings.Contains(first, ">here<") {
 		t.Errorf("the second display is not the first token alone:\n%s", first)
 	}
 	left := saved(r.displays)
@@ -313,7 +319,8 @@ func TestExplainInNotebook(t *testing.T) {
 		t.Fatalf("a notebook saves %d displays, want 1", len(left))
 	}
 	for mime, want := range map[protocol.MIMEType]string{protocol.MIMETextHTML: ">here<", protocol.MIMETextPlain: "2  here  50.0 %"} {
-		if s, _ := left[0][mime].(string); !strings.Contains(s, want) || strings.Contains(s, "generating") || strings.Contains(s, "preparing") {
+		if s, _ := left[0][mime].(string); !strings.Contains(s, want) ||
+			strings.Contains(s, "generating") || strings.Contains(s, "preparing") {
 			t.Errorf("saved %s lacks %q or keeps progress:\n%s", mime, want, s)
 		}
 	}
@@ -408,8 +415,10 @@ func TestErrors(t *testing.T) {
 			})
 			r := k.run(c.cell, true)
 			left := saved(r.displays)
-			if r.status != c.status || r.stdout != c.stdout || r.stderr != "" || len(left) != len(c.saved) {
-				t.Fatalf("status %d, stdout %q, stderr %q, saved %v", r.status, r.stdout, r.stderr, left)
+			if r.status != c.status || r.stdout != c.stdout || r.stderr != "" ||
+				len(left) != len(c.saved) {
+				t.Fatalf("status %d, stdout %q, stderr %q, saved %v", r.status, r.stdout, r.stderr,
+					left)
 			}
 			for i, want := range c.saved {
 				if got := fmt.Sprint(left[i]); !strings.Contains(got, want) {
@@ -447,7 +456,8 @@ func TestOutsideOfANotebook(t *testing.T) {
 	} {
 		t.Run(c.cell, func(t *testing.T) {
 			r := k.run(c.cell, false)
-			if !strings.HasSuffix(r.stdout, c.stdout) || c.stdout == "" && r.stdout != "" || r.stderr != c.stderr || r.status != c.status {
+			if !strings.HasSuffix(r.stdout, c.stdout) || c.stdout == "" && r.stdout != "" ||
+				r.stderr != c.stderr || r.status != c.status {
 				t.Errorf("stdout %q, stderr %q, status %d", r.stdout, r.stderr, r.status)
 			}
 		})

@@ -41,7 +41,8 @@ func init() {
 	cells["layer of the model"] = func() { gonbext.Explain("the keys", gonbext.View{Layer: &one}) }
 }
 
-// TestWrongOptions: each is one line that says what is wrong, and most of them need no engine.
+// TestWrongOptions checks that each wrong option gives one line that says what is wrong. Most are
+// found without an engine.
 func TestWrongOptions(t *testing.T) {
 	_, misspelt := attribution.LookupMethod("rolout")
 	for name, c := range map[string]struct {
@@ -68,7 +69,8 @@ func TestWrongOptions(t *testing.T) {
 			k := newKernel(t, func(conn *engineConn, r engine.Request) {
 				asked <- struct{}{}
 				if name == "misspelt" {
-					conn.send(engine.Event{Failure: &engine.Error{Message: misspelt.Error(), Usage: true}})
+					failure := engine.Error{Message: misspelt.Error(), Usage: true}
+					conn.send(engine.Event{Failure: &failure})
 					return
 				}
 				begin(conn)
@@ -76,7 +78,8 @@ func TestWrongOptions(t *testing.T) {
 				conn.send(engine.Event{Done: true})
 			})
 			r := k.run("wrong "+name, false)
-			if !strings.HasPrefix(r.stdout, "true true "+c.want) || strings.Count(r.stdout, "\n") != 1 || r.status != 0 {
+			if !strings.HasPrefix(r.stdout, "true true "+c.want) ||
+				strings.Count(r.stdout, "\n") != 1 || r.status != 0 {
 				t.Errorf("status %d, says %.300q, want %q", r.status, r.stdout, c.want)
 			}
 			if (len(asked) > 0) != c.asked {
@@ -86,7 +89,7 @@ func TestWrongOptions(t *testing.T) {
 	}
 }
 
-// A layer that the model does not have is one line, and no picture stays.
+// A layer that the model does not have gives one line, and no picture stays.
 func TestLayerOfTheModel(t *testing.T) {
 	k := newKernel(t, func(conn *engineConn, _ engine.Request) {
 		begin(conn)
@@ -95,7 +98,8 @@ func TestLayerOfTheModel(t *testing.T) {
 	})
 	r := k.run("layer of the model", true)
 	left := saved(r.displays)
-	if r.status != 1 || len(left) != 1 || !strings.Contains(fmt.Sprint(left[0]), "Layer 1; &#34;tiny&#34; has 1, from 0 to 0</div>") {
+	if r.status != 1 || len(left) != 1 ||
+		!strings.Contains(fmt.Sprint(left[0]), "Layer 1; &#34;tiny&#34; has 1, from 0 to 0</div>") {
 		t.Errorf("status %d, saved %v", r.status, left)
 	}
 }

@@ -28,9 +28,11 @@ const (
 // only the last one is printed. After a final picture the display is a new place.
 type display struct {
 	notebook bool
-	id       string // of the display in the notebook, which is not saved; empty until something is shown
-	latest   time.Time
-	kind     string // of what was shown latest
+	// id names the display in the notebook, which is not saved. It is empty until something is
+	// shown.
+	id     string
+	latest time.Time
+	kind   string // of what was shown latest
 }
 
 func newDisplay() *display { return &display{notebook: gonbui.IsNotebook} }
@@ -82,8 +84,10 @@ func (d *display) fail(err error) {
 		return
 	}
 	line, rest, more := strings.Cut(err.Error(), "\n")
-	const box = "background-color:rgb(255,235,230);color:rgb(110,20,10);padding:8px 12px;border-radius:6px"
-	markup := fmt.Sprintf(`<div style="%s">%s</div>`, box, html.EscapeString(render.Visible(line, 2000)))
+	const box = "background-color:rgb(255,235,230);color:rgb(110,20,10);" +
+		"padding:8px 12px;border-radius:6px"
+	markup := fmt.Sprintf(`<div style="%s">%s</div>`, box,
+		html.EscapeString(render.Visible(line, 2000)))
 	if more {
 		markup += `<pre>` + html.EscapeString(printable(rest)) + `</pre>`
 	}
@@ -111,7 +115,8 @@ func (d *display) send(data map[protocol.MIMEType]any) {
 // colors reports whether standard output is a terminal that wants colours.
 func colors() bool {
 	info, err := os.Stdout.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == "" &&
+		os.Getenv("TERM") != "dumb"
 }
 
 // columns returns the width of the terminal, as far as the environment says it; 0 if not.

@@ -183,7 +183,7 @@ func (r request) explain(ctx context.Context, out *display, prompt string) (*Exp
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	by, err := r.division(prompt)
+	by, err := r.grouping(prompt)
 	if err != nil {
 		return nil, err
 	}
@@ -235,9 +235,10 @@ func (r request) shown(e *Explanation, by attribution.Grouping) (*Explanation, e
 	return e.Group(by)
 }
 
-// division returns what By says. It returns an error if that does not fit the prompt. In a chat the
-// text is known only when the model has put the prompt into its chat template.
-func (r request) division(prompt string) (attribution.Grouping, error) {
+// grouping returns the grouping that By names, or an error if it does not fit the prompt. In a chat
+// it is not checked here: the text is known only when the model has put the prompt into its chat
+// template.
+func (r request) grouping(prompt string) (attribution.Grouping, error) {
 	by, err := attribution.ParseGrouping(r.view.By)
 	if err == nil && !r.options.Chat {
 		err = by.Fits(prompt)

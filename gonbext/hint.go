@@ -41,6 +41,6 @@ func (r request) hint(err error) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: this program knows it and the engine does not, so import gonbext/local, "+
-		"which makes this program the engine", err)
+	return fmt.Errorf("%w: this program knows it and the engine does not, "+
+		"so import gonbext/local, which makes this program the engine", err)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// A request holds every field of its settings, in whatever order they come.
+// A request has every field of its settings, in whatever order they are given.
 func TestSettings(t *testing.T) {
 	o := Options{MaxTokens: 3, Methods: []string{"flow"}}
 	m := Model{Name: "tiny", Backend: "go", DType: "float32", MaxMemory: 1 << 30}
@@ -18,7 +18,8 @@ func TestSettings(t *testing.T) {
 	for _, settings := range [][]Setting{{o, m, v}, {v, o, m}, {&m, v, &o}} {
 		r, err := newRequest(settings)
 		want := engine.Model{Name: "tiny", Backend: "go", DType: "float32", MaxMemory: 1 << 30}
-		if err != nil || r.options.MaxTokens != 3 || r.options.Methods[0] != "flow" || r.model != want ||
+		if err != nil || r.options.MaxTokens != 3 || r.options.Methods[0] != "flow" ||
+			r.model != want ||
 			r.view.By != "word" || r.view.Filter == nil || *r.view.Layer != 2 {
 			t.Errorf("request %+v, error %v", r, err)
 		}
@@ -33,7 +34,8 @@ func TestSettings(t *testing.T) {
 		"a setting is nil":                {o, nil},
 	} {
 		_, err := newRequest(settings)
-		if err == nil || !errors.Is(err, trace.ErrUsage) || !strings.HasPrefix(err.Error(), "gonbext: "+want) {
+		if err == nil || !errors.Is(err, trace.ErrUsage) ||
+			!strings.HasPrefix(err.Error(), "gonbext: "+want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -59,10 +61,12 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// A remark on what was interrupted counts what the model makes.
+// The note about an interruption counts tokens for a decoder and predictions for an encoder.
 func TestRemarkCounts(t *testing.T) {
 	steps := func(n int, encoder bool) *Explanation {
-		return &Explanation{Model: trace.Info{Bidirectional: encoder}, Steps: make([]attribution.GeneratedToken, n)}
+		return &Explanation{
+			Model: trace.Info{Bidirectional: encoder}, Steps: make([]attribution.GeneratedToken, n),
+		}
 	}
 	for _, c := range []struct {
 		e                *Explanation

@@ -121,7 +121,9 @@ func (p *program) cut(ctx context.Context, f attributeFlags) error {
 
 // onTensors gives use what methods need of a file, and a result to write, which is kept if use has
 // no error.
-func (p *program) onTensors(f attributeFlags, use func(*output, *checkpoint.File, attribution.Input) error) error {
+func (p *program) onTensors(
+	f attributeFlags, use func(*output, *checkpoint.File, attribution.Input) error,
+) error {
 	out, err := p.create(f.output)
 	if err != nil {
 		return err

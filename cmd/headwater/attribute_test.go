@@ -61,9 +61,9 @@ func checkClose(t *testing.T, what string, got, want []float64) {
 	}
 }
 
-// Uniform causal attention, T = 4 and L = 2, worked out by hand (r = ½ unless said): Â is ½A + ½I,
-// so its rows are [1], [1/4 3/4], [1/6 1/6 2/3], [1/8 1/8 1/8 5/8], and the rollout is their
-// square.
+// Uniform causal attention with T = 4 and L = 2, computed by hand. With r = ½, the default, Â is ½A
+// + ½I, so its rows are [1], [1/4 3/4], [1/6 1/6 2/3], [1/8 1/8 1/8 5/8], and the rollout is Â
+// squared.
 func TestAttributeKnown(t *testing.T) {
 	inputs := map[string]string{
 		"heads": safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 3, 4, 4}, Data: uniform(2, 3, 4)}),
@@ -79,10 +79,11 @@ func TestAttributeKnown(t *testing.T) {
 	for name, input := range inputs {
 		t.Run(name, func(t *testing.T) {
 			f := attributed(t, input, "--methods", "rollout,raw")
-			checkClose(t, "rollout", floats(t, f, "rollout"), append(append([]float64{}, first...), second...))
+			checkClose(t, "rollout", floats(t, f, "rollout"),
+				append(append([]float64{}, first...), second...))
 			checkClose(t, "raw", floats(t, f, "raw"), uniform(2, 1, 4))
-			// Without a residual the rollout of one layer is that layer; with nothing else it is
-			// the identity.
+			// Without a residual the rollout of one layer is that layer. With the residual only, it
+			// is the identity.
 			f = attributed(t, input, "--methods", "rollout", "--residual", "0", "--layers", "1")
 			checkClose(t, "one layer", floats(t, f, "rollout"), uniform(1, 1, 4))
 			f = attributed(t, input, "--methods", "rollout", "--residual", "1")
@@ -103,7 +104,7 @@ func TestAttributeHeads(t *testing.T) {
 	}
 }
 
-// Flow comes as it is and normalised, every level of it, in float64.
+// Flow is written as it is and normalised, for every layer, in float64.
 func TestAttributeFlow(t *testing.T) {
 	input := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 3, 3}, Data: uniform(2, 1, 3)})
 	f := attributed(t, input, "--methods", "flow")
@@ -117,13 +118,14 @@ func TestAttributeFlow(t *testing.T) {
 			sum := flow[at] + flow[at+1] + flow[at+2]
 			for s := range 3 {
 				if math.Abs(normalized[at+s]-flow[at+s]/sum) > 1e-12 {
-					t.Errorf("layer %d target %d source %d: %v of %v is not %v", l, target, s, flow[at+s], sum, normalized[at+s])
+					t.Errorf("layer %d target %d source %d: %v of %v is not %v", l, target, s,
+						flow[at+s], sum, normalized[at+s])
 				}
 			}
 		}
 	}
-	// One layer is a pipe of its own: flow is Â there. From the top of two, target 1 reaches source
-	// 0 by 1/4 directly and by 3/4 through itself, where 1/4 goes on: 1/2.
+	// With one layer the flow is Â. From the top of two layers, target 1 reaches source 0 by 1/4
+	// directly, and by 3/4 through itself, of which 1/4 goes on: 1/2.
 	checkClose(t, "flow of layer 0", flow[:9], []float64{1, 0, 0, 1. / 4, 3. / 4, 0, 1. / 6, 1. / 6, 2. / 3})
 	checkClose(t, "flow of target 1", flow[12:15], []float64{1. / 2, 3. / 4, 0})
 	for _, name := range f.Names() {
@@ -135,19 +137,21 @@ func TestAttributeFlow(t *testing.T) {
 	}
 }
 
-// What trace writes attribute reads, and a decoder's rollout is that of explain, whose rows are the
-// last of it.
+// Command attribute reads what trace writes. For a decoder its rollout ends with the rows that
+// explain computes.
 func TestTraceAttribute(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
-	mustExecute(t, "", "trace", "--backend", "go", "--text", prompt, "--taps", "attention,value-zeroing", "-o", in)
+	mustExecute(t, "", "trace", "--backend", "go", "--text", prompt,
+		"--taps", "attention,value-zeroing", "-o", in)
 	methods := "rollout,flow,raw,value-zeroing,value-zeroing-rollout"
 	_, _, stderr := execute(t, "", "attribute", "-i", in, "--methods", methods, "-o", out)
 	if stderr != "" {
 		t.Errorf("standard error %q; rows from trace need no remark", stderr)
 	}
 	f := openFile(t, out)
-	if a, b := f.Metadata()["model_hash"], openFile(t, in).Metadata()["model_hash"]; a != b || a == "" {
+	a, b := f.Metadata()["model_hash"], openFile(t, in).Metadata()["model_hash"]
+	if a != b || a == "" {
 		t.Errorf("model_hash %q became %q", b, a)
 	}
 	e := explained(t, "--methods", methods, "--all-levels", "--max-tokens", "1", prompt)
@@ -156,7 +160,8 @@ func TestTraceAttribute(t *testing.T) {
 		got := floats(t, f, name) // [L,m,m]
 		for l := range r.Shape[2] {
 			for j := range m {
-				if a, b := got[(l*m+m-1)*m+j], r.At(0, j, l); math.Abs(a-b) > 1e-6 { // prefill and one pass round apart
+				// The prefill and one pass round differently.
+				if a, b := got[(l*m+m-1)*m+j], r.At(0, j, l); math.Abs(a-b) > 1e-6 {
 					t.Errorf("%s layer %d column %d: attribute %v, explain %v", name, l, j, a, b)
 				}
 			}
@@ -169,14 +174,15 @@ func TestTraceAttribute(t *testing.T) {
 	}
 }
 
-// Rows of half precision are taken, and that is said.
+// Rows in half precision are accepted, with a note.
 func TestAttributeRenormalized(t *testing.T) {
 	data := uniform(1, 1, 3)
 	data[8] += 5e-4
 	input := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{1, 3, 3}, Data: data})
 	out := filepath.Join(t.TempDir(), "out")
 	status, _, stderr := execute(t, "", "attribute", "-i", input, "--methods", "raw", "-o", out)
-	if status != statusOK || !strings.Contains(stderr, "headwater: note: attention: rows were divided by their sums") {
+	if status != statusOK ||
+		!strings.Contains(stderr, "headwater: note: attention: rows were divided by their sums") {
 		t.Errorf("status %d, %s", status, stderr)
 	}
 	raw := floats(t, openFile(t, out), "raw")
@@ -185,8 +191,8 @@ func TestAttributeRenormalized(t *testing.T) {
 	}
 }
 
-// rawFile writes a safetensors file of that header and so many bytes of data, whatever the header
-// says.
+// rawFile writes a safetensors file with that header and as many bytes as data says. They need not
+// agree.
 func rawFile(t *testing.T, header string, data int) string {
 	t.Helper()
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
@@ -216,7 +222,8 @@ func TestAttributeRefusals(t *testing.T) {
 		return append([]string{"attribute", "--methods", "rollout", "-o", "OUT", "--input", path}, args...)
 	}
 	entry := func(dtype, shape string, begin, end int) string {
-		return fmt.Sprintf(`{"dtype":%q,"shape":%s,"data_offsets":[%d,%d]}`, dtype, shape, begin, end)
+		return fmt.Sprintf(`{"dtype":%q,"shape":%s,"data_offsets":[%d,%d]}`, dtype, shape,
+			begin, end)
 	}
 	short := filepath.Join(t.TempDir(), "short.safetensors")
 	write(t, short, []byte("abc"))
@@ -254,11 +261,13 @@ func TestAttributeRefusals(t *testing.T) {
 	})
 }
 
-// The narrowest place of a flow, by the numbers of the library's example.
+// The minimum cut of a flow has the numbers of the library's example.
 func TestAttributeCut(t *testing.T) {
 	input := safetensors(t, checkpoint.Tensor{Name: "attention", Shape: []int{2, 1, 3, 3}, Data: uniform(2, 1, 3)})
 	want := "flow from token 2 after layer 1 to input token 0: 0.500000, limited by\n" +
-		"layer 1: token 2 looks at 0, 0.166667\nlayer 1: token 2 looks at 1, 0.166667\nlayer 0: token 2 looks at 0, 0.166667\n"
+		"layer 1: token 2 looks at 0, 0.166667\n" +
+		"layer 1: token 2 looks at 1, 0.166667\n" +
+		"layer 0: token 2 looks at 0, 0.166667\n"
 	if got := mustExecute(t, "", "attribute", "--input", input, "--cut", "2:0"); got != want {
 		t.Errorf("cut:\n%swant:\n%s", got, want)
 	}

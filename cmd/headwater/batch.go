@@ -122,7 +122,9 @@ func count(n int, what string) string {
 
 // explainLine explains one line. Its own keys stand for flags; --max-tokens goes for the lines
 // without a continuation, all of which is explained.
-func (p *program) explainLine(ctx context.Context, m trace.Model, text []byte, f explainFlags) (*attribution.Explanation, error) {
+func (p *program) explainLine(
+	ctx context.Context, m trace.Model, text []byte, f explainFlags,
+) (*attribution.Explanation, error) {
 	l, err := readPromptLine(text)
 	if err != nil {
 		return nil, err
@@ -141,8 +143,8 @@ type promptLine struct {
 	Positions            []int
 }
 
-// readPromptLine reads a line. A key that is given must not be empty, as --continuation "" is refused
-// too.
+// readPromptLine reads a line. A key that is given must not be empty, just as --continuation ""
+// is refused.
 func readPromptLine(text []byte) (l promptLine, err error) {
 	o, err := readObject(text, "prompt", "continuation", "positions")
 	if err != nil {

@@ -69,7 +69,8 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 			"that did best on other sentences, as many of\n" +
 			"each kind but 50 at most; all layers are printed.\n\n" +
 			"With --input it takes cases of yours, a line of JSON each, in bytes of the prompt:\n" +
-			`{"group":…,"prompt":…,"continuation":…,"contrast":…,"position":…,"evidence":[[begin,end],…],"selection":…,` + "\n" +
+			`{"group":…,"prompt":…,"continuation":…,"contrast":…,"position":…,` +
+			`"evidence":[[begin,end],…],"selection":…,` + "\n" +
 			`"changes":[{"span":[begin,end],"text":…,"answer":…},…]}` + "\n" +
 			"A change puts a text of as many tokens in the place of a span, and answer is the " +
 			"token that is then right, if one is. Cases with\n" +
@@ -244,7 +245,10 @@ func (f *benchFlags) options() evaluate.Options {
 }
 
 // randomize compares with shuffled weights.
-func (p *program) randomize(ctx context.Context, f benchFlags, m *models.Model, cases []evaluate.Case, opts evaluate.Options) (map[string]evaluate.Summary, error) {
+func (p *program) randomize(
+	ctx context.Context, f benchFlags, m *models.Model, cases []evaluate.Case,
+	opts evaluate.Options,
+) (map[string]evaluate.Summary, error) {
 	f.shuffle = 1
 	other, err := p.open(ctx, f.modelFlags)
 	if err != nil {

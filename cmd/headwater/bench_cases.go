@@ -13,7 +13,9 @@ import (
 )
 
 // benchCases returns the cases of a file, of a circuit or of the grammar.
-func (p *program) benchCases(ctx context.Context, f benchFlags, m trace.Model) ([]evaluate.Case, error) {
+func (p *program) benchCases(
+	ctx context.Context, f benchFlags, m trace.Model,
+) ([]evaluate.Case, error) {
 	if f.circuit() {
 		return plantedCases(f.model, f.cases, f.seed, !f.noContrast)
 	}
@@ -83,7 +85,9 @@ func grammarCases(m trace.Model, n int, seed uint64, contrast bool) []evaluate.C
 // grammarCase is an answer of a document with its evidence and the changes that prove it; with
 // contrast its foil is the first that is one token. ok is false if the answer or a piece of
 // evidence is not one token, or no such word can take the place of a piece of evidence.
-func grammarCase(m trace.Model, d tiny.Document, a tiny.Answer, contrast bool) (c evaluate.Case, ok bool) {
+func grammarCase(
+	m trace.Model, d tiny.Document, a tiny.Answer, contrast bool,
+) (c evaluate.Case, ok bool) {
 	c = evaluate.Case{
 		Group: d.Kind.String(), Prompt: d.Prompt(a),
 		Continuation: " " + d.Words[a.Word],
@@ -115,7 +119,9 @@ func grammarCase(m trace.Model, d tiny.Document, a tiny.Answer, contrast bool) (
 
 // grammarChanges are those of one word that leave the number of tokens as it is: all of a word of
 // form, which is needed only if none of them does as well, and the first of other words.
-func grammarChanges(m trace.Model, prompt string, span [2]int, change tiny.Change) []evaluate.Change {
+func grammarChanges(
+	m trace.Model, prompt string, span [2]int, change tiny.Change,
+) []evaluate.Change {
 	var found []evaluate.Change
 	for _, s := range change.With {
 		c := evaluate.Change{Span: span, Text: s.Word, Form: change.Form}

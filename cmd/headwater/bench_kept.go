@@ -32,7 +32,9 @@ type keptHead struct {
 
 // openKept reads the results that a file has, if there is one, and makes it ready for more. A last
 // line that was not finished is dropped.
-func openKept(path string, info trace.Info, cases []evaluate.Case, opts evaluate.Options) (*kept, error) {
+func openKept(
+	path string, info trace.Info, cases []evaluate.Case, opts evaluate.Options,
+) (*kept, error) {
 	if path == "" {
 		return &kept{}, nil
 	}
@@ -143,7 +145,9 @@ const plainLine = "plain generation"
 
 // costs measures each method on cases, in turns with plain generation, and takes medians of three
 // rounds.
-func costs(ctx context.Context, m trace.Model, cases []evaluate.Case, opts evaluate.Options) (map[string]cost, error) {
+func costs(
+	ctx context.Context, m trace.Model, cases []evaluate.Case, opts evaluate.Options,
+) (map[string]cost, error) {
 	names := append([]string{plainLine}, opts.Methods...)
 	times := map[string][]float64{}
 	for round := range 4 {
@@ -168,7 +172,9 @@ func costs(ctx context.Context, m trace.Model, cases []evaluate.Case, opts evalu
 }
 
 // once explains a case by one method, or generates its token without any.
-func once(ctx context.Context, m trace.Model, c evaluate.Case, method string, opts evaluate.Options) error {
+func once(
+	ctx context.Context, m trace.Model, c evaluate.Case, method string, opts evaluate.Options,
+) error {
 	if method != plainLine {
 		o := opts.Explain
 		o.Methods, o.Continuation = []string{method}, c.Continuation

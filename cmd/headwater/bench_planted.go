@@ -49,7 +49,8 @@ func (p *program) benchParts(ctx context.Context, f benchFlags) ([]benchPart, er
 // openSilently opens one more model.
 func (p *program) openSilently(ctx context.Context, f modelFlags) (*models.Model, error) {
 	m, err := models.OpenContext(ctx, f.model, models.Options{
-		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Beside: p.modelBytes, Shuffle: f.shuffle,
+		Backend: f.backend, DType: f.dtype, MaxMemory: f.maxMemory, Beside: p.modelBytes,
+		Shuffle: f.shuffle,
 	})
 	if err == nil {
 		p.keepWithin(m)
@@ -154,8 +155,11 @@ func groupOf(c *planted.Circuit) string { return strings.TrimPrefix(c.Name, plan
 
 // measure asks each model its cases and reports on all together: what the models before it gave
 // counts as done.
-func measure(ctx context.Context, parts []benchPart, opts evaluate.Options) (report *evaluate.Report, err error) {
-	done, keep, show, total := map[int]*evaluate.Result{}, opts.OnResult, opts.OnProgress, len(joined(parts))
+func measure(
+	ctx context.Context, parts []benchPart, opts evaluate.Options,
+) (report *evaluate.Report, err error) {
+	done, total := map[int]*evaluate.Result{}, len(joined(parts))
+	keep, show := opts.OnResult, opts.OnProgress
 	maps.Copy(done, opts.Done)
 	opts.Done = done
 	opts.OnResult = func(r *evaluate.Result) error {

@@ -16,8 +16,8 @@ import (
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
-// A line for every method asked for, random and chance; numbers of every kind; equal numbers in a
-// second run.
+// The table has a line for every method asked for, for random and for chance, and every kind of
+// number. A second run gives equal numbers.
 func TestBenchMethods(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures methods on many texts")
@@ -36,7 +36,8 @@ func TestBenchMethods(t *testing.T) {
 		t.Errorf("the second run differs:\n%s\n%s", table, again)
 	}
 	var r benchReport
-	text := mustExecute(t, "", append(args, "--cases", "1", "--json", "--faithful", "--references", "gradient", "--randomized", "--timed", "1")...)
+	text := mustExecute(t, "", append(args, "--cases", "1", "--json", "--faithful",
+		"--references", "gradient", "--randomized", "--timed", "1")...)
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		t.Fatal(err)
 	}
@@ -53,13 +54,14 @@ func TestBenchMethods(t *testing.T) {
 	if s, ok := r.At("all", "chance", "average precision"); !ok || !(s.Mean > .1 && s.Mean < .6) {
 		t.Errorf("chance %+v, %v", s, ok)
 	}
-	if r.Randomized["raw"].N != n || !(r.Cost["raw"].Milliseconds > 0) || r.Cost[plainLine].Multiple != 1 {
+	if r.Randomized["raw"].N != n || !(r.Cost["raw"].Milliseconds > 0) ||
+		r.Cost[plainLine].Multiple != 1 {
 		t.Errorf("randomized %+v, cost %+v", r.Randomized, r.Cost)
 	}
 }
 
-// Every planted circuit is a group of its own, of models that are always right; one alone gives the
-// numbers that it gives among them.
+// Every planted circuit is one group, and its models are always right. One circuit alone gives the
+// same numbers as among the others.
 func TestBenchPlanted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures methods on many texts")
@@ -71,11 +73,15 @@ func TestBenchPlanted(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		t.Fatal(err)
 	}
-	if n := 3 * len(planted.Names()); r.Cases != n || r.Chosen != n || len(r.Groups) != len(planted.Names())+1 || r.Cost != nil || !strings.Contains(r.Rules["sum"], "two numbers") {
-		t.Errorf("%d cases, %d chosen, groups %v, cost %v, rules %v", r.Cases, r.Chosen, r.Groups, r.Cost, r.Rules)
+	if n := 3 * len(planted.Names()); r.Cases != n || r.Chosen != n ||
+		len(r.Groups) != len(planted.Names())+1 || r.Cost != nil ||
+		!strings.Contains(r.Rules["sum"], "two numbers") {
+		t.Errorf("%d cases, %d chosen, groups %v, cost %v, rules %v", r.Cases, r.Chosen, r.Groups,
+			r.Cost, r.Rules)
 	}
 	for _, p := range r.Proofs {
-		if p.Proven != p.Cases || p.Evidence.Deciding != p.Evidence.Words || p.Others.Deciding != 0 || p.Others.Most > 1e-5 {
+		if p.Proven != p.Cases || p.Evidence.Deciding != p.Evidence.Words ||
+			p.Others.Deciding != 0 || p.Others.Most > 1e-5 {
 			t.Errorf("%s is not proven: %+v", p.Group, p)
 		}
 	}
@@ -88,14 +94,15 @@ func TestBenchPlanted(t *testing.T) {
 	}
 	for method, want := range map[string]bool{"raw": false, "attn-lrp": true} {
 		s, ok := r.At("relay", method, "average precision")
-		if one, _ := alone.At("relay", method, "average precision"); !ok || s != one || (s.Mean == 1) != want {
+		if one, _ := alone.At("relay", method, "average precision"); !ok || s != one ||
+			(s.Mean == 1) != want {
 			t.Errorf("%s on relay has %+v among the circuits and %+v alone", method, s, one)
 		}
 	}
 }
 
-// Sentences of the grammar are as many that choose layers as are scored, no text twice; each word
-// has changes, each piece of evidence is a token, and the lists ask for several of their places.
+// As many sentences of the grammar choose layers as are scored, and no text occurs twice. Each word
+// has changes, each piece of evidence is a token, and lists ask for several of their places.
 func TestGrammarCases(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{})
 	if err != nil {
@@ -132,7 +139,8 @@ func TestGrammarCases(t *testing.T) {
 				t.Errorf("%q: %+v does not fit: %v", c.Prompt, change, err)
 			}
 		}
-		if words := len(strings.Fields(c.Prompt)); len(changed) < words-2 { // some in pieces have no match
+		// Some words of several tokens have no match.
+		if words := len(strings.Fields(c.Prompt)); len(changed) < words-2 {
 			t.Errorf("%q: %d of %d words are changed", c.Prompt, len(changed), words)
 		}
 		if c.Group == "copying" {
@@ -140,7 +148,8 @@ func TestGrammarCases(t *testing.T) {
 		}
 	}
 	for _, kind := range tiny.Kinds() {
-		if a, b := count[fmt.Sprint(kind, " ", false)], count[fmt.Sprint(kind, " ", true)]; a != n || b != n {
+		a, b := count[fmt.Sprint(kind, " ", false)], count[fmt.Sprint(kind, " ", true)]
+		if a != n || b != n {
 			t.Errorf("%v: %d are scored and %d choose layers, want %d each", kind, a, b, n)
 		}
 	}
@@ -149,8 +158,8 @@ func TestGrammarCases(t *testing.T) {
 	}
 }
 
-// A list is copied by place: the word before the one that is copied, which was its cue once,
-// decides nothing, and no case with it is scored.
+// A list is copied by position. The word before the copied one decides nothing, so a case that
+// names it as evidence is not scored.
 func TestOldCuesAreNotProven(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures methods on many texts")
@@ -159,7 +168,8 @@ func TestOldCuesAreNotProven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases := slices.DeleteFunc(grammarCases(m, 8, 1, true), func(c evaluate.Case) bool { return c.Selection || c.Group != "copying" })
+	cases := slices.DeleteFunc(grammarCases(m, 8, 1, true),
+		func(c evaluate.Case) bool { return c.Selection || c.Group != "copying" })
 	opts := evaluate.Options{Methods: []string{"raw"}}
 	right, err := evaluate.Run(t.Context(), m, cases, opts)
 	if err != nil || right.Cases < 7 {
@@ -169,7 +179,9 @@ func TestOldCuesAreNotProven(t *testing.T) {
 	for _, c := range cases {
 		end := c.Evidence[0][0] - 1
 		begin := strings.LastIndexByte(c.Prompt[:end], ' ') + 1
-		if c.Prompt[begin:end] == ":" { // of the first word; it says that a list begins, and decides with some words in its place
+		// The colon after the first word says that a list begins, so some words in its place
+		// change the answer.
+		if c.Prompt[begin:end] == ":" {
 			continue
 		}
 		c.Evidence = append(c.Evidence, [2]int{begin, end})
@@ -187,7 +199,7 @@ func TestOldCuesAreNotProven(t *testing.T) {
 	}
 }
 
-// A run that is stopped goes on from its file, drops a line that was cut, and refuses the file of
+// A stopped run continues from its file and drops an incomplete line. It refuses the file of
 // another run.
 func TestBenchResume(t *testing.T) {
 	if testing.Short() {
@@ -198,14 +210,16 @@ func TestBenchResume(t *testing.T) {
 	table := mustExecute(t, "", args...)
 	whole := read(t, file)
 	lines := strings.SplitAfter(string(whole), "\n")
-	if len(lines) != 10 { // a head, four cases, four that choose layers, and nothing
+	if len(lines) != 10 { // header, 4 scored cases, 4 that choose layers, end
 		t.Fatalf("%d lines:\n%s", len(lines), whole)
 	}
 	write(t, file, []byte(lines[0]+lines[1]+lines[2][:20]))
-	if again := mustExecute(t, "", args...); again != table || string(read(t, file)) != string(whole) {
+	if again := mustExecute(t, "", args...); again != table ||
+		string(read(t, file)) != string(whole) {
 		t.Errorf("the resumed run differs:\n%s\n%s", table, again)
 	}
-	if status, _, stderr := execute(t, "", append(args, "--seed", "2")...); status != statusError || !strings.Contains(stderr, "it is of another run") {
+	status, _, stderr := execute(t, "", append(args, "--seed", "2")...)
+	if status != statusError || !strings.Contains(stderr, "it is of another run") {
 		t.Errorf("another run: status %d, %s", status, stderr)
 	}
 	if after := read(t, file); string(after) != string(whole) {
@@ -217,21 +231,26 @@ func TestBenchResume(t *testing.T) {
 }
 
 func TestBenchInput(t *testing.T) {
-	cases := `{"group":"mine","prompt":"the keys to the cabinet","continuation":" are","evidence":[[4,8]]}` + "\n"
-	if table := mustExecute(t, cases, "bench", "methods", "--methods", "raw", "-i", "-", "--timed", "0"); !strings.Contains(table, "mine") || !strings.Contains(table, "1 cases on tiny") {
+	cases := `{"group":"mine","prompt":"the keys to the cabinet","continuation":" are",` +
+		`"evidence":[[4,8]]}` + "\n"
+	args := []string{"bench", "methods", "--methods", "raw", "-i", "-", "--timed", "0"}
+	table := mustExecute(t, cases, args...)
+	if !strings.Contains(table, "mine") || !strings.Contains(table, "1 cases on tiny") {
 		t.Error(table)
 	}
-	proven := `{"group":"mine","prompt":"the keys to the cabinet","continuation":" are","contrast":" is","evidence":[[4,8]],` +
-		`"changes":[{"span":[4,8],"text":"key","answer":" is"},{"span":[16,23],"text":"cabinets"}]}` + "\n"
+	proven := `{"group":"mine","prompt":"the keys to the cabinet","continuation":" are",` +
+		`"contrast":" is","evidence":[[4,8]],"changes":[` +
+		`{"span":[4,8],"text":"key","answer":" is"},{"span":[16,23],"text":"cabinets"}]}` + "\n"
 	wrong := strings.Replace(proven, "[[4,8]]", "[[4,8],[16,23]]", 1)
-	table := mustExecute(t, proven+wrong, "bench", "methods", "--methods", "raw", "-i", "-", "--timed", "0")
+	table = mustExecute(t, proven+wrong, args...)
 	for _, want := range []string{"1 more are not scored", "1 of 2", "2 of 3: ", "0 of 1: "} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table lacks %q:\n%s", want, table)
 		}
 	}
 	var r benchReport
-	text := mustExecute(t, cases, "bench", "methods", "--methods", "occlusion", "-i", "-", "--timed", "0", "--faithful", "--naopc", "1", "--json")
+	text := mustExecute(t, cases, "bench", "methods", "--methods", "occlusion", "-i", "-",
+		"--timed", "0", "--faithful", "--naopc", "1", "--json")
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		t.Fatal(err)
 	}

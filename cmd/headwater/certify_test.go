@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/internal/certificate"
+	"github.com/headwater-ml/headwater/models"
 )
 
 // A recorded checkpoint gets a certificate, as a table and as JSON; a recording of another model
@@ -24,23 +27,54 @@ func TestCertify(t *testing.T) {
 		}
 	}
 	var c certificate.Certificate
-	text := mustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--golden", golden, "--json")
-	if err := json.Unmarshal([]byte(text), &c); err != nil || !c.OK || len(c.Checks) < 12 || c.Model.Family != "llama" {
+	text := mustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--golden", golden,
+		"--json")
+	if err := json.Unmarshal([]byte(text), &c); err != nil || !c.OK || len(c.Checks) < 12 ||
+		c.Model.Family != "llama" {
 		t.Errorf("certificate %+v, %v", c, err)
 	}
-	status, table, stderr := execute(t, "", "certify", "--backend", "go", "--model", filepath.Join(goldens, "qwen2"), "--golden", golden)
-	if status != statusError || !strings.Contains(table, "WRONG  logits") || !strings.Contains(stderr, "a check that failed") {
+	status, table, stderr := execute(t, "", "certify", "--backend", "go",
+		"--model", filepath.Join(goldens, "qwen2"), "--golden", golden)
+	if status != statusError || !strings.Contains(table, "WRONG  logits") ||
+		!strings.Contains(stderr, "a check that failed") {
 		t.Errorf("another model's recording: status %d\n%s%s", status, table, stderr)
 	}
 }
 
-// What --record writes, --golden passes.
+// A model passes the checks against its own recording.
 func TestCertifyRecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "golden.safetensors")
 	dir := filepath.Join(goldens, "gpt2")
-	mustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--record", path, "--ids", "5,6,7,8", "--ids", "9,10,11,12")
-	if table := mustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--golden", path); !strings.Contains(table, "ok     logits") {
+	mustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--record", path,
+		"--ids", "5,6,7,8", "--ids", "9,10,11,12")
+	table := mustExecute(t, "", "certify", "--backend", "go", "--model", dir, "--golden", path)
+	if !strings.Contains(table, "ok     logits") {
 		t.Error(table)
+	}
+}
+
+// TestCertifyCountsGraphs checks that certify on XLA is refused where the two models fit but not
+// the compiled graphs.
+func TestCertifyCountsGraphs(t *testing.T) {
+	if _, err := models.PluginPath("xla"); err != nil {
+		t.Skip(err)
+	}
+	first, err := models.Open("tiny", models.Options{Backend: "xla"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var memory *models.MemoryError
+	second := models.Options{Backend: "go", Beside: first.Held(), MaxMemory: 1}
+	if _, err := models.Open("tiny", second); !errors.As(err, &memory) {
+		t.Fatalf("error %v, want one about memory", err)
+	}
+	graphs := int64(first.Info().Layers) * certifyLayerBytes
+	limit := strconv.FormatInt(memory.Need+graphs/2, 10)
+	status, stdout, stderr := execute(t, "", "certify", "--backend", "xla", "--max-memory", limit)
+	if status != statusError || stdout != "" || !strings.Contains(stderr, "(--max-memory)") ||
+		!strings.Contains(stderr, "and the weights of tiny") {
+		t.Errorf("within %s bytes: status %d, %q, %q; want a refusal",
+			limit, status, stdout, stderr)
 	}
 }
 

@@ -26,14 +26,15 @@ const maxMessage = 2000
 type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	// modelBytes is how many bytes the open models keep. outsideHeap is how many of them Go does not
-	// count, less what Go counts and the models do not use.
+	// modelBytes is how many bytes the open models keep. outsideHeap is how many of them Go does
+	// not count, less what Go counts and the models do not use.
 	modelBytes, outsideHeap int64
 }
 
 // run executes a command line and returns its exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1)) // which --max-memory sets for this run alone
+	// --max-memory sets the limit for this run only.
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	p := &program{stdin: stdin, stdout: stdout, stderr: stderr}
 	root := p.root()
 	root.SetArgs(append([]string{}, args...)) // not nil, which would mean those of the process
@@ -93,7 +94,8 @@ func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "headwater",
 		Short: "headwater says where every token that a transformer writes came from",
-		Long:  "headwater says where every token that a transformer writes came from\n\n" + statusHelp,
+		Long: "headwater says where every token that a transformer writes came from\n\n" +
+			statusHelp,
 		Example: `  headwater explain "the keys to the cabinet"
   headwater explain --format html -o page.html --methods rollout,flow "the keys to the cabinet"
   headwater examples`,
@@ -114,8 +116,10 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		p.explainCommand(), p.traceCommand(), p.attributeCommand(), p.tokenizeCommand(), p.certifyCommand(), p.benchCommand(),
-		p.modelsCommand(), p.methodsCommand(), p.examplesCommand(), p.downloadCommand(), p.setupCommand(), p.doctorCommand(), p.serveCommand(), p.versionCommand(),
+		p.explainCommand(), p.traceCommand(), p.attributeCommand(), p.tokenizeCommand(),
+		p.certifyCommand(), p.benchCommand(), p.modelsCommand(), p.methodsCommand(),
+		p.examplesCommand(), p.downloadCommand(), p.setupCommand(), p.doctorCommand(),
+		p.serveCommand(), p.versionCommand(),
 	)
 	return root
 }

@@ -22,7 +22,7 @@ func execute(t *testing.T, stdin string, args ...string) (status int, stdout, st
 	return status, out.String(), err.String()
 }
 
-// mustExecute is execute of what must succeed; it returns standard output.
+// mustExecute runs a command line that must succeed and returns its standard output.
 func mustExecute(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	status, stdout, stderr := execute(t, stdin, args...)
@@ -42,8 +42,8 @@ type refusal struct {
 	say    string
 }
 
-// checkRefusals runs them. OUT in an argument is a file that must not exist afterwards, and nothing
-// beside it.
+// checkRefusals runs command lines that must fail. OUT in an argument stands for a file; afterwards
+// its folder must be empty.
 func checkRefusals(t *testing.T, cases []refusal) {
 	t.Helper()
 	for _, c := range cases {
@@ -56,12 +56,16 @@ func checkRefusals(t *testing.T, cases []refusal) {
 			status, stdout, stderr := execute(t, c.stdin, args...)
 			stderr = withoutBackend(stderr)
 			if status != c.status || !strings.Contains(stderr, c.say) {
-				t.Errorf("headwater %q: status %d, error %q; want %d, %q", args, status, stderr, c.status, c.say)
+				t.Errorf("headwater %q: status %d, error %q; want %d, %q", args, status, stderr,
+					c.status, c.say)
 			}
-			if strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "headwater: ") || strings.Contains(stderr, "goroutine") {
+			if strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "headwater: ") ||
+				strings.Contains(stderr, "goroutine") {
 				t.Errorf("error %q; want one line that begins with headwater:", stderr)
 			}
-			if long := regexp.MustCompile(`[^ ]{400}`).FindString(stderr); long != "" || strings.Contains(stderr, "unmarshal") || strings.Contains(stderr, "Go struct") {
+			long := regexp.MustCompile(`[^ ]{400}`).FindString(stderr)
+			if long != "" || strings.Contains(stderr, "unmarshal") ||
+				strings.Contains(stderr, "Go struct") {
 				t.Errorf("error %q; want no long word and no word of Go", stderr)
 			}
 			if stdout != "" {
@@ -74,29 +78,31 @@ func checkRefusals(t *testing.T, cases []refusal) {
 	}
 }
 
-// withoutBackend removes the line that says what computes.
+// withoutBackend removes the line that names the backend.
 func withoutBackend(stderr string) string {
-	if line, rest, ok := strings.Cut(stderr, "\n"); ok && strings.HasPrefix(line, "headwater: backend ") {
+	line, rest, ok := strings.Cut(stderr, "\n")
+	if ok && strings.HasPrefix(line, "headwater: backend ") {
 		return rest
 	}
 	return stderr
 }
 
-// spellable is a tokenizer of six characters for a golden: its vocabulary of 96 has no room for 256
-// bytes.
+// spellable is a tokenizer of six characters for a golden, whose vocabulary of 96 has no room for
+// 256 bytes.
 const spellable = `{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,
 "pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true},
 "post_processor":null,"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true},
 "model":{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,
 "fuse_unk":false,"byte_fallback":false,"vocab":{"a":3,"b":4,"Ġ":5,"<":6,">":7,"s":8},"merges":[]}}`
 
-// copyModel makes a directory of a golden, with spellable as its tokenizer and its config.json
+// copyModel copies a golden into a directory, with the tokenizer spellable and with config.json
 // changed by edit, which may be nil. It returns the path.
 func copyModel(t *testing.T, golden string, edit func(config map[string]any)) string {
 	t.Helper()
 	dir := t.TempDir()
 	var config map[string]any
-	if err := json.Unmarshal(read(t, filepath.Join(goldens, golden, "config.json")), &config); err != nil {
+	text := read(t, filepath.Join(goldens, golden, "config.json"))
+	if err := json.Unmarshal(text, &config); err != nil {
 		t.Fatal(err)
 	}
 	if edit != nil {
@@ -107,7 +113,8 @@ func copyModel(t *testing.T, golden string, edit func(config map[string]any)) st
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "config.json"), data)
-	write(t, filepath.Join(dir, "model.safetensors"), read(t, filepath.Join(goldens, golden, "model.safetensors")))
+	write(t, filepath.Join(dir, "model.safetensors"),
+		read(t, filepath.Join(goldens, golden, "model.safetensors")))
 	write(t, filepath.Join(dir, "tokenizer.json"), []byte(spellable))
 	return dir
 }
@@ -148,10 +155,11 @@ func TestWrongCommands(t *testing.T) {
 	})
 }
 
-// Whoever types the name alone is helped, but a script that lost its arguments fails.
+// A person who types only the name gets help, and a script that lost its arguments fails.
 func TestNoCommand(t *testing.T) {
 	status, stdout, stderr := execute(t, "")
-	if status != statusUsage || stdout != "" || !strings.Contains(stderr, "explain") || !strings.HasSuffix(stderr, "headwater: a command is missing\n") {
+	if status != statusUsage || stdout != "" || !strings.Contains(stderr, "explain") ||
+		!strings.HasSuffix(stderr, "headwater: a command is missing\n") {
 		t.Errorf("headwater: status %d, %q, %q", status, stdout, stderr)
 	}
 }
@@ -185,7 +193,7 @@ func TestSay(t *testing.T) {
 	}
 }
 
-// A context that is done before anything began ends every command that works, with an error.
+// A context that is cancelled before the start ends every command that computes, with an error.
 func TestDone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -197,8 +205,10 @@ func TestDone(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		status := run(ctx, args, strings.NewReader(`"a"`), &stdout, &stderr)
-		if status != statusError || stdout.Len() > 0 || !strings.Contains(stderr.String(), "interrupted") {
-			t.Errorf("headwater %q: status %d, %q, %q", args, status, stdout.String(), stderr.String())
+		if status != statusError || stdout.Len() > 0 ||
+			!strings.Contains(stderr.String(), "interrupted") {
+			t.Errorf("headwater %q: status %d, %q, %q", args, status, stdout.String(),
+				stderr.String())
 		}
 	}
 	if _, err := os.Stat(out); !os.IsNotExist(err) {
@@ -206,12 +216,13 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// TestSayPython: Python that an error proposes can be copied from its one line.
+// TestSayPython checks that Python code in an error message can be copied from its one line.
 func TestSayPython(t *testing.T) {
 	var out strings.Builder
 	p := &program{stderr: &out}
 	p.say("found m.bin: convert it:\n\timport a\n\ta.b()\nand go on")
-	if want := "headwater: found m.bin: convert it: import a; a.b(); and go on\n"; out.String() != want {
+	const want = "headwater: found m.bin: convert it: import a; a.b(); and go on\n"
+	if out.String() != want {
 		t.Errorf("say wrote %q, want %q", out.String(), want)
 	}
 }

@@ -26,7 +26,9 @@ type machineFacts struct {
 
 // machine looks at the machine.
 func machine() machineFacts {
-	m := machineFacts{Cores: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0), GPU: xlaplugin.HasGPU()}
+	m := machineFacts{
+		Cores: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0), GPU: xlaplugin.HasGPU(),
+	}
 	m.CPU = field("/proc/cpuinfo", "model name")
 	m.Memory, m.Available = models.MachineMemory()
 	return m
@@ -82,7 +84,8 @@ func settings(lookup func(string) (string, bool)) []settingMeaning {
 	var all []settingMeaning
 	for _, s := range []struct{ name, meaning string }{
 		{xlaplugin.Env, "path of the XLA plugin for CPUs, before all other places"},
-		{xlaplugin.CUDAEnv, "path of the XLA plugin for GPUs, or of the site-packages that hold it"},
+		{xlaplugin.CUDAEnv, "path of the XLA plugin for GPUs, " +
+			"or of the site-packages that hold it"},
 		{"HF_HOME", "folder of Hugging Face's cache (default ~/.cache/huggingface)"},
 		{"HF_HUB_CACHE", "folder of downloaded models (default hub in HF_HOME)"},
 		{"HF_HUB_OFFLINE", "1: never ask the network"},

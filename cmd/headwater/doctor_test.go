@@ -15,7 +15,8 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// asProgram makes the test's own binary be the command, for what doctor starts.
+// asProgram is the environment variable that makes the test's binary act as the command, which
+// doctor starts.
 const asProgram = "HEADWATER_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -72,7 +73,8 @@ func TestDoctor(t *testing.T) {
 	if speed := pure.Measured.Speed; speed == nil || speed.GFLOPS <= 0.001 || speed.Size != 64 {
 		t.Errorf("speed of go: %+v", speed)
 	}
-	if check := pure.Measured.Check; check == nil || check.Text != " john" || check.Probability <= .5 || check.Probability > 1 {
+	if check := pure.Measured.Check; check == nil || check.Text != " john" ||
+		check.Probability <= .5 || check.Probability > 1 {
 		t.Errorf("self-check of go: %+v", check)
 	}
 	for _, name := range []string{"xla", "cuda"} {
@@ -92,12 +94,13 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("doctor --quick lacks %q:\n%s", want, text)
 		}
 	}
-	if quick := mustExecute(t, "", "doctor", "--quick", "--json"); strings.Contains(text+quick, "hf_secret") {
+	quick := mustExecute(t, "", "doctor", "--quick", "--json")
+	if strings.Contains(text+quick, "hf_secret") {
 		t.Error("doctor tells the token")
 	}
 }
 
-// A file that is no plugin is said to be none, and nothing loads it.
+// A file that is not a plugin is reported as such, and nothing loads it.
 func TestDoctorBadPlugin(t *testing.T) {
 	home := nowhere(t)
 	bad := filepath.Join(home, "bad.so")
@@ -105,7 +108,9 @@ func TestDoctorBadPlugin(t *testing.T) {
 	t.Setenv("HEADWATER_XLA", bad)
 	t.Setenv("HEADWATER_CUDA", bad)
 	d := diagnose(t)
-	if b := d.backend(t, "xla"); !strings.Contains(b.Problem, bad) && !strings.Contains(b.Problem, "not part of this program") {
+	b := d.backend(t, "xla")
+	if !strings.Contains(b.Problem, bad) &&
+		!strings.Contains(b.Problem, "not part of this program") {
 		t.Errorf("backend xla with a bad plugin: %+v", b)
 	}
 	if b := d.backend(t, "go"); b.Problem != "" || b.Measured == nil {
@@ -116,25 +121,30 @@ func TestDoctorBadPlugin(t *testing.T) {
 	}
 }
 
-// A backend that ends the process, or hangs, is a problem of that backend.
+// A backend that ends its process, or hangs, is reported as a problem of that backend.
 func TestProbeApart(t *testing.T) {
 	nowhere(t)
 	t.Setenv(asProgram, "1")
-	if _, err := probeApart(t.Context(), "abacus", doctorFlags{size: 16, timeout: 1e11}); err == nil || !strings.Contains(err.Error(), `"abacus" is unknown`) {
+	_, err := probeApart(t.Context(), "abacus", doctorFlags{size: 16, timeout: 1e11})
+	if err == nil || !strings.Contains(err.Error(), `"abacus" is unknown`) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := probeApart(t.Context(), "go", doctorFlags{size: 16, timeout: 1}); err == nil || !strings.Contains(err.Error(), "has not answered within 1ns") {
+	_, err = probeApart(t.Context(), "go", doctorFlags{size: 16, timeout: 1})
+	if err == nil || !strings.Contains(err.Error(), "has not answered within 1ns") {
 		t.Errorf("error %v", err)
 	}
 	t.Setenv("GODEBUG", "invalid")
 	t.Setenv("GOMEMLIMIT", "nonsense") // ends every Go program when it starts
-	if _, err := probeApart(t.Context(), "go", doctorFlags{size: 16, timeout: 1e11}); err == nil || !strings.Contains(err.Error(), "ends the program that uses it") {
+	_, err = probeApart(t.Context(), "go", doctorFlags{size: 16, timeout: 1e11})
+	if err == nil || !strings.Contains(err.Error(), "ends the program that uses it") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestCompare(t *testing.T) {
-	result := func(text string, p float64) *probeResult { return &probeResult{Check: &checkResult{text, p}} }
+	result := func(text string, p float64) *probeResult {
+		return &probeResult{Check: &checkResult{text, p}}
+	}
 	d := diagnosis{Backends: []backendFacts{
 		{Name: "go", Measured: result("john", .9)},
 		{Name: "xla", Measured: result("john", .90001)},
@@ -157,7 +167,8 @@ func TestCompare(t *testing.T) {
 func TestSettings(t *testing.T) {
 	env := map[string]string{"HF_TOKEN": "hf_secret", "XLA_FLAGS": "", "HF_HOME": "/h"}
 	got := map[string]string{}
-	for _, s := range settings(func(name string) (string, bool) { v, ok := env[name]; return v, ok }) {
+	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+	for _, s := range settings(lookup) {
 		got[s.Name] = s.Shown
 		if s.Meaning == "" || s.Set != (s.Shown != "not set") {
 			t.Errorf("setting %+v", s)
@@ -188,9 +199,10 @@ func TestBackendArgument(t *testing.T) {
 	}
 }
 
-// The program starts itself again with the libraries' folders, once, and not for other backends.
+// The program starts itself again once with the folders of the libraries, for this backend only.
 func TestRestart(t *testing.T) {
-	if _, err := models.PluginPath("cuda"); err == nil || strings.Contains(err.Error(), "not part of this program") {
+	if _, err := models.PluginPath("cuda"); err == nil ||
+		strings.Contains(err.Error(), "not part of this program") {
 		t.Skip("needs a build with XLA on a machine without a GPU")
 	}
 	t.Setenv(asProgram, "1")
@@ -198,7 +210,9 @@ func TestRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(self, "explain", "--backend", "cuda", "x").CombinedOutput() //nolint:gosec // this program itself
+	args := []string{"explain", "--backend", "cuda", "x"}
+	cmd := exec.Command(self, args...) //nolint:gosec // this program itself
+	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "backend cuda: ") {
 		t.Errorf("explain --backend cuda: %v, %s", err, out)
 	}

@@ -98,7 +98,8 @@ func (b *downloadBar) begin(at hub.Progress) {
 	}
 	b.bar = progressbar.NewOptions64(max(at.Size, 1),
 		progressbar.OptionSetDescription(what),
-		progressbar.OptionSetWriter(b.p.stderr), progressbar.OptionShowBytes(true), progressbar.OptionShowTotalBytes(true),
+		progressbar.OptionSetWriter(b.p.stderr), progressbar.OptionShowBytes(true),
+		progressbar.OptionShowTotalBytes(true),
 		progressbar.OptionSetWidth(max(10, min(40, b.width-75))),
 		progressbar.OptionThrottle(barPeriod),
 		progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))

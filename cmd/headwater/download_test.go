@@ -55,16 +55,18 @@ func TestDownload(t *testing.T) {
 	if status != statusOK || stdout != dir+"\n" {
 		t.Errorf("status %d, output %q, want %q; %s", status, stdout, dir, stderr)
 	}
-	const want = "headwater: downloading config.json (1 of 2), 0.0 MB\nheadwater: downloading model.safetensors (2 of 2), 1.5 MB\n"
+	const want = "headwater: downloading config.json (1 of 2), 0.0 MB\n" +
+		"headwater: downloading model.safetensors (2 of 2), 1.5 MB\n"
 	if stderr != want {
 		t.Errorf("standard error %q, want %q", stderr, want)
 	}
-	if status, stdout, stderr := execute(t, "", "download", "org/name"); status != statusOK || stdout != dir+"\n" || stderr != "" {
+	status, stdout, stderr = execute(t, "", "download", "org/name")
+	if status != statusOK || stdout != dir+"\n" || stderr != "" {
 		t.Errorf("again: status %d, %q, %q, want the directory and no word", status, stdout, stderr)
 	}
 }
 
-// A file that was damaged in the cache is fetched again, and alone.
+// Only the file that is damaged in the cache is downloaded again.
 func TestDownloadRepairs(t *testing.T) {
 	weights := strings.Repeat("w", 1_500_000)
 	dir := oneModelHub(t, map[string]string{"config.json": "{}", "model.safetensors": weights})
@@ -74,7 +76,8 @@ func TestDownloadRepairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "headwater: downloading model.safetensors (2 of 2), 1.5 MB\n"
-	if status, stdout, stderr := execute(t, "", "download", "org/name"); status != statusOK || stdout != dir+"\n" || stderr != want {
+	status, stdout, stderr := execute(t, "", "download", "org/name")
+	if status != statusOK || stdout != dir+"\n" || stderr != want {
 		t.Errorf("status %d, %q, %q, want the directory and %q", status, stdout, stderr, want)
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != weights {
@@ -95,7 +98,8 @@ func TestDownloadRefuses(t *testing.T) {
 		"no weights":   {[]string{"download", "org/name"}, statusError, "it has neither model.safetensors nor"},
 		"unknown flag": {[]string{"download", "--force", "org/name"}, statusUsage, "--force"},
 	} {
-		if status, _, stderr := execute(t, "", c.args...); status != c.status || !strings.Contains(stderr, c.want) {
+		status, _, stderr := execute(t, "", c.args...)
+		if status != c.status || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: status %d, %q, want %d and %q", name, status, stderr, c.status, c.want)
 		}
 	}
@@ -106,7 +110,9 @@ func TestDownloadBar(t *testing.T) {
 	var b strings.Builder
 	bar := &downloadBar{p: &program{stderr: &b}, width: 100}
 	for done := int64(0); done <= 4; done += 2 {
-		bar.show(hub.Progress{File: "a\x1b[31m.safetensors", Done: done, Size: 4, Number: 1, Count: 2})
+		bar.show(hub.Progress{
+			File: "a\x1b[31m.safetensors", Done: done, Size: 4, Number: 1, Count: 2,
+		})
 	}
 	for done := range int64(3) {
 		bar.show(hub.Progress{File: "a\x1b[31m.safetensors", Done: done, Size: 4, Checking: true})

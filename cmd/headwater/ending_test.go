@@ -21,7 +21,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 )
 
-// command is this test's binary as the program, so that signals and limits are real.
+// command runs this test's binary as the program, so that signals and limits are real.
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -35,7 +35,8 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// actAsProgram does what main does before it runs the program, and what a test asks of its process.
+// actAsProgram does what main does before it runs the program. It also applies the limits that a
+// test sets through the environment.
 func actAsProgram() {
 	ignoreFileLimit()
 	if limit, err := strconv.ParseUint(os.Getenv(fileLimit), 10, 64); err == nil {
@@ -64,19 +65,20 @@ func results(t *testing.T, path string) (all []*attribution.Explanation) {
 	return all
 }
 
-// A signal in the middle of a file of prompts leaves what was complete, under the name of a part,
-// the file of an earlier run as it was, and nothing else. The second signal ends the program that
-// does not come to an end: here it waits for its next line.
+// A signal in the middle of a file of prompts leaves two files: the complete results under the name
+// of a partial file, and the unchanged file of an earlier run. A second signal ends a program that
+// does not stop by itself, here because it waits for its next line.
 func TestSignals(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(s.String(), func(t *testing.T) {
 			if signal.Ignored(s) {
-				t.Skip("this test runs where that signal is ignored (nohup, or in the background of a script)")
+				t.Skip("that signal is ignored, as under nohup or in the background of a script")
 			}
 			dir := t.TempDir()
 			out := filepath.Join(dir, "results.jsonl")
 			write(t, out, []byte("complete\n"))
-			cmd := command(t, "explain", "--backend", "go", "--max-tokens", "1", "--input", "-", "-o", out)
+			cmd := command(t, "explain", "--backend", "go", "--max-tokens", "1", "--input", "-",
+				"-o", out)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			stdin, err := cmd.StdinPipe()
@@ -103,7 +105,8 @@ func TestSignals(t *testing.T) {
 			if got := names(t, dir); !slices.Equal(got, []string{"results.jsonl", "results.jsonl.partial"}) || string(read(t, out)) != "complete\n" {
 				t.Errorf("left are %v", got)
 			}
-			want := "interrupted; what was complete, 3 results, is in " + out + ".partial, and " + out + " is as it was\n"
+			want := "interrupted; what was complete, 3 results, is in " + out + ".partial, and " +
+				out + " is as it was\n"
 			if !strings.HasSuffix(stderr.String(), want) {
 				t.Errorf("error %q; want %q", stderr.String(), want)
 			}
@@ -114,9 +117,12 @@ func TestSignals(t *testing.T) {
 // waitForLines waits until the unfinished file in a folder has n lines.
 func waitForLines(t *testing.T, dir string, n int) {
 	t.Helper()
-	for end := time.Now().Add(50 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	end := time.Now().Add(50 * time.Second)
+	for ; time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		for _, name := range names(t, dir) {
-			if data, err := os.ReadFile(filepath.Join(dir, name)); err == nil && strings.HasSuffix(name, ".tmp") && bytes.Count(data, []byte("\n")) >= n {
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			if err == nil && strings.HasSuffix(name, ".tmp") &&
+				bytes.Count(data, []byte("\n")) >= n {
 				return
 			}
 		}
@@ -124,11 +130,10 @@ func waitForLines(t *testing.T, dir string, n int) {
 	t.Fatalf("no %d lines in %v", n, names(t, dir))
 }
 
-// stuck is the environment variable that makes the program be one that the first signal does not
-// end.
+// stuck is the environment variable that makes the program wait forever after the first signal.
 const stuck = "HEADWATER_TEST_STUCK"
 
-// runStuck writes two results and a half, and waits for ever.
+// runStuck writes two and a half results, and then waits forever.
 func runStuck(path string) {
 	p := &program{}
 	out, err := p.create(path)
@@ -149,7 +154,7 @@ func runStuck(path string) {
 	time.Sleep(time.Minute)
 }
 
-// The second signal ends the program at once. What was complete is there, and no other file.
+// The second signal ends the program at once. Only the file with the complete results is left.
 func TestSecondSignal(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out")
@@ -167,7 +172,8 @@ func TestSecondSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	for cmd.ProcessState == nil && time.Since(begin) < 50*time.Second { // two of them may count as one
+	// The system may deliver two signals as one.
+	for cmd.ProcessState == nil && time.Since(begin) < 50*time.Second {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		time.Sleep(50 * time.Millisecond)
 		if err := cmd.Process.Signal(syscall.Signal(0)); err != nil || ended(cmd.Process.Pid) {
@@ -184,17 +190,18 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
-// ended is whether a child has ended and waits to be asked how.
+// ended returns whether a child has ended and has not been waited for.
 func ended(pid int) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && strings.Contains(string(data), ") Z ")
 }
 
-// Standard error that nobody reads any more does not end a program that writes a file.
+// A closed standard error does not end a program that writes a file.
 func TestBrokenStandardError(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "page.html")
-	cmd := command(t, "explain", "--backend", "go", "--max-tokens", "1", "--format", "html", "-o", out, prompt)
+	cmd := command(t, "explain", "--backend", "go", "--max-tokens", "1", "--format", "html",
+		"-o", out, prompt)
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -210,17 +217,18 @@ func TestBrokenStandardError(t *testing.T) {
 	}
 }
 
-// fileLimit is the environment variable with the size that a file of the program may have.
+// fileLimit is the environment variable with the largest size of a file, in bytes.
 const fileLimit = "HEADWATER_TEST_FILE_LIMIT"
 
 // limitFiles sets the limit, as ulimit -f does.
 func limitFiles(bytes uint64) {
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: bytes, Max: bytes}); err != nil {
+	limit := syscall.Rlimit{Cur: bytes, Max: bytes}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 		panic(err)
 	}
 }
 
-// A file that cannot grow: what was complete is there, the message names it and says how much.
+// If a file cannot grow, the complete results stay, and the message names their file and number.
 func TestFileTooLarge(t *testing.T) {
 	dir := t.TempDir()
 	whole, out := filepath.Join(dir, "whole.jsonl"), filepath.Join(dir, "results.jsonl")
@@ -237,7 +245,8 @@ func TestFileTooLarge(t *testing.T) {
 	if cmd.ProcessState.ExitCode() != statusError {
 		t.Errorf("it ended with %v", err)
 	}
-	want := "headwater: output " + out + ": file too large; what was complete, 3 results, is in " + out + ".partial, and " + out + " is as it was\n"
+	want := "headwater: output " + out + ": file too large; what was complete, 3 results, is in " +
+		out + ".partial, and " + out + " is as it was\n"
 	if !strings.HasSuffix(stderr.String(), want) {
 		t.Errorf("error %q; want %q", stderr.String(), want)
 	}
@@ -248,7 +257,7 @@ func TestFileTooLarge(t *testing.T) {
 		t.Errorf("left are %v", got)
 	}
 
-	// The others write one result: without it there is no file.
+	// The other formats write one result, so there is no file without it.
 	for _, args := range [][]string{
 		{"explain", "--backend", "go", "--max-tokens", "1", "--format", "html", prompt},
 		{"trace", "--backend", "go", "--ids", "1,2,3", "--taps", "hidden,logits"},
@@ -261,7 +270,8 @@ func TestFileTooLarge(t *testing.T) {
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		err := cmd.Run()
-		if cmd.ProcessState.ExitCode() != statusError || !strings.Contains(stderr.String(), "output "+path+": file too large\n") {
+		if cmd.ProcessState.ExitCode() != statusError ||
+			!strings.Contains(stderr.String(), "output "+path+": file too large\n") {
 			t.Errorf("%s: %v, %s", args[0], err, stderr.String())
 		}
 		if got := names(t, dir); len(got) > 0 {
@@ -270,13 +280,14 @@ func TestFileTooLarge(t *testing.T) {
 	}
 }
 
-// A full device is named, and so is standard output.
+// The error names a full device, or standard output.
 func TestDiskFull(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("there is no /dev/full")
 	}
 	const advice = ": no space left on device; free some space, or write to another disk\n"
-	_, _, stderr := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "-o", "/dev/full", prompt)
+	_, _, stderr := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+		"-o", "/dev/full", prompt)
 	if !strings.HasSuffix(stderr, "headwater: output /dev/full"+advice) {
 		t.Errorf("error %q", stderr)
 	}
@@ -294,7 +305,8 @@ func TestDiskFull(t *testing.T) {
 		}
 		var stderr bytes.Buffer
 		status := run(t.Context(), args, strings.NewReader(input), full, &stderr)
-		if status != statusError || !strings.HasSuffix(stderr.String(), "headwater: standard output"+advice) {
+		if status != statusError ||
+			!strings.HasSuffix(stderr.String(), "headwater: standard output"+advice) {
 			t.Errorf("%q: status %d, error %q", args, status, stderr.String())
 		}
 	}

@@ -83,12 +83,14 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 	case f.input != "" && len(args) > 0:
 		return usagef("explain takes a prompt or --input, not both")
 	case f.input == "" && len(args) == 0:
-		return usagef(`explain needs a prompt, for example: headwater explain "the keys to the cabinet"`)
+		return usagef("explain needs a prompt, for example: " +
+			`headwater explain "the keys to the cabinet"`)
 	case len(args) > 1:
 		return usagef("explain takes one prompt, got %d arguments; put the prompt in quotes",
 			len(args))
 	case f.input != "" && f.opts.Continuation != "":
-		return usagef(`--continuation does not go with --input: write "continuation" into its lines`)
+		return usagef("--continuation does not go with --input: " +
+			`write "continuation" into its lines`)
 	case f.input != "" && len(f.opts.Positions) > 0:
 		return usagef(`--position does not go with --input: write "positions" into its lines`)
 	case f.input != "" && f.format != "" && f.format != "json":
@@ -162,7 +164,9 @@ func (p *program) sayCompiled(m *models.Model) {
 }
 
 // explainTo explains a prompt with an open model.
-func (p *program) explainTo(ctx context.Context, out *output, m trace.Model, f explainFlags, prompt string) error {
+func (p *program) explainTo(
+	ctx context.Context, out *output, m trace.Model, f explainFlags, prompt string,
+) error {
 	e, err := p.watch(ctx, m, prompt, f.opts, f.by)
 	if err != nil && !interrupted(ctx, e) {
 		return err
@@ -186,7 +190,10 @@ func interrupted(ctx context.Context, e *attribution.Explanation) bool {
 
 // watch explains a prompt by parts of it and shows how far it is. Parts that do not fit its tokens
 // end it at the first of them.
-func (p *program) watch(ctx context.Context, m trace.Model, prompt string, opts attribution.Options, by attribution.Grouping) (*attribution.Explanation, error) {
+func (p *program) watch(
+	ctx context.Context, m trace.Model, prompt string, opts attribution.Options,
+	by attribution.Grouping,
+) (*attribution.Explanation, error) {
 	line := p.progress()
 	defer line.clear()
 	ctx, stop := context.WithCancelCause(ctx)

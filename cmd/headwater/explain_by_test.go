@@ -11,7 +11,7 @@ import (
 
 const told = "mary has the red key . john has the blue lamp . who has the lamp ?"
 
-// --by puts columns together as the package does, says so, and changes nothing else; lines of
+// --by groups columns as the package does, says so, and changes nothing else. It works for lines of
 // --input too.
 func TestExplainBy(t *testing.T) {
 	args := []string{"--max-tokens", "2", "--methods", "rollout,flow,attn-lrp", "--contrast", " mary"}
@@ -37,7 +37,8 @@ func TestExplainBy(t *testing.T) {
 			t.Errorf("--by %s of a line (-want +got):\n%s", by, diff)
 		}
 	}
-	// Of three sentences, what john has answers the question, and mary's speaks against.
+	// Of three sentences, the one about john answers the question, and the one about mary counts
+	// against it.
 	got := explained(t, append(args, "--by", "sentence", told)...).Methods["attn-lrp"].Row(0, 0)
 	if len(got) != 4 || !(got[2] > 1) || !(got[1] < 0) {
 		t.Errorf("sentences have %v", got)

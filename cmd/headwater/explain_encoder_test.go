@@ -13,8 +13,8 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// reader makes a directory of an encoder among the goldens with a tokenizer of a few words; ##
-// begins what goes on with a word.
+// reader makes a directory with the weights of a golden encoder and a tokenizer of a few words. A
+// token that begins with ## continues a word.
 func reader(t *testing.T, golden string) string {
 	t.Helper()
 	dir := copyModel(t, golden, nil)
@@ -22,7 +22,7 @@ func reader(t *testing.T, golden string) string {
 	return dir
 }
 
-// Every head of an encoder is explained, and the command does what the package does.
+// The command explains what the package explains, for every kind of encoder head.
 func TestExplainEncoders(t *testing.T) {
 	for _, c := range []struct {
 		name, golden, args, prompt string
@@ -83,7 +83,7 @@ func TestExplainEncoders(t *testing.T) {
 	}
 }
 
-// What an encoder cannot do is refused, with what to do instead.
+// A request that an encoder cannot fulfil is refused, with advice.
 func TestExplainEncoderRefusals(t *testing.T) {
 	bert := reader(t, "bert")
 	in := func(args ...string) []string {
@@ -92,7 +92,8 @@ func TestExplainEncoderRefusals(t *testing.T) {
 	checkRefusals(t, []refusal{
 		{
 			"nothing masked", in("the keys"), "", 2,
-			`fills in missing tokens, and the text has no masked token: write [MASK] where one is missing, or say which positions to explain ` +
+			`fills in missing tokens, and the text has no masked token: ` +
+				`write [MASK] where one is missing, or say which positions to explain ` +
 				`(--position N); its tokens are 0 "[CLS]", 1 "the", 2 "key", 3 "s", 4 "[SEP]"`,
 		},
 		{"a position outside", in("--position", "9", "the keys"), "", 2, "position 9; the text has 5 tokens, from 0 to 4: 0 \"[CLS]\""},
@@ -105,19 +106,20 @@ func TestExplainEncoderRefusals(t *testing.T) {
 		{"sampling", in("--temperature", "1", "the [MASK]"), "", 2, "temperature 1; "},
 		{"own row", in("--own-row", "the [MASK]"), "", 2, "own row; "},
 		{"longer than the context", in(strings.Repeat("the ", 100)), "", 2, "102 tokens, but the context of"},
-		{"positions of a decoder", []string{"explain", "--backend", "go", "-o", "OUT", "--position", "1", "the keys"}, "", 2, `positions [1]; "tiny" is a decoder`},
+		{"positions for a decoder", []string{"explain", "--backend", "go", "-o", "OUT", "--position", "1", "the keys"}, "", 2, `positions [1]; "tiny" is a decoder`},
 		{"input and position", in("--input", "-", "--position", "1"), "", 2, `write "positions" into its lines`},
 		{"positions of another type", in("--input", "-"), `{"prompt":"the keys","positions":"1"}`, 1, `"positions" is a string; want a list of whole numbers from 0 to 1000000`},
-		{"positions that are no numbers", in("--input", "-"), `{"prompt":"the keys","positions":["a"]}`, 1, `"positions" has "a" as number 1; want whole numbers from 0`},
+		{"positions that are not numbers", in("--input", "-"), `{"prompt":"the keys","positions":["a"]}`, 1, `"positions" has "a" as number 1; want whole numbers from 0`},
 		{"a part of a position", in("--input", "-"), `{"prompt":"the keys","positions":[1.5]}`, 1, `"positions" has 1.5 as number 1; want whole numbers`},
 	})
 }
 
-// Lines of a file say their own positions.
+// Each line of a file gives its own positions.
 func TestExplainEncoderInput(t *testing.T) {
 	bert := reader(t, "bert")
 	args := []string{"explain", "--backend", "go", "--model", bert}
-	want := mustExecute(t, "", append(args, "--format", "json", "--position", "2,1", "the keys")...) +
+	want := mustExecute(t, "",
+		append(args, "--format", "json", "--position", "2,1", "the keys")...) +
 		mustExecute(t, "", append(args, "--format", "json", "the [MASK]")...)
 	lines := `{"prompt":"the keys","positions":[2,1]}` + "\n" + `{"prompt":"the [MASK]"}`
 	if got := mustExecute(t, lines, append(args, "--input", "-")...); got != want {

@@ -21,7 +21,7 @@ import (
 
 const prompt = "the keys to the cabinet"
 
-// explained is headwater explain on the embedded model in pure Go, as JSON.
+// explained runs headwater explain on the embedded model in pure Go and returns its JSON.
 func explained(t *testing.T, args ...string) *attribution.Explanation {
 	t.Helper()
 	out := mustExecute(t, "", append([]string{"explain", "--backend", "go", "--format", "json"}, args...)...)
@@ -51,9 +51,10 @@ func TestExplainFlags(t *testing.T) {
 	}{
 		{"default", "", attribution.Options{}},
 		{"max-tokens", "--max-tokens 3", attribution.Options{MaxTokens: 3}},
-		{"methods", "--methods raw,value-zeroing-rollout --methods flow --max-tokens 2", attribution.Options{
-			MaxTokens: 2, Methods: []string{"raw", "value-zeroing-rollout", "flow"},
-		}},
+		{"methods", "--methods raw,value-zeroing-rollout --methods flow --max-tokens 2",
+			attribution.Options{
+				MaxTokens: 2, Methods: []string{"raw", "value-zeroing-rollout", "flow"},
+			}},
 		{"continuation", "--continuation= is", attribution.Options{Continuation: " is"}},
 		{"no special", "--special off --max-tokens 2", attribution.Options{MaxTokens: 2, Specials: trace.SpecialsOff}},
 		{"special on", "--special on --max-tokens 2", attribution.Options{MaxTokens: 2, Specials: trace.SpecialsOn}},
@@ -92,8 +93,8 @@ func TestExplainFlags(t *testing.T) {
 			if diff := cmp.Diff(roundTrip(t, want), got); diff != "" {
 				t.Errorf("explain %s (-want +got):\n%s", c.args, diff)
 			}
-			// A flag that did nothing would pass as well as one that works. These two say what
-			// another does.
+			// A flag without an effect would pass as well. These two flags only describe what
+			// another flag does.
 			data := string(mustJSON(t, got))
 			if other, same := plain[data]; same && c.name != "special on" && c.name != "one layer" {
 				t.Errorf("%s gives what %s gives", c.name, other)
@@ -118,7 +119,8 @@ func roundTrip(t *testing.T, e *attribution.Explanation) *attribution.Explanatio
 
 // The fields that the JSON form promises, under the names that it promises.
 func TestExplainJSON(t *testing.T) {
-	out := mustExecute(t, "", "explain", "--backend", "go", "--format", "json", "--max-tokens", "2", prompt)
+	out := mustExecute(t, "", "explain", "--backend", "go", "--format", "json", "--max-tokens", "2",
+		prompt)
 	var got struct {
 		Version int
 		Model   struct{ Name, Hash string }
@@ -148,7 +150,8 @@ func TestExplainJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Version != 1 || got.Model.Name != "tiny" || len(got.Model.Hash) != 64 || got.Warnings == nil {
+	if got.Version != 1 || got.Model.Name != "tiny" || len(got.Model.Hash) != 64 ||
+		got.Warnings == nil {
 		t.Errorf("version %d, model %+v, warnings %v", got.Version, got.Model, got.Warnings)
 	}
 	m := len(got.Prompt.IDs)
@@ -157,7 +160,8 @@ func TestExplainJSON(t *testing.T) {
 	}
 	for j, at := range got.Prompt.Offsets {
 		want := got.Prompt.Texts[j]
-		if at[0] == 0 { // the tokenizer puts a space before the first word, which the prompt has not
+		// The tokenizer puts a space before the first word, which the prompt does not have.
+		if at[0] == 0 {
 			want = strings.TrimPrefix(want, " ")
 		}
 		if text := prompt[at[0]:at[1]]; at[1] > 0 && text != want {
@@ -171,7 +175,7 @@ func TestExplainJSON(t *testing.T) {
 	if r.Shape != [3]int{2, m, 6} || len(r.Data) != 2*m*6 || r.Options["residual"] != "0.5" {
 		t.Errorf("rollout %v, %d numbers, %v; want [2 %d 6]", r.Shape, len(r.Data), r.Options, m)
 	}
-	for step := range 2 { // rollout rows sum to 1, and other_mass is what rests elsewhere
+	for step := range 2 { // rollout rows and their other_mass sum to 1
 		for l := range 6 {
 			sum := got.OtherMass["rollout"][step*6+l]
 			for j := range m {
@@ -204,9 +208,10 @@ func TestExplainTwice(t *testing.T) {
 	}
 }
 
-// A prompt is shown as text, whatever it holds.
+// A prompt is shown as text, whatever characters it has.
 func TestExplainHostile(t *testing.T) {
-	hostile := "<script>alert(1)</script> \"quoted\" 'x' & \x1b[31m \x00 \u202eback \xff" + strings.Repeat("z", 100)
+	hostile := "<script>alert(1)</script> \"quoted\" 'x' & \x1b[31m \x00 \u202eback \xff" +
+		strings.Repeat("z", 100)
 	args := []string{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "rollout", hostile}
 	page := mustExecute(t, "", append(args, "--format", "html")...)
 	for _, bad := range []string{"<script", "\x1b", "\x00", "\u202e", "\xff"} {
@@ -229,12 +234,14 @@ func TestExplainHostile(t *testing.T) {
 	}
 }
 
-// The toy model says what it is and what it does not know.
+// The output says that the model is a toy and what it does not know.
 func TestExplainUnknownWords(t *testing.T) {
 	for _, format := range []string{"text", "html", "json"} {
-		out := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--format", format, "The capital of France is")
+		out := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+			"--format", format, "The capital of France is")
 		if format == "text" { // one line for each sentence
-			out = mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--width", "200", "The capital of France is")
+			out = mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+				"--width", "200", "The capital of France is")
 		}
 		for _, want := range []string{"toy grammar model", "France", prompt} {
 			if !strings.Contains(out, want) {
@@ -245,7 +252,8 @@ func TestExplainUnknownWords(t *testing.T) {
 }
 
 func TestExplainText(t *testing.T) {
-	out := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--color", "always", prompt)
+	out := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+		"--color", "always", prompt)
 	if !strings.Contains(out, "\x1b[48;2;") {
 		t.Errorf("--color always has no colours")
 	}
@@ -255,7 +263,8 @@ func TestExplainText(t *testing.T) {
 		}
 	}
 	for _, width := range []int{60, 140} {
-		out := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--color", "never", "--width", fmt.Sprint(width), prompt)
+		out := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+			"--color", "never", "--width", fmt.Sprint(width), prompt)
 		longest := 0
 		for l := range strings.Lines(out) {
 			longest = max(longest, len([]rune(l))-1)
@@ -269,12 +278,14 @@ func TestExplainText(t *testing.T) {
 // The filter greys tokens out and changes nothing else.
 func TestExplainFilter(t *testing.T) {
 	args := []string{"explain", "--backend", "go", "--max-tokens", "1", "--methods", "rollout", "mary has the key . john has the lamp ."}
-	if all, filtered := mustExecute(t, "", args...), mustExecute(t, "", append(args, "--filter")...); strings.Contains(all, "·  ") || !strings.Contains(filtered, "·  ") {
+	all := mustExecute(t, "", args...)
+	filtered := mustExecute(t, "", append(args, "--filter")...)
+	if strings.Contains(all, "·  ") || !strings.Contains(filtered, "·  ") {
 		t.Errorf("with --filter the text is\n%s\nwithout\n%s", filtered, all)
 	}
 }
 
-// What computes is said once, and it is what was asked for.
+// The backend is named once, and it is the requested one.
 func TestExplainBackend(t *testing.T) {
 	_, _, stderr := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1", prompt)
 	if !strings.HasPrefix(stderr, "headwater: backend go (") || strings.Count(stderr, "\n") != 1 {
@@ -408,10 +419,13 @@ func TestModelRefusals(t *testing.T) {
 
 // Every line of a file is explained as it would be alone.
 func TestExplainInput(t *testing.T) {
-	lines := `{"prompt":"the keys to the cabinet"}` + "\r\n\n" + `  {"continuation":" are here","prompt":"the dogs"}`
+	lines := `{"prompt":"the keys to the cabinet"}` + "\r\n\n" +
+		`  {"continuation":" are here","prompt":"the dogs"}`
 	args := []string{"explain", "--backend", "go", "--max-tokens", "2", "--input"}
-	want := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "2", "--format", "json", prompt) +
-		mustExecute(t, "", "explain", "--backend", "go", "--continuation", " are here", "--format", "json", "the dogs")
+	want := mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "2",
+		"--format", "json", prompt) +
+		mustExecute(t, "", "explain", "--backend", "go", "--continuation", " are here",
+			"--format", "json", "the dogs")
 	if got := mustExecute(t, lines, append(args, "-")...); got != want {
 		t.Errorf("--input - writes %s, want %s", got, want)
 	}
@@ -430,7 +444,8 @@ func TestExplainInput(t *testing.T) {
 // A bad line ends the run; the results before it stay.
 func TestExplainInputBadLine(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.jsonl")
-	lines := `{"prompt":"the keys"}` + "\n" + `{"prompt":"the dogs"}` + "\n" + `{"prompt":` + "\n" + `{"prompt":"the cats"}`
+	lines := `{"prompt":"the keys"}` + "\n" + `{"prompt":"the dogs"}` + "\n" + `{"prompt":` + "\n" +
+		`{"prompt":"the cats"}`
 	args := []string{"explain", "--backend", "go", "--max-tokens", "1", "--input", "-"}
 	write(t, out, []byte("complete"))
 	for _, args := range [][]string{args, append(args, "-o", out)} {
@@ -440,7 +455,8 @@ func TestExplainInputBadLine(t *testing.T) {
 		}
 		if len(args) > 7 {
 			stdout = string(read(t, out+".partial"))
-			want := "; what was complete, 2 results, is in " + out + ".partial, and " + out + " is as it was\n"
+			want := "; what was complete, 2 results, is in " + out + ".partial, and " + out +
+				" is as it was\n"
 			if !strings.HasSuffix(stderr, want) || string(read(t, out)) != "complete" {
 				t.Errorf("error %q does not say %q, or the file is another", stderr, want)
 			}
@@ -458,7 +474,9 @@ type interrupting struct {
 	cancel context.CancelFunc
 }
 
-func (m interrupting) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[trace.Step, error] {
+func (m interrupting) Steps(
+	ctx context.Context, ids []int, ask trace.Ask,
+) iter.Seq2[trace.Step, error] {
 	return func(yield func(trace.Step, error) bool) {
 		steps := 0
 		for step, err := range m.Model.Steps(ctx, ids, ask) {
@@ -487,7 +505,8 @@ func TestExplainInterrupted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = p.explainTo(ctx, out, interrupting{tiny, cancel}, explainFlags{format: format, opts: attribution.Options{MaxTokens: 12}}, prompt)
+			err = p.explainTo(ctx, out, interrupting{tiny, cancel},
+				explainFlags{format: format, opts: attribution.Options{MaxTokens: 12}}, prompt)
 			if err == nil || ctx.Err() == nil {
 				t.Errorf("explainTo returned %v", err)
 			}

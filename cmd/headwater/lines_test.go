@@ -54,7 +54,8 @@ func TestLinesErrors(t *testing.T) {
 	}{
 		{
 			"too long", io.LimitReader(zeros{}, 2*maxLine),
-			"test line 1: it has more than 33554432 bytes, the limit is 33554432 (32 MiB); split it into lines",
+			"test line 1: it has more than 33554432 bytes, the limit is 33554432 (32 MiB); " +
+				"split it into lines",
 		},
 		{"no UTF-8", strings.NewReader("a\n\xff\n"), "test line 2: it is not valid UTF-8"},
 		{"reader fails", io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(broken)), "test line 2: broken"},

@@ -19,10 +19,12 @@ func TestModels(t *testing.T) {
 		}
 	}
 	var list modelList
-	if err := json.Unmarshal([]byte(mustExecute(t, "", "models", "--json", "tiny", gpt2)), &list); err != nil {
+	text := mustExecute(t, "", "models", "--json", "tiny", gpt2)
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
 		t.Fatal(err)
 	}
-	if len(list.Models) != 2 || list.Models[0].Name != "tiny" || list.Models[1].Context != 64 || len(list.Families) < 3 {
+	if len(list.Models) != 2 || list.Models[0].Name != "tiny" || list.Models[1].Context != 64 ||
+		len(list.Families) < 3 {
 		t.Errorf("models --json says %+v", list)
 	}
 	checkRefusals(t, []refusal{{"unknown model", []string{"models", "nope"}, "", 1, "nope is neither a directory"}})
@@ -40,7 +42,8 @@ func TestMethods(t *testing.T) {
 	if err := json.Unmarshal([]byte(mustExecute(t, "", "methods", "--json")), &list); err != nil {
 		t.Fatal(err)
 	}
-	if len(list.Methods) != len(attribution.MethodNames()) || len(list.Mixings) < 2 || len(list.Aggregations) < 3 {
+	if len(list.Methods) != len(attribution.MethodNames()) || len(list.Mixings) < 2 ||
+		len(list.Aggregations) < 3 {
 		t.Errorf("methods --json says %+v", list)
 	}
 	for _, m := range list.Methods {
@@ -61,7 +64,8 @@ func TestMethods(t *testing.T) {
 		}
 	}
 	for _, p := range append(list.Mixings, list.Aggregations...) {
-		if p.Cost == "" || p.Paper == "" || !strings.Contains(out, p.Name+"\n  value    "+p.Summary) {
+		if p.Cost == "" || p.Paper == "" ||
+			!strings.Contains(out, p.Name+"\n  value    "+p.Summary) {
 			t.Errorf("part %+v is not complete", p)
 		}
 	}
@@ -78,7 +82,9 @@ func TestExamples(t *testing.T) {
 		t.Fatalf("%d examples", len(all))
 	}
 	for _, e := range all {
-		if e.See == "" || e.Expected == "" || !strings.Contains(out, "\n"+e.Prompt+"\n  kind     "+e.Kind) || !strings.Contains(out, "see      "+e.See) {
+		if e.See == "" || e.Expected == "" ||
+			!strings.Contains(out, "\n"+e.Prompt+"\n  kind     "+e.Kind) ||
+			!strings.Contains(out, "see      "+e.See) {
 			t.Errorf("example %+v is not complete", e)
 		}
 	}

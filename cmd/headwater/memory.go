@@ -24,6 +24,13 @@ func collectWithin(bytes int64) {
 	debug.SetMemoryLimit(max(bytes, leastHeap))
 }
 
+// reserve counts bytes outside Go's heap that no open model counts. Models that are opened later
+// have as much less.
+func (p *program) reserve(bytes int64) {
+	p.modelBytes += bytes
+	p.outsideHeap += bytes
+}
+
 // keepWithin tells the garbage collector to keep to the memory that a model may take in addition to
 // the models that are open already.
 func (p *program) keepWithin(m *models.Model) {

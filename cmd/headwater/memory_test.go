@@ -14,8 +14,8 @@ import (
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
-// sparseAttention writes a file that claims attention of a shape and has nothing but holes, and
-// returns its path.
+// sparseAttention writes a sparse file that claims to hold attention of that shape, and returns its
+// path.
 func sparseAttention(t *testing.T, shape ...int) string {
 	t.Helper()
 	bytes := 4
@@ -37,8 +37,8 @@ func sparseAttention(t *testing.T, shape ...int) string {
 	return path
 }
 
-// A file of 40 GB that takes no room on disk is refused, with what it would need and what there is,
-// whatever its shape; where only its rows count it is read a head at a time.
+// A sparse file of 40 GB is refused for every shape, with the memory that it needs and the limit. A
+// method that needs only single rows reads it one head at a time.
 func TestAttributeSparse(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "out.safetensors")
 	for _, c := range []struct {
@@ -52,7 +52,8 @@ func TestAttributeSparse(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			input := sparseAttention(t, c.shape...)
-			status, _, stderr := execute(t, "", "attribute", "--input", input, "--methods", "rollout", "--max-memory", "1GB", "-o", output)
+			status, _, stderr := execute(t, "", "attribute", "--input", input,
+				"--methods", "rollout", "--max-memory", "1GB", "-o", output)
 			if status != statusError {
 				t.Errorf("status %d, want %d", status, statusError)
 			}
@@ -61,7 +62,8 @@ func TestAttributeSparse(t *testing.T) {
 					t.Errorf("stderr %q lacks %q", stderr, say)
 				}
 			}
-			status, _, stderr = execute(t, "", "attribute", "--input", input, "--cut", "0:0", "--max-memory", "1GB")
+			status, _, stderr = execute(t, "", "attribute", "--input", input, "--cut", "0:0",
+				"--max-memory", "1GB")
 			if status != statusError || !strings.Contains(stderr, c.say[len(c.say)-1]) {
 				t.Errorf("--cut: status %d, stderr %q", status, stderr)
 			}
@@ -111,11 +113,12 @@ func withNaN(t *testing.T, f *checkpoint.File, data []byte) []byte {
 	return nil
 }
 
-// A model with a weight that is NaN is refused by every command, which names it; trace goes on if
-// it is told to, and says so.
+// Every command refuses a model with a NaN weight and names the weight. Only trace continues, if a
+// flag allows it, and says so.
 func TestNaNWeight(t *testing.T) {
 	dir, out := nanModel(t), filepath.Join(t.TempDir(), "out.safetensors")
-	weight := fmt.Sprintf(`%s: tensor "transformer.h.0.attn.c_attn.weight": element [0,0] is NaN`, filepath.Join(dir, "model.safetensors"))
+	weight := fmt.Sprintf(`%s: tensor "transformer.h.0.attn.c_attn.weight": element [0,0] is NaN`,
+		filepath.Join(dir, "model.safetensors"))
 	trace := []string{"trace", "--model", dir, "--backend", "go", "--ids", "1,2,3", "--taps", "hidden,attention", "-o", out}
 	for _, args := range [][]string{
 		trace,
@@ -125,7 +128,8 @@ func TestNaNWeight(t *testing.T) {
 	} {
 		status, stdout, stderr := execute(t, "", args...)
 		if status != statusError || stdout != "" || !strings.Contains(stderr, weight) {
-			t.Errorf("%s: status %d, stdout %q, stderr %q; want the weight", args[0], status, stdout, stderr)
+			t.Errorf("%s: status %d, stdout %q, stderr %q; want the weight", args[0], status,
+				stdout, stderr)
 		}
 		if flag := strings.Contains(stderr, "--allow-nan"); flag != (args[0] == "trace") {
 			t.Errorf("%s names the flag: %v: %q", args[0], flag, stderr)
@@ -135,7 +139,9 @@ func TestNaNWeight(t *testing.T) {
 		}
 	}
 	status, _, stderr := execute(t, "", append(trace, "--allow-nan")...)
-	if status != statusOK || !strings.Contains(stderr, "note: models: "+weight) || !strings.Contains(stderr, "tap attention in layer 0: element [0,0,0,0] of [L,H,T,S] is NaN") {
+	const tap = "tap attention in layer 0: element [0,0,0,0] of [L,H,T,S] is NaN"
+	if status != statusOK || !strings.Contains(stderr, "note: models: "+weight) ||
+		!strings.Contains(stderr, tap) {
 		t.Errorf("with --allow-nan: status %d, stderr %q", status, stderr)
 	}
 	if hidden := floats(t, openFile(t, out), "hidden"); !math.IsNaN(hidden[len(hidden)-1]) {

@@ -10,17 +10,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// numeric are values for flags that are numbers in some way: those that are no numbers, and those
-// that are too large for anything.
+// numeric lists values for flags that take a number: some are not numbers, and some are too large
+// for any flag.
 var numeric = []string{
 	"", "x", "1x", "NaN", "nan", "Inf", "-Inf", "-1", "9223372036854775807", "9223372036854775808", "-9223372036854775808",
 	"1e308", "1e400", strings.Repeat("9", 400),
 }
 
-// Every flag that takes a number says which, in its help and in its refusal; a flag that is added
-// without a range is found here.
+// Every flag that takes a number gives its range in its help and in its refusal. This test finds a
+// new flag without a range.
 func TestNumbersHaveRanges(t *testing.T) {
-	// What is a number in another way, and what says so.
+	// Flags that take a number in another form, and the words that say so.
 	others := map[string]string{
 		"heads": "number of a head, from 0 to 1000000", "layers": "from 0 to 1000000", "per-head": "from 0 to 1000000",
 		"position": "from 0 to 1000000", "residual": "from 0 to 1", "cut": "from 0 to 1000000", "ids": "from 0 to 2147483647",
@@ -33,7 +33,7 @@ func TestNumbersHaveRanges(t *testing.T) {
 			visit(sub)
 		}
 		if c.Name() == "serve" {
-			return // its flags are those of a program that starts it
+			return // another program sets its flags
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			want, other := others[f.Name]
@@ -41,7 +41,8 @@ func TestNumbersHaveRanges(t *testing.T) {
 			if !other && !ranged {
 				switch f.Value.Type() {
 				case "int", "int64", "uint64", "float64", "duration":
-					t.Errorf("%s --%s is a number without a range in its help: %s", c.Name(), f.Name, f.Usage)
+					t.Errorf("%s --%s is a number without a range in its help: %s", c.Name(),
+						f.Name, f.Usage)
 				}
 				return
 			}
@@ -52,7 +53,8 @@ func TestNumbersHaveRanges(t *testing.T) {
 			for _, value := range []string{"x", "NaN", strings.Repeat("9", 400)} {
 				if err := c.Flags().Set(f.Name, value); err == nil {
 					t.Errorf("%s --%s %.20s is taken", c.Name(), f.Name, value)
-				} else if text := flagError(c, err).Error(); !strings.Contains(text, want) || len(text) > 400 {
+				} else if text := flagError(c, err).Error(); !strings.Contains(text, want) ||
+					len(text) > 400 {
 					t.Errorf("%s --%s %.20s: %s; want %q", c.Name(), f.Name, value, text, want)
 				}
 			}
@@ -69,7 +71,7 @@ func TestNumbersHaveRanges(t *testing.T) {
 	}
 }
 
-// No number makes a command panic, and none is taken as something else.
+// No number makes a command panic, and none is misread as another value.
 func TestExtremeNumbers(t *testing.T) {
 	var cases []refusal
 	for _, flag := range []string{
@@ -77,8 +79,9 @@ func TestExtremeNumbers(t *testing.T) {
 		"per-head", "heads", "layers", "position", "steps", "samples", "batch", "max-memory", "by",
 	} {
 		for _, value := range numeric {
-			if flag == "seed" && (value == "9223372036854775807" || value == "9223372036854775808") {
-				continue // any is one
+			if flag == "seed" &&
+				(value == "9223372036854775807" || value == "9223372036854775808") {
+				continue // every whole number is valid
 			}
 			cases = append(cases, refusal{
 				flag + " " + fmt.Sprintf("%.12s", value),
@@ -88,8 +91,9 @@ func TestExtremeNumbers(t *testing.T) {
 		}
 	}
 	checkRefusals(t, cases)
-	// The largest numbers that are taken.
+	// The largest numbers that are accepted.
 	for flag, most := range map[string]int{"top": maxTop, "width": 10000, "alternatives": 1000} {
-		mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--methods", "raw", "--"+flag, strconv.Itoa(most), prompt)
+		mustExecute(t, "", "explain", "--backend", "go", "--max-tokens", "1", "--methods", "raw",
+			"--"+flag, strconv.Itoa(most), prompt)
 	}
 }

@@ -54,7 +54,8 @@ func parseSize(s string) (int64, error) {
 	number := strings.TrimRight(s, "BGKMTbgikmt ")
 	x, err := strconv.ParseFloat(number, 64)
 	factor, ok := map[string]float64{
-		"": 1, "b": 1, "k": 1e3, "kb": 1e3, "m": 1e6, "mb": 1e6, "g": 1e9, "gb": 1e9, "t": 1e12, "tb": 1e12,
+		"": 1, "b": 1,
+		"k": 1e3, "kb": 1e3, "m": 1e6, "mb": 1e6, "g": 1e9, "gb": 1e9, "t": 1e12, "tb": 1e12,
 		"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
 	}[strings.ToLower(strings.TrimSpace(s[len(number):]))]
 	if err != nil || !ok || !(x*factor >= 1 && x*factor < 1e18) {

@@ -37,8 +37,8 @@ type sink struct {
 	file *os.File // nil for standard output, and after the end
 	name string   // for messages
 	size int64    // bytes written
-	// whole is how many bytes are complete results, and results counts them: "3 results". It is empty
-	// if there are none.
+	// whole is how many bytes are complete results. results counts these results: "3 results", or
+	// empty if there are none.
 	whole   int64
 	results string
 	failed  error // the first error of a write
@@ -140,7 +140,8 @@ func createBeside(path string) (*output, error) {
 func createNew(prefix string) (f *os.File, err error) {
 	for n := range 100 {
 		name := fmt.Sprintf("%s.%d-%d.tmp", prefix, os.Getpid(), n)
-		f, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec // the umask decides
+		const create = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+		f, err = os.OpenFile(name, create, 0o666) //nolint:gosec // the umask decides
 		if !errors.Is(err, fs.ErrExist) {
 			break
 		}

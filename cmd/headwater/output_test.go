@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A file appears when it is complete; until then, and if that fails, the old one stays.
+// A file appears when it is complete. Until then, and after a failure, the old one stays.
 func TestOutput(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "page.html")
@@ -88,7 +88,7 @@ func names(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// The line of progress is one line on a terminal, whatever it holds, and nothing elsewhere.
+// Progress is one line on a terminal, whatever its text, and nothing elsewhere.
 func TestProgress(t *testing.T) {
 	var b bytes.Buffer
 	line := &progress{w: &b, width: 30}
@@ -96,10 +96,12 @@ func TestProgress(t *testing.T) {
 	line.clear()
 	line.clear()
 	got := b.String()
-	if bytes.Count([]byte(got), []byte("\n")) != 0 || bytes.Contains([]byte(got), []byte("\x1b[2J")) {
+	if bytes.Count([]byte(got), []byte("\n")) != 0 ||
+		bytes.Contains([]byte(got), []byte("\x1b[2J")) {
 		t.Errorf("progress wrote %q", got)
 	}
-	if want := "\r\x1b[K"; got[len(got)-len(want):] != want || bytes.Count([]byte(got), []byte("\r")) != 2 {
+	const want = "\r\x1b[K"
+	if got[len(got)-len(want):] != want || bytes.Count([]byte(got), []byte("\r")) != 2 {
 		t.Errorf("progress ends with %q", got)
 	}
 	if p := (&program{stderr: &b}); p.progress().width != 0 || isTerminal(&b) {

@@ -54,25 +54,29 @@ func TestPeakMemory(t *testing.T) {
 				t.Errorf("within %d bytes: %s", limit, output)
 			}
 			if peak > limit {
-				t.Errorf("peak of %.0f MB, want at most %.0f", float64(peak)/1e6, float64(limit)/1e6)
+				t.Errorf("peak of %.0f MB, want at most %.0f", float64(peak)/1e6,
+					float64(limit)/1e6)
 			}
 		})
 	}
 }
 
-// leastLimit returns the first limit, in steps of 15 MB, that a command is not refused with, from
-// what the program itself takes on.
+// leastLimit returns the least limit that a command is not refused with, in steps of 15 MB,
+// starting with what the program itself needs.
 func leastLimit(t *testing.T, args []string) int {
 	t.Helper()
 	const step, most = 15_000_000, 1_000_000_000
 	for limit := 75_000_000; limit < most; limit += step {
 		var stderr bytes.Buffer
-		status := run(t.Context(), append(args, "--max-memory", strconv.Itoa(limit)), nil, &bytes.Buffer{}, &stderr)
+		status := run(t.Context(), append(args, "--max-memory", strconv.Itoa(limit)), nil,
+			&bytes.Buffer{}, &stderr)
 		if status == statusOK {
 			return limit
 		}
-		if !strings.Contains(stderr.String(), "(--max-memory)") || !strings.Contains(stderr.String(), "(given)") {
-			t.Fatalf("with %d bytes: status %d, %s; want a refusal that names the limit and the flag", limit, status, &stderr)
+		if !strings.Contains(stderr.String(), "(--max-memory)") ||
+			!strings.Contains(stderr.String(), "(given)") {
+			t.Fatalf("with %d bytes: status %d, %s; want a refusal that names limit and flag",
+				limit, status, &stderr)
 		}
 	}
 	t.Fatalf("refused with %d bytes", most)

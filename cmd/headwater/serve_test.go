@@ -14,7 +14,7 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// What the engine answers is what the command prints.
+// The engine answers what the command prints.
 func TestServe(t *testing.T) {
 	dir, err := os.MkdirTemp("", "hw") // a socket's path must be short
 	if err != nil {

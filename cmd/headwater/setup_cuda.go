@@ -43,10 +43,12 @@ func restartForCUDA(args []string) {
 			return
 		}
 	}
-	_ = syscall.Exec(self, args, os.Environ()) //nolint:gosec // this program itself; where it fails the libraries may be found without it
+	// Where this fails, the libraries may be found without it.
+	_ = syscall.Exec(self, args, os.Environ()) //nolint:gosec // this program itself
 }
 
-// backendArgument returns the value of --backend in a command line, the last one if there are several.
+// backendArgument returns the value of --backend in a command line, the last one if there are
+// several.
 func backendArgument(args []string) string {
 	found := ""
 	for i, arg := range args {

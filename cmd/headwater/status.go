@@ -12,11 +12,11 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// The exit statuses. A usage error is a request that no file and no machine could fulfil: an unknown
-// command, flag or value, values that exclude each other, and values that do not fit the kind of
-// model, its sizes or the text. A line of --input counts as a command line. Everything else is an
-// error: a file, a line, a model or a plugin is missing or malformed; the network fails; the memory
-// is too small; a check failed; the user interrupted.
+// The exit statuses. A usage error is a request that no file and no machine could fulfil: an
+// unknown command, flag or value, values that exclude each other, and values that do not fit the
+// kind of model, its sizes or the text. A line of --input counts as a command line. Everything else
+// is an error: a file, a line, a model or a plugin is missing or malformed; the network fails; the
+// memory is too small; a check failed; the user interrupted.
 const (
 	statusOK = iota
 	statusError

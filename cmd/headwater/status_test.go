@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestStatuses holds every command to the rule of status.go, with the mistakes that are at its
-// border.
+// TestStatuses checks the exit status of every command against the rule in status.go, with mistakes
+// that lie near the border between the two errors.
 func TestStatuses(t *testing.T) {
 	gpt2, bare := filepath.Join(goldens, "gpt2"), filepath.Join(goldens, "bert_bare")
 	recording := filepath.Join(gpt2, "golden.safetensors")
@@ -20,7 +20,7 @@ func TestStatuses(t *testing.T) {
 	}
 	certify := func(args ...string) []string { return append([]string{"certify", "--backend", "go"}, args...) }
 	checkRefusals(t, []refusal{
-		// What cannot be asked for.
+		// Requests that nothing could fulfil.
 		{"backend", explain("--backend", "foo", "a"), "", 2, `--backend "foo": known are go, xla, cuda, and xla:PATH`},
 		{"backend without its path", explain("--backend", "xla:", "a"), "", 2, `--backend "xla:": known are go`},
 		{"backend of an engine", []string{"serve", "--socket", "OUT", "--backend", "foo"}, "", 2, `--backend "foo"`},
@@ -48,7 +48,7 @@ func TestStatuses(t *testing.T) {
 		{"a line that asks for what cannot be", explain("--input", "-"), `{"prompt":"a","positions":[1]}`, 2, `standard input line 1: attribution: positions [1]; "tiny" is a decoder`},
 		{"value before file", explain("--input", "/nope", "--heads", "foo"), "", 2, `--heads "foo"`},
 
-		// What fails.
+		// Requests that fail.
 		{"plugin", explain("--backend", "xla:/nope.so", "a"), "", 1, "/nope.so"},
 		{"model", explain("--model", "a/b/c", "a"), "", 1, "a/b/c is neither a directory"},
 		{"limit of memory", explain("--max-memory", "1KB", "a"), "", 1, "the limit is 0.0 MB (given); give a limit above 72.3 MB, which takes what is recorded in as well (--max-memory)"},

@@ -12,6 +12,7 @@ import (
 // one.
 func terminalWidth(f *os.File) (width int, ok bool) {
 	var size struct{ rows, columns, x, y uint16 }
-	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size))) //nolint:gosec // the call's own way
+	address := uintptr(unsafe.Pointer(&size)) //nolint:gosec // the call takes an address
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGWINSZ, address)
 	return int(size.columns), errno == 0
 }

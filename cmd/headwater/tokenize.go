@@ -28,8 +28,9 @@ func (p *program) tokenizeCommand() *cobra.Command {
 			"a line {\"ids\":[…],\"offsets\":[[b,e],…]}.\n" +
 			"Offsets are bytes of the text in UTF-8, half open; those of control tokens that " +
 			"the tokenizer adds are [0,0].",
-		Example: `  echo '"the keys to the cabinet"' | headwater tokenize --tokenizer gpt2/tokenizer.json`,
-		Args:    noArguments,
+		Example: `  echo '"the keys to the cabinet"' | ` +
+			`headwater tokenize --tokenizer gpt2/tokenizer.json`,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := needFlags(cmd, "tokenizer"); err != nil {
 				return err

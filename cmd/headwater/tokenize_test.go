@@ -30,7 +30,8 @@ func TestTokenizeReference(t *testing.T) {
 		Text string
 		Want map[string]reference
 	}
-	packed, err := gzip.NewReader(bytes.NewReader(read(t, filepath.Join(tokenizers, "ref.json.gz"))))
+	data := read(t, filepath.Join(tokenizers, "ref.json.gz"))
+	packed, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,8 @@ func TestTokenizeReference(t *testing.T) {
 		for _, r := range all {
 			input.Write(append(mustJSON(t, r.Text), '\n'))
 		}
-		out := mustExecute(t, input.String(), "tokenize", "--tokenizer", filepath.Join(tokenizers, kind+".json"))
+		out := mustExecute(t, input.String(), "tokenize",
+			"--tokenizer", filepath.Join(tokenizers, kind+".json"))
 		results := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 		if len(results) != len(all) {
 			t.Fatalf("%s: %d lines, want %d", kind, len(results), len(all))
@@ -66,15 +68,17 @@ func TestTokenizeReference(t *testing.T) {
 	}
 }
 
-// bytesOf returns how many bytes the first characters of s have.
+// bytesOf returns how many bytes the first characters of s take.
 func bytesOf(s string, characters int) int { return len(string([]rune(s)[:characters])) }
 
 func TestTokenizeSpecials(t *testing.T) {
 	args := []string{"tokenize", "--tokenizer", filepath.Join(tokenizers, "roberta.json")}
-	if got, want := mustExecute(t, `""`, args...), `{"ids":[0,2],"offsets":[[0,0],[0,0]]}`+"\n"; got != want {
+	got, want := mustExecute(t, `""`, args...), `{"ids":[0,2],"offsets":[[0,0],[0,0]]}`+"\n"
+	if got != want {
 		t.Errorf("empty text: %s, want %s", got, want)
 	}
-	if got, want := mustExecute(t, `""`, append(args, "--no-specials")...), `{"ids":[],"offsets":[]}`+"\n"; got != want {
+	got = mustExecute(t, `""`, append(args, "--no-specials")...)
+	if want := `{"ids":[],"offsets":[]}` + "\n"; got != want {
 		t.Errorf("empty text without specials: %s, want %s", got, want)
 	}
 	if got := mustExecute(t, "", args...); got != "" {
@@ -85,7 +89,8 @@ func TestTokenizeSpecials(t *testing.T) {
 // A line may be longer than the buffer of any scanner.
 func TestTokenizeLong(t *testing.T) {
 	text := strings.Repeat("the keys ", 100_000)
-	out := mustExecute(t, string(mustJSON(t, text)), "tokenize", "--tokenizer", filepath.Join(tokenizers, "gpt2.json"))
+	out := mustExecute(t, string(mustJSON(t, text)), "tokenize",
+		"--tokenizer", filepath.Join(tokenizers, "gpt2.json"))
 	var got struct{ Offsets [][2]int }
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
@@ -95,7 +100,7 @@ func TestTokenizeLong(t *testing.T) {
 	}
 }
 
-// A program at the other end of two pipes gets each answer before it sends the next line.
+// A program that is connected by two pipes gets each answer before it sends the next line.
 func TestTokenizeInteractive(t *testing.T) {
 	in, send := io.Pipe()
 	receive, out := io.Pipe()
@@ -158,14 +163,14 @@ func TestTokenizeRefusals(t *testing.T) {
 	})
 	// Lines before a bad one are answered.
 	status, stdout, stderr := execute(t, "\"a\"\n\"b\"\nc\n\"d\"", in...)
-	if status != statusError || strings.Count(stdout, "\n") != 2 || !strings.Contains(stderr, "standard input line 3: ") {
+	if status != statusError || strings.Count(stdout, "\n") != 2 ||
+		!strings.Contains(stderr, "standard input line 3: ") {
 		t.Errorf("status %d, %q, %q", status, stdout, stderr)
 	}
 }
 
-// TestTokenizeMemory: a long line takes a few bytes for each of its own, also where each of them is
-// a
-// token. Tokens were kept whole once, at 300 bytes each.
+// TestTokenizeMemory checks that a long line needs only a few bytes of memory for each of its
+// bytes, even if each byte is a token. A token in full takes 300 bytes.
 func TestTokenizeMemory(t *testing.T) {
 	const size = 4 << 20
 	for _, c := range []struct{ kind, word string }{
@@ -191,7 +196,7 @@ func TestTokenizeMemory(t *testing.T) {
 	}
 }
 
-// TestTokenizeStops: a long line ends when the command is to end.
+// TestTokenizeStops checks that an interrupt also ends the work on a long line.
 func TestTokenizeStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -224,6 +224,8 @@ func (f traceFlags) file(ids []int, tensors []trace.Tensor) []checkpoint.Tensor 
 // metadata describes the model, for the file with its tensors.
 func metadata(info trace.Info) map[string]string {
 	return map[string]string{
-		"version": strconv.Itoa(attribution.Version), "model_hash": info.Hash, "family": info.Family,
+		"version":    strconv.Itoa(attribution.Version),
+		"model_hash": info.Hash,
+		"family":     info.Family,
 	}
 }

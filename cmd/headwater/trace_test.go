@@ -41,13 +41,14 @@ func floats(t *testing.T, f *checkpoint.File, name string) []float64 {
 	return data
 }
 
-const everyTap = "scores,terms,attention,value,context,head-output,hidden,final,logits,value-zeroing"
+const everyTap = "scores,terms,attention,value,context,head-output,hidden,final,logits," +
+	"value-zeroing"
 
 // traceTol is float32 rounding over three layers; the worst seen is 2e-6.
 const traceTol = 2e-5
 
-// What is written is what Hugging Face computes on the same ids, under the names and in the shapes
-// of the documentation.
+// The file has what Hugging Face computes on the same ids, under the names and in the shapes of the
+// documentation.
 func TestTraceParity(t *testing.T) {
 	for _, name := range []string{"gpt2", "bloom", "bloom_h6", "falcon_rw"} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +58,9 @@ func TestTraceParity(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := traced(t, "--model", dir, "--ids", strings.Trim(strings.ReplaceAll(fmt.Sprint(ids[:12]), " ", ","), "[]"), "--taps", everyTap)
+			f := traced(t, "--model", dir,
+				"--ids", strings.Trim(strings.ReplaceAll(fmt.Sprint(ids[:12]), " ", ","), "[]"),
+				"--taps", everyTap)
 			m, err := models.Open(dir, models.Options{Backend: "go"})
 			if err != nil {
 				t.Fatal(err)
@@ -76,11 +79,15 @@ func TestTraceParity(t *testing.T) {
 			L := m.Info().Layers
 			attention, hidden := floats(t, f, "attention"), floats(t, f, "hidden")
 			for l := range L {
-				checkFirst(t, fmt.Sprint("attention ", l), part1(attention, l, L), floats(t, golden, fmt.Sprint("attn.", l)))
-				checkFirst(t, fmt.Sprint("hidden ", l), part1(hidden, l, L+1), floats(t, golden, fmt.Sprint("hidden.", l)))
+				checkFirst(t, fmt.Sprint("attention ", l), part1(attention, l, L),
+					floats(t, golden, fmt.Sprint("attn.", l)))
+				checkFirst(t, fmt.Sprint("hidden ", l), part1(hidden, l, L+1),
+					floats(t, golden, fmt.Sprint("hidden.", l)))
 			}
-			checkFirst(t, "final", floats(t, f, "final"), floats(t, golden, fmt.Sprint("hidden.", L)))
-			if len(f.Metadata()) != 3 || f.Metadata()["model_hash"] != m.Info().Hash || f.Metadata()["version"] != "1" {
+			checkFirst(t, "final", floats(t, f, "final"),
+				floats(t, golden, fmt.Sprint("hidden.", L)))
+			if len(f.Metadata()) != 3 || f.Metadata()["model_hash"] != m.Info().Hash ||
+				f.Metadata()["version"] != "1" {
 				t.Errorf("metadata %v", f.Metadata())
 			}
 		})
@@ -90,7 +97,7 @@ func TestTraceParity(t *testing.T) {
 // part1 returns entry i of n along the first axis.
 func part1(data []float64, i, n int) []float64 { return data[i*len(data)/n : (i+1)*len(data)/n] }
 
-// checkFirst compares with the first of a batch of two.
+// checkFirst compares got with the first entry of a batch of two.
 func checkFirst(t *testing.T, what string, got, want []float64) {
 	t.Helper()
 	want = want[:len(want)/2]
@@ -119,7 +126,8 @@ func checkShapes(t *testing.T, f *checkpoint.File, info trace.Info, T int) {
 			t.Fatal(err)
 		}
 		dtype, err := f.DType(name)
-		if err != nil || dtype != checkpoint.F32 && name != "ids" || name == "ids" && dtype != checkpoint.I32 {
+		if err != nil || dtype != checkpoint.F32 && name != "ids" ||
+			name == "ids" && dtype != checkpoint.I32 {
 			t.Errorf("%s is %s, %v", name, dtype, err)
 		}
 		got[name] = shape
@@ -131,7 +139,8 @@ func checkShapes(t *testing.T, f *checkpoint.File, info trace.Info, T int) {
 
 // Scores are the sum of their terms.
 func TestTraceTerms(t *testing.T) {
-	f := traced(t, "--model", filepath.Join(goldens, "bloom"), "--ids", "5,6,7", "--taps", "terms,scores")
+	f := traced(t, "--model", filepath.Join(goldens, "bloom"), "--ids", "5,6,7",
+		"--taps", "terms,scores")
 	terms, scores := floats(t, f, "terms"), floats(t, f, "scores")
 	for block := range len(scores) / 9 { // [L,H], each 3×3
 		for i := range 9 {
@@ -139,14 +148,16 @@ func TestTraceTerms(t *testing.T) {
 			for k := range 3 {
 				sum += terms[(block*3+k)*9+i]
 			}
-			if source, target := i%3, i/3; source <= target && math.Abs(sum-scores[block*9+i]) > 1e-5 {
-				t.Errorf("block %d target %d source %d: terms sum to %v, the score is %v", block, target, source, sum, scores[block*9+i])
+			if source, target := i%3, i/3; source <= target &&
+				math.Abs(sum-scores[block*9+i]) > 1e-5 {
+				t.Errorf("block %d target %d source %d: terms sum to %v, the score is %v", block,
+					target, source, sum, scores[block*9+i])
 			}
 		}
 	}
 }
 
-// hidden brings final with it, and only what was asked for is written.
+// Tap hidden also records final, but the file has only the taps asked for.
 func TestTraceTaps(t *testing.T) {
 	cases := map[string][]string{
 		"hidden":            {"final", "hidden", "ids"},
@@ -163,10 +174,11 @@ func TestTraceTaps(t *testing.T) {
 	}
 }
 
-// A text gives the same as its ids, and begin-of-text is there unless it is switched off.
+// A text gives the same as its ids, with begin-of-text unless a flag removes it.
 func TestTraceText(t *testing.T) {
 	dir := t.TempDir()
-	text, again, plain := filepath.Join(dir, "text"), filepath.Join(dir, "again"), filepath.Join(dir, "plain")
+	text := filepath.Join(dir, "text")
+	again, plain := filepath.Join(dir, "again"), filepath.Join(dir, "plain")
 	args := []string{"trace", "--backend", "go", "--taps", "attention,logits"}
 	mustExecute(t, "", append(args, "--text", prompt, "-o", text)...)
 	ids, err := openFile(t, text).Int32("ids")
@@ -216,16 +228,17 @@ func TestTraceRefusals(t *testing.T) {
 	})
 }
 
-// TestPluginThatIsNotThere: a plugin that the environment names and that is not there is not passed
-// over in silence.
+// TestPluginThatIsNotThere checks that a missing plugin is reported if the environment names it.
 func TestPluginThatIsNotThere(t *testing.T) {
 	t.Setenv("HEADWATER_XLA", filepath.Join(t.TempDir(), "no.so"))
 	out := filepath.Join(t.TempDir(), "out.safetensors")
-	status, _, stderr := execute(t, "", "trace", "--model", filepath.Join(goldens, "gpt2"), "--ids", "1,2", "--taps", "logits", "-o", out)
+	status, _, stderr := execute(t, "", "trace", "--model", filepath.Join(goldens, "gpt2"),
+		"--ids", "1,2", "--taps", "logits", "-o", out)
 	if status != statusOK || !strings.Contains(stderr, "xla is not used: plugin: HEADWATER_XLA") {
 		t.Errorf("status %d, stderr %q; want one that names the variable", status, stderr)
 	}
-	if _, _, stderr = execute(t, "", "trace", "--ids", "1,2", "--taps", "logits", "-o", out); strings.Contains(stderr, "HEADWATER_XLA") {
+	_, _, stderr = execute(t, "", "trace", "--ids", "1,2", "--taps", "logits", "-o", out)
+	if strings.Contains(stderr, "HEADWATER_XLA") {
 		t.Errorf("stderr %q of the embedded model, which does not ask for XLA", stderr)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/train"
 )
 
-// TestRunRefuses: a backend that does not exist is refused before anything is trained or written.
+// TestRunRefuses checks that an unknown backend is refused before anything is trained or written.
 func TestRunRefuses(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "data")
 	err := run(t.Context(), train.Default(), "abacus", out)

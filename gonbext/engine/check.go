@@ -56,6 +56,7 @@ func (r Request) checkModel() error {
 		{"backend name", len(r.Model.Backend), maxName},
 		{"name of a data type", len(r.Model.DType), maxDType},
 		{"prompt", len(r.Text), maxText},
+		{"continuation", len(r.Continuation), maxText},
 	} {
 		if f.bytes > f.most {
 			return usagef("%s of %d bytes; at most %d", f.what, f.bytes, f.most)

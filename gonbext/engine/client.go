@@ -143,8 +143,9 @@ func (c Client) explain(ctx context.Context, kind Kind, conn *timedConn, err err
 	case ctx.Err() != nil:
 		return fmt.Errorf("engine: %s interrupted: %w", kind, context.Cause(ctx))
 	case conn.err == nil:
-		return fmt.Errorf("engine: this program cannot read what the engine, process %d, sent: it is "+
-			"not of the same version, end that process and restart the kernel", peer(conn.Conn))
+		return fmt.Errorf("engine: this program cannot read what the engine, process %d, sent: "+
+			"it is not of the same version, end that process and restart the kernel",
+			peer(conn.Conn))
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &SilentError{PID: peer(conn.Conn), Socket: c.Socket, Silence: c.Patience}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
@@ -197,7 +198,8 @@ type SilentError struct {
 func (e *SilentError) Error() string {
 	if e.PID == 0 {
 		return fmt.Sprintf("engine: the engine at %s has not answered for %v: "+
-			"it is stopped or hangs; restart the kernel, and end the engine's process", e.Socket, e.Silence)
+			"it is stopped or hangs; restart the kernel, and end the engine's process", e.Socket,
+			e.Silence)
 	}
 	return fmt.Sprintf("engine: the engine, process %d, has not answered for %v: "+
 		"it is stopped or hangs; restart the kernel, and end process %d", e.PID, e.Silence, e.PID)

@@ -45,22 +45,11 @@ func answer(t *testing.T, socket string, reply func(engine.Request, *gob.Encoder
 	}()
 }
 
-// shortDir returns a directory for sockets; the path of t.TempDir may be too long.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "hw")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
-// answering returns a client of something that answers every request with these events, and the
-// requests that arrive.
+// answering returns a client whose engine answers every request with these events, and a channel of
+// the requests.
 func answering(t *testing.T, events ...engine.Event) (engine.Client, <-chan engine.Request) {
 	t.Helper()
-	socket := filepath.Join(shortDir(t), "e.sock")
+	socket := filepath.Join(engine.ShortDir(t), "e.sock")
 	requests := make(chan engine.Request, 10)
 	answer(t, socket, func(r engine.Request, encoder *gob.Encoder) {
 		requests <- r
@@ -111,7 +100,7 @@ func TestExplanationGrows(t *testing.T) {
 	negativeZero := math.Copysign(0, -1)
 	client, _ := answering(
 		t,
-		engine.Event{}, // the engine works
+		engine.Event{}, // a sign of life
 		engine.Event{Progress: &trace.Progress{Stage: "reading"}},
 		engine.Event{Explanation: begun()},
 		engine.Event{Step: true, Explanation: token(
@@ -124,12 +113,13 @@ func TestExplanationGrows(t *testing.T) {
 		engine.Event{Done: true},
 	)
 	var seen []string
-	got, err := client.Explain(t.Context(), engine.Model{Name: "words"}, "a\xff b", attribution.Options{
+	opts := attribution.Options{
 		OnStep: func(e *attribution.Explanation) {
 			seen = append(seen, fmt.Sprint(len(e.Steps), e.Methods["rollout"].Shape[0], e.Warnings))
 		},
 		OnProgress: func(p trace.Progress) { seen = append(seen, p.Stage) },
-	})
+	}
+	got, err := client.Explain(t.Context(), engine.Model{Name: "words"}, "a\xff b", opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +149,7 @@ func TestExplanationGrows(t *testing.T) {
 	}
 }
 
-// TestExplanationOfAnEncoder: position 0 stays apart from no position, and maps are kept.
+// TestExplanationOfAnEncoder checks that position 0 differs from no position, and that maps arrive.
 func TestExplanationOfAnEncoder(t *testing.T) {
 	first := begun()
 	first.Model.Bidirectional = true
@@ -188,14 +178,16 @@ func TestExplanationOfAnEncoder(t *testing.T) {
 	}
 }
 
-// TestRequests: each call sends one request with exactly these fields.
+// TestRequests checks that each call sends one request with exactly these fields.
 func TestRequests(t *testing.T) {
 	client, requests := answering(
 		t, engine.Event{Explanation: begun(), Status: &engine.Status{PID: 7, Models: []string{"a"}}},
 		engine.Event{Done: true},
 	)
 	client.Patience = 10 * time.Second
-	model := engine.Model{Name: "org/name@main", Backend: "xla", DType: "bfloat16", MaxMemory: 1 << 40}
+	model := engine.Model{
+		Name: "org/name@main", Backend: "xla", DType: "bfloat16", MaxMemory: 1 << 40,
+	}
 	residual := 0.0
 	status := engine.Status{}
 	for _, c := range []struct {
@@ -209,11 +201,13 @@ func TestRequests(t *testing.T) {
 			})
 			return err
 		}, engine.Request{
-			Kind: engine.KindExplain, Model: model, Text: []byte("a\xff"), Continuation: []byte("\xe2"),
-			Options: []byte(`{"methods":["rollout"],"residual":0}`),
+			Kind: engine.KindExplain, Model: model, Text: []byte("a\xff"),
+			Continuation: []byte("\xe2"),
+			Options:      []byte(`{"methods":["rollout"],"residual":0}`),
 		}},
 		{"trace of a text", func() error {
-			_, _, err := client.Trace(t.Context(), model, engine.Input{Text: "\xe2", Specials: trace.SpecialsOff})
+			_, _, err := client.Trace(t.Context(), model,
+				engine.Input{Text: "\xe2", Specials: trace.SpecialsOff})
 			return err
 		}, engine.Request{
 			Kind: engine.KindTrace, Model: model, Text: []byte("\xe2"), Specials: trace.SpecialsOff,
@@ -286,7 +280,8 @@ func TestBrokenEngine(t *testing.T) {
 		})
 	}
 	tensor := func(name string, bytes int, shape ...int) engine.Event {
-		return engine.Event{Tensor: &trace.Tensor{Name: name, Shape: shape}, Piece: make([]byte, bytes)}
+		tensor := &trace.Tensor{Name: name, Shape: shape}
+		return engine.Event{Tensor: tensor, Piece: make([]byte, bytes)}
 	}
 	for _, c := range []struct {
 		name   string
@@ -312,7 +307,7 @@ func TestBrokenEngine(t *testing.T) {
 	}
 }
 
-// TestTensorsArriveInPieces: two tensors, one of them in two pieces, are as they were.
+// TestTensorsArriveInPieces checks that two tensors arrive unchanged, one of them in two pieces.
 func TestTensorsArriveInPieces(t *testing.T) {
 	client, _ := answering(
 		t,
@@ -323,7 +318,8 @@ func TestTensorsArriveInPieces(t *testing.T) {
 		engine.Event{Tensor: &trace.Tensor{Name: "logits", Axes: "TV", Shape: []int{1, 0}}},
 		engine.Event{Done: true},
 	)
-	tensors, tokens, err := client.Trace(t.Context(), engine.Model{}, engine.Input{Text: "\xe2"}, trace.Final, trace.Logits)
+	tensors, tokens, err := client.Trace(t.Context(), engine.Model{}, engine.Input{Text: "\xe2"},
+		trace.Final, trace.Logits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,8 +335,8 @@ func TestTensorsArriveInPieces(t *testing.T) {
 	}
 }
 
-// TestErrorsKeepTheirKind: a caller can tell apart what it did wrong, what the engine met, that
-// nobody listens, and that it gave up itself.
+// TestErrorsKeepTheirKind checks that a caller can distinguish a wrong request, a failure in the
+// engine, a missing engine and its own interruption.
 func TestErrorsKeepTheirKind(t *testing.T) {
 	usage := engine.Event{Failure: &engine.Error{Message: "unknown method", Usage: true}}
 	for name, c := range map[string]struct {
@@ -350,15 +346,17 @@ func TestErrorsKeepTheirKind(t *testing.T) {
 		client, _ := answering(t, engine.Event{Explanation: begun()}, c.event)
 		e, err := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{})
 		var refused *engine.Error
-		if !errors.As(err, &refused) || err.Error() != c.event.Failure.Message || errors.Is(err, trace.ErrUsage) != c.usage {
+		if !errors.As(err, &refused) || err.Error() != c.event.Failure.Message ||
+			errors.Is(err, trace.ErrUsage) != c.usage {
 			t.Errorf("%s: error %v", name, err)
 		}
 		if e == nil || e.Model.Name != "words" {
 			t.Errorf("%s: the explanation so far is %+v", name, e)
 		}
 	}
-	_, err := engine.Client{Socket: filepath.Join(shortDir(t), "e.sock")}.Info(t.Context())
-	if !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "engine: no engine answers: ") {
+	_, err := engine.Client{Socket: filepath.Join(engine.ShortDir(t), "e.sock")}.Info(t.Context())
+	if !errors.Is(err, fs.ErrNotExist) ||
+		!strings.HasPrefix(err.Error(), "engine: no engine answers: ") {
 		t.Errorf("nobody listens: error %v", err)
 	}
 	why := errors.New("the user pressed stop")
@@ -372,7 +370,8 @@ func TestErrorsKeepTheirKind(t *testing.T) {
 	}
 }
 
-// TestRefusedBeforeSending: what cannot be asked never reaches a socket, and is a usage error.
+// TestRefusedBeforeSending checks that an invalid request is a usage error and never reaches a
+// socket.
 func TestRefusedBeforeSending(t *testing.T) {
 	client := engine.Client{Socket: "/nowhere/e.sock"}
 	for name, c := range map[string]struct {
@@ -391,10 +390,10 @@ func TestRefusedBeforeSending(t *testing.T) {
 	}
 }
 
-// TestUnreadableAnswer: a client that gets something else than events names the process and says
-// what to do. An engine of protocol 4 answers like this: the length of a frame first.
+// TestUnreadableAnswer checks that a client names the process and gives advice if the answer is not
+// a stream of events. An engine of protocol 4 sends the length of a frame first, as here.
 func TestUnreadableAnswer(t *testing.T) {
-	socket := filepath.Join(shortDir(t), "e.sock")
+	socket := filepath.Join(engine.ShortDir(t), "e.sock")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
@@ -412,7 +411,8 @@ func TestUnreadableAnswer(t *testing.T) {
 	}()
 	_, err = engine.Client{Socket: socket}.Info(t.Context())
 	want := fmt.Sprintf("cannot read what the engine, process %d, sent", os.Getpid())
-	if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "end that process and restart the kernel") {
+	if err == nil || !strings.Contains(err.Error(), want) ||
+		!strings.HasSuffix(err.Error(), "end that process and restart the kernel") {
 		t.Errorf("error %v, want %q", err, want)
 	}
 }
@@ -432,7 +432,8 @@ func TestSilentError(t *testing.T) {
 	}
 }
 
-// TestModelPaths: a name that is a path is asked for in full, and shown as the caller wrote it.
+// TestModelPaths checks that a relative path is sent as an absolute one and shown as the caller
+// wrote it.
 func TestModelPaths(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.MkdirAll("dir/model", 0o700); err != nil {
@@ -454,7 +455,8 @@ func TestModelPaths(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := <-requests; got.Model.Name != want.sent || e.Model.Name != want.shown {
-			t.Errorf("model %q is asked for as %q and shown as %q, want %v", in, got.Model.Name, e.Model.Name, want)
+			t.Errorf("model %q is asked for as %q and shown as %q, want %v", in, got.Model.Name,
+				e.Model.Name, want)
 		}
 	}
 }

@@ -6,7 +6,8 @@
 // cancels the request:
 //
 //	client, err := engine.Start{}.Connect(ctx)
-//	e, err := client.Explain(ctx, engine.Model{}, "the keys to the cabinet", attribution.Options{})
+//	prompt := "the keys to the cabinet"
+//	e, err := client.Explain(ctx, engine.Model{}, prompt, attribution.Options{})
 //
 // [Start] finds the engine that belongs to the parent process, which in a notebook is the kernel.
 // If there is none, it builds and starts one. A program that imports package gonbext/local is

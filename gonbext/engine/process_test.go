@@ -33,8 +33,8 @@ func TestStartInStat(t *testing.T) {
 	}
 }
 
-// TestNames: all engines of a process share the beginning of their names and no other process does,
-// and every file of an engine lies next to its socket.
+// TestNames checks that the engines of one process, and of no other, share the beginning of their
+// names, and that every file of an engine is next to its socket.
 func TestNames(t *testing.T) {
 	for socket, want := range map[string]string{
 		"/t/12-00ff.sock":      "12-00ff",
@@ -50,7 +50,7 @@ func TestNames(t *testing.T) {
 	if diff := cmp.Diff(want, Files("/t/12-00ff.sock")); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	t.Setenv("TMPDIR", shortTemp(t))
+	t.Setenv("TMPDIR", ShortDir(t))
 	plain, err := socketFor(os.Getpid(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -64,21 +64,10 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// shortTemp returns a directory for sockets; the path of t.TempDir may be too long.
-func shortTemp(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "hw")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
-// TestPrivateDir: a directory that is there already must belong to the user alone.
+// TestPrivateDir checks that an existing directory must belong to the user alone.
 func TestPrivateDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
-	for range 2 { // it is made, then found
+	for range 2 { // the first call makes it, the second finds it
 		if err := privateDir(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -104,13 +93,14 @@ func TestPrivateDir(t *testing.T) {
 			t.Errorf("mode %v: error %v, want a refusal", mode, err)
 		}
 	}
-	if err := privateDir(filepath.Join(dir, "a", "b")); err == nil || !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a directory in no directory: error %v", err)
+	if err := privateDir(filepath.Join(dir, "a", "b")); err == nil ||
+		!errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a directory without a parent: error %v", err)
 	}
 }
 
-// TestLastLines: an error shows the last panic of a log, or else its last ten lines, and never
-// much.
+// TestLastLines checks that an error shows the last panic of a log, or else its last ten lines, up
+// to a limit.
 func TestLastLines(t *testing.T) {
 	numbers := strings.Repeat("x\n", 5) + "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n"
 	for name, c := range map[string]struct{ log, want string }{
@@ -134,7 +124,7 @@ func TestLastLines(t *testing.T) {
 	}
 }
 
-// TestWithout: the engine gets the environment without the pipes of the kernel.
+// TestWithout checks that the engine gets the environment without the pipes of the kernel.
 func TestWithout(t *testing.T) {
 	environ := []string{"A=GONB_PIPE", "GONB_PIPE=/p", "GONB_PIPE_BACK=/q", "GONB_DIR=/d"}
 	want := []string{"A=GONB_PIPE", "GONB_DIR=/d"}
@@ -168,7 +158,7 @@ func TestSweep(t *testing.T) {
 // socketName returns the name of a process's socket without its directory and extension.
 func socketName(t *testing.T, pid int) string {
 	t.Helper()
-	t.Setenv("TMPDIR", shortTemp(t))
+	t.Setenv("TMPDIR", ShortDir(t))
 	socket, err := SocketFor(pid)
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +169,7 @@ func socketName(t *testing.T, pid int) string {
 // TestStopOthers asks every other engine of the same process to stop, and leaves the engines of
 // other processes alone. The files of an engine that is stopped and does not answer stay.
 func TestStopOthers(t *testing.T) {
-	dir := shortTemp(t)
+	dir := ShortDir(t)
 	var mu sync.Mutex
 	var asked []string
 	listen := func(name string, answers bool) {
@@ -235,8 +225,8 @@ func TestStopOthers(t *testing.T) {
 	}
 }
 
-// TestLock: a second caller says that it waits, can be interrupted, and gets the lock when the
-// first gives it back.
+// TestLock checks that a second caller reports that it waits, can be interrupted, and gets the lock
+// when the first one releases it.
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "e.lock")
 	unlock, err := Start{}.lock(t.Context(), path)
@@ -262,12 +252,14 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	second()
-	if _, err := (Start{}).lock(t.Context(), filepath.Join(path, "x")); err == nil || !strings.HasPrefix(err.Error(), "engine: ") {
+	if _, err := (Start{}).lock(t.Context(), filepath.Join(path, "x")); err == nil ||
+		!strings.HasPrefix(err.Error(), "engine: ") {
 		t.Errorf("no place for a lock: error %v", err)
 	}
 }
 
-// TestBinary: what is named is started, and the error of the go command has what it printed.
+// TestBinary checks that the program in the environment variable is started, and that an error of
+// the go command has its output.
 func TestBinary(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
@@ -284,11 +276,13 @@ func TestBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(binaryVariable, data)
-	if _, err := (Start{}).binary(t.Context()); err == nil || !strings.Contains(err.Error(), "is not a program (-rw-------)") {
+	if _, err := (Start{}).binary(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "is not a program (-rw-------)") {
 		t.Errorf("a file that is not executable: error %v", err)
 	}
 	_, err = goTool(t.Context(), t.TempDir(), os.Environ(), "nonsense")
-	if err == nil || !strings.Contains(err.Error(), "go nonsense: exit status 2: go nonsense: unknown command") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "go nonsense: exit status 2: go nonsense: unknown command") {
 		t.Errorf("a command that go does not know: error %v", err)
 	}
 	why := errors.New("the user pressed stop")
@@ -299,7 +293,7 @@ func TestBinary(t *testing.T) {
 	}
 }
 
-// TestArguments is the command line that headwater serve understands.
+// TestArguments checks the command line that headwater serve understands.
 func TestArguments(t *testing.T) {
 	want := []string{"serve", "--socket", "/t/e.sock", "--watch", "12", "--idle", "2h0m0s"}
 	if diff := cmp.Diff(want, serveArguments("/t/e.sock", 12, 2*time.Hour)); diff != "" {

@@ -16,12 +16,13 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// requests are valid requests of every kind that has fields.
+// requests returns valid requests of every kind that has fields.
 func requests() []Request {
 	return []Request{
 		{
-			Version: Version, Kind: KindExplain, Text: []byte("the keys\xff"), Continuation: []byte(" are"),
-			Options: json.RawMessage(`{"methods":["rollout"],"max_tokens":3,"threshold":0.5}`),
+			Version: Version, Kind: KindExplain, Text: []byte("the keys\xff"),
+			Continuation: []byte(" are"),
+			Options:      json.RawMessage(`{"methods":["rollout"],"max_tokens":3,"threshold":0.5}`),
 		},
 		{
 			Version: Version, Kind: KindTrace, IDs: []int{1, 2, 300}, Taps: []trace.Tap{trace.Final},
@@ -40,7 +41,8 @@ func marshal(t testing.TB, q Request) string {
 	return string(b)
 }
 
-// TestReadRequest: what a client writes is what the engine reads, white space around it aside.
+// TestReadRequest checks that the engine reads what a client writes, also with white space around
+// it.
 func TestReadRequest(t *testing.T) {
 	for _, want := range requests() {
 		got, err := ReadRequest(strings.NewReader(" " + marshal(t, want) + "\n"))
@@ -61,7 +63,8 @@ func TestReadRequest(t *testing.T) {
 		"long":          {strings.Repeat(" ", maxRequest+1), "longer than the limit of 8388608 bytes"},
 		"long text":     {`{"Text":"` + strings.Repeat("a", maxRequest), "longer than the limit of 8388608 bytes"},
 	} {
-		if _, err := ReadRequest(strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ReadRequest(strings.NewReader(c.text)); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 	}
@@ -88,7 +91,7 @@ func mutate(r *rand.Rand, text string) string {
 	return string(b)
 }
 
-// TestMutatedRequests: whatever arrives is a request or an error, and takes little memory. A
+// TestMutatedRequests checks that any bytes give a request or an error and take little memory. A
 // request that passes the check is within the limits.
 func TestMutatedRequests(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -128,7 +131,7 @@ func TestMutatedRequests(t *testing.T) {
 	}
 }
 
-// TestLongRequest: reading stops at the limit, whatever the request claims to be.
+// TestLongRequest checks that reading stops at the limit, whatever the request claims.
 func TestLongRequest(t *testing.T) {
 	endless := &repeat{text: `"a":[0,0,0,0,0,0,0,0,0,0,0,0],`}
 	_, err := ReadRequest(io.MultiReader(strings.NewReader("{"), endless))
@@ -212,15 +215,16 @@ func TestCheck(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, trace.ErrUsage) {
+			if err == nil || !strings.Contains(err.Error(), c.want) ||
+				!errors.Is(err, trace.ErrUsage) {
 				t.Errorf("error %v, want a usage error with %q", err, c.want)
 			}
 		})
 	}
 }
 
-// TestExplainOptions: a continuation comes back as bytes, zero stays apart from nothing, and an
-// unknown option names itself.
+// TestExplainOptions checks that a continuation arrives as bytes, that zero differs from no value,
+// and that the error about an unknown option names it.
 func TestExplainOptions(t *testing.T) {
 	q := Request{
 		Kind: KindExplain, Continuation: []byte("\xe2"),
@@ -230,7 +234,8 @@ func TestExplainOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.Residual == nil || *o.Residual != 0 || o.PerHead != nil || o.Continuation != "\xe2" || o.Heads.Fusion != trace.MaxHeads {
+	if o.Residual == nil || *o.Residual != 0 || o.PerHead != nil || o.Continuation != "\xe2" ||
+		o.Heads.Fusion != trace.MaxHeads {
 		t.Errorf("options %+v", o)
 	}
 	for text, want := range map[string]string{
@@ -247,8 +252,8 @@ func TestExplainOptions(t *testing.T) {
 	}
 }
 
-// TestMutatedOptions gives every option values of every kind. Package attribution accepts what is
-// accepted, and no refusal names a type of Go.
+// TestMutatedOptions gives every option values of every kind. Package attribution accepts the same
+// values, and no error names a Go type.
 func TestMutatedOptions(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	fields := []string{"magic"}
@@ -278,13 +283,15 @@ func TestMutatedOptions(t *testing.T) {
 		}
 		if err != nil {
 			s := err.Error()
-			if strings.Contains(s, "Go ") || strings.Contains(s, "json") || len(s) > 300 || !errors.Is(err, trace.ErrUsage) {
+			if strings.Contains(s, "Go ") || strings.Contains(s, "json") || len(s) > 300 ||
+				!errors.Is(err, trace.ErrUsage) {
 				t.Fatalf("%s: error %v", text, err)
 			}
 			continue
 		}
 		accepted++
-		if err := o.Check(); err != nil || o.MaxTokens < 0 || o.MaxTokens > 4096 || o.FirstLayer < 0 || !(o.Threshold >= 0) {
+		if err := o.Check(); err != nil || o.MaxTokens < 0 || o.MaxTokens > 4096 ||
+			o.FirstLayer < 0 || !(o.Threshold >= 0) {
 			t.Fatalf("%s is accepted as %+v, %v", text, o, err)
 		}
 	}

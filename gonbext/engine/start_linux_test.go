@@ -39,8 +39,8 @@ func engineProcess(t *testing.T) (engine.Client, int) {
 	return c, s.PID
 }
 
-// TestStoppedEngine: an engine that is stopped is named by its process after a bounded time, while
-// it is idle and while it works, and goes on as if nothing had been.
+// TestStoppedEngine checks that the error about a stopped engine names its process after a bounded
+// time, whether the engine was idle or at work, and that the engine continues normally afterwards.
 func TestStoppedEngine(t *testing.T) {
 	t.Setenv("HEADWATER_TEST_SLOW", "3s")
 	c, pid := engineProcess(t)
@@ -61,7 +61,8 @@ func TestStoppedEngine(t *testing.T) {
 	time.AfterFunc(later, func() { signal(syscall.SIGSTOP) })
 	began := time.Now()
 	var silent *engine.SilentError
-	if err := ask(); !errors.As(err, &silent) || silent.PID != pid || err.Error() != "engine: "+want {
+	if err := ask(); !errors.As(err, &silent) || silent.PID != pid ||
+		err.Error() != "engine: "+want {
 		t.Errorf("stopped while it works: error %v, want %q", err, want)
 	}
 	if took := time.Since(began); took < later {
@@ -72,13 +73,14 @@ func TestStoppedEngine(t *testing.T) {
 	}
 	signal(syscall.SIGCONT)
 	eventually(t, func() bool { _, err := hasty.Info(t.Context()); return err == nil })
-	if err := ask(); err == nil || err.Error() != "no models here" { // after three times its patience
+	// It answers again after three times the patience of a client.
+	if err := ask(); err == nil || err.Error() != "no models here" {
 		t.Errorf("a request that takes long: error %v, want the opener's", err)
 	}
 }
 
-// TestTooManyFiles lets an engine run out of file descriptors: it does not end, and serves again
-// when some are free.
+// TestTooManyFiles checks that an engine without free file descriptors does not end, and serves
+// again when some are free.
 func TestTooManyFiles(t *testing.T) {
 	t.Setenv("HEADWATER_TEST_FILES", "24")
 	c, pid := engineProcess(t)
@@ -108,8 +110,8 @@ func TestTooManyFiles(t *testing.T) {
 	}
 }
 
-// TestRemovedSocket: engines whose socket is removed or replaced end, and leave what is there by
-// then.
+// TestRemovedSocket checks that an engine ends if its socket is removed or replaced, and leaves the
+// replacement alone.
 func TestRemovedSocket(t *testing.T) {
 	c, first := engineProcess(t)
 	pids, lives := []int{first}, []func() bool{engine.Alive(first)}
@@ -132,7 +134,8 @@ func TestRemovedSocket(t *testing.T) {
 	}
 	last := pids[len(pids)-1]
 	eventually(t, func() bool {
-		return !slices.ContainsFunc(lives[:len(lives)-1], func(alive func() bool) bool { return alive() })
+		return !slices.ContainsFunc(lives[:len(lives)-1],
+			func(alive func() bool) bool { return alive() })
 	})
 	if s, err := c.Info(t.Context()); err != nil || s.PID != last {
 		t.Errorf("the last engine: %+v, %v, want process %d", s, err, last)

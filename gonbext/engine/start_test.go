@@ -22,8 +22,8 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine/server"
 )
 
-// TestMain makes the test's binary an engine when it is started as one: what the command headwater
-// is in earnest.
+// TestMain lets the test's binary act as an engine if it is started as one, in place of the command
+// headwater.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		os.Exit(command(os.Args[2:]))
@@ -31,11 +31,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// limitFiles limits how many files this process may have open, where a test needs it.
+// limitFiles limits how many files this process may have open, if a test asks for it.
 var limitFiles = func(uint64) error { return errors.ErrUnsupported }
 
-// command is an engine without models. HEADWATER_TEST_BROKEN makes it fail, HEADWATER_TEST_FILES is
-// how many files it may have open, and HEADWATER_TEST_SLOW how long it takes to open a model.
+// command runs an engine without models. HEADWATER_TEST_BROKEN makes it fail, HEADWATER_TEST_FILES
+// limits its open files, and HEADWATER_TEST_SLOW is how long it takes to open a model.
 func command(args []string) int {
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	socket := flags.String("socket", "", "")
@@ -112,7 +112,7 @@ func TestConnectStartsOneEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := filepath.Join(filepath.Dir(socket), "999999999-0.log") // of a process that cannot be
+	left := filepath.Join(filepath.Dir(socket), "999999999-0.log") // no process has this number
 	if err := os.WriteFile(left, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,8 @@ func TestNoSource(t *testing.T) {
 	t.Setenv("GONB_TMP_DIR", "")
 	t.Chdir(t.TempDir())
 	_, err := engine.Start{PID: pid}.Connect(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "run in a module that requires it, or set HEADWATER_ENGINE") {
+	const advice = "run in a module that requires it, or set HEADWATER_ENGINE"
+	if err == nil || !strings.Contains(err.Error(), advice) {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -220,12 +221,13 @@ func TestConnectIsCancelled(t *testing.T) {
 		t.Errorf("error = %v, want context.Canceled", err)
 	}
 	_, err = engine.Start{PID: pid, Binary: mute, Wait: 50 * time.Millisecond}.Connect(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "mute did not answer within 50ms; its log is empty") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "mute did not answer within 50ms; its log is empty") {
 		t.Errorf("error = %v", err)
 	}
 }
 
-// TestEngineThatHangs lets something listen that never answers.
+// TestEngineThatHangs checks the error if the listener on the socket never answers.
 func TestEngineThatHangs(t *testing.T) {
 	pid := kernel(t)
 	socket, err := engine.SocketFor(pid)
@@ -237,15 +239,17 @@ func TestEngineThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	_, err = engine.Start{PID: pid, Binary: "/nowhere", Wait: 50 * time.Millisecond}.Connect(t.Context())
-	want := fmt.Sprintf("the engine, process %d, has not answered for 50ms: it is stopped or hangs; "+
-		"restart the kernel, and end process %[1]d; its log is ", os.Getpid())
+	start := engine.Start{PID: pid, Binary: "/nowhere", Wait: 50 * time.Millisecond}
+	_, err = start.Connect(t.Context())
+	want := fmt.Sprintf("the engine, process %d, has not answered for 50ms: "+
+		"it is stopped or hangs; restart the kernel, and end process %[1]d; its log is ",
+		os.Getpid())
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error = %v, want %q", err, want)
 	}
 }
 
-// TestOtherVersion lets an engine of another version answer: it is not replaced, and what it says
+// TestOtherVersion checks that an engine of another version is not replaced, and that its error
 // reaches the user.
 func TestOtherVersion(t *testing.T) {
 	pid := kernel(t)
@@ -279,7 +283,8 @@ func TestSocketFor(t *testing.T) {
 		t.Errorf("one socket for two processes: %s", a)
 	}
 	if !engine.Alive(pid)() || engine.Alive(-1)() {
-		t.Errorf("process %d lives: %v, no process: %v", pid, engine.Alive(pid)(), engine.Alive(-1)())
+		t.Errorf("process %d lives: %v, no process: %v", pid, engine.Alive(pid)(),
+			engine.Alive(-1)())
 	}
 	if err := os.Chmod(filepath.Dir(a), 0o755); err != nil {
 		t.Fatal(err)
@@ -296,8 +301,8 @@ func TestSocketFor(t *testing.T) {
 	}
 }
 
-// TestListenRefuses: a second engine does not take the socket of something that listens there, and
-// refuses a path where other users could put their own socket.
+// TestListenRefuses checks that a second engine does not take a socket in use, and refuses a path
+// where other users could put their own socket.
 func TestListenRefuses(t *testing.T) {
 	refuses := func(socket, want string) {
 		t.Helper()
@@ -306,7 +311,7 @@ func TestListenRefuses(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	dir := shortDir(t)
+	dir := engine.ShortDir(t)
 	silent, other := filepath.Join(dir, "e.sock"), filepath.Join(dir, "f.sock")
 	answer(t, silent, func(engine.Request, *gob.Encoder) {}) // it closes every connection
 	answer(t, other, func(_ engine.Request, events *gob.Encoder) {
@@ -330,12 +335,13 @@ func TestListenRefuses(t *testing.T) {
 	refuses(filepath.Join(dir, "g.sock"), "other users can write to")
 }
 
-// eventually waits until what is true.
-func eventually(t *testing.T, what func() bool) {
+// eventually waits until happened returns true.
+func eventually(t *testing.T, happened func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !what(); time.Sleep(2 * time.Millisecond) {
+	deadline := time.Now().Add(10 * time.Second)
+	for ; !happened(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it does not happen")
+			t.Fatal("the expected state was not reached in 10 s")
 		}
 	}
 }

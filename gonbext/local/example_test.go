@@ -58,7 +58,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer client.Stop(ctx)
+	defer func() { _ = client.Stop(ctx) }()
 	e, err := client.Explain(ctx, engine.Model{}, "the keys to the cabinet", attribution.Options{
 		Methods: []string{"rollout"}, MaxTokens: 1,
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// cell is a file as GoNB puts it together.
+// cell is a file as GoNB assembles it.
 const cell = `package main
 
 import "fmt"
@@ -68,7 +68,7 @@ func TestReachable(t *testing.T) {
 	}
 }
 
-// What changes in a cell either is part of its plugins or leaves the engine alone.
+// Each change of a cell either concerns its plugins or keeps the engine.
 func TestReachableChanges(t *testing.T) {
 	before, err := reachable([]byte(cell))
 	if err != nil {
@@ -101,7 +101,8 @@ func TestReachableChanges(t *testing.T) {
 			}
 		})
 	}
-	if _, err := reachable([]byte("package main; func {")); err == nil || !strings.Contains(err.Error(), "local: the source of the cell") {
+	if _, err := reachable([]byte("package main; func {")); err == nil ||
+		!strings.Contains(err.Error(), "local: the source of the cell") {
 		t.Errorf("a broken file: error %v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// A request that names no backend gets that of the engine, and one that names one gets it.
+// A request gets the backend that it names, or else that of the engine.
 func TestOpener(t *testing.T) {
 	m, err := opener("go")(t.Context(), engine.Model{}, nil)
 	if err != nil {
@@ -28,15 +28,17 @@ func TestOpener(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := opener(c.engine)(t.Context(), engine.Model{Name: c.model, Backend: c.backend}, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			which := engine.Model{Name: c.model, Backend: c.backend}
+			_, err := opener(c.engine)(t.Context(), which, nil)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
 	}
 }
 
-// The embedded model computes in pure Go, also where XLA is linked and found: it has answered
-// before XLA has started.
+// The embedded model computes in pure Go even if XLA is available, because it answers before XLA
+// has started.
 func TestOpenerEmbedded(t *testing.T) {
 	m, err := opener("")(t.Context(), engine.Model{}, nil)
 	if err != nil {
@@ -56,7 +58,7 @@ func TestOpenerCancelled(t *testing.T) {
 	}
 }
 
-// TestNamer: one model has one name, with the defaults of the engine filled in.
+// TestNamer checks that one model has one name, with the engine's defaults filled in.
 func TestNamer(t *testing.T) {
 	name := namer("go")
 	want := engine.Model{Name: models.Default, Backend: "go", DType: "float32"}
@@ -74,7 +76,7 @@ func TestNamer(t *testing.T) {
 	}
 }
 
-// TestLimitOfARequest: a model that is open is held to the limit of each request.
+// TestLimitOfARequest checks that an open model keeps to the limit of each request.
 func TestLimitOfARequest(t *testing.T) {
 	m, err := opener("go")(t.Context(), engine.Model{MaxMemory: 1 << 30}, nil)
 	if err != nil {
@@ -83,7 +85,8 @@ func TestLimitOfARequest(t *testing.T) {
 	// The program and the weights; a quarter of what is left stays free.
 	held := 1<<30 - m.(trace.Budgeted).Budget()/3*4
 	within := m.(loaded).Within
-	if view, err := within(held - 100); view != nil || err == nil || errors.Is(err, server.ErrMemory) {
+	if view, err := within(held - 100); view != nil || err == nil ||
+		errors.Is(err, server.ErrMemory) {
 		t.Errorf("below the weights: %v, %v; want an error about the limit", view, err)
 	}
 	view, err := within(held + 4000)
@@ -98,14 +101,16 @@ func TestLimitOfARequest(t *testing.T) {
 	}
 }
 
-// TestErrorAboutMemory: that a machine is full now is another error than that a limit is too low.
+// TestErrorAboutMemory checks that a full machine and a low limit give different errors.
 func TestErrorAboutMemory(t *testing.T) {
 	err := error(noMemory{&models.MemoryError{What: "the weights"}})
 	var memory *models.MemoryError
-	if !errors.Is(err, server.ErrMemory) || !errors.As(err, &memory) || err.Error() != memory.Error() {
+	if !errors.Is(err, server.ErrMemory) || !errors.As(err, &memory) ||
+		err.Error() != memory.Error() {
 		t.Errorf("error %v", err)
 	}
-	if _, err := opener("go")(t.Context(), engine.Model{MaxMemory: 1}, nil); err == nil || errors.Is(err, server.ErrMemory) {
+	if _, err := opener("go")(t.Context(), engine.Model{MaxMemory: 1}, nil); err == nil ||
+		errors.Is(err, server.ErrMemory) {
 		t.Errorf("a limit of one byte: %v", err)
 	}
 }

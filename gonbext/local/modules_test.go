@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A source file of a module that is added, changed or taken away is noticed, and nothing else is.
+// The key changes if a source file of a module is added, changed or removed, and only then.
 func TestSourceStates(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -57,7 +57,7 @@ func TestSourceStates(t *testing.T) {
 	}
 }
 
-// The test's binary has no module but this one and released ones.
+// The test's binary has only this module and released ones.
 func TestOwnModules(t *testing.T) {
 	if states, err := ownModules("/nowhere"); err != nil || len(states) > 0 {
 		t.Errorf("modules %v, %v; want none, without asking the go command", states, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// The test's binary is a program that imports this package and has a plugin: it is its own engine.
+// The test's binary is its own engine, because it imports this package and has a plugin.
 func init() {
 	attention, err := transformer.LookupMixing("attention")
 	if err != nil {
@@ -30,10 +30,10 @@ func init() {
 	RegisterMixing("again", info, again{attention})
 }
 
-// again is a mixing of another program under a name of its own.
+// again wraps an existing mixing under a new name.
 type again struct{ transformer.Mixing }
 
-// inCell makes this program a cell with that source.
+// inCell makes this program act as a cell with that source.
 func inCell(t *testing.T, source string) {
 	t.Helper()
 	program, err := os.Executable()
@@ -48,7 +48,7 @@ func inCell(t *testing.T, source string) {
 	t.Setenv("GONB_TMP_DIR", filepath.Dir(program))
 }
 
-// connect returns an engine and the process that it is.
+// connect returns a client of an engine and the number of its process.
 func connect(t *testing.T) (engine.Client, int) {
 	t.Helper()
 	c, err := engine.Start{}.Connect(t.Context())
@@ -62,10 +62,10 @@ func connect(t *testing.T) (engine.Client, int) {
 	return c, s.PID
 }
 
-// shortTemp is a folder for sockets.
+// shortTemp makes the directory for temporary files a short path, on which a socket can be opened.
 func shortTemp(t *testing.T) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "hw") // t.TempDir may be too long for a socket
+	dir, err := os.MkdirTemp("", "hw") // the path of t.TempDir may be too long
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func gone(t *testing.T, pid int, alive func() bool) {
 	}
 }
 
-// A program that imports this package starts itself, and its plugins are there.
+// A program that imports this package starts itself as the engine, with its plugins.
 func TestOwnEngine(t *testing.T) {
 	shortTemp(t)
 	t.Setenv("GONB_TMP_DIR", "")
@@ -105,7 +105,8 @@ func TestOwnEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(e.Methods["attention+layer"].Data, e.Methods["again+layer"].Data); diff != "" {
+	first, second := e.Methods["attention+layer"].Data, e.Methods["again+layer"].Data
+	if diff := cmp.Diff(first, second); diff != "" {
 		t.Errorf("the plugin's numbers (-attention +plugin):\n%s", diff)
 	}
 	if second, same := connect(t); second != c || same != pid {
@@ -113,10 +114,11 @@ func TestOwnEngine(t *testing.T) {
 	}
 }
 
-// Cells share an engine until their plugins change, and then the old one ends and leaves nothing.
+// Cells share an engine until their plugins change. Then the old one ends and leaves no files.
 func TestEngineOfCells(t *testing.T) {
 	shortTemp(t)
-	source := "package main\n\nfunc init() { register(1) }\n\nfunc register(int) {}\n\nfunc main() {}\n"
+	source := "package main\n\nfunc init() { register(1) }\n\n" +
+		"func register(int) {}\n\nfunc main() {}\n"
 	inCell(t, source)
 	first, pid := connect(t)
 	alive := engine.Alive(pid)
@@ -137,7 +139,8 @@ func TestEngineOfCells(t *testing.T) {
 	}
 }
 
-// The engine of a cell belongs to its parent, the kernel, and that of another program to itself.
+// A cell's engine belongs to the kernel, its parent process. Another program owns its engine
+// itself.
 func TestEngineBelongsTo(t *testing.T) {
 	key, err := cellKey()
 	if err != nil || key != "" {
@@ -152,7 +155,8 @@ func TestEngineBelongsTo(t *testing.T) {
 		t.Errorf("a cell: key %q, %v; want eight letters", key, err)
 	}
 	inCell(t, "package")
-	if _, err := (engine.Start{}).Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "local: the source of the cell") {
+	if _, err := (engine.Start{}).Connect(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "local: the source of the cell") {
 		t.Errorf("a cell that cannot be: error %v", err)
 	}
 }
@@ -176,7 +180,7 @@ func TestParseEngine(t *testing.T) {
 	}
 }
 
-// An engine that cannot listen says so and ends, and nothing else of its program runs.
+// An engine that cannot listen says so and ends before the rest of its program runs.
 func TestEngineCannotListen(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
@@ -188,7 +192,8 @@ func TestEngineCannotListen(t *testing.T) {
 	} {
 		out, err := exec.Command(program, argument).CombinedOutput()
 		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), want) || strings.Contains(string(out), "PASS") {
+		if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), want) ||
+			strings.Contains(string(out), "PASS") {
 			t.Errorf("%s: %v, output %q; want status 1 and %q alone", argument, err, out, want)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// broken is a listener that fails with each of its errors, then gives one connection, then fails
-// with the last one for good.
+// broken is a listener that first fails with each of its errors, then gives one connection, and
+// then always fails with its last error.
 type broken struct {
 	net.Listener
 	errs []error
@@ -31,14 +31,16 @@ func (b *broken) Accept() (net.Conn, error) {
 	b.n++
 	switch {
 	case b.n <= len(b.errs):
-		return nil, &net.OpError{Op: "accept", Net: "unix", Err: os.NewSyscallError("accept4", b.errs[b.n-1])}
+		err := os.NewSyscallError("accept4", b.errs[b.n-1])
+		return nil, &net.OpError{Op: "accept", Net: "unix", Err: err}
 	case b.n == len(b.errs)+1:
 		return b.conn, nil
 	}
 	return nil, b.last
 }
 
-// TestAcceptGoesOn: errors that pass do not end the engine, and one that stays does, with an error.
+// TestAcceptGoesOn checks that temporary errors do not end the engine, and that a permanent one
+// does.
 func TestAcceptGoesOn(t *testing.T) {
 	here, there := net.Pipe()
 	defer there.Close()
@@ -54,7 +56,8 @@ func TestAcceptGoesOn(t *testing.T) {
 	go func() { done <- s.accept(ctx, listener) }()
 	var ev engine.Event
 	go func() {
-		_ = json.NewEncoder(there).Encode(engine.Request{Version: engine.Version, Kind: engine.KindInfo})
+		request := engine.Request{Version: engine.Version, Kind: engine.KindInfo}
+		_ = json.NewEncoder(there).Encode(request)
 	}()
 	if err := gob.NewDecoder(there).Decode(&ev); err != nil || ev.Status == nil {
 		t.Errorf("after errors that pass: %+v, %v", ev, err)
@@ -65,15 +68,14 @@ func TestAcceptGoesOn(t *testing.T) {
 			t.Errorf("error %v, want %v", err, gone)
 		}
 	case <-time.After(10 * time.Second):
-		t.Fatal("it asks a listener that is gone for ever")
+		t.Fatal("the server still asks a listener that is closed")
 	}
 	if n := strings.Count(log.String(), "trying again"); n != 1 {
 		t.Errorf("%d lines, want 1:\n%s", n, log.String())
 	}
 }
 
-// A listener that fails for as long as the engine runs does not keep it from ending, nor the
-// processor busy.
+// A listener that always fails neither keeps the engine from ending nor the processor busy.
 func TestAcceptEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s := newServer(Config{}, cancel)
@@ -88,10 +90,12 @@ func TestAcceptEnds(t *testing.T) {
 	}
 }
 
-// TestFailuresAreNotKept: nothing stays of models that cannot be opened, or whose opening was
-// cancelled.
+// TestFailuresAreNotKept checks that the engine keeps nothing of a model that could not be opened
+// or whose opening was cancelled.
 func TestFailuresAreNotKept(t *testing.T) {
-	m := models{most: 2, open: func(ctx context.Context, which engine.Model, _ func(trace.Progress)) (trace.Model, error) {
+	m := models{most: 2, open: func(
+		ctx context.Context, which engine.Model, _ func(trace.Progress),
+	) (trace.Model, error) {
 		if which.Backend == "slow" {
 			<-ctx.Done()
 			return nil, ctx.Err()

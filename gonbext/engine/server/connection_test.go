@@ -12,8 +12,8 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/engine"
 )
 
-// TestUnsentBytesStay: an empty event for which a client leaves no room, or only room for a part, does
-// not break the stream. The rest of it is sent before the next event.
+// TestUnsentBytesStay checks that an empty event does not break the stream if a client leaves no
+// room for it, or only room for a part. The rest of it is sent before the next event.
 func TestUnsentBytesStay(t *testing.T) {
 	here, there := net.Pipe() // without a buffer: a write ends when it is read
 	defer there.Close()
@@ -54,15 +54,16 @@ func TestUnsentBytesStay(t *testing.T) {
 	}
 }
 
-// TestSendGivesUp: a client that reads nothing for as long as the patience loses its request, and every
-// later event fails at once.
+// TestSendGivesUp checks that a client that reads nothing for as long as the patience loses its
+// request, and that every later event fails at once.
 func TestSendGivesUp(t *testing.T) {
 	here, there := net.Pipe()
 	defer there.Close()
 	defer here.Close()
 	c := newConnection(t.Context(), here, 20*time.Millisecond)
 	err := c.send(engine.Event{Done: true})
-	if err == nil || !strings.Contains(err.Error(), "the client does not read what it is sent for 20ms") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "the client does not read what it is sent for 20ms") {
 		t.Errorf("error %v", err)
 	}
 	if c.ctx.Err() == nil {

@@ -31,7 +31,8 @@ func ExampleServe() {
 			Open: func(
 				_ context.Context, which engine.Model, progress func(trace.Progress),
 			) (trace.Model, error) {
-				progress(trace.Progress{Stage: "opening " + which.Name, Unit: "file", Done: 1, Total: 1})
+				stage := "opening " + which.Name
+				progress(trace.Progress{Stage: stage, Unit: "file", Done: 1, Total: 1})
 				return &wordModel{}, nil
 			},
 		})

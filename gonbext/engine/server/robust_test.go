@@ -63,8 +63,8 @@ func goroutines(t *testing.T, n int) {
 	}
 }
 
-// TestHalfRequests: clients that send nothing, or not all of it, are given up, whatever they send
-// on the way, and leave nothing behind.
+// TestHalfRequests checks that the engine gives up clients that send no complete request in time,
+// and keeps nothing of them.
 func TestHalfRequests(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&wordModel{}), Patience: 200 * time.Millisecond})
 	before := runtime.NumGoroutine()
@@ -82,7 +82,8 @@ func TestHalfRequests(t *testing.T) {
 			var ev engine.Event
 			events := gob.NewDecoder(conn)
 			err := events.Decode(&ev)
-			if err != nil || ev.Failure == nil || ev.Failure.Message != "server: no request came within 200ms" {
+			if err != nil || ev.Failure == nil ||
+				ev.Failure.Message != "server: no request came within 200ms" {
 				t.Errorf("answer %+v, %v; want a failure", ev.Failure, err)
 			}
 			if err := events.Decode(&ev); err == nil {
@@ -103,7 +104,7 @@ func drip(c net.Conn, b []byte) {
 	}
 }
 
-// TestClientsThatHangUp sends many broken requests and counts what is left of them.
+// TestClientsThatHangUp sends many broken requests and counts the goroutines that are left.
 func TestClientsThatHangUp(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&wordModel{})})
 	before := runtime.NumGoroutine()
@@ -118,7 +119,7 @@ func TestClientsThatHangUp(t *testing.T) {
 		_, _ = conn.Write(whole[:i*len(whole)/199])
 		conn.Close()
 	}
-	// Those that wait to be accepted hold places until the engine has seen that they are gone.
+	// Clients that wait to be accepted occupy places until the engine has seen that they are gone.
 	eventually(t, func() bool {
 		_, err := client.Info(t.Context())
 		return err == nil
@@ -126,7 +127,7 @@ func TestClientsThatHangUp(t *testing.T) {
 	goroutines(t, before)
 }
 
-// TestClientsThatDoNotRead: more of them than there are places hold none of them for long.
+// TestClientsThatDoNotRead checks that many clients that do not read occupy no place for long.
 func TestClientsThatDoNotRead(t *testing.T) {
 	var log syncBuffer
 	client, _ := serve(t, server.Config{
@@ -171,7 +172,7 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// A client whose OnStep is slow is not given up while it is sent nothing but signs of life.
+// The engine does not give up a client with a slow OnStep while it sends only signs of life.
 func TestSlowOnStep(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&wordModel{}), Patience: 300 * time.Millisecond})
 	client.Patience = 300 * time.Millisecond
@@ -189,7 +190,8 @@ func TestTooManyConnections(t *testing.T) {
 	refused := func() bool {
 		_, err := client.Info(t.Context())
 		var said *engine.Error
-		if err != nil && (!errors.As(err, &said) || !strings.Contains(said.Message, "serves 64 connections, the limit")) {
+		if err != nil && (!errors.As(err, &said) ||
+			!strings.Contains(said.Message, "serves 64 connections, the limit")) {
 			t.Fatalf("error %v", err)
 		}
 		return err != nil
@@ -206,7 +208,8 @@ func TestTooManyConnections(t *testing.T) {
 	eventually(t, func() bool { return !refused() })
 }
 
-// TestPlaces: a fifth request waits for one of four that use models, says so, and can be cancelled.
+// TestPlaces checks that a fifth request waits while four use models, says so, and can be
+// cancelled.
 func TestPlaces(t *testing.T) {
 	m := &wordModel{gate: make(chan struct{})}
 	client, _ := serve(t, server.Config{Open: one(m)})
@@ -247,11 +250,13 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestPanicOfAnOpener gives its place back.
+// TestPanicOfAnOpener checks that a panic while a model opens frees its place.
 func TestPanicOfAnOpener(t *testing.T) {
 	client, _ := serve(t, server.Config{
 		Models: 1,
-		Open: func(_ context.Context, which engine.Model, _ func(trace.Progress)) (trace.Model, error) {
+		Open: func(
+			_ context.Context, which engine.Model, _ func(trace.Progress),
+		) (trace.Model, error) {
 			if which.Name == "good" {
 				return &wordModel{}, nil
 			}
@@ -265,13 +270,14 @@ func TestPanicOfAnOpener(t *testing.T) {
 			t.Fatalf("error %v, want the panic", err)
 		}
 	}
-	_, err := client.Explain(t.Context(), engine.Model{Name: "good"}, "a", attribution.Options{MaxTokens: 1})
+	_, err := client.Explain(t.Context(), engine.Model{Name: "good"}, "a",
+		attribution.Options{MaxTokens: 1})
 	if err != nil {
 		t.Error(err)
 	}
 }
 
-// heavyModel is a model of 1000 bytes that can be held to a limit.
+// heavyModel is a model of 1000 bytes that accepts a memory limit.
 type heavyModel struct{ wordModel }
 
 func (m *heavyModel) WeightBytes() int64 { return 1000 }
@@ -283,11 +289,13 @@ func (m *heavyModel) Within(maxMemory int64) (trace.Model, error) {
 	return m, nil
 }
 
-// TestOneModelForAllLimits: the limit is that of each request, and the model is opened once.
+// TestOneModelForAllLimits checks that each request has its own limit on one model, opened once.
 func TestOneModelForAllLimits(t *testing.T) {
 	opened := 0
 	client, _ := serve(t, server.Config{
-		Open: func(_ context.Context, which engine.Model, _ func(trace.Progress)) (trace.Model, error) {
+		Open: func(
+			_ context.Context, which engine.Model, _ func(trace.Progress),
+		) (trace.Model, error) {
 			if opened++; which.MaxMemory > 0 && which.MaxMemory < 1000 {
 				return nil, errors.New("models: the weights do not fit")
 			}
@@ -301,7 +309,8 @@ func TestOneModelForAllLimits(t *testing.T) {
 		},
 	})
 	ask := func(name string, limit int64) error {
-		_, err := client.Explain(t.Context(), engine.Model{Name: name, MaxMemory: limit}, "a", attribution.Options{MaxTokens: 1})
+		_, err := client.Explain(t.Context(), engine.Model{Name: name, MaxMemory: limit}, "a",
+			attribution.Options{MaxTokens: 1})
 		return err
 	}
 	if err := ask("heavy", 999); err == nil || err.Error() != "models: the weights do not fit" {
@@ -312,7 +321,8 @@ func TestOneModelForAllLimits(t *testing.T) {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}
-	if err := ask("heavy", 999); err == nil || err.Error() != "models: it takes 1000 bytes, and the limit is 999" {
+	if err := ask("heavy", 999); err == nil ||
+		err.Error() != "models: it takes 1000 bytes, and the limit is 999" {
 		t.Errorf("below the weights: %v", err)
 	}
 	s, err := client.Info(t.Context())
@@ -321,8 +331,8 @@ func TestOneModelForAllLimits(t *testing.T) {
 	}
 }
 
-// TestModelsLeave: the least recently used one of too many models goes, and one that is in use
-// never.
+// TestModelsLeave checks that the least recently used model is closed if there are too many, and
+// never one in use.
 func TestModelsLeave(t *testing.T) {
 	for name, c := range map[string]struct {
 		config server.Config
@@ -337,7 +347,9 @@ func TestModelsLeave(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fails := c.fails
-			c.config.Open = func(_ context.Context, which engine.Model, _ func(trace.Progress)) (trace.Model, error) {
+			c.config.Open = func(
+				_ context.Context, which engine.Model, _ func(trace.Progress),
+			) (trace.Model, error) {
 				if which.Name == "d" && fails > 0 {
 					fails--
 					return nil, fmt.Errorf("models: full: %w", server.ErrMemory)
@@ -346,7 +358,8 @@ func TestModelsLeave(t *testing.T) {
 			}
 			client, _ := serve(t, c.config)
 			ask := func(name string) error {
-				_, err := client.Explain(t.Context(), engine.Model{Name: name}, "a", attribution.Options{MaxTokens: 1})
+				_, err := client.Explain(t.Context(), engine.Model{Name: name}, "a",
+					attribution.Options{MaxTokens: 1})
 				return err
 			}
 			for _, name := range []string{"b", "a", "c", "b", "c"} { // a is the oldest
@@ -365,7 +378,7 @@ func TestModelsLeave(t *testing.T) {
 	}
 }
 
-// TestModelInUseStays: a model that is too many leaves when no request uses it any more.
+// TestModelInUseStays checks that a surplus model is closed only when no request uses it any more.
 func TestModelInUseStays(t *testing.T) {
 	m := &wordModel{gate: make(chan struct{})}
 	client, _ := serve(t, server.Config{Models: 1, Open: one(m)})
@@ -397,11 +410,13 @@ func TestModelInUseStays(t *testing.T) {
 	held("b")
 }
 
-// TestMisspeltModel: a name that is no model lets no other go.
+// TestMisspeltModel checks that a name without a model does not remove another model.
 func TestMisspeltModel(t *testing.T) {
 	client, _ := serve(t, server.Config{
 		Models: 1,
-		Open: func(_ context.Context, which engine.Model, _ func(trace.Progress)) (trace.Model, error) {
+		Open: func(
+			_ context.Context, which engine.Model, _ func(trace.Progress),
+		) (trace.Model, error) {
 			if which.Name != "good" {
 				return nil, errors.New("models: no such model")
 			}
@@ -409,7 +424,8 @@ func TestMisspeltModel(t *testing.T) {
 		},
 	})
 	for _, name := range []string{"good", "god"} {
-		_, err := client.Explain(t.Context(), engine.Model{Name: name}, "a", attribution.Options{MaxTokens: 1})
+		_, err := client.Explain(t.Context(), engine.Model{Name: name}, "a",
+			attribution.Options{MaxTokens: 1})
 		if (err != nil) != (name == "god") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -419,7 +435,7 @@ func TestMisspeltModel(t *testing.T) {
 	}
 }
 
-// TestWireIsChecked: what no model can fulfil is refused before one is opened.
+// TestWireIsChecked checks that a request that no model can fulfil is refused before one is opened.
 func TestWireIsChecked(t *testing.T) {
 	client, _ := serve(t, server.Config{
 		Open: func(context.Context, engine.Model, func(trace.Progress)) (trace.Model, error) {
@@ -454,7 +470,7 @@ func TestWireIsChecked(t *testing.T) {
 		"many ids":        {engine.Request{Kind: engine.KindTrace, IDs: make([]int, 1<<20+1)}, "1048577 token ids; at most 1048576"},
 		"specials":        {engine.Request{Kind: engine.KindTrace, Specials: 9}, "specials 9"},
 		"unknown tap":     {engine.Request{Kind: engine.KindTrace, Taps: []trace.Tap{"nonsense"}}, `unknown tap "nonsense"; known are [scores`},
-		"taps for ever":   {engine.Request{Kind: engine.KindTrace, Taps: make([]trace.Tap, 1000)}, "1000 taps; there are"},
+		"too many taps":   {engine.Request{Kind: engine.KindTrace, Taps: make([]trace.Tap, 1000)}, "1000 taps; there are"},
 		"unknown request": {engine.Request{Kind: "dance"}, `does not know the request "dance"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -467,19 +483,21 @@ func TestWireIsChecked(t *testing.T) {
 			}
 		})
 	}
-	// A client notices by itself, also what cannot travel.
-	if _, err := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{MaxTokens: -5}); !errors.Is(err, trace.ErrUsage) {
+	// A client finds the same errors itself, also for values that the protocol cannot carry.
+	_, err := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{MaxTokens: -5})
+	if !errors.Is(err, trace.ErrUsage) {
 		t.Errorf("error %v, want a usage error", err)
 	}
 }
 
-// TestUnknownNamesArrive: what the registries say of an unknown name reaches the client as it is.
+// TestUnknownNamesArrive checks that the error about an unknown name reaches the client unchanged.
 func TestUnknownNamesArrive(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&wordModel{})})
 	for _, name := range []string{"rolout", "attention+rolout", "atention+rollout", "nonsense"} {
 		_, want := attribution.LookupMethod(name)
 		_, got := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{Methods: []string{name}})
-		if want == nil || got == nil || got.Error() != want.Error() || !errors.Is(got, trace.ErrUsage) {
+		if want == nil || got == nil || got.Error() != want.Error() ||
+			!errors.Is(got, trace.ErrUsage) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 		if got != nil && !strings.Contains(got.Error(), "known are ") {
@@ -488,7 +506,7 @@ func TestUnknownNamesArrive(t *testing.T) {
 	}
 }
 
-// TestAliveWhileItWorks: a request may take much longer than the client's patience.
+// TestAliveWhileItWorks checks that a request may take much longer than the client's patience.
 func TestAliveWhileItWorks(t *testing.T) {
 	client, _ := serve(t, server.Config{
 		Open: func(context.Context, engine.Model, func(trace.Progress)) (trace.Model, error) {
@@ -497,13 +515,14 @@ func TestAliveWhileItWorks(t *testing.T) {
 		},
 	})
 	client.Patience = 400 * time.Millisecond
-	if _, err := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{MaxTokens: 1}); err != nil {
+	_, err := client.Explain(t.Context(), engine.Model{}, "a", attribution.Options{MaxTokens: 1})
+	if err != nil {
 		t.Error(err)
 	}
 }
 
-// TestRequestEndsWithoutTheSocket: a request that runs when the socket is removed is answered, and
-// then the engine ends.
+// TestRequestEndsWithoutTheSocket checks that a running request is answered although the socket is
+// removed, and that the engine ends then.
 func TestRequestEndsWithoutTheSocket(t *testing.T) {
 	m := &wordModel{gate: make(chan struct{})}
 	var log syncBuffer
@@ -514,7 +533,9 @@ func TestRequestEndsWithoutTheSocket(t *testing.T) {
 				if err := os.Remove(client.Socket); err != nil {
 					t.Error(err)
 				}
-				eventually(t, func() bool { return strings.Contains(log.String(), "it ends after the last request") })
+				eventually(t, func() bool {
+					return strings.Contains(log.String(), "it ends after the last request")
+				})
 				m.gate <- struct{}{}
 			}
 		},
@@ -527,7 +548,7 @@ func TestRequestEndsWithoutTheSocket(t *testing.T) {
 	}
 }
 
-// TestReplacedSocket: what another program has put in place of the socket stays.
+// TestReplacedSocket checks that a file that another program put in place of the socket stays.
 func TestReplacedSocket(t *testing.T) {
 	client, wait := serve(t, server.Config{Open: one(&wordModel{})})
 	if err := os.Remove(client.Socket); err != nil {
@@ -559,7 +580,8 @@ func TestLongError(t *testing.T) {
 	}
 }
 
-// TestNothingMoreIsSent: a client that sends more than a request ends it, at once or while it runs.
+// TestNothingMoreIsSent checks that a client that sends more than one request cancels it, at once
+// or while it runs.
 func TestNothingMoreIsSent(t *testing.T) {
 	m := &wordModel{gate: make(chan struct{}), ended: make(chan struct{})}
 	client, _ := serve(t, server.Config{Open: one(m)})

@@ -37,7 +37,10 @@ type wordModel struct {
 }
 
 func (m *wordModel) Info() trace.Info {
-	return trace.Info{Name: "words", Hash: "00ff", Family: "none", Backend: "go", Layers: 1, Heads: 1, Width: 1, Vocab: 100}
+	return trace.Info{
+		Name: "words", Hash: "00ff", Family: "none", Backend: "go",
+		Layers: 1, Heads: 1, Width: 1, Vocab: 100,
+	}
 }
 
 func (m *wordModel) Encode(text string, _ trace.Specials) ([]trace.Token, error) {
@@ -48,7 +51,9 @@ func (m *wordModel) Encode(text string, _ trace.Specials) ([]trace.Token, error)
 	return tokens, nil
 }
 
-func (m *wordModel) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[trace.Step, error] {
+func (m *wordModel) Steps(
+	ctx context.Context, ids []int, ask trace.Ask,
+) iter.Seq2[trace.Step, error] {
 	return func(yield func(trace.Step, error) bool) {
 		if m.ended != nil {
 			defer close(m.ended)
@@ -57,7 +62,9 @@ func (m *wordModel) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Se
 			panic("thirteen words")
 		}
 		if ask.Progress != nil {
-			ask.Progress(trace.Progress{Stage: "preparing prompt rows", Unit: "layer", Done: 1, Total: 1})
+			ask.Progress(trace.Progress{
+				Stage: "preparing prompt rows", Unit: "layer", Done: 1, Total: 1,
+			})
 		}
 		for n := range ask.MaxTokens {
 			if n > 0 && m.gate != nil {
@@ -150,18 +157,22 @@ func serve(t *testing.T, c server.Config) (engine.Client, func() error) {
 	return client, wait
 }
 
-func eventually(t *testing.T, what func() bool) {
+// eventually waits until happened returns true.
+func eventually(t *testing.T, happened func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !what(); time.Sleep(2 * time.Millisecond) {
+	deadline := time.Now().Add(10 * time.Second)
+	for ; !happened(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it does not happen")
+			t.Fatal("the expected state was not reached in 10 s")
 		}
 	}
 }
 
 // one opens the same model for every name.
 func one(m trace.Model) server.Opener {
-	return func(context.Context, engine.Model, func(trace.Progress)) (trace.Model, error) { return m, nil }
+	return func(context.Context, engine.Model, func(trace.Progress)) (trace.Model, error) {
+		return m, nil
+	}
 }
 
 func TestExplainEqualsDirect(t *testing.T) {
@@ -182,11 +193,14 @@ func TestExplainEqualsDirect(t *testing.T) {
 				o.OnStep = func(e *attribution.Explanation) {
 					*into = append(*into, seen{len(e.Steps), e.Methods[e.Order[0]].Shape[0], ""})
 				}
-				o.OnProgress = func(p trace.Progress) { *into = append(*into, seen{Progress: p.String()}) }
+				o.OnProgress = func(p trace.Progress) {
+					*into = append(*into, seen{Progress: p.String()})
+				}
 				return o
 			}
 			var wantSeen, gotSeen []seen
-			want, err := attribution.Explain(t.Context(), &wordModel{}, "a b\xff c", record(&wantSeen))
+			want, err := attribution.Explain(t.Context(), &wordModel{}, "a b\xff c",
+				record(&wantSeen))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -214,14 +228,19 @@ func TestExplainEqualsDirect(t *testing.T) {
 type reader struct{ wordModel }
 
 func (m *reader) Info() trace.Info {
-	return trace.Info{Name: "reader", Head: trace.MaskedToken, Bidirectional: true, Layers: 2, Heads: 1, Width: 1, Vocab: 100}
+	return trace.Info{
+		Name: "reader", Head: trace.MaskedToken, Bidirectional: true,
+		Layers: 2, Heads: 1, Width: 1, Vocab: 100,
+	}
 }
 
 func (m *reader) Steps(_ context.Context, ids []int, ask trace.Ask) iter.Seq2[trace.Step, error] {
 	return func(yield func(trace.Step, error) bool) {
 		T := len(ids)
 		for i, at := range ask.Positions {
-			s := trace.Step{First: T, Next: &trace.Prediction{Token: trace.Token{ID: i, Text: "\xe2"}, Position: at, Probability: 0.5}}
+			s := trace.Step{First: T, Next: &trace.Prediction{
+				Token: trace.Token{ID: i, Text: "\xe2"}, Position: at, Probability: 0.5,
+			}}
 			if i == 0 {
 				s.First, s.Count = 0, T
 				for range ask.Mixings {
@@ -239,8 +258,7 @@ func (m *reader) Steps(_ context.Context, ids []int, ask trace.Ask) iter.Seq2[tr
 	}
 }
 
-// Predictions, position 0 among them, and maps arrive as they are, also maps that take several
-// events.
+// Predictions, also at position 0, and maps arrive unchanged, also maps that take several events.
 func TestExplainEncoderEqualsDirect(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&reader{})})
 	long := strings.Repeat("a ", 800)
@@ -324,11 +342,15 @@ const thrower = "github.com/headwater-ml/headwater/gonbext/engine/server_test.(*
 func TestPanicIsAnError(t *testing.T) {
 	var log strings.Builder
 	client, wait := serve(t, server.Config{Open: one(&wordModel{}), Log: &log})
-	_, err := client.Explain(t.Context(), engine.Model{}, strings.Repeat("x ", 13), attribution.Options{MaxTokens: 1})
-	if err == nil || !strings.Contains(err.Error(), "thirteen words") || !strings.Contains(err.Error(), "a bug in "+thrower) || strings.Contains(err.Error(), "goroutine") {
+	_, err := client.Explain(t.Context(), engine.Model{}, strings.Repeat("x ", 13),
+		attribution.Options{MaxTokens: 1})
+	if err == nil || !strings.Contains(err.Error(), "thirteen words") ||
+		!strings.Contains(err.Error(), "a bug in "+thrower) ||
+		strings.Contains(err.Error(), "goroutine") {
 		t.Errorf("error = %v, want the panic without a stack", err)
 	}
-	if _, err := client.Explain(t.Context(), engine.Model{}, "a b", attribution.Options{MaxTokens: 1}); err != nil {
+	_, err = client.Explain(t.Context(), engine.Model{}, "a b", attribution.Options{MaxTokens: 1})
+	if err != nil {
 		t.Errorf("after a panic: %v", err)
 	}
 	if err := client.Stop(t.Context()); err != nil {
@@ -353,7 +375,9 @@ func TestUsageErrorStaysOne(t *testing.T) {
 func TestModelsStayOpen(t *testing.T) {
 	var mu sync.Mutex
 	opened := map[string]int{}
-	client, _ := serve(t, server.Config{Open: func(_ context.Context, which engine.Model, _ func(trace.Progress)) (trace.Model, error) {
+	client, _ := serve(t, server.Config{Open: func(
+		_ context.Context, which engine.Model, _ func(trace.Progress),
+	) (trace.Model, error) {
 		name, backend := which.Name, which.Backend
 		mu.Lock()
 		defer mu.Unlock()
@@ -366,17 +390,21 @@ func TestModelsStayOpen(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 { // clients that come together
 		all.Go(func() {
-			if _, err := client.Explain(t.Context(), engine.Model{Name: "tiny"}, "a b", attribution.Options{MaxTokens: 2}); err != nil {
+			opts := attribution.Options{MaxTokens: 2}
+			_, err := client.Explain(t.Context(), engine.Model{Name: "tiny"}, "a b", opts)
+			if err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	if _, err := client.Explain(t.Context(), engine.Model{Name: "bad"}, "a", attribution.Options{}); err == nil || err.Error() != "models: no such thing" {
+	_, err := client.Explain(t.Context(), engine.Model{Name: "bad"}, "a", attribution.Options{})
+	if err == nil || err.Error() != "models: no such thing" {
 		t.Errorf("error = %v, want the opener's", err)
 	}
 	for _, m := range []engine.Model{{Name: "tiny", Backend: "xla"}, {Name: "bad"}} {
-		if _, err := client.Explain(t.Context(), m, "a", attribution.Options{MaxTokens: 1}); err != nil {
+		_, err := client.Explain(t.Context(), m, "a", attribution.Options{MaxTokens: 1})
+		if err != nil {
 			t.Errorf("%v: %v", m, err)
 		}
 	}
@@ -392,7 +420,8 @@ func TestModelsStayOpen(t *testing.T) {
 func TestTrace(t *testing.T) {
 	client, _ := serve(t, server.Config{Open: one(&wordModel{})})
 	want, _ := (&wordModel{}).Trace(t.Context(), []int{0, 1, 2}, []trace.Tap{trace.Logits, trace.Final})
-	got, tokens, err := client.Trace(t.Context(), engine.Model{}, engine.Input{Text: "a b c"}, trace.Logits, trace.Final)
+	got, tokens, err := client.Trace(t.Context(), engine.Model{}, engine.Input{Text: "a b c"},
+		trace.Logits, trace.Final)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,8 +430,10 @@ func TestTrace(t *testing.T) {
 	}
 	for i, w := range want {
 		g := got[i]
-		if g.Name != w.Name || g.Axes != w.Axes || !slices.Equal(g.Shape, w.Shape) || !slices.Equal(g.Data, w.Data) {
-			t.Errorf("tensor %s %s %v differs from %s %s %v", g.Name, g.Axes, g.Shape, w.Name, w.Axes, w.Shape)
+		if g.Name != w.Name || g.Axes != w.Axes || !slices.Equal(g.Shape, w.Shape) ||
+			!slices.Equal(g.Data, w.Data) {
+			t.Errorf("tensor %s %s %v differs from %s %s %v", g.Name, g.Axes, g.Shape, w.Name,
+				w.Axes, w.Shape)
 		}
 	}
 	if got, tokens, err = client.Trace(t.Context(), engine.Model{}, engine.Input{IDs: []int{5}}, trace.Final); err != nil || tokens != nil || got[0].Shape[0] != 1 {
@@ -410,7 +441,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// modelAlone is a model that is no tracer.
+// modelAlone is a model that does not implement [trace.Tracer].
 type modelAlone struct{ trace.Model }
 
 func TestTraceRefused(t *testing.T) {
@@ -455,7 +486,8 @@ func TestRefusals(t *testing.T) {
 			func(c net.Conn) error { return send(c, `{"Version":99,"Kind":"info"}`) },
 		},
 		{
-			"another version with other fields", "speaks protocol 5 and this program 6: restart the kernel",
+			"another version with other fields",
+			"speaks protocol 5 and this program 6: restart the kernel",
 			func(c net.Conn) error { return send(c, `{"Version":6,"Kind":"explain","Magic":[1]}`) },
 		},
 		{
@@ -463,7 +495,8 @@ func TestRefusals(t *testing.T) {
 			func(c net.Conn) error { return send(c, `{"Version":5,"Kind":"dance"}`) },
 		},
 		{
-			"broken options", "the request cannot be read: the program that sent it is not of the same version",
+			"broken options",
+			"the request cannot be read: the program that sent it is not of the same version",
 			func(c net.Conn) error { return send(c, `{"Version":5,"Kind":"explain","Options":{]`) },
 		},
 		{
@@ -473,7 +506,8 @@ func TestRefusals(t *testing.T) {
 		{
 			"too long", "the request is longer than the limit of 8388608 bytes",
 			func(c net.Conn) error {
-				_ = send(c, `{"Text":"`+strings.Repeat("a", 8<<20)) // the engine may close it before the end
+				// The engine may close the connection before the end.
+				_ = send(c, `{"Text":"`+strings.Repeat("a", 8<<20))
 				return nil
 			},
 		},
@@ -507,7 +541,8 @@ func TestSocketIsPrivateAndRemoved(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("socket mode %v, %v; want 0600", info.Mode(), err)
 	}
-	if err := server.Serve(t.Context(), server.Config{Socket: client.Socket}); err == nil || !strings.Contains(err.Error(), "an engine answers there already") {
+	err = server.Serve(t.Context(), server.Config{Socket: client.Socket})
+	if err == nil || !strings.Contains(err.Error(), "an engine answers there already") {
 		t.Errorf("a second engine on the socket: %v", err)
 	}
 	if err := client.Stop(t.Context()); err != nil {
@@ -522,7 +557,8 @@ func TestSocketIsPrivateAndRemoved(t *testing.T) {
 	if err := os.WriteFile(client.Socket, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := server.Serve(t.Context(), server.Config{Socket: client.Socket}); err == nil || !strings.Contains(err.Error(), "is not a socket") {
+	err = server.Serve(t.Context(), server.Config{Socket: client.Socket})
+	if err == nil || !strings.Contains(err.Error(), "is not a socket") {
 		t.Errorf("a file in the way: %v", err)
 	}
 }
@@ -548,7 +584,8 @@ func TestEndsWhenIdle(t *testing.T) {
 		MaxTokens: 2,
 		OnStep: func(e *attribution.Explanation) {
 			if len(e.Steps) == 1 {
-				time.AfterFunc(2*idle, func() { m.gate <- struct{}{} }) // busy for longer than the limit
+				// The model is busy for longer than the limit.
+				time.AfterFunc(2*idle, func() { m.gate <- struct{}{} })
 			}
 		},
 	}); err != nil {

@@ -40,7 +40,8 @@ func init() {
 		_, err := gonbext.TryExplain("the keys", gonbext.Options{Threshold: math.NaN()})
 		fmt.Println(err, errors.Is(err, trace.ErrUsage))
 	}
-	cells["by word"], cells["by letter"], cells["by more than there is"], cells["by a space"] = by("word"), by("letter"), by("0:9"), by("3:4")
+	cells["by word"], cells["by letter"] = by("word"), by("letter")
+	cells["by more than there is"], cells["by a space"] = by("0:9"), by("3:4")
 }
 
 // beginInPieces sends an explanation of "the keys" in three tokens, without rows.
@@ -73,7 +74,7 @@ func pieces(next chan struct{}) func(*engineConn, engine.Request) {
 	}
 }
 
-// What grows is divided as the result is, and OnStep sees the same.
+// A growing explanation is grouped as the result is, and OnStep sees the same groups.
 func TestBy(t *testing.T) {
 	next := make(chan struct{}, 10)
 	k := newKernel(t, pieces(next))
@@ -83,7 +84,8 @@ func TestBy(t *testing.T) {
 		next <- struct{}{}
 	}
 	r := k.run("by word", true)
-	if want := "4 [the keys] [0.125 0.75 0.125 0.75] word sum of tokens\n"; r.stdout != want || r.status != 0 {
+	if want := "4 [the keys] [0.125 0.75 0.125 0.75] word sum of tokens\n"; r.stdout != want ||
+		r.status != 0 {
 		t.Errorf("status %d, stdout %q, want %q", r.status, r.stdout, want)
 	}
 	for i, shown := range live {
@@ -96,8 +98,8 @@ func TestBy(t *testing.T) {
 	}
 }
 
-// Parts and numbers that there cannot be are refused before the engine is asked; parts that fit no
-// token and a layer that no result has, at the first one.
+// Invalid spans and numbers are refused before the engine is asked. Spans that hold no token, and a
+// layer that the model does not have, are refused at the first generated token.
 func TestByRefusals(t *testing.T) {
 	for cell, want := range map[string]string{
 		"by letter":             `grouping "letter": want word, sentence`,
@@ -115,7 +117,8 @@ func TestByRefusals(t *testing.T) {
 			}
 			pieces(next)(conn, r)
 		})
-		if r := k.run(cell, false); !strings.Contains(r.stdout, want) || !strings.HasSuffix(r.stdout, " true\n") {
+		if r := k.run(cell, false); !strings.Contains(r.stdout, want) ||
+			!strings.HasSuffix(r.stdout, " true\n") {
 			t.Errorf("%s says %q, want %q and a usage error", cell, r.stdout, want)
 		}
 	}
