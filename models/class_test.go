@@ -19,7 +19,7 @@ func TestClass(t *testing.T) {
 		{"bert_cls", "neutral", 0, `has no class "neutral"; it has LABEL_0, LABEL_1`},
 		{"electra_disc", "replaced", 1, ""},
 		{"electra_disc", "2", 0, "it has original, replaced"},
-		{"gpt2", "LABEL_0", 0, "tells no classes apart"},
+		{"gpt2", "LABEL_0", 0, "has no classes"},
 	} {
 		t.Run(c.golden+" "+c.name, func(t *testing.T) {
 			got, err := open(t, "testdata/goldens/"+c.golden).Class(c.name)

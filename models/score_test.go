@@ -13,7 +13,8 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// TestPredictIsWhatIsGenerated: the probability of the next token is that of the step which makes it.
+// TestPredictIsWhatIsGenerated checks that the probability that Predict returns for the next token is
+// that of the step that generates the token.
 func TestPredictIsWhatIsGenerated(t *testing.T) {
 	m := open(t, models.Default)
 	steps := generate(t, m, prompt, trace.Ask{MaxTokens: 3})
@@ -29,22 +30,27 @@ func TestPredictIsWhatIsGenerated(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, s := range steps {
-			if d := math.Abs(got[i] - s.Next.Probability); d > 1e-5 { // a cache and a batch sum in other orders; worst seen 4e-7
+			// A cache and a batch sum in different orders. The largest difference seen is 4e-7.
+			if d := math.Abs(got[i] - s.Next.Probability); d > 1e-5 {
 				t.Errorf("token %d: probability %v, the step has %v", i, got[i], s.Next.Probability)
 			}
 		}
 	}
 }
 
-// TestPredictErrors: a refusal names the model and, of memory, the flag.
+// TestPredictErrors checks that an error names the query and the token, and that an error about
+// memory says that a higher limit helps.
 func TestPredictErrors(t *testing.T) {
 	m := open(t, "testdata/goldens/gpt2")
-	ctx, q := context.Background(), trace.Query{IDs: prompt, Objective: trace.Objective{Quantity: trace.Logit, Token: 96}}
+	ctx := context.Background()
+	q := trace.Query{IDs: prompt, Objective: trace.Objective{Quantity: trace.Logit, Token: 96}}
 	_, err := m.Predict(ctx, []trace.Query{q})
-	if want := "models: testdata/goldens/gpt2: query 0: transformer: token 96 is not in 0..95, the vocabulary"; err == nil || err.Error() != want {
+	want := "query 0: transformer: token 96 is not in 0..95, the vocabulary"
+	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	if _, err := m.Embed(ctx, []int{96}); err == nil || !strings.HasPrefix(err.Error(), "models: testdata/goldens/gpt2: transformer: id 96") {
+	_, err = m.Embed(ctx, []int{96})
+	if err == nil || !strings.HasPrefix(err.Error(), "transformer: id 96") {
 		t.Errorf("Embed of 96: error %v", err)
 	}
 	_, err = models.Open("testdata/goldens/gpt2", models.Options{Backend: "go", MaxMemory: 1})
@@ -52,19 +58,21 @@ func TestPredictErrors(t *testing.T) {
 	if !errors.As(err, &weights) {
 		t.Fatalf("error %v, want a MemoryError", err)
 	}
-	small, err := models.Open("testdata/goldens/gpt2", models.Options{Backend: "go", MaxMemory: weights.Need + 1000})
+	tight := models.Options{Backend: "go", MaxMemory: weights.Need + 1000}
+	small, err := models.Open("testdata/goldens/gpt2", tight)
 	if err != nil {
 		t.Fatal(err)
 	}
 	q.Token = 3
 	_, err = small.Predict(ctx, []trace.Query{q})
 	var refused *transformer.MemoryError
-	if !errors.As(err, &refused) || trace.KindOf(err) != trace.MemoryKind || !strings.HasSuffix(err.Error(), ", or allow more") {
+	if !errors.As(err, &refused) || trace.KindOf(err) != trace.MemoryKind ||
+		!strings.HasSuffix(err.Error(), ", or allow more") {
 		t.Errorf("error %v, want a MemoryError that says that a higher limit helps", err)
 	}
 }
 
-// TestReplacement: what stands for a token taken away, as the files of a checkpoint say.
+// TestReplacement checks the tokens that replace others against the files of checkpoints.
 func TestReplacement(t *testing.T) {
 	for _, c := range []struct {
 		name, ref, config string
