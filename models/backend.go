@@ -32,7 +32,8 @@ var backends = struct {
 	plugins *Plugins
 }{byConfig: map[string]compute.Backend{}}
 
-// RegisterXLA makes XLA available. The package models/xla calls it. It panics if it is called twice.
+// RegisterXLA makes XLA available. The package models/xla calls it. It panics if it is called
+// twice.
 func RegisterXLA(p Plugins) {
 	backends.Lock()
 	defer backends.Unlock()

@@ -64,8 +64,8 @@ func MeasureSpeed(ctx context.Context, backend string, size int) (speed Speed, e
 }
 
 // multiplication returns a function that multiplies two matrices on the backend and copies only the
-// largest number of the product from it. A compiler cannot leave out most of the work for it, little
-// is copied, and a GPU has finished when the number arrives.
+// largest number of the product from it. A compiler cannot leave out most of the work for it,
+// little is copied, and a GPU has finished when the number arrives.
 func multiplication(b compute.Backend, size int) (func() error, error) {
 	values := make([]float32, size*size)
 	for i := range values {

@@ -83,7 +83,8 @@ func TestMeasureSpeed(t *testing.T) {
 	if _, err := MeasureSpeed(ctx, "go", 64); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want canceled", err)
 	}
-	if _, err := MeasureSpeed(t.Context(), "abacus", 64); err == nil || !strings.Contains(err.Error(), `"abacus" is unknown`) {
+	if _, err := MeasureSpeed(t.Context(), "abacus", 64); err == nil ||
+		!strings.Contains(err.Error(), `"abacus" is unknown`) {
 		t.Errorf("error %v", err)
 	}
 }

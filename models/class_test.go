@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Classes go by label or number; an encoder that marks replaced tokens has one score and two of them.
+// TestClass finds classes by label and by number. A model that finds replaced tokens has one score
+// and two classes.
 func TestClass(t *testing.T) {
 	for _, c := range []struct {
 		golden, name string

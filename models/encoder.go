@@ -32,12 +32,12 @@ func (m *Model) head() trace.Head {
 	return trace.NextToken
 }
 
-// headPositions is how many positions the head of an encoder computes at a time. Its weights are
+// headPositions is how many positions an encoder's head computes at a time. Its weights are
 // the largest of the model and are read once for all of them. More positions would need more memory
 // and delay the first prediction.
 const headPositions = 32
 
-// read yields the steps of an encoder: all rows with the first prediction, then the other
+// read yields an encoder's steps: all rows with the first prediction, then the other
 // predictions one by one.
 func (m *Model) read(ctx context.Context, ids []int, ask trace.Ask,
 	yield func(trace.Step, error) bool,
@@ -84,8 +84,8 @@ func (m *Model) positions(ids []int, ask trace.Ask) ([]int, error) {
 	case len(ask.Positions) > 0:
 		for _, at := range ask.Positions {
 			if at < 0 || at >= len(ids) {
-				return nil, fmt.Errorf("models: position %d is not in 0..%d, the tokens of the text",
-					at, len(ids)-1)
+				return nil, fmt.Errorf("models: position %d is not in 0..%d, "+
+					"the tokens of the text", at, len(ids)-1)
 			}
 		}
 		return ask.Positions, nil
@@ -104,7 +104,8 @@ func (m *Model) positions(ids []int, ask trace.Ask) ([]int, error) {
 	if masked == nil {
 		mask := m.tokenText(m.mask)
 		return nil, fmt.Errorf("models: %s fills in missing tokens, and %w: "+
-			"write %s where one is missing, or say which positions to explain", m.info.Name, ErrNothingMasked, mask)
+			"write %s where one is missing, or say which positions to explain",
+			m.info.Name, ErrNothingMasked, mask)
 	}
 	return masked, nil
 }

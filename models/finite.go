@@ -11,8 +11,8 @@ import (
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
-// WeightError says that a tensor of a checkpoint has a number that a model cannot compute with: NaN,
-// infinity, or a number that is too large for the type of the weights in memory.
+// WeightError says that a tensor of a checkpoint has a number that a model cannot compute with:
+// NaN, infinity, or a number that is too large for the type of the weights in memory.
 type WeightError struct {
 	// File is the file with the tensor, and Tensor is the name of the tensor.
 	File, Tensor string
@@ -75,9 +75,9 @@ func placeOf(i int, shape []int) []int {
 	return index
 }
 
-// These are the bits, without the sign, of the smallest float32 that becomes infinite in a type: for
-// float32, infinity itself; for bfloat16, the number half a unit in the last place below infinity,
-// from which numbers are rounded up.
+// These are the bits, without the sign, of the smallest float32 that becomes infinite in a type:
+// for float32, infinity itself; for bfloat16, the number half a unit in the last place below
+// infinity, from which numbers are rounded up.
 const (
 	infiniteFloat32  = 0x7f80_0000
 	infiniteBFloat16 = 0x7f7f_8000

@@ -13,8 +13,9 @@ import (
 
 // Steps runs the model on all ids in one pass, and then on one token after another: the token that
 // it chose, or the next token of ask.Continuation. It ends after ask.MaxTokens tokens, after the
-// continuation, or with end-of-text. It yields at most one error, as the last value. If ctx is done,
-// the error wraps ctx.Err() and comes after the running layer or pass; earlier steps stay valid.
+// continuation, or with end-of-text. It yields at most one error, as the last value. If ctx is
+// done, the error wraps ctx.Err() and comes after the running layer or pass; earlier steps stay
+// valid.
 //
 // An encoder reads ids once and yields one prediction for each of ask.Positions.
 func (m *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[trace.Step, error] {

@@ -35,7 +35,8 @@ func TestBrokenInTheCache(t *testing.T) {
 		write(t, filepath.Join(dir, name), data)
 	}
 	open := func() error {
-		_, err := models.Open("org/name@v1", models.Options{Backend: "go", Hub: &hub.Options{Cache: cache, Offline: true}})
+		_, err := models.Open("org/name@v1",
+			models.Options{Backend: "go", Hub: &hub.Options{Cache: cache, Offline: true}})
 		return err
 	}
 	if err := open(); err != nil {
@@ -46,7 +47,8 @@ func TestBrokenInTheCache(t *testing.T) {
 	}
 	err := open()
 	var cached *models.CacheError
-	if !errors.As(err, &cached) || cached.Ref != "org/name@v1" || cached.Dir != dir || trace.KindOf(err) != trace.CacheKind {
+	if !errors.As(err, &cached) || cached.Ref != "org/name@v1" || cached.Dir != dir ||
+		trace.KindOf(err) != trace.CacheKind {
 		t.Errorf("error %v, want one that names the model", err)
 	}
 	for _, want := range []string{filepath.Join(dir, "model.safetensors"), "a file there may be broken"} {

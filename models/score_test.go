@@ -13,14 +13,16 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// TestPredictIsWhatIsGenerated checks that the probability that Predict returns for the next token is
-// that of the step that generates the token.
+// TestPredictIsWhatIsGenerated checks that the probability that Predict returns for the next token
+// is that of the step that generates the token.
 func TestPredictIsWhatIsGenerated(t *testing.T) {
 	m := open(t, models.Default)
 	steps := generate(t, m, prompt, trace.Ask{MaxTokens: 3})
 	ids, queries := append([]int(nil), prompt...), []trace.Query(nil)
 	for _, s := range steps {
-		o := trace.Objective{Quantity: trace.Probability, Position: len(ids) - 1, Token: s.Next.Token.ID}
+		o := trace.Objective{
+			Quantity: trace.Probability, Position: len(ids) - 1, Token: s.Next.Token.ID,
+		}
 		queries = append(queries, trace.Query{IDs: append([]int(nil), ids...), Objective: o})
 		ids = append(ids, s.Next.Token.ID)
 	}
@@ -81,7 +83,9 @@ func TestReplacement(t *testing.T) {
 		{"embedded", models.Default, "", map[string]int{"end": 1}},
 		{"without tokenizer", "testdata/goldens/bert", "", map[string]int{"pad": 0}},
 		{
-			"named in tokenizer_config.json", "", `{"unk_token":"!","pad_token":{"content":"<bos>"},"mask_token":"#","eos_token":"<bos>"}`,
+			"named in tokenizer_config.json", "",
+			`{"unk_token":"!","pad_token":{"content":"<bos>"},` +
+				`"mask_token":"#","eos_token":"<bos>"}`,
 			map[string]int{"unknown": 2, "pad": 0, "mask": 4, "end": 1},
 		}, // generation_config.json goes first
 		{"not in the vocabulary", "", `{"unk_token":"<none>","pad_token":null}`, map[string]int{"end": 1}},

@@ -82,9 +82,9 @@ func (m *Model) maskID(named string) int {
 	return -1
 }
 
-// Chat returns the text that the model was trained to continue after a user said something. The text
-// includes the control tokens. It returns an error if the checkpoint has no chat template, or if the
-// template is invalid, takes too long, or does not accept the conversation.
+// Chat returns the text that the model was trained to continue after a user said something. The
+// text includes the control tokens. It returns an error if the checkpoint has no chat template, or
+// if the template is invalid, takes too long, or does not accept the conversation.
 func (m *Model) Chat(user string) (string, error) {
 	if m.chat == nil {
 		return "", m.chatErr

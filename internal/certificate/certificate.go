@@ -29,7 +29,9 @@ import (
 
 // Tolerances of a check.
 const (
-	LogitsTolerance = 2e-5 // float32 rounding over the layers of the goldens; the reference itself is within 5e-6 of float64
+	// LogitsTolerance is for float32 rounding over the layers of the goldens. The reference itself
+	// is within 5e-6 of float64.
+	LogitsTolerance = 2e-5
 	TapTolerance    = 1e-5 // attentions and hidden states; the reference is within 1.3e-6
 	// HalfTolerance is for weights in bfloat16, which has 8 bits, against a recording in float32.
 	HalfTolerance = 5e-2
