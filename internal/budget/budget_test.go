@@ -42,11 +42,15 @@ func TestCheck(t *testing.T) {
 		{"the budget fits", budgeted{left: 100}, 100, nil},
 		{"more than the budget", budgeted{left: 100}, 101, refusal(101, 100, 100, false)},
 		{
-			"more than the rest of a limit", limited{budgeted{left: 100}, 300, true}, 200,
+			"more than the rest of a limit",
+			limited{budgeted{left: 100}, 300, true},
+			200,
 			refusal(200, 100, 300, true),
 		},
 		{
-			"more than an integer holds", budgeted{left: math.MaxInt64}, math.Inf(1),
+			"more than an integer holds",
+			budgeted{left: math.MaxInt64},
+			math.Inf(1),
 			refusal(MaxNeed, math.MaxInt64, math.MaxInt64, false),
 		},
 	} {

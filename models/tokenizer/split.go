@@ -241,7 +241,8 @@ func classOf(r rune) charClass {
 var (
 	newLetters = &unicode.RangeTable{
 		R16: []unicode.Range16{
-			{Lo: 0x1c89, Hi: 0x1c8a, Stride: 1}, {Lo: 0xa7cb, Hi: 0xa7cd, Stride: 1},
+			{Lo: 0x1c89, Hi: 0x1c8a, Stride: 1},
+			{Lo: 0xa7cb, Hi: 0xa7cd, Stride: 1},
 			{Lo: 0xa7da, Hi: 0xa7dc, Stride: 1},
 		},
 		R32: []unicode.Range32{
