@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// fakePlugins finds plugins that are not there and says yes to every path but bad.
+// fakePlugins finds plugins that do not exist and accepts every path except bad.
 func fakePlugins() *Plugins {
 	check := func(path string) error {
 		if filepath.Base(path) == "bad.so" {

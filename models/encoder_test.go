@@ -84,7 +84,7 @@ func TestPositionsStop(t *testing.T) {
 	}
 }
 
-// wordPiece is a tokenizer of the words a and b; its post-processor is to be filled in.
+// wordPiece is a tokenizer of the words a and b. The caller fills in the post-processor.
 const wordPiece = `{"version":"1.0","truncation":null,"padding":null,"normalizer":null,"pre_tokenizer":{"type":"Whitespace"},
 "added_tokens":[
  {"id":0,"content":"[PAD]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},
@@ -141,7 +141,7 @@ func TestEncodeSpecials(t *testing.T) {
 	}
 }
 
-// withWordPiece is an encoder with the tokenizer [wordPiece].
+// withWordPiece opens an encoder with the tokenizer [wordPiece].
 func withWordPiece(t *testing.T, post string) *models.Model {
 	t.Helper()
 	dir := t.TempDir()

@@ -120,7 +120,7 @@ func TestNonFiniteWeights(t *testing.T) {
 	}
 }
 
-// The largest number that a type holds is no fault, nor is a tensor that nobody reads.
+// The largest number of a type is allowed, and so is any number in a tensor that is not read.
 func TestFiniteWeights(t *testing.T) {
 	largest := math.Float32frombits(0x7f7f_7fff) // rounds to the largest bfloat16
 	for name, c := range map[string]struct {

@@ -123,7 +123,7 @@ func TestSampling(t *testing.T) {
 			t.Errorf("%s = %v, want the greedy %v", name, got, greedy)
 		}
 	}
-	// Of many draws at temperature 1, the share of each token is near its probability.
+	// In many draws at temperature 1, the share of each token is close to its probability.
 	counts := map[int]float64{}
 	var p []trace.Alternative
 	const draws = 400
@@ -143,7 +143,7 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// TestOwnRow asks for the closing step: it has the last token's row and no prediction.
+// TestOwnRow asks for the last step, which has the last token's row and no prediction.
 func TestOwnRow(t *testing.T) {
 	m := open(t, "testdata/goldens/bloom")
 	steps := generate(t, m, prompt, trace.Ask{MaxTokens: 2, OwnRow: true, Mixings: []trace.MixingAsk{{Name: "attention"}}})
@@ -222,7 +222,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestChangedCheckpoint opens checkpoints with one thing wrong each.
+// TestChangedCheckpoint opens checkpoints that each have one error.
 func TestChangedCheckpoint(t *testing.T) {
 	config := func(old, new string) func(dir string) {
 		return func(dir string) {

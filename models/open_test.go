@@ -14,8 +14,8 @@ import (
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
-// TestBrokenInTheCache: of a model of the Hub whose weights are cut short, the error says which
-// file it is, and that it is in the cache.
+// TestBrokenInTheCache cuts the weights of a model of the Hub short. The error says which file it
+// is, and that it is in the cache.
 func TestBrokenInTheCache(t *testing.T) {
 	const commit = "cccccccccccccccccccccccccccccccccccccccc"
 	cache := t.TempDir()

@@ -219,7 +219,7 @@ func TestWithMaxMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// the program and the weights; a quarter of the rest stays free
+	// held is for the program and the weights. A quarter of the rest stays free.
 	held := int64(1<<30) - m.Budget()/3*4
 	if m, err = m.WithMaxMemory(held + 10_000); err != nil {
 		t.Fatal(err)

@@ -360,7 +360,7 @@ func parseStripDecoder(raw json.RawMessage) (decoder, error) {
 		return nil, err
 	}
 	if f.Start == nil || f.Stop == nil {
-		return nil, errors.New("the decoder Strip needs start and stop")
+		return nil, errors.New("type Strip needs start and stop")
 	}
 	return tokenDecoder(func(token string, _, _ int, _ *meter) (string, error) {
 		for i := uint(0); i < *f.Start && strings.HasPrefix(token, f.Content); i++ {
