@@ -12,19 +12,19 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// Plugins say how the native libraries of XLA are found and checked. Paths are absolute.
+// Plugins has the functions that find and check the native libraries of XLA. Paths are absolute.
 type Plugins struct {
 	// FindCPU and FindCUDA return the path of the plugin for CPUs and for NVIDIA GPUs, or an error
 	// that says how to get one.
 	FindCPU, FindCUDA func() (path string, err error)
-	// CheckCPU and CheckCUDA refuse a file that cannot be such a plugin on this machine; loading it
-	// could end the program.
+	// CheckCPU and CheckCUDA return an error for a file that cannot be such a plugin on this
+	// machine, because loading it could end the program.
 	CheckCPU, CheckCUDA func(path string) error
 	// PrepareCUDA sets up what a plugin for GPUs needs before it is loaded.
 	PrepareCUDA func(path string) error
 }
 
-// backends are those that were opened; one of each serves all models of the process.
+// backends are the backends that were opened. All models of the process share them.
 var backends = struct {
 	sync.Mutex
 	byConfig map[string]compute.Backend
@@ -32,8 +32,8 @@ var backends = struct {
 	plugins *Plugins
 }{byConfig: map[string]compute.Backend{}}
 
-// RegisterXLA tells how PJRT plugins are found. The package models/xla calls it; it panics on a
-// second call.
+// RegisterXLA makes XLA available. The package models/xla calls it. It panics if it is called
+// twice.
 func RegisterXLA(p Plugins) {
 	backends.Lock()
 	defer backends.Unlock()
@@ -46,8 +46,8 @@ func RegisterXLA(p Plugins) {
 // Backends lists the kinds of backend that [OpenBackend] takes.
 func Backends() []string { return []string{"go", "xla", "cuda"} }
 
-// OpenBackend returns the backend of that name: go, xla, cuda, xla:PATH or cuda:PATH of a plugin,
-// or empty for the best there is without a GPU: xla if its plugin is found, else go.
+// OpenBackend returns the backend with a name: go, xla, cuda, or xla:PATH or cuda:PATH of a plugin.
+// An empty name is xla if its plugin is found, and otherwise go.
 func OpenBackend(name string) (compute.Backend, error) {
 	backends.Lock()
 	defer backends.Unlock()
@@ -87,8 +87,8 @@ func BackendName(b compute.Backend) string {
 	return b.Name()
 }
 
-// PluginPath returns the path of the plugin that a backend's name stands for, empty for pure Go. It
-// loads nothing.
+// PluginPath returns the path of the plugin for the name of a backend, which is empty for pure Go.
+// It does not load the plugin.
 func PluginPath(name string) (string, error) {
 	backends.Lock()
 	defer backends.Unlock()
@@ -103,7 +103,8 @@ func PluginPath(name string) (string, error) {
 	return path, nil
 }
 
-// newBackend calls the library, which panics on some of what it is told.
+// newBackend opens a backend. The library panics for some configurations; newBackend returns an
+// error instead.
 func newBackend(config string) (b compute.Backend, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -119,14 +120,14 @@ func newBackend(config string) (b compute.Backend, err error) {
 	return compute.NewWithConfig(config)
 }
 
-// cudaOptions turn off what rounds multiplications to 10 bits, because results are compared with
-// those of other backends, and what takes most of the GPU's memory at once.
+// cudaOptions turn off TF32, which rounds factors to 10 bits and so would change results, and the
+// allocation of most of the GPU's memory at the start.
 const cudaOptions = ",tf32=false,preallocate=false"
 
 // isCUDA reports whether a configuration is one of [backendConfig] for GPUs.
 func isCUDA(config string) bool { return strings.HasSuffix(config, cudaOptions) }
 
-// backendConfig returns what the library calls the backend.
+// backendConfig returns the library's configuration for the name of a backend.
 func backendConfig(name string, plugins *Plugins) (string, error) {
 	kind, path, named := strings.Cut(name, ":")
 	switch {
@@ -138,7 +139,7 @@ func backendConfig(name string, plugins *Plugins) (string, error) {
 		}
 		found, err := plugins.FindCPU()
 		if err != nil {
-			return "go", nil //nolint:nilerr // no plugin is no error where pure Go will do
+			return "go", nil //nolint:nilerr // pure Go works without a plugin
 		}
 		return "xla:" + found, plugins.CheckCPU(found)
 	case kind != "xla" && kind != "cuda" || named && path == "":

@@ -12,25 +12,27 @@ import (
 
 // Speed is how fast a backend multiplies matrices.
 type Speed struct {
-	// GFLOPS is in 10⁹ floating-point operations a second, of float32, a multiplication and an addition counting as two.
+	// GFLOPS is in 10⁹ operations a second, in float32. A multiplication with an addition counts as
+	// two operations.
 	GFLOPS float64 `json:"gflops"`
 	// Size is how many rows and columns the two matrices have.
 	Size int `json:"size"`
-	// Compile is how long the first multiplication took, compiling included.
+	// Compile is how long the first multiplication took, with its compilation.
 	Compile time.Duration `json:"compile_ns"`
 }
 
-// speedTime is how long a measurement repeats itself; the fastest run counts.
+// speedTime is how long a measurement lasts.
 const speedTime = time.Second
 
-// MeasureSpeed multiplies two [size,size] matrices on a backend, as [OpenBackend] names it, again and again for a second and
-// returns the speed of the fastest time. The context is looked at between multiplications.
+// MeasureSpeed multiplies two [size,size] matrices again and again for a second and returns the
+// speed of the fastest multiplication. backend is a name as in [OpenBackend]. If ctx is done, it
+// stops after the running multiplication with an error that wraps ctx.Err().
 func MeasureSpeed(ctx context.Context, backend string, size int) (speed Speed, err error) {
 	b, err := OpenBackend(backend)
 	if err != nil {
 		return Speed{}, err
 	}
-	defer func() { // the library panics on what it cannot compute
+	defer func() { // the library panics if it cannot compute something
 		if r := recover(); r != nil {
 			err = fmt.Errorf("models: backend %s: %v", backend, r)
 		}
@@ -56,12 +58,14 @@ func MeasureSpeed(ctx context.Context, backend string, size int) (speed Speed, e
 			fastest = took
 		}
 	}
-	speed.GFLOPS = 2 * float64(size) * float64(size) * float64(size) / float64(max(fastest, 1).Nanoseconds())
+	n := float64(size)
+	speed.GFLOPS = 2 * n * n * n / float64(max(fastest, 1).Nanoseconds())
 	return speed, nil
 }
 
-// multiplication returns a function that multiplies two matrices that the backend holds and reads the largest number of the product:
-// no compiler can leave out most of the work, nothing large is copied, and a GPU has finished when the number is there.
+// multiplication returns a function that multiplies two matrices on the backend and copies only the
+// largest number of the product from it. A compiler cannot leave out most of the work for it,
+// little is copied, and a GPU has finished when the number arrives.
 func multiplication(b compute.Backend, size int) (func() error, error) {
 	values := make([]float32, size*size)
 	for i := range values {
@@ -82,7 +86,8 @@ func multiplication(b compute.Backend, size int) (func() error, error) {
 		}
 		largest := tensors.ToScalar[float32](out[0])
 		if want := float32(size) * 36 / 49; !(largest > 0 && largest <= want) {
-			return fmt.Errorf("the largest number of a product is %v, want one in (0,%v]", largest, want)
+			return fmt.Errorf("the largest number of a product is %v, want one in (0,%v]",
+				largest, want)
 		}
 		return out[0].FinalizeAll()
 	}, nil

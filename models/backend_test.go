@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// fakePlugins finds plugins that are not there and says yes to every path but bad.
+// fakePlugins finds plugins that do not exist and accepts every path except bad.
 func fakePlugins() *Plugins {
 	check := func(path string) error {
 		if filepath.Base(path) == "bad.so" {
@@ -83,7 +83,8 @@ func TestMeasureSpeed(t *testing.T) {
 	if _, err := MeasureSpeed(ctx, "go", 64); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want canceled", err)
 	}
-	if _, err := MeasureSpeed(t.Context(), "abacus", 64); err == nil || !strings.Contains(err.Error(), `"abacus" is unknown`) {
+	if _, err := MeasureSpeed(t.Context(), "abacus", 64); err == nil ||
+		!strings.Contains(err.Error(), `"abacus" is unknown`) {
 		t.Errorf("error %v", err)
 	}
 }

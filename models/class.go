@@ -9,9 +9,10 @@ import (
 	"github.com/headwater-ml/headwater/internal/message"
 )
 
-// Class returns the number of the class of that label, letter case aside, or of that number. The error lists the first labels.
+// Class returns the number of the class that has name as its label, in upper or lower case, or as
+// its number. The error lists the first labels.
 func (m *Model) Class(name string) (int, error) {
-	const most = 20
+	const maxListed = 20
 	classes := m.spec.Classes
 	switch m.head() {
 	case trace.Classes:
@@ -20,7 +21,7 @@ func (m *Model) Class(name string) (int, error) {
 			classes = 2 // original and replaced
 		}
 	default:
-		return 0, fmt.Errorf("models: %s tells no classes apart", m.info.Name)
+		return 0, fmt.Errorf("models: %s has no classes", m.info.Name)
 	}
 	var labels []string
 	for id := range classes {
@@ -31,11 +32,11 @@ func (m *Model) Class(name string) (int, error) {
 		if strings.EqualFold(label, name) || strconv.Itoa(id) == name {
 			return id, nil
 		}
-		if id < most {
+		if id < maxListed {
 			labels = append(labels, label)
 		}
 	}
-	if classes > most {
+	if classes > maxListed {
 		labels = append(labels, "…")
 	}
 	return 0, fmt.Errorf("models: %s has no class %.60q; %sit has %s",

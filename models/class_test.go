@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Classes go by label or number; an encoder that marks replaced tokens has one score and two of them.
+// TestClass finds classes by label and by number. A model that finds replaced tokens has one score
+// and two classes.
 func TestClass(t *testing.T) {
 	for _, c := range []struct {
 		golden, name string
@@ -19,7 +20,7 @@ func TestClass(t *testing.T) {
 		{"bert_cls", "neutral", 0, `has no class "neutral"; it has LABEL_0, LABEL_1`},
 		{"electra_disc", "replaced", 1, ""},
 		{"electra_disc", "2", 0, "it has original, replaced"},
-		{"gpt2", "LABEL_0", 0, "tells no classes apart"},
+		{"gpt2", "LABEL_0", 0, "has no classes"},
 	} {
 		t.Run(c.golden+" "+c.name, func(t *testing.T) {
 			got, err := open(t, "testdata/goldens/"+c.golden).Class(c.name)

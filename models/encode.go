@@ -9,10 +9,12 @@ import (
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
-// Encode returns the tokens of a text, with the control tokens that specials asks for: those that the tokenizer puts around a
-// text ([CLS] and [SEP] of an encoder), none, or at least one in front: begin-of-text, if the tokenizer puts none there. It
-// returns an error if that makes no tokens, if control tokens are asked for and there are none, if the directory has no
-// tokenizer.json, or if that cannot encode the text.
+// Encode returns the tokens of a text. specials chooses the control tokens around it: those that
+// the tokenizer adds (such as [CLS] and [SEP] for BERT), none, or at least one before the text,
+// which is begin-of-text if the tokenizer adds none.
+//
+// It returns an error if there are no tokens, if specials asks for a control token that the model
+// does not have, and if the tokenizer is missing (a [*NoTokenizerError]) or cannot encode the text.
 func (m *Model) Encode(text string, specials trace.Specials) ([]trace.Token, error) {
 	if m.tokenizer == nil {
 		return nil, m.textErr
@@ -32,23 +34,27 @@ func (m *Model) Encode(text string, specials trace.Specials) ([]trace.Token, err
 	tokens := make([]trace.Token, len(encoded))
 	for i, e := range encoded {
 		if e.ID >= m.spec.Vocab {
-			return nil, fmt.Errorf("models: %s has no embedding of %q, token %d of %d: leave it out of the text", m.info.Name, m.tokenText(e.ID), e.ID, m.spec.Vocab)
+			return nil, fmt.Errorf("models: %s has no embedding of %q, token %d of %d: "+
+				"leave it out of the text",
+				m.info.Name, m.tokenText(e.ID), e.ID, m.spec.Vocab)
 		}
-		tokens[i] = trace.Token{ID: e.ID, Text: m.tokenText(e.ID), Begin: e.Begin, End: e.End, Special: e.Special}
+		tokens[i] = trace.Token{
+			ID: e.ID, Text: m.tokenText(e.ID), Begin: e.Begin, End: e.End, Special: e.Special,
+		}
 	}
 	return tokens, nil
 }
 
-// maxEncoded is how many tokens of a text a model without a largest context takes.
+// maxEncoded is the largest number of tokens of a text for a model whose context has no limit.
 const maxEncoded = 1 << 22
 
-// encode returns the tokens of a text. It ends with an error where there are far more of them than
-// the model can take; those who ask for a few too many say so with their number.
+// encode returns the tokens of a text. It stops with an error once there are far more tokens than
+// fit the context. If there are only a few too many, the caller reports their exact number.
 func (m *Model) encode(text string, addSpecials bool) ([]tokenizer.Encoded, error) {
-	limit, takes := maxEncoded, "tokens are kept in memory"
+	limit, reason := maxEncoded, "tokens are kept in memory"
 	if context := m.spec.Context; context > 0 {
 		limit = min(limit, 4*context+1<<16)
-		takes = fmt.Sprintf("the context of the model is %d", context)
+		reason = fmt.Sprintf("the context of the model is %d", context)
 	}
 	var encoded []tokenizer.Encoded
 	for e, err := range m.tokenizer.Each(text, addSpecials) {
@@ -58,14 +64,15 @@ func (m *Model) encode(text string, addSpecials bool) ([]tokenizer.Encoded, erro
 		if len(encoded) == limit {
 			return nil, fmt.Errorf("models: %s: the text of %d bytes has %d tokens up to byte "+
 				"%d alone, and %s: give a shorter text",
-				m.info.Name, len(text), limit, encoded[limit-1].End, takes)
+				m.info.Name, len(text), limit, encoded[limit-1].End, reason)
 		}
 		encoded = append(encoded, e)
 	}
 	return encoded, nil
 }
 
-// begin puts begin-of-text in front, unless there is a control token already that the tokenizer added.
+// begin adds begin-of-text before the first token, unless the tokenizer already added a control
+// token there.
 func (m *Model) begin(encoded []tokenizer.Encoded) ([]tokenizer.Encoded, error) {
 	added := func(e tokenizer.Encoded) bool { return e.Special && e.End == 0 }
 	bos := m.spec.BOS
@@ -77,10 +84,12 @@ func (m *Model) begin(encoded []tokenizer.Encoded) ([]tokenizer.Encoded, error) 
 	case slices.ContainsFunc(encoded, added):
 		return encoded, nil
 	}
-	return nil, fmt.Errorf("models: %s has no begin-of-text token to put in front (bos_token_id in config.json)", m.info.Name)
+	return nil, fmt.Errorf("models: %s has no begin-of-text token to put in front "+
+		"(bos_token_id in config.json)", m.info.Name)
 }
 
-// tokenText is what a token spells, in raw bytes; its number where there is no tokenizer or the vocabulary has a gap.
+// tokenText returns the text of a token in raw bytes, or its number if there is no tokenizer or the
+// vocabulary has no such token.
 func (m *Model) tokenText(id int) string {
 	if m.tokenizer != nil {
 		if text := m.tokenizer.TokenText(id); text != "" {
@@ -90,12 +99,13 @@ func (m *Model) tokenText(id int) string {
 	return fmt.Sprintf("[%d]", id)
 }
 
-// special is whether a token is control and not text.
+// special returns whether a token is a control token.
 func (m *Model) special(id int) bool {
 	return m.tokenizer != nil && m.tokenizer.IsSpecial(id)
 }
 
-// UnknownWords returns the words of a text that the embedded model never saw; none for other models.
+// UnknownWords returns the words of a text that are not in the toy grammar of the embedded model.
+// Other models have none.
 func (m *Model) UnknownWords(text string) []string {
 	if !m.grammar {
 		return nil
@@ -103,7 +113,8 @@ func (m *Model) UnknownWords(text string) []string {
 	return tiny.UnknownWords(text)
 }
 
-// Examples returns prompts that the embedded model handles well, the best first; none for other models.
+// Examples returns prompts that the embedded model handles well, the best first. Other models have
+// none.
 func (m *Model) Examples() []string {
 	if !m.grammar {
 		return nil

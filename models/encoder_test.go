@@ -19,7 +19,7 @@ import (
 // encoders are goldens with every kind of head.
 var encoders = []string{"bert", "roberta", "bert_cls", "electra_disc", "electra_cls", "bert_bare"}
 
-// longText is more tokens than predictions are made at a time.
+// longText returns more tokens than an encoder's head computes at a time.
 func longText() []int {
 	ids := make([]int, 40)
 	for i := range ids {
@@ -28,11 +28,12 @@ func longText() []int {
 	return ids
 }
 
-// headTol is what the number of positions that a head reads at a time may change in a probability. Worst seen 4e-8.
+// headTol is how much a probability may depend on how many positions the head computes at a time.
+// The largest difference seen is 4e-8.
 const headTol = 1e-6
 
-// TestPositions: explained at many positions, in any order, an encoder yields the rows once, and at each position what it says there
-// when the text is read for that one alone.
+// TestPositions explains an encoder at many positions in an arbitrary order. It must yield the rows
+// once, and at each position the prediction of a run with that position alone.
 func TestPositions(t *testing.T) {
 	ids := longText()
 	positions := []int{39, 0}
@@ -61,7 +62,8 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// TestPositionsStop: a run that is cancelled between two positions ends there, with what came before.
+// TestPositionsStop checks that a run that is cancelled between two positions ends there, and that
+// its earlier steps are valid.
 func TestPositionsStop(t *testing.T) {
 	m := open(t, "testdata/goldens/bert")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -77,11 +79,12 @@ func TestPositionsStop(t *testing.T) {
 		}
 	}
 	if steps != 2 || !errors.Is(last, context.Canceled) {
-		t.Errorf("%d steps and error %v after a cancel at 2, want 2 and %v", steps, last, context.Canceled)
+		t.Errorf("%d steps and error %v after a cancel at 2, want 2 and %v",
+			steps, last, context.Canceled)
 	}
 }
 
-// wordPiece is a tokenizer of the words a and b; its post-processor is to be filled in.
+// wordPiece is a tokenizer of the words a and b. The caller fills in the post-processor.
 const wordPiece = `{"version":"1.0","truncation":null,"padding":null,"normalizer":null,"pre_tokenizer":{"type":"Whitespace"},
 "added_tokens":[
  {"id":0,"content":"[PAD]","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},
@@ -91,16 +94,19 @@ const wordPiece = `{"version":"1.0","truncation":null,"padding":null,"normalizer
 "model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":100,
  "vocab":{"[PAD]":0,"[CLS]":1,"[SEP]":2,"[UNK]":3,"a":4,"b":5}}}`
 
-// TestEncodeSpecials: [CLS] and [SEP] are what an encoder has in place of begin-of-text: asked for, they are there once, at both ends; a
-// tokenizer that puts none around a text refuses.
+// TestEncodeSpecials checks the control tokens of encoders, [CLS] and [SEP], which take the place
+// of begin-of-text. Each must be there once. It is an error to ask for them if the tokenizer adds
+// none.
 func TestEncodeSpecials(t *testing.T) {
 	const (
 		around = `{"type":"BertProcessing","sep":["[SEP]",2],"cls":["[CLS]",1]}`
 		behind = `{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A","type_id":0}},{"SpecialToken":{"id":"[SEP]","type_id":0}}],"pair":[],
  "special_tokens":{"[SEP]":{"id":"[SEP]","ids":[2],"tokens":["[SEP]"]}}}`
 	)
-	cls, sep := trace.Token{ID: 1, Text: "[CLS]", Special: true}, trace.Token{ID: 2, Text: "[SEP]", Special: true}
-	a, b := trace.Token{ID: 4, Text: " a", Begin: 0, End: 1}, trace.Token{ID: 5, Text: " b", Begin: 2, End: 3}
+	cls := trace.Token{ID: 1, Text: "[CLS]", Special: true}
+	sep := trace.Token{ID: 2, Text: "[SEP]", Special: true}
+	a := trace.Token{ID: 4, Text: " a", Begin: 0, End: 1}
+	b := trace.Token{ID: 5, Text: " b", Begin: 2, End: 3}
 	written := trace.Token{ID: 1, Text: "[CLS]", Begin: 0, End: 5, Special: true}
 	later := trace.Token{ID: 4, Text: " a", Begin: 6, End: 7}
 	for _, c := range []struct {
@@ -135,7 +141,7 @@ func TestEncodeSpecials(t *testing.T) {
 	}
 }
 
-// withWordPiece is an encoder with the tokenizer [wordPiece].
+// withWordPiece opens an encoder with the tokenizer [wordPiece].
 func withWordPiece(t *testing.T, post string) *models.Model {
 	t.Helper()
 	dir := t.TempDir()

@@ -6,7 +6,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// CacheError says that a model in the cache of the Hub cannot be opened. A file there may be broken.
+// CacheError says that a model in the cache of the Hub cannot be opened. One of its files may be
+// broken.
 type CacheError struct {
 	// Ref is the model's name on the Hub, and Dir is its folder in the cache.
 	Ref, Dir string
@@ -28,7 +29,7 @@ func (e *CacheError) Kind() trace.ErrorKind { return trace.CacheKind }
 
 // NoTokenizerError says that a model has no tokenizer, so that it takes token ids and no text.
 type NoTokenizerError struct {
-	// Model is its name.
+	// Model is the name of the model.
 	Model string
 	// Err says what is missing.
 	Err error

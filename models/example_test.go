@@ -15,7 +15,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	e, err := attribution.Explain(context.Background(), m, "the keys to the cabinet", attribution.Options{MaxTokens: 3})
+	e, err := attribution.Explain(context.Background(), m, "the keys to the cabinet",
+		attribution.Options{MaxTokens: 3})
 	if err != nil {
 		log.Fatal(err)
 	}

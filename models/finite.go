@@ -11,14 +11,14 @@ import (
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
-// WeightError says that a tensor of a checkpoint holds a number that no model can compute with:
-// NaN, infinity, or one that is too large for the type that weights are held in.
+// WeightError says that a tensor of a checkpoint has a number that a model cannot compute with:
+// NaN, infinity, or a number that is too large for the type of the weights in memory.
 type WeightError struct {
-	// File has the tensor, and Tensor is its name there.
+	// File is the file with the tensor, and Tensor is the name of the tensor.
 	File, Tensor string
 	// Index is the place of the first such number, outermost axis first, 0-based.
 	Index []int
-	// Value is the number as the file has it, and DType what it was to be held in.
+	// Value is the number in the file, and DType is the type of the weights in memory.
 	Value float64
 	DType string
 }
@@ -29,21 +29,22 @@ func (e *WeightError) Error() string {
 	if !math.IsNaN(e.Value) && !math.IsInf(e.Value, 0) {
 		what = fmt.Sprintf("%v, which is infinite in %s", e.Value, e.DType)
 	}
-	return fmt.Sprintf("models: %s: tensor %q: element %s is %s; every result would rest on it: "+
-		"get the file again, or repair the tensor",
+	return fmt.Sprintf("models: %s: tensor %q: element %s is %s; every result would depend on "+
+		"it: get the file again, or repair the tensor",
 		e.File, e.Tensor, place(e.Index), what)
 }
 
-// ResultError says that a model with weights that are all finite computed NaN or infinity: some
-// number grew too large for float32.
+// ResultError says that a model computed NaN or infinity although all its weights are finite: some
+// number became too large for float32.
 type ResultError struct {
-	// Model is its name, and Tap what has the number first, in the order of the layers.
+	// Model is the name of the model, and Tap is the tap with the number in the lowest layer.
 	Model string
 	Tap   trace.Tap
-	// Index is the place of the number in the tap, outermost axis first, 0-based.
+	// Index is the place of the number in the tap, outermost axis first, 0-based, and Value is the
+	// number.
 	Index []int
 	Value float32
-	// Axes names the axes of Index by their letters, as package trace does.
+	// Axes has one letter for each axis of Index, as in package trace.
 	Axes string
 }
 
@@ -74,20 +75,21 @@ func placeOf(i int, shape []int) []int {
 	return index
 }
 
-// The bits of the least float32, without its sign, that is no finite number in a type: infinity
-// itself, and half of the last bit of a bfloat16 below it, from where on rounding goes up.
+// These are the bits, without the sign, of the smallest float32 that becomes infinite in a type:
+// for float32, infinity itself; for bfloat16, the number half a unit in the last place below
+// infinity, from which numbers are rounded up.
 const (
 	infiniteFloat32  = 0x7f80_0000
 	infiniteBFloat16 = 0x7f7f_8000
 )
 
-// notFinite returns the first of x whose bits without the sign are limit or more, -1 if there is
-// none. Infinity and NaN are.
+// notFinite returns the index of the first number of x whose bits without the sign are at least
+// limit, as those of infinity and NaN are. It returns -1 if there is none.
 func notFinite(x []float32, limit uint32) int {
 	const step = 4096
 	for begin := 0; begin < len(x); begin += step {
 		part := x[begin:min(begin+step, len(x))]
-		largest := uint32(0) // without a branch for each, which would double the time
+		largest := uint32(0) // a branch for every number would double the time
 		for _, v := range part {
 			largest = max(largest, math.Float32bits(v)&^(1<<31))
 		}
@@ -103,19 +105,17 @@ func notFinite(x []float32, limit uint32) int {
 	return -1
 }
 
-// finiteWeights are the weights of a checkpoint that are looked at while they are read: what nobody
-// reads is not.
+// finiteWeights reads the weights of a checkpoint and checks that what it reads is finite.
 type finiteWeights struct {
 	*checkpoint.File
 	dtype dtypes.DType
-	// allow is whether a number that is not finite is only remembered, in found: the first of each
-	// tensor.
+	// allow makes Float32At add an error to found, one for each tensor, instead of returning it.
 	allow bool
 	found []*WeightError
 }
 
-// Float32At is [checkpoint.File.Float32At], with a [WeightError] for a number that is not finite in
-// the type of the weights.
+// Float32At reads as [checkpoint.File.Float32At] does. It returns a [WeightError] for a number that
+// is not finite in the type of the weights.
 func (w *finiteWeights) Float32At(dst []float32, name string, first int) error {
 	if err := w.File.Float32At(dst, name, first); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (w *finiteWeights) Float32At(dst []float32, name string, first int) error {
 		return err
 	}
 	limit, dtype := uint32(infiniteFloat32), dtypes.Float32
-	if w.dtype == dtypes.BFloat16 && len(shape) > 1 { // the others are float32 always
+	if w.dtype == dtypes.BFloat16 && len(shape) > 1 { // vectors are always float32
 		limit, dtype = infiniteBFloat16, dtypes.BFloat16
 	}
 	i := notFinite(dst, limit)
@@ -147,7 +147,7 @@ func (w *finiteWeights) Float32At(dst []float32, name string, first int) error {
 	return nil
 }
 
-// knows is whether a number of that tensor was found before.
+// knows returns whether found has an error for a tensor.
 func (w *finiteWeights) knows(name string) bool {
 	for _, e := range w.found {
 		if e.Tensor == name {
@@ -157,12 +157,11 @@ func (w *finiteWeights) knows(name string) bool {
 	return false
 }
 
-// NonFinite returns the weights that are not finite, the first of each tensor in the order in which
-// tensors are read. There are none unless [Options.AllowNaN] let the model be opened.
+// NonFinite returns the first weight of each tensor that is not finite, in the order in which
+// tensors are read. Only a model that was opened with [Options.AllowNaN] can have any.
 func (m *Model) NonFinite() []*WeightError { return m.nonFinite }
 
-// checkResults returns a [ResultError] for the first number of tensors that is not finite, where it
-// is not allowed. The tap that has one in the lowest layer comes first.
+// checkResults returns what [FirstNonFinite] finds, unless the model may return such numbers.
 func (m *Model) checkResults(tensors []trace.Tensor) error {
 	if m.allowNaN {
 		return nil
@@ -174,9 +173,9 @@ func (m *Model) checkResults(tensors []trace.Tensor) error {
 	return nil
 }
 
-// FirstNonFinite returns where a number of tensors is NaN or infinite: the lowest layer comes
-// first, then the order of the tensors; those without layers come last. It returns nil if all are
-// finite.
+// FirstNonFinite returns where the first number is that is NaN or infinite, or nil if all are
+// finite. The lowest layer comes first, and in a layer the order of tensors; tensors without layers
+// come last.
 func FirstNonFinite(tensors []trace.Tensor) *ResultError {
 	var first *ResultError
 	lowest := math.MaxInt

@@ -16,8 +16,11 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// brokenModel copies the golden checkpoint of GPT-2, whose tensors change may replace, with more of them, and returns its folder.
-func brokenModel(t *testing.T, change func(x *checkpoint.Tensor), more ...checkpoint.Tensor) string {
+// brokenModel copies the golden checkpoint of GPT-2 and returns the folder of the copy. change may
+// change each tensor, and more are additional tensors.
+func brokenModel(t *testing.T, change func(x *checkpoint.Tensor),
+	more ...checkpoint.Tensor,
+) string {
 	t.Helper()
 	from, dir := "testdata/goldens/gpt2", t.TempDir()
 	config, err := os.ReadFile(filepath.Join(from, "config.json"))
@@ -59,7 +62,7 @@ func at(suffix string, i int, v float32) func(*checkpoint.Tensor) {
 	}
 }
 
-// A weight that no result could rest on is refused when a model is opened, with its place in the file.
+// A model with a weight that is not finite cannot be opened. The error names the place in the file.
 func TestNonFiniteWeights(t *testing.T) {
 	const wide = 96 // columns of c_attn.weight, [32,96]
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
@@ -81,7 +84,8 @@ func TestNonFiniteWeights(t *testing.T) {
 		{"minus infinity in bfloat16", "bfloat16", "ln_f.bias", at("ln_f.bias", 0, -inf), []int{0}, "element [0] is -Inf"},
 		{"too large for float32", "", "h.1.mlp.c_fc.bias", asFloat64, []int{7}, "element [7] is -1e+300, which is infinite in float32"},
 		{
-			"too large for bfloat16", "bfloat16", "wte.weight", at("wte.weight", 0, math.MaxFloat32),
+			"too large for bfloat16", "bfloat16", "wte.weight",
+			at("wte.weight", 0, math.MaxFloat32),
 			[]int{0, 0},
 			"element [0,0] is 3.4028234663852886e+38, which is infinite in bfloat16",
 		},
@@ -97,7 +101,8 @@ func TestNonFiniteWeights(t *testing.T) {
 			if !strings.HasSuffix(broken.Tensor, c.tensor) || !slices.Equal(broken.Index, c.index) {
 				t.Errorf("%s %v, want %s %v", broken.Tensor, broken.Index, c.tensor, c.index)
 			}
-			if broken.File != filepath.Join(dir, "model.safetensors") || !strings.Contains(err.Error(), c.say) {
+			if broken.File != filepath.Join(dir, "model.safetensors") ||
+				!strings.Contains(err.Error(), c.say) {
 				t.Errorf("error %v, want the file and %q", err, c.say)
 			}
 			opts.AllowNaN = true
@@ -115,7 +120,7 @@ func TestNonFiniteWeights(t *testing.T) {
 	}
 }
 
-// The largest number that a type holds is no fault, nor is a tensor that nobody reads.
+// The largest number of a type is allowed, and so is any number in a tensor that is not read.
 func TestFiniteWeights(t *testing.T) {
 	largest := math.Float32frombits(0x7f7f_7fff) // rounds to the largest bfloat16
 	for name, c := range map[string]struct {
@@ -127,7 +132,8 @@ func TestFiniteWeights(t *testing.T) {
 		"bias in bfloat16":    {"bfloat16", at("ln_f.bias", 0, math.MaxFloat32)}, // it stays float32
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := models.Open(brokenModel(t, c.change), models.Options{Backend: "go", DType: c.dtype}); err != nil {
+			opts := models.Options{Backend: "go", DType: c.dtype}
+			if _, err := models.Open(brokenModel(t, c.change), opts); err != nil {
 				t.Errorf("Open: %v", err)
 			}
 		})
@@ -139,7 +145,8 @@ func TestFiniteWeights(t *testing.T) {
 	}
 }
 
-// Weights that are finite can still give numbers that are not; the tap and the layer say from where on.
+// Finite weights can still give results that are not finite. The error names the first tap and
+// layer.
 func TestNonFiniteResults(t *testing.T) {
 	dir := brokenModel(t, func(x *checkpoint.Tensor) {
 		if strings.HasSuffix(x.Name, "h.1.mlp.c_proj.weight") {
@@ -158,8 +165,9 @@ func TestNonFiniteResults(t *testing.T) {
 	if !errors.As(err, &wrong) {
 		t.Fatalf("Trace: error %v, want a ResultError", err)
 	}
-	// Hidden state 2 is what layer 1 makes; the attention of layer 1 is before it, and that of layer 2 after it.
-	if wrong.Tap != trace.Hidden || len(wrong.Index) != 3 || wrong.Index[0] != 2 || !strings.Contains(err.Error(), "tap hidden in layer 2: element [2,0,") {
+	// Layer 1 returns hidden state 2. Its own attention comes before it, and that of layer 2 after.
+	if wrong.Tap != trace.Hidden || len(wrong.Index) != 3 || wrong.Index[0] != 2 ||
+		!strings.Contains(err.Error(), "tap hidden in layer 2: element [2,0,") {
 		t.Errorf("error %v, want hidden state 2", err)
 	}
 	if _, err := m.Forward(context.Background(), transformer.Batch{IDs: [][]int{{0, 1, 2}}}, taps); !errors.As(err, &wrong) {

@@ -11,11 +11,13 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// Steps feeds ids at once and then one token after the other: the chosen one, or the next of ask.Continuation. It ends after
-// ask.MaxTokens tokens, after the continuation, or with end-of-text, and yields at most one error, last. A ctx that is done ends it
-// between two passes, or within a long one, with an error that wraps ctx.Err(); what was yielded before stays valid.
+// Steps runs the model on all ids in one pass, and then on one token after another: the token that
+// it chose, or the next token of ask.Continuation. It ends after ask.MaxTokens tokens, after the
+// continuation, or with end-of-text. It yields at most one error, as the last value. If ctx is
+// done, the error wraps ctx.Err() and comes after the running layer or pass; earlier steps stay
+// valid.
 //
-// An encoder reads ids once and yields its predictions at ask.Positions, one a step.
+// An encoder reads ids once and yields one prediction for each of ask.Positions.
 func (m *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[trace.Step, error] {
 	return func(yield func(trace.Step, error) bool) {
 		if m.spec.Bidirectional {
@@ -41,19 +43,20 @@ func (m *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[t
 	}
 }
 
-// generation is a text being continued.
+// generation is the state of a text that is being continued.
 type generation struct {
 	m       *Model
 	ask     trace.Ask
 	session *transformer.Session
 	rng     *rand.Rand
-	// pending are the ids to be fed next: the prompt, then one token.
+	// pending are the ids of the next pass: first the prompt, then one token.
 	pending []int
-	// made is how many tokens were generated, bytes how many bytes they spell.
-	made, bytes int
-	done        bool // all tokens are there; only the row of the last one is still to come
+	// generated is how many tokens were generated, and bytes is the length of their text.
+	generated, bytes int
+	done             bool // only the row of the last token is missing
 }
 
+// newGeneration checks what was asked for and opens a session.
 func (m *Model) newGeneration(ids []int, ask trace.Ask) (*generation, error) {
 	if err := checkSampling(ask.Sampling); err != nil {
 		return nil, err
@@ -65,32 +68,35 @@ func (m *Model) newGeneration(ids []int, ask trace.Ask) (*generation, error) {
 		ask.MaxTokens = len(ask.Continuation)
 	}
 	if len(ask.Positions) > 0 {
-		return nil, fmt.Errorf("models: %s generates, and explains what it generates; positions are chosen of encoders", m.info.Name)
+		return nil, fmt.Errorf("models: %s generates, and explains what it generates; "+
+			"positions are chosen for encoders", m.info.Name)
 	}
 	if m.spec.Head != spec.LanguageHead {
-		return nil, fmt.Errorf("models: %s has no head that scores tokens (its architecture ends in Model), so it cannot generate", m.info.Name)
+		return nil, fmt.Errorf("models: %s has no head that scores tokens "+
+			"(its architecture ends in Model), so it cannot generate", m.info.Name)
 	}
 	if ask.MaxTokens < 1 {
-		return nil, fmt.Errorf("models: %d tokens are to be generated; at least 1 is needed", ask.MaxTokens)
+		return nil, fmt.Errorf("models: %d tokens are to be generated; at least 1 is needed",
+			ask.MaxTokens)
 	}
 	if limit := m.spec.Context; limit > 0 && len(ids)+ask.MaxTokens > limit {
-		return nil, fmt.Errorf("models: %d prompt tokens and %d to generate are more than the context of %d", len(ids), ask.MaxTokens, limit)
+		return nil, fmt.Errorf("models: %d prompt tokens and %d to generate are more than "+
+			"the context of %d", len(ids), ask.MaxTokens, limit)
 	}
 	room := len(ids) + ask.MaxTokens
 	if !ask.OwnRow {
-		room-- // the last token is not fed
+		room-- // the model does not read the last token
 	}
 	session, err := m.graph.NewSession(ask.Mixings, room)
 	if err != nil {
 		return nil, err
 	}
-	return &generation{
-		m: m, ask: ask, session: session, pending: ids,
-		rng: rand.New(rand.NewPCG(ask.Sampling.Seed, 0)), //nolint:gosec // a seeded source is the point
-	}, nil
+	rng := rand.New(rand.NewPCG(ask.Sampling.Seed, 0)) //nolint:gosec // the user gives the seed
+	return &generation{m: m, ask: ask, session: session, pending: ids, rng: rng}, nil
 }
 
-// next feeds what is pending and chooses a token; more is whether another step follows.
+// next runs the model on the pending ids and chooses a token. more says whether another step
+// follows.
 func (g *generation) next(ctx context.Context) (step trace.Step, more bool, err error) {
 	step = trace.Step{First: g.session.Length(), Count: len(g.pending)}
 	var out *transformer.Output
@@ -100,7 +106,7 @@ func (g *generation) next(ctx context.Context) (step trace.Step, more bool, err 
 		out, err = g.session.Step(ctx, g.pending[0])
 	}
 	if err != nil {
-		return trace.Step{}, false, orMore(err)
+		return trace.Step{}, false, err
 	}
 	step.Rows = out.Rows
 	if g.done {
@@ -108,34 +114,36 @@ func (g *generation) next(ctx context.Context) (step trace.Step, more bool, err 
 	}
 	step.Next = g.predict(out.Logits)
 	g.pending = []int{step.Next.Token.ID}
-	g.made++
-	g.done = step.Next.Stop || g.made == g.ask.MaxTokens
+	g.generated++
+	g.done = step.Next.Stop || g.generated == g.ask.MaxTokens
 	return step, !g.done || g.ask.OwnRow, nil
 }
 
-// predict chooses the next token from its logits, or takes the one that is forced.
+// predict chooses the next token by the logits, [V], or takes it from the continuation.
 func (g *generation) predict(logits []float32) *trace.Prediction {
 	p := softmax(logits)
 	next := &trace.Prediction{Position: g.session.Length() - 1}
 	id := 0
-	if g.made < len(g.ask.Continuation) {
-		id, next.Forced = g.ask.Continuation[g.made], true
+	if g.generated < len(g.ask.Continuation) {
+		id, next.Forced = g.ask.Continuation[g.generated], true
 	} else {
 		id = choose(p, g.ask.Sampling, g.rng)
-		next.Stop = g.m.stop[id]
+		next.Stop = g.m.ends[id]
 	}
 	next.Probability = p[id]
 	next.Token = g.token(id)
 	g.bytes = next.Token.End
 	for _, alternative := range mostProbable(p, g.ask.Alternatives) {
-		next.Alternatives = append(next.Alternatives, trace.Alternative{Token: g.token(alternative), Probability: p[alternative]})
+		next.Alternatives = append(next.Alternatives,
+			trace.Alternative{Token: g.token(alternative), Probability: p[alternative]})
 	}
 	return next
 }
 
-// token describes id at the end of the text made so far; a control token takes no bytes there.
+// token describes a token at the end of the generated text, to which a control token adds no bytes.
 func (g *generation) token(id int) trace.Token {
-	t := trace.Token{ID: id, Text: g.m.tokenText(id), Special: g.m.special(id), Begin: g.bytes, End: g.bytes}
+	t := g.m.token(id)
+	t.Begin, t.End = g.bytes, g.bytes
 	if !t.Special {
 		t.End += len(t.Text)
 	}

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// MachineMemory returns how many bytes of memory this machine has, and how many of them can be taken without the system having to end
-// something: those of Linux, or of the control group (container) that this process is in if they are less. Both are 0 where that
-// cannot be read.
+// MachineMemory returns how many bytes of memory this machine has, and how many of them are
+// available, which means that the system does not have to end a process for them. Both are those of
+// Linux, or of the control group (container) of this process if it has less. They are 0 on systems
+// that do not say.
 func MachineMemory() (total, available int64) {
 	system := kilobytes("/proc/meminfo")
 	total, available = system["MemTotal"], system["MemAvailable"]
@@ -20,7 +21,7 @@ func MachineMemory() (total, available int64) {
 	return total, available
 }
 
-// kilobytes reads a file of lines such as "MemTotal: 123 kB", and returns bytes.
+// kilobytes reads a file with lines such as "MemTotal: 123 kB". It returns the sizes in bytes.
 func kilobytes(path string) map[string]int64 {
 	sizes := map[string]int64{}
 	for name, value := range fields(path) {
@@ -31,12 +32,12 @@ func kilobytes(path string) map[string]int64 {
 	return sizes
 }
 
-// groupMemory returns what a control group may use and uses, in bytes; the limit is 0 if there is none. What it uses to cache files is
-// not counted, because it gives that up when it must.
+// groupMemory returns how many bytes a control group may use, or 0 if it has no limit, and how many
+// it uses. Cached files do not count, because the system drops them when it needs the memory.
 func groupMemory(dir string) (limit, used int64) {
 	number := func(text string) int64 {
 		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-		if err != nil { // "max", or nothing
+		if err != nil { // "max" or empty
 			return 0
 		}
 		return n
@@ -53,7 +54,8 @@ func groupMemory(dir string) (limit, used int64) {
 	return read("memory.max"), max(read("memory.current")-cached, 0)
 }
 
-// fields reads a file of lines that begin with a name and a space; it is empty if the file cannot be read.
+// fields reads a file whose lines begin with a name and a space. The result is empty if the file
+// cannot be read.
 func fields(path string) map[string]string {
 	values := map[string]string{}
 	f, err := os.Open(path)

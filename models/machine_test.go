@@ -37,10 +37,12 @@ func TestGroupMemory(t *testing.T) {
 
 func TestKilobytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "meminfo")
-	if err := os.WriteFile(path, []byte("MemTotal:        2048 kB\nMemAvailable:     512 kB\nHugePages_Total:       x\n"), 0o600); err != nil {
+	const text = "MemTotal:        2048 kB\nMemAvailable:     512 kB\nHugePages_Total:       x\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := kilobytes(path); len(got) != 2 || got["MemTotal"] != 2<<20 || got["MemAvailable"] != 512<<10 {
+	if got := kilobytes(path); len(got) != 2 || got["MemTotal"] != 2<<20 ||
+		got["MemAvailable"] != 512<<10 {
 		t.Errorf("kilobytes = %v, want 2 MiB in all and 512 KiB available", got)
 	}
 }

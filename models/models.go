@@ -1,22 +1,24 @@
-// Package models opens transformers and runs them: what a program calls.
+// Package models opens transformers and runs them.
 //
 //	m, err := models.Open("tiny", models.Options{})
 //	e, err := attribution.Explain(ctx, m, "the keys to the cabinet", attribution.Options{})
 //
-// A model is an embedded one ("tiny", or a circuit of package planted), a directory in the layout
-// of Hugging Face (config.json, model.safetensors, tokenizer.json), or a name of the Hub such as
-// openai-community/gpt2@main, which is looked up in the user's cache and downloaded if it is not
-// complete there. It computes in pure Go; importing github.com/headwater-ml/headwater/models/xla
-// for its side effect adds XLA, which is then used where a plugin is found.
+// A model is one of three things: an embedded model ("tiny", or a circuit of package planted); a
+// directory in the layout of Hugging Face (config.json, model.safetensors, tokenizer.json); or a
+// name on the Hub such as openai-community/gpt2@main, which is looked up in the user's cache and
+// downloaded if the cache does not have all its files.
 //
-// The package never draws, and asks the network for nothing but a model that is named and not
-// there.
+// Models run in pure Go. Importing github.com/headwater-ml/headwater/models/xla for its side effect
+// adds XLA, which is then used if a plugin is found.
+//
+// The package never draws. It uses the network only to download a model that the caller named.
 package models
 
 import (
 	"context"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/chat"
@@ -29,44 +31,79 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// Default is the name of the model that [Open] takes for the empty reference: the embedded toy
-// grammar model.
+// Default is the name of the model that [Open] opens for an empty reference: the embedded model of
+// a toy grammar.
 const Default = "tiny"
 
-// Model is an open model. It satisfies trace.Model, trace.Tracer, trace.Limited,
-// trace.Conversational, trace.Predictor, trace.Differentiable and
-// trace.Replacer, and is safe for concurrent use.
+// Model is an open model. It implements every interface of package trace for models, and is safe
+// for concurrent use.
 type Model struct {
+	passes
+	graph *transformer.Model // what passes calls
+
 	info      trace.Info
 	spec      *spec.Spec
-	graph     *transformer.Model
-	tokenizer *tokenizer.Tokenizer // nil with textErr, which says why
+	tokenizer *tokenizer.Tokenizer // nil if textErr says why there is none
 	textErr   error
-	stop      map[int]bool
-	mask      int            // the id that stands for a missing token; -1: none
+	ends      map[int]bool   // the ids that end a text
+	mask      int            // the id of the mask token, or -1
 	standIns  map[string]int // by kind; see Replacement
-	chat      *chat.Template // nil with chatErr, which says why
+	chat      *chat.Template // nil if chatErr says why there is none
 	chatErr   error
 	limit     Limit
 	ownBytes  int64
-	allowNaN  bool           // whether numbers may be NaN or infinite
-	nonFinite []*WeightError // with allowNaN
-	grammar   bool           // whether it knows the words of the toy grammar only
+	allowNaN  bool           // whether results may be NaN or infinite
+	nonFinite []*WeightError // found because of allowNaN
+	grammar   bool           // whether the model knows only the words of the toy grammar
 }
 
-// Builtin are the names of the embedded models: the one that was trained, and circuits with weights
-// set by hand.
+// passes are the methods that a Model shares with its graph, [transformer.Model], which documents
+// their shapes, costs and errors. It is an interface so that a Model has these methods of the
+// graph and no others, and none of its fields.
+type passes interface {
+	// Predict returns the number that each query asks for.
+	Predict(ctx context.Context, queries []trace.Query) ([]float64, error)
+	// PredictIn is Predict with a choice of batches and a report of progress.
+	PredictIn(ctx context.Context, queries []trace.Query, how transformer.Batching) (
+		[]float64, error)
+	// Embed returns the embeddings of ids, [T,W].
+	Embed(ctx context.Context, ids []int) ([]float32, error)
+	// Gradients returns what each query asks for and its gradient by a rule.
+	Gradients(ctx context.Context, queries []trace.Query, rule trace.Backward) (
+		[]trace.Gradient, error)
+	// GradientsIn is Gradients with a choice of batches and a report of progress.
+	GradientsIn(ctx context.Context, queries []trace.Query, rule trace.Backward,
+		how transformer.Batching) ([]trace.Gradient, error)
+	// LogitTerms returns the parts of the query's logit that its target's residual stream is made
+	// of.
+	LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerms, error)
+	// Decompose returns the part of the query's logit that comes from each token, [T], and the
+	// rest.
+	Decompose(ctx context.Context, q trace.Query) (parts []float64, rest float64, err error)
+	// WithoutValue runs layer l on x, [T,D], with the value vector of one source set to zero.
+	WithoutValue(ctx context.Context, l int, x []float32, source int) ([]float32, error)
+	// Compiled returns how many graphs were compiled for the model, and how long that took.
+	Compiled() (graphs int, took time.Duration)
+}
+
+// setGraph sets what the model runs on.
+func (m *Model) setGraph(g *transformer.Model) { m.graph, m.passes = g, g }
+
+// Builtin returns the names of the embedded models: first the one that was trained, then the
+// circuits whose weights were set by hand.
 func Builtin() []string { return append([]string{tiny.Name}, planted.Names()...) }
 
-// Open is [OpenContext] without a way to stop it.
+// Open opens a model as [OpenContext] does. It cannot be stopped.
 func Open(ref string, opts Options) (*Model, error) {
 	return OpenContext(context.Background(), ref, opts)
 }
 
-// OpenContext opens a model: an embedded one by name, a directory, or a name of the Hub. It returns
-// an error that names the file, key or tensor that is wrong, within a [*CacheError] if the model is
-// in the cache of the Hub, a [*MemoryError] if the weights would not fit, and one that wraps
-// ctx.Err() if ctx ends a download. The weights are copied to the backend, so no file stays open.
+// OpenContext opens a model: an embedded one by its name, a directory, or a name on the Hub. The
+// weights are copied to the backend, so no file stays open.
+//
+// If the files are wrong, the error names the file, key or tensor; if the model came from the cache
+// of the Hub, it is a [*CacheError]. It is a [*MemoryError] if the weights would not fit, and wraps
+// ctx.Err() if ctx ended a download.
 func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) {
 	if ref == "" || ref == tiny.Name {
 		return openEmbedded(tiny.Files(), tiny.Name, tiny.Note, opts)
@@ -85,7 +122,7 @@ func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) 
 	return m, err
 }
 
-// openDir opens the directory at path, which the user calls name.
+// openDir opens the directory at path under the name that the user gave.
 func openDir(path, name string, opts Options) (*Model, error) {
 	dir, err := checkpoint.OpenDir(path)
 	if err != nil {
@@ -95,7 +132,7 @@ func openDir(path, name string, opts Options) (*Model, error) {
 }
 
 // openEmbedded opens a model that is part of the program. It runs in pure Go unless opts name a
-// backend: it has answered before another backend has started.
+// backend, because such a model is done before another backend has started.
 func openEmbedded(files fs.FS, name, note string, opts Options) (*Model, error) {
 	dir, err := checkpoint.FromFS(files, name)
 	if err != nil {
@@ -112,7 +149,8 @@ func openEmbedded(files fs.FS, name, note string, opts Options) (*Model, error) 
 	return m, nil
 }
 
-// open builds the model of a directory, which the user calls name, and closes it.
+// open builds the model of a directory, under the name that the user gave, and closes the
+// directory.
 func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) {
 	defer func() {
 		if e := dir.Close(); err == nil && e != nil {
@@ -141,7 +179,7 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 		return nil, err
 	}
 	m.limit = opts.limit(plugin != "", spec.Layers)
-	// Now, because opening the backend takes memory too.
+	// This comes before the backend is opened, because that takes memory too.
 	if err := m.limit.checkWeights(name, spec, dtype); err != nil {
 		return nil, err
 	}
@@ -157,19 +195,22 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 	if err != nil {
 		return nil, err
 	}
-	if m.graph, err = transformer.New(backend, spec, dtype, load); err != nil {
+	graph, err := transformer.New(backend, spec, dtype, load)
+	if err != nil {
 		return nil, err
 	}
+	m.setGraph(graph)
 	m.nonFinite, m.allowNaN = weights.found, opts.AllowNaN
-	m.ownBytes = m.taken() - programBytes - opts.Beside
+	m.ownBytes = m.permanent() - programBytes - opts.Beside
 	m.limitPasses()
 	m.info = trace.Info{
 		Name: name, Hash: hash, Family: spec.Family, Backend: BackendName(backend),
 		Head: m.head(), Bidirectional: spec.Bidirectional,
-		Layers: spec.Layers, Heads: spec.Heads, Width: spec.Width, Vocab: spec.Vocab, Context: spec.Context,
+		Layers: spec.Layers, Heads: spec.Heads, Width: spec.Width,
+		Vocab: spec.Vocab, Context: spec.Context,
 	}
 	return m, nil
 }
 
-// Info describes the model.
+// Info returns the name, the backend and the sizes of the model.
 func (m *Model) Info() trace.Info { return m.info }

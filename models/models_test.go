@@ -50,11 +50,12 @@ func idsOf(steps []trace.Step) []int {
 
 var prompt = []int{5, 17, 33, 8, 90}
 
-// TestForcedContinuation forces what greedy decoding chose, and then something else: tokens, probabilities and rows are those of
-// the same text either way.
+// TestForcedContinuation gives the model the tokens that greedy decoding chose, and then others.
+// Both times the tokens, probabilities and rows must be those of the same text.
 func TestForcedContinuation(t *testing.T) {
 	m := open(t, "testdata/goldens/bloom")
-	ask := trace.Ask{MaxTokens: 6, Alternatives: 96, Mixings: []trace.MixingAsk{{Name: "attention", AllRows: true}, {Name: "value-zeroing"}}}
+	mixings := []trace.MixingAsk{{Name: "attention", AllRows: true}, {Name: "value-zeroing"}}
+	ask := trace.Ask{MaxTokens: 6, Alternatives: 96, Mixings: mixings}
 	free := generate(t, m, prompt, ask)
 	forced := ask
 	forced.Continuation = idsOf(free)
@@ -68,12 +69,14 @@ func TestForcedContinuation(t *testing.T) {
 	if d := cmp.Diff(free, got); d != "" {
 		t.Errorf("forcing the greedy tokens changes the run (-free +forced):\n%s", d)
 	}
-	// Another first token: its probability is the one that the free run lists among the alternatives.
+	// Another first token: its probability is the one that the free run lists among the
+	// alternatives.
 	other := free[0].Next.Alternatives[40]
 	forced.Continuation = []int{other.Token.ID, 3}
 	got = generate(t, m, prompt, forced)
 	if len(got) != 2 || got[0].Next.Probability != other.Probability || got[1].Next.Token.ID != 3 {
-		t.Errorf("forced %d = %+v, want probability %v and then token 3", other.Token.ID, got[0].Next, other.Probability)
+		t.Errorf("forced %d = %+v, want probability %v and then token 3",
+			other.Token.ID, got[0].Next, other.Probability)
 	}
 }
 
@@ -89,10 +92,13 @@ func TestProbabilities(t *testing.T) {
 			last = a.Probability
 		}
 		if len(s.Next.Alternatives) != 96 || math.Abs(sum-1) > 1e-12 {
-			t.Errorf("%d alternatives with a sum of %v, want all 96 and 1", len(s.Next.Alternatives), sum)
+			t.Errorf("%d alternatives with a sum of %v, want all 96 and 1",
+				len(s.Next.Alternatives), sum)
 		}
-		if s.Next.Token.ID != s.Next.Alternatives[0].Token.ID || s.Next.Probability != s.Next.Alternatives[0].Probability {
-			t.Errorf("greedy took %v, the most probable is %v", s.Next.Token, s.Next.Alternatives[0])
+		if s.Next.Token.ID != s.Next.Alternatives[0].Token.ID ||
+			s.Next.Probability != s.Next.Alternatives[0].Probability {
+			t.Errorf("greedy took %v, the most probable is %v",
+				s.Next.Token, s.Next.Alternatives[0])
 		}
 	}
 }
@@ -112,28 +118,32 @@ func TestSampling(t *testing.T) {
 	for name, s := range map[string]trace.Sampling{
 		"top-k 1": {Temperature: 5, TopK: 1}, "tiny top-p": {Temperature: 5, TopP: 1e-9}, "cold": {Temperature: 1e-4},
 	} {
-		if got := idsOf(generate(t, m, prompt, trace.Ask{MaxTokens: 12, Sampling: s})); !cmp.Equal(got, greedy) {
+		got := idsOf(generate(t, m, prompt, trace.Ask{MaxTokens: 12, Sampling: s}))
+		if !cmp.Equal(got, greedy) {
 			t.Errorf("%s = %v, want the greedy %v", name, got, greedy)
 		}
 	}
-	// Of many draws at temperature 1, the share of each token is near its probability.
+	// In many draws at temperature 1, the share of each token is close to its probability.
 	counts := map[int]float64{}
 	var p []trace.Alternative
 	const draws = 400
 	for seed := range uint64(draws) {
-		steps := generate(t, m, prompt, trace.Ask{MaxTokens: 1, Alternatives: 5, Sampling: trace.Sampling{Temperature: 1, Seed: seed}})
+		steps := generate(t, m, prompt, trace.Ask{
+			MaxTokens: 1, Alternatives: 5, Sampling: trace.Sampling{Temperature: 1, Seed: seed},
+		})
 		counts[steps[0].Next.Token.ID]++
 		p = steps[0].Next.Alternatives
 	}
 	for _, a := range p {
 		deviation := math.Sqrt(a.Probability * (1 - a.Probability) / draws)
 		if got := counts[a.Token.ID] / draws; math.Abs(got-a.Probability) > 4*deviation {
-			t.Errorf("token %d came in a share of %v draws, its probability is %v", a.Token.ID, got, a.Probability)
+			t.Errorf("token %d came in a share of %v draws, its probability is %v",
+				a.Token.ID, got, a.Probability)
 		}
 	}
 }
 
-// TestOwnRow asks for the closing step: it has the last token's row and no prediction.
+// TestOwnRow asks for the last step, which has the last token's row and no prediction.
 func TestOwnRow(t *testing.T) {
 	m := open(t, "testdata/goldens/bloom")
 	steps := generate(t, m, prompt, trace.Ask{MaxTokens: 2, OwnRow: true, Mixings: []trace.MixingAsk{{Name: "attention"}}})
@@ -142,7 +152,8 @@ func TestOwnRow(t *testing.T) {
 	}
 }
 
-// TestStopsEarly leaves the iteration after one step and cancels another: what came is valid, and no goroutine or error follows.
+// TestStopsEarly leaves one iteration after a step and cancels another. Earlier steps are valid,
+// and no goroutine remains.
 func TestStopsEarly(t *testing.T) {
 	m := open(t, "testdata/goldens/bloom")
 	for range m.Steps(context.Background(), prompt, trace.Ask{MaxTokens: 5}) {
@@ -161,7 +172,8 @@ func TestStopsEarly(t *testing.T) {
 		}
 	}
 	if tokens != 2 || !errors.Is(last, context.Canceled) {
-		t.Errorf("%d tokens and error %v after a cancel at 2, want 2 and %v", tokens, last, context.Canceled)
+		t.Errorf("%d tokens and error %v after a cancel at 2, want 2 and %v",
+			tokens, last, context.Canceled)
 	}
 }
 
@@ -194,7 +206,8 @@ func TestRefusals(t *testing.T) {
 		{"continuation", run(prompt, trace.Ask{Continuation: []int{1, 96, 3}}), "continuation: transformer: id 96 of token 1 is outside"},
 		{"text without tokenizer", encode, "has no tokenizer.json"},
 		{"no directory", missing, "no/such/place is neither a directory, nor an embedded model (tiny), nor a name of the Hub"},
-		{"misspelt circuit", circuit, `there is no circuit "planted-sun"; there are planted-offset, planted-relay, planted-induction, ` +
+		{"misspelt circuit", circuit, `there is no circuit "planted-sun"; there are ` +
+			`planted-offset, planted-relay, planted-induction, ` +
 			"planted-distractor, planted-sum, planted-and; did you mean planted-sum?"},
 		{"no embedded model", near, "nor a name of the Hub such as openai-community/gpt2: "},
 		{"backend", backend, `backend "tpu" is unknown; known are go, xla`},
@@ -209,7 +222,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestChangedCheckpoint opens checkpoints with one thing wrong each.
+// TestChangedCheckpoint opens checkpoints that each have one error.
 func TestChangedCheckpoint(t *testing.T) {
 	config := func(old, new string) func(dir string) {
 		return func(dir string) {
@@ -218,7 +231,8 @@ func TestChangedCheckpoint(t *testing.T) {
 			if err != nil || !strings.Contains(string(data), old) {
 				t.Fatalf("%s lacks %q: %v", path, old, err)
 			}
-			if err := os.WriteFile(path, []byte(strings.Replace(string(data), old, new, 1)), 0o600); err != nil {
+			changed := strings.Replace(string(data), old, new, 1)
+			if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -247,7 +261,8 @@ func TestChangedCheckpoint(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.change(dir)
-			if _, err := models.Open(dir, models.Options{Backend: "go"}); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := models.Open(dir, models.Options{Backend: "go"}); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("Open = %v, want an error with %q", err, c.want)
 			}
 		})

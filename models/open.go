@@ -15,41 +15,43 @@ import (
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
-// Options says how to open a model. The zero value is the default of every field.
+// Options say how to open a model. The zero value has the default of every field.
 type Options struct {
-	// Backend is what computes: go, xla, cuda, xla:PATH or cuda:PATH of a PJRT plugin. Empty is go
-	// for an embedded model, which answers before XLA has started and looks the same on every
-	// machine; for others xla if it is linked and a plugin is found, else go.
+	// Backend is the kind of backend: go, xla, cuda, or xla:PATH or cuda:PATH of a PJRT plugin. The
+	// default for an embedded model is go, which gives the same numbers on every machine and is
+	// done before XLA has started. For other models it is xla if XLA is linked and a plugin is
+	// found, and otherwise go.
 	Backend string
-	// DType is what the weights are held in: float32, or bfloat16 for half the memory and numbers
-	// that agree to about 2 digits. Empty is float32, whatever the file has: its numbers are those
-	// of the reference. Scores, norms and taps are float32 always.
+	// DType is the type of the weights in memory: float32, or bfloat16, which takes half the memory
+	// and agrees to about 2 digits. The default is float32, whatever the file has, because the
+	// numbers of the reference are in float32. Scores, norms and taps are always float32.
 	DType string
-	// MaxMemory is how many bytes of memory this process may hold in all: the program, which counts
-	// for 67 MB, and with XLA for 168 MB more and 13 MB a layer, the weights and what a run needs.
-	// 0 is what the machine has left, of which a tenth is kept back. The collector of Go's memory
-	// does not know of it: a program that must keep to it calls debug.SetMemoryLimit, as the
-	// command does.
+	// MaxMemory is how many bytes of memory this process may hold in all: the program, the weights
+	// and what a run needs. The program counts as 67 MB, and with XLA as 168 MB more and 13 MB for
+	// each layer. 0 means nine tenths of the memory that the machine has left. Go's garbage
+	// collector does not know this limit; a program that must stay below it calls
+	// debug.SetMemoryLimit, as the command does.
 	MaxMemory int64
-	// Beside is how many bytes of MaxMemory are taken by what else this process holds, such as
-	// another model; see [Model.Held].
+	// Beside is how many bytes of MaxMemory this process uses for other things, such as another
+	// model; see [Model.Held].
 	Beside int64
-	// AllowNaN is whether a model is opened that has weights which are NaN or infinite, or too
-	// large for DType, and whether [Model.Trace] and [Model.Forward] return such numbers. Otherwise
-	// both are an error, [*WeightError] and [*ResultError].
+	// AllowNaN allows weights that are NaN, infinite or too large for DType, and lets [Model.Trace]
+	// and [Model.Forward] return such numbers. Without it, they are errors: [*WeightError] and
+	// [*ResultError].
 	AllowNaN bool
-	// Shuffle, if it is not 0, is the seed by which the entries of every matrix change places: a
-	// model of this shape that has learnt nothing, to see which methods notice. Its hash is
-	// another.
+	// Shuffle, if it is not 0, is a seed that puts the entries of every matrix in random order. The
+	// result is a model of the same shape that has learnt nothing; a method that does not notice
+	// the difference says little about a model. The hash of the model says that it is shuffled.
 	Shuffle uint64
-	// Hub says where a model of the Hub is looked for; nil is as the user has set up the Python
-	// tools, by the environment.
+	// Hub says where to look for a model of the Hub. The default is what the environment says to
+	// the Python tools.
 	Hub *hub.Options
-	// Progress, if not nil, is told how far a download is. With Hub its own counts.
+	// Progress, if not nil, is called while a model is downloaded. If Hub is set, its own Progress
+	// is called instead.
 	Progress func(hub.Progress)
 }
 
-// dtype is the element type of weights.
+// dtype returns the type of the weights.
 func (o Options) dtype() (dtypes.DType, error) {
 	switch o.DType {
 	case "", "float32", "f32":
@@ -61,7 +63,8 @@ func (o Options) dtype() (dtypes.DType, error) {
 		"take float32 or bfloat16", o.DType)
 }
 
-// find returns the directory that ref names: a path, or the folder of the Hub's cache.
+// find returns the directory of a model: ref itself if it is a path, or else its folder in the
+// cache of the Hub.
 func find(ctx context.Context, ref string, opts Options) (string, error) {
 	_, err := os.Stat(ref)
 	if err == nil {
@@ -72,12 +75,12 @@ func find(ctx context.Context, ref string, opts Options) (string, error) {
 	}
 	if strings.HasPrefix(ref, planted.Prefix) {
 		_, err := planted.Lookup(ref)
-		return "", fmt.Errorf("models: %w%s", err, meant(ref))
+		return "", fmt.Errorf("models: %w%s", err, suggestion(ref))
 	}
 	if _, invalid := hub.ParseRef(ref); invalid != nil || looksLikePath(ref) {
 		return "", fmt.Errorf("models: %s is neither a directory, nor an embedded model (%s), "+
 			"nor a name of the Hub such as openai-community/gpt2%s: %w",
-			ref, tiny.Name, meant(ref), fs.ErrNotExist)
+			ref, tiny.Name, suggestion(ref), fs.ErrNotExist)
 	}
 	where, err := opts.hub()
 	if err != nil {
@@ -87,26 +90,27 @@ func find(ctx context.Context, ref string, opts Options) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("models: %s is neither a directory nor an embedded model (%s)%s; "+
 			"as a name of the Hub: %w",
-			ref, tiny.Name, meant(ref), err)
+			ref, tiny.Name, suggestion(ref), err)
 	}
 	return dir, nil
 }
 
-// meant asks whether an embedded model was meant whose name is near; "" if none is.
-func meant(ref string) string {
+// suggestion returns the question whether ref should be the name of an embedded model, or "" if no
+// name is close to it.
+func suggestion(ref string) string {
 	if near := strings.TrimSpace(message.DidYouMean(ref, Builtin())); near != "" {
 		return "; " + near
 	}
 	return ""
 }
 
-// looksLikePath is whether ref can only be meant as a path.
+// looksLikePath returns whether ref can only be a path.
 func looksLikePath(ref string) bool {
 	return strings.HasPrefix(ref, ".") || strings.HasPrefix(ref, "/") ||
 		strings.HasPrefix(ref, "~") || strings.HasSuffix(ref, "/")
 }
 
-// hub returns where models of the Hub are looked for.
+// hub returns where to look for models of the Hub.
 func (o Options) hub() (hub.Options, error) {
 	if o.Hub != nil {
 		return *o.Hub, nil

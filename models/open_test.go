@@ -14,8 +14,8 @@ import (
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
-// TestBrokenInTheCache: of a model of the Hub whose weights are cut short, the error says which
-// file it is, and that it is in the cache.
+// TestBrokenInTheCache cuts the weights of a model of the Hub short. The error says which file it
+// is, and that it is in the cache.
 func TestBrokenInTheCache(t *testing.T) {
 	const commit = "cccccccccccccccccccccccccccccccccccccccc"
 	cache := t.TempDir()
@@ -35,7 +35,8 @@ func TestBrokenInTheCache(t *testing.T) {
 		write(t, filepath.Join(dir, name), data)
 	}
 	open := func() error {
-		_, err := models.Open("org/name@v1", models.Options{Backend: "go", Hub: &hub.Options{Cache: cache, Offline: true}})
+		_, err := models.Open("org/name@v1",
+			models.Options{Backend: "go", Hub: &hub.Options{Cache: cache, Offline: true}})
 		return err
 	}
 	if err := open(); err != nil {
@@ -46,7 +47,8 @@ func TestBrokenInTheCache(t *testing.T) {
 	}
 	err := open()
 	var cached *models.CacheError
-	if !errors.As(err, &cached) || cached.Ref != "org/name@v1" || cached.Dir != dir || trace.KindOf(err) != trace.CacheKind {
+	if !errors.As(err, &cached) || cached.Ref != "org/name@v1" || cached.Dir != dir ||
+		trace.KindOf(err) != trace.CacheKind {
 		t.Errorf("error %v, want one that names the model", err)
 	}
 	for _, want := range []string{filepath.Join(dir, "model.safetensors"), "a file there may be broken"} {

@@ -15,11 +15,13 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// maxPeak is the most memory that opening may take, in units of the weights in the chosen type; the program itself, about 40 MB, is in
-// it. Seen with 632 MB: 1.07, and 1.14 of half of that as bfloat16.
+// maxPeak is the largest amount of memory that opening a model may take, in units of the weights in
+// the chosen type. It includes the program itself, about 40 MB. With 632 MB of weights, 1.07 was
+// seen; in bfloat16, which takes half of that, 1.14.
 const maxPeak = 1.2
 
-// TestPeakMemory opens a model in a process of its own and asks the system for the most memory that it ever had.
+// TestPeakMemory opens a model in a process of its own and asks the system for the largest amount
+// of memory that the process had.
 func TestPeakMemory(t *testing.T) {
 	if dtype := os.Getenv("MODELS_PEAK"); dtype != "" {
 		openForPeak(t, os.Getenv("MODELS_DIR"), dtype)
@@ -32,7 +34,8 @@ func TestPeakMemory(t *testing.T) {
 	count := sparseModel(t, dir)
 	for dtype, limit := range map[string]float64{"float32": maxPeak * 4 * float64(count), "bfloat16": maxPeak * 2 * float64(count)} {
 		t.Run(dtype, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPeakMemory$", "-test.v")
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPeakMemory$",
+				"-test.v")
 			cmd.Env = append(os.Environ(), "MODELS_PEAK="+dtype, "MODELS_DIR="+dir)
 			out, err := cmd.CombinedOutput()
 			_, rest, ok := strings.Cut(string(out), "VmHWM:")
@@ -54,7 +57,8 @@ func TestPeakMemory(t *testing.T) {
 
 // openForPeak opens a model, keeps it and prints what /proc says.
 func openForPeak(t *testing.T, dir, dtype string) {
-	m, err := models.Open(dir, models.Options{Backend: "go", DType: dtype, MaxMemory: math.MaxInt64})
+	m, err := models.Open(dir,
+		models.Options{Backend: "go", DType: dtype, MaxMemory: math.MaxInt64})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +70,8 @@ func openForPeak(t *testing.T, dir, dtype string) {
 	runtime.KeepAlive(m)
 }
 
-// sparseModel writes a GPT-2 whose weights are zeros that take no room on disk, and returns how many it has.
+// sparseModel writes a GPT-2 with weights of 0, in a sparse file that takes no room on disk, and
+// returns the number of weights.
 func sparseModel(t *testing.T, dir string) (count int) {
 	t.Helper()
 	const L, D, V, T = 6, 1024, 80_000, 64

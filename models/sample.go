@@ -37,8 +37,9 @@ func softmax(logits []float32) []float64 {
 	return p
 }
 
-// choose returns a token: the most probable one if the temperature is 0, the lowest id among equals; otherwise one drawn after
-// temperature, top-k and top-p in this order.
+// choose returns a token. If the temperature is 0, it is the most probable token, and the one with
+// the lowest id among equals. Otherwise it is random, with the temperature, top-k and top-p applied
+// in this order.
 func choose(p []float64, s trace.Sampling, rng *rand.Rand) int {
 	if s.Temperature == 0 {
 		return mostProbable(p, 1)[0]
@@ -60,7 +61,8 @@ func choose(p []float64, s trace.Sampling, rng *rand.Rand) int {
 	return order[draw(weights, rng)]
 }
 
-// nucleus returns how many of the falling weights reach mass, at least one.
+// nucleus returns how many of the first weights, which are in descending order, reach mass; at
+// least one.
 func nucleus(weights []float64, mass float64) int {
 	sum := 0.0
 	for i, w := range weights {
@@ -71,7 +73,7 @@ func nucleus(weights []float64, mass float64) int {
 	return len(weights)
 }
 
-// draw returns an index with probability in proportion to its weight.
+// draw returns a random index, with probabilities in proportion to the weights.
 func draw(weights []float64, rng *rand.Rand) int {
 	sum := 0.0
 	for _, w := range weights {
@@ -86,7 +88,8 @@ func draw(weights []float64, rng *rand.Rand) int {
 	return len(weights) - 1
 }
 
-// mostProbable returns the k most probable tokens in falling order, lower ids first among equals.
+// mostProbable returns the k most probable tokens in descending order, with lower ids first among
+// equals.
 func mostProbable(p []float64, k int) []int {
 	k = min(k, len(p))
 	if k <= 0 {
@@ -116,6 +119,7 @@ func mostProbable(p []float64, k int) []int {
 	return top
 }
 
+// compareDown orders numbers from the largest to the smallest.
 func compareDown(a, b float64) int {
 	switch {
 	case a > b:

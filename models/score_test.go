@@ -13,13 +13,16 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// TestPredictIsWhatIsGenerated: the probability of the next token is that of the step which makes it.
+// TestPredictIsWhatIsGenerated checks that the probability that Predict returns for the next token
+// is that of the step that generates the token.
 func TestPredictIsWhatIsGenerated(t *testing.T) {
 	m := open(t, models.Default)
 	steps := generate(t, m, prompt, trace.Ask{MaxTokens: 3})
 	ids, queries := append([]int(nil), prompt...), []trace.Query(nil)
 	for _, s := range steps {
-		o := trace.Objective{Quantity: trace.Probability, Position: len(ids) - 1, Token: s.Next.Token.ID}
+		o := trace.Objective{
+			Quantity: trace.Probability, Position: len(ids) - 1, Token: s.Next.Token.ID,
+		}
 		queries = append(queries, trace.Query{IDs: append([]int(nil), ids...), Objective: o})
 		ids = append(ids, s.Next.Token.ID)
 	}
@@ -29,22 +32,27 @@ func TestPredictIsWhatIsGenerated(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, s := range steps {
-			if d := math.Abs(got[i] - s.Next.Probability); d > 1e-5 { // a cache and a batch sum in other orders; worst seen 4e-7
+			// A cache and a batch sum in different orders. The largest difference seen is 4e-7.
+			if d := math.Abs(got[i] - s.Next.Probability); d > 1e-5 {
 				t.Errorf("token %d: probability %v, the step has %v", i, got[i], s.Next.Probability)
 			}
 		}
 	}
 }
 
-// TestPredictErrors: a refusal names the model and, of memory, the flag.
+// TestPredictErrors checks that an error names the query and the token, and that an error about
+// memory says that a higher limit helps.
 func TestPredictErrors(t *testing.T) {
 	m := open(t, "testdata/goldens/gpt2")
-	ctx, q := context.Background(), trace.Query{IDs: prompt, Objective: trace.Objective{Quantity: trace.Logit, Token: 96}}
+	ctx := context.Background()
+	q := trace.Query{IDs: prompt, Objective: trace.Objective{Quantity: trace.Logit, Token: 96}}
 	_, err := m.Predict(ctx, []trace.Query{q})
-	if want := "models: testdata/goldens/gpt2: query 0: transformer: token 96 is not in 0..95, the vocabulary"; err == nil || err.Error() != want {
+	want := "query 0: transformer: token 96 is not in 0..95, the vocabulary"
+	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	if _, err := m.Embed(ctx, []int{96}); err == nil || !strings.HasPrefix(err.Error(), "models: testdata/goldens/gpt2: transformer: id 96") {
+	_, err = m.Embed(ctx, []int{96})
+	if err == nil || !strings.HasPrefix(err.Error(), "transformer: id 96") {
 		t.Errorf("Embed of 96: error %v", err)
 	}
 	_, err = models.Open("testdata/goldens/gpt2", models.Options{Backend: "go", MaxMemory: 1})
@@ -52,19 +60,21 @@ func TestPredictErrors(t *testing.T) {
 	if !errors.As(err, &weights) {
 		t.Fatalf("error %v, want a MemoryError", err)
 	}
-	small, err := models.Open("testdata/goldens/gpt2", models.Options{Backend: "go", MaxMemory: weights.Need + 1000})
+	tight := models.Options{Backend: "go", MaxMemory: weights.Need + 1000}
+	small, err := models.Open("testdata/goldens/gpt2", tight)
 	if err != nil {
 		t.Fatal(err)
 	}
 	q.Token = 3
 	_, err = small.Predict(ctx, []trace.Query{q})
 	var refused *transformer.MemoryError
-	if !errors.As(err, &refused) || trace.KindOf(err) != trace.MemoryKind || !strings.HasSuffix(err.Error(), ", or allow more") {
+	if !errors.As(err, &refused) || trace.KindOf(err) != trace.MemoryKind ||
+		!strings.HasSuffix(err.Error(), ", or allow more") {
 		t.Errorf("error %v, want a MemoryError that says that a higher limit helps", err)
 	}
 }
 
-// TestReplacement: what stands for a token taken away, as the files of a checkpoint say.
+// TestReplacement checks the tokens that replace others against the files of checkpoints.
 func TestReplacement(t *testing.T) {
 	for _, c := range []struct {
 		name, ref, config string
@@ -73,7 +83,9 @@ func TestReplacement(t *testing.T) {
 		{"embedded", models.Default, "", map[string]int{"end": 1}},
 		{"without tokenizer", "testdata/goldens/bert", "", map[string]int{"pad": 0}},
 		{
-			"named in tokenizer_config.json", "", `{"unk_token":"!","pad_token":{"content":"<bos>"},"mask_token":"#","eos_token":"<bos>"}`,
+			"named in tokenizer_config.json", "",
+			`{"unk_token":"!","pad_token":{"content":"<bos>"},` +
+				`"mask_token":"#","eos_token":"<bos>"}`,
 			map[string]int{"unknown": 2, "pad": 0, "mask": 4, "end": 1},
 		}, // generation_config.json goes first
 		{"not in the vocabulary", "", `{"unk_token":"<none>","pad_token":null}`, map[string]int{"end": 1}},

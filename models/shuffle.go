@@ -8,8 +8,9 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// shuffled returns a loader whose matrices have their entries in random order, each matrix in its own: nothing that was learnt is left but
-// how large weights are (Adebayo et al. 2018, §3.1). Norms and biases stay, without which numbers might grow without bound.
+// shuffled returns a loader that puts the entries of each matrix in a random order, so that only
+// the sizes of the weights remain of what was learnt (Adebayo et al. 2018, §3.1). Norms and biases
+// do not change; without them numbers might grow without bound.
 func shuffled(load spec.Loader, seed uint64) spec.Loader {
 	return func(p spec.Param, put func(first int, values []float32)) error {
 		if len(p.Shape) < 2 {

@@ -9,7 +9,8 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// A seed gives one model, another seed another, and none of them is the one that was learnt.
+// Each seed gives a different model, the same one every time, and none is the model that was
+// trained.
 func TestShuffle(t *testing.T) {
 	final := func(seed uint64) ([]float32, string) {
 		m, err := models.Open("testdata/goldens/gpt2", models.Options{Backend: "go", Shuffle: seed})

@@ -9,9 +9,8 @@ import (
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
-// openText reads what the directory says of text: its tokenizer, which may be missing because ids
-// can be run without it, the ids that end a text, the one that masks a token, and the form of a
-// conversation.
+// openText reads the tokenizer, the ids that end a text, the id of the mask token and the chat
+// template. The tokenizer may be missing, because a model can run on ids without it.
 func (m *Model) openText(dir *checkpoint.Dir) error {
 	data, err := dir.TokenizerJSON()
 	if err != nil && dir.HasTokenizer() {
@@ -29,9 +28,9 @@ func (m *Model) openText(dir *checkpoint.Dir) error {
 	if err != nil {
 		return err
 	}
-	m.stop = map[int]bool{}
+	m.ends = map[int]bool{}
 	for _, id := range append(eos, m.spec.EOS...) {
-		m.stop[id] = true
+		m.ends[id] = true
 	}
 	specials, err := dir.SpecialTokens()
 	if err != nil {
@@ -52,9 +51,9 @@ func (m *Model) openText(dir *checkpoint.Dir) error {
 	return nil
 }
 
-// checkVocabulary returns an error if the tokenizer is of another model: if it makes tokens of text
-// that the embedding lacks. Control tokens may lie beyond it, as that for images does in the text
-// models of Gemma 3; [Model.Encode] refuses them.
+// checkVocabulary returns an error if the tokenizer has tokens of text without an embedding, which
+// means that it belongs to another model. Control tokens may lack one, as the token for images does
+// in the text models of Gemma 3; [Model.Encode] returns an error for these.
 func (m *Model) checkVocabulary(name string) error {
 	if m.tokenizer == nil {
 		return nil
@@ -69,8 +68,8 @@ func (m *Model) checkVocabulary(name string) error {
 	return nil
 }
 
-// maskID returns the id of the mask token, by its name in the tokenizer's configuration or by those
-// that encoders use; -1 if there is none.
+// maskID returns the id of the mask token, or -1 if there is none. Its text is named, which comes
+// from the configuration of the tokenizer, or one of the texts that most encoders use.
 func (m *Model) maskID(named string) int {
 	if m.tokenizer == nil {
 		return -1
@@ -83,9 +82,9 @@ func (m *Model) maskID(named string) int {
 	return -1
 }
 
-// Chat returns the text that the model was trained to see when a user says something and it is its
-// turn to answer. The text holds the control tokens already. It returns an error if the checkpoint
-// has no chat template, or one that does not parse, end, or take the conversation.
+// Chat returns the text that the model was trained to continue after a user said something. The
+// text includes the control tokens. It returns an error if the checkpoint has no chat template, or
+// if the template is invalid, takes too long, or does not accept the conversation.
 func (m *Model) Chat(user string) (string, error) {
 	if m.chat == nil {
 		return "", m.chatErr

@@ -32,7 +32,7 @@ func copyTiny(t *testing.T) string {
 	return dir
 }
 
-// withTemplate is a directory with the embedded model and a chat template.
+// withTemplate opens a copy of the embedded model with a chat template.
 func withTemplate(t *testing.T, template string) *models.Model {
 	t.Helper()
 	dir := copyTiny(t)
@@ -54,10 +54,13 @@ func write(t *testing.T, path string, data []byte) {
 	}
 }
 
-// TestChat explains what a model answers to a user: the template's control tokens are prompt tokens, and flagged.
+// TestChat explains the answer to a user. The control tokens of the template are prompt tokens that
+// are marked as special.
 func TestChat(t *testing.T) {
-	m := withTemplate(t, "{{ bos_token }}{% for m in messages %} {{ m.content }}{% endfor %}{% if add_generation_prompt %} .{% endif %}")
-	e, err := attribution.Explain(context.Background(), m, "mary has the red key", attribution.Options{Chat: true, MaxTokens: 2, Methods: []string{"rollout"}})
+	m := withTemplate(t, "{{ bos_token }}{% for m in messages %} {{ m.content }}{% endfor %}"+
+		"{% if add_generation_prompt %} .{% endif %}")
+	opts := attribution.Options{Chat: true, MaxTokens: 2, Methods: []string{"rollout"}}
+	e, err := attribution.Explain(context.Background(), m, "mary has the red key", opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +68,8 @@ func TestChat(t *testing.T) {
 		t.Errorf("prompt %q, want %q", e.Prompt.Text, want)
 	}
 	if !e.Prompt.Special[0] || e.Prompt.Special[1] || e.Prompt.Offsets[0] != [2]int{0, 5} {
-		t.Errorf("first token: special %v at %v, want a control token at [0 5]", e.Prompt.Special[0], e.Prompt.Offsets[0])
+		t.Errorf("first token: special %v at %v, want a control token at [0 5]",
+			e.Prompt.Special[0], e.Prompt.Offsets[0])
 	}
 }
 
@@ -78,14 +82,16 @@ func TestChatRefusals(t *testing.T) {
 		"an unknown filter": {"{{ messages | frobnicate }}", "frobnicate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := withTemplate(t, c.template).Chat("hi"); err == nil || !strings.Contains(err.Error(), c.say) {
+			if _, err := withTemplate(t, c.template).Chat("hi"); err == nil ||
+				!strings.Contains(err.Error(), c.say) {
 				t.Errorf("Chat = %v, want an error with %q", err, c.say)
 			}
 		})
 	}
 }
 
-// TestMemory: weights that do not fit are refused before they are read, and the error says what would fit.
+// TestMemory checks that weights that do not fit are refused before they are read, and that the
+// error says what would fit.
 func TestMemory(t *testing.T) {
 	dir := "testdata/goldens/gpt2" // 42 thousand numbers
 	program := models.LimitMemory(1).Program
@@ -100,9 +106,11 @@ func TestMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := models.Open(dir, c.opts)
 			var memory *models.MemoryError
-			if !errors.As(err, &memory) || !memory.Chosen || memory.Limit != c.opts.MaxMemory || !strings.Contains(err.Error(), c.say) ||
+			if !errors.As(err, &memory) || !memory.Chosen || memory.Limit != c.opts.MaxMemory ||
+				!strings.Contains(err.Error(), c.say) ||
 				trace.KindOf(err) != c.kind || strings.Contains(err.Error(), "--") {
-				t.Errorf("error %v of kind %q, want a MemoryError with %q", err, trace.KindOf(err), c.say)
+				t.Errorf("error %v of kind %q, want a MemoryError with %q",
+					err, trace.KindOf(err), c.say)
 			}
 		})
 	}
@@ -112,7 +120,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryOfRun: the limit holds for what a run records as well.
+// TestMemoryOfRun checks that the limit includes what a run records.
 func TestMemoryOfRun(t *testing.T) {
 	batch := transformer.Batch{IDs: [][]int{make([]int, 60)}}
 	for name, c := range map[string]struct {
@@ -124,7 +132,8 @@ func TestMemoryOfRun(t *testing.T) {
 		"of the system": {0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, err := models.Open("testdata/goldens/gpt2", models.Options{Backend: "go", MaxMemory: c.limit})
+			m, err := models.Open("testdata/goldens/gpt2",
+				models.Options{Backend: "go", MaxMemory: c.limit})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +146,8 @@ func TestMemoryOfRun(t *testing.T) {
 	}
 }
 
-// TestNoTokenizer: the error says what takes ids, and how the file is made from what is there.
+// TestNoTokenizer checks that the error says that the model takes ids, and how to make the file
+// from the files that exist.
 func TestNoTokenizer(t *testing.T) {
 	for name, c := range map[string]struct{ file, say string }{
 		"nothing": {"", "takes token ids and no text"},
@@ -157,15 +167,17 @@ func TestNoTokenizer(t *testing.T) {
 			}
 			_, err = m.Encode("the", trace.SpecialsAuto)
 			var missing *models.NoTokenizerError
-			if !errors.As(err, &missing) || trace.KindOf(err) != trace.TokenizerKind || !strings.Contains(err.Error(), c.say) {
+			if !errors.As(err, &missing) || trace.KindOf(err) != trace.TokenizerKind ||
+				!strings.Contains(err.Error(), c.say) {
 				t.Errorf("Encode = %v, want a NoTokenizerError with %q", err, c.say)
 			}
 		})
 	}
 }
 
-// TestTokensBeyondEmbedding: a control token beyond the embedding, as that for images of Gemma 3, is refused where a text has it; others
-// show that the tokenizer is of another model.
+// TestTokensBeyondEmbedding checks tokens without an embedding. A text with a control token of this
+// kind, such as the one for images in Gemma 3, is refused. A token of text shows that the tokenizer
+// belongs to another model.
 func TestTokensBeyondEmbedding(t *testing.T) {
 	open := func(special bool) (*models.Model, error) {
 		dir := copyTiny(t)
@@ -175,14 +187,16 @@ func TestTokensBeyondEmbedding(t *testing.T) {
 			t.Fatal(err)
 		}
 		const list = `"added_tokens": [`
-		token := fmt.Sprintf(`{"id":929,"content":"<image>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":%v},`, special)
+		token := fmt.Sprintf(`{"id":929,"content":"<image>","single_word":false,"lstrip":false,`+
+			`"rstrip":false,"normalized":false,"special":%v},`, special)
 		if !strings.Contains(string(data), list) {
 			t.Fatalf("%s has no %s", path, list)
 		}
 		write(t, path, []byte(strings.Replace(string(data), list, list+token, 1)))
 		return models.Open(dir, models.Options{Backend: "go"})
 	}
-	if _, err := open(false); err == nil || !strings.Contains(err.Error(), "has 930 tokens, the embedding has 929") {
+	if _, err := open(false); err == nil ||
+		!strings.Contains(err.Error(), "has 930 tokens, the embedding has 929") {
 		t.Errorf("a token of text beyond the embedding: %v, want an error with both sizes", err)
 	}
 	m, err := open(true)
@@ -192,18 +206,21 @@ func TestTokensBeyondEmbedding(t *testing.T) {
 	if _, err := m.Encode("the keys", trace.SpecialsAuto); err != nil {
 		t.Errorf("a text without the control token: %v", err)
 	}
-	if _, err := m.Encode("the <image> keys", trace.SpecialsAuto); err == nil || !strings.Contains(err.Error(), `no embedding of "<image>"`) {
+	if _, err := m.Encode("the <image> keys", trace.SpecialsAuto); err == nil ||
+		!strings.Contains(err.Error(), `no embedding of "<image>"`) {
 		t.Errorf("a text with it: %v, want an error that names it", err)
 	}
 }
 
-// TestWithMaxMemory: a model can be held to another limit without reading its weights again.
+// TestWithMaxMemory checks that a model can get another limit without reading its weights again.
 func TestWithMaxMemory(t *testing.T) {
-	m, err := models.Open("testdata/goldens/gpt2", models.Options{Backend: "go", MaxMemory: 1 << 30})
+	m, err := models.Open("testdata/goldens/gpt2",
+		models.Options{Backend: "go", MaxMemory: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := int64(1<<30) - m.Budget()/3*4 // the program and the weights; a quarter of the rest stays free
+	// held is for the program and the weights. A quarter of the rest stays free.
+	held := int64(1<<30) - m.Budget()/3*4
 	if m, err = m.WithMaxMemory(held + 10_000); err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +235,8 @@ func TestWithMaxMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := (limit - held) / 4 * 3; limit > 0 && (wide.Budget() < want-8 || wide.Budget() > want+8) {
+		if want := (limit - held) / 4 * 3; limit > 0 &&
+			(wide.Budget() < want-8 || wide.Budget() > want+8) {
 			t.Errorf("limit %d leaves %d bytes, want %d up to rounding", limit, wide.Budget(), want)
 		}
 		if _, err := wide.Forward(t.Context(), batch, []trace.Tap{trace.Attention}); err != nil {
@@ -235,16 +253,15 @@ func TestWithMaxMemory(t *testing.T) {
 	}
 }
 
-// TestEncodeLong: a text that is far too long is refused before all of it is tokenized. The
-// embedded
-// model sets no limit; what bounds it is the memory for tokens.
+// TestEncodeLong checks that a text that is far too long is refused before all of it is tokenized.
+// The context of the embedded model has no limit, so the limit is the memory for tokens.
 func TestEncodeLong(t *testing.T) {
 	m, err := models.Open("tiny", models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tokens, err := m.Encode(strings.Repeat("the key ", 5000),
-		trace.SpecialsOff); err != nil || len(tokens) < 10_000 {
+	tokens, err := m.Encode(strings.Repeat("the key ", 5000), trace.SpecialsOff)
+	if err != nil || len(tokens) < 10_000 {
 		t.Errorf("a text of 10000 words: %d tokens, error %v", len(tokens), err)
 	}
 	const size = 24 << 20

@@ -11,8 +11,8 @@ const defaultBytes = 4e9
 // may not fit an int64.
 const MaxNeed = 1 << 62
 
-// Check returns a [trace.MemoryError] if need bytes are more than the model allows. what says what
-// needs them, less what would need fewer.
+// Check returns a [trace.MemoryError] if need is more bytes than the model allows. what names the
+// work, and less says what would need less memory.
 func Check(m trace.Model, need float64, what, less string) error {
 	b := Budget{Left: defaultBytes, Limit: defaultBytes}
 	if known, ok := m.(trace.Budgeted); ok && known.Budget() > 0 {
@@ -24,13 +24,16 @@ func Check(m trace.Model, need float64, what, less string) error {
 	return b.Check(need, what, less)
 }
 
-// Budget is the number of bytes that are left, the whole limit, and whether somebody chose it.
+// Budget is how much memory may be used.
 type Budget struct {
+	// Left is how many bytes are left of Limit.
 	Left, Limit int64
-	Chosen      bool
+	// Chosen says whether the user chose the limit.
+	Chosen bool
 }
 
-// Check returns a [trace.MemoryError] if need bytes do not fit.
+// Check returns a [trace.MemoryError] if need bytes are more than what is left. what and less are
+// as in [Check].
 func (b Budget) Check(need float64, what, less string) error {
 	if need <= float64(b.Left) {
 		return nil
@@ -41,9 +44,9 @@ func (b Budget) Check(need float64, what, less string) error {
 	}
 }
 
-// memoryLimited is a [trace.Budgeted] model that also knows the whole limit, of which its budget is what
-// is left, in bytes, and whether somebody chose it. Otherwise the limit is the memory of the
-// machine. Messages name the limit.
+// memoryLimited is a [trace.Budgeted] model that also knows the limit of the whole process in
+// bytes, which messages name, and whether the user chose it. The budget is what is left of the
+// limit.
 type memoryLimited interface {
 	MemoryLimit() (bytes int64, chosen bool)
 }

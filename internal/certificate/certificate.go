@@ -27,14 +27,18 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// Tolerances of a check.
+// Tolerances are the largest differences that pass a check.
 const (
-	LogitsTolerance = 2e-5 // float32 rounding over the layers of the goldens; the reference itself is within 5e-6 of float64
-	TapTolerance    = 1e-5 // attentions and hidden states; the reference is within 1.3e-6
+	// LogitsTolerance is for float32 rounding over the layers of the goldens. The reference itself
+	// is within 5e-6 of float64.
+	LogitsTolerance = 2e-5
+	// TapTolerance is for attentions and hidden states. The reference is within 1.3e-6.
+	TapTolerance = 1e-5
 	// HalfTolerance is for weights in bfloat16, which has 8 bits, against a recording in float32.
 	HalfTolerance = 5e-2
-	// HalfSameTolerance is for two computations with the same weights in bfloat16: what meets a
-	// matrix is rounded to 8 bits, so one bit of difference in float32 can become one of 256.
+	// HalfSameTolerance is for two computations with the same weights in bfloat16. The factors
+	// of a product with a matrix are rounded to 8 bits, so a difference of one bit in float32 can
+	// become one of 1/256.
 	HalfSameTolerance = 4e-3
 )
 

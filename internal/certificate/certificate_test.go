@@ -45,7 +45,8 @@ func TestGoldens(t *testing.T) {
 			}
 			for _, k := range c.Checks {
 				if !k.Passed() {
-					t.Errorf("%s: worst %g at %s, at most %g", k.Name, k.Worst, k.Where, k.Tolerance)
+					t.Errorf("%s: worst %g at %s, at most %g",
+						k.Name, k.Worst, k.Where, k.Tolerance)
 				}
 				if k.Skipped == "" && k.Compared == 0 {
 					t.Errorf("%s compared nothing", k.Name)
@@ -66,7 +67,8 @@ func TestWrongNumbers(t *testing.T) {
 		{"pad.hidden.0", "padded hidden states", "text 0, layer 0, target"},
 	} {
 		t.Run(c.tensor, func(t *testing.T) {
-			path := changed(t, "llama", c.tensor, 3+8*boolInt(strings.HasPrefix(c.tensor, "pad."))*32)
+			path := changed(t, "llama", c.tensor,
+				3+8*boolInt(strings.HasPrefix(c.tensor, "pad."))*32)
 			g, err := golden.Open(path)
 			if err != nil {
 				t.Fatal(err)
@@ -191,10 +193,12 @@ func TestRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	if c, err := Run(context.Background(), open(t, "qwen2"), Options{Golden: g}); err != nil || c.OK {
+	c, err := Run(context.Background(), open(t, "qwen2"), Options{Golden: g})
+	if err != nil || c.OK {
 		t.Errorf("another model passes: %v", err)
 	}
-	if _, err := Run(context.Background(), open(t, "opt"), Options{Golden: g}); err == nil || !strings.Contains(err.Error(), "not of a model with 2 layers") {
+	if _, err := Run(context.Background(), open(t, "opt"), Options{Golden: g}); err == nil ||
+		!strings.Contains(err.Error(), "not of a model with 2 layers") {
 		t.Errorf("a model of other depth: %v", err)
 	}
 	if _, err := Record(context.Background(), m, [][]int{{1}, {1, 2}}, 1); err == nil {
@@ -227,8 +231,10 @@ func TestBrokenGoldens(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer g.Close()
-			cert, err := Run(context.Background(), open(t, "llama"), Options{Golden: g, RecordingOnly: true})
-			if c.err == "" && (err != nil || cert.OK) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			cert, err := Run(context.Background(), open(t, "llama"),
+				Options{Golden: g, RecordingOnly: true})
+			if c.err == "" && (err != nil || cert.OK) ||
+				c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 				t.Errorf("error %v, want %q", err, c.err)
 			}
 		})
@@ -248,7 +254,9 @@ func TestOpenRefuses(t *testing.T) {
 	if _, err := golden.Open(filepath.Join(t.TempDir(), "none")); !os.IsNotExist(unwrapped(err)) {
 		t.Errorf("missing file: %v", err)
 	}
-	if _, err := golden.Open(goldens + "gpt2/model.safetensors"); err == nil || !strings.Contains(err.Error(), "is a golden") && !strings.Contains(err.Error(), "a golden?") {
+	_, err := golden.Open(goldens + "gpt2/model.safetensors")
+	if err == nil || !strings.Contains(err.Error(), "is a golden") &&
+		!strings.Contains(err.Error(), "a golden?") {
 		t.Errorf("weights as a golden: %v", err)
 	}
 }

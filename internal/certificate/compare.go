@@ -48,7 +48,8 @@ func (c *comparison) number(e float64, where func() string) {
 
 // axisNames are the words for the letters of axes.
 var axisNames = map[rune]string{
-	'L': "layer", 'H': "head", 'T': "target", 'S': "source", 'D': "component", 'E': "component", 'V': "token", 'K': "class", '3': "term",
+	'L': "layer", 'H': "head", 'T': "target", 'S': "source", 'D': "component", 'E': "component",
+	'V': "token", 'K': "class", '3': "term",
 }
 
 // place returns where element i of an array stands, in words.

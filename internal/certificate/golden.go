@@ -69,7 +69,7 @@ func (r *run) recorded(pass, name string) ([]Check, error) {
 				ts[0].Shape[1:])
 		}
 		for l := range info.Layers + 1 {
-			got := ts[2].Data // behind the final norm
+			got := ts[2].Data // after the final norm
 			if l < info.Layers {
 				got = layer(ts[1], l)
 			}

@@ -15,7 +15,9 @@ import (
 // model that is trusted, to hold later versions, other backends and other programs to. steps is how
 // many tokens a decoder adds to the first text; it stops at end-of-text. It returns an error for
 // texts of several lengths and for those that m cannot take.
-func Record(ctx context.Context, m *models.Model, texts [][]int, steps int) ([]checkpoint.Tensor, error) {
+func Record(ctx context.Context, m *models.Model, texts [][]int, steps int) (
+	[]checkpoint.Tensor, error,
+) {
 	if len(texts) == 0 || slices.ContainsFunc(texts,
 		func(ids []int) bool { return len(ids) != len(texts[0]) }) {
 		return nil, fmt.Errorf("certificate: a golden is made of texts of one length")

@@ -1,6 +1,6 @@
 // Package golden reads recordings of what a model computes on a batch of texts. They are made by
-// the reference implementation, or by [github.com/headwater-ml/headwater/internal/certificate.Record]
-// from a model that is trusted.
+// the reference implementation, or by
+// [github.com/headwater-ml/headwater/internal/certificate.Record] from a model that is trusted.
 //
 //	g, err := golden.Open("golden.safetensors")
 //	batch, begins, err := g.Batch("", false)

@@ -36,8 +36,8 @@ type Registry[T any] struct {
 func (r *Registry[T]) Register(name string, plugin T) {
 	if !r.valid(name) {
 		_, joints := r.joint()
-		panic(fmt.Sprintf("%s name %s is not lower-case words joined by %s", r.Kind, message.Quote(name),
-			joints))
+		panic(fmt.Sprintf("%s name %s is not lower-case words joined by %s",
+			r.Kind, message.Quote(name), joints))
 	}
 	if isNil(plugin) {
 		panic(fmt.Sprintf("%s %s is nil", r.Kind, message.Quote(name)))

@@ -4,10 +4,15 @@ package rowmath
 
 import "math"
 
-// At returns row i of a matrix whose rows have width w. It aliases data.
+// At returns row i of a matrix whose rows have w entries. It aliases data.
 func At(data []float64, i, w int) []float64 { return data[i*w : (i+1)*w : (i+1)*w] }
 
-// Normalize turns row c of a target into Â in place. It returns false if the row stays all zero.
+// Normalize adds the residual connection to row c of a target and divides the row by its sum, in
+// place:
+//
+//	c ← ((1-r) c + r e_target) / Σ
+//
+// It returns false if all entries are 0, and then they stay 0.
 func Normalize(c []float64, target int, residual float64) bool {
 	if residual != 0 {
 		for s := range c {

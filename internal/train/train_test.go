@@ -154,7 +154,9 @@ func TestGuidance(t *testing.T) {
 				layers[l] = a
 			}
 			return guidance(layers, e)
-		}, tensors.FromFlatDataAndDimensions(data, 1, 8, n, n), tensors.FromFlatDataAndDimensions(evidence, 1, n, n))
+		},
+			tensors.FromFlatDataAndDimensions(data, 1, 8, n, n),
+			tensors.FromFlatDataAndDimensions(evidence, 1, n, n))
 		if err != nil {
 			t.Fatal(err)
 		}

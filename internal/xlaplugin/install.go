@@ -141,7 +141,8 @@ func removeLeftovers(dir string) {
 
 // ErrNoSource is the last of the errors of [Install] where no source has the plugin. The file that
 // it speaks of is [InstallOptions.From].
-var ErrNoSource = errors.New("without a network: fetch the wheel of " + Wheel + " elsewhere and install it from that file")
+var ErrNoSource = errors.New("without a network: fetch the wheel of " + Wheel +
+	" elsewhere and install it from that file")
 
 // source is one way to get a plugin into a folder. It returns the plugin's path there.
 type source func(ctx context.Context, opts InstallOptions, work string) (Installed, error)
@@ -197,7 +198,8 @@ func finish(ctx context.Context, got Installed, dir string) (Installed, error) {
 		return Installed{}, fmt.Errorf("plugin: %w", err)
 	}
 	preparedRecord := filepath.Join(filepath.Dir(prepared), recordFile)
-	if err := os.WriteFile(preparedRecord, append(record, '\n'), 0o644); err != nil { //nolint:gosec // nothing secret
+	err = os.WriteFile(preparedRecord, append(record, '\n'), 0o644) //nolint:gosec // not secret
+	if err != nil {
 		return Installed{}, fmt.Errorf("plugin: %w", err)
 	}
 	if err := errors.Join(settle(prepared), os.Rename(prepared, got.Path),
@@ -213,7 +215,8 @@ func settle(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Chmod(0o755), f.Sync(), f.Close()) //nolint:gosec // others may use a plugin
+	err = f.Chmod(0o755) //nolint:gosec // other users may run the plugin
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 func hashFile(path string) (sum string, size int64, err error) {

@@ -88,13 +88,17 @@ func TestInstall(t *testing.T) {
 			home := alone(t)
 			from := write(t, filepath.Join(home, "file"), c.data)
 			dir := filepath.Join(home, "to", "xla")
-			got, err := Install(t.Context(), InstallOptions{Dir: dir, From: from, SHA256: hash(c.data)})
+			got, err := Install(t.Context(),
+				InstallOptions{Dir: dir, From: from, SHA256: hash(c.data)})
 			checkError(t, err, c.want)
 			if err != nil {
 				checkFolder(t, dir)
 				return
 			}
-			want := Installed{Path: filepath.Join(dir, File), Source: "file", SHA256: hash(good), Checked: true, Bytes: int64(len(good))}
+			want := Installed{
+				Path: filepath.Join(dir, File), Source: "file", SHA256: hash(good),
+				Checked: true, Bytes: int64(len(good)),
+			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("Install: want -, got +\n%s", diff)
 			}
@@ -126,7 +130,8 @@ func checkFolder(t *testing.T, dir string, want ...string) {
 func TestInstallDefault(t *testing.T) {
 	home := alone(t)
 	from := write(t, filepath.Join(home, "file"), fake(t))
-	got, err := Install(t.Context(), InstallOptions{From: from, SHA256: strings.ToUpper(hash(fake(t)))})
+	got, err := Install(t.Context(),
+		InstallOptions{From: from, SHA256: strings.ToUpper(hash(fake(t)))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,8 +155,10 @@ func TestHashes(t *testing.T) {
 // The requirement of make setup names the same wheel.
 func TestSameWheel(t *testing.T) {
 	data, err := os.ReadFile("../../internal/setup/requirements-xla.txt")
-	if err != nil || !strings.Contains(string(data), "\n"+Wheel+" --hash=sha256:"+WheelSHA256+"\n") {
-		t.Errorf("internal/setup/requirements-xla.txt, %v, does not name %s with hash %s", err, Wheel, WheelSHA256)
+	if err != nil ||
+		!strings.Contains(string(data), "\n"+Wheel+" --hash=sha256:"+WheelSHA256+"\n") {
+		t.Errorf("internal/setup/requirements-xla.txt, %v, does not name %s with hash %s",
+			err, Wheel, WheelSHA256)
 	}
 }
 
@@ -186,7 +193,8 @@ func TestDownload(t *testing.T) {
 		"no file":   {filepath.Join(home, "none.whl"), "no such file"},
 		"password":  {"http://me:secret@127.0.0.1:1/plugin.whl", "me:xxxxx@127.0.0.1"},
 	} {
-		_, err := Install(t.Context(), InstallOptions{Dir: filepath.Dir(old), From: c.from, SHA256: hash(data)})
+		_, err := Install(t.Context(),
+			InstallOptions{Dir: filepath.Dir(old), From: c.from, SHA256: hash(data)})
 		checkError(t, err, c.want)
 		if err != nil && strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: error %v tells a password", name, err)
@@ -198,7 +206,10 @@ func TestDownload(t *testing.T) {
 	}
 	var told, total int64
 	progress := func(_ string, done, all int64) { told, total = max(told, done), max(total, all) }
-	_, err := Install(t.Context(), InstallOptions{Dir: filepath.Dir(old), From: good.URL + "/plugin.whl", SHA256: hash(data), OnProgress: progress})
+	_, err := Install(t.Context(), InstallOptions{
+		Dir: filepath.Dir(old), From: good.URL + "/plugin.whl", SHA256: hash(data),
+		OnProgress: progress,
+	})
 	checkError(t, err, "")
 	if told < int64(len(data)) || total != int64(len(data)) {
 		t.Errorf("progress told %d of %d bytes, want %d", told, total, len(data))
@@ -213,7 +224,9 @@ func TestNoSources(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	refuse := http.DefaultTransport
 	defer func() { http.DefaultTransport = refuse }()
-	http.DefaultTransport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("no network") })
+	http.DefaultTransport = roundTripper(func(*http.Request) (*http.Response, error) {
+		return nil, errors.New("no network")
+	})
 	_, err := Install(t.Context(), InstallOptions{Dir: filepath.Join(home, "to")})
 	for _, want := range []string{"source go-xla: ", "no network", "source wheel: python3 with pip is needed", ErrNoSource.Error()} {
 		checkError(t, err, want)
@@ -262,7 +275,8 @@ func TestInterrupted(t *testing.T) {
 		w.Write(data[10:])       //nolint:errcheck // nobody reads it
 	}))
 	dir := filepath.Join(home, "to")
-	_, err := Install(ctx, InstallOptions{Dir: dir, From: server.URL + "/plugin.whl", SHA256: hash(data)})
+	_, err := Install(ctx,
+		InstallOptions{Dir: dir, From: server.URL + "/plugin.whl", SHA256: hash(data)})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want canceled", err)
 	}
@@ -274,7 +288,8 @@ func TestUnwritable(t *testing.T) {
 	home := alone(t)
 	from := write(t, filepath.Join(home, "file"), fake(t))
 	// A file where a folder should be is in the way of root, too, whom permissions do not stop.
-	_, err := Install(t.Context(), InstallOptions{Dir: filepath.Join(from, "xla"), From: from, SHA256: hash(fake(t))})
+	_, err := Install(t.Context(),
+		InstallOptions{Dir: filepath.Join(from, "xla"), From: from, SHA256: hash(fake(t))})
 	checkError(t, err, "not a directory")
 	if os.Getuid() == 0 {
 		return
@@ -315,7 +330,8 @@ func TestRecordLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			home := alone(t)
 			path := write(t, filepath.Join(home, File), fake(t))
-			beside := write(t, filepath.Join(home, recordFile), []byte(record+strings.Repeat(" ", maxRecord-len(record)-1)+"}"))
+			beside := write(t, filepath.Join(home, recordFile),
+				[]byte(record+strings.Repeat(" ", maxRecord-len(record)-1)+"}"))
 			if err := os.Truncate(beside, c.size); err != nil {
 				t.Skip("no such file can be made here: ", err)
 			}

@@ -1,6 +1,6 @@
-// Package xlaplugin finds, checks and installs the native libraries that XLA needs: PJRT plugins, one
-// for CPUs and one for NVIDIA GPUs. It needs no cgo and loads nothing, so a program without XLA can
-// still say what is missing.
+// Package xlaplugin finds, checks and installs the native libraries that XLA needs: PJRT plugins,
+// one for CPUs and one for NVIDIA GPUs. It needs no cgo and loads nothing, so a program without XLA
+// can still say what is missing.
 package xlaplugin
 
 import (
@@ -260,7 +260,8 @@ func HasGPU() bool {
 // loader reads LD_LIBRARY_PATH once, when a program starts, so a program that lacks one has to be
 // started again with it.
 func CUDASettings(plugin string) []string {
-	root := filepath.Dir(filepath.Dir(filepath.Dir(plugin))) // of PACKAGES/jax_plugins/xla_cuda13/xla_cuda_plugin.so
+	// plugin is PACKAGES/jax_plugins/xla_cuda13/xla_cuda_plugin.so.
+	root := filepath.Dir(filepath.Dir(filepath.Dir(plugin)))
 	libraries, err := filepath.Glob(filepath.Join(escapeGlob(root), "nvidia", "*", "lib"))
 	if err != nil || libraries == nil {
 		return nil
@@ -278,7 +279,8 @@ func CUDASettings(plugin string) []string {
 			"XLA_FLAGS="+strings.TrimSpace(flags+" --xla_gpu_cuda_data_dir="+data))
 	}
 	if os.Getenv("GOPJRT_CUDA_CHECKS") == "" {
-		settings = append(settings, "GOPJRT_CUDA_CHECKS=0") // they look for another layout of folders
+		// The checks expect another layout of folders.
+		settings = append(settings, "GOPJRT_CUDA_CHECKS=0")
 	}
 	return settings
 }

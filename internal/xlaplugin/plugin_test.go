@@ -23,7 +23,8 @@ func library(t *testing.T, machine elf.Machine, symbol string) []byte {
 	const head, symbolSize = 64, 24
 	header := elf.Header64{
 		Ident: [16]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
-		Type:  uint16(elf.ET_DYN), Machine: uint16(machine), Version: 1, Ehsize: head, Shentsize: 64, Shnum: 4, Shstrndx: 3,
+		Type:  uint16(elf.ET_DYN), Machine: uint16(machine), Version: 1, Ehsize: head,
+		Shentsize: 64, Shnum: 4, Shstrndx: 3,
 	}
 	at := []int{head, head + 2*symbolSize, head + 2*symbolSize + len(names)}
 	header.Shoff = uint64(at[2] + len(sectionNames))
@@ -96,7 +97,8 @@ func TestCheck(t *testing.T) {
 // checkError compares an error with a part of its text, empty for none.
 func checkError(t *testing.T, err error, want string) {
 	t.Helper()
-	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+	if want == "" && err != nil ||
+		want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 		t.Errorf("error %v, want %q", err, want)
 	}
 }
@@ -104,7 +106,8 @@ func checkError(t *testing.T, err error, want string) {
 func TestFind(t *testing.T) {
 	home := alone(t)
 	_, err := Find()
-	if !errors.Is(err, ErrNone) || !errors.As(err, new(*Error)) || !strings.Contains(err.Error(), Env) {
+	if !errors.Is(err, ErrNone) || !errors.As(err, new(*Error)) ||
+		!strings.Contains(err.Error(), Env) {
 		t.Errorf("error %v, want one that says what helps", err)
 	}
 	cached := write(t, filepath.Join(home, "cache", "headwater", "xla", File), fake(t))
@@ -140,7 +143,8 @@ func checkFound(t *testing.T, find func() (string, error), want string) {
 func TestFindCUDA(t *testing.T) {
 	home := alone(t)
 	in := func(prefix string, version string) string {
-		return write(t, filepath.Join(home, prefix, "lib", "python3.12", "site-packages", "jax_plugins", "xla_cuda"+version, CUDAFile), fake(t))
+		return write(t, filepath.Join(home, prefix, "lib", "python3.12", "site-packages",
+			"jax_plugins", "xla_cuda"+version, CUDAFile), fake(t))
 	}
 	write(t, filepath.Join(home, "bin", "python3"), nil)
 	beside := in("", "12")
@@ -186,7 +190,8 @@ func TestCUDASettings(t *testing.T) {
 		t.Errorf("settings: want -, got +\n%s", diff)
 	}
 	if err := PrepareCUDA(path); err != nil || os.Getenv("LD_LIBRARY_PATH") != "/mine" {
-		t.Errorf("PrepareCUDA: %v, LD_LIBRARY_PATH %s, which has no effect here", err, os.Getenv("LD_LIBRARY_PATH"))
+		t.Errorf("PrepareCUDA: %v, LD_LIBRARY_PATH %s, which has no effect here",
+			err, os.Getenv("LD_LIBRARY_PATH"))
 	}
 	for _, setting := range got {
 		name, value, _ := strings.Cut(setting, "=")
@@ -225,7 +230,8 @@ func TestErrorKind(t *testing.T) {
 		{&Error{Reason: "no plugin is installed", Err: ErrNone}, "plugin: no plugin is installed"},
 		{&Error{Reason: "p.so has changed"}, "plugin: p.so has changed"},
 	} {
-		if c.err.Error() != c.want || c.err.Kind() != "plugin" || errors.Is(c.err, ErrNone) != (c.err.Err != nil) {
+		if c.err.Error() != c.want || c.err.Kind() != "plugin" ||
+			errors.Is(c.err, ErrNone) != (c.err.Err != nil) {
 			t.Errorf("%q of kind %q, want %q", c.err, c.err.Kind(), c.want)
 		}
 	}

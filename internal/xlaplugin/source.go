@@ -36,8 +36,12 @@ func fromWheel(ctx context.Context, opts InstallOptions, work string) (Installed
 		return Installed{}, err
 	}
 	folder := filepath.Join(work, "wheel")
-	cmd := exec.CommandContext(ctx, python, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check", //nolint:gosec // constants
-		"--no-deps", "--only-binary", ":all:", "--require-hashes", "--dest", folder, "--requirement", requirements)
+	args := []string{
+		"-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check",
+		"--no-deps", "--only-binary", ":all:", "--require-hashes", "--dest", folder,
+		"--requirement", requirements,
+	}
+	cmd := exec.CommandContext(ctx, python, args...) //nolint:gosec // the arguments are constant
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Run(); err != nil {
@@ -102,7 +106,8 @@ func download(ctx context.Context, opts InstallOptions, file string) error {
 
 // save writes a stream into a new file.
 func save(ctx context.Context, file string, from io.Reader, progress func(done int64)) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // not secret
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	f, err := os.OpenFile(file, flags, 0o644) //nolint:gosec // not secret
 	if err != nil {
 		return err
 	}

@@ -32,10 +32,11 @@ func (p *parser) ifStatement() statement {
 		var body []statement
 		body, end = p.block("elif", "else", "endif")
 		bodies = append(bodies, body)
-		if end == "else" {
+		switch end {
+		case "else":
 			p.closeTag()
 			bodies = append(bodies, p.blockUntil("endif"))
-		} else if end == "endif" {
+		case "endif":
 			p.closeTag()
 		}
 	}

@@ -148,7 +148,7 @@ func fromGo(v any, depth int) (value, error) {
 		return d, nil
 	}
 	return nil, fmt.Errorf(
-		"its type %T is none of nil, bool, int, int64, float64, string, []any and "+
+		"its type %T is not one of nil, bool, int, int64, float64, string, []any and "+
 			"map[string]any",
 		v,
 	)

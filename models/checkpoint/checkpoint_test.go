@@ -89,7 +89,8 @@ func TestReadByHand(t *testing.T) {
 }
 
 func TestReadValuesRefuses(t *testing.T) {
-	f := mustBytes(t, file(`{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"m":{"dtype":"BOOL","shape":[1],"data_offsets":[4,5]}}`,
+	f := mustBytes(t, file(`{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},`+
+		`"m":{"dtype":"BOOL","shape":[1],"data_offsets":[4,5]}}`,
 		0, 0, 0, 0, 1))
 	read := map[string]func() error{
 		`no tensor "x" among its 2`: func() error { _, err := f.Float32("x"); return err },
@@ -136,7 +137,8 @@ var refusals = []struct {
 	{"null", file(`null`), "null where an object was expected"},
 	{"not UTF-8", file("{\"\xff\":1}"), "not valid UTF-8"},
 	{
-		"tensor twice", file(`{"w":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"w":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`),
+		"tensor twice", file(`{"w":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},` +
+			`"w":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}`),
 		`key "w" comes twice`,
 	},
 	{
@@ -209,15 +211,18 @@ var refusals = []struct {
 		"run past the end",
 	},
 	{
-		"overlap", file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 0, 0, 0),
+		"overlap", file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},`+
+			`"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 0, 0, 0),
 		`tensor "b": data_offsets [1,3] overlap another tensor, which ends at 2`,
 	},
 	{
-		"same place", file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`, 0, 0),
+		"same place", file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},`+
+			`"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`, 0, 0),
 		`tensor "b": data_offsets [0,2] overlap`,
 	},
 	{
-		"hole", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}`, 0, 0, 0),
+		"hole", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},`+
+			`"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}`, 0, 0, 0),
 		`tensor "b": data_offsets [2,3] leave a hole from 1`,
 	},
 	{"hole at the start", file(one(`"U8"`, `[1]`, `[1,2]`), 0, 0), "leave a hole from 0"},

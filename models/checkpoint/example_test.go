@@ -30,12 +30,12 @@ func Example() {
 	bias, err := f.Float32("bias")
 	fmt.Println(bias, err)
 	_, err = f.Float32("ids")
-	fmt.Println(err)
+	fmt.Println(strings.TrimPrefix(err.Error(), "checkpoint: "))
 	// Output:
 	// bias F32 [2]
 	// ids I32 [1 3]
 	// [0.5 -1] <nil>
-	// checkpoint: example.safetensors: tensor "ids" is I32, not a floating-point type (F16, BF16, F32, F64)
+	// example.safetensors: tensor "ids" is I32, not a floating-point type (F16, BF16, F32, F64)
 }
 
 // A directory in the layout of Hugging Face is opened as a whole: configuration and weights.

@@ -47,7 +47,8 @@ func TestForeignWeights(t *testing.T) {
 		{
 			"bare state", gpt2,
 			[]string{"consolidated.00.pth"},
-			`torch.load(os.path.join("m", "consolidated.00.pth"), map_location="cpu", weights_only=True)`,
+			`torch.load(os.path.join("m", "consolidated.00.pth"), map_location="cpu", ` +
+				`weights_only=True)`,
 		},
 		{
 			"adapter", gpt2,

@@ -97,7 +97,9 @@ func TestSingleFileFirst(t *testing.T) {
 
 // TestShardsHash compares with sums made by other tools:
 //
-//	(printf '{}' | sha256sum; printf '\2\0\0\0\0\0\0\0{}' | sha256sum; printf '\3\0\0\0\0\0\0\0{} ' | sha256sum) |
+//	(printf '{}' | sha256sum
+//	 printf '\2\0\0\0\0\0\0\0{}' | sha256sum
+//	 printf '\3\0\0\0\0\0\0\0{} ' | sha256sum) |
 //	cut -c1-64 | xxd -r -p | sha256sum
 //
 // The files hold no tensors, so the index, which may not be empty, is not checked against them.
@@ -144,7 +146,8 @@ func TestShardsRefuse(t *testing.T) {
 		},
 		{"shards swapped", func(f map[string]string) {
 			f["a.safetensors"], f["b.safetensors"] = f["b.safetensors"], f["a.safetensors"]
-		}, `tensor "v" is in m/a.safetensors, but model.safetensors.index.json says in m/b.safetensors: the shards are swapped`},
+		}, `tensor "v" is in m/a.safetensors, but model.safetensors.index.json says in ` +
+			`m/b.safetensors: the shards are swapped`},
 		{
 			"tensor nowhere", func(f map[string]string) {
 				f[index] = names(`{"x":"a.safetensors"}`)

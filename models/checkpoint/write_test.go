@@ -25,8 +25,10 @@ func TestWriteBytes(t *testing.T) {
 	}
 	// Four-byte elements before two-byte ones, then by name; spaces pad the header to a multiple of
 	// 8 bytes.
-	const header = `{"__metadata__":{"x":"1","y":"2"},"a":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]},` +
-		`"z":{"dtype":"F32","shape":[],"data_offsets":[4,8]},"b":{"dtype":"F16","shape":[1],"data_offsets":[8,10]}}`
+	const header = `{"__metadata__":{"x":"1","y":"2"},` +
+		`"a":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]},` +
+		`"z":{"dtype":"F32","shape":[],"data_offsets":[4,8]},` +
+		`"b":{"dtype":"F16","shape":[1],"data_offsets":[8,10]}}`
 	want := file(header+strings.Repeat(" ", (8-len(header)%8)%8), 0, 0, 0, 0xc0, 0, 0, 0x80, 0x3f,
 		0, 0x3c)
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// keys are the keys of config.json for the sizes of an encoder.
+// keys are the keys of config.json for an encoder's sizes.
 type keys struct{ layers, heads, width, feedForward, activation string }
 
 // encoderKeys are the keys of BERT.
@@ -50,7 +50,7 @@ func encoderSpec(c *Config, name string, k keys) *spec.Spec {
 			`"absolute": others change the arithmetic and are not supported`)
 	}
 	c.AllowNull("bos_token_id")
-	c.Int(-1, "bos_token_id") // the tokenizer of an encoder adds special tokens
+	c.Int(-1, "bos_token_id") // an encoder's tokenizer adds special tokens
 	c.ints("eos_token_id")
 	return s
 }

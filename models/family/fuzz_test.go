@@ -60,8 +60,10 @@ func hostile() []string {
 	}
 	return append(texts,
 		`{"architectures":[3],"eos_token_id":[[]],"model_type":{}}`,
-		`{"architectures":["LlamaForCausalLM"],"layer_types":[`+strings.Repeat(`"sliding_attention",`, 1000)+`1]}`,
-		`{"architectures":["BloomForCausalLM"],"n_head":`+most+`,"hidden_size":`+most+`,"n_layer":1,"vocab_size":1}`,
+		`{"architectures":["LlamaForCausalLM"],"layer_types":[`+
+			strings.Repeat(`"sliding_attention",`, 1000)+`1]}`,
+		`{"architectures":["BloomForCausalLM"],"n_head":`+most+`,"hidden_size":`+most+
+			`,"n_layer":1,"vocab_size":1}`,
 	)
 }
 
@@ -102,7 +104,8 @@ func TestReadingStaysSmall(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, _, err = Read(NewConfig("config.json", values))
 		runtime.ReadMemStats(&after)
-		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(readBytes+20*len(text)); got > most {
+		got, most := after.TotalAlloc-before.TotalAlloc, uint64(readBytes+20*len(text))
+		if got > most {
 			t.Errorf("reading %.200s allocates %d bytes, want at most %d", text, got, most)
 		}
 		if err != nil && len(err.Error()) > 10_000 {

@@ -187,7 +187,7 @@ func TestRefusals(t *testing.T) {
 			`id2label has the key "a"; its keys must be numbers of classes`,
 		},
 		{
-			"label that is no text", "bert_cls", one("id2label", `{"0":1}`),
+			"label that is not a text", "bert_cls", one("id2label", `{"0":1}`),
 			`id2label.0 is 1; it must be a text`,
 		},
 		{
@@ -200,7 +200,8 @@ func TestRefusals(t *testing.T) {
 		},
 		{
 			"model type", "llama", one("model_type", `"mistral"`),
-			`model_type is "mistral"; it must be "llama" to go with architectures ["LlamaForCausalLM"]`,
+			`model_type is "mistral"; it must be "llama" to go with architectures ` +
+				`["LlamaForCausalLM"]`,
 		},
 
 		// Values that mean something else to the reference implementation than one would expect.
@@ -232,7 +233,8 @@ func TestRefusals(t *testing.T) {
 		},
 		{
 			"rotation of Phi-3", "phi3", rope("linear", "factor", "2"),
-			`rope_parameters.rope_type is "linear"; it must be default or longrope for this architecture`,
+			`rope_parameters.rope_type is "linear"; it must be default or longrope for this ` +
+				`architecture`,
 		},
 		{
 			"factors of Phi-3", "phi3", rope("yarn", "factor", "2"),
@@ -324,14 +326,16 @@ func TestRefusals(t *testing.T) {
 			"add_cross_attention is true, which changes the arithmetic and is not supported; " +
 				"only false is",
 		},
-		{"decoder of an encoder", "bert", one("is_decoder", "true"), "is_decoder is true"},
+		{"encoder as a decoder", "bert", one("is_decoder", "true"), "is_decoder is true"},
 		{
 			"relative positions", "bert", one("position_embedding_type", `"relative_key_query"`),
-			`position_embedding_type is "relative_key_query"; it must be "absolute": others change the arithmetic and are not supported`,
+			`position_embedding_type is "relative_key_query"; it must be "absolute": others ` +
+				`change the arithmetic and are not supported`,
 		},
 		{
 			"activation", "gpt2", one("activation_function", `"mish"`),
-			`activation_function "mish" is not supported; supported are gelu, gelu_accurate, gelu_fast, gelu_new`,
+			`activation_function "mish" is not supported; supported are gelu, gelu_accurate, ` +
+				`gelu_fast, gelu_new`,
 		},
 		{
 			"both directions", "gemma3", one("use_bidirectional_attention", "true"),
@@ -342,7 +346,7 @@ func TestRefusals(t *testing.T) {
 			"layer_norm_elementwise_affine is false",
 		},
 		{
-			"residual behind the norm", "falcon_rw",
+			"residual after the norm", "falcon_rw",
 			one("apply_residual_connection_post_layernorm", "true"), "only false is",
 		},
 		{"biases of Phi-3", "phi3", one("mlp_bias", "true"), "mlp_bias is true"},
@@ -413,7 +417,8 @@ func TestRefusals(t *testing.T) {
 		{
 			"layer types", "qwen2_window",
 			one("layer_types", `["full_attention","chunked_attention"]`),
-			`layer_types[1] is "chunked_attention"; supported are full_attention, sliding_attention`,
+			`layer_types[1] is "chunked_attention"; supported are full_attention, ` +
+				`sliding_attention`,
 		},
 		{
 			"number of layer types", "qwen2_window", one("layer_types", `["full_attention"]`),
@@ -424,12 +429,14 @@ func TestRefusals(t *testing.T) {
 		// Rotations.
 		{
 			"kind of rotation", "llama", rope("xpos"),
-			`rope_parameters.rope_type "xpos" is not supported; supported are default, dynamic, linear, llama3, longrope, yarn`,
+			`rope_parameters.rope_type "xpos" is not supported; supported are default, dynamic, ` +
+				`linear, llama3, longrope, yarn`,
 		},
 		{
 			"old kind of rotation", "llama",
 			map[string]string{"rope_parameters": "", "rope_scaling": `{"type":"xpos"}`},
-			`rope_scaling.type "xpos" is not supported; supported are default, dynamic, linear, llama3, longrope, yarn`,
+			`rope_scaling.type "xpos" is not supported; supported are default, dynamic, linear, ` +
+				`llama3, longrope, yarn`,
 		},
 		{
 			"part of a head", "llama", rope("default", "partial_rotary_factor", "0.5"),
@@ -439,8 +446,8 @@ func TestRefusals(t *testing.T) {
 		{
 			"odd part", "gpt_neox", one("rope_parameters.partial_rotary_factor", "0.4"),
 			"rope_parameters.partial_rotary_factor is 0.4, so that 3 components of each head are " +
-				"turned by its position; their number must be even and from 2 to 65536; a head has " +
-				"8, from hidden_size (32)",
+				"turned by its position; their number must be even and from 2 to 65536; a head " +
+				"has 8, from hidden_size (32)",
 		},
 		{
 			"more than a head", "gpt_neox", one("rope_parameters.partial_rotary_factor", "2"),
@@ -659,7 +666,8 @@ func TestWeightRefusals(t *testing.T) {
 		{
 			"unknown in a block", nil,
 			func(h header) { h["transformer.h.0.ln_3.weight"] = []int{768} },
-			"tensor transformer.h.0.ln_3.weight has no place in the gpt2 that config.json describes",
+			"tensor transformer.h.0.ln_3.weight has no place in the gpt2 that config.json " +
+				"describes",
 		},
 		{
 			"a layer too many", nil,

@@ -247,7 +247,7 @@ func (r ropeReader) yarn(f []float64) float64 {
 // beta returns a number of at least 0, or the fallback if the key is absent, null or 0.
 func (r ropeReader) beta(key string, fallback float64) float64 {
 	if v := r.values[key]; v == nil || v == json.Number("0") || v == json.Number("0.0") {
-		r.Config.read[key] = true
+		r.read[key] = true
 		return fallback
 	}
 	return r.Above(0, maxFactor, key, fallback)

@@ -47,7 +47,7 @@ func headGroups(c *Config, s *spec.Spec, fallback int) error {
 	return c.firstErr()
 }
 
-// decoderHead sets the head of a decoder, and the ids that begin and end a text. An architecture
+// decoderHead sets a decoder's head and the ids that begin and end a text. An architecture
 // whose name ends in Model has no head.
 func decoderHead(c *Config, s *spec.Spec, tied bool) {
 	s.TiedHead = c.Bool("tie_word_embeddings", tied)

@@ -335,7 +335,7 @@ func (c *contents) isHead(name string) bool {
 }
 
 // ignorable returns whether a tensor is known to change nothing here: it is a buffer, or the pooler
-// of an encoder whose head does not read it.
+// in front of a head that does not read it.
 func (c *contents) ignorable(name string) bool {
 	plain := strings.TrimPrefix(name, c.prefix)
 	return strings.HasPrefix(plain, "pooler.") || c.unused(plain) ||

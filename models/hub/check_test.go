@@ -17,7 +17,8 @@ import (
 func shardedModel() map[string]string {
 	files := model()
 	delete(files, "model.safetensors")
-	files["model.safetensors.index.json"] = `{"weight_map":{"a":"model-1.safetensors","b":"model-2.safetensors"}}`
+	files["model.safetensors.index.json"] = `{"weight_map":{"a":"model-1.safetensors",` +
+		`"b":"model-2.safetensors"}}`
 	files["model-1.safetensors"], files["model-2.safetensors"] = strings.Repeat("one ",
 		300_000), strings.Repeat("two ", 300_000)
 	return files
@@ -164,7 +165,7 @@ func TestCheckOfWhatIsRight(t *testing.T) {
 	write(t, filepath.Join(dir, "config.json"), "by hand")
 	opts.Progress = nil
 	if again, err := resolve(t.Context(), "org/name", opts); err != nil || again != dir {
-		t.Errorf("with a file that is no link: %s, %v, want %s", again, err, dir)
+		t.Errorf("with a file instead of a link: %s, %v, want %s", again, err, dir)
 	}
 }
 
@@ -196,7 +197,8 @@ func TestCheckCannotRepair(t *testing.T) {
 				}
 			}
 			flip(t, filepath.Join(dir, "tokenizer_config.json"))
-			refused("hub: org/name: the cache has other bytes than the Hub in tokenizer_config.json")
+			refused("hub: org/name: the cache has other bytes than the Hub in " +
+				"tokenizer_config.json")
 			if err := os.Remove(filepath.Join(dir, "model.safetensors")); err != nil {
 				t.Fatal(err)
 			}

@@ -180,7 +180,7 @@ func (c *client) try(ctx context.Context, best int64,
 			return err
 		}
 		// Without the check of the speed, a server that sends one byte and hangs up would be asked
-		// for ever.
+		// forever.
 		if now := time.Now(); n > best && c.enough(n-best, now.Sub(since)) {
 			best, since, attempt = n, now, 1
 		}

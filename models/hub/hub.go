@@ -115,8 +115,11 @@ func (r Ref) String() string {
 
 const mainRevision = "main"
 
+// namePart matches an organisation or the name of a model.
+const namePart = `[A-Za-z0-9_][A-Za-z0-9_.-]{0,95}`
+
 var (
-	repoName     = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,95}/)?[A-Za-z0-9_][A-Za-z0-9_.-]{0,95}$`)
+	repoName     = regexp.MustCompile(`^(` + namePart + `/)?` + namePart + `$`)
 	revisionName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+/-]{0,199}$`)
 	commitName   = regexp.MustCompile(`^[0-9a-f]{40}$`)
 )

@@ -282,8 +282,11 @@ func TestResolveDownloadsAndThenAsksNothing(t *testing.T) {
 func TestResolveShards(t *testing.T) {
 	files := model()
 	delete(files, "model.safetensors")
-	files["model.safetensors.index.json"] = `{"weight_map":{"a":"model-1.safetensors","b":"model-2.safetensors","c":"model-1.safetensors"}}`
-	files["model-1.safetensors"], files["model-2.safetensors"], files["model-3.safetensors"] = "one", "two", "not named"
+	files["model.safetensors.index.json"] = `{"weight_map":{"a":"model-1.safetensors",` +
+		`"b":"model-2.safetensors","c":"model-1.safetensors"}}`
+	files["model-1.safetensors"] = "one"
+	files["model-2.safetensors"] = "two"
+	files["model-3.safetensors"] = "not named"
 	h := newHub(t, files)
 	opts := h.options(t)
 	dir, err := resolve(t.Context(), "gpt2", opts)
@@ -498,7 +501,8 @@ func FuzzParseRef(f *testing.F) {
 }
 
 func FuzzListing(f *testing.F) {
-	f.Add([]byte(`{"sha":"`+commitA+`","siblings":[{"rfilename":"config.json","size":5},{"rfilename":"../x"}]}`), []byte(`{"weight_map":{"a":"b.safetensors"}}`))
+	f.Add([]byte(`{"sha":"`+commitA+`","siblings":[{"rfilename":"config.json","size":5},`+
+		`{"rfilename":"../x"}]}`), []byte(`{"weight_map":{"a":"b.safetensors"}}`))
 	f.Add([]byte(`{"sha":"..","siblings":[]}`), []byte(`{"weight_map":{"a":"../b.safetensors"}}`))
 	f.Fuzz(func(t *testing.T, body, index []byte) {
 		if len(body)+len(index) > 1<<16 {

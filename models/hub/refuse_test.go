@@ -74,11 +74,11 @@ func TestRefusals(t *testing.T) {
 			}, `answers 418 "short and stout"`,
 		},
 		{
-			"busy for ever", "",
+			"always busy", "",
 			func(h *fakeHub, _ *Options) { h.intercept = status("/api/", 429) }, "answers 429",
 		},
 		{
-			"broken for ever", "",
+			"always broken", "",
 			func(h *fakeHub, _ *Options) { h.intercept = status("/resolve/", 503) }, "answers 503",
 		},
 		{
@@ -169,7 +169,7 @@ func TestRefusals(t *testing.T) {
 			func(h *fakeHub, _ *Options) { h.intercept = stream("/storage/", 800_001) },
 			"more bytes come than the 800000",
 		},
-		{"redirects for ever", "", func(h *fakeHub, _ *Options) {
+		{"redirects without end", "", func(h *fakeHub, _ *Options) {
 			h.intercept = func(w http.ResponseWriter, r *http.Request) bool {
 				http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
 				return true
@@ -412,7 +412,8 @@ func TestWaitsAsTold(t *testing.T) {
 		"": 0, "7": 7 * time.Second,
 		"100000": time.Minute, "-1": 0, "soon": 0, "9223372036854775807": time.Minute,
 	} {
-		if got := retryAfter(&http.Response{Header: http.Header{"Retry-After": {header}}}); got != want {
+		response := &http.Response{Header: http.Header{"Retry-After": {header}}}
+		if got := retryAfter(response); got != want {
 			t.Errorf("Retry-After %q: %v, want %v", header, got, want)
 		}
 	}
@@ -481,14 +482,15 @@ func TestSilentServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	wait := func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}
 	silent := &httptest.Server{
 		Listener: listener,
-		Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			select {
-			case <-release:
-			case <-r.Context().Done():
-			}
-		})},
+		Config:   &http.Server{Handler: http.HandlerFunc(wait)},
 	}
 	silent.Start()
 	defer silent.Close()

@@ -121,7 +121,7 @@ func TestSlowIsAllowed(t *testing.T) {
 	}
 }
 
-// TestHangingUp: a server that sends a little and hangs up is not asked for ever.
+// TestHangingUp: a server that sends a little and hangs up is not asked forever.
 func TestHangingUp(t *testing.T) {
 	h := newHub(t, model())
 	h.intercept = dripping(h.commits[commitA]["model.safetensors"], 1, 0, 1)
@@ -186,7 +186,8 @@ func TestSilentHandshake(t *testing.T) {
 		time.Since(began) > 5*time.Second {
 		t.Errorf("error %v after %v", err, time.Since(began))
 	}
-	for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+	deadline := time.Now().Add(5 * time.Second)
+	for ; runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 		}
@@ -289,7 +290,7 @@ func TestPace(t *testing.T) {
 		{2000, 19, false},      // made up for
 		{0, 20, false},         // and looked at
 		{999, 30, true},        // one byte too few
-		{1_000_000, 31, false}, // whoever goes on has a new average
+		{1_000_000, 31, false}, // a download that continues has a new average
 	} {
 		if err := p.add(c.n, at(c.at)); (err != nil) != c.wrong {
 			t.Errorf("%d bytes at %v s: error %v, want one: %v", c.n, c.at, err, c.wrong)

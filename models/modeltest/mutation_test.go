@@ -221,7 +221,8 @@ func (m mutation) mutant(from *tree) string {
 }
 
 // goTerms are words of the implementation that a message must not have.
-var goTerms = regexp.MustCompile(`unmarshal|\bstruct\b|json:|json\.|strconv|<nil>|map\[|interface|%!|float64|int64|runtime error|reflect|invalid character|\bEOF\b|goroutine|\bnil\b`)
+var goTerms = regexp.MustCompile(`unmarshal|\bstruct\b|json:|json\.|strconv|<nil>|map\[|` +
+	`interface|%!|float64|int64|runtime error|reflect|invalid character|\bEOF\b|goroutine|\bnil\b`)
 
 // refusal returns what is wrong with an error message about a configuration file with these keys.
 func refusal(message, file string, keys map[string]bool) string {

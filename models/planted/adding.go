@@ -30,8 +30,8 @@ func featureOf(word string) int {
 // embedding, and every definition of a contribution gives each token the same value.
 var sum = &Circuit{
 	Name: Prefix + "sum",
-	Rule: `the logit of "yes" is the sum of two numbers: one for the word 2 places before the last, from 16 to 20, and one for the word ` +
-		"5 places before it, from -4 to -1",
+	Rule: `the logit of "yes" is the sum of two numbers: one for the word 2 places before the ` +
+		"last, from 16 to 20, and one for the word 5 places before it, from -4 to -1",
 	wire: func() *network {
 		n := newNetwork()
 		heads := n.block(2).heads
@@ -65,8 +65,8 @@ var sum = &Circuit{
 // conjunction is the logical and of two conditions, computed by one hidden unit max(0, a + b - 1).
 var conjunction = &Circuit{
 	Name: Prefix + "and",
-	Rule: `the answer is "yes" if the word 2 places before the last and the one 5 places before it are both things: a hidden unit is ` +
-		"max(0, a + b - 1)",
+	Rule: `the answer is "yes" if the word 2 places before the last and the one 5 places before ` +
+		"it are both things: a hidden unit is max(0, a + b - 1)",
 	wire: func() *network {
 		n := newNetwork()
 		conditions := n.area(2)

@@ -15,7 +15,8 @@ func ExampleLookup() {
 		return
 	}
 	text := circuit.Texts(1, 1)[0]
-	fmt.Println(text.Prompt(), "→", text.Answer)
+	fmt.Println(text.Prompt())
+	fmt.Println("→", text.Answer)
 	for _, i := range text.Evidence {
 		fmt.Println("because of", text.Words[i])
 	}
@@ -23,7 +24,8 @@ func ExampleLookup() {
 	reason, _, _ := strings.Cut(err.Error(), ",")
 	fmt.Println(reason)
 	// Output:
-	// bang black yes near pink white box bang book gold across gray book white across behind no → white
+	// bang black yes near pink white box bang book gold across gray book white across behind no
+	// → white
 	// because of white
 	// planted: there is no circuit "unknown"; there are planted-offset
 }

@@ -1,29 +1,31 @@
 // The grammar of the toy model. All words are lower case and stand between single spaces, as do the
 // points, colons and question marks. A document is of one kind:
 //
-//	agreement  = sentence { sentence }                       one to three in training, one in a test
-//	sentence   = phrase { preposition phrase } verb-phrase "."            zero to three attractors
+//	agreement  = sentence { sentence }             one to three in training, one in a test
+//	sentence   = phrase { preposition phrase } verb-phrase "."  zero to three attractors
 //	phrase     = "the" [ adjective ] noun
 //	verb-phrase= ("is"|"are"|"was"|"were") (adjective|place) | ("has"|"have") participle
 //	           | lexical-verb [ adverb ]
 //
-//	pronoun    = clause { clause }                                 one or two in training, one in a test
+//	pronoun    = clause { clause }                 one or two in training, one in a test
 //	clause     = name frame ending "." | name possessive-verb ("her"|"his") noun "."
 //	frame      = verb [ preposition ] persons [ preposition "the" noun ]
 //	           | verb "the" noun [ preposition persons ] | "said" [ "to" persons ]
 //	persons    = name [ "and" name ]
 //	ending     = connective ("she"|"he") tail | "and" possessive-verb ("her"|"his") noun
-//	tail       = "was" mood | deed [ adverb ] | wish "the" noun | possessive-verb ("her"|"his") noun
+//	tail       = "was" mood | deed [ adverb ] | wish "the" noun
+//	           | possessive-verb ("her"|"his") noun
 //
 //	recall     = fact fact [ fact [ fact ] ] question { question }
 //	fact       = name "has the" color object "."
 //	question   = "who has the" [ color ] object "?" name "."
 //	           | "what does" name "have ? the" color object "."
 //	           | "what color is the" object "?" color "."
-//	           | fact                                       in training, one of the facts once more
-//	in training also without colors, "john has the lamp .", and as bare pairs, "john lamp . lamp ? john ."
+//	           | fact               in training, one of the facts once more
+//	in training also without colors, "john has the lamp .",
+//	and as bare pairs, "john lamp . lamp ? john ."
 //
-//	copying    = "list :" word { word } "again :" word { word } "."                  the same words again
+//	copying    = "list :" word { word } "again :" word { word } "."  the same words again
 //
 // The verb agrees with the first noun of its sentence, whatever comes between them. A pronoun
 // always means the first person of its clause. ("said" is followed by "that", the other frames by

@@ -116,7 +116,8 @@ func (p *parsed) agreement(words []string, start int) error {
 			return fmt.Errorf("no article at word %d", i)
 		}
 		// A noun is followed by a preposition or a verb, an adjective by a noun.
-		if i++; set("old new small big heavy broken rusty dirty clean wet dry cold warm safe")[words[i]] {
+		const adjectives = "old new small big heavy broken rusty dirty clean wet dry cold warm safe"
+		if i++; set(adjectives)[words[i]] {
 			i++
 		}
 		heads = append(heads, i)
@@ -225,7 +226,7 @@ func parseRecall(words []string) (parsed, error) {
 			}
 		}
 	}
-	ask := func(word int, form string, key string, keyAt, answerAt int, queries []int, cueAt ...int) {
+	ask := func(word int, form, key string, keyAt, answerAt int, queries []int, cueAt ...int) {
 		e := expected{word: word, form: form, queries: queries, attractors: len(facts) - 1}
 		for _, f := range facts {
 			if words[f+keyAt] == key {

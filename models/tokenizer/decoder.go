@@ -33,7 +33,7 @@ func (d decoders) decode(tokens []string, raw bool, m *meter) ([]string, error) 
 		before := bytesIn(tokens)
 		err := m.step(before + pieceSteps*len(tokens))
 		if err == nil {
-			tokens, err = each.decoder.decode(tokens, raw, m)
+			tokens, err = each.decode(tokens, raw, m)
 		}
 		if err == nil {
 			err = m.grow(bytesIn(tokens) - before)
@@ -53,7 +53,7 @@ func (d decoders) spell(token string, m *meter) string {
 		err := m.step(pieceSteps + before)
 		done := false
 		if err == nil {
-			text, done, err = each.decoder.spell(text, m)
+			text, done, err = each.spell(text, m)
 		}
 		if err == nil {
 			err = m.grow(len(text) - before)
@@ -360,7 +360,7 @@ func parseStripDecoder(raw json.RawMessage) (decoder, error) {
 		return nil, err
 	}
 	if f.Start == nil || f.Stop == nil {
-		return nil, errors.New("Strip needs start and stop")
+		return nil, errors.New("type Strip needs start and stop")
 	}
 	return tokenDecoder(func(token string, _, _ int, _ *meter) (string, error) {
 		for i := uint(0); i < *f.Start && strings.HasPrefix(token, f.Content); i++ {

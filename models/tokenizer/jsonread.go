@@ -158,8 +158,8 @@ func (r *jsonReader) skipString() bool {
 	return false
 }
 
-// raw returns the next value as it stands. It only follows brackets and strings; whoever reads the
-// value checks it.
+// raw returns the next value as it stands. It only follows brackets and strings; the code that
+// reads the value checks it.
 func (r *jsonReader) raw() (json.RawMessage, error) {
 	r.peek()
 	begin, depth := r.at, 0

@@ -50,7 +50,7 @@ func (s postProcessors) process(
 		before := countTokens(lists)
 		err := m.step(tokenSteps * (before + 1))
 		if err == nil {
-			lists, err = p.postProcessor.process(text, lists, addSpecials, m)
+			lists, err = p.process(text, lists, addSpecials, m)
 		}
 		if err != nil {
 			return nil, p.wrap(err)

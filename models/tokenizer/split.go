@@ -11,9 +11,11 @@ const (
 	gpt2Pattern = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 	// llama3Pattern is GPT-4's: contractions in capitals, any mark before a word, up to three
 	// digits at a time, line breaks.
-	llama3Pattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	llama3Pattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ` +
+		`?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	// qwen2Pattern has one digit at a time.
-	qwen2Pattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	qwen2Pattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ` +
+		`?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 )
 
 // scanners has the scanner for each pattern that has one.
@@ -239,7 +241,9 @@ func classOf(r rune) charClass {
 var (
 	newLetters = &unicode.RangeTable{
 		R16: []unicode.Range16{
-			{Lo: 0x1c89, Hi: 0x1c8a, Stride: 1}, {Lo: 0xa7cb, Hi: 0xa7cd, Stride: 1}, {Lo: 0xa7da, Hi: 0xa7dc, Stride: 1},
+			{Lo: 0x1c89, Hi: 0x1c8a, Stride: 1},
+			{Lo: 0xa7cb, Hi: 0xa7cd, Stride: 1},
+			{Lo: 0xa7da, Hi: 0xa7dc, Stride: 1},
 		},
 		R32: []unicode.Range32{
 			{Lo: 0x105c0, Hi: 0x105f3, Stride: 1},

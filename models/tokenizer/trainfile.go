@@ -5,9 +5,12 @@ import "fmt"
 // The parts of a trained tokenizer other than its model. Offsets are not trimmed, so they cover the
 // text without gaps.
 const (
-	trainedPre      = `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}`
-	trainedPrefixed = `{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true}`
-	trainedPost     = `{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":false,"use_regex":true}`
+	trainedPre = `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,` +
+		`"use_regex":true}`
+	trainedPrefixed = `{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,` +
+		`"use_regex":true}`
+	trainedPost = `{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":false,` +
+		`"use_regex":true}`
 )
 
 // trainedFile returns the file of a trained tokenizer without its model.
@@ -34,7 +37,8 @@ func beginTemplate(content string, id int) []byte {
 	special := fmt.Sprintf(`{"SpecialToken":{"id":%s,"type_id":0}}`, name)
 	a, b := `{"Sequence":{"id":"A","type_id":0}}`, `{"Sequence":{"id":"B","type_id":1}}`
 	return fmt.Appendf(nil,
-		`{"type":"TemplateProcessing","single":[%s,%s],"pair":[%s,%s,%s],"special_tokens":{%s:{"id":%s,"ids":[%d],"tokens":[%s]}}}`,
+		`{"type":"TemplateProcessing","single":[%s,%s],"pair":[%s,%s,%s],`+
+			`"special_tokens":{%s:{"id":%s,"ids":[%d],"tokens":[%s]}}}`,
 		special, a, special, a, b, name, name, id, name)
 }
 

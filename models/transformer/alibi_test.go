@@ -7,7 +7,8 @@ import (
 	"github.com/headwater-ml/headwater/models/spec"
 )
 
-// SPEC numbers: slopes of Press et al. and of BLOOM for head counts that are no power of two.
+// TestAlibiSlopes checks the slopes of Press et al. and of BLOOM for numbers of heads that are not
+// powers of two.
 func TestAlibiSlopes(t *testing.T) {
 	for _, c := range []struct {
 		heads, head int
@@ -42,7 +43,9 @@ func TestAlibiSlopes(t *testing.T) {
 // Divided, the first would be 0.93028.
 func TestPublishedTerms(t *testing.T) {
 	// The publication computed in bfloat16.
-	bloom := &spec.Spec{Heads: 32, HeadWidth: 64, AlibiSlopes: spec.AlibiSlopes(32), AlibiRounded: true}
+	bloom := &spec.Spec{
+		Heads: 32, HeadWidth: 64, AlibiSlopes: spec.AlibiSlopes(32), AlibiRounded: true,
+	}
 	alibi := alibiBias(bloom, 3)[17*3:][:3]
 	for j, want := range []float64{0, 0.0441895, 0.0883789} {
 		if math.Abs(float64(alibi[j])-want) > 1e-7 {

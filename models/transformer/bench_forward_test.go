@@ -14,8 +14,8 @@ import (
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
-// benchModel is a decoder of 4 layers, 8 heads and width 256 in pure Go; internal/bench/peers measures
-// whole models on every backend.
+// benchModel is a decoder of 4 layers, 8 heads and width 256 in pure Go; internal/bench/peers
+// measures whole models on every backend.
 func benchModel(b *testing.B) *transformer.Model {
 	b.Helper()
 	arch := &spec.Spec{

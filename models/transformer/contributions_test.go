@@ -177,7 +177,8 @@ var ofContributions = []struct {
 		largest, lengthTol,
 	},
 	{
-		"norms-residual-norm", true, func(v *vectors, t int) []float64 { return lengths(v.normed[t]) },
+		"norms-residual-norm", true,
+		func(v *vectors, t int) []float64 { return lengths(v.normed[t]) },
 		largest, lengthTol,
 	},
 	{

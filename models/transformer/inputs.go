@@ -96,8 +96,8 @@ func layerKind(s *spec.Spec, l int) string {
 	return fmt.Sprintf("window=%d", s.Window(l))
 }
 
-// tokenPositions returns the positions of ids, filled up to n: tokens with [spec.Spec.SkipID] are at -1
-// and do not count.
+// tokenPositions returns the positions of ids, filled up to n: tokens with [spec.Spec.SkipID] are
+// at -1 and do not count.
 func tokenPositions(s *spec.Spec, ids []int, n int) []int32 {
 	at := make([]int32, n)
 	next := int32(0)

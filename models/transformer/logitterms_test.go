@@ -365,7 +365,8 @@ func TestPartsRefusals(t *testing.T) {
 		want  string
 	}{
 		{
-			"quantity", decoder.model, with(func(q *trace.Query) { q.Quantity = trace.Probability }),
+			"quantity", decoder.model,
+			with(func(q *trace.Query) { q.Quantity = trace.Probability }),
 			`transformer: the quantity "probability" is not a sum of parts; take logit`,
 		},
 		{

@@ -64,8 +64,8 @@ func (e *MemoryError) Error() string {
 	if e.Chosen {
 		limit += " (given)"
 	}
-	return fmt.Sprintf("transformer: %s for %s tokens: %s in one pass, %s; %s", e.What,
-		thousands(e.Tokens), message.FormatBytes(e.Need), limit, advice)
+	return fmt.Sprintf("transformer: %s for %s tokens: %s in one pass, %s; %s, or allow more",
+		e.What, thousands(e.Tokens), message.FormatBytes(e.Need), limit, advice)
 }
 
 // thousands writes n with commas.

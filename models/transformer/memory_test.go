@@ -135,7 +135,7 @@ func TestMemoryError(t *testing.T) {
 				Limit: 8 << 30, HeadMean: 3 << 29,
 			},
 			"transformer: attention taps for 4,096 tokens: 12.9 GB in one pass, limit 8.6 GB; " +
-				"the mean over heads (attention-mean) needs 1.6 GB",
+				"the mean over heads (attention-mean) needs 1.6 GB, or allow more",
 		},
 		{
 			transformer.MemoryError{
@@ -143,7 +143,7 @@ func TestMemoryError(t *testing.T) {
 				Limit: 1 << 29,
 			},
 			"transformer: attention for 1,234,567 tokens: 13194.1 GB in one pass, limit 537 MB; " +
-				"take a shorter text or fewer taps",
+				"take a shorter text or fewer taps, or allow more",
 		},
 		{
 			transformer.MemoryError{
@@ -152,7 +152,7 @@ func TestMemoryError(t *testing.T) {
 			},
 			"transformer: attention for 10 tokens: 600 MB in one pass, " +
 				"beside 600 MB for the program, the weights and room to collect; " +
-				"the limit is 1.0 GB (given); take a shorter text or fewer taps",
+				"the limit is 1.0 GB (given); take a shorter text or fewer taps, or allow more",
 		},
 	} {
 		if got := c.err.Error(); got != c.want {

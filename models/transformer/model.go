@@ -75,9 +75,11 @@ type loaded struct {
 
 // New puts a transformer on a backend. dtype is the type of its matrices: float32, or bfloat16 for
 // half the memory; norms and biases are always float32. Every array goes from load straight to its
-// place, without a copy. It returns a [*spec.SpecError] for a spec that contradicts itself, an error
-// for another dtype, and the errors of load and of the backend.
-func New(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType, load spec.Loader) (*Model, error) {
+// place, without a copy. It returns a [*spec.SpecError] for a spec that contradicts itself, an
+// error for another dtype, and the errors of load and of the backend.
+func New(backend compute.Backend, spec *spec.Spec, dtype dtypes.DType,
+	load spec.Loader,
+) (*Model, error) {
 	if err := spec.Check(); err != nil {
 		return nil, err
 	}

@@ -132,7 +132,8 @@ func copyOfInput(x, given *Node) *Node {
 
 // Embed returns the rows of the embedding for ids, [T,W], before positions are added and before it
 // is scaled or normalised. W is the width of the residual stream except in models that project
-// their embedding; see [spec.Spec.Embedded]. It returns an error for ids that the model cannot take.
+// their embedding; see [spec.Spec.Embedded]. It returns an error for ids that the model cannot
+// take.
 func (m *Model) Embed(ctx context.Context, ids []int) ([]float32, error) {
 	if err := m.CheckIDs(ids); err != nil {
 		return nil, err

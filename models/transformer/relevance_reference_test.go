@@ -35,7 +35,7 @@ func (v *relevances) sum(a, b, r []float64) (of, with []float64) {
 	return of, with
 }
 
-// keep shares r out between x and something that is no token's, whose part is counted.
+// keep shares r out between x and something that belongs to no token, whose part is counted.
 func (v *relevances) keep(x, constant, r []float64) []float64 {
 	of, with := v.sum(x, constant, r)
 	for _, k := range with {

@@ -152,7 +152,7 @@ func TestSessionAcrossSizes(t *testing.T) {
 	}
 }
 
-// TestCrossing: the step over the length that Phi-3 was trained for computes the text anew with
+// TestCrossing: the step over the length that Phi-3 was trained for computes the text again with
 // its long frequencies; it returns the row of its token alone, and both it and the steps after it
 // are those of a full pass.
 func TestCrossing(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package transformer is the graph of a transformer. Attention, norms, positions and the
-// feed-forward part exist here once, and a [spec.Spec] says how a model uses them; a model family is
-// data in another package. A [Model] is such a graph with weights. It records tensors
+// feed-forward part exist here once, and a [spec.Spec] says how a model uses them; a model family
+// is data in another package. A [Model] is such a graph with weights. It records tensors
 // ([Model.Trace]), reads texts and generates with a cache of keys and values ([Model.Read],
 // [Model.NewSession]), answers queries about its scores ([Model.Predict], [Model.Gradients]), and
 // takes a logit apart ([Model.LogitTerms], [Model.Decompose]).
@@ -363,8 +363,8 @@ func plainActivation(f spec.Activation, x *Node) *Node {
 
 // Logits builds the graph from ids [B,T] to the scores of the vocabulary at every position,
 // [B,T,V], without a cache or taps. A training loop differentiates it. weights returns the node of
-// the array with a name of [spec.Spec.Params]. It also returns the attention of each layer, [B,H,T,T],
-// for losses that use it. It panics like all GoMLX graph code.
+// the array with a name of [spec.Spec.Params]. It also returns the attention of each layer,
+// [B,H,T,T], for losses that use it. It panics like all GoMLX graph code.
 func Logits(spec *spec.Spec, weights func(name string) *Node, ids *Node) (
 	logits *Node, attention []*Node,
 ) {

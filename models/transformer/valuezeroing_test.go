@@ -15,8 +15,8 @@ const (
 	normalisedTol = 3e-6 // rows divided by their sum, which magnifies small ones; worst seen 1.9e-6
 )
 
-// rows returns the rows of every target: of a decoder as a session's prompt gives them, of an
-// encoder as it reads.
+// rows returns the rows of every target. A session computes those for a decoder with its prompt,
+// and Read those for an encoder.
 func (g *golden) rows(t testing.TB, asks ...trace.MixingAsk) []trace.Rows {
 	t.Helper()
 	if g.model.Spec.Bidirectional {

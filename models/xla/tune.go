@@ -12,17 +12,25 @@ import (
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 )
 
-// fastProducts makes XLA on a CPU multiply matrices by oneDNN, which has code for the processor at hand (AVX-512), where its own library
-// has what it was compiled for: half to twice as fast. The rest may use all 512 bits as well, a tenth faster.
-const fastProducts = "--xla_cpu_use_onednn=true --xla_cpu_experimental_onednn_fusion_type=LIBRARY_FUSION_TYPE_DOT --xla_cpu_prefer_vector_width=512"
+// fastProducts makes XLA on a CPU multiply matrices with oneDNN, which has code for each processor
+// (such as AVX-512), while XLA's own library has only the code it was compiled for. Products become
+// half to twice as fast. Other operations may use all 512 bits as well, which is a tenth faster.
+const fastProducts = "--xla_cpu_use_onednn=true " +
+	"--xla_cpu_experimental_onednn_fusion_type=LIBRARY_FUSION_TYPE_DOT " +
+	"--xla_cpu_prefer_vector_width=512"
 
-// needed are what a plugin must contain for fastProducts: XLA ends the program over a flag that it does not know.
-var needed = []string{"xla_cpu_use_onednn", "xla_cpu_prefer_vector_width", "xla_cpu_experimental_onednn_fusion_type", "LIBRARY_FUSION_TYPE_DOT", "__onednn_fusion"}
+// needed are the texts that a plugin must contain for fastProducts, because XLA ends the program if
+// it does not know a flag.
+var needed = []string{
+	"xla_cpu_use_onednn", "xla_cpu_prefer_vector_width",
+	"xla_cpu_experimental_onednn_fusion_type", "LIBRARY_FUSION_TYPE_DOT", "__onednn_fusion",
+}
 
 var tuned sync.Map // path of a plugin -> bool
 
-// checkCPU is [xlaplugin.CheckCPU]. A plugin that passes is told to use its fast matrix products by the environment, which it reads when
-// it is loaded; a choice about oneDNN that stands in XLA_FLAGS already is left alone.
+// checkCPU checks a plugin with [xlaplugin.CheckCPU]. If the plugin knows fastProducts, checkCPU
+// adds them to XLA_FLAGS, which the plugin reads when it is loaded. It leaves XLA_FLAGS unchanged
+// if they already say something about oneDNN.
 func checkCPU(path string) error {
 	if err := xlaplugin.CheckCPU(path); err != nil {
 		return err

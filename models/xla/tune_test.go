@@ -11,7 +11,8 @@ import (
 )
 
 func TestContainsAll(t *testing.T) {
-	long := strings.Repeat("x", 1<<20-5) + "needle" + strings.Repeat("y", 3<<20) // the first word lies across two reads
+	// The first word lies across two reads.
+	long := strings.Repeat("x", 1<<20-5) + "needle" + strings.Repeat("y", 3<<20)
 	for _, c := range []struct {
 		name, data string
 		words      []string
@@ -23,7 +24,8 @@ func TestContainsAll(t *testing.T) {
 		{"empty", "", []string{"needle"}, false},
 		{"no words", "", nil, true},
 	} {
-		if got := containsAll(iotest.HalfReader(strings.NewReader(c.data)), c.words); got != c.want {
+		got := containsAll(iotest.HalfReader(strings.NewReader(c.data)), c.words)
+		if got != c.want {
 			t.Errorf("%s: containsAll = %v, want %v", c.name, got, c.want)
 		}
 	}

@@ -1,7 +1,8 @@
 //go:build cgo && linux && amd64
 
-// Package xla adds the XLA backend to package models, on CPUs and on NVIDIA GPUs, when it is imported for its side effect. It links
-// XLA's loader, so it needs cgo; without it the import does nothing and models run in pure Go.
+// Package xla adds the XLA backend to package models, on CPUs and on NVIDIA GPUs, if it is imported
+// for its side effect. It links XLA's loader, so it needs cgo; without cgo the import does nothing
+// and models run in pure Go.
 //
 // Plugins are found by package internal/xlaplugin. Nothing is downloaded.
 package xla

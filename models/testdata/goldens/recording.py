@@ -23,7 +23,7 @@ NEW_TOKENS = 6  # of the greedy continuation
 
 
 def build(config_class, model_class, options, seed, deviation=0.2):
-    """A model whose every parameter is drawn anew; gains of norms lie around 1 (Gemma's, which are 1+w, around 0)."""
+    """A model with random parameters; gains of norms lie around 1 (Gemma's, which are 1+w, around 0)."""
     torch.manual_seed(0)
     config = config_class(**options)
     config._attn_implementation = "eager"
