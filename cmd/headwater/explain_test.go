@@ -51,10 +51,12 @@ func TestExplainFlags(t *testing.T) {
 	}{
 		{"default", "", attribution.Options{}},
 		{"max-tokens", "--max-tokens 3", attribution.Options{MaxTokens: 3}},
-		{"methods", "--methods raw,value-zeroing-rollout --methods flow --max-tokens 2",
+		{
+			"methods", "--methods raw,value-zeroing-rollout --methods flow --max-tokens 2",
 			attribution.Options{
 				MaxTokens: 2, Methods: []string{"raw", "value-zeroing-rollout", "flow"},
-			}},
+			},
+		},
 		{"continuation", "--continuation= is", attribution.Options{Continuation: " is"}},
 		{"no special", "--special off --max-tokens 2", attribution.Options{MaxTokens: 2, Specials: trace.SpecialsOff}},
 		{"special on", "--special on --max-tokens 2", attribution.Options{MaxTokens: 2, Specials: trace.SpecialsOn}},
