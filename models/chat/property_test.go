@@ -90,16 +90,20 @@ func TestBudgetIsMonotone(t *testing.T) {
 
 // What tojson writes is JSON that has the same value, whatever the options.
 func FuzzJSON(f *testing.F) {
-	for _, s := range []string{"", "a", "\"\\/", "\x00\x1f\x7f", "é漢🙂", "\u2028\u2029",
-		"</script>", "a\r\nb\tc", "\ufffe\uffff", "\U0010ffff"} {
+	for _, s := range []string{
+		"", "a", "\"\\/", "\x00\x1f\x7f", "é漢🙂", "\u2028\u2029",
+		"</script>", "a\r\nb\tc", "\ufffe\uffff", "\U0010ffff",
+	} {
 		f.Add(s, int64(len(s)), 1.5)
 	}
 	f.Fuzz(func(t *testing.T, s string, i int64, x float64) {
 		if len(s) > 1000 || !utf8.ValidString(s) || math.IsInf(x, 0) || math.IsNaN(x) {
 			return
 		}
-		for _, options := range []string{"", "(true)", "(indent=2)", "(separators=(',', ':'))",
-			"(sort_keys=true)"} {
+		for _, options := range []string{
+			"", "(true)", "(indent=2)", "(separators=(',', ':'))",
+			"(sort_keys=true)",
+		} {
 			tmpl, err := New("{{ v|tojson"+options+" }}", nil)
 			if err != nil {
 				t.Fatal(err)
@@ -135,8 +139,10 @@ func FuzzLex(f *testing.F) {
 	for _, c := range rec.Small {
 		f.Add(c.Template)
 	}
-	for _, s := range []string{"{", "{{", "a{# b", "{%-", "{%- raw -%} x {%- endraw -%}", "\r\n\r",
-		"{{ '}}' }}", "{#-#}", "a {%+ set x=1 +%}\n"} {
+	for _, s := range []string{
+		"{", "{{", "a{# b", "{%-", "{%- raw -%} x {%- endraw -%}", "\r\n\r",
+		"{{ '}}' }}", "{#-#}", "a {%+ set x=1 +%}\n",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, source string) {
@@ -181,8 +187,10 @@ func FuzzLex(f *testing.F) {
 
 // Texts of floats are read back as the same float; Python has no other form for them.
 func FuzzNumbers(f *testing.F) {
-	for _, x := range []float64{0, 1, -1, 0.1, 1e16, 1e-5, 1e22, math.MaxFloat64,
-		math.SmallestNonzeroFloat64, 2.675, 123456789.125} {
+	for _, x := range []float64{
+		0, 1, -1, 0.1, 1e16, 1e-5, 1e22, math.MaxFloat64,
+		math.SmallestNonzeroFloat64, 2.675, 123456789.125,
+	} {
 		f.Add(x, "12")
 	}
 	f.Add(0.5, "٣")

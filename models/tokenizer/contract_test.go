@@ -57,8 +57,10 @@ func TestEachEndsEarly(t *testing.T) {
 		tok := load(t, kind+".json")
 		text := longTexts()["words"]
 		all := encodeWith(t, tok, text, true)
-		for _, n := range []int{1, 2, chunkTokens - 1, chunkTokens, chunkTokens + 1,
-			chunkTokens + 2, len(all) - 1, len(all)} {
+		for _, n := range []int{
+			1, 2, chunkTokens - 1, chunkTokens, chunkTokens + 1,
+			chunkTokens + 2, len(all) - 1, len(all),
+		} {
 			var got []Encoded
 			for e, err := range tok.Each(text, true) {
 				if err != nil {
@@ -367,9 +369,11 @@ func FuzzDecode(f *testing.F) {
 // FuzzRegex translates any pattern: it is refused, or its matches are from left to right and inside
 // the text, within the budget of steps, and the same again.
 func FuzzRegex(f *testing.F) {
-	for _, p := range []string{gpt2Pattern, llama3Pattern, `\s+(?!\S)|\s+`, `(?i:'s|'t)|\p{L}+`,
+	for _, p := range []string{
+		gpt2Pattern, llama3Pattern, `\s+(?!\S)|\s+`, `(?i:'s|'t)|\p{L}+`,
 		`[^\r\n\p{L}\p{N}]?+\p{L}+`, `(?<=a|bc)d`, `(?>a+)b`, `a{2,3}?`, `[\]\-^a-c]`, `\x{1F600}`,
-		`^|$`, `(?m:.)`, `((a*)*)*b`, `[`, `(?`, `\`, `a{,2}`} {
+		`^|$`, `(?m:.)`, `((a*)*)*b`, `[`, `(?`, `\`, `a{,2}`,
+	} {
 		f.Add(p, "a b\n'S don't 12 日\xff")
 	}
 	f.Fuzz(func(t *testing.T, source, text string) {
@@ -411,10 +415,12 @@ func FuzzRegex(f *testing.F) {
 // FuzzDecodeStrict reads any bytes: what it accepts, encoding/json reads as the same value, and
 // what that refuses, it refuses.
 func FuzzDecodeStrict(f *testing.F) {
-	for _, s := range []string{`{}`, `{"text":"\ud83d\ude00"}`, `{"list":["a",null]}`,
+	for _, s := range []string{
+		`{}`, `{"text":"\ud83d\ude00"}`, `{"list":["a",null]}`,
 		`{"map":{"a":1}}`, `{"real":-1.5e3,"count":4294967295}`, `{"some":null}`,
 		`{"inner":{"a":3}}`, `{"text":"\ud800"}`, `{"flag":tru}`, `[]`, `{"a":1}`, `{"count":1.0}`,
-		`{"text":"a` + "\n" + `"}`} {
+		`{"text":"a` + "\n" + `"}`,
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -437,8 +443,10 @@ func FuzzDecodeStrict(f *testing.F) {
 // caseFolded reports whether a name is written in another case, which encoding/json takes for the
 // same, or twice, where it keeps what the first one had.
 func caseFolded(data []byte) bool {
-	return slices.ContainsFunc([]string{"text", "flag", "count", "signed", "real", "some", "list",
-		"map", "inner", "a"}, func(name string) bool {
+	return slices.ContainsFunc([]string{
+		"text", "flag", "count", "signed", "real", "some", "list",
+		"map", "inner", "a",
+	}, func(name string) bool {
 		return strings.Count(strings.ToLower(string(data)), `"`+name+`"`) > 1
 	})
 }

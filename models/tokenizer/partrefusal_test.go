@@ -37,13 +37,19 @@ func TestModelRefusals(t *testing.T) {
 		{`{"type":"WordLevel","unk_token":"a"}`, "model: WordLevel needs vocab"},
 		{`{"type":"WordLevel","vocab":{"a":0}}`, "model: WordLevel needs unk_token"},
 		{`{"type":"WordLevel","vocab":{"a":0},"zzz":1}`, `model: unknown field "zzz"`},
-		{`{"type":"WordLevel","vocab":[["a",1]],"unk_token":"a"}`,
-			"model.vocab: WordLevel takes an object of tokens with their ids"},
-		{`{"type":"WordPiece","vocab":{"a":0}}`,
-			"model: WordPiece needs unk_token, continuing_subword_prefix and max_input"},
+		{
+			`{"type":"WordLevel","vocab":[["a",1]],"unk_token":"a"}`,
+			"model.vocab: WordLevel takes an object of tokens with their ids",
+		},
+		{
+			`{"type":"WordPiece","vocab":{"a":0}}`,
+			"model: WordPiece needs unk_token, continuing_subword_prefix and max_input",
+		},
 		{`{"type":"WordPiece","vocab":{"a":0},"zzz":1}`, `model: unknown field "zzz"`},
-		{`{"type":"Unigram","vocab":{"a":0}}`,
-			"model.vocab: Unigram takes an array of tokens with their scores"},
+		{
+			`{"type":"Unigram","vocab":{"a":0}}`,
+			"model.vocab: Unigram takes an array of tokens with their scores",
+		},
 		{`{"type":"Unigram","vocab":[["a",0]],"zzz":1}`, `model: unknown field "zzz"`},
 		{`{"type":"Unigram","vocab":[["a",0]],"unk_id":-1}`, "model.unk_id: -1 is not in vocab"},
 		{`{"type":"Unigram","vocab":[5]}`, "model.vocab"},
@@ -56,14 +62,22 @@ func TestModelRefusals(t *testing.T) {
 		{bytePair + `["a",5]]}`, "model.merges[0]"},
 		{bytePair + `["a","b","a"]]}`, "model.merges[0]: 3 tokens instead of 2"},
 		{bytePair + `],"zzz":1}`, `model: unknown field "zzz"`},
-		{bytePair + `["a","b"]],"continuing_subword_prefix":"##"}`,
-			`token "b" is shorter than continuing_subword_prefix "##"`},
-		{bytePair + `],"continuing_subword_prefix":"` + strings.Repeat("#", 65) + `"}`,
-			"has 65 bytes, the limit is 64"},
-		{bytePair + `],"end_of_word_suffix":"` + strings.Repeat("#", 65) + `"}`,
-			"has 65 bytes, the limit is 64"},
-		{bytePair + `],"byte_fallback":true,"end_of_word_suffix":"</w>"}`,
-			"model.byte_fallback: true with continuing_subword_prefix or end_of_word_suffix"},
+		{
+			bytePair + `["a","b"]],"continuing_subword_prefix":"##"}`,
+			`token "b" is shorter than continuing_subword_prefix "##"`,
+		},
+		{
+			bytePair + `],"continuing_subword_prefix":"` + strings.Repeat("#", 65) + `"}`,
+			"has 65 bytes, the limit is 64",
+		},
+		{
+			bytePair + `],"end_of_word_suffix":"` + strings.Repeat("#", 65) + `"}`,
+			"has 65 bytes, the limit is 64",
+		},
+		{
+			bytePair + `],"byte_fallback":true,"end_of_word_suffix":"</w>"}`,
+			"model.byte_fallback: true with continuing_subword_prefix or end_of_word_suffix",
+		},
 		{`{"type":"BPE","vocab":{"a":0,"b":0},"merges":[]}`, "both have id 0"},
 		{`{"type":"BPE","vocab":{"a":0},"merges":[],"dropout":true}`, "model.dropout"},
 	} {
@@ -95,49 +109,106 @@ func TestPartRefusals(t *testing.T) {
 		keyValue []string
 		want     string
 	}{
-		{"a normalised added token is too long", []string{"added_tokens", added, "normalizer",
-			`{"type":"Prepend","prepend":"` + long(5000) + `"}`},
-			`token "tok" has 5003 bytes when normalised, the limit is 4096`},
-		{"a normalizer makes an added token grow without end", []string{"added_tokens", added,
-			"normalizer", `{"type":"Prepend","prepend":"` + long(9000) + `"}`},
-			`added_tokens: token "tok": normalizer (Prepend)`},
-		{"an added token is too long", []string{"added_tokens",
-			`[{"id":1200,"content":"` + long(1025) + `"}]`}, "has 1025 bytes, the limit is 1024"},
-		{"a template has too many pieces", []string{"post_processor",
-			template(times(65, sequenceA), "")}, "single: 65 pieces, the limit is 64"},
-		{"a template adds too many tokens", []string{"post_processor",
-			template(times(2, special), tokens(600))},
-			`single: 1200 control tokens up to "s", the limit is 1024`},
-		{"a name stands for too many tokens", []string{"post_processor",
-			template(special, tokens(1025))},
-			`special_tokens: "s" has 1025 ids, the limit is 1024`},
-		{"a template names an id that is not there", []string{"post_processor",
-			template(special, `"s":{"id":"s","ids":[99999],"tokens":["x"]}`)},
-			`token "x" has id 99999, which is not in the vocabulary`},
-		{"a piece is both", []string{"post_processor", template(
-			`{"SpecialToken":{"id":"s","type_id":0},"Sequence":{"id":"A","type_id":0}}`, "")},
-			"a piece must be a Sequence or a SpecialToken"},
-		{"cls is not there", []string{"post_processor",
-			`{"type":"BertProcessing","sep":["x",1],"cls":["y",99999]}`},
-			`token "y" has id 99999, which is not in the vocabulary`},
-		{"sep is a number", []string{"post_processor",
-			`{"type":"BertProcessing","sep":5,"cls":["y",1]}`}, `a token and its id, as`},
-		{"sep has one value", []string{"post_processor",
-			`{"type":"BertProcessing","sep":["x"],"cls":["y",1]}`},
-			"a token and its id are 2 values, not 1"},
-		{"sep has three values", []string{"post_processor",
-			`{"type":"BertProcessing","sep":["x",1,2],"cls":["y",1]}`},
-			"a token and its id are 2 values, not 3"},
-		{"sep has an id below 0", []string{"post_processor",
-			`{"type":"BertProcessing","sep":["x",-1],"cls":["y",1]}`}, "post_processor.sep[1]"},
-		{"too many normalizers", []string{"normalizer",
-			sequence("normalizers", times(257, `{"type":"NFC"}`))}, "257 parts, the limit is 256"},
+		{
+			"a normalised added token is too long",
+			[]string{
+				"added_tokens", added, "normalizer",
+				`{"type":"Prepend","prepend":"` + long(5000) + `"}`,
+			},
+			`token "tok" has 5003 bytes when normalised, the limit is 4096`,
+		},
+		{
+			"a normalizer makes an added token grow without end",
+			[]string{
+				"added_tokens", added,
+				"normalizer", `{"type":"Prepend","prepend":"` + long(9000) + `"}`,
+			},
+			`added_tokens: token "tok": normalizer (Prepend)`,
+		},
+		{"an added token is too long", []string{
+			"added_tokens",
+			`[{"id":1200,"content":"` + long(1025) + `"}]`,
+		}, "has 1025 bytes, the limit is 1024"},
+		{"a template has too many pieces", []string{
+			"post_processor",
+			template(times(65, sequenceA), ""),
+		}, "single: 65 pieces, the limit is 64"},
+		{
+			"a template adds too many tokens",
+			[]string{
+				"post_processor",
+				template(times(2, special), tokens(600)),
+			},
+			`single: 1200 control tokens up to "s", the limit is 1024`,
+		},
+		{
+			"a name stands for too many tokens",
+			[]string{
+				"post_processor",
+				template(special, tokens(1025)),
+			},
+			`special_tokens: "s" has 1025 ids, the limit is 1024`,
+		},
+		{
+			"a template names an id that is not there",
+			[]string{
+				"post_processor",
+				template(special, `"s":{"id":"s","ids":[99999],"tokens":["x"]}`),
+			},
+			`token "x" has id 99999, which is not in the vocabulary`,
+		},
+		{
+			"a piece is both",
+			[]string{"post_processor", template(
+				`{"SpecialToken":{"id":"s","type_id":0},"Sequence":{"id":"A","type_id":0}}`, "")},
+			"a piece must be a Sequence or a SpecialToken",
+		},
+		{
+			"cls is not there",
+			[]string{
+				"post_processor",
+				`{"type":"BertProcessing","sep":["x",1],"cls":["y",99999]}`,
+			},
+			`token "y" has id 99999, which is not in the vocabulary`,
+		},
+		{"sep is a number", []string{
+			"post_processor",
+			`{"type":"BertProcessing","sep":5,"cls":["y",1]}`,
+		}, `a token and its id, as`},
+		{
+			"sep has one value",
+			[]string{
+				"post_processor",
+				`{"type":"BertProcessing","sep":["x"],"cls":["y",1]}`,
+			},
+			"a token and its id are 2 values, not 1",
+		},
+		{
+			"sep has three values",
+			[]string{
+				"post_processor",
+				`{"type":"BertProcessing","sep":["x",1,2],"cls":["y",1]}`,
+			},
+			"a token and its id are 2 values, not 3",
+		},
+		{"sep has an id below 0", []string{
+			"post_processor",
+			`{"type":"BertProcessing","sep":["x",-1],"cls":["y",1]}`,
+		}, "post_processor.sep[1]"},
+		{"too many normalizers", []string{
+			"normalizer",
+			sequence("normalizers", times(257, `{"type":"NFC"}`)),
+		}, "257 parts, the limit is 256"},
 		{"too many pre-tokenizers", []string{"pre_tokenizer", sequence("pretokenizers",
 			times(257, `{"type":"Whitespace"}`))}, "257 parts, the limit is 256"},
-		{"too many decoders", []string{"decoder",
-			sequence("decoders", times(257, `{"type":"Fuse"}`))}, "257 parts, the limit is 256"},
-		{"a pattern is not UTF-8", []string{"normalizer",
-			`{"type":"Replace","pattern":{"Regex":"\ud800"},"content":""}`}, `\ud800`},
+		{"too many decoders", []string{
+			"decoder",
+			sequence("decoders", times(257, `{"type":"Fuse"}`)),
+		}, "257 parts, the limit is 256"},
+		{"a pattern is not UTF-8", []string{
+			"normalizer",
+			`{"type":"Replace","pattern":{"Regex":"\ud800"},"content":""}`,
+		}, `\ud800`},
 	} {
 		_, err := Parse(editedFile(t, "gpt2", c.keyValue...), "some.json")
 		if err == nil || !strings.HasPrefix(err.Error(), "tokenizer: some.json: ") ||
