@@ -5,12 +5,16 @@
 // layer, rollout, flow. Any pair works: [LookupMethod] reads "value-zeroing+flow" as well as the
 // names that papers gave to some pairs. One rule between the two makes rows comparable: Â =
 // rownorm((1-r)C + rI). The residual weight r is 0 if the mixing contains the residual already. A
-// scorer asks the model again, for gradients or for other texts.
+// scorer asks the model again, for gradients or for other texts: gradient, gradient-x-input,
+// integrated-gradients, attn-lrp, chefer, gradient-rollout, occlusion, reagent, alti-logit, decompx
+// and random. Each needs one of the optional interfaces of a model, which package trace lists.
 //
 // [Explain] runs a [trace.Model] and returns M[n,m,l]: how much of each of n generated tokens comes
 // from each of m prompt tokens after each layer. An encoder generates nothing: there, the n tokens
 // are its predictions at n positions of the text. [Attribute] computes the same methods on
-// attention from any program.
+// attention from any program, and [MinCut] says which edges limit a flow. [OptionTable] has every
+// option with its range and help. [Explanation.Group] joins tokens to words, sentences or ranges, and
+// [Explanation.Sinks] finds tokens that draw attention whatever the text is about.
 //
 //	opts := attribution.Options{MaxTokens: 3}
 //	e, err := attribution.Explain(ctx, model, "the keys to the cabinet", opts)

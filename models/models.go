@@ -8,6 +8,9 @@
 // name on the Hub such as openai-community/gpt2@main, which is looked up in the user's cache and
 // downloaded if the cache does not have all its files.
 //
+// A [Model] implements [trace.Model] and all optional interfaces of package trace: it generates,
+// records tensors, predicts, differentiates, splits logits, names classes and fills chat templates.
+//
 // Models run in pure Go. Importing github.com/headwater-ml/headwater/models/xla for its side effect
 // adds XLA, which is then used if a plugin is found.
 //
@@ -56,6 +59,20 @@ type Model struct {
 	nonFinite []*WeightError // found because of allowNaN
 	grammar   bool           // whether the model knows only the words of the toy grammar
 }
+
+var (
+	_ trace.Model            = (*Model)(nil)
+	_ trace.Tracer           = (*Model)(nil)
+	_ trace.Limited          = (*Model)(nil)
+	_ trace.Classifier       = (*Model)(nil)
+	_ trace.Conversational   = (*Model)(nil)
+	_ trace.Predictor        = (*Model)(nil)
+	_ trace.Differentiable   = (*Model)(nil)
+	_ trace.Replacer         = (*Model)(nil)
+	_ trace.LogitDecomposer  = (*Model)(nil)
+	_ trace.VectorDecomposer = (*Model)(nil)
+	_ trace.Budgeted         = (*Model)(nil)
+)
 
 // passes are the methods that a Model shares with its graph, [transformer.Model], which documents
 // their shapes, costs and errors. It is an interface so that a Model has these methods of the

@@ -1,6 +1,12 @@
 // Package trace has the types that models and attribution share: what can be asked of a model, and
-// what it records: tokens, rows of mixings, raw tensors. It imports only the standard library, so
-// that neither side depends on the other.
+// what it records: tokens, rows of mixings, raw tensors. Neither side imports the
+// other.
+//
+// A [Model] is what both sides agree on. More that a model may do is an optional interface, found by
+// type assertion: [Tracer] records tensors, [Predictor] and [Differentiable] answer scorers,
+// [Replacer] has tokens that stand for a missing one, [LogitDecomposer] and [VectorDecomposer] split
+// a logit into parts, [Classifier] names classes, [Conversational] has a chat template, [Limited]
+// knows few words, [Budgeted] says how much memory is left.
 //
 // One pass through a model gives one [Step]: the target rows of its input tokens and the
 // [Prediction] of the token after the last of them. The input of the first step is the whole prompt
@@ -8,7 +14,7 @@
 // token t+1.
 //
 // Capital letters are sizes: L layers, H heads, T targets, S sources, N target rows of one step, D
-// Width of the residual stream, E width of a head, V vocabulary. Every shape is outermost axis
+// width of the residual stream, E width of a head, V vocabulary. Every shape is outermost axis
 // first, row-major; layers, heads and positions count from 0.
 package trace
 

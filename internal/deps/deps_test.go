@@ -98,8 +98,7 @@ var allowed = map[string][]string{
 	},
 
 	// Values to bytes.
-	"gonbext/render":        {"attribution", "attribution/trace"},
-	"gonbext/render/figure": {"attribution", "attribution/trace", "gonbext/render", gonum, "gonum.org/v1/plot/..."},
+	"gonbext/render": {"attribution", "attribution/trace"},
 
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
@@ -107,7 +106,7 @@ var allowed = map[string][]string{
 		"github.com/janpfeifer/gonb/gonbui/...",
 	},
 	"gonbext/engine":        {"attribution", "attribution/trace"},
-	"gonbext/engine/server": {"attribution", "attribution/trace", "gonbext/engine", "gonbext/render/figure"},
+	"gonbext/engine/server": {"attribution", "attribution/trace", "gonbext/engine"},
 	"gonbext/local":         {"attribution", "attribution/trace", "gonbext/engine", "gonbext/engine/server", "models", "models/hub", "models/transformer"},
 
 	// Where layers are joined.

@@ -4,8 +4,8 @@ import "testing"
 
 // Numbers are those of Python; the wanted texts are recorded from Jinja2 3.1.6 on Python 3.11.
 
-// // and % of floats: the rest has the sign of the divisor, also when it is zero, and the
-// quotient is the floor of the exact one: 1.0 // 0.1 is 9, because 0.1 is a little more than a tenth.
+// // and % of floats: the rest has the sign of the divisor, also when it is zero, and the quotient
+// is the floor of the exact one: 1.0 // 0.1 is 9, because 0.1 is a little more than a tenth.
 func TestFloorAndModulo(t *testing.T) {
 	checkKnown(t, []knownText{
 		{"{% set x = 1.0 %}{% set y = 0.1 %}{{ x // y }} {{ x % y }}", "9.0 0.09999999999999995"},

@@ -15,7 +15,7 @@ func TestNoDecoder(t *testing.T) {
 	})
 }
 
-// ByteLevel reads characters as bytes; bytes that are no character become U+FFFD.
+// ByteLevel reads characters as bytes; bytes that are not a character become U+FFFD.
 func TestByteLevelDecoder(t *testing.T) {
 	checkDecoder(t, `{"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true}`, []decodedTokens{
 		{[]string{"Hello", "Ġworld"}, "Hello world"},
@@ -30,7 +30,7 @@ func TestByteLevelDecoder(t *testing.T) {
 	})
 }
 
-// ByteFallback reads <0xHH>; a run that is no text becomes as many U+FFFD.
+// ByteFallback reads <0xHH>; a run that is not UTF-8 becomes as many U+FFFD.
 func TestByteFallbackDecoder(t *testing.T) {
 	checkDecoder(t, `{"type": "ByteFallback"}`, []decodedTokens{
 		{[]string{"<0x61>"}, "a"},

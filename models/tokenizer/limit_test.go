@@ -112,7 +112,8 @@ func TestGrownDecoded(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tok := edited(t, "gpt2", "decoder", c.decoder, "added_tokens",
-				`[{"id":0,"content":"<|endoftext|>"},{"id":1200,"content":"`+strings.Repeat("banana", 20)+`"}]`)
+				`[{"id":0,"content":"<|endoftext|>"},{"id":1200,"content":"`+
+					strings.Repeat("banana", 20)+`"}]`)
 			_, err := tok.Decode([]int{1200, 1200, 1200}, true)
 			var limit *limitError
 			if !errors.As(err, &limit) || !strings.Contains(limit.Part, c.part) {
@@ -286,7 +287,8 @@ func TestJSONErrors(t *testing.T) {
 			"added_tokens: \"xxxxxxxxxx",
 		},
 		{
-			"a long key", string(editedFile(t, "gpt2", "decoder", `{"type":"ByteLevel",`+long+`:1}`)),
+			"a long key",
+			string(editedFile(t, "gpt2", "decoder", `{"type":"ByteLevel",`+long+`:1}`)),
 			"decoder: unknown field \"xxxxxxxxxx",
 		},
 		{"a long version", string(editedFile(t, "gpt2", "version", long)), "version: \"xxxxxxxx"},

@@ -68,7 +68,9 @@ func TestMutants(t *testing.T) {
 			t.Errorf("seed %d, mutant %d: %v, %d MiB, %s; parts of it:\n%.700s",
 				*mutantSeed, i, took, memory>>20, report.failed, partsOf(file))
 		}
-		parsed, encoded, limited = parsed+report.parsed, encoded+report.encoded, limited+report.limited
+		parsed += report.parsed
+		encoded += report.encoded
+		limited += report.limited
 	}
 	t.Logf("%d of %d files were read, %d texts encoded and %d refused for a limit", parsed,
 		*mutants, encoded, limited)
@@ -306,7 +308,11 @@ func (m mutator) normalizer() any {
 	o := object{"type": kind}
 	switch kind {
 	case "BertNormalizer":
-		o["clean_text"], o["handle_chinese_chars"], o["strip_accents"], o["lowercase"] = m.flag(), m.flag(), m.flag(), m.flag()
+		for _, key := range []string{
+			"clean_text", "handle_chinese_chars", "strip_accents", "lowercase",
+		} {
+			o[key] = m.flag()
+		}
 	case "Precompiled":
 		o["precompiled_charsmap"] = m.charsmap()
 	case "Prepend":
@@ -478,7 +484,9 @@ func (m mutator) model(old any) {
 	case 2:
 		model["end_of_word_suffix"] = m.text()
 	case 3:
-		model["byte_fallback"], model["fuse_unk"], model["ignore_merges"] = m.flag(), m.flag(), m.flag()
+		for _, key := range []string{"byte_fallback", "fuse_unk", "ignore_merges"} {
+			model[key] = m.flag()
+		}
 	case 4:
 		model["unk_token"], model["unk_id"] = m.text(), m.number()
 	case 5:

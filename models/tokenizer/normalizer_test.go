@@ -118,7 +118,8 @@ func TestStripAccents(t *testing.T) {
 
 // Strip removes white space at both ends.
 func TestStripBoth(t *testing.T) {
-	checkNormalizer(t, `{"type": "Strip", "strip_left": true, "strip_right": true}`, []normalizedText{
+	const strip = `{"type": "Strip", "strip_left": true, "strip_right": true}`
+	checkNormalizer(t, strip, []normalizedText{
 		{"  a b  ", "a b"},
 		{"a", "a"},
 		{"   ", ""},
@@ -291,7 +292,8 @@ func checkNormalizer(t *testing.T, config string, cases []normalizedText) {
 	}
 }
 
-// checkOrigins checks that every byte of a piece comes from a range of the input, from left to right.
+// checkOrigins checks that every byte of a piece comes from a range of the input, from left to
+// right.
 func checkOrigins(t *testing.T, p piece) {
 	t.Helper()
 	if p.origins != nil && len(p.origins) != len(p.text) {

@@ -7,7 +7,8 @@ import (
 
 // TestCharacter finds the bytes of the character that a byte belongs to.
 func TestCharacter(t *testing.T) {
-	const text = "aé漢🙂\xffb\xe6\xbc" // 1, 2, 3 and 4 bytes, a bad byte, 1, and a part of a character
+	// Characters of 1, 2, 3 and 4 bytes, a bad byte, one of 1 byte, and a part of a character.
+	const text = "aé漢🙂\xffb\xe6\xbc"
 	for _, c := range []struct{ at, begin, end int }{
 		{0, 0, 1},
 		{1, 1, 3},
@@ -96,7 +97,8 @@ func TestOffsetsAfterChanges(t *testing.T) {
 			[]bytes{{1, 2, 1, 3}, {2, 4, 1, 3}, {4, 5, 3, 4}},
 		},
 		{
-			"dropped at the start", func() (piece, error) { return strip(whole("  ab "), m, true, true) },
+			"dropped at the start",
+			func() (piece, error) { return strip(whole("  ab "), m, true, true) },
 			"ab",
 			[]bytes{{0, 1, 2, 3}, {1, 2, 3, 4}},
 		},

@@ -869,7 +869,8 @@ func TestSplitInvertedContiguousWords(t *testing.T) {
 	})
 }
 
-// An inverted Split takes what is between matches for the matches, with the behavior MergedWithPrevious.
+// An inverted Split takes what is between matches for the matches, with the behavior
+// MergedWithPrevious.
 func TestSplitInvertedMergedWithPreviousWords(t *testing.T) {
 	checkPreTokenizer(t, `{"type":"Split","pattern":{"Regex":"\\w+"},"behavior":"MergedWithPrevious","invert":true}`, []splitText{
 		{"a b", []splitWord{{"a ", 0, 2}, {"b", 2, 3}}},

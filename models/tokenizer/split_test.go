@@ -88,7 +88,7 @@ func TestSplitWords(t *testing.T) {
 		{"quote at the end", "a'", []string{"a", "'"}},
 		{"half a contraction", "'r 'v", []string{"'", "r", " '", "v"}},
 		{"numbers and signs", "a1.5 %x", []string{"a", "1", ".", "5", " %", "x"}},
-		{"bytes that are no character", "a\xff\xfeb", []string{"a", "\xff\xfe", "b"}},
+		{"bytes that are not a character", "a\xff\xfeb", []string{"a", "\xff\xfe", "b"}},
 		{"space alone", " ", []string{" "}},
 	} {
 		var got []string

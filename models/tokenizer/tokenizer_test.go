@@ -336,7 +336,8 @@ func TestMalformed(t *testing.T) {
 			"has id 7 in the file, but it must be 0",
 		},
 		{
-			"added token is empty", withParts(t, endOfText, `"content": ""`, `"id": 0`, `"id": 1200`),
+			"added token is empty",
+			withParts(t, endOfText, `"content": ""`, `"id": 0`, `"id": 1200`),
 			"is empty",
 		},
 		{"id twice", withParts(t, `"!": 1`, `"!": 2`), "both have id 2"},
@@ -375,7 +376,8 @@ func TestMalformed(t *testing.T) {
 		{
 			"charsmap is cut off",
 			string(editedFile(t, "unigram", "normalizer",
-				`{"type":"Precompiled","precompiled_charsmap":"AAQAAA=="}`)), "precompiled_charsmap",
+				`{"type":"Precompiled","precompiled_charsmap":"AAQAAA=="}`)),
+			"precompiled_charsmap",
 		},
 		{"template without its token", string(editedFile(t, "gpt2", "post_processor",
 			`{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"Q","type_id":0}}],"pair":[],"special_tokens":{}}`)), `"Q" is not in special_tokens`},
@@ -388,7 +390,8 @@ func TestMalformed(t *testing.T) {
 			"added token that normalisation empties",
 			string(editedFile(t, "gpt2", "normalizer",
 				`{"type":"Strip","strip_left":true,"strip_right":true}`,
-				"added_tokens", `[{"id":1200,"content":" ","normalized":true}]`)), "the normalizer " +
+				"added_tokens", `[{"id":1200,"content":" ","normalized":true}]`)),
+			"the normalizer " +
 				"removes all",
 		},
 		{"open group", string(editedFile(t, "gpt2", "pre_tokenizer",

@@ -97,7 +97,7 @@ func TestTrainRefusesCorpus(t *testing.T) {
 			"has 1025 bytes, the limit is 1024",
 		},
 		{
-			"a special that is no text", nil,
+			"a special that is not text", nil,
 			TrainOptions{VocabSize: 300, Specials: []string{"a\xff"}},
 			"is not valid UTF-8",
 		},
