@@ -13,8 +13,8 @@
 // from each of m prompt tokens after each layer. An encoder generates nothing: there, the n tokens
 // are its predictions at n positions of the text. [Attribute] computes the same methods on
 // attention from any program, and [MinCut] says which edges limit a flow. [OptionTable] has every
-// option with its range and help. [Explanation.Group] joins tokens to words, sentences or ranges, and
-// [Explanation.Sinks] finds tokens that draw attention whatever the text is about.
+// option with its range and help. [Explanation.Group] joins tokens to words, sentences or ranges,
+// and [Explanation.Sinks] finds tokens that draw attention whatever the text is about.
 //
 //	opts := attribution.Options{MaxTokens: 3}
 //	e, err := attribution.Explain(ctx, model, "the keys to the cabinet", opts)
