@@ -45,9 +45,11 @@ demo: build ## explain a prompt with the embedded model: terminal, HTML page, no
 	@echo "executed notebook  out/00-quickstart.ipynb, as a page out/00-quickstart.html"
 	@echo "next               make lab, or .cache/bin/headwater explain \"...\""
 
-# No file is named none, so that no test finds the plugin of XLA.
+# No file is named none, so that no test finds the plugin of XLA. The longest packages begin first,
+# so that none of them runs alone at the end.
 quick: run-setup ## the tests for daily work: no XLA, no browser, no notebook kernel
-	HEADWATER_XLA=none $(in_env) go test -short -timeout $(TIMEOUT) $(GOTEST) ./...
+	HEADWATER_XLA=none $(in_env) go test -short -timeout $(TIMEOUT) $(GOTEST) \
+		./models/transformer ./cmd/headwater ./models/... ./...
 
 test: minilm unit notebooks-check ## run everything that continuous integration runs
 
