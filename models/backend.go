@@ -117,8 +117,17 @@ func newBackend(config string) (b compute.Backend, err error) {
 			return nil, err
 		}
 	}
+	if config == "go" {
+		config = goConfig
+	}
 	return compute.NewWithConfig(config)
 }
+
+// goConfig is the configuration of the pure-Go backend. By default it runs the operations of a
+// graph beside each other, each in a worker of a pool. A product of matrices then waits for
+// workers of the same pool, so that a few products at once wait for each other without end. One
+// after the other they still use all processors, each for itself.
+const goConfig = "go:ops_sequential"
 
 // cudaOptions turn off TF32, which rounds factors to 10 bits and so would change results, and the
 // allocation of most of the GPU's memory at the start.

@@ -6,6 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 )
 
 // fakePlugins finds plugins that do not exist and accepts every path except bad.
@@ -96,5 +102,42 @@ func TestBackendName(t *testing.T) {
 	}
 	if path, err := PluginPath("go"); err != nil || path != "" {
 		t.Errorf("PluginPath(go) = %q, %v; want none", path, err)
+	}
+}
+
+// TestProductsAtOnce: many products of matrices that do not depend on each other come to an end.
+// With the library's own default they wait for each other's workers.
+func TestProductsAtOnce(t *testing.T) {
+	b, err := OpenBackend("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		x := tensors.FromShape(shapes.Make(dtypes.Float32, 1, 3, 64, 64))
+		for range 200 {
+			_, err := graph.CallOnce(b, func(x *graph.Node) *graph.Node {
+				var all []*graph.Node
+				few := graph.SliceAxis(x, 2, graph.AxisRange(0, 3))
+				for i := range 30 {
+					y := graph.AddScalar(few, float64(i))
+					all = append(all, graph.Einsum("bgre,bgse->bgrs", y, x))
+				}
+				return graph.Stack(all, 0)
+			}, x)
+			if err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("no end after a minute")
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 func goBackend(t *testing.T) compute.Backend {
 	t.Helper()
-	b, err := compute.NewWithConfig("go")
+	b, err := compute.NewWithConfig("go:ops_sequential")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,7 +131,7 @@ func TestEncode(t *testing.T) {
 // evidence, and a head that attends to it alone pays none. Positions without evidence do not count.
 func TestGuidance(t *testing.T) {
 	const n = 4
-	backend, err := compute.NewWithConfig("go")
+	backend, err := compute.NewWithConfig("go:ops_sequential")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 // backend returns the pure-Go backend.
 func backend(t testing.TB) compute.Backend {
 	t.Helper()
-	b, err := compute.NewWithConfig("go")
+	b, err := compute.NewWithConfig("go:ops_sequential")
 	must(t, err)
 	return b
 }

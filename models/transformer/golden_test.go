@@ -76,7 +76,7 @@ func openGolden(t testing.TB, name string) *golden {
 
 func goBackend(t testing.TB) compute.Backend {
 	t.Helper()
-	b, err := compute.NewWithConfig("go")
+	b, err := compute.NewWithConfig("go:ops_sequential")
 	must(t, err)
 	return b
 }

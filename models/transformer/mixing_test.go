@@ -54,7 +54,7 @@ func valueZeroingOf(t *testing.T, x []float32, attention, value [][]float32) [][
 // mixed returns the rows [N][S] of a mixing over a linear block.
 func mixed(t *testing.T, m Mixing, x []float32, attention, value [][]float32) [][]float32 {
 	t.Helper()
-	backend, err := compute.NewWithConfig("go")
+	backend, err := compute.NewWithConfig("go:ops_sequential")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 func onGo(t *testing.T, build func(g *Graph) *Node) []float32 {
 	t.Helper()
-	backend, err := compute.NewWithConfig("go")
+	backend, err := compute.NewWithConfig("go:ops_sequential")
 	if err != nil {
 		t.Fatal(err)
 	}
