@@ -91,6 +91,13 @@ func (m *Model) newGeneration(ids []int, ask trace.Ask) (*generation, error) {
 	if err != nil {
 		return nil, err
 	}
+	if ask.Terms != nil {
+		if ask.Terms.Contrast != nil && ask.Terms.Foils > 0 || ask.Terms.Foils < 0 {
+			return nil, fmt.Errorf("models: parts against a contrast and %d foils; "+
+				"they are against one of the two", ask.Terms.Foils)
+		}
+		session.KeepTerms()
+	}
 	rng := rand.New(rand.NewPCG(ask.Sampling.Seed, 0)) //nolint:gosec // the user gives the seed
 	return &generation{m: m, ask: ask, session: session, pending: ids, rng: rng}, nil
 }
@@ -112,16 +119,37 @@ func (g *generation) next(ctx context.Context) (step trace.Step, more bool, err 
 	if g.done {
 		return step, false, nil
 	}
-	step.Next = g.predict(out.Logits)
+	p := softmax(out.Logits)
+	step.Next = g.predict(p)
 	g.pending = []int{step.Next.Token.ID}
 	g.generated++
 	g.done = step.Next.Stop || g.generated == g.ask.MaxTokens
+	if g.ask.Terms != nil {
+		if step.Terms, err = g.session.Terms(ctx, g.objective(step.Next, p)); err != nil {
+			return trace.Step{}, false, err
+		}
+	}
 	return step, !g.done || g.ask.OwnRow, nil
 }
 
-// predict chooses the next token by the logits, [V], or takes it from the continuation.
-func (g *generation) predict(logits []float32) *trace.Prediction {
-	p := softmax(logits)
+// objective returns the number whose parts are asked for: the logit of the next token against the
+// contrast or the foils, which are the most probable other tokens by p, [V].
+func (g *generation) objective(next *trace.Prediction, p []float64) trace.Objective {
+	o := trace.Objective{
+		Quantity: trace.Logit, Token: next.Token.ID, Contrast: g.ask.Terms.Contrast,
+	}
+	if n := min(g.ask.Terms.Foils, len(p)-1); n > 0 {
+		for _, id := range mostProbable(p, n+1) {
+			if id != next.Token.ID && len(o.Foils) < n {
+				o.Foils = append(o.Foils, id)
+			}
+		}
+	}
+	return o
+}
+
+// predict chooses the next token by the probabilities p, [V], or takes it from the continuation.
+func (g *generation) predict(p []float64) *trace.Prediction {
 	next := &trace.Prediction{Position: g.session.Length() - 1}
 	id := 0
 	if g.generated < len(g.ask.Continuation) {

@@ -82,13 +82,12 @@ func (p *pass) part(s int) []float64 {
 	return out
 }
 
-// unembedding returns the column of U of a token minus that of the contrast, [D].
+// unembedding returns the weighted sum of the columns of U that an objective names, [D].
 func (p *pass) unembedding(o trace.Objective) []float64 {
 	u := make([]float64, width)
-	for d := range u {
-		u[d] = p.m.head[d*words+o.Token]
-		if o.Contrast != nil {
-			u[d] -= p.m.head[d*words+*o.Contrast]
+	for _, w := range o.Sum() {
+		for d := range u {
+			u[d] += w.Weight * p.m.head[d*words+w.Token]
 		}
 	}
 	return u
@@ -117,10 +116,11 @@ func (p *pass) value(o trace.Objective) float64 {
 		}
 		return p.logits[id]
 	}
-	if o.Contrast != nil {
-		return of(o.Token) - of(*o.Contrast)
+	sum := 0.0
+	for _, w := range o.Sum() {
+		sum += w.Weight * of(w.Token)
 	}
-	return of(o.Token)
+	return sum
 }
 
 // logitGradient returns ∂value/∂logits, [V].
@@ -138,9 +138,8 @@ func (p *pass) logitGradient(o trace.Objective) []float64 {
 			out[id] += sign
 		}
 	}
-	addOf(o.Token, 1)
-	if o.Contrast != nil {
-		addOf(*o.Contrast, -1)
+	for _, w := range o.Sum() {
+		addOf(w.Token, w.Weight)
 	}
 	return out
 }

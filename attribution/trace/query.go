@@ -48,6 +48,28 @@ type Objective struct {
 	Token int
 	// Contrast is another token or class, nil for none.
 	Contrast *int
+	// Foils are tokens or classes whose mean number is subtracted, such as the next most probable
+	// ones; empty for none. They need the quantity [Logit] and exclude a contrast.
+	Foils []int
+}
+
+// Weighted is a token or class and the factor of its number.
+type Weighted struct {
+	Token  int
+	Weight float64
+}
+
+// Sum returns the tokens whose numbers add up to that of the objective, with their factors: 1 for
+// Token, and -1 for Contrast or -1/F for each of F foils.
+func (o Objective) Sum() []Weighted {
+	sum := []Weighted{{o.Token, 1}}
+	if o.Contrast != nil {
+		sum = append(sum, Weighted{*o.Contrast, -1})
+	}
+	for _, foil := range o.Foils {
+		sum = append(sum, Weighted{foil, -1 / float64(len(o.Foils))})
+	}
+	return sum
 }
 
 // Query is a text and a number to compute from it.
@@ -88,6 +110,18 @@ const (
 	// WithAttention is TrueGradient, and attention and its gradient are returned too.
 	WithAttention
 )
+
+// AttentionTerms are the parts of a logit, or of a difference of logits, that attention read for one
+// target: the attention part of [LogitTerms].
+type AttentionTerms struct {
+	// Value is the number explained. What is left of it when Attention is summed was written by
+	// feed-forward layers, biases and the target's own embedding.
+	Value float64
+	// Attention is [L,S]: what the target read from each source in each layer.
+	Attention []float64
+	// L, S are the sizes.
+	L, S int
+}
 
 // LogitTerms are parts whose sum is a logit, or a difference of two logits, at one target. Each
 // part is something that was added to the target's residual stream, after the norms on its way,

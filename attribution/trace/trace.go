@@ -239,6 +239,15 @@ type Sampling struct {
 	Seed uint64 `json:"seed,omitempty"`
 }
 
+// TermsAsk says which number's parts are asked for: the logit of the token that is predicted, minus
+// that of Contrast or the mean of the Foils next most probable tokens.
+type TermsAsk struct {
+	// Contrast is a token, nil for none.
+	Contrast *int
+	// Foils is the number of foils, 0 for none. It must be 0 with a contrast.
+	Foils int
+}
+
 // Ask says what a caller wants from a run of a model.
 type Ask struct {
 	// Mixings are the rows asked for; [Step.Rows] has one entry for each, in this order.
@@ -257,6 +266,8 @@ type Ask struct {
 	// Empty means every masked position for [MaskedToken], and otherwise the first position, where
 	// the class is read. It must be empty for decoders.
 	Positions []int
+	// Terms, if not nil, asks for the attention terms of every prediction; see [Step.Terms].
+	Terms *TermsAsk
 	// OwnRow adds a last step for the last token, with its row and without a prediction.
 	OwnRow bool
 	// Progress, if not nil, is called during long work before the first token.
@@ -334,4 +345,7 @@ type Step struct {
 	Rows []Rows
 	// Next is the prediction of token First+Count; nil in the last step of [Ask.OwnRow].
 	Next *Prediction
+	// Terms are the attention terms of Next, of all First+Count sources. They are nil without
+	// [Ask.Terms], and always nil from a model that does not know them.
+	Terms *AttentionTerms
 }

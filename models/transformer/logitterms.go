@@ -66,12 +66,15 @@ func (m *Model) target(q trace.Query) int {
 	return q.Position
 }
 
-// askedScores returns which scores of the head o wants, [2], and the factor of each. A
-// discriminator has one score, that of its second class.
+// askedScores returns which scores of the head o wants, [N], and the factor of each. N is 2 or
+// more, so that a query with a contrast and one without share a graph. A discriminator has one
+// score, that of its second class.
 func askedScores(s *spec.Spec, o trace.Objective) (ids []int32, weights []float32) {
-	ids, weights = []int32{int32(o.Token), 0}, []float32{1, 0}
-	if o.Contrast != nil {
-		ids[1], weights[1] = int32(*o.Contrast), -1
+	for _, w := range o.Sum() {
+		ids, weights = append(ids, int32(w.Token)), append(weights, float32(w.Weight))
+	}
+	if len(ids) == 1 {
+		ids, weights = append(ids, 0), append(weights, 0)
 	}
 	if s.Head == spec.TokenHead && s.Classes == 1 {
 		for i, id := range ids {
@@ -180,7 +183,8 @@ func (p *termsPass) head(inputs *inputs, at *tensors.Tensor,
 	out, err := inputs.end(p.x, "direction", func(d *builder, x *Node, in []*Node) []*Node {
 		r := d.beforeHead(oneRow(x, in[0]), in[1], in[2])
 		return []*Node{r.along, r.constant}
-	}, at, tensors.FromFlatDataAndDimensions(ids, 2), tensors.FromFlatDataAndDimensions(weights, 2))
+	}, at, tensors.FromFlatDataAndDimensions(ids, len(ids)),
+		tensors.FromFlatDataAndDimensions(weights, len(weights)))
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +208,7 @@ func (p *termsPass) layerBack(l int, along *tensors.Tensor,
 			w: w.in(ofLayer(l)),
 		}
 		t := b.termsAlong(in[5])
-		return []*Node{t.input.along, t.sources, t.mlp, t.input.constant}
+		return []*Node{t.input.along, t.sources, t.mlp(), t.input.constant}
 	}, length, k.input, k.output, k.attention, k.value, along)
 	if err != nil {
 		return nil, err
@@ -230,9 +234,10 @@ func (p *termsPass) layerBack(l int, along *tensors.Tensor,
 type blockTerms struct {
 	// input is the direction before the layer; its constant is what the biases of the layer add.
 	input direction
-	// sources is what the target read from each source, [S], and mlp the feed-forward part, a
-	// scalar.
-	sources, mlp *Node
+	// sources is what the target read from each source, [S].
+	sources *Node
+	// mlp builds the feed-forward part, a scalar. It costs the feed-forward layer again.
+	mlp func() *Node
 }
 
 // termsAlong returns the terms of a layer for one target, given the direction after it, [1,1,D].
@@ -245,7 +250,8 @@ func (b *Block) termsAlong(along *Node) blockTerms {
 		z := b.norm(Add(x, a), "attention-norm")
 		m := b.mlp(z)
 		r = b.beforeNorm(r, Add(z, m), "mlp-norm")
-		mlp := r.read(m)
+		after := r
+		mlp := func() *Node { return after.read(m) }
 		r = b.beforeNorm(r, Add(x, a), "attention-norm")
 		return b.attentionTerms(blockTerms{input: r, mlp: mlp}, r)
 	case spec.Parallel:
@@ -253,7 +259,8 @@ func (b *Block) termsAlong(along *Node) blockTerms {
 		if b.spec.SharedNorm {
 			name = "attention-norm"
 		}
-		return b.attentionTerms(blockTerms{input: r, mlp: r.read(b.mlp(b.norm(x, name)))}, r)
+		mlp := func() *Node { return r.read(b.mlp(b.norm(x, name))) }
+		return b.attentionTerms(blockTerms{input: r, mlp: mlp}, r)
 	}
 	residual, added := x, a
 	if b.spec.NormAfter {
@@ -262,12 +269,14 @@ func (b *Block) termsAlong(along *Node) blockTerms {
 	if b.spec.NormedResidual {
 		residual = b.norm(x, "attention-norm")
 	}
-	z := Add(residual, added)
-	m := b.mlp(b.norm(z, "mlp-norm"))
-	if b.spec.NormAfter {
-		m = b.norm(m, "mlp-after-norm")
+	z, after := Add(residual, added), r
+	mlp := func() *Node {
+		m := b.mlp(b.norm(z, "mlp-norm"))
+		if b.spec.NormAfter {
+			m = b.norm(m, "mlp-after-norm")
+		}
+		return after.read(m)
 	}
-	mlp := r.read(m)
 	if b.spec.NormedResidual {
 		r = b.beforeNorm(r, z, "mlp-norm")
 	}
@@ -292,14 +301,26 @@ func (b *Block) attentionTerms(t blockTerms, on direction) blockTerms {
 		axis = 0
 	}
 	heads := b.product.with(on.along, float(b.w("output.weight")), axis) // [1,1,HE]
-	heads = Reshape(heads, 1, b.spec.Heads, 1, b.spec.HeadWidth)         // [1,H,1,E]
-	each := ReduceSum(Mul(b.Values(), heads), -1)                        // [1,H,S]
-	each = Mul(each, Squeeze(b.Attention, 2))                            // [1,H,S]
-	t.sources = Squeeze(ReduceSum(each, 1), 0)                           // [S]
+	each := b.valuesAlong(Reshape(heads, 1, b.spec.Heads, b.spec.HeadWidth))
+	each = Mul(each, Squeeze(b.Attention, 2))  // [1,H,S]
+	t.sources = Squeeze(ReduceSum(each, 1), 0) // [S]
 	if b.spec.OutputBias {
 		t.input.constant = Add(t.input.constant, on.read(b.w("output.bias")))
 	}
 	return t
+}
+
+// valuesAlong is v^h_s·d^h for a direction d [1,H,E], [1,H,S]. The values of a group are not
+// repeated for its heads.
+func (b *Block) valuesAlong(d *Node) *Node {
+	value := b.sources.value // [1,G,S,E]
+	if b.narrow(value) {
+		return ReduceSum(Mul(b.Values(), InsertAxes(d, 2)), -1)
+	}
+	dims := value.Shape().Dimensions
+	byGroup := Reshape(d, 1, dims[1], b.spec.Heads/dims[1], dims[3]) // [1,G,R,E]
+	along := b.Einsum("bgre,bgse->bgrs", byGroup, value)
+	return Reshape(along, 1, b.spec.Heads, dims[2])
 }
 
 // dotted is the dot product of two tensors of one size, summed in float64.

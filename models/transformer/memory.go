@@ -21,6 +21,8 @@ type need struct {
 	Asks []trace.MixingAsk
 	// Slots is how many tokens keys and values are kept for.
 	Slots int
+	// Terms is whether what each layer did to the last token is kept.
+	Terms bool
 	// Head is whether the head reads one position of each text.
 	Head bool
 	// Gradient is whether a number of each text is differentiated, AttentionGradient whether also
@@ -179,6 +181,9 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 		layer = max(layer, consumed)
 	}
 	returned += 2 * 4 * layers * float64(n.Slots) * float64(s.Groups()*s.HeadWidth)
+	if n.Terms {
+		add((pairs+2*stream)/max(1, t), layers)
+	}
 	if n.Head {
 		add(4*texts*float64(scored(s)), 1)
 	}

@@ -41,17 +41,22 @@ func checkObjective(s *spec.Spec, o trace.Objective, n int) error {
 	if s.Head != spec.ClassifierHead && (o.Position < 0 || o.Position >= n) {
 		return fmt.Errorf("transformer: position %d is not in 0..%d", o.Position, n-1)
 	}
-	asked, what := []int{o.Token}, "the vocabulary"
-	if o.Contrast != nil {
-		asked = append(asked, *o.Contrast)
+	if len(o.Foils) > 0 && (o.Contrast != nil || o.Quantity != trace.Logit) {
+		return fmt.Errorf("transformer: %d foils; they need the quantity %s and no contrast",
+			len(o.Foils), trace.Logit)
 	}
+	what := "the vocabulary"
 	if s.Head != spec.LanguageHead {
 		what = "the classes"
 	}
-	for i, id := range asked {
-		if id < 0 || id >= scored(s) {
+	for i, w := range o.Sum() {
+		if w.Token < 0 || w.Token >= scored(s) {
+			name := "token"
+			if i > 0 {
+				name = "contrast"
+			}
 			return fmt.Errorf("transformer: %s %d is not in 0..%d, %s",
-				[]string{"token", "contrast"}[i], id, scored(s)-1, what)
+				name, w.Token, scored(s)-1, what)
 		}
 	}
 	if scored(s) == 1 && o.Quantity != trace.Logit {
@@ -74,13 +79,16 @@ func objectiveValue(s *spec.Spec, o trace.Objective, scores []float32) float64 {
 			of = func(id int) float64 { return math.Exp(float64(scores[id])-most) / sum }
 		}
 	}
-	if o.Contrast == nil {
-		return of(o.Token)
+	sum := o.Sum()
+	if len(sum) > 1 && o.Quantity != trace.Probability {
+		// What moves all scores is left out before it costs digits.
+		of = func(id int) float64 { return float64(scores[id]) }
 	}
-	if o.Quantity != trace.Probability { // what moves all scores is left out before it costs digits
-		return float64(scores[o.Token]) - float64(scores[*o.Contrast])
+	value := 0.0
+	for _, w := range sum {
+		value += w.Weight * of(w.Token)
 	}
-	return of(o.Token) - of(*o.Contrast)
+	return value
 }
 
 // objectiveSlope puts the derivative of [objectiveValue] with respect to each score into dst,
@@ -88,27 +96,23 @@ func objectiveValue(s *spec.Spec, o trace.Objective, scores []float32) float64 {
 //
 //	logit e_a,  log-probability e_a - p,  probability p_a (e_a - p)
 //
-// each minus that of the contrast.
+// each times its factor in [trace.Objective.Sum].
 func objectiveSlope(s *spec.Spec, o trace.Objective, scores, dst []float32) {
 	two := twoScores(s, scores)
 	d := make([]float64, len(two))
 	most, sum := softmaxSum(two)
-	add := func(id int, sign float64) {
-		factor := sign
+	for _, w := range o.Sum() {
+		id, factor := w.Token, w.Weight
 		if o.Quantity == trace.Probability {
 			factor *= math.Exp(float64(two[id])-most) / sum
 		}
 		d[id] += factor
 		if o.Quantity == trace.Logit {
-			return
+			continue
 		}
 		for i, x := range two {
 			d[i] -= factor * math.Exp(float64(x)-most) / sum
 		}
-	}
-	add(o.Token, 1)
-	if o.Contrast != nil {
-		add(*o.Contrast, -1)
 	}
 	for i := range dst {
 		dst[i] = float32(d[len(two)-len(dst)+i])

@@ -25,6 +25,8 @@ type pass struct {
 	keep func(l int, key, value *tensors.Tensor) error
 	// slots is how many tokens they are kept for; 0 without keep.
 	slots int
+	// latest, if not nil, gets what the pass does to the last token.
+	latest *latest
 }
 
 // output executes the pass and returns what the head says at its end.
@@ -46,7 +48,9 @@ func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (*Reading
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the prompt: %w", err)
 	}
-	if err := p.m.checkMemory(need{Tokens: len(p.ids), Asks: p.asks, Slots: p.slots}); err != nil {
+	if err := p.m.checkMemory(need{
+		Tokens: len(p.ids), Asks: p.asks, Slots: p.slots, Terms: p.latest != nil,
+	}); err != nil {
 		return nil, err
 	}
 	out, err := p.layers(ctx, progress)
@@ -68,11 +72,17 @@ func (p *pass) layers(ctx context.Context, progress func(trace.Progress)) (*Read
 		return nil, err
 	}
 	out := &Reading{Rows: p.emptyRows(), inputs: inputs, length: len(p.ids)}
-	asks, mixes := p.asks, p.mixes // nothing else of this pass may stay in the graph
+	// Nothing else of this pass may stay in the graph.
+	asks, mixes, terms := p.asks, p.mixes, p.latest != nil
 	rows := func(d *builder, b *Block, now cache, _ []*Node) []*Node {
-		return append([]*Node{now.key, now.value}, wholeRows(d, b, asks, mixes)...)
+		out := append([]*Node{now.key, now.value}, wholeRows(d, b, asks, mixes)...)
+		if terms {
+			out = append(out, ofLast(d, b)...)
+		}
+		return out
 	}
-	for step, err := range inputs.layers(ctx, x, "keys, values and rows of "+describe(asks), rows) {
+	what := fmt.Sprintf("keys, values and rows of %sterms=%v", describe(asks), terms)
+	for step, err := range inputs.layers(ctx, x, what, rows) {
 		if err != nil {
 			return nil, err
 		}
@@ -97,6 +107,11 @@ func (p *pass) layer(ctx context.Context, step *layerStep, all []trace.Rows,
 	l, key, value, rows := step.layer, step.collected[0], step.collected[1], step.collected[2:]
 	if p.keep != nil {
 		if err := p.keep(l, key, value); err != nil {
+			return err
+		}
+	}
+	if p.latest != nil {
+		if err := p.latest.add(rows[len(rows)-lastTensors:], p.m.Spec.Width); err != nil {
 			return err
 		}
 	}

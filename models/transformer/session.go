@@ -24,6 +24,9 @@ type Session struct {
 	slots int
 	room  int
 	cache *store
+	// terms says that passes keep what [Session.Terms] reads: latest, nil before the first pass.
+	terms  bool
+	latest *latest
 }
 
 // Output is what one pass returns.
@@ -88,6 +91,9 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 			return errors.Join(kept.add(key, len(ids)), kept.add(value, len(ids)))
 		},
 	}
+	if s.terms {
+		p.latest = &latest{}
+	}
 	out, err := p.output(ctx, progress)
 	if err != nil {
 		kept.free()
@@ -95,6 +101,9 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 	}
 	s.Close()
 	s.cache, s.ids, s.slots = kept, append([]int(nil), ids...), kept.slots
+	if s.latest = p.latest; s.terms {
+		s.latest.logits = out.Logits
+	}
 	return out, nil
 }
 
@@ -137,15 +146,15 @@ func (s *Session) Step(ctx context.Context, id int) (*Output, error) {
 	if err := s.grow(); err != nil {
 		return nil, err
 	}
-	model, asks, mixes := s.m, s.asks, s.mixes
+	model, asks, mixes, terms := s.m, s.asks, s.mixes, s.terms
 	inputs := append([]*tensors.Tensor{
 		idTensor([]int{id}, 1),
 		tensors.FromScalar(int32(s.Length())),
 	}, s.cache.all...)
-	out, err := s.m.run("step "+describe(asks), allWeights,
+	out, err := s.m.run(fmt.Sprintf("step %sterms=%v", describe(asks), terms), allWeights,
 		func(w byName, in []*graph.Node) []*graph.Node {
 			d := model.builder(w, text{ids: in[0], first: in[1], length: graph.OnePlus(in[1])})
-			return d.step(in[2:], asks, mixes)
+			return d.step(in[2:], asks, mixes, terms)
 		}, inputs...)
 	if err != nil {
 		return nil, fmt.Errorf("transformer: %s token %d: %w", s.m.Spec.Family, s.Length(), err)
@@ -185,6 +194,10 @@ func (s *Session) stepOutput(out []*tensors.Tensor, id int) (*Output, error) {
 		return nil, err
 	}
 	s.ids = append(s.ids, id)
+	if s.terms {
+		s.latest = &latest{logits: logits}
+		return result, s.latest.add(out[2+len(s.asks):], s.m.Spec.Width)
+	}
 	return result, nil
 }
 
@@ -214,10 +227,14 @@ func (s *Session) Close() {
 }
 
 // step builds the pass of one token after the cache past, 2L nodes. It returns the logits [V], the
-// new keys and values [2L,1,G,1,E], and the row of every mixing, [L,1,(H,)1,S]. All layers are in
-// one graph, because one target has few intermediate results.
-func (d *builder) step(past []*graph.Node, asks []trace.MixingAsk, mixes []Mixing) []*graph.Node {
+// new keys and values [2L,1,G,1,E], the row of every mixing, [L,1,(H,)1,S], and with terms what
+// [ofLast] collects, [L,...] each. All layers are in one graph, because one target has few
+// intermediate results.
+func (d *builder) step(
+	past []*graph.Node, asks []trace.MixingAsk, mixes []Mixing, terms bool,
+) []*graph.Node {
 	x := d.embed()
+	var own [lastTensors][]*graph.Node
 	rows := make([][]*graph.Node, len(asks))
 	var kept []*graph.Node
 	for l := range d.spec.Layers {
@@ -231,11 +248,20 @@ func (d *builder) step(past []*graph.Node, asks []trace.MixingAsk, mixes []Mixin
 			}
 			b.finish() // of what shared it, the rest may read it
 		}
+		if terms {
+			for i, node := range []*graph.Node{
+				b.Input, b.AttentionOutput, b.Attention, b.Output,
+			} {
+				own[i] = append(own[i], node)
+			}
+		}
 		x = b.Output
 	}
 	out := []*graph.Node{d.logits(d.final(graph.Reshape(x, d.spec.Width))), graph.Stack(kept, 0)}
-	for _, layers := range rows {
-		out = append(out, graph.Stack(layers, 0))
+	for _, layers := range append(rows, own[:]...) {
+		if len(layers) > 0 {
+			out = append(out, graph.Stack(layers, 0))
+		}
 	}
 	return out
 }

@@ -1,0 +1,121 @@
+package transformer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models/transformer"
+)
+
+// TestTermsOnTheCache: the parts that a session reads from its cache are those of a pass of their
+// own over the whole text, of every decoder, after the prompt, after a step and after the cache
+// grew; against nothing, a contrast and foils.
+func TestTermsOnTheCache(t *testing.T) {
+	eachDecoder(t, func(t *testing.T, g *golden) {
+		sampleWithShort(t)
+		// Cached keys stay as they were turned, as in the reference, so a step is not a pass.
+		r := g.model.Spec.Rotary
+		turned := r != nil && (r.LongFrequencies != nil || r.Stretch > 0)
+		s, err := g.model.NewSession(nil, 0)
+		must(t, err)
+		defer s.Close()
+		s.KeepTerms()
+		n := len(g.ids) - 2
+		_, err = s.Prompt(context.Background(), g.ids[:n], nil)
+		must(t, err)
+		for {
+			q := g.logitQuery(n-1, 3)
+			q.IDs = g.ids[:n]
+			foils := q
+			foils.Foils = []int{0, 1, 5, 7, 2}
+			for name, q := range map[string]trace.Query{
+				"alone": q, "contrast": against(q, 0), "foils": foils,
+			} {
+				got, err := s.Terms(context.Background(), q.Objective)
+				must(t, err)
+				want := g.terms(t, q)
+				name = fmt.Sprintf("%s of %d tokens", name, n)
+				if got.L != want.L || got.S != want.S {
+					t.Fatalf("%s: %d layers and %d sources, want %d and %d", name, got.L, got.S,
+						want.L, want.S)
+				}
+				near64(t, name, got.Attention, want.Attention, partTol)
+				near64(t, name+" value", []float64{got.Value}, []float64{want.Value}, sumTol)
+			}
+			if n == len(g.ids) || turned {
+				return
+			}
+			_, err = s.Step(context.Background(), g.ids[n])
+			must(t, err)
+			n++
+		}
+	})
+}
+
+// TestTermsAfterGrowing: the slots of a pass need not be those of the cache.
+func TestTermsAfterGrowing(t *testing.T) {
+	g := openGolden(t, "llama")
+	s, err := g.model.NewSession(nil, 0)
+	must(t, err)
+	defer s.Close()
+	s.KeepTerms()
+	ids := g.ids[:4]
+	_, err = s.Prompt(context.Background(), ids, nil)
+	must(t, err)
+	for len(ids) < 40 { // beyond the 32 slots of the first cache
+		ids = append(ids[:len(ids):len(ids)], g.ids[len(ids)%len(g.ids)])
+		_, err := s.Step(context.Background(), ids[len(ids)-1])
+		must(t, err)
+		if n := len(ids); n != 31 && n != 33 && n != 40 {
+			continue
+		}
+		q := g.logitQuery(len(ids)-1, 3)
+		q.IDs = ids
+		got, err := s.Terms(context.Background(), q.Objective)
+		must(t, err)
+		near64(t, fmt.Sprint(len(ids)), got.Attention, g.terms(t, q).Attention, partTol)
+	}
+}
+
+// TestTermsRefuse: what cannot be answered is an error, not numbers.
+func TestTermsRefuse(t *testing.T) {
+	g := openGolden(t, "gpt2")
+	open := func(keep bool) *transformer.Session {
+		s, err := g.model.NewSession(nil, 0)
+		must(t, err)
+		t.Cleanup(s.Close)
+		if keep {
+			s.KeepTerms()
+			_, err = s.Prompt(context.Background(), g.ids, nil)
+			must(t, err)
+		}
+		return s
+	}
+	logit := trace.Objective{Quantity: trace.Logit}
+	zero := 0
+	for name, c := range map[string]struct {
+		s *transformer.Session
+		o trace.Objective
+	}{
+		"nothing kept": {open(false), logit},
+		"probability":  {open(true), trace.Objective{Quantity: trace.Probability}},
+		"token below":  {open(true), trace.Objective{Quantity: trace.Logit, Token: -1}},
+		"token above":  {open(true), trace.Objective{Quantity: trace.Logit, Token: 1 << 20}},
+		"foil above":   {open(true), trace.Objective{Quantity: trace.Logit, Foils: []int{1 << 20}}},
+		"both": {open(true), trace.Objective{
+			Quantity: trace.Logit, Contrast: &zero, Foils: []int{1},
+		}},
+	} {
+		if terms, err := c.s.Terms(context.Background(), c.o); err == nil {
+			t.Errorf("%s: %d parts, want an error", name, len(terms.Attention))
+		}
+	}
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := open(true).Terms(done, logit); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that ended: %v", err)
+	}
+}
