@@ -40,7 +40,7 @@ var methods = registry.Registry[Method]{Kind: "method"}
 // another method or a scorer. Its mixing, aggregation and scorer may be registered later:
 // [LookupMethod] looks for them.
 func RegisterMethod(m Method) {
-	if _, err := scorer.Lookup(m.Name); err == nil {
+	if slices.Contains(scorer.Names(), m.Name) {
 		panic("method " + m.Name + " has the name of a scorer")
 	}
 	methods.Register(m.Name, m)
@@ -76,9 +76,13 @@ func MethodNames() []string {
 
 // named returns the method registered by a name, or that of the scorer with this name.
 func named(name string) (Method, error) {
+	// Lookup of an unknown name compares it with every known one for its error, which takes longer.
+	if !slices.Contains(scorer.Names(), name) {
+		return methods.Lookup(name)
+	}
 	s, err := scorer.Lookup(name)
 	if err != nil {
-		return methods.Lookup(name)
+		return Method{}, err
 	}
 	i := s.Info()
 	return Method{

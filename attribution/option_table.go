@@ -18,8 +18,6 @@ const (
 	noScorer   = "it is no scorer"
 	generates  = "it reads a text and generates none; what it predicts at a position is " +
 		"explained by that position's row"
-	needsDraws = "it does nothing without a temperature above 0: the most probable token is " +
-		"taken and none is drawn"
 	eitherOfTwo = "give one of the two"
 )
 
@@ -97,8 +95,7 @@ func generationRows() []Option {
 			Help:  "draw among the `K` most probable tokens",
 			value: whole(func(o *Options) *int { return &o.Sampling.TopK }, 0, maxTopK, "all"),
 			conflict: func(o *Options) string {
-				return onOff(o.Sampling.Temperature == 0,
-					fmt.Sprintf("top-k %d; %s", o.Sampling.TopK, needsDraws))
+				return needsTemperature(o, "top-k", o.Sampling.TopK)
 			},
 		},
 		{
@@ -106,8 +103,7 @@ func generationRows() []Option {
 			Help:  "draw among the most probable tokens that have `P` together",
 			value: number(func(o *Options) *float64 { return &o.Sampling.TopP }, 1, false, "all"),
 			conflict: func(o *Options) string {
-				return onOff(o.Sampling.Temperature == 0,
-					fmt.Sprintf("top-p %v; %s", o.Sampling.TopP, needsDraws))
+				return needsTemperature(o, "top-p", o.Sampling.TopP)
 			},
 		},
 		{
@@ -116,8 +112,7 @@ func generationRows() []Option {
 				"equal ones give equal tokens",
 			value: seed(func(o *Options) *uint64 { return &o.Sampling.Seed }),
 			conflict: func(o *Options) string {
-				return onOff(o.Sampling.Temperature == 0,
-					fmt.Sprintf("seed %d; %s", o.Sampling.Seed, needsDraws))
+				return needsTemperature(o, "seed", o.Sampling.Seed)
 			},
 		},
 		{
@@ -127,6 +122,14 @@ func generationRows() []Option {
 				1, maxAlternatives, fmt.Sprint(defaultAlternatives)),
 		},
 	}
+}
+
+// needsTemperature returns why an option of drawing tokens, with its value, does not go with a
+// temperature of 0.
+func needsTemperature(o *Options, option string, value any) string {
+	return onOff(o.Sampling.Temperature == 0,
+		fmt.Sprintf("%s %v; it does nothing without a temperature above 0: the most probable "+
+			"token is taken and none is drawn", option, value))
 }
 
 // combinationRows are the options of methods that combine the rows of layers.

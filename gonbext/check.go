@@ -55,10 +55,7 @@ func (r request) checkLayer(e *Explanation) error {
 	return usagef("Layer %d; the results have %v", *r.view.Layer, slices.Compact(have))
 }
 
-// usageError is an error that the caller can avoid; errors.Is finds [trace.ErrUsage] in it.
-type usageError struct{ reason string }
-
-func (e *usageError) Error() string        { return "gonbext: " + e.reason }
-func (e *usageError) Is(target error) bool { return target == trace.ErrUsage }
-
-func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+// usagef returns a [trace.UsageError] of this package with a formatted reason.
+func usagef(format string, args ...any) error {
+	return &trace.UsageError{Package: "gonbext", Reason: fmt.Sprintf(format, args...)}
+}

@@ -12,6 +12,9 @@ var ErrUsage = errors.New("wrong usage")
 
 // UsageError is an error in what the caller asked for; see [ErrUsage].
 type UsageError struct {
+	// Package is the name of the package that Error puts before the reason; empty means
+	// "attribution".
+	Package string
 	// Reason names the value, the limit and what to do.
 	Reason string
 	// Option is the name of the option of package attribution that is wrong, empty if the error is
@@ -20,12 +23,18 @@ type UsageError struct {
 }
 
 // Error returns the reason, after the package's name.
-func (e *UsageError) Error() string { return "attribution: " + e.Reason }
+func (e *UsageError) Error() string {
+	name := e.Package
+	if name == "" {
+		name = "attribution"
+	}
+	return name + ": " + e.Reason
+}
 
 // Is makes errors.Is(err, ErrUsage) true.
 func (e *UsageError) Is(target error) bool { return target == ErrUsage }
 
-// Usagef returns a [UsageError] with a formatted reason.
+// Usagef returns a [UsageError] of package attribution with a formatted reason.
 func Usagef(format string, args ...any) error {
 	return &UsageError{Reason: fmt.Sprintf(format, args...)}
 }

@@ -130,10 +130,7 @@ func unreadable(err error, size int) error {
 	return usagef("the options, %d bytes, cannot be read as JSON", size)
 }
 
-// usageError is an error that the caller can avoid; errors.Is finds [trace.ErrUsage] in it.
-type usageError struct{ reason string }
-
-func (e *usageError) Error() string        { return "engine: " + e.reason }
-func (e *usageError) Is(target error) bool { return target == trace.ErrUsage }
-
-func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+// usagef returns a [trace.UsageError] of this package with a formatted reason.
+func usagef(format string, args ...any) error {
+	return &trace.UsageError{Package: "engine", Reason: fmt.Sprintf(format, args...)}
+}

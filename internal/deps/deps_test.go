@@ -122,6 +122,7 @@ var allowed = map[string][]string{
 	"internal/e2e/browser":       {everything},
 	"internal/e2e/chromium":      {"github.com/chromedp/...", "github.com/google/go-cmp/cmp"},
 	"internal/e2e/command":       nil,
+	"internal/e2e/fixture":       {"attribution", "attribution/trace", "models"},
 	"internal/e2e/methods":       {everything},
 	"internal/e2e/mutation":      {"internal/e2e/command"},
 	"internal/e2e/notebook":      nil,

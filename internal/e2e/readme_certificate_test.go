@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/internal/certificate"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/internal/golden"
 	"github.com/headwater-ml/headwater/models"
+	_ "github.com/headwater-ml/headwater/models/xla"
 )
 
 // sampleModel is the checkpoint whose certificate docs/models.md shows, from root.
@@ -30,7 +32,7 @@ var rounded = regexp.MustCompile(`worst \S+|, at .*`)
 // except for rounding.
 func TestReadmeCertificate(t *testing.T) {
 	const dir = "../../" + sampleModel
-	m := open(t, dir, "xla")
+	m := fixture.Open(t, dir, "xla")
 	g, err := golden.Open(dir + "/golden.safetensors")
 	if err != nil {
 		t.Fatal(err)

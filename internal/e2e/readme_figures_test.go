@@ -16,6 +16,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/internal/train"
 )
 
@@ -97,7 +98,8 @@ const (
 // pixels are not compared, because they depend on fonts; the hash of the model in the description
 // shows when the picture is old.
 func TestReadmePicture(t *testing.T) {
-	e := explainedPrompt(t, picturePrompt, attribution.Options{MaxTokens: 1})
+	m := fixture.Open(t, "", "go")
+	e := fixture.Explain(t, m, picturePrompt, attribution.Options{MaxTokens: 1})
 	answer, methods := strings.TrimSpace(e.Steps[0].Text), strings.Join(e.Order, " and ")
 	part(t, "README.md", "picture", fmt.Sprintf("![The prompt “%s” and its answer “%s”, with "+
 		"the prompt coloured by %s; model %s %.12s](docs/heatmap.png)\n",
@@ -127,7 +129,7 @@ func draw(t *testing.T, e *attribution.Explanation) {
 	}
 	resize(100)
 	picture := render.HTML{Heatmap: render.Heatmap{Explanation: e}}
-	b.Show(t, written(t, render.Page{HTML: picture, Title: "Headwater"}))
+	b.Show(t, fixture.Written(t, render.Page{HTML: picture, Title: "Headwater"}))
 	resize(chromium.Evaluate[int64](t, b, "document.documentElement.scrollHeight"))
 	b.Do(t, func(ctx context.Context) error {
 		data, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())

@@ -127,107 +127,99 @@ func TestBPESuffixes(t *testing.T) {
 	})
 }
 
-// Metaspace with prepend_scheme always.
-func TestMetaspaceDecodedAlways(t *testing.T) {
-	checkDecoder(t, `{"type":"Metaspace","replacement":"▁","prepend_scheme":"always","split":true}`, []decodedTokens{
-		{[]string{"▁a", "▁b"}, "a b"},
-		{[]string{"a", "▁b"}, "a b"},
-		{[]string{"▁", "▁a"}, " a"},
-		{[]string{"▁▁a", "▁▁b"}, "a  b"},
-		{[]string{"a▁b"}, "ab"},
-		{[]string{"▁"}, ""},
-		{[]string{"日▁"}, "日"},
-		{[]string{}, ""},
+// Metaspace with each prepend_scheme.
+func TestMetaspaceDecoded(t *testing.T) {
+	checkEach(t, checkDecoder, []configured[decodedTokens]{
+		{
+			"always",
+			`{"type":"Metaspace","replacement":"▁","prepend_scheme":"always","split":true}`,
+			[]decodedTokens{
+				{[]string{"▁a", "▁b"}, "a b"},
+				{[]string{"a", "▁b"}, "a b"},
+				{[]string{"▁", "▁a"}, " a"},
+				{[]string{"▁▁a", "▁▁b"}, "a  b"},
+				{[]string{"a▁b"}, "ab"},
+				{[]string{"▁"}, ""},
+				{[]string{"日▁"}, "日"},
+				{[]string{}, ""},
+			},
+		},
+		{
+			"first",
+			`{"type":"Metaspace","replacement":"▁","prepend_scheme":"first","split":true}`,
+			[]decodedTokens{
+				{[]string{"▁a", "▁b"}, "a b"},
+				{[]string{"a", "▁b"}, "a b"},
+				{[]string{"▁", "▁a"}, " a"},
+				{[]string{"▁▁a", "▁▁b"}, "a  b"},
+				{[]string{"a▁b"}, "ab"},
+				{[]string{"▁"}, ""},
+				{[]string{"日▁"}, "日"},
+				{[]string{}, ""},
+			},
+		},
+		{
+			"never",
+			`{"type":"Metaspace","replacement":"▁","prepend_scheme":"never","split":true}`,
+			[]decodedTokens{
+				{[]string{"▁a", "▁b"}, " a b"},
+				{[]string{"a", "▁b"}, "a b"},
+				{[]string{"▁", "▁a"}, "  a"},
+				{[]string{"▁▁a", "▁▁b"}, "  a  b"},
+				{[]string{"a▁b"}, "a b"},
+				{[]string{"▁"}, " "},
+				{[]string{"日▁"}, "日 "},
+				{[]string{}, ""},
+			},
+		},
 	})
 }
 
-// Metaspace with prepend_scheme first.
-func TestMetaspaceDecodedFirst(t *testing.T) {
-	checkDecoder(t, `{"type":"Metaspace","replacement":"▁","prepend_scheme":"first","split":true}`, []decodedTokens{
-		{[]string{"▁a", "▁b"}, "a b"},
-		{[]string{"a", "▁b"}, "a b"},
-		{[]string{"▁", "▁a"}, " a"},
-		{[]string{"▁▁a", "▁▁b"}, "a  b"},
-		{[]string{"a▁b"}, "ab"},
-		{[]string{"▁"}, ""},
-		{[]string{"日▁"}, "日"},
-		{[]string{}, ""},
-	})
-}
-
-// Metaspace with prepend_scheme never.
-func TestMetaspaceDecodedNever(t *testing.T) {
-	checkDecoder(t, `{"type":"Metaspace","replacement":"▁","prepend_scheme":"never","split":true}`, []decodedTokens{
-		{[]string{"▁a", "▁b"}, " a b"},
-		{[]string{"a", "▁b"}, "a b"},
-		{[]string{"▁", "▁a"}, "  a"},
-		{[]string{"▁▁a", "▁▁b"}, "  a  b"},
-		{[]string{"a▁b"}, "a b"},
-		{[]string{"▁"}, " "},
-		{[]string{"日▁"}, "日 "},
-		{[]string{}, ""},
-	})
-}
-
-// Strip of at most 1 at the start and 0 at the end of each token.
-func TestStripDecoder10(t *testing.T) {
-	checkDecoder(t, `{"type":"Strip","content":"é","start":1,"stop":0}`, []decodedTokens{
-		{[]string{"éaé"}, "aé"},
-		{[]string{"ééaéé"}, "éaéé"},
-		{[]string{"é"}, ""},
-		{[]string{"éé", "éé"}, "éé"},
-		{[]string{"aéa"}, "aéa"},
-		{[]string{"ééééé"}, "éééé"},
-		{[]string{""}, ""},
-		{[]string{}, ""},
-	})
-}
-
-// Strip of at most 0 at the start and 1 at the end of each token.
-func TestStripDecoder01(t *testing.T) {
-	checkDecoder(t, `{"type":"Strip","content":"é","start":0,"stop":1}`, []decodedTokens{
-		{[]string{"éaé"}, "éa"},
-		{[]string{"ééaéé"}, "ééaé"},
-		{[]string{"é"}, ""},
-		{[]string{"éé", "éé"}, "éé"},
-		{[]string{"aéa"}, "aéa"},
-		{[]string{"ééééé"}, "éééé"},
-		{[]string{}, ""},
-	})
-}
-
-// Strip of at most 2 at the start and 2 at the end of each token.
-func TestStripDecoder22(t *testing.T) {
-	checkDecoder(t, `{"type":"Strip","content":"é","start":2,"stop":2}`, []decodedTokens{
-		{[]string{"éaé"}, "a"},
-		{[]string{"ééaéé"}, "a"},
-		{[]string{"aéa"}, "aéa"},
-		{[]string{"ééééé"}, "é"},
-		{[]string{}, ""},
-	})
-}
-
-// Strip of at most 0 at the start and 0 at the end of each token.
-func TestStripDecoder00(t *testing.T) {
-	checkDecoder(t, `{"type":"Strip","content":"é","start":0,"stop":0}`, []decodedTokens{
-		{[]string{"éaé"}, "éaé"},
-		{[]string{"ééaéé"}, "ééaéé"},
-		{[]string{"é"}, "é"},
-		{[]string{"éé", "éé"}, "éééé"},
-		{[]string{"aéa"}, "aéa"},
-		{[]string{"ééééé"}, "ééééé"},
-		{[]string{""}, ""},
-		{[]string{}, ""},
-	})
-}
-
-// Strip of at most 9 at the start and 9 at the end of each token.
-func TestStripDecoder99(t *testing.T) {
-	checkDecoder(t, `{"type":"Strip","content":"é","start":9,"stop":9}`, []decodedTokens{
-		{[]string{"éaé"}, "a"},
-		{[]string{"ééaéé"}, "a"},
-		{[]string{"aéa"}, "aéa"},
-		{[]string{}, ""},
+// Strip of é at the start and at the end of each token.
+func TestStripDecoderCounts(t *testing.T) {
+	checkEach(t, checkDecoder, []configured[decodedTokens]{
+		{"one at the start", `{"type":"Strip","content":"é","start":1,"stop":0}`, []decodedTokens{
+			{[]string{"éaé"}, "aé"},
+			{[]string{"ééaéé"}, "éaéé"},
+			{[]string{"é"}, ""},
+			{[]string{"éé", "éé"}, "éé"},
+			{[]string{"aéa"}, "aéa"},
+			{[]string{"ééééé"}, "éééé"},
+			{[]string{""}, ""},
+			{[]string{}, ""},
+		}},
+		{"one at the end", `{"type":"Strip","content":"é","start":0,"stop":1}`, []decodedTokens{
+			{[]string{"éaé"}, "éa"},
+			{[]string{"ééaéé"}, "ééaé"},
+			{[]string{"é"}, ""},
+			{[]string{"éé", "éé"}, "éé"},
+			{[]string{"aéa"}, "aéa"},
+			{[]string{"ééééé"}, "éééé"},
+			{[]string{}, ""},
+		}},
+		{"two at both ends", `{"type":"Strip","content":"é","start":2,"stop":2}`, []decodedTokens{
+			{[]string{"éaé"}, "a"},
+			{[]string{"ééaéé"}, "a"},
+			{[]string{"aéa"}, "aéa"},
+			{[]string{"ééééé"}, "é"},
+			{[]string{}, ""},
+		}},
+		{"none", `{"type":"Strip","content":"é","start":0,"stop":0}`, []decodedTokens{
+			{[]string{"éaé"}, "éaé"},
+			{[]string{"ééaéé"}, "ééaéé"},
+			{[]string{"é"}, "é"},
+			{[]string{"éé", "éé"}, "éééé"},
+			{[]string{"aéa"}, "aéa"},
+			{[]string{"ééééé"}, "ééééé"},
+			{[]string{""}, ""},
+			{[]string{}, ""},
+		}},
+		{"nine at both ends", `{"type":"Strip","content":"é","start":9,"stop":9}`, []decodedTokens{
+			{[]string{"éaé"}, "a"},
+			{[]string{"ééaéé"}, "a"},
+			{[]string{"aéa"}, "aéa"},
+			{[]string{}, ""},
+		}},
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 	_ "github.com/headwater-ml/headwater/models/xla"
@@ -41,24 +42,6 @@ const (
 	tapTol     = 1e-5 // attentions and hidden states, also between backends; worst seen 2e-6
 	backendTol = 1e-5 // pure Go against XLA
 )
-
-// open opens a model on a backend. It skips the test where XLA is not installed, and with -short.
-func open(t testing.TB, ref, backend string) *models.Model {
-	t.Helper()
-	if backend == "xla" && testing.Short() {
-		t.Skip("XLA compiles for seconds")
-	}
-	m, err := models.Open(ref, models.Options{Backend: backend})
-	if err != nil && backend == "xla" {
-		if _, e := models.OpenBackend("xla"); e != nil {
-			t.Skip("no XLA here: ", e)
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
 
 // has reports whether a golden has a tensor.
 func has(t testing.TB, family, name string) bool {
@@ -122,7 +105,7 @@ func compare(t *testing.T, what string, got, want []float32, tol float64) {
 func TestReferenceParity(t *testing.T) {
 	for _, family := range families(t) {
 		t.Run(family, func(t *testing.T) {
-			m := open(t, goldens+family, "go")
+			m := fixture.Open(t, goldens+family, "go")
 			layers := m.Info().Layers
 			wanted := []trace.Tap{trace.Attention, trace.Hidden, trace.Final}
 			if has(t, family, "logits") {
@@ -159,7 +142,7 @@ func TestGreedyParity(t *testing.T) {
 			if !has(t, family, "greedy") {
 				t.Skip("an encoder does not generate")
 			}
-			m := open(t, goldens+family, "go")
+			m := fixture.Open(t, goldens+family, "go")
 			all := ids(t, family, "greedy", 1)
 			at := 12
 			for s, err := range m.Steps(context.Background(), all[:12], trace.Ask{MaxTokens: 6}) {
@@ -183,7 +166,7 @@ func TestGreedyParity(t *testing.T) {
 func TestBackendsAgree(t *testing.T) {
 	for _, ref := range []string{goldens + "falcon_rw", models.Default} {
 		t.Run(filepath.Base(ref), func(t *testing.T) {
-			xla, plain := open(t, ref, "xla"), open(t, ref, "go")
+			xla, plain := fixture.Open(t, ref, "xla"), fixture.Open(t, ref, "go")
 			text := []int{5, 17, 33, 8, 90, 41, 6, 77, 23}
 			want, err := plain.Trace(context.Background(), text, trace.Taps())
 			if err != nil {

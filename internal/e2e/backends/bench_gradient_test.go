@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -19,7 +20,9 @@ func BenchmarkGradients(b *testing.B) {
 		name string
 		open func(b *testing.B, backend string) *models.Model
 	}{
-		{"tiny", func(b *testing.B, backend string) *models.Model { return open(b, "", backend) }},
+		{"tiny", func(b *testing.B, backend string) *models.Model {
+			return fixture.Open(b, "", backend)
+		}},
 		{"gpt2-small-shape", openSmall},
 	} {
 		for _, backend := range []string{"xla", "go"} {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 )
@@ -34,7 +35,9 @@ func BenchmarkExplain(b *testing.B) {
 		open    func(b *testing.B, backend string) *models.Model
 		prompts []int
 	}{
-		{"tiny", func(b *testing.B, backend string) *models.Model { return open(b, "", backend) }, []int{32, 128}},
+		{"tiny", func(b *testing.B, backend string) *models.Model {
+			return fixture.Open(b, "", backend)
+		}, []int{32, 128}},
 		{"gpt2-small-shape", openSmall, []int{64, 128}},
 	} {
 		for _, backend := range []string{"xla", "go"} {
@@ -163,7 +166,7 @@ func openSmall(b *testing.B, backend string) *models.Model {
 	if _, err := os.Stat(filepath.Join(dir, "model.safetensors")); err != nil {
 		writeSmall(b, dir)
 	}
-	return open(b, dir, backend)
+	return fixture.Open(b, dir, backend)
 }
 
 func writeSmall(b *testing.B, dir string) {

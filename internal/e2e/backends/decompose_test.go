@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -38,7 +39,7 @@ func TestPartsAgree(t *testing.T) {
 	for _, ref := range refs {
 		t.Run(filepath.Base(ref), func(t *testing.T) {
 			t.Parallel()
-			plain, xla := open(t, ref, "go"), open(t, ref, "xla")
+			plain, xla := fixture.Open(t, ref, "go"), fixture.Open(t, ref, "xla")
 			q := trace.Query{
 				IDs: []int{5, 17, 33, 8, 90, 41, 6, 77, 23},
 				Objective: trace.Objective{
@@ -77,7 +78,7 @@ func TestPartsHalf(t *testing.T) {
 	const cost = 0.08 // see TestPartsBFloat16 of models/transformer
 	for _, family := range []string{"gpt2", "llama"} {
 		t.Run(family, func(t *testing.T) {
-			open(t, goldens+family, "xla") // or skip
+			fixture.Open(t, goldens+family, "xla") // or skip
 			m, err := models.Open(goldens+family, models.Options{Backend: "xla", DType: "bfloat16"})
 			if err != nil {
 				t.Fatal(err)

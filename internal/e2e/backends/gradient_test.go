@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -34,7 +35,8 @@ func TestGradientsAgree(t *testing.T) {
 	for _, family := range differentiated {
 		t.Run(family, func(t *testing.T) {
 			t.Parallel()
-			xla, plain := open(t, goldens+family, "xla"), open(t, goldens+family, "go")
+			xla := fixture.Open(t, goldens+family, "xla")
+			plain := fixture.Open(t, goldens+family, "go")
 			queries := questions(t, family)
 			want, err := plain.Predict(ctx, queries)
 			if err != nil {
@@ -82,7 +84,7 @@ func TestGradientsInHalf(t *testing.T) {
 		t.Run(family, func(t *testing.T) {
 			var of [2][]trace.Gradient
 			for i, backend := range []string{"xla", "go"} {
-				open(t, goldens+family, backend)
+				fixture.Open(t, goldens+family, backend)
 				opts := models.Options{Backend: backend, DType: "bfloat16"}
 				m, err := models.Open(goldens+family, opts)
 				if err != nil {

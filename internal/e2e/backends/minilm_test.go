@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/checkpoint"
 	"github.com/headwater-ml/headwater/models/transformer"
@@ -48,7 +49,7 @@ func TestMiniLM(t *testing.T) {
 	defer f.Close()
 	for _, backend := range []string{"go", "xla"} {
 		t.Run(backend, func(t *testing.T) {
-			m := open(t, minilm, backend)
+			m := fixture.Open(t, minilm, backend)
 			taps := []trace.Tap{trace.Attention, trace.Final}
 			var batch transformer.Batch
 			for i, s := range sentences {

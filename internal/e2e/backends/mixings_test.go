@@ -9,6 +9,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
@@ -30,7 +31,7 @@ func TestMixingsOnBackends(t *testing.T) {
 	}{{"gpt2", append(apart, together...)}, {"opt_350", together}, {"falcon7", together}} {
 		t.Run(c.golden, func(t *testing.T) {
 			dir := goldens + c.golden
-			mixingsAgree(t, open(t, dir, "xla"), open(t, dir, "go"), c.asks)
+			mixingsAgree(t, fixture.Open(t, dir, "xla"), fixture.Open(t, dir, "go"), c.asks)
 		})
 	}
 }

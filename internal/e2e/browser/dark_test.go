@@ -9,6 +9,7 @@ import (
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // TestDarkPage opens pages on a dark system: nothing of them is as on a light one but what stands
@@ -17,7 +18,7 @@ func TestDarkPage(t *testing.T) {
 	b := tab(t)
 	for name, picture := range pictures(t) {
 		t.Run(name, func(t *testing.T) {
-			light, dark := schemes(t, b, written(t, render.Page{HTML: picture}))
+			light, dark := schemes(t, b, fixture.Written(t, render.Page{HTML: picture}))
 			checkColors(t, dark)
 			checkElements(t, dark)
 			if len(light.Texts) != len(dark.Texts) {

@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // encoded is an explanation by an encoder among the goldens, which have no tokenizer of their own.
@@ -25,11 +25,7 @@ func encoded(t *testing.T, golden, text string, opts attribution.Options) *attri
 		}
 	}
 	opts.Methods = []string{"rollout", "flow", "value-zeroing"}
-	e, err := attribution.Explain(context.Background(), openGo(t, dir), text, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return fixture.Explain(t, fixture.Open(t, dir, "go"), text, opts)
 }
 
 // TestEncoderPage opens the pages of encoders: at a mask, at chosen positions, at a class. Each can
@@ -53,7 +49,7 @@ func TestEncoderPage(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			heatmap := render.Heatmap{Explanation: encoded(t, c.golden, c.text, c.opts)}
-			page := written(t, render.Page{HTML: render.HTML{Heatmap: heatmap}})
+			page := fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: heatmap}})
 			light, dark := schemes(t, b, page)
 			for _, say := range c.says {
 				if !strings.Contains(light.Text, say) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // control is an output with a script, which runs in a trusted notebook and nowhere else.
@@ -34,7 +35,7 @@ func TestJupyterLab(t *testing.T) {
 	names := slices.Sorted(maps.Keys(all))
 	want := map[string]chromium.Drawn{}
 	for _, name := range names {
-		want[name] = b.Show(t, output(written(t, all[name]), "white", "black"))
+		want[name] = b.Show(t, output(fixture.Written(t, all[name]), "white", "black"))
 	}
 	lab := startLab(t, names, all)
 	for _, c := range []struct {
@@ -86,7 +87,7 @@ func startLab(t *testing.T, names []string, all map[string]render.HTML) *jupyter
 	dir := t.TempDir()
 	var markups []string
 	for _, name := range names {
-		markups = append(markups, written(t, all[name]))
+		markups = append(markups, fixture.Written(t, all[name]))
 	}
 	cells := notebook(t, append(markups, control))
 	if err := os.WriteFile(filepath.Join(dir, "pictures.ipynb"), cells, 0o600); err != nil {

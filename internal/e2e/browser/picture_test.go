@@ -1,10 +1,7 @@
 package browser
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -15,6 +12,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // leastContrast is what WCAG 2.1 asks of ordinary text (1.4.3, level AA).
@@ -27,30 +25,10 @@ func output(markup, background, color string) string {
 		background, color, markup)
 }
 
-func written(t *testing.T, r io.WriterTo) string {
-	t.Helper()
-	var b bytes.Buffer
-	if _, err := r.WriteTo(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
 // explained is an explanation by the embedded model.
 func explained(t *testing.T, opts attribution.Options) *attribution.Explanation {
 	t.Helper()
-	return explainedPrompt(t, "the keys to the cabinet", opts)
-}
-
-func explainedPrompt(
-	t *testing.T, prompt string, opts attribution.Options,
-) *attribution.Explanation {
-	t.Helper()
-	e, err := attribution.Explain(context.Background(), embedded(t), prompt, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return fixture.Explain(t, embedded(t), "the keys to the cabinet", opts)
 }
 
 // makePictures makes what pictures returns.
@@ -75,7 +53,7 @@ func makePictures(t *testing.T) map[string]render.HTML {
 func contrasted(t *testing.T) *attribution.Explanation {
 	t.Helper()
 	const prompt = "mary has the red key . john has the blue lamp . who has the lamp ?"
-	return explainedPrompt(t, prompt, attribution.Options{
+	return fixture.Explain(t, embedded(t), prompt, attribution.Options{
 		MaxTokens: 2, Contrast: " mary",
 		Methods: []string{
 			"gradient-x-input", "occlusion", "attn-lrp", "integrated-gradients", "rollout",
@@ -140,7 +118,7 @@ func TestPage(t *testing.T) {
 	b := tab(t)
 	for name, picture := range pictures(t) {
 		t.Run(name, func(t *testing.T) {
-			d := b.Show(t, written(t, render.Page{HTML: picture}))
+			d := b.Show(t, fixture.Written(t, render.Page{HTML: picture}))
 			checkColors(t, d)
 			checkElements(t, d)
 			if d.Wide > 0 {
@@ -159,7 +137,7 @@ func TestDarkAndLight(t *testing.T) {
 	b := tab(t)
 	for name, picture := range pictures(t) {
 		t.Run(name, func(t *testing.T) {
-			markup := written(t, picture)
+			markup := fixture.Written(t, picture)
 			dark := b.Show(t, output(markup, "rgb(17,17,17)", "rgb(255,255,255)"))
 			checkColors(t, dark)
 			light := b.Show(t, output(markup, "rgb(255,255,255)", "rgb(0,0,0)"))
@@ -232,7 +210,7 @@ func luminance(t *testing.T, color string) float64 {
 
 // TestHostileTextIsText looks for the tokens themselves in what a reader sees.
 func TestHostileTextIsText(t *testing.T) {
-	d := tab(t).Show(t, output(written(t, pictures(t)["hostile"]), "white", "black"))
+	d := tab(t).Show(t, output(fixture.Written(t, pictures(t)["hostile"]), "white", "black"))
 	checkElements(t, d)
 	for _, want := range []string{
 		hostileTexts[0], `<svg onload="window.hit='svg'">`, `</td></table></div></details></title><iframe src="http://hostile.invalid/">`,

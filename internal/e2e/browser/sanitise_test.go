@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 //go:embed testdata/sanitise.js
@@ -35,7 +36,7 @@ func TestUntrusted(t *testing.T) {
 	b := tab(t)
 	for name, picture := range pictures(t) {
 		t.Run(name, func(t *testing.T) {
-			markup := written(t, picture)
+			markup := fixture.Written(t, picture)
 			got := sanitiseMarkup(t, b, markup)
 			if len(got.Dropped) > 0 {
 				t.Errorf("dropped: %.500q", got.Dropped)

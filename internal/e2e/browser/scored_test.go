@@ -6,6 +6,7 @@ import (
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // TestScoredPage opens the pages of scorers, by tokens and by sentences: each says what it explains
@@ -28,7 +29,7 @@ func TestScoredPage(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			light, dark := schemes(t, b, written(t, render.Page{HTML: c.html}))
+			light, dark := schemes(t, b, fixture.Written(t, render.Page{HTML: c.html}))
 			for _, say := range c.says {
 				if !strings.Contains(light.Text, say) {
 					t.Errorf("the page lacks %q:\n%s", say, light.Text)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -57,19 +58,9 @@ func pictures(t *testing.T) map[string]render.HTML {
 func embedded(t *testing.T) *models.Model {
 	t.Helper()
 	if shared.model == nil {
-		shared.model = openGo(t, "")
+		shared.model = fixture.Open(t, "", "go")
 	}
 	return shared.model
-}
-
-// openGo opens a model in pure Go.
-func openGo(t *testing.T, ref string) *models.Model {
-	t.Helper()
-	m, err := models.Open(ref, models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
 }
 
 // read returns the text of a file.

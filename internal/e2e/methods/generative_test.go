@@ -7,6 +7,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
 // sliceTol bounds M, which is made of rows of a cache, against one pass; the rows agree to 2e-7 in
@@ -16,7 +17,7 @@ const sliceTol = 2e-6
 // TestExplanationIsASlice explains a generation token by token and computes the same from one pass
 // over all tokens: M is the slice of rows m-1..m+n-2, and with OwnRow of rows m..m+n-1 (SPEC §A).
 func TestExplanationIsASlice(t *testing.T) {
-	m := openGo(t, "")
+	m := fixture.Open(t, "", "go")
 	methods := []string{"raw", "rollout", "flow", "flow-normalized", "value-zeroing", "value-zeroing-rollout"}
 	for _, ownRow := range []bool{false, true} {
 		opts := attribution.Options{

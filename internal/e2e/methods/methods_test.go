@@ -11,6 +11,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/models"
 )
 
@@ -25,16 +26,6 @@ func (c counted) Encode(text string, _ trace.Specials) ([]trace.Token, error) {
 		tokens = append(tokens, trace.Token{ID: id, Text: text[i : i+1], Begin: i, End: i + 1})
 	}
 	return tokens, nil
-}
-
-// openGo opens a model in pure Go.
-func openGo(t *testing.T, ref string) *models.Model {
-	t.Helper()
-	m, err := models.Open(ref, models.Options{Backend: "go"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
 }
 
 // Every method explains every family, decoders and encoders: it gives a number for each token of
@@ -52,7 +43,7 @@ func TestMethodsOnFamilies(t *testing.T) {
 		}
 		tried++
 		t.Run(entry.Name(), func(t *testing.T) {
-			m := openGo(t, filepath.Join(goldens, entry.Name()))
+			m := fixture.Open(t, filepath.Join(goldens, entry.Name()), "go")
 			var opts attribution.Options
 			head := m.Info().Head
 			_, masks := m.Replacement("mask")

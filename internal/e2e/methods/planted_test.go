@@ -9,6 +9,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/planted"
 )
@@ -151,7 +152,7 @@ func TestPlantedVerdicts(t *testing.T) {
 	}
 	for c, circuit := range planted.Circuits() {
 		t.Run(circuit.Name, func(t *testing.T) {
-			m := openGo(t, circuit.Name)
+			m := fixture.Open(t, circuit.Name, "go")
 			for _, text := range circuit.Texts(6, 5) {
 				e := explainPlanted(t, m, text, attribution.Options{Methods: methods})
 				for _, v := range verdicts {
@@ -195,7 +196,7 @@ func TestPlantedValues(t *testing.T) {
 		{"planted-and", "attn-lrp", times(8, 8), 1e-5, "half of 16 each; what attention loses and what the bias takes cancel"},
 		{"planted-and", "alti-logit", times(0, 0), 1e-5, "the feed-forward part wrote all of it"},
 	} {
-		m := openGo(t, c.circuit)
+		m := fixture.Open(t, c.circuit, "go")
 		circuit, err := planted.Lookup(c.circuit)
 		if err != nil {
 			t.Fatal(err)
@@ -232,7 +233,7 @@ func times(a, b float64) func(first, second float64) [2]float64 {
 // nothing else; with half of it, the last token, the relay and what both of them gathered have a
 // quarter each.
 func TestPlantedResidual(t *testing.T) {
-	m := openGo(t, "planted-relay")
+	m := fixture.Open(t, "planted-relay", "go")
 	relay, err := planted.Lookup("planted-relay")
 	if err != nil {
 		t.Fatal(err)
