@@ -30,7 +30,7 @@ func (b *page) layerMap(i, t int) {
 	b.printf(`<div style="overflow-x:auto"><table cellpadding="4" `+
 		`style="%s;border-collapse:collapse;margin:0;font-size:11px;line-height:1.3">`, card)
 	b.mapHeader(columns, v)
-	// The last layer is at the top of the map, as in the figures of papers.
+	// The last layer is at the top of the map, and so comes first.
 	for k := len(v.result.Layers) - 1; k >= 0; k-- {
 		b.mapRow(v, t, k, columns)
 	}
