@@ -36,6 +36,7 @@ func Visible(s string, limit int) string {
 			marks = 0
 		}
 		columns += Width(piece)
+		// Cut between characters, so that a piece such as ⟨U+202E⟩ is never divided.
 		if limit > 0 && columns > limit {
 			fmt.Fprintf(&b, "… (%s bytes)", thousands(len(s)))
 			return b.String()

@@ -109,7 +109,7 @@ func parseNormalizers(key string, raw json.RawMessage, depth int) (all normalize
 	return all, nil
 }
 
-// parsePrepend parses Prepend, which puts a text before every piece.
+// parsePrepend parses Prepend, which puts a text before every piece that is not empty.
 func parsePrepend(raw json.RawMessage) (normalizer, error) {
 	var f struct {
 		Type    string  `json:"type"`
