@@ -41,7 +41,7 @@ func ExampleState_Extend() {
 // values add up to more than 1.
 func ExampleAggregation_flow() {
 	rows := aggregation.Rows{L: 2, N: 2, Data: []float64{1, 0, .5, .5, 1, 0, .5, .5}}
-	for _, name := range aggregation.Names() {
+	for _, name := range []string{"layer", "rollout", "flow"} {
 		a, err := aggregation.Lookup(name)
 		if err != nil {
 			fmt.Println(err)
@@ -56,12 +56,13 @@ func ExampleAggregation_flow() {
 		fmt.Println(name, r[2:])
 	}
 	// Output:
-	// flow [1 0.5]
 	// layer [0.5 0.5]
 	// rollout [0.75 0.25]
+	// flow [1 0.5]
 }
 
-// With a residual weight of ½ every token keeps half of itself.
+// With a residual weight of ½, half of each row is the token itself, and half is what the mixing
+// says.
 func ExampleNormalization_Apply() {
 	c := aggregation.Rows{L: 1, N: 2, Data: []float64{1, 0, .5, .5}}
 	half := aggregation.Normalization{Residual: .5}
