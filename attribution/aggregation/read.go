@@ -38,7 +38,8 @@ func (r Reader) Read(step trace.Step, processed int) ([]Rows, error) {
 	return all, nil
 }
 
-// readRows returns the rows of one mixing, [L,N,T], as float64.
+// readRows returns the rows of one mixing, [L,N,T], as float64. Heads must have been fused by the
+// model: an aggregation multiplies matrices over tokens.
 func (r Reader) readRows(rows trace.Rows, ask trace.MixingAsk, step trace.Step) (Rows, error) {
 	end := step.First + step.Count
 	first := end - 1
@@ -65,6 +66,7 @@ func (r Reader) readRows(rows trace.Rows, ask trace.MixingAsk, step trace.Step) 
 	for l := range m.L {
 		for n := range m.N {
 			t := m.First + n
+			// What a target cannot see is not read: a cache may hold any numbers there.
 			src := rows.Row(r.First+l, 0, n)[:cfg.Width(t, end)]
 			if s := rowmath.IndexInvalid(src); s >= 0 {
 				return Rows{}, fmt.Errorf("layer %d target %d source %d is %v; want a number of "+

@@ -48,6 +48,7 @@ type contract struct {
 	meta aggregation.Info
 }
 
+// info checks that the description is complete, because the list of methods prints it.
 func (c contract) info(t *testing.T) {
 	if c.meta.Summary == "" || c.meta.Formula == "" || c.meta.Paper == "" || c.meta.Cost == "" {
 		t.Errorf("Info() = %+v, want summary, formula, paper and cost", c.meta)
@@ -57,7 +58,8 @@ func (c contract) info(t *testing.T) {
 	}
 }
 
-// extend calls Extend and checks the size of its result.
+// extend calls Extend and checks the size of its result. dst has one number before the call, so
+// that a result written to its beginning is noticed.
 func extend(
 	t *testing.T, s aggregation.State, cfg aggregation.Config, rows aggregation.Rows,
 ) []float64 {
@@ -76,6 +78,7 @@ func extend(
 	return out[1:]
 }
 
+// levels is K. It does not call [aggregation.Config.Levels], which the code under test may call.
 func levels(cfg aggregation.Config) int {
 	if cfg.TopOnly {
 		return 1
@@ -89,11 +92,14 @@ func (c contract) batch(t *testing.T, cfg aggregation.Config, rows aggregation.R
 	return extend(t, c.a.New(cfg), cfg, rows)
 }
 
+// empty checks that a text may begin with no tokens.
 func (c contract) empty(t *testing.T) {
 	cfg := aggregation.Config{Layers: 2}
 	extend(t, c.a.New(cfg), cfg, aggregation.Rows{L: 2})
 }
 
+// oneToken checks the closed form of one token: every Â_l is the number 1, so a product, a flow and
+// a single layer are all 1.
 func (c contract) oneToken(t *testing.T) {
 	for _, cfg := range []aggregation.Config{
 		{Layers: 3},
@@ -110,6 +116,8 @@ func (c contract) oneToken(t *testing.T) {
 	}
 }
 
+// pure checks that the rows stay as they are, and that two runs give equal bits: sums must run in a
+// fixed order.
 func (c contract) pure(t *testing.T) {
 	cfg := aggregation.Config{Layers: 3}
 	rows := random(1, cfg, 9)
@@ -128,6 +136,9 @@ func (c contract) pure(t *testing.T) {
 	}
 }
 
+// causal checks that nothing comes from later tokens, that no value is negative, NaN or infinite,
+// and that shares sum to 1 where the aggregation says so. Every Â_l is a lower triangle with row
+// sums of 1, and both properties are kept by products.
 func (c contract) causal(t *testing.T) {
 	cfg := aggregation.Config{Layers: 4}
 	rows := random(3, cfg, 12)
@@ -151,6 +162,9 @@ func (c contract) causal(t *testing.T) {
 	}
 }
 
+// incremental checks that rows in calls of one, two and three targets give the bits of one call. A
+// call over the sources so far returns [L,n,first+n]; one call over all returns [L,T,T], where the
+// sources after a target are 0.
 func (c contract) incremental(t *testing.T) {
 	cfg := aggregation.Config{Layers: 3}
 	rows := random(4, cfg, 70) // more than one machine word of tokens
@@ -174,6 +188,9 @@ func (c contract) incremental(t *testing.T) {
 	}
 }
 
+// selections checks that what is not asked for changes nothing: the top level alone equals the top
+// level of all, rows that are skipped still extend the state, and an aggregation that does not need
+// all rows gives the same with the last row alone.
 func (c contract) selections(t *testing.T) {
 	cfg := aggregation.Config{Layers: 3}
 	rows := random(5, cfg, 8)
@@ -183,6 +200,7 @@ func (c contract) selections(t *testing.T) {
 	if got, want := c.batch(t, cfg, rows), whole[(2*T+5)*T:]; !slices.Equal(got, want) {
 		t.Errorf("top level without the first 5 rows = %v, want %v", got, want)
 	}
+	// All rows may be skipped; the result is empty.
 	rows.Skip = rows.N
 	c.batch(t, cfg, rows)
 	if c.meta.AllRows {
@@ -195,6 +213,8 @@ func (c contract) selections(t *testing.T) {
 }
 
 // topRows checks that the rows of a head replace those of the explained layer and of no lower one.
+// The last target's row of the top layer is the only one of that layer which its result uses, so
+// the head's row can also be put there by hand.
 func (c contract) topRows(t *testing.T) {
 	cfg := aggregation.Config{Layers: 3, TopOnly: true}
 	rows, head := random(6, cfg, 8), random(7, cfg, 8)
@@ -213,7 +233,9 @@ func (c contract) topRows(t *testing.T) {
 	}
 }
 
-// permuted checks that permuting the tokens of a bidirectional text permutes the result.
+// permuted checks that permuting the tokens of a bidirectional text permutes the result. With the
+// permutation P, rows P Â P^T must give P R P^T. Sums run in another order, so equal bits are not
+// asked for.
 func (c contract) permuted(t *testing.T) {
 	cfg := aggregation.Config{Layers: 3, Bidirectional: true}
 	rows := random(8, cfg, 7)
@@ -241,7 +263,7 @@ func (c contract) permuted(t *testing.T) {
 }
 
 // nan checks that Extend returns on a row with NaN and infinity, and that the results of earlier
-// targets do not change.
+// targets do not change. Target 5 has them; targets 0 to 4 do not see it.
 func (c contract) nan(t *testing.T) {
 	cfg := aggregation.Config{Layers: 3}
 	rows := random(10, cfg, 8)
@@ -258,6 +280,7 @@ func (c contract) nan(t *testing.T) {
 	}
 }
 
+// cancel checks that Extend returns an error that wraps ctx.Err() if its context has ended.
 func (c contract) cancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -270,7 +293,9 @@ func (c contract) cancel(t *testing.T) {
 }
 
 // random returns rows of T targets that sum to 1, half of each on the target itself. Some entries
-// are zero, and a few are much larger than the rest.
+// are zero, and a few are much larger than the rest. The fourth power of a number in [0,1) is
+// mostly near 0. With s the sum of a row, the diagonal gets s + 10⁻³, and 2s + 10⁻³ divides all, so
+// the row sums to 1 even if s is 0.
 func random(seed uint64, cfg aggregation.Config, T int) aggregation.Rows {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	m := aggregation.Rows{L: cfg.Layers, N: T, Data: make([]float64, cfg.Layers*T*T)}

@@ -36,7 +36,8 @@ type Model struct {
 	head                []float64   // [D·V]
 }
 
-// NewModel returns a model with random weights, the same for the same seed.
+// NewModel returns a model with random weights, the same for the same seed. Weights are rounded to
+// float32, the type in which [Model.Embed] returns them.
 func NewModel(seed uint64) *Model {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	random := func(rows, columns int) [][]float64 {
@@ -82,6 +83,7 @@ func (m *Model) Encode(text string, _ trace.Specials) ([]trace.Token, error) {
 	return tokens, nil
 }
 
+// token returns word id, without a place in a text.
 func token(id int) trace.Token { return trace.Token{ID: id, Text: fmt.Sprintf("w%d", id)} }
 
 // Replacement returns w0 for mask and w1 for unknown.
@@ -91,7 +93,8 @@ func (m *Model) Replacement(kind string) (id int, ok bool) {
 }
 
 // Steps predicts the most probable tokens. It has the rows of attention, averaged over heads, and
-// of alti.
+// of alti. It computes the whole text again for each token. The targets of the first step are the
+// whole prompt, that of each later one is the token made before.
 func (m *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[trace.Step, error] {
 	return func(yield func(trace.Step, error) bool) {
 		ids, processed := slices.Clone(ids), 0
@@ -150,7 +153,8 @@ func (p *pass) prediction(alternatives int) *trace.Prediction {
 	return next
 }
 
-// rows returns the rows of a mixing from target first on, or only the last one.
+// rows returns the rows of a mixing from target first on, or only the last one. They are [1,1,N,S]:
+// attention is the mean over the heads, alti is of all heads together.
 func (m *Model) rows(ids []int, first int, ask trace.MixingAsk) (trace.Rows, error) {
 	if !ask.AllRows {
 		first = len(ids) - 1
@@ -177,7 +181,8 @@ func (m *Model) rows(ids []int, first int, ask trace.MixingAsk) (trace.Rows, err
 	return r, nil
 }
 
-// alti is how much nearer to y the part of a source brings it: max(0, ‖y‖₁ - ‖y - part‖₁).
+// alti is how much nearer to y the part of a source brings it: max(0, ‖y‖₁ - ‖y - part‖₁). y is the
+// sum of all parts, because the model has no biases.
 func (p *pass) alti(s int) float64 {
 	whole, rest := 0.0, 0.0
 	for d, part := range p.part(s) {
@@ -187,7 +192,8 @@ func (p *pass) alti(s int) float64 {
 	return max(0, whole-rest)
 }
 
-// Predict returns the number that each query asks for.
+// Predict returns the number that each query asks for. It computes one target per query, in
+// float64.
 func (m *Model) Predict(ctx context.Context, queries []trace.Query) ([]float64, error) {
 	var all []float64
 	for _, q := range queries {
@@ -218,7 +224,13 @@ func (m *Model) Gradients(
 	return all, ctx.Err()
 }
 
-// LogitTerms returns the parts of a logit. They are exact, because the model has no norm.
+// LogitTerms returns the parts of a logit. They are exact, because the model has no norm. With u
+// the column of U:
+//
+//	logit = x_t·u + Σ_s (Σ_h A_ts x_s W_V W_O)·u
+//
+// The first term is Embedding, the others are Attention, [1,S]. There is no feed-forward part and
+// no bias.
 func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerms, error) {
 	p := m.run(q, q.Position)
 	terms := &trace.LogitTerms{
@@ -233,6 +245,8 @@ func (m *Model) LogitTerms(ctx context.Context, q trace.Query) (*trace.LogitTerm
 }
 
 // Decompose returns the part of a logit of each token, with that of its position. The rest is 0.
+// With one layer, attention as it is and no norm, the part of token s is its residual, if it is the
+// target, plus what the target reads from it.
 func (m *Model) Decompose(
 	ctx context.Context, q trace.Query,
 ) (parts []float64, rest float64, err error) {

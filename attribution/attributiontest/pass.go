@@ -18,12 +18,14 @@ type pass struct {
 	y, logits []float64     // [D], [V]
 }
 
-// run computes target t of a query's text.
+// run computes target t of a query's text. Later tokens get the attention 0. Embeddings of the
+// query, [T,D], replace those of its ids; the positions are added to either.
 func (m *Model) run(q trace.Query, t int) *pass {
 	p := &pass{m: m, t: t, logits: make([]float64, words)}
 	for s, id := range q.IDs {
 		x := make([]float64, width)
 		for d := range x {
+			// x_s = e_s + p_s
 			x[d] = m.embedding[id][d] + m.position[s][d]
 			if q.Embeddings != nil {
 				x[d] = float64(q.Embeddings[s*width+d]) + m.position[s][d]
@@ -44,7 +46,8 @@ func (m *Model) run(q trace.Query, t int) *pass {
 	return p
 }
 
-// attend computes query, keys, values and attention of a head.
+// attend computes query, keys, values and attention of a head. The exponent is not shifted by its
+// maximum: scores of so small a model do not overflow.
 func (p *pass) attend(h int) {
 	q := times(p.x[p.t], p.m.query[h])
 	var keys, values [][]float64
@@ -63,7 +66,8 @@ func (p *pass) attend(h int) {
 	p.values, p.attention = append(p.values, values), append(p.attention, a)
 }
 
-// read returns the vector that the target reads from source s, Σ_h A v W_O, [D].
+// read returns the vector that the target reads from source s, Σ_h A v W_O, [D]. The sum over s of
+// what it returns, plus the residual stream of the target, is y.
 func (p *pass) read(s int) []float64 {
 	out := make([]float64, width)
 	for h := range heads {
@@ -82,7 +86,8 @@ func (p *pass) part(s int) []float64 {
 	return out
 }
 
-// unembedding returns the weighted sum of the columns of U that an objective names, [D].
+// unembedding returns the weighted sum of the columns of U that an objective names, [D]. A logit and
+// a difference of two logits are both y times such a column.
 func (p *pass) unembedding(o trace.Objective) []float64 {
 	u := make([]float64, width)
 	for _, w := range o.Sum() {
@@ -93,6 +98,7 @@ func (p *pass) unembedding(o trace.Objective) []float64 {
 	return u
 }
 
+// softmax returns the probability of every word, [V].
 func (p *pass) softmax() []float64 {
 	all, sum := make([]float64, words), 0.0
 	for id, z := range p.logits {
@@ -123,7 +129,11 @@ func (p *pass) value(o trace.Objective) float64 {
 	return sum
 }
 
-// logitGradient returns ∂value/∂logits, [V].
+// logitGradient returns ∂value/∂logits, [V]. With e_a the unit vector of token a and p the softmax:
+//
+//	∂z_a = e_a,  ∂log p_a = e_a - p,  ∂p_a = p_a (e_a - p)
+//
+// each times its factor in [trace.Objective.Sum].
 func (p *pass) logitGradient(o trace.Objective) []float64 {
 	out, probability := make([]float64, words), p.softmax()
 	addOf := func(id int, sign float64) {
@@ -145,13 +155,15 @@ func (p *pass) logitGradient(o trace.Objective) []float64 {
 }
 
 // backward returns the gradient. With [trace.RelevanceGradient] each factor of q·k and of A·v gets
-// half.
+// half. Only the target's row of attention is differentiated: the model has one layer, so no other
+// row reaches the prediction.
 func (p *pass) backward(q trace.Query, rule trace.Backward) trace.Gradient {
 	T, o := len(p.x), q.Objective
 	share := 1.0
 	if rule == trace.RelevanceGradient {
 		share = 0.5
 	}
+	// ∂f/∂y = U ∂f/∂logits
 	dy := make([]float64, width)
 	for id, g := range p.logitGradient(o) {
 		add(dy, g, p.unembedding(trace.Objective{Token: id}))
@@ -160,6 +172,7 @@ func (p *pass) backward(q trace.Query, rule trace.Backward) trace.Gradient {
 	for s := range dx {
 		dx[s] = make([]float64, width)
 	}
+	// The residual stream of the target is added to y as it is.
 	add(dx[p.t], 1, dy)
 	for h := range heads {
 		for s, g := range p.backwardHead(h, dy, dx, share) {
@@ -174,6 +187,7 @@ func (p *pass) backward(q trace.Query, rule trace.Backward) trace.Gradient {
 	}
 	if rule == trace.WithAttention {
 		out.Attention, out.AttentionData = make([]float32, heads*T*T), dA
+		// A gradient has the attention of all targets, [1,H,T,T], so each is computed.
 		for t := range T { // of which only the target's reaches the prediction
 			for h, head := range p.m.run(q, t).attention {
 				for s, a := range head {
@@ -187,17 +201,24 @@ func (p *pass) backward(q trace.Query, rule trace.Backward) trace.Gradient {
 
 // backwardHead adds the gradient through head h to dx, [T,D], and returns the gradient of its
 // attention, [T]. dy, [D], is the gradient of the output; share is the part that each factor of a
-// product gets.
+// product gets. With c = Σ_s A_s v_s the context and z_s the scores:
+//
+//	∂c = W_O ∂y,  ∂A_s = ∂c·v_s,  ∂v_s = A_s ∂c,  ∂z_s = A_s (∂A_s - Σ_r A_r ∂A_r)
+//	∂q = Σ_s ∂z_s k_s / √E,  ∂k_s = ∂z_s q / √E
+//
+// A v and q k are products, whose factors get share of their derivatives.
 func (p *pass) backwardHead(h int, dy []float64, dx [][]float64, share float64) []float64 {
 	a, dContext := p.attention[h], timesTransposed(dy, p.m.output[h], narrow)
 	dA, mean := make([]float64, len(a)), 0.0
 	for s := range a {
+		// mean is Σ_r A_r ∂A_r, which the softmax takes away from each.
 		dA[s] = dot(dContext, p.values[h][s])
 		mean += a[s] * dA[s]
 		dv := make([]float64, narrow)
 		add(dv, share*a[s], dContext)
 		add(dx[s], 1, timesTransposed(dv, p.m.value[h], width))
 	}
+	// The query is that of the target, so its derivative is a sum over the sources.
 	dq := make([]float64, narrow)
 	for s := range a {
 		dScore := share * a[s] * (dA[s] - mean) / math.Sqrt(narrow)
@@ -210,7 +231,7 @@ func (p *pass) backwardHead(h int, dy []float64, dx [][]float64, share float64) 
 	return dA
 }
 
-// times returns x W, x [n] and W [n,k].
+// times returns x W, x [n] and W [n,k]. It is the sum of the rows of W times the numbers of x.
 func times(x, w []float64) []float64 {
 	k := len(w) / len(x)
 	out := make([]float64, k)
@@ -229,6 +250,7 @@ func timesTransposed(x, w []float64, n int) []float64 {
 	return out
 }
 
+// dot returns Σ_i a_i b_i, in index order.
 func dot(a, b []float64) float64 {
 	sum := 0.0
 	for i, x := range a {

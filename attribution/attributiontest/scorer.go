@@ -14,7 +14,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// modelTol is the rounding of a model in float32, relative to the largest value.
+// modelTol is the rounding of a model in float32, relative to the largest value. It is far above
+// the rounding of a sum of a few hundred float32 and far below a wrong sign.
 const modelTol = 1e-4
 
 // Scorer checks that s keeps the contract of [scorer.Scorer] with a model that implements what
@@ -36,15 +37,18 @@ func Scorer(t *testing.T, s scorer.Scorer, m trace.Model) {
 	t.Run("cancel", c.cancel)
 }
 
-// scorerContract is a scorer under test, with a model.
+// scorerContract is a scorer under test, with a model. Each check uses the same methods as a caller
+// would, and nothing else.
 type scorerContract struct {
 	s    scorer.Scorer
 	m    trace.Model
 	info scorer.Info
 }
 
-// query returns a query for token 1 at the last of T random tokens.
+// query returns a query for token 1 at the last of T random tokens. A classifier of texts reads its
+// class at the first token.
 func (c scorerContract) query(T int) trace.Query {
+	// The text depends on its length only, so that every check of a length sees the same one.
 	rng := rand.New(rand.NewPCG(uint64(T), 2))
 	info := c.m.Info()
 	q := trace.Query{Objective: trace.Objective{Position: T - 1, Token: 1}}
@@ -69,6 +73,7 @@ func (c scorerContract) score(
 	if len(got.Values) != len(q.IDs) {
 		t.Fatalf("%d values for %d tokens", len(got.Values), len(q.IDs))
 	}
+	// Everything that a picture or a sum would use.
 	numbers := append(slices.Clone(got.Values), got.Value)
 	if c.info.Complete && got.Residue == nil {
 		t.Fatal("no residue of values that should be complete")
@@ -80,6 +85,7 @@ func (c scorerContract) score(
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			t.Fatalf("%d tokens: values, value and residue %v; want numbers", len(q.IDs), numbers)
 		}
+		// Value and residue may be negative for every scorer.
 		if x < 0 && !c.info.Signed && slices.Contains(got.Values, x) {
 			t.Fatalf("value %v of a scorer that is not signed", x)
 		}
@@ -87,6 +93,8 @@ func (c scorerContract) score(
 	return got
 }
 
+// facts checks that the description is complete, because the list of methods prints it, and that
+// the quantities are known and different.
 func (c scorerContract) facts(t *testing.T) {
 	i := c.info
 	if i.Summary == "" || i.Formula == "" || i.Paper == "" || i.Cost == "" || i.Needs == "" ||
@@ -101,6 +109,7 @@ func (c scorerContract) facts(t *testing.T) {
 	}
 }
 
+// values checks texts of several lengths; score has the checks. 8 samples keep it short.
 func (c scorerContract) values(t *testing.T) {
 	for _, T := range []int{1, 2, 6} {
 		c.score(t, c.query(T), scorer.Options{Samples: 8})
@@ -108,7 +117,7 @@ func (c scorerContract) values(t *testing.T) {
 }
 
 // quantities checks that the quantities of Info are explained, the first by default, and that
-// others are refused.
+// others are refused. "surprise" is a quantity that nobody has.
 func (c scorerContract) quantities(t *testing.T) {
 	q := c.query(4)
 	for i, quantity := range c.info.Quantities {
@@ -129,6 +138,8 @@ func (c scorerContract) quantities(t *testing.T) {
 	}
 }
 
+// pure checks that Score leaves its query as it is, and that runs at the same time give the bits of
+// a run alone: random numbers come from the seed and the text, and not from a shared source.
 func (c scorerContract) pure(t *testing.T) {
 	q := c.query(6)
 	other := 2
@@ -142,6 +153,7 @@ func (c scorerContract) pure(t *testing.T) {
 	runs := make([]*scorer.Scores, 2)
 	var group sync.WaitGroup
 	for i := range runs {
+		// An error leaves a nil, which fails below: t must not be used from another goroutine.
 		group.Go(func() {
 			runs[i], _ = c.s.Score(context.Background(), c.m, q, opts)
 		})
@@ -155,7 +167,8 @@ func (c scorerContract) pure(t *testing.T) {
 }
 
 // contrast checks that scores for A against B are minus those for B against A, and that A against A
-// is accepted.
+// is accepted. With f_a the quantity of token a, a signed scorer explains f_a - f_b, and swapping
+// both changes the sign of each value. That holds up to the rounding of the model.
 func (c scorerContract) contrast(t *testing.T) {
 	q := c.query(6)
 	other := 0
@@ -169,11 +182,14 @@ func (c scorerContract) contrast(t *testing.T) {
 	swapped.Token, swapped.Contrast = other, &q.Token
 	not := c.score(t, swapped, opts)
 	same := q
+	// The values of a token against itself are 0 or rounding; the call must only succeed.
 	same.Contrast = &q.Token
 	c.score(t, same, opts)
 	if !c.info.Signed || opts.Quantity == "" {
 		return
 	}
+	// modelTol is relative to the largest number, because small values are differences of larger
+	// ones.
 	largest := 0.0
 	for _, x := range append(slices.Clone(why.Values), why.Value) {
 		largest = max(largest, math.Abs(x))
@@ -190,6 +206,7 @@ func (c scorerContract) contrast(t *testing.T) {
 	}
 }
 
+// refusals checks that each invalid query is wrong usage and not a panic or an error of the model.
 func (c scorerContract) refusals(t *testing.T) {
 	for name, change := range map[string]func(q *trace.Query){
 		"no tokens":           func(q *trace.Query) { q.IDs = nil },
@@ -213,6 +230,8 @@ func (c scorerContract) refusals(t *testing.T) {
 // bare is a model that implements [trace.Model] and nothing else.
 type bare struct{ trace.Model }
 
+// bare checks that a model without the optional interfaces is wrong usage if the scorer needs one,
+// and never a panic.
 func (c scorerContract) bare(t *testing.T) {
 	if _, err := c.s.Score(context.Background(), bare{c.m}, c.query(3),
 		scorer.Options{Samples: 8}); err != nil && !errors.Is(err, trace.ErrUsage) {
@@ -220,6 +239,8 @@ func (c scorerContract) bare(t *testing.T) {
 	}
 }
 
+// cancel checks that the error of a context that has ended is context.Canceled, also if the context
+// has a cause of its own.
 func (c scorerContract) cancel(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(fmt.Errorf("no more"))

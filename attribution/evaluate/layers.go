@@ -33,7 +33,8 @@ type Layers struct {
 }
 
 // pick returns, for each method of one layer, the layer with the highest mean average precision
-// over the results with Selection of one model, the lower among equals.
+// over the results with Selection of one model, the lower among equals. Cases that choose are not
+// scored, so the choice does not flatter the method.
 func pick(model string, methods []string, results []*Result) map[string]int {
 	picked := map[string]int{}
 	for _, name := range methods {
@@ -68,7 +69,8 @@ func byLayer(method string, results []*Result) (layers []int, means []Summary) {
 	return layers, means
 }
 
-// best returns the index of the highest mean; among equal means, the first.
+// best returns the index of the highest mean; among equal means, the first. A mean over no cases is
+// never the best, although its number is 0.
 func best(means []Summary) int {
 	at := 0
 	for k, s := range means {
@@ -99,6 +101,7 @@ func layersOf(r *Report, results []*Result) []Layers {
 		t.Layers, _ = byLayer(name, everything)
 		for _, group := range r.Groups {
 			some := of(group)
+			// A group may lack a layer if its cases are from another model; its summary is empty.
 			row := make([]Summary, len(t.Layers))
 			layers, means := byLayer(name, some)
 			for k, l := range layers {

@@ -55,6 +55,7 @@ func (f *Faithfulness) Normalize(
 // exactExtremes returns the lowest and the highest mean of f along a ranking of a few tokens.
 func exactExtremes(ctx context.Context, text Remover, tokens []int) (low, high float64, err error) {
 	n := len(tokens)
+	// Set s has the tokens whose bits are 1 in s. All of them are predicted in one call.
 	sets := make([][]int, 1<<n)
 	for s := range sets {
 		for i, t := range tokens {
@@ -72,6 +73,7 @@ func exactExtremes(ctx context.Context, text Remover, tokens []int) (low, high f
 	for s := 1; s < len(sets); s++ {
 		lows[s], highs[s] = math.Inf(1), math.Inf(-1)
 		for rest := s; rest != 0; rest &= rest - 1 {
+			// Each token of s may be the one that was removed last.
 			before := s &^ (1 << bits.TrailingZeros(uint(rest)))
 			lows[s], highs[s] = min(lows[s], lows[before]), max(highs[s], highs[before])
 		}

@@ -17,6 +17,7 @@ func Spearman(x, y []float64) (rho float64, ok bool) {
 		panic(fmt.Sprintf("evaluate: correlation of %d and %d values", len(x), len(y)))
 	}
 	a, b := ranks(x), ranks(y)
+	// The mean of ranks 0..n-1, with ties or without.
 	mean := float64(len(x)-1) / 2
 	var ab, aa, bb float64
 	for i := range a {

@@ -38,7 +38,7 @@ func Measures() []Measure {
 	}
 }
 
-// Report has the summaries of a run.
+// Report has the summaries of a run. Tables are over the cases that are scored.
 type Report struct {
 	// Methods are the rows of tables: the methods in the order asked for, then random, the two
 	// rankings by position, and chance if there is evidence.
@@ -74,8 +74,10 @@ type Lead struct {
 	Methods []Summary `json:"methods"`
 }
 
-// leads compares all methods with the lines.
+// leads compares all methods with the lines. A line that no case has, such as chance without
+// evidence, is left out.
 func (r *Report) leads(results []*Result) (all []Lead) {
+	// Differences are within a case, so that easy and hard texts do not widen the interval.
 	for _, line := range Lines() {
 		lead := Lead{Line: line}
 		found := false
@@ -122,6 +124,7 @@ func newReport(opts Options, all []*Result) *Report {
 		if x.Chosen {
 			r.Chosen++
 		}
+		// A measure that no case has gets no column.
 		for line, measures := range x.Measures {
 			for name := range measures {
 				has[name], has[line] = true, true
@@ -134,6 +137,7 @@ func newReport(opts Options, all []*Result) *Report {
 			r.Methods = append(r.Methods, line)
 		}
 	}
+	// In the order of Measures and not of a map, so that equal results give equal reports.
 	known := Measures()
 	for _, reference := range opts.References {
 		known = append(known, Measure{Name: "correlation with " + reference})
@@ -162,14 +166,14 @@ func newReport(opts Options, all []*Result) *Report {
 	return r
 }
 
-// of returns the results of a group.
+// of returns the results of a group. The last group of several has all results.
 func (r *Report) of(group string, results []*Result) []*Result {
 	return slices.DeleteFunc(slices.Clone(results), func(x *Result) bool {
 		return !x.in(group, r.Groups)
 	})
 }
 
-// summarize returns the table of one group.
+// summarize returns the table of one group. A method without a measure has an empty summary there.
 func (r *Report) summarize(results []*Result, group string) [][]Summary {
 	table := make([][]Summary, len(r.Methods))
 	some := r.of(group, results)
@@ -187,7 +191,8 @@ func (r *Report) summarize(results []*Result, group string) [][]Summary {
 	return table
 }
 
-// agree sets how similarly the methods rank the words of the texts.
+// agree sets how similarly the methods rank the words of the texts. Sizes are compared, because
+// scorers are signed and mixings are not.
 func (r *Report) agree(methods []string, results []*Result) {
 	scores := make([][][]float64, len(methods))
 	for i, name := range methods {
@@ -283,6 +288,7 @@ func Randomize(
 		if !a.scored() {
 			continue
 		}
+		// Both models must be asked about the same token.
 		if c.Continuation == "" && !m.Info().Bidirectional {
 			c.Continuation = a.Token
 		}

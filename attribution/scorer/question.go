@@ -52,6 +52,7 @@ func newQuestion(
 	if err := opts.Check(); err != nil {
 		return nil, err
 	}
+	// The options win over the query, and the query over the scorer's own default.
 	opts.Quantity = cmp.Or(opts.Quantity, q.Quantity)
 	if opts.Quantity == "" && len(has.Quantities) > 0 {
 		opts.Quantity = has.Quantities[0]
@@ -62,6 +63,7 @@ func newQuestion(
 	}
 	x := &question{scorer: scorer, m: m, info: m.Info(), q: q, opts: opts.WithDefaults()}
 	x.q.Quantity = opts.Quantity
+	// Copies, because a model of another module may keep or change what it is given.
 	x.q.IDs, x.q.Embeddings = slices.Clone(q.IDs), slices.Clone(q.Embeddings)
 	if q.Contrast != nil {
 		contrast := *q.Contrast
@@ -93,6 +95,7 @@ func (x *question) check() error {
 		return trace.Usagef("%s: position %d of %d tokens; it must be in [0,%d]", x.scorer,
 			x.q.Position, T, T-1)
 	}
+	// The number of classes is not known here, so a class is only checked from below.
 	for _, id := range []*int{&x.q.Token, x.q.Contrast} {
 		if id != nil && (*id < 0 || x.tokens() && x.info.Vocab > 0 && *id >= x.info.Vocab) {
 			return trace.Usagef(
@@ -132,6 +135,7 @@ func (x *question) width(data []float32) (int, error) {
 		return 0, fmt.Errorf("%d numbers for %d tokens; want the same number for each",
 			len(data), T)
 	}
+	// Number i belongs to token i/D.
 	if i := indexNotFinite(data); i >= 0 {
 		j := i / (len(data) / T)
 		return 0, fmt.Errorf("%v at token %d (id %d)", data[i], j, x.q.IDs[j])
@@ -147,10 +151,12 @@ func indexNotFinite(data []float32) int {
 }
 
 // requireModel returns the model as an I, the interface that a scorer needs, or a usage error if
-// the model does not implement it. what says in words what I does.
+// the model does not implement it. what says in words what I does. That is wrong usage and not a
+// broken model: another scorer may do.
 func requireModel[I any](x *question, what string) (I, error) {
 	m, ok := x.m.(I)
 	if !ok {
+		// A nil pointer to an interface prints its name, such as *trace.Predictor.
 		name := strings.TrimPrefix(fmt.Sprintf("%T", (*I)(nil)), "*")
 		return m, trace.Usagef("%s needs a model that %s (%s), and %s does not",
 			x.scorer, what, name, message.Quote(x.info.Name))
@@ -174,7 +180,7 @@ func (x *question) modelError(format string, args ...any) error {
 }
 
 // predict returns the number that each of n queries asks for, [n]. It sends them in batches and
-// calls query(i) once for each i, in order.
+// calls query(i) once for each i, in order. It looks at ctx before each batch.
 func (x *question) predict(
 	ctx context.Context, n int, query func(i int) trace.Query,
 ) ([]float64, error) {
@@ -201,7 +207,8 @@ func (x *question) predict(
 }
 
 // gradients calls each with the gradient of each of n queries, in order, and stops at its first
-// error. It does not check the numbers that the model returns.
+// error. It does not check the numbers that the model returns. A gradient is [T,D] numbers, so only
+// those of one batch exist at a time.
 func (x *question) gradients(
 	ctx context.Context, n int, query func(i int) trace.Query, rule trace.Backward,
 	each func(i int, g trace.Gradient) error,
@@ -232,7 +239,8 @@ func (x *question) gradients(
 	return nil
 }
 
-// batch returns queries first..first+B-1 of n.
+// batch returns queries first..first+B-1 of n. They are made when they are needed, because a query
+// may hold embeddings, [T,D].
 func (x *question) batch(first, n int, query func(i int) trace.Query) []trace.Query {
 	var batch []trace.Query
 	for i := first; i < min(first+x.opts.Batch, n); i++ {
@@ -241,7 +249,8 @@ func (x *question) batch(first, n int, query func(i int) trace.Query) []trace.Qu
 	return batch
 }
 
-// checkFinite returns an error if a number of the model is NaN or infinite.
+// checkFinite returns an error if a number of the model is NaN or infinite. A NaN would pass
+// through every sum and look like a missing value in a picture.
 func (x *question) checkFinite(what string, v float64) error {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return x.modelError("%s %v", what, v)
@@ -292,7 +301,8 @@ func (x *question) inputs(ctx context.Context) ([]float32, error) {
 	return x.embed(ctx, x.q.IDs)
 }
 
-// dotProducts returns Σ_D a·b for each token, [T], of a and b, [T,D] each.
+// dotProducts returns Σ_D a·b for each token, [T], of a and b, [T,D] each. The numbers of a model
+// are float32, the sum is in float64 and in index order.
 func (x *question) dotProducts(a, b []float32) ([]float64, error) {
 	if len(a) != len(b) {
 		return nil, x.modelError("embeddings of %d numbers and gradients of %d", len(a), len(b))
@@ -307,14 +317,15 @@ func (x *question) dotProducts(a, b []float32) ([]float64, error) {
 }
 
 // random returns a random source that depends on the seed, the text and the position, and on
-// nothing else.
+// nothing else. So a text has the same random scores alone and among others, and on every machine.
 func (x *question) random() *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprint(h, x.q.IDs, x.q.Position)
 	return rand.New(rand.NewPCG(x.opts.Seed, h.Sum64()))
 }
 
-// parts returns scores whose values should add up to value; the residue is what is missing.
+// parts returns scores whose values should add up to value; the residue is what is missing. The
+// values and the residue add up to value, up to rounding.
 func parts(value float64, values []float64) *Scores {
 	residue := value - rowmath.Total(values)
 	return &Scores{Values: values, Value: value, Residue: &residue}

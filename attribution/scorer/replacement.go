@@ -43,6 +43,7 @@ func (x *question) replacement(kind string) (*replacement, error) {
 			message.Quote(kind), message.Quote(x.info.Name), message.List(x.availableKinds()),
 		)
 	}
+	// Any other text must be one token of the model.
 	tokens, err := x.m.Encode(kind, trace.SpecialsOff)
 	if err != nil || len(tokens) != 1 {
 		return nil, trace.Usagef(
@@ -63,7 +64,8 @@ func (x *question) specialToken(kind string) (int, bool) {
 	return 0, false
 }
 
-// availableKinds lists the kinds of replacement that the model has.
+// availableKinds lists the kinds of replacement that the model has. Mask and unknown come first,
+// because they say the least about the text.
 func (x *question) availableKinds() []string {
 	var has []string
 	for _, kind := range replacementKinds {
@@ -75,7 +77,8 @@ func (x *question) availableKinds() []string {
 }
 
 // newReplacement returns the replacement that the options name. The default is the first of mask,
-// unknown and delete that the model has.
+// unknown and delete that the model has. A token that stands for nothing keeps all positions, and
+// deleting one moves the positions of those after it, so deleting comes last.
 func (x *question) newReplacement(ctx context.Context) (*replacement, error) {
 	kind := x.opts.Replacement
 	if kind == "" {
@@ -85,6 +88,7 @@ func (x *question) newReplacement(ctx context.Context) (*replacement, error) {
 		}
 	}
 	r, err := x.replacement(kind)
+	// Ids are enough, unless the embedding is 0, which no id has, or the query brings its own.
 	if err != nil || r.delete || !r.zero && x.q.Embeddings == nil {
 		return r, err
 	}
@@ -123,6 +127,7 @@ func (r *replacement) without(x *question, j int) trace.Query {
 		if D := len(q.Embeddings) / len(x.q.IDs); D > 0 {
 			q.Embeddings = slices.Delete(slices.Clone(q.Embeddings), j*D, (j+1)*D)
 		}
+		// Tokens after j have moved to the left by one.
 		if j < q.Position || q.Position == len(q.IDs) {
 			q.Position--
 		}

@@ -6,7 +6,8 @@ import (
 )
 
 // highlights writes one line for each method: the prompt on the colours of its values, and the
-// parts of the row.
+// parts of the row. A method without values gets a sentence instead, so that a missing row is never
+// taken for zeros.
 func (b *page) highlights(t int) {
 	b.WriteString(`<table style="` + card + `;border-collapse:collapse;margin:0;font-size:14px">`)
 	for i := range b.views {
@@ -36,11 +37,14 @@ func (b *page) highlights(t int) {
 }
 
 // chips writes the prompt on the colours of one method. If there are more than chipColumns tokens,
-// runs of small values are replaced by their count and sum.
+// runs of small values are replaced by their count and sum. Its result is one line of HTML of about
+// 180 bytes a token.
 func (b *page) chips(v *view, t int) {
 	columns := b.columns(t, t+1, chipColumns)
+	// Every chip has its number in its title; only the largest also show it.
 	numbered := v.largest(t, b.hidden)
 	next := 0
+	// The end of the prompt is a last stop, after which the remark on the rest is written.
 	for _, j := range append(columns, len(b.e.Prompt.Texts)) {
 		b.omitted(v, t, next, j)
 		if next = j + 1; j < len(b.e.Prompt.Texts) {
@@ -52,7 +56,8 @@ func (b *page) chips(v *view, t int) {
 // shortestRun is the number of tokens from which a remark is shorter than the tokens.
 const shortestRun = 5
 
-// omitted writes the remark that replaces prompt tokens j0 to j1.
+// omitted writes the remark that replaces prompt tokens j0 to j1. The remark has the sum of their
+// values, Σ M[t,j,l] over j0 ≤ j < j1, so the line still accounts for the whole prompt.
 func (b *page) omitted(v *view, t, j0, j1 int) {
 	if j1-j0 < shortestRun {
 		for j := j0; j < j1; j++ {
@@ -78,7 +83,8 @@ func (p *picture) omittedName() string {
 	return "tokens"
 }
 
-// chip writes one prompt token on its colour, with its number if numbered is true.
+// chip writes one prompt token on its colour, with its number if numbered is true. Sinks and hidden
+// tokens are grey: the scale of the colours leaves them out.
 func (b *page) chip(v *view, t, j int, numbered bool) {
 	text, x := b.e.Prompt.Texts[j], v.at(t, j)
 	if j > 0 && !b.continues(j) {
@@ -86,6 +92,7 @@ func (b *page) chip(v *view, t, j int, numbered bool) {
 	}
 	c, remark := v.top.color(x), ""
 	switch {
+	// The value of a sink is always written, because its colour does not show it.
 	case v.sinks[j]:
 		c, remark, numbered = muted, ", sink: not in the colour scale", true
 	case b.hidden[j]:
@@ -103,7 +110,8 @@ func (b *page) chip(v *view, t, j int, numbered bool) {
 const numberedChips = 6
 
 // largest returns the smallest size in row t whose number is written: the numberedChips-th largest,
-// but not one that would be shown as 0 if there are others.
+// but not one that would be shown as 0 if there are others. A size equal to it is also written, so
+// there may be more than numberedChips.
 func (v *view) largest(t int, hidden []bool) float64 {
 	ranked := v.ranked(t, numberedChips, hidden)
 	least := math.Inf(-1)
@@ -138,7 +146,8 @@ func (b *page) totals(v *view, t int) {
 	b.printf("%s</div>", escape(strings.Join(parts, " · "), 0))
 }
 
-// bar draws the parts of a row: sink, prompt, generated.
+// bar draws the parts of a row: sink, prompt, generated. Its width is 120 pixels for a whole row.
+// Parts are clamped to [0,1], because rounding may put them just outside.
 func (b *page) bar(w rowParts) {
 	const width = 120
 	for _, part := range []struct {

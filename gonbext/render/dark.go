@@ -28,13 +28,15 @@ var (
 		{0.685, 0.120, 58},
 		{0.825, 0.095, 70},
 	}
+	// Computed once, because every page uses them.
 	restyles = darkStyles()
 )
 
 // darkBorder is the colour of lines on a dark page.
 var darkBorder = rgb{62, 67, 75}
 
-// darkStyles returns every style of a picture that sets colours, with its dark colours.
+// darkStyles returns every style of a picture that sets colours, with its dark colours. Each ramp
+// has steps+1 colours, of which both share the neutral one.
 func darkStyles() []restyled {
 	page, text := rgb{18, 20, 24}, rgb{228, 231, 236}
 	all := []restyled{
@@ -68,6 +70,7 @@ func darkSheet(document string) string {
 	fmt.Fprintf(&b, "@media screen and (prefers-color-scheme:dark){:root{color-scheme:dark}"+
 		"div,details{border-color:%v!important}\n", darkBorder)
 	for _, r := range restyles {
+		// Only colours that the page has, of more than a hundred.
 		if strings.Contains(document, r.light) {
 			fmt.Fprintf(&b, "[style^=\"%s\"]{background-color:%v!important;color:%v!important}\n",
 				r.light, r.dark.background, r.dark.text)

@@ -53,7 +53,8 @@ var chosenBar, otherBar, sinkBar, generatedBar = solid(rgb{28, 32, 38}), solid(r
 	190,
 }), solid(rgb{190, 194, 200}), solid(rgb{120, 126, 136})
 
-// WriteTo writes the picture as one div. The only error is that of w.
+// WriteTo writes the picture as one div. The only error is that of w. It is built in memory and
+// written at once, so that an error of w is not lost.
 func (r HTML) WriteTo(w io.Writer) (int64, error) {
 	b := &page{picture: r.picture(), limit: r.MaxBytes}
 	if b.limit <= 0 {
@@ -72,6 +73,8 @@ type page struct {
 
 func (b *page) printf(format string, args ...any) { fmt.Fprintf(b, format, args...) }
 
+// write writes the parts from top to bottom: title, blocks of tokens, legend. Every element has an
+// inline style, because the sanitisers of notebooks drop style sheets.
 func (b *page) write() {
 	b.printf(
 		`<div style="%s;border:1px solid rgb(216,220,226);border-radius:8px;padding:12px 16px;`+
@@ -86,7 +89,8 @@ func (b *page) write() {
 	b.WriteString("</div>\n")
 }
 
-// head writes title, status, prompt and answer.
+// head writes title, status, prompt and answer. The prompt and the answer are cut at 2000 columns;
+// the explanation has all of them.
 func (b *page) head() {
 	b.printf(`<div style="font-size:16px"><b>%s</b>`, b.words.title)
 	if b.e.Model.Note != "" {
@@ -115,13 +119,17 @@ func (b *page) head() {
 }
 
 // tokens writes the blocks. Near the limit, highlighted prompts have priority over maps, and the
-// first method over others.
+// first method over others. Parts are made first and added up in the order of their priority, and
+// then written in the order of the page. So the result depends on the sizes of the parts alone.
 func (b *page) tokens() {
+	// Blocks without any parts may take half of the limit, and there is always one.
 	n := min(len(b.e.Steps), max(b.limit/2/blockBytes, 1))
 	chips, maps := make([]string, n), make([]string, n)
+	// 2000 bytes are reserved for each method in the legend.
 	used := b.Len() + n*blockBytes + len(b.views)*2000
 	for t := range n {
 		chips[t] = b.part(func(c *page) { c.highlights(t) })
+		// The sentence instead is short, and counted as well.
 		if used+len(chips[t]) > b.limit {
 			chips[t] = b.part(func(c *page) {
 				c.leftOut("The highlighted " + b.words.text + " is")
@@ -129,6 +137,7 @@ func (b *page) tokens() {
 		}
 		used += len(chips[t])
 	}
+	// By method and not by token, so that the first method has its maps before the second has any.
 	left := make([][]string, n)
 	for i := range b.views {
 		for t := range n {
@@ -151,13 +160,14 @@ func (b *page) tokens() {
 	for t := range n {
 		b.block(t, chips[t], maps[t])
 	}
+	// Blocks that even without their parts would be too many.
 	if left := len(b.e.Steps) - n; left > 0 {
 		b.leftOut(fmt.Sprintf("The last %s %s are", thousands(left), b.words.shown))
 	}
 	b.targetMaps(used)
 }
 
-// part returns the HTML that f writes.
+// part returns the HTML that f writes. The picture is shared, and only read.
 func (b *page) part(f func(*page)) string {
 	c := &page{picture: b.picture, limit: b.limit}
 	f(c)
@@ -173,8 +183,10 @@ func (b *page) leftOut(what string) {
 	)
 }
 
-// block writes generated token t.
+// block writes generated token t. It is a details element, which opens and closes without a script.
+// The first one is open.
 func (b *page) block(t int, chips, maps string) {
+	// Only the first: a page of open blocks would be long.
 	open := ""
 	if t == 0 {
 		open = " open"
@@ -192,10 +204,11 @@ func (b *page) block(t int, chips, maps string) {
 }
 
 // summary writes the line that is visible when the block is closed: number, token, probability and
-// main sources.
+// main sources. The sources are those of the first method.
 func (b *page) summary(t int) {
 	g := b.e.Steps[t]
 	where, what, chance := b.predictionText(g)
+	// Columns in em, so that the summaries of closed blocks begin at the same place.
 	width := 13
 	switch {
 	case g.Class:
@@ -221,9 +234,12 @@ func (b *page) summary(t int) {
 		return
 	}
 	v := &b.views[0]
+	// Only scorers have one. Then the colours are about this token and not that one.
 	if against := v.contrast(); against != "" {
 		b.printf(`<span style="%s">rather than %s </span> `, soft, escape(against, 0))
 	}
+	// A short prompt is shown whole, in colours. 1500 tokens on all lines together are about 120
+	// kB, a quarter of the default limit.
 	if len(b.e.Prompt.Texts) <= summaryColumns && len(b.e.Prompt.Texts)*len(b.e.Steps) <= 1500 {
 		for j := range b.e.Prompt.Texts {
 			c := v.top.color(v.at(t, j))
@@ -235,6 +251,7 @@ func (b *page) summary(t int) {
 		return
 	}
 	b.printf(`<span style="%s">← `, soft)
+	// A long one is stood for by the four tokens with the largest values.
 	for i, j := range b.columns(t, t+1, 4) {
 		if i > 0 {
 			b.WriteString(" · ")
@@ -245,7 +262,7 @@ func (b *page) summary(t int) {
 }
 
 // alternatives writes the alternatives at step t with their probabilities, with the chosen token
-// marked.
+// marked. A bar of 140 pixels stands for the probability 1.
 func (b *page) alternatives(chosen, t int) {
 	alternatives := b.e.Steps[t].Alternatives
 	if len(alternatives) == 0 {
@@ -257,10 +274,12 @@ func (b *page) alternatives(chosen, t int) {
 		card, card, soft, b.words.chance,
 	)
 	for _, a := range alternatives[:min(len(alternatives), maxAlternatives)] {
+		// The chosen token is bold and dark. It need not be the first: a caller may have given it.
 		weight, fill := "normal", otherBar
 		if a.ID == chosen {
 			weight, fill = "bold", chosenBar
 		}
+		// Rounded up, so that a small probability has a bar of at least one pixel.
 		px := 0
 		if a.Probability > 0 {
 			px = int(math.Ceil(140 * min(a.Probability, 1)))

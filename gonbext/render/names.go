@@ -45,7 +45,8 @@ func (p *picture) short(j int) string {
 	return name
 }
 
-// continues reports whether prompt token j continues the word of the token before it.
+// continues reports whether prompt token j continues the word of the token before it. Such a token
+// follows the one before it without a space.
 func (p *picture) continues(j int) bool {
 	text := p.e.Prompt.Texts[j]
 	if j == 0 || p.special(j-1) || p.apart(j) {

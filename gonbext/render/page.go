@@ -14,16 +14,19 @@ type Page struct {
 	Title string
 }
 
-// WriteTo writes the document. The only error is that of w.
+// WriteTo writes the document. The only error is that of w. The title is the only text outside of
+// the picture, and it is escaped like every token.
 func (r Page) WriteTo(w io.Writer) (int64, error) {
 	title := r.Title
 	if title == "" && r.Explanation != nil {
 		title = r.Explanation.Prompt.Text
 	}
+	// A document without a title is not valid HTML.
 	if title == "" {
 		title = "Headwater"
 	}
 	var body, b bytes.Buffer
+	// The body is made first, because the style sheet has only the colours that are in it.
 	fmt.Fprintf(&body, "<body style=\"%s;margin:16px\">\n", panel)
 	if _, err := r.HTML.WriteTo(&body); err != nil {
 		return 0, err

@@ -20,7 +20,8 @@ type picture struct {
 	views  []view
 }
 
-// view is one method in a picture.
+// view is one method in a picture. Its numbers are M[t,j,l] of n generated tokens, m prompt tokens
+// and the layers of the method.
 type view struct {
 	name   string
 	result *attribution.Result
@@ -33,7 +34,7 @@ type view struct {
 	all    scale   // of every level
 }
 
-// picture computes what is shown.
+// picture computes what is shown. A nil explanation is one without tokens and methods.
 func (h Heatmap) picture() *picture {
 	p := &picture{e: h.Explanation, status: h.Status}
 	if p.e == nil {
@@ -62,6 +63,8 @@ func (p *picture) view(name string, layer *int) view {
 	case r == nil:
 		v.wrong = "not computed"
 		return v
+	// An explanation may come from a file that somebody has edited, so its shapes are checked here
+	// once, and the rest of the package relies on them.
 	case len(r.Layers) == 0 || r.Shape[1] != m || r.Shape[2] != len(r.Layers) || r.Shape[0] < 0 ||
 		len(r.Data) != r.Shape[0]*r.Shape[1]*r.Shape[2]:
 		v.wrong = fmt.Sprintf("its shape %v with %d values does not fit %d prompt tokens and %d "+
@@ -69,6 +72,7 @@ func (p *picture) view(name string, layer *int) view {
 			r.Shape, len(r.Data), m, len(r.Layers))
 		return v
 	}
+	// The last layer, unless the method has the one that was asked for.
 	v.level = len(r.Layers) - 1
 	if layer != nil {
 		if k := slices.Index(r.Layers, *layer); k >= 0 {
@@ -76,7 +80,10 @@ func (p *picture) view(name string, layer *int) view {
 		}
 	}
 	v.sinks = p.sinks(&v)
+	// Sinks and hidden tokens are left out of the range: one sink of 90 % would make all others
+	// pale.
 	var top, all []float64
+	// Data is [n,m,L]: i = (t·m + j)·L + k.
 	for i, x := range r.Data {
 		j, k := i/r.Shape[2]%m, i%r.Shape[2]
 		if v.sinks[j] || p.hidden[j] {
@@ -89,6 +96,7 @@ func (p *picture) view(name string, layer *int) view {
 	}
 	v.top, v.all = newScale(r.Unit, top), newScale(r.Unit, all)
 	for t := range r.Shape[0] {
+		// The digits of a row are those that its largest value needs.
 		largest := 0.0
 		for _, j := range v.ranked(t, 1, p.hidden) {
 			largest = math.Abs(v.at(t, j))
@@ -100,6 +108,7 @@ func (p *picture) view(name string, layer *int) view {
 
 // sinks marks the sinks of a method at the highlighted level, [m]. There are none if the
 // explanation lacks the parts of generated tokens, or does not say which tokens are special.
+// Whether a token is a sink depends on whole rows, with the part of generated tokens.
 func (p *picture) sinks(v *view) []bool {
 	r, marks := v.result, make([]bool, v.result.Shape[1])
 	if len(v.other) < r.Shape[0]*r.Shape[2] || len(p.e.Prompt.Special) < len(marks) {
@@ -118,7 +127,8 @@ func (p *picture) sinks(v *view) []bool {
 // has reports whether the view has values for generated token t.
 func (v *view) has(t int) bool { return v.wrong == "" && t < v.result.Shape[0] }
 
-// at returns the value of prompt token j for generated token t at the highlighted level.
+// at returns the value of prompt token j for generated token t at the highlighted level. It is
+// M[t,j,l].
 func (v *view) at(t, j int) float64 { return v.result.At(t, j, v.level) }
 
 // layer names the layer that the highlighted values belong to; for a scorer, the whole model.
@@ -131,7 +141,8 @@ func (v *view) layer() string {
 
 // columns returns the prompt tokens to show, in prompt order: all if there are at most limit.
 // Otherwise it chooses those with the largest value, relative to the scale of its method, for any
-// generated token from first to last and any method. Sinks and hidden tokens are chosen last.
+// generated token from first to last and any method. Sinks and hidden tokens are chosen last. Among
+// equal values the earlier token is chosen, because the sort is stable.
 func (p *picture) columns(first, last, limit int) []int {
 	m := len(p.e.Prompt.Texts)
 	columns := make([]int, m)
@@ -141,6 +152,7 @@ func (p *picture) columns(first, last, limit int) []int {
 	if m <= limit {
 		return columns
 	}
+	// weight[j] is the largest place on a ramp, in [0,1], that prompt token j has.
 	weight := make([]float64, m)
 	for i := range p.views {
 		v := &p.views[i]
@@ -171,7 +183,7 @@ func (p *picture) title() string {
 }
 
 // provenance returns the model's name, hash and backend, so that a reader can make the picture
-// again.
+// again. Twelve digits of the hash tell models apart.
 func (p *picture) provenance() string {
 	info := p.e.Model
 	s := Visible(info.Name, 60)
@@ -189,6 +201,7 @@ func (p *picture) provenance() string {
 }
 
 // options lists the settings of a method in the order of their names: "heads mean, residual 0.5".
+// They are sorted, because a map has no order of its own.
 func (v *view) options() string {
 	var settings []string
 	for name, value := range v.result.Options {

@@ -38,6 +38,7 @@ func (v *view) topShare(p *picture, t, k int) string {
 	if len(ranked) <= k || math.IsNaN(w.generated) {
 		return ""
 	}
+	// The whole row, with sinks and generated tokens, is 100 %.
 	all, topShare := math.Abs(w.generated), 0.0
 	for j := range v.sinks {
 		all += math.Abs(v.at(t, j))

@@ -71,6 +71,7 @@ func (p *picture) scored(v *view, t int) string {
 	if t >= len(v.result.Residue) || math.IsNaN(w.generated) {
 		return s
 	}
+	// The values of all tokens, Σ_j s_j. With the residue it is what they should add up to.
 	sum := w.sink + w.prompt + w.generated
 	s += ", parts add up to " + figure(sum)
 	if whole := sum + v.result.Residue[t]; figure(whole) != figure(explained) {
@@ -80,7 +81,8 @@ func (p *picture) scored(v *view, t int) string {
 	return s
 }
 
-// figure formats a number of a model with three digits or more.
+// figure formats a number of a model with three digits or more. Very small and very large ones get
+// an exponent.
 func figure(x float64) string {
 	if a := math.Abs(x); a >= 0.1 && a < 1e6 {
 		digits := 2

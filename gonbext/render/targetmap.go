@@ -3,7 +3,8 @@ package render
 import "fmt"
 
 // targetMaps writes, for encoders, the map of every method: targets down, sources across. used is
-// the size of the picture so far, in bytes.
+// the size of the picture so far, in bytes. An encoder has a row for every target and not only for
+// those explained, [L,T,T].
 func (b *page) targetMaps(used int) {
 	m := len(b.e.Prompt.Texts)
 	for i := range b.views {
@@ -13,6 +14,7 @@ func (b *page) targetMaps(used int) {
 			continue
 		}
 		name := "Targets × sources of " + escape(v.name, nameLimit)
+		// A map has m² cells of about 75 bytes, and m columns have to fit a page.
 		if m > mapColumns {
 			b.printf(
 				`<div style="%s;font-size:12px">%s is left out here: it has %d tokens, and a `+
@@ -23,6 +25,7 @@ func (b *page) targetMaps(used int) {
 			continue
 		}
 		part := b.part(func(c *page) { c.targetMap(v, level) })
+		// These maps are counted last, so they are the first to be left out.
 		if used+len(part) > b.limit {
 			b.leftOut(name + " is")
 			continue
@@ -33,7 +36,7 @@ func (b *page) targetMaps(used int) {
 }
 
 // mapLevel returns the level of a method's map that belongs to the highlighted layer; ok is false
-// if there is none.
+// if there is none. A map that does not fit the prompt, or does not have that layer, is left out.
 func (b *page) mapLevel(v *view) (level int, ok bool) {
 	m := b.e.Maps[v.name]
 	if v.wrong != "" || m == nil || m.Shape != [3]int{
@@ -44,6 +47,7 @@ func (b *page) mapLevel(v *view) (level int, ok bool) {
 		return 0, false
 	}
 	for k, layer := range m.Layers {
+		// Layers are compared by number: the map may begin at another layer than the result.
 		if layer == v.result.Layers[v.level] {
 			return k, true
 		}
@@ -52,17 +56,19 @@ func (b *page) mapLevel(v *view) (level int, ok bool) {
 }
 
 // targetMap writes one level of a map. Its colours have their own range, without sinks and hidden
-// sources.
+// sources. Row t has what target t takes from each source, M[l,t,s].
 func (b *page) targetMap(v *view, level int) {
 	m := b.e.Maps[v.name]
 	var values []float64
 	for t := range m.Shape[1] {
 		for j, x := range m.Row(level, t) {
+			// as in the other scales
 			if !v.sinks[j] && !b.hidden[j] {
 				values = append(values, x)
 			}
 		}
 	}
+	// A range of its own, because the rows of targets that are not explained may be larger.
 	s := newScale(m.Unit, values)
 	low, high := s.ends()
 	b.printf(
@@ -81,6 +87,7 @@ func (b *page) targetMap(v *view, level int) {
 	}
 	b.WriteString("</tr>")
 	for t := range m.Shape[1] {
+		// One line for each target; the cells are its sources.
 		b.printf(`<tr style="%s;text-align:right"><td>%s</td>`, card, b.target(t))
 		for j, x := range m.Row(level, t) {
 			b.printf(`<td style="%s">%s</td>`, b.sourceStyle(v, j, s.color(x).style()),
@@ -92,7 +99,8 @@ func (b *page) targetMap(v *view, level int) {
 }
 
 // sourceStyle returns the style of a cell in the column of source j: muted for sinks and hidden
-// tokens, else otherwise.
+// tokens, else otherwise. The whole column is grey, heading and cells, so that a sink is not taken
+// for a small value.
 func (b *page) sourceStyle(v *view, j int, otherwise string) string {
 	if v.sinks[j] || b.hidden[j] {
 		return muted.style()
@@ -101,6 +109,7 @@ func (b *page) sourceStyle(v *view, j int, otherwise string) string {
 }
 
 // target returns the heading of the row of target t, in bold if its prediction is explained.
+// Positions count from 0, and tell equal tokens apart.
 func (b *page) target(t int) string {
 	name := fmt.Sprintf("%s&nbsp;%d", escape(b.short(t), 0), t)
 	for _, g := range b.e.Steps {

@@ -27,7 +27,8 @@ type Text struct {
 // textColumns is the largest number of prompt tokens in a text; the others are summed up.
 const textColumns = 60
 
-// text is the state of writing a [Text].
+// text is the state of writing a [Text]. label is the width of the longest name of a method, to
+// which all lines are aligned.
 type text struct {
 	*picture
 	bytes.Buffer
@@ -54,6 +55,7 @@ func (r Text) WriteTo(w io.Writer) (int64, error) {
 
 // head writes title, prompt and answer.
 func (t *text) head() {
+	// A title that needs several lines is not bold: escapes would be counted as columns.
 	if title := t.title(); Width(title) <= t.width {
 		t.line(t.bold(title))
 	} else {
@@ -73,7 +75,8 @@ func (t *text) head() {
 	}
 }
 
-// token writes the block of generated token i.
+// token writes the block of generated token i. The prompt is written in bands, each as wide as the
+// terminal.
 func (t *text) token(i int) {
 	g := t.e.Steps[i]
 	t.line("")
@@ -88,6 +91,7 @@ func (t *text) token(i int) {
 	t.line(line)
 	var others []string
 	for _, a := range g.Alternatives {
+		// The token itself is in the line above.
 		if a.ID != g.ID && len(others) < maxAlternatives {
 			others = append(others, tokenName(a.Text)+" "+share(a.Probability))
 		}
@@ -95,6 +99,7 @@ func (t *text) token(i int) {
 	if len(others) > 0 {
 		t.wrapped("     instead: ", strings.Join(others, " · "))
 	}
+	// With a list of the largest values there are no columns; totals writes the list.
 	if t.top <= 0 {
 		for columns := t.columns(i, i+1, textColumns); len(columns) > 0; {
 			columns = t.band(i, columns)
@@ -106,8 +111,10 @@ func (t *text) token(i int) {
 }
 
 // band writes as many prompt tokens as fit on a line, with the numbers of each method under them.
-// It returns the tokens that are left.
+// It returns the tokens that are left. A column is as wide as its name and numbers need. There is
+// at least one in a band, so it always ends, even if a name is wider than the terminal.
 func (t *text) band(i int, columns []int) []int {
+	// 5 columns as below the number of the token, and 2 between a label and its numbers.
 	indent := 5 + t.label + 2
 	var names []string
 	var widths []int
@@ -151,7 +158,7 @@ func (t *text) heading(j int) string {
 }
 
 // column returns the width of the column of prompt token j: that of its name or of its longest
-// number with a bar.
+// number with a bar. The +1 is for the bar, or for the colour at the right of the number.
 func (t *text) column(i, j int, name string) int {
 	w := max(Width(name), 5)
 	for k := range t.views {
@@ -162,9 +169,11 @@ func (t *text) column(i, j int, name string) int {
 	return w
 }
 
+// bars are nine heights, from nothing to a full block.
 var bars = []rune(" ▁▂▃▄▅▆▇█")
 
-// number writes one value of a method.
+// number writes one value of a method. A sink gets the word sink and a hidden token a dot,
+// without colour: they are not on the scale.
 func (t *text) number(v *view, i, j, width int) {
 	x := v.at(i, j)
 	s := v.rows[i].number(x)
@@ -191,7 +200,7 @@ func (v *view) label() string {
 }
 
 // bar returns a bar for a place on the ramp, whose height is the magnitude; for NaN a question
-// mark.
+// mark. The height is x in eighths, rounded.
 func bar(x float64) rune {
 	if math.IsNaN(x) {
 		return '?'
@@ -231,8 +240,9 @@ func (t *text) legend() {
 	}
 }
 
-// strip draws the ramp of a scale.
+// strip draws the ramp of a scale. It has nine places, as many as there are bars.
 func (t *text) strip(s scale) {
+	// as in the legend of a page
 	low := 0.0
 	if s.diverging() {
 		low = -1
@@ -254,7 +264,8 @@ func (t *text) line(s string) {
 	t.end()
 }
 
-// end ends a line and removes spaces before its end.
+// end ends a line and removes spaces before its end. Editors remove such spaces, and then a golden
+// would differ.
 func (t *text) end() {
 	trimmed := bytes.TrimRight(t.Bytes(), " ")
 	t.Truncate(len(trimmed))
@@ -265,7 +276,8 @@ func (t *text) end() {
 const tie = "\x00"
 
 // wrapped writes s after a label. It breaks lines at spaces, but not between a number and its %,
-// and indents them to the label's width.
+// and indents them to the label's width. A word wider than the terminal stays whole on a line of
+// its own.
 func (t *text) wrapped(label, s string) {
 	if s == "" {
 		return
@@ -290,6 +302,7 @@ func (t *text) wrapped(label, s string) {
 	t.end()
 }
 
+// bold returns s in bold where colours are on.
 func (t *text) bold(s string) string {
 	if !t.color {
 		return s
@@ -297,5 +310,6 @@ func (t *text) bold(s string) string {
 	return "\x1b[1m" + s + "\x1b[0m"
 }
 
+// left and right fill s up to a width in columns, with s at that side.
 func left(s string, width int) string  { return s + strings.Repeat(" ", max(width-Width(s), 0)) }
 func right(s string, width int) string { return strings.Repeat(" ", max(width-Width(s), 0)) + s }

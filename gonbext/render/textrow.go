@@ -19,7 +19,8 @@ func (t *text) totals(v *view, i int) {
 	t.rowEnd(v, i, name)
 }
 
-// strongest lists the tokens of a row with the largest sizes, with their values.
+// strongest lists the tokens of a row with the largest sizes, with their values. Sinks and hidden
+// tokens are not among them.
 func (t *text) strongest(v *view, i int) (names []string) {
 	for _, j := range v.ranked(i, t.top, t.hidden) {
 		value := v.rows[i].value(v.at(i, j))
@@ -42,12 +43,14 @@ func (t *text) rowEnd(v *view, i int, label string) {
 		return
 	}
 	whole, parts := t.describeParts(v, i, t.top)
+	// Σ marks parts that add up to the row.
 	mark := " "
 	if whole {
 		mark = "Σ"
 	}
 	if columns := t.columns(i, i+1, textColumns); whole && t.top <= 0 &&
 		len(columns) < len(t.e.Prompt.Texts) {
+		// The prompt's part minus the columns that are shown is the sum over those that are not.
 		rest := v.rowParts(i).prompt
 		for _, j := range columns {
 			if !v.sinks[j] {
@@ -62,6 +65,7 @@ func (t *text) rowEnd(v *view, i int, label string) {
 
 // joined joins the parts of a line. Lines are not broken inside short parts.
 func joined(parts []string) string {
+	// Longer parts may break, or a line could be mostly empty.
 	const short = 30
 	for i, part := range parts {
 		if Width(part) <= short {

@@ -18,7 +18,8 @@ const maxMarks = 3
 // Every rune of the result satisfies [unicode.IsPrint].
 //
 // If the result would be wider than limit columns it is cut, and a remark gives the number of bytes
-// of s. A limit of 0 or less means no limit.
+// of s. A limit of 0 or less means no limit. The result of different texts may be the same: it is
+// for reading, and not for decoding.
 func Visible(s string, limit int) string {
 	var b strings.Builder
 	columns, marks := 0, 0
@@ -35,6 +36,7 @@ func Visible(s string, limit int) string {
 			marks = 0
 		}
 		columns += Width(piece)
+		// Cut between characters, so that a piece such as ⟨U+202E⟩ is never divided.
 		if limit > 0 && columns > limit {
 			fmt.Fprintf(&b, "… (%s bytes)", thousands(len(s)))
 			return b.String()
@@ -59,6 +61,7 @@ func visibleRune(s string, i int, r rune, n int) string {
 		return "↵"
 	case r == '\t':
 		return "⇥"
+	// The control pictures begin at U+2400 and have the order of the control characters.
 	case r < 0x20:
 		return string('␀' + r)
 	case r == 0x7f:
@@ -73,7 +76,7 @@ func visibleRune(s string, i int, r rune, n int) string {
 func code(r rune) string { return fmt.Sprintf("⟨U+%04X⟩", r) }
 
 // ignorable reports whether r is invisible although Unicode calls it printable: fillers and
-// variation selectors.
+// variation selectors. A token of such characters alone would look empty.
 func ignorable(r rune) bool {
 	switch r {
 	case 0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0:
@@ -87,7 +90,8 @@ func ignorable(r rune) bool {
 func escape(s string, limit int) string { return html.EscapeString(Visible(s, limit)) }
 
 // word reports whether a token begins a word, which a leading space shows, and returns the token
-// without that space.
+// without that space. A single space is a token of its own, and one of several spaces is not the
+// space before a word.
 func word(text string) (begins bool, rest string) {
 	if len(text) > 1 && text[0] == ' ' && text[1] != ' ' {
 		return true, text[1:]
@@ -169,8 +173,10 @@ var wide = [][2]rune{
 	{0x20000, 0x3FFFD},
 }
 
-// runeWidth returns the number of terminal columns of r.
+// runeWidth returns the number of terminal columns of r. The ranges rise, so the search ends at the
+// first one above r.
 func runeWidth(r rune) int {
+	// Latin letters, the usual case; combining marks begin at U+0300.
 	if r < 0x300 {
 		return 1
 	}
@@ -188,7 +194,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// thousands formats a count with commas.
+// thousands formats a count with commas. n must not be negative.
 func thousands(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

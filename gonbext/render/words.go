@@ -54,7 +54,8 @@ var reading = words{
 		"comes from them. A sink and filtered tokens are grey and not in the scale.",
 }
 
-// wordsFor returns the words for an explanation.
+// wordsFor returns the words for an explanation. Where tokens are joined to words or sentences the
+// columns are spans, and the texts say so.
 func wordsFor(e *attribution.Explanation) words {
 	w := wordsForModel(e.Model)
 	if grouped(e) {
@@ -68,6 +69,7 @@ func wordsFor(e *attribution.Explanation) words {
 }
 
 // grouped reports whether the columns of an explanation are spans of several tokens.
+// [attribution.Explanation.Group] sets the option spans in its results.
 func grouped(e *attribution.Explanation) bool {
 	for _, r := range e.Methods {
 		if r != nil && r.Options["spans"] != "" {
@@ -77,11 +79,13 @@ func grouped(e *attribution.Explanation) bool {
 	return false
 }
 
-// wordsForModel returns the words for a model.
+// wordsForModel returns the words for a model. An encoder is read at a masked token, at its class,
+// at the class of each token, or, without a head, at its hidden states.
 func wordsForModel(info trace.Info) words {
 	if !info.Bidirectional {
 		return generating
 	}
+	// A copy, which the cases change.
 	w := reading
 	switch info.Head {
 	case trace.Classes:
@@ -100,15 +104,18 @@ func wordsForModel(info trace.Info) words {
 
 // predictionText returns the prediction of one step in three parts: `[MASK] at 5 → `, `his`, `62.0
 // %`, or `[CLS] at 0 → class `, `POSITIVE`, `98.0 %`. The first is empty for a generated token, the
-// last if there is no probability.
+// last if there is no probability. An unscored prediction has no probability: a regression has a
+// value, and a model without a head only a position.
 func (p *picture) predictionText(g attribution.GeneratedToken) (where, what, chance string) {
 	what, chance = tokenName(g.Text), share(g.Probability)
+	// Without a probability there is nothing to show, not even 0 %.
 	if g.Unscored {
 		chance = ""
 	}
 	if !p.e.Model.Bidirectional || g.Position == nil {
 		return "", what, chance
 	}
+	// An encoder's prediction belongs to a position, which is named with its token.
 	at := *g.Position
 	from := fmt.Sprintf("position %d → ", at)
 	if at >= 0 && at < len(p.e.Prompt.Texts) {
@@ -126,7 +133,8 @@ func (p *picture) predictionText(g attribution.GeneratedToken) (where, what, cha
 }
 
 // answer returns the answer of the model in visible form: the generated text without control
-// tokens, or all predictions.
+// tokens, or all predictions. A decoder's tokens are one text, shown without the space that it
+// begins with. An encoder's predictions belong to different positions, so they are a list.
 func (p *picture) answer() string {
 	if !p.e.Model.Bidirectional {
 		var b strings.Builder
@@ -146,7 +154,9 @@ func (p *picture) answer() string {
 	return Visible(strings.Join(all, " · "), 2000)
 }
 
-// facts returns the numbers of tokens in the text and the answer.
+// facts returns the numbers of tokens in the text and the answer. They say which tokens did not
+// come from the user or from the model: control tokens that were added, and tokens that the caller
+// gave.
 func (p *picture) facts() string {
 	m, n := len(p.e.Prompt.Texts), len(p.e.Steps)
 	if p.e.Model.Bidirectional {
@@ -155,16 +165,19 @@ func (p *picture) facts() string {
 			s += ", of which the tokenizer added " + strings.Join(added, " and ")
 		}
 		shown := p.words.shown
+		// "1 prediction", not "1 predictions"
 		if n == 1 {
 			shown = strings.TrimSuffix(shown, "s")
 		}
 		return s + fmt.Sprintf("; %d %s", n, shown)
 	}
 	s := fmt.Sprintf("%d %s", m, p.words.tokens)
+	// It is counted among the tokens, and often is a sink.
 	if p.e.Prompt.BOSAdded {
 		s += ", the first of them begin-of-text that was added"
 	}
 	s += fmt.Sprintf("; %d generated", n)
+	// Given tokens are counted: the model might have chosen others.
 	forced := 0
 	for _, g := range p.e.Steps {
 		if g.Forced {
@@ -177,7 +190,8 @@ func (p *picture) facts() string {
 	return s
 }
 
-// added returns the names of the control tokens that the tokenizer added to the text.
+// added returns the names of the control tokens that the tokenizer added to the text. Such a token
+// has no bytes in the text, so its range is empty.
 func (p *picture) added() []string {
 	var names []string
 	for j, text := range p.e.Prompt.Texts {
@@ -189,7 +203,8 @@ func (p *picture) added() []string {
 	return names
 }
 
-// special reports whether prompt token j is a control token.
+// special reports whether prompt token j is a control token. An explanation may lack the marks;
+// then no token is one.
 func (p *picture) special(j int) bool {
 	return j < len(p.e.Prompt.Special) && p.e.Prompt.Special[j]
 }

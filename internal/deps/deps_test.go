@@ -151,6 +151,7 @@ var (
 		},
 		"attribution/aggregation":         {"attribution/attributiontest", "internal/fakemodel"},
 		"attribution/scorer":              {"attribution/attributiontest", "internal/fakemodel"},
+		"attribution/evaluate":            {"models", "models/planted"}, // the example of Run
 		"attribution/aggregation/maxflow": {"internal/bench/flowmaps"},
 		"gonbext":                         {"models", "models/..."},
 		"models":                          {"attribution", "models/..."},

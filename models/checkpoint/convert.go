@@ -10,9 +10,11 @@ import (
 // dtype is a type that the caller has checked.
 type converter[V any] func(dst []V, b []byte, dtype DType)
 
+// floatTypes are those that become float32 or float64.
 var floatTypes = []DType{F16, BF16, F32, F64}
 
-// described lists element types for an error message.
+// described lists element types for an error message. All floating-point types together also get
+// their name, because a list of four says less.
 func described(types []DType) string {
 	var names []string
 	for _, d := range types {
@@ -24,13 +26,17 @@ func described(types []DType) string {
 	return strings.Join(names, " or ")
 }
 
+// toFloat32 is exact for F16, BF16 and F32, whose numbers are all float32. F64 is rounded to the
+// nearest.
 func toFloat32(dst []float32, b []byte, dtype DType) {
+	// The format is little-endian, whatever the machine is.
 	le := binary.LittleEndian
 	switch dtype {
 	case F16:
 		for i := range dst {
 			dst[i] = Float16(le.Uint16(b[2*i:])).Float32()
 		}
+	// the upper half of a float32
 	case BF16:
 		for i := range dst {
 			dst[i] = BFloat16(le.Uint16(b[2*i:])).Float32()
@@ -46,6 +52,8 @@ func toFloat32(dst []float32, b []byte, dtype DType) {
 	}
 }
 
+// toFloat64 is exact for every floating-point type. It goes by way of float32, in which the smaller
+// types are exact, a few KiB at a time.
 func toFloat64(dst []float64, b []byte, dtype DType) {
 	if dtype == F64 {
 		for i := range dst {
@@ -53,6 +61,7 @@ func toFloat64(dst []float64, b []byte, dtype DType) {
 		}
 		return
 	}
+	// 4 KiB on the stack, whatever the tensor's size
 	var scratch [1024]float32
 	size := dtypeSizes[dtype]
 	for len(dst) > 0 {
@@ -65,12 +74,14 @@ func toFloat64(dst []float64, b []byte, dtype DType) {
 	}
 }
 
+// toInt32 has one type to convert, I32.
 func toInt32(dst []int32, b []byte, _ DType) {
 	for i := range dst {
 		dst[i] = int32(binary.LittleEndian.Uint32(b[4*i:]))
 	}
 }
 
+// toInt64 keeps the sign of an I32.
 func toInt64(dst []int64, b []byte, dtype DType) {
 	if dtype == I64 {
 		for i := range dst {

@@ -80,7 +80,8 @@ func FromFS(fsys fs.FS, name string) (*Dir, error) {
 	return d, nil
 }
 
-// openWeights opens the single file or, if it is missing, the shards.
+// openWeights opens the single file or, if it is missing, the shards. If both are there, the single
+// file counts, as in the reference implementation.
 func (d *Dir) openWeights() (*File, error) {
 	if !d.exists(weightsFile) && d.exists(indexFile) {
 		return d.openShards()

@@ -36,6 +36,8 @@ var foreignWeights = []foreign{
 // bookkeeping are files in the same formats that training leaves beside the weights.
 var bookkeeping = regexp.MustCompile(`^(optimizer|scheduler|scaler|rng_state.*)\.(pt|pth)$`)
 
+// saveModel returns code that loads the model with an option and saves it, by default as
+// safetensors.
 func saveModel(option string) string {
 	return `
 	from transformers import MODEL
@@ -49,6 +51,8 @@ const saveGGUF = `
 	AutoModelForCausalLM.from_pretrained(DIR, gguf_file=FILE).save_pretrained(DIR)
 	AutoTokenizer.from_pretrained(DIR, gguf_file=FILE).save_pretrained(DIR)`
 
+// saveState converts a file of tensors by name. It clones them, because safetensors refuses tensors
+// that share memory, as tied weights do.
 const saveState = `
 	import os, torch, safetensors.torch
 	state = torch.load(os.path.join(DIR, FILE), map_location="cpu", weights_only=True)

@@ -20,7 +20,9 @@ const maxAxes = 16
 const maxTensors = 1 << 17
 
 // parse fills the tensors and the metadata of f, which has one part, from the header. It checks
-// that the tensors fill the data without gaps and without overlap.
+// that the tensors fill the data without gaps and without overlap. It refuses what would be read in
+// two ways: text that is not UTF-8, keys that come twice, and bytes that no tensor or two tensors
+// have.
 func (f *File) parse(header []byte) error {
 	if err := validText(header); err != nil {
 		return fmt.Errorf("header: %w", err)
@@ -35,6 +37,7 @@ func (f *File) parse(header []byte) error {
 		if name == "__metadata__" {
 			return f.parseMetadata(dec)
 		}
+		// Before the entry is read: it would take memory.
 		if len(f.tensors) == maxTensors {
 			return fmt.Errorf("more than %d tensors, which is the limit for one file", maxTensors)
 		}
@@ -52,6 +55,8 @@ func (f *File) parse(header []byte) error {
 	return f.checkTiling()
 }
 
+// parseMetadata reads the texts under __metadata__, which say how a file was made and change no
+// number.
 func (f *File) parseMetadata(dec *json.Decoder) error {
 	f.metadata = make(map[string]string)
 	err := readObject(dec, func(key string) error {
@@ -68,7 +73,8 @@ func (f *File) parseMetadata(dec *json.Decoder) error {
 	return nil
 }
 
-// parseEntry reads {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}.
+// parseEntry reads {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}. Keys may come in any order,
+// and each must be there. Offsets count from the end of the header.
 func parseEntry(dec *json.Decoder) (entry, error) {
 	var e entry
 	var shape, offsets []int64
@@ -76,12 +82,15 @@ func parseEntry(dec *json.Decoder) (entry, error) {
 	err := readObject(dec, func(key string) (err error) {
 		seen++
 		switch key {
+		// a text such as F32, checked in setShape
 		case "dtype":
 			var s string
 			s, err = readString(dec)
 			e.dtype = DType(s)
+		// outermost axis first; [] for a scalar
 		case "shape":
 			shape, err = readNaturals(dec, maxAxes)
+		// [begin,end)
 		case "data_offsets":
 			offsets, err = readNaturals(dec, 2)
 		default:
@@ -103,7 +112,8 @@ func parseEntry(dec *json.Decoder) (entry, error) {
 }
 
 // setShape checks that shape × dtype is the number of bytes between the offsets. The product is
-// compared with that number after each factor, so an overflow cannot go unnoticed.
+// compared with that number after each factor, so an overflow cannot go unnoticed. It sets shape,
+// [axes], and count, the number of elements.
 func (e *entry) setShape(shape []int64) error {
 	size, ok := dtypeSizes[e.dtype]
 	if !ok {
@@ -115,11 +125,13 @@ func (e *entry) setShape(shape []int64) error {
 		return fmt.Errorf("data_offsets [%d,%d] run backwards", e.begin, e.end)
 	}
 	total := int64(size)
+	// An axis of length 0 makes the tensor empty, however large the others are.
 	if slices.Contains(shape, 0) {
 		total = 0
 	}
 	e.shape = make([]int, len(shape))
 	for i, n := range shape {
+		// total·n > span without computing the product
 		if n > math.MaxInt || (total > 0 && n > span/total) {
 			return e.mismatch(shape)
 		}
@@ -136,6 +148,7 @@ func (e *entry) setShape(shape []int64) error {
 	return nil
 }
 
+// mismatch returns the error for a shape that needs another number of bytes.
 func (e *entry) mismatch(shape []int64) error {
 	return fmt.Errorf("shape %v of %s (%d bytes each) does not fill data_offsets [%d,%d], which "+
 		"span %d bytes",
@@ -143,11 +156,14 @@ func (e *entry) mismatch(shape []int64) error {
 }
 
 // checkTiling checks that the tensors, sorted by offset, follow each other from 0 to the end of the
-// file.
+// file. Then each byte of the data belongs to exactly one tensor, so a wrong offset is found, and
+// nothing can be hidden in a file.
 func (f *File) checkTiling() error {
 	names := f.Names()
 	slices.SortStableFunc(names, func(a, b string) int {
 		x, y := f.tensors[a], f.tensors[b]
+		// Tensors without elements begin and end at one offset, so they sort by their end before
+		// the tensor that begins there.
 		if x.begin != y.begin {
 			return cmp.Compare(x.begin, y.begin)
 		}
@@ -158,6 +174,7 @@ func (f *File) checkTiling() error {
 	for _, name := range names {
 		e := f.tensors[name]
 		switch {
+		// As after an incomplete download.
 		case e.end > data:
 			return fmt.Errorf("tensor %s: data_offsets [%d,%d] run past the end of the data, %d "+
 				"bytes: truncated",
@@ -171,6 +188,7 @@ func (f *File) checkTiling() error {
 		}
 		end = e.end
 	}
+	// What is left over would be a tensor whose entry is missing, or two files joined.
 	if end != data {
 		last := "the header, which has no tensors,"
 		if len(names) > 0 {

@@ -14,7 +14,7 @@ import (
 
 // decodeObject decodes a JSON object. Numbers stay as they are written. A key that comes twice is
 // an error: Python keeps the last value, and the author of the other value would not learn that it
-// has no effect.
+// has no effect. It does not decode into Go types, because package family has to see every key.
 func decodeObject(text []byte) (map[string]any, error) {
 	if err := checkJSON(text); err != nil {
 		return nil, err
@@ -33,7 +33,8 @@ func decodeObject(text []byte) (map[string]any, error) {
 }
 
 // decodeValue decodes one value. It reads every part of the text once. The text has passed
-// [checkJSON], so it is nested at most 10000 levels deep.
+// [checkJSON], so it is nested at most 10000 levels deep. It returns a map, a list, a text, a
+// json.Number, a bool or nil.
 func decodeValue(dec *json.Decoder) (any, error) {
 	t, err := dec.Token()
 	if err != nil {
@@ -55,6 +56,7 @@ func decodeValue(dec *json.Decoder) (any, error) {
 				return nil, err
 			}
 		}
+		// the closing brace
 		_, err = dec.Token()
 		return object, err
 	case json.Delim('['):
@@ -66,6 +68,7 @@ func decodeValue(dec *json.Decoder) (any, error) {
 			}
 			list = append(list, v)
 		}
+		// the closing bracket
 		_, err = dec.Token()
 		return list, err
 	}
@@ -73,7 +76,8 @@ func decodeValue(dec *json.Decoder) (any, error) {
 }
 
 // checkJSON returns an error if the text is not one JSON value. The error says where: the line, the
-// last key before it, and what is there.
+// last key before it, and what is there. The errors of encoding/json give an offset in bytes, which
+// helps nobody in a file of a thousand lines.
 func checkJSON(text []byte) error {
 	var whole json.RawMessage
 	err := json.Unmarshal(text, &whole)
@@ -84,19 +88,24 @@ func checkJSON(text []byte) error {
 	if !errors.As(err, &syntax) {
 		return errors.New("not valid JSON")
 	}
+	// Offset counts the bytes read, the wrong one included.
 	at := max(0, min(int(syntax.Offset)-1, len(text)))
 	line := 1 + bytes.Count(text[:at], []byte("\n"))
 	where := fmt.Sprintf("not valid JSON in line %d", line)
 	if key := lastKey(text[:at]); key != "" {
 		where += ", after the key " + quoted(key)
 	}
+	// All of it has been read, and a value or a bracket is missing.
 	if syntax.Offset >= int64(len(text)) && strings.Contains(syntax.Error(), "unexpected end") {
 		return fmt.Errorf("%s: the text ends too early: is the file cut off?", where)
 	}
+	// encoding/json has a limit, so that hostile nesting cannot exhaust the stack.
 	if strings.Contains(syntax.Error(), "max depth") {
 		return fmt.Errorf("%s: more than 10000 lists and objects within one another", where)
 	}
 	rest := text[at:]
+	// Python writes these for numbers that JSON does not have. The wrong byte of -Infinity is the
+	// one after the sign.
 	for _, word := range []string{"-Infinity", "NaN", "Infinity"} {
 		if begin := max(0, at-strings.Count(word, "-")); bytes.HasPrefix(text[begin:],
 			[]byte(word)) {
@@ -110,8 +119,10 @@ func checkJSON(text []byte) error {
 // keyPattern matches a key with its colon.
 var keyPattern = regexp.MustCompile(`"((?:[^"\\]|\\.)*)"\s*:`)
 
-// lastKey returns the last key near the end of a text. It is empty if there is none.
+// lastKey returns the last key near the end of a text. It is empty if there is none. A text with a
+// quoted word and a colon may look like a key; then the message is less helpful.
 func lastKey(text []byte) string {
+	// Only the end is searched: a header may have 100 MB.
 	const most = 4096
 	found := keyPattern.FindAllSubmatch(text[max(0, len(text)-most):], -1)
 	if len(found) == 0 {
@@ -120,7 +131,8 @@ func lastKey(text []byte) string {
 	return string(found[len(found)-1][1])
 }
 
-// quoted returns a name or a text from a file in quotes, cut if it is long.
+// quoted returns a name or a text from a file in quotes, cut if it is long. Names in a hostile file
+// may be long or have control characters.
 func quoted(name string) string {
 	const most = 200
 	if len(name) > most {
@@ -129,7 +141,8 @@ func quoted(name string) string {
 	return strconv.Quote(name)
 }
 
-// shown returns a value or a token from a file for an error message, cut if it is long.
+// shown returns a value or a token from a file for an error message, cut if it is long. Lists and
+// objects are described and not printed.
 func shown(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -138,6 +151,7 @@ func shown(v any) string {
 		return quoted(v)
 	case json.Number:
 		return strings.Trim(quoted(v.String()), `"`)
+	// only where a token is shown, and not a value
 	case json.Delim:
 		return map[json.Delim]string{
 			'{': "an object", '[': "a list", '}': "the end of the object",
@@ -154,6 +168,8 @@ func shown(v any) string {
 	return fmt.Sprint(v)
 }
 
+// shownInside is [shown] for the first entry of a list. A list of lists of lists would be a long
+// message.
 func shownInside(v any) string {
 	if _, ok := v.([]any); ok {
 		return "a list"
@@ -163,7 +179,8 @@ func shownInside(v any) string {
 
 // readObject reads an object and calls value for every key; value must read the value of that key.
 // A key that comes twice is an error, because encoding/json would keep the last value without
-// saying so.
+// saying so. Unlike decoding into a map it keeps the order of the keys, so the first wrong one is
+// reported.
 func readObject(dec *json.Decoder, value func(key string) error) error {
 	if err := readDelim(dec, '{'); err != nil {
 		return err
@@ -185,7 +202,8 @@ func readObject(dec *json.Decoder, value func(key string) error) error {
 	return readDelim(dec, '}')
 }
 
-// readNaturals reads an array of at most limit integers that are not negative.
+// readNaturals reads an array of at most limit integers that are not negative. A number with a
+// fraction or an exponent is an error, also 1.0 and 1e3.
 func readNaturals(dec *json.Decoder, limit int) ([]int64, error) {
 	if err := readDelim(dec, '['); err != nil {
 		return nil, err
@@ -209,6 +227,7 @@ func readNaturals(dec *json.Decoder, limit int) ([]int64, error) {
 	return ns, readDelim(dec, ']')
 }
 
+// readString reads one text.
 func readString(dec *json.Decoder) (string, error) {
 	t, err := dec.Token()
 	if err != nil {
@@ -221,8 +240,10 @@ func readString(dec *json.Decoder) (string, error) {
 	return s, nil
 }
 
+// readDelim reads the beginning or the end of an object or a list.
 func readDelim(dec *json.Decoder, want json.Delim) error {
 	t, err := dec.Token()
+	// Here the text should go on.
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}

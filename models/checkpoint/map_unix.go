@@ -24,6 +24,7 @@ func unmapFile(data []byte) error { return unix.Munmap(data) }
 // releasePages takes the pages of data[begin:end] out of the memory of this program. The system may
 // keep them in its cache; a reader that needs a page again gets it again.
 func releasePages(data []byte, begin, end int64) error {
+	// The system wants the address of a page.
 	begin -= begin % int64(os.Getpagesize())
 	return unix.Madvise(data[begin:end], unix.MADV_DONTNEED)
 }

@@ -13,7 +13,8 @@ import (
 
 // openShards opens every file that model.safetensors.index.json names. As in the reference
 // implementation, a tensor in a shard counts even if the index does not name it; a tensor that the
-// index names must be in the shard that the index says.
+// index names must be in the shard that the index says. The result has the parts of all shards, so
+// a caller sees one checkpoint.
 func (d *Dir) openShards() (_ *File, err error) {
 	text, err := d.read(indexFile, maxIndex)
 	if err != nil {
@@ -27,12 +28,14 @@ func (d *Dir) openShards() (_ *File, err error) {
 		name: d.path(indexFile), tensors: map[string]entry{},
 		metadata: map[string]string{},
 	}
+	// After an error the shards that are open already are closed.
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, all.Close())
 		}
 	}()
 	for _, shard := range shards(index) {
+		// A shard may be missing after an incomplete download.
 		if err := d.checkRegular(shard, -1); err != nil {
 			return nil, fmt.Errorf("%w; %s names it", err, indexFile)
 		}
@@ -47,12 +50,15 @@ func (d *Dir) openShards() (_ *File, err error) {
 	return all, all.checkIndex(index, d)
 }
 
-// shards returns the names of the shard files, sorted, each once.
+// shards returns the names of the shard files, sorted, each once. The order decides the hash of the
+// model, so it must not be that of a map.
 func shards(index map[string]string) []string {
 	return slices.Compact(slices.Sorted(maps.Values(index)))
 }
 
-// add adds the one part of another file, with its tensors, to f.
+// add adds the one part of another file, with its tensors, to f. A tensor in two shards is an
+// error, because nothing says which one counts. Metadata are remarks, of which the first with a key
+// counts.
 func (f *File) add(shard *File) error {
 	f.parts = append(f.parts, shard.parts...)
 	for _, name := range shard.Names() {
@@ -71,7 +77,8 @@ func (f *File) add(shard *File) error {
 	return nil
 }
 
-// checkIndex checks that every tensor is in the shard that the index names for it.
+// checkIndex checks that every tensor is in the shard that the index names for it. Names are
+// sorted, so that the same directory gives the same error.
 func (f *File) checkIndex(index map[string]string, d *Dir) error {
 	for _, name := range slices.Sorted(maps.Keys(index)) {
 		want := d.path(index[name])
@@ -90,7 +97,9 @@ func (f *File) checkIndex(index map[string]string, d *Dir) error {
 }
 
 // parseIndex returns the weight_map: by tensor name, the file that holds it. The metadata's
-// total_size is not checked, because programs disagree on whether a tied tensor counts.
+// total_size is not checked, because programs disagree on whether a tied tensor counts. Keys that
+// come twice are an error, because one of the two files would be ignored. It looks like
+// {"metadata":{…},"weight_map":{"wte.weight":"model-00001-of-00002.safetensors",…}}.
 func parseIndex(text []byte) (map[string]string, error) {
 	if err := validText(text); err != nil {
 		return nil, err
@@ -103,6 +112,7 @@ func parseIndex(text []byte) (map[string]string, error) {
 	var index map[string]string
 	err := readObject(dec, func(key string) error {
 		if key != "weight_map" {
+			// Other keys are read past.
 			return dec.Decode(new(json.RawMessage))
 		}
 		index = map[string]string{}
@@ -116,13 +126,16 @@ func parseIndex(text []byte) (map[string]string, error) {
 	case err != nil:
 	case index == nil:
 		err = errors.New("key weight_map is missing; it must name the file of each tensor")
+	// An empty index would open as a checkpoint without weights.
 	case len(index) == 0:
 		err = errors.New("weight_map is empty; it must name the file of each tensor")
 	}
 	return index, err
 }
 
-// readShard reads the file name of one tensor. It must be a path within the directory.
+// readShard reads the file name of one tensor. It must be a path within the directory. An index
+// comes with a download, so it must not make this program read files elsewhere. Windows takes a
+// backslash for a slash, so it is refused too.
 func readShard(dec *json.Decoder, index map[string]string, name string) error {
 	file, err := readString(dec)
 	if err != nil {

@@ -30,7 +30,8 @@ func newStorage(f io.Closer, r io.ReaderAt, size int64) storage {
 	return &readable{r: r, Closer: f}
 }
 
-// readable is a file that is read in pieces.
+// readable is a file that is read in pieces. It needs no lock: [io.ReaderAt] allows reads at the
+// same time.
 type readable struct {
 	r io.ReaderAt
 	io.Closer
@@ -64,6 +65,7 @@ type mapped struct {
 func (m *mapped) each(begin, end, step int64, use func([]byte) error) error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
+	// Only after Close: the offsets were compared with the size of the file when it was opened.
 	if end > int64(len(m.data)) {
 		return fs.ErrClosed
 	}

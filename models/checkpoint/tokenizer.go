@@ -125,7 +125,8 @@ func (d *Dir) ChatTemplateSource() string {
 	return d.path(tokenizerConfigFile) + ": chat_template"
 }
 
-// templateFiles returns the templates in files of their own, by name.
+// templateFiles returns the templates in files of their own, by name. A file in
+// additional_chat_templates named default.jinja takes the place of chat_template.jinja.
 func (d *Dir) templateFiles() (map[string]string, error) {
 	files := map[string]string{}
 	if d.exists(chatTemplateFile) {
@@ -158,8 +159,10 @@ func (d *Dir) configTemplates() (map[string]string, error) {
 	switch value := config["chat_template"].(type) {
 	case nil:
 		return nil, nil
+	// one template, which is the default
 	case string:
 		return map[string]string{defaultTemplate: value}, nil
+	// [{"name": "default", "template": "…"}, …]
 	case []any:
 		templates := map[string]string{}
 		for i, v := range value {
@@ -180,7 +183,8 @@ func (d *Dir) configTemplates() (map[string]string, error) {
 		d.path(tokenizerConfigFile), shown(config["chat_template"]))
 }
 
-// readOptional decodes a JSON file. The result is nil if the file is missing.
+// readOptional decodes a JSON file. The result is nil if the file is missing. A file that is there
+// must be valid: ignoring it would change what a model reads without a word.
 func (d *Dir) readOptional(file string) (map[string]any, error) {
 	if !d.exists(file) {
 		return nil, nil

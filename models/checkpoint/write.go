@@ -40,6 +40,7 @@ func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	b := bufio.NewWriterSize(w, chunk)
+	// A file is the length of the header in 8 bytes, the header, and the data of all tensors.
 	if err := binary.Write(b, binary.LittleEndian, uint64(len(header))); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
@@ -70,7 +71,9 @@ type headerEntry struct {
 	Offsets [2]int64 `json:"data_offsets"`
 }
 
-// encodeHeader returns the JSON header, padded with spaces to a multiple of 8 bytes.
+// encodeHeader returns the JSON header, padded with spaces to a multiple of 8 bytes. With the 8
+// bytes before it the data then begin at a multiple of 8, and because larger elements come first,
+// each tensor at a multiple of its element size.
 func encodeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) {
 	b := []byte{'{'}
 	var err error
@@ -91,6 +94,7 @@ func encodeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) 
 		}
 		seen[t.Name] = true
 		end := offset + int64(count)*int64(dtypeSizes[dtype])
+		// A scalar's shape is [] in JSON and not null.
 		e := headerEntry{dtype, append([]int{}, t.Shape...), [2]int64{offset, end}}
 		if b, err = appendField(b, t.Name, e); err != nil {
 			return nil, err
@@ -98,6 +102,7 @@ func encodeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) 
 		offset = end
 	}
 	b = append(b, '}')
+	// Spaces are white space in JSON, so readers skip them.
 	if n := len(b) % 8; n > 0 {
 		b = append(b, bytes.Repeat([]byte{' '}, 8-n)...)
 	}
@@ -107,6 +112,8 @@ func encodeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) 
 	return b, nil
 }
 
+// appendMetadata appends __metadata__, which comes before the tensors. encoding/json would replace
+// bytes that are not UTF-8 without saying so.
 func appendMetadata(b []byte, metadata map[string]string) ([]byte, error) {
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
 		if !utf8.ValidString(key) || !utf8.ValidString(metadata[key]) {
@@ -116,7 +123,8 @@ func appendMetadata(b []byte, metadata map[string]string) ([]byte, error) {
 	return appendField(b, "__metadata__", metadata) // encoding/json sorts the keys of a map
 }
 
-// appendField appends "name":value to the JSON object that b begins.
+// appendField appends "name":value to the JSON object that b begins. The header is written key by
+// key, because a Go map would lose the order of the tensors.
 func appendField(b []byte, name string, value any) ([]byte, error) {
 	key, err := json.Marshal(name)
 	if err != nil {
@@ -132,7 +140,8 @@ func appendField(b []byte, name string, value any) ([]byte, error) {
 	return append(append(append(b, key...), ':'), v...), nil
 }
 
-// check returns the element type and the number of elements, or an error.
+// check returns the element type and the number of elements, or an error. The limits are those of
+// the reader, so that what is written can be opened again.
 func (t Tensor) check() (DType, int, error) {
 	if t.Name == "" || t.Name == "__metadata__" || !utf8.ValidString(t.Name) {
 		return "", 0, errors.New("a name must be UTF-8, not empty and not __metadata__")
@@ -147,6 +156,7 @@ func (t Tensor) check() (DType, int, error) {
 	}
 	count := 1
 	for _, n := range t.Shape {
+		// count·n > MaxInt without computing the product
 		if n < 0 || (n > 0 && count > math.MaxInt/n) {
 			return "", 0, fmt.Errorf("shape %v is negative or too large", t.Shape)
 		}
@@ -178,12 +188,14 @@ func (t Tensor) stored() (DType, int) {
 	return "", 0
 }
 
+// elementSize returns the bytes of one element, 0 for data that cannot be stored. Those are refused
+// later.
 func elementSize(t Tensor) int {
 	dtype, _ := t.stored()
 	return dtypeSizes[dtype]
 }
 
-// writeData writes the elements, little-endian.
+// writeData writes the elements, little-endian. The format is little-endian on every machine.
 func (t Tensor) writeData(w *bufio.Writer) error {
 	switch d := t.Data.(type) {
 	case []float32:
@@ -207,13 +219,17 @@ func (t Tensor) writeData(w *bufio.Writer) error {
 			return binary.LittleEndian.AppendUint64(b, uint64(v))
 		})
 	}
+	// check has refused other types before anything was written.
 	panic(fmt.Sprintf("checkpoint: data of type %T was not checked", t.Data))
 }
 
+// append16 appends the bits of a half-precision number.
 func append16[V ~uint16](b []byte, v V) []byte {
 	return binary.LittleEndian.AppendUint16(b, uint16(v))
 }
 
+// writeEach writes each element into the free part of the buffer, so that no copy of the data is
+// made.
 func writeEach[V any](w *bufio.Writer, data []V, encode func([]byte, V) []byte) error {
 	for _, v := range data {
 		if _, err := w.Write(encode(w.AvailableBuffer(), v)); err != nil {

@@ -2,7 +2,46 @@
 // weights: the names in config.json, the names of the tensors, and what is special about the
 // architecture. A family is data; it does not compute.
 //
-// To add a family, write a file with a [Family] that is registered from init, and record a golden.
+//	values := map[string]any{}
+//	decoder := json.NewDecoder(file) // of config.json
+//	decoder.UseNumber()
+//	if err := decoder.Decode(&values); err != nil {
+//		return err
+//	}
+//	f, s, err := family.Read(family.NewConfig("config.json", values))
+//	if err != nil {
+//		return err
+//	}
+//	load, err := f.Loader("model.safetensors", tensors, s) // tensors is a *checkpoint.File
+//
+// The spec and the loader are what transformer.New needs. Package models does all of this for a
+// directory.
+//
+// # Parts
+//
+//   - [Family] is one architecture: how to read its configuration, and a table of [Weight] entries.
+//     Each entry says which tensor a parameter of [spec.Spec.Params] comes from, and in which
+//     [Layout] it is stored.
+//   - [Config] reads config.json. It remembers which keys were read, and keeps the first error.
+//   - [Lookup] finds the family of a configuration, [Read] also its spec, and [Names] lists all.
+//   - [Family.Loader] checks all tensors at once, and then reads them one at a time.
+//
+// # Errors
+//
+// An error names the file, the key with its value, and what is allowed. It means one of these:
+//
+//   - The architecture is unknown: the error lists those that are supported.
+//   - A key is unknown, or has a value that is not supported. A key that might change the
+//     arithmetic is never ignored. If it changes nothing, add it to [Family.Harmless].
+//   - Two keys contradict each other, or a size exceeds its limit.
+//   - A tensor is missing, has another shape than the configuration says, or would be ignored.
+//
+// # Adding a family
+//
+// Write one file with a [Family] that [Register] is called with from init; bloom.go is a typical
+// one. Read sizes with [Config.Size], so that errors name their keys. What the arithmetic does
+// differently is a field of the spec. Then record a golden from the reference implementation, and
+// test the family against it with modeltest.Family.
 package family
 
 import (

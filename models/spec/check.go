@@ -32,13 +32,16 @@ type SpecError struct {
 // Error returns the family and the problem.
 func (e *SpecError) Error() string { return "transformer: " + e.Family + ": " + e.Problem }
 
-// wrong returns a SpecError about fields, whose names are separated by spaces.
+// wrong returns a SpecError about fields, whose names are separated by spaces. The first is the one
+// to look at first; the others are what it is compared with, because a reader may want to change
+// either.
 func (s *Spec) wrong(fields, format string, args ...any) error {
 	return &SpecError{Family: s.Family, Fields: strings.Fields(fields), Problem: fmt.Sprintf(format,
 		args...)}
 }
 
-// sizes are the sizes of a spec and their limits.
+// sizes are the sizes of a spec and their limits. A size that must be there has the minimum 1; one
+// that an architecture may lack has 0.
 var sizes = []struct {
 	field, name string
 	min, max    int
@@ -82,13 +85,15 @@ func MaxSize(field string) int {
 	panic("transformer: " + field + " is not a size of a Spec")
 }
 
-// Check returns a [*SpecError] if fields contradict each other or a limit.
+// Check returns a [*SpecError] if fields contradict each other or a limit. It looks at sizes first:
+// the other checks divide by them and compare with them.
 func (s *Spec) Check() error {
 	for _, size := range sizes {
 		if v := size.of(s); v < size.min || v > size.max {
 			return s.wrong(size.field, "%s %d is not in %d..%d", size.name, v, size.min, size.max)
 		}
 	}
+	// Both are within their limits, but HE is the width of a matrix too.
 	if inner := s.Heads * s.HeadWidth; inner > 8*maxWidth {
 		return s.wrong("Heads HeadWidth Width", "heads × head width %d is not in %d..%d", inner, 1,
 			8*maxWidth)
@@ -111,6 +116,8 @@ func (s *Spec) Check() error {
 	return nil
 }
 
+// checkHeads checks that G divides H, so that each head has one group of keys and values, and that
+// a classifier has classes.
 func (s *Spec) checkHeads() error {
 	if s.Heads%s.Groups() != 0 {
 		return s.wrong("KeyValueHeads Heads", "%d key and value heads do not divide %d heads",
@@ -122,6 +129,9 @@ func (s *Spec) checkHeads() error {
 	return nil
 }
 
+// checkPositions checks that the position scheme has the numbers that it needs: a table of
+// positions has a row for each of the context, ALiBi a slope for each head, and a rotary embedding
+// its frequencies.
 func (s *Spec) checkPositions() error {
 	if s.Windows != nil && len(s.Windows) != s.Layers {
 		return s.wrong("Windows Layers", "windows of %d layers for %d", len(s.Windows), s.Layers)
@@ -155,6 +165,8 @@ func (s *Spec) checkPositions() error {
 	return nil
 }
 
+// checkNumbers checks the factors. Comparisons are negated, so that they also refuse NaN, for which
+// every comparison is false.
 func (s *Spec) checkNumbers() error {
 	if !(s.NormEpsilon > 0 && s.NormEpsilon < 1) {
 		return s.wrong("NormEpsilon", "norm epsilon %v is not in (0,1)", s.NormEpsilon)

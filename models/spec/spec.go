@@ -1,6 +1,47 @@
 // Package spec describes the architecture of a transformer as data: sizes, the order of norms, how
 // positions enter, which projections have biases. A family fills a [Spec] from a config.json, and
 // the one graph in package transformer computes it. Nothing here computes.
+//
+//	s := &spec.Spec{
+//		Family: "toy", Layers: 2, Heads: 4, Width: 32, HeadWidth: 8, FeedForward: 128,
+//		Vocab: 100, Context: 64, NormEpsilon: 1e-5, TiedHead: true, BOS: -1,
+//	}
+//	if err := s.Check(); err != nil {
+//		return err
+//	}
+//	for _, p := range s.Params() {
+//		fmt.Println(p.Name, p.Shape) // embedding [100 32], positions [64 32], …
+//	}
+//
+// # Parts
+//
+//   - [Spec] has one field for each way in which the supported architectures differ, named for what
+//     it does and not for the family that needs it. Its zero value is a plain decoder without
+//     sizes.
+//   - [Spec.Check] compares the fields with each other and with limits. [MaxSize] is the limit of
+//     one size, which a family needs for its own messages.
+//   - [Spec.Params] lists the arrays of weights with their names and shapes. A [Loader] reads one
+//     of them, from a checkpoint or from anywhere else.
+//   - [Rotary], [RotaryFrequencies] and [AlibiSlopes] are the numbers of the position schemes.
+//
+// # Shapes
+//
+// Capital letters are sizes: V vocabulary, C context, W width of the embedding, D width of the
+// residual stream, L layers, H heads, G heads with keys and values, E width of a head, F width of
+// the feed-forward part, K classes. Two letters side by side are their product: HE is H·E. A shape
+// is written outermost axis first and stored row-major. Layers, heads and positions count from 0.
+//
+// # Errors
+//
+// A [*SpecError] means that a spec contradicts itself or exceeds a limit. It names the fields, so
+// that package family can say which keys of config.json are wrong. Two functions panic, because no
+// file can cause it: [MaxSize] for an unknown field, and [AlibiSlopes] without heads.
+//
+// # What belongs here
+//
+// A new quirk of an architecture is a new field here, whose zero value keeps all other models as
+// they are, and a few lines in package transformer that read it. A quirk that only renames or
+// rearranges weights belongs to package family.
 package spec
 
 // Positions is how a model knows the order of its tokens.

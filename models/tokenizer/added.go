@@ -24,6 +24,7 @@ const addedSteps = 64
 // newAddedTokens makes the search for the added tokens of a file, which has the normalizer n.
 func newAddedTokens(tokens []addedToken, n normalizers) (*addedTokens, error) {
 	a := &addedTokens{normalizedContent: map[int]string{}, special: map[string]bool{}}
+	// Each token is in one of the two searches.
 	var plain, normalized []trieItem
 	seen := make(map[string]bool, len(tokens))
 	total := 0
@@ -50,6 +51,7 @@ func newAddedTokens(tokens []addedToken, n normalizers) (*addedTokens, error) {
 			plain = append(plain, trieItem{t.Content, int32(i)})
 			continue
 		}
+		// The steps go on, the growth begins again.
 		m.input, m.grown = len(t.Content), 0
 		p, err := n.normalize(piece{text: t.Content, input: t.Content}, m)
 		if err != nil {
@@ -81,6 +83,7 @@ type matcher struct {
 	empty  bool
 }
 
+// newMatcher makes the search for items, whose ids are indexes of tokens.
 func newMatcher(items []trieItem, tokens []addedToken) *matcher {
 	return &matcher{makeTrie(items), tokens, len(items) == 0}
 }
@@ -101,6 +104,7 @@ func (m *matcher) find(s string, work *meter, yield func(begin, end, id int)) er
 	}
 	done, blank := 0, span{}
 	for i := 0; i < len(s); {
+		// Most bytes of a text begin no token.
 		if m.trie.roots[s[i]] == noSymbol {
 			i++
 			continue
@@ -122,6 +126,8 @@ func (m *matcher) find(s string, work *meter, yield func(begin, end, id int)) er
 		if t.LStrip {
 			begin = max(spaceStart(s, begin, min(done, begin)), done)
 		}
+		// blank is the last white space that was measured. Tokens may be so many that measuring it
+		// again for each would take quadratic time.
 		if t.RStrip {
 			if end < blank.begin || end >= blank.end {
 				blank = span{end, spaceEnd(s, end)}
@@ -169,6 +175,7 @@ func spaceEnd(s string, i int) int {
 	return i
 }
 
+// wordBefore and wordAfter report whether s ends or begins with a part of a word.
 func wordBefore(s string) bool {
 	r, _ := utf8.DecodeLastRuneInString(s)
 	return s != "" && isWordChar(r)

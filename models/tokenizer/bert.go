@@ -13,6 +13,8 @@ type bertNormalizer struct {
 	cleanText, handleChinese, stripAccents, lowercase bool
 }
 
+// parseBertNormalizer parses BertNormalizer. Accents are stripped if the file says so, or if it
+// says nothing and letters become small.
 func parseBertNormalizer(raw json.RawMessage) (normalizer, error) {
 	var f struct {
 		Type          string `json:"type"`
@@ -35,6 +37,8 @@ func parseBertNormalizer(raw json.RawMessage) (normalizer, error) {
 	return b, nil
 }
 
+// normalize goes through up to four passes. Most texts are ASCII, for which one pass without
+// offsets is enough.
 func (b bertNormalizer) normalize(p piece, m *meter) (_ piece, err error) {
 	if !p.startsInserted() {
 		if text, ok := b.ascii(p.text); ok {
@@ -49,6 +53,7 @@ func (b bertNormalizer) normalize(p piece, m *meter) (_ piece, err error) {
 		p, err = spaceChinese(p, m)
 	}
 	if b.stripAccents && err == nil {
+		// In the normal form D an accent is a character of its own after its letter.
 		if p, err = nfd.apply(p, m); err == nil {
 			p, err = p.filter(m, func(r rune) bool { return r < 0x300 || !accents.has(r) })
 		}
@@ -60,7 +65,8 @@ func (b bertNormalizer) normalize(p piece, m *meter) (_ piece, err error) {
 }
 
 // ascii normalises a text of ASCII characters, if its length does not change. Then each byte keeps
-// its offset. It reports whether the text is of that kind.
+// its offset. It reports whether the text is of that kind. Control characters would be dropped,
+// which changes the length, so such a text is not of that kind.
 func (b bertNormalizer) ascii(s string) (string, bool) {
 	first := len(s) // index of the first byte that changes
 	for i := range len(s) {
@@ -88,7 +94,8 @@ func (b bertNormalizer) ascii(s string) (string, bool) {
 	return string(t), true
 }
 
-// cleanRune returns what replaces a character when text is cleaned, or -1 to drop it.
+// cleanRune returns what replaces a character when text is cleaned, or -1 to drop it. Order
+// matters: a tab is a control character too.
 func cleanRune(r rune) rune {
 	switch {
 	case r == '\t', r == '\n', r == '\r', unicode.Is(unicode.White_Space, r) && !controls.has(r):
@@ -99,7 +106,8 @@ func cleanRune(r rune) rune {
 	return r
 }
 
-// spaceChinese puts spaces around each Chinese character.
+// spaceChinese puts spaces around each Chinese character. Chinese is written without spaces, and
+// BERT treats each character as a word.
 func spaceChinese(p piece, m *meter) (piece, error) {
 	w := p.rewrite(m)
 	for i := 0; i < len(p.text); {
@@ -129,6 +137,7 @@ func isChinese(r rune) bool {
 // bertWords is BertPreTokenizer: white space separates words, and each punctuation mark is a word.
 type bertWords struct{}
 
+// split yields the words in order, none of them empty.
 func (bertWords) split(p piece, _ *meter, yield func(piece)) error {
 	begin := 0
 	word := func(end int) {
@@ -153,6 +162,7 @@ func (bertWords) split(p piece, _ *meter, yield func(piece)) error {
 	return nil
 }
 
+// isSpace reports whether r is white space in the Unicode sense.
 func isSpace(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r == ' ' || '\t' <= r && r <= '\r'
@@ -160,6 +170,8 @@ func isSpace(r rune) bool {
 	return unicode.Is(unicode.White_Space, r)
 }
 
+// isPunctuation reports whether r is punctuation as BERT sees it, which includes all marks of
+// ASCII, also $ and +.
 func isPunctuation(r rune) bool {
 	if r < utf8.RuneSelf {
 		return '!' <= r && r <= '/' || ':' <= r && r <= '@' ||

@@ -24,6 +24,7 @@ type bpe struct {
 // noSymbol is the id of a symbol that the vocabulary lacks.
 const noSymbol = -1
 
+// pair is two neighbouring symbols, by id.
 type pair struct{ left, right int32 }
 
 // merge is the result of merging a pair, and its priority.
@@ -38,6 +39,8 @@ type part struct {
 	begin, end int32
 }
 
+// tokenize adds the tokens of a word. A long word without white space is cut where no merge can
+// join the two sides, so that its parts are found in the cache.
 func (m *bpe) tokenize(w *encodeWork, word piece) error {
 	for begin := 0; begin < len(word.text); {
 		chunk := word.text[begin:]
@@ -88,7 +91,8 @@ func (m *bpe) chunkLen(s string) int {
 	return len(s)
 }
 
-// parts returns the tokens of a word. The result may be shared and must not be changed.
+// parts returns the tokens of a word. The result may be shared and must not be changed. Words
+// repeat, so most are found in the cache.
 func (m *bpe) parts(word string) ([]part, error) {
 	if parts := m.cache.get(word); parts != nil {
 		return parts, nil
@@ -101,6 +105,8 @@ func (m *bpe) parts(word string) ([]part, error) {
 	return parts, nil
 }
 
+// encode divides a word: one symbol for each byte or character, then the merges. With ignore_merges
+// a word that is a token as a whole stays whole.
 func (m *bpe) encode(word string) ([]part, error) {
 	if len(word) > maxWord {
 		return nil, errLongWord(word)
@@ -179,6 +185,8 @@ func (s *speller) flush() {
 	}
 }
 
+// char adds the symbol of one character. The order of the cases decides: a symbol, bytes, nothing,
+// the unknown token.
 func (s *speller) char(text string, r rune, first, last bool) error {
 	size := int32(len(text))
 	id, ok := s.chars[r]
@@ -200,6 +208,7 @@ func (s *speller) char(text string, r rune, first, last bool) error {
 		for i := range len(text) {
 			s.add(s.bytes[text[i]], 1)
 		}
+	// left out; the next part begins where this character does
 	case s.file.UnkToken == nil:
 	case s.unk == noSymbol:
 		return errUnknown(text, "model.unk_token", *s.file.UnkToken)
@@ -213,7 +222,8 @@ func (s *speller) char(text string, r rune, first, last bool) error {
 }
 
 // merge merges the parts of a word in place. With a linked list of the parts that remain and a
-// queue of pairs it takes O(n log n) steps in the worst case, a word that repeats one letter.
+// queue of pairs it takes O(n log n) steps in the worst case, a word that repeats one letter. The
+// queue has the pair with the lowest rank first, and of equal ranks the leftmost one.
 func (m *bpe) merge(parts []part) []part {
 	w := mergeWork{
 		bpe: m, parts: parts, prev: make([]int32, len(parts)),
@@ -228,6 +238,7 @@ func (m *bpe) merge(parts []part) []part {
 	for len(w.queue) > 0 {
 		w.apply(w.queue.pop())
 	}
+	// The parts that remain are in the order of the word, each where its first symbol was.
 	left := parts[:0]
 	for _, p := range parts {
 		if p.id != noSymbol {
@@ -260,9 +271,11 @@ func (w *mergeWork) apply(c candidate) {
 		return
 	}
 	j := w.next[i]
+	// A neighbour was merged since the candidate was queued, so this is another pair now.
 	if mg, ok := w.merges[pair{w.parts[i].id, w.parts[j].id}]; !ok || mg.id != c.id {
 		return
 	}
+	// Part j leaves the linked list.
 	w.parts[i] = part{c.id, w.parts[i].begin, w.parts[j].end}
 	w.parts[j].id = noSymbol
 	w.next[i] = w.next[j]

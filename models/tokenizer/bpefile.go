@@ -73,6 +73,7 @@ func newBPEModel(m modelFile, vocab *vocabulary) (model, error) {
 	if b.file.UnkToken != nil {
 		b.unk = vocab.modelID(*b.file.UnkToken)
 	}
+	// The symbols of single characters are looked up most, so they have a map of their own.
 	b.chars = make(map[rune]int32)
 	for content, id := range b.ids {
 		if r, size := decodeRune(content); size == len(content) {
@@ -108,6 +109,7 @@ func (m *bpe) rank(merges []mergeText) error {
 			return fmt.Errorf("model.merges[%d]: token %.80q is shorter than "+
 				"continuing_subword_prefix %.80q", i, text[1], prefix)
 		}
+		// The right token loses its prefix: "a" and "##b" make "ab".
 		merged = append(append(merged[:0], text[0]...), text[1][len(prefix):]...)
 		id, ok := m.ids[string(merged)]
 		if !ok {
@@ -118,6 +120,7 @@ func (m *bpe) rank(merges []mergeText) error {
 	return nil
 }
 
+// errMerge is the error for a merge of tokens, or into one, that the vocabulary lacks.
 func errMerge(i int, content string) error {
 	return fmt.Errorf("model.merges[%d]: token %.80q is not in vocab", i, content)
 }
@@ -129,6 +132,7 @@ const wordMark = "▁"
 // without a pre-tokenizer is one long word. Its parts are then the same as those of its words,
 // which the cache may have.
 func (m *bpe) findCutBefore() string {
+	// Otherwise a character may be left out, which moves the offsets of those after it.
 	complete := m.unk != noSymbol || m.bytes != nil && !containsNone(m.bytes)
 	if _, ok := m.ids[wordMark]; !ok || !complete || m.file.IgnoreMerges || m.file.prefix() != "" ||
 		m.file.suffix() != "" {

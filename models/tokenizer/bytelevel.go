@@ -13,6 +13,7 @@ var byteChar = func() (table [256]rune) {
 	next := rune(256)
 	for b := range table {
 		switch {
+		// All but controls, both spaces and the soft hyphen.
 		case '!' <= b && b <= '~', 0xa1 <= b && b <= 0xac, 0xae <= b:
 			table[b] = rune(b)
 		default:
@@ -63,6 +64,8 @@ type byteLevel struct {
 	spell          bool
 }
 
+// split puts a space before the text if asked, splits it by the rule of GPT-2 if asked, and writes
+// the bytes of the words.
 func (b byteLevel) split(p piece, m *meter, yield func(piece)) (err error) {
 	if b.addPrefixSpace {
 		if p, err = p.withLeadingSpace(m); err != nil {
@@ -127,6 +130,7 @@ func countSpaces(s string) (leading, trailing int) {
 	return leading, trailing
 }
 
+// isSpaceOrByteSpace reports whether r is white space or "Ġ".
 func isSpaceOrByteSpace(r rune) bool {
 	return r == byteChar[' '] || unicode.Is(unicode.White_Space, r)
 }

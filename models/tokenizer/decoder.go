@@ -28,6 +28,8 @@ type decoderPart struct {
 	decoder
 }
 
+// decode applies all decoders. Each step counts the bytes that it reads and those that it adds, so
+// that a hostile file cannot make a text without limit.
 func (d decoders) decode(tokens []string, raw bool, m *meter) ([]string, error) {
 	for _, each := range d {
 		before := bytesIn(tokens)
@@ -45,7 +47,8 @@ func (d decoders) decode(tokens []string, raw bool, m *meter) ([]string, error) 
 	return tokens, nil
 }
 
-// spell returns the token as it is if decoding exceeds its budget.
+// spell returns the token as it is if decoding exceeds its budget. It shows a token by itself,
+// where the tokens around it are not known.
 func (d decoders) spell(token string, m *meter) string {
 	text := token
 	for _, each := range d {
@@ -89,7 +92,8 @@ func (spaceDecoder) spell(token string, _ *meter) (string, bool, error) {
 }
 
 // tokenDecoder is a decoder that changes each token by itself. at is the index of the token, last
-// that of the last one. A token without context is decoded as one in the middle.
+// that of the last one. A token without context is decoded as one in the middle. Most decoders are
+// of this kind; the others join or drop tokens.
 type tokenDecoder func(token string, at, last int, m *meter) (string, error)
 
 func (f tokenDecoder) decode(tokens []string, _ bool, m *meter) ([]string, error) {
@@ -109,6 +113,7 @@ func (f tokenDecoder) decode(tokens []string, _ bool, m *meter) ([]string, error
 }
 
 func (f tokenDecoder) spell(token string, m *meter) (string, bool, error) {
+	// at 1 of 0..2 is neither the first nor the last token.
 	text, err := f(token, 1, 2, m)
 	return text, false, err
 }
@@ -116,6 +121,8 @@ func (f tokenDecoder) spell(token string, m *meter) (string, bool, error) {
 // byteLevelDecoder replaces the characters of a byte-level vocabulary by their bytes.
 type byteLevelDecoder struct{}
 
+// decode joins the bytes of all tokens before they become text, because a character may be divided
+// among tokens.
 func (byteLevelDecoder) decode(tokens []string, raw bool, _ *meter) ([]string, error) {
 	var b []byte
 	for _, t := range tokens {
@@ -137,6 +144,7 @@ type byteFallback struct{}
 
 func (byteFallback) decode(tokens []string, raw bool, _ *meter) ([]string, error) {
 	decoded := make([]string, 0, len(tokens))
+	// run has the bytes of neighbours <0xHH>, which may be one character together.
 	var run []byte
 	flush := func() {
 		switch {
@@ -201,6 +209,7 @@ type ctc struct {
 func (c ctc) decode(tokens []string, _ bool, m *meter) ([]string, error) {
 	var decoded []string
 	for i, t := range tokens {
+		// Repetitions are compared before anything is removed.
 		if i > 0 && t == tokens[i-1] {
 			continue
 		}
@@ -241,6 +250,8 @@ var decoderKinds = map[string]func(raw json.RawMessage) (decoder, error){
 	"WordPiece":    parseWordPieceDecoder,
 }
 
+// bareDecoder returns the function that parses a decoder without settings. Any other key is an
+// error, because it would be a setting of a newer version.
 func bareDecoder(d decoder) func(json.RawMessage) (decoder, error) {
 	return func(raw json.RawMessage) (decoder, error) {
 		var only struct {
@@ -267,6 +278,8 @@ func parseDecoder(key string, raw json.RawMessage, depth int) (decoders, error) 
 	return decoders{{place{key, kind}, d}}, atKey(key, err)
 }
 
+// parseDecoders parses a Sequence. Its depth and the number of its parts are limited, because each
+// part costs a pass over the text.
 func parseDecoders(key string, raw json.RawMessage, depth int) (all decoders, err error) {
 	var s struct {
 		Type string            `json:"type"`
@@ -290,11 +303,14 @@ func parseDecoders(key string, raw json.RawMessage, depth int) (all decoders, er
 	return all, nil
 }
 
+// parseByteLevelDecoder checks the settings of ByteLevel, which change nothing in decoding.
 func parseByteLevelDecoder(raw json.RawMessage) (decoder, error) {
 	_, err := parseByteLevel(raw)
 	return byteLevelDecoder{}, err
 }
 
+// parseBPEDecoder parses BPEDecoder: a suffix marks the end of a word, and becomes a space except
+// in the last token.
 func parseBPEDecoder(raw json.RawMessage) (decoder, error) {
 	var f struct {
 		Type   string  `json:"type"`
@@ -315,6 +331,7 @@ func parseBPEDecoder(raw json.RawMessage) (decoder, error) {
 	}), nil
 }
 
+// parseCTC parses CTC, the decoder of models that hear speech.
 func parseCTC(raw json.RawMessage) (decoder, error) {
 	var c ctc
 	if err := decodeStrict(raw, &c); err != nil {
@@ -326,6 +343,8 @@ func parseCTC(raw json.RawMessage) (decoder, error) {
 	return c, nil
 }
 
+// parseMetaspaceDecoder parses Metaspace. The space that was put before the first token is taken
+// away.
 func parseMetaspaceDecoder(raw json.RawMessage) (decoder, error) {
 	m, err := parseMetaspace(raw)
 	if err != nil {
@@ -339,6 +358,7 @@ func parseMetaspaceDecoder(raw json.RawMessage) (decoder, error) {
 	}), nil
 }
 
+// parseReplaceDecoder parses Replace, which works in each token by itself.
 func parseReplaceDecoder(raw json.RawMessage) (decoder, error) {
 	r, err := parseReplace(raw)
 	return tokenDecoder(func(token string, _, _ int, m *meter) (string, error) {
@@ -346,6 +366,8 @@ func parseReplaceDecoder(raw json.RawMessage) (decoder, error) {
 	}), err
 }
 
+// parseStripDecoder parses Strip, which removes up to start and stop times a character at the ends
+// of each token.
 func parseStripDecoder(raw json.RawMessage) (decoder, error) {
 	var f struct {
 		Type    string `json:"type"`
@@ -373,6 +395,8 @@ func parseStripDecoder(raw json.RawMessage) (decoder, error) {
 	}), nil
 }
 
+// parseWordPieceDecoder parses WordPiece. A token with the prefix continues a word; before any
+// other one there is a space.
 func parseWordPieceDecoder(raw json.RawMessage) (decoder, error) {
 	var f struct {
 		Type    string  `json:"type"`
@@ -402,7 +426,7 @@ func parseWordPieceDecoder(raw json.RawMessage) (decoder, error) {
 	}), nil
 }
 
-// cleanups are the replacements that the reference does for English text.
+// cleanups are the replacements that the reference does for English text. Their order counts.
 var cleanups = [][2]string{
 	{" .", "."},
 	{" ?", "?"},

@@ -60,6 +60,8 @@ func Parse(data []byte, name string) (*Tokenizer, error) {
 	return t, nil
 }
 
+// parse reads the small sections strictly and the model by hand, because its vocabulary may have
+// megabytes.
 func parse(data []byte) (*Tokenizer, error) {
 	var f file
 	var section json.RawMessage
@@ -101,6 +103,7 @@ func build(f file, m modelFile) (*Tokenizer, error) {
 		return nil, err
 	}
 	t := &Tokenizer{file: f, vocab: vocab}
+	// An added token that the model does not have gets the next id after the model's.
 	next := len(m.tokens)
 	for _, a := range f.AddedTokens {
 		_, known := t.vocab.ids[a.Content]
@@ -117,7 +120,8 @@ func build(f file, m modelFile) (*Tokenizer, error) {
 	return t, t.parts()
 }
 
-// parts parses all of the file but its model.
+// parts parses all of the file but its model. The normalizer comes first, because added tokens are
+// normalised with it.
 func (t *Tokenizer) parts() (err error) {
 	if t.normalizer, err = parseNormalizer("normalizer", t.file.Normalizer, 0); err != nil {
 		return err
@@ -185,6 +189,7 @@ func names[T any](kinds map[string]T) []string { return slices.Sorted(maps.Keys(
 // maxNesting is how deep a Sequence may be nested in others.
 const maxNesting = 8
 
+// errNesting is the error for a Sequence that is nested too deep.
 func errNesting(key string) error {
 	return fmt.Errorf("%s: Sequence is nested more than %d deep", key, maxNesting)
 }
@@ -197,6 +202,8 @@ type byteLevelFile struct {
 	UseRegex       *bool  `json:"use_regex"`
 }
 
+// parseByteLevel reads ByteLevel. All three parts have the same keys, and each ignores some of
+// them.
 func parseByteLevel(raw json.RawMessage) (byteLevelFile, error) {
 	var b byteLevelFile
 	if err := decodeStrict(raw, &b); err != nil {
@@ -208,6 +215,7 @@ func parseByteLevel(raw json.RawMessage) (byteLevelFile, error) {
 	return b, nil
 }
 
+// unsupportedType is the error for a part whose type is unknown or missing.
 func unsupportedType(key string, raw json.RawMessage, supported ...string) error {
 	slices.Sort(supported)
 	value := "a part without a type"

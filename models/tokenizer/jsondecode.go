@@ -32,6 +32,7 @@ func decodeStrict(data []byte, v any) error {
 	return r.end()
 }
 
+// rawType is a []byte in the eyes of reflect, so it is compared before the kinds.
 var rawType = reflect.TypeFor[json.RawMessage]()
 
 // value reads the next value into v: a text, a bool, a number, a list, an object, or raw JSON. null
@@ -45,10 +46,12 @@ func (r *jsonReader) value(v reflect.Value) error {
 		v.SetBytes(slices.Clone(raw))
 		return nil
 	}
+	// The last of repeated keys counts, so nothing of the value before may stay.
 	v.SetZero()
 	if r.null() {
 		return nil
 	}
+	// The one type that is a list in JSON and not in Go.
 	if n, ok := v.Addr().Interface().(*namedID); ok {
 		return n.read(r)
 	}
@@ -122,6 +125,7 @@ func shorten(raw []byte) string {
 	return text
 }
 
+// items reads a list. An empty one is not nil, so it differs from one that is missing.
 func (r *jsonReader) items(v reflect.Value) error {
 	if r.peek() != '[' {
 		return r.errMismatch("a list")
@@ -157,6 +161,7 @@ func (r *jsonReader) fields(v reflect.Value) error {
 	}
 	return r.object(func(key string) error {
 		var known []string
+		// Structures have few fields, so they are searched in order.
 		for i := range v.NumField() {
 			name := v.Type().Field(i).Tag.Get("json")
 			if name == "" {
@@ -197,6 +202,7 @@ func (r *jsonReader) numberInto(v reflect.Value) error {
 		}
 		v.SetFloat(f)
 	case reflect.Int:
+		// A fraction or an exponent is an error, also 2.0.
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return fmt.Errorf("%.40s is not a whole number from %d to %d", text, int64(-1<<63),
@@ -207,6 +213,7 @@ func (r *jsonReader) numberInto(v reflect.Value) error {
 		n, err := strconv.ParseUint(text, 10, v.Type().Bits())
 		if err != nil {
 			return fmt.Errorf("%.40s is not a whole number from 0 to %d", text,
+				// The largest number of the type, computed without overflow.
 				uint64(1)<<(v.Type().Bits()-1)-1+uint64(1)<<(v.Type().Bits()-1))
 		}
 		v.SetUint(n)
@@ -269,7 +276,10 @@ func loneSurrogate(quoted []byte) (string, bool) {
 		if quoted[i] != '\\' {
 			continue
 		}
+		// A character beyond U+FFFF is two escapes: D800 to DBFF, then DC00 to DFFF.
 		high, ok := escapedUnit(quoted[i:])
+		// i now is at the character after the backslash, so a backslash after a backslash is passed
+		// over.
 		if i++; !ok || high < 0xd800 || high > 0xdfff {
 			continue
 		}

@@ -32,7 +32,7 @@ func (r *jsonReader) peek() byte {
 	return 0
 }
 
-// expect reads the byte c.
+// expect reads the byte c. White space before it is passed over.
 func (r *jsonReader) expect(c byte) error {
 	got := r.peek()
 	switch {
@@ -58,12 +58,14 @@ func (r *jsonReader) list(open, end byte, each func() error) error {
 			return err
 		}
 		if r.peek() != ',' {
+			// A comma before the end is an error, as JSON says.
 			return r.expect(end)
 		}
 		r.at++
 	}
 }
 
+// array reads an array; each must read one item.
 func (r *jsonReader) array(each func() error) error { return r.list('[', ']', each) }
 
 // object reads an object; each must read the value.
@@ -80,7 +82,8 @@ func (r *jsonReader) object(each func(key string) error) error {
 	})
 }
 
-// string reads a string.
+// string reads a string. Most strings of a vocabulary have no backslash and are copied as they are.
+// The others are left to encoding/json, which knows all escapes.
 func (r *jsonReader) string() (string, error) {
 	if err := r.expect('"'); err != nil {
 		return "", err
@@ -104,6 +107,7 @@ func (r *jsonReader) string() (string, error) {
 					"means nothing", begin, shorten(quoted))
 			}
 			return s, nil
+		// The next byte may be a quote and is not the end.
 		case c == '\\':
 			plain = false
 			r.at++
@@ -114,7 +118,8 @@ func (r *jsonReader) string() (string, error) {
 	return "", errJSONEnd
 }
 
-// number reads a number and returns its text.
+// number reads a number and returns its text. It takes all characters that a number may have, and
+// then asks whether they are one.
 func (r *jsonReader) number() (string, error) {
 	r.peek()
 	begin := r.at
@@ -131,7 +136,7 @@ func (r *jsonReader) number() (string, error) {
 	return string(text), nil
 }
 
-// id reads the id of a token.
+// id reads the id of a token. Ids have 32 bits, as in the reference.
 func (r *jsonReader) id() (int, error) {
 	text, err := r.number()
 	if err != nil {
@@ -169,6 +174,7 @@ func (r *jsonReader) raw() (json.RawMessage, error) {
 			if !r.skipString() {
 				return nil, errJSONEnd
 			}
+			// skipString has gone on to the next byte, which is counted below.
 			r.at--
 		case '{', '[':
 			depth++
@@ -179,6 +185,7 @@ func (r *jsonReader) raw() (json.RawMessage, error) {
 				return bytes.TrimRight(r.data[begin:r.at], " \t\r\n"), nil
 			}
 		}
+		// The bracket ends the object or list around the value.
 		if depth < 0 {
 			return bytes.TrimRight(r.data[begin:r.at], " \t\r\n"), nil
 		}
@@ -208,7 +215,8 @@ func (r *jsonReader) end() error {
 const maxSection = 8 << 20
 
 // sections reads the object data. The functions in large read the values of their keys; all other
-// keys come back as an object, which is not checked yet.
+// keys come back as an object, which is not checked yet. So each byte of a file is read once, and
+// the large parts without reflection.
 func sections(data []byte, large map[string]func(*jsonReader) error) (small []byte, err error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("the JSON is not valid UTF-8")
@@ -223,6 +231,7 @@ func sections(data []byte, large map[string]func(*jsonReader) error) (small []by
 		if err != nil {
 			return err
 		}
+		// There may be as many added tokens as a vocabulary has.
 		if key != "added_tokens" && len(value) > maxSection {
 			return atKey(cutKey(key),
 				fmt.Errorf("%d bytes, the limit is %d; is this a tokenizer.json?", len(value),

@@ -38,14 +38,17 @@ var modelKinds = map[string]func(m modelFile, vocab *vocabulary) (model, error){
 // modelPlace is the place of a model in the file, for errors.
 func modelPlace(kind string) place { return place{"model", kind} }
 
-// readModel reads a model section.
+// readModel reads a model section. Vocabulary and merges may have megabytes, so they are read in
+// one pass and not by reflection; the other keys are few.
 func readModel(raw json.RawMessage) (modelFile, error) {
 	m := modelFile{}
+	// Also null: every tokenizer has a model.
 	if r := (&jsonReader{data: raw}); r.peek() != '{' {
 		return m, errors.New("model: not an object")
 	}
 	var sawVocab, sawMerges bool
 	small, err := sections(raw, map[string]func(*jsonReader) error{
+		// If the key comes twice, the last value counts, so what was read before is dropped.
 		"vocab": func(r *jsonReader) error {
 			m.tokens, m.scores, sawVocab = nil, nil, true
 			return atKey("model.vocab", m.readVocab(r))
@@ -63,6 +66,8 @@ func readModel(raw json.RawMessage) (modelFile, error) {
 		return m, unsupportedType("model", small, names(modelKinds)...)
 	}
 	switch {
+	// The type comes after the vocabulary in some files, so whether the two fit is checked in the
+	// end.
 	case !sawVocab, m.kind == "BPE" && !sawMerges:
 		return m, fmt.Errorf("model: %s needs %s", m.kind,
 			map[bool]string{true: "vocab and merges", false: "vocab"}[m.kind == "BPE"])
@@ -90,6 +95,7 @@ func (m *modelFile) readVocab(r *jsonReader) error {
 			return nil
 		})
 	}
+	// Not nil, even if it stays empty: that tells a list from an object.
 	m.scores = []float64{}
 	return r.array(func() error {
 		if err := r.expect('['); err != nil {
@@ -106,6 +112,7 @@ func (m *modelFile) readVocab(r *jsonReader) error {
 		if err != nil {
 			return err
 		}
+		// The id of a token is its place in the list.
 		score, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			return fmt.Errorf("score %.40s of token %.80q is too large", text, content)
@@ -121,6 +128,7 @@ func (m *modelFile) readMerges(r *jsonReader) error {
 	if r.peek() != '[' {
 		return errors.New("model.merges: not an array")
 	}
+	// i counts comments too, so that an error names the place in the file.
 	i := -1
 	return r.array(func() error {
 		i++
@@ -165,6 +173,8 @@ type wordPieceFile struct {
 	MaxLength *int    `json:"max_input_chars_per_word"`
 }
 
+// newWordPiece makes a WordPiece model. Every token may begin a word, also one with the prefix;
+// only those with the prefix, stored without it, may follow.
 func newWordPiece(m modelFile, vocab *vocabulary) (model, error) {
 	var f wordPieceFile
 	if err := decodeStrict(m.small, &f); err != nil {
@@ -204,6 +214,7 @@ type unigramFile struct {
 	ByteFallback bool   `json:"byte_fallback"`
 }
 
+// newUnigram makes a Unigram model. Without unk_id a text with an unknown character is an error.
 func newUnigram(m modelFile, vocab *vocabulary) (model, error) {
 	var f unigramFile
 	if err := decodeStrict(m.small, &f); err != nil {
@@ -220,6 +231,7 @@ func newUnigram(m modelFile, vocab *vocabulary) (model, error) {
 	if f.UnkID != nil {
 		u.unk = int32(*f.UnkID)
 	}
+	// Below every token, so that the unknown token is used only where there is no other.
 	u.unkScore = lowest(m.scores) - unkPenalty
 	ids := make(map[string]int32, len(m.tokens))
 	items := make([]trieItem, 0, len(m.tokens))

@@ -20,6 +20,8 @@ type normalizerPart struct {
 	normalizer
 }
 
+// normalize applies all normalizers. The piece remembers for each byte where it comes from, so that
+// tokens have offsets in the text before.
 func (n normalizers) normalize(p piece, m *meter) (piece, error) {
 	for _, each := range n {
 		err := m.step(1)
@@ -56,6 +58,7 @@ var normalizerKinds = map[string]func(raw json.RawMessage) (normalizer, error){
 	"StripAccents":   bare(normalizerFunc(stripAccents)),
 }
 
+// bare returns the function that parses a normalizer without settings. Any other key is an error.
 func bare(n normalizer) func(json.RawMessage) (normalizer, error) {
 	return func(raw json.RawMessage) (normalizer, error) {
 		var only struct {
@@ -90,6 +93,7 @@ func parseNormalizers(key string, raw json.RawMessage, depth int) (all normalize
 	if err := decodeStrict(raw, &s); err != nil {
 		return nil, atKey(key, err)
 	}
+	// Before going deeper: the depth of a hostile file must not become that of the stack.
 	if depth == maxNesting {
 		return nil, errNesting(key)
 	}
@@ -105,6 +109,7 @@ func parseNormalizers(key string, raw json.RawMessage, depth int) (all normalize
 	return all, nil
 }
 
+// parsePrepend parses Prepend, which puts a text before every piece that is not empty.
 func parsePrepend(raw json.RawMessage) (normalizer, error) {
 	var f struct {
 		Type    string  `json:"type"`
@@ -140,6 +145,8 @@ type replacer struct {
 	content string
 }
 
+// parseReplace parses Replace, whose pattern is a text or a regular expression. The content is
+// literal in both.
 func parseReplace(raw json.RawMessage) (replacer, error) {
 	var f replaceFile
 	if err := decodeStrict(raw, &f); err != nil {
@@ -154,6 +161,7 @@ func parseReplace(raw json.RawMessage) (replacer, error) {
 
 func parseReplaceNormalizer(raw json.RawMessage) (normalizer, error) { return parseReplace(raw) }
 
+// normalize replaces all matches, from left to right and without overlap.
 func (r replacer) normalize(p piece, m *meter) (piece, error) {
 	return p.replaceAll(m, r.pattern, r.content)
 }
@@ -167,6 +175,7 @@ func (r replacer) text(s string, m *meter) (string, error) {
 	var over error
 	done, room, found := 0, m.room(), false
 	err := r.pattern.find(s, m, func(begin, end int) {
+		// The result is stopped while it grows, and not when it is complete.
 		if room -= len(r.content) - (end - begin); room < 0 && over == nil {
 			over = m.grow(m.room() - room)
 		}
@@ -175,6 +184,7 @@ func (r replacer) text(s string, m *meter) (string, error) {
 		}
 		if !found {
 			found = true
+			// Enough for a text with one match, the usual case.
 			b.Grow(len(s) + len(r.content))
 		}
 		b.WriteString(s[done:begin])
@@ -268,7 +278,8 @@ func nmt(p piece, m *meter) (piece, error) {
 	})
 }
 
-// byteLevelText replaces each byte by its character in a byte-level vocabulary.
+// byteLevelText replaces each byte by its character in a byte-level vocabulary. The first byte
+// takes the place of its character, and the others are inserted after it.
 func byteLevelText(p piece, m *meter) (piece, error) {
 	w := p.rewrite(m)
 	for i := 0; i < len(p.text); {

@@ -13,7 +13,8 @@ type pattern interface {
 	find(text string, m *meter, yield func(begin, end int)) error
 }
 
-// parsePattern makes the pattern of a file.
+// parsePattern makes the pattern of a file. A regular expression that most tokenizers use has a
+// scanner written by hand.
 func parsePattern(f patternFile) (pattern, error) {
 	switch {
 	case f.String != nil && f.Regex == nil:
@@ -107,6 +108,7 @@ type regex struct {
 // maxPattern is the length of the longest pattern, in bytes.
 const maxPattern = 1 << 14
 
+// newRegex translates and compiles a pattern.
 func newRegex(source string) (regex, error) {
 	if len(source) > maxPattern {
 		return regex{}, fmt.Errorf("the regular expression has %d bytes, the limit is %d",
@@ -134,8 +136,10 @@ func (r regex) find(text string, m *meter, yield func(begin, end int)) error {
 				len(text), err)
 		case begin < 0:
 			return nil
+		// an empty match after the last one, at the end
 		case begin == end && end == last && end == len(text):
 			return nil
+		// an empty match directly after another one: the search goes on one character later
 		case begin == end && end == last:
 			from += runeLen(text[from:])
 			continue

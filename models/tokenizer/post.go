@@ -14,7 +14,8 @@ type postProcessor interface {
 	process(text string, lists [][]token, addSpecials bool, m *meter) ([][]token, error)
 }
 
-// finish applies the post_processor and joins the lists.
+// finish applies the post_processor and joins the lists. Most texts stay one list, which is not
+// copied.
 func (t *Tokenizer) finish(
 	text string, lists [][]token, addSpecials bool, m *meter,
 ) ([]token, error) {
@@ -43,6 +44,7 @@ type postPart struct {
 // tokenSteps is how many steps it counts to copy a token.
 const tokenSteps = 8
 
+// process applies all post-processors, each to the lists of the one before.
 func (s postProcessors) process(
 	text string, lists [][]token, addSpecials bool, m *meter,
 ) ([][]token, error) {
@@ -83,15 +85,18 @@ type plannedTrim struct {
 }
 
 // plan applies the post-processors to a list with one placeholder instead of a text, and records
-// what happens to it.
+// what happens to it. A text that is read from a stream has no end yet, so what surrounds it must
+// be known before.
 func (s postProcessors) plan(addSpecials bool, m *meter) (finishPlan, error) {
 	const placeholder = -1
 	var plan finishPlan
 	lists := [][]token{{{Encoded: Encoded{ID: placeholder}}}}
 	for _, p := range s {
+		// A trim looks at the text, so it is noted here and applied when the tokens come.
 		if t, ok := p.postProcessor.(trim); ok {
 			for _, l := range lists {
 				at := slices.IndexFunc(l, func(t token) bool { return t.ID == placeholder })
+				// at tokens come before the text in this list.
 				if at >= 0 {
 					plan.trims = append(plan.trims, plannedTrim{t, p.place, at})
 				}
@@ -116,6 +121,7 @@ func (s postProcessors) plan(addSpecials bool, m *meter) (finishPlan, error) {
 			}
 		}
 	}
+	// A template may leave the text out or repeat it; then its tokens must be kept.
 	plan.streams = placeholders == 1
 	return plan, nil
 }
@@ -123,6 +129,7 @@ func (s postProcessors) plan(addSpecials bool, m *meter) (finishPlan, error) {
 // trim is the post_processor ByteLevel with trim_offsets.
 type trim struct{ addPrefixSpace bool }
 
+// process changes only offsets: they no longer cover white space at the ends of tokens.
 func (p trim) process(text string, lists [][]token, _ bool, m *meter) ([][]token, error) {
 	for _, l := range lists {
 		if err := trimOffsets(text, l, p.addPrefixSpace, 0, m); err != nil {
@@ -139,6 +146,8 @@ type bertProcessor struct {
 	roberta  bool
 }
 
+// process adds [CLS] A [SEP], or for two texts [CLS] A [SEP] B [SEP]; with roberta <s> A </s></s> B
+// </s>.
 func (p bertProcessor) process(
 	_ string, lists [][]token, addSpecials bool, _ *meter,
 ) ([][]token, error) {
@@ -218,6 +227,7 @@ func parsePostProcessors(
 	return all, nil
 }
 
+// parseTrim parses ByteLevel, which does nothing without trim_offsets.
 func parseTrim(raw json.RawMessage, _ *vocabulary) ([]postProcessor, error) {
 	b, err := parseByteLevel(raw)
 	if err != nil {
@@ -251,6 +261,8 @@ func parseBertProcessing(raw json.RawMessage, vocab *vocabulary) ([]postProcesso
 	return []postProcessor{put}, err
 }
 
+// parseRoberta parses RobertaProcessing. With trim_offsets it is two post-processors, of which the
+// trim comes first.
 func parseRoberta(raw json.RawMessage, vocab *vocabulary) ([]postProcessor, error) {
 	var f struct {
 		Type           string   `json:"type"`
@@ -282,7 +294,8 @@ func newBertProcessor(cls, sep namedID, vocab *vocabulary) (put bertProcessor, e
 	return put, err
 }
 
-// controlToken returns a control token that is added to texts.
+// controlToken returns a control token that is added to texts. The id counts, also if the
+// vocabulary has another content for it.
 func controlToken(vocab *vocabulary, content string, id uint32) (token, error) {
 	if !vocab.has(int(id)) {
 		return token{}, fmt.Errorf("token %.80q has id %d, which is not in the vocabulary", content,

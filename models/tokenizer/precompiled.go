@@ -27,6 +27,8 @@ type precompiled struct {
 // It bounds the time of a lookup.
 const maxReplacement = 1024
 
+// parsePrecompiled reads the base64 of: the bytes of the trie as a number, the units of the trie,
+// and the replacements. All numbers are little-endian with 32 bits.
 func parsePrecompiled(raw json.RawMessage) (normalizer, error) {
 	var f struct {
 		Type string `json:"type"`
@@ -67,6 +69,8 @@ func parsePrecompiled(raw json.RawMessage) (normalizer, error) {
 func (n *precompiled) normalize(p piece, m *meter) (piece, error) {
 	c := charsmapWork{precompiled: n, piece: p, meter: m}
 	for rest := p.text; rest != ""; {
+		// Two ASCII characters are two clusters, except a carriage return with a line feed, so that
+		// most texts need no segmentation.
 		size := 1
 		if rest[0] >= utf8.RuneSelf || rest[0] == '\r' || len(rest) > 1 &&
 			rest[1] >= utf8.RuneSelf {
@@ -100,6 +104,7 @@ func (c *charsmapWork) put(change charChange) {
 	c.last, c.isLast = change, true
 }
 
+// flush writes the last change.
 func (c *charsmapWork) flush() {
 	if !c.isLast {
 		return
@@ -130,6 +135,7 @@ type charChange struct {
 	added int
 }
 
+// cluster normalises one grapheme cluster: as a whole if it is short, else character by character.
 func (c *charsmapWork) cluster(s string) {
 	if len(s) < 6 && c.replaceText(s) {
 		return
@@ -185,11 +191,14 @@ func (n *precompiled) lookup(s string) (string, bool) {
 			break
 		}
 		at ^= c
+		// A unit whose label is not the byte belongs to another node. Bit 31 marks a value, which
+		// is no node.
 		if int64(at) >= int64(len(n.units)) || n.units[at]&(1<<31|0xff) != c {
 			break
 		}
 		unit := n.units[at]
 		at ^= offset(unit)
+		// No text ends at this node.
 		if unit>>8&1 == 0 {
 			continue
 		}
@@ -206,4 +215,5 @@ func (n *precompiled) lookup(s string) (string, bool) {
 	return "", false
 }
 
+// offset returns the offset of a unit: bits 10 to 31, times 256 if bit 9 is set.
 func offset(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }

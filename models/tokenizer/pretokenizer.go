@@ -11,6 +11,7 @@ import (
 // preTokenizers are applied one after the other, each to the pieces of the one before.
 type preTokenizers []preTokenizerPart
 
+// preTokenizerPart is a pre-tokenizer with its place in the file, for errors.
 type preTokenizerPart struct {
 	place
 	preTokenizer
@@ -19,6 +20,8 @@ type preTokenizerPart struct {
 // pieceSteps is how many steps a piece counts in addition to its bytes.
 const pieceSteps = 8
 
+// split calls itself for the pieces of the first one, so pieces come in the order of the text and
+// none is kept. Empty pieces are dropped between two pre-tokenizers.
 func (s preTokenizers) split(p piece, m *meter, yield func(piece)) error {
 	if len(s) == 0 {
 		yield(p)
@@ -32,6 +35,7 @@ func (s preTokenizers) split(p piece, m *meter, yield func(piece)) error {
 	}
 	var inner error
 	err := s[0].split(p, m, func(q piece) {
+		// The pre-tokenizer cannot be stopped, so after an error its other pieces are passed over.
 		if inner == nil && q.text != "" {
 			inner = s[1:].split(q, m, yield)
 		}
@@ -56,6 +60,8 @@ var preTokenizerKinds = map[string]func(raw json.RawMessage) (preTokenizer, erro
 	"WhitespaceSplit":    bareSplit(splitter{runeClass(isSpace), removed, false}),
 }
 
+// bareSplit returns the function that parses a pre-tokenizer without settings. Any other key is an
+// error.
 func bareSplit(p preTokenizer) func(json.RawMessage) (preTokenizer, error) {
 	return func(raw json.RawMessage) (preTokenizer, error) {
 		var only struct {
@@ -82,6 +88,8 @@ func parsePreTokenizer(key string, raw json.RawMessage, depth int) (preTokenizer
 	return preTokenizers{{place{key, kind}, p}}, atKey(key, err)
 }
 
+// parsePreTokenizers parses a Sequence. Its depth and the number of its parts are limited, because
+// each part is a pass over every piece.
 func parsePreTokenizers(key string, raw json.RawMessage, depth int) (all preTokenizers, err error) {
 	var s struct {
 		Type string            `json:"type"`
@@ -108,6 +116,11 @@ func parsePreTokenizers(key string, raw json.RawMessage, depth int) (all preToke
 // behavior says what happens to the matches at which a text is split.
 type behavior string
 
+// For the text "a-b" and matches of "-":
+//
+//	Removed "a" "b",  Isolated "a" "-" "b",  MergedWithPrevious "a-" "b",  MergedWithNext "a" "-b"
+//
+// Contiguous is Isolated with neighbouring matches joined.
 const (
 	removed            behavior = "Removed"
 	isolated           behavior = "Isolated"
@@ -134,6 +147,7 @@ type splitter struct {
 	invert   bool
 }
 
+// split divides the text into matches and what is between them, and lets partition join them.
 func (s splitter) split(p piece, m *meter, yield func(piece)) error {
 	parts := partition{behavior: s.behavior, yield: func(begin, end int) {
 		if begin < end {
@@ -171,6 +185,7 @@ type partition struct {
 // add adds the next part of the text: a match, or the text between two.
 func (s *partition) add(begin, end int, match bool) {
 	join := false
+	// join says whether the part belongs to the one that is held back.
 	switch s.behavior {
 	case isolated:
 		s.yield(begin, end)
@@ -223,6 +238,8 @@ func parseSplit(raw json.RawMessage) (preTokenizer, error) {
 	return splitter{pat, f.Behavior, *f.Invert}, f.Behavior.check()
 }
 
+// parsePunctuation parses Punctuation, which is Split with a class of characters. It has the same
+// keys, of which only the behavior may be set.
 func parsePunctuation(raw json.RawMessage) (preTokenizer, error) {
 	f := splitFile{Behavior: isolated}
 	if err := decodeStrict(raw, &f); err != nil {
@@ -234,6 +251,7 @@ func parsePunctuation(raw json.RawMessage) (preTokenizer, error) {
 	return splitter{runeClass(isPunctuation), f.Behavior, false}, f.Behavior.check()
 }
 
+// parseDigits parses Digits: each digit by itself, or runs of them.
 func parseDigits(raw json.RawMessage) (preTokenizer, error) {
 	var f struct {
 		Type       string `json:"type"`
@@ -251,6 +269,7 @@ func parseDigits(raw json.RawMessage) (preTokenizer, error) {
 	return splitter{runeClass(isNumeric), contiguous, false}, nil
 }
 
+// parseDelimiter parses CharDelimiterSplit, which removes the delimiter.
 func parseDelimiter(raw json.RawMessage) (preTokenizer, error) {
 	var f struct {
 		Type      string `json:"type"`
@@ -272,6 +291,8 @@ func oneRune(key, s string) error {
 	return nil
 }
 
+// parseByteLevelSplit parses ByteLevel. With use_regex false another pre-tokenizer has split the
+// text before; older files lack the key, which means true.
 func parseByteLevelSplit(raw json.RawMessage) (preTokenizer, error) {
 	b, err := parseByteLevel(raw)
 	if err != nil {
@@ -308,6 +329,7 @@ type metaspace struct {
 	splits      bool   // the text is split before each replacement
 }
 
+// parseMetaspace parses Metaspace of newer and older files.
 func parseMetaspace(raw json.RawMessage) (metaspace, error) {
 	var f struct {
 		Type           string  `json:"type"`
@@ -339,6 +361,7 @@ func parseMetaspace(raw json.RawMessage) (metaspace, error) {
 			[]string{"always", "first", "never"},
 		}
 	}
+	// Two keys for one setting, which contradict each other.
 	if f.AddPrefixSpace != nil && !*f.AddPrefixSpace && m.prepend != "never" {
 		return m, fmt.Errorf(
 			"add_prefix_space is false but prepend_scheme is %s; change it to never", m.prepend)
@@ -348,6 +371,8 @@ func parseMetaspace(raw json.RawMessage) (metaspace, error) {
 
 func parseMetaspaceSplit(raw json.RawMessage) (preTokenizer, error) { return parseMetaspace(raw) }
 
+// split replaces spaces, puts one before the text, and splits before each. With first only the
+// piece at the beginning of the text gets one, so a piece after a control token does not.
 func (m metaspace) split(p piece, work *meter, yield func(piece)) (err error) {
 	if m.replacement != " " {
 		if p, err = p.replaceAll(work, literal(" "), m.replacement); err != nil {

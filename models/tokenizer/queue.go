@@ -1,8 +1,11 @@
 package tokenizer
 
-// queue is a binary heap. Its first element comes before all others.
+// queue is a binary heap. Its first element comes before all others. The children of element i are
+// 2i+1 and 2i+2, and neither comes before it.
 type queue[E interface{ Before(E) bool }] []E
 
+// push adds an element. It begins at the end and moves up while it comes before its parent, in a
+// number of steps that is the logarithm of the length.
 func (q *queue[E]) push(e E) {
 	h := append(*q, e)
 	i := len(h) - 1
@@ -24,6 +27,8 @@ func (q *queue[E]) pop() E {
 	h = h[:len(h)-1]
 	i := 0
 	for {
+		// The last element takes the place of the first and moves down, each time to the child that
+		// comes first.
 		down := 2*i + 1
 		if down+1 < len(h) && h[down+1].Before(h[down]) {
 			down++

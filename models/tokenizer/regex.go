@@ -12,7 +12,8 @@ import (
 
 // program is a compiled regular expression for a backtracking machine that runs one instruction per
 // step. Each step is counted in the budget of the text, so a search ends after the same step on
-// every machine.
+// every machine. A machine that runs all alternatives at once would need no way back, but it has no
+// look-around and no atomic groups.
 type program struct {
 	insts []inst
 	marks int // registers, for loops whose body may match nothing
@@ -34,6 +35,8 @@ const (
 	opEnd                  // the end of the text
 )
 
+// inst is one instruction. The next one follows it unless it is a jump. Which fields count depends
+// on op.
 type inst struct {
 	op      opcode
 	lazy    bool // opRepeat
@@ -78,6 +81,8 @@ type regexNode struct {
 	behind   bool
 }
 
+// compiler reads a pattern from left to right, by recursive descent: alternatives, elements,
+// quantifiers.
 type compiler struct {
 	rest  string
 	sets  map[string]*charSet // by their text
@@ -113,6 +118,7 @@ func (c *compiler) alternatives() (*regexNode, error) {
 	return all, nil
 }
 
+// element reads one group, anchor, class or character, without its quantifier.
 func (c *compiler) element() (*regexNode, error) {
 	switch {
 	case c.accept("(?:"):
@@ -139,6 +145,8 @@ func (c *compiler) element() (*regexNode, error) {
 		c.rest = rest
 		return c.class(body)
 	}
+	// One character, or an escape of a backslash and another character. translate writes longer
+	// escapes in classes only.
 	_, size := utf8.DecodeRuneInString(c.rest)
 	if c.rest[0] == '\\' {
 		size = 2
@@ -163,6 +171,8 @@ func (c *compiler) group(n regexNode) (*regexNode, error) {
 	return &n, nil
 }
 
+// class returns a node for one character of a class. Equal classes share a set, because one with
+// characters beyond ASCII takes 8 KiB.
 func (c *compiler) class(body string) (*regexNode, error) {
 	set, ok := c.sets[body]
 	if !ok {
@@ -175,7 +185,8 @@ func (c *compiler) class(body string) (*regexNode, error) {
 	return &regexNode{op: opSet, set: set}, nil
 }
 
-// quantifier reads the quantifier after n, if there is one.
+// quantifier reads the quantifier after n, if there is one. It reads *, +, ?, {n}, {n,} and {n,m},
+// each lazy with a ? after it.
 func (c *compiler) quantifier(n *regexNode) (*regexNode, error) {
 	loop := &regexNode{op: opRepeat, list: []*regexNode{n}, max: -1}
 	switch {
@@ -190,6 +201,7 @@ func (c *compiler) quantifier(n *regexNode) (*regexNode, error) {
 		var err, err2 error
 		loop.min, err = strconv.Atoi(low)
 		switch {
+		// {n} is {n,n}
 		case !ranged:
 			loop.max = loop.min
 		case high != "":
@@ -214,7 +226,9 @@ func (c *compiler) program(n *regexNode) (insts []inst, err error) {
 	return append(insts, inst{op: opMatch}), nil
 }
 
-// write appends the instructions of n. Their targets are indexes of dst.
+// write appends the instructions of n. Their targets are indexes of dst. The bodies of look-around
+// and atomic groups are programs of their own, in the field sub, so that a search within them
+// cannot leave them.
 func (c *compiler) write(dst []inst, n *regexNode) (_ []inst, err error) {
 	if c.count++; c.count > maxInsts {
 		return nil, fmt.Errorf(
@@ -236,6 +250,7 @@ func (c *compiler) write(dst []inst, n *regexNode) (_ []inst, err error) {
 	case opLook, opAtomic:
 		i := inst{op: n.op, negated: n.negated, behind: n.behind}
 		if n.behind {
+			// Looking behind tries every length that the body may have.
 			i.min, i.max = length(n.list[0])
 		}
 		if i.sub, err = c.program(n.list[0]); err != nil {
@@ -246,6 +261,9 @@ func (c *compiler) write(dst []inst, n *regexNode) (_ []inst, err error) {
 	return append(dst, inst{op: n.op, set: n.set}), nil
 }
 
+// writeAlternatives writes a|b|c so that they are tried in this order:
+//
+//	split 1 2;  1: a; jump end;  2: split 3 4;  3: b; jump end;  4: c;  end:
 func (c *compiler) writeAlternatives(dst []inst, list []*regexNode) (_ []inst, err error) {
 	var jumps []int
 	for i, each := range list {
@@ -268,6 +286,18 @@ func (c *compiler) writeAlternatives(dst []inst, list []*regexNode) (_ []inst, e
 	return dst, nil
 }
 
+// writeLoop writes the loop a{min,max}. For one character it is a single instruction, which counts
+// instead of remembering every step. Otherwise a is written min times, and then max-min times with
+// a way out before each:
+//
+//	a…a;  split 1 end; 1: a;  split 2 end; 2: a;  …  end:
+//
+// Without a limit it is a loop, which ends if its body matched nothing, because it would do so
+// again:
+//
+//	loop: split 1 end;  1: mark r; a; check r end; jump loop;  end:
+//
+// A lazy loop tries the way out first.
 func (c *compiler) writeLoop(dst []inst, n *regexNode) (_ []inst, err error) {
 	body := n.list[0]
 	if body.op == opSet {
@@ -306,6 +336,7 @@ func (c *compiler) writeLoop(dst []inst, n *regexNode) (_ []inst, err error) {
 		outs = append(outs, len(dst))
 		dst = append(dst, inst{op: opCheck, x: mark, y: -1}, inst{op: opJump, x: loop})
 	}
+	// The end is known now.
 	for _, at := range outs {
 		if dst[at].op == opSplit && dst[at].x < 0 {
 			dst[at].x = len(dst)
@@ -362,6 +393,7 @@ func length(n *regexNode) (least, most int) {
 	return 0, 0
 }
 
+// addLength adds two lengths, -1 for any number.
 func addLength(a, b int) int {
 	if a < 0 || b < 0 || a+b > manyChars {
 		return -1
@@ -377,6 +409,8 @@ type charSet struct {
 	negated bool
 }
 
+// has reports whether the class has a character: two table lookups up to U+FFFF, a binary search
+// beyond.
 func (s *charSet) has(r rune) bool {
 	in := false
 	switch {
@@ -410,6 +444,7 @@ func newCharSet(body string) (*charSet, error) {
 		}
 		runs, rest = append(runs, item...), left
 	}
+	// Sorted, so that the ranges beyond U+FFFF can be joined and searched.
 	slices.SortFunc(runs, func(a, b runeRun) int { return int(a.first - b.first) })
 	for _, r := range runs {
 		s.add(r)
@@ -537,7 +572,8 @@ var errFrames = fmt.Errorf("%w: the search of a regular expression "+
 	"remembers more than %d alternatives; split the text",
 	ErrLimit, maxFrames)
 
-// search returns the first match at or after byte from; begin < 0 if there is none.
+// search returns the first match at or after byte from; begin < 0 if there is none. It tries every
+// place in turn, so the first match is the leftmost one.
 func (w *matchWork) search(p *program, from int) (begin, end int, err error) {
 	for begin = from; begin <= len(w.text); {
 		end, ok, err := w.run(p.insts, begin, -1)
@@ -553,11 +589,14 @@ func (w *matchWork) search(p *program, from int) (begin, end int, err error) {
 }
 
 // run matches insts at byte pos and returns where the match ends. If want is not negative, the
-// match must end there.
+// match must end there. Where an instruction fails, it goes back to the last alternative on the
+// stack. Frames below base belong to a program around this one and are not touched, so a match of
+// sub is final: that is what makes a group atomic.
 func (w *matchWork) run(insts []inst, pos, want int) (end int, ok bool, err error) {
 	base, pc, steps := len(w.stack), 0, 0
 	defer func() { w.stack = w.stack[:base] }()
 	for {
+		// Counted by 64, because counting each step would cost as much as the step.
 		if steps++; steps&63 == 0 {
 			if err := w.meter.step(64); err != nil {
 				return 0, false, err
@@ -566,6 +605,7 @@ func (w *matchWork) run(insts []inst, pos, want int) (end int, ok bool, err erro
 				return 0, false, errFrames
 			}
 		}
+		// Each case sets pc to the next instruction, even if it fails.
 		i := &insts[pc]
 		ok := true
 		switch i.op {
@@ -582,15 +622,18 @@ func (w *matchWork) run(insts []inst, pos, want int) (end int, ok bool, err erro
 		case opRepeat:
 			pos, ok, err = w.repeat(i, pc, pos)
 			pc++
+		// y is tried when x has failed, from the same place.
 		case opSplit:
 			w.push(frame{frameGo, i.y, pos, 0})
 			pc = i.x
 		case opJump:
 			pc = i.x
+		// The old number comes back if the search goes back beyond this place.
 		case opMark:
 			w.push(frame{frameMark, i.x, w.marks[i.x], 0})
 			w.marks[i.x] = pos
 			pc++
+		// Nothing was matched since the mark, so the loop ends.
 		case opCheck:
 			if pc++; w.marks[i.x] == pos {
 				pc = i.y
@@ -630,7 +673,9 @@ func (w *matchWork) rune(pos int) (rune, int) {
 	return utf8.DecodeRuneInString(w.text[pos:])
 }
 
-// repeat matches as many characters as possible if it is greedy, else as few as possible.
+// repeat matches as many characters as possible if it is greedy, else as few as possible. One frame
+// stands for all of its alternatives: a greedy one can give back characters down to least, a lazy
+// one can take more.
 func (w *matchWork) repeat(i *inst, pc, pos int) (end int, ok bool, err error) {
 	begin, least, n := pos, -1, 0
 	if i.min == 0 {
@@ -660,18 +705,21 @@ func (w *matchWork) repeat(i *inst, pc, pos int) (end int, ok bool, err error) {
 	return pos, true, nil
 }
 
-// back returns to the last alternative above base that was not tried yet.
+// back returns to the last alternative above base that was not tried yet. ok is false if there is
+// none: then the search from this place has failed.
 func (w *matchWork) back(insts []inst, base int) (pc, pos int, ok bool) {
 	for len(w.stack) > base {
 		last := len(w.stack) - 1
 		f := &w.stack[last]
 		switch f.kind {
+		// no alternative, but a register to set back on the way
 		case frameMark:
 			w.marks[f.pc] = f.pos
 			w.stack = w.stack[:last]
 		case frameGo:
 			w.stack = w.stack[:last]
 			return f.pc, f.pos, true
+		// one character less
 		case frameGreedy:
 			f.pos -= w.lastLen(f.pos)
 			pc, pos := f.pc+1, f.pos
@@ -679,6 +727,7 @@ func (w *matchWork) back(insts []inst, base int) (pc, pos int, ok bool) {
 				w.stack = w.stack[:last]
 			}
 			return pc, pos, true
+		// one character more, if the class has it
 		case frameLazy:
 			if f.pos < len(w.text) {
 				if r, size := w.rune(f.pos); insts[f.pc].set.has(r) {
@@ -706,7 +755,9 @@ func (w *matchWork) lastLen(pos int) int {
 	return size
 }
 
-// look reports whether a look-around holds at pos.
+// look reports whether a look-around holds at pos. Behind, the body must end at pos. Its begin is
+// searched from pos to the left, the shortest length first; each length is a step, so an unlimited
+// one is bounded by the budget.
 func (w *matchWork) look(i *inst, pos int) (bool, error) {
 	if !i.behind {
 		_, ok, err := w.run(i.sub, pos, -1)

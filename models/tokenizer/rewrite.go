@@ -21,7 +21,8 @@ type rewriter struct {
 	maxLen  int // of text in bytes; beyond it nothing is written and changed returns an error
 }
 
-// rewrite starts to change p.
+// rewrite starts to change p. Characters at the start without a place in the input are copied at
+// once.
 func (p piece) rewrite(m *meter) *rewriter {
 	w := &rewriter{old: p, end: len(p.text), meter: m, maxLen: len(p.text) + m.room()}
 	w.text = make([]byte, 0, len(p.text)+8)
@@ -62,6 +63,7 @@ func (w *rewriter) copy(i, j int) {
 
 // replace writes r in place of the next character.
 func (w *rewriter) replace(r rune) {
+	// At the end of the old text there is no next character, so the last byte stands for it.
 	var o origin
 	if n := len(w.old.text); n > 0 {
 		o = w.old.origin(min(w.pos, n-1))
@@ -82,6 +84,8 @@ func (p piece) insertedOrigin(i int) origin {
 	return p.origin(i - 1)
 }
 
+// append writes r with an origin for each of its bytes. Beyond maxLen nothing is written: the text
+// is refused in the end, and until then takes no more memory.
 func (w *rewriter) append(r rune, o origin) {
 	n := len(w.text)
 	if n > w.maxLen {
@@ -152,6 +156,7 @@ func (p piece) prepend(m *meter, s string) (piece, error) {
 	if err := errors.Join(m.step(len(s)+len(p.text)), m.grow(len(s))); err != nil {
 		return p, err
 	}
+	// The first character of p gets the origin of its last byte, as in the reference.
 	size, before := runeLen(p.text), p.origin(0)
 	after := p.origin(size - 1)
 	if s == "" {
@@ -172,6 +177,7 @@ func (p piece) prepend(m *meter, s string) (piece, error) {
 	return p, nil
 }
 
+// runeLen returns the length of the first character of s in bytes.
 func runeLen(s string) int {
 	_, size := decodeRune(s)
 	return size
@@ -197,6 +203,7 @@ func (p piece) replaceAll(m *meter, pat pattern, content string) (piece, error) 
 		if over != nil {
 			return
 		}
+		// The first match: until then nothing is copied.
 		if origins == nil {
 			size := len(p.text) + len(content)
 			if l, ok := pat.(literal); ok { // then the size can be computed

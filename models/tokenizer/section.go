@@ -8,7 +8,7 @@ import (
 )
 
 // checkTruncation checks the section truncation. It is about batches, which this package does not
-// make: a caller gets every token of a text.
+// make: a caller gets every token of a text. It must be valid all the same.
 func checkTruncation(raw json.RawMessage) error {
 	if isNull(raw) {
 		return nil
@@ -25,6 +25,7 @@ func checkTruncation(raw json.RawMessage) error {
 	if f.MaxLength == nil || f.Stride == nil {
 		return errors.New("max_length and stride are needed")
 	}
+	// which of two texts is truncated
 	switch f.Strategy {
 	case "LongestFirst", "OnlyFirst", "OnlySecond":
 		return checkDirection(f.Direction)
@@ -35,7 +36,8 @@ func checkTruncation(raw json.RawMessage) error {
 	}
 }
 
-// checkPadding checks the section padding, which is about batches too.
+// checkPadding checks the section padding, which is about batches too. The strategy is the text
+// "BatchLongest" or an object with a length.
 func checkPadding(raw json.RawMessage) error {
 	if isNull(raw) {
 		return nil
@@ -66,7 +68,8 @@ func checkPadding(raw json.RawMessage) error {
 	return checkDirection(f.Direction)
 }
 
-// checkDirection checks where a text is truncated or padded.
+// checkDirection checks where a text is truncated or padded. Older files lack the direction of
+// truncation; it is Right then.
 func checkDirection(direction *string) error {
 	if direction == nil || *direction == "Left" || *direction == "Right" {
 		return nil

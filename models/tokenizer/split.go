@@ -35,12 +35,15 @@ func splitWords(p piece, yield func(piece)) {
 	}
 }
 
-// wordLen returns the length in bytes of the first word of s, which is not empty.
+// wordLen returns the length in bytes of the first word of s, which is not empty. It is the first
+// alternative that matches, as a regular expression would choose: a contraction, then a space and a
+// run of one class, then white space.
 func wordLen(s string) int {
 	if n := contraction(s); n > 0 {
 		return n
 	}
 	class, size := classAt(s)
+	// The space belongs to the word after it.
 	if s[0] == ' ' && len(s) > 1 {
 		if next, nextSize := classAt(s[1:]); next != space {
 			class, size = next, 1+nextSize
@@ -59,7 +62,8 @@ func wordLen(s string) int {
 	return size
 }
 
-// contraction returns the length of the English contraction at the start of s, or 0.
+// contraction returns the length of the English contraction at the start of s, or 0. As in the
+// pattern, only after an apostrophe in ASCII and in lower case.
 func contraction(s string) int {
 	if s[0] != '\'' || len(s) < 2 {
 		return 0
@@ -78,7 +82,8 @@ func contraction(s string) int {
 }
 
 // spacesLen returns the length of the white space at the start of s. If a word follows and there
-// are several spaces, the last one is left out: it belongs to the word or is a word by itself.
+// are several spaces, the last one is left out: it belongs to the word or is a word by itself. That
+// is \s+(?!\S)|\s+: the first alternative gives one character back where a word follows.
 func spacesLen(s string) int {
 	n, last := 0, 0
 	for n < len(s) {
@@ -95,12 +100,14 @@ func spacesLen(s string) int {
 }
 
 // lineWordLen returns the length in bytes of the first word of s, which is not empty, by
-// [llama3Pattern] or [qwen2Pattern]. A number has at most digits digits.
+// [llama3Pattern] or [qwen2Pattern]. A number has at most digits digits. The cases are those of the
+// pattern, in its order.
 func lineWordLen(s string, digits int) int {
 	if n := foldedContraction(s); n > 0 {
 		return n
 	}
 	class, size := classAt(s)
+	// [^\r\n\p{L}\p{N}]?\p{L}+: one character that is no letter or number may come first.
 	begin := size // of what follows one character before a word
 	if class == letter {
 		begin = 0
@@ -111,6 +118,7 @@ func lineWordLen(s string, digits int) int {
 		}
 	}
 	switch {
+	// \p{N}{1,3} or \p{N}
 	case class == number:
 		for range digits - 1 {
 			if size == len(s) {
@@ -123,13 +131,16 @@ func lineWordLen(s string, digits int) int {
 			size += n
 		}
 		return size
+	// ` ?[^\s\p{L}\p{N}]+[\r\n]*` without the space
 	case class == other:
 		return punctuationLen(s)
+	// the same with it
 	case s[0] == ' ':
 		if n := punctuationLen(s[1:]); n > 0 {
 			return 1 + n
 		}
 	}
+	// \s*[\r\n]+
 	if n := lineBreaksLen(s); n > 0 {
 		return n
 	}
@@ -144,6 +155,7 @@ func foldedContraction(s string) int {
 	if len(s) > 2 && s[1:3] == "ſ" {
 		return 3
 	}
+	// The bit 0x20 makes an ASCII letter small.
 	switch s[1] | 0x20 {
 	case 's', 't', 'm', 'd':
 		return 2
@@ -181,7 +193,8 @@ func punctuationLen(s string) int {
 }
 
 // lineBreaksLen returns the length of the white space at the start of s up to its last line break,
-// 0 if it has none.
+// 0 if it has none. The pattern \s*[\r\n]+ is greedy and gives back what comes after the last line
+// break.
 func lineBreaksLen(s string) int {
 	n, last := 0, 0
 	for n < len(s) {
@@ -207,6 +220,7 @@ const (
 	space
 )
 
+// asciiClass has the classes of ASCII, most of a text, in one table.
 var asciiClass = func() (table [utf8.RuneSelf]charClass) {
 	for r := range table {
 		table[r] = classOf(rune(r))
@@ -224,6 +238,7 @@ func classAt(s string) (charClass, int) {
 	return classOf(r), size
 }
 
+// classOf returns the class of a character, with the letters and numbers that Go does not know yet.
 func classOf(r rune) charClass {
 	switch {
 	case unicode.IsLetter(r), unicode.Is(newLetters, r):

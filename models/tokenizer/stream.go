@@ -40,6 +40,7 @@ func (t *Tokenizer) chunks(text string, addSpecials bool, yield func([]token) bo
 	if err != nil {
 		return fmt.Errorf("tokenizer: %w", err)
 	}
+	// The text appears several times or never, so its tokens must all be known.
 	if !plan.streams {
 		tokens, err := t.encodeWhole(text, addSpecials, m)
 		if err != nil {
@@ -50,9 +51,11 @@ func (t *Tokenizer) chunks(text string, addSpecials bool, yield func([]token) bo
 		}
 		return nil
 	}
+	// what the post-processors put before the text, such as <bos>
 	if !yield(plan.before) {
 		return errEnded
 	}
+	// done is how many tokens of the text have been yielded; a trim must know the first of all.
 	done := 0
 	w := encodeWork{Tokenizer: t, meter: m, tokens: make([]token, 0, min(len(text)/4+2,
 		chunkTokens))}
@@ -67,6 +70,7 @@ func (t *Tokenizer) chunks(text string, addSpecials bool, yield func([]token) bo
 		if !yield(w.tokens) {
 			return errEnded
 		}
+		// The memory is used again, so a chunk ends here.
 		w.tokens = w.tokens[:0]
 		return nil
 	}
@@ -101,7 +105,9 @@ func (t *Tokenizer) tokens(text string, m *meter) ([]token, error) {
 	return w.tokens, nil
 }
 
-// encodeWork is the encoding of one text. After an error nothing more is done.
+// encodeWork is the encoding of one text. After an error nothing more is done. A text goes through
+// four steps: added tokens in the text as given, normalizer, added tokens in the normalised text,
+// and pre-tokenizer with model.
 type encodeWork struct {
 	*Tokenizer
 	meter  *meter
@@ -110,7 +116,8 @@ type encodeWork struct {
 	err    error
 }
 
-// run adds the tokens of a text.
+// run adds the tokens of a text. The functions that find matches cannot be stopped, so the first
+// error is kept in err and the rest of the text is passed over.
 func (w *encodeWork) run(text string) error {
 	if len(text) > maxText {
 		return errTextSize(len(text))
@@ -192,6 +199,7 @@ func (w *encodeWork) addWords(p piece) {
 func (w *encodeWork) add(p piece, at int32, parts []part, contents []string, unk int32) {
 	for _, t := range parts {
 		i, j := int(at+t.begin), int(at+t.end)
+		// From bytes of the normalised text to bytes of the text as given.
 		begin, end := p.offsets(i, j)
 		text := contents[t.id]
 		if t.id == unk {

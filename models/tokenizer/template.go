@@ -21,11 +21,14 @@ type templatePiece struct {
 	SpecialToken *templateName `json:"SpecialToken"`
 }
 
+// templateName is a reference to a text or to control tokens. TypeID is for models that are told
+// which of two texts a token belongs to; it is not used here.
 type templateName struct {
 	ID     string `json:"id"`
 	TypeID uint32 `json:"type_id"`
 }
 
+// templateSpecials are the control tokens that a name stands for.
 type templateSpecials struct {
 	ID     string   `json:"id"`
 	IDs    []uint32 `json:"ids"`
@@ -42,6 +45,7 @@ type templatePart struct {
 	special bool
 }
 
+// parseTemplate parses TemplateProcessing, such as single: <s> A, pair: <s> A <s> B.
 func parseTemplate(raw json.RawMessage, vocab *vocabulary) ([]postProcessor, error) {
 	var f templateFile
 	if err := decodeStrict(raw, &f); err != nil {
@@ -68,6 +72,8 @@ const (
 	maxControls = 1024
 )
 
+// parts resolves the pieces of a template for one or two texts. Its limits hold for the whole
+// template, because every text gets all of it.
 func (f templateFile) parts(
 	pieces []templatePiece, vocab *vocabulary, texts int,
 ) ([]templatePart, error) {
@@ -91,6 +97,7 @@ func (f templateFile) parts(
 			if err != nil {
 				return nil, err
 			}
+			// A name may be used several times.
 			if controls += len(tokens); controls > maxControls {
 				return nil, fmt.Errorf("%d control tokens up to %.80q, the limit is %d; leave "+
 					"some out", controls, p.SpecialToken.ID, maxControls)
@@ -127,6 +134,8 @@ func (f templateFile) specials(name templateName, vocab *vocabulary) ([]token, e
 	return tokens, nil
 }
 
+// process puts the lists into the template: the one for one text, or that for two. Without
+// addSpecials only the texts stay.
 func (t template) process(
 	_ string, lists [][]token, addSpecials bool, m *meter,
 ) ([][]token, error) {

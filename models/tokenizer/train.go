@@ -60,6 +60,7 @@ func Train(corpus iter.Seq2[string, int], opts TrainOptions) (*Tokenizer, error)
 	}); i >= 0 {
 		return nil, fmt.Errorf("tokenizer: Train: special %q is not valid UTF-8", opts.Specials[i])
 	}
+	// A token that comes twice has one id and two contents.
 	b := newTrainer(opts)
 	if len(b.ids) != len(b.contents) {
 		return nil, fmt.Errorf(
@@ -114,6 +115,7 @@ type pairStat struct {
 	words []int32
 }
 
+// newTrainer begins the vocabulary: specials, then the bytes in the order of their characters.
 func newTrainer(opts TrainOptions) *trainer {
 	b := &trainer{
 		ids: map[string]int32{}, pairs: map[pair]*pairStat{}, merged: map[pair]bool{},
@@ -159,6 +161,8 @@ func (b *trainer) count(corpus iter.Seq2[string, int], specials *addedTokens) er
 	total := 0
 	for _, w := range slices.Sorted(maps.Keys(counts)) {
 		n := counts[w]
+		// Adding counts may have overflowed. No pair is more frequent than the sum of counts times
+		// lengths.
 		if n < 0 || n > (math.MaxInt-total)/len(w) {
 			return fmt.Errorf("tokenizer: Train: the counts of the corpus add up to more than "+
 				"%d; divide them", math.MaxInt)
@@ -186,6 +190,8 @@ func (b *trainer) run(opts TrainOptions) {
 	for len(b.contents) < opts.VocabSize && len(b.queue) > 0 {
 		c := b.queue.pop()
 		s := b.pairs[c.pair]
+		// Counts in the queue may be old. A higher one is queued when it is reached, a lower one
+		// only here.
 		if s == nil || s.count > c.count { // it was merged, or is queued again with a higher count
 			continue
 		}
@@ -258,9 +264,12 @@ func (b *trainer) mergeWord(w int32, p pair, id int32, changed map[pair]bool) {
 		}
 		parts = append(parts, old[i])
 	}
+	// The word was listed, but no longer has the pair.
 	if len(parts) == len(old) {
 		return
 	}
+	// All pairs of the word are taken away and added again, which is simple and right for pairs
+	// that overlap, as in aaa.
 	for i := 1; i < len(old); i++ {
 		if s := b.pairs[pair{old[i-1], old[i]}]; s != nil {
 			s.count -= word.count

@@ -33,6 +33,7 @@ const maxTranslated = 1 << 20
 // maxGroups is how deep groups may be nested.
 const maxGroups = 50
 
+// translator reads a pattern from left to right and writes it for [compile].
 type translator struct {
 	source, rest string
 	out          bytes.Buffer
@@ -52,6 +53,7 @@ func (t *translator) refuse(what string) error {
 	}
 }
 
+// malformed is the error for a pattern that is not valid, or too large.
 func (t *translator) malformed(what string) error {
 	return fmt.Errorf("regular expression %.200q: %s", t.source, what)
 }
@@ -110,8 +112,10 @@ func (t *translator) element(depth int) error {
 	case t.accept("["):
 		return t.class()
 	case t.accept("^"):
+		// In Oniguruma ^ is the beginning of a line, but not after a line break that ends the text.
 		t.out.WriteString(`(?:\A|(?<=\n)(?!\z))`)
 	case t.accept("$"):
+		// $ is the end of a line.
 		t.out.WriteString(`(?=\n|\z)`)
 	case t.accept("."):
 		if t.dotAll {

@@ -16,6 +16,7 @@ func (t *translator) class() error {
 		switch {
 		case t.rest == "":
 			return t.malformed("a class is not closed")
+		// A bracket at the beginning of a class stands for itself.
 		case t.rest[0] == ']' && !first:
 			t.accept("]")
 			s.write(&t.out, negated)
@@ -46,6 +47,7 @@ func (s *classItems) item(t *translator) error {
 	if err != nil || first < 0 {
 		return err
 	}
+	// A hyphen at the end stands for itself.
 	if !strings.HasPrefix(t.rest, "-") || strings.HasPrefix(t.rest, "-]") {
 		return s.add(t, first, first)
 	}
@@ -84,6 +86,7 @@ func (s *classItems) add(t *translator, first, last rune) error {
 	if !s.fold {
 		return nil
 	}
+	// The other cases are added one by one.
 	if last-first > 0x200 {
 		return t.refuse("a long range without regard to case")
 	}
@@ -91,6 +94,8 @@ func (s *classItems) add(t *translator, first, last rune) error {
 		if r >= utf8.RuneSelf && unicode.IsLetter(r) {
 			return t.refuse(fmt.Sprintf("%q without regard to case", r))
 		}
+		// SimpleFold goes around the characters that differ only in case: k, K, and the Kelvin
+		// sign.
 		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
 			s.text.WriteString(runText(runeRun{f, f}))
 			s.count++
@@ -99,7 +104,8 @@ func (s *classItems) add(t *translator, first, last rune) error {
 	return nil
 }
 
-// write writes the class, or the character if it has only one.
+// write writes the class, or the character if it has only one. Other characters are always written
+// in a class and escaped, so that none has a special meaning.
 func (s *classItems) write(out *bytes.Buffer, negated bool) {
 	switch {
 	case negated:

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// escape translates an escape outside of a class, after the backslash.
+// escape translates an escape outside of a class, after the backslash. The pattern is in the syntax
+// of Oniguruma, and what is written is in that of [compile].
 func (t *translator) escape() error {
 	switch {
 	case t.rest == "":
@@ -19,12 +20,14 @@ func (t *translator) escape() error {
 	case t.accept("z"):
 		t.out.WriteString(`\z`)
 		return nil
+	// the end, or before a line break at the end
 	case t.accept("Z"):
 		t.out.WriteString(`(?=\n?\z)`)
 		return nil
 	case strings.ContainsRune("bB", rune(t.rest[0])):
 		return t.refuse("a word boundary")
 	}
+	// Every other escape is written as a class, which may have a single character.
 	s := classItems{fold: t.fold}
 	negated, err := s.escape(t, true)
 	if err != nil {
@@ -39,6 +42,7 @@ func (t *translator) escape() error {
 func (s *classItems) escape(t *translator, alone bool) (negated bool, err error) {
 	r := t.next()
 	switch r {
+	// count is 2 for what may be several characters: it must stay in a class.
 	case 's':
 		s.text.WriteString(`\s`)
 		s.count += 2
@@ -63,6 +67,7 @@ func (s *classItems) escape(t *translator, alone bool) (negated bool, err error)
 		s.text.WriteString("0-9a-fA-F")
 		s.count += 2
 		return false, nil
+	// The complement of the class in small letters.
 	case 'D', 'W', 'H':
 		if !alone {
 			return false, t.refuse("a negated class in a class")
@@ -101,13 +106,16 @@ func (t *translator) escaped(r rune) (rune, error) {
 	case 'u':
 		return t.hexDigits(4)
 	}
+	// Other letters and digits mean something else, such as a reference to a group. Marks stand for
+	// themselves.
 	if unicode.IsLetter(r) || unicode.IsDigit(r) {
 		return 0, t.refuse(fmt.Sprintf(`\%c`, r))
 	}
 	return r, nil
 }
 
-// hexEscape reads HH or {H..} after \x.
+// hexEscape reads HH or {H..} after \x. From \x80 on, HH is a byte in Oniguruma and not a
+// character, which a text in UTF-8 cannot be searched for.
 func (t *translator) hexEscape() (rune, error) {
 	if t.accept("{") {
 		body, rest, ok := strings.Cut(t.rest, "}")
@@ -125,6 +133,7 @@ func (t *translator) hexEscape() (rune, error) {
 	return r, err
 }
 
+// hexDigits reads exactly n hexadecimal digits.
 func (t *translator) hexDigits(n int) (rune, error) {
 	if len(t.rest) < n {
 		return 0, t.malformed(fmt.Sprintf("an escape needs %d hexadecimal digits", n))

@@ -4,6 +4,7 @@ import "strings"
 
 // group translates a group after its opening parenthesis.
 func (t *translator) group(depth int) error {
+	// Options hold to the end of their group.
 	fold, dotAll := t.fold, t.dotAll
 	defer func() { t.fold, t.dotAll = fold, dotAll }()
 	switch {
@@ -38,6 +39,7 @@ func (t *translator) lookBehind(open string, depth int) error {
 	return t.closeGroup(depth)
 }
 
+// closeGroup translates the inside of a group and its end.
 func (t *translator) closeGroup(depth int) error {
 	if err := t.alternatives(depth + 1); err != nil {
 		return err
@@ -59,6 +61,7 @@ func (t *translator) options(depth int) error {
 			on = false
 		case 'i':
 			t.fold = on
+		// Oniguruma's m lets a dot match a line break, as s does elsewhere.
 		case 'm':
 			t.dotAll = on
 		case ':':

@@ -27,6 +27,7 @@ func (t *translator) quantifier(start int) error {
 	default:
 		return nil
 	}
+	// In Oniguruma a + after a count repeats it and is not possessive; that is refused below.
 	counted := q[0] == '{'
 	switch {
 	case strings.HasPrefix(t.rest, "+") && !counted:
@@ -34,9 +35,11 @@ func (t *translator) quantifier(start int) error {
 		if t.behind > 0 {
 			return t.refuse("a possessive quantifier in a look-behind")
 		}
+		// a*+ is (?>a*)
 		element := string(t.out.Bytes()[start:])
 		t.out.Truncate(start)
 		fmt.Fprintf(&t.out, "(?>%s%s)", element, q)
+	// After {n} a ? makes the element optional and not lazy; that is refused below.
 	case strings.HasPrefix(t.rest, "?") && (!counted || strings.Contains(q, ",")):
 		t.accept("?")
 		t.out.WriteString(q + "?")
@@ -60,6 +63,7 @@ func (t *translator) counts() (string, error) {
 	t.rest = t.rest[len(body)+2:]
 	bounds := [2]int{}
 	for i, s := range []string{low, high} {
+		// A missing bound is 0 here; the cases below tell it from the number 0.
 		n, err := strconv.Atoi("0" + s)
 		if err != nil || n > maxRepeat {
 			return "", t.malformed(fmt.Sprintf("the count %.20s is more than %d", s, maxRepeat))

@@ -30,6 +30,7 @@ func (s *classItems) category(t *translator, name string) error {
 	if !ok {
 		return t.refuse(fmt.Sprintf(`\p{%.40s}`, name))
 	}
+	// These have no letters with two cases that would have to be added.
 	if s.fold && !slices.Contains([]string{"N", "Nd", "Nl", "No", "P", "S", "Z", "Zs"}, name) {
 		return t.refuse(fmt.Sprintf(`\p{%s} without regard to case`, name))
 	}
@@ -57,7 +58,7 @@ func (s *classItems) category(t *translator, name string) error {
 }
 
 // wordClass is \w as a class: letters, marks, decimal and letter numbers, connectors, and other
-// alphabetic characters.
+// alphabetic characters. It is made once, because it has thousands of bytes.
 var wordClass = sync.OnceValue(func() string {
 	var s strings.Builder
 	for _, name := range []string{"L", "M", "Nd", "Nl", "Pc"} {
@@ -84,6 +85,7 @@ func propertyRuns(name string) (runeSet, bool) {
 		}
 	}
 	runs := tableRuns(table)
+	// Two goroutines may both compute it; the results are equal.
 	knownRuns.Store(name, runs)
 	return runs, true
 }

@@ -14,6 +14,7 @@ type trie struct {
 	roots [256]int32
 }
 
+// trieItem is a text with the id that a search returns for it.
 type trieItem struct {
 	text string
 	id   int32
@@ -33,7 +34,9 @@ func newTrie(items []trieItem) (*trie, error) {
 	return makeTrie(items), nil
 }
 
-// makeTrie is newTrie for texts of any length.
+// makeTrie is newTrie for texts of any length. It goes level by level: in sorted order the texts
+// with a common prefix are next to each other, so a node is a range of them, and its children are
+// that range divided by the next byte.
 func makeTrie(items []trieItem) *trie {
 	sort.SliceStable(items, func(i, j int) bool { return items[i].text < items[j].text })
 	t := &trie{}
@@ -55,6 +58,7 @@ func makeTrie(items []trieItem) *trie {
 				}
 				child := group{len(t.label), i, j, g.depth + 1}
 				id := int32(noSymbol)
+				// Texts that end here come first in sorted order.
 				for k := i; k < j && len(items[k].text) == child.depth; k++ {
 					id = items[k].id
 				}
@@ -66,17 +70,21 @@ func makeTrie(items []trieItem) *trie {
 		level = next
 	}
 	t.first = append(t.first, int32(len(t.label)))
+	// The first byte of every search is looked up in a table, because the root has the most
+	// children.
 	for c := range t.roots {
 		t.roots[c] = t.search(0, byte(c))
 	}
 	return t
 }
 
+// node appends a node. Its first child is set when its level is done.
 func (t *trie) node(label byte, id int32) {
 	t.first, t.label, t.id = append(t.first, 0), append(t.label, label), append(t.id, id)
 }
 
-// search returns the child of node for byte c, or noSymbol.
+// search returns the child of node for byte c, or noSymbol. It is a binary search among at most 256
+// children.
 func (t *trie) search(node int32, c byte) int32 {
 	low, high := t.first[node], t.first[node+1]
 	for low < high {

@@ -31,6 +31,7 @@ func lowest(scores []float64) float64 {
 	return low
 }
 
+// tokenize adds the tokens of a word. Words repeat, so the result is kept.
 func (m *unigram) tokenize(w *encodeWork, word piece) error {
 	parts := m.cache.get(word.text)
 	if parts == nil {
@@ -52,13 +53,21 @@ type step struct {
 	id    int32
 }
 
-// improve takes a way if it is the first or has a higher score.
+// improve takes a way if it is the first or has a higher score. Of equal scores the way found first
+// stays.
 func (s *step) improve(score float64, begin int, id int32) {
 	if s.begin < 0 || score > s.score {
 		*s = step{score, int32(begin), id}
 	}
 }
 
+// encode finds the best way by going through the word once. With S(0) = 0 and p the scores of
+// tokens:
+//
+//	S(e) = max over tokens that end at e and begin at b of S(b) + p(token)
+//
+// where an unknown character counts as a token with unkScore. It costs the length of the word times
+// that of the longest token.
 func (m *unigram) encode(word string, work *meter) ([]part, error) {
 	if len(word) > maxWord {
 		return nil, errLongWord(word)
@@ -77,6 +86,7 @@ func (m *unigram) encode(word string, work *meter) ([]part, error) {
 		if err := work.step(visited); err != nil {
 			return nil, modelPlace("Unigram").wrap(err)
 		}
+		// Only where no token is exactly this character: it is then always possible to go on.
 		if !covered {
 			if m.unk == noSymbol {
 				return nil, errUnknown(word, "model.unk_id", "null")

@@ -20,6 +20,7 @@ type entry struct {
 	special bool
 }
 
+// has reports whether an id is used.
 func (v *vocabulary) has(id int) bool {
 	return id >= 0 && id < len(v.entries) && v.entries[id].content != ""
 }
@@ -58,6 +59,8 @@ func newVocabulary(m modelFile) (vocabulary, error) {
 			return v, fmt.Errorf("model.vocab: tokens %.80q and %.80q both have id %d",
 				v.entries[t.id].content, t.content, t.id)
 		}
+		// In an object the key counts once. In a list each place is an id, even if its token comes
+		// again.
 		if old, ok := v.ids[t.content]; ok && m.scores == nil {
 			v.entries[old] = entry{}
 		}
@@ -66,6 +69,7 @@ func newVocabulary(m modelFile) (vocabulary, error) {
 	return v, nil
 }
 
+// set puts an entry at its id. Ids between that are not used yet stay empty.
 func (v *vocabulary) set(id int, e entry) {
 	if id >= len(v.entries) {
 		v.entries = append(v.entries, make([]entry, id+1-len(v.entries))...)

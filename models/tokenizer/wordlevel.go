@@ -10,9 +10,11 @@ type wordLevel struct {
 	contents []string
 }
 
+// tokenize adds the one token of a word. It needs no cache, because it is one lookup.
 func (m *wordLevel) tokenize(w *encodeWork, word piece) error {
 	id, ok := m.ids[word.text]
 	if !ok {
+		// A file may name an unknown token that its vocabulary does not have.
 		if id = m.unk; id == noSymbol {
 			return errUnknown(word.text, "model.unk_token", *m.file.UnkToken)
 		}

@@ -13,6 +13,7 @@ type wordPiece struct {
 	cache            wordCache
 }
 
+// tokenize adds the tokens of a word, which are kept because words repeat.
 func (m *wordPiece) tokenize(w *encodeWork, word piece) error {
 	parts := m.cache.get(word.text)
 	if parts == nil {
@@ -26,12 +27,15 @@ func (m *wordPiece) tokenize(w *encodeWork, word piece) error {
 	return nil
 }
 
+// encode divides a word. Taking the longest token first is not the best cover, and may fail where
+// another one exists; then the whole word is unknown, as in BERT.
 func (m *wordPiece) encode(word string, work *meter) ([]part, error) {
 	if utf8.RuneCountInString(word) > *m.file.MaxLength {
 		return m.unknown(word)
 	}
 	var parts []part
 	for begin := 0; begin < len(word); {
+		// Tokens inside a word are stored without their prefix.
 		pieces := m.following
 		if begin == 0 {
 			pieces = m.first

@@ -9,7 +9,8 @@ import (
 )
 
 // WriteTo writes t as a tokenizer.json in the layout of Hugging Face. [Load] reads back a tokenizer
-// that gives the same tokens and writes the same bytes.
+// that gives the same tokens and writes the same bytes. It is indented by two spaces, as the
+// reference writes it, and all of it is made before the first byte is written.
 func (t *Tokenizer) WriteTo(w io.Writer) (int64, error) {
 	f := t.file
 	var err error
@@ -33,6 +34,7 @@ func (t *Tokenizer) WriteTo(w io.Writer) (int64, error) {
 
 // modelSection returns the model section with its vocabulary and merges.
 func (t *Tokenizer) modelSection() (json.RawMessage, error) {
+	// Tokens are in the order of their ids, so equal tokenizers give equal bytes.
 	vocab := modelVocab(t.vocab.entries)
 	switch m := t.model.(type) {
 	case *bpe:
@@ -53,6 +55,7 @@ func (t *Tokenizer) modelSection() (json.RawMessage, error) {
 			UnkToken *string    `json:"unk_token"`
 		}{m.file.Type, vocab, m.file.UnkToken})
 	case *unigram:
+		// A list, whose places are the ids.
 		scored := make([]scoredToken, len(m.scores))
 		for id, score := range m.scores {
 			scored[id] = scoredToken{t.vocab.entries[id].content, score}
@@ -68,7 +71,8 @@ func (t *Tokenizer) modelSection() (json.RawMessage, error) {
 		t.model)) // modelKinds has no other
 }
 
-// mergeTexts returns the merges as pairs of contents, by rank.
+// mergeTexts returns the merges as pairs of contents, by rank. A map has no order; the rank is the
+// line of a merge in the file.
 func (m *bpe) mergeTexts() []mergeText {
 	pairs := make([]pair, 0, len(m.merges))
 	for p := range m.merges {

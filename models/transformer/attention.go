@@ -6,6 +6,7 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
+// Every other mixing of this package follows the same pattern: one file, registered here.
 func init() { RegisterMixing("attention", attentionMixing{}) }
 
 // attentionMixing is the softmax of the scores with the heads fused: the mixing of raw attention,

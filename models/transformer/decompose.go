@@ -311,6 +311,8 @@ func (p *partedPass) head(inputs *inputs,
 	}
 	return parts, rest, read(out[1], func(data []float32) {
 		for t := range k {
+			// The sum of both scores, times 1 and -1 for a contrast, is what the parts should add
+			// up to.
 			for i, w := range weights {
 				parts[t] += float64(w) * float64(data[i*owners+t])
 			}

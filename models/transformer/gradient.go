@@ -65,6 +65,15 @@ type backwardPass struct {
 	gradients []trace.Gradient
 }
 
+// run computes the derivative of each text's number f by the chain rule, from the scores z of the
+// head back to the rows e of the embedding:
+//
+//	∂f/∂x_L = ∂f/∂z · ∂z/∂x_L,  ∂f/∂x_l = ∂f/∂x_{l+1} · ∂x_{l+1}/∂x_l,  ∂f/∂e = ∂f/∂x_0 · ∂x_0/∂e
+//
+// ∂f/∂z is computed on the host in float64. Each further step is one graph, which differentiates
+// the sum over all entries of its output times what came from above: the product with the
+// transposed Jacobian, without the Jacobian. The texts of a batch do not depend on each other, so
+// one sum serves all of them.
 func (w *backwardPass) run(ctx context.Context) error {
 	if err := w.forward(ctx); err != nil {
 		return err
@@ -97,6 +106,7 @@ func (w *backwardPass) run(ctx context.Context) error {
 
 // forward runs the batch through all layers and fills in hidden.
 func (w *backwardPass) forward(ctx context.Context) error {
+	// The query's own rows, as integrated gradients bring them, or those of its ids.
 	rows, err := w.embeddings()
 	if rows == nil && err == nil {
 		rows, err = w.inputs.rows()
@@ -113,6 +123,7 @@ func (w *backwardPass) forward(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		// Without nil the loop would free it; the way back does.
 		w.hidden = append(w.hidden, step.in)
 		x, step.in = step.out, nil
 	}
@@ -120,8 +131,8 @@ func (w *backwardPass) forward(ctx context.Context) error {
 	return nil
 }
 
-// slopes fills in the value of each query, and returns its derivative with respect to the scores
-// at its position, [B,K].
+// slopes fills in the value of each query, and returns its derivative with respect to the scores at
+// its position, [B,K]. It is 0 for queries that only fill the batch up.
 func (w *backwardPass) slopes() (*tensors.Tensor, error) {
 	var slopes []float32
 	err := w.scores(w.inputs, w.hidden[len(w.hidden)-1], func(i int, scores []float32) {
@@ -167,6 +178,9 @@ func (w *backwardPass) derived(what, which string, of func(d *builder, x *Node, 
 }
 
 // layer takes the derivative with respect to the residual stream after layer l to that before it.
+// The layer is computed again, because its intermediate results were not kept. The attention's
+// derivative is that of f with respect to the probabilities, as if they could be changed one by
+// one.
 func (w *backwardPass) layer(l int, after *tensors.Tensor) (*tensors.Tensor, error) {
 	x, rule := w.pop(), w.rule
 	defer free(x)
@@ -179,6 +193,8 @@ func (w *backwardPass) layer(l int, after *tensors.Tensor) (*tensors.Tensor, err
 				return Gradient(value, in[0])
 			}
 			by := Gradient(value, in[0], b.Attention)
+			// A source that a target cannot see has attention 0 in every text. Autodiff gives that
+			// entry a derivative too, which means nothing and is left out.
 			return []*Node{by[0], b.Attention, Mul(by[1], b.visible)}
 		}, x, after)
 	if err != nil {
@@ -191,14 +207,15 @@ func (w *backwardPass) layer(l int, after *tensors.Tensor) (*tensors.Tensor, err
 	return out[0], err
 }
 
-// differentiate prepares the builder for a graph whose derivative is taken by a rule.
+// differentiate prepares the builder for a graph whose derivative is taken by a rule. Rounding to
+// bfloat16 is a staircase whose derivative is 0 almost everywhere, so it is taken as 1.
 func (d *builder) differentiate(rule trace.Backward) {
 	d.relevance = rule == trace.RelevanceGradient
 	d.product.straightThrough = true
 }
 
 // keepAttention copies the attention of layer l and its derivative, [B,H,N,S] each, without
-// padding.
+// padding. A text of n tokens keeps [L,H,n,n], which is filled from the last layer to the first.
 func (w *backwardPass) keepAttention(l int, attention, derivative *tensors.Tensor) error {
 	for _, part := range []struct {
 		from *tensors.Tensor

@@ -67,7 +67,12 @@ func checkObjective(s *spec.Spec, o trace.Objective, n int) error {
 }
 
 // objectiveValue returns the number that o asks for, from the scores of its position, computed in
-// float64.
+// float64. With scores z and token a it is
+//
+//	logit z_a,  log-probability z_a - log Σ_i exp z_i,  probability exp z_a / Σ_i exp z_i
+//
+// each minus that of the contrast. In a difference of log-probabilities the sum cancels, so it is
+// the difference of the logits.
 func objectiveValue(s *spec.Spec, o trace.Objective, scores []float32) float64 {
 	scores = twoScores(s, scores)
 	of := func(id int) float64 { return float64(scores[id]) }
@@ -114,6 +119,7 @@ func objectiveSlope(s *spec.Spec, o trace.Objective, scores, dst []float32) {
 			d[i] -= factor * math.Exp(float64(x)-most) / sum
 		}
 	}
+	// Of two scores that stand for one, the first is the constant 0 and has no derivative.
 	for i := range dst {
 		dst[i] = float32(d[len(two)-len(dst)+i])
 	}

@@ -36,7 +36,9 @@ func (a *pairLayer) read(x, key, value *tensors.Tensor) (err error) {
 	return err
 }
 
-// rows fills in the rows of a mixing in this layer.
+// rows fills in the rows of a mixing in this layer. Targets are independent of each other once the
+// keys and values are known, so tiles give the same rows as one pass, up to rounding. It looks at
+// ctx before each tile.
 func (a *pairLayer) rows(ctx context.Context, ask trace.MixingAsk, mix Mixing,
 	rows *trace.Rows,
 ) error {
@@ -54,7 +56,8 @@ func (a *pairLayer) rows(ctx context.Context, ask trace.MixingAsk, mix Mixing,
 	return nil
 }
 
-// tileFloats limits the largest array of a tile, [N,S,F]: 64 MiB.
+// tileFloats limits the largest array of a tile, [N,S,F]: 64 MiB. The array is the largest because
+// a mixing runs the feed-forward part for every pair.
 const tileFloats = 16 << 20
 
 // rowsOfTile returns how many targets fill a tile if each has so many numbers.
@@ -74,6 +77,8 @@ func (a *pairLayer) targets(ask trace.MixingAsk) int {
 func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace.Rows) error {
 	m, length := a.p.m, len(a.p.ids)
 	spec := m.Spec
+	// A decoder's targets see no source after the last of them, so the graph gets only the first
+	// seen sources.
 	targets, seen := n, at+n
 	if spec.Bidirectional {
 		seen = length
@@ -85,6 +90,7 @@ func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace
 			targets = a.targets(ask)
 		}
 	}
+	// Rows after the last target are padding. Their results are not copied.
 	x, err := m.filled([]int{1, targets, spec.Width}, func(data []float32) {
 		copy(data, a.x[at*spec.Width:min((at+targets)*spec.Width, len(a.x))])
 	})
@@ -101,6 +107,8 @@ func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace
 		inputs = append(inputs, t)
 	}
 	defer free(inputs...)
+	// The last layer needs a graph of its own if the mixing reads the final norm, whose weights the
+	// other layers do not get.
 	l := a.l
 	kind, weights := layerKind(spec, l), ofLayer(l)
 	if readsFinalNorm(spec, mix, l) {
@@ -121,7 +129,7 @@ func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace
 }
 
 // put copies n targets from position at on into rows; tile is [1,1,(H,)N,S], with so many sources
-// that count.
+// that count. Entry (l,h,t,s) of rows is at ((l·H + h)·N + t - First)·S + s.
 func (a *pairLayer) put(rows *trace.Rows, tile *tensors.Tensor, at, n, sources int) error {
 	dims := tile.Shape().Dimensions
 	targets, s := dims[len(dims)-2], dims[len(dims)-1]

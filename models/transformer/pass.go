@@ -29,7 +29,8 @@ type pass struct {
 	latest *latest
 }
 
-// output executes the pass and returns what the head says at its end.
+// output executes the pass and returns what the head says at its end. The head reads the last token
+// only: scores of all tokens would be [N,V].
 func (p *pass) output(ctx context.Context, progress func(trace.Progress)) (*Output, error) {
 	r, err := p.run(ctx, progress)
 	if err != nil {
@@ -64,6 +65,9 @@ func (p *pass) run(ctx context.Context, progress func(trace.Progress)) (*Reading
 // longPrompt is how many tokens a prompt has for which progress is worth a report.
 const longPrompt = 512
 
+// layers sends the text through all layers, [1,N,D] each. A layer's graph also returns its keys and
+// values, [1,G,N,E], and the rows of the mixings that need no tiles. Those that do are computed
+// from the keys and values afterwards.
 func (p *pass) layers(ctx context.Context, progress func(trace.Progress)) (*Reading, error) {
 	layers := p.m.Spec.Layers
 	inputs := p.m.textInputs(p.ids, p.m.padded(len(p.ids)))
@@ -72,7 +76,8 @@ func (p *pass) layers(ctx context.Context, progress func(trace.Progress)) (*Read
 		return nil, err
 	}
 	out := &Reading{Rows: p.emptyRows(), inputs: inputs, length: len(p.ids)}
-	// Nothing else of this pass may stay in the graph.
+	// The graph is kept with the model, and the function below with it, so nothing else of this
+	// pass may stay in it.
 	asks, mixes, terms := p.asks, p.mixes, p.latest != nil
 	rows := func(d *builder, b *Block, now cache, _ []*Node) []*Node {
 		out := append([]*Node{now.key, now.value}, wholeRows(d, b, asks, mixes)...)
@@ -104,6 +109,8 @@ func (p *pass) layers(ctx context.Context, progress func(trace.Progress)) (*Read
 func (p *pass) layer(ctx context.Context, step *layerStep, all []trace.Rows,
 	progress func(trace.Progress),
 ) error {
+	// The order is that of the collector: key, value, then one tensor for each mixing without
+	// tiles.
 	l, key, value, rows := step.layer, step.collected[0], step.collected[1], step.collected[2:]
 	if p.keep != nil {
 		if err := p.keep(l, key, value); err != nil {
@@ -129,6 +136,7 @@ func (p *pass) layer(ctx context.Context, step *layerStep, all []trace.Rows,
 				Stage: "preparing prompt rows", Unit: "layer", Done: l + 1, Total: p.m.Spec.Layers,
 			})
 		}
+		// To the host, once for all mixings of this layer.
 		if err := pairs.read(step.in, key, value); err != nil {
 			return err
 		}
@@ -163,7 +171,8 @@ func emptyRows(s *spec.Spec, ask trace.MixingAsk, n int) trace.Rows {
 }
 
 // putRows copies rows, [layers,1,n,s] or [layers,1,H,n,s], to layers l.. of r, without the padding
-// at the end of targets and sources.
+// at the end of targets and sources. n may be 1, the row of the last target, or all targets. Layers
+// and heads are next to each other in both arrays, so k counts them together.
 func putRows(r *trace.Rows, l int, rows *tensors.Tensor) error {
 	dims := rows.Shape().Dimensions
 	n, s := dims[len(dims)-2], dims[len(dims)-1]
@@ -177,7 +186,8 @@ func putRows(r *trace.Rows, l int, rows *tensors.Tensor) error {
 	})
 }
 
-// describe writes asks as part of the key of a graph.
+// describe writes asks as part of the key of a graph. Everything that wholeRows depends on is in
+// it: two asks with the same text share a graph.
 func describe(asks []trace.MixingAsk) string {
 	var b strings.Builder
 	for _, ask := range asks {
@@ -187,7 +197,8 @@ func describe(asks []trace.MixingAsk) string {
 }
 
 // wholeRows returns the rows of every mixing that is not computed in tiles, [1,1,(H,)N,S]. N is 1
-// where only the last token's row is asked for.
+// where only the last token's row is asked for. The axis in front is the layer, so that [putRows]
+// reads them like the rows of a decode step, which has all layers in one tensor.
 func wholeRows(d *builder, b *Block, asks []trace.MixingAsk, mixes []Mixing) []*Node {
 	var all []*Node
 	for i, m := range mixes {
@@ -230,7 +241,9 @@ func visibleRows(b *Block, m Mixing, ask trace.MixingAsk) *Node {
 	return Mul(rows, seen)
 }
 
-// oneRow returns row t of the last but one axis of x [...,N,S], [...,1,S].
+// oneRow returns row t of the last but one axis of x [...,N,S], [...,1,S]. t is known only when the
+// graph runs, so it cannot be the bound of a slice. Instead the other rows are replaced by 0, and a
+// sum over the rows is left with one term.
 func oneRow(x, t *Node) *Node {
 	targets := Iota(x.Graph(), shapes.Make(dtypes.Int32, x.Shape().Dimensions...), x.Rank()-2)
 	return ReduceAndKeep(Where(Equal(targets, t), x, ZerosLike(x)), ReduceSum, -2)

@@ -29,7 +29,8 @@ func alibiBias(s *spec.Spec, sources int) []float32 {
 	return bias
 }
 
-// turning is the cosine and sine of the angle of every position, [B or 1,1,N,R/2] each.
+// turning is the cosine and sine of the angle of every position, [B or 1,1,N,R/2] each. R is the
+// number of components of a head that are turned, and each angle serves two of them.
 type turning struct{ cos, sin *Node }
 
 // newTurning returns the cosines and sines for targets at positions [B or 1,N] in a text of length
@@ -37,6 +38,7 @@ type turning struct{ cos, sin *Node }
 func newTurning(r *spec.Rotary, positions, length *Node) turning {
 	g := positions.Graph()
 	half := len(r.Frequencies)
+	// The length decides when the graph runs, so both sets of frequencies are in it.
 	f := Const(g, r.Frequencies) // [R/2]
 	if r.LongFrequencies != nil {
 		long := GreaterThan(length, Scalar(g, dtypes.Int32, r.Original))
@@ -54,7 +56,9 @@ func newTurning(r *spec.Rotary, positions, length *Node) turning {
 	return t
 }
 
-// stretched returns the factors of the frequencies under [spec.Rotary.Stretch], [R/2].
+// stretched returns the factors of the frequencies under [spec.Rotary.Stretch], [R/2]. Factor i is
+// r^(-2i/(R-2)) with r = max(1, Stretch·n/Original - (Stretch-1)), computed as exp of the exponent
+// times log r, because n is known only when the graph runs.
 func stretched(r *spec.Rotary, length *Node) *Node {
 	exponents := make([]float32, len(r.Frequencies))
 	for i := range exponents {
@@ -65,7 +69,9 @@ func stretched(r *spec.Rotary, length *Node) *Node {
 	return Exp(Mul(Const(length.Graph(), exponents), Log(ratio)))
 }
 
-// turn turns x [B,H,N,E]: of each pair (a,b), a cos - b sin and b cos + a sin.
+// turn turns x [B,H,N,E]: of each pair (a,b), a cos - b sin and b cos + a sin. This is the
+// split-half form: pair i is components i and i+R/2. Components from R on stay as they are. A turn
+// keeps lengths, and q·k then depends only on the difference of the two positions.
 func (t turning) turn(x *Node) *Node {
 	half, width := t.cos.Shape().Dimensions[3], x.Shape().Dimensions[3]
 	a := SliceAxis(x, -1, AxisRange(0, half))

@@ -28,7 +28,8 @@ const (
 	batchTokens = 4096
 )
 
-// queryBatch is queries that run in one pass.
+// queryBatch is queries that run in one pass. Its texts, B with the copies that fill it up, are
+// padded on the right to the same length.
 type queryBatch struct {
 	m *Model
 	// queries may be followed by copies of the first, so that few shapes are compiled; at has the
@@ -81,6 +82,8 @@ func (m *Model) queryBatches(queries []trace.Query, how Batching,
 		}
 		order[i] = i
 	}
+	// Texts of one length waste no padding. The sort is stable, so the same queries give the same
+	// batches.
 	slices.SortStableFunc(order, func(i, j int) int {
 		a, b := queries[i], queries[j]
 		return cmp.Or(cmp.Compare(m.passGroup(a), m.passGroup(b)),
@@ -94,6 +97,7 @@ func (m *Model) queryBatches(queries []trace.Query, how Batching,
 		if group < 0 {
 			group = len(order)
 		}
+		// The last text of a group is its longest.
 		n, err := m.batchSize(len(queries[order[group-1]].IDs), how, need)
 		if err != nil {
 			return nil, err
@@ -104,7 +108,8 @@ func (m *Model) queryBatches(queries []trace.Query, how Batching,
 	return all, nil
 }
 
-// passGroup returns the same number for queries that may run in one pass.
+// passGroup returns the same number for queries that may run in one pass. That is twice the bucket
+// of its length, and one more with embeddings of its own.
 func (m *Model) passGroup(q trace.Query) int {
 	n := len(q.IDs)
 	size := bucket(n)
@@ -138,6 +143,7 @@ func (m *Model) queryBatch(queries []trace.Query, at []int, how Batching) queryB
 		b.longest = max(b.longest, len(queries[i].IDs))
 	}
 	b.padded = m.padded(b.longest)
+	// Up to the next power of two, or to the largest batch.
 	for most := cmp.Or(how.Texts, batchTexts); m.promptStep > 1 && len(b.queries) < most &&
 		len(b.queries)&(len(b.queries)-1) != 0; {
 		b.queries = append(b.queries, b.queries[0])

@@ -62,6 +62,7 @@ func (r *Reading) Logits(positions ...int) ([][]float32, error) {
 		return all, nil
 	}
 	whole, asked := m.Spec.Head == spec.ClassifierHead, positions
+	// The result of a classifier is one row for the whole text, so one position stands for all.
 	if whole { // it reads the first token itself
 		asked = positions[:1]
 	}

@@ -35,7 +35,8 @@ const (
 // ofLayer is the prefix of the weights of layer l.
 func ofLayer(l int) string { return fmt.Sprintf("blocks.%d.", l) }
 
-// hasWeight reports whether a graph with those weights gets the array with that name.
+// hasWeight reports whether a graph with those weights gets the array with that name. A graph gets
+// only what it reads: every other argument would be passed with each call for nothing.
 func hasWeight(which, name string) bool {
 	if which == endsWeights {
 		return !strings.HasPrefix(name, "blocks.")
@@ -55,6 +56,8 @@ func (m *Model) run(key, which string, build graphFunc,
 	inputs ...*tensors.Tensor,
 ) ([]*tensors.Tensor, error) {
 	var names []string
+	// Inputs first, then weights in the order in which the model loaded them, which is the same at
+	// every call. compiled relies on that order.
 	args := make([]any, 0, len(inputs)+len(m.weights))
 	for _, t := range inputs {
 		args = append(args, t)
@@ -75,7 +78,8 @@ func (m *Model) run(key, which string, build graphFunc,
 	return c.exec.Call(args...)
 }
 
-// compiled returns the graph of key and makes it at its first use.
+// compiled returns the graph of key and makes it at its first use. It compiles nothing yet: that
+// needs the shapes of the inputs.
 func (m *Model) compiled(key string, names []string, build graphFunc,
 	inputs int,
 ) (*compiled, error) {
@@ -96,6 +100,7 @@ func (m *Model) compiled(key string, names []string, build graphFunc,
 	if err != nil {
 		return nil, fmt.Errorf("transformer: %s: %w", key, err)
 	}
+	// No limit on how many shapes one graph is compiled for.
 	exec.SetMaxCache(-1)
 	c := &compiled{exec: exec, shapes: map[string]bool{}}
 	m.graphs[key] = c
@@ -103,7 +108,8 @@ func (m *Model) compiled(key string, names []string, build graphFunc,
 }
 
 // compile compiles a graph for the shapes of args, unless that has been done. sizes names the
-// shapes that differ from call to call.
+// shapes that differ from call to call. The first call would compile it too. Here it is counted,
+// its time is measured, and two goroutines with the same shape do it once.
 func (m *Model) compile(c *compiled, sizes string, args []any) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,7 +132,8 @@ func (m *Model) compile(c *compiled, sizes string, args []any) error {
 	return nil
 }
 
-// sizesOf writes the shapes of inputs as text.
+// sizesOf writes the shapes of inputs as text. The key of a graph decides their types, so the sizes
+// are enough.
 func sizesOf(inputs []*tensors.Tensor) string {
 	var b []byte
 	for _, t := range inputs {

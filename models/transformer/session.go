@@ -147,6 +147,7 @@ func (s *Session) Step(ctx context.Context, id int) (*Output, error) {
 		return nil, err
 	}
 	model, asks, mixes, terms := s.m, s.asks, s.mixes, s.terms
+	// The new token goes into slot Length of the cache, and its own row sees Length+1 sources.
 	inputs := append([]*tensors.Tensor{
 		idTensor([]int{id}, 1),
 		tensors.FromScalar(int32(s.Length())),
@@ -240,6 +241,8 @@ func (d *builder) step(
 	for l := range d.spec.Layers {
 		b, now := d.stepBlock(l, x, cache{key: past[2*l], value: past[2*l+1]})
 		kept = append(kept, now.key, now.value)
+		// First the mixings that compute the block's output together with their own, then the
+		// others.
 		for _, shares := range []bool{true, false} {
 			for i, m := range mixes {
 				if sharesOutput(m) == shares {

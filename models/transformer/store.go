@@ -22,7 +22,8 @@ func (m *Model) newStore(slots int) *store { return &store{m: m, slots: slots} }
 // inPlace is whether the host may write into what the backend reads.
 func (s *store) inPlace() bool { return s.m.backend.HasSharedBuffers() }
 
-// add appends a key or value, [1,G,T,E], of which the first n slots count.
+// add appends a key or value, [1,G,T,E], of which the first n slots count. Slots after them must
+// hold finite numbers, because 0 times infinity, where a mask hides them, would be NaN.
 func (s *store) add(kv *tensors.Tensor, n int) error {
 	dims := kv.Shape().Dimensions
 	if !s.inPlace() {
@@ -43,6 +44,7 @@ func (s *store) add(kv *tensors.Tensor, n int) error {
 // addGrown appends a key or value on the device, with zeros or without its last slots to fit the
 // store.
 func (s *store) addGrown(kv *tensors.Tensor) error {
+	// missing is negative if the prompt was padded to more rows than the store has slots.
 	slots, missing := s.slots, s.slots-kv.Shape().Dimensions[2]
 	out, err := s.m.run(fmt.Sprintf("grow by %d", missing), noWeights,
 		func(_ byName, in []*graph.Node) []*graph.Node {
@@ -58,7 +60,8 @@ func (s *store) addGrown(kv *tensors.Tensor) error {
 	return nil
 }
 
-// put writes the key and value of one token into a slot; now is [2L,1,G,1,E].
+// put writes the key and value of one token into a slot; now is [2L,1,G,1,E]. Outside the memory of
+// the host a graph returns new tensors, which costs a copy of the whole cache.
 func (s *store) put(now *tensors.Tensor, slot int) error {
 	if s.inPlace() {
 		return read(now, func(data []float32) { s.write(data, slot) })
@@ -79,7 +82,8 @@ func (s *store) put(now *tensors.Tensor, slot int) error {
 	return nil
 }
 
-// write puts a token's numbers, [2L,G,E], into its slot.
+// write puts a token's numbers, [2L,G,E], into its slot. In a tensor [1,G,slots,E] the E numbers of
+// group g begin at (g·slots + slot)·E.
 func (s *store) write(data []float32, slot int) {
 	for _, t := range s.all {
 		dims := t.Shape().Dimensions
@@ -94,7 +98,8 @@ func (s *store) write(data []float32, slot int) {
 	}
 }
 
-// grown returns a copy with more slots, of which n hold tokens.
+// grown returns a copy with more slots, of which n hold tokens. The store itself stays as it is, so
+// a session can go on after an error.
 func (s *store) grown(slots, n int) (*store, error) {
 	larger := s.m.newStore(slots)
 	for _, t := range s.all {

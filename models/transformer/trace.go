@@ -112,6 +112,8 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("transformer: stopped before the pass: %w", err)
 	}
+	// Before anything is computed: a batch that does not fit should fail at once, and not after
+	// minutes.
 	pass := need{Tokens: batch.longest(), Texts: len(batch.IDs), Taps: wanted}
 	if err := m.checkMemory(pass); err != nil {
 		return nil, err
@@ -120,6 +122,8 @@ func (m *Model) Forward(ctx context.Context, batch Batch,
 	if err != nil {
 		return nil, err
 	}
+	// recorded has each tap once, but wanted may name one twice. Value Zeroing costs a pass for
+	// each pair of tokens, so it runs text by text, in tiles.
 	out := make([][]trace.Tensor, len(batch.IDs))
 	for i, ids := range batch.IDs {
 		for _, name := range wanted {
@@ -211,7 +215,8 @@ func (m *Model) record(ctx context.Context, batch Batch,
 	return r.out, nil
 }
 
-// recorder is a pass that records taps.
+// recorder is a pass that records taps. While a layer runs, another goroutine copies the taps of
+// the layer before it to the host, without the padding.
 type recorder struct {
 	m       *Model
 	batch   Batch
@@ -241,12 +246,19 @@ func (j *job) wait() error {
 	return err
 }
 
+// run sends the batch through all layers. Taps of a layer are graph outputs that nothing else
+// needs, so they are copied while the next layer runs. Hidden states go on to the next layer and
+// are freed after it, so they are copied at once.
 func (r *recorder) run(ctx context.Context) error {
+	// The rows of all texts are as many as those of the longest, rounded up where shapes are
+	// compiled.
 	inputs := r.m.batchInputs(r.batch, r.longest, r.m.padded(r.longest))
 	x, err := inputs.embed()
 	if err != nil {
 		return err
 	}
+	// A tap belongs to a layer, to the end of the model, or, as Hidden, to what goes from graph to
+	// graph.
 	var inLayers, atEnd []trace.Tap
 	for _, name := range r.wanted {
 		if taps[name].block != nil {
@@ -257,6 +269,8 @@ func (r *recorder) run(ctx context.Context) error {
 		}
 	}
 	defer r.copying.wait() //nolint:errcheck // after another error this one does not matter
+	// The names of the taps are in the key of the graph, because another set of taps is another
+	// graph.
 	collect := func(_ *builder, b *Block, _ cache, _ []*Node) []*Node {
 		var all []*Node
 		for _, name := range inLayers {
@@ -269,6 +283,7 @@ func (r *recorder) run(ctx context.Context) error {
 			return err
 		}
 		l, collected := step.layer, step.collected
+		// Without nil the loop would free the taps while they are copied. keep frees them.
 		x, step.collected = step.out, nil
 		if err := errors.Join(r.copying.wait(), r.keepHidden(l, step.in)); err != nil {
 			free(collected...)
@@ -298,7 +313,8 @@ func (r *recorder) run(ctx context.Context) error {
 	return r.keep(atEnd, r.m.Spec.Layers, made)
 }
 
-// keepHidden copies hidden state l, [B,N,D], if it is wanted.
+// keepHidden copies hidden state l, [B,N,D], if it is wanted. It waits for the other goroutine
+// first, because both add to out.
 func (r *recorder) keepHidden(l int, x *tensors.Tensor) error {
 	if !slices.Contains(r.wanted, trace.Hidden) {
 		return nil
@@ -315,6 +331,8 @@ func (r *recorder) keep(names []trace.Tap, l int, made []*tensors.Tensor) error 
 	return r.copy(names, l, made)
 }
 
+// copy copies taps of layer l, [B,...] each, to the tensors of their texts. Only the scores of a
+// vocabulary may come without an axis for the texts: as columns, [V,B·N], and not as [B,N,V].
 func (r *recorder) copy(names []trace.Tap, l int, made []*tensors.Tensor) error {
 	for i, name := range names {
 		dims := made[i].Shape().Dimensions
@@ -342,9 +360,12 @@ func (r *recorder) put(k int, name trace.Tap, l int, dims []int, data []float32)
 	if strings.HasPrefix(axes, "L") {
 		axes, layers = axes[1:], r.m.Spec.Layers
 		if name == trace.Hidden {
+			// the embedding's output comes before layer 0
 			layers++
 		}
 	}
+	// from and keep are the part of each axis that belongs to the text: on the axes of tokens its
+	// own slots, on the others everything. size is how many numbers of a layer that is.
 	from, keep := make([]int, len(dims)), slices.Clone(dims)
 	size := 1
 	for i, axis := range axes {
@@ -353,6 +374,7 @@ func (r *recorder) put(k int, name trace.Tap, l int, dims []int, data []float32)
 		}
 		size *= keep[i]
 	}
+	// The tensor of a text is [layers,...] where the tap has layers, so layer l begins at l·size.
 	to := r.tensor(k, name, layers, keep, size)
 	if layers > 0 {
 		to = to[l*size:]
@@ -360,7 +382,8 @@ func (r *recorder) put(k int, name trace.Tap, l int, dims []int, data []float32)
 	cut(to, data, dims, from, keep)
 }
 
-// putColumns copies scores [V,B·N] of every text, without padding.
+// putColumns copies scores [V,B·N] of every text, without padding. Column k·N+t is target t of text
+// k, N the number of rows with padding.
 func (r *recorder) putColumns(name trace.Tap, data []float32) {
 	v, texts := r.m.Spec.Vocab, len(r.batch.IDs)
 	columns := len(data) / v
@@ -372,7 +395,8 @@ func (r *recorder) putColumns(name trace.Tap, data []float32) {
 
 // turn transposes the first n columns of src, [rows,·] with stride numbers from row to row, into
 // dst, [n,rows]. Each processor gets some of the rows and goes through them in blocks that fit its
-// cache.
+// cache. A block is 16 rows of src, so that it fills one cache line of 64 bytes in each row of dst.
+// Workers write different columns of dst, so the result does not depend on their number.
 func turn(dst, src []float32, n, rows, stride int) {
 	const block = 16
 	workers := runtime.GOMAXPROCS(0)
@@ -430,7 +454,10 @@ func (b Batch) longest() int {
 	return longest
 }
 
-// batchInputs are the inputs of a batch, each text filled up to so many rows.
+// batchInputs are the inputs of a batch, each text filled up to so many rows. They are [B,N] each,
+// 0 in the padding. A single text is padded on the right, which a decoder's tokens do not see and
+// which the length hides from an encoder. So it needs no marks of its real slots. Unless some
+// tokens take no position, it needs no positions either: they are its slots.
 func (m *Model) batchInputs(batch Batch, longest, padded int) *inputs {
 	n := len(batch.IDs)
 	ids, types := make([]int32, n*padded), make([]int32, n*padded)
@@ -445,6 +472,7 @@ func (m *Model) batchInputs(batch Batch, longest, padded int) *inputs {
 			}
 		}
 	}
+	// The tensors have the order in which inputKind.nodes takes them.
 	t := &inputs{m: m, kind: inputKind{
 		types: batch.Types != nil, positions: n > 1 || m.Spec.SkipPosition, real: n > 1,
 	}}
@@ -479,7 +507,9 @@ func (m *Model) axes(name trace.Tap) string {
 }
 
 // cut copies the places from..from+keep-1 of every axis of data, whose sizes are dims, to the
-// beginning of dst. It returns how many numbers it copied.
+// beginning of dst. It returns how many numbers it copied. For example dims [2,5,4], from [0,1,0]
+// and keep [2,3,4] give rows 1 to 3 of both matrices. Where the axes that are left are kept whole,
+// they are one copy.
 func cut(dst, data []float32, dims, from, keep []int) int {
 	if slices.Equal(dims, keep) {
 		return copy(dst, data)

@@ -31,7 +31,8 @@ type array struct {
 
 // fused returns the arrays that hold params. Query, key and value of a layer share one array,
 // blocks.l.qkv.{weight [D,HE+2GE],bias [HE+2GE]}: one wide product is faster than three narrow
-// ones. With outFirst the matrices of layers are held [out,in]; see [Model.outFirst].
+// ones. With outFirst the matrices of layers are held [out,in]; see [Model.outFirst]. Parameters
+// come in the order of [spec.Spec.Params], so the columns of the array are query, key, value.
 func fused(params []spec.Param, outFirst bool) []array {
 	var all []array
 	at := map[string]int{}
@@ -53,7 +54,8 @@ func fused(params []spec.Param, outFirst bool) []array {
 	return all
 }
 
-// shape is the shape of all parts together.
+// shape is the shape of all parts together. Only the last axis grows: [D,HE] and twice [D,GE] make
+// [D,HE+2GE]. With outFirst the axes change places after that.
 func (a array) shape() []int {
 	shape := append([]int(nil), a.parts[0].Shape...)
 	last := len(shape) - 1
@@ -68,11 +70,14 @@ func (a array) shape() []int {
 
 // load makes the tensor of an array.
 func (m *Model) load(a array, load spec.Loader) (*tensors.Tensor, error) {
+	// A matrix has the type of the model.
 	shape := a.shape()
+	// Norms and biases have one axis. They are a small part of all numbers, and stay in float32.
 	dtype := dtypes.Float32
 	if len(shape) > 1 {
 		dtype = m.DType
 	}
+	// Where the backend computes in the memory of the host, this is the memory that it reads.
 	t, err := tensors.FromShapeForBackend(m.backend, 0, shapes.Make(dtype, shape...))
 	if err != nil {
 		return nil, fmt.Errorf("transformer: %s: %w", a.name, err)
@@ -102,7 +107,8 @@ type place struct {
 	outFirst    bool
 }
 
-// fill loads p. It returns an error if load gives too few or too many numbers.
+// fill loads p. It returns an error if load gives too few or too many numbers. A piece that load
+// gives may begin and end within a row, so it is cut at the ends of rows.
 func (to place) fill(p spec.Param, load spec.Loader) error {
 	filled, width := 0, p.Shape[len(p.Shape)-1]
 	err := load(p, func(first int, values []float32) {
@@ -122,6 +128,7 @@ func (to place) fill(p spec.Param, load spec.Loader) error {
 
 // put writes values of one row of the parameter from a column on, in the type of flat.
 func (to place) put(row, column int, values []float32) {
+	// Entry (r,c) of the parameter is flat[r,column+c], or transposed flat[column+c,r].
 	at, step := row*to.row+to.column+column, 1
 	if to.outFirst {
 		at, step = (to.column+column)*to.row+row, to.row
@@ -142,7 +149,10 @@ func (to place) put(row, column int, values []float32) {
 	}
 }
 
-// roundBFloat16 returns the bfloat16 number nearest to a finite x, ties to even.
+// roundBFloat16 returns the bfloat16 number nearest to a finite x, ties to even. A bfloat16 is the
+// upper half of a float32. Adding half a unit of the last kept bit, less one, and then that bit
+// itself, carries into the upper half exactly if the lower half is more than one half, or is one
+// half and the kept bit is odd.
 func roundBFloat16(x float32) float32 {
 	b := math.Float32bits(x)
 	b += 0x7fff + b>>16&1

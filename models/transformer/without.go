@@ -34,9 +34,12 @@ func (m *Model) WithoutValue(ctx context.Context, l int, x []float32,
 			b, _ := d.block(l, in[0])
 			tokens := ids.Shape().Dimensions[1]
 			slots := Iota(ids.Graph(), shapes.Make(dtypes.Int32, 1, 1, tokens, 1), 2)
+			// Queries and keys stay, so the scores do not change. No slot has the number -1.
 			others := ConvertDType(NotEqual(slots, in[2]), dtypes.Float32) // [1,1,T,1]
 			b.sources.value = Mul(b.sources.value, others)
 			b.attend()
+			// The block has been computed with all values; this computes it again from the
+			// attention on.
 			b.Output = nil
 			b.finish()
 			return []*Node{b.Output}

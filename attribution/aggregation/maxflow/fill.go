@@ -56,7 +56,8 @@ func (s *solver) move(moves []move) {
 	}
 }
 
-// direct sends amount by edge (k,i,j) and returns it.
+// direct sends amount by edge (k,i,j) and returns it. Before that it waits in column i down to
+// level k+1, and after it in column j from level k.
 func (s *solver) direct(k int, amount float64) float64 {
 	if amount > 0 {
 		s.send(k, s.i, s.j, amount)

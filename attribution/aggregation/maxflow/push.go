@@ -3,7 +3,9 @@ package maxflow
 import "math/bits"
 
 // push sends at most limit from node (k,u), at distance d from the sink, to the sink by shortest
-// paths, and returns how much. limit must be above closed.
+// paths, and returns how much. limit must be above closed. Own edges do not count as steps, so it
+// sends from every node of column u that (k,u) reaches within the column: first down, which only
+// uses capacity, then up, which undoes flow.
 func (s *solver) push(k, u, d int, limit float64) float64 {
 	switch d {
 	case 0:
@@ -22,7 +24,9 @@ func (s *solver) push(k, u, d int, limit float64) float64 {
 }
 
 // pushDown sends at most limit from the nodes of column u at level k and below, which the flow
-// reaches by own edges.
+// reaches by own edges. It stops at level 1, because the only node of level 0 that may be used is
+// the sink. The room of an own edge is read before each step down, and what has been sent is booked
+// on all own edges between k and x at once.
 func (s *solver) pushDown(k, u, d int, limit float64) float64 {
 	W, word, bit := s.words, u>>6, uint64(1)<<(u&63)
 	at, room := s.at[d], s.ownRoom[u*s.layers:]
@@ -37,11 +41,14 @@ func (s *solver) pushDown(k, u, d int, limit float64) float64 {
 			if most <= closed {
 				return sent
 			}
+			// spread was given more than it sent, so none of the node's edges leads nearer any
+			// more.
 			s.exhausted[n] |= bit
 		}
 		if x == 1 || (at[n-W]&^s.dead[n-W])&bit == 0 || room[x-1] <= closed {
 			return sent
 		}
+		// Own edge x-1 leads from level x to level x-1.
 		if r := room[x-1]; r < most {
 			most = r
 		}
@@ -49,12 +56,15 @@ func (s *solver) pushDown(k, u, d int, limit float64) float64 {
 }
 
 // pushUp sends at most limit from the nodes of column u above level k, by undoing flow on own
-// edges.
+// edges. own - room is the flow on an own edge. That much can be undone, so that it leaves the
+// column above.
 func (s *solver) pushUp(k, u, d int, limit float64) float64 {
 	W, word, bit := s.words, u>>6, uint64(1)<<(u&63)
 	at, room, own := s.at[d], s.ownRoom[u*s.layers:], s.own[u*s.layers:]
 	sent, most := 0.0, limit
 	for x, n := k+1, (k+1)*W+word; x <= s.l; x, n = x+1, n+W {
+		// Own edge x-1 has brought flow from level x to level x-1; all edges between k and x limit
+		// it.
 		flow := own[x-1] - room[x-1]
 		if flow <= closed || (at[n]&^s.dead[n])&bit == 0 {
 			break
@@ -77,7 +87,9 @@ func (s *solver) pushUp(k, u, d int, limit float64) float64 {
 }
 
 // spread sends at most limit from node (x,u) along edges that lead one step nearer to the sink. It
-// adds up what it sends, because limit minus the rest would lose small amounts by rounding.
+// adds up what it sends, because limit minus the rest would lose small amounts by rounding. The
+// sets of bits give the tokens with an edge that has room, or with flow to undo, that are one step
+// nearer and not dead. Only these are visited.
 func (s *solver) spread(x, u, d int, limit float64) float64 {
 	W, next, rest, sent := s.words, s.at[d-1], limit, 0.0
 	first := s.index(x-1, u, 0)
@@ -102,6 +114,7 @@ func (s *solver) spread(x, u, d int, limit float64) float64 {
 	if x >= s.l { // no edge leads to the source
 		return sent
 	}
+	// Flow that comes down into (x,u) from (x+1,v) can be sent another way from (x+1,v).
 	up := s.set(s.up, x, u)
 	for w := s.w0; w <= s.w1; w++ {
 		n := (x+1)*W + w
@@ -120,7 +133,7 @@ func (s *solver) spread(x, u, d int, limit float64) float64 {
 }
 
 // markDead marks node (k,u), from which no more can be sent, and all nodes that it reaches in its
-// column as dead.
+// column as dead. They could send no more either: what they reach, (k,u) reaches over them.
 func (s *solver) markDead(k, u, d int) {
 	W, bit := s.words, uint64(1)<<(u&63)
 	at, room, own := s.at[d], s.ownRoom[u*s.layers:], s.own[u*s.layers:]

@@ -3,12 +3,14 @@ package maxflow
 import "math/bits"
 
 // search labels nodes by their distance from the sink until it reaches the source, and returns
-// whether it did.
+// whether it did. Distances are from the sink, because push begins at the source and has to know
+// which edges lead nearer to the sink. Nodes further away than the source are on no shortest path.
 func (s *solver) search() bool {
 	s.mask()
 	clear(s.exhausted)
 	clear(s.dead)
 	cur := s.labels(0)
+	// The sink is at distance 0, and closeColumns adds the part of its column that drains into it.
 	put(s.level(cur, 0), s.j, true)
 	for d := 0; ; d++ {
 		s.closeColumns(cur)
@@ -17,6 +19,7 @@ func (s *solver) search() bool {
 			return true
 		}
 		next := s.labels(d + 1)
+		// No node is left that leads here: the labelled nodes are the sink's side of a cut.
 		if !s.step(next, cur) {
 			return false
 		}
@@ -27,7 +30,8 @@ func (s *solver) search() bool {
 // level returns the tokens of level k in a set of nodes.
 func (s *solver) level(nodes []uint64, k int) []uint64 { return nodes[k*s.words : (k+1)*s.words] }
 
-// labels returns at[d], empty.
+// labels returns at[d], empty. Sets stay for the next search, which would have to allocate as many
+// again.
 func (s *solver) labels(d int) []uint64 {
 	if d == len(s.at) {
 		s.at = append(s.at, make([]uint64, len(s.seen)))
@@ -37,7 +41,7 @@ func (s *solver) labels(d int) []uint64 {
 }
 
 // mask sets seen to the nodes that no path may use: tokens outside lo..hi, other sources and other
-// sinks.
+// sinks. A path from i to j in a causal text passes no token after i and none before j.
 func (s *solver) mask() {
 	for i := range s.seen {
 		s.seen[i] = ^uint64(0)
@@ -54,7 +58,8 @@ func (s *solver) mask() {
 
 // closeColumns adds to cur the nodes that reach it within their column, along own edges with
 // residual capacity and against own edges with flow. All of them become seen. One pass up and one
-// pass down the levels are enough, because a path within a column need not turn.
+// pass down the levels are enough, because a path within a column need not turn. Each word has the
+// same level of 64 columns, so they are done together.
 func (s *solver) closeColumns(cur []uint64) {
 	W, top := s.words, s.l+1
 	for w := s.w0; w <= s.w1; w++ {
@@ -74,7 +79,8 @@ func (s *solver) closeColumns(cur []uint64) {
 }
 
 // step adds to next the nodes with an edge to cur that are not seen yet, and returns whether there
-// are any.
+// are any. An edge leads to cur if it has room (into), or, against its direction, if it carries
+// flow (sent).
 func (s *solver) step(next, cur []uint64) bool {
 	if s.w0 == s.w1 {
 		return s.stepWord(next, cur)
@@ -105,7 +111,8 @@ func (s *solver) unite(to, set []uint64) {
 	}
 }
 
-// stepWord is step for tokens lo..hi in one word, the usual case for short texts.
+// stepWord is step for tokens lo..hi in one word, the usual case for short texts. It keeps the sets
+// of one level in registers.
 func (s *solver) stepWord(next, cur []uint64) bool {
 	W, w := s.words, s.w0
 	var any uint64
