@@ -48,7 +48,7 @@ func (r *run) prepareReading(m trace.Model, info trace.Info, tokens []trace.Toke
 	r.tokens = len(r.opts.Positions)
 	r.ask = trace.Ask{
 		Mixings: slices.Clone(r.plan.asks), Positions: r.opts.Positions,
-		Alternatives: r.opts.alternatives(),
+		Alternatives: r.alternatives(),
 		Progress:     r.opts.OnProgress,
 	}
 	// The maps need all rows, and only the model knows which positions it will explain.
@@ -132,10 +132,11 @@ func (r *run) addPrediction(ctx context.Context, step trace.Step) error {
 			}
 		}
 	}
-	if err := r.score(ctx, slices.Clone(r.ids), at, *next); err != nil {
+	p := prediction{GeneratedToken: *next}
+	if err := r.score(ctx, slices.Clone(r.ids), at, p); err != nil {
 		return err
 	}
-	r.append(*next, func(j *job) int {
+	r.append(p, func(j *job) int {
 		if r.tooExpensive(j) {
 			return 0
 		}

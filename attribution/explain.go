@@ -70,8 +70,8 @@ type run struct {
 	tokens int
 	// processed is the number of tokens that have gone through the model.
 	processed int
-	// pending is a generated token whose own row has not arrived yet; only with OwnRow.
-	pending *GeneratedToken
+	// pending is a prediction whose own row has not arrived yet; only with OwnRow.
+	pending *prediction
 	// ended says that the latest token ends the text.
 	ended bool
 	// remarks are the warnings that stay the same from step to step.
@@ -88,6 +88,13 @@ type run struct {
 	missing []incomplete
 	// text are the ids so far: the prompt and the tokens explained.
 	text []int
+}
+
+// prediction is a token and the terms of its logit, which are nil if they were not asked for or the
+// model does not know them.
+type prediction struct {
+	GeneratedToken
+	terms *trace.AttentionTerms
 }
 
 // newRun checks everything that can be checked before the model runs.
@@ -107,7 +114,7 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	}
 	p, err := newPlan(opts, setting{
 		layers: info.Layers, heads: info.Heads, bidirectional: info.Bidirectional,
-		allLevels: opts.AllLevels,
+		allLevels: opts.AllLevels, generates: !info.Bidirectional,
 	})
 	if err != nil {
 		return nil, err
@@ -127,15 +134,15 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 			message.Quote(prompt), purpose(info))
 	}
 	r := &run{opts: opts, plan: p}
+	if err := r.prepareScoring(m); err != nil {
+		return nil, err
+	}
 	if info.Bidirectional {
 		err = r.prepareReading(m, info, tokens)
 	} else {
 		err = r.prepareAsk(m, info, len(tokens))
 	}
 	if err != nil {
-		return nil, err
-	}
-	if err := r.prepareScoring(m); err != nil {
 		return nil, err
 	}
 	for _, t := range tokens {
@@ -176,8 +183,11 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, prompt int) error {
 		}
 	}
 	r.ask = trace.Ask{
-		Mixings: r.plan.asks, Sampling: r.opts.Sampling, Alternatives: r.opts.alternatives(),
+		Mixings: r.plan.asks, Sampling: r.opts.Sampling, Alternatives: r.alternatives(),
 		OwnRow: r.opts.OwnRow, Progress: r.opts.OnProgress,
+	}
+	if r.plan.needsTerms() {
+		r.ask.Terms = &trace.TermsAsk{Contrast: r.contrast, Foils: r.opts.foils()}
 	}
 	if r.opts.Continuation != "" {
 		tokens, err := m.Encode(r.opts.Continuation, trace.SpecialsOff)
@@ -241,7 +251,7 @@ func (r *run) start(info trace.Info, prompt Prompt) {
 		r.e.Order = append(r.e.Order, m.Name)
 		r.e.Methods[m.Name] = &Result{
 			Options: settings, Layers: m.levels, Unit: m.unit,
-			Shape: [3]int{0, len(prompt.IDs), len(m.levels)}, Data: []float64{},
+			Shape: [3]int{0, len(prompt.IDs), len(m.levels)}, Data: []float64{}, Shown: []int{},
 		}
 		r.e.OtherMass[m.Name] = []float64{}
 	}
@@ -321,9 +331,9 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 	if err := r.plan.extend(ctx, rows, from); err != nil {
 		return err
 	}
-	var next *GeneratedToken
+	var next *prediction
 	if step.Next != nil {
-		if next, err = newToken(*step.Next); err != nil {
+		if next, err = newPrediction(step); err != nil {
 			return err
 		}
 		r.ended = step.Next.Stop
@@ -340,6 +350,28 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 	r.append(*next, func(*job) int { return 0 }) // the one row that was wanted
 	r.text = append(r.text, next.ID)
 	return nil
+}
+
+// newPrediction returns the prediction of a step. It returns an error for terms that do not fit the
+// text or are NaN or infinite, and one of newToken.
+func newPrediction(step trace.Step) (*prediction, error) {
+	t, err := newToken(*step.Next)
+	if err != nil {
+		return nil, err
+	}
+	if terms, T := step.Terms, step.First+step.Count; terms != nil {
+		if terms.S != T || len(terms.Attention) != terms.L*T {
+			return nil, fmt.Errorf("the model gives %d terms of %d layers and %d sources for %d "+
+				"tokens", len(terms.Attention), terms.L, terms.S, T)
+		}
+		for _, x := range append(terms.Attention[:len(terms.Attention):len(terms.Attention)],
+			terms.Value) {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				return nil, fmt.Errorf("the model gives a term of %v for token %d", x, t.ID)
+			}
+		}
+	}
+	return &prediction{*t, step.Terms}, nil
 }
 
 // newToken returns a prediction in the form of an explanation. It returns an error for a
@@ -366,9 +398,11 @@ func newToken(p trace.Prediction) (*GeneratedToken, error) {
 
 // append adds a token and its row of every method. wanted returns which of the rows that a job has
 // computed is this token's.
-func (r *run) append(t GeneratedToken, wanted func(*job) int) {
+func (r *run) append(t prediction, wanted func(*job) int) {
 	e, m := r.e, len(r.ids)
-	e.Steps = append(e.Steps, t)
+	t.Alternatives = t.Alternatives[:min(len(t.Alternatives), r.opts.alternatives())]
+	e.Steps = append(e.Steps, t.GeneratedToken)
+	wrote := r.layerThatWrote(t.terms)
 	for i, p := range r.plan.methods {
 		shown, mass := r.latest(i, wanted)
 		T, res := len(mass)/len(p.levels), e.Methods[p.Name]
@@ -378,6 +412,11 @@ func (r *run) append(t GeneratedToken, wanted func(*job) int) {
 			}
 		}
 		res.Shape[0]++
+		level := res.Top()
+		if p.choosesLayer && wrote >= 0 {
+			level = wrote
+		}
+		res.Shown = append(res.Shown, level)
 		for k := range p.levels {
 			other := 0.0
 			for _, x := range mass[k*T+m : (k+1)*T] {

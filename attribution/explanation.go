@@ -76,6 +76,11 @@ type Options struct {
 	// Contrast is, for scorers, the text of one token or the name of a class. They then explain why
 	// the model predicted its token and not this one. It applies to every token explained.
 	Contrast string `json:"contrast,omitempty"`
+	// Foils is the number of next most probable tokens whose mean logit the scorers with
+	// [scorer.Info.Foils] subtract from that of the prediction, in [0,100]: they explain why it came
+	// and not one of these. Default 5, and 0 with a Contrast. It is also what the layer that a
+	// picture shows is chosen by; see [Result.Shown].
+	Foils *int `json:"foils,omitempty"`
 	// Scoring says how scorers work.
 	Scoring scorer.Options `json:"scoring,omitzero"`
 	// OwnRow explains each token by its own row instead of the row that predicts it. It costs one
@@ -175,6 +180,15 @@ type Result struct {
 	Shape [3]int `json:"shape"`
 	// Data is row-major; see [Result.At].
 	Data []float64 `json:"data"`
+	// Shown is, [n], the index k of the level that a picture of each token shows. It is the last
+	// level, except where every level is one layer alone. There it is the layer that wrote most of
+	// the prediction's logit, against the foils or the contrast:
+	//
+	//	argmax_l Σ_s max(0, Δ_l[s])
+	//
+	// over sources s that are neither the first token nor a control token, with Δ as in the scorer
+	// direct. It is the last layer if [Options] name layers or own rows, or the model cannot say.
+	Shown []int `json:"shown"`
 	// Explained is, for scorers, the number that the values explain, [n]. Residue is what is left
 	// of it when the values of a token are added up, generated columns included, [n]; nil if they
 	// need not add up.

@@ -286,6 +286,22 @@ func scorerRows() []Option {
 			setting: "contrast", shown: func(o *Options, _ planned) string { return o.Contrast },
 		},
 		{
+			Name: "foils", Flag: "foils", Group: ScorerOptions,
+			Help: "let scorers of the logit explain why the prediction came and not one of the " +
+				"`N` next most probable tokens",
+			value: count(func(o *Options) **int { return &o.Foils }, maxFoils, defaultFoils),
+			conflict: func(o *Options) string {
+				return onOff(o.Contrast != "",
+					fmt.Sprintf("foils %d and a contrast; %s", *o.Foils, eitherOfTwo))
+			},
+			takes: func(_ *Options, m planned) bool { return m.info().Foils || m.choosesLayer },
+			why:   "it is not explained against other tokens",
+			quiet: true, setting: "foils",
+			shown: func(o *Options, m planned) string {
+				return onOff(m.info().Foils && o.foils() > 0, fmt.Sprint(o.foils()))
+			},
+		},
+		{
 			Name: "quantity", Flag: "quantity", Group: ScorerOptions,
 			Help: "let scorers explain the `logit|probability|log-probability` " +
 				"(default each scorer's own)",

@@ -104,6 +104,11 @@ var values = map[string]struct {
 		attribution.Options{Scoring: scorer.Options{Replacement: "mask"}},
 		nil,
 	},
+	"foils": {
+		"100",
+		attribution.Options{Foils: new(100)},
+		[]string{"-1", "101"},
+	},
 	"steps": {
 		"1024",
 		attribution.Options{Scoring: scorer.Options{Steps: 1024}},

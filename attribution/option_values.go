@@ -125,6 +125,34 @@ func part(field func(*Options) **float64) value {
 	}
 }
 
+// count is a whole number from 0 to most, with a default that is not 0.
+func count(field func(*Options) **int, most, byDefault int) value {
+	return value{
+		given: func(o *Options) bool { return *field(o) != nil },
+		read: func(o *Options, text string) error {
+			var n int
+			if err := readWhole(&n, text, 0, most); err != nil {
+				return err
+			}
+			*field(o) = &n
+			return nil
+		},
+		write: func(o *Options) string {
+			if n := *field(o); n != nil {
+				return strconv.Itoa(*n)
+			}
+			return ""
+		},
+		wrong: func(name string, o *Options) string {
+			if n := *field(o); n != nil && (*n < 0 || *n > most) {
+				return fmt.Sprintf("%s %d; it must be in [0,%d]", name, *n, most)
+			}
+			return ""
+		},
+		limits: fmt.Sprintf(", from 0 to %d (default %d)", most, byDefault),
+	}
+}
+
 // seed is any number that random draws begin with.
 func seed(field func(*Options) *uint64) value {
 	return value{

@@ -9,6 +9,8 @@ const (
 	maxTokens           = 4096
 	defaultAlternatives = 5
 	maxAlternatives     = 1000
+	defaultFoils        = 5
+	maxFoils            = 100
 	maxTextBytes        = 1 << 20
 
 	// Above 100 tokens are drawn evenly, whatever the model says: logits are some tens apart.
@@ -31,6 +33,17 @@ func (o Options) alternatives() int {
 		return defaultAlternatives
 	}
 	return o.Alternatives
+}
+
+// foils returns how many foils scorers compare the prediction with.
+func (o Options) foils() int {
+	switch {
+	case o.Contrast != "":
+		return 0
+	case o.Foils != nil:
+		return *o.Foils
+	}
+	return defaultFoils
 }
 
 // checkHeads returns a usage error if a head is not one of the model's H heads.

@@ -18,6 +18,8 @@ type plan struct {
 	asks          []trace.MixingAsk
 	jobs          []*job
 	methods       []planned
+	// histories are the rows that live scorers read, by index of the ask.
+	histories map[int]*scorer.History
 	// warnings are remarks on options that some methods do not take.
 	warnings []string
 }
@@ -29,6 +31,12 @@ type planned struct {
 	job    *job
 	scorer scorer.Scorer // instead of a job
 	lift   bool
+	// live is the scorer if it can be computed from the rows of ask and the terms of a step, else
+	// nil. ask is -1 for a scorer without rows.
+	live scorer.Live
+	ask  int
+	// choosesLayer is whether the layer shown is chosen for each token.
+	choosesLayer bool
 	// first and last are the layers that are combined, and topOnly is whether the aggregation gives
 	// the top layer alone unless all are asked for.
 	first, last int
@@ -42,6 +50,8 @@ type planned struct {
 type setting struct {
 	layers, heads            int
 	bidirectional, allLevels bool
+	// generates is whether a model generates the text.
+	generates bool
 }
 
 // newPlan looks all methods up and checks the options that concern them. Errors are usage errors.
@@ -67,11 +77,7 @@ func newPlan(opts Options, set setting) (*plan, error) {
 // add plans one method, with the job of an earlier one if that is the same.
 func (p *plan) add(m Method, set setting) {
 	if m.Scorer != "" {
-		sc, _ := scorer.Lookup(m.Scorer) // LookupMethod has found it
-		p.methods = append(p.methods, planned{
-			Method: m, scorer: sc, levels: []int{set.layers - 1},
-			unit: p.opts.scoredUnit(sc.Info()),
-		})
+		p.methods = append(p.methods, p.scored(m, set))
 		return
 	}
 	mixing, _ := LookupMixing(m.Mixing) // LookupMethod has found both
@@ -94,8 +100,54 @@ func (p *plan) add(m Method, set setting) {
 	for l := p.last + 1 - cfg.Levels(); l <= p.last; l++ {
 		pm.levels = append(pm.levels, l)
 	}
+	pm.choosesLayer = info.Single && set.generates && !p.opts.OwnRow &&
+		p.opts.FirstLayer == 0 && p.opts.LastLayer == nil
 	pm.job = p.job(m, mixing, info, cfg, combined, pm.lift)
 	p.methods = append(p.methods, pm)
+}
+
+// scored plans a scorer. It is live if the model generates, and every layer's rows are read.
+func (p *plan) scored(m Method, set setting) planned {
+	sc, _ := scorer.Lookup(m.Scorer) // LookupMethod has found it
+	info := sc.Info()
+	pm := planned{
+		Method: m, scorer: sc, levels: []int{set.layers - 1}, unit: p.opts.scoredUnit(info),
+		ask: -1,
+	}
+	if info.ByLayer {
+		pm.levels = nil
+		for l := range set.layers {
+			pm.levels = append(pm.levels, l)
+		}
+	}
+	live, ok := sc.(scorer.Live)
+	if !ok || !set.generates || p.opts.quantity(info) != trace.Logit ||
+		p.last-p.first+1 != set.layers {
+		return pm
+	}
+	pm.live = live
+	if live.Mixing() == "" {
+		return pm
+	}
+	pm.ask = p.ask(trace.MixingAsk{Name: live.Mixing(), AllRows: true})
+	if p.histories == nil {
+		p.histories = map[int]*scorer.History{}
+	}
+	if p.histories[pm.ask] == nil {
+		p.histories[pm.ask] = &scorer.History{}
+	}
+	return pm
+}
+
+// needsTerms reports whether the terms of every prediction are needed.
+func (p *plan) needsTerms() bool {
+	return slices.ContainsFunc(p.methods,
+		func(m planned) bool { return m.live != nil || m.choosesLayer })
+}
+
+// usesFoils reports whether a scorer explains against foils.
+func (p *plan) usesFoils() bool {
+	return slices.ContainsFunc(p.methods, func(m planned) bool { return m.info().Foils })
 }
 
 // job returns the job of a method: an old one if it has the same rows, residual and aggregation.
@@ -214,6 +266,9 @@ func (p *plan) bytes(m, n int) float64 {
 	for _, pm := range p.methods {
 		sum += 8 * float64(len(pm.levels)) * float64(m) * float64(n)
 	}
+	// float64 while they are read, and half of float32 in the end.
+	sum += float64(len(p.histories)) * (8 + 8 + 4/2) * float64(p.last+1) *
+		float64(m+n) * float64(m+n)
 	return sum
 }
 
@@ -224,6 +279,9 @@ func (p *plan) extend(ctx context.Context, rows []aggregation.Rows, from int) er
 		if err := j.extend(ctx, rows, from); err != nil {
 			return err
 		}
+	}
+	for ask, h := range p.histories {
+		h.Add(rows[ask], p.bidirectional)
 	}
 	return nil
 }

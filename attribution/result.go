@@ -33,6 +33,15 @@ func (r *Result) At(t, j, k int) float64 {
 // Top returns the index k of the last level, the one after the top layer.
 func (r *Result) Top() int { return r.Shape[2] - 1 }
 
+// Level returns the index k of the level that a picture of token t shows: Shown[t], or the last one
+// if there is no such level, as in an explanation that was made without Shown.
+func (r *Result) Level(t int) int {
+	if t >= 0 && t < len(r.Shown) && r.Shown[t] >= 0 && r.Shown[t] < r.Shape[2] {
+		return r.Shown[t]
+	}
+	return r.Top()
+}
+
 // Row returns M[t,:,k], [m], as a copy. It panics if an index is out of range.
 func (r *Result) Row(t, k int) []float64 {
 	r.check("token", t, 0)
@@ -90,8 +99,8 @@ type Ranked struct {
 	Value float64
 }
 
-// TopK returns the k prompt tokens with the highest values for generated token t at the last level
-// of a method. The highest comes first; among equal values, the earlier token. In a signed row
+// TopK returns the k prompt tokens with the highest values for generated token t at the level
+// shown of a method; see [Result.Level]. The highest comes first; among equal values, the earlier token. In a signed row
 // these are the tokens that speak most for the prediction. The filter hides tokens from the ranking
 // and changes no value, so there may be fewer than k; nil hides none. TopK returns a
 // [trace.UsageError] if the explanation does not have the method, or if t or k is out of range.
@@ -105,7 +114,7 @@ func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked
 			r.Shape[0])
 	}
 	var all []Ranked
-	for j, v := range r.Row(t, r.Top()) {
+	for j, v := range r.Row(t, r.Level(t)) {
 		if text := e.Prompt.Texts[j]; !filter.Hides(text) {
 			all = append(all, Ranked{j, text, v})
 		}
@@ -136,7 +145,7 @@ func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float
 		return 0, err
 	}
 	r, other := e.Methods[method], e.OtherMass[method]
-	i := t*r.Shape[2] + r.Top()
+	i := t*r.Shape[2] + r.Level(t)
 	switch {
 	case !addUp(r.Options):
 		return 0, trace.Usagef("the values of %s, %s, are no parts of a whole, so none cover it",
@@ -146,7 +155,7 @@ func (e *Explanation) Covered(t int, method string, k int, filter Filter) (float
 			message.Quote(method))
 	}
 	all, covered := math.Abs(other[i]), 0.0
-	for _, x := range r.Row(t, r.Top()) {
+	for _, x := range r.Row(t, r.Level(t)) {
 		all += math.Abs(x)
 	}
 	for _, x := range top {

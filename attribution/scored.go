@@ -84,7 +84,7 @@ func contrast(m trace.Model, text string) (int, error) {
 
 // score asks every scorer about the prediction of t at position at of the text ids. For a decoder
 // that is the last position.
-func (r *run) score(ctx context.Context, ids []int, at int, t GeneratedToken) error {
+func (r *run) score(ctx context.Context, ids []int, at int, t prediction) error {
 	if r.model == nil {
 		return nil
 	}
@@ -93,18 +93,14 @@ func (r *run) score(ctx context.Context, ids []int, at int, t GeneratedToken) er
 		if m.scorer == nil {
 			continue
 		}
-		q := trace.Query{IDs: ids, Objective: trace.Objective{
-			Quantity: r.opts.quantity(m.scorer.Info()), Position: at, Token: t.ID,
-			Contrast: r.contrast,
-		}}
-		s, err := m.scorer.Score(ctx, r.model, q, r.opts.Scoring)
+		s, err := r.scoreBy(ctx, m, ids, at, t)
 		if usage := (*trace.UsageError)(nil); errors.As(err, &usage) {
 			return usage // its text names the scorer already
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
-		if err := checkScores(s, len(ids), m.scorer.Info().Signed); err != nil {
+		if err := checkScores(s, len(ids), len(m.levels), m.scorer.Info()); err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
 		r.scores[i] = s
@@ -116,20 +112,82 @@ func (r *run) score(ctx context.Context, ids []int, at int, t GeneratedToken) er
 	return nil
 }
 
+// scoreBy asks one scorer, or computes its values from the terms of the prediction if it is live
+// and there are any.
+func (r *run) scoreBy(
+	ctx context.Context, m planned, ids []int, at int, t prediction,
+) (*scorer.Scores, error) {
+	if m.live != nil && t.terms != nil {
+		return m.live.ScoreTerms(t.terms, r.plan.histories[m.ask])
+	}
+	o := trace.Objective{
+		Quantity: r.opts.quantity(m.scorer.Info()), Position: at, Token: t.ID,
+		Contrast: r.contrast,
+	}
+	if m.info().Foils && o.Quantity == trace.Logit {
+		for _, a := range t.Alternatives {
+			if a.ID != t.ID && len(o.Foils) < r.opts.foils() {
+				o.Foils = append(o.Foils, a.ID)
+			}
+		}
+	}
+	return m.scorer.Score(ctx, r.model, trace.Query{IDs: ids, Objective: o}, r.opts.Scoring)
+}
+
+// alternatives returns how many alternatives the model is asked for: those that are shown, and as
+// many as there may be foils.
+func (r *run) alternatives() int {
+	if r.plan.usesFoils() {
+		return max(r.opts.alternatives(), r.opts.foils()+1)
+	}
+	return r.opts.alternatives()
+}
+
+// layerThatWrote returns the layer with the largest part of the logit that attention read from
+// tokens other than the first and control tokens, -1 without terms; see [Result.Shown].
+func (r *run) layerThatWrote(terms *trace.AttentionTerms) int {
+	if terms == nil {
+		return -1
+	}
+	special := r.e.Prompt.Special
+	layer, most := terms.L-1, 0.0
+	for l := range terms.L {
+		sum := 0.0
+		for s, x := range rowmath.At(terms.Attention, l, terms.S) {
+			if s > 0 && !(s < len(special) && special[s]) {
+				sum += max(0, x)
+			}
+		}
+		if sum > most {
+			layer, most = l, sum
+		}
+	}
+	return layer
+}
+
 // checkScores returns an error unless there are n scores, all finite, and none below zero unless
-// they are signed.
-func checkScores(s *scorer.Scores, n int, signed bool) error {
+// they are signed, and as many of each of the levels if the scorer has them.
+func checkScores(s *scorer.Scores, n, levels int, info scorer.Info) error {
 	if s == nil {
 		return fmt.Errorf("neither scores nor an error")
 	}
 	if len(s.Values) != n {
 		return fmt.Errorf("%d values for %d tokens", len(s.Values), n)
 	}
+	if info.ByLayer && len(s.ByLayer) != levels*n {
+		return fmt.Errorf("%d values by layer for %d layers of %d tokens", len(s.ByLayer), levels,
+			n)
+	}
+	for i, x := range s.ByLayer {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("token %d has value %v in layer %d", i%n, x, i/n)
+		}
+	}
 	for j, x := range s.Values {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return fmt.Errorf("token %d has value %v", j, x)
 		}
-		if x < 0 && !signed {
+		if x < 0 && !info.Signed {
 			return fmt.Errorf("token %d has value %v, and the scorer says that its values have "+
 				"no sign", j, x)
 		}
@@ -165,5 +223,17 @@ func (r *run) latest(i int, wanted func(*job) int) (shown, mass []float64) {
 				missing(rowmath.Total(s.Values), *s.Residue, s.Value))
 		}
 	}
+	if p.scorer.Info().ByLayer {
+		return cumulative(s.ByLayer, len(s.Values)), cumulative(s.ByLayer, len(s.Values))
+	}
 	return s.Values, s.Values
+}
+
+// cumulative returns the sums of rows of T numbers up to each row.
+func cumulative(rows []float64, T int) []float64 {
+	sums := slices.Clone(rows)
+	for i := T; i < len(sums); i++ {
+		sums[i] += sums[i-T]
+	}
+	return sums
 }

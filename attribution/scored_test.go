@@ -138,7 +138,7 @@ func TestScoredEncoder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(*queries); len(*queries) != 1 ||
-		!strings.Contains(got, "{logit 2 3 <nil>}") {
+		!strings.Contains(got, "{logit 2 3 <nil> []}") {
 		t.Errorf("queries %s; want one of position 2, token 3", got)
 	}
 	if r := e.Methods["test-count"]; r.Shape != [3]int{1, 5, 1} || e.Maps["test-count"] != nil ||

@@ -32,7 +32,10 @@ type Sink struct {
 	Shares []float64
 }
 
-// Sinks returns the sinks of a method at level k, in order of position: the prompt tokens that have
+// ShownLevel stands for the level that a picture of each token shows, [Result.Level].
+const ShownLevel = -1
+
+// Sinks returns the sinks of a method at level k, or [ShownLevel], in order of position: the prompt tokens that have
 // more than 30 % of at least three quarters of the rows. For an ordinary token, neither first nor
 // special, there must be four rows or more, because otherwise it may be evidence. Lifted results
 // and those of scorers have no sinks, because their values are no shares. Sinks returns a
@@ -48,7 +51,7 @@ func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 		return nil, err
 	}
 	n, m, levels := r.Shape[0], r.Shape[1], r.Shape[2]
-	if k < 0 || k >= levels {
+	if k < ShownLevel || k >= levels {
 		return nil, trace.Usagef("level %d of %s; there are %d, from 0",
 			k, message.Quote(method), levels)
 	}
@@ -57,9 +60,20 @@ func (e *Explanation) Sinks(method string, k int) ([]Sink, error) {
 	}
 	shares := make([]float64, m*n) // [m,n]
 	for t := range n {
-		addShares(shares, n, t, r.Row(t, k), e.OtherMass[method][t*levels+k])
+		level := k
+		if k == ShownLevel {
+			level = r.Level(t)
+		}
+		addShares(shares, n, t, r.Row(t, level), e.OtherMass[method][t*levels+level])
 	}
-	all := e.mapShares(method, r.Layers[k], m)
+	var all []float64
+	if e.Model.Bidirectional {
+		layer := r.Layers[r.Top()]
+		if k >= 0 {
+			layer = r.Layers[k]
+		}
+		all = e.mapShares(method, layer, m)
+	}
 	var sinks []Sink
 	for j := range m {
 		s := shares[j*n : (j+1)*n]

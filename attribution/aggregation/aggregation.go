@@ -58,6 +58,9 @@ type Info struct {
 	Residual float64
 	// Shares says that the results sum to 1 if the rows do.
 	Shares bool
+	// Single says that the result of a level is that of its layer alone. A picture then shows, for
+	// each token, the layer that wrote most of the prediction, instead of the last one.
+	Single bool
 	// TopOnly says that lower levels are so expensive that they are computed only on request.
 	TopOnly bool
 }

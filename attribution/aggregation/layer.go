@@ -18,6 +18,7 @@ func (layer) Info() Info {
 		Paper:   "Abnar and Zuidema 2020, §2",
 		Cost:    "nothing",
 		Shares:  true,
+		Single:  true,
 	}
 }
 

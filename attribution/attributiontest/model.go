@@ -111,6 +111,9 @@ func (m *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[t
 			if len(ask.Continuation) > 0 {
 				step.Next.Token = token(ask.Continuation[made])
 			}
+			if ask.Terms != nil {
+				step.Terms = m.terms(ids, p, step.Next.Token.ID, *ask.Terms)
+			}
 			for _, a := range ask.Mixings {
 				rows, err := m.rows(ids, processed, a)
 				if err != nil {
@@ -124,6 +127,22 @@ func (m *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[t
 				return
 			}
 		}
+	}
+}
+
+// terms returns the attention part of the logit of a token after ids, against a contrast or foils.
+func (m *Model) terms(ids []int, p *pass, id int, ask trace.TermsAsk) *trace.AttentionTerms {
+	o := trace.Objective{
+		Quantity: trace.Logit, Position: len(ids) - 1, Token: id, Contrast: ask.Contrast,
+	}
+	for _, a := range p.prediction(ask.Foils + 1).Alternatives {
+		if a.Token.ID != id && len(o.Foils) < ask.Foils {
+			o.Foils = append(o.Foils, a.Token.ID)
+		}
+	}
+	terms, _ := m.LogitTerms(context.Background(), trace.Query{IDs: ids, Objective: o})
+	return &trace.AttentionTerms{
+		Value: terms.Value, Attention: terms.Attention, L: terms.L, S: terms.S,
 	}
 }
 

@@ -86,8 +86,8 @@ func (p *pass) part(s int) []float64 {
 	return out
 }
 
-// unembedding returns the weighted sum of the columns of U that an objective names, [D]. A logit and
-// a difference of two logits are both y times such a column.
+// unembedding returns the weighted sum of the columns of U that an objective names, [D]. A logit
+// and a difference of two logits are both y times such a column.
 func (p *pass) unembedding(o trace.Objective) []float64 {
 	u := make([]float64, width)
 	for _, w := range o.Sum() {

@@ -215,7 +215,7 @@ func (o Options) measure(
 	}
 	for _, reference := range o.References {
 		res := e.Methods[reference]
-		row := res.Row(0, res.Top())
+		row := res.Row(0, res.Level(0))
 		for _, name := range o.Methods {
 			r.Measures[name]["correlation with "+reference] = r.correlation(r.Scores[name], row)
 		}
@@ -325,7 +325,7 @@ func (o Options) align(e *attribution.Explanation, c Case, r *Result, picked map
 	r.Scores, r.Measures = map[string][]float64{}, map[string]map[string]Value{}
 	for _, name := range o.Methods {
 		res := e.Methods[name]
-		level := res.Top()
+		level := res.Level(0)
 		if oneLayer(name) {
 			level = r.pickLevel(name, res, picked)
 			if cue != nil {
@@ -394,7 +394,7 @@ func (r *Result) cues(p attribution.Prompt, c Case) ([]bool, error) {
 
 // pickLevel sets which layer of a method is scored, and returns its level.
 func (r *Result) pickLevel(name string, res *attribution.Result, picked map[string]int) int {
-	level := res.Top()
+	level := res.Level(0)
 	if layer, ok := picked[name]; ok {
 		if k := slices.Index(res.Layers, layer); k >= 0 {
 			level, r.LayerChosen = k, true

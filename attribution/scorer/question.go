@@ -69,6 +69,7 @@ func newQuestion(
 		contrast := *q.Contrast
 		x.q.Contrast = &contrast
 	}
+	x.q.Foils = slices.Clone(q.Foils)
 	if err := x.check(); err != nil {
 		return nil, err
 	}
@@ -96,11 +97,15 @@ func (x *question) check() error {
 			x.q.Position, T, T-1)
 	}
 	// The number of classes is not known here, so a class is only checked from below.
-	for _, id := range []*int{&x.q.Token, x.q.Contrast} {
-		if id != nil && (*id < 0 || x.tokens() && x.info.Vocab > 0 && *id >= x.info.Vocab) {
+	if len(x.q.Foils) > 0 && (x.q.Contrast != nil || x.q.Quantity != trace.Logit) {
+		return trace.Usagef("%s: %d foils; they need the quantity %s and no contrast", x.scorer,
+			len(x.q.Foils), trace.Logit)
+	}
+	for _, w := range x.q.Sum() {
+		if w.Token < 0 || x.tokens() && x.info.Vocab > 0 && w.Token >= x.info.Vocab {
 			return trace.Usagef(
 				"%s: token or class %d of %s, which counts from 0 and has %d tokens",
-				x.scorer, *id, message.Quote(x.info.Name), x.info.Vocab,
+				x.scorer, w.Token, message.Quote(x.info.Name), x.info.Vocab,
 			)
 		}
 	}

@@ -9,7 +9,7 @@
 //	attn-lrp                                          relevance propagation
 //	chefer, gradient-rollout                          attention weighted by its gradient
 //	occlusion, reagent                                other texts
-//	alti-logit, decompx                               parts of the logit
+//	direct, alti-logit, decompx                       parts of the logit
 //	random                                            a baseline
 //
 // [Removal] takes tokens out of a text, for evaluations.
@@ -51,6 +51,9 @@ type Info struct {
 	// [Options.Samples] random samples. An explanation refuses an option that none of its scorers
 	// uses.
 	Replaces, Integrates, Samples bool
+	// Foils says that by default the scorer explains why the prediction came and not the next most
+	// probable tokens; see [trace.Objective]. ByLayer says that it returns [Scores.ByLayer].
+	Foils, ByLayer bool
 	// Complete says that the values should add up to a change of the prediction. The residue is
 	// then an error of the estimate, and not a part that belongs to no token. An explanation warns
 	// of a residue above 5 % of that change.
@@ -61,6 +64,8 @@ type Info struct {
 type Scores struct {
 	// Values are [T], one for each token of the query.
 	Values []float64
+	// ByLayer has what each layer added to the values, [L,T]; nil unless [Info.ByLayer].
+	ByLayer []float64
 	// Value is the number explained.
 	Value float64
 	// Residue is what is left when the values are subtracted from the number that they are parts

@@ -15,7 +15,7 @@ import (
 )
 
 var builtInScorers = []string{
-	"alti-logit", "attn-lrp", "chefer", "decompx", "gradient", "gradient-rollout",
+	"alti-logit", "attn-lrp", "chefer", "decompx", "direct", "gradient", "gradient-rollout",
 	"gradient-x-input", "integrated-gradients", "occlusion",
 	"random", "reagent",
 }

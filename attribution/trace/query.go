@@ -111,8 +111,8 @@ const (
 	WithAttention
 )
 
-// AttentionTerms are the parts of a logit, or of a difference of logits, that attention read for one
-// target: the attention part of [LogitTerms].
+// AttentionTerms are the parts of a logit, or of a difference of logits, that attention read for
+// one target: the attention part of [LogitTerms].
 type AttentionTerms struct {
 	// Value is the number explained. What is left of it when Attention is summed was written by
 	// feed-forward layers, biases and the target's own embedding.

@@ -60,6 +60,7 @@ func (x *explaining) grow(part *attribution.Explanation) error {
 		}
 		r.Shape[0] += rows.Shape[0]
 		r.Data = append(r.Data, rows.Data...)
+		r.Shown = append(r.Shown, rows.Shown...)
 		r.Explained = append(r.Explained, rows.Explained...)
 		r.Residue = append(r.Residue, rows.Residue...)
 		x.e.OtherMass[name] = append(x.e.OtherMass[name], part.OtherMass[name]...)
@@ -89,7 +90,7 @@ func (x *explaining) begin(first *attribution.Explanation) *attribution.Explanat
 	for name, r := range first.Methods {
 		e.Methods[name] = &attribution.Result{
 			Options: r.Options, Layers: r.Layers, Unit: r.Unit,
-			Shape: [3]int{0, r.Shape[1], r.Shape[2]}, Data: []float64{},
+			Shape: [3]int{0, r.Shape[1], r.Shape[2]}, Data: []float64{}, Shown: []int{},
 		}
 		e.OtherMass[name] = []float64{}
 	}

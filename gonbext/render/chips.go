@@ -18,7 +18,7 @@ func (b *page) highlights(t int) {
 			card, escape(v.name, nameLimit),
 		)
 		if v.wrong == "" {
-			b.printf(`<br><span style="%s;font-size:11px">%s</span>`, soft, v.unit())
+			b.printf(`<br><span style="%s;font-size:11px">%s</span>`, soft, v.unit(t))
 		}
 		b.printf(`</td>` +
 			`<td style="text-align:left;vertical-align:top;padding:5px 0;line-height:1.9">`)

@@ -26,12 +26,14 @@ type view struct {
 	name   string
 	result *attribution.Result
 	wrong  string // why there is nothing to show, empty if there is
-	level  int    // the index in result.Layers that highlights the prompt
-	other  []float64
-	sinks  []bool  // [m]
-	top    scale   // of the highlighted level
-	rows   []scale // [n], top with digits enough for each row
-	all    scale   // of every level
+	// fixed is the index in result.Layers that highlights the prompt for every token, or
+	// [attribution.ShownLevel] for that of each token.
+	fixed int
+	other []float64
+	sinks []bool  // [m]
+	top   scale   // of the highlighted level
+	rows  []scale // [n], top with digits enough for each row
+	all   scale   // of every level
 }
 
 // picture computes what is shown. A nil explanation is one without tokens and methods.
@@ -72,11 +74,11 @@ func (p *picture) view(name string, layer *int) view {
 			r.Shape, len(r.Data), m, len(r.Layers))
 		return v
 	}
-	// The last layer, unless the method has the one that was asked for.
-	v.level = len(r.Layers) - 1
+	// The layer that was asked for, if the method has it.
+	v.fixed = attribution.ShownLevel
 	if layer != nil {
 		if k := slices.Index(r.Layers, *layer); k >= 0 {
-			v.level = k
+			v.fixed = k
 		}
 	}
 	v.sinks = p.sinks(&v)
@@ -85,12 +87,12 @@ func (p *picture) view(name string, layer *int) view {
 	var top, all []float64
 	// Data is [n,m,L]: i = (t·m + j)·L + k.
 	for i, x := range r.Data {
-		j, k := i/r.Shape[2]%m, i%r.Shape[2]
+		t, j, k := i/r.Shape[2]/m, i/r.Shape[2]%m, i%r.Shape[2]
 		if v.sinks[j] || p.hidden[j] {
 			continue
 		}
 		all = append(all, x)
-		if k == v.level {
+		if k == v.level(t) {
 			top = append(top, x)
 		}
 	}
@@ -114,7 +116,7 @@ func (p *picture) sinks(v *view) []bool {
 	if len(v.other) < r.Shape[0]*r.Shape[2] || len(p.e.Prompt.Special) < len(marks) {
 		return marks
 	}
-	sinks, err := p.e.Sinks(v.name, v.level)
+	sinks, err := p.e.Sinks(v.name, v.fixed)
 	if err != nil {
 		return marks // the method and the level are there
 	}
@@ -129,14 +131,33 @@ func (v *view) has(t int) bool { return v.wrong == "" && t < v.result.Shape[0] }
 
 // at returns the value of prompt token j for generated token t at the highlighted level. It is
 // M[t,j,l].
-func (v *view) at(t, j int) float64 { return v.result.At(t, j, v.level) }
+func (v *view) at(t, j int) float64 { return v.result.At(t, j, v.level(t)) }
 
-// layer names the layer that the highlighted values belong to; for a scorer, the whole model.
-func (v *view) layer() string {
+// level returns the index in result.Layers of the values that are highlighted for token t.
+func (v *view) level(t int) int {
+	if v.fixed >= 0 {
+		return v.fixed
+	}
+	return v.result.Level(t)
+}
+
+// layer names the layer that the highlighted values of token t belong to; for a scorer, the whole
+// model.
+func (v *view) layer(t int) string {
 	if v.scorer() {
 		return "whole model"
 	}
-	return fmt.Sprintf("layer %d", v.result.Layers[v.level])
+	return fmt.Sprintf("layer %d", v.result.Layers[v.level(t)])
+}
+
+// layers names the layers that the highlighted values of all tokens belong to.
+func (v *view) layers() string {
+	for t := range v.result.Shape[0] {
+		if v.level(t) != v.level(0) {
+			return "for each token the layer that wrote it"
+		}
+	}
+	return v.layer(0)
 }
 
 // columns returns the prompt tokens to show, in prompt order: all if there are at most limit.

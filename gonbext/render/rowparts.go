@@ -22,7 +22,7 @@ func (v *view) rowParts(t int) rowParts {
 		}
 		w.prompt += v.at(t, j)
 	}
-	if i := t*v.result.Shape[2] + v.level; i < len(v.other) {
+	if i := t*v.result.Shape[2] + v.level(t); i < len(v.other) {
 		w.generated = v.other[i]
 	}
 	return w

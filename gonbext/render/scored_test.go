@@ -97,8 +97,8 @@ func TestScoredRows(t *testing.T) {
 		{"layer 5", "", ""},
 	} {
 		v := &p.views[i]
-		if v.layer() != want.layer || p.scored(v, 0) != want.first || p.scored(v, 2) != want.last {
-			t.Errorf("%s: %q, %q, %q; want %q, %q, %q", v.name, v.layer(), p.scored(v, 0),
+		if v.layer(0) != want.layer || p.scored(v, 0) != want.first || p.scored(v, 2) != want.last {
+			t.Errorf("%s: %q, %q, %q; want %q, %q, %q", v.name, v.layer(0), p.scored(v, 0),
 				p.scored(v, 2), want.layer, want.first, want.last)
 		}
 	}
