@@ -110,7 +110,7 @@ func TestFindInSecondFolder(t *testing.T) {
 func TestFindBroken(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(s testStore, model layer, blob string)
-		want   []string
+		want  []string
 	}{
 		"no file": {func(s testStore, m layer, blob string) {
 			s.manifest(llama, m)
