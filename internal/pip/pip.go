@@ -89,13 +89,13 @@ func run(cmd *exec.Cmd, watch func()) error {
 // as some of it has come.
 func report(progress func(done int64), work string) {
 	if progress != nil {
-		progress(LargestFile(work))
+		progress(largestFile(work))
 	}
 }
 
-// LargestFile returns the size in bytes of the largest file below a folder, 0 if there is none.
+// largestFile returns the size in bytes of the largest file below a folder, 0 if there is none.
 // Files that another process removes meanwhile do not count.
-func LargestFile(folder string) int64 {
+func largestFile(folder string) int64 {
 	var most int64
 	// The function returns no error, so neither does WalkDir.
 	_ = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
