@@ -3,10 +3,14 @@
 //	m, err := models.Open("tiny", models.Options{})
 //	e, err := attribution.Explain(ctx, m, "the keys to the cabinet", attribution.Options{})
 //
-// A model is one of three things: an embedded model ("tiny", or a circuit of package planted); a
-// directory in the layout of Hugging Face (config.json, model.safetensors, tokenizer.json); or a
-// name on the Hub such as openai-community/gpt2@main, which is looked up in the user's cache and
-// downloaded if the cache does not have all its files.
+// A reference to a model is one of these:
+//   - an embedded model: "tiny", or a circuit of package planted;
+//   - a directory in the layout of Hugging Face (config.json, model.safetensors, tokenizer.json);
+//   - a GGUF file;
+//   - ollama:NAME:TAG, a model in the store of Ollama on this machine (package ollama);
+//   - a known model such as "smollm2", which was downloaded before (package known);
+//   - a name on the Hub such as openai-community/gpt2@main, which is looked up in the user's cache
+//     and downloaded if the cache does not have all its files (package hub).
 //
 // A [Model] implements [trace.Model] and all optional interfaces of package trace: it generates,
 // records tensors, predicts, differentiates, splits logits, names classes and fills chat templates.
@@ -115,12 +119,12 @@ func Open(ref string, opts Options) (*Model, error) {
 	return OpenContext(context.Background(), ref, opts)
 }
 
-// OpenContext opens a model: an embedded one by its name, a directory, or a name on the Hub. The
+// OpenContext opens a model by a reference as the package comment lists them; "" is [Default]. The
 // weights are copied to the backend, so no file stays open.
 //
-// If the files are wrong, the error names the file, key or tensor; if the model came from the cache
-// of the Hub, it is a [*CacheError]. It is a [*MemoryError] if the weights would not fit, and wraps
-// ctx.Err() if ctx ended a download.
+// If the files are wrong, the error names the file, key or tensor; if they were downloaded, it is a
+// [*CacheError]. It is a [*known.MissingError] if a known model has not been downloaded, and a
+// [*MemoryError] if the weights would not fit. It wraps ctx.Err() if ctx ended a download.
 func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) {
 	if ref == "" || ref == tiny.Name {
 		return openEmbedded(tiny.Files(), tiny.Name, tiny.Note, opts)
@@ -128,13 +132,13 @@ func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) 
 	if circuit, err := planted.Lookup(ref); err == nil {
 		return openEmbedded(circuit.Files(), ref, planted.Note, opts)
 	}
-	path, err := find(ctx, ref, opts)
+	at, err := find(ctx, ref, opts)
 	if err != nil {
 		return nil, err
 	}
-	m, err := openDir(path, ref, opts)
-	if err != nil && path != ref && trace.KindOf(err) == trace.NoKind {
-		return nil, &CacheError{Ref: ref, Dir: path, Err: err}
+	m, err := openDir(at.path, ref, opts)
+	if err != nil && at.downloaded && trace.KindOf(err) == trace.NoKind {
+		return nil, &CacheError{Ref: ref, Dir: at.path, Err: err}
 	}
 	return m, err
 }
