@@ -63,7 +63,7 @@ func (o Options) dtype() (dtypes.DType, error) {
 		"take float32 or bfloat16", o.DType)
 }
 
-// find returns the directory of a model: ref itself if it is a path, or else its folder in the
+// find returns the directory or file of a model: ref itself if it is a path, or else its folder in the
 // cache of the Hub.
 func find(ctx context.Context, ref string, opts Options) (string, error) {
 	_, err := os.Stat(ref)

@@ -70,6 +70,7 @@ var allowed = map[string][]string{
 		"github.com/dlclark/regexp2", // in a test alone: the reference of its regular expressions
 	},
 	"models/family": {"internal/registry", "models/spec"},
+	"models/gguf":   {"models/checkpoint", "models/family", "models/spec"},
 	"models/transformer": {
 		"attribution/trace", "internal/message", "internal/registry", "models/spec",
 		gomlx, compute,
@@ -78,7 +79,7 @@ var allowed = map[string][]string{
 	"models/tiny":    {"models/checkpoint", "models/tokenizer"},
 	"models": {
 		"attribution/trace", "internal/message", "models/chat", "models/checkpoint",
-		"models/family", "models/hub", "models/planted", "models/spec", "models/tiny",
+		"models/family", "models/gguf", "models/hub", "models/planted", "models/spec", "models/tiny",
 		"models/tokenizer", "models/transformer", gomlx, compute,
 	},
 	"models/modeltest": {
