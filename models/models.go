@@ -6,7 +6,8 @@
 // A reference to a model is one of these:
 //   - an embedded model: "tiny", or a circuit of package planted;
 //   - a directory in the layout of Hugging Face (config.json, model.safetensors, tokenizer.json);
-//   - a GGUF file;
+//   - a GGUF file (model.gguf, or the first part of a split one), whose weights are converted to
+//     float32 or bfloat16 (package gguf);
 //   - ollama:NAME:TAG, a model in the store of Ollama on this machine (package ollama);
 //   - a known model such as "smollm2", which was downloaded before (package known);
 //   - a name on the Hub such as openai-community/gpt2@main, which is looked up in the user's cache
@@ -30,7 +31,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/chat"
 	"github.com/headwater-ml/headwater/models/checkpoint"
-	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/planted"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/tiny"
@@ -136,20 +136,20 @@ func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) 
 	if err != nil {
 		return nil, err
 	}
-	m, err := openDir(at.path, ref, opts)
+	m, err := openPath(at.path, ref, opts)
 	if err != nil && at.downloaded && trace.KindOf(err) == trace.NoKind {
 		return nil, &CacheError{Ref: ref, Dir: at.path, Err: err}
 	}
 	return m, err
 }
 
-// openDir opens the directory at path under the name that the user gave.
-func openDir(path, name string, opts Options) (*Model, error) {
-	dir, err := checkpoint.OpenDir(path)
+// openPath opens the directory or file at path under the name that the user gave.
+func openPath(path, name string, opts Options) (*Model, error) {
+	from, err := openSource(path)
 	if err != nil {
 		return nil, err
 	}
-	return open(dir, name, opts)
+	return open(from, name, opts)
 }
 
 // openEmbedded opens a model that is part of the program. It runs in pure Go unless opts name a
@@ -162,7 +162,7 @@ func openEmbedded(files fs.FS, name, note string, opts Options) (*Model, error) 
 	if opts.Backend == "" {
 		opts.Backend = "go"
 	}
-	m, err := open(dir, name, opts)
+	m, err := open(directory{dir}, name, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -170,11 +170,10 @@ func openEmbedded(files fs.FS, name, note string, opts Options) (*Model, error) 
 	return m, nil
 }
 
-// open builds the model of a directory, under the name that the user gave, and closes the
-// directory.
-func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) {
+// open builds the model of a source, under the name that the user gave, and closes the source.
+func open(from source, name string, opts Options) (_ *Model, err error) {
 	defer func() {
-		if e := dir.Close(); err == nil && e != nil {
+		if e := from.Close(); err == nil && e != nil {
 			err = fmt.Errorf("models: %w", e)
 		}
 	}()
@@ -182,17 +181,17 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 	if err != nil {
 		return nil, err
 	}
-	f, spec, err := family.Read(family.NewConfig(dir.Name+"/config.json", dir.Config))
+	f, spec, err := from.Read()
 	if err != nil {
 		return nil, err
 	}
-	weights := &finiteWeights{File: dir.Weights, dtype: dtype, allow: opts.AllowNaN}
-	load, err := f.Loader(dir.Weights.Name(), weights, spec)
+	weights := &finiteWeights{tensorFile: from.tensors(), dtype: dtype, allow: opts.AllowNaN}
+	load, err := f.Loader(weights.Name(), weights, spec)
 	if err != nil {
-		return nil, err
+		return nil, from.explain(err)
 	}
 	m := &Model{spec: spec}
-	if err := m.openText(dir); err != nil {
+	if err := m.openText(from); err != nil {
 		return nil, err
 	}
 	plugin, err := PluginPath(opts.Backend)
@@ -204,7 +203,7 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 	if err := m.limit.checkWeights(name, spec, dtype); err != nil {
 		return nil, err
 	}
-	hash, err := dir.Hash()
+	hash, err := from.Hash()
 	if err != nil {
 		return nil, err
 	}

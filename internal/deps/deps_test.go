@@ -73,6 +73,7 @@ var allowed = map[string][]string{
 		"github.com/dlclark/regexp2", // in a test alone: the reference of its regular expressions
 	},
 	"models/family": {"internal/registry", "models/spec"},
+	"models/gguf":   {"models/checkpoint", "models/family", "models/spec"},
 	"models/transformer": {
 		"attribution/trace", "internal/message", "internal/registry", "models/spec",
 		gomlx, compute,
@@ -81,8 +82,9 @@ var allowed = map[string][]string{
 	"models/tiny":    {"models/checkpoint", "models/tokenizer"},
 	"models": {
 		"attribution/trace", "internal/message", "models/chat", "models/checkpoint",
-		"models/family", "models/hub", "models/known", "models/ollama", "models/planted",
-		"models/spec", "models/tiny", "models/tokenizer", "models/transformer", gomlx, compute,
+		"models/family", "models/gguf", "models/hub", "models/known", "models/ollama",
+		"models/planted", "models/spec", "models/tiny", "models/tokenizer", "models/transformer",
+		gomlx, compute,
 	},
 	"models/modeltest": {
 		"attribution/trace", "internal/golden", "models/checkpoint", "models/family", "models/spec",
