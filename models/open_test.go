@@ -15,8 +15,8 @@ import (
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
-// cacheTiny puts the embedded model into a cache of the Hub as revision v1 and main of a repository,
-// and returns its folder.
+// cacheTiny puts the embedded model into a cache of the Hub, as revisions v1 and main of a
+// repository, and returns its folder.
 func cacheTiny(t *testing.T, cache, repo string) string {
 	t.Helper()
 	const commit = "cccccccccccccccccccccccccccccccccccccccc"
@@ -128,7 +128,7 @@ func TestKnownDirectory(t *testing.T) {
 	}
 }
 
-// A model of Ollama that is not there, and a name that is none, are no reason to ask the Hub.
+// A model that Ollama does not have, or whose name is invalid, is not looked for on the Hub.
 func TestOllamaUnknown(t *testing.T) {
 	t.Setenv("OLLAMA_MODELS", t.TempDir())
 	for ref, want := range map[string]string{

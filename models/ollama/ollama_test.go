@@ -202,9 +202,9 @@ func TestFindUnknown(t *testing.T) {
 	s.put("x", "manifests", llama.Host, "library", "..odd", "x")
 	for ref, want := range map[string]string{
 		"llama3.2":    "llama3.2:latest is not in the store; ",
-		"llama32:1b":  "did you mean llama3.2:1b? " + s.Folders[0] + " has hf.co/org/name:Q4_0, llama3.2:1b: ",
+		"llama32:1b":  "did you mean llama3.2:1b? in " + s.Folders[0] + " there are hf.co/org/name:Q4_0, llama3.2:1b; ",
 		"LLama3.2:1B": "did you mean llama3.2:1b? ",
-		"bert":        "bert:latest is not in the store; " + s.Folders[0] + " has hf.co/org/name:Q4_0, llama3.2:1b: ",
+		"bert":        "bert:latest is not in the store; in " + s.Folders[0] + " there are hf.co/org/name:Q4_0, llama3.2:1b; ollama pull bert:latest",
 	} {
 		if _, err := s.Find(ref); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Find(%s): error %v, want %q", ref, err, want)
