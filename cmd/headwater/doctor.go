@@ -335,7 +335,8 @@ func (d *diagnosis) advise() {
 	}
 	for _, k := range d.Known {
 		if !k.Downloaded {
-			d.Next = append(d.Next, "headwater download "+k.Name+" brings a language model, "+k.Title)
+			d.Next = append(d.Next, "headwater download "+k.Name+" brings a language model, "+
+				k.Title)
 		}
 	}
 	d.Next = append(d.Next, "headwater certify --model REF shows that a checkpoint's "+
