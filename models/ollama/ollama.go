@@ -106,8 +106,8 @@ func ParseName(s string) (Name, error) {
 // malformed returns the error for a text that is not a name.
 func malformed(text, why string) error {
 	return fmt.Errorf("ollama: %s is not the name of a model: %s; want NAME, NAME:TAG, "+
-		"NAMESPACE/NAME:TAG or HOST/NAMESPACE/NAME:TAG, each of letters, digits, - _ . "+
-		"and without ..", message.Quote(text), why)
+		"NAMESPACE/NAME:TAG or HOST/NAMESPACE/NAME:TAG, each of letters, "+
+		"digits, - _ . (but not ..)", message.Quote(text), why)
 }
 
 // String returns the shortest text that [ParseName] reads as this name, with its tag.
