@@ -129,11 +129,10 @@ func findOllama(ref string) (location, error) {
 // findKnown returns where a known model is. It is not downloaded here, because that may start pip,
 // which a program that opens a model does not expect.
 func findKnown(ctx context.Context, m known.Model, where hub.Options) (location, error) {
-	opts, err := known.FromEnvironment()
+	opts, err := known.WithHub(where)
 	if err != nil {
 		return location{}, fmt.Errorf("models: %w", err)
 	}
-	opts.Hub = where
 	found, err := m.Find(ctx, opts)
 	var damaged *known.DamagedError
 	if errors.As(err, &damaged) {

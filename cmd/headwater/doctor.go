@@ -138,10 +138,7 @@ func (p *program) doctor(ctx context.Context, f doctorFlags) error {
 		},
 		Machine: machine(), Settings: settings(os.LookupEnv),
 	}
-	var err error
-	if d.Known, err = knownModels(ctx, known.Names()); err != nil {
-		return err
-	}
+	d.Known = knownModels(ctx, known.Names())
 	line := p.progress()
 	defer line.clear()
 	for _, name := range models.Backends() {

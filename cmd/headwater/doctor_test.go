@@ -98,6 +98,11 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("doctor --quick lacks %q:\n%s", want, text)
 		}
 	}
+	t.Setenv("HF_HUB_DOWNLOAD_TIMEOUT", "soon") // a wrong setting is reported
+	if text := mustExecute(t, "", "doctor", "--quick"); !strings.Contains(text,
+		`Apache-2.0, hub: HF_HUB_DOWNLOAD_TIMEOUT "soon" is not a number of seconds`) {
+		t.Errorf("doctor does not report a wrong setting:\n%s", text)
+	}
 	quick := mustExecute(t, "", "doctor", "--quick", "--json")
 	if strings.Contains(text+quick, "hf_secret") {
 		t.Error("doctor tells the token")

@@ -44,32 +44,35 @@ type knownFacts struct {
 }
 
 // knownModels looks for the known models among some names on this machine.
-func knownModels(ctx context.Context, names []string) ([]knownFacts, error) {
-	opts, err := known.FromEnvironment()
-	if err != nil {
-		return nil, err
-	}
+func knownModels(ctx context.Context, names []string) []knownFacts {
+	opts, wrong := known.FromEnvironment()
 	var all []knownFacts
 	for _, m := range known.All() {
 		if !slices.Contains(names, m.Name) {
 			continue
 		}
 		facts := knownFacts{Name: m.Name, Title: m.Title, Licence: m.Licence}
-		place, err := m.Find(ctx, opts)
-		var missing *known.MissingError
+		place, err := known.Place{}, wrong
+		if wrong == nil {
+			place, err = m.Find(ctx, opts)
+		}
+		missing, damaged := (*known.MissingError)(nil), (*known.DamagedError)(nil)
 		switch {
 		case err == nil:
 			facts.Downloaded, facts.Source, facts.Weights = true, place.Source, place.Weights
 			facts.text = "downloaded: " + place.String()
 		case errors.As(err, &missing):
 			facts.text = "not downloaded: " + advice(err)
-		default:
+		case errors.As(err, &damaged):
 			facts.Problem = err.Error()
 			facts.text = fmt.Sprintf("%v (headwater download %s downloads it again)", err, m.Name)
+		default:
+			facts.Problem = err.Error()
+			facts.text = facts.Problem
 		}
 		all = append(all, facts)
 	}
-	return all, nil
+	return all
 }
 
 // String returns one line on the model.
@@ -88,10 +91,7 @@ func (p *program) modelsCommand() *cobra.Command {
 				refs, names = models.Builtin(), known.Names()
 			}
 			list := modelList{Families: family.Names()}
-			var err error
-			if list.Known, err = knownModels(cmd.Context(), names); err != nil {
-				return err
-			}
+			list.Known = knownModels(cmd.Context(), names)
 			for _, ref := range refs {
 				m, err := models.Open(ref, models.Options{Backend: "go"})
 				if err != nil {

@@ -141,6 +141,11 @@ func FromEnvironment() (Options, error) {
 	if err != nil {
 		return Options{}, err
 	}
+	return WithHub(where)
+}
+
+// WithHub is [FromEnvironment] with other options of the Hub than those that the user has set.
+func WithHub(where hub.Options) (Options, error) {
 	opts := Options{Hub: where, Dir: os.Getenv(Env)}
 	if opts.Dir != "" {
 		return opts, nil
