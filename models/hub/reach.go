@@ -41,7 +41,8 @@ func Reachable(ctx context.Context, opts Options, within time.Duration) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("hub: %w", ctx.Err())
 	}
-	if limited.Err() != nil {
+	var timeout interface{ Timeout() bool }
+	if limited.Err() != nil || (errors.As(err, &timeout) && timeout.Timeout()) {
 		return fmt.Errorf("hub: %s has not answered within %v", c.endpoint.Host, within)
 	}
 	return fmt.Errorf("hub: %w", &unreachable{host: c.endpoint.Host, err: withoutAddress(err)})
