@@ -13,9 +13,11 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/known"
+	"github.com/headwater-ml/headwater/models/ollama"
 )
 
 // modelList is the output of headwater models.
@@ -26,6 +28,22 @@ type modelList struct {
 	// Known are the models that headwater download brings by a short name: all if no model is
 	// named, otherwise those that are.
 	Known []knownFacts `json:"known,omitempty"`
+	// Ollama are references of models in the store of Ollama, if no model is named.
+	Ollama []string `json:"ollama,omitempty"`
+}
+
+// ollamaModels returns references of the models in the store of Ollama. There are none without a
+// home folder.
+func ollamaModels() []string {
+	store, err := ollama.FromEnvironment()
+	if err != nil {
+		return nil
+	}
+	refs := store.Names()
+	for i, name := range refs {
+		refs[i] = ollama.Prefix + name
+	}
+	return refs
 }
 
 // knownFacts is what is known about a model with a short name.
@@ -86,11 +104,12 @@ func (p *program) modelsCommand() *cobra.Command {
 		Use:   "models [MODEL]...",
 		Short: "list the embedded and the known models, or describe the named ones",
 		RunE: func(cmd *cobra.Command, refs []string) error {
+			list := modelList{Families: family.Names()}
 			names := refs
 			if len(refs) == 0 {
 				refs, names = models.Builtin(), known.Names()
+				list.Ollama = ollamaModels()
 			}
-			list := modelList{Families: family.Names()}
 			list.Known = knownModels(cmd.Context(), names)
 			for _, ref := range refs {
 				m, err := models.Open(ref, models.Options{Backend: "go"})
@@ -114,6 +133,16 @@ func jsonFlag(cmd *cobra.Command, asJSON *bool) {
 	cmd.Flags().BoolVar(asJSON, "json", false, "write JSON, for programs")
 }
 
+// shownModels joins the first references of a list.
+func shownModels(refs []string) string {
+	const most = 20
+	text := message.List(refs[:min(most, len(refs))])
+	if len(refs) > most {
+		text += ", …"
+	}
+	return text
+}
+
 // writeModels writes a table.
 func (p *program) writeModels(list modelList) error {
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
@@ -131,6 +160,9 @@ func (p *program) writeModels(list modelList) error {
 	}
 	for _, k := range list.Known {
 		fmt.Fprintf(w, "%s: %v\n", k.Name, k)
+	}
+	if n := len(list.Ollama); n > 0 {
+		fmt.Fprintf(w, "\n%d in the store of Ollama: %s\n", n, shownModels(list.Ollama))
 	}
 	fmt.Fprintf(w, "\nA directory in the layout of Hugging Face (config.json, "+
 		"model.safetensors, tokenizer.json) and a GGUF file\n"+
