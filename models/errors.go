@@ -6,10 +6,10 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// CacheError says that a model in the cache of the Hub cannot be opened. One of its files may be
-// broken.
+// CacheError says that a model that was downloaded, from the Hub or as a known model, cannot be
+// opened. One of its files may be damaged.
 type CacheError struct {
-	// Ref is the model's name on the Hub, and Dir is its folder in the cache.
+	// Ref is the name by which the model was downloaded, and Dir is its folder or its file.
 	Ref, Dir string
 	// Err says what is wrong.
 	Err error
@@ -17,8 +17,7 @@ type CacheError struct {
 
 // Error implements error.
 func (e *CacheError) Error() string {
-	return fmt.Sprintf("%v (%s is in the cache of the Hub; a file there may be broken)", e.Err,
-		e.Dir)
+	return fmt.Sprintf("%v (%s was downloaded and may be damaged)", e.Err, e.Dir)
 }
 
 // Unwrap returns what is wrong.

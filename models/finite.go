@@ -8,7 +8,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/headwater-ml/headwater/attribution/trace"
-	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
 // WeightError says that a tensor of a checkpoint has a number that a model cannot compute with:
@@ -105,19 +104,19 @@ func notFinite(x []float32, limit uint32) int {
 	return -1
 }
 
-// finiteWeights reads the weights of a checkpoint and checks that what it reads is finite.
+// finiteWeights reads the weights of a source and checks that what it reads is finite.
 type finiteWeights struct {
-	*checkpoint.File
+	tensorFile
 	dtype dtypes.DType
 	// allow makes Float32At add an error to found, one for each tensor, instead of returning it.
 	allow bool
 	found []*WeightError
 }
 
-// Float32At reads as [checkpoint.File.Float32At] does. It returns a [WeightError] for a number that
+// Float32At reads as the file does. It returns a [WeightError] for a number that
 // is not finite in the type of the weights.
 func (w *finiteWeights) Float32At(dst []float32, name string, first int) error {
-	if err := w.File.Float32At(dst, name, first); err != nil {
+	if err := w.tensorFile.Float32At(dst, name, first); err != nil {
 		return err
 	}
 	shape, err := w.Shape(name)

@@ -3,10 +3,15 @@
 //	m, err := models.Open("tiny", models.Options{})
 //	e, err := attribution.Explain(ctx, m, "the keys to the cabinet", attribution.Options{})
 //
-// A model is one of three things: an embedded model ("tiny", or a circuit of package planted); a
-// directory in the layout of Hugging Face (config.json, model.safetensors, tokenizer.json); or a
-// name on the Hub such as openai-community/gpt2@main, which is looked up in the user's cache and
-// downloaded if the cache does not have all its files.
+// A reference to a model is one of these:
+//   - an embedded model: "tiny", or a circuit of package planted;
+//   - a directory in the layout of Hugging Face (config.json, model.safetensors, tokenizer.json);
+//   - a GGUF file (model.gguf, or the first part of a split one), whose weights are converted to
+//     float32 or bfloat16 (package gguf);
+//   - ollama:NAME:TAG, a model in the store of Ollama on this machine (package ollama);
+//   - a known model such as "smollm2", which was downloaded before (package known);
+//   - a name on the Hub such as openai-community/gpt2@main, which is looked up in the user's cache
+//     and downloaded if the cache does not have all its files (package hub).
 //
 // A [Model] implements [trace.Model] and all optional interfaces of package trace: it generates,
 // records tensors, predicts, differentiates, splits logits, names classes and fills chat templates.
@@ -26,7 +31,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models/chat"
 	"github.com/headwater-ml/headwater/models/checkpoint"
-	"github.com/headwater-ml/headwater/models/family"
 	"github.com/headwater-ml/headwater/models/planted"
 	"github.com/headwater-ml/headwater/models/spec"
 	"github.com/headwater-ml/headwater/models/tiny"
@@ -115,12 +119,12 @@ func Open(ref string, opts Options) (*Model, error) {
 	return OpenContext(context.Background(), ref, opts)
 }
 
-// OpenContext opens a model: an embedded one by its name, a directory, or a name on the Hub. The
+// OpenContext opens a model by a reference as the package comment lists them; "" is [Default]. The
 // weights are copied to the backend, so no file stays open.
 //
-// If the files are wrong, the error names the file, key or tensor; if the model came from the cache
-// of the Hub, it is a [*CacheError]. It is a [*MemoryError] if the weights would not fit, and wraps
-// ctx.Err() if ctx ended a download.
+// If the files are wrong, the error names the file, key or tensor; if they were downloaded, it is a
+// [*CacheError]. It is a [*known.MissingError] if a known model has not been downloaded, and a
+// [*MemoryError] if the weights would not fit. It wraps ctx.Err() if ctx ended a download.
 func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) {
 	if ref == "" || ref == tiny.Name {
 		return openEmbedded(tiny.Files(), tiny.Name, tiny.Note, opts)
@@ -128,24 +132,24 @@ func OpenContext(ctx context.Context, ref string, opts Options) (*Model, error) 
 	if circuit, err := planted.Lookup(ref); err == nil {
 		return openEmbedded(circuit.Files(), ref, planted.Note, opts)
 	}
-	path, err := find(ctx, ref, opts)
+	at, err := find(ctx, ref, opts)
 	if err != nil {
 		return nil, err
 	}
-	m, err := openDir(path, ref, opts)
-	if err != nil && path != ref && trace.KindOf(err) == trace.NoKind {
-		return nil, &CacheError{Ref: ref, Dir: path, Err: err}
+	m, err := openPath(at.path, ref, opts)
+	if err != nil && at.downloaded && trace.KindOf(err) == trace.NoKind {
+		return nil, &CacheError{Ref: ref, Dir: at.path, Err: err}
 	}
 	return m, err
 }
 
-// openDir opens the directory at path under the name that the user gave.
-func openDir(path, name string, opts Options) (*Model, error) {
-	dir, err := checkpoint.OpenDir(path)
+// openPath opens the directory or file at path under the name that the user gave.
+func openPath(path, name string, opts Options) (*Model, error) {
+	from, err := openSource(path)
 	if err != nil {
 		return nil, err
 	}
-	return open(dir, name, opts)
+	return open(from, name, opts)
 }
 
 // openEmbedded opens a model that is part of the program. It runs in pure Go unless opts name a
@@ -158,7 +162,7 @@ func openEmbedded(files fs.FS, name, note string, opts Options) (*Model, error) 
 	if opts.Backend == "" {
 		opts.Backend = "go"
 	}
-	m, err := open(dir, name, opts)
+	m, err := open(directory{dir}, name, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -166,11 +170,10 @@ func openEmbedded(files fs.FS, name, note string, opts Options) (*Model, error) 
 	return m, nil
 }
 
-// open builds the model of a directory, under the name that the user gave, and closes the
-// directory.
-func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) {
+// open builds the model of a source, under the name that the user gave, and closes the source.
+func open(from source, name string, opts Options) (_ *Model, err error) {
 	defer func() {
-		if e := dir.Close(); err == nil && e != nil {
+		if e := from.Close(); err == nil && e != nil {
 			err = fmt.Errorf("models: %w", e)
 		}
 	}()
@@ -178,17 +181,17 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 	if err != nil {
 		return nil, err
 	}
-	f, spec, err := family.Read(family.NewConfig(dir.Name+"/config.json", dir.Config))
+	f, spec, err := from.Read()
 	if err != nil {
 		return nil, err
 	}
-	weights := &finiteWeights{File: dir.Weights, dtype: dtype, allow: opts.AllowNaN}
-	load, err := f.Loader(dir.Weights.Name(), weights, spec)
+	weights := &finiteWeights{tensorFile: from.tensors(), dtype: dtype, allow: opts.AllowNaN}
+	load, err := f.Loader(weights.Name(), weights, spec)
 	if err != nil {
-		return nil, err
+		return nil, from.explain(err)
 	}
 	m := &Model{spec: spec}
-	if err := m.openText(dir); err != nil {
+	if err := m.openText(from); err != nil {
 		return nil, err
 	}
 	plugin, err := PluginPath(opts.Backend)
@@ -200,7 +203,7 @@ func open(dir *checkpoint.Dir, name string, opts Options) (_ *Model, err error) 
 	if err := m.limit.checkWeights(name, spec, dtype); err != nil {
 		return nil, err
 	}
-	hash, err := dir.Hash()
+	hash, err := from.Hash()
 	if err != nil {
 		return nil, err
 	}

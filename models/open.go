@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/hub"
+	"github.com/headwater-ml/headwater/models/known"
+	"github.com/headwater-ml/headwater/models/ollama"
 	"github.com/headwater-ml/headwater/models/planted"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
@@ -63,42 +66,90 @@ func (o Options) dtype() (dtypes.DType, error) {
 		"take float32 or bfloat16", o.DType)
 }
 
-// find returns the directory of a model: ref itself if it is a path, or else its folder in the
-// cache of the Hub.
-func find(ctx context.Context, ref string, opts Options) (string, error) {
+// location is where the files of a model are.
+type location struct {
+	// path is a directory in the layout of Hugging Face, or a GGUF file.
+	path string
+	// downloaded says that downloading the model again would repair a damaged file.
+	downloaded bool
+}
+
+// find returns where a model is: at ref itself if that is a path, or else in the store of Ollama,
+// in the folder of known models or in the cache of the Hub.
+func find(ctx context.Context, ref string, opts Options) (location, error) {
 	_, err := os.Stat(ref)
 	if err == nil {
-		return ref, nil
+		return location{path: ref}, nil
 	}
 	if !os.IsNotExist(err) {
-		return "", fmt.Errorf("models: %w", err)
+		return location{}, fmt.Errorf("models: %w", err)
 	}
 	if strings.HasPrefix(ref, planted.Prefix) {
 		_, err := planted.Lookup(ref)
-		return "", fmt.Errorf("models: %w%s", err, suggestion(ref))
+		return location{}, fmt.Errorf("models: %w%s", err, suggestion(ref))
 	}
-	if _, invalid := hub.ParseRef(ref); invalid != nil || looksLikePath(ref) {
-		return "", fmt.Errorf("models: %s is neither a directory, nor an embedded model (%s), "+
-			"nor a name of the Hub such as openai-community/gpt2%s: %w",
-			ref, tiny.Name, suggestion(ref), fs.ErrNotExist)
+	if strings.HasPrefix(ref, ollama.Prefix) {
+		return findOllama(ref)
 	}
 	where, err := opts.hub()
 	if err != nil {
-		return "", err
+		return location{}, err
+	}
+	if m, ok := known.Lookup(ref); ok {
+		return findKnown(ctx, m, where)
+	}
+	if _, invalid := hub.ParseRef(ref); invalid != nil || looksLikePath(ref) {
+		return location{}, fmt.Errorf("models: %s is neither a directory nor a GGUF file, nor an "+
+			"embedded model (%s), nor a known one (%s), nor a name of the Hub such as "+
+			"openai-community/gpt2%s: %w",
+			ref, tiny.Name, message.List(known.Names()), suggestion(ref), fs.ErrNotExist)
 	}
 	dir, err := hub.Resolve(ctx, ref, where)
 	if err != nil {
-		return "", fmt.Errorf("models: %s is neither a directory nor an embedded model (%s)%s; "+
-			"as a name of the Hub: %w",
-			ref, tiny.Name, suggestion(ref), err)
+		return location{}, fmt.Errorf("models: %s is neither a directory nor a GGUF file, nor an "+
+			"embedded model (%s), nor a known one (%s)%s; as a name of the Hub: %w",
+			ref, tiny.Name, message.List(known.Names()), suggestion(ref), err)
 	}
-	return dir, nil
+	return location{path: dir, downloaded: true}, nil
 }
 
-// suggestion returns the question whether ref should be the name of an embedded model, or "" if no
-// name is close to it.
+// findOllama returns where the weights of a model in the store of Ollama are.
+func findOllama(ref string) (location, error) {
+	store, err := ollama.FromEnvironment()
+	if err != nil {
+		return location{}, fmt.Errorf("models: %w", err)
+	}
+	path, err := store.Find(ref)
+	if err != nil {
+		return location{}, fmt.Errorf("models: %w", err)
+	}
+	return location{path: path}, nil
+}
+
+// findKnown returns where a known model is. It is not downloaded here, because that may start pip,
+// which a program that opens a model does not expect.
+func findKnown(ctx context.Context, m known.Model, where hub.Options) (location, error) {
+	opts, err := known.WithHub(where)
+	if err != nil {
+		return location{}, fmt.Errorf("models: %w", err)
+	}
+	found, err := m.Find(ctx, opts)
+	var damaged *known.DamagedError
+	if errors.As(err, &damaged) {
+		return location{}, &CacheError{Ref: m.Name, Dir: damaged.Path, Err: fmt.Errorf("models: %w",
+			err)}
+	}
+	if err != nil {
+		return location{}, fmt.Errorf("models: %w", err)
+	}
+	return location{path: found.Path, downloaded: true}, nil
+}
+
+// suggestion returns the question whether ref should be the name of an embedded or a known model,
+// or "" if no name is close to it.
 func suggestion(ref string) string {
-	if near := strings.TrimSpace(message.DidYouMean(ref, Builtin())); near != "" {
+	names := append(Builtin(), known.Names()...)
+	if near := strings.TrimSpace(message.DidYouMean(ref, names)); near != "" {
 		return "; " + near
 	}
 	return ""

@@ -11,15 +11,16 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/hub"
+	"github.com/headwater-ml/headwater/models/known"
 	"github.com/headwater-ml/headwater/models/tiny"
 )
 
-// TestBrokenInTheCache cuts the weights of a model of the Hub short. The error says which file it
-// is, and that it is in the cache.
-func TestBrokenInTheCache(t *testing.T) {
+// cacheTiny puts the embedded model into a cache of the Hub, as revisions v1 and main of a
+// repository, and returns its folder.
+func cacheTiny(t *testing.T, cache, repo string) string {
+	t.Helper()
 	const commit = "cccccccccccccccccccccccccccccccccccccccc"
-	cache := t.TempDir()
-	repo := filepath.Join(cache, "models--org--name")
+	repo = filepath.Join(cache, "models--"+strings.ReplaceAll(repo, "/", "--"))
 	dir := filepath.Join(repo, "snapshots", commit)
 	for _, folder := range []string{dir, filepath.Join(repo, "refs")} {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -27,6 +28,7 @@ func TestBrokenInTheCache(t *testing.T) {
 		}
 	}
 	write(t, filepath.Join(repo, "refs", "v1"), []byte(commit))
+	write(t, filepath.Join(repo, "refs", "main"), []byte(commit))
 	for _, name := range []string{"config.json", "model.safetensors", "tokenizer.json"} {
 		data, err := fs.ReadFile(tiny.Files(), name)
 		if err != nil {
@@ -34,6 +36,14 @@ func TestBrokenInTheCache(t *testing.T) {
 		}
 		write(t, filepath.Join(dir, name), data)
 	}
+	return dir
+}
+
+// TestBrokenInTheCache cuts the weights of a model of the Hub short. The error says which file it
+// is, and that it is in the cache.
+func TestBrokenInTheCache(t *testing.T) {
+	cache := t.TempDir()
+	dir := cacheTiny(t, cache, "org/name")
 	open := func() error {
 		_, err := models.Open("org/name@v1",
 			models.Options{Backend: "go", Hub: &hub.Options{Cache: cache, Offline: true}})
@@ -51,9 +61,96 @@ func TestBrokenInTheCache(t *testing.T) {
 		trace.KindOf(err) != trace.CacheKind {
 		t.Errorf("error %v, want one that names the model", err)
 	}
-	for _, want := range []string{filepath.Join(dir, "model.safetensors"), "a file there may be broken"} {
+	for _, want := range []string{filepath.Join(dir, "model.safetensors"), dir + " was downloaded and may be damaged"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+// A known model opens from the folder of known models or the cache of the Hub. If neither has it,
+// or its file is damaged, the error says so and downloads nothing.
+func TestKnown(t *testing.T) {
+	folder, cache := t.TempDir(), t.TempDir()
+	t.Setenv("HEADWATER_MODELS", folder)
+	t.Chdir(t.TempDir())
+	smollm2, ok := known.Lookup("smollm2")
+	if !ok {
+		t.Fatal("there is no known model smollm2")
+	}
+	open := func() (*models.Model, error) {
+		return models.Open(smollm2.Name,
+			models.Options{Backend: "go", Hub: &hub.Options{Cache: cache}})
+	}
+	_, err := open()
+	var missing *known.MissingError
+	if !errors.As(err, &missing) || missing.Model != smollm2 ||
+		trace.KindOf(err) != trace.DownloadKind || !errors.Is(err, fs.ErrNotExist) ||
+		!strings.HasPrefix(err.Error(), "models: smollm2 is not downloaded: ") {
+		t.Errorf("error %v, want that it is not downloaded", err)
+	}
+	cacheTiny(t, cache, smollm2.Repo)
+	m, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Info().Name != "smollm2" || m.Info().Layers != 6 {
+		t.Errorf("opened %+v, want the model of the cache", m.Info())
+	}
+	file := filepath.Join(folder, "smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
+	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int64{4, smollm2.Wheel.FileBytes} { // the second is full of zeros
+		write(t, file, []byte("GGUF"))
+		if err := os.Truncate(file, size); err != nil {
+			t.Fatal(err)
+		}
+		_, err = open()
+		var damaged *models.CacheError
+		if !errors.As(err, &damaged) || damaged.Ref != "smollm2" || damaged.Dir != file ||
+			trace.KindOf(err) != trace.CacheKind {
+			t.Errorf("error %v, want that the file of %d bytes may be damaged", err, size)
+		}
+	}
+}
+
+// A directory that has the name of a known model comes first, as one with a name of the Hub does.
+func TestKnownDirectory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("HEADWATER_MODELS", t.TempDir())
+	if err := os.Mkdir("smollm2", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := models.Open("smollm2", models.Options{Backend: "go"})
+	if err == nil || !strings.Contains(err.Error(), "config.json") {
+		t.Errorf("error %v, want that the directory has no config.json", err)
+	}
+}
+
+// A model that Ollama does not have, or whose name is invalid, is not looked for on the Hub.
+func TestOllamaUnknown(t *testing.T) {
+	t.Setenv("OLLAMA_MODELS", t.TempDir())
+	for ref, want := range map[string]string{
+		"ollama:llama3.2:1b":  "models: ollama: llama3.2:1b is not in the store",
+		"ollama:../../secret": `host ".."`,
+		"ollama:":             `models: ollama: "" is not the name of a model`,
+	} {
+		_, err := models.Open(ref, models.Options{Backend: "go"})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", ref, err, want)
+		}
+	}
+}
+
+// A name that is close to that of a known model gets a question.
+func TestKnownSuggested(t *testing.T) {
+	for _, ref := range []string{"smollm", "smolm2", "SmolLM2"} {
+		_, err := models.Open(ref, models.Options{
+			Backend: "go", Hub: &hub.Options{Cache: t.TempDir(), Offline: true},
+		})
+		if err == nil || !strings.Contains(err.Error(), "did you mean smollm2?") {
+			t.Errorf("%s: error %v, want the question whether smollm2 was meant", ref, err)
 		}
 	}
 }

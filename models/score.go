@@ -3,8 +3,6 @@ package models
 import (
 	"encoding/json"
 	"strconv"
-
-	"github.com/headwater-ml/headwater/models/checkpoint"
 )
 
 // Replacement returns a token that can replace another one, and whether the model has it. kind is
@@ -15,11 +13,9 @@ func (m *Model) Replacement(kind string) (id int, ok bool) {
 	return id, ok
 }
 
-// findStandIns returns the tokens of [Model.Replacement] by their kind. specials has the special
-// tokens of the directory by their role, and eos has the end-of-text ids.
-func (m *Model) findStandIns(dir *checkpoint.Dir, specials map[string]string,
-	eos []int,
-) map[string]int {
+// findStandIns returns the tokens of [Model.Replacement] by their kind. pads has values of
+// pad_token_id, specials the special tokens by their role, and eos the end-of-text ids.
+func (m *Model) findStandIns(pads []any, specials map[string]string, eos []int) map[string]int {
 	found := map[string]int{}
 	add := func(kind string, id int) {
 		if _, known := found[kind]; !known && id >= 0 && id < m.spec.Vocab {
@@ -27,8 +23,8 @@ func (m *Model) findStandIns(dir *checkpoint.Dir, specials map[string]string,
 		}
 	}
 	add("mask", m.mask)
-	for _, file := range []map[string]any{dir.Generation, dir.Config} {
-		if number, ok := file["pad_token_id"].(json.Number); ok {
+	for _, value := range pads {
+		if number, ok := value.(json.Number); ok {
 			if id, err := strconv.Atoi(number.String()); err == nil {
 				add("pad", id)
 			}

@@ -5,26 +5,25 @@ import (
 	"fmt"
 
 	"github.com/headwater-ml/headwater/models/chat"
-	"github.com/headwater-ml/headwater/models/checkpoint"
 	"github.com/headwater-ml/headwater/models/tokenizer"
 )
 
 // openText reads the tokenizer, the ids that end a text, the id of the mask token and the chat
 // template. The tokenizer may be missing, because a model can run on ids without it.
-func (m *Model) openText(dir *checkpoint.Dir) error {
-	data, err := dir.TokenizerJSON()
-	if err != nil && dir.HasTokenizer() {
+func (m *Model) openText(from source) error {
+	data, err := from.TokenizerJSON()
+	if err != nil && from.HasTokenizer() {
 		return err
 	}
 	if err != nil {
-		m.textErr = &NoTokenizerError{Model: dir.Name, Err: err}
-	} else if m.tokenizer, err = tokenizer.Parse(data, dir.Name+"/tokenizer.json"); err != nil {
+		m.textErr = &NoTokenizerError{Model: from.Label(), Err: err}
+	} else if m.tokenizer, err = tokenizer.Parse(data, from.TokenizerName()); err != nil {
 		return err
 	}
-	if err := m.checkVocabulary(dir.Name); err != nil {
+	if err := m.checkVocabulary(from.TokenizerName()); err != nil {
 		return err
 	}
-	eos, err := dir.EOS()
+	eos, err := from.EOS()
 	if err != nil {
 		return err
 	}
@@ -32,20 +31,20 @@ func (m *Model) openText(dir *checkpoint.Dir) error {
 	for _, id := range append(eos, m.spec.EOS...) {
 		m.ends[id] = true
 	}
-	specials, err := dir.SpecialTokens()
+	specials, err := from.SpecialTokens()
 	if err != nil {
 		return err
 	}
 	m.mask = m.maskID(specials["mask_token"])
-	m.standIns = m.findStandIns(dir, specials, append(eos, m.spec.EOS...))
+	m.standIns = m.findStandIns(from.padIDs(), specials, append(eos, m.spec.EOS...))
 	m.chatErr = fmt.Errorf("models: %s: the model has no chat template: it was not trained on "+
-		"conversations, or its files do not say how", dir.Name)
-	template, err := dir.ChatTemplate("")
+		"conversations, or its files do not say how", from.Label())
+	template, err := from.ChatTemplate("")
 	if err != nil {
 		m.chatErr = fmt.Errorf("models: %w", err)
 	} else if template != "" {
 		if m.chat, err = chat.New(template, specials); err != nil {
-			m.chatErr = fmt.Errorf("models: %s: %w", dir.ChatTemplateSource(), err)
+			m.chatErr = fmt.Errorf("models: %s: %w", from.ChatTemplateSource(), err)
 		}
 	}
 	return nil
@@ -60,7 +59,7 @@ func (m *Model) checkVocabulary(name string) error {
 	}
 	for id := m.spec.Vocab; id < m.tokenizer.VocabSize(); id++ {
 		if !m.tokenizer.IsSpecial(id) {
-			return fmt.Errorf("models: %s: tokenizer.json has %d tokens, the embedding has %d: "+
+			return fmt.Errorf("models: %s has %d tokens, the embedding has %d: "+
 				"the two are of different models",
 				name, m.tokenizer.VocabSize(), m.spec.Vocab)
 		}

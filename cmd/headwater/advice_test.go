@@ -10,6 +10,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/certificate"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/known"
 	"github.com/headwater-ml/headwater/models/transformer"
 )
 
@@ -29,6 +30,7 @@ func TestAdvice(t *testing.T) {
 		"half the weights": {&models.MemoryError{Chosen: true, Half: 1}, "--dtype bfloat16"},
 		"machine":          {&models.MemoryError{}, ""},
 		"cache":            {&models.CacheError{Ref: "a/b@v1", Err: errors.New("broken")}, "headwater download a/b@v1 fetches it again"},
+		"not downloaded":   {&known.MissingError{Model: known.All()[0]}, "headwater download smollm2 brings it, 98.4 MB"},
 		"no tokenizer":     {&models.NoTokenizerError{Err: errors.New("none")}, "headwater trace --ids"},
 		"no plugin":        {&xlaplugin.Error{Err: xlaplugin.ErrNone}, "headwater setup xla installs it"},
 		"no CUDA plugin":   {xlaplugin.ErrNone, ""},

@@ -98,6 +98,8 @@ func (p *program) root() *cobra.Command {
 			statusHelp,
 		Example: `  headwater explain "the keys to the cabinet"
   headwater explain --format html -o page.html --methods rollout,flow "the keys to the cabinet"
+  headwater download smollm2
+  headwater explain --model smollm2 "The Eiffel Tower is in Paris. The Colosseum is in"
   headwater examples`,
 		Version:           version(),
 		SilenceErrors:     true,

@@ -21,14 +21,17 @@ import (
 	"github.com/headwater-ml/headwater/gonbext/render"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/known"
 )
 
 // diagnosis is the report of headwater doctor.
 type diagnosis struct {
-	Version  string           `json:"version"`
-	Build    buildFacts       `json:"build"`
-	Machine  machineFacts     `json:"machine"`
-	Backends []backendFacts   `json:"backends"`
+	Version  string         `json:"version"`
+	Build    buildFacts     `json:"build"`
+	Machine  machineFacts   `json:"machine"`
+	Backends []backendFacts `json:"backends"`
+	// Known are the models that headwater download brings by a short name.
+	Known    []knownFacts     `json:"known"`
 	Settings []settingMeaning `json:"settings"`
 	// Next is what to do, most useful first.
 	Next []string `json:"next"`
@@ -135,6 +138,7 @@ func (p *program) doctor(ctx context.Context, f doctorFlags) error {
 		},
 		Machine: machine(), Settings: settings(os.LookupEnv),
 	}
+	d.Known = knownModels(ctx, known.Names())
 	line := p.progress()
 	defer line.clear()
 	for _, name := range models.Backends() {
@@ -326,6 +330,12 @@ func (d *diagnosis) advise() {
 	if by["cuda"].Problem == "" {
 		d.Next = append(d.Next, "add --backend cuda to a command to compute on the GPU")
 	}
+	for _, k := range d.Known {
+		if !k.Downloaded {
+			d.Next = append(d.Next, "headwater download "+k.Name+" brings a language model, "+
+				k.Title)
+		}
+	}
 	d.Next = append(d.Next, "headwater certify --model REF shows that a checkpoint's "+
 		"numbers are right here",
 		`headwater explain "the keys to the cabinet" shows what it is for`)
@@ -343,6 +353,10 @@ func (d diagnosis) write(w io.Writer) error {
 		for _, detail := range f.details() {
 			fmt.Fprintf(t, "  \t%s\n", detail)
 		}
+	}
+	fmt.Fprint(t, "\nmodels\n")
+	for _, k := range d.Known {
+		fmt.Fprintf(t, "  %s\t%v\n", k.Name, k)
 	}
 	fmt.Fprint(t, "\nsettings\n")
 	for _, s := range d.Settings {

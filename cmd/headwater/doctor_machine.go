@@ -9,6 +9,7 @@ import (
 
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/known"
 )
 
 // machineFacts are what a machine has; bytes are 0 where they are not known.
@@ -86,9 +87,11 @@ func settings(lookup func(string) (string, bool)) []settingMeaning {
 		{xlaplugin.Env, "path of the XLA plugin for CPUs, before all other places"},
 		{xlaplugin.CUDAEnv, "path of the XLA plugin for GPUs, " +
 			"or of the site-packages that hold it"},
+		{known.Env, "folder of known models (default headwater/models in the user's cache)"},
+		{"OLLAMA_MODELS", "folder of Ollama's models (default ~/.ollama/models)"},
 		{"HF_HOME", "folder of Hugging Face's cache (default ~/.cache/huggingface)"},
 		{"HF_HUB_CACHE", "folder of downloaded models (default hub in HF_HOME)"},
-		{"HF_HUB_OFFLINE", "1: never ask the network"},
+		{"HF_HUB_OFFLINE", "1: never ask the Hub"},
 		{"HF_TOKEN", "token for models that need one"},
 		{"HF_ENDPOINT", "address of the Hub (default https://huggingface.co)"},
 		{"GOMLX_BACKEND", "not heeded: --backend says what computes"},

@@ -43,7 +43,7 @@ func diagnose(t *testing.T, args ...string) diagnosis {
 func nowhere(t *testing.T) string {
 	t.Helper()
 	home := t.TempDir()
-	for _, name := range []string{"HEADWATER_XLA", "HEADWATER_CUDA", "VIRTUAL_ENV", "CONDA_PREFIX"} {
+	for _, name := range []string{"HEADWATER_XLA", "HEADWATER_CUDA", "HEADWATER_MODELS", "VIRTUAL_ENV", "CONDA_PREFIX"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("HOME", home)
@@ -88,11 +88,20 @@ func TestDoctor(t *testing.T) {
 	if len(d.Next) < 2 || !strings.Contains(strings.Join(d.Next, "\n"), "headwater certify") {
 		t.Errorf("next: %q", d.Next)
 	}
+	if len(d.Known) != 1 || d.Known[0].Name != "smollm2" || d.Known[0].Downloaded ||
+		!strings.Contains(strings.Join(d.Next, "\n"), "headwater download smollm2") {
+		t.Errorf("known models %+v, next %q; want one that is not downloaded", d.Known, d.Next)
+	}
 	text := mustExecute(t, "", "doctor", "--quick")
-	for _, want := range []string{"\nbackends\n", "\nsettings\n", "\nnext\n", "HF_TOKEN", "GOEXPERIMENT="} {
+	for _, want := range []string{"\nbackends\n", "\nmodels\n  smollm2", "\nsettings\n", "\nnext\n", "HF_TOKEN", "GOEXPERIMENT="} {
 		if !strings.Contains(text, want) {
 			t.Errorf("doctor --quick lacks %q:\n%s", want, text)
 		}
+	}
+	t.Setenv("HF_HUB_DOWNLOAD_TIMEOUT", "soon") // a wrong setting is reported
+	if text := mustExecute(t, "", "doctor", "--quick"); !strings.Contains(text,
+		`Apache-2.0, hub: HF_HUB_DOWNLOAD_TIMEOUT "soon" is not a number of seconds`) {
+		t.Errorf("doctor does not report a wrong setting:\n%s", text)
 	}
 	quick := mustExecute(t, "", "doctor", "--quick", "--json")
 	if strings.Contains(text+quick, "hf_secret") {

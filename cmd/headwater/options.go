@@ -25,8 +25,9 @@ type modelFlags struct {
 
 func (f *modelFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.model, "model", "m", "", "the `MODEL`: an embedded one, a "+
-		"directory in Hugging Face layout or a name of the Hub such as "+
-		"openai-community/gpt2[@revision] (default tiny)")
+		"directory in Hugging Face layout, a GGUF file, smollm2 (see headwater download), "+
+		"ollama:NAME[:TAG], or a name of the Hub such as openai-community/gpt2[@revision] "+
+		"(default tiny)")
 	cmd.Flags().Func("dtype", "hold the weights as `TYPE`: float32, or bfloat16 for half the "+
 		"memory and about 2 digits (default float32)", func(s string) error {
 		if known := []string{"float32", "bfloat16"}; !slices.Contains(known, s) {

@@ -24,7 +24,7 @@ func TestOpener(t *testing.T) {
 	cases := []struct{ name, model, backend, engine, want string }{
 		{"request's backend", "", "tpu", "go", `backend "tpu" is unknown`},
 		{"engine's backend", "", "", "npu", `backend "npu" is unknown`},
-		{"unknown model", "./nope", "", "go", "nope is neither a directory, nor an embedded model (tiny"},
+		{"unknown model", "./nope", "", "go", "nope is neither a directory nor a GGUF file, nor an embedded model (tiny"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"internal/rowmath":  nil,
 	"internal/registry": {"internal/message"},
 	"internal/budget":   {"attribution/trace"},
+	"internal/pip":      nil,
 
 	// Models with given answers, for the tests of methods.
 	"internal/fakemodel": {"attribution/trace"},
@@ -64,12 +65,15 @@ var allowed = map[string][]string{
 	"models/spec":       nil,
 	"models/checkpoint": {"golang.org/x/sys/..."},
 	"models/hub":        {"github.com/gofrs/flock"},
+	"models/known":      {"github.com/gofrs/flock", "internal/pip", "models/hub"},
+	"models/ollama":     {"internal/message"},
 	"models/chat":       nil,
 	"models/tokenizer": {
 		"github.com/rivo/uniseg", "golang.org/x/text/...",
 		"github.com/dlclark/regexp2", // in a test alone: the reference of its regular expressions
 	},
 	"models/family": {"internal/registry", "models/spec"},
+	"models/gguf":   {"models/checkpoint", "models/family", "models/spec"},
 	"models/transformer": {
 		"attribution/trace", "internal/message", "internal/registry", "models/spec",
 		gomlx, compute,
@@ -78,15 +82,16 @@ var allowed = map[string][]string{
 	"models/tiny":    {"models/checkpoint", "models/tokenizer"},
 	"models": {
 		"attribution/trace", "internal/message", "models/chat", "models/checkpoint",
-		"models/family", "models/hub", "models/planted", "models/spec", "models/tiny",
-		"models/tokenizer", "models/transformer", gomlx, compute,
+		"models/family", "models/gguf", "models/hub", "models/known", "models/ollama",
+		"models/planted", "models/spec", "models/tiny", "models/tokenizer", "models/transformer",
+		gomlx, compute,
 	},
 	"models/modeltest": {
 		"attribution/trace", "internal/golden", "models/checkpoint", "models/family", "models/spec",
 		"models/transformer", gomlx, compute,
 	},
 	"models/xla":         {"models", "internal/xlaplugin", "github.com/gomlx/go-xla/..."},
-	"internal/xlaplugin": {"github.com/gomlx/go-xla/installer"},
+	"internal/xlaplugin": {"internal/pip", "github.com/gomlx/go-xla/installer"},
 	"internal/golden":    {"models/checkpoint", "models/transformer"},
 	"internal/certificate": {
 		"attribution/trace", "internal/golden", "models", "models/checkpoint", "models/spec",

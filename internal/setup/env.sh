@@ -25,3 +25,8 @@ fi
 if [ -z "${HEADWATER_XLA+set}" ] && [ -e "$cache/xla/xla_cpu_pjrt.so" ]; then
 	export HEADWATER_XLA="$cache/xla/xla_cpu_pjrt.so"
 fi
+
+# make smollm2 puts the model here. Without it, models that the user has downloaded are found.
+if [ -z "${HEADWATER_MODELS+set}" ] && [ -e "$cache/models" ]; then
+	export HEADWATER_MODELS="$cache/models"
+fi

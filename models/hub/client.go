@@ -119,10 +119,7 @@ func (c *client) failed(ctx context.Context, to *url.URL, err error) error {
 	if ctx.Err() != nil && !errors.Is(cause, errSilent) {
 		return fmt.Errorf("hub: %s: %w", c.ref, ctx.Err())
 	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err // without the address: addresses of the storage have a signature
-	}
+	err = withoutAddress(err)
 	var wrong *misdirected
 	if errors.As(err, &wrong) {
 		return fmt.Errorf("hub: %s: %s: %w", c.ref, to.Host, wrong)
@@ -132,6 +129,16 @@ func (c *client) failed(ctx context.Context, to *url.URL, err error) error {
 		err = fmt.Errorf("%w for %v", errSilent, c.opts.Patience)
 	}
 	return &transient{err: &unreachable{host: to.Host, err: err}}
+}
+
+// withoutAddress returns what is wrong with a request without its address, because addresses of the
+// storage have a signature.
+func withoutAddress(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
 }
 
 var (

@@ -1,0 +1,429 @@
+package gguf
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/headwater-ml/headwater/models/family"
+)
+
+// architecture says how the metadata and the tensors of one general.architecture become those of a
+// family. What llama.cpp's convert_hf_to_gguf.py does to tensors is undone here.
+type architecture struct {
+	// class and model are what config.json has under architectures and model_type.
+	class, model string
+	// settings reads what the metadata says.
+	settings func(s *settings)
+	// tensors are the names and layouts of the tensors.
+	tensors []row
+	// paired says that the rows of query and key are stored so that the two components that a
+	// position turns together are neighbours; see [Weights].
+	paired bool
+	// gainsPlusOne says that 1 was added to the gains of norms.
+	gainsPlusOne bool
+}
+
+var architectures = map[string]architecture{
+	"llama": {
+		class: "LlamaForCausalLM", model: "llama", settings: llamaSettings, tensors: llamaTensors,
+		paired: true,
+	},
+	"qwen2": {
+		class: "Qwen2ForCausalLM", model: "qwen2", settings: qwenSettings, tensors: llamaTensors,
+	},
+	"qwen3": {
+		class: "Qwen3ForCausalLM", model: "qwen3", settings: qwenSettings, tensors: llamaTensors,
+	},
+	"gemma2": {
+		class: "Gemma2ForCausalLM", model: "gemma2", settings: gemma2Settings,
+		tensors: gemmaTensors, gainsPlusOne: true,
+	},
+	"gemma3": {
+		class: "Gemma3ForCausalLM", model: "gemma3_text", settings: gemma3Settings,
+		tensors: gemmaTensors, gainsPlusOne: true,
+	},
+	"phi3": {
+		class: "Phi3ForCausalLM", model: "phi3", settings: phi3Settings, tensors: phi3Tensors,
+	},
+	"gpt2": {
+		class: "GPT2LMHeadModel", model: "gpt2", settings: gpt2Settings,
+		tensors: slices.Concat(fusedTensors, bodyTensors),
+	},
+	"falcon": {
+		class: "FalconForCausalLM", model: "falcon", settings: falconSettings,
+		tensors: falconTensors,
+	},
+	"bloom": {
+		class: "BloomForCausalLM", model: "bloom", settings: bloomSettings,
+		tensors: slices.Concat(fusedTensors, bodyTensors),
+	},
+	"bert": {
+		class: "BertModel", model: "bert", settings: bertSettings, tensors: bertTensors,
+	},
+}
+
+// Architectures returns the values of general.architecture that are supported, sorted.
+func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }
+
+// row says which tensor a parameter comes from, with %d for the layer, as [family.Weight] does.
+type row struct {
+	param, tensor string
+	layout        family.Layout
+}
+
+// bodyTensors are the tensors that mean the same in every architecture that has them.
+var bodyTensors = []row{
+	{"embedding", "token_embd.weight", family.AsIs},
+	{"embedding-norm.gain", "token_embd_norm.weight", family.AsIs},
+	{"embedding-norm.bias", "token_embd_norm.bias", family.AsIs},
+	{"positions", "position_embd.weight", family.AsIs},
+	{"blocks.%d.attention-norm.gain", "blk.%d.attn_norm.weight", family.AsIs},
+	{"blocks.%d.attention-norm.bias", "blk.%d.attn_norm.bias", family.AsIs},
+	{"blocks.%d.output.weight", "blk.%d.attn_output.weight", family.Transposed},
+	{"blocks.%d.output.bias", "blk.%d.attn_output.bias", family.AsIs},
+	{"blocks.%d.mlp-norm.gain", "blk.%d.ffn_norm.weight", family.AsIs},
+	{"blocks.%d.mlp-norm.bias", "blk.%d.ffn_norm.bias", family.AsIs},
+	{"blocks.%d.up.weight", "blk.%d.ffn_up.weight", family.Transposed},
+	{"blocks.%d.up.bias", "blk.%d.ffn_up.bias", family.AsIs},
+	{"blocks.%d.down.weight", "blk.%d.ffn_down.weight", family.Transposed},
+	{"blocks.%d.down.bias", "blk.%d.ffn_down.bias", family.AsIs},
+	{"final-norm.gain", "output_norm.weight", family.AsIs},
+	{"final-norm.bias", "output_norm.bias", family.AsIs},
+	{"head", "output.weight", family.AsIs},
+}
+
+// separateTensors are query, key and value in tensors of their own.
+var separateTensors = []row{
+	{"blocks.%d.query.weight", "blk.%d.attn_q.weight", family.Transposed},
+	{"blocks.%d.query.bias", "blk.%d.attn_q.bias", family.AsIs},
+	{"blocks.%d.key.weight", "blk.%d.attn_k.weight", family.Transposed},
+	{"blocks.%d.key.bias", "blk.%d.attn_k.bias", family.AsIs},
+	{"blocks.%d.value.weight", "blk.%d.attn_v.weight", family.Transposed},
+	{"blocks.%d.value.bias", "blk.%d.attn_v.bias", family.AsIs},
+}
+
+// fusedTensors are query, key and value in one tensor, one after the other, whatever their order was
+// before the conversion.
+var fusedTensors = []row{
+	{"blocks.%d.query.weight", "blk.%d.attn_qkv.weight", family.QueryRows},
+	{"blocks.%d.query.bias", "blk.%d.attn_qkv.bias", family.QueryRows},
+	{"blocks.%d.key.weight", "blk.%d.attn_qkv.weight", family.KeyRows},
+	{"blocks.%d.key.bias", "blk.%d.attn_qkv.bias", family.KeyRows},
+	{"blocks.%d.value.weight", "blk.%d.attn_qkv.weight", family.ValueRows},
+	{"blocks.%d.value.bias", "blk.%d.attn_qkv.bias", family.ValueRows},
+}
+
+var llamaTensors = slices.Concat(separateTensors, bodyTensors, []row{
+	{"blocks.%d.query-norm.gain", "blk.%d.attn_q_norm.weight", family.AsIs},
+	{"blocks.%d.key-norm.gain", "blk.%d.attn_k_norm.weight", family.AsIs},
+	{"blocks.%d.gate.weight", "blk.%d.ffn_gate.weight", family.Transposed},
+	{"blocks.%d.gate.bias", "blk.%d.ffn_gate.bias", family.AsIs},
+})
+
+var gemmaTensors = slices.Concat(llamaTensors, []row{
+	{"blocks.%d.attention-after-norm.gain", "blk.%d.post_attention_norm.weight", family.AsIs},
+	{"blocks.%d.mlp-after-norm.gain", "blk.%d.post_ffw_norm.weight", family.AsIs},
+})
+
+var phi3Tensors = slices.Concat(fusedTensors, without(bodyTensors, "up.weight"), []row{
+	{"blocks.%d.gate.weight", "blk.%d.ffn_up.weight", family.GateRows},
+	{"blocks.%d.up.weight", "blk.%d.ffn_up.weight", family.UpRows},
+})
+
+// falconTensors: the models with two norms in a block have the norm before attention as
+// attn_norm_2, and the one before the feed-forward part as attn_norm.
+var falconTensors = slices.Concat(fusedTensors, without(bodyTensors, "mlp-norm"))
+
+var twoNorms = slices.Concat(fusedTensors, without(bodyTensors, "mlp-norm", "attention-norm"),
+	[]row{
+		{"blocks.%d.attention-norm.gain", "blk.%d.attn_norm_2.weight", family.AsIs},
+		{"blocks.%d.attention-norm.bias", "blk.%d.attn_norm_2.bias", family.AsIs},
+		{"blocks.%d.mlp-norm.gain", "blk.%d.attn_norm.weight", family.AsIs},
+		{"blocks.%d.mlp-norm.bias", "blk.%d.attn_norm.bias", family.AsIs},
+	})
+
+// bertTensors: norms come after the residual.
+var bertTensors = slices.Concat(separateTensors,
+	without(bodyTensors, "mlp-norm", "attention-norm", "final-norm", "head"), []row{
+		{"token-types", "token_types.weight", family.AsIs},
+		{"blocks.%d.attention-norm.gain", "blk.%d.attn_output_norm.weight", family.AsIs},
+		{"blocks.%d.attention-norm.bias", "blk.%d.attn_output_norm.bias", family.AsIs},
+		{"blocks.%d.mlp-norm.gain", "blk.%d.layer_output_norm.weight", family.AsIs},
+		{"blocks.%d.mlp-norm.bias", "blk.%d.layer_output_norm.bias", family.AsIs},
+	})
+
+// without returns a table without the parameters whose names have one of the parts.
+func without(table []row, parts ...string) []row {
+	return slices.DeleteFunc(slices.Clone(table), func(w row) bool {
+		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(w.param, p) })
+	})
+}
+
+// llamaSettings reads what llama.cpp writes for Llama and similar architectures.
+func llamaSettings(s *settings) {
+	s.size("num_hidden_layers", "block_count")
+	s.size("hidden_size", "embedding_length")
+	s.size("intermediate_size", "feed_forward_length")
+	s.size("num_attention_heads", "attention.head_count")
+	s.sizeIfAny("num_key_value_heads", "attention.head_count_kv")
+	s.size("max_position_embeddings", "context_length")
+	s.required("rms_norm_eps", "attention.layer_norm_rms_epsilon")
+	s.number("rope_theta", "rope.freq_base")
+	s.sizeIfAny("head_dim", "attention.key_length")
+	if n, ok := s.whole("attention.value_length"); ok {
+		s.same("attention.value_length", n, s.headWidth())
+	}
+	if s.arch == "llama" {
+		s.biases()
+	}
+	s.truth("attention.causal", true)
+	s.only("expert_count", 0)
+	s.only("expert_used_count", 0)
+	s.turned()
+	s.scaling()
+}
+
+// biases sets the keys of Llama that say whether projections have biases.
+func (s *settings) biases() {
+	s.config["attention_bias"] = s.file.Has("blk.0.attn_q.bias")
+	s.config["mlp_bias"] = s.file.Has("blk.0.ffn_up.bias")
+}
+
+// configInt returns a whole number of config.json, or 0 if it is missing.
+func (s *settings) configInt(key string) int64 {
+	n, _ := s.config[key].(json.Number)
+	i, _ := n.Int64()
+	return i
+}
+
+// headWidth returns the width of a head.
+func (s *settings) headWidth() int64 {
+	if w := s.configInt("head_dim"); w > 0 {
+		return w
+	}
+	return s.configInt("hidden_size") / max(1, s.configInt("num_attention_heads"))
+}
+
+// same sets an error if two numbers that must be equal differ.
+func (s *settings) same(key string, got, want int64) {
+	if got != want {
+		s.fail("%s.%s is %d; it must be the width of a head, %d: others are not supported", s.arch,
+			key, got, want)
+	}
+}
+
+// turned reads how many components of a head a position turns: all of them, or for Phi-3 a part.
+func (s *settings) turned() {
+	n, ok := s.whole("rope.dimension_count")
+	width := s.headWidth()
+	switch {
+	case !ok:
+	case s.arch == "phi3" && width > 0 && n != width:
+		s.set("partial_rotary_factor", "rope.dimension_count",
+			json.Number(strconv.FormatFloat(float64(n)/float64(width), 'g', -1, 64)))
+	default:
+		s.same("rope.dimension_count", n, width)
+	}
+}
+
+// ropeFactors is a tensor with a number for each pair of components, by which its frequency is
+// divided (Llama 3.1).
+const ropeFactors = "rope_freqs.weight"
+
+// scaling reads how a long context changes the rotation.
+func (s *settings) scaling() {
+	kind := s.text("rope.scaling.type")
+	if x, ok := s.decimal("rope.scale_linear"); ok { // of older files
+		s.set("rope_scaling", "rope.scale_linear", map[string]any{"rope_type": "linear", "factor": x})
+	}
+	object := map[string]any{}
+	if x, ok := s.decimal("rope.scaling.factor"); ok {
+		object["factor"] = x
+	}
+	if n, ok := s.whole("rope.scaling.original_context_length"); ok {
+		object["original_max_position_embeddings"] = json.Number(strconv.FormatInt(n, 10))
+	}
+	for _, key := range []string{"attn_factor", "yarn_beta_fast", "yarn_beta_slow"} {
+		if x, ok := s.decimal("rope.scaling." + key); ok {
+			object[map[string]string{
+				"attn_factor": "attention_factor", "yarn_beta_fast": "beta_fast",
+				"yarn_beta_slow": "beta_slow",
+			}[key]] = x
+		}
+	}
+	s.truth("rope.scaling.finetuned", true)
+	switch kind {
+	case "", "none":
+	case "linear", "yarn":
+		object["rope_type"] = kind
+		s.set("rope_scaling", "rope.scaling.type", object)
+	case "longrope":
+		if s.arch != "phi3" {
+			s.fail("%s.rope.scaling.type is %q, which is supported for phi3 only", s.arch, kind)
+		}
+	default:
+		s.fail("%s.rope.scaling.type is %s; supported are linear, longrope, none, yarn", s.arch,
+			quoted(kind))
+	}
+	if s.file.Has(ropeFactors) {
+		s.freqs(ropeFactors)
+	}
+	if s.arch == "phi3" {
+		s.longFactors(object)
+	}
+}
+
+// freqs reads the factors of frequencies. They hold for every length of text, which config.json can
+// say with two equal lists.
+func (s *settings) freqs(tensor string) {
+	if _, twice := s.config["rope_scaling"]; twice {
+		s.fail("tensor %s and %s.rope.scaling.type are both there; one of the two would be ignored",
+			tensor, s.arch)
+	}
+	list := s.floats(tensor)
+	s.config["rope_scaling"] = map[string]any{
+		"rope_type": "longrope", "short_factor": list, "long_factor": list,
+		"attention_factor":                 json.Number("1"),
+		"original_max_position_embeddings": s.config["max_position_embeddings"],
+	}
+}
+
+// The tensors with the factors of Phi-3, for texts up to the original context and for longer ones.
+const (
+	shortFactors = "rope_factors_short.weight"
+	longFactors  = "rope_factors_long.weight"
+)
+
+// longFactors reads the factors of Phi-3.
+func (s *settings) longFactors(object map[string]any) {
+	n, ok := object["original_max_position_embeddings"]
+	if ok {
+		s.set("original_max_position_embeddings", "rope.scaling.original_context_length", n)
+	}
+	if !s.file.Has(longFactors) && !s.file.Has(shortFactors) {
+		return
+	}
+	object["rope_type"] = "longrope"
+	object["short_factor"], object["long_factor"] = s.floats(shortFactors), s.floats(longFactors)
+	s.config["rope_scaling"] = object
+}
+
+func qwenSettings(s *settings) {
+	llamaSettings(s)
+	if s.arch == "qwen3" {
+		s.config["attention_bias"] = false
+		if s.config["head_dim"] == nil { // the default of the family is another one
+			s.config["head_dim"] = json.Number(strconv.FormatInt(s.headWidth(), 10))
+		}
+	}
+}
+
+// gemmaSettings reads what Gemma 2 and 3 have in common.
+func gemmaSettings(s *settings) {
+	llamaSettings(s)
+	s.required("sliding_window", "attention.sliding_window")
+	s.number("attn_logit_softcapping", "attn_logit_softcapping")
+	s.number("final_logit_softcapping", "final_logit_softcapping")
+	if s.config["head_dim"] == nil {
+		s.config["head_dim"] = json.Number(strconv.FormatInt(s.headWidth(), 10))
+	}
+}
+
+// scoreWidth sets what scores are divided by the root of. The file does not say it; it is the width
+// of a head, but for the 27B models, which llama.cpp knows by their number of layers.
+func (s *settings) scoreWidth(layersOf27B int64) {
+	width := s.headWidth()
+	if s.configInt("num_hidden_layers") == layersOf27B {
+		width = s.configInt("hidden_size") / max(1, s.configInt("num_attention_heads"))
+	}
+	s.config["query_pre_attn_scalar"] = json.Number(strconv.FormatInt(width, 10))
+}
+
+func gemma2Settings(s *settings) {
+	gemmaSettings(s)
+	s.scoreWidth(46)
+}
+
+func gemma3Settings(s *settings) {
+	gemmaSettings(s)
+	s.scoreWidth(62)
+	s.number("rope_local_base_freq", "rope.freq_base_swa")
+	s.sizeIfAny("sliding_window_pattern", "attention.sliding_window_pattern")
+}
+
+func phi3Settings(s *settings) {
+	llamaSettings(s)
+	if n, ok := s.whole("attention.sliding_window"); ok && n > 0 { // 0 is none
+		s.set("sliding_window", "attention.sliding_window", json.Number(strconv.FormatInt(n, 10)))
+	}
+}
+
+// normSettings reads the sizes of GPT-2, Falcon and BLOOM under the names that their config.json
+// has for them.
+func normSettings(s *settings, layers, width, heads, feedForward string) {
+	s.size(layers, "block_count")
+	s.size(width, "embedding_length")
+	s.size(heads, "attention.head_count")
+	s.size(feedForward, "feed_forward_length")
+	s.required("layer_norm_epsilon", "attention.layer_norm_epsilon")
+	s.truth("attention.causal", true)
+}
+
+func gpt2Settings(s *settings) {
+	normSettings(s, "n_layer", "n_embd", "n_head", "n_inner")
+	s.size("n_positions", "context_length")
+	if n, ok := s.whole("attention.head_count_kv"); ok && n != s.configInt("n_head") {
+		s.fail("gpt2.attention.head_count_kv is %d; it must be gpt2.attention.head_count, %d", n,
+			s.configInt("n_head"))
+	}
+}
+
+func bloomSettings(s *settings) {
+	normSettings(s, "n_layer", "hidden_size", "n_head", "n_inner")
+	s.whole("context_length") // how long the texts of the training were; positions have no end
+	if n, ok := s.whole("attention.head_count_kv"); ok && n != s.configInt("n_head") {
+		s.fail("bloom.attention.head_count_kv is %d; it must be bloom.attention.head_count, %d", n,
+			s.configInt("n_head"))
+	}
+	s.only("attention.max_alibi_bias", 8)
+}
+
+// falconSettings reads Falcon. The kind of its blocks follows from the tensors and from the number
+// of heads with keys and values.
+func falconSettings(s *settings) {
+	normSettings(s, "num_hidden_layers", "hidden_size", "num_attention_heads", "ffn_hidden_size")
+	s.size("max_position_embeddings", "context_length")
+	s.number("rope_theta", "rope.freq_base")
+	s.turned()
+	groups, ok := s.whole("attention.head_count_kv")
+	if !ok {
+		groups = s.configInt("num_attention_heads")
+	}
+	s.config["alibi"], s.config["bias"], s.config["parallel_attn"] = false, false, true
+	s.config["multi_query"] = groups == 1
+	s.config["new_decoder_architecture"] = groups != 1
+	if groups == 1 {
+		return
+	}
+	s.set("num_kv_heads", "attention.head_count_kv", json.Number(strconv.FormatInt(groups, 10)))
+	norms := "1"
+	if s.file.Has("blk.0.attn_norm_2.weight") {
+		norms, s.tensors = "2", twoNorms
+	}
+	s.config["num_ln_in_parallel_attn"] = json.Number(norms)
+}
+
+func bertSettings(s *settings) {
+	s.size("num_hidden_layers", "block_count")
+	s.size("hidden_size", "embedding_length")
+	s.size("num_attention_heads", "attention.head_count")
+	s.size("intermediate_size", "feed_forward_length")
+	s.size("max_position_embeddings", "context_length")
+	s.required("layer_norm_eps", "attention.layer_norm_epsilon")
+	s.truth("attention.causal", false)
+	types := s.rows("token_types.weight")
+	s.config["type_vocab_size"] = json.Number(strconv.Itoa(types))
+}

@@ -1,0 +1,238 @@
+package gguf
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// settings reads the metadata of one architecture and writes it as config.json would have it. It
+// keeps the first error, so that keys can be read in a row without checking.
+type settings struct {
+	file   *File
+	arch   string
+	read   map[string]bool // the keys that were looked at
+	config map[string]any
+	origin map[string]string // by key of config.json, the key of the metadata
+	// tensors are the names and layouts of the tensors, which may depend on what the file has.
+	tensors []row
+	err     error
+}
+
+// fail sets the error, unless there is one already.
+func (s *settings) fail(format string, args ...any) {
+	if s.err == nil {
+		s.err = s.file.fail(format, args...)
+	}
+}
+
+// wrong sets the error that the value of a key is not what it must be.
+func (s *settings) wrong(key string, v Value, must string) {
+	s.fail("%s is %v; it must be %s", key, v, must)
+}
+
+// value returns the value of a key of the architecture, which comes after its name: llama.block_count.
+func (s *settings) value(key string) (name string, v Value, ok bool) {
+	name = s.arch + "." + key
+	s.read[name] = true
+	v, ok = s.file.metadata[name]
+	return name, v, ok
+}
+
+// whole returns a whole number. Some keys have a number for each layer: these must be equal.
+func (s *settings) whole(key string) (n int64, ok bool) {
+	const must = "a whole number from 0 to 2147483647"
+	name, v, ok := s.value(key)
+	if !ok {
+		return 0, false
+	}
+	if count, isArray := v.Len(); isArray && count > 0 {
+		first := v.At(0)
+		for i := range count {
+			if at := v.At(i); at.number != first.number || at.array != nil {
+				s.fail("%s has %v for layer 0 and %v for layer %d; layers that differ are not "+
+					"supported", name, first, at, i)
+				return 0, false
+			}
+		}
+		v = first
+	}
+	n, ok = v.Int()
+	if !ok || n < 0 || n > 1<<31-1 {
+		s.wrong(name, v, must)
+		return 0, false
+	}
+	return n, true
+}
+
+// decimal returns a number as config.json writes it.
+func (s *settings) decimal(key string) (json.Number, bool) {
+	name, v, ok := s.value(key)
+	if !ok {
+		return "", false
+	}
+	if n, whole := v.Int(); whole {
+		return json.Number(strconv.FormatInt(n, 10)), true
+	}
+	text := v.decimal()
+	if _, isFloat := v.Float(); !isFloat || strings.ContainsAny(text, "NI") {
+		s.wrong(name, v, "a number")
+		return "", false
+	}
+	return json.Number(text), true
+}
+
+// set sets a key of config.json to what a key of the metadata says.
+func (s *settings) set(config, key string, value any) {
+	s.config[config], s.origin[config] = value, s.arch+"."+key
+}
+
+// size sets a key of config.json to a whole number. A key that is missing is an error.
+func (s *settings) size(config, key string) {
+	if _, known := s.file.metadata[s.arch+"."+key]; !known {
+		s.fail("key %s.%s is missing; it must be a whole number", s.arch, key)
+	}
+	s.sizeIfAny(config, key)
+}
+
+// sizeIfAny is size, but leaves the key out if it is missing.
+func (s *settings) sizeIfAny(config, key string) {
+	if n, ok := s.whole(key); ok {
+		s.set(config, key, json.Number(strconv.FormatInt(n, 10)))
+	}
+}
+
+// number sets a key of config.json to a number, if the metadata has it.
+func (s *settings) number(config, key string) {
+	if x, ok := s.decimal(key); ok {
+		s.set(config, key, x)
+	}
+}
+
+// required is number for a key that must be there.
+func (s *settings) required(config, key string) {
+	if _, known := s.file.metadata[s.arch+"."+key]; !known {
+		s.fail("key %s.%s is missing; it must be a number", s.arch, key)
+	}
+	s.number(config, key)
+}
+
+// only reads a whole number that is supported with one value only.
+func (s *settings) only(key string, want int64) {
+	if n, ok := s.whole(key); ok && n != want {
+		s.fail("%s.%s is %d, which changes the arithmetic and is not supported; only %d is", s.arch,
+			key, n, want)
+	}
+}
+
+// truth reads a truth value that is supported with one value only.
+func (s *settings) truth(key string, want bool) {
+	name, v, ok := s.value(key)
+	if !ok {
+		return
+	}
+	if b, isBool := v.Bool(); !isBool || b != want {
+		s.wrong(name, v, strconv.FormatBool(want)+": other values are not supported")
+	}
+}
+
+// text returns a text, or "" if the key is missing.
+func (s *settings) text(key string) string {
+	name, v, ok := s.value(key)
+	if !ok {
+		return ""
+	}
+	t, ok := v.Text()
+	if !ok {
+		s.wrong(name, v, "a text")
+	}
+	return t
+}
+
+// harmless are keys of an architecture that change no arithmetic here.
+var harmless = []string{"tensor_data_layout", "pooling_type"}
+
+// unread sets the error that a key of the architecture was not read, because a key that may change
+// the arithmetic is never ignored.
+func (s *settings) unread() {
+	for _, key := range slices.Sorted(maps.Keys(s.file.metadata)) {
+		rest, ours := strings.CutPrefix(key, s.arch+".")
+		if ours && !s.read[key] && !slices.Contains(harmless, rest) {
+			s.fail("key %s (%v) is not supported for architecture %s: it may change the "+
+				"arithmetic, and would be ignored", quoted(key), s.file.metadata[key], s.arch)
+		}
+	}
+}
+
+// floats returns all numbers of a small vector, such as factors of frequencies.
+func (s *settings) floats(tensor string) []any {
+	const most = 1 << 16
+	shape, err := s.file.Shape(tensor)
+	if err != nil || len(shape) != 1 || shape[0] > most {
+		s.fail("tensor %s has shape %v; it must be a vector of at most %d numbers", tensor, shape,
+			most)
+		return nil
+	}
+	values := make([]float32, shape[0])
+	if err := s.file.Float32At(values, tensor, 0); err != nil {
+		if s.err == nil {
+			s.err = err
+		}
+		return nil
+	}
+	list := make([]any, len(values))
+	for i, x := range values {
+		text := strconv.FormatFloat(float64(x), 'g', -1, 32)
+		if strings.ContainsAny(text, "NI") {
+			s.fail("tensor %s: number %d is %v; it must be finite", tensor, i, x)
+		}
+		list[i] = json.Number(text)
+	}
+	return list
+}
+
+// rows returns how many rows a matrix has, and 0 if there is no such matrix.
+func (s *settings) rows(tensor string) int {
+	shape, err := s.file.Shape(tensor)
+	if err != nil || len(shape) != 2 {
+		return 0
+	}
+	return shape[0]
+}
+
+// explain adds to an error of the family, which names keys of config.json, the keys of the metadata
+// that they come from.
+func (s *settings) explain(err error) error {
+	text := err.Error()
+	var from []string
+	for _, key := range slices.Sorted(maps.Keys(s.origin)) {
+		if wordIn(text, key) {
+			from = append(from, fmt.Sprintf("%s is %s of the file", key, s.origin[key]))
+		}
+	}
+	if from == nil {
+		return err
+	}
+	return fmt.Errorf("%w (%s)", err, strings.Join(from, ", "))
+}
+
+// wordIn returns whether a text has a key that is no part of a longer key.
+func wordIn(text, key string) bool {
+	part := func(c byte) bool {
+		return c == '_' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
+	}
+	for from := 0; ; {
+		i := strings.Index(text[from:], key)
+		if i < 0 {
+			return false
+		}
+		begin, end := from+i, from+i+len(key)
+		if (begin == 0 || !part(text[begin-1])) && (end == len(text) || !part(text[end])) {
+			return true
+		}
+		from = end
+	}
+}

@@ -1,0 +1,169 @@
+package gguf
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Weights is the tensors of a model as they were before llama.cpp's conversion, in float32. It
+// undoes two changes:
+//
+//   - Rows of query and key of Llama. Position turns components i and i+E/2 of a head together.
+//     The file has them next to each other: row 2i+j of a head is component j·E/2+i.
+//   - 1 added to the gains of norms of Gemma.
+//
+// It is safe for concurrent use.
+type Weights struct {
+	*File
+	arch architecture
+	// heads is how many heads a tensor with paired rows has, by the end of its name.
+	heads map[string]int
+	// hidden are tensors that are left out: a head that is the embedding.
+	hidden map[string]bool
+
+	mu sync.Mutex
+	// last is the head of a tensor with paired rows that was read last.
+	last struct {
+		tensor string
+		head   int
+		rows   []float32
+	}
+}
+
+func newWeights(f *File, arch architecture, s *settings) (*Weights, error) {
+	w := &Weights{File: f, arch: arch, hidden: map[string]bool{}}
+	if arch.paired {
+		heads := int(s.configInt("num_attention_heads"))
+		groups := heads
+		if _, ok := s.config["num_key_value_heads"]; ok {
+			groups = int(s.configInt("num_key_value_heads"))
+		}
+		w.heads = map[string]int{
+			"attn_q.weight": heads, "attn_q.bias": heads, "attn_k.weight": groups,
+			"attn_k.bias": groups,
+		}
+	}
+	const embedding, head = "token_embd.weight", "output.weight"
+	same, err := f.sameBytes(embedding, head)
+	if same && s.arch != "bert" {
+		w.hidden[head], s.config["tie_word_embeddings"] = true, true
+	}
+	return w, err
+}
+
+// sameBytes returns whether two tensors have the same type, shape and bytes. Some programs write a
+// tied head twice.
+func (f *File) sameBytes(a, b string) (bool, error) {
+	x, y := f.tensors[a], f.tensors[b]
+	if x.part == nil || y.part == nil || x.kind != y.kind || !slices.Equal(x.shape, y.shape) {
+		return false, nil
+	}
+	const step = 1 << 20
+	at, same := y.part.data+y.offset, true
+	err := x.part.raw.Each(x.part.data+x.offset, x.part.data+x.offset+x.size, step,
+		func(left []byte) error {
+			if !same {
+				return nil
+			}
+			begin := at
+			at += int64(len(left))
+			return y.part.raw.Each(begin, at, step, func(right []byte) error {
+				same = same && bytes.Equal(left, right)
+				return nil
+			})
+		})
+	return same, err
+}
+
+// Names returns the names of the tensors, sorted.
+func (w *Weights) Names() []string {
+	return slices.DeleteFunc(w.File.Names(), func(name string) bool { return w.hidden[name] })
+}
+
+// Float32At fills dst as [File.Float32At] does, with the numbers as they were before the
+// conversion.
+func (w *Weights) Float32At(dst []float32, name string, first int) error {
+	if heads, paired := w.pairedRows(name); paired {
+		return w.unpaired(dst, name, first, heads)
+	}
+	if err := w.File.Float32At(dst, name, first); err != nil {
+		return err
+	}
+	if w.arch.gainsPlusOne && strings.HasSuffix(name, "norm.weight") {
+		for i := range dst {
+			dst[i]--
+		}
+	}
+	return nil
+}
+
+// Float64At fills dst as Float32At does.
+func (w *Weights) Float64At(dst []float64, name string, first int) error {
+	values := make([]float32, len(dst))
+	err := w.Float32At(values, name, first)
+	for i, x := range values {
+		dst[i] = float64(x)
+	}
+	return err
+}
+
+// pairedRows returns how many heads a tensor with paired rows has.
+func (w *Weights) pairedRows(name string) (heads int, ok bool) {
+	parts := strings.Split(name, ".")
+	if len(parts) != 4 || parts[0] != "blk" {
+		return 0, false
+	}
+	heads, ok = w.heads[parts[2]+"."+parts[3]]
+	return heads, ok
+}
+
+// unpaired reads a tensor with paired rows. It reads whole heads and keeps the last one, because
+// its rows are asked for in another order than the file has them.
+func (w *Weights) unpaired(dst []float32, name string, first, heads int) error {
+	t, err := w.lookup(name)
+	if err != nil {
+		return err
+	}
+	rows, in := t.shape[0], t.count/t.shape[0]
+	if heads < 1 || rows%heads != 0 || rows/heads%2 != 0 {
+		return w.fail("tensor %s has %d rows; they must be an even number for each of %d heads",
+			quoted(name), rows, heads)
+	}
+	if first < 0 || first > t.count || len(dst) > t.count-first {
+		return w.fail("tensor %s has %d elements, not %d from %d on", quoted(name), t.count,
+			len(dst), first)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	width := rows / heads
+	for len(dst) > 0 {
+		row, column := first/in, first%in
+		if err := w.readHead(name, row/width, width*in); err != nil {
+			return err
+		}
+		component := row % width
+		from := (component%(width/2)*2 + component/(width/2)) * in
+		n := copy(dst, w.last.rows[from+column:from+in])
+		dst, first = dst[n:], first+n
+	}
+	return nil
+}
+
+// readHead makes last one head of a tensor, which has n numbers.
+func (w *Weights) readHead(name string, head, n int) error {
+	if w.last.tensor == name && w.last.head == head {
+		return nil
+	}
+	w.last.tensor = ""
+	if cap(w.last.rows) < n {
+		w.last.rows = make([]float32, n)
+	}
+	w.last.rows = w.last.rows[:n]
+	if err := w.File.Float32At(w.last.rows, name, head*n); err != nil {
+		return err
+	}
+	w.last.tensor, w.last.head = name, head
+	return nil
+}

@@ -1,0 +1,347 @@
+package gguf
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// words is the tokenizer of a file: its vocabulary and the keys that say how it is used.
+type words struct {
+	file   *File
+	model  string // tokenizer.ggml.model: bert, gpt2 or llama
+	pre    string // tokenizer.ggml.pre, of gpt2
+	tokens []string
+	types  []tokenType // empty if the file has none: all are ordinary
+	scores []float32   // of llama
+	merges []string    // of gpt2
+	// role has the ids of tokens with a role, by the key that config files of Hugging Face use:
+	// bos_token, eos_token, and so on.
+	role map[string]*int
+	// begin and end say whether bos_token and eos_token are added to a text.
+	begin, end bool
+	// spaceInFront says whether a space is put in front of a text.
+	spaceInFront bool
+	// template is the chat template, or "".
+	template string
+}
+
+// tokenType says what a token is for, as the file numbers it.
+type tokenType byte
+
+const (
+	ordinaryToken tokenType = 1 + iota
+	unknownToken
+	controlToken
+	userToken // one that is searched for in the text before anything else
+	unusedToken
+	byteToken
+)
+
+// wordKey returns a key of the tokenizer.
+func wordKey(key string) string { return "tokenizer.ggml." + key }
+
+// tokenizerKinds say how each tokenizer.ggml.model is read.
+var tokenizerKinds = map[string]func(w *words) error{
+	"bert":  (*words).readBERT,
+	"gpt2":  (*words).readGPT2,
+	"llama": (*words).readLlama,
+}
+
+// roles are the keys of the ids of tokens with a role. seperator is spelt so in the format.
+var roles = []struct{ name, key string }{
+	{"bos_token", "bos_token_id"}, {"eos_token", "eos_token_id"},
+	{"unk_token", "unknown_token_id"}, {"sep_token", "seperator_token_id"},
+	{"pad_token", "padding_token_id"}, {"cls_token", "cls_token_id"},
+	{"mask_token", "mask_token_id"}, {"eot_token", "eot_token_id"}, {"eom_token", "eom_token_id"},
+}
+
+// readWords reads the tokenizer. The result is nil if the file has none.
+func readWords(f *File) (*words, error) {
+	w := &words{file: f, role: map[string]*int{}}
+	v, ok := f.metadata[wordKey("model")]
+	if !ok {
+		return nil, nil
+	}
+	w.model, ok = v.Text()
+	if w.model == "none" || w.model == "no_vocab" {
+		return nil, nil
+	}
+	read, known := tokenizerKinds[w.model]
+	if !ok || !known {
+		return nil, f.fail("%s is %v, which is not supported; supported are %s", wordKey("model"),
+			v, strings.Join(slices.Sorted(maps.Keys(tokenizerKinds)), ", "))
+	}
+	if err := w.readTokens(); err != nil {
+		return nil, err
+	}
+	for _, r := range roles {
+		id, err := w.id(r.key)
+		if err != nil {
+			return nil, err
+		}
+		if id != nil {
+			w.role[r.name] = id
+		}
+	}
+	if err := read(w); err != nil {
+		return nil, err
+	}
+	var err error
+	if w.begin, err = w.flag("add_bos_token", w.begin); err != nil {
+		return nil, err
+	}
+	if w.end, err = w.flag("add_eos_token", w.end); err != nil {
+		return nil, err
+	}
+	if w.spaceInFront, err = w.flag("add_space_prefix", w.spaceInFront); err != nil {
+		return nil, err
+	}
+	const template = "tokenizer.chat_template"
+	if v, ok := f.metadata[template]; ok {
+		if w.template, ok = v.Text(); !ok {
+			return nil, f.fail("%s is %v; it must be a text", template, v)
+		}
+	}
+	return w, w.checkRoles()
+}
+
+// checkRoles returns an error if a token that is added to a text is not named.
+func (w *words) checkRoles() error {
+	for _, add := range []struct {
+		wanted    bool
+		flag, key string
+		role      string
+	}{
+		{w.begin, "add_bos_token", "bos_token_id", "bos_token"},
+		{w.end, "add_eos_token", "eos_token_id", "eos_token"},
+	} {
+		if add.wanted && w.role[add.role] == nil {
+			return w.file.fail("key %s is missing; it must be the id of the token that %s adds",
+				wordKey(add.key), wordKey(add.flag))
+		}
+	}
+	return nil
+}
+
+// readTokens reads the vocabulary and the types of its tokens.
+func (w *words) readTokens() error {
+	v, ok := w.file.metadata[wordKey("tokens")]
+	if !ok {
+		return w.file.fail("key %s is missing; it must be a list of texts", wordKey("tokens"))
+	}
+	if w.tokens, ok = v.texts(); !ok || len(w.tokens) == 0 {
+		return w.file.fail("%s is %v; it must be a list of texts", wordKey("tokens"), v)
+	}
+	first := make(map[string]int, len(w.tokens))
+	for i, token := range w.tokens {
+		if !utf8.ValidString(token) {
+			return w.file.fail("%s[%d] is %s, which is not UTF-8", wordKey("tokens"), i,
+				quoted(token))
+		}
+		if old, twice := first[token]; twice {
+			return w.file.fail("%s[%d] and [%d] are both %s; tokens must differ",
+				wordKey("tokens"), old, i, quoted(token))
+		}
+		first[token] = i
+	}
+	v, ok = w.file.metadata[wordKey("token_type")]
+	if !ok {
+		return nil
+	}
+	if n, isArray := v.Len(); !isArray || n != len(w.tokens) {
+		return w.file.fail("%s is %v; it must be a list of %d numbers, one for each token",
+			wordKey("token_type"), v, len(w.tokens))
+	}
+	w.types = make([]tokenType, len(w.tokens))
+	for i := range w.tokens {
+		at := v.At(i)
+		n, isInt := at.Int()
+		if !isInt || n < 0 || n > int64(byteToken) {
+			return w.file.fail("%s[%d] is %v; it must be a whole number from 0 to %d",
+				wordKey("token_type"), i, at, byteToken)
+		}
+		w.types[i] = tokenType(n)
+	}
+	return nil
+}
+
+// kind returns the type of a token.
+func (w *words) kind(i int) tokenType {
+	if w.types == nil {
+		return ordinaryToken
+	}
+	return w.types[i]
+}
+
+// id returns the id under a key, or nil if the key is missing.
+func (w *words) id(key string) (*int, error) {
+	v, ok := w.file.metadata[wordKey(key)]
+	if !ok {
+		return nil, nil
+	}
+	n, ok := v.Int()
+	if !ok || n < 0 || n >= int64(len(w.tokens)) {
+		return nil, w.file.fail("%s is %v; it must be the id of a token, from 0 to %d", wordKey(key),
+			v, len(w.tokens)-1)
+	}
+	id := int(n)
+	return &id, nil
+}
+
+// flag returns a truth value, or fallback if the key is missing.
+func (w *words) flag(key string, fallback bool) (bool, error) {
+	v, ok := w.file.metadata[wordKey(key)]
+	if !ok {
+		return fallback, nil
+	}
+	b, ok := v.Bool()
+	if !ok {
+		return false, w.file.fail("%s is %v; it must be true or false", wordKey(key), v)
+	}
+	return b, nil
+}
+
+// roleText returns the text of the token with a role, or "".
+func (w *words) roleText(role string) string {
+	if id := w.role[role]; id != nil {
+		return w.tokens[*id]
+	}
+	return ""
+}
+
+// ends returns the ids of tokens that end a text or the turn of a speaker, each once.
+func (w *words) ends() []int {
+	var ids []int
+	for _, role := range []string{"eos_token", "eot_token", "eom_token"} {
+		if id := w.role[role]; id != nil && !slices.Contains(ids, *id) {
+			ids = append(ids, *id)
+		}
+	}
+	return ids
+}
+
+// readGPT2 reads what a byte-level BPE needs besides its vocabulary.
+func (w *words) readGPT2() error {
+	v, ok := w.file.metadata[wordKey("merges")]
+	if !ok {
+		return w.file.fail("key %s is missing; it must be a list of texts", wordKey("merges"))
+	}
+	if n, isArray := v.Len(); isArray && n == 0 {
+		w.merges = nil
+	} else if w.merges, ok = v.texts(); !ok {
+		return w.file.fail("%s is %v; it must be a list of texts", wordKey("merges"), v)
+	}
+	names := strings.Join(preNames(), ", ")
+	v, ok = w.file.metadata[wordKey("pre")]
+	if !ok {
+		// Files of 2023 lack the key. The architecture says which tokenizer its models have.
+		arch, _ := w.file.metadata["general.architecture"].Text()
+		if w.pre, ok = preOfArchitecture[arch]; !ok {
+			return w.file.fail("key %s is missing; it must be one of %s", wordKey("pre"), names)
+		}
+	} else if w.pre, ok = v.Text(); !ok || preTokenizers[w.pre] == nil {
+		return w.file.fail("%s is %v, which is not supported; supported are %s", wordKey("pre"), v,
+			names)
+	}
+	w.begin = preTokenizers[w.pre].begin
+	return nil
+}
+
+// readLlama reads what a BPE of SentencePiece needs besides its vocabulary.
+func (w *words) readLlama() error {
+	key := wordKey("scores")
+	v, ok := w.file.metadata[key]
+	if !ok {
+		return w.file.fail("key %s is missing; it must be a list of numbers", key)
+	}
+	n, isArray := v.Len()
+	if !isArray || n != len(w.tokens) || v.array.element != float32Value {
+		return w.file.fail("%s is %v; it must be a list of %d × float32, one for each token", key, v,
+			len(w.tokens))
+	}
+	w.scores = make([]float32, n)
+	for i := range w.scores {
+		x, _ := v.At(i).Float()
+		if x != x {
+			return w.file.fail("%s[%d] is NaN; it must be a number", key, i)
+		}
+		w.scores[i] = float32(x)
+	}
+	w.begin, w.spaceInFront = true, true
+	return nil
+}
+
+// readBERT reads what WordPiece needs besides its vocabulary. Files name the first token of a text
+// as cls_token_id or, in older ones, as bos_token_id.
+func (w *words) readBERT() error {
+	if w.role["cls_token"] == nil {
+		w.role["cls_token"] = w.role["bos_token"]
+	}
+	for _, name := range []string{"cls_token", "sep_token", "unk_token"} {
+		if w.role[name] == nil {
+			text := map[string]string{
+				"cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]",
+			}[name]
+			i := slices.Index(w.tokens, text)
+			if i < 0 {
+				return w.file.fail("the vocabulary has no token %s, and no key names another", text)
+			}
+			w.role[name] = &i
+		}
+	}
+	return nil
+}
+
+// Label returns the name that messages call the file by.
+func (m *Model) Label() string { return m.File.name }
+
+// SettingsName returns where the settings are, for messages.
+func (m *Model) SettingsName() string { return m.File.name }
+
+// HasTokenizer returns whether the file has a tokenizer.
+func (m *Model) HasTokenizer() bool { return m.words != nil }
+
+// TokenizerName returns where the tokenizer is, for messages.
+func (m *Model) TokenizerName() string { return m.File.name + ": tokenizer.ggml" }
+
+// EOS returns the ids of the tokens that end a text or the turn of a speaker.
+func (m *Model) EOS() ([]int, error) {
+	if m.words == nil || m.words.model == "bert" {
+		return nil, nil
+	}
+	return m.words.ends(), nil
+}
+
+// SpecialTokens returns the text of each token that has a role, by key: bos_token, eos_token,
+// unk_token, sep_token, pad_token, cls_token and mask_token.
+func (m *Model) SpecialTokens() (map[string]string, error) {
+	tokens := map[string]string{}
+	if m.words == nil {
+		return tokens, nil
+	}
+	for role := range m.words.role {
+		if text := m.words.roleText(role); text != "" {
+			tokens[role] = m.words.spelt(text)
+		}
+	}
+	return tokens, nil
+}
+
+// ChatTemplate returns the chat template, in Jinja. It is empty if the file has none. A GGUF file
+// has one template, so every name but the empty one and "default" is an error.
+func (m *Model) ChatTemplate(name string) (string, error) {
+	if name != "" && name != "default" {
+		return "", fmt.Errorf("gguf: %s has no template %s, only the default one", m.File.name,
+			quoted(name))
+	}
+	if m.words == nil {
+		return "", nil
+	}
+	return m.words.template, nil
+}
+
+// ChatTemplateSource returns where the chat template is, for messages.
+func (m *Model) ChatTemplateSource() string { return m.File.name + ": tokenizer.chat_template" }

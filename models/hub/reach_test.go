@@ -1,0 +1,61 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestReachable(t *testing.T) {
+	var authorized bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		authorized = r.Header.Get("Authorization") != ""
+		http.Error(w, "busy", http.StatusServiceUnavailable)
+	}))
+	defer server.Close()
+	opts := Options{Cache: t.TempDir(), Endpoint: server.URL, Token: "t"}
+	if err := Reachable(t.Context(), opts, time.Minute); err != nil || authorized {
+		t.Errorf("Reachable = %v, token sent: %v", err, authorized)
+	}
+	opts.Offline = true
+	if err := Reachable(t.Context(), opts, time.Minute); err == nil ||
+		!strings.Contains(err.Error(), "HF_HUB_OFFLINE forbids") {
+		t.Errorf("offline: error %v", err)
+	}
+}
+
+// A host that takes the connection and says nothing, and one that refuses it, are not reachable.
+func TestUnreachable(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	opts := Options{Cache: t.TempDir(), Endpoint: "http://" + silent.Addr().String()}
+	err = Reachable(t.Context(), opts, 50*time.Millisecond)
+	if err == nil || !strings.Contains(err.Error(), "has not answered within 50ms") {
+		t.Errorf("silent: error %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Reachable(ctx, opts, time.Minute); !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: error %v", err)
+	}
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	opts.Endpoint = gone.URL
+	err = Reachable(t.Context(), opts, time.Minute)
+	if err == nil || !strings.Contains(err.Error(), "the connection to 127.0.0.1") {
+		t.Errorf("gone: error %v", err)
+	}
+	opts.Endpoint = "nowhere"
+	err = Reachable(t.Context(), opts, time.Minute)
+	if err == nil || !strings.Contains(err.Error(), "look at HF_ENDPOINT") {
+		t.Errorf("no address: error %v", err)
+	}
+}

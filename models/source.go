@@ -1,0 +1,91 @@
+package models
+
+import (
+	"os"
+
+	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/models/family"
+	"github.com/headwater-ml/headwater/models/gguf"
+	"github.com/headwater-ml/headwater/models/spec"
+)
+
+// source is what a model is opened from: a directory in the layout of Hugging Face, or a GGUF file.
+type source interface {
+	// Label is what messages call the source.
+	Label() string
+	// Read returns the family of the model, with the names that tensors have here, and its spec.
+	Read() (*family.Family, *spec.Spec, error)
+	// padIDs are the values of pad_token_id, as the source writes them, the first to count first.
+	padIDs() []any
+	// tensors returns the weights.
+	tensors() tensorFile
+	// explain adds to an error of the family where in the source its keys come from.
+	explain(err error) error
+
+	HasTokenizer() bool
+	// TokenizerJSON returns the tokenizer in the format of tokenizer.json.
+	TokenizerJSON() ([]byte, error)
+	TokenizerName() string
+	EOS() ([]int, error)
+	SpecialTokens() (map[string]string, error)
+	ChatTemplate(name string) (string, error)
+	ChatTemplateSource() string
+	Hash() (string, error)
+	Close() error
+}
+
+// tensorFile is the weights of a source.
+type tensorFile interface {
+	family.Tensors
+	Name() string
+	FileOf(name string) string
+	Float64At(dst []float64, name string, first int) error
+}
+
+// directory is a source in the layout of Hugging Face.
+type directory struct{ *checkpoint.Dir }
+
+// Label returns the path or name of the directory.
+func (d directory) Label() string { return d.Name }
+
+// Read reads config.json.
+func (d directory) Read() (*family.Family, *spec.Spec, error) {
+	return family.Read(family.NewConfig(d.Name+"/config.json", d.Config))
+}
+
+func (d directory) padIDs() []any {
+	const key = "pad_token_id"
+	return []any{d.Generation[key], d.Config[key]}
+}
+
+func (d directory) tensors() tensorFile { return d.Weights }
+
+func (d directory) explain(err error) error { return err }
+
+// TokenizerName returns the path of tokenizer.json.
+func (d directory) TokenizerName() string { return d.Name + "/tokenizer.json" }
+
+// ggufFile is a source in the GGUF format.
+type ggufFile struct{ *gguf.Model }
+
+func (f ggufFile) padIDs() []any { return []any{f.Config["pad_token_id"]} }
+
+func (f ggufFile) tensors() tensorFile { return f.Weights }
+
+func (f ggufFile) explain(err error) error { return f.Explain(err) }
+
+// openSource opens what is at a path: a directory, or else a GGUF file.
+func openSource(path string) (source, error) {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		m, err := gguf.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		return ggufFile{m}, nil
+	}
+	dir, err := checkpoint.OpenDir(path)
+	if err != nil {
+		return nil, err
+	}
+	return directory{dir}, nil
+}
