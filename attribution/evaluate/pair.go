@@ -128,7 +128,8 @@ func (p prover) proveOthers(ctx context.Context, proof *Proof, margin float64) e
 	return nil
 }
 
-// others returns the changes of each word that is no evidence.
+// others returns the changes of each word that is no evidence, those of words of form last: they
+// are needed only if no other word decides.
 func (p prover) others() (words [][]Change, err error) {
 	at := map[[2]int]int{}
 	for k, c := range p.c.Changes {
@@ -145,7 +146,9 @@ func (p prover) others() (words [][]Change, err error) {
 		}
 		words[at[c.Span]] = append(words[at[c.Span]], c)
 	}
-	return words, nil
+	form := func(word []Change) bool { return p.role(word[0]) == FormRole }
+	other := slices.DeleteFunc(slices.Clone(words), form)
+	return append(other, slices.DeleteFunc(words, func(w []Change) bool { return !form(w) })...), nil
 }
 
 // tryOthers tries the change of each word that has the number round.

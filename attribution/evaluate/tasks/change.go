@@ -107,6 +107,13 @@ func Changes(m trace.Model, c evaluate.Case) ([]evaluate.Change, error) {
 	for _, span := range words {
 		used[strings.ToLower(c.Prompt[span[0]:span[1]])] = true
 	}
+	isUsed := func(text string) bool {
+		if unicode.IsDigit(rune(text[0])) {
+			return false // any digit may be in an answer
+		}
+		return used[strings.ToLower(text)] ||
+			strings.Contains(text, " ") && strings.Contains(c.Prompt, text)
+	}
 	for _, span := range slices.Concat(fillers(c), words) {
 		has := func(have evaluate.Change) bool { return overlap(have.Span, span) }
 		if slices.ContainsFunc(changes, has) {
@@ -115,8 +122,7 @@ func Changes(m trace.Model, c evaluate.Case) ([]evaluate.Change, error) {
 		found := 0
 		for _, text := range substitutes(c.Prompt[span[0]:span[1]], span[0]) {
 			change := evaluate.Change{Span: span, Text: text}
-			if used[strings.ToLower(text)] || strings.Contains(c.Prompt, text) &&
-				strings.Contains(text, " ") {
+			if isUsed(text) {
 				continue
 			}
 			fits, err := change.Fits(m, c.Prompt, trace.SpecialsAuto)

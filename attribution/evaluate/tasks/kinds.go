@@ -81,7 +81,7 @@ var analogyTemplates = []string{
 	"capitals:The capital of {x1} is {y1}. The capital of {x2} is {y2}. The capital of {q} is",
 	"capitals:We saw {y1} in {x1}, {y2} in {x2}, and the capital of {q}, which is",
 	"capitals:My friend comes from {q}.|The capital of that country is",
-	"capitals:We flew to {q} in the spring.|Of course we saw the capital of the country,",
+	"capitals:In the spring we flew to {q}.|Of course we saw the capital of the country,",
 	"any:In this game {x1} goes with {y1}, {x2} goes with {y2}, and {q} goes with",
 	"any:A table of words: {x1} = {y1}; {x2} = {y2}; {q} =",
 }
@@ -173,8 +173,8 @@ func agreement(s *source) *draft {
 var yearTemplates = []string{
 	"The {event} lasted from the year {c}{d}{u} to the year {c}",
 	"The {event} went on from {c}{d}{u} to {c}",
-	"The {event} began in the year {c}{d}{u}.|It ended in the year {c}",
-	"The {event} started in {c}{d}{u}.|It was over in {c}",
+	"In {c}{d}{u} the {event} began.|It ended in the year {c}",
+	"In {c}{d}{u} a {event} started.|It was over in {c}",
 }
 
 // greaterThan makes a text of that kind. The evidence is the digit of the decade.
