@@ -73,6 +73,12 @@ type Proof struct {
 	// Reason says why the evidence is not proven, empty if it is proven: every piece of evidence
 	// has a change, every change of evidence moves the prediction, and no change of another word
 	// does.
+	//
+	// A pair is proven by what the model chooses, the most probable token: it chooses an answer
+	// after the prompt, another token that is a foil after the counterfactual, and for every other
+	// word the answer again after one of the word's changes at least, because a change may also
+	// break the sentence. The evidence of a pair is changed together, because one piece may say
+	// what another says.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -222,10 +228,11 @@ func (p prover) objective(against string) (trace.Objective, error) {
 
 // role returns the role of a change: evidence, other or form.
 func (p prover) role(c Change) string {
+	touches := func(e [2]int) bool { return overlaps(e, c.Span) }
 	switch {
-	case slices.ContainsFunc(p.c.Evidence, func(e [2]int) bool { return overlaps(e, c.Span) }):
+	case slices.ContainsFunc(p.c.Evidence, touches):
 		return EvidenceRole
-	case c.Form:
+	case c.Form || slices.ContainsFunc(p.c.Question, touches):
 		return FormRole
 	}
 	return OtherRole
@@ -286,10 +293,11 @@ type Moves struct {
 // Proofs summarises the proofs of one group, without cases for choosing layers.
 type Proofs struct {
 	Group string `json:"group"`
-	// Cases is the number of cases with changes, and Proven the number of these that are proven and
-	// scored.
-	Cases  int `json:"cases"`
-	Proven int `json:"proven"`
+	// Cases is the number of cases that were tried, and Proven the number of these that are proven
+	// and scored. Answered is the number of pairs among them whose answer the model gives.
+	Cases    int `json:"cases"`
+	Answered int `json:"answered,omitempty"`
+	Proven   int `json:"proven"`
 	// Evidence, Others and Forms summarise the changes of each role, over the cases in which the
 	// model preferred the answer before the change.
 	Evidence Moves `json:"evidence"`
@@ -305,6 +313,9 @@ func proofsOf(group string, results []*Result) Proofs {
 			continue
 		}
 		p.Cases++
+		if r.Answered {
+			p.Answered++
+		}
 		if r.Proof.Proven() {
 			p.Proven++
 		}

@@ -20,11 +20,12 @@ type Measure struct {
 // Measures returns all measures of [Run] in the order of a report. Correlations with references
 // follow them there.
 func Measures() []Measure {
-	return []Measure{
+	return slices.Concat([]Measure{
 		{"average precision", false},
 		{"reciprocal rank", false},
 		{"rank", true},
 		{"share on evidence", false},
+	}, pointingMeasures(), []Measure{
 		{"AOPC", false},
 		{"NAOPC", false},
 		{"comprehensiveness", false},
@@ -35,7 +36,7 @@ func Measures() []Measure {
 		{"soft sufficiency", false},
 		{"deletion area", true},
 		{"insertion area", false},
-	}
+	})
 }
 
 // Report has the summaries of a run. Tables are over the cases that are scored.
@@ -285,14 +286,17 @@ func Randomize(
 	first, second := map[string][][]float64{}, map[string][][]float64{}
 	for i, c := range cases {
 		a := done[i]
-		if !a.scored() {
+		if a == nil || !a.scored() {
 			continue
 		}
 		// Both models must be asked about the same token.
 		if c.Continuation == "" && !m.Info().Bidirectional {
 			c.Continuation = a.Token
 		}
-		c.Changes = nil // proven already, of the model as it is
+		if c.Counterfactual != "" {
+			c.Contrast = a.Foil
+		}
+		c.Changes, c.Counterfactual = nil, "" // proven already, of the model as it is
 		b, err := other.measure(ctx, random, i, c, a.Picked)
 		if err != nil {
 			return nil, fmt.Errorf("evaluate: case %d of %d with random weights: %w", i,

@@ -27,6 +27,20 @@ type Case struct {
 	// Changes are to prove the evidence: a case is scored only if they do; see [Proof]. Without
 	// changes the evidence is accepted as given.
 	Changes []Change `json:"changes,omitempty"`
+	// Counterfactual, if not empty, is the prompt with all of its evidence replaced by words of the
+	// same kind, so that another answer is right. The case is then a pair, which is proven by what
+	// the model chooses; see [Proof]. Its first token is never ranked, because models use it as a
+	// sink.
+	Counterfactual string `json:"counterfactual,omitempty"`
+	// Answers are, for a pair, the tokens that are right after the prompt, and Foils those that are
+	// right after the counterfactual. Default: Continuation and Contrast. If there are several,
+	// the token that the model chooses is explained.
+	Answers []string `json:"answers,omitempty"`
+	Foils   []string `json:"foils,omitempty"`
+	// Question are, for a pair, the bytes [begin,end) of the prompt that ask for the answer: they
+	// say which of several things is wanted, and what kind of thing. Their words count as words of
+	// form: they may decide, and those that do are not ranked; see [Change.Form].
+	Question [][2]int `json:"question,omitempty"`
 	// Selection marks a case that is used to choose the layer of methods of one layer. It is not
 	// scored.
 	Selection bool `json:"selection,omitempty"`
@@ -46,6 +60,15 @@ type Options struct {
 	Faithful    bool
 	Draws, Beam int
 	Scoring     scorer.Options
+	// Limit is the largest number of cases of a group that are scored; the group's other cases are
+	// left out, unless they were tried before the limit was reached. Default 0: no limit. Cases
+	// with Selection are counted apart.
+	Limit int
+	// Others returns the changes of a pair that the model answers, those that the case has among
+	// them. Default: those that the case has.
+	Others func(trace.Model, Case) ([]Change, error)
+	// Alone lets scorers explain the answer of a pair without its foil.
+	Alone bool
 	// Least is the part of the prediction that a change must move to decide it; see [Move.Decides].
 	// Default ½.
 	Least float64
@@ -74,6 +97,10 @@ type Result struct {
 	Token       string  `json:"token"`
 	Probability float64 `json:"probability"`
 	Chosen      bool    `json:"chosen"`
+	// Foil is, for a pair, the token that the model chooses after the counterfactual. Answered says
+	// that the model gives a right answer after the prompt.
+	Foil     string `json:"foil,omitempty"`
+	Answered bool   `json:"answered,omitempty"`
 	// Model is the hash of the model. Selection says that the case is for choosing layers.
 	Model     string `json:"model"`
 	Selection bool   `json:"selection,omitempty"`
@@ -139,8 +166,12 @@ func Run(ctx context.Context, m trace.Model, cases []Case, opts Options) (*Repor
 	var picked map[string]int
 	measured := 0
 	for _, selection := range []bool{true, false} {
+		scored := map[string]int{} // by group
 		for i, c := range cases {
 			if c.Selection != selection {
+				continue
+			}
+			if measured++; opts.Limit > 0 && scored[c.Group] >= opts.Limit {
 				continue
 			}
 			r := opts.Done[i]
@@ -157,16 +188,21 @@ func Run(ctx context.Context, m trace.Model, cases []Case, opts Options) (*Repor
 				}
 			}
 			results[i] = r
-			measured++
+			if r.Proof == nil || r.Proof.Proven() {
+				scored[c.Group]++
+			}
 			if opts.OnProgress != nil {
 				at := trace.Progress{Stage: "measuring methods", Unit: "case", Done: measured}
-				at.Total = len(cases)
+				if at.Total = len(cases); opts.Limit > 0 {
+					at.Stage += fmt.Sprintf(" (%s: %d of %d scored)", c.Group, scored[c.Group],
+						opts.Limit)
+				}
 				opts.OnProgress(at)
 			}
 		}
 		picked = pick(model, opts.Methods, done())
 	}
-	return newReport(opts, results), nil
+	return newReport(opts, done()), nil
 }
 
 // methods returns the methods asked for, and random.
@@ -187,8 +223,8 @@ func (o Options) measure(
 	ctx context.Context, m trace.Model, i int, c Case, picked map[string]int,
 ) (*Result, error) {
 	r := &Result{Case: i, Group: c.Group, Model: m.Info().Hash, Selection: c.Selection}
-	if len(c.Changes) > 0 {
-		if err := o.prove(ctx, m, c, r); err != nil || !r.Proof.Proven() {
+	if c.Counterfactual != "" || len(c.Changes) > 0 {
+		if err := o.prove(ctx, m, &c, r); err != nil || !r.Proof.Proven() {
 			return r, err
 		}
 	}
@@ -236,21 +272,26 @@ func (r *Result) describe(e *attribution.Explanation) {
 	}
 }
 
-// prove tries the changes of a case and sets the proof and the token explained.
-func (o Options) prove(ctx context.Context, m trace.Model, c Case, r *Result) error {
+// prove tries the changes of a case and sets the proof and the token explained. For a pair it also
+// sets the case's continuation and contrast to what the model chooses.
+func (o Options) prove(ctx context.Context, m trace.Model, c *Case, r *Result) error {
 	p, ok := m.(trace.Predictor)
 	if head := m.Info().Head; !ok || head != trace.NextToken && head != trace.MaskedToken {
 		return fmt.Errorf("the changes of a case need a model that predicts tokens of other texts,"+
 			" and %s does not", m.Info().Name)
 	}
 	o.Methods, o.References = []string{"raw"}, nil // one pass, to get the token explained
-	e, err := o.explain(ctx, m, c)
+	asked := *c
+	if c.Counterfactual != "" {
+		asked.Continuation, asked.Contrast = "", ""
+	}
+	e, err := o.explain(ctx, m, asked)
 	if err != nil {
 		return err
 	}
 	r.describe(e)
 	x := prover{
-		model: p, c: c, prompt: e.Prompt, specials: o.Explain.Specials,
+		model: p, c: *c, prompt: e.Prompt, specials: o.Explain.Specials,
 		position: position(e), answer: e.Steps[0].ID, least: o.Least,
 	}
 	if o.Explain.Chat {
@@ -259,8 +300,17 @@ func (o Options) prove(ctx context.Context, m trace.Model, c Case, r *Result) er
 	if x.least == 0 {
 		x.least = defaultLeast
 	}
-	r.Proof, err = x.prove(ctx)
-	return err
+	if c.Counterfactual == "" {
+		r.Proof, err = x.prove(ctx)
+		return err
+	}
+	pair, err := x.provePair(ctx, o.Others)
+	if err != nil {
+		return err
+	}
+	r.Proof, r.Answered, r.Foil = pair.proof, pair.answered, pair.foil
+	c.Continuation, c.Contrast = e.Steps[0].Text, pair.foil
+	return nil
 }
 
 // position returns the target whose prediction is explained.
@@ -278,7 +328,7 @@ func (o Options) explain(
 	opts := o.Explain
 	opts.Methods = slices.Concat(o.Methods, o.References)
 	opts.MaxTokens, opts.Continuation, opts.Contrast = 1, c.Continuation, ""
-	if slices.ContainsFunc(opts.Methods, isScorer) { // it is an error without any
+	if slices.ContainsFunc(opts.Methods, isScorer) && !o.Alone { // it is an error without any
 		opts.Contrast = c.Contrast
 	}
 	opts.OnStep, opts.OnProgress, opts.Positions = nil, nil, nil
@@ -354,9 +404,16 @@ func (o Options) align(e *attribution.Explanation, c Case, r *Result, picked map
 			cues.Dot = undefined // ranks are no shares
 		}
 		cues.addTo(r.Measures[name])
+		if c.Counterfactual != "" {
+			positions := name == EarliestLine || name == LatestLine // ranks are no shares
+			Point(at(scores, r.Ranked), cue, topTokens).addTo(r.Measures[name], !positions)
+		}
 	}
 	r.Measures[ChanceLine] = map[string]Value{}
 	Chance(len(cue), n).addTo(r.Measures[ChanceLine])
+	if c.Counterfactual != "" {
+		Point(make([]float64, len(cue)), cue, topTokens).addTo(r.Measures[ChanceLine], false)
+	}
 	return nil
 }
 
@@ -378,6 +435,9 @@ func (r *Result) cues(p attribution.Prompt, c Case) ([]bool, error) {
 	}
 	var cue []bool
 	for _, j := range r.Words {
+		if j == 0 && c.Counterfactual != "" {
+			continue // a sink
+		}
 		is := touches(j, c.Evidence)
 		if is || !touches(j, form) {
 			r.Ranked, cue = append(r.Ranked, j), append(cue, is)

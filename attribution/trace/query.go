@@ -19,9 +19,13 @@ const (
 	// LogProbability is its natural logarithm, in nats; with a contrast the difference of two,
 	// which is that of the logits.
 	LogProbability Quantity = "log-probability"
+	// Margin is the logit minus the largest logit of any other token or class: above 0 if and only
+	// if the model would choose the token. Only a [Predictor] computes it, and scorers do not
+	// explain it. It ignores the contrast.
+	Margin Quantity = "margin"
 )
 
-// Quantities returns all quantities in a fixed order.
+// Quantities returns all quantities that scorers explain, in a fixed order.
 func Quantities() []Quantity { return []Quantity{Logit, Probability, LogProbability} }
 
 // ParseQuantity reads the name of a quantity. The error lists the known ones.

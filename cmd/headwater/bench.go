@@ -13,6 +13,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/attribution/evaluate/tasks"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/planted"
@@ -26,6 +27,8 @@ type benchFlags struct {
 	resume           string
 	cases, timed     int
 	seed             uint64
+	kinds            []string
+	split            tasks.Split
 	noContrast, json bool
 	faithful, soft   bool
 	randomized       bool
@@ -89,6 +92,7 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
+			f.setTaskDefaults(cmd.Flags().Changed)
 			ctx, stop := interruptible(cmd)
 			defer stop()
 			return p.bench(ctx, f)
@@ -104,6 +108,7 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 	f.cases, f.timed = 50, 8
 	wholeFlag(cmd.Flags(), &f.cases, "cases", 1, maxBenchCases,
 		"take `N` sentences of each kind of the grammar, or of each circuit", "50")
+	taskFlags(cmd, &f)
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "`number` that the sentences are drawn with, from "+
 		"0 to 18446744073709551615; equal ones give equal sentences")
 	cmd.Flags().BoolVar(&f.noContrast, "no-contrast", false,
@@ -153,8 +158,9 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 	case f.planted && (f.randomized || f.timed > 0 && cmd.Flags().Changed("timed")):
 		return usagef("--randomized and --timed are measured on one model: name a "+
 			"circuit, as in --model %s", planted.Names()[0])
-	case f.input == "" && f.model != "" && f.model != models.Default && !f.circuit():
-		return usagef("--model %s knows no grammar: give cases of your own by --input", f.model)
+	case !f.tasked() && (len(f.kinds) > 0 || f.split != ""):
+		return usagef("--kinds and --split are for the tasks that a model of --model is given, " +
+			"not for other cases")
 	case f.input != "" && (cmd.Flags().Changed("cases") || cmd.Flags().Changed("seed")):
 		return usagef("--cases and --seed are for sentences that are drawn, and " +
 			"--input gives others")
@@ -167,6 +173,8 @@ type benchReport struct {
 	Model trace.Info `json:"model"`
 	// Rules say of planted circuits what decides their answers, by group.
 	Rules map[string]string `json:"rules,omitempty"`
+	// Tasks says which tasks were measured, if any were.
+	Tasks *taskChoice `json:"tasks,omitempty"`
 	*evaluate.Report
 	// Randomized is the correlation of each method with itself after the weights were shuffled.
 	Randomized map[string]evaluate.Summary `json:"randomized,omitempty"`
@@ -198,7 +206,7 @@ func (p *program) bench(ctx context.Context, f benchFlags) (err error) {
 	}
 	defer func() { err = errors.Join(err, kept.Close()) }()
 	opts.Done, opts.OnResult = kept.done, kept.add
-	report := benchReport{Model: info, Rules: rules(parts)}
+	report := benchReport{Model: info, Rules: rules(parts), Tasks: f.taskChoice()}
 	if report.Report, err = measure(ctx, parts, opts); err != nil {
 		return err
 	}
@@ -234,7 +242,8 @@ func (f *benchFlags) options() evaluate.Options {
 			opts.Methods = append(opts.Methods, m.Name)
 		}
 	}
-	opts.Faithful, opts.Scoring = f.faithful, opts.Explain.Scoring
+	opts.Faithful, opts.Scoring, opts.Alone = f.faithful, opts.Explain.Scoring, f.noContrast
+	opts.Others = tasks.Changes
 	if f.soft {
 		opts.Draws = 8
 	}
@@ -283,6 +292,9 @@ func (r benchReport) write(w io.Writer) error {
 			fmt.Fprintf(w, "  %s: %s\n", group, rule)
 		}
 	}
+	if r.Tasks != nil {
+		fmt.Fprintf(w, "Tasks of the %s half, seed %d.\n", r.Tasks.Split, r.Tasks.Seed)
+	}
 	if err := r.writeProofs(w); err != nil {
 		return err
 	}
@@ -290,6 +302,12 @@ func (r benchReport) write(w io.Writer) error {
 		better := "high is good"
 		if measure.Lower {
 			better = "low is good"
+		}
+		if r.Tasks != nil {
+			if err := r.writeTaskTable(w, measure.Name, better); err != nil {
+				return err
+			}
+			continue
 		}
 		fmt.Fprintf(w, "\n%s (%s; mean and 95 %% confidence)\n\n", measure.Name, better)
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -19,6 +19,9 @@ func (p *program) benchCases(
 	if f.circuit() {
 		return plantedCases(f.model, f.cases, f.seed, !f.noContrast)
 	}
+	if f.tasked() {
+		return f.taskCases(m)
+	}
 	if f.input == "" {
 		return grammarCases(m, f.cases, f.seed, !f.noContrast), nil
 	}

@@ -27,9 +27,17 @@ func (r benchReport) writeProofs(w io.Writer) error {
 		"and what that loses of the preference for the answer: mean, least and most; above 1 "+
 		"another answer is preferred\n\n")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	pairs := slices.ContainsFunc(r.Proofs, func(p evaluate.Proofs) bool { return p.Answered > 0 })
+	if pairs {
+		fmt.Fprint(t, "\tanswered")
+	}
 	fmt.Fprint(t, "\tproven\tevidence\tlogits\tother words\twords of form\n")
 	for _, p := range r.Proofs {
-		fmt.Fprintf(t, "%s\t%d of %d\t%s\t%s\t%s\t%s\n", p.Group, p.Proven, p.Cases,
+		fmt.Fprint(t, p.Group)
+		if pairs {
+			fmt.Fprintf(t, "\t%d of %d", p.Answered, p.Cases)
+		}
+		fmt.Fprintf(t, "\t%d of %d\t%s\t%s\t%s\t%s\n", p.Proven, p.Cases,
 			moves(p.Evidence), logits(p.Evidence),
 			moves(p.Others), moves(p.Forms))
 	}

@@ -11,8 +11,7 @@ import (
 // readCase reads a line of headwater bench methods --input.
 func readCase(text []byte) (c evaluate.Case, err error) {
 	o, err := readObject(text, "group", "prompt", "continuation", "contrast", "position",
-		"evidence",
-		"changes", "selection")
+		"evidence", "changes", "selection", "counterfactual", "answers", "foils", "question")
 	if err != nil {
 		return c, err
 	}
@@ -27,6 +26,7 @@ func readCase(text []byte) (c evaluate.Case, err error) {
 		{"prompt", &c.Prompt},
 		{"continuation", &c.Continuation},
 		{"contrast", &c.Contrast},
+		{"counterfactual", &c.Counterfactual},
 	} {
 		if *f.text, err = o.text(f.key); err != nil {
 			return c, err
@@ -45,8 +45,52 @@ func readCase(text []byte) (c evaluate.Case, err error) {
 	if c.Evidence, err = o.spans("evidence", maxIndex<<4); err != nil {
 		return c, err
 	}
-	c.Changes, err = o.changes("changes")
-	return c, err
+	if c.Question, err = o.spans("question", maxIndex<<4); err != nil {
+		return c, err
+	}
+	if c.Answers, err = o.texts("answers"); err != nil {
+		return c, err
+	}
+	if c.Foils, err = o.texts("foils"); err != nil {
+		return c, err
+	}
+	if c.Changes, err = o.changes("changes"); err != nil {
+		return c, err
+	}
+	return c, checkPair(c)
+}
+
+// checkPair returns an error unless a case with a counterfactual has what a pair needs, and a case
+// without one has nothing that only a pair has.
+func checkPair(c evaluate.Case) error {
+	pair := c.Counterfactual != ""
+	switch {
+	case !pair && (c.Answers != nil || c.Foils != nil || c.Question != nil):
+		return errors.New(`"answers", "foils" and "question" need a "counterfactual"`)
+	case pair && len(c.Evidence) == 0:
+		return errors.New(`a "counterfactual" needs "evidence"`)
+	case pair && len(c.Answers) == 0 && c.Continuation == "":
+		return errors.New(`a "counterfactual" needs a "continuation" or "answers"`)
+	case pair && len(c.Foils) == 0 && c.Contrast == "":
+		return errors.New(`a "counterfactual" needs a "contrast" or "foils"`)
+	}
+	return nil
+}
+
+// texts returns the list of strings of a key; nil if it is missing.
+func (o object) texts(key string) (texts []string, err error) {
+	all, err := o.list(key, "strings")
+	if err != nil || all == nil {
+		return nil, err
+	}
+	texts = make([]string, len(all))
+	for i, v := range all {
+		if v[0] != '"' || json.Unmarshal(v, &texts[i]) != nil {
+			return nil, fmt.Errorf("%q, number %d: it is %s; want a string", key, i+1,
+				kindOfJSON(v))
+		}
+	}
+	return texts, nil
 }
 
 // changes returns the list of changes of a key; nil if it is missing.

@@ -57,6 +57,9 @@ var allowed = map[string][]string{
 	"attribution/evaluate": {
 		"attribution", "attribution/trace", "attribution/scorer", "internal/message", gonum,
 	},
+	"attribution/evaluate/tasks": {
+		"attribution/evaluate", "attribution/trace", "internal/message",
+	},
 	"attribution/attributiontest": {
 		"attribution", "attribution/trace", "attribution/aggregation", "attribution/scorer", gonum,
 	},

@@ -29,6 +29,12 @@ func (m *Model) GradientsIn(ctx context.Context, queries []trace.Query, rule tra
 	if rule < trace.TrueGradient || rule > trace.WithAttention {
 		return nil, fmt.Errorf("transformer: there is no rule %d of differentiation", rule)
 	}
+	for i, q := range queries {
+		if q.Quantity == trace.Margin {
+			return nil, fmt.Errorf("transformer: query %d asks for the gradient of the %s; "+
+				"take one of %v", i, q.Quantity, trace.Quantities())
+		}
+	}
 	gradients, answered := make([]trace.Gradient, len(queries)), 0
 	batches, err := m.queryBatches(queries, how, func(tokens, texts int) need {
 		return need{

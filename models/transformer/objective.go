@@ -35,7 +35,8 @@ func checkObjective(s *spec.Spec, o trace.Objective, n int) error {
 		return fmt.Errorf("transformer: the %s model has no head, so nothing is predicted",
 			s.Family)
 	}
-	if _, err := trace.ParseQuantity(string(o.Quantity)); err != nil {
+	if _, err := trace.ParseQuantity(string(o.Quantity)); err != nil &&
+		o.Quantity != trace.Margin {
 		return err
 	}
 	if s.Head != spec.ClassifierHead && (o.Position < 0 || o.Position >= n) {
@@ -75,6 +76,9 @@ func checkObjective(s *spec.Spec, o trace.Objective, n int) error {
 // the difference of the logits.
 func objectiveValue(s *spec.Spec, o trace.Objective, scores []float32) float64 {
 	scores = twoScores(s, scores)
+	if o.Quantity == trace.Margin {
+		return margin(scores, o.Token)
+	}
 	of := func(id int) float64 { return float64(scores[id]) }
 	if o.Quantity != trace.Logit {
 		most, sum := softmaxSum(scores)
@@ -94,6 +98,17 @@ func objectiveValue(s *spec.Spec, o trace.Objective, scores []float32) float64 {
 		value += w.Weight * of(w.Token)
 	}
 	return value
+}
+
+// margin returns the score of a token minus the largest score of any other.
+func margin(scores []float32, token int) float64 {
+	most := math.Inf(-1)
+	for i, x := range scores {
+		if i != token {
+			most = max(most, float64(x))
+		}
+	}
+	return float64(scores[token]) - most
 }
 
 // objectiveSlope puts the derivative of [objectiveValue] with respect to each score into dst,
