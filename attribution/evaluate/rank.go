@@ -3,8 +3,9 @@ package evaluate
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
+
+	"github.com/headwater-ml/headwater/internal/rowmath"
 )
 
 // Spearman returns the rank correlation of two rows of equal length: the linear correlation of
@@ -16,39 +17,7 @@ func Spearman(x, y []float64) (rho float64, ok bool) {
 	if len(x) != len(y) {
 		panic(fmt.Sprintf("evaluate: correlation of %d and %d values", len(x), len(y)))
 	}
-	a, b := ranks(x), ranks(y)
-	// The mean of ranks 0..n-1, with ties or without.
-	mean := float64(len(x)-1) / 2
-	var ab, aa, bb float64
-	for i := range a {
-		p, q := a[i]-mean, b[i]-mean
-		ab, aa, bb = ab+p*q, aa+p*p, bb+q*q
-	}
-	if aa == 0 || bb == 0 {
-		return 0, false
-	}
-	return ab / math.Sqrt(aa*bb), true
-}
-
-// ranks returns the rank of each value, from 0; equal values have the mean of their ranks.
-func ranks(x []float64) []float64 {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
-	out := make([]float64, len(x))
-	for first := 0; first < len(order); {
-		end := first + 1
-		for end < len(order) && x[order[end]] == x[order[first]] {
-			end++
-		}
-		for _, i := range order[first:end] {
-			out[i] = float64(first+end-1) / 2
-		}
-		first = end
-	}
-	return out
+	return rowmath.RankCorrelation(x, y)
 }
 
 // falling returns the tokens ordered by falling score; among equal scores, the earlier token comes

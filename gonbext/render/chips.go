@@ -27,6 +27,8 @@ func (b *page) highlights(t int) {
 			b.printf(`<span style="%s">%s</span>`, soft, escape(v.wrong, 0))
 		case !v.has(t):
 			b.printf(`<span style="%s">not yet</span>`, soft)
+		case v.silent[t] != "":
+			b.printf(`<span style="%s">%s</span>`, soft, escape(b.silence(v, t), 0))
 		default:
 			b.chips(v, t)
 			b.totals(v, t)

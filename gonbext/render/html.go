@@ -203,8 +203,8 @@ func (b *page) block(t int, chips, maps string) {
 	b.WriteString("</div></details>")
 }
 
-// summary writes the line that is visible when the block is closed: number, token, probability and
-// main sources. The sources are those of the first method.
+// summary writes the line that is visible when the block is closed: number, token, probability, and
+// the main sources by the first method whose row is coloured.
 func (b *page) summary(t int) {
 	g := b.e.Steps[t]
 	where, what, chance := b.predictionText(g)
@@ -230,10 +230,15 @@ func (b *page) summary(t int) {
 		b.WriteString(", given")
 	}
 	b.WriteString("</span></span>")
-	if len(b.views) == 0 || !b.views[0].has(t) {
+	v := b.speaking(t)
+	if v == nil {
 		return
 	}
-	v := &b.views[0]
+	if line := b.silence(v, t); line != "" {
+		b.printf(`<span style="%s">%s, %s</span>`, soft, escape(v.name, nameLimit), escape(line, 0))
+		return
+	}
+	b.printf(`<span style="%s;font-size:12px">%s </span> `, soft, escape(v.name, nameLimit))
 	// Only scorers have one. Then the colours are about this token and not that one.
 	if against := v.contrast(); against != "" {
 		b.printf(`<span style="%s">rather than %s </span> `, soft, escape(against, 0))
@@ -252,13 +257,27 @@ func (b *page) summary(t int) {
 	}
 	b.printf(`<span style="%s">← `, soft)
 	// A long one is stood for by the four tokens with the largest values.
-	for i, j := range b.columns(t, t+1, 4) {
+	for i, j := range v.ranked(t, 4, b.hidden) {
 		if i > 0 {
 			b.WriteString(" · ")
 		}
 		b.printf("%s %s", escape(b.short(j), 0), v.rows[t].value(v.at(t, j)))
 	}
 	b.WriteString("</span>")
+}
+
+// speaking returns the first method whose row of token t is coloured, or the first of all if none
+// is; nil if the first method has no values.
+func (b *page) speaking(t int) *view {
+	if len(b.views) == 0 || !b.views[0].has(t) {
+		return nil
+	}
+	for i := range b.views {
+		if v := &b.views[i]; v.has(t) && v.silent[t] == "" {
+			return v
+		}
+	}
+	return &b.views[0]
 }
 
 // alternatives writes the alternatives at step t with their probabilities, with the chosen token

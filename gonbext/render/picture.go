@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
 // picture has what all forms of a heatmap show, computed once. There are n generated tokens and m
@@ -31,6 +32,8 @@ type view struct {
 	fixed int
 	other []float64
 	sinks []bool  // [m]
+	// silent says why row t is not coloured, "" if it is, [n].
+	silent []string
 	top   scale   // of the highlighted level
 	rows  []scale // [n], top with digits enough for each row
 	all   scale   // of every level
@@ -81,7 +84,7 @@ func (p *picture) view(name string, layer *int) view {
 			v.fixed = k
 		}
 	}
-	v.sinks = p.sinks(&v)
+	v.sinks, v.silent = p.sinks(&v)
 	// Sinks and hidden tokens are left out of the range: one sink of 90 % would make all others
 	// pale.
 	var top, all []float64
@@ -92,7 +95,7 @@ func (p *picture) view(name string, layer *int) view {
 			continue
 		}
 		all = append(all, x)
-		if k == v.level(t) {
+		if k == v.level(t) && v.silent[t] == "" {
 			top = append(top, x)
 		}
 	}
@@ -108,22 +111,50 @@ func (p *picture) view(name string, layer *int) view {
 	return v
 }
 
-// sinks marks the sinks of a method at the highlighted level, [m]. There are none if the
-// explanation lacks the parts of generated tokens, or does not say which tokens are special.
-// Whether a token is a sink depends on whole rows, with the part of generated tokens.
-func (p *picture) sinks(v *view) []bool {
-	r, marks := v.result, make([]bool, v.result.Shape[1])
+// sinks marks the sinks of a method at the highlighted level, [m], and says which rows are silent,
+// [n]. There are none if the explanation lacks the parts of generated tokens, or does not say which
+// tokens are special. Whether a token is a sink depends on whole rows, with the part of generated
+// tokens.
+func (p *picture) sinks(v *view) (marks []bool, silent []string) {
+	r := v.result
+	marks, silent = make([]bool, r.Shape[1]), make([]string, r.Shape[0])
 	if len(v.other) < r.Shape[0]*r.Shape[2] || len(p.e.Prompt.Special) < len(marks) {
-		return marks
+		return marks, silent
 	}
 	sinks, err := p.e.Sinks(v.name, v.fixed)
 	if err != nil {
-		return marks // the method and the level are there
+		return marks, silent // the method and the level are there
 	}
 	for _, s := range sinks {
 		marks[s.Position] = true
 	}
-	return marks
+	if reasons, err := p.e.Silent(v.name, v.fixed); err == nil {
+		silent = reasons
+	}
+	return marks, silent
+}
+
+// silence returns the line that stands for row t of a method where it is silent, and what says
+// more: the first other method that is not; "" if the row is coloured.
+func (p *picture) silence(v *view, t int) string {
+	if !v.has(t) || v.silent[t] == "" {
+		return ""
+	}
+	more := ""
+	for i := range p.views {
+		if w := &p.views[i]; w.has(t) && w.silent[t] == "" {
+			more = Visible(w.name, nameLimit)
+			break
+		}
+	}
+	if more == "" && p.e.Model.Head == trace.NextToken && !p.e.Model.Bidirectional {
+		more = "the method direct"
+	}
+	line := "not coloured: " + Visible(v.silent[t], 200)
+	if more != "" {
+		line += "; " + more + " says more"
+	}
+	return line
 }
 
 // has reports whether the view has values for generated token t.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -100,7 +101,8 @@ func (t *text) token(i int) {
 		t.wrapped("     instead: ", strings.Join(others, " · "))
 	}
 	// With a list of the largest values there are no columns; totals writes the list.
-	if t.top <= 0 {
+	if coloured := func(v view) bool { return v.has(i) && v.silent[i] == "" }; t.top <= 0 &&
+		slices.ContainsFunc(t.views, coloured) {
 		for columns := t.columns(i, i+1, textColumns); len(columns) > 0; {
 			columns = t.band(i, columns)
 		}
@@ -135,7 +137,7 @@ func (t *text) band(i int, columns []int) []int {
 	t.end()
 	for k := range t.views {
 		v := &t.views[k]
-		if !v.has(i) {
+		if !v.has(i) || v.silent[i] != "" {
 			continue
 		}
 		t.WriteString("     " + right(v.label(), t.label) + "  ")
@@ -162,7 +164,7 @@ func (t *text) heading(j int) string {
 func (t *text) column(i, j int, name string) int {
 	w := max(Width(name), 5)
 	for k := range t.views {
-		if v := &t.views[k]; v.has(i) {
+		if v := &t.views[k]; v.has(i) && v.silent[i] == "" {
 			w = max(w, Width(v.rows[i].number(v.at(i, j)))+1)
 		}
 	}

@@ -12,6 +12,10 @@ func (t *text) totals(v *view, i int) {
 		return
 	}
 	name := "     " + right(v.label(), t.label)
+	if silence := t.silence(v, i); silence != "" {
+		t.wrapped(name+"  ", silence)
+		return
+	}
 	if t.top > 0 {
 		t.wrapped(name+"  ", joined(t.strongest(v, i)))
 	}

@@ -1,0 +1,110 @@
+package attribution
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/headwater-ml/headwater/internal/message"
+	"github.com/headwater-ml/headwater/internal/rowmath"
+)
+
+const (
+	// silentRest is the part of a row outside its sinks below which the row says nothing: what is
+	// left of the rollout of a deep model is 10⁻⁵ and has the same shape for every token.
+	silentRest = 0.01
+	// sameRank is the rank correlation from which two rows are the same, over at least sameColumns
+	// tokens and with at least sameRows rows: fewer agree by chance.
+	sameRank    = 0.98
+	sameColumns = 8
+	sameRows    = 3
+)
+
+// Silent returns, for each generated token, why the row of a method at level k, or [ShownLevel],
+// says nothing about that token; "" where it may. A picture colours no such row. A row is silent if
+//
+//   - its part outside of sinks, generated tokens included, is below 1 % of it, or
+//   - it has the order of all other rows: outside of sinks its rank correlation with the mean of
+//     the other rows is 0.98 or more, for three tokens and eight columns at least.
+//
+// Scores of a scorer are never silent. Silent returns a [trace.UsageError] as
+// [Explanation.Sinks] does.
+func (e *Explanation) Silent(method string, k int) ([]string, error) {
+	sinks, err := e.Sinks(method, k)
+	if err != nil {
+		return nil, err
+	}
+	r := e.Methods[method]
+	n, m := r.Shape[0], r.Shape[1]
+	reasons := make([]string, n)
+	if r.Options["scorer"] != "" {
+		return reasons, nil
+	}
+	var columns []int
+	for j := range m {
+		if !slices.ContainsFunc(sinks, func(s Sink) bool { return s.Position == j }) {
+			columns = append(columns, j)
+		}
+	}
+	rows := make([][]float64, n)
+	for t := range n {
+		level := k
+		if k == ShownLevel {
+			level = r.Level(t)
+		}
+		row := r.Row(t, level)
+		for _, j := range columns {
+			rows[t] = append(rows[t], row[j])
+		}
+		onSinks := 0.0
+		for _, s := range sinks {
+			onSinks += s.Shares[t]
+		}
+		if len(sinks) > 0 && 1-onSinks < silentRest {
+			reasons[t] = fmt.Sprintf("%s of the row %s on %s", percent(onSinks),
+				map[bool]string{true: "rests", false: "rest"}[len(sinks) == 1], sinkNames(sinks))
+		}
+	}
+	if n < sameRows || len(columns) < sameColumns {
+		return reasons, nil
+	}
+	sum := make([]float64, len(columns))
+	for _, row := range rows {
+		for c, x := range row {
+			sum[c] += x
+		}
+	}
+	for t, row := range rows {
+		others := make([]float64, len(sum))
+		for c := range sum {
+			others[c] = sum[c] - row[c]
+		}
+		if rho, ok := rowmath.RankCorrelation(row, others); ok && rho >= sameRank &&
+			reasons[t] == "" {
+			reasons[t] = "the row has the same order for every token"
+		}
+	}
+	return reasons, nil
+}
+
+// sinkNames lists sinks: the sink "The".
+func sinkNames(sinks []Sink) string {
+	var names []string
+	for _, s := range sinks {
+		names = append(names, message.Quote(s.Text))
+	}
+	if len(names) == 1 {
+		return "the sink " + names[0]
+	}
+	return "the sinks " + message.List(names)
+}
+
+// percent writes a share near 1 with as many digits as tell it from 1, at most six.
+func percent(x float64) string {
+	for digits := 1; digits <= 6; digits++ {
+		s := fmt.Sprintf("%.*f", digits, 100*x)
+		if s[:3] != "100" {
+			return s + " %"
+		}
+	}
+	return "100 %"
+}

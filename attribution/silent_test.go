@@ -1,0 +1,68 @@
+package attribution_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// A row is silent where sinks have it, or where it is the same for every token, and not otherwise.
+func TestSilent(t *testing.T) {
+	e := &attribution.Explanation{
+		Methods: map[string]*attribution.Result{}, OtherMass: map[string][]float64{},
+	}
+	for range 10 {
+		e.Prompt.Texts = append(e.Prompt.Texts, "w")
+		e.Prompt.Special = append(e.Prompt.Special, false)
+	}
+	add := func(name, scorer string, other float64, rows ...[]float64) {
+		r := &attribution.Result{
+			Layers: []int{0}, Shape: [3]int{len(rows), 10, 1}, Options: map[string]string{},
+		}
+		if scorer != "" {
+			r.Options["scorer"] = scorer
+		}
+		for _, row := range rows {
+			r.Data = append(r.Data, row...)
+			e.OtherMass[name] = append(e.OtherMass[name], other)
+		}
+		e.Methods[name] = r
+	}
+	sink := []float64{1, 1e-5, 3e-5, 2e-5, 4e-5, 0, 6e-5, 5e-5, 7e-5, 8e-5}
+	falling := []float64{0, 9, 8, 7, 6, 5, 4, 3, 2, 1}
+	halved := []float64{0, 4, 3, 2.9, 2, 1.9, 1, 0.9, 0.5, 0.1}
+	rising := []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+	add("sink", "", 0, sink, sink)
+	add("generated", "", 0.1, sink, sink)
+	add("same", "", 0, falling, halved, falling)
+	add("two", "", 0, falling, halved)
+	add("differ", "", 0, falling, rising, falling)
+	add("scorer", "direct", 0, falling, falling, falling)
+	add("zeros", "", 0, make([]float64, 10), make([]float64, 10), make([]float64, 10))
+	for name, want := range map[string][]string{
+		"sink":      {"rests on", "rests on"},
+		"generated": {"", ""},
+		"same":      {"same order", "same order", "same order"},
+		"two":       {"", ""},
+		"differ":    {"", "", ""},
+		"scorer":    {"", "", ""},
+		"zeros":     {"", "", ""},
+	} {
+		got, err := e.Silent(name, attribution.ShownLevel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			if (want[i] == "") != (got[i] == "") || !strings.Contains(got[i], want[i]) {
+				t.Errorf("%s, token %d: %q, want %q", name, i, got[i], want[i])
+			}
+		}
+	}
+	if got, _ := e.Silent("sink", 0); got[0] != `99.96 % of the row rests on the sink "w"` {
+		t.Errorf("silent: %q", got[0])
+	}
+	if _, err := e.Silent("none", 0); err == nil {
+		t.Error("a method that is not there: no error")
+	}
+}
