@@ -98,7 +98,10 @@ func newInputPlan(
 	if err != nil {
 		return nil, nil, err
 	}
-	set := setting{layers: in.layers, heads: in.heads, allLevels: allLevels}
+	set := setting{
+		layers: in.layers, heads: in.heads, allLevels: allLevels,
+		byDefault: DefaultMethods(trace.Info{}),
+	}
 	if err := from.checkLayers(in, opts); err != nil {
 		return nil, nil, err
 	}

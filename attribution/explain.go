@@ -115,6 +115,7 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	p, err := newPlan(opts, setting{
 		layers: info.Layers, heads: info.Heads, bidirectional: info.Bidirectional,
 		allLevels: opts.AllLevels, generates: !info.Bidirectional,
+		byDefault: DefaultMethods(info),
 	})
 	if err != nil {
 		return nil, err

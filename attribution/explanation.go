@@ -13,7 +13,8 @@ const Version = 1
 // Options says how to generate text and what to compute. The zero value of every field is its
 // default.
 type Options struct {
-	// Methods are names of registered methods, in the order shown. Default: [DefaultMethods].
+	// Methods are names of registered methods, in the order shown, or [Classic]. Default:
+	// [DefaultMethods] of the model.
 	Methods []string `json:"methods,omitempty"`
 	// MaxTokens is the largest number of tokens to generate, in [1,4096]. Default 16. It cannot be
 	// combined with Continuation.

@@ -107,7 +107,7 @@ func (r rowTensor) head(dst []float32, l, h int) error {
 // newInput finds the tensors that the methods of opts need and checks their shapes. It reads no
 // numbers.
 func newInput(tensors []TensorReader, opts Options) (*input, error) {
-	methods, err := opts.methods()
+	methods, err := opts.methods(DefaultMethods(trace.Info{}))
 	if err != nil {
 		return nil, err
 	}

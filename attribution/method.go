@@ -101,8 +101,37 @@ func Methods() []Method {
 	return all
 }
 
-// DefaultMethods returns the methods that are used if an explanation names none.
-func DefaultMethods() []string { return []string{"rollout", "value-zeroing"} }
+// DefaultMethods returns the methods that are used if an explanation of a model names none. For a
+// decoder these are the two that found proven evidence best on real language models and cost least;
+// see docs/methods.md. Other models have no prediction of a next token to follow back.
+func DefaultMethods(info trace.Info) []string {
+	if info.Head == trace.NextToken && !info.Bidirectional {
+		return []string{"direct", "value-zeroing"}
+	}
+	return []string{"rollout", "value-zeroing"}
+}
+
+// Classic may stand in [Options.Methods] for rollout, flow and value-zeroing, the methods of the
+// papers that this project began with.
+const Classic = "classic"
+
+// LookupMethods returns the methods that a name in [Options.Methods] stands for: one method, or
+// those of [Classic]. The error is that of [LookupMethod].
+func LookupMethods(name string) ([]Method, error) {
+	names := []string{name}
+	if name == Classic {
+		names = []string{"rollout", "flow", "value-zeroing"}
+	}
+	var all []Method
+	for _, name := range names {
+		m, err := LookupMethod(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
 
 // pairMethod returns a method for a pair that has no name of its own.
 func pairMethod(mixing, combined string) (Method, error) {

@@ -35,10 +35,18 @@ func TestMethods(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("methods (-want +got):\n%s", diff)
 	}
-	for _, name := range attribution.DefaultMethods() {
-		if !slices.Contains(names, name) {
-			t.Errorf("default method %q is not registered", name)
+	for _, info := range []trace.Info{
+		{Head: trace.NextToken}, {Head: trace.MaskedToken, Bidirectional: true}, {Head: trace.NoHead},
+	} {
+		for _, name := range attribution.DefaultMethods(info) {
+			if !slices.Contains(names, name) {
+				t.Errorf("default method %q is not registered", name)
+			}
 		}
+	}
+	classic, err := attribution.LookupMethods(attribution.Classic)
+	if err != nil || len(classic) != 3 || classic[1].Name != "flow" {
+		t.Errorf("classic is %v, %v; want rollout, flow and value-zeroing", classic, err)
 	}
 }
 

@@ -148,8 +148,12 @@ func (r Option) checkMethods(o *Options, all []planned) (warnings []string, err 
 		}
 	}
 	if !taken {
-		return nil, r.usagef("%s applies to none of the methods: %s: %s", r.Name, all[0].Name,
-			r.why)
+		advice := ""
+		if len(o.Methods) == 0 {
+			advice = "; name methods that take it, such as " + Classic
+		}
+		return nil, r.usagef("%s applies to none of the methods: %s: %s%s", r.Name, all[0].Name,
+			r.why, advice)
 	}
 	return warnings, nil
 }

@@ -225,11 +225,13 @@ func methodNames() value {
 		given: func(o *Options) bool { return len(o.Methods) > 0 },
 		read: func(o *Options, text string) error {
 			for name := range strings.SplitSeq(text, ",") {
-				m, err := LookupMethod(strings.TrimSpace(name))
+				all, err := LookupMethods(strings.TrimSpace(name))
 				if err != nil {
 					return err
 				}
-				o.Methods = append(o.Methods, m.Name)
+				for _, m := range all {
+					o.Methods = append(o.Methods, m.Name)
+				}
 			}
 			return nil
 		},

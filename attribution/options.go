@@ -73,22 +73,24 @@ func (o Options) layerRange(layers int) (first, last int, err error) {
 	return first, last, nil
 }
 
-// methods returns the methods asked for, each once and in order.
-func (o Options) methods() ([]Method, error) {
+// methods returns the methods asked for, each once and in order; without any, those of byDefault.
+func (o Options) methods(byDefault []string) ([]Method, error) {
 	names := o.Methods
 	if len(names) == 0 {
-		names = DefaultMethods()
+		names = byDefault
 	}
 	var all []Method
 	seen := map[string]bool{}
 	for _, name := range names {
-		m, err := LookupMethod(name)
+		some, err := LookupMethods(name)
 		if err != nil {
 			return nil, err
 		}
-		if !seen[m.Name] {
-			seen[m.Name] = true
-			all = append(all, m)
+		for _, m := range some {
+			if !seen[m.Name] {
+				seen[m.Name] = true
+				all = append(all, m)
+			}
 		}
 	}
 	return all, nil

@@ -52,6 +52,8 @@ type setting struct {
 	bidirectional, allLevels bool
 	// generates is whether a model generates the text.
 	generates bool
+	// byDefault are the methods if the options name none.
+	byDefault []string
 }
 
 // newPlan looks all methods up and checks the options that concern them. Errors are usage errors.
@@ -63,7 +65,7 @@ func newPlan(opts Options, set setting) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := opts.methods()
+	all, err := opts.methods(set.byDefault)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func (r *run) prepareScoring(m trace.Model) error {
 		return trace.Usagef(
 			"%s has no head, so there is no prediction to score; methods that read "+
 				"attention do without one: %s",
-			message.Quote(info.Name), message.List(DefaultMethods()),
+			message.Quote(info.Name), message.List(DefaultMethods(info)),
 		)
 	}
 	r.model = m

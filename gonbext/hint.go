@@ -38,7 +38,7 @@ func (r request) hint(err error) error {
 		return advise(err)
 	}
 	for _, name := range r.options.Methods {
-		if _, unknown := attribution.LookupMethod(name); unknown != nil {
+		if _, unknown := attribution.LookupMethods(name); unknown != nil {
 			return err
 		}
 	}

@@ -273,7 +273,7 @@ func Randomize(
 	}
 	done := map[int]*Result{}
 	maps.Copy(done, opts.Done)
-	opts.Methods, opts.Faithful, opts.References, opts.Done = opts.methods(), false, nil, done
+	opts.Methods, opts.Faithful, opts.References, opts.Done = opts.methods(m.Info()), false, nil, done
 	opts.OnResult = func(r *Result) error {
 		done[r.Case] = r
 		return nil

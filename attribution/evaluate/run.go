@@ -49,7 +49,7 @@ type Case struct {
 // Options says what to measure. The zero value measures the default methods against the evidence of
 // each case.
 type Options struct {
-	// Methods are names of methods. Default: [attribution.DefaultMethods]. The scorer random is
+	// Methods are names of methods. Default: [attribution.DefaultMethods] of the model. The scorer random is
 	// measured beside them.
 	Methods []string
 	// Explain has the options of every explanation. Each case sets those that say what to explain
@@ -157,7 +157,7 @@ func Lines() []string { return []string{RandomLine, EarliestLine, LatestLine, Ch
 // change. Methods of one layer are scored in one layer, which the cases with Selection choose: the
 // one with the highest average precision over all of these cases.
 func Run(ctx context.Context, m trace.Model, cases []Case, opts Options) (*Report, error) {
-	opts.Methods = opts.methods()
+	opts.Methods = opts.methods(m.Info())
 	results := make([]*Result, len(cases))
 	done := func() []*Result {
 		return slices.DeleteFunc(slices.Clone(results), func(r *Result) bool { return r == nil })
@@ -205,11 +205,11 @@ func Run(ctx context.Context, m trace.Model, cases []Case, opts Options) (*Repor
 	return newReport(opts, done()), nil
 }
 
-// methods returns the methods asked for, and random.
-func (o Options) methods() []string {
+// methods returns the methods asked for, and random. By default they are those of the model.
+func (o Options) methods(info trace.Info) []string {
 	names := slices.Clone(o.Methods)
 	if len(names) == 0 {
-		names = attribution.DefaultMethods()
+		names = attribution.DefaultMethods(info)
 	}
 	if !slices.Contains(names, RandomLine) {
 		names = append(names, RandomLine)

@@ -73,7 +73,7 @@ func (f *benchFlags) setTaskDefaults(changed func(flag string) bool) {
 		f.kinds = tasks.Kinds()
 	}
 	if len(f.opts.Explain.Methods) == 0 {
-		f.opts.Explain.Methods = attribution.DefaultMethods()
+		f.opts.Explain.Methods = attribution.DefaultMethods(trace.Info{Head: trace.NextToken})
 	}
 	f.split, _ = tasks.ParseSplit(string(f.split)) // the flag has checked it
 }

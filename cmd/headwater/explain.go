@@ -58,7 +58,8 @@ func (p *program) explainCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	methodsFlag(cmd, &f.opts, " (default "+strings.Join(attribution.DefaultMethods(), ",")+")")
+	methodsFlag(cmd, &f.opts, " (default direct,value-zeroing; for encoders "+
+		"rollout,value-zeroing; classic for rollout,flow,value-zeroing)")
 	optionFlags(cmd, &f.opts,
 		attribution.MethodOptions, attribution.GenerationOptions, attribution.ScorerOptions)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "explain the prompts of `FILE`, a line "+

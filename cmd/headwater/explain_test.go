@@ -44,6 +44,7 @@ func TestExplainFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	half, one := 0.25, 1
+	rollout := []string{"rollout"}
 	cases := []struct {
 		name string
 		args string
@@ -64,10 +65,10 @@ func TestExplainFlags(t *testing.T) {
 			Sampling: trace.Sampling{Temperature: 2.5, TopK: 40, TopP: 0.9, Seed: 7},
 		}},
 		{"alternatives", "--alternatives 2 --max-tokens 1", attribution.Options{MaxTokens: 1, Alternatives: 2}},
-		{"heads", "--heads max --max-tokens 1", attribution.Options{MaxTokens: 1, Heads: trace.Heads{Fusion: trace.MaxHeads}}},
+		{"heads", "--methods rollout --heads max --max-tokens 1", attribution.Options{MaxTokens: 1, Methods: rollout, Heads: trace.Heads{Fusion: trace.MaxHeads}}},
 		{"one head", "--heads 3 --max-tokens 1", attribution.Options{MaxTokens: 1, Heads: trace.Heads{Fusion: trace.OneHead, Head: 3}}},
 		{"per head", "--per-head 1 --max-tokens 1", attribution.Options{MaxTokens: 1, PerHead: &one}},
-		{"residual", "--residual 0.25 --max-tokens 1", attribution.Options{MaxTokens: 1, Residual: &half}},
+		{"residual", "--methods rollout --residual 0.25 --max-tokens 1", attribution.Options{MaxTokens: 1, Methods: rollout, Residual: &half}},
 		{"layers", "--layers 1:1 --max-tokens 1", attribution.Options{MaxTokens: 1, FirstLayer: 1, LastLayer: &one}},
 		{"one layer", "--layers 1 --max-tokens 1", attribution.Options{MaxTokens: 1, FirstLayer: 1, LastLayer: &one}},
 		{"layers from", "--layers 2: --max-tokens 1", attribution.Options{MaxTokens: 1, FirstLayer: 2}},
@@ -77,7 +78,7 @@ func TestExplainFlags(t *testing.T) {
 		}},
 		{"threshold", "--threshold 0.01 --max-tokens 1", attribution.Options{MaxTokens: 1, Threshold: 0.01}},
 		{"own row", "--own-row --max-tokens 1", attribution.Options{MaxTokens: 1, OwnRow: true}},
-		{"lift", "--lift --max-tokens 1", attribution.Options{MaxTokens: 1, Lift: true}},
+		{"lift", "--methods rollout --lift --max-tokens 1", attribution.Options{MaxTokens: 1, Methods: rollout, Lift: true}},
 	}
 	plain := map[string]string{}
 	for _, c := range cases {
@@ -122,7 +123,7 @@ func roundTrip(t *testing.T, e *attribution.Explanation) *attribution.Explanatio
 // The fields that the JSON form promises, under the names that it promises.
 func TestExplainJSON(t *testing.T) {
 	out := mustExecute(t, "", "explain", "--backend", "go", "--format", "json", "--max-tokens", "2",
-		prompt)
+		"--methods", "rollout,value-zeroing", prompt)
 	var got struct {
 		Version int
 		Model   struct{ Name, Hash string }
@@ -145,6 +146,7 @@ func TestExplainJSON(t *testing.T) {
 			Options map[string]string
 			Shape   [3]int
 			Data    []float64
+			Shown   []int
 		}
 		OtherMass map[string][]float64 `json:"other_mass"`
 		Warnings  []string
@@ -176,6 +178,11 @@ func TestExplainJSON(t *testing.T) {
 	r := got.Methods["rollout"]
 	if r.Shape != [3]int{2, m, 6} || len(r.Data) != 2*m*6 || r.Options["residual"] != "0.5" {
 		t.Errorf("rollout %v, %d numbers, %v; want [2 %d 6]", r.Shape, len(r.Data), r.Options, m)
+	}
+	for name, method := range got.Methods {
+		if len(method.Shown) != 2 || method.Shown[0] < 0 || method.Shown[0] > 5 {
+			t.Errorf("%s shows layers %v, want two of 6", name, method.Shown)
+		}
 	}
 	for step := range 2 { // rollout rows and their other_mass sum to 1
 		for l := range 6 {
@@ -373,7 +380,7 @@ func TestExplainRefusals(t *testing.T) {
 		{"input with a long key", in("--input", "-"), `{"` + strings.Repeat("k", 5000) + `":1}`, 1, "known are"},
 		{"tokens of a continuation", in("--max-tokens", "2", "--continuation", " is", "a"), "", 2, "max tokens 2 and a continuation; every token of a continuation is explained"},
 		{"sampling of a continuation", in("--temperature", "1", "--continuation", " is", "a"), "", 2, "temperature 1 and a continuation"},
-		{"all levels without flow", in("--all-levels", "a"), "", 2, "all levels applies to none of the methods: rollout"},
+		{"all levels without flow", in("--all-levels", "a"), "", 2, "all levels applies to none of the methods: direct"},
 		{"own row of a scorer", in("--own-row", "--methods", "attn-lrp", "a"), "", 2, "own row applies to none of the methods: attn-lrp"},
 		{"steps of another scorer", in("--steps", "5", "--methods", "occlusion", "a"), "", 2, "steps applies to none of the methods: occlusion"},
 		{"width of a page", in("--width", "80", "--format", "html", "a"), "", 2, "--width is for text: html and json have no columns"},

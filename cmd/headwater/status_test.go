@@ -63,7 +63,7 @@ func TestStatuses(t *testing.T) {
 		{"tensors of another program", []string{"attribute", "--input", recording, "--methods", "rollout", "-o", "OUT"}, "", 1, `has no tensor "attention"`},
 		{"tokenizer", []string{"tokenize", "--tokenizer", "status.go"}, "", 1, "status.go"},
 		{"text of a model without a tokenizer", trace("hidden", "--model", gpt2, "--text", "a"), "", 1, "takes token ids and no text"},
-		{"models", []string{"models", "status.go"}, "", 1, "status.go is not a directory"},
+		{"models", []string{"models", "status.go"}, "", 1, "not a GGUF file"},
 		{"plugin to install", []string{"setup", "xla", "--dir", "OUT", "--from", "/nope"}, "", 1, "/nope: no such file"},
 		{"socket", []string{"serve", "--socket", "/nope/s"}, "", 1, "/nope/s"},
 	})

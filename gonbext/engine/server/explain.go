@@ -15,7 +15,7 @@ func (s *server) explain(ctx context.Context, c *connection, r engine.Request) e
 		return err
 	}
 	for _, name := range opts.Methods { // before a model is opened, or downloaded
-		if _, err := attribution.LookupMethod(name); err != nil {
+		if _, err := attribution.LookupMethods(name); err != nil {
 			return err
 		}
 	}
