@@ -71,6 +71,7 @@ var allowed = map[string][]string{
 	},
 	"models/family": {"internal/registry", "models/spec"},
 	"models/gguf":   {"models/checkpoint", "models/family", "models/spec"},
+	"models/gguf/gguftest": {"models/checkpoint"},
 	"models/transformer": {
 		"attribution/trace", "internal/message", "internal/registry", "models/spec",
 		gomlx, compute,
@@ -159,6 +160,7 @@ var (
 		// A parity test opens real checkpoints.
 		"models/transformer": {"models/checkpoint", "models/family", "models/modeltest", "models/xla"},
 		"models/family":      {"models/modeltest"},
+		"models/gguf":        {"models/gguf/gguftest", "models/modeltest", "models/tokenizer", compute},
 		"models/planted":     {"attribution/trace", "models"},
 		"internal/train":     {"models"},
 	}

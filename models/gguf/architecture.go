@@ -351,7 +351,32 @@ func gemma3Settings(s *settings) {
 	gemmaSettings(s)
 	s.scoreWidth(62)
 	s.number("rope_local_base_freq", "rope.freq_base_swa")
-	s.sizeIfAny("sliding_window_pattern", "attention.sliding_window_pattern")
+	s.pattern()
+}
+
+// pattern reads which layers have a window: a truth value for each layer, or every how many layers
+// one has none.
+func (s *settings) pattern() {
+	const key = "attention.sliding_window_pattern"
+	v := s.file.metadata[s.arch+"."+key]
+	if v.array == nil || v.array.element != boolValue {
+		s.sizeIfAny("sliding_window_pattern", key)
+		return
+	}
+	s.read[s.arch+"."+key] = true
+	if layers := s.configInt("num_hidden_layers"); int64(v.array.count) != layers {
+		s.fail("%s.%s is %v; it must have one value for each of the %d layers", s.arch, key, v,
+			layers)
+		return
+	}
+	types := make([]any, v.array.count)
+	for i := range types {
+		types[i] = "full_attention"
+		if window, _ := v.At(i).Bool(); window {
+			types[i] = "sliding_attention"
+		}
+	}
+	s.set("layer_types", key, types)
 }
 
 func phi3Settings(s *settings) {
