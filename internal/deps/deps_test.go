@@ -160,7 +160,7 @@ var (
 		// A parity test opens real checkpoints.
 		"models/transformer": {"models/checkpoint", "models/family", "models/modeltest", "models/xla"},
 		"models/family":      {"models/modeltest"},
-		"models/gguf":        {"models/gguf/gguftest", "models/modeltest", "models/tokenizer", compute},
+		"models/gguf":        {"models/gguf/gguftest", "models/tokenizer"},
 		"models/planted":     {"attribution/trace", "models"},
 		"internal/train":     {"models"},
 	}
