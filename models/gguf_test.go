@@ -61,30 +61,10 @@ func TestGGUFGoldens(t *testing.T) {
 	}
 }
 
-// ggufWords are the keys of a tokenizer with the 26 letters and a space.
-func ggufWords() []gguftest.Key {
-	tokens := []string{"<end>", "<user>"}
-	for _, c := range "abcdefghijklmnopqrstuvwxyzĠ" {
-		tokens = append(tokens, string(c))
-	}
-	tokens = append(tokens, "th", "the", "Ġthe")
-	types := slices.Repeat([]int32{1}, len(tokens))
-	types[0], types[1] = 3, 3
-	return []gguftest.Key{
-		{Name: "tokenizer.ggml.model", Value: "gpt2"}, {Name: "tokenizer.ggml.pre", Value: "smollm"},
-		{Name: "tokenizer.ggml.tokens", Value: tokens},
-		{Name: "tokenizer.ggml.token_type", Value: types},
-		{Name: "tokenizer.ggml.merges", Value: []string{"t h", "th e", "Ġ the"}},
-		{Name: "tokenizer.ggml.eos_token_id", Value: uint32(0)},
-		{Name: "tokenizer.ggml.unknown_token_id", Value: uint32(1)},
-		{Name: "tokenizer.chat_template", Value: "<user>{{ messages[0].content }}<end>"},
-	}
-}
-
 // A GGUF file opens by its path, and what the program uses of it is there: tokens, chat template,
 // roles of tokens, and a hash that depends on every byte.
 func TestOpenGGUF(t *testing.T) {
-	file := ggufGolden(t, "llama").With(ggufWords()...)
+	file := ggufGolden(t, "llama").With(gguftest.Words()...)
 	path := filepath.Join(t.TempDir(), "model.gguf")
 	write(t, path, file.Bytes())
 	m, err := models.Open(path, models.Options{Backend: "go"})

@@ -124,6 +124,7 @@ func (w *words) write(parts, model object, merges [][2]string) ([]byte, error) {
 		return nil, fmt.Errorf("gguf: %w", err)
 	}
 	var b bytes.Buffer
+	b.Grow(w.jsonSize(merges) + len(small) + len(head)) // so that it is not copied while it grows
 	b.Write(head[:len(head)-1])
 	b.WriteString(`,"model":`)
 	b.Write(small[:len(small)-1])
@@ -152,6 +153,18 @@ func (w *words) write(parts, model object, merges [][2]string) ([]byte, error) {
 	}
 	b.WriteString("}}")
 	return b.Bytes(), nil
+}
+
+// jsonSize returns about how many bytes the vocabulary and the merges have in JSON.
+func (w *words) jsonSize(merges [][2]string) int {
+	size := 1 << 10
+	for _, token := range w.tokens {
+		size += len(token) + len(`"":1234567,`)
+	}
+	for _, m := range merges {
+		size += len(m[0]) + len(m[1]) + len(`["",""],`)
+	}
+	return size
 }
 
 // writeText writes a text as JSON.

@@ -304,6 +304,17 @@ func (m *Model) SettingsName() string { return m.File.name }
 // HasTokenizer returns whether the file has a tokenizer.
 func (m *Model) HasTokenizer() bool { return m.words != nil }
 
+// ForgetTokenizer drops the tokenizer and the metadata, which take tens of megabytes in a model with
+// a large vocabulary. The settings and the weights stay. It must not be called while another method
+// runs.
+func (m *Model) ForgetTokenizer() {
+	m.words = nil
+	for _, p := range m.File.parts {
+		p.metadata = nil
+	}
+	m.File.metadata = nil
+}
+
 // TokenizerName returns where the tokenizer is, for messages.
 func (m *Model) TokenizerName() string { return m.File.name + ": tokenizer.ggml" }
 

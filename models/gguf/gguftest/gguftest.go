@@ -8,6 +8,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 )
 
 // File is the content of a GGUF file.
@@ -42,6 +44,54 @@ func Float32(name string, shape []int, values []float32) Tensor {
 		t.Data = binary.LittleEndian.AppendUint32(t.Data, math.Float32bits(x))
 	}
 	return t
+}
+
+// Small returns a Llama of one layer, whose matrices are zeros in Q4_0, with a byte-level tokenizer
+// of the 26 letters: 9 KB that have all that a file can have.
+func Small() File {
+	const width, vocabulary = 32, 32
+	f := File{Keys: append([]Key{
+		{"general.architecture", "llama"}, {"general.type", "model"},
+		{"llama.block_count", uint32(1)}, {"llama.context_length", uint32(64)},
+		{"llama.embedding_length", uint32(width)}, {"llama.feed_forward_length", uint32(width)},
+		{"llama.attention.head_count", uint32(2)}, {"llama.attention.head_count_kv", uint32(1)},
+		{"llama.attention.layer_norm_rms_epsilon", float32(1e-5)},
+		{"llama.rope.freq_base", float32(10000)}, {"llama.rope.dimension_count", uint32(16)},
+	}, Words()...)}
+	for _, name := range []string{"blk.0.attn_norm", "blk.0.ffn_norm", "output_norm"} {
+		f.Tensors = append(f.Tensors,
+			Float32(name+".weight", []int{width}, make([]float32, width)))
+	}
+	for name, rows := range map[string]int{
+		"token_embd": vocabulary, "blk.0.attn_q": width, "blk.0.attn_k": width / 2,
+		"blk.0.attn_v": width / 2, "blk.0.attn_output": width, "blk.0.ffn_gate": width,
+		"blk.0.ffn_up": width, "blk.0.ffn_down": width,
+	} {
+		f.Tensors = append(f.Tensors, Tensor{
+			Name: name + ".weight", Shape: []int{rows, width}, Type: 2, Data: make([]byte, 18*rows),
+		})
+	}
+	slices.SortFunc(f.Tensors, func(a, b Tensor) int { return strings.Compare(a.Name, b.Name) })
+	return f
+}
+
+// Words returns the keys of a byte-level tokenizer with 32 tokens: the letters, a space, "th",
+// "the", " the", and the control tokens <end> (0) and <user> (1).
+func Words() []Key {
+	tokens := []string{"<end>", "<user>"}
+	for _, c := range "abcdefghijklmnopqrstuvwxyzĠ" {
+		tokens = append(tokens, string(c))
+	}
+	tokens = append(tokens, "th", "the", "Ġthe")
+	types := slices.Repeat([]int32{1}, len(tokens))
+	types[0], types[1] = 3, 3
+	return []Key{
+		{"tokenizer.ggml.model", "gpt2"}, {"tokenizer.ggml.pre", "smollm"},
+		{"tokenizer.ggml.tokens", tokens}, {"tokenizer.ggml.token_type", types},
+		{"tokenizer.ggml.merges", []string{"t h", "th e", "Ġ the"}},
+		{"tokenizer.ggml.eos_token_id", uint32(0)}, {"tokenizer.ggml.unknown_token_id", uint32(1)},
+		{"tokenizer.chat_template", "<user>{{ messages[0].content }}<end>"},
+	}
 }
 
 // With returns a copy of f in which keys have other values. A value of nil removes the key; a key
