@@ -175,7 +175,7 @@ func TestSplitGGUF(t *testing.T) {
 	}
 	second := filepath.Join(dir, "m-00002-of-00003.gguf")
 	if _, err := open(second); err == nil ||
-		!strings.Contains(err.Error(), "it is part 2 of 3: open the first part, m-00001-of-00003.gguf") {
+		!strings.Contains(err.Error(), "it is part 2 of 3: open the first part, m-00001-of-") {
 		t.Errorf("the second part: %v", err)
 	}
 	renamed := filepath.Join(t.TempDir(), "m.gguf")
@@ -195,7 +195,8 @@ func TestSplitGGUF(t *testing.T) {
 	if err := os.Remove(second); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open(first); err == nil || !strings.Contains(err.Error(), "m-00002-of-00003.gguf") {
+	if _, err := open(first); err == nil ||
+		!strings.Contains(err.Error(), "m-00002-of-00003.gguf") {
 		t.Errorf("a missing part: %v", err)
 	}
 }

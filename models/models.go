@@ -116,8 +116,8 @@ func Open(ref string, opts Options) (*Model, error) {
 	return OpenContext(context.Background(), ref, opts)
 }
 
-// OpenContext opens a model: an embedded one by its name, a directory, a GGUF file, or a name on the
-// Hub. The weights are copied to the backend, so no file stays open.
+// OpenContext opens a model: an embedded one by its name, a directory, a GGUF file, or a name on
+// the Hub. The weights are copied to the backend, so no file stays open.
 //
 // If the files are wrong, the error names the file, key or tensor; if the model came from the cache
 // of the Hub, it is a [*CacheError]. It is a [*MemoryError] if the weights would not fit, and wraps
@@ -233,8 +233,8 @@ func open(from source, name string, opts Options) (_ *Model, err error) {
 	return m, nil
 }
 
-// largeVocabulary is how many tokens leave so much garbage, about 90 MB for 262,144 of them, that it
-// is given back to the system before the weights are read.
+// largeVocabulary is how many tokens leave so much garbage, about 90 MB for 262,144 of them, that
+// it is given back to the system before the weights are read.
 const largeVocabulary = 100_000
 
 // Info returns the name, the backend and the sizes of the model.

@@ -63,8 +63,8 @@ func (o Options) dtype() (dtypes.DType, error) {
 		"take float32 or bfloat16", o.DType)
 }
 
-// find returns the directory or file of a model: ref itself if it is a path, or else its folder in the
-// cache of the Hub.
+// find returns the directory or file of a model: ref itself if it is a path, or else its folder in
+// the cache of the Hub.
 func find(ctx context.Context, ref string, opts Options) (string, error) {
 	_, err := os.Stat(ref)
 	if err == nil {

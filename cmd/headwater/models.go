@@ -24,8 +24,8 @@ type modelList struct {
 func (p *program) modelsCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "models [DIRECTORY]...",
-		Short: "list the embedded models, or describe those in directories",
+		Use:   "models [MODEL]...",
+		Short: "list the embedded models, or describe those in directories and GGUF files",
 		RunE: func(_ *cobra.Command, refs []string) error {
 			if len(refs) == 0 {
 				refs = models.Builtin()
@@ -66,7 +66,8 @@ func (p *program) writeModels(list modelList) error {
 			m.Family, m.Layers, m.Heads, m.Width, m.Vocab, limit, m.Hash, m.Note)
 	}
 	fmt.Fprintf(w, "\nA directory in the layout of Hugging Face (config.json, "+
-		"model.safetensors, tokenizer.json) opens by its path, and a model of\n"+
-		"the Hub by its name. Its family must be one of %s.\n", strings.Join(list.Families, ", "))
+		"model.safetensors, tokenizer.json) or a GGUF file opens by its path,\n"+
+		"and a model of the Hub by its name. Its family must be one of %s.\n",
+		strings.Join(list.Families, ", "))
 	return w.Flush()
 }

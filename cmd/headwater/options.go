@@ -25,7 +25,7 @@ type modelFlags struct {
 
 func (f *modelFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.model, "model", "m", "", "the `MODEL`: an embedded one, a "+
-		"directory in Hugging Face layout or a name of the Hub such as "+
+		"directory in Hugging Face layout, a GGUF file or a name of the Hub such as "+
 		"openai-community/gpt2[@revision] (default tiny)")
 	cmd.Flags().Func("dtype", "hold the weights as `TYPE`: float32, or bfloat16 for half the "+
 		"memory and about 2 digits (default float32)", func(s string) error {

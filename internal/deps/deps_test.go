@@ -69,8 +69,8 @@ var allowed = map[string][]string{
 		"github.com/rivo/uniseg", "golang.org/x/text/...",
 		"github.com/dlclark/regexp2", // in a test alone: the reference of its regular expressions
 	},
-	"models/family": {"internal/registry", "models/spec"},
-	"models/gguf":   {"models/checkpoint", "models/family", "models/spec"},
+	"models/family":        {"internal/registry", "models/spec"},
+	"models/gguf":          {"models/checkpoint", "models/family", "models/spec"},
 	"models/gguf/gguftest": {"models/checkpoint"},
 	"models/transformer": {
 		"attribution/trace", "internal/message", "internal/registry", "models/spec",
@@ -80,8 +80,8 @@ var allowed = map[string][]string{
 	"models/tiny":    {"models/checkpoint", "models/tokenizer"},
 	"models": {
 		"attribution/trace", "internal/message", "models/chat", "models/checkpoint",
-		"models/family", "models/gguf", "models/hub", "models/planted", "models/spec", "models/tiny",
-		"models/tokenizer", "models/transformer", gomlx, compute,
+		"models/family", "models/gguf", "models/hub", "models/planted", "models/spec",
+		"models/tiny", "models/tokenizer", "models/transformer", gomlx, compute,
 	},
 	"models/modeltest": {
 		"attribution/trace", "internal/golden", "models/checkpoint", "models/family", "models/spec",

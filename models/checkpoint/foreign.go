@@ -11,8 +11,8 @@ import (
 )
 
 // foreign is a file with the same content in a format that is not read here, and the Python code
-// that converts it, or "" for a file that can be opened by its own path. In the code MODEL stands for the class of the model, FILE for the quoted file
-// name and DIR for the quoted directory.
+// that converts it, or "" for a file that can be opened by its own path. In the code MODEL stands
+// for the class of the model, FILE for the quoted file name and DIR for the quoted directory.
 type foreign struct{ file, python string }
 
 // foreignWeights are patterns for path.Match. The first one with a matching file is reported. The

@@ -105,8 +105,8 @@ var separateTensors = []row{
 	{"blocks.%d.value.bias", "blk.%d.attn_v.bias", family.AsIs},
 }
 
-// fusedTensors are query, key and value in one tensor, one after the other, whatever their order was
-// before the conversion.
+// fusedTensors are query, key and value in one tensor, one after the other, whatever their order
+// was before the conversion.
 var fusedTensors = []row{
 	{"blocks.%d.query.weight", "blk.%d.attn_qkv.weight", family.QueryRows},
 	{"blocks.%d.query.bias", "blk.%d.attn_qkv.bias", family.QueryRows},
@@ -157,8 +157,9 @@ var bertTensors = slices.Concat(separateTensors,
 
 // without returns a table without the parameters whose names have one of the parts.
 func without(table []row, parts ...string) []row {
-	return slices.DeleteFunc(slices.Clone(table), func(w row) bool {
-		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(w.param, p) })
+	return slices.DeleteFunc(slices.Clone(table), func(r row) bool {
+		has := func(part string) bool { return strings.Contains(r.param, part) }
+		return slices.ContainsFunc(parts, has)
 	})
 }
 
@@ -237,21 +238,32 @@ const ropeFactors = "rope_freqs.weight"
 func (s *settings) scaling() {
 	kind := s.text("rope.scaling.type")
 	if x, ok := s.decimal("rope.scale_linear"); ok { // of older files
-		s.set("rope_scaling", "rope.scale_linear", map[string]any{"rope_type": "linear", "factor": x})
+		s.set("rope_scaling", "rope.scale_linear",
+			map[string]any{"rope_type": "linear", "factor": x})
 	}
 	object := map[string]any{}
 	if x, ok := s.decimal("rope.scaling.factor"); ok {
 		object["factor"] = x
+		if kind == "" { // as llama.cpp reads it
+			kind = "linear"
+		}
 	}
 	if n, ok := s.whole("rope.scaling.original_context_length"); ok {
 		object["original_max_position_embeddings"] = json.Number(strconv.FormatInt(n, 10))
 	}
-	for _, key := range []string{"attn_factor", "yarn_beta_fast", "yarn_beta_slow"} {
-		if x, ok := s.decimal("rope.scaling." + key); ok {
-			object[map[string]string{
-				"attn_factor": "attention_factor", "yarn_beta_fast": "beta_fast",
-				"yarn_beta_slow": "beta_slow",
-			}[key]] = x
+	for _, key := range []string{"beta_fast", "beta_slow"} {
+		if x, ok := s.decimal("rope.scaling.yarn_" + key); ok {
+			object[key] = x
+		}
+	}
+	// Of Phi-3 it is the factor itself, of YaRN one by which the usual factor is multiplied.
+	if x, ok := s.decimal("rope.scaling.attn_factor"); ok {
+		switch {
+		case s.arch == "phi3":
+			object["attention_factor"] = x
+		case x != "1":
+			s.fail("%s.rope.scaling.attn_factor is %s, which changes the arithmetic and is not "+
+				"supported; only 1 is", s.arch, x)
 		}
 	}
 	s.truth("rope.scaling.finetuned", true)

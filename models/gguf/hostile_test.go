@@ -103,7 +103,9 @@ func TestLyingCounts(t *testing.T) {
 		b := le.AppendUint32([]byte("GGUF"), 3)
 		return le.AppendUint64(le.AppendUint64(b, tensors), keys)
 	}
-	name := func(b []byte, s string) []byte { return append(le.AppendUint64(b, uint64(len(s))), s...) }
+	name := func(b []byte, s string) []byte {
+		return append(le.AppendUint64(b, uint64(len(s))), s...)
+	}
 	key := func(kind uint32) []byte { return le.AppendUint32(name(start(0, 1), "a"), kind) }
 	array := func(element uint32, count uint64) []byte {
 		return le.AppendUint64(le.AppendUint32(key(9), element), count)
@@ -127,7 +129,7 @@ func TestLyingCounts(t *testing.T) {
 		{"tensors", start(1<<60, 0), "1152921504606846976 tensors do not fit in the 8 bytes"},
 		{"keys", start(0, 1<<60), "1152921504606846976 metadata entries do not fit"},
 		{"many keys", append(start(0, 1<<20), make([]byte, 16<<20)...), "1048576 metadata entries, the limit is"},
-		{"key length", le.AppendUint64(append(start(0, 1), make([]byte, 0)...), 1<<40), "do not fit"},
+		{"key length", le.AppendUint64(start(0, 1), 1<<40), "do not fit"},
 		{"text length", append(le.AppendUint64(key(8), 1<<62), 1, 2, 3), "a text of 4611686018427387904 bytes"},
 		{"array of texts", append(array(8, 1<<40), make([]byte, 64)...), "1099511627776 elements do not fit in the 64 bytes"},
 		{"array of numbers", append(array(4, 17), make([]byte, 64)...), "17 elements do not fit"},
@@ -168,7 +170,11 @@ func TestLyingCounts(t *testing.T) {
 // tensor, its value, and what is known.
 func TestRefused(t *testing.T) {
 	whole := gguftest.Small()
-	key := func(name string, value any) gguftest.Key { return gguftest.Key{Name: name, Value: value} }
+	_, gemma := converted(t, "gemma3")
+	_, scaled := converted(t, "llama3_rope")
+	key := func(name string, value any) gguftest.Key {
+		return gguftest.Key{Name: name, Value: value}
+	}
 	for _, c := range []struct {
 		name string
 		file gguftest.File
@@ -199,7 +205,7 @@ func TestRefused(t *testing.T) {
 			[]string{`llama.embedding_length is "32"; it must be a whole number`},
 		},
 		{
-			"number that is no number", whole.With(key("llama.rope.freq_base", true)),
+			"truth value for a number", whole.With(key("llama.rope.freq_base", true)),
 			[]string{"llama.rope.freq_base is true; it must be a number"},
 		},
 		{
@@ -221,6 +227,22 @@ func TestRefused(t *testing.T) {
 		{
 			"scaling", whole.With(key("llama.rope.scaling.type", "tomorrow")),
 			[]string{`llama.rope.scaling.type is "tomorrow"`, "linear, longrope, none, yarn"},
+		},
+		{
+			"factor of YaRN", whole.With(key("llama.rope.scaling.attn_factor", float32(1.5))),
+			[]string{"llama.rope.scaling.attn_factor is 1.5"},
+		},
+		{
+			"factor below 1", whole.With(key("llama.rope.scaling.factor", float32(0.5))),
+			[]string{"rope_scaling.factor is 0.5", "llama.rope.scaling.type of the file"},
+		},
+		{
+			"window pattern", gemma.With(key("gemma3.attention.sliding_window_pattern", []bool{true})),
+			[]string{"gemma3.attention.sliding_window_pattern is an array of 1 × bool", "3 layers"},
+		},
+		{
+			"two rotations", scaled.With(key("llama.rope.scaling.factor", float32(2))),
+			[]string{"rope_freqs.weight and llama.rope.scaling.type are both there"},
 		},
 		{
 			"tensor missing", whole.Without("blk.0.ffn_up.weight"),

@@ -34,7 +34,8 @@ func (s *settings) wrong(key string, v Value, must string) {
 	s.fail("%s is %v; it must be %s", key, v, must)
 }
 
-// value returns the value of a key of the architecture, which comes after its name: llama.block_count.
+// value returns the value of a key of the architecture, and its whole name: llama.block_count for
+// block_count.
 func (s *settings) value(key string) (name string, v Value, ok bool) {
 	name = s.arch + "." + key
 	s.read[name] = true
@@ -219,7 +220,7 @@ func (s *settings) explain(err error) error {
 	return fmt.Errorf("%w (%s)", err, strings.Join(from, ", "))
 }
 
-// wordIn returns whether a text has a key that is no part of a longer key.
+// wordIn returns whether a text has a key that is not a part of a longer key.
 func wordIn(text, key string) bool {
 	part := func(c byte) bool {
 		return c == '_' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9'

@@ -15,8 +15,8 @@ import (
 // part of a tokenizer.json, written with its keys sorted.
 type object = map[string]any
 
-// preTokenizer is what a name under tokenizer.ggml.pre stands for: how Hugging Face's tokenizer.json
-// of that model cuts a text into words.
+// preTokenizer is what a name under tokenizer.ggml.pre stands for: how Hugging Face's
+// tokenizer.json of that model cuts a text into words.
 type preTokenizer struct {
 	normalizer   any
 	parts        []any // in front of ByteLevel
@@ -361,8 +361,8 @@ func (w *words) scoredMerges() ([][2]string, error) {
 			runes++
 		}
 		if size > maxMergeText {
-			return nil, w.file.fail("the tokens can be made of each other in so many ways that the "+
-				"merges have more than %d bytes, which is the limit", maxMergeText)
+			return nil, w.file.fail("the tokens can be made of each other in so many ways that "+
+				"the merges have more than %d bytes, which is the limit", maxMergeText)
 		}
 		for j := range all[from:] {
 			all[from+j].allRunes = runes

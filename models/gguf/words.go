@@ -184,8 +184,8 @@ func (w *words) id(key string) (*int, error) {
 	}
 	n, ok := v.Int()
 	if !ok || n < 0 || n >= int64(len(w.tokens)) {
-		return nil, w.file.fail("%s is %v; it must be the id of a token, from 0 to %d", wordKey(key),
-			v, len(w.tokens)-1)
+		return nil, w.file.fail("%s is %v; it must be the id of a token, from 0 to %d",
+			wordKey(key), v, len(w.tokens)-1)
 	}
 	id := int(n)
 	return &id, nil
@@ -259,8 +259,8 @@ func (w *words) readLlama() error {
 	}
 	n, isArray := v.Len()
 	if !isArray || n != len(w.tokens) || v.array.element != float32Value {
-		return w.file.fail("%s is %v; it must be a list of %d × float32, one for each token", key, v,
-			len(w.tokens))
+		return w.file.fail("%s is %v; it must be a list of %d × float32, one for each token", key,
+			v, len(w.tokens))
 	}
 	w.scores = make([]float32, n)
 	for i := range w.scores {
@@ -304,9 +304,9 @@ func (m *Model) SettingsName() string { return m.File.name }
 // HasTokenizer returns whether the file has a tokenizer.
 func (m *Model) HasTokenizer() bool { return m.words != nil }
 
-// ForgetTokenizer drops the tokenizer and the metadata, which take tens of megabytes in a model with
-// a large vocabulary. The settings and the weights stay. It must not be called while another method
-// runs.
+// ForgetTokenizer drops the tokenizer and the metadata, which take tens of megabytes in a model
+// with a large vocabulary. The settings and the weights stay. It must not be called while another
+// method runs.
 func (m *Model) ForgetTokenizer() {
 	m.words = nil
 	for _, p := range m.File.parts {

@@ -10,7 +10,8 @@ import (
 )
 
 // Convertible are the goldens of models/testdata that GGUF can express. The others have windows, an
-// order of parts or a rotation that llama.cpp's conversion drops, or a family that is not supported.
+// order of parts or a rotation that llama.cpp's conversion drops, or a family that is not
+// supported.
 var Convertible = []string{
 	"bert_bare", "bloom", "bloom_h6", "falcon7", "falcon_new", "gemma2", "gemma3", "gemma3_global",
 	"gpt2", "llama", "llama3_rope", "llama_bias", "llama_linear", "llama_yarn", "phi3",
@@ -409,7 +410,8 @@ func transposeGPT2(_ *converter, name string, shape []int, x []float32) ([]int, 
 	return []int{shape[1], shape[0]}, out
 }
 
-// unfuseBloom is BloomModel.modify_tensors: [H, 3, E, in] becomes all queries, all keys, all values.
+// unfuseBloom is BloomModel.modify_tensors: [H, 3, E, in] becomes all queries, all keys, all
+// values.
 func unfuseBloom(c *converter, name string, shape []int, x []float32) ([]int, []float32) {
 	if !strings.Contains(name, "attn_qkv") {
 		return shape, x
