@@ -253,7 +253,8 @@ func TestRefused(t *testing.T) {
 			[]string{"tensor blk.0.ffn_gate.weight has shape [32 32]"},
 		},
 		{
-			"unknown tensor", gguftest.File{
+			"unknown tensor",
+			gguftest.File{
 				Keys: whole.Keys, Tensors: slices.Concat(whole.Tensors, []gguftest.Tensor{
 					gguftest.Float32("blk.0.surprise.weight", []int{8}, make([]float32, 8)),
 				}),
@@ -261,23 +262,27 @@ func TestRefused(t *testing.T) {
 			[]string{`tensor "blk.0.surprise.weight" has no place in the architecture llama`},
 		},
 		{
-			"tensor twice", gguftest.File{
+			"tensor twice",
+			gguftest.File{
 				Keys: whole.Keys, Tensors: slices.Concat(whole.Tensors, whole.Tensors[:1]),
 			},
 			[]string{`tensor "blk.0.attn_k.weight" is in the file twice`},
 		},
 		{
-			"key twice", gguftest.File{
+			"key twice",
+			gguftest.File{
 				Keys: slices.Concat(whole.Keys, whole.Keys[:1]), Tensors: whole.Tensors,
 			},
 			[]string{`key "general.architecture" is in the file twice`},
 		},
 		{
-			"version", gguftest.File{Version: 1},
+			"version",
+			gguftest.File{Version: 1},
 			[]string{"GGUF version 1 is not supported; supported are 2 and 3"},
 		},
 		{
-			"big-endian", gguftest.File{Version: 3 << 24},
+			"big-endian",
+			gguftest.File{Version: 3 << 24},
 			[]string{"big-endian byte order, which is not supported"},
 		},
 		{

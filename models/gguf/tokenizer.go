@@ -55,7 +55,9 @@ var (
 		parts: []any{object{"type": "Punctuation", "behavior": "Contiguous"}}, regex: true,
 		after: []any{digits(false), splitBy(`[0-9][0-9][0-9]`)},
 	}
-	preBloom = &preTokenizer{parts: []any{splitBy(` ?[^(\s|[.,!?…。，、।۔،])]+`)}}
+	// The tokenizer.json of BLOOM has some of these characters in a class inside the class, which
+	// means the same.
+	preBloom = &preTokenizer{parts: []any{splitBy(` ?[^(\s|.,!?…。，、।۔،)]+`)}}
 	// preDefault is llama.cpp's, for models whose own is not known to it.
 	preDefault = &preTokenizer{parts: []any{
 		splitBy(`[\p{P}\$\+<=>\^~\|]+`),

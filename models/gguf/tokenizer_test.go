@@ -142,8 +142,11 @@ func TestTokenizers(t *testing.T) {
 	}
 	_, file := converted(t, "qwen3_tied")
 	for _, c := range []struct{ name, model, pre string }{
-		{"gpt2", "gpt2", "gpt-2"}, {"llama3", "gpt2", "llama-bpe"}, {"llama2_legacy", "llama", ""},
-		{"bert_uncased", "bert", ""}, {"bert_cased", "bert", ""},
+		{"gpt2", "gpt2", "gpt-2"},
+		{"llama3", "gpt2", "llama-bpe"},
+		{"llama2_legacy", "llama", ""},
+		{"bert_uncased", "bert", ""},
+		{"bert_cased", "bert", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tok := openTokenizer(t, file.With(keysOf(t, c.name+".json", c.model, c.pre)...))
@@ -170,5 +173,84 @@ func TestTokenizers(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// byteTokens are the 256 characters that stand for bytes in a byte-level vocabulary, as GPT-2
+// defines them.
+func byteTokens() (tokens []string) {
+	next := 256
+	for b := range 256 {
+		visible := b >= '!' && b <= '~' || b >= 0xa1 && b <= 0xac || b >= 0xae
+		r := rune(b)
+		if !visible {
+			r = rune(next)
+			next++
+		}
+		tokens = append(tokens, string(r))
+	}
+	return tokens
+}
+
+// Every name under tokenizer.ggml.pre cuts texts as the tokenizer of that model does. The merges
+// join what is in one word, the last digits first, so the tokens show where words end. The answers
+// follow from the expressions by hand.
+func TestPre(t *testing.T) {
+	merges := []string{"4 5", "2 3", "a b", "! !", ") .", "b !", "b 1", "Ġ 1", "Ġ a", "é x"}
+	tokens := byteTokens()
+	for _, m := range merges {
+		tokens = append(tokens, strings.ReplaceAll(m, " ", ""))
+	}
+	// e with an accent of its own, two characters; composed it is the bytes C3 A9.
+	const decomposed = "e\u0301"
+	small := gguftest.Small()
+	for _, c := range []struct {
+		names []string
+		want  map[string]string // by text, the tokens with | between
+	}{
+		{[]string{"gpt-2", "gpt2", "phi-2", "olmo"}, map[string]string{
+			"12345": "1|23|45", "ab1": "ab|1", "ab!!": "ab|!!", ").": ").", " 1": "Ġ1", "b1": "b|1", " ab": "Ġ|ab",
+		}},
+		{[]string{"smollm", "starcoder", "refact", "codeshell"}, map[string]string{
+			"12345": "1|2|3|4|5", "ab1": "ab|1", "ab!!": "ab|!!", ").": ").", " 1": "Ġ|1",
+		}},
+		{[]string{"llama-bpe", "llama3", "llama-v3"}, map[string]string{
+			"12345": "1|23|45", "123456": "1|23|45|6", "1234": "1|23|4", " 1": "Ġ|1", " ab": "Ġ|ab",
+			").": ").",
+		}},
+		{[]string{"qwen2", "deepseek-r1-qwen"}, map[string]string{
+			"12345": "1|2|3|4|5", "ab!!": "ab|!!", decomposed: "Ã|©",
+		}},
+		{[]string{"falcon"}, map[string]string{
+			"12345": "1|23|45", "1234": "1|23|4", "ab!!": "ab|!!", " 1": "Ġ|1",
+		}},
+		{[]string{"bloom", "gpt3-finnish"}, map[string]string{
+			"12345": "1|23|45", "b1": "b1", "b!": "b|!", "ab!!": "ab|!!", " 1": "Ġ1", ").": ").",
+		}},
+		{[]string{"default"}, map[string]string{
+			"12345": "1|23|45", "1234": "1|23|4", "ab!!": "ab|!!", " 1": "Ġ|1",
+		}},
+	} {
+		for _, name := range c.names {
+			tok := openTokenizer(t, small.With(
+				gguftest.Key{Name: "tokenizer.ggml.tokens", Value: tokens},
+				gguftest.Key{Name: "tokenizer.ggml.token_type"},
+				gguftest.Key{Name: "tokenizer.ggml.merges", Value: merges},
+				gguftest.Key{Name: "tokenizer.ggml.add_bos_token", Value: false},
+				gguftest.Key{Name: "tokenizer.ggml.pre", Value: name}))
+			for text, want := range c.want {
+				encoded, err := tok.Encode(text, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got []string
+				for _, token := range encoded {
+					got = append(got, tokens[token.ID])
+				}
+				if strings.Join(got, "|") != want {
+					t.Errorf("%s: %q is %s, want %s", name, text, strings.Join(got, "|"), want)
+				}
+			}
+		}
 	}
 }

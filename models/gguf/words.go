@@ -52,10 +52,15 @@ var tokenizerKinds = map[string]func(w *words) error{
 
 // roles are the keys of the ids of tokens with a role. seperator is spelt so in the format.
 var roles = []struct{ name, key string }{
-	{"bos_token", "bos_token_id"}, {"eos_token", "eos_token_id"},
-	{"unk_token", "unknown_token_id"}, {"sep_token", "seperator_token_id"},
-	{"pad_token", "padding_token_id"}, {"cls_token", "cls_token_id"},
-	{"mask_token", "mask_token_id"}, {"eot_token", "eot_token_id"}, {"eom_token", "eom_token_id"},
+	{"bos_token", "bos_token_id"},
+	{"eos_token", "eos_token_id"},
+	{"unk_token", "unknown_token_id"},
+	{"sep_token", "seperator_token_id"},
+	{"pad_token", "padding_token_id"},
+	{"cls_token", "cls_token_id"},
+	{"mask_token", "mask_token_id"},
+	{"eot_token", "eot_token_id"},
+	{"eom_token", "eom_token_id"},
 }
 
 // readWords reads the tokenizer. The result is nil if the file has none.

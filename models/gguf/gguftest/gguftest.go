@@ -51,12 +51,17 @@ func Float32(name string, shape []int, values []float32) Tensor {
 func Small() File {
 	const width, vocabulary = 32, 32
 	f := File{Keys: append([]Key{
-		{"general.architecture", "llama"}, {"general.type", "model"},
-		{"llama.block_count", uint32(1)}, {"llama.context_length", uint32(64)},
-		{"llama.embedding_length", uint32(width)}, {"llama.feed_forward_length", uint32(width)},
-		{"llama.attention.head_count", uint32(2)}, {"llama.attention.head_count_kv", uint32(1)},
+		{"general.architecture", "llama"},
+		{"general.type", "model"},
+		{"llama.block_count", uint32(1)},
+		{"llama.context_length", uint32(64)},
+		{"llama.embedding_length", uint32(width)},
+		{"llama.feed_forward_length", uint32(width)},
+		{"llama.attention.head_count", uint32(2)},
+		{"llama.attention.head_count_kv", uint32(1)},
 		{"llama.attention.layer_norm_rms_epsilon", float32(1e-5)},
-		{"llama.rope.freq_base", float32(10000)}, {"llama.rope.dimension_count", uint32(16)},
+		{"llama.rope.freq_base", float32(10000)},
+		{"llama.rope.dimension_count", uint32(16)},
 	}, Words()...)}
 	for _, name := range []string{"blk.0.attn_norm", "blk.0.ffn_norm", "output_norm"} {
 		f.Tensors = append(f.Tensors,
@@ -86,10 +91,13 @@ func Words() []Key {
 	types := slices.Repeat([]int32{1}, len(tokens))
 	types[0], types[1] = 3, 3
 	return []Key{
-		{"tokenizer.ggml.model", "gpt2"}, {"tokenizer.ggml.pre", "smollm"},
-		{"tokenizer.ggml.tokens", tokens}, {"tokenizer.ggml.token_type", types},
+		{"tokenizer.ggml.model", "gpt2"},
+		{"tokenizer.ggml.pre", "smollm"},
+		{"tokenizer.ggml.tokens", tokens},
+		{"tokenizer.ggml.token_type", types},
 		{"tokenizer.ggml.merges", []string{"t h", "th e", "Ġ the"}},
-		{"tokenizer.ggml.eos_token_id", uint32(0)}, {"tokenizer.ggml.unknown_token_id", uint32(1)},
+		{"tokenizer.ggml.eos_token_id", uint32(0)},
+		{"tokenizer.ggml.unknown_token_id", uint32(1)},
 		{"tokenizer.chat_template", "<user>{{ messages[0].content }}<end>"},
 	}
 }
