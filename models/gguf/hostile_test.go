@@ -250,7 +250,10 @@ func TestRefused(t *testing.T) {
 		},
 		{
 			"tensor of another shape", whole.With(key("llama.feed_forward_length", uint32(64))),
-			[]string{"tensor blk.0.ffn_gate.weight has shape [32 32]"},
+			[]string{
+				"tensor blk.0.ffn_gate.weight has shape [32 32]; config.json makes it [64 32]",
+				"config.json is the metadata of the file",
+			},
 		},
 		{
 			"unknown tensor",

@@ -214,6 +214,9 @@ func (s *settings) explain(err error) error {
 			from = append(from, fmt.Sprintf("%s is %s of the file", key, s.origin[key]))
 		}
 	}
+	if strings.Contains(text, "config.json") {
+		from = append(from, "config.json is the metadata of the file")
+	}
 	if from == nil {
 		return err
 	}
