@@ -158,7 +158,8 @@ func suggestion(ref string) string {
 // looksLikePath returns whether ref can only be a path.
 func looksLikePath(ref string) bool {
 	return strings.HasPrefix(ref, ".") || strings.HasPrefix(ref, "/") ||
-		strings.HasPrefix(ref, "~") || strings.HasSuffix(ref, "/")
+		strings.HasPrefix(ref, "~") || strings.HasSuffix(ref, "/") ||
+		strings.HasSuffix(ref, ".gguf")
 }
 
 // hub returns where to look for models of the Hub.

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/gguf/gguftest"
 )
 
 // maxPeak is the largest amount of memory that opening a model may take, in units of the weights in
@@ -31,12 +32,22 @@ func TestPeakMemory(t *testing.T) {
 		t.Skip("reads /proc of Linux, for some seconds")
 	}
 	dir := t.TempDir()
-	count := sparseModel(t, dir)
-	for dtype, limit := range map[string]float64{"float32": maxPeak * 4 * float64(count), "bfloat16": maxPeak * 2 * float64(count)} {
-		t.Run(dtype, func(t *testing.T) {
+	file := filepath.Join(dir, "model.gguf")
+	count, quantised := sparseModel(t, dir), quantisedModel(t, file)
+	for _, c := range []struct {
+		name, path, dtype string
+		bytes             int // of the weights
+	}{
+		{"float32", dir, "float32", 4 * count},
+		{"bfloat16", dir, "bfloat16", 2 * count},
+		{"GGUF", file, "float32", 4 * quantised},
+		{"GGUF in bfloat16", file, "bfloat16", 2 * quantised},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			limit := maxPeak * float64(c.bytes)
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPeakMemory$",
 				"-test.v")
-			cmd.Env = append(os.Environ(), "MODELS_PEAK="+dtype, "MODELS_DIR="+dir)
+			cmd.Env = append(os.Environ(), "MODELS_PEAK="+c.dtype, "MODELS_DIR="+c.path)
 			out, err := cmd.CombinedOutput()
 			_, rest, ok := strings.Cut(string(out), "VmHWM:")
 			if err != nil || !ok {
@@ -106,5 +117,53 @@ func sparseModel(t *testing.T, dir string) (count int) {
 	}
 	write(t, filepath.Join(dir, "config.json"), fmt.Appendf(nil, `{"architectures":["GPT2LMHeadModel"],"model_type":"gpt2",
 		"n_layer":%d,"n_head":16,"n_embd":%d,"vocab_size":%d,"n_positions":%d}`, L, D, V, T))
+	return count
+}
+
+// quantisedModel writes a Llama in Q4_0, whose weights are 0, and returns the number of weights.
+func quantisedModel(t *testing.T, path string) (count int) {
+	t.Helper()
+	const L, D, F, V = 6, 1024, 4096, 80_000
+	file := gguftest.Small()
+	var keys []gguftest.Key
+	for _, k := range file.Keys {
+		if !strings.HasPrefix(k.Name, "tokenizer.") {
+			keys = append(keys, k)
+		}
+	}
+	file.Keys = keys
+	file = file.With(gguftest.Key{Name: "llama.block_count", Value: uint32(L)},
+		gguftest.Key{Name: "llama.embedding_length", Value: uint32(D)},
+		gguftest.Key{Name: "llama.feed_forward_length", Value: uint32(F)},
+		gguftest.Key{Name: "llama.attention.head_count", Value: uint32(16)},
+		gguftest.Key{Name: "llama.attention.head_count_kv", Value: uint32(16)},
+		gguftest.Key{Name: "llama.rope.dimension_count", Value: uint32(D / 16)})
+	file.Tensors = nil
+	zeros := make([]byte, V*D/32*18)
+	matrix := func(name string, out, in int) {
+		count += out * in
+		file.Tensors = append(file.Tensors, gguftest.Tensor{
+			Name: name + ".weight", Shape: []int{out, in}, Type: 2, Data: zeros[:out*in/32*18],
+		})
+	}
+	gain := func(name string) {
+		count += D
+		file.Tensors = append(file.Tensors,
+			gguftest.Float32(name+".weight", []int{D}, make([]float32, D)))
+	}
+	matrix("token_embd", V, D)
+	gain("output_norm")
+	for l := range L {
+		b := fmt.Sprintf("blk.%d.", l)
+		gain(b + "attn_norm")
+		gain(b + "ffn_norm")
+		for _, name := range []string{"attn_q", "attn_k", "attn_v", "attn_output"} {
+			matrix(b+name, D, D)
+		}
+		matrix(b+"ffn_gate", F, D)
+		matrix(b+"ffn_up", F, D)
+		matrix(b+"ffn_down", D, F)
+	}
+	write(t, path, file.Bytes())
 	return count
 }

@@ -30,6 +30,8 @@ type source interface {
 	SpecialTokens() (map[string]string, error)
 	ChatTemplate(name string) (string, error)
 	ChatTemplateSource() string
+	// ForgetTokenizer frees what is only needed to read tokenizer and chat template.
+	ForgetTokenizer()
 	Hash() (string, error)
 	Close() error
 }
@@ -64,6 +66,9 @@ func (d directory) explain(err error) error { return err }
 
 // TokenizerName returns the path of tokenizer.json.
 func (d directory) TokenizerName() string { return d.Name + "/tokenizer.json" }
+
+// ForgetTokenizer does nothing: a directory keeps nothing of its tokenizer.
+func (d directory) ForgetTokenizer() {}
 
 // ggufFile is a source in the GGUF format.
 type ggufFile struct{ *gguf.Model }

@@ -75,8 +75,9 @@ var allowed = map[string][]string{
 		"github.com/rivo/uniseg", "golang.org/x/text/...",
 		"github.com/dlclark/regexp2", // in a test alone: the reference of its regular expressions
 	},
-	"models/family": {"internal/registry", "models/spec"},
-	"models/gguf":   {"models/checkpoint", "models/family", "models/spec"},
+	"models/family":        {"internal/registry", "models/spec"},
+	"models/gguf":          {"models/checkpoint", "models/family", "models/spec"},
+	"models/gguf/gguftest": {"models/checkpoint"},
 	"models/transformer": {
 		"attribution/trace", "internal/message", "internal/registry", "models/spec",
 		gomlx, compute,
@@ -168,6 +169,7 @@ var (
 		// A parity test opens real checkpoints.
 		"models/transformer": {"models/checkpoint", "models/family", "models/modeltest", "models/xla"},
 		"models/family":      {"models/modeltest"},
+		"models/gguf":        {"models/gguf/gguftest", "models/tokenizer"},
 		"models/planted":     {"attribution/trace", "models"},
 		"internal/train":     {"models"},
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // foreign is a file with the same content in a format that is not read here, and the Python code
-// that converts it. In the code MODEL stands for the class of the model, FILE for the quoted file
-// name and DIR for the quoted directory.
+// that converts it, or "" for a file that can be opened by its own path. In the code MODEL stands
+// for the class of the model, FILE for the quoted file name and DIR for the quoted directory.
 type foreign struct{ file, python string }
 
 // foreignWeights are patterns for path.Match. The first one with a matching file is reported. The
@@ -27,7 +27,7 @@ var foreignWeights = []foreign{
 	AutoPeftModelForCausalLM.from_pretrained(DIR).merge_and_unload().save_pretrained(DIR)`},
 	{"tf_model.h5", saveModel(", from_tf=True") + "  # transformers before 5"},
 	{"flax_model.msgpack", saveModel(", from_flax=True") + "  # transformers before 5"},
-	{"*.gguf", saveGGUF},
+	{"*.gguf", ""},
 	{"*.pt", saveState},
 	{"*.pth", saveState},
 	{"*.ckpt", saveState},
@@ -44,15 +44,6 @@ func saveModel(option string) string {
 	MODEL.from_pretrained(DIR` + option + `).save_pretrained(DIR)`
 }
 
-// saveGGUF also makes config.json and the tokenizer, which a directory with a GGUF file often
-// lacks.
-const saveGGUF = `
-	from transformers import AutoModelForCausalLM, AutoTokenizer
-	AutoModelForCausalLM.from_pretrained(DIR, gguf_file=FILE).save_pretrained(DIR)
-	AutoTokenizer.from_pretrained(DIR, gguf_file=FILE).save_pretrained(DIR)`
-
-// saveState converts a file of tensors by name. It clones them, because safetensors refuses tensors
-// that share memory, as tied weights do.
 const saveState = `
 	import os, torch, safetensors.torch
 	state = torch.load(os.path.join(DIR, FILE), map_location="cpu", weights_only=True)
@@ -84,9 +75,14 @@ func (d *Dir) explainMissing(err error) error {
 	}
 	known := foreignWeights
 	if !d.exists(configFile) { // the others cannot be converted without it
-		known = []foreign{{"*.gguf", saveGGUF}}
+		known = []foreign{{"*.gguf", ""}}
 	}
-	if file, python := d.conversion(entries, known); file != "" && !d.exists(weightsFile) {
+	file, python := d.conversion(entries, known)
+	switch {
+	case file == "" || d.exists(weightsFile):
+	case python == "":
+		return fmt.Errorf("%w; found %s: name that file instead of the directory", err, file)
+	default:
 		return fmt.Errorf("%w; found %s: convert it once in Python:%s", err, file, python)
 	}
 	return fmt.Errorf("%w; found %s", err, listed(entries))

@@ -38,11 +38,11 @@ func TestForeignWeights(t *testing.T) {
 			[]string{"flax_model.msgpack"},
 			`GPT2LMHeadModel.from_pretrained("m", from_flax=True)`,
 		},
-		{"GGUF", gpt2, []string{"x.gguf"}, `from_pretrained("m", gguf_file="x.gguf")`},
+		{"GGUF", gpt2, []string{"x.gguf"}, "found x.gguf: name that file instead of the directory"},
 		{
 			"GGUF alone", "",
 			[]string{"x.gguf"},
-			`m has no config.json: file does not exist; found x.gguf: convert it once in Python:`,
+			`m has no config.json: file does not exist; found x.gguf: name that file`,
 		},
 		{
 			"bare state", gpt2,

@@ -105,8 +105,8 @@ var separateTensors = []row{
 	{"blocks.%d.value.bias", "blk.%d.attn_v.bias", family.AsIs},
 }
 
-// fusedTensors are query, key and value in one tensor, one after the other, whatever their order was
-// before the conversion.
+// fusedTensors are query, key and value in one tensor, one after the other, whatever their order
+// was before the conversion.
 var fusedTensors = []row{
 	{"blocks.%d.query.weight", "blk.%d.attn_qkv.weight", family.QueryRows},
 	{"blocks.%d.query.bias", "blk.%d.attn_qkv.bias", family.QueryRows},
@@ -157,8 +157,9 @@ var bertTensors = slices.Concat(separateTensors,
 
 // without returns a table without the parameters whose names have one of the parts.
 func without(table []row, parts ...string) []row {
-	return slices.DeleteFunc(slices.Clone(table), func(w row) bool {
-		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(w.param, p) })
+	return slices.DeleteFunc(slices.Clone(table), func(r row) bool {
+		has := func(part string) bool { return strings.Contains(r.param, part) }
+		return slices.ContainsFunc(parts, has)
 	})
 }
 
@@ -237,21 +238,32 @@ const ropeFactors = "rope_freqs.weight"
 func (s *settings) scaling() {
 	kind := s.text("rope.scaling.type")
 	if x, ok := s.decimal("rope.scale_linear"); ok { // of older files
-		s.set("rope_scaling", "rope.scale_linear", map[string]any{"rope_type": "linear", "factor": x})
+		s.set("rope_scaling", "rope.scale_linear",
+			map[string]any{"rope_type": "linear", "factor": x})
 	}
 	object := map[string]any{}
 	if x, ok := s.decimal("rope.scaling.factor"); ok {
 		object["factor"] = x
+		if kind == "" { // as llama.cpp reads it
+			kind = "linear"
+		}
 	}
 	if n, ok := s.whole("rope.scaling.original_context_length"); ok {
 		object["original_max_position_embeddings"] = json.Number(strconv.FormatInt(n, 10))
 	}
-	for _, key := range []string{"attn_factor", "yarn_beta_fast", "yarn_beta_slow"} {
-		if x, ok := s.decimal("rope.scaling." + key); ok {
-			object[map[string]string{
-				"attn_factor": "attention_factor", "yarn_beta_fast": "beta_fast",
-				"yarn_beta_slow": "beta_slow",
-			}[key]] = x
+	for _, key := range []string{"beta_fast", "beta_slow"} {
+		if x, ok := s.decimal("rope.scaling.yarn_" + key); ok {
+			object[key] = x
+		}
+	}
+	// Of Phi-3 it is the factor itself, of YaRN one by which the usual factor is multiplied.
+	if x, ok := s.decimal("rope.scaling.attn_factor"); ok {
+		switch {
+		case s.arch == "phi3":
+			object["attention_factor"] = x
+		case x != "1":
+			s.fail("%s.rope.scaling.attn_factor is %s, which changes the arithmetic and is not "+
+				"supported; only 1 is", s.arch, x)
 		}
 	}
 	s.truth("rope.scaling.finetuned", true)
@@ -351,7 +363,32 @@ func gemma3Settings(s *settings) {
 	gemmaSettings(s)
 	s.scoreWidth(62)
 	s.number("rope_local_base_freq", "rope.freq_base_swa")
-	s.sizeIfAny("sliding_window_pattern", "attention.sliding_window_pattern")
+	s.pattern()
+}
+
+// pattern reads which layers have a window: a truth value for each layer, or every how many layers
+// one has none.
+func (s *settings) pattern() {
+	const key = "attention.sliding_window_pattern"
+	v := s.file.metadata[s.arch+"."+key]
+	if v.array == nil || v.array.element != boolValue {
+		s.sizeIfAny("sliding_window_pattern", key)
+		return
+	}
+	s.read[s.arch+"."+key] = true
+	if layers := s.configInt("num_hidden_layers"); int64(v.array.count) != layers {
+		s.fail("%s.%s is %v; it must have one value for each of the %d layers", s.arch, key, v,
+			layers)
+		return
+	}
+	types := make([]any, v.array.count)
+	for i := range types {
+		types[i] = "full_attention"
+		if window, _ := v.At(i).Bool(); window {
+			types[i] = "sliding_attention"
+		}
+	}
+	s.set("layer_types", key, types)
 }
 
 func phi3Settings(s *settings) {

@@ -34,7 +34,8 @@ func (s *settings) wrong(key string, v Value, must string) {
 	s.fail("%s is %v; it must be %s", key, v, must)
 }
 
-// value returns the value of a key of the architecture, which comes after its name: llama.block_count.
+// value returns the value of a key of the architecture, and its whole name: llama.block_count for
+// block_count.
 func (s *settings) value(key string) (name string, v Value, ok bool) {
 	name = s.arch + "." + key
 	s.read[name] = true
@@ -213,13 +214,16 @@ func (s *settings) explain(err error) error {
 			from = append(from, fmt.Sprintf("%s is %s of the file", key, s.origin[key]))
 		}
 	}
+	if strings.Contains(text, "config.json") {
+		from = append(from, "config.json is the metadata of the file")
+	}
 	if from == nil {
 		return err
 	}
 	return fmt.Errorf("%w (%s)", err, strings.Join(from, ", "))
 }
 
-// wordIn returns whether a text has a key that is no part of a longer key.
+// wordIn returns whether a text has a key that is not a part of a longer key.
 func wordIn(text, key string) bool {
 	part := func(c byte) bool {
 		return c == '_' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9'

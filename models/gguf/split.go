@@ -95,8 +95,8 @@ func (f *File) addPart(p *part, i, count int) error {
 		return err
 	}
 	if s.number != i || s.count != count {
-		return fmt.Errorf("gguf: %s: split.no is %d and split.count is %d; they must be %d and %d: "+
-			"the parts are of different files", p.raw.Name(), s.number, s.count, i, count)
+		return fmt.Errorf("gguf: %s: split.no is %d and split.count is %d; they must be %d and "+
+			"%d: the parts are of different files", p.raw.Name(), s.number, s.count, i, count)
 	}
 	return f.addTensors(p)
 }

@@ -15,8 +15,8 @@ import (
 // part of a tokenizer.json, written with its keys sorted.
 type object = map[string]any
 
-// preTokenizer is what a name under tokenizer.ggml.pre stands for: how Hugging Face's tokenizer.json
-// of that model cuts a text into words.
+// preTokenizer is what a name under tokenizer.ggml.pre stands for: how Hugging Face's
+// tokenizer.json of that model cuts a text into words.
 type preTokenizer struct {
 	normalizer   any
 	parts        []any // in front of ByteLevel
@@ -55,7 +55,9 @@ var (
 		parts: []any{object{"type": "Punctuation", "behavior": "Contiguous"}}, regex: true,
 		after: []any{digits(false), splitBy(`[0-9][0-9][0-9]`)},
 	}
-	preBloom = &preTokenizer{parts: []any{splitBy(` ?[^(\s|[.,!?…。，、।۔،])]+`)}}
+	// The tokenizer.json of BLOOM has some of these characters in a class inside the class, which
+	// means the same.
+	preBloom = &preTokenizer{parts: []any{splitBy(` ?[^(\s|.,!?…。，、।۔،)]+`)}}
 	// preDefault is llama.cpp's, for models whose own is not known to it.
 	preDefault = &preTokenizer{parts: []any{
 		splitBy(`[\p{P}\$\+<=>\^~\|]+`),
@@ -124,6 +126,7 @@ func (w *words) write(parts, model object, merges [][2]string) ([]byte, error) {
 		return nil, fmt.Errorf("gguf: %w", err)
 	}
 	var b bytes.Buffer
+	b.Grow(w.jsonSize(merges) + len(small) + len(head)) // so that it is not copied while it grows
 	b.Write(head[:len(head)-1])
 	b.WriteString(`,"model":`)
 	b.Write(small[:len(small)-1])
@@ -152,6 +155,18 @@ func (w *words) write(parts, model object, merges [][2]string) ([]byte, error) {
 	}
 	b.WriteString("}}")
 	return b.Bytes(), nil
+}
+
+// jsonSize returns about how many bytes the vocabulary and the merges have in JSON.
+func (w *words) jsonSize(merges [][2]string) int {
+	size := 1 << 10
+	for _, token := range w.tokens {
+		size += len(token) + len(`"":1234567,`)
+	}
+	for _, m := range merges {
+		size += len(m[0]) + len(m[1]) + len(`["",""],`)
+	}
+	return size
 }
 
 // writeText writes a text as JSON.
@@ -348,8 +363,8 @@ func (w *words) scoredMerges() ([][2]string, error) {
 			runes++
 		}
 		if size > maxMergeText {
-			return nil, w.file.fail("the tokens can be made of each other in so many ways that the "+
-				"merges have more than %d bytes, which is the limit", maxMergeText)
+			return nil, w.file.fail("the tokens can be made of each other in so many ways that "+
+				"the merges have more than %d bytes, which is the limit", maxMergeText)
 		}
 		for j := range all[from:] {
 			all[from+j].allRunes = runes

@@ -21,11 +21,11 @@ const (
 	Q5_0  Type = 6
 	Q5_1  Type = 7
 	Q8_0  Type = 8
-	Q2_K  Type = 10
-	Q3_K  Type = 11
-	Q4_K  Type = 12
-	Q5_K  Type = 13
-	Q6_K  Type = 14
+	Q2K   Type = 10
+	Q3K   Type = 11
+	Q4K   Type = 12
+	Q5K   Type = 13
+	Q6K   Type = 14
 	IQ4NL Type = 20
 	BF16  Type = 30
 )
@@ -50,11 +50,11 @@ var formats = map[Type]format{
 	Q5_1:  {"Q5_1", 32, 2 + 2 + 4 + 16, fromQ5_1},
 	Q8_0:  {"Q8_0", 32, 2 + 32, fromQ8_0},
 	9:     {"Q8_1", 32, 4 + 4 + 32, nil},
-	Q2_K:  {"Q2_K", 256, 16 + 64 + 2 + 2, fromQ2K},
-	Q3_K:  {"Q3_K", 256, 32 + 64 + 12 + 2, fromQ3K},
-	Q4_K:  {"Q4_K", 256, 2 + 2 + 12 + 128, fromQ4K},
-	Q5_K:  {"Q5_K", 256, 2 + 2 + 12 + 32 + 128, fromQ5K},
-	Q6_K:  {"Q6_K", 256, 128 + 64 + 16 + 2, fromQ6K},
+	Q2K:   {"Q2_K", 256, 16 + 64 + 2 + 2, fromQ2K},
+	Q3K:   {"Q3_K", 256, 32 + 64 + 12 + 2, fromQ3K},
+	Q4K:   {"Q4_K", 256, 2 + 2 + 12 + 128, fromQ4K},
+	Q5K:   {"Q5_K", 256, 2 + 2 + 12 + 32 + 128, fromQ5K},
+	Q6K:   {"Q6_K", 256, 128 + 64 + 16 + 2, fromQ6K},
 	15:    {"Q8_K", 256, 4 + 256 + 32, nil},
 	16:    {"IQ2_XXS", 256, 2 + 64, nil},
 	17:    {"IQ2_XS", 256, 2 + 64 + 8, nil},

@@ -52,10 +52,15 @@ var tokenizerKinds = map[string]func(w *words) error{
 
 // roles are the keys of the ids of tokens with a role. seperator is spelt so in the format.
 var roles = []struct{ name, key string }{
-	{"bos_token", "bos_token_id"}, {"eos_token", "eos_token_id"},
-	{"unk_token", "unknown_token_id"}, {"sep_token", "seperator_token_id"},
-	{"pad_token", "padding_token_id"}, {"cls_token", "cls_token_id"},
-	{"mask_token", "mask_token_id"}, {"eot_token", "eot_token_id"}, {"eom_token", "eom_token_id"},
+	{"bos_token", "bos_token_id"},
+	{"eos_token", "eos_token_id"},
+	{"unk_token", "unknown_token_id"},
+	{"sep_token", "seperator_token_id"},
+	{"pad_token", "padding_token_id"},
+	{"cls_token", "cls_token_id"},
+	{"mask_token", "mask_token_id"},
+	{"eot_token", "eot_token_id"},
+	{"eom_token", "eom_token_id"},
 }
 
 // readWords reads the tokenizer. The result is nil if the file has none.
@@ -184,8 +189,8 @@ func (w *words) id(key string) (*int, error) {
 	}
 	n, ok := v.Int()
 	if !ok || n < 0 || n >= int64(len(w.tokens)) {
-		return nil, w.file.fail("%s is %v; it must be the id of a token, from 0 to %d", wordKey(key),
-			v, len(w.tokens)-1)
+		return nil, w.file.fail("%s is %v; it must be the id of a token, from 0 to %d",
+			wordKey(key), v, len(w.tokens)-1)
 	}
 	id := int(n)
 	return &id, nil
@@ -259,8 +264,8 @@ func (w *words) readLlama() error {
 	}
 	n, isArray := v.Len()
 	if !isArray || n != len(w.tokens) || v.array.element != float32Value {
-		return w.file.fail("%s is %v; it must be a list of %d × float32, one for each token", key, v,
-			len(w.tokens))
+		return w.file.fail("%s is %v; it must be a list of %d × float32, one for each token", key,
+			v, len(w.tokens))
 	}
 	w.scores = make([]float32, n)
 	for i := range w.scores {
@@ -303,6 +308,17 @@ func (m *Model) SettingsName() string { return m.File.name }
 
 // HasTokenizer returns whether the file has a tokenizer.
 func (m *Model) HasTokenizer() bool { return m.words != nil }
+
+// ForgetTokenizer drops the tokenizer and the metadata, which take tens of megabytes in a model
+// with a large vocabulary. The settings and the weights stay. It must not be called while another
+// method runs.
+func (m *Model) ForgetTokenizer() {
+	m.words = nil
+	for _, p := range m.File.parts {
+		p.metadata = nil
+	}
+	m.File.metadata = nil
+}
 
 // TokenizerName returns where the tokenizer is, for messages.
 func (m *Model) TokenizerName() string { return m.File.name + ": tokenizer.ggml" }

@@ -46,7 +46,17 @@ func OpenGolden(t testing.TB, dir string) *Golden {
 	must(t, err)
 	load, err := f.Loader(dir, d.Weights, arch)
 	must(t, err)
+	return OpenGoldenWith(t, dir, f, arch, load)
+}
+
+// OpenGoldenWith opens the recording in the folder of a golden with a model that was read from
+// elsewhere, such as from the same checkpoint in another format.
+func OpenGoldenWith(t testing.TB, dir string, f *family.Family, arch *spec.Spec,
+	load spec.Loader,
+) *Golden {
+	t.Helper()
 	g := &Golden{Family: f, Params: map[string][]float32{}}
+	var err error
 	g.Model, err = transformer.New(backend(t), arch, dtypes.Float32,
 		func(p spec.Param, put func(int, []float32)) error {
 			g.Params[p.Name] = make([]float32, p.Size())

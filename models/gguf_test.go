@@ -1,0 +1,217 @@
+package models_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/models"
+	"github.com/headwater-ml/headwater/models/checkpoint"
+	"github.com/headwater-ml/headwater/models/gguf"
+	"github.com/headwater-ml/headwater/models/gguf/gguftest"
+	"github.com/headwater-ml/headwater/models/modeltest"
+)
+
+// ggufGolden returns a golden as GGUF.
+func ggufGolden(t testing.TB, name string) gguftest.File {
+	t.Helper()
+	dir, err := checkpoint.OpenDir("testdata/goldens/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	file, err := gguftest.Convert(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// A model that was converted to GGUF gives the logits, attention and greedy text that the reference
+// implementation gave before the conversion.
+func TestGGUFGoldens(t *testing.T) {
+	for _, name := range gguftest.Convertible {
+		t.Run(name, func(t *testing.T) {
+			f, err := gguf.FromBytes(name+".gguf", ggufGolden(t, name).Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := gguf.NewModel(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			known, spec, err := m.Read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			load, err := known.Loader(f.Name(), m.Weights, spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := modeltest.OpenGoldenWith(t, "testdata/goldens/"+name, known, spec, load)
+			g.Parity(t)
+			if !spec.Bidirectional {
+				g.Greedy(t)
+			}
+		})
+	}
+}
+
+// A GGUF file opens by its path, and what the program uses of it is there: tokens, chat template,
+// roles of tokens, and a hash that depends on every byte.
+func TestOpenGGUF(t *testing.T) {
+	file := ggufGolden(t, "llama").With(gguftest.Words()...)
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	write(t, path, file.Bytes())
+	m, err := models.Open(path, models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := m.Info()
+	if info.Name != path || info.Family != "llama" || info.Layers != 3 || info.Vocab != 96 ||
+		len(info.Hash) != 64 {
+		t.Errorf("info %+v", info)
+	}
+	tokens, err := m.Encode("the cat", trace.SpecialsAuto)
+	var ids []int
+	for _, token := range tokens {
+		ids = append(ids, token.ID)
+	}
+	if err != nil || !slices.Equal(ids, []int{30, 28, 4, 2, 21}) {
+		t.Errorf("ids %v, want [30 28 4 2 21]: %v", ids, err)
+	}
+	if text, err := m.Chat("hello"); err != nil || text != "<user>hello<end>" {
+		t.Errorf("chat %q: %v", text, err)
+	}
+	for kind, want := range map[string]int{"unknown": 1, "end": 0} {
+		if id, ok := m.Replacement(kind); !ok || id != want {
+			t.Errorf("replacement %s is %d, %v, want %d", kind, id, ok, want)
+		}
+	}
+	if m.WeightBytes() != 4*int64(parameters(t, "testdata/goldens/llama")) {
+		t.Errorf("%d bytes of weights", m.WeightBytes())
+	}
+	other := filepath.Join(t.TempDir(), "other.gguf")
+	write(t, other, file.With(gguftest.Key{Name: "general.name", Value: "x"}).Bytes())
+	second, err := models.Open(other, models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.Info().Hash == info.Hash {
+		t.Error("two files that differ have the same hash")
+	}
+}
+
+// parameters returns how many numbers a checkpoint has.
+func parameters(t *testing.T, dir string) (count int) {
+	t.Helper()
+	d, err := checkpoint.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, name := range d.Weights.Names() {
+		shape, err := d.Weights.Shape(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 1
+		for _, x := range shape {
+			n *= x
+		}
+		count += n
+	}
+	return count
+}
+
+// splitGGUF writes a file in three parts and returns the path of the first.
+func splitGGUF(t *testing.T, dir string, file gguftest.File) string {
+	t.Helper()
+	third := (len(file.Tensors) + 2) / 3
+	for i, tensors := range slices.Collect(slices.Chunk(file.Tensors, third)) {
+		part := gguftest.File{Tensors: tensors}
+		if i == 0 {
+			part.Keys = file.Keys
+		}
+		part = part.With(gguftest.Key{Name: "split.no", Value: uint16(i)},
+			gguftest.Key{Name: "split.count", Value: uint16(3)},
+			gguftest.Key{Name: "split.tensors.count", Value: int32(len(file.Tensors))})
+		write(t, filepath.Join(dir, fmt.Sprintf("m-%05d-of-00003.gguf", i+1)), part.Bytes())
+	}
+	return filepath.Join(dir, "m-00001-of-00003.gguf")
+}
+
+// A split file opens by its first part. A part that is missing, of another file, or not the first
+// is an error that names it.
+func TestSplitGGUF(t *testing.T) {
+	file := ggufGolden(t, "qwen2")
+	dir := t.TempDir()
+	first := splitGGUF(t, dir, file)
+	open := func(path string) (*models.Model, error) {
+		return models.Open(path, models.Options{Backend: "go"})
+	}
+	whole := filepath.Join(dir, "whole.gguf")
+	write(t, whole, file.Bytes())
+	m, err := open(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	split, err := open(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := []int{5, 6, 7}
+	a, err := m.Trace(t.Context(), ids, []trace.Tap{trace.Logits})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := split.Trace(t.Context(), ids, []trace.Tap{trace.Logits})
+	if err != nil || !slices.Equal(a[0].Data, b[0].Data) {
+		t.Errorf("the logits of the split file differ: %v", err)
+	}
+	second := filepath.Join(dir, "m-00002-of-00003.gguf")
+	if _, err := open(second); err == nil ||
+		!strings.Contains(err.Error(), "it is part 2 of 3: open the first part, m-00001-of-") {
+		t.Errorf("the second part: %v", err)
+	}
+	renamed := filepath.Join(t.TempDir(), "m.gguf")
+	data, err := os.ReadFile(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, renamed, data)
+	if _, err := open(renamed); err == nil ||
+		!strings.Contains(err.Error(), "its name must end in -00001-of-00003.gguf") {
+		t.Errorf("a part under another name: %v", err)
+	}
+	write(t, filepath.Join(dir, "m-00003-of-00003.gguf"), data)
+	if _, err := open(first); err == nil || !strings.Contains(err.Error(), "split.no is 0") {
+		t.Errorf("a part twice: %v", err)
+	}
+	if err := os.Remove(second); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(first); err == nil ||
+		!strings.Contains(err.Error(), "m-00002-of-00003.gguf") {
+		t.Errorf("a missing part: %v", err)
+	}
+}
+
+// Paths that are no models say what is wrong with them.
+func TestNoGGUF(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "notes.txt"), []byte("some notes"))
+	for path, want := range map[string]string{
+		filepath.Join(dir, "notes.txt"): `notes.txt: not a GGUF file: it begins with "some"`,
+		"missing.gguf":                  "missing.gguf is neither a directory",
+	} {
+		if _, err := models.Open(path, models.Options{Backend: "go"}); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", path, err, want)
+		}
+	}
+}
