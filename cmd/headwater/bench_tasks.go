@@ -86,15 +86,17 @@ func (f *benchFlags) taskCases(m trace.Model) ([]evaluate.Case, error) {
 	}
 	var all []evaluate.Case
 	for _, kind := range f.kinds {
+		// Some answers are not one token of this model, so more are made than are taken.
 		cases, err := tasks.Cases(kind, tasks.Options{
-			Split: f.split, Seed: f.seed, N: min(f.cases, tasks.MaxCases),
+			Split: f.split, Seed: f.seed, N: min(2*f.cases+20, tasks.MaxCases),
 		})
 		if err != nil {
 			return nil, err
 		}
+		taken := 0
 		for _, c := range cases {
-			if oneAnswer(m, c) {
-				all = append(all, c)
+			if taken < f.cases && oneAnswer(m, c) {
+				all, taken = append(all, c), taken+1
 			}
 		}
 	}
