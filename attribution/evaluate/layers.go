@@ -15,6 +15,9 @@ func oneLayer(name string) bool {
 	return err == nil && m.Scorer == "" && m.Aggregation == "layer"
 }
 
+// shownLevel returns the level of the only prediction that a picture shows by default.
+func shownLevel(res *attribution.Result) int { return res.Top() }
+
 // Layers has how well a method of one layer finds the evidence, layer by layer.
 type Layers struct {
 	Method string `json:"method"`

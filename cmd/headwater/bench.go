@@ -131,6 +131,9 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 	wholeFlag(cmd.Flags(), &f.opts.Beam, "naopc", 0, maxBeam,
 		"with --faithful, also measure between the worst and the best ranking of each text, "+
 			"found by a beam of `N` sets beyond ten tokens", "0, none")
+	wholeFlag(cmd.Flags(), &f.opts.Ablations, "ablations", 0, maxBenchCases,
+		"also measure how well added scores predict what `N` random ablations do, and what the "+
+			"top tokens are worth", "0, none")
 	cmd.Flags().Func("references", "also correlate every method with these `names` of methods, "+
 		"joined by commas, such as occlusion,gradient", func(s string) error {
 		for name := range strings.SplitSeq(s, ",") {

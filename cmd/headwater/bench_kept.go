@@ -57,7 +57,7 @@ func openKept(
 func headOf(info trace.Info, cases []evaluate.Case, opts evaluate.Options) (keptHead, error) {
 	text, err := json.Marshal([]any{
 		info.Hash, info.Backend, cases, opts.Methods, opts.Explain, opts.Faithful,
-		opts.Draws, opts.Beam, opts.Ties, opts.Least, opts.Scoring, opts.References,
+		opts.Draws, opts.Beam, opts.Ties, opts.Least, opts.Scoring, opts.References, opts.Ablations,
 	})
 	sum := sha256.Sum256(text)
 	return keptHead{hex.EncodeToString(sum[:])}, err
