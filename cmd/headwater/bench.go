@@ -233,7 +233,8 @@ func (p *program) bench(ctx context.Context, f benchFlags) (err error) {
 	}
 	if f.timed > 0 && !f.planted {
 		line.show("measuring time")
-		if report.Cost, err = costs(ctx, m, spread(scored, f.timed), opts); err != nil {
+		if report.Cost, err = costs(ctx, m, spread(scored, f.timed), opts,
+			f.timedTokens()); err != nil {
 			return err
 		}
 	}
@@ -382,8 +383,11 @@ func (r benchReport) writeCost(w io.Writer) error {
 	if r.Cost == nil {
 		return nil
 	}
-	fmt.Fprint(w, "\ncost of explaining one token behind its prompt (medians of this run "+
-		"on this machine)\n\n")
+	what := "one token after its prompt"
+	if r.Tasks != nil {
+		what = fmt.Sprintf("%d tokens after their prompt", taskTokens)
+	}
+	fmt.Fprintf(w, "\ncost of explaining %s (medians of this run on this machine)\n\n", what)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "method\tms\tof plain generation\n")
 	for _, name := range slices.Concat([]string{plainLine}, r.Methods) {
