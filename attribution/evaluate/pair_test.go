@@ -57,7 +57,8 @@ func paired() evaluate.Case {
 		Changes: []evaluate.Change{
 			{Span: [2]int{0, 1}, Text: "A"},
 			{Span: [2]int{2, 3}, Text: "-"},
-			{Span: [2]int{4, 5}, Text: "!"}, {Span: [2]int{4, 5}, Text: "C"},
+			{Span: [2]int{4, 5}, Text: "!"},
+			{Span: [2]int{4, 5}, Text: "C"},
 			{Span: [2]int{5, 6}, Text: "."},
 		},
 	}
