@@ -147,8 +147,9 @@ func (p prover) others() (words [][]Change, err error) {
 		words[at[c.Span]] = append(words[at[c.Span]], c)
 	}
 	form := func(word []Change) bool { return p.role(word[0]) == FormRole }
-	other := slices.DeleteFunc(slices.Clone(words), form)
-	return append(other, slices.DeleteFunc(words, func(w []Change) bool { return !form(w) })...), nil
+	isOther := func(word []Change) bool { return !form(word) }
+	first := slices.DeleteFunc(slices.Clone(words), form)
+	return append(first, slices.DeleteFunc(words, isOther)...), nil
 }
 
 // tryOthers tries the change of each word that has the number round.

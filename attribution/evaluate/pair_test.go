@@ -98,7 +98,8 @@ func TestPair(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if reason := got.Proof.Reason; !strings.Contains(reason, c.reason) || (reason == "") != (c.reason == "") {
+			reason := got.Proof.Reason
+			if !strings.Contains(reason, c.reason) || (reason == "") != (c.reason == "") {
 				t.Errorf("reason %q, want one with %q", reason, c.reason)
 			}
 			if got.Answered != c.answered {

@@ -36,6 +36,8 @@ func Measures() []Measure {
 		{"soft sufficiency", false},
 		{"deletion area", true},
 		{"insertion area", false},
+		{ldsMeasure, false},
+		{dropMeasure, false},
 	})
 }
 

@@ -60,6 +60,10 @@ type Options struct {
 	Faithful    bool
 	Draws, Beam int
 	Scoring     scorer.Options
+	// Ablations > 0 measures how well the scores predict what so many random ablations do, and what
+	// is lost without the tokens of the highest scores; see [Ablations]. Scoring says how tokens
+	// are removed. The quantity is the probability.
+	Ablations int
 	// Limit is the largest number of cases of a group that are scored; the group's other cases are
 	// left out, unless they were tried before the limit was reached. Default 0: no limit. Cases
 	// with Selection are counted apart.
@@ -231,7 +235,7 @@ func (o Options) measure(
 	if c.Selection {
 		other := func(name string) bool { return !oneLayer(name) }
 		o.Methods = slices.DeleteFunc(slices.Clone(o.Methods), other)
-		o.References, o.Faithful = nil, false
+		o.References, o.Faithful, o.Ablations = nil, false, 0
 		if len(o.Methods) == 0 {
 			return r, nil
 		}
@@ -246,6 +250,11 @@ func (o Options) measure(
 	}
 	if o.Faithful {
 		if err := o.remove(ctx, m, e, r); err != nil {
+			return nil, err
+		}
+	}
+	if o.Ablations > 0 {
+		if err := o.ablate(ctx, m, e, c, r); err != nil {
 			return nil, err
 		}
 	}
@@ -399,7 +408,7 @@ func (o Options) align(e *attribution.Explanation, c Case, r *Result, picked map
 		}
 	}
 	for name, scores := range r.Scores {
-		cues := Align(tied(sizes(at(scores, r.Ranked)), o.Ties), cue)
+		cues := Align(tied(supporting(at(scores, r.Ranked)), o.Ties), cue)
 		if name == EarliestLine || name == LatestLine {
 			cues.Dot = undefined // ranks are no shares
 		}
@@ -473,7 +482,7 @@ func (r *Result) alignLayers(name string, res *attribution.Result, cue []bool, t
 		r.ByLayer = map[string][]Value{}
 	}
 	for k := range res.Layers {
-		cues := Align(tied(sizes(at(res.Row(0, k), r.Ranked)), ties), cue)
+		cues := Align(tied(supporting(at(res.Row(0, k), r.Ranked)), ties), cue)
 		r.ByLayer[name] = append(r.ByLayer[name], Value(cues.AveragePrecision))
 	}
 }
@@ -555,6 +564,40 @@ func (o Options) remove(
 			}
 		}
 		f.addTo(r.Measures[name], o)
+	}
+	return nil
+}
+
+// ablate measures how well the scores of every method predict what random ablations do. Like
+// control tokens, the first token of a pair is never removed.
+func (o Options) ablate(
+	ctx context.Context, m trace.Model, e *attribution.Explanation, c Case, r *Result,
+) error {
+	q := trace.Query{IDs: e.Prompt.IDs}
+	q.Position, q.Token = position(e), e.Steps[0].ID
+	opts := o.Scoring
+	opts.Quantity = trace.Probability
+	removal, err := scorer.NewRemoval(ctx, m, q, opts)
+	if err != nil {
+		return err
+	}
+	tokens := slices.DeleteFunc(textOnly{removal, r.Words}.Removable(), func(j int) bool {
+		return j == 0 && c.Counterfactual != ""
+	})
+	a, err := NewAblations(ctx, removal, tokens, o.Ablations, opts.Seed+uint64(r.Case))
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Concat(o.Methods, []string{EarliestLine, LatestLine}) {
+		r.Measures[name][ldsMeasure] = undefined
+		if lds, ok := a.LDS(r.Scores[name]); ok {
+			r.Measures[name][ldsMeasure] = Value(lds)
+		}
+		drop, err := a.Drop(ctx, r.Scores[name], tokens, topTokens)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		r.Measures[name][dropMeasure] = Value(drop)
 	}
 	return nil
 }

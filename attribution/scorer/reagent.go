@@ -187,7 +187,7 @@ func (c candidates) draw(source *rand.Rand) int {
 func (x *question) candidatesFor(ctx context.Context) ([]candidates, error) {
 	if !x.tokens() {
 		return nil, trace.Usagef(
-			"reagent needs a model whose head predicts tokens; the head of %s is %s",
+			"%s needs a model whose head predicts tokens; the head of %s is %s", x.scorer,
 			message.Quote(x.info.Name), x.info.Head,
 		)
 	}
@@ -233,8 +233,8 @@ func (x *question) nextCandidates(ctx context.Context) ([]candidates, error) {
 func (x *question) maskedCandidates(ctx context.Context) ([]candidates, error) {
 	mask, ok := x.specialToken("mask")
 	if !ok {
-		return nil, trace.Usagef("reagent masks one token after the other, and %s has no mask",
-			message.Quote(x.info.Name))
+		return nil, trace.Usagef("%s masks one token after the other, and %s has no mask",
+			x.scorer, message.Quote(x.info.Name))
 	}
 	all := make([]candidates, len(x.q.IDs))
 	for j, id := range x.q.IDs {

@@ -8,7 +8,7 @@
 //	gradient, gradient-x-input, integrated-gradients  derivatives by the embeddings
 //	attn-lrp                                          relevance propagation
 //	chefer, gradient-rollout                          attention weighted by its gradient
-//	occlusion, reagent                                other texts
+//	occlusion, interchange, reagent                   other texts
 //	direct, alti-logit, decompx                       parts of the logit
 //	random                                            a baseline
 //

@@ -16,7 +16,7 @@ import (
 
 var builtInScorers = []string{
 	"alti-logit", "attn-lrp", "chefer", "decompx", "direct", "gradient", "gradient-rollout",
-	"gradient-x-input", "integrated-gradients", "occlusion",
+	"gradient-x-input", "integrated-gradients", "interchange", "occlusion",
 	"random", "reagent",
 }
 

@@ -71,10 +71,21 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 			"and no other word does are scored. Methods of one layer are scored in the layer " +
 			"that did best on other sentences, as many of\n" +
 			"each kind but 50 at most; all layers are printed.\n\n" +
+			"With --model it gives another model tasks: pairs of a prompt and a " +
+			"counterfactual, in which the evidence is replaced and\n" +
+			"another answer is right. A case is scored if the most probable token is the answer, " +
+			"the counterfactual makes it the other\n" +
+			"answer, and for each other word some change leaves the answer. Words that ask the " +
+			"question may decide; those that do are not\n" +
+			"ranked, and neither is the first token. The default methods are measured, of one " +
+			"layer in the layer that a picture shows.\n\n" +
 			"With --input it takes cases of yours, a line of JSON each, in bytes of the prompt:\n" +
 			`{"group":…,"prompt":…,"continuation":…,"contrast":…,"position":…,` +
 			`"evidence":[[begin,end],…],"selection":…,` + "\n" +
 			`"changes":[{"span":[begin,end],"text":…,"answer":…},…]}` + "\n" +
+			"or, for a pair, " +
+			`{"counterfactual":…,"answers":[…],"foils":[…],"question":[[begin,end],…]} as well.` +
+			"\n" +
 			"A change puts a text of as many tokens in the place of a span, and answer is the " +
 			"token that is then right, if one is. Cases with\n" +
 			"selection choose the layers and are not scored; without any, methods of one layer " +
@@ -86,6 +97,7 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 		Example: `  headwater bench methods --cases 20
   headwater bench methods --methods rollout,value-zeroing,gradient-x-input --faithful
   headwater bench methods --planted
+  headwater bench methods --model path/to/model --kinds facts,analogy --limit 10
   headwater bench methods --model path/to/gpt2 --input cases.jsonl --json -o report.json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -99,7 +111,7 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	methodsFlag(cmd, &f.opts.Explain, " (default all)")
+	methodsFlag(cmd, &f.opts.Explain, " (default all; for tasks the usual ones)")
 	optionFlags(cmd, &f.opts.Explain, attribution.MethodOptions, attribution.ScorerOptions)
 	cmd.Flags().StringVarP(&f.input, "input", "i", "", "take the cases of this `FILE`, a line "+
 		"of JSON each; - is standard input")
@@ -107,7 +119,8 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 		"with a group of cases, instead of one model")
 	f.cases, f.timed = 50, 8
 	wholeFlag(cmd.Flags(), &f.cases, "cases", 1, maxBenchCases,
-		"take `N` sentences of each kind of the grammar, or of each circuit", "50")
+		"take `N` sentences of each kind of the grammar, or of each circuit; of tasks, candidates",
+		fmt.Sprintf("50, for tasks %d", taskCandidates))
 	taskFlags(cmd, &f)
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "`number` that the sentences are drawn with, from "+
 		"0 to 18446744073709551615; equal ones give equal sentences")
@@ -118,6 +131,9 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 	wholeFlag(cmd.Flags(), &f.opts.Beam, "naopc", 0, maxBeam,
 		"with --faithful, also measure between the worst and the best ranking of each text, "+
 			"found by a beam of `N` sets beyond ten tokens", "0, none")
+	wholeFlag(cmd.Flags(), &f.opts.Ablations, "ablations", 0, maxBenchCases,
+		"also measure how well added scores predict what `N` random ablations do, and what the "+
+			"top tokens are worth", "0, none")
 	cmd.Flags().Func("references", "also correlate every method with these `names` of methods, "+
 		"joined by commas, such as occlusion,gradient", func(s string) error {
 		for name := range strings.SplitSeq(s, ",") {
@@ -135,7 +151,7 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 		"also compare with the same model after its weights were shuffled, which a "+
 			"method should notice")
 	wholeFlag(cmd.Flags(), &f.timed, "timed", 0, maxBenchCases, "measure the time of `N` sentences",
-		"8")
+		fmt.Sprintf("8, for tasks %d", taskTimed))
 	cmd.Flags().StringVar(&f.resume, "resume", "", "keep results in this `FILE`, case by case, "+
 		"and go on where it ends")
 	jsonFlag(cmd, &f.json)
@@ -217,7 +233,8 @@ func (p *program) bench(ctx context.Context, f benchFlags) (err error) {
 	}
 	if f.timed > 0 && !f.planted {
 		line.show("measuring time")
-		if report.Cost, err = costs(ctx, m, spread(scored, f.timed), opts); err != nil {
+		if report.Cost, err = costs(ctx, m, spread(scored, f.timed), opts,
+			f.timedTokens()); err != nil {
 			return err
 		}
 	}
@@ -366,8 +383,11 @@ func (r benchReport) writeCost(w io.Writer) error {
 	if r.Cost == nil {
 		return nil
 	}
-	fmt.Fprint(w, "\ncost of explaining one token behind its prompt (medians of this run "+
-		"on this machine)\n\n")
+	what := "one token after its prompt"
+	if r.Tasks != nil {
+		what = fmt.Sprintf("%d tokens after their prompt", taskTokens)
+	}
+	fmt.Fprintf(w, "\ncost of explaining %s (medians of this run on this machine)\n\n", what)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "method\tms\tof plain generation\n")
 	for _, name := range slices.Concat([]string{plainLine}, r.Methods) {

@@ -57,7 +57,7 @@ func openKept(
 func headOf(info trace.Info, cases []evaluate.Case, opts evaluate.Options) (keptHead, error) {
 	text, err := json.Marshal([]any{
 		info.Hash, info.Backend, cases, opts.Methods, opts.Explain, opts.Faithful,
-		opts.Draws, opts.Beam, opts.Ties, opts.Least, opts.Scoring, opts.References,
+		opts.Draws, opts.Beam, opts.Ties, opts.Least, opts.Scoring, opts.References, opts.Ablations,
 	})
 	sum := sha256.Sum256(text)
 	return keptHead{hex.EncodeToString(sum[:])}, err
@@ -133,10 +133,10 @@ func (k *kept) Close() error {
 	return k.file.Close()
 }
 
-// cost is what explaining one token takes.
+// cost is what explaining tokens after their prompt takes.
 type cost struct {
 	Milliseconds float64 `json:"ms"`
-	// Multiple is that of a plain token with its prompt.
+	// Multiple is that of plain tokens with their prompt.
 	Multiple float64 `json:"multiple"`
 }
 
@@ -144,9 +144,10 @@ type cost struct {
 const plainLine = "plain generation"
 
 // costs measures each method on cases, in turns with plain generation, and takes medians of three
-// rounds.
+// rounds. So many tokens are generated and explained after each prompt; if it is one, that is the
+// case's own.
 func costs(
-	ctx context.Context, m trace.Model, cases []evaluate.Case, opts evaluate.Options,
+	ctx context.Context, m trace.Model, cases []evaluate.Case, opts evaluate.Options, tokens int,
 ) (map[string]cost, error) {
 	names := append([]string{plainLine}, opts.Methods...)
 	times := map[string][]float64{}
@@ -154,7 +155,7 @@ func costs(
 		for _, c := range cases {
 			for _, name := range names {
 				start := time.Now()
-				if err := once(ctx, m, c, name, opts); err != nil {
+				if err := once(ctx, m, c, name, opts, tokens); err != nil {
 					return nil, err
 				}
 				if round > 0 { // the first one warms up
@@ -171,15 +172,19 @@ func costs(
 	return all, nil
 }
 
-// once explains a case by one method, or generates its token without any.
+// once explains a case by one method, or generates its tokens without any.
 func once(
 	ctx context.Context, m trace.Model, c evaluate.Case, method string, opts evaluate.Options,
+	tokens int,
 ) error {
+	if tokens > 1 {
+		c.Continuation = ""
+	}
 	if method != plainLine {
 		o := opts.Explain
 		o.Methods, o.Continuation = []string{method}, c.Continuation
 		if c.Continuation == "" {
-			o.MaxTokens = 1
+			o.MaxTokens = tokens
 		}
 		if info := m.Info(); info.Bidirectional {
 			o.MaxTokens = 0
@@ -194,15 +199,15 @@ func once(
 		_, err := attribution.Explain(ctx, m, c.Prompt, o)
 		return err
 	}
-	tokens, err := m.Encode(c.Prompt, trace.SpecialsAuto)
+	prompt, err := m.Encode(c.Prompt, trace.SpecialsAuto)
 	if err != nil {
 		return err
 	}
 	var ids []int
-	for _, t := range tokens {
+	for _, t := range prompt {
 		ids = append(ids, t.ID)
 	}
-	ask := trace.Ask{MaxTokens: 1}
+	ask := trace.Ask{MaxTokens: tokens}
 	if m.Info().Bidirectional {
 		ask = trace.Ask{Positions: []int{0}}
 	}

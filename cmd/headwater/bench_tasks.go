@@ -23,6 +23,7 @@ const (
 	taskCandidates = 500
 	taskLimit      = 30
 	taskTimed      = 2
+	taskTokens     = 8 // generated for each that is timed
 )
 
 // taskFlags adds the flags of tasks.
@@ -53,6 +54,15 @@ func taskFlags(cmd *cobra.Command, f *benchFlags) {
 // gives others.
 func (f *benchFlags) tasked() bool {
 	return f.input == "" && !f.planted && !f.circuit() && f.model != "" && f.model != models.Default
+}
+
+// timedTokens returns how many tokens are explained after each prompt that is timed. After tasks
+// there are several, because a real model is used to generate texts.
+func (f *benchFlags) timedTokens() int {
+	if f.tasked() {
+		return taskTokens
+	}
+	return 1
 }
 
 // setTaskDefaults fills in the defaults of tasks for flags that were not given.
@@ -86,15 +96,17 @@ func (f *benchFlags) taskCases(m trace.Model) ([]evaluate.Case, error) {
 	}
 	var all []evaluate.Case
 	for _, kind := range f.kinds {
+		// Some answers are not one token of this model, so more are made than are taken.
 		cases, err := tasks.Cases(kind, tasks.Options{
-			Split: f.split, Seed: f.seed, N: min(f.cases, tasks.MaxCases),
+			Split: f.split, Seed: f.seed, N: min(2*f.cases+20, tasks.MaxCases),
 		})
 		if err != nil {
 			return nil, err
 		}
+		taken := 0
 		for _, c := range cases {
-			if oneAnswer(m, c) {
-				all = append(all, c)
+			if taken < f.cases && oneAnswer(m, c) {
+				all, taken = append(all, c), taken+1
 			}
 		}
 	}
@@ -188,6 +200,9 @@ func (r benchReport) writeTaskTable(w io.Writer, measure, better string) error {
 	for g := range r.Groups {
 		fmt.Fprintf(t, "\t%d", rows[0].cells[g].N+rows[0].cells[g].Skipped)
 	}
+	if r.Cost != nil {
+		fmt.Fprint(t, "\tof plain")
+	}
 	fmt.Fprintln(t)
 	for _, row := range rows {
 		fmt.Fprint(t, row.name)
@@ -196,6 +211,8 @@ func (r benchReport) writeTaskTable(w io.Writer, measure, better string) error {
 		}
 		if c, ok := r.Cost[row.method]; ok {
 			fmt.Fprintf(t, "\t%.1f×", c.Multiple)
+		} else if r.Cost != nil {
+			fmt.Fprint(t, "\t–")
 		}
 		fmt.Fprintln(t)
 	}

@@ -248,6 +248,19 @@ func TestBenchInput(t *testing.T) {
 			t.Errorf("the table lacks %q:\n%s", want, table)
 		}
 	}
+	pair := `{"group":"mine","prompt":"the keys to the cabinet","continuation":" are",` +
+		`"contrast":" is","evidence":[[4,8]],"counterfactual":"the key to the cabinet",` +
+		`"question":[[0,3]],"changes":[{"span":[16,23],"text":"door"}]}` + "\n"
+	none := strings.Replace(pair, `"the key to`, `"the keys to`, 1)
+	table = mustExecute(t, pair+none, append(args, "--limit", "3")...)
+	for _, want := range []string{
+		"1 more are not scored", "answered", "2 of 2", "1 of 2",
+		"top token is evidence (high is good", "evidence in the top 3",
+	} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table of a pair lacks %q:\n%s", want, table)
+		}
+	}
 	var r benchReport
 	text := mustExecute(t, cases, "bench", "methods", "--methods", "occlusion", "-i", "-",
 		"--timed", "0", "--faithful", "--naopc", "1", "--json")

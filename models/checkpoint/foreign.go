@@ -44,6 +44,8 @@ func saveModel(option string) string {
 	MODEL.from_pretrained(DIR` + option + `).save_pretrained(DIR)`
 }
 
+// saveState converts a file of tensors by name. It clones them, because safetensors refuses tensors
+// that share memory, as tied weights do.
 const saveState = `
 	import os, torch, safetensors.torch
 	state = torch.load(os.path.join(DIR, FILE), map_location="cpu", weights_only=True)

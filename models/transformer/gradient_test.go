@@ -289,6 +289,12 @@ func TestGradientRefusals(t *testing.T) {
 		"there is no rule 7") {
 		t.Errorf("rule 7: error %v", err)
 	}
+	q.Quantity = trace.Margin
+	if err := gradients(ctx, trace.TrueGradient); err == nil || !strings.Contains(err.Error(),
+		"query 0 asks for the gradient of the margin") {
+		t.Errorf("margin: error %v", err)
+	}
+	q.Quantity = trace.Logit
 	need := g.model.Estimate(transformer.Need{Tokens: len(g.ids), Head: true, Gradient: true})
 	g.model.MaxBytes = need
 	var refused *transformer.MemoryError

@@ -78,6 +78,10 @@ func (g *golden) questions(t testing.TB) (queries []trace.Query, want []float64)
 				queries, want = append(queries, trace.Query{IDs: ids, Objective: o}), append(want,
 					asked(scores, quantity, token)-asked(scores, quantity, contrast))
 			}
+			o := trace.Objective{Quantity: trace.Margin, Position: position, Token: token}
+			queries = append(queries, trace.Query{IDs: ids, Objective: o})
+			want = append(want, scores[token]-slices.Max(slices.Concat(scores[:token],
+				scores[token+1:])))
 		}
 	}
 	return queries, want

@@ -187,6 +187,12 @@ func TestSplitsAreApart(t *testing.T) {
 			}
 		}
 	}
+	other := slices.Concat(devWords.relations...)
+	for _, pair := range slices.Concat(heldOutWords.relations...) {
+		if slices.Contains(other, pair) {
+			t.Errorf("%q is in both halves", pair)
+		}
+	}
 	for _, templates := range [][]string{
 		indirectObjects, factTemplates, analogyTemplates, agreementTemplates, yearTemplates,
 		copyTemplates,

@@ -48,7 +48,8 @@ func TestMethodsOnFamilies(t *testing.T) {
 			head := m.Info().Head
 			_, masks := m.Replacement("mask")
 			for _, method := range attribution.Methods() {
-				if method.Name == "reagent" && head != trace.NextToken &&
+				asks := method.Name == "reagent" || method.Name == "interchange"
+				if asks && head != trace.NextToken &&
 					!(head == trace.MaskedToken && masks) {
 					continue // it asks the model which tokens could stand in
 				}

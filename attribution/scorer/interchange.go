@@ -1,0 +1,104 @@
+package scorer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/headwater-ml/headwater/attribution/trace"
+)
+
+func init() { Register("interchange", interchange{}) }
+
+// interchanged is how many tokens are tried in the place of each.
+const interchanged = 5
+
+// interchange is how much the number f falls when a token is replaced by one that the model thinks
+// likely there:
+//
+//	s_j = f(x) - Σ_a p(a) f(x with a at j),  Σ_a p(a) = 1
+//
+// over the five most probable tokens a other than x_j, weighted by their probability: for a decoder
+// those after the tokens before j, for an encoder those at j with j masked. f is the logit; with a
+// contrast it is that of the answer minus that of the foil. Unlike in [occlusion] no token goes
+// missing and no position moves, so the model reads texts like those that it was trained on. It is
+// a reference for single tokens and no ceiling: what two tokens say alike is found at neither, and
+// a change of grammar counts as well.
+//
+// A token that the model has no alternatives for has the value 0: the first token of the text in a
+// decoder, and the one at which an encoder is asked. Values are [T]. It costs T steps to find the
+// alternatives and 5T + 1 passes, in batches.
+type interchange struct{}
+
+// Info describes the scorer.
+func (interchange) Info() Info {
+	return Info{
+		Summary:    "what the prediction loses when the token is another one that is likely there",
+		Formula:    "s_j = f(x) - Σ_a p(a) f(x with a at j), a the five most probable others at j",
+		Paper:      "ours; after the interchange interventions of Geiger et al. 2021",
+		Cost:       "5T + 1 passes through the model a token, and a step for each of the text",
+		Needs:      "predictions of other texts, and a head that predicts tokens",
+		Signed:     true,
+		Quantities: []trace.Quantity{trace.Logit, trace.LogProbability, trace.Probability},
+	}
+}
+
+// Score returns the losses; see [Scorer].
+func (s interchange) Score(
+	ctx context.Context, m trace.Model, q trace.Query, opts Options,
+) (*Scores, error) {
+	x, err := newQuestion(ctx, "interchange", s.Info(), m, q, opts)
+	if err != nil {
+		return nil, err
+	}
+	if x.q.Embeddings != nil {
+		return nil, trace.Usagef("interchange puts other tokens in; leave the query's " +
+			"embeddings out")
+	}
+	if _, err := requireModel[trace.Predictor](x, "predicts other texts"); err != nil {
+		return nil, err
+	}
+	others, err := x.candidatesFor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !x.info.Bidirectional {
+		others[0] = candidates{} // the model predicts nothing there
+	}
+	var swaps []swap
+	for j, c := range others {
+		n, before := min(interchanged, len(c.ids)), 0.0
+		for i, id := range c.ids[:n] {
+			swaps = append(swaps, swap{j, id, (c.sums[i] - before) / c.sums[n-1]})
+			before = c.sums[i]
+		}
+	}
+	f, err := x.predict(ctx, 1+len(swaps), func(i int) trace.Query {
+		q := x.q
+		if i > 0 {
+			q.IDs = slices.Clone(q.IDs)
+			q.IDs[swaps[i-1].at] = swaps[i-1].id
+		}
+		return q
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &Scores{Values: make([]float64, len(x.q.IDs)), Value: f[0]}
+	for i, v := range f {
+		if err := x.checkFinite(fmt.Sprintf("for text %d of %d the value", i, len(f)),
+			v); err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			out.Values[swaps[i-1].at] += swaps[i-1].weight * (f[0] - v)
+		}
+	}
+	return out, nil
+}
+
+// swap is a token that stands in the place of another one.
+type swap struct {
+	at, id int
+	weight float64 // of all tokens tried at that place, adds up to 1
+}
