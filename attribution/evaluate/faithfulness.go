@@ -168,16 +168,6 @@ func (f *Faithfulness) soften(
 	return nil
 }
 
-// supporting returns the scores with 0 in place of those below it: evidence is what speaks for the
-// answer.
-func supporting(scores []float64) []float64 {
-	out := make([]float64, len(scores))
-	for i, s := range scores {
-		out[i] = max(0, s)
-	}
-	return out
-}
-
 // sizes returns the absolute values.
 func sizes(scores []float64) []float64 {
 	out := make([]float64, len(scores))

@@ -408,7 +408,7 @@ func (o Options) align(e *attribution.Explanation, c Case, r *Result, picked map
 		}
 	}
 	for name, scores := range r.Scores {
-		cues := Align(tied(supporting(at(scores, r.Ranked)), o.Ties), cue)
+		cues := Align(tied(sizes(at(scores, r.Ranked)), o.Ties), cue)
 		if name == EarliestLine || name == LatestLine {
 			cues.Dot = undefined // ranks are no shares
 		}
@@ -482,7 +482,7 @@ func (r *Result) alignLayers(name string, res *attribution.Result, cue []bool, t
 		r.ByLayer = map[string][]Value{}
 	}
 	for k := range res.Layers {
-		cues := Align(tied(supporting(at(res.Row(0, k), r.Ranked)), ties), cue)
+		cues := Align(tied(sizes(at(res.Row(0, k), r.Ranked)), ties), cue)
 		r.ByLayer[name] = append(r.ByLayer[name], Value(cues.AveragePrecision))
 	}
 }
