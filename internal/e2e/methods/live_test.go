@@ -11,7 +11,6 @@ import (
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
-	"github.com/headwater-ml/headwater/models"
 )
 
 // withoutTerms is a model that does not say the terms of its predictions.
@@ -29,7 +28,7 @@ func (m withoutTerms) Steps(
 func TestLiveIsPass(t *testing.T) {
 	goldens := filepath.Join("..", "..", "..", "models", "testdata", "goldens")
 	for _, name := range []string{"gpt2", "llama", "gemma2", "opt_350", "bloom_postln", "falcon7"} {
-		var m *models.Model = fixture.Open(t, filepath.Join(goldens, name), "go")
+		m := fixture.Open(t, filepath.Join(goldens, name), "go")
 		for _, own := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s own row %v", name, own), func(t *testing.T) {
 				opts := attribution.Options{
@@ -40,7 +39,8 @@ func TestLiveIsPass(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				pass, err := attribution.Explain(t.Context(), withoutTerms{counted{m}}, "abcd", opts)
+				other := withoutTerms{counted{m}}
+				pass, err := attribution.Explain(t.Context(), other, "abcd", opts)
 				if err != nil {
 					t.Fatal(err)
 				}
