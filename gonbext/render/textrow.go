@@ -47,6 +47,9 @@ func (t *text) rowEnd(v *view, i int, label string) {
 		return
 	}
 	whole, parts := t.describeParts(v, i, t.top)
+	if v.result.Options["aggregation"] == "layer" && len(v.result.Layers) > 1 {
+		parts = append(parts, v.layer(i)) // the legend cannot say which, it may be another for each
+	}
 	// Σ marks parts that add up to the row.
 	mark := " "
 	if whole {
