@@ -59,7 +59,7 @@ func LookupMethod(name string) (Method, error) {
 		return m, trace.Usagef(
 			"unknown method %s; %s, and any mixing+aggregation of %s and %s",
 			message.Quote(name),
-			message.KnownAre(name, MethodNames()),
+			message.KnownAre(name, append(MethodNames(), Classic)),
 			message.List(MixingNames()),
 			message.List(aggregation.Names()),
 		)

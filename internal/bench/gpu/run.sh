@@ -69,6 +69,15 @@ for golden in ${GOLDENS:-models/testdata/goldens/*/}; do
 	check "certify-${golden##*/}" "$programs/headwater" certify --backend "$backend" --json \
 		--model "$golden" --golden "$golden/golden.safetensors"
 done
+# A real model, where it was downloaded: its numbers, and the time of 64 explained tokens. Bring its folder along as out/gpu/models.
+[ -d "$programs/models" ] && export HEADWATER_MODELS=$PWD/$programs/models
+if [ -n "${HEADWATER_MODELS-}" ] && "$programs/headwater" models smollm2 >/dev/null 2>&1; then
+	check certify-smollm2 "$programs/headwater" certify --backend "$backend" --json --model smollm2
+	check explain-smollm2 "$programs/headwater" explain --backend "$backend" --format json --model smollm2 \
+		--max-tokens 64 "The Eiffel Tower is in Paris. The Colosseum is in"
+else
+	echo "gpu: smollm2: left out, it is not downloaded (headwater download smollm2)"
+fi
 if python3 -c 'import torch, transformers' 2>/dev/null; then
 	check compare python3 internal/bench/gpu/compare.py "$backend" "$programs"
 else
