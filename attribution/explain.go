@@ -97,6 +97,10 @@ type prediction struct {
 	terms *trace.AttentionTerms
 }
 
+// longDefault is the number of prompt tokens above which only the first of a decoder's default
+// methods is computed: each token of Value Zeroing costs as much as the whole prompt.
+const longDefault = 256
+
 // newRun checks everything that can be checked before the model runs.
 func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	info := m.Info()
@@ -112,11 +116,12 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	if len(prompt) > maxTextBytes {
 		return nil, trace.Usagef("prompt of %d bytes; at most %d", len(prompt), maxTextBytes)
 	}
-	p, err := newPlan(opts, setting{
+	set := setting{
 		layers: info.Layers, heads: info.Heads, bidirectional: info.Bidirectional,
 		allLevels: opts.AllLevels, generates: !info.Bidirectional,
 		byDefault: DefaultMethods(info),
-	})
+	}
+	p, err := newPlan(opts, set)
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +140,15 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 			message.Quote(prompt), purpose(info))
 	}
 	r := &run{opts: opts, plan: p}
+	if names := set.byDefault; len(opts.Methods) == 0 && len(tokens) > longDefault &&
+		names[0] == "direct" {
+		set.byDefault = names[:1]
+		if r.plan, err = newPlan(opts, set); err != nil {
+			return nil, err
+		}
+		r.remarks = append(r.remarks, fmt.Sprintf("%s costs an evaluation of every block for "+
+			"each of %d tokens, so it is left out; name it to have it.", names[1], len(tokens)))
+	}
 	if err := r.prepareScoring(m); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution"
@@ -154,6 +155,38 @@ func TestTermsOfAnotherModel(t *testing.T) {
 			attribution.Options{MaxTokens: 1, Methods: []string{"raw"}})
 		if err == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// A long prompt is explained by the cheap default method alone, and says so; who names methods gets
+// them.
+func TestLongDefault(t *testing.T) {
+	m := fakemodel.New(2, fakemodel.Evenly)
+	m.About.Head = trace.NextToken
+	for _, c := range []struct {
+		words int
+		opts  attribution.Options
+		want  []string
+	}{
+		{256, attribution.Options{}, []string{"direct", "value-zeroing"}},
+		{257, attribution.Options{}, []string{"direct"}},
+		{257, attribution.Options{Methods: []string{"value-zeroing"}}, []string{"value-zeroing"}},
+	} {
+		c.opts.MaxTokens = 1
+		prompt := strings.TrimSpace(strings.Repeat("w1 ", c.words))
+		e, err := attribution.Explain(t.Context(), told{
+			Model: m, layers: 2, terms: make([]float64, 2*c.words),
+		}, prompt, c.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(e.Order, c.want) {
+			t.Errorf("%d words: %v, want %v", c.words, e.Order, c.want)
+		}
+		if said := strings.Contains(strings.Join(e.Warnings, " "), "left out"); said !=
+			(c.words > 256 && c.opts.Methods == nil) {
+			t.Errorf("%d words: warnings %q", c.words, e.Warnings)
 		}
 	}
 }
