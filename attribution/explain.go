@@ -97,8 +97,8 @@ type prediction struct {
 	terms *trace.AttentionTerms
 }
 
-// longDefault is the number of prompt tokens above which only the first of a decoder's default
-// methods is computed: each token of Value Zeroing costs as much as the whole prompt.
+// longDefault is the number of prompt tokens above which a decoder is explained by the first of its
+// default methods alone: each token of Value Zeroing costs as much as the whole prompt.
 const longDefault = 256
 
 // newRun checks everything that can be checked before the model runs.
