@@ -78,8 +78,8 @@ type Options struct {
 	// the model predicted its token and not this one. It applies to every token explained.
 	Contrast string `json:"contrast,omitempty"`
 	// Foils is the number of next most probable tokens whose mean logit the scorers with
-	// [scorer.Info.Foils] subtract from that of the prediction, in [0,100]: they explain why it came
-	// and not one of these. Default 5, and 0 with a Contrast. It is also what the layer that a
+	// [scorer.Info.Foils] subtract from that of the prediction, in [0,100]: they explain why it
+	// came and not one of these. Default 5, and 0 with a Contrast. It is also what the layer that a
 	// picture shows is chosen by; see [Result.Shown].
 	Foils *int `json:"foils,omitempty"`
 	// Scoring says how scorers work.

@@ -100,10 +100,11 @@ type Ranked struct {
 }
 
 // TopK returns the k prompt tokens with the highest values for generated token t at the level
-// shown of a method; see [Result.Level]. The highest comes first; among equal values, the earlier token. In a signed row
-// these are the tokens that speak most for the prediction. The filter hides tokens from the ranking
-// and changes no value, so there may be fewer than k; nil hides none. TopK returns a
-// [trace.UsageError] if the explanation does not have the method, or if t or k is out of range.
+// shown of a method; see [Result.Level]. The highest comes first; among equal values, the earlier
+// token. In a signed row these are the tokens that speak most for the prediction. The filter hides
+// tokens from the ranking and changes no value, so there may be fewer than k; nil hides none. TopK
+// returns a [trace.UsageError] if the explanation does not have the method, or if t or k is out of
+// range.
 func (e *Explanation) TopK(t int, method string, k int, filter Filter) ([]Ranked, error) {
 	r, err := e.M(method)
 	if err != nil {

@@ -35,11 +35,11 @@ type Sink struct {
 // ShownLevel stands for the level that a picture of each token shows, [Result.Level].
 const ShownLevel = -1
 
-// Sinks returns the sinks of a method at level k, or [ShownLevel], in order of position: the prompt tokens that have
-// more than 30 % of at least three quarters of the rows. For an ordinary token, neither first nor
-// special, there must be four rows or more, because otherwise it may be evidence. Lifted results
-// and those of scorers have no sinks, because their values are no shares. Sinks returns a
-// [trace.UsageError] if the explanation does not have the method or the level.
+// Sinks returns the sinks of a method at level k, or [ShownLevel], in order of position: the prompt
+// tokens that have more than 30 % of at least three quarters of the rows. For an ordinary token,
+// neither first nor special, there must be four rows or more, because otherwise it may be evidence.
+// Lifted results and those of scorers have no sinks, because their values are no shares. Sinks
+// returns a [trace.UsageError] if the explanation does not have the method or the level.
 //
 // In an encoder only special tokens are sinks: a word that every position reads may be what the
 // text is about. The rows are those of the map, or those of the predictions. The latter do not

@@ -275,7 +275,8 @@ func Randomize(
 	}
 	done := map[int]*Result{}
 	maps.Copy(done, opts.Done)
-	opts.Methods, opts.Faithful, opts.References, opts.Done = opts.methods(m.Info()), false, nil, done
+	opts.Methods, opts.Done = opts.methods(m.Info()), done
+	opts.Faithful, opts.References = false, nil
 	opts.OnResult = func(r *Result) error {
 		done[r.Case] = r
 		return nil

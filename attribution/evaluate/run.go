@@ -49,8 +49,8 @@ type Case struct {
 // Options says what to measure. The zero value measures the default methods against the evidence of
 // each case.
 type Options struct {
-	// Methods are names of methods. Default: [attribution.DefaultMethods] of the model. The scorer random is
-	// measured beside them.
+	// Methods are names of methods. Default: [attribution.DefaultMethods] of the model. The scorer
+	// random is measured beside them.
 	Methods []string
 	// Explain has the options of every explanation. Each case sets those that say what to explain
 	// or generate.

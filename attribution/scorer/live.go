@@ -18,7 +18,8 @@ type Live interface {
 	// Mixing names the mixing whose rows of all tokens it reads, "" for none.
 	Mixing() string
 	// ScoreTerms returns what Score returns for the prediction after terms.S tokens. rows are those
-	// of Mixing, of these tokens and possibly later ones; nil without a mixing. It modifies neither.
+	// of Mixing, of these tokens and possibly later ones; nil without a mixing. It modifies
+	// neither.
 	ScoreTerms(terms *trace.AttentionTerms, rows *History) (*Scores, error)
 }
 

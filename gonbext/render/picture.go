@@ -31,12 +31,12 @@ type view struct {
 	// [attribution.ShownLevel] for that of each token.
 	fixed int
 	other []float64
-	sinks []bool  // [m]
+	sinks []bool // [m]
 	// silent says why row t is not coloured, "" if it is, [n].
 	silent []string
-	top   scale   // of the highlighted level
-	rows  []scale // [n], top with digits enough for each row
-	all   scale   // of every level
+	top    scale   // of the highlighted level
+	rows   []scale // [n], top with digits enough for each row
+	all    scale   // of every level
 }
 
 // picture computes what is shown. A nil explanation is one without tokens and methods.

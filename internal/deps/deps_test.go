@@ -55,7 +55,8 @@ var allowed = map[string][]string{
 		"internal/registry", "internal/rowmath", gonum,
 	},
 	"attribution/evaluate": {
-		"attribution", "attribution/trace", "attribution/scorer", "internal/message", gonum,
+		"attribution", "attribution/trace", "attribution/scorer", "internal/message",
+		"internal/rowmath", gonum,
 	},
 	"attribution/evaluate/tasks": {
 		"attribution/evaluate", "attribution/trace", "internal/message",

@@ -40,7 +40,8 @@ func TestLiveIsPass(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				pass, err := attribution.Explain(t.Context(), withoutTerms{counted{m}}, "abcd", opts)
+				pass, err := attribution.Explain(t.Context(), withoutTerms{counted{m}}, "abcd",
+					opts)
 				if err != nil {
 					t.Fatal(err)
 				}
