@@ -114,7 +114,8 @@ func TestScoredRows(t *testing.T) {
 		}
 	}
 	e.Methods["small"].Options["foils"] = "5"
-	if got, want := p.scored(&p.views[0], 0), "logit 8.56 above the mean of the next 5"; got != want {
+	want := "logit 8.56 above the mean of the next 5"
+	if got := p.scored(&p.views[0], 0); got != want {
 		t.Errorf("with foils it says %q, want %q", got, want)
 	}
 }
