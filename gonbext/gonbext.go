@@ -66,9 +66,11 @@ type View struct {
 	// Filter hides prompt tokens from highlighting; it changes no number. See
 	// [attribution.DefaultFilter].
 	Filter attribution.Filter
-	// Layer is the layer whose values highlight the prompt, 0-based; nil is the last one. It is an
-	// error if the model or every method lacks it. Beside other methods, one that has the last
-	// layer alone, such as flow without AllLevels, shows that.
+	// Layer is the layer whose values highlight the prompt, 0-based. Nil is, for each token, the
+	// one that [attribution.Result.Level] names: for methods of one layer the layer that wrote most
+	// of the prediction, for others the last one. It is an error if the model or every method lacks
+	// it. Beside other methods, one that has the last layer alone, such as flow without AllLevels,
+	// shows that.
 	Layer *int
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/headwater-ml/headwater/models"
 )
 
-// The embedded model continues a prompt, and rollout says where the first token came from.
+// The embedded model continues a prompt, and Value Zeroing says where the first token came from.
 func Example() {
 	m, err := models.Open("tiny", models.Options{})
 	if err != nil {
@@ -20,10 +20,10 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	top, err := e.TopK(0, "rollout", 1, nil)
+	top, err := e.TopK(0, "value-zeroing", 1, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("the keys to the cabinet%s, mostly from %s\n", e.Steps[0].Text, top[0].Text)
-	// Output: the keys to the cabinet are, mostly from <bos>
+	fmt.Printf("the keys to the cabinet%s, mostly from%s\n", e.Steps[0].Text, top[0].Text)
+	// Output: the keys to the cabinet are, mostly from keys
 }

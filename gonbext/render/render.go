@@ -34,7 +34,8 @@ type Heatmap struct {
 	// explanation, in its order. If the explanation does not have a method, the picture says so.
 	Methods []string
 	// Layer is the layer whose values highlight the prompt, 0-based. If it is nil, or a method has
-	// no values for it, the last layer of the method is used. Maps over layers show every layer.
+	// no values for it, each token has the layer that [attribution.Result.Level] names. Maps over
+	// layers show every layer.
 	Layer *int
 	// Filter excludes prompt tokens from highlighting and from the scale; see
 	// [attribution.DefaultFilter]. They stay in the picture in grey, and they count in every

@@ -47,8 +47,8 @@ func (v *view) reading() string {
 }
 
 // scored returns what the values of a scorer explain in row t and how much of it they add up to:
-// "john rather than mary: logit difference 8.56, parts add up to 5.98". It is empty for other
-// methods.
+// "john rather than mary: logit difference 8.56, parts add up to 5.98". Against foils it says
+// "logit 4.93 above the mean of the next 5". It is empty for other methods.
 func (p *picture) scored(v *view, t int) string {
 	if !v.scorer() || t >= len(p.e.Steps) {
 		return ""
@@ -67,6 +67,9 @@ func (p *picture) scored(v *view, t int) string {
 	}
 	explained := v.result.Explained[t]
 	s += what + " " + figure(explained)
+	if n := v.result.Options["foils"]; n != "" {
+		s += " above the mean of the next " + Visible(n, 20)
+	}
 	w := v.rowParts(t)
 	if t >= len(v.result.Residue) || math.IsNaN(w.generated) {
 		return s

@@ -113,6 +113,11 @@ func TestScoredRows(t *testing.T) {
 			t.Errorf("%s says %q, want %q", p.views[i].name, got, want)
 		}
 	}
+	e.Methods["small"].Options["foils"] = "5"
+	want := "logit 8.56 above the mean of the next 5"
+	if got := p.scored(&p.views[0], 0); got != want {
+		t.Errorf("with foils it says %q, want %q", got, want)
+	}
 }
 
 // Numbers stand beside the largest sizes of a signed row, below zero too, and beside none that

@@ -39,13 +39,15 @@ func makePictures(t *testing.T) map[string]render.HTML {
 	all := explained(t, attribution.Options{MaxTokens: 3, Methods: attribution.MethodNames()})
 	return map[string]render.HTML{
 		"all methods": {Heatmap: render.Heatmap{Explanation: all}},
-		"lift":        {Heatmap: render.Heatmap{Explanation: explained(t, attribution.Options{MaxTokens: 2, Lift: true})}},
-		"filter":      {Heatmap: render.Heatmap{Explanation: all, Filter: attribution.Filter{"the", "to"}, Layer: &layer, Status: "token 3 of 3"}},
-		"short":       {Heatmap: render.Heatmap{Explanation: all}, MaxBytes: 20_000},
-		"nothing":     {},
-		"contrast":    {Heatmap: render.Heatmap{Explanation: contrast}},
-		"sentences":   {Heatmap: render.Heatmap{Explanation: divided(t, contrast, "sentence")}},
-		"hostile":     {Heatmap: render.Heatmap{Explanation: hostile(t)}},
+		"lift": {Heatmap: render.Heatmap{Explanation: explained(t, attribution.Options{
+			Methods: []string{"rollout", "value-zeroing"}, MaxTokens: 2, Lift: true,
+		})}},
+		"filter":    {Heatmap: render.Heatmap{Explanation: all, Filter: attribution.Filter{"the", "to"}, Layer: &layer, Status: "token 3 of 3"}},
+		"short":     {Heatmap: render.Heatmap{Explanation: all}, MaxBytes: 20_000},
+		"nothing":   {},
+		"contrast":  {Heatmap: render.Heatmap{Explanation: contrast}},
+		"sentences": {Heatmap: render.Heatmap{Explanation: divided(t, contrast, "sentence")}},
+		"hostile":   {Heatmap: render.Heatmap{Explanation: hostile(t)}},
 	}
 }
 
