@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/internal/rowmath"
 )
@@ -60,8 +62,8 @@ func (e *Explanation) Silent(method string, k int) ([]string, error) {
 			onSinks += s.Shares[t]
 		}
 		if len(sinks) > 0 && 1-onSinks < silentRest {
-			reasons[t] = fmt.Sprintf("%s of the row %s on %s", percent(onSinks),
-				map[bool]string{true: "rests", false: "rest"}[len(sinks) == 1], sinkNames(sinks))
+			reasons[t] = fmt.Sprintf("%s of the row rests on %s", percent(onSinks),
+				sinkNames(sinks))
 		}
 	}
 	if n < sameRows || len(columns) < sameColumns {
@@ -69,15 +71,11 @@ func (e *Explanation) Silent(method string, k int) ([]string, error) {
 	}
 	sum := make([]float64, len(columns))
 	for _, row := range rows {
-		for c, x := range row {
-			sum[c] += x
-		}
+		floats.Add(sum, row)
 	}
+	others := make([]float64, len(sum))
 	for t, row := range rows {
-		others := make([]float64, len(sum))
-		for c := range sum {
-			others[c] = sum[c] - row[c]
-		}
+		floats.SubTo(others, sum, row)
 		if rho, ok := rowmath.RankCorrelation(row, others); ok && rho >= sameRank &&
 			reasons[t] == "" {
 			reasons[t] = "the row has the same order for every token"
