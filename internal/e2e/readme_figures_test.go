@@ -19,7 +19,6 @@ import (
 	"github.com/headwater-ml/headwater/internal/e2e/chromium"
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 	"github.com/headwater-ml/headwater/internal/train"
-	"github.com/headwater-ml/headwater/models"
 )
 
 var update = flag.Bool("update", false, "write the parts of the documents that programs write")
@@ -103,7 +102,15 @@ func TestReadmePicture(t *testing.T) {
 	if !*update {
 		picture(t)
 	}
-	m := smolLM2(t)
+	if testing.Short() {
+		t.Skip("loads a model of 538 MB")
+	}
+	folder, found := smolLM2(t)
+	if !found {
+		t.Skip("the model is not there; make smollm2 brings it")
+	}
+	t.Setenv("HEADWATER_MODELS", folder)
+	m := fixture.Open(t, "smollm2", "go")
 	e := fixture.Explain(t, m, picturePrompt, attribution.Options{MaxTokens: 1})
 	answer, methods := strings.TrimSpace(e.Steps[0].Text), strings.Join(e.Order, " and ")
 	part(t, "README.md", "picture", fmt.Sprintf("![The prompt “%s” and its answer “%s”, with "+
@@ -115,24 +122,19 @@ func TestReadmePicture(t *testing.T) {
 	}
 }
 
-// smolLM2 opens the model that make smollm2 brings, in pure Go.
-func smolLM2(t *testing.T) *models.Model {
+// smolLM2 returns the folder into which make smollm2 brings the model, and whether it is there. In
+// the cache of the Hub it has other weights.
+func smolLM2(t *testing.T) (folder string, found bool) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("loads a model of 538 MB")
-	}
 	folder, err := filepath.Abs(root + ".cache/models")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("HEADWATER_MODELS", folder)
-	// Of the files in the cache of the Hub, the weights are others.
-	if found, err := filepath.Glob(filepath.Join(folder, "smollm2", "*.gguf")); err != nil {
+	files, err := filepath.Glob(filepath.Join(folder, "smollm2", "*.gguf"))
+	if err != nil {
 		t.Fatal(err)
-	} else if len(found) == 0 {
-		t.Skip("the model is not there; make smollm2 brings it")
 	}
-	return fixture.Open(t, "smollm2", "go")
+	return folder, len(files) > 0
 }
 
 // picture checks the size of the committed picture.
