@@ -44,76 +44,96 @@ func (s *Session) Terms(
 	if err := checkObjective(s.m.Spec, o, s.Length()); err != nil {
 		return nil, err
 	}
-	out, err := s.sourceTerms(o)
-	if err != nil {
+	terms := &trace.AttentionTerms{
+		L: s.m.Spec.Layers, S: s.Length(),
+		Attention: make([]float64, s.m.Spec.Layers*s.Length()),
+		Value:     objectiveValue(s.m.Spec, o, s.latest.logits),
+	}
+	if err := s.readTerms(ctx, o, terms.Attention); err != nil {
 		return nil, fmt.Errorf("transformer: %s parts of token %d: %w", s.m.Spec.Family,
 			s.Length(), err)
 	}
-	defer free(out...)
-	layers, n := s.m.Spec.Layers, s.Length()
-	terms := &trace.AttentionTerms{
-		L: layers, S: n, Attention: make([]float64, 0, layers*n),
-		Value: objectiveValue(s.m.Spec, o, s.latest.logits),
-	}
-	return terms, read(out[0], func(data []float32) { // [L,slots]
-		for l := range layers {
-			for _, x := range data[l*s.slots:][:n] {
-				terms.Attention = append(terms.Attention, float64(x))
-			}
-		}
-	})
+	return terms, nil
 }
 
-// sourceTerms runs the graph of [Session.Terms], [L,slots].
-func (s *Session) sourceTerms(o trace.Objective) ([]*tensors.Tensor, error) {
+// readTerms puts the terms, [L,S], into dst. Layers have a graph each, the same for all of them: one
+// graph of 30 layers takes XLA more than a second to compile.
+func (s *Session) readTerms(ctx context.Context, o trace.Objective, dst []float64) error {
+	m, n := s.m, s.Length()
+	along, err := s.logitDirection(o)
+	if err != nil {
+		return err
+	}
+	along, err = m.layersBack(ctx, along, func(l int, along *tensors.Tensor) (
+		*tensors.Tensor, error,
+	) {
+		out, err := s.termsOfLayer(l, along)
+		if err != nil {
+			return nil, err
+		}
+		defer free(out[1])
+		return out[0], read(out[1], func(data []float32) { // [slots]
+			for j := range n {
+				dst[l*n+j] = float64(data[j])
+			}
+		})
+	})
+	free(along)
+	return err
+}
+
+// logitDirection returns the direction on the residual stream after the last layer, [1,1,D].
+func (s *Session) logitDirection(o trace.Objective) (*tensors.Tensor, error) {
+	m := s.m
+	ids, weights := askedScores(m.Spec, o)
+	inputs := []*tensors.Tensor{
+		tensors.FromScalar(int32(s.Length())),
+		tensors.FromFlatDataAndDimensions(s.latest.final, 1, 1, m.Spec.Width),
+		tensors.FromFlatDataAndDimensions(ids, len(ids)),
+		tensors.FromFlatDataAndDimensions(weights, len(weights)),
+	}
+	defer free(inputs...)
+	out, err := m.run("direction on the cache", endsWeights, func(w byName, in []*Node) []*Node {
+		d := m.builder(w, text{length: in[0]})
+		return []*Node{d.beforeHead(in[1], in[2], in[3]).along}
+	}, inputs...)
+	if err != nil {
+		return nil, err
+	}
+	return out[0], nil
+}
+
+// termsOfLayer returns, given the direction after layer l, the one before it, [1,1,D], and the
+// parts of the layer's sources, [slots].
+func (s *Session) termsOfLayer(l int, along *tensors.Tensor) ([]*tensors.Tensor, error) {
 	m, k := s.m, s.latest
-	L, H, D := m.Spec.Layers, m.Spec.Heads, m.Spec.Width
-	attention, err := m.filled([]int{L, 1, H, 1, s.slots}, func(data []float32) {
-		had := len(k.attention) / (L * H)
-		for row := range L * H { // of sources that have a token; more slots or fewer are empty
-			copy(data[row*s.slots:][:s.Length()], k.attention[row*had:(row+1)*had])
+	H, D := m.Spec.Heads, m.Spec.Width
+	attention, err := m.filled([]int{1, H, 1, s.slots}, func(data []float32) {
+		had := len(k.attention) / (m.Spec.Layers * H)
+		for h := range H { // of sources that have a token; the other slots are empty
+			copy(data[h*s.slots:][:s.Length()], k.attention[(l*H+h)*had:])
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	ids, weights := askedScores(m.Spec, o)
 	inputs := []*tensors.Tensor{
 		tensors.FromScalar(int32(s.Length())),
-		tensors.FromFlatDataAndDimensions(k.final, 1, 1, D),
-		tensors.FromFlatDataAndDimensions(ids, len(ids)),
-		tensors.FromFlatDataAndDimensions(weights, len(weights)),
-		tensors.FromFlatDataAndDimensions(k.input, L, 1, 1, D),
-		tensors.FromFlatDataAndDimensions(k.output, L, 1, 1, D),
+		tensors.FromFlatDataAndDimensions(k.input[l*D:(l+1)*D], 1, 1, D),
+		tensors.FromFlatDataAndDimensions(k.output[l*D:(l+1)*D], 1, 1, D),
 		attention,
 	}
-	defer free(inputs...) // not the cache, which is added below
-	own := len(inputs)
-	for l := range L {
-		inputs = append(inputs, s.cache.all[2*l+1])
-	}
-	return m.run("terms on the cache", allWeights, func(w byName, in []*Node) []*Node {
+	defer free(inputs...)
+	return m.run("terms on the cache", ofLayer(l), func(w byName, in []*Node) []*Node {
 		d := m.builder(w, text{length: in[0]})
-		return []*Node{d.sourceTerms(in[1:own], in[own:])}
-	}, inputs...)
-}
-
-// sourceTerms builds the parts of a sum of logits that attention read for one target, [L,S], from
-// the tensors of [latest] and the values of each layer, [1,G,S,E].
-func (d *builder) sourceTerms(in, values []*Node) *Node {
-	along := d.beforeHead(in[0], in[1], in[2]).along
-	slice := func(x *Node, l int) *Node { return Squeeze(SliceAxis(x, 0, AxisRange(l, l+1)), 0) }
-	terms := make([]*Node, d.spec.Layers)
-	for l := d.spec.Layers - 1; l >= 0; l-- {
 		b := &Block{
-			Input: slice(in[3], l), AttentionOutput: slice(in[4], l),
-			Attention: slice(in[5], l), sources: cache{value: values[l]},
-			spec: d.spec, layer: l, product: d.product, w: d.w.in(ofLayer(l)),
+			Input: in[1], AttentionOutput: in[2], Attention: in[3],
+			sources: cache{value: in[4]}, spec: d.spec, layer: l, product: d.product,
+			w: w.in(ofLayer(l)),
 		}
-		t := b.termsAlong(along)
-		terms[l], along = t.sources, t.input.along
-	}
-	return Stack(terms, 0)
+		t := b.termsAlong(in[5])
+		return []*Node{t.input.along, t.sources}
+	}, append(inputs[:len(inputs):len(inputs)], s.cache.all[2*l+1], along)...)
 }
 
 // lastTensors is how many tensors [ofLast] gives.
