@@ -56,8 +56,8 @@ func (s *Session) Terms(
 	return terms, nil
 }
 
-// readTerms puts the terms, [L,S], into dst. Layers have a graph each, the same for all of them: one
-// graph of 30 layers takes XLA more than a second to compile.
+// readTerms puts the terms, [L,S], into dst. Layers have a graph each, the same for all of them:
+// one graph of 30 layers takes XLA more than a second to compile.
 func (s *Session) readTerms(ctx context.Context, o trace.Objective, dst []float64) error {
 	m, n := s.m, s.Length()
 	along, err := s.logitDirection(o)
