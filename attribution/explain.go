@@ -348,7 +348,7 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 	}
 	var next *prediction
 	if step.Next != nil {
-		if next, err = newPrediction(step); err != nil {
+		if next, err = newPrediction(step, r.e.Model.Layers); err != nil {
 			return err
 		}
 		r.ended = step.Next.Stop
@@ -368,16 +368,16 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 }
 
 // newPrediction returns the prediction of a step. It returns an error for terms that do not fit the
-// text or are NaN or infinite, and one of newToken.
-func newPrediction(step trace.Step) (*prediction, error) {
+// text or the model's layers or are NaN or infinite, and one of newToken.
+func newPrediction(step trace.Step, layers int) (*prediction, error) {
 	t, err := newToken(*step.Next)
 	if err != nil {
 		return nil, err
 	}
 	if terms, T := step.Terms, step.First+step.Count; terms != nil {
-		if terms.S != T || len(terms.Attention) != terms.L*T {
+		if terms.L != layers || terms.S != T || len(terms.Attention) != layers*T {
 			return nil, fmt.Errorf("the model gives %d terms of %d layers and %d sources for %d "+
-				"tokens", len(terms.Attention), terms.L, terms.S, T)
+				"layers and %d tokens", len(terms.Attention), terms.L, terms.S, layers, T)
 		}
 		for _, x := range append(terms.Attention[:len(terms.Attention):len(terms.Attention)],
 			terms.Value) {

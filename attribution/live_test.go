@@ -147,10 +147,12 @@ func TestShownLayer(t *testing.T) {
 func TestTermsOfAnotherModel(t *testing.T) {
 	for name, terms := range map[string][]float64{
 		"too few":  make([]float64, 9),
+		"layers":   make([]float64, 16), // four, of a model of three
 		"NaN":      {0, 0, 0, 0, math.NaN(), 0, 0, 0, 0, 0, 0, 0},
 		"infinite": {0, 0, 0, 0, 0, 0, 0, 0, 0, math.Inf(-1), 0, 0},
 	} {
-		m := told{Model: fakemodel.New(3, fakemodel.Evenly), layers: 3, terms: terms}
+		layers := max(3, len(terms)/4)
+		m := told{Model: fakemodel.New(3, fakemodel.Evenly), layers: layers, terms: terms}
 		_, err := attribution.Explain(context.Background(), m, "w1 w2 w3 w4",
 			attribution.Options{MaxTokens: 1, Methods: []string{"raw"}})
 		if err == nil {

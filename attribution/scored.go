@@ -125,11 +125,11 @@ func (r *run) scoreBy(
 		Contrast: r.contrast,
 	}
 	if m.info().Foils && o.Quantity == trace.Logit {
+		var likely []int
 		for _, a := range t.Alternatives {
-			if a.ID != t.ID && len(o.Foils) < r.opts.foils() {
-				o.Foils = append(o.Foils, a.ID)
-			}
+			likely = append(likely, a.ID)
 		}
+		o.Foils = trace.Foils(t.ID, r.opts.foils(), likely)
 	}
 	return m.scorer.Score(ctx, r.model, trace.Query{IDs: ids, Objective: o}, r.opts.Scoring)
 }
@@ -224,7 +224,8 @@ func (r *run) latest(i int, wanted func(*job) int) (shown, mass []float64) {
 		}
 	}
 	if p.scorer.Info().ByLayer {
-		return cumulative(s.ByLayer, len(s.Values)), cumulative(s.ByLayer, len(s.Values))
+		sums := cumulative(s.ByLayer, len(s.Values))
+		return sums, sums
 	}
 	return s.Values, s.Values
 }

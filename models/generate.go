@@ -139,11 +139,7 @@ func (g *generation) objective(next *trace.Prediction, p []float64) trace.Object
 		Quantity: trace.Logit, Token: next.Token.ID, Contrast: g.ask.Terms.Contrast,
 	}
 	if n := min(g.ask.Terms.Foils, len(p)-1); n > 0 {
-		for _, id := range mostProbable(p, n+1) {
-			if id != next.Token.ID && len(o.Foils) < n {
-				o.Foils = append(o.Foils, id)
-			}
-		}
+		o.Foils = trace.Foils(o.Token, n, mostProbable(p, n+1))
 	}
 	return o
 }

@@ -135,11 +135,11 @@ func (m *Model) terms(ids []int, p *pass, id int, ask trace.TermsAsk) *trace.Att
 	o := trace.Objective{
 		Quantity: trace.Logit, Position: len(ids) - 1, Token: id, Contrast: ask.Contrast,
 	}
+	var likely []int
 	for _, a := range p.prediction(ask.Foils + 1).Alternatives {
-		if a.Token.ID != id && len(o.Foils) < ask.Foils {
-			o.Foils = append(o.Foils, a.Token.ID)
-		}
+		likely = append(likely, a.Token.ID)
 	}
+	o.Foils = trace.Foils(id, ask.Foils, likely)
 	terms, _ := m.LogitTerms(context.Background(), trace.Query{IDs: ids, Objective: o})
 	return &trace.AttentionTerms{
 		Value: terms.Value, Attention: terms.Attention, L: terms.L, S: terms.S,

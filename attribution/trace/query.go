@@ -76,6 +76,18 @@ func (o Objective) Sum() []Weighted {
 	return sum
 }
 
+// Foils returns the first n of the likely tokens, the most probable first, that are not the token
+// itself; fewer if there are not so many.
+func Foils(token, n int, likely []int) []int {
+	var foils []int
+	for _, id := range likely {
+		if id != token && len(foils) < n {
+			foils = append(foils, id)
+		}
+	}
+	return foils
+}
+
 // Query is a text and a number to compute from it.
 type Query struct {
 	// IDs are the T tokens of the text.
