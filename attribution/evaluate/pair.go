@@ -61,14 +61,11 @@ func (p prover) provePair(
 			foil.Text)
 		return x, nil
 	}
-	values, err := p.model.Predict(ctx, []trace.Query{
+	values, err := p.predict(ctx, []trace.Query{
 		p.against(p.prompt.IDs, foil.ID), p.against(ids, foil.ID), p.margin(p.prompt.IDs),
 	})
 	if err != nil {
 		return nil, err
-	}
-	if len(values) != 3 {
-		return nil, fmt.Errorf("the model returned %d numbers for 3 texts", len(values))
 	}
 	x.proof.Moves = append(x.proof.Moves, Move{
 		Change: Change{Span: p.c.Evidence[0], Text: p.c.Counterfactual, Answer: foil.Text},
@@ -165,13 +162,9 @@ func (p prover) tryOthers(
 		}
 		queries = append(queries, p.margin(ids))
 	}
-	values, err := p.model.Predict(ctx, queries)
+	values, err := p.predict(ctx, queries)
 	if err != nil {
 		return nil, err
-	}
-	if len(values) != len(queries) {
-		return nil, fmt.Errorf("the model returned %d numbers for %d texts", len(values),
-			len(queries))
 	}
 	for k, word := range words {
 		m := Move{Change: word[round], Before: margin, After: values[k], Logits: true}

@@ -148,13 +148,9 @@ func (p prover) prove(ctx context.Context) (*Proof, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := p.model.Predict(ctx, queries)
+	values, err := p.predict(ctx, queries)
 	if err != nil {
 		return nil, err
-	}
-	if len(values) != len(queries) {
-		return nil, fmt.Errorf("the model returned %d numbers for %d texts", len(values),
-			len(queries))
 	}
 	proof := &Proof{}
 	for k, c := range p.c.Changes {
@@ -168,6 +164,15 @@ func (p prover) prove(ctx context.Context) (*Proof, error) {
 	}
 	proof.Reason = p.reason(proof.Moves)
 	return proof, nil
+}
+
+// predict returns the number that each query asks for.
+func (p prover) predict(ctx context.Context, queries []trace.Query) ([]float64, error) {
+	values, err := p.model.Predict(ctx, queries)
+	if err == nil && len(values) != len(queries) {
+		err = fmt.Errorf("the model returned %d numbers for %d texts", len(values), len(queries))
+	}
+	return values, err
 }
 
 // queries returns a query for each changed prompt, followed by one of the unchanged prompt for each
