@@ -146,22 +146,109 @@ func (s *Session) Step(ctx context.Context, id int) (*Output, error) {
 	if err := s.grow(); err != nil {
 		return nil, err
 	}
-	model, asks, mixes, terms := s.m, s.asks, s.mixes, s.terms
-	// The new token goes into slot Length of the cache, and its own row sees Length+1 sources.
-	inputs := append([]*tensors.Tensor{
-		idTensor([]int{id}, 1),
-		tensors.FromScalar(int32(s.Length())),
-	}, s.cache.all...)
-	out, err := s.m.run(fmt.Sprintf("step %sterms=%v", describe(asks), terms), allWeights,
-		func(w byName, in []*graph.Node) []*graph.Node {
-			d := model.builder(w, text{ids: in[0], first: in[1], length: graph.OnePlus(in[1])})
-			return d.step(in[2:], asks, mixes, terms)
-		}, inputs...)
+	out, err := s.step(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("transformer: %s token %d: %w", s.m.Spec.Family, s.Length(), err)
 	}
-	defer free(out...)
-	return s.stepOutput(out, id)
+	s.ids = append(s.ids, id)
+	return out, nil
+}
+
+// step runs the layers on token id, each in a graph of its own, which layers of one kind share.
+// One graph of all layers would take XLA as many times longer to compile, 4 s for 30 layers, and a
+// token is only a few per cent faster in it.
+func (s *Session) step(ctx context.Context, id int) (*Output, error) {
+	token := []*tensors.Tensor{idTensor([]int{id}, 1), tensors.FromScalar(int32(s.Length()))}
+	defer free(token...)
+	model := s.m
+	embedded, err := model.run("step embed", endsWeights,
+		func(w byName, in []*graph.Node) []*graph.Node {
+			return []*graph.Node{model.stepBuilder(w, in).embed()}
+		}, token...)
+	if err != nil {
+		return nil, err
+	}
+	x := embedded[0]
+	defer func() { free(x) }()
+	result := &Output{Rows: make([]trace.Rows, len(s.asks))}
+	for i, ask := range s.asks {
+		ask.AllRows = false
+		result.Rows[i] = emptyRows(s.m.Spec, ask, s.Length()+1)
+	}
+	kept := &latest{}
+	for l := range s.m.Spec.Layers {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("stopped at layer %d: %w", l, err)
+		}
+		after, err := s.stepLayer(l, token, x, result.Rows, kept)
+		if err != nil {
+			free(after)
+			return nil, fmt.Errorf("layer %d: %w", l, err)
+		}
+		free(x)
+		x = after
+	}
+	scores, err := model.run("step logits", endsWeights,
+		func(w byName, in []*graph.Node) []*graph.Node {
+			d := model.stepBuilder(w, in)
+			return []*graph.Node{d.logits(d.final(graph.Reshape(in[2], d.spec.Width)))}
+		}, token[0], token[1], x)
+	if err != nil {
+		return nil, err
+	}
+	defer free(scores...)
+	if result.Logits, err = floats(scores[0]); err != nil {
+		return nil, err
+	}
+	if s.terms {
+		kept.logits = result.Logits
+		s.latest = kept
+	}
+	return result, nil
+}
+
+// stepLayer runs layer l on x, the residual stream of the new token, and returns the stream after
+// it, [1,1,D] both. It keeps the token's key and value, and puts its row of each mixing into rows
+// and what [Session.Terms] needs into kept.
+func (s *Session) stepLayer(
+	l int, token []*tensors.Tensor, x *tensors.Tensor, rows []trace.Rows, kept *latest,
+) (*tensors.Tensor, error) {
+	// The graph is kept with the model, so nothing else of this session may stay in it.
+	model, asks, mixes, terms := s.m, s.asks, s.mixes, s.terms
+	kind, weights := layerKind(model.Spec, l), ofLayer(l)
+	for _, m := range mixes {
+		if readsFinalNorm(model.Spec, m, l) {
+			kind, weights = layerKind(model.Spec, l)+" last", ofLayer(l)+" "+finalNorm
+		}
+	}
+	past := s.cache.of(l)
+	out, err := s.m.run(fmt.Sprintf("step %s %sterms=%v", kind, describe(asks), terms), weights,
+		func(w byName, in []*graph.Node) []*graph.Node {
+			d := model.stepBuilder(w, in)
+			return d.step(l, in[2], cache{key: in[3], value: in[4]}, asks, mixes, terms)
+		}, token[0], token[1], x, past[0], past[1])
+	if err != nil {
+		return nil, err
+	}
+	defer free(out[1:]...)
+	if err := s.cache.put(l, out[1], out[2], s.Length()); err != nil {
+		return out[0], err
+	}
+	for i := range asks {
+		if err := putRows(&rows[i], l, out[3+i]); err != nil {
+			return out[0], err
+		}
+	}
+	if terms {
+		return out[0], kept.add(out[3+len(asks):], s.m.Spec.Width)
+	}
+	return out[0], nil
+}
+
+// stepBuilder builds graphs of a decode step, whose first inputs are the token's id and its slot.
+// The token goes into slot Length of the cache, and its own row sees Length+1 sources.
+func (m *Model) stepBuilder(w byName, in []*graph.Node) *builder {
+	return m.builder(w, text{ids: in[0], first: in[1], length: graph.OnePlus(in[1])})
 }
 
 // rerun runs the whole text with one more token, because the new length changes how all keys are
@@ -174,32 +261,6 @@ func (s *Session) rerun(ctx context.Context, id int) (*Output, error) {
 		s.asks[i].AllRows = false
 	}
 	return s.Prompt(ctx, append(s.ids, id), nil)
-}
-
-// stepOutput keeps the key and value of the token, and reads the scores and the row of each
-// mixing.
-func (s *Session) stepOutput(out []*tensors.Tensor, id int) (*Output, error) {
-	logits, err := floats(out[0])
-	if err != nil {
-		return nil, err
-	}
-	result := &Output{Logits: logits, Rows: make([]trace.Rows, len(s.asks))}
-	for i, ask := range s.asks {
-		ask.AllRows = false
-		result.Rows[i] = emptyRows(s.m.Spec, ask, s.Length()+1)
-		if err := putRows(&result.Rows[i], 0, out[2+i]); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.cache.put(out[1], s.Length()); err != nil {
-		return nil, err
-	}
-	s.ids = append(s.ids, id)
-	if s.terms {
-		s.latest = &latest{logits: logits}
-		return result, s.latest.add(out[2+len(s.asks):], s.m.Spec.Width)
-	}
-	return result, nil
 }
 
 // Length returns how many tokens the text has.
@@ -227,44 +288,26 @@ func (s *Session) Close() {
 	s.cache = nil
 }
 
-// step builds the pass of one token after the cache past, 2L nodes. It returns the logits [V], the
-// new keys and values [2L,1,G,1,E], the row of every mixing, [L,1,(H,)1,S], and with terms what
-// [ofLast] collects, [L,...] each. All layers are in one graph, because one target has few
-// intermediate results.
+// step builds layer l for one token, x [1,1,D], after the cache past. It returns the stream after
+// the layer, the token's key and value, [1,G,1,E] each, the row of every mixing, [1,1,(H,)1,S],
+// and with terms what [ofLast] collects.
 func (d *builder) step(
-	past []*graph.Node, asks []trace.MixingAsk, mixes []Mixing, terms bool,
+	l int, x *graph.Node, past cache, asks []trace.MixingAsk, mixes []Mixing, terms bool,
 ) []*graph.Node {
-	x := d.embed()
-	var own [lastTensors][]*graph.Node
-	rows := make([][]*graph.Node, len(asks))
-	var kept []*graph.Node
-	for l := range d.spec.Layers {
-		b, now := d.stepBlock(l, x, cache{key: past[2*l], value: past[2*l+1]})
-		kept = append(kept, now.key, now.value)
-		// First the mixings that compute the block's output together with their own, then the
-		// others.
-		for _, shares := range []bool{true, false} {
-			for i, m := range mixes {
-				if sharesOutput(m) == shares {
-					rows[i] = append(rows[i], visibleRows(b, m, asks[i]))
-				}
-			}
-			b.finish() // of what shared it, the rest may read it
-		}
-		if terms {
-			for i, node := range []*graph.Node{
-				b.Input, b.AttentionOutput, b.Attention, b.Output,
-			} {
-				own[i] = append(own[i], node)
+	b, now := d.stepBlock(l, x, past)
+	rows := make([]*graph.Node, len(asks))
+	// First the mixings that compute the block's output together with their own, then the others.
+	for _, shares := range []bool{true, false} {
+		for i, m := range mixes {
+			if sharesOutput(m) == shares {
+				rows[i] = graph.InsertAxes(visibleRows(b, m, asks[i]), 0)
 			}
 		}
-		x = b.Output
+		b.finish() // of what shared it, the rest may read it
 	}
-	out := []*graph.Node{d.logits(d.final(graph.Reshape(x, d.spec.Width))), graph.Stack(kept, 0)}
-	for _, layers := range append(rows, own[:]...) {
-		if len(layers) > 0 {
-			out = append(out, graph.Stack(layers, 0))
-		}
+	out := append([]*graph.Node{b.Output, now.key, now.value}, rows...)
+	if terms {
+		out = append(out, b.Input, b.AttentionOutput, b.Attention, b.Output)
 	}
 	return out
 }

@@ -60,42 +60,45 @@ func (s *store) addGrown(kv *tensors.Tensor) error {
 	return nil
 }
 
-// put writes the key and value of one token into a slot; now is [2L,1,G,1,E]. Outside the memory of
-// the host a graph returns new tensors, which costs a copy of the whole cache.
-func (s *store) put(now *tensors.Tensor, slot int) error {
+// of returns the key and value of layer l.
+func (s *store) of(l int) []*tensors.Tensor { return s.all[2*l : 2*l+2] }
+
+// put writes the key and value of one token, [1,G,1,E] each, into a slot of layer l. Outside the
+// memory of the host a graph returns new tensors, which costs a copy of the layer's cache.
+func (s *store) put(l int, key, value *tensors.Tensor, slot int) error {
 	if s.inPlace() {
-		return read(now, func(data []float32) { s.write(data, slot) })
-	}
-	out, err := s.m.run("keep", noWeights, func(_ byName, in []*graph.Node) []*graph.Node {
-		var all []*graph.Node
-		for i, old := range in[2:] {
-			one := graph.Squeeze(graph.SliceAxis(in[0], 0, graph.AxisRange(i, i+1)), 0)
-			all = append(all, replaceSlot(old, one, in[1]))
+		for i, now := range []*tensors.Tensor{key, value} {
+			if err := s.write(s.all[2*l+i], now, slot); err != nil {
+				return err
+			}
 		}
-		return all
-	}, append([]*tensors.Tensor{now, tensors.FromScalar(int32(slot))}, s.all...)...)
+		return nil
+	}
+	old := s.of(l)
+	out, err := s.m.run("keep", noWeights, func(_ byName, in []*graph.Node) []*graph.Node {
+		return []*graph.Node{replaceSlot(in[3], in[0], in[2]), replaceSlot(in[4], in[1], in[2])}
+	}, key, value, tensors.FromScalar(int32(slot)), old[0], old[1])
 	if err != nil {
 		return err
 	}
-	free(s.all...)
-	s.all = out
+	free(old...)
+	copy(old, out)
 	return nil
 }
 
-// write puts a token's numbers, [2L,G,E], into its slot. In a tensor [1,G,slots,E] the E numbers of
-// group g begin at (g·slots + slot)·E.
-func (s *store) write(data []float32, slot int) {
-	for _, t := range s.all {
-		dims := t.Shape().Dimensions
-		groups, width := dims[1], dims[3]
-		t.MustMutableFlatData(func(flat any) {
-			to := flat.([]float32)
+// write copies the numbers of one token, [1,G,1,E], into its slot of to. In a tensor [1,G,slots,E]
+// the E numbers of group g begin at (g·slots + slot)·E.
+func (s *store) write(to, now *tensors.Tensor, slot int) error {
+	dims := to.Shape().Dimensions
+	groups, width := dims[1], dims[3]
+	return read(now, func(from []float32) {
+		to.MustMutableFlatData(func(flat any) {
+			data := flat.([]float32)
 			for g := range groups {
-				copy(to[(g*s.slots+slot)*width:][:width], data[g*width:])
+				copy(data[(g*s.slots+slot)*width:][:width], from[g*width:])
 			}
 		})
-		data = data[groups*width:]
-	}
+	})
 }
 
 // grown returns a copy with more slots, of which n hold tokens. The store itself stays as it is, so
