@@ -97,10 +97,6 @@ type prediction struct {
 	terms *trace.AttentionTerms
 }
 
-// longDefault is the number of prompt tokens above which a decoder is explained by the first of its
-// default methods alone: each token of Value Zeroing costs as much as the whole prompt.
-const longDefault = 256
-
 // newRun checks everything that can be checked before the model runs.
 func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 	info := m.Info()
@@ -121,6 +117,9 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 		allLevels: opts.AllLevels, generates: !info.Bidirectional,
 		byDefault: DefaultMethods(info),
 	}
+	if reader, ok := m.(trace.LayerReader); ok {
+		set.readsLayers = reader.ReadsLayers()
+	}
 	p, err := newPlan(opts, set)
 	if err != nil {
 		return nil, err
@@ -140,15 +139,6 @@ func newRun(m trace.Model, prompt string, opts Options) (*run, error) {
 			message.Quote(prompt), purpose(info))
 	}
 	r := &run{opts: opts, plan: p}
-	if names := set.byDefault; len(opts.Methods) == 0 && len(tokens) > longDefault &&
-		names[0] == "direct" {
-		set.byDefault = names[:1]
-		if r.plan, err = newPlan(opts, set); err != nil {
-			return nil, err
-		}
-		r.remarks = append(r.remarks, fmt.Sprintf("%s costs an evaluation of every block for "+
-			"each of %d tokens, so it is left out; name it to have it.", names[1], len(tokens)))
-	}
 	if err := r.prepareScoring(m); err != nil {
 		return nil, err
 	}
@@ -362,6 +352,9 @@ func (r *run) add(ctx context.Context, step trace.Step) error {
 	if err := r.score(ctx, slices.Clone(r.text), len(r.text)-1, *next); err != nil {
 		return err
 	}
+	if err := r.plan.extendLate(ctx, step, r.layerThatWrote(next.terms)); err != nil {
+		return err
+	}
 	r.append(*next, func(*job) int { return 0 }) // the one row that was wanted
 	r.text = append(r.text, next.ID)
 	return nil
@@ -427,11 +420,11 @@ func (r *run) append(t prediction, wanted func(*job) int) {
 			}
 		}
 		res.Shape[0]++
-		level := res.Top()
-		if p.choosesLayer && wrote >= 0 {
-			level = wrote
+		layer := p.levels[len(p.levels)-1]
+		if p.choosesLayer {
+			layer = wrote
 		}
-		res.Shown = append(res.Shown, level)
+		res.Shown = append(res.Shown, layer)
 		for k := range p.levels {
 			other := 0.0
 			for _, x := range mass[k*T+m : (k+1)*T] {

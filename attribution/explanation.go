@@ -51,6 +51,10 @@ type Options struct {
 	// AllLevels computes the flow after every layer, not only after the top one, at L times the
 	// cost. One of the methods must aggregate by flow; the others always have every layer.
 	AllLevels bool `json:"all_levels,omitempty"`
+	// AllLayers computes methods that cost an evaluation of the rest of the block for every source,
+	// such as Value Zeroing, in every layer of generated text, not only in the layer shown, at L
+	// times the cost. It has no effect on methods that combine layers or cost less.
+	AllLayers bool `json:"all_layers,omitempty"`
 	// Threshold sets value-zeroing distances below it to 0. Default 0; 1e-5 for parity with Inseq.
 	Threshold float64 `json:"threshold,omitempty"`
 	// LocalLift divides each layer's rows by uniform attention before the residual is added. This
@@ -175,14 +179,15 @@ type Result struct {
 	// Options has the settings by which the numbers were computed, by name: heads, residual,
 	// layers, row.
 	Options map[string]string `json:"options"`
-	// Layers are the layers of the last axis, 0-based: all of them, or only the top one.
+	// Layers are the layers of the last axis, 0-based: all of them, or only the top one; or
+	// [LayerByToken] alone, where each token has only the layer in Shown. See [Result.Layer].
 	Layers []int `json:"layers"`
 	// Shape is [n,m,l] and l is len(Layers).
 	Shape [3]int `json:"shape"`
 	// Data is row-major; see [Result.At].
 	Data []float64 `json:"data"`
-	// Shown is, [n], the index k of the level that a picture of each token shows. It is the last
-	// level, except where every level is one layer alone. There it is the layer that wrote most of
+	// Shown is, [n], the layer that a picture of each token shows, 0-based. It is the last one of
+	// Layers, except where every level is one layer alone. There it is the layer that wrote most of
 	// the prediction's logit, against the foils or the contrast:
 	//
 	//	argmax_l Σ_s max(0, Δ_l[s])

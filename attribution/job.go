@@ -15,6 +15,8 @@ type job struct {
 	mixing, aggregation string
 	rule                aggregation.Normalization
 	cfg                 aggregation.Config
+	// firstLayer is the layer of the first rows.
+	firstLayer int
 	// ask, head and ratios are indices into the plan's asks: of the rows, of the rows of one head,
 	// and of the measured residual weights. head and ratios are -1 if there are none.
 	ask, head, ratios int
@@ -145,17 +147,20 @@ func swapColumns(data []float64, w, t int) {
 func (j *job) countZeros(zeros []aggregation.Place) {
 	const few = 3
 	j.zeroCount += len(zeros)
-	j.zeros = append(j.zeros, zeros[:min(len(zeros), few-len(j.zeros))]...)
+	for _, p := range zeros[:min(len(zeros), few-len(j.zeros))] {
+		p.Layer += j.firstLayer
+		j.zeros = append(j.zeros, p)
+	}
 }
 
 // zeroWarning returns a sentence on the rows that were all zero, or "" if there were none.
-func (j *job) zeroWarning(firstLayer int) string {
+func (j *job) zeroWarning() string {
 	if j.zeroCount == 0 {
 		return ""
 	}
 	var where []string
 	for _, p := range j.zeros {
-		where = append(where, fmt.Sprintf("layer %d position %d", firstLayer+p.Layer, p.Target))
+		where = append(where, fmt.Sprintf("layer %d position %d", p.Layer, p.Target))
 	}
 	if j.zeroCount > len(where) {
 		where = append(where, "…")

@@ -6,8 +6,10 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/attribution/attributiontest"
@@ -161,34 +163,100 @@ func TestTermsOfAnotherModel(t *testing.T) {
 	}
 }
 
-// A long prompt is explained by the cheap default method alone, and says so; who names methods gets
-// them.
-func TestLongDefault(t *testing.T) {
-	m := fakemodel.New(2, fakemodel.Evenly)
-	m.About.Head = trace.NextToken
-	for _, c := range []struct {
-		words int
-		opts  attribution.Options
-		want  []string
+// reading is a model that gives rows of single layers: of layer l, l+1 for each source. asked gets
+// the layers.
+type reading struct {
+	told
+	asked *[]int
+	edit  func(*trace.Rows)
+}
+
+func (reading) ReadsLayers() bool { return true }
+
+func (m reading) Steps(
+	ctx context.Context, ids []int, ask trace.Ask,
+) iter.Seq2[trace.Step, error] {
+	return func(yield func(trace.Step, error) bool) {
+		for step, err := range m.told.Steps(ctx, ids, ask) {
+			T := step.First + step.Count
+			step.RowsOfLayer = func(_ context.Context, l int, a trace.MixingAsk) (
+				trace.Rows, error,
+			) {
+				*m.asked = append(*m.asked, l)
+				rows := trace.Rows{First: T - 1, L: 1, H: 1, N: 1, S: T, Data: make([]float32, T)}
+				for s := range T {
+					rows.Data[s] = float32(l + s)
+				}
+				if m.edit != nil {
+					m.edit(&rows)
+				}
+				return rows, nil
+			}
+			if !yield(step, err) {
+				return
+			}
+		}
+	}
+}
+
+// Value Zeroing of generated text is computed in the layer that wrote the token alone, unless all
+// layers are asked for or the model cannot.
+func TestRowsOfLayerThatWrote(t *testing.T) {
+	terms := []float64{0, 1, 0, 0, 0, 1, 2, 0, 0, 0, 1, 1} // layer 1 of 3
+	explain := func(m trace.Model, opts attribution.Options) (*attribution.Result, error) {
+		opts.MaxTokens, opts.Methods = 1, []string{"value-zeroing"}
+		e, err := attribution.Explain(t.Context(), m, "w1 w2 w3 w4", opts)
+		if err != nil {
+			return nil, err
+		}
+		return e.Methods["value-zeroing"], nil
+	}
+	var asked []int
+	m := reading{told{fakemodel.New(3, fakemodel.Evenly), 3, terms}, &asked, nil}
+	res, err := explain(m, attribution.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The row of layer 1 is 1, 2, 3, 4.
+	want := &attribution.Result{
+		Options: res.Options, Layers: []int{attribution.LayerByToken}, Shape: [3]int{1, 4, 1},
+		Data: []float64{0.1, 0.2, 0.3, 0.4}, Shown: []int{1}, Unit: res.Unit,
+	}
+	if diff := cmp.Diff(want, res, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		t.Errorf("one layer (-want +got):\n%s", diff)
+	}
+	if !slices.Equal(asked, []int{1}) || res.Level(0) != 0 || res.Layer(0, 0) != 1 {
+		t.Errorf("asked for layers %v; level %d is of layer %d", asked, res.Level(0),
+			res.Layer(0, 0))
+	}
+	for name, c := range map[string]struct {
+		m    trace.Model
+		opts attribution.Options
 	}{
-		{256, attribution.Options{}, []string{"direct", "value-zeroing"}},
-		{257, attribution.Options{}, []string{"direct"}},
-		{257, attribution.Options{Methods: []string{"value-zeroing"}}, []string{"value-zeroing"}},
+		"all layers": {m, attribution.Options{AllLayers: true}},
+		"layers":     {m, attribution.Options{LastLayer: new(1)}},
+		"own row":    {m, attribution.Options{OwnRow: true}},
+		"cannot":     {m.told, attribution.Options{}},
 	} {
-		c.opts.MaxTokens = 1
-		prompt := strings.TrimSpace(strings.Repeat("w1 ", c.words))
-		e, err := attribution.Explain(t.Context(), told{
-			Model: m, layers: 2, terms: make([]float64, 2*c.words),
-		}, prompt, c.opts)
+		asked = nil
+		res, err := explain(c.m, c.opts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(e.Order, c.want) {
-			t.Errorf("%d words: %v, want %v", c.words, e.Order, c.want)
+		if len(asked) > 0 || len(res.Layers) < 2 || slices.Contains(res.Layers, -1) {
+			t.Errorf("%s: layers %v, asked for %v", name, res.Layers, asked)
 		}
-		if said := strings.Contains(strings.Join(e.Warnings, " "), "left out"); said !=
-			(c.words > 256 && c.opts.Methods == nil) {
-			t.Errorf("%d words: warnings %q", c.words, e.Warnings)
+	}
+	for name, edit := range map[string]func(*trace.Rows){
+		"sources":  func(r *trace.Rows) { r.S, r.Data = 3, r.Data[:3] },
+		"heads":    func(r *trace.Rows) { r.H = 2 },
+		"target":   func(r *trace.Rows) { r.First-- },
+		"NaN":      func(r *trace.Rows) { r.Data[2] = float32(math.NaN()) },
+		"negative": func(r *trace.Rows) { r.Data[0] = -1 },
+	} {
+		m.edit = edit
+		if res, err := explain(m, attribution.Options{}); err == nil {
+			t.Errorf("%s: %+v, want an error", name, res)
 		}
 	}
 }

@@ -87,6 +87,7 @@ func registerValueZeroing() {
 			Unit:             "change of the block's output",
 			IncludesResidual: true,
 			Distance:         true,
+			PerPair:          true,
 			OneHead:          true,
 		})
 	}
@@ -109,6 +110,10 @@ type MixingInfo struct {
 	Sums bool
 	// Distance says that values are distances, to which [Options.Threshold] applies.
 	Distance bool
+	// PerPair says that every pair of target and source costs an evaluation of the rest of the
+	// block. For generated text such rows are computed in the layer that a picture shows, unless
+	// [Options.AllLayers] is set.
+	PerPair bool
 }
 
 // takes reports whether heads can be fused, or one head looked at alone, as heads says.

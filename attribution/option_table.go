@@ -397,6 +397,12 @@ func resultRows() []Option {
 				"others have every layer anyway, and scorers have none",
 			quiet: true, // the other methods give what was asked for
 		},
+		{
+			Name: "all layers", Flag: "all-layers", Group: GenerationOptions,
+			Help: "compute value-zeroing of every layer, not of the one that wrote the token " +
+				"alone: as many times the work",
+			value: switched(func(o *Options) *bool { return &o.AllLayers }),
+		},
 	}
 }
 

@@ -127,6 +127,7 @@ var values = map[string]struct {
 	"own row":    {"true", attribution.Options{OwnRow: true}, []string{"x"}},
 	"lift":       {"true", attribution.Options{Lift: true}, []string{"x"}},
 	"all levels": {"true", attribution.Options{AllLevels: true}, []string{"x"}},
+	"all layers": {"true", attribution.Options{AllLayers: true}, []string{"x"}},
 }
 
 // Every row reads what it writes, sets its own field alone, and refuses what it cannot read.

@@ -2,6 +2,8 @@ package attribution
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/headwater-ml/headwater/attribution/aggregation"
@@ -18,6 +20,10 @@ type plan struct {
 	asks          []trace.MixingAsk
 	jobs          []*job
 	methods       []planned
+	// late are the jobs of the methods that are computed in the layer shown alone, and lateAsks
+	// the rows that they need.
+	late     []*job
+	lateAsks []trace.MixingAsk
 	// histories are the rows that live scorers read, by index of the ask.
 	histories map[int]*scorer.History
 	// warnings are remarks on options that some methods do not take.
@@ -37,6 +43,8 @@ type planned struct {
 	ask  int
 	// choosesLayer is whether the layer shown is chosen for each token.
 	choosesLayer bool
+	// oneLayer is whether only the layer shown is computed, after the token is chosen.
+	oneLayer bool
 	// first and last are the layers that are combined, and topOnly is whether the aggregation gives
 	// the top layer alone unless all are asked for.
 	first, last int
@@ -50,8 +58,9 @@ type planned struct {
 type setting struct {
 	layers, heads            int
 	bidirectional, allLevels bool
-	// generates is whether a model generates the text.
-	generates bool
+	// generates is whether a model generates the text, and readsLayers whether it can compute rows
+	// of a single layer after it chose a token.
+	generates, readsLayers bool
 	// byDefault are the methods if the options name none.
 	byDefault []string
 }
@@ -104,6 +113,13 @@ func (p *plan) add(m Method, set setting) {
 	}
 	pm.choosesLayer = info.Single && set.generates && !p.opts.OwnRow &&
 		p.opts.FirstLayer == 0 && p.opts.LastLayer == nil
+	if pm.choosesLayer && mixing.PerPair && set.readsLayers && !p.opts.AllLayers {
+		pm.oneLayer, pm.levels = true, []int{LayerByToken}
+		cfg.Layers = 1
+		pm.job = p.lateJob(m, mixing, cfg, combined)
+		p.methods = append(p.methods, pm)
+		return
+	}
 	pm.job = p.job(m, mixing, info, cfg, combined, pm.lift)
 	p.methods = append(p.methods, pm)
 }
@@ -157,7 +173,10 @@ func (p *plan) job(
 	m Method, mi MixingInfo, info aggregation.Info, cfg aggregation.Config,
 	a aggregation.Aggregation, lift bool,
 ) *job {
-	j := &job{mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1, ratios: -1}
+	j := &job{
+		mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1, ratios: -1,
+		firstLayer: p.first,
+	}
 	j.rule = aggregation.Normalization{
 		Residual: m.Residual, Scaled: mi.scaled(),
 		DropSink: p.opts.DropSink, Local: p.opts.LocalLift && m.Residual > 0,
@@ -196,6 +215,60 @@ func (p *plan) job(
 	}
 	p.jobs = append(p.jobs, j)
 	return j
+}
+
+// lateJob returns the job of a method that is computed in one layer only, the one that is shown.
+func (p *plan) lateJob(
+	m Method, mi MixingInfo, cfg aggregation.Config, a aggregation.Aggregation,
+) *job {
+	j := &job{
+		mixing: m.Mixing, aggregation: m.Aggregation, cfg: cfg, head: -1, ratios: -1,
+		ask: len(p.lateAsks), state: a.New(cfg),
+		rule: aggregation.Normalization{
+			Scaled: mi.scaled(), DropSink: p.opts.DropSink,
+			Discard: p.opts.Discard, Whole: p.opts.DiscardWhole,
+		},
+	}
+	ask := trace.MixingAsk{Name: m.Mixing}
+	if mi.takes(p.opts.Heads) {
+		ask.Heads = p.opts.Heads
+	}
+	if h := p.opts.PerHead; h != nil && mi.takes(trace.Heads{Fusion: trace.OneHead}) {
+		ask.Heads = trace.Heads{Fusion: trace.OneHead, Head: *h}
+	}
+	p.late, p.lateAsks = append(p.late, j), append(p.lateAsks, ask)
+	return j
+}
+
+// extendLate computes the methods of one layer for the last token of a step, in that layer.
+func (p *plan) extendLate(ctx context.Context, step trace.Step, layer int) error {
+	if len(p.late) == 0 {
+		return nil
+	}
+	if step.RowsOfLayer == nil {
+		return errors.New("the model said that it gives rows of single layers, and gives none")
+	}
+	one := trace.Step{First: step.First + step.Count - 1, Count: 1}
+	for _, ask := range p.lateAsks {
+		rows, err := step.RowsOfLayer(ctx, layer, ask)
+		if err != nil {
+			return err
+		}
+		one.Rows = append(one.Rows, rows)
+	}
+	reader := p.reader()
+	reader.First, reader.Last, reader.Asks = 0, 0, p.lateAsks
+	rows, err := reader.Read(one, one.First)
+	if err != nil {
+		return fmt.Errorf("layer %d: %w", layer, err)
+	}
+	for _, j := range p.late {
+		j.firstLayer = layer
+		if err := j.extend(ctx, rows, one.First); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ask returns the index of an ask in asks, where each mixing with the same heads stands once.
@@ -291,8 +364,8 @@ func (p *plan) extend(ctx context.Context, rows []aggregation.Rows, from int) er
 // zeroWarnings returns a sentence for every mixing with rows that are all zero.
 func (p *plan) zeroWarnings() []string {
 	var all []string
-	for _, j := range p.jobs {
-		if w := j.zeroWarning(p.first); w != "" && !slices.Contains(all, w) {
+	for _, j := range slices.Concat(p.jobs, p.late) {
+		if w := j.zeroWarning(); w != "" && !slices.Contains(all, w) {
 			all = append(all, w)
 		}
 	}

@@ -33,13 +33,26 @@ func (r *Result) At(t, j, k int) float64 {
 // Top returns the index k of the last level, the one after the top layer.
 func (r *Result) Top() int { return r.Shape[2] - 1 }
 
-// Level returns the index k of the level that a picture of token t shows: Shown[t], or the last one
-// if there is no such level, as in an explanation that was made without Shown.
+// LayerByToken is the only entry of [Result.Layers] where each token has one layer of its own.
+const LayerByToken = -1
+
+// Level returns the index k of the level that a picture of token t shows: that of layer Shown[t],
+// or the last one if there is no such level, as in an explanation that was made without Shown.
 func (r *Result) Level(t int) int {
-	if t >= 0 && t < len(r.Shown) && r.Shown[t] >= 0 && r.Shown[t] < r.Shape[2] {
-		return r.Shown[t]
+	if t >= 0 && t < len(r.Shown) {
+		if k := slices.Index(r.Layers, r.Shown[t]); k >= 0 && k < r.Shape[2] {
+			return k
+		}
 	}
 	return r.Top()
+}
+
+// Layer returns the layer of level k for token t, 0-based; [LayerByToken] if that is not known.
+func (r *Result) Layer(t, k int) int {
+	if r.Layers[k] == LayerByToken && t >= 0 && t < len(r.Shown) {
+		return r.Shown[t]
+	}
+	return r.Layers[k]
 }
 
 // Row returns M[t,:,k], [m], as a copy. It panics if an index is out of range.

@@ -144,10 +144,10 @@ func (r *run) alternatives() int {
 }
 
 // layerThatWrote returns the layer with the largest part of the logit that attention read from
-// tokens other than the first and control tokens, -1 without terms; see [Result.Shown].
+// tokens other than the first and control tokens, the last layer without terms; see [Result.Shown].
 func (r *run) layerThatWrote(terms *trace.AttentionTerms) int {
 	if terms == nil {
-		return -1
+		return r.e.Model.Layers - 1
 	}
 	special := r.e.Prompt.Special
 	layer, most := terms.L-1, 0.0

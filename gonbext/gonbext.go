@@ -117,6 +117,9 @@ func newRequest(settings []Setting) (request, error) {
 		}
 		given[kind] = true
 	}
+	if r.view.Layer != nil {
+		r.options.AllLayers = true // the layer that is shown must be there
+	}
 	return r, nil
 }
 

@@ -43,6 +43,12 @@ func (m *Model) Steps(ctx context.Context, ids []int, ask trace.Ask) iter.Seq2[t
 	}
 }
 
+// ReadsLayers reports whether steps compute rows of single layers on request: those of a model that
+// generates do.
+func (m *Model) ReadsLayers() bool {
+	return m.spec.Head == spec.LanguageHead && !m.spec.Bidirectional
+}
+
 // generation is the state of a text that is being continued.
 type generation struct {
 	m       *Model
@@ -128,6 +134,7 @@ func (g *generation) next(ctx context.Context) (step trace.Step, more bool, err 
 		if step.Terms, err = g.session.Terms(ctx, g.objective(step.Next, p)); err != nil {
 			return trace.Step{}, false, err
 		}
+		step.RowsOfLayer = g.session.RowsOfLayer
 	}
 	return step, !g.done || g.ask.OwnRow, nil
 }

@@ -71,6 +71,7 @@ var (
 	_ trace.Limited          = (*Model)(nil)
 	_ trace.Classifier       = (*Model)(nil)
 	_ trace.Conversational   = (*Model)(nil)
+	_ trace.LayerReader      = (*Model)(nil)
 	_ trace.Predictor        = (*Model)(nil)
 	_ trace.Differentiable   = (*Model)(nil)
 	_ trace.Replacer         = (*Model)(nil)

@@ -336,6 +336,7 @@ func (o Options) explain(
 ) (*attribution.Explanation, error) {
 	opts := o.Explain
 	opts.Methods = slices.Concat(o.Methods, o.References)
+	opts.AllLayers = true // they are compared
 	opts.MaxTokens, opts.Continuation, opts.Contrast = 1, c.Continuation, ""
 	if slices.ContainsFunc(opts.Methods, isScorer) && !o.Alone { // it is an error without any
 		opts.Contrast = c.Contrast

@@ -55,6 +55,13 @@ type Differentiable interface {
 		rule Backward) ([]Gradient, error)
 }
 
+// LayerReader is a model that can compute rows of a single layer after it chose a token.
+// ReadsLayers reports whether its steps have [Step.RowsOfLayer].
+type LayerReader interface {
+	Model
+	ReadsLayers() bool
+}
+
 // Predictor is a model that computes one number for each of several texts.
 type Predictor interface {
 	Model

@@ -18,6 +18,7 @@
 package trace
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 
@@ -347,4 +348,8 @@ type Step struct {
 	// Terms are the attention terms of Next, of all First+Count sources. They are nil without
 	// [Ask.Terms], and always nil from a model that does not know them.
 	Terms *AttentionTerms
+	// RowsOfLayer computes the row of the last input token in one layer, 0-based: L is 1 and N is
+	// 1. It may be called until the next step begins. It is nil unless the model is a
+	// [LayerReader] and [Ask.Terms] is set.
+	RowsOfLayer func(ctx context.Context, layer int, ask MixingAsk) (Rows, error)
 }

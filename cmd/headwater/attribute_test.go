@@ -154,7 +154,8 @@ func TestTraceAttribute(t *testing.T) {
 	if a != b || a == "" {
 		t.Errorf("model_hash %q became %q", b, a)
 	}
-	e := explained(t, "--methods", methods, "--all-levels", "--max-tokens", "1", prompt)
+	e := explained(t, "--methods", methods, "--all-levels", "--all-layers", "--max-tokens", "1",
+		prompt)
 	m := len(e.Prompt.IDs)
 	for name, r := range e.Methods {
 		got := floats(t, f, name) // [L,m,m]

@@ -178,13 +178,13 @@ func (v *view) layer(t int) string {
 	if v.scorer() {
 		return "whole model"
 	}
-	return fmt.Sprintf("layer %d", v.result.Layers[v.level(t)])
+	return fmt.Sprintf("layer %d", v.result.Layer(t, v.level(t)))
 }
 
 // layers names the layers that the highlighted values of all tokens belong to.
 func (v *view) layers() string {
 	for t := range v.result.Shape[0] {
-		if v.level(t) != v.level(0) {
+		if v.layer(t) != v.layer(0) {
 			return "for each token the layer that wrote it"
 		}
 	}

@@ -49,7 +49,7 @@ func (b *page) mapLevel(v *view) (level int, ok bool) {
 	for k, layer := range m.Layers {
 		// Only encoders have maps, and they show the same layer for every prediction. Layers are
 		// compared by number: the map may begin at another layer than the result.
-		if layer == v.result.Layers[v.level(0)] {
+		if layer == v.result.Layer(0, v.level(0)) {
 			return k, true
 		}
 	}

@@ -3,6 +3,8 @@ package render
 import (
 	"fmt"
 	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
 )
 
 // totals writes the summary of the row of token i: its largest values if [Text.Top] asks for them,
@@ -47,7 +49,8 @@ func (t *text) rowEnd(v *view, i int, label string) {
 		return
 	}
 	whole, parts := t.describeParts(v, i, t.top)
-	if v.result.Options["aggregation"] == "layer" && len(v.result.Layers) > 1 {
+	if v.result.Options["aggregation"] == "layer" &&
+		(len(v.result.Layers) > 1 || v.result.Layers[0] == attribution.LayerByToken) {
 		parts = append(parts, v.layer(i)) // the legend cannot say which, it may be another for each
 	}
 	// Σ marks parts that add up to the row.

@@ -10,7 +10,8 @@ import (
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
-// latest is what the last pass of a session did to its last token, which [Session.Terms] reads.
+// latest is what the last pass of a session did to its last token, which [Session.Terms] and
+// [Session.RowsOfLayer] read.
 type latest struct {
 	// input and output are each layer's input and attention output, [L,D]; attention is [L,H,S]
 	// for the S slots that the pass had. final is the residual stream after the last layer, [D].
@@ -19,8 +20,8 @@ type latest struct {
 	logits []float32
 }
 
-// KeepTerms makes every later pass keep what [Session.Terms] needs. It is called before
-// [Session.Prompt].
+// KeepTerms makes every later pass keep what [Session.Terms] and [Session.RowsOfLayer] need. It is
+// called before [Session.Prompt].
 func (s *Session) KeepTerms() { s.terms = true }
 
 // Terms returns what the last token of the text read from each source in each layer for the sum of
@@ -160,4 +161,57 @@ func (k *latest) add(own []*tensors.Tensor, width int) error {
 	}
 	k.final = k.final[len(k.final)-width:]
 	return nil
+}
+
+// RowsOfLayer returns the row of a mixing for the last token of the text in layer l alone, L and N
+// are 1, from what the cache holds. It costs what the mixing costs in that layer, and a pass keeps
+// what it needs if it keeps terms; see [Session.KeepTerms]. It returns an error without such a
+// pass, for a layer or a mixing that does not exist, for heads that the mixing cannot fuse, and one
+// that wraps ctx.Err().
+func (s *Session) RowsOfLayer(
+	ctx context.Context, l int, ask trace.MixingAsk,
+) (trace.Rows, error) {
+	if err := ctx.Err(); err != nil {
+		return trace.Rows{}, fmt.Errorf("transformer: stopped before the row of token %d: %w",
+			s.Length(), err)
+	}
+	if s.latest == nil || s.cache == nil {
+		return trace.Rows{}, fmt.Errorf("transformer: no row of a single layer: " +
+			"the session has to keep terms, and to read a text")
+	}
+	if l < 0 || l >= s.m.Spec.Layers {
+		return trace.Rows{}, fmt.Errorf("transformer: layer %d is not in 0..%d", l,
+			s.m.Spec.Layers-1)
+	}
+	mixes, err := s.m.mixings([]trace.MixingAsk{ask})
+	if err != nil {
+		return trace.Rows{}, err
+	}
+	ask.AllRows = false
+	rows := emptyRows(s.m.Spec, ask, s.Length())
+	rows.L, rows.Data = 1, rows.Data[:rows.H*rows.S]
+	if err := s.rowOfLayer(l, ask, mixes[0], &rows); err != nil {
+		return trace.Rows{}, fmt.Errorf("transformer: %s token %d, layer %d: %s: %w",
+			s.m.Spec.Family, s.Length(), l, ask.Name, err)
+	}
+	return rows, nil
+}
+
+// rowOfLayer fills in the row of a mixing in layer l. The last token is a tile of one target over
+// all slots of the cache, so that one graph serves until the cache grows.
+func (s *Session) rowOfLayer(l int, ask trace.MixingAsk, mix Mixing, rows *trace.Rows) error {
+	m, D := s.m, s.m.Spec.Width
+	inputs := []*tensors.Tensor{
+		tensors.FromFlatDataAndDimensions(s.latest.input[l*D:(l+1)*D], 1, 1, D),
+		tensors.FromScalar(int32(s.Length() - 1)),
+		tensors.FromScalar(int32(s.Length())),
+	}
+	defer free(inputs...)
+	out, err := m.runTile(l, ask, mix,
+		append(inputs[:len(inputs):len(inputs)], s.cache.of(l)...))
+	if err != nil {
+		return err
+	}
+	defer free(out)
+	return putRows(rows, 0, out)
 }

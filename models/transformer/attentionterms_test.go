@@ -119,3 +119,85 @@ func TestTermsRefuse(t *testing.T) {
 		t.Errorf("a context that ended: %v", err)
 	}
 }
+
+// TestRowsOfLayer: the row of one layer is the row that a pass returns of all layers, of every
+// decoder, mixing and layer, after the prompt, after steps and after the cache grew.
+func TestRowsOfLayer(t *testing.T) {
+	eachDecoder(t, func(t *testing.T, g *golden) {
+		sampleWithShort(t)
+		asks := []trace.MixingAsk{
+			{Name: "value-zeroing"},
+			{Name: "value-zeroing-euclidean-final-norm"},
+			{Name: "value-zeroing", Heads: trace.Heads{Fusion: trace.OneHead, Head: 1}},
+			{Name: "attention", Heads: trace.Heads{Fusion: trace.EachHead}},
+			{Name: "alti"},
+		}
+		s, err := g.model.NewSession(asks, 0)
+		must(t, err)
+		defer s.Close()
+		s.KeepTerms()
+		out, err := s.Prompt(context.Background(), g.ids[:len(g.ids)-2], nil)
+		must(t, err)
+		for step := 0; ; step++ {
+			for i, ask := range asks {
+				want := out.Rows[i]
+				for l := range want.L {
+					got, err := s.RowsOfLayer(context.Background(), l, ask)
+					must(t, err)
+					if got.L != 1 || got.N != 1 || got.H != want.H || got.S != s.Length() ||
+						got.First != s.Length()-1 {
+						t.Fatalf("%s: %+v", ask.Name, got)
+					}
+					for h := range got.H {
+						check(t, fmt.Sprintf("%s step %d layer %d head %d", ask.Name, step, l, h),
+							got.Row(0, h, 0), want.Row(l, h, want.N-1), oneRowTol)
+					}
+				}
+			}
+			if step == 2 {
+				return
+			}
+			out, err = s.Step(context.Background(), g.ids[len(g.ids)-2+step])
+			must(t, err)
+		}
+	})
+}
+
+// oneRowTol bounds a row by itself against that of a step over all layers: two graphs round lengths
+// of 20 differently.
+const oneRowTol = 1e-5 // worst seen 3.8e-6, of alti
+
+// TestRowsOfLayerRefuses: what cannot be answered is an error.
+func TestRowsOfLayerRefuses(t *testing.T) {
+	g := openGolden(t, "gpt2")
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx   context.Context
+		keep  bool
+		layer int
+		ask   trace.MixingAsk
+	}{
+		"nothing kept": {context.Background(), false, 0, trace.MixingAsk{Name: "attention"}},
+		"below":        {context.Background(), true, -1, trace.MixingAsk{Name: "attention"}},
+		"above":        {context.Background(), true, g.model.Spec.Layers, trace.MixingAsk{Name: "attention"}},
+		"mixing":       {context.Background(), true, 0, trace.MixingAsk{Name: "nothing"}},
+		"head": {context.Background(), true, 0, trace.MixingAsk{
+			Name: "attention", Heads: trace.Heads{Fusion: trace.OneHead, Head: 1 << 20},
+		}},
+		"ended": {done, true, 0, trace.MixingAsk{Name: "attention"}},
+	} {
+		s, err := g.model.NewSession(nil, 0)
+		must(t, err)
+		if c.keep {
+			s.KeepTerms()
+		}
+		_, err = s.Prompt(context.Background(), g.ids, nil)
+		must(t, err)
+		_, err = s.RowsOfLayer(c.ctx, c.layer, c.ask)
+		if err == nil || (c.ctx == done) != errors.Is(err, context.Canceled) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		s.Close()
+	}
+}

@@ -183,6 +183,9 @@ func estimate(s *spec.Spec, n need) (returned, layer float64) {
 	returned += 2 * 4 * layers * float64(n.Slots) * float64(s.Groups()*s.HeadWidth)
 	if n.Terms {
 		add((pairs+2*stream)/max(1, t), layers)
+		// The row of a single layer, if it is asked for; see [Session.RowsOfLayer].
+		layer = max(layer, 4*float64(bucket(n.Tokens))*(tileInner*float64(s.FeedForward)+
+			tileOuter*float64(s.Width)))
 	}
 	if n.Head {
 		add(4*texts*float64(scored(s)), 1)

@@ -107,11 +107,24 @@ func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace
 		inputs = append(inputs, t)
 	}
 	defer free(inputs...)
+	out, err := m.runTile(a.l, ask, mix, inputs)
+	if err != nil {
+		return err
+	}
+	defer free(out)
+	return a.put(rows, out, at, n, min(sources, rows.S))
+}
+
+// runTile returns the rows of a mixing in layer l for a tile, [1,1,(H,)N,S]. inputs are the
+// residual stream of its targets before the layer, [1,N,D], the slot of the first of them, the
+// length of the text, and the keys and values of the sources, [1,G,S,E] each.
+func (m *Model) runTile(
+	l int, ask trace.MixingAsk, mix Mixing, inputs []*tensors.Tensor,
+) (*tensors.Tensor, error) {
 	// The last layer needs a graph of its own if the mixing reads the final norm, whose weights the
 	// other layers do not get.
-	l := a.l
-	kind, weights := layerKind(spec, l), ofLayer(l)
-	if readsFinalNorm(spec, mix, l) {
+	kind, weights := layerKind(m.Spec, l), ofLayer(l)
+	if readsFinalNorm(m.Spec, mix, l) {
 		kind, weights = kind+" last", weights+" "+finalNorm
 	}
 	out, err := m.run(fmt.Sprintf("tile %s %s", kind, describe([]trace.MixingAsk{ask})), weights,
@@ -122,10 +135,9 @@ func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace
 			return []*Node{InsertAxes(visibleRows(b, mix, ask), 0)}
 		}, inputs...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer free(out...)
-	return a.put(rows, out[0], at, n, min(sources, rows.S))
+	return out[0], nil
 }
 
 // put copies n targets from position at on into rows; tile is [1,1,(H,)N,S], with so many sources
