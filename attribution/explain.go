@@ -192,7 +192,9 @@ func (r *run) prepareAsk(m trace.Model, info trace.Info, prompt int) error {
 		OwnRow: r.opts.OwnRow, Progress: r.opts.OnProgress,
 	}
 	if r.plan.needsTerms() {
-		r.ask.Terms = &trace.TermsAsk{Contrast: r.contrast, Foils: r.opts.foils()}
+		r.ask.Terms = &trace.TermsAsk{
+			Contrast: r.contrast, Foils: r.opts.foils(), Rows: r.plan.lateAsks,
+		}
 	}
 	if r.opts.Continuation != "" {
 		tokens, err := m.Encode(r.opts.Continuation, trace.SpecialsOff)

@@ -102,7 +102,9 @@ func (m *Model) newGeneration(ids []int, ask trace.Ask) (*generation, error) {
 			return nil, fmt.Errorf("models: parts against a contrast and %d foils; "+
 				"they are against one of the two", ask.Terms.Foils)
 		}
-		session.KeepTerms()
+		if err := session.KeepTerms(ask.Terms.Rows...); err != nil {
+			return nil, err
+		}
 	}
 	rng := rand.New(rand.NewPCG(ask.Sampling.Seed, 0)) //nolint:gosec // the user gives the seed
 	return &generation{m: m, ask: ask, session: session, pending: ids, rng: rng}, nil

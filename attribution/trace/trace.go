@@ -246,6 +246,8 @@ type TermsAsk struct {
 	Contrast *int
 	// Foils is the number of foils, 0 for none. It must be 0 with a contrast.
 	Foils int
+	// Rows are what [Step.RowsOfLayer] will be asked for, so that a model can prepare for it.
+	Rows []MixingAsk
 }
 
 // Ask says what a caller wants from a run of a model.

@@ -3,6 +3,7 @@ package transformer
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // graph code reads like formulas
 	"github.com/gomlx/gomlx/core/tensors"
@@ -21,8 +22,20 @@ type latest struct {
 }
 
 // KeepTerms makes every later pass keep what [Session.Terms] and [Session.RowsOfLayer] need. It is
-// called before [Session.Prompt].
-func (s *Session) KeepTerms() { s.terms = true }
+// called before [Session.Prompt]. rows are what RowsOfLayer will be asked for, so that their graphs
+// can be compiled while the prompt is read. It returns an error for a mixing that does not exist
+// and heads that it cannot fuse.
+func (s *Session) KeepTerms(rows ...trace.MixingAsk) error {
+	mixes, err := s.m.mixings(rows)
+	if err != nil {
+		return err
+	}
+	s.terms, s.late, s.lateMixes = true, slices.Clone(rows), mixes
+	for i := range s.late {
+		s.late[i].AllRows = false
+	}
+	return nil
+}
 
 // Terms returns what the last token of the text read from each source in each layer for the sum of
 // logits that of names: the attention part of [Model.LogitTerms], from what the cache holds. o must

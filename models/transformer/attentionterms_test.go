@@ -22,7 +22,7 @@ func TestTermsOnTheCache(t *testing.T) {
 		s, err := g.model.NewSession(nil, 0)
 		must(t, err)
 		defer s.Close()
-		s.KeepTerms()
+		must(t, s.KeepTerms())
 		n := len(g.ids) - 2
 		_, err = s.Prompt(context.Background(), g.ids[:n], nil)
 		must(t, err)
@@ -61,7 +61,7 @@ func TestTermsAfterGrowing(t *testing.T) {
 	s, err := g.model.NewSession(nil, 0)
 	must(t, err)
 	defer s.Close()
-	s.KeepTerms()
+	must(t, s.KeepTerms())
 	ids := g.ids[:4]
 	_, err = s.Prompt(context.Background(), ids, nil)
 	must(t, err)
@@ -88,7 +88,7 @@ func TestTermsRefuse(t *testing.T) {
 		must(t, err)
 		t.Cleanup(s.Close)
 		if keep {
-			s.KeepTerms()
+			must(t, s.KeepTerms())
 			_, err = s.Prompt(context.Background(), g.ids, nil)
 			must(t, err)
 		}
@@ -135,7 +135,7 @@ func TestRowsOfLayer(t *testing.T) {
 		s, err := g.model.NewSession(asks, 0)
 		must(t, err)
 		defer s.Close()
-		s.KeepTerms()
+		must(t, s.KeepTerms())
 		out, err := s.Prompt(context.Background(), g.ids[:len(g.ids)-2], nil)
 		must(t, err)
 		for step := 0; ; step++ {
@@ -190,7 +190,7 @@ func TestRowsOfLayerRefuses(t *testing.T) {
 		s, err := g.model.NewSession(nil, 0)
 		must(t, err)
 		if c.keep {
-			s.KeepTerms()
+			must(t, s.KeepTerms())
 		}
 		_, err = s.Prompt(context.Background(), g.ids, nil)
 		must(t, err)

@@ -121,23 +121,37 @@ func (a *pairLayer) tile(ask trace.MixingAsk, mix Mixing, at, n int, rows *trace
 func (m *Model) runTile(
 	l int, ask trace.MixingAsk, mix Mixing, inputs []*tensors.Tensor,
 ) (*tensors.Tensor, error) {
-	// The last layer needs a graph of its own if the mixing reads the final norm, whose weights the
-	// other layers do not get.
-	kind, weights := layerKind(m.Spec, l), ofLayer(l)
-	if readsFinalNorm(m.Spec, mix, l) {
-		kind, weights = kind+" last", weights+" "+finalNorm
+	out, err := m.execute(m.tileProgram(l, ask, mix), inputs...)
+	if err != nil {
+		return nil, err
 	}
-	out, err := m.run(fmt.Sprintf("tile %s %s", kind, describe([]trace.MixingAsk{ask})), weights,
+	return out[0], nil
+}
+
+// tileProgram is the graph of [Model.runTile].
+func (m *Model) tileProgram(l int, ask trace.MixingAsk, mix Mixing) program {
+	kind, weights := m.kindOf(l, mix)
+	return program{
+		fmt.Sprintf("tile %s %s", kind, describe([]trace.MixingAsk{ask})), weights,
 		func(w byName, in []*Node) []*Node {
 			ids := Squeeze(SliceAxis(in[0], 2, AxisRange(0, 1)), 2) // only their number matters
 			d := m.builder(w, text{ids: ids, first: in[1], length: in[2]})
 			b := d.tileBlock(l, in[0], cache{key: in[3], value: in[4]})
 			return []*Node{InsertAxes(visibleRows(b, mix, ask), 0)}
-		}, inputs...)
-	if err != nil {
-		return nil, err
+		},
 	}
-	return out[0], nil
+}
+
+// kindOf returns the part of the key of a graph of layer l that has mixings, and which weights the
+// graph gets. The last layer needs a graph of its own if a mixing reads the final norm, whose
+// weights the other layers do not get.
+func (m *Model) kindOf(l int, mixes ...Mixing) (kind, weights string) {
+	for _, mix := range mixes {
+		if readsFinalNorm(m.Spec, mix, l) {
+			return layerKind(m.Spec, l) + " last", ofLayer(l) + " " + finalNorm
+		}
+	}
+	return layerKind(m.Spec, l), ofLayer(l)
 }
 
 // put copies n targets from position at on into rows; tile is [1,1,(H,)N,S], with so many sources

@@ -2,6 +2,7 @@ package transformer
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,33 +50,80 @@ func hasWeight(which, name string) bool {
 	return false
 }
 
-// run executes the graph that build describes, on inputs and the weights of which. Graphs are kept
-// by key, so the key must tell everything that build depends on except the shapes of the inputs.
-// Layers with the same key share one graph.
+// program is a graph and the weights that it gets, one of those above. Graphs are kept by key, so
+// the key must tell everything that build depends on except the shapes of the inputs. Layers with
+// the same key share one graph.
+type program struct {
+	key, weights string
+	build        graphFunc
+}
+
+// run executes the graph that build describes, on inputs and the weights of which; see [program].
 func (m *Model) run(key, which string, build graphFunc,
 	inputs ...*tensors.Tensor,
 ) ([]*tensors.Tensor, error) {
-	var names []string
-	// Inputs first, then weights in the order in which the model loaded them, which is the same at
-	// every call. compiled relies on that order.
-	args := make([]any, 0, len(inputs)+len(m.weights))
+	return m.execute(program{key, which, build}, inputs...)
+}
+
+// execute runs a program on inputs.
+func (m *Model) execute(p program, inputs ...*tensors.Tensor) ([]*tensors.Tensor, error) {
+	var sizes []shapes.Shape
 	for _, t := range inputs {
-		args = append(args, t)
+		sizes = append(sizes, t.Shape())
 	}
-	for _, w := range m.weights {
-		if hasWeight(which, w.name) {
-			names = append(names, w.name)
-			args = append(args, w.tensor)
-		}
-	}
-	c, err := m.compiled(key, names, build, len(inputs))
+	c, weights, err := m.compile(p, sizes)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.compile(c, sizesOf(inputs), args); err != nil {
-		return nil, err
+	args := make([]any, 0, len(inputs)+len(weights))
+	for _, t := range slices.Concat(inputs, weights) {
+		args = append(args, t)
 	}
 	return c.exec.Call(args...)
+}
+
+// compile returns the graph of a program, compiled for inputs of those shapes, and the weights that
+// follow them. A call would compile it too. Here that is counted, its time is measured, and of two
+// goroutines with the same shapes one waits for the other.
+func (m *Model) compile(p program, inputs []shapes.Shape) (
+	*compiled, []*tensors.Tensor, error,
+) {
+	names, weights := m.weightsOf(p.weights)
+	c, err := m.compiled(p.key, names, p.build, len(inputs))
+	if err != nil {
+		return nil, nil, err
+	}
+	sizes := sizesOf(inputs)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.shapes[sizes] {
+		return c, weights, nil
+	}
+	all := slices.Clone(inputs)
+	for _, w := range weights {
+		all = append(all, w.Shape())
+	}
+	begin := time.Now()
+	if _, err := c.exec.Compile(all...); err != nil {
+		return nil, nil, err
+	}
+	c.shapes[sizes] = true
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.graphsCompiled++
+	m.compileTime += time.Since(begin)
+	return c, weights, nil
+}
+
+// weightsOf returns the weights that a graph gets and their names, in the order in which the model
+// loaded them, which is the same at every call. [Model.compiled] relies on that order.
+func (m *Model) weightsOf(which string) (names []string, weights []*tensors.Tensor) {
+	for _, w := range m.weights {
+		if hasWeight(which, w.name) {
+			names, weights = append(names, w.name), append(weights, w.tensor)
+		}
+	}
+	return names, weights
 }
 
 // compiled returns the graph of key and makes it at its first use. It compiles nothing yet: that
@@ -107,37 +155,12 @@ func (m *Model) compiled(key string, names []string, build graphFunc,
 	return c, nil
 }
 
-// compile compiles a graph for the shapes of args, unless that has been done. sizes names the
-// shapes that differ from call to call. The first call would compile it too. Here it is counted,
-// its time is measured, and two goroutines with the same shape do it once.
-func (m *Model) compile(c *compiled, sizes string, args []any) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.shapes[sizes] {
-		return nil
-	}
-	var all []shapes.Shape
-	for _, a := range args {
-		all = append(all, a.(*tensors.Tensor).Shape())
-	}
-	begin := time.Now()
-	if _, err := c.exec.Compile(all...); err != nil {
-		return err
-	}
-	c.shapes[sizes] = true
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.graphsCompiled++
-	m.compileTime += time.Since(begin)
-	return nil
-}
-
-// sizesOf writes the shapes of inputs as text. The key of a graph decides their types, so the sizes
+// sizesOf writes the sizes of inputs as text. The key of a graph decides their types, so the sizes
 // are enough.
-func sizesOf(inputs []*tensors.Tensor) string {
+func sizesOf(inputs []shapes.Shape) string {
 	var b []byte
-	for _, t := range inputs {
-		for _, d := range t.Shape().Dimensions {
+	for _, s := range inputs {
+		for _, d := range s.Dimensions {
 			b = append(strconv.AppendInt(b, int64(d), 10), ',')
 		}
 		b = append(b, ' ')

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -27,6 +30,11 @@ type Session struct {
 	// terms says that passes keep what [Session.Terms] reads: latest, nil before the first pass.
 	terms  bool
 	latest *latest
+	// late are the rows that [Session.RowsOfLayer] will be asked for.
+	late      []trace.MixingAsk
+	lateMixes []Mixing
+	// preparing are compilations under way.
+	preparing sync.WaitGroup
 }
 
 // Output is what one pass returns.
@@ -94,12 +102,13 @@ func (s *Session) Prompt(ctx context.Context, ids []int,
 	if s.terms {
 		p.latest = &latest{}
 	}
+	s.prepare(len(ids), kept.slots)
 	out, err := p.output(ctx, progress)
 	if err != nil {
 		kept.free()
 		return nil, err
 	}
-	s.Close()
+	s.freeCache()
 	s.cache, s.ids, s.slots = kept, append([]int(nil), ids...), kept.slots
 	if s.latest = p.latest; s.terms {
 		s.latest.logits = out.Logits
@@ -213,20 +222,8 @@ func (s *Session) step(ctx context.Context, id int) (*Output, error) {
 func (s *Session) stepLayer(
 	l int, token []*tensors.Tensor, x *tensors.Tensor, rows []trace.Rows, kept *latest,
 ) (*tensors.Tensor, error) {
-	// The graph is kept with the model, so nothing else of this session may stay in it.
-	model, asks, mixes, terms := s.m, s.asks, s.mixes, s.terms
-	kind, weights := layerKind(model.Spec, l), ofLayer(l)
-	for _, m := range mixes {
-		if readsFinalNorm(model.Spec, m, l) {
-			kind, weights = layerKind(model.Spec, l)+" last", ofLayer(l)+" "+finalNorm
-		}
-	}
 	past := s.cache.of(l)
-	out, err := s.m.run(fmt.Sprintf("step %s %sterms=%v", kind, describe(asks), terms), weights,
-		func(w byName, in []*graph.Node) []*graph.Node {
-			d := model.stepBuilder(w, in)
-			return d.step(l, in[2], cache{key: in[3], value: in[4]}, asks, mixes, terms)
-		}, token[0], token[1], x, past[0], past[1])
+	out, err := s.m.execute(s.stepProgram(l), token[0], token[1], x, past[0], past[1])
 	if err != nil {
 		return nil, err
 	}
@@ -234,15 +231,64 @@ func (s *Session) stepLayer(
 	if err := s.cache.put(l, out[1], out[2], s.Length()); err != nil {
 		return out[0], err
 	}
-	for i := range asks {
+	for i := range rows {
 		if err := putRows(&rows[i], l, out[3+i]); err != nil {
 			return out[0], err
 		}
 	}
-	if terms {
-		return out[0], kept.add(out[3+len(asks):], s.m.Spec.Width)
+	if s.terms {
+		return out[0], kept.add(out[3+len(rows):], s.m.Spec.Width)
 	}
 	return out[0], nil
+}
+
+// stepProgram is the graph of layer l in a step. Its inputs are the token's id [1,1], its slot, the
+// stream [1,1,D], and the layer's keys and values, [1,G,slots,E] each.
+func (s *Session) stepProgram(l int) program {
+	// The graph is kept with the model, so nothing else of this session may stay in it.
+	model, asks, mixes, terms := s.m, s.asks, s.mixes, s.terms
+	kind, weights := model.kindOf(l, mixes...)
+	return program{
+		fmt.Sprintf("step %s %sterms=%v", kind, describe(asks), terms), weights,
+		func(w byName, in []*graph.Node) []*graph.Node {
+			d := model.stepBuilder(w, in)
+			return d.step(l, in[2], cache{key: in[3], value: in[4]}, asks, mixes, terms)
+		},
+	}
+}
+
+// prepare compiles, while the prompt is read, the graphs that the first tokens need afterwards, for
+// a cache of so many slots: those of a step, if one is to follow n tokens, and of the rows that
+// [Session.RowsOfLayer] will be asked for. Where compiling costs nothing it does nothing. An error
+// is left to the call that needs the graph. [Session.Close] waits for it.
+func (s *Session) prepare(n, slots int) {
+	if s.m.promptStep == 1 {
+		return
+	}
+	integer, number := dtypes.Int32, dtypes.Float32
+	spec := s.m.Spec
+	scalar := shapes.Make(integer)
+	stream := shapes.Make(number, 1, 1, spec.Width)
+	past := shapes.Make(number, 1, spec.Groups(), slots, spec.HeadWidth)
+	var rows, steps []program
+	for l := range spec.Layers { // layers of one kind have the same program
+		for i, ask := range s.late {
+			rows = append(rows, s.m.tileProgram(l, ask, s.lateMixes[i]))
+		}
+		if s.room > n {
+			steps = append(steps, s.stepProgram(l))
+		}
+	}
+	// One after another: the rows are needed first, and the pass compiles at the same time.
+	s.preparing.Go(func() {
+		for _, p := range rows {
+			_, _, _ = s.m.compile(p, []shapes.Shape{stream, scalar, scalar, past, past})
+		}
+		for _, p := range steps {
+			_, _, _ = s.m.compile(p,
+				[]shapes.Shape{shapes.Make(integer, 1, 1), scalar, stream, past, past})
+		}
+	})
 }
 
 // stepBuilder builds graphs of a decode step, whose first inputs are the token's id and its slot.
@@ -275,13 +321,18 @@ func (s *Session) grow() error {
 	if err != nil {
 		return fmt.Errorf("transformer: growing the cache beyond %d tokens: %w", s.slots, err)
 	}
-	s.Close()
+	s.freeCache()
 	s.cache, s.slots = grown, grown.slots
 	return nil
 }
 
 // Close frees the cache. The session must not be used afterwards.
 func (s *Session) Close() {
+	s.preparing.Wait()
+	s.freeCache()
+}
+
+func (s *Session) freeCache() {
 	if s.cache != nil {
 		s.cache.free()
 	}
