@@ -427,6 +427,10 @@ func (r *run) append(t prediction, wanted func(*job) int) {
 			layer = wrote
 		}
 		res.Shown = append(res.Shown, layer)
+		if !e.Model.Bidirectional {
+			k := res.Level(res.Shape[0] - 1)
+			res.Generated = append(res.Generated, slices.Clone(shown[k*T+m:(k+1)*T]))
+		}
 		for k := range p.levels {
 			other := 0.0
 			for _, x := range mass[k*T+m : (k+1)*T] {

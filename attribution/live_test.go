@@ -221,6 +221,7 @@ func TestRowsOfLayerThatWrote(t *testing.T) {
 	want := &attribution.Result{
 		Options: res.Options, Layers: []int{attribution.LayerByToken}, Shape: [3]int{1, 4, 1},
 		Data: []float64{0.1, 0.2, 0.3, 0.4}, Shown: []int{1}, Unit: res.Unit,
+		Generated: [][]float64{{}},
 	}
 	if diff := cmp.Diff(want, res, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("one layer (-want +got):\n%s", diff)
@@ -257,6 +258,43 @@ func TestRowsOfLayerThatWrote(t *testing.T) {
 		m.edit = edit
 		if res, err := explain(m, attribution.Options{}); err == nil {
 			t.Errorf("%s: %+v, want an error", name, res)
+		}
+	}
+}
+
+// Each token has a value of every generated token before it, at the layer shown; they add up to what
+// the explanation says of them together.
+func TestGeneratedColumns(t *testing.T) {
+	for name, opts := range map[string]attribution.Options{
+		"prediction": {}, "own row": {OwnRow: true},
+	} {
+		var m trace.Model = attributiontest.NewModel(5)
+		opts.MaxTokens, opts.Methods = 4, []string{"raw", "rollout", "direct"}
+		if opts.OwnRow {
+			m, opts.Methods = fakemodel.New(3, fakemodel.Evenly), opts.Methods[:2]
+		}
+		e := explained(t, m, opts)
+		for _, method := range e.Order {
+			r := e.Methods[method]
+			for i, row := range r.Generated {
+				want := i
+				if opts.OwnRow {
+					want++
+				}
+				sum := 0.0
+				for _, x := range row {
+					sum += x
+				}
+				all := e.OtherMass[method][i*r.Shape[2]+r.Level(i)]
+				if len(row) != want || math.Abs(sum-all) > 1e-9 {
+					t.Errorf("%s: %s token %d: %v, want %d values that add up to %v", name, method,
+						i, row, want, all)
+				}
+			}
+			if len(r.Generated) != len(e.Steps) {
+				t.Errorf("%s: %s has %d rows of %d tokens", name, method, len(r.Generated),
+					len(e.Steps))
+			}
 		}
 	}
 }

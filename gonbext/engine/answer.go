@@ -61,6 +61,12 @@ func (x *explaining) grow(part *attribution.Explanation) error {
 		r.Shape[0] += rows.Shape[0]
 		r.Data = append(r.Data, rows.Data...)
 		r.Shown = append(r.Shown, rows.Shown...)
+		for _, row := range rows.Generated {
+			if row == nil { // as above
+				row = []float64{}
+			}
+			r.Generated = append(r.Generated, row)
+		}
 		r.Explained = append(r.Explained, rows.Explained...)
 		r.Residue = append(r.Residue, rows.Residue...)
 		x.e.OtherMass[name] = append(x.e.OtherMass[name], part.OtherMass[name]...)

@@ -84,7 +84,10 @@ func token(text string, rollout, occlusion, other []float64) *attribution.Explan
 	return &attribution.Explanation{
 		Steps: []attribution.GeneratedToken{{ID: 7, Text: text, Probability: 0.5}},
 		Methods: map[string]*attribution.Result{
-			"rollout": {Shape: [3]int{1, 2, 1}, Data: rollout, Shown: []int{0}},
+			"rollout": {
+				Shape: [3]int{1, 2, 1}, Data: rollout, Shown: []int{0},
+				Generated: [][]float64{{}},
+			},
 			"occlusion": {
 				Shape: [3]int{1, 2, 1}, Data: occlusion, Shown: []int{0},
 				Explained: occlusion[:1], Residue: []float64{0},
@@ -137,6 +140,7 @@ func TestExplanationGrows(t *testing.T) {
 	occlusion.Data = []float64{math.Inf(-1), 1e-310, 3, 4}
 	occlusion.Explained, occlusion.Residue = []float64{math.Inf(-1), 3}, []float64{0, 0}
 	rollout.Shown, occlusion.Shown = []int{0, 0}, []int{0, 0}
+	rollout.Generated = [][]float64{{}, {}} // and gob does not tell these from nil
 	want.OtherMass = map[string][]float64{"rollout": {0.5, 0.125}, "occlusion": {0, 0}}
 	want.Warnings = []string{"after z"}
 	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
