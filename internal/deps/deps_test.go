@@ -32,6 +32,7 @@ var allowed = map[string][]string{
 	"internal/registry": {"internal/message"},
 	"internal/budget":   {"attribution/trace"},
 	"internal/pip":      nil,
+	"internal/kernel":   nil,
 
 	// Models with given answers, for the tests of methods.
 	"internal/fakemodel": {"attribution/trace"},
@@ -122,7 +123,7 @@ var allowed = map[string][]string{
 	// Where layers are joined.
 	"cmd/headwater": {
 		"attribution/...", "gonbext/...", "models/...", "internal/certificate", "internal/golden",
-		"internal/message", "internal/xlaplugin", "github.com/spf13/cobra",
+		"internal/kernel", "internal/message", "internal/xlaplugin", "github.com/spf13/cobra",
 		"github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},
 	"cmd/train-tiny":             {"models", "models/tiny", "internal/train", "models/xla"},
