@@ -44,8 +44,8 @@ func (p *program) installCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "make Jupyter run Go notebooks that know Headwater",
-		Long: "Install writes the kernel \"" + kernel.DisplayName + "\" for Jupyter. Its notebooks " +
-			"import Headwater without any setting: in a project that\n" +
+		Long: "Install writes the kernel \"" + kernel.DisplayName + "\" for Jupyter. Its " +
+			"notebooks import Headwater without any setting: in a project that\n" +
 			"requires it, in the version of that project; elsewhere in the version of this " +
 			"program. The cells run in GoNB, which must be\n" +
 			"installed; the error says how.",

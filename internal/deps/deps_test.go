@@ -136,7 +136,7 @@ var allowed = map[string][]string{
 	"internal/e2e/fixture":       {"attribution", "attribution/trace", "models"},
 	"internal/e2e/methods":       {everything},
 	"internal/e2e/mutation":      {"internal/e2e/command"},
-	"internal/e2e/notebook":      nil,
+	"internal/e2e/notebook":      {"internal/e2e/command"},
 	"internal/bench/flowbench":   {"attribution", "attribution/aggregation/maxflow", "attribution/trace", "internal/bench/flowmaps", "models"},
 	"internal/bench/flowmaps":    nil,
 	"internal/bench/growth":      {"attribution", "models", "models/xla", gonum, "gonum.org/v1/plot/..."},

@@ -73,7 +73,7 @@ func Install(o InstallOptions) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // every user may start the kernel
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // for every user
 		return "", fmt.Errorf("kernel: %w", err)
 	}
 	s := spec{

@@ -50,8 +50,8 @@ func TestPrepare(t *testing.T) {
 		name, value, _ := strings.Cut(v, "=")
 		got[name] = value
 	}
-	if _, ok := got["GOWORK"]; ok || got["GOFLAGS"] != "-v" || got["GOMLX_NO_AUTO_INSTALL"] != "1" ||
-		got["HEADWATER_ENGINE"] != "" {
+	if _, ok := got["GOWORK"]; ok || got["GOFLAGS"] != "-v" ||
+		got["GOMLX_NO_AUTO_INSTALL"] != "1" || got["HEADWATER_ENGINE"] != "" {
 		t.Errorf("environment %q", env)
 	}
 	path := filepath.SplitList(got["PATH"])

@@ -27,9 +27,17 @@ type cell struct {
 // answer is what a cell showed.
 type answer struct{ Text, Status string }
 
-// inKernel runs cells in the real kernel and returns what they showed; it skips where there is
-// none.
+// inKernel runs cells of a notebook in an empty folder in the kernel of this checkout and returns
+// what they showed; it skips where there is none.
 func inKernel(t *testing.T, cells []cell) []answer {
+	t.Helper()
+	needKernel(t)
+	dir := shortDir(t)
+	return run(t, "gonb", dir, cells, "TMPDIR="+dir)
+}
+
+// needKernel skips a test where the kernel of this checkout is not installed.
+func needKernel(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("a kernel that links the models for every cell")
@@ -38,18 +46,29 @@ func inKernel(t *testing.T, cells []cell) []answer {
 	if err := exec.Command("python", "-c", find).Run(); err != nil {
 		t.Skip("no kernel of Go notebooks here; make test sets it up:", err)
 	}
-	dir, err := os.MkdirTemp("", "hw") // t.TempDir may be too long for a socket
+}
+
+// shortDir returns a temporary directory; that of t.TempDir may be too long for a socket.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "hw")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// run runs cells of a notebook in a folder and returns what they showed.
+func run(t *testing.T, kernel, folder string, cells []cell, env ...string) []answer {
+	t.Helper()
 	in, err := json.Marshal(cells)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out, log bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), "python", "testdata/kernel.py", dir)
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	cmd := exec.CommandContext(t.Context(), "python", "testdata/kernel.py", folder, kernel)
+	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &log
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("kernel.py: %v\n%s", err, log.String())
