@@ -41,6 +41,7 @@ func init() {
 		fmt.Println(err, errors.Is(err, trace.ErrUsage))
 	}
 	cells["by word"], cells["by letter"] = by("word"), by("letter")
+	cells["by words"] = by("words")
 	cells["by more than there is"], cells["by a space"] = by("0:9"), by("3:4")
 }
 
@@ -103,6 +104,7 @@ func TestBy(t *testing.T) {
 func TestByRefusals(t *testing.T) {
 	for cell, want := range map[string]string{
 		"by letter":             `grouping "letter": want word, sentence`,
+		"by words":              `grouping "words": did you mean word? want word, sentence`,
 		"by more than there is": "span 0 to 9; the text has bytes 0 to 8",
 		"by a space":            "holds the beginning of no token",
 		"no number":             "threshold NaN; it must be in [0,1000000]",

@@ -113,11 +113,11 @@ var allowed = map[string][]string{
 
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
-		"attribution", "attribution/trace", "gonbext/engine", "gonbext/render", gonum,
-		"github.com/janpfeifer/gonb/gonbui/...",
+		"attribution", "attribution/trace", "gonbext/engine", "gonbext/render",
+		"internal/message", gonum, "github.com/janpfeifer/gonb/gonbui/...",
 	},
 	"gonbext/engine":        {"attribution", "attribution/trace"},
-	"gonbext/engine/server": {"attribution", "attribution/trace", "gonbext/engine"},
+	"gonbext/engine/server": {"attribution", "attribution/trace", "gonbext/engine", "internal/message"},
 	"gonbext/local":         {"attribution", "attribution/trace", "gonbext/engine", "gonbext/engine/server", "models", "models/hub", "models/transformer"},
 
 	// Where layers are joined.
