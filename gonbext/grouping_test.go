@@ -111,17 +111,19 @@ func TestByRefusals(t *testing.T) {
 
 		"a layer that is not there": `Layer 1; "tiny" has 1, from 0 to 0`,
 	} {
-		next := make(chan struct{}, 1)
-		next <- struct{}{}
-		k := newKernel(t, func(conn *engineConn, r engine.Request) {
-			if cell != "by a space" && cell != "a layer that is not there" {
-				t.Errorf("%s reaches the engine", cell)
+		t.Run(cell, func(t *testing.T) {
+			next := make(chan struct{}, 1)
+			next <- struct{}{}
+			k := newKernel(t, func(conn *engineConn, r engine.Request) {
+				if cell != "by a space" && cell != "a layer that is not there" {
+					t.Errorf("%s reaches the engine", cell)
+				}
+				pieces(next)(conn, r)
+			})
+			if r := k.run(cell, false); !strings.Contains(r.stdout, want) ||
+				!strings.HasSuffix(r.stdout, " true\n") {
+				t.Errorf("%s says %q, want %q and a usage error", cell, r.stdout, want)
 			}
-			pieces(next)(conn, r)
 		})
-		if r := k.run(cell, false); !strings.Contains(r.stdout, want) ||
-			!strings.HasSuffix(r.stdout, " true\n") {
-			t.Errorf("%s says %q, want %q and a usage error", cell, r.stdout, want)
-		}
 	}
 }

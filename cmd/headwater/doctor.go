@@ -341,7 +341,8 @@ func (d *diagnosis) advise() {
 		}
 	}
 	if d.Notebooks.Spec == "" {
-		d.Next = append(d.Next, "headwater install makes Jupyter run Go notebooks that know Headwater")
+		d.Next = append(d.Next, "headwater install makes Jupyter run Go notebooks that "+
+			"know Headwater")
 	}
 	d.Next = append(d.Next, "headwater certify --model REF shows that a checkpoint's "+
 		"numbers are right here",

@@ -47,9 +47,9 @@ func (l *last) send(c *connection) error {
 	l.mu.Unlock()
 	switch {
 	case tooLarge > 0:
-		return usagef("the latest explanation has %s of numbers and was not kept; the limit is %s: "+
-			"use the value that the cell got, or explain again", message.FormatBytes(tooLarge),
-			message.FormatBytes(maxLast))
+		return usagef("the latest explanation has %s of numbers and was not kept; the limit "+
+			"is %s: use the value that the cell got, or explain again",
+			message.FormatBytes(tooLarge), message.FormatBytes(maxLast))
 	case e == nil:
 		return usagef("there is no explanation yet: run a cell with Explain first")
 	}
