@@ -53,6 +53,13 @@ func (p *program) installCommand() *cobra.Command {
 			"  headwater install --uninstall",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("prefix") && f.prefix == "" {
+				return usagef("--prefix \"\": want a folder")
+			}
+			if count(f.user, f.sysPrefix, f.prefix != "") > 1 {
+				return usagef("--user, --sys-prefix and --prefix do not go together: " +
+					"each names a Jupyter")
+			}
 			dir, err := f.dataDir()
 			if err != nil {
 				return err
@@ -70,8 +77,17 @@ func (p *program) installCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.prefix, "prefix", "", "for the Jupyter in this `FOLDER`, such as "+
 		"/usr/local or a virtual environment")
 	cmd.Flags().BoolVar(&f.uninstall, "uninstall", false, "remove the kernel from there")
-	cmd.MarkFlagsMutuallyExclusive("user", "sys-prefix", "prefix")
 	return cmd
+}
+
+// count returns how many of the values are true.
+func count(values ...bool) (n int) {
+	for _, v := range values {
+		if v {
+			n++
+		}
+	}
+	return n
 }
 
 // dataDir returns the data directory of the Jupyter that the flags choose.
