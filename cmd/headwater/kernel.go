@@ -56,7 +56,7 @@ func (p *program) installCommand() *cobra.Command {
 			if cmd.Flags().Changed("prefix") && f.prefix == "" {
 				return usagef("--prefix \"\": want a folder")
 			}
-			if count(f.user, f.sysPrefix, f.prefix != "") > 1 {
+			if f.user && f.sysPrefix || f.prefix != "" && (f.user || f.sysPrefix) {
 				return usagef("--user, --sys-prefix and --prefix do not go together: " +
 					"each names a Jupyter")
 			}
@@ -78,16 +78,6 @@ func (p *program) installCommand() *cobra.Command {
 		"/usr/local or a virtual environment")
 	cmd.Flags().BoolVar(&f.uninstall, "uninstall", false, "remove the kernel from there")
 	return cmd
-}
-
-// count returns how many of the values are true.
-func count(values ...bool) (n int) {
-	for _, v := range values {
-		if v {
-			n++
-		}
-	}
-	return n
 }
 
 // dataDir returns the data directory of the Jupyter that the flags choose.
