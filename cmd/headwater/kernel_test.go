@@ -9,6 +9,9 @@ import (
 	"github.com/headwater-ml/headwater/internal/kernel"
 )
 
+// installed is as if all programs of a kernel were there.
+var installed = kernel.Programs{Go: "/bin/go", GoNB: "/bin/gonb", Goimports: "/bin/goimports"}
+
 func TestInstallRefusals(t *testing.T) {
 	home := nowhere(t)
 	t.Setenv("JUPYTER_DATA_DIR", filepath.Join(home, "data"))
@@ -42,7 +45,7 @@ func TestUninstall(t *testing.T) {
 	} {
 		path, err := kernel.Install(kernel.InstallOptions{
 			DataDir: place, Command: filepath.Join(home, "headwater"),
-			Programs: kernel.Programs{Go: "/bin/go", GoNB: "/bin/gonb", Goimports: "/bin/goimports"},
+			Programs: installed,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +73,7 @@ func TestDoctorOnNotebooks(t *testing.T) {
 	}
 	_, err := kernel.Install(kernel.InstallOptions{
 		DataDir: filepath.Join(home, "data"), Command: filepath.Join(home, "gone"),
-		Programs: kernel.Programs{Go: "/bin/go", GoNB: "/bin/gonb", Goimports: "/bin/goimports"},
+		Programs: installed,
 	})
 	if err != nil {
 		t.Fatal(err)

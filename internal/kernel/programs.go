@@ -104,9 +104,10 @@ func (p Programs) dirs() []string {
 	return dirs
 }
 
-// goSetting returns a variable of the go command, or "" if it does not say.
+// goSetting returns a variable of the go command, or "" if it does not say. It does not ask in the
+// folder of the notebook, whose go.mod may want another version of Go.
 func goSetting(ctx context.Context, goCommand, name string) string {
-	out, err := goOutput(ctx, goCommand, "", os.Environ(), "env", name)
+	out, err := goOutput(ctx, goCommand, os.TempDir(), os.Environ(), "env", name)
 	if err != nil {
 		return ""
 	}
@@ -116,7 +117,7 @@ func goSetting(ctx context.Context, goCommand, name string) string {
 // knowsSIMD reports whether the go command knows the experiment simd.
 func knowsSIMD(ctx context.Context, goCommand string) bool {
 	env := append(os.Environ(), "GOEXPERIMENT=simd")
-	_, err := goOutput(ctx, goCommand, "", env, "env", "GOVERSION")
+	_, err := goOutput(ctx, goCommand, os.TempDir(), env, "env", "GOVERSION")
 	return err == nil
 }
 

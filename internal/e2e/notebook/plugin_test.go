@@ -68,7 +68,7 @@ func run(t *testing.T, kernel, folder string, cells []cell, env ...string) []ans
 	}
 	var out, log bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), "python", "testdata/kernel.py", folder, kernel)
-	// Nobody who reads a notebook, and no continuous integration: see the status of package gonbext.
+	// No server of notebooks, and no continuous integration: both change the status of a cell.
 	cmd.Env = append(append(os.Environ(), "CI=", "JPY_SESSION_NAME="), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &log
 	if err := cmd.Run(); err != nil {
