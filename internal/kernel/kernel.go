@@ -17,7 +17,6 @@ package kernel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -129,7 +128,3 @@ next:
 	}
 	return kept
 }
-
-// errUnsupported is returned where GoNB does not run.
-var errUnsupported = errors.New("kernel: notebooks need Linux, macOS, or WSL on Windows: " +
-	"the command headwater works here without them")

@@ -1,5 +1,5 @@
-// Package notebook runs cells in the real kernel of Go notebooks. It costs about three minutes on two
-// cores: every cell is compiled and linked with the models, and each changed plugin starts an
+// Package notebook runs cells in the real kernel of Go notebooks. It costs about three minutes on
+// two cores: every cell is compiled and linked with the models, and each changed plugin starts an
 // engine.
 package notebook
 
