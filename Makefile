@@ -24,7 +24,7 @@ headwater := .cache/bin/headwater
 # Whether --model smollm2 opens: in .cache, in the user's cache or in that of the Hub.
 has_smollm2 = $(in_env) $(headwater) models | grep -q '^smollm2: .*, downloaded: '
 
-.PHONY: help setup run-setup build demo quick test minilm smollm2 unit notebooks-check notebooks check fuzz lab train bench clean
+.PHONY: help setup run-setup build demo quick test minilm smollm2 unit notebooks-check notebooks check fuzz lab image-check train bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -89,9 +89,13 @@ fuzz: run-setup ## run the command on MUTATIONS damaged inputs (50000), from see
 	HEADWATER_MUTATIONS=$(MUTATIONS) HEADWATER_MUTATION_SEED=$(SEED) $(in_env) go test -count 1 -timeout 0 -v -run TestMutations ./internal/e2e/mutation
 
 lab: setup build ## open JupyterLab with the kernel ready, on this machine only
+	@$(in_env) $(headwater) install
 	@$(in_env) jupyter lab --ServerApp.ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) \
-		--MappingKernelManager.default_kernel_name=gonb \
+		--MappingKernelManager.default_kernel_name=headwater \
 		--LabApp.default_url=/lab/tree/notebooks/00-quickstart.ipynb
+
+image-check: ## run the steps of docker/Dockerfile without a container engine (some minutes)
+	@docker/check.sh
 
 train: run-setup ## train the embedded model again (up to 90 minutes on 2 cores)
 	$(in_env) go run -buildvcs=false $(TRAIN)

@@ -33,9 +33,9 @@ func ParseGrouping(s string) (Grouping, error) {
 		end, err2 := strconv.Atoi(last)
 		if err1 != nil || err2 != nil || begin < 0 || begin >= end {
 			return Grouping{}, trace.Usagef(
-				"grouping %s: want word, sentence, or bytes of the prompt as "+
+				"grouping %s: %swant word, sentence, or bytes of the prompt as "+
 					"BEGIN:END,BEGIN:END, counted from 0 and END not included",
-				message.Quote(s),
+				message.Quote(s), message.DidYouMean(s, []string{"word", "sentence"}),
 			)
 		}
 		g.ranges = append(g.ranges, [2]int{begin, end})

@@ -98,7 +98,7 @@ func TestLayerOfTheModel(t *testing.T) {
 	})
 	r := k.run("layer of the model", true)
 	left := saved(r.displays)
-	if r.status != 1 || len(left) != 1 ||
+	if r.status != 0 || len(left) != 1 ||
 		!strings.Contains(fmt.Sprint(left[0]), "Layer 1; &#34;tiny&#34; has 1, from 0 to 0</div>") {
 		t.Errorf("status %d, saved %v", r.status, left)
 	}

@@ -2,6 +2,7 @@ package gonbext
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/render"
 )
 
@@ -75,6 +77,32 @@ func (d *display) clear() {
 		d.send(map[protocol.MIMEType]any{protocol.MIMETextHTML: ""})
 		gonbui.Sync()
 	}
+}
+
+// exit shows an error and ends the program.
+func (d *display) exit(err error) {
+	d.fail(err)
+	os.Exit(d.status(err))
+}
+
+// status returns the exit status of a program that ends with an error, which the display shows. It
+// is 1 for the shell. In a notebook it depends on who reads: for any other status than 0, GoNB adds
+// "exit status 1" twice below the line that says what is wrong. So the status is 0
+//
+//   - in a server of notebooks, which sets JPY_SESSION_NAME: the reader sees the line, and GoNB
+//     runs the cells that follow whatever the status is;
+//   - elsewhere, such as in nbconvert, if the cell asks for something unknown or impossible, which
+//     only the author of the cell can change. Other errors are those of the machine, and nbconvert
+//     stops at them.
+//
+// Where CI is set nobody reads, and the status is always 1.
+func (d *display) status(err error) int {
+	asked := errors.Is(err, trace.ErrUsage) || trace.KindOf(err) == trace.ModelKind
+	watched := os.Getenv("JPY_SESSION_NAME") != ""
+	if d.notebook && (watched || asked) && os.Getenv("CI") == "" {
+		return 0
+	}
+	return 1
 }
 
 // fail shows an error: its first line, and what follows, such as the end of a log, below.

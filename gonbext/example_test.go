@@ -22,3 +22,8 @@ func ExampleTrace() {
 	attention := r.Tensor(trace.Attention)
 	fmt.Println(attention.Shape) // [L H T S]
 }
+
+// In a later cell this shows the latest explanation again.
+func ExampleLast() {
+	gonbext.Show(gonbext.Last())
+}

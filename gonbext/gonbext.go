@@ -15,9 +15,17 @@
 //		gonbext.Model{Name: "openai-community/gpt2"},
 //		gonbext.View{By: "word"})
 //
-// Functions that begin with Try return errors; the others show one line and end the cell with
-// status
-// 1. Outside of a notebook everything works the same and pictures are printed as text.
+// Functions that begin with Try return errors; the others show one line and end the cell. In a
+// notebook server its status is then 0, because GoNB would print "exit status 1" twice below the
+// line. It is 1 where CI is set, and under nbconvert if the machine is at fault and not what the
+// cell asks for.
+//
+// Every cell is a program of its own, so values do not last: [Last] returns the latest explanation
+// to a later cell. A variable that is declared outside of main is computed again in every later
+// cell; "var e = gonbext.Explain(…)" there draws its picture each time.
+//
+// Outside of a notebook everything works the same, pictures are printed as text, and the status
+// after an error is 1.
 package gonbext
 
 import (
@@ -134,13 +142,12 @@ func (r request) heatmap(e *Explanation, status string) render.Heatmap {
 // Explain continues the prompt and shows where each generated token comes from, growing token by
 // token, and returns the numbers. An encoder reads the prompt instead, and its predictions are
 // explained: at each masked token, at its class, or at the Positions of the options. On an error it
-// shows one line and ends the program with status 1; see [TryExplain].
+// shows one line and ends the program; see [TryExplain].
 func Explain(prompt string, settings ...Setting) *Explanation {
 	out := newDisplay()
 	e, err := explain(out, prompt, settings)
 	if err != nil {
-		out.fail(err)
-		os.Exit(1)
+		out.exit(err)
 	}
 	return e
 }

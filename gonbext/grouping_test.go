@@ -41,6 +41,7 @@ func init() {
 		fmt.Println(err, errors.Is(err, trace.ErrUsage))
 	}
 	cells["by word"], cells["by letter"] = by("word"), by("letter")
+	cells["by words"] = by("words")
 	cells["by more than there is"], cells["by a space"] = by("0:9"), by("3:4")
 }
 
@@ -103,23 +104,26 @@ func TestBy(t *testing.T) {
 func TestByRefusals(t *testing.T) {
 	for cell, want := range map[string]string{
 		"by letter":             `grouping "letter": want word, sentence`,
+		"by words":              `grouping "words": did you mean word? want word, sentence`,
 		"by more than there is": "span 0 to 9; the text has bytes 0 to 8",
 		"by a space":            "holds the beginning of no token",
 		"no number":             "threshold NaN; it must be in [0,1000000]",
 
 		"a layer that is not there": `Layer 1; "tiny" has 1, from 0 to 0`,
 	} {
-		next := make(chan struct{}, 1)
-		next <- struct{}{}
-		k := newKernel(t, func(conn *engineConn, r engine.Request) {
-			if cell != "by a space" && cell != "a layer that is not there" {
-				t.Errorf("%s reaches the engine", cell)
+		t.Run(cell, func(t *testing.T) {
+			next := make(chan struct{}, 1)
+			next <- struct{}{}
+			k := newKernel(t, func(conn *engineConn, r engine.Request) {
+				if cell != "by a space" && cell != "a layer that is not there" {
+					t.Errorf("%s reaches the engine", cell)
+				}
+				pieces(next)(conn, r)
+			})
+			if r := k.run(cell, false); !strings.Contains(r.stdout, want) ||
+				!strings.HasSuffix(r.stdout, " true\n") {
+				t.Errorf("%s says %q, want %q and a usage error", cell, r.stdout, want)
 			}
-			pieces(next)(conn, r)
 		})
-		if r := k.run(cell, false); !strings.Contains(r.stdout, want) ||
-			!strings.HasSuffix(r.stdout, " true\n") {
-			t.Errorf("%s says %q, want %q and a usage error", cell, r.stdout, want)
-		}
 	}
 }

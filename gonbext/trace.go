@@ -10,6 +10,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/gonbext/engine"
+	"github.com/headwater-ml/headwater/internal/message"
 )
 
 // Recording is the raw tensors of one pass over a text of T tokens.
@@ -42,7 +43,7 @@ func (r *Recording) String() string {
 }
 
 // Trace returns raw tensors of one pass of the embedded model over the prompt, such as
-// [trace.Attention], [L,H,T,S]. On an error it shows one line and ends the program with status 1;
+// [trace.Attention], [L,H,T,S]. On an error it shows one line and ends the program;
 // see [TryTrace]. For another model see [Model.Trace].
 func Trace(prompt string, taps ...trace.Tap) *Recording { return Model{}.Trace(prompt, taps...) }
 
@@ -56,8 +57,7 @@ func (m Model) Trace(prompt string, taps ...trace.Tap) *Recording {
 	out := newDisplay()
 	r, err := m.trace(out, engine.Input{Text: prompt}, taps)
 	if err != nil {
-		out.fail(err)
-		os.Exit(1)
+		out.exit(err)
 	}
 	out.clear()
 	return r
@@ -104,13 +104,23 @@ func checkTaps(taps []trace.Tap) error {
 	known := trace.Taps()
 	for _, tap := range taps {
 		if !slices.Contains(known, tap) {
-			return fmt.Errorf("gonbext: unknown tap %.40q; there are %v", string(tap), known)
+			return usagef("unknown tap %.40q; %s", string(tap),
+				message.KnownAre(string(tap), tapNames(known)))
 		}
 	}
 	if len(taps) == 0 {
-		return fmt.Errorf("gonbext: no tap asked for; there are %v", known)
+		return usagef("no tap asked for; known are %s", message.List(tapNames(known)))
 	}
 	return nil
+}
+
+// tapNames returns the names of taps.
+func tapNames(taps []trace.Tap) []string {
+	names := make([]string, len(taps))
+	for i, tap := range taps {
+		names[i] = string(tap)
+	}
+	return names
 }
 
 // tokens counts them: "1 token", "2 tokens".

@@ -156,7 +156,7 @@ func backendConfig(name string, plugins *Plugins) (string, error) {
 		if kind == "go" {
 			near = "" // the name is right, and has no PATH
 		}
-		return "", fmt.Errorf("models: backend %.60q is unknown; %sknown are go, xla, cuda, "+
+		return "", usagef("backend %.60q is unknown; %sknown are go, xla, cuda, "+
 			"and xla:PATH and cuda:PATH of a PJRT plugin", name, near)
 	case plugins == nil:
 		return "", fmt.Errorf("models: backend %s is not part of this program: build it with "+

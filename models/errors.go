@@ -44,3 +44,18 @@ func (e *NoTokenizerError) Unwrap() error { return e.Err }
 
 // Kind says that the model takes token ids.
 func (e *NoTokenizerError) Kind() trace.ErrorKind { return trace.TokenizerKind }
+
+// UnknownModelError says that no model has the name that was given.
+type UnknownModelError struct {
+	// Err says where it was looked for, and which name was perhaps meant.
+	Err error
+}
+
+// Error implements error.
+func (e *UnknownModelError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what says where it was looked for.
+func (e *UnknownModelError) Unwrap() error { return e.Err }
+
+// Kind says that another name may help.
+func (e *UnknownModelError) Kind() trace.ErrorKind { return trace.ModelKind }

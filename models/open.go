@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 
+	"github.com/headwater-ml/headwater/attribution/trace"
 	"github.com/headwater-ml/headwater/internal/message"
 	"github.com/headwater-ml/headwater/models/hub"
 	"github.com/headwater-ml/headwater/models/known"
@@ -62,8 +63,13 @@ func (o Options) dtype() (dtypes.DType, error) {
 	case "bfloat16", "bf16":
 		return dtypes.BFloat16, nil
 	}
-	return dtypes.InvalidDType, fmt.Errorf("models: weights as %q are not supported; "+
-		"take float32 or bfloat16", o.DType)
+	return dtypes.InvalidDType, usagef("data type %.60q is unknown; %s", o.DType,
+		message.KnownAre(o.DType, []string{"float32", "bfloat16"}))
+}
+
+// usagef returns a [trace.UsageError] of this package with a formatted reason.
+func usagef(format string, args ...any) error {
+	return &trace.UsageError{Package: "models", Reason: fmt.Sprintf(format, args...)}
 }
 
 // location is where the files of a model are.
@@ -86,7 +92,7 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 	}
 	if strings.HasPrefix(ref, planted.Prefix) {
 		_, err := planted.Lookup(ref)
-		return location{}, fmt.Errorf("models: %w%s", err, suggestion(ref))
+		return location{}, &UnknownModelError{fmt.Errorf("models: %w%s", err, suggestion(ref))}
 	}
 	if strings.HasPrefix(ref, ollama.Prefix) {
 		return findOllama(ref)
@@ -99,16 +105,20 @@ func find(ctx context.Context, ref string, opts Options) (location, error) {
 		return findKnown(ctx, m, where)
 	}
 	if _, invalid := hub.ParseRef(ref); invalid != nil || looksLikePath(ref) {
-		return location{}, fmt.Errorf("models: %s is neither a directory nor a GGUF file, nor an "+
-			"embedded model (%s), nor a known one (%s), nor a name of the Hub such as "+
-			"openai-community/gpt2%s: %w",
-			ref, tiny.Name, message.List(known.Names()), suggestion(ref), fs.ErrNotExist)
+		return location{}, &UnknownModelError{fmt.Errorf("models: %s is neither a directory nor a "+
+			"GGUF file, nor an embedded model (%s), nor a known one (%s), nor a name of the Hub "+
+			"such as openai-community/gpt2%s: %w",
+			ref, tiny.Name, message.List(known.Names()), suggestion(ref), fs.ErrNotExist)}
 	}
 	dir, err := hub.Resolve(ctx, ref, where)
 	if err != nil {
-		return location{}, fmt.Errorf("models: %s is neither a directory nor a GGUF file, nor an "+
+		err = fmt.Errorf("models: %s is neither a directory nor a GGUF file, nor an "+
 			"embedded model (%s), nor a known one (%s)%s; as a name of the Hub: %w",
 			ref, tiny.Name, message.List(known.Names()), suggestion(ref), err)
+		if ctx.Err() == nil && suggestion(ref) != "" { // a name with a typing error
+			err = &UnknownModelError{err}
+		}
+		return location{}, err
 	}
 	return location{path: dir, downloaded: true}, nil
 }
@@ -120,6 +130,9 @@ func findOllama(ref string) (location, error) {
 		return location{}, fmt.Errorf("models: %w", err)
 	}
 	path, err := store.Find(ref)
+	if errors.Is(err, fs.ErrNotExist) {
+		return location{}, &UnknownModelError{fmt.Errorf("models: %w", err)}
+	}
 	if err != nil {
 		return location{}, fmt.Errorf("models: %w", err)
 	}

@@ -3,6 +3,8 @@ package models_test
 import (
 	"errors"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -151,6 +153,49 @@ func TestKnownSuggested(t *testing.T) {
 		})
 		if err == nil || !strings.Contains(err.Error(), "did you mean smollm2?") {
 			t.Errorf("%s: error %v, want the question whether smollm2 was meant", ref, err)
+		}
+	}
+}
+
+// TestUnknownModel checks which errors say that a name is wrong, and not that the machine lacks
+// something.
+func TestUnknownModel(t *testing.T) {
+	t.Setenv("OLLAMA_MODELS", t.TempDir())
+	gone := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(gone.Close)
+	offline := &hub.Options{Cache: t.TempDir(), Offline: true}
+	online := &hub.Options{Cache: t.TempDir(), Endpoint: gone.URL}
+	for _, c := range []struct {
+		ref  string
+		hub  *hub.Options
+		want trace.ErrorKind
+	}{
+		{"./nothing", offline, trace.ModelKind},
+		{"nothing.gguf", offline, trace.ModelKind},
+		{"planted:nothing", offline, trace.ModelKind},
+		{"ollama:nothing", offline, trace.ModelKind},
+		{"tinny", offline, trace.ModelKind},
+		{"org/nothing", online, trace.ModelKind},
+		{"org/nothing", offline, trace.NoKind}, // the Hub may have it
+	} {
+		_, err := models.Open(c.ref, models.Options{Backend: "go", Hub: c.hub})
+		if err == nil || trace.KindOf(err) != c.want || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %q of kind %q, want kind %q", c.ref, err, trace.KindOf(err), c.want)
+		}
+	}
+}
+
+// TestMisspeltSetting checks that a wrong backend or data type is an error of the caller.
+func TestMisspeltSetting(t *testing.T) {
+	for want, o := range map[string]models.Options{
+		`backend "xlaa" is unknown; did you mean xla? known are go, xla, cuda`: {Backend: "xlaa"},
+		`data type "flot32" is unknown; did you mean float32? known are float32, bfloat16`: {
+			DType: "flot32",
+		},
+	} {
+		_, err := models.Open("tiny", o)
+		if !errors.Is(err, trace.ErrUsage) || !strings.HasPrefix(err.Error(), "models: "+want) {
+			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 }

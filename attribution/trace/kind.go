@@ -22,6 +22,8 @@ const (
 	DownloadKind ErrorKind = "download"
 	// TokenizerKind is a model without a tokenizer, which takes token ids alone.
 	TokenizerKind ErrorKind = "tokenizer"
+	// ModelKind is a name that no model has.
+	ModelKind ErrorKind = "model"
 	// PluginKind is a plugin of XLA for CPUs that is missing or broken.
 	PluginKind ErrorKind = "plugin"
 )

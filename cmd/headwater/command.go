@@ -121,7 +121,7 @@ func (p *program) root() *cobra.Command {
 		p.explainCommand(), p.traceCommand(), p.attributeCommand(), p.tokenizeCommand(),
 		p.certifyCommand(), p.benchCommand(), p.modelsCommand(), p.methodsCommand(),
 		p.examplesCommand(), p.downloadCommand(), p.setupCommand(), p.doctorCommand(),
-		p.serveCommand(), p.versionCommand(),
+		p.installCommand(), p.kernelCommand(), p.serveCommand(), p.versionCommand(),
 	)
 	return root
 }

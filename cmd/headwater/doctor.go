@@ -19,6 +19,7 @@ import (
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/kernel"
 	"github.com/headwater-ml/headwater/internal/xlaplugin"
 	"github.com/headwater-ml/headwater/models"
 	"github.com/headwater-ml/headwater/models/known"
@@ -31,8 +32,10 @@ type diagnosis struct {
 	Machine  machineFacts   `json:"machine"`
 	Backends []backendFacts `json:"backends"`
 	// Known are the models that headwater download brings by a short name.
-	Known    []knownFacts     `json:"known"`
-	Settings []settingMeaning `json:"settings"`
+	Known []knownFacts `json:"known"`
+	// Notebooks is the kernel of Jupyter.
+	Notebooks kernel.Status    `json:"notebooks"`
+	Settings  []settingMeaning `json:"settings"`
 	// Next is what to do, most useful first.
 	Next []string `json:"next"`
 }
@@ -139,6 +142,7 @@ func (p *program) doctor(ctx context.Context, f doctorFlags) error {
 		Machine: machine(), Settings: settings(os.LookupEnv),
 	}
 	d.Known = knownModels(ctx, known.Names())
+	d.Notebooks = kernel.Examine(kernel.FindPrograms(ctx, ""))
 	line := p.progress()
 	defer line.clear()
 	for _, name := range models.Backends() {
@@ -336,6 +340,10 @@ func (d *diagnosis) advise() {
 				k.Title)
 		}
 	}
+	if d.Notebooks.Spec == "" {
+		d.Next = append(d.Next, "headwater install makes Jupyter run Go notebooks that "+
+			"know Headwater")
+	}
 	d.Next = append(d.Next, "headwater certify --model REF shows that a checkpoint's "+
 		"numbers are right here",
 		`headwater explain "the keys to the cabinet" shows what it is for`)
@@ -358,6 +366,10 @@ func (d diagnosis) write(w io.Writer) error {
 	for _, k := range d.Known {
 		fmt.Fprintf(t, "  %s\t%v\n", k.Name, k)
 	}
+	fmt.Fprint(t, "\nnotebooks\n")
+	for _, line := range notebookLines(d.Notebooks) {
+		fmt.Fprintf(t, "  %s\t%s\n", line[0], render.Visible(line[1], maxMessage))
+	}
 	fmt.Fprint(t, "\nsettings\n")
 	for _, s := range d.Settings {
 		fmt.Fprintf(t, "  %s\t%s\t%s\n", s.Name, s.Shown, s.Meaning)
@@ -371,6 +383,30 @@ func (d diagnosis) write(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// notebookLines are the lines on the kernel: what it is about, and what is known.
+func notebookLines(s kernel.Status) [][2]string {
+	installed := "not installed"
+	if s.Spec != "" {
+		installed = "yes, " + s.Spec
+	}
+	if s.Problem != "" {
+		installed += ", but notebooks do not run: " + s.Problem
+	}
+	lines := [][2]string{{"kernel", installed}}
+	for _, program := range [][2]string{
+		{"go", s.Programs.Go},
+		{"gonb", s.Programs.GoNB},
+		{"goimports", s.Programs.Goimports},
+		{"gopls", s.Programs.Gopls},
+	} {
+		if program[1] == "" {
+			program[1] = "not found"
+		}
+		lines = append(lines, program)
+	}
+	return lines
 }
 
 func yes(b bool) string {

@@ -39,7 +39,7 @@ func (r Request) Check() error {
 			return err
 		}
 		return r.checkTrace()
-	case KindInfo, KindStop:
+	case KindLast, KindInfo, KindStop:
 		return nil // no other field is used
 	}
 	return usagef("the engine does not know the request %.40q", string(r.Kind))
@@ -53,6 +53,7 @@ func (r Request) checkModel() error {
 		most  int
 	}{
 		{"model name", len(r.Model.Name), maxName},
+		{"model name as written", len(r.Name), maxName},
 		{"backend name", len(r.Model.Backend), maxName},
 		{"name of a data type", len(r.Model.DType), maxDType},
 		{"prompt", len(r.Text), maxText},

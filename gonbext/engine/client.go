@@ -46,10 +46,21 @@ func (c Client) Explain(
 	}
 	answer := explaining{options: o, name: m.Name}
 	err = c.do(ctx, Request{
-		Kind: KindExplain, Model: m, Text: []byte(prompt), Options: options,
+		Kind: KindExplain, Model: m, Name: m.Name, Text: []byte(prompt), Options: options,
 		Continuation: []byte(continuation),
 	}, answer.add)
 	return answer.e, err
+}
+
+// Last returns the latest explanation that the engine made, complete or not, for whichever client.
+// The error says that there is none, or that it was too large to keep; errors.Is finds
+// [trace.ErrUsage] in it.
+func (c Client) Last(ctx context.Context) (*attribution.Explanation, error) {
+	var answer explaining
+	if err := c.do(ctx, Request{Kind: KindLast}, answer.add); err != nil {
+		return nil, err
+	}
+	return answer.e, nil
 }
 
 // Input is what a trace runs on: a text, or token ids.

@@ -207,7 +207,7 @@ func TestRequests(t *testing.T) {
 			})
 			return err
 		}, engine.Request{
-			Kind: engine.KindExplain, Model: model, Text: []byte("a\xff"),
+			Kind: engine.KindExplain, Model: model, Name: model.Name, Text: []byte("a\xff"),
 			Continuation: []byte("\xe2"),
 			Options:      []byte(`{"methods":["rollout"],"residual":0}`),
 		}},
@@ -227,6 +227,10 @@ func TestRequests(t *testing.T) {
 		}, engine.Request{
 			Kind: engine.KindTrace, Model: model, IDs: []int{5, 0}, Taps: []trace.Tap{trace.Final}, Text: []byte{},
 		}},
+		{"last", func() error {
+			_, err := client.Last(t.Context())
+			return err
+		}, engine.Request{Kind: engine.KindLast}},
 		{"info", func() (err error) {
 			status, err = client.Info(t.Context())
 			return err

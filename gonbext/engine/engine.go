@@ -32,7 +32,7 @@ import (
 // A client sends one [Request] as JSON, in which no number says how much memory to reserve. The
 // engine answers with a stream of [Event] values of encoding/gob, which keeps every byte of a token
 // and every number, NaN and infinity included. Both end with the connection.
-const Version = 5
+const Version = 6
 
 // maxRequest is how many bytes a request may have.
 const maxRequest = 8 << 20
@@ -44,6 +44,7 @@ type Kind string
 const (
 	KindExplain Kind = "explain" // answered by the explanation as it grows
 	KindTrace   Kind = "trace"   // answered by the tokens, then the tensors in pieces
+	KindLast    Kind = "last"    // answered by the latest explanation
 	KindInfo    Kind = "info"    // answered by a status
 	KindStop    Kind = "stop"    // ends the engine
 )
@@ -67,6 +68,8 @@ type Request struct {
 	Version int
 	Kind    Kind
 	Model   Model
+	// Name is the name of the model as the caller wrote it, which may be a relative path.
+	Name string
 	// Alive is how often the client wants an event while the engine works; 0: only when there is
 	// news.
 	Alive time.Duration

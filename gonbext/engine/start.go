@@ -74,6 +74,18 @@ func (s Start) Connect(ctx context.Context) (Client, error) {
 	return c, nil
 }
 
+// Running returns a client of the engine if one answers. It starts none: ok is false if there is
+// none. The error says that something listens and does not answer.
+func (s Start) Running(ctx context.Context) (c Client, ok bool, err error) {
+	socket, err := s.find()
+	if err != nil {
+		return Client{}, false, err
+	}
+	c = Client{Socket: socket}
+	ok, err = s.answers(ctx, c)
+	return c, ok, err
+}
+
 // answers reports whether an engine answers. An engine of another version, which refuses, counts:
 // the request will say why. If something listens and does not answer, answers returns an error.
 func (s Start) answers(ctx context.Context, c Client) (bool, error) {

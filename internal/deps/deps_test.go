@@ -32,6 +32,7 @@ var allowed = map[string][]string{
 	"internal/registry": {"internal/message"},
 	"internal/budget":   {"attribution/trace"},
 	"internal/pip":      nil,
+	"internal/kernel":   nil,
 
 	// Models with given answers, for the tests of methods.
 	"internal/fakemodel": {"attribution/trace"},
@@ -112,17 +113,17 @@ var allowed = map[string][]string{
 
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
-		"attribution", "attribution/trace", "gonbext/engine", "gonbext/render", gonum,
-		"github.com/janpfeifer/gonb/gonbui/...",
+		"attribution", "attribution/trace", "gonbext/engine", "gonbext/render",
+		"internal/message", gonum, "github.com/janpfeifer/gonb/gonbui/...",
 	},
 	"gonbext/engine":        {"attribution", "attribution/trace"},
-	"gonbext/engine/server": {"attribution", "attribution/trace", "gonbext/engine"},
+	"gonbext/engine/server": {"attribution", "attribution/trace", "gonbext/engine", "internal/message"},
 	"gonbext/local":         {"attribution", "attribution/trace", "gonbext/engine", "gonbext/engine/server", "models", "models/hub", "models/transformer"},
 
 	// Where layers are joined.
 	"cmd/headwater": {
 		"attribution/...", "gonbext/...", "models/...", "internal/certificate", "internal/golden",
-		"internal/message", "internal/xlaplugin", "github.com/spf13/cobra",
+		"internal/kernel", "internal/message", "internal/xlaplugin", "github.com/spf13/cobra",
 		"github.com/spf13/pflag", "github.com/schollz/progressbar/v3",
 	},
 	"cmd/train-tiny":             {"models", "models/tiny", "internal/train", "models/xla"},
@@ -135,7 +136,7 @@ var allowed = map[string][]string{
 	"internal/e2e/fixture":       {"attribution", "attribution/trace", "models"},
 	"internal/e2e/methods":       {everything},
 	"internal/e2e/mutation":      {"internal/e2e/command"},
-	"internal/e2e/notebook":      nil,
+	"internal/e2e/notebook":      {"internal/e2e/command"},
 	"internal/bench/flowbench":   {"attribution", "attribution/aggregation/maxflow", "attribution/trace", "internal/bench/flowmaps", "models"},
 	"internal/bench/flowmaps":    nil,
 	"internal/bench/growth":      {"attribution", "models", "models/xla", gonum, "gonum.org/v1/plot/..."},

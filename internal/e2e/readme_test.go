@@ -129,6 +129,7 @@ func TestReadmeCommands(t *testing.T) {
 	if err := os.WriteFile(input, []byte(prompts), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("JUPYTER_DATA_DIR", t.TempDir()) // where headwater install writes
 	elsewhere := []string{"path/to", "openai-community/", "ollama:"}
 	if folder, found := smolLM2(t); found {
 		t.Setenv("HEADWATER_MODELS", folder)

@@ -13,6 +13,7 @@ import copy
 import difflib
 import html
 import json
+import os
 import pathlib
 import re
 import sys
@@ -73,6 +74,7 @@ def execute(notebook, path):
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
+    os.environ["CI"] = "true"  # a cell with an error must fail, since nobody reads its output
     client = nbclient.NotebookClient(
         notebook,
         kernel_name="gonb",

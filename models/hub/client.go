@@ -223,14 +223,14 @@ func (c *client) refused(resp *http.Response, what string) error {
 	case code == "EntryNotFound":
 		return fmt.Errorf("hub: %s: the Hub lists the file and does not have it (%d)", what, status)
 	case status == http.StatusUnauthorized && c.opts.Token == "":
-		return fmt.Errorf("hub: %s: there is no such model, or it is private or gated (401): "+
-			"look at %s, and set HF_TOKEN to a token that may read it", what, page)
+		return unknownModel{fmt.Errorf("hub: %s: there is no such model, or it is private or "+
+			"gated (401): look at %s, and set HF_TOKEN to a token that may read it", what, page)}
 	case status == http.StatusUnauthorized:
 		return fmt.Errorf("hub: %s: the token was refused (401): look at HF_TOKEN, or make a new "+
 			"one in the settings of %s", what, c.endpoint)
 	case status == http.StatusNotFound:
-		return fmt.Errorf("hub: %s is not at %s (404); if it is private, set HF_TOKEN", what,
-			c.endpoint)
+		return unknownModel{fmt.Errorf("hub: %s is not at %s (404); if it is private, set HF_TOKEN",
+			what, c.endpoint)}
 	}
 	err := fmt.Errorf("hub: %s: %s answers %d%s", what, resp.Request.URL.Host, status,
 		serverMessage(resp))
@@ -240,6 +240,15 @@ func (c *client) refused(resp *http.Response, what string) error {
 	}
 	return err
 }
+
+// unknownModel is the error about a name that the Hub does not have.
+type unknownModel struct{ error }
+
+// Unwrap returns what the Hub says.
+func (e unknownModel) Unwrap() error { return e.error }
+
+// Kind is trace.ModelKind, which this package does not import.
+func (e unknownModel) Kind() string { return "model" }
 
 // serverMessage returns the message that the server sent with an error, for our own message.
 func serverMessage(resp *http.Response) string {

@@ -36,6 +36,7 @@ func (s *server) explain(ctx context.Context, c *connection, r engine.Request) e
 	opts.OnProgress = c.progress
 	opts.OnStep = func(e *attribution.Explanation) { send(e, true) }
 	e, err := attribution.Explain(ctx, model, string(r.Text), opts)
+	s.last.keep(e, r)
 	if e != nil && sent < len(e.Steps) {
 		send(e, false)
 	}

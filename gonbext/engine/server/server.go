@@ -126,7 +126,7 @@ func newServer(c Config, stop context.CancelCauseFunc) *server {
 		c.Models = defaultModels
 	}
 	return &server{
-		Config: c, stop: stop, last: time.Now(),
+		Config: c, stop: stop, changed: time.Now(),
 		models: models{open: c.Open, name: c.Name, most: c.Models, bytes: c.Bytes},
 		slots:  make(chan struct{}, maxRunning),
 	}
@@ -137,6 +137,7 @@ type server struct {
 	Config
 	stop    context.CancelCauseFunc
 	models  models
+	last    last
 	running sync.WaitGroup
 	slots   chan struct{} // has a value for each request that uses a model
 
@@ -144,7 +145,7 @@ type server struct {
 	connections int
 	active      int
 	requests    int
-	last        time.Time // when the latest request began or ended
+	changed     time.Time // when the latest request began or ended
 }
 
 // accept serves connections until the listener is closed, and returns nil if ctx is done. Errors
@@ -314,6 +315,8 @@ func (s *server) answer(
 		return s.explain(ctx, c, r)
 	case engine.KindTrace:
 		return s.trace(ctx, c, r)
+	case engine.KindLast:
+		return s.last.send(c)
 	case engine.KindInfo:
 		return c.send(engine.Event{Status: &engine.Status{
 			Version: engine.Version, PID: os.Getpid(), Models: s.models.names(), Requests: number,
@@ -362,7 +365,7 @@ func (s *server) begin() int {
 	defer s.mu.Unlock()
 	s.active++
 	s.requests++
-	s.last = time.Now()
+	s.changed = time.Now()
 	return s.requests - 1
 }
 
@@ -370,7 +373,7 @@ func (s *server) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.active--
-	s.last = time.Now()
+	s.changed = time.Now()
 }
 
 // idle returns how long no request has been running.
@@ -380,7 +383,7 @@ func (s *server) idle() time.Duration {
 	if s.active > 0 {
 		return 0
 	}
-	return time.Since(s.last)
+	return time.Since(s.changed)
 }
 
 // busy reports whether a request is running.

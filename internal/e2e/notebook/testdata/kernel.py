@@ -1,4 +1,4 @@
-"""Runs cells in the real kernel: kernel.py FOLDER <cells >answers, both JSON.
+"""Runs cells of a notebook in FOLDER in a real kernel: kernel.py FOLDER KERNEL <cells >answers, both JSON.
 
 A cell is {"source", "interrupt": what it must show to be interrupted, "restart": whether the kernel is started again before}.
 An answer is {"text": what it printed and, of each display, what it showed last, "status": ok or error}.
@@ -16,7 +16,8 @@ SECONDS = 300  # a cell may take on a machine that does other things
 
 def main():
     cells = json.load(sys.stdin)
-    manager, client = start_new_kernel(startup_timeout=SECONDS, kernel_name="gonb", cwd=sys.argv[1], stderr=sys.stderr)
+    folder, kernel = sys.argv[1:]
+    manager, client = start_new_kernel(startup_timeout=SECONDS, kernel_name=kernel, cwd=folder, stderr=sys.stderr)
     try:
         json.dump([run(manager, client, cell) for cell in cells], sys.stdout)
     finally:

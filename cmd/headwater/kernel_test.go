@@ -1,0 +1,93 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/internal/kernel"
+)
+
+// installed is as if all programs of a kernel were there.
+var installed = kernel.Programs{Go: "/bin/go", GoNB: "/bin/gonb", Goimports: "/bin/goimports"}
+
+func TestInstallRefusals(t *testing.T) {
+	home := nowhere(t)
+	t.Setenv("JUPYTER_DATA_DIR", filepath.Join(home, "data"))
+	both := []string{"install", "--user", "--prefix", home}
+	checkRefusals(t, []refusal{
+		{"two places", both, "", 2, "--user, --sys-prefix and --prefix do not go together"},
+		{"no place", []string{"install", "--prefix", ""}, "", 2, `--prefix "": want a folder`},
+		{"argument", []string{"install", "here"}, "", 2, `install takes no argument, got "here"`},
+		{"nothing to remove", []string{"install", "--uninstall"}, "", 1, "there is no kernel in " + home},
+		{"no Python", []string{"install", "--sys-prefix"}, "", 1, "no Python is in PATH"},
+		{"no connection", []string{"kernel"}, "", 2, "kernel needs --connection"},
+		{"missing connection", []string{"kernel", "--connection", "no.json"}, "", 1, "no.json: no such file"},
+		{"misspelt", []string{"instal"}, "", 2, "did you mean install?"},
+	})
+}
+
+// TestUninstall removes the kernel from the places that the flags name.
+func TestUninstall(t *testing.T) {
+	home := nowhere(t)
+	t.Setenv("JUPYTER_DATA_DIR", filepath.Join(home, "data"))
+	prefix := filepath.Join(home, "venv")
+	// Instead of a Python, a program that says what a Python says.
+	python := "#!/bin/sh\necho " + prefix + "\n"
+	if err := os.WriteFile(filepath.Join(home, "python3"), []byte(python), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for place, flags := range map[string][]string{
+		filepath.Join(home, "data"):             nil,
+		filepath.Join(prefix, "share/jupyter"):  {"--prefix", prefix},
+		filepath.Join(prefix, "share/jupyter/"): {"--sys-prefix"},
+	} {
+		path, err := kernel.Install(kernel.InstallOptions{
+			DataDir: place, Command: filepath.Join(home, "headwater"),
+			Programs: installed,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := mustExecute(t, "", append([]string{"install", "--uninstall"}, flags...)...)
+		if out != "removed "+filepath.Dir(path)+"\n" {
+			t.Errorf("install --uninstall %v says %q", flags, out)
+		}
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s is still there", path)
+		}
+	}
+}
+
+// TestDoctorOnNotebooks looks for the kernel and its programs.
+func TestDoctorOnNotebooks(t *testing.T) {
+	home := nowhere(t)
+	t.Setenv("JUPYTER_DATA_DIR", filepath.Join(home, "data"))
+	t.Setenv("JUPYTER_PATH", "")
+	text := mustExecute(t, "", "doctor", "--quick")
+	for _, want := range []string{"\nnotebooks\n  kernel", "not installed", "  headwater install makes "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("doctor without a kernel lacks %q:\n%s", want, text)
+		}
+	}
+	_, err := kernel.Install(kernel.InstallOptions{
+		DataDir: filepath.Join(home, "data"), Command: filepath.Join(home, "gone"),
+		Programs: installed,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = mustExecute(t, "", "doctor", "--quick")
+	for _, want := range []string{
+		"yes, " + filepath.Join(home, "data", "kernels", "headwater", "kernel.json"),
+		"but notebooks do not run: it starts " + filepath.Join(home, "gone"),
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("doctor with a broken kernel lacks %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "  headwater install makes ") {
+		t.Errorf("doctor advises to install what is installed:\n%s", text)
+	}
+}

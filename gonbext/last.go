@@ -1,0 +1,40 @@
+package gonbext
+
+import (
+	"context"
+	"os"
+	"os/signal"
+
+	"github.com/headwater-ml/headwater/gonbext/engine"
+)
+
+// Last returns the latest explanation of this kernel, so that a later cell need not compute it
+// again:
+//
+//	gonbext.Show(gonbext.Last())
+//
+// The engine keeps it, in memory and for this kernel only, and forgets it when it ends. It has a
+// column for each prompt token; [attribution.Explanation.Group] puts them together as
+// [View.By] does. On an error, which says that there is none, Last shows one line and ends the
+// program; see [TryLast].
+func Last() *Explanation {
+	e, err := TryLast()
+	if err != nil {
+		newDisplay().exit(err)
+	}
+	return e
+}
+
+// TryLast is [Last], with the error returned.
+func TryLast() (*Explanation, error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	client, running, err := engine.Start{}.Running(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !running {
+		return nil, usagef("there is no explanation yet: run a cell with Explain first")
+	}
+	return client.Last(ctx)
+}

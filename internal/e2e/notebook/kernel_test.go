@@ -1,0 +1,118 @@
+package notebook
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/internal/e2e/command"
+)
+
+// firstCell is the first cell that the documents show, in every folder.
+const firstCell = `import "github.com/headwater-ml/headwater/gonbext"
+
+%%
+gonbext.Explain("the keys to the cabinet", gonbext.Options{MaxTokens: 1})`
+
+// wrongCells ask for what there is not. Each shows one line.
+var wrongCells = []cell{
+	{
+		Source: "%%\ngonbext.Explain(\"a\", gonbext.Options{Methods: []string{\"rolout\"}})",
+		want:   `unknown method "rolout"; did you mean rollout? known are `,
+	},
+	{
+		Source: "%%\ngonbext.Explain(\"a\", gonbext.Model{Name: \"tinny\"})",
+		want:   "an embedded model (tiny), nor a known one (smollm2); did you mean tiny?",
+	},
+	{
+		Source: "%%\ngonbext.Explain(\"a\", gonbext.Model{DType: \"flot32\"})",
+		want:   `data type "flot32" is unknown; did you mean float32? known are float32, bfloat16`,
+	},
+	{
+		Source: "%%\ngonbext.Explain(\"a\", gonbext.View{By: \"words\"})",
+		want:   "did you mean word? want word, sentence, or bytes",
+	},
+}
+
+// TestInstalledKernel installs the kernel as a user does and runs the same first cell in a blank
+// folder, in a clone, and in a project that uses a clone. No network is needed in any of them.
+func TestInstalledKernel(t *testing.T) {
+	needKernel(t)
+	headwater, data := command.Path(t), shortDir(t)
+	env := []string{
+		"JUPYTER_DATA_DIR=" + data, "GOPROXY=off", "GOFLAGS=", "GOWORK=",
+		"HF_HUB_OFFLINE=1",
+		"HEADWATER_ENGINE=" + headwater, // which package engine tests how to build
+	}
+	install := exec.Command(headwater, "install")
+	install.Env = append(os.Environ(), env...)
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	clone, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	project := shortDir(t)
+	sums, err := os.ReadFile(filepath.Join(clone, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"go.mod": "module example.com/own\n\ngo 1.26.5\n\n" +
+			"require github.com/headwater-ml/headwater v0.0.0-00010101000000-000000000000\n\n" +
+			"replace github.com/headwater-ml/headwater => " + clone + "\n",
+		"go.sum":        string(sums),
+		"words/word.go": "package words\n\n// First is a word.\nconst First = \"cabinet\"\n",
+	} {
+		path := filepath.Join(project, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		folder string
+		second cell
+	}{
+		"blank folder": {shortDir(t), cell{
+			Source: "import \"fmt\"\n%%\nfmt.Println(\"again\", len(gonbext.Last().Steps))",
+			want:   "again 1",
+		}},
+		"dependency": {shortDir(t), cell{
+			Source: "import (\n\t\"fmt\"\n\t\"gonum.org/v1/gonum/floats\"\n)\n%%\n" +
+				"fmt.Println(\"sum\", floats.Sum([]float64{1, 2}))",
+			want: "sum 3",
+		}},
+		"clone": {filepath.Join(clone, "notebooks"), cell{
+			Source: "import \"fmt\"\nimport \"github.com/headwater-ml/headwater/attribution\"\n" +
+				"%%\nfmt.Println(attribution.Options{MaxTokens: 2}.MaxTokens)",
+			want: "2",
+		}},
+		"project": {project, cell{
+			Source: "import \"fmt\"\nimport \"example.com/own/words\"\n%%\nfmt.Println(words.First)",
+			want:   "cabinet",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cells := []cell{{Source: firstCell, want: "toy grammar model"}, c.second}
+			cells = append(cells, wrongCells...)
+			answers := run(t, "headwater", c.folder, cells, append(env, "TMPDIR="+shortDir(t))...)
+			for i, want := range cells {
+				if got := answers[i]; got.Status != "ok" || !strings.Contains(got.Text, want.want) {
+					t.Errorf("cell %d has status %s and shows %.500q, want %q", i, got.Status,
+						got.Text, want.want)
+				}
+				wrong := i >= len(cells)-len(wrongCells)
+				if got := answers[i].Text; wrong && (strings.Contains(got, "\n") ||
+					strings.Contains(got, "exit status") || strings.Contains(got, "goroutine")) {
+					t.Errorf("cell %d shows more than a line:\n%s", i, got)
+				}
+			}
+		})
+	}
+}
