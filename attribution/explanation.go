@@ -196,8 +196,8 @@ type Result struct {
 	// direct. It is the last layer if [Options] name layers or own rows, or the model cannot say.
 	Shown []int `json:"shown"`
 	// Generated has, for each generated token, its values of the generated tokens before it at the
-	// layer shown, the token itself included with [Options.OwnRow]; nil for an encoder. Their sum is
-	// that of [Explanation.OtherMass] except where the method is lifted.
+	// layer shown, the token itself included with [Options.OwnRow]; nil for an encoder. Their sum
+	// is that of [Explanation.OtherMass] except where the method is lifted.
 	Generated [][]float64 `json:"generated,omitempty"`
 	// Explained is, for scorers, the number that the values explain, [n]. Residue is what is left
 	// of it when the values of a token are added up, generated columns included, [n]; nil if they

@@ -262,8 +262,8 @@ func TestRowsOfLayerThatWrote(t *testing.T) {
 	}
 }
 
-// Each token has a value of every generated token before it, at the layer shown; they add up to what
-// the explanation says of them together.
+// Each token has a value of every generated token before it, at the layer shown; they add up to
+// what the explanation says of them together.
 func TestGeneratedColumns(t *testing.T) {
 	for name, opts := range map[string]attribution.Options{
 		"prediction": {}, "own row": {OwnRow: true},
