@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -43,6 +44,22 @@ func (p *picture) short(j int) string {
 		}
 	}
 	return name
+}
+
+// sourceName returns the quoted name of prompt token j, with its position if another token has the
+// same name: “John” (3).
+func (p *picture) sourceName(j int) string {
+	if p.names == nil {
+		p.names = map[string]int{}
+		for i := range p.e.Prompt.Texts {
+			p.names[p.short(i)]++
+		}
+	}
+	name := p.short(j)
+	if p.names[name] > 1 {
+		return fmt.Sprintf("“%s” (%d)", name, j)
+	}
+	return "“" + name + "”"
 }
 
 // continues reports whether prompt token j continues the word of the token before it. Such a token

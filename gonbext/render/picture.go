@@ -19,6 +19,7 @@ type picture struct {
 	status string
 	hidden []bool // [m], greyed by the filter
 	views  []view
+	names  map[string]int // how many prompt tokens have a name; see sourceName
 }
 
 // view is one method in a picture. Its numbers are M[t,j,l] of n generated tokens, m prompt tokens
@@ -36,7 +37,9 @@ type view struct {
 	silent []string
 	top    scale   // of the highlighted level
 	rows   []scale // [n], top with digits enough for each row
-	all    scale   // of every level
+	colors scale   // of the colours in HTML: top with a limit close to the largest value
+	// beyond says that a value of another level is above the limit of colors.
+	beyond bool
 }
 
 // picture computes what is shown. A nil explanation is one without tokens and methods.
@@ -70,7 +73,7 @@ func (p *picture) view(name string, layer *int) view {
 		return v
 	// An explanation may come from a file that somebody has edited, so its shapes are checked here
 	// once, and the rest of the package relies on them.
-	case len(r.Layers) == 0 || r.Shape[1] != m || r.Shape[2] != len(r.Layers) || r.Shape[0] < 0 ||
+	case !layered(r) || r.Shape[1] != m || r.Shape[0] < 0 ||
 		len(r.Data) != r.Shape[0]*r.Shape[1]*r.Shape[2]:
 		v.wrong = fmt.Sprintf("its shape %v with %d values does not fit %d prompt tokens and %d "+
 			"layers",
@@ -87,19 +90,24 @@ func (p *picture) view(name string, layer *int) view {
 	v.sinks, v.silent = p.sinks(&v)
 	// Sinks and hidden tokens are left out of the range: one sink of 90 % would make all others
 	// pale.
-	var top, all []float64
+	var top []float64
+	largest := 0.0
 	// Data is [n,m,L]: i = (t·m + j)·L + k.
 	for i, x := range r.Data {
 		t, j, k := i/r.Shape[2]/m, i/r.Shape[2]%m, i%r.Shape[2]
 		if v.sinks[j] || p.hidden[j] {
 			continue
 		}
-		all = append(all, x)
 		if k == v.level(t) && v.silent[t] == "" {
 			top = append(top, x)
 		}
+		if !math.IsNaN(x) {
+			largest = max(largest, math.Abs(x))
+		}
 	}
-	v.top, v.all = newScale(r.Unit, top), newScale(r.Unit, all)
+	v.top = newScale(r.Unit, top)
+	v.colors = v.top.tight(top)
+	v.beyond = largest > v.colors.limit*(1+slack)
 	for t := range r.Shape[0] {
 		// The digits of a row are those that its largest value needs.
 		largest := 0.0
@@ -172,19 +180,36 @@ func (v *view) level(t int) int {
 	return v.result.Level(t)
 }
 
+// layered reports whether a result says which layer each of its values is from: one for each
+// level, or, for one level, one for each token.
+func layered(r *attribution.Result) bool {
+	if len(r.Layers) == 0 {
+		return r.Shape[2] == 1 && len(r.Shown) >= r.Shape[0]
+	}
+	return len(r.Layers) == r.Shape[2]
+}
+
+// layerNumber returns the layer, 0-based, of level k of token t.
+func (v *view) layerNumber(t, k int) int {
+	if len(v.result.Layers) == 0 {
+		return v.result.Shown[t]
+	}
+	return v.result.Layers[k]
+}
+
 // layer names the layer that the highlighted values of token t belong to; for a scorer, the whole
 // model.
 func (v *view) layer(t int) string {
 	if v.scorer() {
 		return "whole model"
 	}
-	return fmt.Sprintf("layer %d", v.result.Layers[v.level(t)])
+	return fmt.Sprintf("layer %d", v.layerNumber(t, v.level(t)))
 }
 
 // layers names the layers that the highlighted values of all tokens belong to.
 func (v *view) layers() string {
 	for t := range v.result.Shape[0] {
-		if v.level(t) != v.level(0) {
+		if v.layer(t) != v.layer(0) {
 			return "for each token the layer that wrote it"
 		}
 	}

@@ -47,7 +47,7 @@ func (t *text) rowEnd(v *view, i int, label string) {
 		return
 	}
 	whole, parts := t.describeParts(v, i, t.top)
-	if v.result.Options["aggregation"] == "layer" && len(v.result.Layers) > 1 {
+	if v.result.Options["aggregation"] == "layer" && len(v.result.Layers) != 1 {
 		parts = append(parts, v.layer(i)) // the legend cannot say which, it may be another for each
 	}
 	// Σ marks parts that add up to the row.
