@@ -276,8 +276,8 @@ func (b *page) images(v *view) {
 		}
 	}
 	b.printf(`<div style="%s">“<span class="hw-o">%s</span>” layer by layer: %d on top, %d at the `+
-		`bottom; shown above is %s.</div>`, small, html.EscapeString(b.rowName(b.chosen)),
-		v.layerNumber(b.chosen, layers-1), v.layerNumber(b.chosen, 0), v.layer(b.chosen))
+		`bottom; shown above is layer <span class="hw-u">%d</span>.</div>`, small, html.EscapeString(b.rowName(b.chosen)),
+		v.layerNumber(b.chosen, layers-1), v.layerNumber(b.chosen, 0), v.layerNumber(b.chosen, v.level(b.chosen)))
 	b.image("hw-j", rows, width, 6)
 }
 

@@ -19,7 +19,7 @@ type picture struct {
 	status string
 	hidden []bool // [m], greyed by the filter
 	views  []view
-	names  map[string]int // how many prompt tokens have a name; see sourceName
+	names  map[string]int // how many prompt tokens have a name; see repeated
 }
 
 // view is one method in a picture. Its numbers are M[t,j,l] of n generated tokens, m prompt tokens

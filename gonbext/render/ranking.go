@@ -54,11 +54,8 @@ func (v *view) topShare(p *picture, t, k int) string {
 
 // place returns the name of prompt token j, with its position if another token has the same name.
 func (p *picture) place(j int) string {
-	name := p.short(j)
-	for i := range p.e.Prompt.Texts {
-		if i != j && p.short(i) == name {
-			return fmt.Sprintf("%s at %d", name, j)
-		}
+	if p.repeated(j) {
+		return fmt.Sprintf("%s at %d", p.short(j), j)
 	}
-	return name
+	return p.short(j)
 }

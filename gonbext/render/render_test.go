@@ -365,6 +365,35 @@ func TestSize(t *testing.T) {
 	}
 }
 
+// TestTextSize holds texts to their limit: rows are listed by their strongest tokens first, then
+// the first tokens are left out.
+func TestTextSize(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		n, m    int
+		listed  bool
+		leftOut bool
+	}{
+		{"small", 3, 7, false, false},
+		{"long prompt", 16, 512, true, false},
+		{"long answer", 64, 512, true, true},
+	} {
+		h := Heatmap{Explanation: sized(c.n, c.m, 2)}
+		got := written(t, Text{Heatmap: h, MaxBytes: 20_000})
+		if len(got) > 20_000 {
+			t.Errorf("%s: %d bytes, limit 20,000", c.name, len(got))
+		}
+		listed := strings.Contains(got, "the strongest prompt tokens (sources) of a method, 5 at")
+		if leftOut := strings.Contains(got, "are left out here"); listed != c.listed ||
+			leftOut != c.leftOut {
+			t.Errorf("%s: listed %v, left out %v:\n%.2000s", c.name, listed, leftOut, got)
+		}
+		if whole := written(t, Text{Heatmap: h}); !c.listed && got != whole {
+			t.Errorf("%s: the limit changed a text of %d bytes", c.name, len(whole))
+		}
+	}
+}
+
 // TestLiveSize draws what grows under the limit of a notebook's updates: the numbers for the script
 // come after everything that is drawn.
 func TestLiveSize(t *testing.T) {

@@ -167,37 +167,33 @@ func (p *picture) says(v *view, t int) string {
 			below = append(below, source)
 		}
 	}
+	if len(above)+len(below) == 0 {
+		if len(ranked) == 0 {
+			return "no source has a value"
+		}
+		return "nothing stands out; the largest is " + p.sourceName(ranked[0]) + " " +
+			v.rows[t].value(v.at(t, ranked[0]))
+	}
 	if against := v.contrast(); against != "" {
-		return p.speaks(above, below, "for "+tokenName(p.e.Steps[t].Text), "for "+against)
+		return speaks(above, below, "for "+tokenName(p.e.Steps[t].Text), "for "+against)
 	}
 	if v.scorer() && v.top.signed {
-		return p.speaks(above, below, "for it", "against it")
+		return speaks(above, below, "for it", "against it")
 	}
 	if v.top.lift {
-		return p.speaks(above, below, "more than position explains", "less")
-	}
-	switch {
-	case len(ranked) == 0:
-		return "no source has a value"
-	case len(above)+len(below) == 0:
-		j := ranked[0]
-		return "nothing stands out; the largest is " + p.sourceName(j) + " " +
-			v.rows[t].value(v.at(t, j))
+		return speaks(above, below, "more than position explains", "less")
 	}
 	return "most from " + strings.Join(append(above, below...), ", ")
 }
 
 // speaks joins the sources on both sides of a neutral value.
-func (p *picture) speaks(above, below []string, high, low string) string {
+func speaks(above, below []string, high, low string) string {
 	var parts []string
 	if len(above) > 0 {
 		parts = append(parts, high+" "+strings.Join(above, ", "))
 	}
 	if len(below) > 0 {
 		parts = append(parts, low+" "+strings.Join(below, ", "))
-	}
-	if len(parts) == 0 {
-		return "nothing stands out"
 	}
 	return strings.Join(parts, "; ")
 }

@@ -125,20 +125,26 @@
     function drawSentence(i, t, j) {
       say.textContent = '';
       const v = d.d[i], k = level(i, t);
-      if (j < 0) {
+      const bold = (text) => Object.assign(document.createElement('b'), {textContent: text});
+      const quoted = (index, n) => '“' + name(index) + '” (' + n + ') ';
+      if (j < 0 && k === shown(v, t)) {
         const from = blocks[t] && blocks[t].querySelectorAll('.hw-q')[i];
         if (from) say.append(...from.cloneNode(true).childNodes);
-        if (k !== shown(v, t)) say.append(' The colours are those of layer ' + v.L[k] + '.');
+        return;
+      }
+      if (j < 0) {
+        const row = painter(i, t, k), all = word.map((_, q) => [Math.abs(row(q)), q]).filter(([n]) => n && n < grey);
+        all.sort((a, b) => b[0] - a[0]);
+        say.append(bold(rowName(t)), ' · ' + names[i] + ', layer ' + v.L[k] + ': ' + (all.length
+          ? all.slice(0, 5).map(([, q]) => quoted(q, q) + number(i, t, q)).join(', ') : 'nothing stands out'));
         return;
       }
       const fed = [];
       for (let q = 0; q < d.n; q++) fed.push([value(v, q, j), q]);
       const known = fed.filter(([x, q]) => x === x && x !== undefined && !silent[i].has(q));
       known.sort((a, b) => Math.abs(b[0]) - Math.abs(a[0]));
-      const b = document.createElement('b');
-      b.textContent = '“' + name(j) + '” (' + j + ')';
-      say.append(b, ' as a source, ' + names[i] + ': ' + (known.length
-        ? known.slice(0, 5).map(([x, q]) => '“' + rowName(q) + '” (' + (q + 1) + ') ' + format(v, x)).join(', ')
+      say.append(bold(quoted(j, j)), 'as a source, ' + names[i] + ': ' + (known.length
+        ? known.slice(0, 5).map(([x, q]) => quoted(place(q), q + 1) + format(v, x)).join(', ')
         : 'no row is coloured'));
     }
 
@@ -175,9 +181,20 @@
         const img = view.querySelector('.hw-i');
         if (img) raster(img, d.n, (q) => painter(i, q, level(i, q)));
       }
+      const img = view.querySelector('.hw-i');
+      if (img) frame(img, j < 0 ? [t, d.n, 0, 1] : [0, 1, j, d.m]);
       rows.forEach((r, q) => r.classList.toggle('hw-x', j < 0 && q === t));
       header.forEach((c, q) => c.classList.toggle('hw-x', q === j));
       drawLayers(i, t);
+    }
+    // frame marks one line or one column of an image.
+    function frame(img, [row, rows, column, columns]) {
+      const box = img.parentElement;
+      box.className = 'hw-w';
+      const mark = box.querySelector('.hw-p') || box.appendChild(document.createElement('div'));
+      mark.className = 'hw-p';
+      mark.setAttribute('style', 'top:' + 100 * row / rows + '%;height:' + 100 / rows + '%;left:' +
+        100 * column / columns + '%;width:' + 100 / columns + '%');
     }
     function drawRow(r, row, text) {
       for (let j = 0; j < d.m; j++) {
@@ -191,14 +208,20 @@
       const v = d.d[i], view = views[i], title = view.querySelector('.hw-o');
       if (!title) return;
       const rows = [...view.querySelectorAll('.hw-l')], top = v.k ? v.L.length - 1 : 0, k = level(i, t);
-      const stale = t !== layered[i];
+      const stale = t !== layered[i], image = view.querySelector('.hw-j');
+      if (!v.k) {
+        title.parentElement.hidden = stale;
+        if (image) image.hidden = stale;
+      }
       if (v.k && stale) {
         layered[i] = t;
         title.textContent = rowName(t);
-        rows.forEach((r, q) => drawRow(r, coarseOrGrey(i, t, top - q)));
-        const img = view.querySelector('.hw-j');
-        if (img) raster(img, top + 1, (q) => coarseOrGrey(i, t, top - q));
+        rows.forEach((r, q) => drawRow(r, layerPainter(i, t, top - q)));
+        if (image) raster(image, top + 1, (q) => layerPainter(i, t, top - q));
       }
+      const note = view.querySelector('.hw-u');
+      if (note && v.k) note.textContent = v.L[k];
+      if (image && v.k) frame(image, [top - k, top + 1, 0, 1]);
       rows.forEach((r, q) => {
         r.hidden = stale && !v.k;
         if (!v.k) return;
@@ -206,7 +229,7 @@
         r.cells[0].textContent = top - q === k || (top - q) % 5 === 0 || q === 0 || top < 8 ? v.L[top - q] : '';
       });
     }
-    const coarseOrGrey = (i, t, k) => {
+    const layerPainter = (i, t, k) => {
       const row = coarse(i, t, k);
       return (j) => greys[i].has(j) ? grey : row(j);
     };
@@ -296,8 +319,7 @@
       const q = d.p ? d.p.indexOf(index) : index - d.m;
       event.target.title = j >= 0 ? (q < 0 ? '' : number(i, q, j)) : index < d.m ? number(i, t, index) : '';
     };
-    text.onscroll = () => { s.scroll = text.scrollTop; };
-    if (s.scroll) text.scrollTop = s.scroll;
+    text.onwheel = text.onpointerdown = () => { s.scroll = text.scrollTop; };
 
     // Where a matrix is an image, the pointer has a place on it instead of a cell.
     function onImage(event, rows) {
@@ -335,6 +357,11 @@
     });
     root.classList.add('hw-on');
     draw();
+    // A long text has a box of its own, which begins where the reader was or at the chosen token.
+    if (s.scroll !== undefined) text.scrollTop = s.scroll;
+    else if (tokens[cursor()]) {
+      text.scrollTop = tokens[cursor()].getBoundingClientRect().bottom - text.getBoundingClientRect().bottom + 8;
+    }
   }
 
   const script = document.currentScript, own = script && script.closest('.hw');
