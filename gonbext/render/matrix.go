@@ -122,9 +122,12 @@ func (b *page) beginMethod(v *view, tabular bool) {
 		b.printf("· %s", escape(v.wrong, 0))
 	} else {
 		b.printf("· %s, %s · ", escape(v.top.unit, nameLimit), escape(v.layers(), 0))
+	}
+	b.WriteString("</span>")
+	if v.wrong == "" {
 		b.scale(v)
 	}
-	b.WriteString("</span></div>")
+	b.WriteString("</div>")
 	b.WriteString(end(tabular, "</td></tr>", ""))
 }
 
@@ -137,6 +140,10 @@ func (b *page) scale(v *view) {
 	}
 	b.WriteString(low + " ")
 	for paint := least; paint <= levels; paint++ {
+		if paint == 0 {
+			b.WriteString("&nbsp;")
+			continue
+		}
 		b.printf(`<span style="%s">&nbsp;</span>`, paintStyle(paint))
 	}
 	b.WriteString(" " + high)

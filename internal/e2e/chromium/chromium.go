@@ -152,19 +152,17 @@ func (b *Browser) Navigate(t *testing.T, address string) {
 // Drawn is what inspect.js says about a document.
 type Drawn struct {
 	Elements map[string]int
-	// Colored are the elements with a colour of their own, Texts the pieces of text. Both says
-	// whether an element sets background and colour, and whether a text stands on a background of
-	// the picture.
+	// Colored are the visible elements with a colour of their own, Texts the visible pieces of text.
 	Colored, Texts []Paint
+	// Text is all text of the document, visible or not, without scripts and style sheets.
 	Text, Hit      string
 	// Wide is by how many pixels the document is wider than the window.
 	Wide int
 }
 
-// Paint is the colours of an element or of a piece of text.
+// Paint is the colours of an element or of a piece of text, as a reader sees them.
 type Paint struct {
 	Text, Color, Background string
-	Both                    bool
 }
 
 // Inspect returns what is drawn below an element of the tab, given as an expression.
