@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -100,7 +101,9 @@ func Start() (b *Browser, err error) {
 		_ = os.RemoveAll(dir)
 	}}
 	err = chromedp.Listen(tab, func(event any) {
-		if e, ok := event.(*network.EventRequestWillBeSent); ok {
+		// An image inside the document is an address, but no request.
+		if e, ok := event.(*network.EventRequestWillBeSent); ok &&
+			!strings.HasPrefix(e.Request.URL, "data:") {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.requests = append(b.requests, e.Request.URL)
@@ -155,7 +158,7 @@ type Drawn struct {
 	// Colored are the visible elements with a colour of their own, Texts the visible pieces of text.
 	Colored, Texts []Paint
 	// Text is all text of the document, visible or not, without scripts and style sheets.
-	Text, Hit      string
+	Text, Hit string
 	// Wide is by how many pixels the document is wider than the window.
 	Wide int
 }
