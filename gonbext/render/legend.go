@@ -25,7 +25,7 @@ func (b *page) legend() {
 		}
 		low, high := v.colors.ends()
 		b.printf("<div><b>%s</b>: %s, %s; colours from %s to %s", escape(v.name, nameLimit),
-			escape(v.top.unit, nameLimit), escape(v.reading(), 0), low, high)
+			escape(v.top.unit, 2*nameLimit), escape(v.reading(), 0), low, high)
 		if options := v.options(); options != "" {
 			b.printf("; %s", escape(options, 0))
 		}

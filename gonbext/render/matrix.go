@@ -121,7 +121,10 @@ func (b *page) beginMethod(v *view, tabular bool) {
 	if v.wrong != "" {
 		b.printf("· %s", escape(v.wrong, 0))
 	} else {
-		b.printf("· %s, %s · ", escape(v.top.unit, nameLimit), escape(v.layers(), 0))
+		b.printf("· %s, %s", escape(v.top.unit, 2*nameLimit), escape(v.layers(), 0))
+		if times := v.top.times(); times != "" {
+			b.printf(", numbers %s", times)
+		}
 	}
 	b.WriteString("</span>")
 	if v.wrong == "" {
@@ -138,7 +141,7 @@ func (b *page) scale(v *view) {
 	if !v.top.diverging() {
 		least = 1
 	}
-	b.WriteString(low + " ")
+	b.WriteString(` <span style="white-space:nowrap">· ` + low + " ")
 	for paint := least; paint <= levels; paint++ {
 		if paint == 0 {
 			b.WriteString("&nbsp;")
@@ -150,6 +153,7 @@ func (b *page) scale(v *view) {
 	if v.beyond {
 		b.WriteString(" and more")
 	}
+	b.WriteString("</span>")
 }
 
 // rowName returns the name of the row of token t.
@@ -206,7 +210,7 @@ func (v *view) cellNumber(x float64) string {
 	if text := s.number(x); s.vanishes(x) || strings.ContainsAny(text, "N∞e") {
 		return text
 	}
-	return strings.TrimPrefix(fixed(s.scaled(x), v.cellDigits()), "0.0")
+	return fixed(s.scaled(x), v.cellDigits())
 }
 
 // cellDigits returns the number of digits after the point in a cell.

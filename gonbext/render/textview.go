@@ -208,5 +208,8 @@ func (p *picture) otherShare(v *view, t int) string {
 	if math.IsNaN(w.generated) {
 		return ""
 	}
-	return v.top.sum(w.generated)
+	if v.top.percent {
+		return v.top.sum(w.generated)
+	}
+	return v.cellNumber(w.generated)
 }

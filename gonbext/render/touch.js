@@ -95,6 +95,11 @@
       if (v.u === 1) return '×' + (2 ** x).toFixed(2);
       return sign + (v.pw ? x.toPrecision(3) : x.toFixed(v.f));
     }
+    // cell is the number in a cell of a matrix, about, from its paint.
+    function cell(v, n) {
+      const x = n / levels * (v.u === 1 ? Math.log2(v.lim) : v.lim);
+      return n === none ? 'NaN' : (v.u === 0 ? 100 * x : v.u === 1 ? 2 ** x : x / 10 ** (v.pw || 0)).toFixed(v.c);
+    }
     function number(i, t, j) {
       const v = d.d[i], k = level(i, t);
       if (k === shown(v, t)) return format(v, value(v, t, j));
@@ -177,7 +182,7 @@
       const picked = v.k && names[i] in s.level ? String(s.level[names[i]]) : '';
       if (painted[i] !== picked) {
         painted[i] = picked;
-        rows.forEach((r, q) => drawRow(r, painter(i, q, level(i, q)), (j) => number(i, q, j)));
+        rows.forEach((r, q) => drawRow(r, painter(i, q, level(i, q)), v));
         const img = view.querySelector('.hw-i');
         if (img) raster(img, d.n, (q) => painter(i, q, level(i, q)));
       }
@@ -196,11 +201,11 @@
       mark.setAttribute('style', 'top:' + 100 * row / rows + '%;height:' + 100 / rows + '%;left:' +
         100 * column / columns + '%;width:' + 100 / columns + '%');
     }
-    function drawRow(r, row, text) {
+    function drawRow(r, row, v) {
       for (let j = 0; j < d.m; j++) {
-        const n = row(j), cell = r.cells[j + 1];
-        style(cell, paintStyle(n));
-        cell.textContent = text && n && n !== grey ? text(j).replace(/[≈ %]/g, '') : '';
+        const n = row(j), at = r.cells[j + 1];
+        style(at, paintStyle(n));
+        at.textContent = v && n && n !== grey ? cell(v, n) : '';
       }
     }
     const layered = views.map(() => d.t);
@@ -254,6 +259,7 @@
     function drawBar(i) {
       bar.textContent = '';
       if (names.length > 1) names.forEach((n, q) => button(n, q === i, () => { s.method = n; }));
+      if (names.length > 1) button('all matrices', !!s.all, () => { s.all = !s.all; });
       if (!d.g && d.d[i].w && word.some((w, j) => w !== j)) button('whole words', !!s.words, () => { s.words = !s.words; });
       if (d.d[i].k && names[i] in s.level) {
         button('layer ' + d.d[i].L[s.level[names[i]]] + ' ✕', true, () => { delete s.level[names[i]]; });
@@ -265,8 +271,10 @@
       drawBar(i);
       drawText(i, t, j);
       drawSentence(i, t, j);
-      views.forEach((v, q) => { v.hidden = q !== i; });
-      drawMatrix(i, t, j);
+      views.forEach((v, q) => {
+        v.hidden = q !== i && !s.all;
+        if (!v.hidden && d.d[q].lim) drawMatrix(q, t, j);
+      });
     }
     // pick chooses the token at a place of the text: as a target if it has a row, else as a source.
     function pick(index) {

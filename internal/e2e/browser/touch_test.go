@@ -118,9 +118,9 @@ func TestTouch(t *testing.T) {
 		"for it “key” +2.00, “s” +1.00", "1 key", "2 s")
 	do(t, b, click(".hw-t > *", 2)).check(t, "click on a prompt token", "s",
 		"as a source, direct: “are” (1) +1.00, “here” (2) -1.00", "4 are", "5 here")
-	do(t, b, click(".hw-b button", 2)).check(t, "whole words", "s", "“are” (1) +3.00",
+	do(t, b, click(".hw-b button", 3)).check(t, "whole words", "s", "“are” (1) +3.00",
 		"4 are", "5 here")
-	do(t, b, click(".hw-b button", 2))
+	do(t, b, click(".hw-b button", 3))
 	s := do(t, b, click(".hw-b button", 1)+";"+click(".hw-v:not([hidden]) .hw-r", 0))
 	s.check(t, "click on a tab and a row", "are", "value-zeroing, layer 1: most from “key” 60.0 %, “s” 20.0 %",
 		"1 key", "2 s")
