@@ -91,11 +91,12 @@ func (b *page) data(left *int) string {
 
 // id returns a name for what is explained: by which model, of which text.
 func (b *page) id() string {
-	sum := sha256.Sum256([]byte(b.e.Model.Name + "\x00" + b.e.Model.Hash + "\x00" + b.e.Prompt.Text))
+	what := b.e.Model.Name + "\x00" + b.e.Model.Hash + "\x00" + b.e.Prompt.Text
+	sum := sha256.Sum256([]byte(what))
 	return hex.EncodeToString(sum[:4])
 }
 
-// positions returns the positions of an encoder's predictions; nil for a decoder.
+// positions returns where an encoder's predictions are, [N]; nil for a decoder.
 func (b *page) positions() (positions []int) {
 	if !b.e.Model.Bidirectional {
 		return nil

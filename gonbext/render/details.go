@@ -36,19 +36,19 @@ func (b *page) details(left *int) string {
 // block writes token t: a sentence for each method, of class hw-q, which the script shows when the
 // token is chosen; the parts of the row; and the alternatives.
 func (b *page) block(t int) {
-	b.printf(`<div class="hw-d" style="padding:4px 0 4px 12px"><span style="opacity:.8">%d</span>`,
-		t+1)
+	b.printf(`<div class="hw-d" style="padding:4px 0 4px 12px">`)
 	if len(b.views) == 0 {
 		where, what, chance := b.predictionText(b.e.Steps[t])
-		b.printf(" %s<b>%s</b> %s", html.EscapeString(where), html.EscapeString(what), chance)
+		b.printf("%s<b>%s</b> %s", html.EscapeString(where), html.EscapeString(what), chance)
 	}
 	for i := range b.views {
 		v := &b.views[i]
 		if v.wrong != "" {
-			b.printf(`<div class="hw-q">%s: %s</div>`, escape(v.name, nameLimit), escape(v.wrong, 0))
+			b.printf(`<div class="hw-q">%s: %s</div>`, escape(v.name, nameLimit),
+				escape(v.wrong, 0))
 			continue
 		}
-		b.printf(` <div class="hw-q">%s</div>`, b.sentence(v, t))
+		b.printf(`<div class="hw-q">%s</div>`, b.sentence(v, t))
 		if rest := b.rest(v, t); rest != "" {
 			b.printf(`<div style="%s">%s</div>`, small, escape(rest, 0))
 		}

@@ -241,7 +241,9 @@ func TestTargetMaps(t *testing.T) {
 	if len(tight) > size || strings.Contains(tight, "hw-g") {
 		t.Errorf("%d bytes, limit %d", len(tight), size)
 	}
-	narrow := written(t, HTML{Heatmap: Heatmap{Explanation: e}, MaxBytes: len(styleSheet) + len(touch)})
+	narrow := written(t, HTML{
+		Heatmap: Heatmap{Explanation: e}, MaxBytes: len(styleSheet) + len(touch),
+	})
 	if !strings.Contains(narrow, "Targets × sources of flow is left out here: the picture would "+
 		"be larger than ") {
 		t.Errorf("a small picture keeps the map of %d bytes", len(narrow))

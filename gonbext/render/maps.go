@@ -83,8 +83,9 @@ func (b *page) targetMap(v *view, level int) {
 		b.WriteString("</details>")
 		return
 	}
-	b.printf(`<div style="overflow-x:auto;overflow-y:hidden"><table class="hw-m" style="border-collapse:collapse;` +
-		`font-size:11px;margin:0"><tr class="hw-c" style="background:none">` +
+	b.WriteString(`<div style="overflow-x:auto;overflow-y:hidden"><table class="hw-m" ` +
+		`style="border-collapse:collapse;font-size:11px;margin:0">` +
+		`<tr class="hw-c" style="background:none">` +
 		`<td>target ↓ source →</td>`)
 	for j := range rows {
 		b.printf("<td>%s</td>", escape(b.short(j), 0))

@@ -14,6 +14,8 @@ const (
 	cellCount   = 1600
 	imageWidth  = 1024
 	imageHeight = 512
+	// Up to fewLayers layers have rows high enough for the number of each.
+	fewLayers = 8
 )
 
 // tabular reports whether the matrices of this picture are tables.
@@ -61,7 +63,7 @@ func (b *page) beginMatrices(tabular bool) {
 	}
 	b.WriteString(`<div style="overflow-x:auto;overflow-y:hidden"><table class="hw-m" ` +
 		`style="border-collapse:collapse;font-size:11px;margin:0">` +
-		`<tr class="hw-c" style="background:none"><td></td>`)
+		`<thead><tr class="hw-c" style="background:none"><td></td>`)
 	for j := range b.e.Prompt.Texts {
 		name := b.short(j)
 		if name == "" {
@@ -72,7 +74,7 @@ func (b *page) beginMatrices(tabular bool) {
 	if b.hasOther() {
 		b.WriteString("<td>generated</td>")
 	}
-	b.WriteString("<td>probability</td></tr>")
+	b.WriteString("<td>probability</td></tr></thead>")
 }
 
 // hasOther reports whether a method says how much of a row generated tokens have.
@@ -235,14 +237,18 @@ func (b *page) layerRows(v *view) {
 	b.printf(`<tr style="background:none"><td colspan="99" class="hw-h"><div style="width:0;`+
 		`min-width:100%%;white-space:normal;text-align:left;%s">“<span class="hw-o">%s</span>” `+
 		`layer by layer</div></td></tr>`, small, html.EscapeString(b.rowName(b.chosen)))
-	for k := v.result.Shape[2] - 1; k >= 0; k-- {
-		label := "&nbsp;"
-		shown, last := k == v.level(b.chosen), v.result.Shape[2]-1
-		if shown || k%5 == 0 || k == last || last < 8 {
+	last := v.result.Shape[2] - 1
+	class, style := "hw-l", "background:none;font-size:8px;line-height:8px"
+	if last < fewLayers {
+		class, style = "hw-l hw-f", "background:none"
+	}
+	for k := last; k >= 0; k-- {
+		label, shown := "&nbsp;", k == v.level(b.chosen)
+		if shown || k%5 == 0 || k == last || last < fewLayers {
 			label = b.marked(fmt.Sprint(v.layerNumber(b.chosen, k)), shown)
 		}
-		b.printf(`<tr class="hw-l" style="background:none;font-size:8px;line-height:8px">`+
-			`<td>%s</td>`, label)
+		b.printf(`<tr class="%s" style="%s"><td style="text-align:right">%s</td>`, class, style,
+			label)
 		for j := range b.e.Prompt.Texts {
 			b.cell(v.layerPaint(b.picture, b.chosen, j, k), "")
 		}
@@ -286,9 +292,11 @@ func (b *page) images(v *view) {
 			rows[i] = append(rows[i], v.layerPaint(b.picture, b.chosen, j, layers-1-i))
 		}
 	}
+	layer := func(k int) int { return v.layerNumber(b.chosen, k) }
 	b.printf(`<div style="%s">“<span class="hw-o">%s</span>” layer by layer: %d on top, %d at the `+
-		`bottom; shown above is layer <span class="hw-u">%d</span>.</div>`, small, html.EscapeString(b.rowName(b.chosen)),
-		v.layerNumber(b.chosen, layers-1), v.layerNumber(b.chosen, 0), v.layerNumber(b.chosen, v.level(b.chosen)))
+		`bottom; shown above is layer <span class="hw-u">%d</span>.</div>`, small,
+		html.EscapeString(b.rowName(b.chosen)), layer(layers-1), layer(0),
+		layer(v.level(b.chosen)))
 	b.image("hw-j", rows, width, 6)
 }
 

@@ -69,7 +69,8 @@ var imagePalette = func() imagecolor.Palette {
 			p = append(p, c)
 		}
 	}
-	return append(p, imagecolor.NRGBA{0x88, 0x88, 0x88, 0x44}, imagecolor.NRGBA{0x88, 0x88, 0x88, 0xaa})
+	grey := imagecolor.NRGBA{0x88, 0x88, 0x88, 0x44}
+	return append(p, grey, imagecolor.NRGBA{0x88, 0x88, 0x88, 0xaa})
 }()
 
 // paletteIndex returns the entry of imagePalette for a paint.
@@ -92,7 +93,8 @@ func (g grid) png(w, h int) string {
 	if len(g) > 0 {
 		columns = len(g[0])
 	}
-	picture := image.NewPaletted(image.Rect(0, 0, max(columns*w, 1), max(len(g)*h, 1)), imagePalette)
+	bounds := image.Rect(0, 0, max(columns*w, 1), max(len(g)*h, 1))
+	picture := image.NewPaletted(bounds, imagePalette)
 	for i, row := range g {
 		for j, paint := range row {
 			index := paletteIndex(paint)

@@ -14,12 +14,13 @@ import (
 // picture has what all forms of a heatmap show, computed once. There are n generated tokens and m
 // prompt tokens.
 type picture struct {
-	e      *attribution.Explanation
-	words  words
-	status string
-	hidden []bool // [m], greyed by the filter
-	views  []view
-	names  map[string]int // how many prompt tokens have a name; see repeated
+	e       *attribution.Explanation
+	words   words
+	status  string
+	hidden  []bool // [m], greyed by the filter
+	views   []view
+	names   map[string]int // how many prompt tokens have a name; see repeated
+	answers map[string]int // how many generated tokens have a text; see generatedAgain
 }
 
 // view is one method in a picture. Its numbers are M[t,j,l] of n generated tokens, m prompt tokens

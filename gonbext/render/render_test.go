@@ -221,7 +221,7 @@ func survives(t *testing.T, markup string) {
 	t.Helper()
 	markup = untrusted(t, markup)
 	allowed := map[string]bool{
-		"div": true, "span": true, "b": true, "u": true, "br": true, "table": true, "tbody": true,
+		"div": true, "span": true, "b": true, "u": true, "br": true, "table": true, "thead": true, "tbody": true,
 		"tr": true, "td": true, "img": true, "details": true, "summary": true,
 	}
 	var open []string

@@ -64,8 +64,8 @@ func newScale(unit string, values []float64) scale {
 	return s
 }
 
-// tight returns the scale with a limit closer to the largest value, for the few colours of HTML: the
-// smallest number of two digits times 10^k that is not below it. Lifts keep theirs.
+// tight returns the scale with a limit closer to the largest value, for the few colours of HTML:
+// the smallest number of two digits times 10^k that is not below it. Lifts keep theirs.
 func (s scale) tight(values []float64) scale {
 	largest := 0.0
 	for _, v := range values {

@@ -77,8 +77,8 @@ func (t *text) write(first int) {
 	t.head()
 	if first > 0 {
 		t.line("")
-		t.wrapped("", fmt.Sprintf("The first %s of %s %s are left out here. All numbers are in the "+
-			"explanation.", thousands(first), thousands(len(t.e.Steps)), t.words.shown))
+		t.wrapped("", fmt.Sprintf("The first %s of %s %s are left out here. All numbers are in "+
+			"the explanation.", thousands(first), thousands(len(t.e.Steps)), t.words.shown))
 	}
 	for i := range t.e.Steps[first:] {
 		t.token(first + i)

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"html"
 	"math"
 	"strings"
@@ -91,7 +92,7 @@ func (b *page) token(tag, name, style, title string, chosen bool) {
 	b.printf(">%s</%s>", name, tag)
 }
 
-// explained reports whether prompt token j of an encoder is one whose prediction is explained.
+// explained reports whether an encoder's prediction at prompt token j is explained.
 func (p *picture) explained(j int) bool {
 	for t := range p.e.Steps {
 		if p.explainedBy(t, j) {
@@ -101,7 +102,7 @@ func (p *picture) explained(j int) bool {
 	return false
 }
 
-// explainedBy reports whether prediction t of an encoder is at position j.
+// explainedBy reports whether an encoder's prediction t is at position j.
 func (p *picture) explainedBy(t, j int) bool {
 	return p.e.Model.Bidirectional && t >= 0 && p.e.Steps[t].Position != nil &&
 		*p.e.Steps[t].Position == j
@@ -134,11 +135,29 @@ func (v *view) paintAt(p *picture, t, j, k int) int {
 func (p *picture) sentence(v *view, t int) string {
 	where, what, chance := p.predictionText(p.e.Steps[t])
 	s := html.EscapeString(where) + "<b>" + html.EscapeString(what) + "</b>"
+	if p.generatedAgain(t) {
+		s += fmt.Sprintf(" (%d)", len(p.e.Prompt.Texts)+t)
+	}
 	if chance != "" {
 		s += " " + chance
 	}
 	return s + " · " + escape(v.name, nameLimit) + ", " + v.layer(t) + ": " +
 		html.EscapeString(p.says(v, t))
+}
+
+// generatedAgain reports whether a decoder generated the text of token t more than once, so that
+// its position is needed to tell which one is meant.
+func (p *picture) generatedAgain(t int) bool {
+	if p.e.Model.Bidirectional {
+		return false
+	}
+	if p.answers == nil {
+		p.answers = map[string]int{}
+		for _, g := range p.e.Steps {
+			p.answers[g.Text]++
+		}
+	}
+	return p.answers[p.e.Steps[t].Text] > 1
 }
 
 // named is how many sources a sentence names.

@@ -131,7 +131,7 @@
       say.textContent = '';
       const v = d.d[i], k = level(i, t);
       const bold = (text) => Object.assign(document.createElement('b'), {textContent: text});
-      const quoted = (index, n) => '“' + name(index) + '” (' + n + ') ';
+      const quoted = (index) => '“' + name(index) + '” (' + index + ') ';
       if (j < 0 && k === shown(v, t)) {
         const from = blocks[t] && blocks[t].querySelectorAll('.hw-q')[i];
         if (from) say.append(...from.cloneNode(true).childNodes);
@@ -141,15 +141,15 @@
         const row = painter(i, t, k), all = word.map((_, q) => [Math.abs(row(q)), q]).filter(([n]) => n && n < grey);
         all.sort((a, b) => b[0] - a[0]);
         say.append(bold(rowName(t)), ' · ' + names[i] + ', layer ' + v.L[k] + ': ' + (all.length
-          ? all.slice(0, 5).map(([, q]) => quoted(q, q) + number(i, t, q)).join(', ') : 'nothing stands out'));
+          ? all.slice(0, 5).map(([, q]) => quoted(q) + number(i, t, q)).join(', ') : 'nothing stands out'));
         return;
       }
       const fed = [];
       for (let q = 0; q < d.n; q++) fed.push([value(v, q, j), q]);
       const known = fed.filter(([x, q]) => x === x && x !== undefined && !silent[i].has(q));
       known.sort((a, b) => Math.abs(b[0]) - Math.abs(a[0]));
-      say.append(bold(quoted(j, j)), 'as a source, ' + names[i] + ': ' + (known.length
-        ? known.slice(0, 5).map(([x, q]) => quoted(place(q), q + 1) + format(v, x)).join(', ')
+      say.append(bold(quoted(j)), 'as a source, ' + names[i] + ': ' + (known.length
+        ? known.slice(0, 5).map(([x, q]) => (place(q) < 0 ? rowName(q) + ' ' : quoted(place(q))) + format(v, x)).join(', ')
         : 'no row is coloured'));
     }
 

@@ -174,7 +174,7 @@ func checkElements(t *testing.T, d chromium.Drawn) {
 	t.Helper()
 	known := []string{
 		"b", "br", "button", "canvas", "details", "div", "img", "script", "span", "style",
-		"summary", "table", "tbody", "td", "tr", "u",
+		"summary", "table", "tbody", "td", "thead", "tr", "u",
 	}
 	for name, n := range d.Elements {
 		if !slices.Contains(known, name) || n > 1 && (name == "script" || name == "style") {

@@ -85,7 +85,8 @@ func touched() *attribution.Explanation {
 
 func pageOf(t *testing.T, e *attribution.Explanation) string {
 	t.Helper()
-	return fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: render.Heatmap{Explanation: e}}})
+	h := render.Heatmap{Explanation: e}
+	return fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: h}})
 }
 
 // do runs a script in the tab and returns what a reader sees then.
@@ -117,13 +118,13 @@ func TestTouch(t *testing.T) {
 	do(t, b, click(".hw-t > *", 4)).check(t, "click on a generated token", "are",
 		"for it “key” +2.00, “s” +1.00", "1 key", "2 s")
 	do(t, b, click(".hw-t > *", 2)).check(t, "click on a prompt token", "s",
-		"as a source, direct: “are” (1) +1.00, “here” (2) -1.00", "4 are", "5 here")
-	do(t, b, click(".hw-b button", 3)).check(t, "whole words", "s", "“are” (1) +3.00",
+		"as a source, direct: “are” (4) +1.00, “here” (5) -1.00", "4 are", "5 here")
+	do(t, b, click(".hw-b button", 3)).check(t, "whole words", "s", "“are” (4) +3.00",
 		"4 are", "5 here")
 	do(t, b, click(".hw-b button", 3))
 	s := do(t, b, click(".hw-b button", 1)+";"+click(".hw-v:not([hidden]) .hw-r", 0))
-	s.check(t, "click on a tab and a row", "are", "value-zeroing, layer 1: most from “key” 60.0 %, “s” 20.0 %",
-		"1 key", "2 s")
+	s.check(t, "click on a tab and a row", "are",
+		"value-zeroing, layer 1: most from “key” 60.0 %, “s” 20.0 %", "1 key", "2 s")
 	if s.Tab != "value-zeroing" || s.Row != "are" || s.Layer != "1" {
 		t.Errorf("tab %q, row %q, layer %q", s.Tab, s.Row, s.Layer)
 	}
@@ -136,7 +137,7 @@ func TestTouch(t *testing.T) {
 	do(t, b, press("ArrowUp")).check(t, "a layer up", "are", "layer 1: most from", "1 key", "2 s")
 	do(t, b, press("ArrowRight")).check(t, "right", "here", "value-zeroing, layer 1", "3 to")
 	do(t, b, press("Home")).check(t, "Home", "the", "“the” (0) as a source")
-	do(t, b, press("ArrowRight")).check(t, "right again", "key", "“are” (1) 60.0 %", "4 are")
+	do(t, b, press("ArrowRight")).check(t, "right again", "key", "“are” (4) 60.0 %", "4 are")
 	do(t, b, press("Enter")).check(t, "Enter", "here", "value-zeroing, layer 1", "3 to")
 
 	title := chromium.Evaluate[string](t, b, `(() => {
@@ -148,7 +149,7 @@ func TestTouch(t *testing.T) {
 		t.Errorf("over a token the number is %q, want 60.0 %%", title)
 	}
 
-	show() // a reload begins anew
+	show() // a reload forgets what was chosen
 	do(t, b, "").check(t, "after a reload", "here", "for it “to” +2.00", "2 s", "3 to")
 }
 
@@ -174,7 +175,8 @@ func TestUpdate(t *testing.T) {
 	}), "white", "black")
 
 	b.Show(t, start)
-	do(t, b, "").check(t, "one token", "are", "direct, whole model: most from “key” 2.00", "1 key", "2 s")
+	do(t, b, "").check(t, "one token", "are", "direct, whole model: most from “key” 2.00",
+		"1 key", "2 s")
 	do(t, b, replace).check(t, "the newest token", "here", "for it “to”", "2 s", "3 to")
 
 	b.Show(t, start)

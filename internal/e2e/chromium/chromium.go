@@ -155,7 +155,8 @@ func (b *Browser) Navigate(t *testing.T, address string) {
 // Drawn is what inspect.js says about a document.
 type Drawn struct {
 	Elements map[string]int
-	// Colored are the visible elements with a colour of their own, Texts the visible pieces of text.
+	// Colored are the visible elements with a colour of their own, Texts the visible pieces of
+	// text.
 	Colored, Texts []Paint
 	// Text is all text of the document, visible or not, without scripts and style sheets.
 	Text, Hit string
