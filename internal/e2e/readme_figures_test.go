@@ -151,7 +151,7 @@ func picture(t *testing.T) {
 	}
 }
 
-// draw writes the picture as a browser shows it, with its maps closed: 30 layers are a long page.
+// draw writes the picture as a browser shows it, with the parts closed that a reader opens.
 func draw(t *testing.T, e *attribution.Explanation) {
 	t.Helper()
 	b := chromium.Open(t)
@@ -163,8 +163,8 @@ func draw(t *testing.T, e *attribution.Explanation) {
 	resize(100)
 	picture := render.HTML{Heatmap: render.Heatmap{Explanation: e}}
 	b.Show(t, fixture.Written(t, render.Page{HTML: picture, Title: "Headwater"}))
-	chromium.Evaluate[int](t, b, `[...document.querySelectorAll("details details")].
-		map(map => map.open = false).length`)
+	chromium.Evaluate[int](t, b, `[...document.querySelectorAll("details")].
+		map(part => part.open = false).length`)
 	resize(chromium.Evaluate[int64](t, b, "document.documentElement.scrollHeight"))
 	b.Do(t, func(ctx context.Context) error {
 		data, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
