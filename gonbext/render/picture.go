@@ -111,11 +111,7 @@ func (p *picture) view(name string, layer *int) view {
 	v.beyond = largest > v.colors.limit*(1+slack)
 	for t := range r.Shape[0] {
 		// The digits of a row are those that its largest value needs.
-		largest := 0.0
-		for _, j := range v.ranked(t, 1, p.hidden) {
-			largest = math.Abs(v.at(t, j))
-		}
-		v.rows = append(v.rows, v.top.upTo(largest))
+		v.rows = append(v.rows, v.top.upTo(v.largest(t, p.hidden)))
 	}
 	return v
 }

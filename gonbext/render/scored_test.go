@@ -125,7 +125,7 @@ func TestScoredRows(t *testing.T) {
 // what has no colour.
 func TestSaysOfSignedRow(t *testing.T) {
 	p := Heatmap{Explanation: scoredExample(), Methods: []string{"parts"}}.picture()
-	want := "for are “keys” +4.00, “cab” +0.50; for is “inet” -3.25, “<bos>” -1.50"
+	want := "for “are”: “keys” +4.00, “cab” +0.50; for “is”: “inet” -3.25, “<bos>” -1.50"
 	if got := p.says(&p.views[0], 0); got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}

@@ -51,7 +51,7 @@ func (b *page) lineBreak(text string) {
 // spaced reports whether a space stands before prompt token j in a running text.
 func (p *picture) spaced(j int) bool {
 	begins, _ := word(p.e.Prompt.Texts[j])
-	return begins || p.special(j-1) || p.apart(j)
+	return begins || p.special(j) || p.special(j-1) || p.apart(j)
 }
 
 // source writes prompt token j on the colour of the chosen row.
@@ -64,6 +64,9 @@ func (b *page) source(j int) {
 		v := &b.views[b.lead]
 		if paint := v.paint(b.picture, b.chosen, j); paint != 0 {
 			style = paintStyle(paint)
+			if paint < 0 {
+				style += ";border-bottom:2px dotted" // hatching needs the style sheet
+			}
 			title = v.rows[b.chosen].sum(v.at(b.chosen, j))
 		}
 	}
@@ -194,7 +197,8 @@ func (p *picture) says(v *view, t int) string {
 			v.rows[t].value(v.at(t, ranked[0]))
 	}
 	if against := v.contrast(); against != "" {
-		return speaks(above, below, "for "+tokenName(p.e.Steps[t].Text), "for "+against)
+		what := tokenName(p.e.Steps[t].Text)
+		return speaks(above, below, "for “"+what+"”:", "for “"+against+"”:")
 	}
 	if v.scorer() && v.top.signed {
 		return speaks(above, below, "for it", "against it")

@@ -158,6 +158,7 @@
       let c = img.nextSibling;
       if (!c || c.localName !== 'canvas') {
         c = document.createElement('canvas');
+        c.className = img.className;
         c.width = img.width;
         c.height = img.height;
         c.setAttribute('style', img.getAttribute('style'));
@@ -183,10 +184,10 @@
       if (painted[i] !== picked) {
         painted[i] = picked;
         rows.forEach((r, q) => drawRow(r, painter(i, q, level(i, q)), v));
-        const img = view.querySelector('.hw-i');
+        const img = view.querySelector('img.hw-i');
         if (img) raster(img, d.n, (q) => painter(i, q, level(i, q)));
       }
-      const img = view.querySelector('.hw-i');
+      const img = view.querySelector('img.hw-i');
       if (img) frame(img, j < 0 ? [t, d.n, 0, 1] : [0, 1, j, d.m]);
       rows.forEach((r, q) => r.classList.toggle('hw-x', j < 0 && q === t));
       header.forEach((c, q) => c.classList.toggle('hw-x', q === j));
@@ -213,7 +214,7 @@
       const v = d.d[i], view = views[i], title = view.querySelector('.hw-o');
       if (!title) return;
       const rows = [...view.querySelectorAll('.hw-l')], top = v.k ? v.L.length - 1 : 0, k = level(i, t);
-      const stale = t !== layered[i], image = view.querySelector('.hw-j');
+      const stale = t !== layered[i], image = view.querySelector('img.hw-j');
       if (!v.k) {
         title.parentElement.hidden = stale;
         if (image) image.hidden = stale;
@@ -242,7 +243,7 @@
     const bar = document.createElement('div');
     bar.className = 'hw-b';
     root.querySelectorAll('.hw-b').forEach((e) => e.remove());
-    text.after(bar);
+    say.before(bar);
     function button(label, pressed, act) {
       const e = document.createElement('button');
       e.type = 'button';
@@ -287,7 +288,7 @@
     }
     function pickLevel(k) {
       const i = method(), v = d.d[i];
-      if (!v.k || k < 0 || k >= v.L.length) return;
+      if (!v.k || !(k >= 0 && k < v.L.length)) return;
       if (s.level[names[i]] === k) delete s.level[names[i]];
       else s.level[names[i]] = k;
       draw();

@@ -1,11 +1,15 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
 
 	"github.com/headwater-ml/headwater/attribution"
 	"github.com/headwater-ml/headwater/gonbext/render"
@@ -128,6 +132,55 @@ func TestPage(t *testing.T) {
 				t.Errorf("the page does not name %s", e.Order[0])
 			}
 		})
+	}
+}
+
+// TestNarrow opens pages in a window as wide as an output beside a file browser: nothing but
+// matrices is scrolled from side to side.
+func TestNarrow(t *testing.T) {
+	b := tab(t)
+	resize := func(width, height int64) {
+		b.Do(t, func(ctx context.Context) error {
+			return chromedp.Do(ctx, chromedp.EmulateViewport(width, height))
+		})
+	}
+	resize(446, 900)
+	defer resize(1200, 900)
+	for _, name := range []string{"all methods", "contrast", "hostile"} {
+		d := b.Show(t, fixture.Written(t, render.Page{HTML: pictures(t)[name]}))
+		if d.Wide > 0 {
+			t.Errorf("%s is %d pixels wider than a window of 446", name, d.Wide)
+		}
+	}
+}
+
+// TestPrint shows a page as it is printed: every part is open, every method drawn, and colours are
+// kept.
+func TestPrint(t *testing.T) {
+	b := tab(t)
+	media := func(name string) {
+		b.Do(t, func(ctx context.Context) error {
+			params := emulation.SetEmulatedMediaParams{Media: name}
+			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, params)
+			return err
+		})
+	}
+	b.Show(t, fixture.Written(t, render.Page{HTML: pictures(t)["contrast"]}))
+	media("print")
+	defer media("")
+	hidden := chromium.Evaluate[[]string](t, b, `(() => {
+		document.querySelectorAll('details').forEach((e) => { e.open = false; });
+		const hidden = (e) => !e.checkVisibility({contentVisibilityAuto: true});
+		return [...document.querySelectorAll('.hw-v, .hw-d, .hw-k div')].filter(hidden).
+			map((e) => e.className + e.textContent.slice(0, 40));
+	})()`)
+	if len(hidden) > 0 {
+		t.Errorf("not printed: %q", hidden)
+	}
+	adjust := chromium.Evaluate[string](t, b,
+		"getComputedStyle(document.querySelector('.hw-t span')).printColorAdjust")
+	if adjust != "exact" {
+		t.Errorf("colours are printed as %q", adjust)
 	}
 }
 

@@ -153,6 +153,62 @@ func TestTouch(t *testing.T) {
 	do(t, b, "").check(t, "after a reload", "here", "for it “to” +2.00", "2 s", "3 to")
 }
 
+// TestTouchEncoder chooses predictions of an encoder, which are tokens of its text.
+func TestTouchEncoder(t *testing.T) {
+	b := tab(t)
+	e := encoded(t, "electra", "the keys to the cabinet", attribution.Options{
+		Positions: []int{3, 6},
+	})
+	b.Show(t, pageOf(t, e))
+	s := do(t, b, "")
+	if s.Framed != "cabinet" || !strings.HasPrefix(s.Sentence, "cabinet at 6 → ") {
+		t.Errorf("at first %q is framed: %q", s.Framed, s.Sentence)
+	}
+	s = do(t, b, click(".hw-t > *", 3))
+	if s.Framed != "s" || !strings.HasPrefix(s.Sentence, "s at 3 → ") {
+		t.Errorf("a click on a position explained frames %q: %q", s.Framed, s.Sentence)
+	}
+	s = do(t, b, click(".hw-t > *", 1))
+	if s.Framed != "the" || !strings.Contains(s.Sentence, "“the” (1) as a source, ") {
+		t.Errorf("a click on another token frames %q: %q", s.Framed, s.Sentence)
+	}
+}
+
+// TestTouchImage clicks on a matrix that is an image: the line under the pointer is chosen, and a
+// layer is drawn in place of the image.
+func TestTouchImage(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	for i := range 60 {
+		e.Prompt.Texts = append(e.Prompt.Texts, fmt.Sprint(" w", i))
+	}
+	e.Prompt.Special = make([]bool, len(e.Prompt.Texts))
+	for _, r := range e.Methods {
+		m, l := len(e.Prompt.Texts), r.Shape[2]
+		data := make([]float64, 2*m*l)
+		for t := range 2 {
+			copy(data[t*m*l:], r.Data[t*4*l:(t+1)*4*l])
+		}
+		r.Shape[1], r.Data = m, data
+	}
+	b.Show(t, pageOf(t, e))
+	const at = `const img = [...document.querySelectorAll('.hw-v:not([hidden]) %s')].
+			find((e) => e.checkVisibility()), r = img.getBoundingClientRect();
+		img.dispatchEvent(new MouseEvent('click', {
+			bubbles: true, clientX: r.left + 3, clientY: r.top + %s * r.height,
+		}))`
+	do(t, b, fmt.Sprintf(at, ".hw-i", "0.25")).check(t, "click on the first line", "are",
+		"for it “key” +2.00, “s” +1.00", "1 key", "2 s")
+	do(t, b, click(".hw-b button", 1)+";"+fmt.Sprintf(at, ".hw-j", "0.75")).check(t,
+		"click on the lower layer", "are", "value-zeroing, layer 0: ", "0 the", "3 to")
+	shown := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll(
+		'.hw-v:not([hidden]) img, .hw-v:not([hidden]) canvas')].
+		filter((e) => e.checkVisibility()).map((e) => e.localName)`)
+	if fmt.Sprint(shown) != "[canvas canvas]" {
+		t.Errorf("the matrix and the layers are %v, want what the script drew", shown)
+	}
+}
+
 // TestUpdate replaces a picture that grows, as a notebook does: what the reader chose and opened
 // stays, and a reader who chose no token sees the newest.
 func TestUpdate(t *testing.T) {
