@@ -48,13 +48,20 @@ func (b *page) block(t int) {
 				escape(v.wrong, 0))
 			continue
 		}
-		b.printf(`<div class="hw-q">%s</div>`, b.sentence(v, t))
-		if rest := b.rest(v, t); rest != "" {
-			b.printf(`<div style="%s">%s</div>`, small, escape(rest, 0))
-		}
+		b.WriteString(`<div class="hw-q">`)
+		b.saying(v, t)
+		b.WriteString("</div>")
 	}
 	b.alternatives(t)
 	b.WriteString("</div>")
+}
+
+// saying writes the sentence on row t of a method, and below it what the row adds up to.
+func (b *page) saying(v *view, t int) {
+	b.WriteString(b.sentence(v, t))
+	if rest := b.rest(v, t); rest != "" {
+		b.printf(`<div style="%s">%s</div>`, small, escape(rest, 0))
+	}
 }
 
 // rest returns what the parts of a row add up to: what a scorer explains, and the shares of sinks,
@@ -92,7 +99,7 @@ func (b *page) alternatives(t int) {
 	if g.Forced {
 		given = " (the token was given)"
 	}
-	b.printf(`<div style="%s">%s%s: %s`, small, b.words.chance, given, strings.Join(all, " · "))
+	b.printf(`<div class="hw-e" style="%s">%s%s: %s`, small, b.words.chance, given, strings.Join(all, " · "))
 	if left := len(g.Alternatives) - maxAlternatives; left > 0 {
 		b.printf(" … and %d more", left)
 	}

@@ -36,7 +36,8 @@ func (b *page) text() {
 	}
 	b.WriteString(`<div class="hw-s" style="margin:4px 0 8px 0">`)
 	if b.lead >= 0 {
-		b.printf("%s", b.sentence(&b.views[b.lead], b.chosen))
+		b.saying(&b.views[b.lead], b.chosen)
+		b.alternatives(b.chosen)
 	}
 	b.WriteString("</div>")
 }

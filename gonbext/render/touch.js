@@ -135,6 +135,8 @@
       if (j < 0 && k === shown(v, t)) {
         const from = blocks[t] && blocks[t].querySelectorAll('.hw-q')[i];
         if (from) say.append(...from.cloneNode(true).childNodes);
+        const others = blocks[t] && blocks[t].querySelector('.hw-e');
+        if (others) say.append(others.cloneNode(true));
         return;
       }
       if (j < 0) {
