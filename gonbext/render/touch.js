@@ -100,13 +100,14 @@
       const x = n / levels * (v.u === 1 ? Math.log2(v.lim) : v.lim);
       return n === none ? 'NaN' : (v.u === 0 ? 100 * x : v.u === 1 ? 2 ** x : x / 10 ** (v.pw || 0)).toFixed(v.c);
     }
-    function number(i, t, j) {
-      const v = d.d[i], k = level(i, t);
-      if (k === shown(v, t)) return format(v, value(v, t, j));
-      const n = coarse(i, t, k)(j);
-      if (n === none) return 'NaN';
-      return '≈ ' + format(v, n / levels * (v.u === 1 ? Math.log2(v.lim) : v.lim));
+    // estimate is a value read back from its paint, at any level.
+    function estimate(i, t, j) {
+      const v = d.d[i], n = coarse(i, t, level(i, t))(j);
+      return n === none ? NaN : n / levels * (v.u === 1 ? Math.log2(v.lim) : v.lim);
     }
+    const exact = (i, t) => d.d[i].w && level(i, t) === shown(d.d[i], t);
+    const known = (i, t, j) => exact(i, t) ? value(d.d[i], t, j) : estimate(i, t, j);
+    const number = (i, t, j) => (exact(i, t) ? '' : '≈ ') + format(d.d[i], known(i, t, j));
 
     function style(e, css) {
       if ((e.getAttribute('style') || '') === css) return;
@@ -146,12 +147,11 @@
           ? all.slice(0, 5).map(([, q]) => quoted(q) + number(i, t, q)).join(', ') : 'nothing stands out'));
         return;
       }
-      const fed = [];
-      for (let q = 0; q < d.n; q++) fed.push([value(v, q, j), q]);
-      const known = fed.filter(([x, q]) => x === x && x !== undefined && !silent[i].has(q));
-      known.sort((a, b) => Math.abs(b[0]) - Math.abs(a[0]));
-      say.append(bold(quoted(j)), 'as a source, ' + names[i] + ': ' + (known.length
-        ? known.slice(0, 5).map(([x, q]) => (place(q) < 0 ? rowName(q) + ' ' : quoted(place(q))) + format(v, x)).join(', ')
+      const size = (q) => Math.abs(known(i, q, j)), fed = [];
+      for (let q = 0; q < d.n; q++) if (size(q) >= 0 && !(silent[i].has(q) && level(i, q) === shown(v, q))) fed.push(q);
+      fed.sort((a, b) => size(b) - size(a));
+      say.append(bold(quoted(j)), 'as a source, ' + names[i] + ': ' + (fed.length
+        ? fed.slice(0, 5).map((q) => (place(q) < 0 ? rowName(q) + ' ' : quoted(place(q))) + number(i, q, j)).join(', ')
         : 'no row is coloured'));
     }
 

@@ -174,11 +174,8 @@ func TestTouchEncoder(t *testing.T) {
 	}
 }
 
-// TestTouchImage clicks on a matrix that is an image: the line under the pointer is chosen, and a
-// layer is drawn in place of the image.
-func TestTouchImage(t *testing.T) {
-	b := tab(t)
-	e := touched()
+// lengthened returns a picture of touched with 60 more prompt tokens, whose values are 0.
+func lengthened(e *attribution.Explanation) *attribution.Explanation {
 	for i := range 60 {
 		e.Prompt.Texts = append(e.Prompt.Texts, fmt.Sprint(" w", i))
 	}
@@ -191,7 +188,14 @@ func TestTouchImage(t *testing.T) {
 		}
 		r.Shape[1], r.Data = m, data
 	}
-	b.Show(t, pageOf(t, e))
+	return e
+}
+
+// TestTouchImage clicks on a matrix that is an image: the line under the pointer is chosen, and a
+// layer is drawn in place of the image.
+func TestTouchImage(t *testing.T) {
+	b := tab(t)
+	b.Show(t, pageOf(t, lengthened(touched())))
 	const at = `const img = [...document.querySelectorAll('.hw-v:not([hidden]) %s')].
 			find((e) => e.checkVisibility()), r = img.getBoundingClientRect();
 		img.dispatchEvent(new MouseEvent('click', {
@@ -207,6 +211,26 @@ func TestTouchImage(t *testing.T) {
 	if fmt.Sprint(shown) != "[canvas canvas]" {
 		t.Errorf("the matrix and the layers are %v, want what the script drew", shown)
 	}
+}
+
+// TestTouchEstimates draws a picture with too little room for all numbers: tokens can be chosen, and
+// numbers are read back from the colours.
+func TestTouchEstimates(t *testing.T) {
+	b := tab(t)
+	whole := render.HTML{Heatmap: render.Heatmap{Explanation: lengthened(touched())}}
+	markup := fixture.Written(t, whole)
+	for limit := len(markup) + 4000; strings.Contains(markup, "&#34;w&#34;"); limit-- {
+		whole.MaxBytes = limit
+		markup = fixture.Written(t, whole)
+	}
+	if !strings.Contains(markup, "<script>") {
+		t.Fatal("a little less room takes the script away")
+	}
+	b.Show(t, output(markup, "white", "black"))
+	do(t, b, click(".hw-t > *", 4)).check(t, "a generated token", "are", "for it “key” +2.00",
+		"1 key", "2 s")
+	do(t, b, click(".hw-t > *", 1)).check(t, "a prompt token", "key",
+		"as a source, direct: “are” (4) ≈ +2.00", "4 are")
 }
 
 // TestUpdate replaces a picture that grows, as a notebook does: what the reader chose and opened
