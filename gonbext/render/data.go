@@ -64,7 +64,8 @@ const digits64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const codeMax = 2047
 
 // data returns the attribute for the script, or "" if there is nothing to choose or no room. The
-// values of the level shown are needed first, then the layers, method by method.
+// values of the level shown are needed first, as numbers if there is room for those of all methods;
+// then the layers, method by method.
 func (b *page) data(left *int) string {
 	m, n := len(b.e.Prompt.Texts), len(b.e.Steps)
 	if m == 0 || n == 0 || b.lead < 0 {
@@ -75,8 +76,9 @@ func (b *page) data(left *int) string {
 		Positions: b.positions(),
 	}
 	size := 1000
+	numbers := size + len(b.views)*(2*m*n+200+8*m)
 	for i := range b.views {
-		d.Methods = append(d.Methods, b.scriptView(&b.views[i], &size, *left))
+		d.Methods = append(d.Methods, b.scriptView(&b.views[i], numbers <= *left, &size, *left))
 	}
 	for i := range b.views {
 		b.addLevels(&b.views[i], &d.Methods[i], &size, *left)
@@ -111,9 +113,9 @@ func (b *page) positions() (positions []int) {
 	return positions
 }
 
-// scriptView returns the values of one method at the level shown, and adds their size to size.
-// Above the limit, the values are replaced by paints, and above that again there are none.
-func (b *page) scriptView(v *view, size *int, limit int) scriptView {
+// scriptView returns the values of one method at the level shown, as numbers or else as paints, and
+// adds their size to size. Paints that would be above the limit are left out.
+func (b *page) scriptView(v *view, numbers bool, size *int, limit int) scriptView {
 	if v.wrong != "" {
 		return scriptView{}
 	}
@@ -141,15 +143,14 @@ func (b *page) scriptView(v *view, size *int, limit int) scriptView {
 		}
 	}
 	*size += 200 + 5*len(s.Grey) + 3*len(s.Silent)
-	m, n := v.result.Shape[1], v.result.Shape[0]
-	if *size+2*m*n <= limit {
+	if numbers {
 		s.Top, s.Rows = v.codes()
 		*size += len(s.Rows)
 		return s
 	}
 	var paints []string
 	total := 0
-	for t := range n {
+	for t := range v.result.Shape[0] {
 		paints = append(paints, v.coarse(b.picture, t, []int{v.level(t)}))
 		total += len(paints[t]) + 15 // with its quotes
 	}

@@ -148,11 +148,11 @@
         return;
       }
       const size = (q) => Math.abs(known(i, q, j)), fed = [];
-      for (let q = 0; q < d.n; q++) if (size(q) >= 0 && !(silent[i].has(q) && level(i, q) === shown(v, q))) fed.push(q);
+      for (let q = 0; q < d.n; q++) if (size(q) > 0 && !(silent[i].has(q) && level(i, q) === shown(v, q))) fed.push(q);
       fed.sort((a, b) => size(b) - size(a));
       say.append(bold(quoted(j)), 'as a source, ' + names[i] + ': ' + (fed.length
         ? fed.slice(0, 5).map((q) => (place(q) < 0 ? rowName(q) + ' ' : quoted(place(q))) + number(i, q, j)).join(', ')
-        : 'no row is coloured'));
+        : 'nothing stands out'));
     }
 
     // raster draws paints on a canvas that takes the place of an image.

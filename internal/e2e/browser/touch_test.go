@@ -219,7 +219,7 @@ func TestTouchEstimates(t *testing.T) {
 	b := tab(t)
 	whole := render.HTML{Heatmap: render.Heatmap{Explanation: lengthened(touched())}}
 	markup := fixture.Written(t, whole)
-	for limit := len(markup) + 4000; strings.Contains(markup, "&#34;w&#34;"); limit-- {
+	for limit := len(markup) + 4000; strings.Contains(markup, "&#34;w&#34;"); limit -= 50 {
 		whole.MaxBytes = limit
 		markup = fixture.Written(t, whole)
 	}
@@ -227,10 +227,10 @@ func TestTouchEstimates(t *testing.T) {
 		t.Fatal("a little less room takes the script away")
 	}
 	b.Show(t, output(markup, "white", "black"))
-	do(t, b, click(".hw-t > *", 4)).check(t, "a generated token", "are", "for it “key” +2.00",
+	do(t, b, click(".hw-t > *", 64)).check(t, "a generated token", "are", "for it “key” +2.00",
 		"1 key", "2 s")
 	do(t, b, click(".hw-t > *", 1)).check(t, "a prompt token", "key",
-		"as a source, direct: “are” (4) ≈ +2.00", "4 are")
+		"as a source, direct: “are” (64) ≈ +2.00", "64 are")
 }
 
 // TestUpdate replaces a picture that grows, as a notebook does: what the reader chose and opened
