@@ -233,6 +233,28 @@ func TestTouchEstimates(t *testing.T) {
 		"as a source, direct: “are” (64) ≈ +2.00", "64 are")
 }
 
+// TestTouchHostile clicks everything in a picture of hostile texts: none acts.
+func TestTouchHostile(t *testing.T) {
+	b := tab(t)
+	b.Show(t, fixture.Written(t, render.Page{HTML: pictures(t)["hostile"]}))
+	clicks := chromium.Evaluate[int](t, b, `(() => {
+		const parts = '.hw-t > *, .hw-b button, .hw-v td, summary', n = document.querySelectorAll(parts).length;
+		for (let i = 0; i < n; i++) {
+			const e = document.querySelectorAll(parts)[i];
+			if (!e) continue;
+			for (const kind of ['pointerover', 'mousemove', 'click']) {
+				e.dispatchEvent(new MouseEvent(kind, {bubbles: true}));
+			}
+		}
+		return n;
+	})()`)
+	d := b.Inspect(t, "document.body")
+	checkElements(t, d)
+	if clicks < 50 || !strings.Contains(d.Text, "<script>") {
+		t.Errorf("%d places to click, text %.300q", clicks, d.Text)
+	}
+}
+
 // TestUpdate replaces a picture that grows, as a notebook does: what the reader chose and opened
 // stays, and a reader who chose no token sees the newest.
 func TestUpdate(t *testing.T) {
