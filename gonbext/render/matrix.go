@@ -143,7 +143,7 @@ func (b *page) scale(v *view) {
 	if !v.top.diverging() {
 		least = 1
 	}
-	b.WriteString(` <span style="white-space:nowrap">· ` + low + " ")
+	b.WriteString(` · <span style="white-space:nowrap">` + low + " ")
 	for paint := least; paint <= levels; paint++ {
 		if paint == 0 {
 			b.WriteString("&nbsp;")
