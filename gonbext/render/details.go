@@ -99,7 +99,8 @@ func (b *page) alternatives(t int) {
 	if g.Forced {
 		given = " (the token was given)"
 	}
-	b.printf(`<div class="hw-e" style="%s">%s%s: %s`, small, b.words.chance, given, strings.Join(all, " · "))
+	b.printf(`<div class="hw-e" style="%s">%s%s: %s`, small, b.words.chance, given,
+		strings.Join(all, " · "))
 	if left := len(g.Alternatives) - maxAlternatives; left > 0 {
 		b.printf(" … and %d more", left)
 	}

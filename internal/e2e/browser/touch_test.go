@@ -153,7 +153,7 @@ func TestTouch(t *testing.T) {
 	do(t, b, "").check(t, "after a reload", "here", "for it “to” +2.00", "2 s", "3 to")
 }
 
-// TestTouchEncoder chooses predictions of an encoder, which are tokens of its text.
+// TestTouchEncoder chooses an encoder's predictions, which are tokens of its text.
 func TestTouchEncoder(t *testing.T) {
 	b := tab(t)
 	e := encoded(t, "electra", "the keys to the cabinet", attribution.Options{
@@ -213,8 +213,8 @@ func TestTouchImage(t *testing.T) {
 	}
 }
 
-// TestTouchEstimates draws a picture with too little room for all numbers: tokens can be chosen, and
-// numbers are read back from the colours.
+// TestTouchEstimates draws a picture with too little room for all numbers: tokens can be chosen,
+// and numbers are read back from the colours.
 func TestTouchEstimates(t *testing.T) {
 	b := tab(t)
 	whole := render.HTML{Heatmap: render.Heatmap{Explanation: lengthened(touched())}}
