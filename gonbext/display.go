@@ -23,6 +23,8 @@ import (
 const (
 	between   = 150 * time.Millisecond
 	liveBytes = 120_000
+	// plainBytes is how large a picture is for viewers that show only text.
+	plainBytes = 20_000
 )
 
 // display is one place in the output of a cell. Pictures of what grows are shown there and each
@@ -58,7 +60,7 @@ func (d *display) final(h render.Heatmap) {
 	}
 	d.send(map[protocol.MIMEType]any{
 		protocol.MIMETextHTML:  drawn(render.HTML{Heatmap: h}),
-		protocol.MIMETextPlain: drawn(render.Text{Heatmap: h}),
+		protocol.MIMETextPlain: drawn(render.Text{Heatmap: h, MaxBytes: plainBytes}),
 	})
 	d.id = ""
 	gonbui.Sync()

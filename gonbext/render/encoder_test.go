@@ -149,14 +149,14 @@ func TestEncoderHeads(t *testing.T) {
 		title        string
 		line, markup string
 	}{
-		{"masked token", encoded(trace.MaskedToken), "Where each prediction comes from", "  1  [MASK] at 4 → \"his\"  62.4 %\n", `</span> [MASK] at 4 → <span `},
-		{"word", encoded(trace.MaskedToken), "predicted  his · key", "  2  key at 5 → \"key\"  97.3 %\n", `</span> key at 5 → <span `},
-		{"class", encoded(trace.Classes), "Where the class comes from", "  1  [CLS] at 0 → class POSITIVE  98.0 %\n", `</span> [CLS] at 0 → class <span `},
-		{"value", value, "predicted  -0.37", "  1  [CLS] at 0 → value -0.37\n", `</span> [CLS] at 0 → value <span `},
-		{"class of a token", encoded(trace.TokenClasses), "predicted  original", "  1  lost at 3 → original  90.0 %\n", `</span> lost at 3 → <span `},
-		{"no head", encoded(trace.NoHead), "What each hidden state is made of", "  1  token 5 \"key\"\n", `</span> token 5 <span `},
-		{"no position", nowhere, "Where each", "  1  \"his\"  62.4 %\n", ">his<"},
-		{"a position outside", outside, "Where each", "  1  position 99 → \"his\"", "position 99 → <span "},
+		{"masked token", encoded(trace.MaskedToken), "Where each prediction comes from", "  1  [MASK] at 4 → \"his\"  62.4 %\n", `[MASK] at 4 → <b>his</b> 62.4 %`},
+		{"word", encoded(trace.MaskedToken), "predicted  his · key", "  2  key at 5 → \"key\"  97.3 %\n", `key at 5 → <b>key</b> 97.3 %`},
+		{"class", encoded(trace.Classes), "Where the class comes from", "  1  [CLS] at 0 → class POSITIVE  98.0 %\n", `[CLS] at 0 → class <b>POSITIVE</b> 98.0 %`},
+		{"value", value, "predicted  -0.37", "  1  [CLS] at 0 → value -0.37\n", `[CLS] at 0 → value <b>-0.37</b>`},
+		{"class of a token", encoded(trace.TokenClasses), "predicted  original", "  1  lost at 3 → original  90.0 %\n", `lost at 3 → <b>original</b>`},
+		{"no head", encoded(trace.NoHead), "What each hidden state is made of", "  1  token 5 \"key\"\n", `token 5 <b>key</b>`},
+		{"no position", nowhere, "Where each", "  1  \"his\"  62.4 %\n", "<b>his</b> 62.4 %"},
+		{"a position outside", outside, "Where each", "  1  position 99 → \"his\"", "position 99 → <b>his</b>"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text, markup := written(t, Text{Heatmap: Heatmap{Explanation: c.e}}), written(t,
@@ -170,7 +170,7 @@ func TestEncoderHeads(t *testing.T) {
 			if !strings.Contains(markup, c.markup) {
 				t.Errorf("HTML lacks %q:\n%s", c.markup, markup)
 			}
-			for _, s := range []string{text, markup} {
+			for _, s := range []string{text, untrusted(t, markup)} {
 				for _, wrong := range []string{"enerated", "prompt", "NaN", "begin-of-text"} {
 					if strings.Contains(s, wrong) {
 						t.Errorf("a picture for an encoder says %q:\n%s", wrong, s)
@@ -223,9 +223,9 @@ func TestTargetMaps(t *testing.T) {
 	e := encoded(trace.MaskedToken)
 	markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
 	for _, want := range []string{
-		"targets × sources, rollout (share of attention, layer 3, colours 0 % to 50 %)",
+		"targets × sources, rollout (share of attention, layer 3, colours 0 % to 21 %)",
 		"targets × sources, flow (flow, layer 3",
-		"<b>[MASK]&nbsp;4</b>", "<b>key&nbsp;5</b>", "<td>[SEP]&nbsp;8</td>",
+		"<b>[MASK]&nbsp;4</b>", "<b>key&nbsp;5</b>", ">[SEP]&nbsp;8</td>",
 	} {
 		if !strings.Contains(markup, want) {
 			t.Errorf("lacks %q", want)
@@ -236,10 +236,17 @@ func TestTargetMaps(t *testing.T) {
 		got, "rollout (share of attention, layer 1,") {
 		t.Error("the map is not that of the highlighted layer")
 	}
-	small := written(t, HTML{Heatmap: Heatmap{Explanation: e}, MaxBytes: 24_000})
-	if !strings.Contains(small, "Targets × sources of flow is left out here: the picture would "+
-		"be larger than 24,000 bytes.") {
-		t.Errorf("a small picture keeps the map of %d bytes", len(small))
+	size := len(markup) - 2000
+	tight := written(t, HTML{Heatmap: Heatmap{Explanation: e}, MaxBytes: size})
+	if len(tight) > size || strings.Contains(tight, "hw-g") {
+		t.Errorf("%d bytes, limit %d", len(tight), size)
+	}
+	narrow := written(t, HTML{
+		Heatmap: Heatmap{Explanation: e}, MaxBytes: len(styleSheet) + len(touch),
+	})
+	if !strings.Contains(narrow, "Targets × sources of flow is left out here: the picture would "+
+		"be larger than ") {
+		t.Errorf("a small picture keeps the map of %d bytes", len(narrow))
 	}
 	for name, change := range map[string]func(*attribution.Map){
 		"cut":    func(m *attribution.Map) { m.Data = m.Data[1:] },
@@ -255,7 +262,7 @@ func TestTargetMaps(t *testing.T) {
 		}
 	}
 	long := encoded(trace.MaskedToken)
-	for len(long.Prompt.Texts) < mapColumns+1 {
+	for len(long.Prompt.Texts) < cellColumns+1 {
 		long.Prompt.Texts = append(long.Prompt.Texts, " x")
 	}
 	T := len(long.Prompt.Texts)
@@ -265,9 +272,8 @@ func TestTargetMaps(t *testing.T) {
 		Shape: [3]int{2, T, 1}, Data: make([]float64, 2*T),
 	}
 	got := written(t, HTML{Heatmap: Heatmap{Explanation: long}})
-	if !strings.Contains(got, "Targets × sources of rollout is left out here: it has 41 tokens, "+
-		"and a map that can be read has 40 at most.") {
-		t.Errorf("no remark on a map of %d tokens:\n%s", T, got)
+	if !strings.Contains(got, `class="hw-g"`) {
+		t.Errorf("no image of a map of %d tokens:\n%s", T, got)
 	}
 	survives(t, got)
 }
@@ -288,6 +294,7 @@ func TestEncoderHostile(t *testing.T) {
 		markup := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
 		survives(t, markup)
 		text := written(t, Text{Heatmap: Heatmap{Explanation: e}})
+		markup = untrusted(t, markup)
 		for _, bad := range []string{"<script", "\x1b", "\x00", "\u202e"} {
 			if strings.Contains(markup, bad) || bad != "<script" && strings.Contains(text, bad) {
 				t.Errorf("%s: %q acts", head, bad)

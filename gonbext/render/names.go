@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -43,6 +44,26 @@ func (p *picture) short(j int) string {
 		}
 	}
 	return name
+}
+
+// repeated reports whether another prompt token has the same short name as prompt token j.
+func (p *picture) repeated(j int) bool {
+	if p.names == nil {
+		p.names = map[string]int{}
+		for i := range p.e.Prompt.Texts {
+			p.names[p.short(i)]++
+		}
+	}
+	return p.names[p.short(j)] > 1
+}
+
+// sourceName returns the quoted name of prompt token j, with its position if another token has the
+// same name: “John” (3).
+func (p *picture) sourceName(j int) string {
+	if p.repeated(j) {
+		return fmt.Sprintf("“%s” (%d)", p.short(j), j)
+	}
+	return "“" + p.short(j) + "”"
 }
 
 // continues reports whether prompt token j continues the word of the token before it. Such a token

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Page is a heatmap as an HTML document: the [HTML] of a notebook with a title, a character set,
-// and a style sheet with dark colours for readers whose system has a dark theme.
+// Page is a heatmap as an HTML document: the [HTML] of a notebook with a title and a character set.
+// It is light or dark as the reader's system is.
 type Page struct {
 	HTML
 	// Title is the title of the document; default: the prompt.
@@ -25,20 +25,16 @@ func (r Page) WriteTo(w io.Writer) (int64, error) {
 	if title == "" {
 		title = "Headwater"
 	}
-	var body, b bytes.Buffer
-	// The body is made first, because the style sheet has only the colours that are in it.
-	fmt.Fprintf(&body, "<body style=\"%s;margin:16px\">\n", panel)
-	if _, err := r.HTML.WriteTo(&body); err != nil {
-		return 0, err
-	}
+	var b bytes.Buffer
 	fmt.Fprintf(&b, `<!DOCTYPE html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>%s</title>
-<style>
-%s
-</style></head>
-%s</body>
-</html>
-`, escape(title, 120), darkSheet(body.String()), body.Bytes())
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">`+
+		`<meta name="color-scheme" content="light dark"><title>%s</title></head>
+<body style="margin:20px auto;max-width:1100px;padding:0 12px">
+`, escape(title, 120))
+	if _, err := r.HTML.WriteTo(&b); err != nil {
+		return 0, err
+	}
+	b.WriteString("</body>\n</html>\n")
 	return b.WriteTo(w)
 }

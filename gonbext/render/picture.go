@@ -14,11 +14,13 @@ import (
 // picture has what all forms of a heatmap show, computed once. There are n generated tokens and m
 // prompt tokens.
 type picture struct {
-	e      *attribution.Explanation
-	words  words
-	status string
-	hidden []bool // [m], greyed by the filter
-	views  []view
+	e       *attribution.Explanation
+	words   words
+	status  string
+	hidden  []bool // [m], greyed by the filter
+	views   []view
+	names   map[string]int // how many prompt tokens have a name; see repeated
+	answers map[string]int // how many generated tokens have a text; see generatedAgain
 }
 
 // view is one method in a picture. Its numbers are M[t,j,l] of n generated tokens, m prompt tokens
@@ -36,7 +38,9 @@ type view struct {
 	silent []string
 	top    scale   // of the highlighted level
 	rows   []scale // [n], top with digits enough for each row
-	all    scale   // of every level
+	colors scale   // of the colours in HTML: top with a limit close to the largest value
+	// beyond says that a value of another level is above the limit of colors.
+	beyond bool
 }
 
 // picture computes what is shown. A nil explanation is one without tokens and methods.
@@ -70,7 +74,7 @@ func (p *picture) view(name string, layer *int) view {
 		return v
 	// An explanation may come from a file that somebody has edited, so its shapes are checked here
 	// once, and the rest of the package relies on them.
-	case len(r.Layers) == 0 || r.Shape[1] != m || r.Shape[2] != len(r.Layers) || r.Shape[0] < 0 ||
+	case len(r.Layers) == 0 || r.Shape[2] != len(r.Layers) || r.Shape[1] != m || r.Shape[0] < 0 ||
 		len(r.Data) != r.Shape[0]*r.Shape[1]*r.Shape[2]:
 		v.wrong = fmt.Sprintf("its shape %v with %d values does not fit %d prompt tokens and %d "+
 			"layers",
@@ -87,26 +91,27 @@ func (p *picture) view(name string, layer *int) view {
 	v.sinks, v.silent = p.sinks(&v)
 	// Sinks and hidden tokens are left out of the range: one sink of 90 % would make all others
 	// pale.
-	var top, all []float64
+	var top []float64
+	largest := 0.0
 	// Data is [n,m,L]: i = (t·m + j)·L + k.
 	for i, x := range r.Data {
 		t, j, k := i/r.Shape[2]/m, i/r.Shape[2]%m, i%r.Shape[2]
 		if v.sinks[j] || p.hidden[j] {
 			continue
 		}
-		all = append(all, x)
 		if k == v.level(t) && v.silent[t] == "" {
 			top = append(top, x)
 		}
+		if !math.IsNaN(x) {
+			largest = max(largest, math.Abs(x))
+		}
 	}
-	v.top, v.all = newScale(r.Unit, top), newScale(r.Unit, all)
+	v.top = newScale(r.Unit, top)
+	v.colors = v.top.tight(top)
+	v.beyond = largest > v.colors.limit*(1+slack)
 	for t := range r.Shape[0] {
 		// The digits of a row are those that its largest value needs.
-		largest := 0.0
-		for _, j := range v.ranked(t, 1, p.hidden) {
-			largest = math.Abs(v.at(t, j))
-		}
-		v.rows = append(v.rows, v.top.upTo(largest))
+		v.rows = append(v.rows, v.top.upTo(v.largest(t, p.hidden)))
 	}
 	return v
 }

@@ -1,9 +1,6 @@
 package render
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // color is one entry of a ramp: a background and a text colour that is legible on it.
 type color struct {
@@ -13,21 +10,11 @@ type color struct {
 // rgb is an sRGB colour.
 type rgb [3]uint8
 
-// String returns the colour as integer rgb(), which sanitisers accept.
-func (c rgb) String() string { return fmt.Sprintf("rgb(%d,%d,%d)", c[0], c[1], c[2]) }
-
-// style returns the declarations of background and text colour. They always come together, so text
-// stays legible in every theme.
-func (c color) style() string {
-	return fmt.Sprintf("background-color:%v;color:%v", c.background, c.text)
-}
-
 var (
 	black = rgb{0, 0, 0}
 	white = rgb{255, 255, 255}
-	// undefined is the colour of NaN; muted is that of sinks and of tokens that a filter hides.
+	// undefined is the colour of NaN.
 	undefined = color{rgb{176, 176, 176}, black}
-	muted     = color{rgb{240, 240, 240}, rgb{80, 80, 80}}
 )
 
 // steps is the number of colours from neutral to full.
@@ -55,9 +42,6 @@ var (
 	positive = arm(blueArm)
 	negative = arm(rustArm)
 )
-
-// solid returns a colour with a legible text colour.
-func solid(background rgb) color { return color{background, legible(background)} }
 
 // ramp returns the colour of x: 0 is neutral, 1 the deepest blue, -1 the deepest rust. Values
 // beyond are clamped, and NaN is grey. Shares use only the positive half, signed values both.

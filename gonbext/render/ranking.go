@@ -1,9 +1,10 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"sort"
+	"slices"
 )
 
 // ranked returns the k prompt tokens with the largest sizes in row t at the highlighted level. The
@@ -16,10 +17,22 @@ func (v *view) ranked(t, k int, hidden []bool) []int {
 			all = append(all, j)
 		}
 	}
-	sort.SliceStable(all, func(a, b int) bool {
-		return math.Abs(v.at(t, all[a])) > math.Abs(v.at(t, all[b]))
+	slices.SortStableFunc(all, func(a, b int) int {
+		return cmp.Compare(math.Abs(v.at(t, b)), math.Abs(v.at(t, a)))
 	})
 	return all[:min(k, len(all))]
+}
+
+// largest returns the largest size in row t at the highlighted level, without sinks, hidden tokens
+// and NaN; 0 if there is none.
+func (v *view) largest(t int, hidden []bool) float64 {
+	x := 0.0
+	for j := range hidden {
+		if a := math.Abs(v.at(t, j)); !hidden[j] && !v.sinks[j] && a > x {
+			x = a
+		}
+	}
+	return x
 }
 
 // defaultTop is the number of tokens whose share of a row a picture shows.
@@ -54,11 +67,8 @@ func (v *view) topShare(p *picture, t, k int) string {
 
 // place returns the name of prompt token j, with its position if another token has the same name.
 func (p *picture) place(j int) string {
-	name := p.short(j)
-	for i := range p.e.Prompt.Texts {
-		if i != j && p.short(i) == name {
-			return fmt.Sprintf("%s at %d", name, j)
-		}
+	if p.repeated(j) {
+		return fmt.Sprintf("%s at %d", p.short(j), j)
 	}
-	return name
+	return p.short(j)
 }

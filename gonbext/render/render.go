@@ -6,10 +6,11 @@
 //	h := render.Heatmap{Explanation: e}
 //	render.Text{Heatmap: h, Width: 100, Color: true}.WriteTo(os.Stdout)
 //
-// The HTML is made of tables, spans, details and inline styles with integer rgb() colours only,
-// which the sanitisers of notebooks do not change. Every element that sets a background also sets a
-// text colour, so it looks the same in light and dark themes. There is no script, style sheet,
-// image, id or class in it. A [Page] adds a style sheet for systems with a dark theme.
+// The HTML has layers, and each is complete without the next: text and numbers; colours as short
+// inline styles and images, which the sanitisers of notebooks do not change; a style sheet; and a
+// script that adds touch. Colours are half transparent and texts take the colour of the host, so
+// that a picture fits light and dark themes. There is no id in it, no address but data, and no
+// request.
 //
 // Tokens may be hostile text. All pass through one function, [Visible], which makes control
 // characters, direction marks, zero-width characters and invalid bytes visible. HTML then escapes
@@ -17,6 +18,7 @@
 //
 // Each picture carries its scale, units, axis titles, totals, warnings and provenance. A sink
 // ([attribution.Sink]) is grey and named separately, and colours are scaled to the other tokens.
+// Numbers for the script are in an attribute; no token is in it, in the script or in a style.
 package render
 
 import (

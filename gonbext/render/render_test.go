@@ -22,7 +22,9 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // golden compares what r writes with testdata/<name of the test>.golden, byte for byte.
 func golden(t *testing.T, r io.WriterTo) {
 	t.Helper()
-	got := written(t, r)
+	whole := written(t, r)
+	// The script and the style sheet are the same in all pictures; their files are the goldens.
+	got := strings.NewReplacer(touch, "touch.js", oneLine(styleSheet), "style.css").Replace(whole)
 	path := filepath.Join("testdata", strings.ReplaceAll(t.Name(), "/", "-")+".golden")
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
@@ -36,7 +38,7 @@ func golden(t *testing.T, r io.WriterTo) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("picture differs from %s (-want +got):\n%s", path, diff)
 	}
-	if again := written(t, r); again != got {
+	if again := written(t, r); again != whole {
 		t.Error("the same value gave other bytes the second time")
 	}
 }
@@ -191,20 +193,36 @@ func TestUnchanged(t *testing.T) {
 
 var (
 	tag        = regexp.MustCompile(`<(/?)([a-zA-Z]+)([^<>]*)>`)
-	attributes = regexp.MustCompile(`^( (style|title|colspan|cellpadding)="([^"<>]*)"| open)*$`)
+	attributes = regexp.MustCompile(
+		`^( (style|title|colspan|class|src|alt|width|height)="([^"<>]*)")*$`)
 	styles     = regexp.MustCompile(`style="([^"]*)"`)
-	bothColors = regexp.MustCompile(
-		`^background-color:rgb\(\d+,\d+,\d+\);color:rgb\(\d+,\d+,\d+\)(;|$)`,
-	)
-	neverInside = regexp.MustCompile(`(?i)hsl|var\(|url\(|expression|javascript:`)
+	imageFrom  = regexp.MustCompile(`src="([^"]*)"`)
+	imageStart = "data:image/png;base64,"
+	forScript  = regexp.MustCompile(` data-hw="[^"<>]*"`)
+	// The sanitisers of notebooks drop these; a text colour would not fit light and dark themes.
+	neverInside = regexp.MustCompile(`(?i)hsl|var\(|url\(|expression|javascript:|rgb|[^-]color:`)
 )
 
-// survives checks that markup holds nothing that a sanitiser of notebooks removes, and is balanced.
+// untrusted returns what a notebook that is not trusted keeps of a picture: neither its script with
+// its numbers nor its style sheet.
+func untrusted(t *testing.T, markup string) string {
+	t.Helper()
+	if n := strings.Count(markup, "<style>"+oneLine(styleSheet)+"</style>"); n != 1 {
+		t.Fatalf("%d style sheets", n)
+	}
+	markup = strings.Replace(markup, "<style>"+oneLine(styleSheet)+"</style>", "", 1)
+	markup = strings.Replace(markup, "<script>"+touch+"</script>", "", 1)
+	return forScript.ReplaceAllString(markup, "")
+}
+
+// survives checks that markup holds nothing that a sanitiser of notebooks removes besides script
+// and style sheet, and is balanced.
 func survives(t *testing.T, markup string) {
 	t.Helper()
+	markup = untrusted(t, markup)
 	allowed := map[string]bool{
-		"div": true, "span": true, "b": true, "br": true, "table": true, "tr": true,
-		"td": true, "details": true, "summary": true,
+		"div": true, "span": true, "b": true, "u": true, "br": true, "table": true, "thead": true, "tbody": true,
+		"tr": true, "td": true, "img": true, "details": true, "summary": true,
 	}
 	var open []string
 	for _, m := range tag.FindAllStringSubmatch(markup, -1) {
@@ -221,7 +239,7 @@ func survives(t *testing.T, markup string) {
 				t.Fatalf("%q closes %v", m[0], open)
 			}
 			open = open[:len(open)-1]
-		case name != "br":
+		case name != "br" && name != "img":
 			open = append(open, name)
 		}
 	}
@@ -232,12 +250,13 @@ func survives(t *testing.T, markup string) {
 		t.Fatal("markup outside of elements")
 	}
 	for _, m := range styles.FindAllStringSubmatch(markup, -1) {
-		s := m[1]
-		if strings.Contains(s, "color") && !bothColors.MatchString(s) {
-			t.Fatalf("style %q does not set both colours first", s)
+		if neverInside.MatchString(m[1]) {
+			t.Fatalf("style %q", m[1])
 		}
-		if neverInside.MatchString(s) {
-			t.Fatalf("style %q", s)
+	}
+	for _, m := range imageFrom.FindAllStringSubmatch(markup, -1) {
+		if !strings.HasPrefix(m[1], imageStart) {
+			t.Fatalf("image %.100q", m[1])
 		}
 	}
 }
@@ -284,7 +303,7 @@ func TestHostile(t *testing.T) {
 			t.Errorf("%s holds the whole of a huge token", what)
 		}
 	}
-	if strings.Contains(markup, "<script") {
+	if strings.Contains(untrusted(t, markup), "<script") {
 		t.Error("a script element reached the HTML")
 	}
 	if !strings.Contains(markup, "… (10,000 bytes)") {
@@ -324,9 +343,10 @@ func TestSize(t *testing.T) {
 		left    string
 	}{
 		{"ordinary", 16, 16, 6, ""},
-		{"deep", 16, 24, 24, "Layers × prompt of value-zeroing is left out here"},
-		{"long prompt", 64, 1000, 6, "The highlighted prompt is left out here"},
-		{"long answer", 2000, 10, 2, "The last 1,915 generated tokens are left out here"},
+		{"deep", 16, 24, 24, ""},
+		{"long prompt", 64, 512, 6, ""},
+		{"very long prompt", 16, 2048, 1, ""},
+		{"long answer", 4096, 10, 2, "generated tokens are left out here"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := written(t, HTML{Heatmap: Heatmap{Explanation: sized(c.n, c.m, c.l)}})
@@ -338,20 +358,62 @@ func TestSize(t *testing.T) {
 				t.Errorf("does not say %q", c.left)
 			}
 			if c.left == "" && strings.Contains(got, "left out here") {
-				t.Error("an ordinary picture of " + thousands(len(got)) +
-					" bytes leaves something out")
+				t.Error("a picture of " + thousands(len(got)) + " bytes leaves something out")
 			}
+			t.Logf("%s bytes", thousands(len(got)))
 		})
 	}
 }
 
+// TestTextSize holds texts to their limit: rows are listed by their strongest tokens first, then
+// the first tokens are left out.
+func TestTextSize(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		n, m    int
+		listed  bool
+		leftOut bool
+	}{
+		{"small", 3, 7, false, false},
+		{"long prompt", 16, 512, true, false},
+		{"long answer", 64, 512, true, true},
+	} {
+		h := Heatmap{Explanation: sized(c.n, c.m, 2)}
+		got := written(t, Text{Heatmap: h, MaxBytes: 20_000})
+		if len(got) > 20_000 {
+			t.Errorf("%s: %d bytes, limit 20,000", c.name, len(got))
+		}
+		listed := strings.Contains(got, "the strongest prompt tokens (sources) of a method, 5 at")
+		if leftOut := strings.Contains(got, "are left out here"); listed != c.listed ||
+			leftOut != c.leftOut {
+			t.Errorf("%s: listed %v, left out %v:\n%.2000s", c.name, listed, leftOut, got)
+		}
+		if whole := written(t, Text{Heatmap: h}); !c.listed && got != whole {
+			t.Errorf("%s: the limit changed a text of %d bytes", c.name, len(whole))
+		}
+	}
+}
+
+// TestLiveSize draws what grows under the limit of a notebook's updates: the numbers for the script
+// come after everything that is drawn.
+func TestLiveSize(t *testing.T) {
+	got := written(t, HTML{
+		Heatmap: Heatmap{Explanation: sized(64, 512, 6)}, MaxBytes: 120_000,
+	})
+	survives(t, got)
+	if len(got) > 125_000 {
+		t.Errorf("%d bytes, limit 120,000", len(got))
+	}
+}
+
 func TestBytesPerCell(t *testing.T) {
-	e := func(m int) *attribution.Explanation { return sized(1, m, 10) }
-	size := func(m int) int { return len(written(t, HTML{Heatmap: Heatmap{Explanation: e(m)}})) }
-	// From 10 to 20 prompt tokens: 2 methods × 10 tokens × 10 layers, 2 × 10 highlighted tokens, 10
-	// in the folded line.
-	const cells, tokens = 200, 20
-	if got, limit := size(20)-size(10), cells*80+tokens*240+10*90; got > limit {
+	size := func(m int) int {
+		return len(untrusted(t, written(t, HTML{Heatmap: Heatmap{Explanation: sized(1, m, 10)}})))
+	}
+	// From 10 to 20 prompt tokens: 2 methods × 10 tokens × (1 row + 10 layers), and 10 tokens in
+	// the text and above the columns.
+	const cells, tokens = 220, 10
+	if got, limit := size(20)-size(10), cells*40+tokens*130; got > limit {
 		t.Errorf("%d bytes for %d cells and %d tokens, limit %d", got, cells, tokens, limit)
 	}
 }

@@ -64,6 +64,26 @@ func newScale(unit string, values []float64) scale {
 	return s
 }
 
+// tight returns the scale with a limit closer to the largest value, for the few colours of HTML:
+// the smallest number of two digits times 10^k that is not below it. Lifts keep theirs.
+func (s scale) tight(values []float64) scale {
+	largest := 0.0
+	for _, v := range values {
+		if a := math.Abs(v); !math.IsInf(a, 0) && !math.IsNaN(a) {
+			largest = max(largest, a)
+		}
+	}
+	largest *= 1 - slack
+	if s.lift || !(largest >= 1e-300) {
+		return s
+	}
+	unit, _ := strconv.ParseFloat("1e"+strconv.Itoa(int(math.Floor(math.Log10(largest)))-1), 64)
+	if limit := math.Ceil(largest/unit) * unit; limit < s.limit {
+		s.limit = limit
+	}
+	return s
+}
+
 // smallest is the limit below which numbers in cells get a unit such as ×10⁻³, and values an
 // exponent.
 const smallest = 0.1

@@ -20,6 +20,10 @@ type Text struct {
 	Width int
 	// Color turns ANSI colours on.
 	Color bool
+	// MaxBytes, if above 0, is the limit of the result in bytes. A larger picture lists only the
+	// strongest tokens of each row, as with Top, and after that leaves out the first tokens of the
+	// answer; a sentence says so.
+	MaxBytes int
 	// Top, if above 0, lists only that many tokens of each row, those with the largest sizes first,
 	// instead of all in order.
 	Top int
@@ -37,6 +41,9 @@ type text struct {
 	color             bool
 }
 
+// listed is how many tokens of each row a text lists that would be too large with all of them.
+const listed = 5
+
 // WriteTo writes the picture. The only error is that of w.
 func (r Text) WriteTo(w io.Writer) (int64, error) {
 	t := &text{picture: r.picture(), width: max(r.Width, 60), top: r.Top, color: r.Color}
@@ -46,12 +53,37 @@ func (r Text) WriteTo(w io.Writer) (int64, error) {
 	for _, v := range t.views {
 		t.label = max(t.label, Width(v.label()))
 	}
+	t.write(0)
+	if r.MaxBytes > 0 && t.Len() > r.MaxBytes {
+		t.top = min(max(t.top, 1), listed)
+		if r.Top <= 0 {
+			t.top = listed
+		}
+		t.write(0)
+	}
+	// The blocks of tokens have about the same size; what they are over by says how many to leave
+	// out.
+	for first := 0; r.MaxBytes > 0 && t.Len() > r.MaxBytes && first < len(t.e.Steps); {
+		shown := len(t.e.Steps) - first
+		first += max(shown-shown*r.MaxBytes/t.Len(), 1)
+		t.write(first)
+	}
+	return t.WriteTo(w)
+}
+
+// write writes the picture with the generated tokens from first on.
+func (t *text) write(first int) {
+	t.Reset()
 	t.head()
-	for i := range t.e.Steps {
-		t.token(i)
+	if first > 0 {
+		t.line("")
+		t.wrapped("", fmt.Sprintf("The first %s of %s %s are left out here. All numbers are in "+
+			"the explanation.", thousands(first), thousands(len(t.e.Steps)), t.words.shown))
+	}
+	for i := range t.e.Steps[first:] {
+		t.token(first + i)
 	}
 	t.legend()
-	return t.WriteTo(w)
 }
 
 // head writes title, prompt and answer.

@@ -33,9 +33,11 @@ var generating = words{
 	chance:  "probability of the next token",
 	columns: "Columns: prompt tokens (sources), in order. Rows: methods. One block for each " +
 		"generated token (target).",
-	lines: "Each line: the prompt tokens (sources) in order, on the colour of how much of the " +
-		"generated token (target) comes " +
-		"from them. A sink and filtered tokens are grey and not in the scale.",
+	lines: "The text is coloured by how much the framed generated token (target) has from each " +
+		"of the prompt tokens (sources). In a matrix each line is a target and each column a " +
+		"source; “generated” is the part that earlier generated tokens have. What stands out " +
+		"has a colour: a twelfth of the largest value or more. A number in brackets is the " +
+		"position of a token, from 0. Sinks and filtered tokens are grey and not in the scale.",
 }
 
 // reading are the words for an encoder.
@@ -49,9 +51,11 @@ var reading = words{
 	chance:  "probability at this position",
 	columns: "Columns: tokens of the text (sources), in order. Rows: methods. One block for each " +
 		"position explained (target).",
-	lines: "Each line: the tokens of the text (sources) in order, on the colour of how much of " +
-		"the position explained (target) " +
-		"comes from them. A sink and filtered tokens are grey and not in the scale.",
+	lines: "The text is coloured by how much the position explained (target) has from each of " +
+		"the tokens of the text (sources); the target is framed. In a matrix each line is a " +
+		"target and each column a source. What stands out has a colour: a twelfth of the " +
+		"largest value or more. A number in brackets is the position of a token, from 0. Sinks " +
+		"and filtered tokens are grey and not in the scale.",
 }
 
 // wordsFor returns the words for an explanation. Where tokens are joined to words or sentences the

@@ -151,7 +151,8 @@ func picture(t *testing.T) {
 	}
 }
 
-// draw writes the picture as a browser shows it, with its maps closed: 30 layers are a long page.
+// draw writes the picture as a browser shows it, with the matrices of both methods and
+// the parts closed that a reader opens.
 func draw(t *testing.T, e *attribution.Explanation) {
 	t.Helper()
 	b := chromium.Open(t)
@@ -163,8 +164,10 @@ func draw(t *testing.T, e *attribution.Explanation) {
 	resize(100)
 	picture := render.HTML{Heatmap: render.Heatmap{Explanation: e}}
 	b.Show(t, fixture.Written(t, render.Page{HTML: picture, Title: "Headwater"}))
-	chromium.Evaluate[int](t, b, `[...document.querySelectorAll("details details")].
-		map(map => map.open = false).length`)
+	chromium.Evaluate[int](t, b, `[...document.querySelectorAll("details")].
+		map(part => part.open = false).length`)
+	chromium.Evaluate[bool](t, b, `[...document.querySelectorAll(".hw-b button")].
+		filter((e) => e.textContent === "all matrices").every((e) => { e.click(); return true; })`)
 	resize(chromium.Evaluate[int64](t, b, "document.documentElement.scrollHeight"))
 	b.Do(t, func(ctx context.Context) error {
 		data, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())

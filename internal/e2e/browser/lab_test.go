@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headwater-ml/headwater/gonbext/render"
@@ -33,9 +36,12 @@ func TestJupyterLab(t *testing.T) {
 	b := chromium.Open(t) // of its own: JupyterLab goes on asking its server after the test
 	all := pictures(t)
 	names := slices.Sorted(maps.Keys(all))
-	want := map[string]chromium.Drawn{}
+	want, static := map[string]chromium.Drawn{}, map[string]chromium.Drawn{}
 	for _, name := range names {
-		want[name] = b.Show(t, output(fixture.Written(t, all[name]), "white", "black"))
+		markup := fixture.Written(t, all[name])
+		want[name] = b.Show(t, output(markup, "white", "black"))
+		static[name] = b.Show(t,
+			output(sanitiseMarkup(t, b, markup).Sanitised, "white", "black"))
 	}
 	lab := startLab(t, names, all)
 	for _, c := range []struct {
@@ -59,14 +65,61 @@ func TestJupyterLab(t *testing.T) {
 			for i, name := range names {
 				got := b.Inspect(t, fmt.Sprintf("document.querySelectorAll('%s')[%d]", outputs, i))
 				checkColors(t, got)
-				ignore := cmp.FilterPath(func(p cmp.Path) bool {
-					return p.String() == "Wide" || p.String() == "Hit"
-				}, cmp.Ignore())
-				if diff := cmp.Diff(want[name], got, ignore); diff != "" {
+				alone := static[name]
+				if c.trusted {
+					alone = want[name]
+				}
+				if diff := cmp.Diff(alone.Text, got.Text); diff != "" {
 					t.Errorf("%s is drawn differently (-alone +notebook):\n%.2000s", name, diff)
 				}
+				if diff := cmp.Diff(alone.Elements, got.Elements); diff != "" {
+					t.Errorf("%s has other elements (-alone +notebook):\n%s", name, diff)
+				}
+			}
+			if c.trusted {
+				lab.touch(t, b, slices.Index(names, "contrast"))
 			}
 		})
+	}
+}
+
+// touch chooses a token of a picture by a click and the one before it by a key: the notebook takes
+// neither, and a letter that it knows as a command does nothing.
+func (l *jupyterLab) touch(t *testing.T, b *chromium.Browser, output int) {
+	t.Helper()
+	chromium.Evaluate[bool](t, b, fmt.Sprintf(`(() => {
+		const root = document.querySelectorAll('%s')[%d].querySelector('.hw');
+		root.querySelectorAll('.hw-t > *')[4].click();
+		root.querySelector('.hw-t').focus();
+		return true;
+	})()`, outputs, output))
+	for _, key := range []string{"ArrowLeft", "b"} {
+		b.Do(t, func(ctx context.Context) error {
+			for _, kind := range []string{"keyDown", "keyUp"} {
+				_, err := chromedp.Call(ctx, input.DispatchKeyEvent, input.DispatchKeyEventParams{
+					Type: input.DispatchKeyEventType(kind), Key: key,
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	type seen struct {
+		Framed int
+		Cells  int
+	}
+	got := chromium.Evaluate[seen](t, b, fmt.Sprintf(`({
+		Framed: [...document.querySelectorAll('%s')[%d].querySelectorAll('.hw-t > *')].
+			findIndex((e) => (e.getAttribute('style') || '').includes('outline')),
+		Cells: document.querySelectorAll('.jp-Notebook .jp-CodeCell').length,
+	})`, outputs, output))
+	cells := chromium.Evaluate[int](t, b,
+		fmt.Sprintf("document.querySelectorAll('%s').length", outputs))
+	if want := (seen{3, cells}); got != want {
+		t.Errorf("after a click and keys the picture frames token %d in a notebook of %d cells, "+
+			"want %d in %d", got.Framed, got.Cells, want.Framed, want.Cells)
 	}
 }
 

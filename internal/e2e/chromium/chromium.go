@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -100,7 +101,9 @@ func Start() (b *Browser, err error) {
 		_ = os.RemoveAll(dir)
 	}}
 	err = chromedp.Listen(tab, func(event any) {
-		if e, ok := event.(*network.EventRequestWillBeSent); ok {
+		// An image inside the document is an address, but no request.
+		if e, ok := event.(*network.EventRequestWillBeSent); ok &&
+			!strings.HasPrefix(e.Request.URL, "data:") {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.requests = append(b.requests, e.Request.URL)
@@ -152,19 +155,18 @@ func (b *Browser) Navigate(t *testing.T, address string) {
 // Drawn is what inspect.js says about a document.
 type Drawn struct {
 	Elements map[string]int
-	// Colored are the elements with a colour of their own, Texts the pieces of text. Both says
-	// whether an element sets background and colour, and whether a text stands on a background of
-	// the picture.
+	// Colored are the visible elements with a colour of their own, Texts the visible pieces of
+	// text.
 	Colored, Texts []Paint
-	Text, Hit      string
+	// Text is all text of the document, visible or not, without scripts and style sheets.
+	Text, Hit string
 	// Wide is by how many pixels the document is wider than the window.
 	Wide int
 }
 
-// Paint is the colours of an element or of a piece of text.
+// Paint is the colours of an element or of a piece of text, as a reader sees them.
 type Paint struct {
 	Text, Color, Background string
-	Both                    bool
 }
 
 // Inspect returns what is drawn below an element of the tab, given as an expression.

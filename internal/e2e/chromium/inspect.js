@@ -1,33 +1,45 @@
-// What is drawn below root: the elements, every piece of text with the colours that it is drawn in, and every element with a colour of its own.
+// What is drawn below root: the elements, every piece of text with the colours that it is drawn in, and every element with a colour
+// of its own. Colours are what a reader sees: those of transparent elements are laid over what is behind them.
 (root) => {
   root.querySelectorAll('details').forEach((d) => { d.open = true; });
+  const parse = (color) => {
+    const [r, g, b, a = 1] = color.match(/[\d.]+/g).map(Number);
+    return {c: [r, g, b], a};
+  };
+  const over = (front, alpha, behind) => front.map((x, i) => Math.round(alpha * x + (1 - alpha) * behind[i]));
+  const probe = document.createElement('span');
+  probe.style.backgroundColor = 'Canvas';
+  document.body.append(probe);
+  const canvas = parse(getComputedStyle(probe).backgroundColor).c;
+  probe.remove();
+  const behind = (e) => {
+    if (!e) return canvas;
+    const {c, a} = parse(getComputedStyle(e).backgroundColor);
+    return a === 1 ? c : over(c, a, behind(e.parentElement));
+  };
+  const opacity = (e) => e ? Number(getComputedStyle(e).opacity) * opacity(e.parentElement) : 1;
+  const rgb = (c) => `rgb(${c.join(', ')})`;
+  const paint = (e, text) => {
+    const background = behind(e), {c, a} = parse(getComputedStyle(e).color);
+    return {text: text.slice(0, 200), color: rgb(over(c, a * opacity(e), background)), background: rgb(background)};
+  };
   const elements = {};
   const colored = [];
   for (const e of root.querySelectorAll('*')) {
     elements[e.localName] = (elements[e.localName] || 0) + 1;
-    if (e.style.backgroundColor || e.style.color) {
-      const drawn = getComputedStyle(e);
-      colored.push({
-        text: e.outerHTML.slice(0, 200), both: e.style.backgroundColor !== '' && e.style.color !== '',
-        color: drawn.color, background: drawn.backgroundColor,
-      });
-    }
+    if (e.checkVisibility() && e.style.backgroundColor) colored.push(paint(e, e.outerHTML));
   }
   const texts = [];
+  let text = '';
   const walk = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
-    const text = walk.currentNode.nodeValue;
-    if (!text.trim()) continue;
-    let e = walk.currentNode.parentElement;
-    const color = getComputedStyle(e).color;
-    while (e && getComputedStyle(e).backgroundColor === 'rgba(0, 0, 0, 0)') e = e.parentElement;
-    texts.push({
-      text: text.slice(0, 200), both: e !== null && root !== e && root.contains(e), color,
-      background: e ? getComputedStyle(e).backgroundColor : '',
-    });
+    const value = walk.currentNode.nodeValue, e = walk.currentNode.parentElement;
+    if (['script', 'style'].includes(e.localName)) continue;
+    text += value;
+    if (value.trim() && e.checkVisibility()) texts.push(paint(e, value));
   }
   return {
-    elements, colored, texts, text: root.textContent, hit: window.hit === undefined ? '' : String(window.hit),
+    elements, colored, texts, text, hit: window.hit === undefined ? '' : String(window.hit),
     wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   };
 }

@@ -1,0 +1,249 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"html"
+	"math"
+	"slices"
+	"strings"
+)
+
+// scriptData is what the script needs beyond the elements of the picture. It has numbers, and names
+// of layers, but no text of a user or a model: the script reads those from the elements.
+type scriptData struct {
+	// ID is the same for all pictures of one explanation while it grows. What a reader chose is
+	// kept by it.
+	ID string `json:"id"`
+	// M and N are the numbers of prompt tokens and generated tokens; T is the chosen token and V
+	// the method that colours it.
+	M int `json:"m"`
+	N int `json:"n"`
+	T int `json:"t"`
+	V int `json:"v"`
+	// Positions are, for encoders, the prompt tokens that predictions belong to, [N].
+	Positions []int `json:"p,omitempty"`
+	// Grouped says that prompt tokens are words or spans already.
+	Grouped bool         `json:"g,omitempty"`
+	Methods []scriptView `json:"d"`
+}
+
+// scriptView is one method.
+type scriptView struct {
+	// Kind is 0 for shares, 1 for lifts, 2 for other numbers; Limit is the limit of the scale.
+	Kind   int     `json:"u"`
+	Signed int     `json:"g,omitempty"`
+	Limit  float64 `json:"lim"`
+	// Digits and CellDigits are how many digits follow the point; Power is the unit of cells.
+	Digits     int `json:"f"`
+	CellDigits int `json:"c"`
+	Power      int `json:"pw,omitempty"`
+	// Grey are the prompt tokens that are sinks or filtered; Silent are the rows without colours.
+	Grey   []int `json:"s,omitempty"`
+	Silent []int `json:"z,omitempty"`
+	// Top is the value that the codes of Rows count to. Rows has the values at the level shown,
+	// [N,M], two characters each; see code.
+	Top  float64 `json:"top,omitempty"`
+	Rows string  `json:"w,omitempty"`
+	// Paints has, instead of Rows, only the paints; see coarse.
+	Paints []string `json:"r,omitempty"`
+	// Shown is the level shown of each token, Layers the layer of each level, and Levels has the
+	// paints of all levels of each token.
+	Shown  []int    `json:"l,omitempty"`
+	Layers []int    `json:"L,omitempty"`
+	Levels []string `json:"k,omitempty"`
+	// Maximum says that a word has the largest value of its tokens and not the sum.
+	Maximum bool `json:"x,omitempty"`
+}
+
+// digits64 are the digits of codes: those of base64.
+const digits64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+// codeMax is the largest number that two digits of a code hold, with a sign.
+const codeMax = 2047
+
+// data returns the attribute for the script, or "" if there is nothing to choose or no room. The
+// values of the level shown are needed first, as numbers if there is room for those of all methods;
+// then the layers, method by method.
+func (b *page) data(left *int) string {
+	m, n := len(b.e.Prompt.Texts), len(b.e.Steps)
+	if m == 0 || n == 0 || b.lead < 0 {
+		return ""
+	}
+	d := scriptData{
+		ID: b.id(), M: m, N: n, T: b.chosen, V: b.lead, Grouped: grouped(b.e),
+		Positions: b.positions(),
+	}
+	size := 1000
+	numbers := size + len(b.views)*(2*m*n+200+8*m)
+	for i := range b.views {
+		d.Methods = append(d.Methods, b.scriptView(&b.views[i], numbers <= *left, &size, *left))
+	}
+	for i := range b.views {
+		b.addLevels(&b.views[i], &d.Methods[i], &size, *left)
+	}
+	encoded, err := json.Marshal(d)
+	if err != nil || size > *left {
+		return ""
+	}
+	*left -= len(encoded)
+	return html.EscapeString(string(encoded))
+}
+
+// id returns a name for what is explained: by which model, of which text.
+func (b *page) id() string {
+	what := b.e.Model.Name + "\x00" + b.e.Model.Hash + "\x00" + b.e.Prompt.Text
+	sum := sha256.Sum256([]byte(what))
+	return hex.EncodeToString(sum[:4])
+}
+
+// positions returns where an encoder's predictions are, [N]; nil for a decoder.
+func (b *page) positions() (positions []int) {
+	if !b.e.Model.Bidirectional {
+		return nil
+	}
+	for _, g := range b.e.Steps {
+		at := -1
+		if g.Position != nil && *g.Position >= 0 && *g.Position < len(b.e.Prompt.Texts) {
+			at = *g.Position
+		}
+		positions = append(positions, at)
+	}
+	return positions
+}
+
+// scriptView returns the values of one method at the level shown, as numbers or else as paints, and
+// adds their size to size. Paints that would be above the limit are left out.
+func (b *page) scriptView(v *view, numbers bool, size *int, limit int) scriptView {
+	if v.wrong != "" {
+		return scriptView{}
+	}
+	s := scriptView{
+		Limit: v.colors.limit, Digits: v.top.digits, CellDigits: v.cellDigits(), Power: v.top.power,
+		Kind: 2, Maximum: v.top.lift || v.top.unit == "flow",
+	}
+	switch {
+	case v.top.percent:
+		s.Kind = 0
+	case v.top.lift:
+		s.Kind = 1
+	}
+	if v.top.signed {
+		s.Signed = 1
+	}
+	for j := range v.sinks {
+		if v.sinks[j] || b.hidden[j] {
+			s.Grey = append(s.Grey, j)
+		}
+	}
+	for t, why := range v.silent {
+		if why != "" {
+			s.Silent = append(s.Silent, t)
+		}
+	}
+	*size += 200 + 5*len(s.Grey) + 3*len(s.Silent)
+	if numbers {
+		s.Top, s.Rows = v.codes()
+		*size += len(s.Rows)
+		return s
+	}
+	var paints []string
+	total := 0
+	for t := range v.result.Shape[0] {
+		paints = append(paints, v.coarse(b.picture, t, []int{v.level(t)}))
+		total += len(paints[t]) + 15 // with its quotes
+	}
+	if *size+total <= limit {
+		s.Paints = paints
+		*size += total
+	}
+	return s
+}
+
+// linear returns what the codes of a method count: the value, or for lifts its logarithm.
+func (v *view) linear(x float64) float64 {
+	if v.top.lift {
+		return min(max(math.Log2(x), -12), 12)
+	}
+	return x
+}
+
+// codes returns the values at the level shown, [N,M], as two digits each: 64a + b - 2048 counts
+// parts of top, of 2047, and 0 stands for NaN.
+func (v *view) codes() (top float64, rows string) {
+	n, m := v.result.Shape[0], v.result.Shape[1]
+	for t := range n {
+		for j := range m {
+			if x := math.Abs(v.linear(v.at(t, j))); x > top && !math.IsInf(x, 0) {
+				top = x
+			}
+		}
+	}
+	if top < 1e-300 {
+		top = 1
+	}
+
+	b := make([]byte, 0, 2*m*n)
+	for t := range n {
+		for j := range m {
+			x, code := v.linear(v.at(t, j)), 0
+			if !math.IsNaN(x) {
+				code = int(math.Round(min(max(x/top, -1), 1)*codeMax)) + codeMax + 1
+			}
+			b = append(b, digits64[code>>6], digits64[code&63])
+		}
+	}
+	return top, string(b)
+}
+
+// coarse returns the paints of token t at these levels, [levels,M], in digits: a paint is paint +
+// 6, that of NaN is 13, and a run of 1 to 50 cells without a colour is 13 + its length. Sinks and
+// hidden tokens are in the runs.
+func (v *view) coarse(p *picture, t int, ks []int) string {
+	var b strings.Builder
+	run := 0
+	flush := func() {
+		for ; run > 0; run -= min(run, 50) {
+			b.WriteByte(digits64[13+min(run, 50)])
+		}
+	}
+	for _, k := range ks {
+		for j := range v.sinks {
+			paint := v.layerPaint(p, t, j, k)
+			if paint == 0 || paint == sinkPaint {
+				run++
+				continue
+			}
+			flush()
+			b.WriteByte(digits64[min(paint+levels, 13)])
+		}
+	}
+	flush()
+	return b.String()
+}
+
+// addLevels adds the paints of all levels of a method, if they fit.
+func (b *page) addLevels(v *view, s *scriptView, size *int, limit int) {
+	if !b.layersShown(v) || s.Rows == "" && s.Paints == nil {
+		return
+	}
+	r := v.result
+	ks := make([]int, r.Shape[2])
+	for k := range ks {
+		ks[k] = k
+	}
+	var all []string
+	total := 10 * len(ks)
+	for t := range r.Shape[0] {
+		all = append(all, v.coarse(b.picture, t, ks))
+		if total += len(all[t]) + 20; *size+total > limit {
+			return
+		}
+	}
+	*size += total
+	s.Levels, s.Layers = all, slices.Clone(r.Layers)
+	for t := range r.Shape[0] {
+		s.Shown = append(s.Shown, v.level(t))
+	}
+}

@@ -1,0 +1,108 @@
+package render
+
+import (
+	"fmt"
+	"html"
+	"strings"
+)
+
+// details returns what each token has to say in words, in one part that a reader opens: its
+// strongest sources by every method, and the tokens that might have come instead. It takes its size
+// from left.
+func (b *page) details(left *int) string {
+	if len(b.e.Steps) == 0 {
+		return ""
+	}
+	var s strings.Builder
+	fmt.Fprintf(&s, `<details class="hw-a" style="%s"><summary style="cursor:pointer">`+
+		`All %s: sources and probabilities</summary>`, line, b.words.shown)
+	for t := range b.e.Steps {
+		part := b.part(func(c *page) { c.block(t) })
+		if len(part) > *left && t > 0 {
+			rest := len(b.e.Steps) - t
+			part = b.part(func(c *page) {
+				c.leftOut(fmt.Sprintf("The last %s %s are", thousands(rest), c.words.shown))
+			})
+			s.WriteString(part)
+			break
+		}
+		*left -= len(part)
+		s.WriteString(part)
+	}
+	s.WriteString("</details>")
+	return s.String()
+}
+
+// block writes token t: a sentence for each method, of class hw-q, which the script shows when the
+// token is chosen; the parts of the row; and the alternatives.
+func (b *page) block(t int) {
+	b.printf(`<div class="hw-d" style="padding:4px 0 4px 12px">`)
+	if len(b.views) == 0 {
+		where, what, chance := b.predictionText(b.e.Steps[t])
+		b.printf("%s<b>%s</b> %s", html.EscapeString(where), html.EscapeString(what), chance)
+	}
+	for i := range b.views {
+		v := &b.views[i]
+		if v.wrong != "" {
+			b.printf(`<div class="hw-q">%s: %s</div>`, escape(v.name, nameLimit),
+				escape(v.wrong, 0))
+			continue
+		}
+		b.WriteString(`<div class="hw-q">`)
+		b.saying(v, t)
+		b.WriteString("</div>")
+	}
+	b.alternatives(t)
+	b.WriteString("</div>")
+}
+
+// saying writes the sentence on row t of a method, and below it what the row adds up to.
+func (b *page) saying(v *view, t int) {
+	b.WriteString(b.sentence(v, t))
+	if rest := b.rest(v, t); rest != "" {
+		b.printf(`<div style="%s">%s</div>`, small, escape(rest, 0))
+	}
+}
+
+// rest returns what the parts of a row add up to: what a scorer explains, and the shares of sinks,
+// prompt and generated tokens.
+func (p *picture) rest(v *view, t int) string {
+	if !v.has(t) {
+		return ""
+	}
+	var all []string
+	if scored := p.scored(v, t); scored != "" {
+		all = append(all, scored)
+	}
+	if v.top.percent {
+		_, parts := p.describeParts(v, t, 0)
+		all = append(all, parts...)
+	}
+	return strings.Join(all, " · ")
+}
+
+// alternatives writes the most probable tokens of step t, with the chosen one in bold.
+func (b *page) alternatives(t int) {
+	g := b.e.Steps[t]
+	if len(g.Alternatives) == 0 {
+		return
+	}
+	var all []string
+	for _, a := range g.Alternatives[:min(len(g.Alternatives), maxAlternatives)] {
+		s := escape(tokenName(a.Text), 0)
+		if a.ID == g.ID {
+			s = "<b>" + s + "</b>"
+		}
+		all = append(all, s+" "+share(a.Probability))
+	}
+	given := ""
+	if g.Forced {
+		given = " (the token was given)"
+	}
+	b.printf(`<div class="hw-e" style="%s">%s%s: %s`, small, b.words.chance, given,
+		strings.Join(all, " · "))
+	if left := len(g.Alternatives) - maxAlternatives; left > 0 {
+		b.printf(" … and %d more", left)
+	}
+	b.WriteString("</div>")
+}

@@ -1,0 +1,150 @@
+package render
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	imagecolor "image/color"
+	"image/png"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// over returns the colour of a paint over a background, as a browser draws it.
+func over(t *testing.T, paint int, background rgb) rgb {
+	t.Helper()
+	var r, g, b, a int
+	style := strings.TrimPrefix(paintStyle(paint), "background:#")
+	if _, err := fmt.Sscanf(style, "%1x%1x%1x%1x", &r, &g, &b, &a); err != nil {
+		t.Fatalf("paint %d has style %q: %v", paint, style, err)
+	}
+	var out rgb
+	for i, c := range []int{r, g, b} {
+		x := float64(a)/15*float64(17*c) + (1-float64(a)/15)*float64(background[i])
+		out[i] = uint8(math.Round(x))
+	}
+	return out
+}
+
+// TestPaintContrast holds every paint to the contrast of text on light and dark hosts, and the
+// steps to even differences of lightness.
+func TestPaintContrast(t *testing.T) {
+	for name, host := range map[string]struct{ background, text rgb }{
+		"light": {white, black},
+		"dark":  {rgb{17, 17, 17}, white},
+		"black": {black, white},
+	} {
+		for paint := -levels; paint <= nanPaint; paint++ {
+			if paint == 0 {
+				continue
+			}
+			c := over(t, paint, host.background)
+			if got := contrast(c, host.text); got < minContrast {
+				t.Errorf("%s: text on paint %d, %v, has contrast %.2f, want %v", name, paint, c,
+					got, minContrast)
+			}
+		}
+		if name == "black" {
+			continue // no theme of a notebook is; lightness rises steeply next to black
+		}
+		for _, sign := range []int{1, -1} {
+			last := lightness(host.background)
+			end := lightness(over(t, sign*levels, host.background))
+			even := math.Abs(end-last) / levels
+			for i := 1; i <= levels; i++ {
+				l := lightness(over(t, sign*i, host.background))
+				if d := math.Abs(l - last); d < 0.4*even || d > 1.7*even {
+					t.Errorf("%s: step %d differs by %.1f in lightness, even would be %.1f", name,
+						sign*i, d, even)
+				}
+				last = l
+			}
+		}
+	}
+}
+
+func TestStep(t *testing.T) {
+	signed := newScale("score", []float64{-2, 1.1}).tight([]float64{-2, 1.1})
+	lift := newScale("lift", []float64{0.3, 3})
+	for _, c := range []struct {
+		name string
+		s    scale
+		x    float64
+		want int
+	}{
+		{"nothing", signed, 0, 0},
+		{"below a twelfth", signed, 0.16, 0},
+		{"a twelfth", signed, 0.17, 1},
+		{"full", signed, 2, levels},
+		{"beyond", signed, 9, levels},
+		{"negative", signed, -1, -3},
+		{"not a number", signed, math.NaN(), nanPaint},
+		{"infinite", signed, math.Inf(-1), -levels},
+		{"neutral lift", lift, 1, 0},
+		{"half", lift, 0.5, -3},
+	} {
+		if got := c.s.step(c.x); got != c.want {
+			t.Errorf("%s: step(%v) = %d, want %d", c.name, c.x, got, c.want)
+		}
+	}
+}
+
+// TestTight derives limits by hand: the next number of two digits.
+func TestTight(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   float64
+	}{
+		{[]float64{2.99, -0.1}, 3},
+		{[]float64{-2.13, math.Inf(1), math.NaN()}, 2.2},
+		{[]float64{0.0041}, 0.0041},
+		{[]float64{2}, 2},
+		{nil, 1},
+	} {
+		got := newScale("score", c.values).tight(c.values).limit
+		if math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("limit of %v is %v, want %v", c.values, got, c.want)
+		}
+	}
+}
+
+// TestImage reads an image back: each cell has the colour of its paint, and negative cells are
+// hatched.
+func TestImage(t *testing.T) {
+	g := grid{{0, 1, levels}, {-levels, sinkPaint, nanPaint}}
+	address := g.png(8, 8)
+	data, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(address, imageStart))
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := picture.Bounds(); b.Dx() != 24 || b.Dy() != 16 {
+		t.Fatalf("the image is %v", b)
+	}
+	for i, row := range g {
+		for j, paint := range row {
+			var seen []imagecolor.Color
+			for p := range 64 {
+				c := imagecolor.NRGBAModel.Convert(picture.At(8*j+p%8, 8*i+p/8))
+				if !slices.Contains(seen, c) {
+					seen = append(seen, c)
+				}
+			}
+			want := 1
+			if paint < 0 {
+				want = 2
+			}
+			if len(seen) != want || !slices.Contains(seen, imagePalette[paletteIndex(paint)]) {
+				t.Errorf("cell %d,%d of paint %d has colours %v", i, j, paint, seen)
+			}
+		}
+	}
+	if got := (grid{}).png(1, 1); !strings.HasPrefix(got, imageStart) {
+		t.Errorf("an empty image is %q", got)
+	}
+}

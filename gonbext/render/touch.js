@@ -1,0 +1,384 @@
+// Adds touch to a picture that is complete without it: choosing tokens, methods and layers. All
+// text comes from the elements of the picture and is set as text, never as markup. The attribute
+// data-hw has numbers only; data.go says what each of its fields is. Nothing is requested.
+(() => {
+  const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+  const digit = new Uint8Array(128);
+  [...digits].forEach((c, i) => { digit[c.charCodeAt(0)] = i; });
+  const levels = 6, grey = 7, none = 8;
+  const colors = (n) => n === grey ? '#8884' : n === none ? '#888a' : (n < 0 ? '#b51' : '#27b') + '03579bd'[Math.abs(n)];
+  const paintStyle = (n) => n ? 'background:' + colors(n) : '';
+
+  function start(root) {
+    const d = JSON.parse(root.dataset.hw);
+    const text = root.querySelector('.hw-t'), say = root.querySelector('.hw-s');
+    const tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
+    const views = [...root.querySelectorAll('.hw-v')];
+    const names = views.map((v) => v.querySelector('.hw-n').textContent);
+    const blocks = [...root.querySelectorAll('.hw-d')];
+    const header = [...root.querySelectorAll('.hw-m .hw-c')].slice(0, 1).flatMap((r) => [...r.cells].slice(1, d.m + 1));
+    // What the reader chose outlives an update of the output: the method, the token or the source,
+    // the layer of each method, and what is open.
+    const pictures = window.headwaterPictures = window.headwaterPictures || {};
+    const s = pictures[d.id] = pictures[d.id] || {level: {}, open: {}};
+    // word[j] is the first token of the word of prompt token j.
+    const word = [];
+    for (let j = 0; j < d.m; j++) {
+      const before = tokens[j].previousSibling;
+      const joined = j && before && before.nodeType === 1 && before.localName !== 'br';
+      word[j] = joined && /^[\p{L}\p{N}\p{M}]/u.test(tokens[j].textContent) ? word[j - 1] : j;
+    }
+
+    const method = () => Math.max(names.indexOf(s.method === undefined ? names[d.v] : s.method), 0);
+    const target = () => s.token < d.n ? s.token : d.t;
+    const source = () => s.source < d.m ? s.source : -1;
+    const place = (t) => d.p ? d.p[t] : d.m + t;
+    const shown = (v, t) => v.l ? v.l[t] : 0;
+    const level = (i, t) => names[i] in s.level && d.d[i].k ? s.level[names[i]] : shown(d.d[i], t);
+
+    // one returns the value of source j for target t at the level shown; undefined if unknown.
+    function one(v, t, j) {
+      const at = 2 * (t * d.m + j);
+      if (!v.w || at >= v.w.length) return undefined;
+      const code = 64 * digit[v.w.charCodeAt(at)] + digit[v.w.charCodeAt(at + 1)];
+      return code ? (code - 2048) / 2047 * v.top : NaN;
+    }
+    // value is that of the whole word where words are shown.
+    function value(v, t, j) {
+      if (!s.words) return one(v, t, j);
+      let x;
+      for (let k = word[j]; k < d.m && word[k] === word[j]; k++) {
+        const y = one(v, t, k);
+        x = x === undefined ? y : v.x ? Math.max(x, y) : x + y;
+      }
+      return x;
+    }
+    function decode(code) {
+      const out = [];
+      for (let i = 0; i < code.length; i++) {
+        const n = digit[code.charCodeAt(i)];
+        if (n > 13) for (let run = n - 13; run; run--) out.push(0);
+        else out.push(n === 13 ? none : n - levels);
+      }
+      return out;
+    }
+    const decoded = {};
+    function coarse(i, t, k) {
+      const v = d.d[i], key = i + ' ' + t, code = (v.k || v.r || [])[t];
+      const row = decoded[key] = decoded[key] || decode(code || '');
+      return (j) => row[(v.k ? k * d.m : 0) + j] || 0;
+    }
+    function step(v, x) {
+      if (x !== x) return none;
+      const y = Math.min(Math.abs(x) / (v.u === 1 ? Math.log2(v.lim) : v.lim), 1);
+      return Math.sign(x) * Math.round(levels * y);
+    }
+    const set = (list) => new Set(list || []);
+    const greys = d.d.map((v) => set(v.s)), silent = d.d.map((v) => set(v.z));
+    // painter returns the paints of row t at a level.
+    function painter(i, t, k) {
+      const v = d.d[i];
+      const other = k !== shown(v, t), row = other || !v.w ? coarse(i, t, k) : null;
+      return (j, words) => {
+        if (greys[i].has(j)) return grey;
+        if (!other && silent[i].has(t)) return 0;
+        if (row) return row(j);
+        const x = words ? value(v, t, j) : one(v, t, j);
+        return x === undefined ? 0 : step(v, x);
+      };
+    }
+    function format(v, x) {
+      if (x === undefined) return '';
+      if (x !== x) return 'NaN';
+      const sign = v.g && x > 0 ? '+' : '';
+      if (v.u === 0) return sign + (100 * x).toFixed(v.f) + ' %';
+      if (v.u === 1) return '×' + (2 ** x).toFixed(2);
+      return sign + (v.pw ? x.toPrecision(3) : x.toFixed(v.f));
+    }
+    // cell is the number in a cell of a matrix, about, from its paint.
+    function cell(v, n) {
+      const x = n / levels * (v.u === 1 ? Math.log2(v.lim) : v.lim);
+      return n === none ? 'NaN' : (v.u === 0 ? 100 * x : v.u === 1 ? 2 ** x : x / 10 ** (v.pw || 0)).toFixed(v.c);
+    }
+    // estimate is a value read back from its paint, at any level.
+    function estimate(i, t, j) {
+      const v = d.d[i], n = coarse(i, t, level(i, t))(j);
+      return n === none ? NaN : n / levels * (v.u === 1 ? Math.log2(v.lim) : v.lim);
+    }
+    const exact = (i, t) => d.d[i].w && level(i, t) === shown(d.d[i], t);
+    const known = (i, t, j) => exact(i, t) ? value(d.d[i], t, j) : estimate(i, t, j);
+    const number = (i, t, j) => (exact(i, t) ? '' : '≈ ') + format(d.d[i], known(i, t, j));
+
+    function style(e, css) {
+      if ((e.getAttribute('style') || '') === css) return;
+      if (css) e.setAttribute('style', css);
+      else e.removeAttribute('style');
+    }
+    const name = (index) => tokens[index].textContent;
+    const rowName = (t) => d.p && d.p[t] < 0 ? String(t + 1) : name(place(t));
+
+    function drawText(i, t, j) {
+      const row = painter(i, t, level(i, t)), chosen = j < 0 ? place(t) : j;
+      const by = j < 0 ? null : tokens.map(() => 0);
+      if (by) for (let k = 0; k < d.n; k++) if (place(k) >= 0) by[place(k)] = painter(i, k, level(i, k))(j, s.words);
+      tokens.forEach((e, index) => {
+        const n = by ? by[index] : index < d.m ? row(index, s.words) : 0;
+        const css = paintStyle(n);
+        style(e, index !== chosen ? css : (css && css + ';') + 'outline:2px solid');
+        if (e.title) e.title = '';
+      });
+    }
+    function drawSentence(i, t, j) {
+      say.textContent = '';
+      const v = d.d[i], k = level(i, t);
+      const bold = (text) => Object.assign(document.createElement('b'), {textContent: text});
+      const quoted = (index) => '“' + name(index) + '” (' + index + ') ';
+      if (j < 0 && k === shown(v, t)) {
+        const from = blocks[t] && blocks[t].querySelectorAll('.hw-q')[i];
+        if (from) say.append(...from.cloneNode(true).childNodes);
+        const others = blocks[t] && blocks[t].querySelector('.hw-e');
+        if (others) say.append(others.cloneNode(true));
+        return;
+      }
+      if (j < 0) {
+        const row = painter(i, t, k), all = word.map((_, q) => [Math.abs(row(q)), q]).filter(([n]) => n && n < grey);
+        all.sort((a, b) => b[0] - a[0]);
+        say.append(bold(rowName(t)), ' · ' + names[i] + ', layer ' + v.L[k] + ': ' + (all.length
+          ? all.slice(0, 5).map(([, q]) => quoted(q) + number(i, t, q)).join(', ') : 'nothing stands out'));
+        return;
+      }
+      const size = (q) => Math.abs(known(i, q, j)), fed = [];
+      for (let q = 0; q < d.n; q++) if (size(q) > 0 && !(silent[i].has(q) && level(i, q) === shown(v, q))) fed.push(q);
+      fed.sort((a, b) => size(b) - size(a));
+      say.append(bold(quoted(j)), 'as a source, ' + names[i] + ': ' + (fed.length
+        ? fed.slice(0, 5).map((q) => (place(q) < 0 ? rowName(q) + ' ' : quoted(place(q))) + number(i, q, j)).join(', ')
+        : 'nothing stands out'));
+    }
+
+    // raster draws paints on a canvas that takes the place of an image.
+    function raster(img, rows, paints) {
+      let c = img.nextSibling;
+      if (!c || c.localName !== 'canvas') {
+        c = document.createElement('canvas');
+        c.className = img.className;
+        c.width = img.width;
+        c.height = img.height;
+        c.setAttribute('style', img.getAttribute('style'));
+        img.after(c);
+        img.hidden = true;
+      }
+      const g = c.getContext('2d'), w = c.width / d.m, h = c.height / rows;
+      g.clearRect(0, 0, c.width, c.height);
+      for (let r = 0; r < rows; r++) {
+        const row = paints(r);
+        for (let j = 0; j < d.m; j++) {
+          const n = row(j);
+          if (!n) continue;
+          g.fillStyle = colors(n);
+          g.fillRect(j * w, r * h, w, n < 0 ? h / 2 : h);
+        }
+      }
+    }
+    const painted = views.map(() => '');
+    function drawMatrix(i, t, j) {
+      const view = views[i], v = d.d[i], rows = [...view.querySelectorAll('.hw-r')];
+      const picked = v.k && names[i] in s.level ? String(s.level[names[i]]) : '';
+      if (painted[i] !== picked) {
+        painted[i] = picked;
+        rows.forEach((r, q) => drawRow(r, painter(i, q, level(i, q)), v));
+        const img = view.querySelector('img.hw-i');
+        if (img) raster(img, d.n, (q) => painter(i, q, level(i, q)));
+      }
+      const img = view.querySelector('img.hw-i');
+      if (img) frame(img, j < 0 ? [t, d.n, 0, 1] : [0, 1, j, d.m]);
+      rows.forEach((r, q) => r.classList.toggle('hw-x', j < 0 && q === t));
+      header.forEach((c, q) => c.classList.toggle('hw-x', q === j));
+      drawLayers(i, t);
+    }
+    // frame marks one line or one column of an image.
+    function frame(img, [row, rows, column, columns]) {
+      const box = img.parentElement;
+      box.className = 'hw-w';
+      const mark = box.querySelector('.hw-p') || box.appendChild(document.createElement('div'));
+      mark.className = 'hw-p';
+      mark.setAttribute('style', 'top:' + 100 * row / rows + '%;height:' + 100 / rows + '%;left:' +
+        100 * column / columns + '%;width:' + 100 / columns + '%');
+    }
+    function drawRow(r, row, v) {
+      for (let j = 0; j < d.m; j++) {
+        const n = row(j), at = r.cells[j + 1];
+        style(at, paintStyle(n));
+        at.textContent = v && n && n !== grey ? cell(v, n) : '';
+      }
+    }
+    const layered = views.map(() => d.t);
+    function drawLayers(i, t) {
+      const v = d.d[i], view = views[i], title = view.querySelector('.hw-o');
+      if (!title) return;
+      const rows = [...view.querySelectorAll('.hw-l')], top = v.k ? v.L.length - 1 : 0, k = level(i, t);
+      const stale = t !== layered[i], image = view.querySelector('img.hw-j');
+      if (!v.k) {
+        title.parentElement.hidden = stale;
+        if (image) image.hidden = stale;
+      }
+      if (v.k && stale) {
+        layered[i] = t;
+        title.textContent = rowName(t);
+        rows.forEach((r, q) => drawRow(r, layerPainter(i, t, top - q)));
+        if (image) raster(image, top + 1, (q) => layerPainter(i, t, top - q));
+      }
+      const note = view.querySelector('.hw-u');
+      if (note && v.k) note.textContent = v.L[k];
+      if (image && v.k) frame(image, [top - k, top + 1, 0, 1]);
+      rows.forEach((r, q) => {
+        r.hidden = stale && !v.k;
+        if (!v.k) return;
+        r.classList.toggle('hw-x', top - q === k);
+        r.cells[0].textContent = top - q === k || (top - q) % 5 === 0 || q === 0 || top < 8 ? v.L[top - q] : '';
+      });
+    }
+    const layerPainter = (i, t, k) => {
+      const row = coarse(i, t, k);
+      return (j) => greys[i].has(j) ? grey : row(j);
+    };
+
+    const bar = document.createElement('div');
+    bar.className = 'hw-b';
+    root.querySelectorAll('.hw-b').forEach((e) => e.remove());
+    say.before(bar);
+    function button(label, pressed, act) {
+      const e = document.createElement('button');
+      e.type = 'button';
+      e.textContent = label;
+      e.setAttribute('aria-pressed', pressed);
+      e.onclick = () => {
+        const at = [...bar.children].indexOf(e);
+        act();
+        draw();
+        if (bar.children[at]) bar.children[at].focus();
+      };
+      bar.append(e);
+    }
+    function drawBar(i) {
+      bar.textContent = '';
+      if (names.length > 1) names.forEach((n, q) => button(n, q === i, () => { s.method = n; }));
+      if (names.length > 1) button('all matrices', !!s.all, () => { s.all = !s.all; });
+      if (!d.g && d.d[i].w && word.some((w, j) => w !== j)) button('whole words', !!s.words, () => { s.words = !s.words; });
+      if (d.d[i].k && names[i] in s.level) {
+        button('layer ' + d.d[i].L[s.level[names[i]]] + ' ✕', true, () => { delete s.level[names[i]]; });
+      }
+    }
+
+    function draw() {
+      const i = method(), t = target(), j = source();
+      drawBar(i);
+      drawText(i, t, j);
+      drawSentence(i, t, j);
+      views.forEach((v, q) => {
+        v.hidden = q !== i && !s.all;
+        if (!v.hidden && d.d[q].lim) drawMatrix(q, t, j);
+      });
+    }
+    // pick chooses the token at a place of the text: as a target if it has a row, else as a source.
+    function pick(index) {
+      const t = d.p ? d.p.indexOf(index) : index - d.m;
+      if (t >= 0) {
+        s.token = t;
+        s.source = undefined;
+      } else s.source = index;
+      draw();
+    }
+    function pickLevel(k) {
+      const i = method(), v = d.d[i];
+      if (!v.k || !(k >= 0 && k < v.L.length)) return;
+      if (s.level[names[i]] === k) delete s.level[names[i]];
+      else s.level[names[i]] = k;
+      draw();
+    }
+
+    const cursor = () => source() < 0 ? place(target()) : source();
+    text.tabIndex = 0;
+    text.setAttribute('role', 'group');
+    text.setAttribute('aria-label', 'tokens: left and right choose a token, up and down a layer, Enter goes back to a target');
+    text.setAttribute('data-lm-suppress-shortcuts', 'true');
+    say.setAttribute('aria-live', 'polite');
+    text.onclick = (event) => {
+      const index = tokens.indexOf(event.target.closest('.hw-t > *'));
+      if (index >= 0) pick(index);
+    };
+    text.onkeydown = (event) => {
+      const i = method(), last = tokens.length - 1;
+      const act = {
+        ArrowLeft: () => pick(Math.max(cursor() - 1, 0)),
+        ArrowRight: () => pick(Math.min(cursor() + 1, last)),
+        Home: () => pick(0),
+        End: () => pick(last),
+        ArrowUp: () => pickLevel(level(i, target()) + 1),
+        ArrowDown: () => pickLevel(level(i, target()) - 1),
+        Enter: () => { s.source = undefined; draw(); },
+        Escape: () => { s.source = undefined; s.level = {}; draw(); },
+      }[event.key];
+      if (!act || event.altKey || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      event.stopPropagation();
+      act();
+      tokens[Math.max(cursor(), 0)].scrollIntoView({block: 'nearest'});
+    };
+    text.onpointerover = (event) => {
+      const index = tokens.indexOf(event.target), i = method(), t = target(), j = source();
+      if (index < 0) return;
+      const q = d.p ? d.p.indexOf(index) : index - d.m;
+      event.target.title = j >= 0 ? (q < 0 ? '' : number(i, q, j)) : index < d.m ? number(i, t, index) : '';
+    };
+    text.onwheel = text.onpointerdown = () => { s.scroll = text.scrollTop; };
+
+    // Where a matrix is an image, the pointer has a place on it instead of a cell.
+    function onImage(event, rows) {
+      const r = event.target.getBoundingClientRect();
+      return [Math.floor((event.clientY - r.top) / r.height * rows), Math.floor((event.clientX - r.left) / r.width * d.m)];
+    }
+    views.forEach((view, i) => {
+      const v = d.d[i], rows = [...view.querySelectorAll('.hw-r')], layers = [...view.querySelectorAll('.hw-l')];
+      const raster = (e) => /^(img|canvas)$/.test(e.localName) ? e.parentElement.querySelector('img') : null;
+      view.onclick = (event) => {
+        const row = event.target.closest('tr'), img = raster(event.target);
+        if (rows.includes(row)) pick(place(rows.indexOf(row)));
+        else if (layers.includes(row)) pickLevel(layers.length - 1 - layers.indexOf(row));
+        else if (img && img.className === 'hw-i') pick(place(onImage(event, d.n)[0]));
+        else if (img && v.k) pickLevel(v.L.length - 1 - onImage(event, v.L.length)[0]);
+      };
+      view.onmousemove = (event) => {
+        const row = event.target.closest('tr'), img = raster(event.target);
+        const at = img && img.className === 'hw-i' ? onImage(event, d.n) : [rows.indexOf(row), event.target.cellIndex - 1];
+        const [t, j] = at;
+        if (t >= 0 && t < d.n && j >= 0 && j < d.m) event.target.title = rowName(t) + ' ← ' + name(j) + ': ' + number(i, t, j);
+      };
+    });
+    header.forEach((c, j) => { c.onclick = () => pick(j); });
+
+    root.querySelectorAll('details').forEach((e) => {
+      const key = e.querySelector('summary').textContent;
+      if (key in s.open) e.open = s.open[key];
+      e.ontoggle = () => { s.open[key] = e.open; };
+    });
+    // The marks of the static picture become classes, which follow the choice.
+    text.querySelectorAll('b').forEach((e) => { e.replaceWith(...e.childNodes); });
+    root.querySelectorAll('.hw-r td:first-child b, .hw-l td:first-child b').forEach((e) => {
+      e.parentElement.textContent = e.textContent.replace('▸ ', '');
+    });
+    root.classList.add('hw-on');
+    draw();
+    // A long text has a box of its own, which begins where the reader was or at the chosen token.
+    if (s.scroll !== undefined) text.scrollTop = s.scroll;
+    else if (tokens[cursor()]) {
+      text.scrollTop = tokens[cursor()].getBoundingClientRect().bottom - text.getBoundingClientRect().bottom + 8;
+    }
+  }
+
+  const script = document.currentScript, own = script && script.closest('.hw');
+  for (const root of own ? [own] : document.querySelectorAll('.hw[data-hw]')) {
+    if (root.hwStarted) continue;
+    root.hwStarted = true;
+    start(root);
+  }
+})();

@@ -1,0 +1,349 @@
+package browser
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/internal/e2e/chromium"
+	"github.com/headwater-ml/headwater/internal/e2e/fixture"
+)
+
+// await waits for the promise that an expression is.
+var await = chromedp.EvalAwaitPromise
+
+// state is what a reader sees of a choice.
+type state struct {
+	// Framed is the framed token, Colored the coloured ones with their positions.
+	Framed  string
+	Colored []string
+	// Sentence, Tab, and the names of the marked row and the marked layer.
+	Sentence, Tab, Row, Layer string
+}
+
+const readState = `(() => {
+	const root = document.querySelector('.hw');
+	const tokens = [...root.querySelectorAll('.hw-t > *:not(br)')];
+	const of = (e) => (e.getAttribute('style') || '');
+	const shown = [...root.querySelectorAll('.hw-v')].find((v) => !v.hidden);
+	const name = (selector) => (shown.querySelector(selector + '.hw-x td') || {}).textContent || '';
+	return {
+		Framed: tokens.filter((e) => of(e).includes('outline')).map((e) => e.textContent).join(' '),
+		Colored: tokens.flatMap((e, i) => of(e).includes('background') ? [i + ' ' + e.textContent] : []),
+		Sentence: root.querySelector('.hw-s').textContent,
+		Tab: root.querySelector('.hw-b [aria-pressed=true]').textContent,
+		Row: name('.hw-r'), Layer: name('.hw-l'),
+	};
+})()`
+
+func (s state) check(t *testing.T, what string, framed, sentence string, colored ...string) {
+	t.Helper()
+	if s.Framed != framed || !strings.Contains(s.Sentence, sentence) ||
+		strings.Join(s.Colored, ",") != strings.Join(colored, ",") {
+		t.Errorf("%s: framed %q, coloured %q, sentence %q; want %q, %q, %q", what, s.Framed,
+			s.Colored, s.Sentence, framed, colored, sentence)
+	}
+}
+
+// touched is a picture whose rows are known: the keys to are, with two generated tokens by two
+// methods of two layers.
+func touched() *attribution.Explanation {
+	e := &attribution.Explanation{
+		Model: trace.Info{Name: "hand-made"},
+		Prompt: attribution.Prompt{
+			Text: "the keys to", Texts: []string{"the", " key", "s", " to"},
+			Special: make([]bool, 4),
+		},
+		Steps: []attribution.GeneratedToken{
+			{Text: " are", Probability: 0.9}, {Text: " here", Probability: 0.5},
+		},
+		Order:     []string{"direct", "value-zeroing"},
+		Methods:   map[string]*attribution.Result{},
+		OtherMass: map[string][]float64{},
+	}
+	e.Methods["direct"] = &attribution.Result{
+		Unit: "part of the logit", Layers: []int{1}, Shape: [3]int{2, 4, 1},
+		Data:    []float64{0, 2, 1, 0, 0, 0, -1, 2},
+		Options: map[string]string{"scorer": "direct"},
+	}
+	// [n,m,l]: both layers of one token and source stand together; layer 1 is shown.
+	e.Methods["value-zeroing"] = &attribution.Result{
+		Unit: "share of change", Layers: []int{0, 1}, Shape: [3]int{2, 4, 2},
+		Data: []float64{
+			0.5, 0, 0, 0.6, 0, 0.2, 0.5, 0, // are
+			0, 0, 0.6, 0, 0, 0, 0, 0.6, // here
+		},
+		Options: map[string]string{},
+	}
+	return e
+}
+
+func pageOf(t *testing.T, e *attribution.Explanation) string {
+	t.Helper()
+	h := render.Heatmap{Explanation: e}
+	return fixture.Written(t, render.Page{HTML: render.HTML{Heatmap: h}})
+}
+
+// do runs a script in the tab and returns what a reader sees then.
+func do(t *testing.T, b *chromium.Browser, script string) state {
+	t.Helper()
+	return chromium.Evaluate[state](t, b, "(() => {"+script+"})(),"+readState)
+}
+
+func click(selector string, i int) string {
+	return fmt.Sprintf("document.querySelectorAll(%q)[%d].click()", selector, i)
+}
+
+func press(keys ...string) string {
+	var s strings.Builder
+	for _, key := range keys {
+		fmt.Fprintf(&s, "document.querySelector('.hw-t').dispatchEvent(new KeyboardEvent("+
+			"'keydown', {key: %q, bubbles: true, cancelable: true}));", key)
+	}
+	return s.String()
+}
+
+// TestTouch chooses tokens, methods and layers by click and by keys.
+func TestTouch(t *testing.T) {
+	b := tab(t)
+	show := func() { b.Show(t, pageOf(t, touched())) }
+	show()
+	do(t, b, "").check(t, "at first", "here", "for it “to” +2.00; against it “s” -1.00",
+		"2 s", "3 to")
+	do(t, b, click(".hw-t > *", 4)).check(t, "click on a generated token", "are",
+		"for it “key” +2.00, “s” +1.00", "1 key", "2 s")
+	do(t, b, click(".hw-t > *", 2)).check(t, "click on a prompt token", "s",
+		"as a source, direct: “are” (4) +1.00, “here” (5) -1.00", "4 are", "5 here")
+	do(t, b, click(".hw-b button", 3)).check(t, "whole words", "s", "“are” (4) +3.00",
+		"4 are", "5 here")
+	do(t, b, click(".hw-b button", 3))
+	s := do(t, b, click(".hw-b button", 1)+";"+click(".hw-v:not([hidden]) .hw-r", 0))
+	s.check(t, "click on a tab and a row", "are",
+		"value-zeroing, layer 1: most from “key” 60.0 %, “s” 20.0 %", "1 key", "2 s")
+	if s.Tab != "value-zeroing" || s.Row != "are" || s.Layer != "1" {
+		t.Errorf("tab %q, row %q, layer %q", s.Tab, s.Row, s.Layer)
+	}
+	s = do(t, b, click(".hw-v:not([hidden]) .hw-l", 1)) // layer 0 is below layer 1
+	s.check(t, "click on a layer", "are", "value-zeroing, layer 0: “the” (0) ≈ 50.0 %, “to” (3) ≈ 50.0 %",
+		"0 the", "3 to")
+	if s.Layer != "0" {
+		t.Errorf("layer %q is marked, want 0", s.Layer)
+	}
+	do(t, b, press("ArrowUp")).check(t, "a layer up", "are", "layer 1: most from", "1 key", "2 s")
+	do(t, b, press("ArrowRight")).check(t, "right", "here", "value-zeroing, layer 1", "3 to")
+	do(t, b, press("Home")).check(t, "Home", "the", "“the” (0) as a source")
+	do(t, b, press("ArrowRight")).check(t, "right again", "key", "“are” (4) 60.0 %", "4 are")
+	do(t, b, press("Enter")).check(t, "Enter", "here", "value-zeroing, layer 1", "3 to")
+
+	title := chromium.Evaluate[string](t, b, `(() => {
+		const e = document.querySelectorAll('.hw-t > *')[3];
+		e.dispatchEvent(new PointerEvent('pointerover', {bubbles: true}));
+		return e.title;
+	})()`)
+	if title != "60.0 %" {
+		t.Errorf("over a token the number is %q, want 60.0 %%", title)
+	}
+
+	show() // a reload forgets what was chosen
+	do(t, b, "").check(t, "after a reload", "here", "for it “to” +2.00", "2 s", "3 to")
+}
+
+// TestTouchEncoder chooses an encoder's predictions, which are tokens of its text.
+func TestTouchEncoder(t *testing.T) {
+	b := tab(t)
+	e := encoded(t, "electra", "the keys to the cabinet", attribution.Options{
+		Positions: []int{3, 6},
+	})
+	b.Show(t, pageOf(t, e))
+	s := do(t, b, "")
+	if s.Framed != "cabinet" || !strings.HasPrefix(s.Sentence, "cabinet at 6 → ") {
+		t.Errorf("at first %q is framed: %q", s.Framed, s.Sentence)
+	}
+	s = do(t, b, click(".hw-t > *", 3))
+	if s.Framed != "s" || !strings.HasPrefix(s.Sentence, "s at 3 → ") {
+		t.Errorf("a click on a position explained frames %q: %q", s.Framed, s.Sentence)
+	}
+	s = do(t, b, click(".hw-t > *", 1))
+	if s.Framed != "the" || !strings.Contains(s.Sentence, "“the” (1) as a source, ") {
+		t.Errorf("a click on another token frames %q: %q", s.Framed, s.Sentence)
+	}
+}
+
+// lengthened returns a picture of touched with 60 more prompt tokens, whose values are 0.
+func lengthened(e *attribution.Explanation) *attribution.Explanation {
+	for i := range 60 {
+		e.Prompt.Texts = append(e.Prompt.Texts, fmt.Sprint(" w", i))
+	}
+	e.Prompt.Special = make([]bool, len(e.Prompt.Texts))
+	for _, r := range e.Methods {
+		m, l := len(e.Prompt.Texts), r.Shape[2]
+		data := make([]float64, 2*m*l)
+		for t := range 2 {
+			copy(data[t*m*l:], r.Data[t*4*l:(t+1)*4*l])
+		}
+		r.Shape[1], r.Data = m, data
+	}
+	return e
+}
+
+// TestTouchImage clicks on a matrix that is an image: the line under the pointer is chosen, and a
+// layer is drawn in place of the image.
+func TestTouchImage(t *testing.T) {
+	b := tab(t)
+	b.Show(t, pageOf(t, lengthened(touched())))
+	const at = `const img = [...document.querySelectorAll('.hw-v:not([hidden]) %s')].
+			find((e) => e.checkVisibility()), r = img.getBoundingClientRect();
+		img.dispatchEvent(new MouseEvent('click', {
+			bubbles: true, clientX: r.left + 3, clientY: r.top + %s * r.height,
+		}))`
+	do(t, b, fmt.Sprintf(at, ".hw-i", "0.25")).check(t, "click on the first line", "are",
+		"for it “key” +2.00, “s” +1.00", "1 key", "2 s")
+	do(t, b, click(".hw-b button", 1)+";"+fmt.Sprintf(at, ".hw-j", "0.75")).check(t,
+		"click on the lower layer", "are", "value-zeroing, layer 0: ", "0 the", "3 to")
+	shown := chromium.Evaluate[[]string](t, b, `[...document.querySelectorAll(
+		'.hw-v:not([hidden]) img, .hw-v:not([hidden]) canvas')].
+		filter((e) => e.checkVisibility()).map((e) => e.localName)`)
+	if fmt.Sprint(shown) != "[canvas canvas]" {
+		t.Errorf("the matrix and the layers are %v, want what the script drew", shown)
+	}
+}
+
+// TestTouchEstimates draws a picture with too little room for all numbers: tokens can be chosen,
+// and numbers are read back from the colours.
+func TestTouchEstimates(t *testing.T) {
+	b := tab(t)
+	whole := render.HTML{Heatmap: render.Heatmap{Explanation: lengthened(touched())}}
+	markup := fixture.Written(t, whole)
+	for limit := len(markup) + 4000; strings.Contains(markup, "&#34;w&#34;"); limit -= 50 {
+		whole.MaxBytes = limit
+		markup = fixture.Written(t, whole)
+	}
+	if !strings.Contains(markup, "<script>") {
+		t.Fatal("a little less room takes the script away")
+	}
+	b.Show(t, output(markup, "white", "black"))
+	do(t, b, click(".hw-t > *", 64)).check(t, "a generated token", "are", "for it “key” +2.00",
+		"1 key", "2 s")
+	do(t, b, click(".hw-t > *", 1)).check(t, "a prompt token", "key",
+		"as a source, direct: “are” (64) ≈ +2.00", "64 are")
+}
+
+// TestTouchHostile clicks everything in a picture of hostile texts: none acts.
+func TestTouchHostile(t *testing.T) {
+	b := tab(t)
+	b.Show(t, fixture.Written(t, render.Page{HTML: pictures(t)["hostile"]}))
+	clicks := chromium.Evaluate[int](t, b, `(() => {
+		const parts = '.hw-t > *, .hw-b button, .hw-v td, summary', n = document.querySelectorAll(parts).length;
+		for (let i = 0; i < n; i++) {
+			const e = document.querySelectorAll(parts)[i];
+			if (!e) continue;
+			for (const kind of ['pointerover', 'mousemove', 'click']) {
+				e.dispatchEvent(new MouseEvent(kind, {bubbles: true}));
+			}
+		}
+		return n;
+	})()`)
+	d := b.Inspect(t, "document.body")
+	checkElements(t, d)
+	if clicks < 50 || !strings.Contains(d.Text, "<script>") {
+		t.Errorf("%d places to click, text %.300q", clicks, d.Text)
+	}
+}
+
+// TestUpdate replaces a picture that grows, as a notebook does: what the reader chose and opened
+// stays, and a reader who chose no token sees the newest.
+func TestUpdate(t *testing.T) {
+	b := tab(t)
+	whole := touched()
+	early := touched()
+	early.Steps = early.Steps[:1]
+	for name, r := range early.Methods {
+		r.Data, r.Shape[0] = r.Data[:len(r.Data)/2], 1
+		early.Methods[name] = r
+	}
+	markup := fixture.Written(t, render.HTML{Heatmap: render.Heatmap{Explanation: whole}})
+	replace := fmt.Sprintf(`const output = document.querySelector('#output');
+		output.innerHTML = %q;
+		const old = output.querySelector('script'), script = document.createElement('script');
+		script.textContent = old.textContent;
+		old.replaceWith(script)`, markup)
+	start := output(fixture.Written(t, render.HTML{
+		Heatmap: render.Heatmap{Explanation: early, Status: "1 token so far"},
+	}), "white", "black")
+
+	b.Show(t, start)
+	do(t, b, "").check(t, "one token", "are", "direct, whole model: most from “key” 2.00",
+		"1 key", "2 s")
+	do(t, b, replace).check(t, "the newest token", "here", "for it “to”", "2 s", "3 to")
+
+	b.Show(t, start)
+	do(t, b, `document.querySelectorAll('details').forEach((d) => { d.open = false; });`+
+		click("summary", 1)+";"+click(".hw-b button", 1)+";"+click(".hw-t > *", 4))
+	chromium.Evaluate[bool](t, b, "new Promise((done) => setTimeout(() => done(true), 50))", await)
+	s := do(t, b, replace)
+	s.check(t, "a chosen token stays", "are", "value-zeroing, layer 1", "1 key", "2 s")
+	open := chromium.Evaluate[[]bool](t, b,
+		"[...document.querySelectorAll('details')].map((d) => d.open)")
+	if fmt.Sprint(open) != "[false true]" {
+		t.Errorf("after the update open parts are %v, want the second", open)
+	}
+	again := chromium.Evaluate[int](t, b, `(() => {
+		const old = document.querySelector('.hw script'), script = document.createElement('script');
+		script.textContent = old.textContent;
+		old.replaceWith(script);
+		return document.querySelectorAll('.hw-b').length;
+	})()`)
+	if again != 1 {
+		t.Errorf("a script that runs twice makes %d bars", again)
+	}
+}
+
+// clickLimit is how long a text of 2,048 tokens may take from a click to the next frame.
+const clickLimit = 100 // milliseconds
+
+// TestClickLatency clicks in a text of 2,048 tokens. The best of five counts: the machine of a test
+// does other things.
+func TestClickLatency(t *testing.T) {
+	b := tab(t)
+	e := touched()
+	m, n := 2048, 16
+	e.Prompt.Texts, e.Prompt.Special, e.Steps = nil, make([]bool, m), nil
+	for j := range m {
+		e.Prompt.Texts = append(e.Prompt.Texts, []string{" word", "s", ","}[j%3])
+	}
+	for range n {
+		e.Steps = append(e.Steps, attribution.GeneratedToken{Text: " next", Probability: 0.5})
+	}
+	for _, r := range e.Methods {
+		r.Shape = [3]int{n, m, r.Shape[2]}
+		r.Data = make([]float64, n*m*r.Shape[2])
+		for i := range r.Data {
+			r.Data[i] = float64(i*7919%1009) / 1009
+		}
+	}
+	b.Show(t, pageOf(t, e))
+	took := chromium.Evaluate[[]float64](t, b, `(async () => {
+		const tokens = document.querySelectorAll('.hw-t > *'), took = [];
+		for (const index of [2048, 2050, 7, 2060, 2052]) {
+			const start = performance.now();
+			tokens[index].click();
+			document.body.getBoundingClientRect();
+			await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+			took.push(performance.now() - start);
+		}
+		return took;
+	})()`, await)
+	best := took[0]
+	for _, ms := range took {
+		best = min(best, ms)
+	}
+	t.Logf("clicks took %.0f ms", took)
+	if best > clickLimit {
+		t.Errorf("a click took %.0f ms at best, limit %d", best, clickLimit)
+	}
+}
