@@ -116,6 +116,12 @@ var allowed = map[string][]string{
 		"golang.org/x/image/...", // the outlines of its font
 	},
 
+	// Explanations as files: the command and the engine link it.
+	"gonbext/export": {
+		"attribution", "attribution/trace", "gonbext/render", "gonbext/render/figure",
+		"internal/message", "models/checkpoint", "github.com/parquet-go/parquet-go/...",
+	},
+
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
 		"attribution", "attribution/trace", "gonbext/engine", "gonbext/render", gonum,

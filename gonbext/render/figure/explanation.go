@@ -153,7 +153,10 @@ func nice(x float64) float64 {
 func (v *view) color() chart.Scale {
 	unit := v.r.Unit
 	if v.lift {
-		unit = "lift, log₂ (0 = uniform attention)"
+		unit = "lift, log2 (0 = uniform attention)"
+	}
+	if v.diverging && v.r.Options["scorer"] != "" {
+		unit += ", + for the prediction and − against it"
 	}
 	return chart.Scale{
 		Title: unit, Diverging: v.diverging, Percent: v.percent, Max: v.limit,

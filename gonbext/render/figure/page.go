@@ -98,7 +98,7 @@ func (p *page) textSize(s style) float64 {
 	if s.scale == 0 {
 		return p.size
 	}
-	return s.scale * p.size
+	return math.Round(s.scale*p.size*100) / 100
 }
 
 // textWidth returns the width of a text as it is drawn.
