@@ -111,11 +111,20 @@ func (a Axis) category(field string, names []string) object {
 	}
 }
 
+// seriesNames returns the names of the series in their order.
+func (c *Chart) seriesNames() []any {
+	var names []any
+	for _, s := range c.Series {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 // legend returns the encoding of colour by series.
 func (c *Chart) legend() object {
-	var names, colors []any
-	for i, s := range c.Series {
-		names = append(names, s.Name)
+	names := c.seriesNames()
+	var colors []any
+	for i := range c.Series {
 		colors = append(colors, SeriesColor(i, len(c.Series)).String())
 	}
 	e := object{
@@ -209,7 +218,10 @@ func (c *Chart) points(mark string) object {
 	if mark == "line" {
 		m = object{"type": "line", "point": !Ordered(len(c.Series))}
 		if !Ordered(len(c.Series)) && len(c.Series) > 1 {
-			encoding["strokeDash"] = object{"field": "series", "type": "nominal", "legend": nil}
+			encoding["strokeDash"] = object{
+				"field": "series", "type": "nominal", "legend": nil,
+				"scale": object{"domain": c.seriesNames()},
+			}
 		}
 	}
 	return object{"data": data(rows), "mark": m, "encoding": encoding}
@@ -307,7 +319,9 @@ func (c *Chart) bars() object {
 		},
 	}
 	if len(c.Series) > 1 {
-		encoding["xOffset"] = object{"field": "series", "type": "nominal"}
+		encoding["xOffset"] = object{
+			"field": "series", "type": "nominal", "scale": object{"domain": c.seriesNames()},
+		}
 	}
 	return object{"data": data(rows), "mark": object{"type": "bar"}, "encoding": encoding}
 }
@@ -320,6 +334,7 @@ func (c *Chart) bins() object {
 			if b.Counts[k] > 0 {
 				rows = append(rows, object{
 					"low": b.Low, "high": b.High, "count": float64(b.Counts[k]), "series": s.Name,
+					"order": float64(k),
 				})
 			}
 		}
@@ -332,6 +347,7 @@ func (c *Chart) bins() object {
 		"y": object{
 			"field": "count", "type": "quantitative", "title": c.Y.Label(), "stack": "zero",
 		},
+		"order": object{"field": "order", "type": "quantitative"},
 		"color": c.legend(),
 		"tooltip": []any{
 			object{"field": "low", "type": "quantitative", "title": "from"},
