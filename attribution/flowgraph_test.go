@@ -24,9 +24,9 @@ func readers(tensors ...trace.Tensor) (in attribution.Input) {
 	return in
 }
 
-// Three tokens, two layers. In the upper layer token 2 looks at 1 alone, in the lower one token 1 at
-// 0 alone and token 2 at 0 with a fifth of its attention. With the residual of a half the widths
-// are:
+// Three tokens, two layers. In the upper layer token 2 looks at 1 alone. In the lower one token 1
+// looks at 0 alone, and token 2 at 0 with a fifth of its attention. With the residual of a half the
+// widths are:
 //
 //	upper: 2→2 ½, 2→1 ½         lower: 1→1 ½, 1→0 ½, 2→2 ½+0.4, 2→0 0.1
 //

@@ -18,12 +18,12 @@ func (p *program) reproduceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reproduce [flags] FILE",
 		Short: "make a saved figure or table again and compare it",
-		Long: "Reproduce reads from a file that explain --save wrote how it was made, explains the " +
-			"same prompt in the same way, and compares the bytes.\n" +
-			"If they differ, it says what does: the hash of the model, the version, tokens, settings " +
-			"or numbers, and the status is 1.\n" +
-			"The model, backend and number type are those of the file unless flags name others. A " +
-			"model that was opened by a path is not in the file: give --model.",
+		Long: "Reproduce reads from a file that explain --save wrote how it was made, explains " +
+			"the same prompt in the same way, and compares the bytes.\n" +
+			"If they differ, it says what does: the hash of the model, the version, tokens, " +
+			"settings or numbers, and the status is 1.\n" +
+			"The model, backend and number type are those of the file unless flags name others. " +
+			"A model that was opened by a path is not in the file: give --model.",
 		Example: `  headwater reproduce figure.svg
   headwater reproduce --model path/to/gpt2 figure.pdf`,
 		Args: func(_ *cobra.Command, args []string) error {

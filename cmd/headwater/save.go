@@ -161,7 +161,8 @@ func (s *saves) write(
 	for i, path := range s.flags.paths {
 		format, _ := export.FormatOf(path) // checked when the flag was read
 		if o.NeedsFlow(format) && o.Flow == nil {
-			if o.Flow, err = flowGraph(ctx, m, e, made.Options, o.Show, s.flags.source); err != nil {
+			o.Flow, err = flowGraph(ctx, m, e, made.Options, o.Show, s.flags.source)
+			if err != nil {
 				return fmt.Errorf("--save %s: %w", path, err)
 			}
 		}

@@ -104,7 +104,7 @@ func TestSaveAllOrNone(t *testing.T) {
 	}
 }
 
-// A file from anybody cannot name a path to open, and a file that is none is refused.
+// A file from anybody cannot name a path to open, and another file is refused.
 func TestReproduceRefusals(t *testing.T) {
 	dir := save(t, "--save", "a.json")
 	file, err := os.ReadFile("a.json")

@@ -27,9 +27,9 @@ type instance struct {
 }
 
 // writeInseq writes the form that FeatureAttributionOutput.load of Inseq reads
-// (inseq/data/attribution.py, version 0.7; 0.6 held tensors in another form): one sequence, with the values of a method as
-// target_attributions, [m+n,n], and those of the other methods as sequence_scores. Generated tokens
-// have no values of their own here, so their rows are NaN.
+// (inseq/data/attribution.py, version 0.7; 0.6 held tensors in another form): one sequence, with
+// the values of a method as target_attributions, [m+n,n], and those of the other methods as
+// sequence_scores. Generated tokens have no values of their own here, so their rows are NaN.
 func (o Options) writeInseq(w io.Writer, e *attribution.Explanation, made string) error {
 	if e.Model.Bidirectional {
 		return trace.Usagef("Inseq has no form for encoders; save .json or .parquet")

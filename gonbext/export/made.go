@@ -63,9 +63,9 @@ type MadeModel struct {
 // maxShown limits how many values a file holds a second time.
 const maxShown = 20_000
 
-// NewMade returns what only the caller knows: the prompt as it was typed, the options, the grouping,
-// the type of the weights and the version of the program. The rest is filled in when a file is
-// written.
+// NewMade returns what only the caller knows: the prompt as it was typed, the options, the
+// grouping, the type of the weights and the version of the program. The rest is filled in when a
+// file is written.
 func NewMade(
 	prompt string, opts attribution.Options, by attribution.Grouping, dtype, version string,
 ) Made {
@@ -162,7 +162,8 @@ func shown(e *attribution.Explanation, o Show) []*float64 {
 	return all
 }
 
-// ascii writes the characters of JSON beyond ASCII as escapes. JSON of Go has no <, > and & already.
+// ascii writes the characters of JSON beyond ASCII as escapes. JSON of Go already has no <, > and
+// &.
 func ascii(text []byte) string {
 	var b strings.Builder
 	for _, r := range string(text) {
@@ -205,7 +206,8 @@ func ParseMade(text []byte) (*Made, error) {
 		return nil, fmt.Errorf("what it shows: %w", err)
 	}
 	if !slices.Contains(Formats(), m.Format) {
-		return nil, fmt.Errorf("it says that its format is %.40q; known are %v", m.Format, Formats())
+		return nil, fmt.Errorf("it says that its format is %.40q; known are %v", m.Format,
+			Formats())
 	}
 	return &m, nil
 }
@@ -263,9 +265,9 @@ func (m *Made) numbers(now Made) (all []string) {
 		return append(all, "the values shown agree to nine digits")
 	}
 	columns := max(len(m.PromptIDs), 1)
-	return append(all, fmt.Sprintf("the values shown differ by at most %.3g, at generated token %d, "+
-		"prompt token %d: %v in the file, %v now", largest, at/columns, at%columns, *m.Shown[at],
-		*now.Shown[at]))
+	return append(all, fmt.Sprintf("the values shown differ by at most %.3g, at generated token "+
+		"%d, prompt token %d: %v in the file, %v now", largest, at/columns, at%columns,
+		*m.Shown[at], *now.Shown[at]))
 }
 
 // brief writes ids, the first few of many.

@@ -45,8 +45,8 @@ func rows(e *attribution.Explanation) []row {
 				for j, text := range e.Prompt.Texts {
 					all = append(all, row{
 						Method: name, Layer: layer, Shown: k == r.Level(t),
-						Target: int32(t), TargetID: int32(step.ID), TargetText: step.Text, //nolint:gosec // small
-						Source: int32(j), SourceID: int32(e.Prompt.IDs[j]), SourceText: text, //nolint:gosec // small
+						Target: small(t), TargetID: small(step.ID), TargetText: step.Text,
+						Source: small(j), SourceID: small(e.Prompt.IDs[j]), SourceText: text,
 						Value: r.At(t, j, k), Unit: r.Unit,
 					})
 				}
@@ -56,6 +56,9 @@ func rows(e *attribution.Explanation) []row {
 	return all
 }
 
+// small returns a position, an id or a layer, which are far below the end of int32.
+func small(x int) int32 { return int32(x) } //nolint:gosec // see above
+
 // layerOf returns the layer of level k for token t, nil for a scorer.
 func layerOf(r *attribution.Result, t, k int) *int32 {
 	var layer int32
@@ -63,9 +66,9 @@ func layerOf(r *attribution.Result, t, k int) *int32 {
 	case r.Options["scorer"] != "":
 		return nil
 	case k < len(r.Layers):
-		layer = int32(r.Layers[k]) //nolint:gosec // below the layers of a model
+		layer = small(r.Layers[k])
 	case t < len(r.Shown):
-		layer = int32(r.Shown[t]) //nolint:gosec // below the layers of a model
+		layer = small(r.Shown[t])
 	default:
 		return nil
 	}

@@ -1,5 +1,5 @@
-// Package chart describes the figures of the project that are no token views: lines, bars,
-// histograms, scatter plots, heatmaps, ternary plots and ellipses, all as one value, [Chart].
+// Package chart describes charts: lines, bars, histograms, scatter plots, heatmaps, ternary plots
+// and ellipses, all as one value, [Chart].
 //
 //	c := chart.Chart{
 //		Kind: chart.Lines, Title: "Rank correlation with blank-out",

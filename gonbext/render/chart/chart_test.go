@@ -109,7 +109,7 @@ func TestVegaLiteValues(t *testing.T) {
 	}
 }
 
-// Three values in two bins from 0 to 4: 0 and 1 lie below 2, and 2 and the end belong to the second.
+// Values in two bins from 0 to 4: 0 and 1 lie below 2, and 2 and the end belong to the second.
 func TestHistogram(t *testing.T) {
 	c := charts()["histogram"]
 	bins := c.Histogram()

@@ -40,8 +40,8 @@ var (
 	}
 )
 
-// Ramp returns the colour of x: 0 is neutral, 1 the deepest blue, -1 the deepest rust. Values beyond
-// are clamped, and NaN is [Missing].
+// Ramp returns the colour of x: 0 is neutral, 1 the deepest blue, -1 the deepest rust. Values
+// beyond are clamped, and NaN is [Missing].
 func Ramp(x float64) RGB {
 	if math.IsNaN(x) {
 		return Missing

@@ -60,8 +60,8 @@ func (c *Chart) Histogram() []Bin {
 var Height = math.Sqrt(3) / 2
 
 // Place returns where a point of three shares lies in the triangle: a belongs to the left corner,
-// b to the right and c to the top. The shares need not sum to 1; a point whose shares are all 0 lies
-// in the middle.
+// b to the right and c to the top. The shares need not sum to 1; a point whose shares are all 0
+// lies in the middle.
 func Place(a, b, c float64) (x, y float64) {
 	sum := a + b + c
 	if !(sum > 0) {

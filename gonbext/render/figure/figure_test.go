@@ -166,7 +166,8 @@ func TestPNG(t *testing.T) {
 
 // The offsets of the dictionary of information that is added to a PDF are right.
 func TestPDFUpdate(t *testing.T) {
-	f, err := figure.Draw(figure.Options{Format: figure.PDF}, about, drawings(t, prompt...)["strip"])
+	f, err := figure.Draw(figure.Options{Format: figure.PDF}, about,
+		drawings(t, prompt...)["strip"])
 	if err != nil {
 		t.Fatal(err)
 	}
