@@ -386,3 +386,57 @@ func TestParseMade(t *testing.T) {
 		}
 	}
 }
+
+// Hostile texts leave valid JSON, a page without a script of theirs, CSV without a formula, and an
+// origin that is still read.
+func TestHostileTexts(t *testing.T) {
+	pieces := []string{
+		"<script>alert(1)</script>", "</title>", `">`, "'", "=cmd|' /C calc'!A0", "@SUM(1)", "\r\n",
+		"\x00", "\xff", "\u202e", "\u2028", "(p=", "]]>", `\`, `"headwater":{"form":2}`, "{", "中",
+		`<meta name="headwater" content="{}">`, "+1", "-1", "\t=1", "https://example.com",
+	}
+	for n := range 200 {
+		e := explanation()
+		for j := range e.Prompt.Texts {
+			e.Prompt.Texts[j] = pieces[(n*7+j)%len(pieces)] + pieces[(n+3*j)%len(pieces)]
+		}
+		e.Prompt.Text = strings.Join(e.Prompt.Texts, "")
+		e.Steps[0].Text, e.Model.Name = pieces[n%len(pieces)], pieces[(n+5)%len(pieces)]
+		e.Model.Note = pieces[(n+9)%len(pieces)]
+		o := options()
+		o.Made.Prompt = strings.ToValidUTF8(e.Prompt.Text, "\ufffd")
+		for _, f := range []export.Format{
+			export.HTML, export.JSON, export.Inseq, export.Neuronpedia, export.CSV, export.Parquet,
+		} {
+			data := encode(t, e, f, o)
+			switch f {
+			case export.CSV:
+				rows, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
+				if err != nil {
+					t.Fatalf("%q: %v", e.Prompt.Texts, err)
+				}
+				for _, row := range rows[1:] {
+					for _, cell := range []string{row[5], row[8]} {
+						if strings.IndexAny(strings.TrimSpace(cell), "=+-@|%") == 0 {
+							t.Fatalf("the cell %q is a formula", cell)
+						}
+					}
+				}
+				continue
+			case export.HTML:
+				if bytes.Contains(bytes.ToLower(data), []byte("<script")) {
+					t.Fatalf("the page has a script after %q", e.Prompt.Texts)
+				}
+			case export.Parquet:
+			default:
+				if !json.Valid(data) {
+					t.Fatalf("%s is no valid JSON after %q", f, e.Prompt.Texts)
+				}
+			}
+			made, err := export.Read(data)
+			if err != nil || made.Prompt != o.Made.Prompt {
+				t.Fatalf("%s: prompt %q, %v; want %q", f, made.Prompt, err, o.Made.Prompt)
+			}
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -105,10 +106,14 @@ func writeCSV(w io.Writer, e *attribution.Explanation) error {
 	return out.Error()
 }
 
-// inert returns a text that no spreadsheet takes for a formula. Some of them look behind spaces.
+// inert returns a text that no spreadsheet takes for a formula. Some of them look behind spaces and
+// characters that cannot be seen.
 func inert(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "␀")
-	if strings.IndexAny(strings.TrimLeft(text, " \t\r\n"), "=+-@|%") == 0 {
+	seen := strings.TrimLeftFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsPrint(r)
+	})
+	if strings.IndexAny(seen, "=+-@|%") == 0 {
 		return "'" + text
 	}
 	return text

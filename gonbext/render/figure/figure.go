@@ -86,6 +86,9 @@ type Figure struct {
 	Warnings []string
 }
 
+// manyShapes is how many shapes of TeX take longer than about ten seconds.
+const manyShapes = 10_000
+
 // Draw draws things below each other. about says where the figure comes from, as printable ASCII
 // without <, > and &; it is put inside the file, and [About] reads it.
 func Draw(o Options, about string, drawings ...Drawing) (*Figure, error) {
@@ -119,6 +122,10 @@ func Draw(o Options, about string, drawings ...Drawing) (*Figure, error) {
 		return nil, err
 	}
 	f.Bytes = bytes
+	if o.Format == TeX && len(p.shapes) > manyShapes {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("The TeX has %d shapes, which pdflatex draws "+
+			"slowly; save a PDF, or show fewer tokens.", len(p.shapes)))
+	}
 	if w := p.warning(); w != "" {
 		f.Warnings = append(f.Warnings, w)
 	}
