@@ -151,8 +151,10 @@ func textOf(file *checkpoint.File) (t recordedText, err error) {
 				"tokens were generated, 0 to %d", n, len(t.tokens)-1)
 		}
 	}
-	t.model = trace.Info{Name: cmp.Or(about["model"], "recorded by another program"),
-		Hash: about["model_hash"], Family: about["family"]}
+	t.model = trace.Info{
+		Name: cmp.Or(about["model"], "recorded by another program"),
+		Hash: about["model_hash"], Family: about["family"],
+	}
 	return t, nil
 }
 

@@ -169,13 +169,11 @@ func (c *Chart) points(mark string) object {
 	colored, labelled := c.Colored(), false
 	for _, s := range c.Series {
 		for i := range s.Y {
-			x, y := s.Y[i], s.Y[i]
+			x, y := s.X[i], s.Y[i]
 			row := object{"series": s.Name}
 			if c.Kind == Ternary {
-				x, y = Place(s.X[i], s.Y[i], s.C[i])
-				row["a"], row["b"], row["c"] = number(s.X[i]), number(s.Y[i]), number(s.C[i])
-			} else {
-				x = s.X[i]
+				row["a"], row["b"], row["c"] = number(x), number(y), number(s.C[i])
+				x, y = Place(x, y, s.C[i])
 			}
 			row["x"], row["y"] = number(x), number(y)
 			if s.Value != nil {
@@ -250,7 +248,8 @@ func (c *Chart) triangle() []any {
 		add(i, l.From, l.To, l.Grid)
 	}
 	position := object{"x": bare("x", 1), "y": bare("y", Height)}
-	sides := object{"data": data(lines), "mark": object{"type": "line", "strokeWidth": 1.0},
+	sides := object{
+		"data": data(lines), "mark": object{"type": "line", "strokeWidth": 1.0},
 		"encoding": object{
 			"x": position["x"], "y": position["y"],
 			"detail": object{"field": "side", "type": "nominal"},
@@ -258,17 +257,20 @@ func (c *Chart) triangle() []any {
 			"color": object{
 				"condition": object{"test": "datum.grid", "value": "#dddddd"}, "value": "#444444",
 			},
-		}}
+		},
+	}
 	corners := []any{
 		object{"x": 0.0, "y": -0.05, "name": c.Corners[0]},
 		object{"x": 1.0, "y": -0.05, "name": c.Corners[1]},
 		object{"x": 0.5, "y": Height + 0.04, "name": c.Corners[2]},
 	}
-	names := object{"data": data(corners), "mark": object{"type": "text", "fontSize": 12.0},
+	names := object{
+		"data": data(corners), "mark": object{"type": "text", "fontSize": 12.0},
 		"encoding": object{
 			"x": position["x"], "y": position["y"],
 			"text": object{"field": "name", "type": "nominal"},
-		}}
+		},
+	}
 	return []any{sides, names}
 }
 

@@ -274,8 +274,10 @@ func (p *page) overlays(c *chart.Chart, f frame) {
 		}
 		p.line(points, 0.9, chart.RGB{0xc6, 0x28, 0x28})
 		q := f.at(e.X, e.Y+e.RadiusY)
-		p.text(q.x, q.y-2, e.Label, style{scale: 0.8, align: 0.5,
-			color: chart.RGB{0xc6, 0x28, 0x28}})
+		p.text(q.x, q.y-2, e.Label, style{
+			scale: 0.8, align: 0.5,
+			color: chart.RGB{0xc6, 0x28, 0x28},
+		})
 	}
 }
 

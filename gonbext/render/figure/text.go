@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	xfont "golang.org/x/image/font"
@@ -17,15 +18,15 @@ import (
 )
 
 // faces are the fonts of every figure, Liberation Sans, whose widths are those of Helvetica and
-// Arial.
-var faces = font.NewCache(liberation.Collection())
+// Arial. They are read when the first figure is drawn.
+var faces = sync.OnceValue(func() *font.Cache { return font.NewCache(liberation.Collection()) })
 
 func face(size float64, bold bool) font.Face {
 	f := font.Font{Typeface: "Liberation", Variant: "Sans"}
 	if bold {
 		f.Weight = xfont.WeightBold
 	}
-	return faces.Lookup(f, vg.Points(size))
+	return faces().Lookup(f, vg.Points(size))
 }
 
 // width returns the width of a text in points. A character that the font lacks, which only SVG
