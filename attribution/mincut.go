@@ -56,27 +56,10 @@ func MinCut(
 
 // MinCutInput is [MinCut] on tensors that are read piece by piece, as in [AttributeInput].
 func MinCutInput(ctx context.Context, from Input, opts Options, target, source int) (*Cut, error) {
-	if len(opts.Methods) == 0 {
-		opts.Methods = []string{"flow"}
-	}
-	in, p, err := newInputPlan(ctx, from, opts, false)
+	mixed, p, err := flowRows(ctx, from, opts, target, source)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.checkCut(in.tokens, target, source); err != nil {
-		return nil, err
-	}
-	rows := make([]aggregation.Rows, len(p.asks))
-	for i, ask := range p.asks {
-		fused, err := in.fuse(ctx, ask, p)
-		if err != nil {
-			return nil, err
-		}
-		rows[i] = aggregation.Rows{L: p.last - p.first + 1, N: in.tokens, Data: fused}
-	}
-	j := p.jobs[0]
-	mixed, ratios := j.pickRows(rows)
-	mixed, _ = j.rule.Apply(mixed, ratios, j.cfg)
 	return minCut(ctx, mixed, p, target, source)
 }
 

@@ -118,10 +118,11 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		p.explainCommand(), p.traceCommand(), p.attributeCommand(), p.tokenizeCommand(),
-		p.certifyCommand(), p.benchCommand(), p.modelsCommand(), p.methodsCommand(),
-		p.examplesCommand(), p.downloadCommand(), p.setupCommand(), p.doctorCommand(),
-		p.installCommand(), p.kernelCommand(), p.serveCommand(), p.versionCommand(),
+		p.explainCommand(), p.reproduceCommand(), p.showCommand(), p.traceCommand(),
+		p.attributeCommand(), p.tokenizeCommand(), p.certifyCommand(), p.benchCommand(),
+		p.modelsCommand(), p.methodsCommand(), p.examplesCommand(), p.downloadCommand(),
+		p.setupCommand(), p.doctorCommand(), p.installCommand(), p.kernelCommand(),
+		p.serveCommand(), p.versionCommand(),
 	)
 	return root
 }

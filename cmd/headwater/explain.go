@@ -27,6 +27,7 @@ type explainFlags struct {
 	width, top    int
 	filter        bool
 	by            attribution.Grouping
+	save          saveFlags
 }
 
 func (p *program) explainCommand() *cobra.Command {
@@ -46,6 +47,7 @@ func (p *program) explainCommand() *cobra.Command {
   headwater explain --methods rollout,flow --continuation " is" "the keys to the cabinet"
   headwater explain --methods attn-lrp --contrast " is" --by word --top 3 "the keys to the cabinet"
   headwater explain --format html -o page.html "the keys to the cabinet"
+  headwater explain --save figure.svg --save numbers.csv "the keys to the cabinet"
   headwater explain --model google-bert/bert-base-uncased "the keys to the [MASK] are on the table"`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -73,6 +75,7 @@ func (p *program) explainCommand() *cobra.Command {
 	wholeFlag(cmd.Flags(), &f.top, "top", 1, maxTop, "show in text only the strongest prompt "+
 		"tokens of each method, `K` of them, the strongest first", "")
 	byFlag(cmd, &f.by)
+	f.save.add(cmd)
 	cmd.Flags().BoolVar(&f.filter, "filter", false, "grey out punctuation and words such as "+
 		"\"and\" in text and html; no number changes")
 	return cmd
@@ -106,6 +109,7 @@ func (f *explainFlags) check(cmd *cobra.Command, args []string) error {
 		oneOf("format", f.format, "text", "html", "json"),
 		oneOf("color", f.color, "auto", "always", "never"),
 		f.checkForm(cmd),
+		f.save.check(cmd, f.opts, f.input),
 		f.opts.Check(), // now, before a model is opened
 		f.checkBy(args),
 	)
@@ -146,12 +150,21 @@ func (p *program) explain(ctx context.Context, f explainFlags, prompt string) er
 		return err
 	}
 	defer out.abandon()
+	files, err := p.createSaves(f.save)
+	if err != nil {
+		return err
+	}
+	defer files.abandon()
 	m, err := p.open(ctx, f.modelFlags)
 	if err != nil {
 		return err
 	}
 	defer p.sayCompiled(m)
-	return p.explainTo(ctx, out, m, f, prompt)
+	e, err := p.explainTo(ctx, out, m, f, prompt)
+	if err != nil {
+		return err
+	}
+	return files.write(ctx, p, m, e, f.made(m, prompt))
 }
 
 // sayCompiled tells the user how long compiling took.
@@ -164,24 +177,24 @@ func (p *program) sayCompiled(m *models.Model) {
 		graphs, took.Seconds())
 }
 
-// explainTo explains a prompt with an open model.
+// explainTo explains a prompt with an open model, and returns the explanation if it is complete.
 func (p *program) explainTo(
 	ctx context.Context, out *output, m trace.Model, f explainFlags, prompt string,
-) error {
+) (*attribution.Explanation, error) {
 	e, err := p.watch(ctx, m, prompt, f.opts, f.by)
 	if err != nil && !interrupted(ctx, e) {
-		return err
+		return nil, err
 	}
 	if err != nil {
 		e.Warnings = append(e.Warnings, "Stopped after "+e.Made()+".")
 	}
 	if failed := p.show(out, f, e); failed != nil {
-		return out.finish(failed)
+		return nil, out.finish(failed)
 	}
 	if err != nil {
 		err = errors.Join(out.keep(e.Made()), err)
 	}
-	return out.finish(err)
+	return e, out.finish(err)
 }
 
 // interrupted reports whether an explanation was cut short and has something to show.

@@ -21,14 +21,18 @@ func (p *program) versionCommand() *cobra.Command {
 	}
 }
 
+// release returns the version of the program, "(devel)" if it was built from a checkout.
+func release() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
 // version returns the name, version and platform of the program on one line.
 func version() string {
-	release := "(devel)"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		release = info.Main.Version
-	}
 	parts := []string{
-		"headwater " + release, runtime.Version(),
+		"headwater " + release(), runtime.Version(),
 		runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	if experiment := buildSetting("GOEXPERIMENT"); experiment != "" {

@@ -109,7 +109,19 @@ var allowed = map[string][]string{
 	},
 
 	// Values to bytes.
-	"gonbext/render": {"attribution", "attribution/trace"},
+	"gonbext/render":       {"attribution", "attribution/trace", "gonbext/render/chart"},
+	"gonbext/render/chart": nil,
+	// The only package besides the benchmarks that draws files: the command and the engine link it.
+	"gonbext/render/figure": {
+		"attribution", "gonbext/render", "gonbext/render/chart", "gonum.org/v1/plot/...",
+		"golang.org/x/image/...", // the outlines of its font
+	},
+
+	// Explanations as files: the command and the engine link it.
+	"gonbext/export": {
+		"attribution", "attribution/trace", "gonbext/render", "gonbext/render/figure",
+		"internal/message", "models/checkpoint", "github.com/parquet-go/parquet-go/...",
+	},
 
 	// What a cell calls, light; and what serves it.
 	"gonbext": {
@@ -179,13 +191,14 @@ var (
 
 // forbidden says what must not be linked into a package, directly or through others.
 var forbidden = map[string][]string{
-	"attribution/...":    {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/...", "models/...", "net"},
-	"models":             {"github.com/gomlx/go-xla/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/..."},
-	"models/transformer": {"github.com/gomlx/go-xla/..."},
-	"models/family":      {"github.com/gomlx/go-xla/..."},
-	"gonbext/render":     {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/...", "net", "os/exec"},
-	"gonbext/engine":     {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/..."},
-	"gonbext":            {"github.com/gomlx/...", "gonum.org/v1/plot/...", "models/..."},
+	"attribution/...":       {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/...", "models/...", "net"},
+	"models":                {"github.com/gomlx/go-xla/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/..."},
+	"models/transformer":    {"github.com/gomlx/go-xla/..."},
+	"models/family":         {"github.com/gomlx/go-xla/..."},
+	"gonbext/render":        {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/...", "net", "os/exec"},
+	"gonbext/render/figure": {"github.com/gomlx/...", "github.com/janpfeifer/...", "models/..."},
+	"gonbext/engine":        {"github.com/gomlx/...", "github.com/janpfeifer/...", "gonum.org/v1/plot/..."},
+	"gonbext":               {"github.com/gomlx/...", "gonum.org/v1/plot/...", "models/..."},
 }
 
 // listed is a package as go list describes it.

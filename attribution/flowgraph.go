@@ -1,0 +1,129 @@
+package attribution
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/headwater-ml/headwater/attribution/aggregation"
+)
+
+// FlowGraph is the layered graph of attention flow: a node for each token before the first layer
+// and after every layer, and an edge from target u after layer l to source v before it, of width
+// Â_l[u,v] (Abnar and Zuidema 2020, Figure 1). It also has what limits the flow between two of its
+// nodes, and the widest path between them.
+type FlowGraph struct {
+	// Layers are the layers of the model, 0-based, L of them.
+	Layers []int `json:"layers"`
+	// Tokens is the number of tokens, T.
+	Tokens int `json:"tokens"`
+	// Widths is Â, [L,T,T], row-major, the residual included.
+	Widths []float64 `json:"widths"`
+	// Cut is the flow between target and source, and its minimum cut.
+	Cut *Cut `json:"cut"`
+	// Path is, [L+1], the widest path: the target, the token before the last layer, and so on down
+	// to the source. Its width is the smallest of its edges, and no other path has a larger one.
+	Path []int `json:"path"`
+}
+
+// Width returns Â_l[u,v] of layer Layers[l]. It panics if an index is out of range.
+func (g *FlowGraph) Width(l, u, v int) float64 {
+	if l < 0 || l >= len(g.Layers) || u < 0 || u >= g.Tokens || v < 0 || v >= g.Tokens {
+		panic(fmt.Sprintf("attribution: edge %d,%d of layer %d; there are %d tokens and %d layers",
+			u, v, l, g.Tokens, len(g.Layers)))
+	}
+	return g.Widths[(l*g.Tokens+u)*g.Tokens+v]
+}
+
+// NewFlowGraph returns the graph in which [MinCutInput] looks for a cut, with the cut. Arguments,
+// costs and errors are those of MinCutInput; the widest path costs L·T² comparisons.
+func NewFlowGraph(
+	ctx context.Context, from Input, opts Options, target, source int,
+) (*FlowGraph, error) {
+	mixed, p, err := flowRows(ctx, from, opts, target, source)
+	if err != nil {
+		return nil, err
+	}
+	cut, err := minCut(ctx, mixed, p, target, source)
+	if err != nil {
+		return nil, err
+	}
+	g := &FlowGraph{
+		Tokens: mixed.N, Widths: append([]float64(nil), mixed.Data...), Cut: cut,
+	}
+	for l := p.first; l <= p.last; l++ {
+		g.Layers = append(g.Layers, l)
+	}
+	if mixed.Top != nil { // the target's own row is that of one head
+		copy(g.Widths[((mixed.L-1)*g.Tokens+target)*g.Tokens:], mixed.TopRow(mixed.L-1, target))
+	}
+	g.Path = g.widest(target, source)
+	return g, nil
+}
+
+// widest returns the widest path from a target after the last layer down to a source. Among equals
+// it takes the first in the order of tokens.
+func (g *FlowGraph) widest(target, source int) []int {
+	layers, tokens := len(g.Layers), g.Tokens
+	// best[k] is the width of the widest path from the target to each token below k layers, and
+	// from[k] the token before it.
+	best, from := make([][]float64, layers+1), make([][]int, layers+1)
+	best[0] = make([]float64, tokens)
+	best[0][target] = math.Inf(1)
+	for k := range layers {
+		l := layers - 1 - k
+		best[k+1], from[k+1] = make([]float64, tokens), make([]int, tokens)
+		for v := range tokens {
+			from[k+1][v] = -1
+		}
+		for u := range tokens {
+			if best[k][u] == 0 {
+				continue
+			}
+			for v := range tokens {
+				w := min(best[k][u], g.Width(l, u, v))
+				if w > best[k+1][v] {
+					best[k+1][v], from[k+1][v] = w, u
+				}
+			}
+		}
+	}
+	if best[layers][source] == 0 {
+		return nil
+	}
+	path := make([]int, layers+1)
+	at := source
+	for k := layers; k > 0; k-- {
+		path[k], at = at, from[k][at]
+	}
+	path[0] = at
+	return path
+}
+
+// flowRows returns Â of every layer, [L,T,T], after the checks of a cut.
+func flowRows(
+	ctx context.Context, from Input, opts Options, target, source int,
+) (aggregation.Rows, *plan, error) {
+	if len(opts.Methods) == 0 {
+		opts.Methods = []string{"flow"}
+	}
+	in, p, err := newInputPlan(ctx, from, opts, false)
+	if err != nil {
+		return aggregation.Rows{}, nil, err
+	}
+	if err := p.checkCut(in.tokens, target, source); err != nil {
+		return aggregation.Rows{}, nil, err
+	}
+	rows := make([]aggregation.Rows, len(p.asks))
+	for i, ask := range p.asks {
+		fused, err := in.fuse(ctx, ask, p)
+		if err != nil {
+			return aggregation.Rows{}, nil, err
+		}
+		rows[i] = aggregation.Rows{L: p.last - p.first + 1, N: in.tokens, Data: fused}
+	}
+	j := p.jobs[0]
+	mixed, ratios := j.pickRows(rows)
+	mixed, _ = j.rule.Apply(mixed, ratios, j.cfg)
+	return mixed, p, nil
+}

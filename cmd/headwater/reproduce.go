@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/export"
+)
+
+func (p *program) reproduceCommand() *cobra.Command {
+	var f modelFlags
+	cmd := &cobra.Command{
+		Use:   "reproduce [flags] FILE",
+		Short: "make a saved figure or table again and compare it",
+		Long: "Reproduce reads from a file that explain --save wrote how it was made, explains " +
+			"the same prompt in the same way, and compares the bytes.\n" +
+			"If they differ, it says what does: the hash of the model, the version, tokens, " +
+			"settings or numbers, and the status is 1.\n" +
+			"The model, backend and number type are those of the file unless flags name others. " +
+			"A model that was opened by a path is not in the file: give --model.",
+		Example: `  headwater reproduce figure.svg
+  headwater reproduce --model path/to/gpt2 figure.pdf`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("reproduce takes one file, got %d arguments; see headwater "+
+					"reproduce --help", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			return p.reproduce(ctx, f, args[0])
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// reproduce makes a file again and writes one line on the outcome.
+func (p *program) reproduce(ctx context.Context, f modelFlags, path string) error {
+	file, err := readBounded(path)
+	if err != nil {
+		return err
+	}
+	was, err := export.Read(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if f, err = modelOf(was, f); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	by, err := attribution.ParseGrouping(was.By)
+	if err != nil {
+		return fmt.Errorf("%s: its grouping: %w", path, err)
+	}
+	m, err := p.open(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer p.sayCompiled(m)
+	e, err := p.watch(ctx, m, was.Prompt, was.Options, by)
+	if err != nil {
+		return err
+	}
+	if m.Info().Hash == was.Model.Hash {
+		e.Model.Name = was.Model.Name // another name of the same model
+	}
+	o := export.Options{
+		Show: was.Show,
+		Made: export.NewMade(was.Prompt, was.Options, by, m.DType(), release()),
+	}
+	if o.NeedsFlow(was.Format) {
+		o.Flow, err = flowGraph(ctx, m, e, was.Options, was.Show, was.FlowSource)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return p.compare(path, file, was, e, o)
+}
+
+// compare says whether a file is what is made now, and how it differs if it is not.
+func (p *program) compare(
+	path string, file []byte, was *export.Made, e *attribution.Explanation, o export.Options,
+) error {
+	now, _, err := export.Encode(e, was.Format, o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if bytes.Equal(file, now) {
+		_, err := fmt.Fprintf(p.stdout, "%s: made again, byte for byte the same\n", path)
+		return err
+	}
+	differences := was.Difference(e, o)
+	for _, d := range differences {
+		if _, err := fmt.Fprintf(p.stdout, "%s: %s\n", path, d); err != nil {
+			return err
+		}
+	}
+	if o.Made.Version != was.Version {
+		// Would it be the same if the version were? Then only the version differs.
+		o.Made.Version = was.Version
+		same, _, err := export.Encode(e, was.Format, o)
+		if err == nil && bytes.Equal(file, same) {
+			_, err := fmt.Fprintf(p.stdout, "%s: apart from the version, byte for byte the same\n",
+				path)
+			return err
+		}
+	}
+	if len(differences) == 0 {
+		return fmt.Errorf("%s: the numbers are the same and the file is not: it was changed, or "+
+			"another build of the program draws it differently", path)
+	}
+	return fmt.Errorf("%s: it cannot be made again as it is", path)
+}
+
+// readBounded reads a file that is not too large.
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, plainly(err))
+	}
+	defer f.Close()
+	file, err := io.ReadAll(io.LimitReader(f, export.MaxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, plainly(err))
+	}
+	if len(file) > export.MaxFile {
+		return nil, fmt.Errorf("%s: it has more than %d bytes, which is the limit", path,
+			export.MaxFile)
+	}
+	return file, nil
+}
+
+// modelOf returns the flags of a model: those given, and otherwise what the file says. A file may
+// come from anybody, so it cannot name a path.
+func modelOf(was *export.Made, f modelFlags) (modelFlags, error) {
+	name := was.Model.Name
+	if f.model == "" {
+		if was.Model.Local || !plainName(name) {
+			return f, usagef("its model, %.60q, was opened by a path, which is not in the file; "+
+				"name the model with --model", name)
+		}
+		f.model = name
+	}
+	if f.backend == "" {
+		switch was.Model.Backend {
+		case "go", "xla", "cuda":
+			f.backend = was.Model.Backend
+		default:
+			return f, fmt.Errorf("its backend %.60q is unknown; name one with --backend",
+				was.Model.Backend)
+		}
+	}
+	if f.dtype == "" {
+		switch was.Model.DType {
+		case "", "float32", "bfloat16":
+			f.dtype = was.Model.DType
+		default:
+			return f, fmt.Errorf("its number type %.60q is unknown; name one with --dtype",
+				was.Model.DType)
+		}
+	}
+	return f, nil
+}
+
+// plainName reports whether a name is no path: a word, or two with a slash as names of the Hub,
+// none of them with a dot in front.
+func plainName(name string) bool {
+	slashes := 0
+	before := '/'
+	for _, r := range name {
+		switch {
+		case r == '/':
+			slashes++
+			if before == '/' {
+				return false
+			}
+		case r == '.' && before == '/', r == '\\', r == '~', r < 0x21, r > 0x7e:
+			return false
+		}
+		before = r
+	}
+	return name != "" && before != '/' && slashes <= 1
+}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/export"
+	"github.com/headwater-ml/headwater/gonbext/render/figure"
+	"github.com/headwater-ml/headwater/models"
+)
+
+// saveFlags are the flags of files that an explanation is saved to.
+type saveFlags struct {
+	paths  []string
+	show   export.Show
+	source *int // of a flow graph; nil: the strongest
+}
+
+// add adds the flags.
+func (f *saveFlags) add(cmd *cobra.Command) {
+	var ends []string
+	for _, format := range export.Formats() {
+		ends = append(ends, "."+string(format))
+	}
+	cmd.Flags().Func("save", "save to `FILE` as well, in the format that its name ends with: "+
+		strings.Join(ends, " ")+"; repeatable", func(path string) error {
+		if _, err := export.FormatOf(path); err != nil {
+			return err
+		}
+		if slices.Contains(f.paths, path) {
+			return errors.New("it is given twice")
+		}
+		f.paths = append(f.paths, path)
+		return nil
+	})
+	text := func(name, usage string, to func(string)) {
+		cmd.Flags().Func(name, usage, func(s string) error {
+			to(s)
+			return f.show.Check()
+		})
+	}
+	text("figure", "what a saved figure shows: `matrix|text|layers|graph`; graph is the layered "+
+		"graph of flow (default matrix)", func(s string) { f.show.Kind = export.Kind(s) })
+	text("figure-size", "width of a saved figure: `column|double|slide` (default double)",
+		func(s string) { f.show.Look.Size = figure.Size(s) })
+	cmd.Flags().Func("figure-font", fmt.Sprintf("`points` of text in a saved figure, from %d to "+
+		"%d (default 7, 8 or 18, by size)", figure.MinFont, figure.MaxFont), func(s string) error {
+		x, err := strconv.ParseFloat(s, 64)
+		f.show.Look.Font = x
+		if err != nil || x == 0 || f.show.Check() != nil {
+			return fmt.Errorf("want a number from %d to %d", figure.MinFont, figure.MaxFont)
+		}
+		return nil
+	})
+	text("figure-method", "method that a saved figure shows, by `NAME` (default the first)",
+		func(s string) { f.show.Method = s })
+	number := func(name, usage string, to **int) {
+		cmd.Flags().Func(name, usage, func(s string) error {
+			*to = new(int)
+			return setWhole(*to, s, 0, maxIndex)
+		})
+	}
+	number("figure-token", "generated token that a saved figure shows, by its `number` from 0 "+
+		"(default 0; for text all)", &f.show.Token)
+	number("figure-source", "prompt token at the source of a saved flow graph, by its `number` "+
+		"from 0 (default the one with most flow that is not the first)", &f.source)
+}
+
+// figureFlags are the flags that say how figures look; they need a figure.
+var figureFlags = []string{
+	"figure", "figure-size", "figure-font", "figure-method", "figure-token", "figure-source",
+}
+
+// check returns a usage error for flags that do not go with the files, as far as that is known
+// before a model is open.
+func (f *saveFlags) check(cmd *cobra.Command, opts attribution.Options, input string) error {
+	if input != "" && len(f.paths) > 0 {
+		return usagef("--save does not go with --input, which has a result for each line; " +
+			"explain one prompt")
+	}
+	for _, name := range figureFlags {
+		if cmd.Flags().Changed(name) && len(f.paths) == 0 {
+			return usagef("--%s is for files: add --save FILE", name)
+		}
+	}
+	for _, path := range f.paths {
+		format, err := export.FormatOf(path)
+		if err != nil {
+			return err
+		}
+		if f.show.NeedsFlow(format) && !slices.Contains(flowMethods(opts), "flow") {
+			return usagef("--save %s needs the graph of flow: add --methods flow", path)
+		}
+	}
+	if m := f.show.Method; m != "" && len(opts.Methods) > 0 &&
+		!slices.Contains(flowMethods(opts), m) {
+		return usagef("--figure-method %.60q is not among the methods; --methods has %s", m,
+			strings.Join(opts.Methods, ", "))
+	}
+	return nil
+}
+
+// flowMethods returns the methods that the options name, with those of classic.
+func flowMethods(opts attribution.Options) []string {
+	var all []string
+	for _, name := range opts.Methods {
+		if name == attribution.Classic {
+			all = append(all, "rollout", "flow", "value-zeroing")
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
+// saves are the files that are being saved. They are created before the work begins, so that one
+// that cannot be written costs nothing, and appear when all of them are complete.
+type saves struct {
+	flags saveFlags
+	outs  []*output
+}
+
+// create creates unfinished files beside the final ones.
+func (p *program) createSaves(f saveFlags) (*saves, error) {
+	s := &saves{flags: f}
+	for _, path := range f.paths {
+		out, err := p.create(path)
+		if err != nil {
+			s.abandon()
+			return nil, fmt.Errorf("--save: %w", err)
+		}
+		s.outs = append(s.outs, out)
+	}
+	return s, nil
+}
+
+// abandon removes what is unfinished.
+func (s *saves) abandon() {
+	for _, out := range s.outs {
+		out.abandon()
+	}
+}
+
+// write makes all files and then puts them in their places.
+func (s *saves) write(
+	ctx context.Context, p *program, m trace.Model, e *attribution.Explanation, made export.Made,
+) error {
+	if len(s.outs) == 0 {
+		return nil
+	}
+	o := export.Options{Show: s.flags.show, Made: made}
+	var err error
+	for i, path := range s.flags.paths {
+		format, _ := export.FormatOf(path) // checked when the flag was read
+		if o.NeedsFlow(format) && o.Flow == nil {
+			o.Flow, err = flowGraph(ctx, m, e, made.Options, o.Show, s.flags.source)
+			if err != nil {
+				return fmt.Errorf("--save %s: %w", path, err)
+			}
+		}
+		data, warnings, err := export.Encode(e, format, o)
+		if err != nil {
+			return fmt.Errorf("--save %s: %w", path, err)
+		}
+		for _, w := range warnings {
+			p.say("note: %s: %s", filepath.Base(path), w)
+		}
+		if _, err := s.outs[i].Write(data); err != nil {
+			return err
+		}
+	}
+	for _, out := range s.outs {
+		if err := out.commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flowGraph records the attention of the whole text and returns the graph of the flow from a prompt
+// token to the target that predicts a generated token.
+func flowGraph(
+	ctx context.Context, m trace.Model, e *attribution.Explanation, opts attribution.Options,
+	show export.Show, source *int,
+) (*attribution.FlowGraph, error) {
+	tracer, ok := m.(interface {
+		Trace(context.Context, []int, []trace.Tap) ([]trace.Tensor, error)
+	})
+	if !ok {
+		return nil, errors.New("this model cannot record its attention")
+	}
+	token := 0
+	if show.Token != nil {
+		token = *show.Token
+	}
+	if token >= len(e.Steps) {
+		return nil, usagef("token %d; the explanation has %s, from 0", token, e.Made())
+	}
+	if len(e.Methods["flow"].Data) == 0 || e.Methods["flow"].Options["spans"] != "" {
+		return nil, usagef("a graph has tokens; leave --by out")
+	}
+	ids, target := flowText(e, token, opts.OwnRow)
+	if source == nil {
+		source = strongest(e, token)
+	} else if *source >= len(e.Prompt.IDs) {
+		return nil, usagef("--figure-source %d; the prompt has tokens 0 to %d", *source,
+			len(e.Prompt.IDs)-1)
+	}
+	tensors, err := tracer.Trace(ctx, ids, []trace.Tap{trace.Attention})
+	if err != nil {
+		return nil, err
+	}
+	in := attribution.Input{}
+	for _, t := range tensors {
+		in.Tensors = append(in.Tensors, attribution.TensorReader{
+			Name: t.Name, Shape: t.Shape,
+			Read: func(dst []float32, first int) error {
+				copy(dst, t.Data[first:])
+				return nil
+			},
+		})
+	}
+	graph := opts
+	graph.Methods, graph.Lift, graph.AllLevels = []string{"flow"}, false, false
+	return attribution.NewFlowGraph(ctx, in, graph, target, *source)
+}
+
+// flowText returns the tokens up to the target of a generated token, and the target: the token
+// before the generated one, which predicts it, or with its own row itself. In an encoder it is the
+// position of the prediction.
+func flowText(e *attribution.Explanation, token int, own bool) (ids []int, target int) {
+	ids = slices.Clone(e.Prompt.IDs)
+	if at := e.Steps[token].Position; at != nil {
+		return ids, *at
+	}
+	for _, s := range e.Steps[:token] {
+		ids = append(ids, s.ID)
+	}
+	if own {
+		ids = append(ids, e.Steps[token].ID)
+	}
+	return ids, len(ids) - 1
+}
+
+// strongest returns the prompt token with the largest flow to a generated token. The first token is
+// a sink nearly always, so it counts only if it is the only one.
+func strongest(e *attribution.Explanation, token int) *int {
+	r := e.Methods["flow"]
+	best := min(1, r.Shape[1]-1)
+	row := r.Row(token, r.Level(token))
+	for j := best + 1; j < len(row); j++ {
+		if row[j] > row[best] {
+			best = j
+		}
+	}
+	return &best
+}
+
+// made says how an explanation of this command is made.
+func (f *explainFlags) made(m trace.Model, prompt string) export.Made {
+	dtype := ""
+	if model, ok := m.(*models.Model); ok {
+		dtype = model.DType()
+	}
+	return export.NewMade(prompt, f.opts, f.by, dtype, release())
+}

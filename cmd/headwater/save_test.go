@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/gonbext/export"
+	"github.com/headwater-ml/headwater/models"
+)
+
+// save runs explain with --save in an empty folder and returns the folder.
+func save(t *testing.T, args ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	t.Chdir(dir)
+	mustExecute(t, "", append([]string{
+		"explain", "--backend", "go", "--max-tokens", "2", "-o", os.DevNull, prompt,
+	}, args...)...)
+	return dir
+}
+
+// A figure, a table and a graph of one run are made again byte for byte; of a changed file the
+// command says what differs, with the status of an error.
+func TestReproduce(t *testing.T) {
+	save(t, "--methods", "rollout,flow", "--save", "a.svg", "--save", "a.parquet",
+		"--save", "a.neuronpedia.json", "--figure-size", "column")
+	for _, name := range []string{"a.svg", "a.parquet", "a.neuronpedia.json"} {
+		out := mustExecute(t, "", "reproduce", name)
+		if want := name + ": made again, byte for byte the same\n"; out != want {
+			t.Errorf("reproduce %s = %q, want %q", name, out, want)
+		}
+	}
+	file, err := os.ReadFile("a.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ old, with, want string }{
+		{`"hash":"`, `"hash":"0`, "a.svg: model hash: 0"},
+		{`"prompt":"the keys`, `"prompt":"the key`, "a.svg: prompt tokens: ["},
+		{`"version":"`, `"version":"v0.0.1-`, "a.svg: apart from the version, byte for byte"},
+	} {
+		changed := bytes.Replace(file, []byte(c.old), []byte(c.with), 1)
+		if bytes.Equal(changed, file) {
+			t.Fatalf("the file has no %s", c.old)
+		}
+		if err := os.WriteFile("a.svg", changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, out, _ := execute(t, "", "reproduce", "a.svg")
+		if !strings.Contains(out, c.want) {
+			t.Errorf("with %s it says %q, want %q", c.with, out, c.want)
+		}
+	}
+}
+
+// What cannot be saved is said before a model is opened, and leaves nothing behind.
+func TestSaveRefusals(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"known are .svg, .pdf, .png", []string{"--save", "a.jpg"}},
+		{"the directory no/ does not exist", []string{"--save", "a.svg", "--save", "no/a.svg"}},
+		{"it is given twice", []string{"--save", "a.svg", "--save", "a.svg"}},
+		{"add --methods flow", []string{"--save", "a.neuronpedia.json"}},
+		{"add --methods flow", []string{"--save", "a.svg", "--figure", "graph"}},
+		{"known are matrix, text, layers, graph", []string{"--save", "a.svg", "--figure", "pie"}},
+		{"known are [column double slide]", []string{"--save", "a.svg", "--figure-size", "x"}},
+		{"a number from 4 to 48", []string{"--save", "a.svg", "--figure-font", "0"}},
+		{"add --save FILE", []string{"--figure", "text"}},
+		{"is not among the methods", []string{
+			"--save", "a.svg", "--methods", "raw", "--figure-method", "flow",
+		}},
+	} {
+		status, _, said := execute(t, "", append([]string{
+			"explain", "--model", "no-such-model", prompt,
+		}, c.args...)...)
+		if status == statusOK || !strings.Contains(said, c.want) {
+			t.Errorf("%q: status %d, %q; want %q", c.args, status, said, c.want)
+		}
+	}
+	if all, _ := os.ReadDir(dir); len(all) > 0 {
+		t.Errorf("%d files are left", len(all))
+	}
+}
+
+// If one file cannot be made, none appears.
+func TestSaveAllOrNone(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	status, _, said := execute(t, "", "explain", "--backend", "go", "--max-tokens", "1",
+		"-o", os.DevNull, "--save", "a.csv", "--save", "a.svg", "--figure", "text",
+		"--figure-token", "7", prompt)
+	if status != statusUsage || !strings.Contains(said, "token 7; the explanation has 1 token") {
+		t.Errorf("status %d, %q", status, said)
+	}
+	if all, _ := os.ReadDir(dir); len(all) > 0 {
+		t.Errorf("%d files are left", len(all))
+	}
+}
+
+// A file from anybody cannot name a path to open, and another file is refused.
+func TestReproduceRefusals(t *testing.T) {
+	dir := save(t, "--save", "a.json")
+	file, err := os.ReadFile("a.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"/etc", "../x", "a/../b", "~/x", ".", "a/b/c", `a\\b`, "", "a/", "a/.b", "a b",
+	} {
+		changed := bytes.Replace(file, []byte(`"model":{"name":"tiny"`),
+			[]byte(`"model":{"name":"`+name+`"`), 2)
+		at := bytes.LastIndex(changed, []byte(`"headwater":`))
+		changed = append(bytes.Clone(file[:bytes.LastIndex(file, []byte(`"headwater":`))]),
+			changed[at:]...)
+		if err := os.WriteFile("b.json", changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, said := execute(t, "", "reproduce", "b.json")
+		if !strings.Contains(said, "name the model with --model") {
+			t.Errorf("model %q: %q, want that it is refused", name, said)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "c.svg"), []byte("<svg/>"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"c.svg": "does not say how it was made", "none.svg": "no such file",
+	} {
+		status, _, said := execute(t, "", "reproduce", name)
+		if status != statusError || !strings.Contains(said, want) {
+			t.Errorf("%s: status %d, %q; want %q", name, status, said, want)
+		}
+	}
+}
+
+// The graph of flow explains the token that the flags name, and its flow is the number of the
+// method.
+func TestSavedGraph(t *testing.T) {
+	save(t, "--methods", "flow", "--save", "g.neuronpedia.json", "--save", "e.json",
+		"--figure-token", "1", "--figure-source", "2")
+	file, err := os.ReadFile("g.neuronpedia.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := export.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.FlowSource == nil || *made.FlowSource != 2 || *made.Show.Token != 1 {
+		t.Errorf("the file shows token %v from %v, want 1 from 2", made.Show.Token, made.FlowSource)
+	}
+	text, err := os.ReadFile("e.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := parseExplanation(t, text)
+	m, err := models.Open("", models.Options{Backend: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := flowGraph(t.Context(), m, e, made.Options, made.Show, made.FlowSource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := e.Methods["flow"].At(1, 2, 0)
+	if diff := g.Cut.Flow - want; diff > 1e-6 || diff < -1e-6 { // two runs of the model in float32
+		t.Errorf("the flow of the graph is %v, that of the method %v", g.Cut.Flow, want)
+	}
+}

@@ -1,0 +1,348 @@
+// Package export writes explanations to files: figures for papers, tables for other programs, and
+// the formats of Inseq and Neuronpedia.
+//
+//	warnings, err := export.Save(e, "figure.svg", export.Options{Made: made})
+//
+// The end of the file's name says which format it is; [Formats] lists them. A file appears when it
+// is complete. Equal inputs give equal bytes.
+//
+// Every format but CSV has a place for [Made]: the model, its hash, the tokens, the options, the
+// backend and the version of the program, which are enough to make the file again. [Read] finds it.
+// It holds no clock and no path of the machine.
+//
+// The package links gonum/plot and parquet-go. A cell asks the engine to write files.
+package export
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/attribution/trace"
+	"github.com/headwater-ml/headwater/gonbext/render/figure"
+	"github.com/headwater-ml/headwater/internal/message"
+)
+
+// Format is a format of files, as the end of a file's name without the first dot.
+type Format string
+
+// The formats.
+const (
+	SVG         Format = "svg"
+	PDF         Format = "pdf"
+	PNG         Format = "png"
+	TeX         Format = "tex"
+	HTML        Format = "html"
+	CSV         Format = "csv"
+	Parquet     Format = "parquet"
+	JSON        Format = "json"
+	Inseq       Format = "inseq.json"
+	Neuronpedia Format = "neuronpedia.json"
+)
+
+// Formats returns all formats: figures first, then a page, then tables.
+func Formats() []Format {
+	return []Format{SVG, PDF, PNG, TeX, HTML, CSV, Parquet, JSON, Inseq, Neuronpedia}
+}
+
+// Figure reports whether the format is that of a figure.
+func (f Format) Figure() bool {
+	return slices.Contains(figure.Formats(), figure.Format(f))
+}
+
+// FormatOf returns the format that the end of a file's name means; upper case counts as lower case.
+// The error, a [trace.UsageError], lists the formats.
+func FormatOf(path string) (Format, error) {
+	name := strings.ToLower(filepath.Base(path))
+	var ends []string
+	for _, f := range Formats() {
+		ends = append(ends, "."+string(f))
+	}
+	// Formats of two words end as others do, so the longest end counts.
+	for _, f := range []Format{Inseq, Neuronpedia} {
+		if strings.HasSuffix(name, "."+string(f)) {
+			return f, nil
+		}
+	}
+	for _, f := range Formats() {
+		if strings.HasSuffix(name, "."+string(f)) {
+			return f, nil
+		}
+	}
+	return "", trace.Usagef("the name %s does not end as a known format does; %s",
+		message.Quote(filepath.Base(path)), message.KnownAre(filepath.Ext(name), ends))
+}
+
+// Kind is what a figure shows.
+type Kind string
+
+// The kinds.
+const (
+	// Matrix has a row for each generated token and a column for each prompt token; the default.
+	Matrix Kind = "matrix"
+	// Text is the prompt as running text in colours, for each generated token.
+	Text Kind = "text"
+	// Layers has a row for each layer, for one generated token.
+	Layers Kind = "layers"
+	// Graph is the layered graph of attention flow, for one generated token.
+	Graph Kind = "graph"
+)
+
+// Kinds returns the kinds of figures.
+func Kinds() []Kind { return []Kind{Matrix, Text, Layers, Graph} }
+
+// Show says what a file shows. The zero value of every field is its default.
+type Show struct {
+	// Kind is what a figure shows; default Matrix.
+	Kind Kind `json:"kind,omitempty"`
+	// Method is the method that figures and Inseq's format show; default the first one of the
+	// explanation, and for graphs flow.
+	Method string `json:"method,omitempty"`
+	// Token is the generated token that Layers and Graph show, and that Text is limited to;
+	// 0-based. Nil is the first one, and for Text all.
+	Token *int `json:"token,omitempty"`
+	// Look is the size of a figure.
+	Look figure.Options `json:"look,omitzero"`
+}
+
+// Options says what a file shows and where it comes from.
+type Options struct {
+	Show
+	// Flow is the graph of attention flow, which the format Neuronpedia and the kind Graph need.
+	Flow *attribution.FlowGraph
+	// Made says how the explanation was made; see [NewMade].
+	Made Made
+}
+
+// Check returns a [trace.UsageError] if a kind or a size is unknown or a number is out of range.
+func (o Show) Check() error {
+	if o.Kind != "" && !slices.Contains(Kinds(), o.Kind) {
+		var names []string
+		for _, k := range Kinds() {
+			names = append(names, string(k))
+		}
+		return trace.Usagef("figure %s is unknown; %s", message.Quote(string(o.Kind)),
+			message.KnownAre(string(o.Kind), names))
+	}
+	if o.Token != nil && *o.Token < 0 {
+		return trace.Usagef("token %d; generated tokens count from 0", *o.Token)
+	}
+	if err := o.Look.Check(); err != nil {
+		return trace.Usagef("%s", strings.TrimPrefix(err.Error(), "figure: "))
+	}
+	return nil
+}
+
+// NeedsFlow reports whether a file of the format needs [Options.Flow].
+func (o Show) NeedsFlow(f Format) bool {
+	return f == Neuronpedia || f.Figure() && o.Kind == Graph
+}
+
+// method returns the method that a file shows.
+func (o Show) method(e *attribution.Explanation) (string, error) {
+	name := o.Method
+	if name == "" && len(e.Order) > 0 {
+		name = e.Order[0]
+	}
+	if _, err := e.M(name); err != nil {
+		return "", err
+	}
+	return name, nil
+}
+
+// Encode returns the bytes of a file and remarks on what it cannot show. It returns a
+// [trace.UsageError] if the options do not fit the explanation.
+func Encode(e *attribution.Explanation, f Format, o Options) ([]byte, []string, error) {
+	if err := o.Check(); err != nil {
+		return nil, nil, err
+	}
+	if err := check(e); err != nil {
+		return nil, nil, err
+	}
+	made, err := o.Made.of(e, f, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	e = withoutPath(e)
+	var b bytes.Buffer
+	switch {
+	case f.Figure():
+		fig, err := o.draw(e, figure.Format(f), made)
+		if err != nil {
+			return nil, nil, err
+		}
+		return fig.Bytes, fig.Warnings, nil
+	case f == HTML:
+		err = writeHTML(&b, e, made)
+	case f == CSV:
+		err = writeCSV(&b, e)
+	case f == Parquet:
+		err = writeParquet(&b, e, made)
+	case f == JSON:
+		err = writeJSON(&b, e, made)
+	case f == Inseq:
+		err = o.writeInseq(&b, e, made)
+	case f == Neuronpedia:
+		err = o.writeNeuronpedia(&b, e, made)
+	default:
+		err = trace.Usagef("format %s is unknown; known are %v", message.Quote(string(f)),
+			Formats())
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return b.Bytes(), nil, nil
+}
+
+// withoutPath returns an explanation whose model has no folders in its name: they belong to one
+// machine.
+func withoutPath(e *attribution.Explanation) *attribution.Explanation {
+	name, local := baseName(e.Model.Name)
+	if !local {
+		return e
+	}
+	named := *e
+	named.Model.Name = name
+	return &named
+}
+
+// check returns an error if an explanation, which somebody may have edited, contradicts itself.
+func check(e *attribution.Explanation) error {
+	if e == nil {
+		return errors.New("export: there is no explanation")
+	}
+	n, m := len(e.Steps), len(e.Prompt.Texts)
+	if len(e.Prompt.Special) != m || len(e.Prompt.IDs) != m {
+		return fmt.Errorf("export: %d prompt tokens have %d ids and %d marks of control tokens",
+			m, len(e.Prompt.IDs), len(e.Prompt.Special))
+	}
+	for _, name := range e.Order {
+		r := e.Methods[name]
+		if r == nil {
+			return fmt.Errorf("export: the explanation names method %s and has no values of it",
+				message.Quote(name))
+		}
+		levels := r.Shape[2]
+		fits := len(r.Layers) == levels || len(r.Layers) == 0 && levels == 1
+		if r.Shape[0] != n || r.Shape[1] != m || levels < 1 || !fits ||
+			len(r.Data) != n*m*levels {
+			return fmt.Errorf("export: the values of method %s have shape %v, which does not fit "+
+				"%d generated and %d prompt tokens", message.Quote(name), r.Shape, n, m)
+		}
+	}
+	return nil
+}
+
+// draw draws the figure that the options name.
+func (o Options) draw(
+	e *attribution.Explanation, f figure.Format, made string,
+) (*figure.Figure, error) {
+	look := o.Look
+	look.Format = f
+	method, err := o.method(e)
+	if err != nil {
+		return nil, err
+	}
+	token := 0
+	if o.Token != nil {
+		token = *o.Token
+	} else if o.Kind == Text {
+		token = figure.AllTokens
+	}
+	if token >= len(e.Steps) {
+		return nil, trace.Usagef("token %d; the explanation has %s, from 0", token, e.Made())
+	}
+	var d figure.Drawing
+	switch o.Kind {
+	case Text:
+		d, err = figure.Strip(e, method, token)
+	case Layers:
+		d, err = figure.LayerMap(e, method, token)
+	case Graph:
+		if o.Flow == nil {
+			return nil, errNoFlow
+		}
+		d, err = figure.Graph(o.Flow, graphTexts(e, o.Flow), e.Steps[token].Text, e.Model.Name)
+	default:
+		d, err = figure.Matrix(e, method)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return figure.Draw(look, made, d)
+}
+
+var errNoFlow = trace.Usagef("a graph needs the widths of its edges, which this explanation " +
+	"does not have; compute the method flow")
+
+// graphTexts returns the tokens of a flow graph: the prompt and then the answer.
+func graphTexts(e *attribution.Explanation, g *attribution.FlowGraph) []string {
+	texts := slices.Clone(e.Prompt.Texts)
+	for _, s := range e.Steps {
+		texts = append(texts, s.Text)
+	}
+	return texts[:min(g.Tokens, len(texts))]
+}
+
+// Save writes an explanation to a file, whose name says the format, and returns remarks on what the
+// file cannot show. An older file stays until the new one is complete. It returns a
+// [trace.UsageError] for an unknown format or options that do not fit, and another error if the
+// file cannot be written; it writes nothing then.
+func Save(e *attribution.Explanation, path string, o Options) ([]string, error) {
+	f, err := FormatOf(path)
+	if err != nil {
+		return nil, err
+	}
+	data, warnings, err := Encode(e, f, o)
+	if err != nil {
+		return nil, err
+	}
+	return warnings, replace(path, data)
+}
+
+// replace writes a file under another name in the same folder and then renames it.
+func replace(path string, data []byte) error {
+	dir, base := filepath.Split(path)
+	var file *os.File
+	var err error
+	for n := range 100 {
+		const create = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+		name := filepath.Join(dir, fmt.Sprintf(".%s.%d-%d.tmp", base, os.Getpid(), n))
+		file, err = os.OpenFile(name, create, 0o666) //nolint:gosec // the umask decides
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("export: %s cannot be written: %w", path, cause(err))
+	}
+	defer os.Remove(file.Name()) // after the rename there is nothing to remove
+	_, err = file.Write(data)
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("export: %s cannot be written: %w", path, cause(err))
+	}
+	return nil
+}
+
+// cause returns an error of a file without the name of the unfinished file.
+func cause(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	if l := (*os.LinkError)(nil); errors.As(err, &l) {
+		return l.Err
+	}
+	return err
+}

@@ -1,0 +1,292 @@
+package export
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
+)
+
+// MadeVersion is the version of the form of [Made].
+const MadeVersion = 1
+
+// Made says how a file was made. A file holds it as JSON.
+type Made struct {
+	// Form is [MadeVersion]. Version is that of the program.
+	Form    int    `json:"form"`
+	Version string `json:"version"`
+	// Model is what was explained.
+	Model MadeModel `json:"model"`
+	// Prompt is the text that the user gave. PromptIDs and StepIDs are the tokens.
+	Prompt    string `json:"prompt"`
+	PromptIDs []int  `json:"prompt_ids"`
+	StepIDs   []int  `json:"step_ids"`
+	// Options are those of the explanation, and By is the grouping.
+	Options attribution.Options `json:"options"`
+	By      string              `json:"by,omitempty"`
+	// Settings are, by method, the settings that computed the numbers.
+	Settings map[string]map[string]string `json:"settings"`
+	// Format and Show are what the file is and what it shows.
+	Format Format `json:"format"`
+	Show   Show   `json:"show"`
+	// FlowSource is, for a flow graph, the token at its source.
+	FlowSource *int `json:"flow_source,omitempty"`
+	// Numbers has, by method, the SHA-256 of all values, as little-endian float64.
+	Numbers map[string]string `json:"numbers"`
+	// Shown has the values that the file shows, with nine digits, so that another run can say how
+	// far its own are from them; nil if they are more than maxShown.
+	Shown []*float64 `json:"shown,omitempty"`
+}
+
+// MadeModel is a model as a file names it.
+type MadeModel struct {
+	// Name is the name that the user gave; of a path its last part alone, and Local says so.
+	Name  string `json:"name"`
+	Local bool   `json:"local,omitempty"`
+	Hash  string `json:"hash"`
+	// Family, Backend and DType are the architecture, what computed it and what the weights were
+	// held in.
+	Family  string `json:"family"`
+	Backend string `json:"backend"`
+	DType   string `json:"dtype,omitempty"`
+}
+
+// maxShown limits how many values a file holds a second time.
+const maxShown = 20_000
+
+// NewMade returns what only the caller knows: the prompt as it was typed, the options, the
+// grouping, the type of the weights and the version of the program. The rest is filled in when a
+// file is written.
+func NewMade(
+	prompt string, opts attribution.Options, by attribution.Grouping, dtype, version string,
+) Made {
+	m := Made{Prompt: prompt, Options: opts, Version: version}
+	if !by.Tokens() {
+		m.By = by.String()
+	}
+	m.Model.DType = dtype
+	return m
+}
+
+// of returns the JSON of what made a file, in ASCII without <, > and &.
+func (m Made) of(e *attribution.Explanation, f Format, o Options) (string, error) {
+	m = m.complete(e, f, o)
+	text, err := json.Marshal(m)
+	if err != nil {
+		return "", fmt.Errorf("export: what made the file cannot be written: %w", err)
+	}
+	return ascii(text), nil
+}
+
+// complete fills in what the explanation says.
+func (m Made) complete(e *attribution.Explanation, f Format, o Options) Made {
+	m.Form, m.Format, m.Show = MadeVersion, f, o.Show
+	name, local := baseName(e.Model.Name)
+	m.Model = MadeModel{
+		Name: name, Local: local, Hash: e.Model.Hash, Family: e.Model.Family,
+		Backend: e.Model.Backend, DType: m.Model.DType,
+	}
+	m.PromptIDs, m.StepIDs = append([]int{}, e.Prompt.IDs...), []int{}
+	for _, s := range e.Steps {
+		m.StepIDs = append(m.StepIDs, s.ID)
+	}
+	m.Settings, m.Numbers = map[string]map[string]string{}, map[string]string{}
+	for _, method := range e.Order {
+		m.Settings[method] = e.Methods[method].Options
+		m.Numbers[method] = digest(e.Methods[method].Data)
+	}
+	if o.NeedsFlow(f) && o.Flow != nil {
+		m.Numbers["flow graph"] = digest(o.Flow.Widths)
+		source := o.Flow.Cut.Source
+		m.FlowSource = &source
+	}
+	m.Shown = shown(e, o.Show)
+	return m
+}
+
+// baseName returns a model's name without folders, and whether it had any: a path that is absolute,
+// begins with a dot or has backslashes. A name of the Hub has a slash and is none.
+func baseName(name string) (base string, local bool) {
+	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '\\' })
+	hub := strings.Count(name, "/") == 1 && !strings.HasPrefix(name, ".")
+	if len(parts) == 0 || !strings.ContainsAny(name, `/\`) ||
+		hub && !strings.HasPrefix(name, "/") && !strings.Contains(name, `\`) &&
+			!strings.HasSuffix(strings.ToLower(name), ".gguf") {
+		return name, false
+	}
+	return parts[len(parts)-1], true
+}
+
+// digest returns the SHA-256 of numbers as little-endian float64.
+func digest(numbers []float64) string {
+	h := sha256.New()
+	var b [8]byte
+	for _, x := range numbers {
+		binary.LittleEndian.PutUint64(b[:], math.Float64bits(x))
+		h.Write(b[:])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// shown returns the values of the method that a file shows, at the level of each token, [n,m], with
+// nine digits.
+func shown(e *attribution.Explanation, o Show) []*float64 {
+	method, err := o.method(e)
+	if err != nil {
+		return nil
+	}
+	r := e.Methods[method]
+	if r.Shape[0]*r.Shape[1] > maxShown {
+		return nil
+	}
+	var all []*float64
+	for t := range r.Shape[0] {
+		for _, x := range r.Row(t, r.Level(t)) {
+			short, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 9, 64), 64)
+			if err != nil || math.IsNaN(short) || math.IsInf(short, 0) {
+				all = append(all, nil)
+				continue
+			}
+			all = append(all, &short)
+		}
+	}
+	return all
+}
+
+// ascii writes the characters of JSON beyond ASCII as escapes. JSON of Go already has no <, > and
+// &.
+func ascii(text []byte) string {
+	var b strings.Builder
+	for _, r := range string(text) {
+		switch {
+		case r < 0x7f:
+			b.WriteRune(r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			r -= 0x10000
+			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+(r>>10), 0xdc00+(r&0x3ff))
+		}
+	}
+	return b.String()
+}
+
+// ParseMade reads what made a file. Unknown keys, another form and options that are invalid are
+// errors: a file may come from anybody.
+func ParseMade(text []byte) (*Made, error) {
+	var form struct {
+		Form int `json:"form"`
+	}
+	if err := json.Unmarshal(text, &form); err != nil {
+		return nil, errors.New("what it says of its origin is no valid JSON")
+	}
+	if form.Form != MadeVersion {
+		return nil, fmt.Errorf("what it says of its origin has form %d; this program reads form %d",
+			form.Form, MadeVersion)
+	}
+	var m Made
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&m); err != nil {
+		return nil, errors.New("what it says of its origin has keys or values that are unknown")
+	}
+	if err := m.Options.Check(); err != nil {
+		return nil, fmt.Errorf("its options: %w", err)
+	}
+	if err := m.Show.Check(); err != nil {
+		return nil, fmt.Errorf("what it shows: %w", err)
+	}
+	if !slices.Contains(Formats(), m.Format) {
+		return nil, fmt.Errorf("it says that its format is %.40q; known are %v", m.Format,
+			Formats())
+	}
+	return &m, nil
+}
+
+// Difference returns how another run differs from the one that made a file, a sentence each: the
+// model, the version, the tokens, the settings and the numbers. It is empty if nothing does.
+func (m *Made) Difference(e *attribution.Explanation, o Options) (all []string) {
+	now := o.Made.complete(e, m.Format, o)
+	note := func(what, was, is string) {
+		if was != is {
+			all = append(all, fmt.Sprintf("%s: %s in the file, %s now", what, was, is))
+		}
+	}
+	note("model hash", m.Model.Hash, now.Model.Hash)
+	note("backend", m.Model.Backend, now.Model.Backend)
+	note("type of the weights", m.Model.DType, now.Model.DType)
+	note("version of headwater", m.Version, now.Version)
+	if !slices.Equal(m.PromptIDs, now.PromptIDs) {
+		note("prompt tokens", brief(m.PromptIDs), brief(now.PromptIDs))
+	}
+	if !slices.Equal(m.StepIDs, now.StepIDs) {
+		note("generated tokens", brief(m.StepIDs), brief(now.StepIDs))
+	}
+	for _, method := range e.Order {
+		was, is := m.Settings[method], now.Settings[method]
+		for _, key := range keys(was, is) {
+			note(fmt.Sprintf("setting %s of %s", key, method), strconv.Quote(was[key]),
+				strconv.Quote(is[key]))
+		}
+	}
+	return append(all, m.numbers(now)...)
+}
+
+// numbers says which numbers differ, and by how much where the file has them.
+func (m *Made) numbers(now Made) (all []string) {
+	for _, method := range keys(m.Numbers, now.Numbers) {
+		if m.Numbers[method] != now.Numbers[method] {
+			all = append(all, "numbers: those of "+method+" differ")
+		}
+	}
+	if len(all) == 0 || len(m.Shown) != len(now.Shown) {
+		return all
+	}
+	largest, at := 0.0, -1
+	for i, was := range m.Shown {
+		is := now.Shown[i]
+		if (was == nil) != (is == nil) {
+			return append(all, fmt.Sprintf("value %d shown is a number in one run alone", i))
+		}
+		if was != nil && math.Abs(*was-*is) > largest {
+			largest, at = math.Abs(*was-*is), i
+		}
+	}
+	if at < 0 {
+		return append(all, "the values shown agree to nine digits")
+	}
+	columns := max(len(m.PromptIDs), 1)
+	return append(all, fmt.Sprintf("the values shown differ by at most %.3g, at generated token "+
+		"%d, prompt token %d: %v in the file, %v now", largest, at/columns, at%columns,
+		*m.Shown[at], *now.Shown[at]))
+}
+
+// brief writes ids, the first few of many.
+func brief(ids []int) string {
+	const most = 8
+	if len(ids) <= most {
+		return fmt.Sprint(ids)
+	}
+	return fmt.Sprintf("%v … (%d)", ids[:most], len(ids))
+}
+
+// keys returns the keys of two maps, sorted.
+func keys[V any](a, b map[string]V) []string {
+	var all []string
+	for _, m := range []map[string]V{a, b} {
+		for k := range m {
+			all = append(all, k)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

@@ -1,0 +1,218 @@
+package chart_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
+)
+
+func ptr(x float64) *float64 { return &x }
+
+// charts are one of each kind.
+func charts() map[string]chart.Chart {
+	nan := math.NaN()
+	return map[string]chart.Chart{
+		"lines": {
+			Kind: chart.Lines, Title: "t", X: chart.Axis{Title: "layer"},
+			Y:      chart.Axis{Title: "cosine", Min: ptr(-1), Max: ptr(1)},
+			Series: []chart.Series{{Name: "a", X: []float64{2, 0, 1}, Y: []float64{1, nan, 0}}},
+			Rules:  []chart.Rule{{Horizontal: true, At: 0.5, Label: "chance"}},
+		},
+		"bars": {
+			Kind: chart.Bars, X: chart.Axis{Categories: []string{"his", "her", "his"}},
+			Series: []chart.Series{{Name: "p", Y: []float64{1, 2, 3}}},
+		},
+		"histogram": {
+			Kind: chart.Histogram, Bins: 2,
+			Series: []chart.Series{{Name: "a", Y: []float64{0, 1, 4}}, {Name: "b", Y: []float64{2}}},
+		},
+		"scatter": {
+			Kind: chart.Scatter, Color: chart.Scale{Title: "p"},
+			Series: []chart.Series{{
+				Name: "a", X: []float64{1}, Y: []float64{2}, Value: []float64{3},
+				Labels: []string{`</script><script>"`},
+			}},
+			Ellipses: []chart.Ellipse{{X: 1, Y: 1, RadiusX: 2, RadiusY: 1, Label: "token 0"}},
+		},
+		"heatmap": {
+			Kind: chart.Heatmap, Color: chart.Scale{Title: "share", Percent: true},
+			Matrix: &chart.Matrix{
+				Rows: []string{"is"}, Columns: []string{"the", "key", "the"},
+				Data: []float64{0.9, 0.1, nan}, Muted: []bool{true, false, false},
+			},
+		},
+		"ternary": {
+			Kind: chart.Ternary, Corners: [3]string{"content", "bias", "alibi"},
+			Series: []chart.Series{{
+				Name: "a", X: []float64{1, 0}, Y: []float64{0, 1}, C: []float64{0, 1},
+			}},
+		},
+	}
+}
+
+// Every kind is a Vega-Lite 5 specification that JSON can hold, holds its data itself, and is the
+// same on every run. No text of a user can end a script element around it.
+func TestVegaLite(t *testing.T) {
+	for name, c := range charts() {
+		var first, second bytes.Buffer
+		for _, b := range []*bytes.Buffer{&first, &second} {
+			if err := c.WriteVegaLite(b); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		if !bytes.Equal(first.Bytes(), second.Bytes()) {
+			t.Errorf("%s: two runs differ", name)
+		}
+		text := first.String()
+		var spec map[string]any
+		if err := json.Unmarshal(first.Bytes(), &spec); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if spec["$schema"] != "https://vega.github.io/schema/vega-lite/v5.json" {
+			t.Errorf("%s: schema %v", name, spec["$schema"])
+		}
+		if n := strings.Count(text, `"url"`); n > 0 || strings.Contains(text, "<") ||
+			strings.Contains(text, `"font"`) {
+			t.Errorf("%s: the specification asks for more than it holds: %s", name, text)
+		}
+	}
+}
+
+// The values of the specification are those of the chart.
+func TestVegaLiteValues(t *testing.T) {
+	c := charts()["heatmap"]
+	spec, err := c.VegaLite()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer := spec["layer"].([]any)[0].(map[string]any)
+	cells := layer["data"].(map[string]any)["values"].([]any)
+	if len(cells) != 3 {
+		t.Fatalf("%d cells, want 3", len(cells))
+	}
+	second, third := cells[1].(map[string]any), cells[2].(map[string]any)
+	if second["value"] != 0.1 || second["column"] != "key" || third["value"] != nil ||
+		third["column"] != "the (2)" {
+		t.Errorf("cells %v and %v; want key 0.1, and the second “the” with its position and no "+
+			"number", second, third)
+	}
+	color := layer["encoding"].(map[string]any)["color"].(map[string]any)
+	ramp := color["condition"].(map[string]any)
+	domain := ramp["scale"].(map[string]any)["domain"].([]any)
+	// The muted 0.9 does not count: the deepest colour belongs to 0.1.
+	if last := domain[len(domain)-1]; last != 0.1 {
+		t.Errorf("the scale ends at %v, want 0.1", last)
+	}
+}
+
+// Values in two bins from 0 to 4: 0 and 1 lie below 2, and 2 and the end belong to the second.
+func TestHistogram(t *testing.T) {
+	c := charts()["histogram"]
+	bins := c.Histogram()
+	if len(bins) != 2 {
+		t.Fatalf("%d bins, want 2", len(bins))
+	}
+	if b := bins[0]; b.Low != 0 || b.High != 2 || b.Counts[0] != 2 || b.Counts[1] != 0 {
+		t.Errorf("first bin %+v, want [0,2) with 2 and 0", b)
+	}
+	if b := bins[1]; b.Low != 2 || b.High != 4 || b.Counts[0] != 1 || b.Counts[1] != 1 {
+		t.Errorf("second bin %+v, want [2,4] with 1 and 1", b)
+	}
+	if one := (&chart.Chart{Kind: chart.Histogram}).Histogram(); one != nil {
+		t.Errorf("a histogram without values has %d bins", len(one))
+	}
+}
+
+// The corners of the triangle are (0,0), (1,0) and (½,√3/2), and its middle is their mean.
+func TestPlace(t *testing.T) {
+	for _, c := range []struct{ a, b, c, x, y float64 }{
+		{1, 0, 0, 0, 0},
+		{0, 2, 0, 1, 0},
+		{0, 0, 3, 0.5, math.Sqrt(3) / 2},
+		{1, 1, 1, 0.5, math.Sqrt(3) / 6},
+		{0, 0, 0, 0.5, math.Sqrt(3) / 6},
+	} {
+		x, y := chart.Place(c.a, c.b, c.c)
+		if math.Abs(x-c.x) > 1e-15 || math.Abs(y-c.y) > 1e-15 {
+			t.Errorf("Place(%v,%v,%v) = %v,%v; want %v,%v", c.a, c.b, c.c, x, y, c.x, c.y)
+		}
+	}
+}
+
+// Data that do not fit are refused with what does not fit.
+func TestCheck(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		want  string
+		chart chart.Chart
+	}{
+		{"unknown kind \"pie\"; known are bars", chart.Chart{Kind: "pie"}},
+		{"needs a matrix", chart.Chart{Kind: chart.Heatmap}},
+		{"has 1 numbers; want 2", chart.Chart{Kind: chart.Heatmap, Matrix: &chart.Matrix{
+			Rows: []string{"a"}, Columns: []string{"b", "c"}, Data: []float64{1},
+		}}},
+		{"1 x and 2 y", chart.Chart{Kind: chart.Lines, Series: []chart.Series{{
+			X: []float64{1}, Y: []float64{1, 2},
+		}}}},
+		{"point 0 is +Inf", chart.Chart{Kind: chart.Histogram, Series: []chart.Series{{
+			Y: []float64{inf},
+		}}}},
+		{"a number of 0 or more", chart.Chart{Kind: chart.Ternary, Series: []chart.Series{{
+			X: []float64{1}, Y: []float64{1}, C: []float64{-1},
+		}}}},
+		{"2 bars and the axis 1 categories", chart.Chart{
+			Kind: chart.Bars, X: chart.Axis{Categories: []string{"a"}},
+			Series: []chart.Series{{Y: []float64{1, 2}}},
+		}},
+		{"1001 bins; want 1 to 1000", chart.Chart{Kind: chart.Histogram, Bins: 1001}},
+	} {
+		err := c.chart.Check()
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %q in it", err, c.want)
+		}
+	}
+}
+
+// The ramp begins at the same neutral colour on both sides and gets darker with every step, so it
+// reads the same in grey.
+func TestRamp(t *testing.T) {
+	for _, sign := range []float64{1, -1} {
+		before := 101.0
+		for i := range 33 {
+			gray := chart.Gray(chart.Ramp(sign * float64(i) / 32))
+			if gray >= before {
+				t.Errorf("step %v of the ramp has lightness %.1f, the one before %.1f",
+					sign*float64(i), gray, before)
+			}
+			before = gray
+		}
+	}
+	if chart.Ramp(math.NaN()) != chart.Missing || chart.Ramp(2) != chart.Ramp(1) {
+		t.Error("NaN or a value beyond the end has another colour than stated")
+	}
+}
+
+// Up to six series of bars can be told apart in grey, and of lines any number up to the last
+// colour: lines also differ in dashes.
+func TestGrayWarnings(t *testing.T) {
+	of := func(kind chart.Kind, n int) []string {
+		c := chart.Chart{Kind: kind}
+		for i := range n {
+			c.Series = append(c.Series, chart.Series{Name: string(rune('a' + i))})
+		}
+		return c.GrayWarnings()
+	}
+	if w := of(chart.Bars, 6); len(w) > 0 {
+		t.Errorf("six series of bars: %q", w)
+	}
+	if w := of(chart.Bars, 8); len(w) == 0 {
+		t.Error("eight series of bars have no warning")
+	}
+	if w := of(chart.Lines, 8); len(w) > 0 {
+		t.Errorf("eight lines: %q", w)
+	}
+}

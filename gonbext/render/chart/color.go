@@ -1,0 +1,154 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+)
+
+// RGB is an sRGB colour.
+type RGB [3]uint8
+
+// String returns the colour as #rrggbb.
+func (c RGB) String() string { return fmt.Sprintf("#%02x%02x%02x", c[0], c[1], c[2]) }
+
+// Colours with a meaning of their own.
+var (
+	// Missing is the colour of NaN, and Muted that of sinks and hidden columns.
+	Missing = RGB{0xb0, 0xb0, 0xb0}
+	Muted   = RGB{0xe6, 0xe6, 0xe6}
+	Black   = RGB{0, 0, 0}
+	White   = RGB{255, 255, 255}
+)
+
+// The anchors of both arms of the ramp in OKLCH: lightness, chroma, hue in degrees. They are those
+// of package render, so that a file looks like the notebook: lightness falls by the same amount
+// from anchor to anchor, and both arms look alike in grey.
+var (
+	blueArm = [5][3]float64{
+		{0.985, 0.006, 240},
+		{0.820, 0.075, 236},
+		{0.655, 0.112, 244},
+		{0.490, 0.125, 256},
+		{0.325, 0.105, 264},
+	}
+	rustArm = [5][3]float64{
+		{0.985, 0.006, 240},
+		{0.820, 0.085, 66},
+		{0.655, 0.120, 54},
+		{0.490, 0.112, 44},
+		{0.325, 0.078, 38},
+	}
+)
+
+// Ramp returns the colour of x: 0 is neutral, 1 the deepest blue, -1 the deepest rust. Values
+// beyond are clamped, and NaN is [Missing].
+func Ramp(x float64) RGB {
+	if math.IsNaN(x) {
+		return Missing
+	}
+	arm := &blueArm
+	if x < 0 {
+		arm, x = &rustArm, -x
+	}
+	at := min(x, 1) * float64(len(arm)-1)
+	k := min(int(at), len(arm)-2)
+	f := at - float64(k)
+	p, q := oklab(arm[k]), oklab(arm[k+1])
+	var lab [3]float64
+	for i := range lab {
+		lab[i] = (1-f)*p[i] + f*q[i]
+	}
+	return srgb(lab)
+}
+
+// At returns the colour of a value on a scale whose deepest colour belongs to limit.
+func (s Scale) At(value, limit float64) RGB {
+	if !s.Diverging && value < 0 {
+		value = 0
+	}
+	return Ramp(value / limit)
+}
+
+// seriesColors are the colours of series, in OKLCH. Neighbours differ in lightness, so that they
+// can be told apart in grey; the hues can be told apart with red-green blindness.
+var seriesColors = [][3]float64{
+	{0.40, 0.125, 260}, // blue
+	{0.72, 0.150, 60},  // orange
+	{0.20, 0.010, 260}, // nearly black
+	{0.60, 0.110, 165}, // green
+	{0.86, 0.120, 95},  // yellow
+	{0.50, 0.150, 350}, // red-purple
+	{0.78, 0.080, 230}, // light blue
+	{0.56, 0.150, 25},  // red
+}
+
+// SeriesColor returns the colour of series i of n. Up to eight have colours of their own; more are
+// coloured by their place on the ramp, which says their order.
+func SeriesColor(i, n int) RGB {
+	if n > len(seriesColors) {
+		return Ramp(0.15 + 0.85*float64(i)/float64(n-1))
+	}
+	return srgb(oklab(seriesColors[i]))
+}
+
+// Ordered returns whether n series are coloured by their order and not each by its own colour.
+func Ordered(n int) bool { return n > len(seriesColors) }
+
+// Legible returns black or white, whichever has more contrast with a background.
+func Legible(background RGB) RGB {
+	if l := luminance(background); (l+0.05)/0.05 < 1.05/(l+0.05) {
+		return White
+	}
+	return Black
+}
+
+// Gray returns the lightness of a colour in grey, CIE L*, from 0 to 100.
+func Gray(c RGB) float64 {
+	y := luminance(c)
+	if y <= 216.0/24389 {
+		return y * 24389 / 27
+	}
+	return 116*math.Cbrt(y) - 16
+}
+
+// luminance returns the relative luminance of WCAG 2.1.
+func luminance(c RGB) float64 {
+	var lin [3]float64
+	for i, v := range c {
+		if x := float64(v) / 255; x <= 0.04045 {
+			lin[i] = x / 12.92
+		} else {
+			lin[i] = math.Pow((x+0.055)/1.055, 2.4)
+		}
+	}
+	return 0.2126*lin[0] + 0.7152*lin[1] + 0.0722*lin[2]
+}
+
+func oklab(lch [3]float64) [3]float64 {
+	sin, cos := math.Sincos(lch[2] * math.Pi / 180)
+	return [3]float64{lch[0], lch[1] * cos, lch[1] * sin}
+}
+
+// srgb converts OKLab (Ottosson 2020, "A perceptual color space for image processing") to sRGB.
+func srgb(lab [3]float64) RGB {
+	l := cube(lab[0] + 0.3963377774*lab[1] + 0.2158037573*lab[2])
+	m := cube(lab[0] - 0.1055613458*lab[1] - 0.0638541728*lab[2])
+	s := cube(lab[0] - 0.0894841775*lab[1] - 1.2914855480*lab[2])
+	return RGB{
+		gamma(4.0767416621*l - 3.3077115913*m + 0.2309699292*s),
+		gamma(-1.2684380046*l + 2.6097574011*m - 0.3413193965*s),
+		gamma(-0.0041960863*l - 0.7034186147*m + 1.7076147010*s),
+	}
+}
+
+func cube(x float64) float64 { return x * x * x }
+
+func gamma(x float64) uint8 {
+	x = min(max(x, 0), 1)
+	if x <= 0.0031308 {
+		x *= 12.92
+	} else {
+		x = 1.055*math.Pow(x, 1/2.4) - 0.055
+	}
+	return uint8(math.Round(255 * x))
+}

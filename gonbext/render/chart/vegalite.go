@@ -1,0 +1,461 @@
+package chart
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+)
+
+// MIME is the media type of the specification in a notebook.
+const MIME = "application/vnd.vegalite.v5+json"
+
+const schema = "https://vega.github.io/schema/vega-lite/v5.json"
+
+// object is a JSON object. Go writes its keys in order, so equal objects give equal bytes.
+type object = map[string]any
+
+// VegaLite returns the chart as a Vega-Lite 5 specification. It holds all its data and asks for no
+// font, image or script. It consists of maps with string keys, slices of any, strings, float64 and
+// bool only, which is what GoNB can pass on.
+func (c *Chart) VegaLite() (map[string]any, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	spec := object{
+		"$schema": schema, "width": 480.0, "height": 280.0, "background": "white",
+		"config": object{"view": object{"stroke": "#cccccc"}},
+	}
+	if c.Title != "" {
+		title := object{"text": c.Title, "anchor": "start"}
+		if c.Subtitle != "" {
+			title["subtitle"] = c.Subtitle
+		}
+		spec["title"] = title
+	}
+	var layers []any
+	switch c.Kind {
+	case Heatmap:
+		spec["width"] = float64(min(max(20*len(c.Matrix.Columns), 120), 900))
+		spec["height"] = float64(min(max(20*len(c.Matrix.Rows), 60), 900))
+		layers = append(layers, c.cells())
+	case Bars:
+		layers = append(layers, c.bars())
+	case Histogram:
+		layers = append(layers, c.bins())
+	case Ternary:
+		spec["width"], spec["height"] = 360.0, 360*Height
+		layers = append(layers, c.triangle()...)
+		layers = append(layers, c.points("point"))
+	case Lines:
+		layers = append(layers, c.points("line"))
+	default:
+		layers = append(layers, c.points("point"))
+	}
+	for _, r := range c.Rules {
+		layers = append(layers, r.layer())
+	}
+	for _, e := range c.Ellipses {
+		layers = append(layers, e.layer())
+	}
+	spec["layer"] = layers
+	return spec, nil
+}
+
+// WriteVegaLite writes the specification as JSON on one line. The characters <, > and & are
+// escaped, so that it can stand inside HTML.
+func (c *Chart) WriteVegaLite(w io.Writer) error {
+	spec, err := c.VegaLite()
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(w).Encode(spec)
+}
+
+// data returns inline data.
+func data(rows []any) object { return object{"values": rows} }
+
+// number returns a number as JSON has it; NaN is null.
+func number(v float64) any {
+	if math.IsNaN(v) {
+		return nil
+	}
+	return v
+}
+
+// axis returns the encoding of a quantitative axis.
+func (a Axis) axis(field string) object {
+	scale := object{"zero": false, "nice": true}
+	if a.Min != nil && a.Max != nil {
+		scale["domain"], scale["nice"] = []any{*a.Min, *a.Max}, false
+	} else if a.Min != nil {
+		scale["domainMin"] = *a.Min
+	} else if a.Max != nil {
+		scale["domainMax"] = *a.Max
+	}
+	if a.Reversed {
+		scale["reverse"] = true
+	}
+	e := object{"field": field, "type": "quantitative", "title": a.Label(), "scale": scale}
+	if a.Hidden {
+		e["axis"] = object{"labels": false, "ticks": false}
+	}
+	return e
+}
+
+// category returns the encoding of an axis of names, in their order.
+func (a Axis) category(field string, names []string) object {
+	return object{
+		"field": field, "type": "ordinal", "title": a.Label(), "sort": anys(names),
+		"scale": object{"domain": anys(names)},
+	}
+}
+
+// seriesNames returns the names of the series in their order.
+func (c *Chart) seriesNames() []any {
+	var names []any
+	for _, s := range c.Series {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// legend returns the encoding of colour by series.
+func (c *Chart) legend() object {
+	names := c.seriesNames()
+	var colors []any
+	for i := range c.Series {
+		colors = append(colors, SeriesColor(i, len(c.Series)).String())
+	}
+	e := object{
+		"field": "series", "type": "nominal", "title": nil, "sort": names,
+		"scale": object{"domain": names, "range": colors},
+	}
+	if len(c.Series) < 2 {
+		e["legend"] = nil
+	}
+	return e
+}
+
+// rampStops is the number of colours that stand for a ramp; Vega-Lite interpolates between them.
+const rampStops = 9
+
+// ramp returns the encoding of colour by a number.
+func (c *Chart) ramp(field string) object {
+	limit := c.Limit()
+	from := 0.0
+	if c.Color.Diverging {
+		from = -1
+	}
+	var domain, colors []any
+	for i := range rampStops {
+		x := from + (1-from)*float64(i)/(rampStops-1)
+		domain = append(domain, x*limit)
+		colors = append(colors, Ramp(x).String())
+	}
+	legend := object{}
+	if c.Color.Percent {
+		legend["format"] = ".0%"
+	}
+	return object{
+		"field": field, "type": "quantitative", "title": c.Color.Title, "legend": legend,
+		"scale": object{"domain": domain, "range": colors, "clamp": true},
+	}
+}
+
+// points returns a layer of points or lines.
+func (c *Chart) points(mark string) object {
+	var rows []any
+	colored, labelled := c.Colored(), false
+	for _, s := range c.Series {
+		for i := range s.Y {
+			x, y := s.X[i], s.Y[i]
+			row := object{"series": s.Name}
+			if c.Kind == Ternary {
+				row["a"], row["b"], row["c"] = number(x), number(y), number(s.C[i])
+				x, y = Place(x, y, s.C[i])
+			}
+			row["x"], row["y"] = number(x), number(y)
+			if s.Value != nil {
+				row["value"] = number(s.Value[i])
+			}
+			if s.Labels != nil {
+				labelled = true
+				row["label"] = s.Labels[i]
+			}
+			rows = append(rows, row)
+		}
+	}
+	encoding := object{"x": c.X.axis("x"), "y": c.Y.axis("y")}
+	names := [][2]string{{"x", c.X.Label()}, {"y", c.Y.Label()}}
+	if c.Kind == Ternary {
+		encoding["x"], encoding["y"] = bare("x", 1), bare("y", Height)
+		names = [][2]string{{"a", c.Corners[0]}, {"b", c.Corners[1]}, {"c", c.Corners[2]}}
+	}
+	var tips []any
+	if labelled {
+		tips = append(tips, object{"field": "label", "type": "nominal", "title": " "})
+	}
+	if len(c.Series) > 1 {
+		tips = append(tips, object{"field": "series", "type": "nominal"})
+	}
+	for _, n := range names {
+		tips = append(tips, object{"field": n[0], "type": "quantitative", "title": n[1]})
+	}
+	switch {
+	case colored:
+		encoding["color"] = c.ramp("value")
+		tips = append(tips, object{
+			"field": "value", "type": "quantitative", "title": c.Color.Title,
+		})
+	default:
+		encoding["color"] = c.legend()
+	}
+	encoding["tooltip"] = tips
+	m := object{"type": mark, "filled": true, "opacity": 0.8}
+	if mark == "line" {
+		m = object{"type": "line", "point": !Ordered(len(c.Series))}
+		if !Ordered(len(c.Series)) && len(c.Series) > 1 {
+			encoding["strokeDash"] = object{
+				"field": "series", "type": "nominal", "legend": nil,
+				"scale": object{"domain": c.seriesNames()},
+			}
+		}
+	}
+	return object{"data": data(rows), "mark": m, "encoding": encoding}
+}
+
+// bare returns the encoding of an axis without numbers, from 0 to high.
+func bare(field string, high float64) object {
+	return object{
+		"field": field, "type": "quantitative", "axis": nil,
+		"scale": object{"domain": []any{-0.08, high + 0.08}, "nice": false},
+	}
+}
+
+// triangle returns the sides, grid and corners of a ternary plot.
+func (c *Chart) triangle() []any {
+	var lines []any
+	add := func(side int, a, b [3]float64, grid bool) {
+		for order, p := range [][3]float64{a, b} {
+			x, y := Place(p[0], p[1], p[2])
+			lines = append(lines, object{
+				"x": x, "y": y, "side": float64(side), "order": float64(order), "grid": grid,
+			})
+		}
+	}
+	for i, l := range TriangleLines() {
+		add(i, l.From, l.To, l.Grid)
+	}
+	position := object{"x": bare("x", 1), "y": bare("y", Height)}
+	sides := object{
+		"data": data(lines), "mark": object{"type": "line", "strokeWidth": 1.0},
+		"encoding": object{
+			"x": position["x"], "y": position["y"],
+			"detail": object{"field": "side", "type": "nominal"},
+			"order":  object{"field": "order", "type": "quantitative"},
+			"color": object{
+				"condition": object{"test": "datum.grid", "value": "#dddddd"}, "value": "#444444",
+			},
+		},
+	}
+	corners := []any{
+		object{"x": 0.0, "y": -0.05, "name": c.Corners[0]},
+		object{"x": 1.0, "y": -0.05, "name": c.Corners[1]},
+		object{"x": 0.5, "y": Height + 0.04, "name": c.Corners[2]},
+	}
+	names := object{
+		"data": data(corners), "mark": object{"type": "text", "fontSize": 12.0},
+		"encoding": object{
+			"x": position["x"], "y": position["y"],
+			"text": object{"field": "name", "type": "nominal"},
+		},
+	}
+	return []any{sides, names}
+}
+
+// TriangleLine is a side or a grid line of a ternary plot, between two points of three shares.
+type TriangleLine struct {
+	From, To [3]float64
+	Grid     bool
+}
+
+// TriangleLines returns the grid lines at each fifth, then the three sides.
+func TriangleLines() []TriangleLine {
+	var lines []TriangleLine
+	const parts = 5
+	for i := 1; i < parts; i++ {
+		f := float64(i) / parts
+		lines = append(lines,
+			TriangleLine{[3]float64{f, 1 - f, 0}, [3]float64{f, 0, 1 - f}, true},
+			TriangleLine{[3]float64{1 - f, f, 0}, [3]float64{0, f, 1 - f}, true},
+			TriangleLine{[3]float64{1 - f, 0, f}, [3]float64{0, 1 - f, f}, true})
+	}
+	return append(lines,
+		TriangleLine{[3]float64{1, 0, 0}, [3]float64{0, 1, 0}, false},
+		TriangleLine{[3]float64{0, 1, 0}, [3]float64{0, 0, 1}, false},
+		TriangleLine{[3]float64{0, 0, 1}, [3]float64{1, 0, 0}, false})
+}
+
+// bars returns a layer of grouped bars.
+func (c *Chart) bars() object {
+	names := unique(c.X.Categories)
+	var rows []any
+	for _, s := range c.Series {
+		for i, v := range s.Y {
+			row := object{"x": names[i], "y": number(v), "series": s.Name}
+			if s.Labels != nil {
+				row["label"] = s.Labels[i]
+			}
+			rows = append(rows, row)
+		}
+	}
+	y := c.Y.axis("y")
+	y["scale"].(object)["zero"] = true
+	encoding := object{
+		"x": c.X.category("x", names), "y": y, "color": c.legend(),
+		"tooltip": []any{
+			object{"field": "x", "type": "nominal", "title": c.X.Label()},
+			object{"field": "series", "type": "nominal"},
+			object{"field": "y", "type": "quantitative", "title": c.Y.Label()},
+		},
+	}
+	if len(c.Series) > 1 {
+		encoding["xOffset"] = object{
+			"field": "series", "type": "nominal", "scale": object{"domain": c.seriesNames()},
+		}
+	}
+	return object{"data": data(rows), "mark": object{"type": "bar"}, "encoding": encoding}
+}
+
+// bins returns a layer of stacked bins.
+func (c *Chart) bins() object {
+	var rows []any
+	for _, b := range c.Histogram() {
+		for k, s := range c.Series {
+			if b.Counts[k] > 0 {
+				rows = append(rows, object{
+					"low": b.Low, "high": b.High, "count": float64(b.Counts[k]), "series": s.Name,
+					"order": float64(k),
+				})
+			}
+		}
+	}
+	return object{"data": data(rows), "mark": object{"type": "bar"}, "encoding": object{
+		"x": object{
+			"field": "low", "bin": "binned", "type": "quantitative", "title": c.X.Label(),
+		},
+		"x2": object{"field": "high"},
+		"y": object{
+			"field": "count", "type": "quantitative", "title": c.Y.Label(), "stack": "zero",
+		},
+		"order": object{"field": "order", "type": "quantitative"},
+		"color": c.legend(),
+		"tooltip": []any{
+			object{"field": "low", "type": "quantitative", "title": "from"},
+			object{"field": "high", "type": "quantitative", "title": "to"},
+			object{"field": "series", "type": "nominal"},
+			object{"field": "count", "type": "quantitative"},
+		},
+	}}
+}
+
+// cells returns a layer of coloured cells. Names that stand for several rows or columns, as a token
+// that occurs twice, get their position.
+func (c *Chart) cells() object {
+	m := c.Matrix
+	rows, columns := unique(m.Rows), unique(m.Columns)
+	var all []any
+	for i, r := range rows {
+		for j, column := range columns {
+			cell := object{"row": r, "column": column, "value": number(m.At(i, j))}
+			if m.Muted != nil && m.Muted[j] {
+				cell["muted"] = true
+			}
+			all = append(all, cell)
+		}
+	}
+	x := c.X.category("column", columns)
+	x["axis"] = object{"labelAngle": -60.0, "orient": "top"}
+	y := c.Y.category("row", rows)
+	color := c.ramp("value")
+	if m.Muted != nil {
+		ramp := color
+		color = object{"condition": ramp, "value": Muted.String()}
+		ramp["test"] = "!datum.muted"
+	}
+	return object{"data": data(all), "mark": object{"type": "rect"}, "encoding": object{
+		"x": x, "y": y, "color": color,
+		"tooltip": []any{
+			object{"field": "row", "type": "nominal", "title": c.Y.Label()},
+			object{"field": "column", "type": "nominal", "title": c.X.Label()},
+			object{"field": "value", "type": "quantitative", "title": c.Color.Title},
+		},
+	}}
+}
+
+// layer returns a reference line.
+func (r Rule) layer() object {
+	row, axis := object{"at": r.At, "label": r.Label}, "x"
+	if r.Horizontal {
+		axis = "y"
+	}
+	return object{
+		"data": data([]any{row}),
+		"mark": object{"type": "rule", "strokeDash": []any{4.0, 3.0}, "color": "#444444"},
+		"encoding": object{
+			axis:      object{"field": "at", "type": "quantitative"},
+			"tooltip": object{"field": "label", "type": "nominal"},
+		},
+	}
+}
+
+// layer returns an ellipse.
+func (e Ellipse) layer() object {
+	var rows []any
+	xs, ys := e.Outline()
+	for i := range xs {
+		rows = append(rows, object{
+			"x": xs[i], "y": ys[i], "order": float64(i), "label": e.Label,
+		})
+	}
+	return object{
+		"data": data(rows), "mark": object{"type": "line", "color": "#c62828"},
+		"encoding": object{
+			"x":       object{"field": "x", "type": "quantitative"},
+			"y":       object{"field": "y", "type": "quantitative"},
+			"order":   object{"field": "order", "type": "quantitative"},
+			"tooltip": object{"field": "label", "type": "nominal"},
+		},
+	}
+}
+
+// unique returns names that are all different: one that occurs again gets its position.
+func unique(names []string) []string {
+	count := map[string]int{}
+	for _, n := range names {
+		count[n]++
+	}
+	used := map[string]bool{}
+	out := make([]string, len(names))
+	for i, n := range names {
+		name := n
+		if count[n] > 1 {
+			name = fmt.Sprintf("%s (%d)", n, i)
+		}
+		for used[name] {
+			name += "'"
+		}
+		used[name], out[i] = true, name
+	}
+	return out
+}
+
+// anys returns strings as a JSON list.
+func anys(names []string) []any {
+	out := make([]any, len(names))
+	for i, n := range names {
+		out[i] = n
+	}
+	return out
+}

@@ -1,0 +1,453 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/render"
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
+)
+
+// view has the values of one method that a figure shows. There are n generated tokens and m prompt
+// tokens.
+type view struct {
+	e      *attribution.Explanation
+	name   string
+	r      *attribution.Result
+	sinks  []bool   // [m]
+	silent []string // [n], why a row says nothing
+	// diverging, percent and lift say how values are coloured and written.
+	diverging, percent, lift bool
+	limit                    float64 // the deepest colour, after transform
+	notes                    []string
+}
+
+// newView checks an explanation, which may come from a file that somebody has edited.
+func newView(e *attribution.Explanation, method string) (*view, error) {
+	if e == nil {
+		return nil, fmt.Errorf("figure: there is no explanation")
+	}
+	r, err := e.M(method)
+	if err != nil {
+		return nil, err
+	}
+	n, m := len(e.Steps), len(e.Prompt.Texts)
+	levels := r.Shape[2]
+	fits := len(r.Layers) == levels || len(r.Layers) == 0 && levels == 1
+	if r.Shape[0] != n || r.Shape[1] != m || levels < 1 || !fits || len(r.Data) != n*m*levels ||
+		len(e.Prompt.Special) != m {
+		return nil, fmt.Errorf("figure: the values of %q have shape %v, which does not fit %d "+
+			"generated and %d prompt tokens", method, r.Shape, n, m)
+	}
+	if n == 0 || m == 0 {
+		return nil, fmt.Errorf("figure: the explanation has %d prompt and %d generated tokens; "+
+			"there is nothing to draw", m, n)
+	}
+	v := &view{
+		e: e, name: method, r: r, sinks: make([]bool, m), silent: make([]string, n),
+		percent: strings.HasPrefix(r.Unit, "share"), lift: strings.HasPrefix(r.Unit, "lift"),
+	}
+	if len(e.OtherMass[method]) >= n*levels {
+		v.findSinks()
+	}
+	v.scale()
+	return v, nil
+}
+
+// findSinks marks sinks and silent rows, and notes both.
+func (v *view) findSinks() {
+	sinks, err := v.e.Sinks(v.name, attribution.ShownLevel)
+	if err != nil {
+		return
+	}
+	for _, s := range sinks {
+		v.sinks[s.Position] = true
+		low, high := slices.Min(s.Shares), slices.Max(s.Shares)
+		v.notes = append(v.notes, fmt.Sprintf("Grey: the sink “%s”, %s of each row. Colours are "+
+			"those of the other tokens.", name(s.Text), percentRange(low, high)))
+	}
+	if silent, err := v.e.Silent(v.name, attribution.ShownLevel); err == nil {
+		v.silent = silent
+	}
+	for t, why := range v.silent {
+		if why != "" {
+			v.notes = append(v.notes, fmt.Sprintf("“%s” is not coloured: %s.",
+				name(v.e.Steps[t].Text), why))
+		}
+	}
+	if len(v.notes) > 4 {
+		v.notes = append(v.notes[:4], fmt.Sprintf("%d more remarks are left out.",
+			len(v.notes)-4))
+	}
+	if !v.percent {
+		return
+	}
+	most := 0.0
+	for t := range v.e.Steps {
+		most = max(most, v.e.OtherMass[v.name][t*v.r.Shape[2]+v.r.Level(t)])
+	}
+	if most >= 0.005 {
+		v.notes = append(v.notes, fmt.Sprintf("What a row lacks to 100 %%, at most %.0f %%, rests "+
+			"on generated tokens.", 100*most))
+	}
+}
+
+// percentRange writes shares: "61 %" or "45 to 61 %".
+func percentRange(low, high float64) string {
+	a, b := fmt.Sprintf("%.0f", 100*low), fmt.Sprintf("%.0f", 100*high)
+	if a == b {
+		return a + " %"
+	}
+	return a + " to " + b + " %"
+}
+
+// scale finds the range of the colours over all levels shown, without sinks and silent rows.
+func (v *view) scale() {
+	largest := 0.0
+	for t := range v.e.Steps {
+		for j := range v.sinks {
+			x := v.at(t, j, v.r.Level(t))
+			if v.sinks[j] || v.silent[t] != "" || math.IsNaN(x) || math.IsInf(x, 0) {
+				continue
+			}
+			v.diverging = v.diverging || x < 0
+			largest = max(largest, math.Abs(x))
+		}
+	}
+	v.diverging = v.diverging || v.lift
+	v.limit = nice(largest)
+}
+
+// at returns M[t,j,k] as it is coloured: a lift by its logarithm.
+func (v *view) at(t, j, k int) float64 {
+	x := v.r.At(t, j, k)
+	if v.lift {
+		x = math.Log2(x)
+	}
+	if math.IsInf(x, 0) {
+		return math.NaN()
+	}
+	return x
+}
+
+// nice returns the smallest of 1, 2, 5 times a power of ten that is not below x, but for rounding
+// of the last digits; 1 for 0.
+func nice(x float64) float64 {
+	if !(x > 1e-300) {
+		return 1
+	}
+	x *= 1 - 1e-6
+	power := math.Pow(10, math.Floor(math.Log10(x)))
+	for _, f := range []float64{1, 2, 5} {
+		if f*power >= x {
+			return f * power
+		}
+	}
+	return 10 * power
+}
+
+// color is the scale of the view.
+func (v *view) color() chart.Scale {
+	unit := v.r.Unit
+	if v.lift {
+		unit = "lift, log2 (0 = uniform attention)"
+	}
+	if v.diverging && v.r.Options["scorer"] != "" {
+		unit += ", + for the prediction and − against it"
+	}
+	return chart.Scale{
+		Title: unit, Diverging: v.diverging, Percent: v.percent, Max: v.limit,
+	}
+}
+
+// layer names the layer whose values a figure of token t shows.
+func (v *view) layer(t int) string {
+	switch {
+	case v.r.Options["scorer"] != "":
+		return "whole model"
+	case len(v.r.Layers) > 0:
+		return fmt.Sprintf("layer %d", v.r.Layers[v.r.Level(t)])
+	case t < len(v.r.Shown):
+		return fmt.Sprintf("layer %d", v.r.Shown[t])
+	}
+	return "one layer"
+}
+
+// layers names the layer of all tokens, "" if they differ.
+func (v *view) layers() string {
+	for t := range v.e.Steps {
+		if v.layer(t) != v.layer(0) {
+			return ""
+		}
+	}
+	return v.layer(0)
+}
+
+// subtitle says what the values are of: layer, model, settings.
+func (v *view) subtitle(layers string) string {
+	if layers == "" {
+		layers = "for each token the layer that wrote most of it"
+	}
+	parts := []string{layers, modelName(v.e.Model.Name)}
+	if note := v.e.Model.Note; note != "" {
+		parts = append(parts, note)
+	}
+	return strings.Join(parts, " · ")
+}
+
+// modelName returns the name of a model without the folders of a path, which belong to one machine.
+func modelName(name string) string {
+	if strings.HasPrefix(name, "/") || strings.HasPrefix(name, ".") || strings.Contains(name, `\`) {
+		parts := strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '\\' })
+		if len(parts) > 0 {
+			return parts[len(parts)-1]
+		}
+	}
+	return name
+}
+
+// name returns a token as a label: visible, short, without the space before a word.
+func name(text string) string {
+	if len(text) > 1 && text[0] == ' ' && text[1] != ' ' {
+		text = text[1:]
+	}
+	if runes := []rune(text); len(runes) > 24 {
+		text = string(runes[:23]) + "…"
+	}
+	return render.Visible(text, 0)
+}
+
+// names returns the labels of the prompt tokens.
+func (v *view) names() []string {
+	var all []string
+	for _, text := range v.e.Prompt.Texts {
+		all = append(all, name(text))
+	}
+	return all
+}
+
+// step is the label of generated token t.
+func (v *view) step(t int) string {
+	s := v.e.Steps[t]
+	if s.Position != nil && !s.Class {
+		return fmt.Sprintf("%d: %s", *s.Position, name(s.Text))
+	}
+	return name(s.Text)
+}
+
+// axisNames are the titles of both axes.
+func (v *view) axisNames() (prompt, generated string) {
+	if v.e.Model.Bidirectional {
+		return "token of the text", "prediction"
+	}
+	return "prompt token", "generated token"
+}
+
+// MatrixChart returns the matrix of a method as a chart: a row for each generated token, a column
+// for each prompt token, at the level that a picture shows. It returns an error if the explanation
+// does not have the method or nothing to draw.
+func MatrixChart(e *attribution.Explanation, method string) (*chart.Chart, error) {
+	c, _, err := matrixChart(e, method)
+	return c, err
+}
+
+func matrixChart(e *attribution.Explanation, method string) (*chart.Chart, *view, error) {
+	v, err := newView(e, method)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := &chart.Matrix{Columns: v.names(), Muted: v.sinks}
+	one := v.layers()
+	for t := range e.Steps {
+		m.Rows = append(m.Rows, v.step(t))
+		if one == "" {
+			m.RowNotes = append(m.RowNotes, v.layer(t))
+		}
+		for j := range m.Columns {
+			x := v.at(t, j, v.r.Level(t))
+			if v.silent[t] != "" {
+				x = math.NaN()
+			}
+			m.Data = append(m.Data, x)
+		}
+	}
+	prompt, generated := v.axisNames()
+	return &chart.Chart{
+		Kind: chart.Heatmap, Title: method, Subtitle: v.subtitle(one), Matrix: m,
+		X: chart.Axis{Title: prompt}, Y: chart.Axis{Title: generated}, Color: v.color(),
+	}, v, nil
+}
+
+// Matrix returns the drawing of [MatrixChart], with notes on sinks and silent rows below it.
+func Matrix(e *attribution.Explanation, method string) (Drawing, error) {
+	c, v, err := matrixChart(e, method)
+	if err != nil {
+		return Drawing{}, err
+	}
+	return noted(c, v.notes)
+}
+
+// noted returns the drawing of a chart with notes below it.
+func noted(c *chart.Chart, notes []string) (Drawing, error) {
+	d, err := Chart(*c)
+	if err != nil {
+		return d, err
+	}
+	draw := d.draw
+	d.draw = func(p *page, y float64) float64 { return p.notes(notes, draw(p, y)) }
+	return d, nil
+}
+
+// notes draws remarks in small letters.
+func (p *page) notes(notes []string, y float64) float64 {
+	for _, n := range notes {
+		y = p.paragraph(margin, y, p.width-2*margin, n, style{scale: 0.85, color: gray})
+	}
+	return y
+}
+
+// LayerMapChart returns M[t,:,:] of generated token t as a chart: a row for each layer, the last
+// one at the top, and a column for each prompt token. It returns an error if the explanation does
+// not have the method or the token, or if the method has one layer only.
+func LayerMapChart(e *attribution.Explanation, method string, t int) (*chart.Chart, error) {
+	c, _, err := layerMapChart(e, method, t)
+	return c, err
+}
+
+func layerMapChart(
+	e *attribution.Explanation, method string, t int,
+) (*chart.Chart, *view, error) {
+	v, err := newView(e, method)
+	if err != nil {
+		return nil, nil, err
+	}
+	if t < 0 || t >= len(e.Steps) {
+		return nil, nil, fmt.Errorf("figure: token %d; the explanation has tokens 0 to %d", t,
+			len(e.Steps)-1)
+	}
+	if len(v.r.Layers) < 2 {
+		return nil, nil, fmt.Errorf("figure: method %q has the values of one layer only, so there "+
+			"is no map of layers; draw the matrix", method)
+	}
+	m := &chart.Matrix{Columns: v.names(), Muted: v.sinks}
+	largest := 0.0
+	for k := len(v.r.Layers) - 1; k >= 0; k-- {
+		m.Rows = append(m.Rows, fmt.Sprint(v.r.Layers[k]))
+		for j := range m.Columns {
+			x := v.at(t, j, k)
+			m.Data = append(m.Data, x)
+			if !math.IsNaN(x) && !v.sinks[j] {
+				largest = max(largest, math.Abs(x))
+				v.diverging = v.diverging || x < 0
+			}
+		}
+	}
+	v.limit = nice(largest)
+	prompt, _ := v.axisNames()
+	return &chart.Chart{
+		Kind: chart.Heatmap, Title: fmt.Sprintf("%s of “%s”", method, v.step(t)),
+		Subtitle: v.subtitle(fmt.Sprintf("layers %d to %d", v.r.Layers[0],
+			v.r.Layers[len(v.r.Layers)-1])),
+		Matrix: m, X: chart.Axis{Title: prompt}, Y: chart.Axis{Title: "layer"}, Color: v.color(),
+	}, v, nil
+}
+
+// LayerMap returns the drawing of [LayerMapChart].
+func LayerMap(e *attribution.Explanation, method string, t int) (Drawing, error) {
+	c, v, err := layerMapChart(e, method, t)
+	if err != nil {
+		return Drawing{}, err
+	}
+	var sinks []string
+	for j, is := range v.sinks {
+		if is {
+			sinks = append(sinks, "“"+name(e.Prompt.Texts[j])+"”")
+		}
+	}
+	var notes []string
+	if sinks != nil {
+		notes = append(notes, "Grey: the sink "+strings.Join(sinks, ", ")+
+			". Colours are those of the other tokens.")
+	}
+	return noted(c, notes)
+}
+
+// AllTokens stands for every generated token.
+const AllTokens = -1
+
+// Strip returns the prompt as running text, once for generated token t or, with [AllTokens], once
+// for each: tokens have the colour of their value, and what is near 0 stays white. It returns an
+// error if the explanation does not have the method or the token.
+func Strip(e *attribution.Explanation, method string, t int) (Drawing, error) {
+	v, err := newView(e, method)
+	if err != nil {
+		return Drawing{}, err
+	}
+	if t < AllTokens || t >= len(e.Steps) {
+		return Drawing{}, fmt.Errorf("figure: token %d; the explanation has tokens 0 to %d", t,
+			len(e.Steps)-1)
+	}
+	return Drawing{draw: func(p *page, y float64) float64 {
+		y = p.heading(method, v.subtitle(v.layers()), y)
+		for i := range e.Steps {
+			if t == AllTokens || t == i {
+				y = p.strip(v, i, y)
+			}
+		}
+		y = p.colorBar(&chart.Chart{Kind: chart.Heatmap, Color: v.color()}, margin, y)
+		return p.notes(v.notes, y)
+	}}, nil
+}
+
+// strip draws the text of one generated token.
+func (p *page) strip(v *view, t int, y float64) float64 {
+	s := v.e.Steps[t]
+	y += lineHeight * p.size
+	head := "→ " + v.step(t)
+	p.text(margin, y, head, style{bold: true})
+	var facts []string
+	if !s.Unscored {
+		facts = append(facts, fmt.Sprintf("%.0f %%", 100*s.Probability))
+	}
+	if v.layers() == "" {
+		facts = append(facts, v.layer(t))
+	}
+	p.text(margin+width(p.shown(head), p.size, true)+0.6*p.size, y, strings.Join(facts, ", "),
+		style{scale: 0.92, color: gray})
+	const pad = 1
+	high := 1.25 * p.size
+	x := float64(margin)
+	y += 1.5 * p.size
+	for j, text := range v.e.Prompt.Texts {
+		shown, gap := name(text), 0.0
+		if strings.HasPrefix(text, " ") || j > 0 && v.e.Prompt.Special[j-1] {
+			gap = 0.28 * p.size
+		}
+		wide := p.textWidth(shown, style{}) + 2*pad
+		if x > margin && x+gap+wide > p.width-margin {
+			x, y, gap = margin, y+1.45*p.size, 0
+		}
+		x += gap
+		background, ink := chart.White, chart.Black
+		value := v.at(t, j, v.r.Level(t))
+		switch {
+		case v.sinks[j]:
+			background = chart.Muted
+		case v.silent[t] == "" && math.Abs(value) >= 0.05*v.limit:
+			background = v.color().At(value, v.limit)
+			ink = chart.Legible(background)
+		}
+		if background != chart.White {
+			p.rect(x, y-0.95*p.size, wide, high, background)
+		}
+		p.text(x+pad, y, shown, style{color: ink})
+		x += wide
+		if strings.HasSuffix(text, "\n") {
+			x, y = margin, y+1.45*p.size
+		}
+	}
+	return y + 0.8*p.size
+}

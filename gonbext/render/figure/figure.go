@@ -1,0 +1,144 @@
+// Package figure draws charts and explanations into files for papers and talks: SVG, PDF, PNG and
+// TeX, by one drawing code and the canvases of gonum/plot.
+//
+//	f, err := figure.Draw(figure.Options{Format: figure.PDF}, about, figure.Chart(c))
+//	os.WriteFile("figure.pdf", f.Bytes, 0o666)
+//
+// What can be drawn is a [Drawing]: [Chart], [Matrix], [LayerMap], [Strip] and [Graph]. A figure
+// has the width of its [Size] and the height that it needs. Equal inputs give equal bytes: there is
+// no clock, no random name and no path of the machine in a file.
+//
+// Text stays text in SVG and TeX. In PDF and PNG it is drawn as outlines. Characters that a format
+// cannot draw are drawn as code points, and a warning names them.
+//
+// It is the only package that links gonum/plot, and it belongs to the command and to the engine: a
+// cell that linked it would take longer to build.
+package figure
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
+)
+
+// Size is where a figure goes, which says how wide it is.
+type Size string
+
+// The sizes.
+const (
+	// Column is one column of a paper of two, 3.25 inches; Double is both, 6.75 inches.
+	Column Size = "column"
+	Double Size = "double"
+	// Slide is a slide, 13.33 inches.
+	Slide Size = "slide"
+)
+
+// Sizes returns the sizes.
+func Sizes() []Size { return []Size{Column, Double, Slide} }
+
+// widths are the width of each size and the size of its text, in points.
+var widths = map[Size][2]float64{
+	Column: {234, 7},
+	Double: {486, 8},
+	Slide:  {960, 18},
+}
+
+// The smallest and the largest font size, in points.
+const (
+	MinFont = 4
+	MaxFont = 48
+)
+
+// Options says how a figure looks. The zero value of every field but Format is its default.
+type Options struct {
+	// Format is the format of the file.
+	Format Format `json:"-"`
+	// Size is where the figure goes; default Double.
+	Size Size `json:"size,omitempty"`
+	// Font is the size of text in points, from 4 to 48; default 7 for Column, 8 for Double and 18
+	// for Slide.
+	Font float64 `json:"font,omitempty"`
+}
+
+// Check returns an error if an option is unknown or out of range.
+func (o Options) Check() error {
+	if o.Size != "" && !slices.Contains(Sizes(), o.Size) {
+		return fmt.Errorf("figure: unknown size %.40q; known are %v", o.Size, Sizes())
+	}
+	if o.Font != 0 && !(o.Font >= MinFont && o.Font <= MaxFont) {
+		return fmt.Errorf("figure: font size %v; want %d to %d points", o.Font, MinFont, MaxFont)
+	}
+	return nil
+}
+
+// Drawing is what can be drawn: [Chart], [Matrix], [LayerMap], [Strip] and [Graph] make one.
+type Drawing struct {
+	draw     func(p *page, y float64) float64
+	warnings []string
+}
+
+// Figure is a file.
+type Figure struct {
+	Bytes []byte
+	// Warnings are sentences on what the figure cannot show, such as characters that the font
+	// lacks or series that look alike in grey.
+	Warnings []string
+}
+
+// manyShapes is how many shapes of TeX take longer than about ten seconds.
+const manyShapes = 10_000
+
+// Draw draws things below each other. about says where the figure comes from, as printable ASCII
+// without <, > and &; it is put inside the file, and [About] reads it.
+func Draw(o Options, about string, drawings ...Drawing) (*Figure, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	if err := checkAbout(about); err != nil {
+		return nil, err
+	}
+	if o.Size == "" {
+		o.Size = Double
+	}
+	if o.Font == 0 {
+		o.Font = widths[o.Size][1]
+	}
+	p := &page{
+		format: o.Format, width: widths[o.Size][0], size: o.Font, lost: map[rune]bool{},
+	}
+	f := &Figure{}
+	y := float64(margin)
+	for i, d := range drawings {
+		if i > 0 {
+			y += p.size
+		}
+		y = d.draw(p, y)
+		f.Warnings = append(f.Warnings, d.warnings...)
+	}
+	p.height = y + margin
+	bytes, err := p.bytes(about)
+	if err != nil {
+		return nil, err
+	}
+	f.Bytes = bytes
+	if o.Format == TeX && len(p.shapes) > manyShapes {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("The TeX has %d shapes, which pdflatex draws "+
+			"slowly; save a PDF, or show fewer tokens.", len(p.shapes)))
+	}
+	if w := p.warning(); w != "" {
+		f.Warnings = append(f.Warnings, w)
+	}
+	return f, nil
+}
+
+// Chart returns the drawing of a chart, or an error if its data do not fit its kind.
+func Chart(c chart.Chart) (Drawing, error) {
+	if err := c.Check(); err != nil {
+		return Drawing{}, err
+	}
+	return Drawing{
+		draw:     func(p *page, y float64) float64 { return p.chart(&c, y) },
+		warnings: c.GrayWarnings(),
+	}, nil
+}

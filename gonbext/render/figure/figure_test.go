@@ -1,0 +1,397 @@
+package figure_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"image/png"
+	"io"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/headwater-ml/headwater/attribution"
+	"github.com/headwater-ml/headwater/gonbext/render/chart"
+	"github.com/headwater-ml/headwater/gonbext/render/figure"
+)
+
+// explanation returns two generated tokens of a prompt, by two methods: one with three layers and
+// one that scores the whole model.
+func explanation(texts ...string) *attribution.Explanation {
+	m := len(texts)
+	e := &attribution.Explanation{
+		Prompt: attribution.Prompt{
+			Texts: texts, IDs: make([]int, m), Special: make([]bool, m), Offsets: make([][2]int, m),
+		},
+		Steps: []attribution.GeneratedToken{
+			{Text: " is", Probability: 0.9}, {Text: " red", Probability: 0.25},
+		},
+		Order: []string{"rollout", "direct"},
+		Methods: map[string]*attribution.Result{
+			"rollout": {
+				Layers: []int{0, 1, 2}, Shape: [3]int{2, m, 3}, Unit: "share of attention",
+				Shown: []int{2, 2},
+			},
+			"direct": {
+				Layers: []int{2}, Shape: [3]int{2, m, 1}, Unit: "logit", Shown: []int{0, 0},
+				Options: map[string]string{"scorer": "direct"},
+			},
+		},
+		OtherMass: map[string][]float64{
+			"rollout": {0, 0, 0, 0.1, 0.1, 0.1}, "direct": {0, 0},
+		},
+	}
+	e.Model.Name = "tiny"
+	for i := range 2 * m * 3 {
+		e.Methods["rollout"].Data = append(e.Methods["rollout"].Data, float64(i%7)/20)
+	}
+	for i := range 2 * m {
+		e.Methods["direct"].Data = append(e.Methods["direct"].Data, float64(i%5)-2)
+	}
+	return e
+}
+
+// drawings are one of everything that can be drawn.
+func drawings(t *testing.T, texts ...string) map[string]figure.Drawing {
+	t.Helper()
+	e := explanation(texts...)
+	m := len(texts)
+	g := &attribution.FlowGraph{
+		Layers: []int{0, 1}, Tokens: m, Path: []int{m - 1, m - 1, 0},
+		Cut: &attribution.Cut{
+			Target: m - 1, Flow: 0.5, Layer: 1,
+			Edges: []attribution.CutEdge{{Layer: 0, Target: m - 1, Source: 0, Width: 0.5}},
+		},
+	}
+	for range 2 {
+		for u := range m {
+			for v := range m {
+				g.Widths = append(g.Widths, map[bool]float64{true: 0.5, false: 0.1}[u == v])
+			}
+		}
+	}
+	all := map[string]figure.Drawing{}
+	add := func(name string) func(figure.Drawing, error) {
+		return func(d figure.Drawing, err error) {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			all[name] = d
+		}
+	}
+	add("matrix")(figure.Matrix(e, "rollout"))
+	add("signed")(figure.Matrix(e, "direct"))
+	add("layers")(figure.LayerMap(e, "rollout", 1))
+	add("strip")(figure.Strip(e, "rollout", figure.AllTokens))
+	add("graph")(figure.Graph(g, texts, texts[0], "tiny"))
+	add("lines")(figure.Chart(chart.Chart{
+		Kind: chart.Lines, Title: texts[0], Subtitle: texts[m-1], X: chart.Axis{Title: texts[0]},
+		Y:      chart.Axis{Title: texts[0], Unit: texts[0]},
+		Series: []chart.Series{{Name: texts[0], X: []float64{0, 1}, Y: []float64{1, 2}}, {Name: "b"}},
+		Rules:  []chart.Rule{{At: 0.5, Label: texts[0]}},
+	}))
+	add("scatter")(figure.Chart(chart.Chart{
+		Kind: chart.Scatter, Ellipses: []chart.Ellipse{{RadiusX: 1, RadiusY: 2, Label: texts[0]}},
+		Series: []chart.Series{{
+			X: []float64{0, 1}, Y: []float64{1, 2}, Value: []float64{0, 1},
+		}},
+	}))
+	add("bars")(figure.Chart(chart.Chart{
+		Kind: chart.Bars, X: chart.Axis{Categories: texts},
+		Series: []chart.Series{{Y: make([]float64, m)}},
+	}))
+	add("histogram")(figure.Chart(chart.Chart{
+		Kind: chart.Histogram, Series: []chart.Series{{Y: []float64{1, 2, 2}}},
+	}))
+	add("ternary")(figure.Chart(chart.Chart{
+		Kind: chart.Ternary, Corners: [3]string{texts[0], "b", "c"},
+		Series: []chart.Series{{X: []float64{1}, Y: []float64{2}, C: []float64{3}}},
+	}))
+	return all
+}
+
+const about = `{"model":"a (b) \\ c","ids":[1,2]}`
+
+var prompt = []string{"The", " key", " to", " é", " 中文", " the", "\n", " $x_1$"}
+
+// Every drawing in every format gives the same bytes twice, holds its origin, and nothing of the
+// clock.
+func TestSameBytes(t *testing.T) {
+	years := regexp.MustCompile(`D:20\d\d|20[23]\d-\d\d`)
+	for name, d := range drawings(t, prompt...) {
+		for _, f := range figure.Formats() {
+			for _, size := range figure.Sizes() {
+				if f != figure.SVG && size != figure.Column {
+					continue // the layout of a size is that of SVG
+				}
+				o := figure.Options{Format: f, Size: size}
+				first, err := figure.Draw(o, about, d)
+				if err != nil {
+					t.Fatalf("%s %s: %v", name, f, err)
+				}
+				second, err := figure.Draw(o, about, d)
+				if err != nil || !bytes.Equal(first.Bytes, second.Bytes) {
+					t.Errorf("%s %s %s: two runs differ (%v)", name, f, size, err)
+				}
+				if f != figure.PNG && years.Match(first.Bytes) {
+					t.Errorf("%s %s: the file has a date: %s", name, f,
+						years.Find(first.Bytes))
+				}
+				got, format, err := figure.About(first.Bytes)
+				if got != about || format != f || err != nil {
+					t.Errorf("%s %s: About = %q, %s, %v; want %q", name, f, got, format, err, about)
+				}
+			}
+		}
+	}
+}
+
+// A PNG with its added chunks is one that others read, and has 300 dots in an inch.
+func TestPNG(t *testing.T) {
+	f, err := figure.Draw(figure.Options{Format: figure.PNG, Size: figure.Column}, about,
+		drawings(t, prompt...)["matrix"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(f.Bytes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := img.Bounds().Dx(); w != 975 { // 3.25 inches
+		t.Errorf("a column is %d pixels wide, want 975", w)
+	}
+}
+
+// The offsets of the dictionary of information that is added to a PDF are right.
+func TestPDFUpdate(t *testing.T) {
+	f, err := figure.Draw(figure.Options{Format: figure.PDF}, about,
+		drawings(t, prompt...)["strip"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(f.Bytes)
+	var at, xref int
+	tail := text[strings.LastIndex(text, "\nxref\n")+1:]
+	var number int
+	if _, err := fmt.Sscanf(tail, "xref\n%d 1\n%d", &number, &at); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscanf(text[strings.LastIndex(text, "startxref"):], "startxref\n%d",
+		&xref); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(text[at:], fmt.Sprintf("%d 0 obj\n", number)) {
+		t.Errorf("the object is not at its offset: %.30q", text[at:])
+	}
+	if !strings.HasPrefix(text[xref:], "xref\n") {
+		t.Errorf("the table is not at its offset: %.30q", text[xref:])
+	}
+}
+
+// hostile are pieces that end, escape or confuse the formats.
+var hostile = []string{
+	"<script>alert(1)</script>", "</text></svg>", "]]>", "<!--", "-->", "&lt;", "&#x3c;script", `"`,
+	"'", "`", "\\", "\\input{/etc/passwd}", "\\write18{id}", "^^5c", "{", "}", "$", "%", "#", "&", "_",
+	"~", "\x00", "\x1b[31m", "\u202e", "\u200b", "\ufeff", "\uffff", "\ud7ff", "\xff\xfe", "\r\n",
+	"\n", "\t", "https://example.com/x.png", "javascript:1", "url(x)", "style=\"font-family:",
+	"<metadata id=\"headwater\">{}</metadata>", "%headwater {}|", "/Headwater (x)", "{1e-9pt}", "中",
+	"ع", "😀", "e\u0301\u0301\u0301\u0301\u0301", "\U000e0001", "onload=x", "\\end{document}",
+}
+
+var (
+	script = regexp.MustCompile(`(?i)<script|<image|<a[ >]|<foreignObject|javascript:[^<]*"|href=`)
+	// command finds what TeX would execute: a control word that no part of our writer has.
+	command = regexp.MustCompile(`\\(input|write|end\{document\}.)`)
+)
+
+// 10,000 hostile texts leave valid XML without a script or a request, and TeX without a command of
+// theirs. No text can pass for the origin of a figure.
+func TestHostileTexts(t *testing.T) {
+	const texts, perFigure = 10_000, 50
+	r := rand.New(rand.NewPCG(1, 2))
+	for n := 0; n < texts; n += perFigure {
+		all := make([]string, perFigure)
+		for i := range all {
+			for range 1 + r.IntN(4) {
+				all[i] += hostile[r.IntN(len(hostile))]
+			}
+		}
+		e := explanation(all...)
+		e.Model.Name, e.Model.Note = all[0], all[1]
+		e.Steps[0].Text = all[2]
+		matrix, err := figure.Matrix(e, "rollout")
+		if err != nil {
+			t.Fatal(err)
+		}
+		strip, err := figure.Strip(e, "direct", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range []figure.Format{figure.SVG, figure.TeX} {
+			fig, err := figure.Draw(figure.Options{Format: f}, about, matrix, strip)
+			if err != nil {
+				t.Fatalf("%q: %v", all, err)
+			}
+			if got, _, err := figure.About(fig.Bytes); got != about {
+				t.Fatalf("About = %q, %v after %q", got, err, all)
+			}
+			if f == figure.SVG {
+				checkXML(t, fig.Bytes, all)
+			} else {
+				checkTeX(t, fig.Bytes, all)
+			}
+		}
+	}
+}
+
+func checkXML(t *testing.T, file []byte, texts []string) {
+	t.Helper()
+	if m := script.Find(file); m != nil {
+		t.Fatalf("the SVG has %q after %q", m, texts)
+	}
+	for d := xml.NewDecoder(bytes.NewReader(file)); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatalf("the SVG is no valid XML: %v after %q", err, texts)
+		}
+		if e, ok := token.(xml.StartElement); ok && !strings.Contains(
+			" svg metadata g path text ", " "+e.Name.Local+" ") {
+			t.Fatalf("the SVG has an element %q after %q", e.Name.Local, texts)
+		}
+	}
+}
+
+func checkTeX(t *testing.T, file []byte, texts []string) {
+	t.Helper()
+	body := string(file)
+	if m := command.FindString(strings.TrimSuffix(body, "\\end{document}\n")); m != "" {
+		t.Fatalf("the TeX has the command %q after %q", m, texts)
+	}
+	depth := 0
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case c == '\\':
+			i++
+		case c == '{':
+			depth++
+		case c == '}':
+			depth--
+		case c == '^' || c == '&' || c == '~' || c == '#' || c == '_':
+			t.Fatalf("the TeX has %q, which is active, after %q", body[max(0, i-40):i+1], texts)
+		case c == '%' && i > 0 && body[i-1] != '\n' && !strings.HasPrefix(body[i:], "% path"):
+			t.Fatalf("the TeX has a comment in a line, %q, after %q", body[max(0, i-40):i+1], texts)
+		case c >= 0x80:
+		case c < 0x20 && c != '\n':
+			t.Fatalf("the TeX has the control character %q", c)
+		}
+	}
+	if depth != 0 {
+		t.Fatalf("the braces of the TeX do not match after %q", texts)
+	}
+}
+
+// What a format cannot draw is named once, and SVG keeps it.
+func TestLostCharacters(t *testing.T) {
+	d := drawings(t, prompt...)["strip"]
+	for f, want := range map[figure.Format]string{
+		figure.SVG: "", figure.PDF: "2 characters (中文)", figure.PNG: "2 characters (中文)",
+		figure.TeX: "2 characters (中文)",
+	} {
+		fig, err := figure.Draw(figure.Options{Format: f}, about, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(fig.Warnings, " ")
+		if want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: warnings %q, want %q in them", f, got, want)
+		}
+		if f == figure.SVG && !bytes.Contains(fig.Bytes, []byte("中文")) {
+			t.Error("the SVG lost 中文")
+		}
+		if f == figure.TeX && !bytes.Contains(fig.Bytes, []byte(`\guilsinglleft{}4E2D`)) {
+			t.Error("the TeX has no code point of 中")
+		}
+	}
+}
+
+// A file that is no figure, lost its origin or is cut off is an error that says so.
+func TestAboutRefusals(t *testing.T) {
+	fig, err := figure.Draw(figure.Options{Format: figure.PNG}, about,
+		drawings(t, prompt...)["matrix"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	huge := bytes.Clone(fig.Bytes)
+	copy(huge[33:], []byte{0xff, 0xff, 0xff, 0xff}) // the length of the chunk behind the first
+	for _, c := range []struct {
+		name, want string
+		file       []byte
+	}{
+		{"empty", "no SVG, PDF, PNG or TeX figure", nil},
+		{"text", "no SVG, PDF, PNG or TeX figure", []byte("hello")},
+		{"plain svg", "does not say how it was made", []byte("<svg></svg>")},
+		{"plain pdf", "does not say how it was made", []byte("%PDF-1.3\n")},
+		{"open pdf", "does not say how it was made", []byte("%PDF-1.3\n/Headwater (a\\")},
+		{"cut png", "does not say how it was made", fig.Bytes[:20]},
+		{"huge chunk", "does not say how it was made", huge},
+	} {
+		_, _, err := figure.About(c.file)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// What cannot be drawn, and options out of range, are errors with the value and what is known.
+func TestRefusals(t *testing.T) {
+	e := explanation(prompt...)
+	bad := explanation(prompt...)
+	bad.Methods["rollout"].Data = bad.Methods["rollout"].Data[:3]
+	d := drawings(t, prompt...)["matrix"]
+	for _, c := range []struct {
+		want string
+		make func() error
+	}{
+		{`no method "raw"; it has rollout, direct`, func() error {
+			_, err := figure.Matrix(e, "raw")
+			return err
+		}},
+		{"does not fit 2 generated and 8 prompt tokens", func() error {
+			_, err := figure.Matrix(bad, "rollout")
+			return err
+		}},
+		{"token 2; the explanation has tokens 0 to 1", func() error {
+			_, err := figure.Strip(e, "rollout", 2)
+			return err
+		}},
+		{"one layer only", func() error {
+			_, err := figure.LayerMap(e, "direct", 0)
+			return err
+		}},
+		{`unknown size "poster"; known are [column double slide]`, func() error {
+			_, err := figure.Draw(figure.Options{Format: figure.SVG, Size: "poster"}, about, d)
+			return err
+		}},
+		{"font size 3; want 4 to 48 points", func() error {
+			_, err := figure.Draw(figure.Options{Format: figure.SVG, Font: 3}, about, d)
+			return err
+		}},
+		{`unknown format "gif"`, func() error {
+			_, err := figure.Draw(figure.Options{Format: "gif"}, about, d)
+			return err
+		}},
+		{"printable ASCII", func() error {
+			_, err := figure.Draw(figure.Options{Format: figure.SVG}, "</metadata>", d)
+			return err
+		}},
+	} {
+		if err := c.make(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %q in it", err, c.want)
+		}
+	}
+}
