@@ -106,10 +106,37 @@ func TestPair(t *testing.T) {
 				t.Errorf("answered %v, want %v", got.Answered, c.answered)
 			}
 			p := report.Proofs[0]
-			if p.Cases != 1 || p.Answered == 1 != c.answered || p.Proven == 1 != (c.reason == "") {
+			if p.Cases != 1 || p.Answered == 1 != c.answered || p.Proven == 1 != (c.reason == "") ||
+				p.Strict != 0 { // "=" decides in all of them
 				t.Errorf("proofs %+v", p)
 			}
 		})
+	}
+}
+
+// A pair is strict if no word besides its evidence decides, with any change.
+func TestPairStrict(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		changes []evaluate.Change
+		strict  bool
+	}{
+		{"no other word", []evaluate.Change{{Span: [2]int{0, 1}, Text: "A"}}, true},
+		{"a word that asks", []evaluate.Change{{Span: [2]int{2, 3}, Text: "-"}}, false},
+		{"one change of two", []evaluate.Change{
+			{Span: [2]int{4, 5}, Text: "!"}, {Span: [2]int{4, 5}, Text: "C"},
+		}, false},
+	} {
+		x := paired()
+		x.Changes = c.changes
+		got, report, err := runPair(t, x, evaluate.Options{Methods: []string{"raw"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := report.Proofs[0]
+		if !got.Proof.Proven() || got.Proof.Strict() != c.strict || p.Strict == 1 != c.strict {
+			t.Errorf("%s: %+v, proofs %+v", c.name, got.Proof, p)
+		}
 	}
 }
 
