@@ -75,7 +75,8 @@ var common = [][]string{
 	list(`wrote said`), list(`close next`), list(`took had`), list(`place part`),
 	list(`between after`), list(`until till`), list(`planned opened`), list(`finished closed`),
 	list(`verse part`), list(`repeat say`), list(`write put`), list(`line part`),
-	list(`one two`), list(`items things`), list(`doing saying`), list(`. ! ;`), list(`, ;`), list(`- = :`),
+	list(`one two`), list(`items things`), list(`doing saying`),
+	list(`. ! ;`), list(`, ;`), list(`- = :`),
 }
 
 // neutral are words for one of no known class.

@@ -1,8 +1,8 @@
 // Command methodpage writes the measured part of docs/methods.md, and its picture, from what
 // headwater bench methods --json measured:
 //
-//	headwater bench methods --backend xla --cases 25 --faithful --ablations 32 --randomized --json \
-//		-o report.json
+//	headwater bench methods --backend xla --cases 25 --faithful --ablations 32 \
+//		--randomized --json -o report.json
 //	go run ./internal/bench/methodpage -report report.json -machine "two cores of a 2.5 GHz Xeon"
 package main
 
