@@ -5,11 +5,13 @@ import (
 	"errors"
 	"iter"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -257,6 +259,41 @@ func TestPairLimit(t *testing.T) {
 	_, err = evaluate.Run(t.Context(), choosing{letters{"R"}}, cases, opts)
 	if !errors.Is(err, failed) {
 		t.Errorf("error %v, want %v", err, failed)
+	}
+}
+
+// Ablations that are asked for later give what they give at once, the proof is not tried again, and
+// a run without them has none.
+func TestPairAblatedLater(t *testing.T) {
+	opts := evaluate.Options{Methods: []string{"raw"}, Scoring: scorer.Options{Replacement: "delete"}}
+	first, _, err := runPair(t, paired(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.Ablations = 8
+	_, want, err := runPair(t, paired(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.Done = map[int]*evaluate.Result{0: first}
+	opts.Others = func(trace.Model, evaluate.Case) ([]evaluate.Change, error) {
+		return nil, errors.New("the proof is tried again")
+	}
+	again, got, err := runPair(t, paired(), opts)
+	if err != nil || again == nil || again.Ablations != 8 {
+		t.Fatalf("%+v, %v", again, err)
+	}
+	const measure = "drop of the top 3"
+	a, ok := want.At("g", "raw", measure)
+	b, _ := got.At("g", "raw", measure)
+	if !ok || !reflect.DeepEqual(want.Table, got.Table) || a != b {
+		t.Errorf("later %+v, at once %+v", got.Table, want.Table)
+	}
+	opts.Ablations = 0
+	if _, without, err := runPair(t, paired(), opts); err != nil {
+		t.Error(err)
+	} else if _, ok := without.At("g", "raw", measure); ok {
+		t.Error("a run without ablations has some")
 	}
 }
 
