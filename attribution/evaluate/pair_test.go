@@ -5,11 +5,13 @@ import (
 	"errors"
 	"iter"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/headwater-ml/headwater/attribution/evaluate"
+	"github.com/headwater-ml/headwater/attribution/scorer"
 	"github.com/headwater-ml/headwater/attribution/trace"
 )
 
@@ -106,10 +108,37 @@ func TestPair(t *testing.T) {
 				t.Errorf("answered %v, want %v", got.Answered, c.answered)
 			}
 			p := report.Proofs[0]
-			if p.Cases != 1 || p.Answered == 1 != c.answered || p.Proven == 1 != (c.reason == "") {
+			if p.Cases != 1 || p.Answered == 1 != c.answered || p.Proven == 1 != (c.reason == "") ||
+				p.Strict != 0 { // "=" decides in all of them
 				t.Errorf("proofs %+v", p)
 			}
 		})
+	}
+}
+
+// A pair is strict if no word besides its evidence decides, with any change.
+func TestPairStrict(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		changes []evaluate.Change
+		strict  bool
+	}{
+		{"no other word", []evaluate.Change{{Span: [2]int{0, 1}, Text: "A"}}, true},
+		{"a word that asks", []evaluate.Change{{Span: [2]int{2, 3}, Text: "-"}}, false},
+		{"one change of two", []evaluate.Change{
+			{Span: [2]int{4, 5}, Text: "!"}, {Span: [2]int{4, 5}, Text: "C"},
+		}, false},
+	} {
+		x := paired()
+		x.Changes = c.changes
+		got, report, err := runPair(t, x, evaluate.Options{Methods: []string{"raw"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := report.Proofs[0]
+		if !got.Proof.Proven() || got.Proof.Strict() != c.strict || p.Strict == 1 != c.strict {
+			t.Errorf("%s: %+v, proofs %+v", c.name, got.Proof, p)
+		}
 	}
 }
 
@@ -230,6 +259,41 @@ func TestPairLimit(t *testing.T) {
 	_, err = evaluate.Run(t.Context(), choosing{letters{"R"}}, cases, opts)
 	if !errors.Is(err, failed) {
 		t.Errorf("error %v, want %v", err, failed)
+	}
+}
+
+// Ablations that are asked for later give what they give at once, the proof is not tried again, and
+// a run without them has none.
+func TestPairAblatedLater(t *testing.T) {
+	opts := evaluate.Options{Methods: []string{"raw"}, Scoring: scorer.Options{Replacement: "delete"}}
+	first, _, err := runPair(t, paired(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.Ablations = 8
+	_, want, err := runPair(t, paired(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.Done = map[int]*evaluate.Result{0: first}
+	opts.Others = func(trace.Model, evaluate.Case) ([]evaluate.Change, error) {
+		return nil, errors.New("the proof is tried again")
+	}
+	again, got, err := runPair(t, paired(), opts)
+	if err != nil || again == nil || again.Ablations != 8 {
+		t.Fatalf("%+v, %v", again, err)
+	}
+	const measure = "drop of the top 3"
+	a, ok := want.At("g", "raw", measure)
+	b, _ := got.At("g", "raw", measure)
+	if !ok || !reflect.DeepEqual(want.Table, got.Table) || a != b {
+		t.Errorf("later %+v, at once %+v", got.Table, want.Table)
+	}
+	opts.Ablations = 0
+	if _, without, err := runPair(t, paired(), opts); err != nil {
+		t.Error(err)
+	} else if _, ok := without.At("g", "raw", measure); ok {
+		t.Error("a run without ablations has some")
 	}
 }
 

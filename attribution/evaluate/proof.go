@@ -85,6 +85,14 @@ type Proof struct {
 // Proven reports whether the evidence decides the prediction and the other words do not.
 func (p *Proof) Proven() bool { return p.Reason == "" }
 
+// Strict reports whether the evidence is proven and no change of any other word decides. A proven
+// pair need not be strict: words that ask the question may decide, and so may the first change of
+// another word if the second one does not.
+func (p *Proof) Strict() bool {
+	decides := func(m Move) bool { return m.Role != EvidenceRole && m.Decides }
+	return p.Proven() && !slices.ContainsFunc(p.Moves, decides)
+}
+
 // Fits reports whether the changed prompt has as many tokens as the prompt and differs from it only
 // in the tokens of the span, and whether the answer, if there is one, is one token. It returns an
 // error of the tokenizer, or one for a span outside the prompt.
@@ -299,10 +307,13 @@ type Moves struct {
 type Proofs struct {
 	Group string `json:"group"`
 	// Cases is the number of cases that were tried, and Proven the number of these that are proven
-	// and scored. Answered is the number of pairs among them whose answer the model gives.
+	// and scored. Answered is the number of pairs among them whose answer the model gives, and
+	// Strict the number of proven pairs in which no change of any other word decides; see
+	// [Proof.Strict].
 	Cases    int `json:"cases"`
 	Answered int `json:"answered,omitempty"`
 	Proven   int `json:"proven"`
+	Strict   int `json:"strict,omitempty"`
 	// Evidence, Others and Forms summarise the changes of each role, over the cases in which the
 	// model preferred the answer before the change.
 	Evidence Moves `json:"evidence"`
@@ -323,6 +334,9 @@ func proofsOf(group string, results []*Result) Proofs {
 		}
 		if r.Proof.Proven() {
 			p.Proven++
+		}
+		if r.Answered && r.Proof.Strict() {
+			p.Strict++
 		}
 	}
 	p.Evidence, p.Others = movesOf(EvidenceRole, results), movesOf(OtherRole, results)

@@ -84,7 +84,7 @@ type Options struct {
 	// compared: the rank correlation of their sizes is measured.
 	References []string
 	// Done has results of an earlier run of the same cases and options, by the index of the case.
-	// They are not computed again.
+	// They are not computed again. Ablations may differ: then they alone are measured.
 	Done map[int]*Result
 	// OnResult is called with every new result; its error ends the run. OnProgress is called with
 	// how far the run is.
@@ -123,6 +123,8 @@ type Result struct {
 	ByLayer     map[string][]Value `json:"by_layer,omitempty"`
 	Picked      map[string]int     `json:"picked,omitempty"`
 	LayerChosen bool               `json:"layer_chosen,omitempty"`
+	// Ablations is the number of ablations that were measured.
+	Ablations int `json:"ablations,omitempty"`
 	// Scores has the scores of the prompt tokens, [m], by method.
 	Scores map[string][]float64 `json:"scores,omitempty"`
 	// Measures are by method and name; see [Measures].
@@ -178,17 +180,14 @@ func Run(ctx context.Context, m trace.Model, cases []Case, opts Options) (*Repor
 			if measured++; opts.Limit > 0 && scored[c.Group] >= opts.Limit {
 				continue
 			}
-			r := opts.Done[i]
-			if r == nil {
-				var err error
-				if r, err = opts.measure(ctx, m, i, c, picked); err != nil {
-					err = fmt.Errorf("evaluate: case %d of %d: %w", i, len(cases), err)
+			r, isNew, err := opts.result(ctx, m, i, c, picked)
+			if err != nil {
+				err = fmt.Errorf("evaluate: case %d of %d: %w", i, len(cases), err)
+				return newReport(opts, done()), err
+			}
+			if isNew && opts.OnResult != nil {
+				if err := opts.OnResult(r); err != nil {
 					return newReport(opts, done()), err
-				}
-				if opts.OnResult != nil {
-					if err := opts.OnResult(r); err != nil {
-						return newReport(opts, done()), err
-					}
 				}
 			}
 			results[i] = r
@@ -207,6 +206,41 @@ func Run(ctx context.Context, m trace.Model, cases []Case, opts Options) (*Repor
 		picked = pick(model, opts.Methods, done())
 	}
 	return newReport(opts, done()), nil
+}
+
+// result returns the result of one case, from Done if it is there. isNew says that something was
+// measured.
+func (o Options) result(
+	ctx context.Context, m trace.Model, i int, c Case, picked map[string]int,
+) (r *Result, isNew bool, err error) {
+	if r = o.Done[i]; r == nil {
+		r, err = o.measure(ctx, m, i, c, picked)
+		return r, true, err
+	}
+	if r.Measures == nil || r.Ablations == o.Ablations {
+		return r, false, nil
+	}
+	r.Ablations = 0
+	for _, measures := range r.Measures {
+		delete(measures, ldsMeasure)
+		delete(measures, dropMeasure)
+	}
+	if o.Ablations == 0 {
+		return r, false, nil
+	}
+	if !m.Info().Bidirectional {
+		c.Continuation = r.Token
+	}
+	if c.Counterfactual != "" {
+		c.Contrast = r.Foil
+	}
+	one := o
+	one.Methods, one.References = []string{"raw"}, nil // one pass, for the tokens
+	e, err := one.explain(ctx, m, c)
+	if err != nil {
+		return nil, false, err
+	}
+	return r, true, o.ablate(ctx, m, e, c, r)
 }
 
 // methods returns the methods asked for, and random. By default they are those of the model.
@@ -589,6 +623,7 @@ func (o Options) ablate(
 	if err != nil {
 		return err
 	}
+	r.Ablations = o.Ablations
 	for _, name := range slices.Concat(o.Methods, []string{EarliestLine, LatestLine}) {
 		r.Measures[name][ldsMeasure] = undefined
 		if lds, ok := a.LDS(r.Scores[name]); ok {

@@ -32,7 +32,7 @@ type benchFlags struct {
 	noContrast, json bool
 	faithful, soft   bool
 	randomized       bool
-	planted          bool
+	planted, grammar bool
 }
 
 // maxBenchCases is how many cases of a kind one run takes.
@@ -117,6 +117,8 @@ func (p *program) benchMethodsCommand() *cobra.Command {
 		"of JSON each; - is standard input")
 	cmd.Flags().BoolVar(&f.planted, "planted", false, "take the planted circuits, each a model "+
 		"with a group of cases, instead of one model")
+	cmd.Flags().BoolVar(&f.grammar, "grammar", false, "take sentences of the embedded model's "+
+		"grammar for the model of --model, which was trained on them")
 	f.cases, f.timed = 50, 8
 	wholeFlag(cmd.Flags(), &f.cases, "cases", 1, maxBenchCases,
 		"take `N` sentences of each kind of the grammar, or of each circuit; of tasks, candidates",
@@ -171,6 +173,8 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 	case f.planted && (f.input != "" || cmd.Flags().Changed("model")):
 		return usagef("--planted brings its own models and cases, without --model and --input; "+
 			"--model %s is one of them alone", planted.Names()[0])
+	case f.grammar && (f.planted || f.input != ""):
+		return usagef("--grammar, --planted and --input each say which cases to take: give one")
 	case f.planted && (f.randomized || f.timed > 0 && cmd.Flags().Changed("timed")):
 		return usagef("--randomized and --timed are measured on one model: name a "+
 			"circuit, as in --model %s", planted.Names()[0])

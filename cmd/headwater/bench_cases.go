@@ -23,7 +23,12 @@ func (p *program) benchCases(
 		return f.taskCases(m)
 	}
 	if f.input == "" {
-		return grammarCases(m, f.cases, f.seed, !f.noContrast), nil
+		cases := grammarCases(m, f.cases, f.seed, !f.noContrast)
+		if len(cases) == 0 {
+			return nil, fmt.Errorf("no answer of the grammar is one token of %s: it was not "+
+				"trained on the grammar", m.Info().Name)
+		}
+		return cases, nil
 	}
 	input, name, err := p.openInput(ctx, f.input)
 	if err != nil {

@@ -53,11 +53,12 @@ func openKept(
 	return k, nil
 }
 
-// headOf returns the line that identifies a run.
+// headOf returns the line that identifies a run. Ablations are not part of it, because they can be
+// measured after the rest.
 func headOf(info trace.Info, cases []evaluate.Case, opts evaluate.Options) (keptHead, error) {
 	text, err := json.Marshal([]any{
 		info.Hash, info.Backend, cases, opts.Methods, opts.Explain, opts.Faithful,
-		opts.Draws, opts.Beam, opts.Ties, opts.Least, opts.Scoring, opts.References, opts.Ablations,
+		opts.Draws, opts.Beam, opts.Ties, opts.Least, opts.Scoring, opts.References, 0,
 	})
 	sum := sha256.Sum256(text)
 	return keptHead{hex.EncodeToString(sum[:])}, err

@@ -29,16 +29,21 @@ func (r benchReport) writeProofs(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	pairs := slices.ContainsFunc(r.Proofs, func(p evaluate.Proofs) bool { return p.Answered > 0 })
 	if pairs {
-		fmt.Fprint(t, "\tanswered")
+		fmt.Fprint(t, "\tanswered\tproven\tno other word decides")
+	} else {
+		fmt.Fprint(t, "\tproven")
 	}
-	fmt.Fprint(t, "\tproven\tevidence\tlogits\tother words\twords of form\n")
+	fmt.Fprint(t, "\tevidence\tlogits\tother words\twords of form\n")
 	for _, p := range r.Proofs {
 		fmt.Fprint(t, p.Group)
 		if pairs {
 			fmt.Fprintf(t, "\t%d of %d", p.Answered, p.Cases)
 		}
-		fmt.Fprintf(t, "\t%d of %d\t%s\t%s\t%s\t%s\n", p.Proven, p.Cases,
-			moves(p.Evidence), logits(p.Evidence),
+		fmt.Fprintf(t, "\t%d of %d", p.Proven, p.Cases)
+		if pairs {
+			fmt.Fprintf(t, "\t%d of %d", p.Strict, p.Proven)
+		}
+		fmt.Fprintf(t, "\t%s\t%s\t%s\t%s\n", moves(p.Evidence), logits(p.Evidence),
 			moves(p.Others), moves(p.Forms))
 	}
 	return t.Flush()

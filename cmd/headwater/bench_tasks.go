@@ -53,7 +53,8 @@ func taskFlags(cmd *cobra.Command, f *benchFlags) {
 // tasked reports whether the cases are tasks: the model has no grammar and no circuit, and no file
 // gives others.
 func (f *benchFlags) tasked() bool {
-	return f.input == "" && !f.planted && !f.circuit() && f.model != "" && f.model != models.Default
+	return f.input == "" && !f.planted && !f.grammar && !f.circuit() && f.model != "" &&
+		f.model != models.Default
 }
 
 // timedTokens returns how many tokens are explained after each prompt that is timed. After tasks

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +26,7 @@ func TestTaskDefaults(t *testing.T) {
 		{benchFlags{modelFlags: modelFlags{model: models.Default}}, false},
 		{benchFlags{modelFlags: modelFlags{model: "planted-sum"}}, false},
 		{benchFlags{planted: true}, false},
+		{benchFlags{modelFlags: modelFlags{model: "a/model"}, grammar: true}, false},
 	} {
 		if got := c.f.tasked(); got != c.want {
 			t.Errorf("%+v: tasks %v, want %v", c.f.modelFlags, got, c.want)
@@ -95,6 +97,30 @@ func TestBenchTasks(t *testing.T) {
 		if !strings.Contains(dev, want) {
 			t.Errorf("the table lacks %q:\n%s", want, dev)
 		}
+	}
+}
+
+// A model from a directory is given the sentences of the embedded one if it was trained on them.
+func TestBenchGrammar(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures methods on many texts")
+	}
+	args := []string{
+		"bench", "methods", "--backend", "go", "--cases", "1", "--methods", "raw", "--timed", "0",
+		"--json",
+	}
+	var reports [2]benchReport
+	for i, more := range [][]string{
+		nil, {"--grammar", "--model", filepath.Join("..", "..", "models", "tiny", "data")},
+	} {
+		text := mustExecute(t, "", append(args, more...)...)
+		if err := json.Unmarshal([]byte(text), &reports[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if reports[0].Cases == 0 || !reflect.DeepEqual(reports[0].Table, reports[1].Table) {
+		t.Errorf("the embedded model has %+v, its directory %+v", reports[0].Table,
+			reports[1].Table)
 	}
 }
 

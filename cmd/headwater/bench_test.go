@@ -287,6 +287,8 @@ func TestBenchInput(t *testing.T) {
 		{"answers without a pair", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a b","answers":[" c"]}`, statusError, `need a "counterfactual"`},
 		{"answers that are no list", []string{"bench", "methods", "-i", "-"}, `{"prompt":"a b","answers":" c"}`, statusError, `want a list of strings`},
 		{"planted and a model", []string{"bench", "methods", "--planted", "--model", "tiny"}, "", statusUsage, "--planted brings its own models"},
+		{"grammar and planted", []string{"bench", "methods", "--planted", "--grammar"}, "", statusUsage, "each say which cases to take"},
+		{"another grammar", []string{"bench", "methods", "--grammar", "--model", filepath.Join(goldens, "gpt2")}, "", statusError, "was not trained on the grammar"},
 		{"planted and shuffled", []string{"bench", "methods", "--planted", "--randomized"}, "", statusUsage, "measured on one model"},
 		{"planted and timed", []string{"bench", "methods", "--planted", "--timed", "2"}, "", statusUsage, "measured on one model"},
 		{"no circuit", []string{"explain", "--model", "planted-parrot", "a"}, "", statusError, "there is no circuit"},

@@ -20,6 +20,8 @@ func main() {
 	backend := flag.String("backend", "xla",
 		"go, xla, cuda, or xla:PATH or cuda:PATH of a PJRT plugin")
 	flag.IntVar(&cfg.Steps, "steps", cfg.Steps, "steps of the whole schedule")
+	flag.IntVar(&cfg.Guided, "guided", cfg.Guided,
+		"steps in which one head is shown the evidence, 0 for none")
 	flag.Uint64Var(&cfg.Seed, "seed", cfg.Seed, "seed of words, batches and first weights")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

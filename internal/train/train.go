@@ -35,8 +35,8 @@ type Config struct {
 	// Context is the weight of tokens that are not part of an answer. Tokens of answers have weight
 	// 1.
 	Context float64 `json:"context_weight"`
-	// Guided is for how many steps one head is shown the evidence. The weight of this falls
-	// linearly from 1 to 0.
+	// Guided is for how many steps one head is shown the evidence, 0 for a model without guidance.
+	// The weight of this falls linearly from 1 to 0.
 	Guided int `json:"guided_steps"`
 }
 
@@ -180,7 +180,10 @@ func (t *Trainer) Step(ctx context.Context) (float64, error) {
 
 // guide returns the weight of the guidance at a step.
 func (c Config) guide(step int) float64 {
-	return max(0, 1-float64(step)/float64(max(1, c.Guided)))
+	if c.Guided == 0 {
+		return 0
+	}
+	return max(0, 1-float64(step)/float64(c.Guided))
 }
 
 // rate returns the learning rate of a step: a linear warm-up, then half a cosine down to a

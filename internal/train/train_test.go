@@ -164,6 +164,9 @@ func TestGuidance(t *testing.T) {
 			t.Errorf("%s: guidance %v, want %v", name, got, c.want)
 		}
 	}
+	if w := (Config{}).guide(0); w != 0 {
+		t.Errorf("without guidance the weight is %v at the first step", w)
+	}
 	cfg := Config{Guided: 100}
 	if cfg.guide(0) != 1 || cfg.guide(50) != 0.5 || cfg.guide(100) != 0 || cfg.guide(500) != 0 {
 		t.Errorf("the weight does not fall from 1 to 0: %v %v %v", cfg.guide(0), cfg.guide(50),

@@ -31,19 +31,39 @@ var relay = &Circuit{
 	Rule: "the answer is the word 5 places before the last one: the token 2 places before the " +
 		"last gathers it in the first layer, " +
 		"and only what it gathered is read in the second",
-	wire: func() *network {
-		n := newNetwork()
-		gathered := n.area(len(words))
-		first, second := &n.block(1).heads[0], &n.block(1).heads[0]
-		first.back(n, far)
-		first.copy(n.word, gathered, words, 1)
-		second.back(n, near)
-		second.copy(gathered, n.answer, words, 1)
-		return n
-	},
+	wire: func() *network { return relayOf(1) },
 	draw: func(rng *rand.Rand, text []string) ([]int, string) {
 		return copied(rng, text, near+far)
 	},
+}
+
+// carryGain is how many times larger the word that is carried is than the carrier's own word.
+const carryGain = 4
+
+// carry is the relay with a loud message: what the carrier gathered is most of its stream, as where
+// a language model moves a word to the place where it is needed. So a method that follows the
+// stream down from the carrier finds the evidence.
+var carry = &Circuit{
+	Name: Prefix + "carry",
+	Rule: "as in relay, but what the token 2 places before the last one gathered is 4 times as " +
+		"large as its own word, and is read with ¼ of the weight",
+	wire: func() *network { return relayOf(carryGain) },
+	draw: func(rng *rand.Rand, text []string) ([]int, string) {
+		return copied(rng, text, near+far)
+	},
+}
+
+// relayOf returns the network of a relay that makes the word it gathers so many times larger, and
+// the head that reads it that much weaker.
+func relayOf(gain float64) *network {
+	n := newNetwork()
+	gathered := n.area(len(words))
+	first, second := &n.block(1).heads[0], &n.block(1).heads[0]
+	first.back(n, far)
+	first.copy(n.word, gathered, words, gain)
+	second.back(n, near)
+	second.copy(gathered, n.answer, words, 1/gain)
+	return n
 }
 
 // copied fills a text with words. The answer is the word k places before the last one.

@@ -1,6 +1,7 @@
 // Package planted has transformers whose weights are set by hand, so that it is known exactly what
 // decides each answer. There are circuits that copy a word, find one, add two numbers, join two
-// conditions and pass evidence on over another position, and one whose attention misleads.
+// conditions and pass evidence on over another position, two whose attention misleads, one whose
+// evidence is redundant, and one that spreads its attention.
 //
 //	m, err := models.Open("planted-induction", models.Options{})
 //
@@ -50,9 +51,11 @@ type Circuit struct {
 }
 
 // circuits are all circuits.
-var circuits = []*Circuit{offset, relay, induction, distractor, sum, conjunction}
+var circuits = []*Circuit{
+	offset, relay, induction, distractor, sum, conjunction, redundant, soft, sink, carry,
+}
 
-// Circuits returns all circuits, the simplest first.
+// Circuits returns all circuits, in the order of reports.
 func Circuits() []*Circuit { return slices.Clone(circuits) }
 
 // Names returns the names of all circuits, in the order of [Circuits].

@@ -59,6 +59,20 @@ var circuits = map[string]circuit{
 		return others
 	}},
 	"planted-and": {every, func(planted.Text, int) []string { return without(all, things...) }},
+	"planted-redundant": {
+		free:  func(planted.Text, int) []string { return without(all, colors...) },
+		other: func(planted.Text, int) []string { return colors },
+	},
+	"planted-soft": {every, func(t planted.Text, i int) []string {
+		return slices.DeleteFunc(slices.Clone(all), func(w string) bool {
+			return planted.Vote(w) == planted.Vote(t.Words[i])
+		})
+	}},
+	"planted-sink": {
+		free:  func(planted.Text, int) []string { return without(all, colors...) },
+		other: every,
+	},
+	"planted-carry": {every, every},
 }
 
 // without returns the words that are not among some.
@@ -161,6 +175,34 @@ func TestKnownLogits(t *testing.T) {
 	}
 	if diff := cmp.Diff([]float64{16, 0, 0, 0}, predict(t, m, queries)); diff != "" {
 		t.Errorf("logits of the and (-want +got):\n%s", diff)
+	}
+}
+
+// In the redundant circuit either piece of evidence alone gives the logit that both give, exactly,
+// and without both nothing is left.
+func TestRedundant(t *testing.T) {
+	m := open(t, "planted-redundant")
+	var queries []trace.Query
+	for _, words := range []string{
+		"near red above red below", "near red above near below", "near key above red below",
+		"near key above near below", "near red above blue below",
+	} {
+		queries = append(queries, query(t, m, strings.Fields(words), "red", trace.Logit))
+	}
+	if diff := cmp.Diff([]float64{16, 16, 16, 0, 8}, predict(t, m, queries)); diff != "" {
+		t.Errorf("logits of red (-want +got):\n%s", diff)
+	}
+}
+
+// The logit of planted-soft by hand. Red, blue, green and black are the words 0 to 3, so they have
+// 10, 14, 18 and 10 votes: ¼·10 + ½·14 + ¾·18 + ½·10 = 28.
+func TestSoft(t *testing.T) {
+	m := open(t, "planted-soft")
+	words := strings.Fields("near red blue green black near near")
+	got := predict(t, m, []trace.Query{query(t, m, words, "yes", trace.Logit)})[0]
+	// A score of 256 + ln 2 is rounded by up to 1.5e-5, and with it the attention.
+	if math.Abs(got-28) > 1e-3 {
+		t.Errorf("the logit is %v, want 28", got)
 	}
 }
 

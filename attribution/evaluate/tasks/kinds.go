@@ -19,6 +19,14 @@ var indirectObjects = []string{
 	"Yesterday {a} and {b} worked at the {place}.|Then {s} sold a {thing} to",
 	"While {a} and {b} were sitting in the {place}, {s} passed a {thing} to",
 	"As {a} and {b} were leaving the {place}, {s} offered a {thing} to",
+	"At noon {a} and {b} came to the {place}.|Soon {s} lent a {thing} to",
+	"In the morning {a} and {b} walked to the {place}.|Later {s} sent a {thing} to",
+	"Before {a} and {b} left the {place}, {s} returned a {thing} to",
+	"Since {a} and {b} were alone at the {place}, {s} brought a {thing} to",
+	"My cousins {a} and {b} live near the {place}.|On Sunday {s} mailed a {thing} to",
+	"The twins {a} and {b} work near the {place}.|On Friday {s} sold a {thing} to",
+	"Once {a} and {b} were inside the {place}, {s} quickly threw a {thing} to",
+	"Because {a} and {b} had to wait at the {place}, {s} read a {thing} to",
 }
 
 // indirectObject makes a text of that kind. The evidence is the person whom the subject does not
@@ -60,6 +68,18 @@ var factTemplates = []string{
 	"things:My friend {n} lost a {v} at the station.|The thing that {n} lost is a",
 	"foods:For lunch {n} ordered the {v}.|So the waiter brought {n} the",
 	"animals:My friend {n} is afraid of every {v}.|The animal that {n} fears most is the",
+	"jobs:Everyone knows that {n} wants to become a {v}.|When school is over, {n} will be a",
+	"jobs:At the party {n} was dressed as a {v}.|The costume of {n} was that of a",
+	"animals:The children gave {n} a toy {v}.|The toy that {n} got is a",
+	"animals:On the card for {n} there is a {v}.|The animal on the card is a",
+	"colors:The door of {n} is painted {v}.|The color of the door is",
+	"colors:Today {n} wears a {v} coat.|The color of the coat is",
+	"cities:The train that {n} took goes to {v}.|So {n} is on the way to",
+	"cities:Next week {n} is moving to {v}.|The new home of {n} is in",
+	"things:In the drawer {n} keeps a {v}.|The only thing in the drawer is a",
+	"things:Under the bed {n} hid a {v}.|The thing under the bed is a",
+	"instruments:For a birthday {n} got a new {v}.|Now {n} can play the",
+	"instruments:The uncle of {n} sells a {v}.|The instrument for sale is a",
 }
 
 // facts makes a text of that kind. The evidence is the value that the fact states.
@@ -84,6 +104,14 @@ var analogyTemplates = []string{
 	"capitals:In the spring we flew to {q}.|Of course we saw the capital of the country,",
 	"any:In this game {x1} goes with {y1}, {x2} goes with {y2}, and {q} goes with",
 	"any:A table of words: {x1} = {y1}; {x2} = {y2}; {q} =",
+	"any:Word pairs. {x1}: {y1}. {x2}: {y2}. {q}:",
+	"any:Match the words: {x1} with {y1}, {x2} with {y2}, {q} with",
+	"capitals:My aunt was born in {q}.|She grew up in its capital,",
+	"capitals:Last year we drove through {q}.|We stayed a week in the capital,",
+	"any:As {x1} is to {y1} and {x2} is to {y2}, so {q} is to",
+	"any:First {x1} then {y1}, first {x2} then {y2}, first {q} then",
+	"capitals:The train from {q} was late.|It came from the capital of the country,",
+	"capitals:A list of capitals. {x1}: {y1}. {x2}: {y2}. {q}:",
 }
 
 // analogy makes a text of that kind. The evidence is the word whose partner is asked for.
@@ -107,6 +135,9 @@ func analogy(s *source) *draft {
 	return d
 }
 
+// listHeads begin a list that repeats.
+var listHeads = []string{"List:", "Words:", "Items:", "Names:", "Repeat after me:", "Say it again:"}
+
 // induction makes a list of words that begins again, once or twice, and stops before one of them.
 // The evidence is every place of that word. The word before it asks for it.
 func induction(s *source) *draft {
@@ -118,7 +149,7 @@ func induction(s *source) *draft {
 	}
 	between := []string{" ", ", "}[s.IntN(2)]
 	d := &draft{}
-	d.fill([]string{"List:", "Words:"}[s.IntN(2)], nil)
+	d.fill(s.one(s.half(listHeads)), nil)
 	for i := range rounds*n + stop {
 		if i > 0 {
 			d.fill(strings.TrimSuffix(between, " "), nil)
@@ -145,6 +176,12 @@ var agreementTemplates = []string{
 	"They said that the {s} in the {o} next to the {p}",
 	"Everyone says that the {s} beside the {o}",
 	"You can see that the {s} of the {o}",
+	"There is no doubt that the {s} above the {o}",
+	"It turned out that the {s} under the {o}",
+	"It seems to me that the {s} across from the {o}",
+	"He told us that the {s} inside the {o}",
+	"Nobody believes that the {s} outside the {o} of the {p}",
+	"She wrote that the {s} close to the {o}",
 }
 
 // agreement makes a text of that kind. The evidence is the subject, replaced by its other number.
@@ -175,6 +212,10 @@ var yearTemplates = []string{
 	"The {event} went on from {c}{d}{u} to {c}",
 	"In {c}{d}{u} the {event} began.|It ended in the year {c}",
 	"In {c}{d}{u} a {event} started.|It was over in {c}",
+	"The {event} took place between {c}{d}{u} and {c}",
+	"The {event} ran from {c}{d}{u} until {c}",
+	"They began the {event} in {c}{d}{u}.|They ended it in {c}",
+	"They planned the {event} in {c}{d}{u}.|It was finished in {c}",
 }
 
 // greaterThan makes a text of that kind. The evidence is the digit of the decade.
@@ -210,6 +251,10 @@ var copyTemplates = []string{
 	"First copy: {n} found a {1}, a {2} and a {3}.|Second copy: {n} found",
 	"Read this aloud. {n} needs a {1} for the {2} and the {3}.|Once more: {n} needs",
 	"Say it twice. {n} took the {1} and the {2} to the {3}.|Again: {n} took",
+	"First verse: {n} saw a {1} and a {2} by the {3}.|Second verse: {n} saw",
+	"She said that {n} lost a {1}, a {2} and a {3}.|I repeat: {n} lost",
+	"Write it down: {n} sold the {1}, the {2} and the {3}.|I wrote: {n} sold",
+	"Line one: {n} made a {1}, a {2} and a {3}.|Line two: {n} made",
 }
 
 // copying makes a text of that kind: the sentence is repeated up to one of its things, which is the

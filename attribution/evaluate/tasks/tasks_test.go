@@ -319,3 +319,21 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("summaries %q and %q", Summary("facts"), Summary("fact"))
 	}
 }
+
+// No word is twice in a list: a text would ask for one of two equal words.
+func TestListsHaveNoRepeats(t *testing.T) {
+	for _, w := range []words{heldOutWords, devWords} {
+		v := reflect.ValueOf(w)
+		for i := range v.NumField() {
+			have, _ := fieldWords(v.Field(i))
+			if v.Type().Field(i).Name == "relations" {
+				have = slices.Concat(w.relations...)
+			}
+			for k, word := range have {
+				if slices.Contains(have[:k], word) {
+					t.Errorf("%s: %q is there twice", v.Type().Field(i).Name, word)
+				}
+			}
+		}
+	}
+}

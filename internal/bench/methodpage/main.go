@@ -1,7 +1,8 @@
 // Command methodpage writes the measured part of docs/methods.md, and its picture, from what
 // headwater bench methods --json measured:
 //
-//	headwater bench methods --backend xla --cases 25 --faithful --randomized --json -o report.json
+//	headwater bench methods --backend xla --cases 25 --faithful --ablations 32 \
+//		--randomized --json -o report.json
 //	go run ./internal/bench/methodpage -report report.json -machine "two cores of a 2.5 GHz Xeon"
 package main
 
@@ -96,7 +97,7 @@ func (r *report) page(machine string) string {
 	n := (r.Cases + r.Unproven) / max(1, len(r.Groups)-1)
 	fmt.Fprintf(&b, intro, r.Cases, n, r.Chosen, r.Cases)
 	b.WriteString(limits)
-	fmt.Fprintf(&b, "\nMeasured with `%s` on %s.\n", command(n), machine)
+	fmt.Fprintf(&b, "\nMeasured with `%s` on %s.\n", r.command(n), machine)
 	b.WriteString("\n### What follows\n\n" + r.conclusions() + "\n" + cautions)
 	b.WriteString(r.proof())
 	b.WriteString(ranking)
@@ -111,6 +112,10 @@ func (r *report) page(machine string) string {
 			top, _ := r.At(r.all(), r.Ranked("AOPC")[0], "AOPC")
 			fmt.Fprintf(&b, removal, top.Mean, s.Mean)
 		}
+	}
+	if r.has(additive[0]) {
+		b.WriteString(ablations)
+		b.WriteString(r.overall(additive))
 	}
 	if r.Randomized != nil {
 		b.WriteString(shuffled)
@@ -182,6 +187,21 @@ How far the answer's probability falls when words are removed in the method's or
 mean over how many are removed (high is good); comprehensiveness is the fall when the first 1 to
 50 % are removed (high is good); sufficiency is the fall when only these are left (low is good).
 Control tokens stay.
+
+`
+
+// additive are the measures of ablations.
+var additive = []string{"linear datamodeling score", "drop of the top 3"}
+
+// ablations introduces the measures of ablations.
+const ablations = `
+### Do the scores add up?
+
+Each word is removed with probability ½, 32 times. The *linear datamodeling score* is the rank
+correlation between the sum of the scores of the words that are left and the log-odds of the answer;
+the *drop of the top 3* is what the answer's log-probability loses without the three highest scores,
+in nats. High is good for both (Cohen-Wang et al. 2024). Unlike the rankings above, both take the
+scores with their signs.
 
 `
 
@@ -359,9 +379,19 @@ func (r *report) layers() string {
 }
 
 // command is what was run.
-func command(n int) string {
-	return fmt.Sprintf("headwater bench methods --backend xla --cases %d --faithful --randomized "+
-		"--json -o report.json", n)
+func (r *report) command(n int) string {
+	ablated := ""
+	if r.has(additive[0]) {
+		ablated = " --ablations 32"
+	}
+	return fmt.Sprintf("headwater bench methods --backend %s --cases %d --faithful%s "+
+		"--randomized --json -o report.json", cmp.Or(r.Model.Backend, "xla"), n, ablated)
+}
+
+// has reports whether the report has a measure.
+func (r *report) has(measure string) bool {
+	return slices.ContainsFunc(r.Measures,
+		func(m evaluate.Measure) bool { return m.Name == measure })
 }
 
 // table returns a measure by method and group.
@@ -414,9 +444,14 @@ func cell(s evaluate.Summary) string {
 
 // faithfulness returns the table of what is lost.
 func (r *report) faithfulness() string {
+	return r.overall([]string{"AOPC", "comprehensiveness", "sufficiency"})
+}
+
+// overall returns a table of measures over all cases, ordered by the first of them.
+func (r *report) overall(measures []string) string {
 	var b strings.Builder
-	measures := []string{"AOPC", "comprehensiveness", "sufficiency"}
-	fmt.Fprintf(&b, "| method | %s |\n|---|---|---|---|\n", strings.Join(measures, " | "))
+	fmt.Fprintf(&b, "| method | %s |\n|---%s|\n", strings.Join(measures, " | "),
+		strings.Repeat("|---", len(measures)))
 	for _, name := range r.Ranked(measures[0]) {
 		fmt.Fprintf(&b, "| %s |", r.method(name))
 		for _, m := range measures {

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +67,37 @@ func TestConclusions(t *testing.T) {
 	for _, wrong := range []string{"- In a,", "`latest first`", "What the answer loses"} {
 		if strings.Contains(page, wrong) {
 			t.Errorf("the page has %q", wrong)
+		}
+	}
+}
+
+// The page has the measures of ablations if the report has them, and the command that gave them.
+func TestAblations(t *testing.T) {
+	r := known()
+	if page := r.page("a machine"); strings.Contains(page, "Do the scores add up?") ||
+		strings.Contains(page, "--ablations") {
+		t.Error("the page has measures that the report lacks")
+	}
+	r.Model.Backend = "go"
+	for i, name := range additive {
+		r.Measures = append(r.Measures, evaluate.Measure{Name: name})
+		for g, table := range r.Table {
+			r.Table[g] = slices.Clone(table) // two groups have one table
+			for m, row := range table {
+				mean := float64(10*(i+1)) + float64(m)/10
+				r.Table[g][m] = append(slices.Clip(row),
+					evaluate.Summary{Mean: mean, Low: mean, High: mean, N: 4})
+			}
+		}
+	}
+	page := r.page("a machine")
+	for _, want := range []string{
+		"--backend go --cases 5 --faithful --ablations 32 --randomized",
+		"| method | linear datamodeling score | drop of the top 3 |\n|---|---|---|\n",
+		"| `rollout` | 10.10 [10.10, 10.10] | 20.10 [20.10, 20.10] |\n",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
 		}
 	}
 }
