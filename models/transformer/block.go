@@ -336,7 +336,8 @@ func (b *Block) dot(q, key *Node) *Node {
 // Einsum is graph.Einsum for use in a mixing. It keeps the product apart from the operations around
 // it: XLA on a CPU ends the program over some products that it fuses; see package models/xla.
 func (b *Block) Einsum(equation string, x, y *Node) *Node {
-	return b.product.isolated(Einsum(equation, b.product.isolated(x), b.product.isolated(y)))
+	product := Einsum(equation, b.product.isolated(x), b.product.isolated(y))
+	return b.product.isolated(settled(product))
 }
 
 // projections are the query [B,N,HE], key and value [B,N,GE] of every target. queryContent

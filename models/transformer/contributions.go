@@ -40,7 +40,7 @@ func (b *Block) Contributions(heads trace.Heads) *Node {
 // one product is twice as fast. A compiler sums head by head and needs no array for each of them.
 func (b *Block) sumHeads(attention, projected *Node) *Node {
 	if backendName(attention.Graph().Backend()) == "go" {
-		return InsertAxes(Einsum("bhns,bhsd->bnsd", attention, projected), 1)
+		return InsertAxes(settled(Einsum("bhns,bhsd->bnsd", attention, projected)), 1)
 	}
 	var sum *Node
 	for h := range b.spec.Heads {
