@@ -85,11 +85,12 @@ func (p product) dot(x *Node, xAxis int, y *Node, yAxis int) *Node {
 	return p.isolated(result)
 }
 
-// settled is x, the result of a product, in pure Go copied in blocks of 65 to 250 numbers. The kernels
-// of products there leave the upper halves of the vector registers in use. Until these are cleared,
-// every instruction on single numbers takes up to a hundred times as long on some processors: 1.7 µs
-// for an exponential instead of 17 ns. Go's runtime clears them when it copies 257 to about 1,000
-// bytes, and neither below nor above. Rows whose order is reversed are copied one by one.
+// settled is x, the result of a product, in pure Go copied in blocks of 65 to 250 numbers. The
+// kernels of products there leave the upper halves of the vector registers in use. Until these are
+// cleared, every instruction on single numbers takes up to a hundred times as long on some
+// processors: 1.7 µs for an exponential instead of 17 ns. Go's runtime clears them when it copies
+// 257 to about 1,000 bytes, and neither below nor above. Rows whose order is reversed are copied
+// one by one.
 func settled(x *Node) *Node {
 	n := x.Shape().Size()
 	if backendName(x.Graph().Backend()) != "go" {
