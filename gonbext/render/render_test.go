@@ -194,7 +194,7 @@ func TestUnchanged(t *testing.T) {
 var (
 	tag        = regexp.MustCompile(`<(/?)([a-zA-Z]+)([^<>]*)>`)
 	attributes = regexp.MustCompile(
-		`^( (style|title|colspan|class|src|alt|width|height)="([^"<>]*)")*$`)
+		`^( (style|title|span|colspan|class|src|alt|width|height)="([^"<>]*)")*$`)
 	styles     = regexp.MustCompile(`style="([^"]*)"`)
 	imageFrom  = regexp.MustCompile(`src="([^"]*)"`)
 	imageStart = "data:image/png;base64,"
@@ -222,7 +222,7 @@ func survives(t *testing.T, markup string) {
 	markup = untrusted(t, markup)
 	allowed := map[string]bool{
 		"div": true, "span": true, "b": true, "u": true, "br": true, "table": true, "thead": true, "tbody": true,
-		"tr": true, "td": true, "img": true, "details": true, "summary": true,
+		"tr": true, "td": true, "colgroup": true, "img": true, "details": true, "summary": true,
 	}
 	var open []string
 	for _, m := range tag.FindAllStringSubmatch(markup, -1) {
@@ -330,6 +330,14 @@ func sized(n, m, l int) *attribution.Explanation {
 		r.Data = make([]float64, n*m*l)
 		for x := range r.Data {
 			r.Data[x] = float64(x*(37+i)%101) / 1010
+		}
+		for t := range n {
+			r.Shown = append(r.Shown, l-1)
+			row := make([]float64, t)
+			for q := range row {
+				row[q] = float64((t*n+q)*(41+i)%103) / 1030
+			}
+			r.Generated = append(r.Generated, row)
 		}
 	}
 	return e
