@@ -41,12 +41,13 @@ type scriptView struct {
 	Digits     int `json:"f"`
 	CellDigits int `json:"c"`
 	Power      int `json:"pw,omitempty"`
-	// Grey are the sources that are sinks or filtered; source M+q is generated token q. Silent are the rows without colours.
+	// Grey are the sources that are sinks or filtered; source M+q is generated token q. Silent are
+	// the rows without colours.
 	Grey   []int `json:"s,omitempty"`
 	Silent []int `json:"z,omitempty"`
 	// Top is the value that the codes of Rows count to. Rows has the values at the level shown,
-	// two characters each; see codes. Row t has M values, and with Own those of the t generated tokens
-	// before it (Own 1), or of itself too (Own 2).
+	// two characters each; see codes. Row t has M values, and with Own those of the t generated
+	// tokens before it (Own 1), or of itself too (Own 2).
 	Own  int     `json:"y,omitempty"`
 	Top  float64 `json:"top,omitempty"`
 	Rows string  `json:"w,omitempty"`

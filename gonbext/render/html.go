@@ -92,12 +92,12 @@ func (b *page) part(f func(*page)) string {
 	return c.String()
 }
 
-// choose chooses the last generated token that is no control token, and the first method that has
-// something to say about it.
+// choose chooses the last generated token that is neither a control token nor white space, and the
+// first method that has something to say about it.
 func (b *page) choose() {
 	b.chosen, b.lead = len(b.e.Steps)-1, -1
 	for t := b.chosen; t >= 0; t-- {
-		if !b.e.Steps[t].Special {
+		if g := b.e.Steps[t]; !g.Special && strings.TrimSpace(g.Text) != "" {
 			b.chosen = t
 			break
 		}

@@ -8,8 +8,8 @@ import (
 
 // A matrix with at most cellColumns columns and cellCount cells for each method is a table, with
 // the numbers of its coloured cells; a larger one is an image. A table has columns of generated
-// tokens if it has at most allColumns columns then. imageWidth and imageHeight are the pixels that an
-// image has about, if its cells are not smaller than a pixel.
+// tokens if it has at most allColumns columns then. imageWidth and imageHeight are the pixels that
+// an image has about, if its cells are not smaller than a pixel.
 const (
 	cellColumns = 40
 	allColumns  = 64
@@ -41,9 +41,8 @@ func (p *picture) extraColumns() int {
 
 // matrices returns the matrices of all methods, and takes their size from left. Tables of all
 // methods are one element, so that their columns are aligned. Each method is one element of class
-// hw-v, with rows of class hw-r for tokens, or an image of class hw-i. Its layers are rows of class hw-l or an image of class
-// hw-j;
-// the script relies on this.
+// hw-v, with rows of class hw-r for tokens, or an image of class hw-i. Its layers are rows of
+// class hw-l or an image of class hw-j; the script relies on this.
 func (b *page) matrices(left *int) string {
 	if len(b.e.Prompt.Texts) == 0 || len(b.e.Steps) == 0 || len(b.views) == 0 {
 		return ""
@@ -97,9 +96,9 @@ func (b *page) beginMatrices(tabular bool) {
 	b.WriteString("<td>probability</td></tr></thead>")
 }
 
-// columnWidths writes the columns of a table: those of tokens have the same width, which the longest
-// number needs, so that an image of layers below them is aligned. A border stands before the
-// generated tokens.
+// columnWidths writes the columns of a table: those of tokens have the same width, which the
+// longest number needs, so that an image of layers below them is aligned. A border stands before
+// the generated tokens.
 func (b *page) columnWidths() {
 	longest := 0
 	for i := range b.views {
@@ -177,14 +176,26 @@ func (b *page) beginMethod(v *view, tabular bool) {
 	if v.wrong != "" {
 		b.printf("· %s", escape(v.wrong, 0))
 	} else {
-		b.printf("· %s, %s", escape(v.top.unit, 2*nameLimit), escape(v.layers(), 0))
+		b.printf(`· %s, <span class="hw-y">%s</span>`, escape(v.top.unit, 2*nameLimit),
+			escape(v.layers(), 0))
 		if times := v.top.times(); times != "" {
 			b.printf(", numbers %s", times)
 		}
 	}
 	b.WriteString("</span>")
 	if v.wrong == "" {
-		b.scale(v)
+		silent, why := v.silentRows()
+		all := silent > 0 && silent == v.result.Shape[0]
+		if !all || b.layersShown(v) {
+			b.scale(v)
+		}
+		switch {
+		case all:
+			b.printf(` <span style="%s">· not coloured: %s</span>`, small, html.EscapeString(why))
+		case silent > 0:
+			b.printf(` <span style="%s">· %s of %s lines are not coloured; their sentences say `+
+				`why</span>`, small, thousands(silent), thousands(len(b.e.Steps)))
+		}
 	}
 	b.WriteString("</div>")
 	b.WriteString(end(tabular, "</td></tr>", ""))
@@ -326,8 +337,8 @@ func (b *page) layersHeading(v *view) {
 	b.WriteString("</div>")
 }
 
-// layerGrid returns the paints of every layer of the chosen token, the last on top, with this number
-// of columns.
+// layerGrid returns the paints of every layer of the chosen token, the last on top, with this
+// number of columns.
 func (b *page) layerGrid(v *view, columns int) grid {
 	layers := v.result.Shape[2]
 	rows := make(grid, layers)
@@ -376,8 +387,8 @@ func (b *page) images(v *view) {
 			rows[t][m] = nanPaint
 		}
 	}
-	b.printf(`<div style="%s">Lines: %s, the first on top; columns: %s, from left to right%s.</div>`,
-		small, b.words.shown, b.words.tokens, more)
+	b.printf(`<div style="%s">Lines: %s, the first on top; columns: %s, from left to `+
+		`right%s.</div>`, small, b.words.shown, b.words.tokens, more)
 	b.image("hw-i", rows, width, min(max(imageHeight/max(len(rows), 1), 2), 16), "")
 	if !b.layersShown(v) {
 		return

@@ -63,8 +63,9 @@ func (p *picture) repeated(j int) bool {
 	return p.names[p.short(j)] > 1
 }
 
-// sourceName returns the quoted name of source j: a prompt token, with its position if another token
-// has the same name, “John” (3), or a generated token with its number from 1, “John” (generated 2).
+// sourceName returns the quoted name of source j: a prompt token, with its position if another
+// token has the same name, “John” (3), or a generated token with its number from 1, “John”
+// (generated 2).
 func (p *picture) sourceName(j int) string {
 	if m := len(p.e.Prompt.Texts); j >= m {
 		return fmt.Sprintf("“%s” (generated %d)", p.generatedName(j-m), j-m+1)

@@ -103,7 +103,7 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 	}
 	// Sinks and hidden tokens are left out of the range: one sink of 90 % would make all others
 	// pale.
-	var top []float64
+	var top, others []float64
 	largest := 0.0
 	// Data is [n,m,L]: i = (t·m + j)·L + k.
 	for i, x := range r.Data {
@@ -114,7 +114,10 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 		if k == v.level(t) && v.silent[t] == "" {
 			top = append(top, x)
 		}
-		if !math.IsNaN(x) {
+		if k != v.level(t) {
+			others = append(others, x)
+		}
+		if !math.IsNaN(x) && (k != v.level(t) || v.silent[t] == "") {
 			largest = max(largest, math.Abs(x))
 		}
 	}
@@ -126,7 +129,10 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 		}
 	}
 	v.top = newScale(r.Unit, top)
-	v.colors = v.top.tight(top)
+	if v.colors = v.top.tight(top); len(top) == 0 {
+		// No row is coloured, but other layers may be.
+		v.colors = newScale(r.Unit, others).tight(others)
+	}
 	v.beyond = largest > v.colors.limit*(1+slack)
 	for t := range r.Shape[0] {
 		// The digits of a row are those that its largest value needs.
@@ -135,13 +141,30 @@ func (p *picture) view(name string, layer *int, generated bool) view {
 	return v
 }
 
-// generatedValues returns the values of generated tokens that a method has, or nil if it has none, if
-// their number is not that of the tokens before each token (or up to it), or if a picture shows
-// another layer than theirs.
+// silentRows returns how many rows of generated tokens are silent, and why the first one is.
+func (v *view) silentRows() (n int, why string) {
+	for _, reason := range v.silent {
+		if reason == "" {
+			continue
+		}
+		if n++; n == 1 {
+			why = Visible(reason, 200)
+		}
+	}
+	return n, why
+}
+
+// maxGenerated is the largest number of generated tokens that are shown as sources.
+const maxGenerated = 1024
+
+// generatedValues returns the values of generated tokens that a method has, or nil if it has none
+// or too many, if their number is not that of the tokens before each token (or up to it), or if a
+// picture shows another layer than theirs.
 func (p *picture) generatedValues(v *view) [][]float64 {
 	r := v.result
 	n := r.Shape[0]
-	if n == 0 || n > len(p.e.Steps) || len(r.Generated) != n || p.e.Model.Bidirectional {
+	if n == 0 || n > min(len(p.e.Steps), maxGenerated) || len(r.Generated) != n ||
+		p.e.Model.Bidirectional {
 		return nil
 	}
 	own := len(r.Generated[0])

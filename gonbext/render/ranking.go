@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// ranked returns the k sources with the largest sizes in row t at the highlighted level. The largest
-// comes first; among equal sizes, the earlier token. The sources are those that hidden has, [m] or
-// more; sinks, hidden tokens and NaN are left out.
+// ranked returns the k sources with the largest sizes in row t at the highlighted level. The
+// largest comes first; among equal sizes, the earlier token. The sources are those that hidden
+// has, [m] or more; sinks, hidden tokens and NaN are left out.
 func (v *view) ranked(t, k int, hidden []bool) []int {
 	var all []int
 	for j := range hidden {

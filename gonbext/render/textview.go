@@ -148,7 +148,7 @@ func (p *picture) sentence(v *view, t int) string {
 	where, what, chance := p.predictionText(p.e.Steps[t])
 	s := html.EscapeString(where) + "<b>" + html.EscapeString(what) + "</b>"
 	if p.generatedAgain(t) {
-		s += fmt.Sprintf(" (%d)", len(p.e.Prompt.Texts)+t)
+		s += fmt.Sprintf(" (generated %d)", t+1)
 	}
 	if chance != "" {
 		s += " " + chance
@@ -158,7 +158,7 @@ func (p *picture) sentence(v *view, t int) string {
 }
 
 // generatedAgain reports whether a decoder generated the text of token t more than once, so that
-// its position is needed to tell which one is meant.
+// its number is needed to tell which one is meant.
 func (p *picture) generatedAgain(t int) bool {
 	if p.e.Model.Bidirectional {
 		return false

@@ -18,7 +18,7 @@
     const blocks = [...root.querySelectorAll('.hw-d')];
     const header = [...root.querySelectorAll('.hw-m .hw-c')].slice(0, 1).flatMap((r) => [...r.cells].slice(1, 1 + d.m + extra));
     // columns is how many cells a line of an image has: a divider stands before the generated tokens.
-    const columns = d.m + (extra && extra + 1), column = (j) => j < d.m ? j : j + 1;
+    const columns = (img) => img.closest('table') ? d.m : d.m + (extra && extra + 1), column = (j) => j < d.m ? j : j + 1;
     // What the reader chose outlives an update of the output: the method, the token or the source,
     // the layer of each method, and what is open.
     const pictures = window.headwaterPictures = window.headwaterPictures || {};
@@ -36,7 +36,8 @@
     const source = () => s.source < tokens.length ? s.source : -1;
     const place = (t) => d.p ? d.p[t] : d.m + t;
     const shown = (v, t) => v.l ? v.l[t] : 0;
-    const level = (i, t) => names[i] in s.level && d.d[i].k ? s.level[names[i]] : shown(d.d[i], t);
+    const picked = (i) => names[i] in s.level && d.d[i].k;
+    const level = (i, t) => picked(i) ? s.level[names[i]] : shown(d.d[i], t);
 
     // sources is how many sources target t has: the prompt, then the generated tokens before it.
     const sources = (v, t) => d.m + (v.y ? t + v.y - 1 : 0);
@@ -174,11 +175,11 @@
         img.after(c);
         img.hidden = true;
       }
-      const g = c.getContext('2d'), w = c.width / columns, h = c.height / rows;
+      const g = c.getContext('2d'), w = c.width / columns(img), h = c.height / rows;
       g.clearRect(0, 0, c.width, c.height);
       for (let r = 0; r < rows; r++) {
         const row = paints(r);
-        for (let j = -1; j < d.m + extra; j++) {
+        for (let j = columns(img) === d.m ? 0 : -1; j < d.m + extra; j++) {
           const n = j < 0 ? extra && none : row(j);
           if (!n) continue;
           g.fillStyle = colors(n);
@@ -189,15 +190,15 @@
     const painted = views.map(() => '');
     function drawMatrix(i, t, j) {
       const view = views[i], v = d.d[i], rows = [...view.querySelectorAll('.hw-r')];
-      const picked = v.k && names[i] in s.level ? String(s.level[names[i]]) : '';
-      if (painted[i] !== picked) {
-        painted[i] = picked;
+      const now = picked(i) ? String(s.level[names[i]]) : '';
+      if (painted[i] !== now) {
+        painted[i] = now;
         rows.forEach((r, q) => drawRow(r, painter(i, q, level(i, q)), v));
         const img = view.querySelector('img.hw-i');
         if (img) raster(img, d.n, (q) => painter(i, q, level(i, q)));
       }
       const img = view.querySelector('img.hw-i');
-      if (img) frame(img, j < 0 ? [t, d.n, 0, 1] : j < d.m + extra ? [0, 1, column(j), columns] : [0, 0, 0, 0]);
+      if (img) frame(img, j < 0 ? [t, d.n, 0, 1] : j < d.m + extra ? [0, 1, column(j), columns(img)] : [0, 0, 0, 0]);
       rows.forEach((r, q) => r.classList.toggle('hw-x', j < 0 && q === t));
       header.forEach((c, q) => c.classList.toggle('hw-x', q === j));
       drawLayers(i, t);
@@ -235,14 +236,16 @@
         rows.forEach((r, q) => drawRow(r, layerPainter(i, t, top - q)));
         if (image) raster(image, top + 1, (q) => layerPainter(i, t, top - q));
       }
-      const note = view.querySelector('.hw-u');
+      const note = view.querySelector('.hw-u'), layer = view.querySelector('.hw-y');
+      layer.title = layer.title || layer.textContent;
+      layer.textContent = picked(i) ? 'layer ' + v.L[k] : layer.title;
       if (note && v.k) note.textContent = v.L[k];
       if (image && v.k) frame(image, [top - k, top + 1, 0, 1]);
       rows.forEach((r, q) => {
         r.hidden = stale && !v.k;
         if (!v.k) return;
         r.classList.toggle('hw-x', top - q === k);
-        r.cells[0].textContent = top - q === k || (top - q) % 5 === 0 || q === 0 || top < 8 ? v.L[top - q] : '';
+        r.cells[0].textContent = v.L[top - q];
       });
     }
     const layerPainter = (i, t, k) => {
@@ -272,7 +275,7 @@
       if (names.length > 1) names.forEach((n, q) => button(n, q === i, () => { s.method = n; }));
       if (names.length > 1) button('all matrices', !!s.all, () => { s.all = !s.all; });
       if (!d.g && d.d[i].w && word.some((w, j) => w !== j)) button('whole words', !!s.words, () => { s.words = !s.words; });
-      if (d.d[i].k && names[i] in s.level) {
+      if (picked(i)) {
         button('layer ' + d.d[i].L[s.level[names[i]]] + ' ✕', true, () => { delete s.level[names[i]]; });
       }
     }
@@ -313,7 +316,7 @@
     say.setAttribute('aria-live', 'polite');
     text.onclick = (event) => {
       const index = tokens.indexOf(event.target.closest('.hw-t > *'));
-      if (index >= 0) pick(index, event.shiftKey || index === place(target()) && source() < 0);
+      if (index >= 0) pick(index, event.shiftKey || place(s.token) === index && source() < 0);
     };
     text.onkeydown = (event) => {
       const i = method(), last = tokens.length - 1;
@@ -345,7 +348,7 @@
     const at = (x) => x < d.m ? x : x > d.m ? x - 1 : -1;
     function onImage(event, rows) {
       const r = event.target.getBoundingClientRect();
-      return [Math.floor((event.clientY - r.top) / r.height * rows), at(Math.floor((event.clientX - r.left) / r.width * columns))];
+      return [Math.floor((event.clientY - r.top) / r.height * rows), at(Math.floor((event.clientX - r.left) / r.width * columns(event.target)))];
     }
     views.forEach((view, i) => {
       const v = d.d[i], rows = [...view.querySelectorAll('.hw-r')], layers = [...view.querySelectorAll('.hw-l')];
