@@ -76,8 +76,12 @@ func (b *page) beginMatrices(tabular bool) {
 		b.WriteString(`<div class="hw-m">`)
 		return
 	}
-	b.WriteString(`<div style="overflow-x:auto;overflow-y:hidden"><table class="hw-m" ` +
-		`style="border-collapse:collapse;font-size:11px;margin:0">`)
+	b.WriteString(`<div style="overflow-x:auto;overflow-y:hidden">`)
+	class := "hw-m"
+	if len(b.e.Prompt.Texts)+b.extraColumns() > cellColumns {
+		class = "hw-m hw-z" // smaller on paper
+	}
+	b.printf(`<table class="%s" style="border-collapse:collapse;font-size:11px;margin:0">`, class)
 	b.columnWidths()
 	b.WriteString(`<thead><tr class="hw-c" style="background:none"><td></td>`)
 	for j := range b.e.Prompt.Texts {
@@ -174,27 +178,26 @@ func (b *page) beginMethod(v *view, tabular bool) {
 		`margin:8px 0 2px 0;font-size:13px">`)
 	b.printf(`<b class="hw-n">%s</b> <span style="%s">`, escape(v.name, nameLimit), small)
 	if v.wrong != "" {
-		b.printf("· %s", escape(v.wrong, 0))
+		b.printf("· %s</span>", escape(v.wrong, 0))
 	} else {
-		b.printf(`· %s, <span class="hw-y">%s</span>`, escape(v.top.unit, 2*nameLimit),
+		silent, why := v.silentRows()
+		all := silent > 0 && silent == v.result.Shape[0]
+		b.printf(`· %s, <span class="hw-y">%s`, escape(v.top.unit, 2*nameLimit),
 			escape(v.layers(), 0))
+		switch {
+		case all:
+			b.WriteString(" · not coloured: " + html.EscapeString(why))
+		case silent > 0:
+			b.printf(" · %s of %s lines are not coloured; their sentences say why",
+				thousands(silent), thousands(len(b.e.Steps)))
+		}
+		b.WriteString("</span>")
 		if times := v.top.times(); times != "" {
 			b.printf(", numbers %s", times)
 		}
-	}
-	b.WriteString("</span>")
-	if v.wrong == "" {
-		silent, why := v.silentRows()
-		all := silent > 0 && silent == v.result.Shape[0]
+		b.WriteString("</span>") // with full opacity, as colours have in cells
 		if !all || b.layersShown(v) {
 			b.scale(v)
-		}
-		switch {
-		case all:
-			b.printf(` <span style="%s">· not coloured: %s</span>`, small, html.EscapeString(why))
-		case silent > 0:
-			b.printf(` <span style="%s">· %s of %s lines are not coloured; their sentences say `+
-				`why</span>`, small, thousands(silent), thousands(len(b.e.Steps)))
 		}
 	}
 	b.WriteString("</div>")

@@ -238,7 +238,7 @@
       }
       const note = view.querySelector('.hw-u'), layer = view.querySelector('.hw-y');
       layer.title = layer.title || layer.textContent;
-      layer.textContent = picked(i) ? 'layer ' + v.L[k] : layer.title;
+      layer.textContent = picked(i) ? 'layer ' + v.L[k] + (v.y ? ', prompt only' : '') : layer.title;
       if (note && v.k) note.textContent = v.L[k];
       if (image && v.k) frame(image, [top - k, top + 1, 0, 1]);
       rows.forEach((r, q) => {
