@@ -26,6 +26,8 @@ type scriptData struct {
 	Positions []int `json:"p,omitempty"`
 	// Extra is the number of columns of generated tokens in the matrices.
 	Extra int `json:"G,omitempty"`
+	// Words are, for decoders, what the script calls generated tokens and the given text.
+	Words []string `json:"e,omitempty"`
 	// Grouped says that prompt tokens are words or spans already.
 	Grouped bool         `json:"g,omitempty"`
 	Methods []scriptView `json:"d"`
@@ -79,6 +81,9 @@ func (b *page) data(left *int) string {
 	d := scriptData{
 		ID: b.id(), M: m, N: n, T: b.chosen, V: b.lead, Grouped: grouped(b.e),
 		Positions: b.positions(), Extra: b.extraColumns(),
+	}
+	if !b.e.Model.Bidirectional {
+		d.Words = []string{b.words.answer, b.words.text}
 	}
 	size := 1000
 	numbers := size + len(b.views)*(2*m*n+n*n+n+200+8*m)

@@ -140,7 +140,7 @@
       say.textContent = '';
       const v = d.d[i], k = level(i, t);
       const bold = (text) => Object.assign(document.createElement('b'), {textContent: text});
-      const quoted = (index) => '“' + name(index) + '” (' + (index < d.m ? '' : 'generated ') + (index < d.m ? index : index - d.m + 1) + ') ';
+      const quoted = (index) => '“' + name(index) + '” (' + (index < d.m ? '' : d.e[0] + ' ') + (index < d.m ? index : index - d.m + 1) + ') ';
       if (j < 0 && k === shown(v, t)) {
         const from = blocks[t] && blocks[t].querySelectorAll('.hw-q')[i];
         if (from) say.append(...from.cloneNode(true).childNodes);
@@ -238,7 +238,7 @@
       }
       const note = view.querySelector('.hw-u'), layer = view.querySelector('.hw-y');
       layer.title = layer.title || layer.textContent;
-      layer.textContent = picked(i) ? 'layer ' + v.L[k] + (v.y ? ', prompt only' : '') : layer.title;
+      layer.textContent = picked(i) ? 'layer ' + v.L[k] + (v.y ? ', ' + d.e[1] + ' only' : '') : layer.title;
       if (note && v.k) note.textContent = v.L[k];
       if (image && v.k) frame(image, [top - k, top + 1, 0, 1]);
       rows.forEach((r, q) => {
