@@ -24,6 +24,10 @@ type scriptData struct {
 	V int `json:"v"`
 	// Positions are, for encoders, the prompt tokens that predictions belong to, [N].
 	Positions []int `json:"p,omitempty"`
+	// Extra is the number of columns of generated tokens in the matrices.
+	Extra int `json:"G,omitempty"`
+	// Words are, for decoders, what the script calls generated tokens and the given text.
+	Words []string `json:"e,omitempty"`
 	// Grouped says that prompt tokens are words or spans already.
 	Grouped bool         `json:"g,omitempty"`
 	Methods []scriptView `json:"d"`
@@ -39,11 +43,14 @@ type scriptView struct {
 	Digits     int `json:"f"`
 	CellDigits int `json:"c"`
 	Power      int `json:"pw,omitempty"`
-	// Grey are the prompt tokens that are sinks or filtered; Silent are the rows without colours.
+	// Grey are the sources that are sinks or filtered; source M+q is generated token q. Silent are
+	// the rows without colours.
 	Grey   []int `json:"s,omitempty"`
 	Silent []int `json:"z,omitempty"`
 	// Top is the value that the codes of Rows count to. Rows has the values at the level shown,
-	// [N,M], two characters each; see code.
+	// two characters each; see codes. Row t has M values, and with Own those of the t generated
+	// tokens before it (Own 1), or of itself too (Own 2).
+	Own  int     `json:"y,omitempty"`
 	Top  float64 `json:"top,omitempty"`
 	Rows string  `json:"w,omitempty"`
 	// Paints has, instead of Rows, only the paints; see coarse.
@@ -73,10 +80,13 @@ func (b *page) data(left *int) string {
 	}
 	d := scriptData{
 		ID: b.id(), M: m, N: n, T: b.chosen, V: b.lead, Grouped: grouped(b.e),
-		Positions: b.positions(),
+		Positions: b.positions(), Extra: b.extraColumns(),
+	}
+	if !b.e.Model.Bidirectional {
+		d.Words = []string{b.words.answer, b.words.text}
 	}
 	size := 1000
-	numbers := size + len(b.views)*(2*m*n+200+8*m)
+	numbers := size + len(b.views)*(2*m*n+n*n+n+200+8*m)
 	for i := range b.views {
 		d.Methods = append(d.Methods, b.scriptView(&b.views[i], numbers <= *left, &size, *left))
 	}
@@ -132,8 +142,11 @@ func (b *page) scriptView(v *view, numbers bool, size *int, limit int) scriptVie
 	if v.top.signed {
 		s.Signed = 1
 	}
-	for j := range v.sinks {
-		if v.sinks[j] || b.hidden[j] {
+	if v.generated != nil {
+		s.Own = 1 + len(v.generated[0])
+	}
+	for j := range len(v.sinks) + len(b.greyed) {
+		if b.grey(v, j) {
 			s.Grey = append(s.Grey, j)
 		}
 	}
@@ -151,7 +164,13 @@ func (b *page) scriptView(v *view, numbers bool, size *int, limit int) scriptVie
 	var paints []string
 	total := 0
 	for t := range v.result.Shape[0] {
-		paints = append(paints, v.coarse(b.picture, t, []int{v.level(t)}))
+		row := make([]int, v.sources(t))
+		for j := range row {
+			if !b.grey(v, j) {
+				row[j] = v.colors.step(v.at(t, j))
+			}
+		}
+		paints = append(paints, coarse(row))
 		total += len(paints[t]) + 15 // with its quotes
 	}
 	if *size+total <= limit {
@@ -169,12 +188,12 @@ func (v *view) linear(x float64) float64 {
 	return x
 }
 
-// codes returns the values at the level shown, [N,M], as two digits each: 64a + b - 2048 counts
+// codes returns the values of all rows at the level shown as two digits each: 64a + b - 2048 counts
 // parts of top, of 2047, and 0 stands for NaN.
 func (v *view) codes() (top float64, rows string) {
-	n, m := v.result.Shape[0], v.result.Shape[1]
+	n := v.result.Shape[0]
 	for t := range n {
-		for j := range m {
+		for j := range v.sources(t) {
 			if x := math.Abs(v.linear(v.at(t, j))); x > top && !math.IsInf(x, 0) {
 				top = x
 			}
@@ -184,9 +203,9 @@ func (v *view) codes() (top float64, rows string) {
 		top = 1
 	}
 
-	b := make([]byte, 0, 2*m*n)
+	var b []byte
 	for t := range n {
-		for j := range m {
+		for j := range v.sources(t) {
 			x, code := v.linear(v.at(t, j)), 0
 			if !math.IsNaN(x) {
 				code = int(math.Round(min(max(x/top, -1), 1)*codeMax)) + codeMax + 1
@@ -197,10 +216,9 @@ func (v *view) codes() (top float64, rows string) {
 	return top, string(b)
 }
 
-// coarse returns the paints of token t at these levels, [levels,M], in digits: a paint is paint +
-// 6, that of NaN is 13, and a run of 1 to 50 cells without a colour is 13 + its length. Sinks and
-// hidden tokens are in the runs.
-func (v *view) coarse(p *picture, t int, ks []int) string {
+// coarse returns paints in digits: a paint is paint + 6, that of NaN is 13, and a run of 1 to 50
+// cells without a colour is 13 + its length. Sinks and hidden tokens are in the runs.
+func coarse(paints []int) string {
 	var b strings.Builder
 	run := 0
 	flush := func() {
@@ -208,16 +226,13 @@ func (v *view) coarse(p *picture, t int, ks []int) string {
 			b.WriteByte(digits64[13+min(run, 50)])
 		}
 	}
-	for _, k := range ks {
-		for j := range v.sinks {
-			paint := v.layerPaint(p, t, j, k)
-			if paint == 0 || paint == sinkPaint {
-				run++
-				continue
-			}
-			flush()
-			b.WriteByte(digits64[min(paint+levels, 13)])
+	for _, paint := range paints {
+		if paint == 0 || paint == sinkPaint {
+			run++
+			continue
 		}
+		flush()
+		b.WriteByte(digits64[min(paint+levels, 13)])
 	}
 	flush()
 	return b.String()
@@ -229,14 +244,16 @@ func (b *page) addLevels(v *view, s *scriptView, size *int, limit int) {
 		return
 	}
 	r := v.result
-	ks := make([]int, r.Shape[2])
-	for k := range ks {
-		ks[k] = k
-	}
 	var all []string
-	total := 10 * len(ks)
+	total := 10 * r.Shape[2]
 	for t := range r.Shape[0] {
-		all = append(all, v.coarse(b.picture, t, ks))
+		var paints []int // [levels,M]
+		for k := range r.Shape[2] {
+			for j := range v.sinks {
+				paints = append(paints, v.layerPaint(b.picture, t, j, k))
+			}
+		}
+		all = append(all, coarse(paints))
 		if total += len(all[t]) + 20; *size+total > limit {
 			return
 		}

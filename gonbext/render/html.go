@@ -12,8 +12,8 @@ import (
 //
 //   - the prompt and the generated tokens as a text, coloured by the row of one generated token;
 //   - a sentence that says what the colours say;
-//   - a matrix for each method: a line for each generated token, a column for each prompt token,
-//     and below it the layers of the chosen token;
+//   - a matrix for each method: a line for each generated token, a column for each token that
+//     it may come from, and below it the layers of the chosen token;
 //   - each token's strongest sources, and the tokens that might have come instead.
 //
 // All of this is there without a script. Where scripts run, one adds touch: any token can be
@@ -64,7 +64,7 @@ const (
 // WriteTo writes the picture as one div. The only error is that of w. It is built in memory and
 // written at once, so that an error of w is not lost.
 func (r HTML) WriteTo(w io.Writer) (int64, error) {
-	b := &page{picture: r.picture(), limit: r.MaxBytes}
+	b := &page{picture: r.picture(true), limit: r.MaxBytes}
 	if b.limit <= 0 {
 		b.limit = defaultMaxBytes
 	}
@@ -92,12 +92,12 @@ func (b *page) part(f func(*page)) string {
 	return c.String()
 }
 
-// choose chooses the last generated token that is no control token, and the first method that has
-// something to say about it.
+// choose chooses the last generated token that is neither a control token nor white space, and the
+// first method that has something to say about it.
 func (b *page) choose() {
 	b.chosen, b.lead = len(b.e.Steps)-1, -1
 	for t := b.chosen; t >= 0; t-- {
-		if !b.e.Steps[t].Special {
+		if g := b.e.Steps[t]; !g.Special && strings.TrimSpace(g.Text) != "" {
 			b.chosen = t
 			break
 		}

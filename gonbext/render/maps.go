@@ -79,7 +79,7 @@ func (b *page) targetMap(v *view, level int) {
 	}
 	if len(rows) > cellColumns {
 		b.image("hw-g", rows, min(max(imageWidth/len(rows), 1), 16),
-			min(max(imageWidth/len(rows), 1), 16))
+			min(max(imageWidth/len(rows), 1), 16), "")
 		b.WriteString("</details>")
 		return
 	}

@@ -7,15 +7,21 @@ import (
 )
 
 // A matrix with at most cellColumns columns and cellCount cells for each method is a table, with
-// the numbers of its coloured cells; a larger one is an image. imageWidth and imageHeight are the
-// pixels that an image has about, if its cells are not smaller than a pixel.
+// the numbers of its coloured cells; a larger one is an image. A table has columns of generated
+// tokens if it has at most allColumns columns then. imageWidth and imageHeight are the pixels that
+// an image has about, if its cells are not smaller than a pixel.
 const (
 	cellColumns = 40
+	allColumns  = 64
 	cellCount   = 1600
 	imageWidth  = 1024
 	imageHeight = 512
-	// Up to fewLayers layers have rows high enough for the number of each.
-	fewLayers = 8
+	// Up to fewLayers layers have a row each in a table, with its number; more are an image, with
+	// lines of layerHeight pixels.
+	fewLayers   = 8
+	layerHeight = 6
+	// divider is the border between the columns of prompt tokens and generated tokens.
+	divider = "border-left:2px solid #8888"
 )
 
 // tabular reports whether the matrices of this picture are tables.
@@ -24,10 +30,19 @@ func (p *picture) tabular() bool {
 	return m <= cellColumns && m*n <= cellCount
 }
 
+// extraColumns returns how many columns of generated tokens stand behind those of the prompt.
+func (p *picture) extraColumns() int {
+	g := p.generatedColumns()
+	if p.tabular() && len(p.e.Prompt.Texts)+g > allColumns {
+		return 0
+	}
+	return g
+}
+
 // matrices returns the matrices of all methods, and takes their size from left. Tables of all
 // methods are one element, so that their columns are aligned. Each method is one element of class
-// hw-v, with rows of class hw-r for tokens and hw-l for layers, or images of class hw-i and hw-j;
-// the script relies on this.
+// hw-v, with rows of class hw-r for tokens, or an image of class hw-i. Its layers are rows of
+// class hw-l or an image of class hw-j; the script relies on this.
 func (b *page) matrices(left *int) string {
 	if len(b.e.Prompt.Texts) == 0 || len(b.e.Steps) == 0 || len(b.views) == 0 {
 		return ""
@@ -61,9 +76,14 @@ func (b *page) beginMatrices(tabular bool) {
 		b.WriteString(`<div class="hw-m">`)
 		return
 	}
-	b.WriteString(`<div style="overflow-x:auto;overflow-y:hidden"><table class="hw-m" ` +
-		`style="border-collapse:collapse;font-size:11px;margin:0">` +
-		`<thead><tr class="hw-c" style="background:none"><td></td>`)
+	b.WriteString(`<div style="overflow-x:auto;overflow-y:hidden">`)
+	class := "hw-m"
+	if len(b.e.Prompt.Texts)+b.extraColumns() > cellColumns {
+		class = "hw-m hw-z" // smaller on paper
+	}
+	b.printf(`<table class="%s" style="border-collapse:collapse;font-size:11px;margin:0">`, class)
+	b.columnWidths()
+	b.WriteString(`<thead><tr class="hw-c" style="background:none"><td></td>`)
 	for j := range b.e.Prompt.Texts {
 		name := b.short(j)
 		if name == "" {
@@ -71,16 +91,53 @@ func (b *page) beginMatrices(tabular bool) {
 		}
 		b.printf("<td>%s</td>", escape(name, 0))
 	}
+	for q := range b.extraColumns() {
+		b.printf("<td>%s</td>", html.EscapeString(b.generatedName(q)))
+	}
 	if b.hasOther() {
 		b.WriteString("<td>generated</td>")
 	}
 	b.WriteString("<td>probability</td></tr></thead>")
 }
 
-// hasOther reports whether a method says how much of a row generated tokens have.
+// columnWidths writes the columns of a table: those of tokens have the same width, which the
+// longest number needs, so that an image of layers below them is aligned. A border stands before
+// the generated tokens.
+func (b *page) columnWidths() {
+	longest := 0
+	for i := range b.views {
+		v := &b.views[i]
+		for t := 0; v.has(t) && t < len(b.e.Steps); t++ {
+			for j := range b.rowSources(v, t) {
+				if paint := v.paint(b.picture, t, j); paint != 0 && paint != sinkPaint {
+					longest = max(longest, Width(v.cellNumber(v.at(t, j))))
+				}
+			}
+		}
+	}
+	width := max(22, 7*longest+4)
+	b.printf(`<colgroup></colgroup><colgroup span="%d" style="width:%dpx"></colgroup>`,
+		len(b.e.Prompt.Texts), width)
+	if g := b.extraColumns(); g > 0 {
+		b.printf(`<colgroup span="%d" style="width:%dpx;%s"></colgroup>`, g, width, divider)
+	}
+}
+
+// rowSources returns how many of the sources of row t have a column.
+func (b *page) rowSources(v *view, t int) int {
+	if b.extraColumns() == 0 {
+		return len(b.e.Prompt.Texts)
+	}
+	return v.sources(t)
+}
+
+// hasOther reports whether a method without columns of generated tokens says how much of a row they
+// have together.
 func (p *picture) hasOther() bool {
+	columns := p.extraColumns() > 0
 	for i := range p.views {
-		if v := &p.views[i]; v.wrong == "" && p.otherShare(v, 0) != "" {
+		v := &p.views[i]
+		if v.wrong == "" && !(columns && v.generated != nil) && p.otherShare(v, 0) != "" {
 			return true
 		}
 	}
@@ -121,16 +178,27 @@ func (b *page) beginMethod(v *view, tabular bool) {
 		`margin:8px 0 2px 0;font-size:13px">`)
 	b.printf(`<b class="hw-n">%s</b> <span style="%s">`, escape(v.name, nameLimit), small)
 	if v.wrong != "" {
-		b.printf("· %s", escape(v.wrong, 0))
+		b.printf("· %s</span>", escape(v.wrong, 0))
 	} else {
-		b.printf("· %s, %s", escape(v.top.unit, 2*nameLimit), escape(v.layers(), 0))
+		silent, why := v.silentRows()
+		all := silent > 0 && silent == v.result.Shape[0]
+		b.printf(`· %s, <span class="hw-y">%s`, escape(v.top.unit, 2*nameLimit),
+			escape(v.layers(), 0))
+		switch {
+		case all:
+			b.WriteString(" · not coloured: " + html.EscapeString(why))
+		case silent > 0:
+			b.printf(" · %s of %s lines are not coloured; their sentences say why",
+				thousands(silent), thousands(len(b.e.Steps)))
+		}
+		b.WriteString("</span>")
 		if times := v.top.times(); times != "" {
 			b.printf(", numbers %s", times)
 		}
-	}
-	b.WriteString("</span>")
-	if v.wrong == "" {
-		b.scale(v)
+		b.WriteString("</span>") // with full opacity, as colours have in cells
+		if !all || b.layersShown(v) {
+			b.scale(v)
+		}
 	}
 	b.WriteString("</div>")
 	b.WriteString(end(tabular, "</td></tr>", ""))
@@ -172,13 +240,14 @@ func (p *picture) rowName(t int) string {
 func (b *page) row(v *view, t int) {
 	b.printf(`<tr class="hw-r" style="background:none"><td style="text-align:left">%s</td>`,
 		b.marked(html.EscapeString(b.rowName(t)), t == b.chosen))
-	for j := range b.e.Prompt.Texts {
-		if !v.has(t) {
-			b.WriteString("<td></td>")
-			continue
-		}
+	sources := 0
+	if v.has(t) {
+		sources = b.rowSources(v, t)
+	}
+	for j := range sources {
 		b.cell(v.paint(b.picture, t, j), v.cellNumber(v.at(t, j)))
 	}
+	b.WriteString(strings.Repeat("<td></td>", len(b.e.Prompt.Texts)+b.extraColumns()-sources))
 	if b.hasOther() {
 		b.printf(`<td style="opacity:.8">%s</td>`, b.otherShare(v, t))
 	}
@@ -229,31 +298,60 @@ func (v *view) cellDigits() int {
 }
 
 // layerRows writes the values of every layer for the chosen token below the rows of a table, the
-// last layer on top, in the same columns. The layer shown is marked.
+// last layer on top, in the same columns. The layer shown is marked. More than a few layers are an
+// image: as rows they would stand tall where style sheets are removed.
 func (b *page) layerRows(v *view) {
 	if !b.layersShown(v) {
 		return
 	}
-	b.printf(`<tr style="background:none"><td colspan="99" class="hw-h"><div style="width:0;`+
-		`min-width:100%%;white-space:normal;text-align:left;%s">“<span class="hw-o">%s</span>” `+
-		`layer by layer</div></td></tr>`, small, html.EscapeString(b.rowName(b.chosen)))
-	last := v.result.Shape[2] - 1
-	class, style := "hw-l", "background:none;font-size:8px;line-height:8px"
-	if last < fewLayers {
-		class, style = "hw-l hw-f", "background:none"
+	b.WriteString(`<tr style="background:none"><td colspan="99" class="hw-h"><div style="width:0;` +
+		`min-width:100%;white-space:normal;text-align:left">`)
+	b.layersHeading(v)
+	b.WriteString("</div></td></tr>")
+	layers := v.result.Shape[2]
+	if layers > fewLayers {
+		m := len(b.e.Prompt.Texts)
+		b.printf(`<tr style="background:none"><td></td><td colspan="%d" style="padding:0">`, m)
+		b.image("hw-j", b.layerGrid(v, m), 22, layerHeight, fmt.Sprintf(
+			"width:100%%;height:%dpx", layers*layerHeight))
+		b.WriteString("</td></tr>")
+		return
 	}
-	for k := last; k >= 0; k-- {
-		label, shown := "&nbsp;", k == v.level(b.chosen)
-		if shown || k%5 == 0 || k == last || last < fewLayers {
-			label = b.marked(fmt.Sprint(v.result.Layer(b.chosen, k)), shown)
-		}
-		b.printf(`<tr class="%s" style="%s"><td style="text-align:right">%s</td>`, class, style,
+	for k := layers - 1; k >= 0; k-- {
+		label := b.marked(fmt.Sprint(v.result.Layer(b.chosen, k)), k == v.level(b.chosen))
+		b.printf(`<tr class="hw-l" style="background:none"><td style="text-align:right">%s</td>`,
 			label)
 		for j := range b.e.Prompt.Texts {
 			b.cell(v.layerPaint(b.picture, b.chosen, j, k), "")
 		}
 		b.WriteString("</tr>")
 	}
+}
+
+// layersHeading writes what the layers of the chosen token are.
+func (b *page) layersHeading(v *view) {
+	b.printf(`<div style="%s">“<span class="hw-o">%s</span>” layer by layer`, small,
+		html.EscapeString(b.rowName(b.chosen)))
+	if layers := v.result.Shape[2]; layers > fewLayers || !b.tabular() {
+		layer := func(k int) int { return v.result.Layer(b.chosen, k) }
+		b.printf(`: %d on top, %d at the bottom; shown above is layer <span class="hw-u">%d</span>`,
+			layer(layers-1), layer(0), layer(v.level(b.chosen)))
+	}
+	b.WriteString("</div>")
+}
+
+// layerGrid returns the paints of every layer of the chosen token, the last on top, with this
+// number of columns.
+func (b *page) layerGrid(v *view, columns int) grid {
+	layers := v.result.Shape[2]
+	rows := make(grid, layers)
+	for i := range rows {
+		rows[i] = make([]int, columns)
+		for j := range b.e.Prompt.Texts {
+			rows[i][j] = v.layerPaint(b.picture, b.chosen, j, layers-1-i)
+		}
+	}
+	return rows
 }
 
 // layersShown reports whether a method has values of several layers for the chosen token.
@@ -263,49 +361,56 @@ func (b *page) layersShown(v *view) bool {
 
 // layerPaint returns the paint of a layer's value, also where the row of the layer shown is silent.
 func (v *view) layerPaint(p *picture, t, j, k int) int {
-	if v.sinks[j] || p.hidden[j] {
+	if p.grey(v, j) {
 		return sinkPaint
 	}
 	return v.colors.step(v.result.At(t, j, k))
 }
 
-// images writes the matrix of a method as an image, and below it the layers of the chosen token.
+// images writes the matrix of a method as an image, and below it the layers of the chosen token. A
+// grey column divides the prompt from the generated tokens.
 func (b *page) images(v *view) {
 	m := len(b.e.Prompt.Texts)
-	width := min(max(imageWidth/m, 1), 24)
+	columns, more := m, ""
+	if g := b.extraColumns(); g > 0 {
+		columns, more = m+1+g, ", then the generated tokens"
+	}
+	width := min(max(imageWidth/columns, 1), 24)
 	rows := make(grid, v.result.Shape[0])
 	for t := range rows {
-		for j := range m {
-			rows[t] = append(rows[t], v.paint(b.picture, t, j))
+		rows[t] = make([]int, columns)
+		for j := range v.sources(t) {
+			at := j
+			if j >= m {
+				at++
+			}
+			rows[t][at] = v.paint(b.picture, t, j)
+		}
+		if columns > m {
+			rows[t][m] = nanPaint
 		}
 	}
-	b.printf(`<div style="%s">Lines: %s, the first on top; columns: %s, from left to right.</div>`,
-		small, b.words.shown, b.words.tokens)
-	b.image("hw-i", rows, width, min(max(imageHeight/max(len(rows), 1), 2), 16))
+	b.printf(`<div style="%s">Lines: %s, the first on top; columns: %s, from left to `+
+		`right%s.</div>`, small, b.words.shown, b.words.tokens, more)
+	b.image("hw-i", rows, width, min(max(imageHeight/max(len(rows), 1), 2), 16), "")
 	if !b.layersShown(v) {
 		return
 	}
-	layers := v.result.Shape[2]
-	rows = make(grid, layers)
-	for i := range rows {
-		for j := range m {
-			rows[i] = append(rows[i], v.layerPaint(b.picture, b.chosen, j, layers-1-i))
-		}
-	}
-	layer := func(k int) int { return v.result.Layer(b.chosen, k) }
-	b.printf(`<div style="%s">“<span class="hw-o">%s</span>” layer by layer: %d on top, %d at the `+
-		`bottom; shown above is layer <span class="hw-u">%d</span>.</div>`, small,
-		html.EscapeString(b.rowName(b.chosen)), layer(layers-1), layer(0),
-		layer(v.level(b.chosen)))
-	b.image("hw-j", rows, width, 6)
+	b.layersHeading(v)
+	b.image("hw-j", b.layerGrid(v, columns), width, layerHeight, "")
 }
 
 // image writes a grid as an image with cells of w × h pixels, with a frame that shows its size.
-func (b *page) image(class string, g grid, w, h int) {
+func (b *page) image(class string, g grid, w, h int, style string) {
 	columns := 0
 	if len(g) > 0 {
 		columns = len(g[0])
 	}
-	b.printf(`<div><img class="%s" alt="" width="%d" height="%d" style="max-width:100%%;`+
-		`border:1px solid #8885" src="%s"></div>`, class, columns*w, len(g)*h, g.png(w, h))
+	box := "<div>"
+	if style != "" {
+		box, style = `<div style="width:100%">`, ";"+style
+	}
+	b.printf(`%s<img class="%s" alt="" width="%d" height="%d" style="max-width:100%%;`+
+		`border:1px solid #8885%s" src="%s"></div>`, box, class, columns*w, len(g)*h, style,
+		g.png(w, h))
 }

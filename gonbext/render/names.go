@@ -46,6 +46,12 @@ func (p *picture) short(j int) string {
 	return name
 }
 
+// generatedName returns generated token t in few columns.
+func (p *picture) generatedName(t int) string {
+	_, rest := word(p.e.Steps[t].Text)
+	return Visible(rest, 16)
+}
+
 // repeated reports whether another prompt token has the same short name as prompt token j.
 func (p *picture) repeated(j int) bool {
 	if p.names == nil {
@@ -57,9 +63,13 @@ func (p *picture) repeated(j int) bool {
 	return p.names[p.short(j)] > 1
 }
 
-// sourceName returns the quoted name of prompt token j, with its position if another token has the
-// same name: “John” (3).
+// sourceName returns the quoted name of source j: a prompt token, with its position if another
+// token has the same name, “John” (3), or a generated token with its number from 1, “John”
+// (generated 2).
 func (p *picture) sourceName(j int) string {
+	if m := len(p.e.Prompt.Texts); j >= m {
+		return fmt.Sprintf("“%s” (generated %d)", p.generatedName(j-m), j-m+1)
+	}
 	if p.repeated(j) {
 		return fmt.Sprintf("“%s” (%d)", p.short(j), j)
 	}

@@ -18,6 +18,7 @@ type picture struct {
 	words   words
 	status  string
 	hidden  []bool // [m], greyed by the filter
+	greyed  []bool // [n], generated tokens greyed by the filter
 	views   []view
 	names   map[string]int // how many prompt tokens have a name; see repeated
 	answers map[string]int // how many generated tokens have a text; see generatedAgain
@@ -33,7 +34,10 @@ type view struct {
 	// [attribution.ShownLevel] for that of each token.
 	fixed int
 	other []float64
-	sinks []bool // [m]
+	// generated has, for each generated token, its values of the generated tokens before it; see
+	// [attribution.Result.Generated]. Nil if they are not shown.
+	generated [][]float64
+	sinks     []bool // [m]
 	// silent says why row t is not coloured, "" if it is, [n].
 	silent []string
 	top    scale   // of the highlighted level
@@ -43,8 +47,9 @@ type view struct {
 	beyond bool
 }
 
-// picture computes what is shown. A nil explanation is one without tokens and methods.
-func (h Heatmap) picture() *picture {
+// picture computes what is shown. A nil explanation is one without tokens and methods. generated
+// says whether generated tokens are shown as sources.
+func (h Heatmap) picture(generated bool) *picture {
 	p := &picture{e: h.Explanation, status: h.Status}
 	if p.e == nil {
 		p.e = &attribution.Explanation{}
@@ -58,14 +63,18 @@ func (h Heatmap) picture() *picture {
 	for j, text := range p.e.Prompt.Texts {
 		p.hidden[j] = h.Filter.Hides(text)
 	}
+	for _, g := range p.e.Steps {
+		p.greyed = append(p.greyed, h.Filter.Hides(g.Text))
+	}
 	for _, name := range h.methods() {
-		p.views = append(p.views, p.view(name, h.Layer))
+		p.views = append(p.views, p.view(name, h.Layer, generated))
 	}
 	return p
 }
 
 // view computes what is shown of one method. layer is the layer to highlight, if the method has it.
-func (p *picture) view(name string, layer *int) view {
+// generated says whether generated tokens are shown as sources.
+func (p *picture) view(name string, layer *int, generated bool) view {
 	v := view{name: name, result: p.e.Methods[name], other: p.e.OtherMass[name]}
 	r, m := v.result, len(p.e.Prompt.Texts)
 	switch {
@@ -89,9 +98,12 @@ func (p *picture) view(name string, layer *int) view {
 		}
 	}
 	v.sinks, v.silent = p.sinks(&v)
+	if generated {
+		v.generated = p.generatedValues(&v)
+	}
 	// Sinks and hidden tokens are left out of the range: one sink of 90 % would make all others
 	// pale.
-	var top []float64
+	var top, others []float64
 	largest := 0.0
 	// Data is [n,m,L]: i = (t·m + j)·L + k.
 	for i, x := range r.Data {
@@ -102,18 +114,104 @@ func (p *picture) view(name string, layer *int) view {
 		if k == v.level(t) && v.silent[t] == "" {
 			top = append(top, x)
 		}
-		if !math.IsNaN(x) {
+		if k != v.level(t) {
+			others = append(others, x)
+		}
+		if !math.IsNaN(x) && (k != v.level(t) || v.silent[t] == "") {
 			largest = max(largest, math.Abs(x))
 		}
 	}
+	for t, row := range v.generated {
+		for q, x := range row {
+			if !p.greyed[q] && v.silent[t] == "" {
+				top = append(top, x)
+			}
+		}
+	}
 	v.top = newScale(r.Unit, top)
-	v.colors = v.top.tight(top)
+	if v.colors = v.top.tight(top); len(top) == 0 {
+		// No row is coloured, but other layers may be.
+		v.colors = newScale(r.Unit, others).tight(others)
+	}
 	v.beyond = largest > v.colors.limit*(1+slack)
 	for t := range r.Shape[0] {
 		// The digits of a row are those that its largest value needs.
-		v.rows = append(v.rows, v.top.upTo(v.largest(t, p.hidden)))
+		v.rows = append(v.rows, v.top.upTo(v.largest(t, p.greySources(&v, t))))
 	}
 	return v
+}
+
+// silentRows returns how many rows of generated tokens are silent, and why the first one is.
+func (v *view) silentRows() (n int, why string) {
+	for _, reason := range v.silent {
+		if reason == "" {
+			continue
+		}
+		if n++; n == 1 {
+			why = Visible(reason, 200)
+		}
+	}
+	return n, why
+}
+
+// maxGenerated is the largest number of generated tokens that are shown as sources.
+const maxGenerated = 1024
+
+// generatedValues returns the values of generated tokens that a method has, or nil if it has none
+// or too many, if their number is not that of the tokens before each token (or up to it), or if a
+// picture shows another layer than theirs.
+func (p *picture) generatedValues(v *view) [][]float64 {
+	r := v.result
+	n := r.Shape[0]
+	if n == 0 || n > min(len(p.e.Steps), maxGenerated) || len(r.Generated) != n ||
+		p.e.Model.Bidirectional {
+		return nil
+	}
+	own := len(r.Generated[0])
+	for t, row := range r.Generated {
+		if own > 1 || len(row) != t+own || v.level(t) != r.Level(t) {
+			return nil
+		}
+	}
+	return r.Generated
+}
+
+// sources returns how many sources row t has: m prompt tokens and, if they are shown, the generated
+// tokens before it. Source m+q is generated token q.
+func (v *view) sources(t int) int {
+	if t < len(v.generated) {
+		return v.result.Shape[1] + len(v.generated[t])
+	}
+	return v.result.Shape[1]
+}
+
+// grey reports whether a source is grey in a method: a sink or a token that is filtered.
+func (p *picture) grey(v *view, source int) bool {
+	if m := len(v.sinks); source >= m {
+		return p.greyed[source-m]
+	}
+	return v.sinks[source] || p.hidden[source]
+}
+
+// greySources returns which sources of row t are grey.
+func (p *picture) greySources(v *view, t int) []bool {
+	grey := make([]bool, v.sources(t))
+	for s := range grey {
+		grey[s] = p.grey(v, s)
+	}
+	return grey
+}
+
+// generatedColumns returns how many columns of generated tokens the matrices have: as many as the
+// longest row of a method needs.
+func (p *picture) generatedColumns() int {
+	columns := 0
+	for i := range p.views {
+		for _, row := range p.views[i].generated {
+			columns = max(columns, len(row))
+		}
+	}
+	return columns
 }
 
 // sinks marks the sinks of a method at the highlighted level, [m], and says which rows are silent,
@@ -165,9 +263,14 @@ func (p *picture) silence(v *view, t int) string {
 // has reports whether the view has values for generated token t.
 func (v *view) has(t int) bool { return v.wrong == "" && t < v.result.Shape[0] }
 
-// at returns the value of prompt token j for generated token t at the highlighted level. It is
-// M[t,j,l].
-func (v *view) at(t, j int) float64 { return v.result.At(t, j, v.level(t)) }
+// at returns the value of source j for generated token t at the highlighted level: M[t,j,l] of a
+// prompt token, or that of generated token j-m.
+func (v *view) at(t, j int) float64 {
+	if m := len(v.sinks); j >= m {
+		return v.generated[t][j-m]
+	}
+	return v.result.At(t, j, v.level(t))
+}
 
 // level returns the index in result.Layers of the values that are highlighted for token t.
 func (v *view) level(t int) int {

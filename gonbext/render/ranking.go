@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// ranked returns the k prompt tokens with the largest sizes in row t at the highlighted level. The
-// largest comes first; among equal sizes, the earlier token. Sinks, hidden tokens and NaN are left
-// out.
+// ranked returns the k sources with the largest sizes in row t at the highlighted level. The
+// largest comes first; among equal sizes, the earlier token. The sources are those that hidden
+// has, [m] or more; sinks, hidden tokens and NaN are left out.
 func (v *view) ranked(t, k int, hidden []bool) []int {
 	var all []int
 	for j := range hidden {
-		if !hidden[j] && !v.sinks[j] && !math.IsNaN(v.at(t, j)) {
+		if !hidden[j] && !v.sink(j) && !math.IsNaN(v.at(t, j)) {
 			all = append(all, j)
 		}
 	}
@@ -23,12 +23,15 @@ func (v *view) ranked(t, k int, hidden []bool) []int {
 	return all[:min(k, len(all))]
 }
 
+// sink reports whether a source is a sink. Generated tokens are none.
+func (v *view) sink(source int) bool { return source < len(v.sinks) && v.sinks[source] }
+
 // largest returns the largest size in row t at the highlighted level, without sinks, hidden tokens
 // and NaN; 0 if there is none.
 func (v *view) largest(t int, hidden []bool) float64 {
 	x := 0.0
 	for j := range hidden {
-		if a := math.Abs(v.at(t, j)); !hidden[j] && !v.sinks[j] && a > x {
+		if a := math.Abs(v.at(t, j)); !hidden[j] && !v.sink(j) && a > x {
 			x = a
 		}
 	}

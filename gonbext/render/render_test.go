@@ -194,7 +194,7 @@ func TestUnchanged(t *testing.T) {
 var (
 	tag        = regexp.MustCompile(`<(/?)([a-zA-Z]+)([^<>]*)>`)
 	attributes = regexp.MustCompile(
-		`^( (style|title|colspan|class|src|alt|width|height)="([^"<>]*)")*$`)
+		`^( (style|title|span|colspan|class|src|alt|width|height)="([^"<>]*)")*$`)
 	styles     = regexp.MustCompile(`style="([^"]*)"`)
 	imageFrom  = regexp.MustCompile(`src="([^"]*)"`)
 	imageStart = "data:image/png;base64,"
@@ -222,7 +222,7 @@ func survives(t *testing.T, markup string) {
 	markup = untrusted(t, markup)
 	allowed := map[string]bool{
 		"div": true, "span": true, "b": true, "u": true, "br": true, "table": true, "thead": true, "tbody": true,
-		"tr": true, "td": true, "img": true, "details": true, "summary": true,
+		"tr": true, "td": true, "colgroup": true, "img": true, "details": true, "summary": true,
 	}
 	var open []string
 	for _, m := range tag.FindAllStringSubmatch(markup, -1) {
@@ -314,8 +314,13 @@ func TestHostile(t *testing.T) {
 // sized is an explanation of n tokens over m prompt tokens by two methods in l layers, as large as
 // a real one.
 func sized(n, m, l int) *attribution.Explanation {
+	return sizedBy(n, m, l, "rollout", "value-zeroing")
+}
+
+// sizedBy is such an explanation by some of the methods of example.
+func sizedBy(n, m, l int, methods ...string) *attribution.Explanation {
 	e := long(m)
-	e.Order = []string{"rollout", "value-zeroing"}
+	e.Order = methods
 	e.Steps = nil
 	for range n {
 		e.Steps = append(e.Steps, example().Steps[0])
@@ -331,8 +336,76 @@ func sized(n, m, l int) *attribution.Explanation {
 		for x := range r.Data {
 			r.Data[x] = float64(x*(37+i)%101) / 1010
 		}
+		for t := range n {
+			r.Shown = append(r.Shown, l-1)
+			row := make([]float64, t)
+			for q := range row {
+				row[q] = float64((t*n+q)*(41+i)%103) / 1030
+			}
+			r.Generated = append(r.Generated, row)
+		}
 	}
 	return e
+}
+
+// generatedExample is the example with what each token has from the generated tokens before it.
+func generatedExample() *attribution.Explanation {
+	e := example()
+	for _, r := range e.Methods {
+		r.Shown = []int{5, 5, 5}
+		r.Generated = [][]float64{{}, {0.2}, {0.05, 0.3}}
+	}
+	return e
+}
+
+// TestGenerated draws generated tokens as sources: in the text, the sentence, the matrix.
+func TestGenerated(t *testing.T) {
+	h := Heatmap{Explanation: generatedExample(), Methods: []string{"rollout"}}
+	golden(t, HTML{Heatmap: h})
+	p := h.picture(true)
+	const most = "most from “here” (generated 2) 30.0 %, "
+	if got := p.says(&p.views[0], 2); !strings.HasPrefix(got, most) {
+		t.Errorf("the sentence is %q", got)
+	}
+	layer := 2
+	for name, change := range map[string]func(*attribution.Explanation, *attribution.Result){
+		"no values": func(_ *attribution.Explanation, r *attribution.Result) { r.Generated = nil },
+		"a row too few": func(_ *attribution.Explanation, r *attribution.Result) {
+			r.Generated = r.Generated[:2]
+		},
+		"a short row": func(_ *attribution.Explanation, r *attribution.Result) {
+			r.Generated[2] = r.Generated[2][:1]
+		},
+		"long rows": func(_ *attribution.Explanation, r *attribution.Result) {
+			r.Generated = [][]float64{{1, 2}, {1, 2, 3}, {1, 2, 3, 4}}
+		},
+		"fewer tokens": func(e *attribution.Explanation, _ *attribution.Result) {
+			e.Steps = e.Steps[:2]
+		},
+		"another layer": func(*attribution.Explanation, *attribution.Result) { h.Layer = &layer },
+	} {
+		h.Explanation, h.Layer = generatedExample(), nil
+		change(h.Explanation, h.Explanation.Methods["rollout"])
+		got := written(t, HTML{Heatmap: h})
+		survives(t, got)
+		if !strings.Contains(got, "<td>generated</td>") || strings.Contains(got, most) {
+			t.Errorf("%s: the matrix has columns for generated tokens", name)
+		}
+	}
+
+	h.Explanation, h.Layer = generatedExample(), nil
+	for _, r := range h.Explanation.Methods {
+		r.Generated = [][]float64{{0.1}, {0.2, 0.3}, {0.05, 0.3, 0.4}}
+	}
+	p = h.picture(true)
+	const itself = "most from “.” (generated 3) 40.0 %, "
+	if got := p.says(&p.views[0], 2); !strings.HasPrefix(got, itself) {
+		t.Errorf("with own rows the sentence is %q", got)
+	}
+	h.Filter = attribution.Filter{"here"}
+	if p = h.picture(true); p.views[0].paint(p, 2, len(p.e.Prompt.Texts)+1) != sinkPaint {
+		t.Error("a filtered generated token is not grey")
+	}
 }
 
 func TestSize(t *testing.T) {
@@ -363,6 +436,21 @@ func TestSize(t *testing.T) {
 			t.Logf("%s bytes", thousands(len(got)))
 		})
 	}
+}
+
+// TestSizeOfGenerated draws 512 prompt tokens, 64 generated tokens and 3 methods: every token has
+// its picture, with numbers for the script.
+func TestSizeOfGenerated(t *testing.T) {
+	e := sizedBy(64, 512, 1, "rollout", "flow", "value-zeroing")
+	got := written(t, HTML{Heatmap: Heatmap{Explanation: e}})
+	survives(t, got)
+	if len(got) > 500_000 || strings.Contains(got, "left out here") {
+		t.Errorf("%d bytes, limit 500,000, or something is left out", len(got))
+	}
+	if n := strings.Count(got, "&#34;w&#34;"); n != 3 {
+		t.Errorf("%d methods have numbers for the script, want 3", n)
+	}
+	t.Logf("%s bytes", thousands(len(got)))
 }
 
 // TestTextSize holds texts to their limit: rows are listed by their strongest tokens first, then

@@ -88,7 +88,7 @@ func TestGroupedPicture(t *testing.T) {
 
 // What a row of a scorer says, derived by hand.
 func TestScoredRows(t *testing.T) {
-	p := Heatmap{Explanation: scoredExample()}.picture()
+	p := Heatmap{Explanation: scoredExample()}.picture(true)
 	for i, want := range []struct{ layer, first, last string }{
 		{"whole model", "are rather than is: logit difference 8.56", ". rather than is: logit difference -2.25"},
 		// -0.002 + 8 = 7.998, and 0.5657 more is what is explained
@@ -107,7 +107,7 @@ func TestScoredRows(t *testing.T) {
 	e.Methods["parts"].Explained, e.Methods["parts"].Residue = nil, nil // of another program
 	delete(e.Methods["small"].Options, "contrast")
 	e.OtherMass = nil
-	p = Heatmap{Explanation: e}.picture()
+	p = Heatmap{Explanation: e}.picture(true)
 	for i, want := range []string{"logit 8.56", "are rather than is", "are rather than is: " +
 		"probability difference 0.931"} {
 		if got := p.scored(&p.views[i], 0); got != want {
@@ -124,12 +124,12 @@ func TestScoredRows(t *testing.T) {
 // The sentence on a signed row names what speaks for the prediction and what against it, without
 // what has no colour.
 func TestSaysOfSignedRow(t *testing.T) {
-	p := Heatmap{Explanation: scoredExample(), Methods: []string{"parts"}}.picture()
+	p := Heatmap{Explanation: scoredExample(), Methods: []string{"parts"}}.picture(true)
 	want := "for “are”: “keys” +4.00, “cab” +0.50; for “is”: “inet” -3.25, “<bos>” -1.50"
 	if got := p.says(&p.views[0], 0); got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
-	p = Heatmap{Explanation: example(), Methods: []string{"rollout"}}.picture()
+	p = Heatmap{Explanation: example(), Methods: []string{"rollout"}}.picture(true)
 	got := p.says(&p.views[0], 0)
 	if !strings.HasPrefix(got, "most from “") || strings.Contains(got, "<bos>") {
 		t.Errorf("it says %q, want the strongest tokens without the sink", got)
@@ -142,7 +142,7 @@ func TestRanked(t *testing.T) {
 	p := Heatmap{
 		Explanation: e, Methods: []string{"parts", "rollout"},
 		Filter: attribution.Filter{"to"},
-	}.picture()
+	}.picture(true)
 	if got := p.views[0].ranked(0, 3, p.hidden); len(got) != 3 || got[0] != 2 || got[1] != 6 ||
 		got[2] != 0 {
 		t.Errorf("ranked %v, want keys, inet and <bos>", got)
@@ -186,7 +186,7 @@ func TestGroupedNames(t *testing.T) {
 		t.Errorf("words are shown as parts of words:\n%s", got)
 	}
 	e.Prompt.Texts[1] = strings.Repeat("a long sentence ", 100)
-	if got := (Heatmap{Explanation: e}).picture().short(1); Width(got) > 25 ||
+	if got := (Heatmap{Explanation: e}).picture(true).short(1); Width(got) > 25 ||
 		!strings.HasSuffix(got, "…") {
 		t.Errorf("short name %q", got)
 	}

@@ -46,7 +46,7 @@ const listed = 5
 
 // WriteTo writes the picture. The only error is that of w.
 func (r Text) WriteTo(w io.Writer) (int64, error) {
-	t := &text{picture: r.picture(), width: max(r.Width, 60), top: r.Top, color: r.Color}
+	t := &text{picture: r.picture(false), width: max(r.Width, 60), top: r.Top, color: r.Color}
 	if r.Width == 0 {
 		t.width = 100
 	}

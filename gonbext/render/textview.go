@@ -57,25 +57,36 @@ func (p *picture) spaced(j int) bool {
 
 // source writes prompt token j on the colour of the chosen row.
 func (b *page) source(j int) {
-	tag, style, title := "span", "", ""
+	tag := "span"
 	if b.explained(j) {
 		tag = "u"
 	}
-	if b.lead >= 0 {
-		v := &b.views[b.lead]
-		if paint := v.paint(b.picture, b.chosen, j); paint != 0 {
-			style = paintStyle(paint)
-			if paint < 0 {
-				style += ";border-bottom:2px dotted" // hatching needs the style sheet
-			}
-			title = v.rows[b.chosen].sum(v.at(b.chosen, j))
-		}
-	}
+	style, title := b.marks(j)
 	b.token(tag, b.fullName(j), style, title, b.explainedBy(b.chosen, j))
 }
 
-// target writes generated token t.
-func (b *page) target(t int) { b.token("u", tokenName(b.e.Steps[t].Text), "", "", t == b.chosen) }
+// target writes generated token t, on the colour of the chosen row if it comes before it.
+func (b *page) target(t int) {
+	style, title := b.marks(len(b.e.Prompt.Texts) + t)
+	b.token("u", tokenName(b.e.Steps[t].Text), style, title, t == b.chosen)
+}
+
+// marks returns the style and the title that a source has in the chosen row.
+func (b *page) marks(source int) (style, title string) {
+	if b.lead < 0 || source >= b.views[b.lead].sources(b.chosen) {
+		return "", ""
+	}
+	v := &b.views[b.lead]
+	paint := v.paint(b.picture, b.chosen, source)
+	if paint == 0 {
+		return "", ""
+	}
+	style = paintStyle(paint)
+	if paint < 0 {
+		style += ";border-bottom:2px dotted" // hatching needs the style sheet
+	}
+	return style, v.rows[b.chosen].sum(v.at(b.chosen, source))
+}
 
 // token writes the element of one token. The chosen one is bold and has a border.
 func (b *page) token(tag, name, style, title string, chosen bool) {
@@ -119,19 +130,16 @@ func (b *page) predictions() {
 	}
 }
 
-// paint returns the paint of prompt token j in row t: none in a row that is silent, grey for sinks
-// and hidden tokens.
-func (v *view) paint(p *picture, t, j int) int { return v.paintAt(p, t, j, v.level(t)) }
-
-// paintAt returns the paint of prompt token j in row t at level k.
-func (v *view) paintAt(p *picture, t, j, k int) int {
+// paint returns the paint of source j in row t: none in a row that is silent, grey for sinks and
+// hidden tokens.
+func (v *view) paint(p *picture, t, j int) int {
 	switch {
-	case v.sinks[j] || p.hidden[j]:
+	case p.grey(v, j):
 		return sinkPaint
-	case k == v.level(t) && v.silent[t] != "":
+	case v.silent[t] != "":
 		return 0
 	}
-	return v.colors.step(v.result.At(t, j, k))
+	return v.colors.step(v.at(t, j))
 }
 
 // sentence returns what the colours of row t say, as HTML: the prediction, the method with its
@@ -140,7 +148,7 @@ func (p *picture) sentence(v *view, t int) string {
 	where, what, chance := p.predictionText(p.e.Steps[t])
 	s := html.EscapeString(where) + "<b>" + html.EscapeString(what) + "</b>"
 	if p.generatedAgain(t) {
-		s += fmt.Sprintf(" (%d)", len(p.e.Prompt.Texts)+t)
+		s += fmt.Sprintf(" (generated %d)", t+1)
 	}
 	if chance != "" {
 		s += " " + chance
@@ -150,7 +158,7 @@ func (p *picture) sentence(v *view, t int) string {
 }
 
 // generatedAgain reports whether a decoder generated the text of token t more than once, so that
-// its position is needed to tell which one is meant.
+// its number is needed to tell which one is meant.
 func (p *picture) generatedAgain(t int) bool {
 	if p.e.Model.Bidirectional {
 		return false
@@ -180,7 +188,7 @@ func (p *picture) says(v *view, t int) string {
 		return silence
 	}
 	var above, below []string
-	ranked := v.ranked(t, named, p.hidden)
+	ranked := v.ranked(t, named, p.greySources(v, t))
 	for _, j := range ranked {
 		source := p.sourceName(j) + " " + v.rows[t].value(v.at(t, j))
 		switch paint := v.paint(p, t, j); {

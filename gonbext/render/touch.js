@@ -10,36 +10,41 @@
   const paintStyle = (n) => n ? 'background:' + colors(n) : '';
 
   function start(root) {
-    const d = JSON.parse(root.dataset.hw);
+    const d = JSON.parse(root.dataset.hw), extra = d.G || 0;
     const text = root.querySelector('.hw-t'), say = root.querySelector('.hw-s');
     const tokens = [...text.querySelectorAll(':scope > span, :scope > u')];
     const views = [...root.querySelectorAll('.hw-v')];
     const names = views.map((v) => v.querySelector('.hw-n').textContent);
     const blocks = [...root.querySelectorAll('.hw-d')];
-    const header = [...root.querySelectorAll('.hw-m .hw-c')].slice(0, 1).flatMap((r) => [...r.cells].slice(1, d.m + 1));
+    const header = [...root.querySelectorAll('.hw-m .hw-c')].slice(0, 1).flatMap((r) => [...r.cells].slice(1, 1 + d.m + extra));
+    // columns is how many cells a line of an image has: a divider stands before the generated tokens.
+    const columns = (img) => img.closest('table') ? d.m : d.m + (extra && extra + 1), column = (j) => j < d.m ? j : j + 1;
     // What the reader chose outlives an update of the output: the method, the token or the source,
     // the layer of each method, and what is open.
     const pictures = window.headwaterPictures = window.headwaterPictures || {};
     const s = pictures[d.id] = pictures[d.id] || {level: {}, open: {}};
-    // word[j] is the first token of the word of prompt token j.
+    // word[j] is the first token of the word of token j.
     const word = [];
-    for (let j = 0; j < d.m; j++) {
+    for (let j = 0; j < tokens.length; j++) {
       const before = tokens[j].previousSibling;
-      const joined = j && before && before.nodeType === 1 && before.localName !== 'br';
+      const joined = j && j !== d.m && before && before.nodeType === 1 && before.localName !== 'br';
       word[j] = joined && /^[\p{L}\p{N}\p{M}]/u.test(tokens[j].textContent) ? word[j - 1] : j;
     }
 
     const method = () => Math.max(names.indexOf(s.method === undefined ? names[d.v] : s.method), 0);
     const target = () => s.token < d.n ? s.token : d.t;
-    const source = () => s.source < d.m ? s.source : -1;
+    const source = () => s.source < tokens.length ? s.source : -1;
     const place = (t) => d.p ? d.p[t] : d.m + t;
     const shown = (v, t) => v.l ? v.l[t] : 0;
-    const level = (i, t) => names[i] in s.level && d.d[i].k ? s.level[names[i]] : shown(d.d[i], t);
+    const picked = (i) => names[i] in s.level && d.d[i].k;
+    const level = (i, t) => picked(i) ? s.level[names[i]] : shown(d.d[i], t);
 
+    // sources is how many sources target t has: the prompt, then the generated tokens before it.
+    const sources = (v, t) => d.m + (v.y ? t + v.y - 1 : 0);
     // one returns the value of source j for target t at the level shown; undefined if unknown.
     function one(v, t, j) {
-      const at = 2 * (t * d.m + j);
-      if (!v.w || at >= v.w.length) return undefined;
+      const at = 2 * (t * d.m + (v.y ? t * (t - 1) / 2 + t * (v.y - 1) : 0) + j);
+      if (!v.w || at >= v.w.length || j >= sources(v, t)) return undefined;
       const code = 64 * digit[v.w.charCodeAt(at)] + digit[v.w.charCodeAt(at + 1)];
       return code ? (code - 2048) / 2047 * v.top : NaN;
     }
@@ -47,9 +52,9 @@
     function value(v, t, j) {
       if (!s.words) return one(v, t, j);
       let x;
-      for (let k = word[j]; k < d.m && word[k] === word[j]; k++) {
+      for (let k = word[j]; word[k] === word[j]; k++) {
         const y = one(v, t, k);
-        x = x === undefined ? y : v.x ? Math.max(x, y) : x + y;
+        x = x === undefined ? y : y === undefined ? x : v.x ? Math.max(x, y) : x + y;
       }
       return x;
     }
@@ -62,11 +67,12 @@
       }
       return out;
     }
+    // coarse returns the paints of row t at a level. Generated tokens have none at other levels.
     const decoded = {};
     function coarse(i, t, k) {
-      const v = d.d[i], key = i + ' ' + t, code = (v.k || v.r || [])[t];
-      const row = decoded[key] = decoded[key] || decode(code || '');
-      return (j) => row[(v.k ? k * d.m : 0) + j] || 0;
+      const v = d.d[i], flat = v.r && (!v.k || k === shown(v, t)), key = i + ' ' + t + ' ' + !!flat;
+      const row = decoded[key] = decoded[key] || decode(((flat ? v.r : v.k) || [])[t] || '');
+      return (j) => flat ? row[j] || 0 : j < d.m && row[k * d.m + j] || 0;
     }
     function step(v, x) {
       if (x !== x) return none;
@@ -106,8 +112,10 @@
       return n === none ? NaN : n / levels * (v.u === 1 ? Math.log2(v.lim) : v.lim);
     }
     const exact = (i, t) => d.d[i].w && level(i, t) === shown(d.d[i], t);
-    const known = (i, t, j) => exact(i, t) ? value(d.d[i], t, j) : estimate(i, t, j);
-    const number = (i, t, j) => (exact(i, t) ? '' : '≈ ') + format(d.d[i], known(i, t, j));
+    // known is undefined for a source that a target does not have, or whose value is not known.
+    const known = (i, t, j) => j >= (level(i, t) === shown(d.d[i], t) ? sources(d.d[i], t) : d.m) ? undefined
+      : exact(i, t) ? value(d.d[i], t, j) : estimate(i, t, j);
+    const number = (i, t, j) => (exact(i, t) || known(i, t, j) === undefined ? '' : '≈ ') + format(d.d[i], known(i, t, j));
 
     function style(e, css) {
       if ((e.getAttribute('style') || '') === css) return;
@@ -122,7 +130,7 @@
       const by = j < 0 ? null : tokens.map(() => 0);
       if (by) for (let k = 0; k < d.n; k++) if (place(k) >= 0) by[place(k)] = painter(i, k, level(i, k))(j, s.words);
       tokens.forEach((e, index) => {
-        const n = by ? by[index] : index < d.m ? row(index, s.words) : 0;
+        const n = by ? by[index] : row(index, s.words);
         const css = paintStyle(n);
         style(e, index !== chosen ? css : (css && css + ';') + 'outline:2px solid');
         if (e.title) e.title = '';
@@ -132,7 +140,7 @@
       say.textContent = '';
       const v = d.d[i], k = level(i, t);
       const bold = (text) => Object.assign(document.createElement('b'), {textContent: text});
-      const quoted = (index) => '“' + name(index) + '” (' + index + ') ';
+      const quoted = (index) => '“' + name(index) + '” (' + (index < d.m ? '' : d.e[0] + ' ') + (index < d.m ? index : index - d.m + 1) + ') ';
       if (j < 0 && k === shown(v, t)) {
         const from = blocks[t] && blocks[t].querySelectorAll('.hw-q')[i];
         if (from) say.append(...from.cloneNode(true).childNodes);
@@ -167,30 +175,30 @@
         img.after(c);
         img.hidden = true;
       }
-      const g = c.getContext('2d'), w = c.width / d.m, h = c.height / rows;
+      const g = c.getContext('2d'), w = c.width / columns(img), h = c.height / rows;
       g.clearRect(0, 0, c.width, c.height);
       for (let r = 0; r < rows; r++) {
         const row = paints(r);
-        for (let j = 0; j < d.m; j++) {
-          const n = row(j);
+        for (let j = columns(img) === d.m ? 0 : -1; j < d.m + extra; j++) {
+          const n = j < 0 ? extra && none : row(j);
           if (!n) continue;
           g.fillStyle = colors(n);
-          g.fillRect(j * w, r * h, w, n < 0 ? h / 2 : h);
+          g.fillRect((j < 0 ? d.m : column(j)) * w, r * h, w, n < 0 ? h / 2 : h);
         }
       }
     }
     const painted = views.map(() => '');
     function drawMatrix(i, t, j) {
       const view = views[i], v = d.d[i], rows = [...view.querySelectorAll('.hw-r')];
-      const picked = v.k && names[i] in s.level ? String(s.level[names[i]]) : '';
-      if (painted[i] !== picked) {
-        painted[i] = picked;
+      const now = picked(i) ? String(s.level[names[i]]) : '';
+      if (painted[i] !== now) {
+        painted[i] = now;
         rows.forEach((r, q) => drawRow(r, painter(i, q, level(i, q)), v));
         const img = view.querySelector('img.hw-i');
         if (img) raster(img, d.n, (q) => painter(i, q, level(i, q)));
       }
       const img = view.querySelector('img.hw-i');
-      if (img) frame(img, j < 0 ? [t, d.n, 0, 1] : [0, 1, j, d.m]);
+      if (img) frame(img, j < 0 ? [t, d.n, 0, 1] : j < d.m + extra ? [0, 1, column(j), columns(img)] : [0, 0, 0, 0]);
       rows.forEach((r, q) => r.classList.toggle('hw-x', j < 0 && q === t));
       header.forEach((c, q) => c.classList.toggle('hw-x', q === j));
       drawLayers(i, t);
@@ -201,11 +209,12 @@
       box.className = 'hw-w';
       const mark = box.querySelector('.hw-p') || box.appendChild(document.createElement('div'));
       mark.className = 'hw-p';
+      mark.hidden = !rows;
       mark.setAttribute('style', 'top:' + 100 * row / rows + '%;height:' + 100 / rows + '%;left:' +
         100 * column / columns + '%;width:' + 100 / columns + '%');
     }
     function drawRow(r, row, v) {
-      for (let j = 0; j < d.m; j++) {
+      for (let j = 0; j < (v ? d.m + extra : d.m); j++) {
         const n = row(j), at = r.cells[j + 1];
         style(at, paintStyle(n));
         at.textContent = v && n && n !== grey ? cell(v, n) : '';
@@ -227,14 +236,16 @@
         rows.forEach((r, q) => drawRow(r, layerPainter(i, t, top - q)));
         if (image) raster(image, top + 1, (q) => layerPainter(i, t, top - q));
       }
-      const note = view.querySelector('.hw-u');
+      const note = view.querySelector('.hw-u'), layer = view.querySelector('.hw-y');
+      layer.title = layer.title || layer.textContent;
+      layer.textContent = picked(i) ? 'layer ' + v.L[k] + (v.y ? ', ' + d.e[1] + ' only' : '') : layer.title;
       if (note && v.k) note.textContent = v.L[k];
       if (image && v.k) frame(image, [top - k, top + 1, 0, 1]);
       rows.forEach((r, q) => {
         r.hidden = stale && !v.k;
         if (!v.k) return;
         r.classList.toggle('hw-x', top - q === k);
-        r.cells[0].textContent = top - q === k || (top - q) % 5 === 0 || q === 0 || top < 8 ? v.L[top - q] : '';
+        r.cells[0].textContent = v.L[top - q];
       });
     }
     const layerPainter = (i, t, k) => {
@@ -264,7 +275,7 @@
       if (names.length > 1) names.forEach((n, q) => button(n, q === i, () => { s.method = n; }));
       if (names.length > 1) button('all matrices', !!s.all, () => { s.all = !s.all; });
       if (!d.g && d.d[i].w && word.some((w, j) => w !== j)) button('whole words', !!s.words, () => { s.words = !s.words; });
-      if (d.d[i].k && names[i] in s.level) {
+      if (picked(i)) {
         button('layer ' + d.d[i].L[s.level[names[i]]] + ' ✕', true, () => { delete s.level[names[i]]; });
       }
     }
@@ -279,10 +290,11 @@
         if (!v.hidden && d.d[q].lim) drawMatrix(q, t, j);
       });
     }
-    // pick chooses the token at a place of the text: as a target if it has a row, else as a source.
-    function pick(index) {
+    // pick chooses the token at a place of the text: as a target if it has a row, else, or if a reader
+    // asks what it fed, as a source.
+    function pick(index, fed) {
       const t = d.p ? d.p.indexOf(index) : index - d.m;
-      if (t >= 0) {
+      if (t >= 0 && !fed) {
         s.token = t;
         s.source = undefined;
       } else s.source = index;
@@ -299,12 +311,12 @@
     const cursor = () => source() < 0 ? place(target()) : source();
     text.tabIndex = 0;
     text.setAttribute('role', 'group');
-    text.setAttribute('aria-label', 'tokens: left and right choose a token, up and down a layer, Enter goes back to a target');
+    text.setAttribute('aria-label', 'tokens: left and right choose a token, up and down a layer, Enter shows what the token fed and goes back');
     text.setAttribute('data-lm-suppress-shortcuts', 'true');
     say.setAttribute('aria-live', 'polite');
     text.onclick = (event) => {
       const index = tokens.indexOf(event.target.closest('.hw-t > *'));
-      if (index >= 0) pick(index);
+      if (index >= 0) pick(index, event.shiftKey || place(s.token) === index && source() < 0);
     };
     text.onkeydown = (event) => {
       const i = method(), last = tokens.length - 1;
@@ -315,7 +327,7 @@
         End: () => pick(last),
         ArrowUp: () => pickLevel(level(i, target()) + 1),
         ArrowDown: () => pickLevel(level(i, target()) - 1),
-        Enter: () => { s.source = undefined; draw(); },
+        Enter: () => { s.source = source() < 0 ? place(target()) : undefined; draw(); },
         Escape: () => { s.source = undefined; s.level = {}; draw(); },
       }[event.key];
       if (!act || event.altKey || event.ctrlKey || event.metaKey) return;
@@ -328,14 +340,15 @@
       const index = tokens.indexOf(event.target), i = method(), t = target(), j = source();
       if (index < 0) return;
       const q = d.p ? d.p.indexOf(index) : index - d.m;
-      event.target.title = j >= 0 ? (q < 0 ? '' : number(i, q, j)) : index < d.m ? number(i, t, index) : '';
+      event.target.title = j < 0 ? number(i, t, index) : q < 0 ? '' : number(i, q, j);
     };
     text.onwheel = text.onpointerdown = () => { s.scroll = text.scrollTop; };
 
     // Where a matrix is an image, the pointer has a place on it instead of a cell.
+    const at = (x) => x < d.m ? x : x > d.m ? x - 1 : -1;
     function onImage(event, rows) {
       const r = event.target.getBoundingClientRect();
-      return [Math.floor((event.clientY - r.top) / r.height * rows), Math.floor((event.clientX - r.left) / r.width * d.m)];
+      return [Math.floor((event.clientY - r.top) / r.height * rows), at(Math.floor((event.clientX - r.left) / r.width * columns(event.target)))];
     }
     views.forEach((view, i) => {
       const v = d.d[i], rows = [...view.querySelectorAll('.hw-r')], layers = [...view.querySelectorAll('.hw-l')];
@@ -351,10 +364,10 @@
         const row = event.target.closest('tr'), img = raster(event.target);
         const at = img && img.className === 'hw-i' ? onImage(event, d.n) : [rows.indexOf(row), event.target.cellIndex - 1];
         const [t, j] = at;
-        if (t >= 0 && t < d.n && j >= 0 && j < d.m) event.target.title = rowName(t) + ' ← ' + name(j) + ': ' + number(i, t, j);
+        if (t >= 0 && t < d.n && j >= 0 && j < d.m + extra) event.target.title = rowName(t) + ' ← ' + name(j) + ': ' + number(i, t, j);
       };
     });
-    header.forEach((c, j) => { c.onclick = () => pick(j); });
+    header.forEach((c, j) => { c.onclick = () => pick(j, true); });
 
     root.querySelectorAll('details').forEach((e) => {
       const key = e.querySelector('summary').textContent;

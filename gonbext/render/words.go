@@ -34,10 +34,11 @@ var generating = words{
 	columns: "Columns: prompt tokens (sources), in order. Rows: methods. One block for each " +
 		"generated token (target).",
 	lines: "The text is coloured by how much the framed generated token (target) has from each " +
-		"of the prompt tokens (sources). In a matrix each line is a target and each column a " +
-		"source; “generated” is the part that earlier generated tokens have. What stands out " +
-		"has a colour: a twelfth of the largest value or more. A number in brackets is the " +
-		"position of a token, from 0. Sinks and filtered tokens are grey and not in the scale.",
+		"of the prompt tokens (sources) and from the tokens generated before it. In a matrix " +
+		"each line is a target and each column a source, with the generated tokens behind the " +
+		"line; or “generated” is the part that they have together. What stands out has a " +
+		"colour: a twelfth of the largest value or more. A number in brackets is the position " +
+		"of a token, from 0. Sinks and filtered tokens are grey and not in the scale.",
 }
 
 // reading are the words for an encoder.

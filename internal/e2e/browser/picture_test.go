@@ -226,8 +226,8 @@ func checkColors(t *testing.T, d chromium.Drawn) {
 func checkElements(t *testing.T, d chromium.Drawn) {
 	t.Helper()
 	known := []string{
-		"b", "br", "button", "canvas", "details", "div", "img", "script", "span", "style",
-		"summary", "table", "tbody", "td", "thead", "tr", "u",
+		"b", "br", "button", "canvas", "colgroup", "details", "div", "img", "script", "span",
+		"style", "summary", "table", "tbody", "td", "thead", "tr", "u",
 	}
 	for name, n := range d.Elements {
 		if !slices.Contains(known, name) || n > 1 && (name == "script" || name == "style") {

@@ -118,8 +118,8 @@ func TestTouch(t *testing.T) {
 	do(t, b, click(".hw-t > *", 4)).check(t, "click on a generated token", "are",
 		"for it “key” +2.00, “s” +1.00", "1 key", "2 s")
 	do(t, b, click(".hw-t > *", 2)).check(t, "click on a prompt token", "s",
-		"as a source, direct: “are” (4) +1.00, “here” (5) -1.00", "4 are", "5 here")
-	do(t, b, click(".hw-b button", 3)).check(t, "whole words", "s", "“are” (4) +3.00",
+		"as a source, direct: “are” (generated 1) +1.00, “here” (generated 2) -1.00", "4 are", "5 here")
+	do(t, b, click(".hw-b button", 3)).check(t, "whole words", "s", "“are” (generated 1) +3.00",
 		"4 are", "5 here")
 	do(t, b, click(".hw-b button", 3))
 	s := do(t, b, click(".hw-b button", 1)+";"+click(".hw-v:not([hidden]) .hw-r", 0))
@@ -137,7 +137,8 @@ func TestTouch(t *testing.T) {
 	do(t, b, press("ArrowUp")).check(t, "a layer up", "are", "layer 1: most from", "1 key", "2 s")
 	do(t, b, press("ArrowRight")).check(t, "right", "here", "value-zeroing, layer 1", "3 to")
 	do(t, b, press("Home")).check(t, "Home", "the", "“the” (0) as a source")
-	do(t, b, press("ArrowRight")).check(t, "right again", "key", "“are” (4) 60.0 %", "4 are")
+	do(t, b, press("ArrowRight")).check(t, "right again", "key",
+		"“are” (generated 1) 60.0 %", "4 are")
 	do(t, b, press("Enter")).check(t, "Enter", "here", "value-zeroing, layer 1", "3 to")
 
 	title := chromium.Evaluate[string](t, b, `(() => {
@@ -151,6 +152,47 @@ func TestTouch(t *testing.T) {
 
 	show() // a reload forgets what was chosen
 	do(t, b, "").check(t, "after a reload", "here", "for it “to” +2.00", "2 s", "3 to")
+}
+
+// fed returns the picture of touched with what generated tokens have from those before them.
+func fed() *attribution.Explanation {
+	e := touched()
+	e.Methods["direct"].Generated = [][]float64{{}, {-1.5}}
+	e.Methods["value-zeroing"].Generated = [][]float64{{}, {0.3}}
+	for _, r := range e.Methods {
+		r.Shown = []int{1, 1}
+	}
+	return e
+}
+
+// TestTouchGenerated colours the generated tokens before the chosen one, and shows what a generated
+// token fed: by a second click, by a click with Shift, by Enter, and by its column.
+func TestTouchGenerated(t *testing.T) {
+	b := tab(t)
+	b.Show(t, pageOf(t, fed()))
+	const here = "for it “to” +2.00; against it “are” (generated 1) -1.50, “s” -1.00"
+	do(t, b, "").check(t, "at first", "here", here, "2 s", "3 to", "4 are")
+	do(t, b, click(".hw-t > *", 4)).check(t, "a click", "are", "for it “key” +2.00", "1 key", "2 s")
+	const source = "“are” (generated 1) as a source, direct: “here” (generated 2) -1.50"
+	do(t, b, click(".hw-t > *", 4)).check(t, "a second click", "are", source, "5 here")
+	do(t, b, click(".hw-t > *", 4)).check(t, "a third", "are", "for it “key” +2.00", "1 key", "2 s")
+	do(t, b, press("Enter")).check(t, "Enter", "are", source, "5 here")
+	do(t, b, press("Enter")).check(t, "Enter again", "are", "for it “key”", "1 key", "2 s")
+	do(t, b, press("End")).check(t, "End", "here", here, "2 s", "3 to", "4 are")
+	do(t, b, `document.querySelectorAll('.hw-t > *')[4].dispatchEvent(
+		new MouseEvent('click', {bubbles: true, shiftKey: true}))`).
+		check(t, "a click with Shift", "are", source, "5 here")
+	do(t, b, press("Escape")+click(".hw-c td", 5)).
+		check(t, "a click on its column", "are", source, "5 here")
+	do(t, b, press("Escape")+click(".hw-b button", 1)).check(t, "another method", "here",
+		"value-zeroing, layer 1: most from “to” 60.0 %, “are” (generated 1) 30.0 %", "3 to", "4 are")
+	do(t, b, click(".hw-v:not([hidden]) .hw-l", 1)).check(t, "another layer", "here",
+		"layer 0: “key” (1) ≈ 60.0 %", "1 key")
+
+	b.Show(t, pageOf(t, lengthened(fed())))
+	do(t, b, "").check(t, "beside an image", "here", here, "2 s", "3 to", "64 are")
+	do(t, b, click(".hw-t > *", 64)+";"+click(".hw-t > *", 64)).
+		check(t, "a second click beside an image", "are", source, "65 here")
 }
 
 // TestTouchEncoder chooses an encoder's predictions, which are tokens of its text.
@@ -230,7 +272,7 @@ func TestTouchEstimates(t *testing.T) {
 	do(t, b, click(".hw-t > *", 64)).check(t, "a generated token", "are", "for it “key” +2.00",
 		"1 key", "2 s")
 	do(t, b, click(".hw-t > *", 1)).check(t, "a prompt token", "key",
-		"as a source, direct: “are” (64) ≈ +2.00", "64 are")
+		"as a source, direct: “are” (generated 1) ≈ +2.00", "64 are")
 }
 
 // TestTouchHostile clicks everything in a picture of hostile texts: none acts.

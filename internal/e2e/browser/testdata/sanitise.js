@@ -2,12 +2,12 @@
 // attributes and declarations that are not on it are dropped and named.
 (markup) => {
   const elements = 'a abbr b br code div em h1 h2 h3 hr i img li mark meter ol p pre progress small span strong sub sup ' +
-    'details summary table tbody thead td th tr u ul';
+    'details summary colgroup table tbody thead td th tr u ul';
   const attributes = {
     '*': 'class dir hidden lang style title',
     details: 'open', div: 'align', meter: 'high low max min value', progress: 'max min value',
     img: 'alt height src width',
-    table: 'align bgcolor border cellpadding cellspacing width', tr: 'align bgcolor valign',
+    table: 'align bgcolor border cellpadding cellspacing width', colgroup: 'align span valign width', tr: 'align bgcolor valign',
     td: 'align bgcolor colspan height nowrap rowspan valign width', th: 'align bgcolor colspan height nowrap rowspan valign width',
   };
   const properties = 'background background-color border border-bottom border-collapse border-color border-left border-radius ' +
