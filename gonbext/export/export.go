@@ -229,7 +229,7 @@ func check(e *attribution.Explanation) error {
 				message.Quote(name))
 		}
 		levels := r.Shape[2]
-		fits := len(r.Layers) == levels || len(r.Layers) == 0 && levels == 1
+		fits := len(r.Layers) == levels && levels > 0
 		if r.Shape[0] != n || r.Shape[1] != m || levels < 1 || !fits ||
 			len(r.Data) != n*m*levels {
 			return fmt.Errorf("export: the values of method %s have shape %v, which does not fit "+

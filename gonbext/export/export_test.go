@@ -395,6 +395,8 @@ func TestHostileTexts(t *testing.T) {
 		"\x00", "\xff", "\u202e", "\u2028", "(p=", "]]>", `\`, `"headwater":{"form":2}`, "{", "中",
 		`<meta name="headwater" content="{}">`, "+1", "-1", "\t=1", "https://example.com",
 	}
+	scripts := func(page []byte) int { return bytes.Count(bytes.ToLower(page), []byte("<script")) }
+	own := scripts(encode(t, explanation(), export.HTML, options()))
 	for n := range 200 {
 		e := explanation()
 		for j := range e.Prompt.Texts {
@@ -424,8 +426,9 @@ func TestHostileTexts(t *testing.T) {
 				}
 				continue
 			case export.HTML:
-				if bytes.Contains(bytes.ToLower(data), []byte("<script")) {
-					t.Fatalf("the page has a script after %q", e.Prompt.Texts)
+				if n := scripts(data); n != own {
+					t.Fatalf("the page has %d scripts after %q, want its own %d", n,
+						e.Prompt.Texts, own)
 				}
 			case export.Parquet:
 			default:

@@ -21,7 +21,7 @@ import (
 // CSV and Parquet.
 type row struct {
 	Method string `parquet:"method,dict"`
-	// Layer is the layer, 0-based; nil for a scorer, whose numbers are of the whole model.
+	// Layer is the layer, 0-based; nil where the numbers are of the whole model.
 	Layer *int32 `parquet:"layer,optional"`
 	// Shown says that a picture of this target shows this layer.
 	Shown      bool    `parquet:"shown"`
@@ -35,7 +35,8 @@ type row struct {
 	Unit       string  `parquet:"unit,dict"`
 }
 
-// rows returns all numbers of an explanation: by method, target, layer and source.
+// rows returns all numbers of an explanation: by method, target, layer and source. Sources after the
+// prompt are generated tokens; only the layer shown has values of them.
 func rows(e *attribution.Explanation) []row {
 	var all []row
 	for _, name := range e.Order {
@@ -43,13 +44,25 @@ func rows(e *attribution.Explanation) []row {
 		for t, step := range e.Steps {
 			for k := range r.Shape[2] {
 				layer := layerOf(r, t, k)
+				one := row{
+					Method: name, Layer: layer, Shown: k == r.Level(t),
+					Target: small(t), TargetID: small(step.ID), TargetText: step.Text,
+					Unit: r.Unit,
+				}
 				for j, text := range e.Prompt.Texts {
-					all = append(all, row{
-						Method: name, Layer: layer, Shown: k == r.Level(t),
-						Target: small(t), TargetID: small(step.ID), TargetText: step.Text,
-						Source: small(j), SourceID: small(e.Prompt.IDs[j]), SourceText: text,
-						Value: r.At(t, j, k), Unit: r.Unit,
-					})
+					one.Source, one.SourceID, one.SourceText = small(j),
+						small(e.Prompt.IDs[j]), text
+					one.Value = r.At(t, j, k)
+					all = append(all, one)
+				}
+				if !one.Shown || t >= len(r.Generated) {
+					continue
+				}
+				for j, x := range r.Generated[t][:min(len(r.Generated[t]), len(e.Steps))] {
+					one.Source = small(len(e.Prompt.Texts) + j)
+					one.SourceID, one.SourceText = small(e.Steps[j].ID), e.Steps[j].Text
+					one.Value = x
+					all = append(all, one)
 				}
 			}
 		}
@@ -60,19 +73,12 @@ func rows(e *attribution.Explanation) []row {
 // small returns a position, an id or a layer, which are far below the end of int32.
 func small(x int) int32 { return int32(x) } //nolint:gosec // see above
 
-// layerOf returns the layer of level k for token t, nil for a scorer.
+// layerOf returns the layer of level k for token t, nil for a scorer without levels.
 func layerOf(r *attribution.Result, t, k int) *int32 {
-	var layer int32
-	switch {
-	case r.Options["scorer"] != "":
-		return nil
-	case k < len(r.Layers):
-		layer = small(r.Layers[k])
-	case t < len(r.Shown):
-		layer = small(r.Shown[t])
-	default:
+	if r.Options["scorer"] != "" && len(r.Layers) == 1 {
 		return nil
 	}
+	layer := small(r.Layer(t, k))
 	return &layer
 }
 

@@ -36,7 +36,7 @@ func newView(e *attribution.Explanation, method string) (*view, error) {
 	}
 	n, m := len(e.Steps), len(e.Prompt.Texts)
 	levels := r.Shape[2]
-	fits := len(r.Layers) == levels || len(r.Layers) == 0 && levels == 1
+	fits := len(r.Layers) == levels && levels > 0
 	if r.Shape[0] != n || r.Shape[1] != m || levels < 1 || !fits || len(r.Data) != n*m*levels ||
 		len(e.Prompt.Special) != m {
 		return nil, fmt.Errorf("figure: the values of %q have shape %v, which does not fit %d "+
@@ -168,10 +168,8 @@ func (v *view) layer(t int) string {
 	switch {
 	case v.r.Options["scorer"] != "":
 		return "whole model"
-	case len(v.r.Layers) > 0:
-		return fmt.Sprintf("layer %d", v.r.Layers[v.r.Level(t)])
-	case t < len(v.r.Shown):
-		return fmt.Sprintf("layer %d", v.r.Shown[t])
+	case t < len(v.e.Steps):
+		return fmt.Sprintf("layer %d", v.r.Layer(t, v.r.Level(t)))
 	}
 	return "one layer"
 }
