@@ -35,8 +35,8 @@ type row struct {
 	Unit       string  `parquet:"unit,dict"`
 }
 
-// rows returns all numbers of an explanation: by method, target, layer and source. Sources after the
-// prompt are generated tokens; only the layer shown has values of them.
+// rows returns all numbers of an explanation: by method, target, layer and source. Sources after
+// the prompt are generated tokens; only the layer shown has values of them.
 func rows(e *attribution.Explanation) []row {
 	var all []row
 	for _, name := range e.Order {

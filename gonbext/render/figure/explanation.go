@@ -23,6 +23,7 @@ type view struct {
 	diverging, percent, lift bool
 	limit                    float64 // the deepest colour, after transform
 	notes                    []string
+	generated                int // columns of generated tokens
 }
 
 // newView checks an explanation, which may come from a file that somebody has edited.
@@ -50,6 +51,7 @@ func newView(e *attribution.Explanation, method string) (*view, error) {
 		e: e, name: method, r: r, sinks: make([]bool, m), silent: make([]string, n),
 		percent: strings.HasPrefix(r.Unit, "share"), lift: strings.HasPrefix(r.Unit, "lift"),
 	}
+	v.generated = v.generatedColumns()
 	if len(e.OtherMass[method]) >= n*levels {
 		v.findSinks()
 	}
@@ -82,7 +84,7 @@ func (v *view) findSinks() {
 		v.notes = append(v.notes[:4], fmt.Sprintf("%d more remarks are left out.",
 			len(v.notes)-4))
 	}
-	if !v.percent {
+	if !v.percent || v.generated > 0 {
 		return
 	}
 	most := 0.0
@@ -116,14 +118,44 @@ func (v *view) scale() {
 			v.diverging = v.diverging || x < 0
 			largest = max(largest, math.Abs(x))
 		}
+		for j := range v.generated {
+			if x := v.atGenerated(t, j); v.silent[t] == "" && !math.IsNaN(x) {
+				v.diverging = v.diverging || x < 0
+				largest = max(largest, math.Abs(x))
+			}
+		}
 	}
 	v.diverging = v.diverging || v.lift
 	v.limit = nice(largest)
 }
 
-// at returns M[t,j,k] as it is coloured: a lift by its logarithm.
-func (v *view) at(t, j, k int) float64 {
-	x := v.r.At(t, j, k)
+// generatedColumns returns how many generated tokens have columns: all that are sources of others,
+// 0 if the explanation does not have their values.
+func (v *view) generatedColumns() int {
+	columns := 0
+	for t := range v.e.Steps {
+		if t >= len(v.r.Generated) || len(v.r.Generated[t]) < t || len(v.r.Generated[t]) > t+1 {
+			return 0
+		}
+		columns = max(columns, len(v.r.Generated[t]))
+	}
+	return columns
+}
+
+// atGenerated returns the value of generated token j for token t as it is coloured, NaN if j is not
+// before t.
+func (v *view) atGenerated(t, j int) float64 {
+	if j >= len(v.r.Generated[t]) {
+		return math.NaN()
+	}
+	return v.colored(v.r.Generated[t][j])
+}
+
+// at returns M[t,j,k] as it is coloured.
+func (v *view) at(t, j, k int) float64 { return v.colored(v.r.At(t, j, k)) }
+
+// colored returns a value as it is coloured: a lift by its logarithm, and infinity not at all.
+func (v *view) colored(x float64) float64 {
 	if v.lift {
 		x = math.Log2(x)
 	}
@@ -245,8 +277,8 @@ func (v *view) axisNames() (prompt, generated string) {
 }
 
 // MatrixChart returns the matrix of a method as a chart: a row for each generated token, a column
-// for each prompt token, at the level that a picture shows. It returns an error if the explanation
-// does not have the method or nothing to draw.
+// for each prompt token and each generated one before it, at the level that a picture shows. It
+// returns an error if the explanation does not have the method or nothing to draw.
 func MatrixChart(e *attribution.Explanation, method string) (*chart.Chart, error) {
 	c, _, err := matrixChart(e, method)
 	return c, err
@@ -257,22 +289,32 @@ func matrixChart(e *attribution.Explanation, method string) (*chart.Chart, *view
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &chart.Matrix{Columns: v.names(), Muted: v.sinks}
-	one := v.layers()
+	m := &chart.Matrix{Columns: v.names(), Muted: slices.Clone(v.sinks)}
+	one, tokens := v.layers(), len(v.sinks)
+	for t := range v.generated {
+		m.Columns, m.Muted = append(m.Columns, v.step(t)), append(m.Muted, false)
+	}
 	for t := range e.Steps {
 		m.Rows = append(m.Rows, v.step(t))
 		if one == "" {
 			m.RowNotes = append(m.RowNotes, v.layer(t))
 		}
 		for j := range m.Columns {
-			x := v.at(t, j, v.r.Level(t))
-			if v.silent[t] != "" {
-				x = math.NaN()
+			x := math.NaN()
+			switch {
+			case v.silent[t] != "":
+			case j < tokens:
+				x = v.at(t, j, v.r.Level(t))
+			default:
+				x = v.atGenerated(t, j-tokens)
 			}
 			m.Data = append(m.Data, x)
 		}
 	}
 	prompt, generated := v.axisNames()
+	if v.generated > 0 {
+		prompt += fmt.Sprintf(", then generated token (the last %d columns)", v.generated)
+	}
 	return &chart.Chart{
 		Kind: chart.Heatmap, Title: method, Subtitle: v.subtitle(one), Matrix: m,
 		X: chart.Axis{Title: prompt}, Y: chart.Axis{Title: generated}, Color: v.color(),
